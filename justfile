@@ -1,0 +1,25 @@
+# Short names for the commands in CONTRIBUTING.md. Nothing needs `just`: .ci/run calls cargo itself.
+
+default:
+    @just --list
+
+# formatting and lints
+check:
+    cargo fmt --all --check
+    cargo clippy --workspace --all-targets -- -D warnings
+
+# all tests
+test *args:
+    cargo test --workspace {{ args }}
+
+# comparisons with other tools, as ratios in one run
+bench *args:
+    cargo run --release --manifest-path bench/Cargo.toml -- {{ args }}
+
+# a rewind from start to end, in a throw-away folder
+demo:
+    cargo run --release -- demo
+
+# licences, duplicates and origins of the dependencies (needs cargo-deny)
+deny:
+    cargo deny check licenses bans sources
