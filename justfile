@@ -14,7 +14,7 @@ test *args:
 
 # comparisons with other tools, as ratios in one run
 bench *args:
-    cargo run --release --manifest-path bench/Cargo.toml -- {{ args }}
+    cargo run --release -p takeback-bench -- {{ args }}
 
 # a rewind from start to end, in a throw-away folder
 demo:
