@@ -1,0 +1,241 @@
+//! The one layer through which Takeback changes anything on disk: its store, and the user's files.
+//!
+//! Every operation here passes a numbered [`CrashPoint`] before it happens. A test can arm the
+//! current thread to stop at the n-th point passed; from then on nothing is written by that thread,
+//! as if the process had been killed there. `docs/design/journal.md` tells, for each number, what a
+//! crash there leaves behind.
+
+use std::cell::Cell;
+use std::fs::File;
+use std::io::{self, Write as _};
+use std::os::fd::{AsFd, OwnedFd};
+use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
+use std::path::Path;
+
+use rustix::fs::{AtFlags, Mode, OFlags, RenameFlags};
+
+/// What is about to happen. The numbers are used in the documentation and never reused.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[repr(u8)]
+pub enum CrashPoint {
+    /// A folder of the store is made.
+    MakeStoreFolder = 1,
+    /// Bytes are appended to a pack segment or the spool.
+    Append = 2,
+    /// Appended bytes are made durable.
+    Sync = 3,
+    /// A transaction is committed.
+    Commit = 4,
+    /// A transaction has been committed.
+    Committed = 5,
+    /// A whole file of the store (the index) is written beside its place.
+    WriteBeside = 6,
+    /// … and takes its place.
+    Replace = 7,
+    /// A file of the store is removed.
+    RemoveStoreFile = 8,
+    /// The spool is emptied.
+    Empty = 9,
+    /// An empty file of the store is made.
+    MakeStoreFile = 10,
+    /// A folder is made in the workspace.
+    MakeFolder = 20,
+    /// A file is made in the stage.
+    StageFile = 21,
+    /// A link is made in the stage.
+    StageLink = 22,
+    /// A staged file or a folder is made durable.
+    SyncStaged = 23,
+    /// A staged file and the user's change places.
+    Exchange = 24,
+    /// Something is given a name that nothing has.
+    Place = 25,
+    /// A mode is set.
+    SetMode = 26,
+    /// A file is removed (from the stage; never one of the user's).
+    Unlink = 27,
+    /// An empty folder is removed.
+    RemoveFolder = 28,
+    /// A file gets a second name that nothing has.
+    Link = 29,
+}
+
+thread_local! {
+    static UNTIL_STOP: Cell<Option<u64>> = const { Cell::new(None) };
+    static PASSED: Cell<u64> = const { Cell::new(0) };
+}
+
+/// The panic of a thread that reached the point it was to stop at. Only tests ever see one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Stopped(pub CrashPoint);
+
+/// From now on this thread stops at the `n`-th crash point it passes (counted from 1), by panicking
+/// with [`Stopped`], and at every one after it. `None`: never.
+pub fn stop_at(n: Option<u64>) {
+    UNTIL_STOP.set(n);
+    PASSED.set(0);
+}
+
+/// Crash points passed by this thread since [`stop_at`].
+#[must_use]
+pub fn points_passed() -> u64 {
+    PASSED.get()
+}
+
+/// Passes a crash point that is not one of this module's own operations.
+pub fn crash_point(point: CrashPoint) {
+    PASSED.set(PASSED.get() + 1);
+    if UNTIL_STOP.get().is_some_and(|n| PASSED.get() >= n) && !std::thread::panicking() {
+        std::panic::panic_any(Stopped(point));
+    }
+}
+
+/// Whether this thread has been stopped: then nothing more may be written.
+fn stopped() -> bool {
+    UNTIL_STOP.get().is_some_and(|n| PASSED.get() >= n)
+}
+
+fn pass(point: CrashPoint) -> io::Result<()> {
+    crash_point(point);
+    if stopped() { Err(io::Error::other("stopped at a crash point")) } else { Ok(()) }
+}
+
+// --- the store -------------------------------------------------------------------------------
+
+/// Makes a folder of the store with all folders above it, readable by its owner alone.
+pub fn make_private_folder(path: &Path) -> io::Result<()> {
+    if path.is_dir() {
+        return Ok(());
+    }
+    pass(CrashPoint::MakeStoreFolder)?;
+    std::fs::DirBuilder::new().recursive(true).mode(0o700).create(path)
+}
+
+/// Opens a file of the store for reading and appending; made, if missing, for its owner alone.
+pub fn open_private_file(path: &Path) -> io::Result<File> {
+    std::fs::OpenOptions::new()
+        .read(true)
+        .append(true)
+        .create(true)
+        .mode(0o600)
+        .custom_flags(OFlags::NOFOLLOW.bits().cast_signed())
+        .open(path)
+}
+
+/// A new file of the store, for its owner alone; fails if the name is taken.
+pub fn create_private_file(path: &Path) -> io::Result<File> {
+    pass(CrashPoint::MakeStoreFile)?;
+    std::fs::OpenOptions::new().read(true).append(true).create_new(true).mode(0o600).open(path)
+}
+
+pub fn append(file: &mut File, bytes: &[u8]) -> io::Result<()> {
+    pass(CrashPoint::Append)?;
+    file.write_all(bytes)
+}
+
+pub fn sync(file: &File) -> io::Result<()> {
+    pass(CrashPoint::Sync)?;
+    file.sync_data()
+}
+
+/// Makes the names in a folder of the store durable.
+pub fn sync_folder(path: &Path) -> io::Result<()> {
+    pass(CrashPoint::Sync)?;
+    File::open(path)?.sync_all()
+}
+
+/// Gives a finished file of the store the name `to` and takes its own away; fails, and leaves it,
+/// if something has that name already.
+pub fn place_private_file(from: &Path, to: &Path) -> io::Result<()> {
+    pass(CrashPoint::Replace)?;
+    std::fs::hard_link(from, to)?;
+    remove_store_file(from)
+}
+
+/// Replaces a file of the store as a whole: readers see the old or the new one. Not durable.
+pub fn replace_private_file(path: &Path, bytes: &[u8]) -> io::Result<()> {
+    let mut beside = path.as_os_str().to_owned();
+    beside.push(format!(".{}.new", std::process::id()));
+    let beside = Path::new(&beside);
+    pass(CrashPoint::WriteBeside)?;
+    let mut file = std::fs::OpenOptions::new()
+        .write(true)
+        .create(true)
+        .truncate(true)
+        .mode(0o600)
+        .open(beside)?;
+    file.write_all(bytes)?;
+    drop(file);
+    pass(CrashPoint::Replace)?;
+    std::fs::rename(beside, path)
+}
+
+/// Empties a file of the store; whoever waits for a lock on it goes on with the same file.
+pub fn empty(file: &File) -> io::Result<()> {
+    pass(CrashPoint::Empty)?;
+    file.set_len(0)
+}
+
+pub fn remove_store_file(path: &Path) -> io::Result<()> {
+    pass(CrashPoint::RemoveStoreFile)?;
+    std::fs::remove_file(path)
+}
+
+// --- the workspace: always a name in an open folder, never a path ----------------------------
+
+pub fn make_folder(dir: impl AsFd, name: &[u8], mode: u32) -> io::Result<()> {
+    pass(CrashPoint::MakeFolder)?;
+    Ok(rustix::fs::mkdirat(dir, name, Mode::from_raw_mode(mode))?)
+}
+
+/// A new file for its owner alone; fails if the name is taken.
+pub fn create_file(dir: impl AsFd, name: &[u8]) -> io::Result<File> {
+    pass(CrashPoint::StageFile)?;
+    let flags = OFlags::CREATE | OFlags::EXCL | OFlags::RDWR | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    Ok(rustix::fs::openat(dir, name, flags, Mode::from_raw_mode(0o600)).map(File::from)?)
+}
+
+pub fn create_symlink(dir: impl AsFd, name: &[u8], target: &[u8]) -> io::Result<()> {
+    pass(CrashPoint::StageLink)?;
+    Ok(rustix::fs::symlinkat(target, dir, name)?)
+}
+
+/// Makes a file's bytes, or a folder's names, durable.
+pub fn sync_staged(file: impl AsFd) -> io::Result<()> {
+    pass(CrashPoint::SyncStaged)?;
+    Ok(rustix::fs::fsync(file)?)
+}
+
+/// Two existing names change places, atomically.
+pub fn exchange(a: impl AsFd, a_name: &[u8], b: impl AsFd, b_name: &[u8]) -> io::Result<()> {
+    pass(CrashPoint::Exchange)?;
+    Ok(rustix::fs::renameat_with(a, a_name, b, b_name, RenameFlags::EXCHANGE)?)
+}
+
+/// Moves to a name that nothing has; fails if something has it.
+pub fn place(from: impl AsFd, from_name: &[u8], to: impl AsFd, to_name: &[u8]) -> io::Result<()> {
+    pass(CrashPoint::Place)?;
+    Ok(rustix::fs::renameat_with(from, from_name, to, to_name, RenameFlags::NOREPLACE)?)
+}
+
+/// Gives a file a second name that nothing has; fails if something has it.
+pub fn link(from: impl AsFd, from_name: &[u8], to: impl AsFd, to_name: &[u8]) -> io::Result<()> {
+    pass(CrashPoint::Link)?;
+    Ok(rustix::fs::linkat(from, from_name, to, to_name, AtFlags::empty())?)
+}
+
+pub fn set_mode(file: &OwnedFd, mode: u32) -> io::Result<()> {
+    pass(CrashPoint::SetMode)?;
+    Ok(rustix::fs::fchmod(file, Mode::from_raw_mode(mode))?)
+}
+
+pub fn unlink(dir: impl AsFd, name: &[u8]) -> io::Result<()> {
+    pass(CrashPoint::Unlink)?;
+    Ok(rustix::fs::unlinkat(dir, name, AtFlags::empty())?)
+}
+
+/// Removes a folder that is empty; fails if it is not.
+pub fn remove_folder(dir: impl AsFd, name: &[u8]) -> io::Result<()> {
+    pass(CrashPoint::RemoveFolder)?;
+    Ok(rustix::fs::unlinkat(dir, name, AtFlags::REMOVEDIR)?)
+}

@@ -1,0 +1,130 @@
+//! What stands at a path.
+
+use serde::{Deserialize, Serialize};
+
+use crate::blob::Digest;
+
+/// What stood at a path when it was looked at.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(tag = "kind", rename_all = "camelCase")]
+pub enum Entry {
+    /// Looked at, and nothing stood there.
+    Absent,
+    /// A regular file. Its bytes are in the store.
+    File {
+        digest: Digest,
+        size: u64,
+        mode: u32,
+    },
+    Symlink {
+        #[serde(with = "target_bytes")]
+        target: Vec<u8>,
+    },
+    Dir {
+        mode: u32,
+    },
+    /// Something stood there whose bytes are not in the store.
+    NotCaptured {
+        lack: Lack,
+    },
+    /// Nobody looked.
+    Unknown,
+}
+
+/// Why bytes are not in the store. The numbers are part of the store's format.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+#[repr(u8)]
+pub enum Lack {
+    /// Over the limit for a copy before an edit, and no snapshot held it.
+    TooLarge = 1,
+    /// The agent could not be kept waiting any longer.
+    Deadline = 2,
+    /// No permission to read it.
+    Unreadable = 3,
+    /// It kept changing while it was read.
+    Unstable = 4,
+    /// Removed from the store on the user's word.
+    Purged = 5,
+    /// A device, socket or pipe.
+    Special = 6,
+}
+
+impl Lack {
+    #[must_use]
+    pub fn from_byte(byte: u8) -> Option<Self> {
+        [
+            Self::TooLarge,
+            Self::Deadline,
+            Self::Unreadable,
+            Self::Unstable,
+            Self::Purged,
+            Self::Special,
+        ]
+        .into_iter()
+        .find(|lack| *lack as u8 == byte)
+    }
+
+    /// Whether the same file can be kept the next time it is looked at.
+    #[must_use]
+    pub fn may_be_kept_later(self) -> bool {
+        matches!(self, Self::TooLarge | Self::Deadline | Self::Unstable)
+    }
+
+    #[must_use]
+    pub fn reason(self) -> &'static str {
+        match self {
+            Self::TooLarge => "over the size limit for a copy before an edit",
+            Self::Deadline => "the agent went on before it could be read",
+            Self::Unreadable => "no permission to read it",
+            Self::Unstable => "it kept changing while it was read",
+            Self::Purged => "purged from the store",
+            Self::Special => "not a regular file",
+        }
+    }
+}
+
+impl Entry {
+    /// Whether the store can bring exactly this back.
+    #[must_use]
+    pub fn is_restorable(&self) -> bool {
+        !matches!(self, Self::NotCaptured { .. } | Self::Unknown)
+    }
+
+    #[must_use]
+    pub fn is_dir(&self) -> bool {
+        matches!(self, Self::Dir { .. })
+    }
+
+    #[must_use]
+    pub fn digest(&self) -> Option<Digest> {
+        match self {
+            Self::File { digest, .. } => Some(*digest),
+            _ => None,
+        }
+    }
+
+    #[must_use]
+    pub fn mode(&self) -> Option<u32> {
+        match self {
+            Self::File { mode, .. } | Self::Dir { mode } => Some(*mode),
+            _ => None,
+        }
+    }
+}
+
+mod target_bytes {
+    use base64::Engine as _;
+    use base64::engine::general_purpose::STANDARD;
+    use serde::{Deserialize, Deserializer, Serializer};
+
+    pub(super) fn serialize<S: Serializer>(bytes: &[u8], serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(&STANDARD.encode(bytes))
+    }
+
+    pub(super) fn deserialize<'de, D: Deserializer<'de>>(
+        deserializer: D,
+    ) -> Result<Vec<u8>, D::Error> {
+        STANDARD.decode(String::deserialize(deserializer)?).map_err(serde::de::Error::custom)
+    }
+}

@@ -1,0 +1,32 @@
+//! What Takeback knows, as plain data, and the places where it is kept.
+//!
+//! A workspace has one append-only log of [`Change`]s; a [`Point`] is a position in it. Contents are
+//! kept once, by digest. [`Store`] is all that the rest of Takeback asks of a place to keep this in;
+//! [`SqliteStore`] is the one on disk, [`MemoryStore`] the one for tests and trials.
+
+pub mod blob;
+pub mod change;
+#[cfg(any(test, feature = "conformance"))]
+pub mod conformance;
+pub mod disk;
+pub mod entry;
+pub mod id;
+pub mod memory;
+pub mod path;
+pub mod point;
+pub mod rewind;
+pub mod session;
+pub mod sqlite;
+pub mod store;
+
+pub use blob::{Digest, PackedBlob};
+pub use change::{Author, Change, Evidence};
+pub use entry::{Entry, Lack};
+pub use id::{CallId, PointId, RewindId, Seq, SessionId, Timestamp, TurnId};
+pub use memory::MemoryStore;
+pub use path::{InvalidPath, WorkPath};
+pub use point::{GitState, Point, PointKind};
+pub use rewind::{RewindKind, RewindRecord, RewindState};
+pub use session::{Call, CallKind, CallState, Process, Session, Turn};
+pub use sqlite::SqliteStore;
+pub use store::{Head, Store, StoreError, Write};

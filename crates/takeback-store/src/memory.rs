@@ -1,0 +1,227 @@
+//! A store in memory, for tests and trials: nothing of it outlives the process.
+
+use std::collections::{BTreeMap, HashMap};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use crate::blob::{Digest, PackedBlob};
+use crate::change::Change;
+use crate::disk::{CrashPoint, crash_point};
+use crate::entry::Entry;
+use crate::id::{CallId, Seq, SessionId, Timestamp, TurnId};
+use crate::path::WorkPath;
+use crate::point::Point;
+use crate::rewind::RewindRecord;
+use crate::session::{Call, Session, Turn};
+use crate::store::{Head, Store, StoreError, Write};
+
+/// One handle on a store in memory. A clone is another handle on the same store, as another process
+/// would have: it sees what this one commits, not what this one has merely put.
+#[derive(Debug, Default)]
+pub struct MemoryStore {
+    kept: Arc<Mutex<Kept>>,
+    pending: HashMap<Digest, PackedBlob>,
+}
+
+#[derive(Debug, Default)]
+struct Kept {
+    head: Head,
+    changes: BTreeMap<Seq, Change>,
+    newest: BTreeMap<WorkPath, Seq>,
+    points: Vec<Point>,
+    sessions: HashMap<SessionId, Session>,
+    turns: HashMap<TurnId, Turn>,
+    calls: HashMap<(SessionId, CallId), Call>,
+    rewinds: Vec<RewindRecord>,
+    last_scan: Option<Timestamp>,
+    blobs: HashMap<Digest, PackedBlob>,
+}
+
+impl MemoryStore {
+    #[must_use]
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    fn kept(&self) -> MutexGuard<'_, Kept> {
+        // A commit changes nothing before its last crash point, so a panic leaves no half of one.
+        self.kept.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Clone for MemoryStore {
+    fn clone(&self) -> Self {
+        Self { kept: Arc::clone(&self.kept), pending: HashMap::new() }
+    }
+}
+
+impl Store for MemoryStore {
+    fn head(&self) -> Result<Head, StoreError> {
+        Ok(self.kept().head)
+    }
+
+    fn commit(&mut self, expected: Head, writes: &[Write]) -> Result<Head, StoreError> {
+        let mut kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
+        if kept.head != expected {
+            return Err(StoreError::Moved);
+        }
+        let mut seq = expected.seq;
+        for write in writes {
+            if let Write::Change(change) = write {
+                if change.seq != seq.next() {
+                    return Err(StoreError::Gap { expected: seq.next(), found: change.seq });
+                }
+                seq = change.seq;
+            }
+        }
+        crash_point(CrashPoint::Commit);
+        kept.blobs.extend(self.pending.drain());
+        for write in writes {
+            kept.apply(write.clone());
+        }
+        kept.head = Head { revision: expected.revision + 1, seq };
+        let head = kept.head;
+        drop(kept);
+        crash_point(CrashPoint::Committed);
+        Ok(head)
+    }
+
+    fn changes_after(&self, after: Seq) -> Result<Vec<Change>, StoreError> {
+        Ok(self.kept().changes.range(after.next()..).map(|(_, change)| change.clone()).collect())
+    }
+
+    fn change(&self, seq: Seq) -> Result<Option<Change>, StoreError> {
+        Ok(self.kept().changes.get(&seq).cloned())
+    }
+
+    fn latest_of(&self, paths: &[WorkPath]) -> Result<Vec<Option<Change>>, StoreError> {
+        let kept = self.kept();
+        Ok(paths.iter().map(|path| Some(kept.changes[kept.newest.get(path)?].clone())).collect())
+    }
+
+    fn latest(&self) -> Result<Vec<(WorkPath, Entry)>, StoreError> {
+        let kept = self.kept();
+        let entry = |seq| kept.changes[seq].after.clone();
+        Ok(kept.newest.iter().map(|(path, seq)| (path.clone(), entry(seq))).collect())
+    }
+
+    fn points(&self) -> Result<Vec<Point>, StoreError> {
+        let mut points = self.kept().points.clone();
+        points.sort_by_key(|point| point.seq);
+        Ok(points)
+    }
+
+    fn sessions(&self) -> Result<Vec<Session>, StoreError> {
+        let mut sessions: Vec<_> = self.kept().sessions.values().cloned().collect();
+        sessions.sort_by(|a, b| (a.started_at, &a.id).cmp(&(b.started_at, &b.id)));
+        Ok(sessions)
+    }
+
+    fn session(&self, id: &SessionId) -> Result<Option<Session>, StoreError> {
+        Ok(self.kept().sessions.get(id).cloned())
+    }
+
+    fn turn(&self, id: TurnId) -> Result<Option<Turn>, StoreError> {
+        Ok(self.kept().turns.get(&id).cloned())
+    }
+
+    fn live_calls(&self) -> Result<Vec<Call>, StoreError> {
+        let kept = self.kept();
+        let mut calls: Vec<_> =
+            kept.calls.values().filter(|call| call.state.may_write()).cloned().collect();
+        calls.sort_by(|a, b| {
+            (a.opened_at, &a.session, &a.id).cmp(&(b.opened_at, &b.session, &b.id))
+        });
+        Ok(calls)
+    }
+
+    fn call(&self, session: &SessionId, id: &CallId) -> Result<Option<Call>, StoreError> {
+        Ok(self.kept().calls.get(&(session.clone(), id.clone())).cloned())
+    }
+
+    fn rewinds(&self) -> Result<Vec<RewindRecord>, StoreError> {
+        let mut rewinds = self.kept().rewinds.clone();
+        rewinds.sort_by_key(|rewind| rewind.began_at);
+        Ok(rewinds)
+    }
+
+    fn last_scan(&self) -> Result<Option<Timestamp>, StoreError> {
+        Ok(self.kept().last_scan)
+    }
+
+    fn put(&mut self, blob: PackedBlob) -> Result<(), StoreError> {
+        if !self.has(&blob.digest)? {
+            self.pending.insert(blob.digest, blob);
+        }
+        Ok(())
+    }
+
+    fn has(&self, digest: &Digest) -> Result<bool, StoreError> {
+        Ok(self.pending.contains_key(digest) || self.kept().blobs.contains_key(digest))
+    }
+
+    fn packed(&self, digest: &Digest) -> Result<PackedBlob, StoreError> {
+        let pending = self.pending.get(digest).cloned();
+        pending
+            .or_else(|| self.kept().blobs.get(digest).cloned())
+            .ok_or(StoreError::MissingBlob { digest: *digest })
+    }
+
+    fn check(&self) -> Result<Vec<String>, StoreError> {
+        let mut damage = Vec::new();
+        let (digests, entries, points, head) = {
+            let kept = self.kept();
+            let digests: Vec<_> = kept.blobs.keys().copied().collect();
+            let entries: Vec<_> = kept
+                .changes
+                .values()
+                .flat_map(|change| [&change.before, &change.after].map(|e| (change.seq, e.clone())))
+                .collect();
+            (digests, entries, kept.points.clone(), kept.head)
+        };
+        for digest in digests {
+            if let Err(error) = self.read(&digest, &mut |_| Ok(())) {
+                damage.push(error.to_string());
+            }
+        }
+        for (seq, entry) in entries {
+            if let Some(digest) = entry.digest()
+                && !self.has(&digest)?
+            {
+                damage.push(format!("change {seq} names {digest}, which is not in the store"));
+            }
+        }
+        for point in points.iter().filter(|point| point.seq > head.seq) {
+            damage.push(format!("point {} lies after the end of the log", point.id));
+        }
+        Ok(damage)
+    }
+}
+
+impl Kept {
+    fn apply(&mut self, write: Write) {
+        match write {
+            Write::Change(change) => {
+                self.newest.insert(change.path.clone(), change.seq);
+                self.changes.insert(change.seq, change);
+            }
+            Write::Session(session) => {
+                self.sessions.insert(session.id.clone(), session);
+            }
+            Write::Turn(turn) => {
+                self.turns.insert(turn.id, turn);
+            }
+            Write::Call(call) => {
+                self.calls.insert((call.session.clone(), call.id.clone()), call);
+            }
+            Write::Point(point) => match self.points.iter_mut().find(|p| p.id == point.id) {
+                Some(known) => *known = point,
+                None => self.points.push(point),
+            },
+            Write::Rewind(rewind) => match self.rewinds.iter_mut().find(|r| r.id == rewind.id) {
+                Some(known) => *known = rewind,
+                None => self.rewinds.push(rewind),
+            },
+            Write::Scanned(time) => self.last_scan = Some(time),
+        }
+    }
+}

@@ -1,0 +1,166 @@
+//! A path as Takeback keeps it: bytes, since file names are bytes.
+
+use std::fmt;
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use serde::{Deserialize, Serialize};
+
+/// Where something stands, relative to the workspace's root (`src/main.rs`), or absolute
+/// (`/etc/hosts`) when an edit call named a file outside of it.
+///
+/// Holds no empty component, no `.` and `..`, no NUL and no `/` at the end: joined to the root it
+/// cannot leave it. Ordered by bytes.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct WorkPath(Vec<u8>);
+
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{path:?} is not a plain path: {why}")]
+pub struct InvalidPath {
+    pub path: String,
+    pub why: &'static str,
+}
+
+impl WorkPath {
+    pub fn new(bytes: impl Into<Vec<u8>>) -> Result<Self, InvalidPath> {
+        let bytes = bytes.into();
+        let relative = bytes.strip_prefix(b"/").unwrap_or(&bytes);
+        let why = if relative.is_empty() {
+            "it is empty"
+        } else if bytes.contains(&0) {
+            "it holds a NUL byte"
+        } else if relative.split(|b| *b == b'/').any(|part| matches!(part, b"" | b"." | b"..")) {
+            "it holds an empty, `.` or `..` component"
+        } else {
+            return Ok(Self(bytes));
+        };
+        Err(InvalidPath { path: String::from_utf8_lossy(&bytes).into_owned(), why })
+    }
+
+    #[must_use]
+    pub fn as_bytes(&self) -> &[u8] {
+        &self.0
+    }
+
+    /// Whether this path lies outside the workspace.
+    #[must_use]
+    pub fn is_outside(&self) -> bool {
+        self.0.starts_with(b"/")
+    }
+
+    /// The folder it stands in; `None` directly below the root (or below `/`).
+    #[must_use]
+    pub fn parent(&self) -> Option<Self> {
+        let cut = self.0.iter().rposition(|b| *b == b'/').filter(|cut| *cut > 0)?;
+        Some(Self(self.0[..cut].to_vec()))
+    }
+
+    /// Its folders, nearest first.
+    pub fn ancestors(&self) -> impl Iterator<Item = Self> {
+        std::iter::successors(self.parent(), Self::parent)
+    }
+
+    #[must_use]
+    pub fn file_name(&self) -> &[u8] {
+        let cut = self.0.iter().rposition(|b| *b == b'/').map_or(0, |cut| cut + 1);
+        &self.0[cut..]
+    }
+
+    /// Number of components: an order in which a folder always differs from what it holds.
+    #[must_use]
+    pub fn depth(&self) -> usize {
+        self.0.iter().filter(|b| **b == b'/').count()
+    }
+
+    /// Whether this path is `folder` or lies below it.
+    #[must_use]
+    pub fn is_within(&self, folder: &[u8]) -> bool {
+        match self.0.strip_prefix(folder) {
+            Some(rest) => rest.is_empty() || rest.starts_with(b"/"),
+            None => false,
+        }
+    }
+
+    /// For people: bytes that are not UTF-8 are replaced, control characters escaped.
+    #[must_use]
+    pub fn display(&self) -> String {
+        let mut shown = String::new();
+        for c in String::from_utf8_lossy(&self.0).chars() {
+            if c.is_control() {
+                shown.extend(c.escape_default());
+            } else {
+                shown.push(c);
+            }
+        }
+        shown
+    }
+}
+
+impl fmt::Debug for WorkPath {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Debug::fmt(&String::from_utf8_lossy(&self.0), f)
+    }
+}
+
+/// In JSON a string, or `{"base64": "…"}` when it is not UTF-8.
+#[derive(Serialize, Deserialize)]
+#[serde(untagged)]
+enum WirePath {
+    Text(String),
+    Bytes { base64: String },
+}
+
+impl Serialize for WorkPath {
+    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        match std::str::from_utf8(&self.0) {
+            Ok(text) => WirePath::Text(text.to_owned()),
+            Err(_) => WirePath::Bytes { base64: STANDARD.encode(&self.0) },
+        }
+        .serialize(serializer)
+    }
+}
+
+impl<'de> Deserialize<'de> for WorkPath {
+    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        use serde::de::Error as _;
+        let bytes = match WirePath::deserialize(deserializer)? {
+            WirePath::Text(text) => text.into_bytes(),
+            WirePath::Bytes { base64 } => STANDARD.decode(base64).map_err(D::Error::custom)?,
+        };
+        Self::new(bytes).map_err(D::Error::custom)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_plain_paths_are_taken() {
+        for good in [&b"a"[..], b"a/b", b"/etc/hosts", b"...", b"-x", b"\xff\n"] {
+            assert!(WorkPath::new(good).is_ok(), "{good:?}");
+        }
+        for bad in [&b""[..], b"/", b".", b"..", b"a/../b", b"a//b", b"a/", b"//x", b"a\0"] {
+            assert!(WorkPath::new(bad).is_err(), "{bad:?}");
+        }
+    }
+
+    #[test]
+    fn json_keeps_every_byte() {
+        for bytes in [&b"src/main.rs"[..], b"caf\xe9", b"/outside"] {
+            let path = WorkPath::new(bytes).expect("a plain path");
+            let json = serde_json::to_string(&path).expect("it serialises");
+            assert_eq!(serde_json::from_str::<WorkPath>(&json).expect("it reads back"), path);
+        }
+        assert!(serde_json::from_str::<WorkPath>(r#""../x""#).is_err());
+    }
+
+    #[test]
+    fn within_means_whole_components() {
+        let path = WorkPath::new("src/lib/a.rs").expect("a plain path");
+        assert!(path.is_within(b"src/lib"));
+        assert!(path.is_within(b"src/lib/a.rs"));
+        assert!(!path.is_within(b"src/li"));
+        assert_eq!(path.ancestors().map(|p| p.display()).collect::<Vec<_>>(), ["src/lib", "src"]);
+    }
+}

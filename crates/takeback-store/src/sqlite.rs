@@ -1,0 +1,228 @@
+//! The store on disk: a SQLite database for everything but contents, packs beside it for those.
+//!
+//! `docs/design/store-format.md` describes every byte. SQL stands in the modules below, file writes
+//! in [`crate::disk`].
+
+mod encoding;
+mod pack;
+mod rows;
+mod schema;
+mod writer;
+
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use rusqlite::{Connection, TransactionBehavior};
+
+use self::pack::Packs;
+use self::rows::RowError;
+use self::schema::{error_at, io_error};
+use self::writer::Writer;
+use crate::blob::{Digest, PackedBlob};
+use crate::change::Change;
+use crate::disk::{self, CrashPoint, crash_point};
+use crate::entry::Entry;
+use crate::id::{CallId, Seq, SessionId, Timestamp, TurnId};
+use crate::path::WorkPath;
+use crate::point::Point;
+use crate::rewind::RewindRecord;
+use crate::session::{Call, Session, Turn};
+use crate::store::{Head, Store, StoreError, Write};
+
+const DATABASE: &str = "timeline.db";
+const PACKS: &str = "packs";
+
+/// One handle on a store on disk. Any number of them, in any number of processes, may be open.
+#[derive(Debug)]
+pub struct SqliteStore {
+    dir: PathBuf,
+    database: PathBuf,
+    db: Connection,
+    packs: Packs,
+}
+
+impl SqliteStore {
+    /// Opens the store in the folder `dir`; [`StoreError::Missing`] if there is none.
+    pub fn open(dir: &Path) -> Result<Self, StoreError> {
+        let database = dir.join(DATABASE);
+        let db = schema::open(&database)?;
+        let packs = Packs::new(dir.join(PACKS));
+        Ok(Self { dir: dir.to_owned(), database, db, packs })
+    }
+
+    /// Opens the store in the folder `dir` and makes it first if there is none.
+    pub fn create(dir: &Path) -> Result<Self, StoreError> {
+        match Self::open(dir) {
+            Err(StoreError::Missing { .. }) => {}
+            opened => return opened,
+        }
+        let packs = dir.join(PACKS);
+        let failed = |source| io_error(&packs, "making it", source);
+        disk::make_private_folder(&packs).map_err(failed)?;
+        disk::sync_folder(dir).map_err(failed)?;
+        // A database gets its name when it is whole: nobody ever sees half of one, and of two
+        // creators the second finds the first one's.
+        static CREATED: AtomicU32 = AtomicU32::new(0);
+        let database = dir.join(DATABASE);
+        let creator = (std::process::id(), CREATED.fetch_add(1, Ordering::Relaxed));
+        let beside = dir.join(format!("{DATABASE}.{}-{}.new", creator.0, creator.1));
+        let failed = |source| io_error(&beside, "making it", source);
+        drop(disk::create_private_file(&beside).map_err(failed)?);
+        schema::create(&beside)?;
+        match disk::place_private_file(&beside, &database) {
+            Ok(()) => disk::sync_folder(dir).map_err(failed)?,
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
+                disk::remove_store_file(&beside).map_err(failed)?;
+            }
+            Err(source) => return Err(failed(source)),
+        }
+        Self::open(dir)
+    }
+
+    #[must_use]
+    pub fn dir(&self) -> &Path {
+        &self.dir
+    }
+
+    fn rows<T>(&self, doing: &'static str, result: Result<T, RowError>) -> Result<T, StoreError> {
+        result.map_err(|error| self.failure(doing, error))
+    }
+
+    fn failure(&self, doing: &'static str, error: RowError) -> StoreError {
+        match error {
+            RowError::Sqlite(error) => error_at(&self.database, doing, error),
+            RowError::Damaged { what, why } => {
+                StoreError::DamagedRecord { what, why: why.to_owned() }
+            }
+        }
+    }
+}
+
+impl Store for SqliteStore {
+    fn head(&self) -> Result<Head, StoreError> {
+        self.rows("reading its head", rows::head(&self.db))
+    }
+
+    fn commit(&mut self, expected: Head, writes: &[Write]) -> Result<Head, StoreError> {
+        // Asked again in the transaction; here it spares a lost race the wait for the disk.
+        if self.head()? != expected {
+            return Err(StoreError::Moved);
+        }
+        let head = Head { revision: expected.revision + 1, seq: last_seq(expected.seq, writes)? };
+        self.packs.make_durable()?;
+        let done = (|| {
+            let transaction = self.db.transaction_with_behavior(TransactionBehavior::Immediate)?;
+            if rows::head(&transaction)? != expected {
+                return Ok(None);
+            }
+            let mut writer = Writer::new(&transaction);
+            writer.blobs(self.packs.pending())?;
+            for write in writes {
+                writer.write(write)?;
+            }
+            writer.head(head)?;
+            drop(writer);
+            crash_point(CrashPoint::Commit);
+            transaction.commit()?;
+            Ok(Some(head))
+        })();
+        let Some(head) = self.rows("committing to it", done)? else {
+            return Err(StoreError::Moved);
+        };
+        crash_point(CrashPoint::Committed);
+        self.packs.committed();
+        Ok(head)
+    }
+
+    fn changes_after(&self, after: Seq) -> Result<Vec<Change>, StoreError> {
+        self.rows("reading changes", rows::changes_after(&self.db, after))
+    }
+
+    fn change(&self, seq: Seq) -> Result<Option<Change>, StoreError> {
+        self.rows("reading a change", rows::change_at(&self.db, seq))
+    }
+
+    fn latest_of(&self, paths: &[WorkPath]) -> Result<Vec<Option<Change>>, StoreError> {
+        let doing = "reading the newest changes of some paths";
+        // One transaction, so that no commit comes between two of them.
+        let moment = self.rows(doing, self.db.unchecked_transaction().map_err(RowError::from))?;
+        let changes = paths.iter().map(|path| rows::latest_of(&moment, path)).collect();
+        self.rows(doing, changes)
+    }
+
+    fn latest(&self) -> Result<Vec<(WorkPath, Entry)>, StoreError> {
+        self.rows("reading the newest entry of every path", rows::latest(&self.db))
+    }
+
+    fn points(&self) -> Result<Vec<Point>, StoreError> {
+        self.rows("reading points", rows::points(&self.db))
+    }
+
+    fn sessions(&self) -> Result<Vec<Session>, StoreError> {
+        self.rows("reading sessions", rows::sessions(&self.db))
+    }
+
+    fn session(&self, id: &SessionId) -> Result<Option<Session>, StoreError> {
+        self.rows("reading a session", rows::session_named(&self.db, id))
+    }
+
+    fn turn(&self, id: TurnId) -> Result<Option<Turn>, StoreError> {
+        self.rows("reading a turn", rows::turn(&self.db, id))
+    }
+
+    fn live_calls(&self) -> Result<Vec<Call>, StoreError> {
+        self.rows("reading live calls", rows::live_calls(&self.db))
+    }
+
+    fn call(&self, session: &SessionId, id: &CallId) -> Result<Option<Call>, StoreError> {
+        self.rows("reading a call", rows::call_named(&self.db, session, id))
+    }
+
+    fn rewinds(&self) -> Result<Vec<RewindRecord>, StoreError> {
+        self.rows("reading rewinds", rows::rewinds(&self.db))
+    }
+
+    fn last_scan(&self) -> Result<Option<Timestamp>, StoreError> {
+        self.rows("reading the time of the last scan", rows::last_scan(&self.db))
+    }
+
+    fn put(&mut self, blob: PackedBlob) -> Result<(), StoreError> {
+        if self.has(&blob.digest)? { Ok(()) } else { self.packs.append(&blob) }
+    }
+
+    fn has(&self, digest: &Digest) -> Result<bool, StoreError> {
+        if self.packs.pending().contains_key(digest) {
+            return Ok(true);
+        }
+        self.rows("looking for contents", rows::has_blob(&self.db, digest))
+    }
+
+    fn packed(&self, digest: &Digest) -> Result<PackedBlob, StoreError> {
+        let location = match self.packs.pending().get(digest) {
+            Some(location) => *location,
+            None => self
+                .rows("looking for contents", rows::blob(&self.db, digest))?
+                .ok_or(StoreError::MissingBlob { digest: *digest })?,
+        };
+        let bytes =
+            self.packs.read(&location)?.ok_or(StoreError::DamagedBlob { digest: *digest })?;
+        Ok(PackedBlob { digest: *digest, size: location.size, encoding: location.encoding, bytes })
+    }
+
+    fn check(&self) -> Result<Vec<String>, StoreError> {
+        Ok(Vec::new())
+    }
+}
+
+/// The last of the sequence numbers that `writes` carry on from `seq`.
+fn last_seq(seq: Seq, writes: &[Write]) -> Result<Seq, StoreError> {
+    let mut changes = writes.iter().filter_map(|write| match write {
+        Write::Change(change) => Some(change.seq),
+        _ => None,
+    });
+    changes.try_fold(seq, |seq, found| {
+        let expected = seq.next();
+        if found == expected { Ok(found) } else { Err(StoreError::Gap { expected, found }) }
+    })
+}

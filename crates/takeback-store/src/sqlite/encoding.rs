@@ -1,0 +1,283 @@
+//! How values that are not columns of their own are written into one: entries, lists of sequence
+//! numbers, lists of paths. `docs/design/store-format.md` has every byte.
+
+use crate::blob::Digest;
+use crate::entry::{Entry, Lack};
+use crate::id::Seq;
+use crate::path::WorkPath;
+
+/// Numbers that stand for the variants of an enum.
+pub(super) mod kinds {
+    use crate::change::{Author, Evidence};
+    use crate::point::PointKind;
+    use crate::rewind::RewindState;
+    use crate::session::CallState;
+
+    pub(in super::super) const EVIDENCES: [(i64, Evidence); 2] =
+        [(0, Evidence::Tool), (1, Evidence::Window)];
+
+    /// The statement for live calls knows that 0 and 1 are the states that may write.
+    pub(in super::super) const CALL_STATES: [(i64, CallState); 5] = [
+        (0, CallState::Open),
+        (1, CallState::Background),
+        (2, CallState::Done),
+        (3, CallState::Failed),
+        (4, CallState::CutOff),
+    ];
+
+    pub(in super::super) const POINTS: [(i64, PointKind); 4] = [
+        (0, PointKind::Prompt),
+        (1, PointKind::Manual),
+        (2, PointKind::Step),
+        (3, PointKind::Safety),
+    ];
+
+    pub(in super::super) const REWIND_STATES: [(i64, RewindState); 2] =
+        [(0, RewindState::Open), (1, RewindState::Done)];
+
+    pub(in super::super) const REWIND: i64 = 0;
+    pub(in super::super) const UNDO: i64 = 1;
+    pub(in super::super) const REDO: i64 = 2;
+
+    pub(in super::super) const AGENT: i64 = 0;
+    pub(in super::super) const HUMAN: i64 = 1;
+    pub(in super::super) const AMBIGUOUS: i64 = 2;
+    pub(in super::super) const BY_REWIND: i64 = 3;
+    pub(in super::super) const DELETED: i64 = 4;
+
+    pub(in super::super) fn author(author: &Author) -> i64 {
+        match author {
+            Author::Agent { .. } => AGENT,
+            Author::Human => HUMAN,
+            Author::Ambiguous { .. } => AMBIGUOUS,
+            Author::Rewind { .. } => BY_REWIND,
+            Author::Deleted => DELETED,
+        }
+    }
+
+    pub(in super::super) fn number<T: PartialEq>(table: &[(i64, T)], value: &T) -> i64 {
+        let known = table.iter().find(|(_, known)| known == value);
+        known.expect("every variant has its number").0
+    }
+
+    pub(in super::super) fn value<T: Copy>(table: &[(i64, T)], number: i64) -> Option<T> {
+        table.iter().find(|(known, _)| *known == number).map(|(_, value)| *value)
+    }
+}
+
+/// A count as SQLite keeps it. One that does not fit is more than anything there.
+pub(super) fn signed(count: u64) -> i64 {
+    i64::try_from(count).unwrap_or(i64::MAX)
+}
+
+pub(super) fn unsigned(count: i64) -> u64 {
+    count.cast_unsigned()
+}
+
+const ABSENT: u8 = 0;
+const FILE: u8 = 1;
+const SYMLINK: u8 = 2;
+const DIR: u8 = 3;
+const NOT_CAPTURED: u8 = 4;
+const UNKNOWN: u8 = 5;
+
+const LACKS: [(u8, Lack); 6] = [
+    (1, Lack::TooLarge),
+    (2, Lack::Deadline),
+    (3, Lack::Unreadable),
+    (4, Lack::Unstable),
+    (5, Lack::Purged),
+    (6, Lack::Special),
+];
+
+pub(super) fn entry_bytes(entry: &Entry) -> Vec<u8> {
+    let mut out = Vec::with_capacity(48);
+    match entry {
+        Entry::Absent => out.push(ABSENT),
+        Entry::File { digest, size, mode } => {
+            out.push(FILE);
+            out.extend_from_slice(&digest.0);
+            push_varint(&mut out, *size);
+            push_varint(&mut out, u64::from(*mode));
+        }
+        Entry::Symlink { target } => {
+            out.push(SYMLINK);
+            out.extend_from_slice(target);
+        }
+        Entry::Dir { mode } => {
+            out.push(DIR);
+            push_varint(&mut out, u64::from(*mode));
+        }
+        Entry::NotCaptured { lack } => {
+            let byte = LACKS.iter().find(|(_, known)| known == lack).map(|(byte, _)| *byte);
+            out.extend([NOT_CAPTURED, byte.expect("every lack has its byte")]);
+        }
+        Entry::Unknown => out.push(UNKNOWN),
+    }
+    out
+}
+
+/// `None` if these are not the bytes of an entry.
+pub(super) fn entry(bytes: &[u8]) -> Option<Entry> {
+    let (tag, rest) = bytes.split_first()?;
+    let (entry, rest) = match *tag {
+        ABSENT => (Entry::Absent, rest),
+        FILE => {
+            let (digest, rest) = rest.split_first_chunk::<32>()?;
+            let (size, rest) = take_varint(rest)?;
+            let (mode, rest) = take_varint(rest)?;
+            let mode = u32::try_from(mode).ok()?;
+            (Entry::File { digest: Digest(*digest), size, mode }, rest)
+        }
+        SYMLINK => (Entry::Symlink { target: rest.to_vec() }, &[][..]),
+        DIR => {
+            let (mode, rest) = take_varint(rest)?;
+            (Entry::Dir { mode: u32::try_from(mode).ok()? }, rest)
+        }
+        NOT_CAPTURED => {
+            let (byte, rest) = rest.split_first()?;
+            let (_, lack) = LACKS.into_iter().find(|(known, _)| known == byte)?;
+            (Entry::NotCaptured { lack }, rest)
+        }
+        UNKNOWN => (Entry::Unknown, rest),
+        _ => return None,
+    };
+    rest.is_empty().then_some(entry)
+}
+
+/// Each as the difference from the one before it, so that neighbours cost a byte each.
+pub(super) fn seqs_bytes(seqs: &[Seq]) -> Vec<u8> {
+    let mut out = Vec::with_capacity(seqs.len() + 4);
+    let mut previous = 0_i64;
+    for seq in seqs {
+        let seq = seq.0.cast_signed();
+        push_varint(&mut out, zigzag(seq.wrapping_sub(previous)));
+        previous = seq;
+    }
+    out
+}
+
+pub(super) fn seqs(mut bytes: &[u8]) -> Option<Vec<Seq>> {
+    let mut seqs = Vec::new();
+    let mut previous = 0_i64;
+    while !bytes.is_empty() {
+        let (difference, rest) = take_varint(bytes)?;
+        previous = previous.wrapping_add(unzigzag(difference));
+        seqs.push(Seq(previous.cast_unsigned()));
+        bytes = rest;
+    }
+    Some(seqs)
+}
+
+pub(super) fn paths_bytes(paths: &[WorkPath]) -> Vec<u8> {
+    let mut out = Vec::new();
+    for path in paths {
+        push_varint(&mut out, path.as_bytes().len() as u64);
+        out.extend_from_slice(path.as_bytes());
+    }
+    out
+}
+
+pub(super) fn paths(mut bytes: &[u8]) -> Option<Vec<WorkPath>> {
+    let mut paths = Vec::new();
+    while !bytes.is_empty() {
+        let (len, rest) = take_varint(bytes)?;
+        let (path, rest) = rest.split_at_checked(usize::try_from(len).ok()?)?;
+        paths.push(WorkPath::new(path).ok()?);
+        bytes = rest;
+    }
+    Some(paths)
+}
+
+/// Seven bits a byte, lowest first; the top bit says that more follow.
+fn push_varint(out: &mut Vec<u8>, mut value: u64) {
+    while value >= 0x80 {
+        out.push((value & 0x7f) as u8 | 0x80);
+        value >>= 7;
+    }
+    out.push(value as u8);
+}
+
+fn take_varint(bytes: &[u8]) -> Option<(u64, &[u8])> {
+    let mut value = 0_u64;
+    for (at, byte) in bytes.iter().enumerate().take(10) {
+        let bits = u64::from(byte & 0x7f);
+        let shifted = bits << (7 * at);
+        if shifted >> (7 * at) != bits {
+            return None;
+        }
+        value |= shifted;
+        if byte & 0x80 == 0 {
+            return Some((value, &bytes[at + 1..]));
+        }
+    }
+    None
+}
+
+fn zigzag(value: i64) -> u64 {
+    ((value << 1) ^ (value >> 63)).cast_unsigned()
+}
+
+fn unzigzag(value: u64) -> i64 {
+    (value >> 1).cast_signed() ^ -(value & 1).cast_signed()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn entries() -> Vec<Entry> {
+        let digest = Digest::of(b"x");
+        let mut entries = vec![
+            Entry::Absent,
+            Entry::File { digest, size: 0, mode: 0 },
+            Entry::File { digest, size: u64::MAX, mode: u32::MAX },
+            Entry::Symlink { target: Vec::new() },
+            Entry::Symlink { target: b"../\xff\0\n".to_vec() },
+            Entry::Dir { mode: 0o755 },
+            Entry::Unknown,
+        ];
+        entries.extend(LACKS.map(|(_, lack)| Entry::NotCaptured { lack }));
+        entries
+    }
+
+    #[test]
+    fn entries_read_back_and_their_torn_bytes_do_not() {
+        for written in entries() {
+            let bytes = entry_bytes(&written);
+            assert_eq!(entry(&bytes), Some(written.clone()));
+            let torn = &bytes[..bytes.len() - 1];
+            assert_ne!(entry(torn), Some(written.clone()), "{written:?}");
+            if !matches!(written, Entry::Symlink { .. }) {
+                assert_eq!(entry(&[&bytes[..], &[0]].concat()), None, "{written:?}");
+            }
+        }
+        assert_eq!(entry(&[6]), None);
+        assert_eq!(entry(&[NOT_CAPTURED, 0]), None);
+    }
+
+    #[test]
+    fn the_bytes_are_those_of_the_documented_format() {
+        let digest = Digest([7; 32]);
+        let file = entry_bytes(&Entry::File { digest, size: 300, mode: 0o644 });
+        assert_eq!(file, [&[1][..], &[7; 32], &[0xac, 0x02], &[0xa4, 0x03]].concat());
+        assert_eq!(entry_bytes(&Entry::Symlink { target: b"ab".to_vec() }), b"\x02ab");
+        assert_eq!(entry_bytes(&Entry::Dir { mode: 0o755 }), [3, 0xed, 0x03]);
+        assert_eq!(entry_bytes(&Entry::NotCaptured { lack: Lack::Purged }), [4, 5]);
+        assert_eq!(seqs_bytes(&[Seq(5), Seq(6), Seq(4)]), [10, 2, 3]);
+        let path = WorkPath::new("a/b").unwrap();
+        assert_eq!(paths_bytes(&[path.clone(), path]), b"\x03a/b\x03a/b");
+    }
+
+    #[test]
+    fn lists_keep_their_order() {
+        for list in [vec![], vec![1], vec![9, 3, 3, u64::MAX, 0, i64::MAX.cast_unsigned()]] {
+            let list: Vec<_> = list.into_iter().map(Seq).collect();
+            assert_eq!(seqs(&seqs_bytes(&list)), Some(list));
+        }
+        assert_eq!(seqs(&[0x80]), None);
+        assert_eq!(seqs(&[0xff; 11]), None);
+        assert_eq!(paths(b"\x05abc"), None);
+        assert_eq!(paths(b"\x02.."), None);
+    }
+}

@@ -1,0 +1,283 @@
+//! Contents in append-only segments: `packs/<8 hex digits>.pack`.
+//!
+//! Takes blobs and answers where they lie; reads them back from there. Which of them belong to the
+//! store is not its business: a record that no row names is dead weight, never an error.
+
+use std::cell::RefCell;
+use std::collections::HashMap;
+use std::fs::{File, OpenOptions, TryLockError};
+use std::io;
+use std::os::unix::fs::FileExt as _;
+use std::path::{Path, PathBuf};
+
+use super::schema::io_error;
+use crate::blob::{Digest, Encoding, PackedBlob};
+use crate::disk;
+use crate::store::StoreError;
+
+/// A record that would end behind this starts a new segment.
+const SEGMENT_LIMIT: u64 = 64 << 20;
+
+/// Records are gathered up to this before they are written.
+const BATCH: usize = 1 << 20;
+
+const MAGIC: [u8; 4] = *b"TkB1";
+
+/// What stands before the bytes of a record.
+pub(super) const HEADER: usize = 53;
+
+/// Where a blob lies, and what it is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Location {
+    pub(super) segment: u32,
+    /// Where its record begins.
+    pub(super) offset: u64,
+    /// Bytes kept, without the record's header.
+    pub(super) length: u32,
+    /// Size of the contents.
+    pub(super) size: u64,
+    pub(super) encoding: Encoding,
+}
+
+/// The segments of one store, as one handle sees them.
+#[derive(Debug)]
+pub(super) struct Packs {
+    dir: PathBuf,
+    /// Segments this handle appends to, locked; the last one takes the next record. No other handle
+    /// appends to them until these records are committed or given up.
+    held: Vec<Segment>,
+    /// Records for the last held segment that are not written yet.
+    buffer: Vec<u8>,
+    /// Everything put since the last commit, also what is still in the buffer.
+    pending: HashMap<Digest, Location>,
+    /// A segment was made whose name may not be durable.
+    new_names: bool,
+    readers: RefCell<HashMap<u32, File>>,
+}
+
+#[derive(Debug)]
+struct Segment {
+    number: u32,
+    path: PathBuf,
+    file: File,
+    /// The buffer will be written here.
+    end: u64,
+    unsynced: bool,
+}
+
+impl Packs {
+    pub(super) fn new(dir: PathBuf) -> Self {
+        Self {
+            dir,
+            held: Vec::new(),
+            buffer: Vec::new(),
+            pending: HashMap::new(),
+            new_names: false,
+            readers: RefCell::default(),
+        }
+    }
+
+    pub(super) fn pending(&self) -> &HashMap<Digest, Location> {
+        &self.pending
+    }
+
+    /// Takes a blob, to be durable after [`Self::make_durable`].
+    pub(super) fn append(&mut self, blob: &PackedBlob) -> Result<(), StoreError> {
+        let length = u32::try_from(blob.bytes.len()).map_err(|_too_long| {
+            io_error(
+                &self.dir,
+                "keeping more than 4 GiB in one record",
+                io::ErrorKind::FileTooLarge.into(),
+            )
+        })?;
+        let record = HEADER as u64 + u64::from(length);
+        let room = |segment: &Segment, buffered: usize| {
+            segment.end + buffered as u64 + record <= SEGMENT_LIMIT
+        };
+        if !self.held.last().is_some_and(|segment| room(segment, self.buffer.len())) {
+            self.flush()?;
+            let segment = self.take_segment(record)?;
+            self.held.push(segment);
+        }
+        let segment = self.held.last().expect("one was just taken");
+        let location = Location {
+            segment: segment.number,
+            offset: segment.end + self.buffer.len() as u64,
+            length,
+            size: blob.size,
+            encoding: blob.encoding,
+        };
+        self.buffer.extend_from_slice(&header(&blob.digest, &location));
+        self.buffer.extend_from_slice(&blob.bytes);
+        self.pending.insert(blob.digest, location);
+        if self.buffer.len() >= BATCH { self.flush() } else { Ok(()) }
+    }
+
+    pub(super) fn make_durable(&mut self) -> Result<(), StoreError> {
+        self.flush()?;
+        for segment in self.held.iter_mut().filter(|segment| segment.unsynced) {
+            disk::sync(&segment.file)
+                .map_err(|source| io_error(&segment.path, "making it durable", source))?;
+            segment.unsynced = false;
+        }
+        if self.new_names {
+            disk::sync_folder(&self.dir)
+                .map_err(|source| io_error(&self.dir, "making it durable", source))?;
+            self.new_names = false;
+        }
+        Ok(())
+    }
+
+    /// What was pending is now named by rows: other handles may append behind it.
+    pub(super) fn committed(&mut self) {
+        self.pending.clear();
+        self.held.clear();
+    }
+
+    /// The bytes of a blob as they are kept; `None` if they are not there.
+    pub(super) fn read(&self, location: &Location) -> Result<Option<Vec<u8>>, StoreError> {
+        Ok(self.read_record(location)?.map(|mut record| record.split_off(HEADER)))
+    }
+
+    /// The whole record; `None` if the segment or that part of it is not there.
+    pub(super) fn read_record(&self, location: &Location) -> Result<Option<Vec<u8>>, StoreError> {
+        let length = HEADER + location.length as usize;
+        if let Some(segment) = self.held.last()
+            && segment.number == location.segment
+            && location.offset >= segment.end
+        {
+            let start = usize::try_from(location.offset - segment.end).ok();
+            let record = start.and_then(|start| self.buffer.get(start..)?.get(..length));
+            return Ok(record.map(<[u8]>::to_vec));
+        }
+        let path = segment_path(&self.dir, location.segment);
+        let mut readers = self.readers.borrow_mut();
+        let file = match readers.entry(location.segment) {
+            std::collections::hash_map::Entry::Occupied(open) => open.into_mut(),
+            std::collections::hash_map::Entry::Vacant(vacant) => match File::open(&path) {
+                Ok(file) => vacant.insert(file),
+                Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+                Err(source) => return Err(io_error(&path, "opening it", source)),
+            },
+        };
+        let failed = |source| io_error(&path, "reading it", source);
+        // A damaged length must not ask for more memory than the segment is long.
+        let end = location.offset.checked_add(length as u64);
+        if end.is_none_or(|end| end > SEGMENT_LIMIT)
+            && end > Some(file.metadata().map_err(failed)?.len())
+        {
+            return Ok(None);
+        }
+        let mut record = vec![0; length];
+        match file.read_exact_at(&mut record, location.offset) {
+            Ok(()) => Ok(Some(record)),
+            Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => Ok(None),
+            Err(source) => Err(failed(source)),
+        }
+    }
+
+    fn flush(&mut self) -> Result<(), StoreError> {
+        if self.buffer.is_empty() {
+            return Ok(());
+        }
+        let segment = self.held.last_mut().expect("a buffer is for a segment");
+        let failed = |source| io_error(&segment.path, "appending to it", source);
+        segment.unsynced = true;
+        let written = disk::append(&mut segment.file, &self.buffer);
+        if let Err(source) = written {
+            // Part of it may be there. The whole buffer goes behind that at the next try.
+            let end = segment.file.metadata().map_err(failed)?.len();
+            let moved = end - segment.end;
+            for location in self.pending.values_mut() {
+                if location.segment == segment.number && location.offset >= segment.end {
+                    location.offset += moved;
+                }
+            }
+            segment.end = end;
+            return Err(failed(source));
+        }
+        segment.end += self.buffer.len() as u64;
+        self.buffer.clear();
+        Ok(())
+    }
+
+    /// The newest segment that has room and that nobody appends to, or a new one.
+    fn take_segment(&mut self, room: u64) -> Result<Segment, StoreError> {
+        let mut numbers = segment_numbers(&self.dir)?;
+        numbers.sort_unstable();
+        for number in numbers.iter().rev() {
+            let path = segment_path(&self.dir, *number);
+            let failed = |source| io_error(&path, "opening it", source);
+            let file = match OpenOptions::new().read(true).append(true).open(&path) {
+                Ok(file) => file,
+                Err(error) if error.kind() == io::ErrorKind::NotFound => continue,
+                Err(source) => return Err(failed(source)),
+            };
+            match file.try_lock() {
+                Ok(()) => {}
+                Err(TryLockError::WouldBlock) => continue,
+                Err(TryLockError::Error(source)) => return Err(failed(source)),
+            }
+            // Behind whatever a crash has left at the end.
+            let end = file.metadata().map_err(failed)?.len();
+            if end + room <= SEGMENT_LIMIT {
+                return Ok(Segment { number: *number, path, file, end, unsynced: false });
+            }
+        }
+        let mut number = numbers.last().map_or(1, |newest| newest + 1);
+        loop {
+            let path = segment_path(&self.dir, number);
+            let failed = |source| io_error(&path, "making it", source);
+            match disk::create_private_file(&path) {
+                Ok(file) => {
+                    self.new_names = true;
+                    // Between its making and this another handle may have locked it.
+                    match file.try_lock() {
+                        Ok(()) => {
+                            let end = file.metadata().map_err(failed)?.len();
+                            return Ok(Segment { number, path, file, end, unsynced: false });
+                        }
+                        Err(TryLockError::WouldBlock) => {}
+                        Err(TryLockError::Error(source)) => return Err(failed(source)),
+                    }
+                }
+                Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
+                Err(source) => return Err(failed(source)),
+            }
+            number += 1;
+        }
+    }
+}
+
+fn segment_path(dir: &Path, number: u32) -> PathBuf {
+    dir.join(format!("{number:08x}.pack"))
+}
+
+fn segment_numbers(dir: &Path) -> Result<Vec<u32>, StoreError> {
+    let failed = |source| io_error(dir, "listing it", source);
+    let mut numbers = Vec::new();
+    for file in std::fs::read_dir(dir).map_err(failed)? {
+        let name = file.map_err(failed)?.file_name();
+        let digits = name.to_str().and_then(|name| name.strip_suffix(".pack"));
+        if let Some(digits) = digits.filter(|digits| digits.len() == 8)
+            && let Ok(number) = u32::from_str_radix(digits, 16)
+        {
+            numbers.push(number);
+        }
+    }
+    Ok(numbers)
+}
+
+/// All that is needed to find the record again without a row: magic, encoding, digest, size, length,
+/// and a checksum of these.
+pub(super) fn header(digest: &Digest, location: &Location) -> [u8; HEADER] {
+    let mut header = [0; HEADER];
+    header[..4].copy_from_slice(&MAGIC);
+    header[4] = location.encoding as u8;
+    header[5..37].copy_from_slice(&digest.0);
+    header[37..45].copy_from_slice(&location.size.to_le_bytes());
+    header[45..49].copy_from_slice(&location.length.to_le_bytes());
+    let checksum = blake3::hash(&header[..49]);
+    header[49..].copy_from_slice(&checksum.as_bytes()[..4]);
+    header
+}

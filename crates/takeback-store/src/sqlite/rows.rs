@@ -1,0 +1,363 @@
+//! What the tables hold, read back as values.
+
+use rusqlite::types::ValueRef;
+use rusqlite::{Connection, OptionalExtension as _, Row};
+
+use super::encoding::{self, kinds, signed, unsigned};
+use super::pack::Location;
+use crate::blob::{Digest, Encoding};
+use crate::change::{Author, Change};
+use crate::entry::Entry;
+use crate::id::{CallId, PointId, RewindId, Seq, SessionId, Timestamp, TurnId};
+use crate::path::WorkPath;
+use crate::point::{GitState, Point};
+use crate::rewind::{RewindKind, RewindRecord};
+use crate::session::{Call, CallKind, Process, Session, Turn};
+use crate::store::Head;
+
+/// Why a row could not be read or written.
+#[derive(Debug)]
+pub(super) enum RowError {
+    Sqlite(rusqlite::Error),
+    /// The row is there, but what stands in it is not what Takeback writes.
+    Damaged {
+        what: String,
+        why: &'static str,
+    },
+}
+
+impl From<rusqlite::Error> for RowError {
+    fn from(error: rusqlite::Error) -> Self {
+        Self::Sqlite(error)
+    }
+}
+
+type Rows<T> = Result<Vec<T>, RowError>;
+
+// --- head ------------------------------------------------------------------------------------
+
+pub(super) fn head(db: &Connection) -> Result<Head, RowError> {
+    let mut select = db.prepare_cached("SELECT revision, seq FROM meta")?;
+    Ok(select.query_row([], |row| {
+        Ok(Head { revision: unsigned(row.get(0)?), seq: Seq(unsigned(row.get(1)?)) })
+    })?)
+}
+
+pub(super) fn last_scan(db: &Connection) -> Result<Option<Timestamp>, RowError> {
+    let mut select = db.prepare_cached("SELECT last_scan FROM meta")?;
+    Ok(select.query_row([], |row| row.get::<_, Option<i64>>(0))?.map(Timestamp))
+}
+
+// --- changes ---------------------------------------------------------------------------------
+
+/// Outer joins: a change whose path is gone from its table must be noticed, not skipped.
+macro_rules! select_changes {
+    ($rest:literal) => {
+        concat!(
+            "SELECT c.seq, p.bytes, c.before, c.after, c.kind, s.name, a.turn, a.call, a.tool,
+                 c.rewind, c.evidence, c.time, c.cancels,
+                 CASE c.kind WHEN 2 THEN (
+                     SELECT json_group_array(n.name ORDER BY u.position)
+                     FROM suspect u JOIN session n ON n.id = u.session WHERE u.change = c.seq
+                 ) END
+             FROM change c
+             LEFT JOIN path p ON p.id = c.path
+             LEFT JOIN author a ON a.id = c.author
+             LEFT JOIN session s ON s.id = a.session ",
+            $rest
+        )
+    };
+}
+
+pub(super) fn changes_after(db: &Connection, after: Seq) -> Rows<Change> {
+    let sql = select_changes!("WHERE c.seq > ?1 ORDER BY c.seq");
+    db.prepare_cached(sql)?.query_and_then([signed(after.0)], change)?.collect()
+}
+
+pub(super) fn change_at(db: &Connection, seq: Seq) -> Result<Option<Change>, RowError> {
+    let sql = select_changes!("WHERE c.seq = ?1");
+    db.prepare_cached(sql)?.query_and_then([signed(seq.0)], change)?.next().transpose()
+}
+
+pub(super) fn latest_of(db: &Connection, path: &WorkPath) -> Result<Option<Change>, RowError> {
+    let sql = select_changes!(
+        "WHERE c.seq = (SELECT max(seq) FROM change
+             WHERE path = (SELECT id FROM path WHERE bytes = ?1))"
+    );
+    db.prepare_cached(sql)?.query_and_then([path.as_bytes()], change)?.next().transpose()
+}
+
+pub(super) fn latest(db: &Connection) -> Rows<(WorkPath, Entry)> {
+    let mut select = db.prepare_cached(
+        "SELECT p.bytes, c.after FROM path p
+         JOIN change c ON c.seq = (SELECT max(seq) FROM change WHERE path = p.id)
+         ORDER BY p.bytes",
+    )?;
+    select
+        .query_and_then([], |row| {
+            let path = path(row, 0, "a path")?;
+            let entry = entry(row, 1, "the newest change of a path")?;
+            Ok((path, entry))
+        })?
+        .collect()
+}
+
+fn change(row: &Row<'_>) -> Result<Change, RowError> {
+    let seq = Seq(unsigned(row.get(0)?));
+    let what = format!("change {seq}");
+    let damaged = |why| RowError::Damaged { what: what.clone(), why };
+    let cancels = match blob_or_null(row, 12)? {
+        Some(bytes) => encoding::seqs(bytes).ok_or_else(|| damaged("its list of changes"))?,
+        None => Vec::new(),
+    };
+    let author = match row.get(4)? {
+        // Deleting a session takes its authors with it.
+        kinds::AGENT if row.get_ref(5)? == ValueRef::Null => Author::Deleted,
+        kinds::AGENT => Author::Agent {
+            session: SessionId(row.get(5)?),
+            turn: TurnId(row.get::<_, i64>(6)?.cast_unsigned()),
+            call: CallId(row.get(7)?),
+            tool: row.get(8)?,
+        },
+        kinds::HUMAN => Author::Human,
+        kinds::AMBIGUOUS => {
+            let sessions = serde_json::from_str::<Vec<String>>(&row.get::<_, String>(13)?)
+                .map_err(|_not_json| damaged("its authors"))?;
+            Author::Ambiguous { sessions: sessions.into_iter().map(SessionId).collect() }
+        }
+        kinds::BY_REWIND => Author::Rewind { id: RewindId(row.get::<_, i64>(9)?.cast_unsigned()) },
+        kinds::DELETED => Author::Deleted,
+        _ => return Err(damaged("its author is of no known kind")),
+    };
+    Ok(Change {
+        seq,
+        path: path(row, 1, &what)?,
+        before: entry(row, 2, &what)?,
+        after: entry(row, 3, &what)?,
+        author,
+        evidence: kinds::value(&kinds::EVIDENCES, row.get(10)?)
+            .ok_or_else(|| damaged("its evidence"))?,
+        time: Timestamp(row.get(11)?),
+        cancels,
+    })
+}
+
+fn path(row: &Row<'_>, column: usize, what: &str) -> Result<WorkPath, RowError> {
+    let damaged = |why| RowError::Damaged { what: what.to_owned(), why };
+    let bytes = blob_or_null(row, column)?.ok_or_else(|| damaged("its path is missing"))?;
+    WorkPath::new(bytes).map_err(|_invalid| damaged("its path is not a plain one"))
+}
+
+fn entry(row: &Row<'_>, column: usize, what: &str) -> Result<Entry, RowError> {
+    blob_or_null(row, column)?.and_then(encoding::entry).ok_or_else(|| RowError::Damaged {
+        what: what.to_owned(),
+        why: "its entry is not readable",
+    })
+}
+
+fn blob_or_null<'row>(row: &'row Row<'_>, column: usize) -> Result<Option<&'row [u8]>, RowError> {
+    let invalid = |_error| {
+        let found = rusqlite::types::Type::Blob;
+        rusqlite::Error::InvalidColumnType(column, "bytes".to_owned(), found)
+    };
+    Ok(row.get_ref(column)?.as_blob_or_null().map_err(invalid)?)
+}
+
+// --- points and rewinds ----------------------------------------------------------------------
+
+pub(super) fn points(db: &Connection) -> Rows<Point> {
+    let mut select = db.prepare_cached(
+        "SELECT p.id, p.seq, s.name, p.kind, p.description, p.label, p.pinned, p.created_at, p.git,
+             p.git_head, p.git_branch,
+             (SELECT json_group_array(m.message ORDER BY m.position)
+              FROM point_message m WHERE m.point = p.number)
+         FROM point p LEFT JOIN session s ON s.id = p.session
+         ORDER BY p.seq, p.number",
+    )?;
+    select.query_and_then([], point)?.collect()
+}
+
+fn point(row: &Row<'_>) -> Result<Point, RowError> {
+    let id = PointId(row.get::<_, i64>(0)?.cast_unsigned());
+    let damaged = |why| RowError::Damaged { what: format!("point {id}"), why };
+    let git = row.get::<_, bool>(8)?;
+    Ok(Point {
+        id,
+        seq: Seq(unsigned(row.get(1)?)),
+        session: row.get::<_, Option<String>>(2)?.map(SessionId),
+        kind: kinds::value(&kinds::POINTS, row.get(3)?).ok_or_else(|| damaged("its kind"))?,
+        description: row.get(4)?,
+        label: row.get(5)?,
+        pinned: row.get(6)?,
+        created_at: Timestamp(row.get(7)?),
+        message_ids: serde_json::from_str(&row.get::<_, String>(11)?)
+            .map_err(|_not_json| damaged("its other ids"))?,
+        git: if git { Some(GitState { head: row.get(9)?, branch: row.get(10)? }) } else { None },
+    })
+}
+
+pub(super) fn rewinds(db: &Connection) -> Rows<RewindRecord> {
+    let mut select = db.prepare_cached(
+        "SELECT id, kind, target, state, began_at, safety_point, created_at, plan, receipt
+         FROM rewind ORDER BY began_at, number",
+    )?;
+    select.query_and_then([], rewind)?.collect()
+}
+
+fn rewind(row: &Row<'_>) -> Result<RewindRecord, RowError> {
+    let id = RewindId(row.get::<_, i64>(0)?.cast_unsigned());
+    let damaged = |why| RowError::Damaged { what: format!("rewind {id}"), why };
+    let target = row.get::<_, i64>(2)?.cast_unsigned();
+    let kind = match row.get(1)? {
+        kinds::REWIND => RewindKind::Rewind { point: PointId(target) },
+        kinds::UNDO => RewindKind::Undo { of: RewindId(target) },
+        kinds::REDO => RewindKind::Redo { of: RewindId(target) },
+        _ => return Err(damaged("its kind")),
+    };
+    Ok(RewindRecord {
+        id,
+        kind,
+        state: kinds::value(&kinds::REWIND_STATES, row.get(3)?)
+            .ok_or_else(|| damaged("its state"))?,
+        began_at: Seq(unsigned(row.get(4)?)),
+        safety_point: PointId(row.get::<_, i64>(5)?.cast_unsigned()),
+        created_at: Timestamp(row.get(6)?),
+        plan: row.get(7)?,
+        receipt: row.get(8)?,
+    })
+}
+
+// --- sessions, turns, calls ------------------------------------------------------------------
+
+macro_rules! select_sessions {
+    ($rest:literal) => {
+        concat!(
+            "SELECT s.name, s.agent, p.name, s.owner_pid, s.owner_started, s.started_at, s.ended_at,
+                 s.archived_at, s.open_turn
+             FROM session s LEFT JOIN session p ON p.id = s.parent
+             WHERE s.started_at IS NOT NULL ",
+            $rest
+        )
+    };
+}
+
+pub(super) fn sessions(db: &Connection) -> Rows<Session> {
+    let sql = select_sessions!("ORDER BY s.started_at, s.name");
+    db.prepare_cached(sql)?.query_and_then([], session)?.collect()
+}
+
+pub(super) fn session_named(db: &Connection, id: &SessionId) -> Result<Option<Session>, RowError> {
+    let sql = select_sessions!("AND s.name = ?1");
+    db.prepare_cached(sql)?.query_and_then([&id.0], session)?.next().transpose()
+}
+
+fn session(row: &Row<'_>) -> Result<Session, RowError> {
+    let owner = match (row.get::<_, Option<u32>>(3)?, row.get::<_, Option<i64>>(4)?) {
+        (Some(pid), Some(started)) => Some(Process { pid, started: started.cast_unsigned() }),
+        _ => None,
+    };
+    Ok(Session {
+        id: SessionId(row.get(0)?),
+        agent: row.get(1)?,
+        parent: row.get::<_, Option<String>>(2)?.map(SessionId),
+        owner,
+        started_at: Timestamp(row.get(5)?),
+        ended_at: row.get::<_, Option<i64>>(6)?.map(Timestamp),
+        archived_at: row.get::<_, Option<i64>>(7)?.map(Timestamp),
+        open_turn: row.get::<_, Option<i64>>(8)?.map(|id| TurnId(id.cast_unsigned())),
+    })
+}
+
+pub(super) fn turn(db: &Connection, id: TurnId) -> Result<Option<Turn>, RowError> {
+    let mut select = db.prepare_cached(
+        "SELECT s.name, t.message, t.prompt, t.opened_at, t.closed_at
+         FROM turn t LEFT JOIN session s ON s.id = t.session WHERE t.id = ?1",
+    )?;
+    let turn = select.query_row([id.0.cast_signed()], |row| {
+        Ok(Turn {
+            id,
+            session: SessionId(row.get(0)?),
+            message: row.get(1)?,
+            prompt: row.get(2)?,
+            opened_at: Timestamp(row.get(3)?),
+            closed_at: row.get::<_, Option<i64>>(4)?.map(Timestamp),
+        })
+    });
+    Ok(turn.optional()?)
+}
+
+macro_rules! select_calls {
+    ($rest:literal) => {
+        concat!(
+            "SELECT s.name, c.id, c.turn, c.tool, c.paths, c.command, c.state, c.opened_at,
+                 c.closed_at
+             FROM call c LEFT JOIN session s ON s.id = c.session ",
+            $rest
+        )
+    };
+}
+
+pub(super) fn live_calls(db: &Connection) -> Rows<Call> {
+    let sql = select_calls!("WHERE c.state <= 1 ORDER BY c.opened_at, s.name, c.id");
+    db.prepare_cached(sql)?.query_and_then([], call)?.collect()
+}
+
+pub(super) fn call_named(
+    db: &Connection,
+    session: &SessionId,
+    id: &CallId,
+) -> Result<Option<Call>, RowError> {
+    let sql =
+        select_calls!("WHERE c.session = (SELECT id FROM session WHERE name = ?1) AND c.id = ?2");
+    db.prepare_cached(sql)?.query_and_then([&session.0, &id.0], call)?.next().transpose()
+}
+
+fn call(row: &Row<'_>) -> Result<Call, RowError> {
+    let id = CallId(row.get(1)?);
+    let damaged = |why| RowError::Damaged { what: format!("call {id}"), why };
+    let kind = match blob_or_null(row, 4)? {
+        Some(bytes) => {
+            let paths = encoding::paths(bytes).ok_or_else(|| damaged("its paths"))?;
+            CallKind::Edit { paths }
+        }
+        None => CallKind::Shell { command: row.get(5)? },
+    };
+    Ok(Call {
+        session: SessionId(row.get(0)?),
+        turn: TurnId(row.get::<_, i64>(2)?.cast_unsigned()),
+        tool: row.get(3)?,
+        kind,
+        state: kinds::value(&kinds::CALL_STATES, row.get(6)?)
+            .ok_or_else(|| damaged("its state"))?,
+        opened_at: Timestamp(row.get(7)?),
+        closed_at: row.get::<_, Option<i64>>(8)?.map(Timestamp),
+        id,
+    })
+}
+
+// --- blobs -----------------------------------------------------------------------------------
+
+pub(super) fn has_blob(db: &Connection, digest: &Digest) -> Result<bool, RowError> {
+    Ok(db.prepare_cached("SELECT 1 FROM blob WHERE digest = ?1")?.exists([&digest.0[..]])?)
+}
+
+pub(super) fn blob(db: &Connection, digest: &Digest) -> Result<Option<Location>, RowError> {
+    let mut select = db.prepare_cached(
+        "SELECT segment, offset, length, size, encoding FROM blob WHERE digest = ?1",
+    )?;
+    select.query_and_then([&digest.0[..]], |row| location(row, 0, digest))?.next().transpose()
+}
+
+fn location(row: &Row<'_>, first: usize, digest: &Digest) -> Result<Location, RowError> {
+    let encoding = row.get(first + 4).ok().and_then(Encoding::from_byte);
+    Ok(Location {
+        segment: row.get(first)?,
+        offset: unsigned(row.get(first + 1)?),
+        length: row.get(first + 2)?,
+        size: unsigned(row.get(first + 3)?),
+        encoding: encoding.ok_or_else(|| RowError::Damaged {
+            what: format!("the place of the contents {digest}"),
+            why: "its encoding",
+        })?,
+    })
+}

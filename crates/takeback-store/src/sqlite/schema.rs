@@ -1,0 +1,126 @@
+//! The tables of a store, its format number, and how a database becomes or is known to be one.
+
+use std::path::Path;
+use std::time::Duration;
+
+use rusqlite::{Connection, ErrorCode, OpenFlags, TransactionBehavior};
+
+use crate::store::StoreError;
+
+/// The format this Takeback writes: the number of [`STEPS`].
+pub(super) const FORMAT: i64 = STEPS.len() as i64;
+
+/// `TkBk`.
+const APPLICATION_ID: i64 = 0x546b_426b;
+
+/// How long a connection waits for another process before it gives up.
+const PATIENCE: Duration = Duration::from_secs(5);
+
+/// What leads from each format to the next, from the empty database on. A step that has been
+/// released is never changed.
+const STEPS: [&str; 1] = [include_str!("format1.sql")];
+
+/// Connects to the store at `path` and brings it to [`FORMAT`] if it is older.
+pub(super) fn open(path: &Path) -> Result<Connection, StoreError> {
+    if !path.try_exists().map_err(|source| io_error(path, "looking for it", source))? {
+        return Err(StoreError::Missing { path: path.to_owned() });
+    }
+    let mut db = connect(path).map_err(|error| foreign_or(path, error))?;
+    let (application, found) = identity(&db).map_err(|error| foreign_or(path, error))?;
+    if application != APPLICATION_ID {
+        return Err(StoreError::Foreign { path: path.to_owned() });
+    }
+    if found > FORMAT {
+        return Err(StoreError::Newer { path: path.to_owned(), found, known: FORMAT });
+    }
+    if found < FORMAT {
+        migrate(&mut db)
+            .map_err(|error| error_at(path, "bringing its format up to date", error))?;
+    }
+    Ok(db)
+}
+
+/// Makes an empty store of the file at `path`, which must be empty.
+pub(super) fn create(path: &Path) -> Result<(), StoreError> {
+    let make = || -> rusqlite::Result<()> {
+        let mut db = connect(path)?;
+        // Only a database without a page can still be given this.
+        db.pragma_update(None, "auto_vacuum", "INCREMENTAL")?;
+        db.pragma_update(None, "application_id", APPLICATION_ID)?;
+        migrate(&mut db)?;
+        db.pragma_update(None, "journal_mode", "WAL")?;
+        db.close().map_err(|(_, error)| error)
+    };
+    make().map_err(|error| error_at(path, "making it", error))
+}
+
+fn connect(path: &Path) -> rusqlite::Result<Connection> {
+    let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+    let db = Connection::open_with_flags(path, flags)?;
+    db.busy_timeout(PATIENCE)?;
+    db.set_prepared_statement_cache_capacity(64);
+    db.execute_batch(
+        "PRAGMA foreign_keys = ON;
+         PRAGMA synchronous = FULL;
+         PRAGMA secure_delete = ON;
+         PRAGMA cache_size = -16000;
+         PRAGMA wal_autocheckpoint = 1000;
+         PRAGMA journal_size_limit = 4194304;",
+    )?;
+    Ok(db)
+}
+
+fn identity(db: &Connection) -> rusqlite::Result<(i64, i64)> {
+    db.query_row(
+        "SELECT application_id, user_version FROM pragma_application_id, pragma_user_version",
+        [],
+        |row| Ok((row.get(0)?, row.get(1)?)),
+    )
+}
+
+/// Another process may do the same at the same time: the one that comes second finds it done.
+fn migrate(db: &mut Connection) -> rusqlite::Result<()> {
+    let transaction = db.transaction_with_behavior(TransactionBehavior::Immediate)?;
+    let (_, found) = identity(&transaction)?;
+    for step in STEPS.iter().skip(usize::try_from(found).unwrap_or(0)) {
+        transaction.execute_batch(step)?;
+    }
+    transaction.pragma_update(None, "user_version", FORMAT)?;
+    transaction.commit()
+}
+
+/// An error of SQLite as the store's user should hear it.
+pub(super) fn error_at(path: &Path, doing: &'static str, error: rusqlite::Error) -> StoreError {
+    use rusqlite::Error as Sqlite;
+    let path = path.to_owned();
+    match &error {
+        Sqlite::SqliteFailure(failure, _) => match failure.code {
+            ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked => StoreError::Busy { path },
+            ErrorCode::DatabaseCorrupt | ErrorCode::NotADatabase => StoreError::DamagedRecord {
+                what: format!("the database {}", path.display()),
+                why: error.to_string(),
+            },
+            _ => StoreError::Sqlite { path, doing, source: error },
+        },
+        Sqlite::FromSqlConversionFailure(..)
+        | Sqlite::IntegralValueOutOfRange(..)
+        | Sqlite::InvalidColumnType(..)
+        | Sqlite::QueryReturnedNoRows
+        | Sqlite::Utf8Error(..) => StoreError::DamagedRecord {
+            what: format!("a record read while {doing}"),
+            why: error.to_string(),
+        },
+        _ => StoreError::Sqlite { path, doing, source: error },
+    }
+}
+
+fn foreign_or(path: &Path, error: rusqlite::Error) -> StoreError {
+    if error.sqlite_error_code() == Some(ErrorCode::NotADatabase) {
+        return StoreError::Foreign { path: path.to_owned() };
+    }
+    error_at(path, "opening it", error)
+}
+
+pub(super) fn io_error(path: &Path, doing: &'static str, source: std::io::Error) -> StoreError {
+    StoreError::Io { path: path.to_owned(), doing, source }
+}

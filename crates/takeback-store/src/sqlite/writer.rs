@@ -1,0 +1,280 @@
+//! Writes values into the tables.
+
+use std::collections::HashMap;
+
+use rusqlite::{Connection, OptionalExtension as _, params};
+
+use super::encoding::{self, kinds, signed};
+use super::pack::Location;
+use super::rows::RowError;
+use crate::blob::Digest;
+use crate::change::{Author, Change};
+use crate::id::SessionId;
+use crate::path::WorkPath;
+use crate::point::Point;
+use crate::rewind::{RewindKind, RewindRecord};
+use crate::session::{Call, CallKind, Session, Turn};
+use crate::store::{Head, Write};
+
+/// Writes into one transaction, remembering what it has already looked up.
+pub(super) struct Writer<'a> {
+    db: &'a Connection,
+    authors: HashMap<&'a Author, i64>,
+}
+
+impl<'a> Writer<'a> {
+    pub(super) fn new(db: &'a Connection) -> Self {
+        Self { db, authors: HashMap::new() }
+    }
+
+    pub(super) fn head(&self, head: Head) -> Result<(), RowError> {
+        let mut update = self.db.prepare_cached("UPDATE meta SET revision = ?1, seq = ?2")?;
+        update.execute([signed(head.revision), signed(head.seq.0)])?;
+        Ok(())
+    }
+
+    /// Another process may have kept the same contents meanwhile: its copy stays the one in use.
+    pub(super) fn blobs(&self, blobs: &HashMap<Digest, Location>) -> Result<(), RowError> {
+        let mut insert = self.db.prepare_cached(
+            "INSERT OR IGNORE INTO blob (digest, segment, offset, length, size, encoding)
+             VALUES (?1, ?2, ?3, ?4, ?5, ?6)",
+        )?;
+        // In the order of the table: a first snapshot fills it several times faster.
+        let mut blobs: Vec<_> = blobs.iter().collect();
+        blobs.sort_unstable_by_key(|(digest, _)| **digest);
+        for (digest, location) in blobs {
+            insert.execute(params![
+                &digest.0[..],
+                location.segment,
+                signed(location.offset),
+                location.length,
+                signed(location.size),
+                location.encoding as u8,
+            ])?;
+        }
+        Ok(())
+    }
+
+    pub(super) fn write(&mut self, write: &'a Write) -> Result<(), RowError> {
+        match write {
+            Write::Change(change) => self.change(change),
+            Write::Session(session) => self.session(session),
+            Write::Turn(turn) => self.turn(turn),
+            Write::Call(call) => self.call(call),
+            Write::Point(point) => self.point(point),
+            Write::Rewind(rewind) => self.rewind(rewind),
+            Write::Scanned(time) => {
+                let mut update = self.db.prepare_cached("UPDATE meta SET last_scan = ?1")?;
+                update.execute([time.0])?;
+                Ok(())
+            }
+        }
+    }
+
+    fn change(&mut self, change: &'a Change) -> Result<(), RowError> {
+        let path = self.path_number(&change.path)?;
+        let author = match &change.author {
+            Author::Agent { .. } => Some(self.author_number(&change.author)?),
+            _ => None,
+        };
+        let rewind = match &change.author {
+            Author::Rewind { id } => Some(id.0.cast_signed()),
+            _ => None,
+        };
+        let cancels = Some(encoding::seqs_bytes(&change.cancels)).filter(|bytes| !bytes.is_empty());
+        let mut insert = self.db.prepare_cached(
+            "INSERT INTO change (seq, path, before, after, kind, author, rewind, evidence, time, cancels)
+             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10)",
+        )?;
+        insert.execute(params![
+            signed(change.seq.0),
+            path,
+            encoding::entry_bytes(&change.before),
+            encoding::entry_bytes(&change.after),
+            kinds::author(&change.author),
+            author,
+            rewind,
+            kinds::number(&kinds::EVIDENCES, &change.evidence),
+            change.time.0,
+            cancels,
+        ])?;
+        if let Author::Ambiguous { sessions } = &change.author {
+            let mut insert = self.db.prepare_cached("INSERT INTO suspect VALUES (?1, ?2, ?3)")?;
+            for (position, session) in (0_i64..).zip(sessions) {
+                let session = self.session_number(session)?;
+                insert.execute(params![signed(change.seq.0), position, session])?;
+            }
+        }
+        Ok(())
+    }
+
+    fn session(&self, session: &Session) -> Result<(), RowError> {
+        let number = self.session_number(&session.id)?;
+        let parent = session.parent.as_ref().map(|id| self.session_number(id)).transpose()?;
+        let mut update = self.db.prepare_cached(
+            "UPDATE session SET agent = ?2, parent = ?3, owner_pid = ?4, owner_started = ?5,
+                 started_at = ?6, ended_at = ?7, archived_at = ?8, open_turn = ?9
+             WHERE id = ?1",
+        )?;
+        update.execute(params![
+            number,
+            session.agent,
+            parent,
+            session.owner.map(|owner| owner.pid),
+            session.owner.map(|owner| owner.started.cast_signed()),
+            session.started_at.0,
+            session.ended_at.map(|time| time.0),
+            session.archived_at.map(|time| time.0),
+            session.open_turn.map(|turn| turn.0.cast_signed()),
+        ])?;
+        Ok(())
+    }
+
+    fn turn(&self, turn: &Turn) -> Result<(), RowError> {
+        let session = self.session_number(&turn.session)?;
+        let mut upsert = self.db.prepare_cached(
+            "INSERT INTO turn (id, session, message, prompt, opened_at, closed_at)
+             VALUES (?1, ?2, ?3, ?4, ?5, ?6)
+             ON CONFLICT (id) DO UPDATE SET session = ?2, message = ?3, prompt = ?4, opened_at = ?5,
+                 closed_at = ?6",
+        )?;
+        upsert.execute(params![
+            turn.id.0.cast_signed(),
+            session,
+            turn.message,
+            turn.prompt,
+            turn.opened_at.0,
+            turn.closed_at.map(|time| time.0),
+        ])?;
+        Ok(())
+    }
+
+    fn call(&self, call: &Call) -> Result<(), RowError> {
+        let session = self.session_number(&call.session)?;
+        let (paths, command) = match &call.kind {
+            CallKind::Edit { paths } => (Some(encoding::paths_bytes(paths)), None),
+            CallKind::Shell { command } => (None, command.as_ref()),
+        };
+        let mut upsert = self.db.prepare_cached(
+            "INSERT INTO call (session, id, turn, tool, paths, command, state, opened_at, closed_at)
+             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)
+             ON CONFLICT (session, id) DO UPDATE SET turn = ?3, tool = ?4, paths = ?5, command = ?6,
+                 state = ?7, opened_at = ?8, closed_at = ?9",
+        )?;
+        upsert.execute(params![
+            session,
+            call.id.0,
+            call.turn.0.cast_signed(),
+            call.tool,
+            paths,
+            command,
+            kinds::number(&kinds::CALL_STATES, &call.state),
+            call.opened_at.0,
+            call.closed_at.map(|time| time.0),
+        ])?;
+        Ok(())
+    }
+
+    fn point(&self, point: &Point) -> Result<(), RowError> {
+        let session = point.session.as_ref().map(|id| self.session_number(id)).transpose()?;
+        let git = point.git.as_ref();
+        let mut upsert = self.db.prepare_cached(
+            "INSERT INTO point (id, seq, session, kind, description, label, pinned, created_at, git,
+                 git_head, git_branch)
+             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11)
+             ON CONFLICT (id) DO UPDATE SET seq = ?2, session = ?3, kind = ?4, description = ?5,
+                 label = ?6, pinned = ?7, created_at = ?8, git = ?9, git_head = ?10, git_branch = ?11
+             RETURNING number",
+        )?;
+        let values = params![
+            point.id.0.cast_signed(),
+            signed(point.seq.0),
+            session,
+            kinds::number(&kinds::POINTS, &point.kind),
+            point.description,
+            point.label,
+            point.pinned,
+            point.created_at.0,
+            git.is_some(),
+            git.and_then(|git| git.head.as_ref()),
+            git.and_then(|git| git.branch.as_ref()),
+        ];
+        let number: i64 = upsert.query_row(values, |row| row.get(0))?;
+        self.db.prepare_cached("DELETE FROM point_message WHERE point = ?1")?.execute([number])?;
+        let mut insert = self.db.prepare_cached("INSERT INTO point_message VALUES (?1, ?2, ?3)")?;
+        for (position, message) in (0_i64..).zip(&point.message_ids) {
+            insert.execute(params![number, position, message])?;
+        }
+        Ok(())
+    }
+
+    fn rewind(&self, rewind: &RewindRecord) -> Result<(), RowError> {
+        let (kind, target) = match rewind.kind {
+            RewindKind::Rewind { point } => (kinds::REWIND, point.0),
+            RewindKind::Undo { of } => (kinds::UNDO, of.0),
+            RewindKind::Redo { of } => (kinds::REDO, of.0),
+        };
+        let mut upsert = self.db.prepare_cached(
+            "INSERT INTO rewind (id, kind, target, state, began_at, safety_point, created_at, plan,
+                 receipt)
+             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)
+             ON CONFLICT (id) DO UPDATE SET kind = ?2, target = ?3, state = ?4, began_at = ?5,
+                 safety_point = ?6, created_at = ?7, plan = ?8, receipt = ?9",
+        )?;
+        upsert.execute(params![
+            rewind.id.0.cast_signed(),
+            kind,
+            target.cast_signed(),
+            kinds::number(&kinds::REWIND_STATES, &rewind.state),
+            signed(rewind.began_at.0),
+            rewind.safety_point.0.cast_signed(),
+            rewind.created_at.0,
+            rewind.plan,
+            rewind.receipt,
+        ])?;
+        Ok(())
+    }
+
+    fn path_number(&self, path: &WorkPath) -> Result<i64, RowError> {
+        let mut select = self.db.prepare_cached("SELECT id FROM path WHERE bytes = ?1")?;
+        if let Some(number) = select.query_row([path.as_bytes()], |row| row.get(0)).optional()? {
+            return Ok(number);
+        }
+        let mut insert = self.db.prepare_cached("INSERT INTO path (bytes) VALUES (?1)")?;
+        Ok(insert.insert([path.as_bytes()])?)
+    }
+
+    fn session_number(&self, id: &SessionId) -> Result<i64, RowError> {
+        let mut select = self.db.prepare_cached("SELECT id FROM session WHERE name = ?1")?;
+        if let Some(number) = select.query_row([&id.0], |row| row.get(0)).optional()? {
+            return Ok(number);
+        }
+        let mut insert = self.db.prepare_cached("INSERT INTO session (name) VALUES (?1)")?;
+        Ok(insert.insert([&id.0])?)
+    }
+
+    fn author_number(&mut self, author: &'a Author) -> Result<i64, RowError> {
+        if let Some(number) = self.authors.get(author) {
+            return Ok(*number);
+        }
+        let Author::Agent { session, turn, call, tool } = author else {
+            unreachable!("only agents are kept as authors");
+        };
+        let values =
+            params![self.session_number(session)?, turn.0.cast_signed(), call.0, tool.as_str()];
+        let mut select = self.db.prepare_cached(
+            "SELECT id FROM author WHERE session = ?1 AND turn = ?2 AND call = ?3 AND tool = ?4",
+        )?;
+        let number = match select.query_row(values, |row| row.get(0)).optional()? {
+            Some(number) => number,
+            None => self
+                .db
+                .prepare_cached(
+                    "INSERT INTO author (session, turn, call, tool) VALUES (?1, ?2, ?3, ?4)",
+                )?
+                .insert(values)?,
+        };
+        self.authors.insert(author, number);
+        Ok(number)
+    }
+}

@@ -1,0 +1,144 @@
+//! What Takeback asks of a place to keep things in.
+
+use std::io;
+use std::path::PathBuf;
+
+use crate::blob::{Digest, PackedBlob};
+use crate::change::Change;
+use crate::entry::Entry;
+use crate::id::{CallId, Seq, SessionId, Timestamp, TurnId};
+use crate::path::WorkPath;
+use crate::point::Point;
+use crate::rewind::RewindRecord;
+use crate::session::{Call, Session, Turn};
+
+/// The log, points, sessions and contents of one workspace.
+///
+/// Several processes may have the same store open. Each reads, decides, and commits against the
+/// [`Head`] it read; a commit fails with [`StoreError::Moved`] when another came between.
+pub trait Store: Send {
+    fn head(&self) -> Result<Head, StoreError>;
+
+    /// Does all of `writes` in order, or nothing. Every blob put before is durable before anything
+    /// that names it; the commit itself is durable when this returns. Changes must carry the next
+    /// sequence numbers without a gap.
+    fn commit(&mut self, expected: Head, writes: &[Write]) -> Result<Head, StoreError>;
+
+    /// The changes after `after`, oldest first.
+    fn changes_after(&self, after: Seq) -> Result<Vec<Change>, StoreError>;
+    fn change(&self, seq: Seq) -> Result<Option<Change>, StoreError>;
+    /// The newest change of each of these paths, in their order.
+    fn latest_of(&self, paths: &[WorkPath]) -> Result<Vec<Option<Change>>, StoreError>;
+    /// Every path of the log with the entry it was last seen to have, by path.
+    fn latest(&self) -> Result<Vec<(WorkPath, Entry)>, StoreError>;
+
+    /// All points, oldest first.
+    fn points(&self) -> Result<Vec<Point>, StoreError>;
+    fn sessions(&self) -> Result<Vec<Session>, StoreError>;
+    fn session(&self, id: &SessionId) -> Result<Option<Session>, StoreError>;
+    fn turn(&self, id: TurnId) -> Result<Option<Turn>, StoreError>;
+    /// The calls that may still write: open, or running in the background.
+    fn live_calls(&self) -> Result<Vec<Call>, StoreError>;
+    fn call(&self, session: &SessionId, id: &CallId) -> Result<Option<Call>, StoreError>;
+    /// All rewinds, oldest first.
+    fn rewinds(&self) -> Result<Vec<RewindRecord>, StoreError>;
+    /// When the whole tree was last scanned and nothing was left to look at.
+    fn last_scan(&self) -> Result<Option<Timestamp>, StoreError>;
+
+    /// Keeps a blob; it may be named by the next commit. One that is there already costs nothing.
+    fn put(&mut self, blob: PackedBlob) -> Result<(), StoreError>;
+    fn has(&self, digest: &Digest) -> Result<bool, StoreError>;
+    /// One blob as it is kept, not yet verified.
+    fn packed(&self, digest: &Digest) -> Result<PackedBlob, StoreError>;
+
+    /// Hands the contents of `digest` to `sink` part by part, in order, each verified. The whole is
+    /// verified too: only `Ok` says that what `sink` got is right.
+    fn read(
+        &self,
+        digest: &Digest,
+        sink: &mut dyn FnMut(&[u8]) -> io::Result<()>,
+    ) -> Result<(), StoreError> {
+        let damaged = || StoreError::DamagedBlob { digest: *digest };
+        let unwritten = |source| StoreError::Sink { digest: *digest, source };
+        let blob = self.packed(digest)?;
+        let chunks = blob.chunks();
+        if chunks.is_empty() {
+            return sink(&blob.unpack().ok_or_else(damaged)?).map_err(unwritten);
+        }
+        let mut whole = blake3::Hasher::new();
+        for chunk in chunks {
+            let contents = self.packed(&chunk)?.unpack().ok_or_else(damaged)?;
+            whole.update(&contents);
+            sink(&contents).map_err(unwritten)?;
+        }
+        if *whole.finalize().as_bytes() == digest.0 { Ok(()) } else { Err(damaged()) }
+    }
+
+    /// The contents of `digest`, whole in memory.
+    fn contents(&self, digest: &Digest) -> Result<Vec<u8>, StoreError> {
+        let mut contents = Vec::new();
+        self.read(digest, &mut |part| {
+            contents.extend_from_slice(part);
+            Ok(())
+        })?;
+        Ok(contents)
+    }
+
+    /// Looks at everything that is kept; answers what is damaged, in words, empty if nothing is.
+    fn check(&self) -> Result<Vec<String>, StoreError>;
+}
+
+/// A moment of a store: every commit moves the revision, changes also the sequence.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Head {
+    pub revision: u64,
+    pub seq: Seq,
+}
+
+/// One thing that a commit does. Anything but a change replaces what has the same id.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Write {
+    Change(Change),
+    Session(Session),
+    Turn(Turn),
+    Call(Call),
+    Point(Point),
+    Rewind(RewindRecord),
+    /// The whole tree was scanned at this time.
+    Scanned(Timestamp),
+}
+
+#[derive(Debug, thiserror::Error)]
+pub enum StoreError {
+    #[error("another process committed first")]
+    Moved,
+    #[error("no store at {path}")]
+    Missing { path: PathBuf },
+    #[error("{path} is not a Takeback store")]
+    Foreign { path: PathBuf },
+    #[error("the store at {path} has format {found}; this Takeback knows formats up to {known}")]
+    Newer { path: PathBuf, found: i64, known: i64 },
+    #[error("the store is busy: another process has been writing to {path} for too long")]
+    Busy { path: PathBuf },
+    #[error("{path} cannot be used ({doing})")]
+    Io { path: PathBuf, doing: &'static str, source: io::Error },
+    #[error("the database {path} failed while {doing}")]
+    Sqlite { path: PathBuf, doing: &'static str, source: rusqlite::Error },
+    #[error("{what} in the store is damaged: {why}")]
+    DamagedRecord { what: String, why: String },
+    #[error("the contents {digest} are not in the store")]
+    MissingBlob { digest: Digest },
+    #[error("the contents {digest} are damaged in the store")]
+    DamagedBlob { digest: Digest },
+    #[error("the contents {digest} could not be written out")]
+    Sink { digest: Digest, source: io::Error },
+    #[error("a commit of change {found} where {expected} is next")]
+    Gap { expected: Seq, found: Seq },
+}
+
+impl StoreError {
+    #[must_use]
+    pub fn is_moved(&self) -> bool {
+        matches!(self, Self::Moved)
+    }
+}
