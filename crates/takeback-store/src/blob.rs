@@ -160,10 +160,17 @@ impl PackedBlob {
         let size = usize::try_from(self.size).ok()?;
         let contents = match self.encoding {
             Encoding::Raw => self.bytes.clone(),
-            Encoding::Zstd => zstd::bulk::decompress(&self.bytes, size).ok()?,
+            Encoding::Zstd => {
+                // A damaged size asks for memory that is not there; that must not be the end.
+                let mut contents = Vec::new();
+                contents.try_reserve_exact(size).ok()?;
+                let mut decompressor = zstd::bulk::Decompressor::new().ok()?;
+                decompressor.decompress_to_buffer(&self.bytes, &mut contents).ok()?;
+                contents
+            }
             Encoding::Chunks => return None,
         };
-        (Digest::of(&contents) == self.digest).then_some(contents)
+        (contents.len() == size && Digest::of(&contents) == self.digest).then_some(contents)
     }
 }
 
@@ -203,6 +210,16 @@ mod tests {
         let mut blob = PackedBlob::new(noise(1000));
         blob.bytes[500] ^= 1;
         assert_eq!(blob.unpack(), None);
+    }
+
+    #[test]
+    fn a_size_beyond_all_memory_is_noticed() {
+        let mut blob = PackedBlob::new(b"text ".repeat(1000));
+        assert_eq!(blob.encoding, Encoding::Zstd);
+        for size in [0, 4999, 5001, u64::MAX >> 1, u64::MAX] {
+            blob.size = size;
+            assert_eq!(blob.unpack(), None, "{size}");
+        }
     }
 
     #[test]

@@ -5,6 +5,8 @@
 //! as if the process had been killed there. `docs/design/journal.md` tells, for each number, what a
 //! crash there leaves behind.
 
+#![expect(clippy::disallowed_methods, reason = "this is the layer that may")]
+
 use std::cell::Cell;
 use std::fs::File;
 use std::io::{self, Write as _};
@@ -102,13 +104,20 @@ fn pass(point: CrashPoint) -> io::Result<()> {
 
 // --- the store -------------------------------------------------------------------------------
 
-/// Makes a folder of the store with all folders above it, readable by its owner alone.
+/// Makes a folder of the store with all folders above it, readable by its owner alone, durably.
 pub fn make_private_folder(path: &Path) -> io::Result<()> {
-    if path.is_dir() {
+    let missing: Vec<_> = path.ancestors().take_while(|folder| !is_folder(folder)).collect();
+    if missing.is_empty() {
         return Ok(());
     }
     pass(CrashPoint::MakeStoreFolder)?;
-    std::fs::DirBuilder::new().recursive(true).mode(0o700).create(path)
+    std::fs::DirBuilder::new().recursive(true).mode(0o700).create(path)?;
+    missing.iter().filter_map(|made| made.parent()).try_for_each(sync_folder)
+}
+
+/// The folder above `name` is the empty path, which the system does not know.
+fn is_folder(path: &Path) -> bool {
+    path.as_os_str().is_empty() || path.is_dir()
 }
 
 /// Opens a file of the store for reading and appending; made, if missing, for its owner alone.
@@ -138,9 +147,10 @@ pub fn sync(file: &File) -> io::Result<()> {
     file.sync_data()
 }
 
-/// Makes the names in a folder of the store durable.
+/// Makes the names in a folder durable.
 pub fn sync_folder(path: &Path) -> io::Result<()> {
     pass(CrashPoint::Sync)?;
+    let path = if path.as_os_str().is_empty() { Path::new(".") } else { path };
     File::open(path)?.sync_all()
 }
 

@@ -1,6 +1,7 @@
 //! A store in memory, for tests and trials: nothing of it outlives the process.
 
 use std::collections::{BTreeMap, HashMap};
+use std::ops::Bound::{Excluded, Unbounded};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use crate::blob::{Digest, PackedBlob};
@@ -86,7 +87,12 @@ impl Store for MemoryStore {
     }
 
     fn changes_after(&self, after: Seq) -> Result<Vec<Change>, StoreError> {
-        Ok(self.kept().changes.range(after.next()..).map(|(_, change)| change.clone()).collect())
+        Ok(self
+            .kept()
+            .changes
+            .range((Excluded(after), Unbounded))
+            .map(|(_, change)| change.clone())
+            .collect())
     }
 
     fn change(&self, seq: Seq) -> Result<Option<Change>, StoreError> {

@@ -3,6 +3,7 @@
 //! `docs/design/store-format.md` describes every byte. SQL stands in the modules below, file writes
 //! in [`crate::disk`].
 
+mod check;
 mod encoding;
 mod pack;
 mod rows;
@@ -60,15 +61,12 @@ impl SqliteStore {
         let packs = dir.join(PACKS);
         let failed = |source| io_error(&packs, "making it", source);
         disk::make_private_folder(&packs).map_err(failed)?;
-        disk::sync_folder(dir).map_err(failed)?;
         // A database gets its name when it is whole: nobody ever sees half of one, and of two
-        // creators the second finds the first one's.
-        static CREATED: AtomicU32 = AtomicU32::new(0);
+        // creators the second finds the first one's. From then on only SQLite may open it: closing
+        // any other descriptor of it would drop the locks that SQLite holds for this process.
         let database = dir.join(DATABASE);
-        let creator = (std::process::id(), CREATED.fetch_add(1, Ordering::Relaxed));
-        let beside = dir.join(format!("{DATABASE}.{}-{}.new", creator.0, creator.1));
+        let beside = make_file_beside(&database)?;
         let failed = |source| io_error(&beside, "making it", source);
-        drop(disk::create_private_file(&beside).map_err(failed)?);
         schema::create(&beside)?;
         match disk::place_private_file(&beside, &database) {
             Ok(()) => disk::sync_folder(dir).map_err(failed)?,
@@ -122,7 +120,6 @@ impl Store for SqliteStore {
                 writer.write(write)?;
             }
             writer.head(head)?;
-            drop(writer);
             crash_point(CrashPoint::Commit);
             transaction.commit()?;
             Ok(Some(head))
@@ -168,7 +165,7 @@ impl Store for SqliteStore {
     }
 
     fn turn(&self, id: TurnId) -> Result<Option<Turn>, StoreError> {
-        self.rows("reading a turn", rows::turn(&self.db, id))
+        self.rows("reading a turn", rows::turn_of(&self.db, id))
     }
 
     fn live_calls(&self) -> Result<Vec<Call>, StoreError> {
@@ -211,7 +208,22 @@ impl Store for SqliteStore {
     }
 
     fn check(&self) -> Result<Vec<String>, StoreError> {
-        Ok(Vec::new())
+        check::check(self)
+    }
+}
+
+/// An empty file beside `database` that no other creator uses. One that a crash left behind, of a
+/// process that had the same number, is passed over.
+fn make_file_beside(database: &Path) -> Result<PathBuf, StoreError> {
+    static MADE: AtomicU32 = AtomicU32::new(0);
+    loop {
+        let number = MADE.fetch_add(1, Ordering::Relaxed);
+        let beside = database.with_extension(format!("db.{}-{number}.new", std::process::id()));
+        match disk::create_private_file(&beside) {
+            Ok(_closed) => return Ok(beside),
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
+            Err(source) => return Err(io_error(&beside, "making it", source)),
+        }
     }
 }
 

@@ -50,8 +50,7 @@ pub(super) struct Packs {
     buffer: Vec<u8>,
     /// Everything put since the last commit, also what is still in the buffer.
     pending: HashMap<Digest, Location>,
-    /// A segment was made whose name may not be durable.
-    new_names: bool,
+    limit: u64,
     readers: RefCell<HashMap<u32, File>>,
 }
 
@@ -72,7 +71,7 @@ impl Packs {
             held: Vec::new(),
             buffer: Vec::new(),
             pending: HashMap::new(),
-            new_names: false,
+            limit: SEGMENT_LIMIT,
             readers: RefCell::default(),
         }
     }
@@ -92,7 +91,7 @@ impl Packs {
         })?;
         let record = HEADER as u64 + u64::from(length);
         let room = |segment: &Segment, buffered: usize| {
-            segment.end + buffered as u64 + record <= SEGMENT_LIMIT
+            segment.end + buffered as u64 + record <= self.limit
         };
         if !self.held.last().is_some_and(|segment| room(segment, self.buffer.len())) {
             self.flush()?;
@@ -119,11 +118,6 @@ impl Packs {
             disk::sync(&segment.file)
                 .map_err(|source| io_error(&segment.path, "making it durable", source))?;
             segment.unsynced = false;
-        }
-        if self.new_names {
-            disk::sync_folder(&self.dir)
-                .map_err(|source| io_error(&self.dir, "making it durable", source))?;
-            self.new_names = false;
         }
         Ok(())
     }
@@ -161,12 +155,13 @@ impl Packs {
             },
         };
         let failed = |source| io_error(&path, "reading it", source);
-        // A damaged length must not ask for more memory than the segment is long.
+        // A damaged row must not ask for more memory than the segment is long.
         let end = location.offset.checked_add(length as u64);
-        if end.is_none_or(|end| end > SEGMENT_LIMIT)
-            && end > Some(file.metadata().map_err(failed)?.len())
-        {
-            return Ok(None);
+        if end.is_none_or(|end| end > self.limit) {
+            let longest = file.metadata().map_err(failed)?.len();
+            if end.is_none_or(|end| end > longest) {
+                return Ok(None);
+            }
         }
         let mut record = vec![0; length];
         match file.read_exact_at(&mut record, location.offset) {
@@ -202,50 +197,55 @@ impl Packs {
     }
 
     /// The newest segment that has room and that nobody appends to, or a new one.
-    fn take_segment(&mut self, room: u64) -> Result<Segment, StoreError> {
+    fn take_segment(&self, room: u64) -> Result<Segment, StoreError> {
         let mut numbers = segment_numbers(&self.dir)?;
         numbers.sort_unstable();
         for number in numbers.iter().rev() {
             let path = segment_path(&self.dir, *number);
-            let failed = |source| io_error(&path, "opening it", source);
-            let file = match OpenOptions::new().read(true).append(true).open(&path) {
-                Ok(file) => file,
-                Err(error) if error.kind() == io::ErrorKind::NotFound => continue,
-                Err(source) => return Err(failed(source)),
-            };
-            match file.try_lock() {
-                Ok(()) => {}
-                Err(TryLockError::WouldBlock) => continue,
-                Err(TryLockError::Error(source)) => return Err(failed(source)),
-            }
-            // Behind whatever a crash has left at the end.
-            let end = file.metadata().map_err(failed)?.len();
-            if end + room <= SEGMENT_LIMIT {
-                return Ok(Segment { number: *number, path, file, end, unsynced: false });
+            match OpenOptions::new().read(true).append(true).open(&path) {
+                Ok(file) => {
+                    let segment = self.lock(*number, path, file)?;
+                    if let Some(segment) = segment.filter(|s| s.end + room <= self.limit) {
+                        return Ok(segment);
+                    }
+                }
+                Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+                Err(source) => return Err(io_error(&path, "opening it", source)),
             }
         }
         let mut number = numbers.last().map_or(1, |newest| newest + 1);
         loop {
             let path = segment_path(&self.dir, number);
-            let failed = |source| io_error(&path, "making it", source);
             match disk::create_private_file(&path) {
                 Ok(file) => {
-                    self.new_names = true;
-                    // Between its making and this another handle may have locked it.
-                    match file.try_lock() {
-                        Ok(()) => {
-                            let end = file.metadata().map_err(failed)?.len();
-                            return Ok(Segment { number, path, file, end, unsynced: false });
-                        }
-                        Err(TryLockError::WouldBlock) => {}
-                        Err(TryLockError::Error(source)) => return Err(failed(source)),
+                    // Another handle may have seen and locked it already.
+                    if let Some(segment) = self.lock(number, path, file)? {
+                        return Ok(segment);
                     }
                 }
                 Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
-                Err(source) => return Err(failed(source)),
+                Err(source) => return Err(io_error(&path, "making it", source)),
             }
             number += 1;
         }
+    }
+
+    /// `None` if another handle appends to it.
+    fn lock(&self, number: u32, path: PathBuf, file: File) -> Result<Option<Segment>, StoreError> {
+        let failed = |source| io_error(&path, "locking it", source);
+        match file.try_lock() {
+            Ok(()) => {}
+            Err(TryLockError::WouldBlock) => return Ok(None),
+            Err(TryLockError::Error(source)) => return Err(failed(source)),
+        }
+        // Behind whatever a crash has left at the end.
+        let end = file.metadata().map_err(failed)?.len();
+        if end == 0 {
+            // Before the first byte, whoever made it: a segment with bytes has a durable name.
+            disk::sync_folder(&self.dir)
+                .map_err(|source| io_error(&self.dir, "making it durable", source))?;
+        }
+        Ok(Some(Segment { number, path, file, end, unsynced: false }))
     }
 }
 

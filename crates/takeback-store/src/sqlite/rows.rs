@@ -1,7 +1,7 @@
 //! What the tables hold, read back as values.
 
 use rusqlite::types::ValueRef;
-use rusqlite::{Connection, OptionalExtension as _, Row};
+use rusqlite::{Connection, Row};
 
 use super::encoding::{self, kinds, signed, unsigned};
 use super::pack::Location;
@@ -72,6 +72,16 @@ macro_rules! select_changes {
 pub(super) fn changes_after(db: &Connection, after: Seq) -> Rows<Change> {
     let sql = select_changes!("WHERE c.seq > ?1 ORDER BY c.seq");
     db.prepare_cached(sql)?.query_and_then([signed(after.0)], change)?.collect()
+}
+
+/// Hands over every change, oldest first, each by itself: a damaged one does not hide the others.
+pub(super) fn each_change(
+    db: &Connection,
+    take: &mut dyn FnMut(Result<Change, RowError>),
+) -> Result<(), RowError> {
+    let sql = select_changes!("ORDER BY c.seq");
+    db.prepare(sql)?.query_and_then([], change)?.for_each(take);
+    Ok(())
 }
 
 pub(super) fn change_at(db: &Connection, seq: Seq) -> Result<Option<Change>, RowError> {
@@ -268,22 +278,30 @@ fn session(row: &Row<'_>) -> Result<Session, RowError> {
     })
 }
 
-pub(super) fn turn(db: &Connection, id: TurnId) -> Result<Option<Turn>, RowError> {
-    let mut select = db.prepare_cached(
-        "SELECT s.name, t.message, t.prompt, t.opened_at, t.closed_at
-         FROM turn t LEFT JOIN session s ON s.id = t.session WHERE t.id = ?1",
-    )?;
-    let turn = select.query_row([id.0.cast_signed()], |row| {
-        Ok(Turn {
-            id,
-            session: SessionId(row.get(0)?),
-            message: row.get(1)?,
-            prompt: row.get(2)?,
-            opened_at: Timestamp(row.get(3)?),
-            closed_at: row.get::<_, Option<i64>>(4)?.map(Timestamp),
-        })
-    });
-    Ok(turn.optional()?)
+macro_rules! select_turns {
+    ($rest:literal) => {
+        concat!(
+            "SELECT t.id, s.name, t.message, t.prompt, t.opened_at, t.closed_at
+             FROM turn t LEFT JOIN session s ON s.id = t.session ",
+            $rest
+        )
+    };
+}
+
+pub(super) fn turn_of(db: &Connection, id: TurnId) -> Result<Option<Turn>, RowError> {
+    let sql = select_turns!("WHERE t.id = ?1");
+    db.prepare_cached(sql)?.query_and_then([id.0.cast_signed()], turn)?.next().transpose()
+}
+
+fn turn(row: &Row<'_>) -> Result<Turn, RowError> {
+    Ok(Turn {
+        id: TurnId(row.get::<_, i64>(0)?.cast_unsigned()),
+        session: SessionId(row.get(1)?),
+        message: row.get(2)?,
+        prompt: row.get(3)?,
+        opened_at: Timestamp(row.get(4)?),
+        closed_at: row.get::<_, Option<i64>>(5)?.map(Timestamp),
+    })
 }
 
 macro_rules! select_calls {
@@ -335,6 +353,15 @@ fn call(row: &Row<'_>) -> Result<Call, RowError> {
     })
 }
 
+/// Reads every turn and every call. Answers what could not be read.
+pub(super) fn unreadable_turns_and_calls(db: &Connection) -> Rows<RowError> {
+    let mut turns = db.prepare(select_turns!(""))?;
+    let mut calls = db.prepare(select_calls!(""))?;
+    let turns = turns.query_and_then([], turn)?.filter_map(Result::err);
+    let calls = calls.query_and_then([], call)?.filter_map(Result::err);
+    Ok(turns.chain(calls).collect())
+}
+
 // --- blobs -----------------------------------------------------------------------------------
 
 pub(super) fn has_blob(db: &Connection, digest: &Digest) -> Result<bool, RowError> {
@@ -346,6 +373,22 @@ pub(super) fn blob(db: &Connection, digest: &Digest) -> Result<Option<Location>,
         "SELECT segment, offset, length, size, encoding FROM blob WHERE digest = ?1",
     )?;
     select.query_and_then([&digest.0[..]], |row| location(row, 0, digest))?.next().transpose()
+}
+
+/// Hands over every blob with its place, in the order in which they lie there.
+pub(super) fn each_blob(
+    db: &Connection,
+    take: &mut dyn FnMut(Result<(Digest, Location), RowError>),
+) -> Result<(), RowError> {
+    let mut select = db.prepare(
+        "SELECT digest, segment, offset, length, size, encoding FROM blob ORDER BY segment, offset",
+    )?;
+    let blobs = select.query_and_then([], |row| {
+        let digest = Digest(row.get(0)?);
+        Ok((digest, location(row, 1, &digest)?))
+    })?;
+    blobs.for_each(take);
+    Ok(())
 }
 
 fn location(row: &Row<'_>, first: usize, digest: &Digest) -> Result<Location, RowError> {

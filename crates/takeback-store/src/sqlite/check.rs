@@ -1,0 +1,189 @@
+//! Looks at everything a store on disk holds and says what is damaged.
+
+use std::collections::HashMap;
+use std::error::Error as _;
+
+use rusqlite::Connection;
+
+use super::SqliteStore;
+use super::pack::{self, Location};
+use super::rows::{self, RowError};
+use crate::blob::{Digest, Encoding, PackedBlob};
+use crate::change::Change;
+use crate::entry::Entry;
+use crate::id::Seq;
+use crate::path::WorkPath;
+use crate::store::{Store as _, StoreError};
+
+/// Only a store that cannot be looked at is an error; whatever is wrong with it is in the answer.
+pub(super) fn check(store: &SqliteStore) -> Result<Vec<String>, StoreError> {
+    let moment = store.db.unchecked_transaction();
+    let moment = store.rows("checking it", moment.map_err(RowError::from))?;
+    let mut damage = Damage { store, found: Vec::new() };
+    let tables = database(&moment, &mut damage.found);
+    damage.unless(tables)?;
+
+    let head = damage.unless(rows::head(&moment))?.unwrap_or_default();
+    for point in damage.unless(rows::points(&moment))?.unwrap_or_default() {
+        if point.seq > head.seq {
+            damage.found.push(format!("point {} lies behind the end of the log", point.id));
+        }
+    }
+    damage.unless(rows::rewinds(&moment))?;
+    damage.unless(rows::sessions(&moment))?;
+    for error in damage.unless(rows::unreadable_turns_and_calls(&moment))?.unwrap_or_default() {
+        damage.add(error)?;
+    }
+
+    let mut named = HashMap::new();
+    let mut unreadable = Vec::new();
+    let changes = rows::each_change(&moment, &mut |change| match change {
+        Ok(change) => {
+            if change.seq > head.seq {
+                damage.found.push(format!("change {} lies behind the end of the log", change.seq));
+            }
+            note_contents(&change, &mut named);
+        }
+        Err(error) => unreadable.push(error),
+    });
+    unreadable.extend(changes.err());
+
+    let mut blobs = Vec::new();
+    let listed = rows::each_blob(&moment, &mut |blob| match blob {
+        Ok(blob) => blobs.push(blob),
+        Err(error) => unreadable.push(error),
+    });
+    unreadable.extend(listed.err());
+    for error in unreadable {
+        damage.add(error)?;
+    }
+    for (digest, location) in blobs {
+        let named = named.remove(&digest);
+        if let Some(wrong) = contents(store, &digest, &location, named.as_ref()) {
+            damage.found.push(match &named {
+                Some(name) => format!("the contents {digest} of {name} {wrong}"),
+                None => format!("the contents {digest} {wrong}"),
+            });
+        }
+    }
+    let mut missing: Vec<_> = named.into_iter().collect();
+    missing.sort_unstable_by_key(|(_, name)| name.seq);
+    for (digest, name) in missing {
+        damage.found.push(format!("the contents {digest} of {name} are not in the store"));
+    }
+    Ok(damage.found)
+}
+
+struct Damage<'a> {
+    store: &'a SqliteStore,
+    found: Vec<String>,
+}
+
+impl Damage<'_> {
+    /// What was read; if that failed because of damage, `None`, and the damage is noted.
+    fn unless<T>(&mut self, read: Result<T, RowError>) -> Result<Option<T>, StoreError> {
+        match read {
+            Ok(value) => Ok(Some(value)),
+            Err(error) => self.add(error).map(|()| None),
+        }
+    }
+
+    fn add(&mut self, error: RowError) -> Result<(), StoreError> {
+        match self.store.failure("checking it", error) {
+            busy @ StoreError::Busy { .. } => return Err(busy),
+            error => self.found.push(match error.source() {
+                Some(source) => format!("{error}: {source}"),
+                None => error.to_string(),
+            }),
+        }
+        Ok(())
+    }
+}
+
+/// The first change that names some contents, for people.
+struct Name {
+    seq: Seq,
+    path: WorkPath,
+    size: u64,
+}
+
+impl std::fmt::Display for Name {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{} (change {})", self.path.display(), self.seq)
+    }
+}
+
+fn note_contents(change: &Change, named: &mut HashMap<Digest, Name>) {
+    for entry in [&change.before, &change.after] {
+        if let Entry::File { digest, size, .. } = entry {
+            let name = || Name { seq: change.seq, path: change.path.clone(), size: *size };
+            named.entry(*digest).or_insert_with(name);
+        }
+    }
+}
+
+fn database(db: &Connection, found: &mut Vec<String>) -> Result<(), RowError> {
+    let mut integrity = db.prepare("PRAGMA integrity_check")?;
+    for line in integrity.query_map([], |row| row.get::<_, String>(0))? {
+        let line = line?;
+        if line != "ok" {
+            found.push(format!("the database: {line}"));
+        }
+    }
+    let mut relations = db.prepare("PRAGMA foreign_key_check")?;
+    let broken =
+        relations.query_map([], |row| Ok((row.get::<_, String>(0)?, row.get::<_, String>(2)?)))?;
+    for row in broken {
+        let (table, parent) = row?;
+        found.push(format!("the database: a {table} names a {parent} that is not there"));
+    }
+    Ok(())
+}
+
+/// What is wrong with some contents; `None` if nothing is.
+fn contents(
+    store: &SqliteStore,
+    digest: &Digest,
+    location: &Location,
+    named: Option<&Name>,
+) -> Option<String> {
+    if named.is_some_and(|name| name.size != location.size) {
+        return Some("have another size in the log than in the store".to_owned());
+    }
+    let mut record = match store.packs.read_record(location) {
+        Ok(Some(record)) => record,
+        Ok(None) => return Some(format!("are missing from segment {:08x}", location.segment)),
+        Err(error) => return Some(format!("cannot be read: {error}")),
+    };
+    let bytes = record.split_off(pack::HEADER);
+    let Location { size, encoding, .. } = *location;
+    let right = match encoding {
+        Encoding::Raw | Encoding::Zstd => {
+            PackedBlob { digest: *digest, size, encoding, bytes }.unpack().is_some()
+        }
+        Encoding::Chunks => {
+            let mut length = 0;
+            let read = store.read(digest, &mut |part| {
+                length += part.len() as u64;
+                Ok(())
+            });
+            match read {
+                Ok(()) => length == size,
+                Err(StoreError::MissingBlob { digest: part }) => {
+                    return Some(format!("lack their part {part}"));
+                }
+                Err(_damaged) => false,
+            }
+        }
+    };
+    if !right {
+        return Some(format!("are damaged in segment {:08x}", location.segment));
+    }
+    let header = pack::header(digest, location);
+    (record != header).then(|| {
+        format!(
+            "are whole, but the head of their record in segment {:08x} is damaged",
+            location.segment
+        )
+    })
+}
