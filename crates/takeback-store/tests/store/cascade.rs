@@ -1,0 +1,48 @@
+//! What goes with a session, and what stays.
+
+use takeback_store::{Author, SqliteStore, Store as _, TurnId};
+
+use crate::sample;
+
+#[test]
+fn a_session_takes_its_own_with_it_and_leaves_the_log() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut store = SqliteStore::create(dir.path()).unwrap();
+    for number in 1..=2 {
+        sample::commit(&mut store, number).unwrap();
+    }
+    let mut changes = store.changes_after(takeback_store::Seq(0)).unwrap();
+    let points = store.points().unwrap();
+    let sessions = store.sessions().unwrap();
+
+    let db = rusqlite::Connection::open(dir.path().join("timeline.db")).unwrap();
+    db.pragma_update(None, "foreign_keys", true).unwrap();
+    db.execute("DELETE FROM session WHERE name = 'session-1'", []).unwrap();
+
+    // Changes may be needed to go back to a point of another session: they stay, without a name.
+    for change in &mut changes {
+        match &mut change.author {
+            Author::Agent { session, .. } if session.0 == "session-1" => {
+                change.author = Author::Deleted;
+            }
+            Author::Ambiguous { sessions } => sessions.retain(|id| id.0 != "session-1"),
+            _ => {}
+        }
+    }
+    assert_eq!(store.changes_after(takeback_store::Seq(0)).unwrap(), changes);
+    assert_eq!(store.points().unwrap(), points[1..]);
+    assert_eq!(store.sessions().unwrap(), sessions[1..]);
+    assert_eq!(store.turn(TurnId(1)).unwrap(), None);
+    assert_eq!(store.call(&"session-1".into(), &"call-1".into()).unwrap(), None);
+    assert!(store.call(&"parser".into(), &"call-1".into()).unwrap().is_some());
+    assert_eq!(store.check().unwrap(), Vec::<String>::new());
+    let rows = |table| {
+        let count = format!("SELECT count(*) FROM {table}");
+        db.query_row(&count, [], |row| row.get::<_, i64>(0)).unwrap()
+    };
+    assert_eq!(["author", "turn", "call", "point", "point_message"].map(rows), [1, 1, 3, 1, 2]);
+
+    // A parent that goes leaves its children without one.
+    db.execute("DELETE FROM session WHERE name = 'parser'", []).unwrap();
+    assert_eq!(store.session(&"session-2".into()).unwrap().unwrap().parent, None);
+}

@@ -1,0 +1,114 @@
+//! A process that ends at any moment leaves a store that opens, with all that was committed and
+//! nothing by halves.
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+use takeback_store::disk::{self, Stopped};
+use takeback_store::{Head, SqliteStore, Store as _};
+
+use crate::sample;
+
+/// What a store tells after each number of samples.
+fn stages(number: u64) -> Vec<String> {
+    let dir = tempfile::tempdir().unwrap();
+    let mut store = SqliteStore::create(dir.path()).unwrap();
+    let mut stages = vec![sample::told(&store).unwrap()];
+    for number in 1..=number {
+        sample::commit(&mut store, number).unwrap();
+        stages.push(sample::told(&store).unwrap());
+    }
+    stages
+}
+
+/// Runs `work` and stops at the `n`-th crash point; whether it was reached.
+fn stopped(n: u64, work: impl FnOnce()) -> bool {
+    disk::stop_at(Some(n));
+    let ended = catch_unwind(AssertUnwindSafe(work));
+    disk::stop_at(None);
+    match ended {
+        Ok(()) => false,
+        Err(panic) if panic.is::<Stopped>() => true,
+        Err(panic) => std::panic::resume_unwind(panic),
+    }
+}
+
+#[test]
+fn a_commit_that_is_cut_off_is_done_or_not_done() {
+    let stages = stages(3);
+    let mut outcomes = Vec::new();
+    for n in 1.. {
+        let dir = tempfile::tempdir().unwrap();
+        let mut store = SqliteStore::create(dir.path()).unwrap();
+        sample::commit(&mut store, 1).unwrap();
+        // A handle that outlives the crash, and one that does not.
+        let mut survivor = SqliteStore::open(dir.path()).unwrap();
+        let reached = stopped(n, || {
+            sample::commit(&mut store, 2).unwrap();
+        });
+        drop(store);
+
+        let reopened = SqliteStore::open(dir.path()).unwrap();
+        let told = sample::told(&reopened).unwrap();
+        let done = stages.iter().position(|stage| *stage == told).expect("it is one of the stages");
+        assert!((1..=2).contains(&done), "point {n}: stage {done}");
+        outcomes.push(done);
+        assert_eq!(reopened.check().unwrap(), Vec::<String>::new(), "point {n}");
+        assert_eq!(sample::told(&survivor).unwrap(), told);
+        for next in done..3 {
+            sample::commit(&mut survivor, next as u64 + 1).unwrap();
+        }
+        assert_eq!(sample::told(&survivor).unwrap(), stages[3], "point {n}");
+        assert_eq!(reopened.check().unwrap(), Vec::<String>::new(), "point {n}");
+        if !reached {
+            break;
+        }
+    }
+    assert!(outcomes.is_sorted() && outcomes.starts_with(&[1, 1]), "{outcomes:?}");
+    assert!(outcomes.len() > 3 && outcomes.ends_with(&[1, 2, 2]), "{outcomes:?}");
+}
+
+#[test]
+fn the_same_handle_can_go_on_after_a_stop() {
+    let stages = stages(2);
+    for n in 1.. {
+        let dir = tempfile::tempdir().unwrap();
+        let mut store = SqliteStore::create(dir.path()).unwrap();
+        let reached = stopped(n, || {
+            sample::commit(&mut store, 1).unwrap();
+        });
+        if store.head().unwrap() == Head::default() {
+            sample::commit(&mut store, 1).unwrap();
+        }
+        sample::commit(&mut store, 2).unwrap();
+        assert_eq!(sample::told(&store).unwrap(), stages[2], "point {n}");
+        drop(store);
+        let reopened = SqliteStore::open(dir.path()).unwrap();
+        assert_eq!(sample::told(&reopened).unwrap(), stages[2], "point {n}");
+        assert_eq!(reopened.check().unwrap(), Vec::<String>::new(), "point {n}");
+        if !reached {
+            break;
+        }
+    }
+}
+
+#[test]
+fn a_creation_that_is_cut_off_can_be_repeated() {
+    let stages = stages(1);
+    for n in 1.. {
+        let dir = tempfile::tempdir().unwrap();
+        let dir = dir.path().join("above/store");
+        let reached = stopped(n, || {
+            let mut store = SqliteStore::create(&dir).unwrap();
+            sample::commit(&mut store, 1).unwrap();
+        });
+        let mut store = SqliteStore::create(&dir).unwrap();
+        if store.head().unwrap() == Head::default() {
+            sample::commit(&mut store, 1).unwrap();
+        }
+        assert_eq!(sample::told(&store).unwrap(), stages[1], "point {n}");
+        if !reached {
+            assert!(n > 8, "only {n} points passed");
+            break;
+        }
+    }
+}

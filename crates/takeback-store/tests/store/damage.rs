@@ -1,0 +1,164 @@
+//! Whatever happens to the files of a store, it is noticed, said in words, and never a panic.
+
+use std::path::{Path, PathBuf};
+
+use takeback_store::{SqliteStore, Store as _, StoreError};
+
+use crate::sample;
+
+fn store() -> (tempfile::TempDir, String) {
+    let dir = tempfile::tempdir().unwrap();
+    let mut store = SqliteStore::create(dir.path()).unwrap();
+    sample::commit(&mut store, 1).unwrap();
+    sample::commit(&mut store, 2).unwrap();
+    let told = sample::told(&store).unwrap();
+    (dir, told)
+}
+
+fn segment(dir: &Path) -> PathBuf {
+    dir.join("packs/00000001.pack")
+}
+
+/// Everything read through a store with these bytes in place of `file` either is what it was, or is
+/// an error; and if not all of it is there, a check says so.
+#[track_caller]
+fn assert_noticed(dir: &Path, told: &str, what: &str) {
+    let store = match SqliteStore::open(dir) {
+        Ok(store) => store,
+        Err(StoreError::DamagedRecord { .. } | StoreError::Foreign { .. }) => return,
+        Err(StoreError::Newer { .. } | StoreError::Sqlite { .. }) => return,
+        Err(error) => panic!("{what}: {error:?}"),
+    };
+    let found = store.check().unwrap_or_else(|error| panic!("{what}: {error:?}"));
+    match sample::told(&store) {
+        Ok(now) => assert!(now == told || !found.is_empty(), "{what}: changed, unnoticed"),
+        Err(error) => assert!(!found.is_empty(), "{what}: {error:?}, but a check finds nothing"),
+    }
+}
+
+#[test]
+fn a_flipped_bit_in_a_segment_is_found() {
+    let (dir, told) = store();
+    let whole = std::fs::read(segment(dir.path())).unwrap();
+    for at in (0..whole.len()).step_by(whole.len() / 200) {
+        let mut bytes = whole.clone();
+        bytes[at] ^= 0x10;
+        std::fs::write(segment(dir.path()), bytes).unwrap();
+        let store = SqliteStore::open(dir.path()).unwrap();
+        let found = store.check().unwrap();
+        // A part of large files: the part and both files are named.
+        assert!(matches!(found.len(), 1..=3), "byte {at}: {found:?}");
+        let said = |line: &String| line.contains("damaged") || line.contains("lack their part");
+        assert!(found.iter().all(said), "byte {at}: {found:?}");
+        assert_noticed(dir.path(), &told, &format!("byte {at}"));
+    }
+}
+
+#[test]
+fn contents_are_read_although_the_head_of_their_record_is_damaged() {
+    let (dir, told) = store();
+    let mut bytes = std::fs::read(segment(dir.path())).unwrap();
+    bytes[20] ^= 1;
+    std::fs::write(segment(dir.path()), bytes).unwrap();
+    let store = SqliteStore::open(dir.path()).unwrap();
+    assert_eq!(sample::told(&store).unwrap(), told);
+    let found = store.check().unwrap();
+    assert_eq!(found.len(), 1);
+    assert!(found[0].contains("src/main.rs (change 1) are whole, but"), "{found:?}");
+}
+
+#[test]
+fn a_truncated_or_missing_segment_is_found() {
+    let (dir, told) = store();
+    let whole = std::fs::read(segment(dir.path())).unwrap();
+    for length in [whole.len() - 1, whole.len() / 2, 60, 10, 0] {
+        std::fs::write(segment(dir.path()), &whole[..length]).unwrap();
+        let store = SqliteStore::open(dir.path()).unwrap();
+        let found = store.check().unwrap();
+        assert!(
+            found.iter().any(|line| line.contains("missing from segment 00000001")),
+            "{found:?}"
+        );
+        assert_noticed(dir.path(), &told, &format!("{length} bytes"));
+    }
+    std::fs::remove_file(segment(dir.path())).unwrap();
+    let store = SqliteStore::open(dir.path()).unwrap();
+    let found = store.check().unwrap();
+    assert!(found.iter().any(|line| line.contains("of src/main.rs (change 1)")), "{found:?}");
+    assert!(matches!(sample::told(&store), Err(StoreError::DamagedBlob { .. })));
+    // What is recorded from now on is kept as ever.
+    drop(store);
+    let mut store = SqliteStore::open(dir.path()).unwrap();
+    sample::commit(&mut store, 3).unwrap();
+    let newest = store.changes_after(takeback_store::Seq(10)).unwrap();
+    store.contents(&newest[0].after.digest().unwrap()).unwrap();
+}
+
+#[test]
+fn a_flipped_bit_in_the_database_is_never_a_panic() {
+    let (dir, told) = store();
+    let database = dir.path().join("timeline.db");
+    let whole = std::fs::read(&database).unwrap();
+    for step in 0..200 {
+        let at = step * whole.len() / 200 + step % 97;
+        let mut bytes = whole.clone();
+        bytes[at] ^= 1 << (step % 8);
+        std::fs::write(&database, bytes).unwrap();
+        // The database has no checksums: a flipped bit in a time or a text is another time or text.
+        let Ok(store) = SqliteStore::open(dir.path()) else { continue };
+        store.check().unwrap();
+        sample::told(&store).map(drop).unwrap_or_default();
+    }
+    std::fs::write(&database, &whole).unwrap();
+    assert_noticed(dir.path(), &told, "whole again");
+}
+
+#[test]
+fn a_truncated_database_is_found() {
+    let (dir, told) = store();
+    let database = dir.path().join("timeline.db");
+    let whole = std::fs::read(&database).unwrap();
+    for length in (0..whole.len()).step_by(4096).chain([1, 99, 1000, whole.len() - 1]) {
+        std::fs::write(&database, &whole[..length]).unwrap();
+        assert_noticed(dir.path(), &told, &format!("{length} bytes"));
+    }
+}
+
+#[test]
+fn rows_that_contradict_one_another_are_found() {
+    for (damage, word) in [
+        ("UPDATE point SET seq = 99 WHERE id = 1", "point 0000000000000001 lies behind"),
+        ("UPDATE meta SET seq = 9", "change 10 lies behind"),
+        ("DELETE FROM meta", "damaged"),
+        ("DELETE FROM path WHERE bytes = x'6c696e6b'", "a change names a path"),
+        ("DELETE FROM session WHERE name = 'parser'", "names a session that is not there"),
+        ("DELETE FROM blob WHERE encoding = 1", "src/main.rs (change 1) are not in the store"),
+        ("DELETE FROM blob WHERE size < 4194304 AND size > 100000", "lack their part"),
+        ("UPDATE blob SET encoding = 7 WHERE encoding = 0", "its encoding"),
+        ("UPDATE blob SET encoding = 0 WHERE encoding = 1", "damaged in segment"),
+        ("UPDATE blob SET offset = offset + 1 WHERE encoding = 0", "damaged in segment"),
+        ("UPDATE blob SET segment = 7", "missing from segment 00000007"),
+        ("UPDATE blob SET length = 4294967295", "missing from segment 00000001"),
+        ("UPDATE blob SET length = -1", "checking it"),
+        ("UPDATE blob SET size = 9223372036854775807", "another size in the log"),
+        ("UPDATE change SET before = x'09' WHERE seq = 3", "change 3 in the store is damaged"),
+        ("UPDATE change SET kind = 9 WHERE seq = 3", "change 3 in the store is damaged"),
+        ("UPDATE change SET evidence = 9 WHERE seq = 3", "change 3 in the store is damaged"),
+        ("UPDATE change SET cancels = x'80' WHERE seq = 5", "change 5 in the store is damaged"),
+        ("UPDATE path SET bytes = x'2e2e'  WHERE bytes = x'6f7574'", "change 4 in the store"),
+        ("UPDATE call SET state = 9", "call call-1 in the store is damaged"),
+        ("UPDATE call SET paths = x'ff'", "call call-1 in the store is damaged"),
+        ("UPDATE point SET kind = 9", "point 0000000000000001 in the store is damaged"),
+        ("UPDATE rewind SET kind = 9", "rewind 0000000000000001 in the store is damaged"),
+        ("UPDATE rewind SET state = 9", "rewind 0000000000000001 in the store is damaged"),
+        ("DROP INDEX change_of_path; DROP TABLE rewind", "no such table"),
+    ] {
+        let (dir, _) = store();
+        let db = rusqlite::Connection::open(dir.path().join("timeline.db")).unwrap();
+        db.pragma_update(None, "foreign_keys", false).unwrap();
+        db.execute_batch(damage).unwrap();
+        drop(db);
+        let found = SqliteStore::open(dir.path()).unwrap().check().unwrap();
+        assert!(found.iter().any(|line| line.contains(word)), "{damage}: {found:#?}");
+    }
+}

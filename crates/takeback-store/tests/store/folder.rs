@@ -1,0 +1,144 @@
+//! The folder of a store: what is in it, who may read it, and what is not one.
+
+use std::collections::BTreeMap;
+use std::os::unix::fs::PermissionsExt as _;
+use std::path::Path;
+
+use rustix::fs::Mode;
+use takeback_store::{Head, SqliteStore, Store as _, StoreError};
+
+use crate::sample;
+
+fn modes(dir: &Path, found: &mut BTreeMap<String, u32>) {
+    for file in std::fs::read_dir(dir).unwrap() {
+        let file = file.unwrap();
+        let metadata = file.metadata().unwrap();
+        let name = file.file_name().into_string().unwrap();
+        found.insert(name, metadata.permissions().mode() & 0o7777);
+        if metadata.is_dir() {
+            modes(&file.path(), found);
+        }
+    }
+}
+
+#[test]
+fn only_the_owner_may_read_anything() {
+    let dir = tempfile::tempdir().unwrap();
+    let umask = rustix::process::umask(Mode::empty());
+    let mut store = SqliteStore::create(&dir.path().join("above/store")).unwrap();
+    sample::commit(&mut store, 1).unwrap();
+    let mut found = BTreeMap::new();
+    modes(dir.path(), &mut found);
+    rustix::process::umask(umask);
+    let expected = [
+        ("00000001.pack", 0o600),
+        ("above", 0o700),
+        ("packs", 0o700),
+        ("store", 0o700),
+        ("timeline.db", 0o600),
+        ("timeline.db-shm", 0o600),
+        ("timeline.db-wal", 0o600),
+    ];
+    assert_eq!(found, expected.map(|(name, mode)| (name.to_owned(), mode)).into());
+}
+
+#[test]
+fn a_closed_store_leaves_nothing_but_itself() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut store = SqliteStore::create(dir.path()).unwrap();
+    assert_eq!(store.dir(), dir.path());
+    sample::commit(&mut store, 1).unwrap();
+    drop(store);
+    let mut found = BTreeMap::new();
+    modes(dir.path(), &mut found);
+    assert_eq!(found.into_keys().collect::<Vec<_>>(), ["00000001.pack", "packs", "timeline.db"]);
+}
+
+#[test]
+fn making_a_store_again_opens_it() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut store = SqliteStore::create(dir.path()).unwrap();
+    let head = sample::commit(&mut store, 1).unwrap();
+    assert_eq!(SqliteStore::create(dir.path()).unwrap().head().unwrap(), head);
+    drop(store);
+    assert_eq!(SqliteStore::create(dir.path()).unwrap().head().unwrap(), head);
+}
+
+#[test]
+fn a_creator_that_died_does_not_stand_in_the_way() {
+    let dir = tempfile::tempdir().unwrap();
+    for number in 0..100 {
+        let left = format!("timeline.db.{}-{number}.new", std::process::id());
+        std::fs::write(dir.path().join(left), "half").unwrap();
+    }
+    assert_eq!(SqliteStore::create(dir.path()).unwrap().head().unwrap(), Head::default());
+}
+
+#[test]
+fn many_creators_make_one_store() {
+    for _ in 0..8 {
+        let dir = tempfile::tempdir().unwrap();
+        let dir = &dir.path().join("store");
+        std::thread::scope(|scope| {
+            for number in 0..4 {
+                scope.spawn(move || {
+                    let mut store = SqliteStore::create(dir).unwrap();
+                    while let Err(error) = sample::commit(&mut store, number) {
+                        assert!(error.is_moved(), "{error:?}");
+                    }
+                });
+            }
+        });
+        let store = SqliteStore::open(dir).unwrap();
+        assert_eq!(store.head().unwrap().revision, 4);
+        assert_eq!(store.check().unwrap(), Vec::<String>::new());
+    }
+}
+
+#[test]
+fn there_is_no_store_where_there_is_none() {
+    let dir = tempfile::tempdir().unwrap();
+    for missing in [dir.path().to_owned(), dir.path().join("not/here")] {
+        let opened = SqliteStore::open(&missing);
+        let Err(StoreError::Missing { path }) = opened else {
+            panic!("not missing: {opened:?}");
+        };
+        assert!(path.starts_with(&missing));
+    }
+    assert_eq!(std::fs::read_dir(dir.path()).unwrap().count(), 0, "looking leaves nothing");
+}
+
+#[test]
+fn what_is_not_a_store_is_left_alone() {
+    let dir = tempfile::tempdir().unwrap();
+    let database = dir.path().join("timeline.db");
+    let other_database = {
+        let path = dir.path().join("other.db");
+        let db = rusqlite::Connection::open(&path).unwrap();
+        db.execute_batch("CREATE TABLE timeline (id INTEGER)").unwrap();
+        drop(db);
+        std::fs::read(path).unwrap()
+    };
+    for bytes in [&b""[..], b"x", &sample::noise(1, 20_000), &other_database] {
+        std::fs::write(&database, bytes).unwrap();
+        for opened in [SqliteStore::open(dir.path()), SqliteStore::create(dir.path())] {
+            assert!(matches!(opened, Err(StoreError::Foreign { .. })), "{opened:?}");
+        }
+        assert_eq!(std::fs::read(&database).unwrap(), bytes);
+    }
+}
+
+#[test]
+fn a_writer_that_does_not_let_go_is_named() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut store = SqliteStore::create(dir.path()).unwrap();
+    let db = rusqlite::Connection::open(dir.path().join("timeline.db")).unwrap();
+    db.execute_batch("BEGIN IMMEDIATE").unwrap();
+    let refused = sample::commit(&mut store, 1);
+    assert!(matches!(refused, Err(StoreError::Busy { .. })), "{refused:?}");
+    // Others can be read meanwhile, and what was put is committed by the next try.
+    assert_eq!(store.head().unwrap(), Head::default());
+    db.execute_batch("ROLLBACK").unwrap();
+    store.commit(Head::default(), &[]).unwrap();
+    assert_eq!(store.check().unwrap(), Vec::<String>::new());
+}

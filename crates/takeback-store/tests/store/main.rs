@@ -1,0 +1,12 @@
+//! The store on disk, from outside: what only a store on disk can promise.
+
+#![expect(clippy::disallowed_methods, reason = "stores are damaged and copied here on purpose")]
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
+
+mod cascade;
+mod crash;
+mod damage;
+mod folder;
+mod format;
+mod processes;
+mod sample;

@@ -1,0 +1,202 @@
+//! Several threads and processes on one store; processes that die.
+
+use std::io::{BufRead as _, BufReader};
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+use std::time::Duration;
+
+use takeback_store::{
+    Author, Change, Digest, Entry, Evidence, PackedBlob, Seq, SqliteStore, Store, StoreError,
+    Timestamp, WorkPath, Write, disk,
+};
+
+use crate::sample;
+
+/// One change of a path of its own, with contents of its own, however often others come between.
+/// Answers the number it got.
+fn record(store: &mut dyn Store, writer: u64, number: u64) -> Result<Seq, StoreError> {
+    let contents = format!("{writer} wrote {number}").into_bytes();
+    let entry = |digest, size| Entry::File { digest, size, mode: 0o600 };
+    let after = entry(Digest::of(&contents), contents.len() as u64);
+    store.put(PackedBlob::new(contents))?;
+    loop {
+        let head = store.head()?;
+        let change = Change {
+            seq: head.seq.next(),
+            path: WorkPath::new(format!("{writer}/{number}")).expect("a plain path"),
+            before: Entry::Absent,
+            after: after.clone(),
+            author: Author::Human,
+            evidence: Evidence::Tool,
+            time: Timestamp(0),
+            cancels: Vec::new(),
+        };
+        match store.commit(head, &[Write::Change(change)]) {
+            Err(error) if error.is_moved() => {}
+            done => return Ok(done?.seq),
+        }
+    }
+}
+
+/// Everything that the writers recorded is there, in an unbroken log.
+#[track_caller]
+fn assert_recorded(dir: &Path, writers: u64, each: u64) {
+    let store = SqliteStore::open(dir).unwrap();
+    let changes = store.changes_after(Seq(0)).unwrap();
+    assert_eq!(changes.len() as u64, writers * each);
+    assert!(changes.iter().zip(1..).all(|(change, seq)| change.seq == Seq(seq)), "no gap");
+    assert_eq!(store.head().unwrap().seq.0, writers * each);
+    assert_eq!(store.latest().unwrap().len() as u64, writers * each, "nothing twice");
+    for change in changes {
+        let path = change.path.display();
+        let (writer, number) = path.split_once('/').unwrap();
+        let contents = store.contents(&change.after.digest().unwrap()).unwrap();
+        assert_eq!(contents, format!("{writer} wrote {number}").into_bytes());
+    }
+    assert_eq!(store.check().unwrap(), Vec::<String>::new());
+}
+
+#[test]
+fn threads_that_record_at_once_all_get_their_turn() {
+    let dir = tempfile::tempdir().unwrap();
+    drop(SqliteStore::create(dir.path()).unwrap());
+    std::thread::scope(|scope| {
+        for writer in 0..4 {
+            let dir = dir.path();
+            scope.spawn(move || {
+                let mut store = SqliteStore::open(dir).unwrap();
+                for number in 0..200 {
+                    record(&mut store, writer, number).unwrap();
+                }
+            });
+        }
+    });
+    assert_recorded(dir.path(), 4, 200);
+}
+
+#[test]
+fn processes_that_record_at_once_all_get_their_turn() {
+    let dir = tempfile::tempdir().unwrap();
+    let children = [0, 1, 2].map(|writer| child(dir.path(), Task::Record { writer, number: 60 }));
+    for mut child in children {
+        assert!(child.wait().unwrap().success());
+    }
+    assert_recorded(dir.path(), 3, 60);
+}
+
+#[test]
+fn a_process_that_dies_in_a_commit_leaves_all_of_it_or_nothing() {
+    let expected: Vec<_> = {
+        let dir = tempfile::tempdir().unwrap();
+        let mut store = SqliteStore::create(dir.path()).unwrap();
+        let mut stage = |number| {
+            sample::commit(&mut store, number).unwrap();
+            sample::told(&store).unwrap()
+        };
+        vec![stage(1), stage(2)]
+    };
+    for n in 1.. {
+        let dir = tempfile::tempdir().unwrap();
+        let mut store = SqliteStore::create(dir.path()).unwrap();
+        sample::commit(&mut store, 1).unwrap();
+        // Half of the time nobody else has it open when it happens.
+        let survivor = (n % 2 == 0).then_some(store);
+        let status = child(dir.path(), Task::StopAt { n }).wait().unwrap();
+        let reopened = SqliteStore::open(dir.path()).unwrap();
+        let told = sample::told(&reopened).unwrap();
+        assert!(expected.contains(&told), "point {n}");
+        assert_eq!(reopened.check().unwrap(), Vec::<String>::new(), "point {n}");
+        if let Some(survivor) = survivor {
+            assert_eq!(sample::told(&survivor).unwrap(), told);
+        }
+        if status.success() {
+            assert!(n > 4, "only {n} points passed");
+            assert_eq!(told, expected[1]);
+            break;
+        }
+    }
+}
+
+#[test]
+fn what_a_killed_process_said_it_had_committed_is_there() {
+    let dir = tempfile::tempdir().unwrap();
+    drop(SqliteStore::create(dir.path()).unwrap());
+    for writer in 0..8 {
+        let mut child = child(dir.path(), Task::Record { writer, number: u64::MAX });
+        let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
+        let mut said = 0;
+        let mut read = |enough: u64| {
+            for line in lines.by_ref() {
+                let line = line.unwrap();
+                let Some(seq) = line.split("recorded ").nth(1) else { continue };
+                said = seq.parse().unwrap();
+                if said >= enough {
+                    break;
+                }
+            }
+            said
+        };
+        let already = SqliteStore::open(dir.path()).unwrap().head().unwrap().seq.0;
+        read(already + 20);
+        std::thread::sleep(Duration::from_micros(writer * 700));
+        child.kill().unwrap();
+        child.wait().unwrap();
+        let said = read(u64::MAX);
+
+        let store = SqliteStore::open(dir.path()).unwrap();
+        assert!(store.head().unwrap().seq.0 >= said);
+        let changes = store.changes_after(Seq(0)).unwrap();
+        assert_eq!(changes.len() as u64, store.head().unwrap().seq.0);
+        assert_eq!(store.check().unwrap(), Vec::<String>::new());
+    }
+}
+
+// --- what runs in another process ------------------------------------------------------------
+
+#[derive(Debug, Clone, Copy)]
+enum Task {
+    /// Records so often, and says so each time.
+    Record { writer: u64, number: u64 },
+    /// Commits the second sample, and dies at the n-th crash point.
+    StopAt { n: u64 },
+}
+
+fn child(dir: &Path, task: Task) -> Child {
+    let (what, numbers) = match task {
+        Task::Record { writer, number } => ("record", format!("{writer} {number}")),
+        Task::StopAt { n } => ("stop", n.to_string()),
+    };
+    Command::new(std::env::current_exe().unwrap())
+        .args(["--exact", "processes::in_another_process", "--ignored", "--nocapture"])
+        .env("TAKEBACK_TEST_TASK", format!("{what} {numbers}"))
+        .env("TAKEBACK_TEST_STORE", dir)
+        .stdout(Stdio::piped())
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap()
+}
+
+#[test]
+#[ignore = "run by the other tests, in a process of its own"]
+fn in_another_process() {
+    let Some(dir) = std::env::var_os("TAKEBACK_TEST_STORE") else { return };
+    let mut store = SqliteStore::create(Path::new(&dir)).unwrap();
+    let task = std::env::var("TAKEBACK_TEST_TASK").unwrap();
+    let words: Vec<_> = task.split(' ').collect();
+    match words[..] {
+        ["record", writer, number] => {
+            for number in 0..number.parse().unwrap() {
+                let seq = record(&mut store, writer.parse().unwrap(), number).unwrap();
+                println!("recorded {seq}");
+            }
+        }
+        ["stop", n] => {
+            // No unwinding, no closing: as if killed.
+            std::panic::set_hook(Box::new(|_| std::process::abort()));
+            disk::stop_at(Some(n.parse().unwrap()));
+            sample::commit(&mut store, 2).unwrap();
+            disk::stop_at(None);
+        }
+        _ => panic!("no such task: {task}"),
+    }
+}

@@ -1,0 +1,184 @@
+//! Commits that leave nothing of a store's format out, and what must then be read back.
+
+use std::path::Path;
+
+use takeback_store::{
+    Author, Call, CallKind, CallState, Change, Digest, Entry, Evidence, GitState, Head, Lack,
+    PackedBlob, Point, PointId, PointKind, Process, RewindId, RewindKind, RewindRecord,
+    RewindState, Seq, Session, Store, StoreError, Timestamp, Turn, TurnId, WorkPath, Write,
+};
+
+/// What a store holds after the first `n` of [`commit`]s, as text: easy to compare, easy to read.
+pub(crate) fn told(store: &dyn Store) -> Result<String, StoreError> {
+    use std::fmt::Write as _;
+    let mut told = String::new();
+    let mut tell = |what: &dyn std::fmt::Debug| {
+        writeln!(told, "{what:?}").expect("memory can be written");
+    };
+    tell(&store.head()?);
+    for change in store.changes_after(Seq(0))? {
+        for digest in [change.before.digest(), change.after.digest()].into_iter().flatten() {
+            let contents = store.contents(&digest)?;
+            tell(&(contents.len(), Digest::of(&contents)));
+        }
+        tell(&change);
+    }
+    tell(&store.latest()?);
+    tell(&store.points()?);
+    tell(&store.sessions()?);
+    for number in 1..10 {
+        tell(&store.turn(TurnId(number))?);
+        tell(&store.call(&"parser".into(), &format!("call-{number}").as_str().into())?);
+    }
+    tell(&store.live_calls()?);
+    tell(&store.rewinds()?);
+    tell(&store.last_scan()?);
+    Ok(told)
+}
+
+/// Puts and commits the sample with this number, from 1. Each holds something of every kind.
+pub(crate) fn commit(store: &mut dyn Store, number: u64) -> Result<Head, StoreError> {
+    let head = store.head()?;
+    let before = put(store, format!("fn main() {{ {number} }}\n").repeat(50).as_bytes())?;
+    let after = put(store, &noise(number, 2000))?;
+    // The first is large enough to be cut into chunks.
+    let times = if number == 1 { 5 << 16 } else { 100 };
+    let large = put(store, &b"0123456789abcdef".repeat(times))?;
+    let time = Timestamp(1_700_000_000_000 + number.cast_signed());
+    let session = format!("session-{number}");
+    let agent = Author::Agent {
+        session: session.as_str().into(),
+        turn: TurnId(number),
+        call: format!("call-{number}").as_str().into(),
+        tool: "Edit".to_owned(),
+    };
+    let link = Entry::Symlink { target: b"../caf\xe9".to_vec() };
+    let suspects = vec!["parser".into(), session.as_str().into()];
+    let rewind = Author::Rewind { id: RewindId(number) };
+    let lack = Entry::NotCaptured { lack: Lack::TooLarge };
+    let steps = [
+        (&b"src/main.rs"[..], before, after, agent),
+        (b"link", Entry::Absent, link, Author::Human),
+        (b"caf\xe9", Entry::Unknown, large, Author::Ambiguous { sessions: suspects }),
+        (b"out", lack, Entry::Dir { mode: 0o755 }, Author::Deleted),
+        (b"link", Entry::Dir { mode: 0o700 }, Entry::Absent, rewind),
+    ];
+    let mut writes = Vec::new();
+    let mut seq = head.seq;
+    for (path, before, after, author) in steps {
+        let cancels = if matches!(author, Author::Rewind { .. }) {
+            vec![Seq(seq.0 - 2), seq]
+        } else {
+            vec![]
+        };
+        let path = WorkPath::new(path).expect("a plain path");
+        let evidence = if seq.0.is_multiple_of(2) { Evidence::Tool } else { Evidence::Window };
+        seq = seq.next();
+        writes.push(Write::Change(Change {
+            seq,
+            path,
+            before,
+            after,
+            author,
+            evidence,
+            time,
+            cancels,
+        }));
+    }
+    writes.extend(people(number, &session, time));
+    writes.push(Write::Point(Point {
+        id: PointId(number),
+        seq,
+        session: Some(session.as_str().into()),
+        kind: PointKind::Prompt,
+        description: format!("prompt {number}"),
+        label: Some("label".to_owned()),
+        pinned: number.is_multiple_of(2),
+        created_at: time,
+        message_ids: vec![format!("message-{number}"), "prompt".to_owned()],
+        git: Some(GitState { head: Some("abc".to_owned()), branch: None }),
+    }));
+    writes.push(Write::Rewind(RewindRecord {
+        id: RewindId(number),
+        kind: RewindKind::Rewind { point: PointId(number) },
+        state: RewindState::Done,
+        began_at: head.seq,
+        safety_point: PointId(number),
+        created_at: time,
+        plan: "{}".to_owned(),
+        receipt: Some("{}".to_owned()),
+    }));
+    writes.push(Write::Scanned(time));
+    store.commit(head, &writes)
+}
+
+fn people(number: u64, session: &str, time: Timestamp) -> [Write; 4] {
+    let call = Call {
+        session: "parser".into(),
+        id: format!("call-{number}").as_str().into(),
+        turn: TurnId(number),
+        tool: "Edit".to_owned(),
+        kind: CallKind::Edit { paths: vec![WorkPath::new("src/main.rs").expect("a plain path")] },
+        state: CallState::Done,
+        opened_at: time,
+        closed_at: Some(time),
+    };
+    let shell = Call {
+        session: session.into(),
+        kind: CallKind::Shell { command: Some("cargo test".to_owned()) },
+        state: CallState::Open,
+        closed_at: None,
+        ..call.clone()
+    };
+    [
+        Write::Session(Session {
+            id: session.into(),
+            agent: Some("claude".to_owned()),
+            parent: Some("parser".into()),
+            owner: Some(Process { pid: 7, started: 70 }),
+            started_at: time,
+            ended_at: None,
+            archived_at: None,
+            open_turn: Some(TurnId(number)),
+        }),
+        Write::Turn(Turn {
+            id: TurnId(number),
+            session: session.into(),
+            message: Some(format!("message-{number}")),
+            prompt: "fix the parser".to_owned(),
+            opened_at: time,
+            closed_at: None,
+        }),
+        Write::Call(call),
+        Write::Call(shell),
+    ]
+}
+
+fn put(store: &mut dyn Store, contents: &[u8]) -> Result<Entry, StoreError> {
+    let mut blobs = Vec::new();
+    let (digest, size) = PackedBlob::stream(&mut &contents[..], &mut |blob| blobs.push(blob))
+        .expect("memory can be read");
+    blobs.into_iter().try_for_each(|blob| store.put(blob))?;
+    Ok(Entry::File { digest, size, mode: 0o644 })
+}
+
+/// Bytes that do not compress; another `seed`, other bytes.
+pub(crate) fn noise(seed: u64, len: usize) -> Vec<u8> {
+    let mut bytes = vec![0; len];
+    blake3::Hasher::new().update(&seed.to_le_bytes()).finalize_xof().fill(&mut bytes);
+    bytes
+}
+
+/// Copies a store as it is on disk at this moment.
+pub(crate) fn copy(from: &Path, to: &Path) {
+    std::fs::create_dir_all(to).unwrap();
+    for file in std::fs::read_dir(from).unwrap() {
+        let file = file.unwrap();
+        let to = to.join(file.file_name());
+        if file.file_type().unwrap().is_dir() {
+            copy(&file.path(), &to);
+        } else {
+            std::fs::copy(file.path(), to).unwrap();
+        }
+    }
+}
