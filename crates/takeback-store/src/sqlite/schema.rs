@@ -124,3 +124,32 @@ fn foreign_or(path: &Path, error: rusqlite::Error) -> StoreError {
 pub(super) fn io_error(path: &Path, doing: &'static str, source: std::io::Error) -> StoreError {
     StoreError::Io { path: path.to_owned(), doing, source }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_connection_is_set_up_alike() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("timeline.db");
+        drop(crate::disk::create_private_file(&path).unwrap());
+        create(&path).unwrap();
+        for db in [open(&path).unwrap(), open(&path).unwrap()] {
+            let set = |name| db.pragma_query_value(None, name, |row| row.get::<_, i64>(0)).unwrap();
+            let names = ["foreign_keys", "synchronous", "secure_delete", "busy_timeout"];
+            assert_eq!(names.map(set), [1, 2, 1, 5000]);
+        }
+    }
+
+    #[test]
+    fn only_a_store_of_an_older_format_is_written_to_when_it_is_opened() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("timeline.db");
+        drop(crate::disk::create_private_file(&path).unwrap());
+        create(&path).unwrap();
+        let before = std::fs::read(&path).unwrap();
+        drop(open(&path).unwrap());
+        assert_eq!(std::fs::read(&path).unwrap(), before);
+    }
+}

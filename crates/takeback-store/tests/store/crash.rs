@@ -3,7 +3,7 @@
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-use takeback_store::disk::{self, Stopped};
+use takeback_store::disk::{self, CrashPoint, Stopped};
 use takeback_store::{Head, SqliteStore, Store as _};
 
 use crate::sample;
@@ -20,15 +20,17 @@ fn stages(number: u64) -> Vec<String> {
     stages
 }
 
-/// Runs `work` and stops at the `n`-th crash point; whether it was reached.
-fn stopped(n: u64, work: impl FnOnce()) -> bool {
+/// Runs `work` and stops at the `n`-th crash point; answers which one that is, if there are so many.
+fn stopped(n: u64, work: impl FnOnce()) -> Option<CrashPoint> {
     disk::stop_at(Some(n));
     let ended = catch_unwind(AssertUnwindSafe(work));
     disk::stop_at(None);
     match ended {
-        Ok(()) => false,
-        Err(panic) if panic.is::<Stopped>() => true,
-        Err(panic) => std::panic::resume_unwind(panic),
+        Ok(()) => None,
+        Err(panic) => match panic.downcast::<Stopped>() {
+            Ok(stopped) => Some(stopped.0),
+            Err(panic) => std::panic::resume_unwind(panic),
+        },
     }
 }
 
@@ -59,12 +61,39 @@ fn a_commit_that_is_cut_off_is_done_or_not_done() {
         }
         assert_eq!(sample::told(&survivor).unwrap(), stages[3], "point {n}");
         assert_eq!(reopened.check().unwrap(), Vec::<String>::new(), "point {n}");
-        if !reached {
+        if reached.is_none() {
             break;
         }
     }
     assert!(outcomes.is_sorted() && outcomes.starts_with(&[1, 1]), "{outcomes:?}");
     assert!(outcomes.len() > 3 && outcomes.ends_with(&[1, 2, 2]), "{outcomes:?}");
+}
+
+/// Contents before what names them; the name of a new segment before its contents.
+#[test]
+fn a_commit_reaches_the_disk_in_this_order() {
+    use CrashPoint::{Append, Commit, Committed, MakeStoreFile, Sync};
+    let steps = |prepare: fn(&mut SqliteStore)| -> Vec<CrashPoint> {
+        let step = |n| {
+            let dir = tempfile::tempdir().unwrap();
+            let mut store = SqliteStore::create(dir.path()).unwrap();
+            prepare(&mut store);
+            stopped(n, || {
+                sample::commit(&mut store, 2).unwrap();
+            })
+        };
+        (1..).map_while(step).collect()
+    };
+    let first = steps(|_| {});
+    assert_eq!(first, [MakeStoreFile, Sync, Append, Sync, Commit, Committed]);
+    let second = steps(|store| {
+        sample::commit(store, 1).unwrap();
+    });
+    assert_eq!(second, [Append, Sync, Commit, Committed]);
+    let nothing_new = steps(|store| {
+        sample::commit(store, 2).unwrap();
+    });
+    assert_eq!(nothing_new, [Commit, Committed]);
 }
 
 #[test]
@@ -85,7 +114,7 @@ fn the_same_handle_can_go_on_after_a_stop() {
         let reopened = SqliteStore::open(dir.path()).unwrap();
         assert_eq!(sample::told(&reopened).unwrap(), stages[2], "point {n}");
         assert_eq!(reopened.check().unwrap(), Vec::<String>::new(), "point {n}");
-        if !reached {
+        if reached.is_none() {
             break;
         }
     }
@@ -106,7 +135,7 @@ fn a_creation_that_is_cut_off_can_be_repeated() {
             sample::commit(&mut store, 1).unwrap();
         }
         assert_eq!(sample::told(&store).unwrap(), stages[1], "point {n}");
-        if !reached {
+        if reached.is_none() {
             assert!(n > 8, "only {n} points passed");
             break;
         }

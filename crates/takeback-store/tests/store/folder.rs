@@ -5,7 +5,7 @@ use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
 
 use rustix::fs::Mode;
-use takeback_store::{Head, SqliteStore, Store as _, StoreError};
+use takeback_store::{Head, SqliteStore, Store as _, StoreError, Timestamp, Turn, TurnId, Write};
 
 use crate::sample;
 
@@ -52,6 +52,26 @@ fn a_closed_store_leaves_nothing_but_itself() {
     let mut found = BTreeMap::new();
     modes(dir.path(), &mut found);
     assert_eq!(found.into_keys().collect::<Vec<_>>(), ["00000001.pack", "packs", "timeline.db"]);
+}
+
+#[test]
+fn what_is_replaced_leaves_no_trace_in_the_file() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut store = SqliteStore::create(dir.path()).unwrap();
+    let turn = Turn {
+        id: TurnId(1),
+        session: "s".into(),
+        message: None,
+        prompt: "my password is hunter2".repeat(10),
+        opened_at: Timestamp(0),
+        closed_at: None,
+    };
+    let head = store.commit(Head::default(), &[Write::Turn(turn.clone())]).unwrap();
+    let forgotten = Turn { prompt: String::new(), ..turn };
+    store.commit(head, &[Write::Turn(forgotten)]).unwrap();
+    drop(store);
+    let file = std::fs::read(dir.path().join("timeline.db")).unwrap();
+    assert!(!file.windows(7).any(|bytes| bytes == b"hunter2"));
 }
 
 #[test]
