@@ -14,7 +14,8 @@ use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
 use std::path::Path;
 
-use rustix::fs::{AtFlags, Mode, OFlags, RenameFlags};
+use rustix::fs::{AtFlags, CWD, Mode, OFlags, RenameFlags};
+use rustix::io::Errno;
 
 /// What is about to happen. The numbers are used in the documentation and never reused.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -154,12 +155,18 @@ pub fn sync_folder(path: &Path) -> io::Result<()> {
     File::open(path)?.sync_all()
 }
 
-/// Gives a finished file of the store the name `to` and takes its own away; fails, and leaves it,
-/// if something has that name already.
+/// Gives a finished file of the store the name `to`; fails, and leaves it where it is, if something
+/// has that name already.
 pub fn place_private_file(from: &Path, to: &Path) -> io::Result<()> {
     pass(CrashPoint::Replace)?;
-    std::fs::hard_link(from, to)?;
-    remove_store_file(from)
+    match rustix::fs::renameat_with(CWD, from, CWD, to, RenameFlags::NOREPLACE) {
+        // Not every file system (NFS) and not every kernel knows how.
+        Err(Errno::INVAL | Errno::NOSYS | Errno::NOTSUP) => {
+            std::fs::hard_link(from, to)?;
+            remove_store_file(from)
+        }
+        placed => Ok(placed?),
+    }
 }
 
 /// Replaces a file of the store as a whole: readers see the old or the new one. Not durable.

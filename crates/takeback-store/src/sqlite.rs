@@ -67,13 +67,17 @@ impl SqliteStore {
         let database = dir.join(DATABASE);
         let beside = make_file_beside(&database)?;
         let failed = |source| io_error(&beside, "making it", source);
-        schema::create(&beside)?;
-        match disk::place_private_file(&beside, &database) {
+        let placed = schema::create(&beside)
+            .and_then(|()| disk::place_private_file(&beside, &database).map_err(failed));
+        match placed {
             Ok(()) => disk::sync_folder(dir).map_err(failed)?,
-            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
+            Err(error) => {
                 disk::remove_store_file(&beside).map_err(failed)?;
+                // Somebody else's is as good.
+                if !database.exists() {
+                    return Err(error);
+                }
             }
-            Err(source) => return Err(failed(source)),
         }
         Self::open(dir)
     }

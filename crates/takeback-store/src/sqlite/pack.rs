@@ -5,6 +5,7 @@
 
 use std::cell::RefCell;
 use std::collections::HashMap;
+use std::collections::hash_map::Entry;
 use std::fs::{File, OpenOptions, TryLockError};
 use std::io;
 use std::os::unix::fs::FileExt as _;
@@ -50,6 +51,8 @@ pub(super) struct Packs {
     buffer: Vec<u8>,
     /// Everything put since the last commit, also what is still in the buffer.
     pending: HashMap<Digest, Location>,
+    /// The system may have dropped what it could not make durable, and would not say so twice.
+    lost: bool,
     limit: u64,
     readers: RefCell<HashMap<u32, File>>,
 }
@@ -71,6 +74,7 @@ impl Packs {
             held: Vec::new(),
             buffer: Vec::new(),
             pending: HashMap::new(),
+            lost: false,
             limit: SEGMENT_LIMIT,
             readers: RefCell::default(),
         }
@@ -90,10 +94,9 @@ impl Packs {
             )
         })?;
         let record = HEADER as u64 + u64::from(length);
-        let room = |segment: &Segment, buffered: usize| {
-            segment.end + buffered as u64 + record <= self.limit
-        };
-        if !self.held.last().is_some_and(|segment| room(segment, self.buffer.len())) {
+        let buffered = self.buffer.len() as u64;
+        let room = |segment: &Segment| segment.end + buffered + record <= self.limit;
+        if !self.held.last().is_some_and(room) {
             self.flush()?;
             let segment = self.take_segment(record)?;
             self.held.push(segment);
@@ -112,11 +115,19 @@ impl Packs {
         if self.buffer.len() >= BATCH { self.flush() } else { Ok(()) }
     }
 
+    /// Once this has failed to make bytes durable it fails for good: only a new handle, to which
+    /// everything is put again, can know what is on disk.
     pub(super) fn make_durable(&mut self) -> Result<(), StoreError> {
+        if self.lost {
+            let source = io::Error::other("contents were lost; the store must be opened again");
+            return Err(io_error(&self.dir, "making it durable", source));
+        }
         self.flush()?;
         for segment in self.held.iter_mut().filter(|segment| segment.unsynced) {
-            disk::sync(&segment.file)
-                .map_err(|source| io_error(&segment.path, "making it durable", source))?;
+            disk::sync(&segment.file).map_err(|source| {
+                self.lost = true;
+                io_error(&segment.path, "making it durable", source)
+            })?;
             segment.unsynced = false;
         }
         Ok(())
@@ -147,8 +158,8 @@ impl Packs {
         let path = segment_path(&self.dir, location.segment);
         let mut readers = self.readers.borrow_mut();
         let file = match readers.entry(location.segment) {
-            std::collections::hash_map::Entry::Occupied(open) => open.into_mut(),
-            std::collections::hash_map::Entry::Vacant(vacant) => match File::open(&path) {
+            Entry::Occupied(open) => open.into_mut(),
+            Entry::Vacant(vacant) => match File::open(&path) {
                 Ok(file) => vacant.insert(file),
                 Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
                 Err(source) => return Err(io_error(&path, "opening it", source)),
@@ -443,6 +454,20 @@ mod tests {
             assert_kept(&packs, &blob(number), &packs.pending[digest]);
         }
         assert_eq!(salvage(&std::fs::read(&path).unwrap()), digests);
+    }
+
+    #[test]
+    fn what_could_not_be_made_durable_is_never_called_so() {
+        let dir = tempfile::tempdir().unwrap();
+        let mut packs = Packs::new(dir.path().to_owned());
+        packs.append(&blob(1)).unwrap();
+        packs.flush().unwrap();
+        let (_, pipe) = io::pipe().unwrap();
+        let unsyncable = File::from(std::os::fd::OwnedFd::from(pipe));
+        let file = std::mem::replace(&mut packs.held[0].file, unsyncable);
+        assert!(matches!(packs.make_durable(), Err(StoreError::Io { .. })));
+        packs.held[0].file = file;
+        assert!(matches!(packs.make_durable(), Err(StoreError::Io { .. })));
     }
 
     #[test]
