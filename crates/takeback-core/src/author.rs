@@ -1,0 +1,85 @@
+//! Whose change it is.
+
+use std::collections::{BTreeMap, HashSet};
+
+use takeback_store::{Author, Call, CallId, CallKind, CallState, Evidence, Session, SessionId, Store, StoreError, WorkPath};
+
+use crate::process;
+
+/// Who may be writing right now.
+#[derive(Debug, Clone, Default)]
+pub struct Scene {
+    /// Calls that are open or run in the background.
+    pub calls: Vec<Call>,
+    /// Calls of which it is not known whether they still ran.
+    pub cut_off: HashSet<(SessionId, CallId)>,
+}
+
+impl Scene {
+    /// As the store tells it. A call whose agent has died was cut off.
+    pub fn read(store: &dyn Store, sessions: &[Session]) -> Result<Self, StoreError> {
+        let calls = store.live_calls()?;
+        let died = |id: &SessionId| {
+            sessions
+                .iter()
+                .find(|session| session.id == *id)
+                .and_then(|session| session.owner)
+                .is_some_and(|owner| !process::is_alive(owner))
+        };
+        let cut_off = calls
+            .iter()
+            .filter(|call| died(&call.session))
+            .map(|call| (call.session.clone(), call.id.clone()))
+            .collect();
+        Ok(Self { calls, cut_off })
+    }
+
+    /// The author of a change to `path` that happened just now.
+    #[must_use]
+    pub fn whose(&self, path: &WorkPath) -> (Author, Evidence) {
+        let mut running: BTreeMap<&SessionId, &Call> = BTreeMap::new();
+        let mut uncertain: Vec<&SessionId> = Vec::new();
+        for call in self.calls.iter().filter(|call| could_write(call, path)) {
+            let known = call.state == CallState::Open
+                && !self.cut_off.contains(&(call.session.clone(), call.id.clone()));
+            if !known {
+                uncertain.push(&call.session);
+                continue;
+            }
+            let named = matches!(call.kind, CallKind::Edit { .. });
+            let rival = running.get(&call.session);
+            // A call that names the path comes before one that may write anything, the later one
+            // before the earlier.
+            if rival.is_none_or(|rival| named || !matches!(rival.kind, CallKind::Edit { .. })) {
+                running.insert(&call.session, call);
+            }
+        }
+        let mut sessions: Vec<SessionId> = running.keys().copied().chain(uncertain).cloned().collect();
+        sessions.sort();
+        sessions.dedup();
+        match (sessions.as_slice(), running.values().next()) {
+            ([], _) => (Author::Human, Evidence::Tool),
+            ([session], Some(call)) => {
+                let author = Author::Agent {
+                    session: session.clone(),
+                    turn: call.turn,
+                    call: call.id.clone(),
+                    tool: call.tool.clone(),
+                };
+                let evidence = match call.kind {
+                    CallKind::Edit { .. } => Evidence::Tool,
+                    CallKind::Shell { .. } => Evidence::Window,
+                };
+                (author, evidence)
+            }
+            _ => (Author::Ambiguous { sessions }, Evidence::Window),
+        }
+    }
+}
+
+fn could_write(call: &Call, path: &WorkPath) -> bool {
+    match &call.kind {
+        CallKind::Edit { paths } => paths.contains(path),
+        CallKind::Shell { .. } => true,
+    }
+}

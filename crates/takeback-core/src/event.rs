@@ -1,0 +1,140 @@
+//! What agents do, in the same words whatever the agent.
+
+use std::path::PathBuf;
+
+use serde::{Deserialize, Serialize};
+use takeback_store::{CallId, Process, SessionId};
+
+/// Something an agent did or is about to do. Every adapter turns what it sees into these;
+/// [`crate::record`] is the one place that records them.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "event", rename_all = "snake_case")]
+pub enum AgentEvent {
+    SessionStart {
+        session: SessionId,
+        agent: Option<String>,
+        parent: Option<SessionId>,
+        /// The process whose death ends the session, where that is known.
+        owner: Option<Process>,
+    },
+    Prompt { session: SessionId, message: Option<String>, text: String },
+    BeforeTool { session: SessionId, call: CallId, tool: String, touches: Touches },
+    AfterTool { session: SessionId, call: CallId, outcome: Outcome },
+    TurnEnd { session: SessionId },
+    SessionEnd { session: SessionId },
+}
+
+impl AgentEvent {
+    #[must_use]
+    pub fn session(&self) -> &SessionId {
+        match self {
+            Self::SessionStart { session, .. }
+            | Self::Prompt { session, .. }
+            | Self::BeforeTool { session, .. }
+            | Self::AfterTool { session, .. }
+            | Self::TurnEnd { session }
+            | Self::SessionEnd { session } => session,
+        }
+    }
+}
+
+/// What a tool call may write.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Touches {
+    Nothing,
+    /// These, and nothing else. Absolute, or relative to the workspace's root.
+    Paths(#[serde(with = "path_list")] Vec<PathBuf>),
+    /// Whatever it likes. The command is for people.
+    Anything { command: Option<String> },
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Outcome {
+    Done,
+    Failed,
+    /// It answered, but what it started goes on.
+    Background,
+}
+
+/// Which tools write what, by name.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Tools {
+    pub edit: Vec<String>,
+    pub shell: Vec<String>,
+    pub read_only: Vec<String>,
+}
+
+impl Default for Tools {
+    fn default() -> Self {
+        let list = |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect();
+        Self {
+            edit: list(&[
+                "write_file", "edit_file", "create_file", "replace", "Write", "Edit", "MultiEdit",
+                "NotebookEdit",
+            ]),
+            shell: list(&["Bash", "shell", "bash", "run_shell_command", "exec_command"]),
+            read_only: list(&[
+                "Read", "Glob", "Grep", "LS", "NotebookRead", "WebFetch", "WebSearch", "TodoWrite",
+                "read_file", "list_files", "list_directory", "glob", "grep", "search_file_content",
+            ]),
+        }
+    }
+}
+
+impl Tools {
+    /// What a call of `tool` may write. A tool that is neither a known edit with a path, nor known
+    /// to only read, may write anything.
+    #[must_use]
+    pub fn touches(&self, tool: &str, paths: Vec<PathBuf>, command: Option<String>) -> Touches {
+        let is = |names: &[String]| names.iter().any(|name| name == tool);
+        if command.is_some() || is(&self.shell) {
+            Touches::Anything { command }
+        } else if is(&self.read_only) {
+            Touches::Nothing
+        } else if is(&self.edit) && !paths.is_empty() {
+            Touches::Paths(paths)
+        } else {
+            Touches::Anything { command }
+        }
+    }
+}
+
+/// A path as text, or as its bytes in base64 when it is not UTF-8.
+mod path_list {
+    use std::ffi::OsString;
+    use std::os::unix::ffi::{OsStrExt as _, OsStringExt as _};
+    use std::path::PathBuf;
+
+    use base64::Engine as _;
+    use base64::engine::general_purpose::STANDARD;
+    use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+    #[derive(Serialize, Deserialize)]
+    #[serde(untagged)]
+    enum WirePath {
+        Text(String),
+        Bytes { base64: String },
+    }
+
+    pub(super) fn serialize<S: Serializer>(paths: &[PathBuf], serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_seq(paths.iter().map(|path| match path.to_str() {
+            Some(text) => WirePath::Text(text.to_owned()),
+            None => WirePath::Bytes { base64: STANDARD.encode(path.as_os_str().as_bytes()) },
+        }))
+    }
+
+    pub(super) fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<PathBuf>, D::Error> {
+        let wire = Vec::<WirePath>::deserialize(deserializer)?;
+        wire.into_iter()
+            .map(|path| match path {
+                WirePath::Text(text) => Ok(PathBuf::from(text)),
+                WirePath::Bytes { base64 } => STANDARD
+                    .decode(base64)
+                    .map(|bytes| PathBuf::from(OsString::from_vec(bytes)))
+                    .map_err(serde::de::Error::custom),
+            })
+            .collect()
+    }
+}

@@ -1,0 +1,58 @@
+//! Reading the log: which changes still have an effect, and what a point's files were.
+//!
+//! Pure. A rewind's change cancels earlier ones; cancelled itself (by an undo) it cancels nothing.
+
+use std::collections::{BTreeMap, HashSet};
+
+use takeback_store::{Author, Change, Entry, Seq, WorkPath};
+
+/// The changes of one path after some moment, oldest first; never empty.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PathHistory {
+    pub path: WorkPath,
+    pub changes: Vec<Change>,
+}
+
+/// Sorts changes (oldest first) by path.
+#[must_use]
+pub fn by_path(changes: Vec<Change>) -> Vec<PathHistory> {
+    let mut paths: BTreeMap<WorkPath, Vec<Change>> = BTreeMap::new();
+    for change in changes {
+        paths.entry(change.path.clone()).or_default().push(change);
+    }
+    paths.into_iter().map(|(path, changes)| PathHistory { path, changes }).collect()
+}
+
+impl PathHistory {
+    /// What stood here at the moment after which the changes came.
+    #[must_use]
+    pub fn at_start(&self) -> &Entry {
+        &self.changes[0].before
+    }
+
+    /// What stood here after the last change.
+    #[must_use]
+    pub fn at_end(&self) -> &Entry {
+        &self.changes[self.changes.len() - 1].after
+    }
+
+    /// What stood here at `seq`, given that the changes before it are not needed.
+    #[must_use]
+    pub fn at(&self, seq: Seq) -> &Entry {
+        self.changes.iter().find(|change| change.seq > seq).map_or(self.at_end(), |change| &change.before)
+    }
+
+    /// The changes that a later rewind took the effect of. `spare` names rewind changes that are to
+    /// be looked upon as undone: they cancel nothing.
+    #[must_use]
+    pub fn dead(&self, spare: impl Fn(&Change) -> bool) -> HashSet<Seq> {
+        let mut dead = HashSet::new();
+        for change in self.changes.iter().rev() {
+            let rewinds = matches!(change.author, Author::Rewind { .. });
+            if rewinds && !dead.contains(&change.seq) && !spare(change) {
+                dead.extend(change.cancels.iter().copied());
+            }
+        }
+        dead
+    }
+}

@@ -1,0 +1,25 @@
+//! Records what happens in a folder, with its author, and takes back exactly what is asked.
+//!
+//! One edit, read from top to bottom: an agent reports a tool call ([`event`]); [`record`] decides
+//! what to look at; [`worktree`] finds what changed; the store keeps bytes and log; [`rewind`] plans,
+//! promises, does and proves. Nothing here prints, reads the environment, or knows the time.
+
+pub mod ambient;
+pub mod process;
+pub mod lock;
+pub mod worktree;
+pub mod workspace;
+pub mod event;
+pub mod author;
+pub mod spool;
+pub mod record;
+pub mod middleware;
+pub mod git_state;
+pub mod history;
+pub mod rewind;
+pub mod point_name;
+
+pub use ambient::Ambient;
+pub use event::{AgentEvent, Outcome, Tools, Touches};
+pub use record::{Recorded, checkpoint, look_around, record};
+pub use workspace::{Limits, Workspace, WorkspaceError, WorkspaceOptions};

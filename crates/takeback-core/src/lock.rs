@@ -1,0 +1,42 @@
+//! The workspace lock: recorders share it, a rewind has it alone.
+
+use std::fs::{File, TryLockError};
+use std::io;
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use takeback_store::disk;
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Hold {
+    Shared,
+    Exclusive,
+}
+
+/// Held until dropped, or until the process ends in any way.
+#[derive(Debug)]
+pub struct Lock {
+    _file: File,
+}
+
+/// `None`: somebody else held it all through `patience`.
+pub fn lock(path: &Path, hold: Hold, patience: Duration) -> io::Result<Option<Lock>> {
+    let file = disk::open_private_file(path)?;
+    let until = Instant::now() + patience;
+    let mut pause = Duration::from_millis(1);
+    loop {
+        let tried = match hold {
+            Hold::Shared => file.try_lock_shared(),
+            Hold::Exclusive => file.try_lock(),
+        };
+        match tried {
+            Ok(()) => return Ok(Some(Lock { _file: file })),
+            Err(TryLockError::Error(error)) => return Err(error),
+            Err(TryLockError::WouldBlock) if Instant::now() >= until => return Ok(None),
+            Err(TryLockError::WouldBlock) => {
+                std::thread::sleep(pause.min(until.saturating_duration_since(Instant::now())));
+                pause = (pause * 2).min(Duration::from_millis(20));
+            }
+        }
+    }
+}

@@ -1,0 +1,108 @@
+//! Recording around any tool executor, a few lines in the agent's own code.
+//!
+//! See `examples/middleware.rs`.
+
+use std::path::PathBuf;
+
+use serde_json::Value;
+use takeback_store::{CallId, Lack, SessionId, WorkPath};
+
+use crate::event::{AgentEvent, Outcome, Tools};
+use crate::record::{RecordError, Recorded, record};
+use crate::workspace::Workspace;
+
+/// A tool call as agents know it.
+#[derive(Debug, Clone, Copy)]
+pub struct ToolCall<'a> {
+    /// Unique in its session.
+    pub id: &'a str,
+    pub tool: &'a str,
+    /// Paths are looked for in `file_path`, `path` and `notebook_path`, a command in `command`.
+    pub input: &'a Value,
+}
+
+/// Something that could not be recorded. The tool ran all the same.
+#[derive(Debug)]
+pub enum Unrecorded {
+    Event { call: String, source: RecordError },
+    Bytes { call: String, path: WorkPath, lack: Lack },
+}
+
+/// Stands around a session's tool calls.
+pub struct Middleware<'w> {
+    pub workspace: &'w mut Workspace,
+    pub session: SessionId,
+    pub tools: Tools,
+    /// Gets what could not be recorded.
+    pub on_unrecorded: Box<dyn FnMut(Unrecorded) + 'w>,
+}
+
+impl Middleware<'_> {
+    /// A new prompt: makes a point.
+    pub fn prompt(&mut self, message: Option<&str>, text: &str) {
+        let (session, message) = (self.session.clone(), message.map(str::to_owned));
+        self.tell("", &AgentEvent::Prompt { session, message, text: text.to_owned() });
+    }
+
+    /// Runs a tool call; what it is about to overwrite is kept first.
+    pub fn around<R>(&mut self, call: ToolCall<'_>, execute: impl FnOnce(ToolCall<'_>) -> R) -> R {
+        let touches = self.tools.touches(call.tool, paths_in(call.input), command_in(call.input));
+        self.tell(
+            call.id,
+            &AgentEvent::BeforeTool {
+                session: self.session.clone(),
+                call: CallId::from(call.id),
+                tool: call.tool.to_owned(),
+                touches,
+            },
+        );
+        let result = execute(call);
+        self.tell(
+            call.id,
+            &AgentEvent::AfterTool {
+                session: self.session.clone(),
+                call: CallId::from(call.id),
+                outcome: Outcome::Done,
+            },
+        );
+        result
+    }
+
+    /// The agent has answered the prompt.
+    pub fn turn_end(&mut self) {
+        self.tell("", &AgentEvent::TurnEnd { session: self.session.clone() });
+    }
+
+    fn tell(&mut self, call: &str, event: &AgentEvent) {
+        match record(self.workspace, event) {
+            Ok(Recorded { not_captured, .. }) => {
+                for (path, lack) in not_captured {
+                    (self.on_unrecorded)(Unrecorded::Bytes { call: call.to_owned(), path, lack });
+                }
+            }
+            Err(source) => (self.on_unrecorded)(Unrecorded::Event { call: call.to_owned(), source }),
+        }
+    }
+}
+
+/// The paths a tool's input names.
+#[must_use]
+pub fn paths_in(input: &Value) -> Vec<PathBuf> {
+    ["file_path", "path", "notebook_path"]
+        .iter()
+        .filter_map(|key| input.get(key)?.as_str())
+        .map(PathBuf::from)
+        .collect()
+}
+
+/// The command a shell tool's input holds.
+#[must_use]
+pub fn command_in(input: &Value) -> Option<String> {
+    match input.get("command")? {
+        Value::String(command) => Some(command.clone()),
+        Value::Array(words) => {
+            Some(words.iter().filter_map(Value::as_str).collect::<Vec<_>>().join(" "))
+        }
+        _ => None,
+    }
+}

@@ -1,0 +1,106 @@
+//! Which point somebody means.
+
+use takeback_store::{Point, PointKind, Timestamp};
+
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum PointNameError {
+    #[error("there are no points yet")]
+    NoPoints,
+    #[error("no point is called {name:?}")]
+    NotFound { name: String, nearest: Option<String> },
+    #[error("{name:?} may mean {first} or {second}")]
+    Several { name: String, first: String, second: String },
+}
+
+/// Finds the point that `name` means: `@` (the newest), `@~N` (N before it), an id, a label, a
+/// message id, `SESSION:MESSAGE`, the unique beginning of an id, or a time, which means the newest
+/// point that is not younger. `time_of` reads times. `points` are oldest first; safety points are
+/// found by id alone.
+pub fn find_point<'a>(
+    points: &'a [Point],
+    name: &str,
+    time_of: &dyn Fn(&str) -> Option<Timestamp>,
+) -> Result<&'a Point, PointNameError> {
+    let listed = || points.iter().filter(|point| point.kind != PointKind::Safety);
+    if points.is_empty() {
+        return Err(PointNameError::NoPoints);
+    }
+    let not_found = || PointNameError::NotFound { name: name.to_owned(), nearest: nearest(points, name) };
+    if let Some(back) = steps_back(name) {
+        return listed().rev().nth(back).ok_or_else(not_found);
+    }
+    let by = |matches: &dyn Fn(&Point) -> bool, points: &mut dyn Iterator<Item = &'a Point>| {
+        let mut hits = points.filter(|point| matches(point));
+        match (hits.next(), hits.next()) {
+            (None, _) => Ok(None),
+            (Some(point), None) => Ok(Some(point)),
+            (Some(first), Some(second)) => Err(PointNameError::Several {
+                name: name.to_owned(),
+                first: first.id.to_string(),
+                second: second.id.to_string(),
+            }),
+        }
+    };
+    if let Some(point) = by(&|point| point.id.to_string() == name, &mut points.iter())? {
+        return Ok(point);
+    }
+    if let Some(point) = by(&|point| point.label.as_deref() == Some(name), &mut listed())? {
+        return Ok(point);
+    }
+    if let Some(point) = by(&|point| is_message(point, name), &mut listed())? {
+        return Ok(point);
+    }
+    let hex = name.len() >= 4 && name.bytes().all(|b| b.is_ascii_hexdigit());
+    let prefix = |point: &Point| hex && point.id.to_string().starts_with(&name.to_ascii_lowercase());
+    if let Some(point) = by(&prefix, &mut points.iter())? {
+        return Ok(point);
+    }
+    let time = time_of(name).ok_or_else(not_found)?;
+    listed().rev().find(|point| point.created_at <= time).ok_or_else(not_found)
+}
+
+fn steps_back(name: &str) -> Option<usize> {
+    match name.strip_prefix('@')? {
+        "" => Some(0),
+        rest => rest.strip_prefix('~')?.parse().ok(),
+    }
+}
+
+fn is_message(point: &Point, name: &str) -> bool {
+    point.message_ids.iter().any(|message| {
+        message == name
+            || point.session.as_ref().is_some_and(|session| {
+                name.strip_prefix(session.0.as_str()).and_then(|rest| rest.strip_prefix(':'))
+                    == Some(message)
+            })
+    })
+}
+
+/// The label or id that differs from `name` least, if any is near.
+fn nearest(points: &[Point], name: &str) -> Option<String> {
+    let names = points
+        .iter()
+        .filter(|point| point.kind != PointKind::Safety)
+        .flat_map(|point| point.label.iter().cloned().chain([point.id.to_string()]));
+    names
+        .map(|candidate| (distance(&candidate, name), candidate))
+        .filter(|(distance, candidate)| *distance <= candidate.len().max(3) / 3)
+        .min_by_key(|(distance, _)| *distance)
+        .map(|(_, candidate)| candidate)
+}
+
+/// Levenshtein's.
+fn distance(a: &str, b: &str) -> usize {
+    let b: Vec<char> = b.chars().collect();
+    let mut row: Vec<usize> = (0..=b.len()).collect();
+    for (i, a) in a.chars().enumerate() {
+        let mut diagonal = row[0];
+        row[0] = i + 1;
+        for (j, b) in b.iter().enumerate() {
+            let replaced = diagonal + usize::from(a != *b);
+            diagonal = row[j + 1];
+            row[j + 1] = replaced.min(row[j] + 1).min(row[j + 1] + 1);
+        }
+    }
+    row[b.len()]
+}

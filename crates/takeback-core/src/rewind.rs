@@ -1,0 +1,13 @@
+//! Taking back: plan, promise, do, prove. Undo and redo are the same with another aim.
+
+pub mod merge;
+pub mod plan;
+pub mod journal;
+pub mod apply;
+pub mod recover;
+pub mod receipt;
+
+pub use journal::{RewindError, RewindRequest, Target, preview, rewind};
+pub use plan::{AmbiguousPolicy, Plan, Step, Verdict, Whose};
+pub use receipt::{Problem, Receipt};
+pub use recover::{Recovered, recover};

@@ -1,0 +1,470 @@
+//! From a request to a promise to a receipt: the order in which a rewind happens.
+
+use std::collections::BTreeSet;
+use std::path::PathBuf;
+
+use globset::{GlobBuilder, GlobSet, GlobSetBuilder};
+use serde::Serialize;
+use takeback_store::{
+    Author, CallId, Change, Digest, Entry, Evidence, Point, PointId, PointKind, RewindId, RewindKind,
+    RewindRecord, RewindState, Seq, SessionId, Store, StoreError, WorkPath, Write,
+};
+
+use super::apply::stage;
+use super::plan::{Aim, AmbiguousPolicy, Plan, PlanOptions, Present, Sources, Whose, candidates, plan};
+use super::receipt::{Fate, Problem, Receipt};
+use super::recover::recover_locked;
+use crate::git_state::git_state;
+use crate::history::{PathHistory, by_path};
+use crate::lock::Hold;
+use crate::record::{RecordError, drain_spool, look_at_paths, survey};
+use crate::workspace::Workspace;
+use crate::worktree::root::{Access, names_in};
+use crate::worktree::write::{StageError, clear_stage};
+
+/// What is to be taken back.
+#[derive(Debug, Clone)]
+pub struct RewindRequest {
+    pub target: Target,
+    /// `None`: for a point, its session and those that continue it; for one made by hand, all agents.
+    pub whose: Option<Whose>,
+    /// Only these paths and what is below them: globs from the root. Empty: all.
+    pub paths: Vec<String>,
+    pub exactness: Exactness,
+    pub ambiguous: AmbiguousPolicy,
+    pub discard: BTreeSet<WorkPath>,
+    pub outside: bool,
+}
+
+impl RewindRequest {
+    #[must_use]
+    pub fn new(target: Target) -> Self {
+        Self {
+            target,
+            whose: None,
+            paths: Vec::new(),
+            exactness: Exactness::AgentsOnly,
+            ambiguous: AmbiguousPolicy::Leave,
+            discard: BTreeSet::new(),
+            outside: false,
+        }
+    }
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Target {
+    Point(PointId),
+    /// The newest rewind that is not undone.
+    Undo,
+    /// The newest undo that is not redone, and that no rewind came after.
+    Redo,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Exactness {
+    /// Takes back what agents did; everything else stays.
+    AgentsOnly,
+    /// Everything as it was, whoever changed it.
+    Exact,
+}
+
+#[derive(Debug, thiserror::Error)]
+pub enum RewindError {
+    #[error("there is no point {0}")]
+    NoPoint(PointId),
+    #[error("there is no rewind to undo")]
+    NothingToUndo,
+    #[error("there is no undo to redo")]
+    NothingToRedo,
+    #[error("{pattern:?} is not a path or pattern")]
+    Pattern { pattern: String, source: globset::Error },
+    #[error("another command has the workspace locked")]
+    Locked,
+    #[error("something changed since the preview")]
+    Changed(Box<Preview>),
+    #[error("the plan of rewind {id} in the store cannot be read")]
+    DamagedPlan { id: RewindId, source: serde_json::Error },
+    #[error("no folder of rewind {id} can be looked at")]
+    Stages { id: RewindId, source: std::io::Error },
+    #[error("{path} cannot be read")]
+    Folder { path: PathBuf, source: std::io::Error },
+    #[error(transparent)]
+    Record(#[from] RecordError),
+    #[error(transparent)]
+    Stage(#[from] StageError),
+    #[error(transparent)]
+    Store(#[from] StoreError),
+}
+
+/// What a rewind would do, and the calls it would take back.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Preview {
+    pub plan: Plan,
+    pub kind: RewindKind,
+    /// Changes that merely happened while a call ran, by call: they may include the user's.
+    pub windows: Vec<Window>,
+}
+
+/// A call and what changed while it ran.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Window {
+    pub session: SessionId,
+    pub call: CallId,
+    pub tool: String,
+    /// The command, where the call had one.
+    pub command: Option<String>,
+    pub paths: usize,
+}
+
+impl Preview {
+    #[must_use]
+    pub fn receipt(&self) -> Receipt {
+        let point = match self.kind {
+            RewindKind::Rewind { point } => Some(point),
+            RewindKind::Undo { .. } | RewindKind::Redo { .. } => None,
+        };
+        Receipt { point, ..Receipt::new(&self.plan, None) }
+    }
+}
+
+/// What a rewind would do now. Changes nothing but the log, which takes in what was not recorded.
+pub fn preview(workspace: &mut Workspace, request: &RewindRequest) -> Result<Preview, RewindError> {
+    let Some(_lock) = workspace.lock(Hold::Shared, workspace.limits.rewind_patience)? else {
+        return Err(RewindError::Locked);
+    };
+    drain_spool(workspace)?;
+    prepare(workspace, request)
+}
+
+/// Does it. If `shown` is given and it would do anything else than that, it does nothing and
+/// answers [`RewindError::Changed`].
+pub fn rewind(
+    workspace: &mut Workspace,
+    request: &RewindRequest,
+    shown: Option<&Preview>,
+) -> Result<Receipt, RewindError> {
+    let Some(_lock) = workspace.lock(Hold::Exclusive, workspace.limits.rewind_patience)? else {
+        return Err(RewindError::Locked);
+    };
+    recover_locked(workspace)?;
+    drain_spool(workspace)?;
+    let ready = prepare(workspace, request)?;
+    if shown.is_some_and(|shown| shown.plan.steps != ready.plan.steps) {
+        return Err(RewindError::Changed(Box::new(ready)));
+    }
+    if ready.plan.does_nothing() {
+        return Ok(ready.receipt());
+    }
+    carry_out(workspace, &ready)
+}
+
+/// Promises, does and proves a plan, for a caller that has the lock alone.
+pub(crate) fn carry_out(workspace: &mut Workspace, ready: &Preview) -> Result<Receipt, RewindError> {
+    let id = RewindId((workspace.ambient.random)());
+    let safety_point = PointId((workspace.ambient.random)());
+    let now = (workspace.ambient.now)();
+    for blob in &ready.plan.merged {
+        workspace.store.put(blob.clone())?;
+    }
+    let staged = match stage(&workspace.root, &*workspace.store, &ready.plan, id) {
+        Ok(staged) => staged,
+        Err(error) => {
+            clear_stage(&workspace.root, id).map_err(|source| RewindError::Stages { id, source })?;
+            return Err(error.into());
+        }
+    };
+    let plan = serde_json::to_string(&ready.plan)
+        .map_err(|source| RewindError::DamagedPlan { id, source })?;
+    let mut record = RewindRecord {
+        id,
+        kind: ready.kind,
+        state: RewindState::Open,
+        began_at: Seq(0),
+        safety_point,
+        created_at: now,
+        plan,
+        receipt: None,
+    };
+    loop {
+        let head = workspace.store.head()?;
+        record.began_at = head.seq;
+        let point = Point {
+            id: safety_point,
+            seq: head.seq,
+            session: None,
+            kind: PointKind::Safety,
+            description: match ready.kind {
+                RewindKind::Rewind { point } => format!("before the rewind to {point}"),
+                RewindKind::Undo { of } => format!("before the undo of {of}"),
+                RewindKind::Redo { of } => format!("before the redo of {of}"),
+            },
+            label: None,
+            pinned: false,
+            created_at: now,
+            message_ids: Vec::new(),
+            git: git_state(workspace.root.path()),
+        };
+        match workspace.store.commit(head, &[Write::Point(point), Write::Rewind(record.clone())]) {
+            Err(StoreError::Moved) => {}
+            done => {
+                done?;
+                break;
+            }
+        }
+    }
+    fulfil(&mut *workspace.store, &workspace.root, staged, &ready.plan, record, now)
+}
+
+/// From the promise on: does the staged plan, appends what was done, closes the journal.
+pub(crate) fn fulfil(
+    store: &mut dyn Store,
+    root: &crate::worktree::Root,
+    mut staged: super::apply::Staged<'_>,
+    plan: &Plan,
+    mut record: RewindRecord,
+    now: takeback_store::Timestamp,
+) -> Result<Receipt, RewindError> {
+    let fates = staged.apply(store);
+    let mut receipt = Receipt {
+        rewind: Some(record.id),
+        point: match record.kind {
+            RewindKind::Rewind { point } => Some(point),
+            RewindKind::Undo { .. } | RewindKind::Redo { .. } => None,
+        },
+        safety_point: Some(record.safety_point),
+        ..Receipt::new(plan, Some(&fates))
+    };
+    record.state = RewindState::Done;
+    loop {
+        record.receipt = serde_json::to_string(&receipt).ok();
+        let head = store.head()?;
+        let mut seq = head.seq;
+        let mut writes = Vec::new();
+        let actions = plan.actions().zip(&fates);
+        for (step, _) in actions.filter(|(_, fate)| **fate == Fate::Done) {
+            seq = seq.next();
+            writes.push(Write::Change(Change {
+                seq,
+                path: step.path.clone(),
+                before: step.present.clone(),
+                after: step.goal().expect("an action has a goal"),
+                author: Author::Rewind { id: record.id },
+                evidence: Evidence::Tool,
+                time: now,
+                cancels: step.cancels.clone(),
+            }));
+        }
+        writes.push(Write::Rewind(record.clone()));
+        match store.commit(head, &writes) {
+            Err(StoreError::Moved) => {}
+            done => {
+                done?;
+                break;
+            }
+        }
+    }
+    let left = staged.clean_up(root);
+    receipt.success &= left.is_empty();
+    receipt.errors.extend(left.into_iter().map(|(path, error)| Problem { path, error }));
+    Ok(receipt)
+}
+
+// --- getting ready ------------------------------------------------------------------------------
+
+/// Brings the log up to the present as far as the request needs it, and plans.
+fn prepare(workspace: &mut Workspace, request: &RewindRequest) -> Result<Preview, RewindError> {
+    let (aim, kind, at) = aim_of(&*workspace.store, request)?;
+    let filter = PathFilter::new(&request.paths)?;
+    let histories = |workspace: &Workspace| -> Result<Vec<PathHistory>, RewindError> {
+        let mut histories = by_path(workspace.store.changes_after(at)?);
+        histories.retain(|history| filter.includes(&history.path));
+        Ok(histories)
+    };
+    let busy = workspace.store.sessions()?.iter().any(|session| session.open_turn.is_some())
+        || !workspace.store.live_calls()?.is_empty();
+    if busy || request.exactness == Exactness::Exact || workspace.store.last_scan()?.is_none() {
+        survey(workspace)?;
+    }
+    let touched = candidates(&histories(workspace)?, &aim, &FromStore(&*workspace.store))?;
+    let looked_at = with_folders(&touched);
+    look_at_paths(workspace, &looked_at)?;
+    let present = present(workspace, &looked_at)?;
+    let options = PlanOptions {
+        aim,
+        ambiguous: request.ambiguous,
+        discard: request.discard.clone(),
+        outside: request.outside,
+    };
+    let histories = histories(workspace)?;
+    let plan = plan(&histories, &present, &options, &FromStore(&*workspace.store))?;
+    let windows = windows(&*workspace.store, &plan)?;
+    Ok(Preview { plan, kind, windows })
+}
+
+fn aim_of(store: &dyn Store, request: &RewindRequest) -> Result<(Aim, RewindKind, Seq), RewindError> {
+    let (aim, kind, at) = match request.target {
+        Target::Point(id) => {
+            let points = store.points()?;
+            let point = points.iter().find(|point| point.id == id).ok_or(RewindError::NoPoint(id))?;
+            let whose = match (&request.whose, &point.session) {
+                (Some(whose), _) => whose.clone(),
+                (None, Some(session)) => Whose::Sessions(continued_by(store, session)?),
+                (None, None) => Whose::AllAgents,
+            };
+            (Aim::Point { at: point.seq, whose }, RewindKind::Rewind { point: id }, point.seq)
+        }
+        Target::Undo => {
+            let rewinds = store.rewinds()?;
+            let of = undoable(&rewinds).ok_or(RewindError::NothingToUndo)?;
+            (Aim::Without { rewind: of.id }, RewindKind::Undo { of: of.id }, of.began_at)
+        }
+        Target::Redo => {
+            let rewinds = store.rewinds()?;
+            let of = redoable(&rewinds).ok_or(RewindError::NothingToRedo)?;
+            (Aim::Without { rewind: of.id }, RewindKind::Redo { of: of.id }, of.began_at)
+        }
+    };
+    match request.exactness {
+        Exactness::AgentsOnly => Ok((aim, kind, at)),
+        Exactness::Exact => Ok((Aim::Exact { at }, kind, at)),
+    }
+}
+
+/// A session and all that were resumed or forked from it.
+fn continued_by(store: &dyn Store, session: &SessionId) -> Result<BTreeSet<SessionId>, StoreError> {
+    let sessions = store.sessions()?;
+    let mut chosen = BTreeSet::from([session.clone()]);
+    loop {
+        let more: Vec<SessionId> = sessions
+            .iter()
+            .filter(|s| s.parent.as_ref().is_some_and(|parent| chosen.contains(parent)))
+            .map(|s| s.id.clone())
+            .filter(|id| !chosen.contains(id))
+            .collect();
+        if more.is_empty() {
+            return Ok(chosen);
+        }
+        chosen.extend(more);
+    }
+}
+
+/// Whether an undo or redo of `id` stands, itself not taken back.
+fn is_taken_back(rewinds: &[RewindRecord], id: RewindId) -> bool {
+    rewinds.iter().any(|record| match record.kind {
+        RewindKind::Undo { of } | RewindKind::Redo { of } => of == id && !is_taken_back(rewinds, record.id),
+        RewindKind::Rewind { .. } => false,
+    })
+}
+
+fn undoable(rewinds: &[RewindRecord]) -> Option<&RewindRecord> {
+    rewinds.iter().rev().find(|record| {
+        matches!(record.kind, RewindKind::Rewind { .. }) && !is_taken_back(rewinds, record.id)
+    })
+}
+
+fn redoable(rewinds: &[RewindRecord]) -> Option<&RewindRecord> {
+    let standing = undoable(rewinds).map(|record| record.began_at);
+    rewinds.iter().rev().find(|record| {
+        matches!(record.kind, RewindKind::Undo { .. })
+            && !is_taken_back(rewinds, record.id)
+            && standing.is_none_or(|standing| record.began_at >= standing)
+    })
+}
+
+fn with_folders(paths: &[WorkPath]) -> Vec<WorkPath> {
+    let mut all: BTreeSet<WorkPath> = paths.iter().cloned().collect();
+    all.extend(paths.iter().filter(|path| !path.is_outside()).flat_map(WorkPath::ancestors));
+    all.into_iter().collect()
+}
+
+/// What stands at these paths, now that the log is up to date with them.
+fn present(workspace: &Workspace, paths: &[WorkPath]) -> Result<Present, RewindError> {
+    let mut present = Present::default();
+    let latest = workspace.store.latest_of(paths)?;
+    for (path, latest) in paths.iter().zip(latest) {
+        let entry = latest.map_or(Entry::Absent, |change| change.after);
+        if entry.is_dir() && !path.is_outside() {
+            let names = workspace
+                .root
+                .folder(path.as_bytes(), Access::Read)
+                .and_then(names_in)
+                .map_err(|source| RewindError::Folder { path: workspace.absolute(path), source })?;
+            let below = names.into_iter().filter_map(|name| {
+                WorkPath::new([path.as_bytes(), b"/", name.as_slice()].concat()).ok()
+            });
+            present.names.insert(path.clone(), below.collect());
+        }
+        present.entries.insert(path.clone(), entry);
+    }
+    Ok(present)
+}
+
+fn windows(store: &dyn Store, plan: &Plan) -> Result<Vec<Window>, StoreError> {
+    let mut windows: Vec<Window> = Vec::new();
+    for cause in plan.actions().flat_map(|step| &step.because) {
+        let (Author::Agent { session, call, tool, .. }, Evidence::Window) = (&cause.author, cause.evidence)
+        else {
+            continue;
+        };
+        if let Some(window) = windows.iter_mut().find(|w| w.session == *session && w.call == *call) {
+            window.paths += 1;
+            continue;
+        }
+        let command = store.call(session, call)?.and_then(|call| match call.kind {
+            takeback_store::CallKind::Shell { command } => command,
+            takeback_store::CallKind::Edit { .. } => None,
+        });
+        windows.push(Window {
+            session: session.clone(),
+            call: call.clone(),
+            tool: tool.clone(),
+            command,
+            paths: 1,
+        });
+    }
+    Ok(windows)
+}
+
+struct FromStore<'a>(&'a dyn Store);
+
+impl Sources for FromStore<'_> {
+    fn change(&self, seq: Seq) -> Result<Option<Change>, StoreError> {
+        self.0.change(seq)
+    }
+
+    fn contents(&self, digest: &Digest) -> Result<Vec<u8>, StoreError> {
+        self.0.contents(digest)
+    }
+}
+
+/// Paths and globs that a request is limited to; a folder stands for all that is in it.
+#[derive(Debug)]
+pub struct PathFilter(Option<GlobSet>);
+
+impl PathFilter {
+    pub fn new(patterns: &[String]) -> Result<Self, RewindError> {
+        if patterns.is_empty() {
+            return Ok(Self(None));
+        }
+        let mut set = GlobSetBuilder::new();
+        for pattern in patterns {
+            let failed = |source| RewindError::Pattern { pattern: pattern.clone(), source };
+            let plain = pattern.trim_end_matches('/').trim_start_matches("./");
+            for text in [plain.to_owned(), format!("{plain}/**")] {
+                let glob = GlobBuilder::new(&text).literal_separator(true).build().map_err(failed)?;
+                set.add(glob);
+            }
+        }
+        let pattern = patterns.join(" ");
+        let set = set.build().map_err(|source| RewindError::Pattern { pattern, source })?;
+        Ok(Self(Some(set)))
+    }
+
+    #[must_use]
+    pub fn includes(&self, path: &WorkPath) -> bool {
+        use std::os::unix::ffi::OsStrExt as _;
+        let path = std::ffi::OsStr::from_bytes(path.as_bytes());
+        self.0.as_ref().is_none_or(|set| set.is_match(path))
+    }
+}

@@ -1,0 +1,596 @@
+//! What a rewind would do, decided from the log and the present alone.
+//!
+//! Pure: in come the changes since a moment, what stands at their paths now, and a way to read
+//! contents; out comes a [`Plan`], which the caller can show, promise, or drop.
+
+use std::collections::{BTreeMap, BTreeSet, HashSet};
+
+use serde::{Deserialize, Serialize};
+use takeback_store::{
+    Author, CallId, Change, Digest, Entry, Evidence, PackedBlob, RewindId, Seq, SessionId, StoreError,
+    WorkPath,
+};
+
+use super::merge::{TextMerge, merge_text};
+use crate::history::PathHistory;
+
+/// What a rewind would do, path by path.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Plan {
+    /// By path.
+    pub steps: Vec<Step>,
+    /// Contents that a merge made, which no file has had yet. Not part of the promise: they are in
+    /// the store before it is written.
+    #[serde(skip)]
+    pub merged: Vec<PackedBlob>,
+}
+
+/// One path of a plan.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Step {
+    pub path: WorkPath,
+    /// What stands there now.
+    pub present: Entry,
+    pub verdict: Verdict,
+    /// The changes that doing this takes the effect of.
+    pub cancels: Vec<Seq>,
+    /// Who changed it since, in order, once each.
+    pub because: Vec<Cause>,
+}
+
+/// Somebody who changed a path.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Cause {
+    pub author: Author,
+    pub evidence: Evidence,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "verdict", rename_all = "camelCase")]
+pub enum Verdict {
+    /// Becomes this (again).
+    Restore { to: Entry },
+    /// Is removed: the agent made it.
+    Delete,
+    /// Becomes this: the agent's part taken out, everybody else's left in.
+    Merge { to: Entry },
+    /// Stays: nobody asked to take this back.
+    Keep { reason: String },
+    /// Stays: what is asked cannot be done without destroying somebody else's work.
+    Conflict { reason: String },
+    /// Stays: it is not certain whose it is.
+    Ambiguous { reason: String },
+    /// Stays: the store does not have what would be needed.
+    NotCaptured { reason: String },
+}
+
+impl Step {
+    /// What is to stand there afterwards, if that is something else than now.
+    #[must_use]
+    pub fn goal(&self) -> Option<Entry> {
+        match &self.verdict {
+            Verdict::Restore { to } | Verdict::Merge { to } => Some(to.clone()),
+            Verdict::Delete => Some(Entry::Absent),
+            Verdict::Keep { .. }
+            | Verdict::Conflict { .. }
+            | Verdict::Ambiguous { .. }
+            | Verdict::NotCaptured { .. } => None,
+        }
+    }
+}
+
+impl Plan {
+    /// The steps that change something on disk.
+    pub fn actions(&self) -> impl Iterator<Item = &Step> {
+        self.steps.iter().filter(|step| step.goal().is_some())
+    }
+
+    #[must_use]
+    pub fn does_nothing(&self) -> bool {
+        self.actions().next().is_none()
+    }
+
+    /// Whether something that was asked for stays undone.
+    #[must_use]
+    pub fn leaves_something(&self) -> bool {
+        self.steps.iter().any(|step| {
+            matches!(
+                step.verdict,
+                Verdict::Conflict { .. } | Verdict::Ambiguous { .. } | Verdict::NotCaptured { .. }
+            )
+        })
+    }
+}
+
+/// Where a plan leads.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Aim {
+    /// Back to the moment `at`, as far as `whose` wrote it.
+    Point { at: Seq, whose: Whose },
+    /// Every path as it was at the moment `at`, whoever wrote it.
+    Exact { at: Seq },
+    /// As if this rewind, undo or redo had not been.
+    Without { rewind: RewindId },
+}
+
+/// Whose changes are taken back.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Whose {
+    AllAgents,
+    Sessions(BTreeSet<SessionId>),
+}
+
+impl Whose {
+    fn includes(&self, author: &Author) -> bool {
+        match (self, author) {
+            (Self::AllAgents, author) => !author.sessions().is_empty(),
+            (Self::Sessions(chosen), author) => author.sessions().iter().any(|s| chosen.contains(s)),
+        }
+    }
+}
+
+/// What to do where it is not certain whose change it is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum AmbiguousPolicy {
+    /// Bring back what is missing; leave the rest.
+    #[default]
+    Leave,
+    /// Take it back like an agent's.
+    Take,
+}
+
+/// How a plan is to be made.
+#[derive(Debug, Clone)]
+pub struct PlanOptions {
+    pub aim: Aim,
+    pub ambiguous: AmbiguousPolicy,
+    /// Paths whose present bytes may be lost although they could not be kept.
+    pub discard: BTreeSet<WorkPath>,
+    /// Whether files outside the workspace are written.
+    pub outside: bool,
+}
+
+/// What is on disk now.
+#[derive(Debug, Clone, Default)]
+pub struct Present {
+    pub entries: BTreeMap<WorkPath, Entry>,
+    /// The names in the folders among them.
+    pub names: BTreeMap<WorkPath, Vec<WorkPath>>,
+}
+
+/// Reads what a plan needs from the store.
+pub trait Sources {
+    /// An earlier change, for what a rewind cancelled.
+    fn change(&self, seq: Seq) -> Result<Option<Change>, StoreError>;
+    fn contents(&self, digest: &Digest) -> Result<Vec<u8>, StoreError>;
+}
+
+/// Plans. `histories` holds every path changed after the aim's moment that is asked for.
+pub fn plan(
+    histories: &[PathHistory],
+    present: &Present,
+    options: &PlanOptions,
+    sources: &dyn Sources,
+) -> Result<Plan, StoreError> {
+    let mut plan = Plan { steps: Vec::new(), merged: Vec::new() };
+    for history in histories {
+        let now = present.entries.get(&history.path).unwrap_or(history.at_end());
+        let step = match &options.aim {
+            Aim::Exact { .. } => exact_step(history, now),
+            aim => path_step(history, now, aim, options, sources, &mut plan.merged)?,
+        };
+        plan.steps.extend(step.map(|step| guarded(step, options)));
+    }
+    make_room(&mut plan, present);
+    plan.steps.sort_by(|a, b| a.path.cmp(&b.path));
+    Ok(plan)
+}
+
+/// The paths a plan may touch, before anything was looked at.
+pub fn candidates(
+    histories: &[PathHistory],
+    aim: &Aim,
+    sources: &dyn Sources,
+) -> Result<Vec<WorkPath>, StoreError> {
+    let mut paths = Vec::new();
+    for history in histories {
+        let touched = match aim {
+            Aim::Exact { .. } => true,
+            aim => roles(history, aim, AmbiguousPolicy::Take, sources)?.contains(&Role::Take),
+        };
+        if touched {
+            paths.push(history.path.clone());
+        }
+    }
+    Ok(paths)
+}
+
+// --- one path -----------------------------------------------------------------------------------
+
+/// What a change is to a plan.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Role {
+    /// To be taken back.
+    Take,
+    /// Perhaps to be taken back.
+    Ambiguous,
+    /// Somebody else's.
+    Other,
+    /// No change of anybody: a rewind that stands, or a first sight.
+    Neutral,
+    /// Taken back already.
+    Dead,
+}
+
+fn roles(
+    history: &PathHistory,
+    aim: &Aim,
+    policy: AmbiguousPolicy,
+    sources: &dyn Sources,
+) -> Result<Vec<Role>, StoreError> {
+    // A rewind that came after the point and took back something from before it: at the point that
+    // stood, so going there takes the rewind back.
+    let mut reopened = HashSet::new();
+    if let Aim::Point { at, whose } = aim {
+        for change in &history.changes {
+            if matches!(change.author, Author::Rewind { .. })
+                && change.cancels.iter().any(|seq| seq <= at)
+                && concerns(change, whose, sources)?
+            {
+                reopened.insert(change.seq);
+            }
+        }
+    }
+    let target = |change: &Change| match aim {
+        Aim::Without { rewind } => change.author == Author::Rewind { id: *rewind },
+        _ => reopened.contains(&change.seq),
+    };
+    let dead = history.dead(target);
+    Ok(history
+        .changes
+        .iter()
+        .map(|change| match (&change.author, aim) {
+            _ if dead.contains(&change.seq) => Role::Dead,
+            _ if target(change) => Role::Take,
+            (Author::Rewind { .. }, _) => Role::Neutral,
+            (author, Aim::Point { whose, .. }) if whose.includes(author) => match author {
+                Author::Ambiguous { .. } if policy == AmbiguousPolicy::Leave => Role::Ambiguous,
+                _ => Role::Take,
+            },
+            // Nothing changed: it came into sight.
+            _ if change.before == Entry::Unknown => Role::Neutral,
+            _ => Role::Other,
+        })
+        .collect())
+}
+
+/// Whether what a rewind's change cancelled was, at the bottom, by any of `whose`.
+fn concerns(change: &Change, whose: &Whose, sources: &dyn Sources) -> Result<bool, StoreError> {
+    let mut open = change.cancels.clone();
+    while let Some(seq) = open.pop() {
+        // One that retention has dropped: nobody can tell any more.
+        let Some(cancelled) = sources.change(seq)? else { continue };
+        if whose.includes(&cancelled.author) {
+            return Ok(true);
+        }
+        open.extend(cancelled.cancels);
+    }
+    Ok(false)
+}
+
+/// Neighbouring changes of one role, as one: what stood before the first, and after the last.
+struct Run<'a> {
+    role: Role,
+    before: &'a Entry,
+    after: &'a Entry,
+    seqs: Vec<Seq>,
+}
+
+fn runs<'a>(history: &'a PathHistory, roles: &[Role]) -> Vec<Run<'a>> {
+    let mut runs: Vec<Run<'a>> = Vec::new();
+    for (change, role) in history.changes.iter().zip(roles) {
+        match runs.last_mut() {
+            _ if *role == Role::Dead => {}
+            Some(run) if run.role == *role => {
+                run.after = &change.after;
+                run.seqs.push(change.seq);
+            }
+            _ => runs.push(Run {
+                role: *role,
+                before: &change.before,
+                after: &change.after,
+                seqs: vec![change.seq],
+            }),
+        }
+    }
+    runs
+}
+
+fn path_step(
+    history: &PathHistory,
+    now: &Entry,
+    aim: &Aim,
+    options: &PlanOptions,
+    sources: &dyn Sources,
+    merged: &mut Vec<PackedBlob>,
+) -> Result<Option<Step>, StoreError> {
+    let roles = roles(history, aim, options.ambiguous, sources)?;
+    let step = |verdict, cancels| {
+        let present = now.clone();
+        Some(Step { path: history.path.clone(), present, verdict, cancels, because: causes(history, &roles) })
+    };
+    if !roles.iter().any(|role| matches!(role, Role::Take | Role::Ambiguous)) {
+        let asked = !matches!(aim, Aim::Without { .. });
+        let others = (asked && roles.contains(&Role::Other)).then(|| kept_reason(history, &roles));
+        return Ok(others.and_then(|reason| step(Verdict::Keep { reason }, Vec::new())));
+    }
+    let mut entry = now.clone();
+    let mut cancels = Vec::new();
+    let mut mixed = false;
+    for run in runs(history, &roles).iter().rev() {
+        match run.role {
+            Role::Take => {}
+            Role::Ambiguous if *run.after == Entry::Absent && entry == Entry::Absent => {}
+            Role::Ambiguous => {
+                let reason = "it is not certain who wrote it; --ambiguous take takes it back".to_owned();
+                return Ok(step(Verdict::Ambiguous { reason }, Vec::new()));
+            }
+            Role::Other | Role::Neutral | Role::Dead => continue,
+        }
+        match merge_entry(run.after, &entry, run.before, sources)? {
+            Merged::Clean { entry: next, made } => {
+                mixed |= next != *run.before;
+                merged.extend(made);
+                entry = next;
+                cancels.extend(run.seqs.iter().copied());
+            }
+            Merged::Conflict(reason) => {
+                let reason = reason.to_owned();
+                return Ok(step(Verdict::Conflict { reason }, Vec::new()));
+            }
+            Merged::Lacking(reason) => return Ok(step(Verdict::NotCaptured { reason }, Vec::new())),
+        }
+    }
+    cancels.sort();
+    let verdict = match entry {
+        entry if entry == *now => return Ok(None),
+        Entry::Absent => Verdict::Delete,
+        to if mixed => Verdict::Merge { to },
+        to => Verdict::Restore { to },
+    };
+    Ok(step(verdict, cancels))
+}
+
+fn exact_step(history: &PathHistory, now: &Entry) -> Option<Step> {
+    let goal = history.at_start();
+    let verdict = match goal {
+        goal if goal == now => return None,
+        Entry::Unknown => Verdict::NotCaptured { reason: UNKNOWN_BEFORE.to_owned() },
+        Entry::NotCaptured { lack } => Verdict::NotCaptured { reason: lack.reason().to_owned() },
+        Entry::Absent => Verdict::Delete,
+        to => Verdict::Restore { to: to.clone() },
+    };
+    let roles = vec![Role::Take; history.changes.len()];
+    Some(Step {
+        path: history.path.clone(),
+        present: now.clone(),
+        verdict,
+        cancels: history.changes.iter().map(|change| change.seq).collect(),
+        because: causes(history, &roles),
+    })
+}
+
+const UNKNOWN_BEFORE: &str = "it was not covered before, so what stood there is not known";
+
+fn causes(history: &PathHistory, roles: &[Role]) -> Vec<Cause> {
+    let mut causes: Vec<Cause> = Vec::new();
+    for (change, role) in history.changes.iter().zip(roles) {
+        let cause = Cause { author: change.author.clone(), evidence: change.evidence };
+        if matches!(role, Role::Take | Role::Ambiguous | Role::Other) && !causes.contains(&cause) {
+            causes.push(cause);
+        }
+    }
+    causes
+}
+
+fn kept_reason(history: &PathHistory, roles: &[Role]) -> String {
+    let mut sessions = BTreeSet::new();
+    let mut human = false;
+    for (change, _) in history.changes.iter().zip(roles).filter(|(_, role)| **role == Role::Other) {
+        human |= matches!(change.author, Author::Human | Author::Ambiguous { .. } | Author::Deleted);
+        sessions.extend(change.author.sessions().iter().map(|session| session.0.clone()));
+    }
+    let sessions: Vec<String> = sessions.into_iter().collect();
+    match (human, sessions.is_empty()) {
+        (_, true) => "changed by you".to_owned(),
+        (true, false) => format!("changed by you and by session {}", sessions.join(", ")),
+        (false, false) => format!("changed by session {}", sessions.join(", ")),
+    }
+}
+
+/// What is never done, whatever the log says.
+fn guarded(mut step: Step, options: &PlanOptions) -> Step {
+    if step.goal().is_none() {
+        return step;
+    }
+    if step.path.is_outside() && !options.outside {
+        let reason = "outside the workspace; --outside takes it back too".to_owned();
+        step.verdict = Verdict::Keep { reason };
+    } else if let Entry::NotCaptured { lack } = step.present
+        && !options.discard.contains(&step.path)
+    {
+        let reason = format!(
+            "what stands there now could not be kept ({}); --discard PATH gives it up",
+            lack.reason()
+        );
+        step.verdict = Verdict::NotCaptured { reason };
+    }
+    step
+}
+
+// --- three ways ---------------------------------------------------------------------------------
+
+enum Merged {
+    Clean { entry: Entry, made: Option<PackedBlob> },
+    Conflict(&'static str),
+    Lacking(String),
+}
+
+/// Takes the step from `theirs` to `base` out of `ours`: content, mode and kind each for itself.
+fn merge_entry(
+    base: &Entry,
+    ours: &Entry,
+    theirs: &Entry,
+    sources: &dyn Sources,
+) -> Result<Merged, StoreError> {
+    let clean = |entry: &Entry| Merged::Clean { entry: entry.clone(), made: None };
+    for entry in [theirs, base] {
+        match entry {
+            Entry::Unknown => return Ok(Merged::Lacking(UNKNOWN_BEFORE.to_owned())),
+            Entry::NotCaptured { lack } => return Ok(Merged::Lacking(lack.reason().to_owned())),
+            _ => {}
+        }
+    }
+    if ours == base || ours == theirs {
+        return Ok(clean(theirs));
+    }
+    if base == theirs {
+        return Ok(clean(ours));
+    }
+    match (base, ours, theirs) {
+        (
+            Entry::File { digest: base, mode: base_mode, .. },
+            Entry::File { digest: ours, mode: our_mode, size },
+            Entry::File { digest: theirs, mode: their_mode, size: their_size },
+        ) => {
+            let Some(mode) = pick(base_mode, our_mode, their_mode).copied() else {
+                return Ok(Merged::Conflict("its mode was changed since"));
+            };
+            if let Some(digest) = pick(base, ours, theirs).copied() {
+                let size = if digest == *ours { *size } else { *their_size };
+                return Ok(clean(&Entry::File { digest, size, mode }));
+            }
+            let contents = |digest| sources.contents(digest);
+            Ok(match merge_text(&contents(base)?, &contents(ours)?, &contents(theirs)?) {
+                TextMerge::Conflict(reason) => Merged::Conflict(reason),
+                TextMerge::Clean(text) => {
+                    let blob = PackedBlob::new(text);
+                    let entry = Entry::File { digest: blob.digest, size: blob.size, mode };
+                    Merged::Clean { entry, made: Some(blob) }
+                }
+            })
+        }
+        (Entry::Dir { mode: base }, Entry::Dir { mode: ours }, Entry::Dir { mode: theirs }) => {
+            Ok(match pick(base, ours, theirs) {
+                Some(mode) => clean(&Entry::Dir { mode: *mode }),
+                None => Merged::Conflict("its mode was changed since"),
+            })
+        }
+        (_, Entry::Absent, _) => Ok(Merged::Conflict("it was deleted since")),
+        (_, _, Entry::Absent) => Ok(Merged::Conflict("the agent made it, and it was changed since")),
+        (Entry::Absent, _, _) => Ok(Merged::Conflict("something else was put in its place since")),
+        _ => Ok(Merged::Conflict("it was changed since")),
+    }
+}
+
+/// The side that changed, if only one did.
+fn pick<'a, T: PartialEq>(base: &T, ours: &'a T, theirs: &'a T) -> Option<&'a T> {
+    if ours == base || ours == theirs {
+        Some(theirs)
+    } else if theirs == base {
+        Some(ours)
+    } else {
+        None
+    }
+}
+
+// --- folders ------------------------------------------------------------------------------------
+
+/// Makes the plan possible: what comes back needs its folders, and a folder goes only when empty.
+fn make_room(plan: &mut Plan, present: &Present) {
+    add_missing_folders(plan, present);
+    keep_full_folders(plan, present);
+}
+
+fn add_missing_folders(plan: &mut Plan, present: &Present) {
+    let mut place: BTreeMap<WorkPath, usize> =
+        plan.steps.iter().enumerate().map(|(at, step)| (step.path.clone(), at)).collect();
+    for at in 0..plan.steps.len() {
+        let step = &plan.steps[at];
+        if step.path.is_outside() || step.goal().is_none_or(|goal| goal == Entry::Absent) {
+            continue;
+        }
+        let mut blocked = false;
+        for folder in step.path.clone().ancestors() {
+            let planned = place.get(&folder).map(|at| &plan.steps[*at]);
+            let there = planned
+                .and_then(Step::goal)
+                .or_else(|| present.entries.get(&folder).cloned())
+                .unwrap_or(Entry::Absent);
+            let verdict = Verdict::Restore { to: Entry::Dir { mode: 0o755 } };
+            match (there, place.get(&folder)) {
+                (Entry::Dir { .. }, _) => {}
+                (Entry::Absent, Some(at)) => plan.steps[*at].verdict = verdict,
+                (Entry::Absent, None) => {
+                    place.insert(folder.clone(), plan.steps.len());
+                    plan.steps.push(Step {
+                        path: folder,
+                        present: Entry::Absent,
+                        verdict,
+                        cancels: Vec::new(),
+                        because: Vec::new(),
+                    });
+                }
+                _ => blocked = true,
+            }
+        }
+        if blocked {
+            let reason = "something else stands where its folder was".to_owned();
+            plan.steps[at].verdict = Verdict::Conflict { reason };
+            plan.steps[at].cancels.clear();
+        }
+    }
+}
+
+/// Deepest first: what stays in a folder keeps it, and the folders around it.
+fn keep_full_folders(plan: &mut Plan, present: &Present) {
+    let place: BTreeMap<WorkPath, usize> =
+        plan.steps.iter().enumerate().map(|(at, step)| (step.path.clone(), at)).collect();
+    let mut folders: Vec<usize> = (0..plan.steps.len())
+        .filter(|at| {
+            let step = &plan.steps[*at];
+            step.present.is_dir() && step.goal().is_some_and(|goal| !goal.is_dir())
+        })
+        .collect();
+    folders.sort_by_key(|at| std::cmp::Reverse(plan.steps[*at].path.depth()));
+    for at in folders {
+        let stays = |name: &WorkPath| {
+            let goal = place.get(name).and_then(|at| plan.steps[*at].goal());
+            goal.is_none_or(|goal| goal != Entry::Absent)
+        };
+        let names = present.names.get(&plan.steps[at].path).map(Vec::as_slice).unwrap_or_default();
+        if names.iter().any(stays) {
+            let step = &mut plan.steps[at];
+            step.verdict = match step.goal() {
+                Some(Entry::Absent) => Verdict::Keep { reason: "something else is in it".to_owned() },
+                _ => Verdict::Conflict { reason: "the folder in its place is not empty".to_owned() },
+            };
+            step.cancels.clear();
+        }
+    }
+}
+
+/// Steps grouped for people: what a call named, and what merely changed while it ran.
+#[must_use]
+pub fn window_calls(plan: &Plan) -> BTreeSet<(SessionId, CallId)> {
+    plan.steps
+        .iter()
+        .flat_map(|step| &step.because)
+        .filter_map(|cause| match (&cause.author, cause.evidence) {
+            (Author::Agent { session, call, .. }, Evidence::Window) => {
+                Some((session.clone(), call.clone()))
+            }
+            _ => None,
+        })
+        .collect()
+}

@@ -1,0 +1,130 @@
+//! What a rewind did, checked against the disk.
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use serde::ser::SerializeMap as _;
+use serde::{Deserialize, Serialize, Serializer};
+use takeback_store::{PointId, RewindId, WorkPath};
+
+use super::plan::{Plan, Verdict};
+
+/// What became of each path. In a preview: what would become of it.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Receipt {
+    /// All that was planned is on disk, and nothing that was asked for had to be left.
+    pub success: bool,
+    pub rewind: Option<RewindId>,
+    /// The point gone back to; none for an undo or redo.
+    pub point: Option<PointId>,
+    /// Goes back to before the rewind. None in a preview.
+    pub safety_point: Option<PointId>,
+    #[serde(serialize_with = "plain_paths")]
+    pub restored_files: Vec<WorkPath>,
+    #[serde(serialize_with = "plain_paths")]
+    pub deleted_files: Vec<WorkPath>,
+    pub merged_files: Vec<Note>,
+    pub kept_files: Vec<Note>,
+    pub conflicts: Vec<Note>,
+    pub ambiguous: Vec<Note>,
+    pub not_captured: Vec<Note>,
+    pub errors: Vec<Problem>,
+}
+
+/// A path and why it was left, or what was done with it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Note {
+    pub path: WorkPath,
+    pub reason: String,
+}
+
+/// A path and what went wrong with it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Problem {
+    pub path: WorkPath,
+    pub error: String,
+}
+
+impl Serialize for Note {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        path_and(serializer, &self.path, "reason", &self.reason)
+    }
+}
+
+impl Serialize for Problem {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        path_and(serializer, &self.path, "error", &self.error)
+    }
+}
+
+/// `filePath` is text; bytes that are not UTF-8 stand exactly in `filePathBase64`.
+fn path_and<S: Serializer>(
+    serializer: S,
+    path: &WorkPath,
+    key: &'static str,
+    value: &str,
+) -> Result<S::Ok, S::Error> {
+    let mut map = serializer.serialize_map(None)?;
+    map.serialize_entry("filePath", &String::from_utf8_lossy(path.as_bytes()))?;
+    if std::str::from_utf8(path.as_bytes()).is_err() {
+        map.serialize_entry("filePathBase64", &STANDARD.encode(path.as_bytes()))?;
+    }
+    map.serialize_entry(key, value)?;
+    map.end()
+}
+
+fn plain_paths<S: Serializer>(paths: &[WorkPath], serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.collect_seq(paths.iter().map(|path| String::from_utf8_lossy(path.as_bytes()).into_owned()))
+}
+
+/// What became of one step that was to change something.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Fate {
+    Done,
+    /// Somebody changed it while the rewind ran.
+    Conflict(String),
+    Kept(String),
+    Error(String),
+}
+
+impl Receipt {
+    /// `fates`: of the plan's actions, in their order; none in a preview.
+    #[must_use]
+    pub fn new(plan: &Plan, fates: Option<&[Fate]>) -> Self {
+        let mut receipt = Self::default();
+        let mut fates = fates.map(|fates| fates.iter());
+        for step in &plan.steps {
+            let path = step.path.clone();
+            let note = |reason: &str| Note { path: step.path.clone(), reason: reason.to_owned() };
+            let fate = match (&mut fates, step.goal()) {
+                (Some(fates), Some(_)) => fates.next().cloned().unwrap_or(Fate::Done),
+                _ => Fate::Done,
+            };
+            match (fate, &step.verdict) {
+                (Fate::Conflict(reason), _) => receipt.conflicts.push(note(&reason)),
+                (Fate::Kept(reason), _) => receipt.kept_files.push(note(&reason)),
+                (Fate::Error(error), _) => receipt.errors.push(Problem { path, error }),
+                (Fate::Done, Verdict::Restore { .. }) => receipt.restored_files.push(path),
+                (Fate::Done, Verdict::Delete) => receipt.deleted_files.push(path),
+                (Fate::Done, Verdict::Merge { .. }) => {
+                    receipt.merged_files.push(note("the agent's part was taken out, the rest is left in"));
+                }
+                (Fate::Done, Verdict::Keep { reason }) => receipt.kept_files.push(note(reason)),
+                (Fate::Done, Verdict::Conflict { reason }) => receipt.conflicts.push(note(reason)),
+                (Fate::Done, Verdict::Ambiguous { reason }) => receipt.ambiguous.push(note(reason)),
+                (Fate::Done, Verdict::NotCaptured { reason }) => receipt.not_captured.push(note(reason)),
+            }
+        }
+        receipt.success = receipt.conflicts.is_empty()
+            && receipt.ambiguous.is_empty()
+            && receipt.not_captured.is_empty()
+            && receipt.errors.is_empty();
+        receipt
+    }
+
+    /// Whether anything on disk is (or would be) changed.
+    #[must_use]
+    pub fn changed_something(&self) -> bool {
+        !(self.restored_files.is_empty() && self.deleted_files.is_empty() && self.merged_files.is_empty())
+    }
+}

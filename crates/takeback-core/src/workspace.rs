@@ -1,0 +1,177 @@
+//! A folder under protection: its root, its store, its settings.
+
+use std::io;
+use std::os::unix::ffi::{OsStrExt as _, OsStringExt as _};
+use std::path::{Component, Path, PathBuf};
+use std::time::Duration;
+
+use takeback_store::{Store, StoreError, WorkPath, disk};
+
+use crate::ambient::Ambient;
+use crate::lock::{Hold, Lock, lock};
+use crate::worktree::Root;
+use crate::worktree::scope::{ScopeOptions, is_internal};
+
+pub struct WorkspaceOptions {
+    /// The root, as the user names it.
+    pub root: PathBuf,
+    /// Where the index, the lock and the spool lie; with the SQLite store, its folder.
+    pub store_dir: PathBuf,
+    pub store: Box<dyn Store>,
+    /// The user's home, which is never a workspace.
+    pub home: Option<PathBuf>,
+    pub scope: ScopeOptions,
+    pub limits: Limits,
+    pub ambient: Ambient,
+}
+
+#[derive(Debug, Clone)]
+pub struct Limits {
+    /// A larger file is not copied before an edit; what a snapshot holds of it stands.
+    pub edit_capture_max: u64,
+    /// How long an agent is kept waiting for a store that is busy.
+    pub recorder_patience: Duration,
+    /// How long a rewind waits for recorders to finish.
+    pub rewind_patience: Duration,
+    pub threads: usize,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self {
+            edit_capture_max: 1 << 20,
+            recorder_patience: Duration::from_secs(1),
+            rewind_patience: Duration::from_secs(5),
+            threads: std::thread::available_parallelism().map_or(1, usize::from).min(8),
+        }
+    }
+}
+
+pub struct Workspace {
+    pub root: Root,
+    pub store: Box<dyn Store>,
+    pub store_dir: PathBuf,
+    pub scope: ScopeOptions,
+    pub limits: Limits,
+    pub ambient: Ambient,
+}
+
+#[derive(Debug, thiserror::Error)]
+pub enum WorkspaceError {
+    #[error("{path} cannot be protected: {why}")]
+    Refused { path: PathBuf, why: &'static str },
+    #[error("{path} cannot be opened")]
+    Unreachable { path: PathBuf, source: io::Error },
+    #[error(transparent)]
+    Store(#[from] StoreError),
+}
+
+/// The canonical root, if it may be protected.
+pub fn check_root(root: &Path, store_dir: &Path, home: Option<&Path>) -> Result<PathBuf, WorkspaceError> {
+    let path = std::fs::canonicalize(root)
+        .map_err(|source| WorkspaceError::Unreachable { path: root.to_owned(), source })?;
+    let refused = |why| WorkspaceError::Refused { path: path.clone(), why };
+    if !path.is_dir() {
+        return Err(refused("it is not a folder"));
+    }
+    if path == Path::new("/") {
+        return Err(refused("it is the whole file system; choose a project's folder"));
+    }
+    if home.is_some_and(|home| std::fs::canonicalize(home).is_ok_and(|home| home == path)) {
+        return Err(refused("it is your home folder; choose a project's folder in it"));
+    }
+    if real_path(store_dir).starts_with(&path) {
+        return Err(refused("Takeback's own store lies in it; set TAKEBACK_HOME to a folder elsewhere"));
+    }
+    Ok(path)
+}
+
+impl Workspace {
+    pub fn open(options: WorkspaceOptions) -> Result<Self, WorkspaceError> {
+        let path = check_root(&options.root, &options.store_dir, options.home.as_deref())?;
+        disk::make_private_folder(&options.store_dir).map_err(|source| {
+            WorkspaceError::Unreachable { path: options.store_dir.clone(), source }
+        })?;
+        let root = Root::open(&path).map_err(|source| WorkspaceError::Unreachable { path, source })?;
+        Ok(Self {
+            root,
+            store: options.store,
+            store_dir: options.store_dir,
+            scope: options.scope,
+            limits: options.limits,
+            ambient: options.ambient,
+        })
+    }
+
+    /// The file where the index is cached.
+    #[must_use]
+    pub fn index_file(&self) -> PathBuf {
+        self.store_dir.join("index")
+    }
+
+    pub(crate) fn lock(&self, hold: Hold, patience: Duration) -> Result<Option<Lock>, StoreError> {
+        let path = self.store_dir.join("lock");
+        lock(&path, hold, patience)
+            .map_err(|source| StoreError::Io { path, doing: "locking the workspace", source })
+    }
+
+    /// The path that writing to `path` really changes: links followed, relative to the root, or
+    /// absolute if it lies outside. `None` if it is not Takeback's business: version control's own
+    /// files, Takeback's store, the root itself.
+    #[must_use]
+    pub fn resolve(&self, path: &Path) -> Option<WorkPath> {
+        let absolute = if path.is_absolute() { path.to_owned() } else { self.root.path().join(path) };
+        let real = real_path(&absolute);
+        if real.starts_with(&self.store_dir) || self.store_dir.starts_with(&real) {
+            return None;
+        }
+        let bytes = match real.strip_prefix(self.root.path()) {
+            Ok(inside) => inside.as_os_str().as_bytes().to_vec(),
+            Err(_) => real.into_os_string().into_vec(),
+        };
+        WorkPath::new(bytes).ok().filter(|path| !is_internal(path))
+    }
+
+    /// The absolute place of a path of the log.
+    #[must_use]
+    pub fn absolute(&self, path: &WorkPath) -> PathBuf {
+        self.root.path().join(Path::new(std::ffi::OsStr::from_bytes(path.as_bytes())))
+    }
+}
+
+/// As `canonicalize`, also for a path of which only the first part exists. A link whose target is
+/// missing leads to where writing to it would make a file.
+fn real_path(path: &Path) -> PathBuf {
+    /// As many links as Linux follows.
+    const MOST_LINKS: usize = 40;
+    let mut path = path.to_owned();
+    for _ in 0..MOST_LINKS {
+        if let Ok(real) = std::fs::canonicalize(&path) {
+            return real;
+        }
+        let plain = normalize(&path);
+        let (Some(parent), Some(name)) = (plain.parent(), plain.file_name()) else { return plain };
+        let parent = real_path(parent);
+        let here = parent.join(name);
+        match std::fs::read_link(&here) {
+            Ok(target) => path = parent.join(target),
+            Err(_) => return here,
+        }
+    }
+    path
+}
+
+/// Without `.` and `..`, which here can only follow folders that do not exist yet.
+fn normalize(path: &Path) -> PathBuf {
+    let mut plain = PathBuf::new();
+    for component in path.components() {
+        match component {
+            Component::CurDir => {}
+            Component::ParentDir => {
+                plain.pop();
+            }
+            other => plain.push(other),
+        }
+    }
+    plain
+}

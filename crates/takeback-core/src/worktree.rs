@@ -1,0 +1,12 @@
+//! The user's files: how they are reached, what belongs to the workspace, what stands there, and the
+//! one place that changes them.
+
+pub mod root;
+pub mod fingerprint;
+pub mod look;
+pub mod scope;
+pub mod index;
+pub mod scan;
+pub mod write;
+
+pub use root::Root;

@@ -1,0 +1,88 @@
+//! Telling, without reading a file, that it has not changed.
+
+use std::io;
+use std::os::fd::AsFd;
+
+use rustix::fs::{AtFlags, FileType};
+use rustix::io::Errno;
+use rustix::time::ClockId;
+
+/// As long as these are the same, so are a file's bytes. The change time (`ctime`) catches what
+/// restores the modification time: `cp -p`, `touch -r`, archives.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Fingerprint {
+    pub size: u64,
+    pub modified: i64,
+    pub changed: i64,
+    pub inode: u64,
+    pub mode: u32,
+}
+
+/// What `stat` tells of a name, never following a link.
+#[derive(Debug, Clone, Copy)]
+pub struct Stat {
+    pub kind: FileType,
+    pub device: u64,
+    pub fingerprint: Fingerprint,
+}
+
+impl Stat {
+    /// Permission bits; set-id and sticky bits are not Takeback's to give back.
+    #[must_use]
+    pub fn mode(&self) -> u32 {
+        self.fingerprint.mode & 0o777
+    }
+}
+
+/// `None`: nothing stands there.
+pub fn stat(folder: impl AsFd, name: &[u8]) -> io::Result<Option<Stat>> {
+    match rustix::fs::statat(folder, name, AtFlags::SYMLINK_NOFOLLOW) {
+        Ok(stat) => Ok(Some(convert(&stat))),
+        Err(Errno::NOENT | Errno::NOTDIR) => Ok(None),
+        Err(other) => Err(other.into()),
+    }
+}
+
+pub fn stat_open(file: impl AsFd) -> io::Result<Stat> {
+    Ok(convert(&rustix::fs::fstat(file)?))
+}
+
+fn convert(stat: &rustix::fs::Stat) -> Stat {
+    let nanos = |s: i64, ns: u64| s.saturating_mul(1_000_000_000).saturating_add(ns.cast_signed());
+    Stat {
+        kind: FileType::from_raw_mode(stat.st_mode),
+        device: stat.st_dev,
+        fingerprint: Fingerprint {
+            size: stat.st_size.cast_unsigned(),
+            modified: nanos(stat.st_mtime, stat.st_mtime_nsec),
+            changed: nanos(stat.st_ctime, stat.st_ctime_nsec),
+            inode: stat.st_ino,
+            mode: stat.st_mode,
+        },
+    }
+}
+
+/// The moment from which on file times cannot be trusted to differ: one clock tick before now.
+///
+/// A file read at this moment or later whose times are not older might be written again within the
+/// same tick, with the same times. Such a fingerprint must not be kept.
+#[derive(Debug, Clone, Copy)]
+pub struct RacySince(i64);
+
+/// The longest tick of a kernel's clock (100 Hz).
+const TICK: i64 = 10_000_000;
+
+impl RacySince {
+    /// The kernel's clock for file times, which no fixed test clock can stand in for.
+    #[must_use]
+    pub fn now() -> Self {
+        let now = rustix::time::clock_gettime(ClockId::RealtimeCoarse);
+        Self(now.tv_sec.saturating_mul(1_000_000_000).saturating_add(now.tv_nsec) - TICK)
+    }
+
+    #[must_use]
+    pub fn trust(self, fingerprint: Fingerprint) -> Option<Fingerprint> {
+        let newest = fingerprint.modified.max(fingerprint.changed);
+        (newest < self.0).then_some(fingerprint)
+    }
+}

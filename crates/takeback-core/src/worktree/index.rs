@@ -1,0 +1,313 @@
+//! The last known entry of every path in scope, with its fingerprint: what makes a scan cheap.
+//!
+//! A cache. It is stamped with the last change it contains; what came later is caught up from the
+//! log, and a file that is missing, damaged or ahead of the log is built again from the log alone
+//! (then without fingerprints, so that the next scan reads everything once).
+
+use std::collections::HashMap;
+use std::io;
+use std::path::Path;
+
+use takeback_store::{Change, Digest, Entry, Lack, Seq, Store, StoreError, WorkPath, disk};
+
+use super::fingerprint::Fingerprint;
+use super::scope::OWN_FOLDER;
+
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Index {
+    pub stamp: Seq,
+    /// By path; the root's is empty.
+    folders: HashMap<Vec<u8>, Folder>,
+}
+
+/// What is known of the names in one folder.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Folder {
+    /// The last scan read all its names: one that is not among `children` was absent then.
+    pub listed: bool,
+    /// By name.
+    pub children: Vec<Child>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Child {
+    pub name: Box<[u8]>,
+    pub known: Known,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Known {
+    Entry {
+        entry: Entry,
+        /// None: it must be looked at.
+        fingerprint: Option<Fingerprint>,
+        /// Ignored, and in scope for being small.
+        precious: bool,
+    },
+    /// It stood there and was out of scope: what it was before it comes into scope is unknown.
+    Skipped,
+}
+
+impl Folder {
+    #[must_use]
+    pub fn child(&self, name: &[u8]) -> Option<&Known> {
+        let at = self.children.binary_search_by(|child| (*child.name).cmp(name)).ok()?;
+        Some(&self.children[at].known)
+    }
+}
+
+impl Index {
+    /// An empty one.
+    #[must_use]
+    pub fn stamped(stamp: Seq) -> Self {
+        Self { stamp, folders: HashMap::new() }
+    }
+
+    #[must_use]
+    pub fn folder(&self, path: &[u8]) -> Option<&Folder> {
+        self.folders.get(path)
+    }
+
+    pub fn set_folder(&mut self, path: Vec<u8>, folder: Folder) {
+        self.folders.insert(path, folder);
+    }
+
+    pub fn remove_folder(&mut self, path: &[u8]) -> Option<Folder> {
+        self.folders.remove(path)
+    }
+
+    #[must_use]
+    pub fn known(&self, path: &WorkPath) -> Option<&Known> {
+        self.folder(folder_of(path))?.child(path.file_name())
+    }
+
+    /// Whether the last scan would have seen this path, had it been there.
+    #[must_use]
+    pub fn proves_absent(&self, path: &WorkPath) -> bool {
+        let nearest = path.ancestors().find_map(|folder| match self.known(&folder) {
+            Some(Known::Entry { entry: Entry::Dir { .. }, .. }) => {
+                Some(self.folder(folder.as_bytes()).is_some_and(|folder| folder.listed))
+            }
+            // Nothing is below what is not a folder.
+            Some(Known::Entry { .. }) => Some(true),
+            Some(Known::Skipped) => Some(false),
+            None => None,
+        });
+        let listed = nearest.unwrap_or_else(|| self.folder(b"").is_some_and(|root| root.listed));
+        listed && self.known(path).is_none()
+    }
+
+    pub fn len(&self) -> usize {
+        self.folders.values().map(|folder| folder.children.len()).sum()
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// Takes in what was appended to the log after the index was written.
+    pub fn catch_up<'a>(&mut self, changes: impl IntoIterator<Item = &'a Change>) {
+        for change in changes {
+            self.set(&change.path, &change.after);
+            self.stamp = self.stamp.max(change.seq);
+        }
+    }
+
+    fn set(&mut self, path: &WorkPath, entry: &Entry) {
+        // Takeback's own folder is never an entry; paths outside are looked at only when named.
+        if path.is_outside() || path.as_bytes() == OWN_FOLDER {
+            return;
+        }
+        let folder = self.folders.entry(folder_of(path).to_vec()).or_default();
+        let place = folder.children.binary_search_by(|child| (*child.name).cmp(path.file_name()));
+        match (place, entry) {
+            (Ok(at), Entry::Absent) => {
+                folder.children.remove(at);
+            }
+            (Err(_), Entry::Absent) => {}
+            (Ok(at), entry) => {
+                let precious =
+                    matches!(folder.children[at].known, Known::Entry { precious: true, .. });
+                folder.children[at].known =
+                    Known::Entry { entry: entry.clone(), fingerprint: None, precious };
+            }
+            (Err(at), entry) => {
+                let known = Known::Entry { entry: entry.clone(), fingerprint: None, precious: false };
+                folder.children.insert(at, Child { name: path.file_name().into(), known });
+            }
+        }
+        if !entry.is_dir() {
+            self.folders.remove(path.as_bytes());
+        }
+    }
+
+    /// The index as of the store's head.
+    pub fn load(file: &Path, store: &dyn Store) -> Result<Self, StoreError> {
+        let head = store.head()?.seq;
+        let cached = std::fs::read(file).ok().and_then(|bytes| Self::decode(&bytes));
+        if let Some(mut index) = cached.filter(|index| index.stamp <= head) {
+            index.catch_up(&store.changes_after(index.stamp)?);
+            return Ok(index);
+        }
+        let mut index = Self::stamped(head);
+        for (path, entry) in store.latest()? {
+            index.set(&path, &entry);
+        }
+        Ok(index)
+    }
+
+    pub fn save(&self, file: &Path) -> io::Result<()> {
+        disk::replace_private_file(file, &self.encode())
+    }
+
+    // The bytes are specified in docs/design/store-format.md.
+    fn encode(&self) -> Vec<u8> {
+        let mut out = Vec::with_capacity(self.len() * 128);
+        out.extend_from_slice(MAGIC);
+        out.extend_from_slice(&self.stamp.0.to_le_bytes());
+        let mut paths: Vec<_> = self.folders.keys().collect();
+        paths.sort_unstable();
+        for path in paths {
+            let folder = &self.folders[path];
+            put_bytes(&mut out, path);
+            out.push(u8::from(folder.listed));
+            out.extend_from_slice(&(folder.children.len() as u32).to_le_bytes());
+            for child in &folder.children {
+                put_bytes(&mut out, &child.name);
+                put_known(&mut out, &child.known);
+            }
+        }
+        let checksum = Digest::of(&out);
+        out.extend_from_slice(&checksum.0);
+        out
+    }
+
+    fn decode(bytes: &[u8]) -> Option<Self> {
+        let (body, checksum) = bytes.split_last_chunk::<32>()?;
+        if Digest::of(body).0 != *checksum {
+            return None;
+        }
+        let mut input = Input(body.strip_prefix(MAGIC)?);
+        let mut index = Self::stamped(Seq(u64::from_le_bytes(input.array()?)));
+        while !input.0.is_empty() {
+            let path = input.bytes()?.to_vec();
+            let listed = input.byte()? == 1;
+            let count = u32::from_le_bytes(input.array()?);
+            let mut children = Vec::with_capacity(count as usize);
+            for _ in 0..count {
+                let name = input.bytes()?.into();
+                children.push(Child { name, known: get_known(&mut input)? });
+            }
+            index.folders.insert(path, Folder { listed, children });
+        }
+        Some(index)
+    }
+}
+
+/// The folder a path stands in; the root's is empty.
+pub(crate) fn folder_of(path: &WorkPath) -> &[u8] {
+    let bytes = path.as_bytes();
+    bytes.iter().rposition(|b| *b == b'/').map_or(b"", |cut| &bytes[..cut])
+}
+
+const MAGIC: &[u8] = b"takeback index 1\n";
+
+const SKIPPED: u8 = 0;
+const FILE: u8 = 1;
+const SYMLINK: u8 = 2;
+const DIR: u8 = 3;
+const NOT_CAPTURED: u8 = 4;
+const UNKNOWN: u8 = 5;
+const PRECIOUS: u8 = 0x40;
+const TRUSTED: u8 = 0x80;
+
+fn put_bytes(out: &mut Vec<u8>, bytes: &[u8]) {
+    out.extend_from_slice(&(bytes.len() as u32).to_le_bytes());
+    out.extend_from_slice(bytes);
+}
+
+fn put_known(out: &mut Vec<u8>, known: &Known) {
+    let Known::Entry { entry, fingerprint, precious } = known else {
+        out.push(SKIPPED);
+        return;
+    };
+    let flags = if fingerprint.is_some() { TRUSTED } else { 0 } | if *precious { PRECIOUS } else { 0 };
+    match entry {
+        Entry::File { digest, size, mode } => {
+            out.push(FILE | flags);
+            out.extend_from_slice(&digest.0);
+            out.extend_from_slice(&size.to_le_bytes());
+            out.extend_from_slice(&mode.to_le_bytes());
+        }
+        Entry::Symlink { target } => {
+            out.push(SYMLINK | flags);
+            put_bytes(out, target);
+        }
+        Entry::Dir { mode } => {
+            out.push(DIR | flags);
+            out.extend_from_slice(&mode.to_le_bytes());
+        }
+        Entry::NotCaptured { lack } => {
+            out.push(NOT_CAPTURED | flags);
+            out.push(*lack as u8);
+        }
+        Entry::Unknown | Entry::Absent => out.push(UNKNOWN | flags),
+    }
+    if let Some(fingerprint) = fingerprint {
+        out.extend_from_slice(&fingerprint.size.to_le_bytes());
+        out.extend_from_slice(&fingerprint.modified.to_le_bytes());
+        out.extend_from_slice(&fingerprint.changed.to_le_bytes());
+        out.extend_from_slice(&fingerprint.inode.to_le_bytes());
+        out.extend_from_slice(&fingerprint.mode.to_le_bytes());
+    }
+}
+
+fn get_known(input: &mut Input<'_>) -> Option<Known> {
+    let tag = input.byte()?;
+    let entry = match tag & !(TRUSTED | PRECIOUS) {
+        SKIPPED => return Some(Known::Skipped),
+        FILE => Entry::File {
+            digest: Digest(input.array()?),
+            size: u64::from_le_bytes(input.array()?),
+            mode: u32::from_le_bytes(input.array()?),
+        },
+        SYMLINK => Entry::Symlink { target: input.bytes()?.to_vec() },
+        DIR => Entry::Dir { mode: u32::from_le_bytes(input.array()?) },
+        NOT_CAPTURED => Entry::NotCaptured { lack: Lack::from_byte(input.byte()?)? },
+        UNKNOWN => Entry::Unknown,
+        _ => return None,
+    };
+    let fingerprint = if tag & TRUSTED == 0 {
+        None
+    } else {
+        Some(Fingerprint {
+            size: u64::from_le_bytes(input.array()?),
+            modified: i64::from_le_bytes(input.array()?),
+            changed: i64::from_le_bytes(input.array()?),
+            inode: u64::from_le_bytes(input.array()?),
+            mode: u32::from_le_bytes(input.array()?),
+        })
+    };
+    Some(Known::Entry { entry, fingerprint, precious: tag & PRECIOUS != 0 })
+}
+
+struct Input<'a>(&'a [u8]);
+
+impl<'a> Input<'a> {
+    fn byte(&mut self) -> Option<u8> {
+        self.array::<1>().map(|[byte]| byte)
+    }
+
+    fn array<const N: usize>(&mut self) -> Option<[u8; N]> {
+        let (array, rest) = self.0.split_first_chunk::<N>()?;
+        self.0 = rest;
+        Some(*array)
+    }
+
+    fn bytes(&mut self) -> Option<&'a [u8]> {
+        let len = u32::from_le_bytes(self.array()?) as usize;
+        let (bytes, rest) = self.0.split_at_checked(len)?;
+        self.0 = rest;
+        Some(bytes)
+    }
+}

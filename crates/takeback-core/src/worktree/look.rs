@@ -1,0 +1,122 @@
+//! Looking at one name: what stands there, and keeping its bytes.
+
+use std::fs::File;
+use std::io::{self, Read};
+use std::os::fd::AsFd;
+
+use rustix::fs::{FileType, Mode, OFlags};
+use rustix::io::Errno;
+use takeback_store::blob::CHUNKED_ABOVE;
+use takeback_store::{Digest, Entry, Lack, PackedBlob};
+
+use super::fingerprint::{Fingerprint, Stat, stat, stat_open};
+
+/// What to do with the bytes of a file.
+pub enum Bytes<'a> {
+    /// Hand them to this, packed, unless they are those of `known`.
+    Keep { known: Option<Digest>, sink: &'a mut dyn FnMut(PackedBlob) },
+    /// Only hash them.
+    Hash,
+}
+
+/// What stood at a name, and the fingerprint it had (none for what is absent).
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Looked {
+    pub entry: Entry,
+    pub fingerprint: Option<Fingerprint>,
+}
+
+/// Looks at a name. A file that cannot be read, or never holds still, is an entry too: an error
+/// means that not even the folder could be searched.
+pub fn look(folder: impl AsFd, name: &[u8], bytes: &mut Bytes<'_>) -> io::Result<Looked> {
+    match stat(&folder, name)? {
+        Some(stat) => look_at(folder, name, &stat, bytes),
+        None => Ok(Looked { entry: Entry::Absent, fingerprint: None }),
+    }
+}
+
+const TRIES: usize = 3;
+
+/// Looks at a name of which `stat` is already known.
+pub fn look_at(
+    folder: impl AsFd,
+    name: &[u8],
+    seen: &Stat,
+    bytes: &mut Bytes<'_>,
+) -> io::Result<Looked> {
+    let mut seen = *seen;
+    for _ in 0..TRIES {
+        let entry = match seen.kind {
+            FileType::RegularFile => read_file(&folder, name, &seen, bytes)?,
+            FileType::Directory => Some(Entry::Dir { mode: seen.mode() }),
+            FileType::Symlink => match rustix::fs::readlinkat(&folder, name, Vec::new()) {
+                Ok(target) => Some(Entry::Symlink { target: target.into_bytes() }),
+                Err(Errno::INVAL | Errno::NOENT) => None,
+                Err(other) => return Err(other.into()),
+            },
+            _ => Some(Entry::NotCaptured { lack: Lack::Special }),
+        };
+        if let Some(entry) = entry {
+            return Ok(Looked { entry, fingerprint: Some(seen.fingerprint) });
+        }
+        match stat(&folder, name)? {
+            Some(again) => seen = again,
+            None => return Ok(Looked { entry: Entry::Absent, fingerprint: None }),
+        }
+    }
+    let entry = Entry::NotCaptured { lack: Lack::Unstable };
+    Ok(Looked { entry, fingerprint: None })
+}
+
+/// `None`: it is not (or no longer) the file that `seen` describes.
+fn read_file(
+    folder: impl AsFd,
+    name: &[u8],
+    seen: &Stat,
+    bytes: &mut Bytes<'_>,
+) -> io::Result<Option<Entry>> {
+    // NONBLOCK: should a pipe have taken the name meanwhile, opening it must not wait.
+    let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
+    let mut file = match rustix::fs::openat(folder, name, flags, Mode::empty()) {
+        Ok(fd) => File::from(fd),
+        Err(Errno::NOENT | Errno::LOOP | Errno::NXIO) => return Ok(None),
+        Err(Errno::ACCESS | Errno::PERM) => {
+            return Ok(Some(Entry::NotCaptured { lack: Lack::Unreadable }));
+        }
+        Err(other) => return Err(other.into()),
+    };
+    if stat_open(&file)?.fingerprint != seen.fingerprint {
+        return Ok(None);
+    }
+    let (digest, size) = match bytes {
+        Bytes::Hash => hash(&mut file)?,
+        Bytes::Keep { known, sink } if seen.fingerprint.size <= CHUNKED_ABOVE => {
+            let mut contents = Vec::with_capacity(usize::try_from(seen.fingerprint.size).unwrap_or(0));
+            (&mut file).take(CHUNKED_ABOVE + 1).read_to_end(&mut contents)?;
+            let digest = Digest::of(&contents);
+            let size = contents.len() as u64;
+            if *known != Some(digest) && size == seen.fingerprint.size {
+                sink(PackedBlob::with_digest(digest, contents));
+            }
+            (digest, size)
+        }
+        Bytes::Keep { sink, .. } => PackedBlob::stream(&mut file, *sink)?,
+    };
+    let steady = stat_open(&file)?.fingerprint == seen.fingerprint && size == seen.fingerprint.size;
+    Ok(steady.then_some(Entry::File { digest, size, mode: seen.mode() }))
+}
+
+fn hash(file: &mut File) -> io::Result<(Digest, u64)> {
+    let mut hasher = blake3::Hasher::new();
+    let mut size = 0;
+    let mut buffer = vec![0; 64 << 10];
+    loop {
+        match file.read(&mut buffer)? {
+            0 => return Ok((Digest(*hasher.finalize().as_bytes()), size)),
+            n => {
+                hasher.update(&buffer[..n]);
+                size += n as u64;
+            }
+        }
+    }
+}

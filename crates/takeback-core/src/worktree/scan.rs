@@ -1,0 +1,517 @@
+//! Finding out what changed in the whole tree since the last scan.
+//!
+//! Folders are read by several threads; a file is read only when its fingerprint moved. In: the root
+//! and the index of the last scan. Out: what differs, the new index, and the bytes of changed files
+//! (packed, to a sink). Writes nothing.
+
+use std::collections::VecDeque;
+use std::io;
+use std::os::fd::OwnedFd;
+use std::sync::mpsc::{SyncSender, sync_channel};
+use std::sync::{Arc, Condvar, Mutex, PoisonError};
+
+use rustix::fs::FileType;
+use takeback_store::{Entry, Lack, PackedBlob, WorkPath};
+
+use super::fingerprint::{Fingerprint, RacySince, Stat, stat};
+use super::index::{Child, Folder, Index, Known};
+use super::look::{Bytes, Looked, look_at};
+use super::root::{Access, Root, names_in};
+use super::scope::{
+    Coverage, OUTSIDE_STAGE_PREFIX, OWN_FOLDER, OutReason, Rules, STAGE_PREFIX, ScopeOptions,
+    is_internal_name,
+};
+
+/// What a scan found.
+#[derive(Debug)]
+pub struct Scan {
+    /// What differs from the index, by path.
+    pub found: Vec<Observed>,
+    /// The index as the tree is now; its stamp is that of the index before.
+    pub index: Index,
+    /// What is not covered, by path.
+    pub skipped: Vec<(WorkPath, OutReason)>,
+    pub stats: ScanStats,
+}
+
+/// One path whose entry differs from what was known.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Observed {
+    pub path: WorkPath,
+    pub before: Entry,
+    pub after: Entry,
+    /// The file is the one that was seen last, only its bytes could not be kept then: whoever wrote
+    /// it is the author of that change, not of this one.
+    pub same_file: bool,
+}
+
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct ScanStats {
+    pub files: u64,
+    pub folders: u64,
+    /// Files whose bytes were read.
+    pub read: u64,
+}
+
+#[derive(Debug, thiserror::Error)]
+#[error("cannot scan {path}")]
+pub struct ScanError {
+    pub path: String,
+    pub source: io::Error,
+}
+
+/// Below this many known names a second thread costs more than it saves.
+const ONE_THREAD_BELOW: usize = 4_000;
+/// Packed blobs under way between the readers and the sink.
+const BLOBS_IN_FLIGHT: usize = 8;
+
+pub fn scan(
+    root: &Root,
+    before: &Index,
+    options: &ScopeOptions,
+    threads: usize,
+    sink: &mut dyn FnMut(PackedBlob),
+) -> Result<Scan, ScanError> {
+    let walk = Walk {
+        root,
+        before,
+        options,
+        racy: RacySince::now(),
+        queue: Mutex::new(Queue {
+            folders: VecDeque::from([Task {
+                path: Vec::new(),
+                above: None,
+                ignored: false,
+                was_absent: false,
+            }]),
+            busy: 0,
+        }),
+        more: Condvar::new(),
+    };
+    // The first scan of a tree reads everything: it always pays.
+    let small = !before.is_empty() && before.len() < ONE_THREAD_BELOW;
+    let threads = if small { 1 } else { threads.max(1) };
+    let mut results: Vec<Part> = Vec::new();
+    let mut failed = None;
+    std::thread::scope(|scope| {
+        let (send, receive) = sync_channel(BLOBS_IN_FLIGHT);
+        let workers: Vec<_> = (0..threads)
+            .map(|_| {
+                let send = send.clone();
+                let walk = &walk;
+                scope.spawn(move || walk.work(&send))
+            })
+            .collect();
+        drop(send);
+        receive.into_iter().for_each(&mut *sink);
+        for worker in workers {
+            match worker.join() {
+                Ok(Ok(part)) => results.push(part),
+                Ok(Err(error)) => failed = Some(error),
+                Err(panic) => std::panic::resume_unwind(panic),
+            }
+        }
+    });
+    match failed {
+        Some(error) => Err(error),
+        None => walk.gather(results, sink),
+    }
+}
+
+/// A folder to be read.
+struct Task {
+    path: Vec<u8>,
+    above: Option<Arc<Rules>>,
+    ignored: bool,
+    /// It was not there at the last scan, and so nothing in it was.
+    was_absent: bool,
+}
+
+struct Queue {
+    folders: VecDeque<Task>,
+    /// Threads that may still add folders.
+    busy: usize,
+}
+
+struct Walk<'a> {
+    root: &'a Root,
+    before: &'a Index,
+    options: &'a ScopeOptions,
+    racy: RacySince,
+    queue: Mutex<Queue>,
+    more: Condvar,
+}
+
+/// What one thread found.
+#[derive(Default)]
+struct Part {
+    folders: Vec<(Vec<u8>, Folder)>,
+    found: Vec<Observed>,
+    skipped: Vec<(WorkPath, OutReason)>,
+    /// Ignored files, in if the budget lasts.
+    precious: Vec<(WorkPath, Stat, Entry)>,
+    stats: ScanStats,
+}
+
+impl Walk<'_> {
+    fn work(&self, blobs: &SyncSender<PackedBlob>) -> Result<Part, ScanError> {
+        let mut part = Part::default();
+        let mut outcome = Ok(());
+        while let Some(task) = self.next() {
+            let mut below = Vec::new();
+            if outcome.is_ok() {
+                outcome = self.visit(&task, &mut part, &mut below, blobs).map_err(|source| {
+                    let path = self.root.path().join(shown(&task.path));
+                    ScanError { path: path.display().to_string(), source }
+                });
+            }
+            let mut queue = self.queue.lock().unwrap_or_else(PoisonError::into_inner);
+            queue.folders.extend(below);
+            queue.busy -= 1;
+            self.more.notify_all();
+        }
+        outcome.map(|()| part)
+    }
+
+    fn next(&self) -> Option<Task> {
+        let mut queue = self.queue.lock().unwrap_or_else(PoisonError::into_inner);
+        loop {
+            // Deepest first keeps the queue short.
+            if let Some(task) = queue.folders.pop_back() {
+                queue.busy += 1;
+                return Some(task);
+            }
+            if queue.busy == 0 {
+                return None;
+            }
+            queue = self.more.wait(queue).unwrap_or_else(PoisonError::into_inner);
+        }
+    }
+
+    fn visit(
+        &self,
+        task: &Task,
+        part: &mut Part,
+        below: &mut Vec<Task>,
+        blobs: &SyncSender<PackedBlob>,
+    ) -> io::Result<()> {
+        let known = self.before.folder(&task.path);
+        let opened = self.root.folder(&task.path, Access::Read);
+        let names = opened.and_then(|folder| names_in(&folder).map(|names| (folder, names)));
+        let (folder, names) = match names {
+            Ok(read) => read,
+            // Nothing is known of a folder that cannot be read, or that vanished just now: what it
+            // held stays as it was, and the next scan does not take anything in it for new.
+            Err(_) if !task.path.is_empty() => {
+                let children = known.map(|folder| folder.children.clone()).unwrap_or_default();
+                part.folders.push((task.path.clone(), Folder { listed: false, children }));
+                self.keep_below(&task.path, known, part);
+                return Ok(());
+            }
+            Err(error) => return Err(error),
+        };
+        part.stats.folders += 1;
+        let rules = Rules::read(task.above.as_ref(), &task.path, &folder, &names, task.ignored);
+        let mut visit = Visit { walk: self, task, folder, names: &names, rules, part, below, blobs };
+        let mut children = Vec::with_capacity(names.len());
+        let mut old = known.map(|folder| folder.children.as_slice()).unwrap_or_default();
+        for name in &names {
+            while let Some((gone, rest)) = old.split_first().filter(|(child, _)| *child.name < **name) {
+                visit.gone(gone);
+                old = rest;
+            }
+            let before = match old.split_first() {
+                Some((child, rest)) if *child.name == **name => {
+                    old = rest;
+                    Some(child)
+                }
+                _ => None,
+            };
+            if let Some(known) = visit.name(name, before.map(|child| &child.known))? {
+                children.push(Child { name: name.as_slice().into(), known });
+            } else if let Some(gone) = before {
+                visit.gone(gone);
+            }
+        }
+        old.iter().for_each(|child| visit.gone(child));
+        part.folders.push((task.path.clone(), Folder { listed: true, children }));
+        Ok(())
+    }
+
+    /// Keeps all that is known below a folder that could not be read.
+    fn keep_below(&self, path: &[u8], folder: Option<&Folder>, part: &mut Part) {
+        for child in folder.map(|folder| folder.children.as_slice()).unwrap_or_default() {
+            let below = join(path, &child.name);
+            if let Some(folder) = self.before.folder(&below) {
+                part.folders.push((below.clone(), Folder { listed: false, ..folder.clone() }));
+                self.keep_below(&below, Some(folder), part);
+            }
+        }
+    }
+
+    /// Puts the threads' parts together and lets in the ignored files for which there is room.
+    fn gather(&self, parts: Vec<Part>, sink: &mut dyn FnMut(PackedBlob)) -> Result<Scan, ScanError> {
+        let mut scan = Scan {
+            found: Vec::new(),
+            index: Index::stamped(self.before.stamp),
+            skipped: Vec::new(),
+            stats: ScanStats::default(),
+        };
+        let mut candidates = Vec::new();
+        let mut used = 0;
+        for part in parts {
+            for (path, folder) in part.folders {
+                for child in &folder.children {
+                    if let Known::Entry { entry: Entry::File { size, .. }, precious: true, .. } = child.known {
+                        used += size;
+                    }
+                }
+                scan.index.set_folder(path, folder);
+            }
+            scan.found.extend(part.found);
+            scan.skipped.extend(part.skipped);
+            candidates.extend(part.precious);
+            scan.stats.files += part.stats.files;
+            scan.stats.folders += part.stats.folders;
+            scan.stats.read += part.stats.read;
+        }
+        candidates.sort_by(|a, b| a.0.cmp(&b.0));
+        for (path, seen, before) in candidates {
+            let size = seen.fingerprint.size;
+            let room = size <= self.options.precious_file_max
+                && used + size <= self.options.precious_total_max;
+            let looked = if room { self.look_again(&path, &seen, sink)? } else { None };
+            let known = match looked {
+                Some(looked) => {
+                    used += size;
+                    scan.stats.read += 1;
+                    let fingerprint = looked.fingerprint.and_then(|print| self.racy.trust(print));
+                    scan.found.push(Observed {
+                        path: path.clone(),
+                        before,
+                        after: looked.entry.clone(),
+                        same_file: false,
+                    });
+                    Known::Entry { entry: looked.entry, fingerprint, precious: true }
+                }
+                None => {
+                    scan.skipped.push((path.clone(), OutReason::IgnoredFile));
+                    Known::Skipped
+                }
+            };
+            let mut folder = scan.index.remove_folder(super::index::folder_of(&path)).unwrap_or_default();
+            if let Err(at) = folder.children.binary_search_by(|c| (*c.name).cmp(path.file_name())) {
+                folder.children.insert(at, Child { name: path.file_name().into(), known });
+            }
+            scan.index.set_folder(super::index::folder_of(&path).to_vec(), folder);
+        }
+        scan.found.sort_by(|a, b| a.path.cmp(&b.path));
+        scan.skipped.sort();
+        Ok(scan)
+    }
+
+    fn look_again(
+        &self,
+        path: &WorkPath,
+        seen: &Stat,
+        sink: &mut dyn FnMut(PackedBlob),
+    ) -> Result<Option<Looked>, ScanError> {
+        let mut look = || -> io::Result<Looked> {
+            let folder = self.root.parent_of(path)?;
+            look_at(folder, path.file_name(), seen, &mut Bytes::Keep { known: None, sink })
+        };
+        match look() {
+            Ok(looked) if looked.entry == Entry::Absent => Ok(None),
+            Ok(looked) => Ok(Some(looked)),
+            Err(source) => Err(ScanError { path: path.display(), source }),
+        }
+    }
+}
+
+/// One folder being read.
+struct Visit<'a, 'w> {
+    walk: &'a Walk<'w>,
+    task: &'a Task,
+    folder: OwnedFd,
+    names: &'a [Vec<u8>],
+    rules: Arc<Rules>,
+    part: &'a mut Part,
+    below: &'a mut Vec<Task>,
+    blobs: &'a SyncSender<PackedBlob>,
+}
+
+impl Visit<'_, '_> {
+    /// What is known of a name from now on; `None`: nothing stands there, or nothing that counts.
+    fn name(&mut self, name: &[u8], before: Option<&Known>) -> io::Result<Option<Known>> {
+        if is_internal_name(name)
+            || name.starts_with(OUTSIDE_STAGE_PREFIX)
+            || (self.task.path == OWN_FOLDER && name.starts_with(STAGE_PREFIX))
+        {
+            return Ok(None);
+        }
+        let Some(seen) = stat(&self.folder, name)? else { return Ok(None) };
+        let path = join(&self.task.path, name);
+        if seen.kind == FileType::Directory { self.subfolder(path, &seen, before) } else { self.file(path, name, &seen, before) }
+    }
+
+    fn subfolder(&mut self, path: Vec<u8>, seen: &Stat, before: Option<&Known>) -> io::Result<Option<Known>> {
+        let own = path == OWN_FOLDER;
+        let is_known = matches!(before, Some(Known::Entry { .. }));
+        if seen.device != self.walk.root.device {
+            return Ok(Some(self.mounted_over(path, before)));
+        }
+        let coverage = if is_known || own {
+            Coverage::In
+        } else {
+            self.rules.cover_folder(self.walk.options, &path, self.names)
+        };
+        if let Coverage::Out(reason) = coverage {
+            return Ok(Some(self.skip(path, reason)));
+        }
+        let entry = Entry::Dir { mode: seen.mode() };
+        let was = self.before(before);
+        self.below.push(Task {
+            ignored: is_known && self.rules.ignores_folder(&path),
+            was_absent: match &was {
+                Entry::Dir { .. } | Entry::Unknown => false,
+                _ => !own,
+            },
+            path: path.clone(),
+            above: Some(Arc::clone(&self.rules)),
+        });
+        if own {
+            return Ok(None);
+        }
+        self.differs(path, was, &entry, false);
+        Ok(Some(Known::Entry { entry, fingerprint: None, precious: false }))
+    }
+
+    fn file(
+        &mut self,
+        path: Vec<u8>,
+        name: &[u8],
+        seen: &Stat,
+        before: Option<&Known>,
+    ) -> io::Result<Option<Known>> {
+        if !matches!(seen.kind, FileType::RegularFile | FileType::Symlink) {
+            return Ok(Some(self.special(path, before)));
+        }
+        self.part.stats.files += 1;
+        let (entry, fingerprint, precious) = match before {
+            Some(Known::Entry { entry, fingerprint, precious }) => (Some(entry), *fingerprint, *precious),
+            _ => {
+                match self.rules.cover_file(&path) {
+                    Coverage::In => {}
+                    Coverage::Out(reason) => return Ok(Some(self.skip(path, reason))),
+                    Coverage::Precious => {
+                        let was = self.before(before);
+                        self.part.precious.push((valid(path), *seen, was));
+                        return Ok(None);
+                    }
+                }
+                (None, None, false)
+            }
+        };
+        let same_file = fingerprint == Some(seen.fingerprint);
+        let missing = matches!(entry, Some(Entry::NotCaptured { lack }) if lack.may_be_kept_later());
+        if let Some(entry) = entry
+            && same_file
+            && !missing
+        {
+            return Ok(Some(Known::Entry { entry: entry.clone(), fingerprint, precious }));
+        }
+        self.part.stats.read += 1;
+        let known = entry.and_then(Entry::digest);
+        let blobs = self.blobs;
+        // The receiver lives as long as any reader: a failed send cannot happen.
+        let mut sink = |blob| drop(blobs.send(blob));
+        let looked = look_at(&self.folder, name, seen, &mut Bytes::Keep { known, sink: &mut sink })?;
+        if looked.entry == Entry::Absent {
+            return Ok(None);
+        }
+        let was = self.before(before);
+        self.differs(path, was, &looked.entry, same_file);
+        let fingerprint: Option<Fingerprint> =
+            looked.fingerprint.and_then(|print| self.walk.racy.trust(print));
+        Ok(Some(Known::Entry { entry: looked.entry, fingerprint, precious }))
+    }
+
+    /// The entry that a name had at the last scan.
+    fn before(&self, known: Option<&Known>) -> Entry {
+        match known {
+            Some(Known::Entry { entry, .. }) => entry.clone(),
+            Some(Known::Skipped) => Entry::Unknown,
+            None => {
+                let listed = self.walk.before.folder(&self.task.path).is_some_and(|f| f.listed);
+                if listed || self.task.was_absent { Entry::Absent } else { Entry::Unknown }
+            }
+        }
+    }
+
+    fn differs(&mut self, path: Vec<u8>, before: Entry, after: &Entry, same_file: bool) {
+        if before != *after {
+            let after = after.clone();
+            self.part.found.push(Observed { path: valid(path), before, after, same_file });
+        }
+    }
+
+    fn skip(&mut self, path: Vec<u8>, reason: OutReason) -> Known {
+        self.part.skipped.push((valid(path), reason));
+        Known::Skipped
+    }
+
+    /// Another file system hides what was known here; it is still there, below.
+    fn mounted_over(&mut self, path: Vec<u8>, before: Option<&Known>) -> Known {
+        if let Some(folder) = self.walk.before.folder(&path) {
+            self.part.folders.push((path.clone(), Folder { listed: false, ..folder.clone() }));
+            self.walk.keep_below(&path, Some(folder), self.part);
+        }
+        self.skip(path, OutReason::OtherFileSystem);
+        before.cloned().unwrap_or(Known::Skipped)
+    }
+
+    /// A device, socket or pipe, never opened. If it took a known path's place, the log says so.
+    fn special(&mut self, path: Vec<u8>, before: Option<&Known>) -> Known {
+        let known = match before {
+            Some(Known::Entry { entry, .. }) => {
+                let after = Entry::NotCaptured { lack: Lack::Special };
+                self.below_gone(&path);
+                self.differs(path.clone(), entry.clone(), &after, false);
+                Known::Entry { entry: after, fingerprint: None, precious: false }
+            }
+            _ => Known::Skipped,
+        };
+        self.part.skipped.push((valid(path), OutReason::Special));
+        known
+    }
+
+    fn gone(&mut self, child: &Child) {
+        if let Known::Entry { entry, .. } = &child.known {
+            let path = join(&self.task.path, &child.name);
+            self.below_gone(&path);
+            self.differs(path, entry.clone(), &Entry::Absent, false);
+        }
+    }
+
+    fn below_gone(&mut self, path: &[u8]) {
+        for child in self.walk.before.folder(path).map(|f| f.children.as_slice()).unwrap_or_default() {
+            if let Known::Entry { entry, .. } = &child.known {
+                let below = join(path, &child.name);
+                self.below_gone(&below);
+                self.differs(below, entry.clone(), &Entry::Absent, false);
+            }
+        }
+    }
+}
+
+fn join(folder: &[u8], name: &[u8]) -> Vec<u8> {
+    if folder.is_empty() { name.to_vec() } else { [folder, b"/", name].concat() }
+}
+
+fn valid(path: Vec<u8>) -> WorkPath {
+    WorkPath::new(path).expect("names read from a folder are plain")
+}
+
+fn shown(path: &[u8]) -> String {
+    String::from_utf8_lossy(path).into_owned()
+}

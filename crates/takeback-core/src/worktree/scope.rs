@@ -1,0 +1,267 @@
+//! What belongs to the workspace: which names a scan looks at, and why it passes over the others.
+
+use std::ffi::OsStr;
+use std::io::Read as _;
+use std::os::fd::AsFd;
+use std::os::unix::ffi::OsStrExt as _;
+use std::sync::Arc;
+
+use ignore::gitignore::{Gitignore, GitignoreBuilder};
+use rustix::fs::{Mode, OFlags};
+use serde::Serialize;
+use takeback_store::WorkPath;
+
+/// What a workspace covers beyond the rules of its ignore files.
+#[derive(Debug, Clone)]
+pub struct ScopeOptions {
+    /// Further names of folders whose contents can be made again.
+    pub derived_folders: Vec<String>,
+    /// An ignored file up to this size is kept all the same, …
+    pub precious_file_max: u64,
+    /// … as long as all of these together are not larger than this.
+    pub precious_total_max: u64,
+    /// Folders that are workspaces of their own.
+    pub nested_workspaces: Vec<WorkPath>,
+}
+
+impl Default for ScopeOptions {
+    fn default() -> Self {
+        Self {
+            derived_folders: Vec::new(),
+            precious_file_max: 16 << 20,
+            precious_total_max: 256 << 20,
+            nested_workspaces: Vec::new(),
+        }
+    }
+}
+
+/// Whether a name that no scan has seen before is looked at.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Coverage {
+    In,
+    /// Ignored, but a file: in, if it is small and the budget lasts.
+    Precious,
+    Out(OutReason),
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub enum OutReason {
+    /// Can be made again: `node_modules`, `target`.
+    Derived,
+    IgnoredFolder,
+    IgnoredFile,
+    /// Named by a `.takebackignore`.
+    Excluded,
+    NestedWorkspace,
+    OtherFileSystem,
+    Special,
+}
+
+impl OutReason {
+    #[must_use]
+    pub fn reason(self) -> &'static str {
+        match self {
+            Self::Derived => "can be made again",
+            Self::IgnoredFolder => "ignored folder",
+            Self::IgnoredFile => "ignored and over the budget for ignored files",
+            Self::Excluded => "excluded by .takebackignore",
+            Self::NestedWorkspace => "a workspace of its own",
+            Self::OtherFileSystem => "on another file system",
+            Self::Special => "not a file, link or folder",
+        }
+    }
+}
+
+/// Version control's own files and Takeback's: never looked at, never written, even if named.
+#[must_use]
+pub fn is_internal(path: &WorkPath) -> bool {
+    let mut parts = path.as_bytes().split(|b| *b == b'/').peekable();
+    let mut first = true;
+    while let Some(part) = parts.next() {
+        let stage = first
+            && part == OWN_FOLDER
+            && parts.peek().is_some_and(|next| next.starts_with(STAGE_PREFIX));
+        if is_internal_name(part) || part.starts_with(OUTSIDE_STAGE_PREFIX) || stage {
+            return true;
+        }
+        first = false;
+    }
+    false
+}
+
+/// Takeback's folder in a workspace. Itself never recorded, what the user keeps in it is.
+pub(crate) const OWN_FOLDER: &[u8] = b".takeback";
+pub(crate) const STAGE_PREFIX: &[u8] = b"stage-";
+/// The stage beside a file outside the workspace.
+pub(crate) const OUTSIDE_STAGE_PREFIX: &[u8] = b".takeback-stage-";
+
+pub(crate) fn is_internal_name(name: &[u8]) -> bool {
+    matches!(name, b".git" | b".jj" | b".hg" | b".svn" | b".bzr" | b"_darcs" | b".pijul" | b".sl")
+}
+
+/// Folders whose contents can be made again, with the files beside which they are known to be that.
+/// None named: always.
+const DERIVED: &[(&str, &[&str])] = &[
+    ("node_modules", &["package.json"]),
+    ("bower_components", &["bower.json"]),
+    ("target", &["Cargo.toml", "pom.xml", "build.sbt"]),
+    (".venv", &["pyproject.toml", "requirements.txt", "setup.py", "Pipfile"]),
+    ("venv", &["pyproject.toml", "requirements.txt", "setup.py", "Pipfile"]),
+    ("__pycache__", &[]),
+    (".mypy_cache", &[]),
+    (".pytest_cache", &[]),
+    (".ruff_cache", &[]),
+    (".tox", &["tox.ini", "pyproject.toml"]),
+    (".next", &["package.json"]),
+    (".nuxt", &["package.json"]),
+    (".svelte-kit", &["package.json"]),
+    (".turbo", &["package.json"]),
+    (".parcel-cache", &["package.json"]),
+    (".gradle", &["build.gradle", "build.gradle.kts", "settings.gradle", "settings.gradle.kts"]),
+    (".terraform", &[]),
+    (".dart_tool", &["pubspec.yaml"]),
+    ("_build", &["mix.exs", "rebar.config"]),
+    ("Pods", &["Podfile"]),
+];
+
+/// The rules that hold in one folder: its own ignore files, then those of the folders above.
+#[derive(Debug)]
+pub struct Rules {
+    above: Option<Arc<Self>>,
+    /// Where these rules' patterns start.
+    folder_len: usize,
+    ignore: Option<Gitignore>,
+    excluded: Option<Gitignore>,
+    /// A repository of its own: ignore files above it do not speak for it.
+    repository: bool,
+    /// Set in a folder that is known but by now ignored: nothing new in it is.
+    pub ignored: bool,
+}
+
+impl Rules {
+    /// Reads the rules of the folder `path`, whose sorted names are `names`.
+    pub fn read(
+        above: Option<&Arc<Self>>,
+        path: &[u8],
+        folder: impl AsFd,
+        names: &[Vec<u8>],
+        ignored: bool,
+    ) -> Arc<Self> {
+        let has = |name: &[u8]| names.binary_search_by(|n| n.as_slice().cmp(name)).is_ok();
+        let repository = has(b".git");
+        let mut ignore_texts = Vec::new();
+        if repository {
+            ignore_texts.extend(small_file(&folder, b".git/info/exclude"));
+        }
+        if has(b".gitignore") {
+            ignore_texts.extend(small_file(&folder, b".gitignore"));
+        }
+        let excluded_text = has(b".takebackignore").then(|| small_file(&folder, b".takebackignore")).flatten();
+        if let Some(above) = above
+            && ignore_texts.is_empty()
+            && excluded_text.is_none()
+            && !repository
+            && above.ignored == ignored
+        {
+            return Arc::clone(above);
+        }
+        Arc::new(Self {
+            above: above.cloned(),
+            folder_len: if path.is_empty() { 0 } else { path.len() + 1 },
+            ignore: compile(&ignore_texts),
+            excluded: excluded_text.and_then(|text| compile(&[text])),
+            repository,
+            ignored,
+        })
+    }
+
+    fn is_ignored(&self, path: &[u8], is_folder: bool) -> bool {
+        let mut rules = Some(self);
+        while let Some(here) = rules {
+            if let Some(ignore) = &here.ignore {
+                let matched = ignore.matched(OsStr::from_bytes(&path[here.folder_len..]), is_folder);
+                if !matched.is_none() {
+                    return matched.is_ignore();
+                }
+            }
+            rules = if here.repository { None } else { here.above.as_deref() };
+        }
+        false
+    }
+
+    fn is_excluded(&self, path: &[u8], is_folder: bool) -> bool {
+        std::iter::successors(Some(self), |rules| rules.above.as_deref()).any(|here| {
+            here.excluded.as_ref().is_some_and(|excluded| {
+                excluded.matched(OsStr::from_bytes(&path[here.folder_len..]), is_folder).is_ignore()
+            })
+        })
+    }
+
+    /// Whether the folder at `path` is ignored, for [`Rules::ignored`] of what is in it.
+    pub fn ignores_folder(&self, path: &[u8]) -> bool {
+        self.ignored || self.is_ignored(path, true) || self.is_excluded(path, true)
+    }
+
+    /// Judges a new folder at `path` whose siblings are `siblings`.
+    pub fn cover_folder(&self, options: &ScopeOptions, path: &[u8], siblings: &[Vec<u8>]) -> Coverage {
+        let name = path.rsplit(|b| *b == b'/').next().unwrap_or(path);
+        let ignored = self.ignored || self.is_ignored(path, true);
+        if options.nested_workspaces.iter().any(|nested| nested.as_bytes() == path) {
+            Coverage::Out(OutReason::NestedWorkspace)
+        } else if is_derived(options, name, siblings, ignored) {
+            Coverage::Out(OutReason::Derived)
+        } else if self.is_excluded(path, true) {
+            Coverage::Out(OutReason::Excluded)
+        } else if ignored {
+            Coverage::Out(OutReason::IgnoredFolder)
+        } else {
+            Coverage::In
+        }
+    }
+
+    /// Judges a new file or link at `path`.
+    pub fn cover_file(&self, path: &[u8]) -> Coverage {
+        if self.is_excluded(path, false) {
+            Coverage::Out(OutReason::Excluded)
+        } else if self.ignored {
+            Coverage::Out(OutReason::IgnoredFolder)
+        } else if self.is_ignored(path, false) {
+            Coverage::Precious
+        } else {
+            Coverage::In
+        }
+    }
+}
+
+fn is_derived(options: &ScopeOptions, name: &[u8], siblings: &[Vec<u8>], ignored: bool) -> bool {
+    let beside = |manifest: &str| {
+        siblings.binary_search_by(|sibling| sibling.as_slice().cmp(manifest.as_bytes())).is_ok()
+    };
+    let listed = DERIVED.iter().any(|(derived, manifests)| {
+        derived.as_bytes() == name
+            && (ignored || manifests.is_empty() || manifests.iter().any(|manifest| beside(manifest)))
+    });
+    listed || options.derived_folders.iter().any(|derived| derived.as_bytes() == name)
+}
+
+/// An ignore file's text; one that is no plain file, or absurdly large, has no say.
+fn small_file(folder: impl AsFd, name: &[u8]) -> Option<Vec<u8>> {
+    const MOST: u64 = 1 << 20;
+    let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
+    let file = std::fs::File::from(rustix::fs::openat(folder, name, flags, Mode::empty()).ok()?);
+    let mut text = Vec::new();
+    file.take(MOST).read_to_end(&mut text).ok()?;
+    Some(text)
+}
+
+/// Patterns that make no sense have no say, as in git.
+fn compile(texts: &[Vec<u8>]) -> Option<Gitignore> {
+    let mut builder = GitignoreBuilder::new("");
+    for text in texts {
+        for line in String::from_utf8_lossy(text).lines() {
+            drop(builder.add_line(None, line));
+        }
+    }
+    builder.build().ok().filter(|rules| !rules.is_empty())
+}

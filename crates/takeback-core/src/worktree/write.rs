@@ -1,0 +1,209 @@
+//! The one place that changes the user's files.
+//!
+//! New files are made in a *stage*, a private folder on the same file system, and change places with
+//! what stands in the workspace; what is removed is moved into the stage first. So nothing of the
+//! user's is ever overwritten or deleted without lying in the stage until it was checked. Every name
+//! is reached from an open folder; links are never followed.
+
+use std::io::{self, Write as _};
+use std::os::fd::{AsFd, OwnedFd};
+
+use rustix::fs::{Mode, OFlags};
+use rustix::io::Errno;
+use takeback_store::{Entry, RewindId, Store, StoreError, WorkPath, disk};
+
+use super::look::{Bytes, Looked, look};
+use super::root::{Access, Root, names_in};
+use super::scope::{OUTSIDE_STAGE_PREFIX, OWN_FOLDER, STAGE_PREFIX};
+
+/// A private folder beside what a rewind changes.
+#[derive(Debug)]
+pub struct Stage {
+    /// The folder that holds the stage, and the stage's name in it.
+    holder: OwnedFd,
+    name: Vec<u8>,
+    folder: OwnedFd,
+}
+
+#[derive(Debug, thiserror::Error)]
+pub enum StageError {
+    #[error("cannot make {path} ready beside its place")]
+    Disk { path: String, source: io::Error },
+    #[error(transparent)]
+    Store(#[from] StoreError),
+}
+
+/// A place in the stage, by the number of the step it belongs to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Slot {
+    /// What is to be placed; after an exchange, what it displaced.
+    New(usize),
+    /// What was moved away.
+    Old(usize),
+}
+
+impl Slot {
+    fn name(self) -> Vec<u8> {
+        match self {
+            Self::New(step) => format!("new-{step}"),
+            Self::Old(step) => format!("old-{step}"),
+        }
+        .into_bytes()
+    }
+}
+
+impl Stage {
+    /// The stage of a rewind in the workspace's own folder, made if missing.
+    pub fn open(root: &Root, id: RewindId) -> io::Result<Self> {
+        make_if_missing(root, OWN_FOLDER, 0o755)?;
+        let holder = root.folder(OWN_FOLDER, Access::Read)?;
+        Self::in_folder(holder, [STAGE_PREFIX, id.to_string().as_bytes()].concat())
+    }
+
+    /// The stage of a rewind beside files outside the workspace.
+    pub fn open_outside(root: &Root, id: RewindId) -> io::Result<Self> {
+        let holder = root.folder(b"", Access::Read)?;
+        Self::in_folder(holder, [OUTSIDE_STAGE_PREFIX, id.to_string().as_bytes()].concat())
+    }
+
+    fn in_folder(holder: OwnedFd, name: Vec<u8>) -> io::Result<Self> {
+        make_if_missing(&holder, &name, 0o700)?;
+        let flags = OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC | OFlags::RDONLY;
+        let folder = rustix::fs::openat(&holder, name.as_slice(), flags, Mode::empty())?;
+        Ok(Self { holder, name, folder })
+    }
+
+    /// What lies in a slot.
+    pub fn look(&self, slot: Slot) -> io::Result<Looked> {
+        look(&self.folder, &slot.name(), &mut Bytes::Hash)
+    }
+
+    /// Makes `entry`, a file or a link, in the slot, its bytes verified and durable. Anything that
+    /// lies there already is what an earlier try left.
+    pub fn make(&self, step: usize, path: &WorkPath, entry: &Entry, store: &dyn Store) -> Result<(), StageError> {
+        let failed = |source| StageError::Disk { path: path.display(), source };
+        let name = Slot::New(step).name();
+        match disk::unlink(&self.folder, &name) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(failed(error)),
+            _ => {}
+        }
+        match entry {
+            Entry::File { digest, mode, .. } => {
+                let mut file = disk::create_file(&self.folder, &name).map_err(failed)?;
+                store.read(digest, &mut |part| file.write_all(part))?;
+                let file = OwnedFd::from(file);
+                disk::set_mode(&file, *mode).map_err(failed)?;
+                disk::sync_staged(&file).map_err(failed)
+            }
+            Entry::Symlink { target } => disk::create_symlink(&self.folder, &name, target).map_err(failed),
+            other => unreachable!("only files and links are staged, not {other:?}"),
+        }
+    }
+
+    /// What was made is durable under its name when this returns.
+    pub fn sync(&self) -> io::Result<()> {
+        disk::sync_staged(&self.folder)?;
+        disk::sync_staged(&self.holder)
+    }
+
+    /// Whatever lies in the slot and what stands at `name` change places.
+    pub fn exchange(&self, slot: Slot, folder: impl AsFd, name: &[u8]) -> io::Result<()> {
+        disk::exchange(&self.folder, &slot.name(), folder, name)
+    }
+
+    /// Gives what lies in the slot a name that nothing has.
+    pub fn place(&self, slot: Slot, folder: impl AsFd, name: &[u8]) -> io::Result<()> {
+        move_to_new_name(&self.folder, &slot.name(), folder, name)
+    }
+
+    /// Moves what stands at `name` into the slot, which must be empty.
+    pub fn take_away(&self, slot: Slot, folder: impl AsFd, name: &[u8]) -> io::Result<()> {
+        move_to_new_name(folder, name, &self.folder, &slot.name())
+    }
+
+    /// Removes what lies in a slot for good.
+    pub fn discard(&self, slot: Slot) -> io::Result<()> {
+        disk::unlink(&self.folder, &slot.name())
+    }
+
+    /// Removes the stage if it is empty, and the workspace's own folder if nothing else is in it.
+    pub fn close(self, root: &Root) -> io::Result<()> {
+        disk::remove_folder(&self.holder, &self.name)?;
+        if self.name.starts_with(STAGE_PREFIX) {
+            match disk::remove_folder(root, OWN_FOLDER) {
+                Err(error) if error.kind() != io::ErrorKind::DirectoryNotEmpty => return Err(error),
+                _ => {}
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Stages in the workspace's own folder, by the rewinds they belong to.
+pub fn stages(root: &Root) -> io::Result<Vec<RewindId>> {
+    let holder = match root.folder(OWN_FOLDER, Access::Read) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
+        opened => opened?,
+    };
+    let ids = names_in(&holder)?.into_iter().filter_map(|name| {
+        std::str::from_utf8(name.strip_prefix(STAGE_PREFIX)?).ok()?.parse().ok()
+    });
+    Ok(ids.collect())
+}
+
+/// Removes a stage that no promise was ever made for: all in it was made for nothing.
+pub fn clear_stage(root: &Root, id: RewindId) -> io::Result<()> {
+    let stage = Stage::open(root, id)?;
+    for name in names_in(&stage.folder)? {
+        disk::unlink(&stage.folder, &name)?;
+    }
+    stage.close(root)
+}
+
+pub fn make_folder(folder: impl AsFd, name: &[u8], mode: u32) -> io::Result<()> {
+    // Its owner must be able to fill it; the mode it is to have comes last.
+    disk::make_folder(folder, name, mode | 0o700)
+}
+
+/// Removes a folder if nothing is in it.
+pub fn remove_empty_folder(folder: impl AsFd, name: &[u8]) -> io::Result<()> {
+    disk::remove_folder(folder, name)
+}
+
+/// Sets the permission bits of a file or folder; the others stay as they are.
+pub fn set_mode(folder: impl AsFd, name: &[u8], mode: u32) -> io::Result<()> {
+    let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
+    let opened = rustix::fs::openat(folder, name, flags, Mode::empty())?;
+    let special = rustix::fs::fstat(&opened)?.st_mode & 0o7000;
+    disk::set_mode(&opened, mode | special)
+}
+
+/// Makes the names in a folder durable.
+pub fn sync_folder(root: &Root, path: &[u8]) -> io::Result<()> {
+    disk::sync_staged(root.folder(path, Access::Read)?)
+}
+
+fn make_if_missing(folder: impl AsFd, name: &[u8], mode: u32) -> io::Result<()> {
+    match disk::make_folder(folder, name, mode) {
+        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(()),
+        made => made,
+    }
+}
+
+/// Never replaces. A file system that cannot promise this in one step gets a second name first.
+fn move_to_new_name(from: impl AsFd, from_name: &[u8], to: impl AsFd, to_name: &[u8]) -> io::Result<()> {
+    match disk::place(&from, from_name, &to, to_name) {
+        Err(error) if is_unsupported(&error) => {
+            disk::link(&from, from_name, &to, to_name)?;
+            disk::unlink(&from, from_name)
+        }
+        moved => moved,
+    }
+}
+
+/// Whether a kind of rename is one that the file system or the kernel does not have.
+pub(crate) fn is_unsupported(error: &io::Error) -> bool {
+    [Errno::INVAL, Errno::NOSYS, Errno::OPNOTSUPP]
+        .iter()
+        .any(|errno| error.raw_os_error() == Some(errno.raw_os_error()))
+}

@@ -1,0 +1,285 @@
+//! What tests share: a workspace in a temporary folder, a fixed clock, and short words for what
+//! agents and people do.
+
+#![expect(clippy::disallowed_methods, reason = "tests lay out their own trees")]
+#![expect(clippy::missing_panics_doc, reason = "a test that cannot go on panics")]
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::os::unix::ffi::OsStrExt as _;
+use std::os::unix::fs::PermissionsExt as _;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
+
+use takeback_core::rewind::{Receipt, RewindError, RewindRequest, Target, rewind};
+use takeback_core::worktree::scope::ScopeOptions;
+use takeback_core::{
+    AgentEvent, Ambient, Limits, Outcome, Recorded, Touches, Workspace, WorkspaceOptions, record,
+};
+use takeback_store::{CallId, MemoryStore, PointId, SessionId, SqliteStore, Store, Timestamp, WorkPath};
+use tempfile::TempDir;
+
+/// A workspace with its store, both in a temporary folder that goes when this is dropped.
+pub struct Sandbox {
+    pub workspace: Workspace,
+    calls: u64,
+    clock: Arc<AtomicI64>,
+    ids: Arc<AtomicU64>,
+    memory: Option<MemoryStore>,
+    folder: TempDir,
+}
+
+/// What stands at a path: enough to compare trees.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Thing {
+    File { bytes: Vec<u8>, mode: u32 },
+    Link(PathBuf),
+    Folder { mode: u32 },
+}
+
+impl Sandbox {
+    /// With the store on disk.
+    #[must_use]
+    pub fn new() -> Self {
+        Self::build(None)
+    }
+
+    /// With the store in memory: for tests that do very much.
+    #[must_use]
+    pub fn in_memory() -> Self {
+        Self::build(Some(MemoryStore::new()))
+    }
+
+    fn build(memory: Option<MemoryStore>) -> Self {
+        let folder = tempfile::tempdir().expect("a temporary folder");
+        fs::create_dir(folder.path().join("work")).expect("a folder to work in");
+        let clock = Arc::new(AtomicI64::new(1_700_000_000_000));
+        let ids = Arc::new(AtomicU64::new(0));
+        let workspace = open(folder.path(), memory.as_ref(), &clock, &ids);
+        Self { workspace, calls: 0, clock, ids, memory, folder }
+    }
+
+    /// Another handle on the same workspace and store, as another process has it.
+    #[must_use]
+    pub fn another_process(&self) -> Workspace {
+        open(self.folder.path(), self.memory.as_ref(), &self.clock, &self.ids)
+    }
+
+    /// Opens everything anew, as after a crash.
+    pub fn reopen(&mut self) {
+        self.workspace = self.another_process();
+    }
+
+    /// The folder that is protected.
+    #[must_use]
+    pub fn root(&self) -> PathBuf {
+        self.folder.path().join("work")
+    }
+
+    /// A folder that is not.
+    #[must_use]
+    pub fn outside(&self) -> PathBuf {
+        self.folder.path().to_owned()
+    }
+
+    #[must_use]
+    pub fn at(&self, path: &str) -> PathBuf {
+        self.root().join(path)
+    }
+
+    // --- a person at work: files are changed and nobody is told -------------------------------
+
+    /// Writes a file, its folders made.
+    pub fn write(&self, path: &str, text: impl AsRef<[u8]>) {
+        let path = self.at(path);
+        fs::create_dir_all(path.parent().expect("it is below the root")).expect("folders");
+        fs::write(path, text).expect("a file is written");
+    }
+
+    #[must_use]
+    pub fn read(&self, path: &str) -> String {
+        fs::read_to_string(self.at(path)).unwrap_or_else(|error| panic!("{path}: {error}"))
+    }
+
+    #[must_use]
+    pub fn exists(&self, path: &str) -> bool {
+        fs::symlink_metadata(self.at(path)).is_ok()
+    }
+
+    pub fn remove(&self, path: &str) {
+        let path = self.at(path);
+        if path.is_dir() { fs::remove_dir_all(path) } else { fs::remove_file(path) }.expect("it goes");
+    }
+
+    pub fn set_mode(&self, path: &str, mode: u32) {
+        fs::set_permissions(self.at(path), fs::Permissions::from_mode(mode)).expect("a mode is set");
+    }
+
+    /// Everything in the workspace, by path from its root.
+    #[must_use]
+    pub fn tree(&self) -> BTreeMap<PathBuf, Thing> {
+        tree(&self.root())
+    }
+
+    // --- agents -------------------------------------------------------------------------------
+
+    pub fn tell(&mut self, event: &AgentEvent) -> Recorded {
+        record(&mut self.workspace, event).expect("the event is recorded")
+    }
+
+    pub fn start(&mut self, session: &str) {
+        self.tell(&AgentEvent::SessionStart {
+            session: SessionId::from(session),
+            agent: Some("agent".to_owned()),
+            parent: None,
+            owner: None,
+        });
+    }
+
+    /// A prompt, and the point it makes.
+    pub fn prompt(&mut self, session: &str, text: &str) -> PointId {
+        let message = Some(format!("message {text}"));
+        let event = AgentEvent::Prompt { session: SessionId::from(session), message, text: text.to_owned() };
+        self.tell(&event).point.expect("a prompt makes a point")
+    }
+
+    /// Opens a call that edits `paths`; the call's id.
+    pub fn before_edit(&mut self, session: &str, paths: &[&str]) -> String {
+        let touches = Touches::Paths(paths.iter().map(|path| self.at(path)).collect());
+        self.before(session, "Edit", touches)
+    }
+
+    /// Opens a call that may write anything.
+    pub fn before_shell(&mut self, session: &str, command: &str) -> String {
+        self.before(session, "Bash", Touches::Anything { command: Some(command.to_owned()) })
+    }
+
+    fn before(&mut self, session: &str, tool: &str, touches: Touches) -> String {
+        self.calls += 1;
+        let call = format!("call-{}", self.calls);
+        self.tell(&AgentEvent::BeforeTool {
+            session: SessionId::from(session),
+            call: CallId::from(call.as_str()),
+            tool: tool.to_owned(),
+            touches,
+        });
+        call
+    }
+
+    pub fn after(&mut self, session: &str, call: &str) -> Recorded {
+        self.after_as(session, call, Outcome::Done)
+    }
+
+    pub fn after_as(&mut self, session: &str, call: &str, outcome: Outcome) -> Recorded {
+        let (session, call) = (SessionId::from(session), CallId::from(call));
+        self.tell(&AgentEvent::AfterTool { session, call, outcome })
+    }
+
+    /// An agent writes a file with its edit tool.
+    pub fn agent_writes(&mut self, session: &str, path: &str, text: impl AsRef<[u8]>) {
+        let call = self.before_edit(session, &[path]);
+        self.write(path, text);
+        self.after(session, &call);
+    }
+
+    /// An agent's shell command does something.
+    pub fn agent_runs(&mut self, session: &str, command: &str, does: impl FnOnce(&Self)) {
+        let call = self.before_shell(session, command);
+        does(self);
+        self.after(session, &call);
+    }
+
+    pub fn turn_end(&mut self, session: &str) {
+        self.tell(&AgentEvent::TurnEnd { session: SessionId::from(session) });
+    }
+
+    pub fn session_end(&mut self, session: &str) {
+        self.tell(&AgentEvent::SessionEnd { session: SessionId::from(session) });
+    }
+
+    // --- taking back --------------------------------------------------------------------------
+
+    pub fn rewind_to(&mut self, point: PointId) -> Receipt {
+        self.rewind(&RewindRequest::new(Target::Point(point))).expect("the rewind runs")
+    }
+
+    pub fn undo(&mut self) -> Receipt {
+        self.rewind(&RewindRequest::new(Target::Undo)).expect("the undo runs")
+    }
+
+    pub fn redo(&mut self) -> Receipt {
+        self.rewind(&RewindRequest::new(Target::Redo)).expect("the redo runs")
+    }
+
+    pub fn rewind(&mut self, request: &RewindRequest) -> Result<Receipt, RewindError> {
+        rewind(&mut self.workspace, request, None)
+    }
+}
+
+impl Default for Sandbox {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+fn open(
+    folder: &Path,
+    memory: Option<&MemoryStore>,
+    clock: &Arc<AtomicI64>,
+    ids: &Arc<AtomicU64>,
+) -> Workspace {
+    let store_dir = folder.join("store");
+    let store: Box<dyn Store> = match memory {
+        Some(memory) => Box::new(memory.clone()),
+        None => Box::new(SqliteStore::create(&store_dir).expect("a store is made")),
+    };
+    let (clock, ids) = (Arc::clone(clock), Arc::clone(ids));
+    Workspace::open(WorkspaceOptions {
+        root: folder.join("work"),
+        store_dir,
+        store,
+        home: None,
+        scope: ScopeOptions::default(),
+        limits: Limits::default(),
+        ambient: Ambient {
+            now: Box::new(move || Timestamp(clock.fetch_add(1000, Ordering::Relaxed))),
+            random: Box::new(move || ids.fetch_add(1, Ordering::Relaxed) + 1),
+        },
+    })
+    .expect("the workspace opens")
+}
+
+/// A path as the log has it.
+#[must_use]
+pub fn path(text: &str) -> WorkPath {
+    WorkPath::new(text).expect("a plain path")
+}
+
+/// Everything below a folder, by path from it; `.takeback` and `.git` are left out.
+#[must_use]
+pub fn tree(root: &Path) -> BTreeMap<PathBuf, Thing> {
+    let mut things = BTreeMap::new();
+    let mut open = vec![root.to_owned()];
+    while let Some(folder) = open.pop() {
+        for entry in fs::read_dir(&folder).expect("the folder can be read") {
+            let path = entry.expect("it has a name").path();
+            if matches!(path.file_name().map(OsStrExt::as_bytes), Some(b".takeback" | b".git")) {
+                continue;
+            }
+            let metadata = fs::symlink_metadata(&path).expect("it is there");
+            let mode = metadata.permissions().mode() & 0o777;
+            let thing = if metadata.is_dir() {
+                open.push(path.clone());
+                Thing::Folder { mode }
+            } else if metadata.is_symlink() {
+                Thing::Link(fs::read_link(&path).expect("it is a link"))
+            } else {
+                Thing::File { bytes: fs::read(&path).expect("it can be read"), mode }
+            };
+            let inside = path.strip_prefix(root).expect("it is below").to_owned();
+            things.insert(inside, thing);
+        }
+    }
+    things
+}

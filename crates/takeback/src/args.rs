@@ -1,0 +1,199 @@
+//! The words of the command line.
+
+use std::ffi::OsString;
+use std::path::PathBuf;
+
+use clap::{Args as ClapArgs, Parser, Subcommand, ValueEnum};
+
+/// Checkpoint and rewind for coding agents.
+///
+/// Records every change in a folder with its author, and takes back exactly what you ask.
+#[derive(Debug, Parser)]
+#[command(name = "takeback", version, propagate_version = true, disable_help_subcommand = true)]
+pub(crate) struct Args {
+    #[command(flatten)]
+    pub(crate) options: Options,
+    #[command(subcommand)]
+    pub(crate) command: Command,
+}
+
+#[derive(Debug, Clone, ClapArgs)]
+pub(crate) struct Options {
+    /// Work in this folder instead of the current one
+    #[arg(short = 'C', value_name = "DIR", global = true, help_heading = "Options for all")]
+    pub(crate) directory: Option<PathBuf>,
+    /// Where Takeback keeps its data [default: ~/.takeback, or TAKEBACK_HOME]
+    #[arg(long, value_name = "DIR", global = true, help_heading = "Options for all")]
+    pub(crate) home: Option<PathBuf>,
+    /// Answer with one JSON value
+    #[arg(long, global = true, help_heading = "Options for all")]
+    pub(crate) json: bool,
+    /// When to use colours
+    #[arg(long, value_name = "WHEN", default_value = "auto", global = true, help_heading = "Options for all")]
+    pub(crate) color: Color,
+    /// Say only what went wrong
+    #[arg(short, long, global = true, help_heading = "Options for all")]
+    pub(crate) quiet: bool,
+    /// Say more
+    #[arg(short, long, global = true, help_heading = "Options for all")]
+    pub(crate) verbose: bool,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Color {
+    Auto,
+    Always,
+    Never,
+}
+
+impl Color {
+    pub(crate) fn write_global(self) {
+        match self {
+            Self::Auto => anstream::ColorChoice::Auto,
+            Self::Always => anstream::ColorChoice::Always,
+            Self::Never => anstream::ColorChoice::Never,
+        }
+        .write_global();
+    }
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    /// Show in a few seconds what Takeback does, in a temporary folder
+    Demo,
+    /// Run a command under protection: a point before, what changed after
+    Run(RunArgs),
+    /// Record events of an agent: JSON lines on standard input, an answer for each
+    Record,
+    /// Make a point by hand
+    Checkpoint(CheckpointArgs),
+    /// List the points, newest first
+    Log(LogArgs),
+    /// Show a point and what was changed after it, by whom
+    Show(ShowArgs),
+    /// Show what changed since a point, or between two
+    Diff(DiffArgs),
+    /// Take back what an agent did since a point
+    Rewind(RewindArgs),
+    /// Take back the last rewind
+    Undo(AgainArgs),
+    /// Take back the last undo
+    Redo(AgainArgs),
+    /// Show what is protected, what is not, and what is going on
+    Status,
+    /// Finish what a crash interrupted
+    Recover(RecoverArgs),
+    /// Check everything in the store
+    Verify,
+}
+
+#[derive(Debug, ClapArgs)]
+pub(crate) struct RunArgs {
+    /// The command and its arguments
+    #[arg(required = true, trailing_var_arg = true, value_name = "CMD")]
+    pub(crate) command: Vec<OsString>,
+}
+
+#[derive(Debug, ClapArgs)]
+pub(crate) struct CheckpointArgs {
+    /// A name for the point
+    pub(crate) label: Option<String>,
+}
+
+#[derive(Debug, ClapArgs)]
+pub(crate) struct LogArgs {
+    /// Show at most this many
+    #[arg(short = 'n', long, value_name = "N", default_value_t = 20)]
+    pub(crate) limit: usize,
+    /// Show only the points of this session
+    #[arg(long, value_name = "SESSION")]
+    pub(crate) session: Option<String>,
+    /// Show all, also the safety points before rewinds
+    #[arg(short, long)]
+    pub(crate) all: bool,
+}
+
+#[derive(Debug, ClapArgs)]
+pub(crate) struct ShowArgs {
+    /// The point: @, @~N, an id or its beginning, a label, a message id, a time (10m, 14:00)
+    #[arg(default_value = "@")]
+    pub(crate) point: String,
+}
+
+#[derive(Debug, ClapArgs)]
+pub(crate) struct DiffArgs {
+    /// From this point
+    #[arg(default_value = "@")]
+    pub(crate) from: String,
+    /// To this one [default: the files as they are]
+    pub(crate) to: Option<String>,
+    /// Only this path and what is below it; a glob; may be repeated
+    #[arg(long = "path", value_name = "PATH")]
+    pub(crate) paths: Vec<String>,
+    /// Show only how many lines changed
+    #[arg(long)]
+    pub(crate) stat: bool,
+}
+
+#[derive(Debug, ClapArgs)]
+pub(crate) struct RewindArgs {
+    /// The point: @, @~N, an id or its beginning, a label, a message id, a time (10m, 14:00)
+    pub(crate) point: String,
+    /// Take back everything since, also what you and others did
+    #[arg(long, conflicts_with_all = ["session", "all_agents", "ambiguous"])]
+    pub(crate) exact: bool,
+    /// Only this path and what is below it; a glob; may be repeated
+    #[arg(long = "path", value_name = "PATH")]
+    pub(crate) paths: Vec<String>,
+    /// Take back only what this session did; may be repeated
+    #[arg(long, value_name = "SESSION", conflicts_with = "all_agents")]
+    pub(crate) session: Vec<String>,
+    /// Take back what any agent did
+    #[arg(long)]
+    pub(crate) all_agents: bool,
+    /// What to do where it is not certain who changed a file
+    #[arg(long, value_name = "POLICY", default_value = "leave")]
+    pub(crate) ambiguous: Ambiguous,
+    #[command(flatten)]
+    pub(crate) doing: DoingArgs,
+}
+
+#[derive(Debug, ClapArgs)]
+pub(crate) struct AgainArgs {
+    /// Bring back everything as it was, also what was changed since
+    #[arg(long)]
+    pub(crate) exact: bool,
+    #[command(flatten)]
+    pub(crate) doing: DoingArgs,
+}
+
+#[derive(Debug, ClapArgs)]
+pub(crate) struct DoingArgs {
+    /// Give up what stands at PATH, although it could not be kept; may be repeated
+    #[arg(long, value_name = "PATH")]
+    pub(crate) discard: Vec<PathBuf>,
+    /// Write also to files outside the workspace that the agent edited
+    #[arg(long)]
+    pub(crate) outside: bool,
+    /// Show what would be done and do nothing
+    #[arg(long)]
+    pub(crate) dry_run: bool,
+    /// Do not ask
+    #[arg(short, long)]
+    pub(crate) yes: bool,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Ambiguous {
+    /// Bring back what is missing, leave the rest
+    Leave,
+    /// Take it back like an agent's
+    Take,
+}
+
+#[derive(Debug, ClapArgs)]
+pub(crate) struct RecoverArgs {
+    /// Show whether there is something to finish and do nothing
+    #[arg(long)]
+    pub(crate) dry_run: bool,
+}

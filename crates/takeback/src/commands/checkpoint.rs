@@ -1,0 +1,42 @@
+//! `checkpoint`: a point by hand.
+
+use std::io::Write as _;
+
+use serde_json::json;
+
+use crate::args::{CheckpointArgs, Options};
+use crate::error::CommandError;
+use crate::place::{self, Store};
+use crate::screen::{GOOD, HINT, NAME, Screen, count};
+
+pub(crate) fn checkpoint(
+    options: &Options,
+    args: &CheckpointArgs,
+    screen: &mut Screen,
+) -> Result<u8, CommandError> {
+    let mut place = place::open(options, Store::Create)?;
+    let recorded = takeback_core::checkpoint(&mut place.workspace, args.label.as_deref())?;
+    let id = recorded.point.map(|point| point.to_string()).unwrap_or_default();
+    if screen.json {
+        screen.json(&json!({
+            "id": id,
+            "seq": recorded.seq,
+            "label": args.label,
+            "changes": recorded.changes,
+            "notCaptured": recorded.not_captured.len(),
+        }))?;
+    } else if !screen.quiet {
+        let label = args.label.as_deref().map(|label| format!(" “{label}”")).unwrap_or_default();
+        writeln!(
+            screen.out,
+            "{GOOD}Point{GOOD:#} {NAME}{}{NAME:#}{label}  {HINT}{} in {}{HINT:#}",
+            &id[..8],
+            count(usize::try_from(recorded.stats.files).unwrap_or(usize::MAX), "file"),
+            place.workspace.root.path().display(),
+        )?;
+        for (path, lack) in &recorded.not_captured {
+            writeln!(screen.out, "  not kept: {}  {HINT}{}{HINT:#}", path.display(), lack.reason())?;
+        }
+    }
+    Ok(0)
+}

@@ -1,0 +1,154 @@
+//! `log`: the points, newest first, with what was changed after each.
+
+use std::io::Write as _;
+
+use serde::Serialize;
+use takeback_core::history::by_path;
+use takeback_store::{Entry, Point, PointKind, Seq, StoreError};
+
+use super::filediff::{FileDiff, Lines, between};
+use crate::args::{LogArgs, Options};
+use crate::error::CommandError;
+use crate::place::{self, Store};
+use crate::screen::{BAD, CARE, GOOD, HINT, NAME, Screen, count, fit, plain, width};
+use crate::time::{ago, clock, iso, now};
+
+/// A point as `log` tells it.
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct Told {
+    pub(crate) id: String,
+    pub(crate) seq: Seq,
+    pub(crate) kind: PointKind,
+    pub(crate) session: Option<String>,
+    pub(crate) message_ids: Vec<String>,
+    pub(crate) description: String,
+    pub(crate) label: Option<String>,
+    pub(crate) pinned: bool,
+    pub(crate) created_at: String,
+    pub(crate) files_changed: usize,
+    pub(crate) insertions: usize,
+    pub(crate) deletions: usize,
+    pub(crate) not_captured: usize,
+    pub(crate) has_state: bool,
+}
+
+pub(crate) fn log(options: &Options, args: &LogArgs, screen: &mut Screen) -> Result<u8, CommandError> {
+    let place = place::open(options, Store::MustExist)?;
+    let store = &*place.workspace.store;
+    let points = store.points()?;
+    let listed: Vec<&Point> = points
+        .iter()
+        .filter(|point| args.all || point.kind != PointKind::Safety)
+        .collect();
+    let shown: Vec<(&Point, Option<Seq>)> = listed
+        .iter()
+        .enumerate()
+        .map(|(at, point)| (*point, listed.get(at + 1).map(|next| next.seq)))
+        .filter(|(point, _)| {
+            args.session.as_ref().is_none_or(|name| {
+                point.session.as_ref().is_some_and(|session| session.0.starts_with(name))
+            })
+        })
+        .rev()
+        .take(args.limit)
+        .collect();
+    let mut told = Vec::new();
+    for (point, next) in &shown {
+        told.push((*point, tell(store, point, *next)?));
+    }
+    if screen.json {
+        let told: Vec<&Told> = told.iter().map(|(_, told)| told).collect();
+        screen.json(&told)?;
+        return Ok(0);
+    }
+    if told.is_empty() {
+        writeln!(screen.out, "No points yet. {HINT}`takeback checkpoint` makes one.{HINT:#}")?;
+    }
+    let time = now();
+    let room = width().saturating_sub(8 + 2 + 11 + 2 + 12 + 2 + 22).clamp(16, 80);
+    for (point, told) in &told {
+        let session = told.session.as_deref().map_or("by hand", |session| session);
+        let session = if point.kind == PointKind::Safety { "safety" } else { session };
+        writeln!(
+            screen.out,
+            "{NAME}{}{NAME:#}  {HINT}{}{HINT:#}  {}  {}  {}",
+            &told.id[..8],
+            fit(&ago(point.created_at, time), 11),
+            fit(&plain(session), 12),
+            fit(&title(point), room),
+            changes(told),
+        )?;
+    }
+    if listed.len() > told.len() && args.session.is_none() {
+        writeln!(screen.out, "{HINT}{} older; -n shows more{HINT:#}", listed.len() - told.len())?;
+    }
+    Ok(0)
+}
+
+/// What a point is called on screen.
+pub(crate) fn title(point: &Point) -> String {
+    let description = match point.description.as_str() {
+        "" => format!("Checkpoint at {}", clock(point.created_at)),
+        text => plain(text),
+    };
+    match &point.label {
+        Some(label) if *label != point.description => format!("[{}] {description}", plain(label)),
+        Some(label) => format!("[{}]", plain(label)),
+        None => description,
+    }
+}
+
+fn changes(told: &Told) -> String {
+    if told.files_changed == 0 {
+        return format!("{HINT}–{HINT:#}");
+    }
+    let mut text = count(told.files_changed, "file");
+    if told.insertions > 0 {
+        text.push_str(&format!(" {GOOD}+{}{GOOD:#}", told.insertions));
+    }
+    if told.deletions > 0 {
+        text.push_str(&format!(" {BAD}-{}{BAD:#}", told.deletions));
+    }
+    if told.not_captured > 0 {
+        text.push_str(&format!(" {CARE}{} not kept{CARE:#}", told.not_captured));
+    }
+    text
+}
+
+/// A point with what was changed between it and the next.
+pub(crate) fn tell(
+    store: &dyn takeback_store::Store,
+    point: &Point,
+    next: Option<Seq>,
+) -> Result<Told, StoreError> {
+    let mut changes = store.changes_after(point.seq)?;
+    changes.retain(|change| next.is_none_or(|next| change.seq <= next));
+    let not_captured =
+        changes.iter().filter(|change| matches!(change.after, Entry::NotCaptured { .. })).count();
+    let diffs: Vec<FileDiff> = between(&by_path(changes), None);
+    let mut total = Lines::default();
+    for diff in &diffs {
+        if let Some(lines) = diff.lines(store)? {
+            total.insertions += lines.insertions;
+            total.deletions += lines.deletions;
+        }
+    }
+    Ok(Told {
+        id: point.id.to_string(),
+        seq: point.seq,
+        kind: point.kind,
+        session: point.session.as_ref().map(|session| session.0.clone()),
+        message_ids: point.message_ids.clone(),
+        description: point.description.clone(),
+        label: point.label.clone(),
+        pinned: point.pinned,
+        created_at: iso(point.created_at),
+        files_changed: diffs.len(),
+        insertions: total.insertions,
+        deletions: total.deletions,
+        not_captured,
+        has_state: false,
+    })
+}
+

@@ -1,0 +1,158 @@
+//! `record`: events of an agent as JSON lines, answered one by one once they are durable.
+
+use std::io::{self, BufRead as _, Write as _};
+use std::path::PathBuf;
+
+use serde::Deserialize;
+use serde_json::{Value, json};
+use takeback_core::{AgentEvent, Outcome, Tools, Touches, Workspace};
+use takeback_store::{CallId, SessionId};
+
+use crate::args::Options;
+use crate::error::CommandError;
+use crate::place::{self, Store};
+use crate::screen::Screen;
+
+/// One line of input.
+#[derive(Debug, Deserialize)]
+#[serde(tag = "event", rename_all = "snake_case")]
+enum WireEvent {
+    SessionStart {
+        session: String,
+        agent: Option<String>,
+        parent: Option<String>,
+    },
+    Prompt {
+        session: String,
+        message: Option<String>,
+        #[serde(default)]
+        text: String,
+    },
+    BeforeTool {
+        session: String,
+        call: String,
+        tool: String,
+        paths: Option<Vec<PathBuf>>,
+        shell: Option<WireShell>,
+    },
+    AfterTool {
+        session: String,
+        call: String,
+        #[serde(default = "yes")]
+        ok: bool,
+        /// What it started goes on.
+        #[serde(default)]
+        background: bool,
+    },
+    TurnEnd {
+        session: String,
+    },
+    SessionEnd {
+        session: String,
+    },
+}
+
+/// A command, or only that there is one.
+#[derive(Debug, Deserialize)]
+#[serde(untagged)]
+enum WireShell {
+    Flag(bool),
+    Command(String),
+}
+
+fn yes() -> bool {
+    true
+}
+
+pub(crate) fn record(options: &Options, screen: &mut Screen) -> Result<u8, CommandError> {
+    let mut place = place::open(options, Store::Create)?;
+    let tools = place.settings.tools();
+    let mut failed = false;
+    for line in io::stdin().lock().split(b'\n') {
+        let line = line?;
+        if line.trim_ascii().is_empty() {
+            continue;
+        }
+        let answer = answer(&mut place.workspace, &tools, &line);
+        failed |= answer["ok"] == false;
+        writeln!(screen.out, "{answer}")?;
+        screen.out.flush()?;
+    }
+    Ok(u8::from(failed))
+}
+
+fn answer(workspace: &mut Workspace, tools: &Tools, line: &[u8]) -> Value {
+    let event: WireEvent = match serde_json::from_slice(line) {
+        Ok(event) => event,
+        Err(error) => return json!({ "ok": false, "error": format!("not an event: {error}") }),
+    };
+    let name = name_of(&event);
+    match takeback_core::record(workspace, &convert(event, tools)) {
+        Ok(recorded) => {
+            let not_captured: Vec<Value> = recorded
+                .not_captured
+                .iter()
+                .map(|(path, lack)| {
+                    json!({ "filePath": String::from_utf8_lossy(path.as_bytes()), "reason": lack.reason() })
+                })
+                .collect();
+            json!({
+                "ok": true,
+                "event": name,
+                "seq": recorded.seq,
+                "point": recorded.point,
+                "notCaptured": not_captured,
+            })
+        }
+        Err(error) => {
+            let error = CommandError::from(error);
+            json!({ "ok": false, "event": name, "error": error.source.to_string() })
+        }
+    }
+}
+
+fn name_of(event: &WireEvent) -> &'static str {
+    match event {
+        WireEvent::SessionStart { .. } => "session_start",
+        WireEvent::Prompt { .. } => "prompt",
+        WireEvent::BeforeTool { .. } => "before_tool",
+        WireEvent::AfterTool { .. } => "after_tool",
+        WireEvent::TurnEnd { .. } => "turn_end",
+        WireEvent::SessionEnd { .. } => "session_end",
+    }
+}
+
+fn convert(event: WireEvent, tools: &Tools) -> AgentEvent {
+    match event {
+        WireEvent::SessionStart { session, agent, parent } => AgentEvent::SessionStart {
+            session: SessionId(session),
+            agent,
+            parent: parent.map(SessionId),
+            owner: None,
+        },
+        WireEvent::Prompt { session, message, text } => {
+            AgentEvent::Prompt { session: SessionId(session), message, text }
+        }
+        WireEvent::BeforeTool { session, call, tool, paths, shell } => {
+            let touches = match (shell, paths) {
+                (Some(WireShell::Command(command)), _) => Touches::Anything { command: Some(command) },
+                (Some(WireShell::Flag(true)), _) => Touches::Anything { command: None },
+                // Paths given are the adapter's word, whatever the tool is called.
+                (_, Some(paths)) if !paths.is_empty() => Touches::Paths(paths),
+                _ => tools.touches(&tool, Vec::new(), None),
+            };
+            AgentEvent::BeforeTool { session: SessionId(session), call: CallId(call), tool, touches }
+        }
+        WireEvent::AfterTool { session, call, ok, background } => AgentEvent::AfterTool {
+            session: SessionId(session),
+            call: CallId(call),
+            outcome: match (background, ok) {
+                (true, _) => Outcome::Background,
+                (false, true) => Outcome::Done,
+                (false, false) => Outcome::Failed,
+            },
+        },
+        WireEvent::TurnEnd { session } => AgentEvent::TurnEnd { session: SessionId(session) },
+        WireEvent::SessionEnd { session } => AgentEvent::SessionEnd { session: SessionId(session) },
+    }
+}

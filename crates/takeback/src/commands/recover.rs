@@ -1,0 +1,55 @@
+//! `recover`: finishes what a crash interrupted.
+
+use std::io::Write as _;
+
+use serde_json::json;
+use takeback_core::rewind::recover as mend;
+use takeback_core::rewind::recover::needs_recovery;
+
+use super::receipt::{self, Tense};
+use crate::args::{Options, RecoverArgs};
+use crate::error::CommandError;
+use crate::place::{self, Store};
+use crate::screen::{GOOD, HINT, Screen, count};
+
+pub(crate) fn recover(options: &Options, args: &RecoverArgs, screen: &mut Screen) -> Result<u8, CommandError> {
+    let mut place = place::open(options, Store::MustExist)?;
+    if args.dry_run {
+        let open = needs_recovery(&place.workspace)?;
+        if screen.json {
+            screen.json(&json!({ "interruptedRewind": open }))?;
+        } else {
+            let text = if open { "A rewind was interrupted." } else { "Nothing was interrupted." };
+            writeln!(screen.out, "{text}")?;
+        }
+        return Ok(0);
+    }
+    let recovered = mend::recover(&mut place.workspace)?;
+    let code = recovered
+        .finished
+        .iter()
+        .map(receipt::exit_code)
+        .find(|code| matches!(code, 1 | 3 | 4))
+        .unwrap_or(0);
+    if screen.json {
+        screen.json(&json!({
+            "finished": recovered.finished,
+            "clearedStages": recovered.cleared.len(),
+            "drainedEvents": recovered.drained,
+        }))?;
+        return Ok(code);
+    }
+    for receipt in &recovered.finished {
+        writeln!(screen.out, "{GOOD}Finished{GOOD:#} an interrupted rewind:\n")?;
+        receipt::print(&mut screen.out, receipt, &[], Tense::Did, screen.verbose)?;
+    }
+    if recovered.drained > 0 {
+        writeln!(screen.out, "Recorded {}.", count(recovered.drained, "waiting event"))?;
+    }
+    if recovered.finished.is_empty() && recovered.cleared.is_empty() && recovered.drained == 0 {
+        writeln!(screen.out, "{HINT}Nothing was interrupted.{HINT:#}")?;
+    } else if !recovered.cleared.is_empty() {
+        writeln!(screen.out, "Cleared away a rewind that had not begun.")?;
+    }
+    Ok(code)
+}

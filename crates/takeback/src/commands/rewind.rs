@@ -1,0 +1,240 @@
+//! `rewind`, `undo` and `redo`: preview, ask, do, prove.
+
+use std::collections::BTreeSet;
+use std::io::{self, BufRead as _, Write as _};
+use std::path::{Path, PathBuf};
+
+use serde_json::json;
+use takeback_core::Workspace;
+use takeback_core::point_name::find_point;
+use takeback_core::rewind::journal::{Exactness, Preview};
+use takeback_core::rewind::recover::needs_recovery;
+use takeback_core::rewind::{
+    AmbiguousPolicy, RewindError, RewindRequest, Target, Whose, preview, recover, rewind as take_back,
+};
+use takeback_store::{Point, SessionId, WorkPath};
+
+use super::receipt::{self, Tense};
+use crate::args::{AgainArgs, Ambiguous, DoingArgs, Options, RewindArgs};
+use crate::error::{CommandError, Kind};
+use crate::place::{self, Store};
+use crate::screen::{GOOD, HINT, STRONG, Screen, is_interactive};
+use crate::time::{ago, now, parse};
+
+pub(crate) fn rewind(options: &Options, args: &RewindArgs, screen: &mut Screen) -> Result<u8, CommandError> {
+    let mut place = place::open(options, Store::MustExist)?;
+    let workspace = &mut place.workspace;
+    let points = workspace.store.points()?;
+    let time = now();
+    let point = find_point(&points, &args.point, &|text| parse(text, time))?;
+    let mut request = RewindRequest::new(Target::Point(point.id));
+    if args.all_agents {
+        request.whose = Some(Whose::AllAgents);
+    } else if !args.session.is_empty() {
+        request.whose = Some(Whose::Sessions(known_sessions(workspace, &args.session)?));
+    }
+    if args.exact {
+        request.exactness = Exactness::Exact;
+    }
+    request.paths = from_root(workspace, options, &args.paths)?;
+    request.ambiguous = match args.ambiguous {
+        Ambiguous::Leave => AmbiguousPolicy::Leave,
+        Ambiguous::Take => AmbiguousPolicy::Take,
+    };
+    let title = format!("Rewind to {}", name_of(point));
+    carry_out(workspace, options, request, &args.doing, &title, screen)
+}
+
+pub(crate) fn undo(options: &Options, args: &AgainArgs, screen: &mut Screen) -> Result<u8, CommandError> {
+    again(options, args, Target::Undo, "Undo the last rewind", screen)
+}
+
+pub(crate) fn redo(options: &Options, args: &AgainArgs, screen: &mut Screen) -> Result<u8, CommandError> {
+    again(options, args, Target::Redo, "Redo the last undo", screen)
+}
+
+fn again(
+    options: &Options,
+    args: &AgainArgs,
+    target: Target,
+    title: &str,
+    screen: &mut Screen,
+) -> Result<u8, CommandError> {
+    let mut place = place::open(options, Store::MustExist)?;
+    let mut request = RewindRequest::new(target);
+    if args.exact {
+        request.exactness = Exactness::Exact;
+    }
+    carry_out(&mut place.workspace, options, request, &args.doing, title, screen)
+}
+
+fn carry_out(
+    workspace: &mut Workspace,
+    options: &Options,
+    mut request: RewindRequest,
+    args: &DoingArgs,
+    title: &str,
+    screen: &mut Screen,
+) -> Result<u8, CommandError> {
+    request.outside = args.outside;
+    request.discard = discarded(workspace, options, &args.discard)?;
+    if needs_recovery(workspace)? && !args.dry_run {
+        recover(workspace)?;
+    }
+    let mut shown = preview(workspace, &request)?;
+    if args.dry_run {
+        return show_preview(&shown, title, screen).map(|()| receipt::exit_code(&shown.receipt()));
+    }
+    let ask = !args.yes;
+    if ask && (!is_interactive() || screen.json) && !shown.plan.does_nothing() {
+        return Err(CommandError::new(Kind::Usage, "this changes files and nobody can be asked")
+            .hint("--dry-run shows what it would do, -y does it without asking."));
+    }
+    loop {
+        if shown.plan.does_nothing() {
+            show_preview(&shown, title, screen)?;
+            return Ok(receipt::exit_code(&shown.receipt()));
+        }
+        if ask {
+            show_preview(&shown, title, screen)?;
+            if !confirmed(screen)? {
+                writeln!(screen.out, "Nothing was changed.")?;
+                return Ok(Kind::Nothing as u8);
+            }
+        }
+        let done = match take_back(workspace, &request, ask.then_some(&shown)) {
+            Err(RewindError::Changed(again)) => {
+                writeln!(screen.out, "\nSomething changed meanwhile. This is what it would do now:\n")?;
+                shown = *again;
+                continue;
+            }
+            done => done?,
+        };
+        if screen.json {
+            screen.json(&done)?;
+        } else if !screen.quiet || !done.success {
+            if !ask {
+                writeln!(screen.out, "{STRONG}{title}{STRONG:#}\n")?;
+            }
+            receipt::print(&mut screen.out, &done, &[], Tense::Did, screen.verbose)?;
+            let verdict = if done.success { "Done and checked on disk." } else { "Done as far as possible." };
+            writeln!(
+                screen.out,
+                "{GOOD}{verdict}{GOOD:#} {HINT}`takeback undo` brings back what was there before.{HINT:#}"
+            )?;
+        }
+        return Ok(receipt::exit_code(&done));
+    }
+}
+
+fn show_preview(shown: &Preview, title: &str, screen: &mut Screen) -> Result<(), CommandError> {
+    let receipt = shown.receipt();
+    if screen.json {
+        let mut value = serde_json::to_value(&receipt)?;
+        value["windows"] = json!(shown.windows);
+        screen.json(&value)?;
+    } else {
+        writeln!(screen.out, "{STRONG}{title}{STRONG:#}\n")?;
+        receipt::print(&mut screen.out, &receipt, &shown.windows, Tense::Would, screen.verbose)?;
+    }
+    Ok(())
+}
+
+fn confirmed(screen: &mut Screen) -> io::Result<bool> {
+    write!(screen.out, "\nDo this? [y/N] ")?;
+    screen.out.flush()?;
+    let mut answer = String::new();
+    io::stdin().lock().read_line(&mut answer)?;
+    writeln!(screen.out)?;
+    Ok(matches!(answer.trim(), "y" | "Y" | "yes"))
+}
+
+fn name_of(point: &Point) -> String {
+    let id = &point.id.to_string()[..8];
+    let age = ago(point.created_at, now());
+    let called = point.label.as_deref().unwrap_or(&point.description);
+    if called.is_empty() { format!("{id} ({age})") } else { format!("{id} “{called}” ({age})") }
+}
+
+fn known_sessions(workspace: &Workspace, names: &[String]) -> Result<BTreeSet<SessionId>, CommandError> {
+    let sessions = workspace.store.sessions()?;
+    let mut chosen = BTreeSet::new();
+    for name in names {
+        let hits: Vec<_> = sessions.iter().filter(|session| session.id.0.starts_with(name)).collect();
+        let exact = hits.iter().find(|session| session.id.0 == *name);
+        match (exact, hits.as_slice()) {
+            (Some(session), _) | (None, [session]) => chosen.insert(session.id.clone()),
+            (None, []) => {
+                return Err(CommandError::new(Kind::Error, format!("there is no session {name}"))
+                    .hint("`takeback status` lists the sessions."));
+            }
+            (None, [first, second, ..]) => {
+                return Err(CommandError::new(
+                    Kind::Error,
+                    format!("{name} may mean {} or {}", first.id, second.id),
+                ));
+            }
+        };
+    }
+    Ok(chosen)
+}
+
+/// Patterns as the user gave them, below where they are, as patterns from the root.
+pub(crate) fn from_root(
+    workspace: &Workspace,
+    options: &Options,
+    patterns: &[String],
+) -> Result<Vec<String>, CommandError> {
+    let here = here(options)?;
+    let below = here.strip_prefix(workspace.root.path()).unwrap_or(Path::new(""));
+    patterns
+        .iter()
+        .map(|pattern| {
+            let path = Path::new(pattern);
+            let joined = match path.strip_prefix(workspace.root.path()) {
+                Ok(inside) => inside.to_owned(),
+                Err(_) => below.join(path),
+            };
+            let mut plain = PathBuf::new();
+            for part in joined.components() {
+                match part {
+                    std::path::Component::CurDir => {}
+                    std::path::Component::ParentDir => {
+                        plain.pop();
+                    }
+                    part => plain.push(part),
+                }
+            }
+            match plain.to_str() {
+                Some("") => Ok("**".to_owned()),
+                Some(pattern) => Ok(pattern.to_owned()),
+                None => Err(CommandError::new(Kind::Usage, format!("{pattern} is not UTF-8"))
+                    .hint("Name its folder, or use a glob.")),
+            }
+        })
+        .collect()
+}
+
+fn here(options: &Options) -> Result<PathBuf, CommandError> {
+    let here = match &options.directory {
+        Some(directory) => directory.clone(),
+        None => std::env::current_dir()?,
+    };
+    Ok(std::fs::canonicalize(here)?)
+}
+
+fn discarded(
+    workspace: &Workspace,
+    options: &Options,
+    paths: &[PathBuf],
+) -> Result<BTreeSet<WorkPath>, CommandError> {
+    let here = here(options)?;
+    paths
+        .iter()
+        .map(|path| {
+            workspace.resolve(&here.join(path)).ok_or_else(|| {
+                CommandError::new(Kind::Usage, format!("{} is not part of the workspace", path.display()))
+            })
+        })
+        .collect()
+}

@@ -1,0 +1,155 @@
+//! `run`: any command under protection.
+
+use std::ffi::OsString;
+use std::io::{self, Write as _};
+use std::os::unix::process::ExitStatusExt as _;
+use std::process::{Child, Command, ExitStatus};
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+use std::sync::mpsc::{RecvTimeoutError, channel};
+use std::time::{Duration, Instant};
+
+use rustix::process::{Pid, Signal, kill_process};
+use signal_hook::consts::{SIGHUP, SIGINT, SIGQUIT, SIGTERM};
+use takeback_core::history::by_path;
+use takeback_core::{AgentEvent, Outcome, Recorded, Touches, Workspace, look_around, record};
+use takeback_store::{CallId, PointId, SessionId};
+
+use super::filediff::{FileDiff, between};
+use crate::args::{Options, RunArgs};
+use crate::error::{CommandError, Kind};
+use crate::place::{self, Store, random, this_process};
+use crate::screen::{BAD, CARE, GOOD, HINT, NAME, count};
+
+pub(crate) fn run(options: &Options, args: &RunArgs) -> Result<u8, CommandError> {
+    let mut place = place::open(options, Store::Create)?;
+    let workspace = &mut place.workspace;
+    let session = SessionId(format!("run-{:08x}", random() >> 32));
+    let call = CallId::from("1");
+    let line = args.command.iter().map(|word| word.to_string_lossy()).collect::<Vec<_>>().join(" ");
+    let agent = args.command.first().map(|program| program.to_string_lossy().into_owned());
+    record(
+        workspace,
+        &AgentEvent::SessionStart { session: session.clone(), agent, parent: None, owner: this_process() },
+    )?;
+    let before = record(
+        workspace,
+        &AgentEvent::Prompt { session: session.clone(), message: None, text: line.clone() },
+    )?;
+    record(
+        workspace,
+        &AgentEvent::BeforeTool {
+            session: session.clone(),
+            call: call.clone(),
+            tool: "run".to_owned(),
+            touches: Touches::Anything { command: Some(line) },
+        },
+    )?;
+    let status = match start(&args.command) {
+        Ok(child) => watch(child, workspace)?,
+        Err(error) => {
+            end(workspace, session, call, Outcome::Failed)?;
+            let program = args.command.first().map(|program| program.to_string_lossy().into_owned());
+            return Err(CommandError::new(
+                Kind::CannotStart,
+                format!("{} cannot be started: {error}", program.unwrap_or_default()),
+            ));
+        }
+    };
+    let outcome = if status.success() { Outcome::Done } else { Outcome::Failed };
+    end(workspace, session, call, outcome)?;
+    if !options.quiet {
+        tell(workspace, &before)?;
+    }
+    Ok(exit_code(status))
+}
+
+fn start(command: &[OsString]) -> io::Result<Child> {
+    let (program, arguments) = command.split_first().ok_or(io::ErrorKind::InvalidInput)?;
+    Command::new(program).args(arguments).spawn()
+}
+
+/// How often the tree is looked at while the command runs, at most.
+const PAUSE: Duration = Duration::from_secs(3);
+/// A scan may take this part of the time at most.
+const SHARE: u32 = 20;
+
+/// Waits for the command, and looks around now and then so that less happens unseen in between.
+fn watch(mut child: Child, workspace: &mut Workspace) -> Result<ExitStatus, CommandError> {
+    // Ctrl-C is for the command: it gets the signal from the terminal itself. A handler, unlike
+    // ignoring, is not passed on to it.
+    for signal in [SIGINT, SIGQUIT] {
+        signal_hook::flag::register(signal, Arc::new(AtomicBool::new(false)))?;
+    }
+    let pid = Pid::from_child(&child);
+    let mut signals = signal_hook::iterator::Signals::new([SIGTERM, SIGHUP])?;
+    std::thread::spawn(move || {
+        for signal in signals.forever() {
+            let signal = if signal == SIGTERM { Signal::TERM } else { Signal::HUP };
+            // Nothing to do if it has ended just now.
+            kill_process(pid, signal).unwrap_or(());
+        }
+    });
+    let (ended, end) = channel();
+    std::thread::spawn(move || drop(ended.send(child.wait())));
+    let mut pause = PAUSE;
+    loop {
+        match end.recv_timeout(pause) {
+            Ok(status) => return Ok(status?),
+            Err(RecvTimeoutError::Timeout) => {
+                let began = Instant::now();
+                // What cannot be looked at now is looked at when the command has ended.
+                drop(look_around(workspace));
+                pause = PAUSE.max(began.elapsed() * SHARE);
+            }
+            Err(RecvTimeoutError::Disconnected) => {
+                return Err(io::Error::other("lost sight of the command").into());
+            }
+        }
+    }
+}
+
+fn end(
+    workspace: &mut Workspace,
+    session: SessionId,
+    call: CallId,
+    outcome: Outcome,
+) -> Result<(), CommandError> {
+    record(workspace, &AgentEvent::AfterTool { session: session.clone(), call, outcome })?;
+    record(workspace, &AgentEvent::SessionEnd { session })?;
+    Ok(())
+}
+
+/// What changed, and how to take it back. On standard error: the command's output stays its own.
+fn tell(workspace: &Workspace, before: &Recorded) -> Result<(), CommandError> {
+    const MOST: usize = 10;
+    let store = &*workspace.store;
+    let diffs: Vec<FileDiff> = between(&by_path(store.changes_after(before.seq)?), None);
+    let mut err = anstream::stderr().lock();
+    if diffs.is_empty() {
+        writeln!(err, "{HINT}takeback: no file changed{HINT:#}")?;
+        return Ok(());
+    }
+    writeln!(err, "{HINT}takeback:{HINT:#} {} changed", count(diffs.len(), "file"))?;
+    for diff in diffs.iter().take(MOST) {
+        let lines = match diff.lines(store)? {
+            Some(lines) => format!("{GOOD}+{}{GOOD:#} {BAD}-{}{BAD:#}", lines.insertions, lines.deletions),
+            None => format!("{HINT}not text{HINT:#}"),
+        };
+        writeln!(err, "  {}  {lines} {HINT}{}{HINT:#}", diff.path.display(), diff.what())?;
+    }
+    if diffs.len() > MOST {
+        writeln!(err, "  {HINT}… and {} more: takeback diff --stat{HINT:#}", diffs.len() - MOST)?;
+    }
+    for (path, lack) in &before.not_captured {
+        writeln!(err, "  {CARE}not kept:{CARE:#} {}  {HINT}{}{HINT:#}", path.display(), lack.reason())?;
+    }
+    let point = before.point.unwrap_or(PointId(0)).to_string();
+    writeln!(err, "{HINT}take it back with{HINT:#} {NAME}takeback rewind {}{NAME:#}", &point[..8])?;
+    Ok(())
+}
+
+fn exit_code(status: ExitStatus) -> u8 {
+    let code = status.code().unwrap_or_else(|| 128 + status.signal().unwrap_or(0));
+    u8::try_from(code).unwrap_or(1)
+}

@@ -1,0 +1,33 @@
+//! `verify`: checks everything in the store.
+
+use std::io::Write as _;
+
+use serde_json::json;
+
+use crate::args::Options;
+use crate::error::{CommandError, Kind};
+use crate::place::{self, Store};
+use crate::screen::{BAD, GOOD, HINT, Screen, count};
+
+pub(crate) fn verify(options: &Options, screen: &mut Screen) -> Result<u8, CommandError> {
+    let place = place::open(options, Store::MustExist)?;
+    let store = &*place.workspace.store;
+    let damage = store.check()?;
+    if screen.json {
+        screen.json(&json!({ "ok": damage.is_empty(), "damage": damage }))?;
+    } else if damage.is_empty() {
+        let points = store.points()?.len();
+        writeln!(
+            screen.out,
+            "{GOOD}All is well.{GOOD:#} {HINT}{}, {}, every byte read and checked.{HINT:#}",
+            count(points, "point"),
+            count(usize::try_from(store.head()?.seq.0).unwrap_or(usize::MAX), "change"),
+        )?;
+    } else {
+        for line in &damage {
+            writeln!(screen.out, "{BAD}damaged{BAD:#}  {line}")?;
+        }
+        writeln!(screen.out, "\n{}. Points that do not need it are intact.", count(damage.len(), "damage"))?;
+    }
+    Ok(if damage.is_empty() { 0 } else { Kind::Error as u8 })
+}

@@ -1,0 +1,176 @@
+//! What a command says when it fails, and the exit code that goes with it.
+
+use std::error::Error;
+use std::io::{self, Write as _};
+use std::process::ExitCode;
+
+use takeback_core::WorkspaceError;
+use takeback_core::point_name::PointNameError;
+use takeback_core::record::RecordError;
+use takeback_core::rewind::RewindError;
+use takeback_store::StoreError;
+
+use crate::screen::{HINT, WRONG};
+
+/// Exit codes, as `docs/reference.md` promises them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[repr(u8)]
+pub(crate) enum Kind {
+    Error = 1,
+    Usage = 2,
+    Partly = 3,
+    Conflicts = 4,
+    Nothing = 5,
+    NoStore = 10,
+    Locked = 11,
+    CannotStart = 125,
+}
+
+#[derive(Debug)]
+pub(crate) struct CommandError {
+    pub(crate) kind: Kind,
+    pub(crate) source: Box<dyn Error>,
+    /// What to do next.
+    pub(crate) hints: Vec<String>,
+}
+
+impl CommandError {
+    pub(crate) fn new(kind: Kind, source: impl Into<Box<dyn Error>>) -> Self {
+        Self { kind, source: source.into(), hints: Vec::new() }
+    }
+
+    pub(crate) fn hint(mut self, hint: impl Into<String>) -> Self {
+        self.hints.push(hint.into());
+        self
+    }
+
+    /// Says it on standard error, as text or as JSON.
+    pub(crate) fn report(&self, json: bool) -> ExitCode {
+        let code = ExitCode::from(self.kind as u8);
+        // `takeback log | head` is no failure of anybody.
+        if is_closed_pipe(&*self.source) {
+            return ExitCode::SUCCESS;
+        }
+        let mut message = self.source.to_string();
+        let mut cause = self.source.source();
+        while let Some(next) = cause {
+            let text = next.to_string();
+            if !message.ends_with(&text) {
+                message = format!("{message}: {text}");
+            }
+            cause = next.source();
+        }
+        let mut err = anstream::stderr().lock();
+        let written = if json {
+            let value = serde_json::json!({ "error": message, "hints": self.hints, "code": self.kind as u8 });
+            writeln!(err, "{value}")
+        } else {
+            writeln!(err, "{WRONG}takeback:{WRONG:#} {message}").and_then(|()| {
+                self.hints.iter().try_for_each(|hint| writeln!(err, "{HINT}  {hint}{HINT:#}"))
+            })
+        };
+        // With standard error gone there is nobody left to tell.
+        drop(written);
+        code
+    }
+}
+
+fn is_closed_pipe(error: &(dyn Error + 'static)) -> bool {
+    error.downcast_ref::<io::Error>().is_some_and(|error| error.kind() == io::ErrorKind::BrokenPipe)
+}
+
+impl From<io::Error> for CommandError {
+    fn from(error: io::Error) -> Self {
+        Self::new(Kind::Error, error)
+    }
+}
+
+impl From<serde_json::Error> for CommandError {
+    fn from(error: serde_json::Error) -> Self {
+        Self::new(Kind::Error, error)
+    }
+}
+
+impl From<StoreError> for CommandError {
+    fn from(error: StoreError) -> Self {
+        match &error {
+            StoreError::Missing { .. } => no_store(error),
+            StoreError::Busy { .. } => {
+                Self::new(Kind::Locked, error).hint("Try again in a moment.")
+            }
+            StoreError::Newer { .. } => {
+                Self::new(Kind::Error, error).hint("Update Takeback; nothing was changed.")
+            }
+            StoreError::Foreign { .. } => Self::new(Kind::Error, error)
+                .hint("Move it aside, or choose another folder with --home or TAKEBACK_HOME."),
+            StoreError::Sqlite { .. } | StoreError::DamagedRecord { .. } | StoreError::DamagedBlob { .. }
+            | StoreError::MissingBlob { .. } => Self::new(Kind::Error, error)
+                .hint("`takeback verify` tells what is damaged. Your files were not changed."),
+            _ => Self::new(Kind::Error, error),
+        }
+    }
+}
+
+pub(crate) fn no_store(source: impl Into<Box<dyn Error>>) -> CommandError {
+    CommandError::new(Kind::NoStore, source)
+        .hint("`takeback run -- CMD` or `takeback checkpoint` protects this folder.")
+}
+
+impl From<WorkspaceError> for CommandError {
+    fn from(error: WorkspaceError) -> Self {
+        match error {
+            WorkspaceError::Store(error) => error.into(),
+            WorkspaceError::Refused { .. } => Self::new(Kind::Usage, error),
+            WorkspaceError::Unreachable { .. } => Self::new(Kind::Error, error),
+        }
+    }
+}
+
+fn locked(error: impl Into<Box<dyn Error>>) -> CommandError {
+    CommandError::new(Kind::Locked, error).hint("Wait until it is done, then try again.")
+}
+
+impl From<RecordError> for CommandError {
+    fn from(error: RecordError) -> Self {
+        match error {
+            RecordError::Store(error) => error.into(),
+            RecordError::Locked => locked(error),
+            RecordError::LabelTaken { .. } => Self::new(Kind::Usage, error).hint("Choose another label."),
+            RecordError::Scan(_) | RecordError::Spool { .. } => Self::new(Kind::Error, error),
+        }
+    }
+}
+
+impl From<RewindError> for CommandError {
+    fn from(error: RewindError) -> Self {
+        match error {
+            RewindError::Store(error) => error.into(),
+            RewindError::Record(error) => error.into(),
+            RewindError::Locked => locked(error),
+            RewindError::NothingToUndo | RewindError::NothingToRedo => Self::new(Kind::Nothing, error),
+            RewindError::Pattern { .. } => Self::new(Kind::Usage, error),
+            RewindError::NoPoint(_) => {
+                Self::new(Kind::Error, error).hint("`takeback log` lists the points.")
+            }
+            RewindError::Stage(_) => Self::new(Kind::Error, error).hint("Nothing was changed."),
+            RewindError::Changed(_)
+            | RewindError::DamagedPlan { .. }
+            | RewindError::Stages { .. }
+            | RewindError::Folder { .. } => Self::new(Kind::Error, error),
+        }
+    }
+}
+
+impl From<PointNameError> for CommandError {
+    fn from(error: PointNameError) -> Self {
+        let hint = match &error {
+            PointNameError::NoPoints => "`takeback checkpoint` makes one.".to_owned(),
+            PointNameError::NotFound { nearest: Some(nearest), .. } => {
+                format!("Did you mean {nearest}? `takeback log` lists the points.")
+            }
+            PointNameError::NotFound { .. } => "`takeback log` lists the points.".to_owned(),
+            PointNameError::Several { .. } => "Write more of the id.".to_owned(),
+        };
+        Self::new(Kind::Error, error).hint(hint)
+    }
+}

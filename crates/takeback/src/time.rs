@@ -1,0 +1,93 @@
+//! Times as people write and read them.
+
+use jiff::civil::Time;
+use jiff::tz::TimeZone;
+use takeback_store::Timestamp;
+
+#[expect(clippy::disallowed_methods, reason = "the binary reads the clock, here alone")]
+pub(crate) fn now() -> Timestamp {
+    Timestamp(jiff::Timestamp::now().as_millisecond())
+}
+
+/// ISO 8601, UTC.
+pub(crate) fn iso(time: Timestamp) -> String {
+    jiff::Timestamp::from_millisecond(time.0).map_or_else(|_| time.0.to_string(), |time| time.to_string())
+}
+
+/// `just now`, `5 min ago`, `3 h ago`, `2 days ago`.
+pub(crate) fn ago(time: Timestamp, now: Timestamp) -> String {
+    let seconds = (now.0 - time.0).max(0) / 1000;
+    let plural = |n: i64, unit: &str| format!("{n} {unit}{} ago", if n == 1 { "" } else { "s" });
+    match seconds {
+        0..10 => "just now".to_owned(),
+        10..60 => format!("{seconds} s ago"),
+        60..3_600 => format!("{} min ago", seconds / 60),
+        3_600..86_400 => format!("{} h ago", seconds / 3_600),
+        86_400..2_592_000 => plural(seconds / 86_400, "day"),
+        _ => plural(seconds / 2_592_000, "month"),
+    }
+}
+
+/// `14:03:59`, where the user is.
+pub(crate) fn clock(time: Timestamp) -> String {
+    jiff::Timestamp::from_millisecond(time.0).map_or_else(
+        |_| time.0.to_string(),
+        |time| time.to_zoned(TimeZone::system()).strftime("%H:%M:%S").to_string(),
+    )
+}
+
+/// Reads `90s`, `10m`, `2h`, `3d` (that long before `now`) and `14:00` (the last time it was that).
+pub(crate) fn parse(text: &str, now: Timestamp) -> Option<Timestamp> {
+    if let Some((digits, unit)) = text.char_indices().last().map(|(at, unit)| (&text[..at], unit)) {
+        let milliseconds = match unit {
+            's' => 1_000,
+            'm' => 60_000,
+            'h' => 3_600_000,
+            'd' => 86_400_000,
+            _ => 0,
+        };
+        if milliseconds > 0 {
+            let count: i64 = digits.parse().ok().filter(|count| *count >= 0)?;
+            return Some(Timestamp(now.0.checked_sub(count.checked_mul(milliseconds)?)?));
+        }
+    }
+    let time: Time = text.contains(':').then(|| text.parse().ok()).flatten()?;
+    let zoned = jiff::Timestamp::from_millisecond(now.0).ok()?.to_zoned(TimeZone::system());
+    let today = zoned.with().time(time).build().ok()?;
+    let last = if today > zoned { today.yesterday().ok()? } else { today };
+    Some(Timestamp(last.timestamp().as_millisecond()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ages_are_told_in_the_unit_that_fits() {
+        let now = Timestamp(10_000_000_000);
+        let told: Vec<String> =
+            [0, 9, 59, 60, 3_599, 3_600, 86_399, 86_400, 172_800, 5_184_000]
+                .iter()
+                .map(|seconds| ago(Timestamp(now.0 - seconds * 1000), now))
+                .collect();
+        assert_eq!(
+            told,
+            [
+                "just now", "just now", "59 s ago", "1 min ago", "59 min ago", "1 h ago", "23 h ago",
+                "1 day ago", "2 days ago", "2 months ago"
+            ]
+        );
+    }
+
+    #[test]
+    fn times_are_read_backwards_from_now() {
+        let now = Timestamp(1_000_000_000);
+        assert_eq!(parse("10m", now), Some(Timestamp(now.0 - 600_000)));
+        assert_eq!(parse("2h", now), Some(Timestamp(now.0 - 7_200_000)));
+        for bad in ["", "m", "-5m", "10", "10x", "25:00", "99999999999999999d"] {
+            assert_eq!(parse(bad, now), None, "{bad:?}");
+        }
+        let at = parse("14:00", now).expect("a time of day");
+        assert!(at <= now && at.0 > now.0 - 86_400_000);
+    }
+}
