@@ -264,7 +264,7 @@ pub fn tree(root: &Path) -> BTreeMap<PathBuf, Thing> {
     while let Some(folder) = open.pop() {
         for entry in fs::read_dir(&folder).expect("the folder can be read") {
             let path = entry.expect("it has a name").path();
-            if matches!(path.file_name().map(OsStrExt::as_bytes), Some(b".takeback" | b".git")) {
+            if matches!(path.file_name().map(|name| name.as_bytes()), Some(b".takeback" | b".git")) {
                 continue;
             }
             let metadata = fs::symlink_metadata(&path).expect("it is there");
