@@ -1,8 +1,170 @@
 //! `demo`: the main job, really done, in a temporary folder.
+//!
+//! An agent edits a file with its tool; a person edits the same file elsewhere; the agent's shell
+//! command deletes a folder and rewrites files. Then the timeline, a preview, the rewind, and its
+//! undo: all through the library, as every other command does it.
 
-use crate::error::CommandError;
-use crate::screen::Screen;
+#![expect(clippy::disallowed_methods, reason = "the demo's agent and person write files of their own")]
 
-pub(crate) fn demo(_screen: &mut Screen) -> Result<u8, CommandError> {
+use std::fs;
+use std::io::Write as _;
+use std::path::Path;
+use std::process::Command;
+
+use takeback_core::rewind::{RewindRequest, Target, preview, rewind};
+use takeback_core::{AgentEvent, Outcome, Touches, Workspace, record};
+use takeback_store::{CallId, PointId, SessionId};
+
+use super::filediff::between;
+use super::log::{self, tell};
+use super::receipt::{self, Tense};
+use crate::error::{CommandError, Kind};
+use crate::place::{self, Store};
+use crate::screen::{CARE, GOOD, HINT, NAME, STRONG, Screen};
+
+const CART: &str = "\
+def total(items):
+    \"\"\"The price of all items, with tax.\"\"\"
+    price = 0
+    for item in items:
+        price = price + item.price
+    return price * 1.2
+
+
+def is_empty(items):
+    # retuns True for an empty cart
+    return len(items) == 0
+";
+const TAX: &str = "RATE = 0.2\n";
+const TEST: &str = "from shop.cart import total\n\ndef test_total():\n    assert total([]) == 0\n";
+
+/// Deletes, rewrites and makes files, as agents' commands do.
+const COMMAND: &str = "rm -rf tests && sed -i s/0.2/0.25/ shop/tax.py && echo ok > report.txt";
+
+const SESSION: &str = "claude-1";
+
+pub(crate) fn demo(screen: &mut Screen) -> Result<u8, CommandError> {
+    let folder = tempfile::tempdir()?;
+    let root = folder.path().join("shop-project");
+    for folder in ["shop", "tests"] {
+        fs::create_dir_all(root.join(folder))?;
+    }
+    for (path, text) in [("shop/cart.py", CART), ("shop/tax.py", TAX), ("tests/test_cart.py", TEST)] {
+        fs::write(root.join(path), text)?;
+    }
+    let root = fs::canonicalize(root)?;
+    let mut place = place::open_at(&root, &folder.path().join("home"), Store::Create)?;
+    let workspace = &mut place.workspace;
+
+    let out = &mut screen.out;
+    writeln!(out, "{STRONG}Takeback records every change with its author, and takes back exactly what you ask.{STRONG:#}")?;
+    writeln!(out, "{HINT}This happens now, in a temporary folder: shop/cart.py, shop/tax.py, tests/test_cart.py{HINT:#}")?;
+
+    heading(out, 1, "An agent and you work in the same folder")?;
+    let point = prompt(workspace, "Make the cart handle discounts")?;
+    actor(out, "prompt", "Make the cart handle discounts", "a point is made")?;
+    edit(workspace, &root, "shop/cart.py", |text| {
+        text.replace("def total(items):", "def total(items, discount=0):")
+            .replace("return price * 1.2", "return price * 1.2 * (1 - discount)")
+    })?;
+    actor(out, "agent", "Edit shop/cart.py", "its edit tool: two lines")?;
+    let cart = root.join("shop/cart.py");
+    fs::write(&cart, fs::read_to_string(&cart)?.replace("retuns", "returns"))?;
+    actor(out, "you", "shop/cart.py", "you mend a typo further down")?;
+    shell(workspace, &root)?;
+    actor(out, "agent", &format!("$ {COMMAND}"), "")?;
+    record(workspace, &AgentEvent::TurnEnd { session: session() })?;
+
+    heading(out, 2, "takeback log")?;
+    let store = &*workspace.store;
+    let points = store.points()?;
+    let told: Vec<_> =
+        points.iter().map(|point| Ok((point, tell(store, point, None)?))).collect::<Result<_, CommandError>>()?;
+    log::print(out, &told)?;
+
+    heading(out, 3, "takeback rewind @ --dry-run")?;
+    let request = RewindRequest::new(Target::Point(point));
+    let shown = preview(workspace, &request)?;
+    receipt::print(out, &shown.receipt(), &shown.windows, Tense::Would, false)?;
+
+    heading(out, 4, "takeback rewind @")?;
+    let done = rewind(workspace, &request, Some(&shown))?;
+    receipt::print(out, &done, &[], Tense::Did, false)?;
+    let expected = CART.replace("retuns", "returns");
+    expect(done.success && fs::read_to_string(&cart)? == expected, "your edit survives the rewind")?;
+    expect(root.join("tests/test_cart.py").exists(), "the deleted folder is back")?;
+    writeln!(out, "\n{GOOD}The agent's work is gone, your edit is still there.{GOOD:#} All that differs now:\n")?;
+    for diff in between(&takeback_core::history::by_path(workspace.store.changes_after(place_of(workspace, point)?)?), None) {
+        diff.print(&*workspace.store, out)?;
+    }
+
+    heading(out, 5, "takeback undo")?;
+    let undone = rewind(workspace, &RewindRequest::new(Target::Undo), None)?;
+    receipt::print(out, &undone, &[], Tense::Did, false)?;
+    expect(undone.success && root.join("report.txt").exists(), "the undo brings the agent's work back")?;
+    writeln!(out, "\n{GOOD}Everything is as the agent left it, your edit included.{GOOD:#}")?;
+    writeln!(out, "\nTry it: {NAME}takeback run -- YOUR-AGENT{NAME:#} {HINT}in any folder{HINT:#}")?;
     Ok(0)
+}
+
+fn heading(out: &mut dyn std::io::Write, number: usize, text: &str) -> std::io::Result<()> {
+    writeln!(out, "\n{CARE}{number}{CARE:#} {STRONG}{text}{STRONG:#}\n")
+}
+
+fn actor(out: &mut dyn std::io::Write, who: &str, what: &str, note: &str) -> std::io::Result<()> {
+    let style = if who == "you" { GOOD } else { NAME };
+    writeln!(out, "  {style}{who:<6}{style:#}  {what}  {HINT}{note}{HINT:#}")
+}
+
+fn session() -> SessionId {
+    SessionId::from(SESSION)
+}
+
+fn prompt(workspace: &mut Workspace, text: &str) -> Result<PointId, CommandError> {
+    let event = AgentEvent::Prompt { session: session(), message: None, text: text.to_owned() };
+    record(workspace, &event)?.point.ok_or_else(|| CommandError::new(Kind::Error, "the prompt made no point"))
+}
+
+fn edit(
+    workspace: &mut Workspace,
+    root: &Path,
+    path: &str,
+    change: impl Fn(&str) -> String,
+) -> Result<(), CommandError> {
+    let file = root.join(path);
+    around(workspace, "1", "Edit", Touches::Paths(vec![file.clone()]), || {
+        fs::write(&file, change(&fs::read_to_string(&file)?))
+    })
+}
+
+fn shell(workspace: &mut Workspace, root: &Path) -> Result<(), CommandError> {
+    let touches = Touches::Anything { command: Some(COMMAND.to_owned()) };
+    around(workspace, "2", "Bash", touches, || {
+        Command::new("sh").arg("-c").arg(COMMAND).current_dir(root).status().map(drop)
+    })
+}
+
+fn around(
+    workspace: &mut Workspace,
+    call: &str,
+    tool: &str,
+    touches: Touches,
+    act: impl FnOnce() -> std::io::Result<()>,
+) -> Result<(), CommandError> {
+    let (call, tool) = (CallId::from(call), tool.to_owned());
+    record(workspace, &AgentEvent::BeforeTool { session: session(), call: call.clone(), tool, touches })?;
+    act()?;
+    record(workspace, &AgentEvent::AfterTool { session: session(), call, outcome: Outcome::Done })?;
+    Ok(())
+}
+
+fn place_of(workspace: &Workspace, id: PointId) -> Result<takeback_store::Seq, CommandError> {
+    let points = workspace.store.points()?;
+    let point = points.iter().find(|point| point.id == id);
+    point.map(|point| point.seq).ok_or_else(|| CommandError::new(Kind::Error, "the point is gone"))
+}
+
+/// What the demo claims, it checks.
+fn expect(holds: bool, claim: &str) -> Result<(), CommandError> {
+    if holds { Ok(()) } else { Err(CommandError::new(Kind::Error, format!("the demo failed: {claim}"))) }
 }

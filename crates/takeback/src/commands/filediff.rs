@@ -76,9 +76,27 @@ impl FileDiff {
         Ok(Some(lines))
     }
 
+    /// Whether it is only a folder that came, went or changed its mode.
+    pub(crate) fn is_folder(&self) -> bool {
+        let no_file = |entry: &Entry| matches!(entry, Entry::Dir { .. } | Entry::Absent);
+        no_file(&self.before) && no_file(&self.after)
+    }
+
+    /// `+3 -1`, or what else there is to say.
+    pub(crate) fn counts(&self, store: &dyn Store) -> Result<String, StoreError> {
+        if self.is_folder() {
+            return Ok(String::new());
+        }
+        Ok(match self.lines(store)? {
+            Some(lines) => format!("{GOOD}+{}{GOOD:#} {BAD}-{}{BAD:#}", lines.insertions, lines.deletions),
+            None => format!("{HINT}not text{HINT:#}"),
+        })
+    }
+
     /// `new`, `deleted`, `mode 644 → 755`: what lines do not show.
     pub(crate) fn what(&self) -> String {
         match (&self.before, &self.after) {
+            (before, after) if before == after => "as before".to_owned(),
             (Entry::Absent, Entry::Dir { .. }) => "new folder".to_owned(),
             (Entry::Absent, Entry::Symlink { .. }) => "new link".to_owned(),
             (Entry::Absent, _) => "new".to_owned(),
@@ -90,6 +108,9 @@ impl FileDiff {
             (before, after) => match (before.mode(), after.mode()) {
                 (Some(old), Some(new)) if old != new => format!("mode {old:o} → {new:o}"),
                 (Some(_), Some(_)) if before.is_dir() == after.is_dir() => "changed".to_owned(),
+                _ if matches!((before, after), (Entry::Symlink { .. }, Entry::Symlink { .. })) => {
+                    "points elsewhere".to_owned()
+                }
                 _ => "another kind of file".to_owned(),
             },
         }

@@ -1,6 +1,6 @@
 //! `log`: the points, newest first, with what was changed after each.
 
-use std::io::Write as _;
+use std::io::{self, Write};
 
 use serde::Serialize;
 use takeback_core::history::by_path;
@@ -65,13 +65,24 @@ pub(crate) fn log(options: &Options, args: &LogArgs, screen: &mut Screen) -> Res
     if told.is_empty() {
         writeln!(screen.out, "No points yet. {HINT}`takeback checkpoint` makes one.{HINT:#}")?;
     }
+    print(&mut screen.out, &told)?;
+    if listed.len() > told.len() && args.session.is_none() {
+        writeln!(screen.out, "{HINT}{} older; -n shows more{HINT:#}", listed.len() - told.len())?;
+    }
+    Ok(0)
+}
+
+/// A line a point.
+pub(crate) fn print(out: &mut dyn Write, told: &[(&Point, Told)]) -> io::Result<()> {
     let time = now();
     let room = width().saturating_sub(8 + 2 + 11 + 2 + 12 + 2 + 22).clamp(16, 80);
-    for (point, told) in &told {
-        let session = told.session.as_deref().map_or("by hand", |session| session);
-        let session = if point.kind == PointKind::Safety { "safety" } else { session };
+    for (point, told) in told {
+        let session = match point.kind {
+            PointKind::Safety => "safety",
+            _ => told.session.as_deref().unwrap_or("by hand"),
+        };
         writeln!(
-            screen.out,
+            out,
             "{NAME}{}{NAME:#}  {HINT}{}{HINT:#}  {}  {}  {}",
             &told.id[..8],
             fit(&ago(point.created_at, time), 11),
@@ -80,10 +91,7 @@ pub(crate) fn log(options: &Options, args: &LogArgs, screen: &mut Screen) -> Res
             changes(told),
         )?;
     }
-    if listed.len() > told.len() && args.session.is_none() {
-        writeln!(screen.out, "{HINT}{} older; -n shows more{HINT:#}", listed.len() - told.len())?;
-    }
-    Ok(0)
+    Ok(())
 }
 
 /// What a point is called on screen.
@@ -144,7 +152,7 @@ pub(crate) fn tell(
         label: point.label.clone(),
         pinned: point.pinned,
         created_at: iso(point.created_at),
-        files_changed: diffs.len(),
+        files_changed: diffs.iter().filter(|diff| !diff.is_folder()).count(),
         insertions: total.insertions,
         deletions: total.deletions,
         not_captured,

@@ -35,13 +35,14 @@ pub(crate) fn print(
     all: bool,
 ) -> io::Result<()> {
     let did = tense == Tense::Did;
+    let made = if receipt.point.is_some() { "was not there then" } else { "was not there before" };
     let verb = |would, done| if did { done } else { would };
     let mut rows = Vec::new();
     for path in &receipt.restored_files {
         rows.push(Row { verb: verb("restore", "restored"), style: GOOD, path, reason: "" });
     }
     for path in &receipt.deleted_files {
-        rows.push(Row { verb: verb("delete", "deleted"), style: GOOD, path, reason: "the agent made it" });
+        rows.push(Row { verb: verb("delete", "deleted"), style: GOOD, path, reason: made });
     }
     let groups = [
         (verb("merge", "merged"), GOOD, &receipt.merged_files),

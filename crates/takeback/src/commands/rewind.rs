@@ -118,10 +118,8 @@ fn carry_out(
             }
             receipt::print(&mut screen.out, &done, &[], Tense::Did, screen.verbose)?;
             let verdict = if done.success { "Done and checked on disk." } else { "Done as far as possible." };
-            writeln!(
-                screen.out,
-                "{GOOD}{verdict}{GOOD:#} {HINT}`takeback undo` brings back what was there before.{HINT:#}"
-            )?;
+            let inverse = if request.target == Target::Undo { "redo" } else { "undo" };
+            writeln!(screen.out, "{GOOD}{verdict}{GOOD:#} {HINT}`takeback {inverse}` takes it back.{HINT:#}")?;
         }
         return Ok(receipt::exit_code(&done));
     }

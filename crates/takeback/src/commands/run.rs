@@ -19,7 +19,7 @@ use super::filediff::{FileDiff, between};
 use crate::args::{Options, RunArgs};
 use crate::error::{CommandError, Kind};
 use crate::place::{self, Store, random, this_process};
-use crate::screen::{BAD, CARE, GOOD, HINT, NAME, count};
+use crate::screen::{CARE, HINT, NAME, count};
 
 pub(crate) fn run(options: &Options, args: &RunArgs) -> Result<u8, CommandError> {
     let mut place = place::open(options, Store::Create)?;
@@ -130,13 +130,11 @@ fn tell(workspace: &Workspace, before: &Recorded) -> Result<(), CommandError> {
         writeln!(err, "{HINT}takeback: no file changed{HINT:#}")?;
         return Ok(());
     }
-    writeln!(err, "{HINT}takeback:{HINT:#} {} changed", count(diffs.len(), "file"))?;
+    let files = diffs.iter().filter(|diff| !diff.is_folder()).count();
+    writeln!(err, "{HINT}takeback:{HINT:#} {} changed", count(files, "file"))?;
     for diff in diffs.iter().take(MOST) {
-        let lines = match diff.lines(store)? {
-            Some(lines) => format!("{GOOD}+{}{GOOD:#} {BAD}-{}{BAD:#}", lines.insertions, lines.deletions),
-            None => format!("{HINT}not text{HINT:#}"),
-        };
-        writeln!(err, "  {}  {lines} {HINT}{}{HINT:#}", diff.path.display(), diff.what())?;
+        let counts = diff.counts(store)?;
+        writeln!(err, "  {}  {HINT}{}{HINT:#} {counts}", diff.path.display(), diff.what())?;
     }
     if diffs.len() > MOST {
         writeln!(err, "  {HINT}… and {} more: takeback diff --stat{HINT:#}", diffs.len() - MOST)?;
