@@ -1,10 +1,12 @@
 //! Contents by digest.
 
+use std::cell::RefCell;
 use std::fmt;
 use std::io::{self, Read};
 use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
+use zstd::bulk::{Compressor, Decompressor};
 
 /// BLAKE3 of some bytes.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -107,8 +109,8 @@ impl PackedBlob {
     pub fn with_digest(digest: Digest, contents: Vec<u8>) -> Self {
         let size = contents.len() as u64;
         // Level 1 costs eight times the hash already; higher levels gain 3 % on source text.
-        match zstd::bulk::compress(&contents, 1) {
-            Ok(bytes) if bytes.len() + bytes.len() / 16 < contents.len() => {
+        match compress(&contents) {
+            Some(bytes) if bytes.len() + bytes.len() / 16 < contents.len() => {
                 Self { digest, size, encoding: Encoding::Zstd, bytes }
             }
             _ => Self { digest, size, encoding: Encoding::Raw, bytes: contents },
@@ -164,14 +166,37 @@ impl PackedBlob {
                 // A damaged size asks for memory that is not there; that must not be the end.
                 let mut contents = Vec::new();
                 contents.try_reserve_exact(size).ok()?;
-                let mut decompressor = zstd::bulk::Decompressor::new().ok()?;
-                decompressor.decompress_to_buffer(&self.bytes, &mut contents).ok()?;
+                decompress(&self.bytes, &mut contents)?;
                 contents
             }
             Encoding::Chunks => return None,
         };
         (contents.len() == size && Digest::of(&contents) == self.digest).then_some(contents)
     }
+}
+
+// Making a compressor costs twice what it then costs to compress a source file with it.
+thread_local! {
+    static COMPRESSOR: RefCell<Option<Compressor<'static>>> = const { RefCell::new(None) };
+    static DECOMPRESSOR: RefCell<Option<Decompressor<'static>>> = const { RefCell::new(None) };
+}
+
+fn compress(contents: &[u8]) -> Option<Vec<u8>> {
+    COMPRESSOR.with_borrow_mut(|kept| {
+        if kept.is_none() {
+            *kept = Compressor::new(1).ok();
+        }
+        kept.as_mut()?.compress(contents).ok()
+    })
+}
+
+fn decompress(bytes: &[u8], contents: &mut Vec<u8>) -> Option<usize> {
+    DECOMPRESSOR.with_borrow_mut(|kept| {
+        if kept.is_none() {
+            *kept = Decompressor::new().ok();
+        }
+        kept.as_mut()?.decompress_to_buffer(bytes, contents).ok()
+    })
 }
 
 #[cfg(test)]

@@ -41,6 +41,9 @@ pub struct SqliteStore {
     database: PathBuf,
     db: Connection,
     packs: Packs,
+    /// Whether the store held any contents when the first was put since the last commit. If not, a
+    /// first snapshot is under way, and what is put need not be looked for one by one.
+    had_contents: Option<bool>,
 }
 
 impl SqliteStore {
@@ -49,7 +52,7 @@ impl SqliteStore {
         let database = dir.join(DATABASE);
         let db = schema::open(&database)?;
         let packs = Packs::new(dir.join(PACKS));
-        Ok(Self { dir: dir.to_owned(), database, db, packs })
+        Ok(Self { dir: dir.to_owned(), database, db, packs, had_contents: None })
     }
 
     /// Opens the store in the folder `dir` and makes it first if there is none.
@@ -133,6 +136,7 @@ impl Store for SqliteStore {
         };
         crash_point(CrashPoint::Committed);
         self.packs.committed();
+        self.had_contents = None;
         Ok(head)
     }
 
@@ -189,7 +193,19 @@ impl Store for SqliteStore {
     }
 
     fn put(&mut self, blob: PackedBlob) -> Result<(), StoreError> {
-        if self.has(&blob.digest)? { Ok(()) } else { self.packs.append(&blob) }
+        if self.packs.pending().contains_key(&blob.digest) {
+            return Ok(());
+        }
+        let doing = "looking for contents";
+        let had_contents = match self.had_contents {
+            Some(had_contents) => had_contents,
+            None => self.rows(doing, rows::has_blobs(&self.db))?,
+        };
+        self.had_contents = Some(had_contents);
+        if had_contents && self.rows(doing, rows::has_blob(&self.db, &blob.digest))? {
+            return Ok(());
+        }
+        self.packs.append(&blob)
     }
 
     fn has(&self, digest: &Digest) -> Result<bool, StoreError> {

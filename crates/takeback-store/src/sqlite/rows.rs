@@ -364,6 +364,10 @@ pub(super) fn unreadable_turns_and_calls(db: &Connection) -> Rows<RowError> {
 
 // --- blobs -----------------------------------------------------------------------------------
 
+pub(super) fn has_blobs(db: &Connection) -> Result<bool, RowError> {
+    Ok(db.prepare_cached("SELECT 1 FROM blob LIMIT 1")?.exists([])?)
+}
+
 pub(super) fn has_blob(db: &Connection, digest: &Digest) -> Result<bool, RowError> {
     Ok(db.prepare_cached("SELECT 1 FROM blob WHERE digest = ?1")?.exists([&digest.0[..]])?)
 }

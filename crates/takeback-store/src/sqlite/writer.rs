@@ -236,12 +236,15 @@ impl<'a> Writer<'a> {
     }
 
     fn path_number(&self, path: &WorkPath) -> Result<i64, RowError> {
-        let mut select = self.db.prepare_cached("SELECT id FROM path WHERE bytes = ?1")?;
-        if let Some(number) = select.query_row([path.as_bytes()], |row| row.get(0)).optional()? {
-            return Ok(number);
+        // Inserting first: a first snapshot has tens of thousands of paths, all of them new.
+        let mut insert = self
+            .db
+            .prepare_cached("INSERT INTO path (bytes) VALUES (?1) ON CONFLICT DO NOTHING")?;
+        if insert.execute([path.as_bytes()])? == 1 {
+            return Ok(self.db.last_insert_rowid());
         }
-        let mut insert = self.db.prepare_cached("INSERT INTO path (bytes) VALUES (?1)")?;
-        Ok(insert.insert([path.as_bytes()])?)
+        let mut select = self.db.prepare_cached("SELECT id FROM path WHERE bytes = ?1")?;
+        Ok(select.query_row([path.as_bytes()], |row| row.get(0))?)
     }
 
     fn session_number(&self, id: &SessionId) -> Result<i64, RowError> {

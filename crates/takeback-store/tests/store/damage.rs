@@ -144,6 +144,10 @@ fn rows_that_contradict_one_another_are_found() {
         ("UPDATE blob SET length = 4294967295", "missing from segment 00000001"),
         ("UPDATE blob SET length = -1", "checking it"),
         ("UPDATE blob SET size = 9223372036854775807", "another size in the log"),
+        (
+            "UPDATE blob SET size = 1 WHERE encoding = 2; UPDATE change SET after = x'00'",
+            "damaged in",
+        ),
         ("UPDATE change SET before = x'09' WHERE seq = 3", "change 3 in the store is damaged"),
         ("UPDATE change SET kind = 9 WHERE seq = 3", "change 3 in the store is damaged"),
         ("UPDATE change SET evidence = 9 WHERE seq = 3", "change 3 in the store is damaged"),
@@ -165,4 +169,18 @@ fn rows_that_contradict_one_another_are_found() {
         let found = SqliteStore::open(dir.path()).unwrap().check().unwrap();
         assert!(found.iter().any(|line| line.contains(word)), "{damage}: {found:#?}");
     }
+}
+
+#[test]
+fn a_change_that_lost_its_path_is_not_left_out() {
+    let (dir, _) = store();
+    let db = rusqlite::Connection::open(dir.path().join("timeline.db")).unwrap();
+    db.pragma_update(None, "foreign_keys", false).unwrap();
+    db.execute_batch("DELETE FROM path WHERE bytes = x'6c696e6b'").unwrap();
+    let store = SqliteStore::open(dir.path()).unwrap();
+    let read = store.changes_after(takeback_store::Seq(0));
+    let Err(StoreError::DamagedRecord { what, .. }) = read else {
+        panic!("not damaged: {read:?}");
+    };
+    assert_eq!(what, "change 2");
 }
