@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use serde_json::Value;
 use takeback_store::{CallId, Lack, SessionId, WorkPath};
 
-use crate::event::{AgentEvent, Outcome, Tools};
+use crate::event::{AgentEvent, Outcome, Tools, Touches};
 use crate::record::{RecordError, Recorded, record};
 use crate::workspace::Workspace;
 
@@ -47,6 +47,9 @@ impl Middleware<'_> {
     /// Runs a tool call; what it is about to overwrite is kept first.
     pub fn around<R>(&mut self, call: ToolCall<'_>, execute: impl FnOnce(ToolCall<'_>) -> R) -> R {
         let touches = self.tools.touches(call.tool, paths_in(call.input), command_in(call.input));
+        if touches == Touches::Nothing {
+            return execute(call);
+        }
         self.tell(
             call.id,
             &AgentEvent::BeforeTool {

@@ -185,43 +185,52 @@ fn record_at(
     let session = event.session();
     let calls: Vec<Call> =
         workspace.store.live_calls()?.into_iter().filter(|call| call.session == *session).collect();
+    // What these calls have named, which a scan may pass over, and whether one may write anything:
+    // the event may be all that is ever heard of their end.
+    let mut named = Vec::new();
+    let mut anything = false;
+    for call in calls {
+        match call.kind {
+            CallKind::Edit { paths } => named.extend(paths),
+            CallKind::Shell { .. } => anything |= call.state == CallState::Open,
+        }
+    }
     let mut edit_paths = Vec::new();
     let sight = match event {
         AgentEvent::BeforeTool { touches: Touches::Nothing, .. } => {
             let seq = workspace.store.head()?.seq;
             return Ok(Recorded::nothing(seq));
         }
-        AgentEvent::SessionStart { .. } if calls.is_empty() => Sight::of_nothing(workspace)?,
+        AgentEvent::SessionStart { .. } if named.is_empty() && !anything => Sight::of_nothing(workspace)?,
         AgentEvent::BeforeTool { touches: Touches::Paths(paths), .. } => {
             edit_paths = resolved(workspace, paths);
             add_missing_folders(workspace, &mut edit_paths);
-            let mut all = edit_paths.clone();
-            let mut shell = false;
-            for call in &calls {
-                match &call.kind {
-                    CallKind::Edit { paths } => all.extend(paths.iter().cloned()),
-                    CallKind::Shell { .. } => shell |= call.state == CallState::Open,
-                }
-            }
-            all.sort();
-            all.dedup();
-            match punctuality {
+            let limit = Some(workspace.limits.edit_capture_max);
+            let new: Vec<WorkPath> =
+                edit_paths.iter().filter(|path| !named.contains(path)).cloned().collect();
+            let sight = match punctuality {
                 Punctuality::Late => Sight::of_missed(workspace, &edit_paths)?,
-                Punctuality::OnTime if shell => Sight::of_tree(workspace)?.and_paths(workspace, &all)?,
-                Punctuality::OnTime => {
-                    Sight::of_paths(workspace, &all, Some(workspace.limits.edit_capture_max))?
+                Punctuality::OnTime if anything => {
+                    Sight::of_tree(workspace)?.and_paths(workspace, &new, limit)?
                 }
-            }
+                Punctuality::OnTime => Sight::of_paths(workspace, &new, limit)?,
+            };
+            sight.and_paths(workspace, &named, None)?
         }
-        AgentEvent::AfterTool { call, .. } => match workspace.store.call(session, call)?.map(|c| c.kind) {
-            Some(CallKind::Edit { paths }) => Sight::of_paths(workspace, &paths, None)?,
-            Some(CallKind::Shell { .. }) | None => Sight::of_tree(workspace)?,
-        },
+        AgentEvent::AfterTool { call, .. } => {
+            let kind = workspace.store.call(session, call)?.map(|call| call.kind);
+            match kind {
+                Some(CallKind::Edit { paths }) => named.extend(paths),
+                Some(CallKind::Shell { .. }) | None => anything = true,
+            }
+            let sight = if anything { Sight::of_tree(workspace)? } else { Sight::of_nothing(workspace)? };
+            sight.and_paths(workspace, &named, None)?
+        }
         AgentEvent::SessionStart { .. }
         | AgentEvent::Prompt { .. }
         | AgentEvent::BeforeTool { .. }
         | AgentEvent::TurnEnd { .. }
-        | AgentEvent::SessionEnd { .. } => Sight::of_tree(workspace)?,
+        | AgentEvent::SessionEnd { .. } => Sight::of_tree(workspace)?.and_paths(workspace, &named, None)?,
     };
     let new_turn = TurnId((workspace.ambient.random)());
     let new_point = PointId((workspace.ambient.random)());
@@ -554,12 +563,19 @@ impl Sight {
         Ok(sight)
     }
 
-    /// Also looks at paths that a scan passes over.
-    fn and_paths(mut self, workspace: &mut Workspace, paths: &[WorkPath]) -> Result<Self, RecordError> {
+    /// Also looks at paths that a scan may pass over.
+    fn and_paths(
+        mut self,
+        workspace: &mut Workspace,
+        paths: &[WorkPath],
+        limit: Option<u64>,
+    ) -> Result<Self, RecordError> {
         let seen: HashSet<&WorkPath> = self.found.iter().map(|observed| &observed.path).collect();
-        let rest: Vec<WorkPath> = paths.iter().filter(|path| !seen.contains(path)).cloned().collect();
-        let more = Self::of_paths(workspace, &rest, Some(workspace.limits.edit_capture_max))?;
-        self.found.extend(more.found);
+        let mut rest: Vec<WorkPath> =
+            paths.iter().filter(|path| !seen.contains(path)).cloned().collect();
+        rest.sort();
+        rest.dedup();
+        self.found.extend(Self::of_paths(workspace, &rest, limit)?.found);
         Ok(self)
     }
 
@@ -635,9 +651,21 @@ fn look_within(
     if index.is_none() {
         *index = Some(Index::load(&workspace.index_file(), &*workspace.store)?);
     }
-    match index.as_ref().and_then(|index| index.known(path)) {
-        Some(Known::Entry { entry, fingerprint, .. }) if *fingerprint == Some(seen.fingerprint) => {
-            Ok(entry.clone())
+    let known = match index.as_ref().and_then(|index| index.known(path)) {
+        Some(Known::Entry { entry, fingerprint: Some(fingerprint), .. }) => Some((entry, fingerprint)),
+        _ => None,
+    };
+    let kept = latest.and_then(|change| match change.after {
+        Entry::File { digest, size, .. } if size == seen.fingerprint.size => Some(digest),
+        _ => None,
+    });
+    match (known, kept) {
+        (Some((entry, fingerprint)), _) if *fingerprint == seen.fingerprint => Ok(entry.clone()),
+        // Its bytes were kept after the last scan: only reading it tells whether it still has them.
+        (None, Some(kept)) => {
+            let looked = look_in_tree(&workspace.root, path, Bytes::Hash)?.entry;
+            let same = looked.digest() == Some(kept);
+            Ok(if same { looked } else { Entry::NotCaptured { lack: Lack::TooLarge } })
         }
         _ => Ok(Entry::NotCaptured { lack: Lack::TooLarge }),
     }

@@ -84,6 +84,9 @@ impl Index {
     /// Whether the last scan would have seen this path, had it been there.
     #[must_use]
     pub fn proves_absent(&self, path: &WorkPath) -> bool {
+        if path.is_outside() {
+            return false;
+        }
         let nearest = path.ancestors().find_map(|folder| match self.known(&folder) {
             Some(Known::Entry { entry: Entry::Dir { .. }, .. }) => {
                 Some(self.folder(folder.as_bytes()).is_some_and(|folder| folder.listed))

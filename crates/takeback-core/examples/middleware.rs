@@ -1,0 +1,102 @@
+//! An agent whose tool calls can be taken back.
+//!
+//! The agent here knows two tools. Takeback stands around them: it keeps what each call is about to
+//! overwrite, then lets it run. At the end the whole turn is taken back, and what the user did in the
+//! meantime stays.
+//!
+//! ```sh
+//! cargo run -p takeback-core --example middleware
+//! ```
+
+#![expect(
+    clippy::disallowed_methods,
+    reason = "a program reads the clock and writes its own files"
+)]
+#![expect(clippy::print_stdout, clippy::print_stderr, reason = "a program talks to its user")]
+
+use std::error::Error;
+use std::fs;
+use std::hash::{BuildHasher as _, RandomState};
+use std::path::Path;
+use std::process::Command;
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use serde_json::{Value, json};
+use takeback_core::middleware::{Middleware, ToolCall};
+use takeback_core::rewind::{RewindRequest, Target, rewind};
+use takeback_core::worktree::scope::ScopeOptions;
+use takeback_core::{Ambient, Limits, Tools, Workspace, WorkspaceOptions};
+use takeback_store::{SessionId, SqliteStore, Timestamp};
+
+pub(crate) fn main() -> Result<(), Box<dyn Error>> {
+    let folder = tempfile::tempdir()?;
+    let project = folder.path().join("project");
+    fs::create_dir(&project)?;
+    fs::write(project.join("greeting.txt"), "hello\n")?;
+    fs::write(project.join("notes.txt"), "do not lose this\n")?;
+    let mut workspace = open(&project, &folder.path().join("store"))?;
+
+    // What the agent decides to do for one prompt.
+    let calls = [
+        ("write_file", json!({ "path": "greeting.txt", "content": "Good day to you.\n" })),
+        ("bash", json!({ "command": "rm notes.txt; date > today.txt" })),
+    ];
+    let mut takeback = Middleware {
+        workspace: &mut workspace,
+        session: SessionId::from("example"),
+        tools: Tools::default(),
+        on_unrecorded: Box::new(|what| eprintln!("not recorded: {what:?}")),
+    };
+    takeback.prompt(None, "make the greeting polite and tidy up");
+    for (number, (tool, input)) in calls.iter().enumerate() {
+        let call = ToolCall { id: &format!("call {number}"), tool, input };
+        takeback.around(call, |call| run_tool(&project, call.tool, call.input))?;
+    }
+    takeback.turn_end();
+    drop(takeback);
+
+    // Meanwhile, in an editor.
+    fs::write(project.join("mine.txt"), "by hand\n")?;
+
+    let point = workspace.store.points()?.pop().ok_or("the prompt made a point")?;
+    let receipt = rewind(&mut workspace, &RewindRequest::new(Target::Point(point.id)), None)?;
+    println!("back to before \"{}\":", point.description);
+    println!("{}", serde_json::to_string_pretty(&receipt)?);
+
+    assert_eq!(fs::read_to_string(project.join("greeting.txt"))?, "hello\n");
+    assert_eq!(fs::read_to_string(project.join("notes.txt"))?, "do not lose this\n");
+    assert_eq!(fs::read_to_string(project.join("mine.txt"))?, "by hand\n");
+    assert!(!project.join("today.txt").exists());
+    Ok(())
+}
+
+/// The agent's own tools. They know nothing of Takeback.
+fn run_tool(project: &Path, tool: &str, input: &Value) -> Result<(), Box<dyn Error>> {
+    let text = |key: &str| input[key].as_str().ok_or_else(|| format!("{tool} needs {key}"));
+    match tool {
+        "write_file" => fs::write(project.join(text("path")?), text("content")?)?,
+        "bash" => {
+            Command::new("sh").arg("-c").arg(text("command")?).current_dir(project).status()?;
+        }
+        other => return Err(format!("no tool is called {other}").into()),
+    }
+    Ok(())
+}
+
+fn open(project: &Path, store: &Path) -> Result<Workspace, Box<dyn Error>> {
+    Ok(Workspace::open(WorkspaceOptions {
+        root: project.to_owned(),
+        store_dir: store.to_owned(),
+        store: Box::new(SqliteStore::create(store)?),
+        home: None,
+        scope: ScopeOptions::default(),
+        limits: Limits::default(),
+        ambient: Ambient {
+            now: Box::new(|| {
+                let since_1970 = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+                Timestamp(i64::try_from(since_1970.as_millis()).unwrap_or(i64::MAX))
+            }),
+            random: Box::new(|| RandomState::new().hash_one(())),
+        },
+    })?)
+}

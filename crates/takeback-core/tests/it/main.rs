@@ -1,0 +1,7 @@
+//! What Takeback promises, behaviour by behaviour.
+
+#![expect(clippy::disallowed_methods, reason = "tests lay out their own trees")]
+
+mod authors;
+mod example;
+mod shown;

@@ -1,0 +1,81 @@
+//! Log and receipts as lines of text, so that a test can compare all of them at once.
+
+use std::collections::BTreeMap;
+
+use takeback_core::rewind::Receipt;
+use takeback_core::rewind::receipt::Note;
+use takeback_store::{Author, Change, Entry, Evidence, Seq, WorkPath};
+use takeback_testkit::{Sandbox, path};
+
+/// The whole log.
+pub(crate) fn log(sandbox: &Sandbox) -> Vec<Change> {
+    sandbox.workspace.store.changes_after(Seq(0)).expect("the log can be read")
+}
+
+/// The changes of one path.
+pub(crate) fn history(sandbox: &Sandbox, of: &str) -> Vec<Change> {
+    log(sandbox).into_iter().filter(|change| change.path == path(of)).collect()
+}
+
+/// Who changed a path, oldest first; that it came into sight is no change.
+pub(crate) fn who(sandbox: &Sandbox, of: &str) -> Vec<String> {
+    let changes = history(sandbox, of);
+    changes.iter().filter(|change| change.before != Entry::Unknown).map(author).collect()
+}
+
+fn author(change: &Change) -> String {
+    let evidence = match change.evidence {
+        Evidence::Tool => "tool",
+        Evidence::Window => "window",
+    };
+    match &change.author {
+        Author::Agent { session, call, tool, .. } => format!("{session} {call} {tool} {evidence}"),
+        Author::Human => "human".to_owned(),
+        Author::Ambiguous { sessions } => {
+            let sessions: Vec<&str> = sessions.iter().map(|session| session.0.as_str()).collect();
+            format!("ambiguous {}", sessions.join("+"))
+        }
+        Author::Rewind { .. } => "rewind".to_owned(),
+        Author::Deleted => "deleted".to_owned(),
+    }
+}
+
+/// All that a receipt says: first whether it was a success, then a line for each path.
+pub(crate) fn said(receipt: &Receipt) -> Vec<String> {
+    let mut lines = vec![if receipt.success { "success" } else { "not all" }.to_owned()];
+    let plain = |what: &str, paths: &[WorkPath]| -> Vec<String> {
+        paths.iter().map(|path| format!("{what} {}", path.display())).collect()
+    };
+    let noted = |what: &str, notes: &[Note]| -> Vec<String> {
+        notes
+            .iter()
+            .map(|note| format!("{what} {}: {}", note.path.display(), note.reason))
+            .collect()
+    };
+    lines.extend(plain("restored", &receipt.restored_files));
+    lines.extend(plain("deleted", &receipt.deleted_files));
+    lines.extend(receipt.merged_files.iter().map(|note| format!("merged {}", note.path.display())));
+    lines.extend(noted("kept", &receipt.kept_files));
+    lines.extend(noted("conflict", &receipt.conflicts));
+    lines.extend(noted("ambiguous", &receipt.ambiguous));
+    lines.extend(noted("not captured", &receipt.not_captured));
+    let errors = receipt.errors.iter();
+    lines.extend(
+        errors.map(|problem| format!("error {}: {}", problem.path.display(), problem.error)),
+    );
+    lines
+}
+
+/// Sequence numbers without a gap; each path's changes begin where the one before ended.
+pub(crate) fn assert_consistent(sandbox: &Sandbox) {
+    let log = log(sandbox);
+    let numbers: Vec<u64> = log.iter().map(|change| change.seq.0).collect();
+    assert_eq!(numbers, (1..=log.len() as u64).collect::<Vec<_>>());
+    let mut last: BTreeMap<&WorkPath, &Change> = BTreeMap::new();
+    for change in &log {
+        assert_ne!(change.before, change.after, "{change:?} changes nothing");
+        if let Some(earlier) = last.insert(&change.path, change) {
+            assert_eq!(earlier.after, change.before, "{earlier:?} and then {change:?}");
+        }
+    }
+}
