@@ -113,7 +113,7 @@ fn heading(out: &mut dyn std::io::Write, number: usize, text: &str) -> std::io::
 
 fn actor(out: &mut dyn std::io::Write, who: &str, what: &str, note: &str) -> std::io::Result<()> {
     let style = if who == "you" { GOOD } else { NAME };
-    writeln!(out, "  {style}{who:<6}{style:#}  {what}  {HINT}{note}{HINT:#}")
+    writeln!(out, "  {style}{who:<6}{style:#}  {what:<32}  {HINT}{note}{HINT:#}")
 }
 
 fn session() -> SessionId {

@@ -85,8 +85,13 @@ fn print_rows(out: &mut dyn Write, rows: &[Row<'_>], all: bool) -> io::Result<()
             continue;
         }
         let Row { verb, style, reason, .. } = row;
-        let line = format!("  {style}{verb:<9}{style:#} {}", fit(name, column));
-        writeln!(out, "{}  {HINT}{reason}{HINT:#}", line)?;
+        match *reason {
+            "" => writeln!(out, "  {style}{verb:<9}{style:#} {}", shorten(name, column))?,
+            reason => {
+                let name = fit(name, column);
+                writeln!(out, "  {style}{verb:<9}{style:#} {name}  {HINT}{reason}{HINT:#}")?;
+            }
+        }
         let same = rows.iter().filter(|other| other.verb == row.verb).count();
         if shown == MOST && !all && same > MOST {
             writeln!(out, "  {HINT}{:<9} … and {} more (-v shows all){HINT:#}", "", same - MOST)?;

@@ -18,7 +18,7 @@ use super::receipt::{self, Tense};
 use crate::args::{AgainArgs, Ambiguous, DoingArgs, Options, RewindArgs};
 use crate::error::{CommandError, Kind};
 use crate::place::{self, Store};
-use crate::screen::{GOOD, HINT, STRONG, Screen, is_interactive};
+use crate::screen::{GOOD, HINT, STRONG, Screen, is_interactive, plain, shorten};
 use crate::time::{ago, now, parse};
 
 pub(crate) fn rewind(options: &Options, args: &RewindArgs, screen: &mut Screen) -> Result<u8, CommandError> {
@@ -150,7 +150,7 @@ fn confirmed(screen: &mut Screen) -> io::Result<bool> {
 fn name_of(point: &Point) -> String {
     let id = &point.id.to_string()[..8];
     let age = ago(point.created_at, now());
-    let called = point.label.as_deref().unwrap_or(&point.description);
+    let called = shorten(&plain(point.label.as_deref().unwrap_or(&point.description)), 50);
     if called.is_empty() { format!("{id} ({age})") } else { format!("{id} “{called}” ({age})") }
 }
 

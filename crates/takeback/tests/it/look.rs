@@ -1,0 +1,120 @@
+use crate::home::User;
+
+/// Two points by hand, a change after each.
+fn two_points() -> User {
+    let user = User::with(&[("a.txt", "one\ntwo\n"), ("bin", "\0\u{1}"), ("node_modules/x", ""), ("package.json", "{}")]);
+    assert_eq!(user.takeback(&["checkpoint", "first"]).code, 0);
+    user.write("a.txt", "one\n2\n");
+    user.write("bin", "\0\u{2}");
+    assert_eq!(user.takeback(&["checkpoint", "second"]).code, 0);
+    user.write("new/n.txt", "n\n");
+    user
+}
+
+#[test]
+fn a_point_by_hand_is_told() {
+    let user = User::with(&[("a.txt", "one\n")]);
+    let answer = user.takeback(&["checkpoint", "before the storm"]);
+    insta::assert_snapshot!(answer.out, @"Point ID “before the storm”  1 file in FOLDER/work");
+}
+
+#[test]
+fn the_log_lists_points_newest_first() {
+    let user = two_points();
+    user.takeback(&["status"]);
+    insta::assert_snapshot!(user.takeback(&["log"]).out, @r"
+    ID  just now     by hand       [second]                                   1 file +1
+    ID  just now     by hand       [first]                                    2 files +1 -1
+    ");
+    insta::assert_snapshot!(user.takeback(&["log", "-n", "1"]).out, @r"
+    ID  just now     by hand       [second]                                   1 file +1
+    1 older; -n shows more
+    ");
+}
+
+#[test]
+fn a_diff_shows_lines_and_what_lines_do_not_show() {
+    let user = two_points();
+    insta::assert_snapshot!(user.takeback(&["diff", "first"]).out, @r"
+    a.txt  changed
+    @@ -1,2 +1,2 @@
+     one
+    -two
+    +2
+
+    bin  changed
+      not text
+
+    new  new folder
+
+    new/n.txt  new
+    @@ -0,0 +1 @@
+    +n
+    ");
+    insta::assert_snapshot!(user.takeback(&["diff", "first", "second", "--stat"]).out, @r"
+      a.txt  +1     -1     changed
+      bin    not text, changed
+    2 files, +1 -1
+    ");
+    insta::assert_snapshot!(user.takeback(&["diff", "second", "first", "--path", "a.txt"]).out, @r"
+    a.txt  changed
+    @@ -1,2 +1,2 @@
+     one
+    -2
+    +two
+    ");
+    insta::assert_snapshot!(user.takeback(&["diff"]).out, @r"
+    new  new folder
+
+    new/n.txt  new
+    @@ -0,0 +1 @@
+    +n
+    ");
+}
+
+#[test]
+fn a_point_is_shown_with_who_changed_what_after_it() {
+    let user = two_points();
+    let shown = user.takeback(&["show", "first"]).out;
+    let changes = shown.split("\n\n").nth(1).expect("what was changed");
+    insta::assert_snapshot!(changes, @r"
+    a.txt  changed  you
+    bin  changed  you
+    ");
+}
+
+#[test]
+fn status_tells_what_is_not_covered() {
+    let user = two_points();
+    let told = user.takeback(&["status"]).out;
+    let lines: Vec<&str> = told.lines().filter(|line| !line.contains("kept in")).collect();
+    insta::assert_snapshot!(lines.join("\n"), @r"
+    FOLDER/work
+
+    Not covered:
+      node_modules  can be made again
+    ");
+}
+
+#[test]
+fn verify_reads_every_byte() {
+    let user = two_points();
+    let answer = user.takeback(&["verify"]);
+    assert_eq!(answer.code, 0);
+    insta::assert_snapshot!(answer.out, @"All is well. 2 points, 5 changes, every byte read and checked.");
+    let packs = user.store().join("packs");
+    let pack = std::fs::read_dir(packs).expect("packs").next().expect("one").expect("named").path();
+    let mut bytes = std::fs::read(&pack).expect("it can be read");
+    let last = bytes.len() - 1;
+    bytes[last] ^= 1;
+    std::fs::write(&pack, bytes).expect("damaged");
+    let answer = user.takeback(&["verify"]);
+    assert_eq!(answer.code, 1, "{answer:?}");
+    assert!(answer.out.contains("damaged"), "{answer:?}");
+}
+
+#[test]
+fn recover_says_when_there_is_nothing_to_do() {
+    let user = two_points();
+    insta::assert_snapshot!(user.takeback(&["recover"]).out, @"Nothing was interrupted.");
+}

@@ -1,0 +1,125 @@
+use crate::home::User;
+
+/// An agent's run changed `a.txt` and made `new.txt`; you changed `mine.txt` since.
+fn after_a_run() -> User {
+    let user = User::with(&[("a.txt", "one\ntwo\nthree\nfour\nfive\n"), ("mine.txt", "m\n")]);
+    user.takeback(&["-q", "run", "--", "sh", "-c", "sed -i s/one/1/ a.txt; echo n > new.txt"]);
+    user.write("mine.txt", "changed\n");
+    user
+}
+
+#[test]
+fn a_preview_changes_nothing() {
+    let user = after_a_run();
+    let answer = user.takeback(&["rewind", "@", "--dry-run"]);
+    assert_eq!(answer.code, 0);
+    insta::assert_snapshot!(answer.out, @r"
+    Rewind to ID “sh -c sed -i s/one/1/ a.txt; echo n > new.txt” (just now)
+
+      restore   a.txt
+      delete    new.txt  was not there then
+
+    2 paths changed while `sh -c sed -i s/one/1/ a.txt; echo n > new.txt` ran; may include yours.
+
+    1 to restore, 1 to delete
+    ");
+    assert!(user.exists("new.txt"));
+    assert!(!user.exists(".takeback"));
+}
+
+#[test]
+fn nobody_to_ask_is_an_error_that_says_what_to_do() {
+    let user = after_a_run();
+    let answer = user.takeback(&["rewind", "@"]);
+    assert_eq!(answer.code, 2);
+    insta::assert_snapshot!(answer.err, @r"
+    takeback: this changes files and nobody can be asked
+      --dry-run shows what it would do, -y does it without asking.
+    ");
+    assert!(user.exists("new.txt"));
+}
+
+#[test]
+fn rewind_undo_redo() {
+    let user = after_a_run();
+    let answer = user.takeback(&["rewind", "@", "-y"]);
+    assert_eq!(answer.code, 0);
+    insta::assert_snapshot!(answer.out, @r"
+    Rewind to ID “sh -c sed -i s/one/1/ a.txt; echo n > new.txt” (just now)
+
+      restored  a.txt
+      deleted   new.txt  was not there then
+
+    1 restored, 1 deleted
+    Done and checked on disk. `takeback undo` takes it back.
+    ");
+    assert!(!user.exists("new.txt") && user.read("a.txt").starts_with("one"));
+    assert_eq!(user.read("mine.txt"), "changed\n");
+    let answer = user.takeback(&["undo", "-y"]);
+    assert_eq!(answer.code, 0);
+    insta::assert_snapshot!(answer.out, @r"
+    Undo the last rewind
+
+      restored  a.txt
+      restored  new.txt
+
+    2 restored
+    Done and checked on disk. `takeback redo` takes it back.
+    ");
+    assert!(user.exists("new.txt") && user.read("a.txt").starts_with("1\n"));
+    assert_eq!(user.takeback(&["redo", "-y"]).code, 0);
+    assert!(!user.exists("new.txt"));
+    assert_eq!(user.takeback(&["redo", "-y"]).code, 5, "nothing left to redo");
+    let again = user.takeback(&["rewind", "@", "-y"]);
+    assert_eq!(again.code, 5, "{again:?}");
+}
+
+#[test]
+fn an_edit_over_the_agents_is_left_and_the_exit_code_says_so() {
+    let user = after_a_run();
+    user.write("a.txt", "uno\ntwo\nthree\nfour\nfive\n");
+    let answer = user.takeback(&["rewind", "@", "-y"]);
+    assert_eq!(answer.code, 4);
+    insta::assert_snapshot!(answer.out, @r"
+    Rewind to ID “sh -c sed -i s/one/1/ a.txt; echo n > new.txt” (just now)
+
+      deleted   new.txt  was not there then
+      conflict  a.txt    both changed the same lines
+
+    1 deleted · 1 conflict
+    Done as far as possible. `takeback undo` takes it back.
+    ");
+    assert!(user.read("a.txt").starts_with("uno"));
+}
+
+#[test]
+fn only_the_named_paths_are_taken_back() {
+    let user = after_a_run();
+    assert_eq!(user.takeback(&["rewind", "@", "-y", "--path", "*.md"]).code, 5);
+    assert_eq!(user.takeback(&["rewind", "@", "-y", "--path", "new*"]).code, 0);
+    assert!(!user.exists("new.txt") && user.read("a.txt").starts_with('1'));
+}
+
+#[test]
+fn exact_takes_back_yours_too_and_undo_brings_it_back() {
+    let user = after_a_run();
+    assert_eq!(user.takeback(&["rewind", "@", "-y", "--exact"]).code, 0);
+    assert_eq!(user.read("mine.txt"), "m\n");
+    assert_eq!(user.takeback(&["undo", "-y"]).code, 0);
+    assert_eq!(user.read("mine.txt"), "changed\n");
+}
+
+#[test]
+fn a_receipt_is_one_json_value() {
+    let user = after_a_run();
+    user.takeback(&["status"]);
+    let receipt = user.json(&["rewind", "@", "-y"]);
+    assert_eq!(receipt["success"], true);
+    assert_eq!(receipt["restoredFiles"], serde_json::json!(["a.txt"]));
+    assert_eq!(receipt["deletedFiles"], serde_json::json!(["new.txt"]));
+    assert_eq!(
+        receipt["keptFiles"],
+        serde_json::json!([{ "filePath": "mine.txt", "reason": "changed by you" }])
+    );
+    assert!(receipt["safetyPoint"].is_string());
+}
