@@ -1,0 +1,152 @@
+//! A real tree to work on: the sources of this workspace's dependencies, as cargo unpacked them.
+//!
+//! Repeated in folders of their own until there are enough files. Every file of a repetition gets a
+//! line of its own, so that keeping equal contents once gains nothing. Ignore files and the like are
+//! left out: both tools are to see the same files.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use serde::Serialize;
+
+use crate::Result;
+use crate::measure::answer_of;
+
+#[derive(Debug, Serialize)]
+pub(crate) struct Corpus {
+    #[serde(skip)]
+    pub(crate) tree: PathBuf,
+    /// Beside the tree, on the same disk.
+    #[serde(skip)]
+    pub(crate) states: PathBuf,
+    /// From the tree, sorted.
+    #[serde(skip)]
+    pub(crate) paths: Vec<PathBuf>,
+    pub(crate) files: usize,
+    pub(crate) folders: usize,
+    pub(crate) bytes: u64,
+}
+
+/// Written when the tree is whole.
+const MARK: &str = "complete";
+
+impl Corpus {
+    pub(crate) fn open_or_make(folder: &Path, least_files: usize) -> Result<Self> {
+        let mark = folder.join(MARK);
+        let tree = folder.join("tree");
+        if fs::read_to_string(&mark).ok().as_deref() != Some(&*least_files.to_string()) {
+            if folder.is_dir() && fs::read_dir(folder)?.next().is_some() && !tree.is_dir() {
+                return Err(format!("{} holds something else", folder.display()).into());
+            }
+            eprintln!("making a tree of {least_files} files or more …");
+            if tree.exists() {
+                fs::remove_dir_all(&tree)?;
+            }
+            make(&tree, least_files)?;
+            fs::write(&mark, least_files.to_string())?;
+        }
+        let mut corpus = Self {
+            tree,
+            states: folder.join("states"),
+            paths: Vec::new(),
+            files: 0,
+            folders: 0,
+            bytes: 0,
+        };
+        corpus.count(&corpus.tree.clone())?;
+        corpus.paths.sort();
+        corpus.files = corpus.paths.len();
+        Ok(corpus)
+    }
+
+    fn count(&mut self, folder: &Path) -> Result<()> {
+        for entry in fs::read_dir(folder)? {
+            let entry = entry?;
+            let path = entry.path();
+            if entry.file_type()?.is_dir() {
+                if entry.file_name() != ".git" {
+                    self.folders += 1;
+                    self.count(&path)?;
+                }
+            } else {
+                self.bytes += entry.metadata()?.len();
+                self.paths.push(path.strip_prefix(&self.tree)?.to_owned());
+            }
+        }
+        Ok(())
+    }
+}
+
+fn make(tree: &Path, least_files: usize) -> Result<()> {
+    let crates = sources()?;
+    let mut files = 0;
+    for copy in 1.. {
+        for (name, source) in &crates {
+            files += copy_folder(source, &tree.join(format!("copy-{copy}")).join(name), copy)?;
+        }
+        if files == 0 {
+            return Err("no sources of dependencies; build the workspace first".into());
+        }
+        if files >= least_files {
+            break;
+        }
+    }
+    // A user's project has a repository of its own; that is also how Takeback knows its root.
+    answer_of("git", &["init", "-q", &tree.to_string_lossy()])?;
+    Ok(())
+}
+
+/// The unpacked sources of what `Cargo.lock` names: the same for everyone who builds this version.
+fn sources() -> Result<Vec<(String, PathBuf)>> {
+    let lock = fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("../Cargo.lock"))?;
+    let home = match (std::env::var_os("CARGO_HOME"), std::env::var_os("HOME")) {
+        (Some(home), _) => PathBuf::from(home),
+        (None, Some(user)) => Path::new(&user).join(".cargo"),
+        (None, None) => return Err("neither CARGO_HOME nor HOME is set".into()),
+    };
+    let registries: Vec<PathBuf> = fs::read_dir(home.join("registry/src"))?
+        .map(|registry| Ok(registry?.path()))
+        .collect::<Result<_>>()?;
+    let mut sources = Vec::new();
+    for package in
+        lock.split("[[package]]").skip(1).filter(|package| package.contains("\nsource = "))
+    {
+        let field = |key: &str| {
+            let line = package.lines().find_map(|line| line.strip_prefix(key))?;
+            Some(line.trim_start_matches(" = ").trim_matches('"'))
+        };
+        let (Some(name), Some(version)) = (field("name"), field("version")) else { continue };
+        let name = format!("{name}-{version}");
+        let unpacked =
+            registries.iter().map(|registry| registry.join(&name)).find(|path| path.is_dir());
+        sources.extend(unpacked.map(|path| (name, path)));
+    }
+    Ok(sources)
+}
+
+/// The number of files copied.
+fn copy_folder(from: &Path, to: &Path, copy: u32) -> Result<usize> {
+    fs::create_dir_all(to)?;
+    let mut files = 0;
+    for entry in fs::read_dir(from)? {
+        let entry = entry?;
+        let name = entry.file_name();
+        if name.to_string_lossy().starts_with(".git") {
+            continue;
+        }
+        if entry.file_type()?.is_dir() {
+            files += copy_folder(&entry.path(), &to.join(&name), copy)?;
+        } else if entry.file_type()?.is_file() {
+            let mut bytes = fs::read(entry.path())?;
+            if copy > 1 {
+                bytes.extend_from_slice(format!("\n// copy {copy}\n").as_bytes());
+            }
+            fs::write(to.join(&name), bytes)?;
+            files += 1;
+        }
+    }
+    if files == 0 {
+        fs::remove_dir(to)?;
+    }
+    Ok(files)
+}
