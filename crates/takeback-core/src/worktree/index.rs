@@ -68,6 +68,10 @@ impl Index {
         self.folders.get(path)
     }
 
+    pub fn folders(&self) -> impl Iterator<Item = (&[u8], &Folder)> {
+        self.folders.iter().map(|(path, folder)| (path.as_slice(), folder))
+    }
+
     pub fn set_folder(&mut self, path: Vec<u8>, folder: Folder) {
         self.folders.insert(path, folder);
     }
@@ -116,7 +120,8 @@ impl Index {
         }
     }
 
-    fn set(&mut self, path: &WorkPath, entry: &Entry) {
+    /// Takes in what stands at one path, to be looked at again by the next scan.
+    pub fn set(&mut self, path: &WorkPath, entry: &Entry) {
         // Takeback's own folder is never an entry; paths outside are looked at only when named.
         if path.is_outside() || path.as_bytes() == OWN_FOLDER {
             return;

@@ -114,6 +114,14 @@ impl AsFd for Root {
     }
 }
 
+/// Whether a folder could not be opened because there is none: no such name, or a link or a file in
+/// its place.
+pub(crate) fn is_no_folder(error: &io::Error) -> bool {
+    [Errno::NOENT, Errno::NOTDIR, Errno::LOOP]
+        .iter()
+        .any(|errno| error.raw_os_error() == Some(errno.raw_os_error()))
+}
+
 /// The names in a folder, sorted, without `.` and `..`.
 pub(crate) fn names_in(folder: impl AsFd) -> io::Result<Vec<Vec<u8>>> {
     let mut names = Vec::new();

@@ -4,7 +4,7 @@
 //! and the index of the last scan. Out: what differs, the new index, and the bytes of changed files
 //! (packed, to a sink). Writes nothing.
 
-use std::collections::VecDeque;
+use std::collections::{HashSet, VecDeque};
 use std::io;
 use std::os::fd::OwnedFd;
 use std::sync::mpsc::{SyncSender, sync_channel};
@@ -16,7 +16,7 @@ use takeback_store::{Entry, Lack, PackedBlob, WorkPath};
 use super::fingerprint::{Fingerprint, RacySince, Stat, stat};
 use super::index::{Child, Folder, Index, Known};
 use super::look::{Bytes, Looked, look_at};
-use super::root::{Access, Root, names_in};
+use super::root::{Access, Root, is_no_folder, names_in};
 use super::scope::{
     Coverage, OUTSIDE_STAGE_PREFIX, OWN_FOLDER, OutReason, Rules, STAGE_PREFIX, ScopeOptions,
     is_internal_name,
@@ -305,9 +305,73 @@ impl Walk<'_> {
             }
             scan.index.set_folder(super::index::folder_of(&path).to_vec(), folder);
         }
+        self.look_at_strays(&mut scan, sink)?;
         scan.found.sort_by(|a, b| a.path.cmp(&b.path));
         scan.skipped.sort();
         Ok(scan)
+    }
+
+    /// Looks at what is known in folders that were not read: an edit named it although its folder is
+    /// out of scope, or its folder is none any more.
+    fn look_at_strays(&self, scan: &mut Scan, sink: &mut dyn FnMut(PackedBlob)) -> Result<(), ScanError> {
+        let mut found = Vec::new();
+        let told: HashSet<&WorkPath> = scan.found.iter().map(|observed| &observed.path).collect();
+        for (path, folder) in self.before.folders() {
+            if scan.index.folder(path).is_some() {
+                continue;
+            }
+            let mut stay = Vec::new();
+            for child in &folder.children {
+                let below = valid(join(path, &child.name));
+                let Known::Entry { entry, fingerprint, precious } = &child.known else { continue };
+                if told.contains(&below) {
+                    continue;
+                }
+                let failed = |source| ScanError { path: below.display(), source };
+                let looked = self.look_at_stray(&below, entry, *fingerprint, sink).map_err(failed)?;
+                if looked.entry != Entry::Absent {
+                    let known = Known::Entry {
+                        entry: looked.entry.clone(),
+                        fingerprint: looked.fingerprint.and_then(|print| self.racy.trust(print)),
+                        precious: *precious,
+                    };
+                    stay.push(Child { name: child.name.clone(), known });
+                }
+                if looked.entry != *entry {
+                    let before = entry.clone();
+                    found.push(Observed { path: below, before, after: looked.entry, same_file: false });
+                }
+            }
+            if !stay.is_empty() {
+                scan.index.set_folder(path.to_vec(), Folder { listed: false, children: stay });
+            }
+        }
+        scan.found.extend(found);
+        Ok(())
+    }
+
+    fn look_at_stray(
+        &self,
+        path: &WorkPath,
+        entry: &Entry,
+        fingerprint: Option<Fingerprint>,
+        sink: &mut dyn FnMut(PackedBlob),
+    ) -> io::Result<Looked> {
+        let nothing = Looked { entry: Entry::Absent, fingerprint: None };
+        let folder = match self.root.parent_of(path) {
+            Err(error) if is_no_folder(&error) => return Ok(nothing),
+            opened => opened?,
+        };
+        match stat(&folder, path.file_name())? {
+            None => Ok(nothing),
+            Some(seen) if fingerprint == Some(seen.fingerprint) => {
+                Ok(Looked { entry: entry.clone(), fingerprint })
+            }
+            Some(seen) => {
+                let mut bytes = Bytes::Keep { known: entry.digest(), sink };
+                look_at(&folder, path.file_name(), &seen, &mut bytes)
+            }
+        }
     }
 
     fn look_again(

@@ -1,0 +1,326 @@
+//! What belongs to a workspace, and that a change of the rules never deletes anything.
+
+use std::fs;
+use std::os::unix::fs::symlink;
+use std::process::Command;
+
+use takeback_core::look_around;
+use takeback_core::worktree::scope::OutReason;
+use takeback_store::{Entry, Lack};
+use takeback_testkit::{Sandbox, path};
+
+use crate::shown::{history, log, said, who};
+
+/// What a scan takes in, and what it passes over and why.
+fn scanned(sandbox: &mut Sandbox) -> (Vec<String>, Vec<(String, OutReason)>) {
+    let skipped = look_around(&mut sandbox.workspace).expect("the tree is scanned").skipped;
+    let latest = sandbox.workspace.store.latest().unwrap();
+    let covered = latest.into_iter().filter(|(_, entry)| *entry != Entry::Absent);
+    let skipped = skipped.into_iter().map(|(path, reason)| (path.display(), reason));
+    (covered.map(|(path, _)| path.display()).collect(), skipped.collect())
+}
+
+fn out<const N: usize>(paths: [(&str, OutReason); N]) -> Vec<(String, OutReason)> {
+    paths.map(|(path, reason)| (path.to_owned(), reason)).to_vec()
+}
+
+#[test]
+fn ignore_rules_are_gits() {
+    let mut sandbox = Sandbox::new();
+    // No ignored file is small enough to be precious: what is ignored is out.
+    sandbox.workspace.scope.precious_file_max = 0;
+    sandbox.write(".gitignore", "*.log\n!keep.log\n/top\nbuild/\n# comment\n\nlib/*.tmp\n");
+    sandbox.write(".git/info/exclude", "private\n");
+    sandbox.write("lib/.gitignore", "!loud.log\nkeep.log\n");
+    for name in ["a.log", "keep.log", "top", "private", "build/out", "lib/top", "lib/loud.log"] {
+        sandbox.write(name, "x");
+    }
+    for name in ["lib/keep.log", "lib/x.tmp", "lib/deep/x.tmp", "lib/build/out", "lib/deep/a.log"] {
+        sandbox.write(name, "x");
+    }
+    let (covered, skipped) = scanned(&mut sandbox);
+    assert_eq!(
+        covered,
+        [
+            ".gitignore",
+            "keep.log",
+            "lib",
+            "lib/.gitignore",
+            "lib/deep",
+            "lib/deep/x.tmp",
+            "lib/loud.log",
+            "lib/top"
+        ]
+    );
+    assert_eq!(
+        skipped,
+        out([
+            ("a.log", OutReason::IgnoredFile),
+            ("build", OutReason::IgnoredFolder),
+            ("lib/build", OutReason::IgnoredFolder),
+            ("lib/deep/a.log", OutReason::IgnoredFile),
+            ("lib/keep.log", OutReason::IgnoredFile),
+            ("lib/x.tmp", OutReason::IgnoredFile),
+            ("private", OutReason::IgnoredFile),
+            ("top", OutReason::IgnoredFile),
+        ])
+    );
+}
+
+#[test]
+fn a_nested_repository_is_in_by_its_own_rules_without_its_internals() {
+    let mut sandbox = Sandbox::new();
+    sandbox.workspace.scope.precious_file_max = 0;
+    sandbox.write(".gitignore", "*.log\n");
+    sandbox.write("dep/.git/HEAD", "ref: refs/heads/main\n");
+    sandbox.write("dep/.gitignore", "*.tmp\n");
+    sandbox.write("dep/a.log", "in: the rules above do not speak for it\n");
+    sandbox.write("dep/a.tmp", "out\n");
+    sandbox.write("dep/src/b.log", "in\n");
+    sandbox.write("b.log", "out\n");
+    let (covered, skipped) = scanned(&mut sandbox);
+    assert_eq!(
+        covered,
+        [".gitignore", "dep", "dep/.gitignore", "dep/a.log", "dep/src", "dep/src/b.log"]
+    );
+    assert_eq!(
+        skipped,
+        out([("b.log", OutReason::IgnoredFile), ("dep/a.tmp", OutReason::IgnoredFile)])
+    );
+}
+
+#[test]
+fn derived_folders_are_known_by_name_and_by_what_stands_beside_them() {
+    let mut sandbox = Sandbox::new();
+    sandbox.workspace.scope.derived_folders = vec!["generated".to_owned()];
+    sandbox.write("package.json", "{}");
+    sandbox.write("node_modules/dep/index.js", "x");
+    sandbox.write("docs/node_modules/mine.txt", "no manifest beside it: somebody's own\n");
+    sandbox.write("lib/.gitignore", "target/\n");
+    sandbox.write("lib/target/debug/x", "x");
+    sandbox.write("src/__pycache__/a.pyc", "x");
+    sandbox.write("src/generated/a.rs", "x");
+    let (covered, skipped) = scanned(&mut sandbox);
+    assert_eq!(
+        covered,
+        [
+            "docs",
+            "docs/node_modules",
+            "docs/node_modules/mine.txt",
+            "lib",
+            "lib/.gitignore",
+            "package.json",
+            "src"
+        ]
+    );
+    assert_eq!(
+        skipped,
+        out([
+            ("lib/target", OutReason::Derived),
+            ("node_modules", OutReason::Derived),
+            ("src/__pycache__", OutReason::Derived),
+            ("src/generated", OutReason::Derived),
+        ])
+    );
+}
+
+#[test]
+fn ignored_files_are_precious_within_a_budget() {
+    let mut sandbox = Sandbox::new();
+    sandbox.workspace.scope.precious_file_max = 10;
+    sandbox.workspace.scope.precious_total_max = 18;
+    sandbox.write(".gitignore", ".env\n*.db\n");
+    sandbox.write(".env", "12345678");
+    sandbox.write("large.db", "12345678901");
+    sandbox.write("a.db", "12345678");
+    sandbox.write("b.db", "123");
+    let (covered, skipped) = scanned(&mut sandbox);
+    assert_eq!(covered, [".env", ".gitignore", "a.db"]);
+    assert_eq!(
+        skipped,
+        out([("b.db", OutReason::IgnoredFile), ("large.db", OutReason::IgnoredFile)])
+    );
+
+    let point = sandbox.prompt("s", "go");
+    sandbox.agent_runs("s", "rm .env a.db", |sandbox| {
+        sandbox.remove(".env");
+        sandbox.remove("a.db");
+    });
+    sandbox.turn_end("s");
+    sandbox.rewind_to(point);
+    assert_eq!(sandbox.read(".env"), "12345678");
+    assert_eq!(sandbox.read("a.db"), "12345678");
+}
+
+#[test]
+fn takebackignore_keeps_things_out() {
+    let mut sandbox = Sandbox::new();
+    sandbox.write(".takebackignore", "secrets/\n*.iso\n");
+    sandbox.write("secrets/key", "x");
+    sandbox.write("disk.iso", "x");
+    sandbox.write("lib/other.iso", "x");
+    sandbox.write("a.txt", "x");
+    let (covered, skipped) = scanned(&mut sandbox);
+    assert_eq!(covered, [".takebackignore", "a.txt", "lib"]);
+    assert_eq!(
+        skipped,
+        out([
+            ("disk.iso", OutReason::Excluded),
+            ("lib/other.iso", OutReason::Excluded),
+            ("secrets", OutReason::Excluded),
+        ])
+    );
+}
+
+#[test]
+fn pipes_are_never_opened() {
+    let mut sandbox = Sandbox::new();
+    sandbox.write("a.txt", "a\n");
+    let pipe = sandbox.at("pipe");
+    let made = Command::new("mkfifo").arg(&pipe).status().expect("mkfifo runs");
+    assert!(made.success());
+    let (covered, skipped) = scanned(&mut sandbox);
+    assert_eq!(covered, ["a.txt"]);
+    assert_eq!(skipped, out([("pipe", OutReason::Special)]));
+
+    sandbox.prompt("s", "go");
+    sandbox.before_edit("s", &["pipe"]);
+    let special = Entry::NotCaptured { lack: Lack::Special };
+    let named: Vec<_> =
+        history(&sandbox, "pipe").into_iter().map(|c| (c.before, c.after)).collect();
+    assert_eq!(named, [(Entry::Unknown, special.clone())]);
+
+    sandbox.agent_runs("s", "rm a.txt; mkfifo a.txt", |sandbox| {
+        sandbox.remove("a.txt");
+        Command::new("mkfifo").arg(sandbox.at("a.txt")).status().expect("mkfifo runs");
+    });
+    assert_eq!(history(&sandbox, "a.txt").pop().map(|change| change.after), Some(special));
+}
+
+#[test]
+fn a_workspace_inside_another_owns_its_files() {
+    let mut sandbox = Sandbox::new();
+    sandbox.workspace.scope.nested_workspaces = vec![path("lib/inner")];
+    sandbox.write("lib/inner/a.txt", "x");
+    sandbox.write("lib/b.txt", "x");
+    let (covered, skipped) = scanned(&mut sandbox);
+    assert_eq!(covered, ["lib", "lib/b.txt"]);
+    assert_eq!(skipped, out([("lib/inner", OutReason::NestedWorkspace)]));
+}
+
+#[test]
+fn links_are_kept_as_links_and_never_followed() {
+    let mut sandbox = Sandbox::new();
+    fs::create_dir(sandbox.outside().join("elsewhere")).unwrap();
+    fs::write(sandbox.outside().join("elsewhere/secret"), "x").unwrap();
+    symlink("../elsewhere", sandbox.at("link")).unwrap();
+    symlink("link", sandbox.at("loop")).unwrap();
+    let (covered, _) = scanned(&mut sandbox);
+    assert_eq!(covered, ["link", "loop"]);
+}
+
+// --- rules that change --------------------------------------------------------------------------
+
+#[test]
+fn what_comes_into_scope_was_never_made_and_is_never_deleted() {
+    for agent_edits_the_rules in [true, false] {
+        let mut sandbox = Sandbox::new();
+        sandbox.write(".gitignore", "out/\n");
+        sandbox.write("out/deep/a.txt", "a\n");
+        sandbox.write("a.txt", "one\n");
+        let point = sandbox.prompt("s", "go");
+        if agent_edits_the_rules {
+            sandbox.agent_runs("s", "sed -i /out/d .gitignore", |sandbox| {
+                sandbox.write(".gitignore", "")
+            });
+        } else {
+            sandbox.write(".gitignore", "");
+        }
+        sandbox.agent_writes("s", "a.txt", "two\n");
+        sandbox.turn_end("s");
+        let firsts: Vec<Entry> = log(&sandbox)
+            .into_iter()
+            .filter(|change| change.path.is_within(b"out"))
+            .map(|change| change.before)
+            .collect();
+        assert_eq!(firsts, vec![Entry::Unknown; 3]);
+        let receipt = sandbox.rewind_to(point);
+        assert_eq!(receipt.deleted_files, []);
+        assert_eq!(sandbox.read("out/deep/a.txt"), "a\n");
+        assert_eq!(sandbox.read("a.txt"), "one\n");
+    }
+}
+
+#[test]
+fn a_known_path_stays_known_when_rules_come_to_exclude_it() {
+    for rules in [".gitignore", ".takebackignore"] {
+        let mut sandbox = Sandbox::new();
+        sandbox.write("lib/a.txt", "a\n");
+        sandbox.write("b.txt", "b\n");
+        let point = sandbox.prompt("s", "go");
+        sandbox.agent_writes("s", rules, "lib/\nb.txt\n");
+        sandbox.agent_runs("s", "rm lib/a.txt; echo >> b.txt", |sandbox| {
+            sandbox.remove("lib/a.txt");
+            sandbox.write("b.txt", "changed\n");
+            sandbox.write("lib/new.txt", "out by the new rules\n");
+        });
+        sandbox.turn_end("s");
+        assert_eq!(who(&sandbox, "lib/a.txt"), ["s call-2 Bash window"], "{rules}");
+        assert_eq!(who(&sandbox, "b.txt"), ["s call-2 Bash window"], "{rules}");
+        let receipt = sandbox.rewind_to(point);
+        assert_eq!(
+            said(&receipt),
+            ["success", "restored b.txt", "restored lib/a.txt", &format!("deleted {rules}")]
+        );
+        assert_eq!(sandbox.read("lib/a.txt"), "a\n");
+        assert_eq!(sandbox.read("b.txt"), "b\n");
+    }
+}
+
+#[test]
+fn a_path_once_named_is_found_by_scans_although_its_folder_is_out() {
+    let mut sandbox = Sandbox::new();
+    sandbox.write(".gitignore", "out/\n");
+    sandbox.write("out/deep/a.txt", "before\n");
+    sandbox.write("out/deep/b.txt", "never named\n");
+    let point = sandbox.prompt("s", "go");
+    sandbox.agent_writes("s", "out/deep/a.txt", "edited\n");
+    sandbox.turn_end("s");
+    for _ in 0..2 {
+        sandbox.prompt("s", "more");
+        sandbox.agent_runs("s", "sed -i", |sandbox| {
+            let longer = sandbox.read("out/deep/a.txt") + "more\n";
+            sandbox.write("out/deep/a.txt", longer);
+        });
+    }
+    sandbox.agent_runs("s", "rm -r out", |sandbox| sandbox.remove("out"));
+    sandbox.turn_end("s");
+    assert_eq!(
+        who(&sandbox, "out/deep/a.txt"),
+        [
+            "s call-1 Edit tool",
+            "s call-2 Bash window",
+            "s call-3 Bash window",
+            "s call-4 Bash window"
+        ]
+    );
+    sandbox.rewind_to(point);
+    assert_eq!(sandbox.read("out/deep/a.txt"), "before\n");
+    assert!(!sandbox.exists("out/deep/b.txt"), "nobody has it");
+}
+
+#[test]
+fn a_named_path_is_in_even_if_rules_exclude_it() {
+    let mut sandbox = Sandbox::new();
+    sandbox.write(".gitignore", "out/\n");
+    sandbox.write("out/a.txt", "before\n");
+    let point = sandbox.prompt("s", "go");
+    sandbox.agent_writes("s", "out/a.txt", "after\n");
+    sandbox.agent_writes("s", "out/new.txt", "made\n");
+    sandbox.turn_end("s");
+    assert_eq!(
+        said(&sandbox.rewind_to(point)),
+        ["success", "restored out/a.txt", "deleted out/new.txt"]
+    );
+    assert_eq!(sandbox.read("out/a.txt"), "before\n");
+}
