@@ -13,6 +13,8 @@ pub struct Scene {
     pub calls: Vec<Call>,
     /// Calls of which it is not known whether they still ran.
     pub cut_off: HashSet<(SessionId, CallId)>,
+    /// Sessions that did something of which only the end is known.
+    pub unseen: Vec<SessionId>,
 }
 
 impl Scene {
@@ -31,14 +33,19 @@ impl Scene {
             .filter(|call| died(&call.session))
             .map(|call| (call.session.clone(), call.id.clone()))
             .collect();
-        Ok(Self { calls, cut_off })
+        Ok(Self { calls, cut_off, unseen: Vec::new() })
+    }
+
+    /// From now on, whatever is found may be this session's.
+    pub fn may_have_written(&mut self, session: &SessionId) {
+        self.unseen.push(session.clone());
     }
 
     /// The author of a change to `path` that happened just now.
     #[must_use]
     pub fn whose(&self, path: &WorkPath) -> (Author, Evidence) {
         let mut running: BTreeMap<&SessionId, &Call> = BTreeMap::new();
-        let mut uncertain: Vec<&SessionId> = Vec::new();
+        let mut uncertain: Vec<&SessionId> = self.unseen.iter().collect();
         for call in self.calls.iter().filter(|call| could_write(call, path)) {
             let known = call.state == CallState::Open
                 && !self.cut_off.contains(&(call.session.clone(), call.id.clone()));

@@ -22,6 +22,7 @@ use crate::lock::Hold;
 use crate::spool::{self, Spooled};
 use crate::workspace::Workspace;
 use crate::worktree::Root;
+use crate::worktree::root::is_no_folder;
 use crate::worktree::fingerprint::stat;
 use crate::worktree::index::{Index, Known};
 use crate::worktree::look::{Bytes, Looked, look};
@@ -238,6 +239,9 @@ fn record_at(
     commit(workspace, sight, |now| {
         let mut decision = decide(event, now, new_turn, new_point, &edit_paths, time)?;
         decision.scanned = scanned;
+        if punctuality == Punctuality::Late {
+            decision.come_late(event);
+        }
         Ok(decision)
     })
 }
@@ -300,13 +304,31 @@ struct Decision {
     /// Who might have written what was seen; `None`: as the store tells it.
     scene: Option<Scene>,
     point: Option<NewPoint>,
+    point_at: PointAt,
     writes: Vec<Write>,
 }
 
 impl Decision {
     fn at(time: Timestamp) -> Self {
-        Self { time, scanned: None, scene: None, point: None, writes: Vec::new() }
+        let point_at = PointAt::AfterWhatWasSeen;
+        Self { time, scanned: None, scene: None, point: None, point_at, writes: Vec::new() }
     }
+
+    /// Nobody looked when it happened: what is seen now may be what the session has done since.
+    fn come_late(&mut self, event: &AgentEvent) {
+        self.point_at = PointAt::BeforeWhatWasSeen;
+        let opens = matches!(event, AgentEvent::Prompt { .. } | AgentEvent::BeforeTool { .. });
+        if let Some(scene) = self.scene.as_mut().filter(|_| opens) {
+            scene.may_have_written(event.session());
+        }
+    }
+}
+
+/// Where a new point stands in the log.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum PointAt {
+    BeforeWhatWasSeen,
+    AfterWhatWasSeen,
 }
 
 fn decide(
@@ -429,19 +451,7 @@ fn decide(
                     call = Some(Call { state, closed_at, ..ending });
                 }
                 // Nobody told when it began.
-                None => {
-                    scene.cut_off.insert((id.clone(), call_id.clone()));
-                    scene.calls.push(Call {
-                        session: id.clone(),
-                        id: call_id.clone(),
-                        turn: session.open_turn.unwrap_or(new_turn),
-                        tool: String::new(),
-                        kind: CallKind::Shell { command: None },
-                        state: CallState::Open,
-                        opened_at: time,
-                        closed_at: None,
-                    });
-                }
+                None => scene.may_have_written(id),
             }
         }
         AgentEvent::TurnEnd { .. } => close_turn(&mut session, &mut decision.writes),
@@ -575,7 +585,11 @@ impl Sight {
             paths.iter().filter(|path| !seen.contains(path)).cloned().collect();
         rest.sort();
         rest.dedup();
-        self.found.extend(Self::of_paths(workspace, &rest, limit)?.found);
+        let more = Self::of_paths(workspace, &rest, limit)?.found;
+        if let Some(index) = &mut self.index {
+            more.iter().for_each(|observed| index.set(&observed.path, &observed.after));
+        }
+        self.found.extend(more);
         Ok(self)
     }
 
@@ -595,6 +609,9 @@ impl Sight {
                 observed.after = look_here(workspace, &observed.path, Some(change))?;
                 observed.before = change.after.clone();
                 observed.same_file = false;
+                if let Some(index) = &mut self.index {
+                    index.set(&observed.path, &observed.after);
+                }
             }
         }
         self.found.retain(|observed| observed.before != observed.after);
@@ -692,13 +709,6 @@ fn folder_of(root: &Root, path: &WorkPath) -> std::io::Result<OwnedFd> {
     root.parent_of(path)
 }
 
-fn is_no_folder(error: &std::io::Error) -> bool {
-    use rustix::io::Errno;
-    [Errno::NOENT, Errno::NOTDIR, Errno::LOOP]
-        .iter()
-        .any(|errno| error.raw_os_error() == Some(errno.raw_os_error()))
-}
-
 // --- into the log -------------------------------------------------------------------------------
 
 /// Appends what was seen and decided, trying again as long as others come first.
@@ -730,7 +740,10 @@ fn commit(
             recorded.point = Some(point.id);
             writes.push(Write::Point(Point {
                 id: point.id,
-                seq,
+                seq: match decision.point_at {
+                    PointAt::BeforeWhatWasSeen => head.seq,
+                    PointAt::AfterWhatWasSeen => seq,
+                },
                 session: point.session,
                 kind: point.kind,
                 description: point.description,

@@ -24,7 +24,9 @@ fn file(store_dir: &Path) -> PathBuf {
 pub fn push(store_dir: &Path, spooled: &Spooled) -> io::Result<()> {
     let mut file = disk::open_private_file(&file(store_dir))?;
     file.lock()?;
-    let mut line = serde_json::to_vec(spooled)?;
+    // A crash may have left half a line: it must not spoil this one.
+    let mut line = vec![b'\n'];
+    serde_json::to_writer(&mut line, spooled)?;
     line.push(b'\n');
     disk::append(&mut file, &line)?;
     disk::sync(&file)

@@ -4,4 +4,8 @@
 
 mod authors;
 mod example;
+mod index;
+mod recording;
+mod scope;
 mod shown;
+mod waiting;

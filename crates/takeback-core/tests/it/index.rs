@@ -1,0 +1,117 @@
+//! The index is only a cache: lost, damaged, stale or ahead of the log, the result is the same.
+
+use std::fs;
+use std::path::Path;
+
+use takeback_core::look_around;
+use takeback_core::worktree::index::{Folder, Index};
+use takeback_store::{Entry, Seq};
+use takeback_testkit::Sandbox;
+
+use crate::recording::settle;
+use crate::shown::{assert_consistent, history, said, who};
+
+type Spoil = fn(&Sandbox, &Path);
+
+fn old_index(sandbox: &Sandbox) -> std::path::PathBuf {
+    sandbox.outside().join("old-index")
+}
+
+const SPOILS: [(&str, Spoil); 7] = [
+    ("whole", |_, _| {}),
+    ("lost", |_, index| fs::remove_file(index).unwrap()),
+    ("empty", |_, index| fs::write(index, "").unwrap()),
+    ("cut short", |_, index| {
+        let bytes = fs::read(index).unwrap();
+        fs::write(index, &bytes[..bytes.len() / 2]).unwrap();
+    }),
+    ("with one bit turned", |_, index| {
+        let mut bytes = fs::read(index).unwrap();
+        let middle = bytes.len() / 2;
+        bytes[middle] ^= 1;
+        fs::write(index, bytes).unwrap();
+    }),
+    ("stale", |sandbox, index| {
+        fs::copy(old_index(sandbox), index).unwrap();
+    }),
+    ("from the future", |_, index| {
+        let folder = Folder { listed: true, children: Vec::new() };
+        let mut future = Index::stamped(Seq(1 << 40));
+        future.set_folder(Vec::new(), folder);
+        future.save(index).unwrap();
+    }),
+];
+
+#[test]
+fn with_any_index_the_same_is_recorded_and_taken_back() {
+    for (state, spoil) in SPOILS {
+        let mut sandbox = Sandbox::new();
+        sandbox.write("a.txt", "one\n");
+        sandbox.write("b.txt", "one\n");
+        sandbox.write("lib/c.txt", "one\n");
+        sandbox.write("lib/deep/d.txt", "one\n");
+        settle();
+        look_around(&mut sandbox.workspace).unwrap();
+        fs::copy(sandbox.workspace.index_file(), old_index(&sandbox)).unwrap();
+        let before = sandbox.tree();
+        let index = sandbox.workspace.index_file();
+        let point = sandbox.prompt("s", "go");
+
+        spoil(&sandbox, &index);
+        sandbox.agent_writes("s", "a.txt", "two\n");
+        sandbox.agent_writes("s", "new/made.txt", "made\n");
+        let shell = sandbox.before_shell("s", "rm -r lib; sed -i b.txt");
+        spoil(&sandbox, &index);
+        sandbox.remove("lib");
+        sandbox.write("b.txt", "two\n");
+        sandbox.after("s", &shell);
+        spoil(&sandbox, &index);
+        sandbox.write("a.txt", "mine\n");
+        sandbox.turn_end("s");
+        spoil(&sandbox, &index);
+
+        assert_consistent(&sandbox);
+        assert_eq!(who(&sandbox, "a.txt"), ["s call-1 Edit tool", "human"], "{state}");
+        assert_eq!(who(&sandbox, "b.txt"), ["s call-3 Bash window"], "{state}");
+        assert_eq!(who(&sandbox, "lib/deep/d.txt"), ["s call-3 Bash window"], "{state}");
+        sandbox.write("a.txt", "two\n");
+        let receipt = sandbox.rewind_to(point);
+        assert_eq!(
+            said(&receipt),
+            [
+                "success",
+                "restored a.txt",
+                "restored b.txt",
+                "restored lib",
+                "restored lib/c.txt",
+                "restored lib/deep",
+                "restored lib/deep/d.txt",
+                "deleted new",
+                "deleted new/made.txt"
+            ],
+            "{state}"
+        );
+        assert_eq!(sandbox.tree(), before, "{state}");
+    }
+}
+
+#[test]
+fn without_the_index_a_new_file_may_have_been_there_all_along_and_is_not_deleted() {
+    let mut sandbox = Sandbox::new();
+    sandbox.write("a.txt", "a\n");
+    let point = sandbox.prompt("s", "go");
+    let shell = sandbox.before_shell("s", "make");
+    sandbox.write("made.txt", "made\n");
+    fs::remove_file(sandbox.workspace.index_file()).unwrap();
+    sandbox.after("s", &shell);
+    sandbox.turn_end("s");
+    assert_eq!(history(&sandbox, "made.txt")[0].before, Entry::Unknown);
+    assert_eq!(
+        said(&sandbox.rewind_to(point)),
+        [
+            "not all",
+            "not captured made.txt: it was not covered before, so what stood there is not known"
+        ]
+    );
+    assert!(sandbox.exists("made.txt"));
+}
