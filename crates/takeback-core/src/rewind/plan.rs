@@ -3,7 +3,7 @@
 //! Pure: in come the changes since a moment, what stands at their paths now, and a way to read
 //! contents; out comes a [`Plan`], which the caller can show, promise, or drop.
 
-use std::collections::{BTreeMap, BTreeSet, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
 use serde::{Deserialize, Serialize};
 use takeback_store::{
@@ -327,6 +327,7 @@ fn path_step(
     let mut entry = now.clone();
     let mut cancels = Vec::new();
     let mut mixed = false;
+    let mut texts = Texts { sources, made: HashMap::new() };
     for run in runs(history, &roles).iter().rev() {
         match run.role {
             Role::Take => {}
@@ -337,10 +338,9 @@ fn path_step(
             }
             Role::Other | Role::Neutral | Role::Dead => continue,
         }
-        match merge_entry(run.after, &entry, run.before, sources)? {
-            Merged::Clean { entry: next, made } => {
+        match merge_entry(run.after, &entry, run.before, &mut texts)? {
+            Merged::Clean(next) => {
                 mixed |= next != *run.before;
-                merged.extend(made);
                 entry = next;
                 cancels.extend(run.seqs.iter().copied());
             }
@@ -351,9 +351,14 @@ fn path_step(
             Merged::Lacking(reason) => return Ok(step(Verdict::NotCaptured { reason }, Vec::new())),
         }
     }
+    if entry == *now {
+        return Ok(None);
+    }
     cancels.sort();
+    if let Some((digest, text)) = entry.digest().and_then(|digest| texts.made.remove_entry(&digest)) {
+        merged.push(PackedBlob::with_digest(digest, text));
+    }
     let verdict = match entry {
-        entry if entry == *now => return Ok(None),
         Entry::Absent => Verdict::Delete,
         to if mixed => Verdict::Merge { to },
         to => Verdict::Restore { to },
@@ -431,9 +436,21 @@ fn guarded(mut step: Step, options: &PlanOptions) -> Step {
 // --- three ways ---------------------------------------------------------------------------------
 
 enum Merged {
-    Clean { entry: Entry, made: Option<PackedBlob> },
+    Clean(Entry),
     Conflict(&'static str),
     Lacking(String),
+}
+
+/// Contents from the store, and those that merges of the same path made: a later merge may need them.
+struct Texts<'a> {
+    sources: &'a dyn Sources,
+    made: HashMap<Digest, Vec<u8>>,
+}
+
+impl Texts<'_> {
+    fn get(&self, digest: &Digest) -> Result<Vec<u8>, StoreError> {
+        self.made.get(digest).map_or_else(|| self.sources.contents(digest), |text| Ok(text.clone()))
+    }
 }
 
 /// Takes the step from `theirs` to `base` out of `ours`: content, mode and kind each for itself.
@@ -441,9 +458,9 @@ fn merge_entry(
     base: &Entry,
     ours: &Entry,
     theirs: &Entry,
-    sources: &dyn Sources,
+    texts: &mut Texts<'_>,
 ) -> Result<Merged, StoreError> {
-    let clean = |entry: &Entry| Merged::Clean { entry: entry.clone(), made: None };
+    let clean = |entry: &Entry| Merged::Clean(entry.clone());
     for entry in [theirs, base] {
         match entry {
             Entry::Unknown => return Ok(Merged::Lacking(UNKNOWN_BEFORE.to_owned())),
@@ -470,13 +487,13 @@ fn merge_entry(
                 let size = if digest == *ours { *size } else { *their_size };
                 return Ok(clean(&Entry::File { digest, size, mode }));
             }
-            let contents = |digest| sources.contents(digest);
-            Ok(match merge_text(&contents(base)?, &contents(ours)?, &contents(theirs)?) {
+            Ok(match merge_text(&texts.get(base)?, &texts.get(ours)?, &texts.get(theirs)?) {
                 TextMerge::Conflict(reason) => Merged::Conflict(reason),
                 TextMerge::Clean(text) => {
-                    let blob = PackedBlob::new(text);
-                    let entry = Entry::File { digest: blob.digest, size: blob.size, mode };
-                    Merged::Clean { entry, made: Some(blob) }
+                    let digest = Digest::of(&text);
+                    let size = text.len() as u64;
+                    texts.made.insert(digest, text);
+                    Merged::Clean(Entry::File { digest, size, mode })
                 }
             })
         }
