@@ -537,18 +537,33 @@ fn add_missing_folders(plan: &mut Plan, present: &Present) {
         if step.path.is_outside() || step.goal().is_none_or(|goal| goal == Entry::Absent) {
             continue;
         }
-        let mut blocked = false;
-        for folder in step.path.clone().ancestors() {
-            let planned = place.get(&folder).map(|at| &plan.steps[*at]);
-            let there = planned
-                .and_then(Step::goal)
-                .or_else(|| present.entries.get(&folder).cloned())
-                .unwrap_or(Entry::Absent);
+        let folders: Vec<WorkPath> = step.path.ancestors().collect();
+        let there = |plan: &Plan, folder: &WorkPath, planned: Option<&usize>| {
+            let goal = planned.and_then(|at| plan.steps[*at].goal());
+            goal.or_else(|| present.entries.get(folder).cloned()).unwrap_or(Entry::Absent)
+        };
+        let stands_in_the_way = |folder: &WorkPath| {
+            !matches!(there(plan, folder, place.get(folder)), Entry::Dir { .. } | Entry::Absent)
+        };
+        if folders.iter().any(stands_in_the_way) {
+            let reason = "something else stands where its folder was".to_owned();
+            plan.steps[at].verdict = Verdict::Conflict { reason };
+            plan.steps[at].cancels.clear();
+            continue;
+        }
+        for folder in folders {
+            let planned = place.get(&folder).copied();
+            if there(plan, &folder, planned.as_ref()).is_dir() {
+                continue;
+            }
             let verdict = Verdict::Restore { to: Entry::Dir { mode: 0o755 } };
-            match (there, place.get(&folder)) {
-                (Entry::Dir { .. }, _) => {}
-                (Entry::Absent, Some(at)) => plan.steps[*at].verdict = verdict,
-                (Entry::Absent, None) => {
+            match planned {
+                Some(at) if plan.steps[at].present.is_dir() => {
+                    plan.steps[at].verdict = Verdict::Keep { reason: NOT_EMPTY.to_owned() };
+                    plan.steps[at].cancels.clear();
+                }
+                Some(at) => plan.steps[at].verdict = verdict,
+                None => {
                     place.insert(folder.clone(), plan.steps.len());
                     plan.steps.push(Step {
                         path: folder,
@@ -558,16 +573,12 @@ fn add_missing_folders(plan: &mut Plan, present: &Present) {
                         because: Vec::new(),
                     });
                 }
-                _ => blocked = true,
             }
-        }
-        if blocked {
-            let reason = "something else stands where its folder was".to_owned();
-            plan.steps[at].verdict = Verdict::Conflict { reason };
-            plan.steps[at].cancels.clear();
         }
     }
 }
+
+const NOT_EMPTY: &str = "something else is in it";
 
 /// Deepest first: what stays in a folder keeps it, and the folders around it.
 fn keep_full_folders(plan: &mut Plan, present: &Present) {
@@ -589,7 +600,7 @@ fn keep_full_folders(plan: &mut Plan, present: &Present) {
         if names.iter().any(stays) {
             let step = &mut plan.steps[at];
             step.verdict = match step.goal() {
-                Some(Entry::Absent) => Verdict::Keep { reason: "something else is in it".to_owned() },
+                Some(Entry::Absent) => Verdict::Keep { reason: NOT_EMPTY.to_owned() },
                 _ => Verdict::Conflict { reason: "the folder in its place is not empty".to_owned() },
             };
             step.cancels.clear();
