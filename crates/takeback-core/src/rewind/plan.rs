@@ -228,15 +228,13 @@ fn roles(
     policy: AmbiguousPolicy,
     sources: &dyn Sources,
 ) -> Result<Vec<Role>, StoreError> {
-    // A rewind that came after the point and took back something from before it: at the point that
-    // stood, so going there takes the rewind back.
+    // A rewind that came after the point and took back something of theirs from before it: at the
+    // point that stood, so going there takes the rewind back.
     let mut reopened = HashSet::new();
     if let Aim::Point { at, whose } = aim {
         for change in &history.changes {
-            if matches!(change.author, Author::Rewind { .. })
-                && change.cancels.iter().any(|seq| seq <= at)
-                && concerns(change, whose, sources)?
-            {
+            let earlier = change.cancels.iter().copied().filter(|seq| seq <= at).collect();
+            if concern(earlier, whose, sources)? {
                 reopened.insert(change.seq);
             }
         }
@@ -264,16 +262,16 @@ fn roles(
         .collect())
 }
 
-/// Whether what a rewind's change cancelled was, at the bottom, by any of `whose`.
-fn concerns(change: &Change, whose: &Whose, sources: &dyn Sources) -> Result<bool, StoreError> {
-    let mut open = change.cancels.clone();
+/// Whether any of these cancelled changes was, at the bottom, by any of `whose`.
+fn concern(cancelled: Vec<Seq>, whose: &Whose, sources: &dyn Sources) -> Result<bool, StoreError> {
+    let mut open = cancelled;
     while let Some(seq) = open.pop() {
         // One that retention has dropped: nobody can tell any more.
-        let Some(cancelled) = sources.change(seq)? else { continue };
-        if whose.includes(&cancelled.author) {
+        let Some(change) = sources.change(seq)? else { continue };
+        if whose.includes(&change.author) {
             return Ok(true);
         }
-        open.extend(cancelled.cancels);
+        open.extend(change.cancels);
     }
     Ok(false)
 }
