@@ -1,5 +1,7 @@
 //! A preview or a receipt, for people.
 
+use std::borrow::Cow;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io::{self, Write};
 
 use anstyle::Style;
@@ -23,8 +25,8 @@ const MOST: usize = 20;
 struct Row<'a> {
     verb: &'static str,
     style: Style,
-    path: &'a WorkPath,
-    reason: &'a str,
+    name: String,
+    reason: Cow<'a, str>,
 }
 
 pub(crate) fn print(
@@ -38,11 +40,20 @@ pub(crate) fn print(
     let made = if receipt.point.is_some() { "was not there then" } else { "was not there before" };
     let verb = |would, done| if did { done } else { would };
     let mut rows = Vec::new();
-    for path in &receipt.restored_files {
-        rows.push(Row { verb: verb("restore", "restored"), style: GOOD, path, reason: "" });
-    }
-    for path in &receipt.deleted_files {
-        rows.push(Row { verb: verb("delete", "deleted"), style: GOOD, path, reason: made });
+    for (verb, paths, reason) in [
+        (verb("restore", "restored"), &receipt.restored_files, ""),
+        (verb("delete", "deleted"), &receipt.deleted_files, made),
+    ] {
+        for (path, inside) in if all { each(paths) } else { by_folder(paths) } {
+            let row = match inside {
+                0 => Row { verb, style: GOOD, name: path.display(), reason: reason.into() },
+                inside => {
+                    let name = format!("{}/", path.display());
+                    Row { verb, style: GOOD, name, reason: format!("and {inside} in it").into() }
+                }
+            };
+            rows.push(row);
+        }
     }
     let groups = [
         (verb("merge", "merged"), GOOD, &receipt.merged_files),
@@ -52,11 +63,15 @@ pub(crate) fn print(
         ("missing", CARE, &receipt.not_captured),
     ];
     for (verb, style, notes) in groups {
-        rows.extend(notes.iter().map(|note| Row { verb, style, path: &note.path, reason: &note.reason }));
+        let row = |path: &WorkPath, reason| Row { verb, style, name: path.display(), reason };
+        rows.extend(notes.iter().map(|note| row(&note.path, note.reason.as_str().into())));
     }
-    rows.extend(
-        receipt.errors.iter().map(|p| Row { verb: "error", style: BAD, path: &p.path, reason: &p.error }),
-    );
+    rows.extend(receipt.errors.iter().map(|problem| Row {
+        verb: "error",
+        style: BAD,
+        name: problem.path.display(),
+        reason: problem.error.as_str().into(),
+    }));
     print_rows(out, &rows, all)?;
     if !did {
         for window in windows {
@@ -72,20 +87,37 @@ pub(crate) fn print(
     writeln!(out, "\n{}", summary(receipt, did))
 }
 
+fn each(paths: &[WorkPath]) -> Vec<(&WorkPath, usize)> {
+    paths.iter().map(|path| (path, 0)).collect()
+}
+
+/// A folder that comes or goes as a whole stands for what is in it: with how many that is.
+fn by_folder(paths: &[WorkPath]) -> Vec<(&WorkPath, usize)> {
+    let all: BTreeSet<&WorkPath> = paths.iter().collect();
+    let mut inside: BTreeMap<WorkPath, usize> = BTreeMap::new();
+    let mut tops = Vec::new();
+    for path in paths {
+        match path.ancestors().filter(|folder| all.contains(folder)).last() {
+            Some(top) => *inside.entry(top).or_default() += 1,
+            None => tops.push(path),
+        }
+    }
+    tops.into_iter().map(|path| (path, inside.get(path).copied().unwrap_or(0))).collect()
+}
+
 fn print_rows(out: &mut dyn Write, rows: &[Row<'_>], all: bool) -> io::Result<()> {
-    let names: Vec<String> = rows.iter().map(|row| row.path.display()).collect();
-    let longest = names.iter().map(|name| name.chars().count()).max().unwrap_or(0);
+    let longest = rows.iter().map(|row| row.name.chars().count()).max().unwrap_or(0);
     let column = longest.min(width().saturating_sub(30).max(20));
     let mut shown = 0;
     let mut last = "";
-    for (row, name) in rows.iter().zip(&names) {
+    for row in rows {
         shown = if row.verb == last { shown + 1 } else { 1 };
         last = row.verb;
         if shown > MOST && !all {
             continue;
         }
-        let Row { verb, style, reason, .. } = row;
-        match *reason {
+        let Row { verb, style, name, reason } = row;
+        match &**reason {
             "" => writeln!(out, "  {style}{verb:<9}{style:#} {}", shorten(name, column))?,
             reason => {
                 let name = fit(name, column);

@@ -133,8 +133,11 @@ fn tell(workspace: &Workspace, before: &Recorded) -> Result<(), CommandError> {
     let files = diffs.iter().filter(|diff| !diff.is_folder()).count();
     writeln!(err, "{HINT}takeback:{HINT:#} {} changed", count(files, "file"))?;
     for diff in diffs.iter().take(MOST) {
-        let counts = diff.counts(store)?;
-        writeln!(err, "  {}  {HINT}{}{HINT:#} {counts}", diff.path.display(), diff.what())?;
+        let (name, what) = (diff.path.display(), diff.what());
+        match diff.counts(store)?.as_str() {
+            "" => writeln!(err, "  {name}  {HINT}{what}{HINT:#}")?,
+            counts => writeln!(err, "  {name}  {HINT}{what}{HINT:#} {counts}")?,
+        }
     }
     if diffs.len() > MOST {
         writeln!(err, "  {HINT}… and {} more: takeback diff --stat{HINT:#}", diffs.len() - MOST)?;

@@ -12,7 +12,7 @@ fn a_commands_changes_are_told_and_taken_back() {
     insta::assert_snapshot!(answer.err, @r"
     takeback: 3 files changed
       a.txt  changed +1 -1
-      lib  folder deleted 
+      lib  folder deleted
       lib/x  deleted +0 -1
       new  new +1 -0
     take it back with takeback rewind ID
