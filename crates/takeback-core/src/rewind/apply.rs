@@ -18,6 +18,7 @@ use super::receipt::Fate;
 use crate::worktree::Root;
 use crate::worktree::index::folder_of;
 use crate::worktree::look::{Bytes, look};
+use crate::worktree::root::is_no_folder;
 use crate::worktree::write::{
     Slot, Stage, StageError, is_unsupported, make_folder, remove_empty_folder, set_mode, sync_folder,
 };
@@ -156,8 +157,12 @@ impl Staged<'_> {
             let obstructs = job.goal == Entry::Absent
                 && job.step.path.ancestors().any(|folder| making_room.contains(&folder));
             let becomes_folder = job.goal.is_dir() && !job.step.present.is_dir();
-            if obstructs || (becomes_folder && job.step.present != Entry::Absent) {
+            if obstructs && job.step.present.is_dir() {
+                self.run(*at, Self::remove_folder);
+            } else if obstructs {
                 self.run(*at, Self::remove);
+            } else if becomes_folder && job.step.present != Entry::Absent {
+                self.run_unsettled(*at, Self::remove);
             } else if making_room.contains(&job.step.path) {
                 self.run_unsettled(*at, Self::remove_folder);
             }
@@ -296,7 +301,7 @@ impl Staged<'_> {
                 Ok(Entry::Absent) => return Ok(Fate::Done),
                 Ok(present) if present != job.step.present => return Ok(conflict()),
                 Ok(_) => stage.take_away(slot, self.parent(at)?, job.path.file_name())?,
-                Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Fate::Done),
+                Err(error) if is_no_folder(&error) => return Ok(Fate::Done),
                 Err(error) => return Err(error),
             }
         }
@@ -331,8 +336,11 @@ impl Staged<'_> {
 
     fn remove_folder(&self, at: usize) -> io::Result<Fate> {
         let job = &self.jobs[at];
-        let removed = self.parent(at).and_then(|folder| remove_empty_folder(folder, job.path.file_name()));
-        match removed {
+        let folder = match self.parent(at) {
+            Err(error) if is_no_folder(&error) => return Ok(Fate::Done),
+            opened => opened?,
+        };
+        match remove_empty_folder(folder, job.path.file_name()) {
             Ok(()) => Ok(Fate::Done),
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(Fate::Done),
             Err(error) if error.kind() == io::ErrorKind::DirectoryNotEmpty => {
@@ -365,8 +373,8 @@ impl Staged<'_> {
         for (site, folder) in folders {
             match sync_folder(self.sites[site].root.get(), &folder) {
                 Ok(()) => {}
-                // Removed by this very plan.
-                Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+                // Removed by this very plan, or become something else.
+                Err(error) if is_no_folder(&error) => {}
                 Err(error) => {
                     let jobs = self.jobs.iter_mut();
                     for job in jobs.filter(|job| job.site == site && folder_of(&job.path) == folder) {
@@ -390,7 +398,8 @@ impl Staged<'_> {
                     _ => Ok(Fate::Done),
                 },
                 Ok(_) => Ok(Fate::Conflict("it was changed right after the rewind".to_owned())),
-                Err(error) if error.kind() == io::ErrorKind::NotFound => {
+                // Its folder is gone, or became something else.
+                Err(error) if is_no_folder(&error) => {
                     let gone = self.jobs[at].goal == Entry::Absent;
                     Ok(if gone { Fate::Done } else { Fate::Error("it is not there".to_owned()) })
                 }

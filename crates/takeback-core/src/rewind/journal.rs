@@ -276,9 +276,20 @@ pub(crate) fn fulfil(
 fn prepare(workspace: &mut Workspace, request: &RewindRequest) -> Result<Preview, RewindError> {
     let (aim, kind, at) = aim_of(&*workspace.store, request)?;
     let filter = PathFilter::new(&request.paths)?;
+    let partial = match (&aim, kind) {
+        (Aim::Exact { .. }, RewindKind::Undo { of } | RewindKind::Redo { of }) => Some(of),
+        (Aim::Exact { .. }, RewindKind::Rewind { point }) => safety_of(&*workspace.store, point)?,
+        _ => None,
+    };
     let histories = |workspace: &Workspace| -> Result<Vec<PathHistory>, RewindError> {
         let mut histories = by_path(workspace.store.changes_after(at)?);
         histories.retain(|history| filter.includes(&history.path));
+        // A safety point knows for certain only what its rewind touched: all else may have been
+        // changed before it and seen after.
+        if let Some(rewind) = partial {
+            let touched = Author::Rewind { id: rewind };
+            histories.retain(|history| history.changes.iter().any(|change| change.author == touched));
+        }
         Ok(histories)
     };
     let busy = workspace.store.sessions()?.iter().any(|session| session.open_turn.is_some())
@@ -347,6 +358,12 @@ fn continued_by(store: &dyn Store, session: &SessionId) -> Result<BTreeSet<Sessi
         }
         chosen.extend(more);
     }
+}
+
+/// The rewind that made this point to be safe.
+fn safety_of(store: &dyn Store, point: PointId) -> Result<Option<RewindId>, StoreError> {
+    let rewinds = store.rewinds()?;
+    Ok(rewinds.iter().find(|record| record.safety_point == point).map(|record| record.id))
 }
 
 /// Whether an undo or redo of `id` stands, itself not taken back.

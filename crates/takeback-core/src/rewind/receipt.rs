@@ -107,7 +107,7 @@ impl Receipt {
                 (Fate::Done, Verdict::Restore { .. }) => receipt.restored_files.push(path),
                 (Fate::Done, Verdict::Delete) => receipt.deleted_files.push(path),
                 (Fate::Done, Verdict::Merge { .. }) => {
-                    receipt.merged_files.push(note("the agent's part was taken out, the rest is left in"));
+                    receipt.merged_files.push(note("only the agent's part is taken out"));
                 }
                 (Fate::Done, Verdict::Keep { reason }) => receipt.kept_files.push(note(reason)),
                 (Fate::Done, Verdict::Conflict { reason }) => receipt.conflicts.push(note(reason)),

@@ -144,8 +144,11 @@ impl Index {
                 folder.children.insert(at, Child { name: path.file_name().into(), known });
             }
         }
-        if !entry.is_dir() {
-            self.folders.remove(path.as_bytes());
+        // What was known below stays known: the next scan looks for it.
+        if !entry.is_dir()
+            && let Some(folder) = self.folders.get_mut(path.as_bytes())
+        {
+            folder.listed = false;
         }
     }
 
