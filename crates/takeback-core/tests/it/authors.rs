@@ -14,7 +14,7 @@ use takeback_testkit::{Sandbox, path};
 use crate::shown::{assert_consistent, history, log, who};
 
 fn a_file() -> Sandbox {
-    let sandbox = Sandbox::new();
+    let sandbox = Sandbox::in_memory();
     sandbox.write("a.txt", "before\n");
     sandbox
 }
@@ -266,7 +266,7 @@ fn what_a_call_named_is_looked_at_when_it_is_closed_wherever_it_lies() {
         }),
     ];
     for (next, author, tell) in nexts {
-        let mut sandbox = Sandbox::new();
+        let mut sandbox = Sandbox::in_memory();
         sandbox.write(".gitignore", "ignored/\n");
         sandbox.write("ignored/in.txt", "before\n");
         let outside = sandbox.outside().join("outside.txt");
@@ -373,7 +373,7 @@ fn what_a_person_changed_before_a_command_is_recorded_first() {
 
 #[test]
 fn folders_that_an_edit_makes_are_its_own() {
-    let mut sandbox = Sandbox::new();
+    let mut sandbox = Sandbox::in_memory();
     sandbox.prompt("s", "go");
     sandbox.agent_writes("s", "new/deep/a.txt", "made\n");
     for made in ["new", "new/deep", "new/deep/a.txt"] {

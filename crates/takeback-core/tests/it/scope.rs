@@ -26,7 +26,7 @@ fn out<const N: usize>(paths: [(&str, OutReason); N]) -> Vec<(String, OutReason)
 
 #[test]
 fn ignore_rules_are_gits() {
-    let mut sandbox = Sandbox::new();
+    let mut sandbox = Sandbox::in_memory();
     // No ignored file is small enough to be precious: what is ignored is out.
     sandbox.workspace.scope.precious_file_max = 0;
     sandbox.write(".gitignore", "*.log\n!keep.log\n/top\nbuild/\n# comment\n\nlib/*.tmp\n");
@@ -69,7 +69,7 @@ fn ignore_rules_are_gits() {
 
 #[test]
 fn a_nested_repository_is_in_by_its_own_rules_without_its_internals() {
-    let mut sandbox = Sandbox::new();
+    let mut sandbox = Sandbox::in_memory();
     sandbox.workspace.scope.precious_file_max = 0;
     sandbox.write(".gitignore", "*.log\n");
     sandbox.write("dep/.git/HEAD", "ref: refs/heads/main\n");
@@ -91,7 +91,7 @@ fn a_nested_repository_is_in_by_its_own_rules_without_its_internals() {
 
 #[test]
 fn derived_folders_are_known_by_name_and_by_what_stands_beside_them() {
-    let mut sandbox = Sandbox::new();
+    let mut sandbox = Sandbox::in_memory();
     sandbox.workspace.scope.derived_folders = vec!["generated".to_owned()];
     sandbox.write("package.json", "{}");
     sandbox.write("node_modules/dep/index.js", "x");
@@ -126,7 +126,7 @@ fn derived_folders_are_known_by_name_and_by_what_stands_beside_them() {
 
 #[test]
 fn ignored_files_are_precious_within_a_budget() {
-    let mut sandbox = Sandbox::new();
+    let mut sandbox = Sandbox::in_memory();
     sandbox.workspace.scope.precious_file_max = 10;
     sandbox.workspace.scope.precious_total_max = 18;
     sandbox.write(".gitignore", ".env\n*.db\n");
@@ -154,7 +154,7 @@ fn ignored_files_are_precious_within_a_budget() {
 
 #[test]
 fn takebackignore_keeps_things_out() {
-    let mut sandbox = Sandbox::new();
+    let mut sandbox = Sandbox::in_memory();
     sandbox.write(".takebackignore", "secrets/\n*.iso\n");
     sandbox.write("secrets/key", "x");
     sandbox.write("disk.iso", "x");
@@ -174,7 +174,7 @@ fn takebackignore_keeps_things_out() {
 
 #[test]
 fn pipes_are_never_opened() {
-    let mut sandbox = Sandbox::new();
+    let mut sandbox = Sandbox::in_memory();
     sandbox.write("a.txt", "a\n");
     let pipe = sandbox.at("pipe");
     let made = Command::new("mkfifo").arg(&pipe).status().expect("mkfifo runs");
@@ -199,7 +199,7 @@ fn pipes_are_never_opened() {
 
 #[test]
 fn a_workspace_inside_another_owns_its_files() {
-    let mut sandbox = Sandbox::new();
+    let mut sandbox = Sandbox::in_memory();
     sandbox.workspace.scope.nested_workspaces = vec![path("lib/inner")];
     sandbox.write("lib/inner/a.txt", "x");
     sandbox.write("lib/b.txt", "x");
@@ -210,7 +210,7 @@ fn a_workspace_inside_another_owns_its_files() {
 
 #[test]
 fn links_are_kept_as_links_and_never_followed() {
-    let mut sandbox = Sandbox::new();
+    let mut sandbox = Sandbox::in_memory();
     fs::create_dir(sandbox.outside().join("elsewhere")).unwrap();
     fs::write(sandbox.outside().join("elsewhere/secret"), "x").unwrap();
     symlink("../elsewhere", sandbox.at("link")).unwrap();
@@ -224,7 +224,7 @@ fn links_are_kept_as_links_and_never_followed() {
 #[test]
 fn what_comes_into_scope_was_never_made_and_is_never_deleted() {
     for agent_edits_the_rules in [true, false] {
-        let mut sandbox = Sandbox::new();
+        let mut sandbox = Sandbox::in_memory();
         sandbox.write(".gitignore", "out/\n");
         sandbox.write("out/deep/a.txt", "a\n");
         sandbox.write("a.txt", "one\n");
@@ -254,7 +254,7 @@ fn what_comes_into_scope_was_never_made_and_is_never_deleted() {
 #[test]
 fn a_known_path_stays_known_when_rules_come_to_exclude_it() {
     for rules in [".gitignore", ".takebackignore"] {
-        let mut sandbox = Sandbox::new();
+        let mut sandbox = Sandbox::in_memory();
         sandbox.write("lib/a.txt", "a\n");
         sandbox.write("b.txt", "b\n");
         let point = sandbox.prompt("s", "go");
@@ -279,7 +279,7 @@ fn a_known_path_stays_known_when_rules_come_to_exclude_it() {
 
 #[test]
 fn a_path_once_named_is_found_by_scans_although_its_folder_is_out() {
-    let mut sandbox = Sandbox::new();
+    let mut sandbox = Sandbox::in_memory();
     sandbox.write(".gitignore", "out/\n");
     sandbox.write("out/deep/a.txt", "before\n");
     sandbox.write("out/deep/b.txt", "never named\n");
@@ -311,7 +311,7 @@ fn a_path_once_named_is_found_by_scans_although_its_folder_is_out() {
 
 #[test]
 fn a_named_path_is_in_even_if_rules_exclude_it() {
-    let mut sandbox = Sandbox::new();
+    let mut sandbox = Sandbox::in_memory();
     sandbox.write(".gitignore", "out/\n");
     sandbox.write("out/a.txt", "before\n");
     let point = sandbox.prompt("s", "go");

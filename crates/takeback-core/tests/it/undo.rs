@@ -1,0 +1,262 @@
+//! Every rewind can be taken back, to any depth, whatever came since.
+
+use std::fs;
+
+use takeback_core::rewind::journal::Exactness;
+use takeback_core::rewind::{RewindError, RewindRequest, Target};
+use takeback_store::{PointId, PointKind};
+use takeback_testkit::Sandbox;
+
+use crate::shown::{assert_consistent, said};
+
+/// Three prompts, each of which makes `a.txt` say its number and a file of that name; with their
+/// points. Before the first, `a.txt` says 0.
+fn three_turns() -> (Sandbox, [PointId; 3]) {
+    let mut sandbox = Sandbox::new();
+    sandbox.write("a.txt", "0\n");
+    let points = [1, 2, 3].map(|number| {
+        let point = sandbox.prompt("s", &format!("turn {number}"));
+        sandbox.agent_writes("s", "a.txt", format!("{number}\n"));
+        sandbox.agent_writes("s", &format!("made-{number}"), "made\n");
+        sandbox.turn_end("s");
+        point
+    });
+    (sandbox, points)
+}
+
+fn state(sandbox: &Sandbox) -> String {
+    let made: String = [1, 2, 3]
+        .iter()
+        .filter(|n| sandbox.exists(&format!("made-{n}")))
+        .map(ToString::to_string)
+        .collect();
+    format!("{} [{made}]", sandbox.read("a.txt").trim_end())
+}
+
+#[test]
+fn undo_and_redo_go_any_number_of_levels() {
+    let (mut sandbox, points) = three_turns();
+    let mut states = vec![state(&sandbox)];
+    for point in points.iter().rev() {
+        sandbox.rewind_to(*point);
+        states.push(state(&sandbox));
+    }
+    assert_eq!(states, ["3 [123]", "2 [12]", "1 [1]", "0 []"]);
+    for expected in states.iter().rev().skip(1) {
+        let receipt = sandbox.undo();
+        assert!(receipt.success, "{receipt:?}");
+        assert_eq!(state(&sandbox), *expected);
+        sandbox.reopen();
+    }
+    let nothing = sandbox.rewind(&RewindRequest::new(Target::Undo));
+    assert!(matches!(nothing, Err(RewindError::NothingToUndo)), "{nothing:?}");
+    for expected in states.iter().skip(1) {
+        assert!(sandbox.redo().success);
+        assert_eq!(state(&sandbox), *expected);
+        sandbox.reopen();
+    }
+    let nothing = sandbox.rewind(&RewindRequest::new(Target::Redo));
+    assert!(matches!(nothing, Err(RewindError::NothingToRedo)), "{nothing:?}");
+    sandbox.undo();
+    sandbox.undo();
+    sandbox.redo();
+    assert_eq!(state(&sandbox), "1 [1]");
+    assert_consistent(&sandbox);
+}
+
+#[test]
+fn an_undo_gives_back_exactly_what_was_there() {
+    let (mut sandbox, points) = three_turns();
+    sandbox.write("a.txt", "mine\n");
+    sandbox.write("mine.txt", "mine\n");
+    sandbox.set_mode("made-2", 0o755);
+    let before = sandbox.tree();
+    sandbox.rewind_to(points[0]);
+    assert_ne!(sandbox.tree(), before);
+    assert!(sandbox.undo().success);
+    assert_eq!(sandbox.tree(), before);
+}
+
+#[test]
+fn an_undo_works_after_new_prompts_and_keeps_what_came_since() {
+    let (mut sandbox, points) = three_turns();
+    sandbox.rewind_to(points[1]);
+    assert_eq!(state(&sandbox), "1 [1]");
+    sandbox.write("mine.txt", "mine\n");
+    sandbox.prompt("s", "something else");
+    sandbox.agent_writes("s", "new.txt", "new\n");
+    sandbox.turn_end("s");
+    sandbox.prompt("t", "another session");
+    sandbox.agent_writes("t", "other.txt", "other\n");
+    sandbox.turn_end("t");
+    sandbox.reopen();
+    let receipt = sandbox.undo();
+    assert_eq!(said(&receipt), ["success", "restored a.txt", "restored made-2", "restored made-3"]);
+    assert_eq!(state(&sandbox), "3 [123]");
+    for name in ["mine.txt", "new.txt", "other.txt"] {
+        assert!(sandbox.exists(name), "{name}");
+    }
+}
+
+#[test]
+fn an_undo_merges_with_later_work_or_leaves_it() {
+    let lines = |first: &str, last: &str| format!("{first}\n2\n3\n4\n5\n6\n7\n8\n{last}\n");
+    let mut sandbox = Sandbox::new();
+    sandbox.write("beside.txt", lines("1", "9"));
+    sandbox.write("over.txt", lines("1", "9"));
+    let point = sandbox.prompt("s", "go");
+    sandbox.agent_writes("s", "beside.txt", lines("one", "9"));
+    sandbox.agent_writes("s", "over.txt", lines("one", "9"));
+    sandbox.turn_end("s");
+    sandbox.rewind_to(point);
+    sandbox.write("beside.txt", lines("1", "mine"));
+    sandbox.write("over.txt", lines("mine", "9"));
+    assert_eq!(
+        said(&sandbox.undo()),
+        ["not all", "merged beside.txt", "conflict over.txt: both changed the same lines"]
+    );
+    assert_eq!(sandbox.read("beside.txt"), lines("one", "mine"));
+    assert_eq!(sandbox.read("over.txt"), lines("mine", "9"));
+}
+
+#[test]
+fn an_exact_undo_gives_back_what_the_rewind_took_whoever_wrote_there_since() {
+    let (mut sandbox, points) = three_turns();
+    sandbox.rewind_to(points[0]);
+    sandbox.write("a.txt", "mine\n");
+    sandbox.write("made-1", "mine\n");
+    sandbox.write("mine.txt", "mine\n");
+    let exact = RewindRequest { exactness: Exactness::Exact, ..RewindRequest::new(Target::Undo) };
+    assert!(sandbox.rewind(&exact).unwrap().success);
+    assert_eq!(state(&sandbox), "3 [123]");
+    assert_eq!(sandbox.read("made-1"), "made\n");
+    assert_eq!(sandbox.read("mine.txt"), "mine\n", "the rewind had not touched it");
+    sandbox.redo();
+    assert_eq!(sandbox.read("a.txt"), "mine\n");
+}
+
+#[test]
+fn there_is_nothing_to_redo_after_a_new_rewind() {
+    let (mut sandbox, points) = three_turns();
+    sandbox.rewind_to(points[2]);
+    sandbox.undo();
+    sandbox.rewind_to(points[1]);
+    let nothing = sandbox.rewind(&RewindRequest::new(Target::Redo));
+    assert!(matches!(nothing, Err(RewindError::NothingToRedo)), "{nothing:?}");
+    assert_eq!(state(&sandbox), "1 [1]");
+    sandbox.undo();
+    assert_eq!(state(&sandbox), "3 [123]");
+    sandbox.redo();
+    assert_eq!(state(&sandbox), "1 [1]");
+}
+
+#[test]
+fn a_redo_works_after_new_prompts() {
+    let (mut sandbox, points) = three_turns();
+    sandbox.rewind_to(points[2]);
+    sandbox.undo();
+    sandbox.prompt("s", "more");
+    sandbox.agent_writes("s", "b.txt", "b\n");
+    sandbox.turn_end("s");
+    sandbox.redo();
+    assert_eq!(state(&sandbox), "2 [12]");
+    assert!(sandbox.exists("b.txt"));
+}
+
+// --- only what still has an effect --------------------------------------------------------------
+
+#[test]
+fn a_rewind_to_the_same_point_again_finds_nothing_to_do() {
+    let (mut sandbox, points) = three_turns();
+    sandbox.rewind_to(points[1]);
+    let again = sandbox.rewind_to(points[1]);
+    assert_eq!(said(&again), ["success"]);
+    assert_eq!(state(&sandbox), "1 [1]");
+}
+
+#[test]
+fn rewinds_one_after_the_other_lead_where_one_would_have_led() {
+    let (mut sandbox, points) = three_turns();
+    let orders: [&[usize]; 6] = [&[0], &[2, 1, 0], &[2, 0], &[0, 0], &[1, 0], &[1, 2, 0]];
+    for order in orders {
+        for at in order {
+            sandbox.rewind_to(points[*at]);
+        }
+        assert_eq!(state(&sandbox), "0 []", "{order:?}");
+        for _ in order {
+            if let Err(error) = sandbox.rewind(&RewindRequest::new(Target::Undo)) {
+                assert!(matches!(error, RewindError::NothingToUndo), "{error:?}");
+            }
+        }
+        assert_eq!(state(&sandbox), "3 [123]", "{order:?}, undone");
+    }
+}
+
+#[test]
+fn who_went_too_far_back_goes_forward_to_a_later_point() {
+    let (mut sandbox, points) = three_turns();
+    sandbox.rewind_to(points[0]);
+    assert_eq!(state(&sandbox), "0 []");
+    let receipt = sandbox.rewind_to(points[2]);
+    assert!(receipt.success, "{receipt:?}");
+    assert_eq!(state(&sandbox), "2 [12]");
+    sandbox.rewind_to(points[1]);
+    assert_eq!(state(&sandbox), "1 [1]");
+    sandbox.undo();
+    assert_eq!(state(&sandbox), "2 [12]");
+    sandbox.undo();
+    assert_eq!(state(&sandbox), "0 []");
+}
+
+#[test]
+fn work_after_a_rewind_can_be_taken_back_alone() {
+    let (mut sandbox, points) = three_turns();
+    sandbox.rewind_to(points[1]);
+    let point = sandbox.prompt("s", "another way");
+    sandbox.agent_writes("s", "a.txt", "other\n");
+    sandbox.agent_writes("s", "made-2", "other\n");
+    sandbox.turn_end("s");
+    sandbox.rewind_to(point);
+    assert_eq!(state(&sandbox), "1 [1]");
+    sandbox.undo();
+    assert_eq!(sandbox.read("a.txt"), "other\n");
+    sandbox.rewind_to(points[0]);
+    assert_eq!(state(&sandbox), "0 []");
+}
+
+// --- the safety point ---------------------------------------------------------------------------
+
+#[test]
+fn before_every_rewind_there_is_a_point_to_go_back_to() {
+    let (mut sandbox, points) = three_turns();
+    sandbox.write("a.txt", "3\n");
+    sandbox.write("mine.txt", "mine\n");
+    let before = sandbox.tree();
+    for exactness in [Exactness::AgentsOnly, Exactness::Exact] {
+        let receipt = sandbox.rewind_to(points[0]);
+        let safety = receipt.safety_point.expect("there is one");
+        let all = sandbox.workspace.store.points().unwrap();
+        let point = all.iter().find(|point| point.id == safety).expect("it is listed");
+        assert_eq!((point.kind, &point.session), (PointKind::Safety, &None));
+        assert_eq!(point.description, format!("before the rewind to {}", points[0]));
+        let back = RewindRequest { exactness, ..RewindRequest::new(Target::Point(safety)) };
+        assert!(sandbox.rewind(&back).unwrap().success);
+        assert_eq!(sandbox.tree(), before, "{exactness:?}");
+    }
+}
+
+#[test]
+fn what_no_event_had_seen_before_a_rewind_can_be_had_back() {
+    let mut sandbox = Sandbox::new();
+    sandbox.write("a.txt", "one\n");
+    let point = sandbox.prompt("s", "go");
+    sandbox.agent_writes("s", "a.txt", "two\n");
+    sandbox.turn_end("s");
+    fs::write(sandbox.at("a.txt"), "saved a moment ago\n").unwrap();
+    let exact =
+        RewindRequest { exactness: Exactness::Exact, ..RewindRequest::new(Target::Point(point)) };
+    sandbox.rewind(&exact).unwrap();
+    assert_eq!(sandbox.read("a.txt"), "one\n");
+    sandbox.undo();
+    assert_eq!(sandbox.read("a.txt"), "saved a moment ago\n");
+}
