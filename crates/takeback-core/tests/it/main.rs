@@ -1,6 +1,7 @@
 //! What Takeback promises, behaviour by behaviour.
 
 #![expect(clippy::disallowed_methods, reason = "tests lay out their own trees")]
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on panics")]
 
 mod authors;
 mod example;

@@ -247,7 +247,7 @@ fn whatever_a_command_does_is_found_and_taken_back() {
         ("mkdir -p empty/inner", |s| fs::create_dir_all(s.at("empty/inner")).unwrap()),
         ("rmdir hollow", |s| fs::remove_dir(s.at("hollow")).unwrap()),
         ("rm -rf ./*", |s| {
-            ["a.txt", "lib", "link", "hollow"].into_iter().for_each(|p| s.remove(p))
+            ["a.txt", "lib", "link", "hollow"].into_iter().for_each(|p| s.remove(p));
         }),
         ("make", |s| s.write("out/deep/made.o", "made\n")),
     ];

@@ -352,9 +352,9 @@ fn files_folders_and_links_take_each_others_places_and_give_them_back() {
             sandbox.agent_runs("s", "replace x", |sandbox| {
                 let meta = fs::symlink_metadata(sandbox.at("x")).unwrap();
                 if meta.is_dir() {
-                    sandbox.remove("x")
+                    sandbox.remove("x");
                 } else {
-                    fs::remove_file(sandbox.at("x")).unwrap()
+                    fs::remove_file(sandbox.at("x")).unwrap();
                 }
                 make_after(sandbox);
             });

@@ -231,7 +231,7 @@ fn what_comes_into_scope_was_never_made_and_is_never_deleted() {
         let point = sandbox.prompt("s", "go");
         if agent_edits_the_rules {
             sandbox.agent_runs("s", "sed -i /out/d .gitignore", |sandbox| {
-                sandbox.write(".gitignore", "")
+                sandbox.write(".gitignore", "");
             });
         } else {
             sandbox.write(".gitignore", "");
