@@ -75,6 +75,18 @@ fn what_is_replaced_leaves_no_trace_in_the_file() {
 }
 
 #[test]
+fn handles_that_commit_in_turn_share_a_segment() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut one = SqliteStore::create(dir.path()).unwrap();
+    let mut other = SqliteStore::open(dir.path()).unwrap();
+    for number in [2, 4, 6] {
+        sample::commit(&mut one, number).unwrap();
+        sample::commit(&mut other, number + 1).unwrap();
+    }
+    assert_eq!(std::fs::read_dir(dir.path().join("packs")).unwrap().count(), 1);
+}
+
+#[test]
 fn making_a_store_again_opens_it() {
     let dir = tempfile::tempdir().unwrap();
     let mut store = SqliteStore::create(dir.path()).unwrap();
