@@ -515,11 +515,10 @@ impl Sight {
         if let Some(error) = failed {
             return Err(error.into());
         }
-        let same = scan.index == index;
         Ok(Self {
             base: index.stamp,
             found: scan.found,
-            was_stamped: if same { index.stamp } else { Seq(u64::MAX) },
+            was_stamped: if scan.index_changed { Seq(u64::MAX) } else { index.stamp },
             index: Some(scan.index),
             skipped: scan.skipped,
             stats: scan.stats,

@@ -7,6 +7,7 @@
 use std::collections::HashMap;
 use std::io;
 use std::path::Path;
+use std::sync::Arc;
 
 use takeback_store::{Change, Digest, Entry, Lack, Seq, Store, StoreError, WorkPath, disk};
 
@@ -16,8 +17,8 @@ use super::scope::OWN_FOLDER;
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Index {
     pub stamp: Seq,
-    /// By path; the root's is empty.
-    folders: HashMap<Vec<u8>, Folder>,
+    /// By path; the root's is empty. Shared, so that a scan hands on what did not change.
+    folders: HashMap<Vec<u8>, Arc<Folder>>,
 }
 
 /// What is known of the names in one folder.
@@ -25,6 +26,11 @@ pub struct Index {
 pub struct Folder {
     /// The last scan read all its names: one that is not among `children` was absent then.
     pub listed: bool,
+    /// Its own, from before its names were read: as long as it is the same, so are the names. None:
+    /// they must be read again.
+    pub fingerprint: Option<Fingerprint>,
+    /// It holds a `.git`.
+    pub repository: bool,
     /// By name.
     pub children: Vec<Child>,
 }
@@ -54,6 +60,12 @@ impl Folder {
         let at = self.children.binary_search_by(|child| (*child.name).cmp(name)).ok()?;
         Some(&self.children[at].known)
     }
+
+    /// What was known of a folder whose names could not be read.
+    #[must_use]
+    pub fn unread(&self) -> Self {
+        Self { listed: false, fingerprint: None, ..self.clone() }
+    }
 }
 
 impl Index {
@@ -64,20 +76,26 @@ impl Index {
     }
 
     #[must_use]
-    pub fn folder(&self, path: &[u8]) -> Option<&Folder> {
+    pub fn folder(&self, path: &[u8]) -> Option<&Arc<Folder>> {
         self.folders.get(path)
     }
 
     pub fn folders(&self) -> impl Iterator<Item = (&[u8], &Folder)> {
-        self.folders.iter().map(|(path, folder)| (path.as_slice(), folder))
+        self.folders.iter().map(|(path, folder)| (path.as_slice(), &**folder))
     }
 
-    pub fn set_folder(&mut self, path: Vec<u8>, folder: Folder) {
+    pub fn set_folder(&mut self, path: Vec<u8>, folder: Arc<Folder>) {
         self.folders.insert(path, folder);
     }
 
-    pub fn remove_folder(&mut self, path: &[u8]) -> Option<Folder> {
-        self.folders.remove(path)
+    /// The folder at `path`, to be changed; an empty one if nothing is known of it.
+    pub fn folder_mut(&mut self, path: &[u8]) -> &mut Folder {
+        Arc::make_mut(self.folders.entry(path.to_vec()).or_default())
+    }
+
+    #[must_use]
+    pub fn folder_count(&self) -> usize {
+        self.folders.len()
     }
 
     #[must_use]
@@ -126,7 +144,8 @@ impl Index {
         if path.is_outside() || path.as_bytes() == OWN_FOLDER {
             return;
         }
-        let folder = self.folders.entry(folder_of(path).to_vec()).or_default();
+        let folder = self.folder_mut(folder_of(path));
+        folder.fingerprint = None;
         let place = folder.children.binary_search_by(|child| (*child.name).cmp(path.file_name()));
         match (place, entry) {
             (Ok(at), Entry::Absent) => {
@@ -148,7 +167,7 @@ impl Index {
         if !entry.is_dir()
             && let Some(folder) = self.folders.get_mut(path.as_bytes())
         {
-            folder.listed = false;
+            Arc::make_mut(folder).listed = false;
         }
     }
 
@@ -176,12 +195,10 @@ impl Index {
         let mut out = Vec::with_capacity(self.len() * 128);
         out.extend_from_slice(MAGIC);
         out.extend_from_slice(&self.stamp.0.to_le_bytes());
-        let mut paths: Vec<_> = self.folders.keys().collect();
-        paths.sort_unstable();
-        for path in paths {
-            let folder = &self.folders[path];
+        for (path, folder) in &self.folders {
             put_bytes(&mut out, path);
-            out.push(u8::from(folder.listed));
+            out.push(u8::from(folder.listed) | u8::from(folder.repository) << 1);
+            put_fingerprint(&mut out, folder.fingerprint);
             out.extend_from_slice(&(folder.children.len() as u32).to_le_bytes());
             for child in &folder.children {
                 put_bytes(&mut out, &child.name);
@@ -202,14 +219,17 @@ impl Index {
         let mut index = Self::stamped(Seq(u64::from_le_bytes(input.array()?)));
         while !input.0.is_empty() {
             let path = input.bytes()?.to_vec();
-            let listed = input.byte()? == 1;
+            let flags = input.byte()?;
+            let fingerprint = get_fingerprint(&mut input)?;
             let count = u32::from_le_bytes(input.array()?);
             let mut children = Vec::with_capacity(count as usize);
             for _ in 0..count {
                 let name = input.bytes()?.into();
                 children.push(Child { name, known: get_known(&mut input)? });
             }
-            index.folders.insert(path, Folder { listed, children });
+            let (listed, repository) = (flags & 1 != 0, flags & 2 != 0);
+            let folder = Folder { listed, fingerprint, repository, children };
+            index.folders.insert(path, Arc::new(folder));
         }
         Some(index)
     }
@@ -221,7 +241,7 @@ pub(crate) fn folder_of(path: &WorkPath) -> &[u8] {
     bytes.iter().rposition(|b| *b == b'/').map_or(b"", |cut| &bytes[..cut])
 }
 
-const MAGIC: &[u8] = b"takeback index 1\n";
+const MAGIC: &[u8] = b"takeback index 2\n";
 
 const SKIPPED: u8 = 0;
 const FILE: u8 = 1;
@@ -230,7 +250,6 @@ const DIR: u8 = 3;
 const NOT_CAPTURED: u8 = 4;
 const UNKNOWN: u8 = 5;
 const PRECIOUS: u8 = 0x40;
-const TRUSTED: u8 = 0x80;
 
 fn put_bytes(out: &mut Vec<u8>, bytes: &[u8]) {
     out.extend_from_slice(&(bytes.len() as u32).to_le_bytes());
@@ -242,7 +261,7 @@ fn put_known(out: &mut Vec<u8>, known: &Known) {
         out.push(SKIPPED);
         return;
     };
-    let flags = if fingerprint.is_some() { TRUSTED } else { 0 } | if *precious { PRECIOUS } else { 0 };
+    let flags = if *precious { PRECIOUS } else { 0 };
     match entry {
         Entry::File { digest, size, mode } => {
             out.push(FILE | flags);
@@ -264,18 +283,38 @@ fn put_known(out: &mut Vec<u8>, known: &Known) {
         }
         Entry::Unknown | Entry::Absent => out.push(UNKNOWN | flags),
     }
-    if let Some(fingerprint) = fingerprint {
-        out.extend_from_slice(&fingerprint.size.to_le_bytes());
-        out.extend_from_slice(&fingerprint.modified.to_le_bytes());
-        out.extend_from_slice(&fingerprint.changed.to_le_bytes());
-        out.extend_from_slice(&fingerprint.inode.to_le_bytes());
-        out.extend_from_slice(&fingerprint.mode.to_le_bytes());
+    put_fingerprint(out, *fingerprint);
+}
+
+fn put_fingerprint(out: &mut Vec<u8>, fingerprint: Option<Fingerprint>) {
+    let Some(fingerprint) = fingerprint else {
+        out.push(0);
+        return;
+    };
+    out.push(1);
+    out.extend_from_slice(&fingerprint.size.to_le_bytes());
+    out.extend_from_slice(&fingerprint.modified.to_le_bytes());
+    out.extend_from_slice(&fingerprint.changed.to_le_bytes());
+    out.extend_from_slice(&fingerprint.inode.to_le_bytes());
+    out.extend_from_slice(&fingerprint.mode.to_le_bytes());
+}
+
+fn get_fingerprint(input: &mut Input<'_>) -> Option<Option<Fingerprint>> {
+    if input.byte()? == 0 {
+        return Some(None);
     }
+    Some(Some(Fingerprint {
+        size: u64::from_le_bytes(input.array()?),
+        modified: i64::from_le_bytes(input.array()?),
+        changed: i64::from_le_bytes(input.array()?),
+        inode: u64::from_le_bytes(input.array()?),
+        mode: u32::from_le_bytes(input.array()?),
+    }))
 }
 
 fn get_known(input: &mut Input<'_>) -> Option<Known> {
     let tag = input.byte()?;
-    let entry = match tag & !(TRUSTED | PRECIOUS) {
+    let entry = match tag & !PRECIOUS {
         SKIPPED => return Some(Known::Skipped),
         FILE => Entry::File {
             digest: Digest(input.array()?),
@@ -288,17 +327,7 @@ fn get_known(input: &mut Input<'_>) -> Option<Known> {
         UNKNOWN => Entry::Unknown,
         _ => return None,
     };
-    let fingerprint = if tag & TRUSTED == 0 {
-        None
-    } else {
-        Some(Fingerprint {
-            size: u64::from_le_bytes(input.array()?),
-            modified: i64::from_le_bytes(input.array()?),
-            changed: i64::from_le_bytes(input.array()?),
-            inode: u64::from_le_bytes(input.array()?),
-            mode: u32::from_le_bytes(input.array()?),
-        })
-    };
+    let fingerprint = get_fingerprint(input)?;
     Some(Known::Entry { entry, fingerprint, precious: tag & PRECIOUS != 0 })
 }
 

@@ -1,12 +1,11 @@
 //! A folder, held open, below which everything is reached without ever following a link.
 
-use std::ffi::CStr;
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use rustix::fs::{CWD, Mode, OFlags, ResolveFlags};
+use rustix::fs::{CWD, Mode, OFlags, RawDir, ResolveFlags};
 use rustix::io::Errno;
 use takeback_store::WorkPath;
 
@@ -17,6 +16,9 @@ pub struct Root {
     path: PathBuf,
     /// The file system it is on; what lies on others is not part of the workspace.
     pub device: u64,
+    /// Whether a folder's times move with the names in it: so on local file systems, not always on
+    /// network ones.
+    pub(crate) folder_times: bool,
     /// Cleared when the kernel has no `openat2`: then folders are opened one by one.
     openat2: AtomicBool,
     /// Cleared when the file system cannot exchange two names.
@@ -42,15 +44,25 @@ impl Access {
     }
 }
 
+/// ext2 to ext4, XFS, btrfs, tmpfs, F2FS, ZFS, overlayfs, bcachefs: as the kernel numbers them.
+const LOCAL_FILE_SYSTEMS: [u32; 8] = [
+    0x0000_ef53, 0x5846_5342, 0x9123_683e, 0x0102_1994, 0xf2f5_2010, 0x2fc1_2fc1, 0x794c_7630, 0xca45_1a4e,
+];
+
 impl Root {
     /// `path` must be canonical; links in it have been followed for the last time.
     pub fn open(path: &Path) -> io::Result<Self> {
         let fd = rustix::fs::openat(CWD, path, Access::Read.flags(), Mode::empty())?;
         let device = rustix::fs::fstat(&fd)?.st_dev;
+        let folder_times = rustix::fs::fstatfs(&fd).is_ok_and(|fs| {
+            let kind = u32::try_from(fs.f_type & 0xffff_ffff).unwrap_or(0);
+            LOCAL_FILE_SYSTEMS.contains(&kind)
+        });
         Ok(Self {
             fd,
             path: path.to_owned(),
             device,
+            folder_times,
             openat2: AtomicBool::new(true),
             exchange: AtomicBool::new(true),
         })
@@ -124,9 +136,12 @@ pub(crate) fn is_no_folder(error: &io::Error) -> bool {
 
 /// The names in a folder, sorted, without `.` and `..`.
 pub(crate) fn names_in(folder: impl AsFd) -> io::Result<Vec<Vec<u8>>> {
+    const BUFFER: usize = 32 << 10;
+    let mut buffer = Vec::with_capacity(BUFFER);
+    let mut entries = RawDir::new(folder, buffer.spare_capacity_mut());
     let mut names = Vec::new();
-    for entry in rustix::fs::Dir::read_from(folder)? {
-        let name = CStr::to_bytes(entry?.file_name()).to_vec();
+    while let Some(entry) = entries.next() {
+        let name = entry?.file_name().to_bytes().to_vec();
         if !matches!(name.as_slice(), b"." | b"..") {
             names.push(name);
         }

@@ -4,17 +4,18 @@
 //! and the index of the last scan. Out: what differs, the new index, and the bytes of changed files
 //! (packed, to a sink). Writes nothing.
 
-use std::collections::{HashSet, VecDeque};
+use std::collections::HashSet;
 use std::io;
 use std::os::fd::OwnedFd;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc::{SyncSender, sync_channel};
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
 
 use rustix::fs::FileType;
 use takeback_store::{Entry, Lack, PackedBlob, WorkPath};
 
-use super::fingerprint::{Fingerprint, RacySince, Stat, stat};
-use super::index::{Child, Folder, Index, Known};
+use super::fingerprint::{Fingerprint, RacySince, Stat, stat, stat_open};
+use super::index::{Child, Folder, Index, Known, folder_of};
 use super::look::{Bytes, Looked, look_at};
 use super::root::{Access, Root, is_no_folder, names_in};
 use super::scope::{
@@ -29,6 +30,8 @@ pub struct Scan {
     pub found: Vec<Observed>,
     /// The index as the tree is now; its stamp is that of the index before.
     pub index: Index,
+    /// Whether the index differs from the one before.
+    pub index_changed: bool,
     /// What is not covered, by path.
     pub skipped: Vec<(WorkPath, OutReason)>,
     pub stats: ScanStats,
@@ -77,15 +80,11 @@ pub fn scan(
         before,
         options,
         racy: RacySince::now(),
-        queue: Mutex::new(Queue {
-            folders: VecDeque::from([Task {
-                path: Vec::new(),
-                above: None,
-                ignored: false,
-                was_absent: false,
-            }]),
+        shared: Mutex::new(Shared {
+            folders: vec![Task { path: Vec::new(), above: None, fingerprint: None, was_absent: false }],
             busy: 0,
         }),
+        waiting: AtomicUsize::new(0),
         more: Condvar::new(),
     };
     // The first scan of a tree reads everything: it always pays.
@@ -122,13 +121,15 @@ pub fn scan(
 struct Task {
     path: Vec<u8>,
     above: Option<Arc<Rules>>,
-    ignored: bool,
+    /// The folder's own, as it was seen from the folder it is in.
+    fingerprint: Option<Fingerprint>,
     /// It was not there at the last scan, and so nothing in it was.
     was_absent: bool,
 }
 
-struct Queue {
-    folders: VecDeque<Task>,
+/// Folders that any thread may take.
+struct Shared {
+    folders: Vec<Task>,
     /// Threads that may still add folders.
     busy: usize,
 }
@@ -138,14 +139,18 @@ struct Walk<'a> {
     before: &'a Index,
     options: &'a ScopeOptions,
     racy: RacySince,
-    queue: Mutex<Queue>,
+    shared: Mutex<Shared>,
+    /// Threads that have nothing to do.
+    waiting: AtomicUsize,
     more: Condvar,
 }
 
 /// What one thread found.
 #[derive(Default)]
 struct Part {
-    folders: Vec<(Vec<u8>, Folder)>,
+    folders: Vec<(Vec<u8>, Arc<Folder>)>,
+    /// How many of them differ from before.
+    changed: usize,
     found: Vec<Observed>,
     skipped: Vec<(WorkPath, OutReason)>,
     /// Ignored files, in if the budget lasts.
@@ -157,62 +162,85 @@ impl Walk<'_> {
     fn work(&self, blobs: &SyncSender<PackedBlob>) -> Result<Part, ScanError> {
         let mut part = Part::default();
         let mut outcome = Ok(());
-        while let Some(task) = self.next() {
-            let mut below = Vec::new();
+        // Each thread goes down the tree by itself, and shares only with those that wait.
+        let mut own = Vec::new();
+        while let Some(task) = own.pop().or_else(|| self.take()) {
             if outcome.is_ok() {
-                outcome = self.visit(&task, &mut part, &mut below, blobs).map_err(|source| {
-                    let path = self.root.path().join(shown(&task.path));
+                let path = task.path.clone();
+                outcome = self.visit(task, &mut part, &mut own, blobs).map_err(|source| {
+                    let path = self.root.path().join(shown(&path));
                     ScanError { path: path.display().to_string(), source }
                 });
             }
-            let mut queue = self.queue.lock().unwrap_or_else(PoisonError::into_inner);
-            queue.folders.extend(below);
-            queue.busy -= 1;
-            self.more.notify_all();
+            if own.is_empty() {
+                self.shared.lock().unwrap_or_else(PoisonError::into_inner).busy -= 1;
+                self.more.notify_all();
+            } else if own.len() > 1 && self.waiting.load(Ordering::Relaxed) > 0 {
+                let give = own.len() / 2;
+                let mut shared = self.shared.lock().unwrap_or_else(PoisonError::into_inner);
+                shared.folders.extend(own.drain(..give));
+                self.more.notify_all();
+            }
         }
         outcome.map(|()| part)
     }
 
-    fn next(&self) -> Option<Task> {
-        let mut queue = self.queue.lock().unwrap_or_else(PoisonError::into_inner);
+    /// A folder from the others; `None` when all are done.
+    fn take(&self) -> Option<Task> {
+        let mut shared = self.shared.lock().unwrap_or_else(PoisonError::into_inner);
         loop {
-            // Deepest first keeps the queue short.
-            if let Some(task) = queue.folders.pop_back() {
-                queue.busy += 1;
+            if let Some(task) = shared.folders.pop() {
+                shared.busy += 1;
                 return Some(task);
             }
-            if queue.busy == 0 {
+            if shared.busy == 0 {
                 return None;
             }
-            queue = self.more.wait(queue).unwrap_or_else(PoisonError::into_inner);
+            self.waiting.fetch_add(1, Ordering::Relaxed);
+            shared = self.more.wait(shared).unwrap_or_else(PoisonError::into_inner);
+            self.waiting.fetch_sub(1, Ordering::Relaxed);
         }
     }
 
     fn visit(
         &self,
-        task: &Task,
+        mut task: Task,
         part: &mut Part,
         below: &mut Vec<Task>,
         blobs: &SyncSender<PackedBlob>,
     ) -> io::Result<()> {
         let known = self.before.folder(&task.path);
         let opened = self.root.folder(&task.path, Access::Read);
+        if let (Some(known), Ok(folder)) = (known, &opened)
+            && self.is_unchanged(&task, known, folder, part, below)?
+        {
+            part.stats.folders += 1;
+            part.folders.push((task.path, Arc::clone(known)));
+            return Ok(());
+        }
+        if let (true, Ok(folder)) = (task.path.is_empty(), &opened) {
+            task.fingerprint = Some(stat_open(folder)?.fingerprint);
+        }
         let names = opened.and_then(|folder| names_in(&folder).map(|names| (folder, names)));
         let (folder, names) = match names {
             Ok(read) => read,
             // Nothing is known of a folder that cannot be read, or that vanished just now: what it
             // held stays as it was, and the next scan does not take anything in it for new.
             Err(_) if !task.path.is_empty() => {
-                let children = known.map(|folder| folder.children.clone()).unwrap_or_default();
-                part.folders.push((task.path.clone(), Folder { listed: false, children }));
+                let unread = known.map(|folder| folder.unread()).unwrap_or_default();
+                part.changed += usize::from(known.is_none_or(|known| **known != unread));
                 self.keep_below(&task.path, known, part);
+                part.folders.push((task.path, Arc::new(unread)));
                 return Ok(());
             }
             Err(error) => return Err(error),
         };
         part.stats.folders += 1;
-        let rules = Rules::read(task.above.as_ref(), &task.path, &folder, &names, task.ignored);
-        let mut visit = Visit { walk: self, task, folder, names: &names, rules, part, below, blobs };
+        let has = |name: &[u8]| names.binary_search_by(|n| n.as_slice().cmp(name)).is_ok();
+        let repository = has(b".git");
+        let rules = Rules::read(task.above.as_ref(), &task.path, &folder, repository, has);
+        let in_ignored = rules.ignores_folder(&task.path);
+        let mut visit = Visit { walk: self, task: &task, folder, names: &names, rules, in_ignored, part, below, blobs };
         let mut children = Vec::with_capacity(names.len());
         let mut old = known.map(|folder| folder.children.as_slice()).unwrap_or_default();
         for name in &names {
@@ -234,16 +262,74 @@ impl Walk<'_> {
             }
         }
         old.iter().for_each(|child| visit.gone(child));
-        part.folders.push((task.path.clone(), Folder { listed: true, children }));
+        let trusted = task.fingerprint.filter(|_| self.root.folder_times);
+        let fingerprint = trusted.and_then(|print| self.racy.trust(print));
+        let folder = Folder { listed: true, fingerprint, repository, children };
+        part.changed += usize::from(known.is_none_or(|known| **known != folder));
+        part.folders.push((task.path, Arc::new(folder)));
         Ok(())
     }
 
+    /// Whether a folder and all files in it are as they were: then the folders in it go to `below`.
+    /// A name that was passed over must be judged anew, so a folder with such a name never is.
+    fn is_unchanged(
+        &self,
+        task: &Task,
+        known: &Folder,
+        folder: &OwnedFd,
+        part: &mut Part,
+        below: &mut Vec<Task>,
+    ) -> io::Result<bool> {
+        let same_names = known.listed
+            && known.fingerprint.is_some()
+            && known.fingerprint == task.fingerprint
+            && !known.children.iter().any(|child| child.known == Known::Skipped);
+        // Takeback's own folder is in the root and is no child of it.
+        if !same_names || task.path.is_empty() {
+            return Ok(false);
+        }
+        let first = below.len();
+        let mut rules = None;
+        let mut files = 0;
+        for child in &known.children {
+            let seen = stat(folder, &child.name)?;
+            match (&child.known, seen) {
+                (Known::Entry { entry: Entry::Dir { mode }, .. }, Some(seen))
+                    if seen.kind == FileType::Directory
+                        && seen.device == self.root.device
+                        && seen.mode() == *mode =>
+                {
+                    let has = |name: &[u8]| known.child(name).is_some();
+                    let read = || Rules::read(task.above.as_ref(), &task.path, folder, known.repository, has);
+                    below.push(Task {
+                        path: join(&task.path, &child.name),
+                        above: Some(Arc::clone(rules.get_or_insert_with(read))),
+                        fingerprint: Some(seen.fingerprint),
+                        was_absent: false,
+                    });
+                }
+                (Known::Entry { entry: Entry::File { .. } | Entry::Symlink { .. }, fingerprint, .. }, Some(seen))
+                    if *fingerprint == Some(seen.fingerprint) =>
+                {
+                    files += 1;
+                }
+                _ => {
+                    below.truncate(first);
+                    return Ok(false);
+                }
+            }
+        }
+        part.stats.files += files;
+        Ok(true)
+    }
+
     /// Keeps all that is known below a folder that could not be read.
-    fn keep_below(&self, path: &[u8], folder: Option<&Folder>, part: &mut Part) {
+    fn keep_below(&self, path: &[u8], folder: Option<&Arc<Folder>>, part: &mut Part) {
         for child in folder.map(|folder| folder.children.as_slice()).unwrap_or_default() {
             let below = join(path, &child.name);
             if let Some(folder) = self.before.folder(&below) {
-                part.folders.push((below.clone(), Folder { listed: false, ..folder.clone() }));
+                part.changed += 1;
+                part.folders.push((below.clone(), Arc::new(folder.unread())));
                 self.keep_below(&below, Some(folder), part);
             }
         }
@@ -254,12 +340,14 @@ impl Walk<'_> {
         let mut scan = Scan {
             found: Vec::new(),
             index: Index::stamped(self.before.stamp),
+            index_changed: false,
             skipped: Vec::new(),
             stats: ScanStats::default(),
         };
         let mut candidates = Vec::new();
         let mut used = 0;
         for part in parts {
+            scan.index_changed |= part.changed > 0;
             for (path, folder) in part.folders {
                 for child in &folder.children {
                     if let Known::Entry { entry: Entry::File { size, .. }, precious: true, .. } = child.known {
@@ -299,13 +387,14 @@ impl Walk<'_> {
                     Known::Skipped
                 }
             };
-            let mut folder = scan.index.remove_folder(super::index::folder_of(&path)).unwrap_or_default();
+            let folder = scan.index.folder_mut(folder_of(&path));
             if let Err(at) = folder.children.binary_search_by(|c| (*c.name).cmp(path.file_name())) {
                 folder.children.insert(at, Child { name: path.file_name().into(), known });
             }
-            scan.index.set_folder(super::index::folder_of(&path).to_vec(), folder);
+            scan.index_changed = true;
         }
         self.look_at_strays(&mut scan, sink)?;
+        scan.index_changed |= scan.index.folder_count() != self.before.folder_count();
         scan.found.sort_by(|a, b| a.path.cmp(&b.path));
         scan.skipped.sort();
         Ok(scan)
@@ -343,7 +432,9 @@ impl Walk<'_> {
                 }
             }
             if !stay.is_empty() {
-                scan.index.set_folder(path.to_vec(), Folder { listed: false, children: stay });
+                let strays = Folder { children: stay, ..Folder::default() };
+                scan.index_changed |= *folder != strays;
+                scan.index.set_folder(path.to_vec(), Arc::new(strays));
             }
         }
         scan.found.extend(found);
@@ -399,6 +490,8 @@ struct Visit<'a, 'w> {
     folder: OwnedFd,
     names: &'a [Vec<u8>],
     rules: Arc<Rules>,
+    /// The folder is known but by now ignored: nothing new in it is covered.
+    in_ignored: bool,
     part: &'a mut Part,
     below: &'a mut Vec<Task>,
     blobs: &'a SyncSender<PackedBlob>,
@@ -427,7 +520,7 @@ impl Visit<'_, '_> {
         let coverage = if is_known || own {
             Coverage::In
         } else {
-            self.rules.cover_folder(self.walk.options, &path, self.names)
+            self.rules.cover_folder(self.walk.options, &path, self.names, self.in_ignored)
         };
         if let Coverage::Out(reason) = coverage {
             return Ok(Some(self.skip(path, reason)));
@@ -435,7 +528,7 @@ impl Visit<'_, '_> {
         let entry = Entry::Dir { mode: seen.mode() };
         let was = self.before(before);
         self.below.push(Task {
-            ignored: is_known && self.rules.ignores_folder(&path),
+            fingerprint: Some(seen.fingerprint),
             was_absent: match &was {
                 Entry::Dir { .. } | Entry::Unknown => false,
                 _ => !own,
@@ -464,7 +557,7 @@ impl Visit<'_, '_> {
         let (entry, fingerprint, precious) = match before {
             Some(Known::Entry { entry, fingerprint, precious }) => (Some(entry), *fingerprint, *precious),
             _ => {
-                match self.rules.cover_file(&path) {
+                match self.rules.cover_file(&path, self.in_ignored) {
                     Coverage::In => {}
                     Coverage::Out(reason) => return Ok(Some(self.skip(path, reason))),
                     Coverage::Precious => {
@@ -527,7 +620,7 @@ impl Visit<'_, '_> {
     /// Another file system hides what was known here; it is still there, below.
     fn mounted_over(&mut self, path: Vec<u8>, before: Option<&Known>) -> Known {
         if let Some(folder) = self.walk.before.folder(&path) {
-            self.part.folders.push((path.clone(), Folder { listed: false, ..folder.clone() }));
+            self.part.folders.push((path.clone(), Arc::new(folder.unread())));
             self.walk.keep_below(&path, Some(folder), self.part);
         }
         self.skip(path, OutReason::OtherFileSystem);

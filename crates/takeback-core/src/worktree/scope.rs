@@ -135,21 +135,17 @@ pub struct Rules {
     excluded: Option<Gitignore>,
     /// A repository of its own: ignore files above it do not speak for it.
     repository: bool,
-    /// Set in a folder that is known but by now ignored: nothing new in it is.
-    pub ignored: bool,
 }
 
 impl Rules {
-    /// Reads the rules of the folder `path`, whose sorted names are `names`.
+    /// Reads the rules of the folder `path`; `has` tells which ignore files are in it.
     pub fn read(
         above: Option<&Arc<Self>>,
         path: &[u8],
         folder: impl AsFd,
-        names: &[Vec<u8>],
-        ignored: bool,
+        repository: bool,
+        has: impl Fn(&[u8]) -> bool,
     ) -> Arc<Self> {
-        let has = |name: &[u8]| names.binary_search_by(|n| n.as_slice().cmp(name)).is_ok();
-        let repository = has(b".git");
         let mut ignore_texts = Vec::new();
         if repository {
             ignore_texts.extend(small_file(&folder, b".git/info/exclude"));
@@ -162,7 +158,6 @@ impl Rules {
             && ignore_texts.is_empty()
             && excluded_text.is_none()
             && !repository
-            && above.ignored == ignored
         {
             return Arc::clone(above);
         }
@@ -172,41 +167,58 @@ impl Rules {
             ignore: compile(&ignore_texts),
             excluded: excluded_text.and_then(|text| compile(&[text])),
             repository,
-            ignored,
         })
+    }
+
+    /// `path` below the folder that these rules are of; `None`: it is not.
+    fn below<'p>(&self, path: &'p [u8]) -> Option<&'p OsStr> {
+        path.get(self.folder_len..).filter(|below| !below.is_empty()).map(OsStr::from_bytes)
     }
 
     fn is_ignored(&self, path: &[u8], is_folder: bool) -> bool {
         let mut rules = Some(self);
         while let Some(here) = rules {
-            if let Some(ignore) = &here.ignore {
-                let matched = ignore.matched(OsStr::from_bytes(&path[here.folder_len..]), is_folder);
+            if let (Some(ignore), Some(below)) = (&here.ignore, here.below(path)) {
+                let matched = ignore.matched(below, is_folder);
                 if !matched.is_none() {
                     return matched.is_ignore();
                 }
             }
-            rules = if here.repository { None } else { here.above.as_deref() };
+            let own = here.repository && here.below(path).is_some();
+            rules = if own { None } else { here.above.as_deref() };
         }
         false
     }
 
     fn is_excluded(&self, path: &[u8], is_folder: bool) -> bool {
         std::iter::successors(Some(self), |rules| rules.above.as_deref()).any(|here| {
-            here.excluded.as_ref().is_some_and(|excluded| {
-                excluded.matched(OsStr::from_bytes(&path[here.folder_len..]), is_folder).is_ignore()
-            })
+            match (&here.excluded, here.below(path)) {
+                (Some(excluded), Some(below)) => excluded.matched(below, is_folder).is_ignore(),
+                _ => false,
+            }
         })
     }
 
-    /// Whether the folder at `path` is ignored, for [`Rules::ignored`] of what is in it.
+    /// Whether the folder at `path`, or one it is in, is ignored: then nothing new in it is covered,
+    /// although the folder itself is known.
     pub fn ignores_folder(&self, path: &[u8]) -> bool {
-        self.ignored || self.is_ignored(path, true) || self.is_excluded(path, true)
+        let ends = path.iter().enumerate().filter(|(_, b)| **b == b'/').map(|(at, _)| at);
+        ends.chain([path.len()])
+            .filter(|end| *end > 0)
+            .any(|end| self.is_ignored(&path[..end], true) || self.is_excluded(&path[..end], true))
     }
 
-    /// Judges a new folder at `path` whose siblings are `siblings`.
-    pub fn cover_folder(&self, options: &ScopeOptions, path: &[u8], siblings: &[Vec<u8>]) -> Coverage {
+    /// Judges a new folder at `path` whose siblings are `siblings`; `in_ignored` as of
+    /// [`Self::ignores_folder`] for the folder it is in.
+    pub fn cover_folder(
+        &self,
+        options: &ScopeOptions,
+        path: &[u8],
+        siblings: &[Vec<u8>],
+        in_ignored: bool,
+    ) -> Coverage {
         let name = path.rsplit(|b| *b == b'/').next().unwrap_or(path);
-        let ignored = self.ignored || self.is_ignored(path, true);
+        let ignored = in_ignored || self.is_ignored(path, true);
         if options.nested_workspaces.iter().any(|nested| nested.as_bytes() == path) {
             Coverage::Out(OutReason::NestedWorkspace)
         } else if is_derived(options, name, siblings, ignored) {
@@ -221,10 +233,10 @@ impl Rules {
     }
 
     /// Judges a new file or link at `path`.
-    pub fn cover_file(&self, path: &[u8]) -> Coverage {
+    pub fn cover_file(&self, path: &[u8], in_ignored: bool) -> Coverage {
         if self.is_excluded(path, false) {
             Coverage::Out(OutReason::Excluded)
-        } else if self.ignored {
+        } else if in_ignored {
             Coverage::Out(OutReason::IgnoredFolder)
         } else if self.is_ignored(path, false) {
             Coverage::Precious

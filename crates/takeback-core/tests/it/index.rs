@@ -35,9 +35,9 @@ const SPOILS: [(&str, Spoil); 7] = [
         fs::copy(old_index(sandbox), index).unwrap();
     }),
     ("from the future", |_, index| {
-        let folder = Folder { listed: true, children: Vec::new() };
+        let folder = Folder { listed: true, ..Folder::default() };
         let mut future = Index::stamped(Seq(1 << 40));
-        future.set_folder(Vec::new(), folder);
+        future.set_folder(Vec::new(), folder.into());
         future.save(index).unwrap();
     }),
 ];
