@@ -12,8 +12,13 @@ use serde_json::json;
 use takeback_core::middleware::{Middleware, ToolCall, Unrecorded};
 use takeback_core::record::describe;
 use takeback_core::rewind::{RewindRequest, Target, Verdict, preview};
-use takeback_core::{Outcome, Tools, checkpoint, look_around};
-use takeback_store::{Digest, Entry, Lack, SessionId, WorkPath};
+use takeback_core::worktree::Root;
+use takeback_core::worktree::fingerprint::{RacySince, stat};
+use takeback_core::worktree::scan::ScanStats;
+use takeback_core::{AgentEvent, Outcome, Recorded, Tools, Touches, checkpoint, look_around};
+use takeback_store::{
+    CallId, Digest, Entry, GitState, Lack, Point, PointKind, Seq, SessionId, WorkPath,
+};
 use takeback_testkit::{Sandbox, path};
 
 use crate::shown::{assert_consistent, history, log, said, who};
@@ -86,7 +91,15 @@ fn a_file_that_nobody_had_looked_for_is_looked_for_before_the_edit() {
 fn binary_contents_come_back_byte_for_byte() {
     let mut sandbox = Sandbox::new();
     let every_byte: Vec<u8> = (0..=255).cycle().take(70_000).collect();
-    for contents in [&every_byte[..], b"", b"\0", b"caf\xe9\r\nno newline at the end"] {
+    // Larger than what is kept in one piece, and nowhere the same.
+    let mut state = 1_u64;
+    let noise: Vec<u8> = std::iter::repeat_with(|| {
+        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+        (state >> 56) as u8
+    })
+    .take(5 << 20)
+    .collect();
+    for contents in [&every_byte[..], &noise, b"", b"\0", b"caf\xe9\r\nno newline at the end"] {
         sandbox.write("a.bin", contents);
         let point = sandbox.prompt("s", "go");
         sandbox.agent_writes("s", "a.bin", b"\0other\0");
@@ -325,6 +338,90 @@ fn a_file_written_again_within_one_tick_of_the_clock_is_found() {
 }
 
 #[test]
+fn a_fingerprint_is_trusted_once_the_clock_has_moved_on() {
+    let sandbox = Sandbox::in_memory();
+    let root = Root::open(&fs::canonicalize(sandbox.root()).unwrap()).unwrap();
+    let scan_began = RacySince::now();
+    sandbox.write("a.txt", "a\n");
+    let seen = stat(&root, b"a.txt").unwrap().expect("it is there").fingerprint;
+    assert_eq!(scan_began.trust(seen), None);
+    settle();
+    assert_eq!(RacySince::now().trust(seen), Some(seen));
+}
+
+#[test]
+fn a_file_that_cannot_be_told_from_one_just_written_is_read_every_time() {
+    let mut sandbox = Sandbox::in_memory();
+    sandbox.write("lib/a.txt", "a\n");
+    sandbox.write("lib/b.txt", "b\n");
+    let file = File::options().write(true).open(sandbox.at("lib/a.txt")).unwrap();
+    let tomorrow =
+        fs::metadata(sandbox.root()).unwrap().modified().unwrap() + Duration::from_secs(86_400);
+    file.set_times(FileTimes::new().set_modified(tomorrow)).unwrap();
+    settle();
+    look_around(&mut sandbox.workspace).unwrap();
+    for _ in 0..2 {
+        let stats = look_around(&mut sandbox.workspace).unwrap().recorded.stats;
+        assert_eq!((stats.files, stats.read), (2, 1));
+    }
+}
+
+#[test]
+fn a_name_that_comes_or_goes_within_one_tick_of_the_clock_is_found() {
+    let mut sandbox = Sandbox::in_memory();
+    sandbox.write("lib/a.txt", "a\n");
+    look_around(&mut sandbox.workspace).unwrap();
+    for round in 1..100 {
+        sandbox.write("lib/b.txt", "b\n");
+        let came = look_around(&mut sandbox.workspace).unwrap().recorded.changes;
+        sandbox.remove("lib/b.txt");
+        let went = look_around(&mut sandbox.workspace).unwrap().recorded.changes;
+        assert_eq!((came, went), (1, 1), "round {round}");
+    }
+}
+
+#[test]
+fn whatever_changes_deep_in_a_tree_that_has_settled_is_found() {
+    type Does = fn(&Sandbox);
+    let changes: [(&str, Does, &[&str]); 9] = [
+        ("written in place", |s| s.write("a/b/c.txt", "C\n"), &["a/b/c.txt"]),
+        ("a new file", |s| s.write("a/b/new", ""), &["a/b/new"]),
+        ("a file gone", |s| s.remove("a/b/c.txt"), &["a/b/c.txt"]),
+        ("a new folder", |s| fs::create_dir(s.at("a/b/e")).unwrap(), &["a/b/e"]),
+        ("a folder gone", |s| s.remove("a/b/d"), &["a/b/d", "a/b/d/d.txt"]),
+        ("a file's mode", |s| s.set_mode("a/b/c.txt", 0o600), &["a/b/c.txt"]),
+        ("a folder's mode", |s| s.set_mode("a/b", 0o700), &["a/b"]),
+        ("another link", |s| replace_link(s, "a/b/link", "elsewhere"), &["a/b/link"]),
+        (
+            "renamed over",
+            |s| fs::rename(s.at("a/b/d/d.txt"), s.at("a/b/c.txt")).unwrap(),
+            &["a/b/c.txt", "a/b/d/d.txt"],
+        ),
+    ];
+    for (change, does, paths) in changes {
+        let mut sandbox = Sandbox::in_memory();
+        sandbox.write("a/b/c.txt", "c\n");
+        sandbox.write("a/b/d/d.txt", "d\n");
+        symlink("c.txt", sandbox.at("a/b/link")).unwrap();
+        settle();
+        look_around(&mut sandbox.workspace).unwrap();
+        look_around(&mut sandbox.workspace).unwrap();
+        let known = log(&sandbox).len();
+        does(&sandbox);
+        look_around(&mut sandbox.workspace).unwrap();
+        let found: Vec<WorkPath> = log(&sandbox).into_iter().skip(known).map(|c| c.path).collect();
+        assert_eq!(found, paths.iter().map(|of| path(of)).collect::<Vec<_>>(), "{change}");
+        settle();
+        assert_eq!(look_around(&mut sandbox.workspace).unwrap().recorded.changes, 0, "{change}");
+    }
+}
+
+fn replace_link(sandbox: &Sandbox, link: &str, target: &str) {
+    fs::remove_file(sandbox.at(link)).unwrap();
+    symlink(target, sandbox.at(link)).unwrap();
+}
+
+#[test]
 fn a_file_whose_time_was_set_back_is_found() {
     let mut sandbox = Sandbox::new();
     sandbox.write("a.txt", "one\n");
@@ -386,13 +483,11 @@ fn names_of_every_kind_are_recorded_and_come_back() {
 
 fn edit_of(sandbox: &mut Sandbox, paths: &[&Path]) -> String {
     let call = format!("edit of {paths:?}");
-    sandbox.tell(&takeback_core::AgentEvent::BeforeTool {
+    sandbox.tell(&AgentEvent::BeforeTool {
         session: SessionId::from("s"),
-        call: takeback_store::CallId::from(call.as_str()),
+        call: CallId::from(call.as_str()),
         tool: "Edit".to_owned(),
-        touches: takeback_core::Touches::Paths(
-            paths.iter().map(|path| path.to_path_buf()).collect(),
-        ),
+        touches: Touches::Paths(paths.iter().map(|path| path.to_path_buf()).collect()),
     });
     call
 }
@@ -483,6 +578,112 @@ fn a_prompts_point_is_the_tree_as_the_agent_found_it() {
     sandbox.agent_writes("s", "a.txt", "two\n");
     sandbox.rewind_to(point);
     assert_eq!(sandbox.read("a.txt"), "mine\n");
+}
+
+#[test]
+fn an_event_is_answered_with_what_became_of_it() {
+    let mut sandbox = Sandbox::new();
+    sandbox.write("lib/a.txt", "one\n");
+    let prompt = AgentEvent::Prompt {
+        session: SessionId::from("s"),
+        message: Some("uuid".to_owned()),
+        text: "go".to_owned(),
+    };
+    let answer = sandbox.tell(&prompt);
+    let point = sandbox.workspace.store.points().unwrap().pop().expect("a point was made");
+    let expected = Recorded {
+        seq: Seq(2),
+        point: Some(point.id),
+        changes: 2,
+        not_captured: Vec::new(),
+        spooled: false,
+        stats: ScanStats { files: 1, folders: 2, read: 1 },
+    };
+    assert_eq!(answer, expected);
+    let expected = Point {
+        id: point.id,
+        seq: Seq(2),
+        session: Some(SessionId::from("s")),
+        kind: PointKind::Prompt,
+        description: "go".to_owned(),
+        label: None,
+        pinned: false,
+        created_at: point.created_at,
+        message_ids: vec!["uuid".to_owned()],
+        git: None,
+    };
+    assert_eq!(point, expected);
+}
+
+#[test]
+fn a_point_knows_where_the_repository_stood() {
+    let commit = "0123456789abcdef0123456789abcdef01234567";
+    let other = "89abcdef0123456789abcdef0123456789abcdef";
+    let head = |text: &str| (".git/HEAD", text.to_owned());
+    let on = |branch: &str, head: Option<&str>| {
+        Some(GitState { head: head.map(str::to_owned), branch: Some(branch.to_owned()) })
+    };
+    for (files, expected) in [
+        (vec![], None),
+        (vec![head(commit)], Some(GitState { head: Some(commit.to_owned()), branch: None })),
+        (vec![head("ref: refs/heads/main\n")], on("main", None)),
+        (
+            vec![head("ref: refs/heads/a/b\n"), (".git/refs/heads/a/b", format!("{commit}\n"))],
+            on("a/b", Some(commit)),
+        ),
+        (
+            vec![
+                head("ref: refs/heads/main\n"),
+                (
+                    ".git/packed-refs",
+                    format!("# pack-refs\n{other} refs/heads/x\n{commit} refs/heads/main\n"),
+                ),
+            ],
+            on("main", Some(commit)),
+        ),
+        (
+            vec![
+                (".git", "gitdir: ../main/.git/worktrees/w\n".to_owned()),
+                ("../main/.git/worktrees/w/HEAD", "ref: refs/heads/w\n".to_owned()),
+                ("../main/.git/worktrees/w/commondir", "../..\n".to_owned()),
+                ("../main/.git/refs/heads/w", format!("{commit}\n")),
+            ],
+            on("w", Some(commit)),
+        ),
+    ] {
+        let mut sandbox = Sandbox::in_memory();
+        for (name, text) in &files {
+            sandbox.write(name, text);
+        }
+        sandbox.prompt("s", "go");
+        let point = sandbox.workspace.store.points().unwrap().pop().expect("a point was made");
+        assert_eq!(point.git, expected, "{files:?}");
+    }
+}
+
+#[test]
+fn a_turn_lasts_from_its_prompt_to_its_end_or_the_next_prompt() {
+    let mut sandbox = Sandbox::in_memory();
+    let turn = |sandbox: &Sandbox| {
+        let session =
+            sandbox.workspace.store.session(&SessionId::from("s")).unwrap().expect("known");
+        session.open_turn
+    };
+    let closed = |sandbox: &Sandbox, turn| {
+        sandbox.workspace.store.turn(turn).unwrap().expect("it is kept").closed_at.is_some()
+    };
+    sandbox.prompt("s", "first");
+    let first = turn(&sandbox).expect("a turn is open");
+    assert!(!closed(&sandbox, first));
+    sandbox.prompt("s", "second");
+    let second = turn(&sandbox).expect("a turn is open");
+    assert_ne!(second, first);
+    assert_eq!((closed(&sandbox, first), closed(&sandbox, second)), (true, false));
+    sandbox.turn_end("s");
+    assert_eq!(turn(&sandbox), None);
+    assert!(closed(&sandbox, second));
+    let kept = sandbox.workspace.store.turn(second).unwrap().expect("it is kept");
+    assert_eq!((kept.prompt.as_str(), kept.message.as_deref()), ("second", Some("message second")));
 }
 
 #[test]

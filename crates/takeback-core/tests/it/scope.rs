@@ -2,18 +2,26 @@
 
 use std::fs;
 use std::os::unix::fs::symlink;
+use std::path::PathBuf;
 use std::process::Command;
 
-use takeback_core::look_around;
+use takeback_core::workspace::check_root;
 use takeback_core::worktree::scope::OutReason;
+use takeback_core::{WorkspaceError, look_around};
 use takeback_store::{Entry, Lack};
 use takeback_testkit::{Sandbox, path};
 
+use crate::recording::settle;
 use crate::shown::{history, log, said, who};
 
 /// What a scan takes in, and what it passes over and why.
 fn scanned(sandbox: &mut Sandbox) -> (Vec<String>, Vec<(String, OutReason)>) {
     let skipped = look_around(&mut sandbox.workspace).expect("the tree is scanned").skipped;
+    settle();
+    for again in ["settled", "known to be settled"] {
+        let surveyed = look_around(&mut sandbox.workspace).expect("the tree is scanned");
+        assert_eq!((surveyed.skipped, surveyed.recorded.changes), (skipped.clone(), 0), "{again}");
+    }
     let latest = sandbox.workspace.store.latest().unwrap();
     let covered = latest.into_iter().filter(|(_, entry)| *entry != Entry::Absent);
     let skipped = skipped.into_iter().map(|(path, reason)| (path.display(), reason));
@@ -219,6 +227,32 @@ fn links_are_kept_as_links_and_never_followed() {
     assert_eq!(covered, ["link", "loop"]);
 }
 
+// --- roots --------------------------------------------------------------------------------------
+
+#[test]
+fn some_folders_are_never_a_workspace() {
+    let sandbox = Sandbox::in_memory();
+    let home = sandbox.outside();
+    let store = home.join("store");
+    let work = sandbox.root();
+    sandbox.write("file", "x");
+    symlink(&home, work.join("way-home")).unwrap();
+    let allowed = check_root(&work, &store, Some(&home)).unwrap();
+    assert_eq!(allowed, fs::canonicalize(&work).unwrap());
+    for (root, store, why) in [
+        (PathBuf::from("/"), &store, "the whole file system"),
+        (home.clone(), &PathBuf::from("/nowhere"), "your home folder"),
+        (work.join("way-home"), &PathBuf::from("/nowhere"), "your home folder"),
+        (work.clone(), &work.join("deep/store"), "own store lies in it"),
+        (work.join("file"), &store, "not a folder"),
+    ] {
+        let refused = check_root(&root, store, Some(&home)).unwrap_err().to_string();
+        assert!(refused.contains(why), "{root:?}: {refused}");
+    }
+    let missing = check_root(&work.join("missing"), &store, None).unwrap_err();
+    assert!(matches!(missing, WorkspaceError::Unreachable { .. }), "{missing:?}");
+}
+
 // --- rules that change --------------------------------------------------------------------------
 
 #[test]
@@ -249,6 +283,32 @@ fn what_comes_into_scope_was_never_made_and_is_never_deleted() {
         assert_eq!(sandbox.read("out/deep/a.txt"), "a\n");
         assert_eq!(sandbox.read("a.txt"), "one\n");
     }
+}
+
+#[test]
+fn rules_that_change_in_place_are_heard_in_folders_that_did_not_change() {
+    let mut sandbox = Sandbox::in_memory();
+    sandbox.workspace.scope.precious_file_max = 0;
+    sandbox.write(".gitignore", "*.log\n");
+    sandbox.write("lib/.gitignore", "deep/out/\n");
+    sandbox.write("lib/deep/a.log", "a\n");
+    sandbox.write("lib/deep/out/b.txt", "b\n");
+    assert_eq!(scanned(&mut sandbox).0, [".gitignore", "lib", "lib/.gitignore", "lib/deep"]);
+    sandbox.write(".gitignore", "");
+    sandbox.write("lib/.gitignore", "");
+    settle();
+    assert_eq!(
+        scanned(&mut sandbox).0,
+        [
+            ".gitignore",
+            "lib",
+            "lib/.gitignore",
+            "lib/deep",
+            "lib/deep/a.log",
+            "lib/deep/out",
+            "lib/deep/out/b.txt"
+        ]
+    );
 }
 
 #[test]
