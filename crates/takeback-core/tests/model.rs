@@ -1,0 +1,592 @@
+//! Thousands of random runs of agents, people, rewinds, undos and redos, each compared step by step
+//! with an oracle that is a plain map.
+//!
+//! `TAKEBACK_TEST_RUNS` sets the number of runs, `TAKEBACK_TEST_SEED` does one of them. A run that
+//! fails is told with its seed and the fewest of its steps that still fail.
+
+#![expect(
+    clippy::disallowed_methods,
+    reason = "the test plays the people and agents who change files"
+)]
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
+use std::os::unix::fs::MetadataExt as _;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::path::Path;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use takeback_core::rewind::journal::Exactness;
+use takeback_core::rewind::{self, AmbiguousPolicy, Receipt, RewindError, RewindRequest, preview};
+use takeback_core::{AgentEvent, Outcome, Recorded, Touches, checkpoint, look_around};
+use takeback_store::{Author, CallId, Digest, Entry, RewindId, Seq, SessionId, WorkPath};
+use takeback_testkit::{Sandbox, Thing};
+
+#[path = "model/deeds.rs"]
+mod deeds;
+#[path = "model/oracle.rs"]
+mod oracle;
+
+use deeds::{
+    Asked, AskedWhose, By, CONTINUES, Deed, Ending, Past, SESSIONS, Step, act, can_be_edited, draw,
+    tree,
+};
+use oracle::{Ask, Expected, Oracle, Seen, Target, Tree, Who, Whose};
+
+const RUNS: u64 = 3000;
+/// So many runs use the store in memory for one that uses the store on disk.
+const MEMORY_RUNS: u64 = 20;
+
+/// So many failures are told.
+const TELL: usize = 3;
+
+#[test]
+fn every_run_goes_as_the_oracle_says() {
+    let number =
+        |name: &str| std::env::var(name).ok().map(|text| text.parse::<u64>().expect("a number"));
+    let seeds = match number("TAKEBACK_TEST_SEED") {
+        Some(seed) => seed..seed + 1,
+        None => 0..number("TAKEBACK_TEST_RUNS").unwrap_or(RUNS),
+    };
+    // On a disk the runs would mostly wait for it.
+    let memory = Path::new("/dev/shm");
+    if memory.is_dir() {
+        drop(tempfile::env::override_temp_dir(memory));
+    }
+    let next = AtomicU64::new(seeds.start);
+    let failures = Mutex::new(Vec::new());
+    let threads = std::thread::available_parallelism().map_or(2, usize::from);
+    std::thread::scope(|scope| {
+        for _ in 0..threads {
+            scope.spawn(|| {
+                while failures.lock().expect("nobody panics with it").len() < TELL {
+                    let seed = next.fetch_add(1, Ordering::Relaxed);
+                    if seed >= seeds.end {
+                        break;
+                    }
+                    let failure = check_seed(seed).err();
+                    failures.lock().expect("nobody panics with it").extend(failure);
+                }
+            });
+        }
+    });
+    let failures = failures.into_inner().expect("nobody panics with it");
+    assert!(failures.is_empty(), "{}", failures.join("\n\n"));
+}
+
+fn check_seed(seed: u64) -> Result<(), String> {
+    let steps = draw(seed);
+    let Err(first) = check(&steps, seed) else { return Ok(()) };
+    let (steps, failure) = fewest(steps, first, seed);
+    let list: String = steps.iter().map(|step| format!("    {step:?}\n")).collect();
+    Err(format!("the run with seed {seed} fails; these of its steps are enough:\n{list}{failure}"))
+}
+
+/// Drops steps as long as what is left still fails.
+fn fewest(mut steps: Vec<Step>, mut failure: String, seed: u64) -> (Vec<Step>, String) {
+    let mut size = steps.len() / 2;
+    loop {
+        let mut at = 0;
+        let mut dropped = false;
+        while size > 0 && at < steps.len() {
+            let mut fewer = steps.clone();
+            fewer.drain(at..(at + size).min(steps.len()));
+            match check(&fewer, seed) {
+                Err(still) => (steps, failure, dropped) = (fewer, still, true),
+                Ok(()) => at += size,
+            }
+        }
+        if size <= 1 && !dropped {
+            return (steps, failure);
+        }
+        size = (size / 2).max(1);
+    }
+}
+
+/// What goes wrong in a run, if anything does.
+fn check(steps: &[Step], seed: u64) -> Result<(), String> {
+    catch_unwind(AssertUnwindSafe(|| {
+        let sandbox =
+            if seed.is_multiple_of(MEMORY_RUNS) { Sandbox::new() } else { Sandbox::in_memory() };
+        let mut run = Run::new(sandbox, steps.iter().any(Step::changes_scope));
+        for (at, step) in steps.iter().enumerate() {
+            run.step(step).map_err(|failure| format!("at step {}, {step:?}: {failure}", at + 1))?;
+        }
+        run.same_log()
+    }))
+    .unwrap_or_else(|panic| {
+        let text = panic.downcast_ref::<String>().cloned();
+        let text = text.or_else(|| panic.downcast_ref::<&str>().map(|text| (*text).to_owned()));
+        Err(format!("panicked: {}", text.unwrap_or_default()))
+    })
+}
+
+struct Run {
+    sandbox: Sandbox,
+    oracle: Oracle,
+    past: Past,
+    calls: u64,
+    /// Then a point's tree may not be all in the log.
+    scope_changes: bool,
+    /// The tree before the last rewind and what brings it back, while nothing has happened since.
+    just_before: Option<(Target, Tree)>,
+    rewinds: Vec<RewindId>,
+}
+
+impl Run {
+    fn new(sandbox: Sandbox, scope_changes: bool) -> Self {
+        let (oracle, past, rewinds) = (Oracle::default(), Past::default(), Vec::new());
+        Self { sandbox, oracle, past, calls: 0, scope_changes, just_before: None, rewinds }
+    }
+
+    fn step(&mut self, step: &Step) -> Result<(), String> {
+        if !matches!(step, Step::Rewind(_) | Step::Undo { .. } | Step::Redo | Step::Reopen) {
+            self.just_before = None;
+        }
+        match step {
+            Step::Start(session) => {
+                let parent = CONTINUES.iter().find(|(child, _)| child == session);
+                let recorded = self.sandbox.tell(&AgentEvent::SessionStart {
+                    session: SessionId::from(*session),
+                    agent: None,
+                    parent: parent.map(|(_, parent)| SessionId::from(*parent)),
+                    owner: None,
+                });
+                self.oracle.start(session);
+                self.same_length(&recorded)
+            }
+            Step::Prompt(session) => {
+                let event = AgentEvent::Prompt {
+                    session: SessionId::from(*session),
+                    message: None,
+                    text: "a prompt".to_owned(),
+                };
+                let recorded = self.sandbox.tell(&event);
+                self.oracle.prompt(session, recorded.point.ok_or("a prompt makes a point")?);
+                self.same_length(&recorded)
+            }
+            Step::Edit(session, deed) => {
+                let Some(call) = self.open_edit(session, deed.path)? else { return Ok(()) };
+                self.act(deed, By::EditTool);
+                self.close(session, &call, Ending::Done)
+            }
+            Step::Shell(session, deeds) => {
+                let call = self.open_shell(session)?;
+                for deed in deeds {
+                    self.act(deed, By::Anybody);
+                }
+                self.close(session, &call, Ending::Done)
+            }
+            Step::OpenEdit(session, path) => self.open_edit(session, path).map(drop),
+            Step::OpenShell(session) => self.open_shell(session).map(drop),
+            Step::Close(session, ending) => match self.oracle.newest_unended(session) {
+                Some(call) => self.close(session, &call, *ending),
+                None => Ok(()),
+            },
+            Step::TurnEnd(session) => {
+                let recorded =
+                    self.sandbox.tell(&AgentEvent::TurnEnd { session: SessionId::from(*session) });
+                self.oracle.turn_end(session);
+                self.same_length(&recorded)
+            }
+            Step::End(session) => {
+                let recorded = self
+                    .sandbox
+                    .tell(&AgentEvent::SessionEnd { session: SessionId::from(*session) });
+                self.oracle.session_end(session);
+                self.same_length(&recorded)
+            }
+            Step::Quiet(deed) => {
+                self.act(deed, By::Anybody);
+                Ok(())
+            }
+            Step::Checkpoint => {
+                let recorded =
+                    checkpoint(&mut self.sandbox.workspace, None).map_err(|e| e.to_string())?;
+                self.oracle.checkpoint(recorded.point.ok_or("a checkpoint is a point")?);
+                self.same_length(&recorded)
+            }
+            Step::LookAround => {
+                let surveyed =
+                    look_around(&mut self.sandbox.workspace).map_err(|e| e.to_string())?;
+                self.oracle.look_around();
+                self.same_length(&surveyed.recorded)
+            }
+            Step::Reopen => {
+                self.sandbox.reopen();
+                Ok(())
+            }
+            Step::Rewind(asked) => self.rewind_as(asked),
+            Step::Undo { exact } => self.rewind(&ask(Target::Undo, *exact), false),
+            Step::Redo => self.rewind(&ask(Target::Redo, false), false),
+        }
+    }
+
+    // --- agents and people ----------------------------------------------------------------------
+
+    fn act(&mut self, deed: &Deed, by: By) {
+        act(&self.sandbox, deed, by, &self.past);
+        self.oracle.disk = tree(&self.sandbox);
+        for (path, thing) in &self.oracle.disk {
+            if let Thing::File { bytes, .. } = thing {
+                let past = self.past.entry(path.clone()).or_default();
+                if past.last() != Some(bytes) {
+                    past.push(bytes.clone());
+                }
+            }
+        }
+    }
+
+    fn open_edit(&mut self, session: &'static str, path: &str) -> Result<Option<String>, String> {
+        if !can_be_edited(&self.sandbox, path) {
+            return Ok(None);
+        }
+        let touches = Touches::Paths(vec![self.sandbox.at(path)]);
+        let (call, recorded) = self.open(session, "Edit", touches);
+        self.oracle.before_edit(session, &call, path, recorded.point);
+        self.same_length(&recorded)?;
+        Ok(Some(call))
+    }
+
+    fn open_shell(&mut self, session: &'static str) -> Result<String, String> {
+        let (call, recorded) = self.open(session, "Bash", Touches::Anything { command: None });
+        self.oracle.before_shell(session, &call, recorded.point);
+        self.same_length(&recorded)?;
+        Ok(call)
+    }
+
+    fn open(&mut self, session: &str, tool: &str, touches: Touches) -> (String, Recorded) {
+        self.calls += 1;
+        let call = format!("call {}", self.calls);
+        let recorded = self.sandbox.tell(&AgentEvent::BeforeTool {
+            session: SessionId::from(session),
+            call: CallId::from(call.as_str()),
+            tool: tool.to_owned(),
+            touches,
+        });
+        (call, recorded)
+    }
+
+    fn close(&mut self, session: &'static str, call: &str, ending: Ending) -> Result<(), String> {
+        let outcome = match ending {
+            Ending::Done => Outcome::Done,
+            Ending::Failed => Outcome::Failed,
+            Ending::Background => Outcome::Background,
+        };
+        let recorded = self.sandbox.after_as(session, call, outcome);
+        self.oracle.after(session, call, ending == Ending::Background);
+        self.same_length(&recorded)
+    }
+
+    fn same_length(&self, recorded: &Recorded) -> Result<(), String> {
+        if recorded.seq == Seq(self.oracle.log.len() as u64) { Ok(()) } else { self.same_log() }
+    }
+
+    // --- taking back ----------------------------------------------------------------------------
+
+    fn rewind_as(&mut self, asked: &Asked) -> Result<(), String> {
+        let points = self.oracle.points.len();
+        if points == 0 {
+            return Ok(());
+        }
+        let mut target = points - 1 - asked.point % points;
+        // A point of which not all was looked at makes no promise beyond its session's changes.
+        if asked.exact {
+            while self.oracle.points[target].tree.is_none()
+                && self.oracle.points[target].safety_of.is_none()
+            {
+                if target == 0 {
+                    return Ok(());
+                }
+                target -= 1;
+            }
+        }
+        let whose = match asked.whose {
+            AskedWhose::ThePoints => None,
+            AskedWhose::Only(session) => Some(Whose::Only(BTreeSet::from([session]))),
+            AskedWhose::AllAgents => Some(Whose::All),
+        };
+        let ask = Ask {
+            target: Target::Point(target),
+            whose,
+            exact: asked.exact,
+            take_ambiguous: asked.take_ambiguous,
+            paths: asked.paths.clone(),
+        };
+        self.rewind(&ask, asked.preview)
+    }
+
+    fn rewind(&mut self, ask: &Ask, shown: bool) -> Result<(), String> {
+        let request = self.request(ask);
+        let before = tree(&self.sandbox);
+        let times_before = self.times();
+        let as_it_was = match ask.target {
+            Target::Point(at) if ask.exact => self.oracle.points[at].tree.clone(),
+            _ => None,
+        };
+        let preview = match shown {
+            true => {
+                Some(preview(&mut self.sandbox.workspace, &request).map_err(|e| e.to_string())?)
+            }
+            false => None,
+        };
+        let answer = rewind::rewind(&mut self.sandbox.workspace, &request, preview.as_ref());
+        let receipt = match (answer, self.oracle.rewind(ask)) {
+            (Err(RewindError::NothingToUndo | RewindError::NothingToRedo), None) => return Ok(()),
+            (Ok(receipt), Some(expected)) => {
+                self.as_expected(&receipt, &expected, &before)?;
+                receipt
+            }
+            (Err(error), Some(_)) => return Err(format!("it fails: {error} ({error:?})")),
+            (answer, None) => {
+                return Err(format!("there is nothing to do, but it answers {answer:?}"));
+            }
+        };
+        if let Some(preview) = preview {
+            same("what was shown and what was done", &lists(&preview.receipt()), &lists(&receipt))?;
+        }
+        let after = tree(&self.sandbox);
+        self.rewinds.extend(receipt.rewind);
+        if receipt.rewind.is_some() {
+            self.oracle
+                .add_safety_point(receipt.safety_point.ok_or("a rewind makes a safety point")?);
+        }
+        self.untouched_files_keep_their_times(&times_before, &receipt)?;
+        if let Some((opposite, just_before)) = self.just_before.take()
+            && opposite == ask.target
+        {
+            same("the tree, taken back at once", &after, &just_before)?;
+        }
+        self.just_before = match ask.target {
+            _ if receipt.rewind.is_none() => None,
+            Target::Point(_) => Some((Target::Undo, before)),
+            Target::Undo => Some((Target::Redo, before)),
+            // What is undone next is the rewind; an undo of it may have done more.
+            Target::Redo => None,
+        };
+        let all = ask.paths.is_empty() && receipt.success && !self.scope_changes;
+        match as_it_was {
+            Some(as_it_was) if all => same("the whole tree as it was", &after, &as_it_was),
+            _ => Ok(()),
+        }
+    }
+
+    fn request(&self, ask: &Ask) -> RewindRequest {
+        let target = match ask.target {
+            Target::Point(at) => rewind::Target::Point(self.oracle.points[at].id),
+            Target::Undo => rewind::Target::Undo,
+            Target::Redo => rewind::Target::Redo,
+        };
+        let whose = ask.whose.as_ref().map(|whose| match whose {
+            Whose::All => rewind::Whose::AllAgents,
+            Whose::Only(sessions) => {
+                rewind::Whose::Sessions(sessions.iter().copied().map(SessionId::from).collect())
+            }
+        });
+        RewindRequest {
+            whose,
+            paths: ask.paths.iter().map(|path| (*path).to_owned()).collect(),
+            exactness: if ask.exact { Exactness::Exact } else { Exactness::AgentsOnly },
+            ambiguous: if ask.take_ambiguous {
+                AmbiguousPolicy::Take
+            } else {
+                AmbiguousPolicy::Leave
+            },
+            ..RewindRequest::new(target)
+        }
+    }
+
+    fn as_expected(
+        &self,
+        receipt: &Receipt,
+        expected: &Expected,
+        before: &Tree,
+    ) -> Result<(), String> {
+        let after = tree(&self.sandbox);
+        let log = || self.told_log();
+        same("the tree", &after, &self.oracle.disk)
+            .map_err(|e| format!("{e}\n{receipt:?}\n{}", log()))?;
+        same("the receipt", &lists(receipt), expected)
+            .map_err(|e| format!("{e}\n{receipt:?}\n{}", log()))?;
+        let changed = |path: &&String| before.get(*path) != after.get(*path);
+        let restored: BTreeSet<String> = after.keys().filter(changed).cloned().collect();
+        let deleted: BTreeSet<String> =
+            before.keys().filter(|path| !after.contains_key(*path)).cloned().collect();
+        same(
+            "what was restored on disk and what the receipt says",
+            &restored,
+            &lists(receipt).restored,
+        )?;
+        same(
+            "what was deleted on disk and what the receipt says",
+            &deleted,
+            &lists(receipt).deleted,
+        )?;
+        let left = [&receipt.conflicts, &receipt.ambiguous, &receipt.not_captured];
+        same("success", &receipt.success, &left.iter().all(|list| list.is_empty()))?;
+        if !receipt.errors.is_empty() {
+            return Err(format!("errors: {:?}", receipt.errors));
+        }
+        same(
+            "a rewind was recorded",
+            &receipt.rewind.is_some(),
+            &!(restored.is_empty() && deleted.is_empty()),
+        )
+    }
+
+    fn times(&self) -> BTreeMap<String, (i64, i64, u64)> {
+        let things = tree(&self.sandbox).into_iter();
+        things
+            .filter(|(_, thing)| !matches!(thing, Thing::Folder { .. }))
+            .map(|(path, _)| {
+                let metadata = fs::symlink_metadata(self.sandbox.at(&path)).expect("it is there");
+                (path, (metadata.mtime(), metadata.mtime_nsec(), metadata.ino()))
+            })
+            .collect()
+    }
+
+    fn untouched_files_keep_their_times(
+        &self,
+        before: &BTreeMap<String, (i64, i64, u64)>,
+        receipt: &Receipt,
+    ) -> Result<(), String> {
+        let Expected { restored, deleted, .. } = lists(receipt);
+        let untouched = |times: BTreeMap<String, (i64, i64, u64)>| -> BTreeMap<_, _> {
+            times
+                .into_iter()
+                .filter(|(path, _)| !restored.contains(path) && !deleted.contains(path))
+                .collect()
+        };
+        same(
+            "times and inodes of untouched files",
+            &untouched(self.times()),
+            &untouched(before.clone()),
+        )
+    }
+
+    // --- the log --------------------------------------------------------------------------------
+
+    /// The log as it is and as the oracle has it, path by path: in which order paths are recorded
+    /// that were looked at together means nothing.
+    fn same_log(&self) -> Result<(), String> {
+        let changes =
+            self.sandbox.workspace.store.changes_after(Seq(0)).map_err(|e| e.to_string())?;
+        let mut is: BTreeMap<String, Vec<Line>> = BTreeMap::new();
+        let mut places = BTreeMap::new();
+        for change in changes {
+            let lines = is.entry(text(&change.path)).or_default();
+            places.insert(change.seq, lines.len());
+            let cancels = change.cancels.iter().map(|seq| places[seq]).collect();
+            let who = match change.author {
+                Author::Human => Who::Human,
+                Author::Agent { session, .. } => Who::Agent(known(&session)),
+                Author::Ambiguous { sessions } => {
+                    Who::Perhaps(sessions.iter().map(known).collect())
+                }
+                Author::Rewind { id } => {
+                    let place = self.rewinds.iter().position(|rewind| *rewind == id);
+                    Who::Rewind(place.ok_or("a rewind that no receipt tells of")?)
+                }
+                Author::Deleted => return Err("no session was deleted".to_owned()),
+            };
+            lines.push(Line { before: change.before, after: change.after, who, cancels });
+        }
+        let mut expected: BTreeMap<String, Vec<Line>> = BTreeMap::new();
+        let mut places = Vec::new();
+        for change in &self.oracle.log {
+            let lines = expected.entry(change.path.clone()).or_default();
+            places.push(lines.len());
+            let cancels = change.cancels.iter().map(|number| places[number - 1]).collect();
+            let (before, after) = (entry(&change.before), entry(&change.after));
+            lines.push(Line { before, after, who: change.who.clone(), cancels });
+        }
+        let paths: BTreeSet<&String> = is.keys().chain(expected.keys()).collect();
+        for path in paths {
+            same(&format!("the log of {path}"), &is.get(path), &expected.get(path))
+                .map_err(|failure| format!("{failure}\n{}", self.told_log()))?;
+        }
+        Ok(())
+    }
+
+    fn told_log(&self) -> String {
+        let told = |seen: &Seen| match seen {
+            Seen::A(Thing::File { bytes, mode }) => {
+                let sections = deeds::parts(bytes).map(|(_, sections)| sections.join("; "));
+                let told = sections.unwrap_or_else(|| String::from_utf8_lossy(bytes).into_owned());
+                format!("file {mode:o} [{told}]")
+            }
+            other => format!("{other:?}"),
+        };
+        let changes = self.oracle.log.iter().enumerate().map(|(at, change)| {
+            let (before, after) = (told(&change.before), told(&change.after));
+            format!(
+                "  {}: {} by {:?}, cancels {:?}\n      {before}\n   -> {after}\n",
+                at + 1,
+                change.path,
+                change.who,
+                change.cancels
+            )
+        });
+        format!("the log, as the oracle has it:\n{}", changes.collect::<String>())
+    }
+}
+
+/// A change of one path; what it cancels by its place among the changes of that path.
+#[derive(Debug, PartialEq)]
+struct Line {
+    before: Entry,
+    after: Entry,
+    who: Who,
+    cancels: Vec<usize>,
+}
+
+fn known(session: &SessionId) -> &'static str {
+    SESSIONS.into_iter().find(|known| *known == session.0).expect("no other sessions took part")
+}
+
+fn ask(target: Target, exact: bool) -> Ask {
+    Ask { target, whose: None, exact, take_ambiguous: false, paths: Vec::new() }
+}
+
+/// A receipt's lists as the oracle tells them: it does not tell a merged file from a restored one.
+fn lists(receipt: &Receipt) -> Expected {
+    let notes =
+        |notes: &[rewind::receipt::Note]| notes.iter().map(|note| text(&note.path)).collect();
+    let restored =
+        receipt.restored_files.iter().chain(receipt.merged_files.iter().map(|note| &note.path));
+    Expected {
+        restored: restored.map(text).collect(),
+        deleted: receipt.deleted_files.iter().map(text).collect(),
+        kept: notes(&receipt.kept_files),
+        conflicts: notes(&receipt.conflicts),
+        ambiguous: notes(&receipt.ambiguous),
+        lacking: notes(&receipt.not_captured),
+    }
+}
+
+fn text(path: &WorkPath) -> String {
+    String::from_utf8(path.as_bytes().to_vec()).expect("all names here are text")
+}
+
+fn entry(seen: &Seen) -> Entry {
+    match seen {
+        Seen::Unknown => Entry::Unknown,
+        Seen::Nothing => Entry::Absent,
+        Seen::A(Thing::File { bytes, mode }) => {
+            Entry::File { digest: Digest::of(bytes), size: bytes.len() as u64, mode: *mode }
+        }
+        Seen::A(Thing::Link(target)) => {
+            Entry::Symlink { target: target.to_str().expect("plain text").as_bytes().to_vec() }
+        }
+        Seen::A(Thing::Folder { mode }) => Entry::Dir { mode: *mode },
+    }
+}
+
+fn same<T: PartialEq + std::fmt::Debug>(what: &str, is: &T, expected: &T) -> Result<(), String> {
+    if is == expected {
+        Ok(())
+    } else {
+        Err(format!("{what}:\n    is       {is:?}\n    expected {expected:?}"))
+    }
+}
