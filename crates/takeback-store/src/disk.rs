@@ -223,6 +223,24 @@ pub fn sync_staged(file: impl AsFd) -> io::Result<()> {
     Ok(rustix::fs::fsync(file)?)
 }
 
+/// Makes several files' bytes, or folders' names, durable. All at once: a file system that keeps a
+/// journal writes them as one group, where one after the other each would wait for the disk.
+pub fn sync_all(files: &[OwnedFd]) -> io::Result<()> {
+    const THREADS: usize = 8;
+    for _ in files {
+        pass(CrashPoint::SyncStaged)?;
+    }
+    let share = files.len().div_ceil(THREADS).max(1);
+    std::thread::scope(|scope| {
+        let sync = |files: &[OwnedFd]| files.iter().try_for_each(rustix::fs::fsync);
+        let threads: Vec<_> = files.chunks(share).map(|files| scope.spawn(move || sync(files))).collect();
+        threads.into_iter().try_for_each(|thread| match thread.join() {
+            Ok(synced) => Ok(synced?),
+            Err(panic) => std::panic::resume_unwind(panic),
+        })
+    })
+}
+
 /// Two existing names change places, atomically.
 pub fn exchange(a: impl AsFd, a_name: &[u8], b: impl AsFd, b_name: &[u8]) -> io::Result<()> {
     pass(CrashPoint::Exchange)?;

@@ -18,9 +18,9 @@ use super::receipt::Fate;
 use crate::worktree::Root;
 use crate::worktree::index::folder_of;
 use crate::worktree::look::{Bytes, look};
-use crate::worktree::root::is_no_folder;
+use crate::worktree::root::{Access, is_no_folder};
 use crate::worktree::write::{
-    Slot, Stage, StageError, is_unsupported, make_folder, remove_empty_folder, set_mode, sync_folder,
+    Slot, Stage, StageError, is_unsupported, make_folder, remove_empty_folder, set_mode, sync_all,
 };
 
 /// A plan with everything ready in its stages.
@@ -68,19 +68,29 @@ pub(crate) fn stage<'a>(
     id: RewindId,
 ) -> Result<Staged<'a>, StageError> {
     let staged = open_stages(root, plan, id)?;
+    let unsynced = |source| StageError::Disk { path: "the stage".to_owned(), source };
+    let mut made = Vec::new();
     for job in staged.jobs.iter().filter(|job| job.needs_staging()) {
         let stage = &staged.sites[job.site].stage;
         let slot = stage.look(Slot::New(job.number)).map_err(failed(&job.step.path))?;
         // After a crash it may hold what an exchange displaced: that must not be lost.
         if slot.entry == Entry::Absent {
-            stage.make(job.number, &job.step.path, &job.goal, store)?;
+            made.extend(stage.make(job.number, &job.step.path, &job.goal, store)?);
+        }
+        if made.len() >= SYNCED_AT_ONCE {
+            sync_all(&made).map_err(unsynced)?;
+            made.clear();
         }
     }
+    sync_all(&made).map_err(unsynced)?;
     for site in &staged.sites {
-        site.stage.sync().map_err(|source| StageError::Disk { path: "the stage".to_owned(), source })?;
+        site.stage.sync().map_err(unsynced)?;
     }
     Ok(staged)
 }
+
+/// Files or folders held open to be made durable together.
+const SYNCED_AT_ONCE: usize = 64;
 
 fn failed(path: &WorkPath) -> impl FnOnce(io::Error) -> StageError + use<> {
     let path = path.display();
@@ -247,7 +257,8 @@ impl Staged<'_> {
             return Ok(Fate::Done);
         }
         if stage.look(Slot::New(job.number))?.entry != job.goal {
-            stage.make(job.number, &job.step.path, &job.goal, store).map_err(io::Error::other)?;
+            let made = stage.make(job.number, &job.step.path, &job.goal, store);
+            sync_all(made.map_err(io::Error::other)?.as_slice())?;
         }
         if cleared {
             if moved_away != Entry::Absent && moved_away != job.step.present {
@@ -363,24 +374,30 @@ impl Staged<'_> {
         Ok(Fate::Done)
     }
 
+    /// Makes durable what was done. If that fails, nothing that was done counts as done.
     fn sync_folders(&mut self) {
-        let folders: BTreeSet<(usize, Vec<u8>)> = self
+        let folders: BTreeSet<(usize, &[u8])> = self
             .jobs
             .iter()
             .filter(|job| job.fate == Some(Fate::Done))
-            .map(|job| (job.site, folder_of(&job.path).to_vec()))
+            .map(|job| (job.site, folder_of(&job.path)))
             .collect();
-        for (site, folder) in folders {
-            match sync_folder(self.sites[site].root.get(), &folder) {
-                Ok(()) => {}
-                // Removed by this very plan, or become something else.
-                Err(error) if is_no_folder(&error) => {}
-                Err(error) => {
-                    let jobs = self.jobs.iter_mut();
-                    for job in jobs.filter(|job| job.site == site && folder_of(&job.path) == folder) {
-                        job.fate = Some(Fate::Error(plain_error(&error)));
-                    }
+        let folders: Vec<(usize, &[u8])> = folders.into_iter().collect();
+        let synced = folders.chunks(SYNCED_AT_ONCE).try_for_each(|some| {
+            let mut opened = Vec::new();
+            for (site, folder) in some {
+                match self.sites[*site].root.get().folder(folder, Access::Read) {
+                    Ok(folder) => opened.push(folder),
+                    // Removed by this very plan, or become something else.
+                    Err(error) if is_no_folder(&error) => {}
+                    Err(error) => return Err(error),
                 }
+            }
+            sync_all(&opened)
+        });
+        if let Err(error) = synced {
+            for job in self.jobs.iter_mut().filter(|job| job.fate == Some(Fate::Done)) {
+                job.fate = Some(Fate::Error(plain_error(&error)));
             }
         }
     }

@@ -78,9 +78,15 @@ impl Stage {
         look(&self.folder, &slot.name(), &mut Bytes::Hash)
     }
 
-    /// Makes `entry`, a file or a link, in the slot, its bytes verified and durable. Anything that
-    /// lies there already is what an earlier try left.
-    pub fn make(&self, step: usize, path: &WorkPath, entry: &Entry, store: &dyn Store) -> Result<(), StageError> {
+    /// Makes `entry`, a file or a link, in the slot, its bytes verified. A file is durable once what
+    /// this answers is synced. Anything that lies there already is what an earlier try left.
+    pub fn make(
+        &self,
+        step: usize,
+        path: &WorkPath,
+        entry: &Entry,
+        store: &dyn Store,
+    ) -> Result<Option<OwnedFd>, StageError> {
         let failed = |source| StageError::Disk { path: path.display(), source };
         let name = Slot::New(step).name();
         match disk::unlink(&self.folder, &name) {
@@ -93,9 +99,12 @@ impl Stage {
                 store.read(digest, &mut |part| file.write_all(part))?;
                 let file = OwnedFd::from(file);
                 disk::set_mode(&file, *mode).map_err(failed)?;
-                disk::sync_staged(&file).map_err(failed)
+                Ok(Some(file))
             }
-            Entry::Symlink { target } => disk::create_symlink(&self.folder, &name, target).map_err(failed),
+            Entry::Symlink { target } => {
+                disk::create_symlink(&self.folder, &name, target).map_err(failed)?;
+                Ok(None)
+            }
             other => unreachable!("only files and links are staged, not {other:?}"),
         }
     }
@@ -178,9 +187,9 @@ pub fn set_mode(folder: impl AsFd, name: &[u8], mode: u32) -> io::Result<()> {
     disk::set_mode(&opened, mode | special)
 }
 
-/// Makes the names in a folder durable.
-pub fn sync_folder(root: &Root, path: &[u8]) -> io::Result<()> {
-    disk::sync_staged(root.folder(path, Access::Read)?)
+/// Makes files' bytes, or folders' names, durable.
+pub fn sync_all(files: &[OwnedFd]) -> io::Result<()> {
+    disk::sync_all(files)
 }
 
 fn make_if_missing(folder: impl AsFd, name: &[u8], mode: u32) -> io::Result<()> {

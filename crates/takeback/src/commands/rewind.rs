@@ -10,7 +10,7 @@ use takeback_core::point_name::find_point;
 use takeback_core::rewind::journal::{Exactness, Preview};
 use takeback_core::rewind::recover::needs_recovery;
 use takeback_core::rewind::{
-    AmbiguousPolicy, RewindError, RewindRequest, Target, Whose, preview, recover, rewind as take_back,
+    AmbiguousPolicy, Receipt, RewindError, RewindRequest, Target, Whose, preview, recover, rewind as take_back,
 };
 use takeback_store::{Point, SessionId, WorkPath};
 
@@ -81,48 +81,56 @@ fn carry_out(
     if needs_recovery(workspace)? && !args.dry_run {
         recover(workspace)?;
     }
-    let mut shown = preview(workspace, &request)?;
-    if args.dry_run {
-        return show_preview(&shown, title, screen).map(|()| receipt::exit_code(&shown.receipt()));
-    }
     let ask = !args.yes;
-    if ask && (!is_interactive() || screen.json) && !shown.plan.does_nothing() {
+    // With -y nobody sees a preview, so none is made.
+    let mut shown = if ask || args.dry_run { Some(preview(workspace, &request)?) } else { None };
+    if ask && !args.dry_run && (!is_interactive() || screen.json) {
         return Err(CommandError::new(Kind::Usage, "this changes files and nobody can be asked")
             .hint("--dry-run shows what it would do, -y does it without asking."));
     }
     loop {
-        if shown.plan.does_nothing() {
-            show_preview(&shown, title, screen)?;
-            return Ok(receipt::exit_code(&shown.receipt()));
-        }
-        if ask {
-            show_preview(&shown, title, screen)?;
+        if let Some(shown) = &shown {
+            show_preview(shown, title, screen)?;
+            if args.dry_run || shown.plan.does_nothing() {
+                return Ok(receipt::exit_code(&shown.receipt()));
+            }
             if !confirmed(screen)? {
                 writeln!(screen.out, "Nothing was changed.")?;
                 return Ok(Kind::Nothing as u8);
             }
         }
-        let done = match take_back(workspace, &request, ask.then_some(&shown)) {
+        match take_back(workspace, &request, shown.as_ref()) {
             Err(RewindError::Changed(again)) => {
                 writeln!(screen.out, "\nSomething changed meanwhile. This is what it would do now:\n")?;
-                shown = *again;
-                continue;
+                shown = Some(*again);
             }
-            done => done?,
-        };
-        if screen.json {
-            screen.json(&done)?;
-        } else if !screen.quiet || !done.success {
-            if !ask {
-                writeln!(screen.out, "{STRONG}{title}{STRONG:#}\n")?;
-            }
-            receipt::print(&mut screen.out, &done, &[], Tense::Did, screen.verbose)?;
+            done => return told(&done?, &request, title, shown.is_some(), screen),
+        }
+    }
+}
+
+/// Says what was done; the exit code.
+fn told(
+    done: &Receipt,
+    request: &RewindRequest,
+    title: &str,
+    titled: bool,
+    screen: &mut Screen,
+) -> Result<u8, CommandError> {
+    if screen.json {
+        screen.json(done)?;
+    } else if !screen.quiet || !done.success {
+        if !titled {
+            writeln!(screen.out, "{STRONG}{title}{STRONG:#}\n")?;
+        }
+        receipt::print(&mut screen.out, done, &[], Tense::Did, screen.verbose)?;
+        if done.changed_something() {
             let verdict = if done.success { "Done and checked on disk." } else { "Done as far as possible." };
             let inverse = if request.target == Target::Undo { "redo" } else { "undo" };
             writeln!(screen.out, "{GOOD}{verdict}{GOOD:#} {HINT}`takeback {inverse}` takes it back.{HINT:#}")?;
         }
-        return Ok(receipt::exit_code(&done));
     }
+    Ok(receipt::exit_code(done))
 }
 
 fn show_preview(shown: &Preview, title: &str, screen: &mut Screen) -> Result<(), CommandError> {
