@@ -19,6 +19,8 @@ pub(crate) struct Corpus {
     /// Beside the tree, on the same disk.
     #[serde(skip)]
     pub(crate) states: PathBuf,
+    #[serde(skip)]
+    pub(crate) programs: PathBuf,
     /// From the tree, sorted.
     #[serde(skip)]
     pub(crate) paths: Vec<PathBuf>,
@@ -48,6 +50,7 @@ impl Corpus {
         let mut corpus = Self {
             tree,
             states: folder.join("states"),
+            programs: folder.join("programs"),
             paths: Vec::new(),
             files: 0,
             folders: 0,
@@ -57,6 +60,16 @@ impl Corpus {
         corpus.paths.sort();
         corpus.files = corpus.paths.len();
         Ok(corpus)
+    }
+
+    /// The `takeback` that is measured.
+    pub(crate) fn command(&self) -> PathBuf {
+        self.programs.join("takeback")
+    }
+
+    /// This program, to measure other programs with.
+    pub(crate) fn runner(&self) -> PathBuf {
+        self.programs.join("takeback-bench")
     }
 
     fn count(&mut self, folder: &Path) -> Result<()> {

@@ -11,6 +11,7 @@ use crate::measure::Commands;
 
 pub(crate) struct ShadowGit {
     tree: PathBuf,
+    runner: PathBuf,
     pub(crate) state: PathBuf,
 }
 
@@ -22,7 +23,7 @@ impl ShadowGit {
             fs::remove_dir_all(&state)?;
         }
         fs::create_dir_all(&state)?;
-        let git = Self { tree: corpus.tree.clone(), state };
+        let git = Self { tree: corpus.tree.clone(), runner: corpus.runner(), state };
         git.commands(&[
             &["init", "-q"],
             // In the background it would disturb whoever is measured next.
@@ -68,6 +69,7 @@ impl ShadowGit {
             environment.insert(name, "bench@localhost".to_owned());
         }
         Commands {
+            runner: self.runner.clone(),
             program: PathBuf::from("git"),
             runs: runs
                 .iter()

@@ -97,7 +97,13 @@ fn parse(mut words: impl Iterator<Item = String>) -> Result<Options> {
 }
 
 fn bench(options: &Options) -> Result<()> {
+    if cfg!(debug_assertions) {
+        return Err(
+            "only a release build tells anything: cargo run --release -p takeback-bench".into()
+        );
+    }
     let corpus = Corpus::open_or_make(&options.corpus, options.files)?;
+    takeback::set_programs_aside(&corpus)?;
     let load_before = report::load_average()?;
     let measured = rounds::run(&corpus, options.first_rounds, options.rounds)?;
     let date = match &options.date {

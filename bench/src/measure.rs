@@ -30,6 +30,8 @@ pub(crate) struct Cost {
 /// Commands that run one after the other and count as one.
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) struct Commands {
+    /// This program.
+    pub(crate) runner: PathBuf,
     pub(crate) program: PathBuf,
     pub(crate) runs: Vec<Vec<String>>,
     pub(crate) folder: PathBuf,
@@ -39,7 +41,7 @@ pub(crate) struct Commands {
 
 impl Commands {
     pub(crate) fn measure(&self) -> Result<Cost> {
-        let mut runner = Command::new(std::env::current_exe()?)
+        let mut runner = Command::new(&self.runner)
             .arg(RUNNER)
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())

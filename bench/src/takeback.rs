@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::hash::{BuildHasher as _, Hasher as _, RandomState};
 use std::path::{Path, PathBuf};
+use std::process::Command;
 use std::time::SystemTime;
 
 use takeback_core::rewind::journal::Exactness;
@@ -20,22 +21,47 @@ use crate::corpus::Corpus;
 use crate::edits::Edits;
 use crate::measure::{Commands, Cost, inside};
 
+/// Builds the command from the same sources as the library in here (cargo, which runs the bench,
+/// builds only what the bench links) and puts both programs where no later build replaces them.
+pub(crate) fn set_programs_aside(corpus: &Corpus) -> Result<()> {
+    if let Some(cargo) = std::env::var_os("CARGO") {
+        let built = Command::new(cargo)
+            .args(["build", "--release", "-q", "-p", "takeback"])
+            .current_dir(env!("CARGO_MANIFEST_DIR"))
+            .status()?;
+        if !built.success() {
+            return Err("the takeback command cannot be built".into());
+        }
+    }
+    let bench = std::env::current_exe()?;
+    let command = bench.with_file_name("takeback");
+    if !command.is_file() {
+        return Err("there is no takeback beside this program".into());
+    }
+    fs::create_dir_all(&corpus.programs)?;
+    fs::copy(command, corpus.command())?;
+    fs::copy(bench, corpus.runner())?;
+    Ok(())
+}
+
 /// The `takeback` command with a home of its own.
 pub(crate) struct TakebackCommand {
     tree: PathBuf,
     program: PathBuf,
+    runner: PathBuf,
     pub(crate) state: PathBuf,
 }
 
 impl TakebackCommand {
     /// Without a store; what was there before is removed.
     pub(crate) fn new(corpus: &Corpus) -> Result<Self> {
-        let program = std::env::current_exe()?.with_file_name("takeback");
-        if !program.is_file() {
-            return Err("build the command first: cargo build --release -p takeback".into());
-        }
         let state = emptied(corpus.states.join("takeback-command"))?;
-        Ok(Self { tree: corpus.tree.clone(), program, state })
+        Ok(Self {
+            tree: corpus.tree.clone(),
+            program: corpus.command(),
+            runner: corpus.runner(),
+            state,
+        })
     }
 
     pub(crate) fn checkpoint(&self) -> Commands {
@@ -63,6 +89,7 @@ impl TakebackCommand {
         run.extend(words.iter().map(|&word| word.to_owned()));
         let home = text(&self.state);
         Commands {
+            runner: self.runner.clone(),
             program: self.program.clone(),
             runs: vec![run],
             folder: self.tree.clone(),
