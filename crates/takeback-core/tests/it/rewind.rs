@@ -297,8 +297,11 @@ fn folders_the_agent_made_go_only_if_empty() {
     sandbox.turn_end("s");
     sandbox.write("mine/b.txt", "mine\n");
     sandbox.write("changed/deep/a.txt", "mine\n");
+    let shown = preview(&mut sandbox.workspace, &request(point)).unwrap().receipt();
+    let receipt = sandbox.rewind_to(point);
+    assert_eq!(said(&shown), said(&receipt));
     assert_eq!(
-        said(&sandbox.rewind_to(point)),
+        said(&receipt),
         [
             "not all",
             "deleted empty",

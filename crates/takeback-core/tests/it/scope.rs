@@ -2,14 +2,14 @@
 
 use std::fs;
 use std::os::unix::fs::symlink;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use takeback_core::workspace::check_root;
 use takeback_core::worktree::scope::OutReason;
 use takeback_core::{WorkspaceError, look_around};
 use takeback_store::{Entry, Lack};
-use takeback_testkit::{Sandbox, path};
+use takeback_testkit::{Sandbox, Thing, path};
 
 use crate::recording::settle;
 use crate::shown::{history, log, said, who};
@@ -316,6 +316,7 @@ fn a_known_path_stays_known_when_rules_come_to_exclude_it() {
     for rules in [".gitignore", ".takebackignore"] {
         let mut sandbox = Sandbox::in_memory();
         sandbox.write("lib/a.txt", "a\n");
+        sandbox.set_mode("lib", 0o750);
         sandbox.write("b.txt", "b\n");
         let point = sandbox.prompt("s", "go");
         sandbox.agent_writes("s", rules, "lib/\nb.txt\n");
@@ -324,16 +325,25 @@ fn a_known_path_stays_known_when_rules_come_to_exclude_it() {
             sandbox.write("b.txt", "changed\n");
             sandbox.write("lib/new.txt", "out by the new rules\n");
         });
+        sandbox.agent_runs("s", "rm -r lib", |sandbox| sandbox.remove("lib"));
         sandbox.turn_end("s");
+        assert_eq!(who(&sandbox, "lib"), ["s call-3 Bash window"], "{rules}");
         assert_eq!(who(&sandbox, "lib/a.txt"), ["s call-2 Bash window"], "{rules}");
         assert_eq!(who(&sandbox, "b.txt"), ["s call-2 Bash window"], "{rules}");
         let receipt = sandbox.rewind_to(point);
         assert_eq!(
             said(&receipt),
-            ["success", "restored b.txt", "restored lib/a.txt", &format!("deleted {rules}")]
+            [
+                "success",
+                "restored b.txt",
+                "restored lib",
+                "restored lib/a.txt",
+                &format!("deleted {rules}")
+            ]
         );
         assert_eq!(sandbox.read("lib/a.txt"), "a\n");
         assert_eq!(sandbox.read("b.txt"), "b\n");
+        assert_eq!(sandbox.tree()[Path::new("lib")], Thing::Folder { mode: 0o750 }, "{rules}");
     }
 }
 
