@@ -7,7 +7,7 @@
 
 #![expect(clippy::disallowed_methods, reason = "this is the layer that may")]
 
-use std::cell::Cell;
+use std::cell::{Cell, RefCell};
 use std::fs::File;
 use std::io::{self, Write as _};
 use std::os::fd::{AsFd, OwnedFd};
@@ -17,10 +17,23 @@ use std::path::Path;
 use rustix::fs::{AtFlags, CWD, Mode, OFlags, RenameFlags};
 use rustix::io::Errno;
 
-/// What is about to happen. The numbers are used in the documentation and never reused.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-#[repr(u8)]
-pub enum CrashPoint {
+macro_rules! crash_points {
+    ($($(#[$doc:meta])* $name:ident = $number:literal,)*) => {
+        /// What is about to happen. The numbers are used in the documentation and never reused.
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+        #[repr(u8)]
+        pub enum CrashPoint {
+            $($(#[$doc])* $name = $number,)*
+        }
+
+        impl CrashPoint {
+            /// Every one, by number.
+            pub const ALL: &[Self] = &[$(Self::$name,)*];
+        }
+    };
+}
+
+crash_points! {
     /// A folder of the store is made.
     MakeStoreFolder = 1,
     /// Bytes are appended to a pack segment or the spool.
@@ -61,12 +74,19 @@ pub enum CrashPoint {
     RemoveFolder = 28,
     /// A file gets a second name that nothing has.
     Link = 29,
+    /// Something of the user's is moved into the stage.
+    TakeAway = 30,
 }
 
 thread_local! {
     static UNTIL_STOP: Cell<Option<u64>> = const { Cell::new(None) };
     static PASSED: Cell<u64> = const { Cell::new(0) };
+    static PLAIN_RENAMES: Cell<bool> = const { Cell::new(false) };
+    static WATCH: RefCell<Option<Watch>> = const { RefCell::new(None) };
 }
+
+/// Told of every crash point right before it is passed.
+type Watch = Box<dyn FnMut(CrashPoint)>;
 
 /// The panic of a thread that reached the point it was to stop at. Only tests ever see one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -79,6 +99,30 @@ pub fn stop_at(n: Option<u64>) {
     PASSED.set(0);
 }
 
+/// From now on `watch` is told of every crash point that this thread comes to, before it is passed:
+/// a test sees them, and can play somebody who changes a file in just that moment.
+pub fn watch(watch: Option<Watch>) {
+    WATCH.set(watch);
+}
+
+/// Whether this thread, from now on, is on a file system that knows no renames but plain ones.
+pub fn only_plain_renames(only: bool) {
+    PLAIN_RENAMES.set(only);
+}
+
+fn rename_with(
+    from: impl AsFd,
+    from_name: &[u8],
+    to: impl AsFd,
+    to_name: &[u8],
+    flags: RenameFlags,
+) -> io::Result<()> {
+    if PLAIN_RENAMES.get() {
+        return Err(Errno::INVAL.into());
+    }
+    Ok(rustix::fs::renameat_with(from, from_name, to, to_name, flags)?)
+}
+
 /// Crash points passed by this thread since [`stop_at`].
 #[must_use]
 pub fn points_passed() -> u64 {
@@ -87,6 +131,11 @@ pub fn points_passed() -> u64 {
 
 /// Passes a crash point that is not one of this module's own operations.
 pub fn crash_point(point: CrashPoint) {
+    // Taken out for the call, which may come to a crash point itself.
+    if let Some(mut watch) = WATCH.take() {
+        watch(point);
+        WATCH.set(Some(watch));
+    }
     PASSED.set(PASSED.get() + 1);
     if UNTIL_STOP.get().is_some_and(|n| PASSED.get() >= n) && !std::thread::panicking() {
         std::panic::panic_any(Stopped(point));
@@ -244,13 +293,24 @@ pub fn sync_all(files: &[OwnedFd]) -> io::Result<()> {
 /// Two existing names change places, atomically.
 pub fn exchange(a: impl AsFd, a_name: &[u8], b: impl AsFd, b_name: &[u8]) -> io::Result<()> {
     pass(CrashPoint::Exchange)?;
-    Ok(rustix::fs::renameat_with(a, a_name, b, b_name, RenameFlags::EXCHANGE)?)
+    rename_with(a, a_name, b, b_name, RenameFlags::EXCHANGE)
 }
 
 /// Moves to a name that nothing has; fails if something has it.
 pub fn place(from: impl AsFd, from_name: &[u8], to: impl AsFd, to_name: &[u8]) -> io::Result<()> {
     pass(CrashPoint::Place)?;
-    Ok(rustix::fs::renameat_with(from, from_name, to, to_name, RenameFlags::NOREPLACE)?)
+    rename_with(from, from_name, to, to_name, RenameFlags::NOREPLACE)
+}
+
+/// Moves into a folder that nobody else writes to, to a name that the caller knows to be free.
+pub fn take_away(
+    from: impl AsFd,
+    from_name: &[u8],
+    to: impl AsFd,
+    to_name: &[u8],
+) -> io::Result<()> {
+    pass(CrashPoint::TakeAway)?;
+    Ok(rustix::fs::renameat(from, from_name, to, to_name)?)
 }
 
 /// Gives a file a second name that nothing has; fails if something has it.
