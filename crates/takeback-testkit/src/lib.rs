@@ -71,6 +71,14 @@ impl Sandbox {
         self.workspace = self.another_process();
     }
 
+    /// Closes everything and keeps it as it is.
+    #[must_use]
+    pub fn freeze(self) -> Frozen {
+        assert!(self.memory.is_none(), "a store in memory cannot be kept");
+        drop(self.workspace);
+        Frozen { calls: self.calls, clock: self.clock, ids: self.ids, folder: self.folder }
+    }
+
     /// The folder that is protected.
     #[must_use]
     pub fn root(&self) -> PathBuf {
@@ -214,6 +222,50 @@ impl Sandbox {
 
     pub fn rewind(&mut self, request: &RewindRequest) -> Result<Receipt, RewindError> {
         rewind(&mut self.workspace, request, None)
+    }
+}
+
+/// A sandbox at rest, for a test that needs the same beginning many times.
+pub struct Frozen {
+    calls: u64,
+    clock: Arc<AtomicI64>,
+    ids: Arc<AtomicU64>,
+    folder: TempDir,
+}
+
+impl Frozen {
+    /// A sandbox like the one that was frozen, with the same clock and the same next id.
+    #[must_use]
+    pub fn thaw(&self) -> Sandbox {
+        // Where there are hundreds of copies, waiting for the disk is most of the time.
+        let folder = tempfile::tempdir_in(IN_MEMORY).or_else(|_| tempfile::tempdir());
+        let folder = folder.expect("a temporary folder");
+        copy_below(self.folder.path(), folder.path());
+        let clock = Arc::new(AtomicI64::new(self.clock.load(Ordering::Relaxed)));
+        let ids = Arc::new(AtomicU64::new(self.ids.load(Ordering::Relaxed)));
+        let workspace = open(folder.path(), None, &clock, &ids);
+        Sandbox { workspace, calls: self.calls, clock, ids, memory: None, folder }
+    }
+}
+
+/// A file system of Linux that keeps nothing on disk.
+const IN_MEMORY: &str = "/dev/shm";
+
+fn copy_below(from: &Path, to: &Path) {
+    for entry in fs::read_dir(from).expect("the folder can be read") {
+        let from = entry.expect("it has a name").path();
+        let to = to.join(from.file_name().expect("it has a name"));
+        let metadata = fs::symlink_metadata(&from).expect("it is there");
+        if metadata.is_dir() {
+            fs::create_dir(&to).expect("a folder is made");
+            copy_below(&from, &to);
+            fs::set_permissions(&to, metadata.permissions()).expect("a mode is set");
+        } else if metadata.is_symlink() {
+            let target = fs::read_link(&from).expect("it is a link");
+            std::os::unix::fs::symlink(target, &to).expect("a link is made");
+        } else {
+            fs::copy(&from, &to).expect("a file is copied");
+        }
     }
 }
 
