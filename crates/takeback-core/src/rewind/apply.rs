@@ -5,7 +5,7 @@
 //! it, conflict). What stood in the way is checked *after* it was moved into the stage: if somebody
 //! saved in between, it goes back.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 use std::os::fd::OwnedFd;
 use std::os::unix::ffi::OsStrExt as _;
@@ -23,9 +23,51 @@ use crate::worktree::write::{
     Slot, Stage, StageError, is_unsupported, make_folder, remove_empty_folder, set_mode, sync_all,
 };
 
-/// A plan with everything ready in its stages.
+/// Makes ready in the workspace's stage what the plan will place there, before it is promised. What
+/// it will place outside is only verified: a stage there that no promise names would never be found
+/// again.
+pub(crate) fn stage(root: &Root, store: &dyn Store, plan: &Plan, id: RewindId) -> Result<(), StageError> {
+    let failed = |source| StageError::Disk { path: ".takeback".to_owned(), source };
+    let stage = Stage::open(root, id).map_err(failed)?;
+    let mut files = Vec::new();
+    let mut numbers = Vec::new();
+    let finish = |files: &mut Vec<OwnedFd>, numbers: &mut Vec<usize>| {
+        sync_all(files)?;
+        files.clear();
+        numbers.drain(..).try_for_each(|number| stage.finish(number))
+    };
+    for (number, step) in plan.actions().enumerate().filter(|(_, step)| needs_staging(step)) {
+        let goal = step.goal().expect("an action has a goal");
+        if !step.path.is_outside() {
+            files.extend(stage.make(number, &step.path, &goal, store)?);
+            numbers.push(number);
+        } else if let Some(digest) = goal.digest() {
+            store.read(&digest, &mut |_| Ok(()))?;
+        }
+        if files.len() >= SYNCED_AT_ONCE {
+            finish(&mut files, &mut numbers).map_err(failed)?;
+        }
+    }
+    finish(&mut files, &mut numbers).and_then(|()| stage.sync()).map_err(failed)
+}
+
+/// Files or folders held open to be made durable together.
+const SYNCED_AT_ONCE: usize = 64;
+
+fn needs_staging(step: &Step) -> bool {
+    matches!(step.goal(), Some(Entry::File { .. } | Entry::Symlink { .. })) && !is_mode_only(step)
+}
+
+/// Same bytes, other permissions: set in place, so that the file stays the same file.
+fn is_mode_only(step: &Step) -> bool {
+    let goal = step.goal().and_then(|goal| goal.digest());
+    goal.is_some() && goal == step.present.digest()
+}
+
+/// A promised plan with its stages open.
 pub(crate) struct Staged<'a> {
     jobs: Vec<Job<'a>>,
+    /// The workspace's first: as long as its stage exists, there may be others to clear.
     sites: Vec<Site<'a>>,
 }
 
@@ -40,11 +82,18 @@ enum SiteRoot<'a> {
     Outside(Root),
 }
 
-impl SiteRoot<'_> {
-    fn get(&self) -> &Root {
-        match self {
-            Self::Workspace(root) => root,
-            Self::Outside(root) => root,
+impl Site<'_> {
+    fn outside(folder: &[u8], id: RewindId) -> io::Result<Self> {
+        let folder = if folder.is_empty() { b"/" } else { folder };
+        let root = Root::open(Path::new(std::ffi::OsStr::from_bytes(folder)))?;
+        let stage = Stage::open_outside(&root, id)?;
+        Ok(Self { root: SiteRoot::Outside(root), stage })
+    }
+
+    fn root(&self) -> &Root {
+        match &self.root {
+            SiteRoot::Workspace(root) => root,
+            SiteRoot::Outside(root) => root,
         }
     }
 }
@@ -60,91 +109,33 @@ struct Job<'a> {
     fate: Option<Fate>,
 }
 
-/// Opens the stages and makes ready in them what the plan will place and they do not hold already.
-pub(crate) fn stage<'a>(
-    root: &'a Root,
-    store: &dyn Store,
-    plan: &'a Plan,
-    id: RewindId,
-) -> Result<Staged<'a>, StageError> {
-    let staged = open_stages(root, plan, id)?;
-    let unsynced = |source| StageError::Disk { path: "the stage".to_owned(), source };
-    let mut made = Vec::new();
-    for job in staged.jobs.iter().filter(|job| job.needs_staging()) {
-        let stage = &staged.sites[job.site].stage;
-        let slot = stage.look(Slot::New(job.number)).map_err(failed(&job.step.path))?;
-        // After a crash it may hold what an exchange displaced: that must not be lost.
-        if slot.entry == Entry::Absent {
-            made.extend(stage.make(job.number, &job.step.path, &job.goal, store)?);
-        }
-        if made.len() >= SYNCED_AT_ONCE {
-            sync_all(&made).map_err(unsynced)?;
-            made.clear();
-        }
-    }
-    sync_all(&made).map_err(unsynced)?;
-    for site in &staged.sites {
-        site.stage.sync().map_err(unsynced)?;
-    }
-    Ok(staged)
-}
-
-/// Files or folders held open to be made durable together.
-const SYNCED_AT_ONCE: usize = 64;
-
-fn failed(path: &WorkPath) -> impl FnOnce(io::Error) -> StageError + use<> {
-    let path = path.display();
-    move |source| StageError::Disk { path, source }
-}
-
-/// Opens the stages as they are.
+/// Opens the stages as they are, made where they are missing. A folder outside that cannot be used
+/// is the misfortune of the steps in it alone.
 pub(crate) fn open_stages<'a>(root: &'a Root, plan: &'a Plan, id: RewindId) -> Result<Staged<'a>, StageError> {
-    let mut staged = Staged { jobs: Vec::new(), sites: Vec::new() };
-    let mut outside: Vec<(Vec<u8>, usize)> = Vec::new();
-    let mut inside = None;
+    let stage = Stage::open(root, id)
+        .map_err(|source| StageError::Disk { path: ".takeback".to_owned(), source })?;
+    let mut staged =
+        Staged { jobs: Vec::new(), sites: vec![Site { root: SiteRoot::Workspace(root), stage }] };
+    let mut outside: BTreeMap<&[u8], Result<usize, Fate>> = BTreeMap::new();
     for (number, step) in plan.actions().enumerate() {
         let goal = step.goal().expect("an action has a goal");
-        let (site, path) = if step.path.is_outside() {
-            let folder = folder_of(&step.path).to_vec();
-            let known = outside.iter().find(|(known, _)| *known == folder).map(|(_, site)| *site);
-            let site = match known {
-                Some(site) => site,
-                None => {
-                    let at = if folder.is_empty() { b"/" } else { folder.as_slice() };
-                    let root = Root::open(Path::new(std::ffi::OsStr::from_bytes(at)))
-                        .map_err(failed(&step.path))?;
-                    let stage = Stage::open_outside(&root, id).map_err(failed(&step.path))?;
-                    staged.sites.push(Site { root: SiteRoot::Outside(root), stage });
-                    outside.push((folder, staged.sites.len() - 1));
-                    staged.sites.len() - 1
-                }
-            };
-            (site, WorkPath::new(step.path.file_name()).expect("a file's name is a plain path"))
-        } else {
-            let site = match inside {
-                Some(site) => site,
-                None => {
-                    let stage = Stage::open(root, id).map_err(failed(&step.path))?;
-                    staged.sites.push(Site { root: SiteRoot::Workspace(root), stage });
-                    *inside.insert(staged.sites.len() - 1)
-                }
-            };
-            (site, step.path.clone())
-        };
-        staged.jobs.push(Job { step, goal, number, site, path, fate: None });
+        let mut job = Job { step, goal, number, site: 0, path: step.path.clone(), fate: None };
+        if step.path.is_outside() {
+            job.path = WorkPath::new(step.path.file_name()).expect("a file's name is a plain path");
+            let folder = folder_of(&step.path);
+            let opened = outside.entry(folder).or_insert_with(|| {
+                let site = Site::outside(folder, id).map_err(|error| Fate::Error(plain_error(&error)))?;
+                staged.sites.push(site);
+                Ok(staged.sites.len() - 1)
+            });
+            match opened {
+                Ok(site) => job.site = *site,
+                Err(fate) => job.fate = Some(fate.clone()),
+            }
+        }
+        staged.jobs.push(job);
     }
     Ok(staged)
-}
-
-impl Job<'_> {
-    fn needs_staging(&self) -> bool {
-        matches!(self.goal, Entry::File { .. } | Entry::Symlink { .. }) && !self.is_mode_only()
-    }
-
-    /// Same bytes, other permissions: set in place, so that the file stays the same file.
-    fn is_mode_only(&self) -> bool {
-        self.goal.digest().is_some() && self.goal.digest() == self.step.present.digest()
-    }
 }
 
 impl Staged<'_> {
@@ -224,7 +215,7 @@ impl Staged<'_> {
 
     fn site(&self, at: usize) -> (&Root, &Stage) {
         let site = &self.sites[self.jobs[at].site];
-        (site.root.get(), &site.stage)
+        (site.root(), &site.stage)
     }
 
     fn parent(&self, at: usize) -> io::Result<OwnedFd> {
@@ -232,16 +223,17 @@ impl Staged<'_> {
     }
 
     fn present(&self, at: usize) -> io::Result<Entry> {
-        let folder = self.parent(at)?;
-        Ok(look(folder, self.jobs[at].path.file_name(), &mut Bytes::Hash)?.entry)
+        match self.parent(at) {
+            Ok(folder) => Ok(look(folder, self.jobs[at].path.file_name(), &mut Bytes::Hash)?.entry),
+            Err(error) if is_no_folder(&error) => Ok(Entry::Absent),
+            Err(error) => Err(error),
+        }
     }
 
     /// Brings a file or link to its place.
     fn put(&self, at: usize, store: &dyn Store) -> io::Result<Fate> {
         let job = &self.jobs[at];
         let (root, stage) = self.site(at);
-        let folder = self.parent(at)?;
-        let name = job.path.file_name();
         let present = self.present(at)?;
         if present == job.goal {
             return self.settle_displaced(at);
@@ -252,23 +244,29 @@ impl Staged<'_> {
         if present != job.step.present && !cleared {
             return Ok(conflict());
         }
-        if job.is_mode_only() && !cleared {
+        let folder = self.parent(at)?;
+        let name = job.path.file_name();
+        if is_mode_only(job.step) && !cleared {
             set_mode(&folder, name, job.goal.mode().unwrap_or(0o600))?;
             return Ok(Fate::Done);
         }
-        if stage.look(Slot::New(job.number))?.entry != job.goal {
+        let staged = stage.look(Slot::New(job.number))?.entry;
+        if staged != job.goal {
+            match staged {
+                Entry::Absent => {}
+                staged if staged == job.step.present => stage.discard(Slot::New(job.number))?,
+                // Displaced by an exchange before a crash, and not what the plan knew.
+                _ => return Ok(conflict()),
+            }
             let made = stage.make(job.number, &job.step.path, &job.goal, store);
             sync_all(made.map_err(io::Error::other)?.as_slice())?;
+            stage.finish(job.number)?;
         }
         if cleared {
             if moved_away != Entry::Absent && moved_away != job.step.present {
                 return self.put_back(at);
             }
-            return match stage.place(Slot::New(job.number), &folder, name) {
-                Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(conflict()),
-                Err(error) => Err(error),
-                Ok(()) => Ok(Fate::Done),
-            };
+            return self.place(at);
         }
         if root.can_exchange() {
             match stage.exchange(Slot::New(job.number), &folder, name) {
@@ -279,27 +277,57 @@ impl Staged<'_> {
             }
         }
         match self.remove(at)? {
-            Fate::Done => {}
-            other => return Ok(other),
+            Fate::Done => self.place(at),
+            other => Ok(other),
         }
-        match stage.place(Slot::New(job.number), &folder, name) {
+    }
+
+    /// Gives the goal its name, which nothing has.
+    fn place(&self, at: usize) -> io::Result<Fate> {
+        let job = &self.jobs[at];
+        let (_, stage) = self.site(at);
+        match stage.place(Slot::New(job.number), self.parent(at)?, job.path.file_name()) {
             // Somebody saved in the moment in which nothing stood there: theirs stays.
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(conflict()),
-            Err(error) => Err(error),
+            Err(error) => {
+                if stage.look(Slot::Old(job.number))?.entry != Entry::Absent {
+                    self.put_back(at)?;
+                }
+                Err(error)
+            }
             Ok(()) => Ok(Fate::Done),
         }
     }
 
-    /// After the goal took its place: what it displaced must be what the plan knew.
+    /// When the goal is reached: what it displaced must be what the plan knew, else it goes back.
     fn settle_displaced(&self, at: usize) -> io::Result<Fate> {
         let job = &self.jobs[at];
         let (_, stage) = self.site(at);
-        let displaced = stage.look(Slot::New(job.number))?.entry;
-        if displaced == Entry::Absent || displaced == job.step.present || displaced == job.goal {
+        let (new, old) = (Slot::New(job.number), Slot::Old(job.number));
+        let name = job.path.file_name();
+        let is_known = |entry: &Entry| {
+            *entry == Entry::Absent || *entry == job.step.present || *entry == job.goal
+        };
+        let displaced = stage.look(new)?.entry;
+        if !is_known(&displaced) {
+            stage.exchange(new, self.parent(at)?, name)?;
+            return Ok(conflict());
+        }
+        if is_known(&stage.look(old)?.entry) {
             return Ok(Fate::Done);
         }
-        stage.exchange(Slot::New(job.number), self.parent(at)?, job.path.file_name())?;
-        Ok(conflict())
+        if job.goal != Entry::Absent && !job.goal.is_dir() {
+            if displaced != Entry::Absent {
+                stage.discard(new)?;
+            }
+            stage.take_away(new, self.parent(at)?, name)?;
+            if stage.look(new)?.entry != job.goal {
+                // Saved twice: the later one stays, the earlier one is kept in the stage.
+                stage.place(new, self.parent(at)?, name)?;
+                return Ok(conflict());
+            }
+        }
+        self.put_back(at)
     }
 
     /// Moves a file or link into the stage.
@@ -308,12 +336,10 @@ impl Staged<'_> {
         let (_, stage) = self.site(at);
         let slot = Slot::Old(job.number);
         if stage.look(slot)?.entry == Entry::Absent {
-            match self.present(at) {
-                Ok(Entry::Absent) => return Ok(Fate::Done),
-                Ok(present) if present != job.step.present => return Ok(conflict()),
-                Ok(_) => stage.take_away(slot, self.parent(at)?, job.path.file_name())?,
-                Err(error) if is_no_folder(&error) => return Ok(Fate::Done),
-                Err(error) => return Err(error),
+            match self.present(at)? {
+                Entry::Absent => return Ok(Fate::Done),
+                present if present != job.step.present => return Ok(conflict()),
+                _ => stage.take_away(slot, self.parent(at)?, job.path.file_name())?,
             }
         }
         if stage.look(slot)?.entry == job.step.present { Ok(Fate::Done) } else { self.put_back(at) }
@@ -324,12 +350,9 @@ impl Staged<'_> {
         let job = &self.jobs[at];
         let (_, stage) = self.site(at);
         match stage.place(Slot::Old(job.number), self.parent(at)?, job.path.file_name()) {
-            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(Fate::Error(format!(
-                "it was saved twice while the rewind ran; the earlier save lies in .takeback as old-{}",
-                job.number
-            ))),
-            Err(error) => Err(error),
-            Ok(()) => Ok(conflict()),
+            // Something stands there again: this is kept in the stage.
+            Err(error) if error.kind() != io::ErrorKind::AlreadyExists => Err(error),
+            _ => Ok(conflict()),
         }
     }
 
@@ -347,16 +370,17 @@ impl Staged<'_> {
 
     fn remove_folder(&self, at: usize) -> io::Result<Fate> {
         let job = &self.jobs[at];
-        let folder = match self.parent(at) {
-            Err(error) if is_no_folder(&error) => return Ok(Fate::Done),
-            opened => opened?,
-        };
-        match remove_empty_folder(folder, job.path.file_name()) {
+        let present = self.present(at)?;
+        if present == Entry::Absent || present == job.goal {
+            return Ok(Fate::Done);
+        }
+        match remove_empty_folder(self.parent(at)?, job.path.file_name()) {
             Ok(()) => Ok(Fate::Done),
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(Fate::Done),
-            Err(error) if error.kind() == io::ErrorKind::DirectoryNotEmpty => {
-                Ok(Fate::Kept("something else is in it".to_owned()))
-            }
+            Err(error) if error.kind() == io::ErrorKind::DirectoryNotEmpty => match job.goal {
+                Entry::Absent => Ok(Fate::Kept("something else is in it".to_owned())),
+                _ => Ok(conflict()),
+            },
             Err(error) if error.kind() == io::ErrorKind::NotADirectory => Ok(conflict()),
             Err(error) => Err(error),
         }
@@ -386,7 +410,7 @@ impl Staged<'_> {
         let synced = folders.chunks(SYNCED_AT_ONCE).try_for_each(|some| {
             let mut opened = Vec::new();
             for (site, folder) in some {
-                match self.sites[*site].root.get().folder(folder, Access::Read) {
+                match self.sites[*site].root().folder(folder, Access::Read) {
                     Ok(folder) => opened.push(folder),
                     // Removed by this very plan, or become something else.
                     Err(error) if is_no_folder(&error) => {}
@@ -410,56 +434,58 @@ impl Staged<'_> {
                 continue;
             }
             let fate = match self.present(at) {
-                Ok(present) if present == self.jobs[at].goal => match self.jobs[at].goal {
-                    Entry::File { .. } | Entry::Symlink { .. } => self.settle_displaced(at),
-                    _ => Ok(Fate::Done),
-                },
+                Ok(present) if present == self.jobs[at].goal => self.settle_displaced(at),
                 Ok(_) => Ok(Fate::Conflict("it was changed right after the rewind".to_owned())),
-                // Its folder is gone, or became something else.
-                Err(error) if is_no_folder(&error) => {
-                    let gone = self.jobs[at].goal == Entry::Absent;
-                    Ok(if gone { Fate::Done } else { Fate::Error("it is not there".to_owned()) })
-                }
                 Err(error) => Err(error),
             };
             self.jobs[at].fate = Some(fate.unwrap_or_else(|error| Fate::Error(plain_error(&error))));
         }
     }
 
-    /// Empties and removes the stages. What lies there and is in the store (or was given up) goes;
-    /// anything else stays, and is named.
-    pub(crate) fn clean_up(self, workspace_root: &Root) -> Vec<(WorkPath, String)> {
+    /// Empties and removes the stages. What lies there and is in the store (or was given up), or
+    /// stands at its place, goes; anything else stays, and is named.
+    pub(crate) fn clean_up(self) -> Vec<(WorkPath, String)> {
         let mut left = Vec::new();
-        for job in &self.jobs {
+        let mut full = BTreeSet::new();
+        for (at, job) in self.jobs.iter().enumerate() {
             let stage = &self.sites[job.site].stage;
-            for slot in [Slot::New(job.number), Slot::Old(job.number)] {
+            for slot in [Slot::Part(job.number), Slot::New(job.number), Slot::Old(job.number)] {
                 let outcome = stage.look(slot).and_then(|looked| match looked.entry {
                     Entry::Absent => Ok(true),
-                    entry if entry == job.goal || entry == job.step.present => {
+                    entry
+                        if matches!(slot, Slot::Part(_))
+                            || entry == job.goal
+                            || entry == job.step.present
+                            || entry == self.present(at)? =>
+                    {
                         stage.discard(slot).map(|()| true)
                     }
                     _ => Ok(false),
                 });
-                match outcome {
-                    Ok(true) => {}
-                    Ok(false) => left.push((
-                        job.step.path.clone(),
-                        "a version saved while the rewind ran is kept in the stage".to_owned(),
-                    )),
-                    Err(error) => left.push((job.step.path.clone(), plain_error(&error))),
-                }
+                let problem = match outcome {
+                    Ok(true) => continue,
+                    Ok(false) => format!(
+                        "a version saved while the rewind ran is kept as {}",
+                        stage.place_of(slot)
+                    ),
+                    Err(error) => plain_error(&error),
+                };
+                full.insert(job.site);
+                left.push((job.step.path.clone(), problem));
             }
         }
-        if left.is_empty() {
-            for site in self.sites {
-                let root = match &site.root {
-                    SiteRoot::Workspace(_) => workspace_root,
-                    SiteRoot::Outside(root) => root,
-                };
-                if let Err(error) = site.stage.close(root) {
-                    let path = WorkPath::new(".takeback").expect("a plain path");
-                    left.push((path, plain_error(&error)));
-                }
+        for (at, site) in self.sites.into_iter().enumerate().rev() {
+            if full.contains(&at) || (at == 0 && !left.is_empty()) {
+                continue;
+            }
+            let Site { root, stage } = site;
+            let root = match &root {
+                SiteRoot::Workspace(root) => root,
+                SiteRoot::Outside(root) => root,
+            };
+            if let Err(error) = stage.close(root) {
+                let path = WorkPath::new(".takeback").expect("a plain path");
+                left.push((path, plain_error(&error)));
             }
         }
         left

@@ -7,10 +7,11 @@ use globset::{GlobBuilder, GlobSet, GlobSetBuilder};
 use serde::Serialize;
 use takeback_store::{
     Author, CallId, Change, Digest, Entry, Evidence, Point, PointId, PointKind, RewindId, RewindKind,
-    RewindRecord, RewindState, Seq, SessionId, Store, StoreError, WorkPath, Write,
+    RewindRecord, RewindState, Seq, SessionId, Store, StoreError, Timestamp, WorkPath,
+    Write,
 };
 
-use super::apply::stage;
+use super::apply::{open_stages, stage};
 use super::plan::{Aim, AmbiguousPolicy, Plan, PlanOptions, Present, Sources, Whose, candidates, plan};
 use super::receipt::{Fate, Problem, Receipt};
 use super::recover::recover_locked;
@@ -19,6 +20,7 @@ use crate::history::{PathHistory, by_path};
 use crate::lock::Hold;
 use crate::record::{RecordError, drain_spool, look_at_paths, survey};
 use crate::workspace::Workspace;
+use crate::worktree::Root;
 use crate::worktree::root::{Access, names_in};
 use crate::worktree::write::{StageError, clear_stage};
 
@@ -162,18 +164,28 @@ pub fn rewind(
 /// Promises, does and proves a plan, for a caller that has the lock alone.
 pub(crate) fn carry_out(workspace: &mut Workspace, ready: &Preview) -> Result<Receipt, RewindError> {
     let id = RewindId((workspace.ambient.random)());
-    let safety_point = PointId((workspace.ambient.random)());
-    let now = (workspace.ambient.now)();
     for blob in &ready.plan.merged {
         workspace.store.put(blob.clone())?;
     }
-    let staged = match stage(&workspace.root, &*workspace.store, &ready.plan, id) {
-        Ok(staged) => staged,
+    let promised = stage(&workspace.root, &*workspace.store, &ready.plan, id)
+        .map_err(RewindError::from)
+        .and_then(|()| promise(workspace, ready, id));
+    let record = match promised {
+        Ok(record) => record,
         Err(error) => {
-            clear_stage(&workspace.root, id).map_err(|source| RewindError::Stages { id, source })?;
-            return Err(error.into());
+            // What cannot be cleared away now, the next command clears.
+            drop(clear_stage(&workspace.root, id));
+            return Err(error);
         }
     };
+    let now = record.created_at;
+    fulfil(&mut *workspace.store, &workspace.root, &ready.plan, record, now)
+}
+
+/// Commits the plan, durably, together with a point of the moment before.
+fn promise(workspace: &mut Workspace, ready: &Preview, id: RewindId) -> Result<RewindRecord, RewindError> {
+    let safety_point = PointId((workspace.ambient.random)());
+    let now = (workspace.ambient.now)();
     let plan = serde_json::to_string(&ready.plan)
         .map_err(|source| RewindError::DamagedPlan { id, source })?;
     let mut record = RewindRecord {
@@ -209,22 +221,21 @@ pub(crate) fn carry_out(workspace: &mut Workspace, ready: &Preview) -> Result<Re
             Err(StoreError::Moved) => {}
             done => {
                 done?;
-                break;
+                return Ok(record);
             }
         }
     }
-    fulfil(&mut *workspace.store, &workspace.root, staged, &ready.plan, record, now)
 }
 
-/// From the promise on: does the staged plan, appends what was done, closes the journal.
+/// From the promise on: does the plan, appends what was done, closes the journal.
 pub(crate) fn fulfil(
     store: &mut dyn Store,
-    root: &crate::worktree::Root,
-    mut staged: super::apply::Staged<'_>,
+    root: &Root,
     plan: &Plan,
     mut record: RewindRecord,
-    now: takeback_store::Timestamp,
+    now: Timestamp,
 ) -> Result<Receipt, RewindError> {
+    let mut staged = open_stages(root, plan, record.id)?;
     let fates = staged.apply(store);
     let mut receipt = Receipt {
         rewind: Some(record.id),
@@ -264,7 +275,7 @@ pub(crate) fn fulfil(
             }
         }
     }
-    let left = staged.clean_up(root);
+    let left = staged.clean_up();
     receipt.success &= left.is_empty();
     receipt.errors.extend(left.into_iter().map(|(path, error)| Problem { path, error }));
     Ok(receipt)

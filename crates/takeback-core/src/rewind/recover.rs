@@ -1,15 +1,15 @@
 //! After a crash: an open journal is finished, a stage nobody promised is cleared away.
 
-use takeback_store::{RewindId, RewindRecord, RewindState};
+use takeback_store::{RewindId, RewindRecord, RewindState, Store, StoreError, WorkPath, Write};
 
-use super::apply::{open_stages, stage};
+use super::apply::open_stages;
 use super::journal::{RewindError, fulfil};
 use super::plan::Plan;
-use super::receipt::Receipt;
+use super::receipt::{Problem, Receipt};
 use crate::lock::Hold;
 use crate::record::drain_spool;
 use crate::workspace::Workspace;
-use crate::worktree::write::{clear_stage, stages};
+use crate::worktree::write::{clear_stage, remove_own_folder, stages};
 
 /// What was mended.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -43,19 +43,21 @@ pub(crate) fn recover_locked(workspace: &mut Workspace) -> Result<Recovered, Rew
     let now = (workspace.ambient.now)();
     let rewinds = workspace.store.rewinds()?;
     for record in rewinds.into_iter().filter(|record| record.state == RewindState::Open) {
-        let plan = promised(&record)?;
-        let staged = stage(&workspace.root, &*workspace.store, &plan, record.id)?;
-        let receipt = fulfil(&mut *workspace.store, &workspace.root, staged, &plan, record, now)?;
+        let receipt = match promised(&record) {
+            Ok(plan) => fulfil(&mut *workspace.store, &workspace.root, &plan, record, now)?,
+            Err(error) => give_up(&mut *workspace.store, record, &error)?,
+        };
         recovered.finished.push(receipt);
     }
     let rewinds = workspace.store.rewinds()?;
     let failed = |id| move |source| RewindError::Stages { id, source };
     for id in stages(&workspace.root).map_err(failed(RewindId(0)))? {
         match rewinds.iter().find(|record| record.id == id) {
-            // Stopped between the receipt and the cleaning up.
+            // Stopped between the receipt and the cleaning up. What cannot go has been named there.
             Some(record) => {
-                let plan = promised(record)?;
-                open_stages(&workspace.root, &plan, id)?.clean_up(&workspace.root);
+                if let Ok(plan) = promised(record) {
+                    open_stages(&workspace.root, &plan, id)?.clean_up();
+                }
             }
             None => {
                 clear_stage(&workspace.root, id).map_err(failed(id))?;
@@ -63,10 +65,40 @@ pub(crate) fn recover_locked(workspace: &mut Workspace) -> Result<Recovered, Rew
             }
         }
     }
+    remove_own_folder(&workspace.root).map_err(failed(RewindId(0)))?;
     Ok(recovered)
 }
 
-fn promised(record: &RewindRecord) -> Result<Plan, RewindError> {
+/// Closes a journal that says nothing, so that it does not stand in the way of every later rewind.
+/// Its stage may hold the user's bytes and stays; the safety point is as good as ever.
+fn give_up(
+    store: &mut dyn Store,
+    mut record: RewindRecord,
+    error: &serde_json::Error,
+) -> Result<Receipt, RewindError> {
+    let receipt = Receipt {
+        rewind: Some(record.id),
+        safety_point: Some(record.safety_point),
+        errors: vec![Problem {
+            path: WorkPath::new(format!(".takeback/stage-{}", record.id)).expect("a plain path"),
+            error: format!("the plan of this interrupted rewind cannot be read ({error})"),
+        }],
+        ..Receipt::default()
+    };
+    record.state = RewindState::Done;
+    record.receipt = serde_json::to_string(&receipt).ok();
+    loop {
+        let head = store.head()?;
+        match store.commit(head, &[Write::Rewind(record.clone())]) {
+            Err(StoreError::Moved) => {}
+            done => {
+                done?;
+                return Ok(receipt);
+            }
+        }
+    }
+}
+
+fn promised(record: &RewindRecord) -> Result<Plan, serde_json::Error> {
     serde_json::from_str(&record.plan)
-        .map_err(|source| RewindError::DamagedPlan { id: record.id, source })
 }

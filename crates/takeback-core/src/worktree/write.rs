@@ -40,6 +40,8 @@ pub enum Slot {
     New(usize),
     /// What was moved away.
     Old(usize),
+    /// What is being made; once whole it becomes `New`.
+    Part(usize),
 }
 
 impl Slot {
@@ -47,6 +49,7 @@ impl Slot {
         match self {
             Self::New(step) => format!("new-{step}"),
             Self::Old(step) => format!("old-{step}"),
+            Self::Part(step) => format!("part-{step}"),
         }
         .into_bytes()
     }
@@ -78,8 +81,15 @@ impl Stage {
         look(&self.folder, &slot.name(), &mut Bytes::Hash)
     }
 
-    /// Makes `entry`, a file or a link, in the slot, its bytes verified. A file is durable once what
-    /// this answers is synced. Anything that lies there already is what an earlier try left.
+    /// Where a slot is, for people: from the folder that the stage belongs to.
+    pub fn place_of(&self, slot: Slot) -> String {
+        let own = if self.name.starts_with(STAGE_PREFIX) { OWN_FOLDER } else { b"." };
+        let place = [own, b"/", &self.name, b"/", &slot.name()].concat();
+        String::from_utf8_lossy(&place).into_owned()
+    }
+
+    /// Makes `entry`, a file or a link, in the slot `Part` of a step, its bytes verified. Once what
+    /// this answers is synced, [`Self::finish`] may follow.
     pub fn make(
         &self,
         step: usize,
@@ -88,7 +98,7 @@ impl Stage {
         store: &dyn Store,
     ) -> Result<Option<OwnedFd>, StageError> {
         let failed = |source| StageError::Disk { path: path.display(), source };
-        let name = Slot::New(step).name();
+        let name = Slot::Part(step).name();
         match disk::unlink(&self.folder, &name) {
             Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(failed(error)),
             _ => {}
@@ -109,6 +119,13 @@ impl Stage {
         }
     }
 
+    /// What was made becomes the slot `New`, which must be empty: whatever lies there is whole. This
+    /// is the same move as into the workspace, so that a file system which cannot do it safely says
+    /// so before anything was touched.
+    pub fn finish(&self, step: usize) -> io::Result<()> {
+        self.move_to_new_name(&Slot::Part(step).name(), &self.folder, &Slot::New(step).name())
+    }
+
     /// What was made is durable under its name when this returns.
     pub fn sync(&self) -> io::Result<()> {
         disk::sync_staged(&self.folder)?;
@@ -122,12 +139,24 @@ impl Stage {
 
     /// Gives what lies in the slot a name that nothing has.
     pub fn place(&self, slot: Slot, folder: impl AsFd, name: &[u8]) -> io::Result<()> {
-        move_to_new_name(&self.folder, &slot.name(), folder, name)
+        self.move_to_new_name(&slot.name(), folder, name)
     }
 
     /// Moves what stands at `name` into the slot, which must be empty.
     pub fn take_away(&self, slot: Slot, folder: impl AsFd, name: &[u8]) -> io::Result<()> {
-        move_to_new_name(folder, name, &self.folder, &slot.name())
+        disk::take_away(folder, name, &self.folder, &slot.name())
+    }
+
+    /// Out of the stage; never replaces. Where a rename cannot promise that, the file gets a second
+    /// name first: what is unlinked then is the stage's.
+    fn move_to_new_name(&self, from: &[u8], to: impl AsFd, to_name: &[u8]) -> io::Result<()> {
+        match disk::place(&self.folder, from, &to, to_name) {
+            Err(error) if is_unsupported(&error) => {
+                disk::link(&self.folder, from, &to, to_name)?;
+                disk::unlink(&self.folder, from)
+            }
+            moved => moved,
+        }
     }
 
     /// Removes what lies in a slot for good.
@@ -138,13 +167,22 @@ impl Stage {
     /// Removes the stage if it is empty, and the workspace's own folder if nothing else is in it.
     pub fn close(self, root: &Root) -> io::Result<()> {
         disk::remove_folder(&self.holder, &self.name)?;
-        if self.name.starts_with(STAGE_PREFIX) {
-            match disk::remove_folder(root, OWN_FOLDER) {
-                Err(error) if error.kind() != io::ErrorKind::DirectoryNotEmpty => return Err(error),
-                _ => {}
-            }
-        }
-        Ok(())
+        if self.name.starts_with(STAGE_PREFIX) { remove_own_folder(root) } else { Ok(()) }
+    }
+}
+
+/// Removes the workspace's own folder if it is there and nothing is in it.
+pub fn remove_own_folder(root: &Root) -> io::Result<()> {
+    let empty = match root.folder(OWN_FOLDER, Access::Read) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => false,
+        opened => names_in(opened?)?.is_empty(),
+    };
+    if !empty {
+        return Ok(());
+    }
+    match disk::remove_folder(root, OWN_FOLDER) {
+        Err(error) if error.kind() == io::ErrorKind::DirectoryNotEmpty => Ok(()),
+        removed => removed,
     }
 }
 
@@ -196,17 +234,6 @@ fn make_if_missing(folder: impl AsFd, name: &[u8], mode: u32) -> io::Result<()> 
     match disk::make_folder(folder, name, mode) {
         Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(()),
         made => made,
-    }
-}
-
-/// Never replaces. A file system that cannot promise this in one step gets a second name first.
-fn move_to_new_name(from: impl AsFd, from_name: &[u8], to: impl AsFd, to_name: &[u8]) -> io::Result<()> {
-    match disk::place(&from, from_name, &to, to_name) {
-        Err(error) if is_unsupported(&error) => {
-            disk::link(&from, from_name, &to, to_name)?;
-            disk::unlink(&from, from_name)
-        }
-        moved => moved,
     }
 }
 
