@@ -1,0 +1,319 @@
+//! Somebody saves a file in the middle of a rewind, at each of its crash points: what they saved
+//! stays, and the receipt says so. Also when the rewind is stopped right after.
+
+use std::cell::Cell;
+use std::fs::{self, File, OpenOptions};
+use std::os::unix::fs::{FileExt as _, symlink};
+use std::path::PathBuf;
+use std::rc::Rc;
+
+use takeback_core::checkpoint;
+use takeback_core::rewind::Receipt;
+use takeback_store::disk::{self, CrashPoint};
+use takeback_testkit::{Frozen, Sandbox, Thing};
+
+use crate::{
+    Abilities, Listed, after_a_crash, assert_intact, assert_nothing_left_behind, left_in_stages,
+    points_of, stopped,
+};
+
+const SAVED: &str = "saved by hand\n";
+
+/// How an editor saves.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Saving {
+    /// Empties the file and writes it.
+    InPlace,
+    /// Writes another file and gives it the name.
+    RenamedOver,
+    /// Had the file open before the rewind began.
+    HeldOpen,
+}
+
+/// An agent's work on one path, about to be taken back.
+struct Case {
+    name: &'static str,
+    /// Where the person saves.
+    path: &'static str,
+    frozen: Frozen,
+    /// The point to go back to, and one of the moment before the rewind.
+    listed: [Listed; 2],
+}
+
+impl Case {
+    fn new(
+        name: &'static str,
+        path: &'static str,
+        lay_out: impl FnOnce(&Sandbox),
+        calls: &[fn(&Sandbox)],
+    ) -> Self {
+        let mut sandbox = Sandbox::new();
+        sandbox.write("other.txt", "other\n");
+        lay_out(&sandbox);
+        let point = sandbox.prompt("s", "do it");
+        let start = Listed { point, tree: sandbox.tree() };
+        sandbox.agent_writes("s", "other.txt", "the agent's\n");
+        for call in calls {
+            sandbox.agent_runs("s", "./run", call);
+        }
+        sandbox.turn_end("s");
+        let point = checkpoint(&mut sandbox.workspace, None).unwrap().point.unwrap();
+        let end = Listed { point, tree: sandbox.tree() };
+        Self { name, path, frozen: sandbox.freeze(), listed: [start, end] }
+    }
+
+    fn every_kind() -> Vec<Self> {
+        vec![
+            Self::new("replaced", "f", |s| s.write("f", "one\n"), &[|s| s.write("f", "two\n")]),
+            Self::new("deleted", "f", |_| {}, &[|s| s.write("f", "made\n")]),
+            Self::new("brought back", "f", |s| s.write("f", "one\n"), &[|s| s.remove("f")]),
+            Self::new("mode", "f", |s| s.write("f", "one\n"), &[|s| s.set_mode("f", 0o755)]),
+            Self::new(
+                "link",
+                "f",
+                |s| symlink("one", s.at("f")).unwrap(),
+                &[|s| s.remove("f"), |s| symlink("two", s.at("f")).unwrap()],
+            ),
+            Self::new(
+                "file to folder",
+                "f",
+                |s| s.write("f/inside.txt", "inside\n"),
+                &[|s| s.remove("f"), |s| s.write("f", "a file\n")],
+            ),
+            Self::new(
+                "folder to file",
+                "f/saved.txt",
+                |s| s.write("f", "a file\n"),
+                &[|s| s.remove("f"), |s| s.write("f/inside.txt", "inside\n")],
+            ),
+            Self::new(
+                "in a folder that goes",
+                "d/saved.txt",
+                |_| {},
+                &[|s| s.write("d/inside.txt", "inside\n")],
+            ),
+        ]
+    }
+}
+
+/// Whoever saves, once.
+struct Person {
+    path: PathBuf,
+    beside: PathBuf,
+    saving: Saving,
+    open: Option<File>,
+}
+
+impl Person {
+    fn at(sandbox: &Sandbox, path: &str, saving: Saving) -> Self {
+        let path = sandbox.at(path);
+        let regular = fs::symlink_metadata(&path).is_ok_and(|m| m.is_file());
+        let open = (saving == Saving::HeldOpen && regular)
+            .then(|| OpenOptions::new().write(true).open(&path).unwrap());
+        Self { path, beside: sandbox.outside().join("beside"), saving, open }
+    }
+
+    /// Whether there was anything that could be saved.
+    fn save(&self) -> bool {
+        // Writing through a link is another file's matter.
+        let link = fs::symlink_metadata(&self.path).is_ok_and(|m| m.is_symlink());
+        match self.saving {
+            Saving::InPlace => !link && fs::write(&self.path, SAVED).is_ok(),
+            Saving::RenamedOver => {
+                fs::write(&self.beside, SAVED).unwrap();
+                fs::rename(&self.beside, &self.path).is_ok()
+            }
+            Saving::HeldOpen => self.open.as_ref().is_some_and(|file| {
+                file.set_len(0).unwrap();
+                file.write_all_at(SAVED.as_bytes(), 0).is_ok()
+            }),
+        }
+    }
+}
+
+/// Rewinds; the person saves at the `k`-th crash point. Whether they could, and the receipt unless
+/// stopped at the one after.
+fn rewind_with(
+    sandbox: &mut Sandbox,
+    case: &Case,
+    saving: Saving,
+    k: u64,
+    stop_after: bool,
+) -> (bool, Option<Receipt>) {
+    let person = Person::at(sandbox, case.path, saving);
+    let saved = Rc::new(Cell::new(false));
+    let noted = Rc::clone(&saved);
+    let mut n = 0;
+    disk::watch(Some(Box::new(move |_| {
+        n += 1;
+        if n == k {
+            noted.set(person.save());
+        }
+    })));
+    let mut receipt = None;
+    let stop = if stop_after { k + 1 } else { u64::MAX };
+    stopped(stop, || receipt = Some(sandbox.rewind_to(case.listed[0].point)));
+    (saved.get(), receipt)
+}
+
+fn holds_saved(sandbox: &Sandbox, path: &str) -> bool {
+    fs::read(sandbox.at(path)).is_ok_and(|bytes| bytes == SAVED.as_bytes())
+}
+
+fn stage_holds_saved(sandbox: &Sandbox) -> bool {
+    let saved =
+        |thing: &Thing| matches!(thing, Thing::File { bytes, .. } if bytes == SAVED.as_bytes());
+    left_in_stages(sandbox).values().any(saved)
+}
+
+fn save_at_every_point(abilities: Abilities, saving: Saving) {
+    for case in Case::every_kind() {
+        let points = {
+            let mut sandbox = case.frozen.thaw();
+            abilities.limit(&sandbox);
+            points_of(|| assert!(sandbox.rewind_to(case.listed[0].point).success))
+        };
+        let closing =
+            points.iter().rposition(|point| *point == CrashPoint::Commit).unwrap() as u64 + 1;
+        let mut times = 0;
+        for k in 1..=points.len() as u64 {
+            for stop_after in [false, true] {
+                let mut sandbox = case.frozen.thaw();
+                abilities.limit(&sandbox);
+                let (saved, receipt) = rewind_with(&mut sandbox, &case, saving, k, stop_after);
+                if !saved {
+                    continue;
+                }
+                times += 1;
+                let point = points[k as usize - 1];
+                let stopped = receipt.is_none();
+                let told = format!(
+                    "{abilities:?}, {saving:?}, {}, at {k} {point:?}, closing at {closing}, \
+                     stopped: {stopped}",
+                    case.name
+                );
+                println!("{told}");
+                if stopped {
+                    let recovered = after_a_crash(&mut sandbox, abilities);
+                    let told = format!("{told}: {recovered:?}");
+                    assert!(kept(&sandbox, &case, saving, k >= closing), "{told}");
+                } else {
+                    let receipt = receipt.unwrap();
+                    let told = format!("{told}: {receipt:?}");
+                    assert!(kept(&sandbox, &case, saving, k >= closing), "{told}");
+                    let noticed = !receipt.conflicts.is_empty() && !receipt.success;
+                    let taken_in = !receipt.merged_files.is_empty();
+                    let stayed =
+                        case.name.starts_with("in a folder") && !receipt.kept_files.is_empty();
+                    assert!(noticed || taken_in || stayed || k >= closing, "{told}");
+                }
+                assert_intact(&sandbox, &case.listed);
+                if k < closing && holds_saved(&sandbox, case.path) {
+                    assert_nothing_left_behind(&sandbox);
+                    // What was saved by hand is not part of what an undo takes back.
+                    if !sandbox.workspace.store.rewinds().unwrap().is_empty() {
+                        sandbox.undo();
+                    }
+                    assert!(holds_saved(&sandbox, case.path), "{told}, undone");
+                }
+            }
+        }
+        assert!(times > 10 || saving != Saving::RenamedOver, "{}: saved {times} times", case.name);
+    }
+}
+
+/// What was saved stands where it was saved. Late, a file held open may be in the stage, or be one
+/// that was removed when all was done.
+fn kept(sandbox: &Sandbox, case: &Case, saving: Saving, late: bool) -> bool {
+    let held = saving == Saving::HeldOpen;
+    holds_saved(sandbox, case.path) || (held && (late || stage_holds_saved(sandbox)))
+}
+
+#[test]
+fn saved_in_place() {
+    save_at_every_point(Abilities::All, Saving::InPlace);
+}
+
+#[test]
+fn saved_in_place_without_exchange() {
+    save_at_every_point(Abilities::NoExchange, Saving::InPlace);
+}
+
+#[test]
+fn saved_in_place_with_plain_renames() {
+    save_at_every_point(Abilities::PlainRenames, Saving::InPlace);
+}
+
+#[test]
+fn renamed_over() {
+    save_at_every_point(Abilities::All, Saving::RenamedOver);
+}
+
+#[test]
+fn renamed_over_without_exchange() {
+    save_at_every_point(Abilities::NoExchange, Saving::RenamedOver);
+}
+
+#[test]
+fn renamed_over_with_plain_renames() {
+    save_at_every_point(Abilities::PlainRenames, Saving::RenamedOver);
+}
+
+#[test]
+fn written_through_an_old_descriptor() {
+    save_at_every_point(Abilities::All, Saving::HeldOpen);
+}
+
+#[test]
+fn written_through_an_old_descriptor_without_exchange() {
+    save_at_every_point(Abilities::NoExchange, Saving::HeldOpen);
+}
+
+/// The rewind is stopped anywhere, somebody saves, and only then it is recovered.
+fn save_before_the_recovery(abilities: Abilities, saving: Saving) {
+    for case in Case::every_kind() {
+        for n in 1.. {
+            let mut sandbox = case.frozen.thaw();
+            abilities.limit(&sandbox);
+            let reached = stopped(n, || drop(sandbox.rewind_to(case.listed[0].point)));
+            let rewinds = sandbox.another_process().store.rewinds().unwrap();
+            let open = rewinds.iter().any(|rewind| rewind.receipt.is_none());
+            let saved = Person::at(&sandbox, case.path, saving).save();
+            let recovered = after_a_crash(&mut sandbox, abilities);
+            let told = format!(
+                "{abilities:?}, {saving:?}, {}, stopped at {n} {reached:?}, saved: {saved}: {recovered:?}",
+                case.name
+            );
+            println!("{told}");
+            if saved {
+                assert!(holds_saved(&sandbox, case.path), "{told}");
+                if open {
+                    let receipt = &recovered.finished[0];
+                    let stayed =
+                        case.name.starts_with("in a folder") && !receipt.kept_files.is_empty();
+                    assert!(!receipt.success || stayed, "{told}");
+                    assert!(!receipt.conflicts.is_empty() || stayed, "{told}");
+                }
+            }
+            assert_nothing_left_behind(&sandbox);
+            assert_intact(&sandbox, &case.listed);
+            if reached.is_none() {
+                break;
+            }
+        }
+    }
+}
+
+#[test]
+fn saved_in_place_before_the_recovery() {
+    for abilities in Abilities::EACH {
+        save_before_the_recovery(abilities, Saving::InPlace);
+    }
+}
+
+#[test]
+fn renamed_over_before_the_recovery() {
+    for abilities in Abilities::EACH {
+        save_before_the_recovery(abilities, Saving::RenamedOver);
+    }
+}

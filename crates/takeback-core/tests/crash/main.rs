@@ -1,0 +1,203 @@
+//! A process that is stopped at any crash point leaves a store that opens, points that are intact,
+//! and a tree that the next command brings to before or after.
+//!
+//! `disk::stop_at` plays the crash; `disk::watch` plays somebody who saves a file at just that moment.
+
+#![expect(clippy::disallowed_methods, reason = "tests lay out their own trees")]
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
+#![expect(clippy::print_stdout, reason = "shown only when a test fails")]
+
+mod human;
+mod recording;
+mod rewinding;
+mod scene;
+mod staging;
+
+use std::any::Any;
+use std::cell::RefCell;
+use std::collections::{BTreeMap, BTreeSet};
+use std::ffi::OsStr;
+use std::os::unix::ffi::OsStrExt as _;
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
+use std::path::{Path, PathBuf};
+use std::rc::Rc;
+use std::sync::Once;
+
+use takeback_core::rewind::journal::Exactness;
+use takeback_core::rewind::{Recovered, RewindRequest, Target, recover};
+use takeback_store::disk::{self, CrashPoint, Stopped};
+use takeback_store::{Entry, PointId, Seq, Store, WorkPath};
+use takeback_testkit::{Sandbox, Thing};
+
+type Tree = BTreeMap<PathBuf, Thing>;
+
+/// What the file system and the kernel can do.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Abilities {
+    All,
+    NoExchange,
+    /// Neither exchange nor a rename that refuses to replace.
+    PlainRenames,
+    NoOpenat2,
+}
+
+impl Abilities {
+    const EACH: [Self; 4] = [Self::All, Self::NoExchange, Self::PlainRenames, Self::NoOpenat2];
+
+    fn limit(self, sandbox: &Sandbox) {
+        let root = &sandbox.workspace.root;
+        disk::only_plain_renames(self == Self::PlainRenames);
+        match self {
+            Self::All | Self::PlainRenames => {}
+            Self::NoExchange => root.without_exchange(),
+            Self::NoOpenat2 => root.without_openat2(),
+        }
+    }
+}
+
+/// Whether the long way was asked for: every combination instead of a sample.
+fn thorough() -> bool {
+    std::env::var_os("TAKEBACK_TEST_RUNS").is_some()
+}
+
+/// Runs `work` and stops at the `n`-th crash point; answers which one that is, if there are so many.
+fn stopped(n: u64, work: impl FnOnce()) -> Option<CrashPoint> {
+    keep_quiet_about_stops();
+    disk::stop_at(Some(n));
+    let ended = catch_unwind(AssertUnwindSafe(work));
+    disk::stop_at(None);
+    disk::watch(None);
+    match ended {
+        Ok(()) => None,
+        Err(panic) => Some(stop_in(panic).0),
+    }
+}
+
+fn stop_in(panic: Box<dyn Any + Send>) -> Stopped {
+    match panic.downcast::<Stopped>() {
+        Ok(stopped) => *stopped,
+        Err(panic) => resume_unwind(panic),
+    }
+}
+
+fn keep_quiet_about_stops() {
+    static ONCE: Once = Once::new();
+    ONCE.call_once(|| {
+        let usual = std::panic::take_hook();
+        std::panic::set_hook(Box::new(move |panic| {
+            if !panic.payload().is::<Stopped>() {
+                usual(panic);
+            }
+        }));
+    });
+}
+
+/// The crash points that `work` comes to, in order.
+fn points_of(work: impl FnOnce()) -> Vec<CrashPoint> {
+    let seen = Rc::new(RefCell::new(Vec::new()));
+    let noted = Rc::clone(&seen);
+    disk::watch(Some(Box::new(move |point| noted.borrow_mut().push(point))));
+    work();
+    disk::watch(None);
+    seen.take()
+}
+
+/// A point that was listed, and the tree as it was then.
+#[derive(Debug, Clone)]
+struct Listed {
+    point: PointId,
+    tree: Tree,
+}
+
+fn after_a_crash(sandbox: &mut Sandbox, abilities: Abilities) -> Recovered {
+    sandbox.reopen();
+    abilities.limit(sandbox);
+    let recovered = recover(&mut sandbox.workspace).expect("it recovers");
+    let again = recover(&mut sandbox.workspace).expect("it recovers again");
+    assert_eq!(again, Recovered::default(), "the second recovery finds nothing to do");
+    recovered
+}
+
+/// The store is whole, and every point that was listed has the tree it had then.
+#[track_caller]
+fn assert_intact(sandbox: &Sandbox, listed: &[Listed]) {
+    let store = &*sandbox.workspace.store;
+    assert_eq!(store.check().unwrap(), Vec::<String>::new());
+    let points = store.points().unwrap();
+    for Listed { point, tree } in listed {
+        let point = points.iter().find(|known| known.id == *point).expect("the point is listed");
+        assert_same(&tree_at(store, point.seq), tree);
+    }
+}
+
+#[track_caller]
+fn assert_nothing_left_behind(sandbox: &Sandbox) {
+    assert!(!sandbox.exists(".takeback"), "{:?}", left_in_stages(sandbox));
+}
+
+fn left_in_stages(sandbox: &Sandbox) -> Tree {
+    let own = sandbox.at(".takeback");
+    if own.exists() { takeback_testkit::tree(&own) } else { Tree::new() }
+}
+
+/// The tree as it was when the log had grown to `seq`, from the log alone.
+fn tree_at(store: &dyn Store, seq: Seq) -> Tree {
+    let mut entries: BTreeMap<WorkPath, Entry> = store.latest().unwrap().into_iter().collect();
+    for change in store.changes_after(seq).unwrap().into_iter().rev() {
+        entries.insert(change.path, change.before);
+    }
+    let things = entries.into_iter().filter_map(|(path, entry)| {
+        let thing = match entry {
+            Entry::Absent => return None,
+            Entry::File { digest, mode, .. } => {
+                Thing::File { bytes: store.contents(&digest).expect("its bytes are kept"), mode }
+            }
+            Entry::Symlink { target } => Thing::Link(OsStr::from_bytes(&target).into()),
+            Entry::Dir { mode } => Thing::Folder { mode },
+            other => panic!("{path:?} is {other:?}"),
+        };
+        Some((PathBuf::from(OsStr::from_bytes(path.as_bytes())), thing))
+    });
+    things.collect()
+}
+
+/// Compares trees and tells only where they differ.
+#[track_caller]
+fn assert_same(found: &Tree, expected: &Tree) {
+    let paths: BTreeSet<&PathBuf> = found.keys().chain(expected.keys()).collect();
+    let differing: Vec<_> = paths
+        .into_iter()
+        .map(|path| (path, found.get(path), expected.get(path)))
+        .filter(|(_, found, expected)| found != expected)
+        .collect();
+    assert!(differing.is_empty(), "(path, found, expected): {differing:#?}");
+}
+
+fn go_exactly_to(sandbox: &mut Sandbox, point: PointId) {
+    let mut request = RewindRequest::new(Target::Point(point));
+    request.exactness = Exactness::Exact;
+    let receipt = sandbox.rewind(&request).expect("the rewind runs");
+    assert!(receipt.success, "{receipt:?}");
+}
+
+/// Every crash point is passed by something that is stopped at each of its points, so none can be
+/// added and forgotten. `docs/design/journal.md` and `store-format.md` tell what a crash there leaves.
+#[test]
+fn every_crash_point_is_tested_and_documented() {
+    let mut passed: BTreeSet<CrashPoint> = BTreeSet::new();
+    passed.extend(recording::all_points());
+    for abilities in Abilities::EACH {
+        passed.extend(rewinding::all_points(abilities));
+    }
+    // Only a creation that loses against another removes its file; the store's own tests have it.
+    passed.insert(CrashPoint::RemoveStoreFile);
+    let all: BTreeSet<CrashPoint> = CrashPoint::ALL.iter().copied().collect();
+    assert_eq!(passed, all);
+
+    let docs = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/design/journal.md");
+    let docs = std::fs::read_to_string(docs).unwrap();
+    for point in CrashPoint::ALL {
+        let row = format!("| {} `{point:?}` |", *point as u8);
+        assert!(docs.contains(&row), "journal.md has no row {row:?}");
+    }
+}

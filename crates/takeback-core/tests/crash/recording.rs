@@ -1,0 +1,233 @@
+//! An edit's capture and a snapshot, stopped anywhere. Recording never touches the tree.
+
+use std::time::Duration;
+
+use takeback_core::lock::{Hold, lock};
+use takeback_core::{AgentEvent, Outcome, Touches, checkpoint, record};
+use takeback_store::disk::CrashPoint;
+use takeback_store::{CallId, SessionId};
+use takeback_testkit::{Frozen, Sandbox};
+
+use crate::{
+    Abilities, Listed, after_a_crash, assert_intact, assert_nothing_left_behind, assert_same,
+    go_exactly_to, points_of, stopped,
+};
+
+pub(crate) fn all_points() -> Vec<CrashPoint> {
+    let mut points = Vec::new();
+    let mut sandbox = without_a_store();
+    points.extend(points_of(|| first_snapshot(&mut sandbox)));
+    let (frozen, _) = in_a_turn();
+    let mut sandbox = frozen.thaw();
+    points.extend(points_of(|| edit(&mut sandbox)));
+    points.extend(points_of(|| spool(&mut sandbox)));
+    points.extend(points_of(|| drain(&mut sandbox)));
+    points
+}
+
+/// A workspace that Takeback has not seen yet.
+fn without_a_store() -> Sandbox {
+    let sandbox = Sandbox::new();
+    sandbox.write("a.txt", "one\n");
+    sandbox.write("lib/b.txt", "b\n");
+    sandbox.write("lib/large.bin", vec![7; 300_000]);
+    std::fs::remove_dir_all(store_dir(&sandbox)).unwrap();
+    sandbox
+}
+
+fn store_dir(sandbox: &Sandbox) -> std::path::PathBuf {
+    sandbox.outside().join("store")
+}
+
+fn first_snapshot(sandbox: &mut Sandbox) {
+    sandbox.reopen();
+    checkpoint(&mut sandbox.workspace, Some("first")).unwrap();
+}
+
+#[test]
+fn the_first_snapshot() {
+    for n in 1.. {
+        let mut sandbox = without_a_store();
+        let before = sandbox.tree();
+        let reached = stopped(n, || first_snapshot(&mut sandbox));
+        println!("stopped at {n}: {reached:?}");
+        assert_same(&sandbox.tree(), &before);
+        assert_nothing_left_behind(&sandbox);
+
+        sandbox.reopen();
+        let points = sandbox.workspace.store.points().unwrap();
+        let point = match points.as_slice() {
+            [] => checkpoint(&mut sandbox.workspace, None).unwrap().point.unwrap(),
+            [point] => point.id,
+            more => panic!("{more:?}"),
+        };
+        let listed = Listed { point, tree: before };
+        assert_intact(&sandbox, std::slice::from_ref(&listed));
+        sandbox.write("a.txt", "two\n");
+        sandbox.remove("lib");
+        go_exactly_to(&mut sandbox, point);
+        assert_same(&sandbox.tree(), &listed.tree);
+        if reached.is_none() {
+            assert!(n > 10, "only {n} points passed");
+            break;
+        }
+    }
+}
+
+#[test]
+fn a_later_snapshot() {
+    let mut sandbox = Sandbox::new();
+    sandbox.write("a.txt", "one\n");
+    sandbox.write("lib/b.txt", "b\n");
+    let point = checkpoint(&mut sandbox.workspace, None).unwrap().point.unwrap();
+    let first = Listed { point, tree: sandbox.tree() };
+    sandbox.write("a.txt", "two\n");
+    sandbox.write("c.txt", "c\n");
+    sandbox.remove("lib");
+    let before = sandbox.tree();
+    let frozen = sandbox.freeze();
+    for n in 1.. {
+        let mut sandbox = frozen.thaw();
+        let reached = stopped(n, || {
+            checkpoint(&mut sandbox.workspace, None).unwrap();
+        });
+        assert_same(&sandbox.tree(), &before);
+        after_a_crash(&mut sandbox, Abilities::All);
+        assert_intact(&sandbox, std::slice::from_ref(&first));
+        let point = checkpoint(&mut sandbox.workspace, None).unwrap().point.unwrap();
+        let second = Listed { point, tree: before.clone() };
+        assert_intact(&sandbox, &[first.clone(), second.clone()]);
+        for listed in [&first, &second, &first] {
+            go_exactly_to(&mut sandbox, listed.point);
+            assert_same(&sandbox.tree(), &listed.tree);
+        }
+        if reached.is_none() {
+            assert!(n > 4, "only {n} points passed");
+            break;
+        }
+    }
+}
+
+/// A turn is open; `a.txt` was changed by a person since the last look.
+fn in_a_turn() -> (Frozen, Listed) {
+    let mut sandbox = Sandbox::new();
+    sandbox.write("a.txt", "one\n");
+    let point = sandbox.prompt("s", "do it");
+    let listed = Listed { point, tree: sandbox.tree() };
+    sandbox.write("a.txt", "a person was here\n");
+    (sandbox.freeze(), listed)
+}
+
+fn before_tool(call: &str, path: &str) -> AgentEvent {
+    AgentEvent::BeforeTool {
+        session: SessionId::from("s"),
+        call: CallId::from(call),
+        tool: "Edit".to_owned(),
+        touches: Touches::Paths(vec![path.into()]),
+    }
+}
+
+fn after_tool(call: &str) -> AgentEvent {
+    let (session, call) = (SessionId::from("s"), CallId::from(call));
+    AgentEvent::AfterTool { session, call, outcome: Outcome::Done }
+}
+
+fn edit(sandbox: &mut Sandbox) {
+    sandbox.tell(&before_tool("edit", "a.txt"));
+    sandbox.write("a.txt", "the agent's\n");
+    sandbox.tell(&after_tool("edit"));
+}
+
+#[test]
+fn the_capture_before_an_edit() {
+    let (frozen, listed) = in_a_turn();
+    for n in 1.. {
+        let mut sandbox = frozen.thaw();
+        let tree = sandbox.tree();
+        let reached = stopped(n, || {
+            sandbox.tell(&before_tool("edit", "a.txt"));
+        });
+        assert_same(&sandbox.tree(), &tree);
+        after_a_crash(&mut sandbox, Abilities::All);
+        assert_intact(&sandbox, std::slice::from_ref(&listed));
+        // The agent hears no answer and says it again.
+        edit(&mut sandbox);
+        sandbox.turn_end("s");
+        assert_intact(&sandbox, std::slice::from_ref(&listed));
+        let receipt = sandbox.rewind_to(listed.point);
+        assert!(receipt.success, "{receipt:?}");
+        assert_eq!(sandbox.read("a.txt"), "a person was here\n");
+        sandbox.undo();
+        assert_eq!(sandbox.read("a.txt"), "the agent's\n");
+        go_exactly_to(&mut sandbox, listed.point);
+        assert_same(&sandbox.tree(), &listed.tree);
+        if reached.is_none() {
+            assert!(n > 4, "only {n} points passed");
+            break;
+        }
+    }
+}
+
+#[test]
+fn the_look_after_an_edit() {
+    let (frozen, listed) = in_a_turn();
+    for n in 1.. {
+        let mut sandbox = frozen.thaw();
+        sandbox.tell(&before_tool("edit", "a.txt"));
+        sandbox.write("a.txt", "the agent's\n");
+        let tree = sandbox.tree();
+        let reached = stopped(n, || {
+            sandbox.tell(&after_tool("edit"));
+        });
+        assert_same(&sandbox.tree(), &tree);
+        after_a_crash(&mut sandbox, Abilities::All);
+        assert_intact(&sandbox, std::slice::from_ref(&listed));
+        // The agent goes on without having been heard.
+        sandbox.turn_end("s");
+        let receipt = sandbox.rewind_to(listed.point);
+        assert!(receipt.success, "{receipt:?}");
+        assert_eq!(sandbox.read("a.txt"), "a person was here\n");
+        sandbox.undo();
+        assert_same(&sandbox.tree(), &tree);
+        if reached.is_none() {
+            assert!(n > 3, "only {n} points passed");
+            break;
+        }
+    }
+}
+
+/// An event that comes while a rewind has the workspace.
+fn spool(sandbox: &mut Sandbox) {
+    let alone = lock(&store_dir(sandbox).join("lock"), Hold::Exclusive, Duration::ZERO);
+    let _alone = alone.unwrap().expect("nobody has it");
+    sandbox.workspace.limits.recorder_patience = Duration::ZERO;
+    assert!(sandbox.tell(&before_tool("late", "a.txt")).spooled);
+}
+
+fn drain(sandbox: &mut Sandbox) {
+    record(&mut sandbox.workspace, &after_tool("late")).unwrap();
+}
+
+#[test]
+fn an_event_that_waits() {
+    let (frozen, listed) = in_a_turn();
+    for n in 1.. {
+        let mut sandbox = frozen.thaw();
+        let reached = stopped(n, || {
+            spool(&mut sandbox);
+            drain(&mut sandbox);
+        });
+        println!("stopped at {n}: {reached:?}");
+        after_a_crash(&mut sandbox, Abilities::All);
+        assert_intact(&sandbox, std::slice::from_ref(&listed));
+        let waiting = std::fs::metadata(store_dir(&sandbox).join("spool")).map_or(0, |f| f.len());
+        assert_eq!(waiting, 0);
+        edit(&mut sandbox);
+        go_exactly_to(&mut sandbox, listed.point);
+        assert_same(&sandbox.tree(), &listed.tree);
+        if reached.is_none() {
+            assert!(n > 5, "only {n} points passed");
+            break;
+        }
+    }
+}

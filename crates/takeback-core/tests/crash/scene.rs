@@ -1,0 +1,126 @@
+//! A tree with one of everything that a rewind can meet.
+
+use std::os::unix::fs::symlink;
+
+use takeback_core::checkpoint;
+use takeback_core::rewind::Receipt;
+use takeback_testkit::{Frozen, Sandbox};
+
+use crate::{Listed, Tree};
+
+/// A beginning, and what a rewind makes of it.
+pub(crate) struct Scene {
+    pub(crate) frozen: Frozen,
+    /// Oldest first.
+    pub(crate) listed: Vec<Listed>,
+    pub(crate) before: Tree,
+    pub(crate) after: Tree,
+    /// Of the rewind, when nothing comes in its way.
+    pub(crate) receipt: Receipt,
+}
+
+impl Scene {
+    /// An agent has changed much; to be taken back: what it did since the point `listed[1]`.
+    pub(crate) fn before_a_rewind() -> Self {
+        let mut sandbox = Sandbox::new();
+        let listed = play(&mut sandbox);
+        Self::of(sandbox, listed, |sandbox, listed| {
+            let receipt = sandbox.rewind_to(listed[1].point);
+            let conflicts: Vec<String> =
+                receipt.conflicts.iter().map(|c| c.path.display()).collect();
+            assert_eq!(conflicts, ["conflict.txt"]);
+            assert_eq!(receipt.merged_files.len(), 1, "{receipt:?}");
+            assert_eq!(receipt.kept_files.len(), 1, "{receipt:?}");
+            receipt
+        })
+    }
+
+    pub(crate) fn before_an_undo() -> Self {
+        let mut sandbox = Sandbox::new();
+        let listed = play(&mut sandbox);
+        let _receipt = sandbox.rewind_to(listed[1].point);
+        Self::of(sandbox, listed, |sandbox, _| sandbox.undo())
+    }
+
+    pub(crate) fn before_a_redo() -> Self {
+        let mut sandbox = Sandbox::new();
+        let listed = play(&mut sandbox);
+        let _receipt = sandbox.rewind_to(listed[1].point);
+        assert!(sandbox.undo().success);
+        Self::of(sandbox, listed, |sandbox, _| sandbox.redo())
+    }
+
+    fn of(
+        sandbox: Sandbox,
+        listed: Vec<Listed>,
+        work: impl FnOnce(&mut Sandbox, &[Listed]) -> Receipt,
+    ) -> Self {
+        let before = sandbox.tree();
+        let frozen = sandbox.freeze();
+        let mut sandbox = frozen.thaw();
+        let receipt = work(&mut sandbox, &listed);
+        assert!(receipt.errors.is_empty() && receipt.changed_something(), "{receipt:?}");
+        let after = sandbox.tree();
+        assert_ne!(before, after);
+        Self { frozen, listed, before, after, receipt }
+    }
+}
+
+fn lay_out(sandbox: &Sandbox) {
+    sandbox.write("edit.txt", "one\n");
+    sandbox.write("sub/deep/edit.txt", "deep one\n");
+    sandbox.write("merge.txt", "first\na\nb\nc\nd\ne\nlast\n");
+    sandbox.write("conflict.txt", "one\n");
+    sandbox.write("gone.txt", "gone\n");
+    sandbox.write("tree/a.txt", "a\n");
+    sandbox.write("tree/below/b.txt", "b\n");
+    sandbox.write("run.sh", "#!/bin/sh\n");
+    sandbox.write("to-folder", "a file\n");
+    sandbox.write("to-file/inside.txt", "in a folder\n");
+    sandbox.write("to-link", "a file\n");
+    sandbox.write("closed/in.txt", "in\n");
+    symlink("edit.txt", sandbox.at("link")).unwrap();
+    symlink("edit.txt", sandbox.at("link-goes")).unwrap();
+}
+
+fn play(sandbox: &mut Sandbox) -> Vec<Listed> {
+    lay_out(sandbox);
+    let mut listed = Vec::new();
+    let point = checkpoint(&mut sandbox.workspace, Some("first")).unwrap().point.unwrap();
+    listed.push(Listed { point, tree: sandbox.tree() });
+    sandbox.write("mine.txt", "mine\n");
+    let point = sandbox.prompt("s", "do it");
+    listed.push(Listed { point, tree: sandbox.tree() });
+    sandbox.agent_writes("s", "edit.txt", "two\n");
+    sandbox.agent_writes("s", "sub/deep/edit.txt", "deep two\n");
+    sandbox.agent_writes("s", "merge.txt", "FIRST\na\nb\nc\nd\ne\nlast\n");
+    sandbox.agent_writes("s", "conflict.txt", "two\n");
+    sandbox.agent_writes("s", "made.txt", "made\n");
+    sandbox.agent_writes("s", "made/new/file.txt", "made too\n");
+    sandbox.agent_runs("s", "./run", |sandbox| {
+        sandbox.remove("gone.txt");
+        sandbox.remove("tree");
+        sandbox.set_mode("run.sh", 0o755);
+        sandbox.set_mode("closed", 0o700);
+        for path in ["link", "link-goes", "to-folder", "to-file", "to-link"] {
+            sandbox.remove(path);
+        }
+    });
+    sandbox.agent_runs("s", "./run more", |sandbox| {
+        symlink("run.sh", sandbox.at("link")).unwrap();
+        symlink("run.sh", sandbox.at("link-comes")).unwrap();
+        symlink("run.sh", sandbox.at("to-link")).unwrap();
+        sandbox.write("to-folder/inside.txt", "in a folder\n");
+        sandbox.write("to-folder/and/below.txt", "deeper\n");
+        sandbox.write("to-file", "a file\n");
+    });
+    sandbox.turn_end("s");
+    sandbox.write("merge.txt", "FIRST\na\nb\nc\nd\ne\nLAST\n");
+    sandbox.write("conflict.txt", "mine\n");
+    sandbox.write("mine.txt", "still mine\n");
+    let point = sandbox.prompt("s", "go on");
+    listed.push(Listed { point, tree: sandbox.tree() });
+    sandbox.agent_writes("s", "edit.txt", "three\n");
+    sandbox.turn_end("s");
+    listed
+}
