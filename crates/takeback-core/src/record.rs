@@ -527,22 +527,26 @@ impl Sight {
 
     /// `limit`: larger files are not copied, unless the store has them already.
     fn of_paths(workspace: &mut Workspace, paths: &[WorkPath], limit: Option<u64>) -> Result<Self, RecordError> {
+        Self::of_paths_since(&mut LastScan::default(), workspace, paths, limit)
+    }
+
+    fn of_paths_since(
+        scan: &mut LastScan<'_>,
+        workspace: &mut Workspace,
+        paths: &[WorkPath],
+        limit: Option<u64>,
+    ) -> Result<Self, RecordError> {
         let mut sight = Self::of_nothing(workspace)?;
-        let mut index = None;
         let latest = workspace.store.latest_of(paths)?;
         for (path, latest) in paths.iter().zip(latest) {
             let looked = match limit {
-                Some(limit) => look_within(workspace, path, limit, latest.as_ref(), &mut index)?,
+                Some(limit) => look_within(workspace, path, limit, latest.as_ref(), scan)?,
                 None => look_here(workspace, path, latest.as_ref())?,
             };
             let before = match latest {
                 Some(change) => change.after,
                 None => {
-                    if index.is_none() {
-                        index = Some(Index::load(&workspace.index_file(), &*workspace.store)?);
-                    }
-                    let proven = index.as_ref().is_some_and(|index| index.proves_absent(path));
-                    if proven { Entry::Absent } else { Entry::Unknown }
+                    if scan.index(workspace)?.proves_absent(path) { Entry::Absent } else { Entry::Unknown }
                 }
             };
             if before != looked {
@@ -584,7 +588,8 @@ impl Sight {
             paths.iter().filter(|path| !seen.contains(path)).cloned().collect();
         rest.sort();
         rest.dedup();
-        let more = Self::of_paths(workspace, &rest, limit)?.found;
+        let mut scan = LastScan { made: self.index.as_ref(), loaded: None };
+        let more = Self::of_paths_since(&mut scan, workspace, &rest, limit)?.found;
         if let Some(index) = &mut self.index {
             more.iter().for_each(|observed| index.set(&observed.path, &observed.after));
         }
@@ -629,6 +634,25 @@ impl Sight {
     }
 }
 
+/// What the last scan saw: the one just made, or the one on disk, read when it is first needed.
+#[derive(Default)]
+struct LastScan<'a> {
+    made: Option<&'a Index>,
+    loaded: Option<Index>,
+}
+
+impl LastScan<'_> {
+    fn index(&mut self, workspace: &Workspace) -> Result<&Index, StoreError> {
+        match self.made {
+            Some(index) => Ok(index),
+            None => Ok(match self.loaded.take() {
+                Some(index) => self.loaded.insert(index),
+                None => self.loaded.insert(Index::load(&workspace.index_file(), &*workspace.store)?),
+            }),
+        }
+    }
+}
+
 /// Looks at a path and keeps its bytes, whatever their size.
 fn look_here(workspace: &mut Workspace, path: &WorkPath, latest: Option<&Change>) -> Result<Entry, RecordError> {
     let known = latest.and_then(|change| change.after.digest());
@@ -653,7 +677,7 @@ fn look_within(
     path: &WorkPath,
     limit: u64,
     latest: Option<&Change>,
-    index: &mut Option<Index>,
+    scan: &mut LastScan<'_>,
 ) -> Result<Entry, RecordError> {
     let failed = |source| ScanError { path: path.display(), source };
     let seen = match folder_of(&workspace.root, path) {
@@ -664,10 +688,7 @@ fn look_within(
         seen.kind == rustix::fs::FileType::RegularFile && seen.fingerprint.size > limit
     });
     let Some(seen) = large else { return look_here(workspace, path, latest) };
-    if index.is_none() {
-        *index = Some(Index::load(&workspace.index_file(), &*workspace.store)?);
-    }
-    let known = match index.as_ref().and_then(|index| index.known(path)) {
+    let known = match scan.index(workspace)?.known(path) {
         Some(Known::Entry { entry, fingerprint: Some(fingerprint), .. }) => Some((entry, fingerprint)),
         _ => None,
     };

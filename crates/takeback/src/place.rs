@@ -2,15 +2,19 @@
 //! environment, together with [`crate::settings`].
 
 use std::ffi::OsString;
+use std::io::Write as _;
 use std::os::unix::ffi::{OsStrExt as _, OsStringExt as _};
 use std::path::{Path, PathBuf};
 
+use takeback_core::rewind::recover;
+use takeback_core::rewind::recover::needs_recovery;
 use takeback_core::workspace::check_root;
 use takeback_core::{Ambient, Workspace, WorkspaceOptions, process};
 use takeback_store::{Process, SqliteStore, StoreError, WorkPath, disk};
 
 use crate::args::Options;
 use crate::error::{CommandError, Kind, no_store};
+use crate::screen::{CARE, HINT};
 use crate::settings::Settings;
 use crate::time::now;
 
@@ -25,6 +29,25 @@ pub(crate) struct Place {
 pub(crate) enum Store {
     Create,
     MustExist,
+}
+
+/// Opens the workspace for a command that looks at files or changes them: a rewind that a crash
+/// interrupted is finished first, and that is said.
+pub(crate) fn open_mended(options: &Options, store: Store) -> Result<Place, CommandError> {
+    let mut place = open(options, store)?;
+    if needs_recovery(&place.workspace)? {
+        for receipt in recover(&mut place.workspace)?.finished {
+            let mut err = anstream::stderr().lock();
+            writeln!(err, "{CARE}takeback:{CARE:#} finished a rewind that had been interrupted")?;
+            for note in receipt.conflicts.iter().chain(&receipt.not_captured) {
+                writeln!(err, "  left  {}  {HINT}{}{HINT:#}", note.path.display(), note.reason)?;
+            }
+            for problem in &receipt.errors {
+                writeln!(err, "  error  {}  {HINT}{}{HINT:#}", problem.path.display(), problem.error)?;
+            }
+        }
+    }
+    Ok(place)
 }
 
 pub(crate) fn open(options: &Options, store: Store) -> Result<Place, CommandError> {

@@ -116,15 +116,16 @@ pub(crate) fn open_stages<'a>(root: &'a Root, plan: &'a Plan, id: RewindId) -> R
         .map_err(|source| StageError::Disk { path: ".takeback".to_owned(), source })?;
     let mut staged =
         Staged { jobs: Vec::new(), sites: vec![Site { root: SiteRoot::Workspace(root), stage }] };
-    let mut outside: BTreeMap<&[u8], Result<usize, Fate>> = BTreeMap::new();
+    let mut outside: BTreeMap<Vec<u8>, Result<usize, Fate>> = BTreeMap::new();
     for (number, step) in plan.actions().enumerate() {
         let goal = step.goal().expect("an action has a goal");
         let mut job = Job { step, goal, number, site: 0, path: step.path.clone(), fate: None };
         if step.path.is_outside() {
-            job.path = WorkPath::new(step.path.file_name()).expect("a file's name is a plain path");
-            let folder = folder_of(&step.path);
-            let opened = outside.entry(folder).or_insert_with(|| {
-                let site = Site::outside(folder, id).map_err(|error| Fate::Error(plain_error(&error)))?;
+            let folder = standing_folder(&step.path, plan);
+            let below = &step.path.as_bytes()[folder.len() + 1..];
+            job.path = WorkPath::new(below).expect("what follows a folder is a plain path");
+            let opened = outside.entry(folder.clone()).or_insert_with(|| {
+                let site = Site::outside(&folder, id).map_err(|error| Fate::Error(plain_error(&error)))?;
                 staged.sites.push(site);
                 Ok(staged.sites.len() - 1)
             });
@@ -136,6 +137,18 @@ pub(crate) fn open_stages<'a>(root: &'a Root, plan: &'a Plan, id: RewindId) -> R
         staged.jobs.push(job);
     }
     Ok(staged)
+}
+
+/// The nearest folder of a path outside that stands before the plan and after it.
+fn standing_folder(path: &WorkPath, plan: &Plan) -> Vec<u8> {
+    let comes_or_goes = |folder: &WorkPath| {
+        plan.actions().any(|step| {
+            step.path == *folder
+                && (!step.present.is_dir() || step.goal().is_some_and(|goal| !goal.is_dir()))
+        })
+    };
+    let standing = path.ancestors().find(|folder| !comes_or_goes(folder));
+    standing.map_or(Vec::new(), |folder| folder.as_bytes().to_vec())
 }
 
 impl Staged<'_> {

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 
 use globset::{GlobBuilder, GlobSet, GlobSetBuilder};
 use serde::Serialize;
+use serde_json::Value;
 use takeback_store::{
     Author, CallId, Change, Digest, Entry, Evidence, Point, PointId, PointKind, RewindId, RewindKind,
     RewindRecord, RewindState, Seq, SessionId, Store, StoreError, Timestamp, WorkPath,
@@ -337,12 +338,12 @@ fn aim_of(store: &dyn Store, request: &RewindRequest) -> Result<(Aim, RewindKind
             (Aim::Point { at: point.seq, whose }, RewindKind::Rewind { point: id }, point.seq)
         }
         Target::Undo => {
-            let rewinds = store.rewinds()?;
+            let rewinds = effective(store)?;
             let of = undoable(&rewinds).ok_or(RewindError::NothingToUndo)?;
             (Aim::Without { rewind: of.id }, RewindKind::Undo { of: of.id }, of.began_at)
         }
         Target::Redo => {
-            let rewinds = store.rewinds()?;
+            let rewinds = effective(store)?;
             let of = redoable(&rewinds).ok_or(RewindError::NothingToRedo)?;
             (Aim::Without { rewind: of.id }, RewindKind::Redo { of: of.id }, of.began_at)
         }
@@ -373,8 +374,23 @@ fn continued_by(store: &dyn Store, session: &SessionId) -> Result<BTreeSet<Sessi
 
 /// The rewind that made this point to be safe.
 fn safety_of(store: &dyn Store, point: PointId) -> Result<Option<RewindId>, StoreError> {
-    let rewinds = store.rewinds()?;
+    let rewinds = effective(store)?;
     Ok(rewinds.iter().find(|record| record.safety_point == point).map(|record| record.id))
+}
+
+/// The rewinds that changed something: only these can be taken back.
+fn effective(store: &dyn Store) -> Result<Vec<RewindRecord>, StoreError> {
+    let mut rewinds = store.rewinds()?;
+    rewinds.retain(|record| {
+        let receipt = record.receipt.as_deref().and_then(|json| serde_json::from_str::<Value>(json).ok());
+        let did = |receipt: &Value| {
+            ["restoredFiles", "deletedFiles", "mergedFiles"]
+                .iter()
+                .any(|list| receipt[list].as_array().is_some_and(|paths| !paths.is_empty()))
+        };
+        record.state == RewindState::Open || receipt.as_ref().is_some_and(did)
+    });
+    Ok(rewinds)
 }
 
 /// Whether an undo or redo of `id` stands, itself not taken back.

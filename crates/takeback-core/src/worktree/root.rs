@@ -2,6 +2,7 @@
 
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -50,9 +51,19 @@ const LOCAL_FILE_SYSTEMS: [u32; 8] = [
 ];
 
 impl Root {
-    /// `path` must be canonical; links in it have been followed for the last time.
+    /// `path` must be absolute and canonical: a link anywhere in it, also one that took a folder's
+    /// place since, is refused.
     pub fn open(path: &Path) -> io::Result<Self> {
-        let fd = rustix::fs::openat(CWD, path, Access::Read.flags(), Mode::empty())?;
+        let slash = rustix::fs::openat(CWD, c"/", Access::Read.flags(), Mode::empty())?;
+        let slash = Self::from_folder(slash, Path::new("/"))?;
+        match path.as_os_str().as_bytes().strip_prefix(b"/") {
+            Some(b"") => Ok(slash),
+            Some(below) => Self::from_folder(slash.folder(below, Access::Read)?, path),
+            None => Err(io::Error::new(io::ErrorKind::InvalidInput, "not an absolute path")),
+        }
+    }
+
+    fn from_folder(fd: OwnedFd, path: &Path) -> io::Result<Self> {
         let device = rustix::fs::fstat(&fd)?.st_dev;
         let folder_times = rustix::fs::fstatfs(&fd).is_ok_and(|fs| {
             let kind = u32::try_from(fs.f_type & 0xffff_ffff).unwrap_or(0);

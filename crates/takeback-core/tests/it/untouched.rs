@@ -199,6 +199,24 @@ fn files_outside_are_written_only_on_the_users_word() {
 }
 
 #[test]
+fn folders_the_agent_made_outside_go_and_come_with_their_files() {
+    let mut sandbox = Sandbox::in_memory();
+    let outside = fs::canonicalize(sandbox.outside()).unwrap().join("elsewhere");
+    fs::create_dir(&outside).unwrap();
+    let point = sandbox.prompt("s", "go");
+    let made = outside.join("new/deep/made.txt");
+    sandbox.agent_writes("s", made.to_str().unwrap(), "made\n");
+    sandbox.turn_end("s");
+    let after = tree(&outside);
+    let request = RewindRequest { outside: true, ..RewindRequest::new(Target::Point(point)) };
+    assert!(sandbox.rewind(&request).unwrap().success);
+    assert_eq!(tree(&outside), BTreeMap::new());
+    let undo = RewindRequest { outside: true, ..RewindRequest::new(Target::Undo) };
+    assert!(sandbox.rewind(&undo).unwrap().success);
+    assert_eq!(tree(&outside), after);
+}
+
+#[test]
 fn a_file_that_was_outside_already_is_never_deleted() {
     let (mut sandbox, outside, point) = with_an_edit_outside();
     let everything = RewindRequest {
@@ -216,15 +234,22 @@ fn nothing_is_written_through_a_link_that_took_a_folders_place() {
     for by_the_agent in [true, false] {
         let mut sandbox = Sandbox::in_memory();
         let outside = sandbox.outside().join("elsewhere");
-        fs::create_dir(&outside).unwrap();
-        fs::write(outside.join("a.txt"), "not yours\n").unwrap();
-        fs::write(outside.join("made.txt"), "made\n").unwrap();
+        fs::create_dir_all(outside.join("deep")).unwrap();
+        for name in ["a.txt", "deep/a.txt"] {
+            fs::write(outside.join(name), "not yours\n").unwrap();
+        }
+        for name in ["made.txt", "deep/made.txt"] {
+            fs::write(outside.join(name), "made\n").unwrap();
+        }
         let untouched = tree(&outside);
         sandbox.write("lib/a.txt", "one\n");
+        sandbox.write("lib/deep/a.txt", "one\n");
         let before = sandbox.tree();
         let point = sandbox.prompt("s", "go");
-        sandbox.agent_writes("s", "lib/a.txt", "two\n");
-        sandbox.agent_writes("s", "lib/made.txt", "made\n");
+        for folder in ["lib", "lib/deep"] {
+            sandbox.agent_writes("s", &format!("{folder}/a.txt"), "two\n");
+            sandbox.agent_writes("s", &format!("{folder}/made.txt"), "made\n");
+        }
         let replace = |sandbox: &Sandbox| {
             sandbox.remove("lib");
             symlink("../elsewhere", sandbox.at("lib")).unwrap();

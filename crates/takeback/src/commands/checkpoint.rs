@@ -14,7 +14,7 @@ pub(crate) fn checkpoint(
     args: &CheckpointArgs,
     screen: &mut Screen,
 ) -> Result<u8, CommandError> {
-    let mut place = place::open(options, Store::Create)?;
+    let mut place = place::open_mended(options, Store::Create)?;
     let recorded = takeback_core::checkpoint(&mut place.workspace, args.label.as_deref())?;
     let id = recorded.point.map(|point| point.to_string()).unwrap_or_default();
     if screen.json {

@@ -28,7 +28,7 @@ struct ToldDiff<'a> {
 }
 
 pub(crate) fn diff(options: &Options, args: &DiffArgs, screen: &mut Screen) -> Result<u8, CommandError> {
-    let mut place = place::open(options, Store::MustExist)?;
+    let mut place = place::open_mended(options, Store::MustExist)?;
     if args.to.is_none() {
         takeback_core::look_around(&mut place.workspace)?;
     }

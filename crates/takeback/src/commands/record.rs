@@ -1,12 +1,13 @@
 //! `record`: events of an agent as JSON lines, answered one by one once they are durable.
 
+use std::collections::HashSet;
 use std::io::{self, BufRead as _, Write as _};
 use std::path::PathBuf;
 
 use serde::Deserialize;
 use serde_json::{Value, json};
 use takeback_core::{AgentEvent, Outcome, Tools, Touches, Workspace};
-use takeback_store::{CallId, SessionId};
+use takeback_store::{CallId, Lack, PointId, Seq, SessionId, WorkPath};
 
 use crate::args::Options;
 use crate::error::CommandError;
@@ -43,6 +44,7 @@ enum WireEvent {
         /// What it started goes on.
         #[serde(default)]
         background: bool,
+        tool: Option<String>,
     },
     TurnEnd {
         session: String,
@@ -66,14 +68,15 @@ fn yes() -> bool {
 
 pub(crate) fn record(options: &Options, screen: &mut Screen) -> Result<u8, CommandError> {
     let mut place = place::open(options, Store::Create)?;
-    let tools = place.settings.tools();
+    let mut recording =
+        Recording { workspace: &mut place.workspace, tools: place.settings.tools(), passed_over: HashSet::new() };
     let mut failed = false;
     for line in io::stdin().lock().split(b'\n') {
         let line = line?;
         if line.trim_ascii().is_empty() {
             continue;
         }
-        let answer = answer(&mut place.workspace, &tools, &line);
+        let answer = recording.answer(&line);
         failed |= answer["ok"] == false;
         writeln!(screen.out, "{answer}")?;
         screen.out.flush()?;
@@ -81,34 +84,57 @@ pub(crate) fn record(options: &Options, screen: &mut Screen) -> Result<u8, Comma
     Ok(u8::from(failed))
 }
 
-fn answer(workspace: &mut Workspace, tools: &Tools, line: &[u8]) -> Value {
-    let event: WireEvent = match serde_json::from_slice(line) {
-        Ok(event) => event,
-        Err(error) => return json!({ "ok": false, "error": format!("not an event: {error}") }),
-    };
-    let name = name_of(&event);
-    match takeback_core::record(workspace, &convert(event, tools)) {
-        Ok(recorded) => {
-            let not_captured: Vec<Value> = recorded
-                .not_captured
-                .iter()
-                .map(|(path, lack)| {
-                    json!({ "filePath": String::from_utf8_lossy(path.as_bytes()), "reason": lack.reason() })
-                })
-                .collect();
-            json!({
-                "ok": true,
-                "event": name,
-                "seq": recorded.seq,
-                "point": recorded.point,
-                "notCaptured": not_captured,
-            })
+struct Recording<'w> {
+    workspace: &'w mut Workspace,
+    tools: Tools,
+    /// Calls that only read: their end is no news either.
+    passed_over: HashSet<(SessionId, CallId)>,
+}
+
+impl Recording<'_> {
+    fn answer(&mut self, line: &[u8]) -> Value {
+        let wire: WireEvent = match serde_json::from_slice(line) {
+            Ok(event) => event,
+            Err(error) => return json!({ "ok": false, "error": format!("not an event: {error}") }),
+        };
+        let name = name_of(&wire);
+        let read_only = matches!(&wire, WireEvent::AfterTool { tool: Some(tool), .. }
+            if self.tools.touches(tool, Vec::new(), None) == Touches::Nothing);
+        let event = convert(wire, &self.tools);
+        match &event {
+            AgentEvent::BeforeTool { session, call, touches: Touches::Nothing, .. } => {
+                self.passed_over.insert((session.clone(), call.clone()));
+            }
+            AgentEvent::AfterTool { session, call, .. }
+                if self.passed_over.remove(&(session.clone(), call.clone())) || read_only =>
+            {
+                return match self.workspace.store.head() {
+                    Ok(head) => accepted(name, head.seq, None, &[]),
+                    Err(error) => refused(name, error.into()),
+                };
+            }
+            _ => {}
         }
-        Err(error) => {
-            let error = CommandError::from(error);
-            json!({ "ok": false, "event": name, "error": error.source.to_string() })
+        match takeback_core::record(self.workspace, &event) {
+            Ok(recorded) => accepted(name, recorded.seq, recorded.point, &recorded.not_captured),
+            Err(error) => refused(name, error.into()),
         }
     }
+}
+
+fn accepted(event: &str, seq: Seq, point: Option<PointId>, not_captured: &[(WorkPath, Lack)]) -> Value {
+    let not_captured: Vec<Value> = not_captured
+        .iter()
+        .map(|(path, lack)| {
+            json!({ "filePath": String::from_utf8_lossy(path.as_bytes()), "reason": lack.reason() })
+        })
+        .collect();
+    json!({ "ok": true, "event": event, "seq": seq, "point": point, "notCaptured": not_captured })
+}
+
+#[expect(clippy::needless_pass_by_value, reason = "an error is told once")]
+fn refused(event: &str, error: CommandError) -> Value {
+    json!({ "ok": false, "event": event, "error": error.source.to_string() })
 }
 
 fn name_of(event: &WireEvent) -> &'static str {
@@ -143,7 +169,7 @@ fn convert(event: WireEvent, tools: &Tools) -> AgentEvent {
             };
             AgentEvent::BeforeTool { session: SessionId(session), call: CallId(call), tool, touches }
         }
-        WireEvent::AfterTool { session, call, ok, background } => AgentEvent::AfterTool {
+        WireEvent::AfterTool { session, call, ok, background, tool: _ } => AgentEvent::AfterTool {
             session: SessionId(session),
             call: CallId(call),
             outcome: match (background, ok) {

@@ -8,9 +8,8 @@ use serde_json::json;
 use takeback_core::Workspace;
 use takeback_core::point_name::find_point;
 use takeback_core::rewind::journal::{Exactness, Preview};
-use takeback_core::rewind::recover::needs_recovery;
 use takeback_core::rewind::{
-    AmbiguousPolicy, Receipt, RewindError, RewindRequest, Target, Whose, preview, recover, rewind as take_back,
+    AmbiguousPolicy, Receipt, RewindError, RewindRequest, Target, Whose, preview, rewind as take_back,
 };
 use takeback_store::{Point, SessionId, WorkPath};
 
@@ -22,7 +21,7 @@ use crate::screen::{GOOD, HINT, STRONG, Screen, is_interactive, plain, shorten};
 use crate::time::{ago, now, parse};
 
 pub(crate) fn rewind(options: &Options, args: &RewindArgs, screen: &mut Screen) -> Result<u8, CommandError> {
-    let mut place = place::open(options, Store::MustExist)?;
+    let mut place = place::open_mended(options, Store::MustExist)?;
     let workspace = &mut place.workspace;
     let points = workspace.store.points()?;
     let time = now();
@@ -60,7 +59,7 @@ fn again(
     title: &str,
     screen: &mut Screen,
 ) -> Result<u8, CommandError> {
-    let mut place = place::open(options, Store::MustExist)?;
+    let mut place = place::open_mended(options, Store::MustExist)?;
     let mut request = RewindRequest::new(target);
     if args.exact {
         request.exactness = Exactness::Exact;
@@ -78,9 +77,6 @@ fn carry_out(
 ) -> Result<u8, CommandError> {
     request.outside = args.outside;
     request.discard = discarded(workspace, options, &args.discard)?;
-    if needs_recovery(workspace)? && !args.dry_run {
-        recover(workspace)?;
-    }
     let ask = !args.yes;
     // With -y nobody sees a preview, so none is made.
     let mut shown = if ask || args.dry_run { Some(preview(workspace, &request)?) } else { None };

@@ -22,7 +22,7 @@ use crate::place::{self, Store, random, this_process};
 use crate::screen::{CARE, HINT, NAME, count};
 
 pub(crate) fn run(options: &Options, args: &RunArgs) -> Result<u8, CommandError> {
-    let mut place = place::open(options, Store::Create)?;
+    let mut place = place::open_mended(options, Store::Create)?;
     let workspace = &mut place.workspace;
     let session = SessionId(format!("run-{:08x}", random() >> 32));
     let call = CallId::from("1");

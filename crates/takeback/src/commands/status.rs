@@ -5,20 +5,18 @@ use std::io::Write as _;
 use std::path::Path;
 
 use serde_json::json;
-use takeback_core::rewind::recover::needs_recovery;
 use takeback_core::worktree::scope::OutReason;
 use takeback_store::{PointKind, WorkPath};
 
 use crate::args::Options;
 use crate::error::CommandError;
 use crate::place::{self, Store};
-use crate::screen::{CARE, HINT, NAME, STRONG, Screen, bytes, count, plain};
+use crate::screen::{HINT, NAME, STRONG, Screen, bytes, count, plain};
 use crate::time::{ago, now};
 
 pub(crate) fn status(options: &Options, screen: &mut Screen) -> Result<u8, CommandError> {
-    let mut place = place::open(options, Store::MustExist)?;
+    let mut place = place::open_mended(options, Store::MustExist)?;
     let workspace = &mut place.workspace;
-    let open = needs_recovery(workspace)?;
     let surveyed = takeback_core::look_around(workspace)?;
     let points = workspace.store.points()?;
     let sessions = workspace.store.sessions()?;
@@ -45,7 +43,6 @@ pub(crate) fn status(options: &Options, screen: &mut Screen) -> Result<u8, Comma
             "sessions": sessions.len(),
             "openTurns": sessions.iter().filter(|session| session.open_turn.is_some()).count(),
             "openCalls": calls.len(),
-            "interruptedRewind": open,
             "notCovered": skipped,
         }))?;
         return Ok(0);
@@ -60,9 +57,6 @@ pub(crate) fn status(options: &Options, screen: &mut Screen) -> Result<u8, Comma
         bytes(size),
         count(listed, "point"),
     )?;
-    if open {
-        writeln!(out, "  {CARE}A rewind was interrupted: `takeback recover` finishes it.{CARE:#}")?;
-    }
     let time = now();
     for session in sessions.iter().filter(|session| session.open_turn.is_some()) {
         let agent = session.agent.as_deref().unwrap_or("agent");

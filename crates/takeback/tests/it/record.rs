@@ -56,3 +56,16 @@ fn an_edit_told_from_outside_is_taken_back_from_outside() {
     ");
     assert!(!user.exists("sub"));
 }
+
+#[test]
+fn reading_is_no_news_and_leaves_your_saves_yours() {
+    let user = User::with(&[("a.txt", "one\n")]);
+    let before = r#"{"event":"prompt","session":"s","text":"go"}
+{"event":"before_tool","session":"s","call":"r","tool":"Read"}"#;
+    assert_eq!(user.fed(&["record"], before).code, 0);
+    user.write("a.txt", "mine\n");
+    let after = r#"{"event":"after_tool","session":"s","call":"r","tool":"Read"}
+{"event":"turn_end","session":"s"}"#;
+    assert_eq!(user.fed(&["record"], after).code, 0);
+    assert_eq!(user.json(&["show", "@"])["changes"][0]["author"]["kind"], "human");
+}
