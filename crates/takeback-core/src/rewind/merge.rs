@@ -1,3 +1,234 @@
-//! placeholder
-pub enum TextMerge { Clean(Vec<u8>), Conflict(&'static str) }
-pub fn merge_text(_b: &[u8], _o: &[u8], _t: &[u8]) -> TextMerge { TextMerge::Conflict("x") }
+//! Three-way merge of text, by lines of bytes: CRLF, a missing last newline and broken UTF-8 come
+//! out as they went in. A merge is clean exactly where `git merge-file` is, with the same bytes.
+//! What it refuses: binary contents, contents over [`MERGE_LIMIT`], large ones with so many changes
+//! that finding them takes more than some seconds, and to write conflict markers.
+
+use std::collections::HashMap;
+use std::iter::zip;
+use std::ops::Range;
+
+mod line_diff;
+mod search;
+
+use line_diff::{Hunk, diff_lines};
+
+/// Contents above this, or binary ones (a NUL byte in the first 8000 bytes of any side), are never
+/// merged.
+pub const MERGE_LIMIT: usize = 8 << 20;
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum TextMerge {
+    Clean(Vec<u8>),
+    /// Why the two sides do not go together, for people.
+    Conflict(&'static str),
+}
+
+/// Takes the changes of both sides relative to `base`. Changes to the same or to adjoining lines
+/// conflict unless both sides have the same text there.
+///
+/// Where one side equals `base` or the other side there is nothing to merge, so the answer is clean
+/// for binary and large contents too. Swapping `ours` and `theirs` does not change the answer.
+#[must_use]
+pub fn merge_text(base: &[u8], ours: &[u8], theirs: &[u8]) -> TextMerge {
+    if ours == base || ours == theirs {
+        return TextMerge::Clean(theirs.to_vec());
+    }
+    if theirs == base {
+        return TextMerge::Clean(ours.to_vec());
+    }
+    let sides = [base, ours, theirs];
+    if sides.iter().any(|side| is_binary(side)) {
+        return TextMerge::Conflict("binary");
+    }
+    if sides.iter().any(|side| side.len() > MERGE_LIMIT) {
+        return TextMerge::Conflict("over 8 MiB");
+    }
+
+    let mut numbers = HashMap::new();
+    let [base, ours, theirs] = sides.map(|side| Text::new(side, &mut numbers));
+    let diff = |side: &Text| diff_lines(&base.lines, &side.lines, numbers.len());
+    let Some((our_hunks, their_hunks)) =
+        diff(&ours).and_then(|hunks| Some((hunks, diff(&theirs)?)))
+    else {
+        return TextMerge::Conflict("too many changes to compare");
+    };
+    let ours = Side { text: &ours, hunks: &our_hunks };
+    let theirs = Side { text: &theirs, hunks: &their_hunks };
+    weave(&base, [ours, theirs])
+        .map_or(TextMerge::Conflict("both changed the same lines"), TextMerge::Clean)
+}
+
+fn is_binary(bytes: &[u8]) -> bool {
+    bytes[..bytes.len().min(8000)].contains(&0)
+}
+
+/// A content cut into lines, each line with its terminator.
+struct Text<'a> {
+    bytes: &'a [u8],
+    /// The lines as numbers, the same for equal lines of all sides.
+    lines: Vec<u32>,
+    /// Where each line begins, and where the last one ends.
+    starts: Vec<usize>,
+}
+
+impl<'a> Text<'a> {
+    fn new(bytes: &'a [u8], numbers: &mut HashMap<&'a [u8], u32>) -> Self {
+        let mut text = Self { bytes, lines: Vec::new(), starts: vec![0] };
+        let mut end = 0;
+        for line in bytes.split_inclusive(|&byte| byte == b'\n') {
+            let fresh = u32::try_from(numbers.len()).expect("three times 8 MiB have fewer lines");
+            text.lines.push(*numbers.entry(line).or_insert(fresh));
+            end += line.len();
+            text.starts.push(end);
+        }
+        text
+    }
+
+    fn slice(&self, lines: Range<usize>) -> &'a [u8] {
+        &self.bytes[self.starts[lines.start]..self.starts[lines.end]]
+    }
+}
+
+/// One side and its changes to the base that are not merged yet.
+struct Side<'a> {
+    text: &'a Text<'a>,
+    hunks: &'a [Hunk],
+}
+
+/// The merged bytes, or nothing where both sides changed a region differently. A region is a run of
+/// changes of either side that overlap or touch in `base`.
+fn weave(base: &Text, mut sides: [Side; 2]) -> Option<Vec<u8>> {
+    let mut merged = Vec::new();
+    let mut copied = 0;
+    while let Some(first) =
+        sides.iter().filter_map(|side| side.hunks.first()).min_by_key(|hunk| hunk.before.start)
+    {
+        let mut region = first.before.clone();
+        let mut taken = [0; 2];
+        while let Some((side, taken)) = zip(&sides, &mut taken).find(|(side, taken)| {
+            side.hunks.get(**taken).is_some_and(|hunk| hunk.before.start <= region.end)
+        }) {
+            region.end = region.end.max(side.hunks[*taken].before.end);
+            *taken += 1;
+        }
+
+        let mut replacement = None;
+        for (side, taken) in zip(&mut sides, taken) {
+            let (here, later) = side.hunks.split_at(taken);
+            side.hunks = later;
+            let (Some(first), Some(last)) = (here.first(), here.last()) else { continue };
+            let lines = first.after.start - (first.before.start - region.start)
+                ..last.after.end + (region.end - last.before.end);
+            let bytes = side.text.slice(lines);
+            if replacement.replace(bytes).is_some_and(|other| other != bytes) {
+                return None;
+            }
+        }
+        merged.extend_from_slice(base.slice(copied..region.start));
+        merged.extend_from_slice(replacement.unwrap_or_default());
+        copied = region.end;
+    }
+    merged.extend_from_slice(base.slice(copied..base.lines.len()));
+    Some(merged)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn clean(text: impl AsRef<[u8]>) -> TextMerge {
+        TextMerge::Clean(text.as_ref().to_vec())
+    }
+
+    const SAME_LINES: TextMerge = TextMerge::Conflict("both changed the same lines");
+
+    #[test]
+    fn by_example() {
+        let cases: &[(&str, [&str; 3], TextMerge)] = &[
+            ("beside", ["a\nb\nc\n", "A\nb\nc\n", "a\nb\nC\n"], clean("A\nb\nC\n")),
+            ("next to", ["a\nb\nc\n", "A\nb\nc\n", "a\nB\nc\n"], SAME_LINES),
+            ("over", ["a\nb\nc\n", "a\n1\nc\n", "a\n2\nc\n"], SAME_LINES),
+            ("deleted and changed", ["a\nb\nc\n", "a\nc\n", "a\nB\nc\n"], SAME_LINES),
+            ("added in one place", ["a\nb\n", "a\n1\nb\n", "a\n2\nb\n"], SAME_LINES),
+            ("the same", ["a\nb\nc\nd\n", "a\nX\nc\nd\n", "a\nX\nc\nD\n"], clean("a\nX\nc\nD\n")),
+            ("all the same", ["a\nb\n", "a\nX\n", "a\nX\n"], clean("a\nX\n")),
+            ("both deleted", ["a\nb\nc\nd\n", "a\nc\nd\n", "a\nc\n"], clean("a\nc\n")),
+            ("partly the same", ["a\nb\nc\n", "a\nX\nY\nc\n", "a\nX\nZ\nc\n"], SAME_LINES),
+            (
+                "CRLF",
+                ["a\r\nb\r\nc\r\n", "A\r\nb\r\nc\r\n", "a\r\nb\r\nC\r\n"],
+                clean("A\r\nb\r\nC\r\n"),
+            ),
+            ("CRLF to LF", ["a\r\nb\r\nc\r\n", "a\nb\nc\n", "a\r\nb\r\nC\r\n"], SAME_LINES),
+            ("no newline at the end", ["a\nb\nc", "A\nb\nc", "a\nb\nC"], clean("A\nb\nC")),
+            ("newline added at the end", ["a\nb\nc", "A\nb\nc", "a\nb\nc\n"], clean("A\nb\nc\n")),
+            ("newline and line at the end", ["a\nb", "a\nb\n", "a\nb\nc\n"], SAME_LINES),
+            ("emptied", ["a\nb\n", "", "a\nb\n"], clean("")),
+            ("emptied and changed", ["a\nb\n", "", "a\nB\n"], SAME_LINES),
+            ("both filled", ["", "a\n", "b\n"], SAME_LINES),
+            ("both filled the same", ["", "a\n", "a\n"], clean("a\n")),
+            ("empty", ["", "", ""], clean("")),
+        ];
+        for (name, [base, ours, theirs], expected) in cases {
+            let [base, ours, theirs] = [base, ours, theirs].map(|text| text.as_bytes());
+            assert_eq!(merge_text(base, ours, theirs), *expected, "{name}");
+            assert_eq!(merge_text(base, theirs, ours), *expected, "{name}, sides swapped");
+        }
+    }
+
+    #[test]
+    fn broken_utf8_is_kept() {
+        let merged = merge_text(b"\xff\nb\n\xfe\n", b"\xff\nb\n\xfd\n", b"\xfc\nb\n\xfe\n");
+        assert_eq!(merged, clean(b"\xfc\nb\n\xfd\n"));
+    }
+
+    #[test]
+    fn binary_on_any_side() {
+        let binary = b"a\nb\0\nc\n";
+        let conflict = TextMerge::Conflict("binary");
+        assert_eq!(merge_text(binary, b"1\n", b"2\n"), conflict);
+        assert_eq!(merge_text(b"1\n", binary, b"2\n"), conflict);
+        assert_eq!(merge_text(b"1\n", b"2\n", binary), conflict);
+        assert_eq!(merge_text(binary, binary, b"2\n"), clean("2\n"));
+        assert_eq!(merge_text(b"1\n", binary, binary), clean(binary));
+
+        let late = |first: &str, nul_at: usize| {
+            let mut text = first.as_bytes().to_vec();
+            text.resize(nul_at, b'x');
+            text.extend_from_slice(b"\0\nmiddle\nlast\n");
+            text
+        };
+        let last_changed = |mut text: Vec<u8>| {
+            text.truncate(text.len() - b"last\n".len());
+            text
+        };
+        let at = |nul_at| {
+            let base = late("a\nb\n", nul_at);
+            merge_text(&base, &late("A\nb\n", nul_at), &last_changed(base.clone()))
+        };
+        assert_eq!(at(7999), conflict);
+        assert_eq!(at(8000), clean(last_changed(late("A\nb\n", 8000))));
+    }
+
+    #[test]
+    fn too_large_on_any_side() {
+        let large = |size: usize, first: &str, last: &str| {
+            let mut text = first.as_bytes().to_vec();
+            text.resize(size - last.len() - 1, b'x');
+            text.push(b'\n');
+            text.extend_from_slice(last.as_bytes());
+            text
+        };
+        let over = large(MERGE_LIMIT + 1, "a\n", "b\n");
+        let conflict = TextMerge::Conflict("over 8 MiB");
+        assert_eq!(merge_text(&over, b"1\n", b"2\n"), conflict);
+        assert_eq!(merge_text(b"1\n", &over, b"2\n"), conflict);
+        assert_eq!(merge_text(b"1\n", b"2\n", &over), conflict);
+        assert_eq!(merge_text(&over, &over, b"2\n"), clean("2\n"));
+
+        let [base, ours, theirs, both] =
+            [("a\n", "b\n"), ("A\n", "b\n"), ("a\n", "B\n"), ("A\n", "B\n")]
+                .map(|(first, last)| large(MERGE_LIMIT, first, last));
+        assert_eq!(merge_text(&base, &ours, &theirs), clean(both));
+    }
+}

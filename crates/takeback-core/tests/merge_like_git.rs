@@ -1,0 +1,291 @@
+//! Merges of random documents, compared with what the installed `git merge-file` makes of them.
+
+use std::cell::Cell;
+use std::collections::HashMap;
+use std::fmt;
+use std::io::Write;
+use std::ops::RangeInclusive;
+use std::process::Command;
+
+use proptest::prelude::*;
+use proptest::sample::Index;
+use proptest::test_runner::{Config, TestRunner};
+use takeback_core::rewind::merge::{TextMerge, merge_text};
+use tempfile::NamedTempFile;
+
+#[test]
+fn small_documents_merge_like_git() {
+    agrees_with_git(runs(), small_case());
+}
+
+/// Long enough for every rule that only long texts meet: lines counted as frequent, searches that
+/// give up on the shortest path.
+#[test]
+fn large_documents_merge_like_git() {
+    agrees_with_git(runs().div_ceil(10), large_case());
+}
+
+fn runs() -> u32 {
+    #[expect(clippy::disallowed_methods, reason = "how long a test runs is no setting of Takeback")]
+    let runs = std::env::var("TAKEBACK_TEST_RUNS");
+    runs.map_or(300, |runs| runs.parse().expect("TAKEBACK_TEST_RUNS is a number"))
+}
+
+fn agrees_with_git(cases: u32, strategy: impl Strategy<Value = Case>) {
+    let config = Config { cases, failure_persistence: None, ..Config::default() };
+    let (clean, conflicts) = (Cell::new(0), Cell::new(0));
+    let checked = TestRunner::new(config).run(&strategy, |case| {
+        let Case { base, ours, theirs } = &case;
+        let merged = merge_text(base, ours, theirs);
+        prop_assert_eq!(&merge_text(base, theirs, ours), &merged, "sides swapped");
+        match (git_merge_file(&case), merged) {
+            (Some(git), TextMerge::Clean(text)) => {
+                prop_assert_eq!(Lossy(&text), Lossy(&git));
+                keeps_what_one_side_added(&text, base, ours, theirs)?;
+                keeps_what_one_side_added(&text, base, theirs, ours)?;
+                clean.set(clean.get() + 1);
+            }
+            (None, TextMerge::Conflict(reason)) => {
+                prop_assert_eq!(reason, "both changed the same lines");
+                conflicts.set(conflicts.get() + 1);
+            }
+            (Some(git), TextMerge::Conflict(reason)) => {
+                prop_assert!(false, "conflict ({reason}), git merges to {:?}", Lossy(&git));
+            }
+            (None, TextMerge::Clean(text)) => {
+                prop_assert!(false, "git conflicts, merged to {:?}", Lossy(&text));
+            }
+        }
+        Ok(())
+    });
+    if let Err(failure) = checked {
+        panic!("{failure}");
+    }
+    let rarer = clean.get().min(conflicts.get());
+    assert!(rarer >= cases / 10, "only {rarer} of {cases} cases: the documents have become dull");
+}
+
+/// The merged text, or nothing if there are conflicts.
+fn git_merge_file(case: &Case) -> Option<Vec<u8>> {
+    let [ours, base, theirs] = [&case.ours, &case.base, &case.theirs].map(|text| {
+        let mut file = NamedTempFile::new().expect("a temporary file can be made");
+        file.write_all(text).expect("it can be written");
+        file.into_temp_path()
+    });
+    let output = Command::new("git")
+        .args(["-c", "merge.conflictStyle=merge", "merge-file", "-p", "--quiet"])
+        .args([&ours, &base, &theirs])
+        .output()
+        .expect("git is installed");
+    match output.status.code() {
+        Some(0) => Some(output.stdout),
+        // Up to 127 it is the number of conflicts, beyond that an error.
+        Some(1..=127) => None,
+        _ => panic!("git merge-file: {output:?}"),
+    }
+}
+
+fn keeps_what_one_side_added(
+    merged: &[u8],
+    base: &[u8],
+    side: &[u8],
+    other: &[u8],
+) -> Result<(), TestCaseError> {
+    let [merged, base, side, other] = [merged, base, side, other].map(line_counts);
+    for (line, count) in side {
+        if !base.contains_key(line) && !other.contains_key(line) {
+            prop_assert_eq!(merged.get(line), Some(&count), "copies of {:?}", Lossy(line));
+        }
+    }
+    Ok(())
+}
+
+fn line_counts(text: &[u8]) -> HashMap<&[u8], usize> {
+    let mut counts = HashMap::new();
+    for line in text.split_inclusive(|&byte| byte == b'\n') {
+        *counts.entry(line).or_default() += 1;
+    }
+    counts
+}
+
+#[derive(Clone)]
+struct Case {
+    base: Vec<u8>,
+    ours: Vec<u8>,
+    theirs: Vec<u8>,
+}
+
+impl fmt::Debug for Case {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Case")
+            .field("base", &Lossy(&self.base))
+            .field("ours", &Lossy(&self.ours))
+            .field("theirs", &Lossy(&self.theirs))
+            .finish()
+    }
+}
+
+#[derive(PartialEq)]
+struct Lossy<'a>(&'a [u8]);
+
+impl fmt::Debug for Lossy<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:?}", self.0.escape_ascii().to_string())
+    }
+}
+
+/// Lines as numbers: first the ones that come up again and again, then all different ones.
+type Line = u16;
+const REPEATED: [&[u8]; 8] = [b"", b"}", b"    }", b"a", b"a\r", b"\xff\xfe", b"end", b"\t"];
+const FIRST_OF_BASE: Line = 1_000;
+const FIRST_ADDED: Line = 20_000;
+
+struct Document {
+    lines: Vec<Line>,
+    crlf: bool,
+    ends_in_newline: bool,
+}
+
+impl Document {
+    fn bytes(&self) -> Vec<u8> {
+        let newline: &[u8] = if self.crlf { b"\r\n" } else { b"\n" };
+        let mut bytes = Vec::new();
+        for &line in &self.lines {
+            match REPEATED.get(usize::from(line)) {
+                Some(text) => bytes.extend_from_slice(text),
+                None => bytes.extend_from_slice(format!("line {line}").as_bytes()),
+            }
+            bytes.extend_from_slice(newline);
+        }
+        if !self.ends_in_newline && !bytes.is_empty() {
+            bytes.truncate(bytes.len() - newline.len());
+        }
+        bytes
+    }
+}
+
+#[derive(Debug, Clone)]
+enum Edit {
+    Insert(Index, Vec<Line>),
+    Delete(Index, usize),
+    Replace(Index, usize, Vec<Line>),
+    Move(Index, usize, Index),
+    Repeat(Index, usize),
+}
+
+impl Edit {
+    fn apply(&self, lines: &mut Vec<Line>) {
+        let range = |at: &Index, count: usize| {
+            let start = at.index(lines.len() + 1);
+            start..lines.len().min(start + count)
+        };
+        match self {
+            Self::Insert(at, new) => {
+                let at = range(at, 0);
+                lines.splice(at, new.iter().copied());
+            }
+            Self::Delete(at, count) => {
+                let gone = range(at, *count);
+                lines.drain(gone);
+            }
+            Self::Replace(at, count, new) => {
+                let old = range(at, *count);
+                lines.splice(old, new.iter().copied());
+            }
+            Self::Move(from, count, to) => {
+                let from = range(from, *count);
+                let moved: Vec<Line> = lines.drain(from).collect();
+                let to = to.index(lines.len() + 1);
+                lines.splice(to..to, moved);
+            }
+            Self::Repeat(at, count) => {
+                let range = range(at, *count);
+                let again = lines[range.clone()].to_vec();
+                lines.splice(range.end..range.end, again);
+            }
+        }
+    }
+}
+
+fn edits(count: RangeInclusive<usize>, lines: usize) -> impl Strategy<Value = Vec<Edit>> {
+    let line = prop_oneof![
+        0..REPEATED.len() as Line,
+        FIRST_OF_BASE..FIRST_OF_BASE + 50,
+        FIRST_ADDED..Line::MAX,
+    ];
+    let new = prop::collection::vec(line, 1..=lines);
+    let edit = prop_oneof![
+        (any::<Index>(), new.clone()).prop_map(|(at, new)| Edit::Insert(at, new)),
+        (any::<Index>(), 1..=lines).prop_map(|(at, count)| Edit::Delete(at, count)),
+        (any::<Index>(), 1..=lines, new).prop_map(|(at, old, new)| Edit::Replace(at, old, new)),
+        (any::<Index>(), 1..=lines, any::<Index>()).prop_map(|(at, n, to)| Edit::Move(at, n, to)),
+        (any::<Index>(), 1..=lines).prop_map(|(at, count)| Edit::Repeat(at, count)),
+    ];
+    prop::collection::vec(edit, count)
+}
+
+/// `repeated` is the share of lines that come up again and again, `kinds` how many kinds of them.
+fn base_lines(
+    length: RangeInclusive<usize>,
+    repeated: f64,
+    kinds: usize,
+) -> impl Strategy<Value = Vec<Line>> {
+    let line = prop::option::weighted(repeated, 0..kinds as Line);
+    prop::collection::vec(line, length).prop_map(|lines| {
+        (FIRST_OF_BASE..).zip(lines).map(|(unique, line)| line.unwrap_or(unique)).collect()
+    })
+}
+
+/// Both sides get `shared`; only then does each get its own edits.
+fn case(
+    base: impl Strategy<Value = Vec<Line>>,
+    shared: impl Strategy<Value = Vec<Edit>>,
+    ours: impl Strategy<Value = Vec<Edit>>,
+    theirs: impl Strategy<Value = Vec<Edit>>,
+) -> impl Strategy<Value = Case> {
+    let ends = prop_oneof![
+        4 => Just([true; 3]),
+        1 => Just([false; 3]),
+        1 => any::<[bool; 3]>(),
+    ];
+    (base, shared, ours, theirs, any::<bool>(), ends).prop_map(
+        |(base, shared, ours, theirs, crlf, ends)| {
+            let document = |edits: &[&[Edit]], ends_in_newline| {
+                let mut lines = base.clone();
+                edits.iter().copied().flatten().for_each(|edit| edit.apply(&mut lines));
+                Document { lines, crlf, ends_in_newline }.bytes()
+            };
+            Case {
+                base: document(&[], ends[0]),
+                ours: document(&[&shared, &ours], ends[1]),
+                theirs: document(&[&shared, &theirs], ends[2]),
+            }
+        },
+    )
+}
+
+fn small_case() -> impl Strategy<Value = Case> {
+    let base = (0.0..=1.0, 1..=REPEATED.len())
+        .prop_flat_map(|(repeated, kinds)| base_lines(0..=60, repeated, kinds));
+    let base = base.boxed();
+    prop_oneof![
+        case(base.clone(), edits(0..=2, 4), edits(1..=3, 4), edits(1..=3, 4)),
+        case(base, edits(0..=2, 4), edits(1..=10, 6), probes()),
+    ]
+}
+
+fn large_case() -> impl Strategy<Value = Case> {
+    let base = (0.0..=1.0, 1..=REPEATED.len())
+        .prop_flat_map(|(repeated, kinds)| base_lines(500..=3000, repeated, kinds));
+    let base = base.boxed();
+    prop_oneof![
+        case(base.clone(), edits(0..=20, 20), edits(1..=3, 10), edits(1..=3, 10)),
+        case(base, edits(0..=3, 6), edits(50..=600, 6), probes()),
+    ]
+}
+
+/// A line or two. Merged with a side of many edits, what becomes of them tells which lines of that
+/// side were taken for unchanged.
+fn probes() -> impl Strategy<Value = Vec<Edit>> {
+    edits(1..=2, 1)
+}
