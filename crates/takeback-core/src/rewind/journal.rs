@@ -427,6 +427,9 @@ fn present(workspace: &Workspace, paths: &[WorkPath]) -> Result<Present, RewindE
     let mut present = Present::default();
     let latest = workspace.store.latest_of(paths)?;
     for (path, latest) in paths.iter().zip(latest) {
+        if let Some(Change { before: Entry::Dir { mode }, after: Entry::Absent, .. }) = latest {
+            present.former_modes.insert(path.clone(), mode);
+        }
         let entry = latest.map_or(Entry::Absent, |change| change.after);
         if entry.is_dir() && !path.is_outside() {
             let names = workspace

@@ -156,6 +156,8 @@ pub struct Present {
     pub entries: BTreeMap<WorkPath, Entry>,
     /// The names in the folders among them.
     pub names: BTreeMap<WorkPath, Vec<WorkPath>>,
+    /// The modes of the folders among them that are gone.
+    pub former_modes: BTreeMap<WorkPath, u32>,
 }
 
 /// Reads what a plan needs from the store.
@@ -554,7 +556,8 @@ fn add_missing_folders(plan: &mut Plan, present: &Present) {
             if there(plan, &folder, planned.as_ref()).is_dir() {
                 continue;
             }
-            let verdict = Verdict::Restore { to: Entry::Dir { mode: 0o755 } };
+            let mode = present.former_modes.get(&folder).copied().unwrap_or(0o755);
+            let verdict = Verdict::Restore { to: Entry::Dir { mode } };
             match planned {
                 Some(at) if plan.steps[at].present.is_dir() => {
                     plan.steps[at].verdict = Verdict::Keep { reason: NOT_EMPTY.to_owned() };

@@ -275,6 +275,14 @@ impl Oracle {
         (value != now).then_some(Plan { verdict: Verdict::Becomes(value), cancels })
     }
 
+    /// The mode of a folder that is gone; an ordinary one if the last that is known of it is not that.
+    fn mode_it_had(&self, folder: &str) -> u32 {
+        match self.log.iter().rev().find(|change| change.path == folder) {
+            Some(Change { before: Seen::A(Thing::Folder { mode }), after: Seen::Nothing, .. }) => *mode,
+            _ => 0o755,
+        }
+    }
+
     /// What comes back needs its folders; a folder goes only when nothing is left in it.
     fn make_possible(&self, plans: &mut BTreeMap<String, Plan>) {
         let coming: Vec<String> = plans
@@ -301,7 +309,7 @@ impl Oracle {
                     Plan { verdict: Verdict::Kept, cancels: Vec::new() }
                 } else {
                     Plan {
-                        verdict: Verdict::Becomes(Some(Thing::Folder { mode: 0o755 })),
+                        verdict: Verdict::Becomes(Some(Thing::Folder { mode: self.mode_it_had(folder) })),
                         cancels: old,
                     }
                 };
