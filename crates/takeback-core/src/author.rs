@@ -2,7 +2,10 @@
 
 use std::collections::{BTreeMap, HashSet};
 
-use takeback_store::{Author, Call, CallId, CallKind, CallState, Evidence, Session, SessionId, Store, StoreError, WorkPath};
+use takeback_store::{
+    Author, Call, CallId, CallKind, CallState, Evidence, Session, SessionId, Store, StoreError,
+    WorkPath,
+};
 
 use crate::process;
 
@@ -61,7 +64,8 @@ impl Scene {
                 running.insert(&call.session, call);
             }
         }
-        let mut sessions: Vec<SessionId> = running.keys().copied().chain(uncertain).cloned().collect();
+        let mut sessions: Vec<SessionId> =
+            running.keys().copied().chain(uncertain).cloned().collect();
         sessions.sort();
         sessions.dedup();
         match (sessions.as_slice(), running.values().next()) {

@@ -17,11 +17,28 @@ pub enum AgentEvent {
         /// The process whose death ends the session, where that is known.
         owner: Option<Process>,
     },
-    Prompt { session: SessionId, message: Option<String>, text: String },
-    BeforeTool { session: SessionId, call: CallId, tool: String, touches: Touches },
-    AfterTool { session: SessionId, call: CallId, outcome: Outcome },
-    TurnEnd { session: SessionId },
-    SessionEnd { session: SessionId },
+    Prompt {
+        session: SessionId,
+        message: Option<String>,
+        text: String,
+    },
+    BeforeTool {
+        session: SessionId,
+        call: CallId,
+        tool: String,
+        touches: Touches,
+    },
+    AfterTool {
+        session: SessionId,
+        call: CallId,
+        outcome: Outcome,
+    },
+    TurnEnd {
+        session: SessionId,
+    },
+    SessionEnd {
+        session: SessionId,
+    },
 }
 
 impl AgentEvent {
@@ -46,7 +63,9 @@ pub enum Touches {
     /// These, and nothing else. Absolute, or relative to the workspace's root.
     Paths(#[serde(with = "path_list")] Vec<PathBuf>),
     /// Whatever it likes. The command is for people.
-    Anything { command: Option<String> },
+    Anything {
+        command: Option<String>,
+    },
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -71,13 +90,31 @@ impl Default for Tools {
         let list = |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect();
         Self {
             edit: list(&[
-                "write_file", "edit_file", "create_file", "replace", "Write", "Edit", "MultiEdit",
+                "write_file",
+                "edit_file",
+                "create_file",
+                "replace",
+                "Write",
+                "Edit",
+                "MultiEdit",
                 "NotebookEdit",
             ]),
             shell: list(&["Bash", "shell", "bash", "run_shell_command", "exec_command"]),
             read_only: list(&[
-                "Read", "Glob", "Grep", "LS", "NotebookRead", "WebFetch", "WebSearch", "TodoWrite",
-                "read_file", "list_files", "list_directory", "glob", "grep", "search_file_content",
+                "Read",
+                "Glob",
+                "Grep",
+                "LS",
+                "NotebookRead",
+                "WebFetch",
+                "WebSearch",
+                "TodoWrite",
+                "read_file",
+                "list_files",
+                "list_directory",
+                "glob",
+                "grep",
+                "search_file_content",
             ]),
         }
     }
@@ -118,14 +155,19 @@ mod path_list {
         Bytes { base64: String },
     }
 
-    pub(super) fn serialize<S: Serializer>(paths: &[PathBuf], serializer: S) -> Result<S::Ok, S::Error> {
+    pub(super) fn serialize<S: Serializer>(
+        paths: &[PathBuf],
+        serializer: S,
+    ) -> Result<S::Ok, S::Error> {
         serializer.collect_seq(paths.iter().map(|path| match path.to_str() {
             Some(text) => WirePath::Text(text.to_owned()),
             None => WirePath::Bytes { base64: STANDARD.encode(path.as_os_str().as_bytes()) },
         }))
     }
 
-    pub(super) fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<PathBuf>, D::Error> {
+    pub(super) fn deserialize<'de, D: Deserializer<'de>>(
+        deserializer: D,
+    ) -> Result<Vec<PathBuf>, D::Error> {
         let wire = Vec::<WirePath>::deserialize(deserializer)?;
         wire.into_iter()
             .map(|path| match path {

@@ -14,7 +14,8 @@ pub fn git_state(root: &Path) -> Option<GitState> {
     };
     let branch = reference.strip_prefix("refs/heads/").unwrap_or(reference).to_owned();
     // A worktree keeps its own HEAD, the branches lie in the main repository.
-    let common = read_line(&git.join("commondir")).map_or_else(|| git.clone(), |common| git.join(common));
+    let common =
+        read_line(&git.join("commondir")).map_or_else(|| git.clone(), |common| git.join(common));
     let head = read_line(&common.join(reference)).or_else(|| packed(&common, reference));
     Some(GitState { head, branch: Some(branch) })
 }

@@ -39,7 +39,10 @@ impl PathHistory {
     /// What stood here at `seq`, given that the changes before it are not needed.
     #[must_use]
     pub fn at(&self, seq: Seq) -> &Entry {
-        self.changes.iter().find(|change| change.seq > seq).map_or(self.at_end(), |change| &change.before)
+        self.changes
+            .iter()
+            .find(|change| change.seq > seq)
+            .map_or(self.at_end(), |change| &change.before)
     }
 
     /// The changes that a later rewind took the effect of. `spare` names rewind changes that are to

@@ -83,7 +83,9 @@ impl Middleware<'_> {
                     (self.on_unrecorded)(Unrecorded::Bytes { call: call.to_owned(), path, lack });
                 }
             }
-            Err(source) => (self.on_unrecorded)(Unrecorded::Event { call: call.to_owned(), source }),
+            Err(source) => {
+                (self.on_unrecorded)(Unrecorded::Event { call: call.to_owned(), source });
+            }
         }
     }
 }

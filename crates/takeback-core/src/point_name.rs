@@ -25,7 +25,8 @@ pub fn find_point<'a>(
     if points.is_empty() {
         return Err(PointNameError::NoPoints);
     }
-    let not_found = || PointNameError::NotFound { name: name.to_owned(), nearest: nearest(points, name) };
+    let not_found =
+        || PointNameError::NotFound { name: name.to_owned(), nearest: nearest(points, name) };
     if let Some(back) = steps_back(name) {
         return listed().rev().nth(back).ok_or_else(not_found);
     }
@@ -51,7 +52,8 @@ pub fn find_point<'a>(
         return Ok(point);
     }
     let hex = name.len() >= 4 && name.bytes().all(|b| b.is_ascii_hexdigit());
-    let prefix = |point: &Point| hex && point.id.to_string().starts_with(&name.to_ascii_lowercase());
+    let prefix =
+        |point: &Point| hex && point.id.to_string().starts_with(&name.to_ascii_lowercase());
     if let Some(point) = by(&prefix, &mut points.iter())? {
         return Ok(point);
     }

@@ -31,11 +31,15 @@ mod tests {
     #[test]
     fn a_process_lives_until_it_has_ended() {
         assert!(is_alive(current().expect("this process runs")));
-        let mut child = std::process::Command::new("sleep").arg("60").spawn().expect("sleep starts");
+        let mut child =
+            std::process::Command::new("sleep").arg("60").spawn().expect("sleep starts");
         let started = start_of(child.id()).expect("it runs");
         let process = Process { pid: child.id(), started };
         assert!(is_alive(process));
-        assert!(!is_alive(Process { started: started + 1, ..process }), "another process of that number");
+        assert!(
+            !is_alive(Process { started: started + 1, ..process }),
+            "another process of that number"
+        );
         child.kill().expect("it can be killed");
         child.wait().expect("it ends");
         assert!(!is_alive(process));

@@ -67,7 +67,11 @@ pub enum WorkspaceError {
 }
 
 /// The canonical root, if it may be protected.
-pub fn check_root(root: &Path, store_dir: &Path, home: Option<&Path>) -> Result<PathBuf, WorkspaceError> {
+pub fn check_root(
+    root: &Path,
+    store_dir: &Path,
+    home: Option<&Path>,
+) -> Result<PathBuf, WorkspaceError> {
     let path = std::fs::canonicalize(root)
         .map_err(|source| WorkspaceError::Unreachable { path: root.to_owned(), source })?;
     let refused = |why| WorkspaceError::Refused { path: path.clone(), why };
@@ -81,7 +85,9 @@ pub fn check_root(root: &Path, store_dir: &Path, home: Option<&Path>) -> Result<
         return Err(refused("it is your home folder; choose a project's folder in it"));
     }
     if real_path(store_dir).starts_with(&path) {
-        return Err(refused("Takeback's own store lies in it; set TAKEBACK_HOME to a folder elsewhere"));
+        return Err(refused(
+            "Takeback's own store lies in it; set TAKEBACK_HOME to a folder elsewhere",
+        ));
     }
     Ok(path)
 }
@@ -92,7 +98,8 @@ impl Workspace {
         disk::make_private_folder(&options.store_dir).map_err(|source| {
             WorkspaceError::Unreachable { path: options.store_dir.clone(), source }
         })?;
-        let root = Root::open(&path).map_err(|source| WorkspaceError::Unreachable { path, source })?;
+        let root =
+            Root::open(&path).map_err(|source| WorkspaceError::Unreachable { path, source })?;
         Ok(Self {
             root,
             store: options.store,
@@ -111,8 +118,11 @@ impl Workspace {
 
     pub(crate) fn lock(&self, hold: Hold, patience: Duration) -> Result<Option<Lock>, StoreError> {
         let path = self.store_dir.join("lock");
-        lock(&path, hold, patience)
-            .map_err(|source| StoreError::Io { path, doing: "locking the workspace", source })
+        lock(&path, hold, patience).map_err(|source| StoreError::Io {
+            path,
+            doing: "locking the workspace",
+            source,
+        })
     }
 
     /// The path that writing to `path` really changes: links followed, relative to the root, or
@@ -120,7 +130,8 @@ impl Workspace {
     /// files, Takeback's store, the root itself.
     #[must_use]
     pub fn resolve(&self, path: &Path) -> Option<WorkPath> {
-        let absolute = if path.is_absolute() { path.to_owned() } else { self.root.path().join(path) };
+        let absolute =
+            if path.is_absolute() { path.to_owned() } else { self.root.path().join(path) };
         let real = real_path(&absolute);
         if real.starts_with(&self.store_dir) || self.store_dir.starts_with(&real) {
             return None;

@@ -282,7 +282,8 @@ pub fn sync_all(files: &[OwnedFd]) -> io::Result<()> {
     let share = files.len().div_ceil(THREADS).max(1);
     std::thread::scope(|scope| {
         let sync = |files: &[OwnedFd]| files.iter().try_for_each(rustix::fs::fsync);
-        let threads: Vec<_> = files.chunks(share).map(|files| scope.spawn(move || sync(files))).collect();
+        let threads: Vec<_> =
+            files.chunks(share).map(|files| scope.spawn(move || sync(files))).collect();
         threads.into_iter().try_for_each(|thread| match thread.join() {
             Ok(synced) => Ok(synced?),
             Err(panic) => std::panic::resume_unwind(panic),

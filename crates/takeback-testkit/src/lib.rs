@@ -17,7 +17,9 @@ use takeback_core::worktree::scope::ScopeOptions;
 use takeback_core::{
     AgentEvent, Ambient, Limits, Outcome, Recorded, Touches, Workspace, WorkspaceOptions, record,
 };
-use takeback_store::{CallId, MemoryStore, PointId, SessionId, SqliteStore, Store, Timestamp, WorkPath};
+use takeback_store::{
+    CallId, MemoryStore, PointId, SessionId, SqliteStore, Store, Timestamp, WorkPath,
+};
 use tempfile::TempDir;
 
 /// A workspace with its store, both in a temporary folder that goes when this is dropped.
@@ -117,11 +119,13 @@ impl Sandbox {
 
     pub fn remove(&self, path: &str) {
         let path = self.at(path);
-        if path.is_dir() { fs::remove_dir_all(path) } else { fs::remove_file(path) }.expect("it goes");
+        if path.is_dir() { fs::remove_dir_all(path) } else { fs::remove_file(path) }
+            .expect("it goes");
     }
 
     pub fn set_mode(&self, path: &str, mode: u32) {
-        fs::set_permissions(self.at(path), fs::Permissions::from_mode(mode)).expect("a mode is set");
+        fs::set_permissions(self.at(path), fs::Permissions::from_mode(mode))
+            .expect("a mode is set");
     }
 
     /// Everything in the workspace, by path from its root.
@@ -148,7 +152,11 @@ impl Sandbox {
     /// A prompt, and the point it makes.
     pub fn prompt(&mut self, session: &str, text: &str) -> PointId {
         let message = Some(format!("message {text}"));
-        let event = AgentEvent::Prompt { session: SessionId::from(session), message, text: text.to_owned() };
+        let event = AgentEvent::Prompt {
+            session: SessionId::from(session),
+            message,
+            text: text.to_owned(),
+        };
         self.tell(&event).point.expect("a prompt makes a point")
     }
 
@@ -316,7 +324,8 @@ pub fn tree(root: &Path) -> BTreeMap<PathBuf, Thing> {
     while let Some(folder) = open.pop() {
         for entry in fs::read_dir(&folder).expect("the folder can be read") {
             let path = entry.expect("it has a name").path();
-            if matches!(path.file_name().map(|name| name.as_bytes()), Some(b".takeback" | b".git")) {
+            if matches!(path.file_name().map(|name| name.as_bytes()), Some(b".takeback" | b".git"))
+            {
                 continue;
             }
             let metadata = fs::symlink_metadata(&path).expect("it is there");

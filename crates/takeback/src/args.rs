@@ -29,7 +29,13 @@ pub(crate) struct Options {
     #[arg(long, global = true, help_heading = "Options for all")]
     pub(crate) json: bool,
     /// When to use colours
-    #[arg(long, value_name = "WHEN", default_value = "auto", global = true, help_heading = "Options for all")]
+    #[arg(
+        long,
+        value_name = "WHEN",
+        default_value = "auto",
+        global = true,
+        help_heading = "Options for all"
+    )]
     pub(crate) color: Color,
     /// Say only what went wrong
     #[arg(short, long, global = true, help_heading = "Options for all")]

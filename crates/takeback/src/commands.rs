@@ -26,7 +26,9 @@ pub(crate) fn run(args: Args) -> Result<u8, CommandError> {
         Command::Demo => demo::demo(&mut screen)?,
         Command::Run(run) => return run::run(options, &run),
         Command::Record => record::record(options, &mut screen)?,
-        Command::Checkpoint(checkpoint) => checkpoint::checkpoint(options, &checkpoint, &mut screen)?,
+        Command::Checkpoint(checkpoint) => {
+            checkpoint::checkpoint(options, &checkpoint, &mut screen)?
+        }
         Command::Log(log) => log::log(options, &log, &mut screen)?,
         Command::Show(show) => show::show(options, &show, &mut screen)?,
         Command::Diff(diff) => diff::diff(options, &diff, &mut screen)?,

@@ -103,7 +103,9 @@ impl From<StoreError> for CommandError {
             }
             StoreError::Foreign { .. } => Self::new(Kind::Error, error)
                 .hint("Move it aside, or choose another folder with --home or TAKEBACK_HOME."),
-            StoreError::Sqlite { .. } | StoreError::DamagedRecord { .. } | StoreError::DamagedBlob { .. }
+            StoreError::Sqlite { .. }
+            | StoreError::DamagedRecord { .. }
+            | StoreError::DamagedBlob { .. }
             | StoreError::MissingBlob { .. } => Self::new(Kind::Error, error)
                 .hint("`takeback verify` tells what is damaged. Your files were not changed."),
             _ => Self::new(Kind::Error, error),
@@ -135,7 +137,9 @@ impl From<RecordError> for CommandError {
         match error {
             RecordError::Store(error) => error.into(),
             RecordError::Locked => locked(error),
-            RecordError::LabelTaken { .. } => Self::new(Kind::Usage, error).hint("Choose another label."),
+            RecordError::LabelTaken { .. } => {
+                Self::new(Kind::Usage, error).hint("Choose another label.")
+            }
             RecordError::Scan(_) | RecordError::Spool { .. } => Self::new(Kind::Error, error),
         }
     }
@@ -147,7 +151,9 @@ impl From<RewindError> for CommandError {
             RewindError::Store(error) => error.into(),
             RewindError::Record(error) => error.into(),
             RewindError::Locked => locked(error),
-            RewindError::NothingToUndo | RewindError::NothingToRedo => Self::new(Kind::Nothing, error),
+            RewindError::NothingToUndo | RewindError::NothingToRedo => {
+                Self::new(Kind::Nothing, error)
+            }
             RewindError::Pattern { .. } => Self::new(Kind::Usage, error),
             RewindError::NoPoint(_) => {
                 Self::new(Kind::Error, error).hint("`takeback log` lists the points.")

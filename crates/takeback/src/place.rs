@@ -43,7 +43,12 @@ pub(crate) fn open_mended(options: &Options, store: Store) -> Result<Place, Comm
                 writeln!(err, "  left  {}  {HINT}{}{HINT:#}", note.path.display(), note.reason)?;
             }
             for problem in &receipt.errors {
-                writeln!(err, "  error  {}  {HINT}{}{HINT:#}", problem.path.display(), problem.error)?;
+                writeln!(
+                    err,
+                    "  error  {}  {HINT}{}{HINT:#}",
+                    problem.path.display(),
+                    problem.error
+                )?;
             }
         }
     }
@@ -96,7 +101,10 @@ pub(crate) fn ambient() -> Ambient {
     Ambient { now: Box::new(now), random: Box::new(random) }
 }
 
-#[expect(clippy::expect_used, reason = "without randomness ids would clash; there is no way to go on")]
+#[expect(
+    clippy::expect_used,
+    reason = "without randomness ids would clash; there is no way to go on"
+)]
 pub(crate) fn random() -> u64 {
     getrandom::u64().expect("the kernel gives random bytes")
 }

@@ -11,7 +11,8 @@ pub(crate) fn now() -> Timestamp {
 
 /// ISO 8601, UTC.
 pub(crate) fn iso(time: Timestamp) -> String {
-    jiff::Timestamp::from_millisecond(time.0).map_or_else(|_| time.0.to_string(), |time| time.to_string())
+    jiff::Timestamp::from_millisecond(time.0)
+        .map_or_else(|_| time.0.to_string(), |time| time.to_string())
 }
 
 /// `just now`, `5 min ago`, `3 h ago`, `2 days ago`.
@@ -65,16 +66,23 @@ mod tests {
     #[test]
     fn ages_are_told_in_the_unit_that_fits() {
         let now = Timestamp(10_000_000_000);
-        let told: Vec<String> =
-            [0, 9, 59, 60, 3_599, 3_600, 86_399, 86_400, 172_800, 5_184_000]
-                .iter()
-                .map(|seconds| ago(Timestamp(now.0 - seconds * 1000), now))
-                .collect();
+        let told: Vec<String> = [0, 9, 59, 60, 3_599, 3_600, 86_399, 86_400, 172_800, 5_184_000]
+            .iter()
+            .map(|seconds| ago(Timestamp(now.0 - seconds * 1000), now))
+            .collect();
         assert_eq!(
             told,
             [
-                "just now", "just now", "59 s ago", "1 min ago", "59 min ago", "1 h ago", "23 h ago",
-                "1 day ago", "2 days ago", "2 months ago"
+                "just now",
+                "just now",
+                "59 s ago",
+                "1 min ago",
+                "59 min ago",
+                "1 h ago",
+                "23 h ago",
+                "1 day ago",
+                "2 days ago",
+                "2 months ago"
             ]
         );
     }

@@ -26,7 +26,12 @@ use crate::worktree::write::{
 /// Makes ready in the workspace's stage what the plan will place there, before it is promised. What
 /// it will place outside is only verified: a stage there that no promise names would never be found
 /// again.
-pub(crate) fn stage(root: &Root, store: &dyn Store, plan: &Plan, id: RewindId) -> Result<(), StageError> {
+pub(crate) fn stage(
+    root: &Root,
+    store: &dyn Store,
+    plan: &Plan,
+    id: RewindId,
+) -> Result<(), StageError> {
     let failed = |source| StageError::Disk { path: ".takeback".to_owned(), source };
     let stage = Stage::open(root, id).map_err(failed)?;
     let mut files = Vec::new();
@@ -111,7 +116,11 @@ struct Job<'a> {
 
 /// Opens the stages as they are, made where they are missing. A folder outside that cannot be used
 /// is the misfortune of the steps in it alone.
-pub(crate) fn open_stages<'a>(root: &'a Root, plan: &'a Plan, id: RewindId) -> Result<Staged<'a>, StageError> {
+pub(crate) fn open_stages<'a>(
+    root: &'a Root,
+    plan: &'a Plan,
+    id: RewindId,
+) -> Result<Staged<'a>, StageError> {
     let stage = Stage::open(root, id)
         .map_err(|source| StageError::Disk { path: ".takeback".to_owned(), source })?;
     let mut staged =
@@ -125,7 +134,8 @@ pub(crate) fn open_stages<'a>(root: &'a Root, plan: &'a Plan, id: RewindId) -> R
             let below = &step.path.as_bytes()[folder.len() + 1..];
             job.path = WorkPath::new(below).expect("what follows a folder is a plain path");
             let opened = outside.entry(folder.clone()).or_insert_with(|| {
-                let site = Site::outside(&folder, id).map_err(|error| Fate::Error(plain_error(&error)))?;
+                let site =
+                    Site::outside(&folder, id).map_err(|error| Fate::Error(plain_error(&error)))?;
                 staged.sites.push(site);
                 Ok(staged.sites.len() - 1)
             });
@@ -163,7 +173,9 @@ impl Staged<'_> {
         let making_room: BTreeSet<WorkPath> = self
             .jobs
             .iter()
-            .filter(|job| job.step.present.is_dir() && !job.goal.is_dir() && job.goal != Entry::Absent)
+            .filter(|job| {
+                job.step.present.is_dir() && !job.goal.is_dir() && job.goal != Entry::Absent
+            })
             .map(|job| job.step.path.clone())
             .collect();
         for at in &deep {
@@ -253,7 +265,9 @@ impl Staged<'_> {
         }
         let moved_away = stage.look(Slot::Old(job.number))?.entry;
         let cleared = present == Entry::Absent
-            && (job.step.present.is_dir() || moved_away != Entry::Absent || job.step.present == Entry::Absent);
+            && (job.step.present.is_dir()
+                || moved_away != Entry::Absent
+                || job.step.present == Entry::Absent);
         if present != job.step.present && !cleared {
             return Ok(conflict());
         }
@@ -374,7 +388,8 @@ impl Staged<'_> {
         if self.present(at)?.is_dir() {
             return Ok(Fate::Done);
         }
-        match make_folder(self.parent(at)?, job.path.file_name(), job.goal.mode().unwrap_or(0o755)) {
+        match make_folder(self.parent(at)?, job.path.file_name(), job.goal.mode().unwrap_or(0o755))
+        {
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(conflict()),
             Err(error) => Err(error),
             Ok(()) => Ok(Fate::Done),
@@ -451,7 +466,8 @@ impl Staged<'_> {
                 Ok(_) => Ok(Fate::Conflict("it was changed right after the rewind".to_owned())),
                 Err(error) => Err(error),
             };
-            self.jobs[at].fate = Some(fate.unwrap_or_else(|error| Fate::Error(plain_error(&error))));
+            self.jobs[at].fate =
+                Some(fate.unwrap_or_else(|error| Fate::Error(plain_error(&error))));
         }
     }
 

@@ -7,13 +7,15 @@ use globset::{GlobBuilder, GlobSet, GlobSetBuilder};
 use serde::Serialize;
 use serde_json::Value;
 use takeback_store::{
-    Author, CallId, Change, Digest, Entry, Evidence, Point, PointId, PointKind, RewindId, RewindKind,
-    RewindRecord, RewindState, Seq, SessionId, Store, StoreError, Timestamp, WorkPath,
+    Author, CallId, Change, Digest, Entry, Evidence, Point, PointId, PointKind, RewindId,
+    RewindKind, RewindRecord, RewindState, Seq, SessionId, Store, StoreError, Timestamp, WorkPath,
     Write,
 };
 
 use super::apply::{open_stages, stage};
-use super::plan::{Aim, AmbiguousPolicy, Plan, PlanOptions, Present, Sources, Whose, candidates, plan};
+use super::plan::{
+    Aim, AmbiguousPolicy, Plan, PlanOptions, Present, Sources, Whose, candidates, plan,
+};
 use super::receipt::{Fate, Problem, Receipt};
 use super::recover::recover_locked;
 use crate::git_state::git_state;
@@ -163,7 +165,10 @@ pub fn rewind(
 }
 
 /// Promises, does and proves a plan, for a caller that has the lock alone.
-pub(crate) fn carry_out(workspace: &mut Workspace, ready: &Preview) -> Result<Receipt, RewindError> {
+pub(crate) fn carry_out(
+    workspace: &mut Workspace,
+    ready: &Preview,
+) -> Result<Receipt, RewindError> {
     let id = RewindId((workspace.ambient.random)());
     for blob in &ready.plan.merged {
         workspace.store.put(blob.clone())?;
@@ -184,7 +189,11 @@ pub(crate) fn carry_out(workspace: &mut Workspace, ready: &Preview) -> Result<Re
 }
 
 /// Commits the plan, durably, together with a point of the moment before.
-fn promise(workspace: &mut Workspace, ready: &Preview, id: RewindId) -> Result<RewindRecord, RewindError> {
+fn promise(
+    workspace: &mut Workspace,
+    ready: &Preview,
+    id: RewindId,
+) -> Result<RewindRecord, RewindError> {
     let safety_point = PointId((workspace.ambient.random)());
     let now = (workspace.ambient.now)();
     let plan = serde_json::to_string(&ready.plan)
@@ -300,7 +309,8 @@ fn prepare(workspace: &mut Workspace, request: &RewindRequest) -> Result<Preview
         // changed before it and seen after.
         if let Some(rewind) = partial {
             let touched = Author::Rewind { id: rewind };
-            histories.retain(|history| history.changes.iter().any(|change| change.author == touched));
+            histories
+                .retain(|history| history.changes.iter().any(|change| change.author == touched));
         }
         Ok(histories)
     };
@@ -325,11 +335,15 @@ fn prepare(workspace: &mut Workspace, request: &RewindRequest) -> Result<Preview
     Ok(Preview { plan, kind, windows })
 }
 
-fn aim_of(store: &dyn Store, request: &RewindRequest) -> Result<(Aim, RewindKind, Seq), RewindError> {
+fn aim_of(
+    store: &dyn Store,
+    request: &RewindRequest,
+) -> Result<(Aim, RewindKind, Seq), RewindError> {
     let (aim, kind, at) = match request.target {
         Target::Point(id) => {
             let points = store.points()?;
-            let point = points.iter().find(|point| point.id == id).ok_or(RewindError::NoPoint(id))?;
+            let point =
+                points.iter().find(|point| point.id == id).ok_or(RewindError::NoPoint(id))?;
             let whose = match (&request.whose, &point.session) {
                 (Some(whose), _) => whose.clone(),
                 (None, Some(session)) => Whose::Sessions(continued_by(store, session)?),
@@ -382,7 +396,8 @@ fn safety_of(store: &dyn Store, point: PointId) -> Result<Option<RewindId>, Stor
 fn effective(store: &dyn Store) -> Result<Vec<RewindRecord>, StoreError> {
     let mut rewinds = store.rewinds()?;
     rewinds.retain(|record| {
-        let receipt = record.receipt.as_deref().and_then(|json| serde_json::from_str::<Value>(json).ok());
+        let receipt =
+            record.receipt.as_deref().and_then(|json| serde_json::from_str::<Value>(json).ok());
         let did = |receipt: &Value| {
             ["restoredFiles", "deletedFiles", "mergedFiles"]
                 .iter()
@@ -396,7 +411,9 @@ fn effective(store: &dyn Store) -> Result<Vec<RewindRecord>, StoreError> {
 /// Whether an undo or redo of `id` stands, itself not taken back.
 fn is_taken_back(rewinds: &[RewindRecord], id: RewindId) -> bool {
     rewinds.iter().any(|record| match record.kind {
-        RewindKind::Undo { of } | RewindKind::Redo { of } => of == id && !is_taken_back(rewinds, record.id),
+        RewindKind::Undo { of } | RewindKind::Redo { of } => {
+            of == id && !is_taken_back(rewinds, record.id)
+        }
         RewindKind::Rewind { .. } => false,
     })
 }
@@ -432,11 +449,10 @@ fn present(workspace: &Workspace, paths: &[WorkPath]) -> Result<Present, RewindE
         }
         let entry = latest.map_or(Entry::Absent, |change| change.after);
         if entry.is_dir() && !path.is_outside() {
-            let names = workspace
-                .root
-                .folder(path.as_bytes(), Access::Read)
-                .and_then(names_in)
-                .map_err(|source| RewindError::Folder { path: workspace.absolute(path), source })?;
+            let names =
+                workspace.root.folder(path.as_bytes(), Access::Read).and_then(names_in).map_err(
+                    |source| RewindError::Folder { path: workspace.absolute(path), source },
+                )?;
             let below = names.into_iter().filter_map(|name| {
                 WorkPath::new([path.as_bytes(), b"/", name.as_slice()].concat()).ok()
             });
@@ -450,11 +466,13 @@ fn present(workspace: &Workspace, paths: &[WorkPath]) -> Result<Present, RewindE
 fn windows(store: &dyn Store, plan: &Plan) -> Result<Vec<Window>, StoreError> {
     let mut windows: Vec<Window> = Vec::new();
     for cause in plan.actions().flat_map(|step| &step.because) {
-        let (Author::Agent { session, call, tool, .. }, Evidence::Window) = (&cause.author, cause.evidence)
+        let (Author::Agent { session, call, tool, .. }, Evidence::Window) =
+            (&cause.author, cause.evidence)
         else {
             continue;
         };
-        if let Some(window) = windows.iter_mut().find(|w| w.session == *session && w.call == *call) {
+        if let Some(window) = windows.iter_mut().find(|w| w.session == *session && w.call == *call)
+        {
             window.paths += 1;
             continue;
         }
@@ -499,7 +517,8 @@ impl PathFilter {
             let failed = |source| RewindError::Pattern { pattern: pattern.clone(), source };
             let plain = pattern.trim_end_matches('/').trim_start_matches("./");
             for text in [plain.to_owned(), format!("{plain}/**")] {
-                let glob = GlobBuilder::new(&text).literal_separator(true).build().map_err(failed)?;
+                let glob =
+                    GlobBuilder::new(&text).literal_separator(true).build().map_err(failed)?;
                 set.add(glob);
             }
         }

@@ -7,8 +7,8 @@ use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
 use serde::{Deserialize, Serialize};
 use takeback_store::{
-    Author, CallId, Change, Digest, Entry, Evidence, PackedBlob, RewindId, Seq, SessionId, StoreError,
-    WorkPath,
+    Author, CallId, Change, Digest, Entry, Evidence, PackedBlob, RewindId, Seq, SessionId,
+    StoreError, WorkPath,
 };
 
 use super::merge::{TextMerge, merge_text};
@@ -124,7 +124,9 @@ impl Whose {
     fn includes(&self, author: &Author) -> bool {
         match (self, author) {
             (Self::AllAgents, author) => !author.sessions().is_empty(),
-            (Self::Sessions(chosen), author) => author.sessions().iter().any(|s| chosen.contains(s)),
+            (Self::Sessions(chosen), author) => {
+                author.sessions().iter().any(|s| chosen.contains(s))
+            }
         }
     }
 }
@@ -317,7 +319,13 @@ fn path_step(
     let roles = roles(history, aim, options.ambiguous, sources)?;
     let step = |verdict, cancels| {
         let present = now.clone();
-        Some(Step { path: history.path.clone(), present, verdict, cancels, because: causes(history, &roles) })
+        Some(Step {
+            path: history.path.clone(),
+            present,
+            verdict,
+            cancels,
+            because: causes(history, &roles),
+        })
     };
     if !roles.iter().any(|role| matches!(role, Role::Take | Role::Ambiguous)) {
         let asked = !matches!(aim, Aim::Without { .. });
@@ -333,7 +341,8 @@ fn path_step(
             Role::Take => {}
             Role::Ambiguous if *run.after == Entry::Absent && entry == Entry::Absent => {}
             Role::Ambiguous => {
-                let reason = "it is not certain who wrote it; --ambiguous take takes it back".to_owned();
+                let reason =
+                    "it is not certain who wrote it; --ambiguous take takes it back".to_owned();
                 return Ok(step(Verdict::Ambiguous { reason }, Vec::new()));
             }
             Role::Other | Role::Neutral | Role::Dead => continue,
@@ -348,14 +357,17 @@ fn path_step(
                 let reason = reason.to_owned();
                 return Ok(step(Verdict::Conflict { reason }, Vec::new()));
             }
-            Merged::Lacking(reason) => return Ok(step(Verdict::NotCaptured { reason }, Vec::new())),
+            Merged::Lacking(reason) => {
+                return Ok(step(Verdict::NotCaptured { reason }, Vec::new()));
+            }
         }
     }
     if entry == *now {
         return Ok(None);
     }
     cancels.sort();
-    if let Some((digest, text)) = entry.digest().and_then(|digest| texts.made.remove_entry(&digest)) {
+    if let Some((digest, text)) = entry.digest().and_then(|digest| texts.made.remove_entry(&digest))
+    {
         merged.push(PackedBlob::with_digest(digest, text));
     }
     let verdict = match entry {
@@ -402,7 +414,8 @@ fn kept_reason(history: &PathHistory, roles: &[Role]) -> String {
     let mut sessions = BTreeSet::new();
     let mut human = false;
     for (change, _) in history.changes.iter().zip(roles).filter(|(_, role)| **role == Role::Other) {
-        human |= matches!(change.author, Author::Human | Author::Ambiguous { .. } | Author::Deleted);
+        human |=
+            matches!(change.author, Author::Human | Author::Ambiguous { .. } | Author::Deleted);
         sessions.extend(change.author.sessions().iter().map(|session| session.0.clone()));
     }
     let sessions: Vec<String> = sessions.into_iter().collect();
@@ -504,7 +517,9 @@ fn merge_entry(
             })
         }
         (_, Entry::Absent, _) => Ok(Merged::Conflict("it was deleted since")),
-        (_, _, Entry::Absent) => Ok(Merged::Conflict("the agent made it, and it was changed since")),
+        (_, _, Entry::Absent) => {
+            Ok(Merged::Conflict("the agent made it, and it was changed since"))
+        }
         (Entry::Absent, _, _) => Ok(Merged::Conflict("something else was put in its place since")),
         _ => Ok(Merged::Conflict("it was changed since")),
     }
@@ -602,7 +617,9 @@ fn keep_full_folders(plan: &mut Plan, present: &Present) {
             let step = &mut plan.steps[at];
             step.verdict = match step.goal() {
                 Some(Entry::Absent) => Verdict::Keep { reason: NOT_EMPTY.to_owned() },
-                _ => Verdict::Conflict { reason: "the folder in its place is not empty".to_owned() },
+                _ => {
+                    Verdict::Conflict { reason: "the folder in its place is not empty".to_owned() }
+                }
             };
             step.cancels.clear();
         }

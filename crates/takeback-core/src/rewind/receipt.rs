@@ -74,7 +74,8 @@ fn path_and<S: Serializer>(
 }
 
 fn plain_paths<S: Serializer>(paths: &[WorkPath], serializer: S) -> Result<S::Ok, S::Error> {
-    serializer.collect_seq(paths.iter().map(|path| String::from_utf8_lossy(path.as_bytes()).into_owned()))
+    serializer
+        .collect_seq(paths.iter().map(|path| String::from_utf8_lossy(path.as_bytes()).into_owned()))
 }
 
 /// What became of one step that was to change something.
@@ -112,7 +113,9 @@ impl Receipt {
                 (Fate::Done, Verdict::Keep { reason }) => receipt.kept_files.push(note(reason)),
                 (Fate::Done, Verdict::Conflict { reason }) => receipt.conflicts.push(note(reason)),
                 (Fate::Done, Verdict::Ambiguous { reason }) => receipt.ambiguous.push(note(reason)),
-                (Fate::Done, Verdict::NotCaptured { reason }) => receipt.not_captured.push(note(reason)),
+                (Fate::Done, Verdict::NotCaptured { reason }) => {
+                    receipt.not_captured.push(note(reason));
+                }
             }
         }
         receipt.success = receipt.conflicts.is_empty()
@@ -125,6 +128,8 @@ impl Receipt {
     /// Whether anything on disk is (or would be) changed.
     #[must_use]
     pub fn changed_something(&self) -> bool {
-        !(self.restored_files.is_empty() && self.deleted_files.is_empty() && self.merged_files.is_empty())
+        !(self.restored_files.is_empty()
+            && self.deleted_files.is_empty()
+            && self.merged_files.is_empty())
     }
 }

@@ -159,7 +159,8 @@ impl Index {
                     Known::Entry { entry: entry.clone(), fingerprint: None, precious };
             }
             (Err(at), entry) => {
-                let known = Known::Entry { entry: entry.clone(), fingerprint: None, precious: false };
+                let known =
+                    Known::Entry { entry: entry.clone(), fingerprint: None, precious: false };
                 folder.children.insert(at, Child { name: path.file_name().into(), known });
             }
         }

@@ -91,7 +91,8 @@ fn read_file(
     let (digest, size) = match bytes {
         Bytes::Hash => hash(&mut file)?,
         Bytes::Keep { known, sink } if seen.fingerprint.size <= CHUNKED_ABOVE => {
-            let mut contents = Vec::with_capacity(usize::try_from(seen.fingerprint.size).unwrap_or(0));
+            let mut contents =
+                Vec::with_capacity(usize::try_from(seen.fingerprint.size).unwrap_or(0));
             (&mut file).take(CHUNKED_ABOVE + 1).read_to_end(&mut contents)?;
             let digest = Digest::of(&contents);
             let size = contents.len() as u64;

@@ -47,7 +47,14 @@ impl Access {
 
 /// ext2 to ext4, XFS, btrfs, tmpfs, F2FS, ZFS, overlayfs, bcachefs: as the kernel numbers them.
 const LOCAL_FILE_SYSTEMS: [u32; 8] = [
-    0x0000_ef53, 0x5846_5342, 0x9123_683e, 0x0102_1994, 0xf2f5_2010, 0x2fc1_2fc1, 0x794c_7630, 0xca45_1a4e,
+    0x0000_ef53,
+    0x5846_5342,
+    0x9123_683e,
+    0x0102_1994,
+    0xf2f5_2010,
+    0x2fc1_2fc1,
+    0x794c_7630,
+    0xca45_1a4e,
 ];
 
 impl Root {
@@ -91,7 +98,8 @@ impl Root {
             return Ok(rustix::fs::openat(&self.fd, c".", access.flags(), Mode::empty())?);
         }
         if self.openat2.load(Ordering::Relaxed) {
-            let resolve = ResolveFlags::BENEATH | ResolveFlags::NO_SYMLINKS | ResolveFlags::NO_MAGICLINKS;
+            let resolve =
+                ResolveFlags::BENEATH | ResolveFlags::NO_SYMLINKS | ResolveFlags::NO_MAGICLINKS;
             match rustix::fs::openat2(&self.fd, path, access.flags(), Mode::empty(), resolve) {
                 Err(Errno::NOSYS | Errno::PERM) => self.openat2.store(false, Ordering::Relaxed),
                 // Longer than a path may be: only reached step by step.

@@ -81,7 +81,12 @@ pub fn scan(
         options,
         racy: RacySince::now(),
         shared: Mutex::new(Shared {
-            folders: vec![Task { path: Vec::new(), above: None, fingerprint: None, was_absent: false }],
+            folders: vec![Task {
+                path: Vec::new(),
+                above: None,
+                fingerprint: None,
+                was_absent: false,
+            }],
             busy: 0,
         }),
         waiting: AtomicUsize::new(0),
@@ -240,11 +245,23 @@ impl Walk<'_> {
         let repository = has(b".git");
         let rules = Rules::read(task.above.as_ref(), &task.path, &folder, repository, has);
         let in_ignored = rules.ignores_folder(&task.path);
-        let mut visit = Visit { walk: self, task: &task, folder, names: &names, rules, in_ignored, part, below, blobs };
+        let mut visit = Visit {
+            walk: self,
+            task: &task,
+            folder,
+            names: &names,
+            rules,
+            in_ignored,
+            part,
+            below,
+            blobs,
+        };
         let mut children = Vec::with_capacity(names.len());
         let mut old = known.map(|folder| folder.children.as_slice()).unwrap_or_default();
         for name in &names {
-            while let Some((gone, rest)) = old.split_first().filter(|(child, _)| *child.name < **name) {
+            while let Some((gone, rest)) =
+                old.split_first().filter(|(child, _)| *child.name < **name)
+            {
                 visit.gone(gone);
                 old = rest;
             }
@@ -300,7 +317,9 @@ impl Walk<'_> {
                         && seen.mode() == *mode =>
                 {
                     let has = |name: &[u8]| known.child(name).is_some();
-                    let read = || Rules::read(task.above.as_ref(), &task.path, folder, known.repository, has);
+                    let read = || {
+                        Rules::read(task.above.as_ref(), &task.path, folder, known.repository, has)
+                    };
                     below.push(Task {
                         path: join(&task.path, &child.name),
                         above: Some(Arc::clone(rules.get_or_insert_with(read))),
@@ -308,9 +327,14 @@ impl Walk<'_> {
                         was_absent: false,
                     });
                 }
-                (Known::Entry { entry: Entry::File { .. } | Entry::Symlink { .. }, fingerprint, .. }, Some(seen))
-                    if *fingerprint == Some(seen.fingerprint) =>
-                {
+                (
+                    Known::Entry {
+                        entry: Entry::File { .. } | Entry::Symlink { .. },
+                        fingerprint,
+                        ..
+                    },
+                    Some(seen),
+                ) if *fingerprint == Some(seen.fingerprint) => {
                     files += 1;
                 }
                 _ => {
@@ -336,7 +360,11 @@ impl Walk<'_> {
     }
 
     /// Puts the threads' parts together and lets in the ignored files for which there is room.
-    fn gather(&self, parts: Vec<Part>, sink: &mut dyn FnMut(PackedBlob)) -> Result<Scan, ScanError> {
+    fn gather(
+        &self,
+        parts: Vec<Part>,
+        sink: &mut dyn FnMut(PackedBlob),
+    ) -> Result<Scan, ScanError> {
         let mut scan = Scan {
             found: Vec::new(),
             index: Index::stamped(self.before.stamp),
@@ -350,7 +378,10 @@ impl Walk<'_> {
             scan.index_changed |= part.changed > 0;
             for (path, folder) in part.folders {
                 for child in &folder.children {
-                    if let Known::Entry { entry: Entry::File { size, .. }, precious: true, .. } = child.known {
+                    if let Known::Entry {
+                        entry: Entry::File { size, .. }, precious: true, ..
+                    } = child.known
+                    {
                         used += size;
                     }
                 }
@@ -402,7 +433,11 @@ impl Walk<'_> {
 
     /// Looks at what is known in folders that were not read: an edit named it although its folder is
     /// out of scope, or its folder is none any more.
-    fn look_at_strays(&self, scan: &mut Scan, sink: &mut dyn FnMut(PackedBlob)) -> Result<(), ScanError> {
+    fn look_at_strays(
+        &self,
+        scan: &mut Scan,
+        sink: &mut dyn FnMut(PackedBlob),
+    ) -> Result<(), ScanError> {
         let mut found = Vec::new();
         let told: HashSet<&WorkPath> = scan.found.iter().map(|observed| &observed.path).collect();
         for (path, folder) in self.before.folders() {
@@ -417,7 +452,8 @@ impl Walk<'_> {
                     continue;
                 }
                 let failed = |source| ScanError { path: below.display(), source };
-                let looked = self.look_at_stray(&below, entry, *fingerprint, sink).map_err(failed)?;
+                let looked =
+                    self.look_at_stray(&below, entry, *fingerprint, sink).map_err(failed)?;
                 if looked.entry != Entry::Absent {
                     let known = Known::Entry {
                         entry: looked.entry.clone(),
@@ -428,7 +464,12 @@ impl Walk<'_> {
                 }
                 if looked.entry != *entry {
                     let before = entry.clone();
-                    found.push(Observed { path: below, before, after: looked.entry, same_file: false });
+                    found.push(Observed {
+                        path: below,
+                        before,
+                        after: looked.entry,
+                        same_file: false,
+                    });
                 }
             }
             if !stay.is_empty() {
@@ -508,14 +549,18 @@ impl Visit<'_, '_> {
         }
         let Some(seen) = stat(&self.folder, name)? else { return Ok(None) };
         let path = join(&self.task.path, name);
-        if seen.kind == FileType::Directory { self.subfolder(path, &seen, before) } else { self.file(path, name, &seen, before) }
+        if seen.kind == FileType::Directory {
+            Ok(self.subfolder(path, &seen, before))
+        } else {
+            self.file(path, name, &seen, before)
+        }
     }
 
-    fn subfolder(&mut self, path: Vec<u8>, seen: &Stat, before: Option<&Known>) -> io::Result<Option<Known>> {
+    fn subfolder(&mut self, path: Vec<u8>, seen: &Stat, before: Option<&Known>) -> Option<Known> {
         let own = path == OWN_FOLDER;
         let is_known = matches!(before, Some(Known::Entry { .. }));
         if seen.device != self.walk.root.device {
-            return Ok(Some(self.mounted_over(path, before)));
+            return Some(self.mounted_over(path, before));
         }
         let coverage = if is_known || own {
             Coverage::In
@@ -523,7 +568,7 @@ impl Visit<'_, '_> {
             self.rules.cover_folder(self.walk.options, &path, self.names, self.in_ignored)
         };
         if let Coverage::Out(reason) = coverage {
-            return Ok(Some(self.skip(path, reason)));
+            return Some(self.skip(path, reason));
         }
         let entry = Entry::Dir { mode: seen.mode() };
         let was = self.before(before);
@@ -537,10 +582,10 @@ impl Visit<'_, '_> {
             above: Some(Arc::clone(&self.rules)),
         });
         if own {
-            return Ok(None);
+            return None;
         }
         self.differs(path, was, &entry, false);
-        Ok(Some(Known::Entry { entry, fingerprint: None, precious: false }))
+        Some(Known::Entry { entry, fingerprint: None, precious: false })
     }
 
     fn file(
@@ -555,7 +600,9 @@ impl Visit<'_, '_> {
         }
         self.part.stats.files += 1;
         let (entry, fingerprint, precious) = match before {
-            Some(Known::Entry { entry, fingerprint, precious }) => (Some(entry), *fingerprint, *precious),
+            Some(Known::Entry { entry, fingerprint, precious }) => {
+                (Some(entry), *fingerprint, *precious)
+            }
             _ => {
                 match self.rules.cover_file(&path, self.in_ignored) {
                     Coverage::In => {}
@@ -570,7 +617,8 @@ impl Visit<'_, '_> {
             }
         };
         let same_file = fingerprint == Some(seen.fingerprint);
-        let missing = matches!(entry, Some(Entry::NotCaptured { lack }) if lack.may_be_kept_later());
+        let missing =
+            matches!(entry, Some(Entry::NotCaptured { lack }) if lack.may_be_kept_later());
         if let Some(entry) = entry
             && same_file
             && !missing
@@ -582,7 +630,8 @@ impl Visit<'_, '_> {
         let blobs = self.blobs;
         // The receiver lives as long as any reader: a failed send cannot happen.
         let mut sink = |blob| drop(blobs.send(blob));
-        let looked = look_at(&self.folder, name, seen, &mut Bytes::Keep { known, sink: &mut sink })?;
+        let looked =
+            look_at(&self.folder, name, seen, &mut Bytes::Keep { known, sink: &mut sink })?;
         if looked.entry == Entry::Absent {
             return Ok(None);
         }
@@ -651,7 +700,9 @@ impl Visit<'_, '_> {
     }
 
     fn below_gone(&mut self, path: &[u8]) {
-        for child in self.walk.before.folder(path).map(|f| f.children.as_slice()).unwrap_or_default() {
+        for child in
+            self.walk.before.folder(path).map(|f| f.children.as_slice()).unwrap_or_default()
+        {
             if let Known::Entry { entry, .. } = &child.known {
                 let below = join(path, &child.name);
                 self.below_gone(&below);

@@ -153,7 +153,8 @@ impl Rules {
         if has(b".gitignore") {
             ignore_texts.extend(small_file(&folder, b".gitignore"));
         }
-        let excluded_text = has(b".takebackignore").then(|| small_file(&folder, b".takebackignore")).flatten();
+        let excluded_text =
+            has(b".takebackignore").then(|| small_file(&folder, b".takebackignore")).flatten();
         if let Some(above) = above
             && ignore_texts.is_empty()
             && excluded_text.is_none()
@@ -252,7 +253,9 @@ fn is_derived(options: &ScopeOptions, name: &[u8], siblings: &[Vec<u8>], ignored
     };
     let listed = DERIVED.iter().any(|(derived, manifests)| {
         derived.as_bytes() == name
-            && (ignored || manifests.is_empty() || manifests.iter().any(|manifest| beside(manifest)))
+            && (ignored
+                || manifests.is_empty()
+                || manifests.iter().any(|manifest| beside(manifest)))
     });
     listed || options.derived_folders.iter().any(|derived| derived.as_bytes() == name)
 }

@@ -278,7 +278,9 @@ impl Oracle {
     /// The mode of a folder that is gone; an ordinary one if the last that is known of it is not that.
     fn mode_it_had(&self, folder: &str) -> u32 {
         match self.log.iter().rev().find(|change| change.path == folder) {
-            Some(Change { before: Seen::A(Thing::Folder { mode }), after: Seen::Nothing, .. }) => *mode,
+            Some(Change {
+                before: Seen::A(Thing::Folder { mode }), after: Seen::Nothing, ..
+            }) => *mode,
             _ => 0o755,
         }
     }
@@ -309,7 +311,9 @@ impl Oracle {
                     Plan { verdict: Verdict::Kept, cancels: Vec::new() }
                 } else {
                     Plan {
-                        verdict: Verdict::Becomes(Some(Thing::Folder { mode: self.mode_it_had(folder) })),
+                        verdict: Verdict::Becomes(Some(Thing::Folder {
+                            mode: self.mode_it_had(folder),
+                        })),
                         cancels: old,
                     }
                 };

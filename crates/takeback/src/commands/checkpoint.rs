@@ -35,7 +35,12 @@ pub(crate) fn checkpoint(
             place.workspace.root.path().display(),
         )?;
         for (path, lack) in &recorded.not_captured {
-            writeln!(screen.out, "  not kept: {}  {HINT}{}{HINT:#}", path.display(), lack.reason())?;
+            writeln!(
+                screen.out,
+                "  not kept: {}  {HINT}{}{HINT:#}",
+                path.display(),
+                lack.reason()
+            )?;
         }
     }
     Ok(0)

@@ -4,7 +4,10 @@
 //! command deletes a folder and rewrites files. Then the timeline, a preview, the rewind, and its
 //! undo: all through the library, as every other command does it.
 
-#![expect(clippy::disallowed_methods, reason = "the demo's agent and person write files of their own")]
+#![expect(
+    clippy::disallowed_methods,
+    reason = "the demo's agent and person write files of their own"
+)]
 
 use std::fs;
 use std::io::Write as _;
@@ -49,7 +52,8 @@ pub(crate) fn demo(screen: &mut Screen) -> Result<u8, CommandError> {
     for folder in ["shop", "tests"] {
         fs::create_dir_all(root.join(folder))?;
     }
-    for (path, text) in [("shop/cart.py", CART), ("shop/tax.py", TAX), ("tests/test_cart.py", TEST)] {
+    for (path, text) in [("shop/cart.py", CART), ("shop/tax.py", TAX), ("tests/test_cart.py", TEST)]
+    {
         fs::write(root.join(path), text)?;
     }
     let root = fs::canonicalize(root)?;
@@ -57,8 +61,14 @@ pub(crate) fn demo(screen: &mut Screen) -> Result<u8, CommandError> {
     let workspace = &mut place.workspace;
 
     let out = &mut screen.out;
-    writeln!(out, "{STRONG}Takeback records every change with its author, and takes back exactly what you ask.{STRONG:#}")?;
-    writeln!(out, "{HINT}This happens now, in a temporary folder: shop/cart.py, shop/tax.py, tests/test_cart.py{HINT:#}")?;
+    writeln!(
+        out,
+        "{STRONG}Takeback records every change with its author, and takes back exactly what you ask.{STRONG:#}"
+    )?;
+    writeln!(
+        out,
+        "{HINT}This happens now, in a temporary folder: shop/cart.py, shop/tax.py, tests/test_cart.py{HINT:#}"
+    )?;
 
     heading(out, 1, "An agent and you work in the same folder")?;
     let point = prompt(workspace, "Make the cart handle discounts")?;
@@ -78,8 +88,10 @@ pub(crate) fn demo(screen: &mut Screen) -> Result<u8, CommandError> {
     heading(out, 2, "takeback log")?;
     let store = &*workspace.store;
     let points = store.points()?;
-    let told: Vec<_> =
-        points.iter().map(|point| Ok((point, tell(store, point, None)?))).collect::<Result<_, CommandError>>()?;
+    let told: Vec<_> = points
+        .iter()
+        .map(|point| Ok((point, tell(store, point, None)?)))
+        .collect::<Result<_, CommandError>>()?;
     log::print(out, &told)?;
 
     heading(out, 3, "takeback rewind @ --dry-run")?;
@@ -91,19 +103,36 @@ pub(crate) fn demo(screen: &mut Screen) -> Result<u8, CommandError> {
     let done = rewind(workspace, &request, Some(&shown))?;
     receipt::print(out, &done, &[], Tense::Did, false)?;
     let expected = CART.replace("retuns", "returns");
-    expect(done.success && fs::read_to_string(&cart)? == expected, "your edit survives the rewind")?;
+    expect(
+        done.success && fs::read_to_string(&cart)? == expected,
+        "your edit survives the rewind",
+    )?;
     expect(root.join("tests/test_cart.py").exists(), "the deleted folder is back")?;
-    writeln!(out, "\n{GOOD}The agent's work is gone, your edit is still there.{GOOD:#} All that differs now:\n")?;
-    for diff in between(&takeback_core::history::by_path(workspace.store.changes_after(place_of(workspace, point)?)?), None) {
+    writeln!(
+        out,
+        "\n{GOOD}The agent's work is gone, your edit is still there.{GOOD:#} All that differs now:\n"
+    )?;
+    for diff in between(
+        &takeback_core::history::by_path(
+            workspace.store.changes_after(place_of(workspace, point)?)?,
+        ),
+        None,
+    ) {
         diff.print(&*workspace.store, out)?;
     }
 
     heading(out, 5, "takeback undo")?;
     let undone = rewind(workspace, &RewindRequest::new(Target::Undo), None)?;
     receipt::print(out, &undone, &[], Tense::Did, false)?;
-    expect(undone.success && root.join("report.txt").exists(), "the undo brings the agent's work back")?;
+    expect(
+        undone.success && root.join("report.txt").exists(),
+        "the undo brings the agent's work back",
+    )?;
     writeln!(out, "\n{GOOD}Everything is as the agent left it, your edit included.{GOOD:#}")?;
-    writeln!(out, "\nTry it: {NAME}takeback run -- YOUR-AGENT{NAME:#} {HINT}in any folder{HINT:#}")?;
+    writeln!(
+        out,
+        "\nTry it: {NAME}takeback run -- YOUR-AGENT{NAME:#} {HINT}in any folder{HINT:#}"
+    )?;
     Ok(0)
 }
 
@@ -122,7 +151,9 @@ fn session() -> SessionId {
 
 fn prompt(workspace: &mut Workspace, text: &str) -> Result<PointId, CommandError> {
     let event = AgentEvent::Prompt { session: session(), message: None, text: text.to_owned() };
-    record(workspace, &event)?.point.ok_or_else(|| CommandError::new(Kind::Error, "the prompt made no point"))
+    record(workspace, &event)?
+        .point
+        .ok_or_else(|| CommandError::new(Kind::Error, "the prompt made no point"))
 }
 
 fn edit(
@@ -152,7 +183,10 @@ fn around(
     act: impl FnOnce() -> std::io::Result<()>,
 ) -> Result<(), CommandError> {
     let (call, tool) = (CallId::from(call), tool.to_owned());
-    record(workspace, &AgentEvent::BeforeTool { session: session(), call: call.clone(), tool, touches })?;
+    record(
+        workspace,
+        &AgentEvent::BeforeTool { session: session(), call: call.clone(), tool, touches },
+    )?;
     act()?;
     record(workspace, &AgentEvent::AfterTool { session: session(), call, outcome: Outcome::Done })?;
     Ok(())
@@ -166,5 +200,9 @@ fn place_of(workspace: &Workspace, id: PointId) -> Result<takeback_store::Seq, C
 
 /// What the demo claims, it checks.
 fn expect(holds: bool, claim: &str) -> Result<(), CommandError> {
-    if holds { Ok(()) } else { Err(CommandError::new(Kind::Error, format!("the demo failed: {claim}"))) }
+    if holds {
+        Ok(())
+    } else {
+        Err(CommandError::new(Kind::Error, format!("the demo failed: {claim}")))
+    }
 }

@@ -27,7 +27,11 @@ struct ToldDiff<'a> {
     deletions: Option<usize>,
 }
 
-pub(crate) fn diff(options: &Options, args: &DiffArgs, screen: &mut Screen) -> Result<u8, CommandError> {
+pub(crate) fn diff(
+    options: &Options,
+    args: &DiffArgs,
+    screen: &mut Screen,
+) -> Result<u8, CommandError> {
     let mut place = place::open_mended(options, Store::MustExist)?;
     if args.to.is_none() {
         takeback_core::look_around(&mut place.workspace)?;
@@ -69,7 +73,8 @@ pub(crate) fn diff(options: &Options, args: &DiffArgs, screen: &mut Screen) -> R
         return Ok(0);
     }
     if args.stat {
-        let column = diffs.iter().map(|diff| diff.path.display().chars().count()).max().unwrap_or(0).min(60);
+        let column =
+            diffs.iter().map(|diff| diff.path.display().chars().count()).max().unwrap_or(0).min(60);
         let mut total = Lines::default();
         for diff in &diffs {
             let lines = diff.lines(store)?;

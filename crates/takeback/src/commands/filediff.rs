@@ -61,7 +61,8 @@ fn text(store: &dyn Store, entry: &Entry) -> Result<Text, StoreError> {
 
 impl FileDiff {
     pub(crate) fn lines(&self, store: &dyn Store) -> Result<Option<Lines>, StoreError> {
-        let (Text::Lines(before), Text::Lines(after)) = (text(store, &self.before)?, text(store, &self.after)?)
+        let (Text::Lines(before), Text::Lines(after)) =
+            (text(store, &self.before)?, text(store, &self.after)?)
         else {
             return Ok(None);
         };
@@ -88,7 +89,9 @@ impl FileDiff {
             return Ok(String::new());
         }
         Ok(match self.lines(store)? {
-            Some(lines) => format!("{GOOD}+{}{GOOD:#} {BAD}-{}{BAD:#}", lines.insertions, lines.deletions),
+            Some(lines) => {
+                format!("{GOOD}+{}{GOOD:#} {BAD}-{}{BAD:#}", lines.insertions, lines.deletions)
+            }
             None => format!("{HINT}not text{HINT:#}"),
         })
     }
@@ -125,7 +128,9 @@ impl FileDiff {
             writeln!(out, "{HINT}  not text{HINT:#}")?;
             return Ok(());
         };
-        for hunk in TextDiff::from_lines(&before, &after).unified_diff().context_radius(3).iter_hunks() {
+        for hunk in
+            TextDiff::from_lines(&before, &after).unified_diff().context_radius(3).iter_hunks()
+        {
             writeln!(out, "{NAME}{}{NAME:#}", hunk.header())?;
             for change in hunk.iter_changes() {
                 let line = change.value().trim_end_matches('\n');

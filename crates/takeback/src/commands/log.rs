@@ -33,14 +33,16 @@ pub(crate) struct Told {
     pub(crate) has_state: bool,
 }
 
-pub(crate) fn log(options: &Options, args: &LogArgs, screen: &mut Screen) -> Result<u8, CommandError> {
+pub(crate) fn log(
+    options: &Options,
+    args: &LogArgs,
+    screen: &mut Screen,
+) -> Result<u8, CommandError> {
     let place = place::open(options, Store::MustExist)?;
     let store = &*place.workspace.store;
     let points = store.points()?;
-    let listed: Vec<&Point> = points
-        .iter()
-        .filter(|point| args.all || point.kind != PointKind::Safety)
-        .collect();
+    let listed: Vec<&Point> =
+        points.iter().filter(|point| args.all || point.kind != PointKind::Safety).collect();
     let shown: Vec<(&Point, Option<Seq>)> = listed
         .iter()
         .enumerate()
@@ -159,4 +161,3 @@ pub(crate) fn tell(
         has_state: false,
     })
 }
-

@@ -144,14 +144,12 @@ fn summary(receipt: &Receipt, did: bool) -> String {
             done.push(format!("{n} {}", if did { past } else { future }));
         }
     }
-    let mut parts = vec![if done.is_empty() { "nothing to take back".to_owned() } else { done.join(", ") }];
+    let mut parts =
+        vec![if done.is_empty() { "nothing to take back".to_owned() } else { done.join(", ") }];
     if !receipt.kept_files.is_empty() {
         parts.push(format!("{} kept", receipt.kept_files.len()));
     }
-    for (n, noun) in [
-        (receipt.conflicts.len(), "conflict"),
-        (receipt.errors.len(), "error"),
-    ] {
+    for (n, noun) in [(receipt.conflicts.len(), "conflict"), (receipt.errors.len(), "error")] {
         if n > 0 {
             parts.push(count(n, noun));
         }
@@ -169,7 +167,10 @@ fn summary(receipt: &Receipt, did: bool) -> String {
 pub(crate) fn exit_code(receipt: &Receipt) -> u8 {
     if !receipt.errors.is_empty() {
         Kind::Error as u8
-    } else if !(receipt.conflicts.is_empty() && receipt.ambiguous.is_empty() && receipt.not_captured.is_empty()) {
+    } else if !(receipt.conflicts.is_empty()
+        && receipt.ambiguous.is_empty()
+        && receipt.not_captured.is_empty())
+    {
         Kind::Conflicts as u8
     } else if !receipt.success {
         Kind::Partly as u8

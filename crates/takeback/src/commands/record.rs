@@ -68,8 +68,11 @@ fn yes() -> bool {
 
 pub(crate) fn record(options: &Options, screen: &mut Screen) -> Result<u8, CommandError> {
     let mut place = place::open(options, Store::Create)?;
-    let mut recording =
-        Recording { workspace: &mut place.workspace, tools: place.settings.tools(), passed_over: HashSet::new() };
+    let mut recording = Recording {
+        workspace: &mut place.workspace,
+        tools: place.settings.tools(),
+        passed_over: HashSet::new(),
+    };
     let mut failed = false;
     for line in io::stdin().lock().split(b'\n') {
         let line = line?;
@@ -122,7 +125,12 @@ impl Recording<'_> {
     }
 }
 
-fn accepted(event: &str, seq: Seq, point: Option<PointId>, not_captured: &[(WorkPath, Lack)]) -> Value {
+fn accepted(
+    event: &str,
+    seq: Seq,
+    point: Option<PointId>,
+    not_captured: &[(WorkPath, Lack)],
+) -> Value {
     let not_captured: Vec<Value> = not_captured
         .iter()
         .map(|(path, lack)| {
@@ -161,13 +169,20 @@ fn convert(event: WireEvent, tools: &Tools) -> AgentEvent {
         }
         WireEvent::BeforeTool { session, call, tool, paths, shell } => {
             let touches = match (shell, paths) {
-                (Some(WireShell::Command(command)), _) => Touches::Anything { command: Some(command) },
+                (Some(WireShell::Command(command)), _) => {
+                    Touches::Anything { command: Some(command) }
+                }
                 (Some(WireShell::Flag(true)), _) => Touches::Anything { command: None },
                 // Paths given are the adapter's word, whatever the tool is called.
                 (_, Some(paths)) if !paths.is_empty() => Touches::Paths(paths),
                 _ => tools.touches(&tool, Vec::new(), None),
             };
-            AgentEvent::BeforeTool { session: SessionId(session), call: CallId(call), tool, touches }
+            AgentEvent::BeforeTool {
+                session: SessionId(session),
+                call: CallId(call),
+                tool,
+                touches,
+            }
         }
         WireEvent::AfterTool { session, call, ok, background, tool: _ } => AgentEvent::AfterTool {
             session: SessionId(session),

@@ -12,7 +12,11 @@ use crate::error::CommandError;
 use crate::place::{self, Store};
 use crate::screen::{GOOD, HINT, Screen, count};
 
-pub(crate) fn recover(options: &Options, args: &RecoverArgs, screen: &mut Screen) -> Result<u8, CommandError> {
+pub(crate) fn recover(
+    options: &Options,
+    args: &RecoverArgs,
+    screen: &mut Screen,
+) -> Result<u8, CommandError> {
     let mut place = place::open(options, Store::MustExist)?;
     if args.dry_run {
         let open = needs_recovery(&place.workspace)?;

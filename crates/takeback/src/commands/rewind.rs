@@ -9,7 +9,8 @@ use takeback_core::Workspace;
 use takeback_core::point_name::find_point;
 use takeback_core::rewind::journal::{Exactness, Preview};
 use takeback_core::rewind::{
-    AmbiguousPolicy, Receipt, RewindError, RewindRequest, Target, Whose, preview, rewind as take_back,
+    AmbiguousPolicy, Receipt, RewindError, RewindRequest, Target, Whose, preview,
+    rewind as take_back,
 };
 use takeback_store::{Point, SessionId, WorkPath};
 
@@ -20,7 +21,11 @@ use crate::place::{self, Store};
 use crate::screen::{GOOD, HINT, STRONG, Screen, is_interactive, plain, shorten};
 use crate::time::{ago, now, parse};
 
-pub(crate) fn rewind(options: &Options, args: &RewindArgs, screen: &mut Screen) -> Result<u8, CommandError> {
+pub(crate) fn rewind(
+    options: &Options,
+    args: &RewindArgs,
+    screen: &mut Screen,
+) -> Result<u8, CommandError> {
     let mut place = place::open_mended(options, Store::MustExist)?;
     let workspace = &mut place.workspace;
     let points = workspace.store.points()?;
@@ -44,11 +49,19 @@ pub(crate) fn rewind(options: &Options, args: &RewindArgs, screen: &mut Screen) 
     carry_out(workspace, options, request, &args.doing, &title, screen)
 }
 
-pub(crate) fn undo(options: &Options, args: &AgainArgs, screen: &mut Screen) -> Result<u8, CommandError> {
+pub(crate) fn undo(
+    options: &Options,
+    args: &AgainArgs,
+    screen: &mut Screen,
+) -> Result<u8, CommandError> {
     again(options, args, Target::Undo, "Undo the last rewind", screen)
 }
 
-pub(crate) fn redo(options: &Options, args: &AgainArgs, screen: &mut Screen) -> Result<u8, CommandError> {
+pub(crate) fn redo(
+    options: &Options,
+    args: &AgainArgs,
+    screen: &mut Screen,
+) -> Result<u8, CommandError> {
     again(options, args, Target::Redo, "Redo the last undo", screen)
 }
 
@@ -97,7 +110,10 @@ fn carry_out(
         }
         match take_back(workspace, &request, shown.as_ref()) {
             Err(RewindError::Changed(again)) => {
-                writeln!(screen.out, "\nSomething changed meanwhile. This is what it would do now:\n")?;
+                writeln!(
+                    screen.out,
+                    "\nSomething changed meanwhile. This is what it would do now:\n"
+                )?;
                 shown = Some(*again);
             }
             done => return told(&done?, &request, title, shown.is_some(), screen),
@@ -121,9 +137,13 @@ fn told(
         }
         receipt::print(&mut screen.out, done, &[], Tense::Did, screen.verbose)?;
         if done.changed_something() {
-            let verdict = if done.success { "Done and checked on disk." } else { "Done as far as possible." };
+            let verdict =
+                if done.success { "Done and checked on disk." } else { "Done as far as possible." };
             let inverse = if request.target == Target::Undo { "redo" } else { "undo" };
-            writeln!(screen.out, "{GOOD}{verdict}{GOOD:#} {HINT}`takeback {inverse}` takes it back.{HINT:#}")?;
+            writeln!(
+                screen.out,
+                "{GOOD}{verdict}{GOOD:#} {HINT}`takeback {inverse}` takes it back.{HINT:#}"
+            )?;
         }
     }
     Ok(receipt::exit_code(done))
@@ -158,11 +178,15 @@ fn name_of(point: &Point) -> String {
     if called.is_empty() { format!("{id} ({age})") } else { format!("{id} “{called}” ({age})") }
 }
 
-fn known_sessions(workspace: &Workspace, names: &[String]) -> Result<BTreeSet<SessionId>, CommandError> {
+fn known_sessions(
+    workspace: &Workspace,
+    names: &[String],
+) -> Result<BTreeSet<SessionId>, CommandError> {
     let sessions = workspace.store.sessions()?;
     let mut chosen = BTreeSet::new();
     for name in names {
-        let hits: Vec<_> = sessions.iter().filter(|session| session.id.0.starts_with(name)).collect();
+        let hits: Vec<_> =
+            sessions.iter().filter(|session| session.id.0.starts_with(name)).collect();
         let exact = hits.iter().find(|session| session.id.0 == *name);
         match (exact, hits.as_slice()) {
             (Some(session), _) | (None, [session]) => chosen.insert(session.id.clone()),
@@ -235,7 +259,10 @@ fn discarded(
         .iter()
         .map(|path| {
             workspace.resolve(&here.join(path)).ok_or_else(|| {
-                CommandError::new(Kind::Usage, format!("{} is not part of the workspace", path.display()))
+                CommandError::new(
+                    Kind::Usage,
+                    format!("{} is not part of the workspace", path.display()),
+                )
             })
         })
         .collect()

@@ -30,7 +30,12 @@ pub(crate) fn run(options: &Options, args: &RunArgs) -> Result<u8, CommandError>
     let agent = args.command.first().map(|program| program.to_string_lossy().into_owned());
     record(
         workspace,
-        &AgentEvent::SessionStart { session: session.clone(), agent, parent: None, owner: this_process() },
+        &AgentEvent::SessionStart {
+            session: session.clone(),
+            agent,
+            parent: None,
+            owner: this_process(),
+        },
     )?;
     let before = record(
         workspace,
@@ -49,7 +54,8 @@ pub(crate) fn run(options: &Options, args: &RunArgs) -> Result<u8, CommandError>
         Ok(child) => watch(child, workspace)?,
         Err(error) => {
             end(workspace, session, call, Outcome::Failed)?;
-            let program = args.command.first().map(|program| program.to_string_lossy().into_owned());
+            let program =
+                args.command.first().map(|program| program.to_string_lossy().into_owned());
             return Err(CommandError::new(
                 Kind::CannotStart,
                 format!("{} cannot be started: {error}", program.unwrap_or_default()),
@@ -143,7 +149,12 @@ fn tell(workspace: &Workspace, before: &Recorded) -> Result<(), CommandError> {
         writeln!(err, "  {HINT}… and {} more: takeback diff --stat{HINT:#}", diffs.len() - MOST)?;
     }
     for (path, lack) in &before.not_captured {
-        writeln!(err, "  {CARE}not kept:{CARE:#} {}  {HINT}{}{HINT:#}", path.display(), lack.reason())?;
+        writeln!(
+            err,
+            "  {CARE}not kept:{CARE:#} {}  {HINT}{}{HINT:#}",
+            path.display(),
+            lack.reason()
+        )?;
     }
     let point = before.point.unwrap_or(PointId(0)).to_string();
     writeln!(err, "{HINT}take it back with{HINT:#} {NAME}takeback rewind {}{NAME:#}", &point[..8])?;

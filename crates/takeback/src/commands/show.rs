@@ -28,7 +28,11 @@ struct ToldChange<'a> {
     time: String,
 }
 
-pub(crate) fn show(options: &Options, args: &ShowArgs, screen: &mut Screen) -> Result<u8, CommandError> {
+pub(crate) fn show(
+    options: &Options,
+    args: &ShowArgs,
+    screen: &mut Screen,
+) -> Result<u8, CommandError> {
     let place = place::open(options, Store::MustExist)?;
     let store = &*place.workspace.store;
     let points = store.points()?;
@@ -64,7 +68,12 @@ pub(crate) fn show(options: &Options, args: &ShowArgs, screen: &mut Screen) -> R
     let out = &mut screen.out;
     writeln!(out, "{STRONG}{}{STRONG:#}", title(point))?;
     writeln!(out, "{HINT}point{HINT:#}    {NAME}{}{NAME:#}", told.id)?;
-    writeln!(out, "{HINT}made{HINT:#}     {} ({})", clock(point.created_at), ago(point.created_at, time))?;
+    writeln!(
+        out,
+        "{HINT}made{HINT:#}     {} ({})",
+        clock(point.created_at),
+        ago(point.created_at, time)
+    )?;
     if let Some(session) = &told.session {
         writeln!(out, "{HINT}session{HINT:#}  {}", plain(session))?;
     }
@@ -108,7 +117,11 @@ fn author(change: &Change) -> String {
             };
             let tool = plain(tool);
             let session = plain(&session.0);
-            if how == "by" { format!("{session} with {tool}") } else { format!("{session} while {tool} ran") }
+            if how == "by" {
+                format!("{session} with {tool}")
+            } else {
+                format!("{session} while {tool} ran")
+            }
         }
         Author::Human => "you".to_owned(),
         Author::Ambiguous { sessions } => {

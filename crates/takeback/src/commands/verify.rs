@@ -27,7 +27,11 @@ pub(crate) fn verify(options: &Options, screen: &mut Screen) -> Result<u8, Comma
         for line in &damage {
             writeln!(screen.out, "{BAD}damaged{BAD:#}  {line}")?;
         }
-        writeln!(screen.out, "\n{}. Points that do not need it are intact.", count(damage.len(), "damage"))?;
+        writeln!(
+            screen.out,
+            "\n{}. Points that do not need it are intact.",
+            count(damage.len(), "damage")
+        )?;
     }
     Ok(if damage.is_empty() { 0 } else { Kind::Error as u8 })
 }

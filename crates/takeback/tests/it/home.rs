@@ -88,7 +88,8 @@ impl User {
     }
 
     fn answer(&self, output: Output) -> Answer {
-        let text = |bytes: Vec<u8>| self.settled(&String::from_utf8(bytes).expect("answers are text"));
+        let text =
+            |bytes: Vec<u8>| self.settled(&String::from_utf8(bytes).expect("answers are text"));
         Answer {
             code: output.status.code().expect("it ends by itself"),
             out: text(output.stdout),

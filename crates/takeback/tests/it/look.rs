@@ -2,7 +2,12 @@ use crate::home::User;
 
 /// Two points by hand, a change after each.
 fn two_points() -> User {
-    let user = User::with(&[("a.txt", "one\ntwo\n"), ("bin", "\0\u{1}"), ("node_modules/x", ""), ("package.json", "{}")]);
+    let user = User::with(&[
+        ("a.txt", "one\ntwo\n"),
+        ("bin", "\0\u{1}"),
+        ("node_modules/x", ""),
+        ("package.json", "{}"),
+    ]);
     assert_eq!(user.takeback(&["checkpoint", "first"]).code, 0);
     user.write("a.txt", "one\n2\n");
     user.write("bin", "\0\u{2}");

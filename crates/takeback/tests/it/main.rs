@@ -2,12 +2,12 @@
 
 #![expect(clippy::disallowed_methods, reason = "tests lay out their own trees")]
 
-mod home;
 mod demo;
-mod run;
-mod record;
-mod rewind;
-mod look;
 mod errors;
+mod home;
+mod look;
+mod record;
 mod reference;
+mod rewind;
+mod run;
 mod terminal;

@@ -26,7 +26,10 @@ fn events_are_answered_line_by_line() {
     "#);
     assert_eq!(answer.code, 1, "some lines were no events");
     let point = &user.json(&["log"])[0];
-    assert_eq!((point["description"].as_str(), point["session"].as_str()), (Some("Change it"), Some("s1")));
+    assert_eq!(
+        (point["description"].as_str(), point["session"].as_str()),
+        (Some("Change it"), Some("s1"))
+    );
     assert_eq!(point["messageIds"], serde_json::json!(["m1"]));
     for name in ["m1", "s1:m1"] {
         assert_eq!(user.takeback(&["show", name]).code, 0, "{name}");

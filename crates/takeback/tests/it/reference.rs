@@ -3,8 +3,19 @@
 use crate::home::User;
 
 const COMMANDS: [&str; 13] = [
-    "demo", "run", "record", "checkpoint", "log", "show", "diff", "rewind", "undo", "redo", "status",
-    "recover", "verify",
+    "demo",
+    "run",
+    "record",
+    "checkpoint",
+    "log",
+    "show",
+    "diff",
+    "rewind",
+    "undo",
+    "redo",
+    "status",
+    "recover",
+    "verify",
 ];
 
 /// Rewritten with `TAKEBACK_UPDATE_REFERENCE=1`.

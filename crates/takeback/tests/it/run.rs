@@ -7,7 +7,13 @@ use crate::home::User;
 #[test]
 fn a_commands_changes_are_told_and_taken_back() {
     let user = User::with(&[("a.txt", "one\ntwo\n"), ("lib/x", "x\n")]);
-    let answer = user.takeback(&["run", "--", "sh", "-c", "echo out; rm -r lib; sed -i s/two/2/ a.txt; echo n > new"]);
+    let answer = user.takeback(&[
+        "run",
+        "--",
+        "sh",
+        "-c",
+        "echo out; rm -r lib; sed -i s/two/2/ a.txt; echo n > new",
+    ]);
     assert_eq!((answer.code, answer.out.as_str()), (0, "out\n"));
     insta::assert_snapshot!(answer.err, @r"
     takeback: 3 files changed
@@ -19,7 +25,10 @@ fn a_commands_changes_are_told_and_taken_back() {
     ");
     let answer = user.takeback(&["rewind", "@", "-y"]);
     assert_eq!(answer.code, 0, "{answer:?}");
-    assert_eq!((user.read("a.txt"), user.read("lib/x"), user.exists("new")), ("one\ntwo\n".into(), "x\n".into(), false));
+    assert_eq!(
+        (user.read("a.txt"), user.read("lib/x"), user.exists("new")),
+        ("one\ntwo\n".into(), "x\n".into(), false)
+    );
 }
 
 #[test]
@@ -41,7 +50,11 @@ fn a_command_that_changes_nothing_says_so() {
 #[test]
 fn what_happens_while_a_command_runs_is_seen_before_it_ends() {
     let user = User::with(&[("a", "1")]);
-    let mut child = user.command(&["run", "--", "sh", "-c", "echo 2 > a; sleep 5; echo 3 > a"]).stderr(Stdio::null()).spawn().expect("it starts");
+    let mut child = user
+        .command(&["run", "--", "sh", "-c", "echo 2 > a; sleep 5; echo 3 > a"])
+        .stderr(Stdio::null())
+        .spawn()
+        .expect("it starts");
     assert!(child.wait().expect("it ends").success());
     let changes = user.json(&["show", "@"])["changes"].as_array().expect("changes").len();
     assert_eq!(changes, 2, "once on the way, once at the end");

@@ -66,7 +66,10 @@ fn a_rewind_asks_and_does_it_on_y() {
     let (screen, code) = on_a_terminal(&user, &["rewind", "@"], "[y/N]", "y\r");
     let shown = screen.screen().contents();
     assert_eq!(code, 0, "{shown}");
-    assert!(shown.contains("restore   a.txt") && shown.contains("Done and checked on disk."), "{shown}");
+    assert!(
+        shown.contains("restore   a.txt") && shown.contains("Done and checked on disk."),
+        "{shown}"
+    );
     assert_eq!(user.read("a.txt"), "one\n");
 }
 
@@ -92,7 +95,8 @@ fn a_command_has_the_terminal_as_it_is() {
 fn ctrl_c_is_for_the_command() {
     let user = User::with(&[("a.txt", "one\n")]);
     let script = "trap 'echo two > a.txt; exit 9' INT; echo waiting; while :; do sleep 0.1; done";
-    let (screen, code) = on_a_terminal(&user, &["run", "--", "sh", "-c", script], "waiting", "\x03");
+    let (screen, code) =
+        on_a_terminal(&user, &["run", "--", "sh", "-c", script], "waiting", "\x03");
     let shown = screen.screen().contents();
     assert_eq!(code, 9, "{shown}");
     assert!(shown.contains("1 file changed"), "{shown}");
@@ -104,8 +108,16 @@ fn the_demo_is_coloured_and_fits_80_columns() {
     let (screen, code) = on_a_terminal(&user, &["demo"], "", "");
     assert_eq!(code, 0);
     let rows: Vec<String> = screen.screen().rows(0, 80).collect();
-    let undo = rows.iter().position(|row| row.contains("takeback undo")).expect("the undo is on the screen");
-    let done = rows.iter().skip(undo).position(|row| row.contains("restored")).expect("what it did");
+    let undo = rows
+        .iter()
+        .position(|row| row.contains("takeback undo"))
+        .expect("the undo is on the screen");
+    let done =
+        rows.iter().skip(undo).position(|row| row.contains("restored")).expect("what it did");
     let row = u16::try_from(undo + done).expect("a row");
-    assert_eq!(screen.screen().cell(row, 2).map(vt100::Cell::fgcolor), Some(vt100::Color::Idx(2)), "green");
+    assert_eq!(
+        screen.screen().cell(row, 2).map(vt100::Cell::fgcolor),
+        Some(vt100::Color::Idx(2)),
+        "green"
+    );
 }

@@ -1,0 +1,232 @@
+//! What an event means: which calls, turns and points it opens and closes, and who may have written
+//! what was found. Reads the store, writes nothing.
+
+use takeback_store::{
+    Call, CallKind, CallState, PointId, PointKind, Session, SessionId, Store, StoreError,
+    Timestamp, Turn, TurnId, WorkPath, Write,
+};
+
+use crate::author::Scene;
+use crate::event::{AgentEvent, Outcome, Touches};
+
+/// Who is there, read afresh for every try of a commit.
+pub(super) struct Now<'s> {
+    pub(super) store: &'s dyn Store,
+    pub(super) sessions: Vec<Session>,
+    pub(super) scene: Scene,
+}
+
+impl<'s> Now<'s> {
+    pub(super) fn read(store: &'s dyn Store) -> Result<Self, StoreError> {
+        let sessions = store.sessions()?;
+        let scene = Scene::read(store, &sessions)?;
+        Ok(Self { store, sessions, scene })
+    }
+
+    /// Ends what died without a word, once a scan has found all that it may have left.
+    pub(super) fn buried(&self, time: Timestamp) -> Vec<Write> {
+        let cut_off =
+            |call: &&Call| self.scene.cut_off.contains(&(call.session.clone(), call.id.clone()));
+        let calls: Vec<&Call> = self.scene.calls.iter().filter(cut_off).collect();
+        let session_died = |session: &&Session| calls.iter().any(|call| call.session == session.id);
+        let sessions = self.sessions.iter().filter(session_died).map(|session| {
+            Write::Session(Session { open_turn: None, ended_at: Some(time), ..session.clone() })
+        });
+        let calls = calls.iter().map(|call| {
+            let call = Call { state: CallState::CutOff, closed_at: Some(time), ..(*call).clone() };
+            Write::Call(call)
+        });
+        sessions.chain(calls).collect()
+    }
+}
+
+#[derive(Clone)]
+pub(super) struct NewPoint {
+    pub(super) id: PointId,
+    pub(super) kind: PointKind,
+    pub(super) session: Option<SessionId>,
+    pub(super) description: String,
+    pub(super) label: Option<String>,
+    pub(super) message: Option<String>,
+}
+
+/// What a commit is to hold beside the changes that were seen.
+pub(super) struct Decision {
+    pub(super) time: Timestamp,
+    pub(super) scanned: Option<Timestamp>,
+    /// Who might have written what was seen; `None`: as the store tells it.
+    pub(super) scene: Option<Scene>,
+    pub(super) point: Option<NewPoint>,
+    pub(super) point_at: PointAt,
+    pub(super) writes: Vec<Write>,
+}
+
+impl Decision {
+    pub(super) fn at(time: Timestamp) -> Self {
+        let point_at = PointAt::AfterWhatWasSeen;
+        Self { time, scanned: None, scene: None, point: None, point_at, writes: Vec::new() }
+    }
+
+    /// Nobody looked when it happened: what is seen now may be what the session has done since.
+    pub(super) fn come_late(&mut self, event: &AgentEvent) {
+        self.point_at = PointAt::BeforeWhatWasSeen;
+        let opens = matches!(event, AgentEvent::Prompt { .. } | AgentEvent::BeforeTool { .. });
+        if let Some(scene) = self.scene.as_mut().filter(|_| opens) {
+            scene.may_have_written(event.session());
+        }
+    }
+}
+
+/// Where a new point stands in the log.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum PointAt {
+    BeforeWhatWasSeen,
+    AfterWhatWasSeen,
+}
+
+pub(super) fn decide(
+    event: &AgentEvent,
+    now: &Now<'_>,
+    new_turn: TurnId,
+    new_point: PointId,
+    edit_paths: &[WorkPath],
+    time: Timestamp,
+) -> Result<Decision, StoreError> {
+    let id = event.session();
+    let mut decision = Decision::at(time);
+    let known = now.sessions.iter().find(|session| session.id == *id);
+    let mut session = known.cloned().unwrap_or_else(|| Session {
+        id: id.clone(),
+        agent: None,
+        parent: None,
+        owner: None,
+        started_at: time,
+        ended_at: None,
+        archived_at: None,
+        open_turn: None,
+    });
+    session.ended_at = None;
+    let turn = match session.open_turn {
+        Some(turn) => now.store.turn(turn)?,
+        None => None,
+    };
+    let mut scene = now.scene.clone();
+    close_lost_calls(event, now, &mut scene, &mut decision);
+    let new_turn_of = |prompt: &str, message: Option<&String>| Turn {
+        id: new_turn,
+        session: id.clone(),
+        message: message.cloned(),
+        prompt: prompt.to_owned(),
+        opened_at: time,
+        closed_at: None,
+    };
+    let close_turn = |session: &mut Session, writes: &mut Vec<Write>| {
+        session.open_turn = None;
+        if let Some(turn) = &turn {
+            writes.push(Write::Turn(Turn { closed_at: Some(time), ..turn.clone() }));
+        }
+    };
+    let prompt_point = |description: String, message: Option<String>| NewPoint {
+        id: new_point,
+        kind: PointKind::Prompt,
+        session: Some(id.clone()),
+        description,
+        label: None,
+        message,
+    };
+    let mut call = None;
+    match event {
+        AgentEvent::SessionStart { agent, parent, owner, .. } => {
+            session.agent = agent.clone().or(session.agent);
+            session.parent = parent.clone().or(session.parent);
+            session.owner = owner.or(session.owner);
+        }
+        AgentEvent::Prompt { message, text, .. } => {
+            close_turn(&mut session, &mut decision.writes);
+            session.open_turn = Some(new_turn);
+            decision.writes.push(Write::Turn(new_turn_of(text, message.as_ref())));
+            decision.point = Some(prompt_point(describe(text), message.clone()));
+        }
+        AgentEvent::BeforeTool { call: call_id, tool, touches, .. } => {
+            if session.open_turn.is_none() {
+                session.open_turn = Some(new_turn);
+                decision.writes.push(Write::Turn(new_turn_of("", None)));
+                decision.point = Some(prompt_point(String::new(), None));
+            }
+            let kind = match touches {
+                Touches::Paths(_) => CallKind::Edit { paths: edit_paths.to_vec() },
+                Touches::Anything { command } => CallKind::Shell { command: command.clone() },
+                Touches::Nothing => CallKind::Edit { paths: Vec::new() },
+            };
+            call = Some(Call {
+                session: id.clone(),
+                id: call_id.clone(),
+                turn: session.open_turn.unwrap_or(new_turn),
+                tool: tool.clone(),
+                kind,
+                state: CallState::Open,
+                opened_at: time,
+                closed_at: None,
+            });
+        }
+        AgentEvent::AfterTool { call: call_id, outcome, .. } => {
+            match now.store.call(id, call_id)? {
+                Some(ending) => {
+                    // One that was given up for lost ran after all.
+                    scene.calls.retain(|c| (&c.session, &c.id) != (id, call_id));
+                    scene.calls.push(Call { state: CallState::Open, ..ending.clone() });
+                    call = Some(ended(ending, *outcome, time));
+                }
+                // Nobody told when it began.
+                None => scene.may_have_written(id),
+            }
+        }
+        AgentEvent::TurnEnd { .. } => close_turn(&mut session, &mut decision.writes),
+        AgentEvent::SessionEnd { .. } => {
+            close_turn(&mut session, &mut decision.writes);
+            session.ended_at = Some(time);
+        }
+    }
+    // The store wants a session before its turns, and a turn before its calls.
+    decision.writes.insert(0, Write::Session(session));
+    decision.writes.extend(call.map(Write::Call));
+    decision.scene = Some(scene);
+    Ok(decision)
+}
+
+/// Whatever comes next from a session, calls of which nobody told the end are over. A prompt or a new
+/// start says that they were cut off; after anything else they count as having run so far.
+fn close_lost_calls(event: &AgentEvent, now: &Now<'_>, scene: &mut Scene, decision: &mut Decision) {
+    for call in now.scene.calls.iter().filter(|call| call.session == *event.session()) {
+        let background = call.state == CallState::Background;
+        let over = match event {
+            AgentEvent::SessionEnd { .. } => true,
+            AgentEvent::AfterTool { call: ended, .. } => !background && *ended != call.id,
+            _ => !background,
+        };
+        if !over {
+            continue;
+        }
+        if matches!(event, AgentEvent::Prompt { .. } | AgentEvent::SessionStart { .. }) {
+            scene.cut_off.insert((call.session.clone(), call.id.clone()));
+        }
+        let (state, closed_at) = (CallState::CutOff, Some(decision.time));
+        decision.writes.push(Write::Call(Call { state, closed_at, ..call.clone() }));
+    }
+}
+
+fn ended(call: Call, outcome: Outcome, time: Timestamp) -> Call {
+    let state = match outcome {
+        Outcome::Done => CallState::Done,
+        Outcome::Failed => CallState::Failed,
+        Outcome::Background => CallState::Background,
+    };
+    Call { state, closed_at: (!state.may_write()).then_some(time), ..call }
+}
+
+/// The first 80 characters of a prompt, on one line.
+#[must_use]
+pub fn describe(prompt: &str) -> String {
+    const MOST: usize = 80;
+    prompt.trim().replace("\r\n", " ").replace(['\n', '\r'], " ").chars().take(MOST).collect()
+}

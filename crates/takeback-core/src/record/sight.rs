@@ -1,0 +1,300 @@
+//! What was seen: a look at the whole tree or at some paths, against a moment of the log.
+
+use std::collections::{HashMap, HashSet};
+use std::os::fd::OwnedFd;
+use std::path::Path;
+
+use takeback_store::{Change, Entry, Head, Lack, PackedBlob, Seq, StoreError, WorkPath};
+
+use super::RecordError;
+use crate::workspace::Workspace;
+use crate::worktree::Root;
+use crate::worktree::fingerprint::stat;
+use crate::worktree::index::{Index, Known};
+use crate::worktree::look::{Bytes, Looked, look};
+use crate::worktree::root::is_no_folder;
+use crate::worktree::scan::{Observed, ScanError, ScanStats, scan};
+use crate::worktree::scope::OutReason;
+
+/// What a look at the tree or at some paths showed, against a moment of the log.
+pub(super) struct Sight {
+    /// The log as it was when the look began.
+    pub(super) base: Seq,
+    pub(super) found: Vec<Observed>,
+    /// After a scan of the whole tree.
+    pub(super) index: Option<Index>,
+    /// The index that was read from disk, to tell whether it must be written.
+    pub(super) was_stamped: Seq,
+    pub(super) skipped: Vec<(WorkPath, OutReason)>,
+    pub(super) stats: ScanStats,
+}
+
+impl Sight {
+    pub(super) fn of_nothing(workspace: &Workspace) -> Result<Self, RecordError> {
+        let base = workspace.store.head()?.seq;
+        Ok(Self {
+            base,
+            found: Vec::new(),
+            index: None,
+            was_stamped: base,
+            skipped: Vec::new(),
+            stats: ScanStats::default(),
+        })
+    }
+
+    pub(super) fn of_tree(workspace: &mut Workspace) -> Result<Self, RecordError> {
+        let index = Index::load(&workspace.index_file(), &*workspace.store)?;
+        let store = &mut workspace.store;
+        let mut failed = None;
+        let mut keep = |blob: PackedBlob| {
+            if failed.is_none() {
+                failed = store.put(blob).err();
+            }
+        };
+        let scan =
+            scan(&workspace.root, &index, &workspace.scope, workspace.limits.threads, &mut keep)?;
+        if let Some(error) = failed {
+            return Err(error.into());
+        }
+        Ok(Self {
+            base: index.stamp,
+            found: scan.found,
+            was_stamped: if scan.index_changed { Seq(u64::MAX) } else { index.stamp },
+            index: Some(scan.index),
+            skipped: scan.skipped,
+            stats: scan.stats,
+        })
+    }
+
+    /// `limit`: larger files are not copied, unless the store has them already.
+    pub(super) fn of_paths(
+        workspace: &mut Workspace,
+        paths: &[WorkPath],
+        limit: Option<u64>,
+    ) -> Result<Self, RecordError> {
+        Self::of_paths_since(&mut LastScan::default(), workspace, paths, limit)
+    }
+
+    pub(super) fn of_paths_since(
+        scan: &mut LastScan<'_>,
+        workspace: &mut Workspace,
+        paths: &[WorkPath],
+        limit: Option<u64>,
+    ) -> Result<Self, RecordError> {
+        let mut sight = Self::of_nothing(workspace)?;
+        let latest = workspace.store.latest_of(paths)?;
+        for (path, latest) in paths.iter().zip(latest) {
+            let looked = match limit {
+                Some(limit) => look_within(workspace, path, limit, latest.as_ref(), scan)?,
+                None => look_here(workspace, path, latest.as_ref())?,
+            };
+            let before = match latest {
+                Some(change) => change.after,
+                None => {
+                    if scan.index(workspace)?.proves_absent(path) {
+                        Entry::Absent
+                    } else {
+                        Entry::Unknown
+                    }
+                }
+            };
+            if before != looked {
+                sight.found.push(Observed {
+                    path: path.clone(),
+                    before,
+                    after: looked,
+                    same_file: false,
+                });
+            }
+        }
+        Ok(sight)
+    }
+
+    /// What an edit overwrote before anybody could look.
+    pub(super) fn of_missed(
+        workspace: &Workspace,
+        paths: &[WorkPath],
+    ) -> Result<Self, RecordError> {
+        let mut sight = Self::of_nothing(workspace)?;
+        let latest = workspace.store.latest_of(paths)?;
+        for (path, latest) in paths.iter().zip(latest) {
+            sight.found.push(Observed {
+                path: path.clone(),
+                before: latest.map_or(Entry::Unknown, |change| change.after),
+                after: Entry::NotCaptured { lack: Lack::Deadline },
+                same_file: false,
+            });
+        }
+        Ok(sight)
+    }
+
+    /// Also looks at paths that a scan may pass over.
+    pub(super) fn and_paths(
+        mut self,
+        workspace: &mut Workspace,
+        paths: &[WorkPath],
+        limit: Option<u64>,
+    ) -> Result<Self, RecordError> {
+        let seen: HashSet<&WorkPath> = self.found.iter().map(|observed| &observed.path).collect();
+        let mut rest: Vec<WorkPath> =
+            paths.iter().filter(|path| !seen.contains(path)).cloned().collect();
+        rest.sort();
+        rest.dedup();
+        let mut scan = LastScan { made: self.index.as_ref(), loaded: None };
+        let more = Self::of_paths_since(&mut scan, workspace, &rest, limit)?.found;
+        if let Some(index) = &mut self.index {
+            more.iter().for_each(|observed| index.set(&observed.path, &observed.after));
+        }
+        self.found.extend(more);
+        Ok(self)
+    }
+
+    /// Moves the sight on to what others appended meanwhile: a path that both saw is looked at
+    /// again, since only now is it certain which look came last.
+    pub(super) fn catch_up(
+        &mut self,
+        workspace: &mut Workspace,
+        head: Head,
+    ) -> Result<(), RecordError> {
+        if head.seq == self.base {
+            return Ok(());
+        }
+        let others = workspace.store.changes_after(self.base)?;
+        if let Some(index) = &mut self.index {
+            index.catch_up(&others);
+        }
+        let newest: HashMap<&WorkPath, &Change> = others.iter().map(|c| (&c.path, c)).collect();
+        for observed in &mut self.found {
+            if let Some(change) = newest.get(&observed.path) {
+                observed.after = look_here(workspace, &observed.path, Some(change))?;
+                observed.before = change.after.clone();
+                observed.same_file = false;
+                if let Some(index) = &mut self.index {
+                    index.set(&observed.path, &observed.after);
+                }
+            }
+        }
+        self.found.retain(|observed| observed.before != observed.after);
+        self.base = head.seq;
+        Ok(())
+    }
+
+    /// Caches the index, now that the log holds what it shows.
+    pub(super) fn save_index(self, workspace: &Workspace, head: Head) {
+        let Some(mut index) = self.index else { return };
+        index.stamp = head.seq;
+        if self.was_stamped != head.seq {
+            // Only a cache: without it the next scan takes longer, and says so if the disk is full.
+            drop(index.save(&workspace.index_file()));
+        }
+    }
+}
+
+/// What the last scan saw: the one just made, or the one on disk, read when it is first needed.
+#[derive(Default)]
+pub(super) struct LastScan<'a> {
+    pub(super) made: Option<&'a Index>,
+    pub(super) loaded: Option<Index>,
+}
+
+impl LastScan<'_> {
+    pub(super) fn index(&mut self, workspace: &Workspace) -> Result<&Index, StoreError> {
+        match self.made {
+            Some(index) => Ok(index),
+            None => Ok(match self.loaded.take() {
+                Some(index) => self.loaded.insert(index),
+                None => {
+                    self.loaded.insert(Index::load(&workspace.index_file(), &*workspace.store)?)
+                }
+            }),
+        }
+    }
+}
+
+/// Looks at a path and keeps its bytes, whatever their size.
+pub(super) fn look_here(
+    workspace: &mut Workspace,
+    path: &WorkPath,
+    latest: Option<&Change>,
+) -> Result<Entry, RecordError> {
+    let known = latest.and_then(|change| change.after.digest());
+    let store = &mut workspace.store;
+    let mut failed = None;
+    let mut keep = |blob: PackedBlob| {
+        if failed.is_none() {
+            failed = store.put(blob).err();
+        }
+    };
+    let bytes = Bytes::Keep { known, sink: &mut keep };
+    let looked = look_in_tree(&workspace.root, path, bytes)?;
+    match failed {
+        Some(error) => Err(error.into()),
+        None => Ok(looked.entry),
+    }
+}
+
+/// As [`look_here`], but a file above `limit` is only checked against the last scan.
+pub(super) fn look_within(
+    workspace: &mut Workspace,
+    path: &WorkPath,
+    limit: u64,
+    latest: Option<&Change>,
+    scan: &mut LastScan<'_>,
+) -> Result<Entry, RecordError> {
+    let failed = |source| ScanError { path: path.display(), source };
+    let seen = match folder_of(&workspace.root, path) {
+        Ok(folder) => stat(folder, path.file_name()).map_err(failed)?,
+        Err(_) => None,
+    };
+    let large = seen.filter(|seen| {
+        seen.kind == rustix::fs::FileType::RegularFile && seen.fingerprint.size > limit
+    });
+    let Some(seen) = large else { return look_here(workspace, path, latest) };
+    let known = match scan.index(workspace)?.known(path) {
+        Some(Known::Entry { entry, fingerprint: Some(fingerprint), .. }) => {
+            Some((entry, fingerprint))
+        }
+        _ => None,
+    };
+    let kept = latest.and_then(|change| match change.after {
+        Entry::File { digest, size, .. } if size == seen.fingerprint.size => Some(digest),
+        _ => None,
+    });
+    match (known, kept) {
+        (Some((entry, fingerprint)), _) if *fingerprint == seen.fingerprint => Ok(entry.clone()),
+        // Its bytes were kept after the last scan: only reading it tells whether it still has them.
+        (None, Some(kept)) => {
+            let looked = look_in_tree(&workspace.root, path, Bytes::Hash)?.entry;
+            let same = looked.digest() == Some(kept);
+            Ok(if same { looked } else { Entry::NotCaptured { lack: Lack::TooLarge } })
+        }
+        _ => Ok(Entry::NotCaptured { lack: Lack::TooLarge }),
+    }
+}
+
+/// Looks at a path inside or outside the workspace.
+pub(super) fn look_in_tree(
+    root: &Root,
+    path: &WorkPath,
+    mut bytes: Bytes<'_>,
+) -> Result<Looked, ScanError> {
+    match folder_of(root, path) {
+        Ok(folder) => look(folder, path.file_name(), &mut bytes)
+            .map_err(|source| ScanError { path: path.display(), source }),
+        // No such folder, or a link or file in its place: nothing stands at this path.
+        Err(error) if is_no_folder(&error) => {
+            Ok(Looked { entry: Entry::Absent, fingerprint: None })
+        }
+        Err(source) => Err(ScanError { path: path.display(), source }),
+    }
+}
+
+pub(super) fn folder_of(root: &Root, path: &WorkPath) -> std::io::Result<OwnedFd> {
+    if path.is_outside() {
+        use std::os::unix::ffi::OsStrExt as _;
+        let path = Path::new(std::ffi::OsStr::from_bytes(path.as_bytes()));
+        let folder = Root::open(path.parent().unwrap_or(path))?;
+        return folder.folder(b"", crate::worktree::root::Access::Reach);
+    }
+    root.parent_of(path)
+}
