@@ -1,10 +1,12 @@
 //! Reading the log: which changes still have an effect, and what a point's files were.
 //!
-//! Pure. A rewind's change cancels earlier ones; cancelled itself (by an undo) it cancels nothing.
+//! A rewind's change cancels earlier ones; cancelled itself (by an undo) it cancels nothing.
 
 use std::collections::{BTreeMap, HashSet};
 
-use takeback_store::{Author, Change, Entry, Seq, WorkPath};
+use takeback_store::{
+    Author, Change, Entry, Seq, SessionId, Store, StoreError, Timestamp, WorkPath,
+};
 
 /// The changes of one path after some moment, oldest first; never empty.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -58,4 +60,42 @@ impl PathHistory {
         }
         dead
     }
+}
+
+/// What stood at a path before a session's turn first changed it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct FileCheckpoint {
+    /// The turn's first change of this path.
+    pub seq: Seq,
+    pub session: SessionId,
+    /// The agent's id of the prompt that the turn answers.
+    pub message: Option<String>,
+    pub path: WorkPath,
+    /// [`Entry::Absent`]: it did not exist. Its bytes are `store.contents` of its digest.
+    pub original: Entry,
+    pub time: Timestamp,
+}
+
+/// All of a session's, oldest first.
+pub fn file_checkpoints(
+    store: &dyn Store,
+    session: &SessionId,
+) -> Result<Vec<FileCheckpoint>, StoreError> {
+    let mut seen = HashSet::new();
+    let mut checkpoints = Vec::new();
+    for change in store.changes_after(Seq(0))? {
+        let Author::Agent { session: author, turn, .. } = &change.author else { continue };
+        if author != session || !seen.insert((*turn, change.path.clone())) {
+            continue;
+        }
+        checkpoints.push(FileCheckpoint {
+            seq: change.seq,
+            session: session.clone(),
+            message: store.turn(*turn)?.and_then(|turn| turn.message),
+            path: change.path,
+            original: change.before,
+            time: change.time,
+        });
+    }
+    Ok(checkpoints)
 }

@@ -9,6 +9,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use serde_json::json;
+use takeback_core::history::file_checkpoints;
 use takeback_core::middleware::{Middleware, ToolCall, Unrecorded};
 use takeback_core::record::describe;
 use takeback_core::rewind::{RewindRequest, Target, Verdict, preview};
@@ -720,4 +721,34 @@ fn a_call_that_changed_nothing_leaves_no_change() {
     sandbox.agent_runs("s", "true", |_| {});
     sandbox.turn_end("s");
     assert_eq!(log(&sandbox).len(), count);
+}
+
+#[test]
+fn a_sessions_file_checkpoints_tell_what_stood_before_each_message() {
+    let mut sandbox = Sandbox::new();
+    let binary = [0, 159, 146, 150];
+    sandbox.write("a.bin", binary);
+    sandbox.prompt("s", "one");
+    sandbox.agent_writes("s", "a.bin", "text now");
+    sandbox.agent_writes("s", "a.bin", "and again");
+    sandbox.agent_writes("s", "new.txt", "n");
+    sandbox.agent_writes("other", "b.txt", "b");
+    sandbox.prompt("s", "two");
+    sandbox.agent_writes("s", "a.bin", "third");
+    let store = &*sandbox.workspace.store;
+    let listed = file_checkpoints(store, &SessionId::from("s")).unwrap();
+    let told: Vec<_> = listed
+        .iter()
+        .map(|c| (c.message.as_deref(), c.path.display(), c.original.clone()))
+        .collect();
+    assert_eq!(
+        told,
+        [
+            (Some("message one"), "a.bin".to_owned(), file(binary, 0o644)),
+            (Some("message one"), "new.txt".to_owned(), Entry::Absent),
+            (Some("message two"), "a.bin".to_owned(), file("and again", 0o644)),
+        ]
+    );
+    let original = listed[0].original.digest().expect("a file");
+    assert_eq!(store.contents(&original).unwrap(), binary);
 }

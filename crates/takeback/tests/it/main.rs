@@ -8,6 +8,7 @@ mod home;
 mod look;
 mod record;
 mod reference;
+mod direction;
 mod rewind;
 mod run;
 mod terminal;

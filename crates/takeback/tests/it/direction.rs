@@ -1,0 +1,23 @@
+//! Crates point one way.
+
+use std::path::Path;
+
+/// The crates of this workspace that a crate's own code (not its tests) needs.
+fn needs(krate: &str) -> Vec<String> {
+    let manifest = Path::new(env!("CARGO_MANIFEST_DIR")).join("..").join(krate).join("Cargo.toml");
+    let text = std::fs::read_to_string(manifest).expect("the manifest is there");
+    let own = text.split("[dev-dependencies]").next().expect("a first part");
+    let dependencies = own.split("[dependencies]").nth(1).expect("dependencies");
+    let names = dependencies.lines().filter_map(|line| line.split(['.', ' ', '=']).next());
+    let mut names: Vec<String> =
+        names.filter(|name| name.starts_with("takeback")).map(str::to_owned).collect();
+    names.sort();
+    names
+}
+
+#[test]
+fn store_knows_nobody_core_knows_store_and_the_binary_knows_both() {
+    assert_eq!(needs("takeback-store"), [""; 0]);
+    assert_eq!(needs("takeback-core"), ["takeback-store"]);
+    assert_eq!(needs("takeback"), ["takeback-core", "takeback-store"]);
+}
