@@ -166,31 +166,23 @@ impl<'a> Report<'a> {
 
     fn write_notes(&self, out: &mut String) -> std::fmt::Result {
         let measured = &self.measured;
-        writeln!(out, "\n| for information | git | `takeback` |\n|---|--:|--:|")?;
+        writeln!(out, "\n| for information | git | `takeback` | ratio |\n|---|--:|--:|--:|")?;
+        let mut note = |what: &str, git: f64, takeback: f64| {
+            let ratio = git / takeback;
+            writeln!(out, "| {what} | {git:.0} | {takeback:.0} | {ratio:.1}× |")
+        };
         for row in &self.rows {
-            writeln!(
-                out,
-                "| processor time, {}, ms | {:.0} | {:.0} |",
-                row.name, row.git_cpu_ms, row.command_cpu_ms
-            )?;
+            let what = format!("processor time, {}, ms", row.name);
+            note(&what, row.git_cpu_ms, row.command_cpu_ms)?;
         }
         let (git, takeback) = (&measured.git_size, &measured.takeback_size);
-        writeln!(
-            out,
-            "| on disk after the first snapshot, MB | {:.0} | {:.0} |",
-            mega(git.first),
-            mega(takeback.first)
-        )?;
+        note("on disk after the first snapshot, MB", mega(git.first), mega(takeback.first))?;
         let growth = |bytes: &[u64]| median(bytes.iter().map(|bytes| mega(*bytes) * 1000.0));
+        let what = "growth by a snapshot of 10 changed files, KB";
+        note(what, growth(&git.growth), growth(&takeback.growth))?;
         writeln!(
             out,
-            "| growth by a snapshot of 10 changed files, KB | {:.0} | {:.0} |",
-            growth(&git.growth),
-            growth(&takeback.growth)
-        )?;
-        writeln!(
-            out,
-            "| recording an agent's edit of 13 files, before and after it, ms (library) | – | {:.1} |",
+            "| recording an agent's edit of 13 files, before and after it, ms (library) | – | {:.1} | – |",
             median(measured.recording.iter().map(|cost| cost.wall_ms))
         )?;
         writeln!(
