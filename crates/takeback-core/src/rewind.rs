@@ -1,6 +1,7 @@
 //! Taking back: plan, promise, do, prove. Undo and redo are the same with another aim.
 
 pub mod merge;
+pub mod path_filter;
 pub mod plan;
 pub mod journal;
 pub mod apply;

@@ -3,7 +3,6 @@
 use std::collections::BTreeSet;
 use std::path::PathBuf;
 
-use globset::{GlobBuilder, GlobSet, GlobSetBuilder};
 use serde::Serialize;
 use serde_json::Value;
 use takeback_store::{
@@ -13,6 +12,7 @@ use takeback_store::{
 };
 
 use super::apply::{open_stages, stage};
+use super::path_filter::PathFilter;
 use super::plan::{
     Aim, AmbiguousPolicy, Plan, PlanOptions, Present, Sources, Whose, candidates, plan,
 };
@@ -500,37 +500,5 @@ impl Sources for FromStore<'_> {
 
     fn contents(&self, digest: &Digest) -> Result<Vec<u8>, StoreError> {
         self.0.contents(digest)
-    }
-}
-
-/// Paths and globs that a request is limited to; a folder stands for all that is in it.
-#[derive(Debug)]
-pub struct PathFilter(Option<GlobSet>);
-
-impl PathFilter {
-    pub fn new(patterns: &[String]) -> Result<Self, RewindError> {
-        if patterns.is_empty() {
-            return Ok(Self(None));
-        }
-        let mut set = GlobSetBuilder::new();
-        for pattern in patterns {
-            let failed = |source| RewindError::Pattern { pattern: pattern.clone(), source };
-            let plain = pattern.trim_end_matches('/').trim_start_matches("./");
-            for text in [plain.to_owned(), format!("{plain}/**")] {
-                let glob =
-                    GlobBuilder::new(&text).literal_separator(true).build().map_err(failed)?;
-                set.add(glob);
-            }
-        }
-        let pattern = patterns.join(" ");
-        let set = set.build().map_err(|source| RewindError::Pattern { pattern, source })?;
-        Ok(Self(Some(set)))
-    }
-
-    #[must_use]
-    pub fn includes(&self, path: &WorkPath) -> bool {
-        use std::os::unix::ffi::OsStrExt as _;
-        let path = std::ffi::OsStr::from_bytes(path.as_bytes());
-        self.0.as_ref().is_none_or(|set| set.is_match(path))
     }
 }

@@ -3,15 +3,19 @@
 //! Pure: in come the changes since a moment, what stands at their paths now, and a way to read
 //! contents; out comes a [`Plan`], which the caller can show, promise, or drop.
 
+mod folders;
+mod three_way;
+
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
 use serde::{Deserialize, Serialize};
 use takeback_store::{
-    Author, CallId, Change, Digest, Entry, Evidence, PackedBlob, RewindId, Seq, SessionId,
-    StoreError, WorkPath,
+    Author, Change, Digest, Entry, Evidence, PackedBlob, RewindId, Seq, SessionId, StoreError,
+    WorkPath,
 };
 
-use super::merge::{TextMerge, merge_text};
+use self::folders::make_room;
+use self::three_way::{Merged, Texts, merge_entry};
 use crate::history::PathHistory;
 
 /// What a rewind would do, path by path.
@@ -208,8 +212,6 @@ pub fn candidates(
     }
     Ok(paths)
 }
-
-// --- one path -----------------------------------------------------------------------------------
 
 /// What a change is to a plan.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -444,199 +446,4 @@ fn guarded(mut step: Step, options: &PlanOptions) -> Step {
         step.verdict = Verdict::NotCaptured { reason };
     }
     step
-}
-
-// --- three ways ---------------------------------------------------------------------------------
-
-enum Merged {
-    Clean(Entry),
-    Conflict(&'static str),
-    Lacking(String),
-}
-
-/// Contents from the store, and those that merges of the same path made: a later merge may need them.
-struct Texts<'a> {
-    sources: &'a dyn Sources,
-    made: HashMap<Digest, Vec<u8>>,
-}
-
-impl Texts<'_> {
-    fn get(&self, digest: &Digest) -> Result<Vec<u8>, StoreError> {
-        self.made.get(digest).map_or_else(|| self.sources.contents(digest), |text| Ok(text.clone()))
-    }
-}
-
-/// Takes the step from `theirs` to `base` out of `ours`: content, mode and kind each for itself.
-fn merge_entry(
-    base: &Entry,
-    ours: &Entry,
-    theirs: &Entry,
-    texts: &mut Texts<'_>,
-) -> Result<Merged, StoreError> {
-    let clean = |entry: &Entry| Merged::Clean(entry.clone());
-    for entry in [theirs, base] {
-        match entry {
-            Entry::Unknown => return Ok(Merged::Lacking(UNKNOWN_BEFORE.to_owned())),
-            Entry::NotCaptured { lack } => return Ok(Merged::Lacking(lack.reason().to_owned())),
-            _ => {}
-        }
-    }
-    if ours == base || ours == theirs {
-        return Ok(clean(theirs));
-    }
-    if base == theirs {
-        return Ok(clean(ours));
-    }
-    match (base, ours, theirs) {
-        (
-            Entry::File { digest: base, mode: base_mode, .. },
-            Entry::File { digest: ours, mode: our_mode, size },
-            Entry::File { digest: theirs, mode: their_mode, size: their_size },
-        ) => {
-            let Some(mode) = pick(base_mode, our_mode, their_mode).copied() else {
-                return Ok(Merged::Conflict("its mode was changed since"));
-            };
-            if let Some(digest) = pick(base, ours, theirs).copied() {
-                let size = if digest == *ours { *size } else { *their_size };
-                return Ok(clean(&Entry::File { digest, size, mode }));
-            }
-            Ok(match merge_text(&texts.get(base)?, &texts.get(ours)?, &texts.get(theirs)?) {
-                TextMerge::Conflict(reason) => Merged::Conflict(reason),
-                TextMerge::Clean(text) => {
-                    let digest = Digest::of(&text);
-                    let size = text.len() as u64;
-                    texts.made.insert(digest, text);
-                    Merged::Clean(Entry::File { digest, size, mode })
-                }
-            })
-        }
-        (Entry::Dir { mode: base }, Entry::Dir { mode: ours }, Entry::Dir { mode: theirs }) => {
-            Ok(match pick(base, ours, theirs) {
-                Some(mode) => clean(&Entry::Dir { mode: *mode }),
-                None => Merged::Conflict("its mode was changed since"),
-            })
-        }
-        (_, Entry::Absent, _) => Ok(Merged::Conflict("it was deleted since")),
-        (_, _, Entry::Absent) => {
-            Ok(Merged::Conflict("the agent made it, and it was changed since"))
-        }
-        (Entry::Absent, _, _) => Ok(Merged::Conflict("something else was put in its place since")),
-        _ => Ok(Merged::Conflict("it was changed since")),
-    }
-}
-
-/// The side that changed, if only one did.
-fn pick<'a, T: PartialEq>(base: &T, ours: &'a T, theirs: &'a T) -> Option<&'a T> {
-    if ours == base || ours == theirs {
-        Some(theirs)
-    } else if theirs == base {
-        Some(ours)
-    } else {
-        None
-    }
-}
-
-// --- folders ------------------------------------------------------------------------------------
-
-/// Makes the plan possible: what comes back needs its folders, and a folder goes only when empty.
-fn make_room(plan: &mut Plan, present: &Present) {
-    add_missing_folders(plan, present);
-    keep_full_folders(plan, present);
-}
-
-fn add_missing_folders(plan: &mut Plan, present: &Present) {
-    let mut place: BTreeMap<WorkPath, usize> =
-        plan.steps.iter().enumerate().map(|(at, step)| (step.path.clone(), at)).collect();
-    for at in 0..plan.steps.len() {
-        let step = &plan.steps[at];
-        if step.path.is_outside() || step.goal().is_none_or(|goal| goal == Entry::Absent) {
-            continue;
-        }
-        let folders: Vec<WorkPath> = step.path.ancestors().collect();
-        let there = |plan: &Plan, folder: &WorkPath, planned: Option<&usize>| {
-            let goal = planned.and_then(|at| plan.steps[*at].goal());
-            goal.or_else(|| present.entries.get(folder).cloned()).unwrap_or(Entry::Absent)
-        };
-        let stands_in_the_way = |folder: &WorkPath| {
-            !matches!(there(plan, folder, place.get(folder)), Entry::Dir { .. } | Entry::Absent)
-        };
-        if folders.iter().any(stands_in_the_way) {
-            let reason = "something else stands where its folder was".to_owned();
-            plan.steps[at].verdict = Verdict::Conflict { reason };
-            plan.steps[at].cancels.clear();
-            continue;
-        }
-        for folder in folders {
-            let planned = place.get(&folder).copied();
-            if there(plan, &folder, planned.as_ref()).is_dir() {
-                continue;
-            }
-            let mode = present.former_modes.get(&folder).copied().unwrap_or(0o755);
-            let verdict = Verdict::Restore { to: Entry::Dir { mode } };
-            match planned {
-                Some(at) if plan.steps[at].present.is_dir() => {
-                    plan.steps[at].verdict = Verdict::Keep { reason: NOT_EMPTY.to_owned() };
-                    plan.steps[at].cancels.clear();
-                }
-                Some(at) => plan.steps[at].verdict = verdict,
-                None => {
-                    place.insert(folder.clone(), plan.steps.len());
-                    plan.steps.push(Step {
-                        path: folder,
-                        present: Entry::Absent,
-                        verdict,
-                        cancels: Vec::new(),
-                        because: Vec::new(),
-                    });
-                }
-            }
-        }
-    }
-}
-
-const NOT_EMPTY: &str = "something else is in it";
-
-/// Deepest first: what stays in a folder keeps it, and the folders around it.
-fn keep_full_folders(plan: &mut Plan, present: &Present) {
-    let place: BTreeMap<WorkPath, usize> =
-        plan.steps.iter().enumerate().map(|(at, step)| (step.path.clone(), at)).collect();
-    let mut folders: Vec<usize> = (0..plan.steps.len())
-        .filter(|at| {
-            let step = &plan.steps[*at];
-            step.present.is_dir() && step.goal().is_some_and(|goal| !goal.is_dir())
-        })
-        .collect();
-    folders.sort_by_key(|at| std::cmp::Reverse(plan.steps[*at].path.depth()));
-    for at in folders {
-        let stays = |name: &WorkPath| {
-            let goal = place.get(name).and_then(|at| plan.steps[*at].goal());
-            goal.is_none_or(|goal| goal != Entry::Absent)
-        };
-        let names = present.names.get(&plan.steps[at].path).map(Vec::as_slice).unwrap_or_default();
-        if names.iter().any(stays) {
-            let step = &mut plan.steps[at];
-            step.verdict = match step.goal() {
-                Some(Entry::Absent) => Verdict::Keep { reason: NOT_EMPTY.to_owned() },
-                _ => {
-                    Verdict::Conflict { reason: "the folder in its place is not empty".to_owned() }
-                }
-            };
-            step.cancels.clear();
-        }
-    }
-}
-
-/// Steps grouped for people: what a call named, and what merely changed while it ran.
-#[must_use]
-pub fn window_calls(plan: &Plan) -> BTreeSet<(SessionId, CallId)> {
-    plan.steps
-        .iter()
-        .flat_map(|step| &step.because)
-        .filter_map(|cause| match (&cause.author, cause.evidence) {
-            (Author::Agent { session, call, .. }, Evidence::Window) => {
-                Some((session.clone(), call.clone()))
-            }
-            _ => None,
-        })
-        .collect()
 }

@@ -5,7 +5,7 @@ use std::io::Write as _;
 use serde::Serialize;
 use takeback_core::history::by_path;
 use takeback_core::point_name::find_point;
-use takeback_core::rewind::journal::PathFilter;
+use takeback_core::rewind::path_filter::PathFilter;
 use takeback_store::{Entry, Seq};
 
 use super::filediff::{FileDiff, Lines, between};

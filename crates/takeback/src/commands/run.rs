@@ -3,6 +3,7 @@
 use std::ffi::OsString;
 use std::io::{self, Write as _};
 use std::os::unix::process::ExitStatusExt as _;
+use std::path::Path;
 use std::process::{Child, Command, ExitStatus};
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
@@ -26,8 +27,12 @@ pub(crate) fn run(options: &Options, args: &RunArgs) -> Result<u8, CommandError>
     let workspace = &mut place.workspace;
     let session = SessionId(format!("run-{:08x}", random() >> 32));
     let call = CallId::from("1");
-    let line = args.command.iter().map(|word| word.to_string_lossy()).collect::<Vec<_>>().join(" ");
-    let agent = args.command.first().map(|program| program.to_string_lossy().into_owned());
+    // For people: which program, not where it lies.
+    let program =
+        args.command.first().map(|program| Path::new(program).file_name().unwrap_or(program));
+    let words = program.into_iter().chain(args.command.iter().skip(1).map(OsString::as_os_str));
+    let line = words.map(|word| word.to_string_lossy()).collect::<Vec<_>>().join(" ");
+    let agent = program.map(|program| program.to_string_lossy().into_owned());
     record(
         workspace,
         &AgentEvent::SessionStart {

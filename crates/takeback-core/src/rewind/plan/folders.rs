@@ -1,0 +1,95 @@
+//! The folders of a plan: what comes back needs them, and one that goes must be empty.
+
+use std::collections::BTreeMap;
+
+use takeback_store::{Entry, WorkPath};
+
+use super::{Plan, Present, Step, Verdict};
+
+/// Makes the plan possible: what comes back needs its folders, and a folder goes only when empty.
+pub(super) fn make_room(plan: &mut Plan, present: &Present) {
+    add_missing_folders(plan, present);
+    keep_full_folders(plan, present);
+}
+
+fn add_missing_folders(plan: &mut Plan, present: &Present) {
+    let mut place: BTreeMap<WorkPath, usize> =
+        plan.steps.iter().enumerate().map(|(at, step)| (step.path.clone(), at)).collect();
+    for at in 0..plan.steps.len() {
+        let step = &plan.steps[at];
+        if step.path.is_outside() || step.goal().is_none_or(|goal| goal == Entry::Absent) {
+            continue;
+        }
+        let folders: Vec<WorkPath> = step.path.ancestors().collect();
+        let there = |plan: &Plan, folder: &WorkPath, planned: Option<&usize>| {
+            let goal = planned.and_then(|at| plan.steps[*at].goal());
+            goal.or_else(|| present.entries.get(folder).cloned()).unwrap_or(Entry::Absent)
+        };
+        let stands_in_the_way = |folder: &WorkPath| {
+            !matches!(there(plan, folder, place.get(folder)), Entry::Dir { .. } | Entry::Absent)
+        };
+        if folders.iter().any(stands_in_the_way) {
+            let reason = "something else stands where its folder was".to_owned();
+            plan.steps[at].verdict = Verdict::Conflict { reason };
+            plan.steps[at].cancels.clear();
+            continue;
+        }
+        for folder in folders {
+            let planned = place.get(&folder).copied();
+            if there(plan, &folder, planned.as_ref()).is_dir() {
+                continue;
+            }
+            let mode = present.former_modes.get(&folder).copied().unwrap_or(0o755);
+            let verdict = Verdict::Restore { to: Entry::Dir { mode } };
+            match planned {
+                Some(at) if plan.steps[at].present.is_dir() => {
+                    plan.steps[at].verdict = Verdict::Keep { reason: NOT_EMPTY.to_owned() };
+                    plan.steps[at].cancels.clear();
+                }
+                Some(at) => plan.steps[at].verdict = verdict,
+                None => {
+                    place.insert(folder.clone(), plan.steps.len());
+                    plan.steps.push(Step {
+                        path: folder,
+                        present: Entry::Absent,
+                        verdict,
+                        cancels: Vec::new(),
+                        because: Vec::new(),
+                    });
+                }
+            }
+        }
+    }
+}
+
+const NOT_EMPTY: &str = "something else is in it";
+
+/// Deepest first: what stays in a folder keeps it, and the folders around it.
+fn keep_full_folders(plan: &mut Plan, present: &Present) {
+    let place: BTreeMap<WorkPath, usize> =
+        plan.steps.iter().enumerate().map(|(at, step)| (step.path.clone(), at)).collect();
+    let mut folders: Vec<usize> = (0..plan.steps.len())
+        .filter(|at| {
+            let step = &plan.steps[*at];
+            step.present.is_dir() && step.goal().is_some_and(|goal| !goal.is_dir())
+        })
+        .collect();
+    folders.sort_by_key(|at| std::cmp::Reverse(plan.steps[*at].path.depth()));
+    for at in folders {
+        let stays = |name: &WorkPath| {
+            let goal = place.get(name).and_then(|at| plan.steps[*at].goal());
+            goal.is_none_or(|goal| goal != Entry::Absent)
+        };
+        let names = present.names.get(&plan.steps[at].path).map(Vec::as_slice).unwrap_or_default();
+        if names.iter().any(stays) {
+            let step = &mut plan.steps[at];
+            step.verdict = match step.goal() {
+                Some(Entry::Absent) => Verdict::Keep { reason: NOT_EMPTY.to_owned() },
+                _ => {
+                    Verdict::Conflict { reason: "the folder in its place is not empty".to_owned() }
+                }
+            };
+            step.cancels.clear();
+        }
+    }
+}
