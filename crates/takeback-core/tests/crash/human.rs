@@ -317,3 +317,28 @@ fn renamed_over_before_the_recovery() {
         save_before_the_recovery(abilities, Saving::RenamedOver);
     }
 }
+
+/// Saved before the exchange, stopped after it, and then the version from before is put there again:
+/// to the path everything looks undone, but what was saved lies where the new file was to come from.
+#[test]
+fn saved_and_put_back_before_the_recovery() {
+    let case = Case::every_kind().remove(0);
+    let points = {
+        let mut sandbox = case.frozen.thaw();
+        points_of(|| assert!(sandbox.rewind_to(case.listed[0].point).success))
+    };
+    let k = points.iter().position(|point| *point == CrashPoint::Exchange).unwrap() as u64 + 1;
+    let mut sandbox = case.frozen.thaw();
+    let (saved, receipt) = rewind_with(&mut sandbox, &case, Saving::InPlace, k, true);
+    assert!(saved && receipt.is_none() && stage_holds_saved(&sandbox));
+    sandbox.write("f", "two\n");
+
+    let recovered = after_a_crash(&mut sandbox, Abilities::All);
+    assert!(stage_holds_saved(&sandbox), "{recovered:?}");
+    assert_eq!(sandbox.read("f"), "two\n");
+    let receipt = &recovered.finished[0];
+    assert_eq!(receipt.conflicts.len(), 1, "{receipt:?}");
+    let told = &receipt.errors[0].error;
+    assert!(told.ends_with("/new-0") && told.contains(".takeback/stage-"), "{told}");
+    assert_intact(&sandbox, &case.listed);
+}
