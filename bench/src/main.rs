@@ -113,8 +113,9 @@ fn bench(options: &Options) -> Result<()> {
     let report = Report::new(date, &corpus, measured, load_before)?;
     println!("{}", report.table());
     if options.results {
-        let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("results").join(report.file_name());
-        std::fs::write(&file, report.json()?)?;
+        let results = Path::new(env!("CARGO_MANIFEST_DIR")).join("results");
+        std::fs::create_dir_all(&results)?;
+        std::fs::write(results.join(report.file_name()), report.json()?)?;
     }
     Ok(())
 }

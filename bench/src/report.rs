@@ -134,7 +134,7 @@ impl<'a> Report<'a> {
         for row in &self.rows {
             let judged = row.goal.map(|goal| goal.judged);
             let ratio = |ratio: f64, which: Judged| {
-                let text = format!("{ratio:.1}×");
+                let text = format!("{ratio:.2}×");
                 if judged == Some(which) { format!("**{text}**") } else { text }
             };
             let (goal, met) = match row.goal {
@@ -169,7 +169,7 @@ impl<'a> Report<'a> {
         writeln!(out, "\n| for information | git | `takeback` | ratio |\n|---|--:|--:|--:|")?;
         let mut note = |what: &str, git: f64, takeback: f64| {
             let ratio = git / takeback;
-            writeln!(out, "| {what} | {git:.0} | {takeback:.0} | {ratio:.1}× |")
+            writeln!(out, "| {what} | {git:.0} | {takeback:.0} | {ratio:.2}× |")
         };
         for row in &self.rows {
             let what = format!("processor time, {}, ms", row.name);
