@@ -40,7 +40,7 @@ pub enum Lack {
     TooLarge = 1,
     /// The agent could not be kept waiting any longer.
     Deadline = 2,
-    /// No permission to read it.
+    /// No permission to read it, or the disk failed.
     Unreadable = 3,
     /// It kept changing while it was read.
     Unstable = 4,
@@ -76,7 +76,7 @@ impl Lack {
         match self {
             Self::TooLarge => "over the size limit for a copy before an edit",
             Self::Deadline => "the agent went on before it could be read",
-            Self::Unreadable => "no permission to read it",
+            Self::Unreadable => "it could not be read",
             Self::Unstable => "it kept changing while it was read",
             Self::Purged => "purged from the store",
             Self::Special => "not a regular file",

@@ -226,7 +226,7 @@ pub(super) fn look_here(
         }
     };
     let bytes = Bytes::Keep { known, sink: &mut keep };
-    let looked = look_in_tree(&workspace.root, path, bytes)?;
+    let looked = look_in_tree(&workspace.root, path, bytes);
     match failed {
         Some(error) => Err(error.into()),
         None => Ok(looked.entry),
@@ -264,7 +264,7 @@ pub(super) fn look_within(
         (Some((entry, fingerprint)), _) if *fingerprint == seen.fingerprint => Ok(entry.clone()),
         // Its bytes were kept after the last scan: only reading it tells whether it still has them.
         (None, Some(kept)) => {
-            let looked = look_in_tree(&workspace.root, path, Bytes::Hash)?.entry;
+            let looked = look_in_tree(&workspace.root, path, Bytes::Hash).entry;
             let same = looked.digest() == Some(kept);
             Ok(if same { looked } else { Entry::NotCaptured { lack: Lack::TooLarge } })
         }
@@ -272,24 +272,23 @@ pub(super) fn look_within(
     }
 }
 
-/// Looks at a path inside or outside the workspace.
-pub(super) fn look_in_tree(
-    root: &Root,
-    path: &WorkPath,
-    mut bytes: Bytes<'_>,
-) -> Result<Looked, ScanError> {
-    match folder_of(root, path) {
-        Ok(folder) => look(folder, path.file_name(), &mut bytes)
-            .map_err(|source| ScanError { path: path.display(), source }),
+/// Looks at a path inside or outside the workspace. What cannot be looked at is an entry too.
+fn look_in_tree(root: &Root, path: &WorkPath, mut bytes: Bytes<'_>) -> Looked {
+    let looked = match folder_of(root, path) {
+        Ok(folder) => look(folder, path.file_name(), &mut bytes),
         // No such folder, or a link or file in its place: nothing stands at this path.
         Err(error) if is_no_folder(&error) => {
             Ok(Looked { entry: Entry::Absent, fingerprint: None })
         }
-        Err(source) => Err(ScanError { path: path.display(), source }),
-    }
+        Err(error) => Err(error),
+    };
+    looked.unwrap_or(Looked {
+        entry: Entry::NotCaptured { lack: Lack::Unreadable },
+        fingerprint: None,
+    })
 }
 
-pub(super) fn folder_of(root: &Root, path: &WorkPath) -> std::io::Result<OwnedFd> {
+fn folder_of(root: &Root, path: &WorkPath) -> std::io::Result<OwnedFd> {
     if path.is_outside() {
         use std::os::unix::ffi::OsStrExt as _;
         let path = Path::new(std::ffi::OsStr::from_bytes(path.as_bytes()));

@@ -47,12 +47,14 @@ pub fn look_at(
     let mut seen = *seen;
     for _ in 0..TRIES {
         let entry = match seen.kind {
-            FileType::RegularFile => read_file(&folder, name, &seen, bytes)?,
+            // Whatever keeps a file from being read, a scan goes on and a rewind leaves it alone.
+            FileType::RegularFile => read_file(&folder, name, &seen, bytes)
+                .unwrap_or(Some(Entry::NotCaptured { lack: Lack::Unreadable })),
             FileType::Directory => Some(Entry::Dir { mode: seen.mode() }),
             FileType::Symlink => match rustix::fs::readlinkat(&folder, name, Vec::new()) {
                 Ok(target) => Some(Entry::Symlink { target: target.into_bytes() }),
                 Err(Errno::INVAL | Errno::NOENT) => None,
-                Err(other) => return Err(other.into()),
+                Err(_) => Some(Entry::NotCaptured { lack: Lack::Unreadable }),
             },
             _ => Some(Entry::NotCaptured { lack: Lack::Special }),
         };
@@ -80,9 +82,6 @@ fn read_file(
     let mut file = match rustix::fs::openat(folder, name, flags, Mode::empty()) {
         Ok(fd) => File::from(fd),
         Err(Errno::NOENT | Errno::LOOP | Errno::NXIO) => return Ok(None),
-        Err(Errno::ACCESS | Errno::PERM) => {
-            return Ok(Some(Entry::NotCaptured { lack: Lack::Unreadable }));
-        }
         Err(other) => return Err(other.into()),
     };
     if stat_open(&file)?.fingerprint != seen.fingerprint {

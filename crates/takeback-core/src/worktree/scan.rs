@@ -217,7 +217,7 @@ impl Walk<'_> {
         let known = self.before.folder(&task.path);
         let opened = self.root.folder(&task.path, Access::Read);
         if let (Some(known), Ok(folder)) = (known, &opened)
-            && self.is_unchanged(&task, known, folder, part, below)?
+            && self.is_unchanged(&task, known, folder, part, below)
         {
             part.stats.folders += 1;
             part.folders.push((task.path, Arc::clone(known)));
@@ -296,20 +296,20 @@ impl Walk<'_> {
         folder: &OwnedFd,
         part: &mut Part,
         below: &mut Vec<Task>,
-    ) -> io::Result<bool> {
+    ) -> bool {
         let same_names = known.listed
             && known.fingerprint.is_some()
             && known.fingerprint == task.fingerprint
             && !known.children.iter().any(|child| child.known == Known::Skipped);
         // Takeback's own folder is in the root and is no child of it.
         if !same_names || task.path.is_empty() {
-            return Ok(false);
+            return false;
         }
         let first = below.len();
         let mut rules = None;
         let mut files = 0;
         for child in &known.children {
-            let seen = stat(folder, &child.name)?;
+            let seen = stat(folder, &child.name).unwrap_or(None);
             match (&child.known, seen) {
                 (Known::Entry { entry: Entry::Dir { mode }, .. }, Some(seen))
                     if seen.kind == FileType::Directory
@@ -339,12 +339,12 @@ impl Walk<'_> {
                 }
                 _ => {
                     below.truncate(first);
-                    return Ok(false);
+                    return false;
                 }
             }
         }
         part.stats.files += files;
-        Ok(true)
+        true
     }
 
     /// Keeps all that is known below a folder that could not be read.

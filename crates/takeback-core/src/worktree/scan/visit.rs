@@ -43,7 +43,12 @@ impl Visit<'_, '_> {
         {
             return Ok(None);
         }
-        let Some(seen) = stat(&self.folder, name)? else { return Ok(None) };
+        let seen = match stat(&self.folder, name) {
+            Ok(Some(seen)) => seen,
+            Ok(None) => return Ok(None),
+            // A folder that may be listed but not searched: what was known in it stays known.
+            Err(_) => return Ok(Some(before.cloned().unwrap_or(Known::Skipped))),
+        };
         let path = join(&self.task.path, name);
         if seen.kind == FileType::Directory {
             Ok(self.subfolder(path, &seen, before))
