@@ -279,7 +279,10 @@ pub fn sync_all(files: &[OwnedFd]) -> io::Result<()> {
     for _ in files {
         pass(CrashPoint::SyncStaged)?;
     }
-    let share = files.len().div_ceil(THREADS).max(1);
+    if let [] | [_] = files {
+        return Ok(files.iter().try_for_each(rustix::fs::fsync)?);
+    }
+    let share = files.len().div_ceil(THREADS);
     std::thread::scope(|scope| {
         let sync = |files: &[OwnedFd]| files.iter().try_for_each(rustix::fs::fsync);
         let threads: Vec<_> =

@@ -1,6 +1,6 @@
 //! From a request to a promise to a receipt: the order in which a rewind happens.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashSet};
 use std::path::PathBuf;
 
 use serde::Serialize;
@@ -322,7 +322,7 @@ fn prepare(workspace: &mut Workspace, request: &RewindRequest) -> Result<Preview
     let touched = candidates(&histories(workspace)?, &aim, &FromStore(&*workspace.store))?;
     let looked_at = with_folders(&touched);
     look_at_paths(workspace, &looked_at)?;
-    let present = present(workspace, &looked_at)?;
+    let present = present(workspace, &looked_at, &touched)?;
     let options = PlanOptions {
         aim,
         ambiguous: request.ambiguous,
@@ -440,7 +440,14 @@ fn with_folders(paths: &[WorkPath]) -> Vec<WorkPath> {
 }
 
 /// What stands at these paths, now that the log is up to date with them.
-fn present(workspace: &Workspace, paths: &[WorkPath]) -> Result<Present, RewindError> {
+///
+/// Names are read only of folders among `touched`: no other can go.
+fn present(
+    workspace: &Workspace,
+    paths: &[WorkPath],
+    touched: &[WorkPath],
+) -> Result<Present, RewindError> {
+    let touched: HashSet<&WorkPath> = touched.iter().collect();
     let mut present = Present::default();
     let latest = workspace.store.latest_of(paths)?;
     for (path, latest) in paths.iter().zip(latest) {
@@ -448,7 +455,7 @@ fn present(workspace: &Workspace, paths: &[WorkPath]) -> Result<Present, RewindE
             present.former_modes.insert(path.clone(), mode);
         }
         let entry = latest.map_or(Entry::Absent, |change| change.after);
-        if entry.is_dir() && !path.is_outside() {
+        if entry.is_dir() && !path.is_outside() && touched.contains(path) {
             let names =
                 workspace.root.folder(path.as_bytes(), Access::Read).and_then(names_in).map_err(
                     |source| RewindError::Folder { path: workspace.absolute(path), source },
