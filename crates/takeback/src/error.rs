@@ -52,8 +52,12 @@ impl CommandError {
             return ExitCode::SUCCESS;
         }
         let mut message = self.source.to_string();
+        let mut hints = self.hints.clone();
         let mut cause = self.source.source();
         while let Some(next) = cause {
+            if is_full_disk(next) {
+                hints.push("Make room on the disk and try again; nothing was lost.".to_owned());
+            }
             let text = next.to_string();
             if !message.ends_with(&text) {
                 message = format!("{message}: {text}");
@@ -62,17 +66,24 @@ impl CommandError {
         }
         let mut err = anstream::stderr().lock();
         let written = if json {
-            let value = serde_json::json!({ "error": message, "hints": self.hints, "code": self.kind as u8 });
+            let value =
+                serde_json::json!({ "error": message, "hints": hints, "code": self.kind as u8 });
             writeln!(err, "{value}")
         } else {
             writeln!(err, "{WRONG}takeback:{WRONG:#} {message}").and_then(|()| {
-                self.hints.iter().try_for_each(|hint| writeln!(err, "{HINT}  {hint}{HINT:#}"))
+                hints.iter().try_for_each(|hint| writeln!(err, "{HINT}  {hint}{HINT:#}"))
             })
         };
         // With standard error gone there is nobody left to tell.
         drop(written);
         code
     }
+}
+
+fn is_full_disk(error: &(dyn Error + 'static)) -> bool {
+    error
+        .downcast_ref::<io::Error>()
+        .is_some_and(|error| error.kind() == io::ErrorKind::StorageFull)
 }
 
 fn is_closed_pipe(error: &(dyn Error + 'static)) -> bool {
