@@ -42,7 +42,7 @@ const TAX: &str = "RATE = 0.2\n";
 const TEST: &str = "from shop.cart import total\n\ndef test_total():\n    assert total([]) == 0\n";
 
 /// Deletes, rewrites and makes files, as agents' commands do.
-const COMMAND: &str = "rm -rf tests && sed -i s/0.2/0.25/ shop/tax.py && echo ok > report.txt";
+const COMMAND: &str = "rm -rf tests; sed -i s/0.2/0.25/ shop/tax.py; echo ok > report.txt";
 
 const SESSION: &str = "claude-1";
 
@@ -63,11 +63,11 @@ pub(crate) fn demo(screen: &mut Screen) -> Result<u8, CommandError> {
     let out = &mut screen.out;
     writeln!(
         out,
-        "{STRONG}Takeback records every change with its author, and takes back exactly what you ask.{STRONG:#}"
+        "{STRONG}Takeback records every change with its author and takes back what you ask.{STRONG:#}"
     )?;
     writeln!(
         out,
-        "{HINT}This happens now, in a temporary folder: shop/cart.py, shop/tax.py, tests/test_cart.py{HINT:#}"
+        "{HINT}This happens now, with three small files in a temporary folder.{HINT:#}"
     )?;
 
     heading(out, 1, "An agent and you work in the same folder")?;

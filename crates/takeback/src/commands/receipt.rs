@@ -80,7 +80,7 @@ pub(crate) fn print(
                 out,
                 "\n{CARE}{} changed while `{}` ran; may include yours.{CARE:#}",
                 count(window.paths, "path"),
-                shorten(&plain(what), 60)
+                shorten(&plain(what), width().saturating_sub(50).clamp(12, 60))
             )?;
         }
     }

@@ -102,3 +102,12 @@ fn a_reader_that_goes_away_is_no_error() {
         .expect("it runs");
     assert!(output.stderr.is_empty(), "{}", String::from_utf8_lossy(&output.stderr));
 }
+
+#[test]
+fn what_a_rewind_left_that_never_began_is_cleared_by_the_next_command() {
+    let user = User::with(&[("a", "1")]);
+    user.takeback(&["checkpoint"]);
+    user.write(".takeback/stage-00000000000000ff/new-0", "made for nothing");
+    assert_eq!(user.takeback(&["status"]).code, 0);
+    assert!(!user.exists(".takeback"));
+}

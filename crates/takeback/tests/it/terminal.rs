@@ -9,7 +9,7 @@ use portable_pty::{CommandBuilder, PtySize, native_pty_system};
 
 use crate::home::User;
 
-const ROWS: NonZeroU16 = NonZeroU16::new(40).expect("some rows");
+const ROWS: NonZeroU16 = NonZeroU16::new(70).expect("some rows");
 const COLUMNS: NonZeroU16 = NonZeroU16::new(80).expect("some columns");
 
 /// Runs `takeback ARGS` on a terminal, types `keys` once `prompt` is on the screen; the screen at the
@@ -88,7 +88,7 @@ fn a_command_has_the_terminal_as_it_is() {
     let (screen, code) = on_a_terminal(&user, &["run", "--", "sh", "-c", script], "", "");
     let shown = screen.screen().contents();
     assert_eq!(code, 0, "{shown}");
-    assert!(shown.contains("all-three\n40 80"), "{shown}");
+    assert!(shown.contains("all-three\n70 80"), "{shown}");
 }
 
 #[test]
@@ -107,6 +107,11 @@ fn the_demo_is_coloured_and_fits_80_columns() {
     let user = User::new();
     let (screen, code) = on_a_terminal(&user, &["demo"], "", "");
     assert_eq!(code, 0);
+    let wrapped: Vec<String> = (0..ROWS.get())
+        .filter(|row| screen.screen().row_wrapped(*row))
+        .map(|row| screen.screen().contents_between(row, 0, row + 1, 0))
+        .collect();
+    assert_eq!(wrapped, [""; 0], "no line is longer than the screen");
     let rows: Vec<String> = screen.screen().rows(0, 80).collect();
     let undo = rows
         .iter()
