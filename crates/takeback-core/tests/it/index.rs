@@ -115,3 +115,18 @@ fn without_the_index_a_new_file_may_have_been_there_all_along_and_is_not_deleted
     );
     assert!(sandbox.exists("made.txt"));
 }
+
+#[test]
+fn a_folder_that_changed_within_a_tick_of_the_scan_is_listed_again() {
+    let mut sandbox = Sandbox::new();
+    sandbox.write("d/a.txt", "a\n");
+    let mut trusted = || {
+        look_around(&mut sandbox.workspace).unwrap();
+        let index =
+            Index::load(&sandbox.workspace.index_file(), &*sandbox.workspace.store).unwrap();
+        index.folder(b"d").expect("it was scanned").fingerprint.is_some()
+    };
+    assert!(!trusted(), "another name could come within the same tick");
+    settle();
+    assert!(trusted());
+}

@@ -394,3 +394,17 @@ fn a_named_path_is_in_even_if_rules_exclude_it() {
     );
     assert_eq!(sandbox.read("out/a.txt"), "before\n");
 }
+
+#[test]
+fn a_nested_repository_keeps_its_own_rules_after_it_has_settled() {
+    let mut sandbox = Sandbox::new();
+    sandbox.write(".gitignore", "build/\n");
+    sandbox.write("nested/.git/HEAD", "ref: refs/heads/main\n");
+    sandbox.write("nested/deep/a.txt", "a\n");
+    settle();
+    look_around(&mut sandbox.workspace).unwrap();
+    sandbox.write("nested/deep/build/made.txt", "the outer rule does not reach here\n");
+    look_around(&mut sandbox.workspace).unwrap();
+    let latest = sandbox.workspace.store.latest_of(&[path("nested/deep/build/made.txt")]).unwrap();
+    assert!(latest[0].is_some(), "it is covered");
+}

@@ -65,10 +65,7 @@ pub(crate) fn demo(screen: &mut Screen) -> Result<u8, CommandError> {
         out,
         "{STRONG}Takeback records every change with its author and takes back what you ask.{STRONG:#}"
     )?;
-    writeln!(
-        out,
-        "{HINT}This happens now, with three small files in a temporary folder.{HINT:#}"
-    )?;
+    writeln!(out, "{HINT}This happens now, with three small files in a temporary folder.{HINT:#}")?;
 
     heading(out, 1, "An agent and you work in the same folder")?;
     let point = prompt(workspace, "Make the cart handle discounts")?;
