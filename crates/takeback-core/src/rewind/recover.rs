@@ -35,8 +35,7 @@ pub fn recover(workspace: &mut Workspace) -> Result<Recovered, RewindError> {
 /// Whether [`recover`] has something to do, without waiting for a lock: an open journal, or a stage
 /// that is left.
 pub fn needs_recovery(workspace: &Workspace) -> Result<bool, RewindError> {
-    let open =
-        workspace.store.rewinds()?.iter().any(|record| record.state == RewindState::Open);
+    let open = workspace.store.rewinds()?.iter().any(|record| record.state == RewindState::Open);
     let staged = stages(&workspace.root)
         .map_err(|source| RewindError::Stages { id: RewindId(0), source })?;
     Ok(open || !staged.is_empty())
