@@ -488,7 +488,9 @@ impl Run {
                     let place = self.rewinds.iter().position(|rewind| *rewind == id);
                     Who::Rewind(place.ok_or("a rewind that no receipt tells of")?)
                 }
-                Author::Deleted => return Err("no session was deleted".to_owned()),
+                Author::Deleted | Author::Import => {
+                    return Err("no session was deleted, nothing imported".to_owned());
+                }
             };
             lines.push(Line { before: change.before, after: change.after, who, cancels });
         }

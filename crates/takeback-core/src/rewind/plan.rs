@@ -222,7 +222,7 @@ enum Role {
     Ambiguous,
     /// Somebody else's.
     Other,
-    /// No change of anybody: a rewind that stands, or a first sight.
+    /// No change of anybody: a rewind that stands, an import, or a first sight.
     Neutral,
     /// Taken back already.
     Dead,
@@ -256,7 +256,7 @@ fn roles(
         .map(|change| match (&change.author, aim) {
             _ if dead.contains(&change.seq) => Role::Dead,
             _ if target(change) => Role::Take,
-            (Author::Rewind { .. }, _) => Role::Neutral,
+            (Author::Rewind { .. } | Author::Import, _) => Role::Neutral,
             (author, Aim::Point { whose, .. }) if whose.includes(author) => match author {
                 Author::Ambiguous { .. } if policy == AmbiguousPolicy::Leave => Role::Ambiguous,
                 _ => Role::Take,
