@@ -235,38 +235,43 @@ impl Run {
             Step::Rewind(asked) => self.rewind_as(asked),
             Step::Undo { exact } => self.rewind(&ask(Target::Undo, *exact), false),
             Step::Redo => self.rewind(&ask(Target::Redo, false), false),
-            Step::CleanUp(most) => {
-                let policy = Policy { points_per_session: *most, ..Policy::default() };
-                let workspace = &mut self.sandbox.workspace;
-                clean_up(workspace, &policy, Occasion::OnDemand, Clock::Doubted)
-                    .map_err(|e| e.to_string())?;
-                self.oracle.clean_up(*most);
-                self.everything_kept_is_whole()
-            }
-            Step::Pin(which) => {
-                let listed: Vec<usize> = (0..self.oracle.points.len())
-                    .filter(|at| self.oracle.points[*at].safety_of.is_none())
-                    .collect();
-                if listed.is_empty() {
-                    return Ok(());
-                }
-                let point = &mut self.oracle.points[listed[which % listed.len()]];
-                point.pinned = true;
-                mark(&mut self.sandbox.workspace, point.id, Mark::Pin)
-                    .map(drop)
-                    .map_err(|e| e.to_string())
-            }
-            Step::DeleteSession(session) => {
-                let id = SessionId::from(*session);
-                let known = self.sandbox.workspace.store.session(&id).map_err(|e| e.to_string())?;
-                if self.oracle.is_at_work(session) || known.is_none() {
-                    return Ok(());
-                }
-                delete_session(&mut self.sandbox.workspace, &id).map_err(|e| e.to_string())?;
-                self.oracle.delete_session(session);
-                self.everything_kept_is_whole()
-            }
+            Step::CleanUp(most) => self.clean_up(*most),
+            Step::Pin(which) => self.pin(*which),
+            Step::DeleteSession(session) => self.delete_session(session),
         }
+    }
+
+    // --- keeping --------------------------------------------------------------------------------
+
+    fn clean_up(&mut self, most: usize) -> Result<(), String> {
+        let policy = Policy { points_per_session: most, ..Policy::default() };
+        clean_up(&mut self.sandbox.workspace, &policy, Occasion::OnDemand, Clock::Doubted)
+            .map_err(|e| e.to_string())?;
+        self.oracle.clean_up(most);
+        self.everything_kept_is_whole()
+    }
+
+    fn pin(&mut self, which: usize) -> Result<(), String> {
+        let mut listed: Vec<_> =
+            self.oracle.points.iter_mut().filter(|point| point.safety_of.is_none()).collect();
+        if listed.is_empty() {
+            return Ok(());
+        }
+        let at = which % listed.len();
+        listed[at].pinned = true;
+        let marked = mark(&mut self.sandbox.workspace, listed[at].id, Mark::Pin);
+        marked.map(drop).map_err(|e| e.to_string())
+    }
+
+    fn delete_session(&mut self, session: &'static str) -> Result<(), String> {
+        let id = SessionId::from(session);
+        let known = self.sandbox.workspace.store.session(&id).map_err(|e| e.to_string())?;
+        if self.oracle.is_at_work(session) || known.is_none() {
+            return Ok(());
+        }
+        delete_session(&mut self.sandbox.workspace, &id).map_err(|e| e.to_string())?;
+        self.oracle.delete_session(session);
+        self.everything_kept_is_whole()
     }
 
     /// After something was dropped: the points that stay are those that should, with all that stood

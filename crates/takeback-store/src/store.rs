@@ -158,7 +158,7 @@ pub struct Usage {
     pub kept: u64,
     /// The files they lie in, with what is no longer named.
     pub packs: u64,
-    /// Everything else: the log, points, sessions.
+    /// Everything else: the log, points, sessions. What is on its way there is not counted.
     pub database: u64,
     pub blobs: u64,
     pub changes: u64,

@@ -31,7 +31,7 @@ pub(super) fn thin(changes: &[Change], kept: &BTreeSet<Seq>, head: Seq) -> Vec<W
             }
         }
         let runs = runs(after, kept, &cancelled_by);
-        if runs.iter().all(|run| came_to_nothing(run, kept, &cancelled_by)) {
+        if runs.iter().all(|run| came_to_nothing(run, kept)) {
             thinned.extend(after.iter().map(|change| (change.seq, None)));
             continue;
         }
@@ -153,15 +153,164 @@ fn is_one_hand(a: &Author, b: &Author) -> bool {
 }
 
 /// Whether a file came and went, and nobody could ask about it.
-fn came_to_nothing(
-    run: &[&Change],
-    kept: &BTreeSet<Seq>,
-    cancelled_by: &HashMap<Seq, Vec<Seq>>,
-) -> bool {
+fn came_to_nothing(run: &[&Change], kept: &BTreeSet<Seq>) -> bool {
     let ([first, ..], Some(last)) = (run, run.last()) else { return true };
     first.before == Entry::Absent
         && last.after == Entry::Absent
         && kept.last().is_some_and(|newest| last.seq <= *newest)
-        && !cancelled_by.contains_key(&last.seq)
         && matches!(last.author, Author::Agent { .. } | Author::Human | Author::Deleted)
+}
+
+#[cfg(test)]
+mod tests {
+    use takeback_store::{RewindId, Timestamp};
+
+    use super::*;
+
+    /// `a` to `z` are contents, ` ` is nothing there.
+    fn entry(what: char) -> Entry {
+        match what {
+            ' ' => Entry::Absent,
+            '?' => Entry::Unknown,
+            '/' => Entry::Dir { mode: 0o700 },
+            what => Entry::Symlink { target: vec![what as u8] },
+        }
+    }
+
+    fn agent(session: &str, turn: u64, call: &str) -> Author {
+        let (session, turn, call) = (session.into(), TurnId(turn), call.into());
+        Author::Agent { session, turn, call, tool: "Edit".to_owned() }
+    }
+
+    /// Changes of one path, numbered from 1: before and after, by whom, cancelling what.
+    fn log(steps: &[(&str, Author, &[u64])]) -> Vec<Change> {
+        (1..)
+            .zip(steps)
+            .map(|(seq, (step, author, cancels))| Change {
+                seq: Seq(seq),
+                path: WorkPath::new("p").expect("a plain path"),
+                before: entry(step.chars().next().expect("a before")),
+                after: entry(step.chars().nth(1).expect("an after")),
+                author: author.clone(),
+                evidence: Evidence::Tool,
+                time: Timestamp(0),
+                cancels: cancels.iter().copied().map(Seq).collect(),
+            })
+            .collect()
+    }
+
+    /// The log after thinning: `seq:before after` of each change, with what it cancels.
+    fn thinned(changes: &[Change], kept: &[u64]) -> Vec<String> {
+        let head = changes.last().expect("there are some").seq;
+        let mut left: BTreeMap<Seq, Change> =
+            changes.iter().map(|change| (change.seq, change.clone())).collect();
+        for write in thin(changes, &kept.iter().copied().map(Seq).collect(), head) {
+            match write {
+                Write::DropChange(seq) => drop(left.remove(&seq)),
+                Write::ReplaceChange(change) => drop(left.insert(change.seq, change)),
+                other => panic!("{other:?} is no thinning"),
+            }
+        }
+        let name = |entry: &Entry| match entry {
+            Entry::Absent => ' ',
+            Entry::Dir { .. } => '/',
+            Entry::Symlink { target } => target[0] as char,
+            _ => '?',
+        };
+        left.values()
+            .map(|change| {
+                let cancels: Vec<u64> = change.cancels.iter().map(|seq| seq.0).collect();
+                let steps =
+                    format!("{}:{}{}", change.seq, name(&change.before), name(&change.after));
+                if cancels.is_empty() { steps } else { format!("{steps} cancels {cancels:?}") }
+            })
+            .collect()
+    }
+
+    const ME: Author = Author::Human;
+
+    fn rewind() -> Author {
+        Author::Rewind { id: RewindId(1) }
+    }
+
+    #[test]
+    fn one_author_between_two_points_becomes_one_change() {
+        let s1 = |turn| agent("s", turn, "c");
+        let changes = log(&[("ab", ME, &[]), ("bc", ME, &[]), ("cd", ME, &[]), ("de", ME, &[])]);
+        assert_eq!(thinned(&changes, &[0, 4]), ["4:ae"]);
+        assert_eq!(thinned(&changes, &[0, 2, 4]), ["2:ac", "4:ce"]);
+        assert_eq!(thinned(&changes, &[0, 3]), ["3:ad", "4:de"], "after the last point all stays");
+        let changes =
+            log(&[("ab", s1(1), &[]), ("bc", s1(2), &[]), ("cd", agent("t", 3, "c"), &[])]);
+        assert_eq!(thinned(&changes, &[0, 3]), ["2:ac", "3:cd"]);
+        let changes = log(&[("ab", s1(1), &[]), ("bc", ME, &[]), ("cd", s1(2), &[])]);
+        assert_eq!(thinned(&changes, &[0, 3]), ["1:ab", "2:bc", "3:cd"]);
+    }
+
+    #[test]
+    fn the_calls_of_one_turn_stay() {
+        let changes = log(&[
+            ("ab", agent("s", 1, "c"), &[]),
+            ("bc", agent("s", 1, "d"), &[]),
+            ("cd", agent("s", 1, "d"), &[]),
+        ]);
+        assert_eq!(thinned(&changes, &[0, 3]), ["1:ab", "3:bd"]);
+    }
+
+    #[test]
+    fn what_was_taken_back_is_not_folded_with_what_was_not() {
+        let s1 = |turn| agent("s", turn, "c");
+        let changes = log(&[
+            ("ab", s1(1), &[]),
+            ("bc", s1(2), &[]),
+            ("cd", s1(3), &[]),
+            ("db", rewind(), &[2, 3]),
+        ]);
+        assert_eq!(thinned(&changes, &[0, 3, 4]), ["1:ab", "3:bd", "4:db cancels [3]"]);
+    }
+
+    #[test]
+    fn before_the_oldest_point_only_the_last_entry_stays() {
+        let changes = log(&[("?a", ME, &[]), ("ab", ME, &[])]);
+        assert_eq!(thinned(&changes, &[2]), ["2:?b"]);
+        assert_eq!(thinned(&changes, &[]), ["2:?b"]);
+        assert_eq!(thinned(&changes, &[1, 2]), ["2:ab"], "what stood there is known from the next");
+        let changes = log(&[("?a", ME, &[]), ("a ", ME, &[])]);
+        assert_eq!(thinned(&changes, &[2]), Vec::<String>::new());
+    }
+
+    #[test]
+    fn who_made_what_a_later_rewind_took_back_is_remembered() {
+        let s1 = |turn| agent("s", turn, "c");
+        let changes = log(&[
+            ("?a", ME, &[]),
+            ("ab", s1(1), &[]),
+            ("bc", s1(1), &[]),
+            ("ca", rewind(), &[2, 3]),
+        ]);
+        assert_eq!(thinned(&changes, &[3]), ["2:??", "3:??", "4:ca cancels [2, 3]"]);
+        // … and what a rewind took back that was itself taken back.
+        let changes = log(&[
+            ("?a", ME, &[]),
+            ("ab", s1(1), &[]),
+            ("ba", rewind(), &[2]),
+            ("ab", rewind(), &[3]),
+        ]);
+        assert_eq!(thinned(&changes, &[3]), ["2:??", "3:?? cancels [2]", "4:ab cancels [3]"]);
+        assert_eq!(thinned(&changes, &[4]), ["4:?b"]);
+    }
+
+    #[test]
+    fn what_came_and_went_leaves_no_trace_unless_somebody_could_ask() {
+        let s1 = |turn| agent("s", turn, "c");
+        let changes = log(&[(" a", s1(1), &[]), ("a ", s1(2), &[])]);
+        assert_eq!(thinned(&changes, &[0, 2]), Vec::<String>::new());
+        assert_eq!(thinned(&changes, &[0, 1, 2]), ["1: a", "2:a "], "at one point it was there");
+        assert_eq!(thinned(&changes, &[0]), ["1: a", "2:a "]);
+        let unclear = || Author::Ambiguous { sessions: vec!["s".into()] };
+        let changes = log(&[(" a", unclear(), &[]), ("a ", unclear(), &[])]);
+        assert_eq!(thinned(&changes, &[0, 2]), ["2:  "]);
+        let folder = log(&[(" /", s1(1), &[]), ("/ ", s1(2), &[])]);
+        assert_eq!(thinned(&folder, &[0, 2]), ["1: /", "2:/ "], "the mode it had");
+    }
 }
