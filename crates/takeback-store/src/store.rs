@@ -154,7 +154,7 @@ pub struct Unnamed {
 pub struct Usage {
     /// Contents, each once, as they were.
     pub contents: u64,
-    /// The same as they are kept: compressed.
+    /// The same as they are kept: compressed, with what it takes to find them.
     pub kept: u64,
     /// The files they lie in, with what is no longer named.
     pub packs: u64,

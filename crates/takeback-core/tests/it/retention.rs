@@ -265,3 +265,22 @@ fn nobody_records_while_something_is_dropped() {
     assert_eq!(clean(&mut sandbox, 1).points, 2);
     assert!(sandbox.workspace.store.last_cleanup().unwrap() > Some(Timestamp(0)));
 }
+
+#[test]
+fn an_undone_rewind_is_forgotten_with_its_undo() {
+    let mut sandbox = Sandbox::new();
+    let first = sandbox.prompt("s", "turn 1");
+    sandbox.agent_writes("s", "once.txt", "once\n");
+    mark(&mut sandbox.workspace, first, Mark::Pin).unwrap();
+    sandbox.rewind_to(first);
+    turn(&mut sandbox, "s", 2);
+    assert!(sandbox.undo().rewind.is_some());
+    turn(&mut sandbox, "s", 3);
+    turn(&mut sandbox, "s", 4);
+    clean(&mut sandbox, 1);
+    // Nothing is left to tell that the rewind beside the pinned point was undone.
+    let points = sandbox.workspace.store.points().unwrap();
+    assert!(points.iter().all(|point| point.kind != PointKind::Safety), "{points:?}");
+    let gone = sandbox.rewind(&RewindRequest::new(Target::Undo));
+    assert!(matches!(gone, Err(RewindError::NothingToUndo)), "{gone:?}");
+}

@@ -1,7 +1,7 @@
 //! `rewind`, `undo` and `redo`: preview, ask, do, prove.
 
 use std::collections::BTreeSet;
-use std::io::{self, BufRead as _, Write as _};
+use std::io::Write as _;
 use std::path::{Path, PathBuf};
 
 use serde_json::json;
@@ -14,7 +14,9 @@ use takeback_core::rewind::{
 };
 use takeback_store::{Point, SessionId, WorkPath};
 
+use super::confirmed;
 use super::receipt::{self, Tense};
+use super::sessions::find_session;
 use crate::args::{AgainArgs, Ambiguous, DoingArgs, Options, RewindArgs};
 use crate::error::{CommandError, Kind};
 use crate::place::{self, Store};
@@ -162,15 +164,6 @@ fn show_preview(shown: &Preview, title: &str, screen: &mut Screen) -> Result<(),
     Ok(())
 }
 
-fn confirmed(screen: &mut Screen) -> io::Result<bool> {
-    write!(screen.out, "\nDo this? [y/N] ")?;
-    screen.out.flush()?;
-    let mut answer = String::new();
-    io::stdin().lock().read_line(&mut answer)?;
-    writeln!(screen.out)?;
-    Ok(matches!(answer.trim(), "y" | "Y" | "yes"))
-}
-
 fn name_of(point: &Point) -> String {
     let id = &point.id.to_string()[..8];
     let age = ago(point.created_at, now());
@@ -182,27 +175,7 @@ fn known_sessions(
     workspace: &Workspace,
     names: &[String],
 ) -> Result<BTreeSet<SessionId>, CommandError> {
-    let sessions = workspace.store.sessions()?;
-    let mut chosen = BTreeSet::new();
-    for name in names {
-        let hits: Vec<_> =
-            sessions.iter().filter(|session| session.id.0.starts_with(name)).collect();
-        let exact = hits.iter().find(|session| session.id.0 == *name);
-        match (exact, hits.as_slice()) {
-            (Some(session), _) | (None, [session]) => chosen.insert(session.id.clone()),
-            (None, []) => {
-                return Err(CommandError::new(Kind::Error, format!("there is no session {name}"))
-                    .hint("`takeback status` lists the sessions."));
-            }
-            (None, [first, second, ..]) => {
-                return Err(CommandError::new(
-                    Kind::Error,
-                    format!("{name} may mean {} or {}", first.id, second.id),
-                ));
-            }
-        };
-    }
-    Ok(chosen)
+    names.iter().map(|name| find_session(workspace, name)).collect()
 }
 
 /// Patterns as the user gave them, below where they are, as patterns from the root.

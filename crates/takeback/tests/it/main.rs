@@ -5,6 +5,7 @@
 mod demo;
 mod errors;
 mod home;
+mod keeping;
 mod look;
 mod record;
 mod reference;
