@@ -94,7 +94,7 @@ pub fn clean_up(
         note_clean_up(&mut *workspace.store, now)?;
         return Ok(CleanedUp { stopped: Some(trouble), ..CleanedUp::default() });
     }
-    retain(workspace, occasion, |store| choose(store, policy, now))
+    retain(workspace, occasion, Some(now), |store| choose(store, policy, now))
 }
 
 /// What [`clean_up`] would drop; nothing is done.
@@ -115,7 +115,7 @@ pub fn delete_session(
     if workspace.store.session(id)?.is_none() {
         return Err(CleanUpError::NoSession(id.clone()));
     }
-    retain(workspace, Occasion::OnDemand, |store| Drops::of_session(store, id))
+    retain(workspace, Occasion::OnDemand, None, |store| Drops::of_session(store, id))
 }
 
 /// From now on its data is kept only as long as the policy says. An event of the session takes it
@@ -163,18 +163,19 @@ fn note_clean_up(store: &mut dyn Store, now: Timestamp) -> Result<(), StoreError
     }
 }
 
-/// Drops what `chosen` says and what only that needed.
+/// Drops what `chosen` says and what only that needed. `noted`: when it was last looked for all that
+/// is no longer to be kept, if this is such a time.
 fn retain(
     workspace: &mut Workspace,
     occasion: Occasion,
+    noted: Option<Timestamp>,
     chosen: impl Fn(&dyn Store) -> Result<Drops, StoreError>,
 ) -> Result<CleanedUp, CleanUpError> {
-    let now = (workspace.ambient.now)();
     let used = workspace.store.usage()?;
     // Most of the work is done before anybody is kept waiting.
     let mut work = Work::prepare(&*workspace.store, occasion, &chosen)?;
-    if work.is_nothing() && occasion == Occasion::AtStart {
-        note_clean_up(&mut *workspace.store, now)?;
+    if work.writes.is_empty() && occasion == Occasion::AtStart {
+        noted.map_or(Ok(()), |now| note_clean_up(&mut *workspace.store, now))?;
         return Ok(CleanedUp::default());
     }
     {
@@ -188,7 +189,7 @@ fn retain(
             if workspace.store.head()? != work.head {
                 work = Work::prepare(&*workspace.store, occasion, &chosen)?;
             }
-            work.writes.push(Write::CleanedUp(now));
+            work.writes.extend(noted.map(Write::CleanedUp));
             // A path that the log forgets must not live on in an index that is behind the log.
             Index::load(&workspace.index_file(), &*workspace.store)?
                 .save(&workspace.index_file())
@@ -249,9 +250,5 @@ impl Work {
         writes.extend(turns.map(|(session, before)| Write::DropTurns { session, before }));
         writes.extend(drops.sessions.iter().cloned().map(Write::DropSession));
         Ok(Self { head, writes, points: drops.listed, sessions: drops.sessions })
-    }
-
-    fn is_nothing(&self) -> bool {
-        self.writes.is_empty()
     }
 }

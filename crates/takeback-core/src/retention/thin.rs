@@ -35,7 +35,7 @@ pub(super) fn thin(changes: &[Change], kept: &BTreeSet<Seq>, head: Seq) -> Vec<W
             thinned.extend(after.iter().map(|change| (change.seq, None)));
             continue;
         }
-        for run in runs {
+        for run in runs.into_iter().flat_map(foldable) {
             let [first, .., last] = run else { continue };
             let seen = run.iter().all(|change| change.evidence == Evidence::Tool);
             let evidence = if seen { Evidence::Tool } else { Evidence::Window };
@@ -110,7 +110,7 @@ fn cancellers(changes: &[Change]) -> HashMap<Seq, Vec<Seq>> {
     cancelled_by
 }
 
-/// Cuts a path's changes into runs, each of which one change can stand for.
+/// Cuts a path's changes into runs that one hand made between two points.
 fn runs<'a, 'c>(
     own: &'a [&'c Change],
     kept: &BTreeSet<Seq>,
@@ -125,16 +125,17 @@ fn runs<'a, 'c>(
             // The mode that a folder had is known from its deletion alone.
             && !(b.before.is_dir() && b.after == Entry::Absent)
     };
-    let mut runs = Vec::new();
-    for run in own.chunk_by(goes_on) {
-        // What one turn did stays call by call: nothing between its calls has been dropped.
-        if run.iter().all(|change| turn_of(change) == turn_of(run[0])) {
-            runs.extend(run.chunk_by(|a, b| a.author == b.author));
-        } else {
-            runs.push(run);
-        }
+    own.chunk_by(goes_on).collect()
+}
+
+/// The parts of a run that become one change each. What one turn did stays call by call: nothing
+/// between its calls has been dropped.
+fn foldable<'a, 'c>(run: &'a [&'c Change]) -> Vec<&'a [&'c Change]> {
+    if run.iter().all(|change| turn_of(change) == turn_of(run[0])) {
+        run.chunk_by(|a, b| a.author == b.author).collect()
+    } else {
+        vec![run]
     }
-    runs
 }
 
 fn turn_of(change: &Change) -> Option<TurnId> {
@@ -303,6 +304,8 @@ mod tests {
     #[test]
     fn what_came_and_went_leaves_no_trace_unless_somebody_could_ask() {
         let s1 = |turn| agent("s", turn, "c");
+        let one_turn = log(&[(" a", s1(1), &[]), ("a ", agent("s", 1, "d"), &[])]);
+        assert_eq!(thinned(&one_turn, &[0, 2]), Vec::<String>::new());
         let changes = log(&[(" a", s1(1), &[]), ("a ", s1(2), &[])]);
         assert_eq!(thinned(&changes, &[0, 2]), Vec::<String>::new());
         assert_eq!(thinned(&changes, &[0, 1, 2]), ["1: a", "2:a "], "at one point it was there");
