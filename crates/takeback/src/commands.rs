@@ -12,6 +12,8 @@ mod status;
 mod recover;
 mod verify;
 mod filediff;
+mod patch;
+mod words;
 mod receipt;
 
 use crate::args::{Args, Command};

@@ -7,7 +7,10 @@ mod error;
 mod place;
 mod settings;
 mod time;
+mod pager;
 mod screen;
+mod table;
+mod wire;
 mod commands;
 
 use std::process::ExitCode;

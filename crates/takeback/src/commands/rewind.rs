@@ -14,11 +14,13 @@ use takeback_core::rewind::{
 };
 use takeback_store::{Point, SessionId, WorkPath};
 
+use super::filediff::{Contents, FileDiff};
+use super::patch::print_all;
 use super::receipt::{self, Tense};
 use crate::args::{AgainArgs, Ambiguous, DoingArgs, Options, RewindArgs};
 use crate::error::{CommandError, Kind};
 use crate::place::{self, Store};
-use crate::screen::{GOOD, HINT, STRONG, Screen, is_interactive, plain, shorten};
+use crate::screen::{GOOD, HINT, STRONG, Screen, is_interactive, plain, shorten, width, wrap};
 use crate::time::{ago, now, parse};
 
 pub(crate) fn rewind(
@@ -92,23 +94,30 @@ fn carry_out(
     request.discard = discarded(workspace, options, &args.discard)?;
     let ask = !args.yes;
     // With -y nobody sees a preview, so none is made.
-    let mut shown = if ask || args.dry_run { Some(preview(workspace, &request)?) } else { None };
+    let look_first = ask || args.dry_run || (args.diff && !screen.json);
+    let mut shown = if look_first { Some(preview(workspace, &request)?) } else { None };
     if ask && !args.dry_run && (!is_interactive() || screen.json) {
         return Err(CommandError::new(Kind::Usage, "this changes files and nobody can be asked")
             .hint("--dry-run shows what it would do, -y does it without asking."));
     }
+    if args.dry_run {
+        screen.page()?;
+    }
     loop {
         if let Some(shown) = &shown {
             show_preview(shown, title, screen)?;
+            if args.diff && !screen.json {
+                show_diffs(&*workspace.store, shown, screen)?;
+            }
             if args.dry_run || shown.plan.does_nothing() {
                 return Ok(receipt::exit_code(&shown.receipt()));
             }
-            if !confirmed(screen)? {
+            if ask && !confirmed(screen)? {
                 writeln!(screen.out, "Nothing was changed.")?;
                 return Ok(Kind::Nothing as u8);
             }
         }
-        match take_back(workspace, &request, shown.as_ref()) {
+        match take_back(workspace, &request, shown.as_ref().filter(|_| ask)) {
             Err(RewindError::Changed(again)) => {
                 writeln!(
                     screen.out,
@@ -133,7 +142,7 @@ fn told(
         screen.json(done)?;
     } else if !screen.quiet || !done.success {
         if !titled {
-            writeln!(screen.out, "{STRONG}{title}{STRONG:#}\n")?;
+            print_title(title, screen)?;
         }
         receipt::print(&mut screen.out, done, &[], Tense::Did, screen.verbose)?;
         if done.changed_something() {
@@ -156,9 +165,37 @@ fn show_preview(shown: &Preview, title: &str, screen: &mut Screen) -> Result<(),
         value["windows"] = json!(shown.windows);
         screen.json(&value)?;
     } else {
-        writeln!(screen.out, "{STRONG}{title}{STRONG:#}\n")?;
+        print_title(title, screen)?;
         receipt::print(&mut screen.out, &receipt, &shown.windows, Tense::Would, screen.verbose)?;
     }
+    Ok(())
+}
+
+fn print_title(title: &str, screen: &mut Screen) -> io::Result<()> {
+    for line in wrap(title, width()) {
+        writeln!(screen.out, "{STRONG}{line}{STRONG:#}")?;
+    }
+    writeln!(screen.out)
+}
+
+/// How the files would change.
+fn show_diffs(
+    store: &dyn takeback_store::Store,
+    shown: &Preview,
+    screen: &mut Screen,
+) -> Result<(), CommandError> {
+    let diffs: Vec<FileDiff> = shown
+        .plan
+        .actions()
+        .filter_map(|step| {
+            let (path, before) = (step.path.clone(), step.present.clone());
+            Some(FileDiff { path, before, after: step.goal()? })
+        })
+        .collect();
+    if !diffs.is_empty() {
+        writeln!(screen.out)?;
+    }
+    print_all(&diffs, Contents { store, made: &shown.plan.merged }, screen)?;
     Ok(())
 }
 

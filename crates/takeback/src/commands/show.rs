@@ -13,14 +13,17 @@ use super::log::{tell, title};
 use crate::args::{Options, ShowArgs};
 use crate::error::CommandError;
 use crate::place::{self, Store};
-use crate::screen::{HINT, NAME, STRONG, Screen, plain};
+use crate::screen::{HINT, NAME, STRONG, Screen, name, plain, width, wrap};
+use crate::table::{Cell, Give, Table};
 use crate::time::{ago, clock, iso, now, parse};
+use crate::wire::WirePath;
 
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
 struct ToldChange<'a> {
     seq: u64,
-    file_path: String,
+    #[serde(flatten)]
+    path: WirePath,
     before: &'a Entry,
     after: &'a Entry,
     author: &'a Author,
@@ -51,7 +54,7 @@ pub(crate) fn show(
             .iter()
             .map(|change| ToldChange {
                 seq: change.seq.0,
-                file_path: String::from_utf8_lossy(change.path.as_bytes()).into_owned(),
+                path: (&change.path).into(),
                 before: &change.before,
                 after: &change.after,
                 author: &change.author,
@@ -65,8 +68,11 @@ pub(crate) fn show(
         screen.json(&value)?;
         return Ok(0);
     }
+    screen.page()?;
     let out = &mut screen.out;
-    writeln!(out, "{STRONG}{}{STRONG:#}", title(point))?;
+    for line in wrap(&title(point), width()) {
+        writeln!(out, "{STRONG}{line}{STRONG:#}")?;
+    }
     writeln!(out, "{HINT}point{HINT:#}    {NAME}{}{NAME:#}", told.id)?;
     writeln!(
         out,
@@ -89,6 +95,7 @@ pub(crate) fn show(
     if changes.is_empty() {
         writeln!(out, "{HINT}Nothing was changed after it.{HINT:#}")?;
     }
+    let mut table = Table::new(2, [Give::Start(12), Give::End(10), Give::End(10)]);
     for history in by_path(changes) {
         let diff = FileDiff {
             path: history.path.clone(),
@@ -97,14 +104,17 @@ pub(crate) fn show(
         };
         let mut authors: Vec<String> = history.changes.iter().map(author).collect();
         authors.dedup();
-        writeln!(
-            out,
-            "  {}  {HINT}{}{HINT:#}  {}",
-            diff.path.display(),
-            if diff.before == Entry::Unknown { "first seen".to_owned() } else { diff.what() },
-            authors.join(", then "),
-        )?;
+        let what = match &diff.before {
+            Entry::Unknown => "first seen".to_owned(),
+            _ => diff.what(),
+        };
+        table.rows.push([
+            Cell::plain(name(&diff.path)),
+            Cell::new(HINT, what),
+            Cell::plain(authors.join(", then ")),
+        ]);
     }
+    table.print(out)?;
     Ok(0)
 }
 

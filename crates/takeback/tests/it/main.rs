@@ -6,6 +6,7 @@ mod demo;
 mod errors;
 mod home;
 mod look;
+mod patch;
 mod record;
 mod reference;
 mod direction;
