@@ -153,17 +153,27 @@ fn first_columns(chars: impl Iterator<Item = char>, room: usize) -> impl Iterato
     })
 }
 
-/// `text` as lines of at most `room` columns, broken between words.
+/// `text` as lines of at most `room` columns, broken between words, or inside one that is longer.
 pub(crate) fn wrap(text: &str, room: usize) -> Vec<String> {
     let mut lines: Vec<String> = Vec::new();
-    for word in text.split(' ') {
+    for mut word in text.split(' ') {
         match lines.last_mut() {
             Some(line) if columns(line) + 1 + columns(word) <= room => {
                 line.push(' ');
                 line.push_str(word);
+                continue;
             }
-            _ => lines.push(word.to_owned()),
+            _ => {}
         }
+        while columns(word) > room {
+            let first: String = first_columns(word.chars(), room).collect();
+            if first.is_empty() {
+                break;
+            }
+            word = &word[first.len()..];
+            lines.push(first);
+        }
+        lines.push(word.to_owned());
     }
     lines
 }

@@ -115,7 +115,9 @@ fn print_stat(
             what => what,
         };
         let mut counts = Cell::default();
-        if let Some(Lines { insertions, deletions }) = lines {
+        if let Some(Lines { insertions, deletions }) = lines
+            && insertions + deletions > 0
+        {
             counts.push(GOOD, format!("{:>added$}", format!("+{insertions}")));
             counts.push(BAD, format!(" {:>removed$}", format!("-{deletions}")));
         }

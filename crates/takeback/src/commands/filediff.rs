@@ -134,6 +134,7 @@ impl FileDiff {
             return Ok(Cell::default());
         }
         Ok(match self.lines(store)? {
+            Some(Lines { insertions: 0, deletions: 0 }) => Cell::default(),
             Some(lines) => {
                 let mut cell = Cell::new(GOOD, format!("+{}", lines.insertions));
                 cell.push(BAD, format!(" -{}", lines.deletions));

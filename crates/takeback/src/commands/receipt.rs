@@ -117,7 +117,8 @@ const BEFORE: usize = 12;
 const BESIDE: usize = 24;
 
 fn print_rows(out: &mut dyn Write, rows: &[Row<'_>], all: bool) -> io::Result<()> {
-    let longest = rows.iter().map(|row| columns(&row.name)).max().unwrap_or(0);
+    let reasoned = rows.iter().filter(|row| !row.reason.is_empty());
+    let longest = reasoned.map(|row| columns(&row.name)).max().unwrap_or(0);
     let room = width().saturating_sub(BEFORE);
     let column = longest.min(room.saturating_sub(2 + BESIDE).max(16));
     let mut shown = 0;

@@ -211,7 +211,9 @@ fn confirmed(screen: &mut Screen) -> io::Result<bool> {
 fn name_of(point: &Point) -> String {
     let id = &point.id.to_string()[..8];
     let age = ago(point.created_at, now());
-    let called = shorten(&plain(point.label.as_deref().unwrap_or(&point.description)), 50);
+    // Beside `Rewind to`, the id and the age.
+    let room = width().saturating_sub(40).clamp(20, 80);
+    let called = shorten(&plain(point.label.as_deref().unwrap_or(&point.description)), room);
     if called.is_empty() { format!("{id} ({age})") } else { format!("{id} “{called}” ({age})") }
 }
 

@@ -1,7 +1,8 @@
 //! `show`: one point, and what was changed after it, by whom.
 
-use std::io::Write as _;
+use std::io::{self, Write};
 
+use anstyle::Style;
 use serde::Serialize;
 use serde_json::json;
 use takeback_core::history::by_path;
@@ -73,23 +74,19 @@ pub(crate) fn show(
     for line in wrap(&title(point), width()) {
         writeln!(out, "{STRONG}{line}{STRONG:#}")?;
     }
-    writeln!(out, "{HINT}point{HINT:#}    {NAME}{}{NAME:#}", told.id)?;
-    writeln!(
-        out,
-        "{HINT}made{HINT:#}     {} ({})",
-        clock(point.created_at),
-        ago(point.created_at, time)
-    )?;
+    detail(out, "point", NAME, &told.id)?;
+    let made = format!("{} ({})", clock(point.created_at), ago(point.created_at, time));
+    detail(out, "made", PLAIN, &made)?;
     if let Some(session) = &told.session {
-        writeln!(out, "{HINT}session{HINT:#}  {}", plain(session))?;
+        detail(out, "session", PLAIN, &plain(session))?;
     }
     for message in &point.message_ids {
-        writeln!(out, "{HINT}message{HINT:#}  {}", plain(message))?;
+        detail(out, "message", PLAIN, &plain(message))?;
     }
     if let Some(git) = &point.git {
         let branch = git.branch.as_deref().unwrap_or("detached");
         let head = git.head.as_deref().map_or("no commit", |head| head.get(..12).unwrap_or(head));
-        writeln!(out, "{HINT}git{HINT:#}      {} {HINT}{head}{HINT:#}", plain(branch))?;
+        detail(out, "git", PLAIN, &format!("{} {}", plain(branch), plain(head)))?;
     }
     writeln!(out)?;
     if changes.is_empty() {
@@ -118,19 +115,26 @@ pub(crate) fn show(
     Ok(0)
 }
 
+const PLAIN: Style = Style::new();
+
+fn detail(out: &mut dyn Write, label: &str, style: Style, value: &str) -> io::Result<()> {
+    const COLUMN: usize = 9;
+    for (at, line) in wrap(value, width().saturating_sub(COLUMN)).iter().enumerate() {
+        let label = if at == 0 { label } else { "" };
+        writeln!(out, "{HINT}{label:<COLUMN$}{HINT:#}{style}{line}{style:#}")?;
+    }
+    Ok(())
+}
+
 fn author(change: &Change) -> String {
     match &change.author {
         Author::Agent { session, tool, .. } => {
-            let how = match change.evidence {
-                Evidence::Tool => "by",
-                Evidence::Window => "while",
-            };
-            let tool = plain(tool);
-            let session = plain(&session.0);
-            if how == "by" {
-                format!("{session} with {tool}")
-            } else {
-                format!("{session} while {tool} ran")
+            let (session, tool) = (plain(&session.0), plain(tool));
+            match change.evidence {
+                Evidence::Tool => format!("{session} with {tool}"),
+                // `takeback run`: the session is the command.
+                Evidence::Window if tool == "run" => format!("while {session} ran"),
+                Evidence::Window => format!("{session} while {tool} ran"),
             }
         }
         Author::Human => "you".to_owned(),
