@@ -59,6 +59,8 @@ pub(crate) fn run(options: &Options, args: &RunArgs) -> Result<u8, CommandError>
             touches: Touches::Anything { command: Some(line) },
         },
     )?;
+    // From here on the terminal is the command's.
+    let shown = workspace.ambient.watch.take();
     let status = match start(&args.command) {
         Ok(child) => watch(child, workspace)?,
         Err(error) => {
@@ -71,6 +73,7 @@ pub(crate) fn run(options: &Options, args: &RunArgs) -> Result<u8, CommandError>
             ));
         }
     };
+    workspace.ambient.watch = shown;
     let outcome = if status.success() { Outcome::Done } else { Outcome::Failed };
     end(workspace, session.clone(), call, outcome)?;
     let code = exit_code(status);

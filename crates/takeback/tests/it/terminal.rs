@@ -236,3 +236,29 @@ fn a_rewind_shows_the_lines_before_it_asks() {
     let diff = shown.find("-two\n+one").expect("how the file would change");
     assert!(diff < shown.find("[y/N]").expect("the question"), "{shown}");
 }
+
+#[test]
+fn what_takes_long_shows_how_far_it_is_and_leaves_no_trace() {
+    let user = User::with(&[("a.txt", "one\n")]);
+    let at_once = || Terminal::new(ROWS, COLUMNS).with("TAKEBACK_PROGRESS_AFTER_MS", "0");
+    for (args, seen) in [
+        (&["run", "--", "sh", "-c", "echo two > a.txt"][..], &["Reading files"][..]),
+        (&["status"], &["Reading files"]),
+        (&["verify"], &["Reading everything in the store"]),
+        (&["rewind", "@~1", "-y"], &["Making ready", "Putting in place"]),
+        (&["checkpoint"], &["Reading files"]),
+    ] {
+        let ran = at_once().run(&user, args, "", "");
+        assert_eq!(ran.code, 0, "{args:?}: {}", ran.shown());
+        for seen in seen {
+            assert!(ran.written.contains(seen), "{args:?}: {:?}", ran.written);
+            assert!(!ran.shown().contains(seen), "{args:?}: {}", ran.shown());
+        }
+        let quiet = at_once().run(&user, &[&["-q"], args].concat(), "", "");
+        assert!(!seen.iter().any(|seen| quiet.written.contains(seen)), "{:?}", quiet.written);
+    }
+    let soon = Terminal::new(ROWS, COLUMNS).run(&user, &["status"], "", "");
+    assert!(!soon.written.contains("Reading"), "{:?}", soon.written);
+    let told = at_once().run(&user, &["--json", "status"], "", "");
+    assert!(!told.written.contains("Reading"), "{:?}", told.written);
+}
