@@ -13,5 +13,6 @@ mod reference;
 mod direction;
 mod rewind;
 mod run;
+mod schema;
 mod terminal;
 mod widths;
