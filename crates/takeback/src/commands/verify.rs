@@ -8,7 +8,7 @@ use crate::args::Options;
 use crate::error::{CommandError, Kind};
 use crate::place::{self, Store};
 use crate::progress;
-use crate::screen::{BAD, GOOD, HINT, Screen, count};
+use crate::screen::{BAD, GOOD, HINT, Screen, count, plain};
 
 pub(crate) fn verify(options: &Options, screen: &mut Screen) -> Result<u8, CommandError> {
     let place = place::open(options, Store::MustExist)?;
@@ -29,7 +29,7 @@ pub(crate) fn verify(options: &Options, screen: &mut Screen) -> Result<u8, Comma
         )?;
     } else {
         for line in &damage {
-            writeln!(screen.out, "{BAD}damaged{BAD:#}  {line}")?;
+            writeln!(screen.out, "{BAD}damaged{BAD:#}  {}", plain(line))?;
         }
         writeln!(
             screen.out,

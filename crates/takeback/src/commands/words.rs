@@ -36,6 +36,16 @@ pub(crate) fn compare<'a>(
 ) -> (Vec<Parts<'a>>, Vec<Parts<'a>>) {
     let (old_words, new_words) = (all_words(old), all_words(new));
     let pairs = old_words.len().saturating_mul(new_words.len());
+    if pairs > MOST_AT_ONCE && old.len() == new.len() && old.len() > 1 {
+        // The same small change in many lines.
+        let mut parts = (Vec::new(), Vec::new());
+        for (old, new) in old.iter().zip(new) {
+            let (old, new) = compare(&[old], &[new], budget);
+            parts.0.extend(old);
+            parts.1.extend(new);
+        }
+        return parts;
+    }
     if pairs > MOST_AT_ONCE || pairs > budget.0 {
         return (whole(old), whole(new));
     }
@@ -133,13 +143,8 @@ mod tests {
 
     /// What differs in [brackets].
     fn marked(old: &[&str], new: &[&str]) -> (Vec<String>, Vec<String>) {
-        let bytes = |lines: &[&'static str]| -> Vec<&'static [u8]> {
-            lines.iter().map(|line| line.as_bytes()).collect()
-        };
-        let leaked = |lines: &[&str]| -> Vec<&'static str> {
-            lines.iter().map(|line| &*line.to_string().leak()).collect()
-        };
-        let (old, new) = (bytes(&leaked(old)), bytes(&leaked(new)));
+        let old: Vec<&[u8]> = old.iter().map(|line| line.as_bytes()).collect();
+        let new: Vec<&[u8]> = new.iter().map(|line| line.as_bytes()).collect();
         let (old, new) = compare(&old, &new, &mut Budget::default());
         let shown = |lines: Vec<Parts<'_>>| -> Vec<String> {
             let part = |part: &Part<'_>| {
@@ -186,6 +191,16 @@ mod tests {
     fn lines_that_have_little_in_common_are_left_whole() {
         let (old, new) = (["fn main() {"], ["<html lang=en>"]);
         assert_eq!(marked(&old, &new), (texts(&old), texts(&new)));
+    }
+
+    #[test]
+    fn many_lines_are_compared_one_by_one() {
+        let old: Vec<String> = (0..2_000).map(|n| format!("let x{n} = old;")).collect();
+        let new: Vec<String> = old.iter().map(|line| line.replace("old", "new")).collect();
+        let old: Vec<&str> = old.iter().map(String::as_str).collect();
+        let new: Vec<&str> = new.iter().map(String::as_str).collect();
+        let (old, new) = marked(&old, &new);
+        assert_eq!((&*old[1_999], &*new[7]), ("let x1999 = [old];", "let x7 = [new];"));
     }
 
     #[test]
