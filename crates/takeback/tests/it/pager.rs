@@ -93,6 +93,19 @@ fn a_pager_that_cannot_be_started_is_done_without() {
     }
 }
 
+/// More than a pipe holds: that the shell found nothing is seen while there is more to write.
+#[test]
+fn a_pager_that_is_not_there_loses_nothing_of_a_long_answer() {
+    let user = User::new();
+    user.takeback(&["checkpoint"]);
+    let lines: String = (0..20_000).map(|n| format!("line {n}\n")).collect();
+    user.write("long.txt", &lines);
+    let ran = terminal().with("PAGER", "no-such 'quoted'").run(&user, &["diff"], "", "");
+    assert_eq!(ran.code, 0);
+    let shown = ran.written.lines().filter(|line| line.contains("line ")).count();
+    assert_eq!(shown, 20_000);
+}
+
 #[test]
 fn leaving_the_pager_early_is_no_error_and_leaves_nobody_behind() {
     let user = User::new();

@@ -262,3 +262,19 @@ fn what_takes_long_shows_how_far_it_is_and_leaves_no_trace() {
     let told = at_once().run(&user, &["--json", "status"], "", "");
     assert!(!told.written.contains("Reading"), "{:?}", told.written);
 }
+
+/// Longer than the pause after which the tree is looked at while a command runs.
+#[test]
+fn nothing_is_shown_while_a_command_has_the_terminal() {
+    let user = User::with(&[("a.txt", "one\n")]);
+    let ran = Terminal::new(ROWS, COLUMNS).with("TAKEBACK_PROGRESS_AFTER_MS", "0").run(
+        &user,
+        &["run", "--", "sh", "-c", "echo began; echo two > a.txt; sleep 4; echo ended"],
+        "",
+        "",
+    );
+    let (_, after) = ran.written.split_once("began").expect("it began");
+    let (meanwhile, after) = after.split_once("ended").expect("it ended");
+    assert_eq!(meanwhile.trim(), "");
+    assert!(after.contains("Reading files"), "but again when it has ended: {after:?}");
+}
