@@ -1,6 +1,7 @@
 //! How things look: colours, columns, counts, names that may hold anything.
 
 use std::io::{self, IsTerminal as _, Write};
+use std::os::fd::AsFd;
 
 use anstream::{AutoStream, ColorChoice};
 use anstyle::{AnsiColor, Style};
@@ -88,7 +89,11 @@ pub(crate) fn is_interactive() -> bool {
 
 /// Columns to write in.
 pub(crate) fn width() -> usize {
-    match terminal_size::terminal_size_of(io::stdout()) {
+    width_of(io::stdout())
+}
+
+pub(crate) fn width_of(stream: impl AsFd) -> usize {
+    match terminal_size::terminal_size_of(stream) {
         Some((terminal_size::Width(columns), _)) => usize::from(columns).max(40),
         None => 100,
     }

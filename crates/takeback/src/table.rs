@@ -55,7 +55,11 @@ impl<const N: usize> Table<N> {
     }
 
     pub(crate) fn print(&self, out: &mut dyn Write) -> io::Result<()> {
-        let widths = self.widths(width());
+        self.print_within(width(), out)
+    }
+
+    pub(crate) fn print_within(&self, room: usize, out: &mut dyn Write) -> io::Result<()> {
+        let widths = self.widths(room);
         for row in &self.rows {
             write!(out, "{:1$}", "", self.indent)?;
             let shown =

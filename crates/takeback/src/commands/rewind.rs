@@ -20,7 +20,9 @@ use super::receipt::{self, Tense};
 use crate::args::{AgainArgs, Ambiguous, DoingArgs, Options, RewindArgs};
 use crate::error::{CommandError, Kind};
 use crate::place::{self, Store};
-use crate::screen::{GOOD, HINT, STRONG, Screen, is_interactive, plain, shorten, width, wrap};
+use crate::screen::{
+    GOOD, HINT, STRONG, Screen, columns, is_interactive, plain, shorten, width, wrap,
+};
 use crate::time::{ago, now, parse};
 
 pub(crate) fn rewind(
@@ -106,8 +108,12 @@ fn carry_out(
     loop {
         if let Some(shown) = &shown {
             show_preview(shown, title, screen)?;
-            if args.diff && !screen.json {
+            if args.diff && !screen.json && !shown.plan.does_nothing() {
+                writeln!(screen.out)?;
                 show_diffs(&*workspace.store, shown, screen)?;
+                if !(ask || args.dry_run) {
+                    writeln!(screen.out)?;
+                }
             }
             if args.dry_run || shown.plan.does_nothing() {
                 return Ok(receipt::exit_code(&shown.receipt()));
@@ -149,10 +155,10 @@ fn told(
             let verdict =
                 if done.success { "Done and checked on disk." } else { "Done as far as possible." };
             let inverse = if request.target == Target::Undo { "redo" } else { "undo" };
-            writeln!(
-                screen.out,
-                "{GOOD}{verdict}{GOOD:#} {HINT}`takeback {inverse}` takes it back.{HINT:#}"
-            )?;
+            let hint = format!("`takeback {inverse}` takes it back.");
+            let fits = columns(verdict) + 1 + columns(&hint) <= width();
+            let between = if fits { ' ' } else { '\n' };
+            writeln!(screen.out, "{GOOD}{verdict}{GOOD:#}{between}{HINT}{hint}{HINT:#}")?;
         }
     }
     Ok(receipt::exit_code(done))
@@ -192,9 +198,6 @@ fn show_diffs(
             Some(FileDiff { path, before, after: step.goal()? })
         })
         .collect();
-    if !diffs.is_empty() {
-        writeln!(screen.out)?;
-    }
     print_all(&diffs, Contents { store, made: &shown.plan.merged }, screen)?;
     Ok(())
 }

@@ -22,7 +22,7 @@ use super::filediff::{FileDiff, between};
 use crate::args::{Options, RunArgs};
 use crate::error::{CommandError, Kind};
 use crate::place::{self, Store, random, this_process};
-use crate::screen::{CARE, HINT, NAME, count, name};
+use crate::screen::{CARE, HINT, NAME, count, name, width_of};
 use crate::table::{Cell, Give, Table};
 use crate::wire::WireNote;
 
@@ -185,7 +185,7 @@ fn tell(workspace: &Workspace, before: &Recorded) -> Result<(), CommandError> {
         let (path, what) = (Cell::plain(name(&diff.path)), Cell::new(HINT, diff.what()));
         table.rows.push([path, what, diff.counts(store)?]);
     }
-    table.print(&mut err)?;
+    table.print_within(width_of(io::stderr()), &mut err)?;
     if diffs.len() > MOST {
         writeln!(err, "  {HINT}… and {} more: takeback diff --stat{HINT:#}", diffs.len() - MOST)?;
     }
