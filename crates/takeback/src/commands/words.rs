@@ -28,24 +28,37 @@ pub(crate) struct Part<'a> {
 /// A line, in parts.
 pub(crate) type Parts<'a> = Vec<Part<'a>>;
 
-/// The old and the new lines, in parts.
+/// The old and the new lines, in parts: each line compared with the one in its place if they are
+/// alike, else all of them together.
 pub(crate) fn compare<'a>(
+    old: &[&'a [u8]],
+    new: &[&'a [u8]],
+    budget: &mut Budget,
+) -> (Vec<Parts<'a>>, Vec<Parts<'a>>) {
+    let mut alike = true;
+    let (mut old_parts, mut new_parts) = (Vec::new(), Vec::new());
+    for (old, new) in old.iter().zip(new) {
+        let (old, new) = together(&[old], &[new], budget);
+        alike &= old.iter().chain(&new).any(|parts| parts.len() > 1);
+        old_parts.extend(old);
+        new_parts.extend(new);
+    }
+    let words = |lines: &[&[u8]]| lines.iter().map(|line| words(line).count()).sum::<usize>();
+    if alike || words(old).saturating_mul(words(new)) > MOST_AT_ONCE {
+        old_parts.extend(whole(&old[old_parts.len()..]));
+        new_parts.extend(whole(&new[new_parts.len()..]));
+        return (old_parts, new_parts);
+    }
+    together(old, new, budget)
+}
+
+fn together<'a>(
     old: &[&'a [u8]],
     new: &[&'a [u8]],
     budget: &mut Budget,
 ) -> (Vec<Parts<'a>>, Vec<Parts<'a>>) {
     let (old_words, new_words) = (all_words(old), all_words(new));
     let pairs = old_words.len().saturating_mul(new_words.len());
-    if pairs > MOST_AT_ONCE && old.len() == new.len() && old.len() > 1 {
-        // The same small change in many lines.
-        let mut parts = (Vec::new(), Vec::new());
-        for (old, new) in old.iter().zip(new) {
-            let (old, new) = compare(&[old], &[new], budget);
-            parts.0.extend(old);
-            parts.1.extend(new);
-        }
-        return parts;
-    }
     if pairs > MOST_AT_ONCE || pairs > budget.0 {
         return (whole(old), whole(new));
     }
@@ -177,12 +190,23 @@ mod tests {
     }
 
     #[test]
-    fn a_line_that_became_two_is_compared_with_both() {
+    fn lines_that_came_after_are_all_new() {
         assert_eq!(
-            marked(&["let (a, b) = (first, second);"], &["let a = first;", "let b = second;"]),
+            marked(&["total = price * n;"], &["total = price * (n + 1);", "log(total);"]),
             (
-                texts(&["let [(]a[,] b[)] = [(first, ]second[)];"]),
-                texts(&["let a [= first;]", "[let ]b = second;"])
+                texts(&["total = price * n;"]),
+                texts(&["total = price * [(]n[ + 1)];", "log(total);"])
+            )
+        );
+    }
+
+    #[test]
+    fn lines_that_moved_are_compared_with_all() {
+        assert_eq!(
+            marked(&["let total = price * n;"], &["// a remark", "let total = price * count;"]),
+            (
+                texts(&["let total = price * [n];"]),
+                texts(&["// a remark", "let total = price * [count];"])
             )
         );
     }
