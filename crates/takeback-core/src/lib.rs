@@ -5,6 +5,7 @@
 //! promises, does and proves. Nothing here prints, reads the environment, or knows the time.
 
 pub mod ambient;
+pub mod progress;
 pub mod process;
 pub mod lock;
 pub mod worktree;

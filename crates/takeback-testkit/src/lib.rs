@@ -315,6 +315,7 @@ fn open(
         ambient: Ambient {
             now: Box::new(move || Timestamp(clock.fetch_add(1000, Ordering::Relaxed))),
             random: Box::new(move || ids.fetch_add(1, Ordering::Relaxed) + 1),
+            watch: None,
         },
     })
     .expect("the workspace opens")

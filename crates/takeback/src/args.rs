@@ -43,6 +43,9 @@ pub(crate) struct Options {
     /// Say more
     #[arg(short, long, global = true, help_heading = "Options for all")]
     pub(crate) verbose: bool,
+    /// Do not send long answers through a pager
+    #[arg(long, global = true, help_heading = "Options for all")]
+    pub(crate) no_pager: bool,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -199,6 +202,9 @@ pub(crate) struct DoingArgs {
     /// Show what would be done and do nothing
     #[arg(long)]
     pub(crate) dry_run: bool,
+    /// Show also how the files would change
+    #[arg(long)]
+    pub(crate) diff: bool,
     /// Do not ask
     #[arg(short, long)]
     pub(crate) yes: bool,

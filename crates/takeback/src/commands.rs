@@ -16,6 +16,8 @@ mod status;
 mod recover;
 mod verify;
 mod filediff;
+mod patch;
+mod words;
 mod receipt;
 
 use std::io::{self, BufRead as _, Write as _};

@@ -12,7 +12,7 @@ use takeback_core::retention::CleanUpError;
 use takeback_core::rewind::RewindError;
 use takeback_store::StoreError;
 
-use crate::screen::{HINT, WRONG};
+use crate::screen::{HINT, WRONG, plain};
 
 /// Exit codes, as `docs/reference.md` promises them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -72,8 +72,9 @@ impl CommandError {
                 serde_json::json!({ "error": message, "hints": hints, "code": self.kind as u8 });
             writeln!(err, "{value}")
         } else {
-            writeln!(err, "{WRONG}takeback:{WRONG:#} {message}").and_then(|()| {
-                hints.iter().try_for_each(|hint| writeln!(err, "{HINT}  {hint}{HINT:#}"))
+            writeln!(err, "{WRONG}takeback:{WRONG:#} {}", plain(&message)).and_then(|()| {
+                let mut hints = hints.iter();
+                hints.try_for_each(|hint| writeln!(err, "{HINT}  {}{HINT:#}", plain(hint)))
             })
         };
         // With standard error gone there is nobody left to tell.

@@ -6,6 +6,7 @@
 mod authors;
 mod example;
 mod index;
+mod progress;
 mod recording;
 mod retention;
 mod rewind;

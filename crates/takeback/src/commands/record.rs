@@ -14,6 +14,7 @@ use crate::args::Options;
 use crate::error::CommandError;
 use crate::place::{self, Store};
 use crate::screen::Screen;
+use crate::wire::WireNote;
 
 /// One line of input.
 #[derive(Debug, Deserialize)]
@@ -133,12 +134,8 @@ fn accepted(
     point: Option<PointId>,
     not_captured: &[(WorkPath, Lack)],
 ) -> Value {
-    let not_captured: Vec<Value> = not_captured
-        .iter()
-        .map(|(path, lack)| {
-            json!({ "filePath": String::from_utf8_lossy(path.as_bytes()), "reason": lack.reason() })
-        })
-        .collect();
+    let not_captured: Vec<_> =
+        not_captured.iter().map(|(path, lack)| WireNote::new(path, lack.reason())).collect();
     json!({ "ok": true, "event": event, "seq": seq, "point": point, "notCaptured": not_captured })
 }
 
