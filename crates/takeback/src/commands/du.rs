@@ -2,14 +2,18 @@
 
 use std::collections::{BTreeMap, HashMap};
 use std::io::Write as _;
+use std::os::unix::ffi::OsStrExt as _;
 
+use serde::Serialize;
 use serde_json::json;
 use takeback_store::{Digest, Entry, Seq, WorkPath};
 
 use crate::args::{DuArgs, Options};
 use crate::error::CommandError;
 use crate::place::{self, Store};
-use crate::screen::{HINT, NAME, STRONG, Screen, bytes, count, fit, width};
+use crate::screen::{HINT, NAME, STRONG, Screen, bytes, count, name, plain_bytes};
+use crate::table::{Cell, Give, Table};
+use crate::wire::WirePath;
 
 pub(crate) fn du(
     options: &Options,
@@ -27,8 +31,7 @@ pub(crate) fn du(
         let paths: Vec<_> = largest
             .iter()
             .map(|(path, versions, size)| {
-                let file_path = String::from_utf8_lossy(path.as_bytes());
-                json!({ "filePath": file_path, "versions": versions, "bytes": size })
+                json!(ToldPath { path: path.into(), versions: *versions, bytes: *size })
             })
             .collect();
         screen.json(&json!({
@@ -45,33 +48,44 @@ pub(crate) fn du(
         }))?;
         return Ok(0);
     }
+    let root = plain_bytes(workspace.root.path().as_os_str().as_bytes());
+    screen.page()?;
     let out = &mut screen.out;
-    writeln!(out, "{STRONG}{}{STRONG:#}  {}", bytes(total), workspace.root.path().display())?;
-    let blobs = usize::try_from(usage.blobs).unwrap_or(usize::MAX);
-    let changes = usize::try_from(usage.changes).unwrap_or(usize::MAX);
-    let versions = count(blobs, "version");
+    writeln!(out, "{STRONG}{}{STRONG:#}  {root}", bytes(total))?;
+    let number = |n: u64| usize::try_from(n).unwrap_or(usize::MAX);
+    let versions = count(number(usage.blobs), "version");
+    let mut table = Table::new(2, [Give::Nothing, Give::End(20)]);
     for (size, what) in [
         (usage.kept, format!("contents: {versions}, {} as they were", bytes(usage.contents))),
         (unused, "of no use any more; given back once it is half of a file".to_owned()),
-        (usage.database, format!("log: {}", count(changes, "change"))),
+        (usage.database, format!("log: {}", count(number(usage.changes), "change"))),
         (index, "index".to_owned()),
     ] {
-        writeln!(out, "  {:>9}  {HINT}{what}{HINT:#}", bytes(size))?;
+        let size = format!("{:>9}", bytes(size));
+        table.rows.push([Cell::plain(size), Cell::new(HINT, what)]);
     }
+    table.print(out)?;
     if !largest.is_empty() {
         writeln!(out, "\nMost is kept of:")?;
     }
-    let column = width().saturating_sub(2 + 9 + 2 + 2 + 14).clamp(20, 80);
+    let mut table = Table::new(2, [Give::Nothing, Give::Start(12), Give::All(1)]);
     for (path, versions, size) in largest {
-        writeln!(
-            out,
-            "  {:>9}  {NAME}{}{NAME:#}  {HINT}{}{HINT:#}",
-            bytes(size),
-            fit(&path.display(), column),
-            count(versions, "version"),
-        )?;
+        table.rows.push([
+            Cell::plain(format!("{:>9}", bytes(size))),
+            Cell::new(NAME, name(&path)),
+            Cell::new(HINT, count(versions, "version")),
+        ]);
     }
+    table.print(out)?;
     Ok(0)
+}
+
+#[derive(Serialize)]
+struct ToldPath {
+    #[serde(flatten)]
+    path: WirePath,
+    versions: usize,
+    bytes: u64,
 }
 
 /// The paths of which most bytes are kept, as they were: with how many versions and bytes.

@@ -13,9 +13,8 @@ use super::confirmed;
 use crate::args::{DeleteArgs, Options, SessionArgs, SessionsArgs};
 use crate::error::{CommandError, Kind};
 use crate::place::{self, Store};
-use crate::screen::{
-    CARE, GOOD, HINT, NAME, STRONG, Screen, count, fit, is_interactive, plain, shorten, width,
-};
+use crate::screen::{CARE, GOOD, HINT, NAME, STRONG, Screen, count, is_interactive, plain};
+use crate::table::{Cell, Give, Table};
 use crate::time::{ago, iso, now};
 
 #[derive(Serialize)]
@@ -50,27 +49,26 @@ pub(crate) fn sessions(
     if told.is_empty() {
         writeln!(screen.out, "No sessions yet. {HINT}`takeback run -- CMD` is one.{HINT:#}")?;
     }
-    let column = told.iter().map(|session| session.id.chars().count()).max().unwrap_or(0).min(36);
-    let column = column.min(width().saturating_sub(44).max(12));
-    let room = width().saturating_sub(column + 2 + 11 + 2 + 9 + 2 + 10 + 2).max(8);
     let time = now();
+    let gives = [Give::End(8), Give::All(1), Give::All(2), Give::All(3), Give::End(8)];
+    let mut table = Table::new(0, gives);
     for (session, told) in newest.iter().zip(&told) {
         let state = match session {
-            session if session.archived_at.is_some() => "archived",
-            session if session.open_turn.is_some() => "at work",
-            session if session.ended_at.is_some() => "ended",
-            _ => "idle",
+            session if session.archived_at.is_some() => Cell::new(HINT, "archived"),
+            session if session.open_turn.is_some() => Cell::new(CARE, "at work"),
+            session if session.ended_at.is_some() => Cell::new(HINT, "ended"),
+            _ => Cell::new(HINT, "idle"),
         };
-        let style = if told.at_work { CARE } else { HINT };
-        writeln!(
-            screen.out,
-            "{NAME}{}{NAME:#}  {HINT}{}{HINT:#}  {style}{state:<8}{style:#}  {}  {}",
-            fit(&plain(told.id), column),
-            fit(&ago(session.started_at, time), 11),
-            fit(&count(told.points, "point"), 10),
-            shorten(&plain(told.description), room),
-        )?;
+        table.rows.push([
+            Cell::new(NAME, plain(told.id)),
+            Cell::new(HINT, ago(session.started_at, time)),
+            state,
+            Cell::plain(count(told.points, "point")),
+            Cell::plain(plain(told.description)),
+        ]);
     }
+    screen.page()?;
+    table.print(&mut screen.out)?;
     if sessions.len() > told.len() {
         let older = sessions.len() - told.len();
         writeln!(screen.out, "{HINT}{older} older; -n shows more{HINT:#}")?;

@@ -150,7 +150,7 @@ fn sessions_are_listed_archived_and_deleted() {
     insta::assert_snapshot!(user.takeback(&["sessions"]).out, @"No sessions yet. `takeback run -- CMD` is one.");
     session_of(&user, 2);
     user.takeback(&["pin", "m1"]);
-    insta::assert_snapshot!(user.takeback(&["sessions"]).out, @"s  just now     idle      2 points    prompt 0");
+    insta::assert_snapshot!(user.takeback(&["sessions"]).out, @"s  just now  idle  2 points  prompt 0");
     let told = user.json(&["sessions"]);
     assert_eq!(
         (&told[0]["id"], &told[0]["points"], &told[0]["atWork"]),

@@ -32,7 +32,7 @@ fn unkind() -> User {
     write("one\ntwo\n");
     user.takeback(&[
         "checkpoint",
-        "label \u{202e}with\x1b[7m \u{200f}tricks, 日本語 and more words than fit",
+        "label \u{202e}with \u{200f}tricks, 日本語 and more words than fit",
     ]);
     let session = r"se\u001b[31mssion\u202e-with-a-long-name";
     let before = [
@@ -89,11 +89,11 @@ fn the_log() {
 
     80 columns
     ID  just now  se\u{1b}[31mssi…  日本語で全部 \u{202e}to\u…  9 files +17 -8
-    ID  just now  by hand           [label \u{202e}with\u{1b}…  –
+    ID  just now  by hand           [label \u{202e}with \u{20…  –
 
     200 columns
     ID  just now  se\u{1b}[31mssi…  日本語で全部 \u{202e}to\u{1b}[2Jdo, and then some more words, so that it is long  9 files +17 -8
-    ID  just now  by hand           [label \u{202e}with\u{1b}[7m \u{200f}tricks, 日本語 and more words than fit]      –
+    ID  just now  by hand           [label \u{202e}with \u{200f}tricks, 日本語 and more words than fit]               –
     ");
 }
 
