@@ -13,14 +13,15 @@ use std::path::Path;
 
 use takeback_store::{Entry, RewindId, Store, WorkPath};
 
-use super::plan::{Plan, Step};
+use super::plan::{Plan, Step, Unlocked};
 use super::receipt::Fate;
 use crate::worktree::Root;
 use crate::worktree::index::folder_of;
 use crate::worktree::look::{Bytes, look};
 use crate::worktree::root::{Access, is_no_folder};
 use crate::worktree::write::{
-    Slot, Stage, StageError, is_unsupported, make_folder, remove_empty_folder, set_mode, sync_all,
+    Slot, Stage, StageError, is_unsupported, make_folder, remove_empty_folder, set_file_mode,
+    set_folder_mode, sync_all,
 };
 
 /// Makes ready in the workspace's stage what the plan will place there, before it is promised. What
@@ -60,18 +61,16 @@ pub(crate) fn stage(
 const SYNCED_AT_ONCE: usize = 64;
 
 fn needs_staging(step: &Step) -> bool {
-    matches!(step.goal(), Some(Entry::File { .. } | Entry::Symlink { .. })) && !is_mode_only(step)
-}
-
-/// Same bytes, other permissions: set in place, so that the file stays the same file.
-fn is_mode_only(step: &Step) -> bool {
-    let goal = step.goal().and_then(|goal| goal.digest());
-    goal.is_some() && goal == step.present.digest()
+    matches!(step.goal(), Some(Entry::File { .. } | Entry::Symlink { .. })) && !step.is_mode_only()
 }
 
 /// A promised plan with its stages open.
 pub(crate) struct Staged<'a> {
     jobs: Vec<Job<'a>>,
+    /// Folders of the workspace that are writable only as long as this runs.
+    unlocked: &'a [Unlocked],
+    /// Those of them that could not be made what they were.
+    left_open: Vec<(WorkPath, String)>,
     /// The workspace's first: as long as its stage exists, there may be others to clear.
     sites: Vec<Site<'a>>,
 }
@@ -123,8 +122,12 @@ pub(crate) fn open_stages<'a>(
 ) -> Result<Staged<'a>, StageError> {
     let stage = Stage::open(root, id)
         .map_err(|source| StageError::Disk { path: ".takeback".to_owned(), source })?;
-    let mut staged =
-        Staged { jobs: Vec::new(), sites: vec![Site { root: SiteRoot::Workspace(root), stage }] };
+    let mut staged = Staged {
+        jobs: Vec::new(),
+        unlocked: &plan.unlocked,
+        left_open: Vec::new(),
+        sites: vec![Site { root: SiteRoot::Workspace(root), stage }],
+    };
     let mut outside: BTreeMap<Vec<u8>, Result<usize, Fate>> = BTreeMap::new();
     for (number, step) in plan.actions().enumerate() {
         let goal = step.goal().expect("an action has a goal");
@@ -169,6 +172,7 @@ impl Staged<'_> {
         order.sort_by_key(|at| self.jobs[*at].path.depth());
         let shallow = order.clone();
         let deep: Vec<usize> = order.into_iter().rev().collect();
+        self.unlock();
 
         let making_room: BTreeSet<WorkPath> = self
             .jobs
@@ -213,14 +217,54 @@ impl Staged<'_> {
                 self.run(*at, Self::remove_folder);
             }
         }
-        for at in &deep {
-            if self.jobs[*at].goal.is_dir() {
-                self.run(*at, Self::set_folder_mode);
-            }
-        }
+        self.set_folder_modes(&deep);
         self.sync_folders();
         self.verify();
         self.jobs.iter().map(|job| job.fate.clone().unwrap_or(Fate::Done)).collect()
+    }
+
+    /// Lets the owner into the folders that are to be written to. One that is not the user's own
+    /// stays as it is: the steps in it will tell.
+    fn unlock(&self) {
+        let root = self.sites[0].root();
+        for Unlocked { path, mode } in self.unlocked {
+            if folder_mode(root, path).is_ok_and(|now| now == Some(*mode)) {
+                drop(chmod(root, path, mode | 0o700));
+            }
+        }
+    }
+
+    /// Deepest first: a folder's own mode may close the way to those in it.
+    fn set_folder_modes(&mut self, deep: &[usize]) {
+        let mut locked: Vec<&Unlocked> = self.unlocked.iter().collect();
+        locked.sort_by_key(|folder| folder.path.depth());
+        for at in
+            deep.iter().filter(|at| self.jobs[**at].goal.is_dir()).copied().collect::<Vec<_>>()
+        {
+            let depth = self.jobs[at].path.depth();
+            while locked.last().is_some_and(|folder| folder.path.depth() > depth) {
+                locked.pop().into_iter().for_each(|folder| self.lock(folder));
+            }
+            self.run(at, Self::set_folder_mode);
+        }
+        locked.into_iter().rev().for_each(|folder| self.lock(folder));
+    }
+
+    /// Gives an unlocked folder its mode back, unless a step has given it another, or somebody else.
+    fn lock(&mut self, folder: &Unlocked) {
+        let Unlocked { path, mode } = folder;
+        let own = self.jobs.iter().find(|job| job.step.path == *path && job.goal.is_dir());
+        if own.is_some_and(|job| matches!(job.fate, None | Some(Fate::Done))) {
+            return;
+        }
+        let root = self.sites[0].root();
+        let locked = match folder_mode(root, path) {
+            Ok(Some(now)) if now == mode | 0o700 => chmod(root, path, *mode),
+            looked => looked.map(|_| ()),
+        };
+        if let Err(error) = locked {
+            self.left_open.push((path.clone(), plain_error(&error)));
+        }
     }
 
     fn run(&mut self, at: usize, act: impl Fn(&Self, usize) -> io::Result<Fate>) {
@@ -273,8 +317,8 @@ impl Staged<'_> {
         }
         let folder = self.parent(at)?;
         let name = job.path.file_name();
-        if is_mode_only(job.step) && !cleared {
-            set_mode(&folder, name, job.goal.mode().unwrap_or(0o600))?;
+        if job.step.is_mode_only() && !cleared {
+            set_file_mode(&folder, name, job.goal.mode().unwrap_or(0o600))?;
             return Ok(Fate::Done);
         }
         let staged = stage.look(Slot::New(job.number))?.entry;
@@ -421,7 +465,8 @@ impl Staged<'_> {
             return Ok(conflict());
         }
         if present != job.goal {
-            set_mode(self.parent(at)?, job.path.file_name(), job.goal.mode().unwrap_or(0o755))?;
+            let mode = job.goal.mode().unwrap_or(0o755);
+            set_folder_mode(self.parent(at)?, job.path.file_name(), mode)?;
         }
         Ok(Fate::Done)
     }
@@ -433,6 +478,7 @@ impl Staged<'_> {
             .iter()
             .filter(|job| job.fate == Some(Fate::Done))
             .map(|job| (job.site, folder_of(&job.path)))
+            .chain(self.unlocked.iter().map(|folder| (0, folder.path.as_bytes())))
             .collect();
         let folders: Vec<(usize, &[u8])> = folders.into_iter().collect();
         let synced = folders.chunks(SYNCED_AT_ONCE).try_for_each(|some| {
@@ -476,6 +522,7 @@ impl Staged<'_> {
     pub(crate) fn clean_up(self) -> Vec<(WorkPath, String)> {
         let mut left = Vec::new();
         let mut full = BTreeSet::new();
+        let open = self.left_open.clone();
         for (at, job) in self.jobs.iter().enumerate() {
             let stage = &self.sites[job.site].stage;
             for slot in [Slot::Part(job.number), Slot::New(job.number), Slot::Old(job.number)] {
@@ -517,8 +564,24 @@ impl Staged<'_> {
                 left.push((path, plain_error(&error)));
             }
         }
+        left.extend(open);
         left
     }
+}
+
+fn folder_mode(root: &Root, path: &WorkPath) -> io::Result<Option<u32>> {
+    match root.parent_of(path) {
+        Ok(folder) => match look(folder, path.file_name(), &mut Bytes::Hash)?.entry {
+            Entry::Dir { mode } => Ok(Some(mode)),
+            _ => Ok(None),
+        },
+        Err(error) if is_no_folder(&error) => Ok(None),
+        Err(error) => Err(error),
+    }
+}
+
+fn chmod(root: &Root, path: &WorkPath, mode: u32) -> io::Result<()> {
+    set_folder_mode(root.parent_of(path)?, path.file_name(), mode)
 }
 
 fn conflict() -> Fate {

@@ -456,14 +456,18 @@ fn present(
         }
         let entry = latest.map_or(Entry::Absent, |change| change.after);
         if entry.is_dir() && !path.is_outside() && touched.contains(path) {
-            let names =
-                workspace.root.folder(path.as_bytes(), Access::Read).and_then(names_in).map_err(
-                    |source| RewindError::Folder { path: workspace.absolute(path), source },
-                )?;
-            let below = names.into_iter().filter_map(|name| {
-                WorkPath::new([path.as_bytes(), b"/", name.as_slice()].concat()).ok()
-            });
-            present.names.insert(path.clone(), below.collect());
+            match workspace.root.folder(path.as_bytes(), Access::Read).and_then(names_in) {
+                Ok(names) => {
+                    let below = names.into_iter().filter_map(|name| {
+                        WorkPath::new([path.as_bytes(), b"/", name.as_slice()].concat()).ok()
+                    });
+                    present.names.insert(path.clone(), below.collect());
+                }
+                // No permission, or somebody took it away just now: its own misfortune alone.
+                Err(_) => {
+                    present.unread.insert(path.clone());
+                }
+            }
         }
         present.entries.insert(path.clone(), entry);
     }

@@ -27,10 +27,12 @@ pub struct Stat {
 }
 
 impl Stat {
-    /// Permission bits; set-id and sticky bits are not Takeback's to give back.
+    /// Permission bits, and of a file the set-id and sticky bits too. A folder's come from the folder
+    /// it is made in as much as from anybody's wish, and are left out.
     #[must_use]
     pub fn mode(&self) -> u32 {
-        self.fingerprint.mode & 0o777
+        let bits = if self.kind == FileType::Directory { 0o777 } else { 0o7777 };
+        self.fingerprint.mode & bits
     }
 }
 

@@ -11,6 +11,7 @@ use takeback_core::rewind::{
     rewind,
 };
 use takeback_core::{AgentEvent, checkpoint};
+use takeback_store::disk::{self, CrashPoint};
 use takeback_store::{Author, CallId, Digest, Entry, Evidence, PointId, RewindKind, SessionId};
 use takeback_testkit::{Sandbox, path};
 
@@ -371,6 +372,38 @@ fn files_folders_and_links_take_each_others_places_and_give_them_back() {
             assert_eq!(sandbox.tree(), after, "{from} -> {to}, undone");
         }
     }
+}
+
+#[test]
+fn a_folder_whose_names_cannot_be_read_stops_nothing_else() {
+    let mut sandbox = Sandbox::new();
+    sandbox.write("a.txt", TEN);
+    let point = sandbox.prompt("s", "go");
+    sandbox.agent_writes("s", "a.txt", ten(&[("2", "two")]));
+    sandbox.agent_writes("s", "made/b.txt", "made\n");
+    sandbox.turn_end("s");
+    // Something to record, so that there is a moment between the look and the reading of names.
+    sandbox.write("a.txt", ten(&[("2", "two"), ("9", "mine")]));
+    let folder = sandbox.at("made");
+    disk::watch(Some(Box::new(move |point| {
+        if point == CrashPoint::Committed && folder.is_dir() {
+            fs::remove_dir_all(&folder).unwrap();
+            fs::write(&folder, "a file\n").unwrap();
+        }
+    })));
+    let receipt = sandbox.rewind_to(point);
+    disk::watch(None);
+    assert_eq!(
+        said(&receipt),
+        [
+            "not all",
+            "deleted made/b.txt",
+            "merged a.txt",
+            "not captured made: what is in it could not be read"
+        ]
+    );
+    assert_eq!(sandbox.read("a.txt"), ten(&[("9", "mine")]));
+    assert_eq!(sandbox.read("made"), "a file\n");
 }
 
 // --- not certain, not kept, not known -----------------------------------------------------------
@@ -819,6 +852,7 @@ fn a_receipt_in_json_has_the_fields_others_rely_on() {
             ],
             "ambiguous": [],
             "notCaptured": [],
+            "notes": [],
             "errors": [],
         })
     );
