@@ -42,9 +42,22 @@ pub(crate) fn stage(
         files.clear();
         numbers.drain(..).try_for_each(|number| stage.finish(number))
     };
-    for (number, step) in plan.actions().enumerate().filter(|(_, step)| needs_staging(step)) {
+    let actions: Vec<&Step> = plan.actions().collect();
+    for (number, step) in actions.iter().enumerate().filter(|(_, step)| step.needs_staging()) {
         let goal = step.goal().expect("an action has a goal");
-        if !step.path.is_outside() {
+        let is_linked = match &step.one_with {
+            Some(twin) => match actions.binary_search_by(|other| other.path.cmp(twin)) {
+                Ok(twin) => stage
+                    .link_slot(number, &goal, Slot::Part(twin))
+                    .and_then(|is| Ok(is || stage.link_slot(number, &goal, Slot::New(twin))?)),
+                Err(_) => link_twin(root, &stage, number, &goal, twin),
+            }
+            .map_err(failed)?,
+            None => false,
+        };
+        if is_linked {
+            numbers.push(number);
+        } else if !step.path.is_outside() {
             files.extend(stage.make(number, &step.path, &goal, store)?);
             numbers.push(number);
         } else if let Some(digest) = goal.digest() {
@@ -60,8 +73,18 @@ pub(crate) fn stage(
 /// Files or folders held open to be made durable together.
 const SYNCED_AT_ONCE: usize = 64;
 
-fn needs_staging(step: &Step) -> bool {
-    matches!(step.goal(), Some(Entry::File { .. } | Entry::Symlink { .. })) && !step.is_mode_only()
+/// Makes what a step needs as another name of the file at `twin`; whether that is the right one.
+fn link_twin(
+    root: &Root,
+    stage: &Stage,
+    number: usize,
+    goal: &Entry,
+    twin: &WorkPath,
+) -> io::Result<bool> {
+    match root.parent_of(twin) {
+        Ok(folder) => stage.link(number, goal, folder, twin.file_name()),
+        Err(_) => Ok(false),
+    }
 }
 
 /// A promised plan with its stages open.
@@ -329,8 +352,14 @@ impl Staged<'_> {
                 // Displaced by an exchange before a crash, and not what the plan knew.
                 _ => return Ok(conflict()),
             }
-            let made = stage.make(job.number, &job.step.path, &job.goal, store);
-            sync_all(made.map_err(io::Error::other)?.as_slice())?;
+            let is_linked = match &job.step.one_with {
+                Some(twin) => link_twin(root, stage, job.number, &job.goal, twin)?,
+                None => false,
+            };
+            if !is_linked {
+                let made = stage.make(job.number, &job.step.path, &job.goal, store);
+                sync_all(made.map_err(io::Error::other)?.as_slice())?;
+            }
             stage.finish(job.number)?;
         }
         if cleared {

@@ -24,6 +24,7 @@ use crate::lock::Hold;
 use crate::record::{RecordError, drain_spool, look_at_paths, survey};
 use crate::workspace::Workspace;
 use crate::worktree::Root;
+use crate::worktree::index::Index;
 use crate::worktree::root::{Access, names_in};
 use crate::worktree::write::{StageError, clear_stage};
 
@@ -320,9 +321,13 @@ fn prepare(workspace: &mut Workspace, request: &RewindRequest) -> Result<Preview
         survey(workspace)?;
     }
     let touched = candidates(&histories(workspace)?, &aim, &FromStore(&*workspace.store))?;
-    let looked_at = with_folders(&touched);
+    let mut linked = Index::linked_at(&workspace.index_file(), workspace.store.head()?.seq, at);
+    linked.retain(|names| names.iter().any(|name| touched.binary_search(name).is_ok()));
+    let mut looked_at = touched.clone();
+    looked_at.extend(linked.iter().flatten().cloned());
+    let looked_at = with_folders(&looked_at);
     look_at_paths(workspace, &looked_at)?;
-    let present = present(workspace, &looked_at, &touched)?;
+    let present = Present { linked, ..present(workspace, &looked_at, &touched)? };
     let options = PlanOptions {
         aim,
         ambiguous: request.ambiguous,

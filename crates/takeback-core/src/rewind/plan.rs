@@ -4,6 +4,7 @@
 //! contents; out comes a [`Plan`], which the caller can show, promise, or drop.
 
 mod folders;
+mod links;
 mod renames;
 mod set_id;
 mod three_way;
@@ -17,6 +18,7 @@ use takeback_store::{
 };
 
 use self::folders::{make_room, unlock_folders};
+use self::links::keep_links;
 use self::renames::tell_renames;
 pub(crate) use self::set_id::dropped_bits;
 use self::set_id::{givable, only_bits_are_gone};
@@ -48,6 +50,9 @@ pub struct Step {
     pub cancels: Vec<Seq>,
     /// Who changed it since, in order, once each.
     pub because: Vec<Cause>,
+    /// Another name of the file that it is to be.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub one_with: Option<WorkPath>,
 }
 
 /// A folder that its owner may not write to, and that is made writable while the plan is done.
@@ -103,6 +108,13 @@ impl Step {
     pub fn is_mode_only(&self) -> bool {
         let goal = self.goal().and_then(|goal| goal.digest());
         goal.is_some() && goal == self.present.digest()
+    }
+
+    /// Whether something has to be made beside its place and then put there.
+    #[must_use]
+    pub(crate) fn needs_staging(&self) -> bool {
+        matches!(self.goal(), Some(Entry::File { .. } | Entry::Symlink { .. }))
+            && !self.is_mode_only()
     }
 }
 
@@ -187,6 +199,8 @@ pub struct Present {
     pub names: BTreeMap<WorkPath, Vec<WorkPath>>,
     /// The folders among them whose names could not be read.
     pub unread: BTreeSet<WorkPath>,
+    /// Names that were one file at the aim's moment.
+    pub linked: Vec<Vec<WorkPath>>,
     /// The modes of the folders among them that are gone.
     pub former_modes: BTreeMap<WorkPath, u32>,
 }
@@ -217,6 +231,7 @@ pub fn plan(
     make_room(&mut plan, present);
     plan.steps.sort_by(|a, b| a.path.cmp(&b.path));
     unlock_folders(&mut plan, present);
+    keep_links(&mut plan, present);
     tell_renames(&mut plan, histories);
     Ok(plan)
 }
@@ -354,6 +369,7 @@ fn path_step(
             verdict,
             cancels,
             because: causes(history, &roles),
+            one_with: None,
         })
     };
     if !roles.iter().any(|role| matches!(role, Role::Take | Role::Ambiguous)) {
@@ -423,6 +439,7 @@ fn exact_step(history: &PathHistory, now: &Entry) -> Option<Step> {
         verdict,
         cancels: history.changes.iter().map(|change| change.seq).collect(),
         because: causes(history, &roles),
+        one_with: None,
     })
 }
 

@@ -23,6 +23,8 @@ pub struct Fingerprint {
 pub struct Stat {
     pub kind: FileType,
     pub device: u64,
+    /// It has several names, or is a folder.
+    pub is_linked: bool,
     pub fingerprint: Fingerprint,
 }
 
@@ -54,6 +56,7 @@ fn convert(stat: &rustix::fs::Stat) -> Stat {
     Stat {
         kind: FileType::from_raw_mode(stat.st_mode),
         device: stat.st_dev,
+        is_linked: stat.st_nlink > 1,
         fingerprint: Fingerprint {
             size: stat.st_size.cast_unsigned(),
             modified: nanos(stat.st_mtime, stat.st_mtime_nsec),

@@ -124,6 +124,32 @@ impl Stage {
         }
     }
 
+    /// As [`Self::make`], by a further name of what stands at `name`; whether that is `entry`. Nothing
+    /// is ever written through it.
+    pub fn link(
+        &self,
+        step: usize,
+        entry: &Entry,
+        folder: impl AsFd,
+        name: &[u8],
+    ) -> io::Result<bool> {
+        let part = Slot::Part(step);
+        match disk::unlink(&self.folder, &part.name()) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+            _ => {}
+        }
+        match disk::link(folder, name, &self.folder, &part.name()) {
+            Ok(()) => Ok(self.look(part)?.entry == *entry),
+            // A file system without hard links, too many of them, somebody else's file.
+            Err(_) => Ok(false),
+        }
+    }
+
+    /// As [`Self::link`], of what lies in a slot of this stage.
+    pub fn link_slot(&self, step: usize, entry: &Entry, slot: Slot) -> io::Result<bool> {
+        self.link(step, entry, &self.folder, &slot.name())
+    }
+
     /// What was made becomes the slot `New`, which must be empty: whatever lies there is whole. This
     /// is the same move as into the workspace, so that a file system which cannot do it safely says
     /// so before anything was touched.

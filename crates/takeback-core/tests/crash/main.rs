@@ -8,6 +8,7 @@
 #![expect(clippy::print_stdout, reason = "shown only when a test fails")]
 
 mod human;
+mod linked;
 mod locked;
 mod recording;
 mod rewinding;

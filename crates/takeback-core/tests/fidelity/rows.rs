@@ -1,6 +1,7 @@
 //! The table.
 
 mod kinds;
+mod links;
 mod modes;
 mod names;
 mod others;
@@ -33,10 +34,17 @@ pub(crate) struct Row {
 }
 
 pub(crate) fn all() -> Vec<Row> {
-    [modes::rows(), kinds::rows(), names::rows(), repositories::rows(), others::rows()]
-        .into_iter()
-        .flatten()
-        .collect()
+    [
+        modes::rows(),
+        kinds::rows(),
+        names::rows(),
+        links::rows(),
+        repositories::rows(),
+        others::rows(),
+    ]
+    .into_iter()
+    .flatten()
+    .collect()
 }
 
 fn row(name: &'static str, before: fn(&Sandbox), damage: fn(&Sandbox)) -> Row {

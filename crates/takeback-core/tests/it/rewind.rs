@@ -724,6 +724,7 @@ fn a_preview_is_the_plan_and_changes_nothing_on_disk() {
             verdict: Verdict::Restore { to: entry("one\n") },
             cancels: vec![seq_of("a.txt")],
             because: because.clone(),
+            one_with: None,
         },
         Step {
             path: path("made.txt"),
@@ -731,6 +732,7 @@ fn a_preview_is_the_plan_and_changes_nothing_on_disk() {
             verdict: Verdict::Delete,
             cancels: vec![seq_of("made.txt")],
             because,
+            one_with: None,
         },
     ];
     let window = Window {

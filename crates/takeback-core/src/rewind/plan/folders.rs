@@ -55,6 +55,7 @@ fn add_missing_folders(plan: &mut Plan, present: &Present) {
                         verdict,
                         cancels: Vec::new(),
                         because: Vec::new(),
+                        one_with: None,
                     });
                 }
             }
