@@ -1,11 +1,13 @@
 //! What a rewind does with each path, rule by rule, and what it says about it.
 
+use std::cell::RefCell;
 use std::collections::BTreeSet;
 use std::fs;
-use std::os::unix::fs::symlink;
+use std::os::unix::fs::{PermissionsExt as _, symlink};
+use std::rc::Rc;
 
 use takeback_core::rewind::journal::{Exactness, Preview, Window};
-use takeback_core::rewind::plan::Cause;
+use takeback_core::rewind::plan::{Cause, Unlocked};
 use takeback_core::rewind::{
     AmbiguousPolicy, Receipt, RewindError, RewindRequest, Step, Target, Verdict, Whose, preview,
     rewind,
@@ -372,6 +374,63 @@ fn files_folders_and_links_take_each_others_places_and_give_them_back() {
             assert_eq!(sandbox.tree(), after, "{from} -> {to}, undone");
         }
     }
+}
+
+/// Looks at modes, since whoever runs this may be allowed everything.
+#[test]
+fn folders_are_unlocked_as_long_as_something_is_done_in_them() {
+    let mut sandbox = Sandbox::new();
+    for folder in ["locked", "opened", "alone"] {
+        sandbox.write(&format!("{folder}/a.txt"), "one\n");
+    }
+    sandbox.set_mode("alone", 0o555);
+    sandbox.set_mode("locked", 0o2550);
+    let point = sandbox.prompt("s", "go");
+    sandbox.agent_runs("s", "x", |sandbox| {
+        for folder in ["locked", "opened"] {
+            sandbox.set_mode(folder, 0o755);
+            sandbox.write(&format!("{folder}/a.txt"), "two\n");
+        }
+        sandbox.set_mode("alone/a.txt", 0o600);
+        sandbox.set_mode("locked", 0o2550);
+        sandbox.set_mode("opened", 0o500);
+    });
+    sandbox.turn_end("s");
+    let shown = preview(&mut sandbox.workspace, &request(point)).unwrap();
+    assert_eq!(
+        shown.plan.unlocked,
+        [
+            Unlocked { path: path("locked"), mode: 0o550 },
+            Unlocked { path: path("opened"), mode: 0o500 }
+        ]
+    );
+    let folders = ["alone", "locked", "opened"].map(|folder| sandbox.at(folder));
+    let modes = move || {
+        folders.clone().map(|folder| fs::metadata(folder).unwrap().permissions().mode() & 0o7777)
+    };
+    let seen = Rc::new(RefCell::new(Vec::new()));
+    let (noted, modes_then) = (Rc::clone(&seen), modes.clone());
+    disk::watch(Some(Box::new(move |point| {
+        if point == CrashPoint::Exchange {
+            noted.borrow_mut().push(modes_then());
+        }
+    })));
+    let receipt = sandbox.rewind_to(point);
+    disk::watch(None);
+    assert_eq!(
+        said(&receipt),
+        [
+            "success",
+            "restored alone/a.txt",
+            "restored locked/a.txt",
+            "restored opened",
+            "restored opened/a.txt"
+        ]
+    );
+    assert_eq!(seen.take(), [[0o555, 0o2750, 0o700], [0o555, 0o2750, 0o700]]);
+    assert_eq!(modes(), [0o555, 0o2550, 0o755]);
+    sandbox.set_mode("alone", 0o755);
+    sandbox.set_mode("locked", 0o755);
 }
 
 #[test]
