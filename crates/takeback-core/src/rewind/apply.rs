@@ -16,8 +16,9 @@ use takeback_store::{Entry, RewindId, Store, WorkPath};
 use super::plan::{Plan, Step, Unlocked};
 use super::receipt::Fate;
 use crate::worktree::Root;
+use crate::worktree::fingerprint::{Fingerprint, stat};
 use crate::worktree::index::folder_of;
-use crate::worktree::look::{Bytes, look};
+use crate::worktree::look::{Bytes, Looked, look};
 use crate::worktree::root::{Access, is_no_folder};
 use crate::worktree::write::{
     Slot, Stage, StageError, is_unsupported, make_folder, remove_empty_folder, set_file_mode,
@@ -344,11 +345,13 @@ impl Staged<'_> {
             set_file_mode(&folder, name, job.goal.mode().unwrap_or(0o600))?;
             return Ok(Fate::Done);
         }
-        let staged = stage.look(Slot::New(job.number))?.entry;
+        let Looked { entry: staged, fingerprint } = stage.look(Slot::New(job.number))?;
         if staged != job.goal {
             match staged {
                 Entry::Absent => {}
                 staged if staged == job.step.present => stage.discard(Slot::New(job.number))?,
+                // Somebody saved the file of which this is but another name.
+                _ if self.is_twin(at, fingerprint) => stage.discard(Slot::New(job.number))?,
                 // Displaced by an exchange before a crash, and not what the plan knew.
                 _ => return Ok(conflict()),
             }
@@ -380,6 +383,15 @@ impl Staged<'_> {
             Fate::Done => self.place(at),
             other => Ok(other),
         }
+    }
+
+    /// Whether a file is the one that a step's is to be one with.
+    fn is_twin(&self, at: usize, fingerprint: Option<Fingerprint>) -> bool {
+        let (root, _) = self.site(at);
+        let Some(twin) = &self.jobs[at].step.one_with else { return false };
+        let seen = root.parent_of(twin).and_then(|folder| stat(folder, twin.file_name()));
+        let inode = seen.ok().flatten().map(|seen| seen.fingerprint.inode);
+        inode.is_some() && inode == fingerprint.map(|print| print.inode)
     }
 
     /// Gives the goal its name, which nothing has.

@@ -5,7 +5,7 @@
 //! (then without fingerprints, so that the next scan reads everything once).
 
 use std::collections::HashMap;
-use std::io;
+use std::io::{self, Read as _};
 use std::path::Path;
 use std::sync::Arc;
 
@@ -200,18 +200,15 @@ impl Index {
         Ok(index)
     }
 
-    /// The names that were one file at a moment, as far as the index in `file` knows.
+    /// The names that were one file at a moment, as far as the index in `file` knows. Reads no more
+    /// of it than that.
     pub fn linked_at(file: &Path, head: Seq, moment: Seq) -> Vec<Vec<WorkPath>> {
-        let bytes = std::fs::read(file).unwrap_or_default();
-        let known = Self::body(&bytes).and_then(|mut input| {
-            let stamp = Seq(u64::from_le_bytes(input.array()?));
-            get_linked(&mut input).filter(|_| stamp <= head)
-        });
+        let known = read_head(file).filter(|(stamp, _)| *stamp <= head);
         let held = |linked: &Linked| {
             linked.since < moment && linked.until.is_none_or(|until| moment <= until)
         };
-        let held = known.unwrap_or_default().into_iter().filter(held);
-        held.map(|linked| linked.names).collect()
+        let known = known.into_iter().flat_map(|(_, linked)| linked);
+        known.filter(held).map(|linked| linked.names).collect()
     }
 
     pub fn save(&self, file: &Path) -> io::Result<()> {
@@ -223,7 +220,9 @@ impl Index {
         let mut out = Vec::with_capacity(self.len() * 128);
         out.extend_from_slice(MAGIC);
         out.extend_from_slice(&self.stamp.0.to_le_bytes());
-        put_linked(&mut out, &self.linked);
+        put_bytes(&mut out, &linked_bytes(&self.linked));
+        let checksum = Digest::of(&out);
+        out.extend_from_slice(&checksum.0);
         for (path, folder) in &self.folders {
             put_bytes(&mut out, path);
             out.push(u8::from(folder.listed) | u8::from(folder.repository) << 1);
@@ -239,17 +238,15 @@ impl Index {
         out
     }
 
-    /// What is between the first line and the checksum, if that is right.
-    fn body(bytes: &[u8]) -> Option<Input<'_>> {
-        let (body, checksum) = bytes.split_last_chunk::<32>()?;
-        let body = body.strip_prefix(MAGIC)?;
-        (Digest::of(&bytes[..bytes.len() - 32]).0 == *checksum).then_some(Input(body))
-    }
-
     fn decode(bytes: &[u8]) -> Option<Self> {
-        let mut input = Self::body(bytes)?;
+        let (body, checksum) = bytes.split_last_chunk::<32>()?;
+        if Digest::of(body).0 != *checksum {
+            return None;
+        }
+        let mut input = Input(body.strip_prefix(MAGIC)?);
         let mut index = Self::stamped(Seq(u64::from_le_bytes(input.array()?)));
-        index.linked = get_linked(&mut input)?;
+        index.linked = get_linked(&mut Input(input.bytes()?))?;
+        input.array::<32>()?;
         while !input.0.is_empty() {
             let path = input.bytes()?.to_vec();
             let flags = input.byte()?;
@@ -292,20 +289,37 @@ fn put_bytes(out: &mut Vec<u8>, bytes: &[u8]) {
     out.extend_from_slice(bytes);
 }
 
-fn put_linked(out: &mut Vec<u8>, linked: &[Linked]) {
-    out.extend_from_slice(&(linked.len() as u32).to_le_bytes());
+fn linked_bytes(linked: &[Linked]) -> Vec<u8> {
+    let mut out = Vec::new();
     for Linked { names, since, until } in linked {
         out.extend_from_slice(&since.0.to_le_bytes());
         out.extend_from_slice(&until.map_or(STILL, |until| until.0).to_le_bytes());
         out.extend_from_slice(&(names.len() as u32).to_le_bytes());
-        names.iter().for_each(|name| put_bytes(out, name.as_bytes()));
+        names.iter().for_each(|name| put_bytes(&mut out, name.as_bytes()));
     }
+    out
+}
+
+/// The stamp and the linked names, which have a checksum of their own.
+fn read_head(file: &Path) -> Option<(Seq, Vec<Linked>)> {
+    let mut file = std::fs::File::open(file).ok()?;
+    let mut head = vec![0; MAGIC.len() + 12];
+    file.read_exact(&mut head).ok()?;
+    let (_, len) = head.split_last_chunk::<4>()?;
+    let more = u64::from(u32::from_le_bytes(*len)) + 32;
+    file.take(more).read_to_end(&mut head).ok()?;
+    let (body, checksum) = head.split_last_chunk::<32>()?;
+    if Digest::of(body).0 != *checksum {
+        return None;
+    }
+    let mut input = Input(body.strip_prefix(MAGIC)?);
+    let stamp = Seq(u64::from_le_bytes(input.array()?));
+    Some((stamp, get_linked(&mut Input(input.bytes()?))?))
 }
 
 fn get_linked(input: &mut Input<'_>) -> Option<Vec<Linked>> {
-    let count = u32::from_le_bytes(input.array()?);
     let mut linked = Vec::new();
-    for _ in 0..count {
+    while !input.0.is_empty() {
         let since = Seq(u64::from_le_bytes(input.array()?));
         let until = Some(u64::from_le_bytes(input.array()?)).filter(|until| *until != STILL);
         let names = u32::from_le_bytes(input.array()?);

@@ -4,6 +4,7 @@ use std::fs;
 use std::os::unix::fs::MetadataExt as _;
 
 use takeback_store::PointId;
+use takeback_store::disk::{self, CrashPoint};
 use takeback_testkit::Sandbox;
 
 use crate::{Abilities, after_a_crash, assert_nothing_left_behind, stopped};
@@ -28,6 +29,24 @@ fn begin() -> (Sandbox, PointId) {
 }
 
 const PAIRS: [(&str, &str); 3] = [("stays", "broken"), ("one", "two"), ("gone", "also-gone")];
+
+#[test]
+fn a_save_to_the_other_name_stays_there() {
+    let (mut sandbox, point) = begin();
+    let (stage, stays) = (sandbox.at(".takeback"), sandbox.at("stays"));
+    disk::watch(Some(Box::new(move |point| {
+        // Everything is staged by now, and nothing is placed.
+        if point == CrashPoint::Committed && stage.exists() {
+            fs::write(&stays, "saved\n").unwrap();
+        }
+    })));
+    let receipt = sandbox.rewind_to(point);
+    disk::watch(None);
+    assert!(receipt.success, "{receipt:?}");
+    assert_eq!(sandbox.read("stays"), "saved\n");
+    assert_eq!(sandbox.read("broken"), "stays");
+    assert_nothing_left_behind(&sandbox);
+}
 
 #[test]
 fn names_are_one_file_again() {
