@@ -5,6 +5,8 @@
 //! it, conflict). What stood in the way is checked *after* it was moved into the stage: if somebody
 //! saved in between, it goes back.
 
+mod locks;
+
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 use std::os::fd::OwnedFd;
@@ -22,7 +24,7 @@ use crate::worktree::look::{Bytes, Looked, look};
 use crate::worktree::root::{Access, is_no_folder};
 use crate::worktree::write::{
     Slot, Stage, StageError, is_unsupported, make_folder, remove_empty_folder, set_file_mode,
-    set_folder_mode, sync_all,
+    sync_all,
 };
 
 /// Makes ready in the workspace's stage what the plan will place there, before it is promised. What
@@ -247,50 +249,6 @@ impl Staged<'_> {
         self.jobs.iter().map(|job| job.fate.clone().unwrap_or(Fate::Done)).collect()
     }
 
-    /// Lets the owner into the folders that are to be written to. One that is not the user's own
-    /// stays as it is: the steps in it will tell.
-    fn unlock(&self) {
-        let root = self.sites[0].root();
-        for Unlocked { path, mode } in self.unlocked {
-            if folder_mode(root, path).is_ok_and(|now| now == Some(*mode)) {
-                drop(chmod(root, path, mode | 0o700));
-            }
-        }
-    }
-
-    /// Deepest first: a folder's own mode may close the way to those in it.
-    fn set_folder_modes(&mut self, deep: &[usize]) {
-        let mut locked: Vec<&Unlocked> = self.unlocked.iter().collect();
-        locked.sort_by_key(|folder| folder.path.depth());
-        for at in
-            deep.iter().filter(|at| self.jobs[**at].goal.is_dir()).copied().collect::<Vec<_>>()
-        {
-            let depth = self.jobs[at].path.depth();
-            while locked.last().is_some_and(|folder| folder.path.depth() > depth) {
-                locked.pop().into_iter().for_each(|folder| self.lock(folder));
-            }
-            self.run(at, Self::set_folder_mode);
-        }
-        locked.into_iter().rev().for_each(|folder| self.lock(folder));
-    }
-
-    /// Gives an unlocked folder its mode back, unless a step has given it another, or somebody else.
-    fn lock(&mut self, folder: &Unlocked) {
-        let Unlocked { path, mode } = folder;
-        let own = self.jobs.iter().find(|job| job.step.path == *path && job.goal.is_dir());
-        if own.is_some_and(|job| matches!(job.fate, None | Some(Fate::Done))) {
-            return;
-        }
-        let root = self.sites[0].root();
-        let locked = match folder_mode(root, path) {
-            Ok(Some(now)) if now == mode | 0o700 => chmod(root, path, *mode),
-            looked => looked.map(|_| ()),
-        };
-        if let Err(error) = locked {
-            self.left_open.push((path.clone(), plain_error(&error)));
-        }
-    }
-
     fn run(&mut self, at: usize, act: impl Fn(&Self, usize) -> io::Result<Fate>) {
         if self.jobs[at].fate.is_none() {
             let fate = act(self, at).unwrap_or_else(|error| Fate::Error(plain_error(&error)));
@@ -499,19 +457,6 @@ impl Staged<'_> {
         }
     }
 
-    fn set_folder_mode(&self, at: usize) -> io::Result<Fate> {
-        let job = &self.jobs[at];
-        let present = self.present(at)?;
-        if !present.is_dir() {
-            return Ok(conflict());
-        }
-        if present != job.goal {
-            let mode = job.goal.mode().unwrap_or(0o755);
-            set_folder_mode(self.parent(at)?, job.path.file_name(), mode)?;
-        }
-        Ok(Fate::Done)
-    }
-
     /// Makes durable what was done. If that fails, nothing that was done counts as done.
     fn sync_folders(&mut self) {
         let folders: BTreeSet<(usize, &[u8])> = self
@@ -608,21 +553,6 @@ impl Staged<'_> {
         left.extend(open);
         left
     }
-}
-
-fn folder_mode(root: &Root, path: &WorkPath) -> io::Result<Option<u32>> {
-    match root.parent_of(path) {
-        Ok(folder) => match look(folder, path.file_name(), &mut Bytes::Hash)?.entry {
-            Entry::Dir { mode } => Ok(Some(mode)),
-            _ => Ok(None),
-        },
-        Err(error) if is_no_folder(&error) => Ok(None),
-        Err(error) => Err(error),
-    }
-}
-
-fn chmod(root: &Root, path: &WorkPath, mode: u32) -> io::Result<()> {
-    set_folder_mode(root.parent_of(path)?, path.file_name(), mode)
 }
 
 fn conflict() -> Fate {
