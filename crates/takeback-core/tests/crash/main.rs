@@ -9,6 +9,8 @@
 
 mod cleaning;
 mod human;
+mod linked;
+mod locked;
 mod recording;
 mod rewinding;
 mod scene;
