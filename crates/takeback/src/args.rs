@@ -91,6 +91,14 @@ pub(crate) enum Command {
     Recover(RecoverArgs),
     /// Check everything in the store
     Verify,
+    /// Show every setting with its value and where that comes from
+    Config(ConfigArgs),
+}
+
+#[derive(Debug, ClapArgs)]
+pub(crate) struct ConfigArgs {
+    /// Only this setting's value
+    pub(crate) key: Option<String>,
 }
 
 #[derive(Debug, ClapArgs)]

@@ -11,6 +11,7 @@ mod rewind;
 mod status;
 mod recover;
 mod verify;
+mod config;
 mod filediff;
 mod receipt;
 
@@ -38,6 +39,7 @@ pub(crate) fn run(args: Args) -> Result<u8, CommandError> {
         Command::Status => status::status(options, &mut screen)?,
         Command::Recover(recover) => recover::recover(options, &recover, &mut screen)?,
         Command::Verify => verify::verify(options, &mut screen)?,
+        Command::Config(config) => config::config(options, &config, &mut screen)?,
     };
     screen.out.flush()?;
     Ok(code)

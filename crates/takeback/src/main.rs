@@ -2,12 +2,15 @@
 //!
 //! Reads arguments, environment and settings, asks the library, prints, picks the exit code.
 
+#![cfg_attr(test, expect(clippy::disallowed_methods, reason = "tests lay out their own trees"))]
+
 mod args;
 mod error;
 mod place;
 mod settings;
 mod time;
 mod screen;
+mod size;
 mod commands;
 
 use std::process::ExitCode;

@@ -14,8 +14,8 @@ use takeback_store::{Process, SqliteStore, StoreError, WorkPath, disk};
 
 use crate::args::Options;
 use crate::error::{CommandError, Kind, no_store};
-use crate::screen::{CARE, HINT};
-use crate::settings::Settings;
+use crate::screen::{CARE, HINT, plain};
+use crate::settings::{Settings, table};
 use crate::time::now;
 
 /// A workspace as a command needs it.
@@ -56,6 +56,19 @@ pub(crate) fn open_mended(options: &Options, store: Store) -> Result<Place, Comm
 }
 
 pub(crate) fn open(options: &Options, store: Store) -> Result<Place, CommandError> {
+    let here = here(options)?;
+    let place = open_at(&here.root, &here.home, store)?;
+    warn(options, &place.settings)?;
+    Ok(place)
+}
+
+/// Where a command is: the root of its workspace, protected or not, and Takeback's home.
+pub(crate) struct Here {
+    pub(crate) root: PathBuf,
+    pub(crate) home: PathBuf,
+}
+
+pub(crate) fn here(options: &Options) -> Result<Here, CommandError> {
     let home = home(options)?;
     let start = match &options.directory {
         Some(directory) => directory.clone(),
@@ -64,8 +77,35 @@ pub(crate) fn open(options: &Options, store: Store) -> Result<Place, CommandErro
     let start = std::fs::canonicalize(&start).map_err(|error| {
         CommandError::new(Kind::Usage, format!("{} cannot be opened: {error}", start.display()))
     })?;
-    let root = root_of(&start, &home);
-    open_at(&root, &home, store)
+    Ok(Here { root: root_of(&start, &home), home })
+}
+
+/// Says on standard error what is odd about the settings.
+pub(crate) fn warn(options: &Options, settings: &Settings) -> Result<(), CommandError> {
+    if options.quiet {
+        return Ok(());
+    }
+    let mut err = anstream::stderr().lock();
+    for warning in &settings.warnings {
+        if options.json {
+            writeln!(err, "{}", serde_json::json!({ "warning": warning }))?;
+        } else {
+            writeln!(err, "{CARE}takeback:{CARE:#} {}", plain(warning))?;
+        }
+    }
+    Ok(())
+}
+
+/// What to answer if the user has switched recording off.
+pub(crate) fn not_enabled(options: &Options) -> Result<Option<CommandError>, CommandError> {
+    let here = here(options)?;
+    let settings = Settings::load(&here.root, &here.home)?;
+    if settings.is_enabled() {
+        return Ok(None);
+    }
+    let origin = &settings.setting(table::ENABLED).origin;
+    let hint = format!("{} is false ({origin}); set it to true to record again.", table::ENABLED);
+    Ok(Some(CommandError::new(Kind::Usage, "Checkpoint feature not enabled").hint(hint)))
 }
 
 /// Opens the workspace with exactly this root.
@@ -73,6 +113,7 @@ pub(crate) fn open_at(root: &Path, home: &Path, store: Store) -> Result<Place, C
     let store_dir = store_of(root, home);
     let user_home = environment("HOME").map(PathBuf::from);
     check_root(root, &store_dir, user_home.as_deref())?;
+    let settings = Settings::load(root, home)?;
     let opened = match store {
         Store::Create => create(&store_dir, root)?,
         Store::MustExist => match SqliteStore::open(&store_dir) {
@@ -82,7 +123,6 @@ pub(crate) fn open_at(root: &Path, home: &Path, store: Store) -> Result<Place, C
             opened => opened?,
         },
     };
-    let settings = Settings::load(root, home)?;
     let mut scope = settings.scope();
     scope.nested_workspaces = nested(root, home);
     let workspace = Workspace::open(WorkspaceOptions {

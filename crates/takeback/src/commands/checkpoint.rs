@@ -14,6 +14,9 @@ pub(crate) fn checkpoint(
     args: &CheckpointArgs,
     screen: &mut Screen,
 ) -> Result<u8, CommandError> {
+    if let Some(refused) = place::not_enabled(options)? {
+        return Err(refused);
+    }
     let mut place = place::open_mended(options, Store::Create)?;
     let recorded = takeback_core::checkpoint(&mut place.workspace, args.label.as_deref())?;
     let id = recorded.point.map(|point| point.to_string()).unwrap_or_default();

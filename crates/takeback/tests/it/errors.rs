@@ -67,17 +67,6 @@ fn a_store_from_the_future_or_of_somebody_else() {
 }
 
 #[test]
-fn settings_that_make_no_sense() {
-    let user = User::with(&[("a", "1"), (".takeback/settings.json", "{ nonsense")]);
-    let answer = user.takeback(&["checkpoint"]);
-    assert_eq!(answer.code, 2);
-    insta::assert_snapshot!(answer.err, @r"
-    takeback: FOLDER/work/.takeback/settings.json is not valid: key must be a string at line 1 column 3
-      Mend it or move it aside.
-    ");
-}
-
-#[test]
 fn errors_are_json_when_asked() {
     let user = User::new();
     let answer = user.takeback(&["log", "--json"]);

@@ -52,6 +52,13 @@ impl User {
         found.next().expect("there is a store").expect("it has a name").path()
     }
 
+    /// Writes the user's own settings.
+    pub(crate) fn set(&self, settings: &str) {
+        let home = self.home().join(".takeback");
+        fs::create_dir_all(&home).expect("a home");
+        fs::write(home.join("settings.json"), settings).expect("settings are written");
+    }
+
     pub(crate) fn write(&self, path: &str, text: &str) {
         let path = self.work().join(path);
         fs::create_dir_all(path.parent().expect("it is below")).expect("folders");
@@ -80,10 +87,15 @@ impl User {
 
     /// With `input` on standard input.
     pub(crate) fn fed(&self, args: &[&str], input: &str) -> Answer {
-        let mut command = self.command(args);
+        self.answer_of(self.command(args), input)
+    }
+
+    /// What a command made by [`Self::command`] answers.
+    pub(crate) fn answer_of(&self, mut command: Command, input: &str) -> Answer {
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
         let mut child = command.spawn().expect("it starts");
-        child.stdin.take().expect("it is piped").write_all(input.as_bytes()).expect("it listens");
+        let told = child.stdin.take().expect("it is piped").write_all(input.as_bytes());
+        assert!(told.is_ok() || input.is_empty(), "it listens");
         self.answer(child.wait_with_output().expect("it ends"))
     }
 

@@ -97,7 +97,7 @@ fn status_tells_what_is_not_covered() {
     FOLDER/work
 
     Not covered:
-      node_modules  can be made again
+      node_modules (0 B)  can be made again
     ");
 }
 

@@ -2,6 +2,7 @@
 
 #![expect(clippy::disallowed_methods, reason = "tests lay out their own trees")]
 
+mod covered;
 mod demo;
 mod errors;
 mod home;
@@ -11,4 +12,5 @@ mod reference;
 mod direction;
 mod rewind;
 mod run;
+mod settings;
 mod terminal;

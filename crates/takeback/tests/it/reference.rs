@@ -2,7 +2,7 @@
 
 use crate::home::User;
 
-const COMMANDS: [&str; 13] = [
+const COMMANDS: [&str; 14] = [
     "demo",
     "run",
     "record",
@@ -16,6 +16,7 @@ const COMMANDS: [&str; 13] = [
     "status",
     "recover",
     "verify",
+    "config",
 ];
 
 /// Rewritten with `TAKEBACK_UPDATE_REFERENCE=1`.
