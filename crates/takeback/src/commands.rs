@@ -12,6 +12,7 @@ mod status;
 mod recover;
 mod verify;
 mod config;
+mod workspaces;
 mod filediff;
 mod receipt;
 
@@ -40,6 +41,9 @@ pub(crate) fn run(args: Args) -> Result<u8, CommandError> {
         Command::Recover(recover) => recover::recover(options, &recover, &mut screen)?,
         Command::Verify => verify::verify(options, &mut screen)?,
         Command::Config(config) => config::config(options, &config, &mut screen)?,
+        Command::Workspaces => workspaces::workspaces(options, &mut screen)?,
+        Command::Forget(forget) => workspaces::forget(options, &forget, &mut screen)?,
+        Command::Relocate(relocate) => workspaces::relocate(options, &relocate, &mut screen)?,
     };
     screen.out.flush()?;
     Ok(code)

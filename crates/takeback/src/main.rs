@@ -7,10 +7,12 @@
 mod args;
 mod error;
 mod place;
+mod stores;
 mod settings;
 mod time;
 mod screen;
 mod size;
+mod ask;
 mod commands;
 
 use std::process::ExitCode;

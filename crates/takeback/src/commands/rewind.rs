@@ -1,7 +1,7 @@
 //! `rewind`, `undo` and `redo`: preview, ask, do, prove.
 
 use std::collections::BTreeSet;
-use std::io::{self, BufRead as _, Write as _};
+use std::io::Write as _;
 use std::path::{Path, PathBuf};
 
 use serde_json::json;
@@ -16,6 +16,7 @@ use takeback_store::{Point, SessionId, WorkPath};
 
 use super::receipt::{self, Tense};
 use crate::args::{AgainArgs, Ambiguous, DoingArgs, Options, RewindArgs};
+use crate::ask;
 use crate::error::{CommandError, Kind};
 use crate::place::{self, Store};
 use crate::screen::{GOOD, HINT, STRONG, Screen, is_interactive, plain, shorten};
@@ -94,8 +95,7 @@ fn carry_out(
     // With -y nobody sees a preview, so none is made.
     let mut shown = if ask || args.dry_run { Some(preview(workspace, &request)?) } else { None };
     if ask && !args.dry_run && (!is_interactive() || screen.json) {
-        return Err(CommandError::new(Kind::Usage, "this changes files and nobody can be asked")
-            .hint("--dry-run shows what it would do, -y does it without asking."));
+        return Err(ask::nobody("changes files"));
     }
     loop {
         if let Some(shown) = &shown {
@@ -103,7 +103,7 @@ fn carry_out(
             if args.dry_run || shown.plan.does_nothing() {
                 return Ok(receipt::exit_code(&shown.receipt()));
             }
-            if !confirmed(screen)? {
+            if !ask::confirmed(screen)? {
                 writeln!(screen.out, "Nothing was changed.")?;
                 return Ok(Kind::Nothing as u8);
             }
@@ -162,15 +162,6 @@ fn show_preview(shown: &Preview, title: &str, screen: &mut Screen) -> Result<(),
     Ok(())
 }
 
-fn confirmed(screen: &mut Screen) -> io::Result<bool> {
-    write!(screen.out, "\nDo this? [y/N] ")?;
-    screen.out.flush()?;
-    let mut answer = String::new();
-    io::stdin().lock().read_line(&mut answer)?;
-    writeln!(screen.out)?;
-    Ok(matches!(answer.trim(), "y" | "Y" | "yes"))
-}
-
 fn name_of(point: &Point) -> String {
     let id = &point.id.to_string()[..8];
     let age = ago(point.created_at, now());
@@ -211,7 +202,7 @@ pub(crate) fn from_root(
     options: &Options,
     patterns: &[String],
 ) -> Result<Vec<String>, CommandError> {
-    let here = here(options)?;
+    let here = place::start(options)?;
     let below = here.strip_prefix(workspace.root.path()).unwrap_or(Path::new(""));
     patterns
         .iter()
@@ -241,20 +232,12 @@ pub(crate) fn from_root(
         .collect()
 }
 
-fn here(options: &Options) -> Result<PathBuf, CommandError> {
-    let here = match &options.directory {
-        Some(directory) => directory.clone(),
-        None => std::env::current_dir()?,
-    };
-    Ok(std::fs::canonicalize(here)?)
-}
-
 fn discarded(
     workspace: &Workspace,
     options: &Options,
     paths: &[PathBuf],
 ) -> Result<BTreeSet<WorkPath>, CommandError> {
-    let here = here(options)?;
+    let here = place::start(options)?;
     paths
         .iter()
         .map(|path| {

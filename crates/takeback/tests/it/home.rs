@@ -2,6 +2,8 @@
 
 use std::fs;
 use std::io::Write as _;
+use std::os::unix::fs::MetadataExt as _;
+use std::os::unix::process::CommandExt as _;
 use std::path::PathBuf;
 use std::process::{Command, Output, Stdio};
 
@@ -10,6 +12,9 @@ use tempfile::TempDir;
 pub(crate) struct User {
     folder: TempDir,
 }
+
+/// A user that every system has, and that may do very little.
+const NOBODY: u32 = 65_534;
 
 /// What a command answered.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -79,6 +84,41 @@ impl User {
         command.args(args).current_dir(self.work()).env_clear();
         command.env("HOME", self.home()).env("PATH", std::env::var_os("PATH").unwrap_or_default());
         command
+    }
+
+    /// Whether the tests run as root, who may do everything.
+    fn is_root(&self) -> bool {
+        fs::metadata(self.work()).expect("it is there").uid() == 0
+    }
+
+    /// Gives everything to somebody who may not do everything: if we are root, to nobody.
+    pub(crate) fn give_up_privileges(&self) {
+        if !self.is_root() {
+            return;
+        }
+        // Copied by another process: a descriptor of it in this one could find its way into any
+        // child that a test beside this starts, and a program that is open for writing does not run.
+        let folder = self.folder.path();
+        let program = folder.join("takeback");
+        let run = |command: &mut Command| assert!(command.status().expect("it runs").success());
+        run(Command::new("cp").arg(env!("CARGO_BIN_EXE_takeback")).arg(program));
+        run(Command::new("chown").arg("-R").arg(format!("{NOBODY}:{NOBODY}")).arg(folder));
+        run(Command::new("chmod").arg("0755").arg(folder));
+    }
+
+    /// `takeback ARGS`, as the one to whom [`Self::give_up_privileges`] gave everything.
+    pub(crate) fn unprivileged(&self, args: &[&str]) -> Answer {
+        let mut command = self.command(args);
+        if self.is_given_up() {
+            command = Command::new(self.folder.path().join("takeback"));
+            command.args(args).current_dir(self.work()).env_clear().env("HOME", self.home());
+            command.uid(NOBODY);
+        }
+        self.answer_of(command, "")
+    }
+
+    fn is_given_up(&self) -> bool {
+        self.folder.path().join("takeback").exists()
     }
 
     pub(crate) fn takeback(&self, args: &[&str]) -> Answer {

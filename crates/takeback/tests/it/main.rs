@@ -14,3 +14,4 @@ mod rewind;
 mod run;
 mod settings;
 mod terminal;
+mod workspaces;

@@ -2,7 +2,7 @@
 
 use crate::home::User;
 
-const COMMANDS: [&str; 14] = [
+const COMMANDS: [&str; 17] = [
     "demo",
     "run",
     "record",
@@ -17,6 +17,9 @@ const COMMANDS: [&str; 14] = [
     "recover",
     "verify",
     "config",
+    "workspaces",
+    "forget",
+    "relocate",
 ];
 
 /// Rewritten with `TAKEBACK_UPDATE_REFERENCE=1`.

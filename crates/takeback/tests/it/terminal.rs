@@ -14,7 +14,12 @@ const COLUMNS: NonZeroU16 = NonZeroU16::new(80).expect("some columns");
 
 /// Runs `takeback ARGS` on a terminal, types `keys` once `prompt` is on the screen; the screen at the
 /// end and the exit code.
-fn on_a_terminal(user: &User, args: &[&str], prompt: &str, keys: &str) -> (vt100::Parser, u32) {
+pub(crate) fn on_a_terminal(
+    user: &User,
+    args: &[&str],
+    prompt: &str,
+    keys: &str,
+) -> (vt100::Parser, u32) {
     let size = PtySize { rows: ROWS.get(), cols: COLUMNS.get(), pixel_width: 0, pixel_height: 0 };
     let pair = native_pty_system().openpty(size).expect("a terminal");
     let mut command = CommandBuilder::new(env!("CARGO_BIN_EXE_takeback"));
