@@ -16,6 +16,7 @@ mod workspaces;
 mod filediff;
 mod receipt;
 
+use crate::answer::{Answer, WhenUnread};
 use crate::args::{Args, Command};
 use crate::error::CommandError;
 use crate::screen::Screen;
@@ -24,6 +25,17 @@ use crate::screen::Screen;
 pub(crate) fn run(args: Args) -> Result<u8, CommandError> {
     let options = &args.options;
     let mut screen = Screen::new(options);
+    let when_unread = match &args.command {
+        Command::Demo
+        | Command::Log(_)
+        | Command::Show(_)
+        | Command::Diff(_)
+        | Command::Status
+        | Command::Config(_)
+        | Command::Workspaces => WhenUnread::Stop,
+        _ => WhenUnread::GoOn,
+    };
+    screen.out = Box::new(Answer { to: screen.out, when_unread });
     let code = match args.command {
         Command::Demo => demo::demo(&mut screen)?,
         Command::Run(run) => return run::run(options, &run),

@@ -4,6 +4,7 @@
 
 #![cfg_attr(test, expect(clippy::disallowed_methods, reason = "tests lay out their own trees"))]
 
+mod answer;
 mod args;
 mod error;
 mod place;

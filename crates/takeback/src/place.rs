@@ -97,7 +97,10 @@ pub(crate) fn here(options: &Options) -> Result<Here, CommandError> {
 pub(crate) fn start(options: &Options) -> Result<PathBuf, CommandError> {
     let start = match &options.directory {
         Some(directory) => directory.clone(),
-        None => std::env::current_dir()?,
+        None => std::env::current_dir().map_err(|error| {
+            CommandError::new(Kind::Usage, format!("the current folder cannot be used: {error}"))
+                .hint("Change to a folder that is there, or name one with -C DIR.")
+        })?,
     };
     std::fs::canonicalize(&start).map_err(|error| {
         CommandError::new(Kind::Usage, format!("{} cannot be opened: {error}", start.display()))

@@ -28,7 +28,7 @@ const PATIENCE: Duration = Duration::from_secs(2);
 /// A store and the workspace it is of.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Kept {
-    /// Where the workspace was when it was last heard of.
+    /// Where the workspace was when it was last heard of; empty if that may not be read.
     pub(crate) root: PathBuf,
     pub(crate) folder: PathBuf,
 }
@@ -71,9 +71,16 @@ pub(crate) fn stores(home: &Path) -> Vec<Kept> {
         .filter(|folder| !folder.file_name().as_bytes().starts_with(FORGOTTEN))
         .filter_map(|folder| {
             let folder = folder.path();
-            let root =
-                PathBuf::from(OsString::from_vec(std::fs::read(folder.join(ROOT_FILE)).ok()?));
-            folder.join(DATABASE).exists().then_some(Kept { root, folder })
+            match std::fs::read(folder.join(ROOT_FILE)) {
+                Ok(root) => {
+                    let root = PathBuf::from(OsString::from_vec(root));
+                    folder.join(DATABASE).exists().then_some(Kept { root, folder })
+                }
+                Err(error) if error.kind() == io::ErrorKind::PermissionDenied => {
+                    Some(Kept { root: PathBuf::new(), folder })
+                }
+                Err(_) => None,
+            }
         })
         .collect();
     stores.sort();
@@ -186,7 +193,10 @@ fn failed(path: &Path, doing: &'static str, source: io::Error) -> StoreError {
 /// Where the folder `root`, which has no store, may have been before: the one root that is gone and
 /// whose workspace looks like it.
 pub(crate) fn moved_here(root: &Path, home: &Path) -> Option<PathBuf> {
-    let mut gone: Vec<Kept> = stores(home).into_iter().filter(|kept| !kept.root.exists()).collect();
+    let mut gone: Vec<Kept> = stores(home)
+        .into_iter()
+        .filter(|kept| kept.root.is_absolute() && !kept.root.exists())
+        .collect();
     gone.retain(|kept| kept.root.file_name() == root.file_name() || looks_like(kept, root));
     match gone.as_slice() {
         [one] => Some(one.root.clone()),

@@ -42,7 +42,7 @@ pub(crate) fn workspaces(options: &Options, screen: &mut Screen) -> Result<u8, C
             fit(&points, 10),
             fit(&bytes(one.bytes), 8),
             active.map(|active| ago(active, time)).unwrap_or_default(),
-            if one.exists { "" } else { "  not there any more" },
+            if one.exists || one.inside.is_err() { "" } else { "  not there any more" },
         )?;
     }
     Ok(0)
@@ -201,13 +201,16 @@ impl Told {
     }
 
     fn root(&self) -> String {
-        plain(&self.root.to_string_lossy())
+        match self.root.to_string_lossy() {
+            none if none.is_empty() => format!("not known ({})", self.folder.display()),
+            root => plain(&root),
+        }
     }
 
     fn to_json(&self) -> serde_json::Value {
         let inside = self.inside.as_ref().ok();
         json!({
-            "root": self.root.to_string_lossy(),
+            "root": self.root.is_absolute().then(|| self.root.to_string_lossy()),
             "store": self.folder.to_string_lossy(),
             "exists": self.exists,
             "bytes": self.bytes,
