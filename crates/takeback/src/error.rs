@@ -8,6 +8,7 @@ use takeback_core::WorkspaceError;
 use takeback_core::point_name::PointNameError;
 use takeback_core::record::RecordError;
 use takeback_core::rewind::RewindError;
+use takeback_core::worktree::write::StageError;
 use takeback_store::StoreError;
 
 use crate::screen::{HINT, WRONG};
@@ -111,7 +112,7 @@ fn trouble(error: &(dyn Error + 'static)) -> Option<Trouble> {
         },
         None => {
             let text = cause.to_string();
-            SQLITE.into_iter().find(|(said, _)| text == *said).map(|(_, trouble)| trouble)
+            SQLITE.into_iter().find(|(said, _)| text.starts_with(said)).map(|(_, trouble)| trouble)
         }
     })
 }
@@ -225,17 +226,29 @@ impl From<RewindError> for CommandError {
                 Self::new(Kind::Error, error).hint("`takeback log` lists the points.")
             }
             RewindError::Stage(_) => {
-                let not_allowed = trouble(&error) == Some(Trouble::NotAllowed);
-                let told = Self::new(Kind::Error, error).hint("Nothing was changed.");
-                if not_allowed {
-                    told.hint("Make the folder writable for you and try again.")
-                } else {
-                    told
-                }
+                let hint = match (&error, trouble(&error)) {
+                    (_, Some(Trouble::NotAllowed)) => {
+                        Some("Make the folder writable for you and try again.")
+                    }
+                    (
+                        RewindError::Stage(StageError::Store(
+                            StoreError::DamagedBlob { .. } | StoreError::MissingBlob { .. },
+                        )),
+                        _,
+                    ) => {
+                        Some("`takeback verify` tells whose they are; --path takes back the rest.")
+                    }
+                    _ => None,
+                };
+                let mut told = Self::new(Kind::Error, error).hint("Nothing was changed.");
+                told.hints.extend(hint.map(str::to_owned));
+                told
             }
+            RewindError::Stages { .. } => Self::new(Kind::Error, error).hint(
+                "Takeback works in the folder .takeback of the workspace: see what is there.",
+            ),
             RewindError::Changed(_)
             | RewindError::DamagedPlan { .. }
-            | RewindError::Stages { .. }
             | RewindError::Folder { .. } => Self::new(Kind::Error, error),
         }
     }
@@ -249,7 +262,7 @@ impl From<PointNameError> for CommandError {
                 format!("Did you mean {nearest}? `takeback log` lists the points.")
             }
             PointNameError::NotFound { .. } => "`takeback log` lists the points.".to_owned(),
-            PointNameError::Several { .. } => "Write more of the id.".to_owned(),
+            PointNameError::Several { .. } => "Name one of them by its id.".to_owned(),
         };
         Self::new(Kind::Error, error).hint(hint)
     }

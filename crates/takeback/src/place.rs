@@ -104,6 +104,7 @@ pub(crate) fn start(options: &Options) -> Result<PathBuf, CommandError> {
     };
     std::fs::canonicalize(&start).map_err(|error| {
         CommandError::new(Kind::Usage, format!("{} cannot be opened: {error}", start.display()))
+            .hint("Name a folder that is there.")
     })
 }
 

@@ -1,5 +1,6 @@
 //! A user with a folder and a home of their own.
 
+use std::collections::BTreeMap;
 use std::fs;
 use std::io::Write as _;
 use std::os::unix::fs::MetadataExt as _;
@@ -7,6 +8,7 @@ use std::os::unix::process::CommandExt as _;
 use std::path::PathBuf;
 use std::process::{Command, Output, Stdio};
 
+use takeback_testkit::{Thing, tree};
 use tempfile::TempDir;
 
 pub(crate) struct User {
@@ -84,6 +86,61 @@ impl User {
         command.args(args).current_dir(self.work()).env_clear();
         command.env("HOME", self.home()).env("PATH", std::env::var_os("PATH").unwrap_or_default());
         command
+    }
+
+    /// `takeback ARGS`, of which some system calls fail: `rule` as strace's `inject=` has it, and
+    /// `only` for calls that concern this path.
+    pub(crate) fn with_failing(&self, rule: &str, only: Option<&str>, args: &[&str]) -> Answer {
+        let (call, _) = rule.split_once(':').expect("a call and how it fails");
+        let mut command = Command::new("strace");
+        command.args(["-f", "-qq", "-o", "/dev/null", "-e"]).arg(format!("trace={call}"));
+        command.arg("-e").arg(format!("inject={rule}"));
+        command.args(only.map(|path| ["-P", path]).into_iter().flatten());
+        let program = self.command(args);
+        command.arg(program.get_program()).args(program.get_args()).current_dir(self.work());
+        command.env_clear().env("HOME", self.home());
+        command.env("PATH", std::env::var_os("PATH").unwrap_or_default());
+        self.answer_of(command, "")
+    }
+
+    /// How often `takeback ARGS` makes a system call.
+    pub(crate) fn calls(&self, call: &str, args: &[&str]) -> usize {
+        let trace = self.home().join("trace");
+        let mut command = Command::new("strace");
+        command.args(["-f", "-qq", "-e", "signal=none", "-e"]).arg(format!("trace={call}"));
+        command.arg("-o").arg(&trace).arg(env!("CARGO_BIN_EXE_takeback")).args(args);
+        command.current_dir(self.work()).env_clear().env("HOME", self.home());
+        command.env("PATH", std::env::var_os("PATH").unwrap_or_default());
+        let answer = self.answer_of(command, "");
+        assert_eq!(answer.code, 0, "{answer:?}");
+        let lines = fs::read_to_string(&trace).expect("a trace");
+        fs::remove_file(trace).expect("it goes");
+        lines.lines().filter(|line| line.contains(&format!("{call}("))).count()
+    }
+
+    /// Everything in the user's folder.
+    pub(crate) fn tree(&self) -> BTreeMap<PathBuf, Thing> {
+        tree(&self.work())
+    }
+
+    /// Keeps folder and home as they are; the answer brings them back.
+    pub(crate) fn keep(&self) -> impl Fn() {
+        let folder = self.folder.path().to_owned();
+        let copy = |from: PathBuf, to: PathBuf| {
+            let status = Command::new("cp").arg("-a").arg(from).arg(to).status();
+            assert!(status.expect("it runs").success());
+        };
+        let kept =
+            ["home", "work"].map(|name| (folder.join(name), folder.join(format!("{name}-kept"))));
+        for (now, kept) in &kept {
+            copy(now.clone(), kept.clone());
+        }
+        move || {
+            for (now, kept) in &kept {
+                fs::remove_dir_all(now).expect("it goes");
+                copy(kept.clone(), now.clone());
+            }
+        }
     }
 
     /// Whether the tests run as root, who may do everything.
