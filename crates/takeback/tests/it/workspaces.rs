@@ -297,3 +297,21 @@ fn a_command_in_a_folder_that_moved_says_what_to_do() {
     let answer = user.answer_of(command, "");
     assert!(!answer.err.contains("relocate"), "another folder altogether: {answer:?}");
 }
+
+#[test]
+fn a_repository_that_moved_is_known_by_its_commit() {
+    let user = User::with(&[("a.txt", "one\n"), (".git/HEAD", &"ab".repeat(20))]);
+    user.takeback(&["checkpoint"]);
+    let new = user.work().with_file_name("renamed");
+    fs::rename(user.work(), &new).expect("it moves");
+    fs::create_dir(new.join("sub")).expect("a folder");
+    let mut command = user.command(&["log"]);
+    command.current_dir(new.join("sub"));
+    let answer = user.answer_of(command, "");
+    assert_eq!(answer.code, 10);
+    insta::assert_snapshot!(answer.err, @r"
+    takeback: FOLDER/renamed is not protected
+      `takeback run -- CMD` or `takeback checkpoint` protects this folder.
+      If FOLDER/work has moved here: `takeback relocate FOLDER/work FOLDER/renamed`.
+    ");
+}
