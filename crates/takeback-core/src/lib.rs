@@ -17,6 +17,8 @@ pub mod middleware;
 pub mod git_state;
 pub mod history;
 pub mod rewind;
+pub mod marks;
+pub mod retention;
 pub mod point_name;
 
 pub use ambient::Ambient;

@@ -39,6 +39,8 @@ pub enum Author {
     },
     /// A session that has been deleted since.
     Deleted,
+    /// Nobody here: an import led the log into another one's history, and back.
+    Import,
 }
 
 impl Author {
@@ -48,7 +50,7 @@ impl Author {
         match self {
             Self::Agent { session, .. } => std::slice::from_ref(session),
             Self::Ambiguous { sessions } => sessions,
-            Self::Human | Self::Rewind { .. } | Self::Deleted => &[],
+            Self::Human | Self::Rewind { .. } | Self::Deleted | Self::Import => &[],
         }
     }
 }

@@ -1,5 +1,6 @@
 //! The suite that every store must pass: each promise of [`Store`]'s documentation, put to the test.
 
+mod dropping;
 mod samples;
 
 use std::collections::BTreeMap;
@@ -21,7 +22,7 @@ use crate::store::{Head, Store, StoreError, Write};
 /// Runs every case on stores of its own. `make` makes a new, empty store and opens it twice, as two
 /// processes would. Panics at the first promise that is not kept.
 pub fn run(make: &mut dyn FnMut() -> [Box<dyn Store>; 2]) {
-    let cases: [fn(&mut dyn Store, &mut dyn Store); 18] = [
+    let cases: [fn(&mut dyn Store, &mut dyn Store); 23] = [
         a_new_store_is_empty,
         every_commit_moves_the_head,
         a_commit_against_an_old_head_does_nothing,
@@ -40,6 +41,11 @@ pub fn run(make: &mut dyn FnMut() -> [Box<dyn Store>; 2]) {
         contents_outlive_a_failed_commit,
         missing_and_damaged_contents_are_told_apart,
         a_check_finds_what_is_wrong,
+        dropping::what_is_dropped_is_gone_and_the_rest_stands,
+        dropping::a_change_is_replaced_in_its_place,
+        dropping::a_session_takes_its_own_with_it_and_leaves_the_log,
+        dropping::turns_go_that_are_over_and_that_no_change_names,
+        dropping::contents_that_nothing_names_are_forgotten,
     ];
     for case in cases {
         let [mut one, mut other] = make();
@@ -561,6 +567,7 @@ struct Everything {
     live_calls: Vec<Call>,
     rewinds: Vec<RewindRecord>,
     last_scan: Option<Timestamp>,
+    last_cleanup: Option<Timestamp>,
 }
 
 fn everything(store: &dyn Store) -> Everything {
@@ -572,6 +579,7 @@ fn everything(store: &dyn Store) -> Everything {
         live_calls: good(store.live_calls()),
         rewinds: good(store.rewinds()),
         last_scan: good(store.last_scan()),
+        last_cleanup: good(store.last_cleanup()),
     }
 }
 

@@ -29,4 +29,4 @@ pub use point::{GitState, Point, PointKind};
 pub use rewind::{RewindKind, RewindRecord, RewindState};
 pub use session::{Call, CallKind, CallState, Process, Session, Turn};
 pub use sqlite::SqliteStore;
-pub use store::{Head, Store, StoreError, Write};
+pub use store::{Head, Store, StoreError, Unnamed, Usage, Write};

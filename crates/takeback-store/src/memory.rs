@@ -1,11 +1,11 @@
 //! A store in memory, for tests and trials: nothing of it outlives the process.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::ops::Bound::{Excluded, Unbounded};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use crate::blob::{Digest, PackedBlob};
-use crate::change::Change;
+use crate::blob::{Digest, Encoding, PackedBlob};
+use crate::change::{Author, Change};
 use crate::disk::{CrashPoint, crash_point};
 use crate::entry::Entry;
 use crate::id::{CallId, Seq, SessionId, Timestamp, TurnId};
@@ -13,7 +13,7 @@ use crate::path::WorkPath;
 use crate::point::Point;
 use crate::rewind::RewindRecord;
 use crate::session::{Call, Session, Turn};
-use crate::store::{Head, Store, StoreError, Write};
+use crate::store::{Head, Store, StoreError, Unnamed, Usage, Write};
 
 /// One handle on a store in memory. A clone is another handle on the same store, as another process
 /// would have: it sees what this one commits, not what this one has merely put.
@@ -34,6 +34,7 @@ struct Kept {
     calls: HashMap<(SessionId, CallId), Call>,
     rewinds: Vec<RewindRecord>,
     last_scan: Option<Timestamp>,
+    last_cleanup: Option<Timestamp>,
     blobs: HashMap<Digest, PackedBlob>,
 }
 
@@ -154,6 +155,10 @@ impl Store for MemoryStore {
         Ok(self.kept().last_scan)
     }
 
+    fn last_cleanup(&self) -> Result<Option<Timestamp>, StoreError> {
+        Ok(self.kept().last_cleanup)
+    }
+
     fn put(&mut self, blob: PackedBlob) -> Result<(), StoreError> {
         if !self.has(&blob.digest)? {
             self.pending.insert(blob.digest, blob);
@@ -170,6 +175,38 @@ impl Store for MemoryStore {
         pending
             .or_else(|| self.kept().blobs.get(digest).cloned())
             .ok_or(StoreError::MissingBlob { digest: *digest })
+    }
+
+    fn unnamed(&self) -> Result<Unnamed, StoreError> {
+        let kept = self.kept();
+        let named = kept.named_after(Seq(0));
+        let digests = kept.blobs.keys().filter(|digest| !named.contains(digest)).copied().collect();
+        Ok(Unnamed { at: kept.head.seq, digests })
+    }
+
+    fn forget(&mut self, unnamed: &Unnamed) -> Result<(), StoreError> {
+        let mut kept = self.kept();
+        let named = kept.named_after(unnamed.at);
+        kept.blobs.retain(|digest, _| !unnamed.digests.contains(digest) || named.contains(digest));
+        Ok(())
+    }
+
+    fn compact(&mut self) -> Result<(), StoreError> {
+        Ok(())
+    }
+
+    fn usage(&self) -> Result<Usage, StoreError> {
+        let kept = self.kept();
+        let bytes: u64 = kept.blobs.values().map(|blob| blob.bytes.len() as u64).sum();
+        let whole = kept.blobs.values().filter(|blob| blob.encoding != Encoding::Chunks);
+        Ok(Usage {
+            contents: whole.map(|blob| blob.size).sum(),
+            kept: bytes,
+            packs: bytes,
+            database: 0,
+            blobs: kept.blobs.len() as u64,
+            changes: kept.changes.len() as u64,
+        })
     }
 
     fn check(&self) -> Result<Vec<String>, StoreError> {
@@ -228,6 +265,69 @@ impl Kept {
                 None => self.rewinds.push(rewind),
             },
             Write::Scanned(time) => self.last_scan = Some(time),
+            Write::CleanedUp(time) => self.last_cleanup = Some(time),
+            Write::ReplaceChange(change) => {
+                self.changes.insert(change.seq, change);
+            }
+            Write::DropChange(seq) => {
+                let Some(change) = self.changes.remove(&seq) else { return };
+                let mut left = self.changes.values().rev();
+                match left.find(|other| other.path == change.path) {
+                    Some(newest) => self.newest.insert(change.path, newest.seq),
+                    None => self.newest.remove(&change.path),
+                };
+            }
+            Write::DropPoint(id) => self.points.retain(|point| point.id != id),
+            Write::DropRewind(id) => self.rewinds.retain(|rewind| rewind.id != id),
+            Write::DropSession(id) => self.drop_session(&id),
+            Write::DropTurns { session, before } => {
+                let mut named: HashSet<TurnId> = HashSet::new();
+                for change in self.changes.values() {
+                    if let Author::Agent { turn, .. } = change.author {
+                        named.insert(turn);
+                    }
+                }
+                let live = self.calls.values().filter(|call| call.state.may_write());
+                named.extend(live.map(|call| call.turn));
+                let over = |turn: &Turn| {
+                    turn.session == session
+                        && turn.closed_at.is_some_and(|closed| closed < before)
+                        && !named.contains(&turn.id)
+                };
+                let turns = &self.turns;
+                self.calls.retain(|_, call| {
+                    call.session != session || !turns.get(&call.turn).is_some_and(over)
+                });
+                self.turns.retain(|_, turn| !over(turn));
+            }
         }
+    }
+
+    fn drop_session(&mut self, id: &SessionId) {
+        self.sessions.remove(id);
+        for session in self.sessions.values_mut().filter(|s| s.parent.as_ref() == Some(id)) {
+            session.parent = None;
+        }
+        self.turns.retain(|_, turn| turn.session != *id);
+        self.calls.retain(|(session, _), _| session != id);
+        self.points.retain(|point| point.session.as_ref() != Some(id));
+        for change in self.changes.values_mut() {
+            match &mut change.author {
+                Author::Agent { session, .. } if session == id => change.author = Author::Deleted,
+                Author::Ambiguous { sessions } => sessions.retain(|session| session != id),
+                _ => {}
+            }
+        }
+    }
+
+    /// The contents that changes after `after` name, and the parts of those that are in parts.
+    fn named_after(&self, after: Seq) -> HashSet<Digest> {
+        let changes = self.changes.range((Excluded(after), Unbounded));
+        let entries = changes.flat_map(|(_, change)| [&change.before, &change.after]);
+        let mut named: HashSet<Digest> = entries.filter_map(Entry::digest).collect();
+        let parts: Vec<Digest> =
+            named.iter().filter_map(|d| self.blobs.get(d)).flat_map(PackedBlob::chunks).collect();
+        named.extend(parts);
+        named
     }
 }

@@ -4,6 +4,7 @@
 //! in [`crate::disk`].
 
 mod check;
+mod collect;
 mod encoding;
 mod pack;
 mod rows;
@@ -16,7 +17,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 use rusqlite::{Connection, TransactionBehavior};
 
-use self::pack::Packs;
+use self::pack::{Location, Packs};
 use self::rows::RowError;
 use self::schema::{error_at, io_error};
 use self::writer::Writer;
@@ -29,7 +30,7 @@ use crate::path::WorkPath;
 use crate::point::Point;
 use crate::rewind::RewindRecord;
 use crate::session::{Call, Session, Turn};
-use crate::store::{Head, Store, StoreError, Write};
+use crate::store::{Head, Store, StoreError, Unnamed, Usage, Write};
 
 const DATABASE: &str = "timeline.db";
 const PACKS: &str = "packs";
@@ -88,6 +89,14 @@ impl SqliteStore {
     #[must_use]
     pub fn dir(&self) -> &Path {
         &self.dir
+    }
+
+    fn locate(&self, digest: &Digest) -> Result<Location, StoreError> {
+        if let Some(location) = self.packs.pending().get(digest) {
+            return Ok(*location);
+        }
+        self.rows("looking for contents", rows::blob(&self.db, digest))?
+            .ok_or(StoreError::MissingBlob { digest: *digest })
     }
 
     fn rows<T>(&self, doing: &'static str, result: Result<T, RowError>) -> Result<T, StoreError> {
@@ -192,6 +201,10 @@ impl Store for SqliteStore {
         self.rows("reading the time of the last scan", rows::last_scan(&self.db))
     }
 
+    fn last_cleanup(&self) -> Result<Option<Timestamp>, StoreError> {
+        self.rows("reading the time of the last clean-up", rows::last_cleanup(&self.db))
+    }
+
     fn put(&mut self, blob: PackedBlob) -> Result<(), StoreError> {
         if self.packs.pending().contains_key(&blob.digest) {
             return Ok(());
@@ -216,19 +229,46 @@ impl Store for SqliteStore {
     }
 
     fn packed(&self, digest: &Digest) -> Result<PackedBlob, StoreError> {
-        let location = match self.packs.pending().get(digest) {
-            Some(location) => *location,
-            None => self
-                .rows("looking for contents", rows::blob(&self.db, digest))?
-                .ok_or(StoreError::MissingBlob { digest: *digest })?,
+        let mut location = self.locate(digest)?;
+        let bytes = loop {
+            if let Some(bytes) = self.packs.read(&location)? {
+                break bytes;
+            }
+            // Another process may have moved it meanwhile.
+            let now = self.locate(digest)?;
+            if now == location {
+                return Err(StoreError::DamagedBlob { digest: *digest });
+            }
+            location = now;
         };
-        let bytes =
-            self.packs.read(&location)?.ok_or(StoreError::DamagedBlob { digest: *digest })?;
         Ok(PackedBlob { digest: *digest, size: location.size, encoding: location.encoding, bytes })
     }
 
+    fn unnamed(&self) -> Result<Unnamed, StoreError> {
+        collect::unnamed(self)
+    }
+
+    fn forget(&mut self, unnamed: &Unnamed) -> Result<(), StoreError> {
+        collect::forget(self, unnamed)
+    }
+
+    fn compact(&mut self) -> Result<(), StoreError> {
+        collect::compact(self)
+    }
+
+    fn usage(&self) -> Result<Usage, StoreError> {
+        collect::usage(self)
+    }
+
     fn check(&self) -> Result<Vec<String>, StoreError> {
-        check::check(self)
+        loop {
+            let segments = self.packs.segments()?;
+            let damage = check::check(self)?;
+            // What another process was moving meanwhile looks like damage.
+            if damage.is_empty() || self.packs.segments()? == segments {
+                return Ok(damage);
+            }
+        }
     }
 }
 

@@ -1,12 +1,13 @@
 //! What Takeback asks of a place to keep things in.
 
+use std::collections::HashSet;
 use std::io;
 use std::path::PathBuf;
 
 use crate::blob::{Digest, PackedBlob};
 use crate::change::Change;
 use crate::entry::Entry;
-use crate::id::{CallId, Seq, SessionId, Timestamp, TurnId};
+use crate::id::{CallId, PointId, RewindId, Seq, SessionId, Timestamp, TurnId};
 use crate::path::WorkPath;
 use crate::point::Point;
 use crate::rewind::RewindRecord;
@@ -44,6 +45,8 @@ pub trait Store: Send {
     fn rewinds(&self) -> Result<Vec<RewindRecord>, StoreError>;
     /// When the whole tree was last scanned and nothing was left to look at.
     fn last_scan(&self) -> Result<Option<Timestamp>, StoreError>;
+    /// When it was last looked for what is no longer to be kept.
+    fn last_cleanup(&self) -> Result<Option<Timestamp>, StoreError>;
 
     /// Keeps a blob; it may be named by the next commit. One that is there already costs nothing.
     fn put(&mut self, blob: PackedBlob) -> Result<(), StoreError>;
@@ -84,6 +87,20 @@ pub trait Store: Send {
         Ok(contents)
     }
 
+    /// Finds the contents that no change names.
+    fn unnamed(&self) -> Result<Unnamed, StoreError>;
+
+    /// Forgets them, but for those that have been named since. The caller sees to it that nobody
+    /// else has put contents, or been told that they are here, and not yet committed what names
+    /// them.
+    fn forget(&mut self, unnamed: &Unnamed) -> Result<(), StoreError>;
+
+    /// Gives the space of what was forgotten back to the system, as far as that is worth the work.
+    fn compact(&mut self) -> Result<(), StoreError>;
+
+    /// Where the space goes.
+    fn usage(&self) -> Result<Usage, StoreError>;
+
     /// Looks at everything that is kept; answers what is damaged, in words, empty if nothing is.
     fn check(&self) -> Result<Vec<String>, StoreError>;
 }
@@ -95,7 +112,8 @@ pub struct Head {
     pub seq: Seq,
 }
 
-/// One thing that a commit does. Anything but a change replaces what has the same id.
+/// One thing that a commit does. A change is appended; a session, turn, call, point or rewind
+/// replaces what has the same id; to drop what is not there does nothing.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Write {
     Change(Change),
@@ -106,6 +124,44 @@ pub enum Write {
     Rewind(RewindRecord),
     /// The whole tree was scanned at this time.
     Scanned(Timestamp),
+    /// It was looked at this time for what is no longer to be kept.
+    CleanedUp(Timestamp),
+    /// Takes the place of the change with the same number and path.
+    ReplaceChange(Change),
+    DropChange(Seq),
+    DropPoint(PointId),
+    DropRewind(RewindId),
+    /// With its turns, calls and points. Its changes stay, as of [`Author::Deleted`]; where it was
+    /// one of several suspects, it no longer is; its children have no parent.
+    DropSession(SessionId),
+    /// The turns of this session that were closed before this time and that no change names, with
+    /// their calls.
+    DropTurns {
+        session: SessionId,
+        before: Timestamp,
+    },
+}
+
+/// Contents that no change named when the log had this length.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Unnamed {
+    pub at: Seq,
+    pub digests: HashSet<Digest>,
+}
+
+/// What a store takes on disk, in bytes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Usage {
+    /// Contents, each once, as they were.
+    pub contents: u64,
+    /// The same as they are kept: compressed, with what it takes to find them.
+    pub kept: u64,
+    /// The files they lie in, with what is no longer named.
+    pub packs: u64,
+    /// Everything else: the log, points, sessions. What is on its way there is not counted.
+    pub database: u64,
+    pub blobs: u64,
+    pub changes: u64,
 }
 
 #[derive(Debug, thiserror::Error)]

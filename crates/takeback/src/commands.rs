@@ -8,6 +8,10 @@ mod log;
 mod show;
 mod diff;
 mod rewind;
+mod label;
+mod sessions;
+mod cleanup;
+mod du;
 mod status;
 mod recover;
 mod verify;
@@ -17,7 +21,7 @@ mod filediff;
 mod receipt;
 
 use crate::answer::{Answer, WhenUnread};
-use crate::args::{Args, Command};
+use crate::args::{Args, Command, SessionCommand};
 use crate::error::CommandError;
 use crate::screen::Screen;
 
@@ -30,6 +34,8 @@ pub(crate) fn run(args: Args) -> Result<u8, CommandError> {
         | Command::Log(_)
         | Command::Show(_)
         | Command::Diff(_)
+        | Command::Sessions(_)
+        | Command::Du(_)
         | Command::Status
         | Command::Config(_)
         | Command::Workspaces => WhenUnread::Stop,
@@ -49,6 +55,18 @@ pub(crate) fn run(args: Args) -> Result<u8, CommandError> {
         Command::Rewind(rewind) => rewind::rewind(options, &rewind, &mut screen)?,
         Command::Undo(undo) => rewind::undo(options, &undo, &mut screen)?,
         Command::Redo(redo) => rewind::redo(options, &redo, &mut screen)?,
+        Command::Label(label) => label::label(options, &label, &mut screen)?,
+        Command::Pin(pin) => label::pin(options, &pin, &mut screen)?,
+        Command::Unpin(unpin) => label::unpin(options, &unpin, &mut screen)?,
+        Command::Sessions(sessions) => sessions::sessions(options, &sessions, &mut screen)?,
+        Command::Session(SessionCommand::Archive(session)) => {
+            sessions::archive(options, &session, &mut screen)?
+        }
+        Command::Session(SessionCommand::Delete(session)) => {
+            sessions::delete(options, &session, &mut screen)?
+        }
+        Command::Cleanup(cleanup) => cleanup::cleanup(options, &cleanup, &mut screen)?,
+        Command::Du(du) => du::du(options, &du, &mut screen)?,
         Command::Status => status::status(options, &mut screen)?,
         Command::Recover(recover) => recover::recover(options, &recover, &mut screen)?,
         Command::Verify => verify::verify(options, &mut screen)?,

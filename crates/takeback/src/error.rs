@@ -5,8 +5,10 @@ use std::io::{self, Write as _};
 use std::process::ExitCode;
 
 use takeback_core::WorkspaceError;
+use takeback_core::marks::MarkError;
 use takeback_core::point_name::PointNameError;
 use takeback_core::record::RecordError;
+use takeback_core::retention::CleanUpError;
 use takeback_core::rewind::RewindError;
 use takeback_core::worktree::write::StageError;
 use takeback_store::StoreError;
@@ -205,6 +207,36 @@ impl From<RecordError> for CommandError {
                 Self::new(Kind::Usage, error).hint("Choose another label.")
             }
             RecordError::Scan(_) | RecordError::Spool { .. } => Self::new(Kind::Error, error),
+        }
+    }
+}
+
+impl From<MarkError> for CommandError {
+    fn from(error: MarkError) -> Self {
+        match error {
+            MarkError::Store(error) => error.into(),
+            MarkError::NoPoint(_) => {
+                Self::new(Kind::Error, error).hint("`takeback log` lists the points.")
+            }
+            MarkError::Safety(_) => Self::new(Kind::Usage, error)
+                .hint("`takeback checkpoint` makes a point that stays."),
+            MarkError::LabelTaken { .. } | MarkError::NotALabel { .. } => {
+                Self::new(Kind::Usage, error).hint("Choose another label.")
+            }
+        }
+    }
+}
+
+impl From<CleanUpError> for CommandError {
+    fn from(error: CleanUpError) -> Self {
+        match error {
+            CleanUpError::Store(error) => error.into(),
+            CleanUpError::Record(error) => error.into(),
+            CleanUpError::Rewind(error) => error.into(),
+            CleanUpError::Locked => locked(error),
+            CleanUpError::NoSession(_) => {
+                Self::new(Kind::Error, error).hint("`takeback sessions` lists the sessions.")
+            }
         }
     }
 }

@@ -11,6 +11,7 @@ mod file;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use takeback_core::retention::Policy;
 use takeback_core::worktree::scope::ScopeOptions;
 use takeback_core::{Limits, Tools};
 
@@ -156,6 +157,14 @@ impl Settings {
         }
     }
 
+    /// How much is kept.
+    pub(crate) fn retention(&self) -> Policy {
+        Policy {
+            points_per_session: usize::try_from(self.points_per_session()).unwrap_or(usize::MAX),
+            archive_days: u32::try_from(self.archive_days()).unwrap_or(u32::MAX),
+        }
+    }
+
     pub(crate) fn limits(&self) -> Limits {
         Limits {
             edit_capture_max: self.number(table::EDIT_CAPTURE_MAX),
@@ -265,7 +274,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let settings = Settings::load(folder.path(), folder.path()).unwrap();
         assert_eq!(settings.tools(), Tools::default());
-        assert_eq!((settings.points_per_session(), settings.archive_days()), (50, 7));
+        assert_eq!(settings.retention(), Policy::default());
         assert_eq!(settings.limits().edit_capture_max, 1 << 20);
         assert_eq!(settings.limits().recorder_patience, Duration::from_secs(1));
         assert_eq!(settings.scope().precious_total_max, 256 << 20);

@@ -222,7 +222,7 @@ enum Role {
     Ambiguous,
     /// Somebody else's.
     Other,
-    /// No change of anybody: a rewind that stands, or a first sight.
+    /// No change of anybody: a rewind that stands, an import, or a first sight.
     Neutral,
     /// Taken back already.
     Dead,
@@ -256,7 +256,7 @@ fn roles(
         .map(|change| match (&change.author, aim) {
             _ if dead.contains(&change.seq) => Role::Dead,
             _ if target(change) => Role::Take,
-            (Author::Rewind { .. }, _) => Role::Neutral,
+            (Author::Rewind { .. } | Author::Import, _) => Role::Neutral,
             (author, Aim::Point { whose, .. }) if whose.includes(author) => match author {
                 Author::Ambiguous { .. } if policy == AmbiguousPolicy::Leave => Role::Ambiguous,
                 _ => Role::Take,
@@ -330,7 +330,7 @@ fn path_step(
         })
     };
     if !roles.iter().any(|role| matches!(role, Role::Take | Role::Ambiguous)) {
-        let asked = !matches!(aim, Aim::Without { .. });
+        let asked = !matches!(aim, Aim::Without { .. }) && history.at_start() != now;
         let others = (asked && roles.contains(&Role::Other)).then(|| kept_reason(history, &roles));
         return Ok(others.and_then(|reason| step(Verdict::Keep { reason }, Vec::new())));
     }

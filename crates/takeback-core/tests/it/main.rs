@@ -7,6 +7,7 @@ mod authors;
 mod example;
 mod index;
 mod recording;
+mod retention;
 mod rewind;
 mod scope;
 mod shown;

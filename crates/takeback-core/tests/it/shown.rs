@@ -36,6 +36,7 @@ fn author(change: &Change) -> String {
             format!("ambiguous {}", sessions.join("+"))
         }
         Author::Rewind { .. } => "rewind".to_owned(),
+        Author::Import => "import".to_owned(),
         Author::Deleted => "deleted".to_owned(),
     }
 }

@@ -109,6 +109,7 @@ pub(super) fn every_author() -> Vec<Author> {
         Author::Rewind { id: RewindId(0) },
         Author::Rewind { id: RewindId(u64::MAX) },
         Author::Deleted,
+        Author::Import,
     ]
 }
 

@@ -37,7 +37,7 @@ pub(super) fn check(store: &SqliteStore) -> Result<Vec<String>, StoreError> {
 
     let mut named = HashMap::new();
     let mut unreadable = Vec::new();
-    let changes = rows::each_change(&moment, &mut |change| match change {
+    let changes = rows::each_change_after(&moment, Seq(0), &mut |change| match change {
         Ok(change) => {
             if change.seq > head.seq {
                 damage.found.push(format!("change {} lies behind the end of the log", change.seq));

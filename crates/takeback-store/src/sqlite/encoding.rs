@@ -44,6 +44,7 @@ pub(super) mod kinds {
     pub(in super::super) const AMBIGUOUS: i64 = 2;
     pub(in super::super) const BY_REWIND: i64 = 3;
     pub(in super::super) const DELETED: i64 = 4;
+    pub(in super::super) const IMPORT: i64 = 5;
 
     pub(in super::super) fn author(author: &Author) -> i64 {
         match author {
@@ -52,6 +53,7 @@ pub(super) mod kinds {
             Author::Ambiguous { .. } => AMBIGUOUS,
             Author::Rewind { .. } => BY_REWIND,
             Author::Deleted => DELETED,
+            Author::Import => IMPORT,
         }
     }
 

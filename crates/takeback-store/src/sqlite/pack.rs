@@ -8,7 +8,7 @@ use std::collections::HashMap;
 use std::collections::hash_map::Entry;
 use std::fs::{File, OpenOptions, TryLockError};
 use std::io;
-use std::os::unix::fs::FileExt as _;
+use std::os::unix::fs::{FileExt as _, MetadataExt as _};
 use std::path::{Path, PathBuf};
 
 use super::schema::io_error;
@@ -65,6 +65,22 @@ struct Segment {
     /// The buffer will be written here.
     end: u64,
     unsynced: bool,
+}
+
+/// A segment that nobody appends to any more.
+#[derive(Debug)]
+pub(super) struct Retired(Segment);
+
+impl Retired {
+    pub(super) fn number(&self) -> u32 {
+        self.0.number
+    }
+
+    /// Removes it. No row may name it.
+    pub(super) fn remove(self) -> Result<(), StoreError> {
+        disk::remove_store_file(&self.0.path)
+            .map_err(|source| io_error(&self.0.path, "removing it", source))
+    }
 }
 
 impl Packs {
@@ -131,6 +147,42 @@ impl Packs {
             segment.unsynced = false;
         }
         Ok(())
+    }
+
+    /// The segments there are, oldest first, with their sizes.
+    pub(super) fn segments(&self) -> Result<Vec<(u32, u64)>, StoreError> {
+        let mut segments = Vec::new();
+        for number in segment_numbers(&self.dir)? {
+            let path = segment_path(&self.dir, number);
+            match std::fs::metadata(&path) {
+                Ok(metadata) => segments.push((number, metadata.len())),
+                Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+                Err(source) => return Err(io_error(&path, "looking at it", source)),
+            }
+        }
+        segments.sort_unstable();
+        Ok(segments)
+    }
+
+    /// From now on nobody appends to this segment, until it is removed or this is dropped. `None` if
+    /// somebody does, or it is gone.
+    pub(super) fn retire(&self, number: u32) -> Result<Option<Retired>, StoreError> {
+        let path = segment_path(&self.dir, number);
+        match OpenOptions::new().read(true).append(true).open(&path) {
+            Ok(file) => Ok(self.lock(number, path, file)?.map(Retired)),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+            Err(source) => Err(io_error(&path, "opening it", source)),
+        }
+    }
+
+    /// Makes an empty segment behind all others, so that no number is ever used a second time.
+    pub(super) fn begin_segment(&self) -> Result<(), StoreError> {
+        let newest = segment_numbers(&self.dir)?.into_iter().max().unwrap_or(0);
+        let path = segment_path(&self.dir, newest + 1);
+        match disk::create_private_file(&path) {
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(()),
+            made => made.map(drop).map_err(|source| io_error(&path, "making it", source)),
+        }
     }
 
     /// What was pending is now named by rows: other handles may append behind it.
@@ -241,7 +293,7 @@ impl Packs {
         }
     }
 
-    /// `None` if another handle appends to it.
+    /// `None` if another handle appends to it, or has removed it.
     fn lock(&self, number: u32, path: PathBuf, file: File) -> Result<Option<Segment>, StoreError> {
         let failed = |source| io_error(&path, "locking it", source);
         match file.try_lock() {
@@ -250,7 +302,11 @@ impl Packs {
             Err(TryLockError::Error(source)) => return Err(failed(source)),
         }
         // Behind whatever a crash has left at the end.
-        let end = file.metadata().map_err(failed)?.len();
+        let metadata = file.metadata().map_err(failed)?;
+        if metadata.nlink() == 0 {
+            return Ok(None);
+        }
+        let end = metadata.len();
         if end == 0 {
             // Before the first byte, whoever made it: a segment with bytes has a durable name.
             disk::sync_folder(&self.dir)

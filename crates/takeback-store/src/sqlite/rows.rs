@@ -4,7 +4,7 @@ use rusqlite::types::ValueRef;
 use rusqlite::{Connection, Row};
 
 use super::encoding::{self, kinds, signed, unsigned};
-use super::pack::Location;
+use super::pack::{HEADER, Location};
 use crate::blob::{Digest, Encoding};
 use crate::change::{Author, Change};
 use crate::entry::Entry;
@@ -13,7 +13,7 @@ use crate::path::WorkPath;
 use crate::point::{GitState, Point};
 use crate::rewind::{RewindKind, RewindRecord};
 use crate::session::{Call, CallKind, Process, Session, Turn};
-use crate::store::Head;
+use crate::store::{Head, Usage};
 
 /// Why a row could not be read or written.
 #[derive(Debug)]
@@ -48,6 +48,11 @@ pub(super) fn last_scan(db: &Connection) -> Result<Option<Timestamp>, RowError> 
     Ok(select.query_row([], |row| row.get::<_, Option<i64>>(0))?.map(Timestamp))
 }
 
+pub(super) fn last_cleanup(db: &Connection) -> Result<Option<Timestamp>, RowError> {
+    let mut select = db.prepare_cached("SELECT last_cleanup FROM meta")?;
+    Ok(select.query_row([], |row| row.get::<_, Option<i64>>(0))?.map(Timestamp))
+}
+
 // --- changes ---------------------------------------------------------------------------------
 
 /// Outer joins: a change whose path is gone from its table must be noticed, not skipped.
@@ -74,13 +79,14 @@ pub(super) fn changes_after(db: &Connection, after: Seq) -> Rows<Change> {
     db.prepare_cached(sql)?.query_and_then([signed(after.0)], change)?.collect()
 }
 
-/// Hands over every change, oldest first, each by itself: a damaged one does not hide the others.
-pub(super) fn each_change(
+/// Hands over every change after `after`, oldest first, each by itself: a damaged one does not hide the others.
+pub(super) fn each_change_after(
     db: &Connection,
+    after: Seq,
     take: &mut dyn FnMut(Result<Change, RowError>),
 ) -> Result<(), RowError> {
-    let sql = select_changes!("ORDER BY c.seq");
-    db.prepare(sql)?.query_and_then([], change)?.for_each(take);
+    let sql = select_changes!("WHERE c.seq > ?1 ORDER BY c.seq");
+    db.prepare_cached(sql)?.query_and_then([signed(after.0)], change)?.for_each(take);
     Ok(())
 }
 
@@ -137,6 +143,7 @@ fn change(row: &Row<'_>) -> Result<Change, RowError> {
         }
         kinds::BY_REWIND => Author::Rewind { id: RewindId(row.get::<_, i64>(9)?.cast_unsigned()) },
         kinds::DELETED => Author::Deleted,
+        kinds::IMPORT => Author::Import,
         _ => return Err(damaged("its author is of no known kind")),
     };
     Ok(Change {
@@ -377,6 +384,70 @@ pub(super) fn blob(db: &Connection, digest: &Digest) -> Result<Option<Location>,
         "SELECT segment, offset, length, size, encoding FROM blob WHERE digest = ?1",
     )?;
     select.query_and_then([&digest.0[..]], |row| location(row, 0, digest))?.next().transpose()
+}
+
+pub(super) fn forget_blob(db: &Connection, digest: &Digest) -> Result<(), RowError> {
+    db.prepare_cached("DELETE FROM blob WHERE digest = ?1")?.execute([&digest.0[..]])?;
+    Ok(())
+}
+
+/// Whether it still lay there.
+pub(super) fn move_blob(
+    db: &Connection,
+    digest: &Digest,
+    from: &Location,
+    to: &Location,
+) -> Result<bool, RowError> {
+    let mut update = db.prepare_cached(
+        "UPDATE blob SET segment = ?4, offset = ?5
+         WHERE digest = ?1 AND segment = ?2 AND offset = ?3",
+    )?;
+    let moved = update.execute(rusqlite::params![
+        &digest.0[..],
+        from.segment,
+        signed(from.offset),
+        to.segment,
+        signed(to.offset),
+    ])?;
+    Ok(moved == 1)
+}
+
+/// Paths and authors that no change names any more.
+pub(super) fn drop_orphans(db: &Connection) -> Result<(), RowError> {
+    for delete in [
+        "DELETE FROM path WHERE id NOT IN (SELECT path FROM change)",
+        "DELETE FROM author WHERE id NOT IN (SELECT author FROM change WHERE author IS NOT NULL)",
+    ] {
+        db.prepare_cached(delete)?.execute([])?;
+    }
+    Ok(())
+}
+
+/// Gives free pages back to the system. Each step of the statement frees some.
+pub(super) fn vacuum(db: &Connection) -> Result<(), RowError> {
+    for pragma in ["PRAGMA incremental_vacuum", "PRAGMA wal_checkpoint(TRUNCATE)"] {
+        let mut statement = db.prepare(pragma)?;
+        let mut rows = statement.query([])?;
+        while rows.next()?.is_some() {}
+    }
+    Ok(())
+}
+
+pub(super) fn usage(db: &Connection) -> Result<Usage, RowError> {
+    let mut select = db.prepare_cached(
+        "SELECT count(*), coalesce(sum(length + ?1), 0), coalesce(sum(size) FILTER (WHERE encoding <> 2), 0),
+             (SELECT count(*) FROM change)
+         FROM blob",
+    )?;
+    Ok(select.query_row([signed(HEADER as u64)], |row| {
+        Ok(Usage {
+            blobs: unsigned(row.get(0)?),
+            kept: unsigned(row.get(1)?),
+            contents: unsigned(row.get(2)?),
+            changes: unsigned(row.get(3)?),
+            ..Usage::default()
+        })
+    })?)
 }
 
 /// Hands over every blob with its place, in the order in which they lie there.

@@ -9,7 +9,7 @@ use super::pack::Location;
 use super::rows::RowError;
 use crate::blob::Digest;
 use crate::change::{Author, Change};
-use crate::id::SessionId;
+use crate::id::{SessionId, Timestamp};
 use crate::path::WorkPath;
 use crate::point::Point;
 use crate::rewind::{RewindKind, RewindRecord};
@@ -68,7 +68,51 @@ impl<'a> Writer<'a> {
                 update.execute([time.0])?;
                 Ok(())
             }
+            Write::CleanedUp(time) => {
+                let mut update = self.db.prepare_cached("UPDATE meta SET last_cleanup = ?1")?;
+                update.execute([time.0])?;
+                Ok(())
+            }
+            Write::ReplaceChange(change) => {
+                self.delete("DELETE FROM change WHERE seq = ?1", signed(change.seq.0))?;
+                self.change(change)
+            }
+            Write::DropChange(seq) => {
+                self.delete("DELETE FROM change WHERE seq = ?1", signed(seq.0))
+            }
+            Write::DropPoint(id) => {
+                self.delete("DELETE FROM point WHERE id = ?1", id.0.cast_signed())
+            }
+            Write::DropRewind(id) => {
+                self.delete("DELETE FROM rewind WHERE id = ?1", id.0.cast_signed())
+            }
+            Write::DropSession(id) => self.delete("DELETE FROM session WHERE name = ?1", &id.0),
+            Write::DropTurns { session, before } => self.drop_turns(session, *before),
         }
+    }
+
+    fn delete(&self, sql: &str, key: impl rusqlite::ToSql) -> Result<(), RowError> {
+        self.db.prepare_cached(sql)?.execute([key])?;
+        Ok(())
+    }
+
+    fn drop_turns(&self, session: &SessionId, before: Timestamp) -> Result<(), RowError> {
+        const OVER: &str = "SELECT t.id FROM turn t JOIN session s ON s.id = t.session
+             WHERE s.name = ?1 AND t.closed_at < ?2
+                 AND NOT EXISTS (SELECT 1 FROM author a JOIN change c ON c.author = a.id
+                     WHERE a.session = t.session AND a.turn = t.id)
+                 AND NOT EXISTS (SELECT 1 FROM call l
+                     WHERE l.state <= 1 AND l.session = t.session AND l.turn = t.id)";
+        for delete in [
+            format!(
+                "DELETE FROM call WHERE turn IN ({OVER})
+                     AND session = (SELECT id FROM session WHERE name = ?1)"
+            ),
+            format!("DELETE FROM turn WHERE id IN ({OVER})"),
+        ] {
+            self.db.prepare_cached(&delete)?.execute(params![session.0, before.0])?;
+        }
+        Ok(())
     }
 
     fn change(&mut self, change: &'a Change) -> Result<(), RowError> {

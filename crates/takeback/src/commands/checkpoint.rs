@@ -3,7 +3,9 @@
 use std::io::Write as _;
 
 use serde_json::json;
+use takeback_core::marks::check_label;
 
+use super::cleanup::when_due;
 use crate::args::{CheckpointArgs, Options};
 use crate::error::CommandError;
 use crate::place::{self, Store};
@@ -17,7 +19,11 @@ pub(crate) fn checkpoint(
     if let Some(refused) = place::not_enabled(options)? {
         return Err(refused);
     }
+    if let Some(label) = &args.label {
+        check_label(label)?;
+    }
     let mut place = place::open_mended(options, Store::Create)?;
+    when_due(&mut place, options);
     let recorded = takeback_core::checkpoint(&mut place.workspace, args.label.as_deref())?;
     let id = recorded.point.map(|point| point.to_string()).unwrap_or_default();
     if screen.json {

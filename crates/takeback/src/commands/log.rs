@@ -105,6 +105,7 @@ pub(crate) fn title(point: &Point) -> String {
     match &point.label {
         Some(label) if *label != point.description => format!("[{}] {description}", plain(label)),
         Some(label) => format!("[{}]", plain(label)),
+        None if point.pinned => format!("(pinned) {description}"),
         None => description,
     }
 }

@@ -9,6 +9,7 @@ use serde_json::{Value, json};
 use takeback_core::{AgentEvent, Outcome, Tools, Touches, Workspace};
 use takeback_store::{CallId, Lack, PointId, Seq, SessionId, WorkPath};
 
+use super::cleanup::when_due;
 use crate::args::Options;
 use crate::error::CommandError;
 use crate::place::{self, Store};
@@ -71,6 +72,7 @@ pub(crate) fn record(options: &Options, screen: &mut Screen) -> Result<u8, Comma
         return refuse_all(&refusal, screen);
     }
     let mut place = place::open(options, Store::Create)?;
+    when_due(&mut place, options);
     let mut recording = Recording {
         workspace: &mut place.workspace,
         tools: place.settings.tools(),

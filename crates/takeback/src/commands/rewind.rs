@@ -15,6 +15,7 @@ use takeback_core::rewind::{
 use takeback_store::{Point, SessionId, WorkPath};
 
 use super::receipt::{self, Tense};
+use super::sessions::find_session;
 use crate::args::{AgainArgs, Ambiguous, DoingArgs, Options, RewindArgs};
 use crate::ask;
 use crate::error::{CommandError, Kind};
@@ -173,27 +174,7 @@ fn known_sessions(
     workspace: &Workspace,
     names: &[String],
 ) -> Result<BTreeSet<SessionId>, CommandError> {
-    let sessions = workspace.store.sessions()?;
-    let mut chosen = BTreeSet::new();
-    for name in names {
-        let hits: Vec<_> =
-            sessions.iter().filter(|session| session.id.0.starts_with(name)).collect();
-        let exact = hits.iter().find(|session| session.id.0 == *name);
-        match (exact, hits.as_slice()) {
-            (Some(session), _) | (None, [session]) => chosen.insert(session.id.clone()),
-            (None, []) => {
-                return Err(CommandError::new(Kind::Error, format!("there is no session {name}"))
-                    .hint("`takeback status` lists the sessions."));
-            }
-            (None, [first, second, ..]) => {
-                return Err(CommandError::new(
-                    Kind::Error,
-                    format!("{name} may mean {} or {}", first.id, second.id),
-                ));
-            }
-        };
-    }
-    Ok(chosen)
+    names.iter().map(|name| find_session(workspace, name)).collect()
 }
 
 /// Patterns as the user gave them, below where they are, as patterns from the root.

@@ -16,6 +16,7 @@ use takeback_core::history::by_path;
 use takeback_core::{AgentEvent, Outcome, Recorded, Touches, Workspace, look_around, record};
 use takeback_store::{CallId, PointId, SessionId};
 
+use super::cleanup::when_due;
 use super::filediff::{FileDiff, between};
 use crate::args::{Options, RunArgs};
 use crate::error::{CommandError, Kind};
@@ -27,6 +28,7 @@ pub(crate) fn run(options: &Options, args: &RunArgs) -> Result<u8, CommandError>
         return run_unrecorded(options, args, &refusal);
     }
     let mut place = place::open_mended(options, Store::Create)?;
+    when_due(&mut place, options);
     let workspace = &mut place.workspace;
     let session = SessionId(format!("run-{:08x}", random() >> 32));
     let call = CallId::from("1");

@@ -130,5 +130,6 @@ fn author(change: &Change) -> String {
         }
         Author::Rewind { .. } => "a rewind".to_owned(),
         Author::Deleted => "a deleted session".to_owned(),
+        Author::Import => "an import".to_owned(),
     }
 }

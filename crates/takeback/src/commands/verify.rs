@@ -21,7 +21,7 @@ pub(crate) fn verify(options: &Options, screen: &mut Screen) -> Result<u8, Comma
             screen.out,
             "{GOOD}All is well.{GOOD:#} {HINT}{}, {}, every byte read and checked.{HINT:#}",
             count(points, "point"),
-            count(usize::try_from(store.head()?.seq.0).unwrap_or(usize::MAX), "change"),
+            count(usize::try_from(store.usage()?.changes).unwrap_or(usize::MAX), "change"),
         )?;
     } else {
         for line in &damage {

@@ -6,6 +6,7 @@ mod covered;
 mod demo;
 mod errors;
 mod home;
+mod keeping;
 mod look;
 mod record;
 mod reference;

@@ -217,3 +217,19 @@ fn you_can_switch_recording_off() {
     command.env("TAKEBACK_ENABLE_FILE_CHECKPOINTING", "true");
     assert_eq!(user.answer_of(command, "").code, 0);
 }
+
+#[test]
+fn how_much_is_kept_is_as_set_and_no_less_for_a_project() {
+    let user =
+        User::with(&[("a", "1"), (PROJECT, r#"{"pointsPerSession": 1, "archiveDays": 30}"#)]);
+    user.set(r#"{"pointsPerSession": 2, "archiveDays": 9}"#);
+    for n in 0..4 {
+        let event = format!(r#"{{"event":"prompt","session":"s","text":"{n}"}}"#);
+        assert_eq!(user.fed(&["record"], &event).code, 0);
+    }
+    assert_eq!(user.takeback(&["cleanup"]).code, 0);
+    let kept: Vec<_> = user.json(&["log"]).as_array().expect("a list").to_vec();
+    let kept: Vec<_> = kept.iter().map(|point| &point["description"]).collect();
+    assert_eq!(kept, ["3", "2"]);
+    assert_eq!(user.json(&["session", "archive", "s"])["keptDays"], 30);
+}

@@ -1,0 +1,223 @@
+//! Space that nothing needs goes back to the system, whatever happens meanwhile.
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::path::Path;
+
+use takeback_store::disk::{self, CrashPoint, Stopped};
+use takeback_store::{
+    Author, Change, Digest, Entry, Evidence, PackedBlob, Seq, SqliteStore, Store as _, Timestamp,
+    WorkPath, Write,
+};
+
+use crate::sample;
+
+/// Changes of one file of a megabyte each that does not compress; numbered like the log.
+fn fill(store: &mut SqliteStore, count: u64) -> Vec<Digest> {
+    let mut digests = Vec::new();
+    for _ in 0..count {
+        let head = store.head().unwrap();
+        let seq = head.seq.next();
+        let blob = PackedBlob::new(sample::noise(seq.0, 1 << 20));
+        let after = Entry::File { digest: blob.digest, size: blob.size, mode: 0o644 };
+        digests.push(blob.digest);
+        store.put(blob).unwrap();
+        let change = Change {
+            seq,
+            path: WorkPath::new(format!("file-{seq}")).unwrap(),
+            before: Entry::Absent,
+            after,
+            author: Author::Human,
+            evidence: Evidence::Tool,
+            time: Timestamp(1),
+            cancels: Vec::new(),
+        };
+        store.commit(head, &[Write::Change(change)]).unwrap();
+    }
+    digests
+}
+
+fn drop_changes(store: &mut SqliteStore, seqs: impl IntoIterator<Item = u64>) {
+    let drops: Vec<Write> = seqs.into_iter().map(|seq| Write::DropChange(Seq(seq))).collect();
+    let head = store.head().unwrap();
+    store.commit(head, &drops).unwrap();
+}
+
+fn collect(store: &mut SqliteStore) {
+    let unnamed = store.unnamed().unwrap();
+    store.forget(&unnamed).unwrap();
+    store.compact().unwrap();
+}
+
+fn bytes(dir: &Path) -> u64 {
+    let files = std::fs::read_dir(dir).unwrap().map(|file| file.unwrap());
+    files
+        .map(|file| {
+            let metadata = file.metadata().unwrap();
+            if metadata.is_dir() { bytes(&file.path()) } else { metadata.len() }
+        })
+        .sum()
+}
+
+fn segments(dir: &Path) -> Vec<String> {
+    let files = std::fs::read_dir(dir.join("packs")).unwrap();
+    let mut names: Vec<String> =
+        files.map(|file| file.unwrap().file_name().into_string().unwrap()).collect();
+    names.sort();
+    names
+}
+
+#[test]
+fn disk_space_is_given_back() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut store = SqliteStore::create(dir.path()).unwrap();
+    let mut reader = SqliteStore::open(dir.path()).unwrap();
+    let digests = fill(&mut store, 80);
+    assert_eq!(segments(dir.path()), ["00000001.pack", "00000002.pack"]);
+    let full = bytes(dir.path());
+    // The other handle has both segments open.
+    assert_eq!(reader.contents(&digests[0]).unwrap().len(), 1 << 20);
+    assert_eq!(reader.contents(&digests[79]).unwrap().len(), 1 << 20);
+
+    drop_changes(&mut store, 2..=79);
+    collect(&mut store);
+    assert!(bytes(dir.path()) < full / 20, "{} of {full}", bytes(dir.path()));
+    for store in [&store, &reader] {
+        for kept in [0, 79] {
+            assert_eq!(store.contents(&digests[kept]).unwrap().len(), 1 << 20);
+        }
+        assert_eq!(store.check().unwrap(), Vec::<String>::new());
+    }
+    // No number is used twice: an old handle must never read a new segment for an old one.
+    assert_eq!(segments(dir.path()), ["00000003.pack"]);
+    drop_changes(&mut store, 1..=80);
+    collect(&mut store);
+    assert_eq!(segments(dir.path()), ["00000004.pack"]);
+    assert!(bytes(dir.path()) < 200_000, "{}", bytes(dir.path()));
+    fill(&mut reader, 1);
+    assert_eq!(segments(dir.path()), ["00000004.pack"]);
+    assert_eq!(reader.check().unwrap(), Vec::<String>::new());
+}
+
+#[test]
+fn the_database_shrinks_too() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut store = SqliteStore::create(dir.path()).unwrap();
+    let head = store.head().unwrap();
+    let writes: Vec<Write> = (1..=20_000)
+        .map(|seq| {
+            Write::Change(Change {
+                seq: Seq(seq),
+                path: WorkPath::new(format!("some/rather/long/folder/name/file-{seq}")).unwrap(),
+                before: Entry::Unknown,
+                after: Entry::Absent,
+                author: Author::Human,
+                evidence: Evidence::Tool,
+                time: Timestamp(1),
+                cancels: Vec::new(),
+            })
+        })
+        .collect();
+    store.commit(head, &writes).unwrap();
+    let full = bytes(dir.path());
+    drop_changes(&mut store, 2..=20_000);
+    collect(&mut store);
+    assert!(bytes(dir.path()) < full / 5, "{} of {full}", bytes(dir.path()));
+    assert_eq!(store.latest().unwrap().len(), 1);
+    assert_eq!(store.check().unwrap(), Vec::<String>::new());
+}
+
+#[test]
+fn a_segment_that_is_mostly_alive_or_being_written_to_stays() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut store = SqliteStore::create(dir.path()).unwrap();
+    fill(&mut store, 10);
+    let full = bytes(&dir.path().join("packs"));
+    drop_changes(&mut store, 1..=4);
+    collect(&mut store);
+    assert_eq!(bytes(&dir.path().join("packs")), full);
+
+    drop_changes(&mut store, 5..=9);
+    let mut writer = SqliteStore::open(dir.path()).unwrap();
+    let late = PackedBlob::new(b"on its way".to_vec());
+    let digest = late.digest;
+    writer.put(late).unwrap();
+    collect(&mut store);
+    assert!(bytes(&dir.path().join("packs")) >= full, "somebody is appending to it");
+    let after = Entry::File { digest, size: 10, mode: 0o644 };
+    let head = writer.head().unwrap();
+    let change = Change {
+        seq: head.seq.next(),
+        path: WorkPath::new("late").unwrap(),
+        before: Entry::Absent,
+        after,
+        author: Author::Human,
+        evidence: Evidence::Tool,
+        time: Timestamp(1),
+        cancels: Vec::new(),
+    };
+    writer.commit(head, &[Write::Change(change)]).unwrap();
+    collect(&mut store);
+    assert!(bytes(&dir.path().join("packs")) < full / 5);
+    assert_eq!(writer.contents(&digest).unwrap(), b"on its way");
+    assert_eq!(store.check().unwrap(), Vec::<String>::new());
+}
+
+#[test]
+fn a_segment_with_a_damaged_record_stays() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut store = SqliteStore::create(dir.path()).unwrap();
+    fill(&mut store, 4);
+    drop_changes(&mut store, 2..=3);
+    let segment = dir.path().join("packs/00000001.pack");
+    let mut contents = std::fs::read(&segment).unwrap();
+    contents[7] ^= 1;
+    std::fs::write(&segment, &contents).unwrap();
+    collect(&mut store);
+    assert_eq!(std::fs::read(&segment).unwrap(), contents);
+    assert_eq!(store.check().unwrap().len(), 1);
+}
+
+#[test]
+fn a_collection_that_is_cut_off_loses_nothing() {
+    let mut reached = Vec::new();
+    for n in 1.. {
+        let dir = tempfile::tempdir().unwrap();
+        let mut store = SqliteStore::create(dir.path()).unwrap();
+        let digests = fill(&mut store, 6);
+        drop_changes(&mut store, 2..=5);
+        disk::stop_at(Some(n));
+        let ended = catch_unwind(AssertUnwindSafe(|| collect(&mut store)));
+        disk::stop_at(None);
+        drop(store);
+        let mut store = SqliteStore::open(dir.path()).unwrap();
+        for _ in 0..2 {
+            assert_eq!(store.check().unwrap(), Vec::<String>::new(), "point {n}");
+            for kept in [0, 5] {
+                assert_eq!(store.contents(&digests[kept]).unwrap().len(), 1 << 20, "point {n}");
+            }
+            collect(&mut store);
+        }
+        assert!(bytes(dir.path()) < 3 << 20, "point {n}: {}", bytes(dir.path()));
+        fill(&mut store, 1);
+        match ended.map_err(|panic| panic.downcast::<Stopped>().expect("nothing else failed")) {
+            Ok(()) => break,
+            Err(stopped) => reached.push(stopped.0),
+        }
+    }
+    use CrashPoint::{Append, Commit, Committed, MakeStoreFile, RemoveStoreFile, Sync};
+    assert_eq!(
+        reached,
+        [
+            Commit,
+            Committed,
+            MakeStoreFile,
+            Sync,
+            Append,
+            Append,
+            Sync,
+            Commit,
+            Committed,
+            RemoveStoreFile
+        ]
+    );
+}
