@@ -91,8 +91,9 @@ fn nearest(points: &[Point], name: &str) -> Option<String> {
         .map(|(_, candidate)| candidate)
 }
 
-/// Levenshtein's.
-fn distance(a: &str, b: &str) -> usize {
+/// How many characters differ (Levenshtein).
+#[must_use]
+pub fn distance(a: &str, b: &str) -> usize {
     let b: Vec<char> = b.chars().collect();
     let mut row: Vec<usize> = (0..=b.len()).collect();
     for (i, a) in a.chars().enumerate() {

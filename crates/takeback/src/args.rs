@@ -109,6 +109,44 @@ pub(crate) enum Command {
     Recover(RecoverArgs),
     /// Check everything in the store
     Verify,
+    /// Show every setting with its value and where that comes from
+    Config(ConfigArgs),
+    /// List the folders that are protected
+    Workspaces,
+    /// Delete all that was recorded in a folder; its files stay as they are
+    Forget(ForgetArgs),
+    /// Tell that a protected folder has moved
+    Relocate(RelocateArgs),
+}
+
+#[derive(Debug, ClapArgs)]
+pub(crate) struct ForgetArgs {
+    /// The folder; it need not exist any more [default: the workspace you are in]
+    #[arg(value_name = "DIR")]
+    pub(crate) folder: Option<PathBuf>,
+    /// Show what would be deleted and do nothing
+    #[arg(long)]
+    pub(crate) dry_run: bool,
+    /// Do not ask
+    #[arg(short, long)]
+    pub(crate) yes: bool,
+}
+
+#[derive(Debug, ClapArgs)]
+pub(crate) struct RelocateArgs {
+    /// Where the folder was
+    pub(crate) old: PathBuf,
+    /// Where it is now [default: the current folder]
+    pub(crate) new: Option<PathBuf>,
+    /// Show what would be done and do nothing
+    #[arg(long)]
+    pub(crate) dry_run: bool,
+}
+
+#[derive(Debug, ClapArgs)]
+pub(crate) struct ConfigArgs {
+    /// Only this setting's value
+    pub(crate) key: Option<String>,
 }
 
 #[derive(Debug, ClapArgs)]

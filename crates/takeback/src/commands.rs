@@ -15,13 +15,14 @@ mod du;
 mod status;
 mod recover;
 mod verify;
+mod config;
+mod workspaces;
 mod filediff;
 mod patch;
 mod words;
 mod receipt;
 
-use std::io::{self, BufRead as _, Write as _};
-
+use crate::answer::{Answer, WhenUnread};
 use crate::args::{Args, Command, SessionCommand};
 use crate::error::CommandError;
 use crate::screen::Screen;
@@ -30,6 +31,19 @@ use crate::screen::Screen;
 pub(crate) fn run(args: Args) -> Result<u8, CommandError> {
     let options = &args.options;
     let mut screen = Screen::new(options);
+    let when_unread = match &args.command {
+        Command::Demo
+        | Command::Log(_)
+        | Command::Show(_)
+        | Command::Diff(_)
+        | Command::Sessions(_)
+        | Command::Du(_)
+        | Command::Status
+        | Command::Config(_)
+        | Command::Workspaces => WhenUnread::Stop,
+        _ => WhenUnread::GoOn,
+    };
+    screen.out = Box::new(Answer { to: screen.out, when_unread });
     let code = match args.command {
         Command::Demo => demo::demo(&mut screen)?,
         Command::Run(run) => return run::run(options, &run),
@@ -58,17 +72,11 @@ pub(crate) fn run(args: Args) -> Result<u8, CommandError> {
         Command::Status => status::status(options, &mut screen)?,
         Command::Recover(recover) => recover::recover(options, &recover, &mut screen)?,
         Command::Verify => verify::verify(options, &mut screen)?,
+        Command::Config(config) => config::config(options, &config, &mut screen)?,
+        Command::Workspaces => workspaces::workspaces(options, &mut screen)?,
+        Command::Forget(forget) => workspaces::forget(options, &forget, &mut screen)?,
+        Command::Relocate(relocate) => workspaces::relocate(options, &relocate, &mut screen)?,
     };
     screen.out.flush()?;
     Ok(code)
-}
-
-/// Asks on the terminal; only a plain yes counts.
-pub(crate) fn confirmed(screen: &mut Screen) -> io::Result<bool> {
-    write!(screen.out, "\nDo this? [y/N] ")?;
-    screen.out.flush()?;
-    let mut answer = String::new();
-    io::stdin().lock().read_line(&mut answer)?;
-    writeln!(screen.out)?;
-    Ok(matches!(answer.trim(), "y" | "Y" | "yes"))
 }

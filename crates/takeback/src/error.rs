@@ -10,6 +10,7 @@ use takeback_core::point_name::PointNameError;
 use takeback_core::record::RecordError;
 use takeback_core::retention::CleanUpError;
 use takeback_core::rewind::RewindError;
+use takeback_core::worktree::write::StageError;
 use takeback_store::StoreError;
 
 use crate::screen::{HINT, WRONG, plain};
@@ -55,16 +56,15 @@ impl CommandError {
         }
         let mut message = self.source.to_string();
         let mut hints = self.hints.clone();
-        let mut cause = self.source.source();
-        while let Some(next) = cause {
-            if is_full_disk(next) {
-                hints.push("Make room on the disk and try again; nothing was lost.".to_owned());
-            }
-            let text = next.to_string();
-            if !message.ends_with(&text) {
+        if trouble(&*self.source) == Some(Trouble::Full) {
+            hints.push("Make room on the disk and try again; nothing was lost.".to_owned());
+        }
+        for cause in causes(&*self.source).skip(1) {
+            let text = cause.to_string();
+            // SQLite says the same twice, the second time with a number.
+            if !message.ends_with(&text) && !text.starts_with("Error code ") {
                 message = format!("{message}: {text}");
             }
-            cause = next.source();
         }
         let mut err = anstream::stderr().lock();
         let written = if json {
@@ -83,10 +83,41 @@ impl CommandError {
     }
 }
 
-fn is_full_disk(error: &(dyn Error + 'static)) -> bool {
-    error
-        .downcast_ref::<io::Error>()
-        .is_some_and(|error| error.kind() == io::ErrorKind::StorageFull)
+/// An error, what caused it, what caused that.
+fn causes<'e>(error: &'e (dyn Error + 'static)) -> impl Iterator<Item = &'e (dyn Error + 'static)> {
+    std::iter::successors(Some(error), |error: &&'e (dyn Error + 'static)| (*error).source())
+}
+
+/// What is the matter with the disk.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Trouble {
+    Full,
+    /// Not for this user, or not at all.
+    NotAllowed,
+    Failing,
+}
+
+fn trouble(error: &(dyn Error + 'static)) -> Option<Trouble> {
+    /// What SQLite says, whose error codes only the store knows.
+    const SQLITE: [(&str, Trouble); 4] = [
+        ("database or disk is full", Trouble::Full),
+        ("attempt to write a readonly database", Trouble::NotAllowed),
+        ("unable to open database file", Trouble::NotAllowed),
+        ("disk I/O error", Trouble::Failing),
+    ];
+    causes(error).find_map(|cause| match cause.downcast_ref::<io::Error>() {
+        Some(error) => match error.kind() {
+            io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => Some(Trouble::Full),
+            io::ErrorKind::PermissionDenied | io::ErrorKind::ReadOnlyFilesystem => {
+                Some(Trouble::NotAllowed)
+            }
+            _ => None,
+        },
+        None => {
+            let text = cause.to_string();
+            SQLITE.into_iter().find(|(said, _)| text.starts_with(said)).map(|(_, trouble)| trouble)
+        }
+    })
 }
 
 fn is_closed_pipe(error: &(dyn Error + 'static)) -> bool {
@@ -107,24 +138,46 @@ impl From<serde_json::Error> for CommandError {
 
 impl From<StoreError> for CommandError {
     fn from(error: StoreError) -> Self {
-        match &error {
-            StoreError::Missing { .. } => no_store(error),
-            StoreError::Busy { .. } => {
-                Self::new(Kind::Locked, error).hint("Try again in a moment.")
-            }
-            StoreError::Newer { .. } => {
-                Self::new(Kind::Error, error).hint("Update Takeback; nothing was changed.")
-            }
-            StoreError::Foreign { .. } => Self::new(Kind::Error, error)
-                .hint("Move it aside, or choose another folder with --home or TAKEBACK_HOME."),
+        of_store(error, "Your files were not changed.")
+    }
+}
+
+/// An error of the store; `files` says what that means for the user's.
+fn of_store(error: StoreError, files: &str) -> CommandError {
+    let hint = match (&error, trouble(&error)) {
+        (StoreError::Missing { .. }, _) => return no_store(error),
+        (StoreError::Busy { .. }, _) => {
+            return CommandError::new(Kind::Locked, error).hint("Try again in a moment.");
+        }
+        (StoreError::Newer { .. }, _) => "Update Takeback; nothing was changed.".to_owned(),
+        (StoreError::Foreign { .. }, _) => {
+            "Move it aside, or choose another folder with --home or TAKEBACK_HOME.".to_owned()
+        }
+        // What to do is said for every full disk.
+        (_, Some(Trouble::Full)) => return CommandError::new(Kind::Error, error),
+        (_, Some(Trouble::NotAllowed)) => format!(
+            "Make the store readable and writable for you, or choose another home with --home or \
+             TAKEBACK_HOME. {files}"
+        ),
+        (_, Some(Trouble::Failing)) => {
+            format!("The disk is full or failing: see to it and try again. {files}")
+        }
+        // It cannot even be opened, and so not verified either.
+        (StoreError::DamagedRecord { what, .. }, _) if what.starts_with("the database ") => {
+            format!(
+                "Put back a copy of the store's folder, or move it aside to start anew. {files}"
+            )
+        }
+        (
             StoreError::Sqlite { .. }
             | StoreError::DamagedRecord { .. }
             | StoreError::DamagedBlob { .. }
-            | StoreError::MissingBlob { .. } => Self::new(Kind::Error, error)
-                .hint("`takeback verify` tells what is damaged. Your files were not changed."),
-            _ => Self::new(Kind::Error, error),
-        }
-    }
+            | StoreError::MissingBlob { .. },
+            _,
+        ) => format!("`takeback verify` tells what is damaged. {files}"),
+        _ => return CommandError::new(Kind::Error, error),
+    };
+    CommandError::new(Kind::Error, error).hint(hint)
 }
 
 pub(crate) fn no_store(source: impl Into<Box<dyn Error>>) -> CommandError {
@@ -192,7 +245,10 @@ impl From<CleanUpError> for CommandError {
 impl From<RewindError> for CommandError {
     fn from(error: RewindError) -> Self {
         match error {
-            RewindError::Store(error) => error.into(),
+            // It may have happened after the promise.
+            RewindError::Store(error) => {
+                of_store(error, "If the rewind had begun, the next command finishes it.")
+            }
             RewindError::Record(error) => error.into(),
             RewindError::Locked => locked(error),
             RewindError::NothingToUndo | RewindError::NothingToRedo => {
@@ -202,10 +258,33 @@ impl From<RewindError> for CommandError {
             RewindError::NoPoint(_) => {
                 Self::new(Kind::Error, error).hint("`takeback log` lists the points.")
             }
-            RewindError::Stage(_) => Self::new(Kind::Error, error).hint("Nothing was changed."),
-            RewindError::Changed(_)
-            | RewindError::DamagedPlan { .. }
-            | RewindError::Stages { .. } => Self::new(Kind::Error, error),
+            RewindError::Stage(_) => {
+                let hint = match (&error, trouble(&error)) {
+                    (_, Some(Trouble::NotAllowed)) => {
+                        Some("Make the folder writable for you and try again.")
+                    }
+                    (
+                        RewindError::Stage(StageError::Contents {
+                            source: StoreError::DamagedBlob { .. } | StoreError::MissingBlob { .. },
+                            ..
+                        }),
+                        _,
+                    ) => {
+                        Some("`takeback verify` tells what is damaged; --path takes back the rest.")
+                    }
+                    (RewindError::Stage(StageError::InTheWay), _) => Some("Move it aside."),
+                    _ => None,
+                };
+                let mut told = Self::new(Kind::Error, error).hint("Nothing was changed.");
+                told.hints.extend(hint.map(str::to_owned));
+                told
+            }
+            RewindError::Stages { .. } => Self::new(Kind::Error, error).hint(
+                "Takeback works in the folder .takeback of the workspace: see what is there.",
+            ),
+            RewindError::Changed(_) | RewindError::DamagedPlan { .. } => {
+                Self::new(Kind::Error, error)
+            }
         }
     }
 }
@@ -218,7 +297,7 @@ impl From<PointNameError> for CommandError {
                 format!("Did you mean {nearest}? `takeback log` lists the points.")
             }
             PointNameError::NotFound { .. } => "`takeback log` lists the points.".to_owned(),
-            PointNameError::Several { .. } => "Write more of the id.".to_owned(),
+            PointNameError::Several { .. } => "Name one of them by its id.".to_owned(),
         };
         Self::new(Kind::Error, error).hint(hint)
     }

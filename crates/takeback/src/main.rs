@@ -2,9 +2,13 @@
 //!
 //! Reads arguments, environment and settings, asks the library, prints, picks the exit code.
 
+#![cfg_attr(test, expect(clippy::disallowed_methods, reason = "tests lay out their own trees"))]
+
+mod answer;
 mod args;
 mod error;
 mod place;
+mod stores;
 mod settings;
 mod time;
 mod pager;
@@ -12,6 +16,8 @@ mod progress;
 mod screen;
 mod table;
 mod wire;
+mod size;
+mod ask;
 mod commands;
 
 use std::process::ExitCode;

@@ -3,19 +3,19 @@
 
 use std::ffi::OsString;
 use std::io::Write as _;
-use std::os::unix::ffi::{OsStrExt as _, OsStringExt as _};
 use std::path::{Path, PathBuf};
 
 use takeback_core::rewind::recover;
 use takeback_core::rewind::recover::needs_recovery;
 use takeback_core::workspace::check_root;
 use takeback_core::{Ambient, Workspace, WorkspaceOptions, process};
-use takeback_store::{Process, SqliteStore, StoreError, WorkPath, disk};
+use takeback_store::{Process, SqliteStore, StoreError};
 
 use crate::args::Options;
 use crate::error::{CommandError, Kind, no_store};
-use crate::screen::{CARE, HINT};
-use crate::settings::Settings;
+use crate::screen::{CARE, HINT, name, plain};
+use crate::settings::{Settings, table};
+use crate::stores;
 use crate::time::now;
 
 /// A workspace as a command needs it.
@@ -40,15 +40,10 @@ pub(crate) fn open_mended(options: &Options, store: Store) -> Result<Place, Comm
             let mut err = anstream::stderr().lock();
             writeln!(err, "{CARE}takeback:{CARE:#} finished a rewind that had been interrupted")?;
             for note in receipt.conflicts.iter().chain(&receipt.not_captured) {
-                writeln!(err, "  left  {}  {HINT}{}{HINT:#}", note.path.display(), note.reason)?;
+                writeln!(err, "  left  {}  {HINT}{}{HINT:#}", name(&note.path), note.reason)?;
             }
             for problem in &receipt.errors {
-                writeln!(
-                    err,
-                    "  error  {}  {HINT}{}{HINT:#}",
-                    problem.path.display(),
-                    problem.error
-                )?;
+                writeln!(err, "  error  {}  {HINT}{}{HINT:#}", name(&problem.path), problem.error)?;
             }
         }
     }
@@ -56,25 +51,94 @@ pub(crate) fn open_mended(options: &Options, store: Store) -> Result<Place, Comm
 }
 
 pub(crate) fn open(options: &Options, store: Store) -> Result<Place, CommandError> {
+    let here = here(options)?;
+    let place = open_at(&here.root, &here.home, store).map_err(|error| match error.kind {
+        Kind::NoStore => perhaps_moved(error, options, &here),
+        _ => error,
+    })?;
+    warn(options, &place.settings)?;
+    Ok(place)
+}
+
+/// Adds what to do if the workspace has only moved.
+fn perhaps_moved(error: CommandError, options: &Options, here: &Here) -> CommandError {
+    let Some(old) = stores::moved_here(&here.root, &here.home) else { return error };
+    let mut command = format!("takeback relocate {}", quoted(&old));
+    if start(options).is_ok_and(|start| start != here.root) {
+        command = format!("{command} {}", quoted(&here.root));
+    }
+    error.hint(format!("If {} has moved here: `{command}`.", old.display()))
+}
+
+/// As a shell reads it.
+fn quoted(path: &Path) -> String {
+    let text = path.display().to_string();
+    let plain = |c: char| c.is_alphanumeric() || "/._-+,:@%=".contains(c);
+    if text.chars().all(plain) { text } else { format!("'{}'", text.replace('\'', r"'\''")) }
+}
+
+/// Where a command is: the root of its workspace, protected or not, and Takeback's home.
+pub(crate) struct Here {
+    pub(crate) root: PathBuf,
+    pub(crate) home: PathBuf,
+}
+
+pub(crate) fn here(options: &Options) -> Result<Here, CommandError> {
     let home = home(options)?;
+    Ok(Here { root: root_of(&start(options)?, &home), home })
+}
+
+/// The folder that the user is in, or names with `-C`.
+pub(crate) fn start(options: &Options) -> Result<PathBuf, CommandError> {
     let start = match &options.directory {
         Some(directory) => directory.clone(),
-        None => std::env::current_dir()?,
+        None => std::env::current_dir().map_err(|error| {
+            CommandError::new(Kind::Usage, format!("the current folder cannot be used: {error}"))
+                .hint("Change to a folder that is there, or name one with -C DIR.")
+        })?,
     };
-    let start = std::fs::canonicalize(&start).map_err(|error| {
+    std::fs::canonicalize(&start).map_err(|error| {
         CommandError::new(Kind::Usage, format!("{} cannot be opened: {error}", start.display()))
-    })?;
-    let root = root_of(&start, &home);
-    open_at(&root, &home, store)
+            .hint("Name a folder that is there.")
+    })
+}
+
+/// Says on standard error what is odd about the settings.
+pub(crate) fn warn(options: &Options, settings: &Settings) -> Result<(), CommandError> {
+    if options.quiet {
+        return Ok(());
+    }
+    let mut err = anstream::stderr().lock();
+    for warning in &settings.warnings {
+        if options.json {
+            writeln!(err, "{}", serde_json::json!({ "warning": warning }))?;
+        } else {
+            writeln!(err, "{CARE}takeback:{CARE:#} {}", plain(warning))?;
+        }
+    }
+    Ok(())
+}
+
+/// What to answer if the user has switched recording off.
+pub(crate) fn not_enabled(options: &Options) -> Result<Option<CommandError>, CommandError> {
+    let here = here(options)?;
+    let settings = Settings::load(&here.root, &here.home)?;
+    if settings.is_enabled() {
+        return Ok(None);
+    }
+    let origin = &settings.setting(table::ENABLED).origin;
+    let hint = format!("{} is false ({origin}); set it to true to record again.", table::ENABLED);
+    Ok(Some(CommandError::new(Kind::Usage, "Checkpoint feature not enabled").hint(hint)))
 }
 
 /// Opens the workspace with exactly this root.
 pub(crate) fn open_at(root: &Path, home: &Path, store: Store) -> Result<Place, CommandError> {
-    let store_dir = store_of(root, home);
-    let user_home = environment("HOME").map(PathBuf::from);
+    let store_dir = stores::store_of(root, home);
+    let user_home = user_home();
     check_root(root, &store_dir, user_home.as_deref())?;
+    let settings = Settings::load(root, home)?;
     let opened = match store {
-        Store::Create => create(&store_dir, root)?,
+        Store::Create => stores::create(&store_dir, root)?,
         Store::MustExist => match SqliteStore::open(&store_dir) {
             Err(StoreError::Missing { .. }) => {
                 return Err(no_store(format!("{} is not protected", root.display())));
@@ -82,9 +146,8 @@ pub(crate) fn open_at(root: &Path, home: &Path, store: Store) -> Result<Place, C
             opened => opened?,
         },
     };
-    let settings = Settings::load(root, home)?;
     let mut scope = settings.scope();
-    scope.nested_workspaces = nested(root, home);
+    scope.nested_workspaces = stores::nested(root, home);
     let workspace = Workspace::open(WorkspaceOptions {
         root: root.to_owned(),
         store_dir,
@@ -119,6 +182,11 @@ pub(crate) fn environment(name: &str) -> Option<OsString> {
     std::env::var_os(name).filter(|value| !value.is_empty())
 }
 
+/// The user's own, not Takeback's.
+pub(crate) fn user_home() -> Option<PathBuf> {
+    environment("HOME").map(PathBuf::from)
+}
+
 pub(crate) fn home(options: &Options) -> Result<PathBuf, CommandError> {
     let home = match (&options.home, environment("TAKEBACK_HOME"), environment("HOME")) {
         (Some(home), _, _) => home.clone(),
@@ -136,48 +204,10 @@ pub(crate) fn home(options: &Options) -> Result<PathBuf, CommandError> {
 /// the folder itself.
 fn root_of(start: &Path, home: &Path) -> PathBuf {
     let ancestors = || start.ancestors();
-    let protected = ancestors().find(|folder| store_of(folder, home).join(DATABASE).exists());
+    let protected = ancestors().find(|folder| stores::is_protected(folder, home));
     let is_project = |folder: &&Path| {
         let own = folder.join(".takeback");
         folder.join(".git").exists() || folder.join(".jj").exists() || (own.is_dir() && own != home)
     };
     protected.or_else(|| ancestors().find(is_project)).unwrap_or(start).to_owned()
-}
-
-const DATABASE: &str = "timeline.db";
-/// Holds the root's path, so that the store can be traced back to its workspace.
-const ROOT_FILE: &str = "root";
-
-/// `<home>/workspaces/<folder name>-<16 hex of BLAKE3(canonical path)>`
-fn store_of(root: &Path, home: &Path) -> PathBuf {
-    let hash = blake3::hash(root.as_os_str().as_bytes()).to_hex();
-    let mut name = root.file_name().map_or_else(Vec::new, |name| name.as_bytes().to_vec());
-    name.truncate(200);
-    name.push(b'-');
-    name.extend_from_slice(&hash.as_bytes()[..16]);
-    home.join("workspaces").join(OsString::from_vec(name))
-}
-
-fn create(store_dir: &Path, root: &Path) -> Result<SqliteStore, CommandError> {
-    let store = SqliteStore::create(store_dir)?;
-    let root_file = store_dir.join(ROOT_FILE);
-    if !root_file.exists() {
-        disk::replace_private_file(&root_file, root.as_os_str().as_bytes()).map_err(|source| {
-            StoreError::Io { path: root_file, doing: "noting the workspace's root", source }
-        })?;
-    }
-    Ok(store)
-}
-
-/// Workspaces below this one: they own their paths.
-fn nested(root: &Path, home: &Path) -> Vec<WorkPath> {
-    let Ok(stores) = std::fs::read_dir(home.join("workspaces")) else { return Vec::new() };
-    stores
-        .filter_map(|store| std::fs::read(store.ok()?.path().join(ROOT_FILE)).ok())
-        .map(|path| PathBuf::from(OsString::from_vec(path)))
-        .filter_map(|path| {
-            let below = path.strip_prefix(root).ok()?;
-            WorkPath::new(below.as_os_str().as_bytes()).ok()
-        })
-        .collect()
 }

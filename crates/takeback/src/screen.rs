@@ -87,6 +87,11 @@ pub(crate) fn is_interactive() -> bool {
     io::stdin().is_terminal() && io::stdout().is_terminal()
 }
 
+/// Columns for what must not be cut unless it has to be: all there are, where nobody looks.
+pub(crate) fn full_width() -> usize {
+    if io::stdout().is_terminal() { width() } else { usize::MAX }
+}
+
 /// Columns to write in.
 pub(crate) fn width() -> usize {
     width_of(io::stdout())

@@ -1,125 +1,355 @@
-//! Settings: the environment over the project's file over the user's.
+//! Settings: the environment over the project's file over the user's over the defaults, each value
+//! with where it comes from.
+//!
+//! A project's file is written by whoever wrote the project, or by an agent. So it can raise and add
+//! where the table allows it, and nothing else: what it may not say is refused and shown, and nothing
+//! in it is an error.
+
+pub(crate) mod table;
+mod file;
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use serde::Deserialize;
 use takeback_core::retention::Policy;
 use takeback_core::worktree::scope::ScopeOptions;
 use takeback_core::{Limits, Tools};
 
+use self::file::{Keys, Unusable};
+use self::table::{KEYS, Key, Project, Value};
 use crate::error::{CommandError, Kind};
 use crate::place::environment;
 
-/// What can be set, as it stands in `settings.json`.
-#[derive(Debug, Clone, Default, Deserialize)]
-#[serde(rename_all = "camelCase", default)]
-struct File {
-    edit_capture_max_bytes: Option<u64>,
-    edit_tools: Option<Vec<String>>,
-    shell_tools: Option<Vec<String>>,
-    read_only_tools: Option<Vec<String>>,
-    precious_file_max_bytes: Option<u64>,
-    precious_total_bytes: Option<u64>,
-    derived_folders: Option<Vec<String>>,
-    hook_deadline_ms: Option<u64>,
+#[derive(Debug, Clone)]
+pub(crate) struct Settings {
+    /// In the order of the table.
+    pub(crate) all: Vec<Setting>,
+    /// What the user should know about the files: unknown keys, refusals that matter.
+    pub(crate) warnings: Vec<String>,
 }
 
-#[derive(Debug, Clone, Default)]
-pub(crate) struct Settings {
-    user: File,
-    project: File,
+/// One value and where it comes from.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Setting {
+    pub(crate) name: &'static str,
+    pub(crate) value: Value,
+    pub(crate) origin: Origin,
+    /// What the project's file wanted, and did not get.
+    pub(crate) refused: Option<Refused>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Origin {
+    Default,
+    Environment(String),
+    File(PathBuf),
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Refused {
+    pub(crate) value: serde_json::Value,
+    pub(crate) file: PathBuf,
+    pub(crate) why: String,
 }
 
 impl Settings {
     pub(crate) fn load(root: &Path, home: &Path) -> Result<Self, CommandError> {
-        let mut user = read(&home.join("settings.json"))?;
-        for (name, slot) in [
-            ("TAKEBACK_EDIT_CAPTURE_MAX_BYTES", &mut user.edit_capture_max_bytes),
-            ("TAKEBACK_PRECIOUS_FILE_MAX_BYTES", &mut user.precious_file_max_bytes),
-            ("TAKEBACK_PRECIOUS_TOTAL_BYTES", &mut user.precious_total_bytes),
-            ("TAKEBACK_HOOK_DEADLINE_MS", &mut user.hook_deadline_ms),
-        ] {
-            if let Some(value) = environment(name) {
-                let number = value.to_str().and_then(|value| value.parse().ok());
-                *slot = Some(number.ok_or_else(|| {
-                    CommandError::new(Kind::Usage, format!("{name} is not a number"))
-                })?);
+        let user = home.join("settings.json");
+        let project = root.join(".takeback").join("settings.json");
+        let mut warnings = Vec::new();
+        let user_keys = file::read(&user).map_err(|Unusable(why)| {
+            CommandError::new(Kind::Usage, format!("{} is not valid: {why}", user.display()))
+                .hint("Mend it or move it aside.")
+        })?;
+        let project_keys = file::read(&project).unwrap_or_else(|Unusable(why)| {
+            warnings.push(format!("{} has no effect: {why}", project.display()));
+            Keys::new()
+        });
+        let mut all = Vec::new();
+        for key in &KEYS {
+            let mut setting = of_user(key, user_keys.get(key.name), &user)?;
+            if let Some(wanted) = project_keys.get(key.name)
+                && !matches!(setting.origin, Origin::Environment(_))
+            {
+                setting = with_project(key, setting, wanted, &project);
+            }
+            all.push(setting);
+        }
+        for (file, keys) in [(&user, &user_keys), (&project, &project_keys)] {
+            let unknown =
+                |name: &&String| table::key(name).is_none() && !table::is_without_effect(name);
+            for name in keys.keys().filter(unknown) {
+                warnings.push(format!(
+                    "{}: there is no setting {name}; did you mean {}?",
+                    file.display(),
+                    table::nearest(name)
+                ));
             }
         }
-        Ok(Self { user, project: read(&root.join(".takeback").join("settings.json"))? })
+        let settings = Self { all, warnings };
+        Ok(settings.with_word_on_refusal())
     }
 
-    /// Which tools write what. A project may name more tools that write, never ones that do not.
+    /// Somebody tried to switch recording off, or wrote what cannot be read: that is said at once.
+    /// The other refusals stand in `config`.
+    fn with_word_on_refusal(mut self) -> Self {
+        for setting in &self.all {
+            if let Some(refused) = &setting.refused
+                && (setting.name == table::ENABLED || refused.why.starts_with(NOT_A_VALUE))
+            {
+                self.warnings.push(format!(
+                    "{}: {} has no effect: {}",
+                    refused.file.display(),
+                    setting.name,
+                    refused.why
+                ));
+            }
+        }
+        self
+    }
+
+    pub(crate) fn setting(&self, name: &str) -> &Setting {
+        self.all.iter().find(|setting| setting.name == name).expect("the table has this key")
+    }
+
+    fn number(&self, name: &str) -> u64 {
+        match self.setting(name).value {
+            Value::Number(number) => number,
+            _ => unreachable!("the table says that {name} is a number"),
+        }
+    }
+
+    fn names(&self, name: &str) -> Vec<String> {
+        match &self.setting(name).value {
+            Value::Names(names) => names.clone(),
+            _ => unreachable!("the table says that {name} is a list"),
+        }
+    }
+
+    pub(crate) fn is_enabled(&self) -> bool {
+        self.setting(table::ENABLED).value == Value::Flag(true)
+    }
+
+    /// Points kept of a session, safety points not counted.
+    pub(crate) fn points_per_session(&self) -> u64 {
+        self.number(table::POINTS_PER_SESSION)
+    }
+
+    /// Days that an archived session is kept.
+    pub(crate) fn archive_days(&self) -> u64 {
+        self.number(table::ARCHIVE_DAYS)
+    }
+
     pub(crate) fn tools(&self) -> Tools {
-        let mut tools = Tools::default();
-        for (list, user, project) in [
-            (&mut tools.edit, &self.user.edit_tools, &self.project.edit_tools),
-            (&mut tools.shell, &self.user.shell_tools, &self.project.shell_tools),
-            (&mut tools.read_only, &self.user.read_only_tools, &None),
-        ] {
-            if let Some(user) = user {
-                list.clone_from(user);
-            }
-            list.extend(project.iter().flatten().cloned());
+        Tools {
+            edit: self.names(table::EDIT_TOOLS),
+            shell: self.names(table::SHELL_TOOLS),
+            read_only: self.names(table::READ_ONLY_TOOLS),
         }
-        tools
     }
 
-    /// A project may widen what is kept, never narrow it.
     pub(crate) fn scope(&self) -> ScopeOptions {
-        let defaults = ScopeOptions::default();
-        let widest = |user: Option<u64>, project: Option<u64>, default: u64| {
-            user.unwrap_or(default).max(project.unwrap_or(0))
-        };
         ScopeOptions {
-            derived_folders: self.user.derived_folders.clone().unwrap_or_default(),
-            precious_file_max: widest(
-                self.user.precious_file_max_bytes,
-                self.project.precious_file_max_bytes,
-                defaults.precious_file_max,
-            ),
-            precious_total_max: widest(
-                self.user.precious_total_bytes,
-                self.project.precious_total_bytes,
-                defaults.precious_total_max,
-            ),
-            nested_workspaces: Vec::new(),
+            derived_folders: self.names(table::DERIVED_FOLDERS),
+            precious_file_max: self.number(table::PRECIOUS_FILE_MAX),
+            precious_total_max: self.number(table::PRECIOUS_TOTAL),
+            ..ScopeOptions::default()
         }
     }
 
     /// How much is kept.
     pub(crate) fn retention(&self) -> Policy {
-        Policy::default()
+        Policy {
+            points_per_session: usize::try_from(self.points_per_session()).unwrap_or(usize::MAX),
+            archive_days: u32::try_from(self.archive_days()).unwrap_or(u32::MAX),
+        }
     }
 
     pub(crate) fn limits(&self) -> Limits {
-        let defaults = Limits::default();
         Limits {
-            edit_capture_max: self
-                .user
-                .edit_capture_max_bytes
-                .unwrap_or(defaults.edit_capture_max)
-                .max(self.project.edit_capture_max_bytes.unwrap_or(0)),
-            recorder_patience: self
-                .user
-                .hook_deadline_ms
-                .map_or(defaults.recorder_patience, Duration::from_millis),
-            ..defaults
+            edit_capture_max: self.number(table::EDIT_CAPTURE_MAX),
+            recorder_patience: Duration::from_millis(self.number(table::HOOK_DEADLINE)),
+            ..Limits::default()
         }
     }
 }
 
-fn read(path: &PathBuf) -> Result<File, CommandError> {
-    let text = match std::fs::read(path) {
-        Ok(text) => text,
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(File::default()),
-        Err(error) => {
-            return Err(CommandError::new(Kind::Error, format!("{}: {error}", path.display())));
-        }
+/// The user's own word: the environment, their file, or the default.
+fn of_user(
+    key: &'static Key,
+    in_file: Option<&serde_json::Value>,
+    file: &Path,
+) -> Result<Setting, CommandError> {
+    let variable = key.variable();
+    let (value, origin) = if let Some(text) = environment(&variable) {
+        let value = text.to_str().and_then(|text| key.read_text(text)).ok_or_else(|| {
+            CommandError::new(Kind::Usage, format!("{variable} must be {}", key.takes()))
+        })?;
+        (value, Origin::Environment(variable))
+    } else if let Some(value) = in_file {
+        let value = key.read_json(value).ok_or_else(|| {
+            let text = format!("{}: {} must be {}", file.display(), key.name, key.takes());
+            CommandError::new(Kind::Usage, text).hint("Mend it there.")
+        })?;
+        (value, Origin::File(file.to_owned()))
+    } else {
+        ((key.default)(), Origin::Default)
     };
-    serde_json::from_slice(&text).map_err(|error| {
-        CommandError::new(Kind::Usage, format!("{} is not valid: {error}", path.display()))
-            .hint("Mend it or move it aside.")
-    })
+    Ok(Setting { name: key.name, value, origin, refused: None })
+}
+
+const NOT_A_VALUE: &str = "it must be";
+
+/// What becomes of a user's setting by what the project wants.
+fn with_project(
+    key: &Key,
+    mut setting: Setting,
+    wanted: &serde_json::Value,
+    file: &Path,
+) -> Setting {
+    let may = match (key.project, key.read_json(wanted)) {
+        (_, None) => Err(format!("{NOT_A_VALUE} {}", key.takes())),
+        (Project::Nothing, Some(_)) => Err("only your own settings may say it".to_owned()),
+        (Project::Raise, Some(Value::Flag(false))) if setting.value == Value::Flag(true) => {
+            Err("a project cannot switch recording off".to_owned())
+        }
+        (Project::Raise, Some(Value::Number(wanted))) if matches!(setting.value, Value::Number(own) if wanted < own) => {
+            Err("a project can only raise it".to_owned())
+        }
+        (Project::Raise, Some(value)) => Ok(value),
+        (Project::Add, Some(value)) => Ok(added(&setting.value, value)),
+    };
+    match may {
+        Ok(value) if value == setting.value => {}
+        Ok(value) => {
+            setting.value = value;
+            setting.origin = Origin::File(file.to_owned());
+        }
+        Err(why) => {
+            setting.refused = Some(Refused { value: wanted.clone(), file: file.to_owned(), why });
+        }
+    }
+    setting
+}
+
+/// The user's names and those of the project that are not among them.
+fn added(own: &Value, more: Value) -> Value {
+    match (own, more) {
+        (Value::Names(own), Value::Names(more)) => {
+            let mut names = own.clone();
+            for name in more {
+                if !names.contains(&name) {
+                    names.push(name);
+                }
+            }
+            Value::Names(names)
+        }
+        (own, _) => own.clone(),
+    }
+}
+
+impl std::fmt::Display for Origin {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Default => f.write_str("default"),
+            Self::Environment(variable) => f.write_str(variable),
+            Self::File(path) => write!(f, "{}", path.display()),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn user(key: &'static Key, value: Value) -> Setting {
+        let origin = Origin::File(PathBuf::from("user"));
+        Setting { name: key.name, value, origin, refused: None }
+    }
+
+    #[test]
+    fn every_key_can_be_read_as_what_it_is() {
+        let folder = tempfile::tempdir().unwrap();
+        let settings = Settings::load(folder.path(), folder.path()).unwrap();
+        assert_eq!(settings.tools(), Tools::default());
+        assert_eq!(settings.retention(), Policy::default());
+        assert_eq!(settings.limits().edit_capture_max, 1 << 20);
+        assert_eq!(settings.limits().recorder_patience, Duration::from_secs(1));
+        assert_eq!(settings.scope().precious_total_max, 256 << 20);
+        assert!(settings.is_enabled() && settings.warnings.is_empty());
+    }
+
+    #[test]
+    fn a_project_only_ever_covers_more() {
+        let names = |names: &[&str]| Value::Names(names.iter().map(|n| (*n).to_owned()).collect());
+        let raise = "a project can only raise it";
+        let nothing = "only your own settings may say it";
+        let cases = [
+            (
+                table::ENABLED,
+                Value::Flag(true),
+                json!(false),
+                Err("a project cannot switch recording off"),
+            ),
+            (table::ENABLED, Value::Flag(false), json!(true), Ok(Value::Flag(true))),
+            (table::POINTS_PER_SESSION, Value::Number(50), json!(80), Ok(Value::Number(80))),
+            (table::POINTS_PER_SESSION, Value::Number(50), json!(20), Err(raise)),
+            (
+                table::POINTS_PER_SESSION,
+                Value::Number(50),
+                json!("80"),
+                Err("it must be a whole number"),
+            ),
+            (
+                table::POINTS_PER_SESSION,
+                Value::Number(50),
+                json!(-1),
+                Err("it must be a whole number"),
+            ),
+            (table::ARCHIVE_DAYS, Value::Number(7), json!(0), Err(raise)),
+            ("checkpointKeepCount", Value::Number(10), json!(1), Err(raise)),
+            (table::EDIT_CAPTURE_MAX, Value::Number(9), json!(8), Err(raise)),
+            (table::PRECIOUS_FILE_MAX, Value::Number(9), json!(0), Err(raise)),
+            (table::PRECIOUS_TOTAL, Value::Number(9), json!(0), Err(raise)),
+            (table::SHELL_TOOLS, names(&["a"]), json!(["b", "a"]), Ok(names(&["a", "b"]))),
+            (table::EDIT_TOOLS, names(&["a"]), json!(["b"]), Err(nothing)),
+            (table::READ_ONLY_TOOLS, names(&["a"]), json!(["b"]), Err(nothing)),
+            (table::DERIVED_FOLDERS, names(&[]), json!(["src"]), Err(nothing)),
+            (table::HOOK_DEADLINE, Value::Number(1000), json!(1), Err(nothing)),
+        ];
+        for (name, own, wanted, expected) in cases {
+            let key = table::key(name).unwrap();
+            let before = user(key, own);
+            let after = with_project(key, before.clone(), &wanted, Path::new("project"));
+            let file = PathBuf::from("project");
+            let expected = match expected {
+                Ok(value) => Setting { value, origin: Origin::File(file), ..before },
+                Err(why) => {
+                    let refused = Refused { value: wanted.clone(), file, why: why.to_owned() };
+                    Setting { refused: Some(refused), ..before }
+                }
+            };
+            assert_eq!(after, expected, "{name} {wanted}");
+        }
+    }
+
+    #[test]
+    fn every_key_has_its_variable() {
+        let variables: Vec<String> = KEYS.iter().map(Key::variable).collect();
+        assert_eq!(variables[2], "TAKEBACK_POINTS_PER_SESSION");
+        assert_eq!(variables[11], "TAKEBACK_HOOK_DEADLINE_MS");
+    }
+
+    #[test]
+    fn the_nearest_key_is_named() {
+        for (wrong, right) in [
+            ("pointPerSession", "pointsPerSession"),
+            ("enablefilecheckpointing", "enableFileCheckpointing"),
+            ("maxStoreByte", "maxStoreBytes"),
+        ] {
+            assert_eq!(table::nearest(wrong), right);
+        }
+    }
 }

@@ -268,3 +268,69 @@ fn a_rewind_and_its_undo() {
     place.succeeds(&["rewind", &point, "-y"], "");
     kill_everywhere(&place, &["undo", "-y"], "", Does::TakeBack { with: "redo" });
 }
+
+/// A store is there whole, or it is gone and the next command clears what is left of it.
+#[test]
+fn forgetting_a_workspace() {
+    let place = Place::new();
+    lay_out(&place);
+    place.succeeds(&["checkpoint", "first"], "");
+    place.keep();
+    let (before, points) = (place.tree(), place.points());
+    let writes = place.writes(&["forget", "-y"], "");
+    let (mut whole, mut gone) = (0, 0);
+    for (at, name) in writes.iter().enumerate() {
+        let n = writes[..=at].iter().filter(|other| *other == name).count();
+        place.bring_back();
+        place.killed(name, n, &["forget", "-y"], "");
+        let told = format!("killed at call {at}, {name} {n}");
+        assert_eq!(place.tree(), before, "{told}");
+        match place.points() {
+            known if known.is_empty() => {
+                gone += 1;
+                assert_eq!(place.succeeds(&["workspaces", "--json"], ""), "[]\n", "{told}");
+                let left = fs::read_dir(place.at("now/takeback/workspaces")).unwrap().count();
+                assert_eq!(left, 0, "{told}");
+            }
+            known => {
+                whole += 1;
+                assert_eq!(known, points, "{told}");
+                place.succeeds(&["verify"], "");
+            }
+        }
+    }
+    assert!(whole > 0 && gone > 3, "{whole} times before it, {gone} times after it");
+}
+
+/// The history is found from the new place after the same command again, wherever it was cut off.
+#[test]
+fn a_folder_that_moved() {
+    let place = Place::new();
+    let old = place.at("now/old");
+    let old = old.to_str().unwrap();
+    fs::create_dir(old).unwrap();
+    fs::write(place.at("now/old/a.txt"), "one\n").unwrap();
+    place.succeeds(&["-C", old, "checkpoint", "first"], "");
+    fs::remove_dir(place.at("now/work")).unwrap();
+    fs::rename(old, place.at("now/work")).unwrap();
+    place.keep();
+    let writes = place.writes(&["relocate", old], "");
+    let points = place.points();
+    assert_eq!(points.len(), 1);
+    for (at, name) in writes.iter().enumerate() {
+        let n = writes[..=at].iter().filter(|other| *other == name).count();
+        place.bring_back();
+        place.killed(name, n, &["relocate", old], "");
+        let told = format!("killed at call {at}, {name} {n}");
+        if place.points().is_empty() {
+            place.succeeds(&["relocate", old], "");
+        }
+        assert_eq!(place.points(), points, "{told}");
+        place.succeeds(&["verify"], "");
+        let stores = place.succeeds(&["workspaces", "--json"], "");
+        let stores: serde_json::Value = serde_json::from_str(&stores).unwrap();
+        let root = fs::canonicalize(place.at("now/work")).unwrap();
+        assert_eq!(stores[0]["root"].as_str(), root.to_str(), "{told}: {stores}");
+        assert_eq!(stores.as_array().unwrap().len(), 1, "{told}");
+    }
+}

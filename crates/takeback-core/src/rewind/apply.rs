@@ -24,8 +24,8 @@ use crate::worktree::index::folder_of;
 use crate::worktree::look::{Bytes, Looked, look};
 use crate::worktree::root::{Access, is_no_folder};
 use crate::worktree::write::{
-    Slot, Stage, StageError, is_unsupported, make_folder, remove_empty_folder, set_file_mode,
-    sync_all,
+    Slot, Stage, StageError, is_unsupported, make_folder, not_brought_back, remove_empty_folder,
+    set_file_mode, sync_all,
 };
 
 /// Makes ready in the workspace's stage what the plan will place there, before it is promised. What
@@ -39,7 +39,7 @@ pub(crate) fn stage(
     counter: Counter<'_>,
 ) -> Result<(), StageError> {
     let failed = |source| StageError::Disk { path: ".takeback".to_owned(), source };
-    let stage = Stage::open(root, id).map_err(failed)?;
+    let stage = Stage::open(root, id)?;
     let mut files = Vec::new();
     let mut numbers = Vec::new();
     let finish = |files: &mut Vec<OwnedFd>, numbers: &mut Vec<usize>| {
@@ -66,7 +66,8 @@ pub(crate) fn stage(
             files.extend(stage.make(number, &step.path, &goal, store)?);
             numbers.push(number);
         } else if let Some(digest) = goal.digest() {
-            store.read(&digest, &mut |_| Ok(()))?;
+            let read = store.read(&digest, &mut |_| Ok(()));
+            read.map_err(|error| not_brought_back(&step.path, error))?;
         }
         counter.files(1);
         if files.len() >= SYNCED_AT_ONCE {
@@ -167,8 +168,7 @@ pub(crate) fn open_stages<'a>(
     plan: &'a Plan,
     id: RewindId,
 ) -> Result<Staged<'a>, StageError> {
-    let stage = Stage::open(root, id)
-        .map_err(|source| StageError::Disk { path: ".takeback".to_owned(), source })?;
+    let stage = Stage::open(root, id)?;
     let mut staged = Staged {
         jobs: Vec::new(),
         unlocked: &plan.unlocked,

@@ -417,12 +417,19 @@ impl Walk<'_> {
         candidates.sort_by(|a, b| a.0.cmp(&b.0));
         for (path, seen, before) in candidates {
             let size = seen.fingerprint.size;
-            let room = size <= self.options.precious_file_max
-                && used + size <= self.options.precious_total_max;
-            let looked = if room { self.look_again(&path, &seen, sink)? } else { None };
+            let no_room = if size > self.options.precious_file_max {
+                Some(OutReason::IgnoredFile)
+            } else if used.saturating_add(size) > self.options.precious_total_max {
+                Some(OutReason::OverBudget)
+            } else {
+                None
+            };
+            let looked =
+                if no_room.is_none() { self.look_again(&path, &seen, sink)? } else { None };
             let known = match looked {
                 Some(looked) => {
-                    used += size;
+                    used = used.saturating_add(size);
+                    scan.stats.files += 1;
                     scan.stats.read += 1;
                     if seen.is_linked {
                         linked.push((seen.fingerprint.inode, path.clone()));
@@ -437,7 +444,7 @@ impl Walk<'_> {
                     Known::Entry { entry: looked.entry, fingerprint, precious: true }
                 }
                 None => {
-                    scan.skipped.push((path.clone(), OutReason::IgnoredFile));
+                    scan.skipped.extend(no_room.map(|reason| (path.clone(), reason)));
                     Known::Skipped
                 }
             };

@@ -50,7 +50,10 @@ pub enum OutReason {
     /// Can be made again: `node_modules`, `target`.
     Derived,
     IgnoredFolder,
+    /// Ignored, and larger than one such file may be.
     IgnoredFile,
+    /// Ignored, and no room is left for it among those that are kept.
+    OverBudget,
     /// Named by a `.takebackignore`.
     Excluded,
     NestedWorkspace,
@@ -64,7 +67,8 @@ impl OutReason {
         match self {
             Self::Derived => "can be made again",
             Self::IgnoredFolder => "ignored folder",
-            Self::IgnoredFile => "ignored and over the budget for ignored files",
+            Self::IgnoredFile => "ignored, and larger than preciousFileMaxBytes",
+            Self::OverBudget => "ignored, and preciousTotalBytes is used up",
             Self::Excluded => "excluded by .takebackignore",
             Self::NestedWorkspace => "a workspace of its own",
             Self::OtherFileSystem => "on another file system",
@@ -233,9 +237,12 @@ impl Rules {
         }
     }
 
-    /// Judges a new file or link at `path`.
+    /// Judges a new file or link at `path`. Files with rules are covered whatever they say of
+    /// themselves: what an agent writes into them can be taken back.
     pub fn cover_file(&self, path: &[u8], in_ignored: bool) -> Coverage {
-        if self.is_excluded(path, false) {
+        if has_rules(path) {
+            Coverage::In
+        } else if self.is_excluded(path, false) {
             Coverage::Out(OutReason::Excluded)
         } else if in_ignored {
             Coverage::Out(OutReason::IgnoredFolder)
@@ -245,6 +252,11 @@ impl Rules {
             Coverage::In
         }
     }
+}
+
+fn has_rules(path: &[u8]) -> bool {
+    let name = path.rsplit(|b| *b == b'/').next().unwrap_or(path);
+    matches!(name, b".gitignore" | b".takebackignore")
 }
 
 fn is_derived(options: &ScopeOptions, name: &[u8], siblings: &[Vec<u8>], ignored: bool) -> bool {

@@ -14,7 +14,7 @@ use rustix::io::Errno;
 use takeback_store::{Entry, RewindId, Store, StoreError, WorkPath, disk};
 
 use super::look::{Bytes, Looked, look};
-use super::root::{Access, Root, names_in};
+use super::root::{Access, Root, is_no_folder, names_in};
 use super::scope::{OUTSIDE_STAGE_PREFIX, OWN_FOLDER, STAGE_PREFIX};
 
 /// A private folder beside what a rewind changes.
@@ -30,8 +30,10 @@ pub struct Stage {
 pub enum StageError {
     #[error("cannot make {path} ready beside its place")]
     Disk { path: String, source: io::Error },
-    #[error(transparent)]
-    Store(#[from] StoreError),
+    #[error("a file or link called .takeback stands where rewinds are made ready")]
+    InTheWay,
+    #[error("cannot bring back {path}")]
+    Contents { path: String, source: StoreError },
 }
 
 /// A place in the stage, by the number of the step it belongs to.
@@ -58,10 +60,14 @@ impl Slot {
 
 impl Stage {
     /// The stage of a rewind in the workspace's own folder, made if missing.
-    pub fn open(root: &Root, id: RewindId) -> io::Result<Self> {
-        make_if_missing(root, OWN_FOLDER, 0o755)?;
-        let holder = root.folder(OWN_FOLDER, Access::Read)?;
-        Self::in_folder(holder, [STAGE_PREFIX, id.to_string().as_bytes()].concat())
+    pub fn open(root: &Root, id: RewindId) -> Result<Self, StageError> {
+        let failed = |source| match source {
+            source if is_no_folder(&source) => StageError::InTheWay,
+            source => StageError::Disk { path: ".takeback".to_owned(), source },
+        };
+        make_if_missing(root, OWN_FOLDER, 0o755).map_err(failed)?;
+        let holder = root.folder(OWN_FOLDER, Access::Read).map_err(failed)?;
+        Self::in_folder(holder, [STAGE_PREFIX, id.to_string().as_bytes()].concat()).map_err(failed)
     }
 
     /// The stage of a rewind beside files outside the workspace.
@@ -108,10 +114,11 @@ impl Stage {
             Entry::File { digest, size, mode } => {
                 let mut file = disk::create_file(&self.folder, &name).map_err(failed)?;
                 let mut end = 0;
-                store.read(digest, &mut |part| {
+                let read = store.read(digest, &mut |part| {
                     end += part.len() as u64;
                     write_with_holes(&mut file, part, end == *size)
-                })?;
+                });
+                read.map_err(|error| not_brought_back(path, error))?;
                 let file = OwnedFd::from(file);
                 disk::set_mode(&file, *mode).map_err(failed)?;
                 Ok(Some(file))
@@ -202,14 +209,27 @@ impl Stage {
     }
 }
 
+pub(crate) fn not_brought_back(path: &WorkPath, error: StoreError) -> StageError {
+    let path = path.display();
+    match error {
+        StoreError::Sink { source, .. } => StageError::Disk { path, source },
+        source => StageError::Contents { path, source },
+    }
+}
+
+/// The folder that stages are in. A file or a link of that name is the user's, and holds none.
+fn own_folder(root: &Root) -> io::Result<Option<OwnedFd>> {
+    match root.folder(OWN_FOLDER, Access::Read) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound || is_no_folder(&error) => Ok(None),
+        opened => opened.map(Some),
+    }
+}
+
 /// Removes the workspace's own folder if it is there and nothing is in it.
 pub fn remove_own_folder(root: &Root) -> io::Result<()> {
-    let empty = match root.folder(OWN_FOLDER, Access::Read) {
-        Err(error) if error.kind() == io::ErrorKind::NotFound => false,
-        opened => names_in(opened?)?.is_empty(),
-    };
-    if !empty {
-        return Ok(());
+    match own_folder(root)? {
+        Some(own) if names_in(&own)?.is_empty() => {}
+        _ => return Ok(()),
     }
     match disk::remove_folder(root, OWN_FOLDER) {
         Err(error) if error.kind() == io::ErrorKind::DirectoryNotEmpty => Ok(()),
@@ -219,10 +239,7 @@ pub fn remove_own_folder(root: &Root) -> io::Result<()> {
 
 /// Stages in the workspace's own folder, by the rewinds they belong to.
 pub fn stages(root: &Root) -> io::Result<Vec<RewindId>> {
-    let holder = match root.folder(OWN_FOLDER, Access::Read) {
-        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
-        opened => opened?,
-    };
+    let Some(holder) = own_folder(root)? else { return Ok(Vec::new()) };
     let ids = names_in(&holder)?.into_iter().filter_map(|name| {
         std::str::from_utf8(name.strip_prefix(STAGE_PREFIX)?).ok()?.parse().ok()
     });
@@ -231,7 +248,7 @@ pub fn stages(root: &Root) -> io::Result<Vec<RewindId>> {
 
 /// Removes a stage that no promise was ever made for: all in it was made for nothing.
 pub fn clear_stage(root: &Root, id: RewindId) -> io::Result<()> {
-    let stage = Stage::open(root, id)?;
+    let stage = Stage::open(root, id).map_err(io::Error::other)?;
     for name in names_in(&stage.folder)? {
         disk::unlink(&stage.folder, &name)?;
     }

@@ -146,7 +146,7 @@ fn ignored_files_are_precious_within_a_budget() {
     assert_eq!(covered, [".env", ".gitignore", "a.db"]);
     assert_eq!(
         skipped,
-        out([("b.db", OutReason::IgnoredFile), ("large.db", OutReason::IgnoredFile)])
+        out([("b.db", OutReason::OverBudget), ("large.db", OutReason::IgnoredFile)])
     );
 
     let point = sandbox.prompt("s", "go");
@@ -407,4 +407,51 @@ fn a_nested_repository_keeps_its_own_rules_after_it_has_settled() {
     look_around(&mut sandbox.workspace).unwrap();
     let latest = sandbox.workspace.store.latest_of(&[path("nested/deep/build/made.txt")]).unwrap();
     assert!(latest[0].is_some(), "it is covered");
+}
+
+#[test]
+fn the_budget_for_ignored_files_is_remembered_without_the_index() {
+    let mut sandbox = Sandbox::new();
+    sandbox.workspace.scope.precious_total_max = 10;
+    sandbox.write(".gitignore", "*.db\n");
+    sandbox.write("a.db", "12345678");
+    scanned(&mut sandbox);
+    fs::remove_file(sandbox.workspace.index_file()).unwrap();
+    sandbox.reopen();
+    sandbox.workspace.scope.precious_total_max = 10;
+    scanned(&mut sandbox);
+    sandbox.write("b.db", "12345678");
+    assert_eq!(scanned(&mut sandbox).1, out([("b.db", OutReason::OverBudget)]));
+}
+
+#[test]
+fn only_what_is_covered_is_counted() {
+    let mut sandbox = Sandbox::in_memory();
+    sandbox.workspace.scope.precious_file_max = 3;
+    sandbox.write(".gitignore", "*.db\n");
+    sandbox.write(".takebackignore", "*.iso\n");
+    sandbox.write("a.db", "1");
+    sandbox.write("large.db", "1234");
+    sandbox.write("disk.iso", "x");
+    for scan in ["first", "second"] {
+        let files = look_around(&mut sandbox.workspace).unwrap().recorded.stats.files;
+        assert_eq!(files, 3, "{scan}: two ignore files and a.db");
+    }
+}
+
+#[test]
+fn rules_that_exclude_themselves_are_taken_back_all_the_same() {
+    let mut sandbox = Sandbox::in_memory();
+    sandbox.write("a.txt", "a\n");
+    let point = sandbox.prompt("s", "go");
+    let rules = [".takebackignore", ".gitignore", "lib/.takebackignore"];
+    sandbox.agent_runs("s", "echo '*' > .takebackignore", |sandbox| {
+        sandbox.write("lib/a.txt", "known before the rules\n");
+    });
+    sandbox.agent_runs("s", "echo '*' > .takebackignore", |sandbox| {
+        rules.iter().for_each(|path| sandbox.write(path, "*\n"));
+    });
+    sandbox.turn_end("s");
+    sandbox.rewind_to(point);
+    assert_eq!(rules.map(|path| sandbox.exists(path)), [false; 3]);
 }

@@ -17,6 +17,9 @@ pub(crate) fn checkpoint(
     args: &CheckpointArgs,
     screen: &mut Screen,
 ) -> Result<u8, CommandError> {
+    if let Some(refused) = place::not_enabled(options)? {
+        return Err(refused);
+    }
     if let Some(label) = &args.label {
         check_label(label)?;
     }

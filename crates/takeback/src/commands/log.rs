@@ -141,7 +141,12 @@ pub(crate) fn tell(
     let diffs: Vec<FileDiff> = between(&by_path(changes), None);
     let mut total = Lines::default();
     for diff in &diffs {
-        if let Some(lines) = diff.lines(store)? {
+        let lines = match diff.lines(store) {
+            // A point is listed all the same, and can be gone back to as far as it is intact.
+            Err(StoreError::DamagedBlob { .. } | StoreError::MissingBlob { .. }) => None,
+            lines => lines?,
+        };
+        if let Some(lines) = lines {
             total.insertions += lines.insertions;
             total.deletions += lines.deletions;
         }

@@ -69,6 +69,9 @@ fn yes() -> bool {
 }
 
 pub(crate) fn record(options: &Options, screen: &mut Screen) -> Result<u8, CommandError> {
+    if let Some(refusal) = place::not_enabled(options)? {
+        return refuse_all(&refusal, screen);
+    }
     let mut place = place::open(options, Store::Create)?;
     when_due(&mut place, options);
     let mut recording = Recording {
@@ -88,6 +91,18 @@ pub(crate) fn record(options: &Options, screen: &mut Screen) -> Result<u8, Comma
         screen.out.flush()?;
     }
     Ok(u8::from(failed))
+}
+
+/// The agent hears with every event that nothing is recorded.
+fn refuse_all(refusal: &CommandError, screen: &mut Screen) -> Result<u8, CommandError> {
+    let answer = json!({ "ok": false, "error": refusal.source.to_string() });
+    for line in io::stdin().lock().split(b'\n') {
+        if !line?.trim_ascii().is_empty() {
+            writeln!(screen.out, "{answer}")?;
+            screen.out.flush()?;
+        }
+    }
+    Ok(1)
 }
 
 struct Recording<'w> {

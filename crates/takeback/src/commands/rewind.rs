@@ -14,12 +14,12 @@ use takeback_core::rewind::{
 };
 use takeback_store::{Point, SessionId, WorkPath};
 
-use super::confirmed;
 use super::filediff::{Contents, FileDiff};
 use super::patch::print_all;
 use super::receipt::{self, Tense};
 use super::sessions::find_session;
 use crate::args::{AgainArgs, Ambiguous, DoingArgs, Options, RewindArgs};
+use crate::ask;
 use crate::error::{CommandError, Kind};
 use crate::place::{self, Store};
 use crate::screen::{
@@ -101,8 +101,7 @@ fn carry_out(
     let look_first = ask || args.dry_run || (args.diff && !screen.json);
     let mut shown = if look_first { Some(preview(workspace, &request)?) } else { None };
     if ask && !args.dry_run && (!is_interactive() || screen.json) {
-        return Err(CommandError::new(Kind::Usage, "this changes files and nobody can be asked")
-            .hint("--dry-run shows what it would do, -y does it without asking."));
+        return Err(ask::nobody("changes files"));
     }
     if args.dry_run {
         screen.page()?;
@@ -120,7 +119,7 @@ fn carry_out(
             if args.dry_run || shown.plan.does_nothing() {
                 return Ok(receipt::exit_code(&shown.receipt()));
             }
-            if ask && !confirmed(screen)? {
+            if ask && !ask::confirmed(screen)? {
                 writeln!(screen.out, "Nothing was changed.")?;
                 return Ok(Kind::Nothing as u8);
             }
@@ -226,7 +225,7 @@ pub(crate) fn from_root(
     options: &Options,
     patterns: &[String],
 ) -> Result<Vec<String>, CommandError> {
-    let here = here(options)?;
+    let here = place::start(options)?;
     let below = here.strip_prefix(workspace.root.path()).unwrap_or(Path::new(""));
     patterns
         .iter()
@@ -256,20 +255,12 @@ pub(crate) fn from_root(
         .collect()
 }
 
-fn here(options: &Options) -> Result<PathBuf, CommandError> {
-    let here = match &options.directory {
-        Some(directory) => directory.clone(),
-        None => std::env::current_dir()?,
-    };
-    Ok(std::fs::canonicalize(here)?)
-}
-
 fn discarded(
     workspace: &Workspace,
     options: &Options,
     paths: &[PathBuf],
 ) -> Result<BTreeSet<WorkPath>, CommandError> {
-    let here = here(options)?;
+    let here = place::start(options)?;
     paths
         .iter()
         .map(|path| {

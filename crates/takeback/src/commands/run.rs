@@ -28,6 +28,9 @@ use crate::table::{Cell, Give, Table};
 use crate::wire::WireNote;
 
 pub(crate) fn run(options: &Options, args: &RunArgs) -> Result<u8, CommandError> {
+    if let Some(refusal) = place::not_enabled(options)? {
+        return run_unrecorded(options, args, &refusal);
+    }
     let mut place = place::open_mended(options, Store::Create)?;
     when_due(&mut place, options);
     let workspace = &mut place.workspace;
@@ -64,15 +67,10 @@ pub(crate) fn run(options: &Options, args: &RunArgs) -> Result<u8, CommandError>
     // From here on the terminal is the command's.
     let shown = workspace.ambient.watch.take();
     let status = match start(&args.command) {
-        Ok(child) => watch(child, workspace)?,
+        Ok(child) => watch(child, || drop(look_around(workspace)))?,
         Err(error) => {
             end(workspace, session, call, Outcome::Failed)?;
-            let program =
-                args.command.first().map(|program| program.to_string_lossy().into_owned());
-            return Err(CommandError::new(
-                Kind::CannotStart,
-                format!("{} cannot be started: {error}", program.unwrap_or_default()),
-            ));
+            return Err(cannot_start(args, &error));
         }
     };
     workspace.ambient.watch = shown;
@@ -87,6 +85,33 @@ pub(crate) fn run(options: &Options, args: &RunArgs) -> Result<u8, CommandError>
     Ok(code)
 }
 
+/// The user wants nothing recorded: the command runs all the same.
+fn run_unrecorded(
+    options: &Options,
+    args: &RunArgs,
+    refusal: &CommandError,
+) -> Result<u8, CommandError> {
+    if !options.quiet {
+        let hint = refusal.hints.join(" ");
+        let mut err = anstream::stderr().lock();
+        writeln!(
+            err,
+            "{CARE}takeback:{CARE:#} {}: nothing is recorded {HINT}({hint}){HINT:#}",
+            refusal.source
+        )?;
+    }
+    let child = start(&args.command).map_err(|error| cannot_start(args, &error))?;
+    Ok(exit_code(watch(child, || {})?))
+}
+
+fn cannot_start(args: &RunArgs, error: &io::Error) -> CommandError {
+    let program = args.command.first().map(|program| program.to_string_lossy().into_owned());
+    CommandError::new(
+        Kind::CannotStart,
+        format!("{} cannot be started: {error}", program.unwrap_or_default()),
+    )
+}
+
 fn start(command: &[OsString]) -> io::Result<Child> {
     let (program, arguments) = command.split_first().ok_or(io::ErrorKind::InvalidInput)?;
     Command::new(program).args(arguments).spawn()
@@ -97,8 +122,8 @@ const PAUSE: Duration = Duration::from_secs(3);
 /// A scan may take this part of the time at most.
 const SHARE: u32 = 20;
 
-/// Waits for the command, and looks around now and then so that less happens unseen in between.
-fn watch(mut child: Child, workspace: &mut Workspace) -> Result<ExitStatus, CommandError> {
+/// Waits for the command, and calls `look` now and then so that less happens unseen in between.
+fn watch(mut child: Child, mut look: impl FnMut()) -> Result<ExitStatus, CommandError> {
     // Ctrl-C is for the command: it gets the signal from the terminal itself. A handler, unlike
     // ignoring, is not passed on to it.
     for signal in [SIGINT, SIGQUIT] {
@@ -122,7 +147,7 @@ fn watch(mut child: Child, workspace: &mut Workspace) -> Result<ExitStatus, Comm
             Err(RecvTimeoutError::Timeout) => {
                 let began = Instant::now();
                 // What cannot be looked at now is looked at when the command has ended.
-                drop(look_around(workspace));
+                look();
                 pause = PAUSE.max(began.elapsed() * SHARE);
             }
             Err(RecvTimeoutError::Disconnected) => {

@@ -9,8 +9,8 @@ use takeback_core::retention::{archive_session, delete_session};
 use takeback_store::{Point, PointKind, Session, SessionId};
 
 use super::cleanup::told;
-use super::confirmed;
 use crate::args::{DeleteArgs, Options, SessionArgs, SessionsArgs};
+use crate::ask;
 use crate::error::{CommandError, Kind};
 use crate::place::{self, Store};
 use crate::screen::{CARE, GOOD, HINT, NAME, STRONG, Screen, count, is_interactive, plain};
@@ -126,8 +126,7 @@ pub(crate) fn delete(
     let own: Vec<&Point> = points.iter().filter(|p| p.session.as_ref() == Some(&id)).collect();
     let marked = own.iter().filter(|point| point.pinned || point.label.is_some()).count();
     if !args.yes && !args.dry_run && (!is_interactive() || screen.json) {
-        return Err(CommandError::new(Kind::Usage, "this deletes points and nobody can be asked")
-            .hint("--dry-run shows what it would do, -y does it without asking."));
+        return Err(ask::nobody("deletes points"));
     }
     if args.dry_run && screen.json {
         screen.json(&json!({ "sessions": [id], "points": own.len(), "marked": marked }))?;
@@ -144,7 +143,7 @@ pub(crate) fn delete(
         if args.dry_run {
             return Ok(0);
         }
-        if !confirmed(screen)? {
+        if !ask::confirmed(screen)? {
             writeln!(screen.out, "Nothing was changed.")?;
             return Ok(0);
         }

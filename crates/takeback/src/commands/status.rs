@@ -2,18 +2,31 @@
 
 use std::collections::BTreeMap;
 use std::io::Write as _;
-use std::path::Path;
+use std::os::unix::ffi::OsStrExt as _;
+use std::path::PathBuf;
+use std::time::Duration;
 
+use anstyle::Style;
+use serde::Serialize;
 use serde_json::json;
+use takeback_core::Workspace;
+use takeback_core::worktree::index::{Index, Known};
 use takeback_core::worktree::scope::OutReason;
-use takeback_store::{PointKind, WorkPath};
+use takeback_store::{Entry, PointKind, StoreError, WorkPath};
 
 use crate::args::Options;
 use crate::error::CommandError;
 use crate::place::{self, Store};
-use crate::screen::{HINT, NAME, STRONG, Screen, bytes, count, plain};
+use crate::screen::{
+    CARE, HINT, NAME, STRONG, Screen, bytes, count, name, plain, plain_bytes, width, wrap,
+};
+use crate::size::{Budget, Size, folder_bytes, sizes};
 use crate::time::{ago, now};
-use crate::wire::WireNote;
+use crate::wire::WirePath;
+
+/// What finding out the sizes of what is not covered may cost.
+const NAMES: usize = 20_000;
+const TIME: Duration = Duration::from_millis(200);
 
 pub(crate) fn status(options: &Options, screen: &mut Screen) -> Result<u8, CommandError> {
     let mut place = place::open_mended(options, Store::MustExist)?;
@@ -23,11 +36,11 @@ pub(crate) fn status(options: &Options, screen: &mut Screen) -> Result<u8, Comma
     let sessions = workspace.store.sessions()?;
     let calls = workspace.store.live_calls()?;
     let listed = points.iter().filter(|point| point.kind != PointKind::Safety).count();
-    let size = folder_size(&workspace.store_dir);
+    let size = folder_bytes(&workspace.store_dir);
     let stats = surveyed.recorded.stats;
+    let precious = Precious::of(workspace)?;
+    let left_out = measured(workspace, surveyed.skipped);
     if screen.json {
-        let skipped: Vec<_> =
-            surveyed.skipped.iter().map(|(path, reason)| WireNote::new(path, reason)).collect();
         screen.json(&json!({
             "root": workspace.root.path().to_string_lossy(),
             "store": workspace.store_dir.to_string_lossy(),
@@ -39,66 +52,167 @@ pub(crate) fn status(options: &Options, screen: &mut Screen) -> Result<u8, Comma
             "sessions": sessions.len(),
             "openTurns": sessions.iter().filter(|session| session.open_turn.is_some()).count(),
             "openCalls": calls.len(),
-            "notCovered": skipped,
+            "pointsPerSession": place.settings.points_per_session(),
+            "archiveDays": place.settings.archive_days(),
+            "precious": {
+                "files": precious.files,
+                "bytes": precious.bytes,
+                "fileMax": workspace.scope.precious_file_max,
+                "totalMax": workspace.scope.precious_total_max,
+            },
+            "notCovered": left_out.iter().map(LeftOut::to_json).collect::<Vec<_>>(),
         }))?;
         return Ok(0);
     }
-    let out = &mut screen.out;
-    writeln!(out, "{STRONG}{}{STRONG:#}", workspace.root.path().display())?;
-    writeln!(
-        out,
-        "  {} in {} protected, {} kept in {}",
-        count(usize::try_from(stats.files).unwrap_or(usize::MAX), "file"),
-        count(usize::try_from(stats.folders).unwrap_or(usize::MAX), "folder"),
-        bytes(size),
-        count(listed, "point"),
-    )?;
+    screen.page()?;
+    let root = plain_bytes(workspace.root.path().as_os_str().as_bytes());
+    writeln!(screen.out, "{STRONG}{root}{STRONG:#}")?;
+    let mut said = vec![(
+        Style::new(),
+        format!(
+            "{} in {} protected, {} kept in {}",
+            count(usize::try_from(stats.files).unwrap_or(usize::MAX), "file"),
+            count(usize::try_from(stats.folders).unwrap_or(usize::MAX), "folder"),
+            bytes(size),
+            count(listed, "point"),
+        ),
+    )];
+    if precious.files > 0 {
+        said.push((
+            Style::new(),
+            format!(
+                "{} of them ignored, yet kept: {} of {} used",
+                precious.files,
+                bytes(precious.bytes),
+                bytes(workspace.scope.precious_total_max),
+            ),
+        ));
+    }
     let time = now();
     for session in sessions.iter().filter(|session| session.open_turn.is_some()) {
-        let agent = session.agent.as_deref().unwrap_or("agent");
-        writeln!(
-            out,
-            "  {NAME}{}{NAME:#} {} is at work {HINT}(since {}){HINT:#}",
-            plain(agent),
-            plain(&session.id.0),
-            ago(session.started_at, time)
-        )?;
+        let agent = plain(session.agent.as_deref().unwrap_or("agent"));
+        let (id, since) = (plain(&session.id.0), ago(session.started_at, time));
+        said.push((NAME, format!("{agent} {id} is at work (since {since})")));
     }
-    print_skipped(out, &surveyed.skipped, screen.verbose)?;
+    for (style, text) in said {
+        print_wrapped(&mut screen.out, style, &text)?;
+    }
+    print_left_out(&mut screen.out, &left_out, screen.verbose)?;
+    let refused = place.settings.all.iter().filter(|setting| setting.refused.is_some());
+    let refused: Vec<&str> = refused.map(|setting| setting.name).collect();
+    if !refused.is_empty() {
+        writeln!(screen.out, "\n{CARE}The project's settings are not followed in:{CARE:#}")?;
+        let refused = format!("{} (`takeback config` tells why)", refused.join(", "));
+        print_wrapped(&mut screen.out, Style::new(), &refused)?;
+    }
     Ok(0)
 }
 
-fn print_skipped(
-    out: &mut dyn std::io::Write,
-    skipped: &[(WorkPath, OutReason)],
-    all: bool,
-) -> std::io::Result<()> {
-    const MOST: usize = 5;
-    if skipped.is_empty() {
-        return Ok(());
-    }
-    writeln!(out, "\nNot covered:")?;
-    let mut by_reason: BTreeMap<OutReason, Vec<&WorkPath>> = BTreeMap::new();
-    for (path, reason) in skipped {
-        by_reason.entry(*reason).or_default().push(path);
-    }
-    for (reason, paths) in by_reason {
-        let most = if all { paths.len() } else { MOST };
-        let mut names: Vec<String> = paths.iter().take(most).map(|path| path.display()).collect();
-        if paths.len() > most {
-            names.push(format!("and {} more (-v shows all)", paths.len() - most));
-        }
-        writeln!(out, "  {}  {HINT}{}{HINT:#}", names.join(", "), reason.reason())?;
+fn print_wrapped(out: &mut dyn std::io::Write, style: Style, text: &str) -> std::io::Result<()> {
+    for line in wrap(text, width().saturating_sub(2)) {
+        writeln!(out, "  {style}{line}{style:#}")?;
     }
     Ok(())
 }
 
-/// Bytes in a store's folder.
-fn folder_size(folder: &Path) -> u64 {
-    let Ok(entries) = std::fs::read_dir(folder) else { return 0 };
-    entries
-        .filter_map(Result::ok)
-        .filter_map(|entry| Some((entry.path(), entry.metadata().ok()?)))
-        .map(|(path, metadata)| if metadata.is_dir() { folder_size(&path) } else { metadata.len() })
-        .sum()
+/// Ignored files that are kept all the same.
+struct Precious {
+    files: usize,
+    bytes: u64,
+}
+
+impl Precious {
+    fn of(workspace: &Workspace) -> Result<Self, StoreError> {
+        let index = Index::load(&workspace.index_file(), &*workspace.store)?;
+        let mut precious = Self { files: 0, bytes: 0 };
+        for child in index.folders().flat_map(|(_, folder)| &folder.children) {
+            if let Known::Entry { entry, precious: true, .. } = &child.known {
+                precious.files += 1;
+                if let Entry::File { size, .. } = entry {
+                    precious.bytes += size;
+                }
+            }
+        }
+        Ok(precious)
+    }
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct ToldLeftOut {
+    #[serde(flatten)]
+    path: WirePath,
+    reason: OutReason,
+    size: Option<u64>,
+    /// There may be more.
+    at_least: bool,
+}
+
+/// A file or folder that is not covered.
+struct LeftOut {
+    path: WorkPath,
+    reason: OutReason,
+    size: Option<Size>,
+}
+
+fn measured(workspace: &Workspace, skipped: Vec<(WorkPath, OutReason)>) -> Vec<LeftOut> {
+    let places: Vec<Option<PathBuf>> = skipped
+        .iter()
+        .map(|(path, reason)| match reason {
+            // A network file system may never answer; devices and pipes have no size.
+            OutReason::OtherFileSystem | OutReason::Special => None,
+            _ => Some(workspace.absolute(path)),
+        })
+        .collect();
+    let sizes = sizes(places.iter().map(Option::as_deref), Budget::new(NAMES, TIME));
+    let left_out = skipped.into_iter().zip(sizes);
+    left_out.map(|((path, reason), size)| LeftOut { path, reason, size }).collect()
+}
+
+impl LeftOut {
+    fn to_json(&self) -> serde_json::Value {
+        let (size, at_least) = match self.size {
+            Some(Size::Exactly(size)) => (Some(size), false),
+            Some(Size::AtLeast(size)) => (Some(size), true),
+            None => (None, false),
+        };
+        json!(ToldLeftOut { path: (&self.path).into(), reason: self.reason, size, at_least })
+    }
+
+    fn told(&self) -> String {
+        let name = name(&self.path);
+        match self.size {
+            Some(Size::Exactly(size)) => format!("{name} ({})", bytes(size)),
+            Some(Size::AtLeast(size)) => format!("{name} (at least {})", bytes(size)),
+            None => name,
+        }
+    }
+}
+
+fn print_left_out(
+    out: &mut dyn std::io::Write,
+    left_out: &[LeftOut],
+    all: bool,
+) -> std::io::Result<()> {
+    const MOST: usize = 5;
+    if left_out.is_empty() {
+        return Ok(());
+    }
+    writeln!(out, "\nNot covered:")?;
+    let mut by_reason: BTreeMap<OutReason, Vec<&LeftOut>> = BTreeMap::new();
+    for one in left_out {
+        by_reason.entry(one.reason).or_default().push(one);
+    }
+    for (reason, of_it) in by_reason {
+        let most = if all { of_it.len() } else { MOST };
+        let mut names: Vec<String> = of_it.iter().take(most).map(|one| one.told()).collect();
+        if of_it.len() > most {
+            names.push(format!("and {} more (-v shows all)", of_it.len() - most));
+        }
+        writeln!(out, "  {HINT}{}:{HINT:#}", reason.reason())?;
+        for line in wrap(&names.join(", "), width().saturating_sub(4)) {
+            writeln!(out, "    {line}")?;
+        }
+    }
+    Ok(())
 }

@@ -1,4 +1,27 @@
+//! What goes wrong, in one sentence, with what to do next and its exit code; and that nothing is lost.
+
+mod busy;
+mod disk;
+mod permission;
+mod store;
+mod streams;
+
 use crate::home::User;
+
+/// A user whose agent has changed `a.txt`, made `new` and deleted `lib` since point `m`.
+fn after_an_agent() -> User {
+    let user = User::with(&[("a.txt", "one\n"), ("lib/b.txt", "b\n")]);
+    let before = r#"{"event":"prompt","session":"s","message":"m","text":"go"}
+{"event":"before_tool","session":"s","call":"c","tool":"Bash"}"#;
+    assert_eq!(user.fed(&["record"], before).code, 0);
+    user.write("a.txt", "two\n");
+    user.write("new", "new\n");
+    std::fs::remove_dir_all(user.work().join("lib")).expect("it goes");
+    let after = r#"{"event":"after_tool","session":"s","call":"c","tool":"Bash"}
+{"event":"turn_end","session":"s"}"#;
+    assert_eq!(user.fed(&["record"], after).code, 0);
+    user
+}
 
 #[test]
 fn a_folder_that_is_not_protected() {
@@ -37,44 +60,11 @@ fn folders_that_are_refused() {
     insta::assert_snapshot!(answer.err, @"takeback: FOLDER/home cannot be protected: it is your home folder; choose a project's folder in it");
     let answer = user.takeback(&["-C", "/", "checkpoint"]);
     assert_eq!(answer.code, 2);
+    insta::assert_snapshot!(answer.err, @"takeback: / cannot be protected: it is the whole file system; choose a project's folder");
     let answer = user.takeback(&["--home", "inside", "checkpoint"]);
     assert_eq!(answer.code, 2);
     insta::assert_snapshot!(answer.err, @"takeback: FOLDER/work cannot be protected: Takeback's own store lies in it; set TAKEBACK_HOME to a folder elsewhere");
     assert!(!user.exists("inside"), "nothing is made in a folder that is refused");
-}
-
-#[test]
-fn a_store_from_the_future_or_of_somebody_else() {
-    let user = User::with(&[("a", "1")]);
-    user.takeback(&["checkpoint"]);
-    let database = user.store().join("timeline.db");
-    let mut bytes = std::fs::read(&database).expect("it can be read");
-    bytes[60..64].copy_from_slice(&999_u32.to_be_bytes());
-    std::fs::write(&database, bytes).expect("a newer format");
-    let answer = user.takeback(&["log"]);
-    assert_eq!(answer.code, 1);
-    insta::assert_snapshot!(answer.err, @r"
-    takeback: the store at FOLDER/home/.takeback/workspaces/work-LONG-ID/timeline.db has format 999; this Takeback knows formats up to 2
-      Update Takeback; nothing was changed.
-    ");
-    std::fs::write(&database, "something else entirely").expect("foreign");
-    let answer = user.takeback(&["log"]);
-    assert_eq!(answer.code, 1);
-    insta::assert_snapshot!(answer.err, @r"
-    takeback: FOLDER/home/.takeback/workspaces/work-LONG-ID/timeline.db is not a Takeback store
-      Move it aside, or choose another folder with --home or TAKEBACK_HOME.
-    ");
-}
-
-#[test]
-fn settings_that_make_no_sense() {
-    let user = User::with(&[("a", "1"), (".takeback/settings.json", "{ nonsense")]);
-    let answer = user.takeback(&["checkpoint"]);
-    assert_eq!(answer.code, 2);
-    insta::assert_snapshot!(answer.err, @r"
-    takeback: FOLDER/work/.takeback/settings.json is not valid: key must be a string at line 1 column 3
-      Mend it or move it aside.
-    ");
 }
 
 #[test]
@@ -88,26 +78,81 @@ fn errors_are_json_when_asked() {
 }
 
 #[test]
-fn a_reader_that_goes_away_is_no_error() {
-    let user = User::with(&[("a", "1")]);
-    for n in 0..30 {
-        user.takeback(&["checkpoint", &format!("point number {n}")]);
-    }
-    let line = format!("{} log -n 1000 | head -n 1", env!("CARGO_BIN_EXE_takeback"));
-    let output = std::process::Command::new("sh")
-        .args(["-c", &line])
-        .current_dir(user.work())
-        .env("HOME", user.home())
-        .output()
-        .expect("it runs");
-    assert!(output.stderr.is_empty(), "{}", String::from_utf8_lossy(&output.stderr));
-}
-
-#[test]
 fn what_a_rewind_left_that_never_began_is_cleared_by_the_next_command() {
     let user = User::with(&[("a", "1")]);
     user.takeback(&["checkpoint"]);
     user.write(".takeback/stage-00000000000000ff/new-0", "made for nothing");
     assert_eq!(user.takeback(&["status"]).code, 0);
     assert!(!user.exists(".takeback"));
+}
+
+#[test]
+fn a_folder_that_is_not_there() {
+    let user = User::new();
+    let answer = user.takeback(&["-C", "nowhere", "log"]);
+    assert_eq!(answer.code, 2);
+    insta::assert_snapshot!(answer.err, @r"
+    takeback: nowhere cannot be opened: No such file or directory (os error 2)
+      Name a folder that is there.
+    ");
+    user.write("gone/x", "");
+    let script = "cd gone && rm -r ../gone && exec \"$0\" log";
+    let mut command = std::process::Command::new("sh");
+    command.args(["-c", script, env!("CARGO_BIN_EXE_takeback")]);
+    command.current_dir(user.work()).env("HOME", user.home());
+    let answer = user.answer_of(command, "");
+    assert_eq!(answer.code, 2);
+    insta::assert_snapshot!(answer.err, @r"
+    takeback: the current folder cannot be used: No such file or directory (os error 2)
+      Change to a folder that is there, or name one with -C DIR.
+    ");
+}
+
+#[test]
+fn no_home_at_all() {
+    let user = User::new();
+    let mut command = user.command(&["log"]);
+    command.env_remove("HOME");
+    let answer = user.answer_of(command, "");
+    assert_eq!(answer.code, 2);
+    insta::assert_snapshot!(answer.err, @r"
+    takeback: there is no home folder
+      Set HOME or TAKEBACK_HOME, or use --home DIR.
+    ");
+}
+
+#[test]
+fn two_points_that_fit() {
+    let user = User::with(&[("a", "1")]);
+    for session in ["s1", "s2"] {
+        let event =
+            format!(r#"{{"event":"prompt","session":"{session}","message":"m","text":"go"}}"#);
+        assert_eq!(user.fed(&["record"], &event).code, 0);
+    }
+    let answer = user.takeback(&["rewind", "m", "-y"]);
+    assert_eq!(answer.code, 1);
+    insta::assert_snapshot!(answer.err, @r#"
+    takeback: "m" may mean LONG-ID or LONG-ID
+      Name one of them by its id.
+    "#);
+    let answer = user.takeback(&["rewind", "@~7", "-y"]);
+    assert_eq!(answer.code, 1);
+    insta::assert_snapshot!(answer.err, @r#"
+    takeback: no point is called "@~7"
+      `takeback log` lists the points.
+    "#);
+}
+
+#[test]
+fn something_else_in_the_place_of_takebacks_folder() {
+    let user = after_an_agent();
+    user.write(".takeback", "not a folder");
+    let before = user.tree();
+    let answer = user.takeback(&["rewind", "m", "-y"]);
+    assert_eq!((answer.code, user.tree()), (1, before));
+    insta::assert_snapshot!(answer.err, @"
+    takeback: a file or link called .takeback stands where rewinds are made ready
+      Nothing was changed.
+      Move it aside.
+    ");
 }

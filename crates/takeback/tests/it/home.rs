@@ -1,15 +1,22 @@
 //! A user with a folder and a home of their own.
 
+use std::collections::BTreeMap;
 use std::fs;
 use std::io::Write as _;
+use std::os::unix::fs::MetadataExt as _;
+use std::os::unix::process::CommandExt as _;
 use std::path::PathBuf;
 use std::process::{Command, Output, Stdio};
 
+use takeback_testkit::{Thing, tree};
 use tempfile::TempDir;
 
 pub(crate) struct User {
     folder: TempDir,
 }
+
+/// A user that every system has, and that may do very little.
+const NOBODY: u32 = 65_534;
 
 /// What a command answered.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -52,6 +59,13 @@ impl User {
         found.next().expect("there is a store").expect("it has a name").path()
     }
 
+    /// Writes the user's own settings.
+    pub(crate) fn set(&self, settings: &str) {
+        let home = self.home().join(".takeback");
+        fs::create_dir_all(&home).expect("a home");
+        fs::write(home.join("settings.json"), settings).expect("settings are written");
+    }
+
     pub(crate) fn write(&self, path: &str, text: &str) {
         let path = self.work().join(path);
         fs::create_dir_all(path.parent().expect("it is below")).expect("folders");
@@ -74,16 +88,111 @@ impl User {
         command
     }
 
+    /// `takeback ARGS`, of which some system calls fail: `rule` as strace's `inject=` has it, and
+    /// `only` for calls that concern this path.
+    pub(crate) fn with_failing(&self, rule: &str, only: Option<&str>, args: &[&str]) -> Answer {
+        let (call, _) = rule.split_once(':').expect("a call and how it fails");
+        let mut command = Command::new("strace");
+        command.args(["-f", "-qq", "-o", "/dev/null", "-e"]).arg(format!("trace={call}"));
+        command.arg("-e").arg(format!("inject={rule}"));
+        command.args(only.map(|path| ["-P", path]).into_iter().flatten());
+        let program = self.command(args);
+        command.arg(program.get_program()).args(program.get_args()).current_dir(self.work());
+        command.env_clear().env("HOME", self.home());
+        command.env("PATH", std::env::var_os("PATH").unwrap_or_default());
+        self.answer_of(command, "")
+    }
+
+    /// How often `takeback ARGS` makes a system call.
+    pub(crate) fn calls(&self, call: &str, args: &[&str]) -> usize {
+        let trace = self.home().join("trace");
+        let mut command = Command::new("strace");
+        command.args(["-f", "-qq", "-e", "signal=none", "-e"]).arg(format!("trace={call}"));
+        command.arg("-o").arg(&trace).arg(env!("CARGO_BIN_EXE_takeback")).args(args);
+        command.current_dir(self.work()).env_clear().env("HOME", self.home());
+        command.env("PATH", std::env::var_os("PATH").unwrap_or_default());
+        let answer = self.answer_of(command, "");
+        assert_eq!(answer.code, 0, "{answer:?}");
+        let lines = fs::read_to_string(&trace).expect("a trace");
+        fs::remove_file(trace).expect("it goes");
+        lines.lines().filter(|line| line.contains(&format!("{call}("))).count()
+    }
+
+    /// Everything in the user's folder.
+    pub(crate) fn tree(&self) -> BTreeMap<PathBuf, Thing> {
+        tree(&self.work())
+    }
+
+    /// Keeps folder and home as they are; the answer brings them back.
+    pub(crate) fn keep(&self) -> impl Fn() {
+        let folder = self.folder.path().to_owned();
+        let copy = |from: PathBuf, to: PathBuf| {
+            let status = Command::new("cp").arg("-a").arg(from).arg(to).status();
+            assert!(status.expect("it runs").success());
+        };
+        let kept =
+            ["home", "work"].map(|name| (folder.join(name), folder.join(format!("{name}-kept"))));
+        for (now, kept) in &kept {
+            copy(now.clone(), kept.clone());
+        }
+        move || {
+            for (now, kept) in &kept {
+                fs::remove_dir_all(now).expect("it goes");
+                copy(kept.clone(), now.clone());
+            }
+        }
+    }
+
+    /// Whether the tests run as root, who may do everything.
+    fn is_root(&self) -> bool {
+        fs::metadata(self.work()).expect("it is there").uid() == 0
+    }
+
+    /// Gives everything to somebody who may not do everything: if we are root, to nobody.
+    pub(crate) fn give_up_privileges(&self) {
+        if !self.is_root() {
+            return;
+        }
+        // Copied by another process: a descriptor of it in this one could find its way into any
+        // child that a test beside this starts, and a program that is open for writing does not run.
+        let folder = self.folder.path();
+        let program = folder.join("takeback");
+        let run = |command: &mut Command| assert!(command.status().expect("it runs").success());
+        run(Command::new("cp").arg(env!("CARGO_BIN_EXE_takeback")).arg(program));
+        run(Command::new("chown").arg("-R").arg(format!("{NOBODY}:{NOBODY}")).arg(folder));
+        run(Command::new("chmod").arg("0755").arg(folder));
+    }
+
+    /// `takeback ARGS`, as the one to whom [`Self::give_up_privileges`] gave everything.
+    pub(crate) fn unprivileged(&self, args: &[&str]) -> Answer {
+        let mut command = self.command(args);
+        if self.is_given_up() {
+            command = Command::new(self.folder.path().join("takeback"));
+            command.args(args).current_dir(self.work()).env_clear().env("HOME", self.home());
+            command.uid(NOBODY);
+        }
+        self.answer_of(command, "")
+    }
+
+    fn is_given_up(&self) -> bool {
+        self.folder.path().join("takeback").exists()
+    }
+
     pub(crate) fn takeback(&self, args: &[&str]) -> Answer {
         self.fed(args, "")
     }
 
     /// With `input` on standard input.
     pub(crate) fn fed(&self, args: &[&str], input: &str) -> Answer {
-        let mut command = self.command(args);
+        self.answer_of(self.command(args), input)
+    }
+
+    /// What a command made by [`Self::command`] answers.
+    pub(crate) fn answer_of(&self, mut command: Command, input: &str) -> Answer {
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
         let mut child = command.spawn().expect("it starts");
-        child.stdin.take().expect("it is piped").write_all(input.as_bytes()).expect("it listens");
+        let told = child.stdin.take().expect("it is piped").write_all(input.as_bytes());
+        assert!(told.is_ok() || input.is_empty(), "it listens");
         self.answer(child.wait_with_output().expect("it ends"))
     }
 

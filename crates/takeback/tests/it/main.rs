@@ -2,6 +2,7 @@
 
 #![expect(clippy::disallowed_methods, reason = "tests lay out their own trees")]
 
+mod covered;
 mod demo;
 mod errors;
 mod home;
@@ -15,5 +16,7 @@ mod direction;
 mod rewind;
 mod run;
 mod schema;
+mod settings;
 mod terminal;
 mod widths;
+mod workspaces;

@@ -42,10 +42,15 @@ const ASKED: &[(&str, &[&str])] = &[
     ("cleanup", &["cleanup", "--dry-run"]),
     ("cleanup", &["cleanup"]),
     ("du", &["du"]),
+    ("config", &["config"]),
+    ("config", &["config", "editTools"]),
+    ("workspaces", &["workspaces"]),
+    ("forget", &["forget", "--dry-run"]),
 ];
 
-/// Commands that have no one JSON value to give: `record` answers each line.
-const NOT_ASKED: [&str; 2] = ["demo", "record"];
+/// Commands that have no one JSON value to give (`record` answers each line), or for which a folder
+/// must have moved.
+const NOT_ASKED: [&str; 3] = ["demo", "record", "relocate"];
 
 /// New, changed, deleted, of every kind, with a name that is not UTF-8.
 const CHANGES: &str = "echo 2 > a; rm gone; ln -s a link; mkdir folder; printf '\\0' > binary; \
@@ -91,6 +96,13 @@ fn answers_are_as_the_schema_says() {
             }
         }
     }
+    let moved = user.home().join("moved");
+    fs::rename(user.work(), &moved).expect("a folder moves");
+    let old = user.work().to_str().expect("text").to_owned();
+    let mut relocate = user.command(&["relocate", &old, "--json"]);
+    let output = relocate.current_dir(&moved).output().expect("it runs");
+    let answer = serde_json::from_slice(&output.stdout).expect("JSON");
+    schema.check("relocate", &answer, &["relocate"]);
     let told: Vec<&str> = seen.into_iter().collect();
     assert_eq!(
         told,

@@ -104,7 +104,12 @@ impl Ran {
     }
 }
 
-fn on_a_terminal(user: &User, args: &[&str], prompt: &str, keys: &str) -> (vt100::Parser, u32) {
+pub(crate) fn on_a_terminal(
+    user: &User,
+    args: &[&str],
+    prompt: &str,
+    keys: &str,
+) -> (vt100::Parser, u32) {
     let ran = Terminal::new(ROWS, COLUMNS).run(user, args, prompt, keys);
     (ran.screen, ran.code)
 }

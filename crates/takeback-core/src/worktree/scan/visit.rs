@@ -99,11 +99,15 @@ impl Visit<'_, '_> {
         if !matches!(seen.kind, FileType::RegularFile | FileType::Symlink) {
             return Ok(Some(self.special(path, before)));
         }
-        self.part.stats.files += 1;
         self.walk.counter.files(1);
         let (entry, fingerprint, precious) = match before {
             Some(Known::Entry { entry, fingerprint, precious }) => {
-                (Some(entry), *fingerprint, *precious)
+                // An index made again from the log does not know which files are ignored.
+                let forgotten = fingerprint.is_none() && !precious;
+                let precious = *precious
+                    || forgotten
+                        && self.rules.cover_file(&path, self.in_ignored) == Coverage::Precious;
+                (Some(entry), *fingerprint, precious)
             }
             _ => {
                 match self.rules.cover_file(&path, self.in_ignored) {
@@ -118,6 +122,7 @@ impl Visit<'_, '_> {
                 (None, None, false)
             }
         };
+        self.part.stats.files += 1;
         let same_file = fingerprint == Some(seen.fingerprint);
         let missing =
             matches!(entry, Some(Entry::NotCaptured { lack }) if lack.may_be_kept_later());

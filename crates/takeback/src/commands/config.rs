@@ -1,0 +1,117 @@
+//! `config`: every setting with its value and where that comes from.
+
+use std::io::Write as _;
+
+use serde_json::json;
+
+use crate::args::{ConfigArgs, Options};
+use crate::error::{CommandError, Kind};
+use crate::place;
+use crate::screen::{CARE, HINT, NAME, Screen, full_width, plain, shorten};
+use crate::settings::{Setting, Settings, table};
+use crate::table::{Cell, Give, Table};
+
+pub(crate) fn config(
+    options: &Options,
+    args: &ConfigArgs,
+    screen: &mut Screen,
+) -> Result<u8, CommandError> {
+    let here = place::here(options)?;
+    let settings = Settings::load(&here.root, &here.home)?;
+    place::warn(options, &settings)?;
+    match &args.key {
+        Some(name) => one(&settings, name, screen)?,
+        None => all(&settings, screen)?,
+    }
+    Ok(0)
+}
+
+fn one(settings: &Settings, name: &str, screen: &mut Screen) -> Result<(), CommandError> {
+    if table::is_without_effect(name) {
+        let text = format!("{name} has no effect in this version");
+        return Err(CommandError::new(Kind::Usage, text)
+            .hint("`takeback config` lists the settings that have one."));
+    }
+    if table::key(name).is_none() {
+        return Err(CommandError::new(Kind::Usage, format!("there is no setting {name}")).hint(
+            format!("Did you mean {}? `takeback config` lists them.", table::nearest(name)),
+        ));
+    }
+    let setting = settings.setting(name);
+    if screen.json {
+        screen.json(&told(setting))?;
+        return Ok(());
+    }
+    writeln!(screen.out, "{}", plain(&setting.value.to_string()))?;
+    if screen.verbose {
+        writeln!(screen.out, "{HINT}{}{HINT:#}", setting.origin)?;
+        refusal(setting, screen)?;
+    }
+    Ok(())
+}
+
+fn all(settings: &Settings, screen: &mut Screen) -> Result<(), CommandError> {
+    if screen.json {
+        screen.json(&settings.all.iter().map(told).collect::<Vec<_>>())?;
+        return Ok(());
+    }
+    screen.page()?;
+    if screen.verbose {
+        return all_with_meaning(settings, screen);
+    }
+    let mut table = Table::new(0, [Give::Nothing, Give::End(8), Give::Start(8)]);
+    for setting in &settings.all {
+        table.rows.push([
+            Cell::new(NAME, setting.name),
+            Cell::plain(value_of(setting)),
+            Cell::new(HINT, plain(&setting.origin.to_string())),
+        ]);
+    }
+    table.print_within(full_width(), &mut screen.out)?;
+    settings.all.iter().try_for_each(|setting| refusal(setting, screen))?;
+    Ok(())
+}
+
+fn all_with_meaning(settings: &Settings, screen: &mut Screen) -> Result<(), CommandError> {
+    for setting in &settings.all {
+        let origin = plain(&setting.origin.to_string());
+        writeln!(screen.out, "{NAME}{}{NAME:#}  {HINT}{origin}{HINT:#}", setting.name)?;
+        writeln!(screen.out, "  {}", value_of(setting))?;
+        if let Some(key) = table::key(setting.name) {
+            writeln!(screen.out, "  {HINT}{} ({}){HINT:#}", key.meaning, key.variable())?;
+        }
+        refusal(setting, screen)?;
+    }
+    Ok(())
+}
+
+fn value_of(setting: &Setting) -> String {
+    match plain(&setting.value.to_string()) {
+        none if none.is_empty() => "none".to_owned(),
+        text => text,
+    }
+}
+
+fn refusal(setting: &Setting, screen: &mut Screen) -> std::io::Result<()> {
+    let Some(refused) = &setting.refused else { return Ok(()) };
+    let value = shorten(&plain(&refused.value.to_string()), 40);
+    let file = plain(&refused.file.to_string_lossy());
+    writeln!(screen.out, "{CARE}refused:{CARE:#} {} = {value} in {file}", setting.name)?;
+    writeln!(screen.out, "  {HINT}{}{HINT:#}", refused.why)
+}
+
+fn told(setting: &Setting) -> serde_json::Value {
+    let mut value = json!({
+        "key": setting.name,
+        "value": setting.value.to_json(),
+        "origin": setting.origin.to_string(),
+    });
+    if let Some(refused) = &setting.refused {
+        value["refused"] = json!({
+            "value": refused.value,
+            "origin": refused.file.to_string_lossy(),
+            "why": refused.why,
+        });
+    }
+    value
+}

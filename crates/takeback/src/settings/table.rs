@@ -1,0 +1,222 @@
+//! Every key that can be set: its default, what it means, and what a project's own file may do with
+//! it. The one source for `config`, for warnings, and for reading.
+
+use serde_json::json;
+use takeback_core::point_name::distance;
+use takeback_core::worktree::scope::ScopeOptions;
+use takeback_core::{Limits, Tools};
+
+/// A row of the table.
+#[derive(Debug)]
+pub(crate) struct Key {
+    /// As it stands in `settings.json`.
+    pub(crate) name: &'static str,
+    pub(crate) default: fn() -> Value,
+    pub(crate) project: Project,
+    pub(crate) meaning: &'static str,
+}
+
+/// What a project's file may do with a key. Whatever it is, it never covers less.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Project {
+    /// Set it higher than the user has it; `true` is higher than `false`.
+    Raise,
+    /// Add names to the user's.
+    Add,
+    Nothing,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Value {
+    Flag(bool),
+    Number(u64),
+    Names(Vec<String>),
+}
+
+pub(crate) const ENABLED: &str = "enableFileCheckpointing";
+pub(crate) const POINTS_PER_SESSION: &str = "pointsPerSession";
+pub(crate) const ARCHIVE_DAYS: &str = "archiveDays";
+pub(crate) const EDIT_CAPTURE_MAX: &str = "editCaptureMaxBytes";
+pub(crate) const EDIT_TOOLS: &str = "editTools";
+pub(crate) const SHELL_TOOLS: &str = "shellTools";
+pub(crate) const READ_ONLY_TOOLS: &str = "readOnlyTools";
+pub(crate) const PRECIOUS_FILE_MAX: &str = "preciousFileMaxBytes";
+pub(crate) const PRECIOUS_TOTAL: &str = "preciousTotalBytes";
+pub(crate) const DERIVED_FOLDERS: &str = "derivedFolders";
+pub(crate) const HOOK_DEADLINE: &str = "hookDeadlineMs";
+
+pub(crate) const KEYS: [Key; 12] = [
+    Key {
+        name: ENABLED,
+        default: || Value::Flag(true),
+        project: Project::Raise,
+        meaning: "whether anything is recorded",
+    },
+    Key {
+        name: "checkpointKeepCount",
+        default: || Value::Number(10),
+        project: Project::Raise,
+        meaning: "points in a session's list for the menu",
+    },
+    Key {
+        name: POINTS_PER_SESSION,
+        default: || Value::Number(50),
+        project: Project::Raise,
+        meaning: "points kept of a session, the oldest go first",
+    },
+    Key {
+        name: ARCHIVE_DAYS,
+        default: || Value::Number(7),
+        project: Project::Raise,
+        meaning: "days that an archived session is kept",
+    },
+    Key {
+        name: EDIT_CAPTURE_MAX,
+        default: || Value::Number(Limits::default().edit_capture_max),
+        project: Project::Raise,
+        meaning: "larger files are not copied before an edit, unless a snapshot has them",
+    },
+    // A tool that is not known may write anything; calling it an edit would mean less is looked at.
+    Key {
+        name: EDIT_TOOLS,
+        default: || Value::Names(Tools::default().edit),
+        project: Project::Nothing,
+        meaning: "tools that write only the paths they name",
+    },
+    Key {
+        name: SHELL_TOOLS,
+        default: || Value::Names(Tools::default().shell),
+        project: Project::Add,
+        meaning: "tools that may write anything, as every tool that is not known",
+    },
+    Key {
+        name: READ_ONLY_TOOLS,
+        default: || Value::Names(Tools::default().read_only),
+        project: Project::Nothing,
+        meaning: "tools that write nothing",
+    },
+    Key {
+        name: PRECIOUS_FILE_MAX,
+        default: || Value::Number(ScopeOptions::default().precious_file_max),
+        project: Project::Raise,
+        meaning: "ignored files up to this size are kept, …",
+    },
+    Key {
+        name: PRECIOUS_TOTAL,
+        default: || Value::Number(ScopeOptions::default().precious_total_max),
+        project: Project::Raise,
+        meaning: "… as long as all together are not larger than this",
+    },
+    Key {
+        name: DERIVED_FOLDERS,
+        default: || Value::Names(Vec::new()),
+        project: Project::Nothing,
+        meaning: "further folders whose contents can be made again",
+    },
+    Key {
+        name: HOOK_DEADLINE,
+        default: || {
+            let patience = Limits::default().recorder_patience.as_millis();
+            Value::Number(u64::try_from(patience).unwrap_or(u64::MAX))
+        },
+        project: Project::Nothing,
+        meaning: "how long an agent waits for a workspace that is locked",
+    },
+];
+
+/// Words that have a meaning in other versions: no mistake, and without effect.
+const WITHOUT_EFFECT: [&str; 7] = [
+    "maxStoreBytes",
+    "maxHomeBytes",
+    "doubleEscMs",
+    "rewindKey",
+    "scanBudgetMs",
+    "durability",
+    "allowAgentRewind",
+];
+
+pub(crate) fn key(name: &str) -> Option<&'static Key> {
+    KEYS.iter().find(|key| key.name == name)
+}
+
+pub(crate) fn is_without_effect(name: &str) -> bool {
+    WITHOUT_EFFECT.contains(&name)
+}
+
+/// The known key that differs from `name` least.
+pub(crate) fn nearest(name: &str) -> &'static str {
+    let least = |key: &&&'static str| distance(&key.to_lowercase(), &name.to_lowercase());
+    let names: Vec<&'static str> = KEYS.iter().map(|key| key.name).chain(WITHOUT_EFFECT).collect();
+    names.iter().min_by_key(least).copied().unwrap_or(ENABLED)
+}
+
+impl Key {
+    /// `pointsPerSession`: `TAKEBACK_POINTS_PER_SESSION`.
+    pub(crate) fn variable(&self) -> String {
+        let mut variable = "TAKEBACK_".to_owned();
+        for c in self.name.chars() {
+            if c.is_uppercase() {
+                variable.push('_');
+            }
+            variable.push(c.to_ascii_uppercase());
+        }
+        variable
+    }
+
+    /// What kind of value it takes, in words.
+    pub(crate) fn takes(&self) -> &'static str {
+        match (self.default)() {
+            Value::Flag(_) => "true or false",
+            Value::Number(_) => "a whole number",
+            Value::Names(_) => "a list of names",
+        }
+    }
+
+    /// A value from a file; `None` if it is of the wrong kind.
+    pub(crate) fn read_json(&self, value: &serde_json::Value) -> Option<Value> {
+        match (self.default)() {
+            Value::Flag(_) => value.as_bool().map(Value::Flag),
+            Value::Number(_) => value.as_u64().map(Value::Number),
+            Value::Names(_) => {
+                let name = |name: &serde_json::Value| name.as_str().map(str::to_owned);
+                value.as_array()?.iter().map(name).collect::<Option<_>>().map(Value::Names)
+            }
+        }
+    }
+
+    /// A value from the environment: a list is written with commas.
+    pub(crate) fn read_text(&self, text: &str) -> Option<Value> {
+        match (self.default)() {
+            Value::Flag(_) => match text {
+                "true" | "1" => Some(Value::Flag(true)),
+                "false" | "0" => Some(Value::Flag(false)),
+                _ => None,
+            },
+            Value::Number(_) => text.parse().ok().map(Value::Number),
+            Value::Names(_) => {
+                let names = text.split(',').map(str::trim).filter(|name| !name.is_empty());
+                Some(Value::Names(names.map(str::to_owned).collect()))
+            }
+        }
+    }
+}
+
+impl Value {
+    pub(crate) fn to_json(&self) -> serde_json::Value {
+        match self {
+            Self::Flag(flag) => json!(flag),
+            Self::Number(number) => json!(number),
+            Self::Names(names) => json!(names),
+        }
+    }
+}
+
+impl std::fmt::Display for Value {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Flag(flag) => write!(f, "{flag}"),
+            Self::Number(number) => write!(f, "{number}"),
+            Self::Names(names) => f.write_str(&names.join(", ")),
+        }
+    }
+}

@@ -1,0 +1,224 @@
+//! The stores in Takeback's home: where one lies, which there are, and how one is renamed or removed.
+//!
+//! The file `root` in each store names its workspace; together they are the register.
+
+use std::collections::BTreeSet;
+use std::ffi::{OsStr, OsString};
+use std::fs::File;
+use std::io;
+use std::os::unix::ffi::{OsStrExt as _, OsStringExt as _};
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use takeback_core::git_state::git_state;
+use takeback_core::lock::{Hold, Lock, lock};
+use takeback_store::{Entry, SqliteStore, Store as _, StoreError, WorkPath, disk};
+
+use crate::error::{CommandError, Kind};
+use crate::place::random;
+
+const DATABASE: &str = "timeline.db";
+/// Holds the root's path, so that the store can be traced back to its workspace.
+const ROOT_FILE: &str = "root";
+/// A store that is being removed.
+const FORGOTTEN: &[u8] = b".forgotten-";
+/// How long a recorder that is about to finish is waited for.
+const PATIENCE: Duration = Duration::from_secs(2);
+
+/// A store and the workspace it is of.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Kept {
+    /// Where the workspace was when it was last heard of; empty if that may not be read.
+    pub(crate) root: PathBuf,
+    pub(crate) folder: PathBuf,
+}
+
+/// `<home>/workspaces/<folder name>-<16 hex of BLAKE3(canonical path)>`
+pub(crate) fn store_of(root: &Path, home: &Path) -> PathBuf {
+    let hash = blake3::hash(root.as_os_str().as_bytes()).to_hex();
+    let mut name = root.file_name().map_or_else(Vec::new, |name| name.as_bytes().to_vec());
+    name.truncate(200);
+    name.push(b'-');
+    name.extend_from_slice(&hash.as_bytes()[..16]);
+    home.join("workspaces").join(OsString::from_vec(name))
+}
+
+/// Whether the folder `root` has a store, damaged or not.
+pub(crate) fn is_protected(root: &Path, home: &Path) -> bool {
+    store_of(root, home).join(DATABASE).exists()
+}
+
+/// Opens the store in `folder`; made first, if there is none.
+pub(crate) fn create(folder: &Path, root: &Path) -> Result<SqliteStore, CommandError> {
+    let store = SqliteStore::create(folder)?;
+    if !folder.join(ROOT_FILE).exists() {
+        note_root(folder, root)?;
+    }
+    Ok(store)
+}
+
+fn note_root(folder: &Path, root: &Path) -> Result<(), StoreError> {
+    let path = folder.join(ROOT_FILE);
+    disk::replace_private_file(&path, root.as_os_str().as_bytes())
+        .map_err(|source| StoreError::Io { path, doing: "noting the workspace's root", source })
+}
+
+/// All stores, by root.
+pub(crate) fn stores(home: &Path) -> Vec<Kept> {
+    let Ok(folders) = std::fs::read_dir(home.join("workspaces")) else { return Vec::new() };
+    let mut stores: Vec<Kept> = folders
+        .filter_map(Result::ok)
+        .filter(|folder| !folder.file_name().as_bytes().starts_with(FORGOTTEN))
+        .filter_map(|folder| {
+            let folder = folder.path();
+            match std::fs::read(folder.join(ROOT_FILE)) {
+                Ok(root) => {
+                    let root = PathBuf::from(OsString::from_vec(root));
+                    folder.join(DATABASE).exists().then_some(Kept { root, folder })
+                }
+                Err(error) if error.kind() == io::ErrorKind::PermissionDenied => {
+                    Some(Kept { root: PathBuf::new(), folder })
+                }
+                Err(_) => None,
+            }
+        })
+        .collect();
+    stores.sort();
+    stores
+}
+
+/// The store of the folder that is, or was, at `path`.
+pub(crate) fn find(path: &Path, home: &Path) -> Option<Kept> {
+    if is_protected(path, home) {
+        return Some(Kept { root: path.to_owned(), folder: store_of(path, home) });
+    }
+    stores(home).into_iter().find(|kept| kept.root == path)
+}
+
+/// `path` without links, also if only the folder above it exists.
+pub(crate) fn real(path: &Path) -> io::Result<PathBuf> {
+    let path = std::path::absolute(path)?;
+    if let Ok(real) = std::fs::canonicalize(&path) {
+        return Ok(real);
+    }
+    Ok(match (path.parent().map(std::fs::canonicalize), path.file_name()) {
+        (Some(Ok(parent)), Some(name)) => parent.join(name),
+        _ => path,
+    })
+}
+
+/// Workspaces below this one: they own their paths.
+pub(crate) fn nested(root: &Path, home: &Path) -> Vec<WorkPath> {
+    let below = |kept: Kept| {
+        let below = kept.root.strip_prefix(root).ok()?;
+        WorkPath::new(below.as_os_str().as_bytes()).ok()
+    };
+    stores(home).into_iter().filter_map(below).collect()
+}
+
+/// Nobody records into the store or rewinds from it as long as this is held.
+pub(crate) fn hold_alone(folder: &Path) -> Result<Lock, CommandError> {
+    let path = folder.join("lock");
+    let held = lock(&path, Hold::Exclusive, PATIENCE).map_err(|source| StoreError::Io {
+        path,
+        doing: "locking the workspace",
+        source,
+    })?;
+    held.ok_or_else(|| {
+        CommandError::new(Kind::Locked, "another command has the workspace locked")
+            .hint("Wait until it is done, then try again.")
+    })
+}
+
+/// Removes a store. It is gone as soon as it has another name; what a crash then leaves,
+/// [`clear_leftovers`] removes.
+pub(crate) fn remove(folder: &Path) -> Result<(), StoreError> {
+    let mut name = FORGOTTEN.to_vec();
+    name.extend_from_slice(format!("{:016x}", random()).as_bytes());
+    let doomed = folder.with_file_name(OsStr::from_bytes(&name));
+    rename(folder, &doomed)?;
+    remove_below(&doomed).map_err(|source| failed(&doomed, "removing it", source))
+}
+
+/// Removes what an interrupted [`remove`] left.
+pub(crate) fn clear_leftovers(home: &Path) -> Result<(), StoreError> {
+    let Ok(folders) = std::fs::read_dir(home.join("workspaces")) else { return Ok(()) };
+    for folder in folders.filter_map(Result::ok) {
+        if folder.file_name().as_bytes().starts_with(FORGOTTEN) {
+            remove_below(&folder.path())
+                .map_err(|source| failed(&folder.path(), "removing it", source))?;
+        }
+    }
+    Ok(())
+}
+
+/// Makes the store in `folder` that of the workspace at `root`.
+pub(crate) fn relocate(folder: &Path, root: &Path, home: &Path) -> Result<(), StoreError> {
+    // The root first: cut off between the two, the store still has the name by which the old root
+    // finds it, and the same command finishes it.
+    note_root(folder, root)?;
+    let file = folder.join(ROOT_FILE);
+    File::open(&file)
+        .and_then(|noted| disk::sync(&noted))
+        .and_then(|()| disk::sync_folder(folder))
+        .map_err(|source| failed(&file, "making it durable", source))?;
+    rename(folder, &store_of(root, home))
+}
+
+fn rename(from: &Path, to: &Path) -> Result<(), StoreError> {
+    disk::place_private_file(from, to).map_err(|source| failed(from, "renaming it", source))?;
+    let above = from.parent().unwrap_or(from);
+    disk::sync_folder(above).map_err(|source| failed(above, "making its names durable", source))
+}
+
+fn remove_below(folder: &Path) -> io::Result<()> {
+    for entry in std::fs::read_dir(folder)? {
+        let entry = entry?;
+        if entry.file_type()?.is_dir() {
+            remove_below(&entry.path())?;
+        } else {
+            disk::remove_store_file(&entry.path())?;
+        }
+    }
+    match (folder.parent(), folder.file_name()) {
+        (Some(above), Some(name)) => disk::remove_folder(File::open(above)?, name.as_bytes()),
+        _ => Ok(()),
+    }
+}
+
+fn failed(path: &Path, doing: &'static str, source: io::Error) -> StoreError {
+    StoreError::Io { path: path.to_owned(), doing, source }
+}
+
+/// Where the folder `root`, which has no store, may have been before: the one root that is gone and
+/// whose workspace looks like it.
+pub(crate) fn moved_here(root: &Path, home: &Path) -> Option<PathBuf> {
+    let mut gone: Vec<Kept> = stores(home)
+        .into_iter()
+        .filter(|kept| kept.root.is_absolute() && !kept.root.exists())
+        .collect();
+    gone.retain(|kept| kept.root.file_name() == root.file_name() || looks_like(kept, root));
+    match gone.as_slice() {
+        [one] => Some(one.root.clone()),
+        _ => None,
+    }
+}
+
+/// The same commit is checked out, or all that the log knows right below the root is there.
+fn looks_like(kept: &Kept, root: &Path) -> bool {
+    let Ok(store) = SqliteStore::open(&kept.folder) else { return false };
+    let head = git_state(root).and_then(|git| git.head);
+    let last = store.points().unwrap_or_default().pop().and_then(|point| point.git?.head);
+    if head.is_some() && head == last {
+        return true;
+    }
+    let known: BTreeSet<Vec<u8>> = store
+        .latest()
+        .unwrap_or_default()
+        .iter()
+        .filter(|(path, entry)| !path.is_outside() && *entry != Entry::Absent)
+        .filter_map(|(path, _)| path.as_bytes().split(|b| *b == b'/').next().map(<[u8]>::to_vec))
+        .collect();
+    // One name alone, a README, is in many folders.
+    known.len() > 1 && known.iter().all(|name| root.join(OsStr::from_bytes(name)).exists())
+}

@@ -1,0 +1,179 @@
+//! What is covered and what is not, and that nobody but you changes that.
+
+use serde_json::json;
+
+use crate::home::User;
+
+/// What `status` says of what is covered, its first lines left out.
+fn not_covered(user: &User) -> String {
+    let told = user.takeback(&["status"]).out;
+    let lines: Vec<&str> = told.lines().filter(|line| !line.contains("kept in")).collect();
+    lines.join("\n")
+}
+
+fn agent(user: &User, does: impl FnOnce(&User)) {
+    let before = r#"{"event":"prompt","session":"s","message":"m","text":"go"}
+{"event":"before_tool","session":"s","call":"c","tool":"Bash"}"#;
+    assert_eq!(user.fed(&["record"], before).code, 0);
+    does(user);
+    let after = r#"{"event":"after_tool","session":"s","call":"c","tool":"Bash"}
+{"event":"turn_end","session":"s"}"#;
+    assert_eq!(user.fed(&["record"], after).code, 0);
+}
+
+fn remove(user: &User, path: &str) {
+    let path = user.work().join(path);
+    if path.is_dir() { std::fs::remove_dir_all(path) } else { std::fs::remove_file(path) }
+        .expect("it goes");
+}
+
+#[test]
+fn ignored_files_that_matter_come_back_and_what_can_be_made_again_is_not_copied() {
+    let user = User::with(&[
+        (".gitignore", ".env\n*.db\nsettings.local.json\nnode_modules/\ntarget/\n"),
+        (".env", "SECRET=1\n"),
+        ("local.db", "rows"),
+        ("conf/settings.local.json", "{}\n"),
+        ("package.json", "{}"),
+        ("node_modules/dep/index.js", "0123456789"),
+        ("Cargo.toml", ""),
+        ("target/debug/out", "01234"),
+    ]);
+    assert_eq!(user.takeback(&["checkpoint"]).code, 0);
+    agent(&user, |user| {
+        for path in [".env", "local.db", "conf", "node_modules"] {
+            remove(user, path);
+        }
+    });
+    let answer = user.takeback(&["rewind", "@", "-y"]);
+    assert_eq!(answer.code, 0, "{answer:?}");
+    assert_eq!(
+        [".env", "local.db", "conf/settings.local.json"].map(|path| user.read(path)),
+        ["SECRET=1\n", "rows", "{}\n"]
+    );
+    assert!(!user.exists("node_modules"), "nobody has a copy");
+    user.write("node_modules/dep/index.js", "0123456789");
+    insta::assert_snapshot!(not_covered(&user), @"
+    FOLDER/work
+      3 of them ignored, yet kept: 16 B of 268.4 MB used
+
+    Not covered:
+      can be made again:
+        node_modules (10 B), target (5 B)
+    ");
+    let told = user.json(&["status"]);
+    assert_eq!(
+        told["precious"],
+        json!({ "files": 3, "bytes": 16, "fileMax": 16 << 20, "totalMax": 256 << 20 })
+    );
+    assert_eq!(
+        told["notCovered"],
+        json!([
+            { "filePath": "node_modules", "reason": "derived", "size": 10, "atLeast": false },
+            { "filePath": "target", "reason": "derived", "size": 5, "atLeast": false },
+        ])
+    );
+}
+
+#[test]
+fn what_is_over_the_budget_is_listed_with_the_reason() {
+    let user = User::with(&[
+        (".gitignore", "*.db\nbuild/\n"),
+        ("a.db", "12345678"),
+        ("b.db", "123"),
+        ("large.db", "12345678901"),
+        ("build/out", "123"),
+        (".takebackignore", "*.iso\n"),
+        ("disk.iso", "1234"),
+    ]);
+    user.set(r#"{"preciousFileMaxBytes": 10, "preciousTotalBytes": 9}"#);
+    user.takeback(&["checkpoint"]);
+    insta::assert_snapshot!(not_covered(&user), @"
+    FOLDER/work
+      1 of them ignored, yet kept: 8 B of 9 B used
+
+    Not covered:
+      ignored folder:
+        build (3 B)
+      ignored, and larger than preciousFileMaxBytes:
+        large.db (11 B)
+      ignored, and preciousTotalBytes is used up:
+        b.db (3 B)
+      excluded by .takebackignore:
+        disk.iso (4 B)
+    ");
+    let reasons: Vec<_> = user.json(&["status"])["notCovered"]
+        .as_array()
+        .expect("a list")
+        .iter()
+        .map(|one| format!("{} {}", one["filePath"], one["reason"]))
+        .collect();
+    assert_eq!(
+        reasons,
+        [
+            r#""b.db" "overBudget""#,
+            r#""build" "ignoredFolder""#,
+            r#""disk.iso" "excluded""#,
+            r#""large.db" "ignoredFile""#
+        ]
+    );
+}
+
+#[test]
+fn a_large_folder_does_not_hold_up_status() {
+    let user = User::with(&[("package.json", "{}")]);
+    let folder = user.work().join("node_modules");
+    std::fs::create_dir(&folder).expect("a folder");
+    for n in 0..20_001 {
+        std::fs::File::create(folder.join(n.to_string())).expect("a file");
+    }
+    user.takeback(&["checkpoint"]);
+    let told = user.json(&["status"]);
+    assert_eq!(
+        (&told["notCovered"][0]["size"], &told["notCovered"][0]["atLeast"]),
+        (&json!(0), &json!(true))
+    );
+    assert!(not_covered(&user).contains("node_modules (at least 0 B)"), "{}", not_covered(&user));
+}
+
+/// An agent, or a repository, writes whatever rules it likes.
+#[test]
+fn rules_of_a_project_uncover_nothing_that_is_known_and_delete_nothing() {
+    let user = User::with(&[
+        ("a.txt", "a\n"),
+        ("lib/b.txt", "b\n"),
+        (".gitignore", ".env\nout/\n"),
+        (".env", "SECRET=1\n"),
+        ("out/mine.txt", "never recorded\n"),
+    ]);
+    assert_eq!(user.takeback(&["checkpoint"]).code, 0);
+    agent(&user, |user| {
+        user.write(".takebackignore", "*\n");
+        user.write(".gitignore", "*\n");
+        user.write(
+            ".takeback/settings.json",
+            r#"{"enableFileCheckpointing": false, "derivedFolders": ["lib"],
+                "preciousFileMaxBytes": 0, "preciousTotalBytes": 0}"#,
+        );
+    });
+    let second = r#"{"event":"before_tool","session":"s","call":"d","tool":"Bash"}"#;
+    assert_eq!(user.fed(&["record"], second).code, 0);
+    for path in ["lib", "a.txt", ".env"] {
+        remove(&user, path);
+    }
+    user.write(".takebackignore", "");
+    user.write(".gitignore", "");
+    let end = r#"{"event":"after_tool","session":"s","call":"d","tool":"Bash"}
+{"event":"turn_end","session":"s"}"#;
+    assert_eq!(user.fed(&["record"], end).code, 0);
+    for kind in [&["-y"][..], &["-y", "--exact"]] {
+        let answer = user.takeback(&[&["rewind", "m"], kind].concat());
+        assert_eq!(answer.code, 4, "what came into scope has no past: {answer:?}");
+        assert_eq!(
+            ["a.txt", "lib/b.txt", ".env", ".gitignore", "out/mine.txt"]
+                .map(|path| user.read(path)),
+            ["a\n", "b\n", "SECRET=1\n", ".env\nout/\n", "never recorded\n"]
+        );
+        assert!(!user.exists(".takebackignore"), "the agent's rules are taken back");
+    }
+}

@@ -1,0 +1,212 @@
+//! A disk that is full, files that do not hold still, and a home on another disk.
+
+use std::os::unix::fs::MetadataExt as _;
+use std::path::Path;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use super::after_an_agent;
+use crate::home::User;
+
+/// Calls by which a store grows.
+const GROWING: [&str; 4] = ["write", "pwrite64", "ftruncate", "fallocate"];
+
+/// Lets a command find the disk full at each of its writes, one try each. After each try all is as it
+/// was or as it should be, and with room the command does what it does.
+fn fill_everywhere(user: &User, args: &[&str]) -> usize {
+    let bring_back = user.keep();
+    let before = user.tree();
+    let mut calls = Vec::new();
+    for call in GROWING {
+        calls.extend((1..=user.calls(call, args)).map(|n| (call, n)));
+        bring_back();
+    }
+    assert_eq!(user.takeback(args).code, 0);
+    let after = user.tree();
+    let mut refused = 0;
+    for (call, n) in calls {
+        bring_back();
+        // SQLite's files stay full; the answer's way out is not part of it.
+        let until = if call == "write" { "" } else { "+" };
+        let answer = user.with_failing(&format!("{call}:error=ENOSPC:when={n}{until}"), None, args);
+        let told = format!("{args:?} at {call} {n}: {answer:?}");
+        if answer.code != 0 {
+            refused += 1;
+            assert_eq!(answer.code, 1, "{told}");
+            let hinted = ["Make room on the disk", "The disk is full or failing"];
+            assert!(hinted.iter().any(|hint| answer.err.contains(hint)), "{told}");
+        }
+        assert_eq!(user.takeback(&["recover"]).code, 0, "{told}");
+        assert_eq!(user.takeback(&["verify"]).code, 0, "{told}");
+        let now = user.tree();
+        assert!(now == before || now == after, "{told}");
+        if answer.code != 0 && now == before {
+            assert_eq!(user.takeback(args).code, 0, "{told}, then with room");
+            assert_eq!(user.tree(), after, "{told}, then with room");
+        }
+    }
+    refused
+}
+
+#[test]
+fn a_full_disk_loses_nothing_that_was_recorded() {
+    let user = after_an_agent();
+    user.write("more", "something new\n");
+    assert!(fill_everywhere(&user, &["checkpoint"]) > 10);
+}
+
+#[test]
+fn a_full_disk_loses_nothing_in_a_rewind() {
+    let user = after_an_agent();
+    assert!(fill_everywhere(&user, &["rewind", "m", "-y"]) > 10);
+}
+
+#[test]
+fn a_full_disk_says_what_to_do() {
+    let user = after_an_agent();
+    let before = user.tree();
+    let in_workspace = user.with_failing("write:error=ENOSPC:when=1", None, &["rewind", "m", "-y"]);
+    assert_eq!(in_workspace.code, 1);
+    insta::assert_snapshot!(in_workspace.err, @"
+    takeback: cannot make a.txt ready beside its place: No space left on device (os error 28)
+      Nothing was changed.
+      Make room on the disk and try again; nothing was lost.
+    ");
+    let no_folder = user.with_failing("mkdirat:error=ENOSPC:when=1", None, &["rewind", "m", "-y"]);
+    insta::assert_snapshot!(no_folder.err, @r"
+    takeback: cannot make .takeback ready beside its place: No space left on device (os error 28)
+      Nothing was changed.
+      Make room on the disk and try again; nothing was lost.
+    ");
+    assert_eq!(user.tree(), before);
+    user.write("more", "something new\n");
+    let in_pack = user.with_failing("write:error=ENOSPC:when=1", None, &["checkpoint"]);
+    assert_eq!(in_pack.code, 1);
+    insta::assert_snapshot!(in_pack.err, @r"
+    takeback: FOLDER/home/.takeback/workspaces/work-LONG-ID/packs/ID.pack cannot be used (appending to it): No space left on device (os error 28)
+      Make room on the disk and try again; nothing was lost.
+    ");
+    let in_database = user.with_failing("pwrite64:error=ENOSPC:when=1+", None, &["checkpoint"]);
+    insta::assert_snapshot!(in_database.err, @r"
+    takeback: the database FOLDER/home/.takeback/workspaces/work-LONG-ID/timeline.db failed while opening it: disk I/O error
+      The disk is full or failing: see to it and try again. Your files were not changed.
+    ");
+    let calls = user.calls("pwrite64", &["checkpoint"]);
+    user.write("more", "something newer\n");
+    let mut late = (1..=calls).map(|n| {
+        user.with_failing(&format!("pwrite64:error=ENOSPC:when={n}+"), None, &["checkpoint"]).err
+    });
+    let late = late.find(|err| err.contains("database or disk is full"));
+    insta::assert_snapshot!(late.expect("the database grows"), @r"
+    takeback: the database FOLDER/home/.takeback/workspaces/work-LONG-ID/timeline.db failed while committing to it: database or disk is full
+      Make room on the disk and try again; nothing was lost.
+    ");
+}
+
+#[test]
+fn an_answer_that_finds_no_room() {
+    let user = after_an_agent();
+    let full = |args: &[&str]| {
+        let file = std::fs::OpenOptions::new().write(true).open("/dev/full").expect("it is there");
+        let output = user.command(args).stdout(file).output().expect("it runs");
+        (output.status.code(), String::from_utf8(output.stderr).expect("text"))
+    };
+    let (code, err) = full(&["log"]);
+    assert_eq!(code, Some(1));
+    insta::assert_snapshot!(err, @r"
+    takeback: the answer could not be written: No space left on device (os error 28)
+      Make room on the disk and try again; nothing was lost.
+    ");
+    let (code, err) = full(&["log", "--json"]);
+    assert_eq!(code, Some(1));
+    insta::assert_snapshot!(err, @r#"{"code":1,"error":"the answer could not be written: No space left on device (os error 28)","hints":["Make room on the disk and try again; nothing was lost."]}"#);
+}
+
+#[test]
+fn a_file_that_vanishes_while_it_is_read_is_absent_and_stops_nothing() {
+    let user = User::with(&[("a.txt", "one\n"), ("b.txt", "b\n")]);
+    let answer = user.with_failing("openat:error=ENOENT:when=1", Some("a.txt"), &["checkpoint"]);
+    assert_eq!(answer.code, 0, "it came back: {answer:?}");
+    assert!(!answer.out.contains("not kept"), "{answer:?}");
+    user.write("a.txt", "two\n");
+    let answer = user.with_failing("openat:error=ENOENT:when=1+", Some("a.txt"), &["checkpoint"]);
+    assert_eq!(answer.code, 0);
+    insta::assert_snapshot!(answer.out, @r"
+    Point ID  2 files in FOLDER/work
+      not kept: a.txt  it kept changing while it was read
+    ");
+    assert_eq!(user.takeback(&["checkpoint"]).code, 0);
+    assert_eq!(user.json(&["log"])[0]["notCaptured"], 0, "it is kept as soon as it can be");
+}
+
+#[test]
+fn a_file_that_is_shorter_than_it_was_is_not_kept_by_halves() {
+    let user = User::with(&[("a.txt", "one\n")]);
+    let file = user.work().join("a.txt");
+    let file = file.to_str().expect("utf-8");
+    let answer = user.with_failing("read:retval=0:when=1", Some(file), &["checkpoint"]);
+    assert_eq!((answer.code, answer.out.contains("not kept")), (0, false), "{answer:?}");
+    user.write("a.txt", "three\n");
+    let answer = user.with_failing("read:retval=0:when=1+", Some(file), &["checkpoint", "torn"]);
+    assert_eq!(answer.code, 0);
+    insta::assert_snapshot!(answer.out, @r"
+    Point ID “torn”  1 file in FOLDER/work
+      not kept: a.txt  it kept changing while it was read
+    ");
+}
+
+/// Whatever is seen of it, what is kept is whole.
+#[test]
+fn a_file_that_grows_while_it_is_read() {
+    let user = User::with(&[("log.txt", "")]);
+    let done = AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            use std::io::Write as _;
+            let file = std::fs::OpenOptions::new().append(true).open(user.work().join("log.txt"));
+            let mut file = file.expect("it opens");
+            while !done.load(Ordering::Relaxed) {
+                file.write_all(b"0123456789abcde\n").expect("it grows");
+            }
+        });
+        for _ in 0..10 {
+            let answer = user.takeback(&["checkpoint"]);
+            assert_eq!(answer.code, 0, "{answer:?}");
+        }
+        done.store(true, Ordering::Relaxed);
+    });
+    let answer = user.takeback(&["checkpoint", "quiet"]);
+    assert!(!answer.out.contains("not kept"), "{answer:?}");
+    assert_eq!(user.takeback(&["verify"]).code, 0);
+    let whole = user.read("log.txt");
+    user.write("log.txt", "cut\n");
+    assert_eq!(user.takeback(&["rewind", "quiet", "--exact", "-y"]).code, 0);
+    assert!(user.read("log.txt") == whole);
+}
+
+#[test]
+fn a_home_on_another_file_system() {
+    let user = User::with(&[("a.txt", "one\n"), ("lib/b.txt", "b\n")]);
+    let device = |path: &Path| std::fs::metadata(path).expect("it is there").dev();
+    let elsewhere = ["/dev/shm", "/tmp", "/var/tmp", env!("CARGO_TARGET_TMPDIR")]
+        .map(Path::new)
+        .into_iter()
+        .filter(|folder| folder.is_dir())
+        .find(|folder| device(folder) != device(&user.work()))
+        .expect("this test needs two file systems that can be written to");
+    let home = tempfile::tempdir_in(elsewhere).expect("a folder there");
+    let home = home.path().join("home");
+    let home = home.to_str().expect("utf-8");
+    let run = |args: &[&str]| user.takeback(&[&["--home", home], args].concat());
+    assert_eq!(run(&["checkpoint", "first"]).code, 0);
+    let before = user.tree();
+    assert_eq!(
+        run(&["run", "--", "sh", "-c", "rm -r lib; echo two > a.txt; echo n > new"]).code,
+        0
+    );
+    let after = user.tree();
+    assert_eq!(run(&["rewind", "first", "-y"]).code, 0);
+    assert_eq!(user.tree(), before);
+    assert_eq!(run(&["undo", "-y"]).code, 0);
+    assert_eq!(user.tree(), after);
+    assert_eq!(run(&["verify"]).code, 0);
+}

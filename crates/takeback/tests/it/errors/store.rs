@@ -1,0 +1,228 @@
+//! A store that is missing, damaged, somebody else's, newer, or not to be written.
+
+use std::fs;
+use std::os::unix::fs::PermissionsExt as _;
+use std::path::{Path, PathBuf};
+
+use super::after_an_agent;
+use crate::home::User;
+
+fn the_pack(user: &User) -> PathBuf {
+    let packs = fs::read_dir(user.store().join("packs")).expect("packs");
+    packs.map(|pack| pack.expect("named").path()).next().expect("one")
+}
+
+/// Overwrites a part of a file.
+fn spoil(file: &Path, at: std::ops::Range<usize>) {
+    let mut bytes = fs::read(file).expect("it can be read");
+    bytes[at].fill(0x5a);
+    fs::write(file, bytes).expect("damaged");
+}
+
+#[test]
+fn a_store_from_the_future_or_of_somebody_else() {
+    let user = User::with(&[("a", "1")]);
+    user.takeback(&["checkpoint"]);
+    let database = user.store().join("timeline.db");
+    let mut bytes = std::fs::read(&database).expect("it can be read");
+    bytes[60..64].copy_from_slice(&999_u32.to_be_bytes());
+    std::fs::write(&database, bytes).expect("a newer format");
+    let answer = user.takeback(&["log"]);
+    assert_eq!(answer.code, 1);
+    insta::assert_snapshot!(answer.err, @r"
+    takeback: the store at FOLDER/home/.takeback/workspaces/work-LONG-ID/timeline.db has format 999; this Takeback knows formats up to 2
+      Update Takeback; nothing was changed.
+    ");
+    std::fs::write(&database, "something else entirely").expect("foreign");
+    let answer = user.takeback(&["log"]);
+    assert_eq!(answer.code, 1);
+    insta::assert_snapshot!(answer.err, @r"
+    takeback: FOLDER/home/.takeback/workspaces/work-LONG-ID/timeline.db is not a Takeback store
+      Move it aside, or choose another folder with --home or TAKEBACK_HOME.
+    ");
+}
+
+#[test]
+fn a_store_whose_database_is_damaged() {
+    let user = after_an_agent();
+    let before = user.tree();
+    let database = user.store().join("timeline.db");
+    let size = usize::try_from(fs::metadata(&database).expect("it is there").len()).expect("small");
+    spoil(&database, 4096..size);
+    for args in [&["log"][..], &["status"], &["verify"], &["checkpoint"], &["rewind", "m", "-y"]] {
+        let answer = user.takeback(args);
+        assert_eq!(answer.code, 1, "{args:?}: {answer:?}");
+        assert!(answer.err.contains("is damaged"), "{args:?}: {answer:?}");
+    }
+    insta::assert_snapshot!(user.takeback(&["log"]).err, @r"
+    takeback: the database FOLDER/home/.takeback/workspaces/work-LONG-ID/timeline.db in the store is damaged: database disk image is malformed
+      Put back a copy of the store's folder, or move it aside to start anew. Your files were not changed.
+    ");
+    insta::assert_snapshot!(user.takeback(&["rewind", "m", "-y"]).err, @r"
+    takeback: the database FOLDER/home/.takeback/workspaces/work-LONG-ID/timeline.db in the store is damaged: database disk image is malformed
+      Put back a copy of the store's folder, or move it aside to start anew. Your files were not changed.
+    ");
+    let answer = user.fed(&["record"], r#"{"event":"turn_end","session":"s"}"#);
+    assert_eq!(answer.code, 1);
+    insta::assert_snapshot!(answer.err, @r"
+    takeback: the database FOLDER/home/.takeback/workspaces/work-LONG-ID/timeline.db in the store is damaged: database disk image is malformed
+      Put back a copy of the store's folder, or move it aside to start anew. Your files were not changed.
+    ");
+    assert_eq!(user.tree(), before);
+    // What the hint says.
+    fs::rename(user.store(), user.home().join("aside")).expect("it is moved aside");
+    assert_eq!(user.takeback(&["checkpoint"]).code, 0);
+}
+
+/// Page by page: whatever is hit, nothing but a word comes of it.
+#[test]
+fn a_database_with_garbage_in_the_middle() {
+    let user = after_an_agent();
+    let bring_back = user.keep();
+    let before = user.tree();
+    let database = user.store().join("timeline.db");
+    let pages = fs::metadata(&database).expect("it is there").len() / 4096;
+    let mut found = 0;
+    for page in 1..usize::try_from(pages).expect("small") {
+        bring_back();
+        spoil(&database, page * 4096..(page + 1) * 4096);
+        let verified = user.takeback(&["verify"]);
+        found += usize::from(verified.code == 1);
+        assert!([0, 1].contains(&verified.code), "page {page}: {verified:?}");
+        let rewound = user.takeback(&["rewind", "m", "-y"]);
+        match rewound.code {
+            0 => assert_eq!(user.read("a.txt"), "one\n", "page {page}"),
+            1 => {
+                assert!(rewound.err.starts_with("takeback: "), "page {page}: {rewound:?}");
+                assert_eq!(user.tree(), before, "page {page}: {rewound:?}");
+            }
+            _ => panic!("page {page}: {rewound:?}"),
+        }
+    }
+    assert!(found > 5, "only {found} of {pages} pages mattered");
+}
+
+#[test]
+fn contents_that_are_damaged() {
+    let user = after_an_agent();
+    let before = user.tree();
+    let pack = the_pack(&user);
+    let size = usize::try_from(fs::metadata(&pack).expect("it is there").len()).expect("small");
+    spoil(&pack, 20..size);
+    let listed = user.takeback(&["log"]);
+    assert_eq!((listed.code, listed.out.lines().count()), (0, 1), "points are listed: {listed:?}");
+    let answer = user.takeback(&["rewind", "m", "-y"]);
+    assert_eq!(answer.code, 1);
+    insta::assert_snapshot!(answer.err, @"
+    takeback: cannot bring back a.txt: the contents DIGEST are damaged in the store
+      Nothing was changed.
+      `takeback verify` tells what is damaged; --path takes back the rest.
+    ");
+    assert_eq!(user.tree(), before);
+    let answer = user.takeback(&["diff", "m"]);
+    assert_eq!(answer.code, 1);
+    insta::assert_snapshot!(answer.err, @r"
+    takeback: the contents DIGEST are damaged in the store
+      `takeback verify` tells what is damaged. Your files were not changed.
+    ");
+    let answer = user.takeback(&["verify"]);
+    assert_eq!(answer.code, 1);
+    assert!(answer.out.contains("of a.txt (change 1) are damaged in segment"), "{answer:?}");
+}
+
+#[test]
+fn contents_that_are_gone() {
+    let user = after_an_agent();
+    let before = user.tree();
+    fs::remove_dir_all(user.store().join("packs")).expect("they go");
+    let answer = user.takeback(&["rewind", "m", "-y"]);
+    assert_eq!(answer.code, 1);
+    insta::assert_snapshot!(answer.err, @"
+    takeback: cannot bring back a.txt: the contents DIGEST are damaged in the store
+      Nothing was changed.
+      `takeback verify` tells what is damaged; --path takes back the rest.
+    ");
+    assert_eq!(user.tree(), before);
+}
+
+/// Modes that forbid it, as they are on a read-only disk too.
+fn set_modes(folder: &Path, folders: u32, files: u32) {
+    for entry in fs::read_dir(folder).expect("it can be read") {
+        let path = entry.expect("named").path();
+        if path.is_dir() {
+            set_modes(&path, folders, files);
+        } else {
+            fs::set_permissions(&path, fs::Permissions::from_mode(files)).expect("a mode");
+        }
+    }
+    fs::set_permissions(folder, fs::Permissions::from_mode(folders)).expect("a mode");
+}
+
+#[test]
+fn a_store_that_may_not_be_written() {
+    let user = after_an_agent();
+    let before = user.tree();
+    user.give_up_privileges();
+    let store = user.store();
+    set_modes(&store, 0o500, 0o400);
+    for args in
+        [&["log"][..], &["status"], &["checkpoint"], &["rewind", "m", "-y"], &["forget", "-y"]]
+    {
+        let answer = user.unprivileged(args);
+        assert_eq!(answer.code, 1, "{args:?}: {answer:?}");
+        assert!(answer.err.contains("writable for you"), "{args:?}: {answer:?}");
+    }
+    insta::assert_snapshot!(user.unprivileged(&["checkpoint"]).err, @r"
+    takeback: the database FOLDER/home/.takeback/workspaces/work-LONG-ID/timeline.db failed while opening it: attempt to write a readonly database
+      Make the store readable and writable for you, or choose another home with --home or TAKEBACK_HOME. Your files were not changed.
+    ");
+    insta::assert_snapshot!(user.unprivileged(&["forget", "-y"]).err, @r"
+    takeback: FOLDER/home/.takeback/workspaces/work-LONG-ID/lock cannot be used (locking the workspace): Permission denied (os error 13)
+      Make the store readable and writable for you, or choose another home with --home or TAKEBACK_HOME. Your files were not changed.
+    ");
+    assert_eq!(user.tree(), before);
+    set_modes(&store, 0o000, 0o000);
+    insta::assert_snapshot!(user.unprivileged(&["log"]).err, @r"
+    takeback: FOLDER/home/.takeback/workspaces/work-LONG-ID/timeline.db cannot be used (looking for it): Permission denied (os error 13)
+      Make the store readable and writable for you, or choose another home with --home or TAKEBACK_HOME. Your files were not changed.
+    ");
+    let listed = user.unprivileged(&["workspaces"]);
+    assert_eq!((listed.code, listed.out.contains("not known")), (0, true), "{listed:?}");
+    for folder in [&store, &store.join("packs")] {
+        fs::set_permissions(folder, fs::Permissions::from_mode(0o700)).expect("a mode");
+    }
+    set_modes(&store, 0o700, 0o600);
+    let answer = user.unprivileged(&["rewind", "m", "-y"]);
+    assert_eq!((answer.code, user.read("a.txt").as_str()), (0, "one\n"), "{answer:?}");
+}
+
+#[test]
+fn a_home_that_may_not_be_written() {
+    let user = User::with(&[("a", "1")]);
+    user.give_up_privileges();
+    fs::set_permissions(user.home(), fs::Permissions::from_mode(0o500)).expect("a mode");
+    let answer = user.unprivileged(&["checkpoint"]);
+    assert_eq!(answer.code, 1);
+    insta::assert_snapshot!(answer.err, @r"
+    takeback: FOLDER/home/.takeback/workspaces/work-LONG-ID/packs cannot be used (making it): Permission denied (os error 13)
+      Make the store readable and writable for you, or choose another home with --home or TAKEBACK_HOME. Your files were not changed.
+    ");
+}
+
+#[test]
+fn a_store_on_a_read_only_file_system() {
+    let user = after_an_agent();
+    let database = user.store().join("timeline.db").canonicalize().expect("it is there");
+    let database = database.to_str().expect("utf-8").to_owned();
+    for args in [&["checkpoint"][..], &["rewind", "m", "-y"]] {
+        let answer = user.with_failing("openat:error=EROFS:when=1+", Some(&database), args);
+        assert_eq!(answer.code, 1, "{answer:?}");
+        assert!(answer.err.contains("writable for you"), "{answer:?}");
+    }
+    let answer = user.with_failing("openat:error=EROFS:when=1+", Some(&database), &["log"]);
+    insta::assert_snapshot!(answer.err, @r"
+    takeback: the database FOLDER/home/.takeback/workspaces/work-LONG-ID/timeline.db failed while opening it: unable to open database file: FOLDER/home/.takeback/workspaces/work-LONG-ID/timeline.db
+      Make the store readable and writable for you, or choose another home with --home or TAKEBACK_HOME. Your files were not changed.
+    ");
+    assert_eq!(user.read("a.txt"), "two\n");
+}

@@ -1,0 +1,246 @@
+//! What is set, by whom, and what a project may not do to you.
+
+use std::process::Command;
+
+use serde_json::json;
+
+use crate::home::User;
+
+const PROJECT: &str = ".takeback/settings.json";
+
+/// The lines of `config` in which something is not the default.
+fn set(user: &User) -> String {
+    let told = user.takeback(&["config"]).out;
+    let lines: Vec<&str> = told.lines().filter(|line| !line.ends_with("default")).collect();
+    lines.join("\n")
+}
+
+#[test]
+fn every_setting_is_listed_with_its_origin() {
+    let user = User::new();
+    let answer = user.takeback(&["config"]);
+    assert_eq!((answer.code, answer.err.as_str()), (0, ""));
+    insta::assert_snapshot!(answer.out, @"
+    enableFileCheckpointing  true                                                                                                                                        default
+    checkpointKeepCount      10                                                                                                                                          default
+    pointsPerSession         50                                                                                                                                          default
+    archiveDays              7                                                                                                                                           default
+    editCaptureMaxBytes      1048576                                                                                                                                     default
+    editTools                write_file, edit_file, create_file, replace, Write, Edit, MultiEdit, NotebookEdit                                                           default
+    shellTools               Bash, shell, bash, run_shell_command, exec_command                                                                                          default
+    readOnlyTools            Read, Glob, Grep, LS, NotebookRead, WebFetch, WebSearch, TodoWrite, read_file, list_files, list_directory, glob, grep, search_file_content  default
+    preciousFileMaxBytes     ID                                                                                                                                    default
+    preciousTotalBytes       268435456                                                                                                                                   default
+    derivedFolders           none                                                                                                                                        default
+    hookDeadlineMs           1000                                                                                                                                        default
+    ");
+    assert!(!user.home().join(".takeback").exists(), "looking makes no store");
+}
+
+#[test]
+fn the_environment_goes_before_the_project_and_the_project_before_your_file() {
+    let user = User::new();
+    user.set(r#"{"pointsPerSession": 60, "archiveDays": 8, "editCaptureMaxBytes": 5}"#);
+    user.write(PROJECT, r#"{"pointsPerSession": 70, "archiveDays": 9, "shellTools": ["make"]}"#);
+    let mut command = user.command(&["config"]);
+    command.env("TAKEBACK_POINTS_PER_SESSION", "55").env("TAKEBACK_DERIVED_FOLDERS", "gen, out");
+    let answer = user.answer_of(command, "");
+    let lines: Vec<&str> = answer.out.lines().filter(|line| !line.ends_with("default")).collect();
+    insta::assert_snapshot!(lines.join("\n"), @"
+    pointsPerSession         55                                                                                                                                          TAKEBACK_POINTS_PER_SESSION
+    archiveDays              9                                                                                                                                           FOLDER/work/.takeback/settings.json
+    editCaptureMaxBytes      5                                                                                                                                           FOLDER/home/.takeback/settings.json
+    shellTools               Bash, shell, bash, run_shell_command, exec_command, make                                                                                    FOLDER/work/.takeback/settings.json
+    derivedFolders           gen, out                                                                                                                                    TAKEBACK_DERIVED_FOLDERS
+    ");
+    assert_eq!(user.json(&["config", "shellTools"])["value"][5], "make");
+    insta::assert_snapshot!(user.takeback(&["config", "pointsPerSession"]).out, @"70");
+    assert_eq!(
+        user.json(&["config", "archiveDays"])["origin"],
+        json!(user.work().join(PROJECT).canonicalize().expect("it is there"))
+    );
+}
+
+#[test]
+fn a_project_cannot_disarm_you() {
+    let user = User::with(&[("a.txt", "one\n"), ("lib/b.txt", "b\n")]);
+    user.set(r#"{"pointsPerSession": 60}"#);
+    user.write(
+        PROJECT,
+        r#"{"enableFileCheckpointing": false, "pointsPerSession": 1, "archiveDays": 0,
+            "checkpointKeepCount": 0, "editCaptureMaxBytes": 0, "preciousFileMaxBytes": 0,
+            "preciousTotalBytes": 0, "editTools": ["mcp__run"], "readOnlyTools": ["Bash"],
+            "derivedFolders": ["lib"], "hookDeadlineMs": 0, "home": "/tmp"}"#,
+    );
+    insta::assert_snapshot!(set(&user), @r#"
+    pointsPerSession         60                                                                                                                                          FOLDER/home/.takeback/settings.json
+    refused: enableFileCheckpointing = false in FOLDER/work/.takeback/settings.json
+      a project cannot switch recording off
+    refused: checkpointKeepCount = 0 in FOLDER/work/.takeback/settings.json
+      a project can only raise it
+    refused: pointsPerSession = 1 in FOLDER/work/.takeback/settings.json
+      a project can only raise it
+    refused: archiveDays = 0 in FOLDER/work/.takeback/settings.json
+      a project can only raise it
+    refused: editCaptureMaxBytes = 0 in FOLDER/work/.takeback/settings.json
+      a project can only raise it
+    refused: editTools = ["mcp__run"] in FOLDER/work/.takeback/settings.json
+      only your own settings may say it
+    refused: readOnlyTools = ["Bash"] in FOLDER/work/.takeback/settings.json
+      only your own settings may say it
+    refused: preciousFileMaxBytes = 0 in FOLDER/work/.takeback/settings.json
+      a project can only raise it
+    refused: preciousTotalBytes = 0 in FOLDER/work/.takeback/settings.json
+      a project can only raise it
+    refused: derivedFolders = ["lib"] in FOLDER/work/.takeback/settings.json
+      only your own settings may say it
+    refused: hookDeadlineMs = 0 in FOLDER/work/.takeback/settings.json
+      only your own settings may say it
+    "#);
+    let told = user.json(&["config"]);
+    assert_eq!(told[2]["value"], 60);
+    assert_eq!(told[2]["refused"]["why"], "a project can only raise it");
+    assert_eq!(
+        told.as_array().expect("a list").iter().filter(|s| s["refused"].is_object()).count(),
+        11
+    );
+
+    let answer = user.takeback(&["checkpoint", "first"]);
+    assert_eq!(answer.code, 0);
+    insta::assert_snapshot!(answer.err, @r"
+    takeback: FOLDER/work/.takeback/settings.json: there is no setting home; did you mean editTools?
+    takeback: FOLDER/work/.takeback/settings.json: enableFileCheckpointing has no effect: a project cannot switch recording off
+    ");
+    assert_eq!(user.takeback(&["checkpoint", "-q"]).err, "");
+    assert!(user.home().join(".takeback/workspaces").exists(), "the store is where it was");
+    let shell = r#"{"event":"prompt","session":"s","text":"go"}
+{"event":"before_tool","session":"s","call":"c","tool":"Bash"}"#;
+    assert_eq!(user.fed(&["record"], shell).code, 0);
+    std::fs::remove_dir_all(user.work().join("lib")).expect("the agent deletes it");
+    let after = r#"{"event":"after_tool","session":"s","call":"c","tool":"Bash"}
+{"event":"turn_end","session":"s"}"#;
+    assert_eq!(user.fed(&["record"], after).code, 0);
+    assert_eq!(user.takeback(&["rewind", "@", "-y"]).code, 0);
+    assert_eq!(user.read("lib/b.txt"), "b\n");
+}
+
+/// Whatever stands in its place, recording goes on.
+#[test]
+fn a_projects_settings_that_make_no_sense_have_no_effect() {
+    let user = User::with(&[("a", "1"), (PROJECT, "{ nonsense")]);
+    let answer = user.takeback(&["checkpoint"]);
+    assert_eq!(answer.code, 0);
+    insta::assert_snapshot!(answer.err, @"takeback: FOLDER/work/.takeback/settings.json has no effect: key must be a string at line 1 column 3");
+    user.write(PROJECT, r#"{"archiveDays": "many"}"#);
+    insta::assert_snapshot!(user.takeback(&["checkpoint"]).err, @"takeback: FOLDER/work/.takeback/settings.json: archiveDays has no effect: it must be a whole number");
+    let file = user.work().join(PROJECT);
+    std::fs::remove_file(&file).expect("it goes");
+    assert!(Command::new("mkfifo").arg(&file).status().expect("it runs").success());
+    let answer = user.takeback(&["checkpoint"]);
+    assert_eq!(answer.code, 0);
+    insta::assert_snapshot!(answer.err, @"takeback: FOLDER/work/.takeback/settings.json has no effect: it is not a file");
+    std::fs::remove_dir_all(user.work().join(".takeback")).expect("it goes");
+    user.write(".takeback", "not even a folder");
+    let answer = user.fed(&["record"], r#"{"event":"prompt","session":"s","text":"go"}"#);
+    assert_eq!((answer.code, answer.err.as_str()), (0, ""));
+}
+
+#[test]
+fn your_own_settings_must_make_sense() {
+    let user = User::with(&[("a", "1")]);
+    user.set("{ nonsense");
+    let answer = user.takeback(&["checkpoint"]);
+    assert_eq!(answer.code, 2);
+    insta::assert_snapshot!(answer.err, @r"
+    takeback: FOLDER/home/.takeback/settings.json is not valid: key must be a string at line 1 column 3
+      Mend it or move it aside.
+    ");
+    user.set(r#"{"archiveDays": "many"}"#);
+    let answer = user.takeback(&["log"]);
+    assert_eq!(answer.code, 2);
+    insta::assert_snapshot!(answer.err, @r"
+    takeback: FOLDER/home/.takeback/settings.json: archiveDays must be a whole number
+      Mend it there.
+    ");
+    user.set("{}");
+    let mut command = user.command(&["config"]);
+    command.env("TAKEBACK_ARCHIVE_DAYS", "many");
+    let answer = user.answer_of(command, "");
+    assert_eq!(answer.code, 2);
+    insta::assert_snapshot!(answer.err, @"takeback: TAKEBACK_ARCHIVE_DAYS must be a whole number");
+}
+
+#[test]
+fn a_key_that_is_not_known_is_named_once_with_the_nearest() {
+    let user = User::with(&[("a", "1")]);
+    user.set(r#"{"pointPerSession": 3, "maxStoreBytes": 1, "doubleEscMs": 1}"#);
+    let answer = user.takeback(&["checkpoint"]);
+    assert_eq!(answer.code, 0);
+    insta::assert_snapshot!(answer.err, @"takeback: FOLDER/home/.takeback/settings.json: there is no setting pointPerSession; did you mean pointsPerSession?");
+    assert_eq!(user.takeback(&["-q", "checkpoint"]).err, "");
+    let answer = user.fed(&["record"], r#"{"event":"turn_end","session":"s"}"#);
+    assert_eq!(answer.out.lines().count(), 1, "answers are answers: {answer:?}");
+    let answer = user.takeback(&["log", "--json"]);
+    insta::assert_snapshot!(answer.err, @r#"{"warning":"FOLDER/home/.takeback/settings.json: there is no setting pointPerSession; did you mean pointsPerSession?"}"#);
+
+    let answer = user.takeback(&["config", "pointPerSession"]);
+    assert_eq!(answer.code, 2);
+    insta::assert_snapshot!(answer.err.lines().skip(1).collect::<Vec<_>>().join("\n"), @r"
+    takeback: there is no setting pointPerSession
+      Did you mean pointsPerSession? `takeback config` lists them.
+    ");
+    let answer = user.takeback(&["config", "maxStoreBytes"]);
+    assert_eq!(answer.code, 2);
+    insta::assert_snapshot!(answer.err.lines().skip(1).collect::<Vec<_>>().join("\n"), @r"
+    takeback: maxStoreBytes has no effect in this version
+      `takeback config` lists the settings that have one.
+    ");
+}
+
+#[test]
+fn you_can_switch_recording_off() {
+    let user = User::with(&[("a.txt", "one\n")]);
+    user.set(r#"{"enableFileCheckpointing": false}"#);
+    let answer = user.takeback(&["checkpoint"]);
+    assert_eq!(answer.code, 2);
+    insta::assert_snapshot!(answer.err, @r"
+    takeback: Checkpoint feature not enabled
+      enableFileCheckpointing is false (FOLDER/home/.takeback/settings.json); set it to true to record again.
+    ");
+    let answer = user.takeback(&["run", "--", "sh", "-c", "echo out; echo two > a.txt; exit 7"]);
+    assert_eq!(
+        (answer.code, answer.out.as_str(), user.read("a.txt").as_str()),
+        (7, "out\n", "two\n")
+    );
+    insta::assert_snapshot!(answer.err, @"takeback: Checkpoint feature not enabled: nothing is recorded (enableFileCheckpointing is false (FOLDER/home/.takeback/settings.json); set it to true to record again.)");
+    assert_eq!(user.takeback(&["run", "--", "no-such-program"]).code, 125);
+    let events = r#"{"event":"prompt","session":"s","text":"go"}
+{"event":"turn_end","session":"s"}"#;
+    let answer = user.fed(&["record"], events);
+    assert_eq!(answer.code, 1);
+    insta::assert_snapshot!(answer.out, @r#"
+    {"error":"Checkpoint feature not enabled","ok":false}
+    {"error":"Checkpoint feature not enabled","ok":false}
+    "#);
+    assert!(!user.home().join(".takeback/workspaces").exists(), "nothing was recorded");
+    // A project may ask for it, and so may you for one command.
+    let mut command = user.command(&["checkpoint"]);
+    command.env("TAKEBACK_ENABLE_FILE_CHECKPOINTING", "true");
+    assert_eq!(user.answer_of(command, "").code, 0);
+}
+
+#[test]
+fn how_much_is_kept_is_as_set_and_no_less_for_a_project() {
+    let user =
+        User::with(&[("a", "1"), (PROJECT, r#"{"pointsPerSession": 1, "archiveDays": 30}"#)]);
+    user.set(r#"{"pointsPerSession": 2, "archiveDays": 9}"#);
+    for n in 0..4 {
+        let event = format!(r#"{{"event":"prompt","session":"s","text":"{n}"}}"#);
+        assert_eq!(user.fed(&["record"], &event).code, 0);
+    }
+    assert_eq!(user.takeback(&["cleanup"]).code, 0);
+    let kept: Vec<_> = user.json(&["log"]).as_array().expect("a list").to_vec();
+    let kept: Vec<_> = kept.iter().map(|point| &point["description"]).collect();
+    assert_eq!(kept, ["3", "2"]);
+    assert_eq!(user.json(&["session", "archive", "s"])["keptDays"], 30);
+}
