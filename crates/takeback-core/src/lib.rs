@@ -18,6 +18,7 @@ pub mod git_state;
 pub mod history;
 pub mod rewind;
 pub mod point_name;
+pub mod exchange;
 
 pub use ambient::Ambient;
 pub use event::{AgentEvent, Outcome, Tools, Touches};

@@ -16,6 +16,7 @@ use takeback_store::{
 
 use self::folders::make_room;
 use self::three_way::{Merged, Texts, merge_entry};
+use crate::exchange::imported::is_imported;
 use crate::history::PathHistory;
 
 /// What a rewind would do, path by path.
@@ -120,6 +121,7 @@ pub enum Aim {
 /// Whose changes are taken back.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Whose {
+    /// All of this workspace: sessions that were imported did nothing here.
     AllAgents,
     Sessions(BTreeSet<SessionId>),
 }
@@ -127,7 +129,7 @@ pub enum Whose {
 impl Whose {
     fn includes(&self, author: &Author) -> bool {
         match (self, author) {
-            (Self::AllAgents, author) => !author.sessions().is_empty(),
+            (Self::AllAgents, author) => !author.sessions().is_empty() && !is_imported(author),
             (Self::Sessions(chosen), author) => {
                 author.sessions().iter().any(|s| chosen.contains(s))
             }
@@ -261,6 +263,7 @@ fn roles(
                 Author::Ambiguous { .. } if policy == AmbiguousPolicy::Leave => Role::Ambiguous,
                 _ => Role::Take,
             },
+            (author, _) if is_imported(author) => Role::Neutral,
             // Nothing changed: it came into sight.
             _ if change.before == Entry::Unknown => Role::Neutral,
             _ => Role::Other,
