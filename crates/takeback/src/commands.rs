@@ -11,6 +11,8 @@ mod rewind;
 mod status;
 mod recover;
 mod verify;
+mod export;
+mod import;
 mod filediff;
 mod receipt;
 
@@ -38,6 +40,8 @@ pub(crate) fn run(args: Args) -> Result<u8, CommandError> {
         Command::Status => status::status(options, &mut screen)?,
         Command::Recover(recover) => recover::recover(options, &recover, &mut screen)?,
         Command::Verify => verify::verify(options, &mut screen)?,
+        Command::Export(export) => export::export(options, &export, &mut screen)?,
+        Command::Import(import) => import::import(options, &import, &mut screen)?,
     };
     screen.out.flush()?;
     Ok(code)

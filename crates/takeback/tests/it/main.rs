@@ -4,6 +4,7 @@
 
 mod demo;
 mod errors;
+mod exchange;
 mod home;
 mod look;
 mod record;

@@ -2,7 +2,7 @@
 
 use crate::home::User;
 
-const COMMANDS: [&str; 13] = [
+const COMMANDS: [&str; 15] = [
     "demo",
     "run",
     "record",
@@ -16,6 +16,8 @@ const COMMANDS: [&str; 13] = [
     "status",
     "recover",
     "verify",
+    "export",
+    "import",
 ];
 
 /// Rewritten with `TAKEBACK_UPDATE_REFERENCE=1`.
