@@ -17,7 +17,7 @@ use takeback_core::rewind::plan::Whose;
 use takeback_core::rewind::{RewindRequest, Target};
 use takeback_core::worktree::index::{Index, Known};
 use takeback_core::{checkpoint, look_around};
-use takeback_store::{Author, Entry, Lack, Point, PointId, PointKind, SessionId};
+use takeback_store::{Author, Entry, Lack, Point, PointId, PointKind, SessionId, Write};
 use takeback_testkit::{Sandbox, Thing, path};
 
 use crate::shown::{assert_consistent, history, log, said};
@@ -467,6 +467,57 @@ fn ignored_paths_and_those_outside_stay_unless_asked_for() {
         ]
     );
     assert_eq!(fs::read_to_string(&outside).unwrap(), "after\n");
+}
+
+#[test]
+fn a_file_that_was_kept_for_being_small_stays_whatever_the_ignore_files_say_later() {
+    let mut there = Sandbox::in_memory();
+    there.write(".gitignore", ".env\n");
+    there.write(".env", "KEY=1\n");
+    let point = checkpoint(&mut there.workspace, None).unwrap().point.unwrap();
+    there.write(".gitignore", "");
+    look_around(&mut there.workspace).unwrap();
+    let (_, exported) = exported(&mut there, Selection::Point(point), Ignored::LeaveOut);
+    assert_eq!((exported.blobs, exported.left_out), (1, 1));
+}
+
+#[test]
+fn what_stands_at_a_path_that_no_scan_has_seen_is_kept_first() {
+    let mut there = Sandbox::in_memory();
+    there.prompt("s", "go");
+    there.agent_writes("s", "out/named", "theirs\n");
+    there.turn_end("s");
+    let file = everything(&mut there);
+    let mut here = Sandbox::in_memory();
+    here.write(".gitignore", "out/\n");
+    here.write("out/named", "mine\n");
+    let before = here.tree();
+    let bundle = BundleFile::read(file, &BundleLimits::default()).unwrap();
+    import(&mut here.workspace, &bundle, Trial::ForReal).unwrap();
+    assert_consistent(&here);
+    let latest = history(&here, "out/named").pop().unwrap();
+    let digest = latest.after.digest().unwrap();
+    assert_eq!(here.workspace.store.contents(&digest).unwrap(), b"mine\n");
+    assert_eq!((here.tree(), latest.author), (before, Author::Import));
+}
+
+#[test]
+fn a_log_of_which_something_was_dropped_can_be_exported() {
+    let mut there = Sandbox::in_memory();
+    there.write("a", "0\n");
+    there.prompt("s", "go");
+    for text in ["1\n", "2\n", "3\n"] {
+        there.agent_writes("s", "a", text);
+    }
+    there.turn_end("s");
+    let middle = history(&there, "a")[2].seq;
+    let head = there.workspace.store.head().unwrap();
+    there.workspace.store.commit(head, &[Write::DropChange(middle)]).unwrap();
+    let file = everything(&mut there);
+    let mut here = Sandbox::in_memory();
+    let imported = imported(&mut here, &file);
+    assert!(here.rewind(&exactly(imported.points[0].id)).unwrap().success);
+    assert_eq!(here.read("a"), "0\n");
 }
 
 #[test]
