@@ -393,3 +393,82 @@ fn masked(entry: &Entry) -> Entry {
         other => other.clone(),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use takeback_store::{Digest, MemoryStore, PointKind};
+
+    use super::*;
+
+    fn changes(detour: &Detour) -> Vec<(Entry, Entry)> {
+        let change = |write: &Write| match write {
+            Write::Change(change) => Some((change.before.clone(), change.after.clone())),
+            _ => None,
+        };
+        detour.writes.iter().filter_map(change).collect()
+    }
+
+    #[test]
+    fn modes_that_give_rights_do_not_come_along() {
+        let file = |mode| Entry::File { digest: Digest::of(b""), size: 0, mode };
+        let path = WorkPath::new("tool").expect("a plain path");
+        let change = |seq, before, after, cancels| Change {
+            seq: Seq(seq),
+            path: path.clone(),
+            before: file(before),
+            after: file(after),
+            author: Author::Rewind { id: RewindId(1) },
+            evidence: Evidence::Tool,
+            time: Timestamp(1),
+            cancels,
+        };
+        let point = Point {
+            id: PointId(1),
+            seq: Seq(3),
+            session: None,
+            kind: PointKind::Manual,
+            description: String::new(),
+            label: None,
+            pinned: false,
+            created_at: Timestamp(1),
+            message_ids: Vec::new(),
+            git: None,
+        };
+        let piece = Piece {
+            base: vec![(path.clone(), file(0o10_4755))],
+            changes: vec![
+                // Here this changes nothing.
+                change(1, 0o10_4755, 0o755, Vec::new()),
+                change(2, 0o755, 0o2700, Vec::new()),
+                change(3, 0o2700, 0o644, vec![Seq(1), Seq(2)]),
+            ],
+            points: vec![point],
+            ..Piece::default()
+        };
+        let ambient = Ambient { now: Box::new(|| Timestamp(9)), random: Box::new(|| 7) };
+        let names = Names::new(&MemoryStore::new(), &ambient, &piece).expect("memory reads");
+        let present = BTreeMap::from([(path, Entry::Absent)]);
+        let head = Head { revision: 5, seq: Seq(40) };
+        let detour = detour(&piece, &present, &names, head, Timestamp(9));
+        let absent = Entry::Absent;
+        assert_eq!(
+            changes(&detour),
+            [
+                (absent.clone(), file(0o755)),
+                (file(0o755), file(0o700)),
+                (file(0o700), file(0o644)),
+                (file(0o644), absent),
+            ]
+        );
+        let cancels = detour.writes.iter().find_map(|write| match write {
+            Write::Change(change) if change.seq == Seq(43) => Some(change.cancels.clone()),
+            _ => None,
+        });
+        assert_eq!(cancels, Some(vec![Seq(42)]));
+        let at = detour.writes.iter().find_map(|write| match write {
+            Write::Point(point) => Some(point.seq),
+            _ => None,
+        });
+        assert_eq!((at, detour.changes), (Some(Seq(43)), 4));
+    }
+}

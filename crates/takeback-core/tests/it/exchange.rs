@@ -540,21 +540,6 @@ fn what_was_not_kept_is_said_to_be_so_there_too() {
 }
 
 #[test]
-fn modes_that_give_rights_do_not_travel() {
-    let mut there = Sandbox::in_memory();
-    there.write("tool", "x\n");
-    there.set_mode("tool", 0o4755);
-    there.prompt("s", "go");
-    there.agent_runs("s", "chmod", |sandbox| sandbox.set_mode("tool", 0o755));
-    let file = everything(&mut there);
-    let mut here = Sandbox::in_memory();
-    let imported = imported(&mut here, &file);
-    here.rewind(&exactly(imported.points[0].id)).unwrap();
-    let modes: Vec<_> = history(&here, "tool").iter().filter_map(|c| c.after.mode()).collect();
-    assert_eq!(modes, [0o755, 0o755]);
-}
-
-#[test]
 fn a_link_from_a_bundle_is_never_written_through() {
     let mut there = Sandbox::in_memory();
     let outside = there.outside().join("target");

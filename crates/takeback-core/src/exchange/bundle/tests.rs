@@ -486,6 +486,16 @@ fn parts_that_do_not_make_the_whole_are_refused() {
             (|d| d.blobs.last_mut().unwrap().bytes.push(0), "are not what they are called"),
             (|d| d.blobs.last_mut().unwrap().bytes.clear(), "are not what they are called"),
             (
+                // Says a byte more than there is, everywhere.
+                |d| {
+                    let whole = d.blobs.last_mut().unwrap();
+                    whole.size += 1;
+                    d.piece.base.last_mut().unwrap().1 =
+                        Entry::File { digest: whole.digest, size: whole.size, mode: 0o644 };
+                },
+                "are not what they are called",
+            ),
+            (
                 |d| {
                     let whole = d.blobs.last_mut().unwrap();
                     whole.bytes = whole.bytes.repeat(1000);
