@@ -17,3 +17,4 @@ pub use bundle::{BundleError, BundleFile, BundleLimits, Outside};
 pub use export::{ExportError, ExportOptions, Exported, Ignored, Selection, export};
 pub use file::{FileError, Overwrite, write_file};
 pub use import::{ImportError, Imported, ImportedPoint, ImportedSession, Trial, import};
+pub use imported::{is_detour, same_story};

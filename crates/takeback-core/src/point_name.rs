@@ -52,6 +52,9 @@ pub fn find_point<'a>(
     if let Some(point) = by(&|point| point.label.as_deref() == Some(name), &mut listed())? {
         return Ok(point);
     }
+    if let Some(point) = by(&|point| is_message(point, name), &mut own())? {
+        return Ok(point);
+    }
     if let Some(point) = by(&|point| is_message(point, name), &mut listed())? {
         return Ok(point);
     }

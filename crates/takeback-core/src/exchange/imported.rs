@@ -5,6 +5,8 @@
 
 use takeback_store::{Author, Point, SessionId};
 
+use crate::history::PathHistory;
+
 const PREFIX: &str = "imported-";
 const DIGITS: usize = 8;
 
@@ -35,6 +37,25 @@ pub(crate) fn is_imported(author: &Author) -> bool {
 
 pub(crate) fn is_imported_point(point: &Point) -> bool {
     point.session.as_ref().is_some_and(|session| import_of(session).is_some())
+}
+
+/// Whether what comes after `point` is told up to `next`: both are of this workspace, or `next` is,
+/// or one import brought both.
+#[must_use]
+pub fn same_story(point: &Point, next: &Point) -> bool {
+    let import = |point: &Point| point.session.as_ref().and_then(import_of);
+    import(next).is_none_or(|brought| import(point) == Some(brought))
+}
+
+/// Whether these changes of a path are nothing but the way into an import and back.
+#[must_use]
+pub fn is_detour(history: &PathHistory) -> bool {
+    let brought = |author: &Author| *author == Author::Import || is_imported(author);
+    let rewound = |author: &Author| matches!(author, Author::Rewind { .. });
+    let mut authors = history.changes.iter().map(|change| &change.author);
+    authors.clone().any(brought)
+        && authors.all(|author| brought(author) || rewound(author))
+        && history.at_start() == history.at_end()
 }
 
 #[cfg(test)]

@@ -4,6 +4,7 @@ use std::io::Write as _;
 
 use serde::Serialize;
 use serde_json::json;
+use takeback_core::exchange::{is_detour, same_story};
 use takeback_core::history::by_path;
 use takeback_core::point_name::find_point;
 use takeback_store::{Author, Change, Entry, Evidence, PointKind};
@@ -41,6 +42,7 @@ pub(crate) fn show(
     let next = points
         .iter()
         .filter(|other| other.kind != PointKind::Safety && other.id != point.id)
+        .filter(|other| same_story(point, other))
         .find(|other| other.seq >= point.seq && other.created_at > point.created_at)
         .map(|other| other.seq);
     let mut changes = store.changes_after(point.seq)?;
@@ -86,10 +88,12 @@ pub(crate) fn show(
         writeln!(out, "{HINT}git{HINT:#}      {} {HINT}{head}{HINT:#}", plain(branch))?;
     }
     writeln!(out)?;
-    if changes.is_empty() {
+    let mut histories = by_path(changes);
+    histories.retain(|history| !is_detour(history));
+    if histories.is_empty() {
         writeln!(out, "{HINT}Nothing was changed after it.{HINT:#}")?;
     }
-    for history in by_path(changes) {
+    for history in histories {
         let diff = FileDiff {
             path: history.path.clone(),
             before: history.at_start().clone(),

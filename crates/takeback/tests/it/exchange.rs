@@ -83,7 +83,18 @@ fn a_second_import_says_which_label_is_taken() {
                 the label “done” is taken here
     Your files are as they were. `takeback rewind ID --exact` brings the files of a point.
     ");
-    // What `@` means is not for a bundle to say.
+    // What was done here is told as before, also where somebody counts or names a message.
+    insta::assert_snapshot!(user.takeback(&["log"]).out.lines().skip(2).collect::<Vec<_>>().join("\n"), @r"
+    ID  just now     by hand       [done]                                     –
+    ID  just now     s             make it two                                1 file +1 -1
+    ");
+    insta::assert_snapshot!(user.takeback(&["show", "m1"]).out.lines().skip(3).collect::<Vec<_>>().join("\n"), @r"
+    session  s
+    message  m1
+
+      a.txt  changed  s with Edit
+    ");
+    insta::assert_snapshot!(user.takeback(&["show", "done"]).out.lines().skip(3).collect::<Vec<_>>().join("\n"), @"Nothing was changed after it.");
     insta::assert_snapshot!(user.takeback(&["show"]).out.lines().next().unwrap_or(""), @"[done]");
 }
 
