@@ -11,6 +11,9 @@ use crate::worktree::scope::{OWN_FOLDER, is_internal};
 /// Paths of a file system that is mounted somewhere are shorter.
 const PATH_MAX: usize = 32 << 10;
 const LINK_MAX: usize = 4095;
+/// Every command reads all sessions and all points.
+const SESSIONS_MAX: usize = 10_000;
+const POINTS_MAX: usize = 100_000;
 
 /// The contents that a piece names: with the first path that does, and the size it says.
 pub(super) type Needed = HashMap<Digest, NeededBlob>;
@@ -89,6 +92,8 @@ pub(super) fn check(piece: &Piece) -> Result<Needed, BundleError> {
 }
 
 fn check_sessions(piece: &Piece) -> Result<HashSet<&SessionId>, BundleError> {
+    at_most("sessions", piece.sessions.len(), SESSIONS_MAX)?;
+    at_most("points", piece.points.len(), POINTS_MAX)?;
     let mut sessions = HashSet::new();
     for session in &piece.sessions {
         known(&sessions, session.parent.as_slice())?;
@@ -104,6 +109,11 @@ fn check_sessions(piece: &Piece) -> Result<HashSet<&SessionId>, BundleError> {
         }
     }
     Ok(sessions)
+}
+
+fn at_most(what: &'static str, count: usize, most: usize) -> Result<(), BundleError> {
+    let error = BundleError::TooMany { what, limit: most as u64 };
+    if count > most { Err(error) } else { Ok(()) }
 }
 
 fn check_points(piece: &Piece, sessions: &HashSet<&SessionId>) -> Result<(), BundleError> {
@@ -196,10 +206,7 @@ impl<'p> Tree<'p> {
                 self.nodes.push(Node { above, entry: &Entry::Absent, below: 0 });
             }
         }
-        match self.nodes.len() > NAMES_MAX {
-            true => Err(BundleError::TooMany { what: "names", limit: NAMES_MAX as u64 }),
-            false => Ok(at),
-        }
+        at_most("names", self.nodes.len(), NAMES_MAX).map(|()| at)
     }
 
     fn set(&mut self, node: usize, entry: &'p Entry) {

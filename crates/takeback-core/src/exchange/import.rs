@@ -191,6 +191,7 @@ impl Names {
         let mut used: HashSet<String> = here.into_iter().filter_map(|point| point.label).collect();
         let mut points = HashMap::new();
         let mut labels = HashMap::new();
+        let mut numbers: HashMap<&String, u64> = HashMap::new();
         for point in &piece.points {
             let mut id = PointId((ambient.random)());
             while !ids.insert(id) {
@@ -199,10 +200,11 @@ impl Names {
             points.insert(point.id, id);
             if let Some(label) = &point.label {
                 let mut free = label.clone();
-                let mut number = 2;
+                // Where the last of that name ended: a bundle may have it thousands of times.
+                let number = numbers.entry(label).or_insert(2);
                 while !used.insert(free.clone()) {
                     free = format!("{label}-{number}");
-                    number += 1;
+                    *number += 1;
                 }
                 labels.insert(point.id, free);
             }
@@ -227,11 +229,13 @@ impl Names {
                 call: call.clone(),
                 tool: tool.clone(),
             },
-            Author::Ambiguous { sessions } => Author::Ambiguous {
+            Author::Ambiguous { sessions } if !sessions.is_empty() => Author::Ambiguous {
                 sessions: sessions.iter().map(|session| self.session(session)).collect(),
             },
             Author::Rewind { id } => Author::Rewind { id: self.rewinds[id] },
-            Author::Human | Author::Deleted | Author::Import => Author::Import,
+            Author::Ambiguous { .. } | Author::Human | Author::Deleted | Author::Import => {
+                Author::Import
+            }
         }
     }
 

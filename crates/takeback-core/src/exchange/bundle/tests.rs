@@ -294,6 +294,22 @@ fn points_and_sessions_that_have_no_place_are_refused() {
                 |d| d.piece.turns[0].opened_at = TIME_END,
                 "the turn 0000000000000007 is at a time that",
             ),
+            (
+                |d| {
+                    let one = d.piece.sessions[0].clone();
+                    let named = |at| Session { id: SessionId(format!("x{at}")), ..one.clone() };
+                    d.piece.sessions.extend((0..10_000).map(named));
+                },
+                "it has more sessions than 10000",
+            ),
+            (
+                |d| {
+                    let last = d.piece.points[2].clone();
+                    let next = |id| Point { id: PointId(id), ..last.clone() };
+                    d.piece.points.extend((10..100_010).map(next));
+                },
+                "it has more points than 100000",
+            ),
             (|d| d.piece.points.clear(), "it has no points"),
             (|d| d.piece.points[2].seq = Seq(7), BEHIND),
             (|d| d.piece.points[2].seq = Seq(u64::MAX), BEHIND),
