@@ -132,6 +132,7 @@ impl TakebackLibrary {
                     Timestamp(i64::try_from(since.as_millis()).unwrap_or(i64::MAX))
                 }),
                 random: Box::new(|| RandomState::new().build_hasher().finish()),
+                watch: None,
             },
         })?;
         Ok(Self { workspace })

@@ -97,6 +97,7 @@ fn open(project: &Path, store: &Path) -> Result<Workspace, Box<dyn Error>> {
                 Timestamp(i64::try_from(since_1970.as_millis()).unwrap_or(i64::MAX))
             }),
             random: Box::new(|| RandomState::new().hash_one(())),
+            watch: None,
         },
     })?)
 }

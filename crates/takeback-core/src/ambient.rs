@@ -1,10 +1,21 @@
-//! What the world outside gives: the time, and ids that nobody else makes.
+//! What the world outside gives: the time, ids that nobody else makes, and perhaps somebody who
+//! watches.
 
 use takeback_store::Timestamp;
+
+use crate::progress::{Ongoing, Watch, Work};
 
 pub struct Ambient {
     pub now: Box<dyn Fn() -> Timestamp + Send>,
     pub random: Box<dyn Fn() -> u64 + Send>,
+    pub watch: Option<Watch>,
+}
+
+impl Ambient {
+    /// `of`: how many files it will be; 0 if nobody knows.
+    pub(crate) fn begin(&self, work: Work, of: usize) -> Ongoing {
+        Ongoing::begin(self.watch.as_ref(), work, of)
+    }
 }
 
 impl std::fmt::Debug for Ambient {

@@ -5,6 +5,7 @@
 //! promises, does and proves. Nothing here prints, reads the environment, or knows the time.
 
 pub mod ambient;
+pub mod progress;
 pub mod process;
 pub mod lock;
 pub mod worktree;
@@ -17,6 +18,8 @@ pub mod middleware;
 pub mod git_state;
 pub mod history;
 pub mod rewind;
+pub mod marks;
+pub mod retention;
 pub mod point_name;
 pub mod exchange;
 

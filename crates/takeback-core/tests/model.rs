@@ -17,10 +17,14 @@ use std::path::Path;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use takeback_core::marks::{Mark, mark};
+use takeback_core::retention::{Clock, Occasion, Policy, clean_up, delete_session};
 use takeback_core::rewind::journal::Exactness;
 use takeback_core::rewind::{self, AmbiguousPolicy, Receipt, RewindError, RewindRequest, preview};
 use takeback_core::{AgentEvent, Outcome, Recorded, Touches, checkpoint, look_around};
-use takeback_store::{Author, CallId, Digest, Entry, RewindId, Seq, SessionId, WorkPath};
+use takeback_store::{
+    Author, CallId, Digest, Entry, RewindId, Seq, SessionId, StoreError, WorkPath,
+};
 use takeback_testkit::{Sandbox, Thing};
 
 #[path = "model/deeds.rs"]
@@ -132,12 +136,23 @@ struct Run {
     /// The tree before the last rewind and what brings it back, while nothing has happened since.
     just_before: Option<(Target, Tree)>,
     rewinds: Vec<RewindId>,
+    /// The log is no longer what the oracle has, only what kept points need of it.
+    thinned: bool,
 }
 
 impl Run {
     fn new(sandbox: Sandbox, scope_changes: bool) -> Self {
         let (oracle, past, rewinds) = (Oracle::default(), Past::default(), Vec::new());
-        Self { sandbox, oracle, past, calls: 0, scope_changes, just_before: None, rewinds }
+        Self {
+            sandbox,
+            oracle,
+            past,
+            calls: 0,
+            scope_changes,
+            just_before: None,
+            rewinds,
+            thinned: false,
+        }
     }
 
     fn step(&mut self, step: &Step) -> Result<(), String> {
@@ -220,7 +235,81 @@ impl Run {
             Step::Rewind(asked) => self.rewind_as(asked),
             Step::Undo { exact } => self.rewind(&ask(Target::Undo, *exact), false),
             Step::Redo => self.rewind(&ask(Target::Redo, false), false),
+            Step::CleanUp(most) => self.clean_up(*most),
+            Step::Pin(which) => self.pin(*which),
+            Step::DeleteSession(session) => self.delete_session(session),
         }
+    }
+
+    // --- keeping --------------------------------------------------------------------------------
+
+    fn clean_up(&mut self, most: usize) -> Result<(), String> {
+        let policy = Policy { points_per_session: most, ..Policy::default() };
+        clean_up(&mut self.sandbox.workspace, &policy, Occasion::OnDemand, Clock::Doubted)
+            .map_err(|e| e.to_string())?;
+        self.oracle.clean_up(most);
+        self.everything_kept_is_whole()
+    }
+
+    fn pin(&mut self, which: usize) -> Result<(), String> {
+        let mut listed: Vec<_> =
+            self.oracle.points.iter_mut().filter(|point| point.safety_of.is_none()).collect();
+        if listed.is_empty() {
+            return Ok(());
+        }
+        let at = which % listed.len();
+        listed[at].pinned = true;
+        let marked = mark(&mut self.sandbox.workspace, listed[at].id, Mark::Pin);
+        marked.map(drop).map_err(|e| e.to_string())
+    }
+
+    fn delete_session(&mut self, session: &'static str) -> Result<(), String> {
+        let id = SessionId::from(session);
+        let known = self.sandbox.workspace.store.session(&id).map_err(|e| e.to_string())?;
+        if self.oracle.is_at_work(session) || known.is_none() {
+            return Ok(());
+        }
+        delete_session(&mut self.sandbox.workspace, &id).map_err(|e| e.to_string())?;
+        self.oracle.delete_session(session);
+        self.everything_kept_is_whole()
+    }
+
+    /// After something was dropped: the points that stay are those that should, with all that stood
+    /// at each of them, every byte of it in the store.
+    fn everything_kept_is_whole(&mut self) -> Result<(), String> {
+        self.thinned = true;
+        let store = &*self.sandbox.workspace.store;
+        let failed = |error: StoreError| error.to_string();
+        let mut points = store.points().map_err(failed)?;
+        points.sort_by_key(|point| point.id);
+        let ids: BTreeSet<_> = points.iter().map(|point| point.id).collect();
+        let expected = self.oracle.points.iter().map(|point| point.id).collect();
+        same("the points that are kept", &ids, &expected)?;
+        same("damage", &store.check().map_err(failed)?, &Vec::new())?;
+        same("unneeded contents", &store.unnamed().map_err(failed)?.digests.len(), &0)?;
+        let latest = store.latest().map_err(failed)?;
+        for point in &self.oracle.points {
+            let seq = points.iter().find(|kept| kept.id == point.id).expect("it is kept").seq;
+            let mut state: BTreeMap<String, Entry> =
+                latest.iter().map(|(path, entry)| (text(path), entry.clone())).collect();
+            for change in store.changes_after(seq).map_err(failed)?.iter().rev() {
+                state.insert(text(&change.path), change.before.clone());
+            }
+            let mut expected: BTreeMap<String, Entry> = self
+                .oracle
+                .state_at(point.at)
+                .iter()
+                .map(|(path, seen)| (path.clone(), entry(seen)))
+                .collect();
+            // That nothing stood somewhere need not be said.
+            state.retain(|_, entry| *entry != Entry::Absent);
+            expected.retain(|_, entry| *entry != Entry::Absent);
+            same("what stood at a kept point", &state, &expected)
+                .map_err(|failure| format!("{failure}\n{}", self.told_log()))?;
+        }
+        let still_known = latest.iter().map(|(path, _)| text(path)).collect();
+        self.oracle.forget_absent(&still_known);
+        Ok(())
     }
 
     // --- agents and people ----------------------------------------------------------------------
@@ -470,6 +559,12 @@ impl Run {
     /// The log as it is and as the oracle has it, path by path: in which order paths are recorded
     /// that were looked at together means nothing.
     fn same_log(&self) -> Result<(), String> {
+        if self.thinned {
+            let seq = self.sandbox.workspace.store.head().map_err(|e| e.to_string())?.seq.0;
+            let expected = self.oracle.log.len() as u64;
+            return same("the length of the log", &seq, &expected)
+                .map_err(|failure| format!("{failure}\n{}", self.told_log()));
+        }
         let changes =
             self.sandbox.workspace.store.changes_after(Seq(0)).map_err(|e| e.to_string())?;
         let mut is: BTreeMap<String, Vec<Line>> = BTreeMap::new();

@@ -154,11 +154,11 @@ pub struct Unnamed {
 pub struct Usage {
     /// Contents, each once, as they were.
     pub contents: u64,
-    /// The same as they are kept: compressed.
+    /// The same as they are kept: compressed, with what it takes to find them.
     pub kept: u64,
     /// The files they lie in, with what is no longer named.
     pub packs: u64,
-    /// Everything else: the log, points, sessions.
+    /// Everything else: the log, points, sessions. What is on its way there is not counted.
     pub database: u64,
     pub blobs: u64,
     pub changes: u64,

@@ -81,6 +81,16 @@ impl Sandbox {
         Frozen { calls: self.calls, clock: self.clock, ids: self.ids, folder: self.folder }
     }
 
+    /// Time passes; back, too.
+    pub fn days_pass(&self, days: f64) {
+        const DAY: f64 = 86_400_000.0;
+        #[expect(
+            clippy::cast_possible_truncation,
+            reason = "tests do not wait for millions of years"
+        )]
+        self.clock.fetch_add((days * DAY) as i64, Ordering::Relaxed);
+    }
+
     /// The folder that is protected.
     #[must_use]
     pub fn root(&self) -> PathBuf {
@@ -305,6 +315,7 @@ fn open(
         ambient: Ambient {
             now: Box::new(move || Timestamp(clock.fetch_add(1000, Ordering::Relaxed))),
             random: Box::new(move || ids.fetch_add(1, Ordering::Relaxed) + 1),
+            watch: None,
         },
     })
     .expect("the workspace opens")

@@ -44,6 +44,9 @@ pub(crate) struct Options {
     /// Say more
     #[arg(short, long, global = true, help_heading = "Options for all")]
     pub(crate) verbose: bool,
+    /// Do not send long answers through a pager
+    #[arg(long, global = true, help_heading = "Options for all")]
+    pub(crate) no_pager: bool,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -86,6 +89,21 @@ pub(crate) enum Command {
     Undo(AgainArgs),
     /// Take back the last undo
     Redo(AgainArgs),
+    /// Give a point a name, or take it away
+    Label(LabelArgs),
+    /// Keep a point for good
+    Pin(PointArgs),
+    /// Keep a point only as long as others
+    Unpin(PointArgs),
+    /// List the sessions, newest first
+    Sessions(SessionsArgs),
+    /// Archive or delete a session
+    #[command(subcommand)]
+    Session(SessionCommand),
+    /// Remove what is no longer to be kept, and give its space back
+    Cleanup(CleanupArgs),
+    /// Show where the store's space goes
+    Du(DuArgs),
     /// Show what is protected, what is not, and what is going on
     Status,
     /// Finish what a crash interrupted
@@ -189,6 +207,9 @@ pub(crate) struct DoingArgs {
     /// Show what would be done and do nothing
     #[arg(long)]
     pub(crate) dry_run: bool,
+    /// Show also how the files would change
+    #[arg(long)]
+    pub(crate) diff: bool,
     /// Do not ask
     #[arg(short, long)]
     pub(crate) yes: bool,
@@ -240,4 +261,74 @@ pub(crate) struct ImportArgs {
     /// Show what would be added and add nothing
     #[arg(long)]
     pub(crate) dry_run: bool,
+}
+
+#[derive(Debug, ClapArgs)]
+pub(crate) struct PointArgs {
+    /// The point: @, @~N, an id or its beginning, a label, a message id, a time (10m, 14:00)
+    pub(crate) point: String,
+}
+
+#[derive(Debug, ClapArgs)]
+pub(crate) struct LabelArgs {
+    /// The point: @, @~N, an id or its beginning, a label, a message id, a time (10m, 14:00)
+    pub(crate) point: String,
+    /// Its name from now on
+    #[arg(required_unless_present = "remove")]
+    pub(crate) label: Option<String>,
+    /// Take its name away
+    #[arg(long, conflicts_with = "label")]
+    pub(crate) remove: bool,
+}
+
+#[derive(Debug, ClapArgs)]
+pub(crate) struct SessionsArgs {
+    /// Show at most this many
+    #[arg(short = 'n', long, value_name = "N", default_value_t = 20)]
+    pub(crate) limit: usize,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum SessionCommand {
+    /// Keep its data only for some days more (the setting archiveDays); if it goes on, it is kept again
+    Archive(SessionArgs),
+    /// Delete it with all its points, labelled and pinned ones too; files are not touched
+    Delete(DeleteArgs),
+}
+
+#[derive(Debug, ClapArgs)]
+pub(crate) struct SessionArgs {
+    /// The session's id, or its beginning
+    #[arg(value_name = "ID")]
+    pub(crate) session: String,
+}
+
+#[derive(Debug, ClapArgs)]
+pub(crate) struct DeleteArgs {
+    /// The session's id, or its beginning
+    #[arg(value_name = "ID")]
+    pub(crate) session: String,
+    /// Show what would be deleted and do nothing
+    #[arg(long)]
+    pub(crate) dry_run: bool,
+    /// Do not ask
+    #[arg(short, long)]
+    pub(crate) yes: bool,
+}
+
+#[derive(Debug, ClapArgs)]
+pub(crate) struct CleanupArgs {
+    /// Show what would be removed and do nothing
+    #[arg(long)]
+    pub(crate) dry_run: bool,
+    /// Go on although the clock seems to have gone back, or to have jumped
+    #[arg(long)]
+    pub(crate) trust_clock: bool,
+}
+
+#[derive(Debug, ClapArgs)]
+pub(crate) struct DuArgs {
+    /// Name this many paths
+    #[arg(short = 'n', long, value_name = "N", default_value_t = 10)]
+    pub(crate) limit: usize,
 }

@@ -8,15 +8,23 @@ mod log;
 mod show;
 mod diff;
 mod rewind;
+mod label;
+mod sessions;
+mod cleanup;
+mod du;
 mod status;
 mod recover;
 mod verify;
 mod export;
 mod import;
 mod filediff;
+mod patch;
+mod words;
 mod receipt;
 
-use crate::args::{Args, Command};
+use std::io::{self, BufRead as _, Write as _};
+
+use crate::args::{Args, Command, SessionCommand};
 use crate::error::CommandError;
 use crate::screen::Screen;
 
@@ -37,6 +45,18 @@ pub(crate) fn run(args: Args) -> Result<u8, CommandError> {
         Command::Rewind(rewind) => rewind::rewind(options, &rewind, &mut screen)?,
         Command::Undo(undo) => rewind::undo(options, &undo, &mut screen)?,
         Command::Redo(redo) => rewind::redo(options, &redo, &mut screen)?,
+        Command::Label(label) => label::label(options, &label, &mut screen)?,
+        Command::Pin(pin) => label::pin(options, &pin, &mut screen)?,
+        Command::Unpin(unpin) => label::unpin(options, &unpin, &mut screen)?,
+        Command::Sessions(sessions) => sessions::sessions(options, &sessions, &mut screen)?,
+        Command::Session(SessionCommand::Archive(session)) => {
+            sessions::archive(options, &session, &mut screen)?
+        }
+        Command::Session(SessionCommand::Delete(session)) => {
+            sessions::delete(options, &session, &mut screen)?
+        }
+        Command::Cleanup(cleanup) => cleanup::cleanup(options, &cleanup, &mut screen)?,
+        Command::Du(du) => du::du(options, &du, &mut screen)?,
         Command::Status => status::status(options, &mut screen)?,
         Command::Recover(recover) => recover::recover(options, &recover, &mut screen)?,
         Command::Verify => verify::verify(options, &mut screen)?,
@@ -45,4 +65,14 @@ pub(crate) fn run(args: Args) -> Result<u8, CommandError> {
     };
     screen.out.flush()?;
     Ok(code)
+}
+
+/// Asks on the terminal; only a plain yes counts.
+pub(crate) fn confirmed(screen: &mut Screen) -> io::Result<bool> {
+    write!(screen.out, "\nDo this? [y/N] ")?;
+    screen.out.flush()?;
+    let mut answer = String::new();
+    io::stdin().lock().read_line(&mut answer)?;
+    writeln!(screen.out)?;
+    Ok(matches!(answer.trim(), "y" | "Y" | "yes"))
 }

@@ -5,12 +5,14 @@ use std::io::{self, Write as _};
 use std::process::ExitCode;
 
 use takeback_core::WorkspaceError;
+use takeback_core::marks::MarkError;
 use takeback_core::point_name::PointNameError;
 use takeback_core::record::RecordError;
+use takeback_core::retention::CleanUpError;
 use takeback_core::rewind::RewindError;
 use takeback_store::StoreError;
 
-use crate::screen::{HINT, WRONG};
+use crate::screen::{HINT, WRONG, plain};
 
 /// Exit codes, as `docs/reference.md` promises them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -70,8 +72,9 @@ impl CommandError {
                 serde_json::json!({ "error": message, "hints": hints, "code": self.kind as u8 });
             writeln!(err, "{value}")
         } else {
-            writeln!(err, "{WRONG}takeback:{WRONG:#} {message}").and_then(|()| {
-                hints.iter().try_for_each(|hint| writeln!(err, "{HINT}  {hint}{HINT:#}"))
+            writeln!(err, "{WRONG}takeback:{WRONG:#} {}", plain(&message)).and_then(|()| {
+                let mut hints = hints.iter();
+                hints.try_for_each(|hint| writeln!(err, "{HINT}  {}{HINT:#}", plain(hint)))
             })
         };
         // With standard error gone there is nobody left to tell.
@@ -152,6 +155,36 @@ impl From<RecordError> for CommandError {
                 Self::new(Kind::Usage, error).hint("Choose another label.")
             }
             RecordError::Scan(_) | RecordError::Spool { .. } => Self::new(Kind::Error, error),
+        }
+    }
+}
+
+impl From<MarkError> for CommandError {
+    fn from(error: MarkError) -> Self {
+        match error {
+            MarkError::Store(error) => error.into(),
+            MarkError::NoPoint(_) => {
+                Self::new(Kind::Error, error).hint("`takeback log` lists the points.")
+            }
+            MarkError::Safety(_) => Self::new(Kind::Usage, error)
+                .hint("`takeback checkpoint` makes a point that stays."),
+            MarkError::LabelTaken { .. } | MarkError::NotALabel { .. } => {
+                Self::new(Kind::Usage, error).hint("Choose another label.")
+            }
+        }
+    }
+}
+
+impl From<CleanUpError> for CommandError {
+    fn from(error: CleanUpError) -> Self {
+        match error {
+            CleanUpError::Store(error) => error.into(),
+            CleanUpError::Record(error) => error.into(),
+            CleanUpError::Rewind(error) => error.into(),
+            CleanUpError::Locked => locked(error),
+            CleanUpError::NoSession(_) => {
+                Self::new(Kind::Error, error).hint("`takeback sessions` lists the sessions.")
+            }
         }
     }
 }

@@ -7,7 +7,11 @@ mod error;
 mod place;
 mod settings;
 mod time;
+mod pager;
+mod progress;
 mod screen;
+mod table;
+mod wire;
 mod commands;
 
 use std::process::ExitCode;
@@ -20,6 +24,9 @@ fn main() -> ExitCode {
     let args = Args::parse();
     args.options.color.write_global();
     let json = args.options.json;
+    if json || args.options.quiet {
+        progress::hide();
+    }
     match commands::run(args) {
         Ok(code) => ExitCode::from(code),
         Err(error) => error.report(json),

@@ -98,7 +98,7 @@ pub(crate) fn open_at(root: &Path, home: &Path, store: Store) -> Result<Place, C
 }
 
 pub(crate) fn ambient() -> Ambient {
-    Ambient { now: Box::new(now), random: Box::new(random) }
+    Ambient { now: Box::new(now), random: Box::new(random), watch: crate::progress::watch() }
 }
 
 #[expect(

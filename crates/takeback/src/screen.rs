@@ -1,9 +1,14 @@
-//! How things look: colours, columns, counts.
+//! How things look: colours, columns, counts, names that may hold anything.
 
 use std::io::{self, IsTerminal as _, Write};
+use std::os::fd::AsFd;
 
+use anstream::{AutoStream, ColorChoice};
 use anstyle::{AnsiColor, Style};
-use unicode_width::{UnicodeWidthChar as _, UnicodeWidthStr as _};
+use takeback_store::WorkPath;
+use unicode_width::UnicodeWidthChar as _;
+
+use crate::pager::Pager;
 
 pub(crate) const WRONG: Style = AnsiColor::Red.on_default().bold();
 pub(crate) const GOOD: Style = AnsiColor::Green.on_default();
@@ -19,6 +24,16 @@ pub(crate) struct Screen {
     pub(crate) json: bool,
     pub(crate) quiet: bool,
     pub(crate) verbose: bool,
+    no_pager: bool,
+}
+
+/// Who reads a diff.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Reader {
+    /// Somebody at a terminal: colours, and nothing that could upset it.
+    Person,
+    /// `git apply` or `patch`: every byte as it is.
+    Program,
 }
 
 impl Screen {
@@ -28,7 +43,35 @@ impl Screen {
             json: options.json,
             quiet: options.quiet,
             verbose: options.verbose,
+            no_pager: options.no_pager,
         }
+    }
+
+    /// What is said from here on goes through the user's pager, if it is more than the terminal has
+    /// room for.
+    pub(crate) fn page(&mut self) -> io::Result<()> {
+        if self.json || self.no_pager {
+            return Ok(());
+        }
+        if let Some(pager) = Pager::of_user() {
+            self.out.flush()?;
+            let raw: Box<dyn Write> = Box::new(pager);
+            let coloured = AutoStream::choice(&io::stdout());
+            self.out = Box::new(io::BufWriter::new(AutoStream::new(raw, coloured)));
+        }
+        Ok(())
+    }
+
+    pub(crate) fn reader(&self) -> Reader {
+        let stdout = io::stdout();
+        let plain = AutoStream::choice(&stdout) == ColorChoice::Never;
+        if plain && !stdout.is_terminal() { Reader::Program } else { Reader::Person }
+    }
+
+    /// Standard output for bytes that must arrive as they are: `out` takes escape sequences away.
+    pub(crate) fn bare(&mut self) -> io::Result<impl Write + use<>> {
+        self.out.flush()?;
+        Ok(io::BufWriter::new(io::stdout().lock()))
     }
 
     /// One JSON value, the whole answer.
@@ -44,46 +87,137 @@ pub(crate) fn is_interactive() -> bool {
     io::stdin().is_terminal() && io::stdout().is_terminal()
 }
 
-/// Columns to write in; when nobody looks at it, as many as it takes.
+/// Columns to write in.
 pub(crate) fn width() -> usize {
-    match terminal_size::terminal_size_of(io::stdout()) {
+    width_of(io::stdout())
+}
+
+pub(crate) fn width_of(stream: impl AsFd) -> usize {
+    match terminal_size::terminal_size_of(stream) {
         Some((terminal_size::Width(columns), _)) => usize::from(columns).max(40),
         None => 100,
     }
 }
 
-/// `text` in exactly `columns` columns: cut with `…`, or filled up.
-pub(crate) fn fit(text: &str, columns: usize) -> String {
-    let text = shorten(text, columns);
-    let fill = columns.saturating_sub(text.width());
-    format!("{text}{}", " ".repeat(fill))
+/// Columns that `text` takes on a terminal: where terminals differ (emoji of several characters), the
+/// most that any of them needs.
+pub(crate) fn columns(text: &str) -> usize {
+    text.chars().map(char_columns).sum()
 }
 
-/// `text` in at most `columns` columns.
-pub(crate) fn shorten(text: &str, columns: usize) -> String {
-    if text.width() <= columns {
+fn char_columns(c: char) -> usize {
+    // Makes the character before it an emoji, which is one column wider.
+    if c == '\u{fe0f}' { 1 } else { c.width().unwrap_or(0) }
+}
+
+/// `text` in exactly `room` columns: cut with `…`, or filled up.
+pub(crate) fn fit(text: &str, room: usize) -> String {
+    filled(shorten(text, room), room)
+}
+
+/// As [`fit`], for a path: its end says more than its beginning.
+pub(crate) fn fit_path(text: &str, room: usize) -> String {
+    filled(shorten_path(text, room), room)
+}
+
+fn filled(mut text: String, room: usize) -> String {
+    let fill = room.saturating_sub(columns(&text));
+    text.extend(std::iter::repeat_n(' ', fill));
+    text
+}
+
+/// `text` in at most `room` columns.
+pub(crate) fn shorten(text: &str, room: usize) -> String {
+    if columns(text) <= room {
         return text.to_owned();
     }
-    let mut used = 0;
-    let mut kept = String::new();
-    for c in text.chars() {
-        used += c.width().unwrap_or(0);
-        if used + 1 > columns {
-            break;
-        }
-        kept.push(c);
-    }
+    let mut kept: String = first_columns(text.chars(), room.saturating_sub(1)).collect();
     kept.push('…');
     kept
 }
 
-/// Text that may hold anything, on one line and without control characters.
+/// As [`shorten`], but what is cut off is the beginning.
+pub(crate) fn shorten_path(text: &str, room: usize) -> String {
+    if columns(text) <= room {
+        return text.to_owned();
+    }
+    let mut kept: Vec<char> = first_columns(text.chars().rev(), room.saturating_sub(1)).collect();
+    // What only changes the look of the character before it must not stand first.
+    while kept.last().is_some_and(|c| c.width() == Some(0)) {
+        kept.pop();
+    }
+    kept.push('…');
+    kept.iter().rev().collect()
+}
+
+fn first_columns(chars: impl Iterator<Item = char>, room: usize) -> impl Iterator<Item = char> {
+    let mut used = 0;
+    chars.take_while(move |c| {
+        used += char_columns(*c);
+        used <= room
+    })
+}
+
+/// `text` as lines of at most `room` columns, broken between words, or inside one that is longer.
+pub(crate) fn wrap(text: &str, room: usize) -> Vec<String> {
+    let mut lines: Vec<String> = Vec::new();
+    for mut word in text.split(' ') {
+        match lines.last_mut() {
+            Some(line) if columns(line) + 1 + columns(word) <= room => {
+                line.push(' ');
+                line.push_str(word);
+                continue;
+            }
+            _ => {}
+        }
+        while columns(word) > room {
+            let first: String = first_columns(word.chars(), room).collect();
+            if first.is_empty() {
+                break;
+            }
+            word = &word[first.len()..];
+            lines.push(first);
+        }
+        lines.push(word.to_owned());
+    }
+    lines
+}
+
+/// A path for people: on one line, every byte of it to be seen.
+pub(crate) fn name(path: &WorkPath) -> String {
+    plain_bytes(path.as_bytes())
+}
+
+/// Text that may hold anything, on one line, with what terminals obey or hide written out.
 pub(crate) fn plain(text: &str) -> String {
-    let mut plain = String::new();
-    for c in text.chars() {
-        if c.is_control() { plain.extend(c.escape_default()) } else { plain.push(c) }
+    plain_bytes(text.as_bytes())
+}
+
+/// As [`plain`], also for bytes that are not UTF-8.
+pub(crate) fn plain_bytes(bytes: &[u8]) -> String {
+    let mut plain = String::with_capacity(bytes.len());
+    for chunk in bytes.utf8_chunks() {
+        for c in chunk.valid().chars() {
+            if c.is_control() || is_unseen(c) {
+                plain.extend(c.escape_default());
+            } else {
+                plain.push(c);
+            }
+        }
+        for byte in chunk.invalid() {
+            plain.push_str(&format!("\\x{byte:02x}"));
+        }
     }
     plain
+}
+
+/// Characters that take no room or turn the text around: a name could pass for another with them.
+fn is_unseen(c: char) -> bool {
+    matches!(c,
+        '\u{ad}' | '\u{34f}' | '\u{61c}' | '\u{115f}' | '\u{1160}' | '\u{17b4}' | '\u{17b5}'
+        | '\u{180b}'..='\u{180f}' | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}'
+        | '\u{2060}'..='\u{206f}' | '\u{3164}' | '\u{feff}' | '\u{ffa0}' | '\u{fff0}'..='\u{fffb}'
+        | '\u{1d173}'..='\u{1d17a}' | '\u{e0000}'..='\u{e0fff}')
 }
 
 /// `1 file`, `2 files`.
@@ -104,4 +238,42 @@ pub(crate) fn bytes(n: u64) -> String {
         unit += 1;
     }
     format!("{value:.1} {}", UNITS[unit])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_terminals_obey_or_hide_is_written_out() {
+        for (bytes, shown) in [
+            (&b"a\nb\tc\x1b[2J\x7f"[..], r"a\nb\tc\u{1b}[2J\u{7f}"),
+            (b"caf\xe9/\xff\xfe", r"caf\xe9/\xff\xfe"),
+            ("gpj\u{202e}.exe".as_bytes(), r"gpj\u{202e}.exe"),
+            ("a\u{200b}b\u{feff}\u{85}\u{2066}".as_bytes(), r"a\u{200b}b\u{feff}\u{85}\u{2066}"),
+            ("\u{e0041}\u{2028}\u{ad}".as_bytes(), r"\u{e0041}\u{2028}\u{ad}"),
+            ("日本 é e\u{301} שלום 🦀".as_bytes(), "日本 é e\u{301} שלום 🦀"),
+        ] {
+            assert_eq!(plain_bytes(bytes), shown);
+        }
+    }
+
+    #[test]
+    fn what_is_cut_has_the_room_it_was_given() {
+        for text in [
+            "日本語のファイル名.txt",
+            "🦀🦀🦀🦀🦀🦀🦀🦀",
+            "plain words here",
+            "e\u{301}e\u{301}e\u{301}e\u{301}e\u{301}e\u{301}e\u{301}e\u{301}",
+        ] {
+            for room in 1..20 {
+                for fitted in [fit(text, room), fit_path(text, room)] {
+                    assert_eq!(columns(&fitted), room, "{text:?} in {room}: {fitted:?}");
+                }
+            }
+        }
+        assert_eq!(shorten_path("crates/takeback/src/screen.rs", 14), "…src/screen.rs");
+        assert_eq!(shorten("crates/takeback", 8), "crates/…");
+        assert_eq!(shorten_path("日本語", 4), "…語");
+    }
 }

@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use serde::Deserialize;
+use takeback_core::retention::Policy;
 use takeback_core::worktree::scope::ScopeOptions;
 use takeback_core::{Limits, Tools};
 
@@ -85,6 +86,11 @@ impl Settings {
             ),
             nested_workspaces: Vec::new(),
         }
+    }
+
+    /// How much is kept.
+    pub(crate) fn retention(&self) -> Policy {
+        Policy::default()
     }
 
     pub(crate) fn limits(&self) -> Limits {

@@ -271,7 +271,8 @@ struct Detour {
     changes: usize,
 }
 
-/// All that is committed. Pure.
+/// All that is committed. Pure. Nothing of it comes from the future: whoever looks for what is old
+/// would take this workspace's clock for wrong.
 fn detour(
     piece: &Piece,
     present: &BTreeMap<WorkPath, Entry>,
@@ -299,7 +300,8 @@ fn detour(
                 let number = |old: &Seq| numbers.get(old).copied();
                 let cancels = change.cancels.iter().filter_map(number).collect();
                 let author = names.author(&change.author);
-                log.append(Change { before, after, author, cancels, ..change.clone() });
+                let time = change.time.min(now);
+                log.append(Change { before, after, author, time, cancels, ..change.clone() });
                 numbers.insert(seq, log.seq);
             }
         }
@@ -312,6 +314,7 @@ fn detour(
                     None => names.import.clone(),
                 },
                 label: names.labels.get(&point.id).cloned(),
+                created_at: point.created_at.min(now),
                 ..point.clone()
             }));
         }
@@ -342,8 +345,9 @@ fn sessions_and_turns(piece: &Piece, names: &Names, now: Timestamp) -> Vec<Write
         writes.push(Write::Session(Session {
             id: names.session(&session.id),
             parent: parent.or_else(|| names.import.clone()),
+            started_at: session.started_at.min(now),
             // Nobody goes on with it here.
-            ended_at: Some(session.ended_at.unwrap_or(now)),
+            ended_at: Some(session.ended_at.unwrap_or(now).min(now)),
             ..session.clone()
         }));
     }
@@ -351,7 +355,8 @@ fn sessions_and_turns(piece: &Piece, names: &Names, now: Timestamp) -> Vec<Write
         writes.push(Write::Turn(Turn {
             id: names.turns[&turn.id],
             session: names.session(&turn.session),
-            closed_at: Some(turn.closed_at.unwrap_or(now)),
+            opened_at: turn.opened_at.min(now),
+            closed_at: Some(turn.closed_at.unwrap_or(now).min(now)),
             ..turn.clone()
         }));
     }
@@ -413,7 +418,7 @@ mod tests {
     }
 
     #[test]
-    fn modes_that_give_rights_do_not_come_along() {
+    fn what_comes_along_has_plain_modes_and_no_time_to_come() {
         let file = |mode| Entry::File { digest: Digest::of(b""), size: 0, mode };
         let path = WorkPath::new("tool").expect("a plain path");
         let change = |seq, before, after, cancels| Change {
@@ -423,7 +428,7 @@ mod tests {
             after: file(after),
             author: Author::Rewind { id: RewindId(1) },
             evidence: Evidence::Tool,
-            time: Timestamp(1),
+            time: Timestamp(10),
             cancels,
         };
         let point = Point {
@@ -434,7 +439,7 @@ mod tests {
             description: String::new(),
             label: None,
             pinned: false,
-            created_at: Timestamp(1),
+            created_at: Timestamp(11),
             message_ids: Vec::new(),
             git: None,
         };
@@ -449,7 +454,8 @@ mod tests {
             points: vec![point],
             ..Piece::default()
         };
-        let ambient = Ambient { now: Box::new(|| Timestamp(9)), random: Box::new(|| 7) };
+        let ambient =
+            Ambient { now: Box::new(|| Timestamp(9)), random: Box::new(|| 7), watch: None };
         let names = Names::new(&MemoryStore::new(), &ambient, &piece).expect("memory reads");
         let present = BTreeMap::from([(path, Entry::Absent)]);
         let head = Head { revision: 5, seq: Seq(40) };
@@ -474,5 +480,11 @@ mod tests {
             _ => None,
         });
         assert_eq!((at, detour.changes), (Some(Seq(43)), 4));
+        let times = detour.writes.iter().filter_map(|write| match write {
+            Write::Change(change) => Some(change.time),
+            Write::Point(point) => Some(point.created_at),
+            _ => None,
+        });
+        assert_eq!(times.max(), Some(Timestamp(9)), "the bundle's are later");
     }
 }

@@ -106,6 +106,7 @@ pub(super) fn decide(
         open_turn: None,
     });
     session.ended_at = None;
+    session.archived_at = None;
     let turn = match session.open_turn {
         Some(turn) => now.store.turn(turn)?,
         None => None,

@@ -7,6 +7,7 @@ use std::path::Path;
 use takeback_store::{Change, Entry, Head, Lack, PackedBlob, Seq, StoreError, WorkPath};
 
 use super::RecordError;
+use crate::progress::Work;
 use crate::workspace::Workspace;
 use crate::worktree::Root;
 use crate::worktree::fingerprint::stat;
@@ -51,8 +52,15 @@ impl Sight {
                 failed = store.put(blob).err();
             }
         };
-        let scan =
-            scan(&workspace.root, &index, &workspace.scope, workspace.limits.threads, &mut keep)?;
+        let work = workspace.ambient.begin(Work::Scan, 0);
+        let scan = scan(
+            &workspace.root,
+            &index,
+            &workspace.scope,
+            workspace.limits.threads,
+            work.counter(),
+            &mut keep,
+        )?;
         if let Some(error) = failed {
             return Err(error.into());
         }

@@ -15,6 +15,7 @@ use takeback_store::{Entry, RewindId, Store, WorkPath};
 
 use super::plan::{Plan, Step};
 use super::receipt::Fate;
+use crate::progress::Counter;
 use crate::worktree::Root;
 use crate::worktree::index::folder_of;
 use crate::worktree::look::{Bytes, look};
@@ -31,6 +32,7 @@ pub(crate) fn stage(
     store: &dyn Store,
     plan: &Plan,
     id: RewindId,
+    counter: Counter<'_>,
 ) -> Result<(), StageError> {
     let failed = |source| StageError::Disk { path: ".takeback".to_owned(), source };
     let stage = Stage::open(root, id).map_err(failed)?;
@@ -49,6 +51,7 @@ pub(crate) fn stage(
         } else if let Some(digest) = goal.digest() {
             store.read(&digest, &mut |_| Ok(()))?;
         }
+        counter.files(1);
         if files.len() >= SYNCED_AT_ONCE {
             finish(&mut files, &mut numbers).map_err(failed)?;
         }
@@ -58,6 +61,24 @@ pub(crate) fn stage(
 
 /// Files or folders held open to be made durable together.
 const SYNCED_AT_ONCE: usize = 64;
+
+/// How many files [`stage`] counts.
+pub(crate) fn to_stage(plan: &Plan) -> usize {
+    plan.actions().filter(|step| needs_staging(step)).count()
+}
+
+/// How many files [`Staged::apply`] counts: each is put or removed, then checked.
+pub(crate) fn to_apply(plan: &Plan) -> usize {
+    2 * plan.actions().filter(|step| !is_of_folder(step)).count()
+}
+
+/// Whether a folder comes, goes or changes its mode, and no file.
+fn is_of_folder(step: &Step) -> bool {
+    step.goal().is_some_and(|goal| match goal {
+        Entry::Absent => step.present.is_dir(),
+        goal => goal.is_dir(),
+    })
+}
 
 fn needs_staging(step: &Step) -> bool {
     matches!(step.goal(), Some(Entry::File { .. } | Entry::Symlink { .. })) && !is_mode_only(step)
@@ -164,7 +185,7 @@ fn standing_folder(path: &WorkPath, plan: &Plan) -> Vec<u8> {
 impl Staged<'_> {
     /// Does all steps and answers what became of each. In an order in which nothing stands in the
     /// way of anything, and deletions come late: a crash leaves rather too much than too little.
-    pub(crate) fn apply(&mut self, store: &dyn Store) -> Vec<Fate> {
+    pub(crate) fn apply(&mut self, store: &dyn Store, counter: Counter<'_>) -> Vec<Fate> {
         let mut order: Vec<usize> = (0..self.jobs.len()).collect();
         order.sort_by_key(|at| self.jobs[*at].path.depth());
         let shallow = order.clone();
@@ -201,11 +222,13 @@ impl Staged<'_> {
         for at in &shallow {
             if matches!(self.jobs[*at].goal, Entry::File { .. } | Entry::Symlink { .. }) {
                 self.run(*at, |staged, at| staged.put(at, store));
+                counter.files(1);
             }
         }
         for at in &shallow {
             if self.jobs[*at].goal == Entry::Absent && !self.jobs[*at].step.present.is_dir() {
                 self.run(*at, Self::remove);
+                counter.files(1);
             }
         }
         for at in &deep {
@@ -219,7 +242,7 @@ impl Staged<'_> {
             }
         }
         self.sync_folders();
-        self.verify();
+        self.verify(counter);
         self.jobs.iter().map(|job| job.fate.clone().unwrap_or(Fate::Done)).collect()
     }
 
@@ -456,8 +479,9 @@ impl Staged<'_> {
 
     /// Reads everything back. Also looks at what was displaced once more: a program that had the old
     /// file open may have written to it since.
-    fn verify(&mut self) {
+    fn verify(&mut self, counter: Counter<'_>) {
         for at in 0..self.jobs.len() {
+            counter.files(u64::from(!is_of_folder(self.jobs[at].step)));
             if self.jobs[at].fate != Some(Fate::Done) {
                 continue;
             }

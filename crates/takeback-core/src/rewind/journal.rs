@@ -11,7 +11,7 @@ use takeback_store::{
     Write,
 };
 
-use super::apply::{open_stages, stage};
+use super::apply::{open_stages, stage, to_apply, to_stage};
 use super::path_filter::PathFilter;
 use super::plan::{
     Aim, AmbiguousPolicy, Plan, PlanOptions, Present, Sources, Whose, candidates, plan,
@@ -22,9 +22,9 @@ use crate::exchange::imported::import_of;
 use crate::git_state::git_state;
 use crate::history::{PathHistory, by_path};
 use crate::lock::Hold;
+use crate::progress::Work;
 use crate::record::{RecordError, drain_spool, look_at_paths, survey};
 use crate::workspace::Workspace;
-use crate::worktree::Root;
 use crate::worktree::root::{Access, names_in};
 use crate::worktree::write::{StageError, clear_stage};
 
@@ -174,9 +174,10 @@ pub(crate) fn carry_out(
     for blob in &ready.plan.merged {
         workspace.store.put(blob.clone())?;
     }
-    let promised = stage(&workspace.root, &*workspace.store, &ready.plan, id)
-        .map_err(RewindError::from)
-        .and_then(|()| promise(workspace, ready, id));
+    let work = workspace.ambient.begin(Work::Stage, to_stage(&ready.plan));
+    let staged = stage(&workspace.root, &*workspace.store, &ready.plan, id, work.counter());
+    drop(work);
+    let promised = staged.map_err(RewindError::from).and_then(|()| promise(workspace, ready, id));
     let record = match promised {
         Ok(record) => record,
         Err(error) => {
@@ -186,7 +187,7 @@ pub(crate) fn carry_out(
         }
     };
     let now = record.created_at;
-    fulfil(&mut *workspace.store, &workspace.root, &ready.plan, record, now)
+    fulfil(workspace, &ready.plan, record, now)
 }
 
 /// Commits the plan, durably, together with a point of the moment before.
@@ -240,14 +241,15 @@ fn promise(
 
 /// From the promise on: does the plan, appends what was done, closes the journal.
 pub(crate) fn fulfil(
-    store: &mut dyn Store,
-    root: &Root,
+    workspace: &mut Workspace,
     plan: &Plan,
     mut record: RewindRecord,
     now: Timestamp,
 ) -> Result<Receipt, RewindError> {
-    let mut staged = open_stages(root, plan, record.id)?;
-    let fates = staged.apply(store);
+    let work = workspace.ambient.begin(Work::Apply, to_apply(plan));
+    let store = &mut *workspace.store;
+    let mut staged = open_stages(&workspace.root, plan, record.id)?;
+    let fates = staged.apply(store, work.counter());
     let mut receipt = Receipt {
         rewind: Some(record.id),
         point: match record.kind {

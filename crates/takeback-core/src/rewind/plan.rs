@@ -333,7 +333,7 @@ fn path_step(
         })
     };
     if !roles.iter().any(|role| matches!(role, Role::Take | Role::Ambiguous)) {
-        let asked = !matches!(aim, Aim::Without { .. });
+        let asked = !matches!(aim, Aim::Without { .. }) && history.at_start() != now;
         let others = (asked && roles.contains(&Role::Other)).then(|| kept_reason(history, &roles));
         return Ok(others.and_then(|reason| step(Verdict::Keep { reason }, Vec::new())));
     }

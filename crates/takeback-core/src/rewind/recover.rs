@@ -47,7 +47,7 @@ pub(crate) fn recover_locked(workspace: &mut Workspace) -> Result<Recovered, Rew
     let rewinds = workspace.store.rewinds()?;
     for record in rewinds.into_iter().filter(|record| record.state == RewindState::Open) {
         let receipt = match promised(&record) {
-            Ok(plan) => fulfil(&mut *workspace.store, &workspace.root, &plan, record, now)?,
+            Ok(plan) => fulfil(workspace, &plan, record, now)?,
             Err(error) => give_up(&mut *workspace.store, record, &error)?,
         };
         recovered.finished.push(receipt);

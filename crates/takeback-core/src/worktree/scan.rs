@@ -14,6 +14,7 @@ use std::sync::mpsc::{SyncSender, sync_channel};
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
 
 use rustix::fs::FileType;
+use takeback_store::blob::Encoding;
 use takeback_store::{Entry, PackedBlob, WorkPath};
 
 use self::visit::Visit;
@@ -22,6 +23,7 @@ use super::index::{Child, Folder, Index, Known, folder_of};
 use super::look::{Bytes, Looked, look_at};
 use super::root::{Access, Root, is_no_folder, names_in};
 use super::scope::{OutReason, Rules, ScopeOptions};
+use crate::progress::Counter;
 
 /// What a scan found.
 #[derive(Debug)]
@@ -73,12 +75,21 @@ pub fn scan(
     before: &Index,
     options: &ScopeOptions,
     threads: usize,
+    counter: Counter<'_>,
     sink: &mut dyn FnMut(PackedBlob),
 ) -> Result<Scan, ScanError> {
+    let sink = &mut |blob: PackedBlob| {
+        // Of a file in chunks, the chunks were counted.
+        if blob.encoding != Encoding::Chunks {
+            counter.bytes(blob.size);
+        }
+        sink(blob);
+    };
     let walk = Walk {
         root,
         before,
         options,
+        counter,
         racy: RacySince::now(),
         shared: Mutex::new(Shared {
             folders: vec![Task {
@@ -143,6 +154,7 @@ struct Walk<'a> {
     root: &'a Root,
     before: &'a Index,
     options: &'a ScopeOptions,
+    counter: Counter<'a>,
     racy: RacySince,
     shared: Mutex<Shared>,
     /// Threads that have nothing to do.
@@ -344,6 +356,7 @@ impl Walk<'_> {
             }
         }
         part.stats.files += files;
+        self.counter.files(files);
         true
     }
 

@@ -8,6 +8,7 @@
 #![expect(clippy::print_stdout, reason = "shown only when a test fails")]
 
 mod exchanging;
+mod cleaning;
 mod human;
 mod recording;
 mod rewinding;

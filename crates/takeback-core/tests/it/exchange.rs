@@ -12,6 +12,7 @@ use takeback_core::exchange::{
     BundleFile, BundleLimits, ExportError, ExportOptions, Exported, Ignored, Imported, Outside,
     Selection, Trial, export, import,
 };
+use takeback_core::retention::{Clock, Occasion, Policy, clean_up};
 use takeback_core::rewind::journal::Exactness;
 use takeback_core::rewind::plan::Whose;
 use takeback_core::rewind::{RewindRequest, Target};
@@ -179,6 +180,7 @@ fn points_sessions_turns_and_authors_keep_what_they_say_under_new_names() {
     let (mut there, _) = busy();
     let file = everything(&mut there);
     let mut here = Sandbox::in_memory();
+    here.days_pass(1.0);
     let imported = imported(&mut here, &file);
     let import = imported.sessions[0].id.clone();
     assert!(import.0.starts_with("imported-0000"), "{import}");
@@ -498,6 +500,52 @@ fn what_stands_at_a_path_that_no_scan_has_seen_is_kept_first() {
     let digest = latest.after.digest().unwrap();
     assert_eq!(here.workspace.store.contents(&digest).unwrap(), b"mine\n");
     assert_eq!((here.tree(), latest.author), (before, Author::Import));
+}
+
+#[test]
+fn a_clean_up_leaves_imported_points_exact_and_the_others_as_they_were() {
+    let (mut there, trees) = busy();
+    let file = everything(&mut there);
+    let mut here = Sandbox::new();
+    copy(&there, &here);
+    here.write("local", "0\n");
+    let by_hand = checkpoint(&mut here.workspace, Some("here")).unwrap().point.unwrap();
+    here.prompt("mine", "go");
+    here.agent_writes("mine", "local", "1\n");
+    here.agent_writes("mine", "local", "2\n");
+    here.turn_end("mine");
+    let imported = imported(&mut here, &file);
+    let policy = Policy { points_per_session: 1, archive_days: 7 };
+    let cleaned = clean_up(&mut here.workspace, &policy, Occasion::OnDemand, Clock::Trusted);
+    assert!(cleaned.unwrap().changes > 0);
+    assert_eq!(here.workspace.store.check().unwrap(), Vec::<String>::new());
+    assert_eq!(look_around(&mut here.workspace).unwrap().recorded.changes, 0);
+    let kept = points(&here);
+    let here = here.freeze();
+    let mut seen = 0;
+    for (point, (_, tree)) in imported.points.iter().zip(&trees) {
+        if kept.iter().any(|kept| kept.id == point.id) {
+            let mut here = here.thaw();
+            assert!(here.rewind(&exactly(point.id)).unwrap().success);
+            let mut found = here.tree();
+            found.remove(Path::new("local")).unwrap();
+            assert_eq!(found, *tree, "{}", point.description);
+            seen += 1;
+        }
+    }
+    assert_eq!(seen, 3, "the newest of each session and the labelled one");
+    let mut again = here.thaw();
+    let receipt = again.rewind_to(by_hand);
+    assert_eq!(said(&receipt), ["success", "restored local"]);
+    // And it can be taken along once more.
+    let file = everything(&mut here.thaw());
+    let mut third = Sandbox::new();
+    let imported = self::imported(&mut third, &file);
+    let done = imported.points.iter().find(|point| point.description == "fourth").unwrap();
+    assert!(third.rewind(&exactly(done.id)).unwrap().success);
+    let mut found = third.tree();
+    found.remove(Path::new("local")).unwrap();
+    assert_eq!(found, trees[4].1);
 }
 
 #[test]

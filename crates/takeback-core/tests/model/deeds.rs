@@ -52,6 +52,12 @@ pub(crate) enum Step {
         exact: bool,
     },
     Redo,
+    /// So many points of each session are kept.
+    CleanUp(usize),
+    /// Counted like the points of a rewind.
+    Pin(usize),
+    /// Unless it is at work.
+    DeleteSession(&'static str),
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -170,12 +176,15 @@ pub(crate) fn draw(seed: u64) -> Vec<Step> {
         Theme::Scope => (&SCOPE_PATHS, 5),
     };
     let paths = (0..=dice.below(most)).map(|_| dice.pick(paths)).collect();
-    Draw { dice, theme, paths, fresh: 0 }.steps()
+    let tidy = dice.one_in(3);
+    Draw { dice, theme, tidy, paths, fresh: 0 }.steps()
 }
 
 struct Draw {
     dice: Dice,
     theme: Theme,
+    /// Somebody cleans up all the time.
+    tidy: bool,
     /// A run keeps to a few paths, so that several hands meet on them.
     paths: Vec<&'static str>,
     fresh: u32,
@@ -215,6 +224,9 @@ impl Draw {
     fn step(&mut self) -> Step {
         // The first session is at work most of the time.
         let session = if self.dice.one_in(2) { "s1" } else { self.dice.pick(&SESSIONS) };
+        if self.tidy && self.dice.one_in(8) {
+            return self.tidying(session);
+        }
         match self.dice.below(100) {
             0..23 => Step::Edit(session, self.deed()),
             23..36 => {
@@ -235,9 +247,19 @@ impl Draw {
             76..79 => Step::Checkpoint,
             79 => Step::LookAround,
             80 => Step::Reopen,
-            81..93 => Step::Rewind(self.asked()),
-            93..97 => Step::Undo { exact: self.dice.one_in(6) },
-            _ => Step::Redo,
+            81..92 => Step::Rewind(self.asked()),
+            92..95 => Step::Undo { exact: self.dice.one_in(6) },
+            95..97 => Step::Redo,
+            97 => Step::Pin(self.dice.below(1000)),
+            _ => self.tidying(session),
+        }
+    }
+
+    fn tidying(&mut self, session: &'static str) -> Step {
+        match self.dice.below(8) {
+            0 => Step::DeleteSession(session),
+            1 => Step::Pin(self.dice.below(1000)),
+            _ => Step::CleanUp(1 + self.dice.below(3)),
         }
     }
 

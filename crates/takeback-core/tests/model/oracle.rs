@@ -11,6 +11,7 @@ use takeback_testkit::Thing;
 
 use super::deeds::{CONTINUES, IGNORE_FILE};
 
+mod keeping;
 mod taking_back;
 
 pub(crate) type Tree = BTreeMap<String, Thing>;
@@ -30,6 +31,8 @@ pub(crate) enum Who {
     /// One of these, or a human.
     Perhaps(Vec<&'static str>),
     Rewind(usize),
+    /// A session that was deleted.
+    Deleted,
 }
 
 /// One entry of the log. Its number is its place in the log, counted from 1.
@@ -52,6 +55,7 @@ pub(crate) struct Point {
     pub(crate) tree: Option<Tree>,
     /// The rewind before which it was made. It knows for certain only what that rewind touched.
     pub(crate) safety_of: Option<usize>,
+    pub(crate) pinned: bool,
 }
 
 #[derive(Debug, Clone)]
@@ -99,6 +103,8 @@ pub(crate) struct Oracle {
 struct Done {
     kind: Kind,
     at: usize,
+    /// It can no longer be undone.
+    forgotten: bool,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -260,7 +266,14 @@ impl Oracle {
 
     fn add_point(&mut self, id: PointId, session: Option<&'static str>, scanned: bool) {
         let tree = scanned.then(|| self.disk.clone());
-        self.points.push(Point { id, at: self.log.len(), session, tree, safety_of: None });
+        self.points.push(Point {
+            id,
+            at: self.log.len(),
+            session,
+            tree,
+            safety_of: None,
+            pinned: false,
+        });
     }
 
     fn give_up(&mut self, session: &'static str) {

@@ -97,18 +97,27 @@ impl Oracle {
     pub(crate) fn add_safety_point(&mut self, id: PointId) {
         let last = self.rewinds.len() - 1;
         let at = self.rewinds[last].at;
-        self.points.push(Point { id, at, session: None, tree: None, safety_of: Some(last) });
+        self.points.push(Point {
+            id,
+            at,
+            session: None,
+            tree: None,
+            safety_of: Some(last),
+            pinned: false,
+        });
     }
 
     fn to_undo(&self) -> Option<usize> {
         (0..self.rewinds.len())
             .rev()
+            .filter(|at| !self.rewinds[*at].forgotten)
             .find(|at| self.rewinds[*at].kind == Kind::Rewind && !self.is_undone(*at))
     }
 
     fn to_redo(&self) -> Option<usize> {
         let undo = (0..self.rewinds.len())
             .rev()
+            .filter(|at| !self.rewinds[*at].forgotten)
             .find(|at| matches!(self.rewinds[*at].kind, Kind::Undo(_)) && !self.is_undone(*at))?;
         self.to_undo().is_none_or(|standing| standing < undo).then_some(undo)
     }
@@ -190,6 +199,16 @@ impl Oracle {
         roles
     }
 
+    /// Whether what was last seen at the path is something else than what stood there at the aim's
+    /// moment.
+    fn differs_since(&self, path: &str, aim: &Aim) -> bool {
+        let at = match aim {
+            Aim::Point { at, .. } | Aim::Exact { at } | Aim::Without { at, .. } => *at,
+        };
+        let own: Vec<&Change> = self.log[at..].iter().filter(|c| c.path == path).collect();
+        own.first().map(|change| &change.before) != own.last().map(|change| &change.after)
+    }
+
     fn change(&self, number: usize) -> &Change {
         &self.log[number - 1]
     }
@@ -248,7 +267,8 @@ impl Oracle {
         if !roles.iter().any(|(_, role)| matches!(role, Role::Take | Role::Perhaps)) {
             let others = roles.iter().any(|(_, role)| *role == Role::Other);
             let asked = matches!(aim, Aim::Point { .. });
-            return if others && asked { left(Verdict::Kept) } else { None };
+            let differs = self.differs_since(path, aim);
+            return if others && asked && differs { left(Verdict::Kept) } else { None };
         }
         let mut value = now.clone();
         let mut cancels = Vec::new();
@@ -373,7 +393,7 @@ impl Oracle {
             });
         }
         if self.log.len() > at {
-            self.rewinds.push(Done { kind, at });
+            self.rewinds.push(Done { kind, at, forgotten: false });
         }
         expected
     }
@@ -383,7 +403,7 @@ fn chosen(whose: &Whose, who: &Who) -> bool {
     let sessions: &[&'static str] = match who {
         Who::Agent(session) => std::slice::from_ref(session),
         Who::Perhaps(sessions) => sessions,
-        Who::Human | Who::Rewind(_) => &[],
+        Who::Human | Who::Rewind(_) | Who::Deleted => &[],
     };
     match whose {
         Whose::All => !sessions.is_empty(),

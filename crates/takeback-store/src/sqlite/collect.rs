@@ -10,6 +10,7 @@ use rusqlite::TransactionBehavior;
 use super::SqliteStore;
 use super::pack::{HEADER, Location, Packs, Retired, header};
 use super::rows::{self, RowError};
+use super::schema::io_error;
 use crate::blob::{Digest, Encoding, PackedBlob};
 use crate::disk::{CrashPoint, crash_point};
 use crate::id::Seq;
@@ -157,8 +158,8 @@ fn move_records(
 pub(super) fn usage(store: &SqliteStore) -> Result<Usage, StoreError> {
     let mut usage = store.rows("adding up what it holds", rows::usage(&store.db))?;
     usage.packs = store.packs.segments()?.into_iter().map(|(_, size)| size).sum();
-    for name in [super::DATABASE, "timeline.db-wal"] {
-        usage.database += std::fs::metadata(store.dir.join(name)).map_or(0, |file| file.len());
-    }
+    let database = std::fs::metadata(&store.database);
+    usage.database =
+        database.map_err(|source| io_error(&store.database, "looking at it", source))?.len();
     Ok(usage)
 }

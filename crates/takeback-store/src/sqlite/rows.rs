@@ -4,7 +4,7 @@ use rusqlite::types::ValueRef;
 use rusqlite::{Connection, Row};
 
 use super::encoding::{self, kinds, signed, unsigned};
-use super::pack::Location;
+use super::pack::{HEADER, Location};
 use crate::blob::{Digest, Encoding};
 use crate::change::{Author, Change};
 use crate::entry::Entry;
@@ -435,11 +435,11 @@ pub(super) fn vacuum(db: &Connection) -> Result<(), RowError> {
 
 pub(super) fn usage(db: &Connection) -> Result<Usage, RowError> {
     let mut select = db.prepare_cached(
-        "SELECT count(*), coalesce(sum(length), 0), coalesce(sum(size) FILTER (WHERE encoding <> 2), 0),
+        "SELECT count(*), coalesce(sum(length + ?1), 0), coalesce(sum(size) FILTER (WHERE encoding <> 2), 0),
              (SELECT count(*) FROM change)
          FROM blob",
     )?;
-    Ok(select.query_row([], |row| {
+    Ok(select.query_row([signed(HEADER as u64)], |row| {
         Ok(Usage {
             blobs: unsigned(row.get(0)?),
             kept: unsigned(row.get(1)?),

@@ -1,20 +1,27 @@
 //! `checkpoint`: a point by hand.
 
 use std::io::Write as _;
+use std::os::unix::ffi::OsStrExt as _;
 
 use serde_json::json;
+use takeback_core::marks::check_label;
 
+use super::cleanup::when_due;
 use crate::args::{CheckpointArgs, Options};
 use crate::error::CommandError;
 use crate::place::{self, Store};
-use crate::screen::{GOOD, HINT, NAME, Screen, count};
+use crate::screen::{GOOD, HINT, NAME, Screen, count, name, plain, plain_bytes};
 
 pub(crate) fn checkpoint(
     options: &Options,
     args: &CheckpointArgs,
     screen: &mut Screen,
 ) -> Result<u8, CommandError> {
+    if let Some(label) = &args.label {
+        check_label(label)?;
+    }
     let mut place = place::open_mended(options, Store::Create)?;
+    when_due(&mut place, options);
     let recorded = takeback_core::checkpoint(&mut place.workspace, args.label.as_deref())?;
     let id = recorded.point.map(|point| point.to_string()).unwrap_or_default();
     if screen.json {
@@ -26,21 +33,17 @@ pub(crate) fn checkpoint(
             "notCaptured": recorded.not_captured.len(),
         }))?;
     } else if !screen.quiet {
-        let label = args.label.as_deref().map(|label| format!(" “{label}”")).unwrap_or_default();
+        let label =
+            args.label.as_deref().map(|label| format!(" “{}”", plain(label))).unwrap_or_default();
         writeln!(
             screen.out,
             "{GOOD}Point{GOOD:#} {NAME}{}{NAME:#}{label}  {HINT}{} in {}{HINT:#}",
             &id[..8],
             count(usize::try_from(recorded.stats.files).unwrap_or(usize::MAX), "file"),
-            place.workspace.root.path().display(),
+            plain_bytes(place.workspace.root.path().as_os_str().as_bytes()),
         )?;
         for (path, lack) in &recorded.not_captured {
-            writeln!(
-                screen.out,
-                "  not kept: {}  {HINT}{}{HINT:#}",
-                path.display(),
-                lack.reason()
-            )?;
+            writeln!(screen.out, "  not kept: {}  {HINT}{}{HINT:#}", name(path), lack.reason())?;
         }
     }
     Ok(0)

@@ -18,8 +18,9 @@ use takeback_core::rewind::{RewindRequest, Target, preview, rewind};
 use takeback_core::{AgentEvent, Outcome, Touches, Workspace, record};
 use takeback_store::{CallId, PointId, SessionId};
 
-use super::filediff::between;
+use super::filediff::{Contents, between};
 use super::log::{self, tell};
+use super::patch::for_people;
 use super::receipt::{self, Tense};
 use crate::error::{CommandError, Kind};
 use crate::place::{self, Store};
@@ -47,6 +48,13 @@ const COMMAND: &str = "rm -rf tests; sed -i s/0.2/0.25/ shop/tax.py; echo ok > r
 const SESSION: &str = "claude-1";
 
 pub(crate) fn demo(screen: &mut Screen) -> Result<u8, CommandError> {
+    if screen.json {
+        return Err(CommandError::new(
+            Kind::Usage,
+            "the demo is for people and has no JSON answer",
+        )
+        .hint("Leave --json away."));
+    }
     let folder = tempfile::tempdir()?;
     let root = folder.path().join("shop-project");
     for folder in ["shop", "tests"] {
@@ -115,7 +123,7 @@ pub(crate) fn demo(screen: &mut Screen) -> Result<u8, CommandError> {
         ),
         None,
     ) {
-        diff.print(&*workspace.store, out)?;
+        for_people(&diff, Contents::of(&*workspace.store), out)?;
     }
 
     heading(out, 5, "takeback undo")?;

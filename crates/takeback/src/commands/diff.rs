@@ -1,6 +1,6 @@
 //! `diff`: what changed since a point, or between two.
 
-use std::io::Write as _;
+use std::io::Write;
 
 use serde::Serialize;
 use takeback_core::history::by_path;
@@ -8,23 +8,40 @@ use takeback_core::point_name::find_point;
 use takeback_core::rewind::path_filter::PathFilter;
 use takeback_store::{Entry, Seq};
 
-use super::filediff::{FileDiff, Lines, between};
+use super::filediff::{Contents, FileDiff, Lines, between};
+use super::patch::print_all;
 use super::rewind::from_root;
 use crate::args::{DiffArgs, Options};
 use crate::error::CommandError;
 use crate::place::{self, Store};
-use crate::screen::{BAD, GOOD, HINT, Screen, count, fit};
+use crate::screen::{BAD, GOOD, HINT, Reader, Screen, count, name};
+use crate::table::{Cell, Give, Table};
 use crate::time::{now, parse};
+use crate::wire::WirePath;
 
+/// One path of a diff as JSON.
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
-struct ToldDiff<'a> {
-    file_path: String,
+pub(crate) struct ToldDiff<'a> {
+    #[serde(flatten)]
+    path: WirePath,
     before: &'a Entry,
     after: &'a Entry,
     /// `null`: not text.
     insertions: Option<usize>,
     deletions: Option<usize>,
+}
+
+impl<'a> ToldDiff<'a> {
+    pub(crate) fn new(diff: &'a FileDiff, lines: Option<Lines>) -> Self {
+        Self {
+            path: (&diff.path).into(),
+            before: &diff.before,
+            after: &diff.after,
+            insertions: lines.map(|lines| lines.insertions),
+            deletions: lines.map(|lines| lines.deletions),
+        }
+    }
 }
 
 pub(crate) fn diff(
@@ -60,56 +77,57 @@ pub(crate) fn diff(
     if screen.json {
         let mut told = Vec::new();
         for diff in &diffs {
-            let lines = diff.lines(store)?;
-            told.push(ToldDiff {
-                file_path: String::from_utf8_lossy(diff.path.as_bytes()).into_owned(),
-                before: &diff.before,
-                after: &diff.after,
-                insertions: lines.map(|lines| lines.insertions),
-                deletions: lines.map(|lines| lines.deletions),
-            });
+            told.push(ToldDiff::new(diff, diff.lines(store)?));
         }
         screen.json(&told)?;
         return Ok(0);
     }
+    screen.page()?;
     if args.stat {
-        let column =
-            diffs.iter().map(|diff| diff.path.display().chars().count()).max().unwrap_or(0).min(60);
-        let mut total = Lines::default();
-        for diff in &diffs {
-            let lines = diff.lines(store)?;
-            let name = fit(&diff.path.display(), column);
-            match lines {
-                Some(lines) => {
-                    total.insertions += lines.insertions;
-                    total.deletions += lines.deletions;
-                    let (added, removed) = (lines.insertions, lines.deletions);
-                    writeln!(
-                        screen.out,
-                        "  {name}  {GOOD}+{added:<5}{GOOD:#} {BAD}-{removed:<5}{BAD:#} {HINT}{}{HINT:#}",
-                        diff.what()
-                    )?;
-                }
-                None => writeln!(screen.out, "  {name}  {HINT}not text, {}{HINT:#}", diff.what())?,
-            }
-        }
-        writeln!(
-            screen.out,
-            "{}, {GOOD}+{}{GOOD:#} {BAD}-{}{BAD:#}",
-            count(diffs.len(), "file"),
-            total.insertions,
-            total.deletions
-        )?;
+        print_stat(&diffs, store, &mut screen.out)?;
         return Ok(0);
     }
-    for (at, diff) in diffs.iter().enumerate() {
-        if at > 0 {
-            writeln!(screen.out)?;
-        }
-        diff.print(store, &mut screen.out)?;
-    }
-    if diffs.is_empty() && !screen.quiet {
+    print_all(&diffs, Contents::of(store), screen)?;
+    if diffs.is_empty() && !screen.quiet && screen.reader() == Reader::Person {
         writeln!(screen.out, "{HINT}Nothing differs.{HINT:#}")?;
     }
     Ok(0)
+}
+
+fn print_stat(
+    diffs: &[FileDiff],
+    store: &dyn takeback_store::Store,
+    out: &mut dyn Write,
+) -> Result<(), CommandError> {
+    let mut counted = Vec::new();
+    for diff in diffs {
+        counted.push((diff, if diff.is_folder() { None } else { diff.lines(store)? }));
+    }
+    let lines = || counted.iter().filter_map(|(_, lines)| *lines);
+    let digits = |n: Option<usize>| n.unwrap_or(0).to_string().len() + 1;
+    let added = digits(lines().map(|lines| lines.insertions).max());
+    let removed = digits(lines().map(|lines| lines.deletions).max());
+    let mut table = Table::new(2, [Give::Start(12), Give::Nothing, Give::All(1)]);
+    for (diff, lines) in &counted {
+        let what = match diff.what() {
+            what if lines.is_none() && !diff.is_folder() => format!("{what}, not text"),
+            what if what == "changed" => String::new(),
+            what => what,
+        };
+        let mut counts = Cell::default();
+        if let Some(Lines { insertions, deletions }) = lines
+            && insertions + deletions > 0
+        {
+            counts.push(GOOD, format!("{:>added$}", format!("+{insertions}")));
+            counts.push(BAD, format!(" {:>removed$}", format!("-{deletions}")));
+        }
+        table.rows.push([Cell::plain(name(&diff.path)), counts, Cell::new(HINT, what)]);
+    }
+    table.print(out)?;
+    let (added, removed) = lines().fold((0, 0), |(added, removed), lines| {
+        (added + lines.insertions, removed + lines.deletions)
+    });
+    let files = diffs.iter().filter(|diff| !diff.is_folder()).count();
+    writeln!(out, "{}, {GOOD}+{added}{GOOD:#} {BAD}-{removed}{BAD:#}", count(files, "file"))?;
+    Ok(())
 }

@@ -1,12 +1,14 @@
 //! What differs between two entries, in lines.
 
-use std::io::{self, Write};
+use std::io;
+use std::time::{Duration, Instant};
 
-use similar::{ChangeTag, TextDiff};
+use similar::{Algorithm, DiffOp, DiffTag, capture_diff_slices_deadline};
 use takeback_core::history::PathHistory;
-use takeback_store::{Entry, Seq, Store, StoreError, WorkPath};
+use takeback_store::{Digest, Entry, PackedBlob, Seq, Store, StoreError, WorkPath};
 
-use crate::screen::{BAD, GOOD, HINT, NAME, STRONG};
+use crate::screen::{BAD, GOOD, HINT};
+use crate::table::Cell;
 
 /// One path, before and after.
 #[derive(Debug, Clone)]
@@ -37,44 +39,87 @@ pub(crate) fn between(histories: &[PathHistory], to: Option<Seq>) -> Vec<FileDif
         .collect()
 }
 
-/// Contents above this are not compared line by line.
-const MOST: u64 = 4 << 20;
-
-enum Text {
-    Lines(String),
-    Binary,
+/// Where contents are read.
+#[derive(Clone, Copy)]
+pub(crate) struct Contents<'a> {
+    pub(crate) store: &'a dyn Store,
+    /// What a plan has made, and nobody has kept yet.
+    pub(crate) made: &'a [PackedBlob],
 }
 
-fn text(store: &dyn Store, entry: &Entry) -> Result<Text, StoreError> {
-    let contents = match entry {
-        Entry::File { size, .. } if *size > MOST => return Ok(Text::Binary),
-        Entry::File { digest, .. } => store.contents(digest)?,
-        Entry::Symlink { target } => [target.as_slice(), b"\n"].concat(),
-        Entry::NotCaptured { .. } => return Ok(Text::Binary),
-        Entry::Absent | Entry::Dir { .. } | Entry::Unknown => Vec::new(),
-    };
-    if contents.iter().take(8000).any(|byte| *byte == 0) {
-        return Ok(Text::Binary);
+impl<'a> Contents<'a> {
+    pub(crate) fn of(store: &'a dyn Store) -> Self {
+        Self { store, made: &[] }
     }
-    Ok(Text::Lines(String::from_utf8_lossy(&contents).into_owned()))
+
+    fn read(&self, digest: &Digest) -> Result<Vec<u8>, StoreError> {
+        let made = self.made.iter().find(|blob| blob.digest == *digest);
+        match made.and_then(PackedBlob::unpack) {
+            Some(contents) => Ok(contents),
+            None => self.store.contents(digest),
+        }
+    }
+}
+
+/// Contents above this are not compared line by line.
+const MOST: u64 = 4 << 20;
+/// After this long a diff need not be the shortest any more.
+const PATIENCE: Duration = Duration::from_millis(500);
+
+/// Contents as far as they can be compared.
+pub(crate) enum Text {
+    Lines(Vec<u8>),
+    Binary,
+    /// Over [`MOST`].
+    TooLarge,
+}
+
+impl Text {
+    pub(crate) fn of(entry: &Entry, contents: Contents<'_>) -> Result<Self, StoreError> {
+        let bytes = match entry {
+            Entry::File { size, .. } if *size > MOST => return Ok(Self::TooLarge),
+            Entry::File { digest, .. } => contents.read(digest)?,
+            Entry::Symlink { target } => target.clone(),
+            Entry::NotCaptured { .. } => return Ok(Self::Binary),
+            Entry::Absent | Entry::Dir { .. } | Entry::Unknown => Vec::new(),
+        };
+        let binary = bytes.iter().take(8000).any(|byte| *byte == 0);
+        Ok(if binary { Self::Binary } else { Self::Lines(bytes) })
+    }
+}
+
+/// Two texts in lines (each with its line end), and how the one becomes the other.
+pub(crate) struct LineDiff<'a> {
+    pub(crate) old: Vec<&'a [u8]>,
+    pub(crate) new: Vec<&'a [u8]>,
+    pub(crate) ops: Vec<DiffOp>,
+}
+
+impl<'a> LineDiff<'a> {
+    pub(crate) fn new(old: &'a [u8], new: &'a [u8]) -> Self {
+        let lines = |text: &'a [u8]| text.split_inclusive(|byte| *byte == b'\n').collect();
+        let (old, new): (Vec<&[u8]>, Vec<&[u8]>) = (lines(old), lines(new));
+        let until = Instant::now() + PATIENCE;
+        let ops = capture_diff_slices_deadline(Algorithm::Myers, &old, &new, Some(until));
+        Self { old, new, ops }
+    }
+
+    pub(crate) fn count(&self) -> Lines {
+        let mut lines = Lines::default();
+        for op in self.ops.iter().filter(|op| op.tag() != DiffTag::Equal) {
+            lines.insertions += op.new_range().len();
+            lines.deletions += op.old_range().len();
+        }
+        lines
+    }
 }
 
 impl FileDiff {
     pub(crate) fn lines(&self, store: &dyn Store) -> Result<Option<Lines>, StoreError> {
-        let (Text::Lines(before), Text::Lines(after)) =
-            (text(store, &self.before)?, text(store, &self.after)?)
-        else {
-            return Ok(None);
-        };
-        let mut lines = Lines::default();
-        for change in TextDiff::from_lines(&before, &after).iter_all_changes() {
-            match change.tag() {
-                ChangeTag::Insert => lines.insertions += 1,
-                ChangeTag::Delete => lines.deletions += 1,
-                ChangeTag::Equal => {}
-            }
-        }
-        Ok(Some(lines))
+        let contents = Contents::of(store);
+        let texts = (Text::of(&self.before, contents)?, Text::of(&self.after, contents)?);
+        let (Text::Lines(before), Text::Lines(after)) = texts else { return Ok(None) };
+        Ok(Some(LineDiff::new(&before, &after).count()))
     }
 
     /// Whether it is only a folder that came, went or changed its mode.
@@ -84,15 +129,18 @@ impl FileDiff {
     }
 
     /// `+3 -1`, or what else there is to say.
-    pub(crate) fn counts(&self, store: &dyn Store) -> Result<String, StoreError> {
+    pub(crate) fn counts(&self, store: &dyn Store) -> Result<Cell, StoreError> {
         if self.is_folder() {
-            return Ok(String::new());
+            return Ok(Cell::default());
         }
         Ok(match self.lines(store)? {
+            Some(Lines { insertions: 0, deletions: 0 }) => Cell::default(),
             Some(lines) => {
-                format!("{GOOD}+{}{GOOD:#} {BAD}-{}{BAD:#}", lines.insertions, lines.deletions)
+                let mut cell = Cell::new(GOOD, format!("+{}", lines.insertions));
+                cell.push(BAD, format!(" -{}", lines.deletions));
+                cell
             }
-            None => format!("{HINT}not text{HINT:#}"),
+            None => Cell::new(HINT, "not text"),
         })
     }
 
@@ -118,37 +166,6 @@ impl FileDiff {
             },
         }
     }
-
-    /// As a unified diff.
-    pub(crate) fn print(&self, store: &dyn Store, out: &mut dyn Write) -> Result<(), PrintError> {
-        let name = self.path.display();
-        writeln!(out, "{STRONG}{name}{STRONG:#}  {HINT}{}{HINT:#}", self.what())?;
-        let (before, after) = (text(store, &self.before)?, text(store, &self.after)?);
-        let (Text::Lines(before), Text::Lines(after)) = (before, after) else {
-            writeln!(out, "{HINT}  not text{HINT:#}")?;
-            return Ok(());
-        };
-        for hunk in
-            TextDiff::from_lines(&before, &after).unified_diff().context_radius(3).iter_hunks()
-        {
-            writeln!(out, "{NAME}{}{NAME:#}", hunk.header())?;
-            for change in hunk.iter_changes() {
-                let line = change.value().trim_end_matches('\n');
-                let line: String = line.chars().flat_map(shown).collect();
-                match change.tag() {
-                    ChangeTag::Equal => writeln!(out, " {line}")?,
-                    ChangeTag::Insert => writeln!(out, "{GOOD}+{line}{GOOD:#}")?,
-                    ChangeTag::Delete => writeln!(out, "{BAD}-{line}{BAD:#}")?,
-                }
-            }
-        }
-        Ok(())
-    }
-}
-
-/// Control characters in a file must not reach the terminal.
-fn shown(c: char) -> Vec<char> {
-    if c.is_control() && c != '\t' { c.escape_default().collect() } else { vec![c] }
 }
 
 pub(crate) enum PrintError {

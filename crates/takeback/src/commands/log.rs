@@ -11,7 +11,8 @@ use super::filediff::{FileDiff, Lines, between};
 use crate::args::{LogArgs, Options};
 use crate::error::CommandError;
 use crate::place::{self, Store};
-use crate::screen::{BAD, CARE, GOOD, HINT, NAME, Screen, count, fit, plain, width};
+use crate::screen::{BAD, CARE, GOOD, HINT, NAME, Screen, count, plain, shorten};
+use crate::table::{Cell, Give, Table};
 use crate::time::{ago, clock, iso, now};
 
 /// A point as `log` tells it.
@@ -65,6 +66,7 @@ pub(crate) fn log(
         screen.json(&told)?;
         return Ok(0);
     }
+    screen.page()?;
     if told.is_empty() {
         writeln!(screen.out, "No points yet. {HINT}`takeback checkpoint` makes one.{HINT:#}")?;
     }
@@ -83,23 +85,22 @@ fn next_of(point: &Point, later: &[&Point]) -> Option<Seq> {
 /// A line a point.
 pub(crate) fn print(out: &mut dyn Write, told: &[(&Point, Told)]) -> io::Result<()> {
     let time = now();
-    let room = width().saturating_sub(8 + 2 + 11 + 2 + 12 + 2 + 22).clamp(16, 80);
+    let gives = [Give::Nothing, Give::All(1), Give::All(3), Give::End(20), Give::All(2)];
+    let mut table = Table::new(0, gives);
     for (point, told) in told {
         let session = match point.kind {
             PointKind::Safety => "safety",
             _ => told.session.as_deref().unwrap_or("by hand"),
         };
-        writeln!(
-            out,
-            "{NAME}{}{NAME:#}  {HINT}{}{HINT:#}  {}  {}  {}",
-            &told.id[..8],
-            fit(&ago(point.created_at, time), 11),
-            fit(&plain(session), 12),
-            fit(&title(point), room),
+        table.rows.push([
+            Cell::new(NAME, &told.id[..8]),
+            Cell::new(HINT, ago(point.created_at, time)),
+            Cell::plain(shorten(&plain(session), 16)),
+            Cell::plain(title(point)),
             changes(told),
-        )?;
+        ]);
     }
-    Ok(())
+    table.print(out)
 }
 
 /// What a point is called on screen.
@@ -111,25 +112,26 @@ pub(crate) fn title(point: &Point) -> String {
     match &point.label {
         Some(label) if *label != point.description => format!("[{}] {description}", plain(label)),
         Some(label) => format!("[{}]", plain(label)),
+        None if point.pinned => format!("(pinned) {description}"),
         None => description,
     }
 }
 
-fn changes(told: &Told) -> String {
-    if told.files_changed == 0 {
-        return format!("{HINT}–{HINT:#}");
+fn changes(told: &Told) -> Cell {
+    if told.files_changed == 0 && told.not_captured == 0 {
+        return Cell::new(HINT, "–");
     }
-    let mut text = count(told.files_changed, "file");
+    let mut cell = Cell::plain(count(told.files_changed, "file"));
     if told.insertions > 0 {
-        text.push_str(&format!(" {GOOD}+{}{GOOD:#}", told.insertions));
+        cell.push(GOOD, format!(" +{}", told.insertions));
     }
     if told.deletions > 0 {
-        text.push_str(&format!(" {BAD}-{}{BAD:#}", told.deletions));
+        cell.push(BAD, format!(" -{}", told.deletions));
     }
     if told.not_captured > 0 {
-        text.push_str(&format!(" {CARE}{} not kept{CARE:#}", told.not_captured));
+        cell.push(CARE, format!(" {} not kept", told.not_captured));
     }
-    text
+    cell
 }
 
 /// A point with what was changed between it and the next.

@@ -10,7 +10,10 @@ use takeback_core::rewind::journal::Window;
 use takeback_store::WorkPath;
 
 use crate::error::Kind;
-use crate::screen::{BAD, CARE, GOOD, HINT, count, fit, plain, shorten, width};
+use crate::screen::{
+    BAD, CARE, GOOD, HINT, columns, count, fit_path, name, plain, shorten, shorten_path, width,
+    wrap,
+};
 
 /// Whether it tells of the future or the past.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -46,9 +49,9 @@ pub(crate) fn print(
     ] {
         for (path, inside) in if all { each(paths) } else { by_folder(paths) } {
             let row = match inside {
-                0 => Row { verb, style: GOOD, name: path.display(), reason: reason.into() },
+                0 => Row { verb, style: GOOD, name: name(path), reason: reason.into() },
                 inside => {
-                    let name = format!("{}/", path.display());
+                    let name = format!("{}/", name(path));
                     Row { verb, style: GOOD, name, reason: format!("and {inside} in it").into() }
                 }
             };
@@ -63,25 +66,28 @@ pub(crate) fn print(
         ("missing", CARE, &receipt.not_captured),
     ];
     for (verb, style, notes) in groups {
-        let row = |path: &WorkPath, reason| Row { verb, style, name: path.display(), reason };
+        let row = |path: &WorkPath, reason| Row { verb, style, name: name(path), reason };
         rows.extend(notes.iter().map(|note| row(&note.path, note.reason.as_str().into())));
     }
     rows.extend(receipt.errors.iter().map(|problem| Row {
         verb: "error",
         style: BAD,
-        name: problem.path.display(),
+        name: name(&problem.path),
         reason: problem.error.as_str().into(),
     }));
     print_rows(out, &rows, all)?;
     if !did {
         for window in windows {
             let what = window.command.as_deref().unwrap_or(&window.tool);
-            writeln!(
-                out,
-                "\n{CARE}{} changed while `{}` ran; may include yours.{CARE:#}",
+            let text = format!(
+                "{} changed while `{}` ran; may include yours.",
                 count(window.paths, "path"),
-                shorten(&plain(what), width().saturating_sub(50).clamp(12, 60))
-            )?;
+                shorten(&plain(what), 60)
+            );
+            writeln!(out)?;
+            for line in wrap(&text, width()) {
+                writeln!(out, "{CARE}{line}{CARE:#}")?;
+            }
         }
     }
     writeln!(out, "\n{}", summary(receipt, did))
@@ -105,9 +111,16 @@ fn by_folder(paths: &[WorkPath]) -> Vec<(&WorkPath, usize)> {
     tops.into_iter().map(|path| (path, inside.get(path).copied().unwrap_or(0))).collect()
 }
 
+/// Columns before a name: two blanks, the verb, one more.
+const BEFORE: usize = 12;
+/// The least that a reason gets beside a name; longer ones stand below it.
+const BESIDE: usize = 24;
+
 fn print_rows(out: &mut dyn Write, rows: &[Row<'_>], all: bool) -> io::Result<()> {
-    let longest = rows.iter().map(|row| row.name.chars().count()).max().unwrap_or(0);
-    let column = longest.min(width().saturating_sub(30).max(20));
+    let reasoned = rows.iter().filter(|row| !row.reason.is_empty());
+    let longest = reasoned.map(|row| columns(&row.name)).max().unwrap_or(0);
+    let room = width().saturating_sub(BEFORE);
+    let column = longest.min(room.saturating_sub(2 + BESIDE).max(16));
     let mut shown = 0;
     let mut last = "";
     for row in rows {
@@ -117,11 +130,15 @@ fn print_rows(out: &mut dyn Write, rows: &[Row<'_>], all: bool) -> io::Result<()
             continue;
         }
         let Row { verb, style, name, reason } = row;
-        match &**reason {
-            "" => writeln!(out, "  {style}{verb:<9}{style:#} {}", shorten(name, column))?,
-            reason => {
-                let name = fit(name, column);
-                writeln!(out, "  {style}{verb:<9}{style:#} {name}  {HINT}{reason}{HINT:#}")?;
+        let verb = format!("  {style}{verb:<9}{style:#} ");
+        if reason.is_empty() {
+            writeln!(out, "{verb}{}", shorten_path(name, room))?;
+        } else if columns(reason) + 2 + column <= room {
+            writeln!(out, "{verb}{}  {HINT}{reason}{HINT:#}", fit_path(name, column))?;
+        } else {
+            writeln!(out, "{verb}{}", shorten_path(name, room))?;
+            for line in wrap(reason, room) {
+                writeln!(out, "{:BEFORE$}{HINT}{line}{HINT:#}", "")?;
             }
         }
         let same = rows.iter().filter(|other| other.verb == row.verb).count();

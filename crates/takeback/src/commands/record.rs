@@ -9,10 +9,12 @@ use serde_json::{Value, json};
 use takeback_core::{AgentEvent, Outcome, Tools, Touches, Workspace};
 use takeback_store::{CallId, Lack, PointId, Seq, SessionId, WorkPath};
 
+use super::cleanup::when_due;
 use crate::args::Options;
 use crate::error::CommandError;
 use crate::place::{self, Store};
 use crate::screen::Screen;
+use crate::wire::WireNote;
 
 /// One line of input.
 #[derive(Debug, Deserialize)]
@@ -68,6 +70,7 @@ fn yes() -> bool {
 
 pub(crate) fn record(options: &Options, screen: &mut Screen) -> Result<u8, CommandError> {
     let mut place = place::open(options, Store::Create)?;
+    when_due(&mut place, options);
     let mut recording = Recording {
         workspace: &mut place.workspace,
         tools: place.settings.tools(),
@@ -131,12 +134,8 @@ fn accepted(
     point: Option<PointId>,
     not_captured: &[(WorkPath, Lack)],
 ) -> Value {
-    let not_captured: Vec<Value> = not_captured
-        .iter()
-        .map(|(path, lack)| {
-            json!({ "filePath": String::from_utf8_lossy(path.as_bytes()), "reason": lack.reason() })
-        })
-        .collect();
+    let not_captured: Vec<_> =
+        not_captured.iter().map(|(path, lack)| WireNote::new(path, lack.reason())).collect();
     json!({ "ok": true, "event": event, "seq": seq, "point": point, "notCaptured": not_captured })
 }
 

@@ -1,7 +1,7 @@
 //! `rewind`, `undo` and `redo`: preview, ask, do, prove.
 
 use std::collections::BTreeSet;
-use std::io::{self, BufRead as _, Write as _};
+use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 
 use serde_json::json;
@@ -14,11 +14,17 @@ use takeback_core::rewind::{
 };
 use takeback_store::{Point, SessionId, WorkPath};
 
+use super::confirmed;
+use super::filediff::{Contents, FileDiff};
+use super::patch::print_all;
 use super::receipt::{self, Tense};
+use super::sessions::find_session;
 use crate::args::{AgainArgs, Ambiguous, DoingArgs, Options, RewindArgs};
 use crate::error::{CommandError, Kind};
 use crate::place::{self, Store};
-use crate::screen::{GOOD, HINT, STRONG, Screen, is_interactive, plain, shorten};
+use crate::screen::{
+    GOOD, HINT, STRONG, Screen, columns, is_interactive, plain, shorten, width, wrap,
+};
 use crate::time::{ago, now, parse};
 
 pub(crate) fn rewind(
@@ -92,23 +98,34 @@ fn carry_out(
     request.discard = discarded(workspace, options, &args.discard)?;
     let ask = !args.yes;
     // With -y nobody sees a preview, so none is made.
-    let mut shown = if ask || args.dry_run { Some(preview(workspace, &request)?) } else { None };
+    let look_first = ask || args.dry_run || (args.diff && !screen.json);
+    let mut shown = if look_first { Some(preview(workspace, &request)?) } else { None };
     if ask && !args.dry_run && (!is_interactive() || screen.json) {
         return Err(CommandError::new(Kind::Usage, "this changes files and nobody can be asked")
             .hint("--dry-run shows what it would do, -y does it without asking."));
     }
+    if args.dry_run {
+        screen.page()?;
+    }
     loop {
         if let Some(shown) = &shown {
             show_preview(shown, title, screen)?;
+            if args.diff && !screen.json && !shown.plan.does_nothing() {
+                writeln!(screen.out)?;
+                show_diffs(&*workspace.store, shown, screen)?;
+                if !(ask || args.dry_run) {
+                    writeln!(screen.out)?;
+                }
+            }
             if args.dry_run || shown.plan.does_nothing() {
                 return Ok(receipt::exit_code(&shown.receipt()));
             }
-            if !confirmed(screen)? {
+            if ask && !confirmed(screen)? {
                 writeln!(screen.out, "Nothing was changed.")?;
                 return Ok(Kind::Nothing as u8);
             }
         }
-        match take_back(workspace, &request, shown.as_ref()) {
+        match take_back(workspace, &request, shown.as_ref().filter(|_| ask)) {
             Err(RewindError::Changed(again)) => {
                 writeln!(
                     screen.out,
@@ -133,17 +150,17 @@ fn told(
         screen.json(done)?;
     } else if !screen.quiet || !done.success {
         if !titled {
-            writeln!(screen.out, "{STRONG}{title}{STRONG:#}\n")?;
+            print_title(title, screen)?;
         }
         receipt::print(&mut screen.out, done, &[], Tense::Did, screen.verbose)?;
         if done.changed_something() {
             let verdict =
                 if done.success { "Done and checked on disk." } else { "Done as far as possible." };
             let inverse = if request.target == Target::Undo { "redo" } else { "undo" };
-            writeln!(
-                screen.out,
-                "{GOOD}{verdict}{GOOD:#} {HINT}`takeback {inverse}` takes it back.{HINT:#}"
-            )?;
+            let hint = format!("`takeback {inverse}` takes it back.");
+            let fits = columns(verdict) + 1 + columns(&hint) <= width();
+            let between = if fits { ' ' } else { '\n' };
+            writeln!(screen.out, "{GOOD}{verdict}{GOOD:#}{between}{HINT}{hint}{HINT:#}")?;
         }
     }
     Ok(receipt::exit_code(done))
@@ -156,25 +173,43 @@ fn show_preview(shown: &Preview, title: &str, screen: &mut Screen) -> Result<(),
         value["windows"] = json!(shown.windows);
         screen.json(&value)?;
     } else {
-        writeln!(screen.out, "{STRONG}{title}{STRONG:#}\n")?;
+        print_title(title, screen)?;
         receipt::print(&mut screen.out, &receipt, &shown.windows, Tense::Would, screen.verbose)?;
     }
     Ok(())
 }
 
-fn confirmed(screen: &mut Screen) -> io::Result<bool> {
-    write!(screen.out, "\nDo this? [y/N] ")?;
-    screen.out.flush()?;
-    let mut answer = String::new();
-    io::stdin().lock().read_line(&mut answer)?;
-    writeln!(screen.out)?;
-    Ok(matches!(answer.trim(), "y" | "Y" | "yes"))
+fn print_title(title: &str, screen: &mut Screen) -> io::Result<()> {
+    for line in wrap(title, width()) {
+        writeln!(screen.out, "{STRONG}{line}{STRONG:#}")?;
+    }
+    writeln!(screen.out)
+}
+
+/// How the files would change.
+fn show_diffs(
+    store: &dyn takeback_store::Store,
+    shown: &Preview,
+    screen: &mut Screen,
+) -> Result<(), CommandError> {
+    let diffs: Vec<FileDiff> = shown
+        .plan
+        .actions()
+        .filter_map(|step| {
+            let (path, before) = (step.path.clone(), step.present.clone());
+            Some(FileDiff { path, before, after: step.goal()? })
+        })
+        .collect();
+    print_all(&diffs, Contents { store, made: &shown.plan.merged }, screen)?;
+    Ok(())
 }
 
 fn name_of(point: &Point) -> String {
     let id = &point.id.to_string()[..8];
     let age = ago(point.created_at, now());
-    let called = shorten(&plain(point.label.as_deref().unwrap_or(&point.description)), 50);
+    // Beside `Rewind to`, the id and the age.
+    let room = width().saturating_sub(40).clamp(20, 80);
+    let called = shorten(&plain(point.label.as_deref().unwrap_or(&point.description)), room);
     if called.is_empty() { format!("{id} ({age})") } else { format!("{id} “{called}” ({age})") }
 }
 
@@ -182,27 +217,7 @@ fn known_sessions(
     workspace: &Workspace,
     names: &[String],
 ) -> Result<BTreeSet<SessionId>, CommandError> {
-    let sessions = workspace.store.sessions()?;
-    let mut chosen = BTreeSet::new();
-    for name in names {
-        let hits: Vec<_> =
-            sessions.iter().filter(|session| session.id.0.starts_with(name)).collect();
-        let exact = hits.iter().find(|session| session.id.0 == *name);
-        match (exact, hits.as_slice()) {
-            (Some(session), _) | (None, [session]) => chosen.insert(session.id.clone()),
-            (None, []) => {
-                return Err(CommandError::new(Kind::Error, format!("there is no session {name}"))
-                    .hint("`takeback status` lists the sessions."));
-            }
-            (None, [first, second, ..]) => {
-                return Err(CommandError::new(
-                    Kind::Error,
-                    format!("{name} may mean {} or {}", first.id, second.id),
-                ));
-            }
-        };
-    }
-    Ok(chosen)
+    names.iter().map(|name| find_session(workspace, name)).collect()
 }
 
 /// Patterns as the user gave them, below where they are, as patterns from the root.

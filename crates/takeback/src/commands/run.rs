@@ -11,19 +11,25 @@ use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Signal, kill_process};
+use serde_json::json;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGQUIT, SIGTERM};
 use takeback_core::history::by_path;
 use takeback_core::{AgentEvent, Outcome, Recorded, Touches, Workspace, look_around, record};
 use takeback_store::{CallId, PointId, SessionId};
 
+use super::cleanup::when_due;
+use super::diff::ToldDiff;
 use super::filediff::{FileDiff, between};
 use crate::args::{Options, RunArgs};
 use crate::error::{CommandError, Kind};
 use crate::place::{self, Store, random, this_process};
-use crate::screen::{CARE, HINT, NAME, count};
+use crate::screen::{CARE, HINT, NAME, count, name, width_of};
+use crate::table::{Cell, Give, Table};
+use crate::wire::WireNote;
 
 pub(crate) fn run(options: &Options, args: &RunArgs) -> Result<u8, CommandError> {
     let mut place = place::open_mended(options, Store::Create)?;
+    when_due(&mut place, options);
     let workspace = &mut place.workspace;
     let session = SessionId(format!("run-{:08x}", random() >> 32));
     let call = CallId::from("1");
@@ -55,6 +61,8 @@ pub(crate) fn run(options: &Options, args: &RunArgs) -> Result<u8, CommandError>
             touches: Touches::Anything { command: Some(line) },
         },
     )?;
+    // From here on the terminal is the command's.
+    let shown = workspace.ambient.watch.take();
     let status = match start(&args.command) {
         Ok(child) => watch(child, workspace)?,
         Err(error) => {
@@ -67,12 +75,16 @@ pub(crate) fn run(options: &Options, args: &RunArgs) -> Result<u8, CommandError>
             ));
         }
     };
+    workspace.ambient.watch = shown;
     let outcome = if status.success() { Outcome::Done } else { Outcome::Failed };
-    end(workspace, session, call, outcome)?;
-    if !options.quiet {
+    end(workspace, session.clone(), call, outcome)?;
+    let code = exit_code(status);
+    if options.json {
+        tell_json(workspace, &before, &session, code)?;
+    } else if !options.quiet {
         tell(workspace, &before)?;
     }
-    Ok(exit_code(status))
+    Ok(code)
 }
 
 fn start(command: &[OsString]) -> io::Result<Child> {
@@ -131,6 +143,33 @@ fn end(
     Ok(())
 }
 
+/// As [`tell`], for programs. It cannot go to standard output, which is the command's.
+fn tell_json(
+    workspace: &Workspace,
+    before: &Recorded,
+    session: &SessionId,
+    code: u8,
+) -> Result<(), CommandError> {
+    let store = &*workspace.store;
+    let diffs: Vec<FileDiff> = between(&by_path(store.changes_after(before.seq)?), None);
+    let mut changes = Vec::new();
+    for diff in &diffs {
+        changes.push(ToldDiff::new(diff, diff.lines(store)?));
+    }
+    let lacks = before.not_captured.iter();
+    let not_captured: Vec<_> =
+        lacks.map(|(path, lack)| WireNote::new(path, lack.reason())).collect();
+    let told = json!({
+        "point": before.point,
+        "session": session,
+        "exitCode": code,
+        "changes": changes,
+        "notCaptured": not_captured,
+    });
+    writeln!(io::stderr().lock(), "{told}")?;
+    Ok(())
+}
+
 /// What changed, and how to take it back. On standard error: the command's output stays its own.
 fn tell(workspace: &Workspace, before: &Recorded) -> Result<(), CommandError> {
     const MOST: usize = 10;
@@ -143,23 +182,17 @@ fn tell(workspace: &Workspace, before: &Recorded) -> Result<(), CommandError> {
     }
     let files = diffs.iter().filter(|diff| !diff.is_folder()).count();
     writeln!(err, "{HINT}takeback:{HINT:#} {} changed", count(files, "file"))?;
+    let mut table = Table::new(2, [Give::Start(12), Give::End(10), Give::Nothing]);
     for diff in diffs.iter().take(MOST) {
-        let (name, what) = (diff.path.display(), diff.what());
-        match diff.counts(store)?.as_str() {
-            "" => writeln!(err, "  {name}  {HINT}{what}{HINT:#}")?,
-            counts => writeln!(err, "  {name}  {HINT}{what}{HINT:#} {counts}")?,
-        }
+        let (path, what) = (Cell::plain(name(&diff.path)), Cell::new(HINT, diff.what()));
+        table.rows.push([path, what, diff.counts(store)?]);
     }
+    table.print_within(width_of(io::stderr()), &mut err)?;
     if diffs.len() > MOST {
         writeln!(err, "  {HINT}… and {} more: takeback diff --stat{HINT:#}", diffs.len() - MOST)?;
     }
     for (path, lack) in &before.not_captured {
-        writeln!(
-            err,
-            "  {CARE}not kept:{CARE:#} {}  {HINT}{}{HINT:#}",
-            path.display(),
-            lack.reason()
-        )?;
+        writeln!(err, "  {CARE}not kept:{CARE:#} {}  {HINT}{}{HINT:#}", name(path), lack.reason())?;
     }
     let point = before.point.unwrap_or(PointId(0)).to_string();
     writeln!(err, "{HINT}take it back with{HINT:#} {NAME}takeback rewind {}{NAME:#}", &point[..8])?;

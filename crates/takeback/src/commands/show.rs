@@ -1,7 +1,8 @@
 //! `show`: one point, and what was changed after it, by whom.
 
-use std::io::Write as _;
+use std::io::{self, Write};
 
+use anstyle::Style;
 use serde::Serialize;
 use serde_json::json;
 use takeback_core::exchange::{is_detour, same_story};
@@ -14,14 +15,17 @@ use super::log::{tell, title};
 use crate::args::{Options, ShowArgs};
 use crate::error::CommandError;
 use crate::place::{self, Store};
-use crate::screen::{HINT, NAME, STRONG, Screen, plain};
+use crate::screen::{HINT, NAME, STRONG, Screen, name, plain, width, wrap};
+use crate::table::{Cell, Give, Table};
 use crate::time::{ago, clock, iso, now, parse};
+use crate::wire::WirePath;
 
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
 struct ToldChange<'a> {
     seq: u64,
-    file_path: String,
+    #[serde(flatten)]
+    path: WirePath,
     before: &'a Entry,
     after: &'a Entry,
     author: &'a Author,
@@ -53,7 +57,7 @@ pub(crate) fn show(
             .iter()
             .map(|change| ToldChange {
                 seq: change.seq.0,
-                file_path: String::from_utf8_lossy(change.path.as_bytes()).into_owned(),
+                path: (&change.path).into(),
                 before: &change.before,
                 after: &change.after,
                 author: &change.author,
@@ -67,25 +71,24 @@ pub(crate) fn show(
         screen.json(&value)?;
         return Ok(0);
     }
+    screen.page()?;
     let out = &mut screen.out;
-    writeln!(out, "{STRONG}{}{STRONG:#}", title(point))?;
-    writeln!(out, "{HINT}point{HINT:#}    {NAME}{}{NAME:#}", told.id)?;
-    writeln!(
-        out,
-        "{HINT}made{HINT:#}     {} ({})",
-        clock(point.created_at),
-        ago(point.created_at, time)
-    )?;
+    for line in wrap(&title(point), width()) {
+        writeln!(out, "{STRONG}{line}{STRONG:#}")?;
+    }
+    detail(out, "point", NAME, &told.id)?;
+    let made = format!("{} ({})", clock(point.created_at), ago(point.created_at, time));
+    detail(out, "made", PLAIN, &made)?;
     if let Some(session) = &told.session {
-        writeln!(out, "{HINT}session{HINT:#}  {}", plain(session))?;
+        detail(out, "session", PLAIN, &plain(session))?;
     }
     for message in &point.message_ids {
-        writeln!(out, "{HINT}message{HINT:#}  {}", plain(message))?;
+        detail(out, "message", PLAIN, &plain(message))?;
     }
     if let Some(git) = &point.git {
         let branch = git.branch.as_deref().unwrap_or("detached");
         let head = git.head.as_deref().map_or("no commit", |head| head.get(..12).unwrap_or(head));
-        writeln!(out, "{HINT}git{HINT:#}      {} {HINT}{head}{HINT:#}", plain(branch))?;
+        detail(out, "git", PLAIN, &format!("{} {}", plain(branch), plain(head)))?;
     }
     writeln!(out)?;
     let mut histories = by_path(changes);
@@ -93,6 +96,7 @@ pub(crate) fn show(
     if histories.is_empty() {
         writeln!(out, "{HINT}Nothing was changed after it.{HINT:#}")?;
     }
+    let mut table = Table::new(2, [Give::Start(12), Give::End(10), Give::End(10)]);
     for history in histories {
         let diff = FileDiff {
             path: history.path.clone(),
@@ -101,30 +105,40 @@ pub(crate) fn show(
         };
         let mut authors: Vec<String> = history.changes.iter().map(author).collect();
         authors.dedup();
-        writeln!(
-            out,
-            "  {}  {HINT}{}{HINT:#}  {}",
-            diff.path.display(),
-            if diff.before == Entry::Unknown { "first seen".to_owned() } else { diff.what() },
-            authors.join(", then "),
-        )?;
+        let what = match &diff.before {
+            Entry::Unknown => "first seen".to_owned(),
+            _ => diff.what(),
+        };
+        table.rows.push([
+            Cell::plain(name(&diff.path)),
+            Cell::new(HINT, what),
+            Cell::plain(authors.join(", then ")),
+        ]);
     }
+    table.print(out)?;
     Ok(0)
+}
+
+const PLAIN: Style = Style::new();
+
+fn detail(out: &mut dyn Write, label: &str, style: Style, value: &str) -> io::Result<()> {
+    const COLUMN: usize = 9;
+    for (at, line) in wrap(value, width().saturating_sub(COLUMN)).iter().enumerate() {
+        let label = if at == 0 { label } else { "" };
+        writeln!(out, "{HINT}{label:<COLUMN$}{HINT:#}{style}{line}{style:#}")?;
+    }
+    Ok(())
 }
 
 fn author(change: &Change) -> String {
     match &change.author {
         Author::Agent { session, tool, .. } => {
-            let how = match change.evidence {
-                Evidence::Tool => "by",
-                Evidence::Window => "while",
-            };
-            let tool = plain(tool);
-            let session = plain(&session.0);
-            if how == "by" {
-                format!("{session} with {tool}")
-            } else {
-                format!("{session} while {tool} ran")
+            let (session, tool) = (plain(&session.0), plain(tool));
+            match change.evidence {
+                Evidence::Tool => format!("{session} with {tool}"),
+                // `takeback run`: the session is the command.
+                Evidence::Window if tool == "run" => format!("while {session} ran"),
+                Evidence::Window => format!("{session} while {tool} ran"),
             }
         }
         Author::Human => "you".to_owned(),

@@ -13,6 +13,7 @@ use crate::error::CommandError;
 use crate::place::{self, Store};
 use crate::screen::{HINT, NAME, STRONG, Screen, bytes, count, plain};
 use crate::time::{ago, now};
+use crate::wire::WireNote;
 
 pub(crate) fn status(options: &Options, screen: &mut Screen) -> Result<u8, CommandError> {
     let mut place = place::open_mended(options, Store::MustExist)?;
@@ -25,13 +26,8 @@ pub(crate) fn status(options: &Options, screen: &mut Screen) -> Result<u8, Comma
     let size = folder_size(&workspace.store_dir);
     let stats = surveyed.recorded.stats;
     if screen.json {
-        let skipped: Vec<_> = surveyed
-            .skipped
-            .iter()
-            .map(|(path, reason)| {
-                json!({ "filePath": String::from_utf8_lossy(path.as_bytes()), "reason": reason })
-            })
-            .collect();
+        let skipped: Vec<_> =
+            surveyed.skipped.iter().map(|(path, reason)| WireNote::new(path, reason)).collect();
         screen.json(&json!({
             "root": workspace.root.path().to_string_lossy(),
             "store": workspace.store_dir.to_string_lossy(),

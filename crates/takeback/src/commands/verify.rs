@@ -7,12 +7,16 @@ use serde_json::json;
 use crate::args::Options;
 use crate::error::{CommandError, Kind};
 use crate::place::{self, Store};
-use crate::screen::{BAD, GOOD, HINT, Screen, count};
+use crate::progress;
+use crate::screen::{BAD, GOOD, HINT, Screen, count, plain};
 
 pub(crate) fn verify(options: &Options, screen: &mut Screen) -> Result<u8, CommandError> {
     let place = place::open(options, Store::MustExist)?;
     let store = &*place.workspace.store;
-    let damage = store.check()?;
+    let spinner = progress::spinner("Reading everything in the store");
+    let damage = store.check();
+    drop(spinner);
+    let damage = damage?;
     if screen.json {
         screen.json(&json!({ "ok": damage.is_empty(), "damage": damage }))?;
     } else if damage.is_empty() {
@@ -21,11 +25,11 @@ pub(crate) fn verify(options: &Options, screen: &mut Screen) -> Result<u8, Comma
             screen.out,
             "{GOOD}All is well.{GOOD:#} {HINT}{}, {}, every byte read and checked.{HINT:#}",
             count(points, "point"),
-            count(usize::try_from(store.head()?.seq.0).unwrap_or(usize::MAX), "change"),
+            count(usize::try_from(store.usage()?.changes).unwrap_or(usize::MAX), "change"),
         )?;
     } else {
         for line in &damage {
-            writeln!(screen.out, "{BAD}damaged{BAD:#}  {line}")?;
+            writeln!(screen.out, "{BAD}damaged{BAD:#}  {}", plain(line))?;
         }
         writeln!(
             screen.out,

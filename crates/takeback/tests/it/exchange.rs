@@ -53,7 +53,9 @@ fn history_goes_from_one_folder_to_another() {
     assert_eq!(told, [r#""manual" "done""#, r#""prompt" "make it two""#]);
     insta::assert_snapshot!(other.takeback(&["show", "done"]).out.lines().nth(3).unwrap_or(""), @"session  imported-ID");
     insta::assert_snapshot!(other.takeback(&["diff", "m1", "done"]).out, @r"
-    a.txt  changed
+    diff --git a/a.txt b/a.txt
+    --- a/a.txt
+    +++ b/a.txt
     @@ -1 +1 @@
     -one
     +two
@@ -85,8 +87,8 @@ fn a_second_import_says_which_label_is_taken() {
     ");
     // What was done here is told as before, also where somebody counts or names a message.
     insta::assert_snapshot!(user.takeback(&["log"]).out.lines().skip(2).collect::<Vec<_>>().join("\n"), @r"
-    ID  just now     by hand       [done]                                     –
-    ID  just now     s             make it two                                1 file +1 -1
+    ID  just now  by hand           [done]         –
+    ID  just now  s                 make it two    1 file +1 -1
     ");
     insta::assert_snapshot!(user.takeback(&["show", "m1"]).out.lines().skip(3).collect::<Vec<_>>().join("\n"), @r"
     session  s

@@ -98,7 +98,7 @@ impl User {
     }
 
     /// What differs from run to run, named instead: ids, times, the temporary folder.
-    fn settled(&self, text: &str) -> String {
+    pub(crate) fn settled(&self, text: &str) -> String {
         let folder = fs::canonicalize(self.folder.path()).expect("it is there");
         let text = text.replace(&folder.display().to_string(), "FOLDER");
         let mut settled = String::new();

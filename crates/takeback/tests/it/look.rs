@@ -28,11 +28,11 @@ fn the_log_lists_points_newest_first() {
     let user = two_points();
     user.takeback(&["status"]);
     insta::assert_snapshot!(user.takeback(&["log"]).out, @r"
-    ID  just now     by hand       [second]                                   1 file +1
-    ID  just now     by hand       [first]                                    2 files +1 -1
+    ID  just now  by hand  [second]  1 file +1
+    ID  just now  by hand  [first]   2 files +1 -1
     ");
     insta::assert_snapshot!(user.takeback(&["log", "-n", "1"]).out, @r"
-    ID  just now     by hand       [second]                                   1 file +1
+    ID  just now  by hand  [second]  1 file +1
     1 older; -n shows more
     ");
 }
@@ -41,37 +41,43 @@ fn the_log_lists_points_newest_first() {
 fn a_diff_shows_lines_and_what_lines_do_not_show() {
     let user = two_points();
     insta::assert_snapshot!(user.takeback(&["diff", "first"]).out, @r"
-    a.txt  changed
+    diff --git a/a.txt b/a.txt
+    --- a/a.txt
+    +++ b/a.txt
     @@ -1,2 +1,2 @@
      one
     -two
     +2
-
-    bin  changed
-      not text
-
-    new  new folder
-
-    new/n.txt  new
+    diff --git a/bin b/bin
+    Binary files a/bin and b/bin differ
+    # new: new folder
+    diff --git a/new/n.txt b/new/n.txt
+    new file mode 100644
+    --- /dev/null
+    +++ b/new/n.txt
     @@ -0,0 +1 @@
     +n
     ");
     insta::assert_snapshot!(user.takeback(&["diff", "first", "second", "--stat"]).out, @r"
-      a.txt  +1     -1     changed
-      bin    not text, changed
+      a.txt  +1 -1
+      bin           changed, not text
     2 files, +1 -1
     ");
     insta::assert_snapshot!(user.takeback(&["diff", "second", "first", "--path", "a.txt"]).out, @r"
-    a.txt  changed
+    diff --git a/a.txt b/a.txt
+    --- a/a.txt
+    +++ b/a.txt
     @@ -1,2 +1,2 @@
      one
     -2
     +two
     ");
     insta::assert_snapshot!(user.takeback(&["diff"]).out, @r"
-    new  new folder
-
-    new/n.txt  new
+    # new: new folder
+    diff --git a/new/n.txt b/new/n.txt
+    new file mode 100644
+    --- /dev/null
+    +++ b/new/n.txt
     @@ -0,0 +1 @@
     +n
     ");
@@ -84,7 +90,7 @@ fn a_point_is_shown_with_who_changed_what_after_it() {
     let changes = shown.split("\n\n").nth(1).expect("what was changed");
     insta::assert_snapshot!(changes, @r"
     a.txt  changed  you
-    bin  changed  you
+    bin    changed  you
     ");
 }
 

@@ -52,7 +52,7 @@ fn an_edit_told_from_outside_is_taken_back_from_outside() {
     Rewind to ID “go” (just now)
 
       restored  a.txt
-      deleted   sub/   and 1 in it
+      deleted   sub/  and 1 in it
 
     1 restored, 2 deleted
     Done and checked on disk. `takeback undo` takes it back.

@@ -2,23 +2,25 @@
 
 use crate::home::User;
 
-const COMMANDS: [&str; 15] = [
-    "demo",
-    "run",
-    "record",
-    "checkpoint",
-    "log",
-    "show",
-    "diff",
-    "rewind",
-    "undo",
-    "redo",
-    "status",
-    "recover",
-    "verify",
-    "export",
-    "import",
-];
+/// Every command as the binary lists it, those below another behind it.
+fn commands(user: &User, above: &[String]) -> Vec<Vec<String>> {
+    let mut words: Vec<&str> = above.iter().map(String::as_str).collect();
+    words.push("--help");
+    let help = user.takeback(&words).out;
+    let Some((_, list)) = help.split_once("Commands:\n") else { return Vec::new() };
+    let mut commands = Vec::new();
+    // A line that goes on with the one before is indented further.
+    let names = list.lines().take_while(|line| !line.is_empty());
+    for name in names.filter_map(|line| line.strip_prefix("  ")?.split(' ').next()) {
+        if !name.is_empty() {
+            let command = [above, &[name.to_owned()]].concat();
+            let below = self::commands(user, &command);
+            commands.push(command);
+            commands.extend(below);
+        }
+    }
+    commands
+}
 
 /// Rewritten with `TAKEBACK_UPDATE_REFERENCE=1`.
 #[test]
@@ -29,9 +31,13 @@ fn the_reference_is_what_help_says() {
     let (_, after) = rest.split_once("<!-- end of help -->").expect("where help ends");
     let user = User::new();
     let mut help = String::new();
-    for command in COMMANDS {
-        let answer = user.takeback(&[command, "--help"]);
+    let commands = commands(&user, &[]);
+    assert!(commands.len() > 12, "{commands:?}");
+    for command in commands {
+        let words: Vec<&str> = command.iter().map(String::as_str).chain(["--help"]).collect();
+        let answer = user.takeback(&words);
         assert_eq!(answer.code, 0);
+        let command = command.join(" ");
         let (own, _for_all) = answer.out.split_once("\nOptions for all:").expect("options for all");
         help.push_str(&format!("\n### `takeback {command}`\n\n```text\n{}\n```\n", own.trim_end()));
     }

@@ -123,3 +123,34 @@ fn a_receipt_is_one_json_value() {
     );
     assert!(receipt["safetyPoint"].is_string());
 }
+
+#[test]
+fn a_preview_shows_how_files_would_change_merged_ones_too() {
+    let user = after_a_run();
+    user.write("a.txt", "1\ntwo\nthree\nfour\nmine\n");
+    let answer = user.takeback(&["rewind", "@", "--dry-run", "--diff"]);
+    assert_eq!(answer.code, 0);
+    let (_, diffs) = answer.out.split_once("to merge\n\n").expect("the preview, then the diffs");
+    insta::assert_snapshot!(diffs, @r"
+    diff --git a/a.txt b/a.txt
+    --- a/a.txt
+    +++ b/a.txt
+    @@ -1,4 +1,4 @@
+    -1
+    +one
+     two
+     three
+     four
+    diff --git a/new.txt b/new.txt
+    deleted file mode 100644
+    --- a/new.txt
+    +++ /dev/null
+    @@ -1 +0,0 @@
+    -n
+    ");
+    assert!(user.exists("new.txt"));
+    let done = user.takeback(&["rewind", "@", "-y", "--diff"]);
+    assert_eq!(done.code, 0);
+    assert!(done.out.contains(diffs) && done.out.contains("Done and checked"), "{}", done.out);
+    assert_eq!(user.read("a.txt"), "one\ntwo\nthree\nfour\nmine\n");
+}

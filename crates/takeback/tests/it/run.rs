@@ -17,10 +17,10 @@ fn a_commands_changes_are_told_and_taken_back() {
     assert_eq!((answer.code, answer.out.as_str()), (0, "out\n"));
     insta::assert_snapshot!(answer.err, @r"
     takeback: 3 files changed
-      a.txt  changed +1 -1
-      lib  folder deleted
-      lib/x  deleted +0 -1
-      new  new +1 -0
+      a.txt  changed         +1 -1
+      lib    folder deleted
+      lib/x  deleted         +0 -1
+      new    new             +1 -0
     take it back with takeback rewind ID
     ");
     let answer = user.takeback(&["rewind", "@", "-y"]);

@@ -100,6 +100,7 @@ impl Visit<'_, '_> {
             return Ok(Some(self.special(path, before)));
         }
         self.part.stats.files += 1;
+        self.walk.counter.files(1);
         let (entry, fingerprint, precious) = match before {
             Some(Known::Entry { entry, fingerprint, precious }) => {
                 (Some(entry), *fingerprint, *precious)

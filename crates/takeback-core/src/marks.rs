@@ -1,0 +1,66 @@
+//! Labels and pins: what a person puts on a point so that it can be found again, and stays.
+
+use takeback_store::{Point, PointId, PointKind, StoreError, Write};
+
+use crate::workspace::Workspace;
+
+#[derive(Debug, thiserror::Error)]
+pub enum MarkError {
+    #[error("there is no point {0}")]
+    NoPoint(PointId),
+    #[error("point {0} belongs to a rewind and goes when that can no longer be undone")]
+    Safety(PointId),
+    #[error("the label {label:?} is taken by point {point}")]
+    LabelTaken { label: String, point: PointId },
+    #[error("a label cannot be empty, begin with `@` or hold control characters: {label:?}")]
+    NotALabel { label: String },
+    #[error(transparent)]
+    Store(#[from] StoreError),
+}
+
+/// What is put on a point.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Mark<'a> {
+    Pin,
+    NoPin,
+    Label(&'a str),
+    NoLabel,
+}
+
+/// The point as it is afterwards.
+pub fn mark(workspace: &mut Workspace, id: PointId, mark: Mark<'_>) -> Result<Point, MarkError> {
+    loop {
+        let head = workspace.store.head()?;
+        let points = workspace.store.points()?;
+        let mut point =
+            points.iter().find(|point| point.id == id).cloned().ok_or(MarkError::NoPoint(id))?;
+        if point.kind == PointKind::Safety {
+            return Err(MarkError::Safety(id));
+        }
+        match mark {
+            Mark::Pin => point.pinned = true,
+            Mark::NoPin => point.pinned = false,
+            Mark::NoLabel => point.label = None,
+            Mark::Label(label) => {
+                check_label(label)?;
+                let has_it =
+                    |other: &&Point| other.id != id && other.label.as_deref() == Some(label);
+                if let Some(other) = points.iter().find(has_it) {
+                    let label = label.to_owned();
+                    return Err(MarkError::LabelTaken { label, point: other.id });
+                }
+                point.label = Some(label.to_owned());
+            }
+        }
+        match workspace.store.commit(head, &[Write::Point(point.clone())]) {
+            Err(StoreError::Moved) => {}
+            done => return Ok(done.map(|_| point)?),
+        }
+    }
+}
+
+/// Whether a point can be found by this name.
+pub fn check_label(label: &str) -> Result<(), MarkError> {
+    let odd = label.trim().is_empty() || label.starts_with('@') || label.contains(char::is_control);
+    if odd { Err(MarkError::NotALabel { label: label.to_owned() }) } else { Ok(()) }
+}

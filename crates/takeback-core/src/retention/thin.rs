@@ -1,0 +1,319 @@
+//! Thins the log out to what kept points need. Pure: changes in, writes out.
+//!
+//! Of every kept point, what stood where and what a rewind would do come out the same. What lies
+//! before the oldest of them goes, but for the last entry of each path, from which the present is
+//! known. Between two of them a path's neighbouring changes by one author become one.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
+
+use takeback_store::{Author, Change, Entry, Evidence, Seq, TurnId, WorkPath, Write};
+
+/// `changes`: all of the log, oldest first. `kept`: where the points stand that are kept; if there
+/// are none, nothing before `head` is needed.
+pub(super) fn thin(changes: &[Change], kept: &BTreeSet<Seq>, head: Seq) -> Vec<Write> {
+    let oldest = kept.first().copied().unwrap_or(head);
+    let needed = needed_by_name(changes, oldest);
+    let cancelled_by = cancellers(changes);
+    let mut by_path: HashMap<&WorkPath, Vec<&Change>> = HashMap::new();
+    for change in changes {
+        by_path.entry(&change.path).or_default().push(change);
+    }
+    // What becomes of a change; `None`: it goes. Those that stay as they are are not in it.
+    let mut thinned: BTreeMap<Seq, Option<Change>> = BTreeMap::new();
+    let mut folded_into: HashMap<Seq, Seq> = HashMap::new();
+    for own in by_path.values() {
+        let (before, after) = own.split_at(own.partition_point(|change| change.seq <= oldest));
+        for (at, change) in before.iter().enumerate() {
+            let is_last = at + 1 == own.len();
+            let thin = thin_before(change, is_last, needed.contains(&change.seq));
+            if thin.as_ref() != Some(*change) {
+                thinned.insert(change.seq, thin);
+            }
+        }
+        let runs = runs(after, kept, &cancelled_by);
+        if runs.iter().all(|run| came_to_nothing(run, kept)) {
+            thinned.extend(after.iter().map(|change| (change.seq, None)));
+            continue;
+        }
+        for run in runs.into_iter().flat_map(foldable) {
+            let [first, .., last] = run else { continue };
+            let seen = run.iter().all(|change| change.evidence == Evidence::Tool);
+            let evidence = if seen { Evidence::Tool } else { Evidence::Window };
+            let folded = Change { before: first.before.clone(), evidence, ..(*last).clone() };
+            for change in &run[..run.len() - 1] {
+                thinned.insert(change.seq, None);
+                folded_into.insert(change.seq, last.seq);
+            }
+            thinned.insert(last.seq, Some(folded));
+        }
+    }
+    for change in changes.iter().filter(|change| !change.cancels.is_empty()) {
+        let mut now = match thinned.get(&change.seq) {
+            Some(None) => continue,
+            Some(Some(thin)) => thin.clone(),
+            None => change.clone(),
+        };
+        for cancelled in &mut now.cancels {
+            *cancelled = folded_into.get(cancelled).copied().unwrap_or(*cancelled);
+        }
+        now.cancels.dedup();
+        if now != *change {
+            thinned.insert(change.seq, Some(now));
+        }
+    }
+    thinned
+        .into_iter()
+        .map(|(seq, change)| change.map_or(Write::DropChange(seq), Write::ReplaceChange))
+        .collect()
+}
+
+/// A change from before the oldest kept point. What it left is asked for if it was the last of its
+/// path; who made it, if a later rewind took it back.
+fn thin_before(change: &Change, is_last: bool, is_needed: bool) -> Option<Change> {
+    let after = if is_last { change.after.clone() } else { Entry::Unknown };
+    if is_needed {
+        return Some(Change { before: Entry::Unknown, after, ..change.clone() });
+    }
+    (is_last && after != Entry::Absent).then(|| Change {
+        before: Entry::Unknown,
+        after,
+        author: if change.author == Author::Human { Author::Human } else { Author::Deleted },
+        evidence: Evidence::Tool,
+        cancels: Vec::new(),
+        ..change.clone()
+    })
+}
+
+/// Changes up to `oldest` that later rewinds took back, and what these in turn had taken back: who
+/// goes to a point asks whose they were.
+fn needed_by_name(changes: &[Change], oldest: Seq) -> HashSet<Seq> {
+    let by_seq: HashMap<Seq, &Change> = changes.iter().map(|change| (change.seq, change)).collect();
+    let later = changes.iter().filter(|change| change.seq > oldest);
+    let mut open: Vec<Seq> = later.flat_map(|change| change.cancels.iter().copied()).collect();
+    let mut needed = HashSet::new();
+    while let Some(seq) = open.pop() {
+        if seq <= oldest && needed.insert(seq) {
+            open.extend(by_seq.get(&seq).iter().flat_map(|change| change.cancels.iter().copied()));
+        }
+    }
+    needed
+}
+
+/// For each change that was taken back, by which.
+fn cancellers(changes: &[Change]) -> HashMap<Seq, Vec<Seq>> {
+    let mut cancelled_by: HashMap<Seq, Vec<Seq>> = HashMap::new();
+    for change in changes {
+        for cancelled in &change.cancels {
+            cancelled_by.entry(*cancelled).or_default().push(change.seq);
+        }
+    }
+    cancelled_by
+}
+
+/// Cuts a path's changes into runs that one hand made between two points.
+fn runs<'a, 'c>(
+    own: &'a [&'c Change],
+    kept: &BTreeSet<Seq>,
+    cancelled_by: &HashMap<Seq, Vec<Seq>>,
+) -> Vec<&'a [&'c Change]> {
+    let goes_on = |a: &&Change, b: &&Change| {
+        let next_point = kept.range(a.seq..).next();
+        a.after == b.before
+            && next_point.is_some_and(|point| *point >= b.seq)
+            && is_one_hand(&a.author, &b.author)
+            && cancelled_by.get(&a.seq) == cancelled_by.get(&b.seq)
+            // The mode that a folder had is known from its deletion alone.
+            && !(b.before.is_dir() && b.after == Entry::Absent)
+    };
+    own.chunk_by(goes_on).collect()
+}
+
+/// The parts of a run that become one change each. What one turn did stays call by call: nothing
+/// between its calls has been dropped.
+fn foldable<'a, 'c>(run: &'a [&'c Change]) -> Vec<&'a [&'c Change]> {
+    if run.iter().all(|change| turn_of(change) == turn_of(run[0])) {
+        run.chunk_by(|a, b| a.author == b.author).collect()
+    } else {
+        vec![run]
+    }
+}
+
+fn turn_of(change: &Change) -> Option<TurnId> {
+    match change.author {
+        Author::Agent { turn, .. } => Some(turn),
+        _ => None,
+    }
+}
+
+fn is_one_hand(a: &Author, b: &Author) -> bool {
+    match (a, b) {
+        (Author::Agent { session: a, .. }, Author::Agent { session: b, .. }) => a == b,
+        (Author::Rewind { .. }, _) => false,
+        (a, b) => a == b,
+    }
+}
+
+/// Whether a file came and went, and nobody could ask about it.
+fn came_to_nothing(run: &[&Change], kept: &BTreeSet<Seq>) -> bool {
+    let ([first, ..], Some(last)) = (run, run.last()) else { return true };
+    first.before == Entry::Absent
+        && last.after == Entry::Absent
+        && kept.last().is_some_and(|newest| last.seq <= *newest)
+        && matches!(last.author, Author::Agent { .. } | Author::Human | Author::Deleted)
+}
+
+#[cfg(test)]
+mod tests {
+    use takeback_store::{RewindId, Timestamp};
+
+    use super::*;
+
+    /// `a` to `z` are contents, ` ` is nothing there.
+    fn entry(what: char) -> Entry {
+        match what {
+            ' ' => Entry::Absent,
+            '?' => Entry::Unknown,
+            '/' => Entry::Dir { mode: 0o700 },
+            what => Entry::Symlink { target: vec![what as u8] },
+        }
+    }
+
+    fn agent(session: &str, turn: u64, call: &str) -> Author {
+        let (session, turn, call) = (session.into(), TurnId(turn), call.into());
+        Author::Agent { session, turn, call, tool: "Edit".to_owned() }
+    }
+
+    /// Changes of one path, numbered from 1: before and after, by whom, cancelling what.
+    fn log(steps: &[(&str, Author, &[u64])]) -> Vec<Change> {
+        (1..)
+            .zip(steps)
+            .map(|(seq, (step, author, cancels))| Change {
+                seq: Seq(seq),
+                path: WorkPath::new("p").expect("a plain path"),
+                before: entry(step.chars().next().expect("a before")),
+                after: entry(step.chars().nth(1).expect("an after")),
+                author: author.clone(),
+                evidence: Evidence::Tool,
+                time: Timestamp(0),
+                cancels: cancels.iter().copied().map(Seq).collect(),
+            })
+            .collect()
+    }
+
+    /// The log after thinning: `seq:before after` of each change, with what it cancels.
+    fn thinned(changes: &[Change], kept: &[u64]) -> Vec<String> {
+        let head = changes.last().expect("there are some").seq;
+        let mut left: BTreeMap<Seq, Change> =
+            changes.iter().map(|change| (change.seq, change.clone())).collect();
+        for write in thin(changes, &kept.iter().copied().map(Seq).collect(), head) {
+            match write {
+                Write::DropChange(seq) => drop(left.remove(&seq)),
+                Write::ReplaceChange(change) => drop(left.insert(change.seq, change)),
+                other => panic!("{other:?} is no thinning"),
+            }
+        }
+        let name = |entry: &Entry| match entry {
+            Entry::Absent => ' ',
+            Entry::Dir { .. } => '/',
+            Entry::Symlink { target } => target[0] as char,
+            _ => '?',
+        };
+        left.values()
+            .map(|change| {
+                let cancels: Vec<u64> = change.cancels.iter().map(|seq| seq.0).collect();
+                let steps =
+                    format!("{}:{}{}", change.seq, name(&change.before), name(&change.after));
+                if cancels.is_empty() { steps } else { format!("{steps} cancels {cancels:?}") }
+            })
+            .collect()
+    }
+
+    const ME: Author = Author::Human;
+
+    fn rewind() -> Author {
+        Author::Rewind { id: RewindId(1) }
+    }
+
+    #[test]
+    fn one_author_between_two_points_becomes_one_change() {
+        let s1 = |turn| agent("s", turn, "c");
+        let changes = log(&[("ab", ME, &[]), ("bc", ME, &[]), ("cd", ME, &[]), ("de", ME, &[])]);
+        assert_eq!(thinned(&changes, &[0, 4]), ["4:ae"]);
+        assert_eq!(thinned(&changes, &[0, 2, 4]), ["2:ac", "4:ce"]);
+        assert_eq!(thinned(&changes, &[0, 3]), ["3:ad", "4:de"], "after the last point all stays");
+        let changes =
+            log(&[("ab", s1(1), &[]), ("bc", s1(2), &[]), ("cd", agent("t", 3, "c"), &[])]);
+        assert_eq!(thinned(&changes, &[0, 3]), ["2:ac", "3:cd"]);
+        let changes = log(&[("ab", s1(1), &[]), ("bc", ME, &[]), ("cd", s1(2), &[])]);
+        assert_eq!(thinned(&changes, &[0, 3]), ["1:ab", "2:bc", "3:cd"]);
+    }
+
+    #[test]
+    fn the_calls_of_one_turn_stay() {
+        let changes = log(&[
+            ("ab", agent("s", 1, "c"), &[]),
+            ("bc", agent("s", 1, "d"), &[]),
+            ("cd", agent("s", 1, "d"), &[]),
+        ]);
+        assert_eq!(thinned(&changes, &[0, 3]), ["1:ab", "3:bd"]);
+    }
+
+    #[test]
+    fn what_was_taken_back_is_not_folded_with_what_was_not() {
+        let s1 = |turn| agent("s", turn, "c");
+        let changes = log(&[
+            ("ab", s1(1), &[]),
+            ("bc", s1(2), &[]),
+            ("cd", s1(3), &[]),
+            ("db", rewind(), &[2, 3]),
+        ]);
+        assert_eq!(thinned(&changes, &[0, 3, 4]), ["1:ab", "3:bd", "4:db cancels [3]"]);
+    }
+
+    #[test]
+    fn before_the_oldest_point_only_the_last_entry_stays() {
+        let changes = log(&[("?a", ME, &[]), ("ab", ME, &[])]);
+        assert_eq!(thinned(&changes, &[2]), ["2:?b"]);
+        assert_eq!(thinned(&changes, &[]), ["2:?b"]);
+        assert_eq!(thinned(&changes, &[1, 2]), ["2:ab"], "what stood there is known from the next");
+        let changes = log(&[("?a", ME, &[]), ("a ", ME, &[])]);
+        assert_eq!(thinned(&changes, &[2]), Vec::<String>::new());
+    }
+
+    #[test]
+    fn who_made_what_a_later_rewind_took_back_is_remembered() {
+        let s1 = |turn| agent("s", turn, "c");
+        let changes = log(&[
+            ("?a", ME, &[]),
+            ("ab", s1(1), &[]),
+            ("bc", s1(1), &[]),
+            ("ca", rewind(), &[2, 3]),
+        ]);
+        assert_eq!(thinned(&changes, &[3]), ["2:??", "3:??", "4:ca cancels [2, 3]"]);
+        // … and what a rewind took back that was itself taken back.
+        let changes = log(&[
+            ("?a", ME, &[]),
+            ("ab", s1(1), &[]),
+            ("ba", rewind(), &[2]),
+            ("ab", rewind(), &[3]),
+        ]);
+        assert_eq!(thinned(&changes, &[3]), ["2:??", "3:?? cancels [2]", "4:ab cancels [3]"]);
+        assert_eq!(thinned(&changes, &[4]), ["4:?b"]);
+    }
+
+    #[test]
+    fn what_came_and_went_leaves_no_trace_unless_somebody_could_ask() {
+        let s1 = |turn| agent("s", turn, "c");
+        let one_turn = log(&[(" a", s1(1), &[]), ("a ", agent("s", 1, "d"), &[])]);
+        assert_eq!(thinned(&one_turn, &[0, 2]), Vec::<String>::new());
+        let changes = log(&[(" a", s1(1), &[]), ("a ", s1(2), &[])]);
+        assert_eq!(thinned(&changes, &[0, 2]), Vec::<String>::new());
+        assert_eq!(thinned(&changes, &[0, 1, 2]), ["1: a", "2:a "], "at one point it was there");
+        assert_eq!(thinned(&changes, &[0]), ["1: a", "2:a "]);
+        let unclear = || Author::Ambiguous { sessions: vec!["s".into()] };
+        let changes = log(&[(" a", unclear(), &[]), ("a ", unclear(), &[])]);
+        assert_eq!(thinned(&changes, &[0, 2]), ["2:  "]);
+        let folder = log(&[(" /", s1(1), &[]), ("/ ", s1(2), &[])]);
+        assert_eq!(thinned(&folder, &[0, 2]), ["1: /", "2:/ "], "the mode it had");
+    }
+}

@@ -1,0 +1,57 @@
+//! A clean-up that is cut off anywhere has dropped a point or not; those that stay are intact.
+
+use takeback_core::retention::{Clock, Occasion, Policy, clean_up};
+use takeback_testkit::{Frozen, Sandbox};
+
+use crate::{Abilities, Listed, after_a_crash, assert_intact, go_exactly_to, stopped};
+
+/// Six turns, of which two are to stay.
+fn scene() -> (Frozen, Vec<Listed>) {
+    let mut sandbox = Sandbox::new();
+    let mut listed = Vec::new();
+    for number in 0..6_u32 {
+        let point = sandbox.prompt("s", "go on");
+        listed.push(Listed { point, tree: sandbox.tree() });
+        sandbox.agent_writes("s", "a.txt", format!("{number}\n").repeat(5000));
+        sandbox.agent_writes("s", &format!("b-{number}.txt"), format!("only in {number}\n"));
+        sandbox.agent_runs("s", "rm", |sandbox| sandbox.remove(&format!("b-{number}.txt")));
+        sandbox.turn_end("s");
+    }
+    (sandbox.freeze(), listed)
+}
+
+#[test]
+fn a_clean_up_that_is_cut_off_leaves_every_listed_point_intact() {
+    let (frozen, listed) = scene();
+    let policy = Policy { points_per_session: 2, ..Policy::default() };
+    let mut outcomes = Vec::new();
+    for n in 1.. {
+        let mut sandbox = frozen.thaw();
+        let before = sandbox.tree();
+        let reached = stopped(n, || {
+            clean_up(&mut sandbox.workspace, &policy, Occasion::OnDemand, Clock::Doubted).unwrap();
+        });
+        after_a_crash(&mut sandbox, Abilities::All);
+        assert_eq!(sandbox.tree(), before, "the user's files are not touched");
+        let points = sandbox.workspace.store.points().unwrap();
+        let still: Vec<Listed> = listed
+            .iter()
+            .filter(|listed| points.iter().any(|point| point.id == listed.point))
+            .cloned()
+            .collect();
+        assert!(still.len() == 6 || still.len() == 2, "point {n}: {} points", still.len());
+        outcomes.push(still.len());
+        assert_intact(&sandbox, &still);
+        clean_up(&mut sandbox.workspace, &policy, Occasion::OnDemand, Clock::Doubted).unwrap();
+        assert_intact(&sandbox, &listed[4..]);
+        assert!(sandbox.workspace.store.unnamed().unwrap().digests.is_empty(), "point {n}");
+        for Listed { point, tree } in &listed[4..] {
+            go_exactly_to(&mut sandbox, *point);
+            assert_eq!(sandbox.tree(), *tree, "point {n}");
+        }
+        if reached.is_none() {
+            break;
+        }
+    }
+    assert!(outcomes.contains(&6) && outcomes.contains(&2), "{outcomes:?}");
+}

@@ -1,0 +1,84 @@
+//! Who watches is told when work begins, how far it is, and when it has ended.
+
+use std::any::Any;
+use std::sync::{Arc, Mutex};
+
+use takeback_core::look_around;
+use takeback_core::progress::{Progress, Work};
+use takeback_core::rewind::{RewindError, RewindRequest, Target};
+use takeback_testkit::Sandbox;
+
+type Told = Arc<Mutex<Vec<String>>>;
+
+/// Tells what was counted, once it is dropped.
+struct Ends(Told, Work, Arc<Progress>);
+
+impl Drop for Ends {
+    fn drop(&mut self) {
+        let Self(told, work, progress) = self;
+        let (files, bytes, of) = (progress.files(), progress.bytes(), progress.of());
+        told.lock().expect("nobody panicked").push(format!("{work:?} {files}/{of} {bytes} B"));
+    }
+}
+
+fn watched(sandbox: &mut Sandbox) -> Told {
+    let told = Told::default();
+    let tell = Arc::clone(&told);
+    sandbox.workspace.ambient.watch = Some(Box::new(move |work, progress| -> Box<dyn Any> {
+        assert_eq!((progress.files(), progress.bytes()), (0, 0), "nothing is done yet");
+        Box::new(Ends(Arc::clone(&tell), work, Arc::clone(progress)))
+    }));
+    told
+}
+
+fn take(told: &Told) -> Vec<String> {
+    std::mem::take(&mut told.lock().expect("nobody panicked"))
+}
+
+#[test]
+fn a_scan_counts_files_and_the_bytes_it_keeps() {
+    let mut sandbox = Sandbox::new();
+    sandbox.write("a", "12345");
+    sandbox.write("sub/b", "678");
+    // Over 4 MiB: kept in chunks, and each byte counted once.
+    sandbox.write("large", vec![7; 5 << 20]);
+    let told = watched(&mut sandbox);
+    look_around(&mut sandbox.workspace).expect("it is scanned");
+    assert_eq!(take(&told), [format!("Scan 3/0 {} B", 8 + (5 << 20))]);
+}
+
+#[test]
+fn a_rewind_counts_to_the_end() {
+    let mut sandbox = Sandbox::new();
+    for n in 0..5 {
+        sandbox.write(&format!("old/{n}"), "before");
+    }
+    let point = sandbox.prompt("s", "go");
+    sandbox.agent_runs("s", "rm -r old; make new", |sandbox| {
+        sandbox.remove("old");
+        sandbox.write("new/a", "a");
+        sandbox.write("new/b", "b");
+    });
+    sandbox.turn_end("s");
+    let told = watched(&mut sandbox);
+    assert!(sandbox.rewind_to(point).success);
+    assert_eq!(take(&told), ["Stage 5/5 0 B", "Apply 14/14 0 B"], "put or removed, then checked");
+}
+
+#[test]
+fn work_that_fails_has_ended_too() {
+    let mut sandbox = Sandbox::new();
+    sandbox.write("a", "kept in the only pack there is");
+    let point = sandbox.prompt("s", "go");
+    let packs = sandbox.workspace.store_dir.join("packs");
+    let pack = std::fs::read_dir(packs).unwrap().next().unwrap().unwrap().path();
+    sandbox.agent_runs("s", "rm a", |sandbox| sandbox.remove("a"));
+    sandbox.turn_end("s");
+    let mut bytes = std::fs::read(&pack).unwrap();
+    *bytes.last_mut().unwrap() ^= 1;
+    std::fs::write(&pack, bytes).unwrap();
+    let told = watched(&mut sandbox);
+    let request = RewindRequest::new(Target::Point(point));
+    assert!(matches!(sandbox.rewind(&request), Err(RewindError::Stage(_))));
+    assert_eq!(take(&told), ["Stage 0/1 0 B"]);
+}

@@ -1,0 +1,286 @@
+//! What is kept and for how long; that a kept point stays exact is the model test's.
+
+use takeback_core::marks::{Mark, MarkError, mark};
+use takeback_core::retention::{
+    CleanUpError, CleanedUp, Clock, ClockTrouble, Occasion, Policy, archive_session, clean_up,
+    delete_session, is_due,
+};
+use takeback_core::rewind::{RewindError, RewindRequest, Target};
+use takeback_core::{checkpoint, history};
+use takeback_store::{PointId, PointKind, SessionId, Timestamp};
+use takeback_testkit::Sandbox;
+
+fn clean(sandbox: &mut Sandbox, most: usize) -> CleanedUp {
+    let policy = Policy { points_per_session: most, ..Policy::default() };
+    let done = clean_up(&mut sandbox.workspace, &policy, Occasion::OnDemand, Clock::Doubted);
+    let done = done.expect("it cleans up");
+    assert_eq!(sandbox.workspace.store.check().unwrap(), Vec::<String>::new());
+    done
+}
+
+fn turn(sandbox: &mut Sandbox, session: &str, number: u32) -> PointId {
+    let point = sandbox.prompt(session, &format!("turn {number}"));
+    sandbox.agent_writes(session, &format!("{session}.txt"), format!("{number}\n").repeat(1000));
+    sandbox.turn_end(session);
+    point
+}
+
+fn descriptions(sandbox: &Sandbox) -> Vec<String> {
+    let points = sandbox.workspace.store.points().unwrap();
+    let listed = points.into_iter().filter(|point| point.kind != PointKind::Safety);
+    listed.map(|point| point.label.unwrap_or(point.description)).collect()
+}
+
+#[test]
+fn the_oldest_points_of_a_session_go_whole() {
+    let mut sandbox = Sandbox::new();
+    sandbox.write("a.txt", "first\n");
+    let points: Vec<PointId> = (1..=9).map(|number| turn(&mut sandbox, "long", number)).collect();
+    turn(&mut sandbox, "short", 1);
+    checkpoint(&mut sandbox.workspace, None).unwrap();
+
+    let done = clean(&mut sandbox, 3);
+    assert_eq!((done.points, done.sessions.len()), (6, 0));
+    assert_eq!(descriptions(&sandbox), ["turn 7", "turn 8", "turn 9", "turn 1", ""]);
+    assert!(done.changes >= 5, "{done:?}");
+    assert_eq!(clean(&mut sandbox, 3), CleanedUp::default(), "there is no more to do");
+
+    // Every point that is listed is complete.
+    let receipt = sandbox.rewind_to(points[6]);
+    assert!(receipt.success, "{receipt:?}");
+    assert!(sandbox.read("long.txt").starts_with("6\n"));
+    let gone = sandbox.rewind(&RewindRequest::new(Target::Point(points[5])));
+    assert!(matches!(gone, Err(RewindError::NoPoint(id)) if id == points[5]), "{gone:?}");
+}
+
+#[test]
+fn labels_and_pins_stay_and_are_not_counted() {
+    let mut sandbox = Sandbox::new();
+    sandbox.write("a.txt", "first\n");
+    let points: Vec<PointId> = (1..=6).map(|number| turn(&mut sandbox, "s", number)).collect();
+    mark(&mut sandbox.workspace, points[0], Mark::Pin).unwrap();
+    mark(&mut sandbox.workspace, points[2], Mark::Label("good")).unwrap();
+    assert_eq!(clean(&mut sandbox, 2).points, 2);
+    assert_eq!(descriptions(&sandbox), ["turn 1", "good", "turn 5", "turn 6"]);
+    mark(&mut sandbox.workspace, points[0], Mark::NoPin).unwrap();
+    mark(&mut sandbox.workspace, points[2], Mark::NoLabel).unwrap();
+    assert_eq!(clean(&mut sandbox, 2).points, 2);
+    assert_eq!(descriptions(&sandbox), ["turn 5", "turn 6"]);
+}
+
+#[test]
+fn a_mark_is_put_only_where_it_makes_sense() {
+    let mut sandbox = Sandbox::new();
+    sandbox.write("a.txt", "first\n");
+    let one = turn(&mut sandbox, "s", 1);
+    let two = turn(&mut sandbox, "s", 2);
+    let safety = sandbox.rewind_to(two).safety_point.unwrap();
+    let workspace = &mut sandbox.workspace;
+    assert_eq!(mark(workspace, one, Mark::Label("good")).unwrap().label.as_deref(), Some("good"));
+    mark(workspace, one, Mark::Label("good")).expect("it has that label already");
+    let taken = mark(workspace, two, Mark::Label("good"));
+    assert!(matches!(taken, Err(MarkError::LabelTaken { point, .. }) if point == one));
+    for odd in ["", " ", "@~1", "a\nb"] {
+        let refused = mark(workspace, two, Mark::Label(odd));
+        assert!(matches!(refused, Err(MarkError::NotALabel { .. })), "{odd:?}: {refused:?}");
+    }
+    assert!(matches!(mark(workspace, safety, Mark::Pin), Err(MarkError::Safety(_))));
+    assert!(matches!(mark(workspace, PointId(99), Mark::Pin), Err(MarkError::NoPoint(_))));
+}
+
+#[test]
+fn an_archived_session_goes_after_its_time_but_for_what_is_pinned() {
+    let mut sandbox = Sandbox::new();
+    sandbox.write("a.txt", "first\n");
+    for number in 1..=3 {
+        turn(&mut sandbox, "old", number);
+    }
+    let kept = turn(&mut sandbox, "other", 1);
+    archive_session(&mut sandbox.workspace, &"old".into()).unwrap();
+    sandbox.days_pass(6.9);
+    assert_eq!(clean(&mut sandbox, 50).points, 0);
+    sandbox.days_pass(0.2);
+    let pinned = sandbox.workspace.store.points().unwrap()[1].id;
+    mark(&mut sandbox.workspace, pinned, Mark::Pin).unwrap();
+    let done = clean(&mut sandbox, 50);
+    assert_eq!((done.points, done.sessions), (2, vec![]));
+    assert_eq!(descriptions(&sandbox), ["turn 2", "turn 1"]);
+
+    mark(&mut sandbox.workspace, pinned, Mark::NoPin).unwrap();
+    let done = clean(&mut sandbox, 50);
+    assert_eq!((done.points, done.sessions), (1, vec![SessionId::from("old")]));
+    assert_eq!(sandbox.workspace.store.session(&"old".into()).unwrap(), None);
+    let receipt = sandbox.rewind_to(kept);
+    assert!(receipt.success && !sandbox.exists("other.txt"), "{receipt:?}");
+    assert!(sandbox.read("old.txt").starts_with("3\n"));
+}
+
+#[test]
+fn a_session_that_goes_on_is_not_archived() {
+    let mut sandbox = Sandbox::new();
+    turn(&mut sandbox, "s", 1);
+    archive_session(&mut sandbox.workspace, &"s".into()).unwrap();
+    let first = sandbox.workspace.store.session(&"s".into()).unwrap().unwrap().archived_at;
+    archive_session(&mut sandbox.workspace, &"s".into()).unwrap();
+    let again = sandbox.workspace.store.session(&"s".into()).unwrap().unwrap().archived_at;
+    assert!(first.is_some() && first == again, "archiving it again does not prolong its time");
+    turn(&mut sandbox, "s", 2);
+    sandbox.days_pass(8.0);
+    assert_eq!(clean(&mut sandbox, 50).points, 0);
+    let nobody = archive_session(&mut sandbox.workspace, &"nobody".into());
+    assert!(matches!(nobody, Err(CleanUpError::NoSession(_))));
+}
+
+#[test]
+fn a_deleted_session_leaves_others_what_they_need() {
+    let mut sandbox = Sandbox::new();
+    sandbox.write("a.txt", "first\n");
+    let first = turn(&mut sandbox, "stays", 1);
+    let pinned = turn(&mut sandbox, "goes", 1);
+    mark(&mut sandbox.workspace, pinned, Mark::Pin).unwrap();
+    sandbox.agent_writes("goes", "made.txt", "made\n");
+    sandbox.agent_writes("goes", "stays.txt", "overwritten\n");
+    sandbox.turn_end("goes");
+    let done = delete_session(&mut sandbox.workspace, &"goes".into()).unwrap();
+    assert_eq!((done.points, done.sessions.len()), (2, 1), "pinned or not");
+    let store = &*sandbox.workspace.store;
+    assert_eq!(history::file_checkpoints(store, &"goes".into()).unwrap(), []);
+
+    // Its change stands between the other's and now: taking back the other's must not lose it.
+    let receipt = sandbox.rewind_to(first);
+    assert_eq!(receipt.conflicts.len(), 1, "{receipt:?}");
+    assert!(sandbox.exists("made.txt"));
+    let nobody = delete_session(&mut sandbox.workspace, &"goes".into());
+    assert!(matches!(nobody, Err(CleanUpError::NoSession(_))));
+}
+
+#[test]
+fn a_rewind_can_be_undone_as_long_as_a_point_beside_it_stays() {
+    let mut sandbox = Sandbox::new();
+    sandbox.write("a.txt", "first\n");
+    let one = turn(&mut sandbox, "s", 1);
+    sandbox.rewind_to(one);
+    turn(&mut sandbox, "s", 2);
+    turn(&mut sandbox, "s", 3);
+    clean(&mut sandbox, 2);
+    let undone =
+        sandbox.rewind(&RewindRequest::new(Target::Undo)).expect("turn 2 stands beside it");
+    assert!(undone.rewind.is_none() || undone.success, "{undone:?}");
+    turn(&mut sandbox, "s", 4);
+    clean(&mut sandbox, 1);
+    let gone = sandbox.rewind(&RewindRequest::new(Target::Undo));
+    assert!(matches!(gone, Err(RewindError::NothingToUndo)), "{gone:?}");
+}
+
+#[test]
+fn a_clock_that_went_back_or_jumped_stops_it() {
+    let mut sandbox = Sandbox::new();
+    let last = |sandbox: &Sandbox| sandbox.workspace.store.last_cleanup().unwrap();
+    for number in 1..=4 {
+        turn(&mut sandbox, "s", number);
+    }
+    sandbox.days_pass(-1.0);
+    let done = clean(&mut sandbox, 1);
+    assert!(matches!(done.stopped, Some(ClockTrouble::WentBack { .. })), "{done:?}");
+    assert_eq!(descriptions(&sandbox).len(), 4);
+    assert!(!is_due(&sandbox.workspace).unwrap(), "it says so once a day");
+
+    sandbox.days_pass(1.0 + 31.0);
+    let done = clean(&mut sandbox, 1);
+    let Some(ClockTrouble::Jumped { last: before, now }) = done.stopped else {
+        panic!("it did not stop: {done:?}");
+    };
+    assert!(now.0 - before.0 > 30 * 86_400_000);
+    assert_eq!(descriptions(&sandbox).len(), 4);
+    assert_eq!(last(&sandbox).map(|last| last > before), Some(true));
+
+    // If the clock goes on from there, it was no mistake.
+    sandbox.days_pass(1.0);
+    assert!(is_due(&sandbox.workspace).unwrap());
+    assert_eq!(clean(&mut sandbox, 2).points, 2);
+
+    sandbox.days_pass(31.0);
+    let policy = Policy { points_per_session: 1, ..Policy::default() };
+    let done = clean_up(&mut sandbox.workspace, &policy, Occasion::OnDemand, Clock::Trusted);
+    assert_eq!(done.unwrap().points, 1);
+}
+
+#[test]
+fn it_is_due_once_a_day() {
+    let mut sandbox = Sandbox::new();
+    turn(&mut sandbox, "s", 1);
+    assert!(is_due(&sandbox.workspace).unwrap());
+    let policy = Policy::default();
+    let done = clean_up(&mut sandbox.workspace, &policy, Occasion::AtStart, Clock::Doubted);
+    assert_eq!(done.unwrap(), CleanedUp::default());
+    assert!(!is_due(&sandbox.workspace).unwrap());
+    sandbox.days_pass(0.9);
+    assert!(!is_due(&sandbox.workspace).unwrap());
+    sandbox.days_pass(0.2);
+    assert!(is_due(&sandbox.workspace).unwrap());
+}
+
+#[test]
+fn disk_space_is_given_back_and_prompts_are_gone() {
+    let mut sandbox = Sandbox::new();
+    let noise = |seed: u64| {
+        let mut bytes = vec![0; 1 << 20];
+        blake3::Hasher::new().update(&seed.to_le_bytes()).finalize_xof().fill(&mut bytes);
+        bytes
+    };
+    for number in 0..20 {
+        sandbox.prompt("s", &format!("secret prompt {number}"));
+        sandbox.agent_writes("s", "large.bin", noise(number));
+        sandbox.turn_end("s");
+    }
+    let full = sandbox.workspace.store.usage().unwrap();
+    let done = clean(&mut sandbox, 2);
+    let left = sandbox.workspace.store.usage().unwrap();
+    assert_eq!(left.blobs, 3, "two points back and now");
+    assert!(done.freed > 16 << 20 && full.packs - left.packs > 16 << 20, "{done:?} {left:?}");
+    let folder = sandbox.outside().join("store");
+    let database = std::fs::read(folder.join("timeline.db")).unwrap();
+    let has = |text: &str| database.windows(text.len()).any(|bytes| bytes == text.as_bytes());
+    assert!(has("secret prompt 19") && !has("secret prompt 3"), "what is deleted is overwritten");
+}
+
+#[test]
+fn nobody_records_while_something_is_dropped() {
+    let mut sandbox = Sandbox::new();
+    for number in 1..=3 {
+        turn(&mut sandbox, "s", number);
+    }
+    let lock = takeback_core::lock::lock(
+        &sandbox.outside().join("store/lock"),
+        takeback_core::lock::Hold::Shared,
+        std::time::Duration::ZERO,
+    );
+    let lock = lock.unwrap().expect("nobody has it");
+    sandbox.workspace.limits.rewind_patience = std::time::Duration::from_millis(20);
+    let policy = Policy { points_per_session: 1, ..Policy::default() };
+    let held = clean_up(&mut sandbox.workspace, &policy, Occasion::OnDemand, Clock::Doubted);
+    assert!(matches!(held, Err(CleanUpError::Locked)), "{held:?}");
+    assert_eq!(descriptions(&sandbox).len(), 3);
+    drop(lock);
+    assert_eq!(clean(&mut sandbox, 1).points, 2);
+    assert!(sandbox.workspace.store.last_cleanup().unwrap() > Some(Timestamp(0)));
+}
+
+#[test]
+fn an_undone_rewind_is_forgotten_with_its_undo() {
+    let mut sandbox = Sandbox::new();
+    let first = sandbox.prompt("s", "turn 1");
+    sandbox.agent_writes("s", "once.txt", "once\n");
+    mark(&mut sandbox.workspace, first, Mark::Pin).unwrap();
+    sandbox.rewind_to(first);
+    turn(&mut sandbox, "s", 2);
+    assert!(sandbox.undo().rewind.is_some());
+    turn(&mut sandbox, "s", 3);
+    turn(&mut sandbox, "s", 4);
+    clean(&mut sandbox, 1);
+    // Nothing is left to tell that the rewind beside the pinned point was undone.
+    let points = sandbox.workspace.store.points().unwrap();
+    assert!(points.iter().all(|point| point.kind != PointKind::Safety), "{points:?}");
+    let gone = sandbox.rewind(&RewindRequest::new(Target::Undo));
+    assert!(matches!(gone, Err(RewindError::NothingToUndo)), "{gone:?}");
+}

@@ -1,0 +1,96 @@
+//! What is kept: decided on the lists of points and rewinds alone. The log stays whole here; a kept
+//! point must behave as if nothing had gone.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use takeback_store::PointId;
+
+use super::{CallState, Kind, Oracle, Seen, Who};
+
+impl Oracle {
+    /// The newest `most` of each session's points stay, of those made by hand as well. Calls that were
+    /// given up may be forgotten: nobody is to tell their end any more.
+    pub(crate) fn clean_up(&mut self, most: usize) {
+        for call in self.calls.iter_mut().filter(|call| call.state == CallState::GivenUp) {
+            call.state = CallState::Ended;
+        }
+        let mut newer: BTreeMap<Option<&str>, usize> = BTreeMap::new();
+        let mut going = BTreeSet::new();
+        for point in self.points.iter().rev() {
+            if point.safety_of.is_some() || point.pinned {
+                continue;
+            }
+            let newer = newer.entry(point.session).or_default();
+            *newer += 1;
+            if *newer > most {
+                going.insert(point.id);
+            }
+        }
+        self.drop_points(going);
+    }
+
+    pub(crate) fn is_at_work(&self, session: &str) -> bool {
+        self.in_turn.contains(session) || self.live_calls().any(|call| call.session == session)
+    }
+
+    pub(crate) fn delete_session(&mut self, session: &'static str) {
+        let own = self.points.iter().filter(|point| point.session == Some(session));
+        self.drop_points(own.map(|point| point.id).collect());
+        for change in &mut self.log {
+            match &mut change.who {
+                Who::Agent(who) if *who == session => change.who = Who::Deleted,
+                Who::Perhaps(who) => who.retain(|who| *who != session),
+                _ => {}
+            }
+        }
+        self.parents.retain(|child, parent| *child != session && *parent != session);
+        for call in self.calls.iter_mut().filter(|call| call.session == session) {
+            call.state = CallState::Ended;
+        }
+    }
+
+    /// With the safety points of which neither neighbour in the list stays, and their rewinds.
+    fn drop_points(&mut self, mut going: BTreeSet<PointId>) {
+        let mut forgotten = Vec::new();
+        for (at, point) in self.points.iter().enumerate() {
+            let Some(rewind) = point.safety_of else { continue };
+            let listed = |point: &&super::Point| point.safety_of.is_none();
+            let earlier = self.points[..at].iter().rev().find(listed);
+            let later = self.points[at..].iter().find(listed);
+            let earlier_stays = earlier.is_some_and(|point| !going.contains(&point.id));
+            let later_goes = later.is_some_and(|point| going.contains(&point.id));
+            if !earlier_stays && later_goes {
+                forgotten.push(rewind);
+            }
+        }
+        while let Some(rewind) = forgotten.pop() {
+            self.rewinds[rewind].forgotten = true;
+            if let Kind::Undo(of) | Kind::Redo(of) = self.rewinds[rewind].kind {
+                forgotten.push(of);
+            }
+        }
+        for point in &self.points {
+            if point.safety_of.is_some_and(|rewind| self.rewinds[rewind].forgotten) {
+                going.insert(point.id);
+            }
+        }
+        self.points.retain(|point| !going.contains(&point.id));
+    }
+
+    /// Only where nothing stands: that it is known to be so may be forgotten.
+    pub(crate) fn forget_absent(&mut self, still_known: &BTreeSet<String>) {
+        self.known_absent.retain(|path| still_known.contains(path));
+    }
+
+    /// What stood at every path when the log was so long, as far as the log knows.
+    pub(crate) fn state_at(&self, length: usize) -> BTreeMap<String, Seen> {
+        let mut state = BTreeMap::new();
+        for change in &self.log[..length] {
+            state.insert(change.path.clone(), change.after.clone());
+        }
+        for change in self.log[length..].iter().rev() {
+            state.insert(change.path.clone(), change.before.clone());
+        }
+        state
+    }
+}

@@ -1,0 +1,109 @@
+//! `cleanup`: what is no longer kept goes. The same, once a day, when something is begun.
+
+use std::io::Write as _;
+
+use serde_json::json;
+use takeback_core::retention::{
+    CleanedUp, Clock, ClockTrouble, Occasion, clean_up, is_due, would_drop,
+};
+
+use crate::args::{CleanupArgs, Options};
+use crate::error::{CommandError, Kind};
+use crate::place::{self, Place, Store};
+use crate::screen::{CARE, GOOD, HINT, Screen, bytes, count};
+use crate::time::iso;
+
+pub(crate) fn cleanup(
+    options: &Options,
+    args: &CleanupArgs,
+    screen: &mut Screen,
+) -> Result<u8, CommandError> {
+    let mut place = place::open_mended(options, Store::MustExist)?;
+    let policy = place.settings.retention();
+    if args.dry_run {
+        let (points, sessions) = would_drop(&place.workspace, &policy)?;
+        if screen.json {
+            screen.json(&json!({ "points": points, "sessions": sessions }))?;
+        } else if points.is_empty() && sessions.is_empty() {
+            writeln!(screen.out, "{HINT}No point is too old or too many.{HINT:#}")?;
+        } else {
+            let (points, sessions) = (points.len(), sessions.len());
+            let sessions = count(sessions, "session");
+            writeln!(screen.out, "{} and {sessions} would go.", count(points, "point"))?;
+        }
+        return Ok(0);
+    }
+    let clock = if args.trust_clock { Clock::Trusted } else { Clock::Doubted };
+    let done = clean_up(&mut place.workspace, &policy, Occasion::OnDemand, clock)?;
+    told(&done, screen)
+}
+
+/// Says what was removed; the exit code.
+pub(crate) fn told(done: &CleanedUp, screen: &mut Screen) -> Result<u8, CommandError> {
+    if let Some(trouble) = done.stopped {
+        return Err(CommandError::new(Kind::Error, clock_trouble(trouble))
+            .hint("Set the clock right; or, if it is right, use --trust-clock."));
+    }
+    if screen.json {
+        screen.json(&json!({
+            "points": done.points,
+            "sessions": done.sessions,
+            "changes": done.changes,
+            "freedBytes": done.freed,
+        }))?;
+    } else if !screen.quiet {
+        writeln!(screen.out, "{}", sentence(done))?;
+    }
+    Ok(0)
+}
+
+fn sentence(done: &CleanedUp) -> String {
+    let freed = bytes(done.freed);
+    if done.points == 0 && done.sessions.is_empty() {
+        return format!("No point is too old or too many.  {HINT}{freed} given back{HINT:#}");
+    }
+    let mut gone = vec![count(done.points, "point")];
+    if !done.sessions.is_empty() {
+        gone.push(count(done.sessions.len(), "session"));
+    }
+    let gone = gone.join(" and ");
+    format!("{GOOD}Removed{GOOD:#} {gone}  {HINT}{freed} given back{HINT:#}")
+}
+
+fn clock_trouble(trouble: ClockTrouble) -> String {
+    match trouble {
+        ClockTrouble::WentBack { last, now } => format!(
+            "nothing was cleaned up: the clock went back (it is {}, and something happened at {})",
+            iso(now),
+            iso(last)
+        ),
+        ClockTrouble::Jumped { last, now } => format!(
+            "nothing was cleaned up: the clock jumped (it is {}, and the last thing happened at {})",
+            iso(now),
+            iso(last)
+        ),
+    }
+}
+
+/// Once a day, when something is begun. Whatever goes wrong is said and stops nobody.
+pub(crate) fn when_due(place: &mut Place, options: &Options) {
+    let policy = place.settings.retention();
+    let workspace = &mut place.workspace;
+    let done = match is_due(workspace) {
+        Ok(false) => return,
+        Ok(true) => clean_up(workspace, &policy, Occasion::AtStart, Clock::Doubted)
+            .map_err(CommandError::from),
+        Err(error) => Err(error.into()),
+    };
+    let said = match done {
+        Ok(CleanedUp { stopped: Some(trouble), .. }) => clock_trouble(trouble),
+        Ok(done) if done.points == 0 && done.sessions.is_empty() => return,
+        Ok(_) if options.quiet => return,
+        Ok(done) => sentence(&done),
+        Err(CommandError { kind: Kind::Locked, .. }) => return,
+        Err(error) => format!("nothing was cleaned up: {}", error.source),
+    };
+    let mut err = anstream::stderr().lock();
+    // With standard error gone there is nobody left to tell.
+    drop(writeln!(err, "{CARE}takeback:{CARE:#} {said}"));
+}

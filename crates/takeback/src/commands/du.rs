@@ -1,0 +1,111 @@
+//! `du`: where the space of the store goes.
+
+use std::collections::{BTreeMap, HashMap};
+use std::io::Write as _;
+use std::os::unix::ffi::OsStrExt as _;
+
+use serde::Serialize;
+use serde_json::json;
+use takeback_store::{Digest, Entry, Seq, WorkPath};
+
+use crate::args::{DuArgs, Options};
+use crate::error::CommandError;
+use crate::place::{self, Store};
+use crate::screen::{HINT, NAME, STRONG, Screen, bytes, count, name, plain_bytes};
+use crate::table::{Cell, Give, Table};
+use crate::wire::WirePath;
+
+pub(crate) fn du(
+    options: &Options,
+    args: &DuArgs,
+    screen: &mut Screen,
+) -> Result<u8, CommandError> {
+    let place = place::open(options, Store::MustExist)?;
+    let workspace = &place.workspace;
+    let usage = workspace.store.usage()?;
+    let unused = usage.packs.saturating_sub(usage.kept);
+    let index = std::fs::metadata(workspace.index_file()).map_or(0, |file| file.len());
+    let total = usage.packs + usage.database + index;
+    let largest = largest(&*workspace.store, args.limit)?;
+    if screen.json {
+        let paths: Vec<_> = largest
+            .iter()
+            .map(|(path, versions, size)| {
+                json!(ToldPath { path: path.into(), versions: *versions, bytes: *size })
+            })
+            .collect();
+        screen.json(&json!({
+            "root": workspace.root.path().to_string_lossy(),
+            "storeBytes": total,
+            "contentBytes": usage.contents,
+            "keptBytes": usage.kept,
+            "unusedBytes": unused,
+            "databaseBytes": usage.database,
+            "indexBytes": index,
+            "contents": usage.blobs,
+            "changes": usage.changes,
+            "paths": paths,
+        }))?;
+        return Ok(0);
+    }
+    let root = plain_bytes(workspace.root.path().as_os_str().as_bytes());
+    screen.page()?;
+    let out = &mut screen.out;
+    writeln!(out, "{STRONG}{}{STRONG:#}  {root}", bytes(total))?;
+    let number = |n: u64| usize::try_from(n).unwrap_or(usize::MAX);
+    let versions = count(number(usage.blobs), "version");
+    let mut table = Table::new(2, [Give::Nothing, Give::End(20)]);
+    for (size, what) in [
+        (usage.kept, format!("contents: {versions}, {} as they were", bytes(usage.contents))),
+        (unused, "of no use any more; given back once it is half of a file".to_owned()),
+        (usage.database, format!("log: {}", count(number(usage.changes), "change"))),
+        (index, "index".to_owned()),
+    ] {
+        let size = format!("{:>9}", bytes(size));
+        table.rows.push([Cell::plain(size), Cell::new(HINT, what)]);
+    }
+    table.print(out)?;
+    if !largest.is_empty() {
+        writeln!(out, "\nMost is kept of:")?;
+    }
+    let mut table = Table::new(2, [Give::Nothing, Give::Start(12), Give::All(1)]);
+    for (path, versions, size) in largest {
+        table.rows.push([
+            Cell::plain(format!("{:>9}", bytes(size))),
+            Cell::new(NAME, name(&path)),
+            Cell::new(HINT, count(versions, "version")),
+        ]);
+    }
+    table.print(out)?;
+    Ok(0)
+}
+
+#[derive(Serialize)]
+struct ToldPath {
+    #[serde(flatten)]
+    path: WirePath,
+    versions: usize,
+    bytes: u64,
+}
+
+/// The paths of which most bytes are kept, as they were: with how many versions and bytes.
+fn largest(
+    store: &dyn takeback_store::Store,
+    limit: usize,
+) -> Result<Vec<(WorkPath, usize, u64)>, CommandError> {
+    let mut versions: BTreeMap<WorkPath, HashMap<Digest, u64>> = BTreeMap::new();
+    for change in store.changes_after(Seq(0))? {
+        for entry in [&change.before, &change.after] {
+            if let Entry::File { digest, size, .. } = entry {
+                versions.entry(change.path.clone()).or_default().insert(*digest, *size);
+            }
+        }
+    }
+    let mut largest: Vec<(WorkPath, usize, u64)> = versions
+        .into_iter()
+        .map(|(path, versions)| (path, versions.len(), versions.values().sum()))
+        .collect();
+    largest.sort_by(|a, b| b.2.cmp(&a.2).then_with(|| a.0.cmp(&b.0)));
+    largest.truncate(limit);
+    Ok(largest)
+}

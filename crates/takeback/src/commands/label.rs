@@ -1,0 +1,83 @@
+//! `label`, `pin`, `unpin`: marks on points.
+
+use std::io::Write as _;
+
+use takeback_core::marks::{Mark, mark};
+use takeback_core::point_name::find_point;
+use takeback_store::Point;
+
+use super::log::{tell, title};
+use crate::args::{LabelArgs, Options, PointArgs};
+use crate::error::CommandError;
+use crate::place::{self, Store};
+use crate::screen::{GOOD, HINT, NAME, Screen, plain, shorten, width};
+use crate::time::{now, parse};
+
+pub(crate) fn label(
+    options: &Options,
+    args: &LabelArgs,
+    screen: &mut Screen,
+) -> Result<u8, CommandError> {
+    match &args.label {
+        Some(label) => put(options, &args.point, Mark::Label(label), screen),
+        None => put(options, &args.point, Mark::NoLabel, screen),
+    }
+}
+
+pub(crate) fn pin(
+    options: &Options,
+    args: &PointArgs,
+    screen: &mut Screen,
+) -> Result<u8, CommandError> {
+    put(options, &args.point, Mark::Pin, screen)
+}
+
+pub(crate) fn unpin(
+    options: &Options,
+    args: &PointArgs,
+    screen: &mut Screen,
+) -> Result<u8, CommandError> {
+    put(options, &args.point, Mark::NoPin, screen)
+}
+
+fn put(
+    options: &Options,
+    name: &str,
+    what: Mark<'_>,
+    screen: &mut Screen,
+) -> Result<u8, CommandError> {
+    let mut place = place::open(options, Store::MustExist)?;
+    let points = place.workspace.store.points()?;
+    let time = now();
+    let id = find_point(&points, name, &|text| parse(text, time))?.id;
+    let point = mark(&mut place.workspace, id, what)?;
+    if screen.json {
+        let store = &*place.workspace.store;
+        let next = points.iter().find(|other| other.seq > point.seq).map(|other| other.seq);
+        screen.json(&tell(store, &point, next)?)?;
+    } else if !screen.quiet {
+        let short = &point.id.to_string()[..8];
+        let (done, why) = said(&point, what);
+        writeln!(
+            screen.out,
+            "{GOOD}{done}{GOOD:#} {NAME}{short}{NAME:#}  {}  {HINT}{why}{HINT:#}",
+            shorten(&title(&point), width().saturating_sub(64).clamp(12, 60)),
+        )?;
+    }
+    Ok(0)
+}
+
+fn said(point: &Point, what: Mark<'_>) -> (String, &'static str) {
+    let stays = if point.pinned || point.label.is_some() {
+        "it stays until you take that away"
+    } else {
+        "it goes when its session has newer ones"
+    };
+    let done = match what {
+        Mark::Pin => "Pinned".to_owned(),
+        Mark::NoPin => "No longer pinned".to_owned(),
+        Mark::Label(label) => format!("Labelled “{}”", plain(label)),
+        Mark::NoLabel => "No longer labelled".to_owned(),
+    };
+    (done, stays)
+}

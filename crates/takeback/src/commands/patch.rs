@@ -1,0 +1,264 @@
+//! A diff of one path: coloured for people, or as `git apply` and `patch -p1` take it.
+
+use std::io::{self, Write};
+
+use anstyle::Style;
+use similar::udiff::UnifiedHunkHeader;
+use similar::{DiffOp, DiffTag, group_diff_ops};
+use takeback_store::{Entry, WorkPath};
+
+use super::filediff::{Contents, FileDiff, LineDiff, PrintError, Text};
+use super::words::{Budget, Part, compare};
+use crate::screen::{
+    BAD, GOOD, HINT, NAME, Reader, STRONG, Screen, name, plain_bytes, shorten_path, width,
+};
+
+/// Words that differ stand out on dark and on light ground.
+const ADDED_WORD: Style = GOOD.invert();
+const REMOVED_WORD: Style = BAD.invert();
+/// Lines shown around what changed.
+const CONTEXT: usize = 3;
+
+/// Prints each of them.
+pub(crate) fn print_all(
+    diffs: &[FileDiff],
+    contents: Contents<'_>,
+    screen: &mut Screen,
+) -> Result<(), PrintError> {
+    match screen.reader() {
+        Reader::Program => {
+            let mut out = screen.bare()?;
+            for diff in diffs {
+                as_patch(diff, contents, &mut out)?;
+            }
+            out.flush()?;
+        }
+        Reader::Person => {
+            for (at, diff) in diffs.iter().enumerate() {
+                if at > 0 {
+                    writeln!(screen.out)?;
+                }
+                for_people(diff, contents, &mut screen.out)?;
+            }
+        }
+    }
+    Ok(())
+}
+
+// --- for people ---------------------------------------------------------------------------------
+
+pub(crate) fn for_people(
+    diff: &FileDiff,
+    contents: Contents<'_>,
+    out: &mut dyn Write,
+) -> Result<(), PrintError> {
+    let what = diff.what();
+    let room = width().saturating_sub(what.chars().count() + 2 + 14).max(16);
+    let title = shorten_path(&name(&diff.path), room);
+    write!(out, "{STRONG}{title}{STRONG:#}  {HINT}{what}{HINT:#}")?;
+    let texts = (text(&diff.before, contents)?, text(&diff.after, contents)?);
+    let (before, after) = match &texts {
+        (Text::Lines(before), Text::Lines(after)) => (before, after),
+        (Text::TooLarge, _) | (_, Text::TooLarge) => {
+            writeln!(out, "\n{HINT}  too large to be compared{HINT:#}")?;
+            return Ok(());
+        }
+        _ => {
+            writeln!(out, "\n{HINT}  not text{HINT:#}")?;
+            return Ok(());
+        }
+    };
+    let lines = LineDiff::new(before, after);
+    let count = lines.count();
+    if count.insertions > 0 {
+        write!(out, " {GOOD}+{}{GOOD:#}", count.insertions)?;
+    }
+    if count.deletions > 0 {
+        write!(out, " {BAD}-{}{BAD:#}", count.deletions)?;
+    }
+    writeln!(out)?;
+    let mut budget = Budget::default();
+    for hunk in group_diff_ops(lines.ops.clone(), CONTEXT) {
+        writeln!(out, "{NAME}{}{NAME:#}", UnifiedHunkHeader::new(&hunk))?;
+        for op in hunk {
+            print_op(&op, &lines, &mut budget, out)?;
+        }
+    }
+    Ok(())
+}
+
+/// Where a link leads is a line to people.
+fn text(entry: &Entry, contents: Contents<'_>) -> Result<Text, PrintError> {
+    let mut text = Text::of(entry, contents)?;
+    if let (Entry::Symlink { .. }, Text::Lines(target)) = (entry, &mut text) {
+        target.push(b'\n');
+    }
+    Ok(text)
+}
+
+fn print_op(
+    op: &DiffOp,
+    lines: &LineDiff<'_>,
+    budget: &mut Budget,
+    out: &mut dyn Write,
+) -> io::Result<()> {
+    let (old, new) = (&lines.old[op.old_range()], &lines.new[op.new_range()]);
+    if op.tag() == DiffTag::Equal {
+        for line in old {
+            let text = body(line);
+            writeln!(out, " {}", on_screen(text.strip_suffix(b"\r").unwrap_or(text)))?;
+            say_if_unfinished(line, out)?;
+        }
+        return Ok(());
+    }
+    let old_bodies: Vec<&[u8]> = old.iter().map(|line| body(line)).collect();
+    let new_bodies: Vec<&[u8]> = new.iter().map(|line| body(line)).collect();
+    let (old_parts, new_parts) = compare(&old_bodies, &new_bodies, budget);
+    let sides = [('-', BAD, REMOVED_WORD, old, old_parts), ('+', GOOD, ADDED_WORD, new, new_parts)];
+    for (sign, line_style, word_style, lines, parts) in sides {
+        for (line, parts) in lines.iter().zip(parts) {
+            write!(out, "{line_style}{sign}{line_style:#}")?;
+            for Part { text, differs } in parts.iter().filter(|part| !part.text.is_empty()) {
+                let style = if *differs { word_style } else { line_style };
+                write!(out, "{style}{}{style:#}", on_screen(text))?;
+            }
+            writeln!(out)?;
+            say_if_unfinished(line, out)?;
+        }
+    }
+    Ok(())
+}
+
+/// A line without its end.
+fn body(line: &[u8]) -> &[u8] {
+    line.strip_suffix(b"\n").unwrap_or(line)
+}
+
+fn say_if_unfinished(line: &[u8], out: &mut dyn Write) -> io::Result<()> {
+    if line.ends_with(b"\n") { Ok(()) } else { writeln!(out, "{HINT}{UNFINISHED}{HINT:#}") }
+}
+
+const UNFINISHED: &str = "\\ No newline at end of file";
+
+/// Contents must not steer the terminal, nor hide in it. Tabs may.
+fn on_screen(text: &[u8]) -> String {
+    text.split(|byte| *byte == b'\t').map(plain_bytes).collect::<Vec<_>>().join("\t")
+}
+
+// --- as a patch ---------------------------------------------------------------------------------
+
+/// As git writes it. What a patch cannot say stands in lines that begin with `#`, which `git apply`
+/// and `patch` pass over.
+fn as_patch(
+    diff: &FileDiff,
+    contents: Contents<'_>,
+    out: &mut dyn Write,
+) -> Result<(), PrintError> {
+    let (old, new) = (git_mode(&diff.before), git_mode(&diff.after));
+    let unkept = |entry: &Entry| matches!(entry, Entry::NotCaptured { .. });
+    if unkept(&diff.before) || unkept(&diff.after) || (old.is_none() && new.is_none()) {
+        writeln!(out, "# {}: {}", name(&diff.path), diff.what())?;
+        return Ok(());
+    }
+    let is_link = |entry: &Entry| matches!(entry, Entry::Symlink { .. });
+    if old.is_some() && new.is_some() && is_link(&diff.before) != is_link(&diff.after) {
+        // Another kind of file: the one goes, the other comes.
+        let gone = FileDiff { after: Entry::Absent, ..diff.clone() };
+        let come = FileDiff { before: Entry::Absent, ..diff.clone() };
+        as_patch(&gone, contents, out)?;
+        return as_patch(&come, contents, out);
+    }
+    let same_bytes = diff.before.digest().is_some() && diff.before.digest() == diff.after.digest();
+    if same_bytes && old == new {
+        writeln!(out, "# {}: {}", name(&diff.path), diff.what())?;
+        return Ok(());
+    }
+    let (a, b) = (quoted(b"a/", &diff.path), quoted(b"b/", &diff.path));
+    out.write_all(b"diff --git ")?;
+    out.write_all(&a)?;
+    out.write_all(b" ")?;
+    out.write_all(&b)?;
+    out.write_all(b"\n")?;
+    match (old, new) {
+        (Some(old), Some(new)) if old != new => writeln!(out, "old mode {old}\nnew mode {new}")?,
+        (None, Some(new)) => writeln!(out, "new file mode {new}")?,
+        (Some(old), None) => writeln!(out, "deleted file mode {old}")?,
+        _ => {}
+    }
+    let texts = (Text::of(&diff.before, contents)?, Text::of(&diff.after, contents)?);
+    let (Text::Lines(before), Text::Lines(after)) = &texts else {
+        let side = |mode: Option<&str>, name: &[u8]| {
+            if mode.is_some() { name.to_vec() } else { b"/dev/null".to_vec() }
+        };
+        out.write_all(b"Binary files ")?;
+        out.write_all(&side(old, &a))?;
+        out.write_all(b" and ")?;
+        out.write_all(&side(new, &b))?;
+        out.write_all(b" differ\n")?;
+        return Ok(());
+    };
+    let lines = LineDiff::new(before, after);
+    let hunks = group_diff_ops(lines.ops.clone(), CONTEXT);
+    if !hunks.is_empty() {
+        for (sign, mode, name) in [("---", old, &a), ("+++", new, &b)] {
+            write!(out, "{sign} ")?;
+            out.write_all(if mode.is_some() { name } else { b"/dev/null" })?;
+            // Ends a name with blanks in it.
+            let tab = mode.is_some() && name.contains(&b' ') && !name.starts_with(b"\"");
+            out.write_all(if tab { b"\t\n" } else { b"\n" })?;
+        }
+    }
+    for hunk in hunks {
+        writeln!(out, "{}", UnifiedHunkHeader::new(&hunk))?;
+        for op in hunk {
+            let (old, new) = (&lines.old[op.old_range()], &lines.new[op.new_range()]);
+            let sides: &[(&[u8], &[&[u8]])] = match op.tag() {
+                DiffTag::Equal => &[(b" ", old)],
+                _ => &[(b"-", old), (b"+", new)],
+            };
+            for (sign, lines) in sides {
+                for line in *lines {
+                    out.write_all(sign)?;
+                    out.write_all(line)?;
+                    if !line.ends_with(b"\n") {
+                        writeln!(out, "\n{UNFINISHED}")?;
+                    }
+                }
+            }
+        }
+    }
+    Ok(())
+}
+
+/// As git writes modes; none for what is not in a patch.
+fn git_mode(entry: &Entry) -> Option<&'static str> {
+    match entry {
+        Entry::File { mode, .. } if mode & 0o100 != 0 => Some("100755"),
+        Entry::File { .. } => Some("100644"),
+        Entry::Symlink { .. } => Some("120000"),
+        Entry::Absent | Entry::Dir { .. } | Entry::NotCaptured { .. } | Entry::Unknown => None,
+    }
+}
+
+/// A name as git writes it: in quotes, with octal escapes, if it holds what could be misread.
+fn quoted(prefix: &[u8], path: &WorkPath) -> Vec<u8> {
+    let bytes = path.as_bytes();
+    let mut quoted = prefix.to_vec();
+    let special = |byte: &u8| byte.is_ascii_control() || matches!(byte, b'"' | b'\\');
+    if !bytes.iter().any(special) && name(path).as_bytes() == bytes {
+        quoted.extend_from_slice(bytes);
+        return quoted;
+    }
+    quoted.insert(0, b'"');
+    for byte in bytes {
+        match byte {
+            b'"' | b'\\' => quoted.extend([b'\\', *byte]),
+            byte if byte.is_ascii_control() || *byte >= 0x80 => {
+                quoted.extend(format!("\\{byte:03o}").bytes());
+            }
+            byte => quoted.push(*byte),
+        }
+    }
+    quoted.push(b'"');
+    quoted
+}

@@ -1,0 +1,171 @@
+//! `sessions`, `session archive`, `session delete`.
+
+use std::io::Write as _;
+
+use serde::Serialize;
+use serde_json::json;
+use takeback_core::Workspace;
+use takeback_core::retention::{archive_session, delete_session};
+use takeback_store::{Point, PointKind, Session, SessionId};
+
+use super::cleanup::told;
+use super::confirmed;
+use crate::args::{DeleteArgs, Options, SessionArgs, SessionsArgs};
+use crate::error::{CommandError, Kind};
+use crate::place::{self, Store};
+use crate::screen::{CARE, GOOD, HINT, NAME, STRONG, Screen, count, is_interactive, plain};
+use crate::table::{Cell, Give, Table};
+use crate::time::{ago, iso, now};
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct ToldSession<'a> {
+    id: &'a str,
+    agent: Option<&'a str>,
+    parent: Option<&'a str>,
+    started_at: String,
+    ended_at: Option<String>,
+    archived_at: Option<String>,
+    at_work: bool,
+    points: usize,
+    /// The first prompt that is kept.
+    description: &'a str,
+}
+
+pub(crate) fn sessions(
+    options: &Options,
+    args: &SessionsArgs,
+    screen: &mut Screen,
+) -> Result<u8, CommandError> {
+    let place = place::open(options, Store::MustExist)?;
+    let sessions = place.workspace.store.sessions()?;
+    let points = place.workspace.store.points()?;
+    let newest: Vec<&Session> = sessions.iter().rev().take(args.limit).collect();
+    let told: Vec<ToldSession<'_>> = newest.iter().map(|session| tell(session, &points)).collect();
+    if screen.json {
+        screen.json(&told)?;
+        return Ok(0);
+    }
+    if told.is_empty() {
+        writeln!(screen.out, "No sessions yet. {HINT}`takeback run -- CMD` is one.{HINT:#}")?;
+    }
+    let time = now();
+    let gives = [Give::End(8), Give::All(1), Give::All(2), Give::All(3), Give::End(8)];
+    let mut table = Table::new(0, gives);
+    for (session, told) in newest.iter().zip(&told) {
+        let state = match session {
+            session if session.archived_at.is_some() => Cell::new(HINT, "archived"),
+            session if session.open_turn.is_some() => Cell::new(CARE, "at work"),
+            session if session.ended_at.is_some() => Cell::new(HINT, "ended"),
+            _ => Cell::new(HINT, "idle"),
+        };
+        table.rows.push([
+            Cell::new(NAME, plain(told.id)),
+            Cell::new(HINT, ago(session.started_at, time)),
+            state,
+            Cell::plain(count(told.points, "point")),
+            Cell::plain(plain(told.description)),
+        ]);
+    }
+    screen.page()?;
+    table.print(&mut screen.out)?;
+    if sessions.len() > told.len() {
+        let older = sessions.len() - told.len();
+        writeln!(screen.out, "{HINT}{older} older; -n shows more{HINT:#}")?;
+    }
+    Ok(0)
+}
+
+fn tell<'a>(session: &'a Session, points: &'a [Point]) -> ToldSession<'a> {
+    let own = || points.iter().filter(|point| point.session.as_ref() == Some(&session.id));
+    ToldSession {
+        id: &session.id.0,
+        agent: session.agent.as_deref(),
+        parent: session.parent.as_ref().map(|parent| parent.0.as_str()),
+        started_at: iso(session.started_at),
+        ended_at: session.ended_at.map(iso),
+        archived_at: session.archived_at.map(iso),
+        at_work: session.open_turn.is_some(),
+        points: own().filter(|point| point.kind != PointKind::Safety).count(),
+        description: own().next().map_or("", |point| point.description.as_str()),
+    }
+}
+
+pub(crate) fn archive(
+    options: &Options,
+    args: &SessionArgs,
+    screen: &mut Screen,
+) -> Result<u8, CommandError> {
+    let mut place = place::open(options, Store::MustExist)?;
+    let id = find_session(&place.workspace, &args.session)?;
+    archive_session(&mut place.workspace, &id)?;
+    let days = place.settings.retention().archive_days;
+    if screen.json {
+        let archived = place.workspace.store.session(&id)?.and_then(|s| s.archived_at).map(iso);
+        screen.json(&json!({ "session": id, "archivedAt": archived, "keptDays": days }))?;
+    } else if !screen.quiet {
+        writeln!(
+            screen.out,
+            "{GOOD}Archived{GOOD:#} {NAME}{}{NAME:#}  {HINT}its data goes in {}, but for \
+             labelled and pinned points{HINT:#}",
+            plain(&id.0),
+            count(days as usize, "day"),
+        )?;
+    }
+    Ok(0)
+}
+
+pub(crate) fn delete(
+    options: &Options,
+    args: &DeleteArgs,
+    screen: &mut Screen,
+) -> Result<u8, CommandError> {
+    let mut place = place::open_mended(options, Store::MustExist)?;
+    let id = find_session(&place.workspace, &args.session)?;
+    let points = place.workspace.store.points()?;
+    let own: Vec<&Point> = points.iter().filter(|p| p.session.as_ref() == Some(&id)).collect();
+    let marked = own.iter().filter(|point| point.pinned || point.label.is_some()).count();
+    if !args.yes && !args.dry_run && (!is_interactive() || screen.json) {
+        return Err(CommandError::new(Kind::Usage, "this deletes points and nobody can be asked")
+            .hint("--dry-run shows what it would do, -y does it without asking."));
+    }
+    if args.dry_run && screen.json {
+        screen.json(&json!({ "sessions": [id], "points": own.len(), "marked": marked }))?;
+        return Ok(0);
+    }
+    if !args.yes || args.dry_run {
+        writeln!(screen.out, "{STRONG}Delete session {}{STRONG:#}\n", plain(&id.0))?;
+        let marked = match marked {
+            0 => String::new(),
+            marked => format!(", {marked} of them labelled or pinned"),
+        };
+        writeln!(screen.out, "  {} would be gone{marked}", count(own.len(), "point"))?;
+        writeln!(screen.out, "  {HINT}files are not touched; this cannot be undone{HINT:#}")?;
+        if args.dry_run {
+            return Ok(0);
+        }
+        if !confirmed(screen)? {
+            writeln!(screen.out, "Nothing was changed.")?;
+            return Ok(0);
+        }
+    }
+    let done = delete_session(&mut place.workspace, &id)?;
+    told(&done, screen)
+}
+
+/// The session that is meant by its id or the beginning of it.
+pub(crate) fn find_session(workspace: &Workspace, name: &str) -> Result<SessionId, CommandError> {
+    let sessions = workspace.store.sessions()?;
+    let hits: Vec<_> = sessions.iter().filter(|session| session.id.0.starts_with(name)).collect();
+    let exact = hits.iter().find(|session| session.id.0 == *name);
+    match (exact, hits.as_slice()) {
+        (Some(session), _) | (None, [session]) => Ok(session.id.clone()),
+        (None, []) => Err(CommandError::new(Kind::Error, format!("there is no session {name}"))
+            .hint("`takeback sessions` lists the sessions.")),
+        (None, [first, second, ..]) => Err(CommandError::new(
+            Kind::Error,
+            format!("{name} may mean {} or {}", first.id, second.id),
+        )
+        .hint("Write more of the id.")),
+    }
+}

@@ -1,0 +1,189 @@
+//! The user's pager: what is longer than the terminal goes through it.
+//!
+//! Keeps what is written until the terminal is full, and only then starts the pager; what is short
+//! goes straight out. A pager that cannot be had changes nothing but that.
+
+use std::ffi::OsString;
+use std::io::{self, IsTerminal as _, Write};
+use std::mem;
+use std::process::{Child, ChildStdin, Command, Stdio};
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+
+use signal_hook::consts::SIGINT;
+use terminal_size::{Height, Width};
+
+use crate::place::environment;
+use crate::screen::columns;
+
+pub(crate) struct Pager {
+    command: OsString,
+    rows: usize,
+    columns: usize,
+    state: State,
+}
+
+enum State {
+    /// So far it fits the terminal.
+    Waiting(Vec<u8>),
+    Running(Running),
+    /// There is no pager to be had.
+    Plain,
+}
+
+struct Running {
+    child: Child,
+    stdin: ChildStdin,
+    /// All that it was given, if only its end will tell whether it began.
+    copy: Option<Vec<u8>>,
+}
+
+/// What a shell answers when it cannot run a command.
+const NOT_RUN: [i32; 2] = [126, 127];
+
+impl Pager {
+    /// `None`: nobody looks, or their terminal cannot do it.
+    pub(crate) fn of_user() -> Option<Self> {
+        let stdout = io::stdout();
+        let able = environment("TERM").is_some_and(|term| term != "dumb");
+        if !(able && stdout.is_terminal()) {
+            return None;
+        }
+        let command = environment("TAKEBACK_PAGER")
+            .or_else(|| environment("PAGER"))
+            .unwrap_or_else(|| OsString::from("less -FRX"));
+        let (Width(columns), Height(rows)) = terminal_size::terminal_size_of(&stdout)?;
+        if command == "cat" {
+            return None;
+        }
+        Some(Self {
+            command,
+            rows: usize::from(rows),
+            columns: usize::from(columns).max(1),
+            state: State::Waiting(Vec::new()),
+        })
+    }
+
+    /// Whether all of `text` and the prompt after it can be seen at once.
+    fn fits(&self, text: &[u8]) -> bool {
+        let text = String::from_utf8_lossy(text);
+        let mut used = 1;
+        for line in text.lines() {
+            let line = anstream::adapter::strip_str(line).to_string();
+            used += columns(&line).div_ceil(self.columns).max(1);
+            if used > self.rows {
+                return false;
+            }
+        }
+        true
+    }
+
+    fn start(&self) -> io::Result<Running> {
+        let (mut command, may_not_begin) = match plain_words(&self.command) {
+            Some((program, arguments)) => {
+                let mut command = Command::new(program);
+                command.args(arguments);
+                (command, false)
+            }
+            None => {
+                let mut command = Command::new("sh");
+                command.arg("-c").arg(&self.command);
+                (command, true)
+            }
+        };
+        for (name, value) in [("LESS", "FRX"), ("LESSCHARSET", "utf-8"), ("LV", "-c")] {
+            if environment(name).is_none() {
+                command.env(name, value);
+            }
+        }
+        // Ctrl-C is for the pager; who waits for it must not leave it alone with the terminal.
+        signal_hook::flag::register(SIGINT, Arc::new(AtomicBool::new(false)))?;
+        let mut child = command.stdin(Stdio::piped()).spawn()?;
+        let stdin = child.stdin.take().ok_or(io::ErrorKind::BrokenPipe)?;
+        Ok(Running { child, stdin, copy: may_not_begin.then(Vec::new) })
+    }
+
+    fn become_plain(&mut self, text: &[u8]) -> io::Result<()> {
+        self.state = State::Plain;
+        io::stdout().write_all(text)
+    }
+}
+
+/// A command without anything that a shell would have to see to.
+fn plain_words(command: &OsString) -> Option<(&str, impl Iterator<Item = &str>)> {
+    let text = command.to_str()?;
+    let plain = |c: char| c.is_alphanumeric() || " +,-./:@_".contains(c);
+    let mut words = text.chars().all(plain).then(|| text.split_whitespace())?;
+    Some((words.next()?, words))
+}
+
+impl Write for Pager {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        match &mut self.state {
+            State::Plain => return io::stdout().write(bytes),
+            State::Waiting(text) => {
+                text.extend_from_slice(bytes);
+                let text = mem::take(text);
+                if self.fits(&text) {
+                    self.state = State::Waiting(text);
+                } else {
+                    match self.start() {
+                        Ok(running) => {
+                            self.state = State::Running(running);
+                            self.write_all(&text)?;
+                        }
+                        Err(_) => self.become_plain(&text)?,
+                    }
+                }
+            }
+            State::Running(running) => {
+                if let Some(copy) = &mut running.copy {
+                    copy.extend_from_slice(bytes);
+                }
+                match running.stdin.write_all(bytes) {
+                    Err(error) if error.kind() == io::ErrorKind::BrokenPipe => {
+                        let status = running.child.wait()?;
+                        match running.copy.take() {
+                            Some(copy) if not_run(status) => self.become_plain(&copy)?,
+                            _ => return Err(error),
+                        }
+                    }
+                    written => written?,
+                }
+            }
+        }
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        match &mut self.state {
+            State::Waiting(_) => Ok(()),
+            State::Running(running) => running.stdin.flush(),
+            State::Plain => io::stdout().flush(),
+        }
+    }
+}
+
+fn not_run(status: std::process::ExitStatus) -> bool {
+    status.code().is_some_and(|code| NOT_RUN.contains(&code))
+}
+
+impl Drop for Pager {
+    /// Waits until the user has seen enough.
+    fn drop(&mut self) {
+        let mut stdout = io::stdout();
+        let written = match mem::replace(&mut self.state, State::Plain) {
+            State::Waiting(text) => stdout.write_all(&text),
+            State::Running(Running { mut child, stdin, copy }) => {
+                drop(stdin);
+                match (child.wait(), copy) {
+                    (Ok(status), Some(copy)) if not_run(status) => stdout.write_all(&copy),
+                    _ => Ok(()),
+                }
+            }
+            State::Plain => Ok(()),
+        };
+        // With the terminal gone there is nobody left to show it to.
+        drop(written.and_then(|()| stdout.flush()));
+    }
+}

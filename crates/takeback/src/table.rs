@@ -1,0 +1,151 @@
+//! Lists in columns that fit the terminal: what can be cut is cut, then what can be missed goes.
+
+use std::io::{self, Write};
+
+use anstyle::Style;
+
+use crate::screen::{columns, fit, fit_path, width};
+
+const GAP: usize = 2;
+
+/// How a column gives way when there is not enough room.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Give {
+    /// It does not.
+    Nothing,
+    /// Its texts are cut at their end, down to this many columns.
+    End(usize),
+    /// Its texts are cut at their beginning: paths.
+    Start(usize),
+    /// It is left out, once cutting is not enough; the highest number first.
+    All(u8),
+}
+
+/// A text in one or more styles. Only a text in one style can be cut.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Cell(Vec<(Style, String)>);
+
+impl Cell {
+    pub(crate) fn new(style: Style, text: impl Into<String>) -> Self {
+        Self(vec![(style, text.into())])
+    }
+
+    pub(crate) fn plain(text: impl Into<String>) -> Self {
+        Self::new(Style::new(), text)
+    }
+
+    pub(crate) fn push(&mut self, style: Style, text: impl Into<String>) {
+        self.0.push((style, text.into()));
+    }
+
+    fn columns(&self) -> usize {
+        self.0.iter().map(|(_, text)| columns(text)).sum()
+    }
+}
+
+pub(crate) struct Table<const N: usize> {
+    pub(crate) indent: usize,
+    pub(crate) gives: [Give; N],
+    pub(crate) rows: Vec<[Cell; N]>,
+}
+
+impl<const N: usize> Table<N> {
+    pub(crate) fn new(indent: usize, gives: [Give; N]) -> Self {
+        Self { indent, gives, rows: Vec::new() }
+    }
+
+    pub(crate) fn print(&self, out: &mut dyn Write) -> io::Result<()> {
+        self.print_within(width(), out)
+    }
+
+    pub(crate) fn print_within(&self, room: usize, out: &mut dyn Write) -> io::Result<()> {
+        let widths = self.widths(room);
+        for row in &self.rows {
+            write!(out, "{:1$}", "", self.indent)?;
+            let shown =
+                || widths.iter().enumerate().filter_map(|(at, width)| Some((at, (*width)?)));
+            let last = shown().map(|(at, _)| at).rfind(|at| row[*at].columns() > 0);
+            for (at, room) in shown().take_while(|(at, _)| last.is_some_and(|last| *at <= last)) {
+                let cell = &row[at];
+                let used = cell.columns();
+                if let (true, [(style, text)]) = (used > room, cell.0.as_slice()) {
+                    let cut = if matches!(self.gives[at], Give::Start(_)) { fit_path } else { fit };
+                    write!(out, "{style}{}{style:#}", cut(text, room))?;
+                } else {
+                    for (style, text) in &cell.0 {
+                        write!(out, "{style}{text}{style:#}")?;
+                    }
+                }
+                if Some(at) != last {
+                    write!(out, "{:1$}", "", room.saturating_sub(used) + GAP)?;
+                }
+            }
+            writeln!(out)?;
+        }
+        Ok(())
+    }
+
+    /// Of each column; `None`: left out.
+    fn widths(&self, room: usize) -> [Option<usize>; N] {
+        let mut widths: [Option<usize>; N] = std::array::from_fn(|at| {
+            self.rows.iter().map(|row| row[at].columns()).max().filter(|width| *width > 0)
+        });
+        let total = |widths: &[Option<usize>; N]| {
+            let gaps = widths.iter().flatten().count().saturating_sub(1) * GAP;
+            self.indent + gaps + widths.iter().flatten().sum::<usize>()
+        };
+        let natural = widths;
+        loop {
+            let mut over = total(&widths).saturating_sub(room);
+            // The widest gives first, so that none is cut while another has room to spare.
+            while over > 0 {
+                let widest = (0..N)
+                    .filter_map(|at| {
+                        let (Give::End(least) | Give::Start(least)) = self.gives[at] else {
+                            return None;
+                        };
+                        Some((widths[at].filter(|width| *width > least)?, at))
+                    })
+                    .max();
+                let Some((width, at)) = widest else { break };
+                widths[at] = Some(width - 1);
+                over -= 1;
+            }
+            if over == 0 {
+                return widths;
+            }
+            let next = (0..N)
+                .filter_map(|at| match (self.gives[at], widths[at]) {
+                    (Give::All(order), Some(_)) => Some((order, at)),
+                    _ => None,
+                })
+                .max();
+            let Some((_, goes)) = next else { return widths };
+            for at in 0..N {
+                widths[at] = natural[at].filter(|_| widths[at].is_some() && at != goes);
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_can_be_cut_is_cut_before_anything_goes() {
+        let mut table = Table::new(2, [Give::Nothing, Give::All(1), Give::End(10), Give::Start(6)]);
+        table.rows.push([
+            Cell::plain("12345678"),
+            Cell::plain("session"),
+            Cell::plain("a".repeat(30)),
+            Cell::plain("b".repeat(12)),
+        ]);
+        let widths = |room| table.widths(room).map(Option::unwrap_or_default);
+        assert_eq!(widths(100), [8, 7, 30, 12]);
+        assert_eq!(widths(60), [8, 7, 25, 12]);
+        assert_eq!(widths(40), [8, 7, 10, 7]);
+        assert_eq!(widths(38), [8, 0, 12, 12]);
+        assert_eq!(widths(20), [8, 0, 10, 6], "there is no less");
+    }
+}

@@ -1,0 +1,204 @@
+//! What a user sees of labels, pins, sessions and clean-ups.
+
+use serde_json::Value;
+
+use crate::home::User;
+
+/// A session `s` of so many prompts, each of which writes `a.txt`.
+fn session_of(user: &User, prompts: usize) {
+    let file = user.work().join("a.txt");
+    for number in 0..prompts {
+        let lines = [
+            format!(
+                r#"{{"event":"prompt","session":"s","message":"m{number}","text":"prompt {number}"}}"#
+            ),
+            format!(
+                r#"{{"event":"before_tool","session":"s","call":"c{number}","tool":"Write","paths":["a.txt"]}}"#
+            ),
+        ];
+        user.fed(&["record"], &lines.join("\n"));
+        std::fs::write(&file, format!("{number}\n")).expect("a file is written");
+        let lines = [
+            format!(r#"{{"event":"after_tool","session":"s","call":"c{number}"}}"#),
+            r#"{"event":"turn_end","session":"s"}"#.to_owned(),
+        ];
+        user.fed(&["record"], &lines.join("\n"));
+    }
+}
+
+/// As if the clock, or somebody, had done it.
+fn change_store(user: &User, sql: &str) {
+    let database = rusqlite::Connection::open(user.store().join("timeline.db")).expect("it opens");
+    database.execute(sql, []).expect("it is done");
+}
+
+fn described(user: &User) -> Vec<String> {
+    let log = user.json(&["log", "-n", "1000"]);
+    let points = log.as_array().expect("a list");
+    points.iter().map(|point| point["description"].as_str().expect("a text").to_owned()).collect()
+}
+
+#[test]
+fn marks_are_put_and_taken_away() {
+    let user = User::with(&[("a.txt", "first\n")]);
+    session_of(&user, 2);
+    insta::assert_snapshot!(user.takeback(&["label", "@~1", "good"]).out, @"Labelled “good” ID  [good] prompt 0  it stays until you take that away");
+    insta::assert_snapshot!(user.takeback(&["pin", "@"]).out, @"Pinned ID  (pinned) prompt 1  it stays until you take that away");
+    let pinned = user.json(&["pin", "@"]);
+    assert_eq!((&pinned["pinned"], &pinned["label"]), (&Value::Bool(true), &Value::Null));
+    insta::assert_snapshot!(user.takeback(&["unpin", "@"]).out, @"No longer pinned ID  prompt 1  it goes when its session has newer ones");
+    assert_eq!(user.takeback(&["show", "good"]).code, 0);
+    let taken = user.takeback(&["label", "@", "good"]);
+    assert_eq!(taken.code, 2);
+    insta::assert_snapshot!(taken.err, @r#"
+    takeback: the label "good" is taken by point LONG-ID
+      Choose another label.
+    "#);
+    let odd = user.takeback(&["label", "@", "@~3"]);
+    assert_eq!(odd.code, 2);
+    insta::assert_snapshot!(odd.err, @"
+    takeback: a label cannot be empty, begin with `@` or hold control characters: \"@~3\"
+      Choose another label.
+    ");
+    assert_eq!(user.takeback(&["checkpoint", "@"]).code, 2, "the same for a new point");
+    assert_eq!(user.takeback(&["label", "good", "--remove"]).code, 0);
+    assert_eq!(user.takeback(&["show", "good"]).code, 1);
+    assert_eq!(user.takeback(&["label", "@"]).code, 2, "neither a name nor --remove");
+}
+
+#[test]
+fn only_so_many_points_of_a_session_are_kept() {
+    let user = User::with(&[("a.txt", "first\n")]);
+    session_of(&user, 55);
+    assert_eq!(described(&user).len(), 55);
+    user.takeback(&["pin", "m0"]);
+    let would = user.json(&["cleanup", "--dry-run"]);
+    assert_eq!(would["points"].as_array().expect("a list").len(), 4);
+    assert_eq!(described(&user).len(), 55, "nothing was done");
+    let done = user.json(&["cleanup"]);
+    assert_eq!(
+        (&done["points"], &done["sessions"]),
+        (&Value::from(4), &Value::from(Vec::<()>::new()))
+    );
+    let kept = described(&user);
+    assert_eq!(
+        (kept.len(), kept[0].as_str(), kept[49].as_str(), kept[50].as_str()),
+        (51, "prompt 54", "prompt 5", "prompt 0")
+    );
+    insta::assert_snapshot!(user.takeback(&["cleanup"]).out, @"No point is too old or too many.  0 B given back");
+    let gone = user.takeback(&["rewind", "m1", "-y"]);
+    assert_eq!(gone.code, 1, "{gone:?}");
+    assert_eq!(user.takeback(&["rewind", "m5", "-y"]).code, 0);
+    assert_eq!(user.read("a.txt"), "4\n");
+    assert_eq!(user.takeback(&["rewind", "m0", "-y"]).code, 0);
+    assert_eq!(user.read("a.txt"), "first\n");
+    assert_eq!(user.takeback(&["verify"]).code, 0);
+}
+
+#[test]
+fn what_is_begun_cleans_up_once_a_day() {
+    let user = User::with(&[("a.txt", "first\n")]);
+    session_of(&user, 52);
+    let begun = user.takeback(&["checkpoint"]);
+    assert_eq!((begun.err.as_str(), described(&user).len()), ("", 53), "it was done today");
+    change_store(&user, "UPDATE meta SET last_cleanup = last_cleanup - 90000000");
+    insta::assert_snapshot!(user.takeback(&["run", "--", "true"]).err.lines().next().unwrap_or_default(), @"takeback: Removed 2 points  0 B given back");
+    assert_eq!(described(&user).len(), 52);
+    change_store(&user, "UPDATE meta SET last_cleanup = last_cleanup + 2 * 86400000");
+    let begun = user.takeback(&["run", "--", "true"]);
+    assert_eq!(begun.code, 0);
+    assert!(
+        begun.err.starts_with("takeback: nothing was cleaned up: the clock went back (it is "),
+        "{begun:?}"
+    );
+    let asked = user.takeback(&["cleanup"]);
+    assert_eq!(asked.code, 0, "it was noted when the clock seemed to be right again: {asked:?}");
+}
+
+#[test]
+fn a_clock_that_jumped_is_not_believed_at_once() {
+    let user = User::with(&[("a.txt", "first\n")]);
+    session_of(&user, 51);
+    let day = 86_400_000_i64;
+    change_store(
+        &user,
+        &format!(
+            "UPDATE meta SET last_cleanup = last_cleanup - 31 * {day}, last_scan = last_scan - 31 * {day}"
+        ),
+    );
+    for (table, column) in [("point", "created_at"), ("change", "time"), ("session", "started_at")]
+    {
+        change_store(&user, &format!("UPDATE {table} SET {column} = {column} - 31 * {day}"));
+    }
+    let asked = user.takeback(&["cleanup"]);
+    assert_eq!(asked.code, 1);
+    let words: String = asked.err.chars().filter(|c| !c.is_ascii_digit()).collect();
+    insta::assert_snapshot!(words, @"
+    takeback: nothing was cleaned up: the clock jumped (it is --T::.Z, and the last thing happened at --T::.Z)
+      Set the clock right; or, if it is right, use --trust-clock.
+    ");
+    assert_eq!(described(&user).len(), 51);
+    assert_eq!(user.takeback(&["cleanup", "--trust-clock"]).code, 0);
+    assert_eq!(described(&user).len(), 50);
+}
+
+#[test]
+fn sessions_are_listed_archived_and_deleted() {
+    let user = User::with(&[("a.txt", "first\n")]);
+    assert_eq!(user.takeback(&["sessions"]).code, 10);
+    user.takeback(&["checkpoint"]);
+    insta::assert_snapshot!(user.takeback(&["sessions"]).out, @"No sessions yet. `takeback run -- CMD` is one.");
+    session_of(&user, 2);
+    user.takeback(&["pin", "m1"]);
+    insta::assert_snapshot!(user.takeback(&["sessions"]).out, @"s  just now  idle  2 points  prompt 0");
+    let told = user.json(&["sessions"]);
+    assert_eq!(
+        (&told[0]["id"], &told[0]["points"], &told[0]["atWork"]),
+        (&Value::from("s"), &Value::from(2), &Value::from(false))
+    );
+
+    insta::assert_snapshot!(user.takeback(&["session", "archive", "s"]).out, @"Archived s  its data goes in 7 days, but for labelled and pinned points");
+    assert!(user.takeback(&["sessions"]).out.contains("archived"));
+    let nobody = user.takeback(&["session", "archive", "nobody"]);
+    assert_eq!(nobody.code, 1);
+    insta::assert_snapshot!(nobody.err, @"
+    takeback: there is no session nobody
+      `takeback sessions` lists the sessions.
+    ");
+
+    let asked = user.takeback(&["session", "delete", "s"]);
+    assert_eq!(asked.code, 2);
+    insta::assert_snapshot!(asked.err, @"
+    takeback: this deletes points and nobody can be asked
+      --dry-run shows what it would do, -y does it without asking.
+    ");
+    insta::assert_snapshot!(user.takeback(&["session", "delete", "s", "--dry-run"]).out, @"
+    Delete session s
+
+      2 points would be gone, 1 of them labelled or pinned
+      files are not touched; this cannot be undone
+    ");
+    assert_eq!(described(&user).len(), 3);
+    assert_eq!(user.takeback(&["session", "delete", "s", "-y"]).code, 0);
+    assert_eq!(described(&user), [""]);
+    assert_eq!(user.read("a.txt"), "1\n", "files are not touched");
+    assert_eq!(user.takeback(&["session", "delete", "s", "-y"]).code, 1);
+}
+
+#[test]
+fn du_tells_where_the_space_goes() {
+    let user = User::with(&[("a.txt", &"a line\n".repeat(1000)), ("b/c.txt", "small\n")]);
+    user.takeback(&["checkpoint"]);
+    user.write("a.txt", &"another line\n".repeat(1000));
+    user.takeback(&["checkpoint"]);
+    let told = user.json(&["du", "-n", "1"]);
+    assert_eq!(told["contentBytes"], 7000 + 13000 + 6);
+    assert_eq!((&told["contents"], &told["unusedBytes"]), (&Value::from(3), &Value::from(0)));
+    assert_eq!(
+        told["paths"],
+        serde_json::json!([{ "filePath": "a.txt", "versions": 2, "bytes": 20000 }])
+    );
+    let out = user.takeback(&["du"]).out;
+    assert!(out.contains("contents: 3 versions, 20.0 KB as they were"), "{out}");
+    assert!(out.contains("20.0 KB  a.txt"), "{out}");
+}

@@ -1,0 +1,260 @@
+//! Every command's JSON answer is what `docs/schema.json` says.
+
+use std::collections::BTreeSet;
+use std::ffi::OsStr;
+use std::fs;
+use std::os::unix::ffi::OsStrExt as _;
+
+use serde_json::{Value, json};
+
+use crate::home::User;
+
+/// A command, as it is to be asked, and where the answer stands. In this order, in one folder.
+const ASKED: &[(&str, &[&str])] = &[
+    ("checkpoint", &["checkpoint", "first"]),
+    ("checkpoint", &["checkpoint"]),
+    ("run", &["run", "--", "sh", "-c", CHANGES]),
+    ("log", &["log"]),
+    ("log", &["log", "-a", "-n", "0"]),
+    ("show", &["show"]),
+    ("show", &["show", "first"]),
+    ("show", &["show", "@~1"]),
+    ("diff", &["diff", "first"]),
+    ("diff", &["diff", "@", "first"]),
+    ("status", &["status"]),
+    ("rewind", &["rewind", "first", "--dry-run"]),
+    ("rewind", &["rewind", "first", "--dry-run", "--diff"]),
+    ("rewind", &["rewind", "first", "-y"]),
+    ("log", &["log", "-a"]),
+    ("undo", &["undo", "--dry-run"]),
+    ("undo", &["undo", "-y"]),
+    ("redo", &["redo", "-y"]),
+    ("recover", &["recover"]),
+    ("recover", &["recover", "--dry-run"]),
+    ("verify", &["verify"]),
+    ("export", &["export", "../bundle"]),
+    ("import", &["import", "../bundle", "--dry-run"]),
+    ("import", &["import", "../bundle"]),
+    ("show", &["show", "first-2"]),
+    ("label", &["label", "@", "second"]),
+    ("pin", &["pin", "@"]),
+    ("unpin", &["unpin", "@"]),
+    ("sessions", &["sessions"]),
+    ("session", &["session", "archive", "run-"]),
+    ("session", &["session", "delete", "run-", "--dry-run"]),
+    ("session", &["session", "delete", "run-", "-y"]),
+    ("cleanup", &["cleanup", "--dry-run"]),
+    ("cleanup", &["cleanup"]),
+    ("du", &["du"]),
+];
+
+/// Commands that have no one JSON value to give: `record` answers each line.
+const NOT_ASKED: [&str; 2] = ["demo", "record"];
+
+/// New, changed, deleted, of every kind, with a name that is not UTF-8.
+const CHANGES: &str = "echo 2 > a; rm gone; ln -s a link; mkdir folder; printf '\\0' > binary; \
+    echo n > \"$(printf 'not-\\377-utf-8')\"; chmod +x a; echo 3 > mine";
+
+fn folder() -> User {
+    let user = User::with(&[
+        ("a", "1\n"),
+        ("gone", "g\n"),
+        ("mine", "m\n"),
+        (".gitignore", "out-*/\n"),
+        ("package.json", "{}"),
+    ]);
+    for name in [&b"node_modules/x"[..], b"out-\xff/x", b"kept-\xfe"] {
+        let path = user.work().join(OsStr::from_bytes(name));
+        fs::create_dir_all(path.parent().expect("it is below")).expect("folders");
+        fs::write(path, "x\n").expect("a file");
+    }
+    fs::create_dir(user.work().join(".git")).expect("a folder that makes ignore files count");
+    user
+}
+
+#[test]
+fn answers_are_as_the_schema_says() {
+    let schema = Schema::read();
+    let user = folder();
+    let mut seen = BTreeSet::new();
+    for (name, args) in ASKED.iter().copied() {
+        let output = user.command(&[&["--json"], args].concat()).output().expect("it runs");
+        let bytes = if name == "run" { output.stderr } else { output.stdout };
+        let answer: Value = serde_json::from_slice(&bytes).unwrap_or_else(|error| {
+            panic!("{args:?}: {error}: {}", String::from_utf8_lossy(&bytes))
+        });
+        schema.check(name, &answer, args);
+        let lossy = paths_are_exact(&answer);
+        if lossy {
+            seen.insert(args[0]);
+        }
+        if args[0] == "run" {
+            for name in [&b"mine"[..], b"kept-\xfe"] {
+                let path = user.work().join(OsStr::from_bytes(name));
+                fs::write(path, "mine\n").expect("a person writes");
+            }
+        }
+    }
+    let told: Vec<&str> = seen.into_iter().collect();
+    assert_eq!(
+        told,
+        ["diff", "du", "rewind", "run", "show", "status"],
+        "these met a name that is not UTF-8"
+    );
+}
+
+#[test]
+fn errors_and_recorded_lines_are_as_the_schema_says() {
+    let schema = Schema::read();
+    let user = folder();
+    let refused = user.command(&["--json", "log"]).output().expect("it runs");
+    schema.check("error", &serde_json::from_slice(&refused.stderr).expect("JSON"), &["log"]);
+    let lines = [
+        r#"{"event":"prompt","session":"s","text":"go"}"#,
+        r#"{"event":"before_tool","session":"s","call":"c","tool":"Bash"}"#,
+        r#"{"event":"after_tool","session":"s","call":"c"}"#,
+        "no event",
+    ];
+    let input = user.home().join("events");
+    fs::write(&input, lines.join("\n")).expect("events");
+    let input = fs::File::open(input).expect("events");
+    let answer = user.command(&["record"]).stdin(input).output().expect("it runs");
+    let answer = String::from_utf8(answer.stdout).expect("answers are text");
+    assert_eq!(answer.lines().count(), lines.len());
+    for line in answer.lines() {
+        schema.check("record", &serde_json::from_str(line).expect("JSON"), &["record"]);
+    }
+    assert_eq!(user.takeback(&["demo", "--json"]).code, 2, "the demo says that it has none");
+}
+
+#[test]
+fn every_command_is_asked() {
+    let help = User::new().takeback(&["--help"]).out;
+    let (_, commands) = help.split_once("Commands:\n").expect("a list of commands");
+    let (commands, _) = commands.split_once("\n\n").expect("its end");
+    let listed: BTreeSet<&str> = commands
+        .lines()
+        .filter_map(|line| line.strip_prefix("  ")?.split(' ').next())
+        .filter(|name| !name.is_empty())
+        .collect();
+    let asked: BTreeSet<&str> = ASKED.iter().map(|(name, _)| *name).chain(NOT_ASKED).collect();
+    assert_eq!(asked, listed, "a line in ASKED and an entry in docs/schema.json for each command");
+}
+
+/// Whether a path was not exact; the exact bytes must stand beside it.
+fn paths_are_exact(value: &Value) -> bool {
+    match value {
+        Value::Array(items) => items.iter().filter(|item| paths_are_exact(item)).count() > 0,
+        Value::Object(map) => {
+            let lossy = map
+                .get("filePath")
+                .and_then(Value::as_str)
+                .is_some_and(|path| path.contains('\u{fffd}'));
+            assert_eq!(map.contains_key("filePathBase64"), lossy, "{value}");
+            map.values().filter(|value| paths_are_exact(value)).count() > 0 || lossy
+        }
+        _ => false,
+    }
+}
+
+/// The part of JSON Schema that `docs/schema.json` uses; a word that is not known here is refused.
+struct Schema(Value);
+
+impl Schema {
+    fn read() -> Self {
+        let file = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/schema.json");
+        let text = fs::read_to_string(file).expect("the schema is there");
+        Self(serde_json::from_str(&text).expect("the schema is JSON"))
+    }
+
+    fn check(&self, name: &str, value: &Value, args: &[&str]) {
+        let schema = json!({ "$ref": format!("#/$defs/{name}") });
+        if let Err(why) = self.holds(&schema, value, name) {
+            panic!("{args:?}: {why}\n{value:#}");
+        }
+    }
+
+    fn holds(&self, schema: &Value, value: &Value, at: &str) -> Result<(), String> {
+        let words = schema.as_object().expect("a schema is an object");
+        for (word, says) in words {
+            let ok = match word.as_str() {
+                "$ref" => {
+                    let pointer = says.as_str().and_then(|says| says.strip_prefix('#'));
+                    let target = pointer.and_then(|pointer| self.0.pointer(pointer));
+                    self.holds(target.expect("what is referred to is there"), value, at)?;
+                    true
+                }
+                "oneOf" => {
+                    let outcomes: Vec<_> =
+                        items(says).map(|schema| self.holds(schema, value, at)).collect();
+                    if outcomes.iter().filter(|outcome| outcome.is_ok()).count() != 1 {
+                        return Err(format!("{at}: not one of: {outcomes:?}"));
+                    }
+                    true
+                }
+                "type" if says.is_array() => items(says).any(|says| is(says, value)),
+                "type" => is(says, value),
+                "const" => says == value,
+                "enum" => items(says).any(|says| says == value),
+                "minimum" => value.is_null() || value.as_f64() >= says.as_f64(),
+                "minLength" => length(value).is_none_or(|length| length >= number(says)),
+                "maxLength" => length(value).is_none_or(|length| length <= number(says)),
+                "items" => {
+                    for (n, item) in items(value).enumerate() {
+                        self.holds(says, item, &format!("{at}[{n}]"))?;
+                    }
+                    true
+                }
+                "required" => {
+                    items(says).all(|key| value.get(key.as_str().unwrap_or("")).is_some())
+                }
+                "properties" => {
+                    for (key, schema) in says.as_object().expect("properties") {
+                        if let Some(value) = value.get(key) {
+                            self.holds(schema, value, &format!("{at}.{key}"))?;
+                        }
+                    }
+                    true
+                }
+                "additionalProperties" => {
+                    assert_eq!(says, false, "the only one in use");
+                    let known = words.get("properties").and_then(Value::as_object);
+                    let keys = value.as_object().into_iter().flat_map(|map| map.keys());
+                    let mut strange =
+                        keys.filter(|key| known.is_none_or(|k| !k.contains_key(*key)));
+                    strange.next().is_none()
+                }
+                "description" | "format" | "contentEncoding" => true,
+                _ => panic!("{word:?} is not known to this test"),
+            };
+            if !ok {
+                return Err(format!("{at}: {word} {says} does not hold for {value}"));
+            }
+        }
+        Ok(())
+    }
+}
+
+fn items(value: &Value) -> impl Iterator<Item = &Value> {
+    value.as_array().into_iter().flatten()
+}
+
+fn number(value: &Value) -> usize {
+    value.as_u64().and_then(|n| usize::try_from(n).ok()).expect("a number")
+}
+
+fn length(value: &Value) -> Option<usize> {
+    value.as_str().map(|text| text.chars().count())
+}
+
+fn is(kind: &Value, value: &Value) -> bool {
+    match kind.as_str().expect("a type's name") {
+        "object" => value.is_object(),
+        "array" => value.is_array(),
+        "string" => value.is_string(),
+        "integer" => value.is_u64() || value.is_i64(),
+        "boolean" => value.is_boolean(),
+        "null" => value.is_null(),
+        other => panic!("{other:?} is not known to this test"),
+    }
+}
