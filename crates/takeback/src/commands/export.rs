@@ -14,6 +14,7 @@ use takeback_store::SessionId;
 use crate::args::{ExportArgs, Options};
 use crate::error::{CommandError, Kind};
 use crate::place::{self, Store};
+use crate::progress;
 use crate::screen::{GOOD, HINT, Screen, bytes, count};
 use crate::time::{now, parse};
 
@@ -35,6 +36,7 @@ pub(crate) fn export(
     let ignored = if args.include_ignored { Ignored::Include } else { Ignored::LeaveOut };
     let options = ExportOptions { selection, ignored };
     let workspace = &mut place.workspace;
+    let writing = progress::spinner("Writing the bundle");
     if args.file == Path::new("-") {
         let mut out = io::stdout().lock();
         if out.is_terminal() {
@@ -42,12 +44,14 @@ pub(crate) fn export(
             return Err(usage.hint("Name a file, or pipe it somewhere."));
         }
         let exported = pack(workspace, &options, &mut out)?;
+        drop(writing);
         // Standard output is the bundle's.
         return tell(&mut anstream::stderr().lock(), args, &exported, screen);
     }
     let overwrite = if args.force { Overwrite::Yes } else { Overwrite::No };
     let exported: Exported =
         write_file(&args.file, overwrite, |sink| pack(workspace, &options, sink))?;
+    drop(writing);
     let mut out = std::mem::replace(&mut screen.out, Box::new(io::sink()));
     let told = tell(&mut out, args, &exported, screen);
     screen.out = out;

@@ -12,6 +12,7 @@ use takeback_core::exchange::{
 use crate::args::{ImportArgs, Options};
 use crate::error::{CommandError, Kind};
 use crate::place::{self, Store};
+use crate::progress;
 use crate::screen::{GOOD, HINT, NAME, Screen, count, plain};
 
 /// The file, and what is wrong with it.
@@ -36,7 +37,9 @@ pub(crate) fn import(
         CommandError::new(Kind::Error, format!("{} cannot be read: {error}", file.display()))
     })?;
     // Before there is a store: nothing is made for a file that is refused.
+    let checking = progress::spinner("Checking the bundle");
     let bundle = BundleFile::read(opened, &limits).map_err(|error| refused(&file, error))?;
+    drop(checking);
     let trial = if args.dry_run { Trial::DryRun } else { Trial::ForReal };
     let store = if args.dry_run { Store::MustExist } else { Store::Create };
     let mut place = place::open_mended(options, store)?;
