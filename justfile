@@ -16,6 +16,10 @@ test *args:
 bench *args:
     cargo run --release -p takeback-bench -- {{ args }}
 
+# what comes back, beside git and restic
+fidelity:
+    cargo run -p takeback-bench --bin fidelity
+
 # a rewind from start to end, in a throw-away folder
 demo:
     cargo run --release -- demo

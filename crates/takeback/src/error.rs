@@ -205,8 +205,7 @@ impl From<RewindError> for CommandError {
             RewindError::Stage(_) => Self::new(Kind::Error, error).hint("Nothing was changed."),
             RewindError::Changed(_)
             | RewindError::DamagedPlan { .. }
-            | RewindError::Stages { .. }
-            | RewindError::Folder { .. } => Self::new(Kind::Error, error),
+            | RewindError::Stages { .. } => Self::new(Kind::Error, error),
         }
     }
 }

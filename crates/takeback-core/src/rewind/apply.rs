@@ -5,6 +5,8 @@
 //! it, conflict). What stood in the way is checked *after* it was moved into the stage: if somebody
 //! saved in between, it goes back.
 
+mod locks;
+
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 use std::os::fd::OwnedFd;
@@ -13,15 +15,17 @@ use std::path::Path;
 
 use takeback_store::{Entry, RewindId, Store, WorkPath};
 
-use super::plan::{Plan, Step};
+use super::plan::{Plan, Step, Unlocked};
 use super::receipt::Fate;
 use crate::progress::Counter;
 use crate::worktree::Root;
+use crate::worktree::fingerprint::{Fingerprint, stat};
 use crate::worktree::index::folder_of;
-use crate::worktree::look::{Bytes, look};
+use crate::worktree::look::{Bytes, Looked, look};
 use crate::worktree::root::{Access, is_no_folder};
 use crate::worktree::write::{
-    Slot, Stage, StageError, is_unsupported, make_folder, remove_empty_folder, set_mode, sync_all,
+    Slot, Stage, StageError, is_unsupported, make_folder, remove_empty_folder, set_file_mode,
+    sync_all,
 };
 
 /// Makes ready in the workspace's stage what the plan will place there, before it is promised. What
@@ -43,9 +47,22 @@ pub(crate) fn stage(
         files.clear();
         numbers.drain(..).try_for_each(|number| stage.finish(number))
     };
-    for (number, step) in plan.actions().enumerate().filter(|(_, step)| needs_staging(step)) {
+    let actions: Vec<&Step> = plan.actions().collect();
+    for (number, step) in actions.iter().enumerate().filter(|(_, step)| step.needs_staging()) {
         let goal = step.goal().expect("an action has a goal");
-        if !step.path.is_outside() {
+        let is_linked = match &step.one_with {
+            Some(twin) => match actions.binary_search_by(|other| other.path.cmp(twin)) {
+                Ok(twin) => stage
+                    .link_slot(number, &goal, Slot::Part(twin))
+                    .and_then(|is| Ok(is || stage.link_slot(number, &goal, Slot::New(twin))?)),
+                Err(_) => link_twin(root, &stage, number, &goal, twin),
+            }
+            .map_err(failed)?,
+            None => false,
+        };
+        if is_linked {
+            numbers.push(number);
+        } else if !step.path.is_outside() {
             files.extend(stage.make(number, &step.path, &goal, store)?);
             numbers.push(number);
         } else if let Some(digest) = goal.digest() {
@@ -64,7 +81,7 @@ const SYNCED_AT_ONCE: usize = 64;
 
 /// How many files [`stage`] counts.
 pub(crate) fn to_stage(plan: &Plan) -> usize {
-    plan.actions().filter(|step| needs_staging(step)).count()
+    plan.actions().filter(|step| step.needs_staging()).count()
 }
 
 /// How many files [`Staged::apply`] counts: each is put or removed, then checked.
@@ -80,19 +97,27 @@ fn is_of_folder(step: &Step) -> bool {
     })
 }
 
-fn needs_staging(step: &Step) -> bool {
-    matches!(step.goal(), Some(Entry::File { .. } | Entry::Symlink { .. })) && !is_mode_only(step)
-}
-
-/// Same bytes, other permissions: set in place, so that the file stays the same file.
-fn is_mode_only(step: &Step) -> bool {
-    let goal = step.goal().and_then(|goal| goal.digest());
-    goal.is_some() && goal == step.present.digest()
+/// Makes what a step needs as another name of the file at `twin`; whether that is the right one.
+fn link_twin(
+    root: &Root,
+    stage: &Stage,
+    number: usize,
+    goal: &Entry,
+    twin: &WorkPath,
+) -> io::Result<bool> {
+    match root.parent_of(twin) {
+        Ok(folder) => stage.link(number, goal, folder, twin.file_name()),
+        Err(_) => Ok(false),
+    }
 }
 
 /// A promised plan with its stages open.
 pub(crate) struct Staged<'a> {
     jobs: Vec<Job<'a>>,
+    /// Folders of the workspace that are writable only as long as this runs.
+    unlocked: &'a [Unlocked],
+    /// Those of them that could not be made what they were.
+    left_open: Vec<(WorkPath, String)>,
     /// The workspace's first: as long as its stage exists, there may be others to clear.
     sites: Vec<Site<'a>>,
 }
@@ -144,8 +169,12 @@ pub(crate) fn open_stages<'a>(
 ) -> Result<Staged<'a>, StageError> {
     let stage = Stage::open(root, id)
         .map_err(|source| StageError::Disk { path: ".takeback".to_owned(), source })?;
-    let mut staged =
-        Staged { jobs: Vec::new(), sites: vec![Site { root: SiteRoot::Workspace(root), stage }] };
+    let mut staged = Staged {
+        jobs: Vec::new(),
+        unlocked: &plan.unlocked,
+        left_open: Vec::new(),
+        sites: vec![Site { root: SiteRoot::Workspace(root), stage }],
+    };
     let mut outside: BTreeMap<Vec<u8>, Result<usize, Fate>> = BTreeMap::new();
     for (number, step) in plan.actions().enumerate() {
         let goal = step.goal().expect("an action has a goal");
@@ -190,6 +219,7 @@ impl Staged<'_> {
         order.sort_by_key(|at| self.jobs[*at].path.depth());
         let shallow = order.clone();
         let deep: Vec<usize> = order.into_iter().rev().collect();
+        self.unlock();
 
         let making_room: BTreeSet<WorkPath> = self
             .jobs
@@ -236,11 +266,7 @@ impl Staged<'_> {
                 self.run(*at, Self::remove_folder);
             }
         }
-        for at in &deep {
-            if self.jobs[*at].goal.is_dir() {
-                self.run(*at, Self::set_folder_mode);
-            }
-        }
+        self.set_folder_modes(&deep);
         self.sync_folders();
         self.verify(counter);
         self.jobs.iter().map(|job| job.fate.clone().unwrap_or(Fate::Done)).collect()
@@ -296,20 +322,28 @@ impl Staged<'_> {
         }
         let folder = self.parent(at)?;
         let name = job.path.file_name();
-        if is_mode_only(job.step) && !cleared {
-            set_mode(&folder, name, job.goal.mode().unwrap_or(0o600))?;
+        if job.step.is_mode_only() && !cleared {
+            set_file_mode(&folder, name, job.goal.mode().unwrap_or(0o600))?;
             return Ok(Fate::Done);
         }
-        let staged = stage.look(Slot::New(job.number))?.entry;
+        let Looked { entry: staged, fingerprint } = stage.look(Slot::New(job.number))?;
         if staged != job.goal {
             match staged {
                 Entry::Absent => {}
                 staged if staged == job.step.present => stage.discard(Slot::New(job.number))?,
+                // Somebody saved the file of which this is but another name.
+                _ if self.is_twin(at, fingerprint) => stage.discard(Slot::New(job.number))?,
                 // Displaced by an exchange before a crash, and not what the plan knew.
                 _ => return Ok(conflict()),
             }
-            let made = stage.make(job.number, &job.step.path, &job.goal, store);
-            sync_all(made.map_err(io::Error::other)?.as_slice())?;
+            let is_linked = match &job.step.one_with {
+                Some(twin) => link_twin(root, stage, job.number, &job.goal, twin)?,
+                None => false,
+            };
+            if !is_linked {
+                let made = stage.make(job.number, &job.step.path, &job.goal, store);
+                sync_all(made.map_err(io::Error::other)?.as_slice())?;
+            }
             stage.finish(job.number)?;
         }
         if cleared {
@@ -330,6 +364,15 @@ impl Staged<'_> {
             Fate::Done => self.place(at),
             other => Ok(other),
         }
+    }
+
+    /// Whether a file is the one that a step's is to be one with.
+    fn is_twin(&self, at: usize, fingerprint: Option<Fingerprint>) -> bool {
+        let (root, _) = self.site(at);
+        let Some(twin) = &self.jobs[at].step.one_with else { return false };
+        let seen = root.parent_of(twin).and_then(|folder| stat(folder, twin.file_name()));
+        let inode = seen.ok().flatten().map(|seen| seen.fingerprint.inode);
+        inode.is_some() && inode == fingerprint.map(|print| print.inode)
     }
 
     /// Gives the goal its name, which nothing has.
@@ -437,18 +480,6 @@ impl Staged<'_> {
         }
     }
 
-    fn set_folder_mode(&self, at: usize) -> io::Result<Fate> {
-        let job = &self.jobs[at];
-        let present = self.present(at)?;
-        if !present.is_dir() {
-            return Ok(conflict());
-        }
-        if present != job.goal {
-            set_mode(self.parent(at)?, job.path.file_name(), job.goal.mode().unwrap_or(0o755))?;
-        }
-        Ok(Fate::Done)
-    }
-
     /// Makes durable what was done. If that fails, nothing that was done counts as done.
     fn sync_folders(&mut self) {
         let folders: BTreeSet<(usize, &[u8])> = self
@@ -456,6 +487,7 @@ impl Staged<'_> {
             .iter()
             .filter(|job| job.fate == Some(Fate::Done))
             .map(|job| (job.site, folder_of(&job.path)))
+            .chain(self.unlocked.iter().map(|folder| (0, folder.path.as_bytes())))
             .collect();
         let folders: Vec<(usize, &[u8])> = folders.into_iter().collect();
         let synced = folders.chunks(SYNCED_AT_ONCE).try_for_each(|some| {
@@ -500,6 +532,7 @@ impl Staged<'_> {
     pub(crate) fn clean_up(self) -> Vec<(WorkPath, String)> {
         let mut left = Vec::new();
         let mut full = BTreeSet::new();
+        let open = self.left_open.clone();
         for (at, job) in self.jobs.iter().enumerate() {
             let stage = &self.sites[job.site].stage;
             for slot in [Slot::Part(job.number), Slot::New(job.number), Slot::Old(job.number)] {
@@ -541,6 +574,7 @@ impl Staged<'_> {
                 left.push((path, plain_error(&error)));
             }
         }
+        left.extend(open);
         left
     }
 }

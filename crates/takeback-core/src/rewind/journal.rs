@@ -1,7 +1,6 @@
 //! From a request to a promise to a receipt: the order in which a rewind happens.
 
 use std::collections::{BTreeSet, HashSet};
-use std::path::PathBuf;
 
 use serde::Serialize;
 use serde_json::Value;
@@ -25,6 +24,7 @@ use crate::lock::Hold;
 use crate::progress::Work;
 use crate::record::{RecordError, drain_spool, look_at_paths, survey};
 use crate::workspace::Workspace;
+use crate::worktree::index::Index;
 use crate::worktree::root::{Access, names_in};
 use crate::worktree::write::{StageError, clear_stage};
 
@@ -92,8 +92,6 @@ pub enum RewindError {
     DamagedPlan { id: RewindId, source: serde_json::Error },
     #[error("no folder of rewind {id} can be looked at")]
     Stages { id: RewindId, source: std::io::Error },
-    #[error("{path} cannot be read")]
-    Folder { path: PathBuf, source: std::io::Error },
     #[error(transparent)]
     Record(#[from] RecordError),
     #[error(transparent)]
@@ -323,9 +321,13 @@ fn prepare(workspace: &mut Workspace, request: &RewindRequest) -> Result<Preview
         survey(workspace)?;
     }
     let touched = candidates(&histories(workspace)?, &aim, &FromStore(&*workspace.store))?;
-    let looked_at = with_folders(&touched);
+    let mut linked = Index::linked_at(&workspace.index_file(), workspace.store.head()?.seq, at);
+    linked.retain(|names| names.iter().any(|name| touched.binary_search(name).is_ok()));
+    let mut looked_at = touched.clone();
+    looked_at.extend(linked.iter().flatten().cloned());
+    let looked_at = with_folders(&looked_at);
     look_at_paths(workspace, &looked_at)?;
-    let present = present(workspace, &looked_at, &touched)?;
+    let present = Present { linked, ..present(workspace, &looked_at, &touched)? };
     let options = PlanOptions {
         aim,
         ambiguous: request.ambiguous,
@@ -468,14 +470,18 @@ fn present(
         }
         let entry = latest.map_or(Entry::Absent, |change| change.after);
         if entry.is_dir() && !path.is_outside() && touched.contains(path) {
-            let names =
-                workspace.root.folder(path.as_bytes(), Access::Read).and_then(names_in).map_err(
-                    |source| RewindError::Folder { path: workspace.absolute(path), source },
-                )?;
-            let below = names.into_iter().filter_map(|name| {
-                WorkPath::new([path.as_bytes(), b"/", name.as_slice()].concat()).ok()
-            });
-            present.names.insert(path.clone(), below.collect());
+            match workspace.root.folder(path.as_bytes(), Access::Read).and_then(names_in) {
+                Ok(names) => {
+                    let below = names.into_iter().filter_map(|name| {
+                        WorkPath::new([path.as_bytes(), b"/", name.as_slice()].concat()).ok()
+                    });
+                    present.names.insert(path.clone(), below.collect());
+                }
+                // No permission, or somebody took it away just now: its own misfortune alone.
+                Err(_) => {
+                    present.unread.insert(path.clone());
+                }
+            }
         }
         present.entries.insert(path.clone(), entry);
     }

@@ -4,6 +4,9 @@
 //! contents; out comes a [`Plan`], which the caller can show, promise, or drop.
 
 mod folders;
+mod links;
+mod renames;
+mod set_id;
 mod three_way;
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
@@ -14,7 +17,11 @@ use takeback_store::{
     WorkPath,
 };
 
-use self::folders::make_room;
+use self::folders::{make_room, unlock_folders};
+use self::links::keep_links;
+use self::renames::tell_renames;
+pub(crate) use self::set_id::dropped_bits;
+use self::set_id::{givable, only_bits_are_gone};
 use self::three_way::{Merged, Texts, merge_entry};
 use crate::exchange::imported::is_imported;
 use crate::history::PathHistory;
@@ -24,6 +31,9 @@ use crate::history::PathHistory;
 pub struct Plan {
     /// By path.
     pub steps: Vec<Step>,
+    /// By path.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub unlocked: Vec<Unlocked>,
     /// Contents that a merge made, which no file has had yet. Not part of the promise: they are in
     /// the store before it is written.
     #[serde(skip)]
@@ -41,6 +51,17 @@ pub struct Step {
     pub cancels: Vec<Seq>,
     /// Who changed it since, in order, once each.
     pub because: Vec<Cause>,
+    /// Another name of the file that it is to be.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub one_with: Option<WorkPath>,
+}
+
+/// A folder that its owner may not write to, and that is made writable while the plan is done.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Unlocked {
+    pub path: WorkPath,
+    /// What it has before, and afterwards if no step gives it another.
+    pub mode: u32,
 }
 
 /// Somebody who changed a path.
@@ -74,13 +95,27 @@ impl Step {
     #[must_use]
     pub fn goal(&self) -> Option<Entry> {
         match &self.verdict {
-            Verdict::Restore { to } | Verdict::Merge { to } => Some(to.clone()),
+            Verdict::Restore { to } | Verdict::Merge { to } => Some(givable(to, &self.present)),
             Verdict::Delete => Some(Entry::Absent),
             Verdict::Keep { .. }
             | Verdict::Conflict { .. }
             | Verdict::Ambiguous { .. }
             | Verdict::NotCaptured { .. } => None,
         }
+    }
+
+    /// Same bytes, other permissions: set in place, so that the file stays the same file.
+    #[must_use]
+    pub fn is_mode_only(&self) -> bool {
+        let goal = self.goal().and_then(|goal| goal.digest());
+        goal.is_some() && goal == self.present.digest()
+    }
+
+    /// Whether something has to be made beside its place and then put there.
+    #[must_use]
+    pub(crate) fn needs_staging(&self) -> bool {
+        matches!(self.goal(), Some(Entry::File { .. } | Entry::Symlink { .. }))
+            && !self.is_mode_only()
     }
 }
 
@@ -164,6 +199,10 @@ pub struct Present {
     pub entries: BTreeMap<WorkPath, Entry>,
     /// The names in the folders among them.
     pub names: BTreeMap<WorkPath, Vec<WorkPath>>,
+    /// The folders among them whose names could not be read.
+    pub unread: BTreeSet<WorkPath>,
+    /// Names that were one file at the aim's moment.
+    pub linked: Vec<Vec<WorkPath>>,
     /// The modes of the folders among them that are gone.
     pub former_modes: BTreeMap<WorkPath, u32>,
 }
@@ -182,7 +221,7 @@ pub fn plan(
     options: &PlanOptions,
     sources: &dyn Sources,
 ) -> Result<Plan, StoreError> {
-    let mut plan = Plan { steps: Vec::new(), merged: Vec::new() };
+    let mut plan = Plan { steps: Vec::new(), unlocked: Vec::new(), merged: Vec::new() };
     for history in histories {
         let now = present.entries.get(&history.path).unwrap_or(history.at_end());
         let step = match &options.aim {
@@ -193,6 +232,9 @@ pub fn plan(
     }
     make_room(&mut plan, present);
     plan.steps.sort_by(|a, b| a.path.cmp(&b.path));
+    unlock_folders(&mut plan, present);
+    keep_links(&mut plan, present);
+    tell_renames(&mut plan, histories);
     Ok(plan)
 }
 
@@ -330,6 +372,7 @@ fn path_step(
             verdict,
             cancels,
             because: causes(history, &roles),
+            one_with: None,
         })
     };
     if !roles.iter().any(|role| matches!(role, Role::Take | Role::Ambiguous)) {
@@ -399,6 +442,7 @@ fn exact_step(history: &PathHistory, now: &Entry) -> Option<Step> {
         verdict,
         cancels: history.changes.iter().map(|change| change.seq).collect(),
         because: causes(history, &roles),
+        one_with: None,
     })
 }
 
@@ -447,6 +491,9 @@ fn guarded(mut step: Step, options: &PlanOptions) -> Step {
             lack.reason()
         );
         step.verdict = Verdict::NotCaptured { reason };
+    } else if let Some(reason) = only_bits_are_gone(&step) {
+        step.verdict = Verdict::Keep { reason };
+        step.cancels.clear();
     }
     step
 }

@@ -6,7 +6,7 @@ use serde::ser::SerializeMap as _;
 use serde::{Deserialize, Serialize, Serializer};
 use takeback_store::{PointId, RewindId, WorkPath};
 
-use super::plan::{Plan, Verdict};
+use super::plan::{Plan, Verdict, dropped_bits};
 
 /// What became of each path. In a preview: what would become of it.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
@@ -28,6 +28,8 @@ pub struct Receipt {
     pub conflicts: Vec<Note>,
     pub ambiguous: Vec<Note>,
     pub not_captured: Vec<Note>,
+    /// Of restored or merged files: what did not come back with them.
+    pub notes: Vec<Note>,
     pub errors: Vec<Problem>,
 }
 
@@ -101,6 +103,9 @@ impl Receipt {
                 (Some(fates), Some(_)) => fates.next().cloned().unwrap_or(Fate::Done),
                 _ => Fate::Done,
             };
+            if let (Fate::Done, Some(bits)) = (&fate, dropped_bits(step)) {
+                receipt.notes.push(note(&format!("comes back without its {bits}")));
+            }
             match (fate, &step.verdict) {
                 (Fate::Conflict(reason), _) => receipt.conflicts.push(note(&reason)),
                 (Fate::Kept(reason), _) => receipt.kept_files.push(note(&reason)),

@@ -23,14 +23,18 @@ pub struct Fingerprint {
 pub struct Stat {
     pub kind: FileType,
     pub device: u64,
+    /// It has several names, or is a folder.
+    pub is_linked: bool,
     pub fingerprint: Fingerprint,
 }
 
 impl Stat {
-    /// Permission bits; set-id and sticky bits are not Takeback's to give back.
+    /// Permission bits, and of a file the set-id and sticky bits too. A folder's come from the folder
+    /// it is made in as much as from anybody's wish, and are left out.
     #[must_use]
     pub fn mode(&self) -> u32 {
-        self.fingerprint.mode & 0o777
+        let bits = if self.kind == FileType::Directory { 0o777 } else { 0o7777 };
+        self.fingerprint.mode & bits
     }
 }
 
@@ -52,6 +56,7 @@ fn convert(stat: &rustix::fs::Stat) -> Stat {
     Stat {
         kind: FileType::from_raw_mode(stat.st_mode),
         device: stat.st_dev,
+        is_linked: stat.st_nlink > 1,
         fingerprint: Fingerprint {
             size: stat.st_size.cast_unsigned(),
             modified: nanos(stat.st_mtime, stat.st_mtime_nsec),

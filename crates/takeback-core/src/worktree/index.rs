@@ -5,7 +5,7 @@
 //! (then without fingerprints, so that the next scan reads everything once).
 
 use std::collections::HashMap;
-use std::io;
+use std::io::{self, Read as _};
 use std::path::Path;
 use std::sync::Arc;
 
@@ -17,8 +17,21 @@ use super::scope::OWN_FOLDER;
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Index {
     pub stamp: Seq,
+    /// Names of one file, oldest first: those of today, and some that were.
+    pub linked: Vec<Linked>,
     /// By path; the root's is empty. Shared, so that a scan hands on what did not change.
     folders: HashMap<Vec<u8>, Arc<Folder>>,
+}
+
+/// Names that were seen to be one file.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Linked {
+    /// In order, at least two.
+    pub names: Vec<WorkPath>,
+    /// They were that at every moment after this one …
+    pub since: Seq,
+    /// … up to this one, which was the last; none: they still are.
+    pub until: Option<Seq>,
 }
 
 /// What is known of the names in one folder.
@@ -72,7 +85,7 @@ impl Index {
     /// An empty one.
     #[must_use]
     pub fn stamped(stamp: Seq) -> Self {
-        Self { stamp, folders: HashMap::new() }
+        Self { stamp, linked: Vec::new(), folders: HashMap::new() }
     }
 
     #[must_use]
@@ -187,6 +200,17 @@ impl Index {
         Ok(index)
     }
 
+    /// The names that were one file at a moment, as far as the index in `file` knows. Reads no more
+    /// of it than that.
+    pub fn linked_at(file: &Path, head: Seq, moment: Seq) -> Vec<Vec<WorkPath>> {
+        let known = read_head(file).filter(|(stamp, _)| *stamp <= head);
+        let held = |linked: &Linked| {
+            linked.since < moment && linked.until.is_none_or(|until| moment <= until)
+        };
+        let known = known.into_iter().flat_map(|(_, linked)| linked);
+        known.filter(held).map(|linked| linked.names).collect()
+    }
+
     pub fn save(&self, file: &Path) -> io::Result<()> {
         disk::replace_private_file(file, &self.encode())
     }
@@ -196,6 +220,9 @@ impl Index {
         let mut out = Vec::with_capacity(self.len() * 128);
         out.extend_from_slice(MAGIC);
         out.extend_from_slice(&self.stamp.0.to_le_bytes());
+        put_bytes(&mut out, &linked_bytes(&self.linked));
+        let checksum = Digest::of(&out);
+        out.extend_from_slice(&checksum.0);
         for (path, folder) in &self.folders {
             put_bytes(&mut out, path);
             out.push(u8::from(folder.listed) | u8::from(folder.repository) << 1);
@@ -218,6 +245,8 @@ impl Index {
         }
         let mut input = Input(body.strip_prefix(MAGIC)?);
         let mut index = Self::stamped(Seq(u64::from_le_bytes(input.array()?)));
+        index.linked = get_linked(&mut Input(input.bytes()?))?;
+        input.array::<32>()?;
         while !input.0.is_empty() {
             let path = input.bytes()?.to_vec();
             let flags = input.byte()?;
@@ -242,7 +271,10 @@ pub(crate) fn folder_of(path: &WorkPath) -> &[u8] {
     bytes.iter().rposition(|b| *b == b'/').map_or(b"", |cut| &bytes[..cut])
 }
 
-const MAGIC: &[u8] = b"takeback index 2\n";
+const MAGIC: &[u8] = b"takeback index 3\n";
+
+/// In the place of a moment that has not come.
+const STILL: u64 = u64::MAX;
 
 const SKIPPED: u8 = 0;
 const FILE: u8 = 1;
@@ -255,6 +287,47 @@ const PRECIOUS: u8 = 0x40;
 fn put_bytes(out: &mut Vec<u8>, bytes: &[u8]) {
     out.extend_from_slice(&(bytes.len() as u32).to_le_bytes());
     out.extend_from_slice(bytes);
+}
+
+fn linked_bytes(linked: &[Linked]) -> Vec<u8> {
+    let mut out = Vec::new();
+    for Linked { names, since, until } in linked {
+        out.extend_from_slice(&since.0.to_le_bytes());
+        out.extend_from_slice(&until.map_or(STILL, |until| until.0).to_le_bytes());
+        out.extend_from_slice(&(names.len() as u32).to_le_bytes());
+        names.iter().for_each(|name| put_bytes(&mut out, name.as_bytes()));
+    }
+    out
+}
+
+/// The stamp and the linked names, which have a checksum of their own.
+fn read_head(file: &Path) -> Option<(Seq, Vec<Linked>)> {
+    let mut file = std::fs::File::open(file).ok()?;
+    let mut head = vec![0; MAGIC.len() + 12];
+    file.read_exact(&mut head).ok()?;
+    let (_, len) = head.split_last_chunk::<4>()?;
+    let more = u64::from(u32::from_le_bytes(*len)) + 32;
+    file.take(more).read_to_end(&mut head).ok()?;
+    let (body, checksum) = head.split_last_chunk::<32>()?;
+    if Digest::of(body).0 != *checksum {
+        return None;
+    }
+    let mut input = Input(body.strip_prefix(MAGIC)?);
+    let stamp = Seq(u64::from_le_bytes(input.array()?));
+    Some((stamp, get_linked(&mut Input(input.bytes()?))?))
+}
+
+fn get_linked(input: &mut Input<'_>) -> Option<Vec<Linked>> {
+    let mut linked = Vec::new();
+    while !input.0.is_empty() {
+        let since = Seq(u64::from_le_bytes(input.array()?));
+        let until = Some(u64::from_le_bytes(input.array()?)).filter(|until| *until != STILL);
+        let names = u32::from_le_bytes(input.array()?);
+        let names =
+            (0..names).map(|_| WorkPath::new(input.bytes()?).ok()).collect::<Option<_>>()?;
+        linked.push(Linked { names, since, until: until.map(Seq) });
+    }
+    Some(linked)
 }
 
 fn put_known(out: &mut Vec<u8>, known: &Known) {

@@ -4,6 +4,7 @@
 //! and the index of the last scan. Out: what differs, the new index, and the bytes of changed files
 //! (packed, to a sink). Writes nothing.
 
+mod linked;
 mod visit;
 
 use std::collections::HashSet;
@@ -172,6 +173,8 @@ struct Part {
     skipped: Vec<(WorkPath, OutReason)>,
     /// Ignored files, in if the budget lasts.
     precious: Vec<(WorkPath, Stat, Entry)>,
+    /// Files with several names, by inode.
+    linked: Vec<(u64, WorkPath)>,
     stats: ScanStats,
 }
 
@@ -317,7 +320,7 @@ impl Walk<'_> {
         if !same_names || task.path.is_empty() {
             return false;
         }
-        let first = below.len();
+        let (first, first_linked) = (below.len(), part.linked.len());
         let mut rules = None;
         let mut files = 0;
         for child in &known.children {
@@ -348,9 +351,11 @@ impl Walk<'_> {
                     Some(seen),
                 ) if *fingerprint == Some(seen.fingerprint) => {
                     files += 1;
+                    part.note_links(&seen, || join(&task.path, &child.name));
                 }
                 _ => {
                     below.truncate(first);
+                    part.linked.truncate(first_linked);
                     return false;
                 }
             }
@@ -386,6 +391,7 @@ impl Walk<'_> {
             stats: ScanStats::default(),
         };
         let mut candidates = Vec::new();
+        let mut linked = Vec::new();
         let mut used = 0;
         for part in parts {
             scan.index_changed |= part.changed > 0;
@@ -403,6 +409,7 @@ impl Walk<'_> {
             scan.found.extend(part.found);
             scan.skipped.extend(part.skipped);
             candidates.extend(part.precious);
+            linked.extend(part.linked);
             scan.stats.files += part.stats.files;
             scan.stats.folders += part.stats.folders;
             scan.stats.read += part.stats.read;
@@ -417,6 +424,9 @@ impl Walk<'_> {
                 Some(looked) => {
                     used += size;
                     scan.stats.read += 1;
+                    if seen.is_linked {
+                        linked.push((seen.fingerprint.inode, path.clone()));
+                    }
                     let fingerprint = looked.fingerprint.and_then(|print| self.racy.trust(print));
                     scan.found.push(Observed {
                         path: path.clone(),
@@ -440,6 +450,8 @@ impl Walk<'_> {
         self.look_at_strays(&mut scan, sink)?;
         scan.index_changed |= scan.index.folder_count() != self.before.folder_count();
         scan.found.sort_by(|a, b| a.path.cmp(&b.path));
+        scan.index.linked = linked::since(self.before, linked, &scan.found);
+        scan.index_changed |= scan.index.linked != self.before.linked;
         scan.skipped.sort();
         Ok(scan)
     }

@@ -5,7 +5,8 @@
 //! user's is ever overwritten or deleted without lying in the stage until it was checked. Every name
 //! is reached from an open folder; links are never followed.
 
-use std::io::{self, Write as _};
+use std::fs::File;
+use std::io::{self, Seek as _, SeekFrom, Write as _};
 use std::os::fd::{AsFd, OwnedFd};
 
 use rustix::fs::{Mode, OFlags};
@@ -104,9 +105,13 @@ impl Stage {
             _ => {}
         }
         match entry {
-            Entry::File { digest, mode, .. } => {
+            Entry::File { digest, size, mode } => {
                 let mut file = disk::create_file(&self.folder, &name).map_err(failed)?;
-                store.read(digest, &mut |part| file.write_all(part))?;
+                let mut end = 0;
+                store.read(digest, &mut |part| {
+                    end += part.len() as u64;
+                    write_with_holes(&mut file, part, end == *size)
+                })?;
                 let file = OwnedFd::from(file);
                 disk::set_mode(&file, *mode).map_err(failed)?;
                 Ok(Some(file))
@@ -117,6 +122,32 @@ impl Stage {
             }
             other => unreachable!("only files and links are staged, not {other:?}"),
         }
+    }
+
+    /// As [`Self::make`], by a further name of what stands at `name`; whether that is `entry`. Nothing
+    /// is ever written through it.
+    pub fn link(
+        &self,
+        step: usize,
+        entry: &Entry,
+        folder: impl AsFd,
+        name: &[u8],
+    ) -> io::Result<bool> {
+        let part = Slot::Part(step);
+        match disk::unlink(&self.folder, &part.name()) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+            _ => {}
+        }
+        match disk::link(folder, name, &self.folder, &part.name()) {
+            Ok(()) => Ok(self.look(part)?.entry == *entry),
+            // A file system without hard links, too many of them, somebody else's file.
+            Err(_) => Ok(false),
+        }
+    }
+
+    /// As [`Self::link`], of what lies in a slot of this stage.
+    pub fn link_slot(&self, step: usize, entry: &Entry, slot: Slot) -> io::Result<bool> {
+        self.link(step, entry, &self.folder, &slot.name())
     }
 
     /// What was made becomes the slot `New`, which must be empty: whatever lies there is whole. This
@@ -207,6 +238,23 @@ pub fn clear_stage(root: &Root, id: RewindId) -> io::Result<()> {
     stage.close(root)
 }
 
+/// Writes the next part of a file, with a hole for every block of nothing but zeros. The last block
+/// of the last part is written in any case: it gives the file its length.
+fn write_with_holes(file: &mut File, part: &[u8], last: bool) -> io::Result<()> {
+    const BLOCK: usize = 64 << 10;
+    static ZEROS: [u8; BLOCK] = [0; BLOCK];
+    let mut blocks = part.chunks(BLOCK).peekable();
+    while let Some(block) = blocks.next() {
+        let is_last = last && blocks.peek().is_none();
+        if *block == ZEROS[..block.len()] && !is_last {
+            file.seek(SeekFrom::Current(block.len() as i64))?;
+        } else {
+            file.write_all(block)?;
+        }
+    }
+    Ok(())
+}
+
 pub fn make_folder(folder: impl AsFd, name: &[u8], mode: u32) -> io::Result<()> {
     // Its owner must be able to fill it; the mode it is to have comes last.
     disk::make_folder(folder, name, mode | 0o700)
@@ -217,9 +265,16 @@ pub fn remove_empty_folder(folder: impl AsFd, name: &[u8]) -> io::Result<()> {
     disk::remove_folder(folder, name)
 }
 
-/// Sets the permission bits of a file or folder; the others stay as they are.
-pub fn set_mode(folder: impl AsFd, name: &[u8], mode: u32) -> io::Result<()> {
+/// Sets all mode bits of a file.
+pub fn set_file_mode(folder: impl AsFd, name: &[u8], mode: u32) -> io::Result<()> {
     let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
+    let file = rustix::fs::openat(folder, name, flags, Mode::empty())?;
+    disk::set_mode(&file, mode)
+}
+
+/// Sets the permission bits of a folder; set-group-id and sticky bit stay as they are.
+pub fn set_folder_mode(folder: impl AsFd, name: &[u8], mode: u32) -> io::Result<()> {
+    let flags = OFlags::DIRECTORY | OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
     let opened = rustix::fs::openat(folder, name, flags, Mode::empty())?;
     let special = rustix::fs::fstat(&opened)?.st_mode & 0o7000;
     disk::set_mode(&opened, mode | special)

@@ -10,6 +10,8 @@
 mod exchanging;
 mod cleaning;
 mod human;
+mod linked;
+mod locked;
 mod recording;
 mod rewinding;
 mod scene;

@@ -1,16 +1,19 @@
 //! What a rewind does with each path, rule by rule, and what it says about it.
 
+use std::cell::RefCell;
 use std::collections::BTreeSet;
 use std::fs;
-use std::os::unix::fs::symlink;
+use std::os::unix::fs::{PermissionsExt as _, symlink};
+use std::rc::Rc;
 
 use takeback_core::rewind::journal::{Exactness, Preview, Window};
-use takeback_core::rewind::plan::Cause;
+use takeback_core::rewind::plan::{Cause, Unlocked};
 use takeback_core::rewind::{
     AmbiguousPolicy, Receipt, RewindError, RewindRequest, Step, Target, Verdict, Whose, preview,
     rewind,
 };
 use takeback_core::{AgentEvent, checkpoint};
+use takeback_store::disk::{self, CrashPoint};
 use takeback_store::{Author, CallId, Digest, Entry, Evidence, PointId, RewindKind, SessionId};
 use takeback_testkit::{Sandbox, path};
 
@@ -373,6 +376,95 @@ fn files_folders_and_links_take_each_others_places_and_give_them_back() {
     }
 }
 
+/// Looks at modes, since whoever runs this may be allowed everything.
+#[test]
+fn folders_are_unlocked_as_long_as_something_is_done_in_them() {
+    let mut sandbox = Sandbox::new();
+    for folder in ["locked", "opened", "alone"] {
+        sandbox.write(&format!("{folder}/a.txt"), "one\n");
+    }
+    sandbox.set_mode("alone", 0o555);
+    sandbox.set_mode("locked", 0o2550);
+    let point = sandbox.prompt("s", "go");
+    sandbox.agent_runs("s", "x", |sandbox| {
+        for folder in ["locked", "opened"] {
+            sandbox.set_mode(folder, 0o755);
+            sandbox.write(&format!("{folder}/a.txt"), "two\n");
+        }
+        sandbox.set_mode("alone/a.txt", 0o600);
+        sandbox.set_mode("locked", 0o2550);
+        sandbox.set_mode("opened", 0o500);
+    });
+    sandbox.turn_end("s");
+    let shown = preview(&mut sandbox.workspace, &request(point)).unwrap();
+    assert_eq!(
+        shown.plan.unlocked,
+        [
+            Unlocked { path: path("locked"), mode: 0o550 },
+            Unlocked { path: path("opened"), mode: 0o500 }
+        ]
+    );
+    let folders = ["alone", "locked", "opened"].map(|folder| sandbox.at(folder));
+    let modes = move || {
+        folders.clone().map(|folder| fs::metadata(folder).unwrap().permissions().mode() & 0o7777)
+    };
+    let seen = Rc::new(RefCell::new(Vec::new()));
+    let (noted, modes_then) = (Rc::clone(&seen), modes.clone());
+    disk::watch(Some(Box::new(move |point| {
+        if point == CrashPoint::Exchange {
+            noted.borrow_mut().push(modes_then());
+        }
+    })));
+    let receipt = sandbox.rewind_to(point);
+    disk::watch(None);
+    assert_eq!(
+        said(&receipt),
+        [
+            "success",
+            "restored alone/a.txt",
+            "restored locked/a.txt",
+            "restored opened",
+            "restored opened/a.txt"
+        ]
+    );
+    assert_eq!(seen.take(), [[0o555, 0o2750, 0o700], [0o555, 0o2750, 0o700]]);
+    assert_eq!(modes(), [0o555, 0o2550, 0o755]);
+    sandbox.set_mode("alone", 0o755);
+    sandbox.set_mode("locked", 0o755);
+}
+
+#[test]
+fn a_folder_whose_names_cannot_be_read_stops_nothing_else() {
+    let mut sandbox = Sandbox::new();
+    sandbox.write("a.txt", TEN);
+    let point = sandbox.prompt("s", "go");
+    sandbox.agent_writes("s", "a.txt", ten(&[("2", "two")]));
+    sandbox.agent_writes("s", "made/b.txt", "made\n");
+    sandbox.turn_end("s");
+    // Something to record, so that there is a moment between the look and the reading of names.
+    sandbox.write("a.txt", ten(&[("2", "two"), ("9", "mine")]));
+    let folder = sandbox.at("made");
+    disk::watch(Some(Box::new(move |point| {
+        if point == CrashPoint::Committed && folder.is_dir() {
+            fs::remove_dir_all(&folder).unwrap();
+            fs::write(&folder, "a file\n").unwrap();
+        }
+    })));
+    let receipt = sandbox.rewind_to(point);
+    disk::watch(None);
+    assert_eq!(
+        said(&receipt),
+        [
+            "not all",
+            "deleted made/b.txt",
+            "merged a.txt",
+            "not captured made: what is in it could not be read"
+        ]
+    );
+    assert_eq!(sandbox.read("a.txt"), ten(&[("9", "mine")]));
+    assert_eq!(sandbox.read("made"), "a file\n");
+}
+
 // --- not certain, not kept, not known -----------------------------------------------------------
 
 /// `a.txt` changed, `gone.txt` deleted and `made.txt` made while it is not certain by whom.
@@ -691,6 +783,7 @@ fn a_preview_is_the_plan_and_changes_nothing_on_disk() {
             verdict: Verdict::Restore { to: entry("one\n") },
             cancels: vec![seq_of("a.txt")],
             because: because.clone(),
+            one_with: None,
         },
         Step {
             path: path("made.txt"),
@@ -698,6 +791,7 @@ fn a_preview_is_the_plan_and_changes_nothing_on_disk() {
             verdict: Verdict::Delete,
             cancels: vec![seq_of("made.txt")],
             because,
+            one_with: None,
         },
     ];
     let window = Window {
@@ -819,6 +913,7 @@ fn a_receipt_in_json_has_the_fields_others_rely_on() {
             ],
             "ambiguous": [],
             "notCaptured": [],
+            "notes": [],
             "errors": [],
         })
     );

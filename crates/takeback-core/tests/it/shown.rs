@@ -60,6 +60,7 @@ pub(crate) fn said(receipt: &Receipt) -> Vec<String> {
     lines.extend(noted("conflict", &receipt.conflicts));
     lines.extend(noted("ambiguous", &receipt.ambiguous));
     lines.extend(noted("not captured", &receipt.not_captured));
+    lines.extend(noted("note", &receipt.notes));
     let errors = receipt.errors.iter();
     lines.extend(
         errors.map(|problem| format!("error {}: {}", problem.path.display(), problem.error)),

@@ -64,6 +64,7 @@ pub(crate) fn print(
         ("conflict", BAD, &receipt.conflicts),
         ("unclear", CARE, &receipt.ambiguous),
         ("missing", CARE, &receipt.not_captured),
+        ("note", CARE, &receipt.notes),
     ];
     for (verb, style, notes) in groups {
         let row = |path: &WorkPath, reason| Row { verb, style, name: name(path), reason };

@@ -93,6 +93,31 @@ fn an_edit_over_the_agents_is_left_and_the_exit_code_says_so() {
 }
 
 #[test]
+fn what_does_not_come_back_with_a_file_and_what_was_moved_is_told() {
+    let user = User::new();
+    user.write("tool", "t\n");
+    user.write("old.txt", "moved\n");
+    let script = "chmod 4755 tool";
+    assert_eq!(user.takeback(&["run", "--", "sh", "-c", script]).code, 0);
+    let script = "rm tool; mv old.txt new.txt";
+    assert_eq!(user.takeback(&["run", "--", "sh", "-c", script]).code, 0);
+    user.write("new.txt", "moved, then edited\n");
+    let answer = user.takeback(&["rewind", "@", "-y"]);
+    assert_eq!(answer.code, 4);
+    insta::assert_snapshot!(answer.out, @r"
+    Rewind to ID “sh -c rm tool; mv old.txt new.txt” (just now)
+
+      restored  old.txt
+      restored  tool
+      conflict  new.txt  it was old.txt, which is restored, and it was changed since
+      note      tool     comes back without its set-user-id bit
+
+    2 restored · 1 conflict
+    Done as far as possible. `takeback undo` takes it back.
+    ");
+}
+
+#[test]
 fn only_the_named_paths_are_taken_back() {
     let user = after_a_run();
     assert_eq!(user.takeback(&["rewind", "@", "-y", "--path", "*.md"]).code, 5);

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use takeback_store::{Entry, WorkPath};
 
-use super::{Plan, Present, Step, Verdict};
+use super::{Plan, Present, Step, Unlocked, Verdict};
 
 /// Makes the plan possible: what comes back needs its folders, and a folder goes only when empty.
 pub(super) fn make_room(plan: &mut Plan, present: &Present) {
@@ -55,6 +55,7 @@ fn add_missing_folders(plan: &mut Plan, present: &Present) {
                         verdict,
                         cancels: Vec::new(),
                         because: Vec::new(),
+                        one_with: None,
                     });
                 }
             }
@@ -80,6 +81,12 @@ fn keep_full_folders(plan: &mut Plan, present: &Present) {
             let goal = place.get(name).and_then(|at| plan.steps[*at].goal());
             goal.is_none_or(|goal| goal != Entry::Absent)
         };
+        if present.unread.contains(&plan.steps[at].path) {
+            let reason = "what is in it could not be read".to_owned();
+            plan.steps[at].verdict = Verdict::NotCaptured { reason };
+            plan.steps[at].cancels.clear();
+            continue;
+        }
         let names = present.names.get(&plan.steps[at].path).map(Vec::as_slice).unwrap_or_default();
         if names.iter().any(stays) {
             let step = &mut plan.steps[at];
@@ -92,4 +99,28 @@ fn keep_full_folders(plan: &mut Plan, present: &Present) {
             step.cancels.clear();
         }
     }
+}
+
+/// Finds the folders in which something comes, goes or is replaced, and whose owner may not do that.
+pub(super) fn unlock_folders(plan: &mut Plan, present: &Present) {
+    const WRITE: u32 = 0o700;
+    const SEARCH: u32 = 0o100;
+    let mut unlocked = BTreeMap::new();
+    for step in plan.actions() {
+        let in_place = step.is_mode_only()
+            || (step.present.is_dir() && step.goal().is_some_and(|goal| goal.is_dir()));
+        if step.path.is_outside() || in_place {
+            continue;
+        }
+        let mut needed = WRITE;
+        for folder in step.path.ancestors() {
+            if let Some(Entry::Dir { mode }) = present.entries.get(&folder)
+                && mode & needed != needed
+            {
+                unlocked.insert(folder, *mode);
+            }
+            needed = SEARCH;
+        }
+    }
+    plan.unlocked = unlocked.into_iter().map(|(path, mode)| Unlocked { path, mode }).collect();
 }

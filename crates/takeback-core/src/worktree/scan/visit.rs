@@ -125,6 +125,7 @@ impl Visit<'_, '_> {
             && same_file
             && !missing
         {
+            self.part.note_links(seen, || path);
             return Ok(Some(Known::Entry { entry: entry.clone(), fingerprint, precious }));
         }
         self.part.stats.read += 1;
@@ -137,6 +138,7 @@ impl Visit<'_, '_> {
         if looked.entry == Entry::Absent {
             return Ok(None);
         }
+        self.part.note_links(seen, || path.clone());
         let was = self.before(before);
         self.differs(path, was, &looked.entry, same_file);
         let fingerprint: Option<Fingerprint> =

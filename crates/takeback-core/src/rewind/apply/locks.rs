@@ -1,0 +1,94 @@
+//! Modes of folders: those that their owner may not write to are unlocked before anything else, and
+//! all get the modes they are to have when everything in them is done.
+
+use std::collections::HashMap;
+use std::io;
+
+use takeback_store::{Entry, WorkPath};
+
+use super::{Staged, conflict, plain_error};
+use crate::rewind::plan::Unlocked;
+use crate::rewind::receipt::Fate;
+use crate::worktree::Root;
+use crate::worktree::look::{Bytes, look};
+use crate::worktree::root::is_no_folder;
+use crate::worktree::write::set_folder_mode;
+
+impl<'a> Staged<'a> {
+    /// Lets the owner into the folders that are to be written to. One that is not the user's own
+    /// stays as it is: the steps in it will tell.
+    pub(super) fn unlock(&self) {
+        let root = self.sites[0].root();
+        for Unlocked { path, mode } in self.unlocked {
+            if mode_of(root, path).is_ok_and(|now| now == Some(*mode)) {
+                drop(set_mode_of(root, path, mode | 0o700));
+            }
+        }
+    }
+
+    /// Deepest first: a folder's own mode may close the way to those in it.
+    pub(super) fn set_folder_modes(&mut self, deep: &[usize]) {
+        let folders: Vec<usize> =
+            deep.iter().copied().filter(|at| self.jobs[*at].goal.is_dir()).collect();
+        let steps: HashMap<&'a WorkPath, usize> =
+            folders.iter().map(|at| (&self.jobs[*at].step.path, *at)).collect();
+        let mut locked: Vec<&Unlocked> = self.unlocked.iter().collect();
+        locked.sort_by_key(|folder| folder.path.depth());
+        for at in folders {
+            let depth = self.jobs[at].path.depth();
+            while let Some(folder) = locked.pop_if(|folder| folder.path.depth() > depth) {
+                self.lock(folder, steps.get(&folder.path));
+            }
+            self.run(at, Self::set_folder_mode);
+        }
+        while let Some(folder) = locked.pop() {
+            self.lock(folder, steps.get(&folder.path));
+        }
+    }
+
+    fn set_folder_mode(&self, at: usize) -> io::Result<Fate> {
+        let job = &self.jobs[at];
+        let present = self.present(at)?;
+        if !present.is_dir() {
+            return Ok(conflict());
+        }
+        if present != job.goal {
+            let mode = job.goal.mode().unwrap_or(0o755);
+            set_folder_mode(self.parent(at)?, job.path.file_name(), mode)?;
+        }
+        Ok(Fate::Done)
+    }
+
+    /// Gives an unlocked folder its mode back, unless its own step has given it another, or somebody
+    /// else.
+    fn lock(&mut self, folder: &Unlocked, step: Option<&usize>) {
+        let Unlocked { path, mode } = folder;
+        if step.is_some_and(|at| self.jobs[*at].fate == Some(Fate::Done)) {
+            return;
+        }
+        let root = self.sites[0].root();
+        let locked = match mode_of(root, path) {
+            Ok(Some(now)) if now == mode | 0o700 => set_mode_of(root, path, *mode),
+            looked => looked.map(|_| ()),
+        };
+        if let Err(error) = locked {
+            self.left_open.push((path.clone(), plain_error(&error)));
+        }
+    }
+}
+
+/// `None`: there is no folder.
+fn mode_of(root: &Root, path: &WorkPath) -> io::Result<Option<u32>> {
+    let folder = match root.parent_of(path) {
+        Err(error) if is_no_folder(&error) => return Ok(None),
+        opened => opened?,
+    };
+    match look(folder, path.file_name(), &mut Bytes::Hash)?.entry {
+        Entry::Dir { mode } => Ok(Some(mode)),
+        _ => Ok(None),
+    }
+}
+
+fn set_mode_of(root: &Root, path: &WorkPath, mode: u32) -> io::Result<()> {
+    set_folder_mode(root.parent_of(path)?, path.file_name(), mode)
+}

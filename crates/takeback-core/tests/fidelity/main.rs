@@ -1,0 +1,144 @@
+//! Exact fidelity: what stood in a folder before an agent came stands there again after a rewind.
+//!
+//! One table: each row lays out a tree, damages it in an agent's shell call, and takes that back. The
+//! tree is listed before and after by code of its own (`listing`): bytes, modes, kinds, targets, which
+//! names are one file, and the times of what nobody touched.
+
+#![expect(clippy::disallowed_methods, reason = "tests lay out their own trees")]
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on panics")]
+#![expect(clippy::print_stdout, reason = "one test asks a process of its own for its memory")]
+
+mod large;
+mod listing;
+mod rows;
+
+use takeback_core::rewind::receipt::Note;
+use takeback_core::rewind::{Receipt, RewindRequest, Target, preview};
+use takeback_store::disk;
+use takeback_testkit::Sandbox;
+
+use crate::listing::{Listing, list};
+use crate::rows::Row;
+
+/// What the file system and the kernel can do.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Abilities {
+    All,
+    NoExchange,
+    PlainRenames,
+    NoOpenat2,
+}
+
+impl Abilities {
+    const EACH: [Self; 4] = [Self::All, Self::NoExchange, Self::PlainRenames, Self::NoOpenat2];
+
+    /// For the thread that calls it.
+    fn limit(self, sandbox: &Sandbox) {
+        disk::only_plain_renames(self == Self::PlainRenames);
+        match self {
+            Self::All | Self::PlainRenames => {}
+            Self::NoExchange => sandbox.workspace.root.without_exchange(),
+            Self::NoOpenat2 => sandbox.workspace.root.without_openat2(),
+        }
+    }
+}
+
+#[test]
+fn everything_comes_back_as_it_was() {
+    let every_row = |abilities: Abilities| -> Vec<String> {
+        let told = |row: &Row, wrong: &str| format!("{} ({abilities:?}): {wrong}", row.name);
+        rows::all()
+            .iter()
+            .flat_map(|row| run(row, abilities).into_iter().map(|wrong| told(row, &wrong)))
+            .collect()
+    };
+    // Most of the time each of them waits for the disk.
+    let failed: Vec<String> = std::thread::scope(|scope| {
+        let threads = Abilities::EACH.map(|abilities| scope.spawn(move || every_row(abilities)));
+        threads.into_iter().flat_map(|thread| thread.join().unwrap()).collect()
+    });
+    assert!(failed.is_empty(), "{} things are wrong:\n{}", failed.len(), failed.join("\n"));
+}
+
+/// Plays a row; answers all that is not as it should be.
+fn run(row: &Row, abilities: Abilities) -> Vec<String> {
+    let mut sandbox = match abilities {
+        Abilities::All => Sandbox::new(),
+        _ => Sandbox::in_memory(),
+    };
+    let root = sandbox.root();
+    (row.before)(&sandbox);
+    let point = sandbox.prompt("s", "go");
+    let before = list(&root);
+    sandbox.agent_runs("s", row.name, row.damage);
+    sandbox.turn_end("s");
+    (row.then)(&sandbox);
+    let damaged = list(&root);
+    abilities.limit(&sandbox);
+
+    let mut wrong = Vec::new();
+    let request = RewindRequest::new(Target::Point(point));
+    let shown = match preview(&mut sandbox.workspace, &request) {
+        Ok(shown) => shown.receipt(),
+        Err(error) => return vec![format!("the preview failed: {error:?}")],
+    };
+    let receipt = match sandbox.rewind(&request) {
+        Ok(receipt) => receipt,
+        Err(error) => return vec![format!("the rewind failed: {error:?}")],
+    };
+    if remarks(&receipt) != row.says {
+        wrong.push(format!("it said {:#?}, not {:#?}", remarks(&receipt), row.says));
+    }
+    if remarks(&shown) != remarks(&receipt) {
+        wrong.push(format!("the preview said {:#?}", remarks(&shown)));
+    }
+    let after = list(&root);
+    let mut expected = before.clone();
+    (row.but)(&mut expected, &damaged);
+    wrong.extend(expected.differences(&after).into_iter().map(|d| format!("after it, {d}")));
+    wrong.extend(untouched(&before, &damaged, &after).map(|d| format!("after it, {d}")));
+
+    match sandbox.rewind(&RewindRequest::new(Target::Undo)) {
+        Ok(_) => {
+            let mut expected = damaged.clone();
+            (row.but_undone)(&mut expected);
+            let undone = list(&root);
+            wrong.extend(expected.differences(&undone).into_iter().map(|d| format!("undone, {d}")));
+            wrong.extend(untouched(&before, &damaged, &undone).map(|d| format!("undone, {d}")));
+        }
+        Err(error) => wrong.push(format!("the undo failed: {error:?}")),
+    }
+    (row.put_away)(&sandbox);
+    wrong
+}
+
+/// What neither the agent nor anybody else touched is the same file, with the same times.
+fn untouched<'a>(
+    before: &'a Listing,
+    damaged: &'a Listing,
+    after: &'a Listing,
+) -> impl Iterator<Item = String> + 'a {
+    let same = damaged.stamps().filter(|(path, stamp)| before.stamp(path) == Some(*stamp));
+    same.filter(|(path, stamp)| after.stamp(path) != Some(*stamp))
+        .map(|(path, _)| format!("{} was touched", path.escape_ascii()))
+}
+
+/// All that a receipt says but what was restored and deleted.
+fn remarks(receipt: &Receipt) -> Vec<String> {
+    let noted = |what: &'static str, notes: &[Note]| -> Vec<String> {
+        notes.iter().map(|n| format!("{what} {}: {}", n.path.display(), n.reason)).collect()
+    };
+    let mut lines = noted("note", &receipt.notes);
+    lines.extend(noted("merged", &receipt.merged_files));
+    lines.extend(noted("kept", &receipt.kept_files));
+    lines.extend(noted("conflict", &receipt.conflicts));
+    lines.extend(noted("ambiguous", &receipt.ambiguous));
+    lines.extend(noted("not captured", &receipt.not_captured));
+    let errors = receipt.errors.iter();
+    lines.extend(errors.map(|p| format!("error {}: {}", p.path.display(), p.error)));
+    let quiet = lines.iter().all(|line| line.starts_with("note") || line.starts_with("kept"));
+    if receipt.success != quiet {
+        lines.push(format!("success: {}", receipt.success));
+    }
+    lines
+}
