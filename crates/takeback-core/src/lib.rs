@@ -21,6 +21,7 @@ pub mod rewind;
 pub mod marks;
 pub mod retention;
 pub mod point_name;
+pub mod exchange;
 
 pub use ambient::Ambient;
 pub use event::{AgentEvent, Outcome, Tools, Touches};

@@ -2,6 +2,8 @@
 
 use takeback_store::{Point, PointKind, Timestamp};
 
+use crate::exchange::imported::is_imported_point;
+
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum PointNameError {
     #[error("there are no points yet")]
@@ -15,7 +17,7 @@ pub enum PointNameError {
 /// Finds the point that `name` means: `@` (the newest), `@~N` (N before it), an id, a label, a
 /// message id, `SESSION:MESSAGE`, the unique beginning of an id, or a time, which means the newest
 /// point that is not younger. `time_of` reads times. `points` are oldest first; safety points are
-/// found by id alone.
+/// found by id alone, and imported ones neither by counting nor by time, unless there are no others.
 pub fn find_point<'a>(
     points: &'a [Point],
     name: &str,
@@ -27,8 +29,10 @@ pub fn find_point<'a>(
     }
     let not_found =
         || PointNameError::NotFound { name: name.to_owned(), nearest: nearest(points, name) };
+    let only_imported = listed().all(is_imported_point);
+    let own = || listed().filter(|point| only_imported || !is_imported_point(point));
     if let Some(back) = steps_back(name) {
-        return listed().rev().nth(back).ok_or_else(not_found);
+        return own().rev().nth(back).ok_or_else(not_found);
     }
     let by = |matches: &dyn Fn(&Point) -> bool, points: &mut dyn Iterator<Item = &'a Point>| {
         let mut hits = points.filter(|point| matches(point));
@@ -48,6 +52,9 @@ pub fn find_point<'a>(
     if let Some(point) = by(&|point| point.label.as_deref() == Some(name), &mut listed())? {
         return Ok(point);
     }
+    if let Some(point) = by(&|point| is_message(point, name), &mut own())? {
+        return Ok(point);
+    }
     if let Some(point) = by(&|point| is_message(point, name), &mut listed())? {
         return Ok(point);
     }
@@ -58,7 +65,7 @@ pub fn find_point<'a>(
         return Ok(point);
     }
     let time = time_of(name).ok_or_else(not_found)?;
-    listed().rev().find(|point| point.created_at <= time).ok_or_else(not_found)
+    own().rev().find(|point| point.created_at <= time).ok_or_else(not_found)
 }
 
 fn steps_back(name: &str) -> Option<usize> {

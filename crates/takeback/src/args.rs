@@ -4,6 +4,7 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 
 use clap::{Args as ClapArgs, Parser, Subcommand, ValueEnum};
+use takeback_core::exchange::BundleLimits;
 
 /// Checkpoint and rewind for coding agents.
 ///
@@ -117,6 +118,10 @@ pub(crate) enum Command {
     Forget(ForgetArgs),
     /// Tell that a protected folder has moved
     Relocate(RelocateArgs),
+    /// Write points and the changes between them into one file, for another workspace
+    Export(ExportArgs),
+    /// Add the points of an exported file to this workspace; restores nothing by itself
+    Import(ImportArgs),
 }
 
 #[derive(Debug, ClapArgs)]
@@ -259,6 +264,39 @@ pub(crate) enum Ambiguous {
 #[derive(Debug, ClapArgs)]
 pub(crate) struct RecoverArgs {
     /// Show whether there is something to finish and do nothing
+    #[arg(long)]
+    pub(crate) dry_run: bool,
+}
+
+#[derive(Debug, ClapArgs)]
+pub(crate) struct ExportArgs {
+    /// Where to; `-` is standard output
+    pub(crate) file: PathBuf,
+    /// Only this point [default: all, and what was changed since]
+    #[arg(conflicts_with = "session")]
+    pub(crate) point: Option<String>,
+    /// Only the points of this session, and what was changed until its work ended
+    #[arg(long, value_name = "SESSION")]
+    pub(crate) session: Option<String>,
+    /// Also ignored files, and files outside the workspace
+    #[arg(long)]
+    pub(crate) include_ignored: bool,
+    /// Replace the file if it is there
+    #[arg(long)]
+    pub(crate) force: bool,
+}
+
+#[derive(Debug, ClapArgs)]
+pub(crate) struct ImportArgs {
+    /// What `takeback export` wrote; `-` is standard input
+    pub(crate) file: PathBuf,
+    /// Also files outside the workspace
+    #[arg(long)]
+    pub(crate) include_ignored: bool,
+    /// Refuse a file with more contents than this, unpacked
+    #[arg(long, value_name = "BYTES", default_value_t = BundleLimits::CONTENTS)]
+    pub(crate) max_size: u64,
+    /// Show what would be added and add nothing
     #[arg(long)]
     pub(crate) dry_run: bool,
 }

@@ -17,6 +17,8 @@ mod recover;
 mod verify;
 mod config;
 mod workspaces;
+mod export;
+mod import;
 mod filediff;
 mod patch;
 mod words;
@@ -76,6 +78,8 @@ pub(crate) fn run(args: Args) -> Result<u8, CommandError> {
         Command::Workspaces => workspaces::workspaces(options, &mut screen)?,
         Command::Forget(forget) => workspaces::forget(options, &forget, &mut screen)?,
         Command::Relocate(relocate) => workspaces::relocate(options, &relocate, &mut screen)?,
+        Command::Export(export) => export::export(options, &export, &mut screen)?,
+        Command::Import(import) => import::import(options, &import, &mut screen)?,
     };
     screen.out.flush()?;
     Ok(code)

@@ -263,13 +263,7 @@ impl From<RewindError> for CommandError {
                     (_, Some(Trouble::NotAllowed)) => {
                         Some("Make the folder writable for you and try again.")
                     }
-                    (
-                        RewindError::Stage(StageError::Contents {
-                            source: StoreError::DamagedBlob { .. } | StoreError::MissingBlob { .. },
-                            ..
-                        }),
-                        _,
-                    ) => {
+                    (RewindError::Stage(StageError::Contents { .. }), _) => {
                         Some("`takeback verify` tells what is damaged; --path takes back the rest.")
                     }
                     (RewindError::Stage(StageError::InTheWay), _) => Some("Move it aside."),

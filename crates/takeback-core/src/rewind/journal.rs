@@ -17,6 +17,7 @@ use super::plan::{
 };
 use super::receipt::{Fate, Problem, Receipt};
 use super::recover::recover_locked;
+use crate::exchange::imported::import_of;
 use crate::git_state::git_state;
 use crate::history::{PathHistory, by_path};
 use crate::lock::Hold;
@@ -349,6 +350,7 @@ fn aim_of(
             let point =
                 points.iter().find(|point| point.id == id).ok_or(RewindError::NoPoint(id))?;
             let whose = match (&request.whose, &point.session) {
+                (Some(Whose::AllAgents), Some(session)) => all_agents(store, session)?,
                 (Some(whose), _) => whose.clone(),
                 (None, Some(session)) => Whose::Sessions(continued_by(store, session)?),
                 (None, None) => Whose::AllAgents,
@@ -370,6 +372,14 @@ fn aim_of(
         Exactness::AgentsOnly => Ok((aim, kind, at)),
         Exactness::Exact => Ok((Aim::Exact { at }, kind, at)),
     }
+}
+
+/// All agents, as seen from a point of `session`: if that was imported, also those it came with.
+fn all_agents(store: &dyn Store, session: &SessionId) -> Result<Whose, StoreError> {
+    let Some(import) = import_of(session) else { return Ok(Whose::AllAgents) };
+    let here = |id: &SessionId| import_of(id).is_none_or(|other| other == import);
+    let sessions = store.sessions()?.into_iter().map(|session| session.id).filter(here);
+    Ok(Whose::Sessions(sessions.collect()))
 }
 
 /// A session and all that were resumed or forked from it.

@@ -23,6 +23,7 @@ use self::renames::tell_renames;
 pub(crate) use self::set_id::dropped_bits;
 use self::set_id::{givable, only_bits_are_gone};
 use self::three_way::{Merged, Texts, merge_entry};
+use crate::exchange::imported::is_imported;
 use crate::history::PathHistory;
 
 /// What a rewind would do, path by path.
@@ -155,6 +156,7 @@ pub enum Aim {
 /// Whose changes are taken back.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Whose {
+    /// All of this workspace: sessions that were imported did nothing here.
     AllAgents,
     Sessions(BTreeSet<SessionId>),
 }
@@ -162,7 +164,7 @@ pub enum Whose {
 impl Whose {
     fn includes(&self, author: &Author) -> bool {
         match (self, author) {
-            (Self::AllAgents, author) => !author.sessions().is_empty(),
+            (Self::AllAgents, author) => !author.sessions().is_empty() && !is_imported(author),
             (Self::Sessions(chosen), author) => {
                 author.sessions().iter().any(|s| chosen.contains(s))
             }
@@ -303,6 +305,7 @@ fn roles(
                 Author::Ambiguous { .. } if policy == AmbiguousPolicy::Leave => Role::Ambiguous,
                 _ => Role::Take,
             },
+            (author, _) if is_imported(author) => Role::Neutral,
             // Nothing changed: it came into sight.
             _ if change.before == Entry::Unknown => Role::Neutral,
             _ => Role::Other,

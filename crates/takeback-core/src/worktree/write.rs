@@ -33,7 +33,7 @@ pub enum StageError {
     #[error("a file or link called .takeback stands where rewinds are made ready")]
     InTheWay,
     #[error("cannot bring back {path}")]
-    Contents { path: String, source: StoreError },
+    Contents { path: String, source: Box<StoreError> },
 }
 
 /// A place in the stage, by the number of the step it belongs to.
@@ -213,7 +213,7 @@ pub(crate) fn not_brought_back(path: &WorkPath, error: StoreError) -> StageError
     let path = path.display();
     match error {
         StoreError::Sink { source, .. } => StageError::Disk { path, source },
-        source => StageError::Contents { path, source },
+        source => StageError::Contents { path, source: Box::new(source) },
     }
 }
 

@@ -7,6 +7,7 @@
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 #![expect(clippy::print_stdout, reason = "shown only when a test fails")]
 
+mod exchanging;
 mod cleaning;
 mod human;
 mod linked;

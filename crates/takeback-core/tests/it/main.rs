@@ -5,6 +5,8 @@
 
 mod authors;
 mod example;
+mod exchange;
+mod exchange_refused;
 mod index;
 mod progress;
 mod recording;

@@ -3,6 +3,7 @@
 use std::io::{self, Write};
 
 use serde::Serialize;
+use takeback_core::exchange::same_story;
 use takeback_core::history::by_path;
 use takeback_store::{Entry, Point, PointKind, Seq, StoreError};
 
@@ -47,7 +48,7 @@ pub(crate) fn log(
     let shown: Vec<(&Point, Option<Seq>)> = listed
         .iter()
         .enumerate()
-        .map(|(at, point)| (*point, listed.get(at + 1).map(|next| next.seq)))
+        .map(|(at, point)| (*point, next_of(point, &listed[at + 1..])))
         .filter(|(point, _)| {
             args.session.as_ref().is_none_or(|name| {
                 point.session.as_ref().is_some_and(|session| session.0.starts_with(name))
@@ -74,6 +75,11 @@ pub(crate) fn log(
         writeln!(screen.out, "{HINT}{} older; -n shows more{HINT:#}", listed.len() - told.len())?;
     }
     Ok(0)
+}
+
+/// Up to where what was changed after `point` is told.
+fn next_of(point: &Point, later: &[&Point]) -> Option<Seq> {
+    later.iter().find(|next| same_story(point, next)).map(|next| next.seq)
 }
 
 /// A line a point.

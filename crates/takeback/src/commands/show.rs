@@ -5,6 +5,7 @@ use std::io::{self, Write};
 use anstyle::Style;
 use serde::Serialize;
 use serde_json::json;
+use takeback_core::exchange::{is_detour, same_story};
 use takeback_core::history::by_path;
 use takeback_core::point_name::find_point;
 use takeback_store::{Author, Change, Entry, Evidence, PointKind};
@@ -45,6 +46,7 @@ pub(crate) fn show(
     let next = points
         .iter()
         .filter(|other| other.kind != PointKind::Safety && other.id != point.id)
+        .filter(|other| same_story(point, other))
         .find(|other| other.seq >= point.seq && other.created_at > point.created_at)
         .map(|other| other.seq);
     let mut changes = store.changes_after(point.seq)?;
@@ -89,11 +91,13 @@ pub(crate) fn show(
         detail(out, "git", PLAIN, &format!("{} {}", plain(branch), plain(head)))?;
     }
     writeln!(out)?;
-    if changes.is_empty() {
+    let mut histories = by_path(changes);
+    histories.retain(|history| !is_detour(history));
+    if histories.is_empty() {
         writeln!(out, "{HINT}Nothing was changed after it.{HINT:#}")?;
     }
     let mut table = Table::new(2, [Give::Start(12), Give::End(10), Give::End(10)]);
-    for history in by_path(changes) {
+    for history in histories {
         let diff = FileDiff {
             path: history.path.clone(),
             before: history.at_start().clone(),

@@ -26,8 +26,10 @@ fn after_an_agent() -> User {
 #[test]
 fn a_folder_that_is_not_protected() {
     let user = User::new();
-    for command in ["log", "show", "diff", "undo", "redo", "status", "recover", "verify"] {
-        let answer = user.takeback(&[command]);
+    for command in
+        ["log", "show", "diff", "undo", "redo", "status", "recover", "verify", "export -"]
+    {
+        let answer = user.takeback(&command.split(' ').collect::<Vec<_>>());
         assert_eq!(answer.code, 10, "{command}: {answer:?}");
     }
     insta::assert_snapshot!(user.takeback(&["log"]).err, @r"

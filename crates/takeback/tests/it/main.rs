@@ -5,6 +5,7 @@
 mod covered;
 mod demo;
 mod errors;
+mod exchange;
 mod home;
 mod keeping;
 mod look;

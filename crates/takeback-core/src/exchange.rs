@@ -1,0 +1,20 @@
+//! Taking history from one workspace to another: a bundle is written there and read here.
+//!
+//! [`export`] writes points, the changes between them and all contents they need into one file.
+//! [`import`] appends them to this workspace's log as a detour, which begins and ends at what
+//! stands on disk, and touches no file. What a bundle looks like, [`bundle`] alone knows; what it
+//! may say, [`check`] decides, before anything of it is kept.
+
+pub mod bundle;
+mod check;
+pub mod export;
+mod file;
+pub mod import;
+pub(crate) mod imported;
+mod left_out;
+
+pub use bundle::{BundleError, BundleFile, BundleLimits, Outside};
+pub use export::{ExportError, ExportOptions, Exported, Ignored, Selection, export};
+pub use file::{FileError, Overwrite, write_file};
+pub use import::{ImportError, Imported, ImportedPoint, ImportedSession, Trial, import};
+pub use imported::{is_detour, same_story};

@@ -1,0 +1,358 @@
+//! Writes points, the changes between them and what these need into a bundle.
+
+use std::collections::{BTreeMap, HashMap, HashSet};
+use std::io::Write;
+
+use takeback_store::{
+    Author, Change, Digest, Entry, PackedBlob, Point, PointId, PointKind, Seq, Session, SessionId,
+    Store, StoreError, Timestamp, Turn, WorkPath, blob,
+};
+
+use super::bundle::{BundleError, BundleWriter, Piece, WriteError};
+use super::check::{check, is_ours};
+use super::file::FileError;
+use super::left_out::LeftOut;
+use crate::lock::Hold;
+use crate::record::{RecordError, drain_spool};
+use crate::workspace::Workspace;
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ExportOptions {
+    pub selection: Selection,
+    pub ignored: Ignored,
+}
+
+/// Which points, and the changes between them.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Selection {
+    /// All, and what was changed after the last.
+    Everything,
+    /// Those of this session, and what was changed until its work ended.
+    Session(SessionId),
+    /// This one: its tree, and no changes.
+    Point(PointId),
+}
+
+/// What becomes of ignored paths, also those kept for being small, and of paths outside.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Ignored {
+    LeaveOut,
+    Include,
+}
+
+/// What is in the bundle.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Exported {
+    pub points: usize,
+    pub changes: usize,
+    pub blobs: u64,
+    /// Of the bundle.
+    pub bytes: u64,
+    /// Paths that were left out.
+    pub left_out: usize,
+}
+
+#[derive(Debug, thiserror::Error)]
+pub enum ExportError {
+    #[error("there is no point {0}")]
+    NoPoint(PointId),
+    #[error("{0} is a safety point, which belongs to a rewind of this workspace")]
+    SafetyPoint(PointId),
+    #[error("no session is called {0:?}")]
+    NoSession(String),
+    #[error("there are no points to export")]
+    NoPoints,
+    #[error("another command has the workspace locked")]
+    Locked,
+    #[error("the log cannot be exported: as a bundle it would be refused")]
+    Inconsistent { source: BundleError },
+    #[error("{bytes} bytes in one record are too many for a bundle")]
+    RecordTooLarge { bytes: usize },
+    #[error("the bundle cannot be written")]
+    Sink { source: std::io::Error },
+    #[error(transparent)]
+    File(#[from] FileError),
+    #[error(transparent)]
+    Record(#[from] RecordError),
+    #[error(transparent)]
+    Store(#[from] StoreError),
+}
+
+impl From<WriteError> for ExportError {
+    fn from(error: WriteError) -> Self {
+        match error {
+            WriteError::TooLarge(bytes) => Self::RecordTooLarge { bytes },
+            WriteError::Io(source) => Self::Sink { source },
+        }
+    }
+}
+
+/// Writes the bundle to `sink`. Changes nothing here; contents that a clean-up would drop stay until
+/// it is done.
+pub fn export(
+    workspace: &mut Workspace,
+    options: &ExportOptions,
+    sink: &mut dyn Write,
+) -> Result<Exported, ExportError> {
+    let Some(_lock) = workspace.lock(Hold::Shared, workspace.limits.rewind_patience)? else {
+        return Err(ExportError::Locked);
+    };
+    drain_spool(workspace)?;
+    let (piece, left_out) = piece(workspace, options)?;
+    let mut writer = BundleWriter::new(sink)?;
+    writer.piece(&piece)?;
+    let mut written = HashSet::new();
+    let changed = piece.changes.iter().map(|change| &change.after);
+    for entry in piece.base.iter().map(|(_, entry)| entry).chain(changed) {
+        if let Some(digest) = entry.digest() {
+            write_blob(&*workspace.store, &digest, &mut written, &mut writer)?;
+        }
+    }
+    let file = writer.finish()?;
+    Ok(Exported {
+        points: piece.points.len(),
+        changes: piece.changes.len(),
+        blobs: file.blobs,
+        bytes: file.bytes,
+        left_out,
+    })
+}
+
+/// The piece of history that is asked for, and how many paths were left out of it.
+fn piece(workspace: &Workspace, options: &ExportOptions) -> Result<(Piece, usize), ExportError> {
+    let store = &*workspace.store;
+    let mut points = selected(store, &options.selection)?;
+    points.sort_by_key(|point| point.seq);
+    let (Some(first), Some(last)) = (points.first(), points.last()) else {
+        return Err(ExportError::NoPoints);
+    };
+    let (first, last) = (first.seq, last.seq);
+    // In this order: a change that comes between is in the second and says what was before it.
+    let mut base: BTreeMap<WorkPath, Entry> = store.latest()?.into_iter().collect();
+    let mut changes = store.changes_after(first)?;
+    for change in changes.iter().rev() {
+        base.insert(change.path.clone(), change.before.clone());
+    }
+    let until = match &options.selection {
+        Selection::Everything => changes.last().map_or(last, |change| change.seq),
+        Selection::Point(_) => first,
+        Selection::Session(session) => {
+            let theirs = |change: &&Change| change.author.sessions().contains(session);
+            changes.iter().rev().find(theirs).map_or(last, |change| change.seq.max(last))
+        }
+    };
+    changes.retain(|change| change.seq <= until);
+    let out = left_out(workspace, options.ignored, &base, &changes)?;
+    changes.retain(|change| !out.contains(&change.path));
+    base.retain(|path, entry| *entry != Entry::Absent && !out.contains(path));
+    let (changes, numbers) = renumbered(&base, changes);
+    for point in &mut points {
+        point.seq = numbers.range(..=point.seq).next_back().map_or(Seq(0), |(_, seq)| *seq);
+    }
+    let piece = Piece {
+        sessions: sessions(store, &points, &changes)?,
+        turns: turns(store, &changes)?,
+        base: base.into_iter().collect(),
+        changes,
+        points,
+    };
+    check(&piece).map_err(|source| ExportError::Inconsistent { source })?;
+    Ok((piece, out.len()))
+}
+
+fn selected(store: &dyn Store, selection: &Selection) -> Result<Vec<Point>, ExportError> {
+    let mut points = store.points()?;
+    match selection {
+        Selection::Everything => points.retain(|point| point.kind != PointKind::Safety),
+        Selection::Session(session) => {
+            points.retain(|point| point.session.as_ref() == Some(session));
+            if points.is_empty() && store.session(session)?.is_none() {
+                return Err(ExportError::NoSession(session.0.clone()));
+            }
+        }
+        Selection::Point(id) => {
+            points.retain(|point| point.id == *id);
+            match points.first() {
+                None => return Err(ExportError::NoPoint(*id)),
+                Some(point) if point.kind == PointKind::Safety => {
+                    return Err(ExportError::SafetyPoint(*id));
+                }
+                Some(_) => {}
+            }
+        }
+    }
+    Ok(points)
+}
+
+/// The paths that stay here, of those that would be named.
+fn left_out(
+    workspace: &Workspace,
+    ignored: Ignored,
+    base: &BTreeMap<WorkPath, Entry>,
+    changes: &[Change],
+) -> Result<HashSet<WorkPath>, StoreError> {
+    let mut folders: HashMap<&WorkPath, bool> = HashMap::new();
+    for change in changes {
+        *folders.entry(&change.path).or_default() |= change.after.is_dir();
+    }
+    let mut left = LeftOut::of(workspace)?;
+    let mut out = HashSet::new();
+    for (path, entry) in base {
+        let was_folder = folders.get(path);
+        if *entry == Entry::Absent && was_folder.is_none() {
+            continue;
+        }
+        let is_folder = entry.is_dir() || was_folder == Some(&true);
+        if is_ours(path) || (ignored == Ignored::LeaveOut && left.includes(path, is_folder)) {
+            out.insert(path.clone());
+        }
+    }
+    Ok(out)
+}
+
+/// The changes, counted from 1, each beginning where the one before of its path ended; with their
+/// new numbers by their old ones.
+fn renumbered(
+    base: &BTreeMap<WorkPath, Entry>,
+    changes: Vec<Change>,
+) -> (Vec<Change>, BTreeMap<Seq, Seq>) {
+    let mut numbers = BTreeMap::new();
+    let mut numbered: Vec<Change> = Vec::with_capacity(changes.len());
+    let mut state: HashMap<WorkPath, Entry> =
+        base.iter().map(|(path, entry)| (path.clone(), entry.clone())).collect();
+    for mut change in changes {
+        let stood = state.insert(change.path.clone(), change.after.clone());
+        let stood = stood.unwrap_or(Entry::Absent);
+        if stood != change.before {
+            // What lay between is no longer kept.
+            numbered.push(Change {
+                seq: Seq(numbered.len() as u64 + 1),
+                before: stood,
+                after: change.before.clone(),
+                author: Author::Import,
+                cancels: Vec::new(),
+                ..change.clone()
+            });
+        }
+        if change.before == change.after {
+            continue;
+        }
+        let seq = Seq(numbered.len() as u64 + 1);
+        numbers.insert(change.seq, seq);
+        let same = |cancelled: &Seq| {
+            let number = numbers.get(cancelled).copied()?;
+            let at = usize::try_from(number.0 - 1).ok()?;
+            numbered.get(at).filter(|other| other.path == change.path).map(|_| number)
+        };
+        change.cancels = change.cancels.iter().filter_map(same).collect();
+        change.seq = seq;
+        numbered.push(change);
+    }
+    (numbered, numbers)
+}
+
+/// The turns that changes name, in their order.
+fn turns(store: &dyn Store, changes: &[Change]) -> Result<Vec<Turn>, StoreError> {
+    let mut seen = HashSet::new();
+    let mut turns = Vec::new();
+    for change in changes {
+        if let Author::Agent { turn, .. } = change.author
+            && seen.insert(turn)
+        {
+            turns.extend(store.turn(turn)?);
+        }
+    }
+    Ok(turns)
+}
+
+/// The sessions that points and changes name, parents first. One that is only known by its name
+/// began when it was first heard of.
+fn sessions(
+    store: &dyn Store,
+    points: &[Point],
+    changes: &[Change],
+) -> Result<Vec<Session>, StoreError> {
+    let heard = points.iter().map(|point| (point.session.as_slice(), point.created_at));
+    let heard = heard.chain(changes.iter().map(|change| (change.author.sessions(), change.time)));
+    let mut named: BTreeMap<&SessionId, Timestamp> = BTreeMap::new();
+    for (sessions, time) in heard {
+        for session in sessions {
+            let first = named.entry(session).or_insert(time);
+            *first = time.min(*first);
+        }
+    }
+    let mut open = Vec::new();
+    for (id, started_at) in &named {
+        let by_name = || Session {
+            id: (*id).clone(),
+            agent: None,
+            parent: None,
+            owner: None,
+            started_at: *started_at,
+            ended_at: None,
+            archived_at: None,
+            open_turn: None,
+        };
+        let mut session = store.session(id)?.unwrap_or_else(by_name);
+        session.parent = session.parent.filter(|parent| named.contains_key(parent));
+        open.push(session);
+    }
+    let mut sorted: Vec<Session> = Vec::with_capacity(open.len());
+    while !open.is_empty() {
+        let (ready, rest): (Vec<_>, Vec<_>) = open.into_iter().partition(|session| {
+            session.parent.as_ref().is_none_or(|parent| sorted.iter().any(|s| s.id == *parent))
+        });
+        open = rest;
+        if ready.is_empty() {
+            // Each other's parents: nobody came first.
+            open.iter_mut().for_each(|session| session.parent = None);
+        }
+        sorted.extend(ready);
+    }
+    Ok(sorted)
+}
+
+/// Writes some contents, parts first, unless they are written already.
+fn write_blob(
+    store: &dyn Store,
+    digest: &Digest,
+    written: &mut HashSet<Digest>,
+    writer: &mut BundleWriter<'_>,
+) -> Result<(), ExportError> {
+    if written.contains(digest) {
+        return Ok(());
+    }
+    let damaged = || StoreError::DamagedBlob { digest: *digest };
+    let whole = store.packed(digest)?;
+    let parts = whole.chunks();
+    if parts.is_empty() && whole.size <= blob::CHUNKED_ABOVE {
+        whole.unpack().ok_or_else(damaged)?;
+        written.insert(*digest);
+        return Ok(writer.blob(&whole)?);
+    }
+    if parts.is_empty() {
+        // A merge made it in one piece.
+        let contents = whole.unpack().ok_or_else(damaged)?;
+        let mut failed = None;
+        PackedBlob::stream(&mut contents.as_slice(), &mut |part| {
+            if failed.is_none() && written.insert(part.digest) {
+                failed = writer.blob(&part).err();
+            }
+        })
+        .map_err(|source| ExportError::Sink { source })?;
+        return failed.map_or(Ok(()), |error| Err(error.into()));
+    }
+    let mut hasher = blake3::Hasher::new();
+    for part in parts {
+        let packed = store.packed(&part)?;
+        hasher.update(&packed.unpack().ok_or_else(damaged)?);
+        if written.insert(part) {
+            writer.blob(&packed)?;
+        }
+    }
+    if *hasher.finalize().as_bytes() != digest.0 {
+        return Err(damaged().into());
+    }
+    written.insert(*digest);
+    Ok(writer.blob(&whole)?)
+}

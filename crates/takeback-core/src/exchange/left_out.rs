@@ -1,0 +1,77 @@
+//! Which paths do not leave the workspace unless the user says so: ignored ones and those outside.
+//!
+//! Judged by the ignore files as they are now, also where a path is no longer there.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use takeback_store::{StoreError, WorkPath};
+
+use crate::workspace::Workspace;
+use crate::worktree::index::{Index, Known, folder_of};
+use crate::worktree::root::{Access, names_in};
+use crate::worktree::scope::{Coverage, Rules};
+
+pub(super) struct LeftOut<'a> {
+    workspace: &'a Workspace,
+    index: Index,
+    folders: HashMap<Vec<u8>, Arc<Folder>>,
+}
+
+struct Folder {
+    rules: Arc<Rules>,
+    names: Vec<Vec<u8>>,
+    /// Nothing in it leaves.
+    out: bool,
+}
+
+impl<'a> LeftOut<'a> {
+    pub(super) fn of(workspace: &'a Workspace) -> Result<Self, StoreError> {
+        let index = Index::load(&workspace.index_file(), &*workspace.store)?;
+        Ok(Self { workspace, index, folders: HashMap::new() })
+    }
+
+    /// Whether `path` stays here. `is_folder`: it is one, or was.
+    pub(super) fn includes(&mut self, path: &WorkPath, is_folder: bool) -> bool {
+        let precious = matches!(self.index.known(path), Some(Known::Entry { precious: true, .. }));
+        if path.is_outside() || precious {
+            return true;
+        }
+        let folder = self.folder(folder_of(path));
+        let ignored_file = folder.rules.cover_file(path.as_bytes(), folder.out) != Coverage::In;
+        ignored_file || (is_folder && self.folder(path.as_bytes()).out)
+    }
+
+    fn folder(&mut self, path: &[u8]) -> Arc<Folder> {
+        if let Some(folder) = self.folders.get(path) {
+            return Arc::clone(folder);
+        }
+        let above = (!path.is_empty()).then(|| {
+            let cut = path.iter().rposition(|b| *b == b'/').unwrap_or(0);
+            self.folder(&path[..cut])
+        });
+        let out = above.as_ref().is_some_and(|above| {
+            above.out
+                || above.rules.cover_folder(&self.workspace.scope, path, &above.names, above.out)
+                    != Coverage::In
+        });
+        let above = above.as_ref().map(|above| &above.rules);
+        let opened = self.workspace.root.folder(path, Access::Read);
+        let listed = opened.and_then(|folder| names_in(&folder).map(|names| (folder, names)));
+        let (rules, names) = match (listed, above) {
+            (Ok((folder, names)), above) => {
+                let has = |name: &[u8]| names.binary_search_by(|n| n.as_slice().cmp(name)).is_ok();
+                (Rules::read(above, path, &folder, has(b".git"), has), names)
+            }
+            // Gone, or not to be read: it has no rules of its own.
+            (Err(_), Some(above)) => (Arc::clone(above), Vec::new()),
+            (Err(_), None) => {
+                let nothing = |_: &[u8]| false;
+                (Rules::read(None, path, &self.workspace.root, false, nothing), Vec::new())
+            }
+        };
+        let folder = Arc::new(Folder { rules, names, out });
+        self.folders.insert(path.to_vec(), Arc::clone(&folder));
+        folder
+    }
+}

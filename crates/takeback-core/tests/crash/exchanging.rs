@@ -1,0 +1,96 @@
+//! An import and an export, stopped anywhere: all of it is there, or nothing.
+
+use std::fs;
+use std::path::Path;
+
+use takeback_core::exchange::{
+    BundleFile, BundleLimits, ExportError, ExportOptions, Ignored, Overwrite, Selection, Trial,
+    export, import, write_file,
+};
+use takeback_core::look_around;
+use takeback_testkit::Sandbox;
+
+use crate::scene::Scene;
+use crate::{
+    Listed, assert_intact, assert_nothing_left_behind, assert_same, go_exactly_to, stopped,
+};
+
+fn export_to(sandbox: &mut Sandbox, path: &Path, overwrite: Overwrite) {
+    let options = ExportOptions { selection: Selection::Everything, ignored: Ignored::LeaveOut };
+    write_file(path, overwrite, |sink| export(&mut sandbox.workspace, &options, sink))
+        .map_err(|error: ExportError| error)
+        .unwrap();
+}
+
+fn read(path: &Path) -> BundleFile {
+    BundleFile::read(fs::File::open(path).unwrap(), &BundleLimits::default()).unwrap()
+}
+
+#[test]
+fn an_import() {
+    let scene = Scene::before_a_rewind();
+    let mut there = scene.frozen.thaw();
+    let file = there.outside().join("bundle");
+    export_to(&mut there, &file, Overwrite::No);
+    let bundle = read(&file);
+    let mut here = Sandbox::new();
+    here.write("edit.txt", "mine\n");
+    here.write("mine too", "mine\n");
+    look_around(&mut here.workspace).unwrap();
+    let before = here.tree();
+    let here = here.freeze();
+    for n in 1.. {
+        let mut here = here.thaw();
+        let reached = stopped(n, || {
+            import(&mut here.workspace, &bundle, Trial::ForReal).unwrap();
+        });
+        println!("stopped at {n}: {reached:?}");
+        assert_same(&here.tree(), &before);
+        assert_nothing_left_behind(&here);
+        here.reopen();
+        let points = here.workspace.store.points().unwrap();
+        if points.is_empty() {
+            assert!(reached.is_some());
+            assert!(here.workspace.store.sessions().unwrap().is_empty());
+            import(&mut here.workspace, &bundle, Trial::ForReal).unwrap();
+        }
+        assert_eq!(here.workspace.store.points().unwrap().len(), scene.listed.len());
+        assert_intact(&here, &[]);
+        let points = here.workspace.store.points().unwrap();
+        for (point, Listed { tree, .. }) in points.iter().zip(&scene.listed) {
+            go_exactly_to(&mut here, point.id);
+            let mut found = here.tree();
+            assert!(found.remove(Path::new("mine too")).is_some());
+            assert_same(&found, tree);
+        }
+        if reached.is_none() {
+            assert!(n > 4, "only {n} points passed");
+            break;
+        }
+    }
+}
+
+#[test]
+fn an_export_over_an_older_one() {
+    let scene = Scene::before_a_rewind();
+    let mut old = Vec::new();
+    for n in 1.. {
+        let mut sandbox = scene.frozen.thaw();
+        let file = sandbox.outside().join("bundle");
+        export_to(&mut sandbox, &file, Overwrite::No);
+        let first = fs::read(&file).unwrap();
+        sandbox.write("edit.txt", "more\n");
+        look_around(&mut sandbox.workspace).unwrap();
+        let reached = stopped(n, || export_to(&mut sandbox, &file, Overwrite::Yes));
+        println!("stopped at {n}: {reached:?}");
+        drop(read(&file));
+        old.push(fs::read(&file).unwrap() == first);
+        if reached.is_none() {
+            break;
+        }
+    }
+    // The old one, up to the moment when the new one takes its place.
+    assert_eq!(old.first(), Some(&true));
+    assert_eq!(old.last(), Some(&false));
+    assert!(old.is_sorted_by(|a, b| a >= b), "{old:?}");
+}

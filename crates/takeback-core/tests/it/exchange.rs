@@ -1,0 +1,637 @@
+//! A piece of history goes from one workspace to another.
+
+use std::collections::BTreeMap;
+use std::ffi::OsStr;
+use std::fs;
+use std::io::{Seek as _, Write as _};
+use std::os::unix::ffi::OsStrExt as _;
+use std::os::unix::fs::symlink;
+use std::path::{Path, PathBuf};
+
+use takeback_core::exchange::{
+    BundleFile, BundleLimits, ExportError, ExportOptions, Exported, Ignored, Imported, Outside,
+    Selection, Trial, export, import,
+};
+use takeback_core::retention::{Clock, Occasion, Policy, clean_up};
+use takeback_core::rewind::journal::Exactness;
+use takeback_core::rewind::plan::Whose;
+use takeback_core::rewind::{RewindRequest, Target};
+use takeback_core::worktree::index::{Index, Known};
+use takeback_core::{checkpoint, look_around};
+use takeback_store::{Author, Entry, Lack, Point, PointId, PointKind, SessionId, Write};
+use takeback_testkit::{Sandbox, Thing};
+
+use crate::shown::{assert_consistent, history, log, said};
+
+pub(crate) fn exported(
+    sandbox: &mut Sandbox,
+    selection: Selection,
+    ignored: Ignored,
+) -> (fs::File, Exported) {
+    let mut bytes = Vec::new();
+    let options = ExportOptions { selection, ignored };
+    let exported = export(&mut sandbox.workspace, &options, &mut bytes).unwrap();
+    assert_eq!(exported.bytes, bytes.len() as u64);
+    (file_of(&bytes), exported)
+}
+
+pub(crate) fn file_of(bytes: &[u8]) -> fs::File {
+    let mut file = tempfile::tempfile().unwrap();
+    file.write_all(bytes).unwrap();
+    file.rewind().unwrap();
+    file
+}
+
+fn everything(sandbox: &mut Sandbox) -> fs::File {
+    exported(sandbox, Selection::Everything, Ignored::LeaveOut).0
+}
+
+fn imported(sandbox: &mut Sandbox, file: &fs::File) -> Imported {
+    let before = sandbox.tree();
+    look_around(&mut sandbox.workspace).unwrap();
+    let known = index(sandbox);
+    let limits = BundleLimits { outside: Outside::Accept, ..BundleLimits::default() };
+    let bundle = BundleFile::read(file.try_clone().unwrap(), &limits).unwrap();
+    let imported = import(&mut sandbox.workspace, &bundle, Trial::ForReal).unwrap();
+    assert_eq!(sandbox.tree(), before, "an import restores nothing");
+    assert_consistent(sandbox);
+    assert_eq!(sandbox.workspace.store.check().unwrap(), Vec::<String>::new());
+    // The log says what is on disk, and the index knows it without reading.
+    assert_still_known(&known, &index(sandbox));
+    assert_eq!(look_around(&mut sandbox.workspace).unwrap().recorded.changes, 0);
+    imported
+}
+
+fn index(sandbox: &Sandbox) -> Index {
+    Index::load(&sandbox.workspace.index_file(), &*sandbox.workspace.store).unwrap()
+}
+
+/// A fingerprint that was too young to be trusted may have been added.
+fn assert_still_known(before: &Index, after: &Index) {
+    assert_eq!(before.folder_count(), after.folder_count());
+    for (path, folder) in before.folders() {
+        let now = after.folder(path).unwrap();
+        assert_eq!((folder.listed, folder.children.len()), (now.listed, now.children.len()));
+        for child in &folder.children {
+            let mut was = child.known.clone();
+            let known = now.child(&child.name).unwrap();
+            if let (
+                Known::Entry { fingerprint: was @ None, .. },
+                Known::Entry { fingerprint: now, .. },
+            ) = (&mut was, known)
+            {
+                *was = *now;
+            }
+            assert_eq!(*known, was);
+        }
+    }
+}
+
+fn exactly(point: PointId) -> RewindRequest {
+    RewindRequest { exactness: Exactness::Exact, ..RewindRequest::new(Target::Point(point)) }
+}
+
+fn points(sandbox: &Sandbox) -> Vec<Point> {
+    sandbox.workspace.store.points().unwrap()
+}
+
+type Tree = BTreeMap<PathBuf, Thing>;
+
+/// A workspace in which everything has happened, with the trees at its points, oldest first.
+fn busy() -> (Sandbox, Vec<(PointId, Tree)>) {
+    let mut sandbox = Sandbox::new();
+    let mut trees = Vec::new();
+    sandbox.write("a.txt", "1\n2\n3\n4\n5\n");
+    sandbox.write("bin", [0, 255, 10, 13, 0]);
+    sandbox.write("empty", "");
+    sandbox.write("run.sh", "#!/bin/sh\n");
+    sandbox.set_mode("run.sh", 0o755);
+    sandbox.write("secret", "s\n");
+    sandbox.set_mode("secret", 0o600);
+    let mut large = vec![7_u8; 5 << 20];
+    for (at, byte) in large.iter_mut().enumerate() {
+        *byte = (at * at / 1000) as u8;
+    }
+    sandbox.write("large", &large);
+    fs::create_dir(sandbox.at("hollow")).unwrap();
+    sandbox.set_mode("hollow", 0o700);
+    symlink("nowhere/at all", sandbox.at("dangling")).unwrap();
+    symlink("hollow", sandbox.at("to-folder")).unwrap();
+    fs::write(sandbox.root().join(OsStr::from_bytes(b"caf\xe9\n")), "name").unwrap();
+    sandbox.start("s");
+    trees.push((sandbox.prompt("s", "first"), sandbox.tree()));
+    sandbox.agent_writes("s", "a.txt", "one\n2\n3\n4\n5\n");
+    sandbox.agent_runs("s", "make a mess", |sandbox| {
+        sandbox.remove("dangling");
+        sandbox.write("dangling", "now a file\n");
+        sandbox.remove("hollow");
+        sandbox.write("deep/er/made", "made\n");
+        sandbox.set_mode("run.sh", 0o644);
+        large[3 << 20] ^= 1;
+        sandbox.write("large", &large);
+    });
+    sandbox.write("a.txt", "one\n2\n3\n4\nfive\n");
+    sandbox.write("mine", "mine\n");
+    sandbox.turn_end("s");
+    let point = checkpoint(&mut sandbox.workspace, Some("half way")).unwrap().point.unwrap();
+    trees.push((point, sandbox.tree()));
+    trees.push((sandbox.prompt("s", "second"), sandbox.tree()));
+    sandbox.agent_writes("s", "gone again", "x\n");
+    sandbox.agent_writes("s", "a.txt", "one\n2\nIII\n4\nfive\n");
+    trees.push((sandbox.prompt("t", "third"), sandbox.tree()));
+    let (one, other) = (sandbox.before_shell("s", "one"), sandbox.before_shell("t", "other"));
+    sandbox.write("whose", "?\n");
+    sandbox.after("s", &one);
+    sandbox.after("t", &other);
+    sandbox.turn_end("s");
+    let only = RewindRequest {
+        paths: vec!["a.txt".to_owned(), "gone again".to_owned()],
+        ..RewindRequest::new(Target::Point(trees[2].0))
+    };
+    assert!(sandbox.rewind(&only).unwrap().success);
+    trees.push((sandbox.prompt("t", "fourth"), sandbox.tree()));
+    sandbox.agent_writes("t", "a.txt", "one\n2\n3\n4\nfive and t\n");
+    sandbox.turn_end("t");
+    (sandbox, trees)
+}
+
+#[test]
+fn every_point_is_restored_exactly_in_an_empty_folder() {
+    let (mut there, trees) = busy();
+    let file = everything(&mut there);
+    let mut here = Sandbox::new();
+    let imported = imported(&mut here, &file);
+    let was: Vec<PointId> = imported.points.iter().map(|point| point.was).collect();
+    assert_eq!(was, trees.iter().map(|(id, _)| *id).collect::<Vec<_>>());
+    for order in [[0, 1, 2, 3, 4], [3, 1, 4, 0, 2]] {
+        for at in order {
+            let receipt = here.rewind(&exactly(imported.points[at].id)).unwrap();
+            assert!(receipt.success, "{:?}", said(&receipt));
+            assert_eq!(here.tree(), trees[at].1, "point {at}");
+        }
+    }
+    // What stood there before all of it: nothing.
+    while here.rewind(&RewindRequest::new(Target::Undo)).is_ok() {}
+    assert_eq!(here.tree(), Tree::new());
+}
+
+#[test]
+fn points_sessions_turns_and_authors_keep_what_they_say_under_new_names() {
+    let (mut there, _) = busy();
+    let file = everything(&mut there);
+    let mut here = Sandbox::in_memory();
+    here.days_pass(1.0);
+    let imported = imported(&mut here, &file);
+    let import = imported.sessions[0].id.clone();
+    assert!(import.0.starts_with("imported-0000"), "{import}");
+    let named = |old: &str| SessionId(format!("{import}-{old}"));
+    let sessions: Vec<_> =
+        imported.sessions.iter().map(|session| (session.id.clone(), session.was.clone())).collect();
+    let expected = vec![
+        (import.clone(), None),
+        (named("s"), Some(SessionId::from("s"))),
+        (named("t"), Some(SessionId::from("t"))),
+    ];
+    assert_eq!(sessions, expected);
+
+    let originals = points(&there).into_iter().filter(|point| point.kind != PointKind::Safety);
+    for (point, original) in points(&here).into_iter().zip(originals) {
+        let session = original.session.as_ref().map_or(import.clone(), |session| named(&session.0));
+        let same = Point { id: point.id, seq: point.seq, session: Some(session), ..original };
+        assert_eq!(point, same);
+    }
+
+    let name = |author: &Author| match author {
+        Author::Agent { session, call, tool, .. } => format!("{session} {call} {tool}"),
+        Author::Ambiguous { sessions } => format!("{sessions:?}"),
+        Author::Rewind { .. } => "rewind".to_owned(),
+        Author::Human | Author::Deleted | Author::Import => "nobody".to_owned(),
+    };
+    let story = |sandbox: &Sandbox, of: &str| -> Vec<(Entry, Entry, String)> {
+        let changes = history(sandbox, of);
+        let seen = changes.iter().filter(|change| change.before != Entry::Unknown);
+        seen.map(|change| (change.before.clone(), change.after.clone(), name(&change.author)))
+            .collect()
+    };
+    for of in ["a.txt", "whose", "gone again", "mine", "large"] {
+        let mut expected: Vec<_> = story(&there, of)
+            .into_iter()
+            .map(|(before, after, author)| {
+                let author = author
+                    .replace("s call", &format!("{import}-s call"))
+                    .replace("t call", &format!("{import}-t call"))
+                    .replace("(\"", &format!("(\"{import}-"));
+                (before, after, author)
+            })
+            .collect();
+        // Here nothing stood there: it is led there first, and back at the end.
+        let first = &history(&there, of)[0];
+        if first.before == Entry::Unknown {
+            expected.insert(0, (Entry::Absent, first.after.clone(), "nobody".to_owned()));
+        }
+        let last = expected.last().unwrap().1.clone();
+        if last != Entry::Absent {
+            expected.push((last, Entry::Absent, "nobody".to_owned()));
+        }
+        assert_eq!(story(&here, of), expected, "{of}");
+    }
+    let turn = log(&here).into_iter().find_map(|change| match change.author {
+        Author::Agent { turn, .. } => here.workspace.store.turn(turn).unwrap(),
+        _ => None,
+    });
+    let turn = turn.unwrap();
+    assert_eq!((turn.prompt.as_str(), turn.session), ("first", named("s")));
+}
+
+/// Goes to each point in a copy of both and compares.
+#[test]
+fn a_rewind_of_an_imported_session_does_here_what_it_does_there() {
+    let (mut there, trees) = busy();
+    let file = everything(&mut there);
+    let last = there.tree();
+    let there = there.freeze();
+    let mut here = Sandbox::new();
+    copy(&there.thaw(), &here);
+    assert_eq!(here.tree(), last);
+    let imported = imported(&mut here, &file);
+    let here = here.freeze();
+    for (at, (point, _)) in trees.iter().enumerate() {
+        let (mut there, mut here) = (there.thaw(), here.thaw());
+        for sandbox in [&there, &here] {
+            sandbox.write("a.txt", sandbox.read("a.txt").replace("2\n", "2 and mine\n"));
+        }
+        let original = there.rewind_to(*point);
+        let receipt = here.rewind_to(imported.points[at].id);
+        assert_eq!(here.tree(), there.tree(), "point {at}");
+        assert_eq!(receipt.restored_files, original.restored_files, "point {at}");
+        assert_eq!(receipt.deleted_files, original.deleted_files, "point {at}");
+        if receipt.rewind.is_some() {
+            assert!(here.undo().success);
+        }
+    }
+}
+
+fn copy(from: &Sandbox, to: &Sandbox) {
+    for (path, thing) in from.tree() {
+        let at = to.root().join(&path);
+        match thing {
+            Thing::Folder { .. } => fs::create_dir(&at).unwrap(),
+            Thing::Link(target) => symlink(target, &at).unwrap(),
+            Thing::File { bytes, .. } => fs::write(&at, bytes).unwrap(),
+        }
+        if !at.is_symlink() {
+            let mode = fs::symlink_metadata(from.root().join(&path)).unwrap().permissions();
+            fs::set_permissions(&at, mode).unwrap();
+        }
+    }
+}
+
+#[test]
+fn a_point_of_this_workspace_knows_nothing_of_the_import() {
+    let (mut there, _) = busy();
+    let file = everything(&mut there);
+    let mut here = Sandbox::new();
+    copy(&there, &here);
+    here.write("local", "0\n");
+    let by_hand = checkpoint(&mut here.workspace, Some("here")).unwrap().point.unwrap();
+    let prompt = here.prompt("mine", "go");
+    here.agent_writes("mine", "local", "1\n");
+    here.turn_end("mine");
+    imported(&mut here, &file);
+    let here = here.freeze();
+    for point in [by_hand, prompt] {
+        let mut here = here.thaw();
+        let receipt = here.rewind_to(point);
+        assert_eq!(said(&receipt), ["success", "restored local"]);
+        assert_eq!(here.read("local"), "0\n");
+    }
+    let mut here = here.thaw();
+    let receipt = here.rewind(&exactly(by_hand)).unwrap();
+    assert_eq!(said(&receipt), ["success", "restored local"]);
+}
+
+#[test]
+fn all_agents_at_an_imported_point_are_those_it_came_with() {
+    let mut there = Sandbox::in_memory();
+    there.write("a", "0\n");
+    there.prompt("s", "go");
+    there.agent_writes("s", "a", "1\n");
+    there.agent_writes("t", "b", "made\n");
+    let file = everything(&mut there);
+    let mut here = Sandbox::in_memory();
+    here.write("a", "1\n");
+    here.write("b", "made\n");
+    let imported = imported(&mut here, &file);
+    let all = RewindRequest {
+        whose: Some(Whose::AllAgents),
+        ..RewindRequest::new(Target::Point(imported.points[0].id))
+    };
+    assert_eq!(said(&here.rewind(&all).unwrap()), ["success", "restored a", "deleted b"]);
+}
+
+#[test]
+fn what_the_bundle_does_not_name_is_not_touched() {
+    let mut there = Sandbox::in_memory();
+    there.write("both", "theirs\n");
+    there.write("d/f", "f\n");
+    let point = checkpoint(&mut there.workspace, None).unwrap().point.unwrap();
+    let (file, exported) = exported(&mut there, Selection::Point(point), Ignored::LeaveOut);
+    assert_eq!((exported.points, exported.changes, exported.blobs), (1, 0, 2));
+    let mut here = Sandbox::in_memory();
+    here.write("both", "mine\n");
+    here.write("mine", "mine\n");
+    here.write("d", "a file where they have a folder\n");
+    let before = here.tree();
+    let imported = imported(&mut here, &file);
+    let receipt = here.rewind(&exactly(imported.points[0].id)).unwrap();
+    assert!(receipt.success, "{:?}", said(&receipt));
+    let mut expected = there.tree();
+    expected.extend(here.tree().into_iter().filter(|(path, _)| path == Path::new("mine")));
+    assert_eq!(here.tree(), expected);
+    assert_eq!(here.read("mine"), "mine\n");
+    assert!(here.undo().success);
+    assert_eq!(here.tree(), before);
+}
+
+#[test]
+fn a_session_is_exported_with_its_points_and_until_its_last_change() {
+    let mut there = Sandbox::in_memory();
+    there.write("a", "0\n");
+    there.prompt("s", "first");
+    there.agent_writes("s", "a", "1\n");
+    there.turn_end("s");
+    there.prompt("t", "other");
+    there.agent_writes("t", "b", "t\n");
+    there.turn_end("t");
+    there.prompt("s", "second");
+    there.agent_writes("s", "a", "2\n");
+    there.turn_end("s");
+    there.agent_writes("t", "c", "after s\n");
+    let selection = Selection::Session(SessionId::from("s"));
+    let (file, exported) = exported(&mut there, selection, Ignored::LeaveOut);
+    assert_eq!((exported.points, exported.changes), (2, 3));
+    let mut here = Sandbox::in_memory();
+    let imported = imported(&mut here, &file);
+    let told: Vec<_> = imported.points.iter().map(|point| point.description.as_str()).collect();
+    assert_eq!(told, ["first", "second"]);
+    assert!(history(&here, "c").is_empty());
+    let receipt = here.rewind(&exactly(imported.points[1].id)).unwrap();
+    assert_eq!(said(&receipt), ["success", "restored a", "restored b"]);
+    assert_eq!((here.read("a"), here.read("b")), ("1\n".to_owned(), "t\n".to_owned()));
+}
+
+#[test]
+fn a_second_import_makes_new_points_and_keeps_nothing_twice() {
+    let (mut there, _) = busy();
+    let file = everything(&mut there);
+    let mut here = Sandbox::new();
+    let first = imported(&mut here, &file);
+    let packed = here.workspace.store.usage().unwrap().blobs;
+    let second = imported(&mut here, &file);
+    assert!(first.blobs > 8, "{}", first.blobs);
+    assert_eq!(second.blobs, 0);
+    assert_eq!(here.workspace.store.usage().unwrap().blobs, packed);
+    assert_eq!(points(&here).len(), 10);
+    let labels: Vec<_> = points(&here).into_iter().filter_map(|point| point.label).collect();
+    assert_eq!(labels, ["half way", "half way-2"]);
+    assert_eq!(second.points[1].wanted_label.as_deref(), Some("half way"));
+    // And back where it came from.
+    let own = imported(&mut there, &file);
+    assert_eq!((own.blobs, own.points[1].label.as_deref()), (0, Some("half way-2")));
+}
+
+#[test]
+fn a_dry_run_adds_nothing() {
+    let (mut there, _) = busy();
+    let file = everything(&mut there);
+    let mut here = Sandbox::new();
+    look_around(&mut here.workspace).unwrap();
+    let head = here.workspace.store.head().unwrap();
+    let bundle = BundleFile::read(file, &BundleLimits::default()).unwrap();
+    let told = import(&mut here.workspace, &bundle, Trial::DryRun).unwrap();
+    assert_eq!(here.workspace.store.head().unwrap(), head);
+    assert_eq!(here.workspace.store.usage().unwrap().packs, 0);
+    let done = import(&mut here.workspace, &bundle, Trial::ForReal).unwrap();
+    assert_eq!((told.changes, told.blobs), (done.changes, done.blobs));
+    assert_eq!(told.points.len(), done.points.len());
+}
+
+#[test]
+fn ignored_paths_and_those_outside_stay_unless_asked_for() {
+    let mut there = Sandbox::new();
+    there.write(".gitignore", ".env\n*.log\nout/\n");
+    there.write(".env", "KEY=1\n");
+    there.write("src/.gitignore", "!kept.log\n");
+    there.write("src/kept.log", "kept\n");
+    there.write("src/lost.log", "lost\n");
+    there.write(".takeback/settings.json", "{}");
+    there.prompt("s", "go");
+    there.agent_writes("s", "out/named", "an edit named it\n");
+    let outside = there.outside().join("beside");
+    fs::write(&outside, "before\n").unwrap();
+    let call = there.before_edit("s", &[outside.to_str().unwrap()]);
+    fs::write(&outside, "after\n").unwrap();
+    there.after("s", &call);
+    there.remove("src/lost.log");
+    there.turn_end("s");
+
+    let names = |sandbox: &Sandbox| -> Vec<String> {
+        let latest = sandbox.workspace.store.latest().unwrap();
+        latest.into_iter().map(|(path, _)| path.display()).collect()
+    };
+    let (file, exported_) = exported(&mut there, Selection::Everything, Ignored::LeaveOut);
+    assert_eq!(exported_.left_out, 6);
+    let mut here = Sandbox::in_memory();
+    imported(&mut here, &file);
+    assert_eq!(names(&here), [".gitignore", "src", "src/.gitignore", "src/kept.log"]);
+
+    let (file, exported_) = exported(&mut there, Selection::Everything, Ignored::Include);
+    assert_eq!(exported_.left_out, 1, "what is Takeback's own never leaves");
+    let refused = BundleFile::read(file.try_clone().unwrap(), &BundleLimits::default());
+    let refused = refused.unwrap_err().to_string();
+    assert!(refused.ends_with("beside lies outside the workspace"), "{refused}");
+    let mut here = Sandbox::in_memory();
+    imported(&mut here, &file);
+    let mut all = names(&here);
+    all.retain(|name| !name.starts_with('/'));
+    assert_eq!(
+        all,
+        [
+            ".env",
+            ".gitignore",
+            "out",
+            "out/named",
+            "src",
+            "src/.gitignore",
+            "src/kept.log",
+            "src/lost.log",
+        ]
+    );
+    assert_eq!(fs::read_to_string(&outside).unwrap(), "after\n");
+}
+
+#[test]
+fn a_file_that_was_kept_for_being_small_stays_whatever_the_ignore_files_say_later() {
+    let mut there = Sandbox::in_memory();
+    there.write(".gitignore", ".env\n");
+    there.write(".env", "KEY=1\n");
+    let point = checkpoint(&mut there.workspace, None).unwrap().point.unwrap();
+    there.write(".gitignore", "");
+    look_around(&mut there.workspace).unwrap();
+    let (_, exported) = exported(&mut there, Selection::Point(point), Ignored::LeaveOut);
+    assert_eq!((exported.blobs, exported.left_out), (1, 1));
+}
+
+#[test]
+fn what_stands_at_a_path_that_no_scan_has_seen_is_kept_first() {
+    let mut there = Sandbox::in_memory();
+    there.prompt("s", "go");
+    there.agent_writes("s", "out/named", "theirs\n");
+    there.turn_end("s");
+    let file = everything(&mut there);
+    let mut here = Sandbox::in_memory();
+    here.write(".gitignore", "out/\n");
+    here.write("out/named", "mine\n");
+    let before = here.tree();
+    let bundle = BundleFile::read(file, &BundleLimits::default()).unwrap();
+    import(&mut here.workspace, &bundle, Trial::ForReal).unwrap();
+    assert_consistent(&here);
+    let latest = history(&here, "out/named").pop().unwrap();
+    let digest = latest.after.digest().unwrap();
+    assert_eq!(here.workspace.store.contents(&digest).unwrap(), b"mine\n");
+    assert_eq!((here.tree(), latest.author), (before, Author::Import));
+}
+
+#[test]
+fn a_clean_up_leaves_imported_points_exact_and_the_others_as_they_were() {
+    let (mut there, trees) = busy();
+    let file = everything(&mut there);
+    let mut here = Sandbox::new();
+    copy(&there, &here);
+    here.write("local", "0\n");
+    let by_hand = checkpoint(&mut here.workspace, Some("here")).unwrap().point.unwrap();
+    here.prompt("mine", "go");
+    here.agent_writes("mine", "local", "1\n");
+    here.agent_writes("mine", "local", "2\n");
+    here.turn_end("mine");
+    let imported = imported(&mut here, &file);
+    let policy = Policy { points_per_session: 1, archive_days: 7 };
+    let cleaned = clean_up(&mut here.workspace, &policy, Occasion::OnDemand, Clock::Trusted);
+    assert!(cleaned.unwrap().changes > 0);
+    assert_eq!(here.workspace.store.check().unwrap(), Vec::<String>::new());
+    assert_eq!(look_around(&mut here.workspace).unwrap().recorded.changes, 0);
+    let kept = points(&here);
+    let here = here.freeze();
+    let mut seen = 0;
+    for (point, (_, tree)) in imported.points.iter().zip(&trees) {
+        if kept.iter().any(|kept| kept.id == point.id) {
+            let mut here = here.thaw();
+            assert!(here.rewind(&exactly(point.id)).unwrap().success);
+            let mut found = here.tree();
+            found.remove(Path::new("local")).unwrap();
+            assert_eq!(found, *tree, "{}", point.description);
+            seen += 1;
+        }
+    }
+    assert_eq!(seen, 3, "the newest of each session and the labelled one");
+    let mut again = here.thaw();
+    let receipt = again.rewind_to(by_hand);
+    assert_eq!(said(&receipt), ["success", "restored local"]);
+    // And it can be taken along once more.
+    let file = everything(&mut here.thaw());
+    let mut third = Sandbox::new();
+    let imported = self::imported(&mut third, &file);
+    let done = imported.points.iter().find(|point| point.description == "fourth").unwrap();
+    assert!(third.rewind(&exactly(done.id)).unwrap().success);
+    let mut found = third.tree();
+    found.remove(Path::new("local")).unwrap();
+    assert_eq!(found, trees[4].1);
+}
+
+#[test]
+fn a_log_of_which_something_was_dropped_can_be_exported() {
+    let mut there = Sandbox::in_memory();
+    there.write("a", "0\n");
+    there.prompt("s", "go");
+    for text in ["1\n", "2\n", "3\n"] {
+        there.agent_writes("s", "a", text);
+    }
+    there.turn_end("s");
+    let middle = history(&there, "a")[2].seq;
+    let head = there.workspace.store.head().unwrap();
+    there.workspace.store.commit(head, &[Write::DropChange(middle)]).unwrap();
+    let file = everything(&mut there);
+    let mut here = Sandbox::in_memory();
+    let imported = imported(&mut here, &file);
+    assert!(here.rewind(&exactly(imported.points[0].id)).unwrap().success);
+    assert_eq!(here.read("a"), "0\n");
+}
+
+#[test]
+fn what_was_not_kept_is_said_to_be_so_there_too() {
+    let mut there = Sandbox::in_memory();
+    there.workspace.limits.edit_capture_max = 4;
+    there.write("f", "0\n");
+    let point = there.prompt("s", "go");
+    there.write("f", "too large\n");
+    there.agent_writes("s", "f", "by the agent\n");
+    let missing = Entry::NotCaptured { lack: Lack::TooLarge };
+    assert!(history(&there, "f").iter().any(|change| change.after == missing));
+    let file = everything(&mut there);
+    let mut here = Sandbox::in_memory();
+    here.write("f", "by the agent\n");
+    let imported = imported(&mut here, &file);
+    let original = there.rewind_to(point);
+    assert_eq!(said(&here.rewind_to(imported.points[0].id)), said(&original));
+    assert!(history(&here, "f").iter().any(|change| change.after == missing));
+}
+
+#[test]
+fn a_link_from_a_bundle_is_never_written_through() {
+    let mut there = Sandbox::in_memory();
+    let outside = there.outside().join("target");
+    fs::create_dir(&outside).unwrap();
+    symlink(&outside, there.at("d")).unwrap();
+    let link = checkpoint(&mut there.workspace, None).unwrap().point.unwrap();
+    there.remove("d");
+    there.write("d/f", "through?\n");
+    let folder = checkpoint(&mut there.workspace, None).unwrap().point.unwrap();
+    let file = everything(&mut there);
+    let mut here = Sandbox::in_memory();
+    let imported = imported(&mut here, &file);
+    let here_of = |was| imported.points.iter().find(|point| point.was == was).unwrap().id;
+    for point in [link, folder, link, folder] {
+        assert!(here.rewind(&exactly(here_of(point))).unwrap().success);
+        assert_eq!(fs::read_dir(&outside).unwrap().count(), 0);
+    }
+    assert_eq!(fs::read(here.at("d/f")).unwrap(), b"through?\n");
+    assert!(!here.at("d").is_symlink());
+}
+
+#[test]
+fn what_cannot_be_exported_is_said() {
+    let (mut there, _) = busy();
+    let safety = points(&there).into_iter().find(|p| p.kind == PointKind::Safety).unwrap().id;
+    let mut said = Vec::new();
+    for selection in [
+        Selection::Point(PointId(99)),
+        Selection::Point(safety),
+        Selection::Session(SessionId::from("x")),
+    ] {
+        let options = ExportOptions { selection, ignored: Ignored::LeaveOut };
+        let error = export(&mut there.workspace, &options, &mut Vec::new()).unwrap_err();
+        said.push(error.to_string());
+    }
+    assert_eq!(
+        said,
+        [
+            "there is no point 0000000000000063".to_owned(),
+            format!("{safety} is a safety point, which belongs to a rewind of this workspace"),
+            "no session is called \"x\"".to_owned(),
+        ]
+    );
+    let mut empty = Sandbox::in_memory();
+    let options = ExportOptions { selection: Selection::Everything, ignored: Ignored::LeaveOut };
+    let nothing = export(&mut empty.workspace, &options, &mut Vec::new());
+    assert!(matches!(nothing, Err(ExportError::NoPoints)), "{nothing:?}");
+}

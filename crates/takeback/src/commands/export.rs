@@ -1,0 +1,141 @@
+//! `export`: points and the changes between them, in one file.
+
+use std::io::{self, IsTerminal as _, Write};
+use std::path::Path;
+
+use serde_json::json;
+use takeback_core::exchange::{
+    ExportError, ExportOptions, Exported, FileError, Ignored, Overwrite, Selection, export as pack,
+    write_file,
+};
+use takeback_core::point_name::find_point;
+use takeback_store::SessionId;
+
+use crate::args::{ExportArgs, Options};
+use crate::error::{CommandError, Kind};
+use crate::place::{self, Store};
+use crate::progress;
+use crate::screen::{GOOD, HINT, Screen, bytes, count};
+use crate::time::{now, parse};
+
+pub(crate) fn export(
+    options: &Options,
+    args: &ExportArgs,
+    screen: &mut Screen,
+) -> Result<u8, CommandError> {
+    let mut place = place::open_mended(options, Store::MustExist)?;
+    let points = place.workspace.store.points()?;
+    let time = now();
+    let selection = match (&args.point, &args.session) {
+        (Some(point), _) => {
+            Selection::Point(find_point(&points, point, &|text| parse(text, time))?.id)
+        }
+        (None, Some(session)) => Selection::Session(SessionId(session.clone())),
+        (None, None) => Selection::Everything,
+    };
+    let ignored = if args.include_ignored { Ignored::Include } else { Ignored::LeaveOut };
+    let options = ExportOptions { selection, ignored };
+    let workspace = &mut place.workspace;
+    let writing = progress::spinner("Writing the bundle");
+    if args.file == Path::new("-") {
+        let mut out = io::stdout().lock();
+        if out.is_terminal() {
+            let usage = CommandError::new(Kind::Usage, "a bundle is nothing to look at");
+            return Err(usage.hint("Name a file, or pipe it somewhere."));
+        }
+        let exported = pack(workspace, &options, &mut out)?;
+        drop(writing);
+        // Standard output is the bundle's.
+        return tell(&mut anstream::stderr().lock(), args, &exported, screen);
+    }
+    let overwrite = if args.force { Overwrite::Yes } else { Overwrite::No };
+    let exported: Exported =
+        write_file(&args.file, overwrite, |sink| pack(workspace, &options, sink))?;
+    drop(writing);
+    let mut out = std::mem::replace(&mut screen.out, Box::new(io::sink()));
+    let told = tell(&mut out, args, &exported, screen);
+    screen.out = out;
+    told
+}
+
+fn tell(
+    out: &mut dyn Write,
+    args: &ExportArgs,
+    exported: &Exported,
+    screen: &Screen,
+) -> Result<u8, CommandError> {
+    if screen.json {
+        let value = json!({
+            "file": args.file.to_string_lossy(),
+            "points": exported.points,
+            "changes": exported.changes,
+            "blobs": exported.blobs,
+            "bytes": exported.bytes,
+            "leftOut": exported.left_out,
+        });
+        writeln!(out, "{value}")?;
+    } else if !screen.quiet {
+        writeln!(
+            out,
+            "{GOOD}Exported{GOOD:#} {} and {}  {HINT}{} in {}{HINT:#}",
+            count(exported.points, "point"),
+            count(exported.changes, "change"),
+            bytes(exported.bytes),
+            args.file.display(),
+        )?;
+        if exported.left_out > 0 {
+            writeln!(
+                out,
+                "{} left out: ignored, outside the workspace, or Takeback's own.{}",
+                count(exported.left_out, "path"),
+                if args.include_ignored {
+                    String::new()
+                } else {
+                    format!(" {HINT}--include-ignored takes the first two along.{HINT:#}")
+                },
+            )?;
+        }
+    }
+    Ok(0)
+}
+
+impl From<FileError> for CommandError {
+    fn from(error: FileError) -> Self {
+        match error {
+            FileError::Taken { .. } => Self::new(Kind::Usage, error)
+                .hint("Choose another name, or replace it with --force."),
+            FileError::NotAFile { .. } => {
+                Self::new(Kind::Usage, error).hint("Choose another name.")
+            }
+            FileError::Io { .. } => Self::new(Kind::Error, error),
+        }
+    }
+}
+
+impl From<ExportError> for CommandError {
+    fn from(error: ExportError) -> Self {
+        match error {
+            ExportError::Store(error) => error.into(),
+            ExportError::Record(error) => error.into(),
+            ExportError::File(error) => error.into(),
+            ExportError::Locked => {
+                Self::new(Kind::Locked, error).hint("Wait until it is done, then try again.")
+            }
+            ExportError::NoPoint(_) | ExportError::NoSession(_) => {
+                Self::new(Kind::Error, error).hint("`takeback log` lists points and sessions.")
+            }
+            ExportError::SafetyPoint(_) => {
+                Self::new(Kind::Usage, error).hint("Choose a point that `takeback log` lists.")
+            }
+            ExportError::NoPoints => {
+                Self::new(Kind::Error, error).hint("`takeback checkpoint` makes one.")
+            }
+            ExportError::Inconsistent { .. } => {
+                Self::new(Kind::Error, error).hint("`takeback verify` tells what is damaged.")
+            }
+            ExportError::RecordTooLarge { .. } | ExportError::Sink { .. } => {
+                Self::new(Kind::Error, error)
+            }
+        }
+    }
+}

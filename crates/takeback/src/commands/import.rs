@@ -1,0 +1,155 @@
+//! `import`: adds the points of a bundle to this workspace.
+
+use std::fs::File;
+use std::io::{self, Read as _, Seek as _, Write as _};
+use std::path::{Path, PathBuf};
+
+use serde_json::json;
+use takeback_core::exchange::{
+    BundleError, BundleFile, BundleLimits, ImportError, Imported, Outside, Trial, import as append,
+};
+
+use crate::args::{ImportArgs, Options};
+use crate::error::{CommandError, Kind};
+use crate::place::{self, Store};
+use crate::progress;
+use crate::screen::{GOOD, HINT, NAME, Screen, count, plain};
+
+/// The file, and what is wrong with it.
+#[derive(Debug, thiserror::Error)]
+#[error("{file} is refused")]
+struct Refused {
+    file: String,
+    source: BundleError,
+}
+
+pub(crate) fn import(
+    options: &Options,
+    args: &ImportArgs,
+    screen: &mut Screen,
+) -> Result<u8, CommandError> {
+    let outside = if args.include_ignored { Outside::Accept } else { Outside::Refuse };
+    let limits = BundleLimits { contents: args.max_size, outside };
+    let from_input = args.file == Path::new("-");
+    let file = if from_input { PathBuf::from("standard input") } else { args.file.clone() };
+    let opened = if from_input { spooled(&limits) } else { opened(&args.file) };
+    let opened = opened.map_err(|error| {
+        CommandError::new(Kind::Error, format!("{} cannot be read: {error}", file.display()))
+    })?;
+    // Before there is a store: nothing is made for a file that is refused.
+    let checking = progress::spinner("Checking the bundle");
+    let bundle = BundleFile::read(opened, &limits).map_err(|error| refused(&file, error))?;
+    drop(checking);
+    let trial = if args.dry_run { Trial::DryRun } else { Trial::ForReal };
+    let store = if args.dry_run { Store::MustExist } else { Store::Create };
+    let mut place = place::open_mended(options, store)?;
+    let imported = append(&mut place.workspace, &bundle, trial).map_err(|error| match error {
+        ImportError::Bundle(error) => refused(&file, error),
+        ImportError::Locked => {
+            CommandError::new(Kind::Locked, error).hint("Wait until it is done, then try again.")
+        }
+        ImportError::Recover(error) => error.into(),
+        ImportError::Record(error) => error.into(),
+        ImportError::Store(error) => error.into(),
+    })?;
+    if screen.json {
+        return tell_json(&imported, screen);
+    }
+    if !screen.quiet {
+        tell(&imported, trial, screen)?;
+    }
+    Ok(0)
+}
+
+/// Opening anything else than a file may wait for ever.
+fn opened(path: &Path) -> io::Result<File> {
+    if !std::fs::metadata(path)?.is_file() {
+        return Err(io::Error::other("it is not a file"));
+    }
+    File::open(path)
+}
+
+/// Standard input as a file without a name: a bundle is read more than once.
+fn spooled(limits: &BundleLimits) -> io::Result<File> {
+    let mut file = tempfile::tempfile()?;
+    // One byte more than any bundle that is taken, so that a longer one is not taken for a cut one.
+    let most = limits.contents.saturating_mul(2).saturating_add(1 << 30);
+    io::copy(&mut io::stdin().lock().take(most), &mut file)?;
+    file.rewind()?;
+    Ok(file)
+}
+
+fn refused(file: &Path, error: BundleError) -> CommandError {
+    let hint = match &error {
+        BundleError::Newer { .. } => "Update Takeback; nothing was imported.",
+        BundleError::Foreign => "`takeback export` writes bundles; nothing was imported.",
+        BundleError::Cut | BundleError::Damaged | BundleError::Changed => {
+            "Copy it or export it again; nothing was imported."
+        }
+        BundleError::Outside { .. } => {
+            "--include-ignored takes such paths too, if you trust it; nothing was imported."
+        }
+        BundleError::TooLarge { .. } => {
+            "--max-size allows more, if you trust it; nothing was imported."
+        }
+        BundleError::Io { .. } => "Nothing was imported.",
+        _ => "Whoever made it did not use Takeback; nothing was imported.",
+    };
+    let file = file.display().to_string();
+    CommandError::new(Kind::Error, Refused { file, source: error }).hint(hint)
+}
+
+fn tell_json(imported: &Imported, screen: &mut Screen) -> Result<u8, CommandError> {
+    let points = imported.points.iter().map(|point| {
+        json!({
+            "id": point.id,
+            "was": point.was,
+            "label": point.label,
+            "description": point.description,
+        })
+    });
+    let sessions =
+        imported.sessions.iter().map(|session| json!({ "id": session.id, "was": session.was }));
+    screen.json(&json!({
+        "points": points.collect::<Vec<_>>(),
+        "sessions": sessions.collect::<Vec<_>>(),
+        "changes": imported.changes,
+        "blobs": imported.blobs,
+    }))?;
+    Ok(0)
+}
+
+fn tell(imported: &Imported, trial: Trial, screen: &mut Screen) -> io::Result<()> {
+    let did = match trial {
+        Trial::DryRun => "Would import",
+        Trial::ForReal => "Imported",
+    };
+    let out = &mut screen.out;
+    writeln!(
+        out,
+        "{GOOD}{did}{GOOD:#} {} and {}  {HINT}{}, {}{HINT:#}",
+        count(imported.points.len(), "point"),
+        count(imported.sessions.len(), "session"),
+        count(imported.changes, "change"),
+        count(imported.blobs, "new blob"),
+    )?;
+    for point in &imported.points {
+        let id = point.id.to_string();
+        let label = point.label.as_ref().map(|label| format!("[{}]", plain(label)));
+        let description = Some(plain(&point.description))
+            .filter(|text| !text.is_empty() && Some(&point.description) != point.label.as_ref());
+        let title: Vec<String> = [label, description].into_iter().flatten().collect();
+        writeln!(out, "  {NAME}{}{NAME:#}  {}", &id[..8], title.join(" "))?;
+        if let Some(wanted) = &point.wanted_label {
+            writeln!(out, "            {HINT}the label “{}” is taken here{HINT:#}", plain(wanted))?;
+        }
+    }
+    if trial == Trial::ForReal {
+        writeln!(
+            out,
+            "Your files are as they were. {HINT}`takeback rewind ID --exact` brings the files of a \
+             point.{HINT:#}",
+        )?;
+    }
+    Ok(())
+}

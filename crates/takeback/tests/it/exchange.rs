@@ -1,0 +1,229 @@
+use crate::home::User;
+
+/// A session of two prompts, a point by hand, and files that stay at home.
+fn busy() -> User {
+    let user = User::with(&[
+        ("a.txt", "one\n"),
+        ("lib/b.txt", "b\n"),
+        (".gitignore", ".env\n"),
+        (".env", "KEY=1\n"),
+    ]);
+    let told = |line: &str| assert_eq!(user.fed(&["record"], line).code, 0);
+    told(r#"{"event":"prompt","session":"s","message":"m1","text":"make it two"}"#);
+    told(r#"{"event":"before_tool","session":"s","call":"c1","tool":"Edit","paths":["a.txt"]}"#);
+    user.write("a.txt", "two\n");
+    told(r#"{"event":"after_tool","session":"s","call":"c1"}"#);
+    told(r#"{"event":"turn_end","session":"s"}"#);
+    assert_eq!(user.takeback(&["checkpoint", "done"]).code, 0);
+    user
+}
+
+/// A bundle of all that, where another user finds it.
+fn sent(from: &User, to: &User) -> String {
+    let file = to.home().join("bundle");
+    let file = file.to_str().expect("utf-8").to_owned();
+    assert_eq!(from.takeback(&["export", &file]).code, 0);
+    file
+}
+
+#[test]
+fn history_goes_from_one_folder_to_another() {
+    let user = busy();
+    let exported = user.takeback(&["export", "../bundle"]);
+    assert_eq!(exported.code, 0, "{exported:?}");
+    insta::assert_snapshot!(exported.out.replace(char::is_numeric, "N"), @r"
+    Exported N points and N change  NNN B in ../bundle
+    N path left out: ignored, outside the workspace, or Takeback's own. --include-ignored takes the first two along.
+    ");
+    let other = User::new();
+    let imported =
+        other.takeback(&["import", user.home().join("../bundle").to_str().expect("utf-8")]);
+    assert_eq!(imported.code, 0, "{imported:?}");
+    insta::assert_snapshot!(imported.out, @r"
+    Imported 2 points and 2 sessions  9 changes, 4 new blobs
+      ID  make it two
+      ID  [done]
+    Your files are as they were. `takeback rewind ID --exact` brings the files of a point.
+    ");
+    assert!(!other.exists("a.txt"));
+    let listed = other.json(&["log"]);
+    let listed = listed.as_array().expect("a list").iter();
+    let told: Vec<String> =
+        listed.map(|point| format!("{} {}", point["kind"], point["description"])).collect();
+    assert_eq!(told, [r#""manual" "done""#, r#""prompt" "make it two""#]);
+    insta::assert_snapshot!(other.takeback(&["show", "done"]).out.lines().nth(3).unwrap_or(""), @"session  imported-ID");
+    insta::assert_snapshot!(other.takeback(&["diff", "m1", "done"]).out, @r"
+    diff --git a/a.txt b/a.txt
+    --- a/a.txt
+    +++ b/a.txt
+    @@ -1 +1 @@
+    -one
+    +two
+    ");
+    let rewound = other.takeback(&["rewind", "m1", "--exact", "-y"]);
+    assert_eq!(rewound.code, 0, "{rewound:?}");
+    assert_eq!((other.read("a.txt"), other.read("lib/b.txt")), ("one\n".into(), "b\n".into()));
+    assert!(!other.exists(".env"));
+    assert_eq!(other.takeback(&["verify"]).code, 0);
+}
+
+#[test]
+fn a_second_import_says_which_label_is_taken() {
+    let user = busy();
+    let file = sent(&user, &user);
+    insta::assert_snapshot!(user.takeback(&["import", &file, "--dry-run"]).out, @r"
+    Would import 2 points and 2 sessions  2 changes, 0 new blobs
+      ID  make it two
+      ID  [done-2] done
+                the label “done” is taken here
+    ");
+    assert_eq!(user.json(&["log"]).as_array().expect("a list").len(), 2);
+    insta::assert_snapshot!(user.takeback(&["import", &file]).out, @r"
+    Imported 2 points and 2 sessions  2 changes, 0 new blobs
+      ID  make it two
+      ID  [done-2] done
+                the label “done” is taken here
+    Your files are as they were. `takeback rewind ID --exact` brings the files of a point.
+    ");
+    // What was done here is told as before, also where somebody counts or names a message.
+    insta::assert_snapshot!(user.takeback(&["log"]).out.lines().skip(2).collect::<Vec<_>>().join("\n"), @r"
+    ID  just now  by hand           [done]         –
+    ID  just now  s                 make it two    1 file +1 -1
+    ");
+    insta::assert_snapshot!(user.takeback(&["show", "m1"]).out.lines().skip(3).collect::<Vec<_>>().join("\n"), @r"
+    session  s
+    message  m1
+
+      a.txt  changed  s with Edit
+    ");
+    insta::assert_snapshot!(user.takeback(&["show", "done"]).out.lines().skip(3).collect::<Vec<_>>().join("\n"), @"Nothing was changed after it.");
+    insta::assert_snapshot!(user.takeback(&["show"]).out.lines().next().unwrap_or(""), @"[done]");
+}
+
+#[test]
+fn answers_as_json() {
+    let user = busy();
+    let other = User::new();
+    let file = other.home().join("bundle");
+    let file = file.to_str().expect("utf-8");
+    let answer = user.json(&["export", file, "--session", "s"]);
+    let bytes = std::fs::metadata(file).expect("it is there").len();
+    let expected = serde_json::json!({
+        "file": file, "points": 1, "changes": 1, "blobs": 4, "bytes": bytes, "leftOut": 1,
+    });
+    assert_eq!(answer, expected);
+    let answer = other.json(&["import", file]);
+    let points = user.json(&["log", "--session", "s"]);
+    let session = answer["sessions"][0]["id"].as_str().expect("a name").to_owned();
+    let expected = serde_json::json!({
+        "points": [{
+            "id": answer["points"][0]["id"],
+            "was": points[0]["id"],
+            "label": null,
+            "description": "make it two",
+        }],
+        "sessions": [{ "id": session, "was": "s" }],
+        "changes": 9,
+        "blobs": 4,
+    });
+    assert_eq!(answer, expected);
+    assert!(session.starts_with("imported-") && session.ends_with("-s"), "{session}");
+    assert_eq!(other.json(&["log"])[0]["session"], session.as_str());
+}
+
+#[test]
+fn through_a_pipe() {
+    let user = busy();
+    let output = user.command(&["export", "-", "done", "--include-ignored"]).output();
+    let output = output.expect("it runs");
+    let said = String::from_utf8(output.stderr).expect("text");
+    insta::assert_snapshot!(said.replace(char::is_numeric, "N"), @"Exported N point and N changes  NNN B in -");
+    let other = User::new();
+    let mut import = other.command(&["import", "-"]);
+    import.stdin(std::process::Stdio::piped()).stdout(std::process::Stdio::null());
+    let mut import = import.spawn().expect("it starts");
+    let mut input = import.stdin.take().expect("it is piped");
+    std::io::Write::write_all(&mut input, &output.stdout).expect("it listens");
+    drop(input);
+    assert!(import.wait().expect("it ends").success());
+    assert_eq!(other.takeback(&["rewind", "done", "--exact", "-y"]).code, 0);
+    assert_eq!(other.read(".env"), "KEY=1\n");
+}
+
+#[test]
+fn a_file_that_is_there_is_not_overwritten_unasked() {
+    let user = busy();
+    user.write("taken", "mine\n");
+    let answer = user.takeback(&["export", "taken"]);
+    assert_eq!(answer.code, 2);
+    insta::assert_snapshot!(answer.err, @r"
+    takeback: taken is there already
+      Choose another name, or replace it with --force.
+    ");
+    assert_eq!(user.read("taken"), "mine\n");
+    assert_eq!(user.takeback(&["export", "taken", "--force"]).code, 0);
+    assert_eq!(user.takeback(&["import", "taken", "--dry-run"]).code, 0);
+    let answer = user.takeback(&["export", "missing/folder"]);
+    assert_eq!(answer.code, 1);
+    insta::assert_snapshot!(answer.err, @"takeback: missing/folder cannot be written: No such file or directory (os error 2)");
+}
+
+#[test]
+fn what_cannot_be_exported() {
+    let user = busy();
+    let answer = user.takeback(&["export", "x", "--session", "t"]);
+    assert_eq!(answer.code, 1);
+    insta::assert_snapshot!(answer.err, @r#"
+    takeback: no session is called "t"
+      `takeback log` lists points and sessions.
+    "#);
+    assert_eq!(user.takeback(&["export", "x", "done", "--session", "s"]).code, 2);
+    assert_eq!(user.takeback(&["export", "x", "nowhere"]).code, 1);
+    assert!(!user.exists("x"));
+}
+
+#[test]
+fn a_file_that_is_refused_leaves_nothing_behind() {
+    let user = busy();
+    let other = User::new();
+    let file = sent(&user, &other);
+    let good = std::fs::read(&file).expect("it is there");
+    let told = |bytes: &[u8], args: &[&str]| {
+        std::fs::write(&file, bytes).expect("it is written");
+        let answer = other.takeback(&[&["import", &file], args].concat());
+        assert_eq!(answer.code, 1, "{answer:?}");
+        assert_eq!(other.takeback(&["log"]).code, 10, "there is no store");
+        answer.err
+    };
+    let mut flipped = good.clone();
+    flipped[100] ^= 1;
+    insta::assert_snapshot!(told(&flipped, &[]), @r"
+    takeback: FOLDER/home/bundle is refused: it is damaged: its checksum is wrong
+      Copy it or export it again; nothing was imported.
+    ");
+    insta::assert_snapshot!(told(&good[..good.len() - 1], &[]), @r"
+    takeback: FOLDER/home/bundle is refused: it is cut short: its end is missing
+      Copy it or export it again; nothing was imported.
+    ");
+    insta::assert_snapshot!(told(b"PK\x03\x04 something else entirely", &[]), @r"
+    takeback: FOLDER/home/bundle is refused: it is not a Takeback bundle
+      `takeback export` writes bundles; nothing was imported.
+    ");
+    let mut newer = good.clone();
+    newer[16] = 9;
+    insta::assert_snapshot!(told(&newer, &[]), @r"
+    takeback: FOLDER/home/bundle is refused: it has version 9; this Takeback knows versions up to 1
+      Update Takeback; nothing was imported.
+    ");
+    insta::assert_snapshot!(told(&good, &["--max-size", "3"]), @r"
+    takeback: FOLDER/home/bundle is refused: its contents are larger than 3 bytes
+      --max-size allows more, if you trust it; nothing was imported.
+    ");
+    let folder = other.home();
+    let answer = other.takeback(&["import", folder.to_str().expect("utf-8")]);
+    assert_eq!(answer.code, 1);
+    insta::assert_snapshot!(answer.err, @"takeback: FOLDER/home cannot be read: it is not a file");
+    let answer = other.takeback(&["import", "nowhere"]);
+    assert_eq!(answer.code, 1);
+    insta::assert_snapshot!(answer.err, @"takeback: nowhere cannot be read: No such file or directory (os error 2)");
+}
