@@ -180,6 +180,8 @@ pub enum StoreError {
     Io { path: PathBuf, doing: &'static str, source: io::Error },
     #[error("the database {path} failed while {doing}")]
     Sqlite { path: PathBuf, doing: &'static str, source: rusqlite::Error },
+    #[error("the database {path} is damaged")]
+    DamagedDatabase { path: PathBuf, source: rusqlite::Error },
     #[error("{what} in the store is damaged: {why}")]
     DamagedRecord { what: String, why: String },
     #[error("the contents {digest} are not in the store")]

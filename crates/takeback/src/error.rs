@@ -4,6 +4,7 @@ use std::error::Error;
 use std::io::{self, Write as _};
 use std::process::ExitCode;
 
+use rustix::io::Errno;
 use takeback_core::WorkspaceError;
 use takeback_core::marks::MarkError;
 use takeback_core::point_name::PointNameError;
@@ -98,26 +99,16 @@ enum Trouble {
 }
 
 fn trouble(error: &(dyn Error + 'static)) -> Option<Trouble> {
-    /// What SQLite says, whose error codes only the store knows.
-    const SQLITE: [(&str, Trouble); 4] = [
-        ("database or disk is full", Trouble::Full),
-        ("attempt to write a readonly database", Trouble::NotAllowed),
-        ("unable to open database file", Trouble::NotAllowed),
-        ("disk I/O error", Trouble::Failing),
-    ];
-    causes(error).find_map(|cause| match cause.downcast_ref::<io::Error>() {
-        Some(error) => match error.kind() {
+    causes(error).filter_map(|cause| cause.downcast_ref::<io::Error>()).find_map(
+        |error| match error.kind() {
             io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => Some(Trouble::Full),
             io::ErrorKind::PermissionDenied | io::ErrorKind::ReadOnlyFilesystem => {
                 Some(Trouble::NotAllowed)
             }
+            _ if error.raw_os_error() == Some(Errno::IO.raw_os_error()) => Some(Trouble::Failing),
             _ => None,
         },
-        None => {
-            let text = cause.to_string();
-            SQLITE.into_iter().find(|(said, _)| text.starts_with(said)).map(|(_, trouble)| trouble)
-        }
-    })
+    )
 }
 
 fn is_closed_pipe(error: &(dyn Error + 'static)) -> bool {
@@ -163,11 +154,9 @@ fn of_store(error: StoreError, files: &str) -> CommandError {
             format!("The disk is full or failing: see to it and try again. {files}")
         }
         // It cannot even be opened, and so not verified either.
-        (StoreError::DamagedRecord { what, .. }, _) if what.starts_with("the database ") => {
-            format!(
-                "Put back a copy of the store's folder, or move it aside to start anew. {files}"
-            )
-        }
+        (StoreError::DamagedDatabase { .. }, _) => format!(
+            "Put back a copy of the store's folder, or move it aside to start anew. {files}"
+        ),
         (
             StoreError::Sqlite { .. }
             | StoreError::DamagedRecord { .. }

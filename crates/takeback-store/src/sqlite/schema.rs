@@ -1,9 +1,11 @@
 //! The tables of a store, its format number, and how a database becomes or is known to be one.
 
+use std::io;
 use std::path::Path;
 use std::time::Duration;
 
 use rusqlite::{Connection, ErrorCode, OpenFlags, TransactionBehavior};
+use rustix::io::Errno;
 
 use crate::store::StoreError;
 
@@ -96,10 +98,21 @@ pub(super) fn error_at(path: &Path, doing: &'static str, error: rusqlite::Error)
     match &error {
         Sqlite::SqliteFailure(failure, _) => match failure.code {
             ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked => StoreError::Busy { path },
-            ErrorCode::DatabaseCorrupt | ErrorCode::NotADatabase => StoreError::DamagedRecord {
-                what: format!("the database {}", path.display()),
-                why: error.to_string(),
-            },
+            ErrorCode::DatabaseCorrupt | ErrorCode::NotADatabase => {
+                StoreError::DamagedDatabase { path, source: error }
+            }
+            ErrorCode::DiskFull => {
+                let source = io::Error::new(io::ErrorKind::StorageFull, error);
+                StoreError::Io { path, doing, source }
+            }
+            ErrorCode::ReadOnly | ErrorCode::CannotOpen | ErrorCode::PermissionDenied => {
+                let source = io::Error::new(io::ErrorKind::PermissionDenied, error);
+                StoreError::Io { path, doing, source }
+            }
+            ErrorCode::SystemIoFailure => {
+                let source = io::Error::from_raw_os_error(Errno::IO.raw_os_error());
+                StoreError::Io { path, doing, source }
+            }
             _ => StoreError::Sqlite { path, doing, source: error },
         },
         Sqlite::FromSqlConversionFailure(..)
@@ -121,7 +134,7 @@ fn foreign_or(path: &Path, error: rusqlite::Error) -> StoreError {
     error_at(path, "opening it", error)
 }
 
-pub(super) fn io_error(path: &Path, doing: &'static str, source: std::io::Error) -> StoreError {
+pub(super) fn io_error(path: &Path, doing: &'static str, source: io::Error) -> StoreError {
     StoreError::Io { path: path.to_owned(), doing, source }
 }
 

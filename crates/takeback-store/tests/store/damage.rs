@@ -26,7 +26,8 @@ fn assert_noticed(dir: &Path, told: &str, what: &str) -> Vec<String> {
     let store = match SqliteStore::open(dir) {
         Ok(store) => store,
         Err(
-            error @ (StoreError::DamagedRecord { .. }
+            error @ (StoreError::DamagedDatabase { .. }
+            | StoreError::DamagedRecord { .. }
             | StoreError::Foreign { .. }
             | StoreError::Newer { .. }
             | StoreError::Sqlite { .. }),

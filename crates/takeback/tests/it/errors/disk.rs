@@ -86,8 +86,8 @@ fn a_full_disk_says_what_to_do() {
       Make room on the disk and try again; nothing was lost.
     ");
     let in_database = user.with_failing("pwrite64:error=ENOSPC:when=1+", None, &["checkpoint"]);
-    insta::assert_snapshot!(in_database.err, @r"
-    takeback: the database FOLDER/home/.takeback/workspaces/work-LONG-ID/timeline.db failed while opening it: disk I/O error
+    insta::assert_snapshot!(in_database.err, @"
+    takeback: FOLDER/home/.takeback/workspaces/work-LONG-ID/timeline.db cannot be used (opening it): Input/output error (os error 5)
       The disk is full or failing: see to it and try again. Your files were not changed.
     ");
     let calls = user.calls("pwrite64", &["checkpoint"]);
@@ -96,8 +96,8 @@ fn a_full_disk_says_what_to_do() {
         user.with_failing(&format!("pwrite64:error=ENOSPC:when={n}+"), None, &["checkpoint"]).err
     });
     let late = late.find(|err| err.contains("database or disk is full"));
-    insta::assert_snapshot!(late.expect("the database grows"), @r"
-    takeback: the database FOLDER/home/.takeback/workspaces/work-LONG-ID/timeline.db failed while committing to it: database or disk is full
+    insta::assert_snapshot!(late.expect("the database grows"), @"
+    takeback: FOLDER/home/.takeback/workspaces/work-LONG-ID/timeline.db cannot be used (committing to it): database or disk is full
       Make room on the disk and try again; nothing was lost.
     ");
 }

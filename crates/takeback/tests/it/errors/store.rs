@@ -54,18 +54,18 @@ fn a_store_whose_database_is_damaged() {
         assert_eq!(answer.code, 1, "{args:?}: {answer:?}");
         assert!(answer.err.contains("is damaged"), "{args:?}: {answer:?}");
     }
-    insta::assert_snapshot!(user.takeback(&["log"]).err, @r"
-    takeback: the database FOLDER/home/.takeback/workspaces/work-LONG-ID/timeline.db in the store is damaged: database disk image is malformed
+    insta::assert_snapshot!(user.takeback(&["log"]).err, @"
+    takeback: the database FOLDER/home/.takeback/workspaces/work-LONG-ID/timeline.db is damaged: database disk image is malformed
       Put back a copy of the store's folder, or move it aside to start anew. Your files were not changed.
     ");
-    insta::assert_snapshot!(user.takeback(&["rewind", "m", "-y"]).err, @r"
-    takeback: the database FOLDER/home/.takeback/workspaces/work-LONG-ID/timeline.db in the store is damaged: database disk image is malformed
+    insta::assert_snapshot!(user.takeback(&["rewind", "m", "-y"]).err, @"
+    takeback: the database FOLDER/home/.takeback/workspaces/work-LONG-ID/timeline.db is damaged: database disk image is malformed
       Put back a copy of the store's folder, or move it aside to start anew. Your files were not changed.
     ");
     let answer = user.fed(&["record"], r#"{"event":"turn_end","session":"s"}"#);
     assert_eq!(answer.code, 1);
-    insta::assert_snapshot!(answer.err, @r"
-    takeback: the database FOLDER/home/.takeback/workspaces/work-LONG-ID/timeline.db in the store is damaged: database disk image is malformed
+    insta::assert_snapshot!(answer.err, @"
+    takeback: the database FOLDER/home/.takeback/workspaces/work-LONG-ID/timeline.db is damaged: database disk image is malformed
       Put back a copy of the store's folder, or move it aside to start anew. Your files were not changed.
     ");
     assert_eq!(user.tree(), before);
@@ -172,8 +172,8 @@ fn a_store_that_may_not_be_written() {
         assert_eq!(answer.code, 1, "{args:?}: {answer:?}");
         assert!(answer.err.contains("writable for you"), "{args:?}: {answer:?}");
     }
-    insta::assert_snapshot!(user.unprivileged(&["checkpoint"]).err, @r"
-    takeback: the database FOLDER/home/.takeback/workspaces/work-LONG-ID/timeline.db failed while opening it: attempt to write a readonly database
+    insta::assert_snapshot!(user.unprivileged(&["checkpoint"]).err, @"
+    takeback: FOLDER/home/.takeback/workspaces/work-LONG-ID/timeline.db cannot be used (opening it): attempt to write a readonly database
       Make the store readable and writable for you, or choose another home with --home or TAKEBACK_HOME. Your files were not changed.
     ");
     insta::assert_snapshot!(user.unprivileged(&["forget", "-y"]).err, @r"
@@ -220,8 +220,8 @@ fn a_store_on_a_read_only_file_system() {
         assert!(answer.err.contains("writable for you"), "{answer:?}");
     }
     let answer = user.with_failing("openat:error=EROFS:when=1+", Some(&database), &["log"]);
-    insta::assert_snapshot!(answer.err, @r"
-    takeback: the database FOLDER/home/.takeback/workspaces/work-LONG-ID/timeline.db failed while opening it: unable to open database file: FOLDER/home/.takeback/workspaces/work-LONG-ID/timeline.db
+    insta::assert_snapshot!(answer.err, @"
+    takeback: FOLDER/home/.takeback/workspaces/work-LONG-ID/timeline.db cannot be used (opening it): unable to open database file: FOLDER/home/.takeback/workspaces/work-LONG-ID/timeline.db
       Make the store readable and writable for you, or choose another home with --home or TAKEBACK_HOME. Your files were not changed.
     ");
     assert_eq!(user.read("a.txt"), "two\n");
