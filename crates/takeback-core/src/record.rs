@@ -12,7 +12,7 @@ use std::path::PathBuf;
 
 use takeback_store::{
     Author, Call, CallKind, CallState, Change, Entry, Evidence, Head, Lack, Point, PointId,
-    PointKind, Seq, StoreError, Timestamp, TurnId, WorkPath, Write,
+    PointKind, Seq, SessionId, StoreError, Timestamp, TurnId, WorkPath, Write,
 };
 
 pub use self::decide::describe;
@@ -20,6 +20,7 @@ use self::decide::{Decision, NewPoint, Now, PointAt, decide};
 use self::sight::Sight;
 use crate::author::Scene;
 use crate::event::{AgentEvent, Touches};
+use crate::exchange::imported::import_of;
 use crate::git_state::git_state;
 use crate::lock::Hold;
 use crate::spool::{self, Spooled};
@@ -53,12 +54,18 @@ pub enum RecordError {
     Spool { path: PathBuf, source: std::io::Error },
     #[error("another command has the workspace locked")]
     Locked,
+    #[error("the session name {0} is kept for imports")]
+    Reserved(SessionId),
     #[error("the label {label:?} is taken by point {point}")]
     LabelTaken { label: String, point: PointId },
 }
 
 /// Records an event. What it answers is durable.
 pub fn record(workspace: &mut Workspace, event: &AgentEvent) -> Result<Recorded, RecordError> {
+    // What an imported session did, nobody here did: no agent may hide behind that.
+    if import_of(event.session()).is_some() {
+        return Err(RecordError::Reserved(event.session().clone()));
+    }
     let time = (workspace.ambient.now)();
     let Some(_lock) = workspace.lock(Hold::Shared, workspace.limits.recorder_patience)? else {
         return spool(workspace, Spooled { time, event: event.clone() });
