@@ -1,13 +1,15 @@
 //! What is kept and for how long; that a kept point stays exact is the model test's.
 
+use std::fs;
+
 use takeback_core::marks::{Mark, MarkError, mark};
 use takeback_core::retention::{
     CleanUpError, CleanedUp, Clock, ClockTrouble, Occasion, Policy, archive_session, clean_up,
     delete_session, is_due,
 };
 use takeback_core::rewind::{RewindError, RewindRequest, Target};
-use takeback_core::{checkpoint, history};
-use takeback_store::{PointId, PointKind, SessionId, Timestamp};
+use takeback_core::{AgentEvent, Touches, checkpoint, history, record};
+use takeback_store::{CallId, PointId, PointKind, SessionId, Timestamp};
 use takeback_testkit::Sandbox;
 
 fn clean(sandbox: &mut Sandbox, most: usize) -> CleanedUp {
@@ -283,4 +285,67 @@ fn an_undone_rewind_is_forgotten_with_its_undo() {
     assert!(points.iter().all(|point| point.kind != PointKind::Safety), "{points:?}");
     let gone = sandbox.rewind(&RewindRequest::new(Target::Undo));
     assert!(matches!(gone, Err(RewindError::NothingToUndo)), "{gone:?}");
+}
+
+/// Contents come and go under the feet of recorders who were told that they are there: the same few
+/// texts are written again and again.
+#[test]
+fn recorders_go_on_while_somebody_cleans_up() {
+    const RECORDERS: usize = 3;
+    const TURNS: usize = 60;
+    let mut sandbox = Sandbox::new();
+    sandbox.write("shared.txt", "start\n");
+    sandbox.prompt("s", "go");
+    let working = std::sync::atomic::AtomicUsize::new(RECORDERS);
+    std::thread::scope(|scope| {
+        for number in 0..RECORDERS {
+            let (mut workspace, root) = (sandbox.another_process(), sandbox.root());
+            workspace.limits.recorder_patience = std::time::Duration::from_secs(30);
+            let working = &working;
+            scope.spawn(move || {
+                let session = SessionId(format!("s{number}"));
+                let mut tell = |event: &AgentEvent| {
+                    record(&mut workspace, event).expect("it is recorded");
+                };
+                for turn in 0..TURNS {
+                    let text = format!("turn {turn}");
+                    tell(&AgentEvent::Prompt { session: session.clone(), message: None, text });
+                    let call = CallId(format!("{turn}"));
+                    let touches = Touches::Anything { command: None };
+                    let tool = "Bash".to_owned();
+                    let begun =
+                        AgentEvent::BeforeTool { session: session.clone(), call, tool, touches };
+                    tell(&begun);
+                    // A text that was there some turns ago, and may just be going.
+                    let text = format!("{number} {}\n", turn % 3).repeat(2000);
+                    fs::write(root.join(format!("own-{number}.txt")), text).unwrap();
+                    tell(&AgentEvent::TurnEnd { session: session.clone() });
+                }
+                working.fetch_sub(1, std::sync::atomic::Ordering::Relaxed);
+            });
+        }
+        let mut workspace = sandbox.another_process();
+        workspace.limits.rewind_patience = std::time::Duration::from_secs(30);
+        let working = &working;
+        scope.spawn(move || {
+            let policy = Policy { points_per_session: 1, ..Policy::default() };
+            let mut gone = 0;
+            while working.load(std::sync::atomic::Ordering::Relaxed) > 0 {
+                let done = clean_up(&mut workspace, &policy, Occasion::OnDemand, Clock::Doubted);
+                gone += done.expect("it cleans up").points;
+            }
+            assert!(gone > 0, "it did something meanwhile");
+        });
+    });
+    let store = &*sandbox.workspace.store;
+    assert_eq!(store.check().unwrap(), Vec::<String>::new());
+    let latest = store.latest().unwrap();
+    for (path, entry) in latest {
+        if let Some(digest) = entry.digest() {
+            let on_disk = fs::read(sandbox.at(&path.display())).unwrap();
+            assert_eq!(store.contents(&digest).unwrap(), on_disk, "{}", path.display());
+        }
+    }
+    let seen = takeback_core::look_around(&mut sandbox.workspace).unwrap();
+    assert_eq!(seen.recorded.changes, 0, "the log tells what is on disk");
 }
