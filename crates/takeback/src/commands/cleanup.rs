@@ -10,6 +10,7 @@ use takeback_core::retention::{
 use crate::args::{CleanupArgs, Options};
 use crate::error::{CommandError, Kind};
 use crate::place::{self, Place, Store};
+use crate::progress;
 use crate::screen::{CARE, GOOD, HINT, Screen, bytes, count};
 use crate::time::iso;
 
@@ -34,8 +35,10 @@ pub(crate) fn cleanup(
         return Ok(0);
     }
     let clock = if args.trust_clock { Clock::Trusted } else { Clock::Doubted };
-    let done = clean_up(&mut place.workspace, &policy, Occasion::OnDemand, clock)?;
-    told(&done, screen)
+    let spinner = progress::spinner("Cleaning up");
+    let done = clean_up(&mut place.workspace, &policy, Occasion::OnDemand, clock);
+    drop(spinner);
+    told(&done?, screen)
 }
 
 /// Says what was removed; the exit code.
@@ -91,8 +94,11 @@ pub(crate) fn when_due(place: &mut Place, options: &Options) {
     let workspace = &mut place.workspace;
     let done = match is_due(workspace) {
         Ok(false) => return,
-        Ok(true) => clean_up(workspace, &policy, Occasion::AtStart, Clock::Doubted)
-            .map_err(CommandError::from),
+        Ok(true) => {
+            let _spinner = progress::spinner("Cleaning up");
+            clean_up(workspace, &policy, Occasion::AtStart, Clock::Doubted)
+                .map_err(CommandError::from)
+        }
         Err(error) => Err(error.into()),
     };
     let said = match done {

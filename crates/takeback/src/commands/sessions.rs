@@ -13,6 +13,7 @@ use crate::args::{DeleteArgs, Options, SessionArgs, SessionsArgs};
 use crate::ask;
 use crate::error::{CommandError, Kind};
 use crate::place::{self, Store};
+use crate::progress;
 use crate::screen::{CARE, GOOD, HINT, NAME, STRONG, Screen, count, is_interactive, plain};
 use crate::table::{Cell, Give, Table};
 use crate::time::{ago, iso, now};
@@ -148,8 +149,10 @@ pub(crate) fn delete(
             return Ok(0);
         }
     }
-    let done = delete_session(&mut place.workspace, &id)?;
-    told(&done, screen)
+    let spinner = progress::spinner("Deleting");
+    let done = delete_session(&mut place.workspace, &id);
+    drop(spinner);
+    told(&done?, screen)
 }
 
 /// The session that is meant by its id or the beginning of it.
