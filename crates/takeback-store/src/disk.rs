@@ -10,7 +10,7 @@
 use std::cell::{Cell, RefCell};
 use std::fs::File;
 use std::io::{self, Write as _};
-use std::os::fd::{AsFd, OwnedFd};
+use std::os::fd::{AsFd, AsRawFd as _, OwnedFd};
 use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
 use std::path::Path;
 
@@ -326,6 +326,14 @@ pub fn link(from: impl AsFd, from_name: &[u8], to: impl AsFd, to_name: &[u8]) ->
 pub fn set_mode(file: &OwnedFd, mode: u32) -> io::Result<()> {
     pass(CrashPoint::SetMode)?;
     Ok(rustix::fs::fchmod(file, Mode::from_raw_mode(mode))?)
+}
+
+/// As [`set_mode`], of a folder that is held by its place alone (`O_PATH`), which its mode may not let
+/// anybody open.
+pub fn set_mode_unread(folder: &OwnedFd, mode: u32) -> io::Result<()> {
+    pass(CrashPoint::SetMode)?;
+    let held = format!("/proc/self/fd/{}", folder.as_raw_fd());
+    Ok(rustix::fs::chmod(held, Mode::from_raw_mode(mode))?)
 }
 
 pub fn unlink(dir: impl AsFd, name: &[u8]) -> io::Result<()> {

@@ -291,10 +291,22 @@ pub fn set_file_mode(folder: impl AsFd, name: &[u8], mode: u32) -> io::Result<()
 
 /// Sets the permission bits of a folder; set-group-id and sticky bit stay as they are.
 pub fn set_folder_mode(folder: impl AsFd, name: &[u8], mode: u32) -> io::Result<()> {
-    let flags = OFlags::DIRECTORY | OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-    let opened = rustix::fs::openat(folder, name, flags, Mode::empty())?;
-    let special = rustix::fs::fstat(&opened)?.st_mode & 0o7000;
-    disk::set_mode(&opened, mode | special)
+    let flags = OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    let special =
+        |folder: &OwnedFd| Ok::<_, io::Error>(rustix::fs::fstat(folder)?.st_mode & 0o7000);
+    match rustix::fs::openat(&folder, name, flags | OFlags::RDONLY, Mode::empty()) {
+        // Not even its owner may look into it, but set its mode.
+        Err(Errno::ACCESS) => {
+            let held = rustix::fs::openat(&folder, name, flags | OFlags::PATH, Mode::empty())?;
+            let special = special(&held)?;
+            disk::set_mode_unread(&held, mode | special)
+        }
+        opened => {
+            let opened = opened?;
+            let special = special(&opened)?;
+            disk::set_mode(&opened, mode | special)
+        }
+    }
 }
 
 /// Makes files' bytes, or folders' names, durable.

@@ -69,6 +69,11 @@ fn plain() -> Vec<Row> {
             },
         ),
         row(
+            "folder, closed to everybody",
+            |s| s.write("shut/inside/file", "f\n"),
+            |s| s.set_mode("shut", 0),
+        ),
+        row(
             "read-only file, replaced",
             |s| {
                 s.write("fixed", "f\n");
