@@ -50,7 +50,7 @@ crash_points! {
     Replace = 7,
     /// A file of the store is removed.
     RemoveStoreFile = 8,
-    /// The spool is emptied.
+    /// The spool is emptied, or the end of a segment taken away that nothing names.
     Empty = 9,
     /// An empty file of the store is made.
     MakeStoreFile = 10,
@@ -240,6 +240,12 @@ pub fn replace_private_file(path: &Path, bytes: &[u8]) -> io::Result<()> {
 pub fn empty(file: &File) -> io::Result<()> {
     pass(CrashPoint::Empty)?;
     file.set_len(0)
+}
+
+/// Takes the end of a file of the store away again.
+pub fn shorten(file: &File, length: u64) -> io::Result<()> {
+    pass(CrashPoint::Empty)?;
+    file.set_len(length)
 }
 
 pub fn remove_store_file(path: &Path) -> io::Result<()> {

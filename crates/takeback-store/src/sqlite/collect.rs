@@ -18,18 +18,18 @@ use crate::store::{Store as _, StoreError, Unnamed, Usage};
 
 pub(super) fn unnamed(store: &SqliteStore) -> Result<Unnamed, StoreError> {
     let doing = "looking for contents that nothing names";
-    let moment = store.db.unchecked_transaction().map_err(RowError::from);
-    let moment = store.rows(doing, moment)?;
-    let at = store.rows(doing, rows::head(&moment))?.seq;
-    let mut blobs = HashMap::new();
+    let at = store.rows(doing, rows::head(&store.db))?.seq;
+    let mut digests = HashSet::new();
     let mut broken = None;
-    let listed = rows::each_blob(&moment, &mut |blob| match blob {
-        Ok((digest, location)) => drop(blobs.insert(digest, location.encoding)),
+    let listed = rows::each_blob(&store.db, &mut |blob| match blob {
+        Ok((digest, _)) => drop(digests.insert(digest)),
         Err(error) => broken = Some(error),
     });
     store.rows(doing, broken.map_or(listed, Err))?;
-    let named = named_after(store, Seq(0))?;
-    let digests = blobs.into_keys().filter(|digest| !named.contains(digest)).collect();
+    // Not at one moment with the above: what is named in between is named.
+    for digest in named_after(store, Seq(0))? {
+        digests.remove(&digest);
+    }
     Ok(Unnamed { at, digests })
 }
 
@@ -80,46 +80,53 @@ pub(super) fn compact(store: &mut SqliteStore) -> Result<(), StoreError> {
         Ok(())
     })();
     store.rows("dropping what nothing names", dropped)?;
-    evacuate(store)?;
-    store.rows("giving space back", rows::vacuum(&store.db))
+    let evacuated = evacuate(store);
+    store.rows("giving space back", rows::vacuum(&store.db))?;
+    evacuated
 }
 
-/// Empties and removes the segments of which half or more is dead weight.
+/// Empties and removes the segments of which half or more is dead weight: those first that cost
+/// least, so that a full disk has more room before anything is copied.
 fn evacuate(store: &mut SqliteStore) -> Result<(), StoreError> {
-    let doing = "looking for dead weight in the packs";
     let segments = store.packs.segments()?;
+    let newest = segments.last().map(|(number, _)| *number);
+    let live = live_records(store)?;
+    let kept_in = |number: u32| -> u64 {
+        let records = live.get(&number).into_iter().flatten();
+        records.map(|(_, place)| HEADER as u64 + u64::from(place.length)).sum()
+    };
+    let mut heavy: Vec<(u64, u32)> = segments
+        .into_iter()
+        .map(|(number, size)| (kept_in(number), number, size))
+        .filter(|(kept, _, size)| *size > 0 && size - kept.min(size) >= size.div_ceil(2))
+        .map(|(kept, number, _)| (kept, number))
+        .collect();
+    heavy.sort_unstable();
+    let mut retired = Vec::new();
+    for (_, number) in heavy {
+        retired.extend(store.packs.retire(number)?);
+    }
+    if retired.iter().any(|old| Some(old.number()) == newest) {
+        store.packs.begin_segment()?;
+    }
+    // Read again under the locks: their last writers may have committed since.
+    let mut live = live_records(store)?;
+    for old in retired {
+        let records = live.remove(&old.number()).unwrap_or_default();
+        move_records(store, old, &records)?;
+    }
+    Ok(())
+}
+
+fn live_records(store: &SqliteStore) -> Result<HashMap<u32, Vec<(Digest, Location)>>, StoreError> {
     let mut live: HashMap<u32, Vec<(Digest, Location)>> = HashMap::new();
     let mut broken = None;
     let listed = rows::each_blob(&store.db, &mut |blob| match blob {
         Ok(blob) => live.entry(blob.1.segment).or_default().push(blob),
         Err(error) => broken = Some(error),
     });
-    store.rows(doing, broken.map_or(listed, Err))?;
-    let is_heavy = |number: &u32, size: u64| {
-        let records = live.get(number).into_iter().flatten();
-        let kept: u64 = records.map(|(_, place)| HEADER as u64 + u64::from(place.length)).sum();
-        size > 0 && size - kept.min(size) >= size.div_ceil(2)
-    };
-    let mut retired = Vec::new();
-    for (number, size) in &segments {
-        if is_heavy(number, *size) {
-            retired.extend(store.packs.retire(*number)?);
-        }
-    }
-    if retired.iter().any(|old| Some(old.number()) == segments.last().map(|(number, _)| *number)) {
-        store.packs.begin_segment()?;
-    }
-    for old in retired {
-        // Read again under the lock: its last writer may have committed since.
-        let mut records = Vec::new();
-        let listed = rows::each_blob(&store.db, &mut |blob| match blob {
-            Ok(blob) if blob.1.segment == old.number() => records.push(blob),
-            _ => {}
-        });
-        store.rows(doing, listed)?;
-        move_records(store, old, &records)?;
-    }
-    Ok(())
+    store.rows("looking for dead weight in the packs", broken.map_or(listed, Err))?;
+    Ok(live)
 }
 
 /// Copies these records elsewhere, durably, says so, and removes the segment. One with a damaged
@@ -130,16 +137,11 @@ fn move_records(
     records: &[(Digest, Location)],
 ) -> Result<(), StoreError> {
     let mut packs = Packs::new(store.dir.join(super::PACKS));
-    for (digest, from) in records {
-        let Some(mut record) = store.packs.read_record(from)? else { return Ok(()) };
-        let bytes = record.split_off(HEADER);
-        if record != header(digest, from) {
-            return Ok(());
-        }
-        let Location { size, encoding, .. } = *from;
-        packs.append(&PackedBlob { digest: *digest, size, encoding, bytes })?;
+    let copied = copy_records(store, &mut packs, records);
+    if !matches!(copied, Ok(true)) {
+        packs.give_up()?;
+        return copied.map(drop);
     }
-    packs.make_durable()?;
     let moved = (|| {
         let transaction = store.db.transaction_with_behavior(TransactionBehavior::Immediate)?;
         for (digest, from) in records {
@@ -153,6 +155,25 @@ fn move_records(
     store.rows("moving contents", moved)?;
     packs.committed();
     old.remove()
+}
+
+/// Whether all of them could be read.
+fn copy_records(
+    store: &SqliteStore,
+    packs: &mut Packs,
+    records: &[(Digest, Location)],
+) -> Result<bool, StoreError> {
+    for (digest, from) in records {
+        let Some(mut record) = store.packs.read_record(from)? else { return Ok(false) };
+        let bytes = record.split_off(HEADER);
+        if record != header(digest, from) {
+            return Ok(false);
+        }
+        let Location { size, encoding, .. } = *from;
+        packs.append(&PackedBlob { digest: *digest, size, encoding, bytes })?;
+    }
+    packs.make_durable()?;
+    Ok(true)
 }
 
 pub(super) fn usage(store: &SqliteStore) -> Result<Usage, StoreError> {

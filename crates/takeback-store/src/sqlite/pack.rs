@@ -62,6 +62,8 @@ struct Segment {
     number: u32,
     path: PathBuf,
     file: File,
+    /// Where it ended when it was taken.
+    taken_at: u64,
     /// The buffer will be written here.
     end: u64,
     unsynced: bool,
@@ -183,6 +185,17 @@ impl Packs {
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(()),
             made => made.map(drop).map_err(|source| io_error(&path, "making it", source)),
         }
+    }
+
+    /// Takes back what was appended and will not be named: nobody else has appended behind it.
+    pub(super) fn give_up(&mut self) -> Result<(), StoreError> {
+        self.buffer.clear();
+        self.pending.clear();
+        for segment in self.held.drain(..) {
+            disk::shorten(&segment.file, segment.taken_at)
+                .map_err(|source| io_error(&segment.path, "shortening it", source))?;
+        }
+        Ok(())
     }
 
     /// What was pending is now named by rows: other handles may append behind it.
@@ -312,7 +325,7 @@ impl Packs {
             disk::sync_folder(&self.dir)
                 .map_err(|source| io_error(&self.dir, "making it durable", source))?;
         }
-        Ok(Some(Segment { number, path, file, end, unsynced: false }))
+        Ok(Some(Segment { number, path, file, taken_at: end, end, unsynced: false }))
     }
 }
 

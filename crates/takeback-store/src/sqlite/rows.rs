@@ -391,25 +391,24 @@ pub(super) fn forget_blob(db: &Connection, digest: &Digest) -> Result<(), RowErr
     Ok(())
 }
 
-/// Whether it still lay there.
 pub(super) fn move_blob(
     db: &Connection,
     digest: &Digest,
     from: &Location,
     to: &Location,
-) -> Result<bool, RowError> {
+) -> Result<(), RowError> {
     let mut update = db.prepare_cached(
         "UPDATE blob SET segment = ?4, offset = ?5
          WHERE digest = ?1 AND segment = ?2 AND offset = ?3",
     )?;
-    let moved = update.execute(rusqlite::params![
+    update.execute(rusqlite::params![
         &digest.0[..],
         from.segment,
         signed(from.offset),
         to.segment,
         signed(to.offset),
     ])?;
-    Ok(moved == 1)
+    Ok(())
 }
 
 /// Paths and authors that no change names any more.
