@@ -7,12 +7,17 @@
 mod choose;
 mod thin;
 
-use takeback_store::{Head, PointId, Seq, Session, SessionId, Store, StoreError, Timestamp, Write};
+use std::collections::HashSet;
+
+use takeback_store::{
+    Author, Change, Head, PointId, Seq, Session, SessionId, Store, StoreError, Timestamp, Write,
+};
 
 pub use self::choose::Policy;
 use self::choose::{Drops, choose};
 use self::thin::thin;
-use crate::lock::Hold;
+use crate::exchange::imported::import_of;
+use crate::lock::{Hold, Lock};
 use crate::record::{RecordError, drain_spool};
 use crate::rewind::RewindError;
 use crate::rewind::recover::recover_locked;
@@ -91,19 +96,33 @@ pub fn clean_up(
     if clock == Clock::Doubted
         && let Some(trouble) = clock_trouble(&*workspace.store, now)?
     {
-        note_clean_up(&mut *workspace.store, now)?;
         return Ok(CleanedUp { stopped: Some(trouble), ..CleanedUp::default() });
     }
     retain(workspace, occasion, Some(now), |store| choose(store, policy, now))
 }
 
 /// What [`clean_up`] would drop; nothing is done.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct WouldDrop {
+    /// Those of the list.
+    pub points: Vec<PointId>,
+    pub sessions: Vec<SessionId>,
+    pub stopped: Option<ClockTrouble>,
+}
+
 pub fn would_drop(
     workspace: &Workspace,
     policy: &Policy,
-) -> Result<(Vec<PointId>, Vec<SessionId>), StoreError> {
-    let drops = choose(&*workspace.store, policy, (workspace.ambient.now)())?;
-    Ok((drops.points.into_iter().collect(), drops.sessions))
+    clock: Clock,
+) -> Result<WouldDrop, StoreError> {
+    let now = (workspace.ambient.now)();
+    if clock == Clock::Doubted
+        && let Some(trouble) = clock_trouble(&*workspace.store, now)?
+    {
+        return Ok(WouldDrop { stopped: Some(trouble), ..WouldDrop::default() });
+    }
+    let drops = choose(&*workspace.store, policy, now)?;
+    Ok(WouldDrop { points: drops.listed, sessions: drops.sessions, stopped: None })
 }
 
 /// Deletes a session with all that belongs to it, pinned points too. What others need of its changes
@@ -135,22 +154,25 @@ pub fn archive_session(workspace: &mut Workspace, id: &SessionId) -> Result<(), 
     }
 }
 
+/// A jump shows as a gap between two things that happened, however much has happened since; what lies
+/// before the last clean-up was believed then.
 fn clock_trouble(store: &dyn Store, now: Timestamp) -> Result<Option<ClockTrouble>, StoreError> {
     const MOST_DAYS: i64 = 30;
-    let newest_change = store.change(store.head()?.seq)?.map(|change| change.time);
-    let newest_point = store.points()?.iter().map(|point| point.created_at).max();
-    let newest_session = store.sessions()?.iter().map(|session| session.started_at).max();
-    let last = [newest_change, newest_point, newest_session, store.last_scan()?];
-    let last = last.into_iter().chain([store.last_cleanup()?]).flatten().max();
-    Ok(last.and_then(|last| {
-        if now.0 < last.0 - HOUR {
-            Some(ClockTrouble::WentBack { last, now })
-        } else if now.0 > last.0 + MOST_DAYS * DAY {
-            Some(ClockTrouble::Jumped { last, now })
-        } else {
-            None
-        }
-    }))
+    let mut times: Vec<Timestamp> = store.points()?.iter().map(|point| point.created_at).collect();
+    times.extend(store.sessions()?.iter().map(|session| session.started_at));
+    times.extend(store.change(store.head()?.seq)?.map(|change| change.time));
+    times.extend(store.last_scan()?);
+    let believed = store.last_cleanup()?;
+    times.extend(believed);
+    let last = times.iter().max().copied();
+    if let Some(last) = last.filter(|last| now.0 < last.0 - HOUR) {
+        return Ok(Some(ClockTrouble::WentBack { last, now }));
+    }
+    times.retain(|time| believed.is_none_or(|believed| *time >= believed));
+    times.push(now);
+    times.sort_unstable();
+    let gap = times.windows(2).find(|pair| pair[1].0 - pair[0].0 > MOST_DAYS * DAY);
+    Ok(gap.map(|pair| ClockTrouble::Jumped { last: pair[0], now: pair[1] }))
 }
 
 fn note_clean_up(store: &mut dyn Store, now: Timestamp) -> Result<(), StoreError> {
@@ -163,8 +185,8 @@ fn note_clean_up(store: &mut dyn Store, now: Timestamp) -> Result<(), StoreError
     }
 }
 
-/// Drops what `chosen` says and what only that needed. `noted`: when it was last looked for all that
-/// is no longer to be kept, if this is such a time.
+/// Drops what `chosen` says and what only that needed, and gives its space back. `noted`: when it is
+/// looked for all that is no longer to be kept, if this is such a time.
 fn retain(
     workspace: &mut Workspace,
     occasion: Occasion,
@@ -174,45 +196,40 @@ fn retain(
     let used = workspace.store.usage()?;
     // Most of the work is done before anybody is kept waiting.
     let mut work = Work::prepare(&*workspace.store, occasion, &chosen)?;
-    if work.writes.is_empty() && occasion == Occasion::AtStart {
-        noted.map_or(Ok(()), |now| note_clean_up(&mut *workspace.store, now))?;
-        return Ok(CleanedUp::default());
-    }
-    {
-        let patience = workspace.limits.rewind_patience;
-        let Some(_lock) = workspace.lock(Hold::Exclusive, patience)? else {
-            return Err(CleanUpError::Locked);
-        };
+    if !work.writes.is_empty() || occasion == Occasion::OnDemand {
+        let Some(_lock) = alone(workspace)? else { return Err(CleanUpError::Locked) };
         recover_locked(workspace)?;
         drain_spool(workspace)?;
         loop {
             if workspace.store.head()? != work.head {
                 work = Work::prepare(&*workspace.store, occasion, &chosen)?;
             }
-            work.writes.extend(noted.map(Write::CleanedUp));
-            // A path that the log forgets must not live on in an index that is behind the log.
-            Index::load(&workspace.index_file(), &*workspace.store)?
-                .save(&workspace.index_file())
-                .map_err(|source| StoreError::Io {
-                    path: workspace.index_file(),
-                    doing: "replacing it",
-                    source,
-                })?;
+            settle_index(workspace)?;
             match workspace.store.commit(work.head, &work.writes) {
                 Err(StoreError::Moved) => {}
                 done => break done.map(drop)?,
             }
         }
     }
+    // Also what an earlier clean-up was kept from giving back.
     let unnamed = workspace.store.unnamed()?;
+    let mut given_back = true;
     if !unnamed.digests.is_empty() {
-        let patience = workspace.limits.rewind_patience;
-        let Some(_lock) = workspace.lock(Hold::Exclusive, patience)? else {
-            return Err(CleanUpError::Locked);
-        };
-        workspace.store.forget(&unnamed)?;
+        match alone(workspace)? {
+            Some(_lock) => {
+                // What an interrupted rewind has put is named by its plan alone.
+                recover_locked(workspace)?;
+                drain_spool(workspace)?;
+                workspace.store.forget(&unnamed)?;
+            }
+            // The points are gone; their space goes the next time.
+            None => given_back = false,
+        }
     }
     workspace.store.compact()?;
+    if let Some(now) = noted.filter(|_| given_back) {
+        note_clean_up(&mut *workspace.store, now)?;
+    }
     let left = workspace.store.usage()?;
     Ok(CleanedUp {
         points: work.points,
@@ -221,6 +238,20 @@ fn retain(
         freed: (used.packs + used.database).saturating_sub(left.packs + left.database),
         stopped: None,
     })
+}
+
+fn alone(workspace: &Workspace) -> Result<Option<Lock>, StoreError> {
+    workspace.lock(Hold::Exclusive, workspace.limits.rewind_patience)
+}
+
+/// Brings the index up to the log, durably: a path that the log forgets must not live on in an index
+/// that is behind it. What a crash left of others is cleared away; nobody else writes one now.
+fn settle_index(workspace: &Workspace) -> Result<(), StoreError> {
+    let file = workspace.index_file();
+    let failed = |source| StoreError::Io { path: file.clone(), doing: "replacing it", source };
+    let index = Index::load(&file, &*workspace.store)?;
+    index.save_durably(&file).map_err(failed)?;
+    Index::clear_leftovers(&file).map_err(failed)
 }
 
 /// A commit that drops, and the head it was made for.
@@ -238,17 +269,39 @@ impl Work {
         chosen: &impl Fn(&dyn Store) -> Result<Drops, StoreError>,
     ) -> Result<Self, StoreError> {
         let head = store.head()?;
-        let drops = chosen(store)?;
+        let mut drops = chosen(store)?;
         let mut writes = Vec::new();
         if !drops.is_nothing() || occasion == Occasion::OnDemand {
+            let mut changes = store.changes_after(Seq(0))?;
+            let renamed = rename_imports(&mut changes, &drops.sessions);
             let kept = drops.kept.iter().map(|point| point.seq).collect();
-            writes.extend(thin(&store.changes_after(Seq(0))?, &kept, head.seq));
+            let mut thinned = thin(&changes, &kept, head.seq);
+            drops.add_unnamed_runs(store, &changes, &thinned)?;
+            // Where thinning has no word, the new name stands.
+            writes.extend(renamed.into_iter().map(Write::ReplaceChange));
+            writes.append(&mut thinned);
         }
+        let points = drops.listed.len();
         writes.extend(drops.points.into_iter().map(Write::DropPoint));
         writes.extend(drops.rewinds.into_iter().map(Write::DropRewind));
         let turns = drops.turns.into_iter();
         writes.extend(turns.map(|(session, before)| Write::DropTurns { session, before }));
         writes.extend(drops.sessions.iter().cloned().map(Write::DropSession));
-        Ok(Self { head, writes, points: drops.listed, sessions: drops.sessions })
+        Ok(Self { head, writes, points, sessions: drops.sessions })
     }
+}
+
+/// What an imported session did, nobody here did: when it goes, its changes are the import's. Answers
+/// them.
+fn rename_imports(changes: &mut [Change], sessions: &[SessionId]) -> Vec<Change> {
+    let imported: HashSet<&SessionId> =
+        sessions.iter().filter(|session| import_of(session).is_some()).collect();
+    let mut renamed = Vec::new();
+    for change in changes {
+        if change.author.sessions().iter().any(|session| imported.contains(session)) {
+            change.author = Author::Import;
+            renamed.push(change.clone());
+        }
+    }
+    renamed
 }

@@ -102,6 +102,21 @@ pub struct InvalidId(pub String);
 #[serde(transparent)]
 pub struct SessionId(pub String);
 
+impl SessionId {
+    /// The name of one run of a command.
+    #[must_use]
+    pub fn of_run(number: u32) -> Self {
+        Self(format!("run-{number:08x}"))
+    }
+
+    /// Whether it is the name of a run of a command.
+    #[must_use]
+    pub fn is_run(&self) -> bool {
+        let digits = self.0.strip_prefix("run-");
+        digits.is_some_and(|digits| digits.len() == 8 && u32::from_str_radix(digits, 16).is_ok())
+    }
+}
+
 /// An agent's own name for a tool call, unique within its session.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(transparent)]

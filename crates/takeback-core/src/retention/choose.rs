@@ -1,17 +1,18 @@
 //! Which points, rewinds and sessions are no longer kept.
 
-use std::collections::{BTreeMap, BTreeSet, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
 use takeback_store::{
-    Point, PointId, PointKind, RewindId, RewindKind, RewindRecord, RewindState, Session, SessionId,
-    Store, StoreError, Timestamp,
+    Author, Change, Point, PointId, PointKind, RewindId, RewindRecord, RewindState, Seq, Session,
+    SessionId, Store, StoreError, Timestamp, Write,
 };
 
 /// How much is kept.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Policy {
-    /// Points of a session; those made by hand count together as one. Those with a label or a pin
-    /// are not counted and stay.
+    /// Points of a session. Those made by hand count together as one, and so do those of all runs of
+    /// a command, each of which is a session of its own. Those with a label or a pin are not counted
+    /// and stay.
     pub points_per_session: usize,
     /// Days after which the data of an archived session goes.
     pub archive_days: u32,
@@ -28,8 +29,8 @@ impl Default for Policy {
 pub(super) struct Drops {
     /// Those of the list, and the safety points that go with them.
     pub(super) points: BTreeSet<PointId>,
-    /// How many of them stood in the list.
-    pub(super) listed: usize,
+    /// Those of the list alone, oldest first.
+    pub(super) listed: Vec<PointId>,
     pub(super) rewinds: BTreeSet<RewindId>,
     pub(super) sessions: Vec<SessionId>,
     /// Turns of these sessions that were over before then.
@@ -51,6 +52,38 @@ impl Drops {
         Ok(Self::new(points, &store.rewinds()?, own, vec![id.clone()]))
     }
 
+    /// Adds the runs that have no point any more, nor a change that is kept: nobody goes on with one.
+    pub(super) fn add_unnamed_runs(
+        &mut self,
+        store: &dyn Store,
+        changes: &[Change],
+        thinned: &[Write],
+    ) -> Result<(), StoreError> {
+        let mut authors: HashMap<Seq, &Author> =
+            changes.iter().map(|change| (change.seq, &change.author)).collect();
+        for write in thinned {
+            match write {
+                Write::DropChange(seq) => drop(authors.remove(seq)),
+                Write::ReplaceChange(change) => drop(authors.insert(change.seq, &change.author)),
+                _ => {}
+            }
+        }
+        let mut named: HashSet<&SessionId> =
+            authors.values().flat_map(|author| author.sessions()).collect();
+        named.extend(self.kept.iter().flat_map(|point| &point.session));
+        let live = store.live_calls()?;
+        named.extend(live.iter().map(|call| &call.session));
+        let over = store.sessions()?.into_iter().filter(|session| {
+            let ended = session.ended_at.is_some() && session.open_turn.is_none();
+            let free = !named.contains(&session.id) && !self.sessions.contains(&session.id);
+            session.id.is_run() && ended && free
+        });
+        let over: Vec<SessionId> = over.map(|session| session.id).collect();
+        self.turns.retain(|(id, _)| !over.contains(id));
+        self.sessions.extend(over);
+        Ok(())
+    }
+
     /// Adds what goes with these points of the list.
     fn new(
         points: Vec<Point>,
@@ -58,16 +91,15 @@ impl Drops {
         mut going: BTreeSet<PointId>,
         sessions: Vec<SessionId>,
     ) -> Self {
-        let listed = going.len();
-        let mut turns = BTreeMap::new();
+        let listed = points.iter().map(|point| point.id).filter(|id| going.contains(id)).collect();
+        let mut turns: BTreeMap<SessionId, Timestamp> = BTreeMap::new();
         for session in points.iter().filter(|p| going.contains(&p.id)).flat_map(|p| &p.session) {
-            let staying = points.iter().find(|point| {
-                point.session.as_ref() == Some(session)
-                    && !going.contains(&point.id)
-                    && !is_exempt(point)
-            });
-            let before = staying.map_or(Timestamp(i64::MAX), |point| point.created_at);
-            turns.insert(session.clone(), before);
+            turns.insert(session.clone(), Timestamp(i64::MAX));
+        }
+        for point in points.iter().filter(|p| !going.contains(&p.id) && !is_exempt(p)).rev() {
+            if let Some(before) = point.session.as_ref().and_then(|id| turns.get_mut(id)) {
+                *before = point.created_at;
+            }
         }
         let rewinds = rewinds_going(&points, rewinds, &mut going);
         let kept = points.into_iter().filter(|point| !going.contains(&point.id)).collect();
@@ -91,23 +123,41 @@ pub(super) fn choose(
     let sessions = store.sessions()?;
     let expired: HashSet<&SessionId> =
         sessions.iter().filter(|s| is_expired(s, policy, now)).map(|s| &s.id).collect();
-    let mut by_session: BTreeMap<Option<&SessionId>, Vec<PointId>> = BTreeMap::new();
-    for point in points.iter().filter(|p| p.kind != PointKind::Safety && !is_exempt(p)) {
-        by_session.entry(point.session.as_ref()).or_default().push(point.id);
-    }
+    let mut counted: BTreeMap<Together<'_>, Vec<PointId>> = BTreeMap::new();
     let mut going = BTreeSet::new();
-    for (session, own) in by_session {
-        let most = match session {
-            Some(id) if expired.contains(id) => 0,
-            _ => policy.points_per_session.max(1),
-        };
+    for point in points.iter().filter(|p| p.kind != PointKind::Safety && !is_exempt(p)) {
+        if point.session.as_ref().is_some_and(|id| expired.contains(id)) {
+            going.insert(point.id);
+        } else {
+            counted.entry(Together::of(point)).or_default().push(point.id);
+        }
+    }
+    let most = policy.points_per_session.max(1);
+    for own in counted.values() {
         going.extend(own.iter().take(own.len().saturating_sub(most)));
     }
-    let has_points = |id: &SessionId| {
-        points.iter().any(|point| point.session.as_ref() == Some(id) && !going.contains(&point.id))
-    };
-    let gone = expired.into_iter().filter(|id| !has_points(id)).cloned().collect();
+    let staying: HashSet<&SessionId> =
+        points.iter().filter(|p| !going.contains(&p.id)).flat_map(|p| &p.session).collect();
+    let gone = expired.into_iter().filter(|id| !staying.contains(id)).cloned().collect();
     Ok(Drops::new(points, &store.rewinds()?, going, gone))
+}
+
+/// Points that are counted together.
+#[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Together<'a> {
+    ByHand,
+    Runs,
+    Session(&'a SessionId),
+}
+
+impl<'a> Together<'a> {
+    fn of(point: &'a Point) -> Self {
+        match &point.session {
+            None => Self::ByHand,
+            Some(id) if id.is_run() => Self::Runs,
+            Some(id) => Self::Session(id),
+        }
+    }
 }
 
 fn is_exempt(point: &Point) -> bool {
@@ -123,8 +173,8 @@ fn is_expired(session: &Session, policy: &Policy, now: Timestamp) -> bool {
 /// The rewinds that go; their safety points are added to `going`.
 ///
 /// A safety point lives as long as one of its neighbours: the points of the list before and after
-/// it. With it goes its rewind, and the one that this took back, which could no longer be told from
-/// one that stands.
+/// it. With it goes its rewind, and every older one: an undo that passed over it would undo another
+/// than the last.
 fn rewinds_going(
     points: &[Point],
     rewinds: &[RewindRecord],
@@ -145,18 +195,13 @@ fn rewinds_going(
         between.clear();
         earlier_stays = stays;
     }
-    let mut open: Vec<&RewindRecord> =
-        rewinds.iter().filter(|rewind| safety.contains(&rewind.safety_point)).collect();
+    let newest = rewinds.iter().rposition(|rewind| safety.contains(&rewind.safety_point));
+    let older = &rewinds[..newest.map_or(0, |at| at + 1)];
+    let gone = older.iter().filter(|rewind| rewind.state == RewindState::Done);
     going.extend(safety);
-    let mut gone = BTreeSet::new();
-    while let Some(rewind) = open.pop() {
-        if rewind.state == RewindState::Open || !gone.insert(rewind.id) {
-            continue;
-        }
+    gone.map(|rewind| {
         going.insert(rewind.safety_point);
-        if let RewindKind::Undo { of } | RewindKind::Redo { of } = rewind.kind {
-            open.extend(rewinds.iter().find(|rewind| rewind.id == of));
-        }
-    }
-    gone
+        rewind.id
+    })
+    .collect()
 }

@@ -1,7 +1,7 @@
 //! Thins the log out to what kept points need. Pure: changes in, writes out.
 //!
-//! Of every kept point, what stood where and what a rewind would do come out the same. What lies
-//! before the oldest of them goes, but for the last entry of each path, from which the present is
+//! Of every kept point, what stood where and what a rewind would do come out the same; only whose
+//! changes those of a deleted session were is no longer known. What lies before the oldest of them goes, but for the last entry of each path, from which the present is
 //! known. Between two of them a path's neighbouring changes by one author become one.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
@@ -21,7 +21,10 @@ pub(super) fn thin(changes: &[Change], kept: &BTreeSet<Seq>, head: Seq) -> Vec<W
     // What becomes of a change; `None`: it goes. Those that stay as they are are not in it.
     let mut thinned: BTreeMap<Seq, Option<Change>> = BTreeMap::new();
     let mut folded_into: HashMap<Seq, Seq> = HashMap::new();
-    for own in by_path.values() {
+    for own in by_path.values_mut() {
+        for change in drop_detours(own, kept, &cancelled_by) {
+            thinned.insert(change, None);
+        }
         let (before, after) = own.split_at(own.partition_point(|change| change.seq <= oldest));
         for (at, change) in before.iter().enumerate() {
             let is_last = at + 1 == own.len();
@@ -65,6 +68,28 @@ pub(super) fn thin(changes: &[Change], kept: &BTreeSet<Seq>, head: Seq) -> Vec<W
         .into_iter()
         .map(|(seq, change)| change.map_or(Write::DropChange(seq), Write::ReplaceChange))
         .collect()
+}
+
+/// Takes the ways into an import and back out of a path's changes, where no point is left on them.
+/// Answers them.
+fn drop_detours(
+    own: &mut Vec<&Change>,
+    kept: &BTreeSet<Seq>,
+    cancelled_by: &HashMap<Seq, Vec<Seq>>,
+) -> HashSet<Seq> {
+    let mut dropped = HashSet::new();
+    let mut at = 0_usize;
+    for run in runs(own, kept, cancelled_by) {
+        let ([first, ..], Some(last)) = (run, run.last()) else { continue };
+        let stood = at.checked_sub(1).map_or(&Entry::Absent, |before| &own[before].after);
+        let goes_nowhere = first.before == last.after && first.before == *stood;
+        if last.author == Author::Import && goes_nowhere {
+            dropped.extend(run.iter().map(|change| change.seq));
+        }
+        at += run.len();
+    }
+    own.retain(|change| !dropped.contains(&change.seq));
+    dropped
 }
 
 /// A change from before the oldest kept point. What it left is asked for if it was the last of its
@@ -118,8 +143,10 @@ fn runs<'a, 'c>(
 ) -> Vec<&'a [&'c Change]> {
     let goes_on = |a: &&Change, b: &&Change| {
         let next_point = kept.range(a.seq..).next();
+        // Nobody asks about an import, so that none of its detours need wait for a point behind it.
+        let import = b.author == Author::Import;
         a.after == b.before
-            && next_point.is_some_and(|point| *point >= b.seq)
+            && next_point.map_or(import, |point| *point >= b.seq)
             && is_one_hand(&a.author, &b.author)
             && cancelled_by.get(&a.seq) == cancelled_by.get(&b.seq)
             // The mode that a folder had is known from its deletion alone.
@@ -299,6 +326,26 @@ mod tests {
         ]);
         assert_eq!(thinned(&changes, &[3]), ["2:??", "3:?? cancels [2]", "4:ab cancels [3]"]);
         assert_eq!(thinned(&changes, &[4]), ["4:?b"]);
+    }
+
+    #[test]
+    fn an_import_of_which_nothing_is_left_leaves_no_trace() {
+        let import = || Author::Import;
+        let changes = log(&[
+            ("?a", ME, &[]),
+            ("ab", import(), &[]),
+            ("bc", import(), &[]),
+            ("ca", import(), &[]),
+        ]);
+        assert_eq!(thinned(&changes, &[0, 1, 4]), ["1:?a"]);
+        assert_eq!(thinned(&changes, &[1]), ["1:?a"], "also if it is the last that happened");
+        assert_eq!(
+            thinned(&changes, &[0, 1, 2, 4]),
+            ["1:?a", "2:ab", "4:ba"],
+            "a point of it is kept"
+        );
+        let new = log(&[(" b", import(), &[]), ("b ", import(), &[])]);
+        assert_eq!(thinned(&new, &[0, 2]), Vec::<String>::new());
     }
 
     #[test]

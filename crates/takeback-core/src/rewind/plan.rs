@@ -461,18 +461,24 @@ fn causes(history: &PathHistory, roles: &[Role]) -> Vec<Cause> {
 
 fn kept_reason(history: &PathHistory, roles: &[Role]) -> String {
     let mut sessions = BTreeSet::new();
-    let mut human = false;
+    let (mut human, mut deleted) = (false, false);
     for (change, _) in history.changes.iter().zip(roles).filter(|(_, role)| **role == Role::Other) {
-        human |=
-            matches!(change.author, Author::Human | Author::Ambiguous { .. } | Author::Deleted);
+        human |= matches!(change.author, Author::Human | Author::Ambiguous { .. });
+        deleted |= change.author == Author::Deleted;
         sessions.extend(change.author.sessions().iter().map(|session| session.0.clone()));
     }
-    let sessions: Vec<String> = sessions.into_iter().collect();
-    match (human, sessions.is_empty()) {
-        (_, true) => "changed by you".to_owned(),
-        (true, false) => format!("changed by you and by session {}", sessions.join(", ")),
-        (false, false) => format!("changed by session {}", sessions.join(", ")),
+    let mut who = Vec::new();
+    if human || (sessions.is_empty() && !deleted) {
+        who.push("you".to_owned());
     }
+    if !sessions.is_empty() {
+        let sessions: Vec<String> = sessions.into_iter().collect();
+        who.push(format!("session {}", sessions.join(", ")));
+    }
+    if deleted {
+        who.push("a session that was deleted".to_owned());
+    }
+    format!("changed by {}", who.join(" and by "))
 }
 
 /// What is never done, whatever the log says.

@@ -5,11 +5,11 @@ use std::fs;
 use takeback_core::marks::{Mark, MarkError, mark};
 use takeback_core::retention::{
     CleanUpError, CleanedUp, Clock, ClockTrouble, Occasion, Policy, archive_session, clean_up,
-    delete_session, is_due,
+    delete_session, is_due, would_drop,
 };
 use takeback_core::rewind::{RewindError, RewindRequest, Target};
 use takeback_core::{AgentEvent, Touches, checkpoint, history, record};
-use takeback_store::{CallId, PointId, PointKind, SessionId, Timestamp};
+use takeback_store::{CallId, Change, Entry, PointId, PointKind, Seq, SessionId, Timestamp, Write};
 use takeback_testkit::Sandbox;
 
 fn clean(sandbox: &mut Sandbox, most: usize) -> CleanedUp {
@@ -184,27 +184,43 @@ fn a_clock_that_went_back_or_jumped_stops_it() {
     sandbox.days_pass(-1.0);
     let done = clean(&mut sandbox, 1);
     assert!(matches!(done.stopped, Some(ClockTrouble::WentBack { .. })), "{done:?}");
-    assert_eq!(descriptions(&sandbox).len(), 4);
-    assert!(!is_due(&sandbox.workspace).unwrap(), "it says so once a day");
+    assert_eq!((descriptions(&sandbox).len(), last(&sandbox)), (4, None));
+    sandbox.days_pass(1.0);
+    assert_eq!(clean(&mut sandbox, 3).points, 1);
+    let believed = last(&sandbox);
 
-    sandbox.days_pass(1.0 + 31.0);
+    sandbox.days_pass(31.0);
     let done = clean(&mut sandbox, 1);
     let Some(ClockTrouble::Jumped { last: before, now }) = done.stopped else {
         panic!("it did not stop: {done:?}");
     };
     assert!(now.0 - before.0 > 30 * 86_400_000);
-    assert_eq!(descriptions(&sandbox).len(), 4);
-    assert_eq!(last(&sandbox).map(|last| last > before), Some(true));
+    assert_eq!((descriptions(&sandbox).len(), last(&sandbox)), (3, believed));
 
-    // If the clock goes on from there, it was no mistake.
+    // Whatever happens under that clock does not make it right.
+    turn(&mut sandbox, "s", 5);
     sandbox.days_pass(1.0);
-    assert!(is_due(&sandbox.workspace).unwrap());
-    assert_eq!(clean(&mut sandbox, 2).points, 2);
-
-    sandbox.days_pass(31.0);
+    let done = clean(&mut sandbox, 1);
+    assert!(matches!(done.stopped, Some(ClockTrouble::Jumped { .. })), "{done:?}");
     let policy = Policy { points_per_session: 1, ..Policy::default() };
+    let would = would_drop(&sandbox.workspace, &policy, Clock::Doubted).unwrap();
+    assert!(would.stopped.is_some() && would.points.is_empty(), "{would:?}");
     let done = clean_up(&mut sandbox.workspace, &policy, Occasion::OnDemand, Clock::Trusted);
-    assert_eq!(done.unwrap().points, 1);
+    assert_eq!(done.unwrap().points, 3);
+    sandbox.days_pass(1.0);
+    assert_eq!(clean(&mut sandbox, 1).stopped, None, "it was said to be right");
+}
+
+#[test]
+fn a_clock_is_believed_as_long_as_things_go_on_happening() {
+    let mut sandbox = Sandbox::new();
+    turn(&mut sandbox, "s", 0);
+    clean(&mut sandbox, 50);
+    for number in 1..=5 {
+        sandbox.days_pass(20.0);
+        turn(&mut sandbox, "s", number);
+    }
+    assert_eq!(clean(&mut sandbox, 2).points, 4);
 }
 
 #[test]
@@ -348,4 +364,71 @@ fn recorders_go_on_while_somebody_cleans_up() {
     }
     let seen = takeback_core::look_around(&mut sandbox.workspace).unwrap();
     assert_eq!(seen.recorded.changes, 0, "the log tells what is on disk");
+}
+
+#[test]
+fn an_undo_never_passes_over_a_rewind_that_is_forgotten() {
+    let mut sandbox = Sandbox::new();
+    let pinned = sandbox.prompt("s", "pinned");
+    sandbox.agent_writes("s", "old.txt", "old\n");
+    mark(&mut sandbox.workspace, pinned, Mark::Pin).unwrap();
+    assert!(sandbox.rewind_to(pinned).rewind.is_some());
+    turn(&mut sandbox, "s", 1);
+    let second = turn(&mut sandbox, "s", 2);
+    assert!(sandbox.rewind_to(second).rewind.is_some());
+    turn(&mut sandbox, "s", 3);
+    turn(&mut sandbox, "s", 4);
+    clean(&mut sandbox, 1);
+    let undone = sandbox.rewind(&RewindRequest::new(Target::Undo));
+    assert!(matches!(undone, Err(RewindError::NothingToUndo)), "{undone:?}");
+    assert!(!sandbox.exists("old.txt"));
+}
+
+#[test]
+fn what_an_earlier_clean_up_did_not_give_back_is_given_back_at_the_next_start() {
+    let mut sandbox = Sandbox::new();
+    for number in 1..=4 {
+        turn(&mut sandbox, "s", number);
+    }
+    // As a clean-up leaves it that is stopped after its first commit.
+    let gone = sandbox.workspace.store.points().unwrap()[0].id;
+    let changes = sandbox.workspace.store.changes_after(Seq(0)).unwrap();
+    let head = sandbox.workspace.store.head().unwrap();
+    let writes = [Write::DropPoint(gone), Write::DropChange(changes[0].seq)];
+    sandbox.workspace.store.commit(head, &writes).unwrap();
+    let lost = changes[1].before.digest().expect("a file");
+    let store = &mut sandbox.workspace.store;
+    let head = store.head().unwrap();
+    let first = Change { before: Entry::Unknown, ..changes[1].clone() };
+    store.commit(head, &[Write::ReplaceChange(first)]).unwrap();
+    assert!(sandbox.workspace.store.has(&lost).unwrap());
+    let policy = Policy::default();
+    clean_up(&mut sandbox.workspace, &policy, Occasion::AtStart, Clock::Doubted).unwrap();
+    assert!(!sandbox.workspace.store.has(&lost).unwrap());
+}
+
+#[test]
+fn the_runs_of_commands_are_counted_together() {
+    let mut sandbox = Sandbox::new();
+    for number in 0..8_u32 {
+        let session = SessionId::of_run(number).0;
+        turn(&mut sandbox, &session, number);
+        sandbox.session_end(&session);
+    }
+    turn(&mut sandbox, "s", 9);
+    let done = clean(&mut sandbox, 3);
+    assert_eq!((done.points, done.sessions.len()), (5, 5), "{done:?}");
+    assert_eq!(descriptions(&sandbox), ["turn 5", "turn 6", "turn 7", "turn 9"]);
+    assert_eq!(sandbox.workspace.store.sessions().unwrap().len(), 4);
+}
+
+#[test]
+fn what_a_crash_left_of_an_index_goes() {
+    let mut sandbox = Sandbox::new();
+    turn(&mut sandbox, "s", 1);
+    let store = sandbox.outside().join("store");
+    fs::write(store.join("index.12345.new"), "half an index").unwrap();
+    clean(&mut sandbox, 1);
+    let left: Vec<_> = fs::read_dir(store).unwrap().map(|file| file.unwrap().file_name()).collect();
+    assert!(left.iter().all(|name| !name.to_str().unwrap().ends_with(".new")), "{left:?}");
 }

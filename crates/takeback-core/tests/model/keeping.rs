@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use takeback_store::PointId;
 
-use super::{CallState, Kind, Oracle, Seen, Who};
+use super::{CallState, Oracle, Seen, Who};
 
 impl Oracle {
     /// The newest `most` of each session's points stay, of those made by hand as well. Calls that were
@@ -63,10 +63,10 @@ impl Oracle {
                 forgotten.push(rewind);
             }
         }
-        while let Some(rewind) = forgotten.pop() {
-            self.rewinds[rewind].forgotten = true;
-            if let Kind::Undo(of) | Kind::Redo(of) = self.rewinds[rewind].kind {
-                forgotten.push(of);
+        // Only the last ones that are left can be undone, in their order.
+        if let Some(newest) = forgotten.into_iter().max() {
+            for rewind in &mut self.rewinds[..=newest] {
+                rewind.forgotten = true;
             }
         }
         for point in &self.points {

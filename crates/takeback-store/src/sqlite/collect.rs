@@ -9,7 +9,7 @@ use rusqlite::TransactionBehavior;
 
 use super::SqliteStore;
 use super::pack::{HEADER, Location, Packs, Retired, header};
-use super::rows::{self, RowError};
+use super::rows;
 use super::schema::io_error;
 use crate::blob::{Digest, Encoding, PackedBlob};
 use crate::disk::{CrashPoint, crash_point};

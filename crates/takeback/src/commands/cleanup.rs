@@ -4,7 +4,7 @@ use std::io::Write as _;
 
 use serde_json::json;
 use takeback_core::retention::{
-    CleanedUp, Clock, ClockTrouble, Occasion, clean_up, is_due, would_drop,
+    CleanedUp, Clock, ClockTrouble, Occasion, WouldDrop, clean_up, is_due, would_drop,
 };
 
 use crate::args::{CleanupArgs, Options};
@@ -21,8 +21,12 @@ pub(crate) fn cleanup(
 ) -> Result<u8, CommandError> {
     let mut place = place::open_mended(options, Store::MustExist)?;
     let policy = place.settings.retention();
+    let clock = if args.trust_clock { Clock::Trusted } else { Clock::Doubted };
     if args.dry_run {
-        let (points, sessions) = would_drop(&place.workspace, &policy)?;
+        let WouldDrop { points, sessions, stopped } = would_drop(&place.workspace, &policy, clock)?;
+        if let Some(trouble) = stopped {
+            return Err(doubted(trouble));
+        }
         if screen.json {
             screen.json(&json!({ "points": points, "sessions": sessions }))?;
         } else if points.is_empty() && sessions.is_empty() {
@@ -34,7 +38,6 @@ pub(crate) fn cleanup(
         }
         return Ok(0);
     }
-    let clock = if args.trust_clock { Clock::Trusted } else { Clock::Doubted };
     let spinner = progress::spinner("Cleaning up");
     let done = clean_up(&mut place.workspace, &policy, Occasion::OnDemand, clock);
     drop(spinner);
@@ -44,8 +47,7 @@ pub(crate) fn cleanup(
 /// Says what was removed; the exit code.
 pub(crate) fn told(done: &CleanedUp, screen: &mut Screen) -> Result<u8, CommandError> {
     if let Some(trouble) = done.stopped {
-        return Err(CommandError::new(Kind::Error, clock_trouble(trouble))
-            .hint("Set the clock right; or, if it is right, use --trust-clock."));
+        return Err(doubted(trouble));
     }
     if screen.json {
         screen.json(&json!({
@@ -58,6 +60,11 @@ pub(crate) fn told(done: &CleanedUp, screen: &mut Screen) -> Result<u8, CommandE
         writeln!(screen.out, "{}", sentence(done))?;
     }
     Ok(0)
+}
+
+fn doubted(trouble: ClockTrouble) -> CommandError {
+    CommandError::new(Kind::Error, clock_trouble(trouble))
+        .hint("Set the clock right; or, if it is right, use --trust-clock.")
 }
 
 fn sentence(done: &CleanedUp) -> String {
@@ -81,9 +88,10 @@ fn clock_trouble(trouble: ClockTrouble) -> String {
             iso(last)
         ),
         ClockTrouble::Jumped { last, now } => format!(
-            "nothing was cleaned up: the clock jumped (it is {}, and the last thing happened at {})",
-            iso(now),
-            iso(last)
+            "nothing was cleaned up: the clock seems to have jumped (from {} to {}, with nothing in \
+             between)",
+            iso(last),
+            iso(now)
         ),
     }
 }
@@ -102,7 +110,9 @@ pub(crate) fn when_due(place: &mut Place, options: &Options) {
         Err(error) => Err(error.into()),
     };
     let said = match done {
-        Ok(CleanedUp { stopped: Some(trouble), .. }) => clock_trouble(trouble),
+        Ok(CleanedUp { stopped: Some(trouble), .. }) => {
+            format!("{}; see `takeback cleanup`", clock_trouble(trouble))
+        }
         Ok(done) if done.points == 0 && done.sessions.is_empty() => return,
         Ok(_) if options.quiet => return,
         Ok(done) => sentence(&done),

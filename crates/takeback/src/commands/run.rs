@@ -34,7 +34,7 @@ pub(crate) fn run(options: &Options, args: &RunArgs) -> Result<u8, CommandError>
     let mut place = place::open_mended(options, Store::Create)?;
     when_due(&mut place, options);
     let workspace = &mut place.workspace;
-    let session = SessionId(format!("run-{:08x}", random() >> 32));
+    let session = SessionId::of_run((random() >> 32) as u32);
     let call = CallId::from("1");
     // For people: which program, not where it lies.
     let program =
