@@ -147,6 +147,11 @@ impl Index {
     pub fn catch_up<'a>(&mut self, changes: impl IntoIterator<Item = &'a Change>) {
         for change in changes {
             self.set(&change.path, &change.after);
+            // It came after the last scan: so did whatever is found in it.
+            if change.before == Entry::Absent && change.after.is_dir() && !change.path.is_outside()
+            {
+                self.folder_mut(change.path.as_bytes()).listed = true;
+            }
             self.stamp = self.stamp.max(change.seq);
         }
     }

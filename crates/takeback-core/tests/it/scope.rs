@@ -5,10 +5,11 @@ use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+use takeback_core::rewind::{RewindRequest, Target, preview};
 use takeback_core::workspace::check_root;
 use takeback_core::worktree::scope::OutReason;
 use takeback_core::{WorkspaceError, look_around};
-use takeback_store::{Entry, Lack};
+use takeback_store::{Entry, Lack, Seq};
 use takeback_testkit::{Sandbox, Thing, path};
 
 use crate::recording::settle;
@@ -454,4 +455,21 @@ fn rules_that_exclude_themselves_are_taken_back_all_the_same() {
     sandbox.turn_end("s");
     sandbox.rewind_to(point);
     assert_eq!(rules.map(|path| sandbox.exists(path)), [false; 3]);
+}
+
+#[test]
+fn what_is_in_a_folder_that_came_after_the_scan_is_new_however_the_folder_was_found() {
+    let mut sandbox = Sandbox::new();
+    sandbox.write("d/one", "1\n");
+    let point = sandbox.prompt("s", "go");
+    sandbox.agent_runs("s", "rm -rf d", |sandbox| sandbox.remove("d"));
+    sandbox.turn_end("s");
+    sandbox.write("d/mine", "mine\n");
+    // A preview looks at the folder, and not at what is in it.
+    let request = RewindRequest::new(Target::Point(point));
+    preview(&mut sandbox.workspace, &request).unwrap();
+    look_around(&mut sandbox.workspace).unwrap();
+    let changes = sandbox.workspace.store.changes_after(Seq(0)).unwrap();
+    let mine = changes.iter().find(|change| change.path == path("d/mine")).expect("it is recorded");
+    assert_eq!(mine.before, Entry::Absent);
 }

@@ -295,7 +295,7 @@ impl Oracle {
         let mut found = BTreeMap::new();
         if look == Look::Everywhere {
             found = self.scan();
-            found.iter().for_each(|(path, (_, now))| self.note(path, now.as_ref()));
+            found.iter().for_each(|(path, (before, now))| self.note(path, before, now.as_ref()));
         }
         let looks: Vec<_> = named
             .iter()
@@ -304,7 +304,7 @@ impl Oracle {
         for (path, before, now) in
             looks.into_iter().filter(|(_, before, now)| *before != seen(now.clone()))
         {
-            self.note(path, now.as_ref());
+            self.note(path, &before, now.as_ref());
             found.insert(path.clone(), (before, now));
         }
         let writers: Vec<Writer<'_>> = self
@@ -340,10 +340,15 @@ impl Oracle {
         if proven { Seen::Nothing } else { Seen::Unknown }
     }
 
-    fn note(&mut self, path: &str, now: Option<&Thing>) {
+    fn note(&mut self, path: &str, before: &Seen, now: Option<&Thing>) {
         self.skipped.remove(path);
-        if !matches!(now, Some(Thing::Folder { .. })) {
-            self.listed.remove(path);
+        match now {
+            // Whatever is found in it came with it, or later.
+            Some(Thing::Folder { .. }) if *before == Seen::Nothing => {
+                self.listed.insert(path.to_owned());
+            }
+            Some(Thing::Folder { .. }) => {}
+            _ => drop(self.listed.remove(path)),
         }
         match now {
             Some(thing) => {

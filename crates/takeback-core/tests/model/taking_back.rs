@@ -382,7 +382,7 @@ impl Oracle {
             let Verdict::Becomes(goal) = plan.verdict else { continue };
             let before = seen(self.disk.remove(&path));
             self.disk.extend(goal.clone().map(|thing| (path.clone(), thing)));
-            self.note(&path, goal.as_ref());
+            self.note(&path, &before, goal.as_ref());
             let cancels = plan.cancels;
             self.log.push(Change {
                 path,
