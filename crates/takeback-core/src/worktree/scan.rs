@@ -23,7 +23,7 @@ use super::fingerprint::{Fingerprint, RacySince, Stat, stat, stat_open};
 use super::index::{Child, Folder, Index, Known, folder_of};
 use super::look::{Bytes, Looked, look_at};
 use super::root::{Access, Root, is_no_folder, names_in};
-use super::scope::{OutReason, Rules, ScopeOptions};
+use super::scope::{OutReason, Rules, ScopeOptions, may_be_derived};
 use crate::progress::Counter;
 
 /// What a scan found.
@@ -479,11 +479,19 @@ impl Walk<'_> {
             let mut stay = Vec::new();
             for child in &folder.children {
                 let below = valid(join(path, &child.name));
-                let Known::Entry { entry, fingerprint, precious } = &child.known else { continue };
                 if told.contains(&below) {
                     continue;
                 }
                 let failed = |source| ScanError { path: below.display(), source };
+                let Known::Entry { entry, fingerprint, precious } = &child.known else {
+                    let is_gone = !may_be_derived(self.options, &child.name)
+                        && self.is_nothing(&below).map_err(failed)?;
+                    if is_gone {
+                        let (before, after) = (Entry::Unknown, Entry::Absent);
+                        found.push(Observed { path: below, before, after, same_file: false });
+                    }
+                    continue;
+                };
                 let looked =
                     self.look_at_stray(&below, entry, *fingerprint, sink).map_err(failed)?;
                 if looked.entry != Entry::Absent {
@@ -512,6 +520,13 @@ impl Walk<'_> {
         }
         scan.found.extend(found);
         Ok(())
+    }
+
+    fn is_nothing(&self, path: &WorkPath) -> io::Result<bool> {
+        match self.root.parent_of(path) {
+            Err(error) if is_no_folder(&error) => Ok(true),
+            opened => Ok(stat(&opened?, path.file_name())?.is_none()),
+        }
     }
 
     fn look_at_stray(

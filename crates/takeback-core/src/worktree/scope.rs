@@ -272,7 +272,12 @@ fn is_derived(options: &ScopeOptions, name: &[u8], siblings: &[Vec<u8>], ignored
     listed || options.derived_folders.iter().any(|derived| derived.as_bytes() == name)
 }
 
-/// An ignore file's text; one that is no plain file, or absurdly large, has no say.
+/// Whether a folder of this name can be one whose contents can be made again.
+pub(crate) fn may_be_derived(options: &ScopeOptions, name: &[u8]) -> bool {
+    is_derived(options, name, &[], true)
+}
+
+/// An ignore file's text, or the first of it if it is absurdly large.
 fn small_file(folder: impl AsFd, name: &[u8]) -> Option<Vec<u8>> {
     const MOST: u64 = 1 << 20;
     let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;

@@ -335,11 +335,12 @@ fn a_known_path_stays_known_when_rules_come_to_exclude_it() {
         assert_eq!(
             said(&receipt),
             [
-                "success",
+                "not all",
                 "restored b.txt",
                 "restored lib",
                 "restored lib/a.txt",
-                &format!("deleted {rules}")
+                &format!("deleted {rules}"),
+                "not captured lib/new.txt: it was not covered before, so what stood there is not known"
             ]
         );
         assert_eq!(sandbox.read("lib/a.txt"), "a\n");
@@ -472,4 +473,39 @@ fn what_is_in_a_folder_that_came_after_the_scan_is_new_however_the_folder_was_fo
     let changes = sandbox.workspace.store.changes_after(Seq(0)).unwrap();
     let mine = changes.iter().find(|change| change.path == path("d/mine")).expect("it is recorded");
     assert_eq!(mine.before, Entry::Absent);
+}
+
+#[test]
+fn what_was_never_kept_and_is_gone_is_said_to_be_missing() {
+    let mut sandbox = Sandbox::new();
+    fs::create_dir(sandbox.at(".git")).unwrap();
+    sandbox.write(".gitignore", "/secret/\n/node_modules/\n");
+    sandbox.write("package.json", "{}");
+    sandbox.write("secret/key", "k\n");
+    sandbox.write("node_modules/x/index.js", "x\n");
+    sandbox.write("f", "1\n");
+    let point = sandbox.prompt("s", "clean");
+    sandbox.agent_runs("s", "git clean -fdx", |sandbox| {
+        sandbox.remove("secret");
+        sandbox.remove("node_modules");
+        sandbox.remove("f");
+    });
+    sandbox.turn_end("s");
+    let receipt = sandbox.rewind_to(point);
+    assert_eq!(
+        said(&receipt),
+        [
+            "not all",
+            "restored f",
+            "not captured secret: it was not covered before, so what stood there is not known"
+        ]
+    );
+    // A person who does the same knows it.
+    sandbox.write("secret/key", "k\n");
+    look_around(&mut sandbox.workspace).unwrap();
+    let point = sandbox.prompt("s", "again");
+    sandbox.remove("secret");
+    sandbox.agent_writes("s", "f", "2\n");
+    sandbox.turn_end("s");
+    assert!(sandbox.rewind_to(point).success);
 }

@@ -373,6 +373,10 @@ impl Oracle {
                 scan.found.insert(path.clone(), (Seen::A(thing.clone()), now.cloned()));
             }
         }
+        // What was passed over is not known, but that it is gone is.
+        for path in self.skipped.iter().filter(|path| !self.disk.contains_key(*path)) {
+            scan.found.insert(path.clone(), (Seen::Unknown, None));
+        }
         self.listed = scan.listed;
         self.skipped = scan.skipped;
         scan.found

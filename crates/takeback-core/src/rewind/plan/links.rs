@@ -1,5 +1,7 @@
 //! Hard links: names that were one file become one file again.
 
+use std::collections::{HashMap, hash_map};
+
 use takeback_store::{Entry, WorkPath};
 
 use super::{Plan, Present};
@@ -8,24 +10,24 @@ use super::{Plan, Present};
 /// as it is takes the others in; else the first one that comes does.
 pub(super) fn keep_links(plan: &mut Plan, present: &Present) {
     for names in &present.linked {
-        for (at, follower) in names.iter().enumerate() {
-            let Some(step) = place(plan, follower).filter(|at| plan.steps[*at].needs_staging())
-            else {
+        let mut anchors: HashMap<Entry, &WorkPath> = HashMap::new();
+        for name in names.iter().rev() {
+            let stays = place(plan, name).is_none_or(|at| plan.steps[at].goal().is_none());
+            if let Some(entry) = present.entries.get(name).filter(|_| stays) {
+                anchors.insert(entry.clone(), name);
+            }
+        }
+        for name in names {
+            let Some(at) = place(plan, name).filter(|at| plan.steps[*at].needs_staging()) else {
                 continue;
             };
-            let goal = plan.steps[step].goal();
-            let stays = |name: &&WorkPath| {
-                place(plan, name).is_none_or(|at| plan.steps[at].goal().is_none())
-                    && present.entries.get(*name) == goal.as_ref()
-            };
-            let comes = |name: &&WorkPath| {
-                place(plan, name).is_some_and(|at| {
-                    plan.steps[at].needs_staging() && plan.steps[at].goal() == goal
-                })
-            };
-            let is_file = matches!(goal, Some(Entry::File { .. }));
-            let anchor = names.iter().find(stays).or_else(|| names[..at].iter().find(comes));
-            plan.steps[step].one_with = anchor.filter(|_| is_file).cloned();
+            let Some(goal @ Entry::File { .. }) = plan.steps[at].goal() else { continue };
+            match anchors.entry(goal) {
+                hash_map::Entry::Occupied(anchor) => {
+                    plan.steps[at].one_with = Some((*anchor.get()).clone());
+                }
+                hash_map::Entry::Vacant(first) => drop(first.insert(name)),
+            }
         }
     }
 }

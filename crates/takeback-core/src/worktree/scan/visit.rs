@@ -14,6 +14,7 @@ use crate::worktree::index::{Child, Known};
 use crate::worktree::look::{Bytes, look_at};
 use crate::worktree::scope::{
     Coverage, OUTSIDE_STAGE_PREFIX, OWN_FOLDER, OutReason, Rules, STAGE_PREFIX, is_internal_name,
+    may_be_derived,
 };
 
 /// One folder being read.
@@ -201,10 +202,25 @@ impl Visit<'_, '_> {
     }
 
     pub(super) fn gone(&mut self, child: &Child) {
-        if let Known::Entry { entry, .. } = &child.known {
-            let path = join(&self.task.path, &child.name);
-            self.below_gone(&path);
-            self.differs(path, entry.clone(), &Entry::Absent, false);
+        // An ignored file waits for the budget to be divided: it may be passed over again.
+        let waits =
+            child.known == Known::Skipped && !matches!(stat(&self.folder, &child.name), Ok(None));
+        if !waits {
+            self.gone_from(join(&self.task.path, &child.name), child);
+        }
+    }
+
+    fn gone_from(&mut self, path: Vec<u8>, child: &Child) {
+        match &child.known {
+            Known::Entry { entry, .. } => {
+                self.below_gone(&path);
+                self.differs(path, entry.clone(), &Entry::Absent, false);
+            }
+            // Nobody can bring it back, but everybody can be told, unless it can be made again.
+            Known::Skipped if !may_be_derived(self.walk.options, &child.name) => {
+                self.differs(path, Entry::Unknown, &Entry::Absent, false);
+            }
+            Known::Skipped => {}
         }
     }
 
@@ -212,11 +228,7 @@ impl Visit<'_, '_> {
         for child in
             self.walk.before.folder(path).map(|f| f.children.as_slice()).unwrap_or_default()
         {
-            if let Known::Entry { entry, .. } = &child.known {
-                let below = join(path, &child.name);
-                self.below_gone(&below);
-                self.differs(below, entry.clone(), &Entry::Absent, false);
-            }
+            self.gone_from(join(path, &child.name), child);
         }
     }
 }
