@@ -91,14 +91,18 @@ fn is_message(point: &Point, name: &str) -> bool {
     })
 }
 
-/// The label or id that differs from `name` least, if any is near.
+/// The label or id that differs from `name` least, if any is near. A label that is `name` itself was
+/// passed over, so that its point is named by id.
 fn nearest(points: &[Point], name: &str) -> Option<String> {
-    let names = points
-        .iter()
-        .filter(|point| point.kind != PointKind::Safety)
-        .flat_map(|point| point.label.iter().cloned().chain([point.id.to_string()]));
+    let names = points.iter().filter(|point| point.kind != PointKind::Safety).flat_map(|point| {
+        let id = point.id.to_string();
+        let label = point.label.as_ref().map(|label| {
+            let shown = if label == name { id.clone() } else { label.clone() };
+            (distance(label, name), shown)
+        });
+        label.into_iter().chain([(distance(&id, name), id)])
+    });
     names
-        .map(|candidate| (distance(&candidate, name), candidate))
         .filter(|(distance, candidate)| *distance <= candidate.len().max(3) / 3)
         .min_by_key(|(distance, _)| *distance)
         .map(|(_, candidate)| candidate)

@@ -13,7 +13,7 @@ use takeback_core::exchange::{
     Selection, Trial, export, import,
 };
 use takeback_core::marks::{Mark, mark};
-use takeback_core::point_name::find_point;
+use takeback_core::point_name::{PointNameError, find_point};
 use takeback_core::retention::{Clock, Occasion, Policy, clean_up};
 use takeback_core::rewind::journal::Exactness;
 use takeback_core::rewind::plan::Whose;
@@ -630,7 +630,10 @@ fn labels_and_messages_of_a_bundle_take_no_name_of_this_workspace() {
     for (name, meant) in [("10m", newest.id), ("me:message go", mine), ("abcd", newest.id)] {
         assert_eq!(found(name), Some(meant), "{name}");
     }
-    assert_eq!(found("1h"), None, "a time before the first point of this workspace");
+    // A time before the first point of this workspace.
+    let nearest = Some(theirs[4].id.to_string());
+    let error = find_point(&points, "1h", &time).unwrap_err();
+    assert_eq!(error, PointNameError::NotFound { name: "1h".to_owned(), nearest });
     assert_eq!(found("only there"), Some(theirs[3].id));
     assert_eq!(found("theirs10m"), Some(theirs[0].id));
 }

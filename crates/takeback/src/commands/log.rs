@@ -101,13 +101,12 @@ pub(crate) fn print(out: &mut dyn Write, told: &[(&Point, Told)]) -> io::Result<
 
 /// What a point's session is called on screen.
 fn whose(point: &Point) -> String {
-    const ROOM: usize = 16;
     const IMPORTED: &str = " (imported)";
     match &point.session {
         _ if point.kind == PointKind::Safety => "safety".to_owned(),
         None => "by hand".to_owned(),
         Some(session) => match name_there(session) {
-            None => shorten(&plain(&session.0), ROOM),
+            None => shorten(&plain(&session.0), 16),
             Some("") => format!("by hand{IMPORTED}"),
             // The name that it has here begins like all others that came with it.
             Some(name) => shorten(&plain(name), 10) + IMPORTED,
