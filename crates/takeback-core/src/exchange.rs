@@ -16,5 +16,7 @@ mod left_out;
 pub use bundle::{BundleError, BundleFile, BundleLimits, Outside};
 pub use export::{ExportError, ExportOptions, Exported, Ignored, Selection, export};
 pub use file::{FileError, Overwrite, write_file};
-pub use import::{ImportError, Imported, ImportedPoint, ImportedSession, Trial, import};
-pub use imported::{is_detour, same_story};
+pub use import::{
+    ImportError, Imported, ImportedPoint, ImportedSession, Trial, import, would_import,
+};
+pub use imported::{is_detour, name_there, same_story};

@@ -17,7 +17,9 @@ pub enum PointNameError {
 /// Finds the point that `name` means: `@` (the newest), `@~N` (N before it), an id, a label, a
 /// message id, `SESSION:MESSAGE`, the unique beginning of an id, or a time, which means the newest
 /// point that is not younger. `time_of` reads times. `points` are oldest first; safety points are
-/// found by id alone, and imported ones neither by counting nor by time, unless there are no others.
+/// found by id alone. Unless there are no others, imported points are found neither by counting nor
+/// by time, and by label or message only if the name means nothing else: a bundle may call its
+/// points anything.
 pub fn find_point<'a>(
     points: &'a [Point],
     name: &str,
@@ -49,13 +51,12 @@ pub fn find_point<'a>(
     if let Some(point) = by(&|point| point.id.to_string() == name, &mut points.iter())? {
         return Ok(point);
     }
-    if let Some(point) = by(&|point| point.label.as_deref() == Some(name), &mut listed())? {
+    let labelled = |point: &Point| point.label.as_deref() == Some(name);
+    let messaged = |point: &Point| is_message(point, name);
+    if let Some(point) = by(&labelled, &mut own())? {
         return Ok(point);
     }
-    if let Some(point) = by(&|point| is_message(point, name), &mut own())? {
-        return Ok(point);
-    }
-    if let Some(point) = by(&|point| is_message(point, name), &mut listed())? {
+    if let Some(point) = by(&messaged, &mut own())? {
         return Ok(point);
     }
     let hex = name.len() >= 4 && name.bytes().all(|b| b.is_ascii_hexdigit());
@@ -64,8 +65,13 @@ pub fn find_point<'a>(
     if let Some(point) = by(&prefix, &mut points.iter())? {
         return Ok(point);
     }
-    let time = time_of(name).ok_or_else(not_found)?;
-    own().rev().find(|point| point.created_at <= time).ok_or_else(not_found)
+    if let Some(time) = time_of(name) {
+        return own().rev().find(|point| point.created_at <= time).ok_or_else(not_found);
+    }
+    if let Some(point) = by(&labelled, &mut listed())? {
+        return Ok(point);
+    }
+    by(&messaged, &mut listed())?.ok_or_else(not_found)
 }
 
 fn steps_back(name: &str) -> Option<usize> {
@@ -85,14 +91,18 @@ fn is_message(point: &Point, name: &str) -> bool {
     })
 }
 
-/// The label or id that differs from `name` least, if any is near.
+/// The label or id that differs from `name` least, if any is near. A label that is `name` itself was
+/// passed over, so that its point is named by id.
 fn nearest(points: &[Point], name: &str) -> Option<String> {
-    let names = points
-        .iter()
-        .filter(|point| point.kind != PointKind::Safety)
-        .flat_map(|point| point.label.iter().cloned().chain([point.id.to_string()]));
+    let names = points.iter().filter(|point| point.kind != PointKind::Safety).flat_map(|point| {
+        let id = point.id.to_string();
+        let label = point.label.as_ref().map(|label| {
+            let shown = if label == name { id.clone() } else { label.clone() };
+            (distance(label, name), shown)
+        });
+        label.into_iter().chain([(distance(&id, name), id)])
+    });
     names
-        .map(|candidate| (distance(&candidate, name), candidate))
         .filter(|(distance, candidate)| *distance <= candidate.len().max(3) / 3)
         .min_by_key(|(distance, _)| *distance)
         .map(|(_, candidate)| candidate)

@@ -240,7 +240,9 @@ impl BundleFile {
                 let blob = blob_at(&self.file, at)?;
                 let same = match blob.encoding {
                     Encoding::Raw | Encoding::Zstd => {
-                        blob.size <= PART_MAX && blob.unpack().is_some()
+                        blob.size <= PART_MAX
+                            && !reader::is_padded(&blob)
+                            && blob.unpack().is_some()
                     }
                     Encoding::Chunks => reader::assembles(&self.file, &blob, &places)?,
                 };

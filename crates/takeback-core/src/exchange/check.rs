@@ -6,6 +6,7 @@ use std::collections::{HashMap, HashSet};
 use takeback_store::{Author, Digest, Entry, Seq, SessionId, WorkPath};
 
 use super::bundle::{BundleError, Outside, Piece};
+use crate::marks::check_label;
 use crate::worktree::scope::{OWN_FOLDER, is_internal};
 
 /// Paths of a file system that is mounted somewhere are shorter.
@@ -128,6 +129,9 @@ fn check_points(piece: &Piece, sessions: &HashSet<&SessionId>) -> Result<(), Bun
             return Err(BundleError::PointTwice { point: point.id });
         }
         known(sessions, point.session.as_slice())?;
+        if let Some(label) = point.label.as_ref().filter(|label| check_label(label).is_err()) {
+            return Err(BundleError::Label { point: point.id, label: label.clone() });
+        }
     }
     if piece.points.is_empty() { Err(BundleError::NoPoints) } else { Ok(()) }
 }

@@ -145,9 +145,9 @@ fn piece(workspace: &Workspace, options: &ExportOptions) -> Result<(Piece, usize
     let out = left_out(workspace, options.ignored, &base, &changes)?;
     changes.retain(|change| !out.contains(&change.path));
     base.retain(|path, entry| *entry != Entry::Absent && !out.contains(path));
-    let (changes, numbers) = renumbered(&base, changes);
+    let (changes, positions) = renumbered(changes);
     for point in &mut points {
-        point.seq = numbers.range(..=point.seq).next_back().map_or(Seq(0), |(_, seq)| *seq);
+        point.seq = positions.range(..=point.seq).next_back().map_or(Seq(0), |(_, seq)| *seq);
     }
     let piece = Piece {
         sessions: sessions(store, &points, &changes)?,
@@ -210,45 +210,57 @@ fn left_out(
     Ok(out)
 }
 
-/// The changes, counted from 1, each beginning where the one before of its path ended; with their
-/// new numbers by their old ones.
-fn renumbered(
-    base: &BTreeMap<WorkPath, Entry>,
-    changes: Vec<Change>,
-) -> (Vec<Change>, BTreeMap<Seq, Seq>) {
-    let mut numbers = BTreeMap::new();
-    let mut numbered: Vec<Change> = Vec::with_capacity(changes.len());
-    let mut state: HashMap<WorkPath, Entry> =
-        base.iter().map(|(path, entry)| (path.clone(), entry.clone())).collect();
+/// The changes, counted from 1, each beginning where the one before of its path ended; with the
+/// number of the last change up to each old number.
+fn renumbered(changes: Vec<Change>) -> (Vec<Change>, BTreeMap<Seq, Seq>) {
+    let mut numbers = HashMap::new();
+    let mut positions = BTreeMap::new();
+    let mut bridges = bridges(&changes);
+    let mut numbered: Vec<Change> = Vec::with_capacity(changes.len() + bridges.len());
     for mut change in changes {
-        let stood = state.insert(change.path.clone(), change.after.clone());
-        let stood = stood.unwrap_or(Entry::Absent);
-        if stood != change.before {
-            // What lay between is no longer kept.
-            numbered.push(Change {
-                seq: Seq(numbered.len() as u64 + 1),
-                before: stood,
-                after: change.before.clone(),
-                author: Author::Import,
-                cancels: Vec::new(),
-                ..change.clone()
-            });
+        let old = change.seq;
+        if change.before != change.after {
+            change.seq = Seq(numbered.len() as u64 + 1);
+            numbers.insert(old, change.seq);
+            let same = |cancelled: &Seq| {
+                let number = numbers.get(cancelled).copied()?;
+                let at = usize::try_from(number.0 - 1).ok()?;
+                numbered.get(at).filter(|other| other.path == change.path).map(|_| number)
+            };
+            change.cancels = change.cancels.iter().filter_map(same).collect();
+            numbered.push(change);
         }
-        if change.before == change.after {
-            continue;
+        if let Some(bridge) = bridges.remove(&old) {
+            numbered.push(Change { seq: Seq(numbered.len() as u64 + 1), ..bridge });
         }
-        let seq = Seq(numbered.len() as u64 + 1);
-        numbers.insert(change.seq, seq);
-        let same = |cancelled: &Seq| {
-            let number = numbers.get(cancelled).copied()?;
-            let at = usize::try_from(number.0 - 1).ok()?;
-            numbered.get(at).filter(|other| other.path == change.path).map(|_| number)
-        };
-        change.cancels = change.cancels.iter().filter_map(same).collect();
-        change.seq = seq;
-        numbered.push(change);
+        positions.insert(old, Seq(numbered.len() as u64));
     }
-    (numbered, numbers)
+    (numbered, positions)
+}
+
+/// Where a change does not begin where the one before of its path ended, what lay between is not
+/// kept: a change that leads there, by the number of the one before. It follows that directly, so
+/// that every point between has what the log says of it, which is what the next change began with.
+fn bridges(changes: &[Change]) -> HashMap<Seq, Change> {
+    let mut last: HashMap<&WorkPath, &Change> = HashMap::new();
+    let mut bridges = HashMap::new();
+    for change in changes {
+        if let Some(before) = last.insert(&change.path, change)
+            && before.after != change.before
+        {
+            bridges.insert(
+                before.seq,
+                Change {
+                    before: before.after.clone(),
+                    after: change.before.clone(),
+                    author: Author::Import,
+                    cancels: Vec::new(),
+                    ..before.clone()
+                },
+            );
+        }
+    }
+    bridges
 }
 
 /// The turns that changes name, in their order.

@@ -8,8 +8,8 @@ use std::collections::hash_map::Entry as Slot;
 use std::collections::{BTreeMap, HashMap, HashSet};
 
 use takeback_store::{
-    Author, Change, Entry, Evidence, Head, Point, PointId, RewindId, Seq, Session, SessionId,
-    Store, StoreError, Timestamp, Turn, TurnId, WorkPath, Write,
+    Author, Change, Entry, Evidence, Head, MemoryStore, Point, PointId, RewindId, Seq, Session,
+    SessionId, Store, StoreError, Timestamp, Turn, TurnId, WorkPath, Write,
 };
 
 use super::bundle::{BundleError, BundleFile, Piece};
@@ -34,7 +34,7 @@ pub enum Trial {
 pub struct Imported {
     pub points: Vec<ImportedPoint>,
     pub sessions: Vec<ImportedSession>,
-    /// Of the log, with those that lead there and back.
+    /// Of the bundle. The log has more: those that lead there and back.
     pub changes: usize,
     /// That were not here already.
     pub blobs: usize,
@@ -106,13 +106,13 @@ pub fn import(
         let latest = workspace.store.latest_of(&paths)?;
         let entry = |latest: Option<Change>| latest.map_or(Entry::Absent, |change| change.after);
         let present = paths.iter().cloned().zip(latest.into_iter().map(entry)).collect();
-        let detour = detour(&bundle.piece, &present, &names, head, now);
-        let imported = names.imported(&bundle.piece, detour.changes, blobs);
+        let imported = names.imported(&bundle.piece, blobs);
         if trial == Trial::DryRun {
             return Ok(imported);
         }
+        let writes = detour(&bundle.piece, &present, &names, head, now);
         let mut index = Index::load(&workspace.index_file(), &*workspace.store)?;
-        match workspace.store.commit(head, &detour.writes) {
+        match workspace.store.commit(head, &writes) {
             Err(StoreError::Moved) => {}
             Err(error) => return Err(error.into()),
             Ok(head) => {
@@ -123,6 +123,12 @@ pub fn import(
             }
         }
     }
+}
+
+/// What an import would add to a folder that has no history yet. All contents are new there.
+pub fn would_import(bundle: &BundleFile, ambient: &Ambient) -> Result<Imported, ImportError> {
+    let names = Names::new(&MemoryStore::new(), ambient, &bundle.piece)?;
+    Ok(names.imported(&bundle.piece, bundle.digests().count()))
 }
 
 /// Every path that the piece says anything of, once.
@@ -239,7 +245,7 @@ impl Names {
         }
     }
 
-    fn imported(&self, piece: &Piece, changes: usize, blobs: usize) -> Imported {
+    fn imported(&self, piece: &Piece, blobs: usize) -> Imported {
         let points = piece.points.iter().map(|point| {
             let label = self.labels.get(&point.id).cloned();
             ImportedPoint {
@@ -258,18 +264,13 @@ impl Names {
         Imported {
             points: points.collect(),
             sessions: import.chain(sessions).collect(),
-            changes,
+            changes: piece.changes.len(),
             blobs,
         }
     }
 }
 
 // --- the detour ---------------------------------------------------------------------------------
-
-struct Detour {
-    writes: Vec<Write>,
-    changes: usize,
-}
 
 /// All that is committed. Pure. Nothing of it comes from the future: whoever looks for what is old
 /// would take this workspace's clock for wrong.
@@ -279,7 +280,7 @@ fn detour(
     names: &Names,
     head: Head,
     now: Timestamp,
-) -> Detour {
+) -> Vec<Write> {
     let mut log = Log { writes: sessions_and_turns(piece, names, now), seq: head.seq };
     let base: HashMap<&WorkPath, Entry> =
         piece.base.iter().map(|(path, entry)| (path, masked(entry))).collect();
@@ -322,8 +323,7 @@ fn detour(
     for (path, stands) in present {
         log.lead(path, &state[path], stands, now);
     }
-    let changes = usize::try_from(log.seq.0 - head.seq.0).unwrap_or(usize::MAX);
-    Detour { writes: log.writes, changes }
+    log.writes
 }
 
 fn sessions_and_turns(piece: &Piece, names: &Names, now: Timestamp) -> Vec<Write> {
@@ -405,16 +405,16 @@ fn masked(entry: &Entry) -> Entry {
 
 #[cfg(test)]
 mod tests {
-    use takeback_store::{Digest, MemoryStore, PointKind};
+    use takeback_store::{Digest, PointKind};
 
     use super::*;
 
-    fn changes(detour: &Detour) -> Vec<(Entry, Entry)> {
+    fn changes(detour: &[Write]) -> Vec<(Entry, Entry)> {
         let change = |write: &Write| match write {
             Write::Change(change) => Some((change.before.clone(), change.after.clone())),
             _ => None,
         };
-        detour.writes.iter().filter_map(change).collect()
+        detour.iter().filter_map(change).collect()
     }
 
     #[test]
@@ -470,17 +470,17 @@ mod tests {
                 (file(0o644), absent),
             ]
         );
-        let cancels = detour.writes.iter().find_map(|write| match write {
+        let cancels = detour.iter().find_map(|write| match write {
             Write::Change(change) if change.seq == Seq(43) => Some(change.cancels.clone()),
             _ => None,
         });
         assert_eq!(cancels, Some(vec![Seq(42)]));
-        let at = detour.writes.iter().find_map(|write| match write {
+        let at = detour.iter().find_map(|write| match write {
             Write::Point(point) => Some(point.seq),
             _ => None,
         });
-        assert_eq!((at, detour.changes), (Some(Seq(43)), 4));
-        let times = detour.writes.iter().filter_map(|write| match write {
+        assert_eq!(at, Some(Seq(43)));
+        let times = detour.iter().filter_map(|write| match write {
             Write::Change(change) => Some(change.time),
             Write::Point(point) => Some(point.created_at),
             _ => None,

@@ -22,11 +22,30 @@ pub(crate) fn session_name(import: &SessionId, old: &SessionId) -> SessionId {
 
 /// The name of the import that brought this session; `None`: it is one of this workspace.
 pub(crate) fn import_of(session: &SessionId) -> Option<SessionId> {
-    let digits = session.0.strip_prefix(PREFIX)?.get(..DIGITS)?;
-    let end = PREFIX.len() + DIGITS;
-    let whole = matches!(session.0.as_bytes().get(end), None | Some(b'-'));
+    let rest = after_import(&session.0)?;
+    Some(SessionId(session.0[..session.0.len() - rest.len()].to_owned()))
+}
+
+/// What follows the name of an import: nothing, or a dash and the old name.
+fn after_import(name: &str) -> Option<&str> {
+    let (digits, rest) = name.strip_prefix(PREFIX)?.split_at_checked(DIGITS)?;
+    let whole = rest.is_empty() || rest.starts_with('-');
     let hex = digits.bytes().all(|b| b.is_ascii_hexdigit());
-    (whole && hex).then(|| SessionId(session.0[..end].to_owned()))
+    (whole && hex).then_some(rest)
+}
+
+/// What an imported session was called where its work was done, however often it was imported since;
+/// empty for the one that stands for an import. `None`: it is one of this workspace.
+#[must_use]
+pub fn name_there(session: &SessionId) -> Option<&str> {
+    let mut rest = after_import(&session.0)?;
+    loop {
+        let name = rest.strip_prefix('-').unwrap_or(rest);
+        match after_import(name) {
+            Some(again) => rest = again,
+            None => return Some(name),
+        }
+    }
 }
 
 /// Whether nobody here can have written it: only sessions that were imported.
@@ -73,6 +92,18 @@ mod tests {
             ["", "s", "imported-", "imported-000000a", "imported-000000abc", "imported-é00000ab"]
         {
             assert_eq!(import_of(&SessionId::from(own)), None, "{own}");
+            assert_eq!(name_there(&SessionId::from(own)), None, "{own}");
         }
+    }
+
+    #[test]
+    fn a_session_keeps_its_first_name_however_often_it_is_imported() {
+        let session = SessionId::from("s-1");
+        let once = session_name(&import_name(1), &session);
+        let twice = session_name(&import_name(2), &once);
+        let by_hand = session_name(&import_name(2), &import_name(1));
+        let names = [&once, &twice, &by_hand].map(name_there);
+        assert_eq!(names, [Some("s-1"), Some("s-1"), Some("")]);
+        assert_eq!(name_there(&import_name(3)), Some(""));
     }
 }

@@ -12,13 +12,15 @@ use takeback_core::exchange::{
     BundleFile, BundleLimits, ExportError, ExportOptions, Exported, Ignored, Imported, Outside,
     Selection, Trial, export, import,
 };
+use takeback_core::marks::{Mark, mark};
+use takeback_core::point_name::{PointNameError, find_point};
 use takeback_core::retention::{Clock, Occasion, Policy, clean_up};
 use takeback_core::rewind::journal::Exactness;
 use takeback_core::rewind::plan::Whose;
 use takeback_core::rewind::{RewindRequest, Target};
 use takeback_core::worktree::index::{Index, Known};
 use takeback_core::{checkpoint, look_around};
-use takeback_store::{Author, Entry, Lack, Point, PointId, PointKind, SessionId, Write};
+use takeback_store::{Author, Entry, Lack, Point, PointId, PointKind, SessionId, Timestamp, Write};
 use takeback_testkit::{Sandbox, Thing};
 
 use crate::shown::{assert_consistent, history, log, said};
@@ -403,7 +405,7 @@ fn a_second_import_makes_new_points_and_keeps_nothing_twice() {
 #[test]
 fn a_dry_run_adds_nothing() {
     let (mut there, _) = busy();
-    let file = everything(&mut there);
+    let (file, exported) = exported(&mut there, Selection::Everything, Ignored::LeaveOut);
     let mut here = Sandbox::new();
     look_around(&mut here.workspace).unwrap();
     let head = here.workspace.store.head().unwrap();
@@ -414,6 +416,7 @@ fn a_dry_run_adds_nothing() {
     let done = import(&mut here.workspace, &bundle, Trial::ForReal).unwrap();
     assert_eq!((told.changes, told.blobs), (done.changes, done.blobs));
     assert_eq!(told.points.len(), done.points.len());
+    assert_eq!(done.changes, exported.changes, "the ways there and back are not counted");
 }
 
 #[test]
@@ -565,6 +568,74 @@ fn a_log_of_which_something_was_dropped_can_be_exported() {
     let imported = imported(&mut here, &file);
     assert!(here.rewind(&exactly(imported.points[0].id)).unwrap().success);
     assert_eq!(here.read("a"), "0\n");
+}
+
+/// A path went out of sight and came back: what stood there between is not known, here or there.
+#[test]
+fn what_was_not_known_there_is_not_absent_here() {
+    let mut there = Sandbox::in_memory();
+    fs::create_dir(there.at(".git")).unwrap();
+    there.write("x.txt", "x\n");
+    there.prompt("s", "one");
+    there.agent_runs("s", "rm", |there| there.remove("x.txt"));
+    let at_once = there.prompt("s", "two");
+    there.write(".takebackignore", "x.txt\n");
+    there.write("x.txt", "y\n");
+    let hidden = there.prompt("s", "three");
+    there.remove(".takebackignore");
+    let seen = there.prompt("s", "four");
+    let file = everything(&mut there);
+    for point in [seen, hidden, at_once] {
+        let mut here = Sandbox::in_memory();
+        here.write("x.txt", "y\n");
+        let imported = imported(&mut here, &file);
+        let brought = imported.points.iter().find(|p| p.was == point).unwrap().id;
+        here.rewind(&exactly(brought)).unwrap();
+        there.rewind(&exactly(point)).unwrap();
+        assert_eq!((here.read("x.txt"), there.read("x.txt")), ("y\n".into(), "y\n".into()));
+    }
+}
+
+/// What a bundle calls its points does not change what is meant here by anything else.
+#[test]
+fn labels_and_messages_of_a_bundle_take_no_name_of_this_workspace() {
+    let mut there = Sandbox::in_memory();
+    let mut here = Sandbox::in_memory();
+    let mine = here.prompt("me", "go");
+    let newest = Point {
+        id: PointId(0xabcd_0000_0000_0000),
+        message_ids: Vec::new(),
+        ..points(&here).remove(0)
+    };
+    let head = here.workspace.store.head().unwrap();
+    here.workspace.store.commit(head, &[Write::Point(newest.clone())]).unwrap();
+    for label in ["10m", "me:message go", "abcd", "only there", "1h"] {
+        let point = there.prompt("s", label);
+        mark(&mut there.workspace, point, Mark::Label(label)).unwrap();
+    }
+    for mut point in points(&there) {
+        point.message_ids =
+            vec![point.description.clone(), "theirs".to_owned() + &point.description];
+        let head = there.workspace.store.head().unwrap();
+        there.workspace.store.commit(head, &[Write::Point(point)]).unwrap();
+    }
+    let theirs = imported(&mut here, &everything(&mut there)).points;
+    let points = points(&here);
+    let time = |text: &str| match text {
+        "10m" => Some(Timestamp(i64::MAX)),
+        "1h" => Some(Timestamp(i64::MIN)),
+        _ => None,
+    };
+    let found = |name: &str| find_point(&points, name, &time).map(|point| point.id).ok();
+    for (name, meant) in [("10m", newest.id), ("me:message go", mine), ("abcd", newest.id)] {
+        assert_eq!(found(name), Some(meant), "{name}");
+    }
+    // A time before the first point of this workspace.
+    let nearest = Some(theirs[4].id.to_string());
+    let error = find_point(&points, "1h", &time).unwrap_err();
+    assert_eq!(error, PointNameError::NotFound { name: "1h".to_owned(), nearest });
+    assert_eq!(found("only there"), Some(theirs[3].id));
+    assert_eq!(found("theirs10m"), Some(theirs[0].id));
 }
 
 #[test]

@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use serde_json::json;
 use takeback_core::exchange::{
     BundleError, BundleFile, BundleLimits, ImportError, Imported, Outside, Trial, import as append,
+    would_import,
 };
 
 use crate::args::{ImportArgs, Options};
@@ -42,8 +43,15 @@ pub(crate) fn import(
     drop(checking);
     let trial = if args.dry_run { Trial::DryRun } else { Trial::ForReal };
     let store = if args.dry_run { Store::MustExist } else { Store::Create };
-    let mut place = place::open_mended(options, store)?;
-    let imported = append(&mut place.workspace, &bundle, trial).map_err(|error| match error {
+    let imported = match place::open_mended(options, store) {
+        Ok(mut place) => append(&mut place.workspace, &bundle, trial),
+        // A store is made for an import, not for the question what it would bring.
+        Err(error) if args.dry_run && error.kind == Kind::NoStore => {
+            would_import(&bundle, &place::ambient())
+        }
+        Err(error) => return Err(error),
+    };
+    let imported = imported.map_err(|error| match error {
         ImportError::Bundle(error) => refused(&file, error),
         ImportError::Locked => {
             CommandError::new(Kind::Locked, error).hint("Wait until it is done, then try again.")

@@ -3,7 +3,7 @@
 use std::io::{self, Write};
 
 use serde::Serialize;
-use takeback_core::exchange::same_story;
+use takeback_core::exchange::{name_there, same_story};
 use takeback_core::history::by_path;
 use takeback_store::{Entry, Point, PointKind, Seq, StoreError};
 
@@ -88,19 +88,30 @@ pub(crate) fn print(out: &mut dyn Write, told: &[(&Point, Told)]) -> io::Result<
     let gives = [Give::Nothing, Give::All(1), Give::All(3), Give::End(20), Give::All(2)];
     let mut table = Table::new(0, gives);
     for (point, told) in told {
-        let session = match point.kind {
-            PointKind::Safety => "safety",
-            _ => told.session.as_deref().unwrap_or("by hand"),
-        };
         table.rows.push([
             Cell::new(NAME, &told.id[..8]),
             Cell::new(HINT, ago(point.created_at, time)),
-            Cell::plain(shorten(&plain(session), 16)),
+            Cell::plain(whose(point)),
             Cell::plain(title(point)),
             changes(told),
         ]);
     }
     table.print(out)
+}
+
+/// What a point's session is called on screen.
+fn whose(point: &Point) -> String {
+    const IMPORTED: &str = " (imported)";
+    match &point.session {
+        _ if point.kind == PointKind::Safety => "safety".to_owned(),
+        None => "by hand".to_owned(),
+        Some(session) => match name_there(session) {
+            None => shorten(&plain(&session.0), 16),
+            Some("") => format!("by hand{IMPORTED}"),
+            // The name that it has here begins like all others that came with it.
+            Some(name) => shorten(&plain(name), 10) + IMPORTED,
+        },
+    }
 }
 
 /// What a point is called on screen.

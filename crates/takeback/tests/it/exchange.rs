@@ -40,7 +40,7 @@ fn history_goes_from_one_folder_to_another() {
         other.takeback(&["import", user.home().join("../bundle").to_str().expect("utf-8")]);
     assert_eq!(imported.code, 0, "{imported:?}");
     insta::assert_snapshot!(imported.out, @r"
-    Imported 2 points and 2 sessions  9 changes, 4 new blobs
+    Imported 2 points and 2 sessions  1 change, 4 new blobs
       ID  make it two
       ID  [done]
     Your files are as they were. `takeback rewind ID --exact` brings the files of a point.
@@ -72,23 +72,25 @@ fn a_second_import_says_which_label_is_taken() {
     let user = busy();
     let file = sent(&user, &user);
     insta::assert_snapshot!(user.takeback(&["import", &file, "--dry-run"]).out, @r"
-    Would import 2 points and 2 sessions  2 changes, 0 new blobs
+    Would import 2 points and 2 sessions  1 change, 0 new blobs
       ID  make it two
       ID  [done-2] done
                 the label “done” is taken here
     ");
     assert_eq!(user.json(&["log"]).as_array().expect("a list").len(), 2);
     insta::assert_snapshot!(user.takeback(&["import", &file]).out, @r"
-    Imported 2 points and 2 sessions  2 changes, 0 new blobs
+    Imported 2 points and 2 sessions  1 change, 0 new blobs
       ID  make it two
       ID  [done-2] done
                 the label “done” is taken here
     Your files are as they were. `takeback rewind ID --exact` brings the files of a point.
     ");
     // What was done here is told as before, also where somebody counts or names a message.
-    insta::assert_snapshot!(user.takeback(&["log"]).out.lines().skip(2).collect::<Vec<_>>().join("\n"), @r"
-    ID  just now  by hand           [done]         –
-    ID  just now  s                 make it two    1 file +1 -1
+    insta::assert_snapshot!(user.takeback(&["log"]).out, @r"
+    ID  just now  by hand (imported)  [done-2] done  –
+    ID  just now  s (imported)        make it two    1 file +1 -1
+    ID  just now  by hand             [done]         –
+    ID  just now  s                   make it two    1 file +1 -1
     ");
     insta::assert_snapshot!(user.takeback(&["show", "m1"]).out.lines().skip(3).collect::<Vec<_>>().join("\n"), @r"
     session  s
@@ -98,6 +100,26 @@ fn a_second_import_says_which_label_is_taken() {
     ");
     insta::assert_snapshot!(user.takeback(&["show", "done"]).out.lines().skip(3).collect::<Vec<_>>().join("\n"), @"Nothing was changed after it.");
     insta::assert_snapshot!(user.takeback(&["show"]).out.lines().next().unwrap_or(""), @"[done]");
+}
+
+#[test]
+fn what_an_import_would_add_is_told_where_there_is_no_store_and_none_is_made() {
+    let user = busy();
+    let other = User::new();
+    let file = sent(&user, &other);
+    let told = other.takeback(&["import", &file, "--dry-run"]);
+    assert_eq!(told.code, 0, "{told:?}");
+    insta::assert_snapshot!(told.out, @r"
+    Would import 2 points and 2 sessions  1 change, 4 new blobs
+      ID  make it two
+      ID  [done]
+    ");
+    assert_eq!(other.takeback(&["log"]).code, 10, "there is no store");
+    assert!(!other.home().join("workspaces").exists());
+    // Where no store can be, an import would add nothing.
+    let refused = other.takeback(&["-C", "/", "import", &file, "--dry-run"]);
+    assert_eq!(refused.code, 2, "{refused:?}");
+    assert_eq!(other.json(&["import", &file])["changes"], 1);
 }
 
 #[test]
@@ -123,7 +145,7 @@ fn answers_as_json() {
             "description": "make it two",
         }],
         "sessions": [{ "id": session, "was": "s" }],
-        "changes": 9,
+        "changes": 1,
         "blobs": 4,
     });
     assert_eq!(answer, expected);

@@ -65,6 +65,8 @@ pub enum BundleError {
     PointOutside { point: PointId },
     #[error("its point {point} stands there twice")]
     PointTwice { point: PointId },
+    #[error("its point {point} has the label {label:?}, which is none")]
+    Label { point: PointId, label: String },
 
     #[error("the contents of {path} are missing in it")]
     NoBlob { path: String },
@@ -72,6 +74,8 @@ pub enum BundleError {
     BlobSize { path: String },
     #[error("its contents {digest} are not what they are called")]
     WrongBlob { digest: Digest },
+    #[error("its contents {digest} are packed into more bytes than they need")]
+    Padded { digest: Digest },
     #[error("its contents {digest} lack a part")]
     NoPart { digest: Digest },
     #[error("its contents {digest} stand there twice")]

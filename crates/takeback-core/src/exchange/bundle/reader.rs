@@ -287,6 +287,9 @@ impl<'a> Blobs<'a> {
             return Err(BundleError::TooLarge { limit: self.limits.contents });
         }
         let right = match blob.encoding {
+            Encoding::Raw | Encoding::Zstd if is_padded(&blob) => {
+                return Err(BundleError::Padded { digest });
+            }
             Encoding::Raw | Encoding::Zstd => blob.size <= PART_MAX && blob.unpack().is_some(),
             Encoding::Chunks => {
                 let chunks = blob.chunks();
@@ -327,6 +330,12 @@ impl<'a> Blobs<'a> {
             None => Ok(self.order),
         }
     }
+}
+
+/// Whether a blob that is not made of parts is longer than packing makes it. Such a part would cost
+/// its whole length each time that it is named.
+pub(super) fn is_padded(blob: &PackedBlob) -> bool {
+    blob.bytes.len() as u64 > blob.size.saturating_add(blob.size / 128).saturating_add(1024)
 }
 
 /// Whether the parts of `whole` follow one another to what it is called, in its size. Reads no

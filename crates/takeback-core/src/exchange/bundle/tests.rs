@@ -322,6 +322,15 @@ fn points_and_sessions_that_have_no_place_are_refused() {
                 |d| d.piece.points[1].created_at = Timestamp(-1),
                 "its point 0000000000000002 is at a t",
             ),
+            (
+                |d| d.piece.points[1].label = Some("@~1".to_owned()),
+                r#"its point 0000000000000002 has the label "@~1", which is none"#,
+            ),
+            (|d| d.piece.points[0].label = Some(" ".to_owned()), r#"has the label " ", which is"#),
+            (
+                |d| d.piece.points[0].label = Some("\u{1b}[2J".to_owned()),
+                r#"has the label "\u{1b}[2J", which is none"#,
+            ),
         ],
     );
 }
@@ -577,6 +586,41 @@ fn bombs_do_not_go_off() {
     draft.blobs.extend([packed, whole]);
     let error = read(&written(&draft)).unwrap_err().to_string();
     assert_eq!(error, "its contents are larger than 4294967296 bytes");
+}
+
+/// Read again for every time that it is named, a part costs what it is long, not what it holds.
+#[test]
+fn contents_may_not_be_padded() {
+    // A frame of one byte and a frame that is passed over.
+    let padded = |filler: usize| {
+        let mut bytes = vec![0x28, 0xB5, 0x2F, 0xFD, 0x20, 1, 9, 0, 0, b'a'];
+        bytes.extend_from_slice(&0x184D_2A50_u32.to_le_bytes());
+        bytes.extend_from_slice(&u32::try_from(filler).unwrap().to_le_bytes());
+        bytes.resize(bytes.len() + filler, 0);
+        PackedBlob { digest: Digest::of(b"a"), size: 1, encoding: Encoding::Zstd, bytes }
+    };
+    let told = |part: PackedBlob| {
+        assert_eq!(part.unpack(), Some(b"a".to_vec()));
+        let whole = "a".repeat(100);
+        let mut draft = draft();
+        draft.piece.base.push((path("bomb"), file(&whole)));
+        let parts = part.digest.0.repeat(100);
+        let digest = Digest::of(whole.as_bytes());
+        draft.blobs.push(part);
+        draft.blobs.push(PackedBlob {
+            digest,
+            size: 100,
+            encoding: Encoding::Chunks,
+            bytes: parts,
+        });
+        read(&written(&draft)).map(drop).map_err(|error| error.to_string())
+    };
+    // 18 bytes are not filler; 1025 are allowed.
+    assert_eq!(told(padded(1007)), Ok(()));
+    let a = Digest::of(b"a");
+    let longer = format!("its contents {a} are packed into more bytes than they need");
+    assert_eq!(told(padded(1008)), Err(longer.clone()));
+    assert_eq!(told(padded(15 << 20)), Err(longer));
 }
 
 #[test]
