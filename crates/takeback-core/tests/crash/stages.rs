@@ -1,9 +1,11 @@
 //! A stage is cleared by the store that made it, as long as nothing in it is anybody's; never else.
 
+use std::cell::Cell;
 use std::fs::{self, OpenOptions};
 use std::io::Write as _;
 use std::os::unix::fs::symlink;
 use std::path::Path;
+use std::rc::Rc;
 
 use takeback_core::retention::{Clock, Occasion, Policy, clean_up};
 use takeback_core::rewind::recover::needs_recovery;
@@ -143,6 +145,32 @@ fn a_store_knows_its_stages_by_whichever_path_it_is_reached() {
     assert_nothing_left_behind(&sandbox);
 }
 
+/// A store that got another folder (`relocate`) between the promise and the recovery.
+#[test]
+fn a_promise_is_kept_by_a_store_that_has_moved() {
+    let scene = Scene::before_a_rewind();
+    let mut sandbox = scene.frozen.thaw();
+    let points = points_of(|| drop(sandbox.rewind_to(scene.listed[1].point)));
+    let promised = points
+        .iter()
+        .skip_while(|point| **point != CrashPoint::StageFile)
+        .position(|point| *point == CrashPoint::Committed)
+        .unwrap();
+    let begin = points.iter().position(|point| *point == CrashPoint::StageFile).unwrap();
+    let mut sandbox = scene.frozen.thaw();
+    let reached = stopped((begin + promised + 1) as u64, || {
+        drop(sandbox.rewind_to(scene.listed[1].point));
+    });
+    assert_eq!(reached, Some(CrashPoint::Committed));
+    let moved = sandbox.outside().join("moved");
+    fs::rename(&sandbox.workspace.store_dir, &moved).unwrap();
+    let store = Box::new(SqliteStore::open(&moved).unwrap());
+    let recovered = recover(&mut with_store(&sandbox, &moved, store)).unwrap();
+    assert_eq!(recovered, Recovered { finished: vec![scene.receipt], ..Recovered::default() });
+    assert_same(&sandbox.tree(), &scene.after);
+    assert_nothing_left_behind(&sandbox);
+}
+
 const KEPT: &str = "agent\nsaved\n";
 
 /// A program that had a file open wrote to it right before the receipt: what it wrote is kept in the
@@ -156,7 +184,10 @@ fn with_a_save_in_the_stage() -> (Frozen, RewindId) {
     sandbox.turn_end("s");
     let mut opened = OpenOptions::new().append(true).open(sandbox.at("a.txt")).unwrap();
     let mut is_applied = false;
+    let last = Rc::new(Cell::new(None));
+    let noted = Rc::clone(&last);
     disk::watch(Some(Box::new(move |point| {
+        noted.set(Some(point));
         is_applied |= point == CrashPoint::Exchange;
         if is_applied && point == CrashPoint::Commit {
             opened.write_all(b"saved\n").unwrap();
@@ -164,6 +195,7 @@ fn with_a_save_in_the_stage() -> (Frozen, RewindId) {
     })));
     let receipt = sandbox.rewind_to(point);
     disk::watch(None);
+    assert_eq!(last.get(), Some(CrashPoint::SyncStaged), "no power cut brings the mark back");
     let id = receipt.rewind.unwrap();
     let kept = format!("a version saved while the rewind ran is kept as {}", place_of(id));
     assert_eq!(receipt.errors.into_iter().map(|p| p.error).collect::<Vec<_>>(), [kept]);
