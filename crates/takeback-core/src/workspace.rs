@@ -11,6 +11,7 @@ use crate::ambient::Ambient;
 use crate::lock::{Hold, Lock, lock};
 use crate::worktree::Root;
 use crate::worktree::scope::{ScopeOptions, is_internal};
+use crate::worktree::write::Mark;
 
 pub struct WorkspaceOptions {
     /// The root, as the user names it.
@@ -114,6 +115,11 @@ impl Workspace {
     #[must_use]
     pub fn index_file(&self) -> PathBuf {
         self.store_dir.join("index")
+    }
+
+    /// By which this store knows the stages that it made.
+    pub(crate) fn mark(&self) -> Mark {
+        Mark::of(&real_path(&self.store_dir))
     }
 
     pub(crate) fn lock(&self, hold: Hold, patience: Duration) -> Result<Option<Lock>, StoreError> {

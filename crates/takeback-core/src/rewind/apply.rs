@@ -24,8 +24,8 @@ use crate::worktree::index::folder_of;
 use crate::worktree::look::{Bytes, Looked, look};
 use crate::worktree::root::{Access, is_no_folder};
 use crate::worktree::write::{
-    Slot, Stage, StageError, is_unsupported, make_folder, not_brought_back, remove_empty_folder,
-    set_file_mode, sync_all,
+    Mark, Slot, Stage, StageError, is_unsupported, make_folder, not_brought_back,
+    remove_empty_folder, set_file_mode, sync_all,
 };
 
 /// Makes ready in the workspace's stage what the plan will place there, before it is promised. What
@@ -36,10 +36,11 @@ pub(crate) fn stage(
     store: &dyn Store,
     plan: &Plan,
     id: RewindId,
+    mark: &Mark,
     counter: Counter<'_>,
 ) -> Result<(), StageError> {
     let failed = |source| StageError::Disk { path: ".takeback".to_owned(), source };
-    let stage = Stage::open(root, id)?;
+    let stage = Stage::make_marked(root, id, mark)?;
     let mut files = Vec::new();
     let mut numbers = Vec::new();
     let finish = |files: &mut Vec<OwnedFd>, numbers: &mut Vec<usize>| {
@@ -168,7 +169,7 @@ pub(crate) fn open_stages<'a>(
     plan: &'a Plan,
     id: RewindId,
 ) -> Result<Staged<'a>, StageError> {
-    let stage = Stage::open(root, id)?;
+    let stage = Stage::open_promised(root, id)?;
     let mut staged = Staged {
         jobs: Vec::new(),
         unlocked: &plan.unlocked,
@@ -561,22 +562,29 @@ impl Staged<'_> {
             }
         }
         for (at, site) in self.sites.into_iter().enumerate().rev() {
+            let Site { root, stage } = site;
             if full.contains(&at) || (at == 0 && !left.is_empty()) {
+                // A power cut must not bring back the mark that says that nothing here is anybody's.
+                if let Err(error) = stage.sync() {
+                    left.push((own_path(), plain_error(&error)));
+                }
                 continue;
             }
-            let Site { root, stage } = site;
             let root = match &root {
                 SiteRoot::Workspace(root) => root,
                 SiteRoot::Outside(root) => root,
             };
             if let Err(error) = stage.close(root) {
-                let path = WorkPath::new(".takeback").expect("a plain path");
-                left.push((path, plain_error(&error)));
+                left.push((own_path(), plain_error(&error)));
             }
         }
         left.extend(open);
         left
     }
+}
+
+fn own_path() -> WorkPath {
+    WorkPath::new(".takeback").expect("a plain path")
 }
 
 fn conflict() -> Fate {

@@ -172,15 +172,17 @@ pub(crate) fn carry_out(
     for blob in &ready.plan.merged {
         workspace.store.put(blob.clone())?;
     }
+    let mark = workspace.mark();
     let work = workspace.ambient.begin(Work::Stage, to_stage(&ready.plan));
-    let staged = stage(&workspace.root, &*workspace.store, &ready.plan, id, work.counter());
+    let counter = work.counter();
+    let staged = stage(&workspace.root, &*workspace.store, &ready.plan, id, &mark, counter);
     drop(work);
     let promised = staged.map_err(RewindError::from).and_then(|()| promise(workspace, ready, id));
     let record = match promised {
         Ok(record) => record,
         Err(error) => {
             // What cannot be cleared away now, the next command clears.
-            drop(clear_stage(&workspace.root, id));
+            drop(clear_stage(&workspace.root, id, &mark));
             return Err(error);
         }
     };

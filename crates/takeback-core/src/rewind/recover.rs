@@ -1,4 +1,5 @@
-//! After a crash: an open journal is finished, a stage nobody promised is cleared away.
+//! After a crash: an open journal is finished, a stage that this store made and never promised is
+//! cleared away. Any other stage that no record names is left alone.
 
 use takeback_store::{RewindId, RewindRecord, RewindState, Store, StoreError, WorkPath, Write};
 
@@ -9,7 +10,8 @@ use super::receipt::{Problem, Receipt};
 use crate::lock::Hold;
 use crate::record::drain_spool;
 use crate::workspace::Workspace;
-use crate::worktree::write::{clear_stage, remove_own_folder, stages};
+use crate::worktree::Root;
+use crate::worktree::write::{clear_stage, is_nobodys, remove_marks, remove_own_folder, stages};
 
 /// What was mended.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -18,6 +20,8 @@ pub struct Recovered {
     pub finished: Vec<Receipt>,
     /// Stages that were made for a rewind that was never promised.
     pub cleared: Vec<RewindId>,
+    /// Stages that were left alone: another store's, or with what somebody saved in it, or no folder.
+    pub left: Vec<RewindId>,
     /// Events that waited in the spool.
     pub drained: usize,
 }
@@ -33,12 +37,18 @@ pub fn recover(workspace: &mut Workspace) -> Result<Recovered, RewindError> {
 }
 
 /// Whether [`recover`] has something to do, without waiting for a lock: an open journal, or a stage
-/// that is left.
+/// that is left and not somebody else's.
 pub fn needs_recovery(workspace: &Workspace) -> Result<bool, RewindError> {
-    let open = workspace.store.rewinds()?.iter().any(|record| record.state == RewindState::Open);
+    let rewinds = workspace.store.rewinds()?;
+    if rewinds.iter().any(|record| record.state == RewindState::Open) {
+        return Ok(true);
+    }
+    let mark = workspace.mark();
     let staged = stages(&workspace.root)
         .map_err(|source| RewindError::Stages { id: RewindId(0), source })?;
-    Ok(open || !staged.is_empty())
+    Ok(staged.into_iter().any(|id| {
+        rewinds.iter().any(|record| record.id == id) || is_nobodys(&workspace.root, id, &mark)
+    }))
 }
 
 pub(crate) fn recover_locked(workspace: &mut Workspace) -> Result<Recovered, RewindError> {
@@ -48,37 +58,45 @@ pub(crate) fn recover_locked(workspace: &mut Workspace) -> Result<Recovered, Rew
     for record in rewinds.into_iter().filter(|record| record.state == RewindState::Open) {
         let receipt = match promised(&record) {
             Ok(plan) => fulfil(workspace, &plan, record, now)?,
-            Err(error) => give_up(&mut *workspace.store, record, &error)?,
+            Err(error) => give_up(&workspace.root, &mut *workspace.store, record, &error)?,
         };
         recovered.finished.push(receipt);
     }
     let rewinds = workspace.store.rewinds()?;
-    let failed = |id| move |source| RewindError::Stages { id, source };
-    for id in stages(&workspace.root).map_err(failed(RewindId(0)))? {
+    let mark = workspace.mark();
+    let staged = stages(&workspace.root)
+        .map_err(|source| RewindError::Stages { id: RewindId(0), source })?;
+    // A stage that cannot go stands in nobody's way.
+    for id in staged {
         match rewinds.iter().find(|record| record.id == id) {
             // Stopped between the receipt and the cleaning up. What cannot go has been named there.
             Some(record) => {
-                if let Ok(plan) = promised(record) {
-                    open_stages(&workspace.root, &plan, id)?.clean_up();
+                if let Ok(plan) = promised(record)
+                    && let Ok(staged) = open_stages(&workspace.root, &plan, id)
+                {
+                    staged.clean_up();
                 }
             }
-            None => {
-                clear_stage(&workspace.root, id).map_err(failed(id))?;
-                recovered.cleared.push(id);
-            }
+            None => match clear_stage(&workspace.root, id, &mark) {
+                Ok(true) => recovered.cleared.push(id),
+                Ok(false) | Err(_) => recovered.left.push(id),
+            },
         }
     }
-    remove_own_folder(&workspace.root).map_err(failed(RewindId(0)))?;
+    drop(remove_own_folder(&workspace.root));
     Ok(recovered)
 }
 
 /// Closes a journal that says nothing, so that it does not stand in the way of every later rewind.
 /// Its stage may hold the user's bytes and stays; the safety point is as good as ever.
 fn give_up(
+    root: &Root,
     store: &mut dyn Store,
     mut record: RewindRecord,
     error: &serde_json::Error,
 ) -> Result<Receipt, RewindError> {
+    // If that fails, the rewind had not begun: whoever begins it removes the mark first.
+    drop(remove_marks(root, record.id));
     let receipt = Receipt {
         rewind: Some(record.id),
         safety_point: Some(record.safety_point),

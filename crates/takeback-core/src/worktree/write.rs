@@ -5,6 +5,8 @@
 //! user's is ever overwritten or deleted without lying in the stage until it was checked. Every name
 //! is reached from an open folder; links are never followed.
 
+mod left;
+
 use std::fs::File;
 use std::io::{self, Seek as _, SeekFrom, Write as _};
 use std::os::fd::{AsFd, OwnedFd};
@@ -14,8 +16,9 @@ use rustix::io::Errno;
 use takeback_store::{Entry, RewindId, Store, StoreError, WorkPath, disk};
 
 use super::look::{Bytes, Looked, look};
-use super::root::{Access, Root, is_no_folder, names_in};
+use super::root::{Access, Root, is_no_folder};
 use super::scope::{OUTSIDE_STAGE_PREFIX, OWN_FOLDER, STAGE_PREFIX};
+pub use left::{Mark, clear_stage, is_nobodys, remove_marks, remove_own_folder, stages};
 
 /// A private folder beside what a rewind changes.
 #[derive(Debug)]
@@ -59,15 +62,23 @@ impl Slot {
 }
 
 impl Stage {
-    /// The stage of a rewind in the workspace's own folder, made if missing.
-    pub fn open(root: &Root, id: RewindId) -> Result<Self, StageError> {
-        let failed = |source| match source {
-            source if is_no_folder(&source) => StageError::InTheWay,
-            source => StageError::Disk { path: ".takeback".to_owned(), source },
-        };
-        make_if_missing(root, OWN_FOLDER, 0o755).map_err(failed)?;
-        let holder = root.folder(OWN_FOLDER, Access::Read).map_err(failed)?;
-        Self::in_folder(holder, [STAGE_PREFIX, id.to_string().as_bytes()].concat()).map_err(failed)
+    /// A new stage in the workspace's own folder, for a rewind that is not promised yet. Its mark is
+    /// in it before anything else.
+    pub fn make_marked(root: &Root, id: RewindId, mark: &Mark) -> Result<Self, StageError> {
+        let holder = make_own_folder(root)?;
+        let name = stage_name(id);
+        disk::make_folder(&holder, &name, 0o700).map_err(not_staged)?;
+        let stage = Self::existing(holder, name).map_err(not_staged)?;
+        stage.set_mark(mark).map_err(not_staged)?;
+        Ok(stage)
+    }
+
+    /// The stage of a promised rewind in the workspace's own folder, made if missing. What lies in it
+    /// may be somebody's from now on: it has no mark.
+    pub fn open_promised(root: &Root, id: RewindId) -> Result<Self, StageError> {
+        let stage = Self::in_folder(make_own_folder(root)?, stage_name(id)).map_err(not_staged)?;
+        stage.remove_marks().map_err(not_staged)?;
+        Ok(stage)
     }
 
     /// The stage of a rewind beside files outside the workspace.
@@ -78,6 +89,10 @@ impl Stage {
 
     fn in_folder(holder: OwnedFd, name: Vec<u8>) -> io::Result<Self> {
         make_if_missing(&holder, &name, 0o700)?;
+        Self::existing(holder, name)
+    }
+
+    fn existing(holder: OwnedFd, name: Vec<u8>) -> io::Result<Self> {
         let flags = OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC | OFlags::RDONLY;
         let folder = rustix::fs::openat(&holder, name.as_slice(), flags, Mode::empty())?;
         Ok(Self { holder, name, folder })
@@ -209,50 +224,28 @@ impl Stage {
     }
 }
 
+fn make_own_folder(root: &Root) -> Result<OwnedFd, StageError> {
+    make_if_missing(root, OWN_FOLDER, 0o755).map_err(not_staged)?;
+    root.folder(OWN_FOLDER, Access::Read).map_err(not_staged)
+}
+
+fn stage_name(id: RewindId) -> Vec<u8> {
+    [STAGE_PREFIX, id.to_string().as_bytes()].concat()
+}
+
+fn not_staged(source: io::Error) -> StageError {
+    match source {
+        source if is_no_folder(&source) => StageError::InTheWay,
+        source => StageError::Disk { path: ".takeback".to_owned(), source },
+    }
+}
+
 pub(crate) fn not_brought_back(path: &WorkPath, error: StoreError) -> StageError {
     let path = path.display();
     match error {
         StoreError::Sink { source, .. } => StageError::Disk { path, source },
         source => StageError::Contents { path, source: Box::new(source) },
     }
-}
-
-/// The folder that stages are in. A file or a link of that name is the user's, and holds none.
-fn own_folder(root: &Root) -> io::Result<Option<OwnedFd>> {
-    match root.folder(OWN_FOLDER, Access::Read) {
-        Err(error) if error.kind() == io::ErrorKind::NotFound || is_no_folder(&error) => Ok(None),
-        opened => opened.map(Some),
-    }
-}
-
-/// Removes the workspace's own folder if it is there and nothing is in it.
-pub fn remove_own_folder(root: &Root) -> io::Result<()> {
-    match own_folder(root)? {
-        Some(own) if names_in(&own)?.is_empty() => {}
-        _ => return Ok(()),
-    }
-    match disk::remove_folder(root, OWN_FOLDER) {
-        Err(error) if error.kind() == io::ErrorKind::DirectoryNotEmpty => Ok(()),
-        removed => removed,
-    }
-}
-
-/// Stages in the workspace's own folder, by the rewinds they belong to.
-pub fn stages(root: &Root) -> io::Result<Vec<RewindId>> {
-    let Some(holder) = own_folder(root)? else { return Ok(Vec::new()) };
-    let ids = names_in(&holder)?.into_iter().filter_map(|name| {
-        std::str::from_utf8(name.strip_prefix(STAGE_PREFIX)?).ok()?.parse().ok()
-    });
-    Ok(ids.collect())
-}
-
-/// Removes a stage that no promise was ever made for: all in it was made for nothing.
-pub fn clear_stage(root: &Root, id: RewindId) -> io::Result<()> {
-    let stage = Stage::open(root, id).map_err(io::Error::other)?;
-    for name in names_in(&stage.folder)? {
-        disk::unlink(&stage.folder, &name)?;
-    }
-    stage.close(root)
 }
 
 /// Writes the next part of a file, with a hole for every block of nothing but zeros. The last block

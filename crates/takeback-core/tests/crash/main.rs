@@ -15,6 +15,7 @@ mod locked;
 mod recording;
 mod rewinding;
 mod scene;
+mod stages;
 mod staging;
 
 use std::any::Any;

@@ -14,6 +14,7 @@ mod retention;
 mod rewind;
 mod scope;
 mod shown;
+mod stages;
 mod undo;
 mod untouched;
 mod waiting;

@@ -5,6 +5,7 @@ use std::io::Write as _;
 use serde_json::json;
 use takeback_core::rewind::recover as mend;
 use takeback_core::rewind::recover::needs_recovery;
+use takeback_store::RewindId;
 
 use super::receipt::{self, Tense};
 use crate::args::{Options, RecoverArgs};
@@ -39,6 +40,7 @@ pub(crate) fn recover(
         screen.json(&json!({
             "finished": recovered.finished,
             "clearedStages": recovered.cleared.len(),
+            "leftStages": recovered.left.iter().map(place_of).collect::<Vec<_>>(),
             "drainedEvents": recovered.drained,
         }))?;
         return Ok(code);
@@ -55,5 +57,14 @@ pub(crate) fn recover(
     } else if !recovered.cleared.is_empty() {
         writeln!(screen.out, "Cleared away a rewind that had not begun.")?;
     }
+    for id in &recovered.left {
+        let place = place_of(id);
+        let why = "which this store did not make or no longer knows";
+        writeln!(screen.out, "Left alone: {place}, {why}")?;
+    }
     Ok(code)
+}
+
+fn place_of(stage: &RewindId) -> String {
+    format!(".takeback/stage-{stage}")
 }

@@ -83,9 +83,52 @@ fn errors_are_json_when_asked() {
 fn what_a_rewind_left_that_never_began_is_cleared_by_the_next_command() {
     let user = User::with(&[("a", "1")]);
     user.takeback(&["checkpoint"]);
+    let store = std::fs::canonicalize(user.store()).expect("it is there");
+    let mark = takeback_store::Digest::of(store.as_os_str().as_encoded_bytes()).to_string();
+    user.write(&format!(".takeback/stage-00000000000000ff/unpromised-{}", &mark[..16]), "");
     user.write(".takeback/stage-00000000000000ff/new-0", "made for nothing");
-    assert_eq!(user.takeback(&["status"]).code, 0);
+    let answer = user.takeback(&["status"]);
+    assert_eq!((answer.code, answer.err.as_str()), (0, ""));
     assert!(!user.exists(".takeback"));
+}
+
+/// A project may hold anything under the name of a stage: no command fails, and only `recover` tells.
+#[test]
+fn what_only_has_the_name_of_a_stage_stops_no_command() {
+    let places = [
+        ".takeback/stage-00000000000000aa",
+        ".takeback/stage-00000000000000aa/new-0",
+        ".takeback/stage-00000000000000aa/sub/file",
+    ];
+    for place in places {
+        let user = User::with(&[("a", "1")]);
+        user.takeback(&["checkpoint"]);
+        user.takeback(&["run", "--", "sh", "-c", "echo 2 > a"]);
+        user.write(place, "mine");
+        let commands =
+            ["status", "checkpoint", "diff @", "run -- true", "rewind @~2 -y", "undo -y"];
+        for command in commands.iter().chain(&["cleanup"]) {
+            let answer = user.takeback(&command.split(' ').collect::<Vec<_>>());
+            assert_eq!(answer.code, 0, "{place}: {command}: {answer:?}");
+            let told = format!("{}{}", answer.out, answer.err);
+            assert!(!told.contains("stage-"), "{place}: {command}: {told}");
+        }
+        let answer = user.takeback(&["recover"]);
+        assert_eq!((answer.code, answer.err.as_str()), (0, ""));
+        insta::allow_duplicates! {
+            insta::assert_snapshot!(answer.out, @r"
+            Nothing was interrupted.
+            Left alone: .takeback/stage-LONG-ID, which this store did not make or no longer knows
+            ");
+        }
+        insta::allow_duplicates! {
+            insta::assert_snapshot!(user.takeback(&["recover", "--json"]).out, @r#"{"clearedStages":0,"drainedEvents":0,"finished":[],"leftStages":[".takeback/stage-LONG-ID"]}"#);
+        }
+        insta::allow_duplicates! {
+            insta::assert_snapshot!(user.takeback(&["recover", "--dry-run"]).out, @"Nothing was interrupted.");
+        }
+        assert_eq!(user.read(place), "mine");
+    }
 }
 
 #[test]
