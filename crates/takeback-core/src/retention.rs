@@ -10,7 +10,8 @@ mod thin;
 use std::collections::HashSet;
 
 use takeback_store::{
-    Author, Change, Head, PointId, Seq, Session, SessionId, Store, StoreError, Timestamp, Write,
+    Author, Call, CallState, Change, Head, PointId, Seq, Session, SessionId, Store, StoreError,
+    Timestamp, Write,
 };
 
 pub use self::choose::Policy;
@@ -18,7 +19,7 @@ use self::choose::{Drops, choose};
 use self::thin::thin;
 use crate::exchange::imported::import_of;
 use crate::lock::{Hold, Lock};
-use crate::record::{RecordError, drain_spool};
+use crate::record::{RecordError, drain_spool, look_around};
 use crate::rewind::RewindError;
 use crate::rewind::recover::recover_locked;
 use crate::workspace::Workspace;
@@ -137,17 +138,29 @@ pub fn delete_session(
     retain(workspace, Occasion::OnDemand, None, |store| Drops::of_session(store, id))
 }
 
-/// From now on its data is kept only as long as the policy says. An event of the session takes it
-/// back.
+/// It is over, and from now on its data is kept only as long as the policy says. An event of the
+/// session takes it back.
 pub fn archive_session(workspace: &mut Workspace, id: &SessionId) -> Result<(), CleanUpError> {
+    if workspace.store.session(id)?.is_some_and(|session| session.open_turn.is_some()) {
+        // What its calls have done so far is theirs; what comes after is not.
+        look_around(workspace)?;
+    }
     let now = (workspace.ambient.now)();
     loop {
         let head = workspace.store.head()?;
         let session = workspace.store.session(id)?;
         let session = session.ok_or_else(|| CleanUpError::NoSession(id.clone()))?;
-        let archived_at = session.archived_at.or(Some(now));
-        let archived = Write::Session(Session { archived_at, ..session });
-        match workspace.store.commit(head, &[archived]) {
+        let mut writes = vec![Write::Session(Session {
+            archived_at: session.archived_at.or(Some(now)),
+            ended_at: session.ended_at.or(Some(now)),
+            open_turn: None,
+            ..session
+        })];
+        let calls = workspace.store.live_calls()?;
+        writes.extend(calls.into_iter().filter(|call| call.session == *id).map(|call| {
+            Write::Call(Call { state: CallState::CutOff, closed_at: Some(now), ..call })
+        }));
+        match workspace.store.commit(head, &writes) {
             Err(StoreError::Moved) => {}
             done => return Ok(done.map(drop)?),
         }

@@ -328,7 +328,8 @@ pub(crate) struct SessionsArgs {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum SessionCommand {
-    /// Keep its data only for some days more (the setting archiveDays); if it goes on, it is kept again
+    /// End it and keep its data only for some days more (the setting archiveDays); if it goes on, it is
+    /// kept again
     Archive(SessionArgs),
     /// Delete it with all its points, labelled and pinned ones too; files are not touched
     Delete(DeleteArgs),

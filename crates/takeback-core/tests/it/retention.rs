@@ -432,3 +432,21 @@ fn what_a_crash_left_of_an_index_goes() {
     let left: Vec<_> = fs::read_dir(store).unwrap().map(|file| file.unwrap().file_name()).collect();
     assert!(left.iter().all(|name| !name.to_str().unwrap().ends_with(".new")), "{left:?}");
 }
+
+#[test]
+fn an_archived_session_is_over_and_what_comes_after_it_is_the_persons() {
+    let mut sandbox = Sandbox::new();
+    sandbox.write("a.txt", "first\n");
+    let point = sandbox.prompt("s", "go");
+    // The agent dies in the middle of a command, and nobody tells.
+    sandbox.before_shell("s", "make");
+    sandbox.write("made.txt", "made\n");
+    archive_session(&mut sandbox.workspace, &"s".into()).unwrap();
+    assert!(sandbox.workspace.store.live_calls().unwrap().is_empty());
+    let session = sandbox.workspace.store.session(&"s".into()).unwrap().unwrap();
+    assert!(session.open_turn.is_none() && session.ended_at.is_some());
+    sandbox.write("mine.txt", "mine\n");
+    let receipt = sandbox.rewind_to(point);
+    assert!(receipt.success && sandbox.exists("mine.txt"), "{receipt:?}");
+    assert!(!sandbox.exists("made.txt"));
+}
