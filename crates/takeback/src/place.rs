@@ -103,13 +103,24 @@ pub(crate) fn start(options: &Options) -> Result<PathBuf, CommandError> {
     })
 }
 
-/// Says on standard error what is odd about the settings.
+/// Says on standard error, in one line, what is odd about the settings.
 pub(crate) fn warn(options: &Options, settings: &Settings) -> Result<(), CommandError> {
+    // What was meant to disarm goes before what is merely misspelt.
+    let mut all = settings.refusals.iter().chain(&settings.warnings);
+    let Some(first) = all.next() else { return Ok(()) };
+    let said = match all.count() {
+        0 => first.clone(),
+        more => format!("{first} ({more} more: `takeback config`)"),
+    };
+    say_warnings(options, &[said])
+}
+
+pub(crate) fn say_warnings(options: &Options, warnings: &[String]) -> Result<(), CommandError> {
     if options.quiet {
         return Ok(());
     }
     let mut err = anstream::stderr().lock();
-    for warning in &settings.warnings {
+    for warning in warnings {
         if options.json {
             writeln!(err, "{}", serde_json::json!({ "warning": warning }))?;
         } else {

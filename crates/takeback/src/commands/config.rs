@@ -18,10 +18,16 @@ pub(crate) fn config(
 ) -> Result<u8, CommandError> {
     let here = place::here(options)?;
     let settings = Settings::load(&here.root, &here.home)?;
-    place::warn(options, &settings)?;
     match &args.key {
-        Some(name) => one(&settings, name, screen)?,
-        None => all(&settings, screen)?,
+        Some(name) => {
+            place::warn(options, &settings)?;
+            one(&settings, name, screen)?;
+        }
+        None => {
+            // The list itself has what was refused.
+            place::say_warnings(options, &settings.warnings)?;
+            all(&settings, screen)?;
+        }
     }
     Ok(0)
 }
@@ -33,9 +39,11 @@ fn one(settings: &Settings, name: &str, screen: &mut Screen) -> Result<(), Comma
             .hint("`takeback config` lists the settings that have one."));
     }
     if table::key(name).is_none() {
-        return Err(CommandError::new(Kind::Usage, format!("there is no setting {name}")).hint(
-            format!("Did you mean {}? `takeback config` lists them.", table::nearest(name)),
-        ));
+        let meant =
+            table::nearest(name).map_or_else(String::new, |key| format!("Did you mean {key}? "));
+        let name = shorten(name, table::LONGEST);
+        return Err(CommandError::new(Kind::Usage, format!("there is no setting {name}"))
+            .hint(format!("{meant}`takeback config` lists them.")));
     }
     let setting = settings.setting(name);
     if screen.json {

@@ -6,7 +6,7 @@ use takeback_core::marks::{Mark, mark};
 use takeback_core::point_name::find_point;
 use takeback_store::Point;
 
-use super::log::{tell, title};
+use super::log::{tell, title, within};
 use crate::args::{LabelArgs, Options, PointArgs};
 use crate::error::CommandError;
 use crate::place::{self, Store};
@@ -54,7 +54,8 @@ fn put(
     if screen.json {
         let store = &*place.workspace.store;
         let next = points.iter().find(|other| other.seq > point.seq).map(|other| other.seq);
-        screen.json(&tell(store, &point, next)?)?;
+        let changes = store.changes_after(point.seq)?;
+        screen.json(&tell(store, &point, within(&changes, point.seq, next))?)?;
     } else if !screen.quiet {
         let short = &point.id.to_string()[..8];
         let (done, why) = said(&point, what);

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use serde_json::json;
 use takeback_core::Workspace;
 use takeback_core::point_name::find_point;
-use takeback_core::rewind::journal::{Exactness, Preview};
+use takeback_core::rewind::journal::{Exactness, Preview, Window, windows};
 use takeback_core::rewind::{
     AmbiguousPolicy, Receipt, RewindError, RewindRequest, Target, Whose, preview,
     rewind as take_back,
@@ -132,26 +132,45 @@ fn carry_out(
                 )?;
                 shown = Some(*again);
             }
-            done => return told(&done?, &request, title, shown.is_some(), screen),
+            done => {
+                let done = done?;
+                let windows = windows_of(&*workspace.store, &done)?;
+                return told(&done, &windows, &request, title, shown.is_some(), screen);
+            }
         }
+    }
+}
+
+/// What the plan of a rewind that is done took back although it merely happened while a call ran.
+fn windows_of(
+    store: &dyn takeback_store::Store,
+    done: &Receipt,
+) -> Result<Vec<Window>, CommandError> {
+    let record = store.rewinds()?.into_iter().find(|record| Some(record.id) == done.rewind);
+    match record {
+        Some(record) => Ok(windows(store, &serde_json::from_str(&record.plan)?)?),
+        None => Ok(Vec::new()),
     }
 }
 
 /// Says what was done; the exit code.
 fn told(
     done: &Receipt,
+    windows: &[Window],
     request: &RewindRequest,
     title: &str,
     titled: bool,
     screen: &mut Screen,
 ) -> Result<u8, CommandError> {
     if screen.json {
-        screen.json(done)?;
+        screen.json(&with_windows(done, windows)?)?;
     } else if !screen.quiet || !done.success {
+        // A preview has said it.
+        let windows = if titled { &[] } else { windows };
         if !titled {
             print_title(title, screen)?;
         }
-        receipt::print(&mut screen.out, done, &[], Tense::Did, screen.verbose)?;
+        receipt::print(&mut screen.out, done, windows, Tense::Did, screen.verbose)?;
         if done.changed_something() {
             let verdict =
                 if done.success { "Done and checked on disk." } else { "Done as far as possible." };
@@ -168,14 +187,21 @@ fn told(
 fn show_preview(shown: &Preview, title: &str, screen: &mut Screen) -> Result<(), CommandError> {
     let receipt = shown.receipt();
     if screen.json {
-        let mut value = serde_json::to_value(&receipt)?;
-        value["windows"] = json!(shown.windows);
-        screen.json(&value)?;
+        screen.json(&with_windows(&receipt, &shown.windows)?)?;
     } else {
         print_title(title, screen)?;
         receipt::print(&mut screen.out, &receipt, &shown.windows, Tense::Would, screen.verbose)?;
     }
     Ok(())
+}
+
+fn with_windows(
+    receipt: &Receipt,
+    windows: &[Window],
+) -> Result<serde_json::Value, serde_json::Error> {
+    let mut value = serde_json::to_value(receipt)?;
+    value["windows"] = json!(windows);
+    Ok(value)
 }
 
 fn print_title(title: &str, screen: &mut Screen) -> io::Result<()> {

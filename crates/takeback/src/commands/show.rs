@@ -51,7 +51,7 @@ pub(crate) fn show(
         .map(|other| other.seq);
     let mut changes = store.changes_after(point.seq)?;
     changes.retain(|change| next.is_none_or(|next| change.seq <= next));
-    let told = tell(store, point, next)?;
+    let told = tell(store, point, &changes)?;
     if screen.json {
         let changes: Vec<ToldChange<'_>> = changes
             .iter()

@@ -143,11 +143,17 @@ pub(crate) fn is_without_effect(name: &str) -> bool {
     WITHOUT_EFFECT.contains(&name)
 }
 
-/// The known key that differs from `name` least.
-pub(crate) fn nearest(name: &str) -> &'static str {
+/// A longer name is no slip of the pen.
+pub(crate) const LONGEST: usize = 64;
+
+/// The known key that differs from `name` least; none if it is far too long for one.
+pub(crate) fn nearest(name: &str) -> Option<&'static str> {
+    if name.len() > LONGEST {
+        return None;
+    }
     let least = |key: &&&'static str| distance(&key.to_lowercase(), &name.to_lowercase());
     let names: Vec<&'static str> = KEYS.iter().map(|key| key.name).chain(WITHOUT_EFFECT).collect();
-    names.iter().min_by_key(least).copied().unwrap_or(ENABLED)
+    names.iter().min_by_key(least).copied()
 }
 
 impl Key {

@@ -107,10 +107,8 @@ fn a_project_cannot_disarm_you() {
 
     let answer = user.takeback(&["checkpoint", "first"]);
     assert_eq!(answer.code, 0);
-    insta::assert_snapshot!(answer.err, @r"
-    takeback: FOLDER/work/.takeback/settings.json: there is no setting home; did you mean editTools?
-    takeback: FOLDER/work/.takeback/settings.json: enableFileCheckpointing has no effect: a project cannot switch recording off
-    ");
+    insta::assert_snapshot!(answer.err, @"takeback: FOLDER/work/.takeback/settings.json: enableFileCheckpointing has no effect: a project cannot switch recording off (1 more: `takeback config`)");
+    insta::assert_snapshot!(user.takeback(&["config"]).err, @"takeback: FOLDER/work/.takeback/settings.json: there is no setting home; did you mean editTools?");
     assert_eq!(user.takeback(&["checkpoint", "-q"]).err, "");
     assert!(user.home().join(".takeback/workspaces").exists(), "the store is where it was");
     let shell = r#"{"event":"prompt","session":"s","text":"go"}
@@ -243,4 +241,22 @@ fn how_much_is_kept_is_as_set_and_no_less_for_a_project() {
     let kept: Vec<_> = kept.iter().map(|point| &point["description"]).collect();
     assert_eq!(kept, ["3", "2"]);
     assert_eq!(user.json(&["session", "archive", "s"])["keptDays"], 30);
+}
+
+#[test]
+fn a_projects_settings_cannot_flood_you() {
+    let user = User::with(&[("a", "1")]);
+    let keys: Vec<String> = (0..30_000).map(|n| format!(r#""unknown-{n:05}": 1"#)).collect();
+    user.write(PROJECT, &format!("{{{}}}", keys.join(",")));
+    assert_eq!(user.takeback(&["checkpoint", "-q"]).code, 0);
+    insta::assert_snapshot!(user.takeback(&["log"]).err, @"takeback: FOLDER/work/.takeback/settings.json: there is no setting unknown-00000; did you mean readOnlyTools? (5 more: `takeback config`)");
+    let answer = user.takeback(&["config"]);
+    assert_eq!(answer.err.lines().count(), 6, "{}", answer.err);
+    insta::assert_snapshot!(answer.err.lines().last().expect("a line"), @"takeback: FOLDER/work/.takeback/settings.json: and 29995 more that are not known");
+    user.write(PROJECT, &format!(r#"{{"{}": 1}}"#, "k".repeat(1_000_000)));
+    insta::assert_snapshot!(user.takeback(&["log"]).err, @"takeback: FOLDER/work/.takeback/settings.json: there is no setting kkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkk…");
+    user.write(PROJECT, &format!(r#"{{"{}": 1}}"#, "k".repeat(1 << 20)));
+    insta::assert_snapshot!(user.takeback(&["log"]).err, @"takeback: FOLDER/work/.takeback/settings.json has no effect: it is larger than 1 MiB");
+    let answer = user.takeback(&["config", &"k".repeat(1000)]);
+    assert_eq!((answer.code, answer.err.len() < 400), (2, true), "{}", answer.err);
 }
