@@ -320,7 +320,6 @@ mod tests {
                 Err("it must be a whole number"),
             ),
             (table::ARCHIVE_DAYS, Value::Number(7), json!(0), Err(raise)),
-            ("checkpointKeepCount", Value::Number(10), json!(1), Err(raise)),
             (table::EDIT_CAPTURE_MAX, Value::Number(9), json!(8), Err(raise)),
             (table::PRECIOUS_FILE_MAX, Value::Number(9), json!(0), Err(raise)),
             (table::PRECIOUS_TOTAL, Value::Number(9), json!(0), Err(raise)),
@@ -349,8 +348,8 @@ mod tests {
     #[test]
     fn every_key_has_its_variable() {
         let variables: Vec<String> = KEYS.iter().map(Key::variable).collect();
-        assert_eq!(variables[2], "TAKEBACK_POINTS_PER_SESSION");
-        assert_eq!(variables[11], "TAKEBACK_HOOK_DEADLINE_MS");
+        assert_eq!(variables[1], "TAKEBACK_POINTS_PER_SESSION");
+        assert_eq!(variables[10], "TAKEBACK_HOOK_DEADLINE_MS");
     }
 
     #[test]

@@ -7,7 +7,7 @@ use serde_json::json;
 use crate::args::{ConfigArgs, Options};
 use crate::error::{CommandError, Kind};
 use crate::place;
-use crate::screen::{CARE, HINT, NAME, Screen, full_width, plain, shorten};
+use crate::screen::{CARE, HINT, NAME, Screen, full_width, plain, shorten, shorten_path, wrap};
 use crate::settings::{Setting, Settings, table};
 use crate::table::{Cell, Give, Table};
 
@@ -67,7 +67,11 @@ fn all(settings: &Settings, screen: &mut Screen) -> Result<(), CommandError> {
     if screen.verbose {
         return all_with_meaning(settings, screen);
     }
-    let mut table = Table::new(0, [Give::Nothing, Give::End(8), Give::Start(8)]);
+    if full_width() < NARROW {
+        settings.all.iter().try_for_each(|setting| print_narrow(setting, screen))?;
+        return Ok(settings.all.iter().try_for_each(|setting| refusal(setting, screen))?);
+    }
+    let mut table = Table::new(0, [Give::Nothing, Give::End(DIGITS), Give::Start(8)]);
     for setting in &settings.all {
         table.rows.push([
             Cell::new(NAME, setting.name),
@@ -77,6 +81,21 @@ fn all(settings: &Settings, screen: &mut Screen) -> Result<(), CommandError> {
     }
     table.print_within(full_width(), &mut screen.out)?;
     settings.all.iter().try_for_each(|setting| refusal(setting, screen))?;
+    Ok(())
+}
+
+/// The longest number has as many.
+const DIGITS: usize = 20;
+/// Columns with room for a name, a number and something of where it comes from.
+const NARROW: usize = 60;
+
+fn print_narrow(setting: &Setting, screen: &mut Screen) -> std::io::Result<()> {
+    let room = full_width().saturating_sub(setting.name.len() + 2);
+    let origin = shorten_path(&plain(&setting.origin.to_string()), room);
+    writeln!(screen.out, "{NAME}{}{NAME:#}  {HINT}{origin}{HINT:#}", setting.name)?;
+    for line in wrap(&value_of(setting), full_width().saturating_sub(2)) {
+        writeln!(screen.out, "  {line}")?;
+    }
     Ok(())
 }
 

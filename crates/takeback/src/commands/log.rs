@@ -127,7 +127,7 @@ pub(crate) fn print(out: &mut dyn Write, told: &[(&Point, Told)]) -> io::Result<
 pub(crate) fn title(point: &Point) -> String {
     let description = match point.description.as_str() {
         "" => format!("Checkpoint at {}", clock(point.created_at)),
-        text => plain(text),
+        _ => plain(&described(point)),
     };
     match &point.label {
         Some(label) if *label != point.description => format!("[{}] {description}", plain(label)),
@@ -135,6 +135,14 @@ pub(crate) fn title(point: &Point) -> String {
         None if point.pinned => format!("(pinned) {description}"),
         None => description,
     }
+}
+
+/// A point's description, with `…` where the prompt was cut.
+pub(crate) fn described(point: &Point) -> String {
+    /// As much as [`takeback_core::record::describe`] keeps.
+    const MOST: usize = 80;
+    let cut = point.kind == PointKind::Prompt && point.description.chars().count() == MOST;
+    format!("{}{}", point.description, if cut { "…" } else { "" })
 }
 
 fn changes(told: &Told) -> Cell {

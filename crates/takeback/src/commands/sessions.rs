@@ -10,6 +10,7 @@ use takeback_core::retention::{archive_session, delete_session};
 use takeback_store::{Point, PointKind, Session, SessionId};
 
 use super::cleanup::told;
+use super::log::described;
 use crate::args::{DeleteArgs, Options, SessionArgs, SessionsArgs};
 use crate::ask;
 use crate::error::{CommandError, Kind};
@@ -66,7 +67,7 @@ pub(crate) fn sessions(
             Cell::new(HINT, ago(session.started_at, time)),
             state,
             Cell::plain(count(told.points, "point")),
-            Cell::plain(plain(told.description)),
+            Cell::plain(plain(&first_of(session, &points).map_or_else(String::new, described))),
         ]);
     }
     screen.page()?;
@@ -79,7 +80,7 @@ pub(crate) fn sessions(
 }
 
 fn tell<'a>(session: &'a Session, points: &'a [Point]) -> ToldSession<'a> {
-    let own = || points.iter().filter(|point| point.session.as_ref() == Some(&session.id));
+    let own = || own_of(session, points);
     ToldSession {
         id: &session.id.0,
         agent: session.agent.as_deref(),
@@ -89,8 +90,16 @@ fn tell<'a>(session: &'a Session, points: &'a [Point]) -> ToldSession<'a> {
         archived_at: session.archived_at.map(iso),
         at_work: session.open_turn.is_some(),
         points: own().filter(|point| point.kind != PointKind::Safety).count(),
-        description: own().next().map_or("", |point| point.description.as_str()),
+        description: first_of(session, points).map_or("", |point| point.description.as_str()),
     }
+}
+
+fn own_of<'a>(session: &Session, points: &'a [Point]) -> impl Iterator<Item = &'a Point> {
+    points.iter().filter(|point| point.session.as_ref() == Some(&session.id))
+}
+
+fn first_of<'a>(session: &Session, points: &'a [Point]) -> Option<&'a Point> {
+    own_of(session, points).next()
 }
 
 pub(crate) fn archive(

@@ -45,18 +45,12 @@ pub(crate) const PRECIOUS_TOTAL: &str = "preciousTotalBytes";
 pub(crate) const DERIVED_FOLDERS: &str = "derivedFolders";
 pub(crate) const HOOK_DEADLINE: &str = "hookDeadlineMs";
 
-pub(crate) const KEYS: [Key; 12] = [
+pub(crate) const KEYS: [Key; 11] = [
     Key {
         name: ENABLED,
         default: || Value::Flag(true),
         project: Project::Raise,
         meaning: "whether anything is recorded",
-    },
-    Key {
-        name: "checkpointKeepCount",
-        default: || Value::Number(10),
-        project: Project::Raise,
-        meaning: "points in a session's list for the menu",
     },
     Key {
         name: POINTS_PER_SESSION,
@@ -125,7 +119,8 @@ pub(crate) const KEYS: [Key; 12] = [
 ];
 
 /// Words that have a meaning in other versions: no mistake, and without effect.
-const WITHOUT_EFFECT: [&str; 7] = [
+const WITHOUT_EFFECT: [&str; 8] = [
+    "checkpointKeepCount",
     "maxStoreBytes",
     "maxHomeBytes",
     "doubleEscMs",

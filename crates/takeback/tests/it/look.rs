@@ -192,3 +192,49 @@ fn what_cannot_be_read_is_named_and_stops_nothing() {
     mode(&user.work().join("closed"), 0o755);
     mode(&user.work().join("listed"), 0o755);
 }
+
+#[test]
+fn a_diff_of_nothing_says_so() {
+    let user = two_points();
+    insta::assert_snapshot!(user.takeback(&["diff", "@", "@", "--stat"]).out, @"Nothing differs.");
+    insta::assert_snapshot!(user.takeback(&["diff", "--stat", "--path", "typo"]).out, @"Nothing that differs matches typo.");
+    let answer = user.takeback(&["diff", "--path", "typo"]);
+    assert_eq!((answer.code, answer.out.as_str()), (0, ""), "a patch of nothing");
+    insta::assert_snapshot!(answer.err, @"takeback: Nothing that differs matches typo.");
+}
+
+#[test]
+fn a_prompt_that_was_cut_ends_in_dots_and_is_shown_whole() {
+    let user = User::with(&[("a", "1")]);
+    let (long, exact) = (format!("{} and so on", "word ".repeat(20)), "short");
+    let events = format!(
+        r#"{{"event":"prompt","session":"s","message":"long","text":"{long}\n\nlast line"}}
+{{"event":"before_tool","session":"s","call":"c","tool":"Bash"}}"#
+    );
+    assert_eq!(user.fed(&["record"], &events).code, 0);
+    user.write("a", "2");
+    let events = format!(
+        r#"{{"event":"after_tool","session":"s","call":"c"}}
+{{"event":"turn_end","session":"s"}}
+{{"event":"prompt","session":"s","message":"short","text":"{exact}"}}"#
+    );
+    assert_eq!(user.fed(&["record"], &events).code, 0);
+    let shown = user.takeback(&["show", "long"]).out;
+    let lines: Vec<&str> = shown.lines().filter(|line| !line.starts_with("made")).collect();
+    insta::assert_snapshot!(lines.join("\n"), @r"
+    word word word word word word word word word word word word word word word word …
+    point    LONG-ID
+    session  s
+    message  long
+    prompt   word word word word word word word word word word word word word word word word word word
+             word word  and so on
+             
+             last line
+
+      a  changed  s while Bash ran
+    ");
+    assert!(!user.takeback(&["show", "short"]).out.contains("prompt"));
+    assert!(user.takeback(&["rewind", "long", "--dry-run"]).out.contains("…”"));
+    let told = user.json(&["show", "long"])["description"].as_str().map(|d| d.chars().count());
+    assert_eq!(told, Some(80), "the data are as ever");
+}

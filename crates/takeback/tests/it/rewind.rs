@@ -126,7 +126,11 @@ fn what_does_not_come_back_with_a_file_and_what_was_moved_is_told() {
 #[test]
 fn only_the_named_paths_are_taken_back() {
     let user = after_a_run();
-    assert_eq!(user.takeback(&["rewind", "@", "-y", "--path", "*.md"]).code, 5);
+    let answer = user.takeback(&["rewind", "@", "-y", "--path", "*.md"]);
+    assert_eq!(answer.code, 5);
+    insta::assert_snapshot!(answer.out.lines().last().expect("a line"), @"No change since then matches *.md.");
+    let preview = user.takeback(&["rewind", "@", "--dry-run", "--path", "*.md"]);
+    assert_eq!(preview.out, answer.out);
     assert_eq!(user.takeback(&["rewind", "@", "-y", "--path", "new*"]).code, 0);
     assert!(!user.exists("new.txt") && user.read("a.txt").starts_with('1'));
 }

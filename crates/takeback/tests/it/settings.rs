@@ -22,7 +22,6 @@ fn every_setting_is_listed_with_its_origin() {
     assert_eq!((answer.code, answer.err.as_str()), (0, ""));
     insta::assert_snapshot!(answer.out, @"
     enableFileCheckpointing  true                                                                                                                                        default
-    checkpointKeepCount      10                                                                                                                                          default
     pointsPerSession         50                                                                                                                                          default
     archiveDays              7                                                                                                                                           default
     editCaptureMaxBytes      1048576                                                                                                                                     default
@@ -76,8 +75,6 @@ fn a_project_cannot_disarm_you() {
     pointsPerSession         60                                                                                                                                          FOLDER/home/.takeback/settings.json
     refused: enableFileCheckpointing = false in FOLDER/work/.takeback/settings.json
       a project cannot switch recording off
-    refused: checkpointKeepCount = 0 in FOLDER/work/.takeback/settings.json
-      a project can only raise it
     refused: pointsPerSession = 1 in FOLDER/work/.takeback/settings.json
       a project can only raise it
     refused: archiveDays = 0 in FOLDER/work/.takeback/settings.json
@@ -98,11 +95,11 @@ fn a_project_cannot_disarm_you() {
       only your own settings may say it
     "#);
     let told = user.json(&["config"]);
-    assert_eq!(told[2]["value"], 60);
-    assert_eq!(told[2]["refused"]["why"], "a project can only raise it");
+    assert_eq!(told[1]["value"], 60);
+    assert_eq!(told[1]["refused"]["why"], "a project can only raise it");
     assert_eq!(
         told.as_array().expect("a list").iter().filter(|s| s["refused"].is_object()).count(),
-        11
+        10
     );
 
     let answer = user.takeback(&["checkpoint", "first"]);
@@ -225,6 +222,9 @@ fn you_can_switch_recording_off() {
     let mut command = user.command(&["checkpoint"]);
     command.env("TAKEBACK_ENABLE_FILE_CHECKPOINTING", "true");
     assert_eq!(user.answer_of(command, "").code, 0);
+    let status = user.takeback(&["status"]);
+    insta::assert_snapshot!(status.out.lines().nth(1).expect("a line"), @"  Recording is off: enableFileCheckpointing is false (FOLDER/home/.takeback/settings.json)");
+    assert_eq!(user.json(&["status"])["recording"], false);
 }
 
 #[test]
