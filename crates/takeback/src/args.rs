@@ -72,6 +72,9 @@ pub(crate) enum Command {
     /// Show in a few seconds what Takeback does, in a temporary folder
     Demo,
     /// Run a command under protection: a point before, what changed after
+    ///
+    /// What you change yourself while it runs counts as the command's, since nobody can tell. Agents that
+    /// report their tool calls (`takeback record`) are told apart from you.
     Run(RunArgs),
     /// Record events of an agent: JSON lines on standard input, an answer for each
     Record,
@@ -122,6 +125,15 @@ pub(crate) enum Command {
     Export(ExportArgs),
     /// Add the points of an exported file to this workspace; restores nothing by itself
     Import(ImportArgs),
+    /// Print help
+    #[command(hide = true)]
+    Help(HelpArgs),
+}
+
+#[derive(Debug, ClapArgs)]
+pub(crate) struct HelpArgs {
+    /// About this command
+    pub(crate) command: Vec<String>,
 }
 
 #[derive(Debug, ClapArgs)]
@@ -175,7 +187,7 @@ pub(crate) struct LogArgs {
     /// Show only the points of this session
     #[arg(long, value_name = "SESSION")]
     pub(crate) session: Option<String>,
-    /// Show all, also the safety points before rewinds
+    /// Also the safety points before rewinds; -n still limits how many
     #[arg(short, long)]
     pub(crate) all: bool,
 }

@@ -1,6 +1,7 @@
 //! One file per command.
 
 mod demo;
+mod help;
 mod run;
 mod record;
 mod checkpoint;
@@ -80,6 +81,7 @@ pub(crate) fn run(args: Args) -> Result<u8, CommandError> {
         Command::Relocate(relocate) => workspaces::relocate(options, &relocate, &mut screen)?,
         Command::Export(export) => export::export(options, &export, &mut screen)?,
         Command::Import(import) => import::import(options, &import, &mut screen)?,
+        Command::Help(help) => help::help(&help, &mut screen)?,
     };
     screen.out.flush()?;
     Ok(code)

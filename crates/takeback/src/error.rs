@@ -1,6 +1,7 @@
 //! What a command says when it fails, and the exit code that goes with it.
 
 use std::error::Error;
+use std::ffi::OsString;
 use std::io::{self, Write as _};
 use std::process::ExitCode;
 
@@ -113,6 +114,34 @@ fn trouble(error: &(dyn Error + 'static)) -> Option<Trouble> {
 
 fn is_closed_pipe(error: &(dyn Error + 'static)) -> bool {
     error.downcast_ref::<io::Error>().is_some_and(|error| error.kind() == io::ErrorKind::BrokenPipe)
+}
+
+/// Whether `--json` stands among arguments that could not be understood.
+pub(crate) fn wants_json(args: impl Iterator<Item = OsString>) -> bool {
+    args.take_while(|arg| arg != "--").any(|arg| arg == "--json")
+}
+
+impl From<clap::Error> for CommandError {
+    fn from(error: clap::Error) -> Self {
+        if error.kind() == clap::error::ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand {
+            return Self::new(Kind::Usage, "a command is missing")
+                .hint("`takeback --help` lists the commands.");
+        }
+        let text = error.render().to_string();
+        // What is wrong, then advice, each on lines of its own.
+        let mut parts = text.split("\n\n").map(|part| {
+            part.lines()
+                .map(str::trim)
+                .filter(|line| !line.is_empty())
+                .collect::<Vec<_>>()
+                .join(" ")
+        });
+        let wrong = parts.next().unwrap_or_default();
+        let wrong = wrong.strip_prefix("error: ").unwrap_or(&wrong).to_owned();
+        let advice =
+            parts.filter(|part| !part.is_empty() && !part.starts_with("For more information"));
+        Self { kind: Kind::Usage, source: wrong.into(), hints: advice.collect() }
+    }
 }
 
 impl From<io::Error> for CommandError {

@@ -8,6 +8,7 @@ mod answer;
 mod args;
 mod error;
 mod place;
+mod point;
 mod stores;
 mod settings;
 mod time;
@@ -25,9 +26,16 @@ use std::process::ExitCode;
 use clap::Parser as _;
 
 use crate::args::Args;
+use crate::error::CommandError;
 
 fn main() -> ExitCode {
-    let args = Args::parse();
+    let args = match Args::try_parse() {
+        Ok(args) => args,
+        Err(error) if error.use_stderr() && error::wants_json(std::env::args_os()) => {
+            return CommandError::from(error).report(true);
+        }
+        Err(error) => error.exit(),
+    };
     args.options.color.write_global();
     let json = args.options.json;
     if json || args.options.quiet {

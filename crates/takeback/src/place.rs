@@ -35,8 +35,14 @@ pub(crate) enum Store {
 /// interrupted is finished first, and that is said.
 pub(crate) fn open_mended(options: &Options, store: Store) -> Result<Place, CommandError> {
     let mut place = open(options, store)?;
-    if needs_recovery(&place.workspace)? {
-        for receipt in recover(&mut place.workspace)?.finished {
+    mend(&mut place.workspace)?;
+    Ok(place)
+}
+
+/// Finishes a rewind that a crash interrupted, and says so.
+pub(crate) fn mend(workspace: &mut Workspace) -> Result<(), CommandError> {
+    if needs_recovery(workspace)? {
+        for receipt in recover(workspace)?.finished {
             let mut err = anstream::stderr().lock();
             writeln!(err, "{CARE}takeback:{CARE:#} finished a rewind that had been interrupted")?;
             for note in receipt.conflicts.iter().chain(&receipt.not_captured) {
@@ -47,11 +53,22 @@ pub(crate) fn open_mended(options: &Options, store: Store) -> Result<Place, Comm
             }
         }
     }
-    Ok(place)
+    Ok(())
 }
 
 pub(crate) fn open(options: &Options, store: Store) -> Result<Place, CommandError> {
     let here = here(options)?;
+    if store == Store::Create
+        && !stores::is_protected(&here.root, &here.home)
+        && let Some((old, command)) = relocation(options, &here)
+    {
+        let text = format!(
+            "a new store is made; if {} has moved here, `takeback forget`, then `{command}` bring its \
+             points",
+            old.display()
+        );
+        say_warnings(options, &[text])?;
+    }
     let place = open_at(&here.root, &here.home, store).map_err(|error| match error.kind {
         Kind::NoStore => perhaps_moved(error, options, &here),
         _ => error,
@@ -62,16 +79,26 @@ pub(crate) fn open(options: &Options, store: Store) -> Result<Place, CommandErro
 
 /// Adds what to do if the workspace has only moved.
 fn perhaps_moved(error: CommandError, options: &Options, here: &Here) -> CommandError {
-    let Some(old) = stores::moved_here(&here.root, &here.home) else { return error };
+    match relocation(options, here) {
+        Some((old, command)) => {
+            error.hint(format!("If {} has moved here: `{command}`.", old.display()))
+        }
+        None => error,
+    }
+}
+
+/// Where the workspace may have been before, and the command that takes its store along.
+fn relocation(options: &Options, here: &Here) -> Option<(PathBuf, String)> {
+    let old = stores::moved_here(&here.root, &here.home)?;
     let mut command = format!("takeback relocate {}", quoted(&old));
     if start(options).is_ok_and(|start| start != here.root) {
         command = format!("{command} {}", quoted(&here.root));
     }
-    error.hint(format!("If {} has moved here: `{command}`.", old.display()))
+    Some((old, command))
 }
 
 /// As a shell reads it.
-fn quoted(path: &Path) -> String {
+pub(crate) fn quoted(path: &Path) -> String {
     let text = path.display().to_string();
     let plain = |c: char| c.is_alphanumeric() || "/._-+,:@%=".contains(c);
     if text.chars().all(plain) { text } else { format!("'{}'", text.replace('\'', r"'\''")) }
@@ -103,13 +130,24 @@ pub(crate) fn start(options: &Options) -> Result<PathBuf, CommandError> {
     })
 }
 
-/// Says on standard error what is odd about the settings.
+/// Says on standard error, in one line, what is odd about the settings.
 pub(crate) fn warn(options: &Options, settings: &Settings) -> Result<(), CommandError> {
+    // What was meant to disarm goes before what is merely misspelt.
+    let mut all = settings.refusals.iter().chain(&settings.warnings);
+    let Some(first) = all.next() else { return Ok(()) };
+    let said = match all.count() {
+        0 => first.clone(),
+        more => format!("{first} ({more} more: `takeback config`)"),
+    };
+    say_warnings(options, &[said])
+}
+
+pub(crate) fn say_warnings(options: &Options, warnings: &[String]) -> Result<(), CommandError> {
     if options.quiet {
         return Ok(());
     }
     let mut err = anstream::stderr().lock();
-    for warning in &settings.warnings {
+    for warning in warnings {
         if options.json {
             writeln!(err, "{}", serde_json::json!({ "warning": warning }))?;
         } else {

@@ -8,6 +8,7 @@
 pub(crate) mod table;
 mod file;
 
+use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -19,13 +20,17 @@ use self::file::{Keys, Unusable};
 use self::table::{KEYS, Key, Project, Value};
 use crate::error::{CommandError, Kind};
 use crate::place::environment;
+use crate::screen::shorten;
 
 #[derive(Debug, Clone)]
 pub(crate) struct Settings {
     /// In the order of the table.
     pub(crate) all: Vec<Setting>,
-    /// What the user should know about the files: unknown keys, refusals that matter.
+    /// What the user should know about the files.
     pub(crate) warnings: Vec<String>,
+    /// What the project wanted and did not get, as far as that is to be said at once. `config` lists
+    /// all of it.
+    pub(crate) refusals: Vec<String>,
 }
 
 /// One value and where it comes from.
@@ -76,36 +81,10 @@ impl Settings {
             all.push(setting);
         }
         for (file, keys) in [(&user, &user_keys), (&project, &project_keys)] {
-            let unknown =
-                |name: &&String| table::key(name).is_none() && !table::is_without_effect(name);
-            for name in keys.keys().filter(unknown) {
-                warnings.push(format!(
-                    "{}: there is no setting {name}; did you mean {}?",
-                    file.display(),
-                    table::nearest(name)
-                ));
-            }
+            warnings.extend(unknown_keys(file, keys));
         }
-        let settings = Self { all, warnings };
-        Ok(settings.with_word_on_refusal())
-    }
-
-    /// Somebody tried to switch recording off, or wrote what cannot be read: that is said at once.
-    /// The other refusals stand in `config`.
-    fn with_word_on_refusal(mut self) -> Self {
-        for setting in &self.all {
-            if let Some(refused) = &setting.refused
-                && (setting.name == table::ENABLED || refused.why.starts_with(NOT_A_VALUE))
-            {
-                self.warnings.push(format!(
-                    "{}: {} has no effect: {}",
-                    refused.file.display(),
-                    setting.name,
-                    refused.why
-                ));
-            }
-        }
-        self
+        let refusals = refusals(&all);
+        Ok(Self { all, warnings, refusals })
     }
 
     pub(crate) fn setting(&self, name: &str) -> &Setting {
@@ -174,6 +153,41 @@ impl Settings {
     }
 }
 
+/// A file may hold any number of keys that are not known, of any length: some are named.
+fn unknown_keys(file: &Path, keys: &Keys) -> Vec<String> {
+    const MOST: usize = 5;
+    let unknown: Vec<&String> = keys
+        .keys()
+        .filter(|name| table::key(name).is_none() && !table::is_without_effect(name))
+        .collect();
+    let file = file.display();
+    let mut warnings: Vec<String> = unknown
+        .iter()
+        .take(MOST)
+        .map(|name| match table::nearest(name) {
+            Some(nearest) => format!("{file}: there is no setting {name}; did you mean {nearest}?"),
+            None => format!("{file}: there is no setting {}", shorten(name, table::LONGEST)),
+        })
+        .collect();
+    if unknown.len() > MOST {
+        let more = unknown.len() - MOST;
+        warnings.push(format!("{file}: and {more} more that are not known"));
+    }
+    warnings
+}
+
+/// Somebody tried to switch recording off, or wrote what cannot be read: that is said at once.
+fn refusals(all: &[Setting]) -> Vec<String> {
+    all.iter()
+        .filter_map(|setting| {
+            let Refused { file, why, .. } = setting.refused.as_ref()?;
+            let at_once = setting.name == table::ENABLED || why.starts_with(NOT_A_VALUE);
+            let file = file.display();
+            at_once.then(|| format!("{file}: {} has no effect: {why}", setting.name))
+        })
+        .collect()
+}
+
 /// The user's own word: the environment, their file, or the default.
 fn of_user(
     key: &'static Key,
@@ -236,12 +250,9 @@ fn with_project(
 fn added(own: &Value, more: Value) -> Value {
     match (own, more) {
         (Value::Names(own), Value::Names(more)) => {
+            let mut known: HashSet<String> = own.iter().cloned().collect();
             let mut names = own.clone();
-            for name in more {
-                if !names.contains(&name) {
-                    names.push(name);
-                }
-            }
+            names.extend(more.into_iter().filter(|name| known.insert(name.clone())));
             Value::Names(names)
         }
         (own, _) => own.clone(),
@@ -309,7 +320,6 @@ mod tests {
                 Err("it must be a whole number"),
             ),
             (table::ARCHIVE_DAYS, Value::Number(7), json!(0), Err(raise)),
-            ("checkpointKeepCount", Value::Number(10), json!(1), Err(raise)),
             (table::EDIT_CAPTURE_MAX, Value::Number(9), json!(8), Err(raise)),
             (table::PRECIOUS_FILE_MAX, Value::Number(9), json!(0), Err(raise)),
             (table::PRECIOUS_TOTAL, Value::Number(9), json!(0), Err(raise)),
@@ -338,8 +348,8 @@ mod tests {
     #[test]
     fn every_key_has_its_variable() {
         let variables: Vec<String> = KEYS.iter().map(Key::variable).collect();
-        assert_eq!(variables[2], "TAKEBACK_POINTS_PER_SESSION");
-        assert_eq!(variables[11], "TAKEBACK_HOOK_DEADLINE_MS");
+        assert_eq!(variables[1], "TAKEBACK_POINTS_PER_SESSION");
+        assert_eq!(variables[10], "TAKEBACK_HOOK_DEADLINE_MS");
     }
 
     #[test]
@@ -349,7 +359,8 @@ mod tests {
             ("enablefilecheckpointing", "enableFileCheckpointing"),
             ("maxStoreByte", "maxStoreBytes"),
         ] {
-            assert_eq!(table::nearest(wrong), right);
+            assert_eq!(table::nearest(wrong), Some(right));
         }
+        assert_eq!(table::nearest(&"pointsPerSession".repeat(5)), None, "nobody meant that");
     }
 }

@@ -37,7 +37,19 @@ pub(crate) fn clock(time: Timestamp) -> String {
     )
 }
 
-/// Reads `90s`, `10m`, `2h`, `3d` (that long before `now`) and `14:00` (the last time it was that).
+/// Whether `text` is written like a time of day.
+pub(crate) fn looks_like_time(text: &str) -> bool {
+    let mut parts = text.split(':');
+    let hours = parts.next().is_some_and(|hours| matches!(hours.len(), 1 | 2));
+    let rest: Vec<&str> = parts.collect();
+    hours
+        && matches!(rest.len(), 1 | 2)
+        && rest.iter().all(|part| part.len() == 2)
+        && text.bytes().all(|byte| byte == b':' || byte.is_ascii_digit())
+}
+
+/// Reads `90s`, `10m`, `2h`, `3d` (that long before `now`), and `14:00` or `14:00:30`: the end of that
+/// minute or second, the last time it was that.
 pub(crate) fn parse(text: &str, now: Timestamp) -> Option<Timestamp> {
     if let Some((digits, unit)) = text.char_indices().last().map(|(at, unit)| (&text[..at], unit)) {
         let milliseconds = match unit {
@@ -52,11 +64,16 @@ pub(crate) fn parse(text: &str, now: Timestamp) -> Option<Timestamp> {
             return Some(Timestamp(now.0.checked_sub(count.checked_mul(milliseconds)?)?));
         }
     }
-    let time: Time = text.contains(':').then(|| text.parse().ok()).flatten()?;
+    if !looks_like_time(text) {
+        return None;
+    }
+    let time: Time =
+        format!("{text:0>width$}", width = text.len().next_multiple_of(3) - 1).parse().ok()?;
     let zoned = jiff::Timestamp::from_millisecond(now.0).ok()?.to_zoned(TimeZone::system());
     let today = zoned.with().time(time).build().ok()?;
     let last = if today > zoned { today.yesterday().ok()? } else { today };
-    Some(Timestamp(last.timestamp().as_millisecond()))
+    let lasts = if text.matches(':').count() == 1 { 59_999 } else { 999 };
+    Some(Timestamp((last.timestamp().as_millisecond() + lasts).min(now.0)))
 }
 
 #[cfg(test)]
@@ -92,10 +109,28 @@ mod tests {
         let now = Timestamp(1_000_000_000);
         assert_eq!(parse("10m", now), Some(Timestamp(now.0 - 600_000)));
         assert_eq!(parse("2h", now), Some(Timestamp(now.0 - 7_200_000)));
-        for bad in ["", "m", "-5m", "10", "10x", "25:00", "99999999999999999d"] {
+        for bad in [
+            "",
+            "m",
+            "-5m",
+            "10",
+            "10x",
+            "25:00",
+            "14:0",
+            "14:60",
+            "1:2:3:4",
+            ":",
+            "99999999999999999d",
+        ] {
             assert_eq!(parse(bad, now), None, "{bad:?}");
         }
         let at = parse("14:00", now).expect("a time of day");
         assert!(at <= now && at.0 > now.0 - 86_400_000);
+        assert_eq!((at.0 + 1) % 60_000, 0, "the end of the minute");
+        let second = parse("14:00:58", now).expect("a time of day");
+        assert_eq!(second.0, at.0 - 1_000);
+        assert_eq!(parse("9:05", now), parse("09:05", now));
+        let this_minute = clock(now);
+        assert_eq!(parse(&this_minute[..5], now), Some(now), "it is not over");
     }
 }

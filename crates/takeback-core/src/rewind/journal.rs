@@ -490,7 +490,8 @@ fn present(
     Ok(present)
 }
 
-fn windows(store: &dyn Store, plan: &Plan) -> Result<Vec<Window>, StoreError> {
+/// The calls of a plan's doings that say only when something changed, not who changed it.
+pub fn windows(store: &dyn Store, plan: &Plan) -> Result<Vec<Window>, StoreError> {
     let mut windows: Vec<Window> = Vec::new();
     for cause in plan.actions().flat_map(|step| &step.because) {
         let (Author::Agent { session, call, tool, .. }, Evidence::Window) =

@@ -7,7 +7,7 @@ use serde_json::json;
 use crate::args::{ConfigArgs, Options};
 use crate::error::{CommandError, Kind};
 use crate::place;
-use crate::screen::{CARE, HINT, NAME, Screen, full_width, plain, shorten};
+use crate::screen::{CARE, HINT, NAME, Screen, full_width, plain, shorten, shorten_path, wrap};
 use crate::settings::{Setting, Settings, table};
 use crate::table::{Cell, Give, Table};
 
@@ -18,10 +18,16 @@ pub(crate) fn config(
 ) -> Result<u8, CommandError> {
     let here = place::here(options)?;
     let settings = Settings::load(&here.root, &here.home)?;
-    place::warn(options, &settings)?;
     match &args.key {
-        Some(name) => one(&settings, name, screen)?,
-        None => all(&settings, screen)?,
+        Some(name) => {
+            place::warn(options, &settings)?;
+            one(&settings, name, screen)?;
+        }
+        None => {
+            // The list itself has what was refused.
+            place::say_warnings(options, &settings.warnings)?;
+            all(&settings, screen)?;
+        }
     }
     Ok(0)
 }
@@ -33,9 +39,11 @@ fn one(settings: &Settings, name: &str, screen: &mut Screen) -> Result<(), Comma
             .hint("`takeback config` lists the settings that have one."));
     }
     if table::key(name).is_none() {
-        return Err(CommandError::new(Kind::Usage, format!("there is no setting {name}")).hint(
-            format!("Did you mean {}? `takeback config` lists them.", table::nearest(name)),
-        ));
+        let meant =
+            table::nearest(name).map_or_else(String::new, |key| format!("Did you mean {key}? "));
+        let name = shorten(name, table::LONGEST);
+        return Err(CommandError::new(Kind::Usage, format!("there is no setting {name}"))
+            .hint(format!("{meant}`takeback config` lists them.")));
     }
     let setting = settings.setting(name);
     if screen.json {
@@ -59,7 +67,11 @@ fn all(settings: &Settings, screen: &mut Screen) -> Result<(), CommandError> {
     if screen.verbose {
         return all_with_meaning(settings, screen);
     }
-    let mut table = Table::new(0, [Give::Nothing, Give::End(8), Give::Start(8)]);
+    if full_width() < NARROW {
+        settings.all.iter().try_for_each(|setting| print_narrow(setting, screen))?;
+        return Ok(settings.all.iter().try_for_each(|setting| refusal(setting, screen))?);
+    }
+    let mut table = Table::new(0, [Give::Nothing, Give::End(DIGITS), Give::Start(8)]);
     for setting in &settings.all {
         table.rows.push([
             Cell::new(NAME, setting.name),
@@ -69,6 +81,21 @@ fn all(settings: &Settings, screen: &mut Screen) -> Result<(), CommandError> {
     }
     table.print_within(full_width(), &mut screen.out)?;
     settings.all.iter().try_for_each(|setting| refusal(setting, screen))?;
+    Ok(())
+}
+
+/// The longest number has as many.
+const DIGITS: usize = 20;
+/// Columns with room for a name, a number and something of where it comes from.
+const NARROW: usize = 60;
+
+fn print_narrow(setting: &Setting, screen: &mut Screen) -> std::io::Result<()> {
+    let room = full_width().saturating_sub(setting.name.len() + 2);
+    let origin = shorten_path(&plain(&setting.origin.to_string()), room);
+    writeln!(screen.out, "{NAME}{}{NAME:#}  {HINT}{origin}{HINT:#}", setting.name)?;
+    for line in wrap(&value_of(setting), full_width().saturating_sub(2)) {
+        writeln!(screen.out, "  {line}")?;
+    }
     Ok(())
 }
 

@@ -95,7 +95,7 @@ pub(crate) fn demo(screen: &mut Screen) -> Result<u8, CommandError> {
     let points = store.points()?;
     let told: Vec<_> = points
         .iter()
-        .map(|point| Ok((point, tell(store, point, None)?)))
+        .map(|point| Ok((point, tell(store, point, &store.changes_after(point.seq)?)?)))
         .collect::<Result<_, CommandError>>()?;
     log::print(out, &told)?;
 

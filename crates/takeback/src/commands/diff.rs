@@ -4,7 +4,6 @@ use std::io::Write;
 
 use serde::Serialize;
 use takeback_core::history::by_path;
-use takeback_core::point_name::find_point;
 use takeback_core::rewind::path_filter::PathFilter;
 use takeback_store::{Entry, Seq};
 
@@ -14,9 +13,9 @@ use super::rewind::from_root;
 use crate::args::{DiffArgs, Options};
 use crate::error::CommandError;
 use crate::place::{self, Store};
-use crate::screen::{BAD, GOOD, HINT, Reader, Screen, count, name};
+use crate::point::named;
+use crate::screen::{BAD, CARE, GOOD, HINT, Reader, Screen, count, name, plain};
 use crate::table::{Cell, Give, Table};
-use crate::time::{now, parse};
 use crate::wire::WirePath;
 
 /// One path of a diff as JSON.
@@ -55,10 +54,7 @@ pub(crate) fn diff(
     }
     let store = &*place.workspace.store;
     let points = store.points()?;
-    let time = now();
-    let seq_of = |name: &str| -> Result<Seq, CommandError> {
-        Ok(find_point(&points, name, &|text| parse(text, time))?.seq)
-    };
+    let seq_of = |name: &str| -> Result<Seq, CommandError> { Ok(named(&points, name)?.seq) };
     let from = seq_of(&args.from)?;
     let to = args.to.as_deref().map(seq_of).transpose()?;
     let (first, last, swapped) = match to {
@@ -83,13 +79,31 @@ pub(crate) fn diff(
         return Ok(0);
     }
     screen.page()?;
+    if diffs.is_empty() {
+        return nothing_differs(args, screen);
+    }
     if args.stat {
         print_stat(&diffs, store, &mut screen.out)?;
+    } else {
+        print_all(&diffs, Contents::of(store), screen)?;
+    }
+    Ok(0)
+}
+
+fn nothing_differs(args: &DiffArgs, screen: &mut Screen) -> Result<u8, CommandError> {
+    let said = if args.paths.is_empty() {
+        "Nothing differs.".to_owned()
+    } else {
+        format!("Nothing that differs matches {}.", plain(&args.paths.join(", ")))
+    };
+    if screen.quiet {
         return Ok(0);
     }
-    print_all(&diffs, Contents::of(store), screen)?;
-    if diffs.is_empty() && !screen.quiet && screen.reader() == Reader::Person {
-        writeln!(screen.out, "{HINT}Nothing differs.{HINT:#}")?;
+    if args.stat || screen.reader() == Reader::Person {
+        writeln!(screen.out, "{HINT}{said}{HINT:#}")?;
+    } else if !args.paths.is_empty() {
+        // A patch is empty; a path may be misspelt.
+        writeln!(anstream::stderr().lock(), "{CARE}takeback:{CARE:#} {said}")?;
     }
     Ok(0)
 }

@@ -3,15 +3,14 @@
 use std::io::Write as _;
 
 use takeback_core::marks::{Mark, mark};
-use takeback_core::point_name::find_point;
 use takeback_store::Point;
 
-use super::log::{tell, title};
+use super::log::{tell, title, within};
 use crate::args::{LabelArgs, Options, PointArgs};
 use crate::error::CommandError;
 use crate::place::{self, Store};
+use crate::point::named;
 use crate::screen::{GOOD, HINT, NAME, Screen, plain, shorten, width};
-use crate::time::{now, parse};
 
 pub(crate) fn label(
     options: &Options,
@@ -48,13 +47,13 @@ fn put(
 ) -> Result<u8, CommandError> {
     let mut place = place::open(options, Store::MustExist)?;
     let points = place.workspace.store.points()?;
-    let time = now();
-    let id = find_point(&points, name, &|text| parse(text, time))?.id;
+    let id = named(&points, name)?.id;
     let point = mark(&mut place.workspace, id, what)?;
     if screen.json {
         let store = &*place.workspace.store;
         let next = points.iter().find(|other| other.seq > point.seq).map(|other| other.seq);
-        screen.json(&tell(store, &point, next)?)?;
+        let changes = store.changes_after(point.seq)?;
+        screen.json(&tell(store, &point, within(&changes, point.seq, next))?)?;
     } else if !screen.quiet {
         let short = &point.id.to_string()[..8];
         let (done, why) = said(&point, what);

@@ -5,9 +5,10 @@ use std::io::{self, Write};
 use serde::Serialize;
 use takeback_core::exchange::{name_there, same_story};
 use takeback_core::history::by_path;
-use takeback_store::{Entry, Point, PointKind, Seq, StoreError};
+use takeback_store::{Change, Entry, Point, PointKind, Seq, StoreError};
 
 use super::filediff::{FileDiff, Lines, between};
+use super::sessions::find_session;
 use crate::args::{LogArgs, Options};
 use crate::error::CommandError;
 use crate::place::{self, Store};
@@ -45,21 +46,25 @@ pub(crate) fn log(
     let points = store.points()?;
     let listed: Vec<&Point> =
         points.iter().filter(|point| args.all || point.kind != PointKind::Safety).collect();
-    let shown: Vec<(&Point, Option<Seq>)> = listed
-        .iter()
-        .enumerate()
-        .map(|(at, point)| (*point, next_of(point, &listed[at + 1..])))
-        .filter(|(point, _)| {
-            args.session.as_ref().is_none_or(|name| {
-                point.session.as_ref().is_some_and(|session| session.0.starts_with(name))
-            })
-        })
-        .rev()
+    let session =
+        args.session.as_ref().map(|name| find_session(&place.workspace, name)).transpose()?;
+    let asked_for = || {
+        listed
+            .iter()
+            .enumerate()
+            .rev()
+            .filter(|(_, point)| session.is_none() || point.session == session)
+    };
+    let shown: Vec<(&Point, Option<Seq>)> = asked_for()
         .take(args.limit)
+        .map(|(at, point)| (*point, next_of(point, &listed[at + 1..])))
         .collect();
+    // Read once: there may be many points, and many changes after the oldest of them.
+    let oldest = shown.iter().map(|(point, _)| point.seq).min();
+    let changes = oldest.map_or(Ok(Vec::new()), |oldest| store.changes_after(oldest))?;
     let mut told = Vec::new();
     for (point, next) in &shown {
-        told.push((*point, tell(store, point, *next)?));
+        told.push((*point, tell(store, point, within(&changes, point.seq, *next))?));
     }
     if screen.json {
         let told: Vec<&Told> = told.iter().map(|(_, told)| told).collect();
@@ -67,12 +72,20 @@ pub(crate) fn log(
         return Ok(0);
     }
     screen.page()?;
-    if told.is_empty() {
-        writeln!(screen.out, "No points yet. {HINT}`takeback checkpoint` makes one.{HINT:#}")?;
-    }
     print(&mut screen.out, &told)?;
-    if listed.len() > told.len() && args.session.is_none() {
-        writeln!(screen.out, "{HINT}{} older; -n shows more{HINT:#}", listed.len() - told.len())?;
+    let all = asked_for().count();
+    match &session {
+        None if all == 0 => {
+            writeln!(screen.out, "No points yet. {HINT}`takeback checkpoint` makes one.{HINT:#}")?;
+        }
+        Some(session) if all == 0 => {
+            writeln!(screen.out, "{} has no points.", plain(&session.0))?;
+        }
+        _ if all > told.len() => {
+            let older = if told.is_empty() { "not shown" } else { "older" };
+            writeln!(screen.out, "{HINT}{} {older}; -n shows more{HINT:#}", all - told.len())?;
+        }
+        _ => {}
     }
     Ok(0)
 }
@@ -80,6 +93,13 @@ pub(crate) fn log(
 /// Up to where what was changed after `point` is told.
 fn next_of(point: &Point, later: &[&Point]) -> Option<Seq> {
     later.iter().find(|next| same_story(point, next)).map(|next| next.seq)
+}
+
+/// The part of `changes`, oldest first, that came after `from`, up to and with `to`.
+pub(crate) fn within(changes: &[Change], from: Seq, to: Option<Seq>) -> &[Change] {
+    let first = changes.partition_point(|change| change.seq <= from);
+    let end = to.map_or(changes.len(), |to| changes.partition_point(|change| change.seq <= to));
+    &changes[first..end.max(first)]
 }
 
 /// A line a point.
@@ -118,7 +138,7 @@ fn whose(point: &Point) -> String {
 pub(crate) fn title(point: &Point) -> String {
     let description = match point.description.as_str() {
         "" => format!("Checkpoint at {}", clock(point.created_at)),
-        text => plain(text),
+        _ => plain(&described(point)),
     };
     match &point.label {
         Some(label) if *label != point.description => format!("[{}] {description}", plain(label)),
@@ -126,6 +146,14 @@ pub(crate) fn title(point: &Point) -> String {
         None if point.pinned => format!("(pinned) {description}"),
         None => description,
     }
+}
+
+/// A point's description, with `…` where the prompt was cut.
+pub(crate) fn described(point: &Point) -> String {
+    /// As much as [`takeback_core::record::describe`] keeps.
+    const MOST: usize = 80;
+    let cut = point.kind == PointKind::Prompt && point.description.chars().count() == MOST;
+    format!("{}{}", point.description, if cut { "…" } else { "" })
 }
 
 fn changes(told: &Told) -> Cell {
@@ -149,13 +177,11 @@ fn changes(told: &Told) -> Cell {
 pub(crate) fn tell(
     store: &dyn takeback_store::Store,
     point: &Point,
-    next: Option<Seq>,
+    changes: &[Change],
 ) -> Result<Told, StoreError> {
-    let mut changes = store.changes_after(point.seq)?;
-    changes.retain(|change| next.is_none_or(|next| change.seq <= next));
     let not_captured =
         changes.iter().filter(|change| matches!(change.after, Entry::NotCaptured { .. })).count();
-    let diffs: Vec<FileDiff> = between(&by_path(changes), None);
+    let diffs: Vec<FileDiff> = between(&by_path(changes.to_vec()), None);
     let mut total = Lines::default();
     for diff in &diffs {
         let lines = match diff.lines(store) {

@@ -10,7 +10,8 @@ use takeback_store::{Entry, WorkPath};
 use super::filediff::{Contents, FileDiff, LineDiff, PrintError, Text};
 use super::words::{Budget, Part, compare};
 use crate::screen::{
-    BAD, GOOD, HINT, NAME, Reader, STRONG, Screen, name, plain_bytes, shorten_path, width,
+    BAD, CARE, GOOD, HINT, NAME, Reader, STRONG, Screen, count, name, plain_bytes, shorten_path,
+    width,
 };
 
 /// Words that differ stand out on dark and on light ground.
@@ -28,10 +29,23 @@ pub(crate) fn print_all(
     match screen.reader() {
         Reader::Program => {
             let mut out = screen.bare()?;
+            let mut left_out = 0;
             for diff in diffs {
-                as_patch(diff, contents, &mut out)?;
+                match as_patch(diff, contents, &mut out)? {
+                    InPatch::Yes => {}
+                    InPatch::NotText => left_out += 1,
+                }
             }
             out.flush()?;
+            if left_out > 0 && !screen.quiet {
+                let (files, verb) =
+                    (count(left_out, "file"), if left_out == 1 { "is" } else { "are" });
+                let mut err = anstream::stderr().lock();
+                writeln!(
+                    err,
+                    "{CARE}takeback:{CARE:#} {files} {verb} not text and not in the patch"
+                )?;
+            }
         }
         Reader::Person => {
             for (at, diff) in diffs.iter().enumerate() {
@@ -147,19 +161,39 @@ fn on_screen(text: &[u8]) -> String {
 
 // --- as a patch ---------------------------------------------------------------------------------
 
+/// Whether a path's contents are in a patch.
+enum InPatch {
+    Yes,
+    NotText,
+}
+
 /// As git writes it. What a patch cannot say stands in lines that begin with `#`, which `git apply`
 /// and `patch` pass over.
 fn as_patch(
     diff: &FileDiff,
     contents: Contents<'_>,
     out: &mut dyn Write,
-) -> Result<(), PrintError> {
+) -> Result<InPatch, PrintError> {
     let (old, new) = (git_mode(&diff.before), git_mode(&diff.after));
     let unkept = |entry: &Entry| matches!(entry, Entry::NotCaptured { .. });
     if unkept(&diff.before) || unkept(&diff.after) || (old.is_none() && new.is_none()) {
         writeln!(out, "# {}: {}", name(&diff.path), diff.what())?;
-        return Ok(());
+        return Ok(InPatch::Yes);
     }
+    let same_bytes = diff.before.digest().is_some() && diff.before.digest() == diff.after.digest();
+    // The same bytes are in no hunk.
+    let (before, after) = if same_bytes {
+        (Vec::new(), Vec::new())
+    } else {
+        match (Text::of(&diff.before, contents)?, Text::of(&diff.after, contents)?) {
+            (Text::Lines(before), Text::Lines(after)) => (before, after),
+            // `git apply` takes nothing of a patch that only says that such a file differs.
+            _ => {
+                writeln!(out, "# {}: {}, not text", name(&diff.path), diff.what())?;
+                return Ok(InPatch::NotText);
+            }
+        }
+    };
     let is_link = |entry: &Entry| matches!(entry, Entry::Symlink { .. });
     if old.is_some() && new.is_some() && is_link(&diff.before) != is_link(&diff.after) {
         // Another kind of file: the one goes, the other comes.
@@ -168,10 +202,9 @@ fn as_patch(
         as_patch(&gone, contents, out)?;
         return as_patch(&come, contents, out);
     }
-    let same_bytes = diff.before.digest().is_some() && diff.before.digest() == diff.after.digest();
     if same_bytes && old == new {
         writeln!(out, "# {}: {}", name(&diff.path), diff.what())?;
-        return Ok(());
+        return Ok(InPatch::Yes);
     }
     let (a, b) = (quoted(b"a/", &diff.path), quoted(b"b/", &diff.path));
     out.write_all(b"diff --git ")?;
@@ -185,19 +218,7 @@ fn as_patch(
         (Some(old), None) => writeln!(out, "deleted file mode {old}")?,
         _ => {}
     }
-    let texts = (Text::of(&diff.before, contents)?, Text::of(&diff.after, contents)?);
-    let (Text::Lines(before), Text::Lines(after)) = &texts else {
-        let side = |mode: Option<&str>, name: &[u8]| {
-            if mode.is_some() { name.to_vec() } else { b"/dev/null".to_vec() }
-        };
-        out.write_all(b"Binary files ")?;
-        out.write_all(&side(old, &a))?;
-        out.write_all(b" and ")?;
-        out.write_all(&side(new, &b))?;
-        out.write_all(b" differ\n")?;
-        return Ok(());
-    };
-    let lines = LineDiff::new(before, after);
+    let lines = LineDiff::new(&before, &after);
     let hunks = group_diff_ops(lines.ops.clone(), CONTEXT);
     if !hunks.is_empty() {
         for (sign, mode, name) in [("---", old, &a), ("+++", new, &b)] {
@@ -227,7 +248,7 @@ fn as_patch(
             }
         }
     }
-    Ok(())
+    Ok(InPatch::Yes)
 }
 
 /// As git writes modes; none for what is not in a patch.

@@ -77,18 +77,16 @@ pub(crate) fn print(
         reason: problem.error.as_str().into(),
     }));
     print_rows(out, &rows, all)?;
-    if !did {
-        for window in windows {
-            let what = window.command.as_deref().unwrap_or(&window.tool);
-            let text = format!(
-                "{} changed while `{}` ran; may include yours.",
-                count(window.paths, "path"),
-                shorten(&plain(what), 60)
-            );
-            writeln!(out)?;
-            for line in wrap(&text, width()) {
-                writeln!(out, "{CARE}{line}{CARE:#}")?;
-            }
+    for window in windows {
+        let what = window.command.as_deref().unwrap_or(&window.tool);
+        let text = format!(
+            "{} changed while `{}` ran; may include yours.",
+            count(window.paths, "path"),
+            shorten(&plain(what), 60)
+        );
+        writeln!(out)?;
+        for line in wrap(&text, width()) {
+            writeln!(out, "{CARE}{line}{CARE:#}")?;
         }
     }
     writeln!(out, "\n{}", summary(receipt, did))

@@ -6,8 +6,7 @@ use std::path::{Path, PathBuf};
 
 use serde_json::json;
 use takeback_core::Workspace;
-use takeback_core::point_name::find_point;
-use takeback_core::rewind::journal::{Exactness, Preview};
+use takeback_core::rewind::journal::{Exactness, Preview, Window, windows};
 use takeback_core::rewind::{
     AmbiguousPolicy, Receipt, RewindError, RewindRequest, Target, Whose, preview,
     rewind as take_back,
@@ -15,6 +14,7 @@ use takeback_core::rewind::{
 use takeback_store::{Point, SessionId, WorkPath};
 
 use super::filediff::{Contents, FileDiff};
+use super::log::described;
 use super::patch::print_all;
 use super::receipt::{self, Tense};
 use super::sessions::find_session;
@@ -22,10 +22,11 @@ use crate::args::{AgainArgs, Ambiguous, DoingArgs, Options, RewindArgs};
 use crate::ask;
 use crate::error::{CommandError, Kind};
 use crate::place::{self, Store};
+use crate::point::named;
 use crate::screen::{
     GOOD, HINT, STRONG, Screen, columns, is_interactive, plain, shorten, width, wrap,
 };
-use crate::time::{ago, now, parse};
+use crate::time::{ago, now};
 
 pub(crate) fn rewind(
     options: &Options,
@@ -35,8 +36,7 @@ pub(crate) fn rewind(
     let mut place = place::open_mended(options, Store::MustExist)?;
     let workspace = &mut place.workspace;
     let points = workspace.store.points()?;
-    let time = now();
-    let point = find_point(&points, &args.point, &|text| parse(text, time))?;
+    let point = named(&points, &args.point)?;
     let mut request = RewindRequest::new(Target::Point(point.id));
     if args.all_agents {
         request.whose = Some(Whose::AllAgents);
@@ -109,6 +109,9 @@ fn carry_out(
     loop {
         if let Some(shown) = &shown {
             show_preview(shown, title, screen)?;
+            if !screen.json {
+                say_if_unmatched(&shown.receipt(), &request.paths, screen)?;
+            }
             if args.diff && !screen.json && !shown.plan.does_nothing() {
                 writeln!(screen.out)?;
                 show_diffs(&*workspace.store, shown, screen)?;
@@ -132,26 +135,46 @@ fn carry_out(
                 )?;
                 shown = Some(*again);
             }
-            done => return told(&done?, &request, title, shown.is_some(), screen),
+            done => {
+                let done = done?;
+                let windows = windows_of(&*workspace.store, &done)?;
+                return told(&done, &windows, &request, title, shown.is_some(), screen);
+            }
         }
+    }
+}
+
+/// What the plan of a rewind that is done took back although it merely happened while a call ran.
+fn windows_of(
+    store: &dyn takeback_store::Store,
+    done: &Receipt,
+) -> Result<Vec<Window>, CommandError> {
+    let record = store.rewinds()?.into_iter().find(|record| Some(record.id) == done.rewind);
+    match record {
+        Some(record) => Ok(windows(store, &serde_json::from_str(&record.plan)?)?),
+        None => Ok(Vec::new()),
     }
 }
 
 /// Says what was done; the exit code.
 fn told(
     done: &Receipt,
+    windows: &[Window],
     request: &RewindRequest,
     title: &str,
     titled: bool,
     screen: &mut Screen,
 ) -> Result<u8, CommandError> {
     if screen.json {
-        screen.json(done)?;
+        screen.json(&with_windows(done, windows)?)?;
     } else if !screen.quiet || !done.success {
+        // A preview has said it.
+        let windows = if titled { &[] } else { windows };
         if !titled {
             print_title(title, screen)?;
         }
-        receipt::print(&mut screen.out, done, &[], Tense::Did, screen.verbose)?;
+        receipt::print(&mut screen.out, done, windows, Tense::Did, screen.verbose)?;
+        say_if_unmatched(done, &request.paths, screen)?;
         if done.changed_something() {
             let verdict =
                 if done.success { "Done and checked on disk." } else { "Done as far as possible." };
@@ -168,14 +191,32 @@ fn told(
 fn show_preview(shown: &Preview, title: &str, screen: &mut Screen) -> Result<(), CommandError> {
     let receipt = shown.receipt();
     if screen.json {
-        let mut value = serde_json::to_value(&receipt)?;
-        value["windows"] = json!(shown.windows);
-        screen.json(&value)?;
+        screen.json(&with_windows(&receipt, &shown.windows)?)?;
     } else {
         print_title(title, screen)?;
         receipt::print(&mut screen.out, &receipt, &shown.windows, Tense::Would, screen.verbose)?;
     }
     Ok(())
+}
+
+/// A path may be misspelt.
+fn say_if_unmatched(receipt: &Receipt, paths: &[String], screen: &mut Screen) -> io::Result<()> {
+    let named_nothing = *receipt
+        == Receipt { success: receipt.success, point: receipt.point, ..Receipt::default() };
+    if named_nothing && !paths.is_empty() {
+        let said = format!("No change since then matches {}.", plain(&paths.join(", ")));
+        writeln!(screen.out, "{HINT}{said}{HINT:#}")?;
+    }
+    Ok(())
+}
+
+fn with_windows(
+    receipt: &Receipt,
+    windows: &[Window],
+) -> Result<serde_json::Value, serde_json::Error> {
+    let mut value = serde_json::to_value(receipt)?;
+    value["windows"] = json!(windows);
+    Ok(value)
 }
 
 fn print_title(title: &str, screen: &mut Screen) -> io::Result<()> {
@@ -208,7 +249,7 @@ fn name_of(point: &Point) -> String {
     let age = ago(point.created_at, now());
     // Beside `Rewind to`, the id and the age.
     let room = width().saturating_sub(40).clamp(20, 80);
-    let called = shorten(&plain(point.label.as_deref().unwrap_or(&point.description)), room);
+    let called = shorten(&plain(&point.label.clone().unwrap_or_else(|| described(point))), room);
     if called.is_empty() { format!("{id} ({age})") } else { format!("{id} “{called}” ({age})") }
 }
 

@@ -10,30 +10,79 @@ use std::sync::atomic::AtomicBool;
 use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::time::{Duration, Instant};
 
+use rustix::fs::Access;
+use rustix::io::Errno;
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::json;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGQUIT, SIGTERM};
+use signal_hook::iterator::Signals;
 use takeback_core::history::by_path;
 use takeback_core::{AgentEvent, Outcome, Recorded, Touches, Workspace, look_around, record};
-use takeback_store::{CallId, PointId, SessionId};
+use takeback_store::{CallId, SessionId};
 
 use super::cleanup::when_due;
 use super::diff::ToldDiff;
 use super::filediff::{FileDiff, between};
 use crate::args::{Options, RunArgs};
 use crate::error::{CommandError, Kind};
-use crate::place::{self, Store, random, this_process};
+use crate::place::{self, Store, environment, random, this_process};
 use crate::screen::{CARE, HINT, NAME, count, name, width_of};
 use crate::table::{Cell, Give, Table};
 use crate::wire::WireNote;
 
 pub(crate) fn run(options: &Options, args: &RunArgs) -> Result<u8, CommandError> {
+    // Before anything else: a command that cannot be started leaves no point.
+    startable(&args.command).map_err(|error| cannot_start(args, &error))?;
     if let Some(refusal) = place::not_enabled(options)? {
         return run_unrecorded(options, args, &refusal);
     }
-    let mut place = place::open_mended(options, Store::Create)?;
+    let mut place = place::open_mended(options, Store::Create).map_err(unprotected)?;
     when_due(&mut place, options);
     let workspace = &mut place.workspace;
+    let begun = begin(workspace, args).map_err(unprotected)?;
+    // From here on the terminal is the command's.
+    let shown = workspace.ambient.watch.take();
+    let signals = listen()?;
+    let status = match start(&args.command) {
+        Ok(child) => watch(child, signals, || drop(look_around(workspace)))?,
+        Err(error) => {
+            end(workspace, &begun, Outcome::Failed)?;
+            return Err(cannot_start(args, &error));
+        }
+    };
+    workspace.ambient.watch = shown;
+    let outcome = if status.success() { Outcome::Done } else { Outcome::Failed };
+    let code = exit_code(status);
+    let told = end(workspace, &begun, outcome).and_then(|()| match options {
+        Options { json: true, .. } => tell_json(workspace, &begun, code),
+        Options { quiet: true, .. } => Ok(()),
+        _ => tell(workspace, &begun.before),
+    });
+    // Whatever became of the recording, the command did what it did.
+    if let Err(error) = told {
+        error.report(options.json);
+    }
+    let root = workspace.root.path();
+    if !root.exists() {
+        let root = place::quoted(root);
+        place::say_warnings(
+            options,
+            &[format!(
+                "the folder is gone; `mkdir {root} && takeback -C {root} rewind @` brings it back"
+            )],
+        )?;
+    }
+    Ok(code)
+}
+
+/// What is told before the command starts.
+struct Begun {
+    session: SessionId,
+    call: CallId,
+    before: Recorded,
+}
+
+fn begin(workspace: &mut Workspace, args: &RunArgs) -> Result<Begun, CommandError> {
     let session = SessionId::of_run((random() >> 32) as u32);
     let call = CallId::from("1");
     // For people: which program, not where it lies.
@@ -64,25 +113,16 @@ pub(crate) fn run(options: &Options, args: &RunArgs) -> Result<u8, CommandError>
             touches: Touches::Anything { command: Some(line) },
         },
     )?;
-    // From here on the terminal is the command's.
-    let shown = workspace.ambient.watch.take();
-    let status = match start(&args.command) {
-        Ok(child) => watch(child, || drop(look_around(workspace)))?,
-        Err(error) => {
-            end(workspace, session, call, Outcome::Failed)?;
-            return Err(cannot_start(args, &error));
-        }
+    Ok(Begun { session, call, before })
+}
+
+/// Recording could not begin, and so the command must not.
+fn unprotected(error: CommandError) -> CommandError {
+    let kind = match error.kind {
+        Kind::Usage => Kind::Usage,
+        _ => Kind::CannotStart,
     };
-    workspace.ambient.watch = shown;
-    let outcome = if status.success() { Outcome::Done } else { Outcome::Failed };
-    end(workspace, session.clone(), call, outcome)?;
-    let code = exit_code(status);
-    if options.json {
-        tell_json(workspace, &before, &session, code)?;
-    } else if !options.quiet {
-        tell(workspace, &before)?;
-    }
-    Ok(code)
+    CommandError { kind, ..error }.hint("The command was not started.")
 }
 
 /// The user wants nothing recorded: the command runs all the same.
@@ -100,8 +140,9 @@ fn run_unrecorded(
             refusal.source
         )?;
     }
+    let signals = listen()?;
     let child = start(&args.command).map_err(|error| cannot_start(args, &error))?;
-    Ok(exit_code(watch(child, || {})?))
+    Ok(exit_code(watch(child, signals, || {})?))
 }
 
 fn cannot_start(args: &RunArgs, error: &io::Error) -> CommandError {
@@ -110,6 +151,26 @@ fn cannot_start(args: &RunArgs, error: &io::Error) -> CommandError {
         Kind::CannotStart,
         format!("{} cannot be started: {error}", program.unwrap_or_default()),
     )
+}
+
+/// Finds the program as `execvp` does.
+fn startable(command: &[OsString]) -> io::Result<()> {
+    let program = Path::new(command.first().ok_or(io::ErrorKind::InvalidInput)?);
+    let candidates = if program.as_os_str().as_encoded_bytes().contains(&b'/') {
+        vec![program.to_owned()]
+    } else {
+        let folders = environment("PATH").unwrap_or_else(|| "/bin:/usr/bin".into());
+        std::env::split_paths(&folders).map(|folder| folder.join(program)).collect()
+    };
+    let mut error = Errno::NOENT;
+    for candidate in candidates {
+        match rustix::fs::access(&candidate, Access::EXEC_OK) {
+            Ok(()) if candidate.is_file() => return Ok(()),
+            Ok(()) | Err(Errno::ACCESS) => error = Errno::ACCESS,
+            Err(_) => {}
+        }
+    }
+    Err(error.into())
 }
 
 fn start(command: &[OsString]) -> io::Result<Child> {
@@ -122,15 +183,23 @@ const PAUSE: Duration = Duration::from_secs(3);
 /// A scan may take this part of the time at most.
 const SHARE: u32 = 20;
 
-/// Waits for the command, and calls `look` now and then so that less happens unseen in between.
-fn watch(mut child: Child, mut look: impl FnMut()) -> Result<ExitStatus, CommandError> {
+/// From here on no signal ends this process. Before the command starts: it may be interrupted at once.
+fn listen() -> io::Result<Signals> {
     // Ctrl-C is for the command: it gets the signal from the terminal itself. A handler, unlike
     // ignoring, is not passed on to it.
     for signal in [SIGINT, SIGQUIT] {
         signal_hook::flag::register(signal, Arc::new(AtomicBool::new(false)))?;
     }
+    Signals::new([SIGTERM, SIGHUP])
+}
+
+/// Waits for the command, and calls `look` now and then so that less happens unseen in between.
+fn watch(
+    mut child: Child,
+    mut signals: Signals,
+    mut look: impl FnMut(),
+) -> Result<ExitStatus, CommandError> {
     let pid = Pid::from_child(&child);
-    let mut signals = signal_hook::iterator::Signals::new([SIGTERM, SIGHUP])?;
     std::thread::spawn(move || {
         for signal in signals.forever() {
             let signal = if signal == SIGTERM { Signal::TERM } else { Signal::HUP };
@@ -157,24 +226,16 @@ fn watch(mut child: Child, mut look: impl FnMut()) -> Result<ExitStatus, Command
     }
 }
 
-fn end(
-    workspace: &mut Workspace,
-    session: SessionId,
-    call: CallId,
-    outcome: Outcome,
-) -> Result<(), CommandError> {
+fn end(workspace: &mut Workspace, begun: &Begun, outcome: Outcome) -> Result<(), CommandError> {
+    let (session, call) = (begun.session.clone(), begun.call.clone());
     record(workspace, &AgentEvent::AfterTool { session: session.clone(), call, outcome })?;
     record(workspace, &AgentEvent::SessionEnd { session })?;
     Ok(())
 }
 
 /// As [`tell`], for programs. It cannot go to standard output, which is the command's.
-fn tell_json(
-    workspace: &Workspace,
-    before: &Recorded,
-    session: &SessionId,
-    code: u8,
-) -> Result<(), CommandError> {
+fn tell_json(workspace: &Workspace, begun: &Begun, code: u8) -> Result<(), CommandError> {
+    let Begun { session, before, .. } = begun;
     let store = &*workspace.store;
     let diffs: Vec<FileDiff> = between(&by_path(store.changes_after(before.seq)?), None);
     let mut changes = Vec::new();
@@ -219,8 +280,10 @@ fn tell(workspace: &Workspace, before: &Recorded) -> Result<(), CommandError> {
     for (path, lack) in &before.not_captured {
         writeln!(err, "  {CARE}not kept:{CARE:#} {}  {HINT}{}{HINT:#}", name(path), lack.reason())?;
     }
-    let point = before.point.unwrap_or(PointId(0)).to_string();
-    writeln!(err, "{HINT}take it back with{HINT:#} {NAME}takeback rewind {}{NAME:#}", &point[..8])?;
+    if let Some(point) = before.point {
+        let point = &point.to_string()[..8];
+        writeln!(err, "{HINT}take it back with{HINT:#} {NAME}takeback rewind {point}{NAME:#}")?;
+    }
     Ok(())
 }
 

@@ -5,10 +5,12 @@ use std::io::Write as _;
 use serde::Serialize;
 use serde_json::json;
 use takeback_core::Workspace;
+use takeback_core::point_name::distance;
 use takeback_core::retention::{archive_session, delete_session};
 use takeback_store::{Point, PointKind, Session, SessionId};
 
 use super::cleanup::told;
+use super::log::described;
 use crate::args::{DeleteArgs, Options, SessionArgs, SessionsArgs};
 use crate::ask;
 use crate::error::{CommandError, Kind};
@@ -65,7 +67,7 @@ pub(crate) fn sessions(
             Cell::new(HINT, ago(session.started_at, time)),
             state,
             Cell::plain(count(told.points, "point")),
-            Cell::plain(plain(told.description)),
+            Cell::plain(plain(&first_of(session, &points).map_or_else(String::new, described))),
         ]);
     }
     screen.page()?;
@@ -78,7 +80,7 @@ pub(crate) fn sessions(
 }
 
 fn tell<'a>(session: &'a Session, points: &'a [Point]) -> ToldSession<'a> {
-    let own = || points.iter().filter(|point| point.session.as_ref() == Some(&session.id));
+    let own = || own_of(session, points);
     ToldSession {
         id: &session.id.0,
         agent: session.agent.as_deref(),
@@ -88,8 +90,16 @@ fn tell<'a>(session: &'a Session, points: &'a [Point]) -> ToldSession<'a> {
         archived_at: session.archived_at.map(iso),
         at_work: session.open_turn.is_some(),
         points: own().filter(|point| point.kind != PointKind::Safety).count(),
-        description: own().next().map_or("", |point| point.description.as_str()),
+        description: first_of(session, points).map_or("", |point| point.description.as_str()),
     }
+}
+
+fn own_of<'a>(session: &Session, points: &'a [Point]) -> impl Iterator<Item = &'a Point> {
+    points.iter().filter(|point| point.session.as_ref() == Some(&session.id))
+}
+
+fn first_of<'a>(session: &Session, points: &'a [Point]) -> Option<&'a Point> {
+    own_of(session, points).next()
 }
 
 pub(crate) fn archive(
@@ -157,17 +167,40 @@ pub(crate) fn delete(
 
 /// The session that is meant by its id or the beginning of it.
 pub(crate) fn find_session(workspace: &Workspace, name: &str) -> Result<SessionId, CommandError> {
+    if name.is_empty() {
+        return Err(CommandError::new(Kind::Usage, "an empty name names no session")
+            .hint("`takeback sessions` lists the sessions."));
+    }
     let sessions = workspace.store.sessions()?;
     let hits: Vec<_> = sessions.iter().filter(|session| session.id.0.starts_with(name)).collect();
     let exact = hits.iter().find(|session| session.id.0 == *name);
     match (exact, hits.as_slice()) {
         (Some(session), _) | (None, [session]) => Ok(session.id.clone()),
-        (None, []) => Err(CommandError::new(Kind::Error, format!("there is no session {name}"))
-            .hint("`takeback sessions` lists the sessions.")),
+        (None, []) => {
+            let meant = nearest(&sessions, name);
+            let meant = meant.map_or_else(String::new, |id| format!("Did you mean {id}? "));
+            Err(CommandError::new(Kind::Error, format!("there is no session {name}"))
+                .hint(format!("{meant}`takeback sessions` lists the sessions.")))
+        }
         (None, [first, second, ..]) => Err(CommandError::new(
             Kind::Error,
             format!("{name} may mean {} or {}", first.id, second.id),
         )
         .hint("Write more of the id.")),
     }
+}
+
+/// The session whose id differs from `name` least, if any is near.
+fn nearest<'a>(sessions: &'a [Session], name: &str) -> Option<&'a SessionId> {
+    const LONGEST: usize = 64;
+    if name.len() > LONGEST {
+        return None;
+    }
+    sessions
+        .iter()
+        .filter(|session| session.id.0.len() <= LONGEST)
+        .map(|session| (distance(&session.id.0, name), &session.id))
+        .filter(|(distance, id)| *distance <= id.0.len().max(3) / 3)
+        .min_by_key(|(distance, _)| *distance)
+        .map(|(_, id)| id)
 }

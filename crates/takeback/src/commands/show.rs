@@ -7,17 +7,18 @@ use serde::Serialize;
 use serde_json::json;
 use takeback_core::exchange::{is_detour, same_story};
 use takeback_core::history::by_path;
-use takeback_core::point_name::find_point;
-use takeback_store::{Author, Change, Entry, Evidence, PointKind};
+use takeback_core::record::describe;
+use takeback_store::{Author, Change, Entry, Evidence, Point, PointKind, StoreError};
 
 use super::filediff::FileDiff;
 use super::log::{tell, title};
 use crate::args::{Options, ShowArgs};
 use crate::error::CommandError;
 use crate::place::{self, Store};
+use crate::point::named;
 use crate::screen::{HINT, NAME, STRONG, Screen, name, plain, width, wrap};
 use crate::table::{Cell, Give, Table};
-use crate::time::{ago, clock, iso, now, parse};
+use crate::time::{ago, clock, iso, now};
 use crate::wire::WirePath;
 
 #[derive(Serialize)]
@@ -42,7 +43,7 @@ pub(crate) fn show(
     let store = &*place.workspace.store;
     let points = store.points()?;
     let time = now();
-    let point = find_point(&points, &args.point, &|text| parse(text, time))?;
+    let point = named(&points, &args.point)?;
     let next = points
         .iter()
         .filter(|other| other.kind != PointKind::Safety && other.id != point.id)
@@ -51,7 +52,7 @@ pub(crate) fn show(
         .map(|other| other.seq);
     let mut changes = store.changes_after(point.seq)?;
     changes.retain(|change| next.is_none_or(|next| change.seq <= next));
-    let told = tell(store, point, next)?;
+    let told = tell(store, point, &changes)?;
     if screen.json {
         let changes: Vec<ToldChange<'_>> = changes
             .iter()
@@ -85,6 +86,11 @@ pub(crate) fn show(
     for message in &point.message_ids {
         detail(out, "message", PLAIN, &plain(message))?;
     }
+    if let Some(prompt) = longer_prompt(store, point, &changes)? {
+        for (at, line) in prompt.lines().enumerate() {
+            detail(out, if at == 0 { "prompt" } else { "" }, PLAIN, &plain(line))?;
+        }
+    }
     if let Some(git) = &point.git {
         let branch = git.branch.as_deref().unwrap_or("detached");
         let head = git.head.as_deref().map_or("no commit", |head| head.get(..12).unwrap_or(head));
@@ -117,6 +123,29 @@ pub(crate) fn show(
     }
     table.print(out)?;
     Ok(0)
+}
+
+/// The whole prompt of a point, if it is more than the point's description. Known as long as the turn
+/// is under way, or has changed something.
+fn longer_prompt(
+    store: &dyn takeback_store::Store,
+    point: &Point,
+    changes: &[Change],
+) -> Result<Option<String>, StoreError> {
+    let Some(session) = point.session.as_ref() else { return Ok(None) };
+    let changed = changes.iter().filter_map(|change| match &change.author {
+        Author::Agent { session: author, turn, .. } if author == session => Some(*turn),
+        _ => None,
+    });
+    let under_way = store.session(session)?.and_then(|session| session.open_turn);
+    for turn in under_way.into_iter().chain(changed.take(1)) {
+        let prompt =
+            store.turn(turn)?.map(|turn| turn.prompt.trim().to_owned()).unwrap_or_default();
+        if prompt != point.description && describe(&prompt) == point.description {
+            return Ok(Some(prompt));
+        }
+    }
+    Ok(None)
 }
 
 const PLAIN: Style = Style::new();

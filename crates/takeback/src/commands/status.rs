@@ -9,17 +9,19 @@ use std::time::Duration;
 use anstyle::Style;
 use serde::Serialize;
 use serde_json::json;
-use takeback_core::Workspace;
+use takeback_core::record::Surveyed;
 use takeback_core::worktree::index::{Index, Known};
 use takeback_core::worktree::scope::OutReason;
-use takeback_store::{Entry, PointKind, StoreError, WorkPath};
+use takeback_core::{Workspace, look_around};
+use takeback_store::{Entry, PointKind, RewindState, StoreError, WorkPath};
 
 use crate::args::Options;
-use crate::error::CommandError;
+use crate::error::{CommandError, Kind};
 use crate::place::{self, Store};
 use crate::screen::{
     CARE, HINT, NAME, STRONG, Screen, bytes, count, name, plain, plain_bytes, width, wrap,
 };
+use crate::settings::table;
 use crate::size::{Budget, Size, folder_bytes, sizes};
 use crate::time::{ago, now};
 use crate::wire::WirePath;
@@ -28,25 +30,36 @@ use crate::wire::WirePath;
 const NAMES: usize = 20_000;
 const TIME: Duration = Duration::from_millis(200);
 
+/// Who asks how things are does not wait for a rewind to end.
+const PATIENCE: Duration = Duration::from_millis(100);
+
 pub(crate) fn status(options: &Options, screen: &mut Screen) -> Result<u8, CommandError> {
-    let mut place = place::open_mended(options, Store::MustExist)?;
+    let mut place = place::open(options, Store::MustExist)?;
     let workspace = &mut place.workspace;
-    let surveyed = takeback_core::look_around(workspace)?;
+    let surveyed = look(workspace)?;
+    let rewinding = surveyed.is_none()
+        && workspace.store.rewinds()?.iter().any(|rewind| rewind.state == RewindState::Open);
     let points = workspace.store.points()?;
     let sessions = workspace.store.sessions()?;
     let calls = workspace.store.live_calls()?;
     let listed = points.iter().filter(|point| point.kind != PointKind::Safety).count();
     let size = folder_bytes(&workspace.store_dir);
-    let stats = surveyed.recorded.stats;
     let precious = Precious::of(workspace)?;
-    let left_out = measured(workspace, surveyed.skipped);
+    let (stats, left_out) = match surveyed {
+        Some(surveyed) => {
+            (Some(surveyed.recorded.stats), Some(measured(workspace, surveyed.skipped)))
+        }
+        None => (None, None),
+    };
     if screen.json {
         screen.json(&json!({
             "root": workspace.root.path().to_string_lossy(),
             "store": workspace.store_dir.to_string_lossy(),
             "storeBytes": size,
-            "files": stats.files,
-            "folders": stats.folders,
+            "recording": place.settings.is_enabled(),
+            "locked": stats.is_none(),
+            "files": stats.map(|stats| stats.files),
+            "folders": stats.map(|stats| stats.folders),
             "points": listed,
             "seq": workspace.store.head()?.seq,
             "sessions": sessions.len(),
@@ -60,23 +73,34 @@ pub(crate) fn status(options: &Options, screen: &mut Screen) -> Result<u8, Comma
                 "fileMax": workspace.scope.precious_file_max,
                 "totalMax": workspace.scope.precious_total_max,
             },
-            "notCovered": left_out.iter().map(LeftOut::to_json).collect::<Vec<_>>(),
+            "notCovered": left_out
+                .map(|left_out| left_out.iter().map(LeftOut::to_json).collect::<Vec<_>>()),
         }))?;
         return Ok(0);
     }
     screen.page()?;
     let root = plain_bytes(workspace.root.path().as_os_str().as_bytes());
     writeln!(screen.out, "{STRONG}{root}{STRONG:#}")?;
-    let mut said = vec![(
-        Style::new(),
-        format!(
-            "{} in {} protected, {} kept in {}",
-            count(usize::try_from(stats.files).unwrap_or(usize::MAX), "file"),
-            count(usize::try_from(stats.folders).unwrap_or(usize::MAX), "folder"),
-            bytes(size),
-            count(listed, "point"),
-        ),
-    )];
+    let kept = format!("{} kept in {}", bytes(size), count(listed, "point"));
+    let mut said = Vec::new();
+    if !place.settings.is_enabled() {
+        let origin = &place.settings.setting(table::ENABLED).origin;
+        let text = format!("Recording is off: {} is false ({origin})", table::ENABLED);
+        said.push((CARE, plain(&text)));
+    }
+    match stats {
+        Some(stats) => {
+            let files = count(usize::try_from(stats.files).unwrap_or(usize::MAX), "file");
+            let folders = count(usize::try_from(stats.folders).unwrap_or(usize::MAX), "folder");
+            said.push((Style::new(), format!("{files} in {folders} protected, {kept}")));
+        }
+        None => {
+            let who =
+                if rewinding { "A rewind is running" } else { "Another command has it locked" };
+            said.push((CARE, format!("{who}: the files were not looked at")));
+            said.push((Style::new(), kept));
+        }
+    }
     if precious.files > 0 {
         said.push((
             Style::new(),
@@ -97,7 +121,7 @@ pub(crate) fn status(options: &Options, screen: &mut Screen) -> Result<u8, Comma
     for (style, text) in said {
         print_wrapped(&mut screen.out, style, &text)?;
     }
-    print_left_out(&mut screen.out, &left_out, screen.verbose)?;
+    print_left_out(&mut screen.out, &left_out.unwrap_or_default(), screen.verbose)?;
     let refused = place.settings.all.iter().filter(|setting| setting.refused.is_some());
     let refused: Vec<&str> = refused.map(|setting| setting.name).collect();
     if !refused.is_empty() {
@@ -106,6 +130,16 @@ pub(crate) fn status(options: &Options, screen: &mut Screen) -> Result<u8, Comma
         print_wrapped(&mut screen.out, Style::new(), &refused)?;
     }
     Ok(0)
+}
+
+/// `None`: another command has the workspace locked.
+fn look(workspace: &mut Workspace) -> Result<Option<Surveyed>, CommandError> {
+    workspace.limits.rewind_patience = PATIENCE;
+    let looked = place::mend(workspace).and_then(|()| Ok(look_around(workspace)?));
+    match looked {
+        Err(error) if error.kind == Kind::Locked => Ok(None),
+        looked => looked.map(Some),
+    }
 }
 
 fn print_wrapped(out: &mut dyn std::io::Write, style: Style, text: &str) -> std::io::Result<()> {

@@ -45,18 +45,12 @@ pub(crate) const PRECIOUS_TOTAL: &str = "preciousTotalBytes";
 pub(crate) const DERIVED_FOLDERS: &str = "derivedFolders";
 pub(crate) const HOOK_DEADLINE: &str = "hookDeadlineMs";
 
-pub(crate) const KEYS: [Key; 12] = [
+pub(crate) const KEYS: [Key; 11] = [
     Key {
         name: ENABLED,
         default: || Value::Flag(true),
         project: Project::Raise,
         meaning: "whether anything is recorded",
-    },
-    Key {
-        name: "checkpointKeepCount",
-        default: || Value::Number(10),
-        project: Project::Raise,
-        meaning: "points in a session's list for the menu",
     },
     Key {
         name: POINTS_PER_SESSION,
@@ -125,7 +119,8 @@ pub(crate) const KEYS: [Key; 12] = [
 ];
 
 /// Words that have a meaning in other versions: no mistake, and without effect.
-const WITHOUT_EFFECT: [&str; 7] = [
+const WITHOUT_EFFECT: [&str; 8] = [
+    "checkpointKeepCount",
     "maxStoreBytes",
     "maxHomeBytes",
     "doubleEscMs",
@@ -143,11 +138,17 @@ pub(crate) fn is_without_effect(name: &str) -> bool {
     WITHOUT_EFFECT.contains(&name)
 }
 
-/// The known key that differs from `name` least.
-pub(crate) fn nearest(name: &str) -> &'static str {
+/// A longer name is no slip of the pen.
+pub(crate) const LONGEST: usize = 64;
+
+/// The known key that differs from `name` least; none if it is far too long for one.
+pub(crate) fn nearest(name: &str) -> Option<&'static str> {
+    if name.len() > LONGEST {
+        return None;
+    }
     let least = |key: &&&'static str| distance(&key.to_lowercase(), &name.to_lowercase());
     let names: Vec<&'static str> = KEYS.iter().map(|key| key.name).chain(WITHOUT_EFFECT).collect();
-    names.iter().min_by_key(least).copied().unwrap_or(ENABLED)
+    names.iter().min_by_key(least).copied()
 }
 
 impl Key {

@@ -201,3 +201,48 @@ fn something_else_in_the_place_of_takebacks_folder() {
       Move it aside.
     ");
 }
+
+#[test]
+fn times_at_which_there_is_no_point() {
+    let user = User::with(&[("a", "1")]);
+    user.takeback(&["checkpoint"]);
+    for (time, code) in [("1h", 1), ("25:00", 2), ("14:61:00", 2), ("no-time", 1)] {
+        assert_eq!(user.takeback(&["show", time]).code, code, "{time}");
+    }
+    insta::assert_snapshot!(user.takeback(&["show", "1h"]).err, @r"
+    takeback: no point is that old; the oldest is ID (just now)
+      `takeback log` lists the points.
+    ");
+    insta::assert_snapshot!(user.takeback(&["rewind", "25:00", "-y"]).err, @r"
+    takeback: 25:00 is not a time
+      Write 14:00 or 14:00:30, or how long ago: 10m, 2h, 3d.
+    ");
+    assert_eq!(user.takeback(&["show", "0s"]).code, 0);
+}
+
+#[test]
+fn wrong_arguments_are_json_when_asked() {
+    let user = User::new();
+    for args in
+        [&["--json"][..], &["log", "--jsn", "--json"], &["rewind", "--json"], &["--json", "lgo"]]
+    {
+        let answer = user.takeback(args);
+        let error: serde_json::Value = serde_json::from_str(&answer.err).expect("one JSON value");
+        assert_eq!((answer.code, &error["code"]), (2, &2.into()), "{args:?}");
+    }
+    insta::assert_snapshot!(user.takeback(&["lgo", "--json"]).err, @r#"{"code":2,"error":"unrecognized subcommand 'lgo'","hints":["Usage: takeback [OPTIONS] <COMMAND>"]}"#);
+    assert!(user.takeback(&["lgo"]).err.starts_with("error: "), "for people as ever");
+    let answer = user.takeback(&["run", "--", "sh", "-c", "exit 3", "--json"]);
+    assert_eq!(answer.code, 3);
+}
+
+#[test]
+fn help_is_what_help_says() {
+    let user = User::new();
+    for command in [&[][..], &["rewind"], &["session", "delete"]] {
+        let asked = user.takeback(&[&["help"], command].concat());
+        assert_eq!(asked, user.takeback(&[command, &["--help"]].concat()), "{command:?}");
+        assert_eq!(asked.code, 0);
+    }
+    assert_eq!(user.takeback(&["help", "rewnd"]).code, 2);
+}

@@ -204,3 +204,21 @@ fn du_tells_where_the_space_goes() {
     assert!(out.contains("contents: 3 versions, 20.0 KB as they were"), "{out}");
     assert!(out.contains("20.0 KB  a.txt"), "{out}");
 }
+
+#[test]
+fn an_empty_name_means_no_session() {
+    let user = User::with(&[("a", "1")]);
+    let event = r#"{"event":"prompt","session":"only-one","text":"go"}"#;
+    assert_eq!(user.fed(&["record"], event).code, 0);
+    for args in [
+        &["session", "delete", "", "-y"][..],
+        &["session", "archive", ""],
+        &["log", "--session", ""],
+        &["rewind", "@", "--session", "", "-y"],
+    ] {
+        let answer = user.takeback(args);
+        assert_eq!(answer.code, 2, "{args:?}: {answer:?}");
+        assert!(answer.err.contains("an empty name names no session"), "{answer:?}");
+    }
+    assert_eq!(user.json(&["sessions"]).as_array().map(Vec::len), Some(1));
+}

@@ -38,6 +38,41 @@ fn the_log_lists_points_newest_first() {
 }
 
 #[test]
+fn each_point_is_told_with_its_own_changes() {
+    let user = User::with(&[("a", "0\n")]);
+    for n in 0..4 {
+        assert_eq!(user.takeback(&["checkpoint", &format!("p{n}")]).code, 0);
+        for file in 0..=n {
+            user.write(&format!("{n}-{file}"), "x\n");
+        }
+    }
+    user.takeback(&["status"]);
+    let told = user.json(&["log", "-n", "3"]);
+    let told: Vec<_> = told.as_array().expect("a list").iter().collect();
+    let told: Vec<_> =
+        told.iter().map(|p| (p["label"].as_str(), p["filesChanged"].as_u64())).collect();
+    assert_eq!(told, [(Some("p3"), Some(4)), (Some("p2"), Some(3)), (Some("p1"), Some(2))]);
+}
+
+#[test]
+fn a_log_with_nothing_in_it_says_why() {
+    let user = two_points();
+    insta::assert_snapshot!(user.takeback(&["log", "-n", "0"]).out, @"2 not shown; -n shows more");
+    for session in ["session-one", "session-two"] {
+        let event = format!(r#"{{"event":"session_start","session":"{session}"}}"#);
+        assert_eq!(user.fed(&["record"], &event).code, 0);
+    }
+    insta::assert_snapshot!(user.takeback(&["log", "--session", "session-one"]).out, @"session-one has no points.");
+    let answer = user.takeback(&["log", "--session", "sesion-one"]);
+    assert_eq!(answer.code, 1);
+    insta::assert_snapshot!(answer.err, @r"
+    takeback: there is no session sesion-one
+      Did you mean session-one? `takeback sessions` lists the sessions.
+    ");
+    assert_eq!(user.takeback(&["log", "--session", "session-"]).code, 1, "it may mean either");
+}
+
+#[test]
 fn a_diff_shows_lines_and_what_lines_do_not_show() {
     let user = two_points();
     insta::assert_snapshot!(user.takeback(&["diff", "first"]).out, @r"
@@ -48,8 +83,7 @@ fn a_diff_shows_lines_and_what_lines_do_not_show() {
      one
     -two
     +2
-    diff --git a/bin b/bin
-    Binary files a/bin and b/bin differ
+    # bin: changed, not text
     # new: new folder
     diff --git a/new/n.txt b/new/n.txt
     new file mode 100644
@@ -157,4 +191,50 @@ fn what_cannot_be_read_is_named_and_stops_nothing() {
     assert_eq!((answer.code, user.read("a.txt").as_str()), (0, "one\n"), "{answer:?}");
     mode(&user.work().join("closed"), 0o755);
     mode(&user.work().join("listed"), 0o755);
+}
+
+#[test]
+fn a_diff_of_nothing_says_so() {
+    let user = two_points();
+    insta::assert_snapshot!(user.takeback(&["diff", "@", "@", "--stat"]).out, @"Nothing differs.");
+    insta::assert_snapshot!(user.takeback(&["diff", "--stat", "--path", "typo"]).out, @"Nothing that differs matches typo.");
+    let answer = user.takeback(&["diff", "--path", "typo"]);
+    assert_eq!((answer.code, answer.out.as_str()), (0, ""), "a patch of nothing");
+    insta::assert_snapshot!(answer.err, @"takeback: Nothing that differs matches typo.");
+}
+
+#[test]
+fn a_prompt_that_was_cut_ends_in_dots_and_is_shown_whole() {
+    let user = User::with(&[("a", "1")]);
+    let (long, exact) = (format!("{} and so on", "word ".repeat(20)), "short");
+    let events = format!(
+        r#"{{"event":"prompt","session":"s","message":"long","text":"{long}\n\nlast line"}}
+{{"event":"before_tool","session":"s","call":"c","tool":"Bash"}}"#
+    );
+    assert_eq!(user.fed(&["record"], &events).code, 0);
+    user.write("a", "2");
+    let events = format!(
+        r#"{{"event":"after_tool","session":"s","call":"c"}}
+{{"event":"turn_end","session":"s"}}
+{{"event":"prompt","session":"s","message":"short","text":"{exact}"}}"#
+    );
+    assert_eq!(user.fed(&["record"], &events).code, 0);
+    let shown = user.takeback(&["show", "long"]).out;
+    let lines: Vec<&str> = shown.lines().filter(|line| !line.starts_with("made")).collect();
+    insta::assert_snapshot!(lines.join("\n"), @r"
+    word word word word word word word word word word word word word word word word …
+    point    LONG-ID
+    session  s
+    message  long
+    prompt   word word word word word word word word word word word word word word word word word word
+             word word  and so on
+             
+             last line
+
+      a  changed  s while Bash ran
+    ");
+    assert!(!user.takeback(&["show", "short"]).out.contains("prompt"));
+    assert!(user.takeback(&["rewind", "long", "--dry-run"]).out.contains("…”"));
+    let told = user.json(&["show", "long"])["description"].as_str().map(|d| d.chars().count());
+    assert_eq!(told, Some(80), "the data are as ever");
 }

@@ -152,6 +152,23 @@ fn git_applies_it() {
     ]);
     let (made, real) = applied(&cases, &["git", "apply", "-"]);
     assert_eq!(made, real);
+    // What is not text stays as it is, and keeps nothing else from being applied.
+    let binary: [Case; 4] = [
+        (b"binary", file(b"\0a"), file(b"\0b")),
+        (b"binary-gone", file(b"\0a"), Stands::Nothing),
+        (b"binary-new", Stands::Nothing, file(b"\0b")),
+        (b"link-to-binary", link("elsewhere"), file(b"\0b")),
+    ];
+    cases.extend(binary.clone());
+    cases.push((b"binary.sh", file(b"\0a"), script(b"\0a")));
+    let (made, mut real) = applied(&cases, &["git", "apply", "-"]);
+    for (path, before, _) in binary {
+        match before {
+            Stands::Nothing => real.remove(path),
+            before => real.insert(path.to_vec(), before),
+        };
+    }
+    assert_eq!(made, real);
 }
 
 #[test]
@@ -181,9 +198,10 @@ fn what_a_patch_cannot_say_is_said_beside_it() {
     @@ -1 +1 @@
     -one
     +two
-    diff --git a/bin b/bin
-    Binary files a/bin and b/bin differ
+    # bin: changed, not text
     # folder: new folder
     # private: mode 644 → 600
     ");
+    insta::assert_snapshot!(answer.err, @"takeback: 1 file is not text and not in the patch");
+    assert_eq!(user.takeback(&["diff", "-q"]).err, "");
 }

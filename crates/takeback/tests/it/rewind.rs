@@ -50,6 +50,8 @@ fn rewind_undo_redo() {
       restored  a.txt
       deleted   new.txt  was not there then
 
+    2 paths changed while `sh -c sed -i s/one/1/ a.txt; echo n > new.txt` ran; may include yours.
+
     1 restored, 1 deleted
     Done and checked on disk. `takeback undo` takes it back.
     ");
@@ -86,6 +88,8 @@ fn an_edit_over_the_agents_is_left_and_the_exit_code_says_so() {
       deleted   new.txt  was not there then
       conflict  a.txt    both changed the same lines
 
+    1 path changed while `sh -c sed -i s/one/1/ a.txt; echo n > new.txt` ran; may include yours.
+
     1 deleted · 1 conflict
     Done as far as possible. `takeback undo` takes it back.
     ");
@@ -112,6 +116,8 @@ fn what_does_not_come_back_with_a_file_and_what_was_moved_is_told() {
       conflict  new.txt  it was old.txt, which is restored, and it was changed since
       note      tool     comes back without its set-user-id bit
 
+    2 paths changed while `sh -c rm tool; mv old.txt new.txt` ran; may include yours.
+
     2 restored · 1 conflict
     Done as far as possible. `takeback undo` takes it back.
     ");
@@ -120,7 +126,11 @@ fn what_does_not_come_back_with_a_file_and_what_was_moved_is_told() {
 #[test]
 fn only_the_named_paths_are_taken_back() {
     let user = after_a_run();
-    assert_eq!(user.takeback(&["rewind", "@", "-y", "--path", "*.md"]).code, 5);
+    let answer = user.takeback(&["rewind", "@", "-y", "--path", "*.md"]);
+    assert_eq!(answer.code, 5);
+    insta::assert_snapshot!(answer.out.lines().last().expect("a line"), @"No change since then matches *.md.");
+    let preview = user.takeback(&["rewind", "@", "--dry-run", "--path", "*.md"]);
+    assert_eq!(preview.out, answer.out);
     assert_eq!(user.takeback(&["rewind", "@", "-y", "--path", "new*"]).code, 0);
     assert!(!user.exists("new.txt") && user.read("a.txt").starts_with('1'));
 }
@@ -147,6 +157,7 @@ fn a_receipt_is_one_json_value() {
         serde_json::json!([{ "filePath": "mine.txt", "reason": "changed by you" }])
     );
     assert!(receipt["safetyPoint"].is_string());
+    assert_eq!(receipt["windows"][0]["paths"], 2);
 }
 
 #[test]

@@ -39,6 +39,69 @@ fn the_commands_exit_code_is_the_answer() {
     let answer = user.takeback(&["run", "--", "no-such-program"]);
     assert_eq!(answer.code, 125);
     insta::assert_snapshot!(answer.err, @"takeback: no-such-program cannot be started: No such file or directory (os error 2)");
+    user.write("not-a-program", "");
+    let answer = user.takeback(&["run", "--", "./not-a-program"]);
+    insta::assert_snapshot!(answer.err, @"takeback: ./not-a-program cannot be started: Permission denied (os error 13)");
+    assert_eq!(user.json(&["log"]).as_array().map(Vec::len), Some(2), "of those that were started");
+}
+
+#[test]
+fn a_command_that_cannot_be_protected_is_not_started() {
+    let user = User::new();
+    std::fs::write(user.home().join(".takeback"), "no folder").expect("a file in the way");
+    let answer = user.takeback(&["run", "--", "touch", "started"]);
+    assert_eq!((answer.code, user.exists("started")), (125, false));
+    insta::assert_snapshot!(answer.err, @r"
+    takeback: FOLDER/home/.takeback/workspaces/work-LONG-ID/timeline.db cannot be used (looking for it): Not a directory (os error 20)
+      The command was not started.
+    ");
+}
+
+#[test]
+fn the_commands_exit_code_is_the_answer_though_recording_failed_after_it() {
+    let user = User::with(&[("a.txt", "one\n")]);
+    let script = "rm -r \"$HOME/.takeback/workspaces\"; echo two > a.txt; exit 7";
+    let answer = user.takeback(&["run", "--", "sh", "-c", script]);
+    assert_eq!(answer.code, 7);
+    insta::assert_snapshot!(answer.err, @"takeback: FOLDER/home/.takeback/workspaces/work-LONG-ID/lock cannot be used (locking the workspace): No such file or directory (os error 2)");
+}
+
+#[test]
+fn a_folder_that_the_command_deleted_comes_back() {
+    let user = User::with(&[("a.txt", "one\n"), ("lib/b.txt", "b\n")]);
+    let before = user.tree();
+    let answer = user.takeback(&["run", "--", "sh", "-c", "rm -r \"$PWD\"; exit 7"]);
+    assert_eq!(answer.code, 7);
+    insta::assert_snapshot!(answer.err, @r"
+    takeback: cannot scan FOLDER/work/: No such file or directory (os error 2)
+    takeback: the folder is gone; `mkdir FOLDER/work && takeback -C FOLDER/work rewind @` brings it back
+    ");
+    std::fs::create_dir(user.work()).expect("a folder");
+    let answer = user.takeback(&["rewind", "@", "-y"]);
+    assert_eq!((answer.code, user.tree()), (0, before), "{answer:?}");
+}
+
+#[test]
+fn a_folder_that_may_have_moved_is_named_before_a_new_store_is_made() {
+    let user = User::with(&[("a.txt", "one\n"), ("b.txt", "b\n")]);
+    assert_eq!(user.takeback(&["checkpoint", "first"]).code, 0);
+    let moved = user.home().join("moved");
+    std::fs::rename(user.work(), &moved).expect("a folder moves");
+    let run = |args: &[&str]| {
+        let mut command = user.command(args);
+        command.current_dir(&moved);
+        user.answer_of(command, "")
+    };
+    let answer = run(&["run", "--", "true"]);
+    assert_eq!(answer.code, 0);
+    insta::assert_snapshot!(answer.err, @r"
+    takeback: a new store is made; if FOLDER/work has moved here, `takeback forget`, then `takeback relocate FOLDER/work` bring its points
+    takeback: no file changed
+    ");
+    assert_eq!(run(&["forget", "-y"]).code, 0);
+    let old = user.work();
+    assert_eq!(run(&["relocate", old.to_str().expect("text")]).code, 0);
+    assert_eq!(run(&["show", "first"]).code, 0);
 }
 
 #[test]

@@ -22,7 +22,6 @@ fn every_setting_is_listed_with_its_origin() {
     assert_eq!((answer.code, answer.err.as_str()), (0, ""));
     insta::assert_snapshot!(answer.out, @"
     enableFileCheckpointing  true                                                                                                                                        default
-    checkpointKeepCount      10                                                                                                                                          default
     pointsPerSession         50                                                                                                                                          default
     archiveDays              7                                                                                                                                           default
     editCaptureMaxBytes      1048576                                                                                                                                     default
@@ -76,8 +75,6 @@ fn a_project_cannot_disarm_you() {
     pointsPerSession         60                                                                                                                                          FOLDER/home/.takeback/settings.json
     refused: enableFileCheckpointing = false in FOLDER/work/.takeback/settings.json
       a project cannot switch recording off
-    refused: checkpointKeepCount = 0 in FOLDER/work/.takeback/settings.json
-      a project can only raise it
     refused: pointsPerSession = 1 in FOLDER/work/.takeback/settings.json
       a project can only raise it
     refused: archiveDays = 0 in FOLDER/work/.takeback/settings.json
@@ -98,19 +95,17 @@ fn a_project_cannot_disarm_you() {
       only your own settings may say it
     "#);
     let told = user.json(&["config"]);
-    assert_eq!(told[2]["value"], 60);
-    assert_eq!(told[2]["refused"]["why"], "a project can only raise it");
+    assert_eq!(told[1]["value"], 60);
+    assert_eq!(told[1]["refused"]["why"], "a project can only raise it");
     assert_eq!(
         told.as_array().expect("a list").iter().filter(|s| s["refused"].is_object()).count(),
-        11
+        10
     );
 
     let answer = user.takeback(&["checkpoint", "first"]);
     assert_eq!(answer.code, 0);
-    insta::assert_snapshot!(answer.err, @r"
-    takeback: FOLDER/work/.takeback/settings.json: there is no setting home; did you mean editTools?
-    takeback: FOLDER/work/.takeback/settings.json: enableFileCheckpointing has no effect: a project cannot switch recording off
-    ");
+    insta::assert_snapshot!(answer.err, @"takeback: FOLDER/work/.takeback/settings.json: enableFileCheckpointing has no effect: a project cannot switch recording off (1 more: `takeback config`)");
+    insta::assert_snapshot!(user.takeback(&["config"]).err, @"takeback: FOLDER/work/.takeback/settings.json: there is no setting home; did you mean editTools?");
     assert_eq!(user.takeback(&["checkpoint", "-q"]).err, "");
     assert!(user.home().join(".takeback/workspaces").exists(), "the store is where it was");
     let shell = r#"{"event":"prompt","session":"s","text":"go"}
@@ -227,6 +222,9 @@ fn you_can_switch_recording_off() {
     let mut command = user.command(&["checkpoint"]);
     command.env("TAKEBACK_ENABLE_FILE_CHECKPOINTING", "true");
     assert_eq!(user.answer_of(command, "").code, 0);
+    let status = user.takeback(&["status"]);
+    insta::assert_snapshot!(status.out.lines().nth(1).expect("a line"), @"  Recording is off: enableFileCheckpointing is false (FOLDER/home/.takeback/settings.json)");
+    assert_eq!(user.json(&["status"])["recording"], false);
 }
 
 #[test]
@@ -243,4 +241,22 @@ fn how_much_is_kept_is_as_set_and_no_less_for_a_project() {
     let kept: Vec<_> = kept.iter().map(|point| &point["description"]).collect();
     assert_eq!(kept, ["3", "2"]);
     assert_eq!(user.json(&["session", "archive", "s"])["keptDays"], 30);
+}
+
+#[test]
+fn a_projects_settings_cannot_flood_you() {
+    let user = User::with(&[("a", "1")]);
+    let keys: Vec<String> = (0..30_000).map(|n| format!(r#""unknown-{n:05}": 1"#)).collect();
+    user.write(PROJECT, &format!("{{{}}}", keys.join(",")));
+    assert_eq!(user.takeback(&["checkpoint", "-q"]).code, 0);
+    insta::assert_snapshot!(user.takeback(&["log"]).err, @"takeback: FOLDER/work/.takeback/settings.json: there is no setting unknown-00000; did you mean readOnlyTools? (5 more: `takeback config`)");
+    let answer = user.takeback(&["config"]);
+    assert_eq!(answer.err.lines().count(), 6, "{}", answer.err);
+    insta::assert_snapshot!(answer.err.lines().last().expect("a line"), @"takeback: FOLDER/work/.takeback/settings.json: and 29995 more that are not known");
+    user.write(PROJECT, &format!(r#"{{"{}": 1}}"#, "k".repeat(1_000_000)));
+    insta::assert_snapshot!(user.takeback(&["log"]).err, @"takeback: FOLDER/work/.takeback/settings.json: there is no setting kkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkk…");
+    user.write(PROJECT, &format!(r#"{{"{}": 1}}"#, "k".repeat(1 << 20)));
+    insta::assert_snapshot!(user.takeback(&["log"]).err, @"takeback: FOLDER/work/.takeback/settings.json has no effect: it is larger than 1 MiB");
+    let answer = user.takeback(&["config", &"k".repeat(1000)]);
+    assert_eq!((answer.code, answer.err.len() < 400), (2, true), "{}", answer.err);
 }

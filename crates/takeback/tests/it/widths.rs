@@ -269,3 +269,15 @@ fn what_is_no_list_is_kind_too() {
         }
     }
 }
+
+#[test]
+fn settings_are_not_cut_where_it_is_narrow() {
+    let user = User::new();
+    user.set(r#"{"preciousTotalBytes": 18446744073709551615}"#);
+    for columns in [40, 60, 80] {
+        let ran = Terminal::new(200, columns).run(&user, &["config"], "", "");
+        assert_eq!(ran.code, 0);
+        kind_and_fitting(&ran, &["config"], columns);
+        assert!(ran.shown().contains("18446744073709551615"), "{columns}: {}", ran.shown());
+    }
+}

@@ -43,3 +43,21 @@ fn two_rewinds_at_once_are_one_after_the_other() {
     assert_eq!(user.takeback(&["undo", "-y"]).code, 0);
     assert_eq!(user.takeback(&["verify"]).code, 0);
 }
+
+#[test]
+fn how_things_are_is_told_while_a_rewind_runs() {
+    let user = after_an_agent();
+    let lock = std::fs::File::open(user.store().join("lock")).expect("a lock");
+    lock.lock().expect("another command has it");
+    let answer = user.takeback(&["status"]);
+    assert_eq!(answer.code, 0, "{answer:?}");
+    insta::assert_snapshot!(answer.out.lines().nth(1).expect("a line"), @"  Another command has it locked: the files were not looked at");
+    let told = user.json(&["status"]);
+    assert_eq!(
+        (&told["locked"], &told["files"], &told["points"]),
+        (&true.into(), &().into(), &1.into())
+    );
+    drop(lock);
+    let told = user.json(&["status"]);
+    assert_eq!((&told["locked"], &told["files"]), (&false.into(), &2.into()));
+}

@@ -1,0 +1,34 @@
+//! The point that somebody names, and what to say if there is none.
+
+use takeback_core::point_name::{PointNameError, find_point};
+use takeback_store::{Point, PointKind, Timestamp};
+
+use crate::error::{CommandError, Kind};
+use crate::time::{ago, looks_like_time, now, parse};
+
+pub(crate) fn named<'a>(points: &'a [Point], name: &str) -> Result<&'a Point, CommandError> {
+    let time = now();
+    find_point(points, name, &|text| parse(text, time)).map_err(|error| match error {
+        PointNameError::NotFound { .. } => {
+            not_at_that_time(points, name, time).unwrap_or_else(|| error.into())
+        }
+        error => error.into(),
+    })
+}
+
+/// `None`: no time is meant.
+fn not_at_that_time(points: &[Point], name: &str, now: Timestamp) -> Option<CommandError> {
+    let Some(time) = parse(name, now) else {
+        return looks_like_time(name).then(|| {
+            CommandError::new(Kind::Usage, format!("{name} is not a time"))
+                .hint("Write 14:00 or 14:00:30, or how long ago: 10m, 2h, 3d.")
+        });
+    };
+    let mut listed = points.iter().filter(|point| point.kind != PointKind::Safety);
+    let oldest = listed.find(|point| point.created_at > time)?;
+    let (id, age) = (&oldest.id.to_string()[..8], ago(oldest.created_at, now));
+    Some(
+        CommandError::new(Kind::Error, format!("no point is that old; the oldest is {id} ({age})"))
+            .hint("`takeback log` lists the points."),
+    )
+}
