@@ -75,7 +75,8 @@ fn all(settings: &Settings, screen: &mut Screen) -> Result<(), CommandError> {
     for setting in &settings.all {
         table.rows.push([
             Cell::new(NAME, setting.name),
-            Cell::plain(value_of(setting)),
+            // `-v` has all of a long list.
+            Cell::plain(shorten(&value_of(setting), 60)),
             Cell::new(HINT, plain(&setting.origin.to_string())),
         ]);
     }

@@ -21,17 +21,17 @@ fn every_setting_is_listed_with_its_origin() {
     let answer = user.takeback(&["config"]);
     assert_eq!((answer.code, answer.err.as_str()), (0, ""));
     insta::assert_snapshot!(answer.out, @"
-    enableFileCheckpointing  true                                                                                                                                        default
-    pointsPerSession         50                                                                                                                                          default
-    archiveDays              7                                                                                                                                           default
-    editCaptureMaxBytes      1048576                                                                                                                                     default
-    editTools                write_file, edit_file, create_file, replace, Write, Edit, MultiEdit, NotebookEdit                                                           default
-    shellTools               Bash, shell, bash, run_shell_command, exec_command                                                                                          default
-    readOnlyTools            Read, Glob, Grep, LS, NotebookRead, WebFetch, WebSearch, TodoWrite, read_file, list_files, list_directory, glob, grep, search_file_content  default
-    preciousFileMaxBytes     ID                                                                                                                                    default
-    preciousTotalBytes       268435456                                                                                                                                   default
-    derivedFolders           none                                                                                                                                        default
-    hookDeadlineMs           1000                                                                                                                                        default
+    enableFileCheckpointing  true                                                          default
+    pointsPerSession         50                                                            default
+    archiveDays              7                                                             default
+    editCaptureMaxBytes      1048576                                                       default
+    editTools                write_file, edit_file, create_file, replace, Write, Edit, M…  default
+    shellTools               Bash, shell, bash, run_shell_command, exec_command            default
+    readOnlyTools            Read, Glob, Grep, LS, NotebookRead, WebFetch, WebSearch, To…  default
+    preciousFileMaxBytes     ID                                                      default
+    preciousTotalBytes       268435456                                                     default
+    derivedFolders           none                                                          default
+    hookDeadlineMs           1000                                                          default
     ");
     assert!(!user.home().join(".takeback").exists(), "looking makes no store");
 }
@@ -46,11 +46,11 @@ fn the_environment_goes_before_the_project_and_the_project_before_your_file() {
     let answer = user.answer_of(command, "");
     let lines: Vec<&str> = answer.out.lines().filter(|line| !line.ends_with("default")).collect();
     insta::assert_snapshot!(lines.join("\n"), @"
-    pointsPerSession         55                                                                                                                                          TAKEBACK_POINTS_PER_SESSION
-    archiveDays              9                                                                                                                                           FOLDER/work/.takeback/settings.json
-    editCaptureMaxBytes      5                                                                                                                                           FOLDER/home/.takeback/settings.json
-    shellTools               Bash, shell, bash, run_shell_command, exec_command, make                                                                                    FOLDER/work/.takeback/settings.json
-    derivedFolders           gen, out                                                                                                                                    TAKEBACK_DERIVED_FOLDERS
+    pointsPerSession         55                                                            TAKEBACK_POINTS_PER_SESSION
+    archiveDays              9                                                             FOLDER/work/.takeback/settings.json
+    editCaptureMaxBytes      5                                                             FOLDER/home/.takeback/settings.json
+    shellTools               Bash, shell, bash, run_shell_command, exec_command, make      FOLDER/work/.takeback/settings.json
+    derivedFolders           gen, out                                                      TAKEBACK_DERIVED_FOLDERS
     ");
     assert_eq!(user.json(&["config", "shellTools"])["value"][5], "make");
     insta::assert_snapshot!(user.takeback(&["config", "pointsPerSession"]).out, @"70");
@@ -72,7 +72,7 @@ fn a_project_cannot_disarm_you() {
             "derivedFolders": ["lib"], "hookDeadlineMs": 0, "home": "/tmp"}"#,
     );
     insta::assert_snapshot!(set(&user), @r#"
-    pointsPerSession         60                                                                                                                                          FOLDER/home/.takeback/settings.json
+    pointsPerSession         60                                                            FOLDER/home/.takeback/settings.json
     refused: enableFileCheckpointing = false in FOLDER/work/.takeback/settings.json
       a project cannot switch recording off
     refused: pointsPerSession = 1 in FOLDER/work/.takeback/settings.json
