@@ -53,6 +53,20 @@ impl AgentEvent {
             | Self::SessionEnd { session } => session,
         }
     }
+
+    /// The same of a session with another name.
+    #[must_use]
+    pub(crate) fn renamed(mut self, name: SessionId) -> Self {
+        match &mut self {
+            Self::SessionStart { session, .. }
+            | Self::Prompt { session, .. }
+            | Self::BeforeTool { session, .. }
+            | Self::AfterTool { session, .. }
+            | Self::TurnEnd { session }
+            | Self::SessionEnd { session } => *session = name,
+        }
+        self
+    }
 }
 
 /// What a tool call may write.

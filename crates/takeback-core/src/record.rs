@@ -54,17 +54,19 @@ pub enum RecordError {
     Spool { path: PathBuf, source: std::io::Error },
     #[error("another command has the workspace locked")]
     Locked,
-    #[error("the session name {0} is kept for imports")]
-    Reserved(SessionId),
     #[error("the label {label:?} is taken by point {point}")]
     LabelTaken { label: String, point: PointId },
 }
 
 /// Records an event. What it answers is durable.
+///
+/// A session that calls itself an import is recorded as `agent-…`: what an imported session did, nobody
+/// here did, and no agent may hide behind that.
 pub fn record(workspace: &mut Workspace, event: &AgentEvent) -> Result<Recorded, RecordError> {
-    // What an imported session did, nobody here did: no agent may hide behind that.
-    if import_of(event.session()).is_some() {
-        return Err(RecordError::Reserved(event.session().clone()));
+    let name = event.session();
+    if import_of(name).is_some() {
+        let name = SessionId(format!("agent-{name}"));
+        return record(workspace, &event.clone().renamed(name));
     }
     let time = (workspace.ambient.now)();
     let Some(_lock) = workspace.lock(Hold::Shared, workspace.limits.recorder_patience)? else {

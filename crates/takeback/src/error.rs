@@ -225,9 +225,6 @@ impl From<RecordError> for CommandError {
             RecordError::LabelTaken { .. } => {
                 Self::new(Kind::Usage, error).hint("Choose another label.")
             }
-            RecordError::Reserved(_) => {
-                Self::new(Kind::Usage, error).hint("Give the session another name.")
-            }
             RecordError::Scan(_) | RecordError::Spool { .. } => Self::new(Kind::Error, error),
         }
     }

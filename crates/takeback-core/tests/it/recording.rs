@@ -11,7 +11,7 @@ use std::time::Duration;
 use serde_json::json;
 use takeback_core::history::file_checkpoints;
 use takeback_core::middleware::{Middleware, ToolCall, Unrecorded};
-use takeback_core::record::{RecordError, describe};
+use takeback_core::record::describe;
 use takeback_core::rewind::{RewindRequest, Target, Verdict, preview};
 use takeback_core::worktree::Root;
 use takeback_core::worktree::fingerprint::{RacySince, stat};
@@ -754,13 +754,11 @@ fn a_sessions_file_checkpoints_tell_what_stood_before_each_message() {
 }
 
 #[test]
-fn no_agent_can_call_itself_an_import() {
+fn no_agent_can_hide_behind_an_import() {
     let mut sandbox = Sandbox::new();
-    for name in ["imported-0123abcd", "imported-0123abcd-s"] {
-        let event =
-            AgentEvent::Prompt { session: name.into(), message: None, text: "hide".to_owned() };
-        let refused = takeback_core::record(&mut sandbox.workspace, &event);
-        assert!(matches!(refused, Err(RecordError::Reserved(_))), "{refused:?}");
-    }
-    sandbox.prompt("imported-by-hand", "an ordinary name");
+    let point = sandbox.prompt("imported-0123abcd-s", "hide");
+    sandbox.agent_writes("imported-0123abcd-s", "made.txt", "made\n");
+    sandbox.turn_end("imported-0123abcd-s");
+    assert_eq!(who(&sandbox, "made.txt"), ["agent-imported-0123abcd-s call-1 Edit tool"]);
+    assert!(sandbox.rewind_to(point).success && !sandbox.exists("made.txt"));
 }
