@@ -102,7 +102,7 @@ pub fn clean_up(
     retain(workspace, occasion, Some(now), |store| choose(store, policy, now))
 }
 
-/// What [`clean_up`] would drop; nothing is done.
+/// What a clean-up would drop.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct WouldDrop {
     /// Those of the list.
@@ -111,6 +111,7 @@ pub struct WouldDrop {
     pub stopped: Option<ClockTrouble>,
 }
 
+/// What [`clean_up`] would drop; nothing is done.
 pub fn would_drop(
     workspace: &Workspace,
     policy: &Policy,

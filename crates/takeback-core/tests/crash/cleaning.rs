@@ -1,8 +1,10 @@
 //! A clean-up that is cut off anywhere has dropped a point or not; those that stay are intact.
 
 use takeback_core::retention::{Clock, Occasion, Policy, clean_up};
+use takeback_store::RewindState;
 use takeback_testkit::{Frozen, Sandbox};
 
+use crate::scene::Scene;
 use crate::{Abilities, Listed, after_a_crash, assert_intact, go_exactly_to, stopped};
 
 /// Six turns, of which two are to stay.
@@ -54,4 +56,28 @@ fn a_clean_up_that_is_cut_off_leaves_every_listed_point_intact() {
         }
     }
     assert!(outcomes.contains(&6) && outcomes.contains(&2), "{outcomes:?}");
+}
+
+/// What a merge has made is named by the plan of its rewind alone, as long as that is not done.
+#[test]
+fn a_clean_up_forgets_nothing_that_an_interrupted_rewind_needs() {
+    let scene = Scene::before_a_rewind();
+    let mut promised = false;
+    for n in 1.. {
+        let mut sandbox = scene.frozen.thaw();
+        let reached = stopped(n, || {
+            sandbox.rewind_to(scene.listed[1].point);
+        });
+        sandbox.reopen();
+        let rewinds = sandbox.workspace.store.rewinds().unwrap();
+        promised |= rewinds.iter().any(|rewind| rewind.state == RewindState::Open);
+        clean_up(&mut sandbox.workspace, &Policy::default(), Occasion::AtStart, Clock::Doubted)
+            .unwrap();
+        after_a_crash(&mut sandbox, Abilities::All);
+        assert_intact(&sandbox, &scene.listed);
+        if reached.is_none() {
+            break;
+        }
+    }
+    assert!(promised, "some were stopped after the promise");
 }

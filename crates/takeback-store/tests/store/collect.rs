@@ -1,7 +1,9 @@
 //! Space that nothing needs goes back to the system, whatever happens meanwhile.
 
+use std::cell::RefCell;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
+use std::rc::Rc;
 
 use takeback_store::disk::{self, CrashPoint, Stopped};
 use takeback_store::{
@@ -220,4 +222,39 @@ fn a_collection_that_is_cut_off_loses_nothing() {
             RemoveStoreFile
         ]
     );
+}
+
+#[test]
+fn what_was_copied_for_nothing_takes_no_space() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut store = SqliteStore::create(dir.path()).unwrap();
+    fill(&mut store, 6);
+    drop_changes(&mut store, 2..=5);
+    // The second of the two that are left, so that the first has been copied when it is found.
+    let segment = dir.path().join("packs/00000001.pack");
+    let mut contents = std::fs::read(&segment).unwrap();
+    let last = contents.len() / 6 * 5;
+    contents[last + 7] ^= 1;
+    std::fs::write(&segment, &contents).unwrap();
+    for _ in 0..2 {
+        collect(&mut store);
+        assert_eq!(bytes(&dir.path().join("packs")), contents.len() as u64);
+    }
+}
+
+/// On a full disk nothing can be copied before something has gone.
+#[test]
+fn segments_that_cost_nothing_go_first() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut store = SqliteStore::create(dir.path()).unwrap();
+    fill(&mut store, 70);
+    assert_eq!(segments(dir.path()).len(), 2);
+    drop_changes(&mut store, 2..=70);
+    let seen = Rc::new(RefCell::new(Vec::new()));
+    let noted = Rc::clone(&seen);
+    disk::watch(Some(Box::new(move |point| noted.borrow_mut().push(point))));
+    collect(&mut store);
+    disk::watch(None);
+    let at = |wanted| seen.borrow().iter().position(|point| *point == wanted).expect("it came");
+    assert!(at(CrashPoint::RemoveStoreFile) < at(CrashPoint::Append), "{:?}", seen.borrow());
 }
