@@ -17,6 +17,7 @@ pub mod point;
 pub mod rewind;
 pub mod session;
 pub mod sqlite;
+pub mod state;
 pub mod store;
 
 pub use blob::{Digest, PackedBlob};
