@@ -181,7 +181,7 @@ thread_local! {
     static DECOMPRESSOR: RefCell<Option<Decompressor<'static>>> = const { RefCell::new(None) };
 }
 
-fn compress(contents: &[u8]) -> Option<Vec<u8>> {
+pub(crate) fn compress(contents: &[u8]) -> Option<Vec<u8>> {
     COMPRESSOR.with_borrow_mut(|kept| {
         if kept.is_none() {
             *kept = Compressor::new(1).ok();
@@ -190,7 +190,7 @@ fn compress(contents: &[u8]) -> Option<Vec<u8>> {
     })
 }
 
-fn decompress(bytes: &[u8], contents: &mut Vec<u8>) -> Option<usize> {
+pub(crate) fn decompress(bytes: &[u8], contents: &mut Vec<u8>) -> Option<usize> {
     DECOMPRESSOR.with_borrow_mut(|kept| {
         if kept.is_none() {
             *kept = Decompressor::new().ok();

@@ -30,4 +30,6 @@ pub use point::{GitState, Point, PointKind};
 pub use rewind::{RewindKind, RewindRecord, RewindState};
 pub use session::{Call, CallKind, CallState, Process, Session, Turn};
 pub use sqlite::SqliteStore;
+pub use sqlite::state::SqliteStates;
+pub use state::{StateError, StateStore};
 pub use store::{Head, Store, StoreError, Unnamed, Usage, Write};

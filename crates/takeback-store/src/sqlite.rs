@@ -9,6 +9,7 @@ mod encoding;
 mod pack;
 mod rows;
 mod schema;
+pub mod state;
 mod writer;
 
 use std::io;

@@ -7,6 +7,7 @@
 //! neither copies anything, and what is left stays.
 
 pub mod key;
+pub(crate) mod tree;
 
 use std::collections::HashSet;
 use std::io;
@@ -39,7 +40,8 @@ pub trait StateStore: Send + Sync {
     /// The records of an execution, by step and attempt, as numbers.
     fn list(&self, query: &ListQuery<'_>) -> Result<Page, StateError>;
 
-    /// The last step that succeeded on a branch (`None`: the current one), before a step if one is given.
+    /// The last step on a branch (`None`: the current one) whose newest attempt succeeded, before a step
+    /// if one is given.
     fn last_successful(
         &self,
         execution: &ExecutionId,
@@ -57,7 +59,8 @@ pub trait StateStore: Send + Sync {
     /// All executions, the one last saved to first.
     fn executions(&self) -> Result<Executions, StateError>;
 
-    /// Removes one checkpoint; whether it was there. What follows it on its line stays.
+    /// Removes one checkpoint; whether it was there. What follows it on its line stays. An execution
+    /// goes with its last checkpoint.
     fn delete(&self, key: &CheckpointKey) -> Result<bool, StateError>;
 
     /// Removes an execution with all that belongs to it; whether it was there.
@@ -77,8 +80,8 @@ pub trait StateStore: Send + Sync {
     /// Makes a branch the current one.
     fn switch(&self, execution: &ExecutionId, branch: &BranchName) -> Result<(), StateError>;
 
-    /// Moves the head of the current branch, in constant time. To do the same move (by [`HeadMove::by`])
-    /// again changes nothing and answers the same.
+    /// Moves the head of a branch, in constant time. To do the same move (by [`HeadMove::by`]) again
+    /// changes nothing.
     fn move_head(&self, step: &HeadMove<'_>) -> Result<Moved, StateError>;
 
     /// Counts one more retry of a step, durably, unless that would be more than `most`:
@@ -330,10 +333,12 @@ pub struct Head {
     pub record: Option<Record>,
 }
 
-/// Moves the head of an execution's current branch.
+/// Moves the head of a branch of an execution.
 #[derive(Debug, Clone)]
 pub struct HeadMove<'a> {
     pub execution: &'a ExecutionId,
+    /// `None`: the current one.
+    pub branch: Option<&'a BranchName>,
     pub to: MoveTo<'a>,
     /// The rewind that this is part of.
     pub by: Option<RewindId>,

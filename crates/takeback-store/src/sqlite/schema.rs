@@ -20,7 +20,8 @@ const PATIENCE: Duration = Duration::from_secs(5);
 
 /// What leads from each format to the next, from the empty database on. A step that has been
 /// released is never changed.
-const STEPS: [&str; 2] = [include_str!("format1.sql"), include_str!("format2.sql")];
+const STEPS: [&str; 3] =
+    [include_str!("format1.sql"), include_str!("format2.sql"), include_str!("format3.sql")];
 
 /// Connects to the store at `path` and brings it to [`FORMAT`] if it is older.
 pub(super) fn open(path: &Path) -> Result<Connection, StoreError> {

@@ -1,0 +1,693 @@
+//! Agents' states in the store's database, by structure.
+//!
+//! Many threads may use one handle: each reads on a connection of its own and is never blocked by a
+//! writer; those that write take turns and share commits ([`turns`]). The value last saved of each
+//! execution stays in memory, so that saving the next one costs what differs.
+
+mod facts;
+mod last;
+mod ledger;
+mod rows;
+mod save;
+mod turns;
+
+use std::collections::{HashMap, HashSet};
+use std::path::{Path, PathBuf};
+use std::sync::Mutex;
+
+use rusqlite::Connection;
+use serde_json::Value;
+
+use self::last::{KeptValues, LastSaved};
+use self::rows::{BranchRow, ExecutionRow, Lineage, NewLine, Nodes, RowError, StepRow};
+use self::save::{Place, Written, head_hasher, make_ready, save};
+use self::turns::{Refusal, Turns, Writer, lock};
+use super::schema::{self, error_at};
+use super::{DATABASE, SqliteStore};
+use crate::blob::Digest;
+use crate::id::{PointId, SessionId, Timestamp};
+use crate::state::tree::{self, Kept, NewNodes, Pieces};
+use crate::state::{
+    BranchName, Category, Checkpoint, CheckpointId, CheckpointKey, DocumentKey, Effect, Execution,
+    ExecutionId, Executions, Head, HeadMove, LineId, ListQuery, MoveTo, Moved, NewCheckpoint,
+    NewEffect, Page, Record, Saved, StateError, StateStore, Status, StepIndex, Values, Which,
+};
+use crate::store::StoreError;
+
+/// Agents' states in the store in a folder. Connects when it is first used.
+#[derive(Debug)]
+pub struct SqliteStates {
+    database: PathBuf,
+    turns: Turns,
+    /// Connections that nobody reads on.
+    idle: Mutex<Vec<Connection>>,
+    last: Mutex<LastSaved>,
+}
+
+impl SqliteStates {
+    /// The states in the store in the folder `dir`, which must be there when they are asked for.
+    #[must_use]
+    pub fn at(dir: &Path) -> Self {
+        Self {
+            database: dir.join(DATABASE),
+            turns: Turns::default(),
+            idle: Mutex::default(),
+            last: Mutex::default(),
+        }
+    }
+
+    /// As [`Self::at`], and makes the store if there is none.
+    pub fn create(dir: &Path) -> Result<Self, StateError> {
+        SqliteStore::create(dir)?;
+        Ok(Self::at(dir))
+    }
+
+    fn connect(&self) -> Result<Connection, StateError> {
+        Ok(schema::open(&self.database)?)
+    }
+
+    /// Reads at one moment, which no writer waits for or changes.
+    fn read<T>(
+        &self,
+        doing: &'static str,
+        read: impl FnOnce(&Connection) -> rows::Result<T>,
+    ) -> Result<T, StateError> {
+        let idle = lock(&self.idle).pop();
+        let db = match idle {
+            Some(db) => db,
+            None => self.connect()?,
+        };
+        let answer = (|| {
+            let moment = db.unchecked_transaction()?;
+            read(&moment)
+        })();
+        lock(&self.idle).push(db);
+        answer.map_err(|error| failure(&self.database, doing, "the state", error))
+    }
+
+    /// Writes, durably, all or nothing. What refuses must do so before it writes.
+    fn write<T: Send + 'static>(
+        &self,
+        doing: &'static str,
+        write: impl FnOnce(&Connection) -> rows::Result<T> + Send + 'static,
+    ) -> Result<T, StateError> {
+        self.write_knowing(doing, move |writer| {
+            writer.forget();
+            write(&writer.db)
+        })
+    }
+
+    /// As [`Self::write`], for one that keeps what the writer knows up to date.
+    fn write_knowing<T: Send + 'static>(
+        &self,
+        doing: &'static str,
+        write: impl FnOnce(&mut Writer) -> rows::Result<T> + Send + 'static,
+    ) -> Result<T, StateError> {
+        let database = self.database.clone();
+        self.turns.commit(
+            &|| self.connect(),
+            &|error| StateError::Store(error_at(&self.database, doing, error)),
+            move |writer| {
+                write(writer).map_err(|error| match error {
+                    RowError::Sqlite(error) => Refusal::Failed(error),
+                    error => Refusal::Refused(failure(&database, doing, "the state", error)),
+                })
+            },
+        )
+    }
+
+    /// Verifies and makes the values of a step.
+    fn values(db: &Connection, key: &CheckpointKey, row: &StepRow) -> rows::Result<Values> {
+        let packed = rows::body_of(db, row.id)?;
+        let damaged = |why: String| StateError::Damaged { what: key.to_string(), why };
+        let body = tree::unpack(&packed)
+            .ok_or_else(|| damaged("its values cannot be unpacked".to_owned()))?;
+        let mut hasher = head_hasher(&row.name, row.status, row.error.as_deref());
+        let values = tree::read(&body, 4, &mut hasher, &mut Nodes::of(db)?);
+        let values = values.map_err(|error| match error {
+            RowError::Broken(broken) => damaged(broken.to_string()).into(),
+            error => error,
+        })?;
+        let found = Digest(*hasher.finalize().as_bytes());
+        if found != row.digest {
+            let expected = row.digest;
+            return Err(damaged(format!("its digest should be {expected} and is {found}")).into());
+        }
+        let [state, context, variables, metadata] =
+            <[Value; 4]>::try_from(values).expect("four were read");
+        Ok(Values { state, context, variables, metadata })
+    }
+}
+
+/// An error of rows as the user of a state store should hear it.
+fn failure(database: &Path, doing: &'static str, what: &str, error: RowError) -> StateError {
+    match error {
+        RowError::Sqlite(error) => StateError::Store(error_at(database, doing, error)),
+        RowError::State(error) => error,
+        RowError::Broken(broken) => {
+            StateError::Damaged { what: what.to_owned(), why: broken.to_string() }
+        }
+        RowError::Swept => {
+            StateError::NotCommitted { why: "the state was cleaned up meanwhile".to_owned() }
+        }
+    }
+}
+
+// --- looking things up --------------------------------------------------------------------------
+
+fn known(db: &Connection, id: &ExecutionId) -> rows::Result<ExecutionRow> {
+    rows::execution(db, id)?.ok_or_else(|| StateError::NoExecution(id.clone()).into())
+}
+
+fn branch_of(
+    db: &Connection,
+    id: &ExecutionId,
+    execution: &ExecutionRow,
+    branch: Option<&BranchName>,
+) -> rows::Result<BranchRow> {
+    match branch {
+        None => rows::branch(db, execution.branch),
+        Some(name) => rows::branch_named(db, execution.id, name)?.ok_or_else(|| {
+            StateError::NoBranch { execution: id.clone(), branch: name.clone() }.into()
+        }),
+    }
+}
+
+/// The newest attempt that is on a lineage, of attempts that stand newest first.
+fn newest_on<'a>(lineage: &Lineage, attempts: &'a [StepRow]) -> Option<&'a StepRow> {
+    attempts.iter().find(|row| lineage.has(row))
+}
+
+/// The row that an id names, and whether that is the newest on the current branch.
+fn named(
+    db: &Connection,
+    execution: &ExecutionRow,
+    id: &CheckpointId,
+) -> rows::Result<Option<(StepRow, bool)>> {
+    let attempts = rows::attempts(db, execution.id, id.step)?;
+    if attempts.is_empty() {
+        return Ok(None);
+    }
+    let current = Lineage::of(db, rows::branch(db, execution.branch)?.line)?;
+    let newest = newest_on(&current, &attempts).map(|row| row.id);
+    let row = match id.attempt {
+        Some(attempt) => attempts.into_iter().find(|row| row.attempt == attempt),
+        None => attempts.into_iter().find(|row| Some(row.id) == newest),
+    };
+    Ok(row.map(|row| {
+        let is_newest = Some(row.id) == newest;
+        (row, is_newest)
+    }))
+}
+
+/// A row as its users see it, asked for by its number.
+fn record_at(
+    db: &Connection,
+    id: &ExecutionId,
+    execution: &ExecutionRow,
+    step: i64,
+) -> rows::Result<Option<Record>> {
+    let Some(row) = rows::step(db, step)? else { return Ok(None) };
+    let key = CheckpointId { execution: id.clone(), step: row.step, attempt: Some(row.attempt) };
+    match named(db, execution, &key)? {
+        Some((row, is_newest)) => rows::record(db, id, row, is_newest).map(Some),
+        None => Ok(None),
+    }
+}
+
+impl StateStore for SqliteStates {
+    fn save(&self, new: &NewCheckpoint<'_>) -> Result<Saved, StateError> {
+        let doing = "saving a checkpoint";
+        let mut kept = lock(&self.last).take(new.execution);
+        loop {
+            let ready = make_ready(new, &mut kept)?;
+            let place = Place {
+                execution: new.execution.clone(),
+                branch: new.branch.cloned(),
+                attempt: new.attempt,
+                parent: new.parent.cloned(),
+                session: new.session.cloned(),
+            };
+            let written =
+                self.write_knowing(doing, move |writer| match save(writer, &place, ready) {
+                    Err(RowError::Swept) => Ok(None),
+                    written => written.map(Some),
+                })?;
+            let Some(Written { saved, sweeps }) = written else {
+                kept = KeptValues::default();
+                continue;
+            };
+            // Nodes that were not written have no numbers.
+            if saved.is_new {
+                kept.sweeps = Some(sweeps);
+                lock(&self.last).put(new.execution, kept);
+            }
+            return Ok(saved);
+        }
+    }
+
+    fn find(&self, id: &CheckpointId) -> Result<Option<Record>, StateError> {
+        self.read("looking for a checkpoint", |db| {
+            let Some(execution) = rows::execution(db, &id.execution)? else { return Ok(None) };
+            match named(db, &execution, id)? {
+                Some((row, is_newest)) => rows::record(db, &id.execution, row, is_newest).map(Some),
+                None => Ok(None),
+            }
+        })
+    }
+
+    fn load(&self, id: &CheckpointId) -> Result<Option<Checkpoint>, StateError> {
+        self.read("loading a checkpoint", |db| {
+            let Some(execution) = rows::execution(db, &id.execution)? else { return Ok(None) };
+            let Some((row, is_newest)) = named(db, &execution, id)? else { return Ok(None) };
+            let record = rows::record(db, &id.execution, row.clone(), is_newest)?;
+            let values = Self::values(db, &record.key, &row)?;
+            Ok(Some(Checkpoint { record, values }))
+        })
+    }
+
+    fn list(&self, query: &ListQuery<'_>) -> Result<Page, StateError> {
+        self.read("listing checkpoints", |db| list(db, query))
+    }
+
+    fn last_successful(
+        &self,
+        id: &ExecutionId,
+        branch: Option<&BranchName>,
+        before: Option<StepIndex>,
+    ) -> Result<Option<Record>, StateError> {
+        self.read("looking for the last success", |db| {
+            let Some(execution) = rows::execution(db, id)? else { return Ok(None) };
+            let branch = branch_of(db, id, &execution, branch)?;
+            let lineage = Lineage::of(db, branch.line)?;
+            let mut passed = None;
+            let mut found = None;
+            rows::each_step_before(db, execution.id, before, &mut |row| {
+                if passed == Some(row.step) || !lineage.has(&row) {
+                    return Ok(true);
+                }
+                passed = Some(row.step);
+                if row.status == Status::Success {
+                    found = Some(row.id);
+                }
+                Ok(found.is_none())
+            })?;
+            match found {
+                Some(found) => record_at(db, id, &execution, found),
+                None => Ok(None),
+            }
+        })
+    }
+
+    fn head(
+        &self,
+        id: &ExecutionId,
+        branch: Option<&BranchName>,
+    ) -> Result<Option<Head>, StateError> {
+        self.read("looking where an execution stands", |db| {
+            let Some(execution) = rows::execution(db, id)? else { return Ok(None) };
+            let branch = branch_of(db, id, &execution, branch)?;
+            let record = match rows::head_of(db, branch.line)? {
+                Some(head) => record_at(db, id, &execution, head)?,
+                None => None,
+            };
+            let line = LineId(branch.line.cast_unsigned());
+            Ok(Some(Head { branch: branch.name, line, record }))
+        })
+    }
+
+    fn executions(&self) -> Result<Executions, StateError> {
+        self.read("listing executions", |db| {
+            let mut executions = Vec::new();
+            for (row, id, session, checkpoints) in rows::executions(db)? {
+                let mut branches = rows::branches(db, row.id)?;
+                branches.sort_by_key(|branch| (branch.id != row.branch, branch.id));
+                let head = match branches.first() {
+                    Some(current) => rows::head_of(db, current.line)?,
+                    None => None,
+                };
+                let head = match head {
+                    Some(head) => record_at(db, &id, &row, head)?,
+                    None => None,
+                };
+                let branches = branches.into_iter().map(|branch| branch.name).collect();
+                executions.push(Execution { id, branches, session, checkpoints, head });
+            }
+            Ok(Executions { executions, damaged: Vec::new() })
+        })
+    }
+
+    fn delete(&self, key: &CheckpointKey) -> Result<bool, StateError> {
+        drop(lock(&self.last).take(&key.execution));
+        let key = key.clone();
+        self.write("deleting a checkpoint", move |db| {
+            let Some(execution) = rows::execution(db, &key.execution)? else { return Ok(false) };
+            let Some((row, _)) = named(db, &execution, &key.id())? else { return Ok(false) };
+            rows::delete_step(db, execution.id, &row)?;
+            if !rows::has_steps(db, execution.id)? {
+                rows::delete_execution(db, execution.id)?;
+            }
+            Ok(true)
+        })
+    }
+
+    fn delete_execution(&self, id: &ExecutionId) -> Result<bool, StateError> {
+        drop(lock(&self.last).take(id));
+        let id = id.clone();
+        self.write("deleting an execution", move |db| {
+            let Some(execution) = rows::execution(db, &id)? else { return Ok(false) };
+            rows::delete_execution(db, execution.id)?;
+            Ok(true)
+        })
+    }
+
+    fn delete_of_session(&self, session: &SessionId) -> Result<usize, StateError> {
+        let session = session.clone();
+        self.write("deleting a session's executions", move |db| {
+            rows::delete_of_session(db, &session)
+        })
+    }
+
+    fn fork(
+        &self,
+        from: &CheckpointKey,
+        name: &BranchName,
+        _time: Timestamp,
+    ) -> Result<(), StateError> {
+        let (from, name) = (from.clone(), name.clone());
+        self.write("forking an execution", move |db| {
+            let id = &from.execution;
+            let execution = known(db, id)?;
+            let (row, _) = named(db, &execution, &from.id())?
+                .ok_or_else(|| StateError::NotFound { id: from.id() })?;
+            if rows::branch_named(db, execution.id, &name)?.is_some() {
+                let (execution, branch) = (id.clone(), name);
+                return Err(StateError::BranchExists { execution, branch }.into());
+            }
+            let branch = rows::insert_branch(db, execution.id, &name)?;
+            let new = NewLine {
+                execution: execution.id,
+                branch,
+                after: Some(&row),
+                left: None,
+                made_by: None,
+            };
+            let line = rows::insert_line(db, &new)?;
+            rows::set_line(db, branch, line)?;
+            rows::set_current(db, execution.id, branch)
+        })
+    }
+
+    fn switch(&self, id: &ExecutionId, branch: &BranchName) -> Result<(), StateError> {
+        let (id, branch) = (id.clone(), branch.clone());
+        self.write("changing to a branch", move |db| {
+            let execution = known(db, &id)?;
+            let branch = branch_of(db, &id, &execution, Some(&branch))?;
+            rows::set_current(db, execution.id, branch.id)
+        })
+    }
+
+    fn move_head(&self, step: &HeadMove<'_>) -> Result<Moved, StateError> {
+        enum To {
+            Checkpoint(CheckpointKey),
+            Line(LineId),
+        }
+        let to = match step.to {
+            MoveTo::Checkpoint(key) => To::Checkpoint(key.clone()),
+            MoveTo::Line(line) => To::Line(line),
+        };
+        let (id, branch, by) = (step.execution.clone(), step.branch.cloned(), step.by);
+        self.write("moving a head", move |db| {
+            let execution = known(db, &id)?;
+            let branch = branch_of(db, &id, &execution, branch.as_ref())?;
+            let line_id = |line: i64| LineId(line.cast_unsigned());
+            let moved = |from: i64, to: i64| Moved {
+                branch: branch.name.clone(),
+                from: line_id(from),
+                to: line_id(to),
+            };
+            match to {
+                To::Line(line) => {
+                    let to = line.0.cast_signed();
+                    if !rows::has_line(db, execution.id, to)? {
+                        return Err(StateError::NoLine { execution: id.clone(), line }.into());
+                    }
+                    rows::set_line(db, branch.id, to)?;
+                    Ok(moved(branch.line, to))
+                }
+                To::Checkpoint(key) => {
+                    let done = match by {
+                        Some(by) => rows::line_made_by(db, execution.id, by)?,
+                        None => None,
+                    };
+                    if let Some((to, from)) = done {
+                        return Ok(moved(from, to));
+                    }
+                    let found = match key.execution == id {
+                        true => named(db, &execution, &key.id())?,
+                        false => None,
+                    };
+                    let (row, _) = found.ok_or_else(|| StateError::NotFound { id: key.id() })?;
+                    let new = NewLine {
+                        execution: execution.id,
+                        branch: branch.id,
+                        after: Some(&row),
+                        left: Some(branch.line),
+                        made_by: by,
+                    };
+                    let line = rows::insert_line(db, &new)?;
+                    rows::set_line(db, branch.id, line)?;
+                    Ok(moved(branch.line, line))
+                }
+            }
+        })
+    }
+
+    fn count_retry(&self, id: &ExecutionId, step: StepIndex, most: u32) -> Result<u32, StateError> {
+        let id = id.clone();
+        self.write("counting a retry", move |db| {
+            let execution = known(db, &id)?;
+            let count = ledger::retries(db, execution.id, step)?;
+            if count >= most {
+                return Err(StateError::RetriesExhausted { execution: id, step, count }.into());
+            }
+            ledger::set_retries(db, execution.id, step, count + 1)?;
+            Ok(count + 1)
+        })
+    }
+
+    fn intend(&self, new: &NewEffect<'_>) -> Result<Effect, StateError> {
+        let id = new.execution.clone();
+        let effect = Effect {
+            key: new.key.to_owned(),
+            step: new.step,
+            intent: new.intent.clone(),
+            intended_at: new.time,
+            receipt: None,
+        };
+        self.write("noting an effect", move |db| {
+            let execution = known(db, &id)?;
+            if let Some(known) = ledger::effect(db, execution.id, &effect.key)? {
+                return Ok(known);
+            }
+            ledger::insert_effect(db, execution.id, &effect)?;
+            Ok(effect)
+        })
+    }
+
+    fn receive(
+        &self,
+        id: &ExecutionId,
+        key: &str,
+        receipt: &Value,
+        time: Timestamp,
+    ) -> Result<(), StateError> {
+        let (id, key, receipt) = (id.clone(), key.to_owned(), receipt.to_string());
+        self.write("noting a receipt", move |db| {
+            let execution = known(db, &id)?;
+            if !ledger::set_receipt(db, execution.id, &key, &receipt, time)? {
+                return Err(StateError::NoIntent { execution: id, key }.into());
+            }
+            Ok(())
+        })
+    }
+
+    fn withdraw(&self, id: &ExecutionId, key: &str) -> Result<bool, StateError> {
+        let (id, key) = (id.clone(), key.to_owned());
+        self.write("withdrawing an effect", move |db| {
+            let execution = known(db, &id)?;
+            ledger::delete_intent(db, execution.id, &key)
+        })
+    }
+
+    fn effects(&self, id: &ExecutionId) -> Result<Vec<Effect>, StateError> {
+        self.read("reading effects", |db| match rows::execution(db, id)? {
+            Some(execution) => ledger::effects(db, execution.id),
+            None => Ok(Vec::new()),
+        })
+    }
+
+    fn points(&self) -> Result<HashSet<PointId>, StateError> {
+        self.read("looking for points with a state", |db| {
+            Ok(rows::points(db)?.into_iter().collect())
+        })
+    }
+
+    fn put_document(
+        &self,
+        category: Category,
+        key: &DocumentKey,
+        document: &Value,
+    ) -> Result<(), StateError> {
+        let mut kept = Kept::default();
+        let mut nodes = NewNodes::default();
+        kept.update(document, &mut tree::Path::root(category.name()), &mut nodes)?;
+        let mut pieces = Pieces::default();
+        kept.write(&mut pieces);
+        let digest = pieces.digest();
+        let (body, key) = (pieces.into_body(), key.clone());
+        self.write("keeping a document", move |db| {
+            rows::keep_nodes(db, nodes)?;
+            ledger::put_document(db, category, &key, &digest, &body.packed())
+        })
+    }
+
+    fn document(&self, category: Category, key: &DocumentKey) -> Result<Option<Value>, StateError> {
+        self.read("reading a document", |db| ledger::document(db, category, key))
+    }
+
+    fn documents(&self, category: Category) -> Result<Vec<DocumentKey>, StateError> {
+        self.read("listing documents", |db| ledger::documents(db, category))
+    }
+
+    fn delete_document(&self, category: Category, key: &DocumentKey) -> Result<bool, StateError> {
+        let key = key.clone();
+        self.write("deleting a document", move |db| ledger::delete_document(db, category, &key))
+    }
+
+    fn collect(&self) -> Result<(), StateError> {
+        // Marked without disturbing anybody; what came meanwhile is marked in the same transaction
+        // that sweeps.
+        let mut used = HashSet::new();
+        let last = self.read("looking for what no state needs", |db| mark(db, 0, &mut used))?;
+        self.write("forgetting what no state needs", move |db| {
+            let mut used = used;
+            mark(db, last, &mut used)?;
+            rows::sweep(db, &|number| used.contains(&number))
+        })?;
+        let db = self.connect()?;
+        rows::vacuum(&db)
+            .map_err(|error| failure(&self.database, "giving space back", "the state", error))
+    }
+
+    fn check(&self) -> Result<Vec<String>, StateError> {
+        self.read("checking states", |db| {
+            let mut damage = Vec::new();
+            let mut known = HashMap::new();
+            let mut steps = Vec::new();
+            rows::each_step(db, &mut |step| steps.push(step))?;
+            for step in steps {
+                let checked =
+                    step.and_then(|(execution, row)| check_step(db, execution, &row, &mut known));
+                match checked {
+                    Ok(wrong) => damage.extend(wrong),
+                    Err(RowError::State(error)) => damage.push(error.to_string()),
+                    Err(error) => return Err(error),
+                }
+            }
+            ledger::check(db, &mut damage)?;
+            Ok(damage)
+        })
+    }
+}
+
+fn list(db: &Connection, query: &ListQuery<'_>) -> rows::Result<Page> {
+    let id = query.execution;
+    let Some(execution) = rows::execution(db, id)? else { return Ok(Page::default()) };
+    let current = Lineage::of(db, rows::branch(db, execution.branch)?.line)?;
+    let wanted = match query.which {
+        Which::Branch(branch) => {
+            Some(Lineage::of(db, branch_of(db, id, &execution, branch)?.line)?)
+        }
+        Which::All => None,
+    };
+    // All attempts of one step together, so that the newest of them is known. They begin before the
+    // place asked for: an older attempt of the same step must not take the place of a newer one.
+    let start = query.after.and_then(|(step, _)| step.0.checked_sub(1));
+    let start = start.map(|step| (StepIndex(step), crate::state::Attempt::LAST));
+    let limit = query.limit.unwrap_or(usize::MAX);
+    let mut page = Page::default();
+    let mut attempts: Vec<StepRow> = Vec::new();
+    let mut flush = |attempts: &mut Vec<StepRow>| -> rows::Result<bool> {
+        let newest = attempts.iter().rev().find(|row| current.has(row)).map(|row| row.id);
+        let chosen: Vec<StepRow> = match &wanted {
+            Some(wanted) => {
+                attempts.drain(..).rev().find(|row| wanted.has(row)).into_iter().collect()
+            }
+            None => std::mem::take(attempts),
+        };
+        attempts.clear();
+        for row in chosen {
+            if query.after.is_some_and(|after| (row.step, row.attempt) <= after) {
+                continue;
+            }
+            if page.records.len() == limit {
+                page.more = true;
+                return Ok(false);
+            }
+            let is_newest = Some(row.id) == newest;
+            page.records.push(rows::record(db, id, row, is_newest)?);
+        }
+        Ok(true)
+    };
+    let mut go_on = true;
+    rows::each_step_after(db, execution.id, start, &mut |row| {
+        if attempts.last().is_some_and(|last| last.step != row.step) {
+            go_on = flush(&mut attempts)?;
+        }
+        attempts.push(row);
+        Ok(go_on)
+    })?;
+    if go_on {
+        flush(&mut attempts)?;
+    }
+    Ok(page)
+}
+
+/// Notes the nodes that steps after `after` and all documents use. Answers the last step.
+fn mark(db: &Connection, after: i64, used: &mut HashSet<u64>) -> rows::Result<i64> {
+    let mut nodes = Nodes::of(db)?;
+    rows::each_body(db, after, &mut |packed| {
+        let body = tree::unpack(&packed).ok_or(tree::Broken::Bytes("a body cannot be unpacked"))?;
+        tree::parts_of(&body, &mut nodes, &mut |number| used.insert(number))
+    })
+}
+
+/// What is wrong with a step; nothing if nothing is.
+fn check_step(
+    db: &Connection,
+    execution: ExecutionId,
+    row: &StepRow,
+    known: &mut HashMap<u64, Digest>,
+) -> rows::Result<Option<String>> {
+    let key = CheckpointKey { execution, step: row.step, attempt: row.attempt };
+    let packed = rows::body_of(db, row.id)?;
+    let Some(body) = tree::unpack(&packed) else {
+        return Ok(Some(format!("{key} is damaged: its values cannot be unpacked")));
+    };
+    let mut hasher = head_hasher(&row.name, row.status, row.error.as_deref());
+    match tree::verify(&body, 4, &mut hasher, &mut Nodes::of(db)?, known) {
+        Err(RowError::Broken(broken)) => return Ok(Some(format!("{key} is damaged: {broken}"))),
+        verified => verified?,
+    }
+    let found = Digest(*hasher.finalize().as_bytes());
+    let expected = row.digest;
+    Ok((found != expected)
+        .then(|| format!("{key} is damaged: its digest should be {expected} and is {found}")))
+}
+
+impl From<StoreError> for RowError {
+    fn from(error: StoreError) -> Self {
+        Self::State(error.into())
+    }
+}
