@@ -6,6 +6,8 @@
 //! line with a head. To roll back or to fork makes a new line that begins where another is left, so
 //! neither copies anything, and what is left stays.
 
+#[cfg(any(test, feature = "conformance"))]
+pub mod conformance;
 pub mod key;
 pub(crate) mod tree;
 

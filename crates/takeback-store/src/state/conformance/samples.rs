@@ -1,0 +1,114 @@
+//! What the cases have in common: names, plain checkpoints, short questions.
+
+use std::sync::LazyLock;
+
+use serde_json::{Value, json};
+
+use super::good;
+use crate::id::Timestamp;
+use crate::state::{
+    Attempt, BranchName, CheckpointId, CheckpointKey, ExecutionId, ListQuery, NewCheckpoint, Page,
+    Record, StateStore, Status, StepIndex, Values, Which,
+};
+
+pub(super) fn execution(name: &str) -> ExecutionId {
+    ExecutionId::new(name).expect("a plain name")
+}
+
+pub(super) fn branch(name: &str) -> BranchName {
+    BranchName::new(name).expect("a plain name")
+}
+
+pub(super) fn id(text: &str) -> CheckpointId {
+    text.parse().expect("an id")
+}
+
+pub(super) fn attempt(number: u32) -> Attempt {
+    Attempt::new(number).expect("not 0")
+}
+
+pub(super) fn key(execution: &ExecutionId, step: u32, number: u32) -> CheckpointKey {
+    CheckpointKey { execution: execution.clone(), step: StepIndex(step), attempt: attempt(number) }
+}
+
+pub(super) fn state(state: Value) -> Values {
+    Values { state, ..Values::default() }
+}
+
+/// A plain success of a step.
+pub(super) fn new(execution: &ExecutionId, step: u32) -> NewCheckpoint<'_> {
+    static EMPTY: LazyLock<Values> = LazyLock::new(Values::default);
+    NewCheckpoint {
+        execution,
+        branch: None,
+        step: StepIndex(step),
+        attempt: None,
+        step_name: "a step",
+        time: Timestamp(1_700_000_000_000 + i64::from(step)),
+        status: Status::Success,
+        error: None,
+        values: &EMPTY,
+        parent: None,
+        point: None,
+        session: None,
+    }
+}
+
+/// Saves what was not there: a step whose state is `{"is": text}`.
+#[track_caller]
+pub(super) fn save(
+    store: &dyn StateStore,
+    execution: &ExecutionId,
+    step: u32,
+    text: &str,
+) -> Record {
+    let values = state(json!({ "is": text }));
+    let saved = good(store.save(&NewCheckpoint { values: &values, ..new(execution, step) }));
+    assert!(saved.is_new, "{saved:?}");
+    saved.record
+}
+
+/// Steps 1 to `last`, each with its number as its state.
+pub(super) fn steps(store: &dyn StateStore, execution: &ExecutionId, last: u32) {
+    for step in 1..=last {
+        save(store, execution, step, &step.to_string());
+    }
+}
+
+#[track_caller]
+pub(super) fn page(store: &dyn StateStore, execution: &ExecutionId, which: Which<'_>) -> Page {
+    let page = good(store.list(&ListQuery { execution, which, after: None, limit: None }));
+    assert_eq!((&page.damaged[..], page.more), (&[][..], false));
+    page
+}
+
+/// The newest attempts on the current branch.
+#[track_caller]
+pub(super) fn listed(store: &dyn StateStore, execution: &ExecutionId) -> Vec<Record> {
+    page(store, execution, Which::Branch(None)).records
+}
+
+#[track_caller]
+pub(super) fn all(store: &dyn StateStore, execution: &ExecutionId) -> Vec<Record> {
+    page(store, execution, Which::All).records
+}
+
+pub(super) fn places(records: &[Record]) -> Vec<(u32, u32)> {
+    records.iter().map(|record| (record.key.step.0, record.key.attempt.0.get())).collect()
+}
+
+/// What [`save`] put into the checkpoint of an id, if there is one.
+#[track_caller]
+pub(super) fn text_of(store: &dyn StateStore, text: &str) -> Option<String> {
+    let loaded = good(store.load(&id(text)))?;
+    assert_eq!(good(store.find(&id(text))), Some(loaded.record));
+    Some(loaded.values.state["is"].as_str().expect("it was saved here").to_owned())
+}
+
+/// The place of the head of the current branch.
+#[track_caller]
+pub(super) fn head(store: &dyn StateStore, execution: &ExecutionId) -> Option<(u32, u32)> {
+    let record = good(store.head(execution, None)).expect("there is one").record?;
+    assert_eq!(record.key.execution, *execution);
+    Some((record.key.step.0, record.key.attempt.0.get()))
+}
