@@ -28,8 +28,9 @@ use crate::store::StoreError;
 pub trait StateStore: Send + Sync {
     /// Saves a checkpoint, durably.
     ///
-    /// The content that the newest attempt of this step on the branch has already: that one is
-    /// answered, and nothing is written. Other content: a new attempt. Nothing is ever overwritten.
+    /// The content that the newest attempt of this step on the branch has already (all but the time):
+    /// that one is answered, and nothing is written. Other content: a new attempt. Nothing is ever
+    /// overwritten.
     /// With `parent`, only if that is the branch's head: otherwise [`StateError::Conflict`].
     fn save(&self, new: &NewCheckpoint<'_>) -> Result<Saved, StateError>;
 
@@ -83,7 +84,7 @@ pub trait StateStore: Send + Sync {
     fn switch(&self, execution: &ExecutionId, branch: &BranchName) -> Result<(), StateError>;
 
     /// Moves the head of a branch, in constant time. To do the same move (by [`HeadMove::by`]) again
-    /// changes nothing.
+    /// changes nothing and answers the same.
     fn move_head(&self, step: &HeadMove<'_>) -> Result<Moved, StateError>;
 
     /// Counts one more retry of a step, durably, unless that would be more than `most`:

@@ -22,11 +22,18 @@ CREATE TABLE line (
     branch INTEGER NOT NULL,
     parent INTEGER,
     forked_at INTEGER,
-    head INTEGER,
-    left_line INTEGER,
-    made_by INTEGER
+    head INTEGER
 ) STRICT;
 CREATE INDEX line_of_execution ON line (execution);
+
+CREATE TABLE head_move (
+    rewind INTEGER PRIMARY KEY,
+    execution INTEGER NOT NULL REFERENCES execution ON DELETE CASCADE,
+    branch INTEGER NOT NULL,
+    left_line INTEGER NOT NULL,
+    line INTEGER NOT NULL
+) STRICT;
+CREATE INDEX head_move_of_execution ON head_move (execution);
 
 CREATE TABLE step (
     id INTEGER PRIMARY KEY,

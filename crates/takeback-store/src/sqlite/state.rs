@@ -19,8 +19,8 @@ use rusqlite::Connection;
 use serde_json::Value;
 
 use self::last::{KeptValues, LastSaved};
-use self::rows::{BranchRow, ExecutionRow, Lineage, NewLine, Nodes, RowError, StepRow};
-use self::save::{Place, Written, head_hasher, make_ready, save};
+use self::rows::{BranchRow, ExecutionRow, Lineage, Nodes, RowError, StepRow};
+use self::save::{Place, Written, begin, head_hasher, make_ready, save};
 use self::turns::{Refusal, Turns, Writer, lock};
 use super::schema::{self, error_at};
 use super::{DATABASE, SqliteStore};
@@ -385,14 +385,7 @@ impl StateStore for SqliteStates {
                 return Err(StateError::BranchExists { execution, branch }.into());
             }
             let branch = rows::insert_branch(db, execution.id, &name)?;
-            let new = NewLine {
-                execution: execution.id,
-                branch,
-                after: Some(&row),
-                left: None,
-                made_by: None,
-            };
-            let line = rows::insert_line(db, &new)?;
+            let line = rows::insert_line(db, execution.id, branch, Some(&row))?;
             rows::set_line(db, branch, line)?;
             rows::set_current(db, execution.id, branch)
         })
@@ -419,47 +412,43 @@ impl StateStore for SqliteStates {
         let (id, branch, by) = (step.execution.clone(), step.branch.cloned(), step.by);
         self.write("moving a head", move |db| {
             let execution = known(db, &id)?;
-            let branch = branch_of(db, &id, &execution, branch.as_ref())?;
-            let line_id = |line: i64| LineId(line.cast_unsigned());
-            let moved = |from: i64, to: i64| Moved {
-                branch: branch.name.clone(),
-                from: line_id(from),
-                to: line_id(to),
+            let done = match by {
+                Some(by) => rows::head_move(db, execution.id, by)?,
+                None => None,
             };
-            match to {
-                To::Line(line) => {
-                    let to = line.0.cast_signed();
-                    if !rows::has_line(db, execution.id, to)? {
-                        return Err(StateError::NoLine { execution: id.clone(), line }.into());
-                    }
-                    rows::set_line(db, branch.id, to)?;
-                    Ok(moved(branch.line, to))
-                }
-                To::Checkpoint(key) => {
-                    let done = match by {
-                        Some(by) => rows::line_made_by(db, execution.id, by)?,
-                        None => None,
+            let (branch, from, to) = match done {
+                Some((branch, from, to)) => (rows::branch(db, branch)?, from, to),
+                None => {
+                    let branch = branch_of(db, &id, &execution, branch.as_ref())?;
+                    let line = match to {
+                        To::Line(line) => {
+                            let to = line.0.cast_signed();
+                            if !rows::has_line(db, execution.id, to)? {
+                                return Err(StateError::NoLine { execution: id, line }.into());
+                            }
+                            to
+                        }
+                        To::Checkpoint(key) => {
+                            let found = match key.execution == id {
+                                true => named(db, &execution, &key.id())?,
+                                false => None,
+                            };
+                            let not_found = || StateError::NotFound { id: key.id() };
+                            let (row, _) = found.ok_or_else(not_found)?;
+                            rows::insert_line(db, execution.id, branch.id, Some(&row))?
+                        }
                     };
-                    if let Some((to, from)) = done {
-                        return Ok(moved(from, to));
-                    }
-                    let found = match key.execution == id {
-                        true => named(db, &execution, &key.id())?,
-                        false => None,
-                    };
-                    let (row, _) = found.ok_or_else(|| StateError::NotFound { id: key.id() })?;
-                    let new = NewLine {
-                        execution: execution.id,
-                        branch: branch.id,
-                        after: Some(&row),
-                        left: Some(branch.line),
-                        made_by: by,
-                    };
-                    let line = rows::insert_line(db, &new)?;
                     rows::set_line(db, branch.id, line)?;
-                    Ok(moved(branch.line, line))
+                    if let Some(by) = by {
+                        let moved = (branch.id, branch.line, line);
+                        rows::insert_head_move(db, execution.id, by, moved)?;
+                    }
+                    let from = branch.line;
+                    (branch, from, line)
                 }
-            }
+            };
+            let line = |line: i64| LineId(line.cast_unsigned());
+            Ok(Moved { branch: branch.name, from: line(from), to: line(to) })
         })
     }
 
@@ -486,7 +475,11 @@ impl StateStore for SqliteStates {
             receipt: None,
         };
         self.write("noting an effect", move |db| {
-            let execution = known(db, &id)?;
+            // The first step has effects before anything is saved.
+            let execution = match rows::execution(db, &id)? {
+                Some(execution) => execution,
+                None => begin(db, &id, None)?.execution,
+            };
             if let Some(known) = ledger::effect(db, execution.id, &effect.key)? {
                 return Ok(known);
             }
@@ -504,19 +497,19 @@ impl StateStore for SqliteStates {
     ) -> Result<(), StateError> {
         let (id, key, receipt) = (id.clone(), key.to_owned(), receipt.to_string());
         self.write("noting a receipt", move |db| {
-            let execution = known(db, &id)?;
-            if !ledger::set_receipt(db, execution.id, &key, &receipt, time)? {
-                return Err(StateError::NoIntent { execution: id, key }.into());
-            }
-            Ok(())
+            let is_known = match rows::execution(db, &id)? {
+                Some(execution) => ledger::set_receipt(db, execution.id, &key, &receipt, time)?,
+                None => false,
+            };
+            if is_known { Ok(()) } else { Err(StateError::NoIntent { execution: id, key }.into()) }
         })
     }
 
     fn withdraw(&self, id: &ExecutionId, key: &str) -> Result<bool, StateError> {
         let (id, key) = (id.clone(), key.to_owned());
-        self.write("withdrawing an effect", move |db| {
-            let execution = known(db, &id)?;
-            ledger::delete_intent(db, execution.id, &key)
+        self.write("withdrawing an effect", move |db| match rows::execution(db, &id)? {
+            Some(execution) => ledger::delete_intent(db, execution.id, &key),
+            None => Ok(false),
         })
     }
 

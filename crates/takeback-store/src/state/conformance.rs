@@ -81,3 +81,26 @@ pub fn run(make: &mut dyn FnMut() -> [Box<dyn StateStore>; 2], abilities: Abilit
 fn good<T>(result: Result<T, StateError>) -> T {
     result.expect("the place works")
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::SqliteStates;
+
+    #[test]
+    fn the_database_keeps_every_promise() {
+        let mut folders = Vec::new();
+        run(
+            &mut || {
+                let folder = tempfile::tempdir().unwrap();
+                let pair: [Box<dyn StateStore>; 2] = [
+                    Box::new(SqliteStates::create(folder.path()).unwrap()),
+                    Box::new(SqliteStates::at(folder.path())),
+                ];
+                folders.push(folder);
+                pair
+            },
+            Abilities { fork: true },
+        );
+    }
+}

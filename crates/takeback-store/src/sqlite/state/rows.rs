@@ -203,42 +203,44 @@ pub(super) fn set_line(db: &Connection, branch: i64, line: i64) -> Result<()> {
     Ok(())
 }
 
-/// A line that begins after `after`, or at the beginning.
-pub(super) struct NewLine<'a> {
-    pub(super) execution: i64,
-    pub(super) branch: i64,
-    pub(super) after: Option<&'a StepRow>,
-    /// The line that the branch was on before.
-    pub(super) left: Option<i64>,
-    pub(super) made_by: Option<RewindId>,
-}
-
-pub(super) fn insert_line(db: &Connection, new: &NewLine<'_>) -> Result<i64> {
+/// A line that begins after a step, or at the beginning.
+pub(super) fn insert_line(
+    db: &Connection,
+    execution: i64,
+    branch: i64,
+    after: Option<&StepRow>,
+) -> Result<i64> {
     let mut insert = db.prepare_cached(
-        "INSERT INTO line (execution, branch, parent, forked_at, head, left_line, made_by)
-         VALUES (?1, ?2, ?3, ?4, ?4, ?5, ?6)",
+        "INSERT INTO line (execution, branch, parent, forked_at, head) VALUES (?1, ?2, ?3, ?4, ?4)",
     )?;
-    Ok(insert.insert(params![
-        new.execution,
-        new.branch,
-        new.after.map(|step| step.line),
-        new.after.map(|step| step.id),
-        new.left,
-        new.made_by.map(|id| id.0.cast_signed()),
-    ])?)
+    let (parent, forked_at) = (after.map(|step| step.line), after.map(|step| step.id));
+    Ok(insert.insert(params![execution, branch, parent, forked_at])?)
 }
 
-/// The line that a rewind made, and the one it left.
-pub(super) fn line_made_by(
+/// The branch that a rewind moved, the line it left, and the one it went to.
+pub(super) fn head_move(
     db: &Connection,
     execution: i64,
     id: RewindId,
-) -> Result<Option<(i64, i64)>> {
-    let mut select =
-        db.prepare_cached("SELECT id, left_line FROM line WHERE execution = ? AND made_by = ?")?;
-    let row =
-        select.query_row([execution, id.0.cast_signed()], |row| Ok((row.get(0)?, row.get(1)?)));
+) -> Result<Option<(i64, i64, i64)>> {
+    let mut select = db.prepare_cached(
+        "SELECT branch, left_line, line FROM head_move WHERE rewind = ? AND execution = ?",
+    )?;
+    let row = select.query_row([id.0.cast_signed(), execution], |row| {
+        Ok((row.get(0)?, row.get(1)?, row.get(2)?))
+    });
     Ok(row.optional()?)
+}
+
+pub(super) fn insert_head_move(
+    db: &Connection,
+    execution: i64,
+    id: RewindId,
+    (branch, from, to): (i64, i64, i64),
+) -> Result<()> {
+    let mut insert = db.prepare_cached("INSERT INTO head_move VALUES (?, ?, ?, ?, ?)")?;
+    insert.execute([id.0.cast_signed(), execution, branch, from, to])?;
+    Ok(())
 }
 
 pub(super) fn has_line(db: &Connection, execution: i64, line: i64) -> Result<bool> {

@@ -4,7 +4,7 @@ use rusqlite::Connection;
 
 use super::facts::Facts;
 use super::last::{KeptValues, MOST_KEPT};
-use super::rows::{self, BranchRow, ExecutionRow, Lineage, NewLine, RowError, StepRow};
+use super::rows::{self, BranchRow, ExecutionRow, Lineage, RowError, StepRow};
 use super::turns::Writer;
 use super::{branch_of, ledger, named, newest_on, record_at};
 use crate::blob::Digest;
@@ -66,7 +66,7 @@ pub(super) fn make_ready(
     })
 }
 
-/// Of what makes two checkpoints of a step the same: not when they were saved, nor with what files.
+/// Of what makes two checkpoints of a step the same, but for their files.
 pub(super) fn head_hasher(name: &str, status: Status, error: Option<&str>) -> blake3::Hasher {
     let mut hasher = blake3::Hasher::new();
     for text in [name, status.name()] {
@@ -180,7 +180,7 @@ fn save_anywhere(writer: &mut Writer, place: &Place, ready: Ready) -> rows::Resu
     }
     let there = match there {
         Some(there) => there,
-        None => begin(db, place)?,
+        None => begin(db, &place.execution, place.branch.clone())?,
     };
     let Ready { mut step, body, nodes, .. } = ready;
     rows::keep_nodes(db, nodes)?;
@@ -215,8 +215,8 @@ fn save_anywhere(writer: &mut Writer, place: &Place, ready: Ready) -> rows::Resu
 }
 
 /// What stands where a checkpoint is to be saved.
-struct There {
-    execution: ExecutionRow,
+pub(super) struct There {
+    pub(super) execution: ExecutionRow,
     branch: BranchRow,
     head: Option<i64>,
     /// The newest attempt of the step on the branch.
@@ -270,7 +270,7 @@ impl There {
                 attempt: other.attempt,
             };
             let follows = parent.as_ref().is_none_or(|(_, row)| other.parent == Some(row.id));
-            if other.digest == step.digest && follows {
+            if other.digest == step.digest && other.point == step.point && follows {
                 let found = named(db, &there.execution, &key.id())?;
                 let (row, is_newest) = found.expect("it was just read");
                 let record = rows::record(db, &place.execution, row, is_newest)?;
@@ -327,13 +327,16 @@ fn parent_row(
     Ok(newest_on(&lineage, &attempts).cloned())
 }
 
-/// The first checkpoint of an execution makes it, with its first branch.
-fn begin(db: &Connection, place: &Place) -> rows::Result<There> {
-    let id = rows::insert_execution(db, &place.execution)?;
-    let name = place.branch.clone().unwrap_or_else(BranchName::main);
+/// Makes an execution with its first branch.
+pub(super) fn begin(
+    db: &Connection,
+    execution: &ExecutionId,
+    branch: Option<BranchName>,
+) -> rows::Result<There> {
+    let id = rows::insert_execution(db, execution)?;
+    let name = branch.unwrap_or_else(BranchName::main);
     let branch = rows::insert_branch(db, id, &name)?;
-    let new = NewLine { execution: id, branch, after: None, left: None, made_by: None };
-    let line = rows::insert_line(db, &new)?;
+    let line = rows::insert_line(db, id, branch, None)?;
     rows::set_line(db, branch, line)?;
     rows::set_current(db, id, branch)?;
     Ok(There {

@@ -16,7 +16,12 @@ use crate::state::{
 #[track_caller]
 fn back(store: &dyn StateStore, execution: &ExecutionId, step: u32, number: u32) -> Moved {
     let key = key(execution, step, number);
-    good(store.move_head(&HeadMove { execution, to: MoveTo::Checkpoint(&key), by: None }))
+    good(store.move_head(&HeadMove {
+        execution,
+        branch: None,
+        to: MoveTo::Checkpoint(&key),
+        by: None,
+    }))
 }
 
 #[track_caller]
@@ -93,7 +98,8 @@ pub(super) fn the_way_back_is_exact([store, other]: Pair<'_>) {
     let beside = told(other);
     // Attempt 2 of both steps came later on the line that was left.
     assert_eq!(places(&beside.0), [(1, 1), (2, 1), (3, 1)]);
-    let return_to = |line| HeadMove { execution: &execution, to: MoveTo::Line(line), by: None };
+    let return_to =
+        |line| HeadMove { execution: &execution, branch: None, to: MoveTo::Line(line), by: None };
     let returned = good(other.move_head(&return_to(moved.from)));
     assert_eq!(returned, Moved { branch: BranchName::main(), from: moved.to, to: moved.from });
     assert_eq!(told(store), before);
@@ -113,7 +119,7 @@ pub(super) fn the_same_move_again_does_nothing([store, other]: Pair<'_>) {
     let execution = execution("e");
     steps(store, &execution, 5);
     let (two, four) = (key(&execution, 2, 1), key(&execution, 4, 1));
-    let by = |by, to| HeadMove { execution: &execution, to, by: Some(RewindId(by)) };
+    let by = |by, to| HeadMove { execution: &execution, branch: None, to, by: Some(RewindId(by)) };
     let moved = good(store.move_head(&by(7, MoveTo::Checkpoint(&two))));
     save(store, &execution, 3, "elsewhere");
     assert_eq!(good(other.move_head(&by(7, MoveTo::Checkpoint(&two)))), moved);
@@ -158,25 +164,25 @@ pub(super) fn a_move_to_nowhere_does_nothing([store, other]: Pair<'_>) {
     for missing in [key(&here, 3, 1), key(&here, 2, 2)] {
         let to = MoveTo::Checkpoint(&missing);
         let by = Some(RewindId(1));
-        let refused = other.move_head(&HeadMove { execution: &here, to, by });
+        let refused = other.move_head(&HeadMove { execution: &here, branch: None, to, by });
         let Err(StateError::NotFound { id }) = refused else {
             panic!("{refused:?}");
         };
         assert_eq!(id, missing.id());
     }
     let to = MoveTo::Line(LineId(1 << 40));
-    let refused = other.move_head(&HeadMove { execution: &here, to, by: None });
+    let refused = other.move_head(&HeadMove { execution: &here, branch: None, to, by: None });
     let Err(StateError::NoLine { execution, line }) = refused else {
         panic!("{refused:?}");
     };
     assert_eq!((execution, line), (here.clone(), LineId(1 << 40)));
-    let refused = other.move_head(&HeadMove { execution: &nobody, to, by: None });
+    let refused = other.move_head(&HeadMove { execution: &nobody, branch: None, to, by: None });
     assert!(matches!(&refused, Err(StateError::NoExecution(of)) if *of == nobody), "{refused:?}");
     assert_eq!((all(store, &here), good(store.head(&here, None))), before);
     // Another's line is nobody's here.
     steps(store, &nobody, 1);
     let to = MoveTo::Line(line_made(store, &nobody));
-    let refused = other.move_head(&HeadMove { execution: &here, to, by: None });
+    let refused = other.move_head(&HeadMove { execution: &here, branch: None, to, by: None });
     assert!(matches!(refused, Err(StateError::NoLine { .. })), "{refused:?}");
 }
 
@@ -246,7 +252,7 @@ pub(super) fn a_fork_from_what_was_left([store, other]: Pair<'_>) {
     good(store.switch(&execution, &BranchName::main()));
     assert_eq!(places(&listed(other, &execution)), [(1, 1), (2, 2)]);
     let to = MoveTo::Line(moved.from);
-    good(store.move_head(&HeadMove { execution: &execution, to, by: None }));
+    good(store.move_head(&HeadMove { execution: &execution, branch: None, to, by: None }));
     assert_eq!(places(&listed(other, &execution)), [(1, 1), (2, 1), (3, 1)]);
 }
 

@@ -52,7 +52,7 @@ pub(super) fn an_execution_is_deleted_with_all_that_is_its([store, other]: Pair<
         good(store.intend(&effect(execution, "mail")));
     }
     let to = crate::state::MoveTo::Checkpoint(&key(&here, 1, 1));
-    good(store.move_head(&crate::state::HeadMove { execution: &here, to, by: None }));
+    good(store.move_head(&crate::state::HeadMove { execution: &here, branch: None, to, by: None }));
     assert!(good(other.delete_execution(&here)));
     assert!(!good(store.delete_execution(&here)));
     for store in [store, other] {
