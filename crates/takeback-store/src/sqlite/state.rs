@@ -13,7 +13,7 @@ mod turns;
 
 use std::collections::{HashMap, HashSet};
 use std::path::{Path, PathBuf};
-use std::sync::Mutex;
+use std::sync::{Arc, Mutex};
 
 use rusqlite::Connection;
 use serde_json::Value;
@@ -42,6 +42,15 @@ pub struct SqliteStates {
     /// Connections that nobody reads on.
     idle: Mutex<Vec<Connection>>,
     last: Mutex<LastSaved>,
+    loaded: Mutex<Option<Loaded>>,
+}
+
+/// The values last loaded, which never change.
+#[derive(Debug)]
+struct Loaded {
+    step: i64,
+    digest: Digest,
+    values: Arc<Values>,
 }
 
 impl SqliteStates {
@@ -53,6 +62,7 @@ impl SqliteStates {
             turns: Turns::default(),
             idle: Mutex::default(),
             last: Mutex::default(),
+            loaded: Mutex::default(),
         }
     }
 
@@ -92,7 +102,7 @@ impl SqliteStates {
         write: impl FnOnce(&Connection) -> rows::Result<T> + Send + 'static,
     ) -> Result<T, StateError> {
         self.write_knowing(doing, move |writer| {
-            writer.forget();
+            writer.forget_all();
             write(&writer.db)
         })
     }
@@ -116,14 +126,39 @@ impl SqliteStates {
         )
     }
 
-    /// Verifies and makes the values of a step.
-    fn values(db: &Connection, key: &CheckpointKey, row: &StepRow) -> rows::Result<Values> {
+    /// The values of a step. Those last asked for are at hand.
+    fn values(&self, db: &Connection, key: &CheckpointKey, row: &StepRow) -> rows::Result<Values> {
+        let at_hand = match &*lock(&self.loaded) {
+            Some(loaded) if loaded.step == row.id && loaded.digest == row.digest => {
+                Some(Arc::clone(&loaded.values))
+            }
+            _ => None,
+        };
+        if let Some(values) = at_hand {
+            return Ok(Values::clone(&values));
+        }
+        let (values, size) = Self::read_values(db, key, row)?;
+        if size <= MOST_LOADED {
+            let loaded =
+                Loaded { step: row.id, digest: row.digest, values: Arc::new(values.clone()) };
+            *lock(&self.loaded) = Some(loaded);
+        }
+        Ok(values)
+    }
+
+    /// Verifies and makes the values of a step; and how many bytes were read for them.
+    fn read_values(
+        db: &Connection,
+        key: &CheckpointKey,
+        row: &StepRow,
+    ) -> rows::Result<(Values, usize)> {
         let packed = rows::body_of(db, row.id)?;
         let damaged = |why: String| StateError::Damaged { what: key.to_string(), why };
         let body = tree::unpack(&packed)
             .ok_or_else(|| damaged("its values cannot be unpacked".to_owned()))?;
         let mut hasher = head_hasher(&row.name, row.status, row.error.as_deref());
-        let values = tree::read(&body, 4, &mut hasher, &mut Nodes::of(db)?);
+        let mut nodes = Nodes::of(db)?;
+        let values = tree::read(&body, 4, &mut hasher, &mut nodes);
         let values = values.map_err(|error| match error {
             RowError::Broken(broken) => damaged(broken.to_string()).into(),
             error => error,
@@ -135,9 +170,12 @@ impl SqliteStates {
         }
         let [state, context, variables, metadata] =
             <[Value; 4]>::try_from(values).expect("four were read");
-        Ok(Values { state, context, variables, metadata })
+        Ok((Values { state, context, variables, metadata }, packed.len() + nodes.read))
     }
 }
+
+/// Values that took more to read are not kept at hand.
+const MOST_LOADED: usize = 16 << 20;
 
 /// An error of rows as the user of a state store should hear it.
 fn failure(database: &Path, doing: &'static str, what: &str, error: RowError) -> StateError {
@@ -261,7 +299,7 @@ impl StateStore for SqliteStates {
             let Some(execution) = rows::execution(db, &id.execution)? else { return Ok(None) };
             let Some((row, is_newest)) = named(db, &execution, id)? else { return Ok(None) };
             let record = rows::record(db, &id.execution, row.clone(), is_newest)?;
-            let values = Self::values(db, &record.key, &row)?;
+            let values = self.values(db, &record.key, &row)?;
             Ok(Some(Checkpoint { record, values }))
         })
     }

@@ -93,7 +93,7 @@ impl Body {
     pub(crate) fn packed(self) -> Vec<u8> {
         match self {
             Self::Packed(bytes) => bytes,
-            Self::Naming(pieces) => pack(&pieces.numbered()),
+            Self::Naming(pieces) => pack(&pieces.numbered(), NAMING_COMPRESSED_FROM),
         }
     }
 }
@@ -134,7 +134,11 @@ impl Pieces {
 
     /// Packed at once if that can be: so it is not left to the one who writes for all.
     pub(crate) fn into_body(self) -> Body {
-        if self.parts.is_empty() { Body::Packed(pack(&self.bytes)) } else { Body::Naming(self) }
+        if self.parts.is_empty() {
+            Body::Packed(pack(&self.bytes, COMPRESSED_FROM))
+        } else {
+            Body::Naming(self)
+        }
     }
 
     /// The bytes, with the number of each node where it is named. All must have theirs.
@@ -178,12 +182,14 @@ fn add_node(pieces: Pieces, nodes: &mut NewNodes) -> Part {
 
 const RAW: u8 = 0;
 const ZSTD: u8 = 1;
-/// Shorter bodies gain nothing.
-const COMPRESSED_FROM: usize = 200;
+/// To compress a shorter body costs a tenth of a wait for the disk and saves less than a page.
+const COMPRESSED_FROM: usize = 1200;
+/// What names nodes repeats itself: the keys of a list's maps.
+const NAMING_COMPRESSED_FROM: usize = 200;
 
 /// A body as it lies in the store.
-fn pack(bytes: &[u8]) -> Vec<u8> {
-    let compressed = if bytes.len() >= COMPRESSED_FROM { compress(bytes) } else { None };
+fn pack(bytes: &[u8], compressed_from: usize) -> Vec<u8> {
+    let compressed = if bytes.len() >= compressed_from { compress(bytes) } else { None };
     let mut out = Vec::with_capacity(bytes.len() + 4);
     match compressed {
         Some(compressed) if compressed.len() + 8 < bytes.len() => {
@@ -251,6 +257,36 @@ impl Default for Kept {
 }
 
 impl Kept {
+    /// Whether it is `value`.
+    fn is(&self, value: &Value) -> bool {
+        match (self, value) {
+            (Self::Text { text, .. }, Value::String(other)) => text == other,
+            (Self::Items(items), Value::Array(other)) => {
+                !items.keyed
+                    && items.items.len() == other.len()
+                    && items.items.iter().zip(other).all(|(item, other)| item.value.is(other))
+            }
+            (Self::Items(items), Value::Object(other)) => {
+                items.keyed
+                    && items.items.len() == other.len()
+                    && items
+                        .items
+                        .iter()
+                        .zip(other)
+                        .all(|(item, (key, other))| item.key == *key && item.value.is(other))
+            }
+            (Self::Plain(bytes), Value::String(text)) if text.len() < 0x80 => {
+                matches!(**bytes, [TEXT, length, ref rest @ ..]
+                    if usize::from(length) == text.len() && rest == text.as_bytes())
+            }
+            (Self::Plain(bytes), other) => {
+                let mut plain = Vec::new();
+                plain_bytes(other, 0, &mut plain) && **bytes == *plain
+            }
+            _ => false,
+        }
+    }
+
     /// Becomes `value`; whether it was anything else. `path` is for the error: where in the whole this
     /// stands.
     pub(crate) fn update(
@@ -381,7 +417,7 @@ impl Items {
             let mut path = path.below(Name::Index(at));
             match self.items.get_mut(at) {
                 Some(item) => {
-                    if item.value.update(value, &mut path, nodes)? {
+                    if !item.value.is(value) && item.value.update(value, &mut path, nodes)? {
                         same = same.min(at);
                     }
                 }

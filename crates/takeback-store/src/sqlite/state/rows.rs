@@ -479,12 +479,14 @@ pub(super) fn record(
 /// Nodes as they lie in the database.
 pub(super) struct Nodes<'a> {
     select: CachedStatement<'a>,
+    /// How many bytes were read.
+    pub(super) read: usize,
 }
 
 impl<'a> Nodes<'a> {
     pub(super) fn of(db: &'a Connection) -> Result<Self> {
         let select = db.prepare_cached("SELECT start, rest, body FROM node WHERE id = ?")?;
-        Ok(Self { select })
+        Ok(Self { select, read: 0 })
     }
 }
 
@@ -497,7 +499,8 @@ impl Fetch for Nodes<'_> {
             let rest = <[u8; 24]>::try_from(row.get_ref(1)?.as_blob().unwrap_or_default());
             Ok((start, rest.ok(), row.get(2)?))
         });
-        let Some((start, rest, body)) = row.optional()? else {
+        let row: Option<(i64, Option<[u8; 24]>, Vec<u8>)> = row.optional()?;
+        let Some((start, rest, body)) = row else {
             return Err(Broken::Bytes("a node of it is not there").into());
         };
         let Some(rest) = rest else {
@@ -506,6 +509,7 @@ impl Fetch for Nodes<'_> {
         let mut digest = [0; 32];
         digest[..8].copy_from_slice(&start.to_le_bytes());
         digest[8..].copy_from_slice(&rest);
+        self.read += body.len();
         Ok((Digest(digest), body))
     }
 }

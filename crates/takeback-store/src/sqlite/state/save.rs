@@ -164,7 +164,7 @@ fn append(
 
 /// Saves to any branch, whatever is there: everything is asked before anything is written.
 fn save_anywhere(writer: &mut Writer, place: &Place, ready: Ready) -> rows::Result<Written> {
-    writer.forget();
+    writer.forget(&place.execution);
     let db = &writer.db;
     let sweeps = rows::sweeps(db)?;
     if ready.sweeps.is_some_and(|then| then != sweeps) {

@@ -29,7 +29,7 @@ impl Writer {
         self.facts.get(execution)
     }
 
-    /// What is known of an execution from here on. Whatever else is done, all is asked anew.
+    /// What is known of an execution from here on.
     pub(super) fn know(&mut self, execution: &ExecutionId, facts: Facts) {
         /// What many executions leave behind in memory has an end.
         const MOST: usize = 1024;
@@ -39,7 +39,11 @@ impl Writer {
         self.facts.insert(execution.clone(), facts);
     }
 
-    pub(super) fn forget(&mut self) {
+    pub(super) fn forget(&mut self, execution: &ExecutionId) {
+        self.facts.remove(execution);
+    }
+
+    pub(super) fn forget_all(&mut self) {
         self.facts.clear();
     }
 

@@ -249,7 +249,7 @@ fn no_flipped_bit_and_no_lost_byte_goes_unnoticed() {
 #[test]
 fn a_node_that_names_itself_is_noticed() {
     let mut nodes = Nodes::default();
-    nodes.bodies.push((Digest([0; 32]), pack(&[1, LIST_TREE, 0, 1, 1])));
+    nodes.bodies.push((Digest([0; 32]), pack(&[1, LIST_TREE, 0, 1, 1], COMPRESSED_FROM)));
     let found = nodes.read(&[LIST_TREE, 0, 1, 1]);
     assert_eq!(found, Err(Broken::Order { number: 1, below: 1 }));
 }
