@@ -16,6 +16,10 @@ test *args:
 bench *args:
     cargo run --release -p takeback-bench -- {{ args }}
 
+# the state store beside langgraph-checkpoint-sqlite and SQLite alone (needs python3 and the network, once)
+bench-state *args:
+    cargo run --release -p takeback-bench --bin state -- {{ args }}
+
 # what comes back, beside git and restic
 fidelity:
     cargo run -p takeback-bench --bin fidelity

@@ -8,9 +8,8 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use serde::Serialize;
-
-use crate::Result;
-use crate::measure::answer_of;
+use takeback_bench::Result;
+use takeback_bench::measure::answer_of;
 
 #[derive(Debug, Serialize)]
 pub(crate) struct Corpus {

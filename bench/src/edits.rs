@@ -3,7 +3,8 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use crate::Result;
+use takeback_bench::Result;
+
 use crate::corpus::Corpus;
 
 pub(crate) struct Edits {

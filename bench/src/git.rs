@@ -5,9 +5,10 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use crate::Result;
+use takeback_bench::Result;
+use takeback_bench::measure::Commands;
+
 use crate::corpus::Corpus;
-use crate::measure::Commands;
 
 pub(crate) struct ShadowGit {
     tree: PathBuf,

@@ -16,19 +16,17 @@
 mod corpus;
 mod edits;
 mod git;
-mod measure;
 mod report;
 mod rounds;
 mod takeback;
 
-use std::error::Error;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
+use takeback_bench::{Result, machine, measure};
+
 use crate::corpus::Corpus;
 use crate::report::Report;
-
-pub(crate) type Result<T> = std::result::Result<T, Box<dyn Error>>;
 
 const HELP: &str = "\
 takeback-bench: Takeback beside a shadow git, as ratios in one run
@@ -104,11 +102,11 @@ fn bench(options: &Options) -> Result<()> {
     }
     let corpus = Corpus::open_or_make(&options.corpus, options.files)?;
     takeback::set_programs_aside(&corpus)?;
-    let load_before = report::load_average()?;
+    let load_before = machine::load_average()?;
     let measured = rounds::run(&corpus, options.first_rounds, options.rounds)?;
     let date = match &options.date {
         Some(date) => date.clone(),
-        None => measure::answer_of("date", &["-u", "+%F"])?,
+        None => machine::date()?,
     };
     let report = Report::new(date, &corpus, measured, load_before)?;
     println!("{}", report.table());

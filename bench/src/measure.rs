@@ -16,31 +16,31 @@ use serde::{Deserialize, Serialize};
 use crate::Result;
 
 /// The word with which this program measures what standard input tells it to run.
-pub(crate) const RUNNER: &str = "--measure";
+pub const RUNNER: &str = "--measure";
 
 #[derive(Debug, Clone, Copy, Serialize, Deserialize)]
-pub(crate) struct Cost {
-    pub(crate) wall_ms: f64,
+pub struct Cost {
+    pub wall_ms: f64,
     /// User and system, of all threads and processes.
-    pub(crate) cpu_ms: f64,
+    pub cpu_ms: f64,
     /// Of the largest process; none for what ran inside this one.
-    pub(crate) peak_mb: Option<f64>,
+    pub peak_mb: Option<f64>,
 }
 
 /// Commands that run one after the other and count as one.
 #[derive(Debug, Serialize, Deserialize)]
-pub(crate) struct Commands {
+pub struct Commands {
     /// This program.
-    pub(crate) runner: PathBuf,
-    pub(crate) program: PathBuf,
-    pub(crate) runs: Vec<Vec<String>>,
-    pub(crate) folder: PathBuf,
+    pub runner: PathBuf,
+    pub program: PathBuf,
+    pub runs: Vec<Vec<String>>,
+    pub folder: PathBuf,
     /// All of the environment but the search path.
-    pub(crate) environment: BTreeMap<String, String>,
+    pub environment: BTreeMap<String, String>,
 }
 
 impl Commands {
-    pub(crate) fn measure(&self) -> Result<Cost> {
+    pub fn measure(&self) -> Result<Cost> {
         let mut runner = Command::new(&self.runner)
             .arg(RUNNER)
             .stdin(Stdio::piped())
@@ -67,7 +67,7 @@ impl Commands {
     }
 
     /// Runs them unmeasured; what the last one printed.
-    pub(crate) fn answer(&self) -> Result<String> {
+    pub fn answer(&self) -> Result<String> {
         let mut answer = Vec::new();
         for run in &self.runs {
             let output = self.command(run).stderr(Stdio::inherit()).output()?;
@@ -81,7 +81,7 @@ impl Commands {
 }
 
 /// The runner's part.
-pub(crate) fn run_commands() -> Result<()> {
+pub fn run_commands() -> Result<()> {
     let mut text = String::new();
     std::io::stdin().read_to_string(&mut text)?;
     let commands: Commands = serde_json::from_str(&text)?;
@@ -102,7 +102,7 @@ pub(crate) fn run_commands() -> Result<()> {
 }
 
 /// Measures what happens inside this process.
-pub(crate) fn inside<T>(work: impl FnOnce() -> Result<T>) -> Result<(T, Cost)> {
+pub fn inside<T>(work: impl FnOnce() -> Result<T>) -> Result<(T, Cost)> {
     let before = getrusage(UsageWho::RUSAGE_SELF)?;
     let began = Instant::now();
     let result = work()?;
@@ -119,11 +119,11 @@ fn cpu_ms(usage: &Usage) -> f64 {
     micros / 1000.0
 }
 
-pub(crate) fn millis(time: Duration) -> f64 {
+pub fn millis(time: Duration) -> f64 {
     time.as_secs_f64() * 1000.0
 }
 
-pub(crate) fn median(values: impl IntoIterator<Item = f64>) -> f64 {
+pub fn median(values: impl IntoIterator<Item = f64>) -> f64 {
     let mut values: Vec<f64> = values.into_iter().collect();
     values.sort_by(f64::total_cmp);
     match values.len() {
@@ -134,18 +134,18 @@ pub(crate) fn median(values: impl IntoIterator<Item = f64>) -> f64 {
 }
 
 /// What a program of the system prints, on one line.
-pub(crate) fn answer_of(program: &str, arguments: &[&str]) -> Result<String> {
+pub fn answer_of(program: &str, arguments: &[&str]) -> Result<String> {
     let output = Command::new(program).args(arguments).output()?;
     Ok(String::from_utf8(output.stdout)?.trim().to_owned())
 }
 
 /// Writes out what the system has only in memory, so that it is not paid for by what comes next.
-pub(crate) fn settle_disk() -> Result<()> {
+pub fn settle_disk() -> Result<()> {
     answer_of("sync", &[]).map(drop)
 }
 
 /// Bytes that a folder takes on the disk, its blocks counted whole.
-pub(crate) fn disk_usage(folder: &Path) -> Result<u64> {
+pub fn disk_usage(folder: &Path) -> Result<u64> {
     use std::os::unix::fs::MetadataExt as _;
     let mut bytes = 0;
     for entry in std::fs::read_dir(folder)? {

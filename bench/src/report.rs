@@ -3,10 +3,11 @@
 use std::fmt::Write as _;
 
 use serde::Serialize;
+use takeback_bench::Result;
+use takeback_bench::machine::{self, load_average};
+use takeback_bench::measure::{Cost, answer_of, median};
 
-use crate::Result;
 use crate::corpus::Corpus;
-use crate::measure::{Cost, answer_of, median};
 use crate::rounds::{Measured, Round};
 
 #[derive(Serialize)]
@@ -21,9 +22,8 @@ pub(crate) struct Report<'a> {
 
 #[derive(Serialize)]
 struct Machine {
-    cores: usize,
-    processor: String,
-    kernel: String,
+    #[serde(flatten)]
+    machine: machine::Machine,
     git: String,
     takeback: &'static str,
     load_before: String,
@@ -86,15 +86,8 @@ impl<'a> Report<'a> {
         ];
         let peaks = everything.into_iter().flatten().filter_map(|round| round.command.peak_mb);
         let peak_mb = peaks.fold(0.0, f64::max);
-        let processors = std::fs::read_to_string("/proc/cpuinfo")?;
-        let processor = processors.lines().find_map(|line| line.strip_prefix("model name"));
         let machine = Machine {
-            cores: std::thread::available_parallelism()?.get(),
-            processor: processor
-                .unwrap_or_default()
-                .trim_start_matches(['\t', ' ', ':'])
-                .to_owned(),
-            kernel: answer_of("uname", &["-sr"])?,
+            machine: machine::Machine::this()?,
             git: answer_of("git", &["--version"])?,
             takeback: env!("CARGO_PKG_VERSION"),
             load_before,
@@ -118,7 +111,8 @@ impl<'a> Report<'a> {
     }
 
     fn write(&self, out: &mut String) -> std::fmt::Result {
-        let Machine { cores, kernel, git, load_before, load_after, .. } = &self.machine;
+        let Machine { machine, git, load_before, load_after, .. } = &self.machine;
+        let machine::Machine { cores, kernel, .. } = machine;
         let Corpus { files, folders, bytes, .. } = self.corpus;
         let measured = &self.measured;
         writeln!(
@@ -223,10 +217,4 @@ fn yes_no(yes: bool) -> &'static str {
 #[expect(clippy::cast_precision_loss, reason = "sizes on a disk are far below 2^52")]
 fn mega(bytes: u64) -> f64 {
     bytes as f64 / 1e6
-}
-
-/// Of the last one, five and fifteen minutes.
-pub(crate) fn load_average() -> Result<String> {
-    let text = std::fs::read_to_string("/proc/loadavg")?;
-    Ok(text.split(' ').take(3).collect::<Vec<_>>().join(" "))
 }

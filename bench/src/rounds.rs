@@ -4,13 +4,13 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use serde::Serialize;
+use takeback_bench::Result;
+use takeback_bench::measure::{Cost, disk_usage, inside, millis, settle_disk};
 use takeback_core::rewind::journal::Exactness;
 
-use crate::Result;
 use crate::corpus::Corpus;
 use crate::edits::Edits;
 use crate::git::ShadowGit;
-use crate::measure::{Cost, disk_usage, inside, millis, settle_disk};
 use crate::takeback::{TakebackCommand, TakebackLibrary};
 
 /// What one round of a case cost each of them.

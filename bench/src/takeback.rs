@@ -7,6 +7,8 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::SystemTime;
 
+use takeback_bench::Result;
+use takeback_bench::measure::{Commands, Cost, inside};
 use takeback_core::rewind::journal::Exactness;
 use takeback_core::rewind::{Receipt, RewindRequest, Target, rewind};
 use takeback_core::worktree::scope::ScopeOptions;
@@ -16,10 +18,8 @@ use takeback_core::{
 };
 use takeback_store::{CallId, PointId, SessionId, SqliteStore, Timestamp};
 
-use crate::Result;
 use crate::corpus::Corpus;
 use crate::edits::Edits;
-use crate::measure::{Commands, Cost, inside};
 
 /// Builds the command from the same sources as the library in here (cargo, which runs the bench,
 /// builds only what the bench links) and puts both programs where no later build replaces them.

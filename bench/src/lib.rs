@@ -1,0 +1,13 @@
+//! What every comparison needs: costs, and the machine they were measured on.
+
+#![expect(
+    clippy::disallowed_methods,
+    reason = "the bench plays the user: programs get the search path of whoever runs it"
+)]
+
+pub mod machine;
+pub mod measure;
+
+use std::error::Error;
+
+pub type Result<T> = std::result::Result<T, Box<dyn Error>>;
