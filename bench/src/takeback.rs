@@ -16,7 +16,7 @@ use takeback_core::{
     AgentEvent, Ambient, Limits, Outcome, Recorded, Touches, Workspace, WorkspaceOptions,
     checkpoint, record,
 };
-use takeback_store::{CallId, PointId, SessionId, SqliteStore, Timestamp};
+use takeback_store::{CallId, PointId, SessionId, SqliteStates, SqliteStore, Timestamp};
 
 use crate::corpus::Corpus;
 use crate::edits::Edits;
@@ -121,6 +121,7 @@ impl TakebackLibrary {
         let store = Box::new(SqliteStore::create(&store_dir)?);
         let workspace = Workspace::open(WorkspaceOptions {
             root: tree.to_owned(),
+            states: std::sync::Arc::new(SqliteStates::at(&store_dir)),
             store_dir,
             store,
             home: None,

@@ -82,7 +82,7 @@ impl<'a> Agent<'a> {
     /// Rolls back, and then undoes that; how many milliseconds each took.
     pub(crate) fn roll_back(&self, to: &CheckpointKey) -> Result<(f64, f64)> {
         let go = |to: MoveTo<'_>| -> Result<_> {
-            let step = HeadMove { execution: &self.execution, to, by: None };
+            let step = HeadMove { execution: &self.execution, branch: None, to, by: None };
             let began = Instant::now();
             let moved = self.store.move_head(&step)?;
             Ok((moved, millis(began.elapsed())))

@@ -26,7 +26,7 @@ use takeback_core::middleware::{Middleware, ToolCall};
 use takeback_core::rewind::{RewindRequest, Target, rewind};
 use takeback_core::worktree::scope::ScopeOptions;
 use takeback_core::{Ambient, Limits, Tools, Workspace, WorkspaceOptions};
-use takeback_store::{SessionId, SqliteStore, Timestamp};
+use takeback_store::{SessionId, SqliteStates, SqliteStore, Timestamp};
 
 pub(crate) fn main() -> Result<(), Box<dyn Error>> {
     let folder = tempfile::tempdir()?;
@@ -88,6 +88,7 @@ fn open(project: &Path, store: &Path) -> Result<Workspace, Box<dyn Error>> {
         root: project.to_owned(),
         store_dir: store.to_owned(),
         store: Box::new(SqliteStore::create(store)?),
+        states: std::sync::Arc::new(SqliteStates::at(store)),
         home: None,
         scope: ScopeOptions::default(),
         limits: Limits::default(),

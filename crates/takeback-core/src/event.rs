@@ -33,6 +33,11 @@ pub enum AgentEvent {
         call: CallId,
         outcome: Outcome,
     },
+    /// The agent saves its state: the files as they are belong to it. Whatever runs goes on.
+    Step {
+        session: SessionId,
+        name: String,
+    },
     TurnEnd {
         session: SessionId,
     },
@@ -49,6 +54,7 @@ impl AgentEvent {
             | Self::Prompt { session, .. }
             | Self::BeforeTool { session, .. }
             | Self::AfterTool { session, .. }
+            | Self::Step { session, .. }
             | Self::TurnEnd { session }
             | Self::SessionEnd { session } => session,
         }
@@ -62,6 +68,7 @@ impl AgentEvent {
             | Self::Prompt { session, .. }
             | Self::BeforeTool { session, .. }
             | Self::AfterTool { session, .. }
+            | Self::Step { session, .. }
             | Self::TurnEnd { session }
             | Self::SessionEnd { session } => *session = name,
         }

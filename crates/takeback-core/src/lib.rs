@@ -18,6 +18,7 @@ pub mod middleware;
 pub mod git_state;
 pub mod history;
 pub mod rewind;
+pub mod execution;
 pub mod marks;
 pub mod retention;
 pub mod point_name;

@@ -33,7 +33,7 @@ use crate::worktree::scope::OutReason;
 pub struct Recorded {
     /// The head of the log after it.
     pub seq: Seq,
-    /// The point it made.
+    /// The point it made, or, for a step, the one that stands for it.
     pub point: Option<PointId>,
     /// Changes appended with it.
     pub changes: usize,
@@ -244,6 +244,7 @@ fn record_at(
         AgentEvent::SessionStart { .. }
         | AgentEvent::Prompt { .. }
         | AgentEvent::BeforeTool { .. }
+        | AgentEvent::Step { .. }
         | AgentEvent::TurnEnd { .. }
         | AgentEvent::SessionEnd { .. } => {
             Sight::of_tree(workspace)?.and_paths(workspace, &named, None)?
@@ -319,7 +320,13 @@ fn commit(
         let mut writes: Vec<Write> = changes.into_iter().map(Write::Change).collect();
         writes.extend(buried);
         writes.extend(decision.writes);
-        if let Some(point) = decision.point {
+        // A step that found everything as at the session's last point needs none of its own.
+        let standing = match &decision.point {
+            Some(point) if point.kind == PointKind::Step => now.point_at(seq, &point.session)?,
+            _ => None,
+        };
+        recorded.point = standing;
+        if let Some(point) = decision.point.filter(|_| standing.is_none()) {
             recorded.point = Some(point.id);
             writes.push(Write::Point(Point {
                 id: point.id,

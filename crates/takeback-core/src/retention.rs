@@ -10,8 +10,8 @@ mod thin;
 use std::collections::HashSet;
 
 use takeback_store::{
-    Author, Call, CallState, Change, Head, PointId, Seq, Session, SessionId, Store, StoreError,
-    Timestamp, Write,
+    Author, Call, CallState, Change, Head, PointId, Seq, Session, SessionId, StateError, Store,
+    StoreError, Timestamp, Write,
 };
 
 pub use self::choose::Policy;
@@ -74,6 +74,8 @@ pub enum CleanUpError {
     Record(#[from] RecordError),
     #[error(transparent)]
     Store(#[from] StoreError),
+    #[error(transparent)]
+    State(#[from] StateError),
 }
 
 const HOUR: i64 = 3_600_000;
@@ -239,6 +241,15 @@ fn retain(
             // The points are gone; their space goes the next time.
             None => given_back = false,
         }
+    }
+    // With the database they went along; with files they go here.
+    let states = &*workspace.states;
+    let deleted = work.sessions.iter().try_for_each(|id| states.delete_of_session(id).map(drop));
+    let collect = !work.sessions.is_empty() || occasion == Occasion::OnDemand;
+    match deleted.and_then(|()| if collect { states.collect() } else { Ok(()) }) {
+        // Nobody has ever saved one.
+        Err(StateError::Store(StoreError::Missing { .. })) => {}
+        collected => collected?,
     }
     workspace.store.compact()?;
     if let Some(now) = noted.filter(|_| given_back) {

@@ -3,6 +3,7 @@
 pub mod merge;
 pub mod path_filter;
 pub mod plan;
+pub mod state_move;
 pub mod journal;
 pub mod apply;
 pub mod recover;
@@ -10,5 +11,6 @@ pub mod receipt;
 
 pub use journal::{RewindError, RewindRequest, Target, preview, rewind};
 pub use plan::{AmbiguousPolicy, Plan, Step, Verdict, Whose};
-pub use receipt::{Problem, Receipt};
+pub use receipt::{Problem, Receipt, StateReceipt};
 pub use recover::{Recovered, recover};
+pub use state_move::{Files, Rollback, StateMove, Terms};

@@ -3,9 +3,10 @@
 use std::io;
 use std::os::unix::ffi::{OsStrExt as _, OsStringExt as _};
 use std::path::{Component, Path, PathBuf};
+use std::sync::Arc;
 use std::time::Duration;
 
-use takeback_store::{Store, StoreError, WorkPath, disk};
+use takeback_store::{StateStore, Store, StoreError, WorkPath, disk};
 
 use crate::ambient::Ambient;
 use crate::lock::{Hold, Lock, lock};
@@ -19,6 +20,8 @@ pub struct WorkspaceOptions {
     /// Where the index, the lock and the spool lie; with the SQLite store, its folder.
     pub store_dir: PathBuf,
     pub store: Box<dyn Store>,
+    /// Where the states of the agents that work here are kept.
+    pub states: Arc<dyn StateStore>,
     /// The user's home, which is never a workspace.
     pub home: Option<PathBuf>,
     pub scope: ScopeOptions,
@@ -51,6 +54,7 @@ impl Default for Limits {
 pub struct Workspace {
     pub root: Root,
     pub store: Box<dyn Store>,
+    pub states: Arc<dyn StateStore>,
     pub store_dir: PathBuf,
     pub scope: ScopeOptions,
     pub limits: Limits,
@@ -104,6 +108,7 @@ impl Workspace {
         Ok(Self {
             root,
             store: options.store,
+            states: options.states,
             store_dir: options.store_dir,
             scope: options.scope,
             limits: options.limits,

@@ -18,7 +18,7 @@ use takeback_core::{
     AgentEvent, Ambient, Limits, Outcome, Recorded, Touches, Workspace, WorkspaceOptions, record,
 };
 use takeback_store::{
-    CallId, MemoryStore, PointId, SessionId, SqliteStore, Store, Timestamp, WorkPath,
+    CallId, MemoryStore, PointId, SessionId, SqliteStates, SqliteStore, Store, Timestamp, WorkPath,
 };
 use tempfile::TempDir;
 
@@ -307,6 +307,7 @@ fn open(
     let (clock, ids) = (Arc::clone(clock), Arc::clone(ids));
     Workspace::open(WorkspaceOptions {
         root: folder.join("work"),
+        states: Arc::new(SqliteStates::at(&store_dir)),
         store_dir,
         store,
         home: None,

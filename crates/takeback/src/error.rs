@@ -7,13 +7,14 @@ use std::process::ExitCode;
 
 use rustix::io::Errno;
 use takeback_core::WorkspaceError;
+use takeback_core::execution::ExecutionError;
 use takeback_core::marks::MarkError;
 use takeback_core::point_name::PointNameError;
 use takeback_core::record::RecordError;
 use takeback_core::retention::CleanUpError;
 use takeback_core::rewind::RewindError;
 use takeback_core::worktree::write::StageError;
-use takeback_store::StoreError;
+use takeback_store::{StateError, StoreError};
 
 use crate::screen::{HINT, WRONG, plain};
 
@@ -252,6 +253,7 @@ impl From<CleanUpError> for CommandError {
             CleanUpError::Store(error) => error.into(),
             CleanUpError::Record(error) => error.into(),
             CleanUpError::Rewind(error) => error.into(),
+            CleanUpError::State(error) => error.into(),
             CleanUpError::Locked => locked(error),
             CleanUpError::NoSession(_) => {
                 Self::new(Kind::Error, error).hint("`takeback sessions` lists the sessions.")
@@ -268,6 +270,7 @@ impl From<RewindError> for CommandError {
                 of_store(error, "If the rewind had begun, the next command finishes it.")
             }
             RewindError::Record(error) => error.into(),
+            RewindError::State(error) => error.into(),
             RewindError::Locked => locked(error),
             RewindError::NothingToUndo | RewindError::NothingToRedo => {
                 Self::new(Kind::Nothing, error)
@@ -294,8 +297,61 @@ impl From<RewindError> for CommandError {
             RewindError::Stages { .. } => Self::new(Kind::Error, error).hint(
                 "Takeback works in the folder .takeback of the workspace: see what is there.",
             ),
-            RewindError::Changed(_) | RewindError::DamagedPlan { .. } => {
+            RewindError::Changed(_) | RewindError::NoState | RewindError::DamagedPlan { .. } => {
                 Self::new(Kind::Error, error)
+            }
+        }
+    }
+}
+
+impl From<StateError> for CommandError {
+    fn from(error: StateError) -> Self {
+        let (kind, hint) = match error {
+            StateError::Store(error) => return error.into(),
+            StateError::Conflict { .. } | StateError::Taken { .. } => (
+                Kind::Conflicts,
+                "Somebody else went on meanwhile: `takeback state list` shows where it stands.",
+            ),
+            StateError::NotFound { .. } | StateError::MissingParent { .. } => {
+                (Kind::Error, "`takeback state list EXECUTION` lists its checkpoints.")
+            }
+            StateError::NoExecution(_) => {
+                (Kind::Error, "`takeback state list` lists the executions.")
+            }
+            StateError::NoBranch { .. } | StateError::NoLine { .. } => {
+                (Kind::Error, "`takeback state list` names the branches.")
+            }
+            StateError::BranchExists { .. } => (Kind::Usage, "Choose another name."),
+            StateError::InvalidKey(_) => (Kind::Usage, "`takeback state --help` tells more."),
+            StateError::Locked { .. } => (Kind::Locked, "Try again in a moment."),
+            StateError::Newer { .. } => (Kind::Error, "Update Takeback; nothing was changed."),
+            StateError::Damaged { .. } => {
+                (Kind::Error, "`takeback verify` tells what else is damaged.")
+            }
+            StateError::NoSuccessBefore { .. } => {
+                (Kind::Error, "Begin the execution at its beginning.")
+            }
+            StateError::RetriesExhausted { .. } => {
+                (Kind::Error, "A success of the step, or a higher --max-retries, ends the count.")
+            }
+            StateError::Unsupported { .. }
+            | StateError::NoIntent { .. }
+            | StateError::Unserialisable { .. }
+            | StateError::NotCommitted { .. }
+            | StateError::Io { .. } => return Self::new(Kind::Error, error),
+        };
+        Self::new(kind, error).hint(hint)
+    }
+}
+
+impl From<ExecutionError> for CommandError {
+    fn from(error: ExecutionError) -> Self {
+        match error {
+            ExecutionError::State(error) => error.into(),
+            ExecutionError::Record(error) => error.into(),
+            ExecutionError::Rewind(error) => error.into(),
+            ExecutionError::NoFiles { .. } | ExecutionError::FilesGone { .. } => {
+                Self::new(Kind::Error, error).hint("--state-only brings back the state alone.")
             }
         }
     }

@@ -4,12 +4,13 @@
 use std::ffi::OsString;
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use takeback_core::rewind::recover;
 use takeback_core::rewind::recover::needs_recovery;
 use takeback_core::workspace::check_root;
 use takeback_core::{Ambient, Workspace, WorkspaceOptions, process};
-use takeback_store::{Process, SqliteStore, StoreError};
+use takeback_store::{Process, SqliteStates, SqliteStore, StoreError};
 
 use crate::args::Options;
 use crate::error::{CommandError, Kind, no_store};
@@ -188,6 +189,7 @@ pub(crate) fn open_at(root: &Path, home: &Path, store: Store) -> Result<Place, C
     scope.nested_workspaces = stores::nested(root, home);
     let workspace = Workspace::open(WorkspaceOptions {
         root: root.to_owned(),
+        states: Arc::new(SqliteStates::at(&store_dir)),
         store_dir,
         store: Box::new(opened),
         home: user_home,

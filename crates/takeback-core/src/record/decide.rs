@@ -2,8 +2,8 @@
 //! what was found. Reads the store, writes nothing.
 
 use takeback_store::{
-    Call, CallKind, CallState, PointId, PointKind, Session, SessionId, Store, StoreError,
-    Timestamp, Turn, TurnId, WorkPath, Write,
+    Call, CallKind, CallState, Point, PointId, PointKind, Seq, Session, SessionId, Store,
+    StoreError, Timestamp, Turn, TurnId, WorkPath, Write,
 };
 
 use crate::author::Scene;
@@ -21,6 +21,19 @@ impl<'s> Now<'s> {
         let sessions = store.sessions()?;
         let scene = Scene::read(store, &sessions)?;
         Ok(Self { store, sessions, scene })
+    }
+
+    /// The newest point of a session, if it is of this moment of the log.
+    pub(super) fn point_at(
+        &self,
+        seq: Seq,
+        session: &Option<SessionId>,
+    ) -> Result<Option<PointId>, StoreError> {
+        let points = self.store.points()?;
+        let listed = |point: &&Point| {
+            point.session == *session && point.kind != PointKind::Safety && point.seq == seq
+        };
+        Ok(points.iter().rev().find(listed).map(|point| point.id))
     }
 
     /// Ends what died without a word, once a scan has found all that it may have left.
@@ -95,16 +108,7 @@ pub(super) fn decide(
     let id = event.session();
     let mut decision = Decision::at(time);
     let known = now.sessions.iter().find(|session| session.id == *id);
-    let mut session = known.cloned().unwrap_or_else(|| Session {
-        id: id.clone(),
-        agent: None,
-        parent: None,
-        owner: None,
-        started_at: time,
-        ended_at: None,
-        archived_at: None,
-        open_turn: None,
-    });
+    let mut session = known.cloned().unwrap_or_else(|| new_session(id, time));
     session.ended_at = None;
     session.archived_at = None;
     let turn = match session.open_turn {
@@ -182,6 +186,10 @@ pub(super) fn decide(
                 None => scene.may_have_written(id),
             }
         }
+        AgentEvent::Step { name, .. } => {
+            let kind = PointKind::Step;
+            decision.point = Some(NewPoint { kind, ..prompt_point(describe(name), None) });
+        }
         AgentEvent::TurnEnd { .. } => close_turn(&mut session, &mut decision.writes),
         AgentEvent::SessionEnd { .. } => {
             close_turn(&mut session, &mut decision.writes);
@@ -195,6 +203,19 @@ pub(super) fn decide(
     Ok(decision)
 }
 
+fn new_session(id: &SessionId, time: Timestamp) -> Session {
+    Session {
+        id: id.clone(),
+        agent: None,
+        parent: None,
+        owner: None,
+        started_at: time,
+        ended_at: None,
+        archived_at: None,
+        open_turn: None,
+    }
+}
+
 /// Whatever comes next from a session, calls of which nobody told the end are over. A prompt or a new
 /// start says that they were cut off; after anything else they count as having run so far.
 fn close_lost_calls(event: &AgentEvent, now: &Now<'_>, scene: &mut Scene, decision: &mut Decision) {
@@ -202,6 +223,7 @@ fn close_lost_calls(event: &AgentEvent, now: &Now<'_>, scene: &mut Scene, decisi
         let background = call.state == CallState::Background;
         let over = match event {
             AgentEvent::SessionEnd { .. } => true,
+            AgentEvent::Step { .. } => false,
             AgentEvent::AfterTool { call: ended, .. } => !background && *ended != call.id,
             _ => !background,
         };

@@ -6,17 +6,18 @@ use serde::Serialize;
 use serde_json::Value;
 use takeback_store::{
     Author, CallId, Change, Digest, Entry, Evidence, Point, PointId, PointKind, RewindId,
-    RewindKind, RewindRecord, RewindState, Seq, SessionId, Store, StoreError, Timestamp, WorkPath,
-    Write,
+    RewindKind, RewindRecord, RewindState, Seq, SessionId, StateError, Store, StoreError,
+    Timestamp, WorkPath, Write,
 };
 
-use super::apply::{open_stages, stage, to_apply, to_stage};
+use super::apply::{Staged, open_stages, stage, to_apply, to_stage};
 use super::path_filter::PathFilter;
 use super::plan::{
     Aim, AmbiguousPolicy, Plan, PlanOptions, Present, Sources, Whose, candidates, plan,
 };
-use super::receipt::{Fate, Problem, Receipt};
+use super::receipt::{Fate, Problem, Receipt, StateReceipt};
 use super::recover::recover_locked;
+use super::state_move::{self, Files, Rollback, StateMove, Terms};
 use crate::exchange::imported::import_of;
 use crate::git_state::git_state;
 use crate::history::{PathHistory, by_path};
@@ -40,6 +41,8 @@ pub struct RewindRequest {
     pub ambiguous: AmbiguousPolicy,
     pub discard: BTreeSet<WorkPath>,
     pub outside: bool,
+    /// An agent's state that is to go along.
+    pub rollback: Option<Rollback>,
 }
 
 impl RewindRequest {
@@ -53,6 +56,7 @@ impl RewindRequest {
             ambiguous: AmbiguousPolicy::Leave,
             discard: BTreeSet::new(),
             outside: false,
+            rollback: None,
         }
     }
 }
@@ -60,6 +64,8 @@ impl RewindRequest {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Target {
     Point(PointId),
+    /// No file: only the state that the request names. Its point, if it has one.
+    State(Option<PointId>),
     /// The newest rewind that is not undone.
     Undo,
     /// The newest undo that is not redone, and that no rewind came after.
@@ -82,6 +88,8 @@ pub enum RewindError {
     NothingToUndo,
     #[error("there is no undo to redo")]
     NothingToRedo,
+    #[error("a rollback of a state must say which")]
+    NoState,
     #[error("{pattern:?} is not a path or pattern")]
     Pattern { pattern: String, source: globset::Error },
     #[error("another command has the workspace locked")]
@@ -98,6 +106,8 @@ pub enum RewindError {
     Stage(#[from] StageError),
     #[error(transparent)]
     Store(#[from] StoreError),
+    #[error(transparent)]
+    State(#[from] StateError),
 }
 
 /// What a rewind would do, and the calls it would take back.
@@ -124,11 +134,24 @@ pub struct Window {
 impl Preview {
     #[must_use]
     pub fn receipt(&self) -> Receipt {
-        let point = match self.kind {
-            RewindKind::Rewind { point } => Some(point),
-            RewindKind::Undo { .. } | RewindKind::Redo { .. } => None,
-        };
-        Receipt { point, ..Receipt::new(&self.plan, None) }
+        let receipt = Receipt::new(&self.plan, None);
+        Receipt { point: point_of(&self.plan, self.kind), ..receipt }
+    }
+
+    /// Whether it is all or nothing, and not all of it can be done.
+    #[must_use]
+    pub fn is_refused(&self) -> bool {
+        let terms = self.plan.state.as_ref().map(|state| state.terms);
+        terms == Some(Terms::AllOrNothing) && !self.receipt().is_whole()
+    }
+}
+
+/// The point whose files a rewind brings back.
+fn point_of(plan: &Plan, kind: RewindKind) -> Option<PointId> {
+    let files = plan.state.as_ref().map(|state| state.files);
+    match kind {
+        RewindKind::Rewind { point } if files != Some(Files::Stay) => Some(point),
+        _ => None,
     }
 }
 
@@ -154,8 +177,14 @@ pub fn rewind(
     recover_locked(workspace)?;
     drain_spool(workspace)?;
     let ready = prepare(workspace, request)?;
-    if shown.is_some_and(|shown| shown.plan.steps != ready.plan.steps) {
+    let differs = |shown: &Preview| {
+        (&shown.plan.steps, &shown.plan.state) != (&ready.plan.steps, &ready.plan.state)
+    };
+    if shown.is_some_and(differs) {
         return Err(RewindError::Changed(Box::new(ready)));
+    }
+    if ready.is_refused() {
+        return Ok(ready.receipt().refused());
     }
     if ready.plan.does_nothing() {
         return Ok(ready.receipt());
@@ -175,7 +204,11 @@ pub(crate) fn carry_out(
     let mark = workspace.mark();
     let work = workspace.ambient.begin(Work::Stage, to_stage(&ready.plan));
     let counter = work.counter();
-    let staged = stage(&workspace.root, &*workspace.store, &ready.plan, id, &mark, counter);
+    let staged = if ready.plan.leaves_files() {
+        Ok(())
+    } else {
+        stage(&workspace.root, &*workspace.store, &ready.plan, id, &mark, counter)
+    };
     drop(work);
     let promised = staged.map_err(RewindError::from).and_then(|()| promise(workspace, ready, id));
     let record = match promised {
@@ -187,7 +220,33 @@ pub(crate) fn carry_out(
         }
     };
     let now = record.created_at;
-    fulfil(workspace, &ready.plan, record, now)
+    finish(workspace, &ready.plan, record, now)
+}
+
+/// From the promise on: does the plan, or, if it is all or nothing and somebody came in between,
+/// takes back what was done of it.
+pub(super) fn finish(
+    workspace: &mut Workspace,
+    plan: &Plan,
+    record: RewindRecord,
+    now: Timestamp,
+) -> Result<Receipt, RewindError> {
+    let did = fulfil(workspace, plan, record, now)?;
+    let terms = plan.state.as_ref().map(|state| state.terms);
+    let is_moved = did.state.as_ref().is_some_and(|state| state.moved);
+    if terms != Some(Terms::AllOrNothing) || is_moved {
+        return Ok(did);
+    }
+    let back = prepare(workspace, &RewindRequest::new(Target::Undo))?;
+    if back.kind != (RewindKind::Undo { of: did.rewind.unwrap_or(RewindId(0)) }) {
+        // Of all files, not one was changed.
+        return Ok(did.refused());
+    }
+    let undone = carry_out(workspace, &back)?;
+    let mut refused = did.refused();
+    refused.conflicts.extend(undone.conflicts);
+    refused.errors.extend(undone.errors);
+    Ok(refused)
 }
 
 /// Commits the plan, durably, together with a point of the moment before.
@@ -219,6 +278,11 @@ fn promise(
             session: None,
             kind: PointKind::Safety,
             description: match ready.kind {
+                RewindKind::Rewind { .. } if ready.plan.state.is_some() => {
+                    let state = ready.plan.state.as_ref().map(StateMove::receipt);
+                    let to = state.and_then(|state| state.checkpoint).unwrap_or_default();
+                    format!("before the rollback to {to}")
+                }
                 RewindKind::Rewind { point } => format!("before the rewind to {point}"),
                 RewindKind::Undo { of } => format!("before the undo of {of}"),
                 RewindKind::Redo { of } => format!("before the redo of {of}"),
@@ -239,8 +303,8 @@ fn promise(
     }
 }
 
-/// From the promise on: does the plan, appends what was done, closes the journal.
-pub(crate) fn fulfil(
+/// Does the plan, appends what was done, closes the journal.
+fn fulfil(
     workspace: &mut Workspace,
     plan: &Plan,
     mut record: RewindRecord,
@@ -248,17 +312,32 @@ pub(crate) fn fulfil(
 ) -> Result<Receipt, RewindError> {
     let work = workspace.ambient.begin(Work::Apply, to_apply(plan));
     let store = &mut *workspace.store;
-    let mut staged = open_stages(&workspace.root, plan, record.id)?;
-    let fates = staged.apply(store, work.counter());
+    let mut staged = match plan.leaves_files() {
+        true => None,
+        false => Some(open_stages(&workspace.root, plan, record.id)?),
+    };
+    let fates = match &mut staged {
+        Some(staged) => staged.apply(store, work.counter()),
+        None => Vec::new(),
+    };
     let mut receipt = Receipt {
         rewind: Some(record.id),
-        point: match record.kind {
-            RewindKind::Rewind { point } => Some(point),
-            RewindKind::Undo { .. } | RewindKind::Redo { .. } => None,
-        },
+        point: point_of(plan, record.kind),
         safety_point: Some(record.safety_point),
         ..Receipt::new(plan, Some(&fates))
     };
+    // Before the journal is closed: whoever finds it open moves the head if this did not come to it.
+    if let Some(state) = &plan.state
+        && (state.terms == Terms::Partly || receipt.is_whole())
+    {
+        let moved = state.carry_out(&*workspace.states, record.id);
+        let moved = moved.unwrap_or_else(|error| StateReceipt {
+            error: Some(error.to_string()),
+            ..state.receipt()
+        });
+        receipt.success &= moved.moved;
+        receipt.state = Some(moved);
+    }
     record.state = RewindState::Done;
     loop {
         record.receipt = serde_json::to_string(&receipt).ok();
@@ -288,7 +367,7 @@ pub(crate) fn fulfil(
             }
         }
     }
-    let left = staged.clean_up();
+    let left = staged.map(Staged::clean_up).unwrap_or_default();
     receipt.success &= left.is_empty();
     receipt.errors.extend(left.into_iter().map(|(path, error)| Problem { path, error }));
     Ok(receipt)
@@ -298,6 +377,12 @@ pub(crate) fn fulfil(
 
 /// Brings the log up to the present as far as the request needs it, and plans.
 fn prepare(workspace: &mut Workspace, request: &RewindRequest) -> Result<Preview, RewindError> {
+    if let Target::State(point) = request.target {
+        let rollback = request.rollback.as_ref().ok_or(RewindError::NoState)?;
+        let state = Some(StateMove::back_to(&*workspace.states, rollback)?);
+        let kind = RewindKind::Rewind { point: point.unwrap_or(PointId(0)) };
+        return Ok(Preview { plan: Plan { state, ..Plan::default() }, kind, windows: Vec::new() });
+    }
     let (aim, kind, at) = aim_of(&*workspace.store, request)?;
     let filter = PathFilter::new(&request.paths)?;
     let partial = match (&aim, kind) {
@@ -337,9 +422,34 @@ fn prepare(workspace: &mut Workspace, request: &RewindRequest) -> Result<Preview
         outside: request.outside,
     };
     let histories = histories(workspace)?;
-    let plan = plan(&histories, &present, &options, &FromStore(&*workspace.store))?;
+    let mut plan = plan(&histories, &present, &options, &FromStore(&*workspace.store))?;
+    plan.state = state_of(workspace, request, kind)?;
     let windows = windows(&*workspace.store, &plan)?;
     Ok(Preview { plan, kind, windows })
+}
+
+/// The agent's state that goes along.
+fn state_of(
+    workspace: &Workspace,
+    request: &RewindRequest,
+    kind: RewindKind,
+) -> Result<Option<StateMove>, RewindError> {
+    let states = &*workspace.states;
+    match kind {
+        RewindKind::Rewind { .. } => match &request.rollback {
+            Some(rollback) => Ok(Some(StateMove::back_to(states, rollback)?)),
+            None => Ok(None),
+        },
+        // Some paths of a rewind are not the rewind.
+        RewindKind::Undo { .. } | RewindKind::Redo { .. } if !request.paths.is_empty() => Ok(None),
+        RewindKind::Undo { of } | RewindKind::Redo { of } => {
+            let rewinds = workspace.store.rewinds()?;
+            match rewinds.iter().find(|record| record.id == of) {
+                Some(record) => Ok(StateMove::without(states, record)?),
+                None => Ok(None),
+            }
+        }
+    }
 }
 
 fn aim_of(
@@ -359,6 +469,7 @@ fn aim_of(
             };
             (Aim::Point { at: point.seq, whose }, RewindKind::Rewind { point: id }, point.seq)
         }
+        Target::State(_) => return Err(RewindError::NoState),
         Target::Undo => {
             let rewinds = effective(store)?;
             let of = undoable(&rewinds).ok_or(RewindError::NothingToUndo)?;
@@ -419,7 +530,9 @@ fn effective(store: &dyn Store) -> Result<Vec<RewindRecord>, StoreError> {
                 .iter()
                 .any(|list| receipt[list].as_array().is_some_and(|paths| !paths.is_empty()))
         };
-        record.state == RewindState::Open || receipt.as_ref().is_some_and(did)
+        record.state == RewindState::Open
+            || receipt.as_ref().is_some_and(did)
+            || state_move::was_moved(record)
     });
     Ok(rewinds)
 }

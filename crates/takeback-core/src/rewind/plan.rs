@@ -23,17 +23,21 @@ use self::renames::tell_renames;
 pub(crate) use self::set_id::dropped_bits;
 use self::set_id::{givable, only_bits_are_gone};
 use self::three_way::{Merged, Texts, merge_entry};
+use super::state_move::StateMove;
 use crate::exchange::imported::is_imported;
 use crate::history::PathHistory;
 
 /// What a rewind would do, path by path.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Plan {
     /// By path.
     pub steps: Vec<Step>,
     /// By path.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub unlocked: Vec<Unlocked>,
+    /// An agent's state that goes along.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub state: Option<StateMove>,
     /// Contents that a merge made, which no file has had yet. Not part of the promise: they are in
     /// the store before it is written.
     #[serde(skip)]
@@ -127,6 +131,12 @@ impl Plan {
 
     #[must_use]
     pub fn does_nothing(&self) -> bool {
+        self.leaves_files() && self.state.is_none()
+    }
+
+    /// Whether no file would be changed.
+    #[must_use]
+    pub fn leaves_files(&self) -> bool {
         self.actions().next().is_none()
     }
 
@@ -221,7 +231,7 @@ pub fn plan(
     options: &PlanOptions,
     sources: &dyn Sources,
 ) -> Result<Plan, StoreError> {
-    let mut plan = Plan { steps: Vec::new(), unlocked: Vec::new(), merged: Vec::new() };
+    let mut plan = Plan::default();
     for history in histories {
         let now = present.entries.get(&history.path).unwrap_or(history.at_end());
         let step = match &options.aim {

@@ -4,9 +4,11 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use serde::ser::SerializeMap as _;
 use serde::{Deserialize, Serialize, Serializer};
+use takeback_store::state::{BranchName, ExecutionId};
 use takeback_store::{PointId, RewindId, WorkPath};
 
 use super::plan::{Plan, Verdict, dropped_bits};
+use super::state_move::StateMove;
 
 /// What became of each path. In a preview: what would become of it.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
@@ -31,6 +33,20 @@ pub struct Receipt {
     /// Of restored or merged files: what did not come back with them.
     pub notes: Vec<Note>,
     pub errors: Vec<Problem>,
+    /// The agent's state that went along.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub state: Option<StateReceipt>,
+}
+
+/// What became of an agent's state.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct StateReceipt {
+    pub execution: ExecutionId,
+    pub branch: BranchName,
+    /// Where the branch stands afterwards, as far as that is known.
+    pub checkpoint: Option<String>,
+    pub moved: bool,
+    pub error: Option<String>,
 }
 
 /// A path and why it was left, or what was done with it.
@@ -127,7 +143,25 @@ impl Receipt {
             && receipt.ambiguous.is_empty()
             && receipt.not_captured.is_empty()
             && receipt.errors.is_empty();
+        receipt.state = plan.state.as_ref().map(StateMove::receipt);
         receipt
+    }
+
+    /// Of a plan of which nothing is done, because not all of it can be.
+    #[must_use]
+    pub fn refused(mut self) -> Self {
+        self.restored_files.clear();
+        self.deleted_files.clear();
+        self.merged_files.clear();
+        self.notes.clear();
+        self.success = false;
+        self
+    }
+
+    /// Whether every path went, or would go, where it was at the point: nobody's work is in the way.
+    #[must_use]
+    pub fn is_whole(&self) -> bool {
+        self.success && self.kept_files.is_empty()
     }
 
     /// Whether anything on disk is (or would be) changed.
@@ -136,5 +170,6 @@ impl Receipt {
         !(self.restored_files.is_empty()
             && self.deleted_files.is_empty()
             && self.merged_files.is_empty())
+            || self.state.as_ref().is_some_and(|state| state.moved)
     }
 }

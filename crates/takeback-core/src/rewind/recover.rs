@@ -4,7 +4,7 @@
 use takeback_store::{RewindId, RewindRecord, RewindState, Store, StoreError, WorkPath, Write};
 
 use super::apply::open_stages;
-use super::journal::{RewindError, fulfil};
+use super::journal::{RewindError, finish};
 use super::plan::Plan;
 use super::receipt::{Problem, Receipt};
 use crate::lock::Hold;
@@ -57,7 +57,7 @@ pub(crate) fn recover_locked(workspace: &mut Workspace) -> Result<Recovered, Rew
     let rewinds = workspace.store.rewinds()?;
     for record in rewinds.into_iter().filter(|record| record.state == RewindState::Open) {
         let receipt = match promised(&record) {
-            Ok(plan) => fulfil(workspace, &plan, record, now)?,
+            Ok(plan) => finish(workspace, &plan, record, now)?,
             Err(error) => give_up(&workspace.root, &mut *workspace.store, record, &error)?,
         };
         recovered.finished.push(receipt);

@@ -13,7 +13,7 @@ use takeback_core::rewind::{Recovered, recover};
 use takeback_core::worktree::scope::ScopeOptions;
 use takeback_core::{Ambient, Limits, Workspace, WorkspaceOptions};
 use takeback_store::disk::{self, CrashPoint};
-use takeback_store::{MemoryStore, RewindId, SqliteStore, Store, Timestamp};
+use takeback_store::{MemoryStore, RewindId, SqliteStates, SqliteStore, Store, Timestamp};
 use takeback_testkit::{Frozen, Sandbox};
 
 use crate::scene::Scene;
@@ -28,6 +28,7 @@ fn with_store(sandbox: &Sandbox, store_dir: &Path, store: Box<dyn Store>) -> Wor
         root: sandbox.root(),
         store_dir: store_dir.to_owned(),
         store,
+        states: std::sync::Arc::new(SqliteStates::at(store_dir)),
         home: None,
         scope: ScopeOptions::default(),
         limits: Limits::default(),

@@ -119,7 +119,7 @@ pub struct Attempt(pub NonZeroU32);
 impl Attempt {
     pub const FIRST: Self = Self(NonZeroU32::MIN);
     /// No attempt comes after it.
-    pub(crate) const LAST: Self = Self(NonZeroU32::MAX);
+    pub const LAST: Self = Self(NonZeroU32::MAX);
 
     /// `None` for 0, which no attempt has.
     #[must_use]

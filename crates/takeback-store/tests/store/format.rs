@@ -8,7 +8,7 @@ use takeback_store::{SqliteStore, Store as _, StoreError};
 
 use crate::sample;
 
-const FORMAT: i64 = 2;
+const FORMAT: i64 = 3;
 
 fn fixture(format: i64) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("tests/fixtures/format{format}"))

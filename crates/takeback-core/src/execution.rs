@@ -1,0 +1,224 @@
+//! What an agent's author asks for: save a step with its files, go on after a crash, retry a step,
+//! go back to a checkpoint with state and files.
+//!
+//! States are kept by a [`StateStore`]; the files of a step are a point of the workspace's log.
+
+use takeback_store::state::{
+    BranchName, Checkpoint, CheckpointId, CheckpointKey, Effect, ExecutionId, HeadMove, ListQuery,
+    MoveTo, NewCheckpoint, Saved, Status, StepIndex, Which,
+};
+use takeback_store::{PointId, SessionId, StateError, StateStore};
+
+use crate::event::AgentEvent;
+use crate::record::{RecordError, Recorded, record};
+use crate::rewind::journal::{Exactness, Preview};
+use crate::rewind::{
+    Files, Receipt, RewindError, RewindRequest, Rollback, Target, Terms, preview, rewind,
+};
+use crate::workspace::Workspace;
+
+/// How often a step is retried at most, unless the agent's author says otherwise.
+pub const MOST_RETRIES: u32 = 3;
+
+#[derive(Debug, thiserror::Error)]
+pub enum ExecutionError {
+    #[error(transparent)]
+    State(#[from] StateError),
+    #[error(transparent)]
+    Record(#[from] RecordError),
+    #[error(transparent)]
+    Rewind(#[from] RewindError),
+    #[error("{id} was saved without its files")]
+    NoFiles { id: CheckpointId },
+    #[error("the files of {id} are no longer kept")]
+    FilesGone { id: CheckpointId },
+}
+
+/// Looks at the files, makes a point of them if they changed, and saves the checkpoint with it. The
+/// point that `new` names is not looked at.
+///
+/// If the workspace is locked for too long, the checkpoint is saved without files.
+pub fn save_step(
+    workspace: &mut Workspace,
+    new: &NewCheckpoint<'_>,
+) -> Result<(Saved, Recorded), ExecutionError> {
+    let own = SessionId(new.execution.to_string());
+    let session = new.session.unwrap_or(&own);
+    let event = AgentEvent::Step { session: session.clone(), name: new.step_name.to_owned() };
+    let recorded = record(workspace, &event)?;
+    let point = match recorded.point {
+        Some(point) => Some(same_moment(workspace, new, point)?),
+        None => None,
+    };
+    let saved =
+        workspace.states.save(&NewCheckpoint { point, session: Some(session), ..new.clone() })?;
+    Ok((saved, recorded))
+}
+
+/// The point that the step has already, if nothing changed since: then to save it again is to save
+/// the same.
+fn same_moment(
+    workspace: &Workspace,
+    new: &NewCheckpoint<'_>,
+    point: PointId,
+) -> Result<PointId, ExecutionError> {
+    let id =
+        CheckpointId { execution: new.execution.clone(), step: new.step, attempt: new.attempt };
+    let Some(known) = workspace.states.find(&id)?.and_then(|record| record.point) else {
+        return Ok(point);
+    };
+    let points = workspace.store.points().map_err(StateError::from)?;
+    let seq_of = |id: PointId| points.iter().find(|point| point.id == id).map(|point| point.seq);
+    let is_same = seq_of(known).is_some() && seq_of(known) == seq_of(point);
+    Ok(if is_same { known } else { point })
+}
+
+/// What an agent goes on from.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Resumed {
+    pub checkpoint: Checkpoint,
+    /// Effects that were intended and never confirmed: they may have happened, or not. What to do
+    /// about them is for the agent's author to say.
+    pub ambiguous: Vec<Effect>,
+    /// Effects that steps after the checkpoint had: they have happened, and to go on does not undo
+    /// them.
+    pub happened: Vec<Effect>,
+}
+
+/// The state, context and variables of a checkpoint, for the agent to go on from.
+pub fn resume(states: &dyn StateStore, id: &CheckpointId) -> Result<Resumed, StateError> {
+    let checkpoint = states.load(id)?.ok_or_else(|| StateError::NotFound { id: id.clone() })?;
+    let step = checkpoint.record.key.step;
+    let (received, ambiguous): (Vec<Effect>, Vec<Effect>) =
+        states.effects(&id.execution)?.into_iter().partition(|effect| effect.receipt.is_some());
+    let later = |effect: &Effect| effect.step.is_some_and(|of| of > step);
+    let happened = received.into_iter().filter(later).collect();
+    Ok(Resumed { checkpoint, ambiguous, happened })
+}
+
+/// [`resume`] from the last success on a branch, which becomes the current one if it is named.
+/// `None`: nothing has succeeded yet, so the agent begins at its beginning.
+pub fn resume_last(
+    states: &dyn StateStore,
+    execution: &ExecutionId,
+    branch: Option<&BranchName>,
+) -> Result<Option<Resumed>, StateError> {
+    if let Some(branch) = branch {
+        states.switch(execution, branch)?;
+    }
+    match states.last_successful(execution, None, None)? {
+        Some(record) => resume(states, &record.key.id()).map(Some),
+        None => Ok(None),
+    }
+}
+
+/// Goes on from the last success before a step, to try the step again: `most` times at most, counted
+/// over restarts. What succeeded from that step on is left behind, not deleted.
+pub fn retry_from_step(
+    states: &dyn StateStore,
+    execution: &ExecutionId,
+    step: StepIndex,
+    most: u32,
+) -> Result<Resumed, StateError> {
+    let last = states.last_successful(execution, None, Some(step))?;
+    let last = last.ok_or(StateError::NoSuccessBefore { step })?;
+    states.count_retry(execution, step, most)?;
+    let query = ListQuery { execution, which: Which::Branch(None), after: None, limit: None };
+    let after = step.0.checked_sub(1).map(StepIndex);
+    let later = states.list(&ListQuery {
+        after: after.map(|step| (step, takeback_store::state::Attempt::LAST)),
+        ..query
+    })?;
+    // A failed try of the step itself stays in sight; anything else that follows would look as if it
+    // followed the retry.
+    let is_left = |record: &takeback_store::state::Record| {
+        record.key.step > step || record.status == Status::Success
+    };
+    if later.records.iter().any(is_left) {
+        let to = MoveTo::Checkpoint(&last.key);
+        states.move_head(&HeadMove { execution, branch: None, to, by: None })?;
+    }
+    resume(states, &last.key.id())
+}
+
+/// Executions for a menu, the one last saved to first: each with what is shown of it.
+pub fn history(states: &dyn StateStore) -> Result<Vec<(ExecutionId, String)>, StateError> {
+    let executions = states.executions()?.executions.into_iter();
+    let shown = executions.filter_map(|execution| {
+        let step = execution.head?.step_name;
+        let text = format!("Restore {}\n  Step: {step}", execution.id);
+        Some((execution.id, text))
+    });
+    Ok(shown.collect())
+}
+
+/// How a rollback deals with files.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum RollbackFiles {
+    /// All that changed since goes back, or nothing at all is done.
+    All,
+    /// As many as can; what others wrote stays.
+    Partial,
+    /// All, whoever changed them.
+    Exact,
+    /// They stay as they are.
+    Stay,
+}
+
+/// What a rollback asks of a rewind.
+pub fn rollback_request(
+    workspace: &Workspace,
+    to: &CheckpointKey,
+    files: RollbackFiles,
+) -> Result<RewindRequest, ExecutionError> {
+    let id = to.id();
+    let record = workspace.states.find(&id)?.ok_or(StateError::NotFound { id: id.clone() })?;
+    let target = match (files, record.point) {
+        (RollbackFiles::Stay, point) => Target::State(point),
+        (_, None) => return Err(ExecutionError::NoFiles { id }),
+        (_, Some(point)) => {
+            let points = workspace.store.points().map_err(StateError::from)?;
+            if !points.iter().any(|known| known.id == point) {
+                return Err(ExecutionError::FilesGone { id });
+            }
+            Target::Point(point)
+        }
+    };
+    let mut request = RewindRequest::new(target);
+    if files == RollbackFiles::Exact {
+        request.exactness = Exactness::Exact;
+    }
+    request.rollback = Some(Rollback {
+        to: to.clone(),
+        terms: match files {
+            RollbackFiles::All => Terms::AllOrNothing,
+            RollbackFiles::Partial | RollbackFiles::Exact | RollbackFiles::Stay => Terms::Partly,
+        },
+        files: match files {
+            RollbackFiles::Stay => Files::Stay,
+            RollbackFiles::All | RollbackFiles::Partial | RollbackFiles::Exact => Files::Too,
+        },
+    });
+    Ok(request)
+}
+
+/// What [`rollback_to`] would do.
+pub fn preview_rollback(
+    workspace: &mut Workspace,
+    to: &CheckpointKey,
+    files: RollbackFiles,
+) -> Result<Preview, ExecutionError> {
+    let request = rollback_request(workspace, to, files)?;
+    Ok(preview(workspace, &request)?)
+}
+
+/// Brings the agent's state and the workspace back to a checkpoint: both, or nothing at all. `undo`
+/// takes it back.
+pub fn rollback_to(
+    workspace: &mut Workspace,
+    to: &CheckpointKey,
+    files: RollbackFiles,
+) -> Result<Receipt, ExecutionError> {
+    let request = rollback_request(workspace, to, files)?;
+    Ok(rewind(workspace, &request, None)?)
+}
