@@ -231,17 +231,28 @@ pub(super) fn finish(
     record: RewindRecord,
     now: Timestamp,
 ) -> Result<Receipt, RewindError> {
+    let id = record.id;
     let did = fulfil(workspace, plan, record, now)?;
     let terms = plan.state.as_ref().map(|state| state.terms);
     let is_moved = did.state.as_ref().is_some_and(|state| state.moved);
     if terms != Some(Terms::AllOrNothing) || is_moved {
         return Ok(did);
     }
-    let back = prepare(workspace, &RewindRequest::new(Target::Undo))?;
-    if back.kind != (RewindKind::Undo { of: did.rewind.unwrap_or(RewindId(0)) }) {
+    // Whoever made the promise may have moved the head and then been stopped.
+    let state = plan.state.as_ref().map(StateMove::reversed);
+    let back = match prepare(workspace, &RewindRequest::new(Target::Undo)) {
+        Ok(back) if back.kind == (RewindKind::Undo { of: id }) => {
+            Preview { plan: Plan { state, ..back.plan }, ..back }
+        }
         // Of all files, not one was changed.
-        return Ok(did.refused());
-    }
+        Ok(_) | Err(RewindError::NothingToUndo) => {
+            if let Some(state) = state {
+                state.carry_out(&*workspace.states, RewindId((workspace.ambient.random)()))?;
+            }
+            return Ok(did.refused());
+        }
+        Err(error) => return Err(error),
+    };
     let undone = carry_out(workspace, &back)?;
     let mut refused = did.refused();
     refused.conflicts.extend(undone.conflicts);
@@ -404,7 +415,10 @@ fn prepare(workspace: &mut Workspace, request: &RewindRequest) -> Result<Preview
     };
     let busy = workspace.store.sessions()?.iter().any(|session| session.open_turn.is_some())
         || !workspace.store.live_calls()?.is_empty();
-    if busy || request.exactness == Exactness::Exact || workspace.store.last_scan()?.is_none() {
+    // All or nothing: whether others wrote anywhere must be known, not only where this may write.
+    let is_whole = request.rollback.as_ref().is_some_and(|r| r.terms == Terms::AllOrNothing);
+    let is_exact = request.exactness == Exactness::Exact;
+    if busy || is_exact || is_whole || workspace.store.last_scan()?.is_none() {
         survey(workspace)?;
     }
     let touched = candidates(&histories(workspace)?, &aim, &FromStore(&*workspace.store))?;

@@ -95,6 +95,11 @@ impl StateMove {
         Ok(Some(Self { from: head.line, to, terms: Terms::Partly, ..done }))
     }
 
+    /// Returns to where it was made, whether it was done or not.
+    pub(super) fn reversed(&self) -> Self {
+        Self { to: StateGoal::Line(self.from), terms: Terms::Partly, ..self.clone() }
+    }
+
     /// Moves the head, once for each rewind, and answers where it stands.
     pub(super) fn carry_out(
         &self,

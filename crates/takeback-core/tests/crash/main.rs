@@ -13,6 +13,7 @@ mod human;
 mod linked;
 mod locked;
 mod recording;
+mod rolling_back;
 mod rewinding;
 mod scene;
 mod stages;

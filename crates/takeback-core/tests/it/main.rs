@@ -12,6 +12,7 @@ mod progress;
 mod recording;
 mod retention;
 mod rewind;
+mod rollback;
 mod scope;
 mod shown;
 mod stages;

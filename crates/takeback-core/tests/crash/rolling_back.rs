@@ -1,0 +1,189 @@
+//! A step that is saved, a rollback of state and files, and its undo, stopped anywhere: afterwards
+//! both stand where they stood, or both where they were to.
+
+use serde_json::{Value, json};
+use takeback_core::execution::{RollbackFiles, rollback_to, save_step};
+use takeback_store::SessionId;
+use takeback_store::Timestamp;
+use takeback_store::state::{
+    Attempt, CheckpointKey, ExecutionId, NewCheckpoint, Status, StepIndex, Values,
+};
+use takeback_testkit::{Frozen, Sandbox};
+
+use crate::{Abilities, Tree, after_a_crash, assert_nothing_left_behind, stopped};
+
+fn execution() -> ExecutionId {
+    ExecutionId::new("e").unwrap()
+}
+
+fn save(sandbox: &mut Sandbox, step: u32) {
+    let execution = execution();
+    let new = NewCheckpoint {
+        execution: &execution,
+        branch: None,
+        step: StepIndex(step),
+        attempt: None,
+        step_name: "a step",
+        time: Timestamp(i64::from(step)),
+        status: Status::Success,
+        error: None,
+        // Long enough to lie in nodes of its own.
+        values: &Values {
+            state: json!({ "at": step, "text": "x".repeat(5000) }),
+            ..Values::default()
+        },
+        parent: None,
+        point: None,
+        session: Some(&SessionId::from("s")),
+    };
+    save_step(&mut sandbox.workspace, &new).unwrap();
+}
+
+fn three_steps() -> Frozen {
+    let mut sandbox = Sandbox::new();
+    sandbox.write("a.txt", "0\n");
+    sandbox.write("gone.txt", "still here\n");
+    sandbox.prompt("s", "go");
+    for step in 1..=3_u32 {
+        sandbox.agent_runs("s", "work", |sandbox| {
+            sandbox.write("a.txt", format!("{step}\n"));
+            sandbox.write(&format!("{step}/made.txt"), "made\n");
+            if step == 2 {
+                sandbox.remove("gone.txt");
+            }
+        });
+        save(&mut sandbox, step);
+    }
+    sandbox.turn_end("s");
+    sandbox.freeze()
+}
+
+fn roll_back(sandbox: &mut Sandbox) {
+    let key = CheckpointKey { execution: execution(), step: StepIndex(1), attempt: Attempt::FIRST };
+    rollback_to(&mut sandbox.workspace, &key, RollbackFiles::All).unwrap();
+}
+
+fn undo(sandbox: &mut Sandbox) {
+    sandbox.undo();
+}
+
+/// The files, and where the state stands.
+fn both(sandbox: &Sandbox) -> (Tree, Value) {
+    let states = sandbox.another_process().states;
+    assert_eq!(states.check().unwrap(), Vec::<String>::new());
+    let head = states.head(&execution(), None).unwrap().unwrap().record.unwrap();
+    let state = states.load(&head.key.id()).unwrap().unwrap().values.state;
+    (sandbox.tree(), state["at"].clone())
+}
+
+fn at_every_point(begun: &Frozen, work: fn(&mut Sandbox)) {
+    let mut sandbox = begun.thaw();
+    let before = both(&sandbox);
+    work(&mut sandbox);
+    let after = both(&sandbox);
+    assert!(before.0 != after.0 && before.1 != after.1);
+    let mut ended = Vec::new();
+    for n in 1.. {
+        let mut sandbox = begun.thaw();
+        let reached = stopped(n, || work(&mut sandbox));
+        println!("stopped at {n}: {reached:?}");
+        after_a_crash(&mut sandbox, Abilities::All);
+        assert_nothing_left_behind(&sandbox);
+        let found = both(&sandbox);
+        assert!(found == before || found == after, "stopped at {n}: {found:?}");
+        ended.push(found == after);
+        if reached.is_none() {
+            break;
+        }
+    }
+    // From the promise on it is done, before it nothing is.
+    assert!(ended.is_sorted() && !ended[0] && ended[ended.len() - 2], "{ended:?}");
+}
+
+#[test]
+fn a_rollback() {
+    at_every_point(&three_steps(), roll_back);
+}
+
+#[test]
+fn the_undo_of_a_rollback() {
+    let mut sandbox = three_steps().thaw();
+    roll_back(&mut sandbox);
+    at_every_point(&sandbox.freeze(), undo);
+}
+
+/// Whoever edits between the crash and the recovery keeps that edit, and state and files still go
+/// together.
+#[test]
+fn a_rollback_and_then_somebody_edits() {
+    and_then_somebody_edits(&three_steps());
+}
+
+#[test]
+fn a_rollback_of_one_file_and_then_somebody_edits_it() {
+    let mut sandbox = Sandbox::new();
+    sandbox.prompt("s", "go");
+    for step in 1..=3_u32 {
+        sandbox.agent_writes("s", "a.txt", format!("{step}\n"));
+        save(&mut sandbox, step);
+    }
+    sandbox.turn_end("s");
+    and_then_somebody_edits(&sandbox.freeze());
+}
+
+fn and_then_somebody_edits(begun: &Frozen) {
+    let before = both(&begun.thaw());
+    let mut after = begun.thaw();
+    roll_back(&mut after);
+    let after = both(&after);
+    for n in 1.. {
+        let mut sandbox = begun.thaw();
+        let reached = stopped(n, || roll_back(&mut sandbox));
+        println!("stopped at {n}: {reached:?}");
+        let was_done = sandbox
+            .another_process()
+            .store
+            .rewinds()
+            .unwrap()
+            .iter()
+            .any(|rewind| rewind.state == takeback_store::RewindState::Done);
+        sandbox.write("a.txt", "a human's\n");
+        after_a_crash(&mut sandbox, Abilities::All);
+        assert_eq!(sandbox.read("a.txt"), "a human's\n");
+        let (mut tree, state) = both(&sandbox);
+        let (whole, at) = if was_done { &after } else { &before };
+        let edited = std::path::Path::new("a.txt");
+        tree.insert(edited.to_owned(), whole[edited].clone());
+        assert_eq!((&tree, &state), (whole, at), "stopped at {n}: {reached:?}");
+        if reached.is_none() {
+            break;
+        }
+    }
+}
+
+#[test]
+fn a_step_that_is_saved() {
+    let begun = {
+        let mut sandbox = three_steps().thaw();
+        sandbox.agent_writes("s", "a.txt", "4\n");
+        sandbox.freeze()
+    };
+    for n in 1.. {
+        let mut sandbox = begun.thaw();
+        let reached = stopped(n, || save(&mut sandbox, 4));
+        println!("stopped at {n}: {reached:?}");
+        after_a_crash(&mut sandbox, Abilities::All);
+        let (_, state) = both(&sandbox);
+        assert!(state == 3 || (state == 4), "stopped at {n}: {state}");
+        // To save it again makes it whole, and is no second attempt.
+        save(&mut sandbox, 4);
+        let states = &sandbox.workspace.states;
+        let record = states.find(&"ckpt-e-4".parse().unwrap()).unwrap().unwrap();
+        assert_eq!(record.key.attempt, Attempt::FIRST, "stopped at {n}: {reached:?}");
+        roll_back(&mut sandbox);
+        assert_eq!(both(&sandbox).1, 1);
+        if reached.is_none() {
+            break;
+        }
+    }
+}

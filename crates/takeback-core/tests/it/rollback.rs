@@ -1,0 +1,359 @@
+//! An agent's state and its files: saved together, taken back together, or neither.
+
+use std::cell::Cell;
+
+use serde_json::{Value, json};
+use takeback_core::execution::{
+    ExecutionError, MOST_RETRIES, RollbackFiles, history, preview_rollback, resume, resume_last,
+    retry_from_step, rollback_to, save_step,
+};
+use takeback_core::retention::delete_session;
+use takeback_core::rewind::Receipt;
+use takeback_store::disk::{self, CrashPoint};
+use takeback_store::state::{
+    Attempt, CheckpointId, CheckpointKey, ExecutionId, ListQuery, NewCheckpoint, NewEffect, Saved,
+    Status, StepIndex, Values, Which,
+};
+use takeback_store::{PointKind, SessionId, StateError, Timestamp};
+use takeback_testkit::Sandbox;
+
+use crate::shown::said;
+
+fn execution() -> ExecutionId {
+    ExecutionId::new("e").unwrap()
+}
+
+fn key(step: u32, attempt: u32) -> CheckpointKey {
+    let attempt = Attempt::new(attempt).unwrap();
+    CheckpointKey { execution: execution(), step: StepIndex(step), attempt }
+}
+
+fn save(sandbox: &mut Sandbox, step: u32, state: Value, status: Status) -> Saved {
+    let execution = execution();
+    let new = NewCheckpoint {
+        execution: &execution,
+        branch: None,
+        step: StepIndex(step),
+        attempt: None,
+        step_name: "a step",
+        time: Timestamp(i64::from(step)),
+        status,
+        error: None,
+        values: &Values { state, ..Values::default() },
+        parent: None,
+        point: None,
+        session: Some(&SessionId::from("s")),
+    };
+    save_step(&mut sandbox.workspace, &new).unwrap().0
+}
+
+/// What the current branch's newest state is, and the steps that lead there.
+fn stands(sandbox: &Sandbox) -> (Value, Vec<u32>) {
+    let states = &sandbox.workspace.states;
+    let head = states.head(&execution(), None).unwrap().unwrap().record.unwrap();
+    let state = states.load(&head.key.id()).unwrap().unwrap().values.state;
+    let execution = execution();
+    let query =
+        ListQuery { execution: &execution, which: Which::Branch(None), after: None, limit: None };
+    let records = states.list(&query).unwrap().records;
+    (state, records.iter().map(|record| record.key.step.0).collect())
+}
+
+/// Three steps of session `s`, each of which writes its number into `a.txt` and a file of its own.
+fn three_steps() -> Sandbox {
+    let mut sandbox = Sandbox::new();
+    sandbox.write("a.txt", "0\n");
+    sandbox.prompt("s", "go");
+    for step in 1..=3_u32 {
+        sandbox.agent_runs("s", "work", |sandbox| {
+            sandbox.write("a.txt", format!("{step}\n"));
+            sandbox.write(&format!("{step}.txt"), "made\n");
+        });
+        save(&mut sandbox, step, json!({ "at": step }), Status::Success);
+    }
+    sandbox
+}
+
+fn roll_back(sandbox: &mut Sandbox, step: u32, files: RollbackFiles) -> Receipt {
+    rollback_to(&mut sandbox.workspace, &key(step, 1), files).unwrap()
+}
+
+fn moved(receipt: &Receipt) -> Option<(bool, Option<&str>)> {
+    receipt.state.as_ref().map(|state| (state.moved, state.checkpoint.as_deref()))
+}
+
+#[test]
+fn state_and_files_go_back_together_and_come_back_together() {
+    let mut sandbox = three_steps();
+    let at_three = sandbox.tree();
+    let receipt = roll_back(&mut sandbox, 1, RollbackFiles::All);
+    assert_eq!(
+        said(&receipt),
+        ["success", "restored a.txt", "deleted 2.txt", "deleted 3.txt"],
+        "{receipt:?}"
+    );
+    assert_eq!(moved(&receipt), Some((true, Some("ckpt-e-1.a1"))));
+    assert_eq!((sandbox.read("a.txt").as_str(), sandbox.exists("2.txt")), ("1\n", false));
+    assert_eq!(stands(&sandbox), (json!({ "at": 1 }), vec![1]));
+
+    let undone = sandbox.undo();
+    assert_eq!(moved(&undone), Some((true, Some("ckpt-e-3.a1"))));
+    assert_eq!(sandbox.tree(), at_three);
+    assert_eq!(stands(&sandbox), (json!({ "at": 3 }), vec![1, 2, 3]));
+
+    let redone = sandbox.redo();
+    assert_eq!(moved(&redone), Some((true, Some("ckpt-e-1.a1"))));
+    assert_eq!(sandbox.read("a.txt"), "1\n");
+    assert_eq!(stands(&sandbox), (json!({ "at": 1 }), vec![1]));
+}
+
+#[test]
+fn what_was_saved_after_a_rollback_outlives_its_undo_and_comes_back_with_its_redo() {
+    let mut sandbox = three_steps();
+    roll_back(&mut sandbox, 1, RollbackFiles::All);
+    sandbox.agent_writes("s", "other.txt", "another way\n");
+    save(&mut sandbox, 2, json!({ "at": "another 2" }), Status::Success);
+    sandbox.reopen();
+    sandbox.undo();
+    assert_eq!(stands(&sandbox), (json!({ "at": 3 }), vec![1, 2, 3]));
+    let states = &sandbox.workspace.states;
+    let left = states.load(&key(2, 2).id()).unwrap().unwrap();
+    assert_eq!(left.values.state, json!({ "at": "another 2" }));
+    sandbox.redo();
+    assert_eq!(stands(&sandbox), (json!({ "at": "another 2" }), vec![1, 2]));
+}
+
+#[test]
+fn with_anything_in_the_way_nothing_at_all_is_done() {
+    type Way = (&'static str, fn(&mut Sandbox));
+    let ways: [Way; 3] = [
+        ("kept mine.txt", |sandbox| sandbox.write("mine.txt", "a human's\n")),
+        ("conflict a.txt", |sandbox| sandbox.write("a.txt", "a human's\n")),
+        ("conflict 3.txt", |sandbox| sandbox.write("3.txt", "a human's\n")),
+    ];
+    for (expected, get_in_the_way) in ways {
+        let mut sandbox = three_steps();
+        sandbox.turn_end("s");
+        get_in_the_way(&mut sandbox);
+        let before = (sandbox.tree(), stands(&sandbox));
+        let told =
+            preview_rollback(&mut sandbox.workspace, &key(1, 1), RollbackFiles::All).unwrap();
+        assert!(told.is_refused(), "{expected}");
+        let receipt = roll_back(&mut sandbox, 1, RollbackFiles::All);
+        let said = said(&receipt);
+        assert!(said.iter().any(|line| line.starts_with(expected)), "{said:?}");
+        assert!(!receipt.success && !receipt.changed_something(), "{receipt:?}");
+        assert_eq!(moved(&receipt), Some((false, Some("ckpt-e-1.a1"))));
+        assert_eq!((sandbox.tree(), stands(&sandbox)), before, "{expected}");
+        // Nothing was done, so nothing can be undone.
+        assert_eq!(sandbox.workspace.store.rewinds().unwrap(), []);
+    }
+}
+
+#[test]
+fn the_flags_say_how_far_it_may_go() {
+    let edited = || {
+        let mut sandbox = three_steps();
+        sandbox.turn_end("s");
+        sandbox.write("mine.txt", "a human's\n");
+        sandbox.write("3.txt", "a human's\n");
+        sandbox
+    };
+    let mut sandbox = edited();
+    let receipt = roll_back(&mut sandbox, 1, RollbackFiles::Partial);
+    assert_eq!(moved(&receipt), Some((true, Some("ckpt-e-1.a1"))));
+    assert!(!receipt.success);
+    assert_eq!(sandbox.read("a.txt"), "1\n");
+    assert_eq!((sandbox.read("3.txt"), sandbox.read("mine.txt")), two("a human's\n"));
+    assert_eq!(stands(&sandbox).1, [1]);
+
+    let mut sandbox = edited();
+    let receipt = roll_back(&mut sandbox, 1, RollbackFiles::Exact);
+    assert_eq!((receipt.success, moved(&receipt).unwrap().0), (true, true));
+    assert_eq!((sandbox.exists("3.txt"), sandbox.exists("mine.txt")), (false, false));
+    assert_eq!(stands(&sandbox).1, [1]);
+
+    let mut sandbox = edited();
+    let before = sandbox.tree();
+    let receipt = roll_back(&mut sandbox, 1, RollbackFiles::Stay);
+    assert_eq!((receipt.success, moved(&receipt).unwrap().0, receipt.point), (true, true, None));
+    assert_eq!(sandbox.tree(), before);
+    assert_eq!(stands(&sandbox).1, [1]);
+    sandbox.undo();
+    assert_eq!(sandbox.tree(), before);
+    assert_eq!(stands(&sandbox).1, [1, 2, 3]);
+}
+
+fn two(text: &str) -> (String, String) {
+    (text.to_owned(), text.to_owned())
+}
+
+#[test]
+fn somebody_who_saves_while_it_runs_makes_it_nothing_at_all() {
+    let mut sandbox = three_steps();
+    sandbox.turn_end("s");
+    let before = stands(&sandbox);
+    // In the moment before the last file is put to its place.
+    let place = sandbox.at("a.txt");
+    let last = Cell::new(false);
+    disk::watch(Some(Box::new(move |point| {
+        if point == CrashPoint::Exchange && !last.replace(true) {
+            std::fs::write(&place, "a human's\n").unwrap();
+        }
+    })));
+    let receipt = roll_back(&mut sandbox, 1, RollbackFiles::All);
+    disk::watch(None);
+    assert!(!receipt.success && !receipt.changed_something(), "{receipt:?}");
+    assert_eq!(moved(&receipt).map(|(moved, _)| moved), Some(false));
+    let conflicts: Vec<_> = receipt.conflicts.iter().map(|note| note.path.display()).collect();
+    assert_eq!(conflicts.len(), 1, "{receipt:?}");
+    assert_eq!(sandbox.read("a.txt"), "a human's\n");
+    assert_eq!(sandbox.read("2.txt") + &sandbox.read("3.txt"), "made\nmade\n");
+    assert_eq!(stands(&sandbox), before);
+}
+
+#[test]
+fn a_step_has_a_point_of_its_own_only_if_files_changed() {
+    let mut sandbox = Sandbox::new();
+    sandbox.write("a.txt", "0\n");
+    let prompt = sandbox.prompt("s", "go");
+    let first = save(&mut sandbox, 1, json!(1), Status::Success).record;
+    assert_eq!(first.point, Some(prompt));
+    sandbox.agent_writes("s", "a.txt", "1\n");
+    let second = save(&mut sandbox, 2, json!(2), Status::Success).record;
+    assert_ne!(second.point, first.point);
+    let third = save(&mut sandbox, 3, json!(3), Status::Success).record;
+    assert_eq!(third.point, second.point);
+    let points = sandbox.workspace.store.points().unwrap();
+    let kinds: Vec<PointKind> = points.iter().map(|point| point.kind).collect();
+    assert_eq!(kinds, [PointKind::Prompt, PointKind::Step]);
+    assert_eq!(
+        sandbox.workspace.states.points().unwrap(),
+        points.iter().map(|point| point.id).collect()
+    );
+    // The same again, with another prompt in between, is still the same.
+    sandbox.prompt("s", "go on");
+    let again = save(&mut sandbox, 3, json!(3), Status::Success);
+    assert!(!again.is_new);
+    // With other files it is not.
+    sandbox.agent_writes("s", "a.txt", "more\n");
+    let again = save(&mut sandbox, 3, json!(3), Status::Success);
+    assert_eq!((again.is_new, again.record.key.attempt.0.get()), (true, 2));
+}
+
+#[test]
+fn a_step_in_the_middle_of_a_call_does_not_end_it() {
+    let mut sandbox = Sandbox::new();
+    sandbox.write("a.txt", "0\n");
+    sandbox.prompt("s", "go");
+    let call = sandbox.before_shell("s", "a long one");
+    sandbox.write("a.txt", "1\n");
+    save(&mut sandbox, 1, json!(1), Status::Success);
+    sandbox.write("a.txt", "2\n");
+    save(&mut sandbox, 2, json!(2), Status::Success);
+    sandbox.write("b.txt", "after\n");
+    sandbox.after("s", &call);
+    let receipt = roll_back(&mut sandbox, 1, RollbackFiles::All);
+    assert_eq!(said(&receipt)[0], "success", "{receipt:?}");
+    assert_eq!((sandbox.read("a.txt").as_str(), sandbox.exists("b.txt")), ("1\n", false));
+}
+
+#[test]
+fn a_checkpoint_without_its_files_says_so() {
+    let mut sandbox = three_steps();
+    let execution = execution();
+    let new = NewCheckpoint {
+        execution: &execution,
+        branch: None,
+        step: StepIndex(4),
+        attempt: None,
+        step_name: "no files",
+        time: Timestamp(4),
+        status: Status::Success,
+        error: None,
+        values: &Values::default(),
+        parent: None,
+        point: None,
+        session: None,
+    };
+    sandbox.workspace.states.save(&new).unwrap();
+    save(&mut sandbox, 5, json!(5), Status::Success);
+    let refused = rollback_to(&mut sandbox.workspace, &key(4, 1), RollbackFiles::All);
+    assert!(matches!(refused, Err(ExecutionError::NoFiles { id }) if id == key(4, 1).id()));
+    let receipt = roll_back(&mut sandbox, 4, RollbackFiles::Stay);
+    assert_eq!(moved(&receipt), Some((true, Some("ckpt-e-4.a1"))));
+    let missing = rollback_to(&mut sandbox.workspace, &key(9, 1), RollbackFiles::All);
+    let Err(ExecutionError::State(StateError::NotFound { id })) = missing else {
+        panic!("{missing:?}");
+    };
+    assert_eq!(id.to_string(), "ckpt-e-9.a1");
+}
+
+#[test]
+fn a_retry_goes_on_from_the_last_success_and_is_counted() {
+    let mut sandbox = three_steps();
+    save(&mut sandbox, 4, json!({ "at": "boom" }), Status::Failed);
+    for count in 1..=MOST_RETRIES {
+        sandbox.reopen();
+        let states = &*sandbox.workspace.states;
+        let resumed = retry_from_step(states, &execution(), StepIndex(4), MOST_RETRIES).unwrap();
+        assert_eq!(resumed.checkpoint.values.state, json!({ "at": 3 }), "retry {count}");
+        // The failed try stays in sight.
+        assert_eq!(stands(&sandbox).1, [1, 2, 3, 4]);
+    }
+    let states = &*sandbox.workspace.states;
+    let exhausted = retry_from_step(states, &execution(), StepIndex(4), MOST_RETRIES);
+    assert!(matches!(exhausted, Err(StateError::RetriesExhausted { count: 3, .. })));
+    let none = retry_from_step(states, &execution(), StepIndex(1), MOST_RETRIES).unwrap_err();
+    assert_eq!(none.to_string(), "No successful checkpoint found before step 1");
+    // A success ends the count.
+    save(&mut sandbox, 4, json!({ "at": 4 }), Status::Success);
+    let states = &*sandbox.workspace.states;
+    // What followed is left behind, so that it does not look as if it followed the retry.
+    let resumed = retry_from_step(states, &execution(), StepIndex(2), 1).unwrap();
+    assert_eq!(resumed.checkpoint.values.state, json!({ "at": 1 }));
+    assert_eq!(stands(&sandbox).1, [1]);
+    assert!(sandbox.workspace.states.load(&key(4, 2).id()).unwrap().is_some());
+}
+
+#[test]
+fn what_is_resumed_tells_of_effects_that_may_have_happened() {
+    let sandbox = three_steps();
+    let (states, execution) = (&*sandbox.workspace.states, execution());
+    let intent = json!({ "to": "a@example.org" });
+    for (name, step) in [("mail-2", 2), ("mail-3", 3), ("mail-4", 4)] {
+        let step = Some(StepIndex(step));
+        let time = Timestamp(1);
+        let new = NewEffect { execution: &execution, key: name, step, intent: &intent, time };
+        states.intend(&new).unwrap();
+    }
+    for done in ["mail-2", "mail-3"] {
+        states.receive(&execution, done, &json!("sent"), Timestamp(2)).unwrap();
+    }
+    let names = |effects: &[takeback_store::state::Effect]| {
+        effects.iter().map(|effect| effect.key.clone()).collect::<Vec<_>>()
+    };
+    let last = resume_last(states, &execution, None).unwrap().unwrap();
+    assert_eq!(last.checkpoint.values.state, json!({ "at": 3 }));
+    assert_eq!((names(&last.ambiguous), names(&last.happened)), (vec!["mail-4".into()], vec![]));
+    let second = resume(states, &"ckpt-e-2".parse::<CheckpointId>().unwrap()).unwrap();
+    assert_eq!(names(&second.happened), ["mail-3"]);
+    let missing = resume(states, &"ckpt-e-7".parse().unwrap()).unwrap_err();
+    assert_eq!(missing.to_string(), "Checkpoint ckpt-e-7 not found");
+}
+
+#[test]
+fn the_history_shows_where_each_execution_stands() {
+    let sandbox = three_steps();
+    let shown = history(&*sandbox.workspace.states).unwrap();
+    assert_eq!(shown, [(execution(), "Restore e\n  Step: a step".to_owned())]);
+}
+
+#[test]
+fn a_session_takes_its_states_with_it() {
+    let mut sandbox = three_steps();
+    sandbox.session_end("s");
+    delete_session(&mut sandbox.workspace, &SessionId::from("s")).unwrap();
+    assert_eq!(sandbox.workspace.states.executions().unwrap().executions, []);
+    assert_eq!(sandbox.workspace.states.check().unwrap(), Vec::<String>::new());
+}
