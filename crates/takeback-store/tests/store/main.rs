@@ -11,3 +11,4 @@ mod folder;
 mod format;
 mod processes;
 mod sample;
+mod states;

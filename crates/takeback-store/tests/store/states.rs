@@ -1,0 +1,392 @@
+//! Agents' states in the database: damage, processes that die, two that write, and large things.
+
+use std::collections::BTreeSet;
+use std::io::{BufRead as _, BufReader};
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+use std::time::Duration;
+
+use rusqlite::Connection;
+use serde_json::{Value, json};
+use takeback_store::state::{
+    Attempt, BranchName, CheckpointId, CheckpointKey, ExecutionId, HeadMove, ListQuery, MoveTo,
+    NewCheckpoint, Saved, Status, StepIndex, Values, Which,
+};
+use takeback_store::{SqliteStates, StateError, StateStore, StoreError, Timestamp};
+
+fn execution() -> ExecutionId {
+    ExecutionId::new("e").unwrap()
+}
+
+fn id(step: u32) -> CheckpointId {
+    CheckpointId { execution: execution(), step: StepIndex(step), attempt: None }
+}
+
+fn key(step: u32) -> CheckpointKey {
+    CheckpointKey { execution: execution(), step: StepIndex(step), attempt: Attempt::FIRST }
+}
+
+fn save(
+    states: &dyn StateStore,
+    execution: &ExecutionId,
+    step: u32,
+    values: &Values,
+) -> Result<Saved, StateError> {
+    states.save(&NewCheckpoint {
+        execution,
+        branch: None,
+        step: StepIndex(step),
+        attempt: None,
+        step_name: "a step",
+        time: Timestamp(i64::from(step)),
+        status: Status::Success,
+        error: None,
+        values,
+        parent: None,
+        point: None,
+        session: None,
+    })
+}
+
+/// Some text that is nobody else's.
+fn text(number: u64, length: usize) -> String {
+    let mut state = number.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1;
+    std::iter::repeat_with(|| {
+        state ^= state << 13;
+        state ^= state >> 7;
+        state ^= state << 17;
+        char::from(b'a' + (state % 26) as u8)
+    })
+    .take(length)
+    .collect()
+}
+
+/// The state of an agent whose conversation has this many messages.
+fn conversation(messages: u32) -> Values {
+    let message = |n| json!({ "role": "user", "content": text(u64::from(n), 1800) });
+    let messages: Value = (0..messages).map(message).collect();
+    Values { context: json!({ "messages": messages }), ..Values::default() }
+}
+
+fn database(dir: &Path) -> Connection {
+    Connection::open(dir.join("timeline.db")).unwrap()
+}
+
+// --- damage -------------------------------------------------------------------------------------
+
+/// Everything a store says, or the error it says instead.
+fn told(dir: &Path, steps: u32) -> Vec<Result<Values, String>> {
+    let states = SqliteStates::at(dir);
+    let load = |step| match states.load(&id(step)) {
+        Ok(Some(checkpoint)) => Ok(checkpoint.values),
+        Ok(None) => Err("nothing".to_owned()),
+        Err(error) => Err(error.to_string()),
+    };
+    (1..=steps).map(load).collect()
+}
+
+#[test]
+fn a_flipped_bit_or_a_lost_byte_in_a_value_is_an_error_that_names_the_checkpoint() {
+    const STEPS: u32 = 6;
+    let dir = tempfile::tempdir().unwrap();
+    let states = SqliteStates::create(dir.path()).unwrap();
+    for step in 1..=STEPS {
+        save(&states, &execution(), step, &conversation(step)).unwrap();
+    }
+    drop(states);
+    let whole = told(dir.path(), STEPS);
+    let rows: Vec<(&str, i64, Vec<u8>)> = {
+        let db = database(dir.path());
+        let mut rows = Vec::new();
+        for (table, column) in
+            [("node", "body"), ("node", "rest"), ("step", "body"), ("step", "digest")]
+        {
+            let mut select = db.prepare(&format!("SELECT id, {column} FROM {table}")).unwrap();
+            let found = select.query_map([], |row| Ok((row.get(0)?, row.get(1)?))).unwrap();
+            for row in found {
+                let (id, bytes) = row.unwrap();
+                rows.push((if column == "body" { table } else { column }, id, bytes));
+            }
+        }
+        rows
+    };
+    assert!(rows.len() > 20, "{}", rows.len());
+    for (place, row, bytes) in rows {
+        let (table, column) = match place {
+            "rest" => ("node", "rest"),
+            "digest" => ("step", "digest"),
+            table => (table, "body"),
+        };
+        let update = format!("UPDATE {table} SET {column} = ? WHERE id = ?");
+        let put = |bytes: &[u8]| {
+            database(dir.path()).execute(&update, rusqlite::params![bytes, row]).unwrap();
+        };
+        for at in (0..bytes.len()).step_by(bytes.len().div_ceil(7)) {
+            let mut flipped = bytes.clone();
+            flipped[at] ^= 1 << (at % 8);
+            for wrong in [flipped, bytes[..at].to_vec()] {
+                put(&wrong);
+                let what = format!("{table} {row}, {column}, byte {at}");
+                let found = told(dir.path(), STEPS);
+                assert_ne!(found, whole, "{what}");
+                for (step, (found, whole)) in found.iter().zip(&whole).enumerate() {
+                    if let Err(error) = found {
+                        let named = format!("ckpt-e-{}.a1 is damaged: ", step + 1);
+                        let row = "the row of checkpoint number";
+                        let is_named = error.starts_with(&named) || error.starts_with(row);
+                        assert!(is_named, "{what}: {error}");
+                    } else {
+                        assert_eq!(found, whole, "{what}");
+                    }
+                }
+                let check = SqliteStates::at(dir.path()).check().unwrap();
+                assert!(!check.is_empty(), "{what}");
+            }
+        }
+        put(&bytes);
+    }
+    assert_eq!(told(dir.path(), STEPS), whole);
+    // A damaged one does not keep the rest from being listed or saved to.
+    database(dir.path()).execute("UPDATE step SET body = x'00' WHERE step = 2", []).unwrap();
+    let states = SqliteStates::at(dir.path());
+    let (execution, which) = (execution(), Which::Branch(None));
+    let query = ListQuery { execution: &execution, which, after: None, limit: None };
+    assert_eq!(states.list(&query).unwrap().records.len(), STEPS as usize);
+    save(&states, &execution, STEPS + 1, &conversation(3)).unwrap();
+    assert_eq!(states.load(&id(STEPS + 1)).unwrap().unwrap().values, conversation(3));
+}
+
+#[test]
+fn a_missing_node_and_a_newer_store_are_named() {
+    let dir = tempfile::tempdir().unwrap();
+    let states = SqliteStates::create(dir.path()).unwrap();
+    save(&states, &execution(), 1, &conversation(1)).unwrap();
+    database(dir.path()).execute("DELETE FROM node", []).unwrap();
+    let error = SqliteStates::at(dir.path()).load(&id(1)).unwrap_err();
+    assert_eq!(error.to_string(), "ckpt-e-1.a1 is damaged: a node of it is not there");
+    database(dir.path()).execute_batch("PRAGMA user_version = 99").unwrap();
+    let error = SqliteStates::at(dir.path()).load(&id(1)).unwrap_err();
+    assert!(matches!(error, StateError::Store(StoreError::Newer { found: 99, .. })), "{error}");
+    let nowhere = tempfile::tempdir().unwrap();
+    let error = SqliteStates::at(nowhere.path()).load(&id(1)).unwrap_err();
+    assert!(matches!(error, StateError::Store(StoreError::Missing { .. })), "{error}");
+}
+
+// --- processes ----------------------------------------------------------------------------------
+
+const TASK: &str = "TAKEBACK_TEST_STATES";
+
+/// Saves steps of a growing conversation for ever, and says each once it is saved.
+fn saver(dir: &Path, name: &str) -> Child {
+    Command::new(std::env::current_exe().unwrap())
+        .args(["states::what_a_child_does", "--exact", "--ignored", "--nocapture"])
+        .env(TASK, format!("{name} {}", dir.display()))
+        .stdout(Stdio::piped())
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap()
+}
+
+#[test]
+#[ignore = "the body of a child process"]
+#[expect(clippy::print_stdout, reason = "the parent reads it")]
+fn what_a_child_does() {
+    let Ok(task) = std::env::var(TASK) else { return };
+    let (name, dir) = task.split_once(' ').unwrap();
+    let states = SqliteStates::at(Path::new(dir));
+    let execution = ExecutionId::new(name).unwrap();
+    for step in 1.. {
+        save(&states, &execution, step, &conversation(step)).unwrap();
+        println!("saved {step}");
+    }
+}
+
+/// What a child said was saved, up to this many; then it is killed.
+fn killed_after(child: &mut Child, steps: usize) -> BTreeSet<u32> {
+    let lines = BufReader::new(child.stdout.take().unwrap()).lines().map_while(Result::ok);
+    let said = lines.filter_map(|line| line.split_once("saved ")?.1.trim().parse().ok());
+    let said: BTreeSet<u32> = said.take(steps).collect();
+    // Somewhere in the next one.
+    std::thread::sleep(Duration::from_micros((steps as u64 * 97) % 1500));
+    child.kill().unwrap();
+    child.wait().unwrap();
+    said
+}
+
+#[test]
+fn what_was_said_to_be_saved_outlives_a_kill() {
+    for round in [1, 2, 3, 5, 8, 13, 21, 34] {
+        let dir = tempfile::tempdir().unwrap();
+        drop(SqliteStates::create(dir.path()).unwrap());
+        let mut children = ["e", "f"].map(|name| saver(dir.path(), name));
+        let said = children.each_mut().map(|child| killed_after(child, round));
+        let states = SqliteStates::at(dir.path());
+        assert_eq!(states.check().unwrap(), Vec::<String>::new());
+        for (name, said) in ["e", "f"].into_iter().zip(said) {
+            assert!(said.len() >= round, "{name} saved {}", said.len());
+            for step in said {
+                let id = format!("ckpt-{name}-{step}").parse().unwrap();
+                let found = states.load(&id).unwrap().expect("it was said to be saved");
+                assert_eq!(found.values, conversation(step), "{id}");
+                assert_eq!(found.record.key.attempt, Attempt::FIRST, "{id}");
+            }
+        }
+    }
+}
+
+#[test]
+fn of_many_that_follow_one_parent_one_does() {
+    let dir = tempfile::tempdir().unwrap();
+    drop(SqliteStates::create(dir.path()).unwrap());
+    save(&SqliteStates::at(dir.path()), &execution(), 0, &Values::default()).unwrap();
+    for step in 1..=20 {
+        let parent = id(step - 1);
+        let won = std::thread::scope(|scope| {
+            let tries: Vec<_> = (0..4_u32)
+                .map(|writer| {
+                    let (dir, parent) = (dir.path(), &parent);
+                    scope.spawn(move || {
+                        let values = Values { state: json!({ "by": writer }), ..Values::default() };
+                        let execution = execution();
+                        SqliteStates::at(dir).save(&NewCheckpoint {
+                            execution: &execution,
+                            branch: None,
+                            step: StepIndex(step),
+                            attempt: None,
+                            step_name: "a step",
+                            time: Timestamp(0),
+                            status: Status::Success,
+                            error: None,
+                            values: &values,
+                            parent: Some(parent),
+                            point: None,
+                            session: None,
+                        })
+                    })
+                })
+                .collect();
+            let ended: Vec<_> = tries.into_iter().map(|one| one.join().unwrap()).collect();
+            let (won, lost): (Vec<_>, Vec<_>) = ended.into_iter().partition(Result::is_ok);
+            for lost in lost {
+                assert!(matches!(lost, Err(StateError::Conflict { .. })), "{lost:?}");
+            }
+            won.len()
+        });
+        assert_eq!(won, 1, "step {step}");
+    }
+}
+
+#[test]
+fn readers_are_not_kept_waiting_by_a_writer() {
+    let dir = tempfile::tempdir().unwrap();
+    let states = SqliteStates::create(dir.path()).unwrap();
+    save(&states, &execution(), 1, &conversation(2)).unwrap();
+    let writer = database(dir.path());
+    writer.execute_batch("BEGIN IMMEDIATE; INSERT INTO session (name) VALUES ('x')").unwrap();
+    assert_eq!(states.load(&id(1)).unwrap().unwrap().values, conversation(2));
+    assert_eq!(SqliteStates::at(dir.path()).executions().unwrap().executions.len(), 1);
+    writer.execute_batch("ROLLBACK").unwrap();
+}
+
+#[test]
+fn many_threads_save_through_one_handle() {
+    let dir = tempfile::tempdir().unwrap();
+    let states = SqliteStates::create(dir.path()).unwrap();
+    let name = |writer| ExecutionId::new(format!("w{writer}")).unwrap();
+    std::thread::scope(|scope| {
+        for writer in 0..8_u32 {
+            let states = &states;
+            scope.spawn(move || {
+                for step in 1..=40 {
+                    // Some are refused, and nobody else with them.
+                    let missing = "ckpt-nobody-1".parse().unwrap();
+                    let (execution, values) = (name(writer), conversation(step % 5));
+                    let refused = states.save(&NewCheckpoint {
+                        execution: &execution,
+                        branch: None,
+                        step: StepIndex(step),
+                        attempt: None,
+                        step_name: "refused",
+                        time: Timestamp(0),
+                        status: Status::Success,
+                        error: None,
+                        values: &values,
+                        parent: Some(&missing),
+                        point: None,
+                        session: None,
+                    });
+                    assert!(matches!(refused, Err(StateError::MissingParent { .. })));
+                    save(states, &execution, step, &values).unwrap();
+                }
+            });
+        }
+    });
+    let other = SqliteStates::at(dir.path());
+    for writer in 0..8 {
+        for step in 1..=40 {
+            let id = format!("ckpt-w{writer}-{step}").parse().unwrap();
+            let found = other.load(&id).unwrap().unwrap();
+            assert_eq!(found.values, conversation(step % 5));
+        }
+    }
+    assert_eq!(other.check().unwrap(), Vec::<String>::new());
+}
+
+// --- large things -------------------------------------------------------------------------------
+
+#[test]
+fn values_of_1_and_50_megabytes_come_back_and_cost_their_change() {
+    let dir = tempfile::tempdir().unwrap();
+    let states = SqliteStates::create(dir.path()).unwrap();
+    for (number, size) in [(0, 1 << 20), (10, 50 << 20)] {
+        let mut values = Values { state: json!({ "blob": text(1, size) }), ..Values::default() };
+        save(&states, &execution(), number, &values).unwrap();
+        let taken = database_size(dir.path());
+        values.state["blob"] = json!(values.state["blob"].as_str().unwrap().to_owned() + "more");
+        save(&states, &execution(), number + 1, &values).unwrap();
+        assert!(database_size(dir.path()) < taken + 300_000);
+        let found = SqliteStates::at(dir.path()).load(&id(number + 1)).unwrap().unwrap();
+        assert!(found.values == values, "{size} bytes");
+    }
+}
+
+/// As the pages of the database count, whatever waits in the log.
+fn database_size(dir: &Path) -> u64 {
+    let db = database(dir);
+    let pages: i64 = db.query_row("PRAGMA page_count", [], |row| row.get(0)).unwrap();
+    pages.cast_unsigned() * 4096
+}
+
+#[test]
+fn ten_thousand_steps_are_listed_forked_and_gone_back_in() {
+    const STEPS: u32 = 10_000;
+    let dir = tempfile::tempdir().unwrap();
+    let states = SqliteStates::create(dir.path()).unwrap();
+    // Durable one by one they would take the disk a while.
+    std::thread::scope(|scope| {
+        for part in 0..8 {
+            let states = &states;
+            scope.spawn(move || {
+                for step in (1..=STEPS).filter(|step| step % 8 == part) {
+                    let values = Values { state: json!({ "at": step }), ..Values::default() };
+                    save(states, &execution(), step, &values).unwrap();
+                }
+            });
+        }
+    });
+    let (execution, which) = (execution(), Which::Branch(None));
+    let query = ListQuery { execution: &execution, which, after: None, limit: None };
+    let listed = states.list(&query).unwrap().records;
+    let steps: Vec<u32> = listed.iter().map(|record| record.key.step.0).collect();
+    assert_eq!(steps, (1..=STEPS).collect::<Vec<_>>());
+    let last = states.last_successful(&execution, None, Some(StepIndex(5001))).unwrap().unwrap();
+    assert_eq!(last.key, key(5000));
+
+    let size = database_size(dir.path());
+    states.fork(&key(5000), &BranchName::new("other").unwrap(), Timestamp(0)).unwrap();
+    let to = MoveTo::Checkpoint(&listed[41].key);
+    states.move_head(&HeadMove { execution: &execution, branch: None, to, by: None }).unwrap();
+    assert!(database_size(dir.path()) <= size + 4 * 4096, "nothing is copied");
+    let head = states.head(&execution, None).unwrap().unwrap();
+    assert_eq!((head.branch.as_str(), head.record.unwrap().key), ("other", key(42)));
+}
