@@ -81,3 +81,30 @@ pub fn run(make: &mut dyn FnMut() -> [Box<dyn StateStore>; 2], abilities: Abilit
 fn good<T>(result: Result<T, StateError>) -> T {
     result.expect("the place works")
 }
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use super::*;
+    use crate::json_states::JsonStates;
+
+    /// Runs the suite on places on disk. `open` makes one in a folder of its own, which is not there
+    /// yet, the first time, and opens the same one the second time.
+    fn run_on_disk(open: &dyn Fn(&Path) -> Box<dyn StateStore>, abilities: Abilities) {
+        let dir = tempfile::tempdir().unwrap();
+        let mut number = 0;
+        let mut make = || {
+            number += 1;
+            let dir = dir.path().join(number.to_string());
+            [open(&dir), open(&dir)]
+        };
+        run(&mut make, abilities);
+    }
+
+    #[test]
+    fn json() {
+        let open = |dir: &Path| -> Box<dyn StateStore> { Box::new(JsonStates::at(dir.to_owned())) };
+        run_on_disk(&open, Abilities { fork: false });
+    }
+}
