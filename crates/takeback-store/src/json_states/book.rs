@@ -29,6 +29,8 @@ pub(super) struct Book {
     pub(super) lines: BTreeMap<u64, Line>,
     /// The highest attempt of each step that had more than one.
     pub(super) attempts: BTreeMap<u32, Attempt>,
+    /// The attempt of each step whose short name another program's file was given again.
+    pub(super) foreign: BTreeMap<u32, Attempt>,
     pub(super) retries: BTreeMap<u32, u32>,
     pub(super) effects: Vec<KeptEffect>,
     pub(super) moves: Vec<KeptMove>,
@@ -128,6 +130,7 @@ impl Book {
             line: FIRST_LINE,
             lines: BTreeMap::from([(FIRST_LINE.0, Line::default())]),
             attempts: BTreeMap::new(),
+            foreign: BTreeMap::new(),
             retries: BTreeMap::new(),
             effects: Vec::new(),
             moves: Vec::new(),
@@ -169,6 +172,12 @@ impl Book {
             book.line = book.add_line(newest);
         }
         book
+    }
+
+    /// Whether nothing is known: its first save was cut off.
+    pub(super) fn is_blank(&self) -> bool {
+        let is_new = self.saves == 0 && self.lines.values().all(|line| line.head.is_none());
+        is_new && self.effects.is_empty() && self.retries.is_empty() && self.lost.is_empty()
     }
 
     pub(super) fn head(&self) -> Option<Place> {

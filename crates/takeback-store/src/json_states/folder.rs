@@ -255,15 +255,22 @@ impl JsonStates {
             (None, Some(attempt)) => attempt,
             // Another program knows no attempts: it is the highest that is known, or one more.
             (None, None) => {
+                let is_free = |attempt| -> Result<bool, StateError> {
+                    let number = self.canonical(execution, kept.step, Some(attempt))?;
+                    Ok(!is_there(&number) || is_same_file(&number, path))
+                };
+                let given = book.and_then(|book| book.foreign.get(&kept.step.0)).copied();
                 let known = book.and_then(|book| book.attempts.get(&kept.step.0));
                 let mut attempt = known.copied().unwrap_or(Attempt::FIRST);
-                loop {
-                    let number = self.canonical(execution, kept.step, Some(attempt))?;
-                    if !is_there(&number) || is_same_file(&number, path) {
-                        break attempt;
+                match given {
+                    Some(given) if is_free(given)? => attempt = given,
+                    _ => {
+                        while !is_free(attempt)? {
+                            attempt = attempt.next();
+                        }
                     }
-                    attempt = attempt.next();
                 }
+                attempt
             }
         };
         Ok(Some(Found { kept, attempt, is_newest: by_name.is_none(), path: path.to_owned() }))

@@ -1,5 +1,6 @@
 //! An execution under its lock: what a writer that was cut off left is finished before anything else.
 
+use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 
 use rustix::fs::{Mode, OFlags};
@@ -75,6 +76,7 @@ impl JsonStates {
     ) -> Result<T, StateError> {
         let path = self.book_path(execution)?;
         for _ in 0..LOOKS {
+            let stamp = stamp(&path);
             let book = self.book_at(&path, Aside::Locking)?;
             let revision = book.as_ref().map(|book| book.revision);
             let book = match book {
@@ -85,19 +87,19 @@ impl JsonStates {
                 }
                 Some(mut book) => {
                     self.resolve(&mut book)?;
-                    Some(book)
+                    Some(book).filter(|book| !book.is_blank())
                 }
                 None => None,
             };
             let answer = read(book.as_ref());
             let present = self.book_at(&path, Aside::Locking)?.map(|book| book.revision);
-            if present == revision {
+            if present == revision && self::stamp(&path) == stamp {
                 return answer;
             }
         }
         let _held = self.lock_execution(execution)?;
         let book = self.working(execution)?;
-        read(book.as_ref().filter(|_| is_there(&path)))
+        read(book.as_ref().filter(|book| is_there(&path) && !book.is_blank()))
     }
 
     /// Whether the last save was done: its file is there, or is damaged.
@@ -255,10 +257,25 @@ impl JsonStates {
         Ok(())
     }
 
-    /// Whether it had that name not yet.
+    /// Whether it had that name not yet. What has it and is something else is in the way: if it is no
+    /// checkpoint, it is set aside.
     fn link(&self, from: &Path, to: &Path) -> Result<bool, StateError> {
-        if is_there(to) {
+        if is_same_file(from, to) {
             return Ok(false);
+        }
+        match self.kept(to, Aside::Holding) {
+            Ok(None) | Err(StateError::Damaged { .. }) => {}
+            // A save that was cut off, where files have no second names.
+            Ok(Some(kept)) if Some(&kept) == self.kept(from, Aside::Holding)?.as_ref() => {
+                return Ok(false);
+            }
+            Ok(Some(_)) => {
+                return Err(StateError::Damaged {
+                    what: to.display().to_string(),
+                    why: "it has the number of another".to_owned(),
+                });
+            }
+            Err(error) => return Err(error),
         }
         let folder = self.folder(CHECKPOINTS)?;
         let flags = OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::RDONLY | OFlags::CLOEXEC;
@@ -294,6 +311,12 @@ impl JsonStates {
         }
         let folder = self.canonical(&execution, crate::state::StepIndex(0), None)?;
         self.sync(&folder)?;
+        let foreign = all.iter().filter(|found| found.kept.own.is_none() && is_wanted(found));
+        let foreign = foreign.map(|found| (found.kept.step.0, found.attempt)).collect();
+        if book.foreign != foreign {
+            book.foreign = foreign;
+            self.write_book(book)?;
+        }
         for found in &all {
             let newest = self.canonical(&execution, found.kept.step, None)?;
             let number = self.canonical(&execution, found.kept.step, Some(found.attempt))?;
@@ -353,4 +376,10 @@ impl JsonStates {
         file::remove(&lock)?;
         Ok(())
     }
+}
+
+/// Tells one file of a name from the next, also where what is in them is alike.
+fn stamp(path: &Path) -> Option<(u64, i64, i64)> {
+    let found = std::fs::symlink_metadata(path).ok()?;
+    Some((found.ino(), found.mtime(), found.mtime_nsec()))
 }

@@ -9,5 +9,6 @@ mod crash;
 mod damage;
 mod folder;
 mod format;
+mod json_states;
 mod processes;
 mod sample;
