@@ -8,6 +8,7 @@
 
 #[cfg(any(test, feature = "conformance"))]
 pub mod conformance;
+pub mod conversation;
 pub mod key;
 
 use std::collections::HashSet;
