@@ -242,9 +242,8 @@ pub fn replace_private_file_durably(path: &Path, bytes: &[u8]) -> io::Result<()>
     let mut beside = path.as_os_str().to_owned();
     beside.push(format!(".{}.new", std::process::id()));
     let beside = Path::new(&beside);
-    match std::fs::remove_file(beside) {
-        Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
-        _ => {}
+    if beside.symlink_metadata().is_ok() {
+        remove_store_file(beside)?;
     }
     pass(CrashPoint::WriteBeside)?;
     let mut file =

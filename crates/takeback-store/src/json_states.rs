@@ -116,6 +116,7 @@ impl StateStore for JsonStates {
             values: new.values.clone(),
         };
         let text = file::text(kept.fields()?);
+        let own = self.canonical(execution, step, None)?;
         book.saving = Some(Saving {
             step,
             attempt,
@@ -123,9 +124,9 @@ impl StateStore for JsonStates {
             session: new.session.cloned(),
             succeeds: new.status == Status::Success,
             replaces: newest.is_some(),
+            asides: folder::asides(&own),
         });
         self.write_book(&mut book)?;
-        let own = self.canonical(execution, step, None)?;
         if let Some(found) = &newest {
             self.give_number(found)?;
         }
@@ -300,6 +301,9 @@ impl StateStore for JsonStates {
         file::remove(&self.canonical(execution, key.step, Some(key.attempt))?)?;
         file::remove(&found.path)?;
         self.settle(&mut book)?;
+        if !self.steps(execution)?.contains_key(&key.step) {
+            file::remove(&file::lock_path(&self.canonical(execution, key.step, None)?))?;
+        }
         Ok(true)
     }
 

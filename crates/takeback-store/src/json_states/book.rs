@@ -69,6 +69,8 @@ pub(super) struct Saving {
     pub(super) succeeds: bool,
     /// Whether its file's name was another's before.
     pub(super) replaces: bool,
+    /// How many files of that name had been set aside.
+    pub(super) asides: u32,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]

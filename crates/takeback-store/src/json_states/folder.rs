@@ -512,6 +512,11 @@ pub(super) fn aside_path(path: &Path, number: u32) -> PathBuf {
     aside.into()
 }
 
+/// How many files of a name were set aside.
+pub(super) fn asides(path: &Path) -> u32 {
+    (1..).take_while(|number| is_there(&aside_path(path, *number))).last().unwrap_or(0)
+}
+
 pub(super) fn is_there(path: &Path) -> bool {
     std::fs::symlink_metadata(path).is_ok()
 }

@@ -9,7 +9,7 @@ use serde_json::Value;
 use super::book::{Book, Entry};
 use super::file::{self, Held, Unusable, io_error};
 use super::folder::{
-    Aside, CHECKPOINTS, EXECUTIONS, Found, Steps, aside_path, is_same_file, is_there,
+    Aside, CHECKPOINTS, EXECUTIONS, Found, Steps, aside_path, asides, is_same_file, is_there,
 };
 use super::{JsonStates, LOOKS, name};
 use crate::disk;
@@ -108,11 +108,12 @@ impl JsonStates {
             return Ok(());
         };
         let path = self.canonical(&book.execution_id, saving.step, None)?;
+        let was_set_aside = || asides(&path) > saving.asides;
         let is_done = match saving.replaces {
-            false => is_there(&path) || is_there(&aside_path(&path, 1)),
+            false => is_there(&path) || was_set_aside(),
             true => match self.kept(&path, Aside::Never) {
                 Ok(Some(kept)) => kept.own.is_some_and(|own| own.position == saving.position),
-                Ok(None) => is_there(&aside_path(&path, 1)),
+                Ok(None) => was_set_aside(),
                 Err(StateError::Damaged { .. } | StateError::Newer { .. }) => true,
                 Err(error) => return Err(error),
             },
@@ -131,10 +132,7 @@ impl JsonStates {
         aside: Aside,
     ) -> Result<Option<Book>, StateError> {
         let path = self.book_path(execution)?;
-        let lost: Vec<_> = (1..)
-            .map(|number| aside_path(&path, number))
-            .take_while(|path| is_there(path))
-            .collect();
+        let lost: Vec<_> = (1..=asides(&path)).map(|number| aside_path(&path, number)).collect();
         if steps.is_empty() && lost.is_empty() {
             return Ok(None);
         }

@@ -158,6 +158,29 @@ fn what_is_noted_is_noted_or_not() {
     });
 }
 
+/// What lies aside under the name of what is to be saved is not taken for it.
+#[test]
+fn a_save_in_the_place_of_what_is_damaged_is_done_or_not_done() {
+    let e = execution("e");
+    let mut heads = Vec::new();
+    for n in 1.. {
+        let dir = tempfile::tempdir().unwrap();
+        let states = sample(dir.path());
+        fs::write(dir.path().join("persistence/checkpoint/ckpt-e-2.json"), "damaged").unwrap();
+        assert_eq!(page(&states, "e", Which::Branch(None)).damaged.len(), 1);
+        let reached = stopped(n, || drop(save(&states, "e", 2, "anew").unwrap()));
+        let head = states.head(&e, None).unwrap().unwrap().record.unwrap();
+        heads.push(head.key.id().to_string());
+        save(&states, "e", 2, "anew").unwrap();
+        assert_eq!(states.head(&e, None).unwrap().unwrap().record.unwrap().key, key("ckpt-e-2.a2"));
+        if reached.is_none() {
+            break;
+        }
+    }
+    heads.dedup();
+    assert_eq!(heads, ["ckpt-e-3.a3", "ckpt-e-2.a2"]);
+}
+
 /// A success that was cut off leaves the count of the retries as it was.
 #[test]
 fn retries_are_counted_over_a_crash() {
