@@ -147,3 +147,30 @@ pub(super) fn remove(path: &Path) -> Result<bool, StateError> {
         removed => removed.map(|()| true).map_err(io_error(path, "remove it")),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::{AtomicBool, Ordering};
+
+    use super::*;
+
+    #[test]
+    fn a_lock_that_was_removed_while_it_was_opened_is_not_held() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("e.json");
+        let is_held = AtomicBool::new(false);
+        std::thread::scope(|scope| {
+            for _ in 0..4 {
+                scope.spawn(|| {
+                    for _ in 0..1500 {
+                        let held = lock(&path, Duration::from_secs(60)).unwrap();
+                        assert!(!is_held.swap(true, Ordering::SeqCst), "held by two");
+                        is_held.store(false, Ordering::SeqCst);
+                        assert!(remove(&lock_path(&path)).unwrap());
+                        drop(held);
+                    }
+                });
+            }
+        });
+    }
+}

@@ -382,6 +382,13 @@ fn links_lead_no_write_outside() {
     save(&states, "e", 1, "one again").unwrap();
     assert_eq!(text_of(&states, "ckpt-e-1.a1").as_deref(), Some("one"));
     assert_eq!(page(&states, "e", Which::All).damaged.len(), 2);
+    // Also where a good checkpoint is at its other end, which is not kept here.
+    let whole = outside.join("whole");
+    fs::rename(checkpoint.join("ckpt-e-2.json"), &whole).unwrap();
+    symlink(&whole, checkpoint.join("ckpt-e-2.json")).unwrap();
+    let refused = states.load(&id("ckpt-e-2"));
+    assert!(matches!(refused, Err(StateError::Damaged { .. })), "{refused:?}");
+    fs::remove_file(whole).unwrap();
     // Locks too.
     symlink(outside.join("made"), checkpoint.join("ckpt-e-3.json.lock")).unwrap();
     let refused = save(&states, "e", 3, "three");
