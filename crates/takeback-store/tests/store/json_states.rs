@@ -17,7 +17,7 @@ use takeback_store::state::{
     NewCheckpoint, NewEffect, Page, Record, StateError, StateStore, Status, StepIndex, Values,
     Which,
 };
-use takeback_store::{JsonStates, PointId, Timestamp};
+use takeback_store::{JsonStates, PointId, Timestamp, disk};
 use tempfile::TempDir;
 
 fn states() -> (TempDir, JsonStates) {
@@ -320,14 +320,20 @@ fn writers_beside_deletions_lose_nothing_and_stay_apart() {
 
 #[test]
 fn readers_beside_a_writer_miss_nothing() {
-    let (_dir, states) = states();
-    save(&states, "e", 1, "1").unwrap();
+    let (dir, states) = states();
+    // Others before it, so that there is time between the names being listed and the last being read.
+    for step in 1..=400 {
+        let at = persistence(&dir).join("checkpoint");
+        foreign::write(&at, "e", step, "success", "2024-01-02T03:04:05.678901");
+    }
+    save(&states, "e", 900, "1").unwrap();
     std::thread::scope(|scope| {
         let writer = scope.spawn(|| {
             for number in 2..=60 {
-                save(&states, "e", 1, &number.to_string()).unwrap();
-                if number % 10 == 0 {
-                    move_to(&states, "ckpt-e-1.a3");
+                save(&states, "e", 900, &number.to_string()).unwrap();
+                std::thread::sleep(Duration::from_millis(10));
+                if number % 20 == 0 {
+                    move_to(&states, "ckpt-e-900.a3");
                 }
             }
         });
@@ -335,18 +341,54 @@ fn readers_beside_a_writer_miss_nothing() {
         while !writer.is_finished() {
             let page = page(&states, "e", Which::All);
             assert_eq!(page.damaged, []);
-            let places = places(&page);
+            let places = places(&page).split_off(400);
             let every: Vec<_> =
-                (1..=u32::try_from(places.len()).unwrap()).map(|n| (1, n)).collect();
+                (1..=u32::try_from(places.len()).unwrap()).map(|n| (900, n)).collect();
             assert_eq!(places, every);
             assert!(places.len() >= most, "{} after {most}", places.len());
             most = places.len();
-            assert_eq!(text_of(&states, "ckpt-e-1.a1").as_deref(), Some("1"));
-            assert!(text_of(&states, "ckpt-e-1").is_some());
+            assert_eq!(text_of(&states, "ckpt-e-900.a1").as_deref(), Some("1"));
+            assert!(text_of(&states, "ckpt-e-900").is_some());
             assert!(states.head(&execution("e"), None).unwrap().unwrap().record.is_some());
         }
     });
-    assert_eq!(page(&states, "e", Which::All).records.len(), 60);
+    assert_eq!(page(&states, "e", Which::All).records.len(), 460);
+}
+
+/// One that is listed before it gets its number, and read after its name is another's.
+#[test]
+fn a_save_in_the_midst_of_a_list_hides_nothing() {
+    let (dir, states) = states();
+    for step in 1..=600 {
+        let at = persistence(&dir).join("checkpoint");
+        foreign::write(&at, "e", step, "success", "2024-01-02T03:04:05.678901");
+    }
+    save(&states, "e", 900, "1").unwrap();
+    std::thread::scope(|scope| {
+        let (go, started) = std::sync::mpsc::channel();
+        let (done, ended) = std::sync::mpsc::channel();
+        let states = &states;
+        scope.spawn(move || {
+            disk::watch(Some(Box::new(move |point| {
+                if point == disk::CrashPoint::Link {
+                    go.send(()).unwrap();
+                    std::thread::sleep(Duration::from_millis(10));
+                }
+            })));
+            for number in 2..=10 {
+                save(states, "e", 900, &number.to_string()).unwrap();
+                ended.recv().unwrap();
+            }
+            disk::watch(None);
+        });
+        for number in 1..=9 {
+            started.recv().unwrap();
+            let places = places(&page(states, "e", Which::All)).split_off(600);
+            let until = |last| (1..=last).map(|n| (900, n)).collect::<Vec<_>>();
+            assert!(places == until(number) || places == until(number + 1), "{places:?}");
+            done.send(()).unwrap();
+        }
+    });
 }
 
 #[test]
