@@ -236,6 +236,31 @@ pub fn replace_private_file(path: &Path, bytes: &[u8]) -> io::Result<()> {
     std::fs::rename(beside, path)
 }
 
+/// As [`replace_private_file`], and durable. What lies where it is written beside its place is
+/// removed, so no link that was put there leads anywhere.
+pub fn replace_private_file_durably(path: &Path, bytes: &[u8]) -> io::Result<()> {
+    let mut beside = path.as_os_str().to_owned();
+    beside.push(format!(".{}.new", std::process::id()));
+    let beside = Path::new(&beside);
+    if beside.symlink_metadata().is_ok() {
+        remove_store_file(beside)?;
+    }
+    pass(CrashPoint::WriteBeside)?;
+    let mut file =
+        std::fs::OpenOptions::new().write(true).create_new(true).mode(0o600).open(beside)?;
+    file.write_all(bytes)?;
+    sync(&file)?;
+    drop(file);
+    rename_private_file(beside, path)?;
+    sync_folder(path.parent().unwrap_or(Path::new("")))
+}
+
+/// Gives a finished file of the store the name `to`, and takes it from what has it. Not durable.
+pub fn rename_private_file(from: &Path, to: &Path) -> io::Result<()> {
+    pass(CrashPoint::Replace)?;
+    std::fs::rename(from, to)
+}
+
 /// Empties a file of the store; whoever waits for a lock on it goes on with the same file.
 pub fn empty(file: &File) -> io::Result<()> {
     pass(CrashPoint::Empty)?;

@@ -8,6 +8,7 @@
 
 #[cfg(any(test, feature = "conformance"))]
 pub mod conformance;
+pub mod conversation;
 pub mod key;
 pub(crate) mod tree;
 
@@ -217,7 +218,7 @@ pub struct NewCheckpoint<'a> {
     /// `None`: the current one.
     pub branch: Option<&'a BranchName>,
     pub step: StepIndex,
-    /// `None`: the next. Given, and taken by other content: [`StateError::Conflict`].
+    /// `None`: the next. Given, and taken by other content: [`StateError::Taken`].
     pub attempt: Option<Attempt>,
     pub step_name: &'a str,
     pub time: Timestamp,

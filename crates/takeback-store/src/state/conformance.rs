@@ -84,23 +84,36 @@ fn good<T>(result: Result<T, StateError>) -> T {
 
 #[cfg(test)]
 mod tests {
+    use std::path::Path;
+
     use super::*;
-    use crate::SqliteStates;
+    use crate::json_states::JsonStates;
+    use crate::sqlite::state::SqliteStates;
+
+    /// Runs the suite on places on disk. `open` makes one in a folder of its own, which is not there
+    /// yet, the first time, and opens the same one the second time.
+    fn run_on_disk(open: &dyn Fn(&Path) -> Box<dyn StateStore>, abilities: Abilities) {
+        let dir = tempfile::tempdir().unwrap();
+        let mut number = 0;
+        let mut make = || {
+            number += 1;
+            let dir = dir.path().join(number.to_string());
+            [open(&dir), open(&dir)]
+        };
+        run(&mut make, abilities);
+    }
 
     #[test]
-    fn the_database_keeps_every_promise() {
-        let mut folders = Vec::new();
-        run(
-            &mut || {
-                let folder = tempfile::tempdir().unwrap();
-                let pair: [Box<dyn StateStore>; 2] = [
-                    Box::new(SqliteStates::create(folder.path()).unwrap()),
-                    Box::new(SqliteStates::at(folder.path())),
-                ];
-                folders.push(folder);
-                pair
-            },
-            Abilities { fork: true },
-        );
+    fn sqlite() {
+        let open = |dir: &Path| -> Box<dyn StateStore> {
+            Box::new(SqliteStates::create(dir).expect("it is made"))
+        };
+        run_on_disk(&open, Abilities { fork: true });
+    }
+
+    #[test]
+    fn json() {
+        let open = |dir: &Path| -> Box<dyn StateStore> { Box::new(JsonStates::at(dir.to_owned())) };
+        run_on_disk(&open, Abilities { fork: false });
     }
 }

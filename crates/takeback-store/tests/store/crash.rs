@@ -21,7 +21,7 @@ fn stages(number: u64) -> Vec<String> {
 }
 
 /// Runs `work` and stops at the `n`-th crash point; answers which one that is, if there are so many.
-fn stopped(n: u64, work: impl FnOnce()) -> Option<CrashPoint> {
+pub(crate) fn stopped(n: u64, work: impl FnOnce()) -> Option<CrashPoint> {
     disk::stop_at(Some(n));
     let ended = catch_unwind(AssertUnwindSafe(work));
     disk::stop_at(None);

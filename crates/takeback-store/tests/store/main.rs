@@ -9,6 +9,7 @@ mod crash;
 mod damage;
 mod folder;
 mod format;
+mod json_states;
 mod processes;
 mod sample;
 mod states;

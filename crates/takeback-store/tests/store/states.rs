@@ -189,7 +189,6 @@ fn saver(dir: &Path, name: &str) -> Child {
 
 #[test]
 #[ignore = "the body of a child process"]
-#[expect(clippy::print_stdout, reason = "the parent reads it")]
 fn what_a_child_does() {
     let Ok(task) = std::env::var(TASK) else { return };
     let (name, dir) = task.split_once(' ').unwrap();

@@ -164,7 +164,8 @@ fn hostile() -> Vec<String> {
     .collect();
     names.extend([format!("{long}a"), format!("{long}b"), "é".repeat(2000), "x".repeat(16 << 10)]);
     // Around what a file's name can have.
-    names.extend((200..=256).map(|length| "y".repeat(length)));
+    let lengths = [199, 200, 201, 206, 209, 220, 239, 240, 245, 250, 251, 255, 256];
+    names.extend(lengths.map(|length| "y".repeat(length)));
     names
 }
 
