@@ -4,7 +4,14 @@
 
 use std::path::{Path, PathBuf};
 
-use takeback_store::{SqliteStore, Store as _, StoreError};
+use serde_json::json;
+use takeback_store::state::{
+    Attempt, BranchName, Category, CheckpointKey, DocumentKey, ExecutionId, NewCheckpoint,
+    NewEffect, Status, StepIndex, Values,
+};
+use takeback_store::{
+    SessionId, SqliteStates, SqliteStore, StateStore as _, Store as _, StoreError, Timestamp,
+};
 
 use crate::sample;
 
@@ -87,6 +94,79 @@ fn a_newer_format_is_refused_and_left_alone() {
     assert_eq!(SqliteStore::open(dir.path()).unwrap().check().unwrap(), Vec::<String>::new());
 }
 
+/// A conversation that grows, with short, long and very long texts.
+fn conversation(messages: u32) -> Values {
+    let message = |n: u32| {
+        let text: String = (0..n * n * 900).map(|at| format!("{} ", (at + n) % 977)).collect();
+        json!({ "role": "user", "content": text })
+    };
+    let messages: serde_json::Value = (0..messages).map(message).collect();
+    Values {
+        state: json!({ "phase": "processing", "numbers": [0, -7, 0.5, u64::MAX, null, true] }),
+        context: json!({ "messages": messages }),
+        ..Values::default()
+    }
+}
+
+const STEPS: u32 = 6;
+/// The first format that holds states.
+const WITH_STATES: i64 = 3;
+
+fn save_states(dir: &Path) {
+    let states = SqliteStates::at(dir);
+    let execution = ExecutionId::new("exec-1").unwrap();
+    for step in 1..=STEPS {
+        let new = NewCheckpoint {
+            execution: &execution,
+            branch: None,
+            step: StepIndex(step),
+            attempt: None,
+            step_name: "think",
+            time: Timestamp(1_700_000_000_000 + i64::from(step)),
+            status: Status::Success,
+            error: None,
+            values: &conversation(step),
+            parent: None,
+            point: None,
+            session: Some(&SessionId::from("agent")),
+        };
+        states.save(&new).unwrap();
+    }
+    let third =
+        CheckpointKey { execution: execution.clone(), step: StepIndex(3), attempt: Attempt::FIRST };
+    states.fork(&third, &BranchName::new("other").unwrap(), Timestamp(1)).unwrap();
+    states.count_retry(&execution, StepIndex(4), 3).unwrap();
+    let (key, intent, time) = ("mail", json!({ "to": "a@example.org" }), Timestamp(2));
+    let step = Some(StepIndex(4));
+    let effect = NewEffect { execution: &execution, key, step, intent: &intent, time };
+    states.intend(&effect).unwrap();
+    let key = DocumentKey::new("conv").unwrap();
+    states.put_document(Category::Conversation, &key, &conversation(2).context).unwrap();
+}
+
+#[test]
+fn states_of_every_format_are_read() {
+    for format in WITH_STATES..=FORMAT {
+        let dir = tempfile::tempdir().unwrap();
+        sample::copy(&fixture(format), dir.path());
+        let states = SqliteStates::at(dir.path());
+        let execution = ExecutionId::new("exec-1").unwrap();
+        for step in 1..=STEPS {
+            let id = format!("ckpt-exec-1-{step}.a1").parse().unwrap();
+            let found = states.load(&id).unwrap().expect("it was saved");
+            assert_eq!(found.values, conversation(step), "format {format}");
+        }
+        let head = states.head(&execution, None).unwrap().unwrap();
+        assert_eq!((head.branch.as_str(), head.record.unwrap().key.step.0), ("other", 3));
+        assert_eq!(states.count_retry(&execution, StepIndex(4), 3).unwrap(), 2);
+        assert_eq!(states.effects(&execution).unwrap()[0].intent["to"], "a@example.org");
+        let key = DocumentKey::new("conv").unwrap();
+        let document = states.document(Category::Conversation, &key).unwrap();
+        assert_eq!(document, Some(conversation(2).context));
+        assert_eq!(states.check().unwrap(), Vec::<String>::new(), "format {format}");
+    }
+}
+
 /// For whoever makes a new format: `cargo test -p takeback-store write_the_fixture -- --ignored`.
 #[test]
 #[ignore = "writes the fixture of the newest format"]
@@ -98,4 +178,5 @@ fn write_the_fixture() {
     let mut store = SqliteStore::create(&dir).unwrap();
     sample::commit(&mut store, 1).unwrap();
     sample::commit(&mut store, 2).unwrap();
+    save_states(&dir);
 }
