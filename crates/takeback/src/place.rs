@@ -10,7 +10,7 @@ use takeback_core::rewind::recover;
 use takeback_core::rewind::recover::needs_recovery;
 use takeback_core::workspace::check_root;
 use takeback_core::{Ambient, Workspace, WorkspaceOptions, process};
-use takeback_store::{Process, SqliteStates, SqliteStore, StoreError};
+use takeback_store::{JsonStates, Process, SqliteStates, SqliteStore, StateStore, StoreError};
 
 use crate::args::Options;
 use crate::error::{CommandError, Kind, no_store};
@@ -189,7 +189,7 @@ pub(crate) fn open_at(root: &Path, home: &Path, store: Store) -> Result<Place, C
     scope.nested_workspaces = stores::nested(root, home);
     let workspace = Workspace::open(WorkspaceOptions {
         root: root.to_owned(),
-        states: Arc::new(SqliteStates::at(&store_dir)),
+        states: states(&settings, &store_dir, home),
         store_dir,
         store: Box::new(opened),
         home: user_home,
@@ -198,6 +198,15 @@ pub(crate) fn open_at(root: &Path, home: &Path, store: Store) -> Result<Place, C
         ambient: ambient(),
     })?;
     Ok(Place { workspace, settings })
+}
+
+/// Where the user wants the states of agents kept.
+fn states(settings: &Settings, store_dir: &Path, home: &Path) -> Arc<dyn StateStore> {
+    if settings.states_as_json() {
+        Arc::new(JsonStates::at(stores::states_of(store_dir, home).join("persistence")))
+    } else {
+        Arc::new(SqliteStates::at(store_dir))
+    }
 }
 
 pub(crate) fn ambient() -> Ambient {

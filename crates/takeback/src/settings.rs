@@ -136,6 +136,11 @@ impl Settings {
         }
     }
 
+    /// Whether agents' states are kept as files that other programs can read.
+    pub(crate) fn states_as_json(&self) -> bool {
+        self.setting(table::STATES_AS_JSON).value == Value::Flag(true)
+    }
+
     /// How much is kept.
     pub(crate) fn retention(&self) -> Policy {
         Policy {

@@ -17,6 +17,8 @@ use takeback_store::{Entry, SqliteStore, Store as _, StoreError, WorkPath, disk}
 use crate::error::{CommandError, Kind};
 use crate::place::random;
 
+const WORKSPACES: &str = "workspaces";
+const PROJECTS: &str = "projects";
 const DATABASE: &str = "timeline.db";
 /// Holds the root's path, so that the store can be traced back to its workspace.
 const ROOT_FILE: &str = "root";
@@ -40,7 +42,13 @@ pub(crate) fn store_of(root: &Path, home: &Path) -> PathBuf {
     name.truncate(200);
     name.push(b'-');
     name.extend_from_slice(&hash.as_bytes()[..16]);
-    home.join("workspaces").join(OsString::from_vec(name))
+    home.join(WORKSPACES).join(OsString::from_vec(name))
+}
+
+/// `<home>/projects/<name of the store's folder>`: the states of its agents, if they are files.
+pub(crate) fn states_of(store: &Path, home: &Path) -> PathBuf {
+    let name = store.file_name().unwrap_or_default();
+    home.join(PROJECTS).join(name)
 }
 
 /// Whether the folder `root` has a store, damaged or not.
@@ -65,7 +73,7 @@ fn note_root(folder: &Path, root: &Path) -> Result<(), StoreError> {
 
 /// All stores, by root.
 pub(crate) fn stores(home: &Path) -> Vec<Kept> {
-    let Ok(folders) = std::fs::read_dir(home.join("workspaces")) else { return Vec::new() };
+    let Ok(folders) = std::fs::read_dir(home.join(WORKSPACES)) else { return Vec::new() };
     let mut stores: Vec<Kept> = folders
         .filter_map(Result::ok)
         .filter(|folder| !folder.file_name().as_bytes().starts_with(FORGOTTEN))
@@ -130,9 +138,17 @@ pub(crate) fn hold_alone(folder: &Path) -> Result<Lock, CommandError> {
     })
 }
 
-/// Removes a store. It is gone as soon as it has another name; what a crash then leaves,
-/// [`clear_leftovers`] removes.
-pub(crate) fn remove(folder: &Path) -> Result<(), StoreError> {
+/// Removes a store with all that belongs to it.
+pub(crate) fn remove(folder: &Path, home: &Path) -> Result<(), StoreError> {
+    let states = states_of(folder, home);
+    if states.exists() {
+        remove_folder(&states)?;
+    }
+    remove_folder(folder)
+}
+
+/// It is gone as soon as it has another name; what a crash then leaves, [`clear_leftovers`] removes.
+fn remove_folder(folder: &Path) -> Result<(), StoreError> {
     let mut name = FORGOTTEN.to_vec();
     name.extend_from_slice(format!("{:016x}", random()).as_bytes());
     let doomed = folder.with_file_name(OsStr::from_bytes(&name));
@@ -142,8 +158,8 @@ pub(crate) fn remove(folder: &Path) -> Result<(), StoreError> {
 
 /// Removes what an interrupted [`remove`] left.
 pub(crate) fn clear_leftovers(home: &Path) -> Result<(), StoreError> {
-    let Ok(folders) = std::fs::read_dir(home.join("workspaces")) else { return Ok(()) };
-    for folder in folders.filter_map(Result::ok) {
+    let folders = [WORKSPACES, PROJECTS].map(|folder| std::fs::read_dir(home.join(folder)));
+    for folder in folders.into_iter().filter_map(Result::ok).flatten().filter_map(Result::ok) {
         if folder.file_name().as_bytes().starts_with(FORGOTTEN) {
             remove_below(&folder.path())
                 .map_err(|source| failed(&folder.path(), "removing it", source))?;
@@ -162,7 +178,11 @@ pub(crate) fn relocate(folder: &Path, root: &Path, home: &Path) -> Result<(), St
         .and_then(|noted| disk::sync(&noted))
         .and_then(|()| disk::sync_folder(folder))
         .map_err(|source| failed(&file, "making it durable", source))?;
-    rename(folder, &store_of(root, home))
+    let (states, store) = (states_of(folder, home), store_of(root, home));
+    if states.exists() {
+        rename(&states, &states_of(&store, home))?;
+    }
+    rename(folder, &store)
 }
 
 fn rename(from: &Path, to: &Path) -> Result<(), StoreError> {

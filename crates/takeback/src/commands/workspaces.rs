@@ -22,7 +22,7 @@ use crate::time::{ago, iso, now};
 pub(crate) fn workspaces(options: &Options, screen: &mut Screen) -> Result<u8, CommandError> {
     let home = place::home(options)?;
     stores::clear_leftovers(&home)?;
-    let told: Vec<Told> = stores::stores(&home).iter().map(Told::of).collect();
+    let told: Vec<Told> = stores::stores(&home).iter().map(|kept| Told::of(kept, &home)).collect();
     if screen.json {
         screen.json(&told.iter().map(Told::to_json).collect::<Vec<_>>())?;
         return Ok(0);
@@ -65,7 +65,7 @@ pub(crate) fn forget(
         None => place::here(options)?.root,
     };
     let kept = known(&root, &home)?;
-    let told = Told::of(&kept);
+    let told = Told::of(&kept, &home);
     if unfinished(&kept) {
         let own = kept.root.join(".takeback");
         return Err(CommandError::new(
@@ -98,7 +98,7 @@ pub(crate) fn forget(
             return Ok(Kind::Nothing as u8);
         }
         let _alone = stores::hold_alone(&kept.folder)?;
-        stores::remove(&kept.folder)?;
+        stores::remove(&kept.folder, &home)?;
     }
     if screen.json {
         let mut value = told.to_json();
@@ -195,12 +195,13 @@ struct Inside {
 }
 
 impl Told {
-    fn of(kept: &Kept) -> Self {
+    fn of(kept: &Kept, home: &Path) -> Self {
         Self {
             root: kept.root.clone(),
             folder: kept.folder.clone(),
             exists: kept.root.is_dir(),
-            bytes: folder_bytes(&kept.folder),
+            bytes: folder_bytes(&kept.folder)
+                + folder_bytes(&stores::states_of(&kept.folder, home)),
             inside: look_inside(&kept.folder),
         }
     }

@@ -44,8 +44,9 @@ pub(crate) const PRECIOUS_FILE_MAX: &str = "preciousFileMaxBytes";
 pub(crate) const PRECIOUS_TOTAL: &str = "preciousTotalBytes";
 pub(crate) const DERIVED_FOLDERS: &str = "derivedFolders";
 pub(crate) const HOOK_DEADLINE: &str = "hookDeadlineMs";
+pub(crate) const STATES_AS_JSON: &str = "statesAsJsonFiles";
 
-pub(crate) const KEYS: [Key; 11] = [
+pub(crate) const KEYS: [Key; 12] = [
     Key {
         name: ENABLED,
         default: || Value::Flag(true),
@@ -115,6 +116,12 @@ pub(crate) const KEYS: [Key; 11] = [
         },
         project: Project::Nothing,
         meaning: "how long an agent waits for a workspace that is locked",
+    },
+    Key {
+        name: STATES_AS_JSON,
+        default: || Value::Flag(false),
+        project: Project::Nothing,
+        meaning: "agents' states lie in JSON files instead of the store",
     },
 ];
 

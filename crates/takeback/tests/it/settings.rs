@@ -32,6 +32,7 @@ fn every_setting_is_listed_with_its_origin() {
     preciousTotalBytes       268435456                                                     default
     derivedFolders           none                                                          default
     hookDeadlineMs           1000                                                          default
+    statesAsJsonFiles        false                                                         default
     ");
     assert!(!user.home().join(".takeback").exists(), "looking makes no store");
 }
