@@ -2,6 +2,7 @@
 //! documentation, put to the test.
 
 mod moving;
+mod remembering;
 mod samples;
 mod saving;
 mod values;
@@ -52,6 +53,12 @@ pub fn run(make: &mut dyn FnMut() -> [Box<dyn StateStore>; 2], abilities: Abilit
         moving::the_same_move_again_does_nothing,
         moving::a_head_can_move_to_what_was_left,
         moving::a_move_to_nowhere_does_nothing,
+        remembering::a_head_that_moved_is_saved_after,
+        remembering::what_was_deleted_is_not_saved_after,
+        remembering::what_was_collected_is_kept_anew,
+        remembering::what_was_loaded_is_not_taken_for_what_came_after,
+        remembering::a_collection_takes_nothing_that_is_saved_meanwhile,
+        remembering::a_success_right_after_another_ends_its_count,
         world::one_checkpoint_is_deleted,
         world::an_execution_is_deleted_with_all_that_is_its,
         world::the_executions_of_a_session_are_deleted,
