@@ -8,7 +8,7 @@ use takeback_core::execution::{
     retry_from_step, rollback_to, save_step,
 };
 use takeback_core::retention::delete_session;
-use takeback_core::rewind::Receipt;
+use takeback_core::rewind::{Receipt, RewindRequest, Target};
 use takeback_store::disk::{self, CrashPoint};
 use takeback_store::state::{
     Attempt, CheckpointId, CheckpointKey, ExecutionId, ListQuery, NewCheckpoint, NewEffect, Saved,
@@ -239,6 +239,30 @@ fn a_step_has_a_point_of_its_own_only_if_files_changed() {
     sandbox.agent_writes("s", "a.txt", "more\n");
     let again = save(&mut sandbox, 3, json!(3), Status::Success);
     assert_eq!((again.is_new, again.record.key.attempt.0.get()), (true, 2));
+}
+
+#[test]
+fn the_point_of_a_step_is_its_own_sessions() {
+    let mut sandbox = Sandbox::new();
+    sandbox.write("a.txt", "0\n");
+    let theirs = sandbox.prompt("t", "go");
+    let saved = save(&mut sandbox, 1, json!(1), Status::Success).record;
+    assert_ne!(saved.point, Some(theirs));
+    let points = sandbox.workspace.store.points().unwrap();
+    let own = points.iter().find(|point| Some(point.id) == saved.point).unwrap();
+    assert_eq!(own.session, Some(SessionId::from("s")));
+}
+
+#[test]
+fn an_undo_of_some_paths_leaves_the_state() {
+    let mut sandbox = three_steps();
+    roll_back(&mut sandbox, 1, RollbackFiles::All);
+    let mut request = RewindRequest::new(Target::Undo);
+    request.paths = vec!["a.txt".to_owned()];
+    let receipt = sandbox.rewind(&request).unwrap();
+    assert_eq!((said(&receipt).len(), moved(&receipt)), (2, None), "{receipt:?}");
+    assert_eq!(sandbox.read("a.txt"), "3\n");
+    assert_eq!(stands(&sandbox).1, [1]);
 }
 
 #[test]
