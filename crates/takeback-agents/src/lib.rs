@@ -7,3 +7,8 @@
 pub mod reference;
 
 pub use reference::{Agent, Ambiguous, Effects, Happening, RunError, Step, StepError};
+
+/// The page for authors, so that its code is compiled and run.
+#[cfg(doctest)]
+#[doc = include_str!("../../../docs/concepts/execution-state.md")]
+struct ExecutionState;
