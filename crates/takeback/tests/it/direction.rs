@@ -16,8 +16,9 @@ fn needs(krate: &str) -> Vec<String> {
 }
 
 #[test]
-fn store_knows_nobody_core_knows_store_and_the_binary_knows_both() {
+fn store_knows_nobody_core_knows_store_and_all_others_know_both() {
     assert_eq!(needs("takeback-store"), [""; 0]);
     assert_eq!(needs("takeback-core"), ["takeback-store"]);
+    assert_eq!(needs("takeback-agents"), ["takeback-core", "takeback-store"]);
     assert_eq!(needs("takeback"), ["takeback-core", "takeback-store"]);
 }

@@ -1,0 +1,14 @@
+//! Agents on Takeback.
+//!
+//! [`reference`](mod@reference) is an agent without a model: a list of steps, run so that a failed or
+//! killed step costs nothing but its own work. It is there to be used, and to be read by whoever
+//! writes an agent of their own.
+
+pub mod reference;
+
+pub use reference::{Agent, Ambiguous, Effects, Happening, RunError, Step, StepError};
+
+/// The page for authors, so that its code is compiled and run.
+#[cfg(doctest)]
+#[doc = include_str!("../../../docs/concepts/execution-state.md")]
+struct ExecutionState;

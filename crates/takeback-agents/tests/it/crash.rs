@@ -1,0 +1,101 @@
+//! Stopped at every crash point of a run, and started again.
+
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
+use std::sync::Once;
+
+use takeback_core::execution::{RollbackFiles, rollback_to};
+use takeback_store::disk::{self, CrashPoint, Stopped};
+use takeback_testkit::Sandbox;
+
+use crate::{Places, agent, execution, five_steps, initial, nothing, undisturbed};
+
+/// Runs `work` and stops at the `n`-th crash point; answers which one that is, if there are so many.
+fn stopped(n: u64, work: impl FnOnce()) -> Option<CrashPoint> {
+    static QUIET: Once = Once::new();
+    QUIET.call_once(|| {
+        let usual = std::panic::take_hook();
+        std::panic::set_hook(Box::new(move |panic| {
+            if !panic.payload().is::<Stopped>() {
+                usual(panic);
+            }
+        }));
+    });
+    disk::stop_at(Some(n));
+    let ended = catch_unwind(AssertUnwindSafe(work));
+    disk::stop_at(None);
+    let Err(panic) = ended else { return None };
+    match panic.downcast::<Stopped>() {
+        Ok(stopped) => Some(stopped.0),
+        Err(panic) => resume_unwind(panic),
+    }
+}
+
+#[test]
+fn a_run_that_is_stopped_anywhere_goes_on_and_repeats_no_finished_step() {
+    let (values, tree) = undisturbed();
+    let sandbox = Sandbox::new();
+    sandbox.write("mine.txt", "mine\n");
+    let frozen = sandbox.freeze();
+    let mut stops = 0;
+    for n in 1.. {
+        let mut sandbox = frozen.thaw();
+        let places = Places::of(&sandbox);
+        let reached = stopped(n, || {
+            agent(five_steps(&places, 1, nothing))
+                .run(&mut sandbox.workspace, &initial())
+                .expect("it runs");
+        });
+        sandbox.reopen();
+        let last = sandbox.workspace.states.last_successful(&execution(), None, None).unwrap();
+        let finished = last.map_or(0, |record| record.key.step.0);
+        let noted = places.noted().len();
+        let found = agent(five_steps(&places, 1, nothing))
+            .run(&mut sandbox.workspace, &initial())
+            .unwrap_or_else(|error| panic!("stopped at {n}, {reached:?}: {error:?}"));
+        assert_eq!(found, values);
+        assert_eq!(sandbox.tree(), tree, "stopped at {n}, {reached:?}");
+        let since = &places.noted()[noted..];
+        for step in 1..=finished {
+            assert!(!since.contains(&format!("begin {step}")), "stopped at {n}: {since:?}");
+        }
+        assert_eq!(places.count("fail 3"), 1, "stopped at {n}");
+        assert_eq!(sandbox.workspace.states.check().unwrap(), Vec::<String>::new());
+        match reached {
+            Some(_) => stops += 1,
+            None => break,
+        }
+    }
+    assert!(stops > 50, "only {stops} crash points passed");
+}
+
+/// The journal of a rollback that was promised is finished before anybody asks where to go on.
+#[test]
+fn a_rollback_that_was_cut_off_is_whole_before_a_run_goes_on() {
+    let (values, tree) = undisturbed();
+    let mut sandbox = Sandbox::new();
+    sandbox.write("mine.txt", "mine\n");
+    let places = Places::of(&sandbox);
+    agent(five_steps(&places, 0, nothing)).run(&mut sandbox.workspace, &initial()).unwrap();
+    let second = sandbox.workspace.states.find(&"ckpt-exec-1-2".parse().unwrap()).unwrap().unwrap();
+    let frozen = sandbox.freeze();
+    let mut gone_back = Vec::new();
+    for n in 1.. {
+        let mut sandbox = frozen.thaw();
+        let places = Places::of(&sandbox);
+        let reached = stopped(n, || {
+            rollback_to(&mut sandbox.workspace, &second.key, RollbackFiles::All).expect("it runs");
+        });
+        sandbox.reopen();
+        let found = agent(five_steps(&places, 0, nothing))
+            .run(&mut sandbox.workspace, &initial())
+            .unwrap_or_else(|error| panic!("stopped at {n}, {reached:?}: {error:?}"));
+        assert_eq!(found, values);
+        assert_eq!(sandbox.tree(), tree, "stopped at {n}, {reached:?}");
+        gone_back.push(places.count("begin 3") == 2);
+        if reached.is_none() {
+            break;
+        }
+    }
+    assert!(gone_back.starts_with(&[false]) && gone_back.ends_with(&[true]), "{gone_back:?}");
+    assert!(gone_back.is_sorted(), "from the promise on, always: {gone_back:?}");
+}

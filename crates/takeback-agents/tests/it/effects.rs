@@ -1,0 +1,209 @@
+//! What a step does to the world happens once; where nobody knows, the agent's author decides.
+
+use std::cell::{Cell, RefCell};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
+
+use serde_json::{Value, json};
+use takeback_agents::{Agent, Ambiguous, Happening, RunError, Step, StepError};
+use takeback_core::Workspace;
+use takeback_store::Timestamp;
+use takeback_store::state::{Effect, NewEffect, Status};
+use takeback_testkit::Sandbox;
+
+use crate::{attempts, execution, head, initial};
+
+/// What of the world a test counts.
+#[derive(Default)]
+struct World {
+    sent: Cell<u32>,
+    asked: RefCell<Vec<Effect>>,
+}
+
+impl World {
+    fn send(&self) -> Value {
+        self.sent.set(self.sent.get() + 1);
+        json!({ "message": self.sent.get() })
+    }
+
+    fn mail(&self, fate: Fate) -> Step<'_> {
+        Step::new("mail", move |values, effects| {
+            let receipt = effects.once("mail", &json!({ "to": "you" }), || {
+                let receipt = self.send();
+                match fate {
+                    Fate::TimesOut if self.sent.get() == 1 => Err("no answer in time"),
+                    Fate::Unreachable if self.sent.get() == 1 => Err("no route"),
+                    _ => Ok(receipt),
+                }
+            });
+            if fate == Fate::Unreachable && receipt.is_err() {
+                assert!(effects.withdraw("mail")?);
+            }
+            values.state["receipt"] = receipt?;
+            Ok(())
+        })
+    }
+
+    fn agent<'a>(&'a self, steps: Vec<Step<'a>>, policy: Ambiguous) -> Agent<'a> {
+        let on_ambiguous = Box::new(move |effect: &Effect| {
+            self.asked.borrow_mut().push(effect.clone());
+            policy
+        });
+        Agent { on_ambiguous, ..Agent::new(execution(), steps) }
+    }
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Fate {
+    Arrives,
+    /// The first time: it was sent, but nobody said so.
+    TimesOut,
+    /// The first time: it was certainly not sent.
+    Unreachable,
+}
+
+fn effect(workspace: &Workspace) -> Effect {
+    let mut effects = workspace.states.effects(&execution()).unwrap();
+    assert_eq!(effects.len(), 1);
+    effects.remove(0)
+}
+
+#[test]
+fn an_effect_with_a_receipt_is_not_repeated_by_a_retry() {
+    let mut sandbox = Sandbox::new();
+    let world = World::default();
+    let mut mail = world.mail(Fate::Arrives);
+    let mut tries = 0;
+    let step = Step::new("mail", move |values, effects| {
+        (mail.run)(values, effects)?;
+        tries += 1;
+        if tries < 3 { Err(StepError::failed("something else")) } else { Ok(()) }
+    });
+    let values =
+        world.agent(vec![step], Ambiguous::Stop).run(&mut sandbox.workspace, &initial()).unwrap();
+    assert_eq!(world.sent.get(), 1);
+    assert_eq!(values.state["receipt"], json!({ "message": 1 }), "the receipt is handed back");
+    assert_eq!(attempts(&sandbox.workspace).len(), 4);
+    let effect = effect(&sandbox.workspace);
+    assert_eq!(effect.intent, json!({ "to": "you" }));
+    assert_eq!(effect.step.map(|step| step.0), Some(1));
+    assert!(world.asked.borrow().is_empty());
+}
+
+#[test]
+fn an_effect_that_is_to_be_repeated_happens_again() {
+    let mut sandbox = Sandbox::new();
+    let world = World::default();
+    let steps = vec![world.mail(Fate::TimesOut)];
+    let values =
+        world.agent(steps, Ambiguous::Repeat).run(&mut sandbox.workspace, &initial()).unwrap();
+    assert_eq!(world.sent.get(), 2);
+    assert_eq!(values.state["receipt"], json!({ "message": 2 }));
+    let asked = world.asked.borrow();
+    assert_eq!(asked.len(), 1);
+    assert_eq!((asked[0].key.as_str(), &asked[0].receipt), ("mail", &None));
+    assert_eq!(effect(&sandbox.workspace).receipt.unwrap().0, json!({ "message": 2 }));
+}
+
+#[test]
+fn an_effect_that_is_to_be_skipped_counts_as_done_from_then_on() {
+    let mut sandbox = Sandbox::new();
+    let world = World::default();
+    let mut mail = world.mail(Fate::TimesOut);
+    let mut tries = 0;
+    let step = Step::new("mail", move |values, effects| {
+        (mail.run)(values, effects)?;
+        tries += 1;
+        if tries < 2 { Err(StepError::failed("something else")) } else { Ok(()) }
+    });
+    let values =
+        world.agent(vec![step], Ambiguous::Skip).run(&mut sandbox.workspace, &initial()).unwrap();
+    assert_eq!(world.sent.get(), 1);
+    assert_eq!(values.state["receipt"], Value::Null);
+    assert_eq!(world.asked.borrow().len(), 1, "it is asked once");
+    assert_eq!(effect(&sandbox.workspace).receipt.unwrap().0, Value::Null);
+}
+
+#[test]
+fn an_effect_that_is_to_be_looked_at_ends_the_run_and_is_told_to_the_next() {
+    let mut sandbox = Sandbox::new();
+    let world = World::default();
+    let root = sandbox.root();
+    let steps = |fate| {
+        let root = &root;
+        let mut mail = world.mail(fate);
+        let mail = Step::new("mail", move |values, effects| {
+            std::fs::write(root.join("draft.txt"), "dear you\n")?;
+            (mail.run)(values, effects)
+        });
+        vec![Step::new("before", |_, _| Ok(())), mail]
+    };
+    let error = world
+        .agent(steps(Fate::TimesOut), Ambiguous::Stop)
+        .run(&mut sandbox.workspace, &initial())
+        .unwrap_err();
+    assert_eq!(error.to_string(), "nobody knows whether the effect \"mail\" happened");
+    let RunError::AmbiguousEffect { effect } = error else { panic!("{error:?}") };
+    assert_eq!(effect.intent, json!({ "to": "you" }));
+    assert_eq!(world.sent.get(), 1);
+    assert!(!sandbox.exists("draft.txt"), "the files are those of the last success");
+    let head = head(&sandbox.workspace);
+    assert_eq!((head.error.as_deref(), head.status), (Some("no answer in time"), Status::Failed));
+
+    sandbox.reopen();
+    let heard = RefCell::new(Vec::new());
+    let mut agent = world.agent(steps(Fate::Arrives), Ambiguous::Repeat);
+    agent.on_happening = Box::new(|happening| {
+        if let Happening::Resumed(resumed) = happening {
+            heard.borrow_mut().extend(resumed.ambiguous.clone());
+        }
+    });
+    agent.run(&mut sandbox.workspace, &initial()).unwrap();
+    drop(agent);
+    assert_eq!(heard.take(), [*effect]);
+    assert_eq!(world.sent.get(), 2);
+}
+
+#[test]
+fn an_effect_that_certainly_did_not_happen_is_not_ambiguous() {
+    let mut sandbox = Sandbox::new();
+    let world = World::default();
+    let steps = vec![world.mail(Fate::Unreachable)];
+    let values =
+        world.agent(steps, Ambiguous::Stop).run(&mut sandbox.workspace, &initial()).unwrap();
+    assert_eq!(values.state["receipt"], json!({ "message": 2 }));
+    assert!(world.asked.borrow().is_empty());
+}
+
+/// The other run notes the effect between the moment this one looks and the moment it notes it.
+#[test]
+fn an_effect_that_another_run_noted_first_is_not_done_unasked() {
+    let mut sandbox = Sandbox::new();
+    let world = World::default();
+    let states = Arc::clone(&sandbox.workspace.states);
+    let about_to_note = Arc::new(AtomicBool::new(false));
+    let flag = Arc::clone(&about_to_note);
+    let clock = AtomicI64::new(1_700_000_000_000);
+    sandbox.workspace.ambient.now = Box::new(move || {
+        let now = || Timestamp(clock.fetch_add(1, Ordering::Relaxed));
+        if flag.swap(false, Ordering::Relaxed) {
+            let (execution, intent) = (execution(), json!("the other's"));
+            let (step, time) = (None, now());
+            let new = NewEffect { execution: &execution, key: "mail", step, intent: &intent, time };
+            states.intend(&new).unwrap();
+        }
+        now()
+    });
+    let mut mail = world.mail(Fate::Arrives);
+    let step = Step::new("mail", move |values, effects| {
+        about_to_note.store(true, Ordering::Relaxed);
+        (mail.run)(values, effects)
+    });
+    let error = world
+        .agent(vec![step], Ambiguous::Stop)
+        .run(&mut sandbox.workspace, &initial())
+        .unwrap_err();
+    let RunError::AmbiguousEffect { effect } = error else { panic!("{error:?}") };
+    assert_eq!(effect.intent, json!("the other's"));
+    assert_eq!(world.sent.get(), 0);
+}
