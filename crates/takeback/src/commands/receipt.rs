@@ -199,10 +199,8 @@ fn summary(receipt: &Receipt, tense: Tense) -> String {
             done.push(format!("{n} {}", if did { past } else { future }));
         }
     }
-    let nothing = match is_refused(receipt, tense) {
-        true if did => "nothing taken back",
-        _ => "nothing to take back",
-    };
+    let nothing =
+        if is_refused(receipt, tense) { "nothing taken back" } else { "nothing to take back" };
     let mut parts = vec![if done.is_empty() { nothing.to_owned() } else { done.join(", ") }];
     if !receipt.kept_files.is_empty() {
         parts.push(format!("{} kept", receipt.kept_files.len()));

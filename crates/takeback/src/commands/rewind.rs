@@ -108,7 +108,7 @@ pub(crate) fn carry_out(
     if args.dry_run {
         screen.page()?;
     }
-    let silent = args.yes && !args.dry_run && !args.diff;
+    let silent = args.yes && !args.dry_run && (!args.diff || screen.json);
     loop {
         let is_there = match &shown {
             Some(shown) => shown.plan.leaves_files() && stands_there(workspace, &request)?,
@@ -125,6 +125,9 @@ pub(crate) fn carry_out(
                 if !(ask || args.dry_run) {
                     writeln!(screen.out)?;
                 }
+            }
+            if shown.is_refused() && !screen.json {
+                say_refused(if args.dry_run { Tense::WouldNot } else { Tense::Did }, screen)?;
             }
             if args.dry_run || is_there || shown.plan.does_nothing() || shown.is_refused() {
                 return Ok(receipt::exit_code(&receipt_of(shown, is_there), tense_of(shown)));
@@ -251,9 +254,6 @@ fn show_preview(
         let tense = tense_of(shown);
         let windows = if tense == Tense::Would { shown.windows.as_slice() } else { &[] };
         receipt::print(&mut screen.out, &receipt, windows, tense, screen.verbose)?;
-        if tense == Tense::WouldNot {
-            say_refused(tense, screen)?;
-        }
     }
     Ok(())
 }

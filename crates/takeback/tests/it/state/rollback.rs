@@ -74,8 +74,11 @@ fn state_and_files_of_a_run_go_back_together_and_forth_again() {
     assert_eq!(stands(&user), back);
     let again = user.takeback(&["state", "rollback", "ckpt-e-1", "-y"]);
     assert_eq!(again.code, 5, "{again:?}");
-    let again = user.takeback(&["state", "rollback", "e", "--dry-run", "--json"]);
-    assert_eq!(again.code, 5, "{again:?}");
+    for how in [&["--dry-run"][..], &["-y"], &["-y", "--diff"]] {
+        let args = [&["state", "rollback", "e", "--json"], how].concat();
+        let again = user.takeback(&args);
+        assert_eq!((again.code, again.out.lines().count()), (5, 1), "{again:?}");
+    }
     let preview = user.takeback(&["undo", "--dry-run"]);
     assert_eq!(preview.code, 0);
     insta::assert_snapshot!(preview.out, @"
@@ -135,7 +138,7 @@ fn with_something_in_the_way_nothing_is_done_unless_it_is_said_how() {
       stays     e      the state of branch main
       conflict  a.txt  both changed the same lines
 
-    nothing to take back · 1 conflict
+    nothing taken back · 1 conflict
     Nothing would be changed: state and files go back together, or not at all.
     --partial leaves what is in the way, --exact takes it back too, --state-only leaves all files.
     ");
@@ -149,6 +152,7 @@ fn with_something_in_the_way_nothing_is_done_unless_it_is_said_how() {
         crate::terminal::on_a_terminal(&user, &["state", "rollback", "ckpt-e-1"], "", "");
     let shown = asked.screen().contents();
     assert!(code == 4 && !shown.contains("[y/N]"), "nobody is asked about nothing: {shown}");
+    assert!(shown.contains("Nothing was changed"), "{shown}");
     assert_eq!(stands(&user), before);
 
     let keep = user.keep();
@@ -186,6 +190,24 @@ fn with_something_in_the_way_nothing_is_done_unless_it_is_said_how() {
     assert_eq!(stands(&user), before);
     let two = user.takeback(&["state", "rollback", "ckpt-e-1", "--exact", "--state-only"]);
     assert_eq!(two.code, 2, "{two:?}");
+}
+
+/// After a crash an agent goes on in another run: that is its work too.
+#[test]
+fn what_an_execution_did_in_several_runs_goes_back() {
+    let user = User::with(&[("a.txt", "zero\n")]);
+    let program = env!("CARGO_BIN_EXE_takeback");
+    for (step, text) in [(1, "one"), (2, "two")] {
+        user.write(&format!("../home/{step}.json"), &checkpoint(step, &json!({})));
+        let script = format!(
+            "echo {text} > a.txt; {program} -q state save < $HOME/{step}.json; echo {text} on > a.txt"
+        );
+        let answer = user.takeback(&["-q", "run", "--", "sh", "-c", &script]);
+        assert_eq!(answer.code, 0, "{answer:?}");
+    }
+    let answer = user.takeback(&["state", "rollback", "ckpt-e-1", "-y"]);
+    assert_eq!(answer.code, 0, "{answer:?}");
+    assert_eq!(stands(&user), is("ckpt-e-1", "one\n", false));
 }
 
 /// A file of somebody else is no conflict of a rewind, but it is not as it was either.
