@@ -3,6 +3,8 @@
 //!
 //! States are kept by a [`StateStore`]; the files of a step are a point of the workspace's log.
 
+use std::collections::{BTreeSet, HashSet};
+
 use takeback_store::state::{
     BranchName, Checkpoint, CheckpointId, CheckpointKey, Effect, ExecutionId, HeadMove, ListQuery,
     MoveTo, NewCheckpoint, Saved, Status, StepIndex, Which,
@@ -11,9 +13,9 @@ use takeback_store::{PointId, SessionId, StateError, StateStore};
 
 use crate::event::AgentEvent;
 use crate::record::{RecordError, Recorded, record};
-use crate::rewind::journal::{Exactness, Preview};
+use crate::rewind::journal::{Exactness, Preview, continued_by};
 use crate::rewind::{
-    Files, Receipt, RewindError, RewindRequest, Rollback, Target, Terms, preview, rewind,
+    Files, Receipt, RewindError, RewindRequest, Rollback, Target, Terms, Whose, preview, rewind,
 };
 use crate::workspace::Workspace;
 
@@ -185,6 +187,9 @@ pub fn rollback_request(
         }
     };
     let mut request = RewindRequest::new(target);
+    if files != RollbackFiles::Stay {
+        request.whose = Some(Whose::Sessions(sessions_of(workspace, &to.execution)?));
+    }
     if files == RollbackFiles::Exact {
         request.exactness = Exactness::Exact;
     }
@@ -200,6 +205,31 @@ pub fn rollback_request(
         },
     });
     Ok(request)
+}
+
+/// The sessions that an execution was saved in, as far as that is known, and those that continue them:
+/// one that goes on after a crash is another session, and its work is the execution's all the same.
+fn sessions_of(
+    workspace: &Workspace,
+    execution: &ExecutionId,
+) -> Result<BTreeSet<SessionId>, ExecutionError> {
+    let query = ListQuery { execution, which: Which::All, after: None, limit: None };
+    let records = workspace.states.list(&query)?.records;
+    let carried: HashSet<PointId> = records.iter().filter_map(|record| record.point).collect();
+    let points = workspace.store.points().map_err(StateError::from)?;
+    let mut own: BTreeSet<SessionId> = points
+        .into_iter()
+        .filter(|point| carried.contains(&point.id))
+        .filter_map(|point| point.session)
+        .collect();
+    let executions = workspace.states.executions()?.executions;
+    let last = executions.into_iter().find(|one| one.id == *execution);
+    own.extend(last.and_then(|one| one.session));
+    let mut all = BTreeSet::new();
+    for session in own {
+        all.extend(continued_by(&*workspace.store, &session).map_err(StateError::from)?);
+    }
+    Ok(all)
 }
 
 /// What [`rollback_to`] would do.

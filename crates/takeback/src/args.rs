@@ -6,6 +6,13 @@ use std::path::PathBuf;
 use clap::{Args as ClapArgs, Parser, Subcommand, ValueEnum};
 use takeback_core::exchange::BundleLimits;
 
+mod state;
+
+pub(crate) use state::{
+    EffectArgs, ForkArgs, ListStateArgs, ResumeArgs, RollbackArgs, SaveArgs, StateArgs,
+    StateCommand, StateDeleteArgs, StateDiffArgs, StateExportArgs,
+};
+
 /// Checkpoint and rewind for coding agents.
 ///
 /// Records every change in a folder with its author, and takes back exactly what you ask.
@@ -125,6 +132,9 @@ pub(crate) enum Command {
     Export(ExportArgs),
     /// Add the points of an exported file to this workspace; restores nothing by itself
     Import(ImportArgs),
+    /// Save, look at and take back the state of an agent, step by step
+    #[command(subcommand)]
+    State(StateCommand),
     /// Print help
     #[command(hide = true)]
     Help(HelpArgs),

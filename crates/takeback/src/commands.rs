@@ -19,6 +19,7 @@ mod verify;
 mod config;
 mod workspaces;
 mod export;
+mod state;
 mod import;
 mod filediff;
 mod patch;
@@ -26,7 +27,7 @@ mod words;
 mod receipt;
 
 use crate::answer::{Answer, WhenUnread};
-use crate::args::{Args, Command, SessionCommand};
+use crate::args::{Args, Command, SessionCommand, StateCommand};
 use crate::error::CommandError;
 use crate::screen::Screen;
 
@@ -43,7 +44,13 @@ pub(crate) fn run(args: Args) -> Result<u8, CommandError> {
         | Command::Du(_)
         | Command::Status
         | Command::Config(_)
-        | Command::Workspaces => WhenUnread::Stop,
+        | Command::Workspaces
+        | Command::State(
+            StateCommand::List(_)
+            | StateCommand::Show(_)
+            | StateCommand::Diff(_)
+            | StateCommand::Export(_),
+        ) => WhenUnread::Stop,
         _ => WhenUnread::GoOn,
     };
     screen.out = Box::new(Answer { to: screen.out, when_unread });
@@ -81,6 +88,7 @@ pub(crate) fn run(args: Args) -> Result<u8, CommandError> {
         Command::Relocate(relocate) => workspaces::relocate(options, &relocate, &mut screen)?,
         Command::Export(export) => export::export(options, &export, &mut screen)?,
         Command::Import(import) => import::import(options, &import, &mut screen)?,
+        Command::State(command) => state::state(options, &command, &mut screen)?,
         Command::Help(help) => help::help(&help, &mut screen)?,
     };
     screen.out.flush()?;

@@ -100,9 +100,17 @@ fn relocation(options: &Options, here: &Here) -> Option<(PathBuf, String)> {
 
 /// As a shell reads it.
 pub(crate) fn quoted(path: &Path) -> String {
-    let text = path.display().to_string();
+    quoted_text(&path.display().to_string())
+}
+
+/// As [`quoted`], for any word.
+pub(crate) fn quoted_text(text: &str) -> String {
     let plain = |c: char| c.is_alphanumeric() || "/._-+,:@%=".contains(c);
-    if text.chars().all(plain) { text } else { format!("'{}'", text.replace('\'', r"'\''")) }
+    if text.chars().all(plain) {
+        text.to_owned()
+    } else {
+        format!("'{}'", text.replace('\'', r"'\''"))
+    }
 }
 
 /// Where a command is: the root of its workspace, protected or not, and Takeback's home.

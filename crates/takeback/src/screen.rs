@@ -76,9 +76,30 @@ impl Screen {
 
     /// One JSON value, the whole answer.
     pub(crate) fn json(&mut self, value: &impl serde::Serialize) -> io::Result<()> {
-        serde_json::to_writer(&mut self.out, value)?;
+        let mut writer = serde_json::Serializer::with_formatter(&mut self.out, Whole);
+        value.serialize(&mut writer)?;
         writeln!(self.out)?;
         self.out.flush()
+    }
+}
+
+/// Compact JSON, of which nothing is lost on the way: what takes escape sequences away would take
+/// this character along.
+struct Whole;
+
+impl serde_json::ser::Formatter for Whole {
+    fn write_string_fragment<W: ?Sized + Write>(
+        &mut self,
+        writer: &mut W,
+        fragment: &str,
+    ) -> io::Result<()> {
+        for (at, part) in fragment.split('\u{7f}').enumerate() {
+            if at > 0 {
+                writer.write_all(b"\\u007f")?;
+            }
+            writer.write_all(part.as_bytes())?;
+        }
+        Ok(())
     }
 }
 

@@ -1,6 +1,6 @@
 //! Times as people write and read them.
 
-use jiff::civil::Time;
+use jiff::civil::{DateTime, Time};
 use jiff::tz::TimeZone;
 use takeback_store::Timestamp;
 
@@ -13,6 +13,16 @@ pub(crate) fn now() -> Timestamp {
 pub(crate) fn iso(time: Timestamp) -> String {
     jiff::Timestamp::from_millisecond(time.0)
         .map_or_else(|_| time.0.to_string(), |time| time.to_string())
+}
+
+/// Reads ISO 8601, with or without a fraction; without a zone it is UTC.
+pub(crate) fn parse_iso(text: &str) -> Option<Timestamp> {
+    let time = text.parse::<jiff::Timestamp>().ok();
+    let time = time.or_else(|| {
+        let local = text.parse::<DateTime>().ok()?;
+        Some(local.to_zoned(TimeZone::UTC).ok()?.timestamp())
+    });
+    Some(Timestamp(time?.as_millisecond()))
 }
 
 /// `just now`, `5 min ago`, `3 h ago`, `2 days ago`.
@@ -132,5 +142,22 @@ mod tests {
         assert_eq!(parse("9:05", now), parse("09:05", now));
         let this_minute = clock(now);
         assert_eq!(parse(&this_minute[..5], now), Some(now), "it is not over");
+    }
+
+    #[test]
+    fn iso_times_are_read_with_and_without_a_zone() {
+        let time = Some(Timestamp(1_704_164_645_678));
+        for text in [
+            "2024-01-02T03:04:05.678Z",
+            "2024-01-02T03:04:05.678901",
+            "2024-01-02 03:04:05.678",
+            "2024-01-02T05:04:05.678+02:00",
+        ] {
+            assert_eq!(parse_iso(text), time, "{text}");
+        }
+        assert_eq!(parse_iso("2024-01-02T03:04:05"), Some(Timestamp(1_704_164_645_000)));
+        for bad in ["", "now", "1704164645", "2024-13-02T03:04:05", "2024-01-02T25:04:05Z"] {
+            assert_eq!(parse_iso(bad), None, "{bad}");
+        }
     }
 }

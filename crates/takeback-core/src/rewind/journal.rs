@@ -510,7 +510,10 @@ fn all_agents(store: &dyn Store, session: &SessionId) -> Result<Whose, StoreErro
 }
 
 /// A session and all that were resumed or forked from it.
-fn continued_by(store: &dyn Store, session: &SessionId) -> Result<BTreeSet<SessionId>, StoreError> {
+pub(crate) fn continued_by(
+    store: &dyn Store,
+    session: &SessionId,
+) -> Result<BTreeSet<SessionId>, StoreError> {
     let sessions = store.sessions()?;
     let mut chosen = BTreeSet::from([session.clone()]);
     loop {

@@ -9,6 +9,7 @@
     reason = "the demo's agent and person write files of their own"
 )]
 
+use std::collections::HashSet;
 use std::fs;
 use std::io::Write as _;
 use std::path::Path;
@@ -95,7 +96,9 @@ pub(crate) fn demo(screen: &mut Screen) -> Result<u8, CommandError> {
     let points = store.points()?;
     let told: Vec<_> = points
         .iter()
-        .map(|point| Ok((point, tell(store, point, &store.changes_after(point.seq)?)?)))
+        .map(|point| {
+            Ok((point, tell(store, point, &store.changes_after(point.seq)?, &HashSet::new())?))
+        })
         .collect::<Result<_, CommandError>>()?;
     log::print(out, &told)?;
 

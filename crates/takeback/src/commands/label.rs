@@ -53,7 +53,8 @@ fn put(
         let store = &*place.workspace.store;
         let next = points.iter().find(|other| other.seq > point.seq).map(|other| other.seq);
         let changes = store.changes_after(point.seq)?;
-        screen.json(&tell(store, &point, within(&changes, point.seq, next))?)?;
+        let with_state = place.workspace.states.points()?;
+        screen.json(&tell(store, &point, within(&changes, point.seq, next), &with_state)?)?;
     } else if !screen.quiet {
         let short = &point.id.to_string()[..8];
         let (done, why) = said(&point, what);

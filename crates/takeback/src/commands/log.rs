@@ -1,11 +1,12 @@
 //! `log`: the points, newest first, with what was changed after each.
 
+use std::collections::HashSet;
 use std::io::{self, Write};
 
 use serde::Serialize;
 use takeback_core::exchange::{name_there, same_story};
 use takeback_core::history::by_path;
-use takeback_store::{Change, Entry, Point, PointKind, Seq, StoreError};
+use takeback_store::{Change, Entry, Point, PointId, PointKind, Seq, StoreError};
 
 use super::filediff::{FileDiff, Lines, between};
 use super::sessions::find_session;
@@ -62,9 +63,11 @@ pub(crate) fn log(
     // Read once: there may be many points, and many changes after the oldest of them.
     let oldest = shown.iter().map(|(point, _)| point.seq).min();
     let changes = oldest.map_or(Ok(Vec::new()), |oldest| store.changes_after(oldest))?;
+    let with_state = place.workspace.states.points()?;
     let mut told = Vec::new();
     for (point, next) in &shown {
-        told.push((*point, tell(store, point, within(&changes, point.seq, *next))?));
+        let changes = within(&changes, point.seq, *next);
+        told.push((*point, tell(store, point, changes, &with_state)?));
     }
     if screen.json {
         let told: Vec<&Told> = told.iter().map(|(_, told)| told).collect();
@@ -157,10 +160,10 @@ pub(crate) fn described(point: &Point) -> String {
 }
 
 fn changes(told: &Told) -> Cell {
-    if told.files_changed == 0 && told.not_captured == 0 {
-        return Cell::new(HINT, "–");
-    }
-    let mut cell = Cell::plain(count(told.files_changed, "file"));
+    let mut cell = match (told.files_changed, told.not_captured) {
+        (0, 0) => Cell::new(HINT, "–"),
+        (files, _) => Cell::plain(count(files, "file")),
+    };
     if told.insertions > 0 {
         cell.push(GOOD, format!(" +{}", told.insertions));
     }
@@ -170,6 +173,9 @@ fn changes(told: &Told) -> Cell {
     if told.not_captured > 0 {
         cell.push(CARE, format!(" {} not kept", told.not_captured));
     }
+    if told.has_state {
+        cell.push(NAME, " state");
+    }
     cell
 }
 
@@ -178,6 +184,7 @@ pub(crate) fn tell(
     store: &dyn takeback_store::Store,
     point: &Point,
     changes: &[Change],
+    with_state: &HashSet<PointId>,
 ) -> Result<Told, StoreError> {
     let not_captured =
         changes.iter().filter(|change| matches!(change.after, Entry::NotCaptured { .. })).count();
@@ -208,6 +215,6 @@ pub(crate) fn tell(
         insertions: total.insertions,
         deletions: total.deletions,
         not_captured,
-        has_state: false,
+        has_state: with_state.contains(&point.id),
     })
 }

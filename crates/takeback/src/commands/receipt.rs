@@ -5,8 +5,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::io::{self, Write};
 
 use anstyle::Style;
-use takeback_core::rewind::Receipt;
 use takeback_core::rewind::journal::Window;
+use takeback_core::rewind::{Receipt, StateReceipt};
 use takeback_store::WorkPath;
 
 use crate::error::Kind;
@@ -19,6 +19,8 @@ use crate::screen::{
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Tense {
     Would,
+    /// State and files were to go back together, and nothing would be done, since not all can.
+    WouldNot,
     Did,
 }
 
@@ -42,7 +44,8 @@ pub(crate) fn print(
     let did = tense == Tense::Did;
     let made = if receipt.point.is_some() { "was not there then" } else { "was not there before" };
     let verb = |would, done| if did { done } else { would };
-    let mut rows = Vec::new();
+    let state = receipt.state.iter();
+    let mut rows: Vec<Row<'_>> = state.map(|state| state_row(state, receipt, tense)).collect();
     for (verb, paths, reason) in [
         (verb("restore", "restored"), &receipt.restored_files, ""),
         (verb("delete", "deleted"), &receipt.deleted_files, made),
@@ -89,7 +92,37 @@ pub(crate) fn print(
             writeln!(out, "{CARE}{line}{CARE:#}")?;
         }
     }
-    writeln!(out, "\n{}", summary(receipt, did))
+    writeln!(out, "\n{}", summary(receipt, tense))
+}
+
+/// An agent's state that goes along.
+fn state_row<'a>(state: &'a StateReceipt, receipt: &Receipt, tense: Tense) -> Row<'a> {
+    let stays = is_refused(receipt, tense);
+    let name = match &state.checkpoint {
+        Some(checkpoint) if !stays => plain(checkpoint),
+        _ => plain(state.execution.as_str()),
+    };
+    let branch = shorten(&plain(state.branch.as_str()), 20);
+    let (verb, style, reason) = match (&state.error, tense) {
+        (Some(error), _) => ("error", BAD, plain(error)),
+        (None, _) if stays => ("stays", HINT, format!("the state of branch {branch}")),
+        (None, Tense::Did) => ("state", GOOD, format!("branch {branch} stands there")),
+        (None, _) if state.checkpoint.is_none() => {
+            ("state", GOOD, format!("branch {branch} would stand where it stood before"))
+        }
+        (None, _) => ("state", GOOD, format!("branch {branch} would stand there")),
+    };
+    Row { verb, style, name, reason: reason.into() }
+}
+
+/// Whether state and files were to go back together, and neither did.
+pub(crate) fn is_refused(receipt: &Receipt, tense: Tense) -> bool {
+    let stayed = receipt.state.as_ref().is_some_and(|state| !state.moved && state.error.is_none());
+    match tense {
+        Tense::Would => false,
+        Tense::WouldNot => true,
+        Tense::Did => stayed && !receipt.success,
+    }
 }
 
 fn each(paths: &[WorkPath]) -> Vec<(&WorkPath, usize)> {
@@ -149,8 +182,14 @@ fn print_rows(out: &mut dyn Write, rows: &[Row<'_>], all: bool) -> io::Result<()
 }
 
 /// `3 restored, 1 deleted · 2 kept · 1 conflict`
-fn summary(receipt: &Receipt, did: bool) -> String {
+fn summary(receipt: &Receipt, tense: Tense) -> String {
+    let did = tense == Tense::Did;
     let mut done = Vec::new();
+    match (&receipt.state, tense) {
+        (Some(state), Tense::Did) if state.moved => done.push("state taken back".to_owned()),
+        (Some(_), Tense::Would) => done.push("state to take back".to_owned()),
+        _ => {}
+    }
     for (n, past, future) in [
         (receipt.restored_files.len(), "restored", "to restore"),
         (receipt.deleted_files.len(), "deleted", "to delete"),
@@ -160,8 +199,9 @@ fn summary(receipt: &Receipt, did: bool) -> String {
             done.push(format!("{n} {}", if did { past } else { future }));
         }
     }
-    let mut parts =
-        vec![if done.is_empty() { "nothing to take back".to_owned() } else { done.join(", ") }];
+    let nothing =
+        if is_refused(receipt, tense) { "nothing taken back" } else { "nothing to take back" };
+    let mut parts = vec![if done.is_empty() { nothing.to_owned() } else { done.join(", ") }];
     if !receipt.kept_files.is_empty() {
         parts.push(format!("{} kept", receipt.kept_files.len()));
     }
@@ -180,17 +220,19 @@ fn summary(receipt: &Receipt, did: bool) -> String {
 }
 
 /// The exit code that a receipt stands for.
-pub(crate) fn exit_code(receipt: &Receipt) -> u8 {
-    if !receipt.errors.is_empty() {
-        Kind::Error as u8
-    } else if !(receipt.conflicts.is_empty()
+pub(crate) fn exit_code(receipt: &Receipt, tense: Tense) -> u8 {
+    let state = receipt.state.as_ref();
+    let moves = tense == Tense::Would && state.is_some();
+    let left = !(receipt.conflicts.is_empty()
         && receipt.ambiguous.is_empty()
-        && receipt.not_captured.is_empty())
-    {
+        && receipt.not_captured.is_empty());
+    if !receipt.errors.is_empty() || state.is_some_and(|state| state.error.is_some()) {
+        Kind::Error as u8
+    } else if is_refused(receipt, tense) || left {
         Kind::Conflicts as u8
     } else if !receipt.success {
         Kind::Partly as u8
-    } else if !receipt.changed_something() {
+    } else if !(receipt.changed_something() || moves) {
         Kind::Nothing as u8
     } else {
         0

@@ -1,7 +1,7 @@
 //! `record`: events of an agent as JSON lines, answered one by one once they are durable.
 
 use std::collections::HashSet;
-use std::io::{self, BufRead as _, Write as _};
+use std::io::{self, BufRead as _};
 use std::path::PathBuf;
 
 use serde::Deserialize;
@@ -10,6 +10,8 @@ use takeback_core::{AgentEvent, Outcome, Tools, Touches, Workspace};
 use takeback_store::{CallId, Lack, PointId, Seq, SessionId, WorkPath};
 
 use super::cleanup::when_due;
+use super::state::input::check_exact;
+use super::state::save::{Files, keep, of_event};
 use crate::args::Options;
 use crate::error::CommandError;
 use crate::place::{self, Store};
@@ -54,6 +56,10 @@ enum WireEvent {
     SessionEnd {
         session: String,
     },
+    Step {
+        session: String,
+        checkpoint: Value,
+    },
 }
 
 /// A command, or only that there is one.
@@ -70,7 +76,7 @@ fn yes() -> bool {
 
 pub(crate) fn record(options: &Options, screen: &mut Screen) -> Result<u8, CommandError> {
     if let Some(refusal) = place::not_enabled(options)? {
-        return refuse_all(&refusal, screen);
+        return without_files(options, &refusal, screen);
     }
     let mut place = place::open(options, Store::Create)?;
     when_due(&mut place, options);
@@ -79,30 +85,44 @@ pub(crate) fn record(options: &Options, screen: &mut Screen) -> Result<u8, Comma
         tools: place.settings.tools(),
         passed_over: HashSet::new(),
     };
+    answer_each(screen, |line| recording.answer(line))
+}
+
+/// Of the events that an agent tells, those of its state alone are kept: files are not to be.
+fn without_files(
+    options: &Options,
+    refusal: &CommandError,
+    screen: &mut Screen,
+) -> Result<u8, CommandError> {
+    let mut place = None;
+    answer_each(screen, |line| {
+        let Ok(WireEvent::Step { session, checkpoint }) = serde_json::from_slice(line) else {
+            return json!({ "ok": false, "error": refusal.source.to_string() });
+        };
+        let opened = match place.take().map_or_else(|| place::open(options, Store::Create), Ok) {
+            Ok(opened) => place.insert(opened),
+            Err(error) => return refused("step", error),
+        };
+        step(&mut opened.workspace, line, session, checkpoint, Files::Not)
+    })
+}
+
+/// Answers line by line; the exit code says whether one was refused.
+fn answer_each(
+    screen: &mut Screen,
+    mut answer: impl FnMut(&[u8]) -> Value,
+) -> Result<u8, CommandError> {
     let mut failed = false;
     for line in io::stdin().lock().split(b'\n') {
         let line = line?;
         if line.trim_ascii().is_empty() {
             continue;
         }
-        let answer = recording.answer(&line);
+        let answer = answer(&line);
         failed |= answer["ok"] == false;
-        writeln!(screen.out, "{answer}")?;
-        screen.out.flush()?;
+        screen.json(&answer)?;
     }
     Ok(u8::from(failed))
-}
-
-/// The agent hears with every event that nothing is recorded.
-fn refuse_all(refusal: &CommandError, screen: &mut Screen) -> Result<u8, CommandError> {
-    let answer = json!({ "ok": false, "error": refusal.source.to_string() });
-    for line in io::stdin().lock().split(b'\n') {
-        if !line?.trim_ascii().is_empty() {
-            writeln!(screen.out, "{answer}")?;
-            screen.out.flush()?;
-        }
-    }
-    Ok(1)
 }
 
 struct Recording<'w> {
@@ -121,7 +141,12 @@ impl Recording<'_> {
         let name = name_of(&wire);
         let read_only = matches!(&wire, WireEvent::AfterTool { tool: Some(tool), .. }
             if self.tools.touches(tool, Vec::new(), None) == Touches::Nothing);
-        let event = convert(wire, &self.tools);
+        let event = match convert(wire, &self.tools) {
+            Told::Event(event) => event,
+            Told::Step { session, checkpoint } => {
+                return step(self.workspace, line, session, checkpoint, Files::Too);
+            }
+        };
         match &event {
             AgentEvent::BeforeTool { session, call, touches: Touches::Nothing, .. } => {
                 self.passed_over.insert((session.clone(), call.clone()));
@@ -140,6 +165,28 @@ impl Recording<'_> {
             Ok(recorded) => accepted(name, recorded.seq, recorded.point, &recorded.not_captured),
             Err(error) => refused(name, error.into()),
         }
+    }
+}
+
+/// Saves an agent's state; `line` is what it was told with.
+fn step(
+    workspace: &mut Workspace,
+    line: &[u8],
+    session: String,
+    checkpoint: Value,
+    files: Files,
+) -> Value {
+    let given = check_exact(line).and_then(|()| of_event(session, checkpoint));
+    let kept = given.map_err(CommandError::from).and_then(|given| keep(workspace, &given, files));
+    match kept {
+        Ok(kept) => {
+            let record = &kept.saved.record;
+            let mut answer = accepted("step", kept.seq, record.point, &kept.not_captured);
+            answer["id"] = json!(record.id().to_string());
+            answer["attempt"] = json!(record.key.attempt);
+            answer
+        }
+        Err(error) => refused("step", error),
     }
 }
 
@@ -167,11 +214,19 @@ fn name_of(event: &WireEvent) -> &'static str {
         WireEvent::AfterTool { .. } => "after_tool",
         WireEvent::TurnEnd { .. } => "turn_end",
         WireEvent::SessionEnd { .. } => "session_end",
+        WireEvent::Step { .. } => "step",
     }
 }
 
-fn convert(event: WireEvent, tools: &Tools) -> AgentEvent {
-    match event {
+/// What a line says.
+enum Told {
+    Event(AgentEvent),
+    Step { session: String, checkpoint: Value },
+}
+
+fn convert(event: WireEvent, tools: &Tools) -> Told {
+    let event = match event {
+        WireEvent::Step { session, checkpoint } => return Told::Step { session, checkpoint },
         WireEvent::SessionStart { session, agent, parent } => AgentEvent::SessionStart {
             session: SessionId(session),
             agent,
@@ -209,5 +264,6 @@ fn convert(event: WireEvent, tools: &Tools) -> AgentEvent {
         },
         WireEvent::TurnEnd { session } => AgentEvent::TurnEnd { session: SessionId(session) },
         WireEvent::SessionEnd { session } => AgentEvent::SessionEnd { session: SessionId(session) },
-    }
+    };
+    Told::Event(event)
 }

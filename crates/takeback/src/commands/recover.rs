@@ -33,7 +33,7 @@ pub(crate) fn recover(
     let code = recovered
         .finished
         .iter()
-        .map(receipt::exit_code)
+        .map(|receipt| receipt::exit_code(receipt, Tense::Did))
         .find(|code| matches!(code, 1 | 3 | 4))
         .unwrap_or(0);
     if screen.json {

@@ -8,7 +8,7 @@ use serde_json::json;
 use takeback_core::Workspace;
 use takeback_core::rewind::journal::{Exactness, Preview, Window, windows};
 use takeback_core::rewind::{
-    AmbiguousPolicy, Receipt, RewindError, RewindRequest, Target, Whose, preview,
+    AmbiguousPolicy, Receipt, RewindError, RewindRequest, Rollback, Target, Whose, preview,
     rewind as take_back,
 };
 use takeback_store::{Point, SessionId, WorkPath};
@@ -24,7 +24,7 @@ use crate::error::{CommandError, Kind};
 use crate::place::{self, Store};
 use crate::point::named;
 use crate::screen::{
-    GOOD, HINT, STRONG, Screen, columns, is_interactive, plain, shorten, width, wrap,
+    BAD, GOOD, HINT, STRONG, Screen, columns, is_interactive, plain, shorten, width, wrap,
 };
 use crate::time::{ago, now};
 
@@ -86,7 +86,8 @@ fn again(
     carry_out(&mut place.workspace, options, request, &args.doing, title, screen)
 }
 
-fn carry_out(
+/// Previews a request if somebody looks, asks if somebody must, does it, and says what became of it.
+pub(crate) fn carry_out(
     workspace: &mut Workspace,
     options: &Options,
     mut request: RewindRequest,
@@ -98,7 +99,8 @@ fn carry_out(
     request.discard = discarded(workspace, options, &args.discard)?;
     let ask = !args.yes;
     // With -y nobody sees a preview, so none is made.
-    let look_first = ask || args.dry_run || (args.diff && !screen.json);
+    let look_first =
+        ask || args.dry_run || (args.diff && !screen.json) || stands_there(workspace, &request)?;
     let mut shown = if look_first { Some(preview(workspace, &request)?) } else { None };
     if ask && !args.dry_run && (!is_interactive() || screen.json) {
         return Err(ask::nobody("changes files"));
@@ -106,9 +108,14 @@ fn carry_out(
     if args.dry_run {
         screen.page()?;
     }
+    let silent = args.yes && !args.dry_run && (!args.diff || screen.json);
     loop {
-        if let Some(shown) = &shown {
-            show_preview(shown, title, screen)?;
+        let is_there = match &shown {
+            Some(shown) => shown.plan.leaves_files() && stands_there(workspace, &request)?,
+            None => false,
+        };
+        if let Some(shown) = shown.as_ref().filter(|_| is_there || !silent) {
+            show_preview(shown, is_there, title, screen)?;
             if !screen.json {
                 say_if_unmatched(&shown.receipt(), &request.paths, screen)?;
             }
@@ -119,8 +126,11 @@ fn carry_out(
                     writeln!(screen.out)?;
                 }
             }
-            if args.dry_run || shown.plan.does_nothing() {
-                return Ok(receipt::exit_code(&shown.receipt()));
+            if shown.is_refused() && !screen.json {
+                say_refused(if args.dry_run { Tense::WouldNot } else { Tense::Did }, screen)?;
+            }
+            if args.dry_run || is_there || shown.plan.does_nothing() || shown.is_refused() {
+                return Ok(receipt::exit_code(&receipt_of(shown, is_there), tense_of(shown)));
             }
             if ask && !ask::confirmed(screen)? {
                 writeln!(screen.out, "Nothing was changed.")?;
@@ -138,10 +148,31 @@ fn carry_out(
             done => {
                 let done = done?;
                 let windows = windows_of(&*workspace.store, &done)?;
-                return told(&done, &windows, &request, title, shown.is_some(), screen);
+                let titled = shown.is_some() && !silent;
+                return told(&done, &windows, &request, title, titled, screen);
             }
         }
     }
+}
+
+/// Whether a request is to bring a state to where it stands already.
+fn stands_there(workspace: &Workspace, request: &RewindRequest) -> Result<bool, CommandError> {
+    let Some(Rollback { to, .. }) = &request.rollback else { return Ok(false) };
+    let head = workspace.states.head(&to.execution, None)?.and_then(|head| head.record);
+    Ok(head.is_some_and(|head| head.key == *to))
+}
+
+fn tense_of(shown: &Preview) -> Tense {
+    if shown.is_refused() { Tense::WouldNot } else { Tense::Would }
+}
+
+/// What would be done.
+fn receipt_of(shown: &Preview, is_there: bool) -> Receipt {
+    let mut receipt = shown.receipt();
+    if is_there {
+        receipt.state = None;
+    }
+    if shown.is_refused() { receipt.refused() } else { receipt }
 }
 
 /// What the plan of a rewind that is done took back although it merely happened while a call ran.
@@ -175,7 +206,9 @@ fn told(
         }
         receipt::print(&mut screen.out, done, windows, Tense::Did, screen.verbose)?;
         say_if_unmatched(done, &request.paths, screen)?;
-        if done.changed_something() {
+        if receipt::is_refused(done, Tense::Did) {
+            say_refused(Tense::Did, screen)?;
+        } else if done.changed_something() {
             let verdict =
                 if done.success { "Done and checked on disk." } else { "Done as far as possible." };
             let inverse = if request.target == Target::Undo { "redo" } else { "undo" };
@@ -185,16 +218,42 @@ fn told(
             writeln!(screen.out, "{GOOD}{verdict}{GOOD:#}{between}{HINT}{hint}{HINT:#}")?;
         }
     }
-    Ok(receipt::exit_code(done))
+    Ok(receipt::exit_code(done, Tense::Did))
 }
 
-fn show_preview(shown: &Preview, title: &str, screen: &mut Screen) -> Result<(), CommandError> {
-    let receipt = shown.receipt();
+/// Why nothing is done, and what to ask for instead.
+fn say_refused(tense: Tense, screen: &mut Screen) -> io::Result<()> {
+    let said = match tense {
+        Tense::Would | Tense::WouldNot => {
+            "Nothing would be changed: state and files go back together, or not at all."
+        }
+        Tense::Did => "Nothing was changed: state and files go back together, or not at all.",
+    };
+    let hint = "--partial leaves what is in the way, --exact takes it back too, --state-only leaves \
+                all files.";
+    for line in wrap(said, width()) {
+        writeln!(screen.out, "{BAD}{line}{BAD:#}")?;
+    }
+    for line in wrap(hint, width()) {
+        writeln!(screen.out, "{HINT}{line}{HINT:#}")?;
+    }
+    Ok(())
+}
+
+fn show_preview(
+    shown: &Preview,
+    is_there: bool,
+    title: &str,
+    screen: &mut Screen,
+) -> Result<(), CommandError> {
+    let receipt = receipt_of(shown, is_there);
     if screen.json {
         screen.json(&with_windows(&receipt, &shown.windows)?)?;
     } else {
         print_title(title, screen)?;
-        receipt::print(&mut screen.out, &receipt, &shown.windows, Tense::Would, screen.verbose)?;
+        let tense = tense_of(shown);
+        let windows = if tense == Tense::Would { shown.windows.as_slice() } else { &[] };
+        receipt::print(&mut screen.out, &receipt, windows, tense, screen.verbose)?;
     }
     Ok(())
 }

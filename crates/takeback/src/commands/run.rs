@@ -23,6 +23,7 @@ use takeback_store::{CallId, SessionId};
 use super::cleanup::when_due;
 use super::diff::ToldDiff;
 use super::filediff::{FileDiff, between};
+use super::state::save::SESSION_VARIABLE;
 use crate::args::{Options, RunArgs};
 use crate::error::{CommandError, Kind};
 use crate::place::{self, Store, environment, random, this_process};
@@ -43,7 +44,7 @@ pub(crate) fn run(options: &Options, args: &RunArgs) -> Result<u8, CommandError>
     // From here on the terminal is the command's.
     let shown = workspace.ambient.watch.take();
     let signals = listen()?;
-    let status = match start(&args.command) {
+    let status = match start(&args.command, Some(&begun.session)) {
         Ok(child) => watch(child, signals, || drop(look_around(workspace)))?,
         Err(error) => {
             end(workspace, &begun, Outcome::Failed)?;
@@ -141,7 +142,7 @@ fn run_unrecorded(
         )?;
     }
     let signals = listen()?;
-    let child = start(&args.command).map_err(|error| cannot_start(args, &error))?;
+    let child = start(&args.command, None).map_err(|error| cannot_start(args, &error))?;
     Ok(exit_code(watch(child, signals, || {})?))
 }
 
@@ -173,9 +174,16 @@ fn startable(command: &[OsString]) -> io::Result<()> {
     Err(error.into())
 }
 
-fn start(command: &[OsString]) -> io::Result<Child> {
+/// With a session: what the command saves of an agent's state belongs to it.
+fn start(command: &[OsString], session: Option<&SessionId>) -> io::Result<Child> {
     let (program, arguments) = command.split_first().ok_or(io::ErrorKind::InvalidInput)?;
-    Command::new(program).args(arguments).spawn()
+    let mut command = Command::new(program);
+    match session {
+        Some(session) => command.env(SESSION_VARIABLE, &session.0),
+        // One around this is not told of what happens here.
+        None => command.env_remove(SESSION_VARIABLE),
+    };
+    command.args(arguments).spawn()
 }
 
 /// How often the tree is looked at while the command runs, at most.

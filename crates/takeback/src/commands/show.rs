@@ -52,7 +52,7 @@ pub(crate) fn show(
         .map(|other| other.seq);
     let mut changes = store.changes_after(point.seq)?;
     changes.retain(|change| next.is_none_or(|next| change.seq <= next));
-    let told = tell(store, point, &changes)?;
+    let told = tell(store, point, &changes, &place.workspace.states.points()?)?;
     if screen.json {
         let changes: Vec<ToldChange<'_>> = changes
             .iter()
@@ -148,9 +148,15 @@ fn longer_prompt(
     Ok(None)
 }
 
-const PLAIN: Style = Style::new();
+pub(crate) const PLAIN: Style = Style::new();
 
-fn detail(out: &mut dyn Write, label: &str, style: Style, value: &str) -> io::Result<()> {
+/// A line of what something is, and more if it is long.
+pub(crate) fn detail(
+    out: &mut dyn Write,
+    label: &str,
+    style: Style,
+    value: &str,
+) -> io::Result<()> {
     const COLUMN: usize = 9;
     for (at, line) in wrap(value, width().saturating_sub(COLUMN)).iter().enumerate() {
         let label = if at == 0 { label } else { "" };

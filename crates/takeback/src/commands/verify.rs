@@ -14,7 +14,9 @@ pub(crate) fn verify(options: &Options, screen: &mut Screen) -> Result<u8, Comma
     let place = place::open(options, Store::MustExist)?;
     let store = &*place.workspace.store;
     let spinner = progress::spinner("Reading everything in the store");
-    let damage = store.check();
+    let states = &*place.workspace.states;
+    let damage = store.check().map_err(CommandError::from);
+    let damage = damage.and_then(|all| Ok([all, states.check()?].concat()));
     drop(spinner);
     let damage = damage?;
     if screen.json {

@@ -18,6 +18,7 @@ mod rewind;
 mod run;
 mod schema;
 mod settings;
+mod state;
 mod terminal;
 mod widths;
 mod workspaces;

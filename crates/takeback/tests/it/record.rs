@@ -20,7 +20,7 @@ fn events_are_answered_line_by_line() {
     {"event":"before_tool","notCaptured":[],"ok":true,"point":null,"seq":1}
     {"event":"after_tool","notCaptured":[],"ok":true,"point":null,"seq":1}
     {"error":"not an event: expected ident at line 1 column 2","ok":false}
-    {"error":"not an event: unknown variant `dance`, expected one of `session_start`, `prompt`, `before_tool`, `after_tool`, `turn_end`, `session_end` at line 1 column 16","ok":false}
+    {"error":"not an event: unknown variant `dance`, expected one of `session_start`, `prompt`, `before_tool`, `after_tool`, `turn_end`, `session_end`, `step` at line 1 column 16","ok":false}
     {"event":"turn_end","notCaptured":[],"ok":true,"point":null,"seq":1}
     {"event":"session_end","notCaptured":[],"ok":true,"point":null,"seq":1}
     "#);

@@ -49,8 +49,43 @@ const ASKED: &[(&str, &[&str])] = &[
     ("config", &["config"]),
     ("config", &["config", "editTools"]),
     ("workspaces", &["workspaces"]),
+    ("state-save", &["state", "save"]),
+    ("state-save", &["state", "save", "--no-files", "--session", "s"]),
+    ("state-effect", &["state", "effect", "e", "mail", "--step", "1"]),
+    ("state-effect", &["state", "effect", "e", "mail"]),
+    ("state-effect", &["state", "effect", "e", "post", "--step", "9"]),
+    ("state-effect", &["state", "effect", "e", "post", "--receipt"]),
+    ("state-list", &["state", "list"]),
+    ("state-list", &["state", "list", "e"]),
+    ("state-list", &["state", "list", "e", "--all", "-n", "1"]),
+    ("state-show", &["state", "show", "e"]),
+    ("state-diff", &["state", "diff", "ckpt-e-1.a1", "ckpt-e-1"]),
+    ("state-resume", &["state", "resume", "e"]),
+    ("state-resume", &["state", "resume", "ckpt-e-1.a1"]),
+    ("state-rollback", &["state", "rollback", "ckpt-e-1.a1", "--dry-run"]),
+    ("state-rollback", &["state", "rollback", "ckpt-e-1.a1", "--state-only", "-y"]),
+    ("undo", &["undo", "-y"]),
+    ("state-effect", &["state", "effect", "e", "mail", "--withdraw"]),
+    ("state-fork", &["state", "fork", "ckpt-e-1.a1"]),
+    ("state-export", &["state", "export", "e"]),
+    ("state-export", &["state", "export", "e", "../state.json"]),
+    ("state-delete", &["state", "delete", "ckpt-e-1.a1", "--dry-run"]),
+    ("state-delete", &["state", "delete", "ckpt-e-1.a1", "-y"]),
+    ("state-delete", &["state", "delete", "e", "-y"]),
     ("forget", &["forget", "--dry-run"]),
 ];
+
+/// What a command reads from standard input: another checkpoint each time, or the same effect.
+fn input(args: &[&str]) -> String {
+    let files = if args.contains(&"--no-files") { "without" } else { "with" };
+    let [Some(&"state"), Some(&"save")] = [args.first(), args.get(1)] else {
+        return "{}".to_owned();
+    };
+    format!(
+        r#"{{"execution_id":"e","step_name":"one","step_index":1,"state":{{"files":"{files}"}},
+            "context":[1,2.5],"metadata":null}}"#
+    )
+}
 
 /// Commands that have no one JSON value to give (`record` answers each line), or for which a folder
 /// must have moved.
@@ -83,7 +118,10 @@ fn answers_are_as_the_schema_says() {
     let user = folder();
     let mut seen = BTreeSet::new();
     for (name, args) in ASKED.iter().copied() {
-        let output = user.command(&[&["--json"], args].concat()).output().expect("it runs");
+        fs::write(user.home().join("input"), input(args)).expect("input");
+        let mut command = user.command(&[&["--json"], args].concat());
+        command.stdin(fs::File::open(user.home().join("input")).expect("input"));
+        let output = command.output().expect("it runs");
         let bytes = if name == "run" { output.stderr } else { output.stdout };
         let answer: Value = serde_json::from_slice(&bytes).unwrap_or_else(|error| {
             panic!("{args:?}: {error}: {}", String::from_utf8_lossy(&bytes))
@@ -125,6 +163,8 @@ fn errors_and_recorded_lines_are_as_the_schema_says() {
         r#"{"event":"prompt","session":"s","text":"go"}"#,
         r#"{"event":"before_tool","session":"s","call":"c","tool":"Bash"}"#,
         r#"{"event":"after_tool","session":"s","call":"c"}"#,
+        r#"{"event":"step","session":"s","checkpoint":{"execution_id":"e","step_name":"n","step_index":0,"state":1,"context":2}}"#,
+        r#"{"event":"step","session":"s","checkpoint":{}}"#,
         "no event",
     ];
     let input = user.home().join("events");
@@ -141,16 +181,23 @@ fn errors_and_recorded_lines_are_as_the_schema_says() {
 
 #[test]
 fn every_command_is_asked() {
-    let help = User::new().takeback(&["--help"]).out;
-    let (_, commands) = help.split_once("Commands:\n").expect("a list of commands");
-    let (commands, _) = commands.split_once("\n\n").expect("its end");
-    let listed: BTreeSet<&str> = commands
-        .lines()
-        .filter_map(|line| line.strip_prefix("  ")?.split(' ').next())
-        .filter(|name| !name.is_empty())
-        .collect();
-    let asked: BTreeSet<&str> = ASKED.iter().map(|(name, _)| *name).chain(NOT_ASKED).collect();
-    assert_eq!(asked, listed, "a line in ASKED and an entry in docs/schema.json for each command");
+    let user = User::new();
+    let listed = |above: &[&str]| -> BTreeSet<String> {
+        let help = user.takeback(&[above, &["--help"]].concat()).out;
+        let (_, commands) = help.split_once("Commands:\n").expect("a list of commands");
+        let (commands, _) = commands.split_once("\n\n").expect("its end");
+        let names = commands.lines().filter_map(|line| line.strip_prefix("  ")?.split(' ').next());
+        names
+            .filter(|name| !name.is_empty())
+            .map(|name| [above, &[name]].concat().join("-"))
+            .collect()
+    };
+    let mut all = listed(&[]);
+    assert!(all.remove("state"));
+    all.extend(listed(&["state"]).into_iter().filter(|name| name != "state-help"));
+    let asked = ASKED.iter().map(|(name, _)| *name).chain(NOT_ASKED).map(str::to_owned);
+    let asked: BTreeSet<String> = asked.collect();
+    assert_eq!(asked, all, "a line in ASKED and an entry in docs/schema.json for each command");
 }
 
 /// Whether a path was not exact; the exact bytes must stand beside it.

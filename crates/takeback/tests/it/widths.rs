@@ -56,7 +56,7 @@ fn unkind() -> User {
 }
 
 /// What `takeback ARGS` shows at 40, 80 and 200 columns.
-fn at_widths(user: &User, args: &[&str]) -> String {
+pub(crate) fn at_widths(user: &User, args: &[&str]) -> String {
     let mut all = String::new();
     for columns in [40, 80, 200] {
         let ran = Terminal::new(200, columns).run(user, args, "", "");
@@ -67,7 +67,7 @@ fn at_widths(user: &User, args: &[&str]) -> String {
 }
 
 /// Nothing is wider than the terminal, and nothing but our own colours reaches it.
-fn kind_and_fitting(ran: &Ran, args: &[&str], columns: u16) {
+pub(crate) fn kind_and_fitting(ran: &Ran, args: &[&str], columns: u16) {
     assert_eq!(ran.wrapped(), [""; 0], "{args:?} at {columns}:\n{}", ran.shown());
     let mut rest = ran.written.as_str();
     while let Some((_, after)) = rest.split_once('\x1b') {

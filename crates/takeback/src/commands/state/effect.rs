@@ -1,0 +1,133 @@
+//! `state effect`: what an agent does to the world and cannot take back.
+
+use std::io::Write as _;
+
+use serde::Serialize;
+use serde_json::json;
+use takeback_store::StateStore;
+use takeback_store::state::{Effect, ExecutionId, NewEffect, StateError, StepIndex};
+
+use super::input::read_one;
+use super::save::standard_input;
+use super::wire::WireEffect;
+use crate::args::{EffectArgs, Options};
+use crate::error::{CommandError, Kind};
+use crate::place::{self, Store};
+use crate::screen::{CARE, GOOD, HINT, NAME, Screen, plain, shorten, width, wrap};
+use crate::time::{ago, now};
+
+#[derive(Serialize)]
+struct ToldEffect<'a> {
+    execution_id: &'a ExecutionId,
+    #[serde(flatten)]
+    effect: WireEffect<'a>,
+    is_new: bool,
+}
+
+pub(crate) fn effect(
+    options: &Options,
+    args: &EffectArgs,
+    screen: &mut Screen,
+) -> Result<u8, CommandError> {
+    let execution = ExecutionId::new(args.execution.as_str()).map_err(StateError::from)?;
+    if args.key.is_empty() {
+        return Err(CommandError::new(Kind::Usage, "an empty key names no effect"));
+    }
+    let input = if args.withdraw { None } else { Some(read_one(&standard_input()?)?) };
+    // The first step has effects before anything is saved.
+    let intends = !(args.withdraw || args.receipt);
+    let store = if intends { Store::Create } else { Store::MustExist };
+    let place = place::open(options, store)?;
+    let states = &*place.workspace.states;
+    let known = find(states, &execution, &args.key)?;
+    let Some(input) = input else {
+        return withdraw(states, &execution, &args.key, known.as_ref(), screen);
+    };
+    let (effect, is_new) = if args.receipt {
+        // What came of it first stands.
+        let is_new = known.as_ref().is_none_or(|known| known.receipt.is_none());
+        if is_new {
+            states.receive(&execution, &args.key, &input, now())?;
+        }
+        let effect = find(states, &execution, &args.key)?;
+        (effect.ok_or_else(|| no_intent(&execution, &args.key))?, is_new)
+    } else {
+        let effect = states.intend(&NewEffect {
+            execution: &execution,
+            key: &args.key,
+            step: args.step.map(StepIndex),
+            intent: &input,
+            time: now(),
+        })?;
+        (effect, known.is_none())
+    };
+    if screen.json {
+        let told = ToldEffect { execution_id: &execution, effect: (&effect).into(), is_new };
+        screen.json(&told)?;
+    } else if !screen.quiet || !is_new {
+        print(&effect, is_new, screen)?;
+    }
+    Ok(0)
+}
+
+fn find(
+    states: &dyn StateStore,
+    execution: &ExecutionId,
+    key: &str,
+) -> Result<Option<Effect>, StateError> {
+    let all = match states.effects(execution) {
+        Err(StateError::NoExecution(_)) => Vec::new(),
+        all => all?,
+    };
+    Ok(all.into_iter().find(|effect| effect.key == key))
+}
+
+fn no_intent(execution: &ExecutionId, key: &str) -> StateError {
+    StateError::NoIntent { execution: execution.clone(), key: key.to_owned() }
+}
+
+fn withdraw(
+    states: &dyn StateStore,
+    execution: &ExecutionId,
+    key: &str,
+    known: Option<&Effect>,
+    screen: &mut Screen,
+) -> Result<u8, CommandError> {
+    if !states.withdraw(execution, key)? {
+        return Err(match known {
+            Some(_) => CommandError::new(Kind::Error, format!("the effect {key:?} has happened"))
+                .hint("What has a receipt is not withdrawn."),
+            None => no_intent(execution, key).into(),
+        });
+    }
+    if screen.json {
+        screen.json(&json!({ "execution_id": execution, "key": key, "withdrawn": true }))?;
+    } else if !screen.quiet {
+        writeln!(screen.out, "{GOOD}Withdrawn{GOOD:#} {NAME}{}{NAME:#}", plain(key))?;
+    }
+    Ok(0)
+}
+
+fn print(effect: &Effect, is_new: bool, screen: &mut Screen) -> Result<(), CommandError> {
+    let time = now();
+    let key = shorten(&plain(&effect.key), 60);
+    let (style, done, since) = match (&effect.receipt, is_new) {
+        (None, true) => (GOOD, "Intended", None),
+        (None, false) => (CARE, "Intended before", Some(effect.intended_at)),
+        (Some(_), true) => (GOOD, "Received", None),
+        (Some((_, at)), false) => (CARE, "Happened before", Some(*at)),
+    };
+    let age = since.map_or_else(String::new, |since| format!("  {}", ago(since, time)));
+    writeln!(screen.out, "{style}{done}{style:#} {NAME}{key}{NAME:#}{HINT}{age}{HINT:#}")?;
+    if !is_new {
+        let (said, value) = match &effect.receipt {
+            Some((receipt, _)) => ("It is not to be done again. What came of it: ", receipt),
+            None => ("Nobody knows whether it happened. What was intended: ", &effect.intent),
+        };
+        let said = format!("{said}{}", shorten(&plain(&value.to_string()), 400));
+        for line in wrap(&said, width()) {
+            writeln!(screen.out, "{HINT}{line}{HINT:#}")?;
+        }
+    }
+    Ok(())
+}

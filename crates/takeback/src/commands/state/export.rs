@@ -1,0 +1,106 @@
+//! `state export`: an execution with all that belongs to it, as one JSON document.
+
+use std::io::{self, Write};
+use std::path::Path;
+
+use serde_json::json;
+use takeback_core::exchange::{FileError, Overwrite, write_file};
+use takeback_store::StateStore;
+use takeback_store::state::{ExecutionId, ListQuery, StateError, Which};
+
+use super::execution_named;
+use super::wire::{WireCheckpoint, WireEffect};
+use crate::args::{Options, StateExportArgs};
+use crate::error::CommandError;
+use crate::place::{self, Store};
+use crate::screen::{GOOD, HINT, Screen, count, plain};
+
+pub(crate) fn export(
+    options: &Options,
+    args: &StateExportArgs,
+    screen: &mut Screen,
+) -> Result<u8, CommandError> {
+    let place = place::open(options, Store::MustExist)?;
+    let states = &*place.workspace.states;
+    let execution = execution_named(states, &args.execution)?;
+    let Some(file) = args.file.as_deref().filter(|file| *file != Path::new("-")) else {
+        let mut out = screen.bare()?;
+        write(states, &execution, &mut out)?;
+        out.flush()?;
+        return Ok(0);
+    };
+    let checkpoints: usize = write_file(file, Overwrite::No, |sink| {
+        let mut sink = io::BufWriter::new(sink);
+        let checkpoints = write(states, &execution, &mut sink)?;
+        sink.flush()?;
+        Ok::<_, CommandError>(checkpoints)
+    })
+    .map_err(without_force)?;
+    if screen.json {
+        screen.json(&json!({
+            "execution_id": execution,
+            "file": file.to_string_lossy(),
+            "checkpoints": checkpoints,
+        }))?;
+    } else if !screen.quiet {
+        writeln!(
+            screen.out,
+            "{GOOD}Exported{GOOD:#} {}  {HINT}{} in {}{HINT:#}",
+            plain(execution.as_str()),
+            count(checkpoints, "checkpoint"),
+            plain(&file.to_string_lossy()),
+        )?;
+    }
+    Ok(0)
+}
+
+/// There is no `--force` here.
+fn without_force(error: CommandError) -> CommandError {
+    match error.source.downcast_ref::<FileError>() {
+        Some(FileError::Taken { .. }) => {
+            CommandError { hints: vec!["Choose another name.".to_owned()], ..error }
+        }
+        _ => error,
+    }
+}
+
+/// Writes the document, one checkpoint after the other: all together may be more than memory holds.
+/// Answers how many there are. One that is damaged is an error.
+fn write(
+    states: &dyn StateStore,
+    execution: &ExecutionId,
+    out: &mut dyn Write,
+) -> Result<usize, CommandError> {
+    let all = states.executions()?.executions;
+    let own = all.into_iter().find(|one| one.id == *execution);
+    let own = own.ok_or_else(|| StateError::NoExecution(execution.clone()))?;
+    let mut branches = Vec::new();
+    for name in &own.branches {
+        let head = states.head(execution, Some(name))?.and_then(|head| head.record);
+        let head = head.map(|record| record.key.to_string());
+        branches.push(json!({ "name": name, "head": head }));
+    }
+    let query = ListQuery { execution, which: Which::All, after: None, limit: None };
+    let page = states.list(&query)?;
+    if let Some(damaged) = page.damaged.into_iter().next() {
+        return Err(StateError::Damaged { what: damaged.what, why: damaged.why }.into());
+    }
+    let effects = states.effects(execution)?;
+    let head = json!({
+        "execution_id": execution,
+        "session": own.session,
+        "branches": branches,
+        "effects": effects.iter().map(WireEffect::from).collect::<Vec<_>>(),
+    });
+    let head = head.to_string();
+    let open = head.strip_suffix('}').unwrap_or(&head);
+    write!(out, "{open},\"checkpoints\":[")?;
+    for (at, record) in page.records.iter().enumerate() {
+        writeln!(out, "{}", if at == 0 { "" } else { "," })?;
+        let id = record.key.id();
+        let checkpoint = states.load(&id)?.ok_or(StateError::NotFound { id })?;
+        serde_json::to_writer(&mut *out, &WireCheckpoint::from(&checkpoint))?;
+    }
+    writeln!(out, "\n]}}")?;
+    Ok(page.records.len())
+}

@@ -1,0 +1,488 @@
+//! JSON that agents hand over: one value, read strictly. What cannot be kept as it was written is
+//! refused, and where it stands is said.
+
+use std::collections::HashSet;
+
+use serde_json::{Map, Value};
+use takeback_core::point_name::distance;
+use takeback_store::state::{
+    Attempt, BranchName, CheckpointId, ExecutionId, InvalidKey, Status, StepIndex, Values,
+};
+use takeback_store::{SessionId, Timestamp};
+
+use crate::error::{CommandError, Kind};
+use crate::screen::shorten;
+use crate::time::parse_iso;
+
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum InputError {
+    #[error("standard input is empty; one JSON value is expected")]
+    Empty,
+    #[error("this is not JSON: {0}")]
+    NotJson(#[source] serde_json::Error),
+    #[error("there is more than one JSON value")]
+    Several,
+    #[error("the number {number} at {at} does not fit 64 bits and would be rounded")]
+    Rounded { at: String, number: String },
+    #[error("{at} is there twice")]
+    Twice { at: String },
+    #[error("a checkpoint is an object, not {found}")]
+    NoObject { found: String },
+    #[error("the field {field} is missing")]
+    Missing { field: &'static str },
+    #[error("the field {field} must be {expected}, not {found}")]
+    Unfit { field: &'static str, expected: &'static str, found: String },
+    #[error("a checkpoint has no field {field:?}{}", meant.map_or_else(String::new, |meant| format!("; {meant} perhaps?")))]
+    Unknown { field: String, meant: Option<&'static str> },
+    #[error("the field {field} cannot be used: {source}")]
+    Key { field: &'static str, source: InvalidKey },
+    #[error("the field id is {id}, but execution_id and step_index say {said}")]
+    OtherId { id: String, said: String },
+    #[error("the field id names attempt {id}, but attempt is {attempt}")]
+    OtherAttempt { id: Attempt, attempt: Attempt },
+    #[error("the session of the event is {event:?}, that of its checkpoint {checkpoint:?}")]
+    OtherSession { event: String, checkpoint: String },
+}
+
+impl From<InputError> for CommandError {
+    fn from(error: InputError) -> Self {
+        Self::new(Kind::Usage, error).hint("`takeback state save --help` names the fields.")
+    }
+}
+
+/// A checkpoint as an agent wrote it.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Given {
+    pub(crate) execution: ExecutionId,
+    pub(crate) step: StepIndex,
+    pub(crate) attempt: Option<Attempt>,
+    pub(crate) step_name: String,
+    pub(crate) time: Option<Timestamp>,
+    pub(crate) status: Status,
+    pub(crate) error: Option<String>,
+    pub(crate) values: Values,
+    pub(crate) parent: Option<CheckpointId>,
+    pub(crate) branch: Option<BranchName>,
+    pub(crate) session: Option<SessionId>,
+}
+
+const FIELDS: [&str; 15] = [
+    "id",
+    "execution_id",
+    "step_name",
+    "step_index",
+    "timestamp",
+    "state",
+    "context",
+    "variables",
+    "status",
+    "error",
+    "metadata",
+    "parent",
+    "branch",
+    "attempt",
+    "session",
+];
+
+impl Given {
+    pub(crate) fn read(value: Value) -> Result<Self, InputError> {
+        let mut fields = match value {
+            Value::Object(map) => Fields(map),
+            other => return Err(InputError::NoObject { found: brief(&other) }),
+        };
+        if let Some(field) = fields.0.keys().find(|key| !FIELDS.contains(&key.as_str())) {
+            return Err(InputError::Unknown { field: shorten(field, 80), meant: nearest(field) });
+        }
+        let execution = fields.key("execution_id", ExecutionId::new)?;
+        let execution = execution.ok_or(InputError::Missing { field: "execution_id" })?;
+        let step = fields.whole("step_index", "a whole number from 0 to 4294967295")?;
+        let step = StepIndex(step.ok_or(InputError::Missing { field: "step_index" })?);
+        let step_name = fields.text("step_name")?;
+        let step_name = step_name.ok_or(InputError::Missing { field: "step_name" })?;
+        let attempt = "a whole number from 1 to 4294967295";
+        let attempt = match fields.whole("attempt", attempt)? {
+            Some(number) => Some(Attempt::new(number).ok_or(InputError::Unfit {
+                field: "attempt",
+                expected: attempt,
+                found: "0".to_owned(),
+            })?),
+            None => None,
+        };
+        let id = fields.key("id", |id| id.parse::<CheckpointId>())?;
+        let attempt = agreed(id.as_ref(), &execution, step, attempt)?;
+        let time = match fields.text("timestamp")? {
+            Some(text) => Some(parse_iso(&text).ok_or_else(|| InputError::Unfit {
+                field: "timestamp",
+                expected: "a time as ISO 8601 has it",
+                found: brief(&Value::String(text)),
+            })?),
+            None => None,
+        };
+        let status = match fields.text("status")? {
+            Some(name) => Status::from_name(&name).ok_or_else(|| InputError::Unfit {
+                field: "status",
+                expected: "success, failed or pending",
+                found: brief(&Value::String(name)),
+            })?,
+            None => Status::default(),
+        };
+        let default = Values::default();
+        Ok(Self {
+            step,
+            attempt,
+            step_name,
+            time,
+            status,
+            error: fields.text("error")?,
+            values: Values {
+                state: fields.value("state").ok_or(InputError::Missing { field: "state" })?,
+                context: fields.value("context").ok_or(InputError::Missing { field: "context" })?,
+                variables: fields.value("variables").unwrap_or(default.variables),
+                metadata: fields.value("metadata").unwrap_or(default.metadata),
+            },
+            parent: fields.key("parent", |id| id.parse::<CheckpointId>())?,
+            branch: fields.key("branch", BranchName::new)?,
+            session: session(fields.text("session")?)?,
+            execution,
+        })
+    }
+}
+
+/// The attempt that is meant, if any is.
+fn agreed(
+    id: Option<&CheckpointId>,
+    execution: &ExecutionId,
+    step: StepIndex,
+    attempt: Option<Attempt>,
+) -> Result<Option<Attempt>, InputError> {
+    let Some(id) = id else { return Ok(attempt) };
+    if (&id.execution, id.step) != (execution, step) {
+        let said = CheckpointId { execution: execution.clone(), step, attempt: None };
+        let (id, said) = (shorten(&id.to_string(), 200), shorten(&said.to_string(), 200));
+        return Err(InputError::OtherId { id, said });
+    }
+    match (id.attempt, attempt) {
+        (Some(id), Some(attempt)) if id != attempt => Err(InputError::OtherAttempt { id, attempt }),
+        (id, attempt) => Ok(id.or(attempt)),
+    }
+}
+
+fn session(name: Option<String>) -> Result<Option<SessionId>, InputError> {
+    match name {
+        Some(name) if name.is_empty() => Err(InputError::Unfit {
+            field: "session",
+            expected: "a name",
+            found: "empty".to_owned(),
+        }),
+        name => Ok(name.map(SessionId)),
+    }
+}
+
+struct Fields(Map<String, Value>);
+
+impl Fields {
+    /// Whatever is there, `null` too.
+    fn value(&mut self, field: &'static str) -> Option<Value> {
+        self.0.remove(field)
+    }
+
+    /// `null` is as good as absent.
+    fn given(&mut self, field: &'static str) -> Option<Value> {
+        self.value(field).filter(|value| !value.is_null())
+    }
+
+    fn text(&mut self, field: &'static str) -> Result<Option<String>, InputError> {
+        match self.given(field) {
+            Some(Value::String(text)) => Ok(Some(text)),
+            Some(other) => {
+                Err(InputError::Unfit { field, expected: "a text", found: brief(&other) })
+            }
+            None => Ok(None),
+        }
+    }
+
+    fn whole(
+        &mut self,
+        field: &'static str,
+        expected: &'static str,
+    ) -> Result<Option<u32>, InputError> {
+        let Some(value) = self.given(field) else { return Ok(None) };
+        let number = value.as_u64().and_then(|number| u32::try_from(number).ok());
+        let number =
+            number.ok_or_else(|| InputError::Unfit { field, expected, found: brief(&value) })?;
+        Ok(Some(number))
+    }
+
+    fn key<T>(
+        &mut self,
+        field: &'static str,
+        read: impl FnOnce(String) -> Result<T, InvalidKey>,
+    ) -> Result<Option<T>, InputError> {
+        let text = self.text(field)?;
+        text.map(read).transpose().map_err(|source| InputError::Key { field, source })
+    }
+}
+
+/// The field that somebody may have meant.
+fn nearest(name: &str) -> Option<&'static str> {
+    const LONGEST: usize = 32;
+    if name.len() > LONGEST {
+        return None;
+    }
+    let near = FIELDS.into_iter().map(|field| (distance(field, name), field));
+    near.filter(|(distance, field)| *distance <= field.len() / 3)
+        .min_by_key(|(distance, _)| *distance)
+        .map(|(_, field)| field)
+}
+
+/// A value in a few words.
+pub(crate) fn brief(value: &Value) -> String {
+    match value {
+        Value::Array(_) => "a list".to_owned(),
+        Value::Object(_) => "an object".to_owned(),
+        scalar => shorten(&scalar.to_string(), 60),
+    }
+}
+
+/// The one value in `text`.
+pub(crate) fn read_one(text: &[u8]) -> Result<Value, InputError> {
+    let mut values = serde_json::Deserializer::from_slice(text).into_iter::<Value>();
+    let value = values.next().ok_or(InputError::Empty)?.map_err(InputError::NotJson)?;
+    let rest = text.get(values.byte_offset()..).unwrap_or_default();
+    if !rest.trim_ascii().is_empty() {
+        return Err(InputError::Several);
+    }
+    check_exact(text)?;
+    Ok(value)
+}
+
+/// Whether a reader keeps all that `text`, which is JSON, says: no whole number that it would round,
+/// no key that it would drop for another.
+pub(crate) fn check_exact(text: &[u8]) -> Result<(), InputError> {
+    let mut open: Vec<Open<'_>> = Vec::new();
+    let mut at = 0;
+    while let Some(&byte) = text.get(at) {
+        let end = match byte {
+            b'"' => at + end_of_text(&text[at..]),
+            b'-' | b'0'..=b'9' => {
+                at + text[at..].iter().take_while(|byte| is_numeric(**byte)).count()
+            }
+            _ => at + 1,
+        };
+        match byte {
+            b'{' => open.push(Open::Object { keys: HashSet::new(), key: b"\"\"", is_next: true }),
+            b'[' => open.push(Open::List(0)),
+            b'}' | b']' => drop(open.pop()),
+            b',' => match open.last_mut() {
+                Some(Open::List(index)) => *index += 1,
+                Some(Open::Object { is_next, .. }) => *is_next = true,
+                None => {}
+            },
+            b'"' => {
+                if let Some(Open::Object { keys, key, is_next }) = open.last_mut()
+                    && *is_next
+                {
+                    (*key, *is_next) = (&text[at..end], false);
+                    if !keys.insert(*key) {
+                        return Err(InputError::Twice { at: pointer(&open) });
+                    }
+                }
+            }
+            b'-' | b'0'..=b'9' if is_rounded(&text[at..end]) => {
+                let number = shorten(&String::from_utf8_lossy(&text[at..end]), 60);
+                return Err(InputError::Rounded { at: pointer(&open), number });
+            }
+            _ => {}
+        }
+        at = end;
+    }
+    Ok(())
+}
+
+/// A list or an object that has begun.
+enum Open<'a> {
+    List(usize),
+    /// Keys as they are written.
+    Object {
+        keys: HashSet<&'a [u8]>,
+        key: &'a [u8],
+        is_next: bool,
+    },
+}
+
+fn end_of_text(text: &[u8]) -> usize {
+    let mut at = 1;
+    while let Some(&byte) = text.get(at) {
+        match byte {
+            b'"' => return at + 1,
+            b'\\' => at += 2,
+            _ => at += 1,
+        }
+    }
+    text.len()
+}
+
+fn is_numeric(byte: u8) -> bool {
+    matches!(byte, b'-' | b'+' | b'.' | b'e' | b'E' | b'0'..=b'9')
+}
+
+fn is_rounded(number: &[u8]) -> bool {
+    let whole = number.iter().all(|byte| matches!(byte, b'-' | b'0'..=b'9'));
+    let text = String::from_utf8_lossy(number);
+    whole && text.parse::<u64>().is_err() && text.parse::<i64>().is_err()
+}
+
+fn pointer(open: &[Open<'_>]) -> String {
+    let mut pointer = String::new();
+    for open in open {
+        pointer.push('/');
+        match open {
+            Open::List(index) => pointer.push_str(&index.to_string()),
+            Open::Object { key, .. } => {
+                let key: String = serde_json::from_slice(key).unwrap_or_default();
+                pointer.push_str(&escaped(&key));
+            }
+        }
+    }
+    pointer
+}
+
+/// A key as part of a JSON pointer.
+pub(crate) fn escaped(key: &str) -> String {
+    key.replace('~', "~0").replace('/', "~1")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn refusal(text: &str) -> String {
+        let read = read_one(text.as_bytes()).and_then(Given::read);
+        read.map_or_else(|error| error.to_string(), |given| format!("read: {given:?}"))
+    }
+
+    /// A checkpoint with `fields` besides the ones that must be there.
+    fn with(fields: &str) -> String {
+        format!(
+            r#"{{"execution_id":"e","step_name":"s","step_index":1,"state":{{}},"context":{{}}{fields}}}"#
+        )
+    }
+
+    #[test]
+    fn whole_numbers_are_kept_or_refused_wherever_they_stand() {
+        for exact in [
+            "18446744073709551615",
+            "-9223372036854775808",
+            "1e300",
+            "0.1",
+            "-0",
+            r#"["\"99999999999999999999", {"99999999999999999999": 1}]"#,
+            r#"{"a": {"x": 1}, "b": {"x": 1}}"#,
+        ] {
+            assert!(read_one(exact.as_bytes()).is_ok(), "{exact}");
+        }
+        for (text, refused) in [
+            (
+                r#"{"a/b":[0,{"~":18446744073709551616}]}"#,
+                "the number 18446744073709551616 at /a~1b/1/~0 does not fit 64 bits and would be rounded",
+            ),
+            (
+                r#"[{}, [], "a\"b,", -9223372036854775809]"#,
+                "the number -9223372036854775809 at /3 does not fit 64 bits and would be rounded",
+            ),
+            (r#"{"a":1,"b":{"x":[{"k":1,"k":2}]}}"#, "/b/x/0/k is there twice"),
+        ] {
+            assert_eq!(read_one(text.as_bytes()).unwrap_err().to_string(), refused);
+        }
+    }
+
+    #[test]
+    fn what_is_wrong_is_named() {
+        for (text, refused) in [
+            ("", "standard input is empty; one JSON value is expected"),
+            (" \n", "standard input is empty; one JSON value is expected"),
+            ("{", "this is not JSON: EOF while parsing an object at line 1 column 1"),
+            ("{} {}", "there is more than one JSON value"),
+            ("[]", "a checkpoint is an object, not a list"),
+            ("{}", "the field execution_id is missing"),
+            (r#"{"execution_id":7}"#, "the field execution_id must be a text, not 7"),
+            (
+                r#"{"execution_id":""}"#,
+                "the field execution_id cannot be used: the name of an execution is empty",
+            ),
+            (
+                r#"{"execution_id":"e","step_index":-1}"#,
+                "the field step_index must be a whole number from 0 to 4294967295, not -1",
+            ),
+            (
+                r#"{"execution_id":"e","step_index":4294967296}"#,
+                "the field step_index must be a whole number from 0 to 4294967295, not 4294967296",
+            ),
+            (
+                r#"{"execution_id":"e","step_index":1.0}"#,
+                "the field step_index must be a whole number from 0 to 4294967295, not 1.0",
+            ),
+            (r#"{"execution_id":"e","step_index":1}"#, "the field step_name is missing"),
+            (
+                r#"{"execution_id":"e","step_index":1,"step_name":"s","context":{}}"#,
+                "the field state is missing",
+            ),
+            (
+                r#"{"execution_id":"e","step_index":1,"step_name":"s","state":null}"#,
+                "the field context is missing",
+            ),
+        ] {
+            assert_eq!(refusal(text), refused, "{text}");
+        }
+        for (fields, refused) in [
+            (r#","stat":1"#, "a checkpoint has no field \"stat\"; state perhaps?"),
+            (r#","\u001b":1"#, "a checkpoint has no field \"\\u{1b}\""),
+            (
+                r#","status":"done""#,
+                "the field status must be success, failed or pending, not \"done\"",
+            ),
+            (r#","error":{}"#, "the field error must be a text, not an object"),
+            (
+                r#","timestamp":"yesterday""#,
+                "the field timestamp must be a time as ISO 8601 has it, not \"yesterday\"",
+            ),
+            (r#","timestamp":1700000000"#, "the field timestamp must be a text, not 1700000000"),
+            (
+                r#","attempt":0"#,
+                "the field attempt must be a whole number from 1 to 4294967295, not 0",
+            ),
+            (
+                r#","id":"ckpt-e-2""#,
+                "the field id is ckpt-e-2, but execution_id and step_index say ckpt-e-1",
+            ),
+            (
+                r#","id":"ckpt-e-1.a2","attempt":3"#,
+                "the field id names attempt 2, but attempt is 3",
+            ),
+            (r#","session":"""#, "the field session must be a name, not empty"),
+            (r#","branch":[]"#, "the field branch must be a text, not a list"),
+        ] {
+            assert_eq!(refusal(&with(fields)), refused, "{fields}");
+        }
+        let refused = refusal(&with(r#","parent":"e-1""#));
+        assert!(
+            refused.starts_with("the field parent cannot be used: \"e-1\" is not"),
+            "{refused}"
+        );
+    }
+
+    #[test]
+    fn what_is_left_out_has_its_default() {
+        let read = |text: &str| Given::read(read_one(text.as_bytes()).unwrap()).unwrap();
+        let given = read(&with(""));
+        assert_eq!((given.status, given.attempt, given.time), (Status::Success, None, None));
+        assert_eq!(given.values, Values::default());
+        assert_eq!(read(&with(r#","id":null,"error":null,"parent":null"#)), given);
+        let given = read(&with(
+            r#","id":"ckpt-e-1.a2","timestamp":"2024-01-02T03:04:05.678901","parent":"ckpt-e-0"#
+        ).replace("ckpt-e-0", "ckpt-e-0\""));
+        assert_eq!(given.attempt, Attempt::new(2));
+        assert_eq!(given.time, Some(Timestamp(1_704_164_645_678)));
+        assert_eq!(given.parent.unwrap().to_string(), "ckpt-e-0");
+    }
+}

@@ -1,0 +1,248 @@
+//! `state list`: the executions, or the checkpoints of one.
+
+use std::io::{self, Write};
+
+use anstyle::Style;
+use serde::Serialize;
+use takeback_store::StateStore;
+use takeback_store::state::{
+    Attempt, BranchName, CheckpointId, Damaged, Execution, ExecutionId, ListQuery, Page, Record,
+    StateError, Status, StepIndex, Which,
+};
+
+use super::execution_named;
+use super::wire::WireRecord;
+use crate::args::{ListStateArgs, Options};
+use crate::error::{CommandError, Kind};
+use crate::place::{self, Store, quoted_text};
+use crate::screen::{
+    BAD, CARE, GOOD, HINT, NAME, Screen, count, plain, shorten, shorten_path, width, wrap,
+};
+use crate::table::{Cell, Give, Table};
+use crate::time::{ago, now};
+
+pub(crate) fn list(
+    options: &Options,
+    args: &ListStateArgs,
+    screen: &mut Screen,
+) -> Result<u8, CommandError> {
+    let place = place::open(options, Store::MustExist)?;
+    let states = &*place.workspace.states;
+    match &args.execution {
+        Some(execution) => {
+            let execution = execution_named(states, execution)?;
+            checkpoints(options, states, &execution, args, screen)
+        }
+        None => executions(options, states, args.limit, screen),
+    }
+}
+
+#[derive(Serialize)]
+struct ToldExecution<'a> {
+    execution_id: &'a str,
+    /// The current one first.
+    branches: Vec<&'a str>,
+    session: Option<&'a str>,
+    checkpoints: u64,
+    /// Where the current branch stands.
+    head: Option<WireRecord<'a>>,
+}
+
+fn executions(
+    options: &Options,
+    states: &dyn StateStore,
+    limit: Option<usize>,
+    screen: &mut Screen,
+) -> Result<u8, CommandError> {
+    let all = states.executions()?;
+    let shown = &all.executions[..all.executions.len().min(limit.unwrap_or(usize::MAX))];
+    if screen.json {
+        say_damaged(options, &all.damaged)?;
+        screen.json(&shown.iter().map(tell).collect::<Vec<_>>())?;
+        return Ok(exit_code(&all.damaged));
+    }
+    screen.page()?;
+    let time = now();
+    let gives =
+        [Give::End(12), Give::All(3), Give::All(2), Give::End(12), Give::Nothing, Give::All(1)];
+    let mut table = Table::new(0, gives);
+    for execution in shown {
+        let [step, status, age] = match &execution.head {
+            Some(head) => [
+                Cell::plain(short(&format!("{} {}", head.key.step, head.step_name))),
+                status(head.status),
+                Cell::new(HINT, ago(head.time, time)),
+            ],
+            None => [Cell::new(HINT, "no checkpoint"), Cell::default(), Cell::default()],
+        };
+        let branch = execution.branches.first().map_or("", BranchName::as_str);
+        let checkpoints = usize::try_from(execution.checkpoints).unwrap_or(usize::MAX);
+        table.rows.push([
+            Cell::new(NAME, short(execution.id.as_str())),
+            Cell::plain(shorten(&short(branch), 16)),
+            Cell::plain(count(checkpoints, "checkpoint")),
+            step,
+            status,
+            age,
+        ]);
+    }
+    table.print(&mut screen.out)?;
+    print_damaged(&mut screen.out, &all.damaged)?;
+    if all.executions.is_empty() && all.damaged.is_empty() {
+        let hint = "`takeback state save` makes the first.";
+        writeln!(screen.out, "No checkpoints found. {HINT}{hint}{HINT:#}")?;
+    }
+    let older = all.executions.len() - shown.len();
+    if older > 0 {
+        writeln!(screen.out, "{HINT}{older} older; -n shows more{HINT:#}")?;
+    }
+    Ok(exit_code(&all.damaged))
+}
+
+fn tell(execution: &Execution) -> ToldExecution<'_> {
+    ToldExecution {
+        execution_id: execution.id.as_str(),
+        branches: execution.branches.iter().map(BranchName::as_str).collect(),
+        session: execution.session.as_ref().map(|session| session.0.as_str()),
+        checkpoints: execution.checkpoints,
+        head: execution.head.as_ref().map(WireRecord::from),
+    }
+}
+
+fn checkpoints(
+    options: &Options,
+    states: &dyn StateStore,
+    execution: &ExecutionId,
+    args: &ListStateArgs,
+    screen: &mut Screen,
+) -> Result<u8, CommandError> {
+    let branch = args.branch.as_ref().map(BranchName::new).transpose().map_err(StateError::from)?;
+    let which = if args.all { Which::All } else { Which::Branch(branch.as_ref()) };
+    let after = match &args.after {
+        Some(id) => Some(place_of(states, execution, id)?),
+        None => None,
+    };
+    let page = states.list(&ListQuery { execution, which, after, limit: args.limit })?;
+    if screen.json {
+        say_damaged(options, &page.damaged)?;
+        screen.json(&page.records.iter().map(WireRecord::from).collect::<Vec<_>>())?;
+        return Ok(exit_code(&page.damaged));
+    }
+    screen.page()?;
+    print(&mut screen.out, &page)?;
+    print_damaged(&mut screen.out, &page.damaged)?;
+    if page.records.is_empty() && page.damaged.is_empty() {
+        writeln!(screen.out, "No checkpoints found.")?;
+    }
+    if let (true, Some(last)) = (page.more, page.records.last()) {
+        let after = quoted_text(&last.key.to_string());
+        let hint = if after.len() <= 200 && plain(&after) == after {
+            format!("There are more: --after {after} goes on.")
+        } else {
+            // Nobody could type it.
+            "There are more: --after and the last id, as --json tells it, goes on.".to_owned()
+        };
+        for line in wrap(&hint, width()) {
+            writeln!(screen.out, "{HINT}{line}{HINT:#}")?;
+        }
+    }
+    Ok(exit_code(&page.damaged))
+}
+
+/// Where in the list an id stands. Without an attempt, and with the checkpoint gone: after all
+/// attempts of its step.
+fn place_of(
+    states: &dyn StateStore,
+    execution: &ExecutionId,
+    id: &str,
+) -> Result<(StepIndex, Attempt), CommandError> {
+    let id: CheckpointId = id.parse().map_err(StateError::from)?;
+    if id.execution != *execution {
+        let text = format!("{id} is not a checkpoint of {execution}");
+        return Err(CommandError::new(Kind::Usage, text));
+    }
+    let known = states.find(&id)?.map(|record| record.key.attempt);
+    Ok((id.step, id.attempt.or(known).unwrap_or(Attempt::LAST)))
+}
+
+fn print(out: &mut dyn Write, page: &Page) -> io::Result<()> {
+    let time = now();
+    let gives =
+        [Give::Start(12), Give::End(12), Give::Nothing, Give::All(2), Give::All(3), Give::All(1)];
+    let mut table = Table::new(0, gives);
+    for record in &page.records {
+        table.rows.push([
+            Cell::new(NAME, short_id(record)),
+            Cell::plain(short(&record.step_name)),
+            status(record.status),
+            attempt(record),
+            match record.point {
+                Some(point) => Cell::plain(&point.to_string()[..8]),
+                None => Cell::new(HINT, "-"),
+            },
+            Cell::new(HINT, ago(record.time, time)),
+        ]);
+    }
+    table.print(out)
+}
+
+fn attempt(record: &Record) -> Cell {
+    match record.key.attempt {
+        Attempt::FIRST => Cell::default(),
+        attempt => Cell::new(HINT, format!("attempt {attempt}")),
+    }
+}
+
+pub(super) fn status(status: Status) -> Cell {
+    Cell::new(style_of(status), status.name())
+}
+
+pub(super) fn style_of(status: Status) -> Style {
+    match status {
+        Status::Success => GOOD,
+        Status::Failed => BAD,
+        Status::Pending => CARE,
+    }
+}
+
+/// A name for a table: nobody reads more of it there, and it may be endless.
+fn short(text: &str) -> String {
+    shorten(&plain(text), 120)
+}
+
+/// As [`short`], for an id: its end says more than its beginning.
+fn short_id(record: &Record) -> String {
+    shorten_path(&plain(&record.id().to_string()), 120)
+}
+
+fn print_damaged(out: &mut dyn Write, damaged: &[Damaged]) -> io::Result<()> {
+    for Damaged { what, why } in damaged {
+        writeln!(out, "{BAD}damaged{BAD:#}  {}  {HINT}{}{HINT:#}", plain(what), plain(why))?;
+    }
+    Ok(())
+}
+
+fn say_damaged(options: &Options, damaged: &[Damaged]) -> Result<(), CommandError> {
+    let said = damaged.iter().map(|Damaged { what, why }| format!("{what} is damaged: {why}"));
+    place::say_warnings(options, &said.collect::<Vec<_>>())
+}
+
+/// What can be read is told, but it is not all.
+fn exit_code(damaged: &[Damaged]) -> u8 {
+    if damaged.is_empty() { 0 } else { Kind::Partly as u8 }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_damaged_is_named_below_the_rest() {
+        let damaged = [Damaged { what: "ckpt-e\u{1b}-1".to_owned(), why: "it is cut".to_owned() }];
+        let mut out = Vec::new();
+        print_damaged(&mut out, &damaged).unwrap();
+        let told = anstream::adapter::strip_bytes(&out).into_vec();
+        assert_eq!(String::from_utf8(told).unwrap(), "damaged  ckpt-e\\u{1b}-1  it is cut\n");
+        assert_eq!((exit_code(&damaged), exit_code(&[])), (3, 0));
+    }
+}

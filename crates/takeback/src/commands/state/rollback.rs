@@ -1,0 +1,37 @@
+//! `state rollback`: state and files go back to a checkpoint together.
+
+use takeback_core::execution::{RollbackFiles, rollback_request};
+use takeback_store::state::Record;
+
+use super::checkpoint_named;
+use crate::args::{Options, RollbackArgs};
+use crate::commands::rewind::carry_out;
+use crate::error::CommandError;
+use crate::place::{self, Store};
+use crate::screen::{Screen, plain, shorten, shorten_path, width};
+use crate::time::{ago, now};
+
+pub(crate) fn rollback(
+    options: &Options,
+    args: &RollbackArgs,
+    screen: &mut Screen,
+) -> Result<u8, CommandError> {
+    let mut place = place::open_mended(options, Store::MustExist)?;
+    let workspace = &mut place.workspace;
+    let record = checkpoint_named(&*workspace.states, &args.id)?;
+    let files = match args {
+        RollbackArgs { exact: true, .. } => RollbackFiles::Exact,
+        RollbackArgs { partial: true, .. } => RollbackFiles::Partial,
+        RollbackArgs { state_only: true, .. } => RollbackFiles::Stay,
+        _ => RollbackFiles::All,
+    };
+    let request = rollback_request(workspace, &record.key, files)?;
+    carry_out(workspace, options, request, &args.doing, &title(&record), screen)
+}
+
+fn title(record: &Record) -> String {
+    let room = width().saturating_sub(40).clamp(20, 80);
+    let id = shorten_path(&plain(&record.id().to_string()), room);
+    let step = shorten(&plain(&record.step_name), room);
+    format!("Roll back to {id} “{step}” ({})", ago(record.time, now()))
+}

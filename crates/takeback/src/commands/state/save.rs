@@ -1,0 +1,158 @@
+//! `state save`: one step, with the files as they are.
+
+use std::io::{self, Read as _, Write as _};
+
+use serde::Serialize;
+use takeback_core::Workspace;
+use takeback_core::execution::save_step;
+use takeback_store::state::{NewCheckpoint, Saved};
+use takeback_store::{Lack, Seq, SessionId, WorkPath};
+
+use super::input::{Given, InputError, read_one};
+use super::wire::WireRecord;
+use crate::args::{Options, SaveArgs};
+use crate::commands::cleanup::when_due;
+use crate::error::{CommandError, Kind};
+use crate::place::{self, Store, environment};
+use crate::screen::{CARE, GOOD, HINT, NAME, Screen, name, plain};
+use crate::time::now;
+use crate::wire::WireNote;
+
+#[derive(Serialize)]
+struct ToldSaved<'a> {
+    #[serde(flatten)]
+    record: WireRecord<'a>,
+    is_new: bool,
+    not_captured: Vec<WireNote<&'a str>>,
+}
+
+pub(crate) fn save(
+    options: &Options,
+    args: &SaveArgs,
+    screen: &mut Screen,
+) -> Result<u8, CommandError> {
+    let mut given = Given::read(read_one(&standard_input()?)?)?;
+    given.session = session(args)?.or(given.session).or_else(session_around);
+    let switched_off = place::not_enabled(options)?;
+    let mut place = place::open(options, Store::Create)?;
+    when_due(&mut place, options);
+    let files = if args.no_files || switched_off.is_some() { Files::Not } else { Files::Too };
+    let kept = keep(&mut place.workspace, &given, files)?;
+    let record = &kept.saved.record;
+    if screen.json {
+        let not_captured = kept.not_captured.iter();
+        screen.json(&ToldSaved {
+            record: record.into(),
+            is_new: kept.saved.is_new,
+            not_captured: not_captured
+                .map(|(path, lack)| WireNote::new(path, lack.reason()))
+                .collect(),
+        })?;
+        return Ok(0);
+    }
+    if screen.quiet {
+        return Ok(0);
+    }
+    let done = if kept.saved.is_new { "Saved" } else { "Saved already" };
+    let files = match (record.point, &switched_off) {
+        (Some(point), _) => format!("with the files of {}", &point.to_string()[..8]),
+        (None, Some(_)) => "without files, since recording is switched off".to_owned(),
+        (None, None) if args.no_files => "without files".to_owned(),
+        (None, None) => "without files: the workspace is locked".to_owned(),
+    };
+    writeln!(
+        screen.out,
+        "{GOOD}{done}{GOOD:#} {NAME}{}{NAME:#}  {HINT}{files}{HINT:#}",
+        plain(&record.id().to_string())
+    )?;
+    for (path, lack) in &kept.not_captured {
+        let (path, why) = (name(path), lack.reason());
+        writeln!(screen.out, "  {CARE}not kept:{CARE:#} {path}  {HINT}{why}{HINT:#}")?;
+    }
+    Ok(0)
+}
+
+fn session(args: &SaveArgs) -> Result<Option<SessionId>, CommandError> {
+    match &args.session {
+        Some(name) if name.is_empty() => {
+            Err(CommandError::new(Kind::Usage, "an empty name names no session"))
+        }
+        name => Ok(name.clone().map(SessionId)),
+    }
+}
+
+/// The session of the `takeback run` that this is part of.
+fn session_around() -> Option<SessionId> {
+    environment(SESSION_VARIABLE)?.into_string().ok().map(SessionId)
+}
+
+/// What `run` tells its command.
+pub(crate) const SESSION_VARIABLE: &str = "TAKEBACK_SESSION";
+
+/// All of it.
+pub(super) fn standard_input() -> io::Result<Vec<u8>> {
+    let mut text = Vec::new();
+    io::stdin().lock().read_to_end(&mut text)?;
+    Ok(text)
+}
+
+/// Whether a point of the files is made too.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Files {
+    Too,
+    Not,
+}
+
+/// What became of a checkpoint and the files that go with it.
+pub(crate) struct Kept {
+    pub(crate) saved: Saved,
+    /// Where the log stands.
+    pub(crate) seq: Seq,
+    pub(crate) not_captured: Vec<(WorkPath, Lack)>,
+}
+
+pub(crate) fn keep(
+    workspace: &mut Workspace,
+    given: &Given,
+    files: Files,
+) -> Result<Kept, CommandError> {
+    let own = SessionId(given.execution.to_string());
+    let new = NewCheckpoint {
+        execution: &given.execution,
+        branch: given.branch.as_ref(),
+        step: given.step,
+        attempt: given.attempt,
+        step_name: &given.step_name,
+        time: given.time.unwrap_or_else(now),
+        status: given.status,
+        error: given.error.as_deref(),
+        values: &given.values,
+        parent: given.parent.as_ref(),
+        point: None,
+        session: Some(given.session.as_ref().unwrap_or(&own)),
+    };
+    match files {
+        Files::Too => {
+            let (saved, recorded) = save_step(workspace, &new)?;
+            Ok(Kept { saved, seq: recorded.seq, not_captured: recorded.not_captured })
+        }
+        Files::Not => {
+            let saved = workspace.states.save(&new)?;
+            Ok(Kept { saved, seq: workspace.store.head()?.seq, not_captured: Vec::new() })
+        }
+    }
+}
+
+/// The checkpoint of a `step` that `record` was told of.
+pub(crate) fn of_event(
+    session: String,
+    checkpoint: serde_json::Value,
+) -> Result<Given, InputError> {
+    let given = Given::read(checkpoint)?;
+    match &given.session {
+        Some(own) if own.0 != session => {
+            Err(InputError::OtherSession { event: session, checkpoint: own.0.clone() })
+        }
+        _ => Ok(Given { session: Some(SessionId(session)), ..given }),
+    }
+}

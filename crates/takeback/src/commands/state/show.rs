@@ -1,0 +1,84 @@
+//! `state show`: one checkpoint, whole.
+
+use std::io::{self, Write};
+
+use serde_json::Value;
+use takeback_store::state::{Checkpoint, StateError};
+
+use super::checkpoint_named;
+use super::list::style_of;
+use super::wire::{WireCheckpoint, parent_of};
+use crate::args::{Options, StateArgs};
+use crate::commands::show::{PLAIN, detail};
+use crate::error::CommandError;
+use crate::place::{self, Store};
+use crate::screen::{BAD, NAME, STRONG, Screen, plain, width, wrap};
+use crate::time::{ago, clock, now};
+
+pub(crate) fn show(
+    options: &Options,
+    args: &StateArgs,
+    screen: &mut Screen,
+) -> Result<u8, CommandError> {
+    let place = place::open(options, Store::MustExist)?;
+    let states = &*place.workspace.states;
+    let id = checkpoint_named(states, &args.id)?.key.id();
+    let checkpoint = states.load(&id)?.ok_or(StateError::NotFound { id })?;
+    if screen.json {
+        screen.json(&WireCheckpoint::from(&checkpoint))?;
+        return Ok(0);
+    }
+    screen.page()?;
+    print_head(&mut screen.out, &checkpoint)?;
+    print_values(&mut screen.out, &checkpoint)?;
+    Ok(0)
+}
+
+/// What a checkpoint is, without its values.
+pub(super) fn print_head(out: &mut dyn Write, checkpoint: &Checkpoint) -> io::Result<()> {
+    let record = &checkpoint.record;
+    for line in wrap(&plain(&record.step_name), width()) {
+        writeln!(out, "{STRONG}{line}{STRONG:#}")?;
+    }
+    detail(out, "id", NAME, &plain(&record.id().to_string()))?;
+    detail(out, "saved", PLAIN, &format!("{} ({})", clock(record.time), ago(record.time, now())))?;
+    detail(out, "status", style_of(record.status), record.status.name())?;
+    if let Some(error) = &record.error {
+        detail(out, "error", BAD, &plain(error))?;
+    }
+    let attempt = format!("{}, attempt {}", plain(record.branch.as_str()), record.key.attempt);
+    detail(out, "branch", PLAIN, &attempt)?;
+    if let Some(parent) = parent_of(record) {
+        detail(out, "after", PLAIN, &plain(&parent))?;
+    }
+    match record.point {
+        Some(point) => detail(out, "files", NAME, &point.to_string()),
+        None => detail(out, "files", PLAIN, "none"),
+    }
+}
+
+/// The values, as JSON. Empty ones are passed over.
+pub(super) fn print_values(
+    out: &mut dyn Write,
+    checkpoint: &Checkpoint,
+) -> Result<(), CommandError> {
+    let values = &checkpoint.values;
+    for (name, value) in [
+        ("state", &values.state),
+        ("context", &values.context),
+        ("variables", &values.variables),
+        ("metadata", &values.metadata),
+    ] {
+        if !is_empty(value) {
+            writeln!(out, "\n{STRONG}{name}{STRONG:#}")?;
+            for line in serde_json::to_string_pretty(value)?.lines() {
+                writeln!(out, "{}", plain(line))?;
+            }
+        }
+    }
+    Ok(())
+}
+
+fn is_empty(value: &Value) -> bool {
+    value.as_object().is_some_and(serde_json::Map::is_empty)
+}

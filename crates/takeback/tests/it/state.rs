@@ -1,0 +1,53 @@
+//! An agent's state: saved step by step, looked at, gone back to with the files.
+
+mod looking;
+mod recovery;
+mod rollback;
+mod saving;
+
+use serde_json::{Value, json};
+
+use crate::home::{Answer, User};
+
+/// A checkpoint of `e`, with these fields besides or instead.
+fn checkpoint(step: u32, with: &Value) -> String {
+    let mut checkpoint = json!({
+        "execution_id": "e",
+        "step_name": format!("step {step}"),
+        "step_index": step,
+        "state": { "step": step },
+        "context": {},
+    });
+    for (key, value) in with.as_object().expect("fields") {
+        checkpoint[key] = value.clone();
+    }
+    checkpoint.to_string()
+}
+
+impl User {
+    fn save(&self, step: u32, with: &Value) -> Answer {
+        self.fed(&["state", "save"], &checkpoint(step, with))
+    }
+
+    /// Steps 1 to `last`, each with its own state.
+    fn saved(&self, last: u32) {
+        for step in 1..=last {
+            let answer = self.save(step, &json!({}));
+            assert_eq!(answer.code, 0, "{answer:?}");
+        }
+    }
+
+    /// A JSON answer to a command that reads `input`, ids and times as they are.
+    fn fed_json(&self, args: &[&str], input: &str) -> Value {
+        let answer = self.fed(&[args, &["--json"]].concat(), input);
+        assert_eq!(answer.code, 0, "{answer:?}");
+        serde_json::from_str(&answer.out).expect("JSON")
+    }
+
+    /// The ids that a list has.
+    fn ids(&self, args: &[&str]) -> Vec<String> {
+        let listed = self.json(&[&["state", "list"], args].concat());
+        let ids = listed.as_array().expect("a list").iter();
+        ids.map(|one| one["id"].as_str().expect("an id").to_owned()).collect()
+    }
+}

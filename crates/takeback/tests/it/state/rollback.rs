@@ -1,0 +1,247 @@
+use serde_json::json;
+
+use super::checkpoint;
+use crate::home::User;
+use crate::terminal::Terminal;
+
+/// A run that saves step 1 with `a.txt` as `one`, step 2 with `two` and `b.txt`, and then edits on.
+fn after_a_run() -> User {
+    let user = User::with(&[("a.txt", "zero\n"), ("mine.txt", "m\n")]);
+    for step in [1, 2] {
+        user.write(&format!("../home/{step}.json"), &checkpoint(step, &json!({})));
+    }
+    let program = env!("CARGO_BIN_EXE_takeback");
+    let script = format!(
+        "echo one > a.txt; {program} -q state save < $HOME/1.json; echo two > a.txt; echo b > b.txt; \
+         {program} -q state save < $HOME/2.json; echo three > a.txt"
+    );
+    user.write("../home/agent.sh", &script);
+    let mut run = user.command(&["-q", "run", "--", "sh"]);
+    run.arg(user.home().join("agent.sh"));
+    let answer = user.answer_of(run, "");
+    assert_eq!(answer.code, 0, "{answer:?}");
+    user
+}
+
+/// The step at which the execution stands, and the agent's files.
+fn stands(user: &User) -> (String, String, bool) {
+    let head = user.json(&["state", "show", "e"])["id"].as_str().expect("an id").to_owned();
+    (head, user.read("a.txt"), user.exists("b.txt"))
+}
+
+fn is(head: &str, text: &str, b: bool) -> (String, String, bool) {
+    (head.to_owned(), text.to_owned(), b)
+}
+
+#[test]
+fn state_and_files_of_a_run_go_back_together_and_forth_again() {
+    let user = after_a_run();
+    let session = user.json(&["state", "list"])[0]["session"].clone();
+    assert!(session.as_str().is_some_and(|name| name.starts_with("run-")), "{session}");
+    let before = is("ckpt-e-2", "three\n", true);
+    assert_eq!(stands(&user), before);
+    let preview = user.takeback(&["state", "rollback", "ckpt-e-1", "--dry-run"]);
+    assert_eq!(preview.code, 0);
+    insta::assert_snapshot!(preview.out, @"
+    Roll back to ckpt-e-1 “step 1” (just now)
+
+      state     ckpt-e-1.a1  branch main would stand there
+      restore   a.txt
+      delete    b.txt        was not there then
+
+    2 paths changed while `sh FOLDER/home/agent.sh` ran; may include yours.
+
+    state to take back, 1 to restore, 1 to delete
+    ");
+    assert_eq!(stands(&user), before);
+    let nobody = user.takeback(&["state", "rollback", "ckpt-e-1"]);
+    assert_eq!(nobody.code, 2, "{nobody:?}");
+    let done = user.takeback(&["state", "rollback", "ckpt-e-1", "-y"]);
+    assert_eq!(done.code, 0);
+    insta::assert_snapshot!(done.out, @"
+    Roll back to ckpt-e-1 “step 1” (just now)
+
+      state     ckpt-e-1.a1  branch main stands there
+      restored  a.txt
+      deleted   b.txt        was not there then
+
+    2 paths changed while `sh FOLDER/home/agent.sh` ran; may include yours.
+
+    state taken back, 1 restored, 1 deleted
+    Done and checked on disk. `takeback undo` takes it back.
+    ");
+    let back = is("ckpt-e-1", "one\n", false);
+    assert_eq!(stands(&user), back);
+    let again = user.takeback(&["state", "rollback", "ckpt-e-1", "-y"]);
+    assert_eq!(again.code, 5, "{again:?}");
+    for how in [&["--dry-run"][..], &["-y"], &["-y", "--diff"]] {
+        let args = [&["state", "rollback", "e", "--json"], how].concat();
+        let again = user.takeback(&args);
+        assert_eq!((again.code, again.out.lines().count()), (5, 1), "{again:?}");
+    }
+    let preview = user.takeback(&["undo", "--dry-run"]);
+    assert_eq!(preview.code, 0);
+    insta::assert_snapshot!(preview.out, @"
+    Undo the last rewind
+
+      state     e  branch main would stand where it stood before
+      restore   a.txt
+      restore   b.txt
+
+    state to take back, 2 to restore
+    ");
+    let undone = user.takeback(&["undo", "-y"]);
+    assert_eq!(undone.code, 0);
+    insta::assert_snapshot!(undone.out, @"
+    Undo the last rewind
+
+      state     ckpt-e-2.a1  branch main stands there
+      restored  a.txt
+      restored  b.txt
+
+    state taken back, 2 restored
+    Done and checked on disk. `takeback redo` takes it back.
+    ");
+    assert_eq!(stands(&user), before);
+    let redone = user.json(&["redo", "-y"]);
+    assert_eq!(
+        redone["state"],
+        json!({ "execution": "e", "branch": "main", "checkpoint": "ckpt-e-1.a1", "moved": true, "error": null })
+    );
+    assert_eq!(stands(&user), back);
+    assert_eq!(user.ids(&["e"]), ["ckpt-e-1"]);
+    assert_eq!(user.ids(&["e", "--all"]), ["ckpt-e-1", "ckpt-e-2.a1"], "left behind, not deleted");
+}
+
+#[test]
+fn with_something_in_the_way_nothing_is_done_unless_it_is_said_how() {
+    let user = after_a_run();
+    user.write("a.txt", "mine\n");
+    let before = is("ckpt-e-2", "mine\n", true);
+    let refused = user.takeback(&["state", "rollback", "ckpt-e-1", "-y"]);
+    assert_eq!(refused.code, 4);
+    insta::assert_snapshot!(refused.out, @"
+    Roll back to ckpt-e-1 “step 1” (just now)
+
+      stays     e      the state of branch main
+      conflict  a.txt  both changed the same lines
+
+    nothing taken back · 1 conflict
+    Nothing was changed: state and files go back together, or not at all.
+    --partial leaves what is in the way, --exact takes it back too, --state-only leaves all files.
+    ");
+    let preview = user.takeback(&["state", "rollback", "ckpt-e-1", "--dry-run"]);
+    assert_eq!(preview.code, 4);
+    insta::assert_snapshot!(preview.out, @"
+    Roll back to ckpt-e-1 “step 1” (just now)
+
+      stays     e      the state of branch main
+      conflict  a.txt  both changed the same lines
+
+    nothing taken back · 1 conflict
+    Nothing would be changed: state and files go back together, or not at all.
+    --partial leaves what is in the way, --exact takes it back too, --state-only leaves all files.
+    ");
+    let receipt = user.takeback(&["state", "rollback", "ckpt-e-1", "-y", "--json"]);
+    assert_eq!(receipt.code, 4);
+    let receipt: serde_json::Value = serde_json::from_str(&receipt.out).expect("JSON");
+    assert_eq!((&receipt["success"], &receipt["state"]["moved"]), (&json!(false), &json!(false)));
+    assert_eq!(receipt["deletedFiles"], json!([]), "none was");
+    assert_eq!(receipt["conflicts"][0]["filePath"], "a.txt");
+    let (asked, code) =
+        crate::terminal::on_a_terminal(&user, &["state", "rollback", "ckpt-e-1"], "", "");
+    let shown = asked.screen().contents();
+    assert!(code == 4 && !shown.contains("[y/N]"), "nobody is asked about nothing: {shown}");
+    assert!(shown.contains("Nothing was changed"), "{shown}");
+    assert_eq!(stands(&user), before);
+
+    let keep = user.keep();
+    let partial = user.takeback(&["state", "rollback", "ckpt-e-1", "-y", "--partial"]);
+    assert_eq!(partial.code, 4);
+    insta::assert_snapshot!(partial.out, @"
+    Roll back to ckpt-e-1 “step 1” (just now)
+
+      state     ckpt-e-1.a1  branch main stands there
+      deleted   b.txt        was not there then
+      conflict  a.txt        both changed the same lines
+
+    1 path changed while `sh FOLDER/home/agent.sh` ran; may include yours.
+
+    state taken back, 1 deleted · 1 conflict
+    Done as far as possible. `takeback undo` takes it back.
+    ");
+    assert_eq!(stands(&user), is("ckpt-e-1", "mine\n", false));
+    keep();
+    assert_eq!(user.takeback(&["state", "rollback", "ckpt-e-1", "-y", "--exact"]).code, 0);
+    assert_eq!(stands(&user), is("ckpt-e-1", "one\n", false));
+    keep();
+    let state = user.takeback(&["state", "rollback", "ckpt-e-1", "-y", "--state-only"]);
+    assert_eq!(state.code, 0);
+    insta::assert_snapshot!(state.out, @"
+    Roll back to ckpt-e-1 “step 1” (just now)
+
+      state     ckpt-e-1.a1  branch main stands there
+
+    state taken back
+    Done and checked on disk. `takeback undo` takes it back.
+    ");
+    assert_eq!(stands(&user), is("ckpt-e-1", "mine\n", true));
+    assert_eq!(user.takeback(&["undo", "-y"]).code, 0);
+    assert_eq!(stands(&user), before);
+    let two = user.takeback(&["state", "rollback", "ckpt-e-1", "--exact", "--state-only"]);
+    assert_eq!(two.code, 2, "{two:?}");
+}
+
+/// After a crash an agent goes on in another run: that is its work too.
+#[test]
+fn what_an_execution_did_in_several_runs_goes_back() {
+    let user = User::with(&[("a.txt", "zero\n")]);
+    let program = env!("CARGO_BIN_EXE_takeback");
+    for (step, text) in [(1, "one"), (2, "two")] {
+        user.write(&format!("../home/{step}.json"), &checkpoint(step, &json!({})));
+        let script = format!(
+            "echo {text} > a.txt; {program} -q state save < $HOME/{step}.json; echo {text} on > a.txt"
+        );
+        let answer = user.takeback(&["-q", "run", "--", "sh", "-c", &script]);
+        assert_eq!(answer.code, 0, "{answer:?}");
+    }
+    let answer = user.takeback(&["state", "rollback", "ckpt-e-1", "-y"]);
+    assert_eq!(answer.code, 0, "{answer:?}");
+    assert_eq!(stands(&user), is("ckpt-e-1", "one\n", false));
+}
+
+/// A file of somebody else is no conflict of a rewind, but it is not as it was either.
+#[test]
+fn what_somebody_else_changed_is_in_the_way_too() {
+    let user = after_a_run();
+    user.write("mine.txt", "changed\n");
+    user.takeback(&["status"]);
+    let refused = user.takeback(&["state", "rollback", "ckpt-e-1", "-y"]);
+    assert_eq!(refused.code, 4);
+    insta::assert_snapshot!(refused.out, @"
+    Roll back to ckpt-e-1 “step 1” (just now)
+
+      stays     e         the state of branch main
+      kept      mine.txt  changed by you
+
+    nothing taken back · 1 kept
+    Nothing was changed: state and files go back together, or not at all.
+    --partial leaves what is in the way, --exact takes it back too, --state-only leaves all files.
+    ");
+    assert_eq!(stands(&user), is("ckpt-e-2", "three\n", true));
+    let partial = user.takeback(&["state", "rollback", "ckpt-e-1", "-y", "--partial"]);
+    assert_eq!(partial.code, 0, "{partial:?}");
+    assert_eq!(user.read("mine.txt"), "changed\n");
+}
+
+#[test]
+fn a_rollback_asks_on_a_terminal() {
+    let user = after_a_run();
+    let terminal = Terminal::new(40, 80);
+    let no = terminal.run(&user, &["state", "rollback", "ckpt-e-1"], "[y/N]", "n\r");
+    assert_eq!(no.code, 5, "{}", no.shown());
+    assert_eq!(stands(&user), is("ckpt-e-2", "three\n", true));
+    let yes = terminal.run(&user, &["state", "rollback", "ckpt-e-1"], "[y/N]", "y\r");
+    assert_eq!(yes.code, 0, "{}", yes.shown());
+    assert_eq!(stands(&user), is("ckpt-e-1", "one\n", false));
+}
