@@ -68,8 +68,8 @@ impl SqliteStates {
 
     /// As [`Self::at`], and makes the store if there is none.
     pub fn create(dir: &Path) -> Result<Self, StateError> {
-        SqliteStore::create(dir)?;
-        Ok(Self::at(dir))
+        let SqliteStore { db, .. } = SqliteStore::create(dir)?;
+        Ok(Self { idle: Mutex::new(vec![db]), ..Self::at(dir) })
     }
 
     fn connect(&self) -> Result<Connection, StateError> {
