@@ -16,7 +16,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use serde_json::{Number, Value};
 
-pub(crate) use self::read::{Broken, Fetch, parts_of, read, unpack, verify};
+pub(crate) use self::read::{Broken, Fetch, Node, parts_of, read, unpack, verify};
 use super::StateError;
 use crate::blob::{Digest, compress};
 
