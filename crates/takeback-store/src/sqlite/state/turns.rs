@@ -264,7 +264,13 @@ impl Tickets {
     }
 
     fn fail(mut self, error: StateError) {
-        let why = error.to_string();
+        // The error itself can be given to one only: the others get all that it says.
+        let mut why = error.to_string();
+        let mut source = std::error::Error::source(&error);
+        while let Some(cause) = source {
+            why = format!("{why}: {cause}");
+            source = cause.source();
+        }
         let mut tickets = std::mem::take(&mut self.0).into_iter();
         if let Some(first) = tickets.next() {
             first.call(Call::Done(Err(error), Vec::new()));
@@ -331,4 +337,31 @@ impl Writer {
 /// A thread that panicked left nothing half done: its transaction was never committed.
 pub(super) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn who_shares_a_failure_hears_its_cause() {
+        let tickets: [Arc<Ticket>; 2] = Default::default();
+        let error = StateError::Io {
+            path: "timeline.db".into(),
+            doing: "saving a checkpoint",
+            source: std::io::Error::other("the disk is full"),
+        };
+        Tickets(tickets.to_vec()).fail(error);
+        let [first, second] =
+            tickets.map(|ticket| match std::mem::take(&mut *lock(&ticket.call)) {
+                Call::Done(Err(error), _) => error,
+                _ => panic!("it was not told of the failure"),
+            });
+        assert!(matches!(first, StateError::Io { .. }));
+        assert_eq!(
+            second.to_string(),
+            "it was not committed with others: \
+             timeline.db cannot be used (saving a checkpoint): the disk is full"
+        );
+    }
 }
