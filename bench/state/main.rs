@@ -19,7 +19,6 @@ mod peer;
 mod raw;
 mod report;
 mod rounds;
-mod stand_in;
 mod takeback;
 mod text;
 

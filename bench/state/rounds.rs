@@ -92,8 +92,15 @@ pub(crate) struct Small {
 #[derive(Debug, Serialize)]
 pub(crate) struct Static {
     pub(crate) unique_bytes: usize,
-    pub(crate) takeback_bytes: u64,
-    pub(crate) peer_bytes: Option<u64>,
+    pub(crate) takeback: Grown,
+    pub(crate) peer: Option<Grown>,
+}
+
+/// What a store takes on disk with nothing in it, and then.
+#[derive(Debug, Serialize)]
+pub(crate) struct Grown {
+    pub(crate) empty_bytes: u64,
+    pub(crate) bytes: u64,
 }
 
 /// Forks, rollbacks and their undoing, in milliseconds.
@@ -322,6 +329,9 @@ impl Bench {
     fn static_value(&mut self, kind: Kind) -> Result<Static> {
         let document = Writer::new(kind, 3).text(STATIC_BYTES);
         let folder = self.folder("takeback")?;
+        drop(open(&folder)?);
+        settle_disk()?;
+        let empty_bytes = disk_usage(&folder)?;
         let store = open(&folder)?;
         let mut agent = Agent::new(&*store, "bench")?;
         let mut values = Values::default();
@@ -337,19 +347,22 @@ impl Bench {
         }
         drop(store);
         settle_disk()?;
-        let takeback_bytes = disk_usage(&folder)?;
+        let takeback = Grown { empty_bytes, bytes: disk_usage(&folder)? };
         let folder = self.folder("peer")?;
         let file = self.scratch.join("static.json");
         std::fs::write(&file, serde_json::to_vec(&document)?)?;
-        let peer_bytes = match &mut self.peer {
+        let peer = match &mut self.peer {
             Some(peer) => {
-                peer.static_value(&folder.join("peer.db"), &file, STATIC_STEPS)?;
-                settle_disk()?;
-                Some(disk_usage(&folder)?)
+                let mut after = |steps| -> Result<u64> {
+                    peer.static_value(&folder.join("peer.db"), &file, steps)?;
+                    settle_disk()?;
+                    disk_usage(&folder)
+                };
+                Some(Grown { empty_bytes: after(0)?, bytes: after(STATIC_STEPS)? })
             }
             None => None,
         };
-        Ok(Static { unique_bytes, takeback_bytes, peer_bytes })
+        Ok(Static { unique_bytes, takeback, peer })
     }
 
     fn moves(&self) -> Result<Vec<Moves>> {

@@ -5,15 +5,15 @@ use std::time::Instant;
 
 use takeback_bench::Result;
 use takeback_bench::measure::millis;
-use takeback_store::Timestamp;
 use takeback_store::state::{
     BranchName, CheckpointKey, ExecutionId, HeadMove, MoveTo, NewCheckpoint, StateStore, Status,
     StepIndex, Values,
 };
+use takeback_store::{SqliteStates, Timestamp};
 
 /// The store that is measured.
 pub(crate) fn open(folder: &Path) -> Result<Box<dyn StateStore>> {
-    Ok(Box::new(crate::stand_in::StandIn::open(folder)?))
+    Ok(Box::new(SqliteStates::create(folder)?))
 }
 
 /// One agent and where it stands.

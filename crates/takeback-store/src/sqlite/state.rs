@@ -7,6 +7,7 @@
 mod facts;
 mod last;
 mod ledger;
+mod nodes;
 mod rows;
 mod save;
 mod turns;
@@ -19,7 +20,8 @@ use rusqlite::Connection;
 use serde_json::Value;
 
 use self::last::{KeptValues, LastSaved};
-use self::rows::{BranchRow, ExecutionRow, Lineage, Nodes, RowError, StepRow};
+use self::nodes::Nodes;
+use self::rows::{BranchRow, ExecutionRow, Lineage, RowError, StepRow};
 use self::save::{Place, Written, begin, head_hasher, make_ready, save};
 use self::turns::{Refusal, Turns, Writer, lock};
 use super::schema::{self, error_at};
@@ -68,8 +70,8 @@ impl SqliteStates {
 
     /// As [`Self::at`], and makes the store if there is none.
     pub fn create(dir: &Path) -> Result<Self, StateError> {
-        SqliteStore::create(dir)?;
-        Ok(Self::at(dir))
+        let SqliteStore { db, .. } = SqliteStore::create(dir)?;
+        Ok(Self { idle: Mutex::new(vec![db]), ..Self::at(dir) })
     }
 
     fn connect(&self) -> Result<Connection, StateError> {
@@ -158,7 +160,8 @@ impl SqliteStates {
             .ok_or_else(|| damaged("its values cannot be unpacked".to_owned()))?;
         let mut hasher = head_hasher(&row.name, row.status, row.error.as_deref());
         let mut nodes = Nodes::of(db)?;
-        let values = tree::read(&body, 4, &mut hasher, &mut nodes);
+        let values =
+            nodes.read_ahead(&body).and_then(|()| tree::read(&body, 4, &mut hasher, &mut nodes));
         let values = values.map_err(|error| match error {
             RowError::Broken(broken) => damaged(broken.to_string()).into(),
             error => error,
@@ -690,7 +693,7 @@ fn mark(db: &Connection, after: i64, used: &mut HashSet<u64>) -> rows::Result<i6
     let mut nodes = Nodes::of(db)?;
     rows::each_body(db, after, &mut |packed| {
         let body = tree::unpack(&packed).ok_or(tree::Broken::Bytes("a body cannot be unpacked"))?;
-        tree::parts_of(&body, &mut nodes, &mut |number| used.insert(number))
+        tree::parts_of(&body, &mut nodes, &mut |number, _| used.insert(number))
     })
 }
 

@@ -16,7 +16,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use serde_json::{Number, Value};
 
-pub(crate) use self::read::{Broken, Fetch, parts_of, read, unpack, verify};
+pub(crate) use self::read::{Broken, Fetch, Node, parts_of, read, unpack, verify};
 use super::StateError;
 use crate::blob::{Digest, compress};
 
@@ -229,6 +229,10 @@ pub(crate) struct Tree {
 pub(crate) struct Items {
     keyed: bool,
     items: Vec<Item>,
+    /// What the items count for, all together, where it is decided how to cut.
+    whole: usize,
+    /// Which way a list was compared last.
+    backwards: bool,
     /// None if the items, with what they name, are short enough to be written where they are used.
     runs: Vec<Run>,
     /// The levels of the tree above the runs, each of full groups but for its last.
@@ -412,21 +416,18 @@ impl Items {
         nodes: &mut NewNodes,
     ) -> Result<bool, StateError> {
         let before = self.items.len();
-        let mut same = before.min(new.len());
-        for (at, value) in new.iter().enumerate() {
+        let common = before.min(new.len());
+        let mut same = common;
+        for at in self.differing(new) {
             let mut path = path.below(Name::Index(at));
-            match self.items.get_mut(at) {
-                Some(item) => {
-                    if !item.value.is(value) && item.value.update(value, &mut path, nodes)? {
-                        same = same.min(at);
-                    }
-                }
-                None => {
-                    let mut item = Item { key: String::new(), value: Kept::default() };
-                    item.value.update(value, &mut path, nodes)?;
-                    self.items.push(item);
-                }
+            if self.items[at].value.update(&new[at], &mut path, nodes)? {
+                same = same.min(at);
             }
+        }
+        for (at, value) in new.iter().enumerate().skip(common) {
+            let mut item = Item { key: String::new(), value: Kept::default() };
+            item.value.update(value, &mut path.below(Name::Index(at)), nodes)?;
+            self.items.push(item);
         }
         self.items.truncate(new.len());
         let is_same = same == before && same == new.len();
@@ -434,6 +435,24 @@ impl Items {
             self.cut(same, nodes);
         }
         Ok(!is_same)
+    }
+
+    /// The places, in order, at which a list and its items differ, as far as both go.
+    fn differing(&mut self, new: &[Value]) -> Vec<usize> {
+        let pairs = self.items.iter().zip(new).enumerate();
+        let differs = |(at, (item, value)): (usize, (&Item, &Value))| {
+            if item.value.is(value) { None } else { Some(at) }
+        };
+        // A long list is more than a processor's cache holds: the end at which one comparison stops
+        // is where the next finds something in it.
+        self.backwards = !self.backwards;
+        if self.backwards {
+            let mut found: Vec<usize> = pairs.rev().filter_map(differs).collect();
+            found.reverse();
+            found
+        } else {
+            pairs.filter_map(differs).collect()
+        }
     }
 
     fn update_map(
@@ -488,8 +507,8 @@ impl Items {
 
     /// Cuts the items into runs, and those into a tree, where the first `same` items are as before.
     fn cut(&mut self, same: usize, nodes: &mut NewNodes) {
-        let whole: usize = self.items.iter().map(Item::size).sum();
-        if whole <= INLINE {
+        self.whole = self.items.iter().map(Item::size).sum();
+        if self.whole <= INLINE {
             self.runs.clear();
             self.upper.clear();
             return;
@@ -570,7 +589,7 @@ impl Items {
     fn size(&self) -> usize {
         match self.upper.last() {
             Some(top) => 3 + NUMBER * top.len(),
-            None if self.runs.is_empty() => 3 + self.items.iter().map(Item::size).sum::<usize>(),
+            None if self.runs.is_empty() => 3 + self.whole,
             None => 3 + NUMBER * self.runs.len(),
         }
     }

@@ -3,7 +3,8 @@
 use rusqlite::{Connection, OptionalExtension as _, Row, params};
 use serde_json::Value;
 
-use super::rows::{Nodes, Result, RowError};
+use super::nodes::Nodes;
+use super::rows::{Result, RowError};
 use crate::blob::Digest;
 use crate::id::Timestamp;
 use crate::state::tree;

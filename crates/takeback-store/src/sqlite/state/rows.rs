@@ -1,10 +1,10 @@
 //! The SQL of agents' states: rows in, rows out.
 
-use rusqlite::{CachedStatement, Connection, OptionalExtension as _, Row, params};
+use rusqlite::{Connection, OptionalExtension as _, Row, params};
 
 use crate::blob::Digest;
 use crate::id::{PointId, RewindId, SessionId, Timestamp};
-use crate::state::tree::{Broken, Fetch, NewNodes};
+use crate::state::tree::{Broken, NewNodes};
 use crate::state::{
     Attempt, BranchName, CheckpointKey, ExecutionId, Record, StateError, Status, StepIndex,
 };
@@ -475,44 +475,6 @@ pub(super) fn record(
 }
 
 // --- nodes --------------------------------------------------------------------------------------
-
-/// Nodes as they lie in the database.
-pub(super) struct Nodes<'a> {
-    select: CachedStatement<'a>,
-    /// How many bytes were read.
-    pub(super) read: usize,
-}
-
-impl<'a> Nodes<'a> {
-    pub(super) fn of(db: &'a Connection) -> Result<Self> {
-        let select = db.prepare_cached("SELECT start, rest, body FROM node WHERE id = ?")?;
-        Ok(Self { select, read: 0 })
-    }
-}
-
-impl Fetch for Nodes<'_> {
-    type Error = RowError;
-
-    fn node(&mut self, number: u64) -> Result<(Digest, Vec<u8>)> {
-        let row = self.select.query_row([number.cast_signed()], |row| {
-            let start: i64 = row.get(0)?;
-            let rest = <[u8; 24]>::try_from(row.get_ref(1)?.as_blob().unwrap_or_default());
-            Ok((start, rest.ok(), row.get(2)?))
-        });
-        let row: Option<(i64, Option<[u8; 24]>, Vec<u8>)> = row.optional()?;
-        let Some((start, rest, body)) = row else {
-            return Err(Broken::Bytes("a node of it is not there").into());
-        };
-        let Some(rest) = rest else {
-            return Err(Broken::Bytes("a node of it has no digest").into());
-        };
-        let mut digest = [0; 32];
-        digest[..8].copy_from_slice(&start.to_le_bytes());
-        digest[8..].copy_from_slice(&rest);
-        self.read += body.len();
-        Ok((Digest(digest), body))
-    }
-}
 
 /// Gives every node its number: that of an equal one, or a new one.
 pub(super) fn keep_nodes(db: &Connection, new: NewNodes) -> Result<()> {

@@ -103,8 +103,11 @@ enum Call {
     Wait,
     /// It is this one's turn to write for all that wait.
     Lead,
-    Done(Result<(), StateError>),
+    /// What became of its own, and others that it is to tell.
+    Done(Outcome, Vec<(Arc<Ticket>, Outcome)>),
 }
+
+type Outcome = Result<(), StateError>;
 
 impl Ticket {
     fn call(&self, call: Call) {
@@ -165,7 +168,10 @@ impl Turns {
             while matches!(*call, Call::Wait) {
                 call = ticket.called.wait(call).unwrap_or_else(PoisonError::into_inner);
             }
-            if let Call::Done(outcome) = std::mem::take(&mut *call) {
+            let called = std::mem::take(&mut *call);
+            drop(call);
+            if let Call::Done(outcome, others) = called {
+                tell(others);
                 outcome?;
                 return Ok(lock(&answer).take().expect("what is done has an answer"));
             }
@@ -173,7 +179,7 @@ impl Turns {
         self.lead(connect, failed);
         let outcome = std::mem::take(&mut *lock(&ticket.call));
         match outcome {
-            Call::Done(outcome) => outcome?,
+            Call::Done(outcome, _) => outcome?,
             Call::Wait | Call::Lead => unreachable!("a leader does its own job too"),
         }
         Ok(lock(&answer).take().expect("what is done has an answer"))
@@ -249,20 +255,29 @@ impl Extend<Arc<Ticket>> for Tickets {
 }
 
 impl Tickets {
-    fn done(mut self, outcomes: Vec<Result<(), StateError>>) {
-        for (ticket, outcome) in std::mem::take(&mut self.0).into_iter().zip(outcomes) {
-            ticket.call(Call::Done(outcome));
-        }
+    fn done(mut self, outcomes: Vec<Outcome>) {
+        let mut told: Vec<_> = std::mem::take(&mut self.0).into_iter().zip(outcomes).collect();
+        // Whoever leads stands first, and does not wait to be told.
+        let (leader, outcome) = told.remove(0);
+        leader.call(Call::Done(outcome, Vec::new()));
+        tell(told);
     }
 
     fn fail(mut self, error: StateError) {
-        let why = error.to_string();
+        // The error itself can be given to one only: the others get all that it says.
+        let mut why = error.to_string();
+        let mut source = std::error::Error::source(&error);
+        while let Some(cause) = source {
+            why = format!("{why}: {cause}");
+            source = cause.source();
+        }
         let mut tickets = std::mem::take(&mut self.0).into_iter();
         if let Some(first) = tickets.next() {
-            first.call(Call::Done(Err(error)));
+            first.call(Call::Done(Err(error), Vec::new()));
         }
         for ticket in tickets {
-            ticket.call(Call::Done(Err(StateError::NotCommitted { why: why.clone() })));
+            let error = StateError::NotCommitted { why: why.clone() };
+            ticket.call(Call::Done(Err(error), Vec::new()));
         }
     }
 }
@@ -272,15 +287,21 @@ impl Drop for Tickets {
     fn drop(&mut self) {
         for ticket in self.0.drain(..) {
             let why = "the one who wrote was stopped".to_owned();
-            ticket.call(Call::Done(Err(StateError::NotCommitted { why })));
+            ticket.call(Call::Done(Err(StateError::NotCommitted { why }), Vec::new()));
         }
     }
 }
 
-fn together(
-    writer: &mut Writer,
-    works: Vec<Work>,
-) -> rusqlite::Result<Vec<Result<(), StateError>>> {
+/// To wake a thread takes as long as to do its job: so each that is told tells half of those that are
+/// left.
+fn tell(mut told: Vec<(Arc<Ticket>, Outcome)>) {
+    while let Some((ticket, outcome)) = told.pop() {
+        let others = told.split_off(told.len() / 2);
+        ticket.call(Call::Done(outcome, others));
+    }
+}
+
+fn together(writer: &mut Writer, works: Vec<Work>) -> rusqlite::Result<Vec<Outcome>> {
     // A panic of an earlier leader may have left one open.
     writer.roll_back_if_open();
     writer.begin()?;
@@ -316,4 +337,31 @@ impl Writer {
 /// A thread that panicked left nothing half done: its transaction was never committed.
 pub(super) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn who_shares_a_failure_hears_its_cause() {
+        let tickets: [Arc<Ticket>; 2] = Default::default();
+        let error = StateError::Io {
+            path: "timeline.db".into(),
+            doing: "saving a checkpoint",
+            source: std::io::Error::other("the disk is full"),
+        };
+        Tickets(tickets.to_vec()).fail(error);
+        let [first, second] =
+            tickets.map(|ticket| match std::mem::take(&mut *lock(&ticket.call)) {
+                Call::Done(Err(error), _) => error,
+                _ => panic!("it was not told of the failure"),
+            });
+        assert!(matches!(first, StateError::Io { .. }));
+        assert_eq!(
+            second.to_string(),
+            "it was not committed with others: \
+             timeline.db cannot be used (saving a checkpoint): the disk is full"
+        );
+    }
 }

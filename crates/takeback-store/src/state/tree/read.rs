@@ -15,8 +15,34 @@ use crate::blob::{Digest, decompress};
 pub(crate) trait Fetch {
     type Error: From<Broken>;
 
-    /// The digest of a node's value and its body, as they lie in the store.
-    fn node(&mut self, number: u64) -> Result<(Digest, Vec<u8>), Self::Error>;
+    fn node(&mut self, number: u64) -> Result<Node, Self::Error>;
+}
+
+/// A node as it was found.
+#[derive(Debug, Clone)]
+pub(crate) struct Node {
+    /// As it should be.
+    pub(crate) digest: Digest,
+    /// As it was before it was packed.
+    pub(crate) body: Vec<u8>,
+    /// Whether the digest is known to be that of the body.
+    pub(crate) is_verified: bool,
+}
+
+impl Node {
+    pub(crate) fn unpacked(digest: Digest, packed: &[u8]) -> Result<Self, Broken> {
+        let body = unpack(packed).ok_or(Broken::Bytes("a node of it cannot be unpacked"))?;
+        Ok(Self { digest, body, is_verified: false })
+    }
+
+    /// Of one whose body is all that it is.
+    pub(crate) fn verified(self, number: u64) -> Result<Self, Broken> {
+        let (expected, found) = (self.digest, Digest::of(&self.body));
+        if found != expected {
+            return Err(Broken::Digest { number, expected, found });
+        }
+        Ok(Self { is_verified: true, ..self })
+    }
 }
 
 /// Why what was read is not what was written.
@@ -61,12 +87,12 @@ pub(crate) fn read<F: Fetch>(
     Ok(values)
 }
 
-/// The numbers of the nodes that some values name, these themselves included. `is_new` says of each
-/// whether it has not been met before; of those that have, nothing more is asked.
+/// The numbers of the nodes that some values name, each with whether it holds text and nothing else.
+/// `is_new` says of each whether it has not been met before; of those that have, nothing more is asked.
 pub(crate) fn parts_of<F: Fetch>(
     body: &[u8],
     fetch: &mut F,
-    is_new: &mut dyn FnMut(u64) -> bool,
+    is_new: &mut dyn FnMut(u64, bool) -> bool,
 ) -> Result<(), F::Error> {
     let mut reader = Reader::new(body, u64::MAX);
     while !reader.is_at_end() {
@@ -223,11 +249,8 @@ impl<'a> Reader<'a> {
             }
             TEXT_TREE => {
                 let mut text = Vec::new();
-                self.tree(hasher, fetch, &mut |leaf, hasher, _| {
-                    text.extend_from_slice(leaf.bytes);
-                    hasher.update(leaf.bytes);
-                    Ok(())
-                })?;
+                let depth = self.byte()?;
+                self.chunks(depth, hasher, fetch, &mut text)?;
                 Value::String(String::from_utf8(text).map_err(|_torn| NOT_TEXT)?)
             }
             LIST_TREE => {
@@ -255,6 +278,44 @@ impl<'a> Reader<'a> {
         })
     }
 
+    /// Puts the leaves of a text one behind another.
+    fn chunks<F: Fetch>(
+        &mut self,
+        depth: u8,
+        hasher: &mut blake3::Hasher,
+        fetch: &mut F,
+        text: &mut Vec<u8>,
+    ) -> Result<(), F::Error> {
+        for _ in 0..self.count()? {
+            let (number, named) = self.named()?;
+            let mut node = fetch.node(number)?;
+            let expected = node.digest;
+            if depth == 0 {
+                if !node.is_verified {
+                    node = node.verified(number)?;
+                }
+                if text.is_empty() {
+                    *text = node.body;
+                } else {
+                    text.extend_from_slice(&node.body);
+                }
+            } else {
+                let mut below = Reader::new(&node.body, number);
+                let mut own = blake3::Hasher::new();
+                below.chunks(depth - 1, &mut own, fetch, text)?;
+                below.end(&mut own)?;
+                let found = Digest(*own.finalize().as_bytes());
+                if found != expected {
+                    return Err(Broken::Digest { number, expected, found }.into());
+                }
+            }
+            hasher.update(&self.bytes[self.hashed..named.start]);
+            hasher.update(&expected.0);
+            self.hashed = named.end;
+        }
+        Ok(())
+    }
+
     /// Hands over the leaves of a tree in order, each with a hasher for what it is.
     fn tree<F: Fetch>(
         &mut self,
@@ -275,8 +336,7 @@ impl<'a> Reader<'a> {
     ) -> Result<(), F::Error> {
         for _ in 0..self.count()? {
             let (number, named) = self.named()?;
-            let (expected, packed) = fetch.node(number)?;
-            let body = unpack(&packed).ok_or(Broken::Bytes("a node of it cannot be unpacked"))?;
+            let Node { digest: expected, body, .. } = fetch.node(number)?;
             let mut below = Reader::new(&body, number);
             let mut own = blake3::Hasher::new();
             if depth == 0 {
@@ -300,7 +360,7 @@ impl<'a> Reader<'a> {
     fn skim<F: Fetch>(
         &mut self,
         fetch: &mut F,
-        is_new: &mut dyn FnMut(u64) -> bool,
+        is_new: &mut dyn FnMut(u64, bool) -> bool,
     ) -> Result<(), F::Error> {
         match self.byte()? {
             NULL | FALSE | TRUE => {}
@@ -333,15 +393,15 @@ impl<'a> Reader<'a> {
         tag: u8,
         depth: u8,
         fetch: &mut F,
-        is_new: &mut dyn FnMut(u64) -> bool,
+        is_new: &mut dyn FnMut(u64, bool) -> bool,
     ) -> Result<(), F::Error> {
         for _ in 0..self.count()? {
             let (number, _) = self.named()?;
-            if !is_new(number) || (depth == 0 && tag == TEXT_TREE) {
+            let is_text = depth == 0 && tag == TEXT_TREE;
+            if !is_new(number, is_text) || is_text {
                 continue;
             }
-            let (_, packed) = fetch.node(number)?;
-            let body = unpack(&packed).ok_or(Broken::Bytes("a node of it cannot be unpacked"))?;
+            let Node { body, .. } = fetch.node(number)?;
             let mut below = Reader::new(&body, number);
             if depth > 0 {
                 below.skim_branches(tag, depth - 1, fetch, is_new)?;
@@ -424,8 +484,7 @@ fn verified_node<F: Fetch>(
     fetch: &mut F,
     known: &mut HashMap<u64, Digest>,
 ) -> Result<Digest, F::Error> {
-    let (expected, packed) = fetch.node(number)?;
-    let body = unpack(&packed).ok_or(Broken::Bytes("a node of it cannot be unpacked"))?;
+    let Node { digest: expected, body, .. } = fetch.node(number)?;
     let mut below = Reader::new(&body, number);
     let mut own = blake3::Hasher::new();
     if depth > 0 {

@@ -48,9 +48,10 @@ impl Nodes {
 impl Fetch for Nodes {
     type Error = Broken;
 
-    fn node(&mut self, number: u64) -> Result<(Digest, Vec<u8>), Broken> {
+    fn node(&mut self, number: u64) -> Result<Node, Broken> {
         let at = usize::try_from(number).unwrap().checked_sub(1).ok_or(Broken::Bytes("none"))?;
-        self.bodies.get(at).cloned().ok_or(Broken::Bytes("none"))
+        let (digest, packed) = self.bodies.get(at).ok_or(Broken::Bytes("none"))?;
+        Node::unpacked(*digest, packed)
     }
 }
 
@@ -261,7 +262,7 @@ fn every_node_that_a_value_needs_is_named() {
         let mut nodes = Nodes::default();
         let (body, _) = nodes.save(&mut Kept::default(), &dice.value(3));
         let mut met = std::collections::HashSet::new();
-        parts_of(&body, &mut nodes, &mut |number| met.insert(number)).unwrap();
+        parts_of(&body, &mut nodes, &mut |number, _| met.insert(number)).unwrap();
         assert_eq!(met.len(), nodes.bodies.len());
     }
 }
