@@ -5,26 +5,51 @@ use std::path::Path;
 use rusqlite::{Connection, params};
 use takeback_bench::Result;
 
+/// What is put.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Table {
+    /// A checkpoint that can be found again: its text under a category and a key.
+    Keyed,
+    /// A value under a number that counts up: the least there is.
+    Bare,
+}
+
 pub(crate) struct Raw {
     connection: Connection,
+    table: Table,
 }
 
 impl Raw {
-    pub(crate) fn open(folder: &Path) -> Result<Self> {
+    pub(crate) fn open(folder: &Path, table: Table) -> Result<Self> {
         let connection = Connection::open(folder.join("raw.db"))?;
-        connection.execute_batch(
-            "PRAGMA journal_mode = WAL;
-             PRAGMA synchronous = FULL;
-             CREATE TABLE state (id INTEGER PRIMARY KEY, value BLOB NOT NULL);",
-        )?;
-        Ok(Self { connection })
+        connection.execute_batch("PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL;")?;
+        connection.execute_batch(match table {
+            Table::Keyed => {
+                "CREATE TABLE persistence (
+                     category TEXT NOT NULL,
+                     key TEXT NOT NULL,
+                     data TEXT NOT NULL,
+                     created_at TEXT DEFAULT CURRENT_TIMESTAMP,
+                     PRIMARY KEY (category, key)
+                 );"
+            }
+            Table::Bare => "CREATE TABLE state (id INTEGER PRIMARY KEY, value BLOB NOT NULL);",
+        })?;
+        Ok(Self { connection, table })
     }
 
-    pub(crate) fn put(&self, id: usize, value: &[u8]) -> Result<()> {
+    pub(crate) fn put(&self, id: usize, value: &str) -> Result<()> {
         // Outside of an explicit transaction a statement is one.
-        self.connection
-            .prepare_cached("INSERT INTO state VALUES (?1, ?2)")?
-            .execute(params![i64::try_from(id)?, value])?;
+        match self.table {
+            Table::Keyed => self
+                .connection
+                .prepare_cached("INSERT INTO persistence (category, key, data) VALUES (?, ?, ?)")?
+                .execute(params!["checkpoint", format!("ckpt-bench-{id}"), value])?,
+            Table::Bare => self
+                .connection
+                .prepare_cached("INSERT INTO state VALUES (?1, ?2)")?
+                .execute(params![i64::try_from(id)?, value.as_bytes()])?,
+        };
         Ok(())
     }
 }

@@ -266,17 +266,22 @@ fn rate_row(
     Row::new(name, "puts/s", own.unwrap_or(f64::NAN), Beside::Peer(peer), ratio)
 }
 
-fn small_rows(measured: &Measured) -> [Row; 2] {
+fn small_rows(measured: &Measured) -> [Row; 4] {
+    use crate::rounds::Small;
     let rounds = &measured.small;
-    let raw = Beside::RawSqlite(median(rounds.iter().map(|round| round.raw)));
-    let row = |name: &str, beside: Beside, of: &dyn Fn(&crate::rounds::Small) -> f64| {
-        let ratio = median(rounds.iter().map(|round| of(round) / round.raw));
+    type Of = fn(&Small) -> f64;
+    let row = |name: &str, of: Of, raw: Of| {
+        let beside = Beside::RawSqlite(median(rounds.iter().map(raw)));
+        let ratio = median(rounds.iter().map(|round| of(round) / raw(round)));
         Row::new(name, "puts/s", median(rounds.iter().map(of)), beside, Some(ratio))
     };
+    let (one, eight): (Of, Of) = (|round| round.one_writer, |round| round.eight_writers);
+    let (keyed, bare): (Of, Of) = (|round| round.raw, |round| round.bare);
     [
-        row("1 KB states, one writer", raw.clone(), &|round| round.one_writer)
-            .goal(Bound::AtLeast(0.9)),
-        row("1 KB states, 8 writers", raw, &|round| round.eight_writers).goal(Bound::AtLeast(4.0)),
+        row("1 KB states, one writer", one, keyed).goal(Bound::AtLeast(0.9)),
+        row("1 KB states, 8 writers", eight, keyed).goal(Bound::AtLeast(4.0)),
+        row("1 KB states, one writer, beside rows without a key", one, bare),
+        row("1 KB states, 8 writers, beside rows without a key", eight, bare),
     ]
 }
 

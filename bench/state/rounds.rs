@@ -14,7 +14,7 @@ use takeback_store::state::{StateStore, Values};
 
 use crate::make_empty;
 use crate::peer::{Peer, Waiting};
-use crate::raw::Raw;
+use crate::raw::{Raw, Table};
 use crate::takeback::{Agent, open};
 use crate::text::{Kind, Writer, packs};
 
@@ -83,7 +83,10 @@ pub(crate) struct Latest {
 /// Puts of small states a second.
 #[derive(Debug, Serialize)]
 pub(crate) struct Small {
+    /// Rows that can be found by their key.
     pub(crate) raw: f64,
+    /// Rows and nothing else.
+    pub(crate) bare: f64,
     pub(crate) one_writer: f64,
     pub(crate) eight_writers: f64,
 }
@@ -276,29 +279,31 @@ impl Bench {
 
     fn small(&self, round: usize) -> Result<Small> {
         let mut states = States(Writer::new(Kind::Prose, 2 + u64::try_from(round)?), 0);
-        let raw = Raw::open(&self.folder("raw")?)?;
+        let raw = Raw::open(&self.folder("raw")?, Table::Keyed)?;
+        let bare = Raw::open(&self.folder("bare")?, Table::Bare)?;
         let one = open(&self.folder("one")?)?;
         let many = open(&self.folder("many")?)?;
         let mut writer = Agent::new(&*one, "bench")?;
         let mut writers = (0..WRITERS)
             .map(|number| Agent::new(&*many, &format!("bench-{number}")))
             .collect::<Result<Vec<_>>>()?;
-        let mut spent = [Duration::ZERO; 3];
+        let mut spent = [Duration::ZERO; 4];
         settle_disk()?;
         // The first blocks do not count: a write-ahead log that still grows costs twice as much, and
         // comes to its size after about a thousand puts.
         const UNCOUNTED: usize = 3;
         for block in 0..UNCOUNTED + BLOCKS {
-            for turn in 0..3 {
-                let who = (round + block + turn) % 3;
+            for turn in 0..spent.len() {
+                let who = (round + block + turn) % spent.len();
                 let took = match who {
-                    0 => {
+                    0 | 3 => {
+                        let raw = if who == 0 { &raw } else { &bare };
                         let values = states.take(BLOCK);
                         let rows: Vec<String> =
                             values.iter().map(|values| values.state.to_string()).collect();
                         let began = Instant::now();
                         for (at, row) in rows.iter().enumerate() {
-                            raw.put(block * BLOCK + at, row.as_bytes())?;
+                            raw.put(block * BLOCK + at, row)?;
                         }
                         began.elapsed()
                     }
@@ -310,7 +315,7 @@ impl Bench {
                         }
                         began.elapsed()
                     }
-                    _ => all_put(&mut writers, &states.take(WRITERS * BLOCK))?,
+                    2.. => all_put(&mut writers, &states.take(WRITERS * BLOCK))?,
                 };
                 if block >= UNCOUNTED {
                     spent[who] += took;
@@ -321,6 +326,7 @@ impl Bench {
         let rate = |who: usize, puts: usize| (BLOCKS * puts) as f64 / spent[who].as_secs_f64();
         Ok(Small {
             raw: rate(0, BLOCK),
+            bare: rate(3, BLOCK),
             one_writer: rate(1, BLOCK),
             eight_writers: rate(2, WRITERS * BLOCK),
         })

@@ -103,8 +103,7 @@ enum Call {
     Wait,
     /// It is this one's turn to write for all that wait.
     Lead,
-    /// What became of its own, and others that it is to tell.
-    Done(Outcome, Vec<(Arc<Ticket>, Outcome)>),
+    Done(Outcome),
 }
 
 type Outcome = Result<(), StateError>;
@@ -168,10 +167,7 @@ impl Turns {
             while matches!(*call, Call::Wait) {
                 call = ticket.called.wait(call).unwrap_or_else(PoisonError::into_inner);
             }
-            let called = std::mem::take(&mut *call);
-            drop(call);
-            if let Call::Done(outcome, others) = called {
-                tell(others);
+            if let Call::Done(outcome) = std::mem::take(&mut *call) {
                 outcome?;
                 return Ok(lock(&answer).take().expect("what is done has an answer"));
             }
@@ -179,7 +175,7 @@ impl Turns {
         self.lead(connect, failed);
         let outcome = std::mem::take(&mut *lock(&ticket.call));
         match outcome {
-            Call::Done(outcome, _) => outcome?,
+            Call::Done(outcome) => outcome?,
             Call::Wait | Call::Lead => unreachable!("a leader does its own job too"),
         }
         Ok(lock(&answer).take().expect("what is done has an answer"))
@@ -256,11 +252,9 @@ impl Extend<Arc<Ticket>> for Tickets {
 
 impl Tickets {
     fn done(mut self, outcomes: Vec<Outcome>) {
-        let mut told: Vec<_> = std::mem::take(&mut self.0).into_iter().zip(outcomes).collect();
-        // Whoever leads stands first, and does not wait to be told.
-        let (leader, outcome) = told.remove(0);
-        leader.call(Call::Done(outcome, Vec::new()));
-        tell(told);
+        for (ticket, outcome) in std::mem::take(&mut self.0).into_iter().zip(outcomes) {
+            ticket.call(Call::Done(outcome));
+        }
     }
 
     fn fail(mut self, error: StateError) {
@@ -273,11 +267,11 @@ impl Tickets {
         }
         let mut tickets = std::mem::take(&mut self.0).into_iter();
         if let Some(first) = tickets.next() {
-            first.call(Call::Done(Err(error), Vec::new()));
+            first.call(Call::Done(Err(error)));
         }
         for ticket in tickets {
             let error = StateError::NotCommitted { why: why.clone() };
-            ticket.call(Call::Done(Err(error), Vec::new()));
+            ticket.call(Call::Done(Err(error)));
         }
     }
 }
@@ -287,17 +281,8 @@ impl Drop for Tickets {
     fn drop(&mut self) {
         for ticket in self.0.drain(..) {
             let why = "the one who wrote was stopped".to_owned();
-            ticket.call(Call::Done(Err(StateError::NotCommitted { why }), Vec::new()));
+            ticket.call(Call::Done(Err(StateError::NotCommitted { why })));
         }
-    }
-}
-
-/// To wake a thread takes as long as to do its job: so each that is told tells half of those that are
-/// left.
-fn tell(mut told: Vec<(Arc<Ticket>, Outcome)>) {
-    while let Some((ticket, outcome)) = told.pop() {
-        let others = told.split_off(told.len() / 2);
-        ticket.call(Call::Done(outcome, others));
     }
 }
 
@@ -354,7 +339,7 @@ mod tests {
         Tickets(tickets.to_vec()).fail(error);
         let [first, second] =
             tickets.map(|ticket| match std::mem::take(&mut *lock(&ticket.call)) {
-                Call::Done(Err(error), _) => error,
+                Call::Done(Err(error)) => error,
                 _ => panic!("it was not told of the failure"),
             });
         assert!(matches!(first, StateError::Io { .. }));
