@@ -109,6 +109,11 @@ fn state_and_files_of_a_run_go_back_together_and_forth_again() {
         json!({ "execution": "e", "branch": "main", "checkpoint": "ckpt-e-1.a1", "moved": true, "error": null })
     );
     assert_eq!(stands(&user), back);
+    user.write("a.txt", "mine\n");
+    let files = ["state", "rollback", "e", "--exact", "-y", "--diff", "--json"];
+    let files = user.takeback(&files);
+    assert_eq!((files.code, files.out.lines().count()), (0, 1), "{files:?}");
+    assert_eq!(stands(&user), back);
     assert_eq!(user.ids(&["e"]), ["ckpt-e-1"]);
     assert_eq!(user.ids(&["e", "--all"]), ["ckpt-e-1", "ckpt-e-2.a1"], "left behind, not deleted");
 }

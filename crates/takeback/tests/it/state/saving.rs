@@ -180,6 +180,20 @@ fn files_are_left_out_when_that_is_asked_for_or_recording_is_off() {
 }
 
 #[test]
+fn a_workspace_that_is_locked_does_not_keep_a_state_from_being_saved() {
+    let user = User::with(&[("a.txt", "one\n")]);
+    user.saved(1);
+    user.write("a.txt", "two\n");
+    let lock = std::fs::File::open(user.store().join("lock")).expect("a lock");
+    lock.lock().expect("a rewind has it");
+    let saved = user.save(2, &json!({}));
+    assert_eq!(saved.code, 0, "{saved:?}");
+    insta::assert_snapshot!(saved.out, @"Saved ckpt-e-2  without files: the workspace is locked");
+    drop(lock);
+    assert_eq!(user.json(&["state", "resume", "e"])["state"], json!({ "step": 2 }));
+}
+
+#[test]
 fn steps_among_events_are_answered_and_a_bad_one_does_not_end_the_stream() {
     let user = User::with(&[("a.txt", "one\n")]);
     let step =
