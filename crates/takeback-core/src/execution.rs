@@ -5,9 +5,11 @@
 
 use std::collections::{BTreeSet, HashSet};
 
+use serde_json::Value;
+use takeback_store::state::conversation::keep_last;
 use takeback_store::state::{
     BranchName, Checkpoint, CheckpointId, CheckpointKey, Effect, ExecutionId, HeadMove, ListQuery,
-    MoveTo, NewCheckpoint, Saved, Status, StepIndex, Which,
+    MoveTo, NewCheckpoint, Saved, Status, StepIndex, Values, Which,
 };
 use takeback_store::{PointId, SessionId, StateError, StateStore};
 
@@ -96,6 +98,16 @@ pub fn resume(states: &dyn StateStore, id: &CheckpointId) -> Result<Resumed, Sta
     let later = |effect: &Effect| effect.step.is_some_and(|of| of > step);
     let happened = received.into_iter().filter(later).collect();
     Ok(Resumed { checkpoint, ambiguous, happened })
+}
+
+/// Leaves of every conversation, a list `messages` in the state or the context, the newest `most`: fewer
+/// where a tool call would be parted from its result.
+pub fn keep_last_messages(values: &mut Values, most: usize) {
+    for value in [&mut values.state, &mut values.context] {
+        if let Some(Value::Array(messages)) = value.get_mut("messages") {
+            messages.drain(..keep_last(messages, most));
+        }
+    }
 }
 
 /// [`resume`] from the last success on a branch, which becomes the current one if it is named.

@@ -449,6 +449,9 @@ impl StateStore for JsonStates {
         self.check_lost(&book)?;
         let effect =
             book.effects.iter_mut().find(|effect| effect.key == key).ok_or_else(missing)?;
+        if effect.receipt.is_some() {
+            return Ok(());
+        }
         effect.receipt = Some(KeptReceipt { receipt: receipt.clone(), received_at: time });
         self.write_book(&mut book)
     }

@@ -102,7 +102,7 @@ pub trait StateStore: Send + Sync {
     /// stands, and nothing is written.
     fn intend(&self, new: &NewEffect<'_>) -> Result<Effect, StateError>;
 
-    /// Notes, durably, that an intended effect has happened.
+    /// Notes, durably, that an intended effect has happened. Of several receipts the first stands.
     fn receive(
         &self,
         execution: &ExecutionId,

@@ -4,8 +4,8 @@ use std::cell::Cell;
 
 use serde_json::{Value, json};
 use takeback_core::execution::{
-    ExecutionError, MOST_RETRIES, RollbackFiles, history, preview_rollback, resume, resume_last,
-    retry_from_step, rollback_to, save_step,
+    ExecutionError, MOST_RETRIES, RollbackFiles, history, keep_last_messages, preview_rollback,
+    resume, resume_last, retry_from_step, rollback_to, save_step,
 };
 use takeback_core::retention::delete_session;
 use takeback_core::rewind::{Receipt, RewindRequest, Target};
@@ -364,6 +364,28 @@ fn what_is_resumed_tells_of_effects_that_may_have_happened() {
     assert_eq!(names(&second.happened), ["mail-3"]);
     let missing = resume(states, &"ckpt-e-7".parse().unwrap()).unwrap_err();
     assert_eq!(missing.to_string(), "Checkpoint ckpt-e-7 not found");
+}
+
+#[test]
+fn a_conversation_is_cut_where_no_call_is_parted_from_its_result() {
+    let call = json!({ "role": "assistant", "tool_calls": [{ "id": "1" }] });
+    let result = json!({ "role": "tool", "tool_call_id": "1" });
+    let (ask, answer) = (json!({ "role": "user" }), json!({ "role": "assistant" }));
+    let messages = json!([ask, call, result, answer]);
+    let whole = Values {
+        state: json!({ "messages": messages }),
+        context: json!({ "messages": messages, "other": [1, 2, 3] }),
+        variables: json!({ "messages": messages }),
+        ..Values::default()
+    };
+    for (most, kept) in [(9, 4), (4, 4), (3, 3), (2, 1), (1, 1), (0, 0)] {
+        let mut values = whole.clone();
+        keep_last_messages(&mut values, most);
+        let newest = Value::from(&messages.as_array().unwrap()[4 - kept..]);
+        assert_eq!((&values.state["messages"], &values.context["messages"]), (&newest, &newest));
+        assert_eq!(values.context["other"], json!([1, 2, 3]));
+        assert_eq!(values.variables, whole.variables);
+    }
 }
 
 #[test]

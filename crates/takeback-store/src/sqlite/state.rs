@@ -30,9 +30,10 @@ use crate::blob::Digest;
 use crate::id::{PointId, SessionId, Timestamp};
 use crate::state::tree::{self, Kept, NewNodes, Pieces};
 use crate::state::{
-    BranchName, Category, Checkpoint, CheckpointId, CheckpointKey, DocumentKey, Effect, Execution,
-    ExecutionId, Executions, Head, HeadMove, LineId, ListQuery, MoveTo, Moved, NewCheckpoint,
-    NewEffect, Page, Record, Saved, StateError, StateStore, Status, StepIndex, Values, Which,
+    BranchName, Category, Checkpoint, CheckpointId, CheckpointKey, Damaged, DocumentKey, Effect,
+    Execution, ExecutionId, Executions, Head, HeadMove, LineId, ListQuery, MoveTo, Moved,
+    NewCheckpoint, NewEffect, Page, Record, Saved, StateError, StateStore, Status, StepIndex,
+    Values, Which,
 };
 use crate::store::StoreError;
 
@@ -675,7 +676,15 @@ fn list(db: &Connection, query: &ListQuery<'_>) -> rows::Result<Page> {
         Ok(true)
     };
     let mut go_on = true;
+    let mut damaged = Vec::new();
     rows::each_step_after(db, execution.id, start, &mut |row| {
+        let row = match row {
+            Err(RowError::State(StateError::Damaged { what, why })) => {
+                damaged.push(Damaged { what, why });
+                return Ok(true);
+            }
+            row => row?,
+        };
         if attempts.last().is_some_and(|last| last.step != row.step) {
             go_on = flush(&mut attempts)?;
         }
@@ -685,6 +694,7 @@ fn list(db: &Connection, query: &ListQuery<'_>) -> rows::Result<Page> {
     if go_on {
         flush(&mut attempts)?;
     }
+    page.damaged = damaged;
     Ok(page)
 }
 

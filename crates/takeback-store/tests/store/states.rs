@@ -152,6 +152,10 @@ fn a_flipped_bit_or_a_lost_byte_in_a_value_is_an_error_that_names_the_checkpoint
     let (execution, which) = (execution(), Which::Branch(None));
     let query = ListQuery { execution: &execution, which, after: None, limit: None };
     assert_eq!(states.list(&query).unwrap().records.len(), STEPS as usize);
+    database(dir.path()).execute("UPDATE step SET status = 9 WHERE step = 3", []).unwrap();
+    let page = states.list(&query).unwrap();
+    assert_eq!((page.records.len(), page.damaged.len()), (STEPS as usize - 1, 1));
+    assert_eq!(page.damaged[0].why, "its status");
     save(&states, &execution, STEPS + 1, &conversation(3)).unwrap();
     assert_eq!(states.load(&id(STEPS + 1)).unwrap().unwrap().values, conversation(3));
 }

@@ -94,6 +94,10 @@ pub(crate) struct ResumeArgs {
     /// Try a step again at most this many times, counted over restarts
     #[arg(long, value_name = "N", default_value_t = MOST_RETRIES, requires = "from_step")]
     pub(crate) max_retries: u32,
+    /// Only the newest N of each list `messages` in the state and the context, or fewer: a tool call
+    /// is never parted from its result
+    #[arg(long, value_name = "N")]
+    pub(crate) last_messages: Option<usize>,
 }
 
 #[derive(Debug, Args)]

@@ -106,7 +106,9 @@ pub(super) fn set_receipt(
     time: Timestamp,
 ) -> Result<bool> {
     let mut update = db.prepare_cached(
-        "UPDATE effect SET receipt = ?, received_at = ? WHERE execution = ? AND key = ?",
+        "UPDATE effect
+         SET receipt = coalesce(receipt, ?), received_at = coalesce(received_at, ?)
+         WHERE execution = ? AND key = ?",
     )?;
     Ok(update.execute(params![receipt, time.0, execution, key.as_bytes()])? > 0)
 }

@@ -337,7 +337,7 @@ pub(super) fn each_step_after(
     db: &Connection,
     execution: i64,
     after: Option<(StepIndex, Attempt)>,
-    take: &mut dyn FnMut(StepRow) -> Result<bool>,
+    take: &mut dyn FnMut(Result<StepRow>) -> Result<bool>,
 ) -> Result<()> {
     let mut select = db.prepare_cached(&format!(
         "SELECT {STEP} FROM step WHERE execution = ?1 AND (step, attempt) > (?2, ?3)
@@ -349,7 +349,7 @@ pub(super) fn each_step_after(
     };
     let mut rows = select.query([execution, step, attempt])?;
     while let Some(row) = rows.next()? {
-        if !take(step_row(row)?)? {
+        if !take(step_row(row))? {
             break;
         }
     }

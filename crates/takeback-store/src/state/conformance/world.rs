@@ -210,6 +210,7 @@ pub(super) fn effects_are_intended_and_received([store, other]: Pair<'_>) {
     let receipt = json!({ "id": 7, "ok": true, "took": 0.3 });
     good(store.receive(&execution, "\0 ../pay", &receipt, Timestamp(9)));
     let paid = Effect { receipt: Some((receipt, Timestamp(9))), ..paid };
+    good(other.receive(&execution, "\0 ../pay", &json!("another"), Timestamp(10)));
     assert_eq!(good(other.intend(&second)), paid);
     for store in [store, other] {
         let effects = good(store.effects(&execution));

@@ -3,7 +3,9 @@
 use std::io::{self, Write};
 
 use serde::Serialize;
-use takeback_core::execution::{Resumed, resume as resume_at, resume_last, retry_from_step};
+use takeback_core::execution::{
+    Resumed, keep_last_messages, resume as resume_at, resume_last, retry_from_step,
+};
 use takeback_store::StateStore;
 use takeback_store::state::{BranchName, Effect, ExecutionId, StateError, StepIndex};
 
@@ -30,7 +32,10 @@ pub(crate) fn resume(
 ) -> Result<u8, CommandError> {
     let place = place::open_mended(options, Store::MustExist)?;
     let states = &*place.workspace.states;
-    let (resumed, meant) = find(states, args)?;
+    let (mut resumed, meant) = find(states, args)?;
+    if let Some(most) = args.last_messages {
+        keep_last_messages(&mut resumed.checkpoint.values, most);
+    }
     if screen.json {
         screen.json(&ToldResumed {
             checkpoint: (&resumed.checkpoint).into(),

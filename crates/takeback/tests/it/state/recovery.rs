@@ -34,6 +34,25 @@ fn an_execution_goes_on_from_its_last_success() {
 }
 
 #[test]
+fn a_conversation_is_handed_back_in_part() {
+    let user = User::new();
+    let messages = json!([
+        { "role": "user", "content": "go" },
+        { "role": "assistant", "content": [{ "type": "tool_use", "id": "t1" }] },
+        { "role": "user", "content": [{ "type": "tool_result", "tool_use_id": "t1" }] },
+        { "role": "assistant", "content": "done" },
+    ]);
+    assert_eq!(user.save(1, &json!({ "context": { "messages": messages } })).code, 0);
+    for (most, kept) in [("9", 4), ("3", 3), ("2", 1)] {
+        let resumed = user.json(&["state", "resume", "e", "--last-messages", most]);
+        let newest = json!(messages.as_array().unwrap()[4 - kept..]);
+        assert_eq!(resumed["context"]["messages"], newest);
+    }
+    // What is kept stays whole.
+    assert_eq!(user.json(&["state", "show", "e"])["context"]["messages"], messages);
+}
+
+#[test]
 fn who_cannot_go_on_is_told_why() {
     let user = User::new();
     assert_eq!(user.save(1, &json!({ "status": "pending" })).code, 0);
