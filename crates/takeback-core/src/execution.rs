@@ -11,7 +11,9 @@ use takeback_store::state::{
     BranchName, Checkpoint, CheckpointId, CheckpointKey, Effect, ExecutionId, HeadMove, ListQuery,
     MoveTo, NewCheckpoint, Saved, Status, StepIndex, Values, Which,
 };
-use takeback_store::{PointId, SessionId, StateError, StateStore};
+use takeback_store::{
+    Point, PointId, PointKind, SessionId, StateError, StateStore, StoreError, Write,
+};
 
 use crate::event::AgentEvent;
 use crate::record::{RecordError, Recorded, record};
@@ -55,8 +57,36 @@ pub fn save_step(
         None => None,
     };
     let saved =
-        workspace.states.save(&NewCheckpoint { point, session: Some(session), ..new.clone() })?;
-    Ok((saved, recorded))
+        workspace.states.save(&NewCheckpoint { point, session: Some(session), ..new.clone() });
+    match saved {
+        Ok(saved) => Ok((saved, recorded)),
+        Err(error) => {
+            drop_unused(workspace, recorded.point)?;
+            Err(error.into())
+        }
+    }
+}
+
+/// A point that was made for a checkpoint which was then refused is nobody's.
+fn drop_unused(workspace: &mut Workspace, point: Option<PointId>) -> Result<(), ExecutionError> {
+    let Some(point) = point else { return Ok(()) };
+    if workspace.states.points()?.contains(&point) {
+        return Ok(());
+    }
+    loop {
+        let store = &mut workspace.store;
+        let head = store.head().map_err(StateError::from)?;
+        let points = store.points().map_err(StateError::from)?;
+        let is_own = |known: &Point| known.id == point && known.kind == PointKind::Step;
+        let is_plain = |known: &Point| !known.pinned && known.label.is_none();
+        if !points.iter().any(|known| is_own(known) && is_plain(known)) {
+            return Ok(());
+        }
+        match store.commit(head, &[Write::DropPoint(point)]) {
+            Err(StoreError::Moved) => {}
+            done => return Ok(done.map(drop).map_err(StateError::from)?),
+        }
+    }
 }
 
 /// The point that the step has already, if nothing changed since: then to save it again is to save

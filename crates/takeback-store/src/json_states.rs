@@ -38,9 +38,9 @@ use crate::disk;
 use crate::id::{PointId, SessionId, Timestamp};
 use crate::state::{
     Attempt, BranchName, Category, Checkpoint, CheckpointId, CheckpointKey, Damaged, DocumentKey,
-    Effect, Execution, ExecutionId, Executions, Head, HeadMove, ListQuery, MoveTo, Moved,
-    NewCheckpoint, NewEffect, Page, Record, Saved, StateError, StateStore, Status, StepIndex,
-    Which,
+    Effect, Execution, ExecutionId, Executions, Head, HeadMove, Intended, LineId, ListQuery,
+    MoveTo, Moved, NewCheckpoint, NewEffect, Page, Record, Saved, StateError, StateStore, Status,
+    StepIndex, Which,
 };
 
 const STORE: &str = "JSON files";
@@ -221,6 +221,13 @@ impl StateStore for JsonStates {
             only_main(execution, branch)?;
             let record = self.head_record(&book)?;
             Ok(Some(Head { branch: BranchName::main(), line: book.line, record }))
+        })
+    }
+
+    fn has_line(&self, execution: &ExecutionId, line: LineId) -> Result<bool, StateError> {
+        self.reading(execution, &mut |book| {
+            let book = self.or_rebuilt(execution, book, None)?;
+            Ok(book.is_some_and(|book| book.lines.contains_key(&line.0)))
         })
     }
 
@@ -410,14 +417,14 @@ impl StateStore for JsonStates {
         Ok(count + 1)
     }
 
-    fn intend(&self, new: &NewEffect<'_>) -> Result<Effect, StateError> {
+    fn intend(&self, new: &NewEffect<'_>) -> Result<Intended, StateError> {
         check_depth("intent", new.intent)?;
         let _held = self.lock_execution(new.execution)?;
         let book = self.working(new.execution)?;
         let mut book = book.unwrap_or_else(|| Book::begin(new.execution));
         self.check_lost(&book)?;
         if let Some(effect) = book.effects.iter().find(|effect| effect.key == new.key) {
-            return Ok(effect.effect());
+            return Ok(Intended { effect: effect.effect(), is_new: false });
         }
         let kept = KeptEffect {
             key: new.key.to_owned(),
@@ -429,7 +436,7 @@ impl StateStore for JsonStates {
         let effect = kept.effect();
         book.effects.push(kept);
         self.write_book(&mut book)?;
-        Ok(effect)
+        Ok(Intended { effect, is_new: true })
     }
 
     fn receive(

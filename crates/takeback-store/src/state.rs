@@ -61,6 +61,9 @@ pub trait StateStore: Send + Sync {
         branch: Option<&BranchName>,
     ) -> Result<Option<Head>, StateError>;
 
+    /// Whether an execution has a line of this number.
+    fn has_line(&self, execution: &ExecutionId, line: LineId) -> Result<bool, StateError>;
+
     /// All executions, the one last saved to first.
     fn executions(&self) -> Result<Executions, StateError>;
 
@@ -99,8 +102,8 @@ pub trait StateStore: Send + Sync {
     ) -> Result<u32, StateError>;
 
     /// Notes, durably, that an effect is about to happen. One that was noted before is answered as it
-    /// stands, and nothing is written.
-    fn intend(&self, new: &NewEffect<'_>) -> Result<Effect, StateError>;
+    /// stands, and nothing is written. Of several who intend the same, one is told that it is new.
+    fn intend(&self, new: &NewEffect<'_>) -> Result<Intended, StateError>;
 
     /// Notes, durably, that an intended effect has happened. Of several receipts the first stands.
     fn receive(
@@ -374,6 +377,14 @@ pub struct NewEffect<'a> {
     pub step: Option<StepIndex>,
     pub intent: &'a Value,
     pub time: Timestamp,
+}
+
+/// What became of a [`NewEffect`].
+#[derive(Debug, Clone, PartialEq)]
+pub struct Intended {
+    pub effect: Effect,
+    /// Whether it was written, and not there already.
+    pub is_new: bool,
 }
 
 #[derive(Debug, Clone, PartialEq)]

@@ -5,7 +5,7 @@ use std::error::Error;
 use serde_json::Value;
 use takeback_core::Ambient;
 use takeback_store::StateStore;
-use takeback_store::state::{Effect, ExecutionId, NewEffect, StepIndex};
+use takeback_store::state::{Effect, ExecutionId, Intended, NewEffect, StepIndex};
 
 use super::step::StepError;
 
@@ -44,21 +44,13 @@ impl Effects<'_> {
         act: impl FnOnce() -> Result<Value, E>,
     ) -> Result<Value, StepError> {
         let (execution, step) = (self.execution, Some(self.step));
-        let known = self.states.effects(execution).map_err(StepError::ledger)?;
-        let found = match known.into_iter().find(|effect| effect.key == key) {
-            Some(effect) => Some(effect),
-            None => {
-                let time = (self.ambient.now)();
-                let new = NewEffect { execution, key, step, intent, time };
-                let noted = self.states.intend(&new).map_err(StepError::ledger)?;
-                // Another run of the execution may have come first.
-                (noted.intended_at != time || noted.receipt.is_some()).then_some(noted)
-            }
-        };
-        let receipt = match found {
-            None => act(),
-            Some(Effect { receipt: Some((receipt, _)), .. }) => return Ok(receipt),
-            Some(effect) => match (self.on_ambiguous)(&effect) {
+        let time = (self.ambient.now)();
+        let new = NewEffect { execution, key, step, intent, time };
+        let Intended { effect, is_new } = self.states.intend(&new).map_err(StepError::ledger)?;
+        let receipt = match effect {
+            _ if is_new => act(),
+            Effect { receipt: Some((receipt, _)), .. } => return Ok(receipt),
+            effect => match (self.on_ambiguous)(&effect) {
                 Ambiguous::Repeat => act(),
                 Ambiguous::Skip => Ok(Value::Null),
                 Ambiguous::Stop => return Err(StepError::Ambiguous(Box::new(effect))),

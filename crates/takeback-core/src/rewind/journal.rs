@@ -17,7 +17,7 @@ use super::plan::{
 };
 use super::receipt::{Fate, Problem, Receipt, StateReceipt};
 use super::recover::recover_locked;
-use super::state_move::{self, Files, Rollback, StateMove, Terms};
+use super::state_move::{Files, Rollback, StateMove, Terms};
 use crate::exchange::imported::import_of;
 use crate::git_state::git_state;
 use crate::history::{PathHistory, by_path};
@@ -224,40 +224,73 @@ pub(crate) fn carry_out(
 }
 
 /// From the promise on: does the plan, or, if it is all or nothing and somebody came in between,
-/// takes back what was done of it.
+/// takes back what was done of it. The journal stays open until then: whoever finds it goes on.
 pub(super) fn finish(
     workspace: &mut Workspace,
     plan: &Plan,
     record: RewindRecord,
     now: Timestamp,
 ) -> Result<Receipt, RewindError> {
+    if record.receipt.is_some() {
+        let did = Receipt {
+            rewind: Some(record.id),
+            safety_point: Some(record.safety_point),
+            state: plan.state.as_ref().map(StateMove::receipt),
+            ..Receipt::default()
+        };
+        return turn_back(workspace, plan, record, did);
+    }
     let id = record.id;
     let did = fulfil(workspace, plan, record, now)?;
-    let terms = plan.state.as_ref().map(|state| state.terms);
-    let is_moved = did.state.as_ref().is_some_and(|state| state.moved);
-    if terms != Some(Terms::AllOrNothing) || is_moved {
-        return Ok(did);
+    let rewinds = workspace.store.rewinds()?;
+    match rewinds.into_iter().find(|record| record.id == id && record.state == RewindState::Open) {
+        Some(record) => turn_back(workspace, plan, record, did),
+        None => Ok(did),
     }
-    // Whoever made the promise may have moved the head and then been stopped.
-    let state = plan.state.as_ref().map(StateMove::reversed);
-    let back = match prepare(workspace, &RewindRequest::new(Target::Undo)) {
-        Ok(back) if back.kind == (RewindKind::Undo { of: id }) => {
-            Preview { plan: Plan { state, ..back.plan }, ..back }
-        }
-        // Of all files, not one was changed.
-        Ok(_) | Err(RewindError::NothingToUndo) => {
-            if let Some(state) = state {
-                state.carry_out(&*workspace.states, RewindId((workspace.ambient.random)()))?;
-            }
-            return Ok(did.refused());
-        }
-        Err(error) => return Err(error),
-    };
-    let undone = carry_out(workspace, &back)?;
+}
+
+/// Takes back what was done of a rewind that was to be all or nothing, and closes its journal.
+fn turn_back(
+    workspace: &mut Workspace,
+    plan: &Plan,
+    mut record: RewindRecord,
+    did: Receipt,
+) -> Result<Receipt, RewindError> {
     let mut refused = did.refused();
-    refused.conflicts.extend(undone.conflicts);
-    refused.errors.extend(undone.errors);
-    Ok(refused)
+    let undoes = |other: &RewindRecord| other.kind == (RewindKind::Undo { of: record.id });
+    let begun = workspace.store.rewinds()?.into_iter().find(undoes);
+    let undone = match begun {
+        Some(undo) if undo.state == RewindState::Open => {
+            let id = undo.id;
+            let planned = serde_json::from_str(&undo.plan)
+                .map_err(|source| RewindError::DamagedPlan { id, source })?;
+            let now = undo.created_at;
+            Some(fulfil(workspace, &planned, undo, now)?)
+        }
+        Some(_) => None,
+        None => {
+            let mut back = prepare(workspace, &RewindRequest::new(Target::Undo))?;
+            // Whoever made the promise may have moved the head and then been stopped.
+            back.plan.state = plan.state.as_ref().map(StateMove::reversed);
+            back.plan.turns_back = true;
+            Some(carry_out(workspace, &back)?)
+        }
+    };
+    if let Some(undone) = undone {
+        refused.conflicts.extend(undone.conflicts);
+        refused.errors.extend(undone.errors);
+    }
+    record.state = RewindState::Done;
+    loop {
+        let head = workspace.store.head()?;
+        match workspace.store.commit(head, &[Write::Rewind(record.clone())]) {
+            Err(StoreError::Moved) => {}
+            done => {
+                done?;
+                return Ok(refused);
+            }
+        }
+    }
 }
 
 /// Commits the plan, durably, together with a point of the moment before.
@@ -349,9 +382,17 @@ fn fulfil(
         receipt.success &= moved.moved;
         receipt.state = Some(moved);
     }
-    record.state = RewindState::Done;
+    let terms = plan.state.as_ref().map(|state| state.terms);
+    let is_moved = receipt.state.as_ref().is_some_and(|state| state.moved);
+    record.state = match terms {
+        Some(Terms::AllOrNothing) if !is_moved => RewindState::Open,
+        _ => RewindState::Done,
+    };
     loop {
-        record.receipt = serde_json::to_string(&receipt).ok();
+        record.receipt = Some(
+            serde_json::to_string(&receipt)
+                .map_err(|source| RewindError::DamagedPlan { id: record.id, source })?,
+        );
         let head = store.head()?;
         let mut seq = head.seq;
         let mut writes = Vec::new();
@@ -394,11 +435,11 @@ fn prepare(workspace: &mut Workspace, request: &RewindRequest) -> Result<Preview
         let kind = RewindKind::Rewind { point: point.unwrap_or(PointId(0)) };
         return Ok(Preview { plan: Plan { state, ..Plan::default() }, kind, windows: Vec::new() });
     }
-    let (aim, kind, at) = aim_of(&*workspace.store, request)?;
+    let (aim, kind, at) = aim_of(workspace, request)?;
     let filter = PathFilter::new(&request.paths)?;
     let partial = match (&aim, kind) {
         (Aim::Exact { .. }, RewindKind::Undo { of } | RewindKind::Redo { of }) => Some(of),
-        (Aim::Exact { .. }, RewindKind::Rewind { point }) => safety_of(&*workspace.store, point)?,
+        (Aim::Exact { .. }, RewindKind::Rewind { point }) => safety_of(workspace, point)?,
         _ => None,
     };
     let histories = |workspace: &Workspace| -> Result<Vec<PathHistory>, RewindError> {
@@ -467,9 +508,10 @@ fn state_of(
 }
 
 fn aim_of(
-    store: &dyn Store,
+    workspace: &Workspace,
     request: &RewindRequest,
 ) -> Result<(Aim, RewindKind, Seq), RewindError> {
+    let store = &*workspace.store;
     let (aim, kind, at) = match request.target {
         Target::Point(id) => {
             let points = store.points()?;
@@ -485,12 +527,12 @@ fn aim_of(
         }
         Target::State(_) => return Err(RewindError::NoState),
         Target::Undo => {
-            let rewinds = effective(store)?;
+            let rewinds = effective(workspace)?;
             let of = undoable(&rewinds).ok_or(RewindError::NothingToUndo)?;
             (Aim::Without { rewind: of.id }, RewindKind::Undo { of: of.id }, of.began_at)
         }
         Target::Redo => {
-            let rewinds = effective(store)?;
+            let rewinds = effective(workspace)?;
             let of = redoable(&rewinds).ok_or(RewindError::NothingToRedo)?;
             (Aim::Without { rewind: of.id }, RewindKind::Redo { of: of.id }, of.began_at)
         }
@@ -531,15 +573,15 @@ pub(crate) fn continued_by(
 }
 
 /// The rewind that made this point to be safe.
-fn safety_of(store: &dyn Store, point: PointId) -> Result<Option<RewindId>, StoreError> {
-    let rewinds = effective(store)?;
+fn safety_of(workspace: &Workspace, point: PointId) -> Result<Option<RewindId>, RewindError> {
+    let rewinds = effective(workspace)?;
     Ok(rewinds.iter().find(|record| record.safety_point == point).map(|record| record.id))
 }
 
 /// The rewinds that changed something: only these can be taken back.
-fn effective(store: &dyn Store) -> Result<Vec<RewindRecord>, StoreError> {
-    let mut rewinds = store.rewinds()?;
-    rewinds.retain(|record| {
+fn effective(workspace: &Workspace) -> Result<Vec<RewindRecord>, RewindError> {
+    let mut rewinds = Vec::new();
+    for record in workspace.store.rewinds()? {
         let receipt =
             record.receipt.as_deref().and_then(|json| serde_json::from_str::<Value>(json).ok());
         let did = |receipt: &Value| {
@@ -547,11 +589,19 @@ fn effective(store: &dyn Store) -> Result<Vec<RewindRecord>, StoreError> {
                 .iter()
                 .any(|list| receipt[list].as_array().is_some_and(|paths| !paths.is_empty()))
         };
-        record.state == RewindState::Open
+        if record.state == RewindState::Open
             || receipt.as_ref().is_some_and(did)
-            || state_move::was_moved(record)
-    });
+            || StateMove::without(&*workspace.states, &record)?.is_some()
+        {
+            rewinds.push(record);
+        }
+    }
     Ok(rewinds)
+}
+
+/// Whether an undo only brought back what was done of a rewind that had to be all or nothing.
+fn turns_back(record: &RewindRecord) -> bool {
+    serde_json::from_str::<Plan>(&record.plan).is_ok_and(|plan| plan.turns_back)
 }
 
 /// Whether an undo or redo of `id` stands, itself not taken back.
@@ -571,11 +621,12 @@ fn undoable(rewinds: &[RewindRecord]) -> Option<&RewindRecord> {
 }
 
 fn redoable(rewinds: &[RewindRecord]) -> Option<&RewindRecord> {
-    let standing = undoable(rewinds).map(|record| record.began_at);
-    rewinds.iter().rev().find(|record| {
-        matches!(record.kind, RewindKind::Undo { .. })
-            && !is_taken_back(rewinds, record.id)
-            && standing.is_none_or(|standing| record.began_at >= standing)
+    let standing = undoable(rewinds).map(|record| record.id);
+    let since = rewinds.iter().rev().take_while(|record| Some(record.id) != standing);
+    since.into_iter().find(|record| match record.kind {
+        // What was turned back because not all of it could be done is not done again in part.
+        RewindKind::Undo { .. } => !is_taken_back(rewinds, record.id) && !turns_back(record),
+        RewindKind::Rewind { .. } | RewindKind::Redo { .. } => false,
     })
 }
 

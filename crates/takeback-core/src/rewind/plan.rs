@@ -38,6 +38,9 @@ pub struct Plan {
     /// An agent's state that goes along.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub state: Option<StateMove>,
+    /// It only brings back what was done of a rewind that had to be all or nothing.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub turns_back: bool,
     /// Contents that a merge made, which no file has had yet. Not part of the promise: they are in
     /// the store before it is written.
     #[serde(skip)]

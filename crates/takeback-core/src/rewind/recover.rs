@@ -54,8 +54,8 @@ pub fn needs_recovery(workspace: &Workspace) -> Result<bool, RewindError> {
 pub(crate) fn recover_locked(workspace: &mut Workspace) -> Result<Recovered, RewindError> {
     let mut recovered = Recovered::default();
     let now = (workspace.ambient.now)();
-    let rewinds = workspace.store.rewinds()?;
-    for record in rewinds.into_iter().filter(|record| record.state == RewindState::Open) {
+    // One after another: to finish one may finish others.
+    while let Some(record) = first_open(&*workspace.store)? {
         let receipt = match promised(&record) {
             Ok(plan) => finish(workspace, &plan, record, now)?,
             Err(error) => give_up(&workspace.root, &mut *workspace.store, record, &error)?,
@@ -85,6 +85,11 @@ pub(crate) fn recover_locked(workspace: &mut Workspace) -> Result<Recovered, Rew
     }
     drop(remove_own_folder(&workspace.root));
     Ok(recovered)
+}
+
+fn first_open(store: &dyn Store) -> Result<Option<RewindRecord>, StoreError> {
+    let rewinds = store.rewinds()?;
+    Ok(rewinds.into_iter().find(|record| record.state == RewindState::Open))
 }
 
 /// Closes a journal that says nothing, so that it does not stand in the way of every later rewind.

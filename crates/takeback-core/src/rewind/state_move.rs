@@ -87,9 +87,15 @@ impl StateMove {
         let Some(done) = plan.and_then(|plan| plan.state).filter(|_| was_moved(rewind)) else {
             return Ok(None);
         };
-        // Its execution may have been deleted since: then there is nothing to take back.
-        let Some(head) = states.head(&done.execution, Some(&done.branch))? else {
+        // Its execution may have been deleted since, and another have its name: then there is nothing
+        // to take back.
+        if !states.has_line(&done.execution, done.from)? {
             return Ok(None);
+        }
+        let head = match states.head(&done.execution, Some(&done.branch)) {
+            Ok(Some(head)) => head,
+            Ok(None) | Err(StateError::NoBranch { .. }) => return Ok(None),
+            Err(error) => return Err(error),
         };
         let to = StateGoal::Line(done.from);
         Ok(Some(Self { from: head.line, to, terms: Terms::Partly, ..done }))
@@ -146,7 +152,7 @@ impl StateMove {
 }
 
 /// Whether a rewind moved a head.
-pub(super) fn was_moved(rewind: &RewindRecord) -> bool {
+fn was_moved(rewind: &RewindRecord) -> bool {
     let receipt = rewind.receipt.as_deref();
     let receipt = receipt.and_then(|json| serde_json::from_str::<Value>(json).ok());
     receipt.is_some_and(|receipt| receipt["state"]["moved"] == true)

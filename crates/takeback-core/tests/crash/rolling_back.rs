@@ -1,10 +1,13 @@
 //! A step that is saved, a rollback of state and files, and its undo, stopped anywhere: afterwards
 //! both stand where they stood, or both where they were to.
 
+use std::cell::Cell;
+
 use serde_json::{Value, json};
 use takeback_core::execution::{RollbackFiles, rollback_to, save_step};
 use takeback_store::SessionId;
 use takeback_store::Timestamp;
+use takeback_store::disk::{self, CrashPoint};
 use takeback_store::state::{
     Attempt, CheckpointKey, ExecutionId, NewCheckpoint, Status, StepIndex, Values,
 };
@@ -156,6 +159,40 @@ fn and_then_somebody_edits(begun: &Frozen) {
         tree.insert(edited.to_owned(), whole[edited].clone());
         assert_eq!((&tree, &state), (whole, at), "stopped at {n}: {reached:?}");
         if reached.is_none() {
+            break;
+        }
+    }
+}
+
+/// Somebody saves while it runs, so that nothing at all is to be done, and then it is stopped too.
+#[test]
+fn a_rollback_in_whose_way_somebody_comes() {
+    let begun = three_steps();
+    let before = both(&begun.thaw());
+    for n in 1.. {
+        let mut sandbox = begun.thaw();
+        let place = sandbox.at("a.txt");
+        let reached = stopped(n, || {
+            let seen = Cell::new(false);
+            disk::watch(Some(Box::new(move |point| {
+                if point == CrashPoint::TakeAway && !seen.replace(true) {
+                    std::fs::write(&place, "a human's\n").unwrap();
+                }
+            })));
+            roll_back(&mut sandbox);
+        });
+        println!("stopped at {n}: {reached:?}");
+        let is_edited = sandbox.read("a.txt") == "a human's\n";
+        after_a_crash(&mut sandbox, Abilities::All);
+        let (mut tree, state) = both(&sandbox);
+        if is_edited {
+            assert_eq!(sandbox.read("a.txt"), "a human's\n", "stopped at {n}");
+            let edited = std::path::Path::new("a.txt");
+            tree.insert(edited.to_owned(), before.0[edited].clone());
+            assert_eq!((&tree, &state), (&before.0, &before.1), "stopped at {n}: {reached:?}");
+        }
+        if reached.is_none() {
+            assert!(is_edited);
             break;
         }
     }

@@ -8,7 +8,7 @@ use takeback_core::execution::{
     resume, resume_last, retry_from_step, rollback_to, save_step,
 };
 use takeback_core::retention::delete_session;
-use takeback_core::rewind::{Receipt, RewindRequest, Target};
+use takeback_core::rewind::{Receipt, RewindError, RewindRequest, Target};
 use takeback_store::disk::{self, CrashPoint};
 use takeback_store::state::{
     Attempt, CheckpointId, CheckpointKey, ExecutionId, ListQuery, NewCheckpoint, NewEffect, Saved,
@@ -386,6 +386,67 @@ fn a_conversation_is_cut_where_no_call_is_parted_from_its_result() {
         assert_eq!(values.context["other"], json!([1, 2, 3]));
         assert_eq!(values.variables, whole.variables);
     }
+}
+
+#[test]
+fn after_another_rollback_nothing_is_redone() {
+    let mut sandbox = three_steps();
+    roll_back(&mut sandbox, 1, RollbackFiles::Stay);
+    sandbox.undo();
+    roll_back(&mut sandbox, 2, RollbackFiles::Stay);
+    let refused = sandbox.rewind(&RewindRequest::new(Target::Redo));
+    assert!(matches!(refused, Err(RewindError::NothingToRedo)), "{refused:?}");
+    assert_eq!(stands(&sandbox).1, [1, 2]);
+}
+
+#[test]
+fn the_rollback_of_an_execution_that_is_gone_keeps_no_other_from_being_undone() {
+    for anew in [false, true] {
+        let mut sandbox = Sandbox::new();
+        sandbox.write("a.txt", "0\n");
+        let point = sandbox.prompt("s", "go");
+        sandbox.agent_writes("s", "a.txt", "the agent's\n");
+        for step in 1..=2 {
+            save(&mut sandbox, step, json!({ "at": step }), Status::Success);
+        }
+        sandbox.rewind_to(point);
+        roll_back(&mut sandbox, 1, RollbackFiles::Stay);
+        sandbox.workspace.states.delete_execution(&execution()).unwrap();
+        if anew {
+            save(&mut sandbox, 1, json!({ "at": "anew" }), Status::Success);
+        }
+        let undone = sandbox.undo();
+        assert_eq!(
+            (said(&undone), undone.state),
+            (vec!["success".into(), "restored a.txt".into()], None)
+        );
+        assert_eq!(sandbox.read("a.txt"), "the agent's\n");
+    }
+}
+
+#[test]
+fn a_step_that_is_refused_leaves_no_point() {
+    let mut sandbox = three_steps();
+    let before = sandbox.workspace.store.points().unwrap();
+    sandbox.agent_writes("s", "a.txt", "4\n");
+    let (execution, missing) = (execution(), "ckpt-e-9".parse().unwrap());
+    let new = NewCheckpoint {
+        execution: &execution,
+        branch: None,
+        step: StepIndex(4),
+        attempt: None,
+        step_name: "refused",
+        time: Timestamp(4),
+        status: Status::Success,
+        error: None,
+        values: &Values::default(),
+        parent: Some(&missing),
+        point: None,
+        session: Some(&SessionId::from("s")),
+    };
+    let refused = save_step(&mut sandbox.workspace, &new).unwrap_err();
+    assert!(matches!(refused, ExecutionError::State(StateError::MissingParent { .. })));
+    assert_eq!(sandbox.workspace.store.points().unwrap(), before);
 }
 
 #[test]

@@ -1,4 +1,5 @@
 ALTER TABLE meta ADD COLUMN state_sweeps INTEGER NOT NULL DEFAULT 0;
+ALTER TABLE meta ADD COLUMN steps_deleted INTEGER NOT NULL DEFAULT 0;
 
 CREATE TABLE execution (
     id INTEGER PRIMARY KEY,
@@ -51,6 +52,9 @@ CREATE TABLE step (
     body BLOB NOT NULL
 ) STRICT;
 CREATE UNIQUE INDEX step_attempt ON step (execution, step, attempt);
+CREATE TRIGGER step_deleted AFTER DELETE ON step BEGIN
+    UPDATE meta SET steps_deleted = steps_deleted + 1;
+END;
 
 CREATE TABLE node (
     id INTEGER PRIMARY KEY,

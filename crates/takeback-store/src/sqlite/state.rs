@@ -31,7 +31,7 @@ use crate::id::{PointId, SessionId, Timestamp};
 use crate::state::tree::{self, Kept, NewNodes, Pieces};
 use crate::state::{
     BranchName, Category, Checkpoint, CheckpointId, CheckpointKey, Damaged, DocumentKey, Effect,
-    Execution, ExecutionId, Executions, Head, HeadMove, LineId, ListQuery, MoveTo, Moved,
+    Execution, ExecutionId, Executions, Head, HeadMove, Intended, LineId, ListQuery, MoveTo, Moved,
     NewCheckpoint, NewEffect, Page, Record, Saved, StateError, StateStore, Status, StepIndex,
     Values, Which,
 };
@@ -95,7 +95,7 @@ impl SqliteStates {
             read(&moment)
         })();
         lock(&self.idle).push(db);
-        answer.map_err(|error| failure(&self.database, doing, "the state", error))
+        answer.map_err(|error| failure(&self.database, doing, error))
     }
 
     /// Writes, durably, all or nothing. What refuses must do so before it writes.
@@ -123,7 +123,7 @@ impl SqliteStates {
             move |writer| {
                 write(writer).map_err(|error| match error {
                     RowError::Sqlite(error) => Refusal::Failed(error),
-                    error => Refusal::Refused(failure(&database, doing, "the state", error)),
+                    error => Refusal::Refused(failure(&database, doing, error)),
                 })
             },
         )
@@ -182,12 +182,12 @@ impl SqliteStates {
 const MOST_LOADED: usize = 16 << 20;
 
 /// An error of rows as the user of a state store should hear it.
-fn failure(database: &Path, doing: &'static str, what: &str, error: RowError) -> StateError {
+fn failure(database: &Path, doing: &'static str, error: RowError) -> StateError {
     match error {
         RowError::Sqlite(error) => StateError::Store(error_at(database, doing, error)),
         RowError::State(error) => error,
         RowError::Broken(broken) => {
-            StateError::Damaged { what: what.to_owned(), why: broken.to_string() }
+            StateError::Damaged { what: "the state".to_owned(), why: broken.to_string() }
         }
         RowError::Swept => {
             StateError::NotCommitted { why: "the state was cleaned up meanwhile".to_owned() }
@@ -358,6 +358,13 @@ impl StateStore for SqliteStates {
         })
     }
 
+    fn has_line(&self, id: &ExecutionId, line: LineId) -> Result<bool, StateError> {
+        self.read("looking for a line", |db| match rows::execution(db, id)? {
+            Some(execution) => rows::has_line(db, execution.id, line.0.cast_signed()),
+            None => Ok(false),
+        })
+    }
+
     fn executions(&self) -> Result<Executions, StateError> {
         self.read("listing executions", |db| {
             let mut executions = Vec::new();
@@ -384,8 +391,9 @@ impl StateStore for SqliteStates {
         let key = key.clone();
         self.write("deleting a checkpoint", move |db| {
             let Some(execution) = rows::execution(db, &key.execution)? else { return Ok(false) };
-            let Some((row, _)) = named(db, &execution, &key.id())? else { return Ok(false) };
-            rows::delete_step(db, execution.id, &row)?;
+            let found = rows::place_of(db, execution.id, key.step, key.attempt)?;
+            let Some(place) = found else { return Ok(false) };
+            rows::delete_step(db, execution.id, place)?;
             if !rows::has_steps(db, execution.id)? {
                 rows::delete_execution(db, execution.id)?;
             }
@@ -507,7 +515,7 @@ impl StateStore for SqliteStates {
         })
     }
 
-    fn intend(&self, new: &NewEffect<'_>) -> Result<Effect, StateError> {
+    fn intend(&self, new: &NewEffect<'_>) -> Result<Intended, StateError> {
         let id = new.execution.clone();
         let effect = Effect {
             key: new.key.to_owned(),
@@ -516,17 +524,18 @@ impl StateStore for SqliteStates {
             intended_at: new.time,
             receipt: None,
         };
+        let intent = ledger::json_text("intent", new.intent)?;
         self.write("noting an effect", move |db| {
             // The first step has effects before anything is saved.
             let execution = match rows::execution(db, &id)? {
                 Some(execution) => execution,
                 None => begin(db, &id, None)?.execution,
             };
-            if let Some(known) = ledger::effect(db, execution.id, &effect.key)? {
-                return Ok(known);
+            if let Some(effect) = ledger::effect(db, execution.id, &effect.key)? {
+                return Ok(Intended { effect, is_new: false });
             }
-            ledger::insert_effect(db, execution.id, &effect)?;
-            Ok(effect)
+            ledger::insert_effect(db, execution.id, &effect, &intent)?;
+            Ok(Intended { effect, is_new: true })
         })
     }
 
@@ -537,7 +546,8 @@ impl StateStore for SqliteStates {
         receipt: &Value,
         time: Timestamp,
     ) -> Result<(), StateError> {
-        let (id, key, receipt) = (id.clone(), key.to_owned(), receipt.to_string());
+        let receipt = ledger::json_text("receipt", receipt)?;
+        let (id, key) = (id.clone(), key.to_owned());
         self.write("noting a receipt", move |db| {
             let is_known = match rows::execution(db, &id)? {
                 Some(execution) => ledger::set_receipt(db, execution.id, &key, &receipt, time)?,
@@ -604,15 +614,18 @@ impl StateStore for SqliteStates {
         // Marked without disturbing anybody; what came meanwhile is marked in the same transaction
         // that sweeps.
         let mut used = HashSet::new();
-        let last = self.read("looking for what no state needs", |db| mark(db, 0, &mut used))?;
+        let (last, deleted) = self.read("looking for what no state needs", |db| {
+            Ok((mark(db, 0, &mut used)?, rows::deleted(db)?))
+        })?;
         self.write("forgetting what no state needs", move |db| {
             let mut used = used;
+            // The number of a step that was deleted may be that of another now.
+            let last = if rows::deleted(db)? == deleted { last } else { 0 };
             mark(db, last, &mut used)?;
             rows::sweep(db, &|number| used.contains(&number))
         })?;
         let db = self.connect()?;
-        rows::vacuum(&db)
-            .map_err(|error| failure(&self.database, "giving space back", "the state", error))
+        rows::vacuum(&db).map_err(|error| failure(&self.database, "giving space back", error))
     }
 
     fn check(&self) -> Result<Vec<String>, StateError> {
@@ -698,12 +711,16 @@ fn list(db: &Connection, query: &ListQuery<'_>) -> rows::Result<Page> {
     Ok(page)
 }
 
-/// Notes the nodes that steps after `after` and all documents use. Answers the last step.
+/// Notes the nodes that steps after `after` and all documents use. Answers the last step. What is
+/// damaged needs what could be read of it, and keeps nobody from getting space back.
 fn mark(db: &Connection, after: i64, used: &mut HashSet<u64>) -> rows::Result<i64> {
     let mut nodes = Nodes::of(db)?;
     rows::each_body(db, after, &mut |packed| {
-        let body = tree::unpack(&packed).ok_or(tree::Broken::Bytes("a body cannot be unpacked"))?;
-        tree::parts_of(&body, &mut nodes, &mut |number, _| used.insert(number))
+        let Some(body) = tree::unpack(&packed) else { return Ok(()) };
+        match tree::parts_of(&body, &mut nodes, &mut |number, _| used.insert(number)) {
+            Err(RowError::Broken(_)) => Ok(()),
+            marked => marked,
+        }
     })
 }
 

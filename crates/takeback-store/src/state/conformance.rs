@@ -66,6 +66,7 @@ pub fn run(make: &mut dyn FnMut() -> [Box<dyn StateStore>; 2], abilities: Abilit
         world::retries_are_counted,
         world::a_success_ends_the_count,
         world::effects_are_intended_and_received,
+        world::of_many_who_intend_the_same_one_is_the_first,
         world::effects_of_executions_do_not_meet,
         world::what_is_left_outlives_a_collection,
     ];

@@ -159,23 +159,15 @@ impl Pieces {
 #[derive(Debug, Default)]
 pub(crate) struct NewNodes {
     pub(crate) nodes: Vec<NewNode>,
+    /// How many bytes they hold, before they are packed.
+    pub(crate) bytes: usize,
     /// Where a value is written to be compared.
     scratch: Vec<u8>,
 }
 
-impl NewNodes {
-    /// About how many bytes they are.
-    pub(crate) fn size(&self) -> usize {
-        let body = |node: &NewNode| match &node.body {
-            Body::Packed(bytes) => 4 * bytes.len(),
-            Body::Naming(pieces) => pieces.size(),
-        };
-        self.nodes.iter().map(body).sum()
-    }
-}
-
 fn add_node(pieces: Pieces, nodes: &mut NewNodes) -> Part {
     let part = Part::new(pieces.digest());
+    nodes.bytes += pieces.bytes.len();
     nodes.nodes.push(NewNode { part: part.clone(), body: pieces.into_body() });
     part
 }

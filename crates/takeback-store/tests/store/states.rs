@@ -10,7 +10,7 @@ use rusqlite::Connection;
 use serde_json::{Value, json};
 use takeback_store::state::{
     Attempt, BranchName, CheckpointId, CheckpointKey, ExecutionId, HeadMove, ListQuery, MoveTo,
-    NewCheckpoint, Saved, Status, StepIndex, Values, Which,
+    NewCheckpoint, NewEffect, Saved, Status, StepIndex, Values, Which,
 };
 use takeback_store::{SqliteStates, StateError, StateStore, StoreError, Timestamp};
 
@@ -176,6 +176,28 @@ fn a_missing_node_and_a_newer_store_are_named() {
     assert!(matches!(error, StateError::Store(StoreError::Missing { .. })), "{error}");
 }
 
+#[test]
+fn damage_keeps_nobody_from_getting_space_back() {
+    let dir = tempfile::tempdir().unwrap();
+    let states = SqliteStates::create(dir.path()).unwrap();
+    let large = ExecutionId::new("large").unwrap();
+    let values = Values { state: json!(text(2, 500_000)), ..Values::default() };
+    save(&states, &execution(), 1, &conversation(2)).unwrap();
+    save(&states, &execution(), 2, &conversation(1)).unwrap();
+    save(&states, &large, 1, &values).unwrap();
+    database(dir.path()).execute("UPDATE step SET body = x'01ff' WHERE step = 2", []).unwrap();
+    let full = database_size(dir.path());
+    assert!(states.delete_execution(&large).unwrap());
+    states.collect().unwrap();
+    assert!(database_size(dir.path()) < full - 250_000, "{full}");
+    assert_eq!(states.load(&id(1)).unwrap().unwrap().values, conversation(2));
+    // What is damaged can be deleted, whatever of it is.
+    database(dir.path()).execute("UPDATE step SET digest = x'00' WHERE step = 2", []).unwrap();
+    assert!(states.load(&id(2)).is_err());
+    assert!(states.delete(&key(2)).unwrap());
+    assert_eq!(states.check().unwrap(), Vec::<String>::new());
+}
+
 // --- processes ----------------------------------------------------------------------------------
 
 const TASK: &str = "TAKEBACK_TEST_STATES";
@@ -277,6 +299,133 @@ fn of_many_that_follow_one_parent_one_does() {
         });
         assert_eq!(won, 1, "step {step}");
     }
+}
+
+#[test]
+fn a_collection_takes_nothing_of_a_step_with_the_number_of_one_that_was_deleted() {
+    let dir = tempfile::tempdir().unwrap();
+    let states = SqliteStates::create(dir.path()).unwrap();
+    let (large, small) = (ExecutionId::new("large").unwrap(), ExecutionId::new("small").unwrap());
+    // Enough to take a while to mark.
+    for step in 0..40 {
+        let texts: Vec<String> = (0..40).map(|n| text(step * 100 + n, 2000)).collect();
+        let values = Values { state: json!(texts), ..Values::default() };
+        save(&states, &large, u32::try_from(step).unwrap(), &values).unwrap();
+    }
+    let is_over = std::sync::atomic::AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            let other = SqliteStates::at(dir.path());
+            while !is_over.load(std::sync::atomic::Ordering::Relaxed) {
+                other.collect().unwrap();
+            }
+        });
+        for round in 0..60 {
+            let values =
+                Values { state: json!(text(1_000_000 + round, 5000)), ..Values::default() };
+            save(&states, &small, 1, &values).unwrap();
+            std::thread::sleep(Duration::from_millis(round % 20));
+            let found = SqliteStates::at(dir.path()).load(&"ckpt-small-1".parse().unwrap());
+            let found = found.map(|found| found.is_some_and(|found| found.values == values));
+            if !matches!(found, Ok(true)) {
+                is_over.store(true, std::sync::atomic::Ordering::Relaxed);
+                panic!("round {round}: {found:?}");
+            }
+            states.delete_execution(&small).unwrap();
+        }
+        is_over.store(true, std::sync::atomic::Ordering::Relaxed);
+    });
+}
+
+#[test]
+fn what_a_handle_knows_of_a_parent_is_what_the_database_says() {
+    let dir = tempfile::tempdir().unwrap();
+    let states = SqliteStates::create(dir.path()).unwrap();
+    let number = |number: u32| Values { state: json!(number), ..Values::default() };
+    for n in 1..=2 {
+        save(&states, &execution(), 1, &number(n)).unwrap();
+    }
+    states.delete(&key(1)).unwrap();
+    let (execution, parent) = (execution(), id(1));
+    let new = NewCheckpoint {
+        execution: &execution,
+        branch: None,
+        step: StepIndex(1),
+        attempt: Some(Attempt::FIRST),
+        step_name: "a step",
+        time: Timestamp(0),
+        status: Status::Success,
+        error: None,
+        values: &number(9),
+        parent: None,
+        point: None,
+        session: None,
+    };
+    states.save(&new).unwrap();
+    // The newest attempt of step 1 is its second, and the head is its first.
+    let (step, attempt, values) = (StepIndex(2), None, &number(3));
+    let next = NewCheckpoint { step, attempt, values, parent: Some(&parent), ..new };
+    for states in [states, SqliteStates::at(dir.path())] {
+        let refused = states.save(&next);
+        assert!(matches!(refused, Err(StateError::Conflict { .. })), "{refused:?}");
+    }
+}
+
+#[test]
+fn the_first_step_may_choose_its_branch_also_after_an_effect() {
+    let dir = tempfile::tempdir().unwrap();
+    let states = SqliteStates::create(dir.path()).unwrap();
+    let (execution, branch) = (execution(), BranchName::new("mine").unwrap());
+    let (key, intent, time) = ("mail", json!(1), Timestamp(1));
+    let effect = NewEffect { execution: &execution, key, step: None, intent: &intent, time };
+    states.intend(&effect).unwrap();
+    let new = NewCheckpoint {
+        execution: &execution,
+        branch: Some(&branch),
+        step: StepIndex(1),
+        attempt: None,
+        step_name: "a step",
+        time,
+        status: Status::Success,
+        error: None,
+        values: &Values::default(),
+        parent: None,
+        point: None,
+        session: None,
+    };
+    assert_eq!(states.save(&new).unwrap().record.branch, branch);
+    assert_eq!(states.executions().unwrap().executions[0].branches, [branch]);
+}
+
+#[test]
+fn no_attempt_comes_after_the_last_and_no_effect_is_nested_without_end() {
+    let dir = tempfile::tempdir().unwrap();
+    let states = SqliteStates::create(dir.path()).unwrap();
+    let execution = execution();
+    let new = NewCheckpoint {
+        execution: &execution,
+        branch: None,
+        step: StepIndex(u32::MAX),
+        attempt: Attempt::new(u32::MAX),
+        step_name: "a step",
+        time: Timestamp(0),
+        status: Status::Success,
+        error: None,
+        values: &Values::default(),
+        parent: None,
+        point: None,
+        session: None,
+    };
+    states.save(&new).unwrap();
+    let values = Values { state: json!(2), ..Values::default() };
+    let refused = states.save(&NewCheckpoint { attempt: None, values: &values, ..new });
+    assert!(matches!(refused, Err(StateError::Taken { .. })), "{refused:?}");
+    let intent = (0..200).fold(json!(1), |inner, _| json!([inner]));
+    let (key, time) = ("deep", Timestamp(0));
+    let effect = NewEffect { execution: &execution, key, step: None, intent: &intent, time };
+    let refused = states.intend(&effect);
+    assert!(matches!(refused, Err(StateError::Unserialisable { .. })), "{refused:?}");
+    assert_eq!(states.effects(&execution).unwrap(), []);
 }
 
 #[test]

@@ -12,6 +12,8 @@ pub(super) struct Facts {
     pub(super) line: i64,
     /// Its head: the row, the step and the attempt.
     pub(super) head: (i64, StepIndex, Attempt),
+    /// Whether the head is the newest attempt of its step on the branch.
+    pub(super) head_is_newest: bool,
     /// No step of the execution, on whatever line, comes after this one.
     pub(super) last: StepIndex,
     /// Whether a retry of some step is counted.

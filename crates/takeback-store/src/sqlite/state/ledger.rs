@@ -83,7 +83,24 @@ pub(super) fn effect(db: &Connection, execution: i64, key: &str) -> Result<Optio
     rows.next()?.map(effect_row).transpose()
 }
 
-pub(super) fn insert_effect(db: &Connection, execution: i64, effect: &Effect) -> Result<()> {
+/// JSON that can be read back.
+pub(super) fn json_text(what: &str, value: &Value) -> std::result::Result<String, StateError> {
+    let text = value.to_string();
+    match serde_json::from_str::<Value>(&text) {
+        Ok(_) => Ok(text),
+        Err(_) => Err(StateError::Unserialisable {
+            path: format!("/{what}"),
+            why: "it is nested too deep",
+        }),
+    }
+}
+
+pub(super) fn insert_effect(
+    db: &Connection,
+    execution: i64,
+    effect: &Effect,
+    intent: &str,
+) -> Result<()> {
     let mut insert = db.prepare_cached(
         "INSERT INTO effect (execution, key, step, intent, intended_at) VALUES (?, ?, ?, ?, ?)",
     )?;
@@ -91,7 +108,7 @@ pub(super) fn insert_effect(db: &Connection, execution: i64, effect: &Effect) ->
         execution,
         effect.key.as_bytes(),
         effect.step.map(|step| step.0),
-        effect.intent.to_string(),
+        intent,
         effect.intended_at.0,
     ])?;
     Ok(())

@@ -192,6 +192,12 @@ pub(super) fn insert_branch(db: &Connection, execution: i64, name: &BranchName) 
     Ok(insert.insert(params![execution, name.as_str().as_bytes()])?)
 }
 
+pub(super) fn rename_branch(db: &Connection, branch: i64, name: &BranchName) -> Result<()> {
+    let mut update = db.prepare_cached("UPDATE branch SET name = ? WHERE id = ?")?;
+    update.execute(params![name.as_str().as_bytes(), branch])?;
+    Ok(())
+}
+
 pub(super) fn set_current(db: &Connection, execution: i64, branch: i64) -> Result<()> {
     let mut update = db.prepare_cached("UPDATE execution SET branch = ? WHERE id = ?")?;
     update.execute([branch, execution])?;
@@ -408,16 +414,39 @@ pub(super) fn body_of(db: &Connection, step: i64) -> Result<Vec<u8>> {
     Ok(select.query_row([step], |row| row.get(0))?)
 }
 
+/// The number of an attempt and that of its parent, whatever else stands in its row.
+pub(super) fn place_of(
+    db: &Connection,
+    execution: i64,
+    step: StepIndex,
+    attempt: Attempt,
+) -> Result<Option<(i64, Option<i64>)>> {
+    let mut select = db.prepare_cached(
+        "SELECT id, parent FROM step WHERE execution = ? AND step = ? AND attempt = ?",
+    )?;
+    let key = params![execution, step.0, attempt.0.get()];
+    Ok(select.query_row(key, |row| Ok((row.get(0)?, row.get(1)?))).optional()?)
+}
+
 /// Takes one step out: what follows it follows what was before it, and no line begins after it.
-pub(super) fn delete_step(db: &Connection, execution: i64, row: &StepRow) -> Result<()> {
-    let statements = [
+pub(super) fn delete_step(
+    db: &Connection,
+    execution: i64,
+    (id, parent): (i64, Option<i64>),
+) -> Result<()> {
+    let follow = [
         "UPDATE step SET parent = ?3 WHERE execution = ?1 AND parent = ?2",
         "UPDATE line SET head = ?3 WHERE execution = ?1 AND head = ?2",
-        "UPDATE line SET forked_at = ?2 - 1 WHERE execution = ?1 AND forked_at = ?2 AND ?3 IS ?3",
-        "DELETE FROM step WHERE execution = ?1 AND id = ?2 AND ?3 IS ?3",
     ];
-    for statement in statements {
-        db.prepare_cached(statement)?.execute(params![execution, row.id, row.parent])?;
+    for statement in follow {
+        db.prepare_cached(statement)?.execute(params![execution, id, parent])?;
+    }
+    let gone = [
+        "UPDATE line SET forked_at = ?2 - 1 WHERE execution = ?1 AND forked_at = ?2",
+        "DELETE FROM step WHERE execution = ?1 AND id = ?2",
+    ];
+    for statement in gone {
+        db.prepare_cached(statement)?.execute([execution, id])?;
     }
     Ok(())
 }
@@ -439,7 +468,7 @@ pub(super) fn points(db: &Connection) -> Result<Vec<PointId>> {
     Ok(points.collect::<rusqlite::Result<_>>()?)
 }
 
-/// A row as its users see it. `current`: the lineage of the execution's current branch.
+/// A row as its users see it.
 pub(super) fn record(
     db: &Connection,
     execution: &ExecutionId,
@@ -499,6 +528,12 @@ pub(super) fn keep_nodes(db: &Connection, new: NewNodes) -> Result<()> {
         part.set_number(number.cast_unsigned());
     }
     Ok(())
+}
+
+/// How many steps have ever been deleted. The number of one that was may be that of another since.
+pub(super) fn deleted(db: &Connection) -> Result<i64> {
+    let mut select = db.prepare_cached("SELECT steps_deleted FROM meta")?;
+    Ok(select.query_row([], |row| row.get(0))?)
 }
 
 /// How often nodes have been swept.

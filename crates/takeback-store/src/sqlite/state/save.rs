@@ -41,7 +41,7 @@ pub(super) fn make_ready(
         kept.footprint = if kept.footprint == 0 || kept.footprint > MOST_KEPT / 2 {
             kept.values.iter().map(Kept::footprint).sum()
         } else {
-            kept.footprint + nodes.size()
+            kept.footprint + 2 * nodes.bytes
         };
     }
     let mut hasher = head_hasher(new.step_name, new.status, new.error);
@@ -119,9 +119,11 @@ fn goes_on(facts: &Facts, place: &Place, ready: &Ready) -> bool {
         && place.branch.as_ref().is_none_or(|branch| *branch == facts.branch)
         && (place.session.is_none() || place.session == facts.session)
         && place.parent.as_ref().is_none_or(|parent| {
-            parent.execution == place.execution
-                && parent.step == step
-                && parent.attempt.is_none_or(|wanted| wanted == attempt)
+            let is_meant = match parent.attempt {
+                Some(wanted) => wanted == attempt,
+                None => facts.head_is_newest,
+            };
+            parent.execution == place.execution && parent.step == step && is_meant
         })
 }
 
@@ -156,6 +158,7 @@ fn append(
         point: step.point,
     };
     facts.head = (id, step.step, step.attempt);
+    facts.head_is_newest = true;
     facts.last = step.step;
     let sweeps = facts.sweeps;
     writer.know(&place.execution, facts);
@@ -171,6 +174,16 @@ fn save_anywhere(writer: &mut Writer, place: &Place, ready: Ready) -> rows::Resu
         return Err(RowError::Swept);
     }
     let there = match rows::execution(db, &place.execution)? {
+        // Without a step there is no parent, and no branch that somebody chose: only effects.
+        Some(execution) if !rows::has_steps(db, execution.id)? => {
+            if place.parent.is_some() {
+                return Err(place.missing_parent(&ready.step));
+            }
+            if let Some(branch) = &place.branch {
+                rows::rename_branch(db, execution.branch, branch)?;
+            }
+            Some(There::look(db, place, execution, &ready.step)?)
+        }
         Some(execution) => Some(There::look(db, place, execution, &ready.step)?),
         None if place.parent.is_some() => return Err(place.missing_parent(&ready.step)),
         None => None,
@@ -202,6 +215,7 @@ fn save_anywhere(writer: &mut Writer, place: &Place, ready: Ready) -> rows::Resu
         branch: there.branch.name,
         line: step.line,
         head: (step.id, step.step, step.attempt),
+        head_is_newest: there.newest.is_none_or(|newest| newest < step.attempt),
         last: rows::last_step(db, there.execution.id)?,
         has_retries: ledger::has_retries(db, there.execution.id)?,
         sweeps,
@@ -250,7 +264,14 @@ impl There {
             [] => None,
             attempts => newest_on(&Lineage::of(db, branch.line)?, attempts).cloned(),
         };
-        let next = attempts.first().map_or(Attempt::FIRST, |row| row.attempt.next());
+        let next = match attempts.first() {
+            Some(last) if last.attempt == Attempt::LAST && place.attempt.is_none() => {
+                let execution = place.execution.clone();
+                let key = CheckpointKey { execution, step: last.step, attempt: last.attempt };
+                return Err(StateError::Taken { key }.into());
+            }
+            last => last.map_or(Attempt::FIRST, |row| row.attempt.next()),
+        };
         let mut there = Self {
             execution,
             head,

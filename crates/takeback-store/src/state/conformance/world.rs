@@ -8,8 +8,8 @@ use super::samples::{
 use super::{Pair, good};
 use crate::id::{PointId, Timestamp};
 use crate::state::{
-    BranchName, Category, DocumentKey, Effect, Execution, NewCheckpoint, NewEffect, StateError,
-    StateStore, Status, StepIndex,
+    BranchName, Category, DocumentKey, Effect, Execution, Intended, NewCheckpoint, NewEffect,
+    StateError, StateStore, Status, StepIndex,
 };
 
 pub(super) fn one_checkpoint_is_deleted([store, other]: Pair<'_>) {
@@ -198,12 +198,13 @@ pub(super) fn effects_are_intended_and_received([store, other]: Pair<'_>) {
         intended_at: first.time,
         receipt: None,
     };
-    assert_eq!(good(store.intend(&first)), stands);
+    let is = |effect: &Effect, is_new| Intended { effect: effect.clone(), is_new };
+    assert_eq!(good(store.intend(&first)), is(&stands, true));
     let (intent, time) = (json!("something else"), Timestamp(5));
     let again = NewEffect { intent: &intent, time, step: None, ..first.clone() };
-    assert_eq!(good(other.intend(&again)), stands);
+    assert_eq!(good(other.intend(&again)), is(&stands, false));
     let second = NewEffect { key: "\0 ../pay", ..again };
-    let paid = good(other.intend(&second));
+    let paid = good(other.intend(&second)).effect;
     assert_eq!((paid.step, &paid.intent, paid.intended_at), (None, &intent, time));
     good(other.intend(&NewEffect { key: "a third", ..first.clone() }));
 
@@ -211,7 +212,7 @@ pub(super) fn effects_are_intended_and_received([store, other]: Pair<'_>) {
     good(store.receive(&execution, "\0 ../pay", &receipt, Timestamp(9)));
     let paid = Effect { receipt: Some((receipt, Timestamp(9))), ..paid };
     good(other.receive(&execution, "\0 ../pay", &json!("another"), Timestamp(10)));
-    assert_eq!(good(other.intend(&second)), paid);
+    assert_eq!(good(other.intend(&second)), is(&paid, false));
     for store in [store, other] {
         let effects = good(store.effects(&execution));
         assert_eq!(
@@ -233,6 +234,8 @@ pub(super) fn effects_are_intended_and_received([store, other]: Pair<'_>) {
     }
     // Anew: as it is intended this time, behind the others.
     let anew = good(store.intend(&NewEffect { key: "mail", ..second.clone() }));
+    assert!(anew.is_new);
+    let anew = anew.effect;
     assert_eq!((&anew.intent, anew.receipt.as_ref()), (&intent, None));
     let effects = good(other.effects(&execution));
     assert_eq!(
@@ -243,6 +246,24 @@ pub(super) fn effects_are_intended_and_received([store, other]: Pair<'_>) {
     steps(store, &execution, 2);
     good(store.delete(&key(&execution, 2, 1)));
     assert_eq!(good(other.effects(&execution)), effects);
+}
+
+pub(super) fn of_many_who_intend_the_same_one_is_the_first([store, other]: Pair<'_>) {
+    let execution = execution("e");
+    for round in 0..20 {
+        let key = format!("mail {round}");
+        let first = std::thread::scope(|scope| {
+            let tries: Vec<_> = [store, other, store, other]
+                .into_iter()
+                .map(|place| {
+                    let (execution, key) = (&execution, &key);
+                    scope.spawn(move || good(place.intend(&effect(execution, key))).is_new)
+                })
+                .collect();
+            tries.into_iter().filter_map(|one| one.join().ok()).filter(|is_new| *is_new).count()
+        });
+        assert_eq!(first, 1, "{key}");
+    }
 }
 
 pub(super) fn effects_of_executions_do_not_meet([store, other]: Pair<'_>) {

@@ -5,7 +5,7 @@ use std::io::Write as _;
 use serde::Serialize;
 use serde_json::json;
 use takeback_store::StateStore;
-use takeback_store::state::{Effect, ExecutionId, NewEffect, StateError, StepIndex};
+use takeback_store::state::{Effect, ExecutionId, Intended, NewEffect, StateError, StepIndex};
 
 use super::input::read_one;
 use super::save::standard_input;
@@ -52,14 +52,14 @@ pub(crate) fn effect(
         let effect = find(states, &execution, &args.key)?;
         (effect.ok_or_else(|| no_intent(&execution, &args.key))?, is_new)
     } else {
-        let effect = states.intend(&NewEffect {
+        let Intended { effect, is_new } = states.intend(&NewEffect {
             execution: &execution,
             key: &args.key,
             step: args.step.map(StepIndex),
             intent: &input,
             time: now(),
         })?;
-        (effect, known.is_none())
+        (effect, is_new)
     };
     if screen.json {
         let told = ToldEffect { execution_id: &execution, effect: (&effect).into(), is_new };

@@ -35,6 +35,12 @@ pub(crate) fn save(
     given.session = session(args)?.or(given.session).or_else(session_around);
     let switched_off = place::not_enabled(options)?;
     let mut place = place::open(options, Store::Create)?;
+    // A rollback that was interrupted may move the head, and must not leave this behind. One that is
+    // still running does not keep an agent from saving.
+    match place::mend(&mut place.workspace) {
+        Err(error) if error.kind == Kind::Locked => {}
+        mended => mended?,
+    }
     when_due(&mut place, options);
     let files = if args.no_files || switched_off.is_some() { Files::Not } else { Files::Too };
     let kept = keep(&mut place.workspace, &given, files)?;
