@@ -10,8 +10,8 @@ mod thin;
 use std::collections::HashSet;
 
 use takeback_store::{
-    Author, Call, CallState, Change, Head, PointId, Seq, Session, SessionId, StateError, Store,
-    StoreError, Timestamp, Write,
+    Author, Call, CallState, Change, Head, PointId, Seq, Session, SessionId, StateError,
+    StateStore, Store, StoreError, Timestamp, Write,
 };
 
 pub use self::choose::Policy;
@@ -211,14 +211,15 @@ fn retain(
 ) -> Result<CleanedUp, CleanUpError> {
     let used = workspace.store.usage()?;
     // Most of the work is done before anybody is kept waiting.
-    let mut work = Work::prepare(&*workspace.store, occasion, &chosen)?;
+    let with_state = with_state(&*workspace.states)?;
+    let mut work = Work::prepare(&*workspace.store, occasion, &chosen, &with_state)?;
     if !work.writes.is_empty() || occasion == Occasion::OnDemand {
         let Some(_lock) = alone(workspace)? else { return Err(CleanUpError::Locked) };
         recover_locked(workspace)?;
         drain_spool(workspace)?;
         loop {
             if workspace.store.head()? != work.head {
-                work = Work::prepare(&*workspace.store, occasion, &chosen)?;
+                work = Work::prepare(&*workspace.store, occasion, &chosen, &with_state)?;
             }
             settle_index(workspace)?;
             match workspace.store.commit(work.head, &work.writes) {
@@ -265,6 +266,17 @@ fn retain(
     })
 }
 
+/// The sessions of executions: nobody deletes an agent's state unasked.
+fn with_state(states: &dyn StateStore) -> Result<HashSet<SessionId>, StateError> {
+    match states.executions() {
+        // Nobody has ever saved one.
+        Err(StateError::Store(StoreError::Missing { .. })) => Ok(HashSet::new()),
+        executions => {
+            Ok(executions?.executions.into_iter().filter_map(|one| one.session).collect())
+        }
+    }
+}
+
 fn alone(workspace: &Workspace) -> Result<Option<Lock>, StoreError> {
     workspace.lock(Hold::Exclusive, workspace.limits.rewind_patience)
 }
@@ -292,6 +304,7 @@ impl Work {
         store: &dyn Store,
         occasion: Occasion,
         chosen: &impl Fn(&dyn Store) -> Result<Drops, StoreError>,
+        with_state: &HashSet<SessionId>,
     ) -> Result<Self, StoreError> {
         let head = store.head()?;
         let mut drops = chosen(store)?;
@@ -301,7 +314,7 @@ impl Work {
             let renamed = rename_imports(&mut changes, &drops.sessions);
             let kept = drops.kept.iter().map(|point| point.seq).collect();
             let mut thinned = thin(&changes, &kept, head.seq);
-            drops.add_unnamed_runs(store, &changes, &thinned)?;
+            drops.add_unnamed_runs(store, &changes, &thinned, with_state)?;
             // Where thinning has no word, the new name stands.
             writes.extend(renamed.into_iter().map(Write::ReplaceChange));
             writes.append(&mut thinned);

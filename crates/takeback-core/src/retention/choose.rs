@@ -58,6 +58,7 @@ impl Drops {
         store: &dyn Store,
         changes: &[Change],
         thinned: &[Write],
+        with_state: &HashSet<SessionId>,
     ) -> Result<(), StoreError> {
         let mut authors: HashMap<Seq, &Author> =
             changes.iter().map(|change| (change.seq, &change.author)).collect();
@@ -75,7 +76,9 @@ impl Drops {
         named.extend(live.iter().map(|call| &call.session));
         let over = store.sessions()?.into_iter().filter(|session| {
             let ended = session.ended_at.is_some() && session.open_turn.is_none();
-            let free = !named.contains(&session.id) && !self.sessions.contains(&session.id);
+            let free = !named.contains(&session.id)
+                && !with_state.contains(&session.id)
+                && !self.sessions.contains(&session.id);
             session.id.is_run() && ended && free
         });
         let over: Vec<SessionId> = over.map(|session| session.id).collect();
@@ -123,13 +126,15 @@ pub(super) fn choose(
     let sessions = store.sessions()?;
     let expired: HashSet<&SessionId> =
         sessions.iter().filter(|s| is_expired(s, policy, now)).map(|s| &s.id).collect();
+    let in_steps: HashSet<&SessionId> =
+        points.iter().filter(|p| p.kind == PointKind::Step).flat_map(|p| &p.session).collect();
     let mut counted: BTreeMap<Together<'_>, Vec<PointId>> = BTreeMap::new();
     let mut going = BTreeSet::new();
     for point in points.iter().filter(|p| p.kind != PointKind::Safety && !is_exempt(p)) {
         if point.session.as_ref().is_some_and(|id| expired.contains(id)) {
             going.insert(point.id);
         } else {
-            counted.entry(Together::of(point)).or_default().push(point.id);
+            counted.entry(Together::of(point, &in_steps)).or_default().push(point.id);
         }
     }
     let most = policy.points_per_session.max(1);
@@ -151,10 +156,11 @@ enum Together<'a> {
 }
 
 impl<'a> Together<'a> {
-    fn of(point: &'a Point) -> Self {
+    /// `in_steps`: sessions of agents that save their states. Each counts for itself.
+    fn of(point: &'a Point, in_steps: &HashSet<&SessionId>) -> Self {
         match &point.session {
             None => Self::ByHand,
-            Some(id) if id.is_run() => Self::Runs,
+            Some(id) if id.is_run() && !in_steps.contains(id) => Self::Runs,
             Some(id) => Self::Session(id),
         }
     }

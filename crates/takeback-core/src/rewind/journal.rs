@@ -379,7 +379,7 @@ fn fulfil(
             error: Some(error.to_string()),
             ..state.receipt()
         });
-        receipt.success &= moved.moved;
+        receipt.success &= moved.moved || !state.is_move();
         receipt.state = Some(moved);
     }
     let terms = plan.state.as_ref().map(|state| state.terms);
@@ -591,7 +591,7 @@ fn effective(workspace: &Workspace) -> Result<Vec<RewindRecord>, RewindError> {
         };
         if record.state == RewindState::Open
             || receipt.as_ref().is_some_and(did)
-            || StateMove::without(&*workspace.states, &record)?.is_some()
+            || StateMove::without(&*workspace.states, &record)?.is_some_and(|one| one.is_move())
         {
             rewinds.push(record);
         }

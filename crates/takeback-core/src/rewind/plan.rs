@@ -134,7 +134,7 @@ impl Plan {
 
     #[must_use]
     pub fn does_nothing(&self) -> bool {
-        self.leaves_files() && self.state.is_none()
+        self.leaves_files() && !self.state.as_ref().is_some_and(StateMove::is_move)
     }
 
     /// Whether no file would be changed.

@@ -26,8 +26,13 @@ pub struct StateMove {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub enum StateGoal {
-    Checkpoint { step: StepIndex, attempt: Attempt },
+    Checkpoint {
+        step: StepIndex,
+        attempt: Attempt,
+    },
     Line(LineId),
+    /// The agent has gone on since: what it saved is not left behind.
+    Stay,
 }
 
 /// What is to happen if some file cannot go back.
@@ -78,6 +83,12 @@ impl StateMove {
         })
     }
 
+    /// Whether it moves anything.
+    #[must_use]
+    pub fn is_move(&self) -> bool {
+        self.to != StateGoal::Stay
+    }
+
     /// What takes back the move of a rewind, if it had one and did it.
     pub(super) fn without(
         states: &dyn StateStore,
@@ -97,7 +108,11 @@ impl StateMove {
             Ok(None) | Err(StateError::NoBranch { .. }) => return Ok(None),
             Err(error) => return Err(error),
         };
-        let to = StateGoal::Line(done.from);
+        let stands = head.record.map(|record| record.key.to_string());
+        let to = match stands == left_at(rewind) {
+            true => StateGoal::Line(done.from),
+            false => StateGoal::Stay,
+        };
         Ok(Some(Self { from: head.line, to, terms: Terms::Partly, ..done }))
     }
 
@@ -119,6 +134,7 @@ impl StateMove {
                 MoveTo::Checkpoint(&key)
             }
             StateGoal::Line(line) => MoveTo::Line(line),
+            StateGoal::Stay => return Ok(self.receipt()),
         };
         states.move_head(&HeadMove {
             execution: &self.execution,
@@ -139,7 +155,7 @@ impl StateMove {
                 let execution = self.execution.clone();
                 Some(CheckpointKey { execution, step, attempt }.to_string())
             }
-            StateGoal::Line(_) => None,
+            StateGoal::Line(_) | StateGoal::Stay => None,
         };
         StateReceipt {
             execution: self.execution.clone(),
@@ -151,9 +167,18 @@ impl StateMove {
     }
 }
 
-/// Whether a rewind moved a head.
-fn was_moved(rewind: &RewindRecord) -> bool {
+fn told(rewind: &RewindRecord) -> Value {
     let receipt = rewind.receipt.as_deref();
     let receipt = receipt.and_then(|json| serde_json::from_str::<Value>(json).ok());
-    receipt.is_some_and(|receipt| receipt["state"]["moved"] == true)
+    receipt.map_or(Value::Null, |mut receipt| receipt["state"].take())
+}
+
+/// Whether a rewind moved a head.
+fn was_moved(rewind: &RewindRecord) -> bool {
+    told(rewind)["moved"] == true
+}
+
+/// The checkpoint at which a rewind left the branch that it moved.
+fn left_at(rewind: &RewindRecord) -> Option<String> {
+    told(rewind)["checkpoint"].as_str().map(ToOwned::to_owned)
 }

@@ -7,7 +7,7 @@ use takeback_core::execution::{
     ExecutionError, MOST_RETRIES, RollbackFiles, history, keep_last_messages, preview_rollback,
     resume, resume_last, retry_from_step, rollback_to, save_step,
 };
-use takeback_core::retention::delete_session;
+use takeback_core::retention::{Clock, Occasion, Policy, clean_up, delete_session};
 use takeback_core::rewind::{Receipt, RewindError, RewindRequest, Target};
 use takeback_store::disk::{self, CrashPoint};
 use takeback_store::state::{
@@ -108,19 +108,28 @@ fn state_and_files_go_back_together_and_come_back_together() {
 }
 
 #[test]
-fn what_was_saved_after_a_rollback_outlives_its_undo_and_comes_back_with_its_redo() {
+fn an_agent_that_has_gone_on_since_is_not_taken_back_with_the_files() {
     let mut sandbox = three_steps();
     roll_back(&mut sandbox, 1, RollbackFiles::All);
     sandbox.agent_writes("s", "other.txt", "another way\n");
     save(&mut sandbox, 2, json!({ "at": "another 2" }), Status::Success);
     sandbox.reopen();
-    sandbox.undo();
-    assert_eq!(stands(&sandbox), (json!({ "at": 3 }), vec![1, 2, 3]));
-    let states = &sandbox.workspace.states;
-    let left = states.load(&key(2, 2).id()).unwrap().unwrap();
-    assert_eq!(left.values.state, json!({ "at": "another 2" }));
-    sandbox.redo();
+    let undone = sandbox.undo();
+    assert_eq!((moved(&undone), undone.success), (Some((false, None)), true));
+    assert_eq!(sandbox.read("2.txt"), "made\n");
     assert_eq!(stands(&sandbox), (json!({ "at": "another 2" }), vec![1, 2]));
+    let redone = sandbox.redo();
+    assert_eq!(moved(&redone), None);
+    assert_eq!(stands(&sandbox), (json!({ "at": "another 2" }), vec![1, 2]));
+    // What was left is still there.
+    let left = sandbox.workspace.states.load(&key(3, 1).id()).unwrap().unwrap();
+    assert_eq!(left.values.state, json!({ "at": 3 }));
+    // A rollback of the state alone can no longer be undone, and is in nobody's way.
+    let mut sandbox = three_steps();
+    roll_back(&mut sandbox, 1, RollbackFiles::Stay);
+    save(&mut sandbox, 2, json!({ "at": "another 2" }), Status::Success);
+    let refused = sandbox.rewind(&RewindRequest::new(Target::Undo));
+    assert!(matches!(refused, Err(RewindError::NothingToUndo)), "{refused:?}");
 }
 
 #[test]
@@ -463,4 +472,44 @@ fn a_session_takes_its_states_with_it() {
     delete_session(&mut sandbox.workspace, &SessionId::from("s")).unwrap();
     assert_eq!(sandbox.workspace.states.executions().unwrap().executions, []);
     assert_eq!(sandbox.workspace.states.check().unwrap(), Vec::<String>::new());
+}
+
+#[test]
+fn the_runs_of_others_take_no_state_and_none_of_its_points_with_them() {
+    let mut sandbox = Sandbox::new();
+    let (execution, run) = (execution(), SessionId::of_run(1));
+    sandbox.start(&run.0);
+    sandbox.prompt(&run.0, "agent");
+    for step in 1..=3 {
+        sandbox.agent_writes(&run.0, "a.txt", format!("{step}\n"));
+        let values = Values { state: json!(step), ..Values::default() };
+        let new = NewCheckpoint {
+            execution: &execution,
+            branch: None,
+            step: StepIndex(step),
+            attempt: None,
+            step_name: "a step",
+            time: Timestamp(1),
+            status: Status::Success,
+            error: None,
+            values: &values,
+            parent: None,
+            point: None,
+            session: Some(&run),
+        };
+        save_step(&mut sandbox.workspace, &new).unwrap();
+    }
+    sandbox.session_end(&run.0);
+    for number in 2..=9 {
+        let other = SessionId::of_run(number).0;
+        sandbox.start(&other);
+        sandbox.prompt(&other, "true");
+        sandbox.session_end(&other);
+    }
+    let policy = Policy { points_per_session: 4, archive_days: 7 };
+    clean_up(&mut sandbox.workspace, &policy, Occasion::OnDemand, Clock::Doubted).unwrap();
+    let executions = sandbox.workspace.states.executions().unwrap().executions;
+    assert_eq!(executions.len(), 1);
+    roll_back(&mut sandbox, 1, RollbackFiles::All);
+    assert_eq!((stands(&sandbox).0, sandbox.read("a.txt")), (json!(1), "1\n".to_owned()));
 }
