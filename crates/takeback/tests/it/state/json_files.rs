@@ -98,3 +98,29 @@ fn a_damaged_head_is_named_and_all_else_goes_on() {
     let listed = run(&user, &["state", "list", "--json"], "");
     assert_eq!((listed.code, listed.out.trim()), (0, "[]"), "{listed:?}");
 }
+
+#[test]
+fn they_are_forgotten_with_the_store_and_move_with_it() {
+    let user = User::with(&[("a.txt", "one\n")]);
+    saved(&user, 1);
+    let before = states(&user);
+    assert!(find(before.clone(), "ckpt-e-1.json").is_some());
+    let (old, new) = (user.work(), user.work().with_file_name("moved"));
+    fs::rename(&old, &new).expect("it moves");
+    let there = |args: &[&str]| {
+        let mut command = user.command(args);
+        command.env("TAKEBACK_STATES_AS_JSON_FILES", "true").current_dir(&new);
+        user.answer_of(command, "")
+    };
+    let moved = there(&["relocate", old.to_str().expect("utf-8")]);
+    assert_eq!(moved.code, 0, "{moved:?}");
+    let after = states(&user);
+    assert_ne!(before, after);
+    assert!(!before.exists());
+    assert!(find(after.clone(), "ckpt-e-1.json").is_some());
+    let listed = there(&["state", "list", "e"]);
+    assert!(listed.code == 0 && listed.out.starts_with("ckpt-e-1 "), "{listed:?}");
+    let forgotten = there(&["forget", "-y"]);
+    assert_eq!(forgotten.code, 0, "{forgotten:?}");
+    assert!(!after.exists());
+}
