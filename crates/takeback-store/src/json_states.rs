@@ -71,6 +71,11 @@ impl StateStore for JsonStates {
         let path = self.place(execution, step, None)?;
         let _file_held = file::lock(&path, self.patience)?;
         let mut book = known.unwrap_or_else(|| Book::begin(execution));
+        match self.stand(&mut book, Aside::Holding, &mut Vec::new()) {
+            // What cannot be read for that reason is there all the same, and can be followed.
+            Ok(_) | Err(StateError::Newer { .. }) => {}
+            Err(error) => return Err(error),
+        }
 
         let newest = match self.newest(execution, step, Some(&book), Aside::Holding) {
             // It was set aside: what follows is another attempt.
@@ -183,7 +188,7 @@ impl StateStore for JsonStates {
         })
     }
 
-    /// A newest attempt that is damaged is an error once; when it was set aside, it is passed over.
+    /// A newest attempt that is damaged is passed over, with its step.
     fn last_successful(
         &self,
         execution: &ExecutionId,
@@ -198,7 +203,10 @@ impl StateStore for JsonStates {
             let before = before.map_or(std::ops::Bound::Unbounded, std::ops::Bound::Excluded);
             for (_, files) in steps.range((std::ops::Bound::Unbounded, before)).rev() {
                 for path in files.paths(false) {
-                    let found = self.found(execution, path, book, Aside::Locking)?;
+                    let found = match self.found(execution, path, book, Aside::Locking) {
+                        Err(StateError::Damaged { .. }) => None,
+                        found => found?,
+                    };
                     if let Some(found) = found.filter(|found| found.kept.status == Status::Success)
                     {
                         return Ok(Some(found.split().0));
@@ -215,11 +223,11 @@ impl StateStore for JsonStates {
         branch: Option<&BranchName>,
     ) -> Result<Option<Head>, StateError> {
         self.reading(execution, &mut |book| {
-            let Some(book) = self.or_rebuilt(execution, book, None)? else {
+            let Some(mut book) = self.or_rebuilt(execution, book, None)? else {
                 return Ok(None);
             };
             only_main(execution, branch)?;
-            let record = self.head_record(&book)?;
+            let record = self.stand(&mut book, Aside::Locking, &mut Vec::new())?;
             Ok(Some(Head { branch: BranchName::main(), line: book.line, record }))
         })
     }
@@ -244,14 +252,14 @@ impl StateStore for JsonStates {
                 }
             };
             let told = self.reading(&execution, &mut |book| {
-                let Some(book) = self.or_rebuilt(&execution, book, Some(&files))? else {
+                let Some(mut book) = self.or_rebuilt(&execution, book, Some(&files))? else {
                     return Ok(None);
                 };
-                let head = self.head_record(&book);
-                let checkpoints = self.count(&files);
-                Ok(Some((head, checkpoints, book.session)))
+                let mut damaged = Vec::new();
+                let head = self.stand(&mut book, Aside::Locking, &mut damaged);
+                Ok(Some((head, damaged, book.session)))
             });
-            let (head, checkpoints, session) = match told {
+            let (head, passed_over, session) = match told {
                 Ok(Some(told)) => told,
                 Ok(None) => continue,
                 Err(error) => {
@@ -259,6 +267,13 @@ impl StateStore for JsonStates {
                     continue;
                 }
             };
+            // One that was found damaged has another name since.
+            let files = match passed_over.is_empty() {
+                true => files,
+                false => self.steps(&execution)?,
+            };
+            let checkpoints = self.count(&files);
+            all.damaged.extend(passed_over);
             let head = match head {
                 Ok(head) => head,
                 Err(error) => {

@@ -13,7 +13,7 @@ use super::folder::{
 };
 use super::{JsonStates, LOOKS, name};
 use crate::disk;
-use crate::state::{CheckpointId, ExecutionId, NewCheckpoint, Record, StateError};
+use crate::state::{CheckpointId, Damaged, ExecutionId, NewCheckpoint, Record, StateError};
 
 impl JsonStates {
     pub(super) fn book_path(&self, execution: &ExecutionId) -> Result<PathBuf, StateError> {
@@ -187,14 +187,38 @@ impl JsonStates {
         Ok(is_there(&path) || is_there(&aside_path(&path, 1)) || !self.steps(execution)?.is_empty())
     }
 
-    pub(super) fn head_record(&self, book: &Book) -> Result<Option<Record>, StateError> {
-        let Some((step, attempt)) = book.head() else {
-            return Ok(None);
+    /// The checkpoint at which the current line stands. One that is damaged or gone is passed over, as
+    /// if it had been deleted: the heads of `book` are then what is left. What is damaged is noted.
+    pub(super) fn stand(
+        &self,
+        book: &mut Book,
+        aside: Aside,
+        note: &mut Vec<Damaged>,
+    ) -> Result<Option<Record>, StateError> {
+        let mut at_head = |book: &Book| {
+            let Some((step, attempt)) = book.head() else {
+                return Ok(None);
+            };
+            let execution = book.execution_id.clone();
+            let id = CheckpointId { execution, step, attempt: Some(attempt) };
+            match self.find_kept(&id, Some(book), aside) {
+                Ok(found) => Ok(found.map(|found| found.split().0)),
+                Err(StateError::Damaged { what, why }) => {
+                    note.push(Damaged { what, why });
+                    Ok(None)
+                }
+                Err(error) => Err(error),
+            }
         };
+        let record = at_head(book)?;
+        if record.is_some() || book.head().is_none() {
+            return Ok(record);
+        }
         let execution = book.execution_id.clone();
-        let id = CheckpointId { execution, step, attempt: Some(attempt) };
-        let found = self.find_kept(&id, Some(book), Aside::Locking)?;
-        Ok(found.map(|found| found.split().0))
+        let all = self.all(&execution, &self.steps(&execution)?, Some(book), aside)?;
+        let entries: Vec<Entry> = all.iter().map(Found::entry).collect();
+        book.mend_heads(&entries);
+        at_head(book)
     }
 
     pub(super) fn check_parent(

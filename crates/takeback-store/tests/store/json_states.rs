@@ -13,9 +13,9 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 use takeback_store::state::{
-    Category, CheckpointId, CheckpointKey, DocumentKey, ExecutionId, HeadMove, ListQuery, MoveTo,
-    NewCheckpoint, NewEffect, Page, Record, StateError, StateStore, Status, StepIndex, Values,
-    Which,
+    Attempt, Category, CheckpointId, CheckpointKey, DocumentKey, ExecutionId, HeadMove, ListQuery,
+    MoveTo, NewCheckpoint, NewEffect, Page, Record, StateError, StateStore, Status, StepIndex,
+    Values, Which,
 };
 use takeback_store::{JsonStates, PointId, Timestamp, disk};
 use tempfile::TempDir;

@@ -136,12 +136,97 @@ fn several_can_be_set_aside_under_one_name() {
         assert_eq!(fs::read_to_string(aside).unwrap(), format!("damaged {number}"));
     }
     assert_eq!(page(&states, "e", Which::All).damaged.len(), 3);
+}
+
+#[test]
+fn a_damaged_head_is_passed_over_as_if_it_had_been_deleted() {
+    type Look = fn(&JsonStates);
+    // Whoever comes first finds it damaged, and sets it aside.
+    let first: [Look; 6] = [
+        |_| {},
+        |states| drop(states.head(&execution("e"), None).unwrap()),
+        |states| drop(states.executions().unwrap()),
+        |states| drop(states.last_successful(&execution("e"), None, None).unwrap()),
+        |states| drop(page(states, "e", Which::Branch(None))),
+        |states| drop(states.load(&id("ckpt-e-3")).unwrap_err()),
+    ];
     let e = execution("e");
-    // The last success is before what was set aside; it was an error when that was found.
-    fs::write(path.with_file_name("ckpt-e-3.json"), "damaged").unwrap();
-    let last = || states.last_successful(&e, None, None);
-    assert!(matches!(last(), Err(StateError::Damaged { .. })));
-    assert_eq!(last().unwrap().unwrap().key, key("ckpt-e-1.a1"));
+    for (number, look) in first.into_iter().enumerate() {
+        for wrong in ["", "{"] {
+            let damaged_head = || {
+                let (dir, states, path) = sample();
+                let path = path.with_file_name("ckpt-e-3.json");
+                fs::write(&path, wrong).unwrap();
+                look(&states);
+                (dir, states, path)
+            };
+            println!("case {number}, {wrong:?}");
+            let (_dir, states, path) = damaged_head();
+            for _ in 0..2 {
+                let head = states.head(&e, None).unwrap().unwrap().record.unwrap();
+                assert_eq!(head.key, key("ckpt-e-2.a1"));
+                let last = states.last_successful(&e, None, None).unwrap().unwrap();
+                assert_eq!(last.key, key("ckpt-e-2.a1"));
+                let all = states.executions().unwrap();
+                assert_eq!(all.executions[0].head, Some(head));
+                assert_eq!(all.executions[0].checkpoints, 2);
+                let named: Vec<_> = all.damaged.into_iter().map(|one| one.what).collect();
+                assert_eq!(named, [path.display().to_string()]);
+            }
+            let listed = page(&states, "e", Which::Branch(None));
+            assert_eq!((places(&listed), listed.damaged.len()), (vec![(1, 1), (2, 1)], 1));
+            let damaged = states.load(&id("ckpt-e-3"));
+            assert!(matches!(damaged, Err(StateError::Damaged { .. })), "{damaged:?}");
+            let (values, parent) = (is("on"), id("ckpt-e-2"));
+            let following = NewCheckpoint { parent: Some(&parent), ..new(&e, 4, &values) };
+            assert_eq!(states.save(&following).unwrap().record.key, key("ckpt-e-4.a1"));
+            let head = states.head(&e, None).unwrap().unwrap().record.unwrap();
+            assert_eq!(head.key, key("ckpt-e-4.a1"));
+
+            let (_dir, states, _) = damaged_head();
+            let saved = save(&states, "e", 3, "anew").unwrap();
+            assert_eq!(saved.key, key("ckpt-e-3.a2"));
+            assert_eq!(saved.parent, Some((StepIndex(2), Attempt::FIRST)));
+
+            let (_dir, states, _) = damaged_head();
+            assert!(states.delete(&key("ckpt-e-2.a1")).unwrap());
+            let head = states.head(&e, None).unwrap().unwrap().record.unwrap();
+            assert_eq!(head.key, key("ckpt-e-1.a1"));
+
+            let (_dir, states, _) = damaged_head();
+            move_to(&states, "ckpt-e-1.a1");
+            assert_eq!(places(&page(&states, "e", Which::Branch(None))), [(1, 1)]);
+
+            let (dir, states, _) = damaged_head();
+            assert!(states.delete_execution(&e).unwrap());
+            assert_eq!(states.head(&e, None).unwrap(), None);
+            assert_eq!(names(&persistence(&dir)), [""; 0]);
+        }
+    }
+}
+
+#[test]
+fn a_damaged_head_goes_back_to_the_attempt_before_it() {
+    let (_dir, states, path) = sample();
+    save(&states, "e", 3, "again").unwrap();
+    fs::write(path.with_file_name("ckpt-e-3.json"), "{").unwrap();
+    let head = states.head(&execution("e"), None).unwrap().unwrap().record.unwrap();
+    assert_eq!(head.key, key("ckpt-e-3.a1"));
+}
+
+#[test]
+fn an_execution_whose_only_checkpoint_is_damaged_stands_nowhere_and_can_be_deleted() {
+    let (dir, states) = states();
+    let e = execution("e");
+    save(&states, "e", 1, "one").unwrap();
+    fs::write(persistence(&dir).join("checkpoint/ckpt-e-1.json"), "").unwrap();
+    for _ in 0..2 {
+        assert_eq!(states.head(&e, None).unwrap().unwrap().record, None);
+        assert_eq!(states.last_successful(&e, None, None).unwrap(), None);
+    }
+    assert_eq!(save(&states, "e", 2, "two").unwrap().parent, None);
+    assert!(states.delete_execution(&e).unwrap());
+    assert_eq!(names(&persistence(&dir)), [""; 0]);
 }
 
 #[test]

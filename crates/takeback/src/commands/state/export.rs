@@ -9,7 +9,7 @@ use takeback_store::StateStore;
 use takeback_store::state::{ExecutionId, ListQuery, StateError, Which};
 
 use super::execution_named;
-use super::wire::{WireCheckpoint, WireEffect};
+use super::wire::{KeptPoints, WireEffect};
 use crate::args::{Options, StateExportArgs};
 use crate::error::CommandError;
 use crate::place::{self, Store};
@@ -23,15 +23,16 @@ pub(crate) fn export(
     let place = place::open(options, Store::MustExist)?;
     let states = &*place.workspace.states;
     let execution = execution_named(states, &args.execution)?;
+    let kept = KeptPoints::of(&place.workspace)?;
     let Some(file) = args.file.as_deref().filter(|file| *file != Path::new("-")) else {
         let mut out = screen.bare()?;
-        write(states, &execution, &mut out)?;
+        write(states, &execution, &kept, &mut out)?;
         out.flush()?;
         return Ok(0);
     };
     let checkpoints: usize = write_file(file, Overwrite::No, |sink| {
         let mut sink = io::BufWriter::new(sink);
-        let checkpoints = write(states, &execution, &mut sink)?;
+        let checkpoints = write(states, &execution, &kept, &mut sink)?;
         sink.flush()?;
         Ok::<_, CommandError>(checkpoints)
     })
@@ -69,6 +70,7 @@ fn without_force(error: CommandError) -> CommandError {
 fn write(
     states: &dyn StateStore,
     execution: &ExecutionId,
+    kept: &KeptPoints,
     out: &mut dyn Write,
 ) -> Result<usize, CommandError> {
     let all = states.executions()?.executions;
@@ -99,7 +101,7 @@ fn write(
         writeln!(out, "{}", if at == 0 { "" } else { "," })?;
         let id = record.key.id();
         let checkpoint = states.load(&id)?.ok_or(StateError::NotFound { id })?;
-        serde_json::to_writer(&mut *out, &WireCheckpoint::from(&checkpoint))?;
+        serde_json::to_writer(&mut *out, &kept.checkpoint(&checkpoint))?;
     }
     writeln!(out, "\n]}}")?;
     Ok(page.records.len())

@@ -1,6 +1,7 @@
 //! JSON that agents hand over: one value, read strictly. What cannot be kept as it was written is
 //! refused, and where it stands is said.
 
+use std::borrow::Cow;
 use std::collections::HashSet;
 
 use serde_json::{Map, Value};
@@ -270,7 +271,11 @@ pub(crate) fn check_exact(text: &[u8]) -> Result<(), InputError> {
             _ => at + 1,
         };
         match byte {
-            b'{' => open.push(Open::Object { keys: HashSet::new(), key: b"\"\"", is_next: true }),
+            b'{' => open.push(Open::Object {
+                keys: HashSet::new(),
+                key: Cow::Borrowed(""),
+                is_next: true,
+            }),
             b'[' => open.push(Open::List(0)),
             b'}' | b']' => drop(open.pop()),
             b',' => match open.last_mut() {
@@ -282,8 +287,8 @@ pub(crate) fn check_exact(text: &[u8]) -> Result<(), InputError> {
                 if let Some(Open::Object { keys, key, is_next }) = open.last_mut()
                     && *is_next
                 {
-                    (*key, *is_next) = (&text[at..end], false);
-                    if !keys.insert(*key) {
+                    (*key, *is_next) = (decoded(&text[at..end]), false);
+                    if !keys.insert(key.clone()) {
                         return Err(InputError::Twice { at: pointer(&open) });
                     }
                 }
@@ -302,12 +307,22 @@ pub(crate) fn check_exact(text: &[u8]) -> Result<(), InputError> {
 /// A list or an object that has begun.
 enum Open<'a> {
     List(usize),
-    /// Keys as they are written.
+    /// Keys as they are read: one can be written in several ways.
     Object {
-        keys: HashSet<&'a [u8]>,
-        key: &'a [u8],
+        keys: HashSet<Cow<'a, str>>,
+        key: Cow<'a, str>,
         is_next: bool,
     },
+}
+
+/// A text of JSON, which is written with its quotes.
+fn decoded(written: &[u8]) -> Cow<'_, str> {
+    if written.contains(&b'\\')
+        && let Ok(text) = serde_json::from_slice(written)
+    {
+        return Cow::Owned(text);
+    }
+    String::from_utf8_lossy(written.get(1..written.len() - 1).unwrap_or_default())
 }
 
 fn end_of_text(text: &[u8]) -> usize {
@@ -338,10 +353,7 @@ fn pointer(open: &[Open<'_>]) -> String {
         pointer.push('/');
         match open {
             Open::List(index) => pointer.push_str(&index.to_string()),
-            Open::Object { key, .. } => {
-                let key: String = serde_json::from_slice(key).unwrap_or_default();
-                pointer.push_str(&escaped(&key));
-            }
+            Open::Object { key, .. } => pointer.push_str(&escaped(key)),
         }
     }
     pointer
@@ -378,6 +390,7 @@ mod tests {
             "-0",
             r#"["\"99999999999999999999", {"99999999999999999999": 1}]"#,
             r#"{"a": {"x": 1}, "b": {"x": 1}}"#,
+            r#"{"a": 1, "\\u0061": 2, "A": "\u0061"}"#,
         ] {
             assert!(read_one(exact.as_bytes()).is_ok(), "{exact}");
         }
@@ -391,6 +404,8 @@ mod tests {
                 "the number -9223372036854775809 at /3 does not fit 64 bits and would be rounded",
             ),
             (r#"{"a":1,"b":{"x":[{"k":1,"k":2}]}}"#, "/b/x/0/k is there twice"),
+            (r#"{"a":1,"\u0061":2}"#, "/a is there twice"),
+            (r#"[{"\ud83d\ude00\/":1,"x":"\ud83d\ude00/","😀/":2}]"#, "/0/😀~1 is there twice"),
         ] {
             assert_eq!(read_one(text.as_bytes()).unwrap_err().to_string(), refused);
         }

@@ -4,6 +4,7 @@ use std::io::{self, Write};
 
 use anstyle::Style;
 use serde::Serialize;
+use takeback_core::Workspace;
 use takeback_store::StateStore;
 use takeback_store::state::{
     Attempt, BranchName, CheckpointId, Damaged, Execution, ExecutionId, ListQuery, Page, Record,
@@ -11,7 +12,7 @@ use takeback_store::state::{
 };
 
 use super::execution_named;
-use super::wire::WireRecord;
+use super::wire::{KeptPoints, WireRecord};
 use crate::args::{ListStateArgs, Options};
 use crate::error::{CommandError, Kind};
 use crate::place::{self, Store, quoted_text};
@@ -31,9 +32,9 @@ pub(crate) fn list(
     match &args.execution {
         Some(execution) => {
             let execution = execution_named(states, execution)?;
-            checkpoints(options, states, &execution, args, screen)
+            checkpoints(options, &place.workspace, &execution, args, screen)
         }
-        None => executions(options, states, args.limit, screen),
+        None => executions(options, &place.workspace, args.limit, screen),
     }
 }
 
@@ -50,15 +51,16 @@ struct ToldExecution<'a> {
 
 fn executions(
     options: &Options,
-    states: &dyn StateStore,
+    workspace: &Workspace,
     limit: Option<usize>,
     screen: &mut Screen,
 ) -> Result<u8, CommandError> {
-    let all = states.executions()?;
+    let all = workspace.states.executions()?;
     let shown = &all.executions[..all.executions.len().min(limit.unwrap_or(usize::MAX))];
     if screen.json {
         say_damaged(options, &all.damaged)?;
-        screen.json(&shown.iter().map(tell).collect::<Vec<_>>())?;
+        let kept = KeptPoints::of(workspace)?;
+        screen.json(&shown.iter().map(|one| tell(one, &kept)).collect::<Vec<_>>())?;
         return Ok(exit_code(&all.damaged));
     }
     screen.page()?;
@@ -99,23 +101,24 @@ fn executions(
     Ok(exit_code(&all.damaged))
 }
 
-fn tell(execution: &Execution) -> ToldExecution<'_> {
+fn tell<'a>(execution: &'a Execution, kept: &KeptPoints) -> ToldExecution<'a> {
     ToldExecution {
         execution_id: execution.id.as_str(),
         branches: execution.branches.iter().map(BranchName::as_str).collect(),
         session: execution.session.as_ref().map(|session| session.0.as_str()),
         checkpoints: execution.checkpoints,
-        head: execution.head.as_ref().map(WireRecord::from),
+        head: execution.head.as_ref().map(|head| kept.record(head)),
     }
 }
 
 fn checkpoints(
     options: &Options,
-    states: &dyn StateStore,
+    workspace: &Workspace,
     execution: &ExecutionId,
     args: &ListStateArgs,
     screen: &mut Screen,
 ) -> Result<u8, CommandError> {
+    let states = &*workspace.states;
     let branch = args.branch.as_ref().map(BranchName::new).transpose().map_err(StateError::from)?;
     let which = if args.all { Which::All } else { Which::Branch(branch.as_ref()) };
     let after = match &args.after {
@@ -123,13 +126,15 @@ fn checkpoints(
         None => None,
     };
     let page = states.list(&ListQuery { execution, which, after, limit: args.limit })?;
+    let kept = KeptPoints::of(workspace)?;
     if screen.json {
         say_damaged(options, &page.damaged)?;
-        screen.json(&page.records.iter().map(WireRecord::from).collect::<Vec<_>>())?;
+        let records = page.records.iter().map(|record| kept.record(record));
+        screen.json(&records.collect::<Vec<_>>())?;
         return Ok(exit_code(&page.damaged));
     }
     screen.page()?;
-    print(&mut screen.out, &page)?;
+    print(&mut screen.out, &page, &kept)?;
     print_damaged(&mut screen.out, &page.damaged)?;
     if page.records.is_empty() && page.damaged.is_empty() {
         writeln!(screen.out, "No checkpoints found.")?;
@@ -165,7 +170,7 @@ fn place_of(
     Ok((id.step, id.attempt.or(known).unwrap_or(Attempt::LAST)))
 }
 
-fn print(out: &mut dyn Write, page: &Page) -> io::Result<()> {
+fn print(out: &mut dyn Write, page: &Page, kept: &KeptPoints) -> io::Result<()> {
     let time = now();
     let gives =
         [Give::Start(12), Give::End(12), Give::Nothing, Give::All(2), Give::All(3), Give::All(1)];
@@ -176,7 +181,7 @@ fn print(out: &mut dyn Write, page: &Page) -> io::Result<()> {
             Cell::plain(short(&record.step_name)),
             status(record.status),
             attempt(record),
-            match record.point {
+            match kept.point_of(record) {
                 Some(point) => Cell::plain(&point.to_string()[..8]),
                 None => Cell::new(HINT, "-"),
             },

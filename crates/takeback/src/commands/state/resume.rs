@@ -10,7 +10,7 @@ use takeback_store::StateStore;
 use takeback_store::state::{BranchName, Effect, ExecutionId, StateError, StepIndex};
 
 use super::show::{print_head, print_values};
-use super::wire::{WireCheckpoint, WireEffect};
+use super::wire::{KeptPoints, WireCheckpoint, WireEffect};
 use super::{Named, named};
 use crate::args::{Options, ResumeArgs};
 use crate::error::{CommandError, Kind};
@@ -36,9 +36,10 @@ pub(crate) fn resume(
     if let Some(most) = args.last_messages {
         keep_last_messages(&mut resumed.checkpoint.values, most);
     }
+    let kept = KeptPoints::of(&place.workspace)?;
     if screen.json {
         screen.json(&ToldResumed {
-            checkpoint: (&resumed.checkpoint).into(),
+            checkpoint: kept.checkpoint(&resumed.checkpoint),
             ambiguous_effects: resumed.ambiguous.iter().map(WireEffect::from).collect(),
             happened_effects: resumed.happened.iter().map(WireEffect::from).collect(),
         })?;
@@ -46,7 +47,7 @@ pub(crate) fn resume(
     }
     screen.page()?;
     let record = &resumed.checkpoint.record;
-    print_head(&mut screen.out, &resumed.checkpoint)?;
+    print_head(&mut screen.out, &resumed.checkpoint, &kept)?;
     print_effects(&mut screen.out, &resumed)?;
     print_values(&mut screen.out, &resumed.checkpoint)?;
     let head = states.head(&record.key.execution, None)?.and_then(|head| head.record);

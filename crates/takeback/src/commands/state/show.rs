@@ -7,7 +7,7 @@ use takeback_store::state::{Checkpoint, StateError};
 
 use super::checkpoint_named;
 use super::list::style_of;
-use super::wire::{WireCheckpoint, parent_of};
+use super::wire::{KeptPoints, parent_of};
 use crate::args::{Options, StateArgs};
 use crate::commands::show::{PLAIN, detail};
 use crate::error::CommandError;
@@ -24,18 +24,23 @@ pub(crate) fn show(
     let states = &*place.workspace.states;
     let id = checkpoint_named(states, &args.id)?.key.id();
     let checkpoint = states.load(&id)?.ok_or(StateError::NotFound { id })?;
+    let kept = KeptPoints::of(&place.workspace)?;
     if screen.json {
-        screen.json(&WireCheckpoint::from(&checkpoint))?;
+        screen.json(&kept.checkpoint(&checkpoint))?;
         return Ok(0);
     }
     screen.page()?;
-    print_head(&mut screen.out, &checkpoint)?;
+    print_head(&mut screen.out, &checkpoint, &kept)?;
     print_values(&mut screen.out, &checkpoint)?;
     Ok(0)
 }
 
 /// What a checkpoint is, without its values.
-pub(super) fn print_head(out: &mut dyn Write, checkpoint: &Checkpoint) -> io::Result<()> {
+pub(super) fn print_head(
+    out: &mut dyn Write,
+    checkpoint: &Checkpoint,
+    kept: &KeptPoints,
+) -> io::Result<()> {
     let record = &checkpoint.record;
     for line in wrap(&plain(&record.step_name), width()) {
         writeln!(out, "{STRONG}{line}{STRONG:#}")?;
@@ -51,8 +56,9 @@ pub(super) fn print_head(out: &mut dyn Write, checkpoint: &Checkpoint) -> io::Re
     if let Some(parent) = parent_of(record) {
         detail(out, "after", PLAIN, &plain(&parent))?;
     }
-    match record.point {
+    match kept.point_of(record) {
         Some(point) => detail(out, "files", NAME, &point.to_string()),
+        None if record.point.is_some() => detail(out, "files", PLAIN, "no longer kept"),
         None => detail(out, "files", PLAIN, "none"),
     }
 }

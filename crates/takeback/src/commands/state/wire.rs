@@ -1,12 +1,45 @@
 //! Checkpoints and effects as they stand in JSON answers: with the names that agents hand them over
 //! with.
 
+use std::collections::HashSet;
+
 use serde::Serialize;
 use serde_json::Value;
+use takeback_core::Workspace;
 use takeback_store::state::{Attempt, Checkpoint, CheckpointKey, Effect, Record, StepIndex};
 use takeback_store::{PointId, Timestamp};
 
+use crate::error::CommandError;
 use crate::time::iso;
+
+/// The points that there are. Checkpoints stay longer than the points they name.
+pub(super) struct KeptPoints(HashSet<PointId>);
+
+impl KeptPoints {
+    pub(super) fn of(workspace: &Workspace) -> Result<Self, CommandError> {
+        Ok(Self(workspace.store.points()?.iter().map(|point| point.id).collect()))
+    }
+
+    /// The point of a checkpoint, if one can go back to it.
+    pub(super) fn point_of(&self, record: &Record) -> Option<PointId> {
+        record.point.filter(|point| self.0.contains(point))
+    }
+
+    pub(super) fn record<'a>(&self, record: &'a Record) -> WireRecord<'a> {
+        WireRecord { point: self.point_of(record), ..record.into() }
+    }
+
+    pub(super) fn checkpoint<'a>(&self, checkpoint: &'a Checkpoint) -> WireCheckpoint<'a> {
+        let values = &checkpoint.values;
+        WireCheckpoint {
+            record: self.record(&checkpoint.record),
+            state: &values.state,
+            context: &values.context,
+            variables: &values.variables,
+            metadata: &values.metadata,
+        }
+    }
+}
 
 /// A checkpoint without its values.
 #[derive(Debug, Serialize)]
@@ -24,6 +57,7 @@ pub(super) struct WireRecord<'a> {
     point: Option<PointId>,
 }
 
+/// With its point, whether that is kept or not.
 impl<'a> From<&'a Record> for WireRecord<'a> {
     fn from(record: &'a Record) -> Self {
         Self {
@@ -56,19 +90,6 @@ pub(super) struct WireCheckpoint<'a> {
     context: &'a Value,
     variables: &'a Value,
     metadata: &'a Value,
-}
-
-impl<'a> From<&'a Checkpoint> for WireCheckpoint<'a> {
-    fn from(checkpoint: &'a Checkpoint) -> Self {
-        let values = &checkpoint.values;
-        Self {
-            record: (&checkpoint.record).into(),
-            state: &values.state,
-            context: &values.context,
-            variables: &values.variables,
-            metadata: &values.metadata,
-        }
-    }
 }
 
 #[derive(Debug, Serialize)]

@@ -323,3 +323,45 @@ fn a_damaged_checkpoint_is_named_and_others_are_not_its_victims() {
     let exported = user.takeback(&["state", "export", "e", "out.json"]);
     assert_eq!((exported.code, user.exists("out.json")), (1, false), "{exported:?}");
 }
+
+#[test]
+fn a_point_that_is_no_longer_kept_is_not_shown_as_one_to_go_back_to() {
+    let user = User::with(&[("a.txt", "0\n")]);
+    user.set(r#"{"pointsPerSession": 1}"#);
+    for step in 1..=3 {
+        user.write("a.txt", &format!("{step}\n"));
+        assert_eq!(user.save(step, &json!({})).code, 0);
+    }
+    let points = |json: &serde_json::Value| -> Vec<bool> {
+        let listed = json.as_array().expect("a list").iter();
+        listed.map(|one| one["point"].is_string()).collect()
+    };
+    assert_eq!(points(&user.json(&["state", "list", "e"])), [true; 3]);
+    assert_eq!(user.takeback(&["cleanup"]).code, 0);
+    insta::assert_snapshot!(user.takeback(&["state", "list", "e"]).out, @"
+    ckpt-e-1  step 1  success  -         just now
+    ckpt-e-2  step 2  success  -         just now
+    ckpt-e-3  step 3  success  ID  just now
+    ");
+    assert_eq!(points(&user.json(&["state", "list", "e"])), [false, false, true]);
+    assert_eq!(points(&user.json(&["state", "export", "e"])["checkpoints"]), [false, false, true]);
+    for verb in ["show", "resume"] {
+        for (id, files) in
+            [("ckpt-e-1", "files    no longer kept"), ("ckpt-e-3", "files    LONG-ID")]
+        {
+            let shown = user.takeback(&["state", verb, id]).out;
+            assert!(shown.lines().any(|line| line == files), "{verb} {id}: {shown}");
+            let is_kept = user.json(&["state", verb, id])["point"].is_string();
+            assert_eq!(is_kept, id == "ckpt-e-3", "{verb} {id}");
+        }
+    }
+    let back = user.takeback(&["state", "rollback", "ckpt-e-1", "--state-only", "-y"]);
+    assert_eq!(back.code, 0, "{back:?}");
+    assert_eq!(user.takeback(&["undo", "-y"]).code, 0);
+    assert_eq!(user.takeback(&["state", "delete", "ckpt-e-3", "-y"]).code, 0);
+    assert_eq!(user.json(&["state", "list"])[0]["head"]["point"], json!(null));
+    let none = checkpoint(4, &json!({}));
+    assert_eq!(user.fed(&["state", "save", "--no-files"], &none).code, 0);
+    let shown = user.takeback(&["state", "show", "ckpt-e-4"]).out;
+    assert!(shown.lines().any(|line| line == "files    none"), "{shown}");
+}
