@@ -88,7 +88,8 @@ pub(crate) struct ResumeArgs {
     /// The last success on this branch, which becomes the current one
     #[arg(long, value_name = "BRANCH")]
     pub(crate) branch: Option<String>,
-    /// The last success before this step, to try the step again
+    /// The last success before this step, to try the step again; what succeeded from this step on is
+    /// left behind, and `state rollback` goes back to it
     #[arg(long, value_name = "N")]
     pub(crate) from_step: Option<u32>,
     /// Try a step again at most this many times, counted over restarts

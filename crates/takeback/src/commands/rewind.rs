@@ -103,7 +103,11 @@ pub(crate) fn carry_out(
         ask || args.dry_run || (args.diff && !screen.json) || stands_there(workspace, &request)?;
     let mut shown = if look_first { Some(preview(workspace, &request)?) } else { None };
     if ask && !args.dry_run && (!is_interactive() || screen.json) {
-        return Err(ask::nobody("changes files"));
+        let what = match request.target {
+            Target::State(_) => "changes an agent's state",
+            _ => "changes files",
+        };
+        return Err(ask::nobody(what));
     }
     if args.dry_run {
         screen.page()?;

@@ -150,6 +150,12 @@ pub(crate) fn delete(
             marked => format!(", {marked} of them labelled or pinned"),
         };
         writeln!(screen.out, "  {} would be gone{marked}", count(own.len(), "point"))?;
+        let executions = place.workspace.states.executions()?.executions;
+        let states = executions.iter().filter(|one| one.session.as_ref() == Some(&id)).count();
+        if states > 0 {
+            let with = count(states, "execution");
+            writeln!(screen.out, "  and {with} with all checkpoints")?;
+        }
         writeln!(screen.out, "  {HINT}files are not touched; this cannot be undone{HINT:#}")?;
         if args.dry_run {
             return Ok(0);

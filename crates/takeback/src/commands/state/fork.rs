@@ -35,7 +35,8 @@ pub(crate) fn fork(
     } else if !screen.quiet {
         writeln!(
             screen.out,
-            "{GOOD}Forked{GOOD:#} {NAME}{}{NAME:#}  {HINT}from {}; it is the current branch{HINT:#}",
+            "{GOOD}Forked{GOOD:#} {NAME}{}{NAME:#}  {HINT}from {}; it is the current branch, files \
+             stay as they are{HINT:#}",
             plain(branch.as_str()),
             plain(&key.to_string()),
         )?;

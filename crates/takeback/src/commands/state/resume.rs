@@ -32,7 +32,13 @@ pub(crate) fn resume(
 ) -> Result<u8, CommandError> {
     let place = place::open_mended(options, Store::MustExist)?;
     let states = &*place.workspace.states;
-    let (mut resumed, meant) = find(states, args)?;
+    // An agent that starts must be able to tell `nothing to go on from` from trouble.
+    let (mut resumed, meant) = find(states, args).map_err(|error| {
+        let state = error.source.downcast_ref::<StateError>();
+        let is_nothing =
+            matches!(state, Some(StateError::NoExecution(_) | StateError::NoSuccessBefore { .. }));
+        if is_nothing { CommandError { kind: Kind::Nothing, ..error } } else { error }
+    })?;
     if let Some(most) = args.last_messages {
         keep_last_messages(&mut resumed.checkpoint.values, most);
     }
@@ -108,7 +114,7 @@ fn find(states: &dyn StateStore, args: &ResumeArgs) -> Result<(Resumed, Meant), 
 
 fn none_succeeded(execution: &ExecutionId) -> CommandError {
     let text = format!("No successful checkpoint found in execution {execution}");
-    CommandError::new(Kind::Error, text).hint("Begin the execution at its beginning.")
+    CommandError::new(Kind::Nothing, text).hint("Begin the execution at its beginning.")
 }
 
 fn print_effects(out: &mut dyn Write, resumed: &Resumed) -> io::Result<()> {

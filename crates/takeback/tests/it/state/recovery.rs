@@ -57,13 +57,13 @@ fn who_cannot_go_on_is_told_why() {
     let user = User::new();
     assert_eq!(user.save(1, &json!({ "status": "pending" })).code, 0);
     for (args, code, says) in [
-        (&["state", "resume", "e"][..], 1, "No successful checkpoint found in execution e"),
+        (&["state", "resume", "e"][..], 5, "No successful checkpoint found in execution e"),
         (
             &["state", "resume", "e", "--from-step", "1"],
-            1,
+            5,
             "No successful checkpoint found before step 1",
         ),
-        (&["state", "resume", "f"], 1, "there is no execution f"),
+        (&["state", "resume", "f"], 5, "there is no execution f"),
         (&["state", "resume", "ckpt-e-9"], 1, "Checkpoint ckpt-e-9 not found"),
         (&["state", "resume", "e", "--branch", "b"], 1, "execution e has no branch b"),
         (
@@ -176,7 +176,7 @@ fn branches_go_on_side_by_side() {
     let user = User::new();
     user.saved(3);
     let forked = user.takeback(&["state", "fork", "ckpt-e-1"]);
-    insta::assert_snapshot!(forked.out, @"Forked fork-1  from ckpt-e-1.a1; it is the current branch");
+    insta::assert_snapshot!(forked.out, @"Forked fork-1  from ckpt-e-1.a1; it is the current branch, files stay as they are");
     assert_eq!(user.json(&["state", "fork", "ckpt-e-1"])["branch"], "fork-2");
     assert_eq!(user.save(2, &json!({ "state": "other" })).code, 0);
     assert_eq!(user.json(&["state", "show", "ckpt-e-2"])["state"], "other");
