@@ -71,7 +71,7 @@ impl<'a> Agent<'a> {
     pub(crate) fn fork(&self, from: &CheckpointKey, name: &str) -> Result<f64> {
         let name = BranchName::new(name)?;
         let began = Instant::now();
-        self.store.fork(from, &name, Timestamp(1_700_000_000_000))?;
+        self.store.fork(from, &name)?;
         Ok(millis(began.elapsed()))
     }
 

@@ -358,12 +358,7 @@ impl StateStore for JsonStates {
         Ok(count)
     }
 
-    fn fork(
-        &self,
-        _from: &CheckpointKey,
-        _name: &BranchName,
-        _time: Timestamp,
-    ) -> Result<(), StateError> {
+    fn fork(&self, _from: &CheckpointKey, _name: &BranchName) -> Result<(), StateError> {
         Err(StateError::Unsupported { what: "a fork", store: STORE })
     }
 

@@ -78,12 +78,7 @@ pub trait StateStore: Send + Sync {
     fn delete_of_session(&self, session: &SessionId) -> Result<usize, StateError>;
 
     /// Makes a branch that goes on from `from`, in constant time, and makes it the current one.
-    fn fork(
-        &self,
-        from: &CheckpointKey,
-        name: &BranchName,
-        time: Timestamp,
-    ) -> Result<(), StateError>;
+    fn fork(&self, from: &CheckpointKey, name: &BranchName) -> Result<(), StateError>;
 
     /// Makes a branch the current one.
     fn switch(&self, execution: &ExecutionId, branch: &BranchName) -> Result<(), StateError>;

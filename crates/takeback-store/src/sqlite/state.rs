@@ -418,12 +418,7 @@ impl StateStore for SqliteStates {
         })
     }
 
-    fn fork(
-        &self,
-        from: &CheckpointKey,
-        name: &BranchName,
-        _time: Timestamp,
-    ) -> Result<(), StateError> {
+    fn fork(&self, from: &CheckpointKey, name: &BranchName) -> Result<(), StateError> {
         let (from, name) = (from.clone(), name.clone());
         self.write("forking an execution", move |db| {
             let id = &from.execution;

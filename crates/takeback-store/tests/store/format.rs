@@ -134,7 +134,7 @@ fn save_states(dir: &Path) {
     }
     let third =
         CheckpointKey { execution: execution.clone(), step: StepIndex(3), attempt: Attempt::FIRST };
-    states.fork(&third, &BranchName::new("other").unwrap(), Timestamp(1)).unwrap();
+    states.fork(&third, &BranchName::new("other").unwrap()).unwrap();
     states.count_retry(&execution, StepIndex(4), 3).unwrap();
     let (key, intent, time) = ("mail", json!({ "to": "a@example.org" }), Timestamp(2));
     let step = Some(StepIndex(4));

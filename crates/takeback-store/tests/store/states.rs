@@ -535,7 +535,7 @@ fn ten_thousand_steps_are_listed_forked_and_gone_back_in() {
     assert_eq!(last.key, key(5000));
 
     let size = database_size(dir.path());
-    states.fork(&key(5000), &BranchName::new("other").unwrap(), Timestamp(0)).unwrap();
+    states.fork(&key(5000), &BranchName::new("other").unwrap()).unwrap();
     let to = MoveTo::Checkpoint(&listed[41].key);
     states.move_head(&HeadMove { execution: &execution, branch: None, to, by: None }).unwrap();
     assert!(database_size(dir.path()) <= size + 4 * 4096, "nothing is copied");

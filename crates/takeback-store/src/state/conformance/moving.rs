@@ -7,7 +7,7 @@ use super::samples::{
     text_of,
 };
 use super::{Pair, good};
-use crate::id::{RewindId, Timestamp};
+use crate::id::RewindId;
 use crate::state::{
     BranchName, ExecutionId, Head, HeadMove, LineId, MoveTo, Moved, NewCheckpoint, Record,
     StateError, StateStore, StepIndex, Which,
@@ -195,7 +195,7 @@ pub(super) fn a_fork_is_refused_and_changes_nothing([store, other]: Pair<'_>) {
     let execution = execution("e");
     steps(store, &execution, 2);
     let before = (all(store, &execution), good(store.executions()));
-    let refused = store.fork(&key(&execution, 1, 1), &branch("side"), Timestamp(1));
+    let refused = store.fork(&key(&execution, 1, 1), &branch("side"));
     assert!(matches!(refused, Err(StateError::Unsupported { .. })), "{refused:?}");
     assert_eq!((all(other, &execution), good(other.executions())), before);
 }
@@ -204,7 +204,7 @@ pub(super) fn a_fork_goes_its_own_way([store, other]: Pair<'_>) {
     let execution = execution("e");
     let (main, side) = (BranchName::main(), branch("../side\0"));
     steps(store, &execution, 4);
-    good(store.fork(&key(&execution, 2, 1), &side, Timestamp(5)));
+    good(store.fork(&key(&execution, 2, 1), &side));
     for store in [store, other] {
         let stands = good(store.head(&execution, None)).expect("it is known");
         assert_eq!(stands.branch, side);
@@ -222,12 +222,12 @@ pub(super) fn a_fork_goes_its_own_way([store, other]: Pair<'_>) {
     assert_eq!(last(&side).map(|record| record.key), Some(key(&execution, 3, 2)));
     assert_eq!(good(store.executions()).executions[0].branches, [side.clone(), main.clone()]);
 
-    let taken = store.fork(&key(&execution, 1, 1), &side, Timestamp(5));
+    let taken = store.fork(&key(&execution, 1, 1), &side);
     let Err(StateError::BranchExists { execution: of, branch }) = taken else {
         panic!("{taken:?}");
     };
     assert_eq!((&of, &branch), (&execution, &side));
-    let missing = store.fork(&key(&execution, 9, 1), &super::samples::branch("new"), Timestamp(5));
+    let missing = store.fork(&key(&execution, 9, 1), &super::samples::branch("new"));
     assert!(matches!(missing, Err(StateError::NotFound { .. })), "{missing:?}");
 
     good(other.switch(&execution, &main));
@@ -244,7 +244,7 @@ pub(super) fn a_fork_from_what_was_left([store, other]: Pair<'_>) {
     steps(store, &execution, 3);
     let moved = back(store, &execution, 1, 1);
     save(store, &execution, 2, "elsewhere");
-    good(store.fork(&key(&execution, 2, 1), &branch("old"), Timestamp(5)));
+    good(store.fork(&key(&execution, 2, 1), &branch("old")));
     assert_eq!(places(&listed(other, &execution)), [(1, 1), (2, 1)]);
     // A head moves on the branch that is current, and on no other.
     back(other, &execution, 1, 1);
@@ -260,7 +260,7 @@ pub(super) fn a_branch_is_saved_to_without_switching([store, other]: Pair<'_>) {
     let execution = execution("e");
     let side = branch("side");
     steps(store, &execution, 2);
-    good(store.fork(&key(&execution, 1, 1), &side, Timestamp(5)));
+    good(store.fork(&key(&execution, 1, 1), &side));
     good(store.switch(&execution, &BranchName::main()));
     let values = state(json!({ "is": "aside" }));
     let made = NewCheckpoint { branch: Some(&side), values: &values, ..new(&execution, 2) };

@@ -11,7 +11,6 @@ use crate::args::{ForkArgs, Options};
 use crate::error::CommandError;
 use crate::place::{self, Store};
 use crate::screen::{GOOD, HINT, NAME, Screen, plain};
-use crate::time::now;
 
 pub(crate) fn fork(
     options: &Options,
@@ -25,7 +24,7 @@ pub(crate) fn fork(
         Some(name) => BranchName::new(name.as_str()).map_err(StateError::from)?,
         None => free_name(states, &key.execution)?,
     };
-    states.fork(&key, &branch, now())?;
+    states.fork(&key, &branch)?;
     if screen.json {
         screen.json(&json!({
             "execution_id": key.execution,
