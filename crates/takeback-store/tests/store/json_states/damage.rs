@@ -145,7 +145,7 @@ fn a_damaged_head_is_passed_over_as_if_it_had_been_deleted() {
     let first: [Look; 6] = [
         |_| {},
         |states| drop(states.head(&execution("e"), None).unwrap()),
-        |states| drop(states.executions().unwrap()),
+        |states| assert_eq!(states.executions().unwrap().executions[0].checkpoints, 2),
         |states| drop(states.last_successful(&execution("e"), None, None).unwrap()),
         |states| drop(page(states, "e", Which::Branch(None))),
         |states| drop(states.load(&id("ckpt-e-3")).unwrap_err()),
@@ -203,6 +203,22 @@ fn a_damaged_head_is_passed_over_as_if_it_had_been_deleted() {
             assert_eq!(names(&persistence(&dir)), [""; 0]);
         }
     }
+}
+
+#[test]
+fn a_damaged_head_is_passed_over_also_while_somebody_writes() {
+    let (dir, states, path) = sample();
+    let path = path.with_file_name("ckpt-e-3.json");
+    fs::write(&path, "{").unwrap();
+    let lock = fs::File::open(persistence(&dir).join("execution/e.json.lock")).unwrap();
+    lock.lock().unwrap();
+    let head = states.head(&execution("e"), None).unwrap().unwrap().record.unwrap();
+    assert_eq!(head.key, key("ckpt-e-2.a1"));
+    let all = states.executions().unwrap();
+    assert_eq!(all.executions[0].head, Some(head));
+    assert_eq!(all.damaged.len(), 1, "{all:?}");
+    assert_eq!(all.damaged[0].what, path.display().to_string());
+    assert!(path.exists(), "only a writer renames it");
 }
 
 #[test]
