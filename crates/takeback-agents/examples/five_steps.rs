@@ -40,20 +40,25 @@ use takeback_store::state::{
 };
 use takeback_store::{SqliteStates, SqliteStore, Timestamp};
 
+const USAGE: &str = "five_steps [FOLDER [--stop-after STEP]]";
+
 fn main() -> Result<(), Box<dyn Error>> {
     let (mut folder, mut stop_after) = (None, None);
     let mut words = std::env::args().skip(1);
     while let Some(word) = words.next() {
         match word.as_str() {
             "--stop-after" => {
-                let step = words.next().ok_or("--stop-after needs the number of a step")?;
-                stop_after = Some(StepIndex(step.parse()?));
+                let step = words.next().and_then(|step| step.parse().ok());
+                stop_after =
+                    Some(StepIndex(step.ok_or("--stop-after needs the number of a step")?));
             }
+            word if word.starts_with('-') => return Err(USAGE.into()),
             _ => folder = Some(PathBuf::from(word)),
         }
     }
     match folder {
         Some(folder) => play(&folder, stop_after),
+        None if stop_after.is_some() => Err("--stop-after needs a folder to go on in".into()),
         None => play(tempfile::tempdir()?.path(), stop_after),
     }
 }

@@ -62,6 +62,23 @@ impl JsonStates {
     }
 }
 
+impl JsonStates {
+    /// Whether a checkpoint comes after the parent that another names, if it names one.
+    fn follows(
+        &self,
+        kept: &Kept,
+        new: &NewCheckpoint<'_>,
+        book: &Book,
+    ) -> Result<bool, StateError> {
+        let Some(parent) = new.parent else { return Ok(true) };
+        let found = match parent.execution == *new.execution {
+            true => self.find_kept(parent, Some(book), Aside::Holding)?,
+            false => None,
+        };
+        Ok(found.is_none_or(|found| kept.parent == Some((found.kept.step, found.attempt))))
+    }
+}
+
 impl StateStore for JsonStates {
     fn save(&self, new: &NewCheckpoint<'_>) -> Result<Saved, StateError> {
         let NewCheckpoint { execution, step, .. } = *new;
@@ -85,6 +102,7 @@ impl StateStore for JsonStates {
         if let Some(found) = &newest
             && new.attempt.is_none_or(|attempt| attempt == found.attempt)
             && is_same(&found.kept, new)
+            && self.follows(&found.kept, new, &book)?
         {
             let (record, _) = newest.expect("it was looked at").split();
             return Ok(Saved { record, is_new: false });
@@ -92,7 +110,9 @@ impl StateStore for JsonStates {
         if let Some(attempt) = new.attempt {
             let key = CheckpointKey { execution: execution.clone(), step, attempt };
             match self.find_kept(&key.id(), Some(&book), Aside::Holding)? {
-                Some(found) if is_same(&found.kept, new) => {
+                Some(found)
+                    if is_same(&found.kept, new) && self.follows(&found.kept, new, &book)? =>
+                {
                     return Ok(Saved { record: found.split().0, is_new: false });
                 }
                 Some(_) => return Err(StateError::Taken { key }),

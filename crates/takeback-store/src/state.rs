@@ -29,11 +29,10 @@ use crate::store::StoreError;
 pub trait StateStore: Send + Sync {
     /// Saves a checkpoint, durably.
     ///
-    /// The content that the newest attempt of this step on the branch has already (all but the time):
-    /// that one is answered, and nothing is written. Other content: a new attempt. Nothing is ever
-    /// overwritten.
-    /// With `parent`, what is not there already is saved only if that is the branch's head: otherwise
-    /// [`StateError::Conflict`].
+    /// The content that the newest attempt of this step on the branch has already (all but the time),
+    /// after the same parent if one is given: that one is answered, and nothing is written. Other
+    /// content, or a further try after it: a new attempt. Nothing is ever overwritten. With `parent`,
+    /// only if that is the branch's head: otherwise [`StateError::Conflict`].
     fn save(&self, new: &NewCheckpoint<'_>) -> Result<Saved, StateError>;
 
     /// The record that an id names: without an attempt the newest of that step on the current branch.

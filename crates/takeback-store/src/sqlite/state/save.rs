@@ -290,7 +290,8 @@ impl There {
                 step: other.step,
                 attempt: other.attempt,
             };
-            if other.digest == step.digest && other.point == step.point {
+            let follows = parent.as_ref().is_none_or(|(_, row)| other.parent == Some(row.id));
+            if other.digest == step.digest && other.point == step.point && follows {
                 let found = named(db, &there.execution, &key.id())?;
                 let (row, is_newest) = found.expect("it was just read");
                 let record = rows::record(db, &place.execution, row, is_newest)?;

@@ -391,6 +391,11 @@ pub(super) fn an_answer_that_was_lost_can_be_asked_for_again([store, other]: Pai
         let again = good(store.save(&two));
         assert_eq!((again.is_new, &again.record), (false, &saved.record));
     }
+    // A further try that comes to the same is one of its own, if it says so.
+    let further = NewCheckpoint { parent: Some(&saved.record.key.id()), ..two.clone() };
+    let tried = good(other.save(&further));
+    assert_eq!((tried.is_new, tried.record.key.attempt), (true, attempt(2)));
+    assert_eq!(tried.record.parent, Some((StepIndex(2), attempt(1))));
     // Also the very first, which had none to name.
     let first = save(store, &super::samples::execution("f"), 1, "one");
     let values = state(json!({ "is": "one" }));

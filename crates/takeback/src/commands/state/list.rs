@@ -77,11 +77,13 @@ fn executions(
             ],
             None => [Cell::new(HINT, "no checkpoint"), Cell::default(), Cell::default()],
         };
-        let branch = execution.branches.first().map_or("", BranchName::as_str);
+        // The current one first.
+        let names: Vec<&str> = execution.branches.iter().map(BranchName::as_str).collect();
+        let branch = names.join(", ");
         let checkpoints = usize::try_from(execution.checkpoints).unwrap_or(usize::MAX);
         table.rows.push([
             Cell::new(NAME, short(execution.id.as_str())),
-            Cell::plain(shorten(&short(branch), 16)),
+            Cell::plain(shorten(&short(&branch), 24)),
             Cell::plain(count(checkpoints, "checkpoint")),
             step,
             status,
