@@ -46,6 +46,8 @@ pub struct StateReceipt {
     /// Where the branch stands afterwards, as far as that is known.
     pub checkpoint: Option<String>,
     pub moved: bool,
+    /// It was not to be moved: the agent has gone on since.
+    pub stays: bool,
     pub error: Option<String>,
 }
 

@@ -162,6 +162,7 @@ impl StateMove {
             branch: self.branch.clone(),
             checkpoint,
             moved: false,
+            stays: !self.is_move(),
             error: None,
         }
     }

@@ -105,6 +105,9 @@ fn state_row<'a>(state: &'a StateReceipt, receipt: &Receipt, tense: Tense) -> Ro
     let branch = shorten(&plain(state.branch.as_str()), 20);
     let (verb, style, reason) = match (&state.error, tense) {
         (Some(error), _) => ("error", BAD, plain(error)),
+        (None, _) if state.stays => {
+            ("stays", HINT, format!("branch {branch}: the agent has gone on since"))
+        }
         (None, _) if stays => ("stays", HINT, format!("the state of branch {branch}")),
         (None, Tense::Did) => ("state", GOOD, format!("branch {branch} stands there")),
         (None, _) if state.checkpoint.is_none() => {
@@ -117,7 +120,10 @@ fn state_row<'a>(state: &'a StateReceipt, receipt: &Receipt, tense: Tense) -> Ro
 
 /// Whether state and files were to go back together, and neither did.
 pub(crate) fn is_refused(receipt: &Receipt, tense: Tense) -> bool {
-    let stayed = receipt.state.as_ref().is_some_and(|state| !state.moved && state.error.is_none());
+    let stayed = receipt
+        .state
+        .as_ref()
+        .is_some_and(|state| !(state.moved || state.stays) && state.error.is_none());
     match tense {
         Tense::Would => false,
         Tense::WouldNot => true,
@@ -187,7 +193,7 @@ fn summary(receipt: &Receipt, tense: Tense) -> String {
     let mut done = Vec::new();
     match (&receipt.state, tense) {
         (Some(state), Tense::Did) if state.moved => done.push("state taken back".to_owned()),
-        (Some(_), Tense::Would) => done.push("state to take back".to_owned()),
+        (Some(state), Tense::Would) if !state.stays => done.push("state to take back".to_owned()),
         _ => {}
     }
     for (n, past, future) in [
@@ -222,7 +228,7 @@ fn summary(receipt: &Receipt, tense: Tense) -> String {
 /// The exit code that a receipt stands for.
 pub(crate) fn exit_code(receipt: &Receipt, tense: Tense) -> u8 {
     let state = receipt.state.as_ref();
-    let moves = tense == Tense::Would && state.is_some();
+    let moves = tense == Tense::Would && state.is_some_and(|state| !state.stays);
     let left = !(receipt.conflicts.is_empty()
         && receipt.ambiguous.is_empty()
         && receipt.not_captured.is_empty());

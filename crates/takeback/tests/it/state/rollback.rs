@@ -106,7 +106,7 @@ fn state_and_files_of_a_run_go_back_together_and_forth_again() {
     let redone = user.json(&["redo", "-y"]);
     assert_eq!(
         redone["state"],
-        json!({ "execution": "e", "branch": "main", "checkpoint": "ckpt-e-1.a1", "moved": true, "error": null })
+        json!({ "execution": "e", "branch": "main", "checkpoint": "ckpt-e-1.a1", "moved": true, "stays": false, "error": null })
     );
     assert_eq!(stands(&user), back);
     user.write("a.txt", "mine\n");
@@ -249,4 +249,25 @@ fn a_rollback_asks_on_a_terminal() {
     let yes = terminal.run(&user, &["state", "rollback", "ckpt-e-1"], "[y/N]", "y\r");
     assert_eq!(yes.code, 0, "{}", yes.shown());
     assert_eq!(stands(&user), is("ckpt-e-1", "one\n", false));
+}
+
+#[test]
+fn an_undo_says_that_the_agent_has_gone_on() {
+    let user = after_a_run();
+    assert_eq!(user.takeback(&["-q", "state", "rollback", "ckpt-e-1", "-y"]).code, 0);
+    let saved = user.save(2, &json!({ "state": "another way" }));
+    assert_eq!(saved.code, 0, "{saved:?}");
+    let undone = user.takeback(&["undo", "-y"]);
+    assert_eq!(undone.code, 0, "{undone:?}");
+    insta::assert_snapshot!(undone.out, @"
+    Undo the last rewind
+
+      stays     e      branch main: the agent has gone on since
+      restored  a.txt
+      restored  b.txt
+
+    2 restored
+    Done and checked on disk. `takeback redo` takes it back.
+    ");
+    assert_eq!(user.json(&["state", "show", "e"])["state"], "another way");
 }
