@@ -262,7 +262,7 @@ fn an_undo_says_that_the_agent_has_gone_on() {
     insta::assert_snapshot!(undone.out, @"
     Undo the last rewind
 
-      stays     e      branch main: the agent has gone on since
+      stays     e  branch main: the agent has gone on since
       restored  a.txt
       restored  b.txt
 
