@@ -20,6 +20,7 @@ pub mod session;
 pub mod sqlite;
 pub mod state;
 pub mod store;
+mod varint;
 
 pub use blob::{Digest, PackedBlob};
 pub use change::{Author, Change, Evidence};

@@ -261,11 +261,12 @@ fn turn_back(
     let begun = workspace.store.rewinds()?.into_iter().find(undoes);
     let undone = match begun {
         Some(undo) if undo.state == RewindState::Open => {
-            let id = undo.id;
-            let planned = serde_json::from_str(&undo.plan)
-                .map_err(|source| RewindError::DamagedPlan { id, source })?;
             let now = undo.created_at;
-            Some(fulfil(workspace, &planned, undo, now)?)
+            match serde_json::from_str(&undo.plan) {
+                Ok(planned) => Some(fulfil(workspace, &planned, undo, now)?),
+                // Whoever recovers gives it up.
+                Err(_) => None,
+            }
         }
         Some(_) => None,
         None => {

@@ -5,6 +5,7 @@ use crate::blob::Digest;
 use crate::entry::{Entry, Lack};
 use crate::id::Seq;
 use crate::path::WorkPath;
+use crate::varint::{push_varint, take_varint};
 
 /// Numbers that stand for the variants of an enum.
 pub(super) mod kinds {
@@ -189,31 +190,6 @@ pub(super) fn paths(mut bytes: &[u8]) -> Option<Vec<WorkPath>> {
         bytes = rest;
     }
     Some(paths)
-}
-
-/// Seven bits a byte, lowest first; the top bit says that more follow.
-fn push_varint(out: &mut Vec<u8>, mut value: u64) {
-    while value >= 0x80 {
-        out.push((value & 0x7f) as u8 | 0x80);
-        value >>= 7;
-    }
-    out.push(value as u8);
-}
-
-fn take_varint(bytes: &[u8]) -> Option<(u64, &[u8])> {
-    let mut value = 0_u64;
-    for (at, byte) in bytes.iter().enumerate().take(10) {
-        let bits = u64::from(byte & 0x7f);
-        let shifted = bits << (7 * at);
-        if shifted >> (7 * at) != bits {
-            return None;
-        }
-        value |= shifted;
-        if byte & 0x80 == 0 {
-            return Some((value, &bytes[at + 1..]));
-        }
-    }
-    None
 }
 
 fn zigzag(value: i64) -> u64 {

@@ -19,6 +19,7 @@ use serde_json::{Number, Value};
 pub(crate) use self::read::{Broken, Fetch, Node, parts_of, read, unpack, verify};
 use super::StateError;
 use crate::blob::{Digest, compress};
+use crate::varint::push_varint;
 
 /// What is shorter stands where it is used.
 const INLINE: usize = 1536;
@@ -707,15 +708,6 @@ fn push_number(out: &mut Vec<u8>, number: &Number) {
 fn push_text(out: &mut Vec<u8>, text: &str) {
     push_varint(out, text.len() as u64);
     out.extend_from_slice(text.as_bytes());
-}
-
-/// Seven bits a byte, lowest first; the top bit says that more follow.
-fn push_varint(out: &mut Vec<u8>, mut value: u64) {
-    while value >= 0x80 {
-        out.push((value & 0x7f) as u8 | 0x80);
-        value >>= 7;
-    }
-    out.push(value as u8);
 }
 
 #[cfg(test)]

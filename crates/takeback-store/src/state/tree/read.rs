@@ -10,6 +10,7 @@ use super::{
     UNSIGNED, ZSTD,
 };
 use crate::blob::{Digest, decompress};
+use crate::varint::take_varint;
 
 /// Where nodes come from.
 pub(crate) trait Fetch {
@@ -512,19 +513,3 @@ type Take<'a, F> =
     dyn FnMut(&mut Reader<'_>, &mut blake3::Hasher, &mut F) -> Result<(), <F as Fetch>::Error> + 'a;
 
 const NOT_TEXT: Broken = Broken::Bytes("a text in it is not text");
-
-fn take_varint(bytes: &[u8]) -> Option<(u64, &[u8])> {
-    let mut value = 0_u64;
-    for (at, byte) in bytes.iter().enumerate().take(10) {
-        let bits = u64::from(byte & 0x7f);
-        let shifted = bits << (7 * at);
-        if shifted >> (7 * at) != bits {
-            return None;
-        }
-        value |= shifted;
-        if byte & 0x80 == 0 {
-            return Some((value, &bytes[at + 1..]));
-        }
-    }
-    None
-}
