@@ -3,7 +3,14 @@
 //! [`reference`](mod@reference) is an agent without a model: a list of steps, run so that a failed or
 //! killed step costs nothing but its own work. It is there to be used, and to be read by whoever
 //! writes an agent of their own.
+//!
+//! [`talk`] is what can be asked of an agent that somebody talks to, and what it says. [`claude`] is
+//! the `claude` program, [`builtin`] an agent of Takeback's own.
 
+pub mod talk;
+pub mod capture;
+pub mod claude;
+pub mod builtin;
 pub mod reference;
 
 pub use reference::{Agent, Ambiguous, Effects, Happening, RunError, Step, StepError};

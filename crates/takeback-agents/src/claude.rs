@@ -1,0 +1,1 @@
+//! The `claude` program, spoken to over its standard input and output.
