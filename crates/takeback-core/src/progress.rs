@@ -71,6 +71,11 @@ impl Ongoing {
 pub struct Counter<'a>(Option<&'a Progress>);
 
 impl Counter<'_> {
+    /// For work that nobody is told of.
+    pub(crate) fn nobodys() -> Self {
+        Self(None)
+    }
+
     pub(crate) fn files(self, n: u64) {
         if let Some(progress) = self.0 {
             progress.files.fetch_add(n, Ordering::Relaxed);

@@ -4,12 +4,14 @@ pub mod merge;
 pub mod path_filter;
 pub mod plan;
 pub mod state_move;
+pub mod helper;
 pub mod journal;
 pub mod apply;
 pub mod recover;
 pub mod receipt;
 
-pub use journal::{RewindError, RewindRequest, Target, preview, rewind};
+pub use helper::{Helped, Helper, NotRun};
+pub use journal::{RewindError, RewindRequest, Target, preview, rewind, rewind_with};
 pub use plan::{AmbiguousPolicy, Plan, Step, Verdict, Whose};
 pub use receipt::{Problem, Receipt, StateReceipt};
 pub use recover::{Recovered, recover};

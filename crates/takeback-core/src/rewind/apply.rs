@@ -6,6 +6,7 @@
 //! saved in between, it goes back.
 
 mod locks;
+mod settle;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
@@ -15,8 +16,10 @@ use std::path::Path;
 
 use takeback_store::{Entry, RewindId, Store, WorkPath};
 
+pub(crate) use self::settle::{settle, settle_further};
+use super::helper::Named;
 use super::plan::{Plan, Step, Unlocked};
-use super::receipt::Fate;
+use super::receipt::{Fate, Note, Problem};
 use crate::progress::Counter;
 use crate::worktree::Root;
 use crate::worktree::fingerprint::{Fingerprint, stat};
@@ -119,7 +122,9 @@ pub(crate) struct Staged<'a> {
     /// Folders of the workspace that are writable only as long as this runs.
     unlocked: &'a [Unlocked],
     /// Those of them that could not be made what they were.
-    left_open: Vec<(WorkPath, String)>,
+    left_open: Vec<Problem>,
+    /// What a helper may have written. Their slots come after those of the steps.
+    named: &'a [Named],
     /// The workspace's first: as long as its stage exists, there may be others to clear.
     sites: Vec<Site<'a>>,
 }
@@ -174,6 +179,7 @@ pub(crate) fn open_stages<'a>(
         jobs: Vec::new(),
         unlocked: &plan.unlocked,
         left_open: Vec::new(),
+        named: &plan.named,
         sites: vec![Site { root: SiteRoot::Workspace(root), stage }],
     };
     let mut outside: BTreeMap<Vec<u8>, Result<usize, Fate>> = BTreeMap::new();
@@ -530,10 +536,12 @@ impl Staged<'_> {
 
     /// Empties and removes the stages. What lies there and is in the store (or was given up), or
     /// stands at its place, goes; anything else stays, and is named.
-    pub(crate) fn clean_up(self) -> Vec<(WorkPath, String)> {
-        let mut left = Vec::new();
+    pub(crate) fn clean_up(self, store: &dyn Store) -> Left {
+        let mut left = Left { problems: Vec::new(), kept: self.clear_named(store) };
         let mut full = BTreeSet::new();
-        let open = self.left_open.clone();
+        if !left.kept.is_empty() {
+            full.insert(0);
+        }
         for (at, job) in self.jobs.iter().enumerate() {
             let stage = &self.sites[job.site].stage;
             for slot in [Slot::Part(job.number), Slot::New(job.number), Slot::Old(job.number)] {
@@ -549,7 +557,7 @@ impl Staged<'_> {
                     }
                     _ => Ok(false),
                 });
-                let problem = match outcome {
+                let error = match outcome {
                     Ok(true) => continue,
                     Ok(false) => format!(
                         "a version saved while the rewind ran is kept as {}",
@@ -558,15 +566,17 @@ impl Staged<'_> {
                     Err(error) => plain_error(&error),
                 };
                 full.insert(job.site);
-                left.push((job.step.path.clone(), problem));
+                left.problems.push(Problem { path: job.step.path.clone(), error });
             }
         }
+        let of_own_folder =
+            |error: &io::Error| Problem { path: own_path(), error: plain_error(error) };
         for (at, site) in self.sites.into_iter().enumerate().rev() {
             let Site { root, stage } = site;
-            if full.contains(&at) || (at == 0 && !left.is_empty()) {
+            if full.contains(&at) || (at == 0 && !left.problems.is_empty()) {
                 // A power cut must not bring back the mark that says that nothing here is anybody's.
                 if let Err(error) = stage.sync() {
-                    left.push((own_path(), plain_error(&error)));
+                    left.problems.push(of_own_folder(&error));
                 }
                 continue;
             }
@@ -575,20 +585,30 @@ impl Staged<'_> {
                 SiteRoot::Outside(root) => root,
             };
             if let Err(error) = stage.close(root) {
-                left.push((own_path(), plain_error(&error)));
+                left.problems.push(of_own_folder(&error));
             }
         }
-        left.extend(open);
+        left.problems.extend(self.left_open);
         left
     }
+}
+
+/// What could not be cleared away.
+#[derive(Debug, Default)]
+pub(crate) struct Left {
+    pub(crate) problems: Vec<Problem>,
+    /// What lay where a helper had written, and is nowhere else.
+    pub(crate) kept: Vec<Note>,
 }
 
 fn own_path() -> WorkPath {
     WorkPath::new(".takeback").expect("a plain path")
 }
 
+const MEANWHILE: &str = "it was changed while the rewind ran";
+
 fn conflict() -> Fate {
-    Fate::Conflict("it was changed while the rewind ran".to_owned())
+    Fate::Conflict(MEANWHILE.to_owned())
 }
 
 fn plain_error(error: &io::Error) -> String {

@@ -10,12 +10,13 @@ use takeback_store::{
     Timestamp, WorkPath, Write,
 };
 
-use super::apply::{Staged, open_stages, stage, to_apply, to_stage};
+use super::apply::{Staged, open_stages, settle, stage, to_apply, to_stage};
+use super::helper::{Helped, Helper, NotRun, look_before};
 use super::path_filter::PathFilter;
 use super::plan::{
     Aim, AmbiguousPolicy, Plan, PlanOptions, Present, Sources, Whose, candidates, plan,
 };
-use super::receipt::{Fate, Problem, Receipt, StateReceipt};
+use super::receipt::{Fate, Receipt, StateReceipt};
 use super::recover::recover_locked;
 use super::state_move::{Files, Rollback, StateMove, Terms};
 use crate::exchange::imported::import_of;
@@ -174,6 +175,65 @@ pub fn rewind(
     let Some(_lock) = workspace.lock(Hold::Exclusive, workspace.limits.rewind_patience)? else {
         return Err(RewindError::Locked);
     };
+    match agree(workspace, request, shown)? {
+        Agreed::Nothing(receipt) => Ok(receipt),
+        Agreed::Plan(ready) => carry_out(workspace, &ready),
+    }
+}
+
+/// As [`rewind`], with the agent's own restore in its middle: after the promise, before the first
+/// step. Whatever that does or fails to do at the paths it named, what comes out is the same.
+///
+/// What somebody saves at one of these paths while the helper runs cannot be told from what the
+/// helper wrote: it is put back like that, and kept in the stage if the store does not have it.
+pub fn rewind_with(
+    workspace: &mut Workspace,
+    request: &RewindRequest,
+    shown: Option<&Preview>,
+    helper: &mut Helper<'_>,
+) -> Result<(Receipt, Helped), RewindError> {
+    let Some(_lock) = workspace.lock(Hold::Exclusive, workspace.limits.rewind_patience)? else {
+        return Err(RewindError::Locked);
+    };
+    let mut ready = match agree(workspace, request, shown)? {
+        Agreed::Nothing(receipt) => return Ok((receipt, Helped::NotRun(NotRun::NothingToDo))),
+        Agreed::Plan(ready) => ready,
+    };
+    let named = if ready.plan.leaves_files() {
+        Err(NotRun::NothingToDo)
+    } else if !request.paths.is_empty() {
+        Err(NotRun::SomePaths)
+    } else {
+        look_before(workspace, &ready.plan, &helper.paths)?
+    };
+    match named {
+        Err(why) => Ok((carry_out(workspace, &ready)?, Helped::NotRun(why))),
+        Ok(named) => {
+            ready.plan.named = named;
+            let record = begin(workspace, &ready)?;
+            let helped = match (helper.run)() {
+                Ok(()) => Helped::Ran,
+                Err(message) => Helped::Failed(message),
+            };
+            settle(&workspace.root, &*workspace.store, &ready.plan, record.id)?;
+            let now = record.created_at;
+            Ok((finish(workspace, &ready.plan, record, now)?, helped))
+        }
+    }
+}
+
+/// What is to be done, once it is known that it may be.
+enum Agreed {
+    /// Nothing to do, or refused.
+    Nothing(Receipt),
+    Plan(Preview),
+}
+
+fn agree(
+    workspace: &mut Workspace,
+    request: &RewindRequest,
+    shown: Option<&Preview>,
+) -> Result<Agreed, RewindError> {
     recover_locked(workspace)?;
     drain_spool(workspace)?;
     let ready = prepare(workspace, request)?;
@@ -184,12 +244,12 @@ pub fn rewind(
         return Err(RewindError::Changed(Box::new(ready)));
     }
     if ready.is_refused() {
-        return Ok(ready.receipt().refused());
+        return Ok(Agreed::Nothing(ready.receipt().refused()));
     }
     if ready.plan.does_nothing() {
-        return Ok(ready.receipt());
+        return Ok(Agreed::Nothing(ready.receipt()));
     }
-    carry_out(workspace, &ready)
+    Ok(Agreed::Plan(ready))
 }
 
 /// Promises, does and proves a plan, for a caller that has the lock alone.
@@ -197,6 +257,13 @@ pub(crate) fn carry_out(
     workspace: &mut Workspace,
     ready: &Preview,
 ) -> Result<Receipt, RewindError> {
+    let record = begin(workspace, ready)?;
+    let now = record.created_at;
+    finish(workspace, &ready.plan, record, now)
+}
+
+/// Makes ready what a plan places, and promises it.
+fn begin(workspace: &mut Workspace, ready: &Preview) -> Result<RewindRecord, RewindError> {
     let id = RewindId((workspace.ambient.random)());
     for blob in &ready.plan.merged {
         workspace.store.put(blob.clone())?;
@@ -211,16 +278,11 @@ pub(crate) fn carry_out(
     };
     drop(work);
     let promised = staged.map_err(RewindError::from).and_then(|()| promise(workspace, ready, id));
-    let record = match promised {
-        Ok(record) => record,
-        Err(error) => {
-            // What cannot be cleared away now, the next command clears.
-            drop(clear_stage(&workspace.root, id, &mark));
-            return Err(error);
-        }
-    };
-    let now = record.created_at;
-    finish(workspace, &ready.plan, record, now)
+    if promised.is_err() {
+        // What cannot be cleared away now, the next command clears.
+        drop(clear_stage(&workspace.root, id, &mark));
+    }
+    promised
 }
 
 /// From the promise on: does the plan, or, if it is all or nothing and somebody came in between,
@@ -371,6 +433,9 @@ fn fulfil(
         safety_point: Some(record.safety_point),
         ..Receipt::new(plan, Some(&fates))
     };
+    let strayed = staged.as_ref().map(Staged::strayed).unwrap_or_default();
+    receipt.success &= strayed.is_empty();
+    receipt.conflicts.extend(strayed);
     // Before the journal is closed: whoever finds it open moves the head if this did not come to it.
     if let Some(state) = &plan.state
         && (state.terms == Terms::Partly || receipt.is_whole())
@@ -420,9 +485,10 @@ fn fulfil(
             }
         }
     }
-    let left = staged.map(Staged::clean_up).unwrap_or_default();
-    receipt.success &= left.is_empty();
-    receipt.errors.extend(left.into_iter().map(|(path, error)| Problem { path, error }));
+    let left = staged.map(|staged| staged.clean_up(store)).unwrap_or_default();
+    receipt.success &= left.problems.is_empty();
+    receipt.errors.extend(left.problems);
+    receipt.notes.extend(left.kept);
     Ok(receipt)
 }
 

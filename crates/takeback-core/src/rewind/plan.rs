@@ -23,6 +23,7 @@ use self::renames::tell_renames;
 pub(crate) use self::set_id::dropped_bits;
 use self::set_id::{givable, only_bits_are_gone};
 use self::three_way::{Merged, Texts, merge_entry};
+use super::helper::Named;
 use super::state_move::StateMove;
 use crate::exchange::imported::is_imported;
 use crate::history::PathHistory;
@@ -41,6 +42,9 @@ pub struct Plan {
     /// It only brings back what was done of a rewind that had to be all or nothing.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub turns_back: bool,
+    /// What the agent's own restore may write before the steps are done. By path.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub named: Vec<Named>,
     /// Contents that a merge made, which no file has had yet. Not part of the promise: they are in
     /// the store before it is written.
     #[serde(skip)]

@@ -30,7 +30,8 @@ pub struct Receipt {
     pub conflicts: Vec<Note>,
     pub ambiguous: Vec<Note>,
     pub not_captured: Vec<Note>,
-    /// Of restored or merged files: what did not come back with them.
+    /// Of restored or merged files, what did not come back with them; where the agent's own restore
+    /// left bytes that nobody knows, the place where they lie now.
     pub notes: Vec<Note>,
     pub errors: Vec<Problem>,
     /// The agent's state that went along.

@@ -3,7 +3,7 @@
 
 use takeback_store::{RewindId, RewindRecord, RewindState, Store, StoreError, WorkPath, Write};
 
-use super::apply::open_stages;
+use super::apply::{open_stages, settle_further};
 use super::journal::{RewindError, finish};
 use super::plan::Plan;
 use super::receipt::{Problem, Receipt};
@@ -57,7 +57,10 @@ pub(crate) fn recover_locked(workspace: &mut Workspace) -> Result<Recovered, Rew
     // One after another: to finish one may finish others.
     while let Some(record) = first_open(&*workspace.store)? {
         let receipt = match promised(&record) {
-            Ok(plan) => finish(workspace, &plan, record, now)?,
+            Ok(plan) => {
+                settle_further(&workspace.root, &*workspace.store, &plan, record.id)?;
+                finish(workspace, &plan, record, now)?
+            }
             Err(error) => give_up(&workspace.root, &mut *workspace.store, record, &error)?,
         };
         recovered.finished.push(receipt);
@@ -74,7 +77,7 @@ pub(crate) fn recover_locked(workspace: &mut Workspace) -> Result<Recovered, Rew
                 if let Ok(plan) = promised(record)
                     && let Ok(staged) = open_stages(&workspace.root, &plan, id)
                 {
-                    staged.clean_up();
+                    staged.clean_up(&*workspace.store);
                 }
             }
             None => match clear_stage(&workspace.root, id, &mark) {

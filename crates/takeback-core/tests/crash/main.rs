@@ -9,6 +9,7 @@
 
 mod exchanging;
 mod cleaning;
+mod helped;
 mod human;
 mod linked;
 mod locked;

@@ -7,6 +7,7 @@ mod authors;
 mod example;
 mod exchange;
 mod exchange_refused;
+mod helper;
 mod index;
 mod progress;
 mod recording;

@@ -8,7 +8,7 @@ use takeback_store::{Entry, WorkPath};
 
 use super::{Staged, conflict, plain_error};
 use crate::rewind::plan::Unlocked;
-use crate::rewind::receipt::Fate;
+use crate::rewind::receipt::{Fate, Problem};
 use crate::worktree::Root;
 use crate::worktree::look::{Bytes, look};
 use crate::worktree::root::is_no_folder;
@@ -72,7 +72,7 @@ impl<'a> Staged<'a> {
             looked => looked.map(|_| ()),
         };
         if let Err(error) = locked {
-            self.left_open.push((path.clone(), plain_error(&error)));
+            self.left_open.push(Problem { path: path.clone(), error: plain_error(&error) });
         }
     }
 }
