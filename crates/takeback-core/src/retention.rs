@@ -9,6 +9,7 @@ mod thin;
 
 use std::collections::HashSet;
 
+use takeback_store::state::{Category, DocumentKey};
 use takeback_store::{
     Author, Call, CallState, Change, Head, PointId, Seq, Session, SessionId, StateError,
     StateStore, Store, StoreError, Timestamp, Write,
@@ -245,7 +246,7 @@ fn retain(
     }
     // With the database they went along; with files they go here.
     let states = &*workspace.states;
-    let deleted = work.sessions.iter().try_for_each(|id| states.delete_of_session(id).map(drop));
+    let deleted = work.sessions.iter().try_for_each(|id| delete_of_session(states, id));
     let collect = !work.sessions.is_empty() || occasion == Occasion::OnDemand;
     match deleted.and_then(|()| if collect { states.collect() } else { Ok(()) }) {
         // Nobody has ever saved one.
@@ -264,6 +265,15 @@ fn retain(
         freed: (used.packs + used.database).saturating_sub(left.packs + left.database),
         stopped: None,
     })
+}
+
+/// The executions of a session, and the conversation that was kept of it.
+fn delete_of_session(states: &dyn StateStore, id: &SessionId) -> Result<(), StateError> {
+    states.delete_of_session(id)?;
+    if let Ok(key) = DocumentKey::new(id.0.as_str()) {
+        states.delete_document(Category::Session, &key)?;
+    }
+    Ok(())
 }
 
 /// The sessions of executions: nobody deletes an agent's state unasked.

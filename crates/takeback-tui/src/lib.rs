@@ -4,7 +4,12 @@
 //! what is known. Only [`terminal`] touches the terminal. Nothing here knows a store or an agent.
 
 pub mod keys;
+pub mod wrap;
+pub mod slash;
 pub mod editor;
 pub mod menu;
 pub mod theme;
 pub mod terminal;
+pub mod transcript;
+pub mod chat;
+pub mod view;

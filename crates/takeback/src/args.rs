@@ -1,7 +1,7 @@
 //! The words of the command line.
 
 use std::ffi::OsString;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use clap::{Args as ClapArgs, Parser, Subcommand, ValueEnum};
 use takeback_core::exchange::BundleLimits;
@@ -83,6 +83,11 @@ pub(crate) enum Command {
     /// What you change yourself while it runs counts as the command's, since nobody can tell. Agents that
     /// report their tool calls (`takeback record`) are told apart from you.
     Run(RunArgs),
+    /// Work with an agent in the terminal; Esc twice goes back to any prompt
+    ///
+    /// Without --agent: `claude`, if it is on PATH; else the built-in agent, with the model that
+    /// ANTHROPIC_API_KEY or OPENAI_API_KEY give access to; else a short tour that needs neither.
+    Chat(ChatArgs),
     /// Record events of an agent: JSON lines on standard input, an answer for each
     Record,
     /// Make a point by hand
@@ -177,6 +182,39 @@ pub(crate) struct ConfigArgs {
 }
 
 #[derive(Debug, ClapArgs)]
+pub(crate) struct ChatArgs {
+    /// The first prompt
+    pub(crate) prompt: Option<String>,
+    /// Who answers
+    #[arg(long, value_name = "AGENT")]
+    pub(crate) agent: Option<AgentName>,
+    /// Go on with the last conversation in this folder
+    #[arg(short, long = "continue", conflicts_with = "resume")]
+    pub(crate) continue_last: bool,
+    /// Go on with the conversation of this session
+    #[arg(short, long, value_name = "ID")]
+    pub(crate) resume: Option<String>,
+    /// The model that answers
+    #[arg(long, value_name = "MODEL")]
+    pub(crate) model: Option<String>,
+    /// The `claude` program, if it is not on PATH
+    #[arg(long, value_name = "FILE", conflicts_with = "scenario")]
+    pub(crate) program: Option<PathBuf>,
+    /// Let the built-in agent play this file
+    #[arg(long, value_name = "FILE")]
+    pub(crate) scenario: Option<PathBuf>,
+    /// Further arguments for `claude`, as they are
+    #[arg(last = true, value_name = "ARGS")]
+    pub(crate) extra: Vec<OsString>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum AgentName {
+    Claude,
+    Builtin,
+}
+
+#[derive(Debug, ClapArgs)]
 pub(crate) struct RunArgs {
     /// The command and its arguments
     #[arg(required = true, trailing_var_arg = true, value_name = "CMD")]
@@ -227,7 +265,8 @@ pub(crate) struct DiffArgs {
 #[derive(Debug, ClapArgs)]
 pub(crate) struct RewindArgs {
     /// The point: @, @~N, an id or its beginning, a label, a message id, a time (10m, 14:00)
-    pub(crate) point: String,
+    /// [default: choose it from a menu]
+    pub(crate) point: Option<String>,
     /// Take back everything since, also what you and others did
     #[arg(long, conflicts_with_all = ["session", "all_agents", "ambiguous"])]
     pub(crate) exact: bool,
@@ -256,7 +295,7 @@ pub(crate) struct AgainArgs {
     pub(crate) doing: DoingArgs,
 }
 
-#[derive(Debug, ClapArgs)]
+#[derive(Debug, Clone, ClapArgs)]
 pub(crate) struct DoingArgs {
     /// Give up what stands at PATH, although it could not be kept; may be repeated
     #[arg(long, value_name = "PATH")]
@@ -321,6 +360,13 @@ pub(crate) struct ImportArgs {
     /// Show what would be added and add nothing
     #[arg(long)]
     pub(crate) dry_run: bool,
+}
+
+impl ImportArgs {
+    pub(crate) fn of(file: &Path) -> Self {
+        let max_size = BundleLimits::CONTENTS;
+        Self { file: file.to_owned(), include_ignored: false, max_size, dry_run: false }
+    }
 }
 
 #[derive(Debug, ClapArgs)]

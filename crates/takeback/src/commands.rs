@@ -3,6 +3,7 @@
 mod demo;
 mod help;
 mod run;
+mod chat;
 mod record;
 mod checkpoint;
 mod log;
@@ -25,6 +26,8 @@ mod filediff;
 mod patch;
 mod words;
 mod receipt;
+mod menu;
+mod choose;
 
 use crate::answer::{Answer, WhenUnread};
 use crate::args::{Args, Command, SessionCommand, StateCommand};
@@ -57,6 +60,7 @@ pub(crate) fn run(args: Args) -> Result<u8, CommandError> {
     let code = match args.command {
         Command::Demo => demo::demo(&mut screen)?,
         Command::Run(run) => return run::run(options, &run),
+        Command::Chat(chat) => return chat::chat(options, &chat),
         Command::Record => record::record(options, &mut screen)?,
         Command::Checkpoint(checkpoint) => {
             checkpoint::checkpoint(options, &checkpoint, &mut screen)?
@@ -93,4 +97,9 @@ pub(crate) fn run(args: Args) -> Result<u8, CommandError> {
     };
     screen.out.flush()?;
     Ok(code)
+}
+
+/// Whether the terminal and its user want colours.
+fn has_colour() -> bool {
+    anstream::AutoStream::choice(&std::io::stdout()) != anstream::ColorChoice::Never
 }

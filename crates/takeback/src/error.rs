@@ -57,18 +57,7 @@ impl CommandError {
         if is_closed_pipe(&*self.source) {
             return ExitCode::SUCCESS;
         }
-        let mut message = self.source.to_string();
-        let mut hints = self.hints.clone();
-        if trouble(&*self.source) == Some(Trouble::Full) {
-            hints.push("Make room on the disk and try again; nothing was lost.".to_owned());
-        }
-        for cause in causes(&*self.source).skip(1) {
-            let text = cause.to_string();
-            // SQLite says the same twice, the second time with a number.
-            if !message.ends_with(&text) && !text.starts_with("Error code ") {
-                message = format!("{message}: {text}");
-            }
-        }
+        let (message, hints) = self.words();
         let mut err = anstream::stderr().lock();
         let written = if json {
             let value =
@@ -83,6 +72,30 @@ impl CommandError {
         // With standard error gone there is nobody left to tell.
         drop(written);
         code
+    }
+
+    /// All of it in one line.
+    pub(crate) fn line(&self) -> String {
+        let (message, hints) = self.words();
+        let line = if hints.is_empty() { message } else { format!("{message}. {}", hints.join(" ")) };
+        line.split_whitespace().collect::<Vec<_>>().join(" ")
+    }
+
+    /// What happened, with its causes, and what to do.
+    fn words(&self) -> (String, Vec<String>) {
+        let mut message = self.source.to_string();
+        let mut hints = self.hints.clone();
+        if trouble(&*self.source) == Some(Trouble::Full) {
+            hints.push("Make room on the disk and try again; nothing was lost.".to_owned());
+        }
+        for cause in causes(&*self.source).skip(1) {
+            let text = cause.to_string();
+            // SQLite says the same twice, the second time with a number.
+            if !message.ends_with(&text) && !text.starts_with("Error code ") {
+                message = format!("{message}: {text}");
+            }
+        }
+        (message, hints)
     }
 }
 

@@ -47,6 +47,12 @@ impl Screen {
         }
     }
 
+    /// One whose answer is kept in `text`, without colours.
+    pub(crate) fn captured(options: &crate::args::Options, text: Captured) -> Self {
+        let out = AutoStream::never(text);
+        Self { out: Box::new(out), json: false, no_pager: true, ..Self::new(options) }
+    }
+
     /// What is said from here on goes through the user's pager, if it is more than the terminal has
     /// room for.
     pub(crate) fn page(&mut self) -> io::Result<()> {
@@ -80,6 +86,28 @@ impl Screen {
         value.serialize(&mut writer)?;
         writeln!(self.out)?;
         self.out.flush()
+    }
+}
+
+/// Text that a command has written.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Captured(std::sync::Arc<std::sync::Mutex<Vec<u8>>>);
+
+impl Captured {
+    pub(crate) fn text(&self) -> String {
+        let bytes = self.0.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+        String::from_utf8_lossy(&bytes).into_owned()
+    }
+}
+
+impl Write for Captured {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.0.lock().unwrap_or_else(std::sync::PoisonError::into_inner).extend_from_slice(bytes);
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
     }
 }
 

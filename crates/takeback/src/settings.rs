@@ -141,6 +141,27 @@ impl Settings {
         self.setting(table::STATES_AS_JSON).value == Value::Flag(true)
     }
 
+    /// Checkpoints in `metadata.json` and on the rewind menu's first page.
+    pub(crate) fn checkpoint_keep_count(&self) -> usize {
+        usize::try_from(self.number(table::KEEP_COUNT)).unwrap_or(usize::MAX).max(1)
+    }
+
+    pub(crate) fn double_esc_ms(&self) -> u64 {
+        self.number(table::DOUBLE_ESC)
+    }
+
+    pub(crate) fn rewind_key(&self) -> &str {
+        match &self.setting(table::REWIND_KEY).value {
+            Value::Word(word) => word,
+            _ => unreachable!("the table says that it is a word"),
+        }
+    }
+
+    /// Whether one of the files says that files are to be recorded.
+    pub(crate) fn is_enabled_by_a_file(&self) -> bool {
+        self.is_enabled() && matches!(self.setting(table::ENABLED).origin, Origin::File(_))
+    }
+
     /// How much is kept.
     pub(crate) fn retention(&self) -> Policy {
         Policy {
@@ -235,11 +256,11 @@ fn with_project(
         (Project::Raise, Some(Value::Number(wanted))) if matches!(setting.value, Value::Number(own) if wanted < own) => {
             Err("a project can only raise it".to_owned())
         }
-        (Project::Raise, Some(value)) => Ok(value),
+        (Project::Raise | Project::Set, Some(value)) => Ok(value),
         (Project::Add, Some(value)) => Ok(added(&setting.value, value)),
     };
     match may {
-        Ok(value) if value == setting.value => {}
+        Ok(value) if value == setting.value && setting.origin != Origin::Default => {}
         Ok(value) => {
             setting.value = value;
             setting.origin = Origin::File(file.to_owned());

@@ -13,7 +13,9 @@ use takeback_core::rewind::{
 };
 use takeback_store::{Point, SessionId, WorkPath};
 
+use super::choose::{Choices, Chosen, choose};
 use super::filediff::{Contents, FileDiff};
+use super::menu;
 use super::log::described;
 use super::patch::print_all;
 use super::receipt::{self, Tense};
@@ -33,10 +35,26 @@ pub(crate) fn rewind(
     args: &RewindArgs,
     screen: &mut Screen,
 ) -> Result<u8, CommandError> {
+    if args.point.is_none() && (!is_interactive() || screen.json) {
+        return Err(CommandError::new(Kind::Usage, "which point?")
+            .hint("`takeback log` lists them; on a terminal there is a menu."));
+    }
     let mut place = place::open_mended(options, Store::MustExist)?;
+    let Some(name) = &args.point else { return by_menu(&mut place, options, args, screen) };
     let workspace = &mut place.workspace;
     let points = workspace.store.points()?;
-    let point = named(&points, &args.point)?;
+    let point = named(&points, name)?;
+    let request = request(workspace, options, args, point)?;
+    let title = format!("Rewind to {}", name_of(point));
+    carry_out(workspace, options, request, &args.doing, &title, screen)
+}
+
+fn request(
+    workspace: &Workspace,
+    options: &Options,
+    args: &RewindArgs,
+    point: &Point,
+) -> Result<RewindRequest, CommandError> {
     let mut request = RewindRequest::new(Target::Point(point.id));
     if args.all_agents {
         request.whose = Some(Whose::AllAgents);
@@ -51,8 +69,62 @@ pub(crate) fn rewind(
         Ambiguous::Leave => AmbiguousPolicy::Leave,
         Ambiguous::Take => AmbiguousPolicy::Take,
     };
-    let title = format!("Rewind to {}", name_of(point));
-    carry_out(workspace, options, request, &args.doing, &title, screen)
+    Ok(request)
+}
+
+/// Chosen from a menu, which shows what would be done: nobody is asked again.
+fn by_menu(
+    place: &mut place::Place,
+    options: &Options,
+    args: &RewindArgs,
+    screen: &mut Screen,
+) -> Result<u8, CommandError> {
+    let keep = place.settings.checkpoint_keep_count();
+    let workspace = &mut place.workspace;
+    let points = workspace.store.points()?;
+    let choices = Choices {
+        rows: menu::rows(workspace, None)?,
+        executions: menu::execution_rows(workspace)?,
+        keep,
+        can_undo: !workspace.store.rewinds()?.is_empty(),
+    };
+    if choices.rows.is_empty() && choices.executions.is_empty() {
+        writeln!(screen.out, "No checkpoints found.")?;
+        return Ok(Kind::Nothing as u8);
+    }
+    // What takes long is seen in the menu, not across it.
+    let shown = workspace.ambient.watch.take();
+    let of = |id: &str| points.iter().find(|point| point.id.to_string() == id);
+    let chosen = choose(choices, |id| {
+        let point = of(id).ok_or_else(|| CommandError::new(Kind::Error, "the point is gone"))?;
+        let request = request(workspace, options, args, point)?;
+        let shown = preview(workspace, &request)?;
+        menu::preview_of(&*workspace.store, &shown)
+    })?;
+    workspace.ambient.watch = shown;
+    let doing = DoingArgs { yes: !args.doing.dry_run, ..args.doing.clone() };
+    match chosen {
+        Chosen::Point { id, paths } => {
+            let point = of(&id).ok_or_else(|| CommandError::new(Kind::Error, "the point is gone"))?;
+            let mut request = request(workspace, options, args, point)?;
+            if let Some(paths) = paths {
+                request.paths = paths.iter().map(|path| menu::literally(path)).collect();
+            }
+            let title = format!("Rewind to {}", name_of(point));
+            carry_out(workspace, options, request, &doing, &title, screen)
+        }
+        Chosen::Execution(execution) => {
+            super::state::rollback_execution(workspace, options, &execution, &doing, screen)
+        }
+        Chosen::Undo => {
+            let request = RewindRequest::new(Target::Undo);
+            carry_out(workspace, options, request, &doing, "Undo the last rewind", screen)
+        }
+        Chosen::Nothing => {
+            writeln!(screen.out, "Exited checkpoint selection.")?;
+            Ok(Kind::Nothing as u8)
+        }
+    }
 }
 
 pub(crate) fn undo(

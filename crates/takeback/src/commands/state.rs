@@ -9,6 +9,7 @@ pub(crate) mod input;
 mod list;
 mod resume;
 mod rollback;
+pub(crate) use self::rollback::rollback_execution;
 pub(crate) mod save;
 mod show;
 mod wire;

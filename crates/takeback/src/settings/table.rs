@@ -23,6 +23,8 @@ pub(crate) enum Project {
     Raise,
     /// Add names to the user's.
     Add,
+    /// Say another one: nothing that is protected hangs on it.
+    Set,
     Nothing,
 }
 
@@ -31,6 +33,7 @@ pub(crate) enum Value {
     Flag(bool),
     Number(u64),
     Names(Vec<String>),
+    Word(String),
 }
 
 pub(crate) const ENABLED: &str = "enableFileCheckpointing";
@@ -45,8 +48,11 @@ pub(crate) const PRECIOUS_TOTAL: &str = "preciousTotalBytes";
 pub(crate) const DERIVED_FOLDERS: &str = "derivedFolders";
 pub(crate) const HOOK_DEADLINE: &str = "hookDeadlineMs";
 pub(crate) const STATES_AS_JSON: &str = "statesAsJsonFiles";
+pub(crate) const KEEP_COUNT: &str = "checkpointKeepCount";
+pub(crate) const DOUBLE_ESC: &str = "doubleEscMs";
+pub(crate) const REWIND_KEY: &str = "rewindKey";
 
-pub(crate) const KEYS: [Key; 12] = [
+pub(crate) const KEYS: [Key; 15] = [
     Key {
         name: ENABLED,
         default: || Value::Flag(true),
@@ -123,15 +129,30 @@ pub(crate) const KEYS: [Key; 12] = [
         project: Project::Nothing,
         meaning: "agents' states lie in JSON files instead of the store",
     },
+    Key {
+        name: KEEP_COUNT,
+        default: || Value::Number(10),
+        project: Project::Set,
+        meaning: "checkpoints in metadata.json and on the rewind menu's first page",
+    },
+    Key {
+        name: DOUBLE_ESC,
+        default: || Value::Number(300),
+        project: Project::Nothing,
+        meaning: "how quickly the rewind key is pressed twice",
+    },
+    Key {
+        name: REWIND_KEY,
+        default: || Value::Word("esc".to_owned()),
+        project: Project::Nothing,
+        meaning: "the key that opens the rewind menu when it is pressed twice",
+    },
 ];
 
 /// Words that have a meaning in other versions: no mistake, and without effect.
-const WITHOUT_EFFECT: [&str; 8] = [
-    "checkpointKeepCount",
+const WITHOUT_EFFECT: [&str; 5] = [
     "maxStoreBytes",
     "maxHomeBytes",
-    "doubleEscMs",
-    "rewindKey",
     "scanBudgetMs",
     "durability",
     "allowAgentRewind",
@@ -177,6 +198,7 @@ impl Key {
             Value::Flag(_) => "true or false",
             Value::Number(_) => "a whole number",
             Value::Names(_) => "a list of names",
+            Value::Word(_) => "a word",
         }
     }
 
@@ -189,6 +211,7 @@ impl Key {
                 let name = |name: &serde_json::Value| name.as_str().map(str::to_owned);
                 value.as_array()?.iter().map(name).collect::<Option<_>>().map(Value::Names)
             }
+            Value::Word(_) => value.as_str().map(|word| Value::Word(word.to_owned())),
         }
     }
 
@@ -205,6 +228,7 @@ impl Key {
                 let names = text.split(',').map(str::trim).filter(|name| !name.is_empty());
                 Some(Value::Names(names.map(str::to_owned).collect()))
             }
+            Value::Word(_) => Some(Value::Word(text.to_owned())),
         }
     }
 }
@@ -215,6 +239,7 @@ impl Value {
             Self::Flag(flag) => json!(flag),
             Self::Number(number) => json!(number),
             Self::Names(names) => json!(names),
+            Self::Word(word) => json!(word),
         }
     }
 }
@@ -225,6 +250,7 @@ impl std::fmt::Display for Value {
             Self::Flag(flag) => write!(f, "{flag}"),
             Self::Number(number) => write!(f, "{number}"),
             Self::Names(names) => f.write_str(&names.join(", ")),
+            Self::Word(word) => f.write_str(word),
         }
     }
 }

@@ -3,6 +3,7 @@
 #![expect(clippy::disallowed_methods, reason = "tests lay out their own trees")]
 
 mod covered;
+mod chat;
 mod demo;
 mod errors;
 mod exchange;

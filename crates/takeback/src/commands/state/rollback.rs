@@ -1,12 +1,13 @@
 //! `state rollback`: state and files go back to a checkpoint together.
 
+use takeback_core::Workspace;
 use takeback_core::execution::{RollbackFiles, rollback_request};
-use takeback_store::state::Record;
+use takeback_store::state::{ExecutionId, Record};
 
 use super::checkpoint_named;
-use crate::args::{Options, RollbackArgs};
+use crate::args::{DoingArgs, Options, RollbackArgs};
 use crate::commands::rewind::carry_out;
-use crate::error::CommandError;
+use crate::error::{CommandError, Kind};
 use crate::place::{self, Store};
 use crate::screen::{Screen, plain, shorten, shorten_path, width};
 use crate::time::{ago, now};
@@ -34,4 +35,24 @@ fn title(record: &Record) -> String {
     let id = shorten_path(&plain(&record.id().to_string()), room);
     let step = shorten(&plain(&record.step_name), room);
     format!("Roll back to {id} “{step}” ({})", ago(record.time, now()))
+}
+
+/// To the last success of an execution, which was chosen from a menu: files too, if it has any.
+pub(crate) fn rollback_execution(
+    workspace: &mut Workspace,
+    options: &Options,
+    execution: &str,
+    doing: &DoingArgs,
+    screen: &mut Screen,
+) -> Result<u8, CommandError> {
+    let execution =
+        ExecutionId::new(execution).map_err(|error| CommandError::new(Kind::Usage, error))?;
+    let last = workspace.states.last_successful(&execution, None, None)?;
+    let record = last.ok_or_else(|| {
+        let execution = plain(execution.as_str());
+        CommandError::new(Kind::Error, format!("{execution} has no successful checkpoint"))
+    })?;
+    let files = if record.point.is_some() { RollbackFiles::All } else { RollbackFiles::Stay };
+    let request = rollback_request(workspace, &record.key, files)?;
+    carry_out(workspace, options, request, doing, &title(&record), screen)
 }

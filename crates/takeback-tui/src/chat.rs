@@ -1,0 +1,343 @@
+//! The interactive session: what is known of it, and what a key means in it.
+//!
+//! The caller hands in keys and what the agent says; what has to be done outside comes out as
+//! [`Effect`]s.
+
+use std::collections::VecDeque;
+
+use crate::editor::Editor;
+use crate::keys::{DoublePress, Key, Moment, Press};
+use crate::menu::{Menu, Outcome, What};
+use crate::slash::{self, SlashCommand};
+use crate::theme::Theme;
+use crate::transcript::{Item, Tone, Transcript};
+
+/// A second Ctrl-C within this leaves.
+const LEAVE_MS: u64 = 2000;
+
+pub struct Chat {
+    pub transcript: Transcript,
+    pub editor: Editor,
+    pub status: Status,
+    pub theme: Theme,
+    /// What a turn or other work is doing, while it goes on.
+    pub activity: Activity,
+    /// What the agent waits for, the oldest first.
+    pub questions: VecDeque<Question>,
+    /// Prompts that were typed while a turn ran.
+    pub queued: VecDeque<String>,
+    pub menu: Option<Menu>,
+    pub(crate) commands: &'static [SlashCommand],
+    rewind: DoublePress,
+    leave: DoublePress,
+}
+
+/// The foot of the screen.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Status {
+    pub agent: String,
+    pub session: String,
+    /// `None`: nothing is recorded.
+    pub points: Option<usize>,
+    /// Since the last prompt.
+    pub files: usize,
+    pub insertions: usize,
+    pub deletions: usize,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Activity {
+    Idle,
+    /// A turn, since when.
+    Turn(Moment),
+    /// A turn that was asked to end.
+    Ending(Moment),
+    /// Going back, forth, or making a point.
+    Working(Moment),
+}
+
+/// Something that somebody has to allow.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Question {
+    pub request: String,
+    pub title: String,
+    pub detail: String,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Answer {
+    Yes,
+    Always,
+    No,
+}
+
+/// What has to be done outside.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Effect {
+    Prompt(String),
+    /// A line that begins with a slash.
+    Slash(String),
+    Interrupt,
+    Answer(String, Answer),
+    OpenMenu,
+    /// The menu was left without a choice.
+    MenuLeft,
+    /// The menu wants to show what going to this point would do.
+    Look(String),
+    Restore {
+        id: String,
+        what: What,
+        /// Only these.
+        paths: Option<Vec<String>>,
+    },
+    RestoreExecution(String),
+    Undo,
+    Leave,
+}
+
+/// How the session is to behave.
+pub struct ChatOptions {
+    pub commands: &'static [SlashCommand],
+    pub theme: Theme,
+    pub rewind_key: Key,
+    pub double_ms: u64,
+}
+
+impl Chat {
+    #[must_use]
+    pub fn new(options: ChatOptions, status: Status) -> Self {
+        Self {
+            transcript: Transcript::new(options.theme),
+            editor: Editor::default(),
+            status,
+            theme: options.theme,
+            activity: Activity::Idle,
+            questions: VecDeque::new(),
+            queued: VecDeque::new(),
+            menu: None,
+            commands: options.commands,
+            rewind: DoublePress::new(options.rewind_key, options.double_ms),
+            leave: DoublePress::new(Key::Ctrl('c'), LEAVE_MS),
+        }
+    }
+
+    #[must_use]
+    pub fn is_in_turn(&self) -> bool {
+        matches!(self.activity, Activity::Turn(_) | Activity::Ending(_))
+    }
+
+    pub fn press(&mut self, press: &Press) -> Vec<Effect> {
+        if self.menu.is_some() {
+            return self.press_in_menu(&press.key);
+        }
+        let leaves = self.leave.press(press);
+        if self.rewind.press(press) {
+            return vec![Effect::OpenMenu];
+        }
+        match &press.key {
+            Key::Esc => self.stop(press.at),
+            Key::Ctrl('c') if !self.editor.is_empty() => {
+                self.editor.set_text("");
+                Vec::new()
+            }
+            Key::Ctrl('c') if leaves => vec![Effect::Leave],
+            Key::Ctrl('c') if self.is_in_turn() => self.stop(press.at),
+            Key::Ctrl('c') => {
+                self.transcript.say(Tone::Hint, "ctrl-c again leaves, /exit too");
+                Vec::new()
+            }
+            Key::Ctrl('d') if self.editor.is_empty() => vec![Effect::Leave],
+            key => self.press_key(key),
+        }
+    }
+
+    fn press_key(&mut self, key: &Key) -> Vec<Effect> {
+        if self.editor.is_empty()
+            && let Some(answer) = self.questions.front().and_then(|_| answer_of(key))
+        {
+            return self.answer(answer);
+        }
+        match key {
+            Key::Ctrl('o') => self.transcript.fold_or_unfold(),
+            Key::PageUp => self.transcript.scroll_up(10),
+            Key::PageDown => self.transcript.scroll_down(10),
+            Key::Tab => {
+                let line = slash::completed(&self.candidates());
+                if let Some(line) = line {
+                    self.editor.set_text(&line);
+                }
+            }
+            Key::Enter => return self.enter(),
+            key => self.editor.press(key),
+        }
+        Vec::new()
+    }
+
+    fn press_in_menu(&mut self, key: &Key) -> Vec<Effect> {
+        let Some(menu) = &mut self.menu else { return Vec::new() };
+        match menu.press(key) {
+            Outcome::Stay => Vec::new(),
+            Outcome::Look(id) => vec![Effect::Look(id)],
+            Outcome::Cancel => {
+                self.menu = None;
+                vec![Effect::MenuLeft]
+            }
+            Outcome::Restore { id, what, paths } => {
+                self.menu = None;
+                vec![Effect::Restore { id, what, paths }]
+            }
+            Outcome::RestoreExecution(id) => {
+                self.menu = None;
+                vec![Effect::RestoreExecution(id)]
+            }
+            Outcome::Undo => {
+                self.menu = None;
+                vec![Effect::Undo]
+            }
+        }
+    }
+
+    /// Esc: what runs is to end, and what is asked is not allowed.
+    fn stop(&mut self, at: Moment) -> Vec<Effect> {
+        let mut effects = self.answer(Answer::No);
+        if let Activity::Turn(_) = self.activity {
+            self.activity = Activity::Ending(at);
+            effects.push(Effect::Interrupt);
+        }
+        effects
+    }
+
+    fn answer(&mut self, answer: Answer) -> Vec<Effect> {
+        let Some(question) = self.questions.pop_front() else { return Vec::new() };
+        if answer == Answer::No {
+            self.transcript.say(Tone::Care, format!("not allowed: {}", question.title));
+        }
+        vec![Effect::Answer(question.request, answer)]
+    }
+
+    fn enter(&mut self) -> Vec<Effect> {
+        if self.editor.text().trim().is_empty() {
+            return Vec::new();
+        }
+        let line = self.editor.take();
+        self.transcript.scroll_down(usize::MAX);
+        if slash::split(&line).is_some() {
+            return vec![Effect::Slash(line.trim().to_owned())];
+        }
+        if self.activity == Activity::Idle {
+            return vec![Effect::Prompt(line)];
+        }
+        self.queued.push_back(line);
+        Vec::new()
+    }
+
+    /// What the slash that is being typed may become.
+    #[must_use]
+    pub fn candidates(&self) -> Vec<(&'static str, &'static SlashCommand)> {
+        slash::candidates(self.commands, &self.editor.text())
+    }
+
+    /// A turn begins with this prompt.
+    pub fn begin_turn(&mut self, prompt: &str, at: Moment) {
+        self.transcript.push(Item::Person(prompt.to_owned()));
+        self.activity = Activity::Turn(at);
+    }
+
+    /// The turn has ended; the prompt that waited, if there is one.
+    pub fn end_turn(&mut self) -> Option<String> {
+        self.transcript.end_text();
+        self.activity = Activity::Idle;
+        self.questions.clear();
+        self.queued.pop_front()
+    }
+}
+
+fn answer_of(key: &Key) -> Option<Answer> {
+    match key {
+        Key::Char('y') | Key::Enter => Some(Answer::Yes),
+        Key::Char('a') => Some(Answer::Always),
+        Key::Char('n') => Some(Answer::No),
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    static COMMANDS: [SlashCommand; 1] =
+        [SlashCommand { name: "rewind", aliases: &[], arguments: "[point]", help: "" }];
+
+    fn chat() -> Chat {
+        let options = ChatOptions {
+            commands: &COMMANDS,
+            theme: Theme::plain(),
+            rewind_key: Key::Esc,
+            double_ms: 300,
+        };
+        Chat::new(options, Status::default())
+    }
+
+    fn typed(chat: &mut Chat, keys: &[(Key, u64)]) -> Vec<Effect> {
+        let press = |(key, at): &(Key, u64)| Press { key: key.clone(), at: Moment(*at) };
+        keys.iter().flat_map(|key| chat.press(&press(key))).collect()
+    }
+
+    #[test]
+    fn esc_twice_opens_the_menu_if_it_is_quick() {
+        let mut chat = chat();
+        assert_eq!(typed(&mut chat, &[(Key::Esc, 0), (Key::Esc, 300)]), [Effect::OpenMenu]);
+        assert_eq!(typed(&mut chat, &[(Key::Esc, 1000), (Key::Esc, 1350)]), []);
+        chat.begin_turn("go", Moment(0));
+        let effects = typed(&mut chat, &[(Key::Esc, 2000), (Key::Esc, 2100)]);
+        assert_eq!(effects, [Effect::Interrupt, Effect::OpenMenu]);
+    }
+
+    #[test]
+    fn esc_interrupts_a_turn_once() {
+        let mut chat = chat();
+        assert_eq!(typed(&mut chat, &[(Key::Esc, 0)]), [], "there is nothing to interrupt");
+        chat.begin_turn("go", Moment(0));
+        assert_eq!(typed(&mut chat, &[(Key::Esc, 1000)]), [Effect::Interrupt]);
+        assert_eq!(typed(&mut chat, &[(Key::Esc, 2000)]), [], "it is ending already");
+    }
+
+    #[test]
+    fn a_prompt_waits_for_the_turn_before_it() {
+        let mut chat = chat();
+        let go = [(Key::Paste("go".into()), 0), (Key::Enter, 0)];
+        assert_eq!(typed(&mut chat, &go), [Effect::Prompt("go".into())]);
+        chat.begin_turn("go", Moment(0));
+        assert_eq!(typed(&mut chat, &go), []);
+        assert_eq!(chat.end_turn(), Some("go".into()));
+        assert_eq!(chat.end_turn(), None);
+    }
+
+    #[test]
+    fn a_question_is_answered_by_a_key() {
+        let mut chat = chat();
+        chat.begin_turn("go", Moment(0));
+        let question = |request: &str| Question {
+            request: request.into(),
+            title: "$ rm -rf x".into(),
+            detail: String::new(),
+        };
+        chat.questions.extend([question("1"), question("2"), question("3")]);
+        assert_eq!(typed(&mut chat, &[(Key::Char('y'), 0)]), [Effect::Answer("1".into(), Answer::Yes)]);
+        assert_eq!(typed(&mut chat, &[(Key::Char('x'), 0)]), [], "something is being written");
+        assert_eq!(typed(&mut chat, &[(Key::Char('n'), 0), (Key::Ctrl('c'), 0)]), []);
+        assert_eq!(
+            typed(&mut chat, &[(Key::Esc, 1000)]),
+            [Effect::Answer("2".into(), Answer::No), Effect::Interrupt]
+        );
+    }
+
+    #[test]
+    fn leaving() {
+        let mut chat = chat();
+        assert_eq!(typed(&mut chat, &[(Key::Ctrl('c'), 0)]), []);
+        assert_eq!(typed(&mut chat, &[(Key::Ctrl('c'), 5000)]), [], "too late");
+        assert_eq!(typed(&mut chat, &[(Key::Ctrl('c'), 6000)]), [Effect::Leave]);
+        assert_eq!(typed(&mut chat, &[(Key::Ctrl('d'), 9000)]), [Effect::Leave]);
+    }
+}

@@ -1,0 +1,101 @@
+//! Text in lines of a width, by words where that is possible, never through a character.
+
+use unicode_segmentation::UnicodeSegmentation as _;
+use unicode_width::UnicodeWidthStr as _;
+
+/// The lines of one line of text. A word that is too long is broken; an empty text is one empty line.
+#[must_use]
+pub fn wrap(text: &str, width: usize) -> Vec<String> {
+    let width = width.max(1);
+    if text.width() <= width {
+        return vec![text.to_owned()];
+    }
+    let mut lines = Vec::new();
+    let (mut line, mut used) = (String::new(), 0);
+    for word in text.split_word_bounds() {
+        let wide = word.width();
+        if used + wide > width && used > 0 {
+            lines.push(std::mem::take(&mut line).trim_end().to_owned());
+            used = 0;
+            if word.trim().is_empty() {
+                continue;
+            }
+        }
+        if used + wide <= width {
+            line.push_str(word);
+            used += wide;
+            continue;
+        }
+        for part in word.graphemes(true) {
+            if used + part.width() > width && used > 0 {
+                lines.push(std::mem::take(&mut line));
+                used = 0;
+            }
+            line.push_str(part);
+            used += part.width();
+        }
+    }
+    lines.push(line);
+    lines
+}
+
+/// The beginning of a text that fits, with `…` where it was cut.
+#[must_use]
+pub fn shorten(text: &str, width: usize) -> String {
+    if text.width() <= width {
+        return text.to_owned();
+    }
+    let (mut kept, mut used) = (String::new(), 1);
+    for part in text.graphemes(true) {
+        used += part.width();
+        if used > width {
+            break;
+        }
+        kept.push_str(part);
+    }
+    kept.truncate(kept.trim_end().len());
+    if width > 0 {
+        kept.push('…');
+    }
+    kept
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    #[test]
+    fn by_words() {
+        assert_eq!(wrap("one two three", 7), ["one two", "three"]);
+        assert_eq!(wrap("", 7), [""]);
+        assert_eq!(wrap("abcdefghij k", 4), ["abcd", "efgh", "ij k"]);
+        assert_eq!(wrap("漢字漢字", 5), ["漢字", "漢字"]);
+    }
+
+    #[test]
+    fn what_is_cut_says_so() {
+        assert_eq!(shorten("a longer text", 8), "a longe…");
+        assert_eq!(shorten("short", 5), "short");
+        assert_eq!(shorten("漢字漢字", 4), "漢…");
+        assert_eq!(shorten("x", 0), "");
+    }
+
+    proptest! {
+        #[test]
+        fn no_line_is_too_wide_and_no_letter_is_lost(text in "[a-z 漢é👍-]{0,80}", width in 2_usize..30) {
+            let lines = wrap(&text, width);
+            for line in &lines {
+                prop_assert!(line.trim_end().width() <= width, "{line:?} in {lines:?}");
+            }
+            let letters = |text: &str| text.split_whitespace().collect::<String>();
+            prop_assert_eq!(letters(&lines.concat()), letters(&text));
+        }
+
+        #[test]
+        fn what_is_shortened_fits(text in ".{0,60}", width in 0_usize..30) {
+            prop_assert!(shorten(&text, width).width() <= width);
+        }
+    }
+}

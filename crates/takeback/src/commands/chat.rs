@@ -1,0 +1,294 @@
+//! `chat`: a person works with an agent, and goes back at any moment by pressing Esc twice.
+
+mod host;
+mod restore;
+mod session;
+mod slash;
+mod work;
+
+use std::ffi::OsString;
+use std::io::Write as _;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::mpsc::{Sender, channel};
+use std::time::Instant;
+
+use serde_json::Value;
+use takeback_agents::builtin::{self, Builtin, Driver, Endpoint, Scenario};
+use takeback_agents::capture::Capture;
+use takeback_agents::claude::{self, Claude, ClaudeOptions};
+use takeback_agents::metadata::Metadata;
+use takeback_agents::talk::{Agent, Said};
+use takeback_store::SessionId;
+use takeback_tui::chat::{Chat, ChatOptions, Status};
+use takeback_tui::keys::parse_key;
+use takeback_tui::terminal::{Terminal, TerminalEvent};
+use takeback_tui::theme::Theme;
+use takeback_tui::transcript::Tone;
+
+use self::host::Host;
+use self::session::Kept;
+use self::work::{Done, Worker};
+use super::cleanup::when_due;
+use crate::args::{AgentName, ChatArgs, Options};
+use crate::error::{CommandError, Kind};
+use crate::log_file::LogFile;
+use crate::place::{self, Place, Store, environment, random};
+use crate::progress;
+use crate::screen::{CARE, HINT, NAME, count, is_interactive, plain};
+
+/// What the SDK wants to see before it keeps copies of files.
+const CHECKPOINTING: &str = "CLAUDE_CODE_ENABLE_SDK_FILE_CHECKPOINTING";
+
+/// Something that the session has to do with.
+enum Happening {
+    Terminal(TerminalEvent),
+    Said(Said),
+    Done(Done),
+}
+
+pub(crate) fn chat(options: &Options, args: &ChatArgs) -> Result<u8, CommandError> {
+    if !is_interactive() || options.json {
+        return Err(CommandError::new(Kind::Usage, "chat needs a terminal")
+            .hint("`takeback run -- CMD` protects a command without one."));
+    }
+    let mut place = place::open_mended(options, Store::Create)?;
+    when_due(&mut place, options);
+    let rewind_key = parse_key(place.settings.rewind_key()).map_err(|error| {
+        CommandError::new(Kind::Usage, error).hint("Mend rewindKey in your settings.")
+    })?;
+    warn(&place)?;
+    let kept = match (&args.resume, args.continue_last) {
+        (None, false) => None,
+        (id, _) => Some(session::to_continue(&*place.workspace.states, id.as_deref())?),
+    };
+    let session = match &kept {
+        Some(kept) => SessionId(kept.session.clone()),
+        None => SessionId(format!("chat-{:08x}", random() >> 32)),
+    };
+    let home = place::home(options)?;
+    let log = LogFile::open(&home, secrets());
+    let sessions = home.join("sessions");
+    let keep = place.settings.checkpoint_keep_count();
+    let recording = place.settings.is_enabled();
+    let (metadata, set_aside) = if recording {
+        let (metadata, set_aside) = Metadata::open(&sessions, &session.0, keep)
+            .map_err(|error| CommandError::new(Kind::Error, error))?;
+        (Some(metadata), set_aside)
+    } else {
+        (None, None)
+    };
+
+    let (send, receive) = channel();
+    let agent = start_agent(options, args, &session, kept.as_ref(), recording, &send)?;
+    // From here on what takes long is seen in the session, not beside it.
+    progress::hide();
+    place.workspace.ambient.watch = None;
+    let (double_ms, double_key) = (place.settings.double_esc_ms(), rewind_key);
+    let handle = Arc::clone(&agent);
+    let (jobs, working) =
+        Worker::start(place, options.clone(), session.clone(), handle, send.clone());
+    let theme = if super::has_colour() { Theme::colour() } else { Theme::plain() };
+    let status = Status {
+        agent: agent.name().to_owned(),
+        session: session.0.clone(),
+        points: recording.then_some(0),
+        ..Status::default()
+    };
+    let chat = Chat::new(
+        ChatOptions { commands: slash::registry(), theme, rewind_key: double_key, double_ms },
+        status,
+    );
+    let mut host = Host {
+        chat,
+        agent,
+        session,
+        jobs,
+        metadata,
+        keep,
+        log,
+        prompts: Vec::new(),
+        waiting: None,
+        cuts: Vec::new(),
+        offered: None,
+        began: Instant::now(),
+        left: false,
+    };
+    host.greet(args, kept.as_ref(), set_aside.map(|aside| aside.to_string()));
+    let terminal_says = send.clone();
+    drop(send);
+    let mut terminal = Terminal::enter(move |event| {
+        // Nobody reads any more when the session is over.
+        drop(terminal_says.send(Happening::Terminal(event)));
+    })?;
+    if let Some(prompt) = &args.prompt {
+        host.prompt(prompt.clone());
+    }
+    let ran = host.run(&mut terminal, &receive);
+    drop(terminal);
+    host.end(working);
+    ran?;
+    Ok(0)
+}
+
+impl Host {
+    fn greet(&mut self, args: &ChatArgs, kept: Option<&Kept>, set_aside: Option<String>) {
+        if let Some(kept) = kept {
+            self.show(kept);
+            let points = count(self.prompts.len(), "prompt");
+            self.say(Tone::Hint, format!("Continued after {points}."));
+        } else {
+            self.say(Tone::Hint, "Esc twice goes back to any prompt. /help lists the commands.");
+            if self.agent.name() == "builtin" && args.agent.is_none() && args.scenario.is_none() {
+                self.say(Tone::Hint, "The built-in agent answers: `claude` was not found.");
+            }
+        }
+        if let Some(aside) = set_aside {
+            self.say(Tone::Care, aside);
+        }
+        if self.chat.status.points.is_none() {
+            self.say(Tone::Care, "Nothing is recorded: enableFileCheckpointing is false.");
+        }
+    }
+
+    /// Ends everything in order; says how to go on.
+    fn end(self, working: std::thread::JoinHandle<()>) {
+        self.agent.close();
+        let kept = Box::new(self.kept());
+        let prompts = self.prompts.len();
+        if prompts > 0 {
+            self.job(work::Job::Keep(kept));
+        }
+        let session = self.session.0.clone();
+        drop(self);
+        // What the worker was about to keep is kept.
+        drop(working.join());
+        if prompts > 0 {
+            let mut out = anstream::stdout().lock();
+            let said = writeln!(
+                out,
+                "{HINT}{} in{HINT:#} {NAME}{session}{NAME:#}{HINT}; go on with{HINT:#} takeback chat --continue",
+                count(prompts, "prompt"),
+            );
+            drop(said);
+        }
+    }
+}
+
+/// The seed's two lines: a settings file asks for checkpoints, and the SDK has not been told.
+fn warn(place: &Place) -> Result<(), CommandError> {
+    if place.settings.is_enabled_by_a_file() && environment(CHECKPOINTING).is_none() {
+        let mut err = anstream::stderr().lock();
+        writeln!(
+            err,
+            "{CARE}Warning: File checkpointing enabled but environment variable not set{CARE:#}"
+        )?;
+        writeln!(err, "{CARE}Set {CHECKPOINTING}=1 to enable SDK checkpointing{CARE:#}")?;
+    }
+    Ok(())
+}
+
+/// The user's choice, or whoever is there: `claude`, a model behind an endpoint, the tour.
+fn start_agent(
+    options: &Options,
+    args: &ChatArgs,
+    session: &SessionId,
+    kept: Option<&Kept>,
+    recording: bool,
+    send: &Sender<Happening>,
+) -> Result<Arc<dyn Agent>, CommandError> {
+    let place = place::open(options, Store::Create)?;
+    let folder = place.workspace.root.path().to_owned();
+    let say = said_to(send);
+    let tools = place.settings.tools();
+    let mut workspace = place.workspace;
+    workspace.ambient.watch = None;
+    let capture =
+        Capture { workspace, session: session.clone(), tools, say: say.clone(), recording };
+    let program = claude::locate(environment("PATH").as_deref(), args.program.as_deref());
+    let wanted = args.agent.or_else(|| match kept.map(|kept| kept.agent.as_str()) {
+        Some("claude") => Some(AgentName::Claude),
+        Some("builtin") => Some(AgentName::Builtin),
+        _ if args.scenario.is_some() => Some(AgentName::Builtin),
+        _ => None,
+    });
+    let memory = kept.map_or(Value::Null, |kept| kept.memory.clone());
+    let failed = |error| CommandError::new(Kind::CannotStart, error);
+    match (wanted, program) {
+        (Some(AgentName::Claude), None) => Err(CommandError::new(
+            Kind::CannotStart,
+            match &args.program {
+                Some(program) => format!("{} is not a program", plain(&program.to_string_lossy())),
+                None => "`claude` was not found".to_owned(),
+            },
+        )
+        .hint("Install it and see that it is on PATH, or name it with --program FILE.")
+        .hint("`takeback chat --agent builtin` goes without it.")),
+        (Some(AgentName::Claude) | None, Some(program)) => {
+            let options = ClaudeOptions {
+                program,
+                extra_args: args.extra.clone(),
+                folder,
+                model: args.model.clone(),
+                environment: claude::environment_for(all_variables()),
+                checkpointing: recording,
+                resume: memory,
+            };
+            Ok(Arc::new(Claude::start(options, capture, say).map_err(failed)?))
+        }
+        (Some(AgentName::Builtin), _) | (None, None) => {
+            let driver = driver(args)?;
+            let mut options = builtin::Options::new(driver);
+            options.memory = memory;
+            Ok(Arc::new(Builtin::start(options, capture, say).map_err(failed)?))
+        }
+    }
+}
+
+/// What the built-in agent is driven by.
+fn driver(args: &ChatArgs) -> Result<Driver, CommandError> {
+    if let Some(file) = &args.scenario {
+        let unusable = |why: String| {
+            CommandError::new(Kind::Usage, format!("{}: {why}", file.display()))
+        };
+        let text = std::fs::read_to_string(file).map_err(|error| unusable(error.to_string()))?;
+        let scenario = Scenario::parse(&text).map_err(|error| unusable(error.to_string()))?;
+        return Ok(Driver::Scenario(scenario));
+    }
+    let get = |name: &str| environment(name).and_then(|value| value.into_string().ok());
+    Ok(match Endpoint::from_variables(get) {
+        Some(mut endpoint) => {
+            if let Some(model) = &args.model {
+                endpoint.model.clone_from(model);
+            }
+            Driver::Endpoint(endpoint)
+        }
+        None => Driver::Tour,
+    })
+}
+
+/// Agents speak of nothing but themselves.
+fn said_to(send: &Sender<Happening>) -> Sender<Said> {
+    let (say, said) = channel();
+    let send = send.clone();
+    std::thread::spawn(move || {
+        for word in said {
+            if send.send(Happening::Said(word)).is_err() {
+                return;
+            }
+        }
+    });
+    say
+}
+
+#[expect(clippy::disallowed_methods, reason = "an agent gets the environment of whoever started it")]
+fn all_variables() -> impl Iterator<Item = (OsString, OsString)> {
+    std::env::vars_os()
+}
+
+/// What must never stand in a log.
+fn secrets() -> Vec<String> {
+    let names =
+        ["ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN", "CLAUDE_CODE_OAUTH_TOKEN", "OPENAI_API_KEY"];
+    names.iter().filter_map(|name| environment(name)?.into_string().ok()).collect()
+}

@@ -1,0 +1,211 @@
+//! Going back: the agent's own copies inside Takeback's rewind, then the conversation.
+
+use serde_json::Value;
+use takeback_agents::talk::{Agent, OwnFilesError, Trial};
+use takeback_core::Workspace;
+use takeback_core::rewind::helper::{Helped, Helper};
+use takeback_core::rewind::{Receipt, rewind, rewind_with};
+use takeback_store::state::Category;
+use takeback_store::{Point, PointKind, SessionId};
+use takeback_tui::menu::What;
+
+use super::session;
+use crate::commands::log::described;
+use crate::commands::menu::request_for;
+use crate::error::CommandError;
+
+/// What was chosen.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Choice {
+    /// The point's.
+    pub(super) id: String,
+    pub(super) what: What,
+    /// Only these.
+    pub(super) paths: Option<Vec<String>>,
+    /// Whether the agent is asked for its own copies too.
+    pub(super) with_agent: bool,
+}
+
+/// What became of it.
+pub(super) struct Restored {
+    pub(super) description: String,
+    /// What was done to files, if they were to go back.
+    pub(super) receipt: Option<Receipt>,
+    /// The prompt that the agent has forgotten, with all after it.
+    pub(super) cut: Option<Cut>,
+    /// Worth telling.
+    pub(super) notes: Vec<String>,
+    /// Why it was not all that was asked for.
+    pub(super) failed: Option<String>,
+}
+
+pub(super) struct Cut {
+    pub(super) message: String,
+    /// The conversation before, for [`Agent::load`].
+    pub(super) before: Value,
+    /// The conversation that goes on is another session's.
+    pub(super) other: Option<SessionId>,
+}
+
+#[derive(Debug, thiserror::Error)]
+pub(super) enum RestoreError {
+    /// Nothing was changed.
+    #[error("No active query session. Cannot restore checkpoint.")]
+    NoQuery,
+    #[error("Checkpoint {0} not found")]
+    NotFound(String),
+    #[error("{0}")]
+    Command(String),
+}
+
+impl<E: Into<CommandError>> From<E> for RestoreError {
+    fn from(error: E) -> Self {
+        Self::Command(error.into().line())
+    }
+}
+
+pub(super) fn restore(
+    workspace: &mut Workspace,
+    agent: &dyn Agent,
+    session: &SessionId,
+    choice: &Choice,
+) -> Result<Restored, RestoreError> {
+    if choice.with_agent && !agent.is_live() {
+        return Err(RestoreError::NoQuery);
+    }
+    let points = workspace.store.points()?;
+    let point = points.iter().find(|point| point.id.to_string() == choice.id);
+    let point = point.ok_or_else(|| RestoreError::NotFound(choice.id.clone()))?;
+    let mut restored = Restored {
+        description: point.label.clone().unwrap_or_else(|| described(point)),
+        receipt: None,
+        cut: None,
+        notes: Vec::new(),
+        failed: None,
+    };
+    if choice.what != What::Conversation {
+        let receipt = files(workspace, agent, session, point, choice, &mut restored.notes)?;
+        if !receipt.success {
+            restored.failed = Some(why_not_whole(&receipt));
+        }
+        restored.receipt = Some(receipt);
+    }
+    if choice.what != What::Files && restored.failed.is_none() {
+        match conversation(workspace, agent, session, point, &points) {
+            Ok(cut) => restored.cut = cut,
+            Err(why) if restored.receipt.is_some() => {
+                restored.failed = Some(format!("files are back, the conversation is not: {why}"));
+            }
+            Err(why) => restored.failed = Some(why),
+        }
+    }
+    Ok(restored)
+}
+
+fn files(
+    workspace: &mut Workspace,
+    agent: &dyn Agent,
+    session: &SessionId,
+    point: &Point,
+    choice: &Choice,
+    notes: &mut Vec<String>,
+) -> Result<Receipt, RestoreError> {
+    let request = request_for(point.id, choice.paths.as_deref());
+    // It knows the prompts of its own session alone, and brings back everything or nothing.
+    let own = point.session.as_ref() == Some(session) && choice.paths.is_none();
+    let message = point.message_ids.first().filter(|_| own && choice.with_agent);
+    let copies = match message.map(|message| (message, agent.rewind_files(message, Trial::Dry))) {
+        Some((message, Ok(Some(own)))) => Some((message, own)),
+        Some((_, Err(OwnFilesError::Agent(_)))) if !agent.is_live() => {
+            return Err(RestoreError::NoQuery);
+        }
+        Some((_, Err(error))) => {
+            notes.push(explained(&error));
+            None
+        }
+        Some((_, Ok(None))) | None => None,
+    };
+    let Some((message, own)) = copies else { return Ok(rewind(workspace, &request, None)?) };
+    let mut paths = Vec::new();
+    for path in &own.paths {
+        paths.extend(workspace.resolve(path));
+    }
+    let mut run = || match agent.rewind_files(message, Trial::Real) {
+        Ok(_) => Ok(()),
+        Err(error) => Err(explained(&error)),
+    };
+    let (receipt, helped) =
+        rewind_with(workspace, &request, None, &mut Helper { paths, run: &mut run })?;
+    if let Helped::Failed(why) = helped {
+        notes.push(why);
+    }
+    Ok(receipt)
+}
+
+/// What it means that the agent's own copies were of no use, and what to do.
+fn explained(error: &OwnFilesError) -> String {
+    match error {
+        OwnFilesError::NoCheckpoint => {
+            "the agent has no copies for this prompt (its turn was cut off, or it is too long ago); \
+             Takeback's own were used"
+                .to_owned()
+        }
+        OwnFilesError::NotEnabled => {
+            "the agent keeps no copies of its own; Takeback's were used. \
+             CLAUDE_CODE_ENABLE_SDK_FILE_CHECKPOINTING=1 makes it keep them"
+                .to_owned()
+        }
+        OwnFilesError::Failed(_) | OwnFilesError::Agent(_) => {
+            format!("{error}; Takeback's own copies were used")
+        }
+    }
+}
+
+/// The agent forgets what came after the point; which prompt was the first of that.
+fn conversation(
+    workspace: &Workspace,
+    agent: &dyn Agent,
+    session: &SessionId,
+    point: &Point,
+    points: &[Point],
+) -> Result<Option<Cut>, String> {
+    let owner = point.session.as_ref().unwrap_or(session);
+    let is_first_after = |other: &&Point| {
+        other.kind == PointKind::Prompt
+            && other.session.as_ref() == Some(owner)
+            && (other.id == point.id || other.created_at > point.created_at)
+    };
+    let message = points.iter().find(is_first_after).and_then(|point| point.message_ids.first());
+    let Some(message) = message else { return Ok(None) };
+    let before = agent.memory();
+    let other = Some(owner).filter(|owner| *owner != session).cloned();
+    if let Some(other) = &other {
+        let kept = session::get(&*workspace.states, Category::Session, &other.0)
+            .map_err(|error| error.line())?
+            .ok_or_else(|| format!("the conversation of session {other} was not kept"))?;
+        agent.load(&kept.memory).map_err(|error| error.to_string())?;
+    }
+    agent.cut(message).map_err(|error| error.to_string())?;
+    Ok(Some(Cut { message: message.clone(), before, other }))
+}
+
+/// Why a rewind is no whole success, in a line.
+fn why_not_whole(receipt: &Receipt) -> String {
+    let named = |what: &str, paths: Vec<String>| match paths.as_slice() {
+        [] => None,
+        [path] => Some(format!("{path} {what}")),
+        [path, ..] => Some(format!("{path} and {} more {what}", paths.len() - 1)),
+    };
+    let of = |notes: &[takeback_core::rewind::receipt::Note]| {
+        notes.iter().map(|note| crate::screen::name(&note.path)).collect::<Vec<_>>()
+    };
+    let errors = receipt.errors.iter().map(|problem| crate::screen::name(&problem.path)).collect();
+    let parts = [
+        named("could not be written", errors),
+        named("was changed by you too and stays", of(&receipt.conflicts)),
+        named("may be yours and stays", of(&receipt.ambiguous)),
+        named("was never captured", of(&receipt.not_captured)),
+    ];
+    let said: Vec<String> = parts.into_iter().flatten().collect();
+    if said.is_empty() { "not everything could be restored".to_owned() } else { said.join("; ") }
+}

@@ -1,0 +1,392 @@
+//! What takes time, on a thread of its own: the screen goes on meanwhile. One thing after the other.
+
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::thread::JoinHandle;
+
+use takeback_agents::talk::Agent;
+use takeback_core::execution::{RollbackFiles, rollback_request};
+use takeback_core::point_name::find_point;
+use takeback_core::rewind::{Receipt, RewindRequest, Target, preview, rewind};
+use takeback_core::{checkpoint, look_around};
+use takeback_store::state::{Category, CheckpointId, DocumentKey, ExecutionId};
+use takeback_store::{PointId, PointKind, RewindId, RewindKind, Seq, SessionId};
+use takeback_tui::menu::{DiffLine, ExecutionRow, LineKind, Preview, Row};
+use takeback_tui::transcript::ToolEnd;
+
+use super::Happening;
+use super::restore::{Choice, RestoreError, Restored, restore};
+use super::session::{self, Kept};
+use crate::args::{ExportArgs, ImportArgs, LogArgs, Options};
+use crate::commands::filediff::{Contents, FileDiff};
+use crate::commands::menu::{changed_between, diff_lines, execution_rows, preview_of, request_for, rows};
+use crate::commands::{export, import, log, receipt, status};
+use crate::error::{CommandError, Kind};
+use crate::place::Place;
+use crate::screen::{Captured, Screen, count, name};
+use crate::time::{ago, now, parse, parse_iso};
+
+/// Lines of a diff that a transcript takes in.
+const MOST_LINES: usize = 400;
+
+pub(super) enum Job {
+    /// For the menu; if `open` names a point, that is what is asked about.
+    Rows { open: Option<String> },
+    Look(String),
+    Restore(Choice),
+    RestoreExecution(String),
+    Undo,
+    Redo,
+    Checkpoint(String),
+    /// How many points there are, and what changed since the last prompt.
+    Count,
+    ToolEnd { call: String, ok: bool, line: String, changes: Option<(Seq, Seq)> },
+    Diff,
+    Points,
+    Status,
+    Export(String),
+    Import(String),
+    Keep(Box<Kept>),
+    Save { name: Option<String>, kept: Box<Kept> },
+    Load(String),
+    Conversations,
+    Delete(String),
+}
+
+pub(super) enum Done {
+    Rows { rows: Vec<Row>, executions: Vec<ExecutionRow>, can_undo: bool, open: Option<String> },
+    Look { id: String, preview: Result<Preview, String> },
+    Restored { choice: Choice, restored: Result<Restored, RestoreError> },
+    RestoredExecution { execution: String, restored: Result<Receipt, String> },
+    /// An undo, or a redo.
+    Again { word: &'static str, receipt: Result<Receipt, String>, undone: Option<RewindId> },
+    Counted { points: usize, files: usize, insertions: usize, deletions: usize },
+    ToolEnd { call: String, end: ToolEnd },
+    Diff(Vec<DiffLine>),
+    Loaded(Box<Kept>),
+    /// The last word of something that was asked for.
+    Said(Result<String, String>),
+    /// Of what nobody asked for, and what went wrong all the same.
+    Trouble(String),
+}
+
+pub(super) struct Worker {
+    place: Place,
+    options: Options,
+    session: SessionId,
+    agent: Arc<dyn Agent>,
+    say: Sender<Happening>,
+}
+
+impl Worker {
+    pub(super) fn start(
+        place: Place,
+        options: Options,
+        session: SessionId,
+        agent: Arc<dyn Agent>,
+        say: Sender<Happening>,
+    ) -> (Sender<Job>, JoinHandle<()>) {
+        let (send, receive) = channel();
+        let mut worker = Self { place, options, session, agent, say };
+        (send, std::thread::spawn(move || worker.work(&receive)))
+    }
+
+    fn work(&mut self, jobs: &Receiver<Job>) {
+        let mut next = jobs.recv().ok();
+        while let Some(mut job) = next {
+            next = None;
+            // Who moves quickly through a menu wants to see where they have stopped.
+            while let (Job::Look(_) | Job::Count, Ok(later)) = (&job, jobs.try_recv()) {
+                let passed = std::mem::discriminant(&job) == std::mem::discriminant(&later);
+                if passed {
+                    job = later;
+                } else {
+                    next = Some(later);
+                    break;
+                }
+            }
+            if let Some(done) = self.done(job)
+                && self.say.send(Happening::Done(done)).is_err()
+            {
+                return;
+            }
+            next = next.or_else(|| jobs.recv().ok());
+        }
+    }
+
+    fn done(&mut self, job: Job) -> Option<Done> {
+        let said = |said: Result<String, CommandError>| Done::Said(said.map_err(|error| error.line()));
+        Some(match job {
+            Job::Rows { open } => self.rows(open).unwrap_or_else(trouble),
+            Job::Look(id) => {
+                let preview = self.look(&id).map_err(|error| error.line());
+                Done::Look { id, preview }
+            }
+            Job::Restore(choice) => {
+                let workspace = &mut self.place.workspace;
+                let restored = restore(workspace, &*self.agent, &self.session, &choice);
+                Done::Restored { choice, restored }
+            }
+            Job::RestoreExecution(execution) => {
+                let restored = self.restore_execution(&execution).map_err(|error| error.line());
+                Done::RestoredExecution { execution, restored }
+            }
+            Job::Undo => self.again(Target::Undo, "Undone"),
+            Job::Redo => self.again(Target::Redo, "Redone"),
+            Job::Checkpoint(label) => said(self.checkpoint(&label)),
+            Job::Count => self.count().unwrap_or_else(trouble),
+            Job::ToolEnd { call, ok, line, changes } => {
+                let end = self.tool_end(ok, line, changes);
+                Done::ToolEnd { call, end }
+            }
+            Job::Diff => self.diff().map_or_else(|error| Done::Said(Err(error.line())), Done::Diff),
+            Job::Points => {
+                let args = LogArgs { limit: 20, session: None, all: false };
+                said(self.asked(|options, screen| log::log(options, &args, screen)))
+            }
+            Job::Status => said(self.asked(status::status)),
+            Job::Export(file) => {
+                let args = ExportArgs {
+                    file: file.into(),
+                    point: None,
+                    session: None,
+                    include_ignored: false,
+                    force: false,
+                };
+                said(self.asked(|options, screen| export::export(options, &args, screen)))
+            }
+            Job::Import(file) => {
+                let args = ImportArgs::of(Path::new(&file));
+                said(self.asked(|options, screen| import::import(options, &args, screen)))
+            }
+            Job::Keep(kept) => {
+                let states = &*self.place.workspace.states;
+                let kept = session::put(states, Category::Session, &kept.session, &kept);
+                return kept.err().map(trouble);
+            }
+            Job::Save { name, kept } => said(self.save(name, &kept)),
+            Job::Load(name) => match self.load(&name) {
+                Ok(kept) => Done::Loaded(Box::new(kept)),
+                Err(error) => Done::Said(Err(error.line())),
+            },
+            Job::Conversations => said(self.conversations()),
+            Job::Delete(name) => said(self.delete(&name)),
+        })
+    }
+
+    fn rows(&mut self, open: Option<String>) -> Result<Done, CommandError> {
+        let workspace = &self.place.workspace;
+        let rows = rows(workspace, Some(&self.session))?;
+        let executions = execution_rows(workspace)?;
+        let rewinds = workspace.store.rewinds()?;
+        let open = match open {
+            Some(name) => {
+                let points = workspace.store.points()?;
+                let time = now();
+                let found = find_point(&points, &name, &|text| parse(text, time));
+                let point = found.map_err(|_| {
+                    CommandError::new(Kind::Error, format!("Checkpoint {name} not found"))
+                })?;
+                Some(point.id.to_string())
+            }
+            None => None,
+        };
+        Ok(Done::Rows { rows, executions, can_undo: !rewinds.is_empty(), open })
+    }
+
+    fn look(&mut self, id: &str) -> Result<Preview, CommandError> {
+        let id = self.point(id)?;
+        let shown = preview(&mut self.place.workspace, &request_for(id, None))?;
+        preview_of(&*self.place.workspace.store, &shown)
+    }
+
+    fn point(&self, id: &str) -> Result<PointId, CommandError> {
+        let points = self.place.workspace.store.points()?;
+        let point = points.iter().find(|point| point.id.to_string() == id);
+        point.map(|point| point.id).ok_or_else(|| {
+            CommandError::new(Kind::Error, format!("Checkpoint {id} not found"))
+        })
+    }
+
+    /// `name`: an execution, whose last success it is, or a checkpoint.
+    fn restore_execution(&mut self, name: &str) -> Result<Receipt, CommandError> {
+        let workspace = &mut self.place.workspace;
+        let record = match name.parse::<CheckpointId>() {
+            Ok(id) => workspace.states.find(&id)?,
+            Err(_) => {
+                let execution = ExecutionId::new(name).map_err(|error| CommandError::new(Kind::Usage, error))?;
+                workspace.states.last_successful(&execution, None, None)?
+            }
+        };
+        let record = record.ok_or_else(|| {
+            CommandError::new(Kind::Error, format!("Checkpoint {name} not found"))
+        })?;
+        let files = match record.point {
+            Some(_) => RollbackFiles::All,
+            None => RollbackFiles::Stay,
+        };
+        let request = rollback_request(workspace, &record.key, files)?;
+        let receipt = rewind(workspace, &request, None)?;
+        // The state of this very conversation: the agent goes on from there.
+        if receipt.success
+            && record.key.execution.as_str() == self.session.0
+            && let Some(memory) = last_memory(&*workspace.states, &record.key.execution)?
+        {
+            self.agent.load(&memory).map_err(|error| CommandError::new(Kind::Error, error))?;
+        }
+        Ok(receipt)
+    }
+
+    fn again(&mut self, target: Target, word: &'static str) -> Done {
+        let receipt = rewind(&mut self.place.workspace, &RewindRequest::new(target), None);
+        let rewinds = self.place.workspace.store.rewinds().unwrap_or_default();
+        let of_receipt = |receipt: &Receipt| {
+            let record = rewinds.iter().find(|record| Some(record.id) == receipt.rewind)?;
+            match record.kind {
+                RewindKind::Undo { of } => Some(of),
+                RewindKind::Rewind { .. } | RewindKind::Redo { .. } => None,
+            }
+        };
+        let undone = receipt.as_ref().ok().and_then(of_receipt);
+        let receipt = receipt.map_err(|error| CommandError::from(error).line());
+        Done::Again { word, receipt, undone }
+    }
+
+    fn checkpoint(&mut self, label: &str) -> Result<String, CommandError> {
+        takeback_core::marks::check_label(label)?;
+        let recorded = checkpoint(&mut self.place.workspace, Some(label))?;
+        let id = recorded.point.map(|point| point.to_string()).unwrap_or_default();
+        Ok(format!("Point {} “{label}”", id.get(..8).unwrap_or_default()))
+    }
+
+    fn since_last_prompt(&self) -> Result<Vec<FileDiff>, CommandError> {
+        let store = &*self.place.workspace.store;
+        let points = store.points()?;
+        let is_prompt = |point: &&takeback_store::Point| {
+            point.kind == PointKind::Prompt && point.session.as_ref() == Some(&self.session)
+        };
+        let Some(last) = points.iter().rev().find(is_prompt) else { return Ok(Vec::new()) };
+        Ok(changed_between(store, last.seq, Seq(u64::MAX >> 1))?)
+    }
+
+    fn count(&mut self) -> Result<Done, CommandError> {
+        let diffs = self.since_last_prompt()?;
+        let store = &*self.place.workspace.store;
+        let (mut insertions, mut deletions) = (0, 0);
+        for lines in diffs.iter().map(|diff| diff.lines(store)) {
+            let lines = lines?.unwrap_or_default();
+            insertions += lines.insertions;
+            deletions += lines.deletions;
+        }
+        let files = diffs.iter().filter(|diff| !diff.is_folder()).count();
+        let own = |point: &&takeback_store::Point| {
+            point.kind != PointKind::Safety && point.session.as_ref().is_none_or(|of| *of == self.session)
+        };
+        let points = store.points()?.iter().filter(own).count();
+        Ok(Done::Counted { points, files, insertions, deletions })
+    }
+
+    fn tool_end(&self, ok: bool, line: String, changes: Option<(Seq, Seq)>) -> ToolEnd {
+        let mut end = ToolEnd { ok, line, insertions: 0, deletions: 0, diff: Vec::new() };
+        let store = &*self.place.workspace.store;
+        let Some((from, to)) = changes else { return end };
+        let Ok(diffs) = changed_between(store, from, to) else { return end };
+        let several = diffs.iter().filter(|diff| !diff.is_folder()).count() > 1;
+        for diff in diffs.iter().filter(|diff| !diff.is_folder()) {
+            // What cannot be compared is only not counted.
+            let lines = diff.lines(store).ok().flatten().unwrap_or_default();
+            end.insertions += lines.insertions;
+            end.deletions += lines.deletions;
+            if several {
+                let text = format!("{} {}", name(&diff.path), diff.what());
+                end.diff.push(DiffLine { kind: LineKind::Heading, text });
+            }
+            let room = MOST_LINES.saturating_sub(end.diff.len());
+            end.diff.extend(diff_lines(diff, Contents::of(store), room).unwrap_or_default());
+        }
+        end
+    }
+
+    fn diff(&mut self) -> Result<Vec<DiffLine>, CommandError> {
+        look_around(&mut self.place.workspace)?;
+        let diffs = self.since_last_prompt()?;
+        let store = &*self.place.workspace.store;
+        let mut shown = Vec::new();
+        for diff in &diffs {
+            let text = format!("{}  {}", name(&diff.path), diff.what());
+            shown.push(DiffLine { kind: LineKind::Heading, text });
+            let room = MOST_LINES.saturating_sub(shown.len());
+            shown.extend(diff_lines(diff, Contents::of(store), room)?);
+        }
+        Ok(shown)
+    }
+
+    /// What a command of the command line answers.
+    fn asked(
+        &self,
+        command: impl FnOnce(&Options, &mut Screen) -> Result<u8, CommandError>,
+    ) -> Result<String, CommandError> {
+        let text = Captured::default();
+        let mut screen = Screen::captured(&self.options, text.clone());
+        command(&self.options, &mut screen)?;
+        screen.out.flush()?;
+        Ok(text.text().trim_end().to_owned())
+    }
+
+    fn save(&self, name: Option<String>, kept: &Kept) -> Result<String, CommandError> {
+        let name = name.unwrap_or_else(|| crate::time::iso(now()));
+        session::put(&*self.place.workspace.states, Category::Conversation, &name, kept)?;
+        Ok(format!("Saved as {name}"))
+    }
+
+    fn load(&self, name: &str) -> Result<Kept, CommandError> {
+        let states = &*self.place.workspace.states;
+        let kept = session::get(states, Category::Conversation, name)?;
+        let kept = kept.ok_or_else(|| no_conversation(name))?;
+        self.agent.load(&kept.memory).map_err(|error| CommandError::new(Kind::Error, error))?;
+        Ok(kept)
+    }
+
+    fn conversations(&self) -> Result<String, CommandError> {
+        let found = session::all(&*self.place.workspace.states, Category::Conversation)?;
+        if found.is_empty() {
+            return Ok("No conversations are saved. /save NAME saves this one.".to_owned());
+        }
+        let time = now();
+        let lines = found.iter().map(|(name, kept)| {
+            let age = parse_iso(&kept.updated_at).map_or_else(String::new, |at| ago(at, time));
+            let prompts = kept.transcript.iter().filter(|line| matches!(line, session::Line::Person { .. }));
+            let title = crate::screen::shorten(kept.title(), 50);
+            format!("{name}  {age}  {}  {}  {title}", kept.agent, count(prompts.count(), "prompt"))
+        });
+        Ok(lines.collect::<Vec<_>>().join("\n"))
+    }
+
+    fn delete(&self, name: &str) -> Result<String, CommandError> {
+        let key = DocumentKey::new(name).map_err(|error| CommandError::new(Kind::Usage, error))?;
+        if self.place.workspace.states.delete_document(Category::Conversation, &key)? {
+            Ok(format!("Deleted {name}"))
+        } else {
+            Err(no_conversation(name))
+        }
+    }
+}
+
+fn no_conversation(name: &str) -> CommandError {
+    CommandError::new(Kind::Error, format!("there is no conversation {name}; /conversations lists them"))
+}
+
+fn trouble(error: CommandError) -> Done {
+    Done::Trouble(error.line())
+}
+
+/// A receipt for the transcript.
+pub(super) fn receipt_text(receipt: &Receipt) -> String {
+    let mut text = Captured::default();
+    let written = receipt::print(&mut text, receipt, &[], receipt::Tense::Did, false);
+    match written {
+        Ok(()) => anstream::adapter::strip_str(&text.text()).to_string().trim_end().to_owned(),
+        Err(error) => error.to_string(),
+    }
+}

@@ -1,0 +1,222 @@
+//! What the rewind menu shows: points as rows, and what going to one would do.
+
+use std::collections::HashSet;
+
+use takeback_core::Workspace;
+use takeback_core::exchange::same_story;
+use takeback_core::history::by_path;
+use takeback_core::rewind::journal::Preview;
+use takeback_core::rewind::{Receipt, RewindRequest, Target};
+use takeback_store::{Entry, Point, PointId, PointKind, Seq, SessionId, Store, StoreError};
+use takeback_tui::menu::{DiffLine, ExecutionRow, Fate, FilePreview, LineKind, Row};
+use similar::{DiffTag, group_diff_ops};
+
+use super::filediff::{Contents, FileDiff, LineDiff, Text, between};
+use super::log::{described, tell, within};
+use crate::error::CommandError;
+use crate::screen::name;
+use crate::time::{ago, clock, now};
+
+/// Lines shown around what changed.
+const CONTEXT: usize = 3;
+/// A preview is for looking at, not for reading a whole library.
+const MOST_LINES: usize = 2000;
+const MOST_FILES: usize = 500;
+
+/// The points that can be gone back to, newest first, those of `session` with their changes; then
+/// those of other sessions.
+pub(crate) fn rows(
+    workspace: &Workspace,
+    session: Option<&SessionId>,
+) -> Result<Vec<Row>, CommandError> {
+    let store = &*workspace.store;
+    let points = store.points()?;
+    let listed: Vec<&Point> = points.iter().filter(|point| is_listed(point)).collect();
+    let is_own = |point: &Point| {
+        session.is_none() || point.session.is_none() || point.session.as_ref() == session
+    };
+    let mut newest: Vec<(usize, &&Point)> = listed.iter().enumerate().rev().collect();
+    // Stable: each part stays newest first.
+    newest.sort_by_key(|(_, point)| !is_own(point));
+    let oldest = listed.first().map(|point| point.seq);
+    let changes = oldest.map_or(Ok(Vec::new()), |oldest| store.changes_after(oldest))?;
+    let time = now();
+    let mut rows = Vec::new();
+    for (at, point) in newest {
+        let next = listed[at + 1..].iter().find(|next| same_story(point, next));
+        let told = tell(store, point, within(&changes, point.seq, next.map(|next| next.seq)), &HashSet::new())?;
+        let description = match point.description.as_str() {
+            "" => format!("Checkpoint at {}", clock(point.created_at)),
+            _ => described(point),
+        };
+        let other = point.session.as_ref().filter(|_| !is_own(point));
+        rows.push(Row {
+            id: told.id,
+            age: ago(point.created_at, time),
+            description,
+            label: point.label.clone(),
+            files: told.files_changed,
+            insertions: told.insertions,
+            deletions: told.deletions,
+            session: other.map(|session| session.0.clone()),
+        });
+    }
+    Ok(rows)
+}
+
+/// Steps have a tab of their own; safety points are `undo`'s.
+fn is_listed(point: &Point) -> bool {
+    matches!(point.kind, PointKind::Prompt | PointKind::Manual)
+}
+
+pub(crate) fn execution_rows(workspace: &Workspace) -> Result<Vec<ExecutionRow>, CommandError> {
+    let time = now();
+    let executions = workspace.states.executions()?.executions.into_iter();
+    let rows = executions.filter_map(|execution| {
+        let head = execution.head?;
+        Some(ExecutionRow {
+            execution: execution.id.to_string(),
+            step: head.step_name,
+            age: ago(head.time, time),
+        })
+    });
+    Ok(rows.collect())
+}
+
+/// The request that choosing a point means.
+pub(crate) fn request_for(id: PointId, paths: Option<&[String]>) -> RewindRequest {
+    let mut request = RewindRequest::new(Target::Point(id));
+    request.paths = paths.unwrap_or_default().iter().map(|path| literally(path)).collect();
+    request
+}
+
+/// A pattern that stands for this path alone.
+pub(crate) fn literally(path: &str) -> String {
+    let mut pattern = String::new();
+    for c in path.chars() {
+        if matches!(c, '*' | '?' | '[' | ']' | '{' | '}' | '!') {
+            pattern.extend(['[', c, ']']);
+        } else if c == '\\' {
+            pattern.push_str("\\\\");
+        } else {
+            pattern.push(c);
+        }
+    }
+    pattern
+}
+
+/// What a preview says, file by file.
+pub(crate) fn preview_of(
+    store: &dyn Store,
+    shown: &Preview,
+) -> Result<takeback_tui::menu::Preview, CommandError> {
+    let receipt = shown.receipt();
+    let contents = Contents { store, made: &shown.plan.merged };
+    let mut files = Vec::new();
+    let mut left = MOST_LINES;
+    for step in shown.plan.actions().take(MOST_FILES) {
+        let Some(after) = step.goal() else { continue };
+        let diff = FileDiff { path: step.path.clone(), before: step.present.clone(), after };
+        if diff.is_folder() {
+            continue;
+        }
+        let path = name(&step.path);
+        let (fate, reason) = fate_of(&receipt, &step.path, &diff);
+        let lines = diff_lines(&diff, contents, left)?;
+        left = left.saturating_sub(lines.len());
+        files.push(FilePreview { path, fate, reason, diff: lines });
+    }
+    let actions = shown.plan.actions().count();
+    let groups = [
+        (Fate::Kept, &receipt.kept_files),
+        (Fate::Conflict, &receipt.conflicts),
+        (Fate::Unclear, &receipt.ambiguous),
+        (Fate::NotCaptured, &receipt.not_captured),
+    ];
+    for (fate, notes) in groups {
+        for note in notes.iter().take(MOST_FILES) {
+            let reason = Some(note.reason.clone());
+            files.push(FilePreview { path: name(&note.path), fate, reason, diff: Vec::new() });
+        }
+    }
+    let mut notes: Vec<String> = shown
+        .windows
+        .iter()
+        .filter_map(|window| {
+            let command = window.command.as_ref()?;
+            let files = crate::screen::count(window.paths, "file");
+            Some(format!("{files} changed while `{command}` ran; may include yours"))
+        })
+        .collect();
+    if actions > MOST_FILES {
+        notes.push(format!("and {} more files", actions - MOST_FILES));
+    }
+    Ok(takeback_tui::menu::Preview { files, notes })
+}
+
+fn fate_of(
+    receipt: &Receipt,
+    path: &takeback_store::WorkPath,
+    diff: &FileDiff,
+) -> (Fate, Option<String>) {
+    if let Some(note) = receipt.merged_files.iter().find(|note| note.path == *path) {
+        return (Fate::Merged, Some(note.reason.clone()));
+    }
+    match diff.after {
+        Entry::Absent => (Fate::Deleted, None),
+        _ => (Fate::Restored, None),
+    }
+}
+
+/// How a file differs, in lines with what stands around them; at most `most`.
+pub(crate) fn diff_lines(
+    diff: &FileDiff,
+    contents: Contents<'_>,
+    most: usize,
+) -> Result<Vec<DiffLine>, StoreError> {
+    let heading = |text: &str| vec![DiffLine { kind: LineKind::Heading, text: text.to_owned() }];
+    let texts = (Text::of(&diff.before, contents)?, Text::of(&diff.after, contents)?);
+    let (before, after) = match &texts {
+        (Text::Lines(before), Text::Lines(after)) => (before, after),
+        (Text::TooLarge, _) | (_, Text::TooLarge) => return Ok(heading("too large to be compared")),
+        _ => return Ok(heading("not text")),
+    };
+    let lines = LineDiff::new(before, after);
+    let mut shown = Vec::new();
+    for hunk in group_diff_ops(lines.ops.clone(), CONTEXT) {
+        if let (Some(first), true) = (hunk.first(), !shown.is_empty()) {
+            shown.extend(heading(&format!("line {}", first.new_range().start + 1)));
+        }
+        for op in hunk {
+            let (old, new) = (&lines.old[op.old_range()], &lines.new[op.new_range()]);
+            match op.tag() {
+                DiffTag::Equal => shown.extend(new.iter().map(|line| of_line(LineKind::Context, line))),
+                _ => {
+                    shown.extend(old.iter().map(|line| of_line(LineKind::Removed, line)));
+                    shown.extend(new.iter().map(|line| of_line(LineKind::Added, line)));
+                }
+            }
+        }
+        if shown.len() > most {
+            shown.truncate(most);
+            shown.extend(heading("…"));
+            break;
+        }
+    }
+    Ok(shown)
+}
+
+fn of_line(kind: LineKind, line: &[u8]) -> DiffLine {
+    let text = String::from_utf8_lossy(line).trim_end_matches(['\n', '\r']).to_owned();
+    DiffLine { kind, text }
+}
+
+/// What changed between two moments of the log, for a tool's line in the transcript.
+pub(crate) fn changed_between(
+    store: &dyn Store,
+    from: Seq,
+    to: Seq,
+) -> Result<Vec<FileDiff>, StoreError> {
+    let changes = store.changes_after(from)?;
+    Ok(between(&by_path(within(&changes, from, Some(to)).to_vec()), None))
+}

@@ -1,0 +1,6 @@
+//! `takeback chat`, as somebody sits before it.
+
+mod seat;
+mod story;
+
+use seat::Seat;

@@ -1,0 +1,197 @@
+//! Somebody at a real pseudo-terminal: looks, types, and waits for what is to be seen.
+
+use std::io::{Read as _, Write};
+use std::num::NonZeroU16;
+use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
+use std::time::{Duration, Instant};
+
+use portable_pty::{Child, CommandBuilder, MasterPty, PtySize, native_pty_system};
+
+use crate::home::User;
+
+/// How long something is waited for before it is called missing.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+pub(crate) const ESC: &str = "\x1b";
+pub(crate) const UP: &str = "\x1b[A";
+pub(crate) const DOWN: &str = "\x1b[B";
+pub(crate) const ENTER: &str = "\r";
+
+pub(crate) struct Seat {
+    screen: vt100::Parser,
+    pub(crate) written: Vec<u8>,
+    bytes: Receiver<Vec<u8>>,
+    keyboard: Box<dyn Write + Send>,
+    master: Box<dyn MasterPty + Send>,
+    child: Box<dyn Child + Send + Sync>,
+}
+
+/// A terminal, and what is set in it.
+pub(crate) struct Place<'a> {
+    pub(crate) user: &'a User,
+    pub(crate) rows: u16,
+    pub(crate) columns: u16,
+    pub(crate) environment: Vec<(String, String)>,
+}
+
+impl<'a> Place<'a> {
+    pub(crate) fn of(user: &'a User) -> Self {
+        Self { user, rows: 24, columns: 80, environment: Vec::new() }
+    }
+
+    pub(crate) fn sized(mut self, columns: u16, rows: u16) -> Self {
+        (self.columns, self.rows) = (columns, rows);
+        self
+    }
+
+    pub(crate) fn with(mut self, name: &str, value: impl Into<String>) -> Self {
+        self.environment.push((name.to_owned(), value.into()));
+        self
+    }
+
+    /// Starts `takeback ARGS` there.
+    pub(crate) fn sit(self, args: &[&str]) -> Seat {
+        let (rows, cols) = (self.rows, self.columns);
+        let size = PtySize { rows, cols, pixel_width: 0, pixel_height: 0 };
+        let pair = native_pty_system().openpty(size).expect("a terminal");
+        let mut command = CommandBuilder::new(env!("CARGO_BIN_EXE_takeback"));
+        command.args(args);
+        command.cwd(self.user.work());
+        command.env_clear();
+        command.env("PATH", "/usr/bin:/bin");
+        command.env("HOME", self.user.home());
+        command.env("TERM", "xterm-256color");
+        for (name, value) in &self.environment {
+            command.env(name, value);
+        }
+        let child = pair.slave.spawn_command(command).expect("it starts");
+        drop(pair.slave);
+        let mut reader = pair.master.try_clone_reader().expect("a reader");
+        let (send, bytes) = channel();
+        std::thread::spawn(move || {
+            let mut buffer = [0; 65536];
+            while let Ok(n) = reader.read(&mut buffer) {
+                if n == 0 || send.send(buffer[..n].to_vec()).is_err() {
+                    break;
+                }
+            }
+        });
+        let keyboard = pair.master.take_writer().expect("a keyboard");
+        let some = |n| NonZeroU16::new(n).expect("some rows and columns");
+        let screen = vt100::Parser::new(some(rows), some(cols), 0);
+        Seat { screen, written: Vec::new(), bytes, keyboard, master: pair.master, child }
+    }
+}
+
+impl Seat {
+    /// Types, all at once.
+    pub(crate) fn types(&mut self, keys: &str) -> &mut Self {
+        self.keyboard.write_all(keys.as_bytes()).expect("keys are typed");
+        self.keyboard.flush().expect("keys are typed");
+        self
+    }
+
+    /// A line, and Enter as a key of its own.
+    pub(crate) fn says(&mut self, line: &str) -> &mut Self {
+        self.types(line);
+        self.sees(line.get(..line.len().min(30)).unwrap_or(line));
+        self.types(ENTER)
+    }
+
+    /// Waits until something stands on the screen.
+    #[track_caller]
+    pub(crate) fn sees(&mut self, what: &str) -> &mut Self {
+        self.sees_that(what, |screen| screen.contains(what))
+    }
+
+    /// Waits until something no longer stands there.
+    #[track_caller]
+    pub(crate) fn sees_no(&mut self, what: &str) -> &mut Self {
+        self.sees_that(&format!("no {what}"), |screen| !screen.contains(what))
+    }
+
+    #[track_caller]
+    pub(crate) fn sees_that(&mut self, what: &str, is_so: impl Fn(&str) -> bool) -> &mut Self {
+        let until = Instant::now() + PATIENCE;
+        loop {
+            self.look(Duration::from_millis(20));
+            if is_so(&self.shown()) {
+                return self;
+            }
+            assert!(Instant::now() < until, "never saw {what:?} in\n{}", self.shown());
+        }
+    }
+
+    /// Takes in what comes within a while.
+    pub(crate) fn look(&mut self, within: Duration) -> &mut Self {
+        let until = Instant::now() + within;
+        loop {
+            match self.bytes.recv_timeout(until.saturating_duration_since(Instant::now())) {
+                Ok(bytes) => {
+                    self.screen.process(&bytes);
+                    self.written.extend(bytes);
+                }
+                Err(RecvTimeoutError::Timeout | RecvTimeoutError::Disconnected) => return self,
+            }
+        }
+    }
+
+    pub(crate) fn shown(&self) -> String {
+        self.screen.screen().contents()
+    }
+
+    /// The colour of the first character of a text on the screen.
+    #[track_caller]
+    pub(crate) fn colour_of(&self, text: &str) -> vt100::Color {
+        let screen = self.screen.screen();
+        let (rows, columns) = screen.size();
+        for row in 0..rows.get() {
+            let line = screen.contents_between(row, 0, row, columns.get());
+            if let Some(at) = line.find(text) {
+                let column = line[..at].chars().count();
+                let column = u16::try_from(column).expect("a column");
+                return screen.cell(row, column).expect("a cell").fgcolor();
+            }
+        }
+        panic!("{text:?} is not in\n{}", self.shown());
+    }
+
+    pub(crate) fn resizes(&mut self, columns: u16, rows: u16) -> &mut Self {
+        let size = PtySize { rows, cols: columns, pixel_width: 0, pixel_height: 0 };
+        self.master.resize(size).expect("it is resized");
+        let some = |n| NonZeroU16::new(n).expect("some rows and columns");
+        self.screen.screen_mut().set_size(some(rows), some(columns));
+        self
+    }
+
+    pub(crate) fn pid(&self) -> u32 {
+        self.child.process_id().expect("it runs")
+    }
+
+    /// Whether the terminal is as it was: the first screen, the cursor shown.
+    pub(crate) fn is_restored(&self) -> bool {
+        let screen = self.screen.screen();
+        !screen.alternate_screen() && !screen.hide_cursor() && !screen.bracketed_paste()
+    }
+
+    /// Waits for the end; the exit code.
+    #[track_caller]
+    pub(crate) fn ends(&mut self) -> u32 {
+        let until = Instant::now() + PATIENCE;
+        loop {
+            self.look(Duration::from_millis(20));
+            if let Some(status) = self.child.try_wait().expect("it can be asked") {
+                self.look(Duration::from_millis(100));
+                return status.exit_code();
+            }
+            assert!(Instant::now() < until, "it does not end:\n{}", self.shown());
+        }
+    }
+}
+
+impl Drop for Seat {
+    fn drop(&mut self) {
+        // It may have ended.
+        drop(self.child.kill());
+    }
+}
