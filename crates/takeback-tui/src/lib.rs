@@ -3,8 +3,13 @@
 //! Everything here is a value: keys and time come in, what to do comes out, and a view is drawn from
 //! what is known. Only [`terminal`] touches the terminal. Nothing here knows a store or an agent.
 
-pub mod keys;
+mod clean;
 pub mod editor;
+mod fit;
+pub mod keys;
 pub mod menu;
-pub mod theme;
 pub mod terminal;
+pub mod theme;
+
+pub use clean::clean;
+pub use fit::{fit, fit_end, wrap};
