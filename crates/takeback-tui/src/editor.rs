@@ -1,1 +1,166 @@
-//! placeholder
+//! The input line: a text of one or more lines, a cursor, and what was entered before.
+//!
+//! Keys come in through [`Editor::press`]; what it does not know (Enter, Esc, Tab) it leaves to the
+//! caller. The cursor stands between graphemes, never inside one. [`Editor::layout`] says where
+//! everything is shown.
+
+mod history;
+mod layout;
+mod moves;
+
+use crate::keys::Key;
+use history::History;
+pub use layout::Layout;
+
+#[derive(Debug, Clone, Default)]
+pub struct Editor {
+    text: String,
+    /// In bytes.
+    cursor: usize,
+    history: History,
+    /// What was deleted last with a key that deletes more than a character.
+    cut: String,
+}
+
+/// What became of a key.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Edit {
+    /// The text, and maybe the cursor.
+    Changed,
+    /// Taken, and the text is the same.
+    Same,
+    /// Not for the editor.
+    Ignored,
+}
+
+impl Editor {
+    /// `history`: what was entered before, oldest first.
+    #[must_use]
+    pub fn new(history: Vec<String>) -> Self {
+        Self { history: History::new(history), ..Self::default() }
+    }
+
+    #[must_use]
+    pub fn text(&self) -> &str {
+        &self.text
+    }
+
+    /// In bytes, from the beginning of the text.
+    #[must_use]
+    pub fn cursor(&self) -> usize {
+        self.cursor
+    }
+
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.text.is_empty()
+    }
+
+    /// Another text with the cursor at its end; what stood there is gone, and history is left.
+    pub fn set_text(&mut self, text: &str) {
+        self.history.leave();
+        self.replace_all(text);
+    }
+
+    /// Another text with the cursor at its end, as an edit of the present one.
+    pub fn replace_all(&mut self, text: &str) {
+        text.clone_into(&mut self.text);
+        self.cursor = self.text.len();
+    }
+
+    /// The text, which is in the history from here on; the line is empty.
+    pub fn take(&mut self) -> String {
+        self.cursor = 0;
+        let text = std::mem::take(&mut self.text);
+        self.history.add(&text);
+        text
+    }
+
+    /// Puts text at the cursor.
+    pub fn insert(&mut self, text: &str) {
+        self.text.insert_str(self.cursor, text);
+        self.cursor = moves::boundary_from(&self.text, self.cursor + text.len());
+    }
+
+    pub fn press(&mut self, key: &Key) -> Edit {
+        let before = self.cursor;
+        match key {
+            Key::Char(c) => self.insert(c.encode_utf8(&mut [0; 4])),
+            Key::NewLine => self.insert("\n"),
+            Key::Paste(text) => self.insert(text),
+            Key::Ctrl('y') => self.insert(&self.cut.clone()),
+            Key::Left | Key::Ctrl('b') => return self.go(moves::left(&self.text, before)),
+            Key::Right | Key::Ctrl('f') => return self.go(moves::right(&self.text, before)),
+            Key::WordLeft | Key::Alt('b') => return self.go(moves::word_left(&self.text, before)),
+            Key::WordRight | Key::Alt('f') => {
+                return self.go(moves::word_right(&self.text, before));
+            }
+            Key::Home | Key::Ctrl('a') => return self.go(moves::line_start(&self.text, before)),
+            Key::End | Key::Ctrl('e') => return self.go(moves::line_end(&self.text, before)),
+            Key::Up | Key::Ctrl('p') => return self.up(),
+            Key::Down | Key::Ctrl('n') => return self.down(),
+            Key::Backspace => self.delete(moves::left(&self.text, before), before),
+            Key::Ctrl('d') if self.text.is_empty() => return Edit::Ignored,
+            Key::Delete | Key::Ctrl('d') => self.delete(before, moves::right(&self.text, before)),
+            Key::Ctrl('k') => {
+                let end = moves::line_end(&self.text, before);
+                self.cut(before, if end == before { moves::right(&self.text, end) } else { end });
+            }
+            Key::Ctrl('u') => self.cut(moves::line_start(&self.text, before), before),
+            Key::Ctrl('w') => self.cut(moves::blank_left(&self.text, before), before),
+            Key::Alt('\x7f') => self.cut(moves::word_left(&self.text, before), before),
+            Key::Alt('d') => self.cut(before, moves::word_right(&self.text, before)),
+            _ => return Edit::Ignored,
+        }
+        Edit::Changed
+    }
+
+    fn go(&mut self, cursor: usize) -> Edit {
+        self.cursor = cursor;
+        Edit::Same
+    }
+
+    fn delete(&mut self, from: usize, to: usize) {
+        self.text.replace_range(from..to, "");
+        // What stood on both sides may be one grapheme by now.
+        self.cursor = moves::boundary_from(&self.text, from);
+    }
+
+    fn cut(&mut self, from: usize, to: usize) {
+        if from < to {
+            self.text[from..to].clone_into(&mut self.cut);
+        }
+        self.delete(from, to);
+    }
+
+    fn up(&mut self) -> Edit {
+        if let Some(above) = moves::above(&self.text, self.cursor) {
+            return self.go(above);
+        }
+        match self.history.older(&self.text) {
+            Some(text) => self.show(&text),
+            None => self.go(0),
+        }
+    }
+
+    fn down(&mut self) -> Edit {
+        if let Some(below) = moves::below(&self.text, self.cursor) {
+            return self.go(below);
+        }
+        match self.history.newer(&self.text) {
+            Some(text) => self.show(&text),
+            None => self.go(self.text.len()),
+        }
+    }
+
+    fn show(&mut self, text: &str) -> Edit {
+        self.replace_all(text);
+        Edit::Changed
+    }
+
+    /// Where the text stands in `width` columns.
+    #[must_use]
+    pub fn layout(&self, width: u16) -> Layout {
+        layout::lay_out(&self.text, self.cursor, width)
+    }
+}

@@ -3,13 +3,18 @@
 //! Everything here is a value: keys and time come in, what to do comes out, and a view is drawn from
 //! what is known. Only [`terminal`] touches the terminal. Nothing here knows a store or an agent.
 
-pub mod keys;
+mod clean;
+mod fit;
 pub mod wrap;
-pub mod slash;
+pub mod keys;
 pub mod editor;
-pub mod menu;
 pub mod theme;
-pub mod terminal;
+pub mod menu;
+pub mod slash;
 pub mod transcript;
 pub mod chat;
 pub mod view;
+pub mod terminal;
+
+pub use clean::clean;
+pub use fit::{fit, fit_end, wrap};

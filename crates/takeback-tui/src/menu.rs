@@ -1,4 +1,217 @@
 //! The rewind menu: a list of points, what going to one would do, and what is to go back.
+//!
+//! [`Menu::press`] takes a key and says what the caller has to do; [`Menu::draw`] shows what is known.
+//! Previews are made by the caller, who is told for which row ([`Outcome::Look`]) and answers with
+//! [`Menu::set_preview`] when it has one. Nothing here restores anything.
+
+mod detail;
+mod list;
+mod view;
+
+use std::collections::HashMap;
+
+use crate::keys::Key;
+use crate::theme::Theme;
+use detail::Detail;
+use list::{Entry, Item, List};
+use ratatui::Frame;
+use ratatui::layout::Rect;
+
+pub struct Menu {
+    rows: Vec<Row>,
+    executions: Vec<ExecutionRow>,
+    options: MenuOptions,
+    tab: Tab,
+    row_list: List,
+    execution_list: List,
+    /// The second stage, if a row was chosen.
+    detail: Option<Detail>,
+    help: bool,
+    notice: Option<String>,
+    previews: HashMap<String, Result<Preview, String>>,
+    /// Whose preview was asked for last.
+    asked: Option<String>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct MenuOptions {
+    /// How many rows of this session are shown before `older…`.
+    pub keep: usize,
+    /// Whether the conversation can go back too.
+    pub conversation: bool,
+    /// Whether there is a rewind to undo.
+    pub can_undo: bool,
+}
+
+/// What the caller has to do after a key.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Outcome {
+    Stay,
+    /// Make the preview of this row. Whoever asks again does not need the one before any more.
+    Look(String),
+    Cancel,
+    Restore {
+        id: String,
+        what: What,
+        /// Only these files; `None`: all of them.
+        paths: Option<Vec<String>>,
+    },
+    RestoreExecution(String),
+    Undo,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Tab {
+    Points,
+    Executions,
+}
+
+/// So many previews are kept; with their diffs they are not small.
+const PREVIEWS_MAX: usize = 32;
+
+impl Menu {
+    /// `rows`: newest first. Those of other sessions are shown behind the present one's.
+    #[must_use]
+    pub fn new(rows: Vec<Row>, executions: Vec<ExecutionRow>, options: MenuOptions) -> Self {
+        let (mut rows, others): (Vec<Row>, Vec<Row>) =
+            rows.into_iter().partition(|row| row.session.is_none());
+        rows.extend(others);
+        let row_list = List::new(rows.iter().map(Item::of_row).collect(), options.keep);
+        let of_execution = executions.iter().map(Item::of_execution).collect();
+        let execution_list = List::new(of_execution, usize::MAX);
+        Self {
+            rows,
+            executions,
+            options,
+            tab: Tab::Points,
+            row_list,
+            execution_list,
+            detail: None,
+            help: false,
+            notice: None,
+            previews: HashMap::new(),
+            asked: None,
+        }
+    }
+
+    pub fn press(&mut self, key: &Key) -> Outcome {
+        self.notice = None;
+        if std::mem::take(&mut self.help) {
+            return Outcome::Stay;
+        }
+        if *key == Key::Ctrl('c') {
+            return Outcome::Cancel;
+        }
+        match self.detail.take() {
+            Some(detail) => self.press_in_detail(detail, key),
+            None => self.press_in_list(key),
+        }
+    }
+
+    /// What going to this row would do, or why that cannot be said.
+    pub fn set_preview(&mut self, id: &str, preview: Result<Preview, String>) {
+        if self.asked.as_deref() == Some(id) {
+            self.asked = None;
+        }
+        if self.previews.len() >= PREVIEWS_MAX {
+            let shown = self.selected_row().map(|row| row.id.clone());
+            self.previews.retain(|kept, _| Some(kept) == shown.as_ref());
+        }
+        self.previews.insert(id.to_owned(), preview);
+    }
+
+    /// Remembers how much of each list there was room for, so that a page is a page.
+    pub fn draw(&mut self, frame: &mut Frame, area: Rect, theme: &Theme) {
+        view::draw(self, frame, area, theme);
+    }
+
+    fn press_in_detail(&mut self, mut detail: Detail, key: &Key) -> Outcome {
+        if *key == Key::Char('?') {
+            self.help = true;
+            self.detail = Some(detail);
+            return Outcome::Stay;
+        }
+        match detail.press(key, self.previews.get(detail.id())) {
+            detail::Outcome::Stay => {
+                self.detail = Some(detail);
+                Outcome::Stay
+            }
+            detail::Outcome::Back => Outcome::Stay,
+            detail::Outcome::Restore { what, paths } => {
+                Outcome::Restore { id: detail.id().to_owned(), what, paths }
+            }
+        }
+    }
+
+    fn press_in_list(&mut self, key: &Key) -> Outcome {
+        if *key == Key::Tab || *key == Key::BackTab {
+            self.tab = match self.tab {
+                Tab::Points => Tab::Executions,
+                Tab::Executions => Tab::Points,
+            };
+            return self.look();
+        }
+        match self.list_mut().press(key) {
+            list::Outcome::Stay => Outcome::Stay,
+            list::Outcome::Moved => self.look(),
+            list::Outcome::Cancel => Outcome::Cancel,
+            list::Outcome::Chosen(index) => match self.tab {
+                Tab::Points => {
+                    let row = &self.rows[index];
+                    let conversation = self.options.conversation && row.session.is_none();
+                    self.detail = Some(Detail::new(row.id.clone(), conversation));
+                    self.look()
+                }
+                Tab::Executions => {
+                    Outcome::RestoreExecution(self.executions[index].execution.clone())
+                }
+            },
+            list::Outcome::NotMine => match key {
+                Key::Char('u') if self.options.can_undo => Outcome::Undo,
+                Key::Char('u') => {
+                    self.notice = Some("There is no rewind to undo.".to_owned());
+                    Outcome::Stay
+                }
+                Key::Char('?') => {
+                    self.help = true;
+                    Outcome::Stay
+                }
+                _ => Outcome::Stay,
+            },
+        }
+    }
+
+    fn list(&self) -> &List {
+        match self.tab {
+            Tab::Points => &self.row_list,
+            Tab::Executions => &self.execution_list,
+        }
+    }
+
+    fn list_mut(&mut self) -> &mut List {
+        match self.tab {
+            Tab::Points => &mut self.row_list,
+            Tab::Executions => &mut self.execution_list,
+        }
+    }
+
+    /// The row whose preview is shown.
+    fn selected_row(&self) -> Option<&Row> {
+        match (self.tab, self.row_list.selected()) {
+            (Tab::Points, Some(Entry::Item(index))) => self.rows.get(index),
+            _ => None,
+        }
+    }
+
+    fn look(&mut self) -> Outcome {
+        let Some(id) = self.selected_row().map(|row| row.id.clone()) else { return Outcome::Stay };
+        if self.previews.contains_key(&id) || self.asked.as_ref() == Some(&id) {
+            return Outcome::Stay;
+        }
+        self.asked = Some(id.clone());
+        Outcome::Look(id)
+    }
+}
 
 /// A point to go back to.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -57,6 +270,7 @@ pub enum Fate {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DiffLine {
     pub kind: LineKind,
+    /// Without the `+` or `-` before it.
     pub text: String,
 }
 
@@ -75,4 +289,43 @@ pub enum What {
     FilesAndConversation,
     Files,
     Conversation,
+}
+
+impl What {
+    fn words(self) -> &'static str {
+        match self {
+            Self::FilesAndConversation => "Files and conversation",
+            Self::Files => "Files only",
+            Self::Conversation => "Conversation only",
+        }
+    }
+
+    /// Chooses it at once.
+    fn key(self) -> char {
+        match self {
+            Self::FilesAndConversation => 'b',
+            Self::Files => 'f',
+            Self::Conversation => 'c',
+        }
+    }
+}
+
+impl Fate {
+    /// Whether the file would be written or deleted.
+    #[must_use]
+    pub fn changes(self) -> bool {
+        matches!(self, Self::Restored | Self::Deleted | Self::Merged)
+    }
+
+    fn word(self) -> &'static str {
+        match self {
+            Self::Restored => "restored",
+            Self::Deleted => "deleted",
+            Self::Merged => "merged",
+            Self::Kept => "kept",
+            Self::Conflict => "conflict",
+            Self::Unclear => "unclear",
+            Self::NotCaptured => "not captured",
+        }
+    }
 }

@@ -1,0 +1,97 @@
+//! Text that has to fit into so many columns.
+
+use crate::clean::clean;
+use unicode_segmentation::UnicodeSegmentation;
+use unicode_width::UnicodeWidthStr;
+
+/// One line, cleaned, cut with `…` if it is wider.
+#[must_use]
+pub fn fit(text: &str, width: usize) -> String {
+    let text = clean(text);
+    if text.width() <= width {
+        return text.into_owned();
+    }
+    let mut out = String::new();
+    let mut used = 0;
+    for grapheme in text.graphemes(true) {
+        used += grapheme.width();
+        if used >= width {
+            break;
+        }
+        out.push_str(grapheme);
+    }
+    if width > 0 {
+        out.push('…');
+    }
+    out
+}
+
+/// Like [`fit`], but the end is kept: of a path it says more.
+#[must_use]
+pub fn fit_end(text: &str, width: usize) -> String {
+    let text = clean(text);
+    if text.width() <= width {
+        return text.into_owned();
+    }
+    let mut from = text.len();
+    let mut used = 0;
+    for (at, grapheme) in text.grapheme_indices(true).rev() {
+        used += grapheme.width();
+        if used >= width {
+            break;
+        }
+        from = at;
+    }
+    if width > 0 { format!("…{}", &text[from..]) } else { String::new() }
+}
+
+/// Lines of whole words; a word that is wider than a line is cut where the line ends. Line ends stay.
+#[must_use]
+pub fn wrap(text: &str, width: usize) -> Vec<String> {
+    let width = width.max(1);
+    let mut out = Vec::new();
+    for line in text.lines() {
+        let mut row = String::new();
+        for piece in clean(line).split_word_bounds() {
+            if !row.is_empty() && row.width() + piece.width() > width {
+                out.push(row.trim_end().to_owned());
+                row.clear();
+            }
+            for grapheme in piece.graphemes(true) {
+                if !row.is_empty() && row.width() + grapheme.width() > width {
+                    out.push(std::mem::take(&mut row));
+                }
+                if !(row.is_empty() && grapheme == " " && !out.is_empty()) {
+                    row.push_str(grapheme);
+                }
+            }
+        }
+        out.push(row.trim_end().to_owned());
+    }
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_cut_is_shown() {
+        assert_eq!(fit("abcdef", 6), "abcdef");
+        assert_eq!(fit("abcdef", 5), "abcd…");
+        assert_eq!(fit("中文字", 4), "中…");
+        assert_eq!(fit("中文字", 5), "中文…");
+        assert_eq!(fit("a\nb", 3), "a␊b");
+        assert_eq!(fit("ab", 1), "…");
+        assert_eq!(fit("ab", 0), "");
+        assert_eq!(fit_end("src/deep/file.rs", 9), "…/file.rs");
+        assert_eq!(fit_end("ab", 0), "");
+    }
+
+    #[test]
+    fn words_stay_whole_where_they_can() {
+        assert_eq!(wrap("one two three", 7), ["one two", "three"]);
+        assert_eq!(wrap("abcdefgh", 3), ["abc", "def", "gh"]);
+        assert_eq!(wrap("a\n\nb", 3), ["a", "", "b"]);
+    }
+}

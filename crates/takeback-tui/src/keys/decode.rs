@@ -1,0 +1,240 @@
+//! The state between two bytes.
+
+use super::sequence::{self, Meaning};
+use super::{Key, Moment, Press};
+
+/// How long an ESC waits for the rest of a sequence.
+///
+/// The bytes of one key leave the terminal together; a network may still split them.
+pub const ESC_WAIT_MS: u64 = 30;
+
+/// A reply of the terminal that never ends must not swallow the keyboard.
+const STRING_WAIT_MS: u64 = 1000;
+
+/// No known sequence is longer; of a longer one only its end matters.
+const SEQUENCE_MAX: usize = 64;
+
+const PASTE_END: &[u8] = b"\x1b[201~";
+
+#[derive(Debug, Default)]
+pub struct Decoder {
+    state: State,
+    /// When the last byte came.
+    last: Moment,
+}
+
+#[derive(Debug, Default)]
+enum State {
+    #[default]
+    Ground,
+    /// The first bytes of a character.
+    Utf8 {
+        bytes: Vec<u8>,
+        length: usize,
+        alt: bool,
+    },
+    /// ESC, at this moment.
+    Esc(Moment),
+    /// Two: two presses, or the beginning of Alt with an arrow.
+    EscEsc(Moment, Moment),
+    /// `ESC [` or `ESC O` and what followed. `alt`: when an ESC stood before it.
+    Sequence {
+        kind: u8,
+        bytes: Vec<u8>,
+        alt: Option<Moment>,
+    },
+    /// This many bytes of an old mouse report.
+    Skip(u8),
+    /// `ESC ]`, `ESC P` or `ESC _`: a reply of the terminal, up to BEL or `ESC \`.
+    Reply {
+        kind: u8,
+        empty: bool,
+        esc: bool,
+    },
+    Paste(Vec<u8>),
+}
+
+impl Decoder {
+    #[must_use]
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// What these bytes complete. `at`: when they came; if that is past the [`Self::deadline`], what
+    /// waited is answered first.
+    pub fn feed(&mut self, bytes: &[u8], at: Moment) -> Vec<Press> {
+        let mut out = self.expire(at);
+        for &byte in bytes {
+            self.last = at;
+            self.step(byte, at, &mut out);
+        }
+        out
+    }
+
+    /// When [`Self::expire`] has something to say if nothing more comes.
+    #[must_use]
+    pub fn deadline(&self) -> Option<Moment> {
+        match &self.state {
+            State::Esc(_) | State::EscEsc(..) => Some(self.last.plus(ESC_WAIT_MS)),
+            State::Sequence { bytes, .. } if bytes.is_empty() => Some(self.last.plus(ESC_WAIT_MS)),
+            State::Reply { empty: true, .. } => Some(self.last.plus(ESC_WAIT_MS)),
+            State::Reply { .. } => Some(self.last.plus(STRING_WAIT_MS)),
+            _ => None,
+        }
+    }
+
+    /// Takes what waited for more as it stands, if it is time.
+    pub fn expire(&mut self, now: Moment) -> Vec<Press> {
+        if self.deadline().is_none_or(|deadline| now < deadline) {
+            return Vec::new();
+        }
+        let press = |key, at| Press { key, at };
+        match std::mem::take(&mut self.state) {
+            State::Esc(at) => vec![press(Key::Esc, at)],
+            State::EscEsc(first, second) => vec![press(Key::Esc, first), press(Key::Esc, second)],
+            State::Sequence { kind, alt, .. } => {
+                let esc = alt.map(|at| press(Key::Esc, at));
+                esc.into_iter().chain([press(Key::Alt(kind.into()), self.last)]).collect()
+            }
+            State::Reply { kind, empty: true, .. } => {
+                vec![press(Key::Alt(kind.into()), self.last)]
+            }
+            _ => Vec::new(),
+        }
+    }
+
+    fn step(&mut self, byte: u8, at: Moment, out: &mut Vec<Press>) {
+        let mut press = |key| out.push(Press { key, at });
+        self.state = match std::mem::take(&mut self.state) {
+            State::Ground => ground(byte, at, &mut press),
+            State::Utf8 { bytes, length, alt } => utf8(byte, bytes, length, alt, at, &mut press),
+            State::Esc(first) => match byte {
+                0x1b => State::EscEsc(first, at),
+                b'[' | b'O' => State::Sequence { kind: byte, bytes: Vec::new(), alt: None },
+                b']' | b'P' | b'_' => State::Reply { kind: byte, empty: true, esc: false },
+                _ => after_esc(byte, at, &mut press),
+            },
+            State::EscEsc(first, second) => match byte {
+                b'[' | b'O' => State::Sequence { kind: byte, bytes: Vec::new(), alt: Some(first) },
+                _ => {
+                    out.push(Press { key: Key::Esc, at: first });
+                    if byte == 0x1b {
+                        State::EscEsc(second, at)
+                    } else {
+                        out.push(Press { key: Key::Esc, at: second });
+                        ground(byte, at, &mut |key| out.push(Press { key, at }))
+                    }
+                }
+            },
+            State::Sequence { kind, bytes, alt } => {
+                in_sequence(byte, kind, bytes, alt, at, &mut press)
+            }
+            State::Skip(1) => State::Ground,
+            State::Skip(left) => State::Skip(left - 1),
+            State::Reply { kind, esc, .. } => match byte {
+                0x07 => State::Ground,
+                b'\\' if esc => State::Ground,
+                _ => State::Reply { kind, empty: false, esc: byte == 0x1b },
+            },
+            State::Paste(mut bytes) => {
+                bytes.push(byte);
+                if bytes.ends_with(PASTE_END) {
+                    bytes.truncate(bytes.len() - PASTE_END.len());
+                    press(Key::Paste(pasted(&bytes)));
+                    State::Ground
+                } else {
+                    State::Paste(bytes)
+                }
+            }
+        };
+    }
+}
+
+fn ground(byte: u8, at: Moment, press: &mut impl FnMut(Key)) -> State {
+    match byte {
+        0x1b => return State::Esc(at),
+        0x80.. => return utf8_begin(byte, false, press),
+        _ => press(sequence::single(byte)),
+    }
+    State::Ground
+}
+
+/// A byte after an ESC that begins no sequence: a key with Alt.
+fn after_esc(byte: u8, at: Moment, press: &mut impl FnMut(Key)) -> State {
+    match byte {
+        b'\r' | b'\n' => press(Key::NewLine),
+        0x08 | 0x7f => press(Key::Alt('\x7f')),
+        b' '..=b'~' => press(Key::Alt(byte.into())),
+        0x80.. => return utf8_begin(byte, true, press),
+        _ => return ground(byte, at, press),
+    }
+    State::Ground
+}
+
+fn utf8_begin(byte: u8, alt: bool, press: &mut impl FnMut(Key)) -> State {
+    let length = match byte {
+        0xc2..=0xdf => 2,
+        0xe0..=0xef => 3,
+        0xf0..=0xf4 => 4,
+        _ => {
+            press(Key::Char(char::REPLACEMENT_CHARACTER));
+            return State::Ground;
+        }
+    };
+    State::Utf8 { bytes: vec![byte], length, alt }
+}
+
+fn utf8(
+    byte: u8,
+    mut bytes: Vec<u8>,
+    length: usize,
+    alt: bool,
+    at: Moment,
+    press: &mut impl FnMut(Key),
+) -> State {
+    if !(0x80..=0xbf).contains(&byte) {
+        press(Key::Char(char::REPLACEMENT_CHARACTER));
+        return ground(byte, at, press);
+    }
+    bytes.push(byte);
+    if bytes.len() < length {
+        return State::Utf8 { bytes, length, alt };
+    }
+    let text = String::from_utf8_lossy(&bytes);
+    for c in text.chars().filter(|c| !c.is_control()) {
+        press(if alt { Key::Alt(c) } else { Key::Char(c) });
+    }
+    State::Ground
+}
+
+fn in_sequence(
+    byte: u8,
+    kind: u8,
+    mut bytes: Vec<u8>,
+    alt: Option<Moment>,
+    at: Moment,
+    press: &mut impl FnMut(Key),
+) -> State {
+    // A control character or a byte of text cannot stand in a sequence: it was torn.
+    if !(0x20..0x7f).contains(&byte) {
+        return ground(byte, at, press);
+    }
+    if bytes.len() < SEQUENCE_MAX {
+        bytes.push(byte);
+    }
+    match sequence::read(kind, &bytes, byte, alt.is_some()) {
+        Meaning::Unfinished => State::Sequence { kind, bytes, alt },
+        Meaning::Nothing => State::Ground,
+        Meaning::Key(key) => {
+            press(key);
+            State::Ground
+        }
+        Meaning::Paste => State::Paste(Vec::new()),
+        Meaning::Mouse => State::Skip(3),
+    }
+}
+
+fn pasted(bytes: &[u8]) -> String {
+    let text = String::from_utf8_lossy(bytes).replace("\r\n", "\n").replace('\r', "\n");
+    text.chars().filter(|c| matches!(c, '\n' | '\t') || !c.is_control()).collect()
+}

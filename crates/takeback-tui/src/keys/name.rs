@@ -1,0 +1,73 @@
+//! The name of a key in the settings.
+
+use super::Key;
+
+/// Ctrl with these is something else: Enter, Tab, Backspace, the new line, or the way out.
+const TAKEN: &[char] = &['c', 'd', 'h', 'i', 'j', 'm'];
+
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "{name:?} is no key that can be pressed twice: possible are esc, tab, f1 to f12, ctrl- with a \
+     letter other than c, d, h, i, j and m, and alt- with a character"
+)]
+pub struct KeyNameError {
+    pub name: String,
+}
+
+/// `esc`, `ctrl-r`, `alt-z`, `f2`; case does not matter, nor `+` for `-`.
+pub fn parse_key(name: &str) -> Result<Key, KeyNameError> {
+    let error = || KeyNameError { name: name.to_owned() };
+    let lower = name.trim().to_lowercase();
+    match lower.as_str() {
+        "esc" | "escape" => return Ok(Key::Esc),
+        "tab" => return Ok(Key::Tab),
+        _ => {}
+    }
+    if let Some(number) = lower.strip_prefix('f').and_then(|number| number.parse().ok()) {
+        return if (1..=12).contains(&number) { Ok(Key::F(number)) } else { Err(error()) };
+    }
+    let (modifier, rest) = lower.split_once(['-', '+']).ok_or_else(error)?;
+    let mut rest = rest.chars();
+    let (Some(c), None) = (rest.next(), rest.next()) else { return Err(error()) };
+    match modifier {
+        "ctrl" if c.is_ascii_lowercase() && !TAKEN.contains(&c) => Ok(Key::Ctrl(c)),
+        "alt" if !c.is_control() && !c.is_whitespace() => Ok(Key::Alt(c)),
+        _ => Err(error()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_of_keys() {
+        for (name, key) in [
+            ("esc", Key::Esc),
+            ("Escape", Key::Esc),
+            ("tab", Key::Tab),
+            ("ctrl-r", Key::Ctrl('r')),
+            ("Ctrl+R", Key::Ctrl('r')),
+            ("alt-z", Key::Alt('z')),
+            ("alt--", Key::Alt('-')),
+            ("f1", Key::F(1)),
+            ("F12", Key::F(12)),
+        ] {
+            assert_eq!(parse_key(name), Ok(key), "{name}");
+        }
+    }
+
+    #[test]
+    fn what_is_no_such_key_is_named() {
+        for name in
+            ["", "x", "ctrl-", "ctrl-c", "ctrl-m", "ctrl-1", "alt-ab", "f0", "f13", "meta-x"]
+        {
+            let error = parse_key(name).unwrap_err();
+            assert_eq!(error, KeyNameError { name: name.to_owned() });
+        }
+        insta::assert_snapshot!(
+            parse_key("enter").unwrap_err(),
+            @r#""enter" is no key that can be pressed twice: possible are esc, tab, f1 to f12, ctrl- with a letter other than c, d, h, i, j and m, and alt- with a character"#
+        );
+    }
+}

@@ -1,0 +1,129 @@
+//! The second stage: files with ticks, the diff of the selected one, and the choices.
+
+use super::super::detail::Detail;
+use super::super::{Menu, Preview};
+use super::preview::{self, LOOKING, NO_FILE, diff_line, file_line, wrapped};
+use super::{Parts, keys_that_fit, pane, put, split};
+use crate::fit::fit;
+use crate::theme::Theme;
+use ratatui::buffer::Buffer;
+use ratatui::layout::Rect;
+use ratatui::text::{Line, Span};
+use unicode_width::UnicodeWidthStr;
+
+pub(super) fn draw(
+    menu: &Menu,
+    detail: &mut Detail,
+    buffer: &mut Buffer,
+    parts: Parts,
+    theme: &Theme,
+) {
+    let Parts { title, mut body, foot } = parts;
+    let width = usize::from(body.width);
+    put(buffer, title, 0, &Line::styled("Checkpoints", theme.strong));
+    let known = menu.previews.get(detail.id());
+
+    let choices = choice_lines(detail, menu, width, theme);
+    let height = u16::try_from(choices.len()).unwrap_or(u16::MAX).min(body.height / 2);
+    let bottom = Rect { y: body.bottom() - height, height, ..body };
+    body.height -= height;
+    pane::draw(buffer, bottom, &choices);
+
+    let mut above = match menu.rows.iter().find(|row| row.id == detail.id()) {
+        Some(row) => preview::about(row, width, theme),
+        None => Vec::new(),
+    };
+    match known {
+        None => above.push(Line::styled(LOOKING, theme.hint)),
+        Some(Err(why)) => above.extend(wrapped(why, width, theme.bad)),
+        Some(Ok(preview)) => {
+            above.extend(preview::notes(preview, width, theme));
+            if !preview.files.iter().any(|file| file.fate.changes()) {
+                above.push(Line::raw(NO_FILE));
+            }
+        }
+    }
+    above.truncate(usize::from(body.height / 2).max(1));
+    pane::draw(buffer, body, &above);
+    let used = u16::try_from(above.len()).unwrap_or(u16::MAX).min(body.height);
+    body = Rect { y: body.y + used, height: body.height - used, ..body };
+
+    if let Some(Ok(preview)) = known {
+        draw_files(detail, preview, buffer, body, theme);
+    }
+    put(buffer, foot, 0, &foot_line(detail, foot.width.into(), theme));
+}
+
+fn draw_files(
+    detail: &mut Detail,
+    preview: &Preview,
+    buffer: &mut Buffer,
+    body: Rect,
+    theme: &Theme,
+) {
+    let wanted = u16::try_from(preview.files.len()).unwrap_or(u16::MAX);
+    let (files, beside) = split(body, wanted, buffer, theme);
+    let height = usize::from(files.height);
+    let selected = detail.file().min(preview.files.len().saturating_sub(1));
+    let top = (selected + 1).saturating_sub(height);
+    for (row, (at, file)) in
+        (0..files.height).zip(preview.files.iter().enumerate().skip(top).take(height))
+    {
+        let mark = if at == selected { ">" } else { " " };
+        let tick = match (file.fate.changes(), detail.is_ticked(file)) {
+            (true, true) => "[x]",
+            (true, false) => "[ ]",
+            (false, _) => "   ",
+        };
+        let head = format!("{mark} {tick} ");
+        put(buffer, files, row, &file_line(file, &head, files.width.into(), theme));
+        if at == selected {
+            let whole = Rect { y: files.y + row, height: 1, ..files };
+            buffer.set_style(whole, theme.selected);
+        }
+    }
+    let Some(area) = beside else { return };
+    let Some(file) = preview.files.get(selected) else { return };
+    let width = usize::from(area.width);
+    let mut lines = Vec::new();
+    if let Some(reason) = &file.reason {
+        lines.extend(wrapped(reason, width, theme.care));
+    }
+    let room = usize::from(area.height).saturating_sub(lines.len());
+    detail.page = room.saturating_sub(1).max(1);
+    detail.scroll = detail.scroll.min(file.diff.len().saturating_sub(room));
+    let seen = file.diff.iter().skip(detail.scroll).take(room);
+    lines.extend(seen.map(|line| diff_line(line, width, theme)));
+    pane::draw(buffer, area, &lines);
+}
+
+fn choice_lines(detail: &Detail, menu: &Menu, width: usize, theme: &Theme) -> Vec<Line<'static>> {
+    let Some(selected) = detail.choosing() else { return Vec::new() };
+    let mut lines = vec![
+        Line::styled("─".repeat(width), theme.hint),
+        Line::styled("What is to go back?", theme.strong),
+    ];
+    for what in detail.choices(menu.previews.get(detail.id())) {
+        let mark = if what == selected { "> " } else { "  " };
+        let words = format!("{mark}{}  ", what.words());
+        let gap =
+            " ".repeat(width.saturating_sub(words.width() + 1).min(28 - words.width().min(28)));
+        let style = if what == selected { theme.selected } else { ratatui::style::Style::new() };
+        lines.push(Line::from(vec![
+            Span::styled(words + &gap, style),
+            Span::styled(what.key().to_string(), theme.hint),
+        ]));
+    }
+    lines
+}
+
+fn foot_line(detail: &Detail, width: usize, theme: &Theme) -> Line<'static> {
+    if let Some(notice) = detail.notice() {
+        return Line::styled(fit(notice, width), theme.care);
+    }
+    let keys: &[&str] = match detail.choosing() {
+        Some(_) => &["enter restore", "esc back"],
+        None => &["enter go on", "esc back", "space tick", "a all", "pgdn diff", "? keys"],
+    };
+    Line::styled(keys_that_fit(keys, width), theme.hint)
+}

@@ -1,0 +1,136 @@
+//! What going to the selected row would do, beside or below the list.
+
+use super::super::list::Entry;
+use super::super::{DiffLine, Fate, FilePreview, LineKind, Menu, Preview, Row};
+use super::rows::{CURRENT, counts_spans};
+use crate::fit::{fit, fit_end, wrap};
+use crate::theme::Theme;
+use ratatui::layout::Rect;
+use ratatui::style::Style;
+use ratatui::text::{Line, Span};
+use unicode_width::UnicodeWidthStr;
+
+pub(super) const LOOKING: &str = "looking…";
+pub(super) const NO_FILE: &str = "No file would change.";
+
+pub(super) fn lines(menu: &Menu, area: Rect, theme: &Theme) -> Vec<Line<'static>> {
+    let (width, height) = (usize::from(area.width), usize::from(area.height));
+    if let Some(row) = menu.selected_row() {
+        return of_row(menu, row, width, height, theme);
+    }
+    let list = menu.list();
+    match list.selected() {
+        Some(Entry::Current) => wrapped(CURRENT, width, Style::new()),
+        Some(Entry::Older(more)) => {
+            wrapped(&format!("enter shows {more} more of this session."), width, theme.hint)
+        }
+        Some(Entry::Item(index)) => {
+            let row = &menu.executions[index];
+            let mut lines = wrapped(&format!("Restore {}", row.execution), width, theme.strong);
+            lines.extend(wrapped(&format!("Step: {}", row.step), width, Style::new()));
+            lines
+        }
+        Some(Entry::Heading) | None => Vec::new(),
+    }
+}
+
+fn of_row(
+    menu: &Menu,
+    row: &Row,
+    width: usize,
+    height: usize,
+    theme: &Theme,
+) -> Vec<Line<'static>> {
+    let mut lines = about(row, width, theme);
+    let preview = match menu.previews.get(&row.id) {
+        None => {
+            lines.push(Line::styled(LOOKING, theme.hint));
+            return lines;
+        }
+        Some(Err(why)) => {
+            lines.extend(wrapped(why, width, theme.bad));
+            return lines;
+        }
+        Some(Ok(preview)) => preview,
+    };
+    lines.extend(notes(preview, width, theme));
+    if !preview.files.iter().any(|file| file.fate.changes()) {
+        lines.push(Line::raw(NO_FILE));
+    }
+    // Some rows are left for the diff, and for the line that says how many files there are no rows for.
+    let room = height.saturating_sub(lines.len());
+    let files = if preview.files.len() <= room { preview.files.len() } else { room / 2 };
+    for file in &preview.files[..files] {
+        lines.push(file_line(file, "", width, theme));
+    }
+    if files < preview.files.len() {
+        let more = preview.files.len() - files;
+        lines.push(Line::styled(format!("and {more} more"), theme.hint));
+    }
+    for file in preview.files.iter().filter(|file| !file.diff.is_empty()) {
+        if lines.len() + 3 > height {
+            break;
+        }
+        lines.push(Line::raw(""));
+        lines.push(Line::styled(fit_end(&file.path, width), theme.strong));
+        let room = height.saturating_sub(lines.len());
+        lines.extend(file.diff.iter().take(room).map(|line| diff_line(line, width, theme)));
+    }
+    lines
+}
+
+/// Which row this is.
+pub(super) fn about(row: &Row, width: usize, theme: &Theme) -> Vec<Line<'static>> {
+    let mut facts = vec![Span::styled(format!("{}  ", fit(&row.age, 20)), theme.hint)];
+    facts.extend(counts_spans(row, theme));
+    for name in [row.label.as_ref().map(|label| format!("[{label}]")), row.session.clone()] {
+        facts.extend(name.map(|name| Span::styled(format!("  {}", fit(&name, 24)), theme.name)));
+    }
+    vec![Line::styled(fit(&row.description, width), theme.strong), Line::from(facts)]
+}
+
+pub(super) fn notes(preview: &Preview, width: usize, theme: &Theme) -> Vec<Line<'static>> {
+    preview.notes.iter().flat_map(|note| wrapped(note, width, theme.care)).collect()
+}
+
+/// `restored  src/utils.ts  because`, behind `head`.
+pub(super) fn file_line(
+    file: &FilePreview,
+    head: &str,
+    width: usize,
+    theme: &Theme,
+) -> Line<'static> {
+    let fate = format!("{head}{:<12}  ", file.fate.word());
+    let mut room = width.saturating_sub(fate.width());
+    let path = fit_end(&file.path, room);
+    room = room.saturating_sub(path.width() + 2);
+    let mut spans = vec![Span::styled(fate, fate_style(file.fate, theme)), Span::raw(path)];
+    if let Some(reason) = file.reason.as_ref().filter(|_| room >= 8) {
+        spans.push(Span::styled(format!("  {}", fit(reason, room)), theme.hint));
+    }
+    Line::from(spans)
+}
+
+pub(super) fn diff_line(line: &DiffLine, width: usize, theme: &Theme) -> Line<'static> {
+    let (sign, style) = match line.kind {
+        LineKind::Context => (" ", Style::new()),
+        LineKind::Added => ("+", theme.added),
+        LineKind::Removed => ("-", theme.removed),
+        LineKind::Heading => ("", theme.hint),
+    };
+    Line::styled(format!("{sign}{}", fit(&line.text, width.saturating_sub(sign.len()))), style)
+}
+
+pub(super) fn wrapped(text: &str, width: usize, style: Style) -> Vec<Line<'static>> {
+    wrap(text, width).into_iter().map(|line| Line::styled(line, style)).collect()
+}
+
+fn fate_style(fate: Fate, theme: &Theme) -> Style {
+    match fate {
+        Fate::Restored | Fate::Merged => theme.good,
+        Fate::Deleted => theme.removed,
+        Fate::Kept => theme.hint,
+        Fate::Conflict => theme.bad,
+        Fate::Unclear | Fate::NotCaptured => theme.care,
+    }
+}

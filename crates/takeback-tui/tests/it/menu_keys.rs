@@ -1,0 +1,354 @@
+//! What each key of the menu does.
+
+use crate::sample::{self, menu_of, options};
+use takeback_tui::keys::Key;
+use takeback_tui::menu::{ExecutionRow, Fate, Menu, MenuOptions, Outcome, Preview, Row, What};
+
+fn look(id: &str) -> Outcome {
+    Outcome::Look(id.to_owned())
+}
+
+fn all(id: &str, what: What) -> Outcome {
+    Outcome::Restore { id: id.to_owned(), what, paths: None }
+}
+
+fn some(id: &str, what: What, paths: &[&str]) -> Outcome {
+    let paths = Some(paths.iter().map(|path| (*path).to_owned()).collect());
+    Outcome::Restore { id: id.to_owned(), what, paths }
+}
+
+/// The outcome of the last key.
+fn press(menu: &mut Menu, keys: &[Key]) -> Outcome {
+    keys.iter().map(|key| menu.press(key)).last().expect("at least one key")
+}
+
+fn type_in(menu: &mut Menu, text: &str) -> Outcome {
+    press(menu, &text.chars().map(Key::Char).collect::<Vec<_>>())
+}
+
+/// Which row Enter, Enter, Enter restores.
+fn chosen(menu: &mut Menu) -> String {
+    match press(menu, &[Key::Enter, Key::Enter, Key::Enter]) {
+        Outcome::Restore { id, .. } => id,
+        other => panic!("{other:?}"),
+    }
+}
+
+fn opened_with(preview: Preview) -> Menu {
+    let mut menu = menu_of(1, options());
+    assert_eq!(menu.press(&Key::Down), look("p1"));
+    menu.set_preview("p1", Ok(preview));
+    assert_eq!(menu.press(&Key::Enter), Outcome::Stay);
+    menu
+}
+
+#[test]
+fn enter_at_first_does_nothing() {
+    assert_eq!(menu_of(3, options()).press(&Key::Enter), Outcome::Cancel);
+}
+
+#[test]
+fn enter_opens_a_row_and_then_asks_what_goes_back() {
+    let mut menu = menu_of(3, options());
+    let keys = [Key::Down, Key::Down, Key::Enter, Key::Enter, Key::Enter];
+    let seen: Vec<Outcome> = keys.iter().map(|key| menu.press(key)).collect();
+    let restore = all("p2", What::FilesAndConversation);
+    assert_eq!(seen, [look("p1"), look("p2"), Outcome::Stay, Outcome::Stay, restore]);
+}
+
+#[test]
+fn esc_0_q_and_ctrl_c_cancel() {
+    for key in [Key::Esc, Key::Char('0'), Key::Char('q'), Key::Ctrl('c')] {
+        let mut menu = menu_of(3, options());
+        assert_eq!(press(&mut menu, &[Key::Down, key]), Outcome::Cancel);
+    }
+}
+
+#[test]
+fn keys_that_move() {
+    for (keys, id) in [
+        (&[Key::Down][..], "p1"),
+        (&[Key::Char('j'), Key::Char('j')], "p2"),
+        (&[Key::End], "p30"),
+        (&[Key::End, Key::Up], "p29"),
+        (&[Key::End, Key::Char('k'), Key::Ctrl('p')], "p28"),
+        (&[Key::End, Key::Home, Key::Ctrl('n')], "p1"),
+        (&[Key::PageDown], "p10"),
+        (&[Key::PageDown, Key::PageDown, Key::PageUp], "p10"),
+        (&[Key::PageDown, Key::PageDown, Key::PageDown, Key::PageDown], "p30"),
+        (&[Key::Up, Key::Down], "p1"),
+    ] {
+        let mut menu = menu_of(30, MenuOptions { keep: 30, ..options() });
+        press(&mut menu, keys);
+        assert_eq!(chosen(&mut menu), id, "{keys:?}");
+    }
+}
+
+#[test]
+fn a_number_that_no_other_begins_with_is_chosen_at_once() {
+    let mut menu = menu_of(3, options());
+    assert_eq!(menu.press(&Key::Char('2')), look("p2"));
+    let restore = all("p2", What::FilesAndConversation);
+    assert_eq!(press(&mut menu, &[Key::Enter, Key::Enter]), restore);
+}
+
+#[test]
+fn a_number_that_others_begin_with_ends_with_enter() {
+    let mut menu = menu_of(10, options());
+    assert_eq!(menu.press(&Key::Char('1')), look("p1"));
+    assert_eq!(chosen(&mut menu), "p1");
+
+    let mut menu = menu_of(10, options());
+    assert_eq!(menu.press(&Key::Char('1')), look("p1"));
+    assert_eq!(menu.press(&Key::Char('0')), look("p10"));
+    let restore = all("p10", What::FilesAndConversation);
+    assert_eq!(press(&mut menu, &[Key::Enter, Key::Enter]), restore);
+}
+
+#[test]
+fn a_number_can_be_taken_back() {
+    let mut menu = menu_of(10, options());
+    assert_eq!(type_in(&mut menu, "1"), look("p1"));
+    assert_eq!(menu.press(&Key::Backspace), Outcome::Stay);
+    assert_eq!(type_in(&mut menu, "2"), look("p2"));
+
+    let mut menu = menu_of(10, options());
+    assert_eq!(type_in(&mut menu, "1"), look("p1"));
+    assert_eq!(menu.press(&Key::Esc), Outcome::Stay);
+    assert_eq!(menu.press(&Key::Char('0')), Outcome::Cancel);
+}
+
+#[test]
+fn a_number_that_is_not_there_leaves_things_as_they_are() {
+    let mut menu = menu_of(3, options());
+    press(&mut menu, &[Key::Down]);
+    assert_eq!(menu.press(&Key::Char('7')), Outcome::Stay);
+    assert_eq!(chosen(&mut menu), "p1");
+}
+
+#[test]
+fn older_rows_have_no_number_until_they_are_shown() {
+    let mut menu = menu_of(12, MenuOptions { keep: 3, ..options() });
+    assert_eq!(menu.press(&Key::Char('1')), look("p1"));
+    assert_eq!(menu.press(&Key::Esc), Outcome::Stay);
+    assert_eq!(press(&mut menu, &[Key::End, Key::Enter]), look("p4"));
+    assert_eq!(menu.press(&Key::Char('1')), look("p1"));
+    assert_eq!(menu.press(&Key::Char('2')), look("p12"));
+}
+
+#[test]
+fn other_sessions_come_last_and_have_files_alone() {
+    let other = Row { session: Some("yesterday".to_owned()), ..sample::row("o1", "1 d", "old") };
+    let rows = vec![other, sample::row("a1", "1 min", "new")];
+    let mut menu = Menu::new(rows, Vec::new(), options());
+    assert_eq!(menu.press(&Key::Down), look("a1"));
+    assert_eq!(menu.press(&Key::Down), look("o1"), "the heading is passed over");
+    assert_eq!(press(&mut menu, &[Key::Enter, Key::Enter, Key::Enter]), all("o1", What::Files));
+
+    let mut menu = Menu::new(vec![sample::rows()[3].clone()], Vec::new(), options());
+    assert_eq!(menu.press(&Key::Down), look("d1"));
+    assert_eq!(menu.press(&Key::Up), Outcome::Stay);
+    assert_eq!(menu.press(&Key::Enter), Outcome::Cancel);
+}
+
+#[test]
+fn the_filter_narrows_by_description_label_and_id() {
+    for (text, id) in
+        [("MULTIPLY", "a1"), ("works", "b1"), ("c1", "c1"), ("auth", "d1"), ("add test", "b1")]
+    {
+        let mut menu = Menu::new(sample::rows(), Vec::new(), options());
+        press(&mut menu, &[Key::Char('/')]);
+        type_in(&mut menu, text);
+        assert_eq!(chosen(&mut menu), id, "{text}");
+    }
+}
+
+#[test]
+fn the_filter_takes_every_letter_and_esc_leaves_it_first() {
+    let mut menu = Menu::new(sample::rows(), Vec::new(), options());
+    assert_eq!(menu.press(&Key::Char('/')), look("a1"));
+    for c in "jkqu0?9".chars() {
+        assert_eq!(menu.press(&Key::Char(c)), Outcome::Stay, "{c}");
+    }
+    assert_eq!(menu.press(&Key::Enter), Outcome::Stay, "nothing matches");
+    assert_eq!(menu.press(&Key::Esc), Outcome::Stay);
+    assert_eq!(menu.press(&Key::Esc), Outcome::Cancel);
+}
+
+#[test]
+fn leaving_the_filter_stays_on_the_row_also_among_the_older_ones() {
+    let mut menu = menu_of(40, MenuOptions { keep: 5, ..options() });
+    press(&mut menu, &[Key::Char('/')]);
+    assert_eq!(type_in(&mut menu, "prompt 33"), look("p33"));
+    press(&mut menu, &[Key::Esc]);
+    assert_eq!(menu.press(&Key::Down), look("p34"));
+}
+
+#[test]
+fn an_empty_filter_is_left_with_backspace() {
+    let mut menu = menu_of(3, options());
+    press(&mut menu, &[Key::Char('/'), Key::Char('x'), Key::Backspace, Key::Backspace]);
+    assert_eq!(menu.press(&Key::Char('0')), Outcome::Cancel);
+}
+
+#[test]
+fn a_preview_is_asked_for_once() {
+    let mut menu = menu_of(3, options());
+    assert_eq!(menu.press(&Key::Down), look("p1"));
+    assert_eq!(menu.press(&Key::Down), look("p2"));
+    menu.set_preview("p2", Err("no".to_owned()));
+    assert_eq!(menu.press(&Key::Up), look("p1"), "it was not answered");
+    menu.set_preview("p1", Ok(sample::preview()));
+    assert_eq!(menu.press(&Key::Down), Outcome::Stay);
+    assert_eq!(menu.press(&Key::Up), Outcome::Stay);
+}
+
+#[test]
+fn a_preview_that_was_dropped_is_asked_for_again() {
+    let mut menu = menu_of(100, MenuOptions { keep: 100, ..options() });
+    for n in 1..=100 {
+        assert_eq!(menu.press(&Key::Down), look(&format!("p{n}")));
+        menu.set_preview(&format!("p{n}"), Ok(sample::preview()));
+    }
+    assert_eq!(menu.press(&Key::Home), Outcome::Stay);
+    assert_eq!(menu.press(&Key::Down), look("p1"));
+}
+
+#[test]
+fn tab_goes_to_the_executions_and_back() {
+    let mut menu = Menu::new(sample::rows(), sample::executions(), options());
+    assert_eq!(menu.press(&Key::Down), look("a1"));
+    assert_eq!(menu.press(&Key::Tab), Outcome::Stay);
+    assert_eq!(menu.press(&Key::Down), Outcome::Stay);
+    assert_eq!(menu.press(&Key::Down), Outcome::Stay);
+    assert_eq!(menu.press(&Key::Enter), Outcome::RestoreExecution("exec-10".to_owned()));
+    press(&mut menu, &[Key::BackTab, Key::Down, Key::Up]);
+    assert_eq!(chosen(&mut menu), "a1");
+}
+
+#[test]
+fn an_execution_is_chosen_by_number_too() {
+    let mut menu = Menu::new(Vec::new(), sample::executions(), options());
+    assert_eq!(
+        press(&mut menu, &[Key::Tab, Key::Char('2')]),
+        Outcome::RestoreExecution("exec-10".to_owned())
+    );
+    let none: Vec<ExecutionRow> = Vec::new();
+    let mut menu = Menu::new(Vec::new(), none, options());
+    assert_eq!(press(&mut menu, &[Key::Tab, Key::Down, Key::Enter]), Outcome::Cancel);
+}
+
+#[test]
+fn u_undoes_where_there_is_something_to_undo() {
+    assert_eq!(menu_of(1, options()).press(&Key::Char('u')), Outcome::Undo);
+    let mut menu = menu_of(1, MenuOptions { can_undo: false, ..options() });
+    assert_eq!(menu.press(&Key::Char('u')), Outcome::Stay);
+}
+
+#[test]
+fn any_key_closes_the_help_and_does_nothing_else() {
+    let mut menu = menu_of(1, options());
+    assert_eq!(press(&mut menu, &[Key::Char('?'), Key::Esc]), Outcome::Stay);
+    assert_eq!(press(&mut menu, &[Key::Down]), look("p1"));
+    assert_eq!(press(&mut menu, &[Key::Enter, Key::Char('?'), Key::Char('q')]), Outcome::Stay);
+    let restore = all("p1", What::FilesAndConversation);
+    assert_eq!(press(&mut menu, &[Key::Enter, Key::Enter]), restore);
+}
+
+#[test]
+fn the_choices_by_arrow_and_by_key() {
+    for (keys, what) in [
+        (&[Key::Enter][..], What::FilesAndConversation),
+        (&[Key::Down, Key::Enter], What::Files),
+        (&[Key::Down, Key::Down, Key::Down, Key::Enter], What::Conversation),
+        (&[Key::Char('j'), Key::Char('k'), Key::Enter], What::FilesAndConversation),
+        (&[Key::Char('b')], What::FilesAndConversation),
+        (&[Key::Char('f')], What::Files),
+        (&[Key::Char('c')], What::Conversation),
+    ] {
+        let mut menu = opened_with(sample::preview());
+        press(&mut menu, &[Key::Enter]);
+        assert_eq!(press(&mut menu, keys), all("p1", what), "{keys:?}");
+    }
+}
+
+#[test]
+fn esc_goes_back_stage_by_stage() {
+    let mut menu = opened_with(sample::preview());
+    press(&mut menu, &[Key::Enter]);
+    for outcome in [Outcome::Stay, Outcome::Stay, Outcome::Cancel] {
+        assert_eq!(menu.press(&Key::Esc), outcome);
+    }
+}
+
+#[test]
+fn a_file_without_its_tick_stays() {
+    let mut menu = opened_with(sample::preview());
+    press(&mut menu, &[Key::Down, Key::Char(' '), Key::Enter]);
+    let restore = some("p1", What::Files, &["utils.ts", "README.md"]);
+    assert_eq!(menu.press(&Key::Char('f')), restore);
+}
+
+#[test]
+fn a_tick_comes_back() {
+    let mut menu = opened_with(sample::preview());
+    press(&mut menu, &[Key::Char(' '), Key::Char(' '), Key::Enter]);
+    assert_eq!(menu.press(&Key::Char('f')), all("p1", What::Files));
+
+    let mut menu = opened_with(sample::preview());
+    press(&mut menu, &[Key::Char(' '), Key::Char('a'), Key::Enter]);
+    assert_eq!(menu.press(&Key::Char('f')), all("p1", What::Files));
+}
+
+#[test]
+fn only_what_would_change_has_a_tick() {
+    let mut menu = opened_with(sample::preview());
+    press(&mut menu, &[Key::End, Key::Char(' '), Key::Up, Key::Char(' '), Key::Enter]);
+    assert_eq!(menu.press(&Key::Char('f')), all("p1", What::Files));
+}
+
+#[test]
+fn the_conversation_has_no_paths() {
+    let mut menu = opened_with(sample::preview());
+    press(&mut menu, &[Key::Char(' '), Key::Enter]);
+    assert_eq!(menu.press(&Key::Char('c')), all("p1", What::Conversation));
+}
+
+#[test]
+fn without_files_to_restore_there_is_the_conversation() {
+    let kept = Preview { files: vec![sample::file("a", Fate::Kept, None, &[])], notes: Vec::new() };
+    for (preview, keys) in
+        [(kept, &[Key::Enter][..]), (sample::preview(), &[Key::Char('a'), Key::Enter])]
+    {
+        let mut menu = opened_with(preview);
+        press(&mut menu, keys);
+        assert_eq!(menu.press(&Key::Char('f')), Outcome::Stay);
+        assert_eq!(menu.press(&Key::Char('b')), Outcome::Stay);
+        assert_eq!(menu.press(&Key::Enter), all("p1", What::Conversation));
+    }
+}
+
+#[test]
+fn without_a_conversation_there_are_the_files() {
+    let mut menu = menu_of(1, MenuOptions { conversation: false, ..options() });
+    press(&mut menu, &[Key::Down, Key::Enter, Key::Enter]);
+    assert_eq!(menu.press(&Key::Char('c')), Outcome::Stay);
+    assert_eq!(menu.press(&Key::Char('b')), Outcome::Stay);
+    assert_eq!(menu.press(&Key::Enter), all("p1", What::Files));
+
+    let mut menu = menu_of(1, MenuOptions { conversation: false, ..options() });
+    press(&mut menu, &[Key::Down]);
+    menu.set_preview("p1", Err("damaged".to_owned()));
+    assert_eq!(press(&mut menu, &[Key::Enter, Key::Enter, Key::Enter]), Outcome::Stay);
+}
+
+/// Whoever has the cursor on files and conversation must not get the conversation alone, because a
+/// preview came in between.
+#[test]
+fn a_preview_that_comes_late_never_changes_what_enter_means() {
+    let mut menu = menu_of(1, options());
+    press(&mut menu, &[Key::Down, Key::Enter, Key::Enter]);
+    menu.set_preview("p1", Err("damaged".to_owned()));
+    assert_eq!(menu.press(&Key::Enter), Outcome::Stay);
+    assert_eq!(menu.press(&Key::Enter), all("p1", What::Conversation));
+}

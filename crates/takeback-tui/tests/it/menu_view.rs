@@ -1,0 +1,225 @@
+//! The menu as it is drawn.
+
+use crate::sample;
+use ratatui::Terminal;
+use ratatui::backend::TestBackend;
+use ratatui::buffer::Buffer;
+use takeback_tui::keys::Key;
+use takeback_tui::menu::{Fate, LineKind, Menu, MenuOptions, Preview};
+use takeback_tui::theme::Theme;
+use unicode_width::UnicodeWidthStr;
+
+fn cells(menu: &mut Menu, width: u16, height: u16, theme: &Theme) -> Buffer {
+    let mut terminal = Terminal::new(TestBackend::new(width, height)).expect("no I/O is done");
+    terminal.draw(|frame| menu.draw(frame, frame.area(), theme)).expect("no I/O is done");
+    terminal.backend().buffer().clone()
+}
+
+fn text(menu: &mut Menu, width: u16, height: u16) -> String {
+    let buffer = cells(menu, width, height, &Theme::colour());
+    let rows = buffer.area.rows().map(|row| {
+        let mut line = String::new();
+        let mut next = 0;
+        for x in 0..row.width {
+            if x >= next {
+                let symbol = buffer[(x, row.y)].symbol();
+                line.push_str(symbol);
+                next = x + u16::try_from(symbol.width()).unwrap_or(1).max(1);
+            }
+        }
+        line.trim_end().to_owned()
+    });
+    rows.collect::<Vec<_>>().join("\n")
+}
+
+fn press(menu: &mut Menu, keys: &[Key]) {
+    for key in keys {
+        menu.press(key);
+    }
+}
+
+fn sample_menu() -> Menu {
+    Menu::new(sample::rows(), sample::executions(), sample::options())
+}
+
+fn with_preview() -> Menu {
+    let mut menu = sample_menu();
+    press(&mut menu, &[Key::Down]);
+    menu.set_preview("a1", Ok(sample::preview()));
+    menu
+}
+
+const SIZES: [(u16, u16); 3] = [(40, 24), (80, 24), (200, 60)];
+
+#[test]
+fn the_list_with_the_preview_of_the_selected_row() {
+    for (width, height) in SIZES {
+        let name = format!("list-{width}x{height}");
+        insta::assert_snapshot!(name, text(&mut with_preview(), width, height));
+    }
+}
+
+#[test]
+fn the_files_of_a_row_and_the_choices() {
+    for (width, height) in SIZES {
+        let mut menu = with_preview();
+        press(&mut menu, &[Key::Enter, Key::Down, Key::Char(' '), Key::Enter]);
+        let name = format!("row-{width}x{height}");
+        insta::assert_snapshot!(name, text(&mut menu, width, height));
+    }
+}
+
+#[test]
+fn at_first_nothing_is_to_be_restored() {
+    insta::assert_snapshot!(text(&mut sample_menu(), 80, 12));
+}
+
+#[test]
+fn a_preview_that_is_not_there_yet_or_cannot_be() {
+    let mut menu = sample_menu();
+    press(&mut menu, &[Key::Down]);
+    assert!(text(&mut menu, 80, 24).contains("looking…"));
+    press(&mut menu, &[Key::Enter]);
+    assert!(text(&mut menu, 80, 24).contains("looking…"));
+    menu.set_preview("a1", Err("the contents of utils.ts are damaged".to_owned()));
+    assert!(text(&mut menu, 80, 24).contains("the contents of utils.ts are damaged"));
+    menu.set_preview("a1", Ok(Preview { files: Vec::new(), notes: Vec::new() }));
+    assert!(text(&mut menu, 80, 24).contains("No file would change."));
+    press(&mut menu, &[Key::Esc]);
+    assert!(text(&mut menu, 80, 24).contains("No file would change."));
+}
+
+#[test]
+fn older_rows_and_other_sessions() {
+    let mut rows = sample::rows();
+    rows.extend((1..9).map(|n| sample::row(&format!("x{n}"), "2 h ago", &format!("prompt {n}"))));
+    let options = MenuOptions { keep: 4, ..sample::options() };
+    let mut menu = Menu::new(rows, Vec::new(), options);
+    insta::assert_snapshot!(text(&mut menu, 60, 20));
+}
+
+#[test]
+fn executions() {
+    let mut menu = sample_menu();
+    press(&mut menu, &[Key::Tab, Key::Down]);
+    insta::assert_snapshot!(text(&mut menu, 80, 12));
+    let mut menu = Menu::new(Vec::new(), Vec::new(), sample::options());
+    press(&mut menu, &[Key::Tab]);
+    insta::assert_snapshot!("no_executions", text(&mut menu, 80, 10));
+}
+
+#[test]
+fn the_filter_and_a_number_are_seen_as_they_are_typed() {
+    let mut menu = sample_menu();
+    press(&mut menu, &[Key::Char('/'), Key::Char('a'), Key::Char('d')]);
+    insta::assert_snapshot!("filter", text(&mut menu, 80, 12));
+    press(&mut menu, &[Key::Char('!')]);
+    assert!(text(&mut menu, 80, 12).contains("Nothing matches."));
+
+    let mut menu = sample::menu_of(12, MenuOptions { keep: 12, ..sample::options() });
+    press(&mut menu, &[Key::Char('1')]);
+    let drawn = text(&mut menu, 80, 24);
+    assert!(drawn.contains("1   enter chooses this number"), "{drawn}");
+    press(&mut menu, &[Key::Char('9')]);
+    assert!(text(&mut menu, 80, 24).contains("There is no number 19."));
+}
+
+#[test]
+fn the_keys_are_told() {
+    let mut menu = sample_menu();
+    press(&mut menu, &[Key::Char('?')]);
+    insta::assert_snapshot!(text(&mut menu, 40, 24));
+}
+
+#[test]
+fn without_colour_there_is_none() {
+    for keys in [&[][..], &[Key::Enter], &[Key::Enter, Key::Enter], &[Key::Char('?')]] {
+        let mut menu = with_preview();
+        press(&mut menu, keys);
+        let plain = cells(&mut menu, 80, 24, &Theme::plain());
+        for cell in plain.content() {
+            let style = cell.style();
+            let none = Some(ratatui::style::Color::Reset);
+            assert_eq!((style.fg, style.bg), (none, none));
+        }
+        let mut coloured = cells(&mut menu, 80, 24, &Theme::colour());
+        coloured.set_style(coloured.area, ratatui::style::Style::reset());
+        let mut plain = plain;
+        plain.set_style(plain.area, ratatui::style::Style::reset());
+        assert_eq!(plain, coloured, "the same words");
+    }
+}
+
+#[test]
+fn what_comes_from_outside_does_not_steer_the_terminal() {
+    let evil = "\x1b[2J\x07\u{9b}31m\r\n\t\u{202e}x";
+    let mut row = sample::row("a1", evil, evil);
+    row.label = Some(evil.to_owned());
+    row.session = Some(evil.to_owned());
+    let mut menu = Menu::new(vec![row], sample::executions(), sample::options());
+    press(&mut menu, &[Key::Down]);
+    let file = sample::file(evil, Fate::Restored, Some(evil), &[(LineKind::Added, evil)]);
+    menu.set_preview("a1", Ok(Preview { files: vec![file], notes: vec![evil.to_owned()] }));
+    for _ in 0..3 {
+        for (width, height) in SIZES {
+            let drawn = text(&mut menu, width, height);
+            assert!(drawn.contains('␛'));
+            let bad = drawn.chars().find(|c| (c.is_control() && *c != '\n') || *c == '\u{202e}');
+            assert_eq!(bad, None);
+        }
+        press(&mut menu, &[Key::Enter]);
+    }
+}
+
+#[test]
+fn no_size_is_too_small() {
+    for width in (0..50).chain([79, 80, 109, 110, 111, 300]) {
+        for height in (0..26).chain([60, 200]) {
+            for keys in [&[][..], &[Key::Enter], &[Key::Enter, Key::Enter], &[Key::Char('?')]] {
+                let mut menu = with_preview();
+                press(&mut menu, keys);
+                cells(&mut menu, width, height, &Theme::colour());
+            }
+        }
+    }
+}
+
+#[test]
+fn the_selected_row_is_always_seen() {
+    let mut menu = sample::menu_of(300, MenuOptions { keep: 300, ..sample::options() });
+    for (key, times) in [
+        (Key::Down, 90),
+        (Key::PageDown, 9),
+        (Key::Up, 50),
+        (Key::PageUp, 30),
+        (Key::End, 1),
+        (Key::Home, 1),
+    ] {
+        for _ in 0..times {
+            press(&mut menu, std::slice::from_ref(&key));
+            for (width, height) in [(80, 24), (40, 5), (200, 60)] {
+                let drawn = text(&mut menu, width, height);
+                assert_eq!(drawn.lines().filter(|line| line.starts_with("> ")).count(), 1);
+            }
+        }
+    }
+}
+
+#[test]
+fn a_long_diff_scrolls_to_its_end_and_no_further() {
+    let lines: Vec<String> = (1..=100).map(|n| format!("line {n} of 100")).collect();
+    let diff: Vec<_> = lines.iter().map(|line| (LineKind::Added, line.as_str())).collect();
+    let file = sample::file("a", Fate::Restored, None, &diff);
+    let mut menu = sample_menu();
+    press(&mut menu, &[Key::Down, Key::Enter]);
+    menu.set_preview("a1", Ok(Preview { files: vec![file], notes: Vec::new() }));
+    assert!(text(&mut menu, 80, 24).contains("+line 1 of"));
+    for _ in 0..50 {
+        press(&mut menu, &[Key::PageDown]);
+        text(&mut menu, 80, 24);
+    }
+    let drawn = text(&mut menu, 80, 24);
+    assert!(drawn.contains("+line 100 of") && drawn.contains("+line 90 of"), "{drawn}");
+    press(&mut menu, &[Key::PageUp]);
+    assert!(!text(&mut menu, 80, 24).contains("+line 100 of"));
+}

@@ -1,0 +1,108 @@
+//! Rows and previews to show.
+
+use takeback_tui::menu::{
+    DiffLine, ExecutionRow, Fate, FilePreview, LineKind, Menu, MenuOptions, Preview, Row,
+};
+
+pub(crate) fn row(id: &str, age: &str, description: &str) -> Row {
+    Row {
+        id: id.to_owned(),
+        age: age.to_owned(),
+        description: description.to_owned(),
+        label: None,
+        files: 1,
+        insertions: 3,
+        deletions: 1,
+        session: None,
+    }
+}
+
+pub(crate) fn options() -> MenuOptions {
+    MenuOptions { keep: 10, conversation: true, can_undo: true }
+}
+
+/// `count` rows `p1`, `p2`, … of this session, newest first.
+pub(crate) fn menu_of(count: usize, options: MenuOptions) -> Menu {
+    let rows =
+        (1..=count).map(|n| row(&format!("p{n}"), &format!("{n} min ago"), &format!("prompt {n}")));
+    Menu::new(rows.collect(), Vec::new(), options)
+}
+
+pub(crate) fn rows() -> Vec<Row> {
+    let labelled = Row {
+        label: Some("works".to_owned()),
+        files: 2,
+        insertions: 10,
+        ..row(
+            "b1",
+            "12 min ago",
+            "create utils.ts with add and subtract, and a test for each of them",
+        )
+    };
+    let quiet = Row {
+        files: 0, ..row("c1", "1 h ago", "这个函数做什么？请解释一下 👩‍👩‍👧")
+    };
+    let other = Row {
+        session: Some("fix the login".to_owned()),
+        ..row("d1", "2 days ago", "look at auth.rs")
+    };
+    vec![row("a1", "3 min ago", "add multiply and divide"), labelled, quiet, other]
+}
+
+pub(crate) fn executions() -> Vec<ExecutionRow> {
+    let row = |execution: &str, step: &str, age: &str| ExecutionRow {
+        execution: execution.to_owned(),
+        step: step.to_owned(),
+        age: age.to_owned(),
+    };
+    vec![row("exec-1", "write tests", "5 min ago"), row("exec-10", "plan", "1 h ago")]
+}
+
+pub(crate) fn file(
+    path: &str,
+    fate: Fate,
+    reason: Option<&str>,
+    diff: &[(LineKind, &str)],
+) -> FilePreview {
+    FilePreview {
+        path: path.to_owned(),
+        fate,
+        reason: reason.map(str::to_owned),
+        diff: diff
+            .iter()
+            .map(|(kind, text)| DiffLine { kind: *kind, text: (*text).to_owned() })
+            .collect(),
+    }
+}
+
+pub(crate) fn preview() -> Preview {
+    use LineKind::{Added, Context, Heading, Removed};
+    Preview {
+        files: vec![
+            file(
+                "utils.ts",
+                Fate::Restored,
+                None,
+                &[
+                    (Heading, "@@ -1,4 +1,2 @@"),
+                    (Context, "export const add = (a, b) => a + b;"),
+                    (Removed, "export const multiply = (a, b) => a * b;"),
+                    (Removed, "export const divide = (a, b) => a / b;"),
+                    (Added, "\t// end"),
+                ],
+            ),
+            file(
+                "src/a/deep/folder/with/generated.ts",
+                Fate::Deleted,
+                None,
+                &[(Removed, "let x;")],
+            ),
+            file("README.md", Fate::Merged, Some("you changed it too"), &[(Added, "hello")]),
+            file("notes.txt", Fate::Kept, Some("written by you"), &[]),
+            file("main.ts", Fate::Conflict, Some("both changed line 3"), &[]),
+            file("big.bin", Fate::NotCaptured, Some("larger than 1 MiB"), &[]),
+            file("log.txt", Fate::Unclear, Some("changed while a command ran"), &[]),
+        ],
+        notes: vec!["1 file could not be captured".to_owned()],
+    }
+}
