@@ -1,1 +1,286 @@
 //! An agent of Takeback's own: five tools, and a model behind an endpoint or a scenario file.
+//!
+//! It is small enough to be read, and shows what Takeback asks of an agent: every prompt and every call
+//! is told to the recorder before it is acted on, and the conversation is saved at each step, so that a
+//! failed step costs nothing but its own work, and a killed process can be gone on with.
+//!
+//! One thread works ([`work`]); what is asked of it goes through a channel, and what ends a turn or
+//! decides something through [`signals`].
+
+mod anthropic;
+mod conversation;
+mod draft;
+mod endpoint;
+mod http;
+mod model;
+mod openai;
+mod scenario;
+mod signals;
+mod steps;
+mod tools;
+mod tour;
+mod work;
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::path::Path;
+use std::sync::mpsc::{self, Sender};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+use serde_json::Value;
+use takeback_store::state::ExecutionId;
+
+pub use self::endpoint::{Endpoint, EndpointError, Key, ProxyAddress, Style};
+pub use self::scenario::{Scenario, ScenarioError};
+pub use self::steps::last_memory;
+
+use self::anthropic::Anthropic;
+use self::conversation::Conversation;
+use self::model::Model;
+use self::openai::OpenAi;
+use self::signals::Signals;
+use self::steps::Steps;
+use self::work::{Allowed, Command, Worker};
+use crate::capture::Capture;
+use crate::talk::{Agent, AgentError, Decision, OwnFiles, OwnFilesError, Said, Trial};
+
+const NAME: &str = "builtin";
+
+/// What says what comes next.
+#[derive(Debug, Clone)]
+pub enum Driver {
+    Endpoint(Endpoint),
+    Scenario(Scenario),
+    /// The scripted tour.
+    Tour,
+}
+
+/// What the agent does without asking.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Permissions {
+    /// It reads.
+    Ask,
+    /// It reads, and edits files.
+    AcceptEdits,
+    AllowAll,
+}
+
+#[derive(Debug, Clone)]
+pub struct Options {
+    pub driver: Driver,
+    pub permissions: Permissions,
+    /// A conversation to go on with, as [`Agent::memory`] gave it; `null` for none.
+    pub memory: Value,
+    /// When a shell command is ended.
+    pub shell_limit: Duration,
+    /// How many messages of the model a turn may have before it is ended.
+    pub most_messages: usize,
+}
+
+impl Options {
+    /// A script asks nobody; a model does.
+    #[must_use]
+    pub fn new(driver: Driver) -> Self {
+        let permissions = match driver {
+            Driver::Endpoint(_) => Permissions::Ask,
+            Driver::Scenario(_) | Driver::Tour => Permissions::AllowAll,
+        };
+        Self {
+            driver,
+            permissions,
+            memory: Value::Null,
+            shell_limit: Duration::from_secs(120),
+            most_messages: 200,
+        }
+    }
+}
+
+pub struct Builtin {
+    commands: Sender<Command>,
+    signals: Arc<Signals>,
+    memory: Arc<Mutex<Conversation>>,
+    working: Mutex<Option<JoinHandle<()>>>,
+}
+
+impl Builtin {
+    /// Starts the agent on a thread of its own; [`Said::Ready`] comes when it listens. The session's
+    /// beginning and end are told to `capture`, and its states are saved under the session's name.
+    pub fn start(
+        options: Options,
+        capture: Capture,
+        say: Sender<Said>,
+    ) -> Result<Self, AgentError> {
+        let conversation =
+            Conversation::from_memory(&options.memory).ok_or(AgentError::ForeignMemory(NAME))?;
+        let model = model(options.driver, capture.workspace.root.path(), &conversation);
+        let refused = |why: String| AgentError::Refused(why);
+        let execution = ExecutionId::new(capture.session.to_string())
+            .map_err(|error| refused(error.to_string()))?;
+        let steps = Steps::of(&*capture.workspace.states, execution, model.name())
+            .map_err(|error| refused(error.to_string()))?;
+        let (signals, memory) = (Arc::default(), Arc::new(Mutex::new(conversation.clone())));
+        let worker = Worker {
+            capture,
+            say: say.clone(),
+            model,
+            conversation,
+            steps,
+            signals: Arc::clone(&signals),
+            memory: Arc::clone(&memory),
+            allowed: Allowed::by(options.permissions),
+            shell_limit: options.shell_limit,
+            most_messages: options.most_messages,
+        };
+        let (commands, received) = mpsc::channel();
+        let works = move || {
+            if catch_unwind(AssertUnwindSafe(|| worker.run(&received))).is_err() {
+                drop(say.send(Said::Gone("a fault in the agent".to_owned())));
+            }
+        };
+        let working = std::thread::Builder::new()
+            .name(NAME.to_owned())
+            .spawn(works)
+            .map_err(|source| AgentError::CannotStart { program: NAME.to_owned(), source })?;
+        Ok(Self { commands, signals, memory, working: Mutex::new(Some(working)) })
+    }
+
+    /// [`Self::start`], going on with what the session named by `capture` last succeeded with: also
+    /// after its process was killed. Begins anew if there is nothing.
+    pub fn resume(
+        mut options: Options,
+        capture: Capture,
+        say: Sender<Said>,
+    ) -> Result<Self, AgentError> {
+        let refused = |why: String| AgentError::Refused(why);
+        let execution = ExecutionId::new(capture.session.to_string())
+            .map_err(|error| refused(error.to_string()))?;
+        let memory = last_memory(&*capture.workspace.states, &execution)
+            .map_err(|error| refused(error.to_string()))?;
+        options.memory = memory.unwrap_or(Value::Null);
+        Self::start(options, capture, say)
+    }
+
+    fn send(&self, command: Command) -> Result<(), AgentError> {
+        self.commands.send(command).map_err(|_unheard| gone())
+    }
+
+    /// Has the worker do something between two turns, and waits.
+    fn between_turns(
+        &self,
+        command: impl FnOnce(mpsc::SyncSender<Result<(), AgentError>>) -> Command,
+    ) -> Result<(), AgentError> {
+        if self.signals.is_closed() {
+            return Err(gone());
+        }
+        if !self.signals.begin() {
+            return Err(AgentError::Busy);
+        }
+        let (answer, answered) = mpsc::sync_channel(1);
+        self.send(command(answer))?;
+        answered.recv().map_err(|_unheard| gone())?
+    }
+
+    fn wait(&self) {
+        let working = self.working.lock().unwrap_or_else(PoisonError::into_inner).take();
+        if let Some(working) = working {
+            // A panic has been said already.
+            drop(working.join());
+        }
+    }
+}
+
+fn model(driver: Driver, root: &Path, conversation: &Conversation) -> Box<dyn Model> {
+    match driver {
+        Driver::Endpoint(endpoint) => match endpoint.style {
+            Style::Anthropic => Box::new(Anthropic::new(&endpoint, instructions(root))),
+            Style::OpenAi => Box::new(OpenAi::new(&endpoint, instructions(root))),
+        },
+        Driver::Scenario(scenario) => Box::new(scenario),
+        Driver::Tour => Box::new(tour::scenario(root, conversation)),
+    }
+}
+
+/// What a model is told before anything else.
+fn instructions(root: &Path) -> String {
+    format!(
+        "You are a coding agent in a terminal, and work in the folder {}. Use the tools to look before \
+         you change something, change what was asked for and nothing else, and say briefly what you \
+         did. Every change is recorded, and the user can take it back.",
+        root.display()
+    )
+}
+
+fn gone() -> AgentError {
+    AgentError::Gone("it was closed".to_owned())
+}
+
+impl Agent for Builtin {
+    fn name(&self) -> &'static str {
+        NAME
+    }
+
+    fn prompt(&self, message: &str, text: &str) -> Result<(), AgentError> {
+        if self.signals.is_closed() {
+            return Err(gone());
+        }
+        if !self.signals.begin() {
+            return Err(AgentError::Busy);
+        }
+        self.send(Command::Prompt { message: message.to_owned(), text: text.to_owned() })
+    }
+
+    fn interrupt(&self) -> Result<(), AgentError> {
+        self.signals.interrupt();
+        Ok(())
+    }
+
+    fn decide(&self, request: &str, decision: Decision) -> Result<(), AgentError> {
+        if self.signals.decide(request, decision) {
+            Ok(())
+        } else {
+            Err(AgentError::Refused(format!("nothing is asked under {request}")))
+        }
+    }
+
+    fn is_live(&self) -> bool {
+        let working = self.working.lock().unwrap_or_else(PoisonError::into_inner);
+        working.as_ref().is_some_and(|working| !working.is_finished())
+    }
+
+    /// The agent keeps no copies: Takeback has them.
+    fn rewind_files(&self, _: &str, _: Trial) -> Result<Option<OwnFiles>, OwnFilesError> {
+        Ok(None)
+    }
+
+    fn cut(&self, message: &str) -> Result<(), AgentError> {
+        self.between_turns(|answer| Command::Cut { message: message.to_owned(), answer })
+    }
+
+    fn memory(&self) -> Value {
+        self.memory.lock().unwrap_or_else(PoisonError::into_inner).memory()
+    }
+
+    fn load(&self, memory: &Value) -> Result<(), AgentError> {
+        let conversation =
+            Conversation::from_memory(memory).ok_or(AgentError::ForeignMemory(NAME))?;
+        self.between_turns(|answer| Command::Load { conversation, answer })
+    }
+
+    fn close(&self) {
+        self.signals.close();
+        // An error says that it has ended already.
+        drop(self.send(Command::Close));
+        self.wait();
+    }
+}
+
+/// Ends the turn that runs, and leaves the session open, as a crash would.
+impl Drop for Builtin {
+    fn drop(&mut self) {
+        self.signals.close();
+        let (unheard, _) = mpsc::channel();
+        self.commands = unheard;
+        self.wait();
+    }
+}

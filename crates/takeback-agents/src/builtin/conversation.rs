@@ -1,0 +1,216 @@
+//! A conversation with a model in one neutral shape, from which each endpoint makes its own.
+//!
+//! A prompt has the id by which whoever shows the conversation knows it. A call is never parted from
+//! its result: [`Conversation::mend`] gives one to a call that was cut off.
+
+use std::collections::HashSet;
+
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "role", rename_all = "lowercase")]
+pub(crate) enum Message {
+    /// A prompt if it has an id, else the results of calls.
+    User {
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        id: Option<String>,
+        content: Vec<Block>,
+    },
+    Assistant {
+        content: Vec<Block>,
+    },
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "type", rename_all = "snake_case")]
+pub(crate) enum Block {
+    Text { text: String },
+    ToolUse { id: String, name: String, input: Value },
+    ToolResult { tool_use_id: String, content: String, is_error: bool },
+}
+
+/// What a call gets that never came to its end.
+pub(crate) const INTERRUPTED: &str = "interrupted";
+
+#[derive(Debug, Clone, Default, PartialEq)]
+pub(crate) struct Conversation {
+    pub(crate) messages: Vec<Message>,
+}
+
+impl Conversation {
+    pub(crate) fn prompt(&mut self, id: &str, text: &str) {
+        self.mend();
+        let content = vec![Block::Text { text: text.to_owned() }];
+        self.messages.push(Message::User { id: Some(id.to_owned()), content });
+    }
+
+    pub(crate) fn answer(&mut self, content: Vec<Block>) {
+        if !content.is_empty() {
+            self.messages.push(Message::Assistant { content });
+        }
+    }
+
+    pub(crate) fn result(&mut self, call: &str, content: String, is_error: bool) {
+        let result = Block::ToolResult { tool_use_id: call.to_owned(), content, is_error };
+        match self.messages.last_mut() {
+            Some(Message::User { id: None, content }) => content.push(result),
+            _ => self.messages.push(Message::User { id: None, content: vec![result] }),
+        }
+    }
+
+    /// Gives every call that has no result one that says so.
+    pub(crate) fn mend(&mut self) {
+        let mut answered: HashSet<String> = HashSet::new();
+        for message in &self.messages {
+            let (Message::User { content, .. } | Message::Assistant { content }) = message;
+            answered.extend(content.iter().filter_map(|block| match block {
+                Block::ToolResult { tool_use_id, .. } => Some(tool_use_id.clone()),
+                _ => None,
+            }));
+        }
+        let mut at = 0;
+        while at < self.messages.len() {
+            let missing: Vec<Block> = match &self.messages[at] {
+                Message::Assistant { content } => content
+                    .iter()
+                    .filter_map(|block| match block {
+                        Block::ToolUse { id, .. } if !answered.contains(id) => Some(cut_off(id)),
+                        _ => None,
+                    })
+                    .collect(),
+                Message::User { .. } => Vec::new(),
+            };
+            at += 1;
+            if missing.is_empty() {
+                continue;
+            }
+            match self.messages.get_mut(at) {
+                Some(Message::User { id: None, content }) => content.extend(missing),
+                _ => self.messages.insert(at, Message::User { id: None, content: missing }),
+            }
+        }
+    }
+
+    /// The prompts, in order: id and text.
+    pub(crate) fn prompts(&self) -> Vec<(&str, &str)> {
+        let prompts = self.messages.iter().filter_map(|message| match message {
+            Message::User { id: Some(id), content } => Some((id.as_str(), text_of(content))),
+            _ => None,
+        });
+        prompts.collect()
+    }
+
+    /// How many messages the assistant has said since the last prompt.
+    pub(crate) fn said_since_prompt(&self) -> usize {
+        let since = self.messages.iter().rev();
+        since
+            .take_while(|message| !matches!(message, Message::User { id: Some(_), .. }))
+            .filter(|message| matches!(message, Message::Assistant { .. }))
+            .count()
+    }
+
+    /// All before a prompt; `None` if it is not here.
+    pub(crate) fn before(&self, prompt: &str) -> Option<Self> {
+        let is_it = |message: &Message| matches!(message, Message::User { id: Some(id), .. } if id == prompt);
+        let at = self.messages.iter().position(is_it)?;
+        Some(Self { messages: self.messages[..at].to_vec() })
+    }
+
+    /// As it is saved at each step.
+    pub(crate) fn state(&self) -> Value {
+        json!({ "messages": self.messages })
+    }
+
+    /// `None`: it is not one.
+    pub(crate) fn from_state(state: &Value) -> Option<Self> {
+        let messages = Deserialize::deserialize(state.get("messages")?).ok()?;
+        let mut conversation = Self { messages };
+        conversation.mend();
+        Some(conversation)
+    }
+
+    pub(crate) fn memory(&self) -> Value {
+        let mut whole = self.clone();
+        whole.mend();
+        json!({ "agent": super::NAME, "messages": whole.messages })
+    }
+
+    /// `null` is an empty one. `None`: it is another agent's.
+    pub(crate) fn from_memory(memory: &Value) -> Option<Self> {
+        match memory {
+            Value::Null => Some(Self::default()),
+            memory if memory["agent"] == super::NAME => Self::from_state(memory),
+            _ => None,
+        }
+    }
+}
+
+fn cut_off(call: &str) -> Block {
+    Block::ToolResult {
+        tool_use_id: call.to_owned(),
+        content: INTERRUPTED.to_owned(),
+        is_error: true,
+    }
+}
+
+pub(crate) fn text_of(content: &[Block]) -> &str {
+    let mut texts = content.iter().filter_map(|block| match block {
+        Block::Text { text } => Some(text.as_str()),
+        _ => None,
+    });
+    texts.next().unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn call(id: &str) -> Block {
+        Block::ToolUse { id: id.to_owned(), name: "shell".to_owned(), input: json!({}) }
+    }
+
+    #[test]
+    fn a_call_that_was_cut_off_gets_a_result_where_it_belongs() {
+        let mut broken = Conversation::default();
+        broken.prompt("m1", "go");
+        broken.answer(vec![call("a"), call("b")]);
+        broken.result("a", "fine".to_owned(), false);
+        broken.prompt("m2", "on");
+        broken.answer(vec![call("c")]);
+        broken.mend();
+        let result = |id: &str, content: &str, is_error| Block::ToolResult {
+            tool_use_id: id.to_owned(),
+            content: content.to_owned(),
+            is_error,
+        };
+        let text = |text: &str| vec![Block::Text { text: text.to_owned() }];
+        let expected = vec![
+            Message::User { id: Some("m1".to_owned()), content: text("go") },
+            Message::Assistant { content: vec![call("a"), call("b")] },
+            Message::User {
+                id: None,
+                content: vec![result("a", "fine", false), result("b", INTERRUPTED, true)],
+            },
+            Message::User { id: Some("m2".to_owned()), content: text("on") },
+            Message::Assistant { content: vec![call("c")] },
+            Message::User { id: None, content: vec![result("c", INTERRUPTED, true)] },
+        ];
+        assert_eq!(broken.messages, expected);
+        assert_eq!(Conversation::from_memory(&broken.memory()), Some(broken));
+    }
+
+    #[test]
+    fn what_is_another_agents_is_not_read() {
+        for foreign in [
+            json!({"agent": "claude", "messages": []}),
+            json!({"messages": []}),
+            json!({"agent": "builtin"}),
+            json!({"agent": "builtin", "messages": [{"role": "wizard"}]}),
+            json!("text"),
+        ] {
+            assert_eq!(Conversation::from_memory(&foreign), None, "{foreign}");
+        }
+        assert_eq!(Conversation::from_memory(&Value::Null), Some(Conversation::default()));
+    }
+}

@@ -1,0 +1,225 @@
+//! Where a model is reached: style, address, name, key. All of it comes in as values.
+
+use std::fmt;
+use std::time::Duration;
+
+/// An endpoint of either style.
+#[derive(Debug, Clone)]
+pub struct Endpoint {
+    pub style: Style,
+    /// Without the route: `https://api.anthropic.com`, `https://api.openai.com/v1`.
+    pub base_url: String,
+    pub model: String,
+    /// A server on one's own machine may need none.
+    pub key: Option<Key>,
+    pub proxy: Option<ProxyAddress>,
+    /// How often a request is made again that nothing has come of.
+    pub retries: u32,
+    /// Before the first retry, unless the server says; doubled each time.
+    pub first_wait: Duration,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Style {
+    /// The Messages API.
+    Anthropic,
+    /// Chat completions.
+    OpenAi,
+}
+
+/// A key that is sent and never shown.
+#[derive(Clone, PartialEq, Eq)]
+pub struct Key(String);
+
+/// An address that may hold a password, and is never shown.
+#[derive(Clone, PartialEq, Eq)]
+pub struct ProxyAddress {
+    pub url: String,
+    /// Hosts that are reached without it, as `NO_PROXY` lists them.
+    pub except: Option<String>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum EndpointError {
+    #[error("no model is named for {base_url}: set TAKEBACK_MODEL or {variable}")]
+    NoModel { base_url: String, variable: &'static str },
+}
+
+/// What the two styles are called in the environment, and where the public ones are.
+struct Names {
+    style: Style,
+    key: &'static str,
+    base_url: &'static str,
+    model: &'static str,
+    public_url: &'static str,
+    public_model: &'static str,
+}
+
+const NAMES: [Names; 2] = [
+    Names {
+        style: Style::Anthropic,
+        key: "ANTHROPIC_API_KEY",
+        base_url: "ANTHROPIC_BASE_URL",
+        model: "ANTHROPIC_MODEL",
+        public_url: "https://api.anthropic.com",
+        public_model: "claude-sonnet-4-5",
+    },
+    Names {
+        style: Style::OpenAi,
+        key: "OPENAI_API_KEY",
+        base_url: "OPENAI_BASE_URL",
+        model: "OPENAI_MODEL",
+        public_url: "https://api.openai.com/v1",
+        public_model: "gpt-4.1",
+    },
+];
+
+impl Endpoint {
+    #[must_use]
+    pub fn new(style: Style, base_url: &str, model: &str, key: Option<Key>) -> Self {
+        Self {
+            style,
+            base_url: base_url.trim_end_matches('/').to_owned(),
+            model: model.to_owned(),
+            key,
+            proxy: None,
+            retries: 3,
+            first_wait: Duration::from_secs(1),
+        }
+    }
+
+    /// The endpoint that a set of variables describes, if they name a key or an address:
+    /// `ANTHROPIC_API_KEY`, `ANTHROPIC_BASE_URL`, `ANTHROPIC_MODEL`, then the same of `OPENAI`, and
+    /// `TAKEBACK_MODEL` before either model. Of an address that is not the public one nobody can know
+    /// the models.
+    pub fn from_variables(
+        get: impl Fn(&str) -> Option<String>,
+    ) -> Result<Option<Self>, EndpointError> {
+        let get = |name: &str| {
+            get(name).map(|value| value.trim().to_owned()).filter(|value| !value.is_empty())
+        };
+        for names in NAMES {
+            let (key, base_url) = (get(names.key), get(names.base_url));
+            if key.is_none() && base_url.is_none() {
+                continue;
+            }
+            let is_public = base_url.is_none() || names.style == Style::Anthropic;
+            let base_url = base_url.unwrap_or_else(|| names.public_url.to_owned());
+            let model = get("TAKEBACK_MODEL")
+                .or_else(|| get(names.model))
+                .or_else(|| is_public.then(|| names.public_model.to_owned()));
+            let Some(model) = model else {
+                return Err(EndpointError::NoModel { base_url, variable: names.model });
+            };
+            let mut endpoint = Self::new(names.style, &base_url, &model, key.map(Key::new));
+            endpoint.proxy = proxy_for(&base_url, get);
+            return Ok(Some(endpoint));
+        }
+        Ok(None)
+    }
+
+    /// As people know it; without a password that an address may hold.
+    pub(crate) fn host(&self) -> &str {
+        let (_, rest) = self.base_url.split_once("://").unwrap_or(("", &self.base_url));
+        let authority = rest.split('/').next().unwrap_or(rest);
+        authority.rsplit('@').next().unwrap_or(authority)
+    }
+}
+
+fn proxy_for(base_url: &str, get: impl Fn(&str) -> Option<String>) -> Option<ProxyAddress> {
+    let either = |name: &str| get(&name.to_lowercase()).or_else(|| get(name));
+    let of_scheme =
+        if base_url.starts_with("https:") { either("HTTPS_PROXY") } else { either("HTTP_PROXY") };
+    let url = of_scheme.or_else(|| either("ALL_PROXY"))?;
+    Some(ProxyAddress { url, except: either("NO_PROXY") })
+}
+
+impl Key {
+    #[must_use]
+    pub fn new(key: impl Into<String>) -> Self {
+        Self(key.into())
+    }
+
+    pub(crate) fn as_str(&self) -> &str {
+        &self.0
+    }
+
+    /// A text without the key.
+    pub(crate) fn hidden_in(&self, text: String) -> String {
+        if self.0.is_empty() || !text.contains(&self.0) {
+            return text;
+        }
+        text.replace(&self.0, "[key]")
+    }
+}
+
+impl fmt::Debug for Key {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Key")
+    }
+}
+
+impl fmt::Debug for ProxyAddress {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("ProxyAddress")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn from(variables: &[(&str, &str)]) -> Result<Option<Endpoint>, EndpointError> {
+        Endpoint::from_variables(|name| {
+            let found = variables.iter().find(|(known, _)| *known == name);
+            found.map(|(_, value)| (*value).to_owned())
+        })
+    }
+
+    fn summary(variables: &[(&str, &str)]) -> Option<(Style, String, String)> {
+        let endpoint = from(variables).unwrap()?;
+        Some((endpoint.style, endpoint.base_url, endpoint.model))
+    }
+
+    #[test]
+    fn variables_make_an_endpoint() {
+        let is = |style, url: &str, model: &str| Some((style, url.to_owned(), model.to_owned()));
+        assert_eq!(summary(&[]), None);
+        assert_eq!(summary(&[("ANTHROPIC_API_KEY", "  "), ("TAKEBACK_MODEL", "m")]), None);
+        assert_eq!(
+            summary(&[("ANTHROPIC_API_KEY", "k"), ("OPENAI_API_KEY", "k")]),
+            is(Style::Anthropic, "https://api.anthropic.com", "claude-sonnet-4-5")
+        );
+        assert_eq!(
+            summary(&[("OPENAI_API_KEY", "k"), ("OPENAI_MODEL", "a"), ("TAKEBACK_MODEL", "b")]),
+            is(Style::OpenAi, "https://api.openai.com/v1", "b")
+        );
+        assert_eq!(
+            summary(&[("OPENAI_BASE_URL", "http://localhost:1/v1/"), ("OPENAI_MODEL", "llama")]),
+            is(Style::OpenAi, "http://localhost:1/v1", "llama")
+        );
+        let error = from(&[("OPENAI_BASE_URL", "http://localhost:1")]).unwrap_err();
+        assert_eq!(
+            error.to_string(),
+            "no model is named for http://localhost:1: set TAKEBACK_MODEL or OPENAI_MODEL"
+        );
+    }
+
+    #[test]
+    fn neither_key_nor_password_is_shown() {
+        let endpoint = from(&[
+            ("OPENAI_API_KEY", "sk-secret"),
+            ("OPENAI_BASE_URL", "https://me:secret@example.org/v1"),
+            ("https_proxy", "http://me:secret@proxy:1"),
+            ("TAKEBACK_MODEL", "m"),
+        ])
+        .unwrap()
+        .unwrap();
+        let expected = ProxyAddress { url: "http://me:secret@proxy:1".to_owned(), except: None };
+        assert_eq!(endpoint.proxy, Some(expected));
+        assert_eq!(endpoint.host(), "example.org");
+        let key = endpoint.key.clone().unwrap();
+        assert_eq!(format!("{key:?}, {:?}", endpoint.proxy), "Key, Some(ProxyAddress)");
+        assert_eq!(key.hidden_in("it is sk-secret.".to_owned()), "it is [key].");
+    }
+}

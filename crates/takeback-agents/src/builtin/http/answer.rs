@@ -1,0 +1,78 @@
+//! What an endpoint answers, piece by piece: events of a stream, or why there is none.
+
+use std::io::{BufRead as _, BufReader, Read as _};
+use std::sync::mpsc::Sender;
+use std::time::Duration;
+
+use serde_json::Value;
+use ureq::Body;
+use ureq::http::Response;
+
+use super::{one_line, tell};
+
+pub(super) enum Received {
+    /// The data of one event.
+    Event(String),
+    Refused {
+        status: u16,
+        wait: Option<Duration>,
+        body: String,
+    },
+    Unreachable(String),
+    /// And why, if it was no clean end.
+    Ended(Option<String>),
+}
+
+/// No message is as long.
+const LONGEST: u64 = 256 << 20;
+
+const LONGEST_REFUSAL: u64 = 64 << 10;
+
+pub(super) fn read_answer(response: Response<Body>, told: &Sender<Received>) {
+    let status = response.status().as_u16();
+    if status != 200 {
+        let wait = response.headers().get("retry-after");
+        let wait = wait.and_then(|wait| wait.to_str().ok()?.trim().parse().ok());
+        let mut bytes = Vec::new();
+        let reader = response.into_body().into_reader();
+        let read = reader.take(LONGEST_REFUSAL).read_to_end(&mut bytes);
+        let body = match read {
+            Ok(_) => String::from_utf8_lossy(&bytes).into_owned(),
+            Err(error) => error.to_string(),
+        };
+        let wait = wait.map(Duration::from_secs);
+        return tell(told, Received::Refused { status, wait, body });
+    }
+    let reader = response.into_body().into_with_config().limit(LONGEST).reader();
+    let mut data = String::new();
+    for line in BufReader::new(reader).lines() {
+        let line = match line {
+            Ok(line) => line,
+            Err(error) => return tell(told, Received::Ended(Some(one_line(&error.to_string())))),
+        };
+        if let Some(more) = line.strip_prefix("data:") {
+            if !data.is_empty() {
+                data.push('\n');
+            }
+            data.push_str(more.strip_prefix(' ').unwrap_or(more));
+        } else if line.is_empty() && !data.is_empty() {
+            // Whoever waited has turned away: the connection ends with this thread.
+            if told.send(Received::Event(std::mem::take(&mut data))).is_err() {
+                return;
+            }
+        }
+    }
+    if !data.is_empty() {
+        tell(told, Received::Event(data));
+    }
+    tell(told, Received::Ended(None));
+}
+
+/// The words of a refusal: of either API, or whatever stands there.
+pub(super) fn refusal(body: &str) -> String {
+    let json: Value = serde_json::from_str(body).unwrap_or(Value::Null);
+    let error = &json["error"];
+    let words = error["message"].as_str().or_else(|| error.as_str());
+    let words = words.or_else(|| json["message"].as_str()).unwrap_or(body);
+    if words.trim().is_empty() { "it gives no reason".to_owned() } else { one_line(words) }
+}

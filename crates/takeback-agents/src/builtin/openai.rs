@@ -1,0 +1,143 @@
+//! Chat completions as OpenAI and many others have them, streamed.
+
+use serde_json::{Value, json};
+
+use super::conversation::{Block, Conversation, Message};
+use super::draft::Draft;
+use super::endpoint::{Endpoint, Key};
+use super::http::{Line, Wrong};
+use super::model::{Heard, Model, ModelError, Reply};
+use super::signals::Signals;
+use super::tools;
+
+pub(super) struct OpenAi {
+    model: String,
+    system: String,
+    line: Line,
+}
+
+impl OpenAi {
+    pub(super) fn new(endpoint: &Endpoint, system: String) -> Self {
+        let bearer = |key: &Key| ("authorization", format!("Bearer {}", key.as_str()));
+        let headers = endpoint.key.as_ref().map(bearer).into_iter().collect();
+        let line = Line::new(endpoint, "/chat/completions", headers);
+        Self { model: endpoint.model.clone(), system, line }
+    }
+
+    fn request(&self, conversation: &Conversation) -> Value {
+        let described = tools::descriptions().into_iter().map(|tool| {
+            let function =
+                json!({"name": tool.name, "description": tool.text, "parameters": tool.input});
+            json!({"type": "function", "function": function})
+        });
+        let mut messages = vec![json!({"role": "system", "content": self.system})];
+        messages.extend(conversation.messages.iter().flat_map(wire));
+        json!({
+            "model": self.model,
+            "messages": messages,
+            "tools": described.collect::<Vec<_>>(),
+            "stream": true,
+        })
+    }
+}
+
+impl Model for OpenAi {
+    fn name(&self) -> &str {
+        &self.model
+    }
+
+    fn next(
+        &mut self,
+        conversation: &Conversation,
+        signals: &Signals,
+        hear: &mut dyn FnMut(Heard<'_>),
+    ) -> Result<Reply, ModelError> {
+        self.line.ask(&self.request(conversation), take, signals, hear)
+    }
+
+    fn discreet(&self, text: String) -> String {
+        self.line.hidden(text)
+    }
+}
+
+/// Each result is a message of its own.
+fn wire(message: &Message) -> Vec<Value> {
+    let (Message::User { content, .. } | Message::Assistant { content }) = message;
+    let texts = content.iter().filter_map(|block| match block {
+        Block::Text { text } => Some(text.as_str()),
+        _ => None,
+    });
+    let text = texts.collect::<Vec<_>>().join("\n\n");
+    match message {
+        Message::User { id: Some(_), .. } => vec![json!({"role": "user", "content": text})],
+        Message::User { id: None, .. } => {
+            let results = content.iter().filter_map(|block| match block {
+                Block::ToolResult { tool_use_id, content, .. } => {
+                    Some(json!({"role": "tool", "tool_call_id": tool_use_id, "content": content}))
+                }
+                _ => None,
+            });
+            results.collect()
+        }
+        Message::Assistant { .. } => {
+            let calls = content.iter().filter_map(|block| match block {
+                Block::ToolUse { id, name, input } => {
+                    let function = json!({"name": name, "arguments": input.to_string()});
+                    Some(json!({"id": id, "type": "function", "function": function}))
+                }
+                _ => None,
+            });
+            let calls: Vec<Value> = calls.collect();
+            let mut said = json!({"role": "assistant", "content": text});
+            if !calls.is_empty() {
+                said["tool_calls"] = json!(calls);
+                if text.is_empty() {
+                    said["content"] = Value::Null;
+                }
+            }
+            vec![said]
+        }
+    }
+}
+
+/// The text of a message is its first part, the calls follow.
+const TEXT: u64 = 0;
+
+fn take(draft: &mut Draft, data: &str, hear: &mut dyn FnMut(Heard<'_>)) -> Result<(), Wrong> {
+    if data.trim() == "[DONE]" {
+        draft.is_finished = true;
+        return Ok(());
+    }
+    let chunk: Value =
+        serde_json::from_str(data).map_err(|error| Wrong::Malformed(error.to_string()))?;
+    if !chunk["error"].is_null() {
+        let error = &chunk["error"];
+        let words = error["message"].as_str().map(str::to_owned);
+        return Err(Wrong::Reported(words.unwrap_or_else(|| error.to_string())));
+    }
+    let choice = &chunk["choices"][0];
+    let delta = &choice["delta"];
+    if let Some(piece) = delta["content"].as_str() {
+        draft.text(TEXT, piece, hear);
+    }
+    for (place, call) in delta["tool_calls"].as_array().into_iter().flatten().enumerate() {
+        draft.end_text(hear);
+        let index = call["index"].as_u64().unwrap_or(place as u64);
+        let (part, function) = (TEXT + 1 + index, &call["function"]);
+        if let Some(name) = function["name"].as_str().filter(|name| !name.is_empty()) {
+            draft.call(part, name, json!({}));
+        }
+        match &function["arguments"] {
+            Value::String(piece) => draft.input(part, piece),
+            // Some servers send the whole at once, and not as text.
+            Value::Object(_) => draft.input(part, &function["arguments"].to_string()),
+            _ => {}
+        }
+    }
+    draft.is_whole |= choice["finish_reason"].is_string();
+    if choice["finish_reason"] == "length" {
+        draft.end_text(hear);
+        hear(Heard::Note("the model reached its limit for one message".to_owned()));
+    }
+    Ok(())
+}

@@ -1,0 +1,142 @@
+//! The agent's state at each of its steps, in the workspace's state store.
+//!
+//! The execution has the name of the session. A step is `start`, `prompt`, `model`, `tool …`, `load` or
+//! `cut`; its state is the conversation, its metadata names the prompt that began it. The first is saved
+//! before any prompt, so there is always a step to go back to.
+
+use serde_json::{Value, json};
+use takeback_core::execution::{ExecutionError, resume_last, save_step};
+use takeback_store::state::{
+    Checkpoint, CheckpointKey, ExecutionId, HeadMove, ListQuery, MoveTo, NewCheckpoint, Status,
+    StepIndex, Values, Which,
+};
+use takeback_store::{StateError, StateStore};
+
+use super::conversation::Conversation;
+use crate::capture::Capture;
+use crate::talk::Said;
+
+/// The conversation that an execution stood at when it last succeeded, for [`crate::talk::Agent::load`]:
+/// also after its process was killed.
+pub fn last_memory(
+    states: &dyn StateStore,
+    execution: &ExecutionId,
+) -> Result<Option<Value>, StateError> {
+    let last = resume_last(states, execution, None)?;
+    let conversation =
+        last.and_then(|last| Conversation::from_state(&last.checkpoint.values.state));
+    Ok(conversation.map(|conversation| conversation.memory()))
+}
+
+/// Where an execution stands.
+pub(crate) struct Steps {
+    execution: ExecutionId,
+    next: StepIndex,
+    context: Value,
+}
+
+/// One step that came to its end, or did not.
+pub(crate) struct Step<'a> {
+    pub(crate) name: &'a str,
+    /// The prompt, where this is one.
+    pub(crate) message: Option<&'a str>,
+    pub(crate) error: Option<&'a str>,
+}
+
+impl Steps {
+    /// Goes on after the last step, if the execution has any.
+    pub(crate) fn of(
+        states: &dyn StateStore,
+        execution: ExecutionId,
+        model: &str,
+    ) -> Result<Self, StateError> {
+        let head = states.head(&execution, None)?.and_then(|head| head.record);
+        let next = StepIndex(head.map_or(0, |head| head.key.step.0 + 1));
+        let context = json!({ "agent": super::NAME, "model": model });
+        Ok(Self { execution, next, context })
+    }
+
+    /// Saves a step with its files. What cannot be saved is said, and the agent goes on.
+    pub(crate) fn save(
+        &mut self,
+        capture: &mut Capture,
+        step: &Step<'_>,
+        conversation: &Conversation,
+    ) {
+        let metadata = step.message.map_or_else(|| json!({}), |id| json!({ "message": id }));
+        let values = Values {
+            state: conversation.state(),
+            context: self.context.clone(),
+            variables: json!({}),
+            metadata,
+        };
+        let session = capture.session.clone();
+        let new = NewCheckpoint {
+            execution: &self.execution,
+            branch: None,
+            step: self.next,
+            attempt: None,
+            step_name: step.name,
+            time: (capture.workspace.ambient.now)(),
+            status: if step.error.is_some() { Status::Failed } else { Status::Success },
+            error: step.error,
+            values: &values,
+            parent: None,
+            point: None,
+            session: Some(&session),
+        };
+        let saved = if capture.recording {
+            match save_step(&mut capture.workspace, &new) {
+                Err(ExecutionError::Record(error)) => {
+                    unrecorded(capture, format!("the files of {}: {error}", step.name));
+                    capture.workspace.states.save(&new).map(drop).map_err(ExecutionError::from)
+                }
+                saved => saved.map(drop),
+            }
+        } else {
+            capture.workspace.states.save(&new).map(drop).map_err(ExecutionError::from)
+        };
+        match saved {
+            Ok(()) => self.next = StepIndex(self.next.0 + 1),
+            Err(error) => unrecorded(capture, format!("the state of {}: {error}", step.name)),
+        }
+    }
+
+    /// The state that stood before a prompt, if this execution has saved that prompt.
+    pub(crate) fn before(
+        &self,
+        states: &dyn StateStore,
+        message: &str,
+    ) -> Result<Option<Checkpoint>, StateError> {
+        let execution = &self.execution;
+        let query = ListQuery { execution, which: Which::All, after: None, limit: None };
+        let records = states.list(&query)?.records;
+        for record in records.into_iter().rev().filter(|record| record.step_name == "prompt") {
+            let saved = states.load(&record.key.id())?;
+            if saved.is_none_or(|saved| saved.values.metadata["message"] != message) {
+                continue;
+            }
+            let Some((step, attempt)) = record.parent else { return Ok(None) };
+            let before = CheckpointKey { execution: execution.clone(), step, attempt };
+            return states.load(&before.id());
+        }
+        Ok(None)
+    }
+
+    /// What is saved next follows this checkpoint.
+    pub(crate) fn stand_at(
+        &mut self,
+        states: &dyn StateStore,
+        at: &CheckpointKey,
+    ) -> Result<(), StateError> {
+        let to = MoveTo::Checkpoint(at);
+        states.move_head(&HeadMove { execution: &self.execution, branch: None, to, by: None })?;
+        self.next = StepIndex(at.step.0 + 1);
+        Ok(())
+    }
+}
+
+fn unrecorded(capture: &Capture, why: String) {
+    // Nobody listens any more when the session is being closed.
+    drop(capture.say.send(Said::Unrecorded(why)));
+}

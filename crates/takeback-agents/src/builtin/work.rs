@@ -1,0 +1,352 @@
+//! The thread on which the agent works: it has the recorder and the conversation, takes commands one by
+//! one, and says what it does.
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::mpsc::{Receiver, Sender, SyncSender};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use serde_json::Value;
+use takeback_core::Outcome as CallOutcome;
+
+use super::conversation::{Block, Conversation, INTERRUPTED};
+use super::model::{Heard, Model, Reply};
+use super::signals::Signals;
+use super::steps::{Step, Steps};
+use super::tools::{Call, Needs, Outcome};
+use super::{NAME, Permissions};
+use crate::capture::Capture;
+use crate::talk::{AgentError, Decision, Ending, Permission, Said};
+
+pub(crate) enum Command {
+    Prompt { message: String, text: String },
+    Cut { message: String, answer: SyncSender<Result<(), AgentError>> },
+    Load { conversation: Conversation, answer: SyncSender<Result<(), AgentError>> },
+    Close,
+}
+
+pub(crate) struct Worker {
+    pub(crate) capture: Capture,
+    pub(crate) say: Sender<Said>,
+    pub(crate) model: Box<dyn Model>,
+    pub(crate) conversation: Conversation,
+    pub(crate) steps: Steps,
+    pub(crate) signals: Arc<Signals>,
+    /// The conversation at the last step, for whoever asks meanwhile.
+    pub(crate) memory: Arc<Mutex<Conversation>>,
+    pub(crate) allowed: Allowed,
+    pub(crate) shell_limit: Duration,
+    /// How many messages of the model a turn may have.
+    pub(crate) most_messages: usize,
+}
+
+/// A tool call that the turn does not go on after.
+enum Stopped {
+    Interrupted,
+    Panicked(String),
+}
+
+impl Worker {
+    pub(crate) fn run(mut self, commands: &Receiver<Command>) {
+        self.capture.session_start(NAME);
+        self.save("start");
+        let model = Some(self.model.name().to_owned());
+        self.say(Said::Ready { session: None, model });
+        while let Ok(command) = commands.recv() {
+            match command {
+                Command::Prompt { message, text } => {
+                    let ending = self.turn(&message, &text);
+                    // Whoever hears of the end may begin the next turn at once.
+                    self.signals.end();
+                    self.say(Said::TurnEnd(ending));
+                }
+                Command::Cut { message, answer } => self.answer(&answer, |own| own.cut(&message)),
+                Command::Load { conversation, answer } => self.answer(&answer, |own| {
+                    own.conversation = conversation;
+                    own.save("load");
+                    Ok(())
+                }),
+                Command::Close => {
+                    self.capture.session_end();
+                    return;
+                }
+            }
+        }
+    }
+
+    fn answer(
+        &mut self,
+        answer: &SyncSender<Result<(), AgentError>>,
+        does: impl FnOnce(&mut Self) -> Result<(), AgentError>,
+    ) {
+        let done = does(self);
+        self.signals.end();
+        // Whoever asked has gone.
+        drop(answer.send(done));
+    }
+
+    fn say(&self, said: Said) {
+        // Nobody listens any more when the session is being closed.
+        drop(self.say.send(said));
+    }
+
+    fn turn(&mut self, message: &str, text: &str) -> Ending {
+        let point = self.capture.prompt(message, text);
+        self.conversation.prompt(message, text);
+        self.save_step(&Step { name: "prompt", message: Some(message), error: None });
+        self.say(Said::Prompted { message: message.to_owned(), session: None, point });
+        let ending = catch_unwind(AssertUnwindSafe(|| self.go_on())).unwrap_or_else(|panic| {
+            self.go_back_after("model", &format!("a fault in the agent: {}", words_of(&*panic)))
+        });
+        self.capture.turn_end();
+        ending
+    }
+
+    fn go_on(&mut self) -> Ending {
+        for _ in 0..self.most_messages {
+            if self.signals.is_interrupted() {
+                return Ending::Interrupted;
+            }
+            let (say, signals) = (self.say.clone(), Arc::clone(&self.signals));
+            let mut hear = |heard: Heard<'_>| {
+                let said = match heard {
+                    Heard::Text(text) => Said::Text(text.to_owned()),
+                    Heard::TextEnd => Said::TextEnd,
+                    Heard::Note(note) => Said::Note(note),
+                };
+                drop(say.send(said));
+            };
+            let reply = match self.model.next(&self.conversation, &signals, &mut hear) {
+                Ok(reply) => self.named(reply),
+                Err(error) => return self.go_back_after("model", &error.to_string()),
+            };
+            let calls = calls_in(&reply.content);
+            if !reply.content.is_empty() {
+                self.conversation.answer(reply.content);
+                self.save("model");
+            }
+            if reply.is_interrupted {
+                return Ending::Interrupted;
+            }
+            if calls.is_empty() {
+                return Ending::Done;
+            }
+            if let Err(ending) = self.run_calls(calls) {
+                return ending;
+            }
+        }
+        let most = self.most_messages;
+        Ending::Failed(format!("the turn was ended after {most} messages of the model"))
+    }
+
+    /// The failed step is saved, and what it may have added is forgotten: the conversation is that of
+    /// the last success, every call with a result.
+    fn go_back_after(&mut self, step: &str, why: &str) -> Ending {
+        self.save_step(&Step { name: step, message: None, error: Some(why) });
+        self.conversation = self.memory.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        self.conversation.mend();
+        Ending::Failed(why.to_owned())
+    }
+
+    /// Calls get names that no other call of this session has: a scenario is played again after a
+    /// rewind, and not every endpoint gives ids. Of a message that was cut off only the text stays.
+    fn named(&self, mut reply: Reply) -> Reply {
+        let interrupted = reply.is_interrupted;
+        reply.content.retain_mut(|block| match block {
+            Block::ToolUse { id, .. } => {
+                *id = format!("call-{:016x}", (self.capture.workspace.ambient.random)());
+                !interrupted
+            }
+            Block::Text { text } => !text.trim().is_empty(),
+            Block::ToolResult { .. } => false,
+        });
+        reply
+    }
+
+    fn run_calls(&mut self, calls: Vec<(String, String, Value)>) -> Result<(), Ending> {
+        for (id, tool, input) in calls {
+            if self.signals.is_interrupted() {
+                self.conversation.mend();
+                self.save(INTERRUPTED);
+                return Err(Ending::Interrupted);
+            }
+            let name = format!("tool {tool}");
+            match self.run_call(&id, &tool, &input) {
+                Ok(outcome) => {
+                    let text = self.model.discreet(outcome.text);
+                    self.conversation.result(&id, text, !outcome.ok);
+                    self.save(&name);
+                }
+                Err(Stopped::Interrupted) => {
+                    self.conversation.mend();
+                    self.save(&name);
+                    return Err(Ending::Interrupted);
+                }
+                Err(Stopped::Panicked(why)) => {
+                    return Err(self.go_back_after(&name, &format!("{tool} failed: {why}")));
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn run_call(&mut self, id: &str, tool: &str, input: &Value) -> Result<Outcome, Stopped> {
+        let parsed = Call::parse(tool, input);
+        let title = parsed.as_ref().map_or_else(|_| tool.to_owned(), Call::title);
+        self.say(Said::Tool { call: id.to_owned(), title: title.clone() });
+        let checked = parsed.and_then(|call| {
+            call.check(&self.capture.workspace)?;
+            Ok(call)
+        });
+        let call = match checked {
+            Ok(call) => call,
+            Err(why) => return Ok(self.ended(id, Outcome::failed(why), None)),
+        };
+        match self.permission(id, &call, title) {
+            None => {
+                self.ended(id, Outcome::failed(INTERRUPTED), None);
+                return Err(Stopped::Interrupted);
+            }
+            Some(Err(why)) => return Ok(self.ended(id, refused(&why), None)),
+            Some(Ok(())) => {}
+        }
+        let before = self.capture.before(id, tool, input);
+        let ran = catch_unwind(AssertUnwindSafe(|| {
+            call.run(&self.capture.workspace, &self.signals, self.shell_limit)
+        }));
+        let done = matches!(&ran, Ok(outcome) if outcome.ok);
+        let told = if done { CallOutcome::Done } else { CallOutcome::Failed };
+        let after = before.and_then(|_| self.capture.after(id, told));
+        let changes = before.zip(after).filter(|(before, after)| before != after);
+        match ran {
+            Ok(outcome) => Ok(self.ended(id, outcome, changes)),
+            Err(panic) => {
+                let why = words_of(&*panic);
+                self.ended(id, Outcome::failed(&why), changes);
+                Err(Stopped::Panicked(why))
+            }
+        }
+    }
+
+    fn ended(
+        &self,
+        id: &str,
+        outcome: Outcome,
+        changes: Option<(takeback_store::Seq, takeback_store::Seq)>,
+    ) -> Outcome {
+        let line = self.model.discreet(outcome.line.clone());
+        self.say(Said::ToolEnd { call: id.to_owned(), ok: outcome.ok, line, changes });
+        outcome
+    }
+
+    /// `None`: the turn was interrupted before somebody decided.
+    fn permission(&mut self, id: &str, call: &Call, title: String) -> Option<Result<(), String>> {
+        if self.allowed.covers(call.needs()) {
+            return Some(Ok(()));
+        }
+        self.signals.ask(id);
+        let (request, detail) = (id.to_owned(), call.detail());
+        self.say(Said::Asks(Permission { request, title, detail }));
+        Some(match self.signals.decision()? {
+            Decision::Allow => Ok(()),
+            Decision::AllowAlways => {
+                self.allowed.add(call.needs());
+                Ok(())
+            }
+            Decision::Deny(why) => Err(why),
+        })
+    }
+
+    fn cut(&mut self, message: &str) -> Result<(), AgentError> {
+        let unknown = || AgentError::UnknownMessage(message.to_owned());
+        let before = self.conversation.before(message).ok_or_else(unknown)?;
+        let states = Arc::clone(&self.capture.workspace.states);
+        let refused = |error: takeback_store::StateError| AgentError::Refused(error.to_string());
+        let saved = self.steps.before(&*states, message).map_err(refused)?;
+        let is_same = |saved: &takeback_store::state::Checkpoint| {
+            Conversation::from_state(&saved.values.state).as_ref() == Some(&before)
+        };
+        match saved.filter(is_same) {
+            Some(saved) => {
+                self.steps.stand_at(&*states, &saved.record.key).map_err(refused)?;
+                self.conversation = before;
+                self.remember();
+            }
+            // It was loaded from another session, or could not be saved.
+            None => {
+                self.conversation = before;
+                self.save("cut");
+            }
+        }
+        Ok(())
+    }
+
+    fn save(&mut self, step: &str) {
+        self.save_step(&Step { name: step, message: None, error: None });
+    }
+
+    fn save_step(&mut self, step: &Step<'_>) {
+        self.steps.save(&mut self.capture, step, &self.conversation);
+        if step.error.is_none() {
+            self.remember();
+        }
+    }
+
+    fn remember(&self) {
+        let mut memory = self.memory.lock().unwrap_or_else(PoisonError::into_inner);
+        memory.clone_from(&self.conversation);
+    }
+}
+
+/// What needs nobody's word for the rest of the session.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Allowed {
+    edits: bool,
+    shell: bool,
+}
+
+impl Allowed {
+    pub(crate) fn by(permissions: Permissions) -> Self {
+        let shell = permissions == Permissions::AllowAll;
+        Self { edits: shell || permissions == Permissions::AcceptEdits, shell }
+    }
+
+    fn covers(self, needs: Needs) -> bool {
+        match needs {
+            Needs::Nothing => true,
+            Needs::Edits => self.edits,
+            Needs::Shell => self.shell,
+        }
+    }
+
+    fn add(&mut self, needs: Needs) {
+        match needs {
+            Needs::Nothing => {}
+            Needs::Edits => self.edits = true,
+            Needs::Shell => self.shell = true,
+        }
+    }
+}
+
+fn calls_in(content: &[Block]) -> Vec<(String, String, Value)> {
+    let calls = content.iter().filter_map(|block| match block {
+        Block::ToolUse { id, name, input } => Some((id.clone(), name.clone(), input.clone())),
+        _ => None,
+    });
+    calls.collect()
+}
+
+fn refused(why: &str) -> Outcome {
+    let text = if why.trim().is_empty() {
+        "the user refused this".to_owned()
+    } else {
+        format!("the user refused this: {why}")
+    };
+    Outcome { ok: false, line: "refused".to_owned(), text }
+}
+
+fn words_of(panic: &(dyn std::any::Any + Send)) -> String {
+    let text = panic.downcast_ref::<String>().map(String::as_str);
+    let text = text.or_else(|| panic.downcast_ref::<&str>().copied());
+    text.unwrap_or("no reason given").lines().next().unwrap_or_default().to_owned()
+}

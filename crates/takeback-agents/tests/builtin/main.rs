@@ -1,0 +1,178 @@
+//! What the built-in agent promises, behaviour by behaviour.
+
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on panics")]
+
+mod story;
+mod tour;
+
+use std::sync::mpsc::{self, Receiver, Sender};
+use std::time::Duration;
+
+use serde_json::Value;
+use takeback_agents::builtin::{Builtin, Driver, Options, Scenario};
+use takeback_agents::capture::Capture;
+use takeback_agents::talk::{Agent, AgentError, Ending, Said};
+use takeback_core::Tools;
+use takeback_core::rewind::{Receipt, RewindRequest, Target, rewind};
+use takeback_store::state::{ExecutionId, ListQuery, Record, Status, Which};
+use takeback_store::{PointId, SessionId};
+use takeback_testkit::Sandbox;
+
+const PATIENCE: Duration = Duration::from_secs(60);
+
+const SESSION: &str = "session-1";
+
+/// An agent, and somebody who talks to it.
+struct Talk {
+    agent: Builtin,
+    said: Receiver<Said>,
+    prompts: usize,
+}
+
+fn scenario(text: &str) -> Options {
+    Options::new(Driver::Scenario(Scenario::parse(text).unwrap()))
+}
+
+fn capture(sandbox: &Sandbox, say: &Sender<Said>) -> Capture {
+    Capture {
+        workspace: sandbox.another_process(),
+        session: SessionId::from(SESSION),
+        tools: Tools::default(),
+        say: say.clone(),
+        recording: true,
+    }
+}
+
+impl Talk {
+    fn start(sandbox: &Sandbox, options: Options) -> Self {
+        Self::by(Builtin::start, sandbox, options, 0)
+    }
+
+    /// As after a crash.
+    fn resume(sandbox: &Sandbox, options: Options, prompts: usize) -> Self {
+        Self::by(Builtin::resume, sandbox, options, prompts)
+    }
+
+    fn by(
+        start: impl FnOnce(Options, Capture, Sender<Said>) -> Result<Builtin, AgentError>,
+        sandbox: &Sandbox,
+        options: Options,
+        prompts: usize,
+    ) -> Self {
+        let (say, said) = mpsc::channel();
+        let agent = start(options, capture(sandbox, &say), say).unwrap();
+        let talk = Self { agent, said, prompts };
+        assert!(matches!(talk.next(), Said::Ready { session: None, .. }));
+        talk
+    }
+
+    fn next(&self) -> Said {
+        self.said.recv_timeout(PATIENCE).expect("the agent says something")
+    }
+
+    /// All up to something, that included.
+    fn until(&self, is_it: impl Fn(&Said) -> bool) -> Vec<Said> {
+        let mut heard = Vec::new();
+        loop {
+            heard.push(self.next());
+            if heard.last().is_some_and(&is_it) {
+                return heard;
+            }
+        }
+    }
+
+    fn to_the_end(&self) -> Vec<Said> {
+        self.until(|said| matches!(said, Said::TurnEnd(_)))
+    }
+
+    /// Begins a turn; the id of its prompt.
+    fn prompt(&mut self, text: &str) -> String {
+        self.prompts += 1;
+        let message = message(self.prompts);
+        self.agent.prompt(&message, text).unwrap();
+        message
+    }
+
+    fn turn(&mut self, text: &str) -> Vec<Said> {
+        self.prompt(text);
+        self.to_the_end()
+    }
+}
+
+fn message(number: usize) -> String {
+    format!("00000000-0000-4000-8000-{number:012}")
+}
+
+fn ending(heard: &[Said]) -> &Ending {
+    match heard.last() {
+        Some(Said::TurnEnd(ending)) => ending,
+        other => panic!("{other:?}"),
+    }
+}
+
+/// All text, paragraph by paragraph.
+fn text(heard: &[Said]) -> String {
+    let pieces = heard.iter().filter_map(|said| match said {
+        Said::Text(text) => Some(text.as_str()),
+        Said::TextEnd => Some("\n"),
+        _ => None,
+    });
+    pieces.collect()
+}
+
+/// Every tool call: its title, whether it went well, and its line.
+fn tools(heard: &[Said]) -> Vec<(String, bool, String)> {
+    let mut all = Vec::new();
+    for said in heard {
+        let Said::Tool { call, title } = said else { continue };
+        let end = heard.iter().find_map(|said| match said {
+            Said::ToolEnd { call: ended, ok, line, .. } if ended == call => {
+                Some((title.clone(), *ok, line.clone()))
+            }
+            _ => None,
+        });
+        all.push(end.expect("every call has an end"));
+    }
+    all
+}
+
+fn called(title: &str, ok: bool, line: &str) -> (String, bool, String) {
+    (title.to_owned(), ok, line.to_owned())
+}
+
+fn point(heard: &[Said]) -> PointId {
+    let points = heard.iter().find_map(|said| match said {
+        Said::Prompted { point, .. } => *point,
+        _ => None,
+    });
+    points.expect("the prompt has a point")
+}
+
+fn go_to(sandbox: &mut Sandbox, point: PointId) -> Receipt {
+    let request = RewindRequest::new(Target::Point(point));
+    rewind(&mut sandbox.workspace, &request, None).unwrap()
+}
+
+fn execution() -> ExecutionId {
+    ExecutionId::new(SESSION).unwrap()
+}
+
+/// The steps on the current branch.
+fn steps(sandbox: &Sandbox) -> Vec<Record> {
+    let query =
+        ListQuery { execution: &execution(), which: Which::Branch(None), after: None, limit: None };
+    sandbox.workspace.states.list(&query).unwrap().records
+}
+
+fn step_names(sandbox: &Sandbox) -> Vec<String> {
+    let named = |record: Record| match record.status {
+        Status::Success => record.step_name,
+        _ => format!("{} ({})", record.step_name, record.status.name()),
+    };
+    steps(sandbox).into_iter().map(named).collect()
+}
+
+/// The state that a step was saved with.
+fn state_at(sandbox: &Sandbox, step: &Record) -> Value {
+    sandbox.workspace.states.load(&step.key.id()).unwrap().unwrap().values.state
+}

@@ -1,0 +1,47 @@
+//! The tour: whatever is typed, in any folder, and nothing of the user's is touched.
+
+use super::*;
+
+#[test]
+fn its_story_goes_back_edit_and_shell_alike() {
+    let mut sandbox = Sandbox::new();
+    sandbox.write("utils.ts", "mine");
+    sandbox.write("takeback-tour/notes.md", "mine too");
+    let before = sandbox.tree();
+    let mut talk = Talk::start(&sandbox, Options::new(Driver::Tour));
+
+    let first = talk.turn("hello");
+    assert_eq!(ending(&first), &Ending::Done);
+    assert!(sandbox.read("takeback-tour-2/utils.ts").contains("subtract"));
+    let after_first = sandbox.tree();
+
+    let second = talk.turn("?");
+    assert!(tools(&second).iter().all(|(_, ok, _)| *ok), "{second:?}");
+    assert!(text(&second).contains("press ESC twice"));
+    let utils = sandbox.read("takeback-tour-2/utils.ts");
+    assert!(utils.contains("subtract") && utils.contains("multiply") && utils.contains("divide"));
+    assert!(!sandbox.exists("takeback-tour-2/notes.md"));
+
+    go_to(&mut sandbox, point(&second));
+    talk.agent.cut(&message(2)).unwrap();
+    assert_eq!(sandbox.tree(), after_first);
+
+    assert_eq!(tools(&talk.turn("again")), tools(&second));
+    assert!(text(&talk.turn("and now?")).contains("Goodbye"));
+    assert!(text(&talk.turn("still there?")).starts_with("The tour is over"));
+    go_to(&mut sandbox, point(&first));
+    assert_eq!(sandbox.tree(), before);
+}
+
+#[test]
+fn gone_on_with_it_stays_in_its_folder() {
+    let sandbox = Sandbox::new();
+    let mut talk = Talk::start(&sandbox, Options::new(Driver::Tour));
+    talk.turn("hello");
+    drop(talk);
+    let mut talk = Talk::resume(&sandbox, Options::new(Driver::Tour), 1);
+    let heard = talk.turn("go on");
+    assert_eq!(tools(&heard)[0].0, "Edit takeback-tour/utils.ts");
+    assert!(tools(&heard).iter().all(|(_, ok, _)| *ok), "{heard:?}");
+    assert!(!sandbox.exists("takeback-tour-2"));
+}
