@@ -1,1 +1,199 @@
 //! The `claude` program, spoken to over its standard input and output.
+//!
+//! One process for a conversation, its input kept open. It calls back before and after each tool and
+//! at each prompt, and waits until that has been recorded; what needs somebody's leave is asked for. To
+//! forget something it is started anew, from a message in the middle of its session.
+
+mod command_line;
+mod conversation;
+mod driver;
+mod permission;
+mod process;
+mod recorder;
+mod shared;
+mod show;
+mod wire;
+mod words;
+
+use std::ffi::OsString;
+use std::path::PathBuf;
+use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+use serde_json::Value;
+
+pub use self::command_line::{environment_for, locate};
+use self::conversation::Conversation;
+use self::driver::{Command, Driver, Item};
+use self::recorder::Recorder;
+use self::shared::Shared;
+use crate::capture::Capture;
+use crate::talk::{Agent, AgentError, Decision, OwnFiles, OwnFilesError, Said, Trial};
+
+const NAME: &str = "claude";
+
+/// How long an answer about files may take.
+const FILES_SECONDS: u64 = 30;
+/// How long a start may take.
+const START_SECONDS: u64 = 60;
+/// How long closing may take before the process is ended the hard way.
+const CLOSE_SECONDS: u64 = 10;
+
+#[derive(Debug, Clone)]
+pub struct ClaudeOptions {
+    pub program: PathBuf,
+    /// Given to the program as they are, but for what this side needs otherwise.
+    pub extra_args: Vec<OsString>,
+    /// Where it works.
+    pub folder: PathBuf,
+    pub model: Option<String>,
+    /// The whole of it; see [`environment_for`].
+    pub environment: Vec<(OsString, OsString)>,
+    /// Whether the program keeps its own copies of files.
+    pub checkpointing: bool,
+    /// A conversation that [`Agent::memory`] gave; `null`: a new one.
+    pub resume: Value,
+}
+
+/// A running conversation with `claude`.
+pub struct Claude {
+    shared: Arc<Shared>,
+    inbox: Sender<Item>,
+    checkpointing: bool,
+    driver: Mutex<Option<JoinHandle<()>>>,
+}
+
+impl Claude {
+    /// Starts the program and answers at once; [`Said::Ready`] or [`Said::Gone`] follows.
+    pub fn start(
+        options: ClaudeOptions,
+        capture: Capture,
+        say: Sender<Said>,
+    ) -> Result<Self, AgentError> {
+        let conversation = Conversation::from_memory(&options.resume)?;
+        let shared = Arc::new(Shared::default());
+        shared.conversation(|current| *current = conversation.clone());
+        let (inbox, items) = channel();
+        let (checkpointing, program) =
+            (options.checkpointing, options.program.display().to_string());
+        let recorder = Recorder::new(capture);
+        let told = Arc::clone(&shared);
+        let mut driver = Driver::new(options, recorder, say, told, (inbox.clone(), items));
+        driver.start(conversation, None)?;
+        let driver = std::thread::Builder::new()
+            .name(NAME.to_owned())
+            .spawn(move || driver.run())
+            .map_err(|source| AgentError::CannotStart { program, source })?;
+        Ok(Self { shared, inbox, checkpointing, driver: Mutex::new(Some(driver)) })
+    }
+
+    fn send(&self, command: Command) -> Result<(), AgentError> {
+        self.inbox.send(Item::Command(command)).map_err(|_closed| closed())
+    }
+
+    /// Sends what `command` makes and waits for its answer.
+    fn ask<R, E: From<AgentError>>(
+        &self,
+        seconds: u64,
+        command: impl FnOnce(Sender<Result<R, E>>) -> Command,
+    ) -> Result<R, E> {
+        let (reply, answer) = channel();
+        self.send(command(reply))?;
+        match answer.recv_timeout(Duration::from_secs(seconds)) {
+            Ok(answer) => answer,
+            Err(RecvTimeoutError::Timeout) => Err(AgentError::Silent(seconds).into()),
+            Err(RecvTimeoutError::Disconnected) => Err(closed().into()),
+        }
+    }
+
+    fn restart(&self, conversation: Conversation) -> Result<(), AgentError> {
+        self.ask(START_SECONDS, |reply| Command::Restart { conversation, reply })
+    }
+}
+
+fn closed() -> AgentError {
+    AgentError::Gone("it was closed".to_owned())
+}
+
+impl Agent for Claude {
+    fn name(&self) -> &'static str {
+        NAME
+    }
+
+    fn prompt(&self, message: &str, text: &str) -> Result<(), AgentError> {
+        self.shared.begin()?;
+        self.send(Command::Prompt { message: message.to_owned(), text: text.to_owned() })
+    }
+
+    fn interrupt(&self) -> Result<(), AgentError> {
+        self.send(Command::Interrupt)
+    }
+
+    fn decide(&self, request: &str, decision: Decision) -> Result<(), AgentError> {
+        if !self.shared.is_asked(request) {
+            return Err(AgentError::Refused("nobody waits for this answer".to_owned()));
+        }
+        self.send(Command::Decide { request: request.to_owned(), decision })
+    }
+
+    fn is_live(&self) -> bool {
+        self.shared.live().is_ok()
+    }
+
+    fn rewind_files(&self, message: &str, trial: Trial) -> Result<Option<OwnFiles>, OwnFilesError> {
+        self.shared.live()?;
+        if !self.checkpointing {
+            return Ok(None);
+        }
+        if trial == Trial::Real {
+            self.shared.is_idle()?;
+        }
+        let message = message.to_owned();
+        let asked = |reply| Command::RewindFiles { message, trial, reply };
+        self.ask(FILES_SECONDS, asked).map(Some)
+    }
+
+    fn cut(&self, message: &str) -> Result<(), AgentError> {
+        self.shared.is_idle()?;
+        let left = self.shared.conversation(|conversation| conversation.before(message));
+        self.restart(left.ok_or_else(|| AgentError::UnknownMessage(message.to_owned()))?)
+    }
+
+    fn memory(&self) -> Value {
+        self.shared.conversation(|conversation| conversation.memory())
+    }
+
+    fn load(&self, memory: &Value) -> Result<(), AgentError> {
+        let conversation = Conversation::from_memory(memory)?;
+        self.shared.is_idle()?;
+        self.restart(conversation)
+    }
+
+    fn close(&self) {
+        let driver = self.driver.lock().unwrap_or_else(PoisonError::into_inner).take();
+        let Some(driver) = driver else { return };
+        // A driver that has ended has closed already.
+        drop(self.send(Command::Close));
+        let (done, ended) = channel::<()>();
+        let join = std::thread::spawn(move || {
+            drop(driver.join());
+            drop(done);
+        });
+        let patience = Duration::from_secs(CLOSE_SECONDS);
+        if ended.recv_timeout(patience) == Err(RecvTimeoutError::Timeout)
+            && let Some(pid) = self.shared.pid()
+        {
+            // It is stuck writing to a process that no longer reads.
+            process::kill_group(pid);
+        }
+        drop(join.join());
+    }
+}
+
+impl Drop for Claude {
+    fn drop(&mut self) {
+        self.close();
+    }
+}

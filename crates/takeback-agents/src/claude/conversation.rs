@@ -1,0 +1,120 @@
+//! Which messages a conversation holds, as far as going back in it needs to know.
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use crate::talk::AgentError;
+
+/// A session of the program up to one of its messages, and where each prompt stands in it.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct Conversation {
+    /// What the program calls it; `None`: nothing was said.
+    pub(super) session: Option<String>,
+    /// The last message that counts.
+    pub(super) up_to: Option<String>,
+    pub(super) prompts: Vec<Prompt>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct Prompt {
+    pub(super) message: String,
+    /// The message before it.
+    pub(super) after: Option<String>,
+}
+
+/// As it lies in somebody else's keeping.
+#[derive(Serialize, Deserialize)]
+struct Memory {
+    agent: String,
+    #[serde(flatten)]
+    conversation: Conversation,
+}
+
+impl Conversation {
+    pub(super) fn prompted(&mut self, message: &str) {
+        let after = self.up_to.clone();
+        self.prompts.push(Prompt { message: message.to_owned(), after });
+    }
+
+    /// A message went by.
+    pub(super) fn saw(&mut self, session: &str, message: &str) {
+        self.session = Some(session.to_owned());
+        self.up_to = Some(message.to_owned());
+    }
+
+    /// What is left without `message` and all that came after it.
+    pub(super) fn before(&self, message: &str) -> Option<Self> {
+        let at = self.prompts.iter().position(|prompt| prompt.message == message)?;
+        let up_to = self.prompts[at].after.clone();
+        let session = self.session.clone().filter(|_| up_to.is_some());
+        Some(Self { session, up_to, prompts: self.prompts[..at].to_vec() })
+    }
+
+    pub(super) fn memory(&self) -> Value {
+        let memory = Memory { agent: super::NAME.to_owned(), conversation: self.clone() };
+        serde_json::to_value(memory).expect("plain texts and lists")
+    }
+
+    pub(super) fn from_memory(memory: &Value) -> Result<Self, AgentError> {
+        if memory.is_null() {
+            return Ok(Self::default());
+        }
+        match Memory::deserialize(memory) {
+            Ok(memory) if memory.agent == super::NAME => Ok(memory.conversation),
+            _ => Err(AgentError::ForeignMemory(super::NAME)),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn two_turns() -> Conversation {
+        let mut conversation = Conversation::default();
+        conversation.prompted("p1");
+        conversation.saw("S", "p1");
+        conversation.saw("S", "a1");
+        conversation.prompted("p2");
+        conversation.saw("S", "p2");
+        conversation.saw("S", "a2");
+        conversation
+    }
+
+    #[test]
+    fn a_prompt_goes_with_all_that_came_after() {
+        let conversation = two_turns();
+        assert_eq!(conversation.before("p1"), Some(Conversation::default()));
+        let expected = Conversation {
+            session: Some("S".to_owned()),
+            up_to: Some("a1".to_owned()),
+            prompts: vec![Prompt { message: "p1".to_owned(), after: None }],
+        };
+        assert_eq!(conversation.before("p2"), Some(expected));
+        assert_eq!(conversation.before("a1"), None);
+    }
+
+    #[test]
+    fn memory_comes_back_as_it_was() {
+        let conversation = two_turns();
+        let memory = conversation.memory();
+        let expected = json!({
+            "agent": "claude",
+            "session": "S",
+            "upTo": "a2",
+            "prompts": [{ "message": "p1", "after": null }, { "message": "p2", "after": "a1" }],
+        });
+        assert_eq!(memory, expected);
+        assert_eq!(Conversation::from_memory(&memory).unwrap(), conversation);
+        assert_eq!(Conversation::from_memory(&Value::Null).unwrap(), Conversation::default());
+        for foreign in [json!({ "agent": "builtin", "messages": [] }), json!(3), json!({})] {
+            assert!(matches!(
+                Conversation::from_memory(&foreign),
+                Err(AgentError::ForeignMemory("claude"))
+            ));
+        }
+    }
+}

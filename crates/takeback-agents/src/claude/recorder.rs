@@ -1,0 +1,194 @@
+//! What `claude` does, put into the log: which calls are open, and whose they are.
+//!
+//! A subagent is a session of its own, named below the conversation's: several work at once, and the
+//! log knows one open call of a session.
+
+use std::collections::{HashMap, HashSet};
+
+use serde_json::Value;
+use takeback_core::middleware::{command_in, paths_in};
+use takeback_core::{AgentEvent, Outcome, Touches, process};
+use takeback_store::{CallId, PointId, Seq, SessionId};
+
+use super::wire::WireCall;
+use crate::capture::Capture;
+
+pub(super) struct Recorder {
+    capture: Capture,
+    calls: HashMap<String, OpenCall>,
+    subagents: HashSet<SessionId>,
+    /// Whether a turn stands open in the log.
+    in_turn: bool,
+}
+
+struct OpenCall {
+    session: SessionId,
+    tool: String,
+    touches: Touches,
+    /// `None`: it waits for somebody's leave, and does nothing.
+    since: Option<Option<Seq>>,
+}
+
+/// Tools that write no file themselves: what a subagent does is told by its own calls, and nobody
+/// knows how long an answer to a question takes.
+const QUIET: &[&str] = &[
+    "Agent",
+    "AskUserQuestion",
+    "BashOutput",
+    "CronCreate",
+    "CronDelete",
+    "CronList",
+    "EnterPlanMode",
+    "ExitPlanMode",
+    "KillShell",
+    "ListAgents",
+    "ListMcpResourcesTool",
+    "ReadMcpResourceTool",
+    "ReportFindings",
+    "ScheduleWakeup",
+    "SendMessage",
+    "Task",
+    "TaskCreate",
+    "TaskGet",
+    "TaskList",
+    "TaskOutput",
+    "TaskStop",
+    "TaskUpdate",
+    "TodoWrite",
+    "ToolSearch",
+];
+
+impl Recorder {
+    pub(super) fn new(mut capture: Capture) -> Self {
+        capture.session_start(super::NAME);
+        Self { capture, calls: HashMap::new(), subagents: HashSet::new(), in_turn: false }
+    }
+
+    pub(super) fn prompt(&mut self, message: &str, text: &str) -> Option<PointId> {
+        self.in_turn = true;
+        self.capture.prompt(message, text)
+    }
+
+    /// A turn that nobody asked for: something in the background has ended.
+    pub(super) fn prompt_of_its_own(&mut self, text: &str) {
+        self.in_turn = true;
+        let session = self.capture.session.clone();
+        self.capture.tell(&AgentEvent::Prompt { session, message: None, text: text.to_owned() });
+    }
+
+    /// A call is about to begin; what it may overwrite is durable when this returns.
+    pub(super) fn before(&mut self, call: &WireCall) {
+        if QUIET.contains(&call.tool_name.as_str()) {
+            return;
+        }
+        let (paths, command) = (paths_in(&call.tool_input), command_in(&call.tool_input));
+        let touches = self.capture.tools.touches(&call.tool_name, paths, command);
+        if touches == Touches::Nothing {
+            return;
+        }
+        let session = match &call.agent_id {
+            Some(agent) => self.subagent(agent),
+            None => self.capture.session.clone(),
+        };
+        let tool = call.tool_name.clone();
+        let id = call.tool_use_id.clone();
+        self.calls.insert(id.clone(), OpenCall { session, tool, touches, since: None });
+        self.resume(&id);
+    }
+
+    /// The call waits for somebody's leave. Whoever changes files meanwhile, it is not the call.
+    pub(super) fn suspend(&mut self, call: &str) {
+        let Some(open) = self.calls.get_mut(call).filter(|open| open.since.is_some()) else {
+            return;
+        };
+        open.since = None;
+        let (session, call) = (open.session.clone(), CallId::from(call));
+        self.capture.tell(&AgentEvent::AfterTool { session, call, outcome: Outcome::Done });
+    }
+
+    /// It begins; durable as [`Self::before`].
+    pub(super) fn resume(&mut self, call: &str) {
+        let Some(open) = self.calls.get_mut(call).filter(|open| open.since.is_none()) else {
+            return;
+        };
+        let event = AgentEvent::BeforeTool {
+            session: open.session.clone(),
+            call: CallId::from(call),
+            tool: open.tool.clone(),
+            touches: open.touches.clone(),
+        };
+        open.since = Some(self.capture.tell(&event).map(|told| told.seq));
+        self.in_turn |= open.session == self.capture.session;
+    }
+
+    /// What a call did: from where to where in the log. Told once for each call.
+    pub(super) fn after(&mut self, call: &str, outcome: Outcome) -> Option<(Seq, Seq)> {
+        let open = self.calls.remove(call)?;
+        let since = open.since?;
+        let id = CallId::from(call);
+        let session = open.session.clone();
+        let event = AgentEvent::AfterTool { session, call: id, outcome };
+        let until = self.capture.tell(&event).map(|told| told.seq);
+        if outcome == Outcome::Background {
+            self.calls.insert(call.to_owned(), open);
+        }
+        Some((since?, until?))
+    }
+
+    pub(super) fn subagent_start(&mut self, agent: &str) {
+        self.subagent(agent);
+    }
+
+    pub(super) fn subagent_stop(&mut self, agent: &str) {
+        let session = self.name_of(agent);
+        if self.subagents.remove(&session) {
+            self.calls.retain(|_, call| call.session != session);
+            self.capture.tell(&AgentEvent::SessionEnd { session });
+        }
+    }
+
+    /// Nothing more is written for the prompt, except by what runs in the background.
+    pub(super) fn turn_end(&mut self) {
+        if !std::mem::take(&mut self.in_turn) {
+            return;
+        }
+        self.capture.turn_end();
+    }
+
+    /// The program has ended: with it all that it was about to do.
+    pub(super) fn died(&mut self) {
+        for session in std::mem::take(&mut self.subagents) {
+            self.capture.tell(&AgentEvent::SessionEnd { session });
+        }
+        self.calls.clear();
+        self.turn_end();
+    }
+
+    pub(super) fn end(&mut self) {
+        self.died();
+        self.capture.session_end();
+    }
+
+    fn name_of(&self, agent: &str) -> SessionId {
+        SessionId(format!("{}/{agent}", self.capture.session))
+    }
+
+    fn subagent(&mut self, agent: &str) -> SessionId {
+        let session = self.name_of(agent);
+        if self.subagents.insert(session.clone()) {
+            self.capture.tell(&AgentEvent::SessionStart {
+                session: session.clone(),
+                agent: Some(super::NAME.to_owned()),
+                parent: Some(self.capture.session.clone()),
+                owner: process::current(),
+            });
+        }
+        session
+    }
+}
+
+/// Whether what a call started goes on after its answer.
+pub(super) fn outcome_of(call: &WireCall, response: &Value) -> Outcome {
+    let goes_on = !response["backgroundTaskId"].is_null() || call.tool_name == "Monitor";
+    if goes_on { Outcome::Background } else { Outcome::Done }
+}

@@ -1,0 +1,121 @@
+//! What of the program's words and calls is shown: text as it comes, each call once from its beginning
+//! to its end.
+
+use std::collections::HashMap;
+use std::path::PathBuf;
+use std::sync::mpsc::Sender;
+
+use serde_json::Value;
+use takeback_store::Seq;
+
+use super::wire::{WireBlock, WireContent, WireDelta, WireEvent, WireMessage};
+use super::words;
+use crate::talk::Said;
+
+pub(super) struct Show {
+    say: Sender<Said>,
+    folder: PathBuf,
+    /// The message whose text comes in pieces: it is not said again when it comes whole.
+    streamed: Option<String>,
+    in_text: bool,
+    calls: HashMap<String, CallState>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum CallState {
+    Open,
+    Ended,
+}
+
+impl Show {
+    pub(super) fn new(say: Sender<Said>, folder: PathBuf) -> Self {
+        Self { say, folder, streamed: None, in_text: false, calls: HashMap::new() }
+    }
+
+    pub(super) fn event(&mut self, event: WireEvent) {
+        match event {
+            WireEvent::MessageStart { message } => self.streamed = message.id,
+            WireEvent::ContentBlockDelta { delta: WireDelta::TextDelta { text } } => {
+                self.in_text = true;
+                self.tell(Said::Text(text));
+            }
+            WireEvent::ContentBlockStop {} => self.text_end(),
+            WireEvent::ContentBlockDelta { .. } | WireEvent::Other => {}
+        }
+    }
+
+    /// A message of the model, of which the text may have been shown already.
+    pub(super) fn message(&mut self, message: &WireMessage) {
+        let is_subagents = message.parent_tool_use_id.is_some();
+        let is_shown = message.message.id.is_some() && message.message.id == self.streamed;
+        let blocks = match &message.message.content {
+            WireContent::Blocks(blocks) => blocks.as_slice(),
+            WireContent::Text(_) => &[],
+        };
+        for block in blocks {
+            match block {
+                WireBlock::Text { text } if !is_subagents && !is_shown => {
+                    self.text_end();
+                    self.tell(Said::Text(text.clone()));
+                    self.tell(Said::TextEnd);
+                }
+                WireBlock::ToolUse { id, name, input } => self.call(id, name, input),
+                WireBlock::Text { .. } | WireBlock::ToolResult { .. } | WireBlock::Other => {}
+            }
+        }
+    }
+
+    /// A call, told by the message that makes it or by its hook, whichever comes first.
+    pub(super) fn call(&mut self, call: &str, tool: &str, input: &Value) {
+        if self.calls.contains_key(call) {
+            return;
+        }
+        self.calls.insert(call.to_owned(), CallState::Open);
+        let title = words::title(tool, input, &self.folder);
+        self.tell(Said::Tool { call: call.to_owned(), title });
+    }
+
+    pub(super) fn is_open(&self, call: &str) -> bool {
+        self.calls.get(call) == Some(&CallState::Open)
+    }
+
+    pub(super) fn ended(
+        &mut self,
+        call: &str,
+        ok: bool,
+        line: String,
+        changes: Option<(Seq, Seq)>,
+    ) {
+        if self.calls.insert(call.to_owned(), CallState::Ended) == Some(CallState::Open) {
+            self.tell(Said::ToolEnd { call: call.to_owned(), ok, line, changes });
+        }
+    }
+
+    /// What is still open was cut short. Subagents in the background go on with calls of their own.
+    pub(super) fn turn_end(&mut self) {
+        self.text_end();
+        self.streamed = None;
+        let mut open: Vec<String> = self
+            .calls
+            .drain()
+            .filter(|(_, state)| *state == CallState::Open)
+            .map(|(call, _)| call)
+            .collect();
+        open.sort();
+        for call in open {
+            let line = "interrupted".to_owned();
+            self.tell(Said::ToolEnd { call, ok: false, line, changes: None });
+        }
+    }
+
+    fn text_end(&mut self) {
+        if std::mem::take(&mut self.in_text) {
+            self.tell(Said::TextEnd);
+        }
+    }
+
+    fn tell(&self, said: Said) {
+        // Nobody listens any more when the host is closing.
+        drop(self.say.send(said));
+    }
+}
