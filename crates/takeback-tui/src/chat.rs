@@ -168,7 +168,9 @@ impl Chat {
                 }
             }
             Key::Enter => return self.enter(),
-            key => self.editor.press(key),
+            key => {
+                self.editor.press(key);
+            }
         }
         Vec::new()
     }

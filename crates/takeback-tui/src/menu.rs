@@ -94,6 +94,15 @@ impl Menu {
         }
     }
 
+    /// Opens with what going to this row would do.
+    pub fn open(&mut self, id: &str) -> Outcome {
+        let Some(row) = self.rows.iter().find(|row| row.id == id) else { return Outcome::Stay };
+        let conversation = self.options.conversation && row.session.is_none();
+        self.detail = Some(Detail::new(row.id.clone(), conversation));
+        self.asked = Some(id.to_owned());
+        Outcome::Look(id.to_owned())
+    }
+
     pub fn press(&mut self, key: &Key) -> Outcome {
         self.notice = None;
         if std::mem::take(&mut self.help) {

@@ -12,7 +12,7 @@ use takeback_core::rewind::Receipt;
 use takeback_store::{RewindId, SessionId};
 use takeback_tui::chat::{Activity, Answer, Chat, Effect, Question};
 use takeback_tui::keys::{Decoder, Moment, Press};
-use takeback_tui::menu::{Menu, MenuOptions, What};
+use takeback_tui::menu::{Menu, MenuOptions, Outcome, What};
 use takeback_tui::terminal::{Terminal, TerminalEvent};
 use takeback_tui::transcript::{Item, Tone};
 use takeback_tui::view;
@@ -416,7 +416,7 @@ impl Host {
                 }
                 let options = MenuOptions { keep: self.keep, conversation: true, can_undo };
                 let mut menu = Menu::new(rows, executions, options);
-                if let Some(id) = open.and_then(|id| menu.open(&id)) {
+                if let Some(Outcome::Look(id)) = open.map(|id| menu.open(&id)) {
                     self.job(Job::Look(id));
                 }
                 self.chat.menu = Some(menu);

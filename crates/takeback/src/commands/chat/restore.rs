@@ -5,11 +5,9 @@ use takeback_agents::talk::{Agent, OwnFilesError, Trial};
 use takeback_core::Workspace;
 use takeback_core::rewind::helper::{Helped, Helper};
 use takeback_core::rewind::{Receipt, rewind, rewind_with};
-use takeback_store::state::Category;
 use takeback_store::{Point, PointKind, SessionId};
 use takeback_tui::menu::What;
 
-use super::session;
 use crate::commands::log::described;
 use crate::commands::menu::request_for;
 use crate::error::CommandError;
@@ -43,8 +41,6 @@ pub(super) struct Cut {
     pub(super) message: String,
     /// The conversation before, for [`Agent::load`].
     pub(super) before: Value,
-    /// The conversation that goes on is another session's.
-    pub(super) other: Option<SessionId>,
 }
 
 #[derive(Debug, thiserror::Error)]
@@ -91,7 +87,7 @@ pub(super) fn restore(
         restored.receipt = Some(receipt);
     }
     if choice.what != What::Files && restored.failed.is_none() {
-        match conversation(workspace, agent, session, point, &points) {
+        match conversation(agent, session, point, &points) {
             Ok(cut) => restored.cut = cut,
             Err(why) if restored.receipt.is_some() => {
                 restored.failed = Some(format!("files are back, the conversation is not: {why}"));
@@ -163,30 +159,21 @@ fn explained(error: &OwnFilesError) -> String {
 
 /// The agent forgets what came after the point; which prompt was the first of that.
 fn conversation(
-    workspace: &Workspace,
     agent: &dyn Agent,
     session: &SessionId,
     point: &Point,
     points: &[Point],
 ) -> Result<Option<Cut>, String> {
-    let owner = point.session.as_ref().unwrap_or(session);
     let is_first_after = |other: &&Point| {
         other.kind == PointKind::Prompt
-            && other.session.as_ref() == Some(owner)
+            && other.session.as_ref() == Some(session)
             && (other.id == point.id || other.created_at > point.created_at)
     };
     let message = points.iter().find(is_first_after).and_then(|point| point.message_ids.first());
     let Some(message) = message else { return Ok(None) };
     let before = agent.memory();
-    let other = Some(owner).filter(|owner| *owner != session).cloned();
-    if let Some(other) = &other {
-        let kept = session::get(&*workspace.states, Category::Session, &other.0)
-            .map_err(|error| error.line())?
-            .ok_or_else(|| format!("the conversation of session {other} was not kept"))?;
-        agent.load(&kept.memory).map_err(|error| error.to_string())?;
-    }
     agent.cut(message).map_err(|error| error.to_string())?;
-    Ok(Some(Cut { message: message.clone(), before, other }))
+    Ok(Some(Cut { message: message.clone(), before }))
 }
 
 /// Why a rewind is no whole success, in a line.
