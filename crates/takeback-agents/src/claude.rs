@@ -74,7 +74,6 @@ impl Claude {
     ) -> Result<Self, AgentError> {
         let conversation = Conversation::from_memory(&options.resume)?;
         let shared = Arc::new(Shared::default());
-        shared.conversation(|current| *current = conversation.clone());
         let (inbox, items) = channel();
         let (checkpointing, program) =
             (options.checkpointing, options.program.display().to_string());

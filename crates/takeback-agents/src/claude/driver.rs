@@ -91,7 +91,11 @@ pub(super) struct Driver {
 }
 
 enum Waiting {
-    Start { conversation: Conversation, reply: Option<Sender<Result<(), AgentError>>> },
+    /// `before`: the conversation that counts again if this one cannot be gone on with.
+    Start {
+        before: Conversation,
+        reply: Option<Sender<Result<(), AgentError>>>,
+    },
     Rewind(Sender<Result<OwnFiles, OwnFilesError>>),
 }
 
@@ -149,7 +153,8 @@ impl Driver {
         let process = Process::start(&self.options, &arguments, self.processes, &self.outbox)?;
         self.shared.started(process.pid());
         self.process = Some(process);
-        let waiting = Waiting::Start { conversation, reply };
+        let before = self.shared.conversation(|current| std::mem::replace(current, conversation));
+        let waiting = Waiting::Start { before, reply };
         self.request(WireRequest::initialize(HOOKS), Some(waiting));
         Ok(())
     }
@@ -299,7 +304,8 @@ impl Driver {
             WireOut::ControlCancelRequest { request_id } => {
                 self.shared.answered(&request_id);
             }
-            WireOut::CommandLifecycle { command_uuid, state } => {
+            WireOut::CommandLifecycle { command_uuid, state, session_id } => {
+                self.shared.called(session_id);
                 if state == "started" {
                     self.taken_in(|prompt| prompt.message == command_uuid);
                 }
@@ -310,7 +316,7 @@ impl Driver {
 
     fn system(&mut self, system: WireSystem) {
         match (system.subtype.as_str(), system.tool_use_id) {
-            ("init", _) if self.shared.is_new_session(system.session_id.as_deref()) => {
+            ("init", _) if self.shared.is_news(system.session_id.as_deref()) => {
                 let (session, model) = (system.session_id, system.model);
                 self.tell(Said::Ready { session, model });
             }
@@ -432,7 +438,8 @@ impl Driver {
 
     fn hook(&mut self, hook: WireHook) {
         match hook {
-            WireHook::UserPromptSubmit { prompt } => {
+            WireHook::UserPromptSubmit { prompt, session_id } => {
+                self.shared.called(session_id);
                 self.taken_in(|ours| ours.text.trim() == prompt.trim());
                 self.begun_by_itself(&prompt);
             }
@@ -480,9 +487,8 @@ impl Driver {
             WireAnswer::Error { request_id, error } => (request_id, Err(error)),
         };
         match self.waiting.remove(&id) {
-            Some(Waiting::Start { conversation, reply }) => {
-                let session = conversation.session.clone();
-                self.shared.conversation(|current| *current = conversation);
+            Some(Waiting::Start { reply, .. }) => {
+                let session = self.shared.conversation(|current| current.session.clone());
                 self.tell(Said::Ready { session, model: self.options.model.clone() });
                 reply.map(|reply| reply.send(Ok(())));
             }
@@ -518,7 +524,8 @@ impl Driver {
         });
         for (_, waiting) in self.waiting.drain() {
             match waiting {
-                Waiting::Start { reply, .. } => {
+                Waiting::Start { before, reply } => {
+                    self.shared.conversation(|current| *current = before);
                     reply.map(|reply| reply.send(Err(AgentError::Refused(why.to_owned()))));
                 }
                 Waiting::Rewind(reply) => {

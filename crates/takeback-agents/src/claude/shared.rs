@@ -17,6 +17,7 @@ struct State {
     gone: String,
     busy: bool,
     conversation: Conversation,
+    session: Option<String>,
     announced: Option<String>,
     asked: HashMap<String, Asked>,
 }
@@ -72,16 +73,23 @@ impl Shared {
         of(&mut self.state().conversation)
     }
 
+    /// What the program calls the conversation at present.
     pub(super) fn session(&self) -> Option<String> {
-        self.state().announced.clone()
+        self.state().session.clone()
     }
 
-    /// Takes note of the session's name; whether it was another.
-    pub(super) fn is_new_session(&self, session: Option<&str>) -> bool {
+    pub(super) fn called(&self, session: Option<String>) {
+        if session.is_some() {
+            self.state().session = session;
+        }
+    }
+
+    /// Whether this name of the session has not been announced yet; then it counts as announced.
+    pub(super) fn is_news(&self, session: Option<&str>) -> bool {
         let mut state = self.state();
-        let is_new = state.announced.as_deref() != session;
+        let is_news = state.announced.as_deref() != session;
         state.announced = session.map(str::to_owned);
-        is_new
+        is_news
     }
 
     pub(super) fn asks(&self, request: &str, asked: Asked) {

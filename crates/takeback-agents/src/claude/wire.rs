@@ -35,6 +35,8 @@ pub(super) enum WireOut {
     CommandLifecycle {
         command_uuid: String,
         state: String,
+        #[serde(default)]
+        session_id: Option<String>,
     },
     #[serde(other)]
     Other,
@@ -191,6 +193,8 @@ pub(super) enum WireHook {
     UserPromptSubmit {
         #[serde(default)]
         prompt: String,
+        #[serde(default)]
+        session_id: Option<String>,
     },
     PreToolUse(WireCall),
     PostToolUse {

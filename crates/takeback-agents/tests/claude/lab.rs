@@ -1,0 +1,212 @@
+//! A conversation with the real program in a throw-away home, and short words for what is said in it.
+
+use std::env;
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
+use std::time::{Duration, Instant};
+
+use serde_json::{Value, json};
+use takeback_agents::capture::Capture;
+use takeback_agents::claude::{Claude, ClaudeOptions};
+use takeback_agents::talk::{Agent as _, Ending, Permission, Said};
+use takeback_core::Tools;
+use takeback_core::rewind::Receipt;
+use takeback_store::{PointId, SessionId};
+use takeback_testkit::Sandbox;
+use takeback_testkit::model::ModelServer;
+use tempfile::TempDir;
+
+pub const SESSION: &str = "talk";
+const PATIENCE: Duration = Duration::from_secs(90);
+
+pub struct Lab {
+    pub sandbox: Sandbox,
+    pub model: ModelServer,
+    pub claude: Claude,
+    pub said: Receiver<Said>,
+    pub options: ClaudeOptions,
+    pub home: TempDir,
+}
+
+/// What is asked of the program beside what every test asks.
+#[derive(Default)]
+pub struct Wishes<'a> {
+    pub extra_args: &'a [&'a str],
+    pub no_copies: bool,
+}
+
+/// `None`: the program is not here, which has been said.
+pub fn lab(wishes: &Wishes<'_>) -> Option<Lab> {
+    let program = program()?;
+    let sandbox = Sandbox::new();
+    let model = ModelServer::start();
+    let home = tempfile::tempdir().unwrap();
+    let options = ClaudeOptions {
+        program,
+        extra_args: wishes.extra_args.iter().map(OsString::from).collect(),
+        folder: sandbox.root(),
+        model: None,
+        environment: environment(home.path(), &model.url()),
+        checkpointing: !wishes.no_copies,
+        resume: Value::Null,
+    };
+    let (claude, said) = start(&sandbox, &options);
+    Some(Lab { sandbox, model, claude, said, options, home })
+}
+
+/// Edits and shell commands need nobody's leave.
+pub fn trusting() -> Option<Lab> {
+    let allowed = "Bash,Write,Edit,Read,Agent,Task";
+    lab(&Wishes {
+        extra_args: &["--permission-mode", "acceptEdits", "--allowedTools", allowed],
+        ..Wishes::default()
+    })
+}
+
+pub fn start(sandbox: &Sandbox, options: &ClaudeOptions) -> (Claude, Receiver<Said>) {
+    let (say, said) = channel();
+    let capture = Capture {
+        workspace: sandbox.another_process(),
+        session: SessionId::from(SESSION),
+        tools: Tools::default(),
+        say: say.clone(),
+        recording: true,
+    };
+    (Claude::start(options.clone(), capture, say).unwrap(), said)
+}
+
+fn program() -> Option<PathBuf> {
+    let installed = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../target/agents/claude");
+    let named = env::var_os("TAKEBACK_CLAUDE").map(PathBuf::from);
+    let program = named.unwrap_or(installed);
+    if program.exists() {
+        return Some(program);
+    }
+    let why = "no claude program: set TAKEBACK_CLAUDE or run scripts/install-claude";
+    assert!(env::var_os("TAKEBACK_E2E").is_none_or(|wish| wish != "require"), "{why}");
+    eprintln!("skipped: {why}");
+    None
+}
+
+fn environment(home: &Path, url: &str) -> Vec<(OsString, OsString)> {
+    let path = env::var_os("PATH").unwrap_or_default();
+    let config = home.join("config");
+    let variables: [(&str, OsString); 9] = [
+        ("PATH", path),
+        ("HOME", home.into()),
+        ("CLAUDE_CONFIG_DIR", config.into()),
+        ("ANTHROPIC_BASE_URL", url.into()),
+        ("ANTHROPIC_API_KEY", "dummy".into()),
+        ("CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC", "1".into()),
+        ("DISABLE_TELEMETRY", "1".into()),
+        ("DISABLE_AUTOUPDATER", "1".into()),
+        ("DISABLE_ERROR_REPORTING", "1".into()),
+    ];
+    variables.into_iter().map(|(name, value)| (name.into(), value)).collect()
+}
+
+impl Lab {
+    /// A prompt that carries its script. Its message's id.
+    pub fn prompt(&self, text: &str, script: &Value) -> String {
+        let number = self.prompts() + 1;
+        let message = format!("00000000-0000-4000-8000-{number:012}");
+        self.claude.prompt(&message, &format!("{text} <<LAB {script} LAB>>")).unwrap();
+        message
+    }
+
+    fn prompts(&self) -> usize {
+        let points = self.sandbox.another_process().store.points().unwrap();
+        points.iter().filter(|point| !point.message_ids.is_empty()).count()
+    }
+
+    /// All that is said until something is said that `ends`, with it.
+    pub fn until(&self, ends: impl Fn(&Said) -> bool) -> Vec<Said> {
+        let deadline = Instant::now() + PATIENCE;
+        let mut heard = Vec::new();
+        loop {
+            match self.said.recv_timeout(deadline.saturating_duration_since(Instant::now())) {
+                Ok(said) => {
+                    let is_last = ends(&said);
+                    heard.push(said);
+                    if is_last {
+                        return heard;
+                    }
+                }
+                Err(RecvTimeoutError::Timeout | RecvTimeoutError::Disconnected) => {
+                    panic!("it never came; heard: {heard:#?}")
+                }
+            }
+        }
+    }
+
+    /// All that is said until the turn is over, which is done.
+    pub fn turn(&self, text: &str, script: &Value) -> (String, Vec<Said>) {
+        let message = self.prompt(text, script);
+        let heard = self.until(|said| matches!(said, Said::TurnEnd(_)));
+        assert_eq!(heard.last(), Some(&Said::TurnEnd(Ending::Done)), "{heard:#?}");
+        (message, heard)
+    }
+
+    pub fn asked(&self) -> (Permission, Vec<Said>) {
+        let heard = self.until(|said| matches!(said, Said::Asks(_)));
+        match heard.last() {
+            Some(Said::Asks(permission)) => (permission.clone(), heard),
+            _ => unreachable!("the last one asks"),
+        }
+    }
+
+    pub fn at(&self, path: &str) -> String {
+        self.sandbox.at(path).to_str().unwrap().to_owned()
+    }
+
+    pub fn point_of(&self, message: &str) -> PointId {
+        let points = self.sandbox.another_process().store.points().unwrap();
+        let has = |ids: &[String]| ids.iter().any(|id| id == message);
+        points.iter().find(|point| has(&point.message_ids)).expect("the prompt has a point").id
+    }
+
+    pub fn rewind_to(&mut self, message: &str) -> Receipt {
+        let point = self.point_of(message);
+        self.sandbox.reopen();
+        self.sandbox.rewind_to(point)
+    }
+
+    /// Calls `Write` for a new file.
+    pub fn write(&self, path: &str, content: &str) -> Value {
+        json!([{ "name": "Write", "input": { "file_path": self.at(path), "content": content } }])
+    }
+
+    pub fn edit(&self, path: &str, old: &str, new: &str) -> Value {
+        let input = json!({ "file_path": self.at(path), "old_string": old, "new_string": new });
+        json!([{ "name": "Edit", "input": input }])
+    }
+
+    pub fn pid(&self) -> i32 {
+        // The one process whose working folder is this workspace and whose program is the one started.
+        let root = self.sandbox.root().canonicalize().unwrap();
+        let program = self.options.program.canonicalize().unwrap();
+        let processes = std::fs::read_dir("/proc").unwrap().filter_map(|entry| {
+            let path = entry.unwrap().path();
+            let is_it = std::fs::read_link(path.join("cwd")).ok()? == root
+                && std::fs::read_link(path.join("exe")).ok()? == program;
+            if is_it { path.file_name()?.to_str()?.parse().ok() } else { None }
+        });
+        let found: Vec<i32> = processes.collect();
+        assert_eq!(found.len(), 1, "{found:?}");
+        found[0]
+    }
+}
+
+pub fn run(command: &str) -> Value {
+    json!([{ "name": "Bash", "input": { "command": command } }])
+}
+
+/// The texts of the prompts and answers that a request showed the model, of those that `tags` name.
+pub fn seen(request: &Value, tags: &[&str]) -> Vec<String> {
+    let messages = request["messages"].to_string();
+    let mut found: Vec<(usize, String)> =
+        tags.iter().filter_map(|tag| Some((messages.find(tag)?, (*tag).to_owned()))).collect();
+    found.sort();
+    found.into_iter().map(|(_, tag)| tag).collect()
+}

@@ -1,0 +1,242 @@
+//! A turn as the host hears it: text and calls, permission, interruption, failure, death.
+
+use serde_json::json;
+use takeback_agents::talk::{Agent as _, AgentError, Decision, Ending, OwnFilesError, Said, Trial};
+use takeback_core::rewind::RewindRequest;
+
+use crate::lab::{Wishes, lab, run, trusting};
+
+/// What was said of calls, without their ids and places in the log.
+fn calls(heard: &[Said]) -> Vec<String> {
+    let mut lines = Vec::new();
+    for said in heard {
+        match said {
+            Said::Tool { title, .. } => lines.push(title.clone()),
+            Said::ToolEnd { ok, line, changes, .. } => {
+                let changed = changes.map_or(0, |(from, to)| to.0 - from.0);
+                lines.push(format!("{} {line} ({changed})", if *ok { "ok" } else { "failed" }));
+            }
+            _ => {}
+        }
+    }
+    lines
+}
+
+fn text(heard: &[Said]) -> String {
+    let pieces = heard.iter().map(|said| match said {
+        Said::Text(text) => text.as_str(),
+        Said::TextEnd => "|",
+        _ => "",
+    });
+    pieces.collect()
+}
+
+#[test]
+fn write_and_shell_are_told_and_taken_back() {
+    let Some(mut lab) = trusting() else { return };
+    lab.sandbox.write("mine.txt", "mine\n");
+    let before = lab.sandbox.tree();
+    let script = json!([
+        ["First.", lab.write("utils.ts", "add\n")[0]],
+        run("echo shell > shell.txt; echo said; rm mine.txt"),
+        run("echo no >&2; exit 3"),
+        lab.edit("nowhere.ts", "a", "b"),
+        "All done."
+    ]);
+    let (message, heard) = lab.turn("one", &script);
+    let expected = [
+        "Write utils.ts",
+        "ok created (1)",
+        "$ echo shell > shell.txt; echo said; rm mine.txt",
+        "ok said (2)",
+        "$ echo no >&2; exit 3",
+        "failed exit 3: no (0)",
+        "Edit nowhere.ts",
+    ];
+    let calls = calls(&heard);
+    assert_eq!(calls[..7], expected, "{calls:#?}");
+    assert!(calls[7].starts_with("failed File does not exist."), "{calls:#?}");
+    assert_eq!(calls.len(), 8);
+    assert_eq!(text(&heard), "First.|All done.|");
+    let prompted = heard.iter().filter(|said| matches!(said, Said::Prompted { .. })).count();
+    assert_eq!(prompted, 1, "{heard:#?}");
+    let point = lab.point_of(&message);
+    let told = heard.iter().any(|said| {
+        matches!(said, Said::Prompted { message: m, session: Some(_), point: Some(p) }
+            if *m == message && *p == point)
+    });
+    assert!(told, "{heard:#?}");
+    assert!(matches!(heard[0], Said::Ready { .. }), "{heard:#?}");
+    assert!(lab.sandbox.exists("shell.txt") && !lab.sandbox.exists("mine.txt"));
+
+    let receipt = lab.rewind_to(&message);
+    assert!(receipt.is_whole(), "{receipt:#?}");
+    assert_eq!(lab.sandbox.tree(), before);
+}
+
+#[test]
+fn each_prompt_has_a_point_and_turns_come_one_at_a_time() {
+    let Some(mut lab) = trusting() else { return };
+    let (first, _) = lab.turn("one", &json!([lab.write("a.txt", "1\n"), "ok"]));
+    let second = lab.prompt("two", &json!([lab.edit("a.txt", "1", "2"), "ok"]));
+    let busy = lab.claude.prompt("00000000-0000-4000-8000-000000000099", "three");
+    assert!(matches!(busy, Err(AgentError::Busy)), "{busy:?}");
+    let cut = lab.claude.cut(&first);
+    assert!(matches!(cut, Err(AgentError::Busy)), "{cut:?}");
+    lab.until(|said| matches!(said, Said::TurnEnd(_)));
+    assert_eq!(lab.sandbox.read("a.txt"), "2\n");
+    lab.rewind_to(&second);
+    assert_eq!(lab.sandbox.read("a.txt"), "1\n");
+    lab.rewind_to(&first);
+    assert!(!lab.sandbox.exists("a.txt"));
+}
+
+#[test]
+fn what_needs_leave_is_asked_for() {
+    let Some(lab) = lab(&Wishes::default()) else { return };
+    lab.prompt("one", &json!([lab.write("a.txt", "1\n"), run("touch b.txt; exit 0"), "ok"]));
+    let (asked, _) = lab.asked();
+    assert_eq!((asked.title.as_str(), asked.detail.as_str()), ("Write a.txt", "1\n"));
+    assert!(!lab.sandbox.exists("a.txt"));
+    lab.claude.decide(&asked.request, Decision::Allow).unwrap();
+    let (shell, heard) = lab.asked();
+    assert_eq!(calls(&heard), ["ok created (1)", "$ touch b.txt; exit 0"]);
+    assert_eq!(shell.title, "$ touch b.txt; exit 0");
+    lab.claude.decide(&shell.request, Decision::Deny("not that".to_owned())).unwrap();
+    let heard = lab.until(|said| matches!(said, Said::TurnEnd(_)));
+    assert_eq!(calls(&heard), ["failed not that (0)"]);
+    assert!(lab.sandbox.exists("a.txt") && !lab.sandbox.exists("b.txt"));
+    let again = lab.claude.decide(&shell.request, Decision::Allow);
+    assert!(matches!(again, Err(AgentError::Refused(_))), "{again:?}");
+    let request = &lab.model.asked().last().unwrap()["messages"].to_string();
+    assert!(request.contains("not that"), "the model hears why");
+}
+
+#[test]
+fn what_is_always_allowed_is_not_asked_again() {
+    let Some(lab) = lab(&Wishes::default()) else { return };
+    lab.prompt("one", &json!([lab.write("a.txt", "1\n"), lab.write("b.txt", "2\n"), "ok"]));
+    let (asked, _) = lab.asked();
+    lab.claude.decide(&asked.request, Decision::AllowAlways).unwrap();
+    let heard = lab.until(|said| matches!(said, Said::TurnEnd(_) | Said::Asks(_)));
+    assert_eq!(heard.last(), Some(&Said::TurnEnd(Ending::Done)));
+    assert_eq!(lab.sandbox.read("b.txt"), "2\n");
+}
+
+#[test]
+fn what_a_person_does_while_leave_is_asked_for_stays() {
+    let Some(mut lab) = lab(&Wishes::default()) else { return };
+    let message = lab.prompt("one", &json!([run("echo agent > agent.txt; exit 0"), "ok"]));
+    let (asked, _) = lab.asked();
+    lab.sandbox.write("person.txt", "person\n");
+    lab.claude.decide(&asked.request, Decision::Allow).unwrap();
+    lab.until(|said| matches!(said, Said::TurnEnd(_)));
+    assert!(lab.sandbox.exists("agent.txt"));
+    let receipt = lab.rewind_to(&message);
+    assert!(!lab.sandbox.exists("agent.txt"), "{receipt:#?}");
+    assert_eq!(lab.sandbox.read("person.txt"), "person\n");
+}
+
+#[test]
+fn an_interrupted_turn_ends_and_the_next_one_runs() {
+    let Some(mut lab) = trusting() else { return };
+    lab.claude.interrupt().unwrap();
+    let script = json!([run("echo 1 > one.txt; sleep 300; echo 2 > two.txt"), "never"]);
+    let message = lab.prompt("one", &script);
+    lab.until(|said| matches!(said, Said::Tool { .. }));
+    while !lab.sandbox.exists("one.txt") {
+        std::thread::yield_now();
+    }
+    lab.claude.interrupt().unwrap();
+    let heard = lab.until(|said| matches!(said, Said::TurnEnd(_)));
+    assert_eq!(heard.last(), Some(&Said::TurnEnd(Ending::Interrupted)));
+    assert!(matches!(&heard[0], Said::ToolEnd { ok: false, .. }), "{heard:#?}");
+    lab.turn("two", &json!(["fine"]));
+    lab.rewind_to(&message);
+    assert!(!lab.sandbox.exists("one.txt") && !lab.sandbox.exists("two.txt"));
+}
+
+#[test]
+fn a_turn_can_be_interrupted_before_it_has_begun_and_while_it_asks() {
+    let Some(lab) = lab(&Wishes::default()) else { return };
+    for number in 0..2 {
+        lab.prompt("one", &json!([lab.write("a.txt", "1\n"), "never"]));
+        if number == 1 {
+            lab.asked();
+        }
+        lab.claude.interrupt().unwrap();
+        let heard = lab.until(|said| matches!(said, Said::TurnEnd(_)));
+        assert_eq!(heard.last(), Some(&Said::TurnEnd(Ending::Interrupted)), "{heard:#?}");
+    }
+    lab.turn("two", &json!(["fine"]));
+    assert!(!lab.sandbox.exists("a.txt"));
+}
+
+#[test]
+fn a_model_that_refuses_fails_the_turn_and_not_the_session() {
+    let Some(lab) = trusting() else { return };
+    // The model answers a script that it cannot read with an error of its API.
+    lab.claude.prompt("00000000-0000-4000-8000-000000000099", "<<LAB [ LAB>>").unwrap();
+    let heard = lab.until(|said| matches!(said, Said::TurnEnd(_)));
+    assert!(matches!(heard.last(), Some(Said::TurnEnd(Ending::Failed(_)))), "{heard:#?}");
+    lab.turn("two", &json!(["fine"]));
+}
+
+#[test]
+fn a_killed_program_is_gone_and_what_it_did_can_be_taken_back() {
+    let Some(mut lab) = trusting() else { return };
+    lab.turn("zero", &json!(["hello"]));
+    let script =
+        json!([lab.write("a.txt", "1\n"), run("echo 1 > one.txt; exec sleep 300"), "never"]);
+    let message = lab.prompt("one", &script);
+    while !lab.sandbox.exists("one.txt") {
+        std::thread::yield_now();
+    }
+    assert!(lab.claude.is_live());
+    let pid = rustix::process::Pid::from_raw(lab.pid()).unwrap();
+    rustix::process::kill_process(pid, rustix::process::Signal::KILL).unwrap();
+    let heard = lab.until(|said| matches!(said, Said::Gone(_)));
+    let [.., Said::TurnEnd(Ending::Failed(_)), Said::Gone(why)] = heard.as_slice() else {
+        panic!("{heard:#?}")
+    };
+    assert!(!why.is_empty());
+    assert!(!lab.claude.is_live());
+    let rewound = lab.claude.rewind_files(&message, Trial::Real);
+    assert!(matches!(rewound, Err(OwnFilesError::Agent(AgentError::Gone(_)))), "{rewound:?}");
+    let prompt = lab.claude.prompt("00000000-0000-4000-8000-000000000099", "x");
+    assert!(matches!(prompt, Err(AgentError::Gone(_))), "{prompt:?}");
+    let sessions = lab.sandbox.workspace.store.sessions().unwrap();
+    assert!(sessions.iter().all(|session| session.open_turn.is_none()), "{sessions:#?}");
+
+    let receipt = lab.rewind_to(&message);
+    assert!(receipt.is_whole(), "{receipt:#?}");
+    assert!(!lab.sandbox.exists("a.txt") && !lab.sandbox.exists("one.txt"));
+    lab.claude.cut(&message).unwrap();
+    assert!(lab.claude.is_live());
+    lab.turn("again", &json!([lab.write("b.txt", "2\n"), "ok"]));
+    assert_eq!(lab.sandbox.read("b.txt"), "2\n");
+}
+
+#[test]
+fn what_goes_on_in_the_background_is_the_agents_until_it_ends() {
+    let Some(mut lab) = trusting() else { return };
+    let input = json!({ "command": "until [ -e go ]; do sleep 0.1; done; echo x > late.txt",
+        "run_in_background": true });
+    let (message, heard) = lab.turn("one", &json!([[{ "name": "Bash", "input": input }], "later"]));
+    assert!(calls(&heard)[1].starts_with("ok runs in the background"), "{heard:#?}");
+    lab.sandbox.write("go", "");
+    let heard = lab.until(|said| matches!(said, Said::TurnEnd(_)));
+    assert!(heard.contains(&Said::Note("claude goes on by itself".to_owned())), "{heard:#?}");
+    assert!(lab.sandbox.exists("late.txt"));
+    let point = lab.point_of(&message);
+    lab.sandbox.reopen();
+    let request = RewindRequest {
+        ambiguous: takeback_core::rewind::AmbiguousPolicy::Take,
+        ..RewindRequest::new(takeback_core::rewind::Target::Point(point))
+    };
+    lab.sandbox.rewind(&request).unwrap();
+    assert!(!lab.sandbox.exists("late.txt"));
+    lab.sandbox.write("after.txt", "a person's\n");
+    lab.rewind_to(&message);
+    assert!(lab.sandbox.exists("after.txt"));
+}
