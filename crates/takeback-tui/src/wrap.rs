@@ -12,7 +12,7 @@ pub fn wrap(text: &str, width: usize) -> Vec<String> {
     }
     let mut lines = Vec::new();
     let (mut line, mut used) = (String::new(), 0);
-    for word in text.split_word_bounds() {
+    for word in words(text) {
         let wide = word.width();
         if used + wide > width && used > 0 {
             lines.push(std::mem::take(&mut line).trim_end().to_owned());
@@ -37,6 +37,18 @@ pub fn wrap(text: &str, width: usize) -> Vec<String> {
     }
     lines.push(line);
     lines
+}
+
+/// Words and the spaces between them, each for itself.
+fn words(text: &str) -> impl Iterator<Item = &str> {
+    let mut rest = text;
+    std::iter::from_fn(move || {
+        let first = rest.chars().next()?;
+        let other = |c: char| c.is_whitespace() != first.is_whitespace();
+        let (word, after) = rest.split_at(rest.find(other).unwrap_or(rest.len()));
+        rest = after;
+        Some(word)
+    })
 }
 
 /// The beginning of a text that fits, with `…` where it was cut.
@@ -69,6 +81,7 @@ mod tests {
     #[test]
     fn by_words() {
         assert_eq!(wrap("one two three", 7), ["one two", "three"]);
+        assert_eq!(wrap("with notes.", 10), ["with", "notes."]);
         assert_eq!(wrap("", 7), [""]);
         assert_eq!(wrap("abcdefghij k", 4), ["abcd", "efgh", "ij k"]);
         assert_eq!(wrap("漢字漢字", 5), ["漢字", "漢字"]);

@@ -47,10 +47,9 @@ impl Screen {
         }
     }
 
-    /// One whose answer is kept in `text`, without colours.
+    /// One whose answer is kept in `text`.
     pub(crate) fn captured(options: &crate::args::Options, text: Captured) -> Self {
-        let out = AutoStream::never(text);
-        Self { out: Box::new(out), json: false, no_pager: true, ..Self::new(options) }
+        Self { out: Box::new(text), json: false, no_pager: true, ..Self::new(options) }
     }
 
     /// What is said from here on goes through the user's pager, if it is more than the terminal has
@@ -94,9 +93,10 @@ impl Screen {
 pub(crate) struct Captured(std::sync::Arc<std::sync::Mutex<Vec<u8>>>);
 
 impl Captured {
+    /// Without colours.
     pub(crate) fn text(&self) -> String {
         let bytes = self.0.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
-        String::from_utf8_lossy(&bytes).into_owned()
+        anstream::adapter::strip_str(&String::from_utf8_lossy(&bytes)).to_string()
     }
 }
 

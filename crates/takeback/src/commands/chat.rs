@@ -8,7 +8,6 @@ mod work;
 
 use std::ffi::OsString;
 use std::io::Write as _;
-use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::mpsc::{Sender, channel};
 use std::time::Instant;
@@ -17,7 +16,7 @@ use serde_json::Value;
 use takeback_agents::builtin::{self, Builtin, Driver, Endpoint, Scenario};
 use takeback_agents::capture::Capture;
 use takeback_agents::claude::{self, Claude, ClaudeOptions};
-use takeback_agents::metadata::Metadata;
+use takeback_agents::metadata::{Metadata, SetAside};
 use takeback_agents::talk::{Agent, Said};
 use takeback_store::SessionId;
 use takeback_tui::chat::{Chat, ChatOptions, Status};
@@ -114,7 +113,7 @@ pub(crate) fn chat(options: &Options, args: &ChatArgs) -> Result<u8, CommandErro
         began: Instant::now(),
         left: false,
     };
-    host.greet(args, kept.as_ref(), set_aside.map(|aside| aside.to_string()));
+    host.greet(args, kept.as_ref(), set_aside);
     let terminal_says = send.clone();
     drop(send);
     let mut terminal = Terminal::enter(move |event| {
@@ -132,7 +131,7 @@ pub(crate) fn chat(options: &Options, args: &ChatArgs) -> Result<u8, CommandErro
 }
 
 impl Host {
-    fn greet(&mut self, args: &ChatArgs, kept: Option<&Kept>, set_aside: Option<String>) {
+    fn greet(&mut self, args: &ChatArgs, kept: Option<&Kept>, set_aside: Option<SetAside>) {
         if let Some(kept) = kept {
             self.show(kept);
             let points = count(self.prompts.len(), "prompt");
@@ -143,8 +142,10 @@ impl Host {
                 self.say(Tone::Hint, "The built-in agent answers: `claude` was not found.");
             }
         }
-        if let Some(aside) = set_aside {
-            self.say(Tone::Care, aside);
+        if let Some(SetAside { path, why }) = set_aside {
+            let said = format!("metadata.json was damaged ({why}) and is now {}", path.display());
+            self.log.error(&said);
+            self.say(Tone::Care, said);
         }
         if self.chat.status.points.is_none() {
             self.say(Tone::Care, "Nothing is recorded: enableFileCheckpointing is false.");
@@ -256,7 +257,9 @@ fn driver(args: &ChatArgs) -> Result<Driver, CommandError> {
         return Ok(Driver::Scenario(scenario));
     }
     let get = |name: &str| environment(name).and_then(|value| value.into_string().ok());
-    Ok(match Endpoint::from_variables(get) {
+    let endpoint =
+        Endpoint::from_variables(get).map_err(|error| CommandError::new(Kind::Usage, error))?;
+    Ok(match endpoint {
         Some(mut endpoint) => {
             if let Some(model) = &args.model {
                 endpoint.model.clone_from(model);

@@ -65,7 +65,7 @@ pub(crate) fn rows(
 }
 
 /// Steps have a tab of their own; safety points are `undo`'s.
-fn is_listed(point: &Point) -> bool {
+pub(crate) fn is_listed(point: &Point) -> bool {
     matches!(point.kind, PointKind::Prompt | PointKind::Manual)
 }
 

@@ -6,7 +6,7 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender};
 use std::time::{Duration, Instant};
 
 use serde_json::Value;
-use takeback_agents::metadata::{Metadata, description};
+use takeback_agents::metadata::{Checkpoint, Metadata, description};
 use takeback_agents::talk::{Agent, Decision, Ending, Said};
 use takeback_core::rewind::Receipt;
 use takeback_store::{RewindId, SessionId};
@@ -336,7 +336,9 @@ impl Host {
         let said = description(&Value::String(text), &clock(time));
         if let Some(metadata) = &mut self.metadata {
             let session = session.unwrap_or_else(|| self.session.0.clone());
-            if let Err(error) = metadata.capture(message, time, &said, &session) {
+            let id = message.to_owned();
+            let checkpoint = Checkpoint { id, timestamp: time, description: said, session_id: session };
+            if let Err(error) = metadata.capture(checkpoint) {
                 self.log.error(&format!("metadata.json: {error}"));
                 self.say(Tone::Care, format!("metadata.json could not be written: {error}"));
             }

@@ -1,10 +1,10 @@
 //! Going back: the agent's own copies inside Takeback's rewind, then the conversation.
 
 use serde_json::Value;
-use takeback_agents::talk::{Agent, OwnFilesError, Trial};
+use takeback_agents::restore::{OwnCopies, restore as bring_back};
+use takeback_agents::talk::{Agent, OwnFilesError};
 use takeback_core::Workspace;
-use takeback_core::rewind::helper::{Helped, Helper};
-use takeback_core::rewind::{Receipt, rewind, rewind_with};
+use takeback_core::rewind::{Helped, Receipt, rewind};
 use takeback_store::{Point, PointKind, SessionId};
 use takeback_tui::menu::What;
 
@@ -107,35 +107,24 @@ fn files(
     notes: &mut Vec<String>,
 ) -> Result<Receipt, RestoreError> {
     let request = request_for(point.id, choice.paths.as_deref());
-    // It knows the prompts of its own session alone, and brings back everything or nothing.
-    let own = point.session.as_ref() == Some(session) && choice.paths.is_none();
-    let message = point.message_ids.first().filter(|_| own && choice.with_agent);
-    let copies = match message.map(|message| (message, agent.rewind_files(message, Trial::Dry))) {
-        Some((message, Ok(Some(own)))) => Some((message, own)),
-        Some((_, Err(OwnFilesError::Agent(_)))) if !agent.is_live() => {
-            return Err(RestoreError::NoQuery);
-        }
-        Some((_, Err(error))) => {
-            notes.push(explained(&error));
-            None
-        }
-        Some((_, Ok(None))) | None => None,
+    // It knows the prompts of its own session alone.
+    let own = choice.with_agent && point.session.as_ref() == Some(session);
+    let Some(message) = point.message_ids.first().filter(|_| own) else {
+        return Ok(rewind(workspace, &request, None)?);
     };
-    let Some((message, own)) = copies else { return Ok(rewind(workspace, &request, None)?) };
-    let mut paths = Vec::new();
-    for path in &own.paths {
-        paths.extend(workspace.resolve(path));
-    }
-    let mut run = || match agent.rewind_files(message, Trial::Real) {
-        Ok(_) => Ok(()),
-        Err(error) => Err(explained(&error)),
+    let restored = match bring_back(workspace, agent, message, &request, None) {
+        Err(takeback_agents::restore::RestoreError::NotLive) => return Err(RestoreError::NoQuery),
+        Err(takeback_agents::restore::RestoreError::Rewind(error)) => return Err(error.into()),
+        Ok(restored) => restored,
     };
-    let (receipt, helped) =
-        rewind_with(workspace, &request, None, &mut Helper { paths, run: &mut run })?;
-    if let Helped::Failed(why) = helped {
-        notes.push(why);
+    match restored.own {
+        OwnCopies::Unavailable(error) => notes.push(explained(&error)),
+        OwnCopies::Asked(Helped::Failed(why)) => {
+            notes.push(format!("{why}; Takeback's own copies were used"));
+        }
+        OwnCopies::Asked(Helped::Ran | Helped::NotRun(_)) | OwnCopies::None => {}
     }
-    Ok(receipt)
+    Ok(restored.receipt)
 }
 
 /// What it means that the agent's own copies were of no use, and what to do.

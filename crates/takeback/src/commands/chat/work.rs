@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread::JoinHandle;
 
+use takeback_agents::builtin::last_memory;
 use takeback_agents::talk::Agent;
 use takeback_core::execution::{RollbackFiles, rollback_request};
 use takeback_core::point_name::find_point;
@@ -20,7 +21,7 @@ use super::restore::{Choice, RestoreError, Restored, restore};
 use super::session::{self, Kept};
 use crate::args::{ExportArgs, ImportArgs, LogArgs, Options};
 use crate::commands::filediff::{Contents, FileDiff};
-use crate::commands::menu::{changed_between, diff_lines, execution_rows, preview_of, request_for, rows};
+use crate::commands::menu::{changed_between, diff_lines, execution_rows, is_listed, preview_of, request_for, rows};
 use crate::commands::{export, import, log, receipt, status};
 use crate::error::{CommandError, Kind};
 use crate::place::Place;
@@ -281,7 +282,7 @@ impl Worker {
         }
         let files = diffs.iter().filter(|diff| !diff.is_folder()).count();
         let own = |point: &&takeback_store::Point| {
-            point.kind != PointKind::Safety && point.session.as_ref().is_none_or(|of| *of == self.session)
+            is_listed(point) && point.session.as_ref().is_none_or(|of| *of == self.session)
         };
         let points = store.points()?.iter().filter(own).count();
         Ok(Done::Counted { points, files, insertions, deletions })
@@ -386,7 +387,7 @@ pub(super) fn receipt_text(receipt: &Receipt) -> String {
     let mut text = Captured::default();
     let written = receipt::print(&mut text, receipt, &[], receipt::Tense::Did, false);
     match written {
-        Ok(()) => anstream::adapter::strip_str(&text.text()).to_string().trim_end().to_owned(),
+        Ok(()) => text.text().trim_end().to_owned(),
         Err(error) => error.to_string(),
     }
 }
