@@ -8,6 +8,8 @@ mod history;
 mod layout;
 mod moves;
 
+use std::borrow::Cow;
+
 use crate::keys::Key;
 use history::History;
 pub use layout::Layout;
@@ -64,7 +66,7 @@ impl Editor {
 
     /// Another text with the cursor at its end, as an edit of the present one.
     pub fn replace_all(&mut self, text: &str) {
-        text.clone_into(&mut self.text);
+        self.text = with_line_feeds(text).into_owned();
         self.cursor = self.text.len();
     }
 
@@ -78,7 +80,8 @@ impl Editor {
 
     /// Puts text at the cursor.
     pub fn insert(&mut self, text: &str) {
-        self.text.insert_str(self.cursor, text);
+        let text = with_line_feeds(text);
+        self.text.insert_str(self.cursor, &text);
         self.cursor = moves::boundary_from(&self.text, self.cursor + text.len());
     }
 
@@ -162,5 +165,14 @@ impl Editor {
     #[must_use]
     pub fn layout(&self, width: u16) -> Layout {
         layout::lay_out(&self.text, self.cursor, width)
+    }
+}
+
+/// Lines end with `\n` and with nothing else.
+fn with_line_feeds(text: &str) -> Cow<'_, str> {
+    if text.contains('\r') {
+        Cow::Owned(text.replace("\r\n", "\n").replace('\r', "\n"))
+    } else {
+        Cow::Borrowed(text)
     }
 }

@@ -24,7 +24,7 @@ pub(super) fn lay_out(text: &str, cursor: usize, width: u16) -> Layout {
     for (at, grapheme) in text.grapheme_indices(true) {
         let shown = clean(grapheme);
         let shown = if shown.width() > width { TOO_WIDE } else { &shown };
-        let line_end = matches!(grapheme, "\n" | "\r\n");
+        let line_end = grapheme == "\n";
         // A line that is full leaves no cell for the cursor, which then stands on the next one.
         if column >= width || (!line_end && column + shown.width() > width) {
             out.lines.push(String::new());
