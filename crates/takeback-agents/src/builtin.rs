@@ -4,8 +4,8 @@
 //! is told to the recorder before it is acted on, and the conversation is saved at each step, so that a
 //! failed step costs nothing but its own work, and a killed process can be gone on with.
 //!
-//! One thread works ([`work`]); what is asked of it goes through a channel, and what ends a turn or
-//! decides something through [`signals`].
+//! One thread works (`work`); what is asked of it goes through a channel, and what ends a turn or
+//! decides something through `signals`.
 
 mod anthropic;
 mod conversation;
@@ -41,6 +41,7 @@ use self::model::Model;
 use self::openai::OpenAi;
 use self::signals::Signals;
 use self::steps::Steps;
+use self::tools::Call;
 use self::work::{Allowed, Command, Worker};
 use crate::capture::Capture;
 use crate::talk::{Agent, AgentError, Decision, OwnFiles, OwnFilesError, Said, Trial};
@@ -131,6 +132,7 @@ impl Builtin {
             allowed: Allowed::by(options.permissions),
             shell_limit: options.shell_limit,
             most_messages: options.most_messages,
+            run_tool: Call::run,
         };
         let (commands, received) = mpsc::channel();
         let works = move || {

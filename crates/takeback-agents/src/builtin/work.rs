@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use serde_json::Value;
-use takeback_core::Outcome as CallOutcome;
+use takeback_core::{Outcome as CallOutcome, Workspace};
 
 use super::conversation::{Block, Conversation, INTERRUPTED};
 use super::model::{Heard, Model, Reply};
@@ -36,9 +36,13 @@ pub(crate) struct Worker {
     pub(crate) memory: Arc<Mutex<Conversation>>,
     pub(crate) allowed: Allowed,
     pub(crate) shell_limit: Duration,
+    pub(crate) run_tool: RunTool,
     /// How many messages of the model a turn may have.
     pub(crate) most_messages: usize,
 }
+
+/// How a call is run: [`Call::run`], but for tests of what a fault in it does.
+type RunTool = fn(&Call, &Workspace, &Signals, Duration) -> Outcome;
 
 /// A tool call that the turn does not go on after.
 enum Stopped {
@@ -212,7 +216,7 @@ impl Worker {
         }
         let before = self.capture.before(id, tool, input);
         let ran = catch_unwind(AssertUnwindSafe(|| {
-            call.run(&self.capture.workspace, &self.signals, self.shell_limit)
+            (self.run_tool)(&call, &self.capture.workspace, &self.signals, self.shell_limit)
         }));
         let done = matches!(&ran, Ok(outcome) if outcome.ok);
         let told = if done { CallOutcome::Done } else { CallOutcome::Failed };
@@ -349,4 +353,58 @@ fn words_of(panic: &(dyn std::any::Any + Send)) -> String {
     let text = panic.downcast_ref::<String>().map(String::as_str);
     let text = text.or_else(|| panic.downcast_ref::<&str>().copied());
     text.unwrap_or("no reason given").lines().next().unwrap_or_default().to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::mpsc;
+
+    use takeback_core::Tools;
+    use takeback_store::SessionId;
+    use takeback_store::state::ExecutionId;
+    use takeback_testkit::Sandbox;
+
+    use super::*;
+    use crate::builtin::Scenario;
+
+    #[test]
+    fn a_fault_in_a_tool_is_a_failed_step_and_the_next_prompt_works() {
+        let script = r#"{"turns":[
+            {"steps":[{"tool":"list_files"},{"tool":"shell","input":{"command":"true"}}]},
+            {"steps":[{"say":"Still here."}]}
+        ]}"#;
+        let (sandbox, (say, said)) = (Sandbox::new(), mpsc::channel());
+        let capture = Capture {
+            workspace: sandbox.another_process(),
+            session: SessionId::from("s"),
+            tools: Tools::default(),
+            say: say.clone(),
+            recording: true,
+        };
+        let execution = ExecutionId::new("s").expect("a name");
+        let mut worker = Worker {
+            steps: Steps::of(&*capture.workspace.states, execution.clone(), "m").expect("none yet"),
+            capture,
+            say,
+            model: Box::new(Scenario::parse(script).expect("a scenario")),
+            conversation: Conversation::default(),
+            signals: Arc::default(),
+            memory: Arc::default(),
+            allowed: Allowed::by(Permissions::AllowAll),
+            shell_limit: Duration::from_secs(1),
+            most_messages: 9,
+            run_tool: |_, _, _, _| panic!("a fault of\nour own"),
+        };
+        worker.save("start");
+        let why = "list_files failed: a fault of".to_owned();
+        assert_eq!(worker.turn("m1", "go"), Ending::Failed(why.clone()));
+        let head = sandbox.workspace.states.head(&execution, None).expect("it is there");
+        let head = head.and_then(|head| head.record).expect("the failed step");
+        assert_eq!((head.step_name.as_str(), head.error), ("tool list_files", Some(why)));
+        let calls = worker.conversation.memory().to_string().matches(INTERRUPTED).count();
+        assert_eq!(calls, 2, "both calls have a result");
+        assert_eq!(worker.turn("m2", "go on"), Ending::Done);
+        let ends = said.try_iter().filter(|said| matches!(said, Said::ToolEnd { ok: false, .. }));
+        assert_eq!(ends.count(), 1);
+    }
 }
