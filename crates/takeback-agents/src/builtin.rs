@@ -4,9 +4,10 @@
 //! is told to the recorder before it is acted on, and the conversation is saved at each step, so that a
 //! failed step costs nothing but its own work, and a killed process can be gone on with.
 //!
-//! One thread works ([`work`]); what is asked of it goes through a channel, and what ends a turn or
-//! decides something through [`signals`].
+//! One thread works (`work`); what is asked of it goes through a channel, and what ends a turn or
+//! decides something through `signals`.
 
+mod allowed;
 mod anthropic;
 mod conversation;
 mod draft;
@@ -35,13 +36,15 @@ pub use self::endpoint::{Endpoint, EndpointError, Key, ProxyAddress, Style};
 pub use self::scenario::{Scenario, ScenarioError};
 pub use self::steps::last_memory;
 
+use self::allowed::Allowed;
 use self::anthropic::Anthropic;
 use self::conversation::Conversation;
 use self::model::Model;
 use self::openai::OpenAi;
 use self::signals::Signals;
 use self::steps::Steps;
-use self::work::{Allowed, Command, Worker};
+use self::tools::Call;
+use self::work::{Command, Worker};
 use crate::capture::Capture;
 use crate::talk::{Agent, AgentError, Decision, OwnFiles, OwnFilesError, Said, Trial};
 
@@ -131,6 +134,7 @@ impl Builtin {
             allowed: Allowed::by(options.permissions),
             shell_limit: options.shell_limit,
             most_messages: options.most_messages,
+            run_tool: Call::run,
         };
         let (commands, received) = mpsc::channel();
         let works = move || {
@@ -161,6 +165,14 @@ impl Builtin {
         Self::start(options, capture, say)
     }
 
+    /// Takes the agent, which the worker gives back.
+    fn begin(&self) -> Result<(), AgentError> {
+        if self.signals.is_closed() || !self.is_live() {
+            return Err(gone());
+        }
+        if self.signals.begin() { Ok(()) } else { Err(AgentError::Busy) }
+    }
+
     fn send(&self, command: Command) -> Result<(), AgentError> {
         self.commands.send(command).map_err(|_unheard| gone())
     }
@@ -170,12 +182,7 @@ impl Builtin {
         &self,
         command: impl FnOnce(mpsc::SyncSender<Result<(), AgentError>>) -> Command,
     ) -> Result<(), AgentError> {
-        if self.signals.is_closed() {
-            return Err(gone());
-        }
-        if !self.signals.begin() {
-            return Err(AgentError::Busy);
-        }
+        self.begin()?;
         let (answer, answered) = mpsc::sync_channel(1);
         self.send(command(answer))?;
         answered.recv().map_err(|_unheard| gone())?
@@ -221,12 +228,7 @@ impl Agent for Builtin {
     }
 
     fn prompt(&self, message: &str, text: &str) -> Result<(), AgentError> {
-        if self.signals.is_closed() {
-            return Err(gone());
-        }
-        if !self.signals.begin() {
-            return Err(AgentError::Busy);
-        }
+        self.begin()?;
         self.send(Command::Prompt { message: message.to_owned(), text: text.to_owned() })
     }
 

@@ -4,7 +4,7 @@ use std::fmt;
 use std::time::Duration;
 
 /// An endpoint of either style.
-#[derive(Debug, Clone)]
+#[derive(Clone)]
 pub struct Endpoint {
     pub style: Style,
     /// Without the route: `https://api.anthropic.com`, `https://api.openai.com/v1`.
@@ -41,8 +41,8 @@ pub struct ProxyAddress {
 
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum EndpointError {
-    #[error("no model is named for {base_url}: set TAKEBACK_MODEL or {variable}")]
-    NoModel { base_url: String, variable: &'static str },
+    #[error("no model is named for {host}: set TAKEBACK_MODEL or {variable}")]
+    NoModel { host: String, variable: &'static str },
 }
 
 /// What the two styles are called in the environment, and where the public ones are.
@@ -109,7 +109,8 @@ impl Endpoint {
                 .or_else(|| get(names.model))
                 .or_else(|| is_public.then(|| names.public_model.to_owned()));
             let Some(model) = model else {
-                return Err(EndpointError::NoModel { base_url, variable: names.model });
+                let host = host_in(&base_url).to_owned();
+                return Err(EndpointError::NoModel { host, variable: names.model });
             };
             let mut endpoint = Self::new(names.style, &base_url, &model, key.map(Key::new));
             endpoint.proxy = proxy_for(&base_url, get);
@@ -118,12 +119,17 @@ impl Endpoint {
         Ok(None)
     }
 
-    /// As people know it; without a password that an address may hold.
+    /// As people know it.
     pub(crate) fn host(&self) -> &str {
-        let (_, rest) = self.base_url.split_once("://").unwrap_or(("", &self.base_url));
-        let authority = rest.split('/').next().unwrap_or(rest);
-        authority.rsplit('@').next().unwrap_or(authority)
+        host_in(&self.base_url)
     }
+}
+
+/// Without a password that an address may hold.
+fn host_in(base_url: &str) -> &str {
+    let (_, rest) = base_url.split_once("://").unwrap_or(("", base_url));
+    let authority = rest.split('/').next().unwrap_or(rest);
+    authority.rsplit('@').next().unwrap_or(authority)
 }
 
 fn proxy_for(base_url: &str, get: impl Fn(&str) -> Option<String>) -> Option<ProxyAddress> {
@@ -150,6 +156,14 @@ impl Key {
             return text;
         }
         text.replace(&self.0, "[key]")
+    }
+}
+
+/// Neither the key nor the whole address, which may hold a password.
+impl fmt::Debug for Endpoint {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (style, host, model) = (self.style, self.host(), &self.model);
+        write!(f, "Endpoint({style:?}, {host}, {model})")
     }
 }
 
@@ -201,7 +215,7 @@ mod tests {
         let error = from(&[("OPENAI_BASE_URL", "http://localhost:1")]).unwrap_err();
         assert_eq!(
             error.to_string(),
-            "no model is named for http://localhost:1: set TAKEBACK_MODEL or OPENAI_MODEL"
+            "no model is named for localhost:1: set TAKEBACK_MODEL or OPENAI_MODEL"
         );
     }
 
@@ -217,7 +231,7 @@ mod tests {
         .unwrap();
         let expected = ProxyAddress { url: "http://me:secret@proxy:1".to_owned(), except: None };
         assert_eq!(endpoint.proxy, Some(expected));
-        assert_eq!(endpoint.host(), "example.org");
+        assert_eq!(format!("{endpoint:?}"), "Endpoint(OpenAi, example.org, m)");
         let key = endpoint.key.clone().unwrap();
         assert_eq!(format!("{key:?}, {:?}", endpoint.proxy), "Key, Some(ProxyAddress)");
         assert_eq!(key.hidden_in("it is sk-secret.".to_owned()), "it is [key].");

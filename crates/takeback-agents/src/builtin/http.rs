@@ -9,6 +9,7 @@ use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender};
 use std::time::Duration;
 
 use serde_json::Value;
+use ureq::http::HeaderValue;
 
 use self::answer::{Received, read_answer, refusal};
 use super::draft::Draft;
@@ -120,7 +121,7 @@ impl Line {
         signals: &Signals,
         hear: &mut dyn FnMut(Heard<'_>),
     ) -> Result<Streamed, Fault> {
-        let received = self.send(body.to_string());
+        let received = self.send(body.to_string())?;
         let mut has_begun = false;
         loop {
             if signals.is_interrupted() {
@@ -162,17 +163,24 @@ impl Line {
         }
     }
 
-    fn send(&self, body: String) -> Receiver<Received> {
+    fn send(&self, body: String) -> Result<Receiver<Received>, Fault> {
         let (told, received) = mpsc::channel();
         let mut request = self.agent.post(&self.url).content_type("application/json");
         for (name, value) in &self.headers {
+            let mut value = HeaderValue::from_str(value).map_err(|_which| {
+                let why = "the key has characters that cannot be sent".to_owned();
+                let error = ModelError::Unreachable { host: self.host(), why };
+                Fault { error, is_passing: false, wait: None }
+            })?;
+            // So that no log of the library has it.
+            value.set_sensitive(true);
             request = request.header(*name, value);
         }
         std::thread::spawn(move || match request.send(body) {
             Ok(response) => read_answer(response, &told),
             Err(error) => tell(&told, Received::Unreachable(plain(&error))),
         });
-        received
+        Ok(received)
     }
 
     fn refused(&self, status: u16, wait: Option<Duration>, body: &str) -> Fault {

@@ -1,7 +1,7 @@
 //! The agent's state at each of its steps, in the workspace's state store.
 //!
-//! The execution has the name of the session. A step is `start`, `prompt`, `model`, `tool …`, `load` or
-//! `cut`; its state is the conversation, its metadata names the prompt that began it. The first is saved
+//! The execution has the name of the session. A step is `start`, `prompt`, `model`, `tool …`,
+//! `interrupted`, `load` or `cut`; its state is the conversation, its metadata names the prompt that began it. The first is saved
 //! before any prompt, so there is always a step to go back to.
 
 use serde_json::{Value, json};

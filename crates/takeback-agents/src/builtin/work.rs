@@ -1,22 +1,25 @@
 //! The thread on which the agent works: it has the recorder and the conversation, takes commands one by
 //! one, and says what it does.
 
+mod calls;
+
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::mpsc::{Receiver, Sender, SyncSender};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use serde_json::Value;
-use takeback_core::Outcome as CallOutcome;
+use takeback_core::Workspace;
 
-use super::conversation::{Block, Conversation, INTERRUPTED};
+use self::calls::calls_in;
+use super::NAME;
+use super::allowed::Allowed;
+use super::conversation::{Block, Conversation};
 use super::model::{Heard, Model, Reply};
 use super::signals::Signals;
 use super::steps::{Step, Steps};
-use super::tools::{Call, Needs, Outcome};
-use super::{NAME, Permissions};
+use super::tools::{Call, Outcome};
 use crate::capture::Capture;
-use crate::talk::{AgentError, Decision, Ending, Permission, Said};
+use crate::talk::{AgentError, Ending, Said};
 
 pub(crate) enum Command {
     Prompt { message: String, text: String },
@@ -36,15 +39,13 @@ pub(crate) struct Worker {
     pub(crate) memory: Arc<Mutex<Conversation>>,
     pub(crate) allowed: Allowed,
     pub(crate) shell_limit: Duration,
+    pub(crate) run_tool: RunTool,
     /// How many messages of the model a turn may have.
     pub(crate) most_messages: usize,
 }
 
-/// A tool call that the turn does not go on after.
-enum Stopped {
-    Interrupted,
-    Panicked(String),
-}
+/// How a call is run: [`Call::run`], but for tests of what a fault in it does.
+type RunTool = fn(&Call, &Workspace, &Signals, Duration) -> Outcome;
 
 impl Worker {
     pub(crate) fn run(mut self, commands: &Receiver<Command>) {
@@ -163,100 +164,6 @@ impl Worker {
         reply
     }
 
-    fn run_calls(&mut self, calls: Vec<(String, String, Value)>) -> Result<(), Ending> {
-        for (id, tool, input) in calls {
-            if self.signals.is_interrupted() {
-                self.conversation.mend();
-                self.save(INTERRUPTED);
-                return Err(Ending::Interrupted);
-            }
-            let name = format!("tool {tool}");
-            match self.run_call(&id, &tool, &input) {
-                Ok(outcome) => {
-                    let text = self.model.discreet(outcome.text);
-                    self.conversation.result(&id, text, !outcome.ok);
-                    self.save(&name);
-                }
-                Err(Stopped::Interrupted) => {
-                    self.conversation.mend();
-                    self.save(&name);
-                    return Err(Ending::Interrupted);
-                }
-                Err(Stopped::Panicked(why)) => {
-                    return Err(self.go_back_after(&name, &format!("{tool} failed: {why}")));
-                }
-            }
-        }
-        Ok(())
-    }
-
-    fn run_call(&mut self, id: &str, tool: &str, input: &Value) -> Result<Outcome, Stopped> {
-        let parsed = Call::parse(tool, input);
-        let title = parsed.as_ref().map_or_else(|_| tool.to_owned(), Call::title);
-        self.say(Said::Tool { call: id.to_owned(), title: title.clone() });
-        let checked = parsed.and_then(|call| {
-            call.check(&self.capture.workspace)?;
-            Ok(call)
-        });
-        let call = match checked {
-            Ok(call) => call,
-            Err(why) => return Ok(self.ended(id, Outcome::failed(why), None)),
-        };
-        match self.permission(id, &call, title) {
-            None => {
-                self.ended(id, Outcome::failed(INTERRUPTED), None);
-                return Err(Stopped::Interrupted);
-            }
-            Some(Err(why)) => return Ok(self.ended(id, refused(&why), None)),
-            Some(Ok(())) => {}
-        }
-        let before = self.capture.before(id, tool, input);
-        let ran = catch_unwind(AssertUnwindSafe(|| {
-            call.run(&self.capture.workspace, &self.signals, self.shell_limit)
-        }));
-        let done = matches!(&ran, Ok(outcome) if outcome.ok);
-        let told = if done { CallOutcome::Done } else { CallOutcome::Failed };
-        let after = before.and_then(|_| self.capture.after(id, told));
-        let changes = before.zip(after).filter(|(before, after)| before != after);
-        match ran {
-            Ok(outcome) => Ok(self.ended(id, outcome, changes)),
-            Err(panic) => {
-                let why = words_of(&*panic);
-                self.ended(id, Outcome::failed(&why), changes);
-                Err(Stopped::Panicked(why))
-            }
-        }
-    }
-
-    fn ended(
-        &self,
-        id: &str,
-        outcome: Outcome,
-        changes: Option<(takeback_store::Seq, takeback_store::Seq)>,
-    ) -> Outcome {
-        let line = self.model.discreet(outcome.line.clone());
-        self.say(Said::ToolEnd { call: id.to_owned(), ok: outcome.ok, line, changes });
-        outcome
-    }
-
-    /// `None`: the turn was interrupted before somebody decided.
-    fn permission(&mut self, id: &str, call: &Call, title: String) -> Option<Result<(), String>> {
-        if self.allowed.covers(call.needs()) {
-            return Some(Ok(()));
-        }
-        self.signals.ask(id);
-        let (request, detail) = (id.to_owned(), call.detail());
-        self.say(Said::Asks(Permission { request, title, detail }));
-        Some(match self.signals.decision()? {
-            Decision::Allow => Ok(()),
-            Decision::AllowAlways => {
-                self.allowed.add(call.needs());
-                Ok(())
-            }
-            Decision::Deny(why) => Err(why),
-        })
-    }
-
     fn cut(&mut self, message: &str) -> Result<(), AgentError> {
         let unknown = || AgentError::UnknownMessage(message.to_owned());
         let before = self.conversation.before(message).ok_or_else(unknown)?;
@@ -298,55 +205,63 @@ impl Worker {
     }
 }
 
-/// What needs nobody's word for the rest of the session.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct Allowed {
-    edits: bool,
-    shell: bool,
-}
-
-impl Allowed {
-    pub(crate) fn by(permissions: Permissions) -> Self {
-        let shell = permissions == Permissions::AllowAll;
-        Self { edits: shell || permissions == Permissions::AcceptEdits, shell }
-    }
-
-    fn covers(self, needs: Needs) -> bool {
-        match needs {
-            Needs::Nothing => true,
-            Needs::Edits => self.edits,
-            Needs::Shell => self.shell,
-        }
-    }
-
-    fn add(&mut self, needs: Needs) {
-        match needs {
-            Needs::Nothing => {}
-            Needs::Edits => self.edits = true,
-            Needs::Shell => self.shell = true,
-        }
-    }
-}
-
-fn calls_in(content: &[Block]) -> Vec<(String, String, Value)> {
-    let calls = content.iter().filter_map(|block| match block {
-        Block::ToolUse { id, name, input } => Some((id.clone(), name.clone(), input.clone())),
-        _ => None,
-    });
-    calls.collect()
-}
-
-fn refused(why: &str) -> Outcome {
-    let text = if why.trim().is_empty() {
-        "the user refused this".to_owned()
-    } else {
-        format!("the user refused this: {why}")
-    };
-    Outcome { ok: false, line: "refused".to_owned(), text }
-}
-
 fn words_of(panic: &(dyn std::any::Any + Send)) -> String {
     let text = panic.downcast_ref::<String>().map(String::as_str);
     let text = text.or_else(|| panic.downcast_ref::<&str>().copied());
     text.unwrap_or("no reason given").lines().next().unwrap_or_default().to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::mpsc;
+
+    use takeback_core::Tools;
+    use takeback_store::SessionId;
+    use takeback_store::state::ExecutionId;
+    use takeback_testkit::Sandbox;
+
+    use super::*;
+    use crate::builtin::conversation::INTERRUPTED;
+    use crate::builtin::{Permissions, Scenario};
+
+    #[test]
+    fn a_fault_in_a_tool_is_a_failed_step_and_the_next_prompt_works() {
+        let script = r#"{"turns":[
+            {"steps":[{"tool":"list_files"},{"tool":"shell","input":{"command":"true"}}]},
+            {"steps":[{"say":"Still here."}]}
+        ]}"#;
+        let (sandbox, (say, said)) = (Sandbox::new(), mpsc::channel());
+        let capture = Capture {
+            workspace: sandbox.another_process(),
+            session: SessionId::from("s"),
+            tools: Tools::default(),
+            say: say.clone(),
+            recording: true,
+        };
+        let execution = ExecutionId::new("s").expect("a name");
+        let mut worker = Worker {
+            steps: Steps::of(&*capture.workspace.states, execution.clone(), "m").expect("none yet"),
+            capture,
+            say,
+            model: Box::new(Scenario::parse(script).expect("a scenario")),
+            conversation: Conversation::default(),
+            signals: Arc::default(),
+            memory: Arc::default(),
+            allowed: Allowed::by(Permissions::AllowAll),
+            shell_limit: Duration::from_secs(1),
+            most_messages: 9,
+            run_tool: |_, _, _, _| panic!("a fault of\nour own"),
+        };
+        worker.save("start");
+        let why = "list_files failed: a fault of".to_owned();
+        assert_eq!(worker.turn("m1", "go"), Ending::Failed(why.clone()));
+        let head = sandbox.workspace.states.head(&execution, None).expect("it is there");
+        let head = head.and_then(|head| head.record).expect("the failed step");
+        assert_eq!((head.step_name.as_str(), head.error), ("tool list_files", Some(why)));
+        let calls = worker.conversation.memory().to_string().matches(INTERRUPTED).count();
+        assert_eq!(calls, 2, "both calls have a result");
+        assert_eq!(worker.turn("m2", "go on"), Ending::Done);
+        let ends = said.try_iter().filter(|said| matches!(said, Said::ToolEnd { ok: false, .. }));
+        assert_eq!(ends.count(), 1);
+    }
 }

@@ -1,8 +1,15 @@
 //! What the built-in agent promises, behaviour by behaviour.
 
+#![expect(clippy::disallowed_methods, reason = "tests lay out their own trees")]
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on panics")]
 
+mod endpoints;
+mod errors;
+mod interrupts;
+mod killed;
+mod memory;
 mod story;
+mod tools;
 mod tour;
 
 use std::sync::mpsc::{self, Receiver, Sender};

@@ -14,11 +14,15 @@ pub(super) fn to_read(workspace: &Workspace, path: &str) -> Result<PathBuf, Stri
 
 /// The real place where writing to `path` would end up, there or not.
 pub(super) fn to_write(workspace: &Workspace, path: &str) -> Result<PathBuf, String> {
+    let root = workspace.root.path();
     let Some(resolved) = workspace.resolve(Path::new(path)) else {
+        if std::fs::canonicalize(root.join(path)).is_ok_and(|real| real == root) {
+            return Err(format!("{path} is a folder"));
+        }
         return Err(format!("{path} is refused: it belongs to version control or to Takeback"));
     };
     let real = workspace.absolute(&resolved);
-    if real.starts_with(workspace.root.path()) { Ok(real) } else { Err(outside(path)) }
+    if real.starts_with(root) { Ok(real) } else { Err(outside(path)) }
 }
 
 fn outside(path: &str) -> String {
@@ -32,7 +36,10 @@ pub(super) fn why(path: &str, error: &std::io::Error) -> String {
         ErrorKind::NotFound => format!("{path} is not there"),
         ErrorKind::PermissionDenied => format!("{path} is not for this user (permission denied)"),
         ErrorKind::IsADirectory => format!("{path} is a folder"),
-        ErrorKind::NotADirectory => format!("{path} leads through something that is no folder"),
+        // The second is what making folders says of a file in their way.
+        ErrorKind::NotADirectory | ErrorKind::AlreadyExists => {
+            format!("{path} leads through something that is no folder")
+        }
         _ => format!("{path}: {error}"),
     }
 }

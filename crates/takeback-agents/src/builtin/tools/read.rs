@@ -77,6 +77,9 @@ pub(super) fn text_of(path: &str, real: &Path) -> Result<String, String> {
 
 pub(super) fn list(workspace: &Workspace, path: &str) -> Result<Outcome, String> {
     let real = place::to_read(workspace, path)?;
+    if !real.is_dir() {
+        return Err(format!("{path} is no folder"));
+    }
     let failed = |error| place::why(path, &error);
     let mut names = Vec::new();
     for entry in std::fs::read_dir(&real).map_err(failed)? {

@@ -1,0 +1,127 @@
+//! Tool calls: looked at, allowed, told to the recorder, run, and answered.
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+use serde_json::Value;
+use takeback_core::Outcome as CallOutcome;
+use takeback_store::Seq;
+
+use super::{Worker, words_of};
+use crate::builtin::conversation::{Block, INTERRUPTED};
+use crate::builtin::tools::{Call, Outcome};
+use crate::talk::{Decision, Ending, Permission, Said};
+
+/// A tool call that the turn does not go on after.
+enum Stopped {
+    Interrupted,
+    Panicked(String),
+}
+
+impl Worker {
+    /// Each call has its result in the conversation when this returns, also those that were not run.
+    pub(super) fn run_calls(&mut self, calls: Vec<(String, String, Value)>) -> Result<(), Ending> {
+        for (id, tool, input) in calls {
+            if self.signals.is_interrupted() {
+                self.conversation.mend();
+                self.save(INTERRUPTED);
+                return Err(Ending::Interrupted);
+            }
+            let name = format!("tool {tool}");
+            match self.run_call(&id, &tool, &input) {
+                Ok(outcome) => {
+                    let text = self.model.discreet(outcome.text);
+                    self.conversation.result(&id, text, !outcome.ok);
+                    self.save(&name);
+                }
+                Err(Stopped::Interrupted) => {
+                    self.conversation.mend();
+                    self.save(&name);
+                    return Err(Ending::Interrupted);
+                }
+                Err(Stopped::Panicked(why)) => {
+                    return Err(self.go_back_after(&name, &format!("{tool} failed: {why}")));
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn run_call(&mut self, id: &str, tool: &str, input: &Value) -> Result<Outcome, Stopped> {
+        let parsed = Call::parse(tool, input);
+        let title = parsed.as_ref().map_or_else(|_| tool.to_owned(), Call::title);
+        self.say(Said::Tool { call: id.to_owned(), title: title.clone() });
+        let checked = parsed.and_then(|call| {
+            call.check(&self.capture.workspace)?;
+            Ok(call)
+        });
+        let call = match checked {
+            Ok(call) => call,
+            Err(why) => return Ok(self.ended(id, Outcome::failed(why), None)),
+        };
+        match self.permission(id, &call, title) {
+            None => {
+                self.ended(id, Outcome::failed(INTERRUPTED), None);
+                return Err(Stopped::Interrupted);
+            }
+            Some(Err(why)) => return Ok(self.ended(id, refused(&why), None)),
+            Some(Ok(())) => {}
+        }
+        let before = self.capture.before(id, tool, input);
+        let ran = catch_unwind(AssertUnwindSafe(|| {
+            (self.run_tool)(&call, &self.capture.workspace, &self.signals, self.shell_limit)
+        }));
+        let done = matches!(&ran, Ok(outcome) if outcome.ok);
+        let told = if done { CallOutcome::Done } else { CallOutcome::Failed };
+        let after = before.and_then(|_| self.capture.after(id, told));
+        let changes = before.zip(after).filter(|(before, after)| before != after);
+        match ran {
+            Ok(outcome) => Ok(self.ended(id, outcome, changes)),
+            Err(panic) => {
+                let why = words_of(&*panic);
+                self.ended(id, Outcome::failed(&why), changes);
+                Err(Stopped::Panicked(why))
+            }
+        }
+    }
+
+    fn ended(&self, id: &str, outcome: Outcome, changes: Option<(Seq, Seq)>) -> Outcome {
+        let line = self.model.discreet(outcome.line.clone());
+        self.say(Said::ToolEnd { call: id.to_owned(), ok: outcome.ok, line, changes });
+        outcome
+    }
+
+    /// `None`: the turn was interrupted before somebody decided.
+    fn permission(&mut self, id: &str, call: &Call, title: String) -> Option<Result<(), String>> {
+        if self.allowed.covers(call.needs()) {
+            return Some(Ok(()));
+        }
+        self.signals.ask(id);
+        let (request, detail) = (id.to_owned(), call.detail());
+        self.say(Said::Asks(Permission { request, title, detail }));
+        Some(match self.signals.decision()? {
+            Decision::Allow => Ok(()),
+            Decision::AllowAlways => {
+                self.allowed.add(call.needs());
+                Ok(())
+            }
+            Decision::Deny(why) => Err(why),
+        })
+    }
+}
+
+fn refused(why: &str) -> Outcome {
+    let text = if why.trim().is_empty() {
+        "the user refused this".to_owned()
+    } else {
+        format!("the user refused this: {why}")
+    };
+    Outcome { ok: false, line: "refused".to_owned(), text }
+}
+
+pub(super) fn calls_in(content: &[Block]) -> Vec<(String, String, Value)> {
+    let calls = content.iter().filter_map(|block| match block {
+        Block::ToolUse { id, name, input } => Some((id.clone(), name.clone(), input.clone())),
+        _ => None,
+    });
+    calls.collect()
+}

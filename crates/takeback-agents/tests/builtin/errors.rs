@@ -1,0 +1,190 @@
+//! What goes wrong with a model: one clear line, a failed step, and the next prompt works.
+
+use serde_json::json;
+use takeback_agents::builtin::{Endpoint, Style};
+use takeback_testkit::model::{Answer, Block, ModelServer};
+
+use super::endpoints::{STYLES, endpoint, options};
+use super::*;
+
+fn host(server: &ModelServer) -> String {
+    server.url().replace("http://", "")
+}
+
+fn failed(heard: &[Said]) -> &str {
+    match ending(heard) {
+        Ending::Failed(why) => why,
+        other => panic!("{other:?}"),
+    }
+}
+
+#[test]
+fn each_error_is_one_clear_line_and_the_session_goes_on() {
+    for style in STYLES {
+        let server = ModelServer::start();
+        let sandbox = Sandbox::new();
+        let mut talk = Talk::start(&sandbox, options(&server, style));
+        let host = host(&server);
+        let half = vec![Block::text("half a word")];
+        for (answer, expected) in [
+            (
+                Answer::refuses(401, "authentication_error", "invalid\nkey"),
+                format!("{host} does not accept the key (401): invalid key"),
+            ),
+            (
+                Answer::refuses(404, "x", "no such model"),
+                format!("{host} answered 404: no such model"),
+            ),
+            (
+                Answer::Refuses { status: 302, headers: vec![], body: String::new() },
+                format!("{host} answered 302: it gives no reason"),
+            ),
+            (
+                Answer::Raw("<html>hello</html>".to_owned()),
+                format!("the answer of {host} cannot be understood: it is no stream of events"),
+            ),
+            (
+                Answer::Raw("data: {\"type\":\n\n".to_owned()),
+                format!(
+                    "the answer of {host} cannot be understood: EOF while parsing a value at line 1 \
+                     column 8"
+                ),
+            ),
+            (
+                Answer::Breaks { blocks: half.clone(), after: 3 },
+                format!("the answer of {host} broke off: the connection ended"),
+            ),
+        ] {
+            let before = talk.agent.memory()["messages"].as_array().unwrap().len();
+            let asked = server.asked().len();
+            server.answer(answer);
+            let heard = talk.turn("go");
+            assert_eq!(failed(&heard), expected, "{style:?}");
+            assert_eq!(server.asked().len(), asked + 1, "it is not tried again");
+            let messages = talk.agent.memory()["messages"].clone();
+            assert_eq!(messages.as_array().unwrap().len(), before + 1, "only the prompt is kept");
+            assert_eq!(step_names(&sandbox).last().unwrap(), "model (failed)");
+            assert_eq!(steps(&sandbox).last().unwrap().error.as_deref(), Some(&*expected));
+        }
+        server.answer(Answer::says("Here I am."));
+        let heard = talk.turn("And now?");
+        assert_eq!((text(&heard).as_str(), ending(&heard)), ("Here I am.\n", &Ending::Done));
+    }
+}
+
+#[test]
+fn what_passes_is_tried_again() {
+    for style in STYLES {
+        let server = ModelServer::start();
+        let sandbox = Sandbox::new();
+        let mut talk = Talk::start(&sandbox, options(&server, style));
+        let wait = vec![("retry-after".to_owned(), "0".to_owned())];
+        server.answer(Answer::Refuses { status: 429, headers: wait, body: "slowly".to_owned() });
+        server.answer(Answer::refuses(529, "overloaded_error", "too much"));
+        server.answer(Answer::Breaks { blocks: vec![Block::text("never heard")], after: 1 });
+        server.answer(Answer::says("At last."));
+        let heard = talk.turn("go");
+        assert_eq!((text(&heard).as_str(), ending(&heard)), ("At last.\n", &Ending::Done));
+        let notes: Vec<&str> = heard
+            .iter()
+            .filter_map(|said| match said {
+                Said::Note(note) => Some(note.as_str()),
+                _ => None,
+            })
+            .collect();
+        let host = host(&server);
+        assert_eq!(
+            notes,
+            [
+                format!("{host} answered 429: slowly; trying again in 0 s"),
+                format!("{host} answered 529: too much; trying again in 0 s"),
+                format!(
+                    "the answer of {host} broke off: the connection ended; trying again in 0 s"
+                ),
+            ]
+        );
+
+        for _ in 0..4 {
+            server.answer(Answer::refuses(500, "api_error", "broken"));
+        }
+        let heard = talk.turn("go");
+        assert_eq!(failed(&heard), format!("{host} answered 500: broken"));
+        assert_eq!(ending(&talk.turn("go on")), &Ending::Done);
+    }
+}
+
+#[test]
+fn an_error_in_the_middle_of_a_stream_is_told() {
+    let server = ModelServer::start();
+    let sandbox = Sandbox::new();
+    let mut options = options(&server, Style::Anthropic);
+    options.driver =
+        Driver::Endpoint(Endpoint { retries: 0, ..endpoint(&server, Style::Anthropic) });
+    let mut talk = Talk::start(&sandbox, options);
+    let error =
+        json!({"type": "error", "error": {"type": "overloaded_error", "message": "Overloaded"}});
+    server.answer(Answer::Raw(format!("event: error\ndata: {error}\n\n")));
+    let heard = talk.turn("go");
+    assert_eq!(failed(&heard), format!("{} reported an error: Overloaded", host(&server)));
+}
+
+#[test]
+fn nobody_there_is_one_line_too() {
+    let sandbox = Sandbox::new();
+    // A port that was free a moment ago.
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap();
+    drop(listener);
+    let mut endpoint = Endpoint::new(Style::OpenAi, &format!("http://{address}/v1"), "m", None);
+    endpoint.retries = 0;
+    let mut talk = Talk::start(&sandbox, Options::new(Driver::Endpoint(endpoint)));
+    let heard = talk.turn("hello?");
+    let why = failed(&heard);
+    assert!(why.starts_with(&format!("{address} cannot be reached: ")), "{why}");
+    assert!(!why.contains('\n'));
+    assert!(talk.agent.is_live());
+}
+
+#[test]
+fn after_an_error_the_results_of_finished_calls_are_still_known() {
+    for style in STYLES {
+        let server = ModelServer::start();
+        let sandbox = Sandbox::new();
+        let mut talk = Talk::start(&sandbox, options(&server, style));
+        server.answer(Answer::calls("write_file", json!({"path": "a", "content": "a"})));
+        server.answer(Answer::refuses(400, "x", "no"));
+        failed(&talk.turn("write"));
+        assert_eq!(
+            step_names(&sandbox),
+            ["start", "prompt", "model", "tool write_file", "model (failed)"]
+        );
+        assert_eq!(ending(&talk.turn("go on")), &Ending::Done);
+        let last = server.asked().pop().unwrap()["messages"].to_string();
+        assert!(last.contains("a was created.") && last.contains("go on"), "{last}");
+    }
+}
+
+#[test]
+fn an_answer_without_the_last_word_of_the_stream_is_whole_if_it_says_so() {
+    let server = ModelServer::start();
+    let sandbox = Sandbox::new();
+    let mut talk = Talk::start(&sandbox, options(&server, Style::OpenAi));
+    let said = json!({"choices": [{"delta": {"content": "short"}, "finish_reason": "stop"}]});
+    server.answer(Answer::Raw(format!("data: {said}\r\n\r\n")));
+    let heard = talk.turn("go");
+    assert_eq!((text(&heard).as_str(), ending(&heard)), ("short\n", &Ending::Done));
+}
+
+#[test]
+fn a_turn_without_end_is_ended() {
+    let server = ModelServer::start();
+    let sandbox = Sandbox::new();
+    let mut options = options(&server, Style::Anthropic);
+    options.most_messages = 3;
+    let mut talk = Talk::start(&sandbox, options);
+    for _ in 0..3 {
+        server.answer(Answer::calls("list_files", json!({})));
+    }
+    assert_eq!(failed(&talk.turn("go")), "the turn was ended after 3 messages of the model");
+    assert_eq!(ending(&talk.turn("go on")), &Ending::Done);
+}

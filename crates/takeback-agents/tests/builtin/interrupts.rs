@@ -1,0 +1,174 @@
+//! A turn that is ended in its middle: at once, with every call answered, and nothing written after.
+
+use std::time::Instant;
+
+use serde_json::json;
+use takeback_testkit::model::{Answer, Block, ModelServer};
+
+use super::endpoints::{STYLES, options};
+use super::*;
+
+/// All that is said from here to the end of the turn, which comes soon.
+fn interrupted(talk: &Talk) -> Vec<Said> {
+    let begun = Instant::now();
+    talk.agent.interrupt().unwrap();
+    let heard = talk.to_the_end();
+    assert_eq!(ending(&heard), &Ending::Interrupted);
+    assert!(begun.elapsed() < Duration::from_secs(30), "far less than what was going on");
+    heard
+}
+
+fn last_message(talk: &Talk) -> Value {
+    talk.agent.memory()["messages"].as_array().unwrap().last().unwrap().clone()
+}
+
+#[test]
+fn in_the_middle_of_a_text() {
+    let sandbox = Sandbox::new();
+    let script = json!({"turns": [
+        {"steps": [{"say": "one"}, {"pauseMs": 600_000}, {"say": "two"}]},
+        {"steps": [{"say": "three"}]},
+    ]});
+    let mut talk = Talk::start(&sandbox, scenario(&script.to_string()));
+    talk.prompt("go");
+    talk.until(|said| *said == Said::TextEnd);
+    interrupted(&talk);
+    let said = json!({"role": "assistant", "content": [{"type": "text", "text": "one"}]});
+    assert_eq!(last_message(&talk), said);
+    assert_eq!(step_names(&sandbox), ["start", "prompt", "model"]);
+    assert_eq!(text(&talk.turn("on")), "three\n");
+}
+
+#[test]
+fn in_the_middle_of_a_command_and_its_children() {
+    let sandbox = Sandbox::new();
+    let command = "echo begun; (sleep 600; touch late) & echo $! > pid; sleep 600; touch late";
+    let script = json!({"turns": [
+        {"steps": [
+            {"tool": "shell", "input": {"command": command}},
+            {"tool": "write_file", "input": {"path": "never", "content": ""}},
+            {"say": "never"},
+        ]},
+    ]});
+    let mut talk = Talk::start(&sandbox, scenario(&script.to_string()));
+    talk.prompt("go");
+    let begun = Instant::now();
+    while !sandbox.exists("pid") || sandbox.read("pid").is_empty() {
+        assert!(begun.elapsed() < PATIENCE, "the command begins");
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    let pid = sandbox.read("pid");
+    let heard = interrupted(&talk);
+    let lines: Vec<_> = heard
+        .iter()
+        .filter_map(|said| match said {
+            Said::ToolEnd { ok, line, changes, .. } => {
+                Some((*ok, line.as_str(), changes.is_some()))
+            }
+            _ => None,
+        })
+        .collect();
+    assert_eq!(lines, [(false, "interrupted", true)], "the pid file is its work");
+
+    let results = last_message(&talk);
+    let contents: Vec<&str> = results["content"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|result| result["content"].as_str().unwrap())
+        .collect();
+    assert_eq!(contents, ["begun\n[interrupted]", "interrupted"]);
+    assert!(!sandbox.exists("never"));
+    let process = takeback_core::process::current().unwrap();
+    let pid = pid.trim().parse().unwrap();
+    assert!(!is_running(pid), "its child is gone too: {process:?}");
+    assert_eq!(ending(&talk.turn("on")), &Ending::Done);
+}
+
+fn is_running(pid: u32) -> bool {
+    let Ok(stat) = std::fs::read_to_string(format!("/proc/{pid}/stat")) else { return false };
+    !matches!(stat.rsplit_once(") ").unwrap().1.chars().next(), Some('Z' | 'X'))
+}
+
+#[test]
+fn while_the_endpoint_says_nothing_and_while_it_speaks() {
+    for style in STYLES {
+        let server = ModelServer::start();
+        let sandbox = Sandbox::new();
+        let mut talk = Talk::start(&sandbox, options(&server, style));
+        let blocks =
+            vec![Block::text("half a word"), Block::tool("shell", json!({"command": "touch x"}))];
+        server.answer(Answer::Stalls { blocks: blocks.clone(), after: 0 });
+        talk.prompt("go");
+        server.wait_for(1);
+        interrupted(&talk);
+
+        server.answer(Answer::Stalls { blocks, after: 3 });
+        talk.prompt("go on");
+        talk.until(|said| matches!(said, Said::Text(_)));
+        let heard = interrupted(&talk);
+        assert_eq!(heard.first(), Some(&Said::TextEnd), "the paragraph is closed");
+        assert_eq!(last_message(&talk)["role"], "assistant");
+
+        assert_eq!(text(&talk.turn("again")), "ok\n");
+        assert!(!sandbox.exists("x"));
+        let asked = server.asked().pop().unwrap()["messages"].to_string();
+        let order = ["go", "go on", "half", "again"].map(|word| asked.find(word).unwrap());
+        assert!(order.is_sorted(), "{asked}");
+    }
+}
+
+#[test]
+fn while_it_waits_to_try_again() {
+    let server = ModelServer::start();
+    let sandbox = Sandbox::new();
+    let mut talk = Talk::start(&sandbox, options(&server, STYLES[0]));
+    let headers = vec![("retry-after".to_owned(), "600".to_owned())];
+    server.answer(Answer::Refuses { status: 429, headers, body: String::new() });
+    talk.prompt("go");
+    let heard = talk.until(|said| matches!(said, Said::Note(_)));
+    let note = format!("{:?}", heard.last().unwrap());
+    assert!(note.contains("trying again in 60 s"), "nobody is made to wait longer: {note}");
+    interrupted(&talk);
+}
+
+#[test]
+fn without_a_turn_nothing_happens_and_no_second_one_is_begun() {
+    let sandbox = Sandbox::new();
+    let script = json!({"turns": [
+        {"steps": [{"say": "one"}]},
+        {"steps": [{"say": "two"}, {"pauseMs": 600_000}]},
+    ]});
+    let mut talk = Talk::start(&sandbox, scenario(&script.to_string()));
+    talk.agent.interrupt().unwrap();
+    assert_eq!(ending(&talk.turn("go")), &Ending::Done);
+
+    let message = talk.prompt("go");
+    let busy = |done: Result<(), AgentError>| matches!(done, Err(AgentError::Busy));
+    assert!(busy(talk.agent.prompt("another", "go")));
+    assert!(busy(talk.agent.cut(&message)));
+    assert!(busy(talk.agent.load(&Value::Null)));
+    interrupted(&talk);
+    talk.agent.cut(&message).unwrap();
+}
+
+#[test]
+fn closing_ends_the_turn_and_waits() {
+    let sandbox = Sandbox::new();
+    let script =
+        r#"{"turns":[{"steps":[{"tool":"shell","input":{"command":"touch a; sleep 600"}}]}]}"#;
+    let mut talk = Talk::start(&sandbox, scenario(script));
+    talk.prompt("go");
+    talk.until(|said| matches!(said, Said::Tool { .. }));
+    assert!(talk.agent.is_live());
+    talk.agent.close();
+    assert!(!talk.agent.is_live());
+    assert_eq!(ending(&talk.to_the_end()), &Ending::Interrupted);
+    let gone = |done: Result<(), AgentError>| matches!(done, Err(AgentError::Gone(_)));
+    assert!(gone(talk.agent.prompt("m", "go")) && gone(talk.agent.cut(&message(1))));
+    talk.agent.close();
+    let sessions = sandbox.workspace.store.sessions().unwrap();
+    assert!(sessions[0].ended_at.is_some(), "{sessions:?}");
+    let result = last_message(&talk);
+    assert_eq!(result["content"][0]["type"], "tool_result");
+}

@@ -1,0 +1,113 @@
+//! A process that is killed in the middle of a call, and another that goes on.
+
+use std::hash::{BuildHasher as _, RandomState};
+use std::path::Path;
+use std::process::Command;
+use std::sync::Arc;
+use std::time::{Instant, SystemTime, UNIX_EPOCH};
+
+use serde_json::json;
+use takeback_agents::builtin::last_memory;
+use takeback_core::worktree::scope::ScopeOptions;
+use takeback_core::{Ambient, Limits, Workspace, WorkspaceOptions};
+use takeback_store::{SqliteStates, SqliteStore, Timestamp};
+
+use super::*;
+
+const FOLDER: &str = "TAKEBACK_TEST_FOLDER";
+
+fn open(folder: &Path) -> Workspace {
+    let store_dir = folder.join("store");
+    Workspace::open(WorkspaceOptions {
+        root: folder.join("work"),
+        store: Box::new(SqliteStore::create(&store_dir).unwrap()),
+        states: Arc::new(SqliteStates::at(&store_dir)),
+        store_dir,
+        home: None,
+        scope: ScopeOptions::default(),
+        limits: Limits::default(),
+        ambient: Ambient {
+            now: Box::new(|| {
+                let since_1970 = SystemTime::now().duration_since(UNIX_EPOCH).unwrap();
+                Timestamp(i64::try_from(since_1970.as_millis()).unwrap())
+            }),
+            random: Box::new(|| RandomState::new().hash_one(())),
+            watch: None,
+        },
+    })
+    .unwrap()
+}
+
+fn talk_in(
+    folder: &Path,
+    start: impl FnOnce(Options, Capture, Sender<Said>) -> Result<Builtin, AgentError>,
+) -> Talk {
+    // The command ends when the process that runs it has gone.
+    let command =
+        "echo x > half; touch begun; while kill -0 $PPID; do sleep 0.05; done 2>/dev/null";
+    let script = json!({"turns": [
+        {"steps": [{"tool": "write_file", "input": {"path": "a", "content": "a"}}, {"say": "one"}]},
+        {"steps": [
+            {"tool": "list_files"},
+            {"tool": "shell", "input": {"command": command}},
+            {"say": "never"},
+        ]},
+        {"steps": [{"say": "three"}]},
+    ]});
+    let (say, said) = mpsc::channel();
+    let capture = Capture {
+        workspace: open(folder),
+        session: SessionId::from(SESSION),
+        tools: Tools::default(),
+        say: say.clone(),
+        recording: true,
+    };
+    let agent = start(scenario(&script.to_string()), capture, say).unwrap();
+    Talk { agent, said, prompts: 0 }
+}
+
+/// The process that is killed. As a test of its own it does nothing.
+#[test]
+fn the_one_that_is_killed() {
+    let Ok(folder) = std::env::var(FOLDER) else { return };
+    let mut talk = talk_in(Path::new(&folder), Builtin::start);
+    talk.turn("one");
+    talk.turn("two");
+}
+
+#[test]
+fn the_next_process_goes_on_with_every_call_answered() {
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::create_dir(folder.path().join("work")).unwrap();
+    let mut child = Command::new(std::env::current_exe().unwrap())
+        .args(["--exact", "killed::the_one_that_is_killed"])
+        .env(FOLDER, folder.path())
+        .spawn()
+        .unwrap();
+    let begun = Instant::now();
+    while !folder.path().join("work/begun").exists() {
+        assert!(begun.elapsed() < PATIENCE && child.try_wait().unwrap().is_none());
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    child.kill().unwrap();
+    child.wait().unwrap();
+
+    let states = open(folder.path()).states;
+    let memory = last_memory(&*states, &execution()).unwrap().unwrap();
+    let results = memory["messages"].as_array().unwrap().last().unwrap()["content"].clone();
+    let contents: Vec<&Value> =
+        results.as_array().unwrap().iter().map(|result| &result["content"]).collect();
+    assert_eq!(contents, ["a", "interrupted"]);
+
+    let mut talk = talk_in(folder.path(), Builtin::resume);
+    talk.prompts = 2;
+    assert_eq!(talk.agent.memory(), memory);
+    assert_eq!(text(&talk.turn("three")), "three\n");
+    talk.agent.cut(&message(2)).unwrap();
+    assert_eq!(talk.agent.memory()["messages"].as_array().unwrap().len(), 4);
+    let query =
+        ListQuery { execution: &execution(), which: Which::Branch(None), after: None, limit: None };
+    let names: Vec<String> =
+        states.list(&query).unwrap().records.into_iter().map(|record| record.step_name).collect();
+    assert_eq!(names, ["start", "prompt", "model", "tool write_file", "model"]);
+}

@@ -1,0 +1,123 @@
+//! What the agent remembers: cut, loaded, and found again after its process was killed.
+
+use serde_json::json;
+use takeback_agents::builtin::last_memory;
+use takeback_agents::talk::{OwnFiles, Trial};
+
+use super::*;
+
+fn counting() -> Options {
+    let say = |text: &str| json!({"steps": [{"say": text}]});
+    scenario(&json!({"turns": [say("one"), say("two"), say("three")]}).to_string())
+}
+
+fn said(talk: &Talk) -> Vec<String> {
+    let memory = talk.agent.memory();
+    let messages = memory["messages"].as_array().unwrap().iter();
+    messages.map(|message| message["content"][0]["text"].as_str().unwrap().to_owned()).collect()
+}
+
+#[test]
+fn a_cut_forgets_the_prompt_and_what_followed() {
+    let sandbox = Sandbox::new();
+    let mut talk = Talk::start(&sandbox, counting());
+    for prompt in ["a", "b", "c"] {
+        talk.turn(prompt);
+    }
+    talk.agent.cut(&message(2)).unwrap();
+    assert_eq!(said(&talk), ["a", "one"]);
+    assert_eq!(step_names(&sandbox), ["start", "prompt", "model"]);
+    assert_eq!(text(&talk.turn("B")), "two\n");
+    assert_eq!(step_names(&sandbox), ["start", "prompt", "model", "prompt", "model"]);
+
+    talk.agent.cut(&message(1)).unwrap();
+    assert_eq!(said(&talk), [""; 0]);
+    assert_eq!(step_names(&sandbox), ["start"]);
+    let unknown = talk.agent.cut(&message(1)).unwrap_err();
+    assert_eq!(unknown.to_string(), format!("the agent does not know the message {}", message(1)));
+    assert_eq!(text(&talk.turn("A")), "one\n");
+}
+
+#[test]
+fn what_was_cut_comes_back_with_load() {
+    let sandbox = Sandbox::new();
+    let mut talk = Talk::start(&sandbox, counting());
+    talk.turn("a");
+    talk.turn("b");
+    let whole = talk.agent.memory();
+    talk.agent.cut(&message(1)).unwrap();
+    talk.agent.load(&whole).unwrap();
+    assert_eq!(talk.agent.memory(), whole);
+    assert_eq!(step_names(&sandbox), ["start", "load"]);
+    assert_eq!(text(&talk.turn("c")), "three\n");
+    talk.agent.cut(&message(2)).unwrap();
+    assert_eq!(said(&talk), ["a", "one"]);
+    assert_eq!(text(&talk.turn("B")), "two\n");
+
+    talk.agent.load(&Value::Null).unwrap();
+    assert_eq!(talk.agent.memory(), json!({"agent": "builtin", "messages": []}));
+    let foreign = talk.agent.load(&json!({"agent": "claude", "session": "x"})).unwrap_err();
+    assert_eq!(foreign.to_string(), "this conversation is not one of builtin's");
+    assert_eq!(talk.agent.rewind_files(&message(1), Trial::Dry).unwrap(), None::<OwnFiles>);
+}
+
+#[test]
+fn another_session_can_go_on_with_it_and_cut_it() {
+    let sandbox = Sandbox::new();
+    let mut talk = Talk::start(&sandbox, counting());
+    talk.turn("a");
+    talk.turn("b");
+    let memory = talk.agent.memory();
+    talk.agent.close();
+
+    let other = Sandbox::new();
+    let mut options = counting();
+    options.memory = memory;
+    let mut talk = Talk::start(&other, options);
+    talk.prompts = 2;
+    assert_eq!(text(&talk.turn("c")), "three\n");
+    talk.agent.cut(&message(2)).unwrap();
+    assert_eq!(said(&talk), ["a", "one"]);
+    assert_eq!(step_names(&other), ["start", "prompt", "model", "cut"]);
+    let states = &*other.workspace.states;
+    assert_eq!(last_memory(states, &execution()).unwrap(), Some(talk.agent.memory()));
+}
+
+#[test]
+fn a_session_that_was_left_open_is_gone_on_with() {
+    let sandbox = Sandbox::new();
+    let states = || sandbox.another_process().states;
+    assert_eq!(last_memory(&*states(), &execution()).unwrap(), None);
+    let mut talk = Talk::start(&sandbox, counting());
+    talk.turn("a");
+    let memory = talk.agent.memory();
+    drop(talk);
+    assert_eq!(last_memory(&*states(), &execution()).unwrap(), Some(memory.clone()));
+
+    let mut talk = Talk::resume(&sandbox, counting(), 1);
+    assert_eq!(talk.agent.memory(), memory);
+    assert_eq!(text(&talk.turn("b")), "two\n");
+    talk.agent.cut(&message(1)).unwrap();
+    assert_eq!(step_names(&sandbox), ["start"], "also what the first process saved");
+}
+
+#[test]
+fn without_recording_the_agent_works_and_remembers() {
+    let sandbox = Sandbox::new();
+    let script =
+        r#"{"turns":[{"steps":[{"tool":"write_file","input":{"path":"a","content":"b"}}]}]}"#;
+    let (say, heard) = mpsc::channel();
+    let mut capture = capture(&sandbox, &say);
+    capture.recording = false;
+    let agent = Builtin::start(scenario(script), capture, say).unwrap();
+    let mut talk = Talk { agent, said: heard, prompts: 0 };
+    let heard = talk.turn("go");
+    assert_eq!(ending(&heard), &Ending::Done);
+    let prompted = Said::Prompted { message: message(1), session: None, point: None };
+    assert!(heard.contains(&prompted), "{heard:?}");
+    assert_eq!(sandbox.read("a"), "b");
+    assert_eq!(sandbox.workspace.store.points().unwrap(), []);
+    assert_eq!(step_names(&sandbox), ["start", "prompt", "model", "tool write_file"]);
+    talk.agent.cut(&message(1)).unwrap();
+    assert_eq!(step_names(&sandbox), ["start"]);
+}

@@ -1,0 +1,311 @@
+//! Every tool: what it does, what it refuses, and in which words.
+
+use std::os::unix::fs::symlink;
+
+use serde_json::json;
+
+use super::*;
+
+/// Runs calls one after the other; of each whether it went well, its line, and what the model hears.
+fn run(sandbox: &Sandbox, calls: &[(&str, Value)]) -> Vec<(bool, String, String)> {
+    let steps: Vec<Value> =
+        calls.iter().map(|(tool, input)| json!({"tool": tool, "input": input})).collect();
+    let script = json!({"turns": [{"steps": steps}]});
+    let mut options = scenario(&script.to_string());
+    options.shell_limit = Duration::from_secs(20);
+    let mut talk = Talk::start(sandbox, options);
+    let heard = talk.turn("go");
+    assert_eq!(ending(&heard), &Ending::Done);
+    let memory = talk.agent.memory();
+    let results = memory["messages"][2]["content"].as_array().unwrap().clone();
+    talk.agent.close();
+    let all = tools(&heard).into_iter().zip(results);
+    let all = all.map(|((_, ok, line), result)| {
+        assert_eq!(result["is_error"], !ok);
+        (ok, line, result["content"].as_str().unwrap().to_owned())
+    });
+    all.collect()
+}
+
+/// The one line of calls that are all refused.
+fn refusals(sandbox: &Sandbox, calls: &[(&str, Value)]) -> Vec<String> {
+    let before = sandbox.tree();
+    let refused = run(sandbox, calls).into_iter().map(|(ok, line, text)| {
+        assert!(!ok && line == text, "{line}: {text}");
+        line
+    });
+    let refused = refused.collect();
+    assert_eq!(sandbox.tree(), before);
+    refused
+}
+
+fn path(path: &str) -> Value {
+    json!({"path": path})
+}
+
+fn write(path: &str) -> Value {
+    json!({"path": path, "content": "pwned"})
+}
+
+fn edit(path: &str, old: &str, new: &str) -> Value {
+    json!({"path": path, "old_string": old, "new_string": new})
+}
+
+#[test]
+fn files_are_written_read_edited_and_listed() {
+    let sandbox = Sandbox::new();
+    sandbox.write("crlf.txt", "one\r\ntwo\r\none\r\n");
+    sandbox.set_mode("crlf.txt", 0o755);
+    sandbox.write("empty", "");
+    let inside = sandbox.at("new/deep/file.txt");
+    let done = run(
+        &sandbox,
+        &[
+            ("write_file", json!({"path": inside.to_str().unwrap(), "content": "a\nb\nc\n"})),
+            ("write_file", json!({"path": "./new/deep/../deep/file.txt", "content": "a\nb\nc\nd"})),
+            ("read_file", path("new/deep/file.txt")),
+            ("read_file", json!({"path": "new/deep/file.txt", "offset": 2, "limit": 2})),
+            ("read_file", path("empty")),
+            ("edit_file", edit("crlf.txt", "two\r\n", "2\r\n")),
+            (
+                "edit_file",
+                json!({"path": "crlf.txt", "old_string": "one", "new_string": "1", "replace_all": true}),
+            ),
+            ("list_files", json!({})),
+            ("list_files", path("new")),
+        ],
+    );
+    let ok = |line: &str, text: &str| (true, line.to_owned(), text.to_owned());
+    let whole = inside.to_str().unwrap();
+    assert_eq!(
+        done,
+        [
+            ok("created, 3 lines", &format!("{whole} was created.")),
+            ok("replaced, 4 lines", "./new/deep/../deep/file.txt was replaced."),
+            ok("4 lines", "a\nb\nc\nd"),
+            ok("lines 2 to 3 of 4", "b\nc\n\n[4 lines in all; go on with offset 4]"),
+            ok("0 lines", "[the file is empty]"),
+            ok("1 replacement", "1 replacement in crlf.txt."),
+            ok("2 replacements", "2 replacements in crlf.txt."),
+            ok("3 names", "crlf.txt\nempty\nnew/"),
+            ok("1 name", "deep/"),
+        ]
+    );
+    assert_eq!(sandbox.read("crlf.txt"), "1\r\n2\r\n1\r\n");
+    let mode = std::fs::metadata(sandbox.at("crlf.txt")).unwrap().permissions();
+    assert_eq!(std::os::unix::fs::PermissionsExt::mode(&mode) & 0o777, 0o755);
+}
+
+#[test]
+fn nothing_outside_is_read_or_written() {
+    let sandbox = Sandbox::new();
+    let outside = sandbox.outside();
+    std::fs::write(outside.join("secret"), "secret").unwrap();
+    std::fs::create_dir(outside.join("elsewhere")).unwrap();
+    sandbox.write("here/file", "mine");
+    symlink(outside.join("secret"), sandbox.at("to-file")).unwrap();
+    symlink("../elsewhere", sandbox.at("to-folder")).unwrap();
+    symlink(outside.join("not-there-yet"), sandbox.at("to-nothing")).unwrap();
+    symlink(&outside, sandbox.at("here/up")).unwrap();
+    let absolute = outside.join("secret");
+    let absolute = absolute.to_str().unwrap();
+
+    let ways = [absolute, "../secret", "to-file", "here/../../secret", "here/up/secret"];
+    let mut calls: Vec<(&str, Value)> = Vec::new();
+    for way in ways {
+        calls.push(("read_file", path(way)));
+        calls.push(("write_file", write(way)));
+        calls.push(("edit_file", edit(way, "secret", "pwned")));
+    }
+    for way in ["../new", "to-folder/new", "to-nothing", "here/up/work/../new", "/tmp/../new"] {
+        calls.push(("write_file", write(way)));
+    }
+    for way in ["..", "/", "to-folder", "here/up"] {
+        calls.push(("list_files", path(way)));
+    }
+    let expected: Vec<String> = calls
+        .iter()
+        .map(|(_, input)| {
+            let path = input["path"].as_str().unwrap();
+            format!("{path} is refused: it leads outside of the workspace")
+        })
+        .collect();
+    assert_eq!(refusals(&sandbox, &calls), expected);
+    assert_eq!(std::fs::read_to_string(outside.join("secret")).unwrap(), "secret");
+    let mut left: Vec<_> = std::fs::read_dir(&outside)
+        .unwrap()
+        .map(|entry| entry.unwrap().file_name().into_string().unwrap())
+        .collect();
+    left.sort();
+    assert_eq!(left, ["elsewhere", "secret", "store", "work"]);
+}
+
+#[test]
+fn a_link_and_what_follows_it_never_lead_out_by_way_of_a_name_that_is_not_there() {
+    let sandbox = Sandbox::new();
+    symlink("../elsewhere", sandbox.at("link")).unwrap();
+    std::fs::create_dir_all(sandbox.outside().join("elsewhere/deep")).unwrap();
+    let done = run(
+        &sandbox,
+        &[
+            ("write_file", write("link/deep/../../new")),
+            ("write_file", write("link/missing/../new")),
+        ],
+    );
+    assert!(!sandbox.outside().join("new").exists(), "{done:?}");
+    assert!(!sandbox.outside().join("elsewhere/new").exists(), "{done:?}");
+}
+
+#[test]
+fn what_cannot_be_done_is_said_in_one_line() {
+    let sandbox = Sandbox::new();
+    sandbox.write("folder/text", "a a\n");
+    sandbox.write("binary", b"\x00\x01\x02");
+    sandbox.write("latin", b"caf\xe9");
+    std::fs::File::create(sandbox.at("huge")).unwrap().set_len(1 << 30).unwrap();
+    make_pipe(&sandbox);
+    symlink("loop", sandbox.at("loop")).unwrap();
+    std::fs::create_dir(sandbox.at(".git")).unwrap();
+    std::fs::write(sandbox.at(".git/config"), "[core]\n").unwrap();
+    let calls = [
+        ("read_file", path("missing"), "missing is not there"),
+        ("read_file", path("folder"), "folder is a folder"),
+        ("read_file", path("binary"), "binary is binary (3 bytes)"),
+        ("read_file", path("latin"), "latin is binary (4 bytes)"),
+        ("read_file", path("huge"), "huge has 1024 MiB, which is too much: use the shell"),
+        ("read_file", path("pipe"), "pipe is no plain file"),
+        ("read_file", json!({"path": "folder/text", "offset": 2}), "folder/text has only 1 line"),
+        (
+            "read_file",
+            path("folder/text/x"),
+            "folder/text/x leads through something that is no folder",
+        ),
+        ("write_file", write("folder"), "folder is a folder"),
+        ("write_file", write("pipe"), "pipe is no plain file"),
+        (
+            "write_file",
+            write("folder/text/x"),
+            "folder/text/x leads through something that is no folder",
+        ),
+        ("write_file", write("."), ". is a folder"),
+        (
+            "write_file",
+            write(".git/config"),
+            ".git/config is refused: it belongs to version control or to Takeback",
+        ),
+        ("edit_file", edit("missing", "a", "b"), "missing is not there"),
+        ("edit_file", edit("binary", "a", "b"), "binary is binary (3 bytes)"),
+        ("edit_file", edit("folder/text", "b", "c"), "old_string does not occur in folder/text"),
+        (
+            "edit_file",
+            edit("folder/text", "", "c"),
+            "old_string is empty: write_file makes whole files",
+        ),
+        ("edit_file", edit("folder/text", "a", "a"), "old_string and new_string are the same"),
+        (
+            "edit_file",
+            edit("folder/text", "a", "b"),
+            "old_string occurs 2 times in folder/text: give more of what stands around it, or set \
+             replace_all",
+        ),
+        ("list_files", path("folder/text"), "folder/text is no folder"),
+        ("list_files", path("missing"), "missing is not there"),
+    ];
+    let (asked, expected): (Vec<_>, Vec<_>) =
+        calls.into_iter().map(|(tool, input, why)| ((tool, input), why)).unzip();
+    // A tree with a pipe in it cannot be compared: it is looked at by name.
+    let refused: Vec<String> = run(&sandbox, &asked)
+        .into_iter()
+        .map(|(ok, line, text)| {
+            assert!(!ok && line == text, "{line}: {text}");
+            line
+        })
+        .collect();
+    assert_eq!(refused, expected);
+    assert_eq!(sandbox.read("folder/text"), "a a\n");
+    assert_eq!(sandbox.read(".git/config"), "[core]\n");
+    let looped = run(&sandbox, &[("read_file", path("loop")), ("write_file", write("loop"))]);
+    assert!(looped.iter().all(|(ok, _, _)| !ok), "{looped:?}");
+}
+
+fn make_pipe(sandbox: &Sandbox) {
+    let made = std::process::Command::new("mkfifo").arg(sandbox.at("pipe")).status().unwrap();
+    assert!(made.success());
+}
+
+#[test]
+fn long_texts_are_cut_and_that_is_said() {
+    let sandbox = Sandbox::new();
+    let lines: String = (1..=9000).map(|number| format!("line {number}\n")).collect();
+    sandbox.write("long", &lines);
+    sandbox.write("wide", "é".repeat(40_000));
+    for number in 0..1010 {
+        sandbox.write(&format!("many/{number}"), "");
+    }
+    let done = run(
+        &sandbox,
+        &[
+            ("read_file", path("long")),
+            ("read_file", path("wide")),
+            ("list_files", path("many")),
+            ("shell", json!({"command": "cat long"})),
+        ],
+    );
+    assert!(done.iter().all(|(ok, _, text)| *ok && text.chars().count() < 30_100), "{done:?}");
+    assert!(done[0].2.ends_with("\n[9000 lines in all; go on with offset 3111]"), "{}", done[0].1);
+    assert_eq!(done[0].1, "lines 1 to 3110 of 9000");
+    assert!(done[1].2.ends_with("é\n[the line goes on]"));
+    assert!(done[2].2.ends_with("\n[10 left out]"));
+    assert!(done[3].2.starts_with("line 1\n") && done[3].2.ends_with("line 9000\n"));
+    assert!(done[3].2.contains("characters left out]"));
+}
+
+#[test]
+fn a_command_runs_in_the_folder_with_its_output_and_its_end() {
+    let sandbox = Sandbox::new();
+    sandbox.write("a", "");
+    let shell = |command: &str| ("shell", json!({"command": command}));
+    let done = run(
+        &sandbox,
+        &[
+            shell("pwd"),
+            shell("echo out; echo err >&2; ls"),
+            shell("cat; echo 'nothing to read'"),
+            shell("kill -9 $$"),
+            shell("no-such-command-here 2>/dev/null"),
+            shell("printf 'a\\377b'"),
+        ],
+    );
+    let result = |ok, line: &str, text: &str| (ok, line.to_owned(), text.to_owned());
+    let root = std::fs::canonicalize(sandbox.root()).unwrap();
+    let root = root.to_str().unwrap();
+    assert_eq!(
+        done,
+        [
+            result(true, root, &format!("{root}\n")),
+            result(true, "a", "out\nerr\na\n"),
+            result(true, "nothing to read", "nothing to read\n"),
+            result(false, "ended by signal 9", "[ended by signal 9]"),
+            result(false, "exit 127", "[exit code 127]"),
+            result(true, "a\u{fffd}b", "a\u{fffd}b"),
+        ]
+    );
+}
+
+#[test]
+fn what_a_command_leaves_running_ends_with_it_and_too_long_is_ended() {
+    let sandbox = Sandbox::new();
+    let script = json!({"turns": [{"steps": [
+        {"tool": "shell", "input": {"command": "(sleep 5; touch late) & echo begun"}},
+        {"tool": "shell", "input": {"command": "echo slow; sleep 600"}},
+    ]}]});
+    let mut options = scenario(&script.to_string());
+    options.shell_limit = Duration::from_secs(1);
+    let mut talk = Talk::start(&sandbox, options);
+    let begun = std::time::Instant::now();
+    let heard = talk.turn("go");
+    assert_eq!(tools(&heard)[0].2, "begun");
+    assert_eq!(tools(&heard)[1], called("$ echo slow; sleep 600", false, "stopped after 1 s"));
+    assert!(begun.elapsed() < Duration::from_secs(60), "nobody waits for either");
+    assert!(!sandbox.exists("late"));
+}
