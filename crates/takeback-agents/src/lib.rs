@@ -5,13 +5,16 @@
 //! writes an agent of their own.
 //!
 //! [`talk`] is what can be asked of an agent that somebody talks to, and what it says. [`claude`] is
-//! the `claude` program, [`builtin`] an agent of Takeback's own.
+//! the `claude` program, [`builtin`] an agent of Takeback's own. [`metadata`] is the list of a session's
+//! checkpoints as a file, [`restore`](mod@restore) goes back with an agent that is live.
 
 pub mod talk;
 pub mod capture;
 pub mod claude;
 pub mod builtin;
 pub mod reference;
+pub mod metadata;
+pub mod restore;
 
 pub use reference::{Agent, Ambiguous, Effects, Happening, RunError, Step, StepError};
 

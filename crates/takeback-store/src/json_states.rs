@@ -24,6 +24,8 @@ mod name;
 mod record;
 mod settle;
 
+pub use name::part_of;
+
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 use std::time::Duration;

@@ -9,6 +9,7 @@ mod example;
 mod human;
 mod killed;
 mod retries;
+mod seed_001;
 mod together;
 
 use std::collections::BTreeMap;

@@ -6,6 +6,8 @@
 //! promised (outside the workspace, through links, over bytes that could not be kept) it is not run.
 
 use std::collections::BTreeSet;
+use std::os::unix::ffi::OsStrExt as _;
+use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
 use takeback_store::{Entry, Lack, WorkPath};
@@ -18,7 +20,7 @@ use crate::worktree::Root;
 use crate::worktree::fingerprint::stat;
 use crate::worktree::look::{Bytes, look};
 use crate::worktree::root::is_no_folder;
-use crate::worktree::scope::OWN_FOLDER;
+use crate::worktree::scope::{OWN_FOLDER, is_internal};
 
 /// Somebody else's way to restore files.
 pub struct Helper<'a> {
@@ -26,6 +28,35 @@ pub struct Helper<'a> {
     pub paths: Vec<WorkPath>,
     /// Restores. Answers what went wrong, in words for people.
     pub run: &'a mut dyn FnMut() -> Result<(), String>,
+}
+
+impl Helper<'_> {
+    /// What a helper means by these paths: each as it is written, and as it is with links followed,
+    /// since nobody knows which of the two it would write.
+    #[must_use]
+    pub fn meant(workspace: &Workspace, paths: &[PathBuf]) -> Vec<WorkPath> {
+        let mut meant = BTreeSet::new();
+        for path in paths {
+            let whole = workspace.root.path().join(path);
+            let inside = whole.strip_prefix(workspace.root.path()).unwrap_or(&whole);
+            let written = WorkPath::new(inside.as_os_str().as_bytes())
+                .or_else(|_| WorkPath::new(whole.as_os_str().as_bytes()));
+            match (written, workspace.resolve(path)) {
+                (Ok(written), resolved) => {
+                    meant.extend(resolved);
+                    meant.insert(written);
+                }
+                // With `..` in it, or no path at all.
+                (Err(_), Some(resolved)) => {
+                    meant.insert(resolved);
+                }
+                (Err(_), None) => {
+                    meant.insert(WorkPath::new(OWN_FOLDER).expect("a plain path"));
+                }
+            }
+        }
+        meant.into_iter().collect()
+    }
 }
 
 /// What came of a helper. The rewind is the same in every case.
@@ -46,8 +77,8 @@ pub enum NotRun {
     SomePaths,
     #[error("it would write outside the workspace, to {}", .0.display())]
     Outside(WorkPath),
-    #[error("it would write to Takeback's own {}", .0.display())]
-    Own(WorkPath),
+    #[error("it would write to {}, which no rewind touches", .0.display())]
+    OffLimits(WorkPath),
     #[error("it would write through the link {}", .0.display())]
     Link(WorkPath),
     #[error("{} has other names, which would change with it", .0.display())]
@@ -77,8 +108,9 @@ pub(super) fn look_before(
     if let Some(path) = paths.iter().find(|path| path.is_outside()) {
         return Ok(Err(NotRun::Outside(path.clone())));
     }
-    if let Some(path) = paths.iter().find(|path| path.is_within(OWN_FOLDER)) {
-        return Ok(Err(NotRun::Own(path.clone())));
+    let is_off_limits = |path: &&WorkPath| path.is_within(OWN_FOLDER) || is_internal(path);
+    if let Some(path) = paths.iter().find(is_off_limits) {
+        return Ok(Err(NotRun::OffLimits(path.clone())));
     }
     let files: BTreeSet<&WorkPath> = paths.iter().collect();
     let mut all: BTreeSet<WorkPath> = paths.iter().cloned().collect();

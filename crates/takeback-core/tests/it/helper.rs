@@ -489,7 +489,8 @@ fn where_it_could_do_harm_it_is_not_run() {
     let outside = outside.to_str().unwrap();
     for (name, why) in [
         (outside, NotRun::Outside as fn(WorkPath) -> NotRun),
-        (".takeback/settings.json", NotRun::Own),
+        (".takeback/settings.json", NotRun::OffLimits),
+        (".git/config", NotRun::OffLimits),
         ("link.txt", NotRun::Link),
         ("sub", NotRun::Folder),
     ] {
@@ -508,6 +509,26 @@ fn where_it_could_do_harm_it_is_not_run() {
     let why = NotRun::OtherNames(path("twin.txt"));
     not_run(&mut sandbox, &to(point), &["twin.txt"], &why);
     assert_eq!(why.to_string(), "twin.txt has other names, which would change with it");
+}
+
+/// As it is written and as it is with links followed; what is neither is refused all the same.
+#[test]
+fn the_paths_that_it_names() {
+    let sandbox = Sandbox::new();
+    sandbox.write("real/a.txt", "a\n");
+    symlink("real", sandbox.at("way")).unwrap();
+    let outside = sandbox.outside().join("theirs.txt");
+    let store = sandbox.workspace.store_dir.clone();
+    let meant = |path: &Path| Helper::meant(&sandbox.workspace, &[path.to_owned()]);
+    assert_eq!(meant(&sandbox.at("real/a.txt")), [path("real/a.txt")]);
+    assert_eq!(meant(Path::new("real/a.txt")), [path("real/a.txt")]);
+    assert_eq!(meant(&sandbox.at("way/a.txt")), [path("real/a.txt"), path("way/a.txt")]);
+    assert_eq!(meant(&sandbox.at("real/../real/a.txt")), [path("real/a.txt")]);
+    for refused in [outside, store.join("lock"), sandbox.root()] {
+        assert_eq!(meant(&refused), [path(refused.to_str().unwrap())]);
+    }
+    assert_eq!(meant(&sandbox.at(".git/config")), [path(".git/config")]);
+    assert_eq!(meant(Path::new("")).len(), 1);
 }
 
 #[test]

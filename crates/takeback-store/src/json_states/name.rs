@@ -15,7 +15,8 @@ const CUT: &str = "%-";
 
 /// A key as a part of a file's name: letters, digits, `_`, `-` and dots that are not the first stand
 /// for themselves, any other byte is `%XX`. One that is too long is cut and told apart by its digest.
-pub(super) fn part_of(key: &str) -> String {
+#[must_use]
+pub fn part_of(key: &str) -> String {
     let mut part = String::with_capacity(key.len());
     for (position, byte) in key.bytes().enumerate() {
         let plain = byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-');
