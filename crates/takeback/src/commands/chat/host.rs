@@ -70,6 +70,8 @@ pub(super) struct CutOff {
     memory: Value,
     transcript: Vec<Item>,
     prompts: Vec<Prompt>,
+    /// What was put back into the input line.
+    prompt: String,
 }
 
 impl Host {
@@ -536,6 +538,7 @@ impl Host {
             memory: cut.before,
             transcript: self.chat.transcript.items().cloned().collect(),
             prompts: self.prompts.clone(),
+            prompt: first.text.clone(),
         };
         self.cuts.push(before);
         self.prompts.truncate(at);
@@ -552,6 +555,9 @@ impl Host {
                     self.chat.transcript.push(item);
                 }
                 self.prompts = cut.prompts;
+                if self.chat.editor.text() == cut.prompt {
+                    self.chat.editor.set_text("");
+                }
                 self.say(Tone::Good, "The conversation is back.");
             }
             Err(error) => self.say(Tone::Bad, format!("the conversation did not come back: {error}")),
@@ -581,14 +587,14 @@ impl Host {
     ) {
         match receipt {
             Ok(receipt) => {
+                if let Some(cut) = self.cuts.pop_if(|cut| undone.is_some() && cut.rewind == undone) {
+                    self.bring_back(cut);
+                }
                 self.tell_receipt(Some(&receipt));
                 if receipt.success {
                     self.say(Tone::Good, format!("{word}. Checked on disk."));
                 } else {
                     self.restore_failed("not everything could be brought back");
-                }
-                if let Some(cut) = self.cuts.pop_if(|cut| undone.is_some() && cut.rewind == undone) {
-                    self.bring_back(cut);
                 }
             }
             Err(why) => self.fail(&why),

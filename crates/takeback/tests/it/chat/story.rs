@@ -1,22 +1,27 @@
 //! The seed's own story: two prompts, Esc twice, and the file is as after the first.
 
-use super::seat::{DOWN, ENTER, ESC, Place};
+use super::seat::{DOWN, ENTER, ESC, Place, Seat, UP};
 use crate::home::User;
 
 const ADD: &str = "export function add(a: number, b: number) {\n  return a + b;\n}\n";
 const SUBTRACT: &str = "export function subtract(a: number, b: number) {\n  return a - b;\n}\n";
 
-/// What the agent does at each prompt.
+pub(super) fn two() -> String {
+    format!("{ADD}{SUBTRACT}")
+}
+
+/// What the agent does at each prompt: makes a file, changes it and makes another by the shell, waits
+/// long enough to be interrupted.
 pub(super) fn scenario(user: &User) -> String {
-    let two = format!("{ADD}{SUBTRACT}");
     let four = format!(
-        "{two}export function multiply(a: number, b: number) {{\n  return a * b;\n}}\n\
-         export function divide(a: number, b: number) {{\n  return a / b;\n}}\n"
+        "{}export function multiply(a: number, b: number) {{\n  return a * b;\n}}\n\
+         export function divide(a: number, b: number) {{\n  return a / b;\n}}\n",
+        two()
     );
     let turns = serde_json::json!({ "turns": [
         { "steps": [
             { "say": "I make utils.ts." },
-            { "tool": "write_file", "input": { "path": "utils.ts", "content": two } },
+            { "tool": "write_file", "input": { "path": "utils.ts", "content": two() } },
             { "say": "It has add and subtract." },
         ] },
         { "steps": [
@@ -24,28 +29,170 @@ pub(super) fn scenario(user: &User) -> String {
             { "tool": "shell", "input": { "command": "echo generated > index.ts" } },
             { "say": "It has multiply and divide too." },
         ] },
-        { "steps": [{ "say": "Nothing to do." }] },
+        { "steps": [
+            { "tool": "write_file", "input": { "path": "half.ts", "content": "half\n" } },
+            { "say": "Half of it is done." },
+            { "pauseMs": 600_000 },
+            { "tool": "write_file", "input": { "path": "whole.ts", "content": "whole\n" } },
+        ] },
     ] });
     let file = user.home().join("scenario.json");
     std::fs::write(&file, turns.to_string()).expect("a scenario");
     file.display().to_string()
 }
 
+/// After both prompts.
+pub(super) fn after_two_prompts(user: &User) -> Seat {
+    let scenario = scenario(user);
+    let mut seat = Place::of(user).sit(&["chat", "--scenario", &scenario]);
+    seat.sees("builtin").says("Create a file utils.ts with add and subtract functions");
+    seat.sees("It has add and subtract.").sees("1 point ");
+    seat.says("Add multiply and divide functions to utils.ts").sees("divide too.").sees("2 points");
+    assert!(user.read("utils.ts").contains("multiply") && user.exists("index.ts"));
+    seat
+}
+
+fn opens_the_menu(seat: &mut Seat) -> &mut Seat {
+    seat.types(ESC).types(ESC).sees("Checkpoints").sees("(current)")
+}
+
+/// From an open preview on.
+fn goes_back(seat: &mut Seat) -> &mut Seat {
+    seat.sees("[x] ").types(ENTER).sees("What is to go back?").types(ENTER)
+}
+
 #[test]
 fn esc_twice_brings_the_file_back() {
     let user = User::new();
-    let scenario = scenario(&user);
-    let mut seat = Place::of(&user).sit(&["chat", "--scenario", &scenario]);
-    seat.sees("builtin").says("Create a file utils.ts with add and subtract functions");
-    seat.sees("It has add and subtract.");
-    seat.says("Add multiply and divide functions to utils.ts").sees("divide too.");
-    assert!(user.read("utils.ts").contains("multiply") && user.exists("index.ts"));
-
-    seat.types(ESC).types(ESC).sees("Checkpoints").sees("(current)");
-    seat.types(DOWN).sees("utils.ts").types(ENTER).sees("Files and conversation").types(ENTER);
-    seat.sees("Restored to checkpoint: Add multiply and divide");
-    assert_eq!(user.read("utils.ts"), format!("{ADD}{SUBTRACT}"));
+    let mut seat = after_two_prompts(&user);
+    opens_the_menu(&mut seat).types(DOWN).sees("index.ts").types(ENTER);
+    goes_back(&mut seat).sees("Restored to checkpoint: Add multiply and divide functions to utils.ts");
+    assert_eq!(seat.colour_of("Restored to"), vt100::Color::Idx(2), "green");
+    assert_eq!(user.read("utils.ts"), two());
     assert!(!user.exists("index.ts"), "what the shell made is gone too");
-    // The prompt is back in the input line.
     seat.sees("> Add multiply and divide functions to utils.ts");
+    seat.sees_no("divide too.");
+    // Said again, it is the second prompt once more.
+    seat.types(ENTER).sees("divide too.");
+    assert!(user.read("utils.ts").contains("multiply") && user.exists("index.ts"));
+}
+
+#[test]
+fn a_number_chooses_and_the_first_prompt_brings_back_the_beginning() {
+    let user = User::with(&[("mine.txt", "mine\n")]);
+    let mut seat = after_two_prompts(&user);
+    user.write("mine.txt", "mine, and more\n");
+    opens_the_menu(&mut seat).types("2");
+    goes_back(&mut seat).sees("Restored to checkpoint: Create a file");
+    assert!(!user.exists("utils.ts") && !user.exists("index.ts"));
+    assert_eq!(user.read("mine.txt"), "mine, and more\n", "nobody else's work is touched");
+}
+
+#[test]
+fn esc_esc_enter_does_nothing() {
+    let user = User::new();
+    let mut seat = after_two_prompts(&user);
+    let before = user.tree();
+    for leave in [ENTER, "0", ESC, "q"] {
+        opens_the_menu(&mut seat).types(leave);
+        seat.sees("Exited checkpoint selection.").types("/clear\r").sees("A new conversation.");
+    }
+    assert_eq!(user.tree(), before);
+}
+
+#[test]
+fn arrows_and_a_filter_find_a_prompt() {
+    let user = User::new();
+    let mut seat = after_two_prompts(&user);
+    opens_the_menu(&mut seat);
+    seat.types(DOWN).types(DOWN).types(UP).sees("> 1 ").types("k").sees("> 0 ").types("jj").sees("> 2 ");
+    seat.types("/").types("multiply").sees_no("Create a file").types(ENTER);
+    seat.types(DOWN).types(ENTER);
+    goes_back(&mut seat).sees("Restored to checkpoint: Add multiply");
+    assert_eq!(user.read("utils.ts"), two());
+}
+
+#[test]
+fn u_takes_the_rewind_back() {
+    let user = User::new();
+    let mut seat = after_two_prompts(&user);
+    let before = user.tree();
+    opens_the_menu(&mut seat).types("2");
+    goes_back(&mut seat).sees("Restored to checkpoint: Create a file");
+    opens_the_menu(&mut seat).types("u").sees("Undone.").sees("The conversation is back.");
+    assert_eq!(user.tree(), before);
+    seat.sees("divide too.");
+    seat.says("/redo").sees("Redone.");
+    assert!(!user.exists("utils.ts"));
+}
+
+#[test]
+fn files_alone_or_the_conversation_alone() {
+    let user = User::new();
+    let mut seat = after_two_prompts(&user);
+    let after = user.tree();
+    opens_the_menu(&mut seat).types("1").sees("[x] ").types(ENTER).sees("What is to go back?");
+    seat.types("c").sees("Restored to checkpoint: Add multiply").sees_no("divide too.");
+    assert_eq!(user.tree(), after, "files stay");
+    seat.types("\x15").says("/undo").sees("The conversation is back.").sees("divide too.");
+    opens_the_menu(&mut seat).types("1").sees("[x] ").types(ENTER).sees("What is to go back?");
+    seat.types("f").sees("Restored to checkpoint: Add multiply").sees("divide too.");
+    assert_eq!(user.read("utils.ts"), two());
+}
+
+#[test]
+fn a_file_that_is_unticked_stays() {
+    let user = User::new();
+    let mut seat = after_two_prompts(&user);
+    opens_the_menu(&mut seat).types("1").sees("[x] deleted").types(" ").sees("[ ] deleted");
+    seat.types(ENTER).sees("What is to go back?").types("f").sees("Restored to checkpoint:");
+    assert_eq!(user.read("utils.ts"), two());
+    assert!(user.exists("index.ts"), "it was unticked");
+}
+
+#[test]
+fn in_the_middle_of_a_turn() {
+    let user = User::new();
+    let mut seat = after_two_prompts(&user);
+    seat.says("Do the third thing").sees("Half of it is done.");
+    assert!(user.exists("half.ts"));
+    opens_the_menu(&mut seat).types("1");
+    goes_back(&mut seat).sees("Restored to checkpoint: Do the third thing");
+    assert!(!user.exists("half.ts") && !user.exists("whole.ts"));
+    seat.sees("> Do the third thing");
+}
+
+#[test]
+fn a_single_esc_ends_the_turn_and_a_second_one_that_is_late_opens_nothing() {
+    let user = User::new();
+    let mut seat = after_two_prompts(&user);
+    seat.says("Do the third thing").sees("Half of it is done.").types(ESC).sees("interrupted");
+    std::thread::sleep(std::time::Duration::from_millis(350));
+    // What follows at once would make it Alt.
+    seat.types(ESC).look(std::time::Duration::from_millis(200));
+    // Whatever was typed before has been taken in when this is seen.
+    seat.types("still here").sees("> still here");
+    assert!(!seat.shown().contains("Checkpoints"), "{}", seat.shown());
+    assert!(user.exists("half.ts") && !user.exists("whole.ts"));
+}
+
+#[test]
+fn two_esc_bytes_at_once_are_two_presses_and_sequences_are_none() {
+    let user = User::new();
+    let mut seat = after_two_prompts(&user);
+    seat.types("\x1b\x1b[A").types("\x1b[A\x1b[B").types("\x1bb\x1bf").types("\x1bOC\x1bOD");
+    seat.types("\x15typed").sees("> typed");
+    assert!(!seat.shown().contains("Checkpoints"), "{}", seat.shown());
+    seat.types("\x1b\x1b").sees("Checkpoints");
+}
+
+#[test]
+fn another_key_and_another_pace_can_be_set() {
+    let user = User::new();
+    user.set(r#"{"rewindKey": "ctrl-r", "doubleEscMs": 60000}"#);
+    let mut seat = after_two_prompts(&user);
+    seat.types(ESC).types(ESC).look(std::time::Duration::from_millis(200)).types("x").sees("> x");
+    assert!(!seat.shown().contains("Checkpoints"), "{}", seat.shown());
+    seat.types("\x12").look(std::time::Duration::from_millis(400));
+    seat.types("\x12").sees("Checkpoints");
 }
