@@ -19,7 +19,6 @@ mod table;
 mod wire;
 mod size;
 mod ask;
-mod log_file;
 mod commands;
 
 use std::process::ExitCode;

@@ -107,7 +107,6 @@ fn arrows_and_a_filter_find_a_prompt() {
     opens_the_menu(&mut seat);
     seat.types(DOWN).types(DOWN).types(UP).sees("> 1 ").types("k").sees("> 0 ").types("jj").sees("> 2 ");
     seat.types("/").types("multiply").sees_no("Create a file").types(ENTER);
-    seat.types(DOWN).types(ENTER);
     goes_back(&mut seat).sees("Restored to checkpoint: Add multiply");
     assert_eq!(user.read("utils.ts"), two());
 }
