@@ -9,6 +9,7 @@ mod output;
 mod reader;
 
 use std::io;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::{self, JoinHandle};
 
@@ -21,6 +22,7 @@ use signal_hook::iterator::{Handle, Signals};
 /// A terminal that was taken over, until this is dropped. One at a time.
 pub struct Terminal {
     screen: ratatui::Terminal<CrosstermBackend<Output>>,
+    muted: Arc<AtomicBool>,
     /// Closed to stop the reader.
     stop: Option<io::PipeWriter>,
     signals: Handle,
@@ -49,13 +51,21 @@ impl Terminal {
     /// `send` is called from other threads and must not wait: [`Drop`] waits for it.
     pub fn enter(send: impl Fn(TerminalEvent) + std::marker::Send + 'static) -> io::Result<Self> {
         let taken = modes::take()?;
-        let screen = ratatui::Terminal::new(CrosstermBackend::new(Output::default()))?;
+        let output = Output::default();
+        let muted = output.muted();
+        let screen = ratatui::Terminal::new(CrosstermBackend::new(output))?;
         let send: Send = Arc::new(Mutex::new(send));
         let mut signals = Signals::new([SIGTERM, SIGHUP, SIGINT, SIGWINCH])?;
         let handle = signals.handle();
         let (stopped, stop) = io::pipe()?;
-        let mut terminal =
-            Self { screen, stop: Some(stop), signals: handle, threads: Vec::new(), _taken: taken };
+        let mut terminal = Self {
+            screen,
+            muted,
+            stop: Some(stop),
+            signals: handle,
+            threads: Vec::new(),
+            _taken: taken,
+        };
         let to = Arc::clone(&send);
         terminal.threads.push(
             thread::Builder::new()
@@ -90,6 +100,7 @@ impl Terminal {
 
 impl Drop for Terminal {
     fn drop(&mut self) {
+        self.muted.store(true, Ordering::Relaxed);
         drop(self.stop.take());
         self.signals.close();
         for thread in self.threads.drain(..) {
