@@ -111,5 +111,8 @@ impl Drop for Terminal {
 }
 
 fn tell(send: &Send, event: TerminalEvent) {
+    if matches!(event, TerminalEvent::Closed | TerminalEvent::Signal(SIGHUP)) {
+        modes::gone();
+    }
     send.lock().unwrap_or_else(PoisonError::into_inner)(event);
 }

@@ -223,3 +223,19 @@ fn a_long_diff_scrolls_to_its_end_and_no_further() {
     press(&mut menu, &[Key::PageUp]);
     assert!(!text(&mut menu, 80, 24).contains("+line 100 of"));
 }
+
+#[test]
+fn ten_thousand_rows() {
+    let mut menu = sample::menu_of(10_000, MenuOptions { keep: 10_000, ..sample::options() });
+    press(&mut menu, &[Key::End]);
+    assert!(text(&mut menu, 80, 24).contains("> 10000 10000 min ago"));
+    press(&mut menu, &[Key::Char('/')]);
+    press(&mut menu, &"prompt 777".chars().map(Key::Char).collect::<Vec<_>>());
+    let drawn = text(&mut menu, 80, 24);
+    assert!(
+        drawn.contains(">   777 777 min ago") && drawn.contains("  7770 7770 min ago"),
+        "{drawn}"
+    );
+    press(&mut menu, &[Key::Esc, Key::Down]);
+    assert!(text(&mut menu, 80, 24).contains(">   778 778 min ago"));
+}

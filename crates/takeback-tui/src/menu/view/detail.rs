@@ -2,7 +2,7 @@
 
 use super::super::detail::Detail;
 use super::super::{Menu, Preview};
-use super::preview::{self, LOOKING, NO_FILE, diff_line, file_line, wrapped};
+use super::preview::{self, LOOKING, NO_FILE, diff_line, fate_width, file_line, wrapped};
 use super::{Parts, keys_that_fit, pane, put, split};
 use crate::fit::fit;
 use crate::theme::Theme;
@@ -64,6 +64,7 @@ fn draw_files(
     let wanted = u16::try_from(preview.files.len()).unwrap_or(u16::MAX);
     let (files, beside) = split(body, wanted, buffer, theme);
     let height = usize::from(files.height);
+    let fates = fate_width(preview);
     let selected = detail.file().min(preview.files.len().saturating_sub(1));
     let top = (selected + 1).saturating_sub(height);
     for (row, (at, file)) in
@@ -76,7 +77,7 @@ fn draw_files(
             (false, _) => "   ",
         };
         let head = format!("{mark} {tick} ");
-        put(buffer, files, row, &file_line(file, &head, files.width.into(), theme));
+        put(buffer, files, row, &file_line(file, &head, fates, files.width.into(), theme));
         if at == selected {
             let whole = Rect { y: files.y + row, height: 1, ..files };
             buffer.set_style(whole, theme.selected);
