@@ -15,7 +15,7 @@ fn cells(menu: &mut Menu, width: u16, height: u16, theme: &Theme) -> Buffer {
     terminal.backend().buffer().clone()
 }
 
-fn text(menu: &mut Menu, width: u16, height: u16) -> String {
+pub(crate) fn text(menu: &mut Menu, width: u16, height: u16) -> String {
     let buffer = cells(menu, width, height, &Theme::colour());
     let rows = buffer.area.rows().map(|row| {
         let mut line = String::new();

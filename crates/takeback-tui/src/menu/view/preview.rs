@@ -87,7 +87,10 @@ fn of_row(
 pub(super) fn about(row: &Row, width: usize, theme: &Theme) -> Vec<Line<'static>> {
     let mut facts = vec![Span::styled(format!("{}  ", fit(&row.age, 20)), theme.hint)];
     facts.extend(counts_spans(row, theme));
-    for name in [row.label.as_ref().map(|label| format!("[{label}]")), row.session.clone()] {
+    for name in [
+        row.label.as_ref().map(|label| format!("[{label}]")),
+        row.session.as_ref().map(|session| format!("({session})")),
+    ] {
         facts.extend(name.map(|name| Span::styled(format!("  {}", fit(&name, 24)), theme.name)));
     }
     let mut words = wrap(&row.description, width);
