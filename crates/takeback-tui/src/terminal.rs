@@ -16,13 +16,15 @@ use std::thread::{self, JoinHandle};
 use output::Output;
 use ratatui::Frame;
 use ratatui::backend::CrosstermBackend;
-use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM, SIGWINCH};
+use signal_hook::consts::{SIGCONT, SIGHUP, SIGINT, SIGTERM, SIGWINCH};
 use signal_hook::iterator::{Handle, Signals};
 
 /// A terminal that was taken over, until this is dropped. One at a time.
 pub struct Terminal {
     screen: ratatui::Terminal<CrosstermBackend<Output>>,
     muted: Arc<AtomicBool>,
+    /// The program was stopped meanwhile, and a shell had the terminal.
+    stale: Arc<AtomicBool>,
     /// Closed to stop the reader.
     stop: Option<io::PipeWriter>,
     signals: Handle,
@@ -35,7 +37,7 @@ pub struct Terminal {
 pub enum TerminalEvent {
     /// For a [`crate::keys::Decoder`].
     Bytes(Vec<u8>),
-    /// Time to draw again.
+    /// Time to draw again: another size, or the program goes on after it was stopped.
     Resized,
     /// SIGTERM, SIGHUP or SIGINT: time to end in order.
     Signal(i32),
@@ -55,12 +57,13 @@ impl Terminal {
         let muted = output.muted();
         let screen = ratatui::Terminal::new(CrosstermBackend::new(output))?;
         let send: Send = Arc::new(Mutex::new(send));
-        let mut signals = Signals::new([SIGTERM, SIGHUP, SIGINT, SIGWINCH])?;
+        let mut signals = Signals::new([SIGTERM, SIGHUP, SIGINT, SIGWINCH, SIGCONT])?;
         let handle = signals.handle();
         let (stopped, stop) = io::pipe()?;
         let mut terminal = Self {
             screen,
             muted,
+            stale: Arc::new(AtomicBool::new(false)),
             stop: Some(stop),
             signals: handle,
             threads: Vec::new(),
@@ -72,29 +75,34 @@ impl Terminal {
                 .name("terminal".to_owned())
                 .spawn(move || reader::read(&stopped, |event| tell(&to, event)))?,
         );
-        terminal.threads.push(thread::Builder::new().name("signals".to_owned()).spawn(
-            move || {
-                for signal in signals.forever() {
-                    let resized = signal == SIGWINCH;
-                    let event = TerminalEvent::Signal(signal);
-                    tell(&send, if resized { TerminalEvent::Resized } else { event });
-                }
-            },
-        )?);
+        let stale = Arc::clone(&terminal.stale);
+        let hear = move || {
+            for signal in signals.forever() {
+                stale.fetch_or(signal == SIGCONT, Ordering::Relaxed);
+                let event = match signal {
+                    SIGWINCH | SIGCONT => TerminalEvent::Resized,
+                    _ => TerminalEvent::Signal(signal),
+                };
+                tell(&send, event);
+            }
+        };
+        terminal.threads.push(thread::Builder::new().name("signals".to_owned()).spawn(hear)?);
         Ok(terminal)
     }
 
     /// Draws a whole frame; what is the same as before is not sent. The terminal shows it at once where
     /// it can (synchronized updates).
     pub fn draw(&mut self, view: impl FnOnce(&mut Frame)) -> io::Result<()> {
+        if self.stale.swap(false, Ordering::Relaxed) {
+            modes::take_again()?;
+            // Not `clear`, which asks the terminal where the cursor is and reads the answer from under
+            // our reader.
+            let size = self.screen.size()?;
+            self.screen.resize(size.into())?;
+        }
         crossterm::queue!(self.screen.backend_mut(), crossterm::terminal::BeginSynchronizedUpdate)?;
         self.screen.draw(view)?;
         crossterm::execute!(self.screen.backend_mut(), crossterm::terminal::EndSynchronizedUpdate)
-    }
-
-    /// Forgets what the terminal shows, so that the next [`Self::draw`] sends everything.
-    pub fn redraw(&mut self) -> io::Result<()> {
-        self.screen.clear()
     }
 }
 

@@ -67,6 +67,14 @@ pub(super) fn take() -> io::Result<Taken> {
     Ok(taken)
 }
 
+/// After a shell had it: sets everything as [`take`] does.
+pub(super) fn take_again() -> io::Result<()> {
+    // It believes that raw mode is on until it is told otherwise.
+    crossterm::terminal::disable_raw_mode()?;
+    crossterm::terminal::enable_raw_mode()?;
+    send(TAKE)
+}
+
 /// There is no terminal any more.
 pub(super) fn gone() {
     GONE.store(true, Ordering::SeqCst);

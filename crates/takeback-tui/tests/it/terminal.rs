@@ -146,6 +146,27 @@ fn a_new_size_is_told() {
 }
 
 #[test]
+fn after_a_stop_everything_is_set_and_drawn_again() {
+    use rustix::process::Signal;
+    let mut session = Session::start("program_shows_what_comes");
+    session.wait_for("ready");
+    let raw = settings(&*session.master);
+    session.signal(Signal::STOP);
+    // What a shell does when it has the terminal back.
+    session.take(b"\x1b[?1049l\x1b[?2004l\x1b[?25h");
+    session.signal(Signal::CONT);
+    session.wait_for("resized 80x24");
+    session.assert_taken();
+    assert_eq!(settings(&*session.master), raw);
+    session.type_in(b"q");
+    session.wait_for("left");
+    session.assert_given_back();
+    assert_eq!(settings(&*session.master), session.settings);
+    session.type_in(b"\n");
+    assert_eq!(session.end(), 0);
+}
+
+#[test]
 fn signals_are_told_and_the_program_ends_in_order() {
     use rustix::process::Signal;
     for (signal, number) in [(Signal::TERM, 15), (Signal::HUP, 1), (Signal::INT, 2)] {
