@@ -104,6 +104,7 @@ fn start(program: &str) -> (Box<dyn MasterPty + Send>, Box<dyn Child + Send + Sy
     let mut command = CommandBuilder::new(std::env::current_exe().expect("this test"));
     let name = format!("terminal::{program}");
     command.args([&name, "--exact", "--ignored", "--nocapture", "--test-threads=1"]);
+    command.cwd(env!("CARGO_MANIFEST_DIR"));
     command.env("TERM", "xterm-256color");
     command.env("RUST_BACKTRACE", "0");
     let child = pair.slave.spawn_command(command).expect("it starts");
