@@ -13,8 +13,9 @@ use std::borrow::Cow;
 use crate::keys::Key;
 use history::History;
 pub use layout::Layout;
+use layout::Next;
 
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone)]
 pub struct Editor {
     text: String,
     /// In bytes.
@@ -22,6 +23,7 @@ pub struct Editor {
     history: History,
     /// What was deleted last with a key that deletes more than a character.
     cut: String,
+    width: u16,
 }
 
 /// What became of a key.
@@ -39,7 +41,18 @@ impl Editor {
     /// `history`: what was entered before, oldest first.
     #[must_use]
     pub fn new(history: Vec<String>) -> Self {
-        Self { history: History::new(history), ..Self::default() }
+        Self {
+            text: String::new(),
+            cursor: 0,
+            history: History::new(history),
+            cut: String::new(),
+            width: u16::MAX,
+        }
+    }
+
+    /// In how many columns the text is shown: up and down go by the rows that are seen.
+    pub fn set_width(&mut self, width: u16) {
+        self.width = width;
     }
 
     #[must_use]
@@ -137,7 +150,7 @@ impl Editor {
     }
 
     fn up(&mut self) -> Edit {
-        if let Some(above) = moves::above(&self.text, self.cursor) {
+        if let Some(above) = layout::in_next_row(&self.text, self.cursor, self.width, Next::Above) {
             return self.go(above);
         }
         match self.history.older(&self.text) {
@@ -147,7 +160,7 @@ impl Editor {
     }
 
     fn down(&mut self) -> Edit {
-        if let Some(below) = moves::below(&self.text, self.cursor) {
+        if let Some(below) = layout::in_next_row(&self.text, self.cursor, self.width, Next::Below) {
             return self.go(below);
         }
         match self.history.newer(&self.text) {
@@ -161,7 +174,7 @@ impl Editor {
         Edit::Changed
     }
 
-    /// Where the text stands in `width` columns.
+    /// Where the text stands in `width` columns; give the same to [`Self::set_width`].
     #[must_use]
     pub fn layout(&self, width: u16) -> Layout {
         layout::lay_out(&self.text, self.cursor, width)

@@ -4,11 +4,18 @@ use crate::clean::clean;
 use unicode_segmentation::UnicodeSegmentation;
 use unicode_width::UnicodeWidthStr;
 
+/// Emoji are made of many characters; more than this many in a column are not text.
+const CHARACTERS_PER_COLUMN: usize = 16;
+
 /// One line, cleaned, cut with `…` if it is wider.
 #[must_use]
 pub fn fit(text: &str, width: usize) -> String {
-    let text = clean(text);
-    if text.width() <= width {
+    // Of a line of a megabyte only the beginning is looked at.
+    let most = width.saturating_add(1).saturating_mul(CHARACTERS_PER_COLUMN);
+    let head = text.char_indices().nth(most).map_or(text, |(at, _)| &text[..at]);
+    let whole = head.len() == text.len();
+    let text = clean(head);
+    if whole && text.width() <= width {
         return text.into_owned();
     }
     let mut out = String::new();
@@ -84,6 +91,8 @@ mod tests {
         assert_eq!(fit("a\nb", 3), "a␊b");
         assert_eq!(fit("ab", 1), "…");
         assert_eq!(fit("ab", 0), "");
+        assert_eq!(fit(&"ab".repeat(1_000_000), 4), "aba…");
+        assert_eq!(fit(&"\u{301}".repeat(1_000), 4).chars().last(), Some('…'));
         assert_eq!(fit_end("src/deep/file.rs", 9), "…/file.rs");
         assert_eq!(fit_end("ab", 0), "");
     }

@@ -26,13 +26,19 @@ impl Theme {
         let plain = Style::new();
         Self {
             strong: plain.add_modifier(Modifier::BOLD),
-            hint: plain.fg(Color::DarkGray),
+            // Bright black is the background itself in some palettes.
+            hint: plain.add_modifier(Modifier::DIM),
             good: plain.fg(Color::Green),
             bad: plain.fg(Color::Red),
             care: plain.fg(Color::Yellow),
             added: plain.fg(Color::Green),
             removed: plain.fg(Color::Red),
-            selected: plain.add_modifier(Modifier::REVERSED),
+            // Over what has styles already: one colour from end to end.
+            selected: plain
+                .fg(Color::Reset)
+                .bg(Color::Reset)
+                .add_modifier(Modifier::REVERSED)
+                .remove_modifier(Modifier::DIM),
             name: plain.fg(Color::Cyan),
         }
     }

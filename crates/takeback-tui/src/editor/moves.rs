@@ -1,8 +1,6 @@
 //! Where the cursor can go: all places are in bytes, between graphemes.
 
-use crate::clean::clean;
-use unicode_segmentation::{GraphemeCursor, UnicodeSegmentation};
-use unicode_width::UnicodeWidthStr;
+use unicode_segmentation::GraphemeCursor;
 
 /// `at` itself, or the next place after it.
 pub(super) fn boundary_from(text: &str, at: usize) -> usize {
@@ -47,31 +45,6 @@ pub(super) fn blank_left(text: &str, at: usize) -> usize {
     back_while(text, gap, |grapheme| !is_blank(grapheme))
 }
 
-/// The same column in the line above, or as far as that goes.
-pub(super) fn above(text: &str, at: usize) -> Option<usize> {
-    let start = line_start(text, at);
-    let end = start.checked_sub(1)?;
-    Some(at_column(text, line_start(text, end), shown_width(&text[start..at])))
-}
-
-pub(super) fn below(text: &str, at: usize) -> Option<usize> {
-    let end = line_end(text, at);
-    (end < text.len())
-        .then(|| at_column(text, end + 1, shown_width(&text[line_start(text, at)..at])))
-}
-
-fn at_column(text: &str, start: usize, column: usize) -> usize {
-    let line = &text[start..line_end(text, start)];
-    let mut width = 0;
-    for (at, grapheme) in line.grapheme_indices(true) {
-        width += shown_width(grapheme);
-        if width > column {
-            return start + at;
-        }
-    }
-    start + line.len()
-}
-
 fn back_while(text: &str, mut at: usize, is: impl Fn(&str) -> bool) -> usize {
     while at > 0 {
         let before = left(text, at);
@@ -100,8 +73,4 @@ fn is_word(grapheme: &str) -> bool {
 
 fn is_blank(grapheme: &str) -> bool {
     grapheme.chars().all(char::is_whitespace)
-}
-
-fn shown_width(text: &str) -> usize {
-    clean(text).width()
 }

@@ -112,6 +112,10 @@ impl List {
     pub(super) fn press(&mut self, key: &Key) -> Outcome {
         self.notice = None;
         let typed = std::mem::take(&mut self.typed);
+        if *key == Key::Enter && !typed.is_empty() && self.selected_number() != typed {
+            self.notice = Some(no_number(&typed));
+            return Outcome::Stay;
+        }
         let outcome = self.press_move(key);
         if outcome != Outcome::NotMine {
             return outcome;
@@ -200,7 +204,7 @@ impl List {
         }
         match exact {
             None if !longer => {
-                self.notice = Some(format!("There is no number {typed}."));
+                self.notice = Some(no_number(&typed));
                 Outcome::Stay
             }
             None => {
@@ -216,6 +220,13 @@ impl List {
                     Outcome::Chosen(index)
                 }
             }
+        }
+    }
+
+    fn selected_number(&self) -> String {
+        match self.selected() {
+            Some(Entry::Item(index)) => (index + 1).to_string(),
+            _ => String::new(),
         }
     }
 
@@ -282,4 +293,8 @@ impl List {
             self.entries.insert(heading, Entry::Heading);
         }
     }
+}
+
+fn no_number(typed: &str) -> String {
+    format!("There is no number {typed}.")
 }

@@ -3,7 +3,6 @@
 
 mod detail;
 mod help;
-mod pane;
 mod preview;
 mod rows;
 
@@ -48,7 +47,7 @@ pub(super) fn draw(menu: &mut Menu, frame: &mut Frame, area: Rect, theme: &Theme
     rows::draw(menu, buffer, list, theme);
     if let Some(beside) = beside {
         let lines = preview::lines(menu, beside, theme);
-        pane::draw(buffer, beside, &lines);
+        put_all(buffer, beside, &lines);
     }
     put(buffer, foot, 0, &foot_line(menu, usize::from(foot.width), theme));
 }
@@ -152,5 +151,12 @@ fn keys_that_fit(keys: &[&str], width: usize) -> String {
 fn put(buffer: &mut Buffer, area: Rect, row: u16, line: &Line) {
     if row < area.height {
         buffer.set_line(area.x, area.y + row, line, area.width);
+    }
+}
+
+/// As many lines as there is room for.
+fn put_all(buffer: &mut Buffer, area: Rect, lines: &[Line]) {
+    for (row, line) in (0..area.height).zip(lines) {
+        put(buffer, area, row, line);
     }
 }

@@ -23,6 +23,12 @@ static UNTOLD: Mutex<Vec<String>> = Mutex::new(Vec::new());
 /// True while the terminal is not ours and a signal does what it does by default.
 static BY_DEFAULT: AtomicBool = AtomicBool::new(false);
 
+/// The same for SIGHUP, but not once the terminal is gone: the end of the program is under way then. The
+/// kernel may send the signal twice, and after the last byte was read; that must not cut the end short.
+static HANG_UP_BY_DEFAULT: AtomicBool = AtomicBool::new(false);
+
+static GONE: AtomicBool = AtomicBool::new(false);
+
 /// The terminal is given back when this is dropped.
 pub(super) struct Taken(());
 
@@ -52,11 +58,26 @@ pub(super) fn take() -> io::Result<Taken> {
     stand_in_for_panics();
     stand_in_for_signals()?;
     BY_DEFAULT.store(false, Ordering::SeqCst);
+    HANG_UP_BY_DEFAULT.store(false, Ordering::SeqCst);
+    GONE.store(false, Ordering::SeqCst);
     // Which styles there are, the theme says. Left to itself crossterm would look at the environment,
     // and write what takes bold and reverse away with the colours.
     crossterm::style::force_color_output(true);
     send(TAKE)?;
     Ok(taken)
+}
+
+/// After a shell had it: sets everything as [`take`] does.
+pub(super) fn take_again() -> io::Result<()> {
+    // It believes that raw mode is on until it is told otherwise.
+    crossterm::terminal::disable_raw_mode()?;
+    crossterm::terminal::enable_raw_mode()?;
+    send(TAKE)
+}
+
+/// There is no terminal any more.
+pub(super) fn gone() {
+    GONE.store(true, Ordering::SeqCst);
 }
 
 /// Once, whoever asks.
@@ -65,12 +86,14 @@ fn give_back() {
     if owner.is_none() {
         return;
     }
-    // If the terminal is gone there is nobody left to tell.
-    drop(send(GIVE_BACK));
-    drop(crossterm::terminal::disable_raw_mode());
+    if send(GIVE_BACK).is_err() || crossterm::terminal::disable_raw_mode().is_err() {
+        gone();
+    }
     BY_DEFAULT.store(true, Ordering::SeqCst);
+    HANG_UP_BY_DEFAULT.store(!GONE.load(Ordering::SeqCst), Ordering::SeqCst);
     let untold = std::mem::take(&mut *UNTOLD.lock().unwrap_or_else(PoisonError::into_inner));
     for panic in untold {
+        // With standard error gone too there is nobody to tell.
         drop(writeln!(io::stderr(), "{panic}"));
     }
 }
@@ -100,8 +123,10 @@ fn stand_in_for_signals() -> io::Result<()> {
     static DONE: Mutex<bool> = Mutex::new(false);
     let mut done = DONE.lock().unwrap_or_else(PoisonError::into_inner);
     if !*done {
-        for signal in [SIGTERM, SIGHUP, SIGINT] {
-            signal_hook::flag::register_conditional_default(signal, &BY_DEFAULT)?;
+        for (signal, by_default) in
+            [(SIGTERM, &BY_DEFAULT), (SIGINT, &BY_DEFAULT), (SIGHUP, &HANG_UP_BY_DEFAULT)]
+        {
+            signal_hook::flag::register_conditional_default(signal, by_default)?;
         }
         *done = true;
     }

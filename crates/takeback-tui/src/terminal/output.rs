@@ -3,21 +3,34 @@
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::io::Errno;
 use std::io::{self, Write};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 /// Unlike a `BufWriter` it drops what was not flushed: half a frame does not belong on the screen that a
 /// panic has given back.
 #[derive(Default)]
-pub(super) struct Output(Vec<u8>);
+pub(super) struct Output {
+    pending: Vec<u8>,
+    muted: Arc<AtomicBool>,
+}
+
+impl Output {
+    /// Set it to true and nothing is sent any more. ratatui shows the cursor when it is dropped, and
+    /// complains with a panic of its own if the terminal is gone by then.
+    pub(super) fn muted(&self) -> Arc<AtomicBool> {
+        Arc::clone(&self.muted)
+    }
+}
 
 impl Write for Output {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        self.0.extend_from_slice(bytes);
+        self.pending.extend_from_slice(bytes);
         Ok(bytes.len())
     }
 
     fn flush(&mut self) -> io::Result<()> {
-        let bytes = std::mem::take(&mut self.0);
-        send(&bytes)
+        let bytes = std::mem::take(&mut self.pending);
+        if self.muted.load(Ordering::Relaxed) { Ok(()) } else { send(&bytes) }
     }
 }
 

@@ -119,6 +119,26 @@ fn up_and_down_keep_the_column() {
     assert_eq!(after("中文\nabc|d", &[Key::Up]), "中|文\nabcd");
 }
 
+#[test]
+fn up_and_down_go_by_the_rows_that_are_seen() {
+    for (from, key, to) in [
+        ("abcdefghi|j", Key::Up, "abcde|fghij"),
+        ("abcdefgh|", Key::Up, "abcd|efgh"),
+        ("ab|cdefghij", Key::Down, "abcdef|ghij"),
+        ("abc|defg\nh", Key::Down, "abcdefg|\nh"),
+        ("abc|中文def", Key::Down, "abc中文|def"),
+        ("abc中文d|ef", Key::Up, "abc|中文def"),
+        ("abcd\nefg|h", Key::Up, "abc|d\nefgh"),
+        ("|abcd\nefgh", Key::Up, "|abcd\nefgh"),
+        ("abcdefg|h", Key::Down, "abcdefgh|"),
+    ] {
+        let mut editor = at(from);
+        editor.set_width(4);
+        editor.press(&key);
+        assert_eq!(marked(&editor), to, "{from:?} {key:?}");
+    }
+}
+
 fn history() -> Editor {
     Editor::new(vec!["first".to_owned(), "second\nof two".to_owned()])
 }
@@ -191,6 +211,7 @@ fn lines_are_cut_at_the_width() {
     assert_eq!(at("abcd|e").layout(4), layout(&["abcd", "e"], 1, 0));
     assert_eq!(at("abc|de").layout(4), layout(&["abcd", "e"], 0, 3));
     assert_eq!(at("abcd|\ne").layout(4), layout(&["abcd", "", "e"], 1, 0));
+    assert_eq!(at("abcd\n|e").layout(4), layout(&["abcd", "e"], 1, 0));
     assert_eq!(at("a\n\n|b").layout(4), layout(&["a", "", "b"], 2, 0));
     assert_eq!(at("a\n|").layout(4), layout(&["a", ""], 1, 0));
 }
@@ -240,6 +261,7 @@ proptest! {
     #[test]
     fn the_cursor_is_never_inside_a_grapheme(keys in proptest::collection::vec(any_key(), 0..60), width in 1u16..12) {
         let mut editor = history();
+        editor.set_width(width);
         for key in &keys {
             editor.press(key);
             let text = editor.text();

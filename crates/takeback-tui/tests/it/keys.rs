@@ -131,6 +131,7 @@ fn reports_and_unknown_keys_are_swallowed_whole() {
         b"\x1b]11;rgb:0000/0000/0000\x07",
         b"\x1b]11;rgb:0000/0000/0000\x1b\\",
         b"\x1bP1$r0m\x1b\\",
+        b"\x1bP a\\b\x1b[A \x1b\\",
         b"\x1b_Gi=1;OK\x1b\\",
     ] {
         let bytes = [bytes, b"z"].concat();

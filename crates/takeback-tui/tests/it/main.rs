@@ -1,7 +1,8 @@
-//! The screen without a terminal: keys in, outcomes and drawn cells out.
+//! The screen: keys in, outcomes and drawn cells out; and the terminal, in a real pseudo-terminal.
 
 mod editor;
 mod keys;
 mod menu_keys;
 mod menu_view;
 mod sample;
+mod terminal;

@@ -1,6 +1,8 @@
 //! What each key of the menu does.
 
 use crate::sample::{self, menu_of, options};
+use proptest::prelude::*;
+use proptest::sample::select;
 use takeback_tui::keys::Key;
 use takeback_tui::menu::{ExecutionRow, Fate, Menu, MenuOptions, Outcome, Preview, Row, What};
 
@@ -126,6 +128,17 @@ fn a_number_that_is_not_there_leaves_things_as_they_are() {
     assert_eq!(chosen(&mut menu), "p1");
 }
 
+/// Rows 2 to 19 are folded away, 20 is another session's: `2` is the beginning of a number and none.
+#[test]
+fn half_a_number_chooses_nothing() {
+    let mut rows: Vec<Row> =
+        (1..20).map(|n| sample::row(&format!("p{n}"), "1 h", "mine")).collect();
+    rows.push(Row { session: Some("s".to_owned()), ..sample::row("o20", "1 d", "another's") });
+    let mut menu = Menu::new(rows, Vec::new(), MenuOptions { keep: 1, ..options() });
+    assert_eq!(press(&mut menu, &[Key::Char('2'), Key::Enter]), Outcome::Stay);
+    assert_eq!(type_in(&mut menu, "20"), look("o20"));
+}
+
 #[test]
 fn older_rows_have_no_number_until_they_are_shown() {
     let mut menu = menu_of(12, MenuOptions { keep: 3, ..options() });
@@ -211,7 +224,11 @@ fn a_preview_that_was_dropped_is_asked_for_again() {
         menu.set_preview(&format!("p{n}"), Ok(sample::preview()));
     }
     assert_eq!(menu.press(&Key::Home), Outcome::Stay);
-    assert_eq!(menu.press(&Key::Down), look("p1"));
+    for n in 0..100 {
+        menu.set_preview(&format!("another{n}"), Ok(sample::preview()));
+    }
+    assert_eq!(menu.press(&Key::End), look("p100"), "the one that was asked for last too");
+    assert_eq!(press(&mut menu, &[Key::Home, Key::Down]), look("p1"));
 }
 
 #[test]
@@ -351,4 +368,58 @@ fn a_preview_that_comes_late_never_changes_what_enter_means() {
     menu.set_preview("p1", Err("damaged".to_owned()));
     assert_eq!(menu.press(&Key::Enter), Outcome::Stay);
     assert_eq!(menu.press(&Key::Enter), all("p1", What::Conversation));
+}
+
+fn any_key() -> impl Strategy<Value = Key> {
+    prop_oneof![
+        6 => select(vec![
+            Key::Up, Key::Down, Key::PageUp, Key::PageDown, Key::Home, Key::End, Key::Enter, Key::Enter,
+            Key::Esc, Key::Tab, Key::Backspace, Key::Left, Key::Right, Key::Ctrl('u'), Key::Ctrl('d'),
+        ]),
+        4 => select("0123456789/jkqua? bfcpromt".chars().collect::<Vec<_>>()).prop_map(Key::Char),
+        1 => any::<char>().prop_map(Key::Char),
+        1 => Just(Key::Paste("p1\n2".to_owned())),
+    ]
+}
+
+proptest! {
+    /// Whatever is pressed, drawn or answered in between: only rows that exist, only files that would
+    /// change, and at no size a panic.
+    #[test]
+    fn any_keys_in_any_order(
+        keys in proptest::collection::vec((any_key(), any::<bool>(), 0u16..130, 0u16..30), 0..80),
+        keep in 1usize..8,
+    ) {
+        let mut rows: Vec<Row> = (0..25).map(|n| sample::row(&format!("p{n}"), "1 h", "prompt")).collect();
+        for row in rows.iter_mut().skip(18) {
+            row.session = Some("another".to_owned());
+        }
+        let ids: Vec<String> = rows.iter().map(|row| row.id.clone()).collect();
+        let fresh = || Menu::new(rows.clone(), sample::executions(), MenuOptions { keep, ..options() });
+        let mut menu = fresh();
+        for (key, answer, width, height) in keys {
+            let outcome = menu.press(&key);
+            crate::menu_view::text(&mut menu, width, height);
+            match outcome {
+                Outcome::Look(id) => {
+                    prop_assert!(ids.contains(&id));
+                    if answer {
+                        menu.set_preview(&id, Ok(sample::preview()));
+                    }
+                }
+                Outcome::Restore { id, what, paths } => {
+                    prop_assert!(ids.contains(&id));
+                    let other = rows.iter().any(|row| row.id == id && row.session.is_some());
+                    prop_assert!(!other || what == What::Files);
+                    for path in paths.into_iter().flatten() {
+                        prop_assert!(["utils.ts", "src/a/deep/folder/with/generated.ts", "README.md"].contains(&path.as_str()));
+                    }
+                    menu = fresh();
+                }
+                Outcome::RestoreExecution(execution) => prop_assert!(execution.starts_with("exec-1")),
+                Outcome::Cancel | Outcome::Undo => menu = fresh(),
+                Outcome::Stay => {}
+            }
+        }
+    }
 }

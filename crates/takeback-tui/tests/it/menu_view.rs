@@ -15,7 +15,7 @@ fn cells(menu: &mut Menu, width: u16, height: u16, theme: &Theme) -> Buffer {
     terminal.backend().buffer().clone()
 }
 
-fn text(menu: &mut Menu, width: u16, height: u16) -> String {
+pub(crate) fn text(menu: &mut Menu, width: u16, height: u16) -> String {
     let buffer = cells(menu, width, height, &Theme::colour());
     let rows = buffer.area.rows().map(|row| {
         let mut line = String::new();
@@ -222,4 +222,20 @@ fn a_long_diff_scrolls_to_its_end_and_no_further() {
     assert!(drawn.contains("+line 100 of") && drawn.contains("+line 90 of"), "{drawn}");
     press(&mut menu, &[Key::PageUp]);
     assert!(!text(&mut menu, 80, 24).contains("+line 100 of"));
+}
+
+#[test]
+fn ten_thousand_rows() {
+    let mut menu = sample::menu_of(10_000, MenuOptions { keep: 10_000, ..sample::options() });
+    press(&mut menu, &[Key::End]);
+    assert!(text(&mut menu, 80, 24).contains("> 10000 10000 min ago"));
+    press(&mut menu, &[Key::Char('/')]);
+    press(&mut menu, &"prompt 777".chars().map(Key::Char).collect::<Vec<_>>());
+    let drawn = text(&mut menu, 80, 24);
+    assert!(
+        drawn.contains(">   777 777 min ago") && drawn.contains("  7770 7770 min ago"),
+        "{drawn}"
+    );
+    press(&mut menu, &[Key::Esc, Key::Down]);
+    assert!(text(&mut menu, 80, 24).contains(">   778 778 min ago"));
 }

@@ -2,8 +2,8 @@
 
 use super::super::detail::Detail;
 use super::super::{Menu, Preview};
-use super::preview::{self, LOOKING, NO_FILE, diff_line, file_line, wrapped};
-use super::{Parts, keys_that_fit, pane, put, split};
+use super::preview::{self, LOOKING, NO_FILE, diff_line, fate_width, file_line, wrapped};
+use super::{Parts, keys_that_fit, put, put_all, split};
 use crate::fit::fit;
 use crate::theme::Theme;
 use ratatui::buffer::Buffer;
@@ -27,7 +27,7 @@ pub(super) fn draw(
     let height = u16::try_from(choices.len()).unwrap_or(u16::MAX).min(body.height / 2);
     let bottom = Rect { y: body.bottom() - height, height, ..body };
     body.height -= height;
-    pane::draw(buffer, bottom, &choices);
+    put_all(buffer, bottom, &choices);
 
     let mut above = match menu.rows.iter().find(|row| row.id == detail.id()) {
         Some(row) => preview::about(row, width, theme),
@@ -44,7 +44,7 @@ pub(super) fn draw(
         }
     }
     above.truncate(usize::from(body.height / 2).max(1));
-    pane::draw(buffer, body, &above);
+    put_all(buffer, body, &above);
     let used = u16::try_from(above.len()).unwrap_or(u16::MAX).min(body.height);
     body = Rect { y: body.y + used, height: body.height - used, ..body };
 
@@ -64,6 +64,7 @@ fn draw_files(
     let wanted = u16::try_from(preview.files.len()).unwrap_or(u16::MAX);
     let (files, beside) = split(body, wanted, buffer, theme);
     let height = usize::from(files.height);
+    let fates = fate_width(preview);
     let selected = detail.file().min(preview.files.len().saturating_sub(1));
     let top = (selected + 1).saturating_sub(height);
     for (row, (at, file)) in
@@ -76,7 +77,7 @@ fn draw_files(
             (false, _) => "   ",
         };
         let head = format!("{mark} {tick} ");
-        put(buffer, files, row, &file_line(file, &head, files.width.into(), theme));
+        put(buffer, files, row, &file_line(file, &head, fates, files.width.into(), theme));
         if at == selected {
             let whole = Rect { y: files.y + row, height: 1, ..files };
             buffer.set_style(whole, theme.selected);
@@ -94,7 +95,7 @@ fn draw_files(
     detail.scroll = detail.scroll.min(file.diff.len().saturating_sub(room));
     let seen = file.diff.iter().skip(detail.scroll).take(room);
     lines.extend(seen.map(|line| diff_line(line, width, theme)));
-    pane::draw(buffer, area, &lines);
+    put_all(buffer, area, &lines);
 }
 
 fn choice_lines(detail: &Detail, menu: &Menu, width: usize, theme: &Theme) -> Vec<Line<'static>> {

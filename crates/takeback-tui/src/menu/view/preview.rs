@@ -13,6 +13,9 @@ use unicode_width::UnicodeWidthStr;
 pub(super) const LOOKING: &str = "looking…";
 pub(super) const NO_FILE: &str = "No file would change.";
 
+/// More of a description is not told.
+const DESCRIPTION_LINES: usize = 2;
+
 pub(super) fn lines(menu: &Menu, area: Rect, theme: &Theme) -> Vec<Line<'static>> {
     let (width, height) = (usize::from(area.width), usize::from(area.height));
     if let Some(row) = menu.selected_row() {
@@ -60,8 +63,9 @@ fn of_row(
     // Some rows are left for the diff, and for the line that says how many files there are no rows for.
     let room = height.saturating_sub(lines.len());
     let files = if preview.files.len() <= room { preview.files.len() } else { room / 2 };
+    let fates = fate_width(preview);
     for file in &preview.files[..files] {
-        lines.push(file_line(file, "", width, theme));
+        lines.push(file_line(file, "", fates, width, theme));
     }
     if files < preview.files.len() {
         let more = preview.files.len() - files;
@@ -83,24 +87,41 @@ fn of_row(
 pub(super) fn about(row: &Row, width: usize, theme: &Theme) -> Vec<Line<'static>> {
     let mut facts = vec![Span::styled(format!("{}  ", fit(&row.age, 20)), theme.hint)];
     facts.extend(counts_spans(row, theme));
-    for name in [row.label.as_ref().map(|label| format!("[{label}]")), row.session.clone()] {
+    for name in [
+        row.label.as_ref().map(|label| format!("[{label}]")),
+        row.session.as_ref().map(|session| format!("({session})")),
+    ] {
         facts.extend(name.map(|name| Span::styled(format!("  {}", fit(&name, 24)), theme.name)));
     }
-    vec![Line::styled(fit(&row.description, width), theme.strong), Line::from(facts)]
+    let mut words = wrap(&row.description, width);
+    if words.len() > DESCRIPTION_LINES {
+        let rest = words.split_off(DESCRIPTION_LINES - 1).join(" ");
+        words.push(fit(&rest, width));
+    }
+    let mut lines: Vec<_> =
+        words.into_iter().map(|line| Line::styled(line, theme.strong)).collect();
+    lines.push(Line::from(facts));
+    lines
 }
 
 pub(super) fn notes(preview: &Preview, width: usize, theme: &Theme) -> Vec<Line<'static>> {
     preview.notes.iter().flat_map(|note| wrapped(note, width, theme.care)).collect()
 }
 
-/// `restored  src/utils.ts  because`, behind `head`.
+/// How wide the column of fates has to be.
+pub(super) fn fate_width(preview: &Preview) -> usize {
+    preview.files.iter().map(|file| file.fate.word().len()).max().unwrap_or(0)
+}
+
+/// `restored  src/utils.ts  because`, behind `head`; the fate in a column of `fates`.
 pub(super) fn file_line(
     file: &FilePreview,
     head: &str,
+    fates: usize,
     width: usize,
     theme: &Theme,
 ) -> Line<'static> {
-    let fate = format!("{head}{:<12}  ", file.fate.word());
+    let fate = format!("{head}{:<fates$}  ", file.fate.word());
     let mut room = width.saturating_sub(fate.width());
     let path = fit_end(&file.path, room);
     room = room.saturating_sub(path.width() + 2);

@@ -115,7 +115,10 @@ impl Columns {
         spans.push(self.age(&row.age, theme));
         let counts_room = if self.counts > 0 { self.counts + 2 } else { 0 };
         let mut room = self.left(self.age + 2 + counts_room);
-        for name in [row.session.clone(), row.label.as_ref().map(|label| format!("[{label}]"))] {
+        for name in [
+            row.session.as_ref().map(|session| format!("({session})")),
+            row.label.as_ref().map(|label| format!("[{label}]")),
+        ] {
             let Some(name) = name else { continue };
             // At least half of the room is the description's.
             let name = fit(&name, room / 2) + " ";
