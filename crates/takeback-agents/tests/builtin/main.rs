@@ -183,3 +183,8 @@ fn step_names(sandbox: &Sandbox) -> Vec<String> {
 fn state_at(sandbox: &Sandbox, step: &Record) -> Value {
     sandbox.workspace.states.load(&step.key.id()).unwrap().unwrap().values.state
 }
+
+fn is_running(pid: u32) -> bool {
+    let Ok(stat) = std::fs::read_to_string(format!("/proc/{pid}/stat")) else { return false };
+    !matches!(stat.rsplit_once(") ").unwrap().1.chars().next(), Some('Z' | 'X'))
+}
