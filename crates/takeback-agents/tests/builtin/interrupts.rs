@@ -80,7 +80,7 @@ fn in_the_middle_of_a_command_and_its_children() {
         .collect();
     assert_eq!(contents, ["begun\n[interrupted]", "interrupted"]);
     assert!(!sandbox.exists("never"));
-    assert!(!is_running(pid.trim().parse().unwrap()), "its child is gone too");
+    wait_until_gone(&pid);
     assert_eq!(ending(&talk.turn("on")), &Ending::Done);
 }
 

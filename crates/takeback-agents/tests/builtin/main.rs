@@ -184,7 +184,16 @@ fn state_at(sandbox: &Sandbox, step: &Record) -> Value {
     sandbox.workspace.states.load(&step.key.id()).unwrap().unwrap().values.state
 }
 
-fn is_running(pid: u32) -> bool {
-    let Ok(stat) = std::fs::read_to_string(format!("/proc/{pid}/stat")) else { return false };
-    !matches!(stat.rsplit_once(") ").unwrap().1.chars().next(), Some('Z' | 'X'))
+/// A process that was killed is gone soon; one that was forgotten sleeps for longer than anybody waits.
+fn wait_until_gone(pid: &str) {
+    let is_there = || {
+        let stat = std::fs::read_to_string(format!("/proc/{}/stat", pid.trim())).ok()?;
+        let state = stat.rsplit_once(") ").and_then(|(_, rest)| rest.chars().next());
+        (!matches!(state, Some('Z' | 'X'))).then_some(())
+    };
+    let begun = std::time::Instant::now();
+    while is_there().is_some() {
+        assert!(begun.elapsed() < PATIENCE, "process {pid} goes on");
+        std::thread::sleep(Duration::from_millis(5));
+    }
 }
