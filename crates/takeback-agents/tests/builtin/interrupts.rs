@@ -60,6 +60,7 @@ fn in_the_middle_of_a_command_and_its_children() {
     }
     let pid = sandbox.read("pid");
     let heard = interrupted(&talk);
+    assert!(is_between_turns(&sandbox));
     let lines: Vec<_> = heard
         .iter()
         .filter_map(|said| match said {

@@ -160,6 +160,12 @@ fn go_to(sandbox: &mut Sandbox, point: PointId) -> Receipt {
     rewind(&mut sandbox.workspace, &request, None).unwrap()
 }
 
+/// Whether the log has the turn as over.
+fn is_between_turns(sandbox: &Sandbox) -> bool {
+    let sessions = sandbox.workspace.store.sessions().unwrap();
+    sessions.iter().all(|session| session.open_turn.is_none())
+}
+
 fn execution() -> ExecutionId {
     ExecutionId::new(SESSION).unwrap()
 }
