@@ -15,7 +15,7 @@ mod endpoint;
 mod http;
 mod model;
 mod openai;
-mod scenario;
+pub mod scenario;
 mod signals;
 mod steps;
 mod tools;

@@ -34,6 +34,7 @@ use super::model::{Heard, Model, ModelError, Reply};
 use super::signals::Signals;
 use super::tools;
 
+/// A scenario file that has been read.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Scenario {

@@ -141,11 +141,10 @@ impl Worker {
     }
 
     /// The failed step is saved, and what it may have added is forgotten: the conversation is that of
-    /// the last success, every call with a result.
+    /// the last success.
     fn go_back_after(&mut self, step: &str, why: &str) -> Ending {
         self.save_step(&Step { name: step, message: None, error: Some(why) });
         self.conversation = self.memory.lock().unwrap_or_else(PoisonError::into_inner).clone();
-        self.conversation.mend();
         Ending::Failed(why.to_owned())
     }
 
@@ -255,12 +254,18 @@ mod tests {
         worker.save("start");
         let why = "list_files failed: a fault of".to_owned();
         assert_eq!(worker.turn("m1", "go"), Ending::Failed(why.clone()));
-        let head = sandbox.workspace.states.head(&execution, None).expect("it is there");
-        let head = head.and_then(|head| head.record).expect("the failed step");
-        assert_eq!((head.step_name.as_str(), head.error), ("tool list_files", Some(why)));
+        let head = || {
+            let head = sandbox.workspace.states.head(&execution, None).expect("it is there");
+            let record = head.and_then(|head| head.record).expect("the failed step");
+            (record.step_name, record.error)
+        };
+        let failed = ("tool list_files".to_owned(), Some(why));
+        assert_eq!(head(), failed);
         let calls = worker.conversation.memory().to_string().matches(INTERRUPTED).count();
         assert_eq!(calls, 2, "both calls have a result");
         assert_eq!(worker.turn("m2", "go on"), Ending::Done);
+        worker.cut("m2").expect("it is known");
+        assert_eq!(head(), failed, "what stood before the prompt, and no step of its own");
         let ends = said.try_iter().filter(|said| matches!(said, Said::ToolEnd { ok: false, .. }));
         assert_eq!(ends.count(), 1);
     }

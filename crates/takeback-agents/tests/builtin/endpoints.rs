@@ -1,7 +1,7 @@
 //! Both styles of endpoint, against a scripted server.
 
 use serde_json::json;
-use takeback_agents::builtin::{Endpoint, Key, Permissions, Style};
+use takeback_agents::builtin::{Endpoint, Key, Permissions, ProxyAddress, Style};
 use takeback_agents::talk::Decision;
 use takeback_testkit::model::{Answer, Block, ModelServer};
 
@@ -223,5 +223,30 @@ fn the_key_is_never_said_or_saved() {
         let results =
             talk.agent.memory()["messages"].to_string().replace(&format!("echo {KEY}"), "");
         assert!(!results.contains("secret"), "{results}");
+    }
+}
+
+#[test]
+fn each_text_is_a_paragraph() {
+    let server = ModelServer::start();
+    let sandbox = Sandbox::new();
+    let mut talk = Talk::start(&sandbox, options(&server, Style::Anthropic));
+    server.answer(Answer::Says(vec![Block::text("One."), Block::text("Two.")]));
+    assert_eq!(text(&talk.turn("go")), "One.\nTwo.\n");
+}
+
+#[test]
+fn a_proxy_is_used_unless_the_host_is_an_exception() {
+    for (except, expected) in [(None, Some("CONNECT")), (Some("example.invalid"), None)] {
+        let server = ModelServer::start();
+        let sandbox = Sandbox::new();
+        let mut endpoint = Endpoint::new(Style::OpenAi, "http://example.invalid/v1", "m", None);
+        endpoint.retries = 0;
+        let except = except.map(str::to_owned);
+        endpoint.proxy = Some(ProxyAddress { url: server.url(), except });
+        let mut talk = Talk::start(&sandbox, Options::new(Driver::Endpoint(endpoint)));
+        assert!(matches!(ending(&talk.turn("go")), Ending::Failed(_)));
+        let requests = server.requests();
+        assert_eq!(requests.first().map(|request| request.method.as_str()), expected);
     }
 }

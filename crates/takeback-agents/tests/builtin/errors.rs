@@ -60,6 +60,7 @@ fn each_error_is_one_clear_line_and_the_session_goes_on() {
             server.answer(answer);
             let heard = talk.turn("go");
             assert_eq!(failed(&heard), expected, "{style:?}");
+            assert!(is_between_turns(&sandbox));
             assert_eq!(server.asked().len(), asked + 1, "it is not tried again");
             let messages = talk.agent.memory()["messages"].clone();
             assert_eq!(messages.as_array().unwrap().len(), before + 1, "only the prompt is kept");

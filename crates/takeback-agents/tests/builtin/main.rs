@@ -160,6 +160,12 @@ fn go_to(sandbox: &mut Sandbox, point: PointId) -> Receipt {
     rewind(&mut sandbox.workspace, &request, None).unwrap()
 }
 
+/// Whether the log has the turn as over.
+fn is_between_turns(sandbox: &Sandbox) -> bool {
+    let sessions = sandbox.workspace.store.sessions().unwrap();
+    sessions.iter().all(|session| session.open_turn.is_none())
+}
+
 fn execution() -> ExecutionId {
     ExecutionId::new(SESSION).unwrap()
 }
@@ -182,4 +188,18 @@ fn step_names(sandbox: &Sandbox) -> Vec<String> {
 /// The state that a step was saved with.
 fn state_at(sandbox: &Sandbox, step: &Record) -> Value {
     sandbox.workspace.states.load(&step.key.id()).unwrap().unwrap().values.state
+}
+
+/// A process that was killed is gone soon; one that was forgotten sleeps for longer than anybody waits.
+fn wait_until_gone(pid: &str) {
+    let is_there = || {
+        let stat = std::fs::read_to_string(format!("/proc/{}/stat", pid.trim())).ok()?;
+        let state = stat.rsplit_once(") ").and_then(|(_, rest)| rest.chars().next());
+        (!matches!(state, Some('Z' | 'X'))).then_some(())
+    };
+    let begun = std::time::Instant::now();
+    while is_there().is_some() {
+        assert!(begun.elapsed() < PATIENCE, "process {pid} goes on");
+        std::thread::sleep(Duration::from_millis(5));
+    }
 }

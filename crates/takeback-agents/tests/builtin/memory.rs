@@ -29,6 +29,8 @@ fn a_cut_forgets_the_prompt_and_what_followed() {
     assert_eq!(step_names(&sandbox), ["start", "prompt", "model"]);
     assert_eq!(text(&talk.turn("B")), "two\n");
     assert_eq!(step_names(&sandbox), ["start", "prompt", "model", "prompt", "model"]);
+    let numbers: Vec<u32> = steps(&sandbox).iter().map(|step| step.key.step.0).collect();
+    assert_eq!(numbers, [0, 1, 2, 3, 4]);
 
     talk.agent.cut(&message(1)).unwrap();
     assert_eq!(said(&talk), [""; 0]);

@@ -41,6 +41,7 @@ fn create_utils_add_to_it_go_back_and_add_again() {
         ]
     );
     assert_eq!(ending(&first), &Ending::Done);
+    assert!(is_between_turns(&sandbox));
     let memory = talk.agent.memory();
 
     for round in 1..=2 {
