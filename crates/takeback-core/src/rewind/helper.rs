@@ -129,8 +129,10 @@ pub(super) fn look_before(
     for (path, latest) in all.into_iter().zip(latest) {
         let present = latest.map_or(Entry::Absent, |change| change.after);
         let planned = plan.steps.binary_search_by(|step| step.path.cmp(&path));
+        // What stays was not necessarily looked at for the plan.
+        let planned = planned.ok().map(|at| &plan.steps[at]).filter(|step| step.goal().is_some());
         let unfit = match &present {
-            present if planned.is_ok_and(|at| plan.steps[at].present != *present) => {
+            present if planned.is_some_and(|step| step.present != *present) => {
                 Some(NotRun::Changed as fn(WorkPath) -> NotRun)
             }
             Entry::Symlink { .. } => Some(NotRun::Link as fn(_) -> _),
