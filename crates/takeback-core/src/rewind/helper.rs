@@ -83,6 +83,8 @@ pub enum NotRun {
     Link(WorkPath),
     #[error("{} has other names, which would change with it", .0.display())]
     OtherNames(WorkPath),
+    #[error("{} has set-id or sticky bits, which no rewind gives", .0.display())]
+    SpecialBits(WorkPath),
     #[error("{} is a folder", .0.display())]
     Folder(WorkPath),
     #[error("what stands at {} could not be kept", .0.display())]
@@ -138,6 +140,9 @@ pub(super) fn look_before(
             Entry::Symlink { .. } => Some(NotRun::Link as fn(_) -> _),
             Entry::Dir { .. } if files.contains(&path) => Some(NotRun::Folder as fn(_) -> _),
             Entry::NotCaptured { .. } | Entry::Unknown => Some(NotRun::NotKept as fn(_) -> _),
+            Entry::File { mode, .. } if mode & 0o7000 != 0 => {
+                Some(NotRun::SpecialBits as fn(_) -> _)
+            }
             Entry::File { .. } if has_other_names(&workspace.root, &path) => {
                 Some(NotRun::OtherNames as fn(_) -> _)
             }

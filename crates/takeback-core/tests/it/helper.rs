@@ -606,6 +606,8 @@ fn where_it_could_do_harm_it_is_not_run() {
     let point = one_edit(&mut sandbox);
     fs::hard_link(sandbox.at("sub/b.txt"), sandbox.at("twin.txt")).unwrap();
     symlink(&outside, sandbox.at("link.txt")).unwrap();
+    sandbox.write("special.sh", "#!/bin/sh\n");
+    sandbox.set_mode("special.sh", 0o4755);
     symlink(sandbox.outside(), sandbox.at("way-out")).unwrap();
     let frozen = sandbox.freeze();
     let outside = outside.to_str().unwrap();
@@ -615,6 +617,7 @@ fn where_it_could_do_harm_it_is_not_run() {
         (".git/config", NotRun::OffLimits),
         ("link.txt", NotRun::Link),
         ("sub", NotRun::Folder),
+        ("special.sh", NotRun::SpecialBits),
     ] {
         let mut sandbox = frozen.thaw();
         let receipt = not_run(&mut sandbox, &to(point), &["a.txt", name], &why(path(name)));
