@@ -83,6 +83,8 @@ pub enum NotRun {
     Link(WorkPath),
     #[error("{} has other names, which would change with it", .0.display())]
     OtherNames(WorkPath),
+    #[error("{} has set-id or sticky bits, which no rewind gives", .0.display())]
+    SpecialBits(WorkPath),
     #[error("{} is a folder", .0.display())]
     Folder(WorkPath),
     #[error("what stands at {} could not be kept", .0.display())]
@@ -129,13 +131,18 @@ pub(super) fn look_before(
     for (path, latest) in all.into_iter().zip(latest) {
         let present = latest.map_or(Entry::Absent, |change| change.after);
         let planned = plan.steps.binary_search_by(|step| step.path.cmp(&path));
+        // What stays was not necessarily looked at for the plan.
+        let planned = planned.ok().map(|at| &plan.steps[at]).filter(|step| step.goal().is_some());
         let unfit = match &present {
-            present if planned.is_ok_and(|at| plan.steps[at].present != *present) => {
+            present if planned.is_some_and(|step| step.present != *present) => {
                 Some(NotRun::Changed as fn(WorkPath) -> NotRun)
             }
             Entry::Symlink { .. } => Some(NotRun::Link as fn(_) -> _),
             Entry::Dir { .. } if files.contains(&path) => Some(NotRun::Folder as fn(_) -> _),
             Entry::NotCaptured { .. } | Entry::Unknown => Some(NotRun::NotKept as fn(_) -> _),
+            Entry::File { mode, .. } if mode & 0o7000 != 0 => {
+                Some(NotRun::SpecialBits as fn(_) -> _)
+            }
             Entry::File { .. } if has_other_names(&workspace.root, &path) => {
                 Some(NotRun::OtherNames as fn(_) -> _)
             }

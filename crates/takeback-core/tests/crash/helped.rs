@@ -9,6 +9,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use takeback_core::rewind::{Helper, RewindRequest, Target, rewind_with};
+use takeback_store::disk::{self, CrashPoint};
 use takeback_store::{Author, Entry, Seq};
 use takeback_testkit::{Sandbox, Thing, path};
 
@@ -185,6 +186,39 @@ fn in_the_restore() {
         for listed in scene.listed.iter().rev() {
             go_exactly_to(&mut sandbox, listed.point);
             assert_same(&sandbox.tree(), &listed.tree);
+        }
+    }
+}
+
+/// Somebody saves in the moment in which what the restore wrote is put back: that stays.
+#[test]
+fn a_save_while_it_is_put_back_stays() {
+    let scene = Scene::before_a_rewind();
+    for name in ["mine.txt", "sub/deep/edit.txt"] {
+        for abilities in [Abilities::All, Abilities::NoExchange] {
+            let mut sandbox = scene.frozen.thaw();
+            abilities.limit(&sandbox);
+            let (root, at) = (sandbox.root(), sandbox.at(name));
+            let paths = vec![path(name)];
+            let mut run = || {
+                restore(&root, WRITES.len());
+                let at = at.clone();
+                disk::watch(Some(Box::new(move |point| {
+                    let moves = matches!(point, CrashPoint::Exchange | CrashPoint::TakeAway);
+                    if moves && at.is_file() {
+                        fs::write(&at, "saved just then\n").unwrap();
+                    }
+                })));
+                Ok(())
+            };
+            let mut helper = Helper { paths, run: &mut run };
+            let request = RewindRequest::new(Target::Point(scene.listed[1].point));
+            let done = rewind_with(&mut sandbox.workspace, &request, None, &mut helper);
+            disk::watch(None);
+            let (receipt, _) = done.unwrap();
+            assert_eq!(sandbox.read(name), "saved just then\n", "{abilities:?}");
+            let named = receipt.conflicts.iter().any(|note| note.path == path(name));
+            assert!(named, "{abilities:?}: {receipt:?}");
         }
     }
 }
