@@ -66,8 +66,10 @@ pub(crate) fn trusting() -> Option<Lab> {
 
 pub(crate) fn start(sandbox: &Sandbox, options: &ClaudeOptions) -> (Claude, Receiver<Said>) {
     let (say, said) = channel();
+    let mut workspace = sandbox.another_process();
+    workspace.limits.recorder_patience = PATIENCE;
     let capture = Capture {
-        workspace: sandbox.another_process(),
+        workspace,
         session: SessionId::from(SESSION),
         tools: Tools::default(),
         say: say.clone(),
@@ -155,6 +157,10 @@ impl Lab {
             Some(Said::Asks(permission)) => (permission.clone(), heard),
             _ => unreachable!("the last one asks"),
         }
+    }
+
+    pub(crate) fn lock_file(&self) -> PathBuf {
+        self.sandbox.workspace.store_dir.join("lock")
     }
 
     pub(crate) fn at(&self, path: &str) -> String {
