@@ -1,5 +1,6 @@
 //! What is recorded while the program works, and when.
 
+use std::collections::BTreeSet;
 use std::time::Duration;
 
 use serde_json::json;
@@ -8,7 +9,7 @@ use takeback_core::lock::{Hold, lock};
 use takeback_store::{Author, PointKind};
 use takeback_testkit::model::{Answer, Block};
 
-use crate::lab::{Lab, run, trusting};
+use crate::lab::{run, trusting};
 
 /// While somebody else has the workspace, nothing can be recorded, and so the program has to wait.
 ///
@@ -68,16 +69,6 @@ fn the_model_goes_on_when_what_a_tool_did_is_durable() {
     assert!(lab.sandbox.workspace.store.live_calls().unwrap().is_empty());
 }
 
-/// The prompt for a subagent that plays a script of its own.
-fn task(lab: &Lab, name: &str, script: &serde_json::Value) -> serde_json::Value {
-    let file = lab.sandbox.outside().join(format!("{name}.json"));
-    std::fs::write(&file, script.to_string()).unwrap();
-    let prompt = format!("do <<LABFILE {} FILE>>", file.display());
-    let input = json!({ "description": name, "prompt": prompt, "run_in_background": false,
-        "subagent_type": "general-purpose" });
-    json!({ "name": "Task", "input": input })
-}
-
 #[test]
 fn what_subagents_do_at_once_is_taken_back_with_the_prompt() {
     let Some(mut lab) = trusting() else { return };
@@ -91,7 +82,7 @@ fn what_subagents_do_at_once_is_taken_back_with_the_prompt() {
     };
     let first = json!([meet("one", "two"), lab.write("deep/one.txt", "1\n"), "done one"]);
     let second = json!([meet("two", "one"), run("rm mine.txt"), "done two"]);
-    let tasks = json!([task(&lab, "first job", &first), task(&lab, "second job", &second)]);
+    let tasks = json!([lab.task("first job", &first), lab.task("second job", &second)]);
     let (message, heard) = lab.turn("go", &json!([tasks, "all done"]));
     let titles: Vec<&str> = heard
         .iter()
@@ -118,6 +109,17 @@ fn what_subagents_do_at_once_is_taken_back_with_the_prompt() {
 
     let store = &lab.sandbox.workspace.store;
     let changes = store.changes_after(takeback_store::Seq(0)).unwrap();
+    let by_subagents = |author: &Author| match author {
+        Author::Agent { session, .. } => session.0.starts_with("talk/"),
+        _ => false,
+    };
+    let theirs: BTreeSet<String> = changes
+        .iter()
+        .filter(|change| by_subagents(&change.author))
+        .map(|change| change.path.display())
+        .collect();
+    let expected = ["deep", "deep/one.txt", "mine.txt", "one", "two"].map(str::to_owned);
+    assert_eq!(theirs, BTreeSet::from(expected));
     let in_doubt =
         changes.iter().filter(|change| matches!(change.author, Author::Ambiguous { .. }));
     assert_eq!(in_doubt.count(), 0, "{changes:#?}");

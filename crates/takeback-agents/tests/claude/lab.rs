@@ -189,6 +189,16 @@ impl Lab {
         json!([{ "name": "Edit", "input": input }])
     }
 
+    /// Calls a subagent that plays a script of its own.
+    pub(crate) fn task(&self, name: &str, script: &Value) -> Value {
+        let file = self.sandbox.outside().join(format!("{name}.json"));
+        std::fs::write(&file, script.to_string()).unwrap();
+        let prompt = format!("do <<LABFILE {} FILE>>", file.display());
+        let input = json!({ "description": name, "prompt": prompt, "run_in_background": false,
+            "subagent_type": "general-purpose" });
+        json!({ "name": "Task", "input": input })
+    }
+
     pub(crate) fn pid(&self) -> i32 {
         // The one process whose working folder is this workspace and whose program is the one started.
         let root = self.sandbox.root().canonicalize().unwrap();

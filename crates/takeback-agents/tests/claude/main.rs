@@ -10,4 +10,5 @@ mod capture;
 mod conversation;
 mod lab;
 mod own_files;
+mod replayed;
 mod turns;
