@@ -7,6 +7,7 @@
 mod command_line;
 mod conversation;
 mod driver;
+mod own_files;
 mod permission;
 mod process;
 mod recorder;
@@ -26,7 +27,7 @@ use serde_json::Value;
 
 pub use self::command_line::{environment_for, locate};
 use self::conversation::Conversation;
-use self::driver::{Command, Driver, Item};
+use self::driver::{Command, Driver, Item, Tried};
 use self::recorder::Recorder;
 use self::shared::Shared;
 use crate::capture::Capture;
@@ -74,13 +75,14 @@ impl Claude {
     ) -> Result<Self, AgentError> {
         let conversation = Conversation::from_memory(&options.resume)?;
         let shared = Arc::new(Shared::default());
+        shared.conversation(|current| *current = conversation.clone());
         let (inbox, items) = channel();
         let (checkpointing, program) =
             (options.checkpointing, options.program.display().to_string());
         let recorder = Recorder::new(capture);
         let told = Arc::clone(&shared);
         let mut driver = Driver::new(options, recorder, say, told, (inbox.clone(), items));
-        driver.start(conversation, None)?;
+        driver.start(conversation, Tried::AsItWas, None)?;
         let driver = std::thread::Builder::new()
             .name(NAME.to_owned())
             .spawn(move || driver.run())
@@ -103,7 +105,9 @@ impl Claude {
         match answer.recv_timeout(Duration::from_secs(seconds)) {
             Ok(answer) => answer,
             Err(RecvTimeoutError::Timeout) => Err(AgentError::Silent(seconds).into()),
-            Err(RecvTimeoutError::Disconnected) => Err(closed().into()),
+            Err(RecvTimeoutError::Disconnected) => {
+                Err(self.shared.live().err().unwrap_or_else(closed).into())
+            }
         }
     }
 

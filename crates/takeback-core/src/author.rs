@@ -1,6 +1,6 @@
 //! Whose change it is.
 
-use std::collections::{BTreeMap, HashSet};
+use std::collections::{BTreeMap, HashMap, HashSet};
 
 use takeback_store::{
     Author, Call, CallId, CallKind, CallState, Evidence, Session, SessionId, Store, StoreError,
@@ -18,6 +18,8 @@ pub struct Scene {
     pub cut_off: HashSet<(SessionId, CallId)>,
     /// Sessions that did something of which only the end is known.
     pub unseen: Vec<SessionId>,
+    /// Sessions that are parts of others: what several of them may have written is not in doubt.
+    pub wholes: HashMap<SessionId, SessionId>,
 }
 
 impl Scene {
@@ -36,7 +38,11 @@ impl Scene {
             .filter(|call| died(&call.session))
             .map(|call| (call.session.clone(), call.id.clone()))
             .collect();
-        Ok(Self { calls, cut_off, unseen: Vec::new() })
+        let wholes = sessions
+            .iter()
+            .filter_map(|session| Some((session.id.clone(), session.whole()?.clone())))
+            .collect();
+        Ok(Self { calls, cut_off, unseen: Vec::new(), wholes })
     }
 
     /// From now on, whatever is found may be this session's.
@@ -47,21 +53,22 @@ impl Scene {
     /// The author of a change to `path` that happened just now.
     #[must_use]
     pub fn whose(&self, path: &WorkPath) -> (Author, Evidence) {
+        let whole = |session| self.wholes.get(session).unwrap_or(session);
         let mut running: BTreeMap<&SessionId, &Call> = BTreeMap::new();
-        let mut uncertain: Vec<&SessionId> = self.unseen.iter().collect();
+        let mut uncertain: Vec<&SessionId> = self.unseen.iter().map(whole).collect();
         for call in self.calls.iter().filter(|call| could_write(call, path)) {
             let known = call.state == CallState::Open
                 && !self.cut_off.contains(&(call.session.clone(), call.id.clone()));
             if !known {
-                uncertain.push(&call.session);
+                uncertain.push(whole(&call.session));
                 continue;
             }
             let named = matches!(call.kind, CallKind::Edit { .. });
-            let rival = running.get(&call.session);
+            let rival = running.get(whole(&call.session));
             // A call that names the path comes before one that may write anything, the later one
             // before the earlier.
             if rival.is_none_or(|rival| named || !matches!(rival.kind, CallKind::Edit { .. })) {
-                running.insert(&call.session, call);
+                running.insert(whole(&call.session), call);
             }
         }
         let mut sessions: Vec<SessionId> =
@@ -70,9 +77,9 @@ impl Scene {
         sessions.dedup();
         match (sessions.as_slice(), running.values().next()) {
             ([], _) => (Author::Human, Evidence::Tool),
-            ([session], Some(call)) => {
+            ([_], Some(call)) => {
                 let author = Author::Agent {
-                    session: session.clone(),
+                    session: call.session.clone(),
                     turn: call.turn,
                     call: call.id.clone(),
                     tool: call.tool.clone(),

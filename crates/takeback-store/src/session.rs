@@ -23,6 +23,18 @@ pub struct Session {
     pub open_turn: Option<TurnId>,
 }
 
+impl Session {
+    /// The session that this one is a part of, as a subagent's is: its parent, if it is named below it
+    /// (`parent/part`). Otherwise it is a whole.
+    #[must_use]
+    pub fn whole(&self) -> Option<&SessionId> {
+        let below = |parent: &&SessionId| {
+            self.id.0.strip_prefix(&parent.0).is_some_and(|rest| rest.starts_with('/'))
+        };
+        self.parent.as_ref().filter(below)
+    }
+}
+
 /// A running process, told apart from a later one with the same number by its start.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Process {

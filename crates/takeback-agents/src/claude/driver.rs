@@ -4,27 +4,25 @@
 //! A hook is answered after what it tells has been recorded, so the program goes on only when that is
 //! durable.
 
+mod heard;
+
 use std::collections::HashMap;
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender};
 use std::time::{Duration, Instant};
 
-use serde_json::Value;
 use takeback_store::PointId;
 
+use super::ClaudeOptions;
 use super::command_line::arguments;
 use super::conversation::Conversation;
-use super::permission::{Asked, Leave};
+use super::permission::Leave;
 use super::process::Process;
-use super::recorder::{Recorder, outcome_of};
+use super::recorder::Recorder;
 use super::shared::Shared;
 use super::show::Show;
-use super::wire::{
-    WireAnswer, WireAsked, WireBlock, WireContent, WireGiven, WireHook, WireIn, WireMessage,
-    WireOut, WireRequest, WireResult, WireRewound, WireSystem,
-};
-use super::{ClaudeOptions, words};
-use crate::talk::{AgentError, Decision, Ending, OwnFiles, OwnFilesError, Permission, Said, Trial};
+use super::wire::{WireGiven, WireIn, WireRequest};
+use crate::talk::{AgentError, Decision, Ending, OwnFiles, OwnFilesError, Said, Trial};
 
 /// What reaches the thread.
 pub(super) enum Item {
@@ -58,7 +56,7 @@ pub(super) enum Command {
 }
 
 /// How long an interrupted turn may take to end before its process is ended.
-const INTERRUPT_PATIENCE: Duration = Duration::from_secs(15);
+const INTERRUPT_PATIENCE: Duration = Duration::from_secs(10);
 /// How long a process may take to write down what was said.
 const END_PATIENCE: Duration = Duration::from_secs(5);
 
@@ -94,9 +92,16 @@ enum Waiting {
     /// `before`: the conversation that counts again if this one cannot be gone on with.
     Start {
         before: Conversation,
+        tried: Tried,
         reply: Option<Sender<Result<(), AgentError>>>,
     },
     Rewind(Sender<Result<OwnFiles, OwnFilesError>>),
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Tried {
+    AsItWas,
+    WithoutTheLastTurn,
 }
 
 struct Turn {
@@ -146,6 +151,7 @@ impl Driver {
     pub(super) fn start(
         &mut self,
         conversation: Conversation,
+        tried: Tried,
         reply: Option<Sender<Result<(), AgentError>>>,
     ) -> Result<(), AgentError> {
         let arguments = arguments(&self.options, &conversation);
@@ -154,7 +160,7 @@ impl Driver {
         self.shared.started(process.pid());
         self.process = Some(process);
         let before = self.shared.conversation(|current| std::mem::replace(current, conversation));
-        let waiting = Waiting::Start { before, reply };
+        let waiting = Waiting::Start { before, tried, reply };
         self.request(WireRequest::initialize(HOOKS), Some(waiting));
         Ok(())
     }
@@ -222,7 +228,7 @@ impl Driver {
                     process.end(END_PATIENCE);
                     self.left_behind("it was started anew");
                 }
-                if let Err(error) = self.start(conversation, Some(reply.clone())) {
+                if let Err(error) = self.start(conversation, Tried::AsItWas, Some(reply.clone())) {
                     self.shared.ended(&error.to_string());
                     drop(reply.send(Err(error)));
                 }
@@ -271,132 +277,18 @@ impl Driver {
         }
     }
 
-    // --- what the program says --------------------------------------------------------------------
-
-    fn line(&mut self, line: &str) {
-        if line.trim().is_empty() {
-            return;
-        }
-        match serde_json::from_str::<WireOut>(line) {
-            Ok(said) => self.said(said),
-            Err(error) if error.is_data() => {}
-            Err(_) => {
-                if !std::mem::replace(&mut self.complained, true) {
-                    let line: String = line.trim().chars().take(200).collect();
-                    self.tell(Said::Note(format!("claude said something that is no JSON: {line}")));
-                }
-            }
+    fn answer(&mut self, id: &str, given: WireGiven) {
+        if let Some(process) = &mut self.process {
+            process.send(&WireIn::reply(id, given));
         }
     }
 
-    fn said(&mut self, said: WireOut) {
-        match said {
-            WireOut::System(system) => self.system(system),
-            WireOut::User(message) => self.user(message),
-            WireOut::Assistant(message) => {
-                self.remember(&message);
-                self.show.message(&message);
-            }
-            WireOut::StreamEvent { event, parent_tool_use_id: None } => self.show.event(event),
-            WireOut::Result(result) => self.result(&result),
-            WireOut::ControlRequest { request_id, request } => self.asked(&request_id, request),
-            WireOut::ControlResponse { response } => self.answered(response),
-            WireOut::ControlCancelRequest { request_id } => {
-                self.shared.answered(&request_id);
-            }
-            WireOut::CommandLifecycle { command_uuid, state, session_id } => {
-                self.shared.called(session_id);
-                if state == "started" {
-                    self.taken_in(|prompt| prompt.message == command_uuid);
-                }
-            }
-            WireOut::StreamEvent { .. } | WireOut::Other => {}
-        }
-    }
-
-    fn system(&mut self, system: WireSystem) {
-        match (system.subtype.as_str(), system.tool_use_id) {
-            ("init", _) if self.shared.is_news(system.session_id.as_deref()) => {
-                let (session, model) = (system.session_id, system.model);
-                self.tell(Said::Ready { session, model });
-            }
-            ("task_notification", Some(call)) => {
-                self.recorder.after(&call, takeback_core::Outcome::Done);
-            }
-            _ => {}
-        }
-    }
-
-    fn user(&mut self, message: WireMessage) {
-        self.remember(&message);
-        if message.is_replay {
-            let uuid = message.uuid.as_deref();
-            self.taken_in(|prompt| Some(prompt.message.as_str()) == uuid);
-            return;
-        }
-        let WireContent::Blocks(blocks) = message.message.content else { return };
-        for block in blocks {
-            let WireBlock::ToolResult { tool_use_id, content, is_error } = block else { continue };
-            if self.show.is_open(&tool_use_id) {
-                // No hook told its end: it was refused, or cut short.
-                let changes = self.recorder.after(&tool_use_id, takeback_core::Outcome::Failed);
-                let text = words::failure(&words::text_of(&content));
-                self.show.ended(&tool_use_id, !is_error, text, changes);
-            }
-        }
-    }
-
-    /// Notes a message of the conversation itself, not of a subagent's.
-    fn remember(&self, message: &WireMessage) {
-        if let (None, Some(session), Some(uuid)) =
-            (&message.parent_tool_use_id, &message.session_id, &message.uuid)
-        {
-            self.shared.conversation(|conversation| conversation.saw(session, uuid));
-        }
-    }
-
-    /// The turn of the prompt has begun.
-    fn taken_in(&mut self, is_it: impl Fn(&Prompt) -> bool) {
-        let Some(turn) = &mut self.turn else { return };
-        let Some(prompt) = turn.prompt.as_mut().filter(|prompt| is_it(prompt)) else { return };
-        if std::mem::replace(&mut prompt.taken_in, true) {
-            return;
-        }
-        let said = Said::Prompted {
-            message: prompt.message.clone(),
-            session: self.shared.session(),
-            point: prompt.point,
-        };
-        turn.of_its_own = false;
-        let again = turn.interrupted.is_some();
-        self.tell(said);
-        if again {
-            // The first request may have come while the prompt was still waiting.
-            self.request(WireRequest::Interrupt, None);
-        }
-    }
-
-    fn result(&mut self, result: &WireResult) {
-        let Some(turn) = &mut self.turn else { return };
-        let waits = turn.prompt.as_ref().is_some_and(|prompt| !prompt.taken_in);
-        if turn.of_its_own && waits {
-            turn.of_its_own = false;
-            return;
-        }
-        let aborted =
-            result.terminal_reason.as_deref().is_some_and(|why| why.starts_with("aborted"));
-        let ending = if aborted || turn.interrupted.is_some() && result.is_error {
-            Ending::Interrupted
-        } else if result.is_error || result.subtype != "success" {
-            let why = result.result.clone().or_else(|| result.errors.first().cloned());
-            Ending::Failed(words::failure(&why.unwrap_or_else(|| result.subtype.clone())))
-        } else {
-            Ending::Done
-        };
-        self.turn_over(ending);
-    }
+    // --- its end ----------------------------------------------------------------------------------
 
     fn turn_over(&mut self, ending: Ending) {
+        if ending == Ending::Interrupted {
+            self.recorder.subagents_end();
+        }
         self.recorder.turn_end();
         if self.turn.take().is_none() {
             return;
@@ -407,111 +299,15 @@ impl Driver {
         self.tell(Said::TurnEnd(ending));
     }
 
-    fn asked(&mut self, id: &str, request: Value) {
-        match serde_json::from_value(request) {
-            Ok(WireAsked::HookCallback { input }) => {
-                self.hook(input);
-                self.answer(id, WireGiven::Nothing {});
-            }
-            Ok(WireAsked::CanUseTool { tool_name, input, tool_use_id, description }) => {
-                let asked = Asked { tool: tool_name, input, call: tool_use_id };
-                if let Some(permission) = self.leave.standing(&asked) {
-                    return self.answer(id, WireGiven::Permission(permission));
-                }
-                self.recorder.suspend(&asked.call);
-                let permission = Permission {
-                    request: id.to_owned(),
-                    title: words::title(&asked.tool, &asked.input, &self.options.folder),
-                    detail: words::detail(&asked.tool, &asked.input, description.as_deref()),
-                };
-                self.shared.asks(id, asked);
-                self.tell(Said::Asks(permission));
-            }
-            Err(error) => {
-                let line = WireIn::cannot(id, &format!("not understood: {error}"));
-                if let Some(process) = &mut self.process {
-                    process.send(&line);
-                }
-            }
-        }
-    }
-
-    fn hook(&mut self, hook: WireHook) {
-        match hook {
-            WireHook::UserPromptSubmit { prompt, session_id } => {
-                self.shared.called(session_id);
-                self.taken_in(|ours| ours.text.trim() == prompt.trim());
-                self.begun_by_itself(&prompt);
-            }
-            WireHook::PreToolUse(call) => {
-                self.show.call(&call.tool_use_id, &call.tool_name, &call.tool_input);
-                self.recorder.before(&call);
-            }
-            WireHook::PostToolUse { call, tool_response } => {
-                let outcome = outcome_of(&call, &tool_response);
-                let changes = self.recorder.after(&call.tool_use_id, outcome);
-                let line = words::result(&call.tool_name, &tool_response);
-                self.show.ended(&call.tool_use_id, true, line, changes);
-            }
-            WireHook::PostToolUseFailure { call, error } => {
-                let outcome = takeback_core::Outcome::Failed;
-                let changes = self.recorder.after(&call.tool_use_id, outcome);
-                self.show.ended(&call.tool_use_id, false, words::failure(&error), changes);
-            }
-            WireHook::SubagentStart { agent_id } => self.recorder.subagent_start(&agent_id),
-            WireHook::SubagentStop { agent_id } => self.recorder.subagent_stop(&agent_id),
-            WireHook::Stop {} => self.recorder.turn_end(),
-            WireHook::Other => {}
-        }
-    }
-
-    /// A prompt that is none of ours: a task in the background has ended, and the program goes on.
-    fn begun_by_itself(&mut self, prompt: &str) {
-        match &mut self.turn {
-            Some(turn) => {
-                let waits = turn.prompt.as_ref().is_some_and(|prompt| !prompt.taken_in);
-                turn.of_its_own |= waits;
-            }
-            None => {
-                self.shared.busy();
-                self.recorder.prompt_of_its_own(prompt);
-                self.turn = Some(Turn { prompt: None, of_its_own: true, interrupted: None });
-                self.tell(Said::Note("claude goes on by itself".to_owned()));
-            }
-        }
-    }
-
-    fn answered(&mut self, answer: WireAnswer) {
-        let (id, answer) = match answer {
-            WireAnswer::Success { request_id, response } => (request_id, Ok(response)),
-            WireAnswer::Error { request_id, error } => (request_id, Err(error)),
-        };
-        match self.waiting.remove(&id) {
-            Some(Waiting::Start { reply, .. }) => {
-                let session = self.shared.conversation(|current| current.session.clone());
-                self.tell(Said::Ready { session, model: self.options.model.clone() });
-                reply.map(|reply| reply.send(Ok(())));
-            }
-            Some(Waiting::Rewind(reply)) => drop(reply.send(rewound(answer))),
-            None => {}
-        }
-    }
-
-    fn answer(&mut self, id: &str, given: WireGiven) {
-        if let Some(process) = &mut self.process {
-            process.send(&WireIn::reply(id, given));
-        }
-    }
-
-    // --- its end ----------------------------------------------------------------------------------
-
     fn died(&mut self, why: Option<&str>) {
         let Some(process) = self.process.take() else { return };
         let ended = process.end(END_PATIENCE);
         let why = why.map_or(ended, str::to_owned);
         self.shared.ended(&why);
         self.left_behind(&why);
-        self.tell(Said::Gone(why));
+        if self.process.is_none() {
+            self.tell(Said::Gone(why));
+        }
     }
 
     /// Ends in the log and for the host what a process left open.
@@ -522,11 +318,10 @@ impl Driver {
             true => Ending::Interrupted,
             false => Ending::Failed(why.to_owned()),
         });
-        for (_, waiting) in self.waiting.drain() {
+        for (_, waiting) in std::mem::take(&mut self.waiting) {
             match waiting {
-                Waiting::Start { before, reply } => {
-                    self.shared.conversation(|current| *current = before);
-                    reply.map(|reply| reply.send(Err(AgentError::Refused(why.to_owned()))));
+                Waiting::Start { before, tried, reply } => {
+                    self.not_started(before, tried, reply, why);
                 }
                 Waiting::Rewind(reply) => {
                     drop(reply.send(Err(AgentError::Gone(why.to_owned()).into())));
@@ -535,30 +330,37 @@ impl Driver {
         }
     }
 
+    /// A conversation could not be gone on with. A program that was killed may have had no time to write
+    /// down the last messages, though it had said them: then it goes on from before that turn.
+    fn not_started(
+        &mut self,
+        before: Conversation,
+        tried: Tried,
+        reply: Option<Sender<Result<(), AgentError>>>,
+        why: &str,
+    ) {
+        let wanted = self.shared.conversation(|current| std::mem::replace(current, before));
+        let shorter = match (tried, wanted.prompts.last()) {
+            (Tried::AsItWas, Some(last)) if why.starts_with("No message found") => {
+                wanted.before(&last.message)
+            }
+            _ => None,
+        };
+        let mut error = AgentError::Refused(why.to_owned());
+        if let Some(shorter) = shorter {
+            match self.start(shorter, Tried::WithoutTheLastTurn, reply.clone()) {
+                Ok(()) => {
+                    let note = "claude has not kept the last turn, and goes on from before it";
+                    return self.tell(Said::Note(note.to_owned()));
+                }
+                Err(failed) => error = failed,
+            }
+        }
+        reply.map(|reply| reply.send(Err(error)));
+    }
+
     fn tell(&self, said: Said) {
         // Nobody listens any more when the host is closing.
         drop(self.say.send(said));
-    }
-}
-
-fn rewound(answer: Result<Value, String>) -> Result<OwnFiles, OwnFilesError> {
-    let answer = answer.map_err(|error| why_not(&error))?;
-    let rewound: WireRewound =
-        serde_json::from_value(answer).map_err(|error| OwnFilesError::Failed(error.to_string()))?;
-    match rewound {
-        WireRewound { can_rewind: true, files_changed, .. } => {
-            Ok(OwnFiles { paths: files_changed })
-        }
-        WireRewound { error, .. } => Err(why_not(&error.unwrap_or_default())),
-    }
-}
-
-fn why_not(error: &str) -> OwnFilesError {
-    if error.contains("No file checkpoint found") {
-        OwnFilesError::NoCheckpoint
-    } else if error.contains("not enabled") {
-        OwnFilesError::NotEnabled
-    } else {
-        OwnFilesError::Failed(error.trim_start_matches("Failed to rewind: ").to_owned())
     }
 }

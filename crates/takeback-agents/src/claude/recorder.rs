@@ -157,11 +157,18 @@ impl Recorder {
 
     /// The program has ended: with it all that it was about to do.
     pub(super) fn died(&mut self) {
-        for session in std::mem::take(&mut self.subagents) {
-            self.capture.tell(&AgentEvent::SessionEnd { session });
-        }
+        self.subagents_end();
         self.calls.clear();
         self.turn_end();
+    }
+
+    /// Nobody tells the end of a subagent whose turn was interrupted. One that goes on in the background
+    /// is begun anew by its next call.
+    pub(super) fn subagents_end(&mut self) {
+        for session in std::mem::take(&mut self.subagents) {
+            self.calls.retain(|_, call| call.session != session);
+            self.capture.tell(&AgentEvent::SessionEnd { session });
+        }
     }
 
     pub(super) fn end(&mut self) {

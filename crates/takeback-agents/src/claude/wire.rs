@@ -349,3 +349,6 @@ pub(super) enum WirePermission {
         message: String,
     },
 }
+
+#[cfg(test)]
+mod tests;

@@ -17,27 +17,27 @@ use takeback_testkit::Sandbox;
 use takeback_testkit::model::ModelServer;
 use tempfile::TempDir;
 
-pub const SESSION: &str = "talk";
+pub(crate) const SESSION: &str = "talk";
 const PATIENCE: Duration = Duration::from_secs(90);
 
-pub struct Lab {
-    pub sandbox: Sandbox,
-    pub model: ModelServer,
-    pub claude: Claude,
-    pub said: Receiver<Said>,
-    pub options: ClaudeOptions,
-    pub home: TempDir,
+pub(crate) struct Lab {
+    pub(crate) sandbox: Sandbox,
+    pub(crate) model: ModelServer,
+    pub(crate) claude: Claude,
+    pub(crate) said: Receiver<Said>,
+    pub(crate) options: ClaudeOptions,
+    _home: TempDir,
 }
 
 /// What is asked of the program beside what every test asks.
 #[derive(Default)]
-pub struct Wishes<'a> {
-    pub extra_args: &'a [&'a str],
-    pub no_copies: bool,
+pub(crate) struct Wishes<'a> {
+    pub(crate) extra_args: &'a [&'a str],
+    pub(crate) no_copies: bool,
 }
 
 /// `None`: the program is not here, which has been said.
-pub fn lab(wishes: &Wishes<'_>) -> Option<Lab> {
+pub(crate) fn lab(wishes: &Wishes<'_>) -> Option<Lab> {
     let program = program()?;
     let sandbox = Sandbox::new();
     let model = ModelServer::start();
@@ -52,11 +52,11 @@ pub fn lab(wishes: &Wishes<'_>) -> Option<Lab> {
         resume: Value::Null,
     };
     let (claude, said) = start(&sandbox, &options);
-    Some(Lab { sandbox, model, claude, said, options, home })
+    Some(Lab { sandbox, model, claude, said, options, _home: home })
 }
 
 /// Edits and shell commands need nobody's leave.
-pub fn trusting() -> Option<Lab> {
+pub(crate) fn trusting() -> Option<Lab> {
     let allowed = "Bash,Write,Edit,Read,Agent,Task";
     lab(&Wishes {
         extra_args: &["--permission-mode", "acceptEdits", "--allowedTools", allowed],
@@ -64,10 +64,12 @@ pub fn trusting() -> Option<Lab> {
     })
 }
 
-pub fn start(sandbox: &Sandbox, options: &ClaudeOptions) -> (Claude, Receiver<Said>) {
+pub(crate) fn start(sandbox: &Sandbox, options: &ClaudeOptions) -> (Claude, Receiver<Said>) {
     let (say, said) = channel();
+    let mut workspace = sandbox.another_process();
+    workspace.limits.recorder_patience = PATIENCE;
     let capture = Capture {
-        workspace: sandbox.another_process(),
+        workspace,
         session: SessionId::from(SESSION),
         tools: Tools::default(),
         say: say.clone(),
@@ -76,6 +78,7 @@ pub fn start(sandbox: &Sandbox, options: &ClaudeOptions) -> (Claude, Receiver<Sa
     (Claude::start(options.clone(), capture, say).unwrap(), said)
 }
 
+#[expect(clippy::print_stderr, reason = "whoever reads the tests' output has to know")]
 fn program() -> Option<PathBuf> {
     let installed = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../target/agents/claude");
     let named = env::var_os("TAKEBACK_CLAUDE").map(PathBuf::from);
@@ -108,7 +111,7 @@ fn environment(home: &Path, url: &str) -> Vec<(OsString, OsString)> {
 
 impl Lab {
     /// A prompt that carries its script. Its message's id.
-    pub fn prompt(&self, text: &str, script: &Value) -> String {
+    pub(crate) fn prompt(&self, text: &str, script: &Value) -> String {
         let number = self.prompts() + 1;
         let message = format!("00000000-0000-4000-8000-{number:012}");
         self.claude.prompt(&message, &format!("{text} <<LAB {script} LAB>>")).unwrap();
@@ -121,7 +124,7 @@ impl Lab {
     }
 
     /// All that is said until something is said that `ends`, with it.
-    pub fn until(&self, ends: impl Fn(&Said) -> bool) -> Vec<Said> {
+    pub(crate) fn until(&self, ends: impl Fn(&Said) -> bool) -> Vec<Said> {
         let deadline = Instant::now() + PATIENCE;
         let mut heard = Vec::new();
         loop {
@@ -141,14 +144,14 @@ impl Lab {
     }
 
     /// All that is said until the turn is over, which is done.
-    pub fn turn(&self, text: &str, script: &Value) -> (String, Vec<Said>) {
+    pub(crate) fn turn(&self, text: &str, script: &Value) -> (String, Vec<Said>) {
         let message = self.prompt(text, script);
         let heard = self.until(|said| matches!(said, Said::TurnEnd(_)));
         assert_eq!(heard.last(), Some(&Said::TurnEnd(Ending::Done)), "{heard:#?}");
         (message, heard)
     }
 
-    pub fn asked(&self) -> (Permission, Vec<Said>) {
+    pub(crate) fn asked(&self) -> (Permission, Vec<Said>) {
         let heard = self.until(|said| matches!(said, Said::Asks(_)));
         match heard.last() {
             Some(Said::Asks(permission)) => (permission.clone(), heard),
@@ -156,33 +159,47 @@ impl Lab {
         }
     }
 
-    pub fn at(&self, path: &str) -> String {
+    pub(crate) fn lock_file(&self) -> PathBuf {
+        self.sandbox.workspace.store_dir.join("lock")
+    }
+
+    pub(crate) fn at(&self, path: &str) -> String {
         self.sandbox.at(path).to_str().unwrap().to_owned()
     }
 
-    pub fn point_of(&self, message: &str) -> PointId {
+    pub(crate) fn point_of(&self, message: &str) -> PointId {
         let points = self.sandbox.another_process().store.points().unwrap();
         let has = |ids: &[String]| ids.iter().any(|id| id == message);
         points.iter().find(|point| has(&point.message_ids)).expect("the prompt has a point").id
     }
 
-    pub fn rewind_to(&mut self, message: &str) -> Receipt {
+    pub(crate) fn rewind_to(&mut self, message: &str) -> Receipt {
         let point = self.point_of(message);
         self.sandbox.reopen();
         self.sandbox.rewind_to(point)
     }
 
     /// Calls `Write` for a new file.
-    pub fn write(&self, path: &str, content: &str) -> Value {
+    pub(crate) fn write(&self, path: &str, content: &str) -> Value {
         json!([{ "name": "Write", "input": { "file_path": self.at(path), "content": content } }])
     }
 
-    pub fn edit(&self, path: &str, old: &str, new: &str) -> Value {
+    pub(crate) fn edit(&self, path: &str, old: &str, new: &str) -> Value {
         let input = json!({ "file_path": self.at(path), "old_string": old, "new_string": new });
         json!([{ "name": "Edit", "input": input }])
     }
 
-    pub fn pid(&self) -> i32 {
+    /// Calls a subagent that plays a script of its own.
+    pub(crate) fn task(&self, name: &str, script: &Value) -> Value {
+        let file = self.sandbox.outside().join(format!("{name}.json"));
+        std::fs::write(&file, script.to_string()).unwrap();
+        let prompt = format!("do <<LABFILE {} FILE>>", file.display());
+        let input = json!({ "description": name, "prompt": prompt, "run_in_background": false,
+            "subagent_type": "general-purpose" });
+        json!({ "name": "Task", "input": input })
+    }
+
+    pub(crate) fn pid(&self) -> i32 {
         // The one process whose working folder is this workspace and whose program is the one started.
         let root = self.sandbox.root().canonicalize().unwrap();
         let program = self.options.program.canonicalize().unwrap();
@@ -198,12 +215,12 @@ impl Lab {
     }
 }
 
-pub fn run(command: &str) -> Value {
+pub(crate) fn run(command: &str) -> Value {
     json!([{ "name": "Bash", "input": { "command": command } }])
 }
 
 /// The texts of the prompts and answers that a request showed the model, of those that `tags` name.
-pub fn seen(request: &Value, tags: &[&str]) -> Vec<String> {
+pub(crate) fn seen(request: &Value, tags: &[&str]) -> Vec<String> {
     let messages = request["messages"].to_string();
     let mut found: Vec<(usize, String)> =
         tags.iter().filter_map(|tag| Some((messages.find(tag)?, (*tag).to_owned()))).collect();

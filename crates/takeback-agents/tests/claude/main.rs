@@ -6,7 +6,9 @@
 #![expect(clippy::disallowed_methods, reason = "tests lay out their own trees")]
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on panics")]
 
+mod capture;
 mod conversation;
 mod lab;
 mod own_files;
+mod replayed;
 mod turns;

@@ -150,7 +150,10 @@ fn an_interrupted_turn_ends_and_the_next_one_runs() {
     lab.claude.interrupt().unwrap();
     let heard = lab.until(|said| matches!(said, Said::TurnEnd(_)));
     assert_eq!(heard.last(), Some(&Said::TurnEnd(Ending::Interrupted)));
-    assert!(matches!(&heard[0], Said::ToolEnd { ok: false, .. }), "{heard:#?}");
+    let Said::ToolEnd { ok: false, changes: Some((from, to)), .. } = &heard[0] else {
+        panic!("{heard:#?}")
+    };
+    assert_eq!(to.0 - from.0, 1, "one.txt");
     lab.turn("two", &json!(["fine"]));
     lab.rewind_to(&message);
     assert!(!lab.sandbox.exists("one.txt") && !lab.sandbox.exists("two.txt"));
@@ -186,8 +189,9 @@ fn a_model_that_refuses_fails_the_turn_and_not_the_session() {
 fn a_killed_program_is_gone_and_what_it_did_can_be_taken_back() {
     let Some(mut lab) = trusting() else { return };
     lab.turn("zero", &json!(["hello"]));
-    let script =
-        json!([lab.write("a.txt", "1\n"), run("echo 1 > one.txt; exec sleep 300"), "never"]);
+    let subagent = json!([run("echo 1 > one.txt; exec sleep 300"), "never"]);
+    let task = json!([lab.task("a job", &subagent)]);
+    let script = json!([lab.write("a.txt", "1\n"), task, "never"]);
     let message = lab.prompt("one", &script);
     while !lab.sandbox.exists("one.txt") {
         std::thread::yield_now();
@@ -206,7 +210,9 @@ fn a_killed_program_is_gone_and_what_it_did_can_be_taken_back() {
     let prompt = lab.claude.prompt("00000000-0000-4000-8000-000000000099", "x");
     assert!(matches!(prompt, Err(AgentError::Gone(_))), "{prompt:?}");
     let sessions = lab.sandbox.workspace.store.sessions().unwrap();
+    assert_eq!(sessions.len(), 2, "{sessions:#?}");
     assert!(sessions.iter().all(|session| session.open_turn.is_none()), "{sessions:#?}");
+    assert!(lab.sandbox.workspace.store.live_calls().unwrap().is_empty());
 
     let receipt = lab.rewind_to(&message);
     assert!(receipt.is_whole(), "{receipt:#?}");
@@ -237,6 +243,30 @@ fn what_goes_on_in_the_background_is_the_agents_until_it_ends() {
     lab.sandbox.rewind(&request).unwrap();
     assert!(!lab.sandbox.exists("late.txt"));
     lab.sandbox.write("after.txt", "a person's\n");
+    takeback_core::look_around(&mut lab.sandbox.workspace).unwrap();
+    let changes = lab.sandbox.workspace.store.changes_after(takeback_store::Seq(0)).unwrap();
+    let mine = changes.iter().find(|change| change.path == takeback_testkit::path("after.txt"));
+    assert_eq!(mine.unwrap().author, takeback_store::Author::Human);
+}
+
+#[test]
+fn closing_in_the_middle_of_a_turn_ends_the_program_and_the_session() {
+    let Some(mut lab) = trusting() else { return };
+    let subagent = json!([run("echo 1 > one.txt; exec sleep 300"), "never"]);
+    let message = lab.prompt("one", &json!([[lab.task("a job", &subagent)], "never"]));
+    while !lab.sandbox.exists("one.txt") {
+        std::thread::yield_now();
+    }
+    lab.claude.close();
+    assert!(!lab.claude.is_live());
+    let sessions = lab.sandbox.workspace.store.sessions().unwrap();
+    assert_eq!(sessions.len(), 2);
+    let is_over = |session: &takeback_store::Session| {
+        session.open_turn.is_none() && session.ended_at.is_some()
+    };
+    assert!(sessions.iter().all(is_over), "{sessions:#?}");
+    let late = lab.claude.prompt("00000000-0000-4000-8000-000000000099", "x");
+    assert!(matches!(late, Err(AgentError::Gone(_))), "{late:?}");
     lab.rewind_to(&message);
-    assert!(lab.sandbox.exists("after.txt"));
+    assert!(!lab.sandbox.exists("one.txt"));
 }

@@ -36,6 +36,13 @@ impl<'s> Now<'s> {
         Ok(points.iter().rev().find(listed).map(|point| point.id))
     }
 
+    /// Whether a session is part of another one that has a turn open.
+    fn is_within_turn(&self, session: &Session) -> bool {
+        let whole = session.whole();
+        let is_open = |other: &Session| Some(&other.id) == whole && other.open_turn.is_some();
+        self.sessions.iter().any(is_open)
+    }
+
     /// Ends what died without a word, once a scan has found all that it may have left.
     pub(super) fn buried(&self, time: Timestamp) -> Vec<Write> {
         let cut_off =
@@ -156,7 +163,10 @@ pub(super) fn decide(
             if session.open_turn.is_none() {
                 session.open_turn = Some(new_turn);
                 decision.writes.push(Write::Turn(new_turn_of("", None)));
-                decision.point = Some(prompt_point(String::new(), None));
+                // What a part of a session does belongs to the prompt of the whole.
+                if !now.is_within_turn(&session) {
+                    decision.point = Some(prompt_point(String::new(), None));
+                }
             }
             let kind = match touches {
                 Touches::Paths(_) => CallKind::Edit { paths: edit_paths.to_vec() },

@@ -326,6 +326,53 @@ fn of_two_calls_of_a_session_the_one_that_names_the_path_wrote_it() {
     assert_eq!(who(&sandbox, "made.txt"), ["s call-1 Bash window"]);
 }
 
+/// A session for a subagent of `s`.
+fn subagent(sandbox: &mut Sandbox, session: &str) {
+    sandbox.tell(&AgentEvent::SessionStart {
+        session: SessionId::from(session),
+        agent: None,
+        parent: Some(SessionId::from("s")),
+        owner: None,
+    });
+}
+
+#[test]
+fn what_subagents_do_at_once_is_not_in_doubt_and_goes_with_the_prompt() {
+    let mut sandbox = a_file();
+    let point = sandbox.prompt("s", "go");
+    subagent(&mut sandbox, "s/one");
+    subagent(&mut sandbox, "s/two");
+    let one = sandbox.before_shell("s/one", "make");
+    let two = sandbox.before_edit("s/two", &["a.txt"]);
+    sandbox.write("a.txt", "after\n");
+    sandbox.write("b.txt", "made\n");
+    sandbox.after("s/two", &two);
+    sandbox.write("c.txt", "later\n");
+    sandbox.after("s/one", &one);
+    assert_eq!(who(&sandbox, "a.txt"), ["s/two call-2 Edit tool"]);
+    assert_eq!(who(&sandbox, "b.txt"), ["s/one call-1 Bash window"]);
+    assert_eq!(who(&sandbox, "c.txt"), ["s/one call-1 Bash window"]);
+    assert_eq!(sandbox.workspace.store.points().unwrap().len(), 1, "the prompt's");
+    sandbox.turn_end("s");
+    assert!(sandbox.rewind_to(point).is_whole());
+    assert_eq!(sandbox.read("a.txt"), "before\n");
+    assert!(!sandbox.exists("b.txt") && !sandbox.exists("c.txt"));
+}
+
+#[test]
+fn a_session_that_only_goes_on_from_another_is_no_part_of_it() {
+    let mut sandbox = a_file();
+    sandbox.prompt("s", "go");
+    subagent(&mut sandbox, "sequel");
+    let one = sandbox.before_shell("s", "make");
+    let two = sandbox.before_shell("sequel", "make");
+    sandbox.write("a.txt", "after\n");
+    sandbox.after("s", &one);
+    sandbox.after("sequel", &two);
+    assert_eq!(who(&sandbox, "a.txt"), ["ambiguous s+sequel"]);
+    assert_eq!(sandbox.workspace.store.points().unwrap().len(), 2, "it has one of its own");
+}
+
 #[test]
 fn the_end_of_a_call_nobody_told_of() {
     let mut sandbox = a_file();

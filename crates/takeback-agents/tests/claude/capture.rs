@@ -1,0 +1,147 @@
+//! What is recorded while the program works, and when.
+
+use std::collections::BTreeSet;
+use std::time::Duration;
+
+use serde_json::json;
+use takeback_agents::talk::{Ending, Said};
+use takeback_core::lock::{Hold, lock};
+use takeback_store::{Author, PointKind};
+use takeback_testkit::model::{Answer, Block};
+
+use crate::lab::{run, trusting};
+
+/// While somebody else has the workspace, nothing can be recorded, and so the program has to wait.
+///
+/// Long enough that it would have gone on by then; a slow machine makes the test pass, not fail.
+const LONG_ENOUGH: Duration = Duration::from_millis(700);
+
+#[test]
+fn a_tool_waits_until_what_it_may_overwrite_is_durable() {
+    let Some(mut lab) = trusting() else { return };
+    lab.sandbox.write("a.txt", "mine\n");
+    let calls = [
+        Block::tool("Bash", json!({ "command": "echo theirs > a.txt" })),
+        Block::tool("Write", lab.write("b.txt", "theirs\n")[0]["input"].clone()),
+    ];
+    for call in calls {
+        // The model thinks until the workspace is locked.
+        let answer = Answer::Later(Duration::from_millis(300), Box::new(Answer::Says(vec![call])));
+        lab.model.answer(answer);
+        let message = lab.prompt("one", &json!(["never", "ok"]));
+        lab.until(|said| matches!(said, Said::Prompted { .. }));
+        let held =
+            lock(&lab.lock_file(), Hold::Exclusive, Duration::from_secs(60)).unwrap().unwrap();
+        lab.until(|said| matches!(said, Said::Tool { .. }));
+        std::thread::sleep(LONG_ENOUGH);
+        assert_eq!(lab.sandbox.read("a.txt"), "mine\n");
+        assert!(!lab.sandbox.exists("b.txt"));
+        drop(held);
+        let heard = lab.until(|said| matches!(said, Said::TurnEnd(_)));
+        assert_eq!(heard.last(), Some(&Said::TurnEnd(Ending::Done)));
+        assert!(!heard.iter().any(|said| matches!(said, Said::Unrecorded(_))), "{heard:#?}");
+        assert!(lab.sandbox.read("a.txt") == "theirs\n" || lab.sandbox.exists("b.txt"));
+        assert!(lab.rewind_to(&message).is_whole());
+        assert_eq!(lab.sandbox.read("a.txt"), "mine\n");
+        assert!(!lab.sandbox.exists("b.txt"));
+    }
+}
+
+/// What the answer to the prompt's question shows: the next call comes after the last one was recorded.
+#[test]
+fn the_model_goes_on_when_what_a_tool_did_is_durable() {
+    let Some(lab) = trusting() else { return };
+    let script = json!([run("until [ -e go ]; do sleep 0.1; done"), "ok"]);
+    lab.prompt("one", &script);
+    lab.until(|said| matches!(said, Said::Tool { .. }));
+    // The call is in the log as soon as the program may begin it.
+    while lab.sandbox.workspace.store.live_calls().unwrap().is_empty() {
+        std::thread::yield_now();
+    }
+    let asked = lab.model.asked().len();
+    let held = lock(&lab.lock_file(), Hold::Exclusive, Duration::from_secs(60)).unwrap().unwrap();
+    lab.sandbox.write("go", "");
+    std::thread::sleep(LONG_ENOUGH);
+    assert_eq!(lab.model.asked().len(), asked);
+    drop(held);
+    lab.until(|said| matches!(said, Said::TurnEnd(_)));
+    assert!(lab.model.asked().len() > asked);
+    assert!(lab.sandbox.workspace.store.live_calls().unwrap().is_empty());
+}
+
+#[test]
+fn what_subagents_do_at_once_is_taken_back_with_the_prompt() {
+    let Some(mut lab) = trusting() else { return };
+    lab.sandbox.write("mine.txt", "mine\n");
+    let before = lab.sandbox.tree();
+    // Each waits for the other, so both calls are open at once.
+    let meet = |mine: &str, other: &str| {
+        run(&format!(
+            "echo x > {mine}; until [ -e {other} ]; do sleep 0.05; done; echo y >> {mine}"
+        ))
+    };
+    let first = json!([meet("one", "two"), lab.write("deep/one.txt", "1\n"), "done one"]);
+    let second = json!([meet("two", "one"), run("rm mine.txt"), "done two"]);
+    let tasks = json!([lab.task("first job", &first), lab.task("second job", &second)]);
+    let (message, heard) = lab.turn("go", &json!([tasks, "all done"]));
+    let titles: Vec<&str> = heard
+        .iter()
+        .filter_map(|said| match said {
+            Said::Tool { title, .. } => Some(title.as_str()),
+            _ => None,
+        })
+        .collect();
+    assert!(
+        titles.contains(&"Task first job") && titles.contains(&"Write deep/one.txt"),
+        "{titles:?}"
+    );
+    let said: String = heard
+        .iter()
+        .filter_map(|said| match said {
+            Said::Text(text) => Some(text.as_str()),
+            _ => None,
+        })
+        .collect();
+    assert_eq!(said, "all done", "what subagents say is for the agent");
+    let ends = heard.iter().filter(|said| matches!(said, Said::ToolEnd { ok: true, .. })).count();
+    assert_eq!(ends, titles.len());
+    assert!(!lab.sandbox.exists("mine.txt"));
+
+    let store = &lab.sandbox.workspace.store;
+    let changes = store.changes_after(takeback_store::Seq(0)).unwrap();
+    let by_subagents = |author: &Author| match author {
+        Author::Agent { session, .. } => session.0.starts_with("talk/"),
+        _ => false,
+    };
+    let theirs: BTreeSet<String> = changes
+        .iter()
+        .filter(|change| by_subagents(&change.author))
+        .map(|change| change.path.display())
+        .collect();
+    let expected = ["deep", "deep/one.txt", "mine.txt", "one", "two"].map(str::to_owned);
+    assert_eq!(theirs, BTreeSet::from(expected));
+    let in_doubt =
+        changes.iter().filter(|change| matches!(change.author, Author::Ambiguous { .. }));
+    assert_eq!(in_doubt.count(), 0, "{changes:#?}");
+    let points = store.points().unwrap();
+    assert_eq!(points.iter().filter(|point| point.kind == PointKind::Prompt).count(), 1);
+    let sessions = store.sessions().unwrap();
+    assert_eq!(sessions.len(), 3);
+    assert!(sessions.iter().all(|session| session.open_turn.is_none()), "{sessions:#?}");
+
+    let receipt = lab.rewind_to(&message);
+    assert!(receipt.is_whole(), "{receipt:#?}");
+    assert_eq!(lab.sandbox.tree(), before);
+}
+
+#[test]
+fn a_persons_edit_between_two_turns_stays() {
+    let Some(mut lab) = trusting() else { return };
+    let (first, _) = lab.turn("one", &json!([lab.write("a.txt", "1\n2\n3\n4\n5\n"), "ok"]));
+    let (second, _) = lab.turn("two", &json!([lab.edit("a.txt", "5", "five"), "ok"]));
+    lab.sandbox.write("a.txt", "ONE\n2\n3\n4\nfive\n");
+    assert!(lab.rewind_to(&second).is_whole());
+    assert_eq!(lab.sandbox.read("a.txt"), "ONE\n2\n3\n4\n5\n");
+    lab.rewind_to(&first);
+    assert!(lab.sandbox.exists("a.txt"), "what a person added to it is not deleted");
+}

@@ -1,0 +1,237 @@
+//! What the real program once said, said again by a program that says nothing else: these tests need no
+//! `claude`.
+//!
+//! `recorded/` was taken down from version 2.1.325 against a scripted model; long lists and paths were
+//! shortened.
+
+use std::ffi::OsString;
+use std::os::unix::fs::PermissionsExt as _;
+use std::sync::mpsc::Receiver;
+use std::time::Duration;
+
+use serde_json::Value;
+use takeback_agents::claude::{Claude, ClaudeOptions};
+use takeback_agents::talk::{Agent as _, Ending, OwnFiles, OwnFilesError, Said, Trial};
+use takeback_testkit::Sandbox;
+
+use crate::lab::start;
+
+struct Stage {
+    claude: Claude,
+    said: Receiver<Said>,
+    _sandbox: Sandbox,
+}
+
+/// Answers each line that it reads with what stands in the next file.
+fn stage(answers: &[&str]) -> Stage {
+    let sandbox = Sandbox::new();
+    let mut script = String::from("#!/bin/sh\n");
+    for (number, answer) in answers.iter().enumerate() {
+        let file = sandbox.outside().join(format!("answer-{number}"));
+        std::fs::write(&file, answer).unwrap();
+        script += &format!("read -r line\ncat '{}'\n", file.display());
+    }
+    script += "while read -r line; do :; done\n";
+    stage_with(sandbox, &script)
+}
+
+fn stage_with(sandbox: Sandbox, script: &str) -> Stage {
+    let program = sandbox.outside().join("claude");
+    std::fs::write(&program, script).unwrap();
+    std::fs::set_permissions(&program, std::fs::Permissions::from_mode(0o755)).unwrap();
+    let options = ClaudeOptions {
+        program,
+        extra_args: Vec::new(),
+        folder: sandbox.root(),
+        model: None,
+        environment: vec![(OsString::from("PATH"), std::env::var_os("PATH").unwrap_or_default())],
+        checkpointing: true,
+        resume: Value::Null,
+    };
+    let (claude, said) = start(&sandbox, &options);
+    Stage { claude, said, _sandbox: sandbox }
+}
+
+impl Stage {
+    fn until(&self, ends: impl Fn(&Said) -> bool) -> Vec<Said> {
+        let mut heard = Vec::new();
+        loop {
+            let said = self.said.recv_timeout(Duration::from_secs(60));
+            heard.push(said.unwrap_or_else(|_| panic!("it never came; heard: {heard:#?}")));
+            if heard.last().is_some_and(&ends) {
+                return heard;
+            }
+        }
+    }
+}
+
+const MESSAGE: &str = "00000000-0000-4000-8000-000000000001";
+const TURN: &str = include_str!("recorded/turn.jsonl");
+const INTERRUPTED: &str = include_str!("recorded/interrupted.jsonl");
+const OWN_FILES: &str = include_str!("recorded/own_files.jsonl");
+
+fn first_line(text: &str) -> (&str, &str) {
+    text.split_once('\n').unwrap()
+}
+
+/// In words, without what differs from run to run.
+fn told(said: &Said) -> String {
+    match said {
+        Said::Ready { session, model } => {
+            format!("ready {} {}", session.is_some(), model.as_deref().unwrap_or("-"))
+        }
+        Said::Prompted { message, session, point } => {
+            format!("prompted {} {} {}", message == MESSAGE, session.is_some(), point.is_some())
+        }
+        Said::Text(text) => format!("text {text}"),
+        Said::TextEnd => "text end".to_owned(),
+        Said::Tool { title, .. } => format!("tool {title}"),
+        Said::ToolEnd { ok, line, changes, .. } => {
+            format!("tool end {ok} {line} {}", changes.is_some())
+        }
+        Said::Asks(permission) => format!("asks {}: {}", permission.title, permission.detail),
+        Said::TurnEnd(ending) => format!("turn end {ending:?}"),
+        Said::Unrecorded(why) => format!("unrecorded {why}"),
+        Said::Note(note) => format!("note {note}"),
+        Said::Gone(why) => format!("gone {why}"),
+    }
+}
+
+#[test]
+fn a_turn_with_a_subagent_is_told_in_order() {
+    let (ready, turn) = first_line(TURN);
+    let stage = stage(&[&format!("{ready}\n"), turn]);
+    stage.claude.prompt(MESSAGE, "one").unwrap();
+    let heard = stage.until(|said| matches!(said, Said::TurnEnd(_)));
+    let heard: Vec<String> = heard.iter().map(told).collect();
+    // The tools' paths lie in another folder than the one of this test.
+    let expected = [
+        "ready false -",
+        "prompted true true true",
+        "ready true claude-opus-5-5",
+        "text Now.",
+        "text end",
+        "tool Write /work/a.txt",
+        "asks Write /work/a.txt: one\n",
+        "tool end true created false",
+        "tool $ echo deny > b.txt; exit 0",
+        "asks $ echo deny > b.txt; exit 0: echo deny > b.txt; exit 0",
+        "tool end false not that false",
+        "tool $ exit 3",
+        "asks $ exit 3: exit 3",
+        "tool end false exit 3 false",
+        "tool Task a job",
+        "tool Write /work/sub.txt",
+        "asks Write /work/sub.txt: x",
+        "tool end true created false",
+        "tool end true done false",
+        "text all done",
+        "text end",
+        "turn end Done",
+    ];
+    assert_eq!(heard, expected);
+    let memory = stage.claude.memory();
+    assert_eq!(memory["prompts"], serde_json::json!([{ "message": MESSAGE, "after": null }]));
+    assert!(TURN.contains(memory["upTo"].as_str().unwrap()));
+}
+
+#[test]
+fn an_interrupted_turn_ends_as_such() {
+    let (ready, _) = first_line(TURN);
+    let stage = stage(&[&format!("{ready}\n"), INTERRUPTED]);
+    stage.claude.prompt("00000000-0000-4000-8000-000000000002", "two").unwrap();
+    let heard = stage.until(|said| matches!(said, Said::TurnEnd(_)));
+    assert_eq!(heard.last(), Some(&Said::TurnEnd(Ending::Interrupted)));
+    let [.., Said::ToolEnd { ok: false, line, .. }, _] = heard.as_slice() else {
+        panic!("{heard:#?}")
+    };
+    assert!(line.starts_with("The user doesn't want to proceed"), "{line}");
+}
+
+#[test]
+fn own_files_and_their_errors_are_understood() {
+    let (ready, _) = first_line(TURN);
+    let answers: Vec<String> =
+        [ready].into_iter().chain(OWN_FILES.lines()).map(|line| format!("{line}\n")).collect();
+    let stage = stage(&answers.iter().map(String::as_str).collect::<Vec<_>>());
+    let dry = stage.claude.rewind_files(MESSAGE, Trial::Dry).unwrap();
+    assert_eq!(dry, Some(OwnFiles { paths: vec!["/work/a.txt".into()] }));
+    let real = stage.claude.rewind_files(MESSAGE, Trial::Real).unwrap();
+    assert_eq!(real, Some(OwnFiles::default()));
+    for trial in [Trial::Dry, Trial::Real] {
+        let unknown = stage.claude.rewind_files(MESSAGE, trial);
+        assert!(matches!(unknown, Err(OwnFilesError::NoCheckpoint)), "{trial:?} {unknown:?}");
+    }
+}
+
+#[test]
+fn what_is_no_json_is_said_once_and_what_is_not_known_not_at_all() {
+    let (ready, _) = first_line(TURN);
+    let odd = "oh\n{\"type\":\"weather\",\"sun\":1}\n{\"type\":\"user\"}\n\nno\n";
+    let result = "{\"type\":\"result\",\"subtype\":\"success\"}\n";
+    let stage = stage(&[&format!("{ready}\n"), &format!("{odd}{result}")]);
+    stage.claude.prompt(MESSAGE, "one").unwrap();
+    let heard = stage.until(|said| matches!(said, Said::TurnEnd(_)));
+    let heard: Vec<String> = heard.iter().map(told).collect();
+    let expected =
+        ["ready false -", "note claude said something that is no JSON: oh", "turn end Done"];
+    assert_eq!(heard, expected);
+}
+
+#[test]
+fn a_program_that_ends_says_why() {
+    let script = "#!/bin/sh\nread -r line\necho first >&2\necho 'not logged in' >&2\nexit 3\n";
+    let stage = stage_with(Sandbox::new(), script);
+    let heard = stage.until(|said| matches!(said, Said::Gone(_)));
+    assert_eq!(heard, [Said::Gone("not logged in".to_owned())]);
+    assert!(!stage.claude.is_live());
+    let silent = stage_with(Sandbox::new(), "#!/bin/sh\nread -r line\nexit 3\n");
+    let heard = silent.until(|said| matches!(said, Said::Gone(_)));
+    assert_eq!(heard, [Said::Gone("it ended with code 3".to_owned())]);
+}
+
+#[test]
+fn a_program_that_does_not_stop_is_ended() {
+    let (ready, _) = first_line(TURN);
+    let stage = stage(&[&format!("{ready}\n")]);
+    stage.claude.prompt(MESSAGE, "one").unwrap();
+    stage.claude.interrupt().unwrap();
+    let heard = stage.until(|said| matches!(said, Said::Gone(_)));
+    let heard: Vec<String> = heard.iter().map(told).collect();
+    let expected =
+        ["ready false -", "turn end Interrupted", "gone it did not stop when it was interrupted"];
+    assert_eq!(heard, expected);
+}
+
+const RESULT: &str = "{\"type\":\"result\",\"subtype\":\"success\"}\n";
+
+fn lifecycle() -> String {
+    let is_started = |line: &&str| line.contains("command_lifecycle") && line.contains("started");
+    format!("{}\n", TURN.lines().find(is_started).unwrap())
+}
+
+#[test]
+fn a_prompt_that_was_still_waiting_is_interrupted_when_it_begins() {
+    let (ready, _) = first_line(TURN);
+    let aborted = INTERRUPTED.lines().last().unwrap();
+    assert!(aborted.contains("aborted_tools"));
+    // The start, the prompt, the interruption, and the one that comes after it has begun.
+    let stage = stage(&[&format!("{ready}\n"), "", &lifecycle(), &format!("{aborted}\n")]);
+    stage.claude.prompt(MESSAGE, "one").unwrap();
+    stage.claude.interrupt().unwrap();
+    let heard = stage.until(|said| matches!(said, Said::TurnEnd(_) | Said::Gone(_)));
+    assert_eq!(heard.last(), Some(&Said::TurnEnd(Ending::Interrupted)));
+}
+
+#[test]
+fn the_end_of_a_turn_that_it_began_by_itself_is_not_the_end_of_the_prompts() {
+    let (ready, _) = first_line(TURN);
+    let is_hook = |line: &&str| line.contains("\"UserPromptSubmit\"");
+    let itself = TURN.lines().find(is_hook).unwrap().replace("one <<LAB", "a task has ended");
+    let answer = format!("{itself}\n{RESULT}{}{RESULT}", lifecycle());
+    let stage = stage(&[&format!("{ready}\n"), &answer]);
+    stage.claude.prompt(MESSAGE, "one").unwrap();
+    let heard = stage.until(|said| matches!(said, Said::TurnEnd(_)));
+    let heard: Vec<String> = heard.iter().map(told).collect();
+    assert_eq!(heard, ["ready false -", "prompted true true true", "turn end Done"]);
+}
