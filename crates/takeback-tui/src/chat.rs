@@ -101,6 +101,8 @@ pub struct ChatOptions {
     pub theme: Theme,
     pub rewind_key: Key,
     pub double_ms: u64,
+    /// What was entered before, oldest first.
+    pub history: Vec<String>,
 }
 
 impl Chat {
@@ -108,7 +110,7 @@ impl Chat {
     pub fn new(options: ChatOptions, status: Status) -> Self {
         Self {
             transcript: Transcript::new(options.theme),
-            editor: Editor::default(),
+            editor: Editor::new(options.history),
             status,
             theme: options.theme,
             activity: Activity::Idle,
@@ -236,7 +238,7 @@ impl Chat {
     /// What the slash that is being typed may become.
     #[must_use]
     pub fn candidates(&self) -> Vec<(&'static str, &'static SlashCommand)> {
-        slash::candidates(self.commands, &self.editor.text())
+        slash::candidates(self.commands, self.editor.text())
     }
 
     /// A turn begins with this prompt.
@@ -276,6 +278,7 @@ mod tests {
             theme: Theme::plain(),
             rewind_key: Key::Esc,
             double_ms: 300,
+            history: Vec::new(),
         };
         Chat::new(options, Status::default())
     }
@@ -325,7 +328,10 @@ mod tests {
             detail: String::new(),
         };
         chat.questions.extend([question("1"), question("2"), question("3")]);
-        assert_eq!(typed(&mut chat, &[(Key::Char('y'), 0)]), [Effect::Answer("1".into(), Answer::Yes)]);
+        assert_eq!(
+            typed(&mut chat, &[(Key::Char('y'), 0)]),
+            [Effect::Answer("1".into(), Answer::Yes)]
+        );
         assert_eq!(typed(&mut chat, &[(Key::Char('x'), 0)]), [], "something is being written");
         assert_eq!(typed(&mut chat, &[(Key::Char('n'), 0), (Key::Ctrl('c'), 0)]), []);
         assert_eq!(

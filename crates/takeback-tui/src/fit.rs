@@ -52,32 +52,6 @@ pub fn fit_end(text: &str, width: usize) -> String {
     if width > 0 { format!("…{}", &text[from..]) } else { String::new() }
 }
 
-/// Lines of whole words; a word that is wider than a line is cut where the line ends. Line ends stay.
-#[must_use]
-pub fn wrap(text: &str, width: usize) -> Vec<String> {
-    let width = width.max(1);
-    let mut out = Vec::new();
-    for line in text.lines() {
-        let mut row = String::new();
-        for piece in clean(line).split_word_bounds() {
-            if !row.is_empty() && row.width() + piece.width() > width {
-                out.push(row.trim_end().to_owned());
-                row.clear();
-            }
-            for grapheme in piece.graphemes(true) {
-                if !row.is_empty() && row.width() + grapheme.width() > width {
-                    out.push(std::mem::take(&mut row));
-                }
-                if !(row.is_empty() && grapheme == " " && !out.is_empty()) {
-                    row.push_str(grapheme);
-                }
-            }
-        }
-        out.push(row.trim_end().to_owned());
-    }
-    out
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -95,12 +69,5 @@ mod tests {
         assert_eq!(fit(&"\u{301}".repeat(1_000), 4).chars().last(), Some('…'));
         assert_eq!(fit_end("src/deep/file.rs", 9), "…/file.rs");
         assert_eq!(fit_end("ab", 0), "");
-    }
-
-    #[test]
-    fn words_stay_whole_where_they_can() {
-        assert_eq!(wrap("one two three", 7), ["one two", "three"]);
-        assert_eq!(wrap("abcdefgh", 3), ["abc", "def", "gh"]);
-        assert_eq!(wrap("a\n\nb", 3), ["a", "", "b"]);
     }
 }

@@ -5,7 +5,7 @@
 
 mod clean;
 mod fit;
-pub mod wrap;
+mod wrap;
 pub mod keys;
 pub mod editor;
 pub mod theme;
@@ -17,4 +17,5 @@ pub mod view;
 pub mod terminal;
 
 pub use clean::clean;
-pub use fit::{fit, fit_end, wrap};
+pub use fit::{fit, fit_end};
+pub use wrap::wrap;

@@ -4,10 +4,11 @@ use ratatui::style::Style;
 use ratatui::text::{Line, Span};
 use unicode_width::UnicodeWidthStr as _;
 
-use crate::menu::{DiffLine, LineKind};
 use crate::clean::clean;
+use crate::fit::fit;
+use crate::menu::{DiffLine, LineKind};
 use crate::theme::Theme;
-use crate::wrap::{shorten, wrap};
+use crate::wrap::wrap;
 
 /// How many lines of a diff are shown while it is folded.
 const FOLDED: usize = 4;
@@ -91,7 +92,9 @@ impl Transcript {
 
     /// More of what the agent says.
     pub fn add_text(&mut self, more: &str) {
-        if !(self.open_text && matches!(self.items.last(), Some(Shown { item: Item::Agent(_), .. }))) {
+        if !(self.open_text
+            && matches!(self.items.last(), Some(Shown { item: Item::Agent(_), .. })))
+        {
             self.push(Item::Agent(String::new()));
             self.open_text = true;
         }
@@ -106,7 +109,8 @@ impl Transcript {
 
     /// The text is complete: what comes next is a paragraph of its own.
     pub fn end_text(&mut self) {
-        let Some(Shown { item: Item::Agent(text), stale, settled, .. }) = self.items.last_mut() else {
+        let Some(Shown { item: Item::Agent(text), stale, settled, .. }) = self.items.last_mut()
+        else {
             return;
         };
         text.truncate(text.trim_end().len());
@@ -119,7 +123,8 @@ impl Transcript {
     }
 
     pub fn end_tool(&mut self, of: &str, how: ToolEnd) {
-        let is_it = |shown: &Shown| matches!(&shown.item, Item::Tool { call, end: None, .. } if call == of);
+        let is_it =
+            |shown: &Shown| matches!(&shown.item, Item::Tool { call, end: None, .. } if call == of);
         let Some(at) = self.items.iter().rposition(is_it) else { return };
         let before = self.items[at].lines.len();
         if let Item::Tool { end, .. } = &mut self.items[at].item {
@@ -280,7 +285,7 @@ fn marked(
     width: usize,
 ) -> Vec<Line<'static>> {
     let room = width.saturating_sub(first.width());
-    let wrapped = wrap(&clean(line), room);
+    let wrapped = wrap(line, room);
     let lines = wrapped.into_iter().enumerate().map(|(at, part)| {
         let before = if at == 0 { first } else { others };
         Line::from(vec![Span::styled(before, mark), Span::styled(part, style)])
@@ -301,7 +306,7 @@ fn tool(
         Some(ToolEnd { ok: true, .. }) => ("◆ ", theme.good),
         Some(_) => ("◆ ", theme.bad),
     };
-    let title = shorten(&clean(title), width.saturating_sub(2));
+    let title = fit(title, width.saturating_sub(2));
     let mut lines =
         vec![Line::from(vec![Span::styled(mark, style), Span::styled(title, Style::default())])];
     let Some(end) = end else { return lines };
@@ -312,7 +317,7 @@ fn tool(
     }
     let used: usize = came_of_it.iter().map(|span| span.content.width()).sum();
     let style = if end.ok { theme.hint } else { theme.bad };
-    let said = shorten(&clean(&end.line), width.saturating_sub(4 + used));
+    let said = fit(&end.line, width.saturating_sub(4 + used));
     came_of_it.push(Span::styled(said, style));
     came_of_it.insert(0, Span::styled("  └ ", theme.hint));
     if end.insertions + end.deletions > 0 || !end.line.is_empty() {
@@ -325,7 +330,7 @@ fn tool(
     }
     if end.diff.len() > most {
         let more = format!("    … {} more lines, ctrl-o shows them", end.diff.len() - most);
-        lines.push(Line::from(Span::styled(shorten(&more, width), theme.hint)));
+        lines.push(Line::from(Span::styled(fit(&more, width), theme.hint)));
     }
     lines
 }
@@ -337,7 +342,7 @@ fn diff_line(line: &DiffLine, room: usize, theme: &Theme) -> Line<'static> {
         LineKind::Context => (" ", Style::default()),
         LineKind::Heading => ("", theme.hint),
     };
-    let text = shorten(&format!("{sign}{}", clean(&line.text)), room);
+    let text = fit(&format!("{sign}{}", clean(&line.text)), room);
     Line::from(vec![Span::raw("    "), Span::styled(text, style)])
 }
 
@@ -346,7 +351,10 @@ mod tests {
     use super::*;
 
     fn text(lines: &[Line<'_>]) -> Vec<String> {
-        lines.iter().map(|line| line.spans.iter().map(|span| span.content.as_ref()).collect()).collect()
+        lines
+            .iter()
+            .map(|line| line.spans.iter().map(|span| span.content.as_ref()).collect())
+            .collect()
     }
 
     fn transcript() -> Transcript {
@@ -362,10 +370,7 @@ mod tests {
         }
         shown.end_text();
         shown.add_text("Next.");
-        assert_eq!(
-            text(&shown.window(20, 10)),
-            ["● I make utils.ts.", "  ", "  Done.", "● Next."]
-        );
+        assert_eq!(text(&shown.window(20, 10)), ["● I make utils.ts.", "  ", "  Done.", "● Next."]);
     }
 
     #[test]
@@ -400,9 +405,8 @@ mod tests {
         let mut shown = transcript();
         shown.push(Item::Tool { call: "1".into(), title: "Write a.ts".into(), end: None });
         assert_eq!(text(&shown.window(40, 9)), ["◌ Write a.ts"]);
-        let diff = (0..6)
-            .map(|n| DiffLine { kind: LineKind::Added, text: format!("line {n}") })
-            .collect();
+        let diff =
+            (0..6).map(|n| DiffLine { kind: LineKind::Added, text: format!("line {n}") }).collect();
         let end = ToolEnd { ok: true, line: "written".into(), insertions: 6, deletions: 0, diff };
         shown.end_tool("1", end);
         assert_eq!(

@@ -8,10 +8,11 @@ use ratatui::widgets::Paragraph;
 use unicode_width::UnicodeWidthStr as _;
 
 use crate::chat::{Activity, Chat, Question, Status};
-use crate::keys::Moment;
 use crate::clean::clean;
+use crate::fit::fit;
+use crate::keys::Moment;
 use crate::theme::Theme;
-use crate::wrap::{shorten, wrap};
+use crate::wrap::wrap;
 
 /// Rows that candidates, a question or a long input may take of the screen.
 const MOST_CANDIDATES: usize = 8;
@@ -29,12 +30,14 @@ pub fn draw(chat: &mut Chat, frame: &mut Frame<'_>, now: Moment) {
     }
     let width = usize::from(area.width);
     let theme = chat.theme;
+    chat.editor.set_width(area.width.saturating_sub(2));
     let input = chat.editor.layout(area.width.saturating_sub(2));
     let most_input = usize::from(area.height / 3).max(1);
     let first_row = (input.row + 1).saturating_sub(most_input);
     let rows: Vec<&String> = input.lines.iter().skip(first_row).take(most_input).collect();
     let between = between(chat, width, now);
-    let foot = u16::try_from(rows.len() + 3 + between.len()).unwrap_or(u16::MAX).min(area.height - 1);
+    let foot =
+        u16::try_from(rows.len() + 3 + between.len()).unwrap_or(u16::MAX).min(area.height - 1);
 
     let above = Rect { height: area.height - foot, ..area };
     let lines = chat.transcript.window(width, usize::from(above.height));
@@ -46,7 +49,12 @@ pub fn draw(chat: &mut Chat, frame: &mut Frame<'_>, now: Moment) {
     if below > 0 && !at_top {
         let said = format!(" {below} more lines below, page down ");
         let wide = u16::try_from(said.width()).unwrap_or(u16::MAX).min(area.width);
-        let at = Rect { x: area.width - wide, y: above.height.saturating_sub(1), width: wide, height: 1 };
+        let at = Rect {
+            x: area.width - wide,
+            y: above.height.saturating_sub(1),
+            width: wide,
+            height: 1,
+        };
         frame.render_widget(Paragraph::new(said).style(theme.selected), at);
     }
 
@@ -66,7 +74,8 @@ pub fn draw(chat: &mut Chat, frame: &mut Frame<'_>, now: Moment) {
         y += 1;
     }
     if chat.editor.is_empty() {
-        let hint = if chat.is_in_turn() { "esc interrupts" } else { "say what to do, / for commands" };
+        let hint =
+            if chat.is_in_turn() { "esc interrupts" } else { "say what to do, / for commands" };
         let at = Rect { x: 2, width: area.width - 2, ..row(input_top) };
         frame.render_widget(Paragraph::new(hint).style(theme.hint), at);
     }
@@ -92,7 +101,7 @@ fn between(chat: &Chat, width: usize, now: Moment) -> Vec<Line<'static>> {
     }
     for waiting in &chat.queued {
         let line = format!("  next: {}", clean(waiting).replace('\n', " "));
-        lines.push(Line::styled(shorten(&line, width), theme.hint));
+        lines.push(Line::styled(fit(&line, width), theme.hint));
     }
     let candidates = chat.candidates();
     for (name, command) in candidates.iter().take(MOST_CANDIDATES) {
@@ -101,7 +110,7 @@ fn between(chat: &Chat, width: usize, now: Moment) -> Vec<Line<'static>> {
         let room = width.saturating_sub(usage.width() + 1);
         lines.push(Line::from(vec![
             Span::styled(usage, theme.name),
-            Span::styled(format!(" {}", shorten(command.help, room)), theme.hint),
+            Span::styled(format!(" {}", fit(command.help, room)), theme.hint),
         ]));
     }
     if candidates.len() > MOST_CANDIDATES {
@@ -112,7 +121,7 @@ fn between(chat: &Chat, width: usize, now: Moment) -> Vec<Line<'static>> {
 }
 
 fn asked(question: &Question, width: usize, theme: &Theme) -> Vec<Line<'static>> {
-    let title = shorten(&clean(&question.title), width.saturating_sub(8));
+    let title = fit(&question.title, width.saturating_sub(8));
     let mut lines = vec![Line::from(vec![
         Span::styled("Allow ", theme.care),
         Span::styled(title, theme.strong),
@@ -120,7 +129,7 @@ fn asked(question: &Question, width: usize, theme: &Theme) -> Vec<Line<'static>>
     ])];
     let detail: Vec<&str> = question.detail.lines().collect();
     for line in detail.iter().take(MOST_DETAIL) {
-        lines.push(Line::from(format!("  {}", shorten(&clean(line), width.saturating_sub(2)))));
+        lines.push(Line::from(format!("  {}", fit(line, width.saturating_sub(2)))));
     }
     if detail.len() > MOST_DETAIL {
         let more = format!("  … {} more lines", detail.len() - MOST_DETAIL);

@@ -1,12 +1,16 @@
 //! Text in lines of a width, by words where that is possible, never through a character.
 
+use crate::clean::clean;
 use unicode_segmentation::UnicodeSegmentation as _;
 use unicode_width::UnicodeWidthStr as _;
 
-/// The lines of one line of text. A word that is too long is broken; an empty text is one empty line.
+/// The text, cleaned, in lines. A word that is too long is broken; an empty line stays one.
 #[must_use]
 pub fn wrap(text: &str, width: usize) -> Vec<String> {
-    let width = width.max(1);
+    text.split('\n').flat_map(|line| wrap_line(&clean(line), width.max(1))).collect()
+}
+
+fn wrap_line(text: &str, width: usize) -> Vec<String> {
     if text.width() <= width {
         return vec![text.to_owned()];
     }
@@ -51,27 +55,6 @@ fn words(text: &str) -> impl Iterator<Item = &str> {
     })
 }
 
-/// The beginning of a text that fits, with `…` where it was cut.
-#[must_use]
-pub fn shorten(text: &str, width: usize) -> String {
-    if text.width() <= width {
-        return text.to_owned();
-    }
-    let (mut kept, mut used) = (String::new(), 1);
-    for part in text.graphemes(true) {
-        used += part.width();
-        if used > width {
-            break;
-        }
-        kept.push_str(part);
-    }
-    kept.truncate(kept.trim_end().len());
-    if width > 0 {
-        kept.push('…');
-    }
-    kept
-}
-
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;
@@ -83,16 +66,9 @@ mod tests {
         assert_eq!(wrap("one two three", 7), ["one two", "three"]);
         assert_eq!(wrap("with notes.", 10), ["with", "notes."]);
         assert_eq!(wrap("", 7), [""]);
+        assert_eq!(wrap("a\n\nb", 3), ["a", "", "b"]);
         assert_eq!(wrap("abcdefghij k", 4), ["abcd", "efgh", "ij k"]);
         assert_eq!(wrap("漢字漢字", 5), ["漢字", "漢字"]);
-    }
-
-    #[test]
-    fn what_is_cut_says_so() {
-        assert_eq!(shorten("a longer text", 8), "a longe…");
-        assert_eq!(shorten("short", 5), "short");
-        assert_eq!(shorten("漢字漢字", 4), "漢…");
-        assert_eq!(shorten("x", 0), "");
     }
 
     proptest! {
@@ -104,11 +80,6 @@ mod tests {
             }
             let letters = |text: &str| text.split_whitespace().collect::<String>();
             prop_assert_eq!(letters(&lines.concat()), letters(&text));
-        }
-
-        #[test]
-        fn what_is_shortened_fits(text in ".{0,60}", width in 0_usize..30) {
-            prop_assert!(shorten(&text, width).width() <= width);
         }
     }
 }

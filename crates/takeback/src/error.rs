@@ -77,7 +77,8 @@ impl CommandError {
     /// All of it in one line.
     pub(crate) fn line(&self) -> String {
         let (message, hints) = self.words();
-        let line = if hints.is_empty() { message } else { format!("{message}. {}", hints.join(" ")) };
+        let line =
+            if hints.is_empty() { message } else { format!("{message}. {}", hints.join(" ")) };
         line.split_whitespace().collect::<Vec<_>>().join(" ")
     }
 

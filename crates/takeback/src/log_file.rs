@@ -36,7 +36,6 @@ pub(crate) struct LogFile {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Level {
     Error,
-    Warn,
     Info,
 }
 

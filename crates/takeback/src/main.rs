@@ -12,7 +12,6 @@ mod point;
 mod stores;
 mod settings;
 mod time;
-#[cfg_attr(not(test), expect(dead_code, reason = "the interactive session writes it"))]
 mod log_file;
 mod pager;
 mod progress;

@@ -43,7 +43,7 @@ const CHECKPOINTING: &str = "CLAUDE_CODE_ENABLE_SDK_FILE_CHECKPOINTING";
 enum Happening {
     Terminal(TerminalEvent),
     Said(Said),
-    Done(Done),
+    Done(Box<Done>),
 }
 
 pub(crate) fn chat(options: &Options, args: &ChatArgs) -> Result<u8, CommandError> {
@@ -66,7 +66,7 @@ pub(crate) fn chat(options: &Options, args: &ChatArgs) -> Result<u8, CommandErro
         None => SessionId(format!("chat-{:08x}", random() >> 32)),
     };
     let home = place::home(options)?;
-    let log = LogFile::open(&home, secrets());
+    let log = LogFile::new(&home, |name| environment(name)?.into_string().ok());
     let sessions = home.join("sessions");
     let keep = place.settings.checkpoint_keep_count();
     let recording = place.settings.is_enabled();
@@ -83,7 +83,8 @@ pub(crate) fn chat(options: &Options, args: &ChatArgs) -> Result<u8, CommandErro
     // From here on what takes long is seen in the session, not beside it.
     progress::hide();
     place.workspace.ambient.watch = None;
-    let (double_ms, double_key) = (place.settings.double_esc_ms(), rewind_key);
+    let double_ms = place.settings.double_esc_ms();
+    let history = session::entered(&*place.workspace.states)?;
     let handle = Arc::clone(&agent);
     let (jobs, working) =
         Worker::start(place, options.clone(), session.clone(), handle, send.clone());
@@ -95,7 +96,7 @@ pub(crate) fn chat(options: &Options, args: &ChatArgs) -> Result<u8, CommandErro
         ..Status::default()
     };
     let chat = Chat::new(
-        ChatOptions { commands: slash::registry(), theme, rewind_key: double_key, double_ms },
+        ChatOptions { commands: slash::registry(), theme, rewind_key, double_ms, history },
         status,
     );
     let mut host = Host {
@@ -121,7 +122,7 @@ pub(crate) fn chat(options: &Options, args: &ChatArgs) -> Result<u8, CommandErro
         drop(terminal_says.send(Happening::Terminal(event)));
     })?;
     if let Some(prompt) = &args.prompt {
-        host.prompt(prompt.clone());
+        host.prompt(prompt);
     }
     let ran = host.run(&mut terminal, &receive);
     drop(terminal);
@@ -144,7 +145,7 @@ impl Host {
         }
         if let Some(SetAside { path, why }) = set_aside {
             let said = format!("metadata.json was damaged ({why}) and is now {}", path.display());
-            self.log.error(&said);
+            self.note_error(&said);
             self.say(Tone::Care, said);
         }
         if self.chat.status.points.is_none() {
@@ -159,6 +160,9 @@ impl Host {
         let prompts = self.prompts.len();
         if prompts > 0 {
             self.job(work::Job::Keep(kept));
+            self.job(work::Job::Remember(
+                self.prompts.iter().map(|prompt| prompt.text.clone()).collect(),
+            ));
         }
         let session = self.session.0.clone();
         drop(self);
@@ -249,9 +253,8 @@ fn start_agent(
 /// What the built-in agent is driven by.
 fn driver(args: &ChatArgs) -> Result<Driver, CommandError> {
     if let Some(file) = &args.scenario {
-        let unusable = |why: String| {
-            CommandError::new(Kind::Usage, format!("{}: {why}", file.display()))
-        };
+        let unusable =
+            |why: String| CommandError::new(Kind::Usage, format!("{}: {why}", file.display()));
         let text = std::fs::read_to_string(file).map_err(|error| unusable(error.to_string()))?;
         let scenario = Scenario::parse(&text).map_err(|error| unusable(error.to_string()))?;
         return Ok(Driver::Scenario(scenario));
@@ -284,14 +287,10 @@ fn said_to(send: &Sender<Happening>) -> Sender<Said> {
     say
 }
 
-#[expect(clippy::disallowed_methods, reason = "an agent gets the environment of whoever started it")]
+#[expect(
+    clippy::disallowed_methods,
+    reason = "an agent gets the environment of whoever started it"
+)]
 fn all_variables() -> impl Iterator<Item = (OsString, OsString)> {
     std::env::vars_os()
-}
-
-/// What must never stand in a log.
-fn secrets() -> Vec<String> {
-    let names =
-        ["ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN", "CLAUDE_CODE_OAUTH_TOKEN", "OPENAI_API_KEY"];
-    names.iter().filter_map(|name| environment(name)?.into_string().ok()).collect()
 }

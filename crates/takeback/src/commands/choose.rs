@@ -33,11 +33,8 @@ pub(crate) fn choose(
     mut look: impl FnMut(&str) -> Result<Preview, CommandError>,
 ) -> Result<Chosen, CommandError> {
     let theme = if super::has_colour() { Theme::colour() } else { Theme::plain() };
-    let options = MenuOptions {
-        keep: choices.keep,
-        conversation: false,
-        can_undo: choices.can_undo,
-    };
+    let options =
+        MenuOptions { keep: choices.keep, conversation: false, can_undo: choices.can_undo };
     let mut menu = Menu::new(choices.rows, choices.executions, options);
     let (send, receive) = channel();
     let mut terminal = Terminal::enter(move |event| drop(send.send(event)))?;

@@ -2,6 +2,7 @@
 
 use std::collections::HashSet;
 
+use similar::{DiffTag, group_diff_ops};
 use takeback_core::Workspace;
 use takeback_core::exchange::same_story;
 use takeback_core::history::by_path;
@@ -9,7 +10,6 @@ use takeback_core::rewind::journal::Preview;
 use takeback_core::rewind::{Receipt, RewindRequest, Target};
 use takeback_store::{Entry, Point, PointId, PointKind, Seq, SessionId, Store, StoreError};
 use takeback_tui::menu::{DiffLine, ExecutionRow, Fate, FilePreview, LineKind, Row};
-use similar::{DiffTag, group_diff_ops};
 
 use super::filediff::{Contents, FileDiff, LineDiff, Text, between};
 use super::log::{described, tell, within};
@@ -44,7 +44,12 @@ pub(crate) fn rows(
     let mut rows = Vec::new();
     for (at, point) in newest {
         let next = listed[at + 1..].iter().find(|next| same_story(point, next));
-        let told = tell(store, point, within(&changes, point.seq, next.map(|next| next.seq)), &HashSet::new())?;
+        let told = tell(
+            store,
+            point,
+            within(&changes, point.seq, next.map(|next| next.seq)),
+            &HashSet::new(),
+        )?;
         let description = match point.description.as_str() {
             "" => format!("Checkpoint at {}", clock(point.created_at)),
             _ => described(point),
@@ -178,7 +183,9 @@ pub(crate) fn diff_lines(
     let texts = (Text::of(&diff.before, contents)?, Text::of(&diff.after, contents)?);
     let (before, after) = match &texts {
         (Text::Lines(before), Text::Lines(after)) => (before, after),
-        (Text::TooLarge, _) | (_, Text::TooLarge) => return Ok(heading("too large to be compared")),
+        (Text::TooLarge, _) | (_, Text::TooLarge) => {
+            return Ok(heading("too large to be compared"));
+        }
         _ => return Ok(heading("not text")),
     };
     let lines = LineDiff::new(before, after);
@@ -190,7 +197,9 @@ pub(crate) fn diff_lines(
         for op in hunk {
             let (old, new) = (&lines.old[op.old_range()], &lines.new[op.new_range()]);
             match op.tag() {
-                DiffTag::Equal => shown.extend(new.iter().map(|line| of_line(LineKind::Context, line))),
+                DiffTag::Equal => {
+                    shown.extend(new.iter().map(|line| of_line(LineKind::Context, line)));
+                }
                 _ => {
                     shown.extend(old.iter().map(|line| of_line(LineKind::Removed, line)));
                     shown.extend(new.iter().map(|line| of_line(LineKind::Added, line)));

@@ -15,8 +15,8 @@ use takeback_store::{Point, SessionId, WorkPath};
 
 use super::choose::{Choices, Chosen, choose};
 use super::filediff::{Contents, FileDiff};
-use super::menu;
 use super::log::described;
+use super::menu;
 use super::patch::print_all;
 use super::receipt::{self, Tense};
 use super::sessions::find_session;
@@ -105,7 +105,8 @@ fn by_menu(
     let doing = DoingArgs { yes: !args.doing.dry_run, ..args.doing.clone() };
     match chosen {
         Chosen::Point { id, paths } => {
-            let point = of(&id).ok_or_else(|| CommandError::new(Kind::Error, "the point is gone"))?;
+            let point =
+                of(&id).ok_or_else(|| CommandError::new(Kind::Error, "the point is gone"))?;
             let mut request = request(workspace, options, args, point)?;
             if let Some(paths) = paths {
                 request.paths = paths.iter().map(|path| menu::literally(path)).collect();

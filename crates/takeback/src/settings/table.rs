@@ -150,13 +150,8 @@ pub(crate) const KEYS: [Key; 15] = [
 ];
 
 /// Words that have a meaning in other versions: no mistake, and without effect.
-const WITHOUT_EFFECT: [&str; 5] = [
-    "maxStoreBytes",
-    "maxHomeBytes",
-    "scanBudgetMs",
-    "durability",
-    "allowAgentRewind",
-];
+const WITHOUT_EFFECT: [&str; 5] =
+    ["maxStoreBytes", "maxHomeBytes", "scanBudgetMs", "durability", "allowAgentRewind"];
 
 pub(crate) fn key(name: &str) -> Option<&'static Key> {
     KEYS.iter().find(|key| key.name == name)

@@ -2,5 +2,3 @@
 
 mod seat;
 mod story;
-
-use seat::Seat;

@@ -1,8 +1,8 @@
 //! The keys.
 
 use super::put;
-use crate::fit::wrap;
 use crate::theme::Theme;
+use crate::wrap::wrap;
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 use ratatui::text::{Line, Span};

@@ -3,8 +3,9 @@
 use super::super::list::Entry;
 use super::super::{DiffLine, Fate, FilePreview, LineKind, Menu, Preview, Row};
 use super::rows::{CURRENT, counts_spans};
-use crate::fit::{fit, fit_end, wrap};
+use crate::fit::{fit, fit_end};
 use crate::theme::Theme;
+use crate::wrap::wrap;
 use ratatui::layout::Rect;
 use ratatui::style::Style;
 use ratatui::text::{Line, Span};

@@ -23,7 +23,7 @@ use super::session::{Kept, Line};
 use super::slash::{self, Verb};
 use super::work::{Done, Job, receipt_text};
 use crate::error::CommandError;
-use crate::log_file::LogFile;
+use crate::log_file::{Level, LogFile};
 use crate::place::random;
 use crate::time::{clock, now};
 
@@ -91,7 +91,13 @@ impl Host {
                 (stale, drawn) = (false, Some(Instant::now()));
             }
             let busy = self.chat.activity != Activity::Idle;
-            let mut wait = if stale { FRAME } else if busy { TICK } else { Duration::from_secs(60) };
+            let mut wait = if stale {
+                FRAME
+            } else if busy {
+                TICK
+            } else {
+                Duration::from_secs(60)
+            };
             if let Some(until) = keys.deadline() {
                 wait = wait.min(Duration::from_millis(until.since(self.now())));
             }
@@ -108,7 +114,9 @@ impl Host {
                     stale = true;
                 }
                 Err(RecvTimeoutError::Timeout) => stale |= busy,
-                Err(RecvTimeoutError::Disconnected) => return Err(io::Error::other("the session was lost").into()),
+                Err(RecvTimeoutError::Disconnected) => {
+                    return Err(io::Error::other("the session was lost").into());
+                }
             }
             let expired = keys.expire(self.now());
             stale |= !expired.is_empty();
@@ -134,9 +142,11 @@ impl Host {
                 self.press(presses);
             }
             Happening::Terminal(TerminalEvent::Resized) => {}
-            Happening::Terminal(TerminalEvent::Signal(_) | TerminalEvent::Closed) => self.left = true,
+            Happening::Terminal(TerminalEvent::Signal(_) | TerminalEvent::Closed) => {
+                self.left = true;
+            }
             Happening::Said(said) => self.hear(said),
-            Happening::Done(done) => self.done(done),
+            Happening::Done(done) => self.done(*done),
         }
     }
 
@@ -150,7 +160,7 @@ impl Host {
 
     fn effect(&mut self, effect: Effect) {
         match effect {
-            Effect::Prompt(text) => self.prompt(text),
+            Effect::Prompt(text) => self.prompt(&text),
             Effect::Slash(line) => self.slash(&line),
             Effect::Interrupt => {
                 if let Err(error) = self.agent.interrupt() {
@@ -170,24 +180,32 @@ impl Host {
         }
     }
 
+    pub(super) fn note_error(&self, what: &str) {
+        self.log.add(now(), Level::Error, what);
+    }
+
     pub(super) fn say(&mut self, tone: Tone, text: impl Into<String>) {
         self.chat.transcript.say(tone, text);
     }
 
-    pub(super) fn prompt(&mut self, text: String) {
+    pub(super) fn prompt(&mut self, text: &str) {
         let message = uuid::Uuid::from_u64_pair(random(), random());
         let message = uuid::Builder::from_bytes(*message.as_bytes())
             .with_version(uuid::Version::Random)
             .with_variant(uuid::Variant::RFC4122)
             .into_uuid()
             .to_string();
-        match self.agent.prompt(&message, &text) {
+        match self.agent.prompt(&message, text) {
             Ok(()) => {
-                self.prompts.push(Prompt { message, text: text.clone(), at: self.chat.transcript.len() });
-                self.chat.begin_turn(&text, self.now());
+                self.prompts.push(Prompt {
+                    message,
+                    text: text.to_owned(),
+                    at: self.chat.transcript.len(),
+                });
+                self.chat.begin_turn(text, self.now());
             }
             Err(error) => {
-                self.chat.editor.set_text(&text);
+                self.chat.editor.set_text(text);
                 self.fail(&error.to_string());
             }
         }
@@ -195,7 +213,7 @@ impl Host {
 
     /// One line, and the session goes on.
     fn fail(&mut self, why: &str) {
-        self.log.error(&format!("command failed: {why}"));
+        self.note_error(&format!("command failed: {why}"));
         self.say(Tone::Bad, format!("Command execution failed: {why}"));
     }
 
@@ -206,7 +224,9 @@ impl Host {
         };
         let argument = argument.map(str::to_owned);
         match (verb, argument) {
-            (Verb::Checkpoint, Some(label)) if self.is_recording() => self.job(Job::Checkpoint(label)),
+            (Verb::Checkpoint, Some(label)) if self.is_recording() => {
+                self.job(Job::Checkpoint(label));
+            }
             (Verb::Checkpoint | Verb::Rewind, Some(_)) if !self.is_recording() => {
                 self.say(Tone::Care, "Checkpoint feature not enabled");
             }
@@ -230,7 +250,9 @@ impl Host {
             (Verb::Import, Some(file)) => self.job(Job::Import(file)),
             (Verb::Clear, _) => self.clear(),
             (Verb::Exit, _) => self.left = true,
-            (Verb::Help | Verb::Load | Verb::Delete | Verb::Export | Verb::Import, _) => self.help(),
+            (Verb::Help | Verb::Load | Verb::Delete | Verb::Export | Verb::Import, _) => {
+                self.help();
+            }
         }
     }
 
@@ -319,12 +341,12 @@ impl Host {
             }
             Said::TurnEnd(ending) => self.turn_ended(ending),
             Said::Unrecorded(why) => {
-                self.log.error(&format!("not recorded: {why}"));
+                self.note_error(&format!("not recorded: {why}"));
                 self.say(Tone::Care, format!("not recorded: {why}"));
             }
             Said::Note(note) => self.say(Tone::Hint, note),
             Said::Gone(why) => {
-                self.log.error(&format!("the agent has ended: {why}"));
+                self.note_error(&format!("the agent has ended: {why}"));
                 self.say(Tone::Bad, format!("The agent has ended: {why}"));
                 self.turn_ended(Ending::Done);
             }
@@ -339,9 +361,10 @@ impl Host {
         if let Some(metadata) = &mut self.metadata {
             let session = session.unwrap_or_else(|| self.session.0.clone());
             let id = message.to_owned();
-            let checkpoint = Checkpoint { id, timestamp: time, description: said, session_id: session };
+            let checkpoint =
+                Checkpoint { id, timestamp: time, description: said, session_id: session };
             if let Err(error) = metadata.capture(checkpoint) {
-                self.log.error(&format!("metadata.json: {error}"));
+                self.note_error(&format!("metadata.json: {error}"));
                 self.say(Tone::Care, format!("metadata.json could not be written: {error}"));
             }
         }
@@ -353,7 +376,7 @@ impl Host {
             Ending::Done => {}
             Ending::Interrupted => self.say(Tone::Care, "interrupted"),
             Ending::Failed(why) => {
-                self.log.error(&format!("turn failed: {why}"));
+                self.note_error(&format!("turn failed: {why}"));
                 self.say(Tone::Bad, why);
             }
         }
@@ -368,7 +391,7 @@ impl Host {
             self.begin(job);
         } else if let Some(text) = queued {
             if self.agent.is_live() {
-                self.prompt(text);
+                self.prompt(&text);
             } else {
                 self.chat.editor.set_text(&text);
             }
@@ -387,8 +410,13 @@ impl Host {
 
     fn help(&mut self) {
         for command in slash::registry() {
-            let aliases: Vec<String> = command.aliases.iter().map(|name| format!("/{name}")).collect();
-            let also = if aliases.is_empty() { String::new() } else { format!(" ({})", aliases.join(", ")) };
+            let aliases: Vec<String> =
+                command.aliases.iter().map(|name| format!("/{name}")).collect();
+            let also = if aliases.is_empty() {
+                String::new()
+            } else {
+                format!(" ({})", aliases.join(", "))
+            };
             self.say(Tone::Plain, format!("{:<24} {}{also}", command.usage(), command.help));
         }
         self.say(
@@ -440,13 +468,16 @@ impl Host {
                 if status.points.is_some() {
                     status.points = Some(points);
                 }
-                (status.files, status.insertions, status.deletions) = (files, insertions, deletions);
+                (status.files, status.insertions, status.deletions) =
+                    (files, insertions, deletions);
             }
             Done::ToolEnd { call, end } => {
                 self.chat.transcript.end_tool(&call, end);
                 self.job(Job::Count);
             }
-            Done::Diff(lines) if lines.is_empty() => self.say(Tone::Hint, "Nothing changed since the last prompt."),
+            Done::Diff(lines) if lines.is_empty() => {
+                self.say(Tone::Hint, "Nothing changed since the last prompt.");
+            }
             Done::Diff(lines) => self.chat.transcript.push(Item::Diff(lines)),
             Done::Loaded(kept) => self.loaded(&kept),
             Done::Said(Ok(text)) => {
@@ -467,12 +498,12 @@ impl Host {
             self.chat.activity = Activity::Idle;
         }
         if let (Activity::Idle, Some(text)) = (self.chat.activity, self.chat.queued.pop_front()) {
-            self.prompt(text);
+            self.prompt(&text);
         }
     }
 
     fn restore_failed(&mut self, why: &str) {
-        self.log.error(&format!("restore failed: {why}"));
+        self.note_error(&format!("restore failed: {why}"));
         self.say(Tone::Bad, format!("Restore failed: {why}"));
     }
 
@@ -503,7 +534,7 @@ impl Host {
         }
         match restored.failed {
             None => {
-                self.log.info(&format!("restored to checkpoint {}", choice.id));
+                self.log.add(now(), Level::Info, &format!("restored to checkpoint {}", choice.id));
                 self.say(Tone::Good, format!("Restored to checkpoint: {}", restored.description));
             }
             Some(why) => self.restore_failed(&why),
@@ -560,7 +591,9 @@ impl Host {
                 }
                 self.say(Tone::Good, "The conversation is back.");
             }
-            Err(error) => self.say(Tone::Bad, format!("the conversation did not come back: {error}")),
+            Err(error) => {
+                self.say(Tone::Bad, format!("the conversation did not come back: {error}"));
+            }
         }
     }
 
@@ -587,7 +620,8 @@ impl Host {
     ) {
         match receipt {
             Ok(receipt) => {
-                if let Some(cut) = self.cuts.pop_if(|cut| undone.is_some() && cut.rewind == undone) {
+                if let Some(cut) = self.cuts.pop_if(|cut| undone.is_some() && cut.rewind == undone)
+                {
                     self.bring_back(cut);
                 }
                 self.tell_receipt(Some(&receipt));

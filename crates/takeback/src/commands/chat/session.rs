@@ -33,7 +33,12 @@ pub(super) enum Line {
 }
 
 impl Kept {
-    pub(super) fn new(session: &SessionId, agent: &str, memory: Value, transcript: Vec<Line>) -> Self {
+    pub(super) fn new(
+        session: &SessionId,
+        agent: &str,
+        memory: Value,
+        transcript: Vec<Line>,
+    ) -> Self {
         let updated_at = iso(now());
         Self { session: session.0.clone(), agent: agent.to_owned(), updated_at, memory, transcript }
     }
@@ -125,10 +130,7 @@ fn key(name: &str) -> Result<DocumentKey, CommandError> {
 }
 
 /// The conversation to go on with: the newest, or the one whose session begins like `id`.
-pub(super) fn to_continue(
-    states: &dyn StateStore,
-    id: Option<&str>,
-) -> Result<Kept, CommandError> {
+pub(super) fn to_continue(states: &dyn StateStore, id: Option<&str>) -> Result<Kept, CommandError> {
     let found = all(states, Category::Session)?;
     let Some(id) = id else {
         return found.into_iter().next().map(|(_, kept)| kept).ok_or_else(|| {
@@ -159,4 +161,25 @@ pub(super) fn to_continue(
             ))
         }
     }
+}
+
+/// How many lines that were entered are remembered.
+const MOST_ENTERED: usize = 200;
+
+fn entered_key() -> Result<DocumentKey, CommandError> {
+    key("entered")
+}
+
+/// What was entered in this folder before, oldest first.
+pub(super) fn entered(states: &dyn StateStore) -> Result<Vec<String>, CommandError> {
+    let document = states.document(Category::History, &entered_key()?)?;
+    // What somebody else keeps under that name is not ours.
+    Ok(document.and_then(|lines| serde_json::from_value(lines).ok()).unwrap_or_default())
+}
+
+pub(super) fn remember(states: &dyn StateStore, lines: &[String]) -> Result<(), CommandError> {
+    let mut all = entered(states)?;
+    all.extend_from_slice(lines);
+    let newest = &all[all.len().saturating_sub(MOST_ENTERED)..];
+    Ok(states.put_document(Category::History, &entered_key()?, &serde_json::json!(newest))?)
 }

@@ -35,7 +35,12 @@ const fn command(
 
 /// In the order in which `/help` lists them; each beside what it does.
 static REGISTRY: [SlashCommand; 16] = [
-    command("checkpoint", &[], "[label]", "make a point of that name; without one, choose where to go back to"),
+    command(
+        "checkpoint",
+        &[],
+        "[label]",
+        "make a point of that name; without one, choose where to go back to",
+    ),
     command("rewind", &["restore"], "[point]", "go back to a point, or choose one"),
     command("undo", &[], "", "take back the last rewind"),
     command("redo", &[], "", "take back the last undo"),
@@ -113,7 +118,8 @@ mod tests {
             .iter()
             .map(|command| {
                 let argument = if command.arguments.is_empty() { "" } else { " x" };
-                let (verb, _) = parse(&format!("/{}{argument}", command.name)).expect("it is known");
+                let (verb, _) =
+                    parse(&format!("/{}{argument}", command.name)).expect("it is known");
                 format!("{verb:?}").to_lowercase()
             })
             .collect();
@@ -125,7 +131,10 @@ mod tests {
 
     #[test]
     fn what_is_wrong_is_told() {
-        assert_eq!(parse("/rewnd"), Err("there is no command /rewnd; did you mean /rewind?".to_owned()));
+        assert_eq!(
+            parse("/rewnd"),
+            Err("there is no command /rewnd; did you mean /rewind?".to_owned())
+        );
         assert_eq!(parse("/load"), Err("/load needs a name".to_owned()));
         assert_eq!(parse("/undo now"), Err("/undo takes nothing after it".to_owned()));
     }

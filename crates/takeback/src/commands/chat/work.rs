@@ -21,7 +21,9 @@ use super::restore::{Choice, RestoreError, Restored, restore};
 use super::session::{self, Kept};
 use crate::args::{ExportArgs, ImportArgs, LogArgs, Options};
 use crate::commands::filediff::{Contents, FileDiff};
-use crate::commands::menu::{changed_between, diff_lines, execution_rows, is_listed, preview_of, request_for, rows};
+use crate::commands::menu::{
+    changed_between, diff_lines, execution_rows, is_listed, preview_of, request_for, rows,
+};
 use crate::commands::{export, import, log, receipt, status};
 use crate::error::{CommandError, Kind};
 use crate::place::Place;
@@ -33,7 +35,9 @@ const MOST_LINES: usize = 400;
 
 pub(super) enum Job {
     /// For the menu; if `open` names a point, that is what is asked about.
-    Rows { open: Option<String> },
+    Rows {
+        open: Option<String>,
+    },
     Look(String),
     Restore(Choice),
     RestoreExecution(String),
@@ -42,28 +46,63 @@ pub(super) enum Job {
     Checkpoint(String),
     /// How many points there are, and what changed since the last prompt.
     Count,
-    ToolEnd { call: String, ok: bool, line: String, changes: Option<(Seq, Seq)> },
+    ToolEnd {
+        call: String,
+        ok: bool,
+        line: String,
+        changes: Option<(Seq, Seq)>,
+    },
     Diff,
     Points,
     Status,
     Export(String),
     Import(String),
     Keep(Box<Kept>),
-    Save { name: Option<String>, kept: Box<Kept> },
+    Remember(Vec<String>),
+    Save {
+        name: Option<String>,
+        kept: Box<Kept>,
+    },
     Load(String),
     Conversations,
     Delete(String),
 }
 
 pub(super) enum Done {
-    Rows { rows: Vec<Row>, executions: Vec<ExecutionRow>, can_undo: bool, open: Option<String> },
-    Look { id: String, preview: Result<Preview, String> },
-    Restored { choice: Choice, restored: Result<Restored, RestoreError> },
-    RestoredExecution { execution: String, restored: Result<Receipt, String> },
+    Rows {
+        rows: Vec<Row>,
+        executions: Vec<ExecutionRow>,
+        can_undo: bool,
+        open: Option<String>,
+    },
+    Look {
+        id: String,
+        preview: Result<Preview, String>,
+    },
+    Restored {
+        choice: Choice,
+        restored: Result<Restored, RestoreError>,
+    },
+    RestoredExecution {
+        execution: String,
+        restored: Result<Receipt, String>,
+    },
     /// An undo, or a redo.
-    Again { word: &'static str, receipt: Result<Receipt, String>, undone: Option<RewindId> },
-    Counted { points: usize, files: usize, insertions: usize, deletions: usize },
-    ToolEnd { call: String, end: ToolEnd },
+    Again {
+        word: &'static str,
+        receipt: Result<Receipt, String>,
+        undone: Option<RewindId>,
+    },
+    Counted {
+        points: usize,
+        files: usize,
+        insertions: usize,
+        deletions: usize,
+    },
+    ToolEnd {
+        call: String,
+        end: ToolEnd,
+    },
     Diff(Vec<DiffLine>),
     Loaded(Box<Kept>),
     /// The last word of something that was asked for.
@@ -108,7 +147,7 @@ impl Worker {
                 }
             }
             if let Some(done) = self.done(job)
-                && self.say.send(Happening::Done(done)).is_err()
+                && self.say.send(Happening::Done(Box::new(done))).is_err()
             {
                 return;
             }
@@ -117,9 +156,10 @@ impl Worker {
     }
 
     fn done(&mut self, job: Job) -> Option<Done> {
-        let said = |said: Result<String, CommandError>| Done::Said(said.map_err(|error| error.line()));
+        let said =
+            |said: Result<String, CommandError>| Done::Said(said.map_err(|error| error.line()));
         Some(match job {
-            Job::Rows { open } => self.rows(open).unwrap_or_else(trouble),
+            Job::Rows { open } => self.rows(open).unwrap_or_else(|error| trouble(&error)),
             Job::Look(id) => {
                 let preview = self.look(&id).map_err(|error| error.line());
                 Done::Look { id, preview }
@@ -136,7 +176,7 @@ impl Worker {
             Job::Undo => self.again(Target::Undo, "Undone"),
             Job::Redo => self.again(Target::Redo, "Redone"),
             Job::Checkpoint(label) => said(self.checkpoint(&label)),
-            Job::Count => self.count().unwrap_or_else(trouble),
+            Job::Count => self.count().unwrap_or_else(|error| trouble(&error)),
             Job::ToolEnd { call, ok, line, changes } => {
                 let end = self.tool_end(ok, line, changes);
                 Done::ToolEnd { call, end }
@@ -164,7 +204,11 @@ impl Worker {
             Job::Keep(kept) => {
                 let states = &*self.place.workspace.states;
                 let kept = session::put(states, Category::Session, &kept.session, &kept);
-                return kept.err().map(trouble);
+                return kept.err().map(|error| trouble(&error));
+            }
+            Job::Remember(lines) => {
+                let remembered = session::remember(&*self.place.workspace.states, &lines);
+                return remembered.err().map(|error| trouble(&error));
             }
             Job::Save { name, kept } => said(self.save(name, &kept)),
             Job::Load(name) => match self.load(&name) {
@@ -186,7 +230,7 @@ impl Worker {
                 let points = workspace.store.points()?;
                 let time = now();
                 let found = find_point(&points, &name, &|text| parse(text, time));
-                let point = found.map_err(|_| {
+                let point = found.map_err(|_unknown| {
                     CommandError::new(Kind::Error, format!("Checkpoint {name} not found"))
                 })?;
                 Some(point.id.to_string())
@@ -205,9 +249,9 @@ impl Worker {
     fn point(&self, id: &str) -> Result<PointId, CommandError> {
         let points = self.place.workspace.store.points()?;
         let point = points.iter().find(|point| point.id.to_string() == id);
-        point.map(|point| point.id).ok_or_else(|| {
-            CommandError::new(Kind::Error, format!("Checkpoint {id} not found"))
-        })
+        point
+            .map(|point| point.id)
+            .ok_or_else(|| CommandError::new(Kind::Error, format!("Checkpoint {id} not found")))
     }
 
     /// `name`: an execution, whose last success it is, or a checkpoint.
@@ -216,7 +260,8 @@ impl Worker {
         let record = match name.parse::<CheckpointId>() {
             Ok(id) => workspace.states.find(&id)?,
             Err(_) => {
-                let execution = ExecutionId::new(name).map_err(|error| CommandError::new(Kind::Usage, error))?;
+                let execution = ExecutionId::new(name)
+                    .map_err(|error| CommandError::new(Kind::Usage, error))?;
                 workspace.states.last_successful(&execution, None, None)?
             }
         };
@@ -357,7 +402,8 @@ impl Worker {
         let time = now();
         let lines = found.iter().map(|(name, kept)| {
             let age = parse_iso(&kept.updated_at).map_or_else(String::new, |at| ago(at, time));
-            let prompts = kept.transcript.iter().filter(|line| matches!(line, session::Line::Person { .. }));
+            let prompts =
+                kept.transcript.iter().filter(|line| matches!(line, session::Line::Person { .. }));
             let title = crate::screen::shorten(kept.title(), 50);
             format!("{name}  {age}  {}  {}  {title}", kept.agent, count(prompts.count(), "prompt"))
         });
@@ -375,10 +421,13 @@ impl Worker {
 }
 
 fn no_conversation(name: &str) -> CommandError {
-    CommandError::new(Kind::Error, format!("there is no conversation {name}; /conversations lists them"))
+    CommandError::new(
+        Kind::Error,
+        format!("there is no conversation {name}; /conversations lists them"),
+    )
 }
 
-fn trouble(error: CommandError) -> Done {
+fn trouble(error: &CommandError) -> Done {
     Done::Trouble(error.line())
 }
 

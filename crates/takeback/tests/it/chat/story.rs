@@ -66,7 +66,8 @@ fn esc_twice_brings_the_file_back() {
     let user = User::new();
     let mut seat = after_two_prompts(&user);
     opens_the_menu(&mut seat).types(DOWN).sees("index.ts").types(ENTER);
-    goes_back(&mut seat).sees("Restored to checkpoint: Add multiply and divide functions to utils.ts");
+    goes_back(&mut seat)
+        .sees("Restored to checkpoint: Add multiply and divide functions to utils.ts");
     assert_eq!(seat.colour_of("Restored to"), vt100::Color::Idx(2), "green");
     assert_eq!(user.read("utils.ts"), two());
     assert!(!user.exists("index.ts"), "what the shell made is gone too");
@@ -105,7 +106,14 @@ fn arrows_and_a_filter_find_a_prompt() {
     let user = User::new();
     let mut seat = after_two_prompts(&user);
     opens_the_menu(&mut seat);
-    seat.types(DOWN).types(DOWN).types(UP).sees("> 1 ").types("k").sees("> 0 ").types("jj").sees("> 2 ");
+    seat.types(DOWN)
+        .types(DOWN)
+        .types(UP)
+        .sees("> 1 ")
+        .types("k")
+        .sees("> 0 ")
+        .types("jj")
+        .sees("> 2 ");
     seat.types("/").types("multiply").sees_no("Create a file").types(ENTER);
     goes_back(&mut seat).sees("Restored to checkpoint: Add multiply");
     assert_eq!(user.read("utils.ts"), two());
