@@ -62,7 +62,6 @@ impl LogFile {
     fn line(&self, now: Timestamp, level: Level, text: &str) -> String {
         let level = match level {
             Level::Error => "ERROR",
-            Level::Warn => "WARN",
             Level::Info => "INFO",
         };
         let seconds = Timestamp(now.0.div_euclid(1000) * 1000);
@@ -149,14 +148,14 @@ mod tests {
         let home = tempfile::tempdir().unwrap();
         let log = LogFile::new(home.path(), |_| None);
         log.add(NOW, Level::Error, "restore failed: no space left\n");
-        log.add(NOW, Level::Warn, "two\r\nlines \u{1b}[31mred\u{1b}[0m \u{2028} äöü 好");
+        log.add(NOW, Level::Info, "two\r\nlines \u{1b}[31mred\u{1b}[0m \u{2028} äöü 好");
         log.add(NOW, Level::Info, "");
         let path = home.path().join("logs/chat.log");
         assert_eq!(
             lines(&path),
             [
                 "2026-11-15T18:00:00Z ERROR restore failed: no space left",
-                r"2026-11-15T18:00:00Z WARN two\r\nlines \u{1b}[31mred\u{1b}[0m \u{2028} äöü 好",
+                r"2026-11-15T18:00:00Z INFO two\r\nlines \u{1b}[31mred\u{1b}[0m \u{2028} äöü 好",
                 "2026-11-15T18:00:00Z INFO ",
             ]
         );
