@@ -345,7 +345,8 @@ impl Host {
         let now = self.now();
         let transcript = &mut self.chat.transcript;
         // An agent may go on by itself, when something in the background has ended.
-        if matches!(said, Said::Text(_) | Said::Tool { .. }) && self.chat.activity == Activity::Idle {
+        if matches!(said, Said::Text(_) | Said::Tool { .. }) && self.chat.activity == Activity::Idle
+        {
             self.chat.activity = Activity::Turn(now);
         }
         match said {
