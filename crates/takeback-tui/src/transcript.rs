@@ -332,11 +332,16 @@ fn tool(
     }
     let most = if unfolded { usize::MAX } else { FOLDED };
     let room = width.saturating_sub(4);
-    for line in end.diff.iter().take(most) {
+    // Of what is folded, what changed: what stands around it says little.
+    let says_something = |line: &&DiffLine| unfolded || line.kind != LineKind::Context;
+    let shown: Vec<&DiffLine> = end.diff.iter().filter(says_something).take(most).collect();
+    for line in &shown {
         lines.push(diff_line(line, room, theme));
     }
-    if end.diff.len() > most {
-        let more = format!("    … {} more lines, ctrl-o shows them", end.diff.len() - most);
+    if end.diff.len() > shown.len() && !unfolded {
+        let left = end.diff.len() - shown.len();
+        let word = if left == 1 { "line" } else { "lines" };
+        let more = format!("    … {left} more {word}, ctrl-o shows them");
         lines.push(Line::from(Span::styled(fit(&more, width), theme.hint)));
     }
     lines

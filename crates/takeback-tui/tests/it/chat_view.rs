@@ -88,9 +88,9 @@ fn a_turn_at_80_columns() {
     ● I add them below the others, and export them too.
     ◆ Edit utils.ts
       └ +12 -3 updated
-         }
         -export function sub() {}
         +export function multiply(a: number, b: number): number {
+        … 1 more line, ctrl-o shows them
 
 
 
@@ -118,9 +118,9 @@ fn at_40_columns_the_most_important_is_there() {
       export them too.
     ◆ Edit utils.ts
       └ +12 -3 updated
-         }
         -export function sub() {}
         +export function multiply(a: number…
+        … 1 more line, ctrl-o shows them
 
 
 
@@ -147,9 +147,9 @@ fn a_question_and_what_it_is_about() {
     ● I add them below the others, and export them too.
     ◆ Edit utils.ts
       └ +12 -3 updated
-         }
         -export function sub() {}
         +export function multiply(a: number, b: number): number…
+        … 1 more line, ctrl-o shows them
 
 
     Allow $ rm -rf build && make?
@@ -173,9 +173,9 @@ fn what_a_slash_may_become() {
     ● I add them below the others, and export them too.
     ◆ Edit utils.ts
       └ +12 -3 updated
-         }
         -export function sub() {}
         +export function multiply(a: number, b: number): number…
+        … 1 more line, ctrl-o shows them
 
 
 
