@@ -35,6 +35,7 @@ use crate::log_file::LogFile;
 use crate::place::{self, Place, Store, environment, random};
 use crate::progress;
 use crate::screen::{CARE, HINT, NAME, count, is_interactive, plain};
+use crate::stores;
 
 /// What the SDK wants to see before it keeps copies of files.
 const CHECKPOINTING: &str = "CLAUDE_CODE_ENABLE_SDK_FILE_CHECKPOINTING";
@@ -71,7 +72,7 @@ pub(crate) fn chat(options: &Options, args: &ChatArgs) -> Result<u8, CommandErro
     };
     let home = place::home(options)?;
     let log = LogFile::new(&home, |name| environment(name)?.into_string().ok());
-    let sessions = home.join("sessions");
+    let sessions = stores::sessions_in(&home);
     let keep = place.settings.checkpoint_keep_count();
     let recording = place.settings.is_enabled();
     let (metadata, set_aside) = if recording {

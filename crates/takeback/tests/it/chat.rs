@@ -1,4 +1,6 @@
 //! `takeback chat`, as somebody sits before it.
 
+mod commands;
+mod messages;
 mod seat;
 mod story;
