@@ -1,4 +1,5 @@
 //! `takeback chat`, as somebody sits before it.
 
+mod claude;
 mod seat;
 mod story;
