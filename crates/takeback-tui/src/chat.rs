@@ -247,12 +247,10 @@ impl Chat {
         self.activity = Activity::Turn(at);
     }
 
-    /// The turn has ended; the prompt that waited, if there is one.
-    pub fn end_turn(&mut self) -> Option<String> {
+    pub fn end_turn(&mut self) {
         self.transcript.end_text();
         self.activity = Activity::Idle;
         self.questions.clear();
-        self.queued.pop_front()
     }
 }
 
@@ -314,8 +312,8 @@ mod tests {
         assert_eq!(typed(&mut chat, &go), [Effect::Prompt("go".into())]);
         chat.begin_turn("go", Moment(0));
         assert_eq!(typed(&mut chat, &go), []);
-        assert_eq!(chat.end_turn(), Some("go".into()));
-        assert_eq!(chat.end_turn(), None);
+        chat.end_turn();
+        assert_eq!(chat.queued, ["go"]);
     }
 
     #[test]

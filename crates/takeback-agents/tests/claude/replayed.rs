@@ -19,7 +19,7 @@ use crate::lab::start;
 struct Stage {
     claude: Claude,
     said: Receiver<Said>,
-    _sandbox: Sandbox,
+    sandbox: Sandbox,
 }
 
 /// Answers each line that it reads with what stands in the next file.
@@ -49,7 +49,7 @@ fn stage_with(sandbox: Sandbox, script: &str) -> Stage {
         resume: Value::Null,
     };
     let (claude, said) = start(&sandbox, &options);
-    Stage { claude, said, _sandbox: sandbox }
+    Stage { claude, said, sandbox }
 }
 
 impl Stage {
@@ -221,6 +221,7 @@ fn a_prompt_that_was_still_waiting_is_interrupted_when_it_begins() {
     stage.claude.interrupt().unwrap();
     let heard = stage.until(|said| matches!(said, Said::TurnEnd(_) | Said::Gone(_)));
     assert_eq!(heard.last(), Some(&Said::TurnEnd(Ending::Interrupted)));
+    assert!(stage.claude.is_live(), "it did not have to be ended for that");
 }
 
 #[test]
@@ -234,4 +235,35 @@ fn the_end_of_a_turn_that_it_began_by_itself_is_not_the_end_of_the_prompts() {
     let heard = stage.until(|said| matches!(said, Said::TurnEnd(_)));
     let heard: Vec<String> = heard.iter().map(told).collect();
     assert_eq!(heard, ["ready false -", "prompted true true true", "turn end Done"]);
+}
+
+#[test]
+fn the_turn_is_over_in_the_log_before_the_program_may_stop() {
+    let (ready, _) = first_line(TURN);
+    let stop = TURN.lines().find(|line| line.contains("\"callback_id\":\"Stop\"")).unwrap();
+    let stage = stage(&[&format!("{ready}\n"), &format!("{}{stop}\n", lifecycle())]);
+    stage.claude.prompt(MESSAGE, "one").unwrap();
+    stage.until(|said| matches!(said, Said::Prompted { .. }));
+    let session = takeback_store::SessionId::from(crate::lab::SESSION);
+    let open_turn = || stage.sandbox.workspace.store.session(&session).unwrap().unwrap().open_turn;
+    let deadline = std::time::Instant::now() + Duration::from_secs(60);
+    while open_turn().is_some() {
+        assert!(std::time::Instant::now() < deadline, "the turn stays open");
+        std::thread::yield_now();
+    }
+}
+
+#[test]
+fn what_a_subagent_says_is_no_place_to_go_back_to() {
+    let (ready, turn) = first_line(TURN);
+    let is_subagents = |line: &str| line.contains("\"parent_tool_use_id\":\"toolu");
+    let until = turn.lines().position(|line| is_subagents(line) && line.contains("\"tool_use\""));
+    let lines: Vec<&str> = turn.lines().take(until.unwrap() + 1).collect();
+    let stage = stage(&[&format!("{ready}\n"), &format!("{}\n", lines.join("\n"))]);
+    stage.claude.prompt(MESSAGE, "one").unwrap();
+    stage.until(|said| told(said) == "tool Write /work/sub.txt");
+    let memory = stage.claude.memory();
+    let last = memory["upTo"].as_str().unwrap();
+    let line = TURN.lines().find(|line| line.contains(&format!("\"uuid\":\"{last}\""))).unwrap();
+    assert!(!is_subagents(line), "{line}");
 }

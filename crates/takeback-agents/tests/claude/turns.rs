@@ -189,7 +189,7 @@ fn a_model_that_refuses_fails_the_turn_and_not_the_session() {
 fn a_killed_program_is_gone_and_what_it_did_can_be_taken_back() {
     let Some(mut lab) = trusting() else { return };
     lab.turn("zero", &json!(["hello"]));
-    let subagent = json!([run("echo 1 > one.txt; exec sleep 300"), "never"]);
+    let subagent = json!([run("echo 1 > one.txt; exec sleep 60"), "never"]);
     let task = json!([lab.task("a job", &subagent)]);
     let script = json!([lab.write("a.txt", "1\n"), task, "never"]);
     let message = lab.prompt("one", &script);
@@ -252,7 +252,7 @@ fn what_goes_on_in_the_background_is_the_agents_until_it_ends() {
 #[test]
 fn closing_in_the_middle_of_a_turn_ends_the_program_and_the_session() {
     let Some(mut lab) = trusting() else { return };
-    let subagent = json!([run("echo 1 > one.txt; exec sleep 300"), "never"]);
+    let subagent = json!([run("echo 1 > one.txt; exec sleep 60"), "never"]);
     let message = lab.prompt("one", &json!([[lab.task("a job", &subagent)], "never"]));
     while !lab.sandbox.exists("one.txt") {
         std::thread::yield_now();

@@ -19,7 +19,7 @@ use takeback_agents::claude::{self, Claude, ClaudeOptions};
 use takeback_agents::metadata::{Metadata, SetAside};
 use takeback_agents::talk::{Agent, Said};
 use takeback_store::SessionId;
-use takeback_tui::chat::{Chat, ChatOptions, Status};
+use takeback_tui::chat::{Activity, Chat, ChatOptions, Status};
 use takeback_tui::keys::parse_key;
 use takeback_tui::terminal::{Terminal, TerminalEvent};
 use takeback_tui::theme::Theme;
@@ -56,7 +56,10 @@ pub(crate) fn chat(options: &Options, args: &ChatArgs) -> Result<u8, CommandErro
     let rewind_key = parse_key(place.settings.rewind_key()).map_err(|error| {
         CommandError::new(Kind::Usage, error).hint("Mend rewindKey in your settings.")
     })?;
-    warn(&place)?;
+    let warnings = warnings(&place);
+    for line in warnings {
+        writeln!(anstream::stderr().lock(), "{CARE}{line}{CARE:#}")?;
+    }
     let kept = match (&args.resume, args.continue_last) {
         (None, false) => None,
         (id, _) => Some(session::to_continue(&*place.workspace.states, id.as_deref())?),
@@ -110,20 +113,25 @@ pub(crate) fn chat(options: &Options, args: &ChatArgs) -> Result<u8, CommandErro
         prompts: Vec::new(),
         waiting: None,
         cuts: Vec::new(),
+        recalling: None,
         offered: None,
+        started: false,
         began: Instant::now(),
         left: false,
     };
     host.greet(args, kept.as_ref(), set_aside);
+    for line in warnings {
+        host.say(Tone::Care, *line);
+    }
     let terminal_says = send.clone();
     drop(send);
     let mut terminal = Terminal::enter(move |event| {
         // Nobody reads any more when the session is over.
         drop(terminal_says.send(Happening::Terminal(event)));
     })?;
-    if let Some(prompt) = &args.prompt {
-        host.prompt(prompt);
-    }
+    // Until the agent is there, what is said to it waits.
+    host.chat.activity = Activity::Working(host.now());
+    host.chat.queued.extend(args.prompt.clone());
     let ran = host.run(&mut terminal, &receive);
     drop(terminal);
     host.end(working);
@@ -180,17 +188,16 @@ impl Host {
     }
 }
 
-/// The seed's two lines: a settings file asks for checkpoints, and the SDK has not been told.
-fn warn(place: &Place) -> Result<(), CommandError> {
-    if place.settings.is_enabled_by_a_file() && environment(CHECKPOINTING).is_none() {
-        let mut err = anstream::stderr().lock();
-        writeln!(
-            err,
-            "{CARE}Warning: File checkpointing enabled but environment variable not set{CARE:#}"
-        )?;
-        writeln!(err, "{CARE}Set {CHECKPOINTING}=1 to enable SDK checkpointing{CARE:#}")?;
-    }
-    Ok(())
+/// What is said if a settings file asks for checkpoints and the SDK has not been told. It is told all
+/// the same.
+const NOT_TOLD: [&str; 2] = [
+    "Warning: File checkpointing enabled but environment variable not set",
+    "Set CLAUDE_CODE_ENABLE_SDK_FILE_CHECKPOINTING=1 to enable SDK checkpointing",
+];
+
+fn warnings(place: &Place) -> &'static [&'static str] {
+    let is_told = environment(CHECKPOINTING).is_some();
+    if place.settings.is_enabled_by_a_file() && !is_told { &NOT_TOLD } else { &[] }
 }
 
 /// The user's choice, or whoever is there: `claude`, a model behind an endpoint, the tour.

@@ -16,9 +16,11 @@ fn needs(krate: &str) -> Vec<String> {
 }
 
 #[test]
-fn store_knows_nobody_core_knows_store_and_all_others_know_both() {
+fn store_knows_nobody_core_knows_store_agents_know_both_and_the_screen_knows_nobody() {
     assert_eq!(needs("takeback-store"), [""; 0]);
     assert_eq!(needs("takeback-core"), ["takeback-store"]);
     assert_eq!(needs("takeback-agents"), ["takeback-core", "takeback-store"]);
-    assert_eq!(needs("takeback"), ["takeback-core", "takeback-store"]);
+    assert_eq!(needs("takeback-tui"), [""; 0]);
+    let all = ["takeback-agents", "takeback-core", "takeback-store", "takeback-tui"];
+    assert_eq!(needs("takeback"), all);
 }

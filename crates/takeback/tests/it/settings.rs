@@ -33,6 +33,9 @@ fn every_setting_is_listed_with_its_origin() {
     derivedFolders           none                                                          default
     hookDeadlineMs           1000                                                          default
     statesAsJsonFiles        false                                                         default
+    checkpointKeepCount      10                                                            default
+    doubleEscMs              300                                                           default
+    rewindKey                esc                                                           default
     ");
     assert!(!user.home().join(".takeback").exists(), "looking makes no store");
 }
@@ -94,6 +97,8 @@ fn a_project_cannot_disarm_you() {
       only your own settings may say it
     refused: hookDeadlineMs = 0 in FOLDER/work/.takeback/settings.json
       only your own settings may say it
+    refused: checkpointKeepCount = 0 in FOLDER/work/.takeback/settings.json
+      it must be 1 or more
     "#);
     let told = user.json(&["config"]);
     assert_eq!(told[1]["value"], 60);

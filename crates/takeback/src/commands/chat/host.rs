@@ -49,8 +49,12 @@ pub(super) struct Host {
     pub(super) waiting: Option<(Job, Moment)>,
     /// Conversations that a rewind has cut, the last one last.
     pub(super) cuts: Vec<CutOff>,
+    /// What is done once the agent has another conversation.
+    pub(super) recalling: Option<Recalling>,
     /// Going back without the agent, which was offered.
     pub(super) offered: Option<Choice>,
+    /// Whether the agent has been there.
+    pub(super) started: bool,
     pub(super) began: Instant,
     pub(super) left: bool,
 }
@@ -72,6 +76,18 @@ pub(super) struct CutOff {
     prompts: Vec<Prompt>,
     /// What was put back into the input line.
     prompt: String,
+    /// What is said when it is back.
+    after: Vec<(Tone, String)>,
+}
+
+/// Why the agent is given another conversation.
+pub(super) enum Recalling {
+    /// A rewind was undone.
+    Back(CutOff),
+    /// A new one begins.
+    Anew,
+    /// It had ended, and this is to be said to it.
+    ToSay(String),
 }
 
 impl Host {
@@ -189,6 +205,10 @@ impl Host {
     }
 
     pub(super) fn prompt(&mut self, text: &str) {
+        if !self.agent.is_live() {
+            self.say(Tone::Hint, "The agent is started again.");
+            return self.recall(self.agent.memory(), Recalling::ToSay(text.to_owned()));
+        }
         let message = uuid::Uuid::from_u64_pair(random(), random());
         let message = uuid::Builder::from_bytes(*message.as_bytes())
             .with_version(uuid::Version::Random)
@@ -295,8 +315,8 @@ impl Host {
         // A conversation that went back alone is in no rewind.
         match self.cuts.last() {
             Some(CutOff { rewind: None, .. }) if !self.chat.is_in_turn() => {
-                if let Some(cut) = self.cuts.pop() {
-                    self.bring_back(cut);
+                if let Some(mut cut) = self.cuts.pop() {
+                    self.recall(std::mem::take(&mut cut.memory), Recalling::Back(cut));
                 }
             }
             _ => self.begin(Job::Undo),
@@ -322,9 +342,19 @@ impl Host {
     }
 
     fn hear(&mut self, said: Said) {
+        let now = self.now();
         let transcript = &mut self.chat.transcript;
+        // An agent may go on by itself, when something in the background has ended.
+        if matches!(said, Said::Text(_) | Said::Tool { .. }) && self.chat.activity == Activity::Idle
+        {
+            self.chat.activity = Activity::Turn(now);
+        }
         match said {
-            Said::Ready { .. } => {}
+            Said::Ready { .. } => {
+                if !std::mem::replace(&mut self.started, true) {
+                    self.idle();
+                }
+            }
             Said::Prompted { message, session, .. } => self.prompted(&message, session),
             Said::Text(text) => transcript.add_text(&text),
             Said::TextEnd => transcript.end_text(),
@@ -346,6 +376,7 @@ impl Host {
             }
             Said::Note(note) => self.say(Tone::Hint, note),
             Said::Gone(why) => {
+                self.started = true;
                 self.note_error(&format!("the agent has ended: {why}"));
                 self.say(Tone::Bad, format!("The agent has ended: {why}"));
                 self.turn_ended(Ending::Done);
@@ -372,6 +403,7 @@ impl Host {
     }
 
     fn turn_ended(&mut self, ending: Ending) {
+        let was_stopped = matches!(self.chat.activity, Activity::Ending(_));
         match ending {
             Ending::Done => {}
             Ending::Interrupted => self.say(Tone::Care, "interrupted"),
@@ -380,21 +412,26 @@ impl Host {
                 self.say(Tone::Bad, why);
             }
         }
-        let queued = self.chat.end_turn();
+        self.chat.end_turn();
         self.job(Job::Count);
         let kept = Box::new(self.kept());
         self.job(Job::Keep(kept));
-        if let Some((job, _)) = self.waiting.take() {
-            if let Some(text) = queued {
-                self.chat.queued.push_front(text);
+        if was_stopped {
+            // Who stops the agent wants to think again about what was to come.
+            let waiting: Vec<String> = self.chat.queued.drain(..).collect();
+            if !waiting.is_empty() && self.chat.editor.is_empty() {
+                self.chat.editor.set_text(&waiting.join("\n"));
             }
-            self.begin(job);
-        } else if let Some(text) = queued {
-            if self.agent.is_live() {
-                self.prompt(&text);
-            } else {
-                self.chat.editor.set_text(&text);
-            }
+        }
+        match self.waiting.take() {
+            Some((job, _)) => self.begin(job),
+            None => self.say_what_waits(),
+        }
+    }
+
+    fn say_what_waits(&mut self) {
+        if let (Activity::Idle, Some(text)) = (self.chat.activity, self.chat.queued.pop_front()) {
+            self.prompt(&text);
         }
     }
 
@@ -430,14 +467,34 @@ impl Host {
         if self.chat.is_in_turn() {
             return self.fail("a turn is running; esc ends it");
         }
-        match self.agent.load(&Value::Null) {
-            Ok(()) => {
+        self.recall(Value::Null, Recalling::Anew);
+    }
+
+    /// Gives the agent another conversation, which takes its time.
+    fn recall(&mut self, memory: Value, why: Recalling) {
+        self.recalling = Some(why);
+        self.chat.activity = Activity::Working(self.now());
+        self.job(Job::Recall(memory));
+    }
+
+    fn recalled(&mut self, recalled: Result<(), String>) {
+        self.chat.activity = Activity::Idle;
+        match (self.recalling.take(), recalled) {
+            (Some(Recalling::Back(cut)), Ok(())) => self.bring_back(cut),
+            (Some(Recalling::Anew), Ok(())) => {
                 self.chat.transcript.clear();
                 self.prompts.clear();
                 self.say(Tone::Hint, "A new conversation. Files and points stay.");
             }
-            Err(error) => self.fail(&error.to_string()),
+            (Some(Recalling::ToSay(text)), Ok(())) => return self.prompt(&text),
+            (Some(Recalling::ToSay(text)), Err(why)) => {
+                self.chat.editor.set_text(&text);
+                self.fail(&why);
+            }
+            (_, Err(why)) => self.fail(&format!("the conversation did not come back: {why}")),
+            (None, Ok(())) => {}
         }
+        self.after_going_back();
     }
 
     fn done(&mut self, done: Done) {
@@ -480,6 +537,7 @@ impl Host {
             }
             Done::Diff(lines) => self.chat.transcript.push(Item::Diff(lines)),
             Done::Loaded(kept) => self.loaded(&kept),
+            Done::Recalled(recalled) => self.recalled(recalled),
             Done::Said(Ok(text)) => {
                 self.say(Tone::Plain, text);
                 self.job(Job::Count);
@@ -497,9 +555,7 @@ impl Host {
         if let Activity::Working(_) = self.chat.activity {
             self.chat.activity = Activity::Idle;
         }
-        if let (Activity::Idle, Some(text)) = (self.chat.activity, self.chat.queued.pop_front()) {
-            self.prompt(&text);
-        }
+        self.say_what_waits();
     }
 
     fn restore_failed(&mut self, why: &str) {
@@ -570,6 +626,7 @@ impl Host {
             transcript: self.chat.transcript.items().cloned().collect(),
             prompts: self.prompts.clone(),
             prompt: first.text.clone(),
+            after: Vec::new(),
         };
         self.cuts.push(before);
         self.prompts.truncate(at);
@@ -577,24 +634,20 @@ impl Host {
         self.chat.editor.set_text(&first.text);
     }
 
-    /// A conversation as it was before it was cut.
+    /// A conversation as it was before it was cut; the agent knows it again.
     fn bring_back(&mut self, cut: CutOff) {
-        match self.agent.load(&cut.memory) {
-            Ok(()) => {
-                self.chat.transcript.clear();
-                for item in cut.transcript {
-                    self.chat.transcript.push(item);
-                }
-                self.prompts = cut.prompts;
-                if self.chat.editor.text() == cut.prompt {
-                    self.chat.editor.set_text("");
-                }
-                self.say(Tone::Good, "The conversation is back.");
-            }
-            Err(error) => {
-                self.say(Tone::Bad, format!("the conversation did not come back: {error}"));
-            }
+        self.chat.transcript.clear();
+        for item in cut.transcript {
+            self.chat.transcript.push(item);
         }
+        self.prompts = cut.prompts;
+        if self.chat.editor.text() == cut.prompt {
+            self.chat.editor.set_text("");
+        }
+        for (tone, said) in cut.after {
+            self.say(tone, said);
+        }
+        self.say(Tone::Good, "The conversation is back.");
     }
 
     fn restored_execution(&mut self, execution: &str, restored: Result<Receipt, String>) {
@@ -618,20 +671,27 @@ impl Host {
         receipt: Result<Receipt, String>,
         undone: Option<RewindId>,
     ) {
-        match receipt {
-            Ok(receipt) => {
-                if let Some(cut) = self.cuts.pop_if(|cut| undone.is_some() && cut.rewind == undone)
-                {
-                    self.bring_back(cut);
-                }
-                self.tell_receipt(Some(&receipt));
-                if receipt.success {
-                    self.say(Tone::Good, format!("{word}. Checked on disk."));
-                } else {
-                    self.restore_failed("not everything could be brought back");
-                }
+        let receipt = match receipt {
+            Ok(receipt) => receipt,
+            Err(why) => {
+                self.idle();
+                return self.fail(&why);
             }
-            Err(why) => self.fail(&why),
+        };
+        let mut said = vec![(Tone::Hint, receipt_text(&receipt))];
+        if receipt.success {
+            said.push((Tone::Good, format!("{word}. Checked on disk.")));
+        } else {
+            let why = "Restore failed: not everything could be brought back";
+            self.note_error(why);
+            said.push((Tone::Bad, why.to_owned()));
+        }
+        if let Some(mut cut) = self.cuts.pop_if(|cut| undone.is_some() && cut.rewind == undone) {
+            cut.after = said;
+            return self.recall(std::mem::take(&mut cut.memory), Recalling::Back(cut));
+        }
+        for (tone, said) in said {
+            self.say(tone, said);
         }
         self.after_going_back();
     }

@@ -8,9 +8,9 @@ use takeback_core::rewind::{Helped, Receipt, rewind};
 use takeback_store::{Point, PointKind, SessionId};
 use takeback_tui::menu::What;
 
-use crate::commands::log::described;
 use crate::commands::menu::request_for;
 use crate::error::CommandError;
+use crate::time::clock;
 
 /// What was chosen.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -73,7 +73,7 @@ pub(super) fn restore(
     let point = points.iter().find(|point| point.id.to_string() == choice.id);
     let point = point.ok_or_else(|| RestoreError::NotFound(choice.id.clone()))?;
     let mut restored = Restored {
-        description: point.label.clone().unwrap_or_else(|| described(point)),
+        description: name_of(point),
         receipt: None,
         cut: None,
         notes: Vec::new(),
@@ -96,6 +96,15 @@ pub(super) fn restore(
         }
     }
     Ok(restored)
+}
+
+/// What the user calls it.
+fn name_of(point: &Point) -> String {
+    match (point.description.as_str(), &point.label) {
+        ("", Some(label)) => label.clone(),
+        ("", None) => format!("Checkpoint at {}", clock(point.created_at)),
+        (description, _) => description.to_owned(),
+    }
 }
 
 fn files(

@@ -1,10 +1,12 @@
 //! What takes time, on a thread of its own: the screen goes on meanwhile. One thing after the other.
 
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread::JoinHandle;
 
+use serde_json::Value;
 use takeback_agents::builtin::last_memory;
 use takeback_agents::talk::Agent;
 use takeback_core::execution::{RollbackFiles, rollback_request};
@@ -64,6 +66,8 @@ pub(super) enum Job {
         kept: Box<Kept>,
     },
     Load(String),
+    /// The agent goes on from this.
+    Recall(Value),
     Conversations,
     Delete(String),
 }
@@ -105,6 +109,7 @@ pub(super) enum Done {
     },
     Diff(Vec<DiffLine>),
     Loaded(Box<Kept>),
+    Recalled(Result<(), String>),
     /// The last word of something that was asked for.
     Said(Result<String, String>),
     /// Of what nobody asked for, and what went wrong all the same.
@@ -146,7 +151,10 @@ impl Worker {
                     break;
                 }
             }
-            if let Some(done) = self.done(job)
+            // A fault here must not leave the session waiting for ever.
+            let done = catch_unwind(AssertUnwindSafe(|| self.done(job)));
+            let fault = |_| Some(Done::Said(Err("a fault in Takeback".to_owned())));
+            if let Some(done) = done.unwrap_or_else(fault)
                 && self.say.send(Happening::Done(Box::new(done))).is_err()
             {
                 return;
@@ -215,6 +223,9 @@ impl Worker {
                 Ok(kept) => Done::Loaded(Box::new(kept)),
                 Err(error) => Done::Said(Err(error.line())),
             },
+            Job::Recall(memory) => {
+                Done::Recalled(self.agent.load(&memory).map_err(|error| error.to_string()))
+            }
             Job::Conversations => said(self.conversations()),
             Job::Delete(name) => said(self.delete(&name)),
         })
