@@ -1,0 +1,128 @@
+//! Where the program's own rewind says that it is done and is not: each test first shows that, and
+//! then what Takeback makes of the same moment.
+
+use std::fs;
+
+use serde_json::json;
+
+use super::desk::{Desk, config, run, subagent};
+
+#[test]
+fn what_the_shell_changed_goes_back() {
+    let files = [("a.txt", "one\n"), ("b.txt", "keep me\n")];
+    let Some(mut desk) = Desk::new(&files) else { return };
+    let before = desk.user.tree();
+    let shell = run("sed -i s/one/two/ a.txt; rm b.txt; mkdir made; echo c > made/c.txt");
+    let write = desk.write("tracked.txt", "by a tool\n");
+    desk.turn("Change everything", &[shell, write, json!("It is changed.")]);
+
+    let alone = desk.alone(1, |_| ());
+    assert_eq!(alone.text("tracked.txt"), None, "it knows its own tools");
+    assert_eq!(alone.text("a.txt").as_deref(), Some("two\n"));
+    assert_eq!(alone.text("b.txt"), None);
+    assert_eq!(alone.text("made/c.txt").as_deref(), Some("c\n"));
+
+    desk.goes_back_to("1").sees("Restored to checkpoint: Change everything");
+    assert_eq!(desk.user.tree(), before);
+}
+
+#[test]
+fn what_a_subagent_changed_goes_back() {
+    let Some(mut desk) = Desk::new(&[("a.txt", "one\n")]) else { return };
+    let before = desk.user.tree();
+    let helper = [
+        desk.look_at("a.txt"),
+        desk.edit("a.txt", "one", "two"),
+        desk.write("b.txt", "new\n"),
+        json!("My part is done."),
+    ];
+    let answers = [&[subagent()], helper.as_slice(), &[json!("All is done.")]].concat();
+    desk.turn("Let somebody else do it", &answers);
+    assert_eq!(desk.user.read("a.txt"), "two\n");
+
+    let alone = desk.alone(1, |_| ());
+    assert_eq!(alone.text("a.txt").as_deref(), Some("two\n"));
+    assert_eq!(alone.text("b.txt").as_deref(), Some("new\n"));
+
+    desk.goes_back_to("1").sees("Restored to checkpoint: Let somebody else do it");
+    assert_eq!(desk.user.tree(), before);
+}
+
+#[test]
+fn what_the_shell_made_and_a_tool_edited_later_is_absent_before_both() {
+    let Some(mut desk) = Desk::new(&[]) else { return };
+    let before = desk.user.tree();
+    desk.turn("Make it", &[run("echo made > made.txt"), json!("It is made.")]);
+    let (read, edit) = (desk.look_at("made.txt"), desk.edit("made.txt", "made", "edited"));
+    desk.turn("Edit it", &[read, edit, json!("It is edited.")]);
+    assert_eq!(desk.user.read("made.txt"), "edited\n");
+
+    let alone = desk.alone(2, |_| ());
+    assert_eq!(alone.text("made.txt").as_deref(), Some("made\n"));
+
+    desk.goes_back_to("2").sees("Restored to checkpoint: Make it");
+    assert_eq!(desk.user.tree(), before);
+}
+
+#[test]
+fn what_a_person_changed_in_between_stays() {
+    let poem = "first\nsecond\nthird\nfourth\nfifth\n";
+    let Some(mut desk) = Desk::new(&[("poem.txt", poem), ("mine.txt", "mine\n")]) else { return };
+    let (read, edit) = (desk.look_at("poem.txt"), desk.edit("poem.txt", "first", "FIRST"));
+    desk.turn("Shout", &[read, edit, json!("It is louder.")]);
+    desk.user.write("poem.txt", "FIRST\nsecond\nthird\nfourth\nfifth, by hand\n");
+    desk.user.write("mine.txt", "mine, and more\n");
+    let (read, edit) = (desk.look_at("poem.txt"), desk.edit("poem.txt", "second", "SECOND"));
+    desk.turn("Shout more", &[read, edit, json!("It is louder still.")]);
+    desk.user.write("late.txt", "after the last turn\n");
+
+    let alone = desk.alone(2, |_| ());
+    assert_eq!(alone.text("poem.txt").as_deref(), Some(poem), "the line by hand is lost");
+
+    desk.goes_back_to("2").sees("Restored to checkpoint: Shout");
+    assert_eq!(desk.user.read("poem.txt"), "first\nsecond\nthird\nfourth\nfifth, by hand\n");
+    assert_eq!(desk.user.read("mine.txt"), "mine, and more\n");
+    assert_eq!(desk.user.read("late.txt"), "after the last turn\n");
+}
+
+#[test]
+fn copies_that_the_program_has_lost_are_not_missed() {
+    let Some(mut desk) = Desk::new(&[("a.txt", "a0\n"), ("b.txt", "b0\n")]) else { return };
+    let before = desk.user.tree();
+    let edits = [
+        desk.look_at("a.txt"),
+        desk.look_at("b.txt"),
+        desk.edit("a.txt", "a0", "a1"),
+        desk.edit("b.txt", "b0", "b1"),
+        json!("Both are changed."),
+    ];
+    desk.turn("Change both", &edits);
+
+    let alone = desk.alone(1, |knows| {
+        let copies = copies(&knows);
+        assert_eq!(copies.len(), 2);
+        for copy in copies {
+            if fs::read_to_string(&copy).expect("a copy") == "b0\n" {
+                fs::remove_file(copy).expect("it goes");
+            }
+        }
+    });
+    assert_eq!(alone.text("a.txt").as_deref(), Some("a0\n"));
+    assert_eq!(alone.text("b.txt").as_deref(), Some("b1\n"), "half of it, and no word");
+
+    for copy in copies(&config(&desk.user)) {
+        fs::remove_file(copy).expect("it goes");
+    }
+    desk.goes_back_to("1").sees("Takeback's own copies were used");
+    desk.seat.sees("Restored to checkpoint: Change both");
+    assert_eq!(desk.user.tree(), before);
+}
+
+/// The program's own copies of files.
+fn copies(knows: &std::path::Path) -> Vec<std::path::PathBuf> {
+    let sessions = fs::read_dir(knows.join("file-history")).expect("copies");
+    sessions
+        .flat_map(|session| fs::read_dir(session.expect("a session").path()).expect("copies"))
+        .map(|copy| copy.expect("a copy").path())
+        .collect()
+}
