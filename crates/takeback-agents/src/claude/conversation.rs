@@ -51,6 +51,17 @@ impl Conversation {
         Some(Self { session, up_to, prompts: self.prompts[..at].to_vec() })
     }
 
+    /// What can be gone on with if nobody wrote the last turn down. Its prompt can be cut off all the
+    /// same, and so can those that came after it and were not taken in.
+    pub(super) fn without_last_turn(&self) -> Option<Self> {
+        let at = self.prompts.iter().rposition(|prompt| prompt.after != self.up_to)?;
+        let mut left = self.before(&self.prompts[at].message)?;
+        for lost in &self.prompts[at..] {
+            left.prompted(&lost.message);
+        }
+        Some(left)
+    }
+
     pub(super) fn memory(&self) -> Value {
         let memory = Memory { agent: super::NAME.to_owned(), conversation: self.clone() };
         serde_json::to_value(memory).expect("plain texts and lists")
@@ -95,6 +106,22 @@ mod tests {
         };
         assert_eq!(conversation.before("p2"), Some(expected));
         assert_eq!(conversation.before("a1"), None);
+    }
+
+    #[test]
+    fn a_turn_that_was_not_written_down_can_still_be_cut_off() {
+        let mut conversation = two_turns();
+        let kept = conversation.before("p2");
+        let left = conversation.without_last_turn().unwrap();
+        assert_eq!(left.up_to, Some("a1".to_owned()));
+        assert_eq!(left.before("p2"), kept);
+        conversation.prompted("p3");
+        let left = conversation.without_last_turn().unwrap();
+        assert_eq!(left.up_to, Some("a1".to_owned()));
+        assert_eq!(left.before("p2"), kept);
+        assert_eq!(left.before("p3").unwrap().prompts, conversation.prompts[..2]);
+        assert_eq!(left.without_last_turn().unwrap().up_to, None);
+        assert_eq!(Conversation::default().without_last_turn(), None);
     }
 
     #[test]

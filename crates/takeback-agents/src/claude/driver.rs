@@ -340,12 +340,8 @@ impl Driver {
         why: &str,
     ) {
         let wanted = self.shared.conversation(|current| std::mem::replace(current, before));
-        let shorter = match (tried, wanted.prompts.last()) {
-            (Tried::AsItWas, Some(last)) if why.starts_with("No message found") => {
-                wanted.before(&last.message)
-            }
-            _ => None,
-        };
+        let is_lost = tried == Tried::AsItWas && why.starts_with("No message found");
+        let shorter = if is_lost { wanted.without_last_turn() } else { None };
         let mut error = AgentError::Refused(why.to_owned());
         if let Some(shorter) = shorter {
             match self.start(shorter, Tried::WithoutTheLastTurn, reply.clone()) {

@@ -6,5 +6,6 @@
 mod alone;
 mod better;
 mod desk;
+mod gone;
 mod story;
 mod turns;
