@@ -78,7 +78,15 @@ struct Shown {
 impl Transcript {
     #[must_use]
     pub fn new(theme: Theme) -> Self {
-        Self { items: Vec::new(), theme, open_text: false, unfolded: false, below: 0, width: 0, height: 0 }
+        Self {
+            items: Vec::new(),
+            theme,
+            open_text: false,
+            unfolded: false,
+            below: 0,
+            width: 0,
+            height: 0,
+        }
     }
 
     pub fn push(&mut self, item: Item) {

@@ -1,8 +1,10 @@
 //! The agent's state at each of its steps, in the workspace's state store.
 //!
 //! The execution has the name of the session. A step is `start`, `prompt`, `model`, `tool …`,
-//! `interrupted`, `load` or `cut`; its state is the conversation, its metadata names the prompt that began it. The first is saved
-//! before any prompt, so there is always a step to go back to.
+//! `interrupted`, `load` or `cut`; its state is the conversation, its metadata names the prompt that began
+//! it. The first is saved before any prompt, so there is always a step to go back to. A prompt and the end of
+//! a turn carry their files; what is saved in between does not, or a turn of many calls would push the points
+//! of earlier prompts out.
 
 use serde_json::{Value, json};
 use takeback_core::execution::{ExecutionError, resume_last, save_step};
@@ -41,6 +43,8 @@ pub(crate) struct Step<'a> {
     /// The prompt, where this is one.
     pub(crate) message: Option<&'a str>,
     pub(crate) error: Option<&'a str>,
+    /// Whether the files as they are belong to it.
+    pub(crate) with_files: bool,
 }
 
 impl Steps {
@@ -56,7 +60,7 @@ impl Steps {
         Ok(Self { execution, next, context })
     }
 
-    /// Saves a step with its files. What cannot be saved is said, and the agent goes on.
+    /// Saves a step. What cannot be saved is said, and the agent goes on.
     pub(crate) fn save(
         &mut self,
         capture: &mut Capture,
@@ -85,7 +89,7 @@ impl Steps {
             point: None,
             session: Some(&session),
         };
-        let saved = if capture.recording {
+        let saved = if capture.recording && step.with_files {
             match save_step(&mut capture.workspace, &new) {
                 Err(ExecutionError::Record(error)) => {
                     unrecorded(capture, format!("the files of {}: {error}", step.name));

@@ -50,7 +50,7 @@ type RunTool = fn(&Call, &Workspace, &Signals, Duration) -> Outcome;
 impl Worker {
     pub(crate) fn run(mut self, commands: &Receiver<Command>) {
         self.capture.session_start(NAME);
-        self.save("start");
+        self.save_step(&Step { name: "start", message: None, error: None, with_files: false });
         let model = Some(self.model.name().to_owned());
         self.say(Said::Ready { session: None, model });
         while let Ok(command) = commands.recv() {
@@ -94,7 +94,12 @@ impl Worker {
     fn turn(&mut self, message: &str, text: &str) -> Ending {
         let point = self.capture.prompt(message, text);
         self.conversation.prompt(message, text);
-        self.save_step(&Step { name: "prompt", message: Some(message), error: None });
+        self.save_step(&Step {
+            name: "prompt",
+            message: Some(message),
+            error: None,
+            with_files: true,
+        });
         self.say(Said::Prompted { message: message.to_owned(), session: None, point });
         let ending = catch_unwind(AssertUnwindSafe(|| self.go_on())).unwrap_or_else(|panic| {
             self.go_back_after("model", &format!("a fault in the agent: {}", words_of(&*panic)))
@@ -124,7 +129,8 @@ impl Worker {
             let calls = calls_in(&reply.content);
             if !reply.content.is_empty() {
                 self.conversation.answer(reply.content);
-                self.save("model");
+                let with_files = calls.is_empty();
+                self.save_step(&Step { name: "model", message: None, error: None, with_files });
             }
             if reply.is_interrupted {
                 return Ending::Interrupted;
@@ -143,7 +149,7 @@ impl Worker {
     /// The failed step is saved, and what it may have added is forgotten: the conversation is that of
     /// the last success.
     fn go_back_after(&mut self, step: &str, why: &str) -> Ending {
-        self.save_step(&Step { name: step, message: None, error: Some(why) });
+        self.save_step(&Step { name: step, message: None, error: Some(why), with_files: true });
         self.conversation = self.memory.lock().unwrap_or_else(PoisonError::into_inner).clone();
         Ending::Failed(why.to_owned())
     }
@@ -188,7 +194,7 @@ impl Worker {
     }
 
     fn save(&mut self, step: &str) {
-        self.save_step(&Step { name: step, message: None, error: None });
+        self.save_step(&Step { name: step, message: None, error: None, with_files: true });
     }
 
     fn save_step(&mut self, step: &Step<'_>) {

@@ -41,11 +41,7 @@ fn chat() -> Chat {
     chat.begin_turn("Add multiply and divide functions to utils.ts", Moment(0));
     chat.transcript.add_text("I add them below the others, and export them too.");
     chat.transcript.end_text();
-    chat.transcript.push(Item::Tool {
-        call: "1".into(),
-        title: "Edit utils.ts".into(),
-        end: None,
-    });
+    chat.transcript.push(Item::Tool { call: "1".into(), title: "Edit utils.ts".into(), end: None });
     let line = |kind, text: &str| DiffLine { kind, text: text.into() };
     let end = ToolEnd {
         ok: true,

@@ -155,7 +155,8 @@ impl Host {
             let points = count(self.prompts.len(), "prompt");
             self.say(Tone::Hint, format!("Continued after {points}."));
         } else {
-            let said = format!("Press {key} twice to go back to any prompt. /help lists the commands.");
+            let said =
+                format!("Press {key} twice to go back to any prompt. /help lists the commands.");
             self.say(Tone::Hint, said);
             if self.agent.name() == "builtin" && args.agent.is_none() && args.scenario.is_none() {
                 self.say(Tone::Hint, "The built-in agent answers: `claude` was not found.");
