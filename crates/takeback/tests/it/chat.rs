@@ -3,4 +3,5 @@
 mod commands;
 mod messages;
 mod seat;
+mod sessions;
 mod story;
