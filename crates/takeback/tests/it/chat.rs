@@ -2,6 +2,8 @@
 
 mod commands;
 mod messages;
+mod screen;
 mod seat;
 mod sessions;
 mod story;
+mod typing;
