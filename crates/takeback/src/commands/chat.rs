@@ -114,6 +114,7 @@ pub(crate) fn chat(options: &Options, args: &ChatArgs) -> Result<u8, CommandErro
         keep,
         log,
         prompts: Vec::new(),
+        entered: Vec::new(),
         waiting: None,
         cuts: Vec::new(),
         recalling: None,
@@ -179,9 +180,9 @@ impl Host {
         let prompts = self.prompts.len();
         if prompts > 0 {
             self.job(work::Job::Keep(kept));
-            self.job(work::Job::Remember(
-                self.prompts.iter().map(|prompt| prompt.text.clone()).collect(),
-            ));
+        }
+        if !self.entered.is_empty() {
+            self.job(work::Job::Remember(self.entered.clone()));
         }
         let session = self.session.0.clone();
         drop(self);

@@ -3,5 +3,8 @@
 mod claude;
 mod commands;
 mod messages;
+mod screen;
 mod seat;
+mod sessions;
 mod story;
+mod typing;

@@ -43,8 +43,10 @@ pub(super) struct Host {
     pub(super) metadata: Option<Metadata>,
     pub(super) keep: usize,
     pub(super) log: LogFile,
-    /// `None` once the user has left.
+    /// Those that the conversation has, also from before it was continued.
     pub(super) prompts: Vec<Prompt>,
+    /// Those that were given to the agent here, also if a rewind has cut them.
+    pub(super) entered: Vec<String>,
     /// What is to be done when the turn has ended.
     pub(super) waiting: Option<(Job, Moment)>,
     /// Conversations that a rewind has cut, the last one last.
@@ -222,6 +224,7 @@ impl Host {
                     text: text.to_owned(),
                     at: self.chat.transcript.len(),
                 });
+                self.entered.push(text.to_owned());
                 self.chat.begin_turn(text, self.now());
             }
             Err(error) => {

@@ -142,7 +142,9 @@ impl Worker {
         while let Some(mut job) = next {
             next = None;
             // Who moves quickly through a menu wants to see where they have stopped.
-            while let (Job::Look(_) | Job::Count, Ok(later)) = (&job, jobs.try_recv()) {
+            while matches!(job, Job::Look(_) | Job::Count)
+                && let Ok(later) = jobs.try_recv()
+            {
                 let passed = std::mem::discriminant(&job) == std::mem::discriminant(&later);
                 if passed {
                     job = later;

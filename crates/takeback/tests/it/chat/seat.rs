@@ -25,6 +25,8 @@ pub(crate) struct Seat {
     keyboard: Box<dyn Write + Send>,
     master: Box<dyn MasterPty + Send>,
     child: Box<dyn Child + Send + Sync>,
+    /// How the terminal was set before.
+    set: String,
 }
 
 /// A terminal, and what is set in it.
@@ -81,6 +83,7 @@ impl<'a> Place<'a> {
         for (name, value) in &self.environment {
             command.env(name, value);
         }
+        let set = setting(&*pair.master);
         let child = pair.slave.spawn_command(command).expect("it starts");
         drop(pair.slave);
         let mut reader = pair.master.try_clone_reader().expect("a reader");
@@ -96,7 +99,7 @@ impl<'a> Place<'a> {
         let keyboard = pair.master.take_writer().expect("a keyboard");
         let some = |n| NonZeroU16::new(n).expect("some rows and columns");
         let screen = vt100::Parser::new(some(rows), some(cols), 0);
-        Seat { screen, written: Vec::new(), bytes, keyboard, master: pair.master, child }
+        Seat { screen, written: Vec::new(), bytes, keyboard, master: pair.master, child, set }
     }
 }
 
@@ -198,10 +201,16 @@ impl Seat {
         self.child.process_id().expect("it runs")
     }
 
-    /// Whether the terminal is as it was: the first screen, the cursor shown.
+    /// Whether the terminal is as it was: its modes, the first screen, the cursor shown.
     pub(crate) fn is_restored(&self) -> bool {
         let screen = self.screen.screen();
-        !screen.alternate_screen() && !screen.hide_cursor() && !screen.bracketed_paste()
+        let shown = !screen.alternate_screen() && !screen.hide_cursor();
+        shown && !screen.bracketed_paste() && setting(&*self.master) == self.set
+    }
+
+    /// Row and column, from 0.
+    pub(crate) fn cursor(&self) -> (u16, u16) {
+        self.screen.screen().cursor_position()
     }
 
     /// Waits for the end; the exit code.
@@ -217,6 +226,10 @@ impl Seat {
             assert!(Instant::now() < until, "it does not end:\n{}", self.shown());
         }
     }
+}
+
+fn setting(terminal: &dyn MasterPty) -> String {
+    format!("{:?}", terminal.get_termios().expect("it can be asked"))
 }
 
 impl Drop for Seat {

@@ -1,0 +1,178 @@
+//! The screen: of any size, without colour, with what others wrote, and given back in the end.
+
+use std::process::Command;
+
+use serde_json::json;
+
+use super::seat::{DOWN, ENTER, ESC, Place, Seat};
+use super::story::{after_two_prompts, after_two_prompts_at, goes_back, opens_the_menu, playing};
+use super::story::{scenario, two};
+use crate::home::User;
+
+const PAGE_UP: &str = "\x1b[5~";
+const PAGE_DOWN: &str = "\x1b[6~";
+
+/// Waits until the screen is drawn for this width.
+#[track_caller]
+fn fills(seat: &mut Seat, columns: usize) -> &mut Seat {
+    let rule = "─".repeat(columns);
+    seat.sees_that(&format!("{columns} columns"), |screen| {
+        screen.lines().any(|line| line.trim_end() == rule)
+    })
+}
+
+#[test]
+fn it_is_drawn_anew_when_the_size_changes() {
+    let user = User::new();
+    let mut seat = after_two_prompts(&user);
+    fills(&mut seat, 80);
+    seat.says("Do the third thing").sees("Half of it is done.");
+    seat.resizes(40, 20);
+    fills(&mut seat, 40).sees("Half of it is done.").sees("working");
+    assert!(seat.shown().lines().count() <= 20);
+    seat.resizes(200, 60);
+    fills(&mut seat, 200).sees("Create a file utils.ts").sees("Half of it is done.");
+    opens_the_menu(&mut seat);
+    seat.resizes(40, 20).sees_that("the menu for 40 columns", |screen| {
+        screen.contains("(current)") && screen.lines().any(|line| line.ends_with('…'))
+    });
+    seat.types(ESC).sees("Exited checkpoint selection.");
+}
+
+#[test]
+fn forty_columns_are_enough() {
+    let user = User::new();
+    let scenario = scenario(&user);
+    let mut seat = Place::of(&user).sized(40, 20).sit(&["chat", "--scenario", &scenario]);
+    seat.sees("builtin").says("Create utils.ts").sees("It has add and subtract.").sees("1 point ");
+    seat.says("Add multiply").sees("divide too.").sees("2 points");
+    opens_the_menu(&mut seat).sees("Add multiply").types(DOWN).sees("deleted").types(ENTER);
+    seat.sees("[x] deleted").types(" ").sees("[ ] deleted").types(" ");
+    goes_back(&mut seat).sees("Restored to checkpoint: Add multiply");
+    assert_eq!((user.read("utils.ts"), user.exists("index.ts")), (two(), false));
+    seat.sees("> Add multiply").types("\x15").says("/help").sees("ctrl-d leaves");
+    fills(&mut seat, 40);
+}
+
+#[test]
+fn without_colour_nothing_is_coloured() {
+    let user = User::new();
+    let mut seat = after_two_prompts_at(Place::of(&user).with("NO_COLOR", "1"));
+    opens_the_menu(&mut seat).types("1");
+    goes_back(&mut seat).sees("Restored to checkpoint: ").types("\x15").says("/nonsense");
+    seat.sees("Command execution failed").says("/exit");
+    assert_eq!(seat.ends(), 0);
+    let ever = seat.ever();
+    let codes: Vec<&str> = ever
+        .split("\x1b[")
+        .filter_map(|rest| rest.split_once('m'))
+        .map(|(codes, _)| codes)
+        .filter(|codes| codes.bytes().all(|byte| byte.is_ascii_digit() || byte == b';'))
+        .flat_map(|codes| codes.split(';'))
+        .collect();
+    // 39, 49 and 59 are no colour: the terminal's own.
+    let plain = ["", "0", "1", "2", "7", "22", "27", "39", "49", "59"];
+    let odd: Vec<&&str> = codes.iter().filter(|code| !plain.contains(code)).collect();
+    assert!(odd.is_empty() && codes.contains(&"1"), "{odd:?}");
+}
+
+#[test]
+fn what_others_wrote_does_not_steer_the_terminal() {
+    let user = User::new();
+    let evil = "\x1b]2;pwned\x07\x1b[31mred\u{9b}2J\r\x08";
+    let make = r#"printf 'evil \033]2;pwned\007 text\n' > "$(printf 'name\033]2;pwned\007')""#;
+    let scenario = playing(
+        &user,
+        &json!({ "turns": [{ "steps": [
+            { "say": format!("I say {evil} this.") },
+            { "tool": "shell", "input": { "command": format!("{make} # {evil}") } },
+            { "tool": "shell", "input": { "command": r"printf 'out\033]2;pwned\007\n'; false" } },
+            { "say": "Done with it." },
+        ] }] }),
+    );
+    let mut seat = Place::of(&user).sit(&["chat", "--scenario", &scenario]);
+    seat.sees("builtin").types(&format!("\x1b[200~be evil \x1b]2;pwned\x07 now\x1b[201~"));
+    seat.sees("be evil").types(ENTER).sees("Done with it.").sees("1 point ");
+    seat.says("/diff").sees("text").says("/points").sees_times(2, "be evil");
+    opens_the_menu(&mut seat).types(DOWN).sees("deleted").types(ENTER).sees("[x] deleted");
+    goes_back(&mut seat).sees("Restored to checkpoint: be evil");
+    seat.types("\x15").says("/status").sees("points").says("/exit");
+    assert_eq!(seat.ends(), 0);
+    let ever = seat.ever();
+    assert!(!ever.contains("\x1b]2;") && !ever.contains("\u{9b}"), "{ever:?}");
+    assert_eq!(ever.matches('\x07').count(), 0);
+    assert_eq!(ever.matches("\x1b[31mred").count(), 0);
+    assert!(ever.contains("␛]2;pwned"), "it is shown for what it is");
+}
+
+#[test]
+fn ten_thousand_lines_can_be_gone_through() {
+    let user = User::new();
+    let lines: Vec<String> = (1..=10_000).map(|n| format!("This is line {n}.")).collect();
+    let turns = json!({ "turns": [{ "steps": [{ "say": lines.join("\n") }] }] });
+    let scenario = playing(&user, &turns);
+    let mut seat = Place::of(&user).sit(&["chat", "--scenario", &scenario]);
+    seat.sees("builtin").says("talk").sees("This is line 10000.");
+    seat.types(&PAGE_UP.repeat(1010)).sees("This is line 1.").sees("more lines below, page down");
+    seat.types(&PAGE_DOWN.repeat(500)).sees_that("the middle", |screen| {
+        screen.contains("This is line 5") && !screen.contains("This is line 1.")
+    });
+    seat.types(&PAGE_DOWN.repeat(600)).sees("This is line 10000.").sees_no("more lines below");
+    // Somewhere in the middle, what is entered brings the end back.
+    seat.types(&PAGE_UP.repeat(20)).sees_no("line 10000.").says("/nonsense");
+    seat.sees("Command execution failed");
+}
+
+/// Ends a session in some way; the terminal is as before, and what was said is kept.
+fn is_restored_after(end: impl Fn(&mut Seat)) {
+    let user = User::new();
+    let mut seat = after_two_prompts(&user);
+    assert!(!seat.is_restored());
+    end(&mut seat);
+    assert_eq!(seat.ends(), 0);
+    assert!(seat.is_restored(), "{:?}", seat.ever());
+    seat.sees("2 prompts in chat-");
+    let scenario = scenario(&user);
+    let mut seat = Place::of(&user).sit(&["chat", "--scenario", &scenario, "--continue"]);
+    seat.sees("Continued after 2 prompts.").sees("divide too.");
+}
+
+fn signals(seat: &Seat, signal: &str) {
+    let sent = Command::new("kill").args([signal, &seat.pid().to_string()]).status();
+    assert!(sent.expect("it runs").success());
+}
+
+#[test]
+fn the_terminal_is_given_back_by_exit() {
+    is_restored_after(|seat| drop(seat.says("/exit")));
+}
+
+#[test]
+fn the_terminal_is_given_back_by_ctrl_d_and_ctrl_c_twice() {
+    is_restored_after(|seat| drop(seat.types("\x04")));
+    is_restored_after(|seat| {
+        seat.types("\x03").sees("ctrl-c again leaves").types("\x03");
+    });
+}
+
+#[test]
+fn the_terminal_is_given_back_by_sigterm() {
+    is_restored_after(|seat| signals(seat, "-TERM"));
+}
+
+#[test]
+fn the_terminal_is_given_back_by_sighup() {
+    is_restored_after(|seat| signals(seat, "-HUP"));
+}
+
+#[test]
+fn in_the_middle_of_a_turn_it_ends_too() {
+    let user = User::new();
+    for signal in ["-TERM", "-HUP"] {
+        let mut seat = after_two_prompts(&user);
+        seat.says("Do the third thing").sees("Half of it is done.");
+        signals(&seat, signal);
+        assert_eq!(seat.ends(), 0);
+        assert!(seat.is_restored(), "{:?}", seat.ever());
+    }
+}

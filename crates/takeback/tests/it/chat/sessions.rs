@@ -1,0 +1,281 @@
+//! What is kept of a session, and going on with one.
+
+use std::fs;
+use std::os::unix::fs::PermissionsExt as _;
+use std::path::{Path, PathBuf};
+
+use serde_json::{Value, json};
+
+use super::seat::{DOWN, ENTER, ESC, Place, Seat};
+use super::story::{after_two_prompts, goes_back, opens_the_menu, playing, scenario, two};
+use crate::home::User;
+
+const FIRST: &str = "Create a file utils.ts with add and subtract functions";
+const SECOND: &str = "Add multiply and divide functions to utils.ts";
+
+fn folders(user: &User) -> Vec<PathBuf> {
+    let sessions = fs::read_dir(user.home().join(".takeback/sessions"));
+    let Ok(sessions) = sessions else { return Vec::new() };
+    sessions.map(|entry| entry.expect("an entry").path()).collect()
+}
+
+/// The list of the only session there is.
+pub(super) fn list_file(user: &User) -> PathBuf {
+    let folders = folders(user);
+    assert_eq!(folders.len(), 1, "{folders:?}");
+    folders[0].join("checkpoints/metadata.json")
+}
+
+pub(super) fn list(user: &User) -> Value {
+    serde_json::from_slice(&fs::read(list_file(user)).expect("it is there")).expect("JSON")
+}
+
+/// The sessions of the folder, newest first.
+fn ids(user: &User) -> Vec<String> {
+    let sessions = user.json(&["sessions"]);
+    let sessions = sessions.as_array().expect("a list").iter();
+    sessions.map(|session| session["id"].as_str().expect("an id").to_owned()).collect()
+}
+
+fn leaves(mut seat: Seat) {
+    seat.says("/exit");
+    assert_eq!(seat.ends(), 0);
+}
+
+/// Comes back to a session after two prompts.
+fn comes_back(user: &User, how: &[&str]) -> Seat {
+    let scenario = scenario(user);
+    let mut seat = Place::of(user).sit(&[&["chat", "--scenario", &scenario], how].concat());
+    seat.sees("Continued after 2 prompts.").sees("divide too.");
+    seat
+}
+
+/// A start that fails: the exit code, and what is said.
+fn fails(user: &User, how: &[&str]) -> (u32, String) {
+    let mut seat = Place::of(user).sit(&[&["chat"], how].concat());
+    let code = seat.ends();
+    (code, seat.shown())
+}
+
+#[test]
+fn the_list_for_other_programs_has_every_prompt_newest_first() {
+    let user = User::new();
+    let seat = after_two_prompts(&user);
+    let list = list(&user);
+    let listed = list["checkpoints"].as_array().expect("a list").clone();
+    let session = ids(&user).remove(0);
+    let log = user.json(&["log"]);
+    let messages = |text: &str| {
+        let points = log.as_array().expect("a list").iter();
+        let mut points = points.filter(|point| point["description"] == text);
+        points.next().expect("a point")["messageIds"][0].clone()
+    };
+    let expected = |at: usize, text: &str| {
+        json!({ "id": messages(text), "timestamp": listed[at]["timestamp"],
+            "description": text, "sessionId": session })
+    };
+    assert_eq!(list, json!({ "checkpoints": [expected(0, SECOND), expected(1, FIRST)] }));
+    let times = [0, 1].map(|at| listed[at]["timestamp"].as_str().expect("a time").to_owned());
+    assert!(times[0] > times[1] && times.iter().all(|time| time.len() == 24), "{times:?}");
+    let file = list_file(&user);
+    assert!(file.starts_with(user.home().join(".takeback/sessions").join(&session)));
+    let mode = |path: &Path| fs::metadata(path).expect("it is there").permissions().mode() & 0o777;
+    let folder = file.parent().expect("a folder");
+    assert_eq!((mode(&file), mode(folder)), (0o600, 0o700));
+    assert_eq!(mode(folder.parent().expect("a folder")), 0o700);
+    leaves(seat);
+}
+
+#[test]
+fn the_list_is_as_long_as_the_settings_say() {
+    let user = User::new();
+    user.set(r#"{"checkpointKeepCount": 2}"#);
+    let turn = |text: &str| json!({ "steps": [{ "say": text }] });
+    let turns = json!({ "turns": [turn("first."), turn("second."), turn("third.")] });
+    let scenario = playing(&user, &turns);
+    let mut seat = Place::of(&user).sit(&["chat", "--scenario", &scenario]);
+    seat.sees("builtin").says("one").sees("first.").sees("1 point ").says("two\u{3000}zwei");
+    seat.sees("second.").sees("2 points").says("three").sees("third.").sees("3 points");
+    let described: Vec<Value> = list(&user)["checkpoints"]
+        .as_array()
+        .expect("a list")
+        .iter()
+        .map(|one| one["description"].clone())
+        .collect();
+    assert_eq!(described, ["three", "two\u{3000}zwei"]);
+    // The menu shows as many, and the rest when it is asked for.
+    seat.types(ESC).types(ESC).sees("older…").sees("1 more of this session").types(DOWN);
+    seat.types(DOWN).types(DOWN).types(ENTER).sees_no("older…").sees("> 3 just now");
+}
+
+#[test]
+fn a_damaged_list_is_set_aside_and_told() {
+    let user = User::new();
+    leaves(after_two_prompts(&user));
+    let file = list_file(&user);
+    fs::write(&file, "{ rubbish").expect("it is damaged");
+    let mut seat = comes_back(&user, &["--continue"]);
+    seat.sees("metadata.json was damaged").sees("damaged-1");
+    let aside = file.with_file_name("metadata.json.damaged-1");
+    assert_eq!(fs::read_to_string(aside).expect("it is there"), "{ rubbish");
+    seat.says("a third thing").sees("Half of it is done.").types(ESC).sees("interrupted");
+    assert_eq!(list(&user)["checkpoints"].as_array().map(Vec::len), Some(1));
+    let log = super::messages::log_of(&user);
+    assert!(log.contains("metadata.json was damaged"), "{log}");
+}
+
+#[test]
+fn a_session_goes_on_and_goes_back_to_before_it_was_left() {
+    let user = User::new();
+    leaves(after_two_prompts(&user));
+    let session = ids(&user);
+    let mut seat = comes_back(&user, &["--continue"]);
+    seat.sees("2 points").sees(&session[0]);
+    opens_the_menu(&mut seat).types("1");
+    goes_back(&mut seat).sees(&format!("Restored to checkpoint: {SECOND}"));
+    assert_eq!((user.read("utils.ts"), user.exists("index.ts")), (two(), false));
+    seat.sees_no("divide too.").sees(&format!("> {SECOND}")).types(ENTER).sees("divide too.");
+    assert!(user.exists("index.ts"));
+    assert_eq!(ids(&user), session, "it is the same one");
+    seat.sees("3 points");
+    let descriptions: Vec<Value> = list(&user)["checkpoints"]
+        .as_array()
+        .expect("a list")
+        .iter()
+        .map(|one| one["description"].clone())
+        .collect();
+    assert_eq!(descriptions, [SECOND, SECOND, FIRST]);
+}
+
+#[test]
+fn what_was_cut_before_it_was_left_stays_cut() {
+    let user = User::new();
+    let mut seat = after_two_prompts(&user);
+    opens_the_menu(&mut seat).types("1");
+    goes_back(&mut seat).sees("Restored to checkpoint: ").types("\x15");
+    leaves(seat);
+    let scenario = scenario(&user);
+    let mut seat = Place::of(&user).sit(&["chat", "--scenario", &scenario, "--continue"]);
+    seat.sees("Continued after 1 prompt.").sees("It has add and subtract.");
+    assert!(!seat.shown().contains("divide too."), "{}", seat.shown());
+    seat.says("again").sees("divide too.");
+}
+
+#[test]
+fn a_session_is_named_by_its_id_or_the_beginning_of_it() {
+    let user = User::new();
+    let (code, said) = fails(&user, &["--continue"]);
+    assert_eq!(code, 1, "{said}");
+    assert!(said.contains("there is no conversation to continue here"), "{said}");
+    leaves(after_two_prompts(&user));
+    let first = ids(&user).remove(0);
+    leaves(comes_back(&user, &["--resume", &first]));
+    leaves(comes_back(&user, &["--resume", &first[..first.len() - 1]]));
+
+    let (code, said) = fails(&user, &["--resume", "nobody"]);
+    assert_eq!(code, 1, "{said}");
+    assert!(said.contains("there is no conversation nobody"), "{said}");
+    let mut seat = Place::of(&user).sit(&["chat", "--agent", "builtin"]);
+    seat.sees("builtin").says("hello").sees("1 point ").types(ESC).sees("say what to do");
+    leaves(seat);
+    let second = ids(&user).remove(0);
+    let (code, said) = fails(&user, &["--resume", "chat-"]);
+    assert_eq!(code, 2, "{said}");
+    assert!(said.contains("chat- may be") && said.contains(" or "), "{said}");
+    assert!(said.contains(&first) && said.contains(&second), "{said}");
+}
+
+#[test]
+fn a_point_of_another_session_is_restored() {
+    let user = User::new();
+    leaves(after_two_prompts(&user));
+    let scenario = scenario(&user);
+    let mut seat = Place::of(&user).sized(120, 30).sit(&["chat", "--scenario", &scenario]);
+    seat.sees("builtin").sees("0 points");
+    opens_the_menu(&mut seat).sees("other sessions").sees("Add multiply").types(DOWN).types(ENTER);
+    seat.sees("[x] ").types(ENTER).sees("What is to go back?").sees("Files only");
+    assert!(!seat.shown().contains("onversation only"), "{}", seat.shown());
+    seat.types(ENTER).sees(&format!("Restored to checkpoint: {SECOND}"));
+    assert_eq!((user.read("utils.ts"), user.exists("index.ts")), (two(), false));
+}
+
+#[test]
+fn a_deleted_session_leaves_neither_conversation_nor_folder() {
+    let user = User::new();
+    leaves(after_two_prompts(&user));
+    let id = ids(&user).remove(0);
+    assert!(list_file(&user).exists());
+    let kept = user.takeback(&["session", "delete", &id, "--dry-run"]);
+    assert_eq!((kept.code, folders(&user).len()), (0, 1), "{kept:?}");
+    let deleted = user.takeback(&["session", "delete", &id, "-y"]);
+    assert_eq!(deleted.code, 0, "{deleted:?}");
+    assert_eq!(folders(&user), [PathBuf::new(); 0]);
+    let (code, said) = fails(&user, &["--resume", &id]);
+    assert_eq!(code, 1, "{said}");
+    assert!(said.contains("there is no conversation"), "{said}");
+    assert!(user.exists("utils.ts") && user.exists("index.ts"), "files are not touched");
+}
+
+/// A session of prompts alone, about which a chat has written.
+fn told_about(user: &User, session: &str) -> PathBuf {
+    let event = json!({ "event": "prompt", "session": session, "text": "go" });
+    assert_eq!(user.fed(&["record"], &event.to_string()).code, 0);
+    let folder = user.home().join(".takeback/sessions").join(session).join("checkpoints");
+    fs::create_dir_all(&folder).expect("a folder");
+    fs::write(folder.join("metadata.json"), r#"{"checkpoints":[]}"#).expect("a list");
+    user.home().join(".takeback/sessions").join(session)
+}
+
+/// As if it had been archived long ago, and nothing cleaned up since yesterday.
+fn archived_long_ago(user: &User, session: &str) {
+    assert_eq!(user.takeback(&["session", "archive", session]).code, 0);
+    let database = rusqlite::Connection::open(user.store().join("timeline.db")).expect("it opens");
+    let day = 86_400_000_i64;
+    for sql in [
+        format!(
+            "UPDATE session SET archived_at = archived_at - 9 * {day} WHERE name = '{session}'"
+        ),
+        format!("UPDATE meta SET last_cleanup = last_cleanup - 2 * {day}"),
+    ] {
+        assert_eq!(database.execute(&sql, []).expect("it is done"), 1, "{sql}");
+    }
+}
+
+#[test]
+fn what_is_cleaned_up_or_forgotten_leaves_no_folder() {
+    let user = User::with(&[("a.txt", "one\n")]);
+    let [asked, due, stays] = ["asked", "due", "stays"].map(|id| told_about(&user, id));
+    archived_long_ago(&user, "asked");
+    let done = user.json(&["cleanup"]);
+    assert_eq!(done["sessions"], json!(["asked"]));
+    assert!(!asked.exists() && due.exists() && stays.exists());
+
+    archived_long_ago(&user, "due");
+    let mut seat = Place::of(&user).sit(&["chat", "--agent", "builtin"]);
+    seat.sees("builtin");
+    assert!(!due.exists() && stays.exists());
+    leaves(seat);
+    assert_eq!(folders(&user).len(), 2);
+
+    let other = user.home().join(".takeback/sessions/of-another-folder");
+    fs::create_dir(&other).expect("a folder");
+    let forgotten = user.takeback(&["forget", "-y"]);
+    assert_eq!(forgotten.code, 0, "{forgotten:?}");
+    assert_eq!(folders(&user), [other]);
+}
+
+#[test]
+fn what_stood_in_the_old_place_for_snapshots_is_left_alone() {
+    let old = ".claude/snapshots/1.json";
+    let user = User::with(&[(old, "{}\n"), ("a.txt", "one\n")]);
+    let before = |path: &str| fs::metadata(user.work().join(path)).expect("it is there");
+    let time = before(old).modified().expect("a time");
+    let mut seat = after_two_prompts(&user);
+    opens_the_menu(&mut seat).types("2");
+    goes_back(&mut seat).sees("Restored to checkpoint: ").types("\x15");
+    leaves(seat);
+    assert_eq!(user.read(old), "{}\n");
+    assert_eq!(before(old).modified().expect("a time"), time);
+    let names = fs::read_dir(user.work().join(".claude/snapshots")).expect("it is there");
+    assert_eq!(names.count(), 1);
+}

@@ -1,0 +1,177 @@
+//! What is typed: prompts in any script, pasted, queued, brought back, and answers to questions.
+
+use serde_json::{Value, json};
+use takeback_testkit::model::{Answer, ModelServer};
+
+use super::seat::{DOWN, ENTER, ESC, Place, Seat, UP};
+use super::sessions::list;
+use super::story::{after_two_prompts, opens_the_menu, scenario};
+use crate::home::User;
+
+fn described(user: &User) -> Vec<String> {
+    let list = list(user);
+    let listed = list["checkpoints"].as_array().expect("a list").iter();
+    listed.map(|one| one["description"].as_str().expect("a text").to_owned()).collect()
+}
+
+fn plays(user: &User) -> Seat {
+    let scenario = scenario(user);
+    let mut seat = Place::of(user).sit(&["chat", "--scenario", &scenario]);
+    seat.sees("builtin");
+    seat
+}
+
+#[test]
+fn every_script_has_its_width() {
+    let user = User::new();
+    let mut seat = plays(&user);
+    let prompt = "grün 中文 e\u{301}x";
+    seat.types(prompt).sees(&format!("> {prompt}"));
+    let (row, column) = seat.cursor();
+    assert_eq!(column, 2 + 5 + 4 + 1 + 2);
+    seat.types("\x7f\x7f").sees_that("x and é are gone", |screen| screen.contains("> grün 中文"));
+    seat.sees_that("the cursor is behind the blank", |screen| !screen.contains('x'));
+    assert_eq!(seat.cursor(), (row, column - 2), "é is one character");
+    seat.types("e\u{301}x").sees(prompt).types(ENTER).sees("It has add and subtract.");
+    seat.sees("1 point ");
+    assert_eq!(described(&user), [prompt]);
+    opens_the_menu(&mut seat).sees(prompt);
+}
+
+#[test]
+fn many_lines_are_pasted_as_one_prompt() {
+    let user = User::new();
+    let mut seat = plays(&user);
+    seat.types("\x1b[200~one\ntwo\r\nthree\x1b[201~").sees("> one").sees("  two").sees("  three");
+    seat.types(ENTER).sees("It has add and subtract.").sees("1 point ");
+    assert_eq!(described(&user), ["one two three"]);
+    let pasted: Vec<String> = (1..=300).map(|n| format!("pasted {n}")).collect();
+    seat.types(&format!("\x1b[200~{}\x1b[201~", pasted.join("\n"))).sees("pasted 300");
+    assert!(!seat.shown().contains("pasted 200\n"), "the screen has room for some of it");
+    seat.types(ENTER).sees("divide too.").sees("2 points");
+    assert_eq!(described(&user)[0], pasted.join(" ")[..80]);
+}
+
+#[test]
+fn a_line_can_be_broken() {
+    let user = User::new();
+    let mut seat = plays(&user);
+    seat.types("first\x1b\rsecond").sees("> first").sees("  second").types(ENTER);
+    seat.sees("It has add and subtract.").sees("1 point ");
+    assert_eq!(described(&user), ["first second"]);
+}
+
+#[test]
+fn what_is_typed_while_a_turn_runs_comes_after_it() {
+    let user = User::new();
+    let mut seat = after_two_prompts(&user);
+    seat.says("Do the third thing").sees("Half of it is done.").sees("working");
+    seat.says("and then this").sees("next: and then this");
+    seat.says("and that").sees("next: and that");
+    assert_eq!(described(&user).len(), 3);
+    seat.types(ESC).sees("interrupted").sees_no("next: ").sees_times(2, "The scenario is over");
+    seat.sees("5 points");
+    assert_eq!(described(&user)[..2], ["and that", "and then this"]);
+    assert!(!user.exists("whole.ts"));
+}
+
+#[test]
+fn what_was_entered_comes_back_with_the_arrows() {
+    let user = User::new();
+    let mut seat = after_two_prompts(&user);
+    let first = "> Create a file utils.ts with add and subtract functions";
+    let second = "> Add multiply and divide functions to utils.ts";
+    seat.says("/save").sees("Saved as").types("begun").sees("> begun");
+    seat.types(UP).sees("> /save").types(UP).sees_times(2, second);
+    seat.types(UP).sees_that("the first one", |screen| screen.rfind(first) > screen.rfind(second));
+    seat.types(DOWN).types(DOWN).types(DOWN).sees("> begun").types("\x15").says("/exit");
+    assert_eq!(seat.ends(), 0);
+    let mut seat = plays(&user);
+    seat.types(UP).sees(second).types(UP).sees(first).types("\x15").says("/exit");
+    assert_eq!(seat.ends(), 0);
+    let scenario = scenario(&user);
+    let mut seat = Place::of(&user).sit(&["chat", "--scenario", &scenario, "--continue"]);
+    seat.sees("Continued").says("/exit");
+    assert_eq!(seat.ends(), 0);
+    let mut seat = plays(&user);
+    seat.types(UP).sees(second).types(UP).sees(first).types(UP).types(DOWN);
+    seat.sees(second);
+}
+
+/// Somebody before a model that calls `write_file` for each of these, one a turn.
+fn before_a_model(user: &User, server: &ModelServer, paths: &[&str]) -> Seat {
+    for path in paths {
+        server.answer(Answer::calls("write_file", json!({ "path": path, "content": "text\n" })));
+        server.answer(Answer::says(&format!("That was {path}.")));
+    }
+    let mut seat = Place::of(user)
+        .with("ANTHROPIC_BASE_URL", server.url())
+        .with("ANTHROPIC_API_KEY", "sk-very-secret-0123456789")
+        .with("TAKEBACK_MODEL", "test-model")
+        .sit(&["chat", "--agent", "builtin"]);
+    seat.sees("builtin");
+    seat
+}
+
+/// What the model was told about its last call.
+fn told(server: &ModelServer) -> Value {
+    let asked = server.asked();
+    let messages = asked.last().expect("a request")["messages"].as_array().expect("a list");
+    messages.last().expect("a message")["content"][0].clone()
+}
+
+#[test]
+fn a_question_is_answered_with_yes_no_and_always() {
+    let (user, server) = (User::new(), ModelServer::start());
+    let paths = ["yes.txt", "no.txt", "always.txt", "later.txt"];
+    let mut seat = before_a_model(&user, &server, &paths);
+    seat.says("one")
+        .sees("Allow Write yes.txt?")
+        .sees("y yes")
+        .types("y")
+        .sees("That was yes.txt.");
+    assert_eq!(user.read("yes.txt"), "text\n");
+    seat.says("two").sees("Allow Write no.txt?").types("n").sees("not allowed: Write no.txt");
+    seat.sees("That was no.txt.");
+    assert!(!user.exists("no.txt"));
+    assert_eq!(told(&server)["is_error"], true);
+    seat.says("three").sees("Allow Write always.txt?").types("a").sees("That was always.txt.");
+    seat.says("four").sees("That was later.txt.");
+    assert!(user.exists("always.txt") && user.exists("later.txt"));
+    assert_eq!(seat.ever().matches("later.txt?").count(), 0, "nobody was asked");
+    let home = user.home().join(".takeback");
+    let secret =
+        std::process::Command::new("grep").args(["-r", "sk-very-secret"]).arg(home).output();
+    assert_eq!(secret.expect("it runs").stdout, b"", "no key is written down");
+}
+
+#[test]
+fn esc_answers_no_and_ends_the_turn() {
+    let (user, server) = (User::new(), ModelServer::start());
+    let mut seat = before_a_model(&user, &server, &["a.txt"]);
+    seat.says("one").sees("Allow Write a.txt?").types(ESC).sees("not allowed: Write a.txt");
+    seat.sees("interrupted").sees("say what to do");
+    assert!(!user.exists("a.txt"));
+    assert!(!seat.shown().contains("y yes"), "{}", seat.shown());
+}
+
+#[test]
+fn who_is_writing_does_not_answer_by_accident() {
+    let (user, server) = (User::new(), ModelServer::start());
+    let mut seat = before_a_model(&user, &server, &["a.txt"]);
+    seat.says("one").sees("Allow Write a.txt?").types("x").sees("> x").types("yna");
+    seat.sees("> xyna").sees("Allow Write a.txt?");
+    assert!(!user.exists("a.txt"));
+    seat.types("\x15").sees_no("> xyna").types(ENTER).sees("That was a.txt.");
+    assert!(user.exists("a.txt"));
+}
+
+#[test]
+fn the_menu_opens_although_something_is_asked() {
+    let (user, server) = (User::new(), ModelServer::start());
+    let mut seat = before_a_model(&user, &server, &["a.txt"]);
+    seat.says("one").sees("Allow Write a.txt?");
+    opens_the_menu(&mut seat).types("1").sees("No file would change.").types(ENTER);
+    seat.sees("What is to go back?").types(ENTER).sees("Restored to checkpoint: one").sees("> one");
+    assert!(!user.exists("a.txt"));
+}
