@@ -65,7 +65,7 @@ impl Metadata {
         if session.is_empty() {
             return Err(MetadataError::NoSession);
         }
-        let folder = sessions.join(part_of(session)).join("checkpoints");
+        let folder = folder_of(sessions, session).join("checkpoints");
         disk::make_private_folder(&folder).map_err(failed(&folder, "make it"))?;
         let path = folder.join("metadata.json");
         let (checkpoints, set_aside) = match read(&path)? {
@@ -104,6 +104,13 @@ impl Metadata {
         disk::replace_private_file_durably(&self.path, &text)
             .map_err(failed(&self.path, "replace it"))
     }
+}
+
+/// The folder of a session, whether it is there or not: whatever is in the name, directly below
+/// `sessions`, and another one for each session.
+#[must_use]
+pub fn folder_of(sessions: &Path, session: &str) -> PathBuf {
+    sessions.join(part_of(session))
 }
 
 /// What a checkpoint is called: the beginning of the prompt on one line; of several blocks, of the

@@ -43,6 +43,8 @@ pub struct Status {
     pub files: usize,
     pub insertions: usize,
     pub deletions: usize,
+    /// How to go back: `esc esc rewinds`.
+    pub hint: String,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -161,8 +163,8 @@ impl Chat {
         }
         match key {
             Key::Ctrl('o') => self.transcript.fold_or_unfold(),
-            Key::PageUp => self.transcript.scroll_up(10),
-            Key::PageDown => self.transcript.scroll_down(10),
+            Key::PageUp => self.transcript.scroll_up(self.transcript.page()),
+            Key::PageDown => self.transcript.scroll_down(self.transcript.page()),
             Key::Tab => {
                 let line = slash::completed(&self.candidates());
                 if let Some(line) = line {

@@ -23,8 +23,9 @@ pub struct Transcript {
     unfolded: bool,
     /// How many lines lie below the window; 0 follows what comes.
     below: usize,
-    /// The width of the last look.
+    /// The width and height of the last look.
     width: usize,
+    height: usize,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -77,7 +78,7 @@ struct Shown {
 impl Transcript {
     #[must_use]
     pub fn new(theme: Theme) -> Self {
-        Self { items: Vec::new(), theme, open_text: false, unfolded: false, below: 0, width: 0 }
+        Self { items: Vec::new(), theme, open_text: false, unfolded: false, below: 0, width: 0, height: 0 }
     }
 
     pub fn push(&mut self, item: Item) {
@@ -175,6 +176,12 @@ impl Transcript {
         self.below = self.below.saturating_sub(lines);
     }
 
+    /// As many lines as are seen at once, but for two that are seen again.
+    #[must_use]
+    pub fn page(&self) -> usize {
+        self.height.saturating_sub(2).max(1)
+    }
+
     #[must_use]
     pub fn lines_below(&self) -> usize {
         self.below
@@ -191,7 +198,7 @@ impl Transcript {
 
     /// The lines of a window, the newest at its foot.
     pub fn window(&mut self, width: usize, height: usize) -> Vec<Line<'static>> {
-        self.width = width;
+        (self.width, self.height) = (width, height);
         let wanted = height + self.below;
         let mut found: Vec<&Shown> = Vec::new();
         let mut lines = 0;
@@ -325,11 +332,16 @@ fn tool(
     }
     let most = if unfolded { usize::MAX } else { FOLDED };
     let room = width.saturating_sub(4);
-    for line in end.diff.iter().take(most) {
+    // Of what is folded, what changed: what stands around it says little.
+    let says_something = |line: &&DiffLine| unfolded || line.kind != LineKind::Context;
+    let shown: Vec<&DiffLine> = end.diff.iter().filter(says_something).take(most).collect();
+    for line in &shown {
         lines.push(diff_line(line, room, theme));
     }
-    if end.diff.len() > most {
-        let more = format!("    … {} more lines, ctrl-o shows them", end.diff.len() - most);
+    if end.diff.len() > shown.len() && !unfolded {
+        let left = end.diff.len() - shown.len();
+        let word = if left == 1 { "line" } else { "lines" };
+        let more = format!("    … {left} more {word}, ctrl-o shows them");
         lines.push(Line::from(Span::styled(fit(&more, width), theme.hint)));
     }
     lines

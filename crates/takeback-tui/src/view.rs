@@ -171,7 +171,7 @@ fn status(status: &Status, width: usize, theme: &Theme) -> Line<'static> {
         (clean(&status.session).into_owned(), theme.hint, 4),
         (points, Style::default(), 1),
         (changed, Style::default(), 2),
-        ("esc esc rewinds".to_owned(), theme.hint, 3),
+        (clean(&status.hint).into_owned(), theme.hint, 3),
     ];
     let mut shown: Vec<bool> = vec![false; parts.len()];
     let mut used = 0;

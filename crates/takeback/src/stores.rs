@@ -10,15 +10,17 @@ use std::os::unix::ffi::{OsStrExt as _, OsStringExt as _};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use takeback_agents::metadata::folder_of;
 use takeback_core::git_state::git_state;
 use takeback_core::lock::{Hold, Lock, lock};
-use takeback_store::{Entry, SqliteStore, Store as _, StoreError, WorkPath, disk};
+use takeback_store::{Entry, SessionId, SqliteStore, Store as _, StoreError, WorkPath, disk};
 
 use crate::error::{CommandError, Kind};
 use crate::place::random;
 
 const WORKSPACES: &str = "workspaces";
 const PROJECTS: &str = "projects";
+const SESSIONS: &str = "sessions";
 const DATABASE: &str = "timeline.db";
 /// Holds the root's path, so that the store can be traced back to its workspace.
 const ROOT_FILE: &str = "root";
@@ -49,6 +51,11 @@ pub(crate) fn store_of(root: &Path, home: &Path) -> PathBuf {
 pub(crate) fn states_of(store: &Path, home: &Path) -> PathBuf {
     let name = store.file_name().unwrap_or_default();
     home.join(PROJECTS).join(name)
+}
+
+/// `<home>/sessions`: what `chat` writes there about its sessions is for other programs.
+pub(crate) fn sessions_in(home: &Path) -> PathBuf {
+    home.join(SESSIONS)
 }
 
 /// Whether the folder `root` has a store, damaged or not.
@@ -140,11 +147,28 @@ pub(crate) fn hold_alone(folder: &Path) -> Result<Lock, CommandError> {
 
 /// Removes a store with all that belongs to it.
 pub(crate) fn remove(folder: &Path, home: &Path) -> Result<(), StoreError> {
+    // Of a store that cannot be read nobody knows the sessions.
+    if let Ok(sessions) = SqliteStore::open(folder).and_then(|store| store.sessions()) {
+        let ids: Vec<SessionId> = sessions.into_iter().map(|session| session.id).collect();
+        remove_sessions(&ids, home)?;
+    }
     let states = states_of(folder, home);
     if states.exists() {
         remove_folder(&states)?;
     }
     remove_folder(folder)
+}
+
+/// Removes what was written for other programs about sessions that are gone.
+pub(crate) fn remove_sessions(gone: &[SessionId], home: &Path) -> Result<(), StoreError> {
+    for session in gone {
+        let folder = folder_of(&sessions_in(home), &session.0);
+        // What a link leads to is not ours.
+        if folder.symlink_metadata().is_ok_and(|found| found.is_dir()) {
+            remove_folder(&folder)?;
+        }
+    }
+    Ok(())
 }
 
 /// It is gone as soon as it has another name; what a crash then leaves, [`clear_leftovers`] removes.
@@ -158,7 +182,8 @@ fn remove_folder(folder: &Path) -> Result<(), StoreError> {
 
 /// Removes what an interrupted [`remove`] left.
 pub(crate) fn clear_leftovers(home: &Path) -> Result<(), StoreError> {
-    let folders = [WORKSPACES, PROJECTS].map(|folder| std::fs::read_dir(home.join(folder)));
+    let folders =
+        [WORKSPACES, PROJECTS, SESSIONS].map(|folder| std::fs::read_dir(home.join(folder)));
     for folder in folders.into_iter().filter_map(Result::ok).flatten().filter_map(Result::ok) {
         if folder.file_name().as_bytes().starts_with(FORGOTTEN) {
             remove_below(&folder.path())

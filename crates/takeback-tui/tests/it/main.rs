@@ -1,5 +1,6 @@
 //! The screen: keys in, outcomes and drawn cells out; and the terminal, in a real pseudo-terminal.
 
+mod chat_view;
 mod editor;
 mod keys;
 mod menu_keys;

@@ -35,6 +35,7 @@ use crate::log_file::LogFile;
 use crate::place::{self, Place, Store, environment, random};
 use crate::progress;
 use crate::screen::{CARE, HINT, NAME, count, is_interactive, plain};
+use crate::stores;
 
 /// What the SDK wants to see before it keeps copies of files.
 const CHECKPOINTING: &str = "CLAUDE_CODE_ENABLE_SDK_FILE_CHECKPOINTING";
@@ -53,6 +54,7 @@ pub(crate) fn chat(options: &Options, args: &ChatArgs) -> Result<u8, CommandErro
     }
     let mut place = place::open_mended(options, Store::Create)?;
     when_due(&mut place, options);
+    let key_name = place.settings.rewind_key().to_lowercase();
     let rewind_key = parse_key(place.settings.rewind_key()).map_err(|error| {
         CommandError::new(Kind::Usage, error).hint("Mend rewindKey in your settings.")
     })?;
@@ -70,7 +72,7 @@ pub(crate) fn chat(options: &Options, args: &ChatArgs) -> Result<u8, CommandErro
     };
     let home = place::home(options)?;
     let log = LogFile::new(&home, |name| environment(name)?.into_string().ok());
-    let sessions = home.join("sessions");
+    let sessions = stores::sessions_in(&home);
     let keep = place.settings.checkpoint_keep_count();
     let recording = place.settings.is_enabled();
     let (metadata, set_aside) = if recording {
@@ -96,6 +98,7 @@ pub(crate) fn chat(options: &Options, args: &ChatArgs) -> Result<u8, CommandErro
         agent: agent.name().to_owned(),
         session: session.0.clone(),
         points: recording.then_some(0),
+        hint: format!("{key_name} {key_name} rewinds"),
         ..Status::default()
     };
     let chat = Chat::new(
@@ -119,7 +122,7 @@ pub(crate) fn chat(options: &Options, args: &ChatArgs) -> Result<u8, CommandErro
         began: Instant::now(),
         left: false,
     };
-    host.greet(args, kept.as_ref(), set_aside);
+    host.greet(args, &key_name, kept.as_ref(), set_aside);
     for line in warnings {
         host.say(Tone::Care, *line);
     }
@@ -140,13 +143,20 @@ pub(crate) fn chat(options: &Options, args: &ChatArgs) -> Result<u8, CommandErro
 }
 
 impl Host {
-    fn greet(&mut self, args: &ChatArgs, kept: Option<&Kept>, set_aside: Option<SetAside>) {
+    fn greet(
+        &mut self,
+        args: &ChatArgs,
+        key: &str,
+        kept: Option<&Kept>,
+        set_aside: Option<SetAside>,
+    ) {
         if let Some(kept) = kept {
             self.show(kept);
             let points = count(self.prompts.len(), "prompt");
             self.say(Tone::Hint, format!("Continued after {points}."));
         } else {
-            self.say(Tone::Hint, "Esc twice goes back to any prompt. /help lists the commands.");
+            let said = format!("Press {key} twice to go back to any prompt. /help lists the commands.");
+            self.say(Tone::Hint, said);
             if self.agent.name() == "builtin" && args.agent.is_none() && args.scenario.is_none() {
                 self.say(Tone::Hint, "The built-in agent answers: `claude` was not found.");
             }

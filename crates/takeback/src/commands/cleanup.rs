@@ -12,6 +12,7 @@ use crate::error::{CommandError, Kind};
 use crate::place::{self, Place, Store};
 use crate::progress;
 use crate::screen::{CARE, GOOD, HINT, Screen, bytes, count};
+use crate::stores;
 use crate::time::iso;
 
 pub(crate) fn cleanup(
@@ -41,7 +42,9 @@ pub(crate) fn cleanup(
     let spinner = progress::spinner("Cleaning up");
     let done = clean_up(&mut place.workspace, &policy, Occasion::OnDemand, clock);
     drop(spinner);
-    told(&done?, screen)
+    let done = done?;
+    stores::remove_sessions(&done.sessions, &place::home(options)?)?;
+    told(&done, screen)
 }
 
 /// Says what was removed; the exit code.
@@ -106,6 +109,10 @@ pub(crate) fn when_due(place: &mut Place, options: &Options) {
             let _spinner = progress::spinner("Cleaning up");
             clean_up(workspace, &policy, Occasion::AtStart, Clock::Doubted)
                 .map_err(CommandError::from)
+                .and_then(|done| {
+                    stores::remove_sessions(&done.sessions, &place::home(options)?)?;
+                    Ok(done)
+                })
         }
         Err(error) => Err(error.into()),
     };

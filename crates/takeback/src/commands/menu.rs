@@ -24,14 +24,16 @@ const MOST_LINES: usize = 2000;
 const MOST_FILES: usize = 500;
 
 /// The points that can be gone back to, newest first, those of `session` with their changes; then
-/// those of other sessions.
+/// those of other sessions. `also`: one that was named, of whatever kind it is.
 pub(crate) fn rows(
     workspace: &Workspace,
     session: Option<&SessionId>,
+    also: Option<PointId>,
 ) -> Result<Vec<Row>, CommandError> {
     let store = &*workspace.store;
     let points = store.points()?;
-    let listed: Vec<&Point> = points.iter().filter(|point| is_listed(point)).collect();
+    let is_shown = |point: &&Point| is_listed(point) || Some(point.id) == also;
+    let listed: Vec<&Point> = points.iter().filter(is_shown).collect();
     let is_own = |point: &Point| {
         session.is_none() || point.session.is_none() || point.session.as_ref() == session
     };

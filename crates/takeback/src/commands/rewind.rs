@@ -83,7 +83,7 @@ fn by_menu(
     let workspace = &mut place.workspace;
     let points = workspace.store.points()?;
     let choices = Choices {
-        rows: menu::rows(workspace, None)?,
+        rows: menu::rows(workspace, None, None)?,
         executions: menu::execution_rows(workspace)?,
         keep,
         can_undo: !workspace.store.rewinds()?.is_empty(),

@@ -17,6 +17,7 @@ use crate::error::{CommandError, Kind};
 use crate::place::{self, Store};
 use crate::progress;
 use crate::screen::{CARE, GOOD, HINT, NAME, STRONG, Screen, count, is_interactive, plain};
+use crate::stores;
 use crate::table::{Cell, Give, Table};
 use crate::time::{ago, iso, now};
 
@@ -168,7 +169,9 @@ pub(crate) fn delete(
     let spinner = progress::spinner("Deleting");
     let done = delete_session(&mut place.workspace, &id);
     drop(spinner);
-    told(&done?, screen)
+    let done = done?;
+    stores::remove_sessions(&done.sessions, &place::home(options)?)?;
+    told(&done, screen)
 }
 
 /// The session that is meant by its id or the beginning of it.

@@ -105,7 +105,7 @@ fn a_project_cannot_disarm_you() {
     assert_eq!(told[1]["refused"]["why"], "a project can only raise it");
     assert_eq!(
         told.as_array().expect("a list").iter().filter(|s| s["refused"].is_object()).count(),
-        10
+        11
     );
 
     let answer = user.takeback(&["checkpoint", "first"]);

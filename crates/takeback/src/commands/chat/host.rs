@@ -12,7 +12,7 @@ use takeback_core::rewind::Receipt;
 use takeback_store::{RewindId, SessionId};
 use takeback_tui::chat::{Activity, Answer, Chat, Effect, Question};
 use takeback_tui::keys::{Decoder, Moment, Press};
-use takeback_tui::menu::{Menu, MenuOptions, Outcome, What};
+use takeback_tui::menu::{ExecutionRow, Menu, MenuOptions, Outcome, What};
 use takeback_tui::terminal::{Terminal, TerminalEvent};
 use takeback_tui::transcript::{Item, Tone};
 use takeback_tui::view;
@@ -500,7 +500,9 @@ impl Host {
     fn done(&mut self, done: Done) {
         match done {
             Done::Rows { rows, executions, can_undo, open } => {
-                if rows.is_empty() && executions.is_empty() {
+                // This session's own steps lead nowhere but here as long as there is no prompt.
+                let own = |row: &ExecutionRow| row.execution == self.session.0;
+                if rows.is_empty() && executions.iter().all(own) {
                     return self.say(Tone::Care, "No checkpoints available");
                 }
                 let options = MenuOptions { keep: self.keep, conversation: true, can_undo };

@@ -233,7 +233,6 @@ impl Worker {
 
     fn rows(&mut self, open: Option<String>) -> Result<Done, CommandError> {
         let workspace = &self.place.workspace;
-        let rows = rows(workspace, Some(&self.session))?;
         let executions = execution_rows(workspace)?;
         let rewinds = workspace.store.rewinds()?;
         let open = match open {
@@ -244,10 +243,12 @@ impl Worker {
                 let point = found.map_err(|_unknown| {
                     CommandError::new(Kind::Error, format!("Checkpoint {name} not found"))
                 })?;
-                Some(point.id.to_string())
+                Some(point.id)
             }
             None => None,
         };
+        let rows = rows(workspace, Some(&self.session), open)?;
+        let open = open.map(|point| point.to_string());
         Ok(Done::Rows { rows, executions, can_undo: !rewinds.is_empty(), open })
     }
 

@@ -2,6 +2,7 @@
 
 use std::io::{Read as _, Write};
 use std::num::NonZeroU16;
+use std::path::PathBuf;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::time::{Duration, Instant};
 
@@ -32,11 +33,13 @@ pub(crate) struct Place<'a> {
     pub(crate) rows: u16,
     pub(crate) columns: u16,
     pub(crate) environment: Vec<(String, String)>,
+    /// Where standard error goes, if not to the terminal.
+    pub(crate) errors: Option<PathBuf>,
 }
 
 impl<'a> Place<'a> {
     pub(crate) fn of(user: &'a User) -> Self {
-        Self { user, rows: 24, columns: 80, environment: Vec::new() }
+        Self { user, rows: 24, columns: 80, environment: Vec::new(), errors: None }
     }
 
     pub(crate) fn sized(mut self, columns: u16, rows: u16) -> Self {
@@ -49,12 +52,26 @@ impl<'a> Place<'a> {
         self
     }
 
+    pub(crate) fn errors_to(mut self, file: PathBuf) -> Self {
+        self.errors = Some(file);
+        self
+    }
+
     /// Starts `takeback ARGS` there.
     pub(crate) fn sit(self, args: &[&str]) -> Seat {
         let (rows, cols) = (self.rows, self.columns);
         let size = PtySize { rows, cols, pixel_width: 0, pixel_height: 0 };
         let pair = native_pty_system().openpty(size).expect("a terminal");
-        let mut command = CommandBuilder::new(env!("CARGO_BIN_EXE_takeback"));
+        let program = env!("CARGO_BIN_EXE_takeback");
+        let mut command = match &self.errors {
+            None => CommandBuilder::new(program),
+            Some(file) => {
+                let mut shell = CommandBuilder::new("/bin/sh");
+                shell.args(["-c", r#"errors=$1; shift; exec "$0" "$@" 2>"$errors""#, program]);
+                shell.arg(file);
+                shell
+            }
+        };
         command.args(args);
         command.cwd(self.user.work());
         command.env_clear();
@@ -104,6 +121,14 @@ impl Seat {
         self.sees_that(what, |screen| screen.contains(what))
     }
 
+    /// Waits until something stands there so many times.
+    #[track_caller]
+    pub(crate) fn sees_times(&mut self, times: usize, what: &str) -> &mut Self {
+        self.sees_that(&format!("{times} times {what}"), |screen| {
+            screen.matches(what).count() == times
+        })
+    }
+
     /// Waits until something no longer stands there.
     #[track_caller]
     pub(crate) fn sees_no(&mut self, what: &str) -> &mut Self {
@@ -134,6 +159,11 @@ impl Seat {
                 Err(RecvTimeoutError::Timeout | RecvTimeoutError::Disconnected) => return self,
             }
         }
+    }
+
+    /// All that ever came, as text.
+    pub(crate) fn ever(&self) -> String {
+        String::from_utf8_lossy(&self.written).into_owned()
     }
 
     pub(crate) fn shown(&self) -> String {

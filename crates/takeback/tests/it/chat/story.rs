@@ -36,15 +36,25 @@ pub(super) fn scenario(user: &User) -> String {
             { "tool": "write_file", "input": { "path": "whole.ts", "content": "whole\n" } },
         ] },
     ] });
+    playing(user, &turns)
+}
+
+/// A scenario in a file, whose name this is.
+pub(super) fn playing(user: &User, scenario: &serde_json::Value) -> String {
     let file = user.home().join("scenario.json");
-    std::fs::write(&file, turns.to_string()).expect("a scenario");
+    std::fs::write(&file, scenario.to_string()).expect("a scenario");
     file.display().to_string()
 }
 
 /// After both prompts.
 pub(super) fn after_two_prompts(user: &User) -> Seat {
+    after_two_prompts_at(Place::of(user))
+}
+
+pub(super) fn after_two_prompts_at(place: Place<'_>) -> Seat {
+    let user = place.user;
     let scenario = scenario(user);
-    let mut seat = Place::of(user).sit(&["chat", "--scenario", &scenario]);
+    let mut seat = place.sit(&["chat", "--scenario", &scenario]);
     seat.sees("builtin").says("Create a file utils.ts with add and subtract functions");
     seat.sees("It has add and subtract.").sees("1 point ");
     seat.says("Add multiply and divide functions to utils.ts").sees("divide too.").sees("2 points");
@@ -52,12 +62,12 @@ pub(super) fn after_two_prompts(user: &User) -> Seat {
     seat
 }
 
-fn opens_the_menu(seat: &mut Seat) -> &mut Seat {
+pub(super) fn opens_the_menu(seat: &mut Seat) -> &mut Seat {
     seat.types(ESC).types(ESC).sees("Checkpoints").sees("(current)")
 }
 
 /// From an open preview on.
-fn goes_back(seat: &mut Seat) -> &mut Seat {
+pub(super) fn goes_back(seat: &mut Seat) -> &mut Seat {
     seat.sees("[x] ").types(ENTER).sees("What is to go back?").types(ENTER)
 }
 

@@ -1,0 +1,232 @@
+//! Every message that other programs' users know, word for word, and in its colour.
+
+use std::os::unix::fs::PermissionsExt as _;
+
+use serde_json::json;
+
+use super::seat::{DOWN, ENTER, ESC, Place, Seat};
+use super::story::{after_two_prompts, goes_back, opens_the_menu, playing, scenario};
+use crate::home::User;
+
+const GREEN: vt100::Color = vt100::Color::Idx(2);
+const RED: vt100::Color = vt100::Color::Idx(1);
+const VARIABLE: &str = "CLAUDE_CODE_ENABLE_SDK_FILE_CHECKPOINTING";
+const WARNING: &str = "Warning: File checkpointing enabled but environment variable not set";
+const ADVICE: &str = "Set CLAUDE_CODE_ENABLE_SDK_FILE_CHECKPOINTING=1 to enable SDK checkpointing";
+
+/// Starts and leaves again; what stood on standard error.
+pub(super) fn errors_at_start(place: Place<'_>) -> String {
+    let file = place.user.home().join("errors");
+    let mut seat = place.errors_to(file.clone()).sit(&["chat", "--agent", "builtin"]);
+    seat.sees("builtin").says("/exit");
+    assert_eq!(seat.ends(), 0);
+    std::fs::read_to_string(file).expect("it was made")
+}
+
+pub(super) fn log_of(user: &User) -> String {
+    std::fs::read_to_string(user.home().join(".takeback/logs/chat.log")).unwrap_or_default()
+}
+
+/// A program in place of `claude`, which does what this line of shell does.
+pub(super) fn program(user: &User, line: &str) -> String {
+    let file = user.home().join("program.sh");
+    std::fs::write(&file, format!("#!/bin/sh\n{line}\n")).expect("a program");
+    std::fs::set_permissions(&file, std::fs::Permissions::from_mode(0o755)).expect("it is one");
+    file.display().to_string()
+}
+
+/// With an agent that is gone at once, a point, and a change by an agent after it.
+fn without_an_agent(user: &User) -> Seat {
+    let program = program(user, "exit 0");
+    let mut seat = Place::of(user).sit(&["chat", "--agent", "claude", "--program", &program]);
+    seat.sees("The agent has ended").says("/checkpoint before").sees("“before”");
+    let told = |line: &str| assert_eq!(user.fed(&["record"], line).code, 0);
+    told(r#"{"event":"prompt","session":"s","message":"m1","text":"make it two"}"#);
+    told(r#"{"event":"before_tool","session":"s","call":"c1","tool":"Edit","paths":["a.txt"]}"#);
+    user.write("a.txt", "two\n");
+    told(r#"{"event":"after_tool","session":"s","call":"c1"}"#);
+    told(r#"{"event":"turn_end","session":"s"}"#);
+    seat.types(ESC).types(ESC).sees("[before]").types(DOWN).sees("> 1 ").types(ENTER);
+    seat.sees("a.txt").types(ENTER).sees("What is to go back?").types(ENTER);
+    seat.sees("Restore failed: No active query session. Cannot restore checkpoint.");
+    assert_eq!(seat.colour_of("Restore failed"), RED);
+    assert_eq!(user.read("a.txt"), "two\n", "nothing was changed");
+    seat.sees("files only, from Takeback's own copy");
+    seat
+}
+
+#[test]
+fn a_settings_file_that_asks_for_checkpoints_and_no_variable_make_two_lines() {
+    let user = User::new();
+    assert_eq!(errors_at_start(Place::of(&user)), "", "by default nothing is to be said");
+    user.set(r#"{"enableFileCheckpointing": true}"#);
+    assert_eq!(errors_at_start(Place::of(&user)), format!("{WARNING}\n{ADVICE}\n"));
+    assert_eq!(errors_at_start(Place::of(&user).with(VARIABLE, "1")), "");
+    user.set(r#"{"enableFileCheckpointing": false}"#);
+    assert_eq!(errors_at_start(Place::of(&user)), "", "nobody asks for any");
+
+    let user = User::new();
+    user.write(".takeback/settings.json", r#"{"enableFileCheckpointing": true}"#);
+    assert_eq!(errors_at_start(Place::of(&user)), format!("{WARNING}\n{ADVICE}\n"));
+}
+
+#[test]
+fn the_warning_stands_on_the_terminal_before_the_session() {
+    let user = User::new();
+    user.set(r#"{"enableFileCheckpointing": true}"#);
+    let mut seat = Place::of(&user).sit(&["chat", "--agent", "builtin"]);
+    seat.sees("builtin");
+    let ever = seat.ever();
+    let at = |what: &str| ever.find(what).unwrap_or_else(|| panic!("no {what:?} in {ever:?}"));
+    assert!(at(WARNING) < at(ADVICE) && at(ADVICE) < at("\x1b[?1049h"), "{ever:?}");
+}
+
+#[test]
+fn checkpoint_feature_not_enabled() {
+    let user = User::new();
+    user.set(r#"{"enableFileCheckpointing": false}"#);
+    let said = "Checkpoint feature not enabled";
+    let scenario = scenario(&user);
+    let mut seat = Place::of(&user).sit(&["chat", "--scenario", &scenario]);
+    seat.sees("not recorded").types(ESC).types(ESC).sees(said);
+    seat.says("/rewind").sees_times(2, said);
+    seat.says("/checkpoint x").sees_times(3, said);
+    seat.says("/restore @").sees_times(4, said);
+    seat.says("Create a file").sees("It has add and subtract.");
+    seat.types(ESC).types(ESC).sees_times(5, said);
+    assert!(!seat.shown().contains("(current)"), "{}", seat.shown());
+    assert_eq!(seat.colour_of(said), vt100::Color::Idx(3), "a warning");
+    assert_eq!(user.json(&["log"]), json!([]));
+    let sessions = user.home().join(".takeback/sessions");
+    assert!(!sessions.exists(), "there is no list either");
+}
+
+#[test]
+fn no_checkpoints_available() {
+    let user = User::new();
+    let mut seat = Place::of(&user).sit(&["chat", "--agent", "builtin"]);
+    seat.sees("builtin").types(ESC).types(ESC).sees("No checkpoints available");
+    assert_eq!(seat.colour_of("No checkpoints"), vt100::Color::Idx(3), "a warning");
+    for (times, name) in [(2, "/checkpoint"), (3, "/rewind"), (4, "/restore")] {
+        seat.says(name).sees_times(times, "No checkpoints available");
+    }
+    assert!(!seat.shown().contains("(current)"), "{}", seat.shown());
+}
+
+#[test]
+fn restored_is_green_and_logged() {
+    let user = User::new();
+    let mut seat = after_two_prompts(&user);
+    opens_the_menu(&mut seat).types("1");
+    goes_back(&mut seat).sees("Restored to checkpoint: Add multiply and divide functions");
+    assert_eq!(seat.colour_of("Restored to"), GREEN);
+    assert!(log_of(&user).contains("restored to checkpoint"), "{}", log_of(&user));
+}
+
+#[test]
+fn a_conflict_is_red_and_logged_and_the_conversation_is_not_cut() {
+    let user = User::new();
+    let mut seat = after_two_prompts(&user);
+    let theirs = user.read("utils.ts").replace("a * b", "b * a");
+    user.write("utils.ts", &theirs);
+    opens_the_menu(&mut seat).types("1").sees("conflict");
+    goes_back(&mut seat).sees("Restore failed: utils.ts was changed by you too and stays");
+    assert_eq!(seat.colour_of("Restore failed"), RED);
+    assert!(!seat.ever().contains("Restored to checkpoint"));
+    seat.sees("divide too.").sees("say what to do");
+    assert_eq!(user.read("utils.ts"), theirs);
+    let log = log_of(&user);
+    let line = log.lines().last().expect("a line");
+    let why = "restore failed: utils.ts was changed by you too and stays";
+    assert!(line.contains(" ERROR ") && line.ends_with(why), "{log}");
+}
+
+#[test]
+fn without_a_live_agent_files_are_offered_from_the_own_copy() {
+    let user = User::with(&[("a.txt", "one\n")]);
+    let mut seat = without_an_agent(&user);
+    seat.types("y").sees("Restored to checkpoint: before");
+    assert_eq!(seat.colour_of("Restored to"), GREEN);
+    assert_eq!(user.read("a.txt"), "one\n");
+    assert!(log_of(&user).contains("No active query session. Cannot restore checkpoint."));
+}
+
+#[test]
+fn without_a_live_agent_nothing_is_done_that_nobody_wants() {
+    let user = User::with(&[("a.txt", "one\n")]);
+    let mut seat = without_an_agent(&user);
+    seat.types("n").sees_no("y yes").says("/status").sees("points");
+    assert_eq!(user.read("a.txt"), "two\n");
+    assert!(!seat.ever().contains("Restored to checkpoint"));
+    seat.says("Do something").sees("Command execution failed: ").sees("> Do something");
+}
+
+#[test]
+fn a_step_of_an_execution_is_restored() {
+    let user = User::with(&[("a.txt", "zero\n")]);
+    let program = env!("CARGO_BIN_EXE_takeback");
+    let state = json!({ "execution_id": "build", "step_index": 1, "step_name": "compile",
+        "state": { "n": 1 }, "context": {} });
+    user.write("../home/1.json", &state.to_string());
+    let line =
+        format!("echo one > a.txt; {program} -q state save < $HOME/1.json; echo two > a.txt");
+    let ran = user.takeback(&["-q", "run", "--", "sh", "-c", &line]);
+    assert_eq!((ran.code, user.read("a.txt").as_str()), (0, "two\n"), "{ran:?}");
+    let mut seat = Place::of(&user).sit(&["chat", "--agent", "builtin"]);
+    seat.sees("builtin").types(ESC).types(ESC).sees("Checkpoints").types("\t");
+    seat.sees("Restore build").sees("Step: compile").types("/").types("build");
+    seat.sees_no("Step: start").types(ENTER).sees("Restored to checkpoint: build");
+    assert_eq!(seat.colour_of("Restored to"), GREEN);
+    assert_eq!(user.read("a.txt"), "one\n");
+
+    user.write("a.txt", "three\n");
+    seat.says("/restore ckpt-build-7").sees("Restore failed: Checkpoint ckpt-build-7 not found");
+    seat.says("/rewind nowhere").sees("Command execution failed: Checkpoint nowhere not found");
+    assert_eq!(user.read("a.txt"), "three\n");
+}
+
+#[test]
+fn a_command_that_fails_is_told_and_the_session_goes_on() {
+    let user = User::new();
+    let mut seat = after_two_prompts(&user);
+    seat.says("/rewnd").sees("Command execution failed: there is no command /rewnd; did you mean");
+    seat.sees("/rewind?");
+    assert_eq!(seat.colour_of("Command execution failed"), RED);
+    seat.says("/undo").sees("Command execution failed: there is no rewind to undo");
+    seat.says("/load").sees("Command execution failed: /load needs a name");
+    opens_the_menu(&mut seat).types(ESC).sees("Exited checkpoint selection.");
+    assert_eq!(user.read("utils.ts").matches("function").count(), 4);
+    assert!(log_of(&user).contains("command failed: /load needs a name"), "{}", log_of(&user));
+}
+
+#[test]
+fn a_turn_that_fails_is_told() {
+    let user = User::new();
+    let turns = json!({ "turns": [{ "steps": [
+        { "tool": "shell", "input": { "command": "echo no such thing; exit 4" } },
+        { "say": "That did not work." },
+    ] }] });
+    let scenario = playing(&user, &turns);
+    let mut seat = Place::of(&user).sit(&["chat", "--scenario", &scenario]);
+    seat.sees("builtin").says("try it").sees("exit 4: no such thing").sees("did not work.");
+    assert_eq!((seat.colour_of("◆ $ echo"), seat.colour_of("exit 4:")), (RED, RED));
+}
+
+#[test]
+fn an_agent_that_is_not_there_is_named() {
+    let user = User::new();
+    let answer = |args: &[&str]| {
+        let mut seat = Place::of(&user).sit(args);
+        let code = seat.ends();
+        (code, seat.shown())
+    };
+    let (code, said) = answer(&["chat", "--agent", "claude", "--program", "/nowhere/claude"]);
+    assert_eq!(code, 125, "{said}");
+    assert!(said.contains("/nowhere/claude is not a program"), "{said}");
+    let (code, said) = answer(&["chat", "--agent", "claude"]);
+    assert_eq!(code, 125, "{said}");
+    assert!(said.contains("`claude` was not found") && said.contains("--agent builtin"), "{said}");
+    let piped = user.takeback(&["chat"]);
+    assert_eq!(piped.code, 2);
+    assert!(piped.err.contains("chat needs a terminal"), "{piped:?}");
+}
