@@ -525,13 +525,13 @@ impl Host {
                 self.restored_execution(&execution, restored);
             }
             Done::Again { word, receipt, undone } => self.done_again(word, receipt, undone),
-            Done::Counted { points, files, insertions, deletions } => {
+            Done::Counted { points, files, lines } => {
                 let status = &mut self.chat.status;
                 if status.points.is_some() {
                     status.points = Some(points);
                 }
-                (status.files, status.insertions, status.deletions) =
-                    (files, insertions, deletions);
+                status.files = files;
+                status.lines = lines.map(|lines| (lines.insertions, lines.deletions));
             }
             Done::ToolEnd { call, end } => {
                 self.chat.transcript.end_tool(&call, end);
