@@ -103,8 +103,7 @@ pub(super) enum Done {
     Counted {
         points: usize,
         files: usize,
-        insertions: usize,
-        deletions: usize,
+        lines: Option<Lines>,
     },
     ToolEnd {
         call: String,
