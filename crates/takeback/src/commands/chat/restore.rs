@@ -4,12 +4,12 @@ use serde_json::Value;
 use takeback_agents::restore::{OwnCopies, restore as bring_back};
 use takeback_agents::talk::{Agent, OwnFilesError};
 use takeback_core::Workspace;
-use takeback_core::rewind::{Helped, Receipt, rewind};
+use takeback_core::rewind::{Helped, Receipt, RewindRequest, Target, rewind};
 use takeback_store::{Point, PointKind, SessionId};
 use takeback_tui::menu::What;
 
 use crate::commands::log::described;
-use crate::commands::menu::request_for;
+use crate::commands::menu::limit;
 use crate::error::CommandError;
 
 /// What was chosen.
@@ -106,7 +106,10 @@ fn files(
     choice: &Choice,
     notes: &mut Vec<String>,
 ) -> Result<Receipt, RestoreError> {
-    let request = request_for(point.id, choice.paths.as_deref());
+    let mut request = RewindRequest::new(Target::Point(point.id));
+    if let Some(paths) = &choice.paths {
+        limit(workspace, &mut request, paths)?;
+    }
     // It knows the prompts of its own session alone.
     let own = choice.with_agent && point.session.as_ref() == Some(session);
     let Some(message) = point.message_ids.first().filter(|_| own) else {
