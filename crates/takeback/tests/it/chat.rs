@@ -2,8 +2,10 @@
 
 mod commands;
 mod messages;
+mod rewind_menu;
 mod screen;
 mod seat;
+mod seed_001;
 mod sessions;
 mod story;
 mod typing;
