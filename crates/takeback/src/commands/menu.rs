@@ -10,7 +10,7 @@ use takeback_core::rewind::journal::Preview;
 use takeback_core::rewind::plan::Step;
 use takeback_core::rewind::{Receipt, RewindRequest, preview};
 use takeback_store::{
-    Entry, Point, PointId, PointKind, Seq, SessionId, Store, StoreError, WorkPath,
+    Author, Entry, Point, PointId, PointKind, Seq, SessionId, Store, StoreError, WorkPath,
 };
 use takeback_tui::menu::{DiffLine, ExecutionRow, Fate, FilePreview, LineKind, Row};
 
@@ -49,12 +49,10 @@ pub(crate) fn rows(
     let mut rows = Vec::new();
     for (at, point) in newest {
         let next = listed[at + 1..].iter().find(|next| same_story(point, next));
-        let told = tell(
-            store,
-            point,
-            within(&changes, point.seq, next.map(|next| next.seq)),
-            &HashSet::new(),
-        )?;
+        // What a rewind did was not done by the turn that began here.
+        let mut own = within(&changes, point.seq, next.map(|next| next.seq)).to_vec();
+        own.retain(|change| !matches!(change.author, Author::Rewind { .. }));
+        let told = tell(store, point, &own, &HashSet::new())?;
         let description = match point.description.as_str() {
             "" => format!("Checkpoint at {}", clock(point.created_at)),
             _ => described(point),

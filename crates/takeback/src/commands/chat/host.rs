@@ -174,7 +174,8 @@ impl Host {
             Effect::MenuLeft => self.say(Tone::Hint, "Exited checkpoint selection."),
             Effect::Look(id) => self.job(Job::Look(id)),
             Effect::Restore { id, what, paths } => {
-                self.begin(Job::Restore(Choice { id, what, paths, with_agent: true }));
+                let messages = self.prompts.iter().map(|prompt| prompt.message.clone()).collect();
+                self.begin(Job::Restore(Choice { id, what, paths, with_agent: true, messages }));
             }
             Effect::RestoreExecution(execution) => self.begin(Job::RestoreExecution(execution)),
             Effect::Undo => self.undo(),
@@ -375,6 +376,9 @@ impl Host {
     }
 
     fn turn_ended(&mut self, ending: Ending) {
+        if ending == Ending::Interrupted {
+            self.give_back_queued();
+        }
         match ending {
             Ending::Done => {}
             Ending::Interrupted => self.say(Tone::Care, "interrupted"),
@@ -398,6 +402,16 @@ impl Host {
             } else {
                 self.chat.editor.set_text(&text);
             }
+        }
+    }
+
+    /// Who stops a turn decides anew about what was to follow it.
+    fn give_back_queued(&mut self) {
+        let editor = &mut self.chat.editor;
+        let mut lines: Vec<String> = self.chat.queued.drain(..).collect();
+        if !lines.is_empty() {
+            lines.extend(Some(editor.text().to_owned()).filter(|text| !text.is_empty()));
+            editor.set_text(&lines.join("\n"));
         }
     }
 
