@@ -1,5 +1,6 @@
 //! `takeback chat`, as somebody sits before it.
 
+mod again;
 mod commands;
 mod messages;
 mod rewind_menu;
