@@ -11,4 +11,5 @@ mod conversation;
 mod lab;
 mod own_files;
 mod replayed;
+mod seed_001;
 mod turns;

@@ -16,14 +16,14 @@ use takeback_testkit::Sandbox;
 
 use crate::lab::start;
 
-struct Stage {
-    claude: Claude,
-    said: Receiver<Said>,
-    sandbox: Sandbox,
+pub(crate) struct Stage {
+    pub(crate) claude: Claude,
+    pub(crate) said: Receiver<Said>,
+    pub(crate) sandbox: Sandbox,
 }
 
 /// Answers each line that it reads with what stands in the next file.
-fn stage(answers: &[&str]) -> Stage {
+pub(crate) fn stage(answers: &[&str]) -> Stage {
     let sandbox = Sandbox::new();
     let mut script = String::from("#!/bin/sh\n");
     for (number, answer) in answers.iter().enumerate() {
@@ -35,11 +35,20 @@ fn stage(answers: &[&str]) -> Stage {
     stage_with(sandbox, &script)
 }
 
-fn stage_with(sandbox: Sandbox, script: &str) -> Stage {
+pub(crate) fn stage_with(sandbox: Sandbox, script: &str) -> Stage {
+    stage_as(sandbox, script, |_| {})
+}
+
+/// With further wishes.
+pub(crate) fn stage_as(
+    sandbox: Sandbox,
+    script: &str,
+    wishes: impl FnOnce(&mut ClaudeOptions),
+) -> Stage {
     let program = sandbox.outside().join("claude");
     std::fs::write(&program, script).unwrap();
     std::fs::set_permissions(&program, std::fs::Permissions::from_mode(0o755)).unwrap();
-    let options = ClaudeOptions {
+    let mut options = ClaudeOptions {
         program,
         extra_args: Vec::new(),
         folder: sandbox.root(),
@@ -48,12 +57,13 @@ fn stage_with(sandbox: Sandbox, script: &str) -> Stage {
         checkpointing: true,
         resume: Value::Null,
     };
+    wishes(&mut options);
     let (claude, said) = start(&sandbox, &options);
     Stage { claude, said, sandbox }
 }
 
 impl Stage {
-    fn until(&self, ends: impl Fn(&Said) -> bool) -> Vec<Said> {
+    pub(crate) fn until(&self, ends: impl Fn(&Said) -> bool) -> Vec<Said> {
         let mut heard = Vec::new();
         loop {
             let said = self.said.recv_timeout(Duration::from_secs(60));
@@ -65,12 +75,12 @@ impl Stage {
     }
 }
 
-const MESSAGE: &str = "00000000-0000-4000-8000-000000000001";
-const TURN: &str = include_str!("recorded/turn.jsonl");
+pub(crate) const MESSAGE: &str = "00000000-0000-4000-8000-000000000001";
+pub(crate) const TURN: &str = include_str!("recorded/turn.jsonl");
 const INTERRUPTED: &str = include_str!("recorded/interrupted.jsonl");
-const OWN_FILES: &str = include_str!("recorded/own_files.jsonl");
+pub(crate) const OWN_FILES: &str = include_str!("recorded/own_files.jsonl");
 
-fn first_line(text: &str) -> (&str, &str) {
+pub(crate) fn first_line(text: &str) -> (&str, &str) {
     text.split_once('\n').unwrap()
 }
 

@@ -7,13 +7,16 @@ use takeback_core::Workspace;
 use takeback_core::exchange::same_story;
 use takeback_core::history::by_path;
 use takeback_core::rewind::journal::Preview;
-use takeback_core::rewind::{Receipt, RewindRequest, Target};
-use takeback_store::{Entry, Point, PointId, PointKind, Seq, SessionId, Store, StoreError};
+use takeback_core::rewind::plan::Step;
+use takeback_core::rewind::{Receipt, RewindRequest, preview};
+use takeback_store::{
+    Author, Entry, Point, PointId, PointKind, Seq, SessionId, Store, StoreError, WorkPath,
+};
 use takeback_tui::menu::{DiffLine, ExecutionRow, Fate, FilePreview, LineKind, Row};
 
 use super::filediff::{Contents, FileDiff, LineCounts, LineDiff, Text, between};
 use super::log::{described, within};
-use crate::error::CommandError;
+use crate::error::{CommandError, Kind};
 use crate::screen::name;
 use crate::time::{ago, clock, now};
 
@@ -50,8 +53,10 @@ pub(crate) fn rows(
     let mut rows = Vec::new();
     for (at, point) in newest {
         let next = listed[at + 1..].iter().find(|next| same_story(point, next));
-        let changes = within(&changes, point.seq, next.map(|next| next.seq));
-        let diffs = between(&by_path(changes.to_vec()), None);
+        // What a rewind did was not done by the turn that began here.
+        let mut own = within(&changes, point.seq, next.map(|next| next.seq)).to_vec();
+        own.retain(|change| !matches!(change.author, Author::Rewind { .. }));
+        let diffs = between(&by_path(own), None);
         let lines = counts.total(&diffs, store, PATIENCE.saturating_sub(began.elapsed()));
         let description = match point.description.as_str() {
             "" => format!("Checkpoint at {}", clock(point.created_at)),
@@ -90,24 +95,44 @@ pub(crate) fn execution_rows(workspace: &Workspace) -> Result<Vec<ExecutionRow>,
     Ok(rows.collect())
 }
 
-/// The request that choosing a point means.
-pub(crate) fn request_for(id: PointId, paths: Option<&[String]>) -> RewindRequest {
-    let mut request = RewindRequest::new(Target::Point(id));
-    request.paths = paths.unwrap_or_default().iter().map(|path| literally(path)).collect();
-    request
+/// Limits a request to the files that its preview showed under these names. A name as it is shown may
+/// stand for another one on disk.
+pub(crate) fn limit(
+    workspace: &mut Workspace,
+    request: &mut RewindRequest,
+    shown: &[String],
+) -> Result<(), CommandError> {
+    let plan = preview(workspace, request)?.plan;
+    // What there was no room for, nobody could leave out.
+    let changes = plan.actions().map(change_of).enumerate().filter(|(at, change)| {
+        !change.is_folder() && (*at >= MOST_FILES || shown.contains(&name(&change.path)))
+    });
+    let patterns: Vec<String> = changes.map(|(_, change)| literally(&change.path)).collect();
+    if patterns.is_empty() {
+        // No pattern at all would mean every file.
+        return Err(CommandError::new(
+            Kind::Error,
+            "none of the chosen files would change any more",
+        ));
+    }
+    request.paths = patterns;
+    Ok(())
 }
 
-/// A pattern that stands for this path alone.
-pub(crate) fn literally(path: &str) -> String {
+/// A pattern that stands for this path alone, as far as a text can: a byte that is none stands for any.
+fn literally(path: &WorkPath) -> String {
     let mut pattern = String::new();
-    for c in path.chars() {
-        if matches!(c, '*' | '?' | '[' | ']' | '{' | '}' | '!') {
-            pattern.extend(['[', c, ']']);
-        } else if c == '\\' {
-            pattern.push_str("\\\\");
-        } else {
-            pattern.push(c);
+    for chunk in path.as_bytes().utf8_chunks() {
+        for c in chunk.valid().chars() {
+            if matches!(c, '*' | '?' | '[' | ']' | '{' | '}' | '!') {
+                pattern.extend(['[', c, ']']);
+            } else if c == '\\' {
+                pattern.push_str("\\\\");
+            } else {
+                pattern.push(c);
+            }
         }
+        pattern.extend(chunk.invalid().iter().map(|_| '?'));
     }
     pattern
 }
@@ -121,14 +146,12 @@ pub(crate) fn preview_of(
     let contents = Contents { store, made: &shown.plan.merged };
     let mut files = Vec::new();
     let mut left = MOST_LINES;
-    for step in shown.plan.actions().take(MOST_FILES) {
-        let Some(after) = step.goal() else { continue };
-        let diff = FileDiff { path: step.path.clone(), before: step.present.clone(), after };
+    for diff in shown.plan.actions().take(MOST_FILES).map(change_of) {
         if diff.is_folder() {
             continue;
         }
-        let path = name(&step.path);
-        let (fate, reason) = fate_of(&receipt, &step.path, &diff);
+        let path = name(&diff.path);
+        let (fate, reason) = fate_of(&receipt, &diff.path, &diff);
         let lines = diff_lines(&diff, contents, left)?;
         left = left.saturating_sub(lines.len());
         files.push(FilePreview { path, fate, reason, diff: lines });
@@ -161,11 +184,12 @@ pub(crate) fn preview_of(
     Ok(takeback_tui::menu::Preview { files, notes })
 }
 
-fn fate_of(
-    receipt: &Receipt,
-    path: &takeback_store::WorkPath,
-    diff: &FileDiff,
-) -> (Fate, Option<String>) {
+fn change_of(step: &Step) -> FileDiff {
+    let after = step.goal().unwrap_or_else(|| step.present.clone());
+    FileDiff { path: step.path.clone(), before: step.present.clone(), after }
+}
+
+fn fate_of(receipt: &Receipt, path: &WorkPath, diff: &FileDiff) -> (Fate, Option<String>) {
     if let Some(note) = receipt.merged_files.iter().find(|note| note.path == *path) {
         return (Fate::Merged, Some(note.reason.clone()));
     }

@@ -109,7 +109,7 @@ fn by_menu(
                 of(&id).ok_or_else(|| CommandError::new(Kind::Error, "the point is gone"))?;
             let mut request = request(workspace, options, args, point)?;
             if let Some(paths) = paths {
-                request.paths = paths.iter().map(|path| menu::literally(path)).collect();
+                menu::limit(workspace, &mut request, &paths)?;
             }
             let title = format!("Rewind to {}", name_of(point));
             carry_out(workspace, options, request, &doing, &title, screen)

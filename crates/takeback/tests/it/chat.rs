@@ -1,10 +1,13 @@
 //! `takeback chat`, as somebody sits before it.
 
+mod again;
 mod claude;
 mod commands;
 mod messages;
+mod rewind_menu;
 mod screen;
 mod seat;
+mod seed_001;
 mod sessions;
 mod story;
 mod typing;

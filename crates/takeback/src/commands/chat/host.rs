@@ -196,7 +196,8 @@ impl Host {
             Effect::MenuLeft => self.say(Tone::Hint, "Exited checkpoint selection."),
             Effect::Look(id) => self.job(Job::Look(id)),
             Effect::Restore { id, what, paths } => {
-                self.begin(Job::Restore(Choice { id, what, paths, with_agent: true }));
+                let messages = self.prompts.iter().map(|prompt| prompt.message.clone()).collect();
+                self.begin(Job::Restore(Choice { id, what, paths, with_agent: true, messages }));
             }
             Effect::RestoreExecution(execution) => self.begin(Job::RestoreExecution(execution)),
             Effect::Undo => self.undo(),
@@ -330,7 +331,9 @@ impl Host {
     }
 
     fn turn_ended(&mut self, ending: Ending) {
-        let was_stopped = matches!(self.chat.activity, Activity::Ending(_));
+        if ending == Ending::Interrupted {
+            self.give_back_queued();
+        }
         match ending {
             Ending::Done => {}
             Ending::Interrupted => self.say(Tone::Care, "interrupted"),
@@ -343,13 +346,6 @@ impl Host {
         self.job(Job::Count);
         let kept = Box::new(self.kept());
         self.job(Job::Keep(kept));
-        if was_stopped {
-            // Who stops the agent wants to think again about what was to come.
-            let waiting: Vec<String> = self.chat.queued.drain(..).collect();
-            if !waiting.is_empty() && self.chat.editor.is_empty() {
-                self.chat.editor.set_text(&waiting.join("\n"));
-            }
-        }
         match self.waiting.take() {
             Some((job, _)) => self.begin(job),
             None => self.say_what_waits(),
@@ -359,6 +355,16 @@ impl Host {
     pub(super) fn say_what_waits(&mut self) {
         if let (Activity::Idle, Some(text)) = (self.chat.activity, self.chat.queued.pop_front()) {
             self.prompt(&text);
+        }
+    }
+
+    /// Who stops a turn decides anew about what was to follow it.
+    fn give_back_queued(&mut self) {
+        let editor = &mut self.chat.editor;
+        let mut lines: Vec<String> = self.chat.queued.drain(..).collect();
+        if !lines.is_empty() {
+            lines.extend(Some(editor.text().to_owned()).filter(|text| !text.is_empty()));
+            editor.set_text(&lines.join("\n"));
         }
     }
 

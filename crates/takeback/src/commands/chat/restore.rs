@@ -4,11 +4,11 @@ use serde_json::Value;
 use takeback_agents::restore::{OwnCopies, restore as bring_back};
 use takeback_agents::talk::{Agent, OwnFilesError};
 use takeback_core::Workspace;
-use takeback_core::rewind::{Helped, Receipt, rewind};
+use takeback_core::rewind::{Helped, Receipt, RewindRequest, Target, rewind};
 use takeback_store::{Point, PointKind, SessionId};
 use takeback_tui::menu::What;
 
-use crate::commands::menu::request_for;
+use crate::commands::menu::limit;
 use crate::error::CommandError;
 use crate::time::clock;
 
@@ -22,6 +22,8 @@ pub(super) struct Choice {
     pub(super) paths: Option<Vec<String>>,
     /// Whether the agent is asked for its own copies too.
     pub(super) with_agent: bool,
+    /// The prompts that the conversation has.
+    pub(super) messages: Vec<String>,
 }
 
 /// What became of it.
@@ -87,12 +89,18 @@ pub(super) fn restore(
         restored.receipt = Some(receipt);
     }
     if choice.what != What::Files && restored.failed.is_none() {
-        match conversation(agent, session, point, &points) {
+        let is_known = |message: &String| choice.messages.contains(message);
+        let lost = point.kind == PointKind::Prompt && !point.message_ids.iter().any(is_known);
+        match conversation(agent, session, point, &points, &is_known) {
             Ok(cut) => restored.cut = cut,
             Err(why) if restored.receipt.is_some() => {
                 restored.failed = Some(format!("files are back, the conversation is not: {why}"));
             }
             Err(why) => restored.failed = Some(why),
+        }
+        if lost && restored.cut.is_none() && restored.failed.is_none() {
+            let note = "the conversation does not have this prompt any more, and stays as it is";
+            restored.notes.push(note.to_owned());
         }
     }
     Ok(restored)
@@ -115,7 +123,10 @@ fn files(
     choice: &Choice,
     notes: &mut Vec<String>,
 ) -> Result<Receipt, RestoreError> {
-    let request = request_for(point.id, choice.paths.as_deref());
+    let mut request = RewindRequest::new(Target::Point(point.id));
+    if let Some(paths) = &choice.paths {
+        limit(workspace, &mut request, paths)?;
+    }
     // It knows the prompts of its own session alone.
     let own = choice.with_agent && point.session.as_ref() == Some(session);
     let Some(message) = point.message_ids.first().filter(|_| own) else {
@@ -155,20 +166,24 @@ fn explained(error: &OwnFilesError) -> String {
     }
 }
 
-/// The agent forgets what came after the point; which prompt was the first of that.
+/// The agent forgets what came after the point; which prompt was the first of that, of those that the
+/// conversation has.
 fn conversation(
     agent: &dyn Agent,
     session: &SessionId,
     point: &Point,
     points: &[Point],
+    is_known: &dyn Fn(&String) -> bool,
 ) -> Result<Option<Cut>, String> {
-    let is_first_after = |other: &&Point| {
+    let is_after = |other: &&Point| {
         other.kind == PointKind::Prompt
             && other.session.as_ref() == Some(session)
             && (other.id == point.id || other.created_at > point.created_at)
     };
-    let message = points.iter().find(is_first_after).and_then(|point| point.message_ids.first());
-    let Some(message) = message else { return Ok(None) };
+    let messages = points.iter().filter(is_after).filter_map(|point| point.message_ids.first());
+    let Some(message) = messages.into_iter().find(|message| is_known(message)) else {
+        return Ok(None);
+    };
     let before = agent.memory();
     agent.cut(message).map_err(|error| error.to_string())?;
     Ok(Some(Cut { message: message.clone(), before }))

@@ -25,7 +25,7 @@ use super::session::{self, Kept};
 use crate::args::{ExportArgs, ImportArgs, LogArgs, Options};
 use crate::commands::filediff::{Contents, FileDiff, LineCounts, Lines};
 use crate::commands::menu::{
-    changed_between, diff_lines, execution_rows, is_listed, preview_of, request_for, rows,
+    changed_between, diff_lines, execution_rows, is_listed, preview_of, rows,
 };
 use crate::commands::{export, import, log, receipt, status};
 use crate::error::{CommandError, Kind};
@@ -260,7 +260,7 @@ impl Worker {
 
     fn look(&mut self, id: &str) -> Result<Preview, CommandError> {
         let id = self.point(id)?;
-        let shown = preview(&mut self.place.workspace, &request_for(id, None))?;
+        let shown = preview(&mut self.place.workspace, &RewindRequest::new(Target::Point(id)))?;
         preview_of(&*self.place.workspace.store, &shown)
     }
 

@@ -91,7 +91,7 @@ fn what_others_wrote_does_not_steer_the_terminal() {
         ] }] }),
     );
     let mut seat = Place::of(&user).sit(&["chat", "--scenario", &scenario]);
-    seat.sees("builtin").types(&format!("\x1b[200~be evil \x1b]2;pwned\x07 now\x1b[201~"));
+    seat.sees("builtin").types("\x1b[200~be evil \x1b]2;pwned\x07 now\x1b[201~");
     seat.sees("be evil").types(ENTER).sees("Done with it.").sees("1 point ");
     seat.says("/diff").sees("text").says("/points").sees_times(2, "be evil");
     opens_the_menu(&mut seat).types(DOWN).sees("deleted").types(ENTER).sees("[x] deleted");
@@ -144,12 +144,16 @@ fn signals(seat: &Seat, signal: &str) {
 
 #[test]
 fn the_terminal_is_given_back_by_exit() {
-    is_restored_after(|seat| drop(seat.says("/exit")));
+    is_restored_after(|seat| {
+        seat.says("/exit");
+    });
 }
 
 #[test]
 fn the_terminal_is_given_back_by_ctrl_d_and_ctrl_c_twice() {
-    is_restored_after(|seat| drop(seat.types("\x04")));
+    is_restored_after(|seat| {
+        seat.types("\x04");
+    });
     is_restored_after(|seat| {
         seat.types("\x03").sees("ctrl-c again leaves").types("\x03");
     });

@@ -209,7 +209,7 @@ fn a_deleted_session_leaves_neither_conversation_nor_folder() {
     assert_eq!((kept.code, folders(&user).len()), (0, 1), "{kept:?}");
     let deleted = user.takeback(&["session", "delete", &id, "-y"]);
     assert_eq!(deleted.code, 0, "{deleted:?}");
-    assert_eq!(folders(&user), [PathBuf::new(); 0]);
+    assert!(folders(&user).is_empty(), "{:?}", folders(&user));
     let (code, said) = fails(&user, &["--resume", &id]);
     assert_eq!(code, 1, "{said}");
     assert!(said.contains("there is no conversation"), "{said}");

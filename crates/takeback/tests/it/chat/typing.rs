@@ -5,7 +5,7 @@ use takeback_testkit::model::{Answer, ModelServer};
 
 use super::seat::{DOWN, ENTER, ESC, Place, Seat, UP};
 use super::sessions::list;
-use super::story::{after_two_prompts, opens_the_menu, scenario};
+use super::story::{after_two_prompts, opens_the_menu, playing, scenario};
 use crate::home::User;
 
 fn described(user: &User) -> Vec<String> {
@@ -64,15 +64,20 @@ fn a_line_can_be_broken() {
 #[test]
 fn what_is_typed_while_a_turn_runs_comes_after_it() {
     let user = User::new();
-    let mut seat = after_two_prompts(&user);
-    seat.says("Do the third thing").sees("Half of it is done.").sees("working");
-    seat.says("and then this").sees("next: and then this");
-    seat.says("and that").sees("next: and that");
-    assert_eq!(described(&user).len(), 3);
-    seat.types(ESC).sees("interrupted").sees_no("next: ").sees_times(2, "The scenario is over");
-    seat.sees("5 points");
-    assert_eq!(described(&user)[..2], ["and that", "and then this"]);
-    assert!(!user.exists("whole.ts"));
+    let wait = "while [ ! -e go ]; do sleep 0.05; done";
+    let turns = json!({ "turns": [
+        { "steps": [{ "tool": "shell", "input": { "command": wait } }, { "say": "Went." }] },
+        { "steps": [{ "say": "Then this." }] },
+        { "steps": [{ "say": "And that." }] },
+    ] });
+    let scenario = playing(&user, &turns);
+    let mut seat = Place::of(&user).sit(&["chat", "--scenario", &scenario]);
+    seat.sees("builtin").says("wait").sees("working").sees("1 point ").says("and then this");
+    seat.sees("next: and then this").says("and that").sees("next: and that");
+    assert_eq!(described(&user), ["wait"]);
+    user.write("go", "");
+    seat.sees("Went.").sees("Then this.").sees("And that.").sees_no("next: ").sees("3 points");
+    assert_eq!(described(&user), ["and that", "and then this", "wait"]);
 }
 
 #[test]

@@ -1,0 +1,108 @@
+//! The scenarios of the design for file checkpoints through the Claude Agent SDK that are about the
+//! program itself: its arguments, its messages, and whether it is there.
+
+use std::ffi::OsString;
+
+use takeback_agents::metadata::{Checkpoint, Metadata, description};
+use takeback_agents::talk::{Agent as _, AgentError, OwnFiles, OwnFilesError, Said, Trial};
+use takeback_store::{PointKind, Timestamp};
+use takeback_testkit::Sandbox;
+
+use crate::lab::SESSION;
+use crate::replayed::{MESSAGE, OWN_FILES, Stage, TURN, first_line, stage, stage_as, stage_with};
+
+const VARIABLE: &str = "CLAUDE_CODE_ENABLE_SDK_FILE_CHECKPOINTING";
+
+// 处理用户消息并捕获检查点
+#[test]
+fn a_user_message_is_taken_in_and_captured_as_a_checkpoint() {
+    let (ready, turn) = first_line(TURN);
+    assert!(turn.matches(r#""type":"user""#).count() > 1, "results of tools are such messages too");
+    let stage = stage(&[&format!("{ready}\n"), turn]);
+    stage.claude.prompt(MESSAGE, "one").unwrap();
+    let heard = stage.until(|said| matches!(said, Said::TurnEnd(_)));
+    let prompted: Vec<(&str, Option<&str>)> = heard
+        .iter()
+        .filter_map(|said| match said {
+            Said::Prompted { message, session, .. } => Some((message.as_str(), session.as_deref())),
+            _ => None,
+        })
+        .collect();
+    let theirs = "4156c62e-72b9-41e6-8779-ca3d55b29b8e";
+    assert_eq!(prompted, [(MESSAGE, Some(theirs))], "the prompt, and nothing else");
+
+    let points = stage.sandbox.another_process().store.points().unwrap();
+    let prompts: Vec<_> = points.iter().filter(|point| point.kind == PointKind::Prompt).collect();
+    assert_eq!(prompts.len(), 1);
+    assert_eq!(prompts[0].message_ids, [MESSAGE]);
+    assert_eq!(prompts[0].session.as_ref().map(|id| id.0.as_str()), Some(SESSION));
+    assert!(prompts[0].description.starts_with("one"), "{:?}", prompts[0].description);
+
+    let sessions = stage.sandbox.outside().join("sessions");
+    let (mut metadata, _) = Metadata::open(&sessions, SESSION, 10).unwrap();
+    let checkpoint = Checkpoint {
+        id: prompted[0].0.to_owned(),
+        timestamp: Timestamp(1_700_000_000_000),
+        description: description(&"one".into(), "12:00:00"),
+        session_id: theirs.to_owned(),
+    };
+    metadata.capture(checkpoint.clone()).unwrap();
+    assert_eq!(Metadata::open(&sessions, SESSION, 10).unwrap().0.list(), [checkpoint]);
+}
+
+/// What a program was started with: its arguments, and the variable.
+fn started_with(extra: &[&str], checkpointing: bool) -> (Vec<String>, String) {
+    let sandbox = Sandbox::new();
+    let file = sandbox.outside().join("started");
+    let script = format!(
+        "#!/bin/sh\n{{ echo \"${VARIABLE}\"; for one; do echo \"$one\"; done; }} > '{}'\nexit 0\n",
+        file.display()
+    );
+    let stage = stage_as(sandbox, &script, |options| {
+        options.extra_args = extra.iter().map(OsString::from).collect();
+        options.checkpointing = checkpointing;
+    });
+    stage.until(|said| matches!(said, Said::Gone(_)));
+    let told = std::fs::read_to_string(file).unwrap();
+    let mut lines = told.lines().map(str::to_owned);
+    let variable = lines.next().unwrap();
+    (lines.collect(), variable)
+}
+
+// 启用文件检查点并配置 extraArgs
+#[test]
+fn file_checkpoints_are_enabled_and_extra_arguments_kept() {
+    let has = |arguments: &[String], wanted: &[&str]| {
+        let found = arguments.windows(wanted.len()).filter(|part| *part == wanted).count();
+        assert_eq!(found, 1, "{wanted:?} in {arguments:?}");
+    };
+    let extra = ["--add-dir", "../lib", "--replay-user-messages", "--foo=bar"];
+    let (arguments, variable) = started_with(&extra, true);
+    assert_eq!(variable, "1");
+    has(&arguments, &["--replay-user-messages"]);
+    has(&arguments, &["--add-dir", "../lib"]);
+    has(&arguments, &["--foo=bar"]);
+    let (arguments, variable) = started_with(&extra, false);
+    assert_eq!(variable, "", "nobody asked for copies");
+    has(&arguments, &["--foo=bar"]);
+}
+
+// 提供 Query 实例访问
+#[test]
+fn the_live_conversation_can_be_asked_and_one_that_is_gone_cannot() {
+    let (ready, _) = first_line(TURN);
+    let answers: Vec<String> =
+        [ready].into_iter().chain(OWN_FILES.lines()).map(|line| format!("{line}\n")).collect();
+    let live = stage(&answers.iter().map(String::as_str).collect::<Vec<_>>());
+    assert!(live.claude.is_live());
+    let files = live.claude.rewind_files(MESSAGE, Trial::Dry).unwrap();
+    assert_eq!(files, Some(OwnFiles { paths: vec!["/work/a.txt".into()] }));
+
+    let Stage { claude: gone, said, sandbox } = stage_with(Sandbox::new(), "#!/bin/sh\nexit 0\n");
+    let last = said.iter().find(|said| matches!(said, Said::Gone(_)));
+    assert!(last.is_some() && !gone.is_live());
+    let refused = gone.rewind_files(MESSAGE, Trial::Real);
+    assert!(matches!(refused, Err(OwnFilesError::Agent(AgentError::Gone(_)))), "{refused:?}");
+    assert!(matches!(gone.prompt(MESSAGE, "one"), Err(AgentError::Gone(_))));
+    drop(sandbox);
+}

@@ -1,0 +1,86 @@
+//! Going back more than once, and to prompts that the conversation no longer has.
+
+use super::seat::{ENTER, ESC, Place};
+use super::story::{after_two_prompts, goes_back, opens_the_menu, scenario, two};
+use crate::home::User;
+
+const SECOND: &str = "Add multiply and divide functions to utils.ts";
+
+#[test]
+fn step_by_step_to_the_beginning() {
+    let user = User::with(&[("mine.txt", "mine\n")]);
+    let before = user.tree();
+    let mut seat = after_two_prompts(&user);
+    opens_the_menu(&mut seat).types("1");
+    goes_back(&mut seat).sees("Restored to checkpoint: Add multiply").sees(&format!("> {SECOND}"));
+    opens_the_menu(&mut seat).types("2");
+    goes_back(&mut seat).sees("Restored to checkpoint: Create a file").sees("> Create a file");
+    assert_eq!(user.tree(), before);
+    seat.types("\x15").says("/undo").sees("Undone.").sees("It has add and subtract.");
+    assert_eq!(user.read("utils.ts"), two());
+    seat.says("/undo").sees("divide too.").sees("The conversation is back.");
+    assert!(user.read("utils.ts").contains("divide") && user.exists("index.ts"));
+}
+
+#[test]
+fn to_a_prompt_that_a_rewind_has_cut_off() {
+    let user = User::new();
+    let mut seat = after_two_prompts(&user);
+    opens_the_menu(&mut seat).types("2");
+    goes_back(&mut seat).sees("Restored to checkpoint: Create a file");
+    assert!(!user.exists("utils.ts"));
+    seat.types("\x15").sees("say what to do");
+    opens_the_menu(&mut seat).sees("2 files +7 -0").types("1");
+    goes_back(&mut seat).sees("Restored to checkpoint: Add multiply");
+    seat.sees("the conversation does not have this prompt any more");
+    assert_eq!((user.read("utils.ts"), user.exists("index.ts")), (two(), false));
+    // The agent has forgotten both.
+    seat.says("again").sees("It has add and subtract.");
+}
+
+#[test]
+fn to_a_prompt_from_before_the_conversation_was_cleared() {
+    let user = User::new();
+    let mut seat = after_two_prompts(&user);
+    seat.says("/clear").sees("A new conversation.");
+    opens_the_menu(&mut seat).types("1");
+    goes_back(&mut seat).sees("Restored to checkpoint: Add multiply");
+    seat.sees("the conversation does not have this prompt any more");
+    assert_eq!((user.read("utils.ts"), user.exists("index.ts")), (two(), false));
+}
+
+#[test]
+fn to_a_prompt_that_was_given_again() {
+    let user = User::new();
+    let mut seat = after_two_prompts(&user);
+    opens_the_menu(&mut seat).types("1");
+    goes_back(&mut seat).sees("Restored to checkpoint: Add multiply").sees_no("divide too.");
+    seat.types(ENTER).sees("divide too.").sees("3 points");
+    // The one that was cut off; what was given in its place is cut instead.
+    opens_the_menu(&mut seat).types("2");
+    goes_back(&mut seat).sees("Restored to checkpoint: Add multiply").sees_no("divide too.");
+    assert_eq!((user.read("utils.ts"), user.exists("index.ts")), (two(), false));
+    seat.sees(&format!("> {SECOND}"));
+}
+
+#[test]
+fn what_waited_for_a_turn_that_is_interrupted_comes_back_to_the_input() {
+    let user = User::new();
+    let mut seat = after_two_prompts(&user);
+    seat.says("Do the third thing").sees("Half of it is done.").says("and then this");
+    seat.sees("next: and then this").says("and that").sees("next: and that").types("begun");
+    seat.sees("> begun").types(ESC).sees("interrupted").sees("> and then this").sees("  and that");
+    seat.sees("  begun").sees("3 points").sees_no("next: ");
+    seat.types(ENTER).sees("4 points").sees("The scenario is over");
+}
+
+#[test]
+fn a_new_session_after_others() {
+    let user = User::new();
+    let mut seat = after_two_prompts(&user);
+    seat.says("/exit");
+    assert_eq!(seat.ends(), 0);
+    let scenario = scenario(&user);
+    let mut seat = Place::of(&user).sit(&["chat", "--scenario", &scenario]);
+    seat.sees("builtin").types(ESC).types(ESC).sees("other sessions");
+}

@@ -1,0 +1,212 @@
+//! `takeback rewind` without a point: the same menu, for one choice.
+
+use serde_json::json;
+
+use super::seat::{DOWN, ENTER, ESC, Place, Seat};
+use crate::home::User;
+
+/// Two prompts: the first made `a.txt` what it is, the second changed it and made `b.txt`; then somebody
+/// wrote `mine.txt`.
+fn after_two_prompts() -> User {
+    let user = User::with(&[("a.txt", "zero\n"), ("mine.txt", "mine\n")]);
+    agent_writes(&user, 1, "make it one", &[("a.txt", "one\n")]);
+    agent_writes(&user, 2, "make it two", &[("a.txt", "two\n"), ("b.txt", "b\n")]);
+    user.write("mine.txt", "mine, later\n");
+    user
+}
+
+fn agent_writes(user: &User, number: u32, prompt: &str, files: &[(&str, &str)]) {
+    let told = |event: serde_json::Value| {
+        let answer = user.fed(&["record"], &event.to_string());
+        assert_eq!(answer.code, 0, "{answer:?}");
+    };
+    let paths: Vec<&str> = files.iter().map(|(path, _)| *path).collect();
+    let (message, call) = (format!("m{number}"), format!("c{number}"));
+    told(json!({ "event": "prompt", "session": "s", "message": message, "text": prompt }));
+    told(json!({ "event": "before_tool", "session": "s", "call": call, "tool": "Edit",
+        "paths": paths }));
+    for (path, text) in files {
+        user.write(path, text);
+    }
+    told(json!({ "event": "after_tool", "session": "s", "call": call }));
+    told(json!({ "event": "turn_end", "session": "s" }));
+}
+
+fn sits(user: &User, flags: &[&str]) -> Seat {
+    let mut seat = Place::of(user).sit(&[&["rewind"], flags].concat());
+    seat.sees("Checkpoints").sees("> 0 (current)");
+    seat
+}
+
+fn files(user: &User) -> (String, bool, String) {
+    (user.read("a.txt"), user.exists("b.txt"), user.read("mine.txt"))
+}
+
+fn are(a: &str, b: bool, mine: &str) -> (String, bool, String) {
+    (a.to_owned(), b, mine.to_owned())
+}
+
+#[test]
+fn a_point_is_chosen_and_gone_back_to() {
+    let user = after_two_prompts();
+    let mut seat = sits(&user, &[]);
+    seat.sees("1 just now").sees("make it two").sees("make it one");
+    seat.types(DOWN).sees("b.txt").types(ENTER).sees("[x] deleted").sees("[x] restored");
+    seat.types(ENTER).sees("What is to go back?").sees("Files only");
+    assert!(!seat.shown().contains("onversation"), "{}", seat.shown());
+    seat.types(ENTER);
+    assert_eq!(seat.ends(), 0);
+    assert!(seat.is_restored());
+    seat.sees("Rewind to").sees("deleted   b.txt").sees("Done and checked on disk.");
+    assert_eq!(files(&user), are("one\n", false, "mine, later\n"));
+}
+
+#[test]
+fn a_number_is_enough() {
+    let user = after_two_prompts();
+    let mut seat = sits(&user, &[]);
+    seat.types("2").sees("[x] ").types(ENTER).sees("What is to go back?").types("f");
+    assert_eq!(seat.ends(), 0);
+    assert_eq!(files(&user), are("zero\n", false, "mine, later\n"));
+}
+
+#[test]
+fn a_file_that_is_unticked_stays() {
+    let user = after_two_prompts();
+    let mut seat = sits(&user, &[]);
+    seat.types("1").sees("> [x] restored").types(DOWN).sees("> [x] deleted").types(" ");
+    seat.sees("[ ] deleted").types(ENTER).sees("What is to go back?").types(ENTER);
+    assert_eq!(seat.ends(), 0);
+    assert_eq!(files(&user), are("one\n", true, "mine, later\n"));
+}
+
+#[test]
+fn a_file_with_an_odd_name_is_chosen_like_any_other() {
+    let user = User::with(&[("a.txt", "zero\n")]);
+    let odd = ["esc\x1b]2;x\x07.txt", "back\\slash", "[x]{a,b}*?.txt", "zero\u{200b}width"];
+    let mut written: Vec<(&str, &str)> = odd.iter().map(|path| (*path, "odd\n")).collect();
+    written.push(("a.txt", "one\n"));
+    agent_writes(&user, 1, "make odd names", &written);
+    // What only looks like one of them to a pattern.
+    user.write("x.txt", "mine\n");
+    let mut seat = sits(&user, &[]);
+    seat.types("1").sees("[x] ").sees_that("a.txt", |screen| screen.contains("a.txt"));
+    while !seat.shown().lines().any(|line| line.starts_with('>') && line.contains("a.txt")) {
+        let before = seat.shown();
+        seat.types(DOWN).sees_that("another line", |screen| screen != before);
+    }
+    seat.types(" ").sees("> [ ] restored").types(ENTER).sees("What is to go back?").types(ENTER);
+    assert_eq!(seat.ends(), 0, "{}", seat.shown());
+    assert_eq!((user.read("a.txt").as_str(), user.read("x.txt").as_str()), ("one\n", "mine\n"));
+    for path in odd {
+        assert!(!user.exists(path), "{path:?} was ticked");
+    }
+}
+
+#[test]
+fn what_there_was_no_room_for_goes_back_too() {
+    let user = User::new();
+    let names: Vec<String> = (0..510).map(|n| format!("made/{n:03}")).collect();
+    let written: Vec<(&str, &str)> = names.iter().map(|path| (path.as_str(), "x\n")).collect();
+    agent_writes(&user, 1, "make many", &written);
+    let mut seat = sits(&user, &[]);
+    seat.types("1").sees("more files").sees("[x] deleted  made/000").types(" ");
+    seat.sees("[ ] deleted  made/000").types(ENTER).sees("What is to go back?").types(ENTER);
+    assert_eq!(seat.ends(), 0, "{}", seat.shown());
+    let left: Vec<&String> = names.iter().filter(|path| user.exists(path)).collect();
+    assert_eq!(left, ["made/000"]);
+}
+
+#[test]
+fn leaving_does_nothing() {
+    let user = after_two_prompts();
+    let before = user.tree();
+    for leave in [ENTER, "0", ESC, "q", "\x03"] {
+        let mut seat = sits(&user, &[]);
+        seat.types(leave);
+        assert_eq!(seat.ends(), 5, "{leave:?}");
+        assert!(seat.is_restored());
+        seat.sees("Exited checkpoint selection.");
+    }
+    assert_eq!(user.tree(), before);
+}
+
+#[test]
+fn the_last_rewind_is_undone() {
+    let user = after_two_prompts();
+    let mut seat = sits(&user, &[]);
+    seat.types("u").sees("There is no rewind to undo.").types(ESC);
+    assert_eq!(seat.ends(), 5);
+    assert_eq!(user.takeback(&["rewind", "m1", "-y"]).code, 0);
+    let mut seat = sits(&user, &[]);
+    seat.types("u");
+    assert_eq!(seat.ends(), 0);
+    seat.sees("Undo the last rewind").sees("`takeback redo` takes it back.");
+    assert_eq!(files(&user), are("two\n", true, "mine, later\n"));
+}
+
+#[test]
+fn a_step_of_an_execution_is_chosen_in_the_second_list() {
+    let user = User::with(&[("a.txt", "zero\n")]);
+    let program = env!("CARGO_BIN_EXE_takeback");
+    let state = json!({ "execution_id": "build", "step_index": 1, "step_name": "compile",
+        "state": { "n": 1 }, "context": {} });
+    user.write("../home/1.json", &state.to_string());
+    let line =
+        format!("echo one > a.txt; {program} -q state save < $HOME/1.json; echo two > a.txt");
+    assert_eq!(user.takeback(&["-q", "run", "--", "sh", "-c", &line]).code, 0);
+    let mut seat = sits(&user, &[]);
+    seat.types("\t").sees("Restore build").sees("Step: compile").types(DOWN).types(ENTER);
+    assert_eq!(seat.ends(), 0);
+    seat.sees("Roll back to ckpt-build-1").sees("restored  a.txt");
+    assert_eq!(user.read("a.txt"), "one\n");
+}
+
+#[test]
+fn exact_and_paths_and_dry_run_mean_what_they_mean_with_a_point() {
+    let user = after_two_prompts();
+    let mut seat = sits(&user, &["--exact"]);
+    seat.types("1").sees("mine.txt").sees("a.txt").types(ESC).sees("(current)").types(ESC);
+    assert_eq!(seat.ends(), 5);
+    let mut seat = sits(&user, &["--path", "a.txt"]);
+    seat.types("1").sees("[x] restored").types(ENTER).sees("What is to go back?");
+    assert!(!seat.shown().contains("b.txt"), "{}", seat.shown());
+    seat.types(ESC).sees("esc back").types(ESC).sees("(current)").types(ESC);
+    assert_eq!(seat.ends(), 5);
+
+    let before = user.tree();
+    let mut seat = sits(&user, &["--dry-run"]);
+    seat.types("1").sees("[x] ").types(ENTER).sees("What is to go back?").types(ENTER);
+    assert_eq!(seat.ends(), 0);
+    seat.sees("1 to restore, 1 to delete");
+    assert_eq!(user.tree(), before);
+
+    let mut seat = sits(&user, &["--exact"]);
+    seat.types("1").sees("[x] ").types(ENTER).sees("What is to go back?").types(ENTER);
+    assert_eq!(seat.ends(), 0);
+    assert_eq!(files(&user), are("one\n", false, "mine\n"));
+}
+
+#[test]
+fn without_a_terminal_a_point_must_be_named() {
+    let user = after_two_prompts();
+    for args in [&["rewind"][..], &["rewind", "--json"], &["rewind", "-y"]] {
+        let answer = user.takeback(args);
+        assert_eq!((answer.code, answer.out.is_empty()), (2, true), "{args:?}: {answer:?}");
+        assert!(answer.err.contains("`takeback log` lists them"), "{answer:?}");
+    }
+    assert_eq!(files(&user), are("two\n", true, "mine, later\n"));
+}
+
+#[test]
+fn without_points_there_is_no_menu() {
+    let user = User::with(&[("a.txt", "zero\n")]);
+    let mut seat = Place::of(&user).sit(&["rewind"]);
+    assert_eq!(seat.ends(), 10);
+    let event = json!({ "event": "session_start", "session": "s" });
+    assert_eq!(user.fed(&["record"], &event.to_string()).code, 0);
+    let mut seat = Place::of(&user).sit(&["rewind"]);
+    assert_eq!(seat.ends(), 5);
+    seat.sees("No checkpoints found.");
+    assert!(!seat.ever().contains("\x1b[?1049h"), "nothing was taken over");
+}
