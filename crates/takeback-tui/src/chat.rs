@@ -41,8 +41,8 @@ pub struct Status {
     pub points: Option<usize>,
     /// Since the last prompt.
     pub files: usize,
-    pub insertions: usize,
-    pub deletions: usize,
+    /// Lines that came and went; `None`: nobody has counted them.
+    pub lines: Option<(usize, usize)>,
     /// How to go back: `esc esc rewinds`.
     pub hint: String,
 }

@@ -233,8 +233,8 @@ pub struct Row {
     pub label: Option<String>,
     /// Of the turn that began here.
     pub files: usize,
-    pub insertions: usize,
-    pub deletions: usize,
+    /// Lines that came and went; `None`: nobody has counted them.
+    pub lines: Option<(usize, usize)>,
     /// The session, named for people, if it is another one than the present.
     pub session: Option<String>,
 }

@@ -158,8 +158,7 @@ fn going_on(activity: Activity, now: Moment, theme: &Theme) -> Option<Line<'stat
 fn status(status: &Status, width: usize, theme: &Theme) -> Line<'static> {
     let changed = match status.files {
         0 => "no files changed".to_owned(),
-        1 => format!("1 file +{} -{}", status.insertions, status.deletions),
-        files => format!("{files} files +{} -{}", status.insertions, status.deletions),
+        files => counted(files, status.lines),
     };
     let points = match status.points {
         None => "not recorded".to_owned(),
@@ -194,4 +193,13 @@ fn status(status: &Status, width: usize, theme: &Theme) -> Line<'static> {
         }
     }
     Line::from(spans)
+}
+
+/// `2 files +10 -3`.
+pub(crate) fn counted(files: usize, lines: Option<(usize, usize)>) -> String {
+    let word = if files == 1 { "file" } else { "files" };
+    match lines {
+        Some((came, went)) => format!("{files} {word} +{came} -{went}"),
+        None => format!("{files} {word}"),
+    }
 }

@@ -33,8 +33,7 @@ fn chat() -> Chat {
         session: "chat-0badcafe".into(),
         points: Some(2),
         files: 1,
-        insertions: 12,
-        deletions: 3,
+        lines: Some((12, 3)),
         hint: "esc esc rewinds".into(),
     };
     let mut chat = Chat::new(options, status);

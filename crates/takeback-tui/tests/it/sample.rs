@@ -11,8 +11,7 @@ pub(crate) fn row(id: &str, age: &str, description: &str) -> Row {
         description: description.to_owned(),
         label: None,
         files: 1,
-        insertions: 3,
-        deletions: 1,
+        lines: Some((3, 1)),
         session: None,
     }
 }
@@ -32,7 +31,7 @@ pub(crate) fn rows() -> Vec<Row> {
     let labelled = Row {
         label: Some("works".to_owned()),
         files: 2,
-        insertions: 10,
+        lines: Some((10, 1)),
         ..row(
             "b1",
             "12 min ago",

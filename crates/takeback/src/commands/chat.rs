@@ -10,7 +10,6 @@ use std::ffi::OsString;
 use std::io::Write as _;
 use std::sync::Arc;
 use std::sync::mpsc::{Sender, channel};
-use std::time::Instant;
 
 use serde_json::Value;
 use takeback_agents::builtin::{self, Builtin, Driver, Endpoint, Scenario};
@@ -105,24 +104,7 @@ pub(crate) fn chat(options: &Options, args: &ChatArgs) -> Result<u8, CommandErro
         ChatOptions { commands: slash::registry(), theme, rewind_key, double_ms, history },
         status,
     );
-    let mut host = Host {
-        chat,
-        agent,
-        session,
-        jobs,
-        metadata,
-        keep,
-        log,
-        prompts: Vec::new(),
-        entered: Vec::new(),
-        waiting: None,
-        cuts: Vec::new(),
-        recalling: None,
-        offered: None,
-        started: false,
-        began: Instant::now(),
-        left: false,
-    };
+    let mut host = Host::new(chat, agent, session, jobs, (metadata, keep), log);
     host.greet(args, &key_name, kept.as_ref(), set_aside);
     for line in warnings {
         host.say(Tone::Care, *line);

@@ -1,5 +1,6 @@
 //! What differs between two entries, in lines.
 
+use std::collections::HashMap;
 use std::io;
 use std::time::{Duration, Instant};
 
@@ -111,6 +112,47 @@ impl<'a> LineDiff<'a> {
             lines.deletions += op.old_range().len();
         }
         lines
+    }
+}
+
+/// What was counted before is not counted again, and what takes too long is not counted now.
+#[derive(Default)]
+pub(crate) struct LineCounts {
+    known: HashMap<(Entry, Entry), Lines>,
+}
+
+/// Before it is all forgotten.
+const MOST_KNOWN: usize = 20_000;
+
+impl LineCounts {
+    /// Of all of them together; `None` if that would take longer than `patience`. What is not text, or
+    /// damaged, has no lines.
+    pub(crate) fn total(
+        &mut self,
+        diffs: &[FileDiff],
+        store: &dyn Store,
+        patience: Duration,
+    ) -> Option<Lines> {
+        let until = Instant::now() + patience;
+        let mut total = Lines::default();
+        for diff in diffs.iter().filter(|diff| !diff.is_folder()) {
+            let key = (diff.before.clone(), diff.after.clone());
+            let lines = match self.known.get(&key) {
+                Some(lines) => *lines,
+                None if Instant::now() > until => return None,
+                None => {
+                    if self.known.len() >= MOST_KNOWN {
+                        self.known.clear();
+                    }
+                    let lines = diff.lines(store).ok().flatten().unwrap_or_default();
+                    self.known.insert(key, lines);
+                    lines
+                }
+            };
+            total.insertions += lines.insertions;
+            total.deletions += lines.deletions;
+        }
+        Some(total)
     }
 }
 

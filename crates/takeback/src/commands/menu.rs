@@ -1,6 +1,6 @@
 //! What the rewind menu shows: points as rows, and what going to one would do.
 
-use std::collections::HashSet;
+use std::time::{Duration, Instant};
 
 use similar::{DiffTag, group_diff_ops};
 use takeback_core::Workspace;
@@ -11,8 +11,8 @@ use takeback_core::rewind::{Receipt, RewindRequest, Target};
 use takeback_store::{Entry, Point, PointId, PointKind, Seq, SessionId, Store, StoreError};
 use takeback_tui::menu::{DiffLine, ExecutionRow, Fate, FilePreview, LineKind, Row};
 
-use super::filediff::{Contents, FileDiff, LineDiff, Text, between};
-use super::log::{described, tell, within};
+use super::filediff::{Contents, FileDiff, LineCounts, LineDiff, Text, between};
+use super::log::{described, within};
 use crate::error::CommandError;
 use crate::screen::name;
 use crate::time::{ago, clock, now};
@@ -22,6 +22,8 @@ const CONTEXT: usize = 3;
 /// A preview is for looking at, not for reading a whole library.
 const MOST_LINES: usize = 2000;
 const MOST_FILES: usize = 500;
+/// A menu is opened at once: lines that are not counted by then are not told.
+const PATIENCE: Duration = Duration::from_millis(150);
 
 /// The points that can be gone back to, newest first, those of `session` with their changes; then
 /// those of other sessions. `also`: one that was named, of whatever kind it is.
@@ -29,7 +31,9 @@ pub(crate) fn rows(
     workspace: &Workspace,
     session: Option<&SessionId>,
     also: Option<PointId>,
+    counts: &mut LineCounts,
 ) -> Result<Vec<Row>, CommandError> {
+    let began = Instant::now();
     let store = &*workspace.store;
     let points = store.points()?;
     let is_shown = |point: &&Point| is_listed(point) || Some(point.id) == also;
@@ -46,25 +50,21 @@ pub(crate) fn rows(
     let mut rows = Vec::new();
     for (at, point) in newest {
         let next = listed[at + 1..].iter().find(|next| same_story(point, next));
-        let told = tell(
-            store,
-            point,
-            within(&changes, point.seq, next.map(|next| next.seq)),
-            &HashSet::new(),
-        )?;
+        let changes = within(&changes, point.seq, next.map(|next| next.seq));
+        let diffs = between(&by_path(changes.to_vec()), None);
+        let lines = counts.total(&diffs, store, PATIENCE.saturating_sub(began.elapsed()));
         let description = match point.description.as_str() {
             "" => format!("Checkpoint at {}", clock(point.created_at)),
             _ => described(point),
         };
         let other = point.session.as_ref().filter(|_| !is_own(point));
         rows.push(Row {
-            id: told.id,
+            id: point.id.to_string(),
             age: ago(point.created_at, time),
             description,
             label: point.label.clone(),
-            files: told.files_changed,
-            insertions: told.insertions,
-            deletions: told.deletions,
+            files: diffs.iter().filter(|diff| !diff.is_folder()).count(),
+            lines: lines.map(|lines| (lines.insertions, lines.deletions)),
             session: other.map(|session| session.0.clone()),
         });
     }

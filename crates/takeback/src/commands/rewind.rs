@@ -14,7 +14,7 @@ use takeback_core::rewind::{
 use takeback_store::{Point, SessionId, WorkPath};
 
 use super::choose::{Choices, Chosen, choose};
-use super::filediff::{Contents, FileDiff};
+use super::filediff::{Contents, FileDiff, LineCounts};
 use super::log::described;
 use super::menu;
 use super::patch::print_all;
@@ -83,7 +83,7 @@ fn by_menu(
     let workspace = &mut place.workspace;
     let points = workspace.store.points()?;
     let choices = Choices {
-        rows: menu::rows(workspace, None, None)?,
+        rows: menu::rows(workspace, None, None, &mut LineCounts::default())?,
         executions: menu::execution_rows(workspace)?,
         keep,
         can_undo: !workspace.store.rewinds()?.is_empty(),

@@ -5,6 +5,7 @@ use super::super::{Menu, Row, Tab};
 use super::put;
 use crate::fit::fit;
 use crate::theme::Theme;
+use crate::view::counted;
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 use ratatui::text::{Line, Span};
@@ -151,21 +152,18 @@ impl Columns {
 pub(super) fn counts(row: &Row) -> String {
     match row.files {
         0 => "no files".to_owned(),
-        1 => format!("1 file +{} -{}", row.insertions, row.deletions),
-        files => format!("{files} files +{} -{}", row.insertions, row.deletions),
+        files => counted(files, row.lines),
     }
 }
 
 pub(super) fn counts_spans(row: &Row, theme: &Theme) -> Vec<Span<'static>> {
     let words = counts(row);
-    let mut parts = words.splitn(2, " +");
-    let files = Span::styled(parts.next().unwrap_or_default().to_owned(), theme.hint);
-    if parts.next().is_none() {
-        return vec![files];
-    }
+    let (Some((came, went)), Some((files, _))) = (row.lines, words.split_once(" +")) else {
+        return vec![Span::styled(words, theme.hint)];
+    };
     vec![
-        files,
-        Span::styled(format!(" +{}", row.insertions), theme.added),
-        Span::styled(format!(" -{}", row.deletions), theme.removed),
+        Span::styled(files.to_owned(), theme.hint),
+        Span::styled(format!(" +{came}"), theme.added),
+        Span::styled(format!(" -{went}"), theme.removed),
     ]
 }

@@ -1,5 +1,8 @@
 //! The session's loop: keys, what the agent says and what was done go in; the screen comes out.
 
+mod back;
+mod slash;
+
 use std::io;
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender};
@@ -8,20 +11,19 @@ use std::time::{Duration, Instant};
 use serde_json::Value;
 use takeback_agents::metadata::{Checkpoint, Metadata, description};
 use takeback_agents::talk::{Agent, Decision, Ending, Said};
-use takeback_core::rewind::Receipt;
-use takeback_store::{RewindId, SessionId};
+use takeback_store::SessionId;
 use takeback_tui::chat::{Activity, Answer, Chat, Effect, Question};
 use takeback_tui::keys::{Decoder, Moment, Press};
-use takeback_tui::menu::{ExecutionRow, Menu, MenuOptions, Outcome, What};
+use takeback_tui::menu::{ExecutionRow, Menu, MenuOptions, Outcome};
 use takeback_tui::terminal::{Terminal, TerminalEvent};
 use takeback_tui::transcript::{Item, Tone};
 use takeback_tui::view;
 
+use self::back::{CutOff, Recalling};
 use super::Happening;
-use super::restore::{Choice, Cut, RestoreError, Restored};
+use super::restore::Choice;
 use super::session::{Kept, Line};
-use super::slash::{self, Verb};
-use super::work::{Done, Job, receipt_text};
+use super::work::{Done, Job};
 use crate::error::CommandError;
 use crate::log_file::{Level, LogFile};
 use crate::place::random;
@@ -30,8 +32,6 @@ use crate::time::{clock, now};
 /// The spinner moves this often, and what streams in is drawn this often at most.
 const TICK: Duration = Duration::from_millis(120);
 const FRAME: Duration = Duration::from_millis(16);
-/// How long a turn that is to end is waited for before something else is done.
-const PATIENCE_MS: u64 = 15_000;
 /// The request by which the own copies are offered when the agent is gone.
 const OWN_COPY: &str = "takeback-own-copy";
 
@@ -48,17 +48,17 @@ pub(super) struct Host {
     /// Those that were given to the agent here, also if a rewind has cut them.
     pub(super) entered: Vec<String>,
     /// What is to be done when the turn has ended.
-    pub(super) waiting: Option<(Job, Moment)>,
+    waiting: Option<(Job, Moment)>,
     /// Conversations that a rewind has cut, the last one last.
-    pub(super) cuts: Vec<CutOff>,
+    cuts: Vec<CutOff>,
     /// What is done once the agent has another conversation.
-    pub(super) recalling: Option<Recalling>,
+    recalling: Option<Recalling>,
     /// Going back without the agent, which was offered.
-    pub(super) offered: Option<Choice>,
+    offered: Option<Choice>,
     /// Whether the agent has been there.
-    pub(super) started: bool,
-    pub(super) began: Instant,
-    pub(super) left: bool,
+    started: bool,
+    began: Instant,
+    left: bool,
 }
 
 /// A prompt of this conversation.
@@ -70,29 +70,35 @@ pub(super) struct Prompt {
     pub(super) at: usize,
 }
 
-/// A conversation before it was cut, to have it back.
-pub(super) struct CutOff {
-    rewind: Option<RewindId>,
-    memory: Value,
-    transcript: Vec<Item>,
-    prompts: Vec<Prompt>,
-    /// What was put back into the input line.
-    prompt: String,
-    /// What is said when it is back.
-    after: Vec<(Tone, String)>,
-}
-
-/// Why the agent is given another conversation.
-pub(super) enum Recalling {
-    /// A rewind was undone.
-    Back(CutOff),
-    /// A new one begins.
-    Anew,
-    /// It had ended, and this is to be said to it.
-    ToSay(String),
-}
-
 impl Host {
+    pub(super) fn new(
+        chat: Chat,
+        agent: Arc<dyn Agent>,
+        session: SessionId,
+        jobs: Sender<Job>,
+        (metadata, keep): (Option<Metadata>, usize),
+        log: LogFile,
+    ) -> Self {
+        Self {
+            chat,
+            agent,
+            session,
+            jobs,
+            metadata,
+            keep,
+            log,
+            prompts: Vec::new(),
+            entered: Vec::new(),
+            waiting: None,
+            cuts: Vec::new(),
+            recalling: None,
+            offered: None,
+            started: false,
+            began: Instant::now(),
+            left: false,
+        }
+    }
+
     pub(super) fn run(
         &mut self,
         terminal: &mut Terminal,
@@ -235,95 +241,13 @@ impl Host {
     }
 
     /// One line, and the session goes on.
-    fn fail(&mut self, why: &str) {
+    pub(super) fn fail(&mut self, why: &str) {
         self.note_error(&format!("command failed: {why}"));
         self.say(Tone::Bad, format!("Command execution failed: {why}"));
     }
 
-    fn slash(&mut self, line: &str) {
-        let (verb, argument) = match slash::parse(line) {
-            Ok(parsed) => parsed,
-            Err(why) => return self.fail(&why),
-        };
-        let argument = argument.map(str::to_owned);
-        match (verb, argument) {
-            (Verb::Checkpoint, Some(label)) if self.is_recording() => {
-                self.job(Job::Checkpoint(label));
-            }
-            (Verb::Checkpoint | Verb::Rewind, Some(_)) if !self.is_recording() => {
-                self.say(Tone::Care, "Checkpoint feature not enabled");
-            }
-            (Verb::Rewind, Some(id)) if id.starts_with("ckpt-") => {
-                self.begin(Job::RestoreExecution(id));
-            }
-            (Verb::Checkpoint | Verb::Rewind, point) => self.open_menu(point),
-            (Verb::Undo, _) => self.undo(),
-            (Verb::Redo, _) => self.begin(Job::Redo),
-            (Verb::Diff, _) => self.job(Job::Diff),
-            (Verb::Points, _) => self.job(Job::Points),
-            (Verb::Status, _) => self.job(Job::Status),
-            (Verb::Save, name) => {
-                let kept = Box::new(self.kept());
-                self.job(Job::Save { name, kept });
-            }
-            (Verb::Load, Some(name)) => self.begin(Job::Load(name)),
-            (Verb::Conversations, _) => self.job(Job::Conversations),
-            (Verb::Delete, Some(name)) => self.job(Job::Delete(name)),
-            (Verb::Export, Some(file)) => self.job(Job::Export(file)),
-            (Verb::Import, Some(file)) => self.job(Job::Import(file)),
-            (Verb::Clear, _) => self.clear(),
-            (Verb::Exit, _) => self.left = true,
-            (Verb::Help | Verb::Load | Verb::Delete | Verb::Export | Verb::Import, _) => {
-                self.help();
-            }
-        }
-    }
-
-    fn is_recording(&self) -> bool {
+    pub(super) fn is_recording(&self) -> bool {
         self.chat.status.points.is_some()
-    }
-
-    fn open_menu(&mut self, point: Option<String>) {
-        if self.is_recording() {
-            self.job(Job::Rows { open: point });
-        } else {
-            self.say(Tone::Care, "Checkpoint feature not enabled");
-        }
-    }
-
-    /// What changes the conversation or files waits until the turn has ended.
-    fn begin(&mut self, job: Job) {
-        let now = self.now();
-        if self.chat.is_in_turn() {
-            if let Err(error) = self.agent.interrupt() {
-                self.say(Tone::Bad, error.to_string());
-            }
-            self.chat.activity = Activity::Ending(now);
-            self.waiting = Some((job, now));
-        } else {
-            self.chat.activity = Activity::Working(now);
-            self.job(job);
-        }
-    }
-
-    fn give_up_waiting(&mut self) {
-        let late = |(_, since): &(Job, Moment)| self.now().since(*since) > PATIENCE_MS;
-        if self.waiting.as_ref().is_some_and(late) {
-            self.waiting = None;
-            self.restore_failed("the turn did not end; nothing was changed");
-        }
-    }
-
-    fn undo(&mut self) {
-        // A conversation that went back alone is in no rewind.
-        match self.cuts.last() {
-            Some(CutOff { rewind: None, .. }) if !self.chat.is_in_turn() => {
-                if let Some(mut cut) = self.cuts.pop() {
-                    self.recall(std::mem::take(&mut cut.memory), Recalling::Back(cut));
-                }
-            }
-            _ => self.begin(Job::Undo),
-        }
     }
 
     fn answer(&mut self, request: &str, answer: Answer) {
@@ -432,7 +356,7 @@ impl Host {
         }
     }
 
-    fn say_what_waits(&mut self) {
+    pub(super) fn say_what_waits(&mut self) {
         if let (Activity::Idle, Some(text)) = (self.chat.activity, self.chat.queued.pop_front()) {
             self.prompt(&text);
         }
@@ -446,58 +370,6 @@ impl Host {
         let items = self.chat.transcript.items().enumerate();
         let lines = items.filter_map(|(at, item)| Line::of(item, message_at(at))).collect();
         Kept::new(&self.session, self.agent.name(), self.agent.memory(), lines)
-    }
-
-    fn help(&mut self) {
-        for command in slash::registry() {
-            let aliases: Vec<String> =
-                command.aliases.iter().map(|name| format!("/{name}")).collect();
-            let also = if aliases.is_empty() {
-                String::new()
-            } else {
-                format!(" ({})", aliases.join(", "))
-            };
-            self.say(Tone::Plain, format!("{:<24} {}{also}", command.usage(), command.help));
-        }
-        self.say(
-            Tone::Hint,
-            "esc interrupts · esc esc goes back · alt-enter a new line · tab completes · page up and down \
-             scroll · ctrl-o unfolds diffs · ctrl-d leaves",
-        );
-    }
-
-    fn clear(&mut self) {
-        if self.chat.is_in_turn() {
-            return self.fail("a turn is running; esc ends it");
-        }
-        self.recall(Value::Null, Recalling::Anew);
-    }
-
-    /// Gives the agent another conversation, which takes its time.
-    fn recall(&mut self, memory: Value, why: Recalling) {
-        self.recalling = Some(why);
-        self.chat.activity = Activity::Working(self.now());
-        self.job(Job::Recall(memory));
-    }
-
-    fn recalled(&mut self, recalled: Result<(), String>) {
-        self.chat.activity = Activity::Idle;
-        match (self.recalling.take(), recalled) {
-            (Some(Recalling::Back(cut)), Ok(())) => self.bring_back(cut),
-            (Some(Recalling::Anew), Ok(())) => {
-                self.chat.transcript.clear();
-                self.prompts.clear();
-                self.say(Tone::Hint, "A new conversation. Files and points stay.");
-            }
-            (Some(Recalling::ToSay(text)), Ok(())) => return self.prompt(&text),
-            (Some(Recalling::ToSay(text)), Err(why)) => {
-                self.chat.editor.set_text(&text);
-                self.fail(&why);
-            }
-            (_, Err(why)) => self.fail(&format!("the conversation did not come back: {why}")),
-            (None, Ok(())) => {}
-        }
-        self.after_going_back();
     }
 
     fn done(&mut self, done: Done) {
@@ -525,13 +397,13 @@ impl Host {
                 self.restored_execution(&execution, restored);
             }
             Done::Again { word, receipt, undone } => self.done_again(word, receipt, undone),
-            Done::Counted { points, files, insertions, deletions } => {
+            Done::Counted { points, files, lines } => {
                 let status = &mut self.chat.status;
                 if status.points.is_some() {
                     status.points = Some(points);
                 }
-                (status.files, status.insertions, status.deletions) =
-                    (files, insertions, deletions);
+                status.files = files;
+                status.lines = lines.map(|lines| (lines.insertions, lines.deletions));
             }
             Done::ToolEnd { call, end } => {
                 self.chat.transcript.end_tool(&call, end);
@@ -552,171 +424,6 @@ impl Host {
                 self.fail(&why);
             }
             Done::Trouble(why) => self.fail(&why),
-        }
-    }
-
-    /// What was begun is over.
-    fn idle(&mut self) {
-        if let Activity::Working(_) = self.chat.activity {
-            self.chat.activity = Activity::Idle;
-        }
-        self.say_what_waits();
-    }
-
-    fn restore_failed(&mut self, why: &str) {
-        self.note_error(&format!("restore failed: {why}"));
-        self.say(Tone::Bad, format!("Restore failed: {why}"));
-    }
-
-    fn restored(&mut self, mut choice: Choice, restored: Result<Restored, RestoreError>) {
-        let restored = match restored {
-            Ok(restored) => restored,
-            Err(error) => {
-                self.restore_failed(&error.to_string());
-                if matches!(error, RestoreError::NoQuery) {
-                    choice.with_agent = false;
-                    choice.what = What::Files;
-                    self.offered = Some(choice);
-                    self.chat.questions.push_back(Question {
-                        request: OWN_COPY.to_owned(),
-                        title: "files only, from Takeback's own copy".to_owned(),
-                        detail: "The agent is gone; its conversation stays as it is.".to_owned(),
-                    });
-                }
-                return self.idle();
-            }
-        };
-        if let Some(cut) = restored.cut {
-            self.cut(cut, restored.receipt.as_ref());
-        }
-        self.tell_receipt(restored.receipt.as_ref());
-        for note in restored.notes {
-            self.say(Tone::Hint, note);
-        }
-        match restored.failed {
-            None => {
-                self.log.add(now(), Level::Info, &format!("restored to checkpoint {}", choice.id));
-                self.say(Tone::Good, format!("Restored to checkpoint: {}", restored.description));
-            }
-            Some(why) => self.restore_failed(&why),
-        }
-        self.after_going_back();
-    }
-
-    fn tell_receipt(&mut self, receipt: Option<&Receipt>) {
-        if let Some(receipt) = receipt {
-            let text = receipt_text(receipt);
-            if !text.is_empty() {
-                self.say(Tone::Hint, text);
-            }
-        }
-    }
-
-    fn after_going_back(&mut self) {
-        self.idle();
-        self.job(Job::Count);
-        let kept = Box::new(self.kept());
-        self.job(Job::Keep(kept));
-    }
-
-    /// What was said after the prompt goes from the screen, and the prompt comes back to the input.
-    fn cut(&mut self, cut: Cut, receipt: Option<&Receipt>) {
-        let rewind = receipt.and_then(|receipt| receipt.rewind);
-        let found = self.prompts.iter().position(|prompt| prompt.message == cut.message);
-        let Some(at) = found else { return };
-        let first = self.prompts[at].clone();
-        let before = CutOff {
-            rewind,
-            memory: cut.before,
-            transcript: self.chat.transcript.items().cloned().collect(),
-            prompts: self.prompts.clone(),
-            prompt: first.text.clone(),
-            after: Vec::new(),
-        };
-        self.cuts.push(before);
-        self.prompts.truncate(at);
-        self.chat.transcript.truncate(first.at);
-        self.chat.editor.set_text(&first.text);
-    }
-
-    /// A conversation as it was before it was cut; the agent knows it again.
-    fn bring_back(&mut self, cut: CutOff) {
-        self.chat.transcript.clear();
-        for item in cut.transcript {
-            self.chat.transcript.push(item);
-        }
-        self.prompts = cut.prompts;
-        if self.chat.editor.text() == cut.prompt {
-            self.chat.editor.set_text("");
-        }
-        for (tone, said) in cut.after {
-            self.say(tone, said);
-        }
-        self.say(Tone::Good, "The conversation is back.");
-    }
-
-    fn restored_execution(&mut self, execution: &str, restored: Result<Receipt, String>) {
-        match restored {
-            Ok(receipt) => {
-                self.tell_receipt(Some(&receipt));
-                if receipt.success {
-                    self.say(Tone::Good, format!("Restored to checkpoint: {execution}"));
-                } else {
-                    self.restore_failed("state and files go back together, or not at all");
-                }
-            }
-            Err(why) => self.restore_failed(&why),
-        }
-        self.after_going_back();
-    }
-
-    fn done_again(
-        &mut self,
-        word: &'static str,
-        receipt: Result<Receipt, String>,
-        undone: Option<RewindId>,
-    ) {
-        let receipt = match receipt {
-            Ok(receipt) => receipt,
-            Err(why) => {
-                self.idle();
-                return self.fail(&why);
-            }
-        };
-        let mut said = vec![(Tone::Hint, receipt_text(&receipt))];
-        if receipt.success {
-            said.push((Tone::Good, format!("{word}. Checked on disk.")));
-        } else {
-            let why = "Restore failed: not everything could be brought back";
-            self.note_error(why);
-            said.push((Tone::Bad, why.to_owned()));
-        }
-        if let Some(mut cut) = self.cuts.pop_if(|cut| undone.is_some() && cut.rewind == undone) {
-            cut.after = said;
-            return self.recall(std::mem::take(&mut cut.memory), Recalling::Back(cut));
-        }
-        for (tone, said) in said {
-            self.say(tone, said);
-        }
-        self.after_going_back();
-    }
-
-    fn loaded(&mut self, kept: &Kept) {
-        self.chat.transcript.clear();
-        self.show(kept);
-        self.say(Tone::Good, "Loaded. Files stay as they are.");
-        self.after_going_back();
-    }
-
-    /// Shows a conversation that was kept.
-    pub(super) fn show(&mut self, kept: &Kept) {
-        self.prompts.clear();
-        for line in &kept.transcript {
-            if let Line::Person { text, message: Some(message) } = line {
-                let (message, text) = (message.clone(), text.clone());
-                self.prompts.push(Prompt { message, text, at: self.chat.transcript.len() });
-            }
-            self.chat.transcript.push(line.to_item());
         }
     }
 }

@@ -5,6 +5,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread::JoinHandle;
+use std::time::Duration;
 
 use serde_json::Value;
 use takeback_agents::builtin::last_memory;
@@ -22,7 +23,7 @@ use super::Happening;
 use super::restore::{Choice, RestoreError, Restored, restore};
 use super::session::{self, Kept};
 use crate::args::{ExportArgs, ImportArgs, LogArgs, Options};
-use crate::commands::filediff::{Contents, FileDiff};
+use crate::commands::filediff::{Contents, FileDiff, LineCounts, Lines};
 use crate::commands::menu::{
     changed_between, diff_lines, execution_rows, is_listed, preview_of, request_for, rows,
 };
@@ -34,6 +35,8 @@ use crate::time::{ago, now, parse, parse_iso};
 
 /// Lines of a diff that a transcript takes in.
 const MOST_LINES: usize = 400;
+/// How long lines are counted for the foot of the screen.
+const COUNTING: Duration = Duration::from_millis(100);
 
 pub(super) enum Job {
     /// For the menu; if `open` names a point, that is what is asked about.
@@ -100,8 +103,7 @@ pub(super) enum Done {
     Counted {
         points: usize,
         files: usize,
-        insertions: usize,
-        deletions: usize,
+        lines: Option<Lines>,
     },
     ToolEnd {
         call: String,
@@ -122,6 +124,7 @@ pub(super) struct Worker {
     session: SessionId,
     agent: Arc<dyn Agent>,
     say: Sender<Happening>,
+    counts: LineCounts,
 }
 
 impl Worker {
@@ -133,7 +136,8 @@ impl Worker {
         say: Sender<Happening>,
     ) -> (Sender<Job>, JoinHandle<()>) {
         let (send, receive) = channel();
-        let mut worker = Self { place, options, session, agent, say };
+        let counts = LineCounts::default();
+        let mut worker = Self { place, options, session, agent, say, counts };
         (send, std::thread::spawn(move || worker.work(&receive)))
     }
 
@@ -249,7 +253,7 @@ impl Worker {
             }
             None => None,
         };
-        let rows = rows(workspace, Some(&self.session), open)?;
+        let rows = rows(workspace, Some(&self.session), open, &mut self.counts)?;
         let open = open.map(|point| point.to_string());
         Ok(Done::Rows { rows, executions, can_undo: !rewinds.is_empty(), open })
     }
@@ -333,18 +337,13 @@ impl Worker {
     fn count(&mut self) -> Result<Done, CommandError> {
         let diffs = self.since_last_prompt()?;
         let store = &*self.place.workspace.store;
-        let (mut insertions, mut deletions) = (0, 0);
-        for lines in diffs.iter().map(|diff| diff.lines(store)) {
-            let lines = lines?.unwrap_or_default();
-            insertions += lines.insertions;
-            deletions += lines.deletions;
-        }
+        let lines = self.counts.total(&diffs, store, COUNTING);
         let files = diffs.iter().filter(|diff| !diff.is_folder()).count();
         let own = |point: &&takeback_store::Point| {
             is_listed(point) && point.session.as_ref().is_none_or(|of| *of == self.session)
         };
         let points = store.points()?.iter().filter(own).count();
-        Ok(Done::Counted { points, files, insertions, deletions })
+        Ok(Done::Counted { points, files, lines })
     }
 
     fn tool_end(&self, ok: bool, line: String, changes: Option<(Seq, Seq)>) -> ToolEnd {

@@ -1,0 +1,83 @@
+//! What a line that begins with a slash sets going.
+
+use serde_json::Value;
+use takeback_tui::transcript::Tone;
+
+use super::Host;
+use super::back::Recalling;
+use crate::commands::chat::slash::{self, Verb};
+use crate::commands::chat::work::Job;
+
+impl Host {
+    pub(super) fn slash(&mut self, line: &str) {
+        let (verb, argument) = match slash::parse(line) {
+            Ok(parsed) => parsed,
+            Err(why) => return self.fail(&why),
+        };
+        let argument = argument.map(str::to_owned);
+        match (verb, argument) {
+            (Verb::Checkpoint, Some(label)) if self.is_recording() => {
+                self.job(Job::Checkpoint(label));
+            }
+            (Verb::Checkpoint | Verb::Rewind, Some(_)) if !self.is_recording() => {
+                self.say(Tone::Care, "Checkpoint feature not enabled");
+            }
+            (Verb::Rewind, Some(id)) if id.starts_with("ckpt-") => {
+                self.begin(Job::RestoreExecution(id));
+            }
+            (Verb::Checkpoint | Verb::Rewind, point) => self.open_menu(point),
+            (Verb::Undo, _) => self.undo(),
+            (Verb::Redo, _) => self.begin(Job::Redo),
+            (Verb::Diff, _) => self.job(Job::Diff),
+            (Verb::Points, _) => self.job(Job::Points),
+            (Verb::Status, _) => self.job(Job::Status),
+            (Verb::Save, name) => {
+                let kept = Box::new(self.kept());
+                self.job(Job::Save { name, kept });
+            }
+            (Verb::Load, Some(name)) => self.begin(Job::Load(name)),
+            (Verb::Conversations, _) => self.job(Job::Conversations),
+            (Verb::Delete, Some(name)) => self.job(Job::Delete(name)),
+            (Verb::Export, Some(file)) => self.job(Job::Export(file)),
+            (Verb::Import, Some(file)) => self.job(Job::Import(file)),
+            (Verb::Clear, _) => self.clear(),
+            (Verb::Exit, _) => self.left = true,
+            (Verb::Help | Verb::Load | Verb::Delete | Verb::Export | Verb::Import, _) => {
+                self.help();
+            }
+        }
+    }
+
+    pub(super) fn open_menu(&mut self, point: Option<String>) {
+        if self.is_recording() {
+            self.job(Job::Rows { open: point });
+        } else {
+            self.say(Tone::Care, "Checkpoint feature not enabled");
+        }
+    }
+
+    pub(super) fn help(&mut self) {
+        for command in slash::registry() {
+            let aliases: Vec<String> =
+                command.aliases.iter().map(|name| format!("/{name}")).collect();
+            let also = if aliases.is_empty() {
+                String::new()
+            } else {
+                format!(" ({})", aliases.join(", "))
+            };
+            self.say(Tone::Plain, format!("{:<24} {}{also}", command.usage(), command.help));
+        }
+        self.say(
+            Tone::Hint,
+            "esc interrupts · esc esc goes back · alt-enter a new line · tab completes · page up and down \
+             scroll · ctrl-o unfolds diffs · ctrl-d leaves",
+        );
+    }
+
+    pub(super) fn clear(&mut self) {
+        if self.chat.is_in_turn() {
+            return self.fail("a turn is running; esc ends it");
+        }
+        self.recall(Value::Null, Recalling::Anew);
+    }
+}
