@@ -86,6 +86,22 @@ fn what_a_person_changed_in_between_stays() {
 }
 
 #[test]
+fn what_a_person_added_to_a_file_of_the_agents_is_not_deleted_with_it() {
+    let Some(mut desk) = Desk::new(&[]) else { return };
+    let made = [desk.write("notes.txt", "by the agent\n"), desk.write("more.txt", "more\n")];
+    desk.turn("Make notes", &[made.as_slice(), &[json!("They are made.")]].concat());
+    desk.user.write("notes.txt", "by the agent\nby hand\n");
+
+    let alone = desk.alone(1, |_| ());
+    assert_eq!(alone.text("notes.txt"), None, "what was added by hand is lost");
+
+    desk.goes_back_to("1").sees("Restore failed: notes.txt was changed by you too and stays");
+    assert_eq!(desk.seat.colour_of("Restore failed"), vt100::Color::Idx(1), "red");
+    assert_eq!(desk.user.read("notes.txt"), "by the agent\nby hand\n");
+    assert!(!desk.user.exists("more.txt"));
+}
+
+#[test]
 fn copies_that_the_program_has_lost_are_not_missed() {
     let Some(mut desk) = Desk::new(&[("a.txt", "a0\n"), ("b.txt", "b0\n")]) else { return };
     let before = desk.user.tree();

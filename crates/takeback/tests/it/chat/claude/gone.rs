@@ -24,6 +24,9 @@ fn after_the_program_was_killed_files_come_back_from_takebacks_own_copies() {
     let half = desk.user.tree();
     assert_ne!(half, before);
 
+    let alone = desk.alone(1, |_| ());
+    assert_eq!(alone.text("second.txt").as_deref(), Some("2\n"), "the shell's, and no word");
+
     desk.goes_back_to("1");
     let no_query = "Restore failed: No active query session. Cannot restore checkpoint.";
     desk.seat.sees(no_query).sees("files only, from Takeback's own copy");
