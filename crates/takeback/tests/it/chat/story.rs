@@ -58,6 +58,7 @@ pub(super) fn after_two_prompts_at(place: Place<'_>) -> Seat {
     seat.sees("builtin").says("Create a file utils.ts with add and subtract functions");
     seat.sees("It has add and subtract.").sees("1 point ");
     seat.says("Add multiply and divide functions to utils.ts").sees("divide too.").sees("2 points");
+    seat.sees_no("working");
     assert!(user.read("utils.ts").contains("multiply") && user.exists("index.ts"));
     seat
 }
