@@ -50,7 +50,7 @@ type RunTool = fn(&Call, &Workspace, &Signals, Duration) -> Outcome;
 impl Worker {
     pub(crate) fn run(mut self, commands: &Receiver<Command>) {
         self.capture.session_start(NAME);
-        self.save_step(&Step { name: "start", message: None, error: None, with_files: false });
+        self.save("start");
         let model = Some(self.model.name().to_owned());
         self.say(Said::Ready { session: None, model });
         while let Ok(command) = commands.recv() {
@@ -193,8 +193,9 @@ impl Worker {
         Ok(())
     }
 
+    /// One in the middle of a turn, or one that changed no file.
     fn save(&mut self, step: &str) {
-        self.save_step(&Step { name: step, message: None, error: None, with_files: true });
+        self.save_step(&Step { name: step, message: None, error: None, with_files: false });
     }
 
     fn save_step(&mut self, step: &Step<'_>) {

@@ -8,7 +8,6 @@ use takeback_store::Seq;
 
 use super::{Worker, words_of};
 use crate::builtin::conversation::{Block, INTERRUPTED};
-use crate::builtin::steps::Step;
 use crate::builtin::tools::{Call, Outcome};
 use crate::talk::{Decision, Ending, Permission, Said};
 
@@ -32,8 +31,7 @@ impl Worker {
                 Ok(outcome) => {
                     let text = self.model.discreet(outcome.text);
                     self.conversation.result(&id, text, !outcome.ok);
-                    let step = Step { name: &name, message: None, error: None, with_files: false };
-                    self.save_step(&step);
+                    self.save(&name);
                 }
                 Err(Stopped::Interrupted) => {
                     self.conversation.mend();

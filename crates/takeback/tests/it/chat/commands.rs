@@ -102,7 +102,7 @@ fn rewind_and_restore_go_to_the_point_they_name() {
     asks(&mut seat, "/redo", "Redone. Checked on disk.");
     assert!(!user.exists("index.ts"));
     // A step of the agent, which the menu lists only if it is asked for.
-    asks(&mut seat, "/rewind @~1", "tool shell").sees("[x] ").types(ESC).sees("(current)");
+    asks(&mut seat, "/rewind @~1", "model").sees("[x] ").types(ESC).sees("(current)");
     seat.types(ESC).sees("Exited checkpoint selection.").says("/clear").sees_no("Exited");
     asks(&mut seat, "/restore both", "[both]").types(ESC).sees("(current)").types(ESC);
     seat.sees("Exited checkpoint selection.");
@@ -155,12 +155,12 @@ fn points_go_to_another_folder_in_a_file() {
     let mut seat = after_two_prompts(&user);
     let file = user.home().join("points");
     let file = file.to_str().expect("utf-8").to_owned();
-    asks(&mut seat, &format!("/export {file}"), "Exported 6 points");
+    asks(&mut seat, &format!("/export {file}"), "Exported 4 points");
     seat.says(&format!("/export {file}")).sees("Command execution failed: ");
 
     let other = User::new();
     let mut there = fresh(&other);
-    asks(&mut there, &format!("/import {file}"), "Imported 6 points");
+    asks(&mut there, &format!("/import {file}"), "Imported 4 points");
     assert!(!other.exists("utils.ts"), "files are as they were");
     opens_the_menu(&mut there).sees("other sessions").sees("Add multiply");
     there.types(ESC).sees("Exited");
@@ -168,11 +168,7 @@ fn points_go_to_another_folder_in_a_file() {
     there.says("/import rubbish").sees("Command execution failed: ");
     there.says("/import nothing-there").sees_times(2, "Command execution failed: ");
     there.says("/status").sees("points");
-    assert_eq!(
-        other.json(&["log", "--all"]).as_array().map(Vec::len),
-        Some(7),
-        "with its own beginning"
-    );
+    assert_eq!(other.json(&["log", "--all"]).as_array().map(Vec::len), Some(4));
 }
 
 #[test]
