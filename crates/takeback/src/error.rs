@@ -74,6 +74,11 @@ impl CommandError {
         code
     }
 
+    /// What happened, without what to do.
+    pub(crate) fn what(&self) -> String {
+        self.words().0
+    }
+
     /// All of it in one line.
     pub(crate) fn line(&self) -> String {
         let (message, hints) = self.words();

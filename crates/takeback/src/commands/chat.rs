@@ -17,7 +17,9 @@ use takeback_agents::capture::Capture;
 use takeback_agents::claude::{self, Claude, ClaudeOptions};
 use takeback_agents::metadata::{Metadata, SetAside};
 use takeback_agents::talk::{Agent, Said};
+use takeback_core::process;
 use takeback_store::SessionId;
+use takeback_store::state::ExecutionId;
 use takeback_tui::chat::{Activity, Chat, ChatOptions, Status};
 use takeback_tui::keys::parse_key;
 use takeback_tui::terminal::{Terminal, TerminalEvent};
@@ -65,6 +67,9 @@ pub(crate) fn chat(options: &Options, args: &ChatArgs) -> Result<u8, CommandErro
         (None, false) => None,
         (id, _) => Some(session::to_continue(&*place.workspace.states, id.as_deref())?),
     };
+    if let Some(kept) = &kept {
+        check_alone(&place, kept)?;
+    }
     let session = match &kept {
         Some(kept) => SessionId(kept.session.clone()),
         None => SessionId(format!("chat-{:08x}", random() >> 32)),
@@ -120,9 +125,11 @@ pub(crate) fn chat(options: &Options, args: &ChatArgs) -> Result<u8, CommandErro
     host.chat.queued.extend(args.prompt.clone());
     let ran = host.run(&mut terminal, &receive);
     drop(terminal);
+    let signal = host.signal;
     host.end(working);
     ran?;
-    Ok(0)
+    // As whoever is ended by a signal says it.
+    Ok(signal.and_then(|signal| u8::try_from(128 + signal).ok()).unwrap_or(0))
 }
 
 impl Host {
@@ -182,6 +189,19 @@ impl Host {
     }
 }
 
+/// Two that go on with one conversation would each lose what the other says.
+fn check_alone(place: &Place, kept: &Kept) -> Result<(), CommandError> {
+    let session = place.workspace.store.session(&SessionId(kept.session.clone()))?;
+    match session.filter(|session| session.ended_at.is_none()).and_then(|session| session.owner) {
+        Some(owner) if process::is_alive(owner) => Err(CommandError::new(
+            Kind::Error,
+            format!("the conversation {} is open in process {}", kept.session, owner.pid),
+        )
+        .hint("Leave it there first, or begin another with `takeback chat`.")),
+        _ => Ok(()),
+    }
+}
+
 /// What is said if a settings file asks for checkpoints and the SDK has not been told. It is told all
 /// the same.
 const NOT_TOLD: [&str; 2] = [
@@ -190,7 +210,7 @@ const NOT_TOLD: [&str; 2] = [
 ];
 
 fn warnings(place: &Place) -> &'static [&'static str] {
-    let is_told = environment(CHECKPOINTING).is_some();
+    let is_told = environment(CHECKPOINTING).is_some_and(|value| value == "1" || value == "true");
     if place.settings.is_enabled_by_a_file() && !is_told { &NOT_TOLD } else { &[] }
 }
 
@@ -245,7 +265,11 @@ fn start_agent(
         (Some(AgentName::Builtin), _) | (None, None) => {
             let driver = driver(args)?;
             let mut options = builtin::Options::new(driver);
-            options.memory = memory;
+            // Saved at each step, and so newer than what was kept if the last one was killed.
+            let execution = ExecutionId::new(session.0.as_str())
+                .map_err(|error| CommandError::new(Kind::Usage, error))?;
+            let last = kept.map(|_| builtin::last_memory(&*capture.workspace.states, &execution));
+            options.memory = last.transpose()?.flatten().unwrap_or(memory);
             Ok(Arc::new(Builtin::start(options, capture, say).map_err(failed)?))
         }
     }

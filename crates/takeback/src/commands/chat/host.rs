@@ -1,6 +1,6 @@
 //! The session's loop: keys, what the agent says and what was done go in; the screen comes out.
 
-mod back;
+pub(super) mod back;
 mod slash;
 
 use std::io;
@@ -19,7 +19,7 @@ use takeback_tui::terminal::{Terminal, TerminalEvent};
 use takeback_tui::transcript::{Item, Tone};
 use takeback_tui::view;
 
-use self::back::{CutOff, Recalling};
+use self::back::{Recalling, Way, Went};
 use super::Happening;
 use super::restore::Choice;
 use super::session::{Kept, Line};
@@ -49,8 +49,9 @@ pub(super) struct Host {
     pub(super) entered: Vec<String>,
     /// What is to be done when the turn has ended.
     waiting: Option<(Job, Moment)>,
-    /// Conversations that a rewind has cut, the last one last.
-    cuts: Vec<CutOff>,
+    /// The times that somebody went back here, the last one last; and those that were taken back.
+    undos: Vec<Went>,
+    redos: Vec<Went>,
     /// What is done once the agent has another conversation.
     recalling: Option<Recalling>,
     /// Going back without the agent, which was offered.
@@ -59,6 +60,8 @@ pub(super) struct Host {
     started: bool,
     began: Instant,
     left: bool,
+    /// By which it was ended.
+    pub(super) signal: Option<i32>,
 }
 
 /// A prompt of this conversation.
@@ -90,12 +93,14 @@ impl Host {
             prompts: Vec::new(),
             entered: Vec::new(),
             waiting: None,
-            cuts: Vec::new(),
+            undos: Vec::new(),
+            redos: Vec::new(),
             recalling: None,
             offered: None,
             started: false,
             began: Instant::now(),
             left: false,
+            signal: None,
         }
     }
 
@@ -166,9 +171,10 @@ impl Host {
                 self.press(presses);
             }
             Happening::Terminal(TerminalEvent::Resized) => {}
-            Happening::Terminal(TerminalEvent::Signal(_) | TerminalEvent::Closed) => {
-                self.left = true;
+            Happening::Terminal(TerminalEvent::Signal(signal)) => {
+                (self.left, self.signal) = (true, Some(signal));
             }
+            Happening::Terminal(TerminalEvent::Closed) => self.left = true,
             Happening::Said(said) => self.hear(said),
             Happening::Done(done) => self.done(*done),
         }
@@ -200,7 +206,7 @@ impl Host {
                 self.begin(Job::Restore(Choice { id, what, paths, with_agent: true, messages }));
             }
             Effect::RestoreExecution(execution) => self.begin(Job::RestoreExecution(execution)),
-            Effect::Undo => self.undo(),
+            Effect::Undo => self.again(Way::Undo),
             Effect::Leave => self.left = true,
         }
     }
@@ -232,6 +238,7 @@ impl Host {
                     at: self.chat.transcript.len(),
                 });
                 self.entered.push(text.to_owned());
+                self.redos.clear();
                 self.chat.begin_turn(text, self.now());
             }
             Err(error) => {
@@ -327,6 +334,9 @@ impl Host {
                 self.say(Tone::Care, format!("metadata.json could not be written: {error}"));
             }
         }
+        // Whatever happens to this process now, the prompt can be gone back to.
+        let kept = Box::new(self.kept());
+        self.job(Job::Keep(kept));
         self.job(Job::Count);
     }
 
@@ -402,7 +412,7 @@ impl Host {
             Done::RestoredExecution { execution, restored } => {
                 self.restored_execution(&execution, restored);
             }
-            Done::Again { word, receipt, undone } => self.done_again(word, receipt, undone),
+            Done::Again { way, receipt, ours } => self.done_again(way, receipt, ours),
             Done::Counted { points, files, lines } => {
                 let status = &mut self.chat.status;
                 if status.points.is_some() {
@@ -429,7 +439,10 @@ impl Host {
                 self.idle();
                 self.fail(&why);
             }
-            Done::Trouble(why) => self.fail(&why),
+            Done::Trouble(why) => {
+                self.note_error(&why);
+                self.say(Tone::Care, why);
+            }
         }
     }
 }

@@ -12,7 +12,7 @@ use takeback_agents::builtin::last_memory;
 use takeback_agents::talk::Agent;
 use takeback_core::execution::{RollbackFiles, rollback_request};
 use takeback_core::point_name::find_point;
-use takeback_core::rewind::{Receipt, RewindRequest, Target, preview, rewind};
+use takeback_core::rewind::{Receipt, RewindError, RewindRequest, Target, preview, rewind};
 use takeback_core::{checkpoint, look_around};
 use takeback_store::state::{Category, CheckpointId, DocumentKey, ExecutionId};
 use takeback_store::{PointId, PointKind, RewindId, RewindKind, Seq, SessionId};
@@ -20,6 +20,7 @@ use takeback_tui::menu::{DiffLine, ExecutionRow, LineKind, Preview, Row};
 use takeback_tui::transcript::ToolEnd;
 
 use super::Happening;
+use super::host::back::Way;
 use super::restore::{Choice, RestoreError, Restored, restore};
 use super::session::{self, Kept};
 use crate::args::{ExportArgs, ImportArgs, LogArgs, Options};
@@ -46,8 +47,8 @@ pub(super) enum Job {
     Look(String),
     Restore(Choice),
     RestoreExecution(String),
-    Undo,
-    Redo,
+    /// Takes back the last rewind, or the last undo, if it is one of these; none: whoever did it.
+    Again(Way, Vec<RewindId>),
     Checkpoint(String),
     /// How many points there are, and what changed since the last prompt.
     Count,
@@ -96,9 +97,10 @@ pub(super) enum Done {
     },
     /// An undo, or a redo.
     Again {
-        word: &'static str,
+        way: Way,
         receipt: Result<Receipt, String>,
-        undone: Option<RewindId>,
+        /// Whether it was one of those that were named.
+        ours: bool,
     },
     Counted {
         points: usize,
@@ -111,7 +113,8 @@ pub(super) enum Done {
     },
     Diff(Vec<DiffLine>),
     Loaded(Box<Kept>),
-    Recalled(Result<(), String>),
+    /// With what it had before.
+    Recalled(Result<Value, String>),
     /// The last word of something that was asked for.
     Said(Result<String, String>),
     /// Of what nobody asked for, and what went wrong all the same.
@@ -173,7 +176,9 @@ impl Worker {
         let said =
             |said: Result<String, CommandError>| Done::Said(said.map_err(|error| error.line()));
         Some(match job {
-            Job::Rows { open } => self.rows(open).unwrap_or_else(|error| trouble(&error)),
+            Job::Rows { open } => {
+                self.rows(open).unwrap_or_else(|error| Done::Said(Err(error.line())))
+            }
             Job::Look(id) => {
                 let preview = self.look(&id).map_err(|error| error.line());
                 Done::Look { id, preview }
@@ -187,8 +192,10 @@ impl Worker {
                 let restored = self.restore_execution(&execution).map_err(|error| error.line());
                 Done::RestoredExecution { execution, restored }
             }
-            Job::Undo => self.again(Target::Undo, "Undone"),
-            Job::Redo => self.again(Target::Redo, "Redone"),
+            Job::Again(way, ours) => {
+                let receipt = self.again(way, &ours).map_err(|error| error.line());
+                Done::Again { way, receipt, ours: !ours.is_empty() }
+            }
             Job::Checkpoint(label) => said(self.checkpoint(&label)),
             Job::Count => self.count().unwrap_or_else(|error| trouble(&error)),
             Job::ToolEnd { call, ok, line, changes } => {
@@ -218,7 +225,9 @@ impl Worker {
             Job::Keep(kept) => {
                 let states = &*self.place.workspace.states;
                 let kept = session::put(states, Category::Session, &kept.session, &kept);
-                return kept.err().map(|error| trouble(&error));
+                let why =
+                    |error: CommandError| format!("the conversation is not kept: {}", error.what());
+                return kept.err().map(|error| Done::Trouble(why(error)));
             }
             Job::Remember(lines) => {
                 let remembered = session::remember(&*self.place.workspace.states, &lines);
@@ -230,7 +239,9 @@ impl Worker {
                 Err(error) => Done::Said(Err(error.line())),
             },
             Job::Recall(memory) => {
-                Done::Recalled(self.agent.load(&memory).map_err(|error| error.to_string()))
+                let before = self.agent.memory();
+                let loaded = self.agent.load(&memory).map_err(|error| error.to_string());
+                Done::Recalled(loaded.map(|()| before))
             }
             Job::Conversations => said(self.conversations()),
             Job::Delete(name) => said(self.delete(&name)),
@@ -302,19 +313,33 @@ impl Worker {
         Ok(receipt)
     }
 
-    fn again(&mut self, target: Target, word: &'static str) -> Done {
-        let receipt = rewind(&mut self.place.workspace, &RewindRequest::new(target), None);
-        let rewinds = self.place.workspace.store.rewinds().unwrap_or_default();
-        let of_receipt = |receipt: &Receipt| {
-            let record = rewinds.iter().find(|record| Some(record.id) == receipt.rewind)?;
-            match record.kind {
-                RewindKind::Undo { of } => Some(of),
-                RewindKind::Rewind { .. } | RewindKind::Redo { .. } => None,
-            }
+    fn again(&mut self, way: Way, ours: &[RewindId]) -> Result<Receipt, CommandError> {
+        let target = match way {
+            Way::Undo => Target::Undo,
+            Way::Redo => Target::Redo,
         };
-        let undone = receipt.as_ref().ok().and_then(of_receipt);
-        let receipt = receipt.map_err(|error| CommandError::from(error).line());
-        Done::Again { word, receipt, undone }
+        let workspace = &mut self.place.workspace;
+        let request = RewindRequest::new(target);
+        if ours.is_empty() {
+            return Ok(rewind(workspace, &request, None)?);
+        }
+        loop {
+            let shown = preview(workspace, &request)?;
+            let of = match shown.kind {
+                RewindKind::Undo { of } | RewindKind::Redo { of } => Some(of),
+                RewindKind::Rewind { .. } => None,
+            };
+            if !of.is_some_and(|of| ours.contains(&of)) {
+                let why = "somebody else has gone back or forth in this folder since";
+                return Err(CommandError::new(Kind::Error, why)
+                    .hint("`takeback undo` shows what it would take back."));
+            }
+            match rewind(workspace, &request, Some(&shown)) {
+                // Somebody saved a file between the look and the lock.
+                Err(RewindError::Changed(_)) => {}
+                done => return Ok(done?),
+            }
+        }
     }
 
     fn checkpoint(&mut self, label: &str) -> Result<String, CommandError> {

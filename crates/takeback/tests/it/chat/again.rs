@@ -84,3 +84,47 @@ fn a_new_session_after_others() {
     let mut seat = Place::of(&user).sit(&["chat", "--scenario", &scenario]);
     seat.sees("builtin").types(ESC).types(ESC).sees("other sessions");
 }
+
+#[test]
+fn what_went_last_comes_back_first() {
+    let user = User::new();
+    let mut seat = after_two_prompts(&user);
+    opens_the_menu(&mut seat).types("1").sees("[x] ").types(ENTER).sees("What is to go back?");
+    seat.types("c").sees("Restored to checkpoint: Add multiply").sees_no("divide too.");
+    seat.types("\x15").sees("say what to do");
+    opens_the_menu(&mut seat).types("1").sees("[x] ").types(ENTER).sees("What is to go back?");
+    seat.types("f").sees("1 restored, 1 deleted").sees_no("divide too.");
+    assert_eq!(user.read("utils.ts"), two());
+    seat.says("/undo").sees("Undone.");
+    assert!(user.read("utils.ts").contains("divide"), "files went last");
+    seat.sees_no("divide too.").says("/undo").sees("The conversation is back.").sees("divide too.");
+}
+
+#[test]
+fn what_was_said_after_a_rewind_comes_back_by_redo() {
+    let user = User::new();
+    let mut seat = after_two_prompts(&user);
+    opens_the_menu(&mut seat).types("1");
+    goes_back(&mut seat).sees("Restored to checkpoint: Add multiply").sees_no("divide too.");
+    seat.types("\x15").says("quite another prompt").sees("divide too.").sees_no("working");
+    seat.says("/undo").sees("Undone.").sees_no("quite another prompt").sees(SECOND);
+    seat.says("/redo").sees("The conversation is back.").sees("> quite another prompt");
+    seat.types("\x15").says("/undo").sees_no("quite another prompt").sees(SECOND);
+}
+
+#[test]
+fn a_rewind_of_somebody_else_is_not_undone_unasked() {
+    let user = User::new();
+    let mut seat = after_two_prompts(&user);
+    opens_the_menu(&mut seat).types("1").sees("[x] ").types(ENTER).sees("What is to go back?");
+    seat.types("f").sees("Restored to checkpoint: Add multiply");
+    let first =
+        user.json(&["log", "-n", "99"]).as_array().expect("a list").iter().find_map(|point| {
+            let is_it = point["description"].as_str()?.starts_with("Create a file");
+            point["id"].as_str().filter(|_| is_it).map(str::to_owned)
+        });
+    assert_eq!(user.takeback(&["rewind", &first.expect("a point"), "-y"]).code, 0);
+    let before = user.tree();
+    seat.says("/undo").sees("Command execution failed: somebody else has gone back");
+    assert_eq!(user.tree(), before);
+}

@@ -124,12 +124,12 @@ fn ten_thousand_lines_can_be_gone_through() {
 }
 
 /// Ends a session in some way; the terminal is as before, and what was said is kept.
-fn is_restored_after(end: impl Fn(&mut Seat)) {
+fn is_restored_after(code: u32, end: impl Fn(&mut Seat)) {
     let user = User::new();
     let mut seat = after_two_prompts(&user);
     assert!(!seat.is_restored());
     end(&mut seat);
-    assert_eq!(seat.ends(), 0);
+    assert_eq!(seat.ends(), code);
     assert!(seat.is_restored(), "{:?}", seat.ever());
     seat.sees("2 prompts in chat-");
     let scenario = scenario(&user);
@@ -144,39 +144,39 @@ fn signals(seat: &Seat, signal: &str) {
 
 #[test]
 fn the_terminal_is_given_back_by_exit() {
-    is_restored_after(|seat| {
+    is_restored_after(0, |seat| {
         seat.says("/exit");
     });
 }
 
 #[test]
 fn the_terminal_is_given_back_by_ctrl_d_and_ctrl_c_twice() {
-    is_restored_after(|seat| {
+    is_restored_after(0, |seat| {
         seat.types("\x04");
     });
-    is_restored_after(|seat| {
+    is_restored_after(0, |seat| {
         seat.types("\x03").sees("ctrl-c again leaves").types("\x03");
     });
 }
 
 #[test]
 fn the_terminal_is_given_back_by_sigterm() {
-    is_restored_after(|seat| signals(seat, "-TERM"));
+    is_restored_after(143, |seat| signals(seat, "-TERM"));
 }
 
 #[test]
 fn the_terminal_is_given_back_by_sighup() {
-    is_restored_after(|seat| signals(seat, "-HUP"));
+    is_restored_after(129, |seat| signals(seat, "-HUP"));
 }
 
 #[test]
 fn in_the_middle_of_a_turn_it_ends_too() {
     let user = User::new();
-    for signal in ["-TERM", "-HUP"] {
+    for (signal, code) in [("-TERM", 143), ("-HUP", 129)] {
         let mut seat = after_two_prompts(&user);
         seat.says("Do the third thing").sees("Half of it is done.");
         signals(&seat, signal);
-        assert_eq!(seat.ends(), 0);
+        assert_eq!(seat.ends(), code);
         assert!(seat.is_restored(), "{:?}", seat.ever());
     }
 }

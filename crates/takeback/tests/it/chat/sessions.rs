@@ -279,3 +279,42 @@ fn what_stood_in_the_old_place_for_snapshots_is_left_alone() {
     let names = fs::read_dir(user.work().join(".claude/snapshots")).expect("it is there");
     assert_eq!(names.count(), 1);
 }
+
+#[test]
+fn killed_in_its_first_turn_it_can_be_gone_on_with() {
+    let user = User::new();
+    let turns = json!({ "turns": [
+        { "steps": [
+            { "tool": "write_file", "input": { "path": "half.ts", "content": "half\n" } },
+            { "say": "Half of it is done." },
+            { "pauseMs": 600_000 },
+        ] },
+    ] });
+    let scenario = playing(&user, &turns);
+    let args = ["chat", "--scenario", &scenario];
+    let mut seat = Place::of(&user).sit(&args);
+    seat.sees("builtin").says("Do the first thing").sees("Half of it is done.");
+    let kill = std::process::Command::new("kill").args(["-9", &seat.pid().to_string()]).status();
+    assert!(kill.expect("it runs").success());
+    seat.ends();
+    let mut seat = Place::of(&user).sit(&["chat", "--scenario", &scenario, "--continue"]);
+    seat.sees("Continued after 1 prompt").sees("> Do the first thing");
+    opens_the_menu(&mut seat).types("1");
+    goes_back(&mut seat).sees("Restored to checkpoint: Do the first thing");
+    assert!(!user.exists("half.ts"));
+    seat.sees_no("Continued after").sees("> Do the first thing");
+}
+
+#[test]
+fn one_conversation_is_not_gone_on_with_twice_at_once() {
+    let user = User::new();
+    let mut seat = after_two_prompts(&user);
+    let scenario = scenario(&user);
+    let mut other = Place::of(&user).sit(&["chat", "--scenario", &scenario, "--continue"]);
+    assert_eq!(other.ends(), 1);
+    assert!(other.shown().contains("is open in process"), "{}", other.shown());
+    seat.says("/exit");
+    assert_eq!(seat.ends(), 0);
+    let mut other = Place::of(&user).sit(&["chat", "--scenario", &scenario, "--continue"]);
+    other.sees("Continued after 2 prompts");
+}

@@ -18,26 +18,46 @@ use crate::time::now;
 /// How long a turn that is to end is waited for before something else is done.
 const PATIENCE_MS: u64 = 15_000;
 
-/// A conversation before it was cut, to have it back.
-pub(super) struct CutOff {
-    rewind: Option<RewindId>,
+/// A conversation, to have it back.
+pub(super) struct Conversation {
     memory: Value,
     transcript: Vec<Item>,
     prompts: Vec<Prompt>,
-    /// What was put back into the input line.
+}
+
+/// One time that somebody went back, or forth again, and what takes that back.
+pub(super) struct Went {
+    /// What the store knows it by; none if only the conversation went.
+    rewinds: Vec<RewindId>,
+    /// The conversation on the other side, if it went along.
+    other: Option<Conversation>,
+    /// The prompt that was put into the input line.
     prompt: String,
-    /// What is said when it is back.
-    after: Vec<(Tone, String)>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(in crate::commands::chat) enum Way {
+    Undo,
+    Redo,
 }
 
 /// Why the agent is given another conversation.
 pub(super) enum Recalling {
-    /// A rewind was undone.
-    Back(CutOff),
+    /// To take back that somebody went; and what is said when that is done.
+    Again(Way, Went, Vec<(Tone, String)>),
     /// A new one begins.
     Anew,
     /// It had ended, and this is to be said to it.
     ToSay(String),
+}
+
+impl Way {
+    fn other(self) -> Self {
+        match self {
+            Self::Undo => Self::Redo,
+            Self::Redo => Self::Undo,
+        }
+    }
 }
 
 impl Host {
@@ -64,15 +84,27 @@ impl Host {
         }
     }
 
-    pub(super) fn undo(&mut self) {
-        // A conversation that went back alone is in no rewind.
-        match self.cuts.last() {
-            Some(CutOff { rewind: None, .. }) if !self.chat.is_in_turn() => {
-                if let Some(mut cut) = self.cuts.pop() {
-                    self.recall(std::mem::take(&mut cut.memory), Recalling::Back(cut));
-                }
-            }
-            _ => self.begin(Job::Undo),
+    /// Takes back the last time that somebody went back here, or forth again: files, conversation, or both.
+    pub(super) fn again(&mut self, way: Way) {
+        let Some(went) = self.stack(way).last() else {
+            // Nobody did in this session: the store knows of others.
+            return self.begin(Job::Again(way, Vec::new()));
+        };
+        if !went.rewinds.is_empty() {
+            let rewinds = went.rewinds.clone();
+            return self.begin(Job::Again(way, rewinds));
+        }
+        if let Some(went) = self.stack(way).pop() {
+            let memory = went.other.as_ref().map_or(Value::Null, |other| other.memory.clone());
+            self.recalling = Some(Recalling::Again(way, went, Vec::new()));
+            self.begin(Job::Recall(memory));
+        }
+    }
+
+    fn stack(&mut self, way: Way) -> &mut Vec<Went> {
+        match way {
+            Way::Undo => &mut self.undos,
+            Way::Redo => &mut self.redos,
         }
     }
 
@@ -83,24 +115,66 @@ impl Host {
         self.job(Job::Recall(memory));
     }
 
-    pub(super) fn recalled(&mut self, recalled: Result<(), String>) {
+    /// The agent has another conversation; what it had before.
+    pub(super) fn recalled(&mut self, recalled: Result<Value, String>) {
         self.chat.activity = Activity::Idle;
         match (self.recalling.take(), recalled) {
-            (Some(Recalling::Back(cut)), Ok(())) => self.bring_back(cut),
-            (Some(Recalling::Anew), Ok(())) => {
+            (Some(Recalling::Again(way, went, said)), Ok(before)) => {
+                self.went(way, went, before, said);
+            }
+            (Some(Recalling::Again(way, mut went, said)), Err(why)) => {
+                self.say_all(said);
+                self.fail(&format!("the conversation did not come back: {why}"));
+                // Files did; what is left can be tried again.
+                went.rewinds.clear();
+                self.stack(way).push(went);
+            }
+            (Some(Recalling::Anew), Ok(_)) => {
                 self.chat.transcript.clear();
                 self.prompts.clear();
                 self.say(Tone::Hint, "A new conversation. Files and points stay.");
             }
-            (Some(Recalling::ToSay(text)), Ok(())) => return self.prompt(&text),
+            (Some(Recalling::ToSay(text)), Ok(_)) => return self.prompt(&text),
             (Some(Recalling::ToSay(text)), Err(why)) => {
                 self.chat.editor.set_text(&text);
                 self.fail(&why);
             }
-            (_, Err(why)) => self.fail(&format!("the conversation did not come back: {why}")),
-            (None, Ok(())) => {}
+            (_, Err(why)) => self.fail(&why),
+            (None, Ok(_)) => {}
         }
         self.after_going_back();
+    }
+
+    /// The other conversation is shown, and the one that stood there can be had back.
+    fn went(&mut self, way: Way, mut went: Went, memory: Value, said: Vec<(Tone, String)>) {
+        if let Some(other) = went.other.take() {
+            went.other = Some(self.conversation(memory));
+            self.chat.transcript.clear();
+            for item in other.transcript {
+                self.chat.transcript.push(item);
+            }
+            self.prompts = other.prompts;
+        }
+        let editor = &mut self.chat.editor;
+        match way {
+            Way::Undo if editor.text() == went.prompt => editor.set_text(""),
+            Way::Redo if editor.is_empty() => editor.set_text(&went.prompt),
+            Way::Undo | Way::Redo => {}
+        }
+        self.say_all(said);
+        self.say(Tone::Good, "The conversation is back.");
+        self.stack(way.other()).push(went);
+    }
+
+    fn conversation(&self, memory: Value) -> Conversation {
+        let transcript = self.chat.transcript.items().cloned().collect();
+        Conversation { memory, transcript, prompts: self.prompts.clone() }
+    }
+
+    fn say_all(&mut self, said: Vec<(Tone, String)>) {
+        for (tone, said) in said {
+            self.say(tone, said);
+        }
     }
 
     /// What was begun is over.
@@ -138,9 +212,7 @@ impl Host {
                 return self.idle();
             }
         };
-        if let Some(cut) = restored.cut {
-            self.cut(cut, restored.receipt.as_ref());
-        }
+        self.note_going(restored.cut, restored.receipt.as_ref());
         self.tell_receipt(restored.receipt.as_ref());
         for note in restored.notes {
             self.say(Tone::Hint, note);
@@ -172,39 +244,38 @@ impl Host {
     }
 
     /// What was said after the prompt goes from the screen, and the prompt comes back to the input.
-    pub(super) fn cut(&mut self, cut: Cut, receipt: Option<&Receipt>) {
-        let rewind = receipt.and_then(|receipt| receipt.rewind);
-        let found = self.prompts.iter().position(|prompt| prompt.message == cut.message);
-        let Some(at) = found else { return };
-        let first = self.prompts[at].clone();
-        let before = CutOff {
-            rewind,
-            memory: cut.before,
-            transcript: self.chat.transcript.items().cloned().collect(),
-            prompts: self.prompts.clone(),
-            prompt: first.text.clone(),
-            after: Vec::new(),
-        };
-        self.cuts.push(before);
-        self.prompts.truncate(at);
-        self.chat.transcript.truncate(first.at);
-        self.chat.editor.set_text(&first.text);
+    fn note_going(&mut self, cut: Option<Cut>, receipt: Option<&Receipt>) {
+        let rewinds: Vec<RewindId> =
+            receipt.and_then(|receipt| receipt.rewind).into_iter().collect();
+        let found = cut.and_then(|cut| {
+            let at = self.prompts.iter().position(|prompt| prompt.message == cut.message)?;
+            Some((at, cut.before))
+        });
+        if rewinds.is_empty() && found.is_none() {
+            return;
+        }
+        let mut went = Went { rewinds, other: None, prompt: String::new() };
+        if let Some((at, memory)) = found {
+            went.other = Some(self.conversation(memory));
+            let first = self.prompts[at].clone();
+            self.prompts.truncate(at);
+            self.chat.transcript.truncate(first.at);
+            self.put_back(&first.text);
+            went.prompt = first.text;
+        }
+        self.undos.push(went);
+        self.redos.clear();
     }
 
-    /// A conversation as it was before it was cut; the agent knows it again.
-    pub(super) fn bring_back(&mut self, cut: CutOff) {
-        self.chat.transcript.clear();
-        for item in cut.transcript {
-            self.chat.transcript.push(item);
+    /// Into the input line, before what somebody has begun to write there.
+    fn put_back(&mut self, prompt: &str) {
+        let editor = &mut self.chat.editor;
+        let is_own = |went: &Went| went.prompt == editor.text();
+        if editor.is_empty() || self.undos.last().is_some_and(is_own) {
+            editor.set_text(prompt);
+        } else {
+            editor.set_text(&format!("{prompt}\n{}", editor.text()));
         }
-        self.prompts = cut.prompts;
-        if self.chat.editor.text() == cut.prompt {
-            self.chat.editor.set_text("");
-        }
-        for (tone, said) in cut.after {
-            self.say(tone, said);
-        }
-        self.say(Tone::Good, "The conversation is back.");
     }
 
     pub(super) fn restored_execution(
@@ -214,6 +285,7 @@ impl Host {
     ) {
         match restored {
             Ok(receipt) => {
+                self.note_going(None, Some(&receipt));
                 self.tell_receipt(Some(&receipt));
                 if receipt.success {
                     self.say(Tone::Good, format!("Restored to checkpoint: {execution}"));
@@ -226,12 +298,7 @@ impl Host {
         self.after_going_back();
     }
 
-    pub(super) fn done_again(
-        &mut self,
-        word: &'static str,
-        receipt: Result<Receipt, String>,
-        undone: Option<RewindId>,
-    ) {
+    pub(super) fn done_again(&mut self, way: Way, receipt: Result<Receipt, String>, ours: bool) {
         let receipt = match receipt {
             Ok(receipt) => receipt,
             Err(why) => {
@@ -241,19 +308,29 @@ impl Host {
         };
         let mut said = vec![(Tone::Hint, receipt_text(&receipt))];
         if receipt.success {
+            let word = match way {
+                Way::Undo => "Undone",
+                Way::Redo => "Redone",
+            };
             said.push((Tone::Good, format!("{word}. Checked on disk.")));
         } else {
             let why = "Restore failed: not everything could be brought back";
             self.note_error(why);
             said.push((Tone::Bad, why.to_owned()));
         }
-        if let Some(mut cut) = self.cuts.pop_if(|cut| undone.is_some() && cut.rewind == undone) {
-            cut.after = said;
-            return self.recall(std::mem::take(&mut cut.memory), Recalling::Back(cut));
+        let went = if ours { self.stack(way).pop() } else { None };
+        if let Some(mut went) = went {
+            match receipt.rewind {
+                Some(rewind) => went.rewinds.push(rewind),
+                // No file had to change, so none will when this is taken back.
+                None => went.rewinds.clear(),
+            }
+            if let Some(other) = &went.other {
+                return self.recall(other.memory.clone(), Recalling::Again(way, went, said));
+            }
+            self.stack(way.other()).push(went);
         }
-        for (tone, said) in said {
-            self.say(tone, said);
-        }
+        self.say_all(said);
         self.after_going_back();
     }
 

@@ -4,7 +4,7 @@ use serde_json::Value;
 use takeback_tui::transcript::Tone;
 
 use super::Host;
-use super::back::Recalling;
+use super::back::{Recalling, Way};
 use crate::commands::chat::slash::{self, Verb};
 use crate::commands::chat::work::Job;
 
@@ -26,8 +26,8 @@ impl Host {
                 self.begin(Job::RestoreExecution(id));
             }
             (Verb::Checkpoint | Verb::Rewind, point) => self.open_menu(point),
-            (Verb::Undo, _) => self.undo(),
-            (Verb::Redo, _) => self.begin(Job::Redo),
+            (Verb::Undo, _) => self.again(Way::Undo),
+            (Verb::Redo, _) => self.again(Way::Redo),
             (Verb::Diff, _) => self.job(Job::Diff),
             (Verb::Points, _) => self.job(Job::Points),
             (Verb::Status, _) => self.job(Job::Status),
