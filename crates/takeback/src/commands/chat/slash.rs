@@ -33,7 +33,7 @@ const fn command(
     SlashCommand { name, aliases, arguments, help }
 }
 
-/// In the order in which `/help` lists them; each beside what it does.
+/// In the order in which `/help` lists them.
 static REGISTRY: [SlashCommand; 16] = [
     command(
         "checkpoint",
@@ -58,24 +58,26 @@ static REGISTRY: [SlashCommand; 16] = [
     command("exit", &["quit"], "", "leave"),
 ];
 
-const VERBS: [Verb; 16] = [
-    Verb::Checkpoint,
-    Verb::Rewind,
-    Verb::Undo,
-    Verb::Redo,
-    Verb::Diff,
-    Verb::Points,
-    Verb::Status,
-    Verb::Save,
-    Verb::Load,
-    Verb::Conversations,
-    Verb::Delete,
-    Verb::Export,
-    Verb::Import,
-    Verb::Help,
-    Verb::Clear,
-    Verb::Exit,
-];
+fn verb_of(name: &str) -> Verb {
+    match name {
+        "checkpoint" => Verb::Checkpoint,
+        "rewind" => Verb::Rewind,
+        "undo" => Verb::Undo,
+        "redo" => Verb::Redo,
+        "diff" => Verb::Diff,
+        "points" => Verb::Points,
+        "status" => Verb::Status,
+        "save" => Verb::Save,
+        "load" => Verb::Load,
+        "conversations" => Verb::Conversations,
+        "delete" => Verb::Delete,
+        "export" => Verb::Export,
+        "import" => Verb::Import,
+        "clear" => Verb::Clear,
+        "exit" => Verb::Exit,
+        _ => Verb::Help,
+    }
+}
 
 pub(super) fn registry() -> &'static [SlashCommand] {
     &REGISTRY
@@ -85,8 +87,7 @@ pub(super) fn registry() -> &'static [SlashCommand] {
 pub(super) fn parse(line: &str) -> Result<(Verb, Option<&str>), String> {
     let Some((name, rest)) = split(line) else { return Err("not a command".to_owned()) };
     let Some(command) = find(&REGISTRY, name) else { return Err(unknown(name)) };
-    let at = REGISTRY.iter().position(|known| known.name == command.name);
-    let verb = at.map_or(Verb::Help, |at| VERBS[at]);
+    let verb = verb_of(command.name);
     let argument = Some(rest).filter(|rest| !rest.is_empty());
     if command.arguments.starts_with(|c: char| c.is_uppercase()) && argument.is_none() {
         return Err(format!("/{name} needs a {}", command.arguments.to_lowercase()));
