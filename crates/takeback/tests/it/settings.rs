@@ -98,7 +98,7 @@ fn a_project_cannot_disarm_you() {
     refused: hookDeadlineMs = 0 in FOLDER/work/.takeback/settings.json
       only your own settings may say it
     refused: checkpointKeepCount = 0 in FOLDER/work/.takeback/settings.json
-      it must be 1 or more
+      a project can only choose 1 or more
     "#);
     let told = user.json(&["config"]);
     assert_eq!(told[1]["value"], 60);
