@@ -1,5 +1,7 @@
 //! What is typed: prompts in any script, pasted, queued, brought back, and answers to questions.
 
+use std::time::Duration;
+
 use serde_json::{Value, json};
 use takeback_testkit::model::{Answer, ModelServer};
 
@@ -169,6 +171,30 @@ fn who_is_writing_does_not_answer_by_accident() {
     assert!(!user.exists("a.txt"));
     seat.types("\x15").sees_no("> xyna").types(ENTER).sees("That was a.txt.");
     assert!(user.exists("a.txt"));
+}
+
+/// In a terminal of eight rows a file of 30 lines is read before it is allowed.
+#[test]
+fn a_question_without_room_is_read_to_its_end() {
+    let (user, server) = (User::new(), ModelServer::start());
+    let lines: Vec<String> = (1..=30).map(|n| format!("line {n} of 30")).collect();
+    let content = lines.join("\n");
+    server.answer(Answer::calls("write_file", json!({ "path": "a.txt", "content": content })));
+    server.answer(Answer::says("That was a.txt."));
+    let place = Place::of(&user)
+        .sized(60, 8)
+        .with("ANTHROPIC_BASE_URL", server.url())
+        .with("ANTHROPIC_API_KEY", "key")
+        .with("TAKEBACK_MODEL", "test-model");
+    let mut seat = place.sit(&["chat", "--agent", "builtin"]);
+    seat.sees("say what to do").says("one").sees("Allow Write a.txt?").sees("more lines, ↓");
+    seat.sees("n no").sees("> esc interrupts").sees("y and a wait for the last line").types("y");
+    for line in &lines {
+        seat.types(DOWN).sees(line);
+    }
+    assert!(!user.exists("a.txt"));
+    seat.sees("y yes").look(Duration::from_secs(1)).types("y").sees("That was a.txt.");
+    assert_eq!(user.read("a.txt"), content);
 }
 
 #[test]

@@ -129,7 +129,7 @@ impl Host {
                     choice.with_agent = false;
                     choice.what = What::Files;
                     self.offered = Some(choice);
-                    self.chat.questions.push_back(Question {
+                    self.chat.ask(Question {
                         request: OWN_COPY.to_owned(),
                         title: "files only, from Takeback's own copy".to_owned(),
                         detail: "The agent is gone; its conversation stays as it is.".to_owned(),
