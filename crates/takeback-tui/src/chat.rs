@@ -119,9 +119,10 @@ impl Chat {
         matches!(self.activity, Activity::Turn(_) | Activity::Ending(_))
     }
 
-    /// The agent waits for an answer, which comes as an [`Effect::Answer`].
-    pub fn ask(&mut self, question: Question) {
-        self.questions.push(question);
+    /// The agent waits for an answer, which comes as an [`Effect::Answer`]. It is not yes before the
+    /// question has been on the screen for a while, nor before its last line has.
+    pub fn ask(&mut self, question: Question, at: Moment) {
+        self.questions.push(question, at);
     }
 
     /// What the agent waits for, the oldest first.
@@ -150,20 +151,20 @@ impl Chat {
                 Vec::new()
             }
             Key::Ctrl('d') if self.editor.is_empty() => vec![Effect::Leave],
-            key => self.press_key(key),
+            _ => self.press_key(press),
         }
     }
 
-    fn press_key(&mut self, key: &Key) -> Vec<Effect> {
+    fn press_key(&mut self, Press { key, at }: &Press) -> Vec<Effect> {
         if self.editor.is_empty() && self.questions.first().is_some() {
             if self.questions.scroll(key) {
                 return Vec::new();
             }
             match questions::answer_of(key) {
-                Some(Answer::Yes | Answer::Always) if !self.questions.may_allow() => {
+                Some(Answer::Yes | Answer::Always) if !self.questions.may_allow(*at) => {
                     return Vec::new();
                 }
-                Some(answer) => return self.answer(answer),
+                Some(answer) => return self.answer(answer, *at),
                 None => {}
             }
         }
@@ -211,7 +212,7 @@ impl Chat {
 
     /// Esc: what runs is to end, and what is asked is not allowed.
     fn stop(&mut self, at: Moment) -> Vec<Effect> {
-        let mut effects = self.answer(Answer::No);
+        let mut effects = self.answer(Answer::No, at);
         if let Activity::Turn(_) = self.activity {
             self.activity = Activity::Ending(at);
             effects.push(Effect::Interrupt);
@@ -219,8 +220,8 @@ impl Chat {
         effects
     }
 
-    fn answer(&mut self, answer: Answer) -> Vec<Effect> {
-        let Some(question) = self.questions.take() else { return Vec::new() };
+    fn answer(&mut self, answer: Answer, at: Moment) -> Vec<Effect> {
+        let Some(question) = self.questions.take(at) else { return Vec::new() };
         if answer == Answer::No {
             self.transcript.say(Tone::Care, format!("not allowed: {}", question.title));
         }

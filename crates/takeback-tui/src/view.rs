@@ -132,7 +132,7 @@ fn between(chat: &mut Chat, width: usize, most: usize, now: Moment) -> Vec<Line<
     let asked = asked::least(chat, width);
     if asked > 0 {
         others.truncate(most.saturating_sub(asked));
-        lines.extend(asked::asked(chat, width, most - others.len()));
+        lines.extend(asked::asked(chat, width, most - others.len(), now));
     } else {
         lines.extend(going_on(chat.activity, now, &chat.theme));
     }

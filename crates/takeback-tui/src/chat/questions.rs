@@ -1,11 +1,14 @@
 //! What the agent waits for, and how much of the first question has been on the screen.
 //!
 //! Nothing is allowed that could not be read: [`Questions::may_allow`] says no until the last line was
-//! shown.
+//! shown, and for a moment after a question came, so that who is writing does not answer it.
 
 use std::collections::VecDeque;
 
-use crate::keys::Key;
+use crate::keys::{Key, Moment};
+
+/// Who writes does not see at once that a letter would be an answer.
+const NOT_AT_ONCE_MS: u64 = 500;
 
 /// Something that somebody has to allow.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -32,6 +35,9 @@ pub(crate) struct Questions {
 /// What was drawn of the first question.
 #[derive(Debug, Default)]
 struct Shown {
+    /// Since when it can be seen: it came to the front, and then was drawn.
+    since: Moment,
+    drawn: bool,
     /// Wrapped for this many columns.
     width: usize,
     lines: Vec<String>,
@@ -50,7 +56,10 @@ pub(crate) struct Part<'a> {
 }
 
 impl Questions {
-    pub(crate) fn push(&mut self, question: Question) {
+    pub(crate) fn push(&mut self, question: Question, at: Moment) {
+        if self.waiting.is_empty() {
+            self.shown = Shown { since: at, ..Shown::default() };
+        }
         self.waiting.push_back(question);
     }
 
@@ -62,9 +71,9 @@ impl Questions {
         self.waiting.iter()
     }
 
-    /// Takes the first; the next one has not been seen.
-    pub(crate) fn take(&mut self) -> Option<Question> {
-        self.shown = Shown::default();
+    /// Takes the first; the next one comes to the front at this moment.
+    pub(crate) fn take(&mut self, at: Moment) -> Option<Question> {
+        self.shown = Shown { since: at, ..Shown::default() };
         self.waiting.pop_front()
     }
 
@@ -73,9 +82,14 @@ impl Questions {
         self.shown = Shown::default();
     }
 
-    /// Whether the first may be answered with anything but no.
-    pub(crate) fn may_allow(&self) -> bool {
+    /// Whether the last line of the first one has been on the screen.
+    pub(crate) fn is_read(&self) -> bool {
         self.shown.to_end
+    }
+
+    /// Whether the first may be answered with anything but no.
+    pub(crate) fn may_allow(&self, at: Moment) -> bool {
+        self.is_read() && at.since(self.shown.since) >= NOT_AT_ONCE_MS
     }
 
     /// How many lines the first one has at this width; `wrap` makes them. At another width than before
@@ -88,15 +102,17 @@ impl Questions {
         let Some(question) = self.waiting.front() else { return 0 };
         let shown = &mut self.shown;
         if shown.width != width {
-            *shown =
-                Shown { width, lines: wrap(question), to_end: shown.to_end, ..Shown::default() };
+            (shown.width, shown.lines, shown.top) = (width, wrap(question), 0);
         }
         shown.lines.len()
     }
 
     /// What of the arranged lines is seen on so many rows; it counts as seen.
-    pub(crate) fn show(&mut self, rows: usize) -> Part<'_> {
+    pub(crate) fn show(&mut self, rows: usize, now: Moment) -> Part<'_> {
         let shown = &mut self.shown;
+        if !std::mem::replace(&mut shown.drawn, true) {
+            shown.since = shown.since.max(now);
+        }
         shown.rows = rows;
         shown.top = shown.top.min(shown.lines.len().saturating_sub(rows));
         let end = (shown.top + rows).min(shown.lines.len());
@@ -131,7 +147,7 @@ impl Questions {
 /// What a key says to a question.
 pub(super) fn answer_of(key: &Key) -> Option<Answer> {
     match key {
-        Key::Char('y') | Key::Enter => Some(Answer::Yes),
+        Key::Char('y') => Some(Answer::Yes),
         Key::Char('a') => Some(Answer::Always),
         Key::Char('n') => Some(Answer::No),
         _ => None,

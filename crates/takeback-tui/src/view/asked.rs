@@ -6,6 +6,7 @@ use unicode_width::UnicodeWidthStr as _;
 use crate::chat::{Chat, Question};
 use crate::clean::clean;
 use crate::fit::fit;
+use crate::keys::Moment;
 use crate::theme::Theme;
 use crate::wrap::wrap;
 
@@ -39,19 +40,19 @@ pub(super) fn least(chat: &mut Chat, width: usize) -> usize {
 }
 
 /// The question that stands, on no more rows than these; the keys are always among them.
-pub(super) fn asked(chat: &mut Chat, width: usize, most: usize) -> Vec<Line<'static>> {
+pub(super) fn asked(chat: &mut Chat, width: usize, most: usize, now: Moment) -> Vec<Line<'static>> {
     let theme = chat.theme;
     let all = chat.questions.arrange(width, |question| lines_of(question, width));
     let fits = all < most;
     let rows = if fits { all } else { most.saturating_sub(2).max(1) };
-    let part = chat.questions.show(rows);
+    let part = chat.questions.show(rows, now);
     let (above, below) = (part.above, part.below);
     let mut lines: Vec<_> =
         part.lines.iter().enumerate().map(|(at, line)| styled(line, above + at, &theme)).collect();
     if !fits {
         lines.push(Line::styled(fit(&how_much_more(above, below), width), theme.care));
     }
-    let keys = if chat.questions.may_allow() { KEYS } else { KEYS_BEFORE_THE_END };
+    let keys = if chat.questions.is_read() { KEYS } else { KEYS_BEFORE_THE_END };
     let keys = keys.iter().find(|keys| keys.width() <= width).unwrap_or(&keys[3]);
     lines.push(Line::styled(fit(keys, width), theme.hint));
     lines

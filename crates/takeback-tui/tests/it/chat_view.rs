@@ -69,7 +69,8 @@ fn shown(chat: &mut Chat, width: u16, height: u16) -> String {
 }
 
 fn asks(chat: &mut Chat, title: &str, detail: &str) {
-    chat.ask(Question { request: "1".into(), title: title.into(), detail: detail.into() });
+    let (title, detail) = (title.into(), detail.into());
+    chat.ask(Question { request: "1".into(), title, detail }, Moment(0));
 }
 
 fn types(chat: &mut Chat, text: &str) {
@@ -235,12 +236,12 @@ fn a_question_is_answered_by_a_key() {
     let mut chat = chat();
     for request in ["1", "2"] {
         let (title, detail) = ("$ rm -rf x".into(), String::new());
-        chat.ask(Question { request: request.into(), title, detail });
+        chat.ask(Question { request: request.into(), title, detail }, Moment(0));
     }
     shown(&mut chat, 40, 12);
     let yes = Effect::Answer("1".into(), Answer::Yes);
     assert_eq!(key(&mut chat, Key::Char('y'), 9000), [yes]);
-    assert_eq!(key(&mut chat, Key::Char('y'), 9000), [], "the second one was not seen");
+    assert_eq!(key(&mut chat, Key::Char('y'), 19_000), [], "the second one was not seen");
     shown(&mut chat, 40, 12);
     for written in ['x', 'y', 'a', 'n'] {
         assert_eq!(key(&mut chat, Key::Char(written), 9000), []);
@@ -249,6 +250,39 @@ fn a_question_is_answered_by_a_key() {
     key(&mut chat, Key::Ctrl('c'), 9000);
     let no = Effect::Answer("2".into(), Answer::No);
     assert_eq!(key(&mut chat, Key::Esc, 9000), [no, Effect::Interrupt]);
+}
+
+/// [`shown`] draws at 5000: what was asked before could not be seen before.
+#[test]
+fn who_is_typing_when_a_question_comes_does_not_answer_it() {
+    for (letter, answer) in [('y', Answer::Yes), ('a', Answer::Always)] {
+        let mut chat = chat();
+        asks(&mut chat, "Write a.txt", "text");
+        let second =
+            Question { request: "2".into(), title: "Write b.txt".into(), detail: "".into() };
+        chat.ask(second, Moment(0));
+        shown(&mut chat, 40, 20);
+        assert_eq!(key(&mut chat, Key::Char(letter), 5499), []);
+        assert_eq!(chat.editor.text(), "");
+        shown(&mut chat, 50, 20);
+        let answered = |request: &str| [Effect::Answer(request.into(), answer)];
+        assert_eq!(key(&mut chat, Key::Char(letter), 5500), answered("1"));
+        shown(&mut chat, 50, 20);
+        assert_eq!(key(&mut chat, Key::Char(letter), 5999), [], "this is the next one");
+        assert_eq!(key(&mut chat, Key::Char(letter), 6000), answered("2"));
+    }
+}
+
+#[test]
+fn enter_is_not_yes() {
+    let mut chat = chat();
+    asks(&mut chat, "Write a.txt", "text");
+    shown(&mut chat, 40, 20);
+    assert_eq!(key(&mut chat, Key::Enter, 9000), []);
+    types(&mut chat, "go on");
+    assert_eq!(key(&mut chat, Key::Enter, 9000), []);
+    assert_eq!(chat.queued, ["go on"]);
+    assert_eq!(chat.questions().count(), 1);
 }
 
 #[test]

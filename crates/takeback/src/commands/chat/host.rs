@@ -295,7 +295,7 @@ impl Host {
             }
             Said::Asks(asked) => {
                 let (request, title, detail) = (asked.request, asked.title, asked.detail);
-                self.chat.ask(Question { request, title, detail });
+                self.chat.ask(Question { request, title, detail }, now);
             }
             Said::TurnEnd(ending) => self.turn_ended(ending),
             Said::Unrecorded(why) => {

@@ -4,7 +4,7 @@ use std::os::unix::fs::PermissionsExt as _;
 
 use serde_json::json;
 
-use super::seat::{DOWN, ENTER, ESC, Place, Seat};
+use super::seat::{A_WHILE, DOWN, ENTER, ESC, Place, Seat};
 use super::story::{after_two_prompts, goes_back, opens_the_menu, playing, scenario};
 use crate::home::User;
 
@@ -145,7 +145,7 @@ fn a_conflict_is_red_and_logged_and_the_conversation_is_not_cut() {
 fn without_a_live_agent_files_are_offered_from_the_own_copy() {
     let user = User::with(&[("a.txt", "one\n")]);
     let mut seat = without_an_agent(&user);
-    seat.types("y").sees("Restored to checkpoint: before");
+    seat.look(A_WHILE).types("y").sees("Restored to checkpoint: before");
     assert_eq!(seat.colour_of("Restored to"), GREEN);
     assert_eq!(user.read("a.txt"), "one\n");
     assert!(log_of(&user).contains("No active query session. Cannot restore checkpoint."));

@@ -129,11 +129,12 @@ impl Host {
                     choice.with_agent = false;
                     choice.what = What::Files;
                     self.offered = Some(choice);
-                    self.chat.ask(Question {
+                    let question = Question {
                         request: OWN_COPY.to_owned(),
                         title: "files only, from Takeback's own copy".to_owned(),
                         detail: "The agent is gone; its conversation stays as it is.".to_owned(),
-                    });
+                    };
+                    self.chat.ask(question, self.now());
                 }
                 return self.idle();
             }
