@@ -75,6 +75,8 @@ pub enum Effect {
     MenuLeft,
     /// The menu wants to show what going to this point would do.
     Look(String),
+    /// The same for this execution.
+    LookExecution(String),
     Restore {
         id: String,
         what: What,
@@ -191,6 +193,7 @@ impl Chat {
         match menu.press(key) {
             Outcome::Stay => Vec::new(),
             Outcome::Look(id) => vec![Effect::Look(id)],
+            Outcome::LookExecution(execution) => vec![Effect::LookExecution(execution)],
             Outcome::Cancel => {
                 self.menu = None;
                 vec![Effect::MenuLeft]

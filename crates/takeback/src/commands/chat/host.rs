@@ -195,6 +195,8 @@ impl Host {
             Effect::OpenMenu => self.open_menu(None),
             Effect::MenuLeft => self.say(Tone::Hint, "Exited checkpoint selection."),
             Effect::Look(id) => self.job(Job::Look(id)),
+            // Its preview is made by nobody; the menu goes on looking.
+            Effect::LookExecution(_) => {}
             Effect::Restore { id, what, paths } => {
                 let messages = self.prompts.iter().map(|prompt| prompt.message.clone()).collect();
                 self.begin(Job::Restore(Choice { id, what, paths, with_agent: true, messages }));

@@ -175,7 +175,8 @@ fn a_step_of_an_execution_is_restored() {
     let mut seat = Place::of(&user).sit(&["chat", "--agent", "builtin"]);
     seat.sees("builtin").types(ESC).types(ESC).sees("Checkpoints").types("\t");
     seat.sees("Restore build").sees("Step: compile").types("/").types("build");
-    seat.sees_no("Step: start").types(ENTER).sees("Restored to checkpoint: build");
+    seat.sees_no("Step: start").types(ENTER).sees("enter go on").types(ENTER);
+    seat.sees("Restore state and files?").types(ENTER).sees("Restored to checkpoint: build");
     assert_eq!(seat.colour_of("Restored to"), GREEN);
     assert_eq!(user.read("a.txt"), "one\n");
 
