@@ -3,6 +3,8 @@
 //! The caller hands in keys and what the agent says; what has to be done outside comes out as
 //! [`Effect`]s.
 
+mod questions;
+
 use std::collections::VecDeque;
 
 use crate::editor::Editor;
@@ -11,6 +13,9 @@ use crate::menu::{Menu, Outcome, What};
 use crate::slash::{self, SlashCommand};
 use crate::theme::Theme;
 use crate::transcript::{Item, Tone, Transcript};
+
+pub(crate) use questions::Questions;
+pub use questions::{Answer, Question};
 
 /// A second Ctrl-C within this leaves.
 const LEAVE_MS: u64 = 2000;
@@ -22,8 +27,7 @@ pub struct Chat {
     pub theme: Theme,
     /// What a turn or other work is doing, while it goes on.
     pub activity: Activity,
-    /// What the agent waits for, the oldest first.
-    pub questions: VecDeque<Question>,
+    pub(crate) questions: Questions,
     /// Prompts that were typed while a turn ran.
     pub queued: VecDeque<String>,
     pub menu: Option<Menu>,
@@ -58,21 +62,6 @@ pub enum Activity {
     Working(Moment),
 }
 
-/// Something that somebody has to allow.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Question {
-    pub request: String,
-    pub title: String,
-    pub detail: String,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Answer {
-    Yes,
-    Always,
-    No,
-}
-
 /// What has to be done outside.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Effect {
@@ -86,6 +75,8 @@ pub enum Effect {
     MenuLeft,
     /// The menu wants to show what going to this point would do.
     Look(String),
+    /// The same for this execution.
+    LookExecution(String),
     Restore {
         id: String,
         what: What,
@@ -116,7 +107,7 @@ impl Chat {
             status,
             theme: options.theme,
             activity: Activity::Idle,
-            questions: VecDeque::new(),
+            questions: Questions::default(),
             queued: VecDeque::new(),
             menu: None,
             commands: options.commands,
@@ -128,6 +119,17 @@ impl Chat {
     #[must_use]
     pub fn is_in_turn(&self) -> bool {
         matches!(self.activity, Activity::Turn(_) | Activity::Ending(_))
+    }
+
+    /// The agent waits for an answer, which comes as an [`Effect::Answer`]. It is not yes before the
+    /// question has been on the screen for a while, nor before its last line has.
+    pub fn ask(&mut self, question: Question, at: Moment) {
+        self.questions.push(question, at);
+    }
+
+    /// What the agent waits for, the oldest first.
+    pub fn questions(&self) -> impl Iterator<Item = &Question> {
+        self.questions.iter()
     }
 
     pub fn press(&mut self, press: &Press) -> Vec<Effect> {
@@ -151,15 +153,22 @@ impl Chat {
                 Vec::new()
             }
             Key::Ctrl('d') if self.editor.is_empty() => vec![Effect::Leave],
-            key => self.press_key(key),
+            _ => self.press_key(press),
         }
     }
 
-    fn press_key(&mut self, key: &Key) -> Vec<Effect> {
-        if self.editor.is_empty()
-            && let Some(answer) = self.questions.front().and_then(|_| answer_of(key))
-        {
-            return self.answer(answer);
+    fn press_key(&mut self, Press { key, at }: &Press) -> Vec<Effect> {
+        if self.editor.is_empty() && self.questions.first().is_some() {
+            if self.questions.scroll(key) {
+                return Vec::new();
+            }
+            match questions::answer_of(key) {
+                Some(Answer::Yes | Answer::Always) if !self.questions.may_allow(*at) => {
+                    return Vec::new();
+                }
+                Some(answer) => return self.answer(answer, *at),
+                None => {}
+            }
         }
         match key {
             Key::Ctrl('o') => self.transcript.fold_or_unfold(),
@@ -184,6 +193,7 @@ impl Chat {
         match menu.press(key) {
             Outcome::Stay => Vec::new(),
             Outcome::Look(id) => vec![Effect::Look(id)],
+            Outcome::LookExecution(execution) => vec![Effect::LookExecution(execution)],
             Outcome::Cancel => {
                 self.menu = None;
                 vec![Effect::MenuLeft]
@@ -205,7 +215,7 @@ impl Chat {
 
     /// Esc: what runs is to end, and what is asked is not allowed.
     fn stop(&mut self, at: Moment) -> Vec<Effect> {
-        let mut effects = self.answer(Answer::No);
+        let mut effects = self.answer(Answer::No, at);
         if let Activity::Turn(_) = self.activity {
             self.activity = Activity::Ending(at);
             effects.push(Effect::Interrupt);
@@ -213,8 +223,8 @@ impl Chat {
         effects
     }
 
-    fn answer(&mut self, answer: Answer) -> Vec<Effect> {
-        let Some(question) = self.questions.pop_front() else { return Vec::new() };
+    fn answer(&mut self, answer: Answer, at: Moment) -> Vec<Effect> {
+        let Some(question) = self.questions.take(at) else { return Vec::new() };
         if answer == Answer::No {
             self.transcript.say(Tone::Care, format!("not allowed: {}", question.title));
         }
@@ -253,15 +263,6 @@ impl Chat {
         self.transcript.end_text();
         self.activity = Activity::Idle;
         self.questions.clear();
-    }
-}
-
-fn answer_of(key: &Key) -> Option<Answer> {
-    match key {
-        Key::Char('y') | Key::Enter => Some(Answer::Yes),
-        Key::Char('a') => Some(Answer::Always),
-        Key::Char('n') => Some(Answer::No),
-        _ => None,
     }
 }
 
@@ -316,28 +317,6 @@ mod tests {
         assert_eq!(typed(&mut chat, &go), []);
         chat.end_turn();
         assert_eq!(chat.queued, ["go"]);
-    }
-
-    #[test]
-    fn a_question_is_answered_by_a_key() {
-        let mut chat = chat();
-        chat.begin_turn("go", Moment(0));
-        let question = |request: &str| Question {
-            request: request.into(),
-            title: "$ rm -rf x".into(),
-            detail: String::new(),
-        };
-        chat.questions.extend([question("1"), question("2"), question("3")]);
-        assert_eq!(
-            typed(&mut chat, &[(Key::Char('y'), 0)]),
-            [Effect::Answer("1".into(), Answer::Yes)]
-        );
-        assert_eq!(typed(&mut chat, &[(Key::Char('x'), 0)]), [], "something is being written");
-        assert_eq!(typed(&mut chat, &[(Key::Char('n'), 0), (Key::Ctrl('c'), 0)]), []);
-        assert_eq!(
-            typed(&mut chat, &[(Key::Esc, 1000)]),
-            [Effect::Answer("2".into(), Answer::No), Effect::Interrupt]
-        );
     }
 
     #[test]

@@ -1,8 +1,9 @@
 //! The rewind menu: a list of points, what going to one would do, and what is to go back.
 //!
 //! [`Menu::press`] takes a key and says what the caller has to do; [`Menu::draw`] shows what is known.
-//! Previews are made by the caller, who is told for which row ([`Outcome::Look`]) and answers with
-//! [`Menu::set_preview`] when it has one. Nothing here restores anything.
+//! Previews are made by the caller, who is told for which row ([`Outcome::Look`],
+//! [`Outcome::LookExecution`]) and answers with [`Menu::set_preview`] or
+//! [`Menu::set_execution_preview`] when it has one. Nothing here restores anything.
 
 mod detail;
 mod list;
@@ -28,9 +29,16 @@ pub struct Menu {
     detail: Option<Detail>,
     help: bool,
     notice: Option<String>,
-    previews: HashMap<String, Result<Preview, String>>,
+    previews: HashMap<Subject, Result<Preview, String>>,
     /// Whose preview was asked for last.
-    asked: Option<String>,
+    asked: Option<Subject>,
+}
+
+/// What a preview is of.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+enum Subject {
+    Point(String),
+    Execution(String),
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -49,6 +57,8 @@ pub enum Outcome {
     Stay,
     /// Make the preview of this row. Whoever asks again does not need the one before any more.
     Look(String),
+    /// The same for this execution.
+    LookExecution(String),
     Cancel,
     Restore {
         id: String,
@@ -98,8 +108,8 @@ impl Menu {
     pub fn open(&mut self, id: &str) -> Outcome {
         let Some(row) = self.rows.iter().find(|row| row.id == id) else { return Outcome::Stay };
         let conversation = self.options.conversation && row.session.is_none();
-        self.detail = Some(Detail::new(row.id.clone(), conversation));
-        self.asked = Some(id.to_owned());
+        self.detail = Some(Detail::of_point(row.id.clone(), conversation));
+        self.asked = Some(Subject::Point(id.to_owned()));
         Outcome::Look(id.to_owned())
     }
 
@@ -119,14 +129,23 @@ impl Menu {
 
     /// What going to this row would do, or why that cannot be said.
     pub fn set_preview(&mut self, id: &str, preview: Result<Preview, String>) {
-        if self.asked.as_deref() == Some(id) {
+        self.keep(Subject::Point(id.to_owned()), preview);
+    }
+
+    /// What restoring this execution would do to files, or why that cannot be said.
+    pub fn set_execution_preview(&mut self, execution: &str, preview: Result<Preview, String>) {
+        self.keep(Subject::Execution(execution.to_owned()), preview);
+    }
+
+    fn keep(&mut self, subject: Subject, preview: Result<Preview, String>) {
+        if self.asked.as_ref() == Some(&subject) {
             self.asked = None;
         }
         if self.previews.len() >= PREVIEWS_MAX {
-            let shown = self.selected_row().map(|row| row.id.clone());
+            let shown = self.selected();
             self.previews.retain(|kept, _| Some(kept) == shown.as_ref());
         }
-        self.previews.insert(id.to_owned(), preview);
+        self.previews.insert(subject, preview);
     }
 
     /// Remembers how much of each list there was room for, so that a page is a page.
@@ -140,15 +159,13 @@ impl Menu {
             self.detail = Some(detail);
             return Outcome::Stay;
         }
-        match detail.press(key, self.previews.get(detail.id())) {
+        match detail.press(key, self.previews.get(detail.subject())) {
             detail::Outcome::Stay => {
                 self.detail = Some(detail);
                 Outcome::Stay
             }
             detail::Outcome::Back => Outcome::Stay,
-            detail::Outcome::Restore { what, paths } => {
-                Outcome::Restore { id: detail.id().to_owned(), what, paths }
-            }
+            detail::Outcome::Restore(outcome) => outcome,
         }
     }
 
@@ -164,17 +181,19 @@ impl Menu {
             list::Outcome::Stay => Outcome::Stay,
             list::Outcome::Moved => self.look(),
             list::Outcome::Cancel => Outcome::Cancel,
-            list::Outcome::Chosen(index) => match self.tab {
-                Tab::Points => {
-                    let row = &self.rows[index];
-                    let conversation = self.options.conversation && row.session.is_none();
-                    self.detail = Some(Detail::new(row.id.clone(), conversation));
-                    self.look()
-                }
-                Tab::Executions => {
-                    Outcome::RestoreExecution(self.executions[index].execution.clone())
-                }
-            },
+            list::Outcome::Chosen(index) => {
+                self.detail = Some(match self.tab {
+                    Tab::Points => {
+                        let row = &self.rows[index];
+                        let conversation = self.options.conversation && row.session.is_none();
+                        Detail::of_point(row.id.clone(), conversation)
+                    }
+                    Tab::Executions => {
+                        Detail::of_execution(self.executions[index].execution.clone())
+                    }
+                });
+                self.look()
+            }
             list::Outcome::NotMine => match key {
                 Key::Char('u') if self.options.can_undo => Outcome::Undo,
                 Key::Char('u') => {
@@ -204,21 +223,25 @@ impl Menu {
         }
     }
 
-    /// The row whose preview is shown.
-    fn selected_row(&self) -> Option<&Row> {
-        match (self.tab, self.row_list.selected()) {
-            (Tab::Points, Some(Entry::Item(index))) => self.rows.get(index),
-            _ => None,
-        }
+    /// Whose preview is shown.
+    fn selected(&self) -> Option<Subject> {
+        let Some(Entry::Item(index)) = self.list().selected() else { return None };
+        Some(match self.tab {
+            Tab::Points => Subject::Point(self.rows.get(index)?.id.clone()),
+            Tab::Executions => Subject::Execution(self.executions.get(index)?.execution.clone()),
+        })
     }
 
     fn look(&mut self) -> Outcome {
-        let Some(id) = self.selected_row().map(|row| row.id.clone()) else { return Outcome::Stay };
-        if self.previews.contains_key(&id) || self.asked.as_ref() == Some(&id) {
+        let Some(subject) = self.selected() else { return Outcome::Stay };
+        if self.previews.contains_key(&subject) || self.asked.as_ref() == Some(&subject) {
             return Outcome::Stay;
         }
-        self.asked = Some(id.clone());
-        Outcome::Look(id)
+        self.asked = Some(subject.clone());
+        match subject {
+            Subject::Point(id) => Outcome::Look(id),
+            Subject::Execution(execution) => Outcome::LookExecution(execution),
+        }
     }
 }
 

@@ -1,5 +1,7 @@
 //! The interactive session on a screen of any size.
 
+mod asked;
+
 use ratatui::Frame;
 use ratatui::layout::{Position, Rect};
 use ratatui::style::Style;
@@ -7,16 +9,14 @@ use ratatui::text::{Line, Span};
 use ratatui::widgets::Paragraph;
 use unicode_width::UnicodeWidthStr as _;
 
-use crate::chat::{Activity, Chat, Question, Status};
+use crate::chat::{Activity, Chat, Status};
 use crate::clean::clean;
 use crate::fit::fit;
 use crate::keys::Moment;
 use crate::theme::Theme;
-use crate::wrap::wrap;
 
-/// Rows that candidates, a question or a long input may take of the screen.
+/// Rows that candidates may take of the screen.
 const MOST_CANDIDATES: usize = 8;
-const MOST_DETAIL: usize = 8;
 const SPINNER: [&str; 8] = ["⠋", "⠙", "⠸", "⠴", "⠦", "⠇", "⠏", "⠉"];
 
 pub fn draw(chat: &mut Chat, frame: &mut Frame<'_>, now: Moment) {
@@ -31,32 +31,20 @@ pub fn draw(chat: &mut Chat, frame: &mut Frame<'_>, now: Moment) {
     let width = usize::from(area.width);
     let theme = chat.theme;
     chat.editor.set_width(area.width.saturating_sub(2));
-    let input = chat.editor.layout(area.width.saturating_sub(2));
-    let most_input = usize::from(area.height / 3).max(1);
-    let first_row = (input.row + 1).saturating_sub(most_input);
-    let rows: Vec<&String> = input.lines.iter().skip(first_row).take(most_input).collect();
-    let between = between(chat, width, now);
-    let foot =
-        u16::try_from(rows.len() + 3 + between.len()).unwrap_or(u16::MAX).min(area.height - 1);
-
-    let above = Rect { height: area.height - foot, ..area };
-    let lines = chat.transcript.window(width, usize::from(above.height));
-    let missing = above.height.saturating_sub(u16::try_from(lines.len()).unwrap_or(u16::MAX));
-    // What is short stands at the top until it fills the screen.
-    let at_top = chat.transcript.lines_below() == 0 && missing > 0;
-    frame.render_widget(Paragraph::new(lines), above);
-    let below = chat.transcript.lines_below();
-    if below > 0 && !at_top {
-        let said = format!(" {below} more lines below, page down ");
-        let wide = u16::try_from(said.width()).unwrap_or(u16::MAX).min(area.width);
-        let at = Rect {
-            x: area.width - wide,
-            y: above.height.saturating_sub(1),
-            width: wide,
-            height: 1,
-        };
-        frame.render_widget(Paragraph::new(said).style(theme.selected), at);
-    }
+    let input = Input::of(chat, area);
+    let room = usize::from(area.height).saturating_sub(input.lines.len());
+    let asked = asked::least(chat, width);
+    // Without a question a line that says what goes on, and one of the transcript.
+    let wanted = if asked > 0 { asked } else { 2 };
+    let frames = match room.saturating_sub(wanted) {
+        0 => 0,
+        1 | 2 => 1,
+        _ => 3,
+    };
+    let between = between(chat, width, room - frames, now);
+    let foot = u16::try_from(input.lines.len() + frames + between.len()).unwrap_or(u16::MAX);
+    let above = Rect { height: area.height.saturating_sub(foot), ..area };
+    draw_transcript(chat, frame, above);
 
     let mut y = above.height;
     let row = |y: u16| Rect { x: 0, y, width: area.width, height: 1 };
@@ -64,41 +52,98 @@ pub fn draw(chat: &mut Chat, frame: &mut Frame<'_>, now: Moment) {
         frame.render_widget(Paragraph::new(line), row(y));
         y += 1;
     }
-    frame.render_widget(Paragraph::new("─".repeat(width)).style(theme.hint), row(y));
-    y += 1;
-    let input_top = y;
-    for (at, line) in rows.iter().enumerate() {
-        let mark = if at == 0 && first_row == 0 { "> " } else { "  " };
-        let spans = vec![Span::styled(mark, theme.strong), Span::raw((*line).clone())];
-        frame.render_widget(Paragraph::new(Line::from(spans)), row(y));
+    let rule = Paragraph::new("─".repeat(width)).style(theme.hint);
+    if frames > 0 {
+        frame.render_widget(&rule, row(y));
         y += 1;
     }
-    if chat.editor.is_empty() {
-        let hint =
-            if chat.is_in_turn() { "esc interrupts" } else { "say what to do, / for commands" };
-        let at = Rect { x: 2, width: area.width - 2, ..row(input_top) };
-        frame.render_widget(Paragraph::new(hint).style(theme.hint), at);
+    input.draw(chat, frame, Rect { y, height: area.height - y, ..area });
+    if frames > 1 {
+        frame.render_widget(&rule, row(area.height - 2));
+        frame.render_widget(
+            Paragraph::new(status(&chat.status, width, &theme)),
+            row(area.height - 1),
+        );
     }
-    frame.render_widget(Paragraph::new("─".repeat(width)).style(theme.hint), row(y));
-    y += 1;
-    if y < area.height {
-        frame.render_widget(Paragraph::new(status(&chat.status, width, &theme)), row(y));
+}
+
+/// What of the input line has room: the rows around the cursor.
+struct Input {
+    lines: Vec<String>,
+    /// Whether the first of them is the first of all.
+    is_whole: bool,
+    row: usize,
+    column: usize,
+}
+
+impl Input {
+    fn of(chat: &Chat, area: Rect) -> Self {
+        let layout = chat.editor.layout(area.width.saturating_sub(2));
+        let most = usize::from(area.height / 3).max(1);
+        let first = (layout.row + 1).saturating_sub(most);
+        Self {
+            lines: layout.lines.into_iter().skip(first).take(most).collect(),
+            is_whole: first == 0,
+            row: layout.row - first,
+            column: layout.column,
+        }
     }
-    let column = u16::try_from(input.column + 2).unwrap_or(u16::MAX).min(area.width - 1);
-    let line = u16::try_from(input.row - first_row).unwrap_or(0);
-    frame.set_cursor_position(Position::new(column, (input_top + line).min(area.height - 1)));
+
+    fn draw(&self, chat: &Chat, frame: &mut Frame<'_>, area: Rect) {
+        let theme = &chat.theme;
+        for (at, line) in (0..area.height).zip(&self.lines) {
+            let mark = if at == 0 && self.is_whole { "> " } else { "  " };
+            let spans = vec![Span::styled(mark, theme.strong), Span::raw(line.clone())];
+            let row = Rect { y: area.y + at, height: 1, ..area };
+            frame.render_widget(Paragraph::new(Line::from(spans)), row);
+        }
+        if chat.editor.is_empty() {
+            let hint =
+                if chat.is_in_turn() { "esc interrupts" } else { "say what to do, / for commands" };
+            let at = Rect { x: area.x + 2, width: area.width - 2, height: 1, ..area };
+            frame.render_widget(Paragraph::new(hint).style(theme.hint), at);
+        }
+        let column = u16::try_from(self.column + 2).unwrap_or(u16::MAX).min(area.width - 1);
+        let row = u16::try_from(self.row).unwrap_or(0).min(area.height.saturating_sub(1));
+        frame.set_cursor_position(Position::new(column, area.y + row));
+    }
+}
+
+fn draw_transcript(chat: &mut Chat, frame: &mut Frame<'_>, area: Rect) {
+    let lines = chat.transcript.window(area.width.into(), area.height.into());
+    let missing = area.height.saturating_sub(u16::try_from(lines.len()).unwrap_or(u16::MAX));
+    // What is short stands at the top until it fills the screen.
+    let at_top = chat.transcript.lines_below() == 0 && missing > 0;
+    frame.render_widget(Paragraph::new(lines), area);
+    let below = chat.transcript.lines_below();
+    if below > 0 && !at_top && area.height > 0 {
+        let said = format!(" {below} more lines below, page down ");
+        let wide = u16::try_from(said.width()).unwrap_or(u16::MAX).min(area.width);
+        let at = Rect { x: area.width - wide, y: area.height - 1, width: wide, height: 1 };
+        frame.render_widget(Paragraph::new(said).style(chat.theme.selected), at);
+    }
 }
 
 /// What stands between the transcript and the input: what is asked, what goes on, what waits, what a
-/// slash may become.
-fn between(chat: &Chat, width: usize, now: Moment) -> Vec<Line<'static>> {
+/// slash may become. No more than `most` lines; a question has the first right to them.
+fn between(chat: &mut Chat, width: usize, most: usize, now: Moment) -> Vec<Line<'static>> {
+    let mut others = waiting(chat, width);
+    let mut lines = Vec::new();
+    let asked = asked::least(chat, width);
+    if asked > 0 {
+        others.truncate(most.saturating_sub(asked));
+        lines.extend(asked::asked(chat, width, most - others.len(), now));
+    } else {
+        lines.extend(going_on(chat.activity, now, &chat.theme));
+    }
+    lines.extend(others);
+    lines.truncate(most);
+    lines
+}
+
+fn waiting(chat: &Chat, width: usize) -> Vec<Line<'static>> {
     let theme = &chat.theme;
     let mut lines = Vec::new();
-    if let Some(question) = chat.questions.front() {
-        lines.extend(asked(question, width, theme));
-    } else {
-        lines.extend(going_on(chat.activity, now, theme));
-    }
     for waiting in &chat.queued {
         let line = format!("  next: {}", clean(waiting).replace('\n', " "));
         lines.push(Line::styled(fit(&line, width), theme.hint));
@@ -116,27 +161,6 @@ fn between(chat: &Chat, width: usize, now: Moment) -> Vec<Line<'static>> {
     if candidates.len() > MOST_CANDIDATES {
         let more = format!("  … {} more", candidates.len() - MOST_CANDIDATES);
         lines.push(Line::styled(more, theme.hint));
-    }
-    lines
-}
-
-fn asked(question: &Question, width: usize, theme: &Theme) -> Vec<Line<'static>> {
-    let title = fit(&question.title, width.saturating_sub(8));
-    let mut lines = vec![Line::from(vec![
-        Span::styled("Allow ", theme.care),
-        Span::styled(title, theme.strong),
-        Span::styled("?", theme.care),
-    ])];
-    let detail: Vec<&str> = question.detail.lines().collect();
-    for line in detail.iter().take(MOST_DETAIL) {
-        lines.push(Line::from(format!("  {}", fit(line, width.saturating_sub(2)))));
-    }
-    if detail.len() > MOST_DETAIL {
-        let more = format!("  … {} more lines", detail.len() - MOST_DETAIL);
-        lines.push(Line::styled(more, theme.hint));
-    }
-    for line in wrap("y yes · a always in this session · n no · esc no, and stop", width) {
-        lines.push(Line::styled(line, theme.hint));
     }
     lines
 }

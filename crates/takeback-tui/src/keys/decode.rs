@@ -11,6 +11,12 @@ pub const ESC_WAIT_MS: u64 = 30;
 /// A reply of the terminal that never ends must not swallow the keyboard.
 const STRING_WAIT_MS: u64 = 1000;
 
+/// Nor must a paste.
+const PASTE_WAIT_MS: u64 = 2000;
+
+/// Of a longer paste the beginning is taken.
+const PASTE_MAX: usize = 1 << 20;
+
 /// No known sequence is longer; of a longer one only its end matters.
 const SEQUENCE_MAX: usize = 64;
 
@@ -28,30 +34,19 @@ enum State {
     #[default]
     Ground,
     /// The first bytes of a character.
-    Utf8 {
-        bytes: Vec<u8>,
-        length: usize,
-        alt: bool,
-    },
+    Utf8 { bytes: Vec<u8>, length: usize, alt: bool },
     /// ESC, at this moment.
     Esc(Moment),
     /// Two: two presses, or the beginning of Alt with an arrow.
     EscEsc(Moment, Moment),
     /// `ESC [` or `ESC O` and what followed. `alt`: when an ESC stood before it.
-    Sequence {
-        kind: u8,
-        bytes: Vec<u8>,
-        alt: Option<Moment>,
-    },
+    Sequence { kind: u8, bytes: Vec<u8>, alt: Option<Moment> },
     /// This many bytes of an old mouse report.
     Skip(u8),
     /// `ESC ]`, `ESC P` or `ESC _`: a reply of the terminal, up to BEL or `ESC \`.
-    Reply {
-        kind: u8,
-        empty: bool,
-        esc: bool,
-    },
-    Paste(Vec<u8>),
+    Reply { kind: u8, empty: bool, esc: bool },
+    /// `matched`: so many bytes of its end stood last.
+    Paste { bytes: Vec<u8>, matched: usize },
 }
 
 impl Decoder {
@@ -61,9 +56,11 @@ impl Decoder {
     }
 
     /// What these bytes complete. `at`: when they came; if that is past the [`Self::deadline`], what
-    /// waited is answered first.
+    /// waited is answered first. A paste goes on: the rest of it must not be taken for keys because the
+    /// caller was busy.
     pub fn feed(&mut self, bytes: &[u8], at: Moment) -> Vec<Press> {
-        let mut out = self.expire(at);
+        let pastes = matches!(self.state, State::Paste { .. });
+        let mut out = if pastes { Vec::new() } else { self.expire(at) };
         for &byte in bytes {
             self.last = at;
             self.step(byte, at, &mut out);
@@ -79,6 +76,7 @@ impl Decoder {
             State::Sequence { bytes, .. } if bytes.is_empty() => Some(self.last.plus(ESC_WAIT_MS)),
             State::Reply { empty: true, .. } => Some(self.last.plus(ESC_WAIT_MS)),
             State::Reply { .. } => Some(self.last.plus(STRING_WAIT_MS)),
+            State::Paste { .. } => Some(self.last.plus(PASTE_WAIT_MS)),
             _ => None,
         }
     }
@@ -99,6 +97,7 @@ impl Decoder {
             State::Reply { kind, empty: true, .. } => {
                 vec![press(Key::Alt(kind.into()), self.last)]
             }
+            State::Paste { bytes, .. } => vec![press(Key::Paste(pasted(&bytes)), self.last)],
             _ => Vec::new(),
         }
     }
@@ -136,16 +135,7 @@ impl Decoder {
                 b'\\' if esc => State::Ground,
                 _ => State::Reply { kind, empty: false, esc: byte == 0x1b },
             },
-            State::Paste(mut bytes) => {
-                bytes.push(byte);
-                if bytes.ends_with(PASTE_END) {
-                    bytes.truncate(bytes.len() - PASTE_END.len());
-                    press(Key::Paste(pasted(&bytes)));
-                    State::Ground
-                } else {
-                    State::Paste(bytes)
-                }
-            }
+            State::Paste { bytes, matched } => in_paste(byte, bytes, matched, &mut press),
         };
     }
 }
@@ -229,9 +219,30 @@ fn in_sequence(
             press(key);
             State::Ground
         }
-        Meaning::Paste => State::Paste(Vec::new()),
+        Meaning::Paste => State::Paste { bytes: Vec::new(), matched: 0 },
         Meaning::Mouse => State::Skip(3),
     }
+}
+
+fn in_paste(byte: u8, mut bytes: Vec<u8>, matched: usize, press: &mut impl FnMut(Key)) -> State {
+    if byte == PASTE_END[matched] {
+        if matched + 1 == PASTE_END.len() {
+            press(Key::Paste(pasted(&bytes)));
+            return State::Ground;
+        }
+        return State::Paste { bytes, matched: matched + 1 };
+    }
+    let mut keep = |more: &[u8]| {
+        let room = PASTE_MAX.saturating_sub(bytes.len());
+        bytes.extend(more.iter().take(room));
+    };
+    keep(&PASTE_END[..matched]);
+    // Only its first byte can begin the end anew: it stands in it once.
+    let begins = byte == PASTE_END[0];
+    if !begins {
+        keep(&[byte]);
+    }
+    State::Paste { bytes, matched: usize::from(begins) }
 }
 
 fn pasted(bytes: &[u8]) -> String {

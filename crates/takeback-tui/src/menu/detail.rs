@@ -1,11 +1,12 @@
-//! The second stage: the files of one row with ticks, a diff, and what is to go back.
+//! The second stage: the files of one row with ticks, a diff, and what is to go back. An execution goes
+//! back as a whole: its files have no ticks.
 
-use super::{FilePreview, Preview, What};
+use super::{FilePreview, Preview, Subject, What};
 use crate::keys::Key;
 use std::collections::HashSet;
 
 pub(super) struct Detail {
-    id: String,
+    subject: Subject,
     conversation: bool,
     file: usize,
     /// Paths that are to stay as they are.
@@ -16,7 +17,7 @@ pub(super) struct Detail {
     pub(super) page: usize,
     /// Which of the choices is selected, once they are shown. A preview that comes meanwhile may leave
     /// fewer of them, but never puts another one under the cursor.
-    choosing: Option<What>,
+    choosing: Option<Choice>,
     notice: Option<&'static str>,
 }
 
@@ -24,15 +25,47 @@ pub(super) struct Detail {
 pub(super) enum Outcome {
     Stay,
     Back,
-    Restore { what: What, paths: Option<Vec<String>> },
+    Restore(super::Outcome),
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Choice {
+    Of(What),
+    /// Of an execution.
+    StateAndFiles,
+}
+
+impl Choice {
+    pub(super) fn words(self) -> &'static str {
+        match self {
+            Self::Of(what) => what.words(),
+            Self::StateAndFiles => "State and files",
+        }
+    }
+
+    /// Chooses it at once.
+    pub(super) fn key(self) -> char {
+        match self {
+            Self::Of(what) => what.key(),
+            Self::StateAndFiles => 's',
+        }
+    }
 }
 
 type Known<'a> = Option<&'a Result<Preview, String>>;
 
 impl Detail {
-    pub(super) fn new(id: String, conversation: bool) -> Self {
+    pub(super) fn of_point(id: String, conversation: bool) -> Self {
+        Self::new(Subject::Point(id), conversation)
+    }
+
+    pub(super) fn of_execution(execution: String) -> Self {
+        Self::new(Subject::Execution(execution), false)
+    }
+
+    fn new(subject: Subject, conversation: bool) -> Self {
         Self {
-            id,
+            subject,
             conversation,
             file: 0,
             unticked: HashSet::new(),
@@ -43,15 +76,19 @@ impl Detail {
         }
     }
 
-    pub(super) fn id(&self) -> &str {
-        &self.id
+    pub(super) fn subject(&self) -> &Subject {
+        &self.subject
+    }
+
+    pub(super) fn has_ticks(&self) -> bool {
+        matches!(self.subject, Subject::Point(_))
     }
 
     pub(super) fn file(&self) -> usize {
         self.file
     }
 
-    pub(super) fn choosing(&self) -> Option<What> {
+    pub(super) fn choosing(&self) -> Option<Choice> {
         self.choosing
     }
 
@@ -64,7 +101,12 @@ impl Detail {
     }
 
     /// What can go back: without a tick no files, and without a preview that works neither.
-    pub(super) fn choices(&self, known: Known) -> Vec<What> {
+    pub(super) fn choices(&self, known: Known) -> Vec<Choice> {
+        if let Subject::Execution(_) = self.subject {
+            // Its state goes back also where no file would change.
+            let possible = !matches!(known, Some(Err(_)));
+            return possible.then_some(Choice::StateAndFiles).into_iter().collect();
+        }
         let files = match known {
             None => true,
             Some(Err(_)) => false,
@@ -72,13 +114,13 @@ impl Detail {
         };
         let mut choices = Vec::new();
         if files && self.conversation {
-            choices.push(What::FilesAndConversation);
+            choices.push(Choice::Of(What::FilesAndConversation));
         }
         if files {
-            choices.push(What::Files);
+            choices.push(Choice::Of(What::Files));
         }
         if self.conversation {
-            choices.push(What::Conversation);
+            choices.push(Choice::Of(What::Conversation));
         }
         choices
     }
@@ -107,6 +149,9 @@ impl Detail {
             Key::PageUp | Key::Ctrl('u') => {
                 self.scroll = self.scroll.saturating_sub(self.page.max(1));
             }
+            Key::Char(' ' | 'a') if !self.has_ticks() => {
+                self.notice = Some("An execution goes back as a whole.");
+            }
             Key::Char(' ') => self.tick(files.get(self.file)),
             Key::Char('a') => {
                 let changing = files.iter().filter(|file| file.fate.changes());
@@ -127,7 +172,7 @@ impl Detail {
         Outcome::Stay
     }
 
-    fn press_choosing(&mut self, selected: What, key: &Key, known: Known) -> Outcome {
+    fn press_choosing(&mut self, selected: Choice, key: &Key, known: Known) -> Outcome {
         let choices = self.choices(known);
         let at = choices.iter().position(|what| *what == selected);
         let chosen = match key {
@@ -153,7 +198,7 @@ impl Detail {
             _ => return Outcome::Stay,
         };
         if choices.contains(&chosen) {
-            return Outcome::Restore { what: chosen, paths: self.paths(chosen, known) };
+            return Outcome::Restore(self.outcome(chosen, known));
         }
         self.choosing = choices.first().copied();
         self.notice = Some("That is not possible here.");
@@ -172,6 +217,21 @@ impl Detail {
     fn go(&mut self, file: usize) {
         self.file = file;
         self.scroll = 0;
+    }
+
+    fn outcome(&self, chosen: Choice, known: Known) -> super::Outcome {
+        match (&self.subject, chosen) {
+            (Subject::Point(id), Choice::Of(what)) => {
+                let paths = self.paths(what, known);
+                super::Outcome::Restore { id: id.clone(), what, paths }
+            }
+            (Subject::Execution(id), Choice::StateAndFiles) => {
+                super::Outcome::RestoreExecution(id.clone())
+            }
+            (Subject::Point(_), Choice::StateAndFiles) | (Subject::Execution(_), Choice::Of(_)) => {
+                super::Outcome::Stay
+            }
+        }
     }
 
     fn paths(&self, what: What, known: Known) -> Option<Vec<String>> {

@@ -185,11 +185,40 @@ fn pasted_text_is_text() {
 fn a_paste_waits_for_its_end() {
     let mut decoder = Decoder::new();
     assert_eq!(decoder.feed(b"\x1b[200~half", Moment(0)), []);
-    assert_eq!(decoder.deadline(), None);
-    assert_eq!(decoder.feed(b" whole\x1b[201", Moment(60_000)), []);
+    assert_eq!(decoder.expire(Moment(1999)), []);
+    assert_eq!(decoder.feed(b" whole\x1b[201", Moment(1999)), []);
+    assert_eq!(decoder.deadline(), Some(Moment(3999)));
+    // A caller who was busy and did not ask at the deadline has not torn it.
     let at = Moment(90_000);
     let key = Key::Paste("half whole".to_owned());
     assert_eq!(decoder.feed(b"~", at), [Press { key, at }]);
+    assert_eq!(decoder.deadline(), None);
+}
+
+#[test]
+fn a_paste_without_an_end_does_not_take_the_keyboard() {
+    for (bytes, text) in [("half", "half"), ("", ""), ("half\x1b[201", "half"), ("a\x1b", "a")] {
+        let mut decoder = Decoder::new();
+        let bytes = format!("\x1b[200~{bytes}");
+        assert_eq!(decoder.feed(bytes.as_bytes(), Moment(100)), []);
+        assert_eq!(decoder.deadline(), Some(Moment(2100)));
+        let key = Key::Paste(text.to_owned());
+        assert_eq!(decoder.expire(Moment(2100)), [Press { key, at: Moment(100) }]);
+        let z = Press { key: Key::Char('z'), at: Moment(2200) };
+        assert_eq!(decoder.feed(b"z", Moment(2200)), [z]);
+        // An end that comes late is no text.
+        assert_eq!(decoder.feed(b"\x1b[201~", Moment(2300)), []);
+    }
+}
+
+#[test]
+fn of_a_paste_without_measure_the_beginning_is_taken() {
+    let most = 1 << 20;
+    for more in [0, 1, 5_000_000] {
+        let bytes = ["\x1b[200~", &"x".repeat(most + more), "\x1b[20y\x1b[201~z"].concat();
+        let kept = Key::Paste("x".repeat(most));
+        assert!(keys(bytes.as_bytes()) == [kept, Key::Char('z')], "{more} more");
+    }
 }
 
 /// Bytes that are likely to mean something together.
@@ -234,13 +263,14 @@ proptest! {
         prop_assert_eq!(keys(text.as_bytes()), expected);
     }
 
-    /// Whatever was before, once the keyboard is quiet an arrow is an arrow, unless a paste is open.
+    /// Whatever was before, once the keyboard is quiet an arrow is an arrow; a few bytes at most are
+    /// taken for the rest of a mouse report or a character.
     #[test]
     fn nothing_jams_the_keyboard(bytes in bytes()) {
         let mut decoder = Decoder::new();
         decoder.feed(&bytes, Moment(0));
         decoder.expire(Moment(10_000));
-        decoder.feed(b"\x1b[201~\x1b\\", Moment(20_000));
+        decoder.feed(b"zzz", Moment(20_000));
         decoder.expire(Moment(30_000));
         let presses = decoder.feed(b"\x1b[A", Moment(40_000));
         prop_assert_eq!(presses, [Press { key: Key::Up, at: Moment(40_000) }]);

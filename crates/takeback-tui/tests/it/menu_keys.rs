@@ -10,6 +10,14 @@ fn look(id: &str) -> Outcome {
     Outcome::Look(id.to_owned())
 }
 
+fn look_execution(execution: &str) -> Outcome {
+    Outcome::LookExecution(execution.to_owned())
+}
+
+fn restore_execution(execution: &str) -> Outcome {
+    Outcome::RestoreExecution(execution.to_owned())
+}
+
 fn all(id: &str, what: What) -> Outcome {
     Outcome::Restore { id: id.to_owned(), what, paths: None }
 }
@@ -236,9 +244,8 @@ fn tab_goes_to_the_executions_and_back() {
     let mut menu = Menu::new(sample::rows(), sample::executions(), options());
     assert_eq!(menu.press(&Key::Down), look("a1"));
     assert_eq!(menu.press(&Key::Tab), Outcome::Stay);
-    assert_eq!(menu.press(&Key::Down), Outcome::Stay);
-    assert_eq!(menu.press(&Key::Down), Outcome::Stay);
-    assert_eq!(menu.press(&Key::Enter), Outcome::RestoreExecution("exec-10".to_owned()));
+    assert_eq!(menu.press(&Key::Down), look_execution("exec-1"));
+    assert_eq!(menu.press(&Key::Down), look_execution("exec-10"));
     press(&mut menu, &[Key::BackTab, Key::Down, Key::Up]);
     assert_eq!(chosen(&mut menu), "a1");
 }
@@ -246,13 +253,56 @@ fn tab_goes_to_the_executions_and_back() {
 #[test]
 fn an_execution_is_chosen_by_number_too() {
     let mut menu = Menu::new(Vec::new(), sample::executions(), options());
-    assert_eq!(
-        press(&mut menu, &[Key::Tab, Key::Char('2')]),
-        Outcome::RestoreExecution("exec-10".to_owned())
-    );
+    assert_eq!(press(&mut menu, &[Key::Tab, Key::Char('2')]), look_execution("exec-10"));
+    assert_eq!(press(&mut menu, &[Key::Enter, Key::Enter]), restore_execution("exec-10"));
     let none: Vec<ExecutionRow> = Vec::new();
     let mut menu = Menu::new(Vec::new(), none, options());
     assert_eq!(press(&mut menu, &[Key::Tab, Key::Down, Key::Enter]), Outcome::Cancel);
+}
+
+#[test]
+fn an_execution_is_looked_at_before_it_is_restored() {
+    for (keys, id) in [
+        (&[Key::Down][..], "exec-1"),
+        (&[Key::Char('/'), Key::Char('p'), Key::Char('l')], "exec-10"),
+    ] {
+        for restore in [Key::Enter, Key::Char('s')] {
+            let mut menu = Menu::new(sample::rows(), sample::executions(), options());
+            press(&mut menu, &[Key::Tab]);
+            press(&mut menu, keys);
+            menu.set_execution_preview(id, Ok(sample::preview()));
+            assert_eq!(menu.press(&Key::Enter), Outcome::Stay, "the files");
+            assert_eq!(menu.press(&Key::Char(' ')), Outcome::Stay, "there are no ticks");
+            assert_eq!(menu.press(&Key::Enter), Outcome::Stay, "the choice");
+            assert_eq!(menu.press(&Key::Char('f')), Outcome::Stay);
+            assert_eq!(menu.press(&restore), restore_execution(id));
+        }
+    }
+}
+
+#[test]
+fn an_execution_that_cannot_be_looked_at_is_not_restored() {
+    let mut menu = Menu::new(sample::rows(), sample::executions(), options());
+    press(&mut menu, &[Key::Tab, Key::Down]);
+    menu.set_execution_preview("exec-1", Err("damaged".to_owned()));
+    assert_eq!(press(&mut menu, &[Key::Enter, Key::Enter, Key::Enter]), Outcome::Stay);
+    assert_eq!(press(&mut menu, &[Key::Esc, Key::Esc]), Outcome::Cancel);
+
+    // Nor if that is known only after it was chosen.
+    let mut menu = Menu::new(sample::rows(), sample::executions(), options());
+    press(&mut menu, &[Key::Tab, Key::Down, Key::Enter, Key::Enter]);
+    menu.set_execution_preview("exec-1", Err("damaged".to_owned()));
+    assert_eq!(press(&mut menu, &[Key::Enter, Key::Enter, Key::Enter]), Outcome::Stay);
+}
+
+#[test]
+fn a_point_and_an_execution_of_one_name_have_their_own_previews() {
+    let execution = ExecutionRow { execution: "p1".into(), step: "a".into(), age: "now".into() };
+    let rows = vec![sample::row("p1", "now", "prompt")];
+    let mut menu = Menu::new(rows, vec![execution], options());
+    assert_eq!(menu.press(&Key::Down), look("p1"));
+    menu.set_preview("p1", Ok(sample::preview()));
+    assert_eq!(press(&mut menu, &[Key::Tab, Key::Down]), look_execution("p1"));
 }
 
 #[test]
@@ -416,7 +466,16 @@ proptest! {
                     }
                     menu = fresh();
                 }
-                Outcome::RestoreExecution(execution) => prop_assert!(execution.starts_with("exec-1")),
+                Outcome::LookExecution(execution) => {
+                    prop_assert!(execution.starts_with("exec-1"));
+                    if answer {
+                        menu.set_execution_preview(&execution, Ok(sample::preview()));
+                    }
+                }
+                Outcome::RestoreExecution(execution) => {
+                    prop_assert!(execution.starts_with("exec-1"));
+                    menu = fresh();
+                }
                 Outcome::Cancel | Outcome::Undo => menu = fresh(),
                 Outcome::Stay => {}
             }

@@ -103,9 +103,20 @@ fn executions() {
     let mut menu = sample_menu();
     press(&mut menu, &[Key::Tab, Key::Down]);
     insta::assert_snapshot!(text(&mut menu, 80, 12));
+    menu.set_execution_preview("exec-1", Ok(sample::preview()));
+    assert!(text(&mut menu, 80, 24).contains("restored      utils.ts"));
     let mut menu = Menu::new(Vec::new(), Vec::new(), sample::options());
     press(&mut menu, &[Key::Tab]);
     insta::assert_snapshot!("no_executions", text(&mut menu, 80, 10));
+}
+
+#[test]
+fn the_files_of_an_execution_and_the_choice() {
+    let mut menu = sample_menu();
+    press(&mut menu, &[Key::Tab, Key::Down]);
+    menu.set_execution_preview("exec-1", Ok(sample::preview()));
+    press(&mut menu, &[Key::Enter, Key::Enter]);
+    insta::assert_snapshot!("execution", text(&mut menu, 80, 22));
 }
 
 #[test]

@@ -53,7 +53,8 @@ pub(crate) fn choose(
         };
         for press in presses {
             match menu.press(&press.key) {
-                Outcome::Stay => {}
+                // The preview of an execution is made by nobody; the menu goes on looking.
+                Outcome::Stay | Outcome::LookExecution(_) => {}
                 Outcome::Look(id) => {
                     let preview = look(&id).map_err(|error| error.line());
                     menu.set_preview(&id, preview);

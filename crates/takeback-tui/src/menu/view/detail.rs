@@ -1,7 +1,7 @@
 //! The second stage: files with ticks, the diff of the selected one, and the choices.
 
 use super::super::detail::Detail;
-use super::super::{Menu, Preview};
+use super::super::{Menu, Preview, Subject};
 use super::preview::{self, LOOKING, NO_FILE, diff_line, fate_width, file_line, wrapped};
 use super::{Parts, keys_that_fit, put, put_all, split};
 use crate::fit::fit;
@@ -21,7 +21,7 @@ pub(super) fn draw(
     let Parts { title, mut body, foot } = parts;
     let width = usize::from(body.width);
     put(buffer, title, 0, &Line::styled("Checkpoints", theme.strong));
-    let known = menu.previews.get(detail.id());
+    let known = menu.previews.get(detail.subject());
 
     let choices = choice_lines(detail, menu, width, theme);
     let height = u16::try_from(choices.len()).unwrap_or(u16::MAX).min(body.height / 2);
@@ -29,10 +29,7 @@ pub(super) fn draw(
     body.height -= height;
     put_all(buffer, bottom, &choices);
 
-    let mut above = match menu.rows.iter().find(|row| row.id == detail.id()) {
-        Some(row) => preview::about(row, width, theme),
-        None => Vec::new(),
-    };
+    let mut above = preview::about(menu, detail.subject(), width, theme);
     match known {
         None => above.push(Line::styled(LOOKING, theme.hint)),
         Some(Err(why)) => above.extend(wrapped(why, width, theme.bad)),
@@ -72,11 +69,12 @@ fn draw_files(
     {
         let mark = if at == selected { ">" } else { " " };
         let tick = match (file.fate.changes(), detail.is_ticked(file)) {
-            (true, true) => "[x]",
-            (true, false) => "[ ]",
-            (false, _) => "   ",
+            _ if !detail.has_ticks() => "",
+            (true, true) => "[x] ",
+            (true, false) => "[ ] ",
+            (false, _) => "    ",
         };
-        let head = format!("{mark} {tick} ");
+        let head = format!("{mark} {tick}");
         put(buffer, files, row, &file_line(file, &head, fates, files.width.into(), theme));
         if at == selected {
             let whole = Rect { y: files.y + row, height: 1, ..files };
@@ -100,11 +98,13 @@ fn draw_files(
 
 fn choice_lines(detail: &Detail, menu: &Menu, width: usize, theme: &Theme) -> Vec<Line<'static>> {
     let Some(selected) = detail.choosing() else { return Vec::new() };
-    let mut lines = vec![
-        Line::styled("─".repeat(width), theme.hint),
-        Line::styled("What is to go back?", theme.strong),
-    ];
-    for what in detail.choices(menu.previews.get(detail.id())) {
+    let asked = match detail.subject() {
+        Subject::Point(_) => "What is to go back?",
+        Subject::Execution(_) => "Restore state and files?",
+    };
+    let mut lines =
+        vec![Line::styled("─".repeat(width), theme.hint), Line::styled(asked, theme.strong)];
+    for what in detail.choices(menu.previews.get(detail.subject())) {
         let mark = if what == selected { "> " } else { "  " };
         let words = format!("{mark}{}  ", what.words());
         let gap =
@@ -124,6 +124,7 @@ fn foot_line(detail: &Detail, width: usize, theme: &Theme) -> Line<'static> {
     }
     let keys: &[&str] = match detail.choosing() {
         Some(_) => &["enter restore", "esc back"],
+        None if !detail.has_ticks() => &["enter go on", "esc back", "pgdn diff", "? keys"],
         None => &["enter go on", "esc back", "space tick", "a all", "pgdn diff", "? keys"],
     };
     Line::styled(keys_that_fit(keys, width), theme.hint)

@@ -1,7 +1,9 @@
 //! What going to the selected row would do, beside or below the list.
 
 use super::super::list::Entry;
-use super::super::{DiffLine, Fate, FilePreview, LineKind, Menu, Preview, Row};
+use super::super::{
+    DiffLine, ExecutionRow, Fate, FilePreview, LineKind, Menu, Preview, Row, Subject,
+};
 use super::rows::{CURRENT, counts_spans};
 use crate::fit::{fit, fit_end};
 use crate::theme::Theme;
@@ -19,34 +21,27 @@ const DESCRIPTION_LINES: usize = 2;
 
 pub(super) fn lines(menu: &Menu, area: Rect, theme: &Theme) -> Vec<Line<'static>> {
     let (width, height) = (usize::from(area.width), usize::from(area.height));
-    if let Some(row) = menu.selected_row() {
-        return of_row(menu, row, width, height, theme);
+    if let Some(subject) = menu.selected() {
+        return of(menu, &subject, width, height, theme);
     }
-    let list = menu.list();
-    match list.selected() {
+    match menu.list().selected() {
         Some(Entry::Current) => wrapped(CURRENT, width, Style::new()),
         Some(Entry::Older(more)) => {
             wrapped(&format!("enter shows {more} more of this session."), width, theme.hint)
         }
-        Some(Entry::Item(index)) => {
-            let row = &menu.executions[index];
-            let mut lines = wrapped(&format!("Restore {}", row.execution), width, theme.strong);
-            lines.extend(wrapped(&format!("Step: {}", row.step), width, Style::new()));
-            lines
-        }
-        Some(Entry::Heading) | None => Vec::new(),
+        Some(Entry::Heading | Entry::Item(_)) | None => Vec::new(),
     }
 }
 
-fn of_row(
+fn of(
     menu: &Menu,
-    row: &Row,
+    subject: &Subject,
     width: usize,
     height: usize,
     theme: &Theme,
 ) -> Vec<Line<'static>> {
-    let mut lines = about(row, width, theme);
-    let preview = match menu.previews.get(&row.id) {
+    let mut lines = about(menu, subject, width, theme);
+    let preview = match menu.previews.get(subject) {
         None => {
             lines.push(Line::styled(LOOKING, theme.hint));
             return lines;
@@ -85,7 +80,32 @@ fn of_row(
 }
 
 /// Which row this is.
-pub(super) fn about(row: &Row, width: usize, theme: &Theme) -> Vec<Line<'static>> {
+pub(super) fn about(
+    menu: &Menu,
+    subject: &Subject,
+    width: usize,
+    theme: &Theme,
+) -> Vec<Line<'static>> {
+    let lines = match subject {
+        Subject::Point(id) => {
+            let row = menu.rows.iter().find(|row| row.id == *id);
+            row.map(|row| about_point(row, width, theme))
+        }
+        Subject::Execution(id) => {
+            let row = menu.executions.iter().find(|row| row.execution == *id);
+            row.map(|row| about_execution(row, width, theme))
+        }
+    };
+    lines.unwrap_or_default()
+}
+
+fn about_execution(row: &ExecutionRow, width: usize, theme: &Theme) -> Vec<Line<'static>> {
+    let mut lines = wrapped(&format!("Restore {}", row.execution), width, theme.strong);
+    lines.extend(wrapped(&format!("Step: {}", row.step), width, Style::new()));
+    lines
+}
+
+fn about_point(row: &Row, width: usize, theme: &Theme) -> Vec<Line<'static>> {
     let mut facts = vec![Span::styled(format!("{}  ", fit(&row.age, 20)), theme.hint)];
     facts.extend(counts_spans(row, theme));
     for name in [

@@ -201,6 +201,8 @@ impl Host {
             Effect::OpenMenu => self.open_menu(None),
             Effect::MenuLeft => self.say(Tone::Hint, "Exited checkpoint selection."),
             Effect::Look(id) => self.job(Job::Look(id)),
+            // Its preview is made by nobody; the menu goes on looking.
+            Effect::LookExecution(_) => {}
             Effect::Restore { id, what, paths } => {
                 let messages = self.prompts.iter().map(|prompt| prompt.message.clone()).collect();
                 self.begin(Job::Restore(Choice { id, what, paths, with_agent: true, messages }));
@@ -302,7 +304,7 @@ impl Host {
             }
             Said::Asks(asked) => {
                 let (request, title, detail) = (asked.request, asked.title, asked.detail);
-                self.chat.questions.push_back(Question { request, title, detail });
+                self.chat.ask(Question { request, title, detail }, now);
             }
             Said::TurnEnd(ending) => self.turn_ended(ending),
             Said::Unrecorded(why) => {

@@ -4,7 +4,7 @@ use std::os::unix::fs::PermissionsExt as _;
 
 use serde_json::json;
 
-use super::seat::{DOWN, ENTER, ESC, Place, Seat};
+use super::seat::{A_WHILE, DOWN, ENTER, ESC, Place, Seat};
 use super::story::{after_two_prompts, goes_back, opens_the_menu, playing, scenario};
 use crate::home::User;
 
@@ -145,7 +145,7 @@ fn a_conflict_is_red_and_logged_and_the_conversation_is_not_cut() {
 fn without_a_live_agent_files_are_offered_from_the_own_copy() {
     let user = User::with(&[("a.txt", "one\n")]);
     let mut seat = without_an_agent(&user);
-    seat.types("y").sees("Restored to checkpoint: before");
+    seat.look(A_WHILE).types("y").sees("Restored to checkpoint: before");
     assert_eq!(seat.colour_of("Restored to"), GREEN);
     assert_eq!(user.read("a.txt"), "one\n");
     assert!(log_of(&user).contains("No active query session. Cannot restore checkpoint."));
@@ -175,7 +175,8 @@ fn a_step_of_an_execution_is_restored() {
     let mut seat = Place::of(&user).sit(&["chat", "--agent", "builtin"]);
     seat.sees("builtin").types(ESC).types(ESC).sees("Checkpoints").types("\t");
     seat.sees("Restore build").sees("Step: compile").types("/").types("build");
-    seat.sees_no("Step: start").types(ENTER).sees("Restored to checkpoint: build");
+    seat.sees_no("Step: start").types(ENTER).sees("enter go on").types(ENTER);
+    seat.sees("Restore state and files?").types(ENTER).sees("Restored to checkpoint: build");
     assert_eq!(seat.colour_of("Restored to"), GREEN);
     assert_eq!(user.read("a.txt"), "one\n");
 

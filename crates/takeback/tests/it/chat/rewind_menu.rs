@@ -157,6 +157,7 @@ fn a_step_of_an_execution_is_chosen_in_the_second_list() {
     assert_eq!(user.takeback(&["-q", "run", "--", "sh", "-c", &line]).code, 0);
     let mut seat = sits(&user, &[]);
     seat.types("\t").sees("Restore build").sees("Step: compile").types(DOWN).types(ENTER);
+    seat.sees("enter go on").types(ENTER).sees("Restore state and files?").types(ENTER);
     assert_eq!(seat.ends(), 0);
     seat.sees("Roll back to ckpt-build-1").sees("restored  a.txt");
     assert_eq!(user.read("a.txt"), "one\n");

@@ -13,6 +13,9 @@ use crate::home::User;
 /// How long something is waited for before it is called missing.
 const PATIENCE: Duration = Duration::from_secs(60);
 
+/// Longer than a question stands before it can be answered with yes.
+pub(crate) const A_WHILE: Duration = Duration::from_millis(700);
+
 pub(crate) const ESC: &str = "\x1b";
 pub(crate) const UP: &str = "\x1b[A";
 pub(crate) const DOWN: &str = "\x1b[B";

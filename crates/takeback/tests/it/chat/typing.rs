@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 use takeback_testkit::model::{Answer, ModelServer};
 
-use super::seat::{DOWN, ENTER, ESC, Place, Seat, UP};
+use super::seat::{A_WHILE, DOWN, ENTER, ESC, Place, Seat, UP};
 use super::sessions::list;
 use super::story::{after_two_prompts, opens_the_menu, playing, scenario};
 use crate::home::User;
@@ -133,6 +133,7 @@ fn a_question_is_answered_with_yes_no_and_always() {
     seat.says("one")
         .sees("Allow Write yes.txt?")
         .sees("y yes")
+        .look(A_WHILE)
         .types("y")
         .sees("That was yes.txt.");
     assert_eq!(user.read("yes.txt"), "text\n");
@@ -140,7 +141,11 @@ fn a_question_is_answered_with_yes_no_and_always() {
     seat.sees("That was no.txt.");
     assert!(!user.exists("no.txt"));
     assert_eq!(told(&server)["is_error"], true);
-    seat.says("three").sees("Allow Write always.txt?").types("a").sees("That was always.txt.");
+    seat.says("three")
+        .sees("Allow Write always.txt?")
+        .look(A_WHILE)
+        .types("a")
+        .sees("That was always.txt.");
     seat.says("four").sees("That was later.txt.");
     assert!(user.exists("always.txt") && user.exists("later.txt"));
     assert_eq!(seat.ever().matches("later.txt?").count(), 0, "nobody was asked");
@@ -167,8 +172,34 @@ fn who_is_writing_does_not_answer_by_accident() {
     seat.says("one").sees("Allow Write a.txt?").types("x").sees("> x").types("yna");
     seat.sees("> xyna").sees("Allow Write a.txt?");
     assert!(!user.exists("a.txt"));
-    seat.types("\x15").sees_no("> xyna").types(ENTER).sees("That was a.txt.");
+    seat.types("\x15").sees_no("> xyna").look(A_WHILE).types(ENTER).types("x").sees("> x");
+    assert!(seat.shown().contains("Allow Write a.txt?"), "Enter is no answer:\n{}", seat.shown());
+    seat.types("\x7f").sees_no("> x").types("y").sees("That was a.txt.");
     assert!(user.exists("a.txt"));
+}
+
+/// In a terminal of eight rows a file of 30 lines is read before it is allowed.
+#[test]
+fn a_question_without_room_is_read_to_its_end() {
+    let (user, server) = (User::new(), ModelServer::start());
+    let lines: Vec<String> = (1..=30).map(|n| format!("line {n} of 30")).collect();
+    let content = lines.join("\n");
+    server.answer(Answer::calls("write_file", json!({ "path": "a.txt", "content": content })));
+    server.answer(Answer::says("That was a.txt."));
+    let place = Place::of(&user)
+        .sized(60, 8)
+        .with("ANTHROPIC_BASE_URL", server.url())
+        .with("ANTHROPIC_API_KEY", "key")
+        .with("TAKEBACK_MODEL", "test-model");
+    let mut seat = place.sit(&["chat", "--agent", "builtin"]);
+    seat.sees("say what to do").says("one").sees("Allow Write a.txt?").sees("more lines, ↓");
+    seat.sees("n no").sees("> esc interrupts").sees("y and a wait for the last line").types("y");
+    for line in &lines {
+        seat.types(DOWN).sees(line);
+    }
+    assert!(!user.exists("a.txt"));
+    seat.sees("y yes").look(A_WHILE).types("y").sees("That was a.txt.");
+    assert_eq!(user.read("a.txt"), content);
 }
 
 #[test]

@@ -203,11 +203,12 @@ impl Host {
                     choice.with_agent = false;
                     choice.what = What::Files;
                     self.offered = Some(choice);
-                    self.chat.questions.push_back(Question {
+                    let question = Question {
                         request: OWN_COPY.to_owned(),
                         title: "files only, from Takeback's own copy".to_owned(),
                         detail: "The agent is gone; its conversation stays as it is.".to_owned(),
-                    });
+                    };
+                    self.chat.ask(question, self.now());
                 }
                 return self.idle();
             }

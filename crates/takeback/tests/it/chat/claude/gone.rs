@@ -6,6 +6,7 @@ use serde_json::json;
 use takeback_testkit::model::{Answer, Block};
 
 use super::desk::{Desk, run};
+use crate::chat::seat::A_WHILE;
 
 #[test]
 fn after_the_program_was_killed_files_come_back_from_takebacks_own_copies() {
@@ -32,7 +33,7 @@ fn after_the_program_was_killed_files_come_back_from_takebacks_own_copies() {
     desk.seat.sees(no_query).sees("files only, from Takeback's own copy");
     assert_eq!(desk.seat.colour_of(no_query), vt100::Color::Idx(1), "red");
     assert_eq!(desk.user.tree(), half, "nothing is changed until somebody says so");
-    desk.seat.types("y").sees("Restored to checkpoint: Change the rest");
+    desk.seat.look(A_WHILE).types("y").sees("Restored to checkpoint: Change the rest");
     assert_eq!(desk.user.tree(), before);
 
     desk.continues();

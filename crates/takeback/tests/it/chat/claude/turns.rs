@@ -3,7 +3,7 @@
 use serde_json::json;
 
 use super::desk::{Desk, run};
-use crate::chat::seat::ESC;
+use crate::chat::seat::{A_WHILE, ESC};
 
 #[test]
 fn nothing_is_done_without_leave() {
@@ -12,7 +12,7 @@ fn nothing_is_done_without_leave() {
     desk.begin("Make a file", &[write, json!("It is made.")]);
     desk.seat.sees("Allow ").sees("yes.txt").sees("y yes");
     assert!(!desk.user.exists("yes.txt"));
-    desk.seat.types("y").sees("It is made.");
+    desk.seat.look(A_WHILE).types("y").sees("It is made.");
     assert_eq!(desk.user.read("yes.txt"), "yes\n");
 
     desk.begin("Remove it", &[run("rm yes.txt"), json!("Then it stays.")]);
