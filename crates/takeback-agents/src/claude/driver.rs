@@ -52,6 +52,11 @@ pub(super) enum Command {
         conversation: Conversation,
         reply: Sender<Result<(), AgentError>>,
     },
+    /// Ends the process at once, which is dead when `reply` is heard.
+    GiveUp {
+        why: &'static str,
+        reply: Sender<()>,
+    },
     Close,
 }
 
@@ -174,10 +179,7 @@ impl Driver {
                 Some(Item::Line(..) | Item::Ended(_)) => {}
                 Some(Item::Command(Command::Close)) => break,
                 Some(Item::Command(command)) => self.command(command),
-                None => {
-                    self.process.as_ref().map(Process::kill);
-                    self.died(Some("it did not stop when it was interrupted"));
-                }
+                None => self.give_up("it did not stop when it was interrupted"),
             }
         }
         if self.turn.is_some() {
@@ -232,6 +234,11 @@ impl Driver {
                     self.shared.ended(&error.to_string());
                     drop(reply.send(Err(error)));
                 }
+            }
+            Command::GiveUp { why, reply } => {
+                self.give_up(why);
+                // Dropped: whoever waits hears that.
+                drop(reply);
             }
             Command::Close => {}
         }
@@ -297,6 +304,11 @@ impl Driver {
         self.show.turn_end();
         self.shared.idle();
         self.tell(Said::TurnEnd(ending));
+    }
+
+    fn give_up(&mut self, why: &str) {
+        self.process.as_ref().map(Process::kill);
+        self.died(Some(why));
     }
 
     fn died(&mut self, why: Option<&str>) {

@@ -11,7 +11,7 @@ use std::time::Duration;
 
 use serde_json::Value;
 use takeback_agents::claude::{Claude, ClaudeOptions};
-use takeback_agents::talk::{Agent as _, Ending, OwnFiles, OwnFilesError, Said, Trial};
+use takeback_agents::talk::{Agent as _, AgentError, Ending, OwnFiles, OwnFilesError, Said, Trial};
 use takeback_testkit::Sandbox;
 
 use crate::lab::start;
@@ -172,6 +172,35 @@ fn own_files_and_their_errors_are_understood() {
         let unknown = stage.claude.rewind_files(MESSAGE, trial);
         assert!(matches!(unknown, Err(OwnFilesError::NoCheckpoint)), "{trial:?} {unknown:?}");
     }
+}
+
+/// Lines of a script that answer a request, whatever its number.
+const ANSWER: &str = r#"read -r line
+id=${line#*\"request_id\":\"}
+echo '{"type":"control_response","response":{"subtype":"success","request_id":"'"${id%%\"*}"'"}}'
+"#;
+
+#[test]
+fn a_program_that_does_not_bring_its_copies_back_in_time_writes_no_more() {
+    let sandbox = Sandbox::new();
+    let pid = sandbox.outside().join("pid");
+    let script = format!(
+        "#!/bin/sh\necho $$ > '{}'\n{ANSWER}while read -r line; do :; done\n",
+        pid.display()
+    );
+    let Stage { claude, said, sandbox } = stage_with(sandbox, &script);
+    let claude = claude.with_files_patience(Duration::from_millis(50));
+    let stage = Stage { claude, said, sandbox };
+    stage.until(|said| matches!(said, Said::Ready { .. }));
+    let real = stage.claude.rewind_files(MESSAGE, Trial::Real);
+    assert!(matches!(real, Err(OwnFilesError::Agent(AgentError::Silent(_)))), "{real:?}");
+    let pid: u32 = std::fs::read_to_string(pid).unwrap().trim().parse().unwrap();
+    assert!(!std::path::Path::new(&format!("/proc/{pid}")).exists(), "{pid} still runs");
+    assert!(!stage.claude.is_live());
+    let heard = stage.until(|said| matches!(said, Said::Gone(_)));
+    assert_eq!(heard, [Said::Gone("it did not answer in time".to_owned())]);
+    stage.claude.load(&Value::Null).unwrap();
+    assert!(stage.claude.is_live());
 }
 
 #[test]
