@@ -16,8 +16,9 @@ use takeback_store::PointId;
 use super::ClaudeOptions;
 use super::command_line::arguments;
 use super::conversation::Conversation;
+use super::orphans::Left;
 use super::permission::Leave;
-use super::process::Process;
+use super::process::{Ended, Process};
 use super::recorder::Recorder;
 use super::shared::Shared;
 use super::show::Show;
@@ -187,7 +188,8 @@ impl Driver {
         }
         if let Some(process) = self.process.take() {
             self.shared.ended("it was closed");
-            process.end(END_PATIENCE);
+            let ended = process.end(END_PATIENCE);
+            self.bury(&ended);
         }
         self.turn_over(Ending::Interrupted);
         self.recorder.end();
@@ -227,8 +229,8 @@ impl Driver {
             Command::Restart { conversation, reply } => {
                 if let Some(process) = self.process.take() {
                     self.shared.ended("it is being started anew");
-                    process.end(END_PATIENCE);
-                    self.left_behind("it was started anew");
+                    let ended = process.end(END_PATIENCE);
+                    self.left_behind(&Ended { why: "it was started anew".to_owned(), ..ended });
                 }
                 if let Err(error) = self.start(conversation, Tried::AsItWas, Some(reply.clone())) {
                     self.shared.ended(&error.to_string());
@@ -314,17 +316,19 @@ impl Driver {
     fn died(&mut self, why: Option<&str>) {
         let Some(process) = self.process.take() else { return };
         let ended = process.end(END_PATIENCE);
-        let why = why.map_or(ended, str::to_owned);
-        self.shared.ended(&why);
-        self.left_behind(&why);
+        let why = why.map_or(ended.why, str::to_owned);
+        let ended = Ended { why, ..ended };
+        self.shared.ended(&ended.why);
+        self.left_behind(&ended);
         if self.process.is_none() {
-            self.tell(Said::Gone(why));
+            self.tell(Said::Gone(ended.why));
         }
     }
 
     /// Ends in the log and for the host what a process left open.
-    fn left_behind(&mut self, why: &str) {
-        self.recorder.died();
+    fn left_behind(&mut self, ended: &Ended) {
+        let why = ended.why.as_str();
+        self.bury(ended);
         let asked_to = self.turn.as_ref().is_some_and(|turn| turn.interrupted.is_some());
         self.turn_over(match asked_to {
             true => Ending::Interrupted,
@@ -340,6 +344,15 @@ impl Driver {
                 }
             }
         }
+    }
+
+    /// Ends in the log what the process was doing, and, if it was killed, the commands it ran.
+    fn bury(&mut self, ended: &Ended) {
+        let left = match &ended.orphaned {
+            Some(mark) if self.recorder.may_write() => mark.end_commands(),
+            _ => Left::AsTold,
+        };
+        self.recorder.died(left);
     }
 
     /// A conversation could not be gone on with. A program that was killed may have had no time to write

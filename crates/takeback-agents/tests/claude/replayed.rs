@@ -292,6 +292,59 @@ fn the_turn_is_over_in_the_log_before_the_program_may_stop() {
     }
 }
 
+/// A program that is killed while its shell runs on, which writes `late.txt` when there is `go`. The
+/// shell is started by `start`.
+fn killed_in_a_command(start: &str) -> Stage {
+    let sandbox = Sandbox::new();
+    let hook = |name: &str| {
+        let is_it = |line: &&str| line.contains(&format!("\"callback_id\":\"{name}\""));
+        TURN.lines().filter(is_it).find(|line| name == "Stop" || line.contains("\"Bash\"")).unwrap()
+    };
+    let answer = sandbox.outside().join("answer");
+    std::fs::write(&answer, format!("{}{}\n", lifecycle(), hook("PreToolUse"))).unwrap();
+    let pid = sandbox.outside().join("pid");
+    let shell = "echo $$ > \"$0\"; until [ -e go ]; do sleep 0.05; done; echo late > late.txt";
+    let script = format!(
+        "#!/bin/sh\n{ANSWER}read -r line\ncat '{}'\nread -r line\n\
+         {start} setsid sh -c '{shell}' '{pid}' >/dev/null 2>&1 </dev/null &\n\
+         until [ -s '{pid}' ]; do sleep 0.05; done\nkill -9 $$\n",
+        answer.display(),
+        pid = pid.display(),
+    );
+    let stage = stage_with(sandbox, &script);
+    stage.claude.prompt(MESSAGE, "one").unwrap();
+    let heard = stage.until(|said| matches!(said, Said::Gone(_)));
+    assert_eq!(heard.last(), Some(&Said::Gone("it was killed by signal 9".to_owned())));
+    stage
+}
+
+#[test]
+fn a_command_of_a_killed_program_is_ended_with_it() {
+    let stage = killed_in_a_command("");
+    let pid = std::fs::read_to_string(stage.sandbox.outside().join("pid")).unwrap();
+    let environment = std::fs::read(format!("/proc/{}/environ", pid.trim())).unwrap_or_default();
+    assert_eq!(environment, b"", "it still runs");
+    let store = &stage.sandbox.workspace.store;
+    assert_eq!(store.live_calls().unwrap(), []);
+    let session = takeback_store::SessionId::from(crate::lab::SESSION);
+    assert_eq!(store.session(&session).unwrap().unwrap().open_turn, None);
+}
+
+#[test]
+fn what_a_command_writes_that_outlived_its_program_is_not_taken_for_a_persons() {
+    let mut stage = killed_in_a_command("env -i PATH=\"$PATH\"");
+    stage.claude.close();
+    stage.sandbox.write("go", "");
+    while !stage.sandbox.exists("late.txt") {
+        std::thread::yield_now();
+    }
+    takeback_core::look_around(&mut stage.sandbox.workspace).unwrap();
+    let changes = stage.sandbox.workspace.store.changes_after(takeback_store::Seq(0)).unwrap();
+    let late = changes.iter().find(|change| change.path == takeback_testkit::path("late.txt"));
+    let sessions = vec![takeback_store::SessionId::from(crate::lab::SESSION)];
+    assert_eq!(late.unwrap().author, takeback_store::Author::Ambiguous { sessions });
+}
+
 #[test]
 fn what_a_subagent_says_is_no_place_to_go_back_to() {
     let (ready, turn) = first_line(TURN);
