@@ -4,6 +4,7 @@
 //! log knows one open call of a session.
 
 use std::collections::{HashMap, HashSet};
+use std::path::Path;
 
 use serde_json::Value;
 use takeback_core::middleware::{command_in, paths_in};
@@ -144,6 +145,13 @@ impl Recorder {
             self.calls.insert(call.to_owned(), open);
         }
         Some((since?, until?))
+    }
+
+    /// Whether a path leads into the workspace, and not to what Takeback or version control keep there.
+    pub(super) fn is_inside(&self, path: &Path) -> bool {
+        let workspace = &self.capture.workspace;
+        let resolved = workspace.resolve(path);
+        resolved.is_some_and(|path| workspace.absolute(&path).starts_with(workspace.root.path()))
     }
 
     pub(super) fn subagent_start(&mut self, agent: &str) {

@@ -113,14 +113,19 @@ fn what_needs_leave_is_asked_for() {
 }
 
 #[test]
-fn what_is_always_allowed_is_not_asked_again() {
+fn what_is_always_allowed_is_not_asked_again_inside_the_folder() {
     let Some(lab) = lab(&Wishes::default()) else { return };
-    lab.prompt("one", &json!([lab.write("a.txt", "1\n"), lab.write("b.txt", "2\n"), "ok"]));
+    std::os::unix::fs::symlink(lab.sandbox.outside(), lab.sandbox.at("link")).unwrap();
+    let writes = [lab.write("a.txt", "1\n"), lab.write("b.txt", "2\n")];
+    lab.prompt("one", &json!([writes[0], writes[1], lab.write("link/c.txt", "3\n"), "ok"]));
     let (asked, _) = lab.asked();
     lab.claude.decide(&asked.request, Decision::AllowAlways).unwrap();
-    let heard = lab.until(|said| matches!(said, Said::TurnEnd(_) | Said::Asks(_)));
-    assert_eq!(heard.last(), Some(&Said::TurnEnd(Ending::Done)));
+    let (asked, _) = lab.asked();
+    assert_eq!((asked.title.as_str(), asked.detail.as_str()), ("Write link/c.txt", "3\n"));
     assert_eq!(lab.sandbox.read("b.txt"), "2\n");
+    lab.claude.decide(&asked.request, Decision::Deny("no".to_owned())).unwrap();
+    lab.until(|said| matches!(said, Said::TurnEnd(_)));
+    assert!(!lab.sandbox.outside().join("c.txt").exists());
 }
 
 #[test]

@@ -5,7 +5,7 @@ use takeback_core::Outcome;
 
 use super::{Driver, Prompt, Turn, Waiting};
 use crate::claude::own_files::rewound;
-use crate::claude::permission::Asked;
+use crate::claude::permission::{Asked, Reach};
 use crate::claude::recorder::outcome_of;
 use crate::claude::wire::{
     WireAnswer, WireAsked, WireBlock, WireContent, WireGiven, WireHook, WireIn, WireMessage,
@@ -146,7 +146,8 @@ impl Driver {
                 self.answer(id, WireGiven::Nothing {});
             }
             Ok(WireAsked::CanUseTool { tool_name, input, tool_use_id, description }) => {
-                let asked = Asked { tool: tool_name, input, call: tool_use_id };
+                let reach = Reach::of(&input, |path| self.recorder.is_inside(path));
+                let asked = Asked { tool: tool_name, input, call: tool_use_id, reach };
                 if let Some(permission) = self.leave.standing(&asked) {
                     return self.answer(id, WireGiven::Permission(permission));
                 }
