@@ -89,6 +89,8 @@ pub(super) struct Driver {
     /// Who waits for an answer to which request.
     waiting: HashMap<String, Waiting>,
     turn: Option<Turn>,
+    /// Subagents at work in the background.
+    background: Vec<String>,
     show: Show,
     leave: Leave,
     complained: bool,
@@ -102,6 +104,8 @@ enum Waiting {
         reply: Option<Sender<Result<(), AgentError>>>,
     },
     Rewind(Sender<Result<OwnFiles, OwnFilesError>>),
+    /// Something in the background is to stop.
+    Stop,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -111,7 +115,7 @@ pub(super) enum Tried {
 }
 
 struct Turn {
-    /// `None`: the program began it by itself.
+    /// `None`: the program began it by itself, or what is in the background is being stopped.
     prompt: Option<Prompt>,
     /// While a prompt waits, the program is still busy with a turn of its own.
     of_its_own: bool,
@@ -147,6 +151,7 @@ impl Driver {
             requests: 0,
             waiting: HashMap::new(),
             turn: None,
+            background: Vec::new(),
             show,
             leave: Leave::default(),
             complained: false,
@@ -262,9 +267,21 @@ impl Driver {
     }
 
     fn interrupt(&mut self) {
-        let Some(turn) = &mut self.turn else { return };
-        turn.interrupted.get_or_insert_with(Instant::now);
+        if self.turn.is_none() {
+            if self.background.is_empty() {
+                // The host may have heard something that it took for a turn.
+                return self.tell(Said::TurnEnd(Ending::Interrupted));
+            }
+            self.shared.busy();
+            self.turn = Some(Turn { prompt: None, of_its_own: false, interrupted: None });
+        }
+        if let Some(turn) = &mut self.turn {
+            turn.interrupted.get_or_insert_with(Instant::now);
+        }
         self.request(WireRequest::Interrupt, None);
+        for task_id in self.background.clone() {
+            self.request(WireRequest::StopTask { task_id }, Some(Waiting::Stop));
+        }
     }
 
     fn decide(&mut self, request: &str, decision: Decision) {
@@ -303,7 +320,7 @@ impl Driver {
             return;
         }
         self.shared.forget_asked();
-        self.show.turn_end();
+        self.show.turn_end(&ending);
         self.shared.idle();
         self.tell(Said::TurnEnd(ending));
     }
@@ -328,6 +345,7 @@ impl Driver {
     /// Ends in the log and for the host what a process left open.
     fn left_behind(&mut self, ended: &Ended) {
         let why = ended.why.as_str();
+        self.background.clear();
         self.bury(ended);
         let asked_to = self.turn.as_ref().is_some_and(|turn| turn.interrupted.is_some());
         self.turn_over(match asked_to {
@@ -339,6 +357,7 @@ impl Driver {
                 Waiting::Start { before, tried, reply } => {
                     self.not_started(before, tried, reply, why);
                 }
+                Waiting::Stop => {}
                 Waiting::Rewind(reply) => {
                     drop(reply.send(Err(AgentError::Gone(why.to_owned()).into())));
                 }

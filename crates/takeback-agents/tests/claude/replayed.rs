@@ -94,6 +94,7 @@ fn told(said: &Said) -> String {
             format!("prompted {} {} {}", message == MESSAGE, session.is_some(), point.is_some())
         }
         Said::Text(text) => format!("text {text}"),
+        Said::TurnBegin => "turn begin".to_owned(),
         Said::TextEnd => "text end".to_owned(),
         Said::Tool { title, .. } => format!("tool {title}"),
         Said::ToolEnd { ok, line, changes, .. } => {
