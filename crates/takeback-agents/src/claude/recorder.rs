@@ -166,6 +166,11 @@ impl Recorder {
         }
     }
 
+    /// It may stop, unless a hook of the user's wants it to go on: then that is the same turn.
+    pub(super) fn may_stop(&mut self) {
+        self.capture.look();
+    }
+
     /// Nothing more is written for the prompt, except by what runs in the background.
     pub(super) fn turn_end(&mut self) {
         if !std::mem::take(&mut self.in_turn) {

@@ -278,19 +278,45 @@ fn the_end_of_a_turn_that_it_began_by_itself_is_not_the_end_of_the_prompts() {
 }
 
 #[test]
-fn the_turn_is_over_in_the_log_before_the_program_may_stop() {
+fn a_program_that_is_kept_from_stopping_goes_on_with_the_same_prompt() {
     let (ready, _) = first_line(TURN);
     let stop = TURN.lines().find(|line| line.contains("\"callback_id\":\"Stop\"")).unwrap();
-    let stage = stage(&[&format!("{ready}\n"), &format!("{}{stop}\n", lifecycle())]);
+    let hook = |name: &str| {
+        let is_it = |line: &&str| {
+            line.contains(&format!("\"callback_id\":\"{name}\"")) && line.contains("\"Bash\"")
+        };
+        TURN.lines().find(is_it).unwrap()
+    };
+    let (call, called) = (hook("PreToolUse"), hook("PostToolUseFailure"));
+    let answer = format!("{}{stop}\n{call}\n{called}\n{stop}\n{RESULT}", lifecycle());
+    let stage = stage(&[&format!("{ready}\n"), &answer]);
     stage.claude.prompt(MESSAGE, "one").unwrap();
-    stage.until(|said| matches!(said, Said::Prompted { .. }));
+    stage.until(|said| matches!(said, Said::TurnEnd(_)));
+    let store = &stage.sandbox.workspace.store;
+    let points: Vec<String> =
+        store.points().unwrap().into_iter().map(|point| point.description).collect();
+    assert_eq!(points, ["one"]);
     let session = takeback_store::SessionId::from(crate::lab::SESSION);
-    let open_turn = || stage.sandbox.workspace.store.session(&session).unwrap().unwrap().open_turn;
-    let deadline = std::time::Instant::now() + Duration::from_secs(60);
-    while open_turn().is_some() {
-        assert!(std::time::Instant::now() < deadline, "the turn stays open");
-        std::thread::yield_now();
-    }
+    assert_eq!(store.session(&session).unwrap().unwrap().open_turn, None);
+}
+
+#[test]
+fn what_changed_is_in_the_log_before_the_program_may_stop() {
+    let stop = TURN.lines().find(|line| line.contains("\"callback_id\":\"Stop\"")).unwrap();
+    let sandbox = Sandbox::new();
+    let answer = sandbox.outside().join("answer");
+    std::fs::write(&answer, format!("{}{stop}\n", lifecycle())).unwrap();
+    let script = format!(
+        "#!/bin/sh\n{ANSWER}read -r line\necho mine > mine.txt\ncat '{}'\nread -r line\n\
+         echo '{{\"type\":\"system\",\"subtype\":\"init\",\"session_id\":\"stopped\"}}'\n\
+         while read -r line; do :; done\n",
+        answer.display()
+    );
+    let stage = stage_with(sandbox, &script);
+    stage.claude.prompt(MESSAGE, "one").unwrap();
+    stage.until(|said| matches!(said, Said::Ready { session: Some(_), .. }));
+    let changes = stage.sandbox.workspace.store.changes_after(takeback_store::Seq(0)).unwrap();
+    assert!(changes.iter().any(|change| change.path == takeback_testkit::path("mine.txt")));
 }
 
 /// A program that is killed while its shell runs on, which writes `late.txt` when there is `go`. The

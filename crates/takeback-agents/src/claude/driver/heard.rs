@@ -126,7 +126,7 @@ impl Driver {
     }
 
     fn result(&mut self, result: &WireResult) {
-        let Some(turn) = &mut self.turn else { return };
+        let Some(turn) = &mut self.turn else { return self.recorder.turn_end() };
         let waits = turn.prompt.as_ref().is_some_and(|prompt| !prompt.taken_in);
         if turn.of_its_own && waits {
             turn.of_its_own = false;
@@ -204,7 +204,7 @@ impl Driver {
             }
             WireHook::SubagentStart { agent_id } => self.recorder.subagent_start(&agent_id),
             WireHook::SubagentStop { agent_id } => self.recorder.subagent_stop(&agent_id),
-            WireHook::Stop {} => self.recorder.turn_end(),
+            WireHook::Stop {} => self.recorder.may_stop(),
             WireHook::Other => {}
         }
     }
