@@ -6,7 +6,7 @@
 
 mod heard;
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender};
 use std::time::{Duration, Instant};
@@ -93,6 +93,8 @@ pub(super) struct Driver {
     background: Vec<String>,
     show: Show,
     leave: Leave,
+    /// Calls that somebody did not allow.
+    denied: HashSet<String>,
     complained: bool,
 }
 
@@ -154,6 +156,7 @@ impl Driver {
             background: Vec::new(),
             show,
             leave: Leave::default(),
+            denied: HashSet::new(),
             complained: false,
         }
     }
@@ -289,6 +292,8 @@ impl Driver {
         let permission = self.leave.given(&asked, decision);
         if permission.is_allowed() {
             self.recorder.resume(&asked.call);
+        } else {
+            self.denied.insert(asked.call);
         }
         self.answer(request, WireGiven::Permission(permission));
     }
@@ -320,6 +325,7 @@ impl Driver {
             return;
         }
         self.shared.forget_asked();
+        self.denied.clear();
         self.show.turn_end(&ending);
         self.shared.idle();
         self.tell(Said::TurnEnd(ending));

@@ -113,7 +113,7 @@ impl Show {
         let mut open: Vec<String> = open.map(|(call, _)| call).collect();
         open.sort();
         for call in open {
-            let line = "interrupted".to_owned();
+            let line = words::INTERRUPTED.to_owned();
             self.tell(Said::ToolEnd { call, ok: false, line, changes: None });
         }
     }

@@ -104,7 +104,7 @@ fn what_needs_leave_is_asked_for() {
     assert_eq!(shell.title, "$ touch b.txt; exit 0");
     lab.claude.decide(&shell.request, Decision::Deny("not that".to_owned())).unwrap();
     let heard = lab.until(|said| matches!(said, Said::TurnEnd(_)));
-    assert_eq!(calls(&heard), ["failed not that (0)"]);
+    assert_eq!(calls(&heard), ["failed not allowed (0)"]);
     assert!(lab.sandbox.exists("a.txt") && !lab.sandbox.exists("b.txt"));
     let again = lab.claude.decide(&shell.request, Decision::Allow);
     assert!(matches!(again, Err(AgentError::Refused(_))), "{again:?}");

@@ -89,8 +89,11 @@ impl Driver {
             if self.show.is_open(&tool_use_id) {
                 // No hook told its end: it was refused, or cut short.
                 let changes = self.recorder.after(&tool_use_id, Outcome::Failed);
-                let text = words::failure(&words::text_of(&content));
-                self.show.ended(&tool_use_id, !is_error, text, changes);
+                let line = match self.denied.remove(&tool_use_id) {
+                    true => words::NOT_ALLOWED.to_owned(),
+                    false => words::cut_short(&words::text_of(&content)),
+                };
+                self.show.ended(&tool_use_id, !is_error, line, changes);
             }
         }
     }
