@@ -5,7 +5,10 @@ use std::sync::mpsc::Sender;
 
 use serde_json::Value;
 use takeback_core::middleware::{command_in, paths_in};
-use takeback_core::{AgentEvent, Outcome, Recorded, Tools, Touches, Workspace, process, record};
+use takeback_core::record::RecordError;
+use takeback_core::{
+    AgentEvent, Outcome, Recorded, Tools, Touches, Workspace, look_around, process, record,
+};
 use takeback_store::{CallId, PointId, Seq, SessionId};
 
 use crate::talk::Said;
@@ -55,6 +58,14 @@ impl Capture {
         Some(self.tell(&AgentEvent::AfterTool { session, call, outcome })?.seq)
     }
 
+    /// Records what is there now. Durable when this returns; the turn stays open.
+    pub fn look(&mut self) {
+        if self.recording {
+            let surveyed = look_around(&mut self.workspace);
+            self.heed(surveyed.map(|surveyed| surveyed.recorded));
+        }
+    }
+
     pub fn turn_end(&mut self) {
         self.tell(&AgentEvent::TurnEnd { session: self.session.clone() });
     }
@@ -68,7 +79,12 @@ impl Capture {
         if !self.recording {
             return None;
         }
-        match record(&mut self.workspace, event) {
+        let recorded = record(&mut self.workspace, event);
+        self.heed(recorded)
+    }
+
+    fn heed(&self, recorded: Result<Recorded, RecordError>) -> Option<Recorded> {
+        match recorded {
             Ok(recorded) => {
                 for (path, lack) in &recorded.not_captured {
                     let path = String::from_utf8_lossy(path.as_bytes());

@@ -7,6 +7,7 @@
 mod command_line;
 mod conversation;
 mod driver;
+mod orphans;
 mod own_files;
 mod permission;
 mod process;
@@ -36,11 +37,11 @@ use crate::talk::{Agent, AgentError, Decision, OwnFiles, OwnFilesError, Said, Tr
 const NAME: &str = "claude";
 
 /// How long an answer about files may take.
-const FILES_SECONDS: u64 = 30;
+const FILES_PATIENCE: Duration = Duration::from_secs(30);
 /// How long a start may take.
-const START_SECONDS: u64 = 60;
+const START_PATIENCE: Duration = Duration::from_secs(60);
 /// How long closing may take before the process is ended the hard way.
-const CLOSE_SECONDS: u64 = 10;
+const CLOSE_PATIENCE: Duration = Duration::from_secs(10);
 
 #[derive(Debug, Clone)]
 pub struct ClaudeOptions {
@@ -63,6 +64,7 @@ pub struct Claude {
     shared: Arc<Shared>,
     inbox: Sender<Item>,
     checkpointing: bool,
+    files_patience: Duration,
     driver: Mutex<Option<JoinHandle<()>>>,
 }
 
@@ -87,7 +89,15 @@ impl Claude {
             .name(NAME.to_owned())
             .spawn(move || driver.run())
             .map_err(|source| AgentError::CannotStart { program, source })?;
-        Ok(Self { shared, inbox, checkpointing, driver: Mutex::new(Some(driver)) })
+        let (files_patience, driver) = (FILES_PATIENCE, Mutex::new(Some(driver)));
+        Ok(Self { shared, inbox, checkpointing, files_patience, driver })
+    }
+
+    /// With another limit to how long [`Agent::rewind_files`] waits.
+    #[must_use]
+    pub fn with_files_patience(mut self, files_patience: Duration) -> Self {
+        self.files_patience = files_patience;
+        self
     }
 
     fn send(&self, command: Command) -> Result<(), AgentError> {
@@ -97,22 +107,37 @@ impl Claude {
     /// Sends what `command` makes and waits for its answer.
     fn ask<R, E: From<AgentError>>(
         &self,
-        seconds: u64,
+        patience: Duration,
         command: impl FnOnce(Sender<Result<R, E>>) -> Command,
     ) -> Result<R, E> {
         let (reply, answer) = channel();
         self.send(command(reply))?;
-        match answer.recv_timeout(Duration::from_secs(seconds)) {
+        match answer.recv_timeout(patience) {
             Ok(answer) => answer,
-            Err(RecvTimeoutError::Timeout) => Err(AgentError::Silent(seconds).into()),
+            Err(RecvTimeoutError::Timeout) => Err(AgentError::Silent(patience.as_secs()).into()),
             Err(RecvTimeoutError::Disconnected) => {
                 Err(self.shared.live().err().unwrap_or_else(closed).into())
             }
         }
     }
 
+    /// Ends a process that may still write, and waits until it has ended.
+    fn silence(&self) {
+        let (reply, ended) = channel::<()>();
+        let told = self.send(Command::GiveUp { why: "it did not answer in time", reply });
+        // A driver that has ended has ended the process.
+        if told.is_ok()
+            && ended.recv_timeout(CLOSE_PATIENCE) == Err(RecvTimeoutError::Timeout)
+            && let Some(pid) = self.shared.pid()
+        {
+            // It is stuck writing to a process that no longer reads.
+            process::kill_group(pid);
+            for () in ended {}
+        }
+    }
+
     fn restart(&self, conversation: Conversation) -> Result<(), AgentError> {
-        self.ask(START_SECONDS, |reply| Command::Restart { conversation, reply })
+        self.ask(START_PATIENCE, |reply| Command::Restart { conversation, reply })
     }
 }
 
@@ -155,7 +180,13 @@ impl Agent for Claude {
         }
         let message = message.to_owned();
         let asked = |reply| Command::RewindFiles { message, trial, reply };
-        self.ask(FILES_SECONDS, asked).map(Some)
+        let answer = self.ask(self.files_patience, asked);
+        if trial == Trial::Real
+            && let Err(OwnFilesError::Agent(AgentError::Silent(_))) = answer
+        {
+            self.silence();
+        }
+        answer.map(Some)
     }
 
     fn cut(&self, message: &str) -> Result<(), AgentError> {
@@ -184,8 +215,7 @@ impl Agent for Claude {
             drop(driver.join());
             drop(done);
         });
-        let patience = Duration::from_secs(CLOSE_SECONDS);
-        if ended.recv_timeout(patience) == Err(RecvTimeoutError::Timeout)
+        if ended.recv_timeout(CLOSE_PATIENCE) == Err(RecvTimeoutError::Timeout)
             && let Some(pid) = self.shared.pid()
         {
             // It is stuck writing to a process that no longer reads.

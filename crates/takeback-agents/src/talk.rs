@@ -17,8 +17,8 @@ pub trait Agent: Send + Sync {
     /// One turn at a time: a prompt while one runs is [`AgentError::Busy`].
     fn prompt(&self, message: &str, text: &str) -> Result<(), AgentError>;
 
-    /// Asks the turn to end; answers at once. [`Said::TurnEnd`] follows, and nothing is written after it.
-    /// Without a turn: nothing happens.
+    /// Asks the turn to end, and what it left at work in the background; answers at once.
+    /// [`Said::TurnEnd`] follows, and nothing is written after it. It may also follow without a turn.
     fn interrupt(&self) -> Result<(), AgentError>;
 
     /// Answers a [`Said::Asks`].
@@ -61,6 +61,8 @@ pub enum Said {
         session: Option<String>,
         point: Option<PointId>,
     },
+    /// The agent goes on by itself: a turn that nobody asked for, which ends as any other.
+    TurnBegin,
     /// A piece of text, as it comes.
     Text(String),
     /// The text is complete; what comes next is a new paragraph.

@@ -84,14 +84,6 @@ impl Outcome {
     }
 }
 
-/// What a call may want somebody's word for.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Needs {
-    Nothing,
-    Edits,
-    Shell,
-}
-
 pub(crate) const NAMES: [&str; 5] = ["read_file", "write_file", "edit_file", "list_files", "shell"];
 
 impl Call {
@@ -106,14 +98,6 @@ impl Call {
             _ => return Err(format!("there is no tool {tool}; there are {}", NAMES.join(", "))),
         }
         .map_err(|error| format!("the input of {tool} is wrong: {error}"))
-    }
-
-    pub(crate) fn needs(&self) -> Needs {
-        match self {
-            Self::Read(_) | Self::List(_) => Needs::Nothing,
-            Self::Write(_) | Self::Edit(_) => Needs::Edits,
-            Self::Shell(_) => Needs::Shell,
-        }
     }
 
     /// One line for people.

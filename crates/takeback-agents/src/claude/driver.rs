@@ -6,7 +6,7 @@
 
 mod heard;
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender};
 use std::time::{Duration, Instant};
@@ -16,8 +16,9 @@ use takeback_store::PointId;
 use super::ClaudeOptions;
 use super::command_line::arguments;
 use super::conversation::Conversation;
+use super::orphans::Left;
 use super::permission::Leave;
-use super::process::Process;
+use super::process::{Ended, Process};
 use super::recorder::Recorder;
 use super::shared::Shared;
 use super::show::Show;
@@ -52,6 +53,11 @@ pub(super) enum Command {
         conversation: Conversation,
         reply: Sender<Result<(), AgentError>>,
     },
+    /// Ends the process at once, which is dead when `reply` is heard.
+    GiveUp {
+        why: &'static str,
+        reply: Sender<()>,
+    },
     Close,
 }
 
@@ -83,8 +89,12 @@ pub(super) struct Driver {
     /// Who waits for an answer to which request.
     waiting: HashMap<String, Waiting>,
     turn: Option<Turn>,
+    /// Subagents at work in the background.
+    background: Vec<String>,
     show: Show,
     leave: Leave,
+    /// Calls that somebody did not allow.
+    denied: HashSet<String>,
     complained: bool,
 }
 
@@ -96,6 +106,8 @@ enum Waiting {
         reply: Option<Sender<Result<(), AgentError>>>,
     },
     Rewind(Sender<Result<OwnFiles, OwnFilesError>>),
+    /// Something in the background is to stop.
+    Stop,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -105,7 +117,7 @@ pub(super) enum Tried {
 }
 
 struct Turn {
-    /// `None`: the program began it by itself.
+    /// `None`: the program began it by itself, or what is in the background is being stopped.
     prompt: Option<Prompt>,
     /// While a prompt waits, the program is still busy with a turn of its own.
     of_its_own: bool,
@@ -141,8 +153,10 @@ impl Driver {
             requests: 0,
             waiting: HashMap::new(),
             turn: None,
+            background: Vec::new(),
             show,
             leave: Leave::default(),
+            denied: HashSet::new(),
             complained: false,
         }
     }
@@ -174,10 +188,7 @@ impl Driver {
                 Some(Item::Line(..) | Item::Ended(_)) => {}
                 Some(Item::Command(Command::Close)) => break,
                 Some(Item::Command(command)) => self.command(command),
-                None => {
-                    self.process.as_ref().map(Process::kill);
-                    self.died(Some("it did not stop when it was interrupted"));
-                }
+                None => self.give_up("it did not stop when it was interrupted"),
             }
         }
         if self.turn.is_some() {
@@ -185,7 +196,8 @@ impl Driver {
         }
         if let Some(process) = self.process.take() {
             self.shared.ended("it was closed");
-            process.end(END_PATIENCE);
+            let ended = process.end(END_PATIENCE);
+            self.bury(&ended);
         }
         self.turn_over(Ending::Interrupted);
         self.recorder.end();
@@ -225,13 +237,18 @@ impl Driver {
             Command::Restart { conversation, reply } => {
                 if let Some(process) = self.process.take() {
                     self.shared.ended("it is being started anew");
-                    process.end(END_PATIENCE);
-                    self.left_behind("it was started anew");
+                    let ended = process.end(END_PATIENCE);
+                    self.left_behind(&Ended { why: "it was started anew".to_owned(), ..ended });
                 }
                 if let Err(error) = self.start(conversation, Tried::AsItWas, Some(reply.clone())) {
                     self.shared.ended(&error.to_string());
                     drop(reply.send(Err(error)));
                 }
+            }
+            Command::GiveUp { why, reply } => {
+                self.give_up(why);
+                // Dropped: whoever waits hears that.
+                drop(reply);
             }
             Command::Close => {}
         }
@@ -253,9 +270,21 @@ impl Driver {
     }
 
     fn interrupt(&mut self) {
-        let Some(turn) = &mut self.turn else { return };
-        turn.interrupted.get_or_insert_with(Instant::now);
+        if self.turn.is_none() {
+            if self.background.is_empty() {
+                // The host may have heard something that it took for a turn.
+                return self.tell(Said::TurnEnd(Ending::Interrupted));
+            }
+            self.shared.busy();
+            self.turn = Some(Turn { prompt: None, of_its_own: false, interrupted: None });
+        }
+        if let Some(turn) = &mut self.turn {
+            turn.interrupted.get_or_insert_with(Instant::now);
+        }
         self.request(WireRequest::Interrupt, None);
+        for task_id in self.background.clone() {
+            self.request(WireRequest::StopTask { task_id }, Some(Waiting::Stop));
+        }
     }
 
     fn decide(&mut self, request: &str, decision: Decision) {
@@ -263,6 +292,8 @@ impl Driver {
         let permission = self.leave.given(&asked, decision);
         if permission.is_allowed() {
             self.recorder.resume(&asked.call);
+        } else {
+            self.denied.insert(asked.call);
         }
         self.answer(request, WireGiven::Permission(permission));
     }
@@ -294,25 +325,34 @@ impl Driver {
             return;
         }
         self.shared.forget_asked();
-        self.show.turn_end();
+        self.denied.clear();
+        self.show.turn_end(&ending);
         self.shared.idle();
         self.tell(Said::TurnEnd(ending));
+    }
+
+    fn give_up(&mut self, why: &str) {
+        self.process.as_ref().map(Process::kill);
+        self.died(Some(why));
     }
 
     fn died(&mut self, why: Option<&str>) {
         let Some(process) = self.process.take() else { return };
         let ended = process.end(END_PATIENCE);
-        let why = why.map_or(ended, str::to_owned);
-        self.shared.ended(&why);
-        self.left_behind(&why);
+        let why = why.map_or(ended.why, str::to_owned);
+        let ended = Ended { why, ..ended };
+        self.shared.ended(&ended.why);
+        self.left_behind(&ended);
         if self.process.is_none() {
-            self.tell(Said::Gone(why));
+            self.tell(Said::Gone(ended.why));
         }
     }
 
     /// Ends in the log and for the host what a process left open.
-    fn left_behind(&mut self, why: &str) {
-        self.recorder.died();
+    fn left_behind(&mut self, ended: &Ended) {
+        let why = ended.why.as_str();
+        self.background.clear();
+        self.bury(ended);
         let asked_to = self.turn.as_ref().is_some_and(|turn| turn.interrupted.is_some());
         self.turn_over(match asked_to {
             true => Ending::Interrupted,
@@ -323,11 +363,21 @@ impl Driver {
                 Waiting::Start { before, tried, reply } => {
                     self.not_started(before, tried, reply, why);
                 }
+                Waiting::Stop => {}
                 Waiting::Rewind(reply) => {
                     drop(reply.send(Err(AgentError::Gone(why.to_owned()).into())));
                 }
             }
         }
+    }
+
+    /// Ends in the log what the process was doing, and, if it was killed, the commands it ran.
+    fn bury(&mut self, ended: &Ended) {
+        let left = match &ended.orphaned {
+            Some(mark) if self.recorder.may_write() => mark.end_commands(),
+            _ => Left::AsTold,
+        };
+        self.recorder.died(left);
     }
 
     /// A conversation could not be gone on with. A program that was killed may have had no time to write

@@ -1,8 +1,10 @@
 //! What the program may do without asking again.
 
 use std::collections::HashSet;
+use std::path::Path;
 
 use serde_json::Value;
+use takeback_core::middleware::{command_in, paths_in};
 
 use super::wire::WirePermission;
 use crate::talk::Decision;
@@ -13,12 +15,37 @@ pub(super) struct Asked {
     pub(super) tool: String,
     pub(super) input: Value,
     pub(super) call: String,
+    pub(super) reach: Reach,
 }
 
-/// What was allowed for the rest of the session: a tool, or for a shell one command.
+/// How far leave goes that is given for good.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub(super) enum Reach {
+    /// The tool, wherever it stays inside the folder.
+    Inside,
+    /// This command, or what lies outside of the folder: as it is, and nothing else.
+    Only(String),
+}
+
+impl Reach {
+    /// `is_inside`: whether a path leads into the folder, links followed.
+    pub(super) fn of(input: &Value, is_inside: impl Fn(&Path) -> bool) -> Self {
+        if let Some(command) = command_in(input) {
+            return Self::Only(command);
+        }
+        let outside: Vec<String> = paths_in(input)
+            .iter()
+            .filter(|path| !is_inside(path))
+            .map(|path| path.display().to_string())
+            .collect();
+        if outside.is_empty() { Self::Inside } else { Self::Only(outside.join("\n")) }
+    }
+}
+
+/// What was allowed for the rest of the session.
 #[derive(Debug, Default)]
 pub(super) struct Leave {
-    always: HashSet<(String, Option<String>)>,
+    always: HashSet<(String, Reach)>,
 }
 
 impl Leave {
@@ -54,9 +81,8 @@ fn allow(asked: &Asked) -> WirePermission {
     WirePermission::Allow { updated_input: asked.input.clone() }
 }
 
-fn kind_of(asked: &Asked) -> (String, Option<String>) {
-    let command = asked.input["command"].as_str().map(str::to_owned);
-    (asked.tool.clone(), command)
+fn kind_of(asked: &Asked) -> (String, Reach) {
+    (asked.tool.clone(), asked.reach.clone())
 }
 
 #[cfg(test)]
@@ -66,19 +92,26 @@ mod tests {
     use super::*;
 
     fn asked(tool: &str, input: Value) -> Asked {
-        Asked { tool: tool.to_owned(), input, call: "c".to_owned() }
+        let reach = Reach::of(&input, |path| path.starts_with("/work"));
+        Asked { tool: tool.to_owned(), input, call: "c".to_owned(), reach }
     }
 
     #[test]
-    fn what_is_always_allowed_is_a_tool_or_a_command() {
+    fn what_is_always_allowed_is_a_tool_inside_the_folder_or_a_command() {
         let mut leave = Leave::default();
         let write = |path: &str| asked("Write", json!({ "file_path": path }));
         let run = |command: &str| asked("Bash", json!({ "command": command }));
-        assert_eq!(leave.standing(&write("a")), None);
-        assert_eq!(leave.given(&write("a"), Decision::Allow), allow(&write("a")));
-        assert_eq!(leave.standing(&write("a")), None);
-        leave.given(&write("a"), Decision::AllowAlways);
-        assert_eq!(leave.standing(&write("b")), Some(allow(&write("b"))));
+        let (a, b) = (write("/work/a"), write("/work/b"));
+        assert_eq!(leave.standing(&a), None);
+        assert_eq!(leave.given(&a, Decision::Allow), allow(&a));
+        assert_eq!(leave.standing(&a), None);
+        leave.given(&a, Decision::AllowAlways);
+        assert_eq!(leave.standing(&b), Some(allow(&b)));
+        let (outside, other) = (write("/home/a"), write("/home/b"));
+        assert_eq!(leave.standing(&outside), None);
+        leave.given(&outside, Decision::AllowAlways);
+        assert_eq!(leave.standing(&outside), Some(allow(&outside)));
+        assert_eq!(leave.standing(&other), None);
         leave.given(&run("ls"), Decision::AllowAlways);
         assert_eq!(leave.standing(&run("ls")), Some(allow(&run("ls"))));
         assert_eq!(leave.standing(&run("rm -r x")), None);

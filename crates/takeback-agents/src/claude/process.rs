@@ -14,6 +14,7 @@ use rustix::process::{Pid, Signal, kill_process_group};
 use super::ClaudeOptions;
 use super::command_line::CHECKPOINTING;
 use super::driver::Item;
+use super::orphans::Mark;
 use super::wire::WireIn;
 use crate::talk::AgentError;
 
@@ -23,6 +24,14 @@ pub(super) struct Process {
     child: Child,
     stdin: Option<ChildStdin>,
     last_word: Arc<Mutex<String>>,
+    mark: Mark,
+}
+
+/// How a process ended.
+pub(super) struct Ended {
+    pub(super) why: String,
+    /// It had no time to end what it had started, which has this mark.
+    pub(super) orphaned: Option<Mark>,
 }
 
 impl Process {
@@ -34,12 +43,14 @@ impl Process {
     ) -> Result<Self, AgentError> {
         let program = options.program.display().to_string();
         let cannot = |source| AgentError::CannotStart { program: program.clone(), source };
+        let mark = Mark::new();
         let mut command = Command::new(&options.program);
         command
             .args(arguments)
             .current_dir(&options.folder)
             .env_clear()
             .envs(options.environment.iter().map(|(name, value)| (name, value)))
+            .env(Mark::NAME, mark.value())
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())
@@ -81,7 +92,7 @@ impl Process {
                 .spawn(keep)
                 .map_err(cannot)?;
         }
-        Ok(Self { number, child, stdin, last_word })
+        Ok(Self { number, child, stdin, last_word, mark })
     }
 
     /// A line to a process that has died is lost: its end is told by [`Item::Ended`].
@@ -100,8 +111,8 @@ impl Process {
         kill_group(self.child.id());
     }
 
-    /// Ends it, kindly first: it may still be writing down what was said. Answers why it ended.
-    pub(super) fn end(mut self, patience: Duration) -> String {
+    /// Ends it, kindly first: it may still be writing down what was said.
+    pub(super) fn end(mut self, patience: Duration) -> Ended {
         drop(self.stdin.take());
         let deadline = Instant::now() + patience;
         let status = loop {
@@ -116,7 +127,9 @@ impl Process {
             }
         };
         let said = self.last_word.lock().unwrap_or_else(PoisonError::into_inner).clone();
-        if said.is_empty() { in_words(status) } else { said }
+        let why = if said.is_empty() { in_words(status) } else { said };
+        let was_killed = status.is_none_or(|status| status.code().is_none());
+        Ended { why, orphaned: was_killed.then_some(self.mark) }
     }
 }
 

@@ -4,12 +4,14 @@
 //! log knows one open call of a session.
 
 use std::collections::{HashMap, HashSet};
+use std::path::Path;
 
 use serde_json::Value;
 use takeback_core::middleware::{command_in, paths_in};
 use takeback_core::{AgentEvent, Outcome, Touches, process};
 use takeback_store::{CallId, PointId, Seq, SessionId};
 
+use super::orphans::Left;
 use super::wire::WireCall;
 use crate::capture::Capture;
 
@@ -17,6 +19,8 @@ pub(super) struct Recorder {
     capture: Capture,
     calls: HashMap<String, OpenCall>,
     subagents: HashSet<SessionId>,
+    /// Sessions with a command that may have outlived the program.
+    in_doubt: HashSet<SessionId>,
     /// Whether a turn stands open in the log.
     in_turn: bool,
 }
@@ -27,6 +31,13 @@ struct OpenCall {
     touches: Touches,
     /// `None`: it waits for somebody's leave, and does nothing.
     since: Option<Option<Seq>>,
+}
+
+impl OpenCall {
+    /// A command, which may write what and when it likes.
+    fn may_write(&self) -> bool {
+        self.since.is_some() && matches!(self.touches, Touches::Anything { .. })
+    }
 }
 
 /// Tools that write no file themselves: what a subagent does is told by its own calls, and nobody
@@ -61,7 +72,8 @@ const QUIET: &[&str] = &[
 impl Recorder {
     pub(super) fn new(mut capture: Capture) -> Self {
         capture.session_start(super::NAME);
-        Self { capture, calls: HashMap::new(), subagents: HashSet::new(), in_turn: false }
+        let (calls, subagents, in_doubt) = (HashMap::new(), HashSet::new(), HashSet::new());
+        Self { capture, calls, subagents, in_doubt, in_turn: false }
     }
 
     pub(super) fn prompt(&mut self, message: &str, text: &str) -> Option<PointId> {
@@ -135,6 +147,13 @@ impl Recorder {
         Some((since?, until?))
     }
 
+    /// Whether a path leads into the workspace, and not to what Takeback or version control keep there.
+    pub(super) fn is_inside(&self, path: &Path) -> bool {
+        let workspace = &self.capture.workspace;
+        let resolved = workspace.resolve(path);
+        resolved.is_some_and(|path| workspace.absolute(&path).starts_with(workspace.root.path()))
+    }
+
     pub(super) fn subagent_start(&mut self, agent: &str) {
         self.subagent(agent);
     }
@@ -147,6 +166,11 @@ impl Recorder {
         }
     }
 
+    /// It may stop, unless a hook of the user's wants it to go on: then that is the same turn.
+    pub(super) fn may_stop(&mut self) {
+        self.capture.look();
+    }
+
     /// Nothing more is written for the prompt, except by what runs in the background.
     pub(super) fn turn_end(&mut self) {
         if !std::mem::take(&mut self.in_turn) {
@@ -155,8 +179,29 @@ impl Recorder {
         self.capture.turn_end();
     }
 
-    /// The program has ended: with it all that it was about to do.
-    pub(super) fn died(&mut self) {
+    /// Whether a command runs, as far as is known.
+    pub(super) fn may_write(&self) -> bool {
+        self.calls.values().any(OpenCall::may_write)
+    }
+
+    /// The program has ended: with it all that it was about to do, but for what is left of it.
+    ///
+    /// Nobody will tell the end of a command that outlived it: what is found from here on may be its
+    /// work, until this process ends too.
+    pub(super) fn died(&mut self, left: Left) {
+        let running = self.calls.iter().filter(|(_, call)| call.may_write());
+        let running: Vec<(String, SessionId)> =
+            running.map(|(id, call)| (id.clone(), call.session.clone())).collect();
+        for (id, session) in running {
+            match left {
+                Left::AsTold => {}
+                Left::Nothing => drop(self.after(&id, Outcome::Failed)),
+                Left::Unknown => {
+                    self.after(&id, Outcome::Background);
+                    self.in_doubt.insert(session);
+                }
+            }
+        }
         self.subagents_end();
         self.calls.clear();
         self.turn_end();
@@ -167,13 +212,20 @@ impl Recorder {
     pub(super) fn subagents_end(&mut self) {
         for session in std::mem::take(&mut self.subagents) {
             self.calls.retain(|_, call| call.session != session);
-            self.capture.tell(&AgentEvent::SessionEnd { session });
+            if self.in_doubt.contains(&session) {
+                self.capture.tell(&AgentEvent::TurnEnd { session });
+            } else {
+                self.capture.tell(&AgentEvent::SessionEnd { session });
+            }
         }
     }
 
+    /// A session in doubt stays open: it ends when it is found that this process has.
     pub(super) fn end(&mut self) {
-        self.died();
-        self.capture.session_end();
+        self.died(Left::AsTold);
+        if !self.in_doubt.contains(&self.capture.session) {
+            self.capture.session_end();
+        }
     }
 
     fn name_of(&self, agent: &str) -> SessionId {

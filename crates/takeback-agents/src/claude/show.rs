@@ -10,7 +10,7 @@ use takeback_store::Seq;
 
 use super::wire::{WireBlock, WireContent, WireDelta, WireEvent, WireMessage};
 use super::words;
-use crate::talk::Said;
+use crate::talk::{Ending, Said};
 
 pub(super) struct Show {
     say: Sender<Said>,
@@ -23,8 +23,15 @@ pub(super) struct Show {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum CallState {
-    Open,
+    Open(Whose),
     Ended,
+}
+
+/// Who makes a call.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Whose {
+    Agents,
+    Subagents,
 }
 
 impl Show {
@@ -47,6 +54,7 @@ impl Show {
     /// A message of the model, of which the text may have been shown already.
     pub(super) fn message(&mut self, message: &WireMessage) {
         let is_subagents = message.parent_tool_use_id.is_some();
+        let whose = if is_subagents { Whose::Subagents } else { Whose::Agents };
         let is_shown = message.message.id.is_some() && message.message.id == self.streamed;
         let blocks = match &message.message.content {
             WireContent::Blocks(blocks) => blocks.as_slice(),
@@ -59,24 +67,24 @@ impl Show {
                     self.tell(Said::Text(text.clone()));
                     self.tell(Said::TextEnd);
                 }
-                WireBlock::ToolUse { id, name, input } => self.call(id, name, input),
+                WireBlock::ToolUse { id, name, input } => self.call(id, name, input, whose),
                 WireBlock::Text { .. } | WireBlock::ToolResult { .. } | WireBlock::Other => {}
             }
         }
     }
 
     /// A call, told by the message that makes it or by its hook, whichever comes first.
-    pub(super) fn call(&mut self, call: &str, tool: &str, input: &Value) {
+    pub(super) fn call(&mut self, call: &str, tool: &str, input: &Value, whose: Whose) {
         if self.calls.contains_key(call) {
             return;
         }
-        self.calls.insert(call.to_owned(), CallState::Open);
+        self.calls.insert(call.to_owned(), CallState::Open(whose));
         let title = words::title(tool, input, &self.folder);
         self.tell(Said::Tool { call: call.to_owned(), title });
     }
 
     pub(super) fn is_open(&self, call: &str) -> bool {
-        self.calls.get(call) == Some(&CallState::Open)
+        matches!(self.calls.get(call), Some(CallState::Open(_)))
     }
 
     pub(super) fn ended(
@@ -86,24 +94,26 @@ impl Show {
         line: String,
         changes: Option<(Seq, Seq)>,
     ) {
-        if self.calls.insert(call.to_owned(), CallState::Ended) == Some(CallState::Open) {
+        let before = self.calls.insert(call.to_owned(), CallState::Ended);
+        if matches!(before, Some(CallState::Open(_))) {
             self.tell(Said::ToolEnd { call: call.to_owned(), ok, line, changes });
         }
     }
 
-    /// What is still open was cut short. Subagents in the background go on with calls of their own.
-    pub(super) fn turn_end(&mut self) {
+    /// What is still open was cut short. A subagent that makes a call when a turn is done does so in
+    /// the background, and goes on.
+    pub(super) fn turn_end(&mut self, ending: &Ending) {
         self.text_end();
         self.streamed = None;
-        let mut open: Vec<String> = self
-            .calls
-            .drain()
-            .filter(|(_, state)| *state == CallState::Open)
-            .map(|(call, _)| call)
-            .collect();
+        let goes_on = |state: &CallState| {
+            *ending == Ending::Done && *state == CallState::Open(Whose::Subagents)
+        };
+        let over = self.calls.extract_if(|_, state| !goes_on(state));
+        let open = over.filter(|(_, state)| matches!(state, CallState::Open(_)));
+        let mut open: Vec<String> = open.map(|(call, _)| call).collect();
         open.sort();
         for call in open {
-            let line = "interrupted".to_owned();
+            let line = words::INTERRUPTED.to_owned();
             self.tell(Said::ToolEnd { call, ok: false, line, changes: None });
         }
     }

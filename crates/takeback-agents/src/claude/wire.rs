@@ -54,6 +54,16 @@ pub(super) struct WireSystem {
     pub(super) tool_use_id: Option<String>,
     #[serde(default)]
     pub(super) status: Option<String>,
+    /// All that is at work in the background.
+    #[serde(default)]
+    pub(super) tasks: Vec<WireTask>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+pub(super) struct WireTask {
+    pub(super) task_id: String,
+    #[serde(default)]
+    pub(super) task_type: String,
 }
 
 /// A message of the conversation, from either side.
@@ -306,6 +316,7 @@ struct WireText {
 pub(super) enum WireRequest {
     Initialize { hooks: serde_json::Map<String, Value> },
     Interrupt,
+    StopTask { task_id: String },
     RewindFiles { user_message_id: String, dry_run: bool },
 }
 

@@ -81,6 +81,19 @@ pub(super) fn result(tool: &str, response: &Value) -> String {
     }
 }
 
+/// What came of a call that nobody told the end of: it was refused, or cut short.
+pub(super) fn cut_short(text: &str) -> String {
+    // What the model gets to read then is not meant for people.
+    const FOR_THE_MODEL: [&str; 2] = ["The user doesn't want to ", "[Request interrupted by user"];
+    if FOR_THE_MODEL.iter().any(|start| text.starts_with(start)) {
+        return INTERRUPTED.to_owned();
+    }
+    failure(text)
+}
+
+pub(super) const INTERRUPTED: &str = "interrupted";
+pub(super) const NOT_ALLOWED: &str = "not allowed";
+
 /// What came of a call that failed, or whose answer is only known as text.
 pub(super) fn failure(text: &str) -> String {
     let text = text.replace("<tool_use_error>", "").replace("</tool_use_error>", "");

@@ -11,7 +11,7 @@ use std::time::Duration;
 
 use serde_json::Value;
 use takeback_agents::claude::{Claude, ClaudeOptions};
-use takeback_agents::talk::{Agent as _, Ending, OwnFiles, OwnFilesError, Said, Trial};
+use takeback_agents::talk::{Agent as _, AgentError, Ending, OwnFiles, OwnFilesError, Said, Trial};
 use takeback_testkit::Sandbox;
 
 use crate::lab::start;
@@ -94,6 +94,7 @@ fn told(said: &Said) -> String {
             format!("prompted {} {} {}", message == MESSAGE, session.is_some(), point.is_some())
         }
         Said::Text(text) => format!("text {text}"),
+        Said::TurnBegin => "turn begin".to_owned(),
         Said::TextEnd => "text end".to_owned(),
         Said::Tool { title, .. } => format!("tool {title}"),
         Said::ToolEnd { ok, line, changes, .. } => {
@@ -155,7 +156,7 @@ fn an_interrupted_turn_ends_as_such() {
     let [.., Said::ToolEnd { ok: false, line, .. }, _] = heard.as_slice() else {
         panic!("{heard:#?}")
     };
-    assert!(line.starts_with("The user doesn't want to proceed"), "{line}");
+    assert_eq!(line, "interrupted");
 }
 
 #[test]
@@ -172,6 +173,35 @@ fn own_files_and_their_errors_are_understood() {
         let unknown = stage.claude.rewind_files(MESSAGE, trial);
         assert!(matches!(unknown, Err(OwnFilesError::NoCheckpoint)), "{trial:?} {unknown:?}");
     }
+}
+
+/// Lines of a script that answer a request, whatever its number.
+const ANSWER: &str = r#"read -r line
+id=${line#*\"request_id\":\"}
+echo '{"type":"control_response","response":{"subtype":"success","request_id":"'"${id%%\"*}"'"}}'
+"#;
+
+#[test]
+fn a_program_that_does_not_bring_its_copies_back_in_time_writes_no_more() {
+    let sandbox = Sandbox::new();
+    let pid = sandbox.outside().join("pid");
+    let script = format!(
+        "#!/bin/sh\necho $$ > '{}'\n{ANSWER}while read -r line; do :; done\n",
+        pid.display()
+    );
+    let Stage { claude, said, sandbox } = stage_with(sandbox, &script);
+    let claude = claude.with_files_patience(Duration::from_millis(50));
+    let stage = Stage { claude, said, sandbox };
+    stage.until(|said| matches!(said, Said::Ready { .. }));
+    let real = stage.claude.rewind_files(MESSAGE, Trial::Real);
+    assert!(matches!(real, Err(OwnFilesError::Agent(AgentError::Silent(_)))), "{real:?}");
+    let pid: u32 = std::fs::read_to_string(pid).unwrap().trim().parse().unwrap();
+    assert!(!std::path::Path::new(&format!("/proc/{pid}")).exists(), "{pid} still runs");
+    assert!(!stage.claude.is_live());
+    let heard = stage.until(|said| matches!(said, Said::Gone(_)));
+    assert_eq!(heard, [Said::Gone("it did not answer in time".to_owned())]);
+    stage.claude.load(&Value::Null).unwrap();
+    assert!(stage.claude.is_live());
 }
 
 #[test]
@@ -248,19 +278,98 @@ fn the_end_of_a_turn_that_it_began_by_itself_is_not_the_end_of_the_prompts() {
 }
 
 #[test]
-fn the_turn_is_over_in_the_log_before_the_program_may_stop() {
+fn a_program_that_is_kept_from_stopping_goes_on_with_the_same_prompt() {
     let (ready, _) = first_line(TURN);
     let stop = TURN.lines().find(|line| line.contains("\"callback_id\":\"Stop\"")).unwrap();
-    let stage = stage(&[&format!("{ready}\n"), &format!("{}{stop}\n", lifecycle())]);
+    let hook = |name: &str| {
+        let is_it = |line: &&str| {
+            line.contains(&format!("\"callback_id\":\"{name}\"")) && line.contains("\"Bash\"")
+        };
+        TURN.lines().find(is_it).unwrap()
+    };
+    let (call, called) = (hook("PreToolUse"), hook("PostToolUseFailure"));
+    let answer = format!("{}{stop}\n{call}\n{called}\n{stop}\n{RESULT}", lifecycle());
+    let stage = stage(&[&format!("{ready}\n"), &answer]);
     stage.claude.prompt(MESSAGE, "one").unwrap();
-    stage.until(|said| matches!(said, Said::Prompted { .. }));
+    stage.until(|said| matches!(said, Said::TurnEnd(_)));
+    let store = &stage.sandbox.workspace.store;
+    let points: Vec<String> =
+        store.points().unwrap().into_iter().map(|point| point.description).collect();
+    assert_eq!(points, ["one"]);
     let session = takeback_store::SessionId::from(crate::lab::SESSION);
-    let open_turn = || stage.sandbox.workspace.store.session(&session).unwrap().unwrap().open_turn;
-    let deadline = std::time::Instant::now() + Duration::from_secs(60);
-    while open_turn().is_some() {
-        assert!(std::time::Instant::now() < deadline, "the turn stays open");
+    assert_eq!(store.session(&session).unwrap().unwrap().open_turn, None);
+}
+
+#[test]
+fn what_changed_is_in_the_log_before_the_program_may_stop() {
+    let stop = TURN.lines().find(|line| line.contains("\"callback_id\":\"Stop\"")).unwrap();
+    let sandbox = Sandbox::new();
+    let answer = sandbox.outside().join("answer");
+    std::fs::write(&answer, format!("{}{stop}\n", lifecycle())).unwrap();
+    let script = format!(
+        "#!/bin/sh\n{ANSWER}read -r line\necho mine > mine.txt\ncat '{}'\nread -r line\n\
+         echo '{{\"type\":\"system\",\"subtype\":\"init\",\"session_id\":\"stopped\"}}'\n\
+         while read -r line; do :; done\n",
+        answer.display()
+    );
+    let stage = stage_with(sandbox, &script);
+    stage.claude.prompt(MESSAGE, "one").unwrap();
+    stage.until(|said| matches!(said, Said::Ready { session: Some(_), .. }));
+    let changes = stage.sandbox.workspace.store.changes_after(takeback_store::Seq(0)).unwrap();
+    assert!(changes.iter().any(|change| change.path == takeback_testkit::path("mine.txt")));
+}
+
+/// A program that is killed while its shell runs on, which writes `late.txt` when there is `go`. The
+/// shell is started by `start`.
+fn killed_in_a_command(start: &str) -> Stage {
+    let sandbox = Sandbox::new();
+    let hook = |name: &str| {
+        let is_it = |line: &&str| line.contains(&format!("\"callback_id\":\"{name}\""));
+        TURN.lines().filter(is_it).find(|line| name == "Stop" || line.contains("\"Bash\"")).unwrap()
+    };
+    let answer = sandbox.outside().join("answer");
+    std::fs::write(&answer, format!("{}{}\n", lifecycle(), hook("PreToolUse"))).unwrap();
+    let pid = sandbox.outside().join("pid");
+    let shell = "echo $$ > \"$0\"; until [ -e go ]; do sleep 0.05; done; echo late > late.txt";
+    let script = format!(
+        "#!/bin/sh\n{ANSWER}read -r line\ncat '{}'\nread -r line\n\
+         {start} setsid sh -c '{shell}' '{pid}' >/dev/null 2>&1 </dev/null &\n\
+         until [ -s '{pid}' ]; do sleep 0.05; done\nkill -9 $$\n",
+        answer.display(),
+        pid = pid.display(),
+    );
+    let stage = stage_with(sandbox, &script);
+    stage.claude.prompt(MESSAGE, "one").unwrap();
+    let heard = stage.until(|said| matches!(said, Said::Gone(_)));
+    assert_eq!(heard.last(), Some(&Said::Gone("it was killed by signal 9".to_owned())));
+    stage
+}
+
+#[test]
+fn a_command_of_a_killed_program_is_ended_with_it() {
+    let stage = killed_in_a_command("");
+    let pid = std::fs::read_to_string(stage.sandbox.outside().join("pid")).unwrap();
+    let environment = std::fs::read(format!("/proc/{}/environ", pid.trim())).unwrap_or_default();
+    assert_eq!(environment, b"", "it still runs");
+    let store = &stage.sandbox.workspace.store;
+    assert_eq!(store.live_calls().unwrap(), []);
+    let session = takeback_store::SessionId::from(crate::lab::SESSION);
+    assert_eq!(store.session(&session).unwrap().unwrap().open_turn, None);
+}
+
+#[test]
+fn what_a_command_writes_that_outlived_its_program_is_not_taken_for_a_persons() {
+    let mut stage = killed_in_a_command("env -i PATH=\"$PATH\"");
+    stage.claude.close();
+    stage.sandbox.write("go", "");
+    while !stage.sandbox.exists("late.txt") {
         std::thread::yield_now();
     }
+    takeback_core::look_around(&mut stage.sandbox.workspace).unwrap();
+    let changes = stage.sandbox.workspace.store.changes_after(takeback_store::Seq(0)).unwrap();
+    let late = changes.iter().find(|change| change.path == takeback_testkit::path("late.txt"));
+    let sessions = vec![takeback_store::SessionId::from(crate::lab::SESSION)];
+    assert_eq!(late.unwrap().author, takeback_store::Author::Ambiguous { sessions });
 }
 
 #[test]

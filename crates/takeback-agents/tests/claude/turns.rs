@@ -104,7 +104,7 @@ fn what_needs_leave_is_asked_for() {
     assert_eq!(shell.title, "$ touch b.txt; exit 0");
     lab.claude.decide(&shell.request, Decision::Deny("not that".to_owned())).unwrap();
     let heard = lab.until(|said| matches!(said, Said::TurnEnd(_)));
-    assert_eq!(calls(&heard), ["failed not that (0)"]);
+    assert_eq!(calls(&heard), ["failed not allowed (0)"]);
     assert!(lab.sandbox.exists("a.txt") && !lab.sandbox.exists("b.txt"));
     let again = lab.claude.decide(&shell.request, Decision::Allow);
     assert!(matches!(again, Err(AgentError::Refused(_))), "{again:?}");
@@ -113,14 +113,19 @@ fn what_needs_leave_is_asked_for() {
 }
 
 #[test]
-fn what_is_always_allowed_is_not_asked_again() {
+fn what_is_always_allowed_is_not_asked_again_inside_the_folder() {
     let Some(lab) = lab(&Wishes::default()) else { return };
-    lab.prompt("one", &json!([lab.write("a.txt", "1\n"), lab.write("b.txt", "2\n"), "ok"]));
+    std::os::unix::fs::symlink(lab.sandbox.outside(), lab.sandbox.at("link")).unwrap();
+    let writes = [lab.write("a.txt", "1\n"), lab.write("b.txt", "2\n")];
+    lab.prompt("one", &json!([writes[0], writes[1], lab.write("link/c.txt", "3\n"), "ok"]));
     let (asked, _) = lab.asked();
     lab.claude.decide(&asked.request, Decision::AllowAlways).unwrap();
-    let heard = lab.until(|said| matches!(said, Said::TurnEnd(_) | Said::Asks(_)));
-    assert_eq!(heard.last(), Some(&Said::TurnEnd(Ending::Done)));
+    let (asked, _) = lab.asked();
+    assert_eq!((asked.title.as_str(), asked.detail.as_str()), ("Write link/c.txt", "3\n"));
     assert_eq!(lab.sandbox.read("b.txt"), "2\n");
+    lab.claude.decide(&asked.request, Decision::Deny("no".to_owned())).unwrap();
+    lab.until(|said| matches!(said, Said::TurnEnd(_)));
+    assert!(!lab.sandbox.outside().join("c.txt").exists());
 }
 
 #[test]
@@ -232,7 +237,7 @@ fn what_goes_on_in_the_background_is_the_agents_until_it_ends() {
     assert!(calls(&heard)[1].starts_with("ok runs in the background"), "{heard:#?}");
     lab.sandbox.write("go", "");
     let heard = lab.until(|said| matches!(said, Said::TurnEnd(_)));
-    assert!(heard.contains(&Said::Note("claude goes on by itself".to_owned())), "{heard:#?}");
+    assert!(heard.contains(&Said::TurnBegin), "{heard:#?}");
     assert!(lab.sandbox.exists("late.txt"));
     let point = lab.point_of(&message);
     lab.sandbox.reopen();
@@ -269,4 +274,30 @@ fn closing_in_the_middle_of_a_turn_ends_the_program_and_the_session() {
     assert!(matches!(late, Err(AgentError::Gone(_))), "{late:?}");
     lab.rewind_to(&message);
     assert!(!lab.sandbox.exists("one.txt"));
+}
+
+#[test]
+fn a_subagent_in_the_background_goes_on_until_it_is_interrupted() {
+    let Some(lab) = trusting() else { return };
+    let command = "echo 1 > one.txt; until [ -e go ]; do sleep 0.1; done; echo 2 > two.txt";
+    let mut task = lab.task("a job", &json!([run(command), "never"]));
+    task["input"]["run_in_background"] = json!(true);
+    let (_, heard) = lab.turn("one", &json!([[task], "later"]));
+    assert!(!calls(&heard).contains(&"failed interrupted (0)".to_owned()), "{heard:#?}");
+    while !lab.sandbox.exists("one.txt") {
+        std::thread::yield_now();
+    }
+    lab.claude.interrupt().unwrap();
+    let heard = lab.until(|said| matches!(said, Said::TurnEnd(_)));
+    assert_eq!(heard.last(), Some(&Said::TurnEnd(Ending::Interrupted)));
+    let ended = |said: &&Said| matches!(said, Said::ToolEnd { ok: false, .. });
+    assert_eq!(heard.iter().filter(ended).count(), 1, "{heard:#?}");
+    assert!(lab.claude.is_live(), "it did not have to be ended for that");
+    assert!(lab.sandbox.workspace.store.live_calls().unwrap().is_empty());
+    lab.sandbox.write("go", "");
+    lab.claude.interrupt().unwrap();
+    let heard = lab.until(|said| matches!(said, Said::TurnEnd(_)));
+    assert_eq!(heard.last(), Some(&Said::TurnEnd(Ending::Interrupted)), "also without a turn");
+    lab.claude.close();
+    assert!(!lab.sandbox.exists("two.txt"));
 }

@@ -92,7 +92,7 @@ impl Worker {
 
     /// `None`: the turn was interrupted before somebody decided.
     fn permission(&mut self, id: &str, call: &Call, title: String) -> Option<Result<(), String>> {
-        if self.allowed.covers(call.needs()) {
+        if self.allowed.covers(call) {
             return Some(Ok(()));
         }
         self.signals.ask(id);
@@ -101,7 +101,7 @@ impl Worker {
         Some(match self.signals.decision()? {
             Decision::Allow => Ok(()),
             Decision::AllowAlways => {
-                self.allowed.add(call.needs());
+                self.allowed.add(call);
                 Ok(())
             }
             Decision::Deny(why) => Err(why),

@@ -5,11 +5,12 @@ use takeback_core::Outcome;
 
 use super::{Driver, Prompt, Turn, Waiting};
 use crate::claude::own_files::rewound;
-use crate::claude::permission::Asked;
+use crate::claude::permission::{Asked, Reach};
 use crate::claude::recorder::outcome_of;
+use crate::claude::show::Whose;
 use crate::claude::wire::{
     WireAnswer, WireAsked, WireBlock, WireContent, WireGiven, WireHook, WireIn, WireMessage,
-    WireOut, WireRequest, WireResult, WireSystem,
+    WireOut, WireRequest, WireResult, WireSystem, WireTask,
 };
 use crate::claude::words;
 use crate::talk::{Ending, Permission, Said};
@@ -62,11 +63,17 @@ impl Driver {
                 let (session, model) = (system.session_id, system.model);
                 self.tell(Said::Ready { session, model });
             }
+            ("background_tasks_changed", _) => self.in_the_background(system.tasks),
             ("task_notification", Some(call)) => {
                 self.recorder.after(&call, Outcome::Done);
             }
             _ => {}
         }
+    }
+
+    fn in_the_background(&mut self, tasks: Vec<WireTask>) {
+        let agents = tasks.into_iter().filter(|task| task.task_type == "local_agent");
+        self.background = agents.map(|task| task.task_id).collect();
     }
 
     fn user(&mut self, message: WireMessage) {
@@ -82,8 +89,11 @@ impl Driver {
             if self.show.is_open(&tool_use_id) {
                 // No hook told its end: it was refused, or cut short.
                 let changes = self.recorder.after(&tool_use_id, Outcome::Failed);
-                let text = words::failure(&words::text_of(&content));
-                self.show.ended(&tool_use_id, !is_error, text, changes);
+                let line = match self.denied.remove(&tool_use_id) {
+                    true => words::NOT_ALLOWED.to_owned(),
+                    false => words::cut_short(&words::text_of(&content)),
+                };
+                self.show.ended(&tool_use_id, !is_error, line, changes);
             }
         }
     }
@@ -119,7 +129,7 @@ impl Driver {
     }
 
     fn result(&mut self, result: &WireResult) {
-        let Some(turn) = &mut self.turn else { return };
+        let Some(turn) = &mut self.turn else { return self.recorder.turn_end() };
         let waits = turn.prompt.as_ref().is_some_and(|prompt| !prompt.taken_in);
         if turn.of_its_own && waits {
             turn.of_its_own = false;
@@ -146,7 +156,8 @@ impl Driver {
                 self.answer(id, WireGiven::Nothing {});
             }
             Ok(WireAsked::CanUseTool { tool_name, input, tool_use_id, description }) => {
-                let asked = Asked { tool: tool_name, input, call: tool_use_id };
+                let reach = Reach::of(&input, |path| self.recorder.is_inside(path));
+                let asked = Asked { tool: tool_name, input, call: tool_use_id, reach };
                 if let Some(permission) = self.leave.standing(&asked) {
                     return self.answer(id, WireGiven::Permission(permission));
                 }
@@ -179,7 +190,8 @@ impl Driver {
                 self.begun_by_itself(&prompt);
             }
             WireHook::PreToolUse(call) => {
-                self.show.call(&call.tool_use_id, &call.tool_name, &call.tool_input);
+                let whose = if call.agent_id.is_some() { Whose::Subagents } else { Whose::Agents };
+                self.show.call(&call.tool_use_id, &call.tool_name, &call.tool_input, whose);
                 self.recorder.before(&call);
             }
             WireHook::PostToolUse { call, tool_response } => {
@@ -195,7 +207,7 @@ impl Driver {
             }
             WireHook::SubagentStart { agent_id } => self.recorder.subagent_start(&agent_id),
             WireHook::SubagentStop { agent_id } => self.recorder.subagent_stop(&agent_id),
-            WireHook::Stop {} => self.recorder.turn_end(),
+            WireHook::Stop {} => self.recorder.may_stop(),
             WireHook::Other => {}
         }
     }
@@ -205,12 +217,13 @@ impl Driver {
         match &mut self.turn {
             Some(turn) => {
                 let waits = turn.prompt.as_ref().is_some_and(|prompt| !prompt.taken_in);
-                turn.of_its_own |= waits;
+                turn.of_its_own |= waits || turn.prompt.is_none();
             }
             None => {
                 self.shared.busy();
                 self.recorder.prompt_of_its_own(prompt);
                 self.turn = Some(Turn { prompt: None, of_its_own: true, interrupted: None });
+                self.tell(Said::TurnBegin);
                 self.tell(Said::Note("claude goes on by itself".to_owned()));
             }
         }
@@ -228,6 +241,13 @@ impl Driver {
                 reply.map(|reply| reply.send(Ok(())));
             }
             Some(Waiting::Rewind(reply)) => drop(reply.send(rewound(answer))),
+            Some(Waiting::Stop) => {
+                let is_last = !self.waiting.values().any(|one| matches!(one, Waiting::Stop));
+                let only_stops = |turn: &Turn| turn.prompt.is_none() && !turn.of_its_own;
+                if is_last && self.turn.as_ref().is_some_and(only_stops) {
+                    self.turn_over(Ending::Interrupted);
+                }
+            }
             None => {}
         }
     }

@@ -293,6 +293,7 @@ impl Host {
                 }
             }
             Said::Prompted { message, session, .. } => self.prompted(&message, session),
+            Said::TurnBegin => self.chat.activity = Activity::Turn(now),
             Said::Text(text) => transcript.add_text(&text),
             Said::TextEnd => transcript.end_text(),
             Said::Tool { call, title } => {
