@@ -256,7 +256,9 @@ fn with_project(
         (Project::Raise, Some(Value::Number(wanted))) if matches!(setting.value, Value::Number(own) if wanted < own) => {
             Err("a project can only raise it".to_owned())
         }
-        (Project::Set, Some(Value::Number(0))) => Err("a project can only choose 1 or more".to_owned()),
+        (Project::Set, Some(Value::Number(0))) => {
+            Err("a project can only choose 1 or more".to_owned())
+        }
         (Project::Raise | Project::Set, Some(value)) => Ok(value),
         (Project::Add, Some(value)) => Ok(added(&setting.value, value)),
     };

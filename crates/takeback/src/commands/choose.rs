@@ -27,10 +27,16 @@ pub(crate) struct Choices {
     pub(crate) can_undo: bool,
 }
 
-/// Shows the menu until something is chosen. `look` says what going to a point would do.
+/// What somebody looks at before they choose it.
+pub(crate) enum Looked<'a> {
+    Point(&'a str),
+    Execution(&'a str),
+}
+
+/// Shows the menu until something is chosen. `look` says what choosing it would do.
 pub(crate) fn choose(
     choices: Choices,
-    mut look: impl FnMut(&str) -> Result<Preview, CommandError>,
+    mut look: impl FnMut(Looked<'_>) -> Result<Preview, CommandError>,
 ) -> Result<Chosen, CommandError> {
     let theme = if super::has_colour() { Theme::colour() } else { Theme::plain() };
     let options =
@@ -54,9 +60,13 @@ pub(crate) fn choose(
         for press in presses {
             match menu.press(&press.key) {
                 // The preview of an execution is made by nobody; the menu goes on looking.
-                Outcome::Stay | Outcome::LookExecution(_) => {}
+                Outcome::Stay => {}
+                Outcome::LookExecution(execution) => {
+                    let preview = look(Looked::Execution(&execution)).map_err(|error| error.line());
+                    menu.set_execution_preview(&execution, preview);
+                }
                 Outcome::Look(id) => {
-                    let preview = look(&id).map_err(|error| error.line());
+                    let preview = look(Looked::Point(&id)).map_err(|error| error.line());
                     menu.set_preview(&id, preview);
                 }
                 Outcome::Cancel => return Ok(Chosen::Nothing),

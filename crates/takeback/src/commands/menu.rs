@@ -5,10 +5,12 @@ use std::time::{Duration, Instant};
 use similar::{DiffTag, group_diff_ops};
 use takeback_core::Workspace;
 use takeback_core::exchange::same_story;
+use takeback_core::execution::{RollbackFiles, rollback_request};
 use takeback_core::history::by_path;
 use takeback_core::rewind::journal::Preview;
 use takeback_core::rewind::plan::Step;
 use takeback_core::rewind::{Receipt, RewindRequest, preview};
+use takeback_store::state::{CheckpointId, ExecutionId, Record};
 use takeback_store::{
     Author, Entry, Point, PointId, PointKind, Seq, SessionId, Store, StoreError, WorkPath,
 };
@@ -135,6 +137,42 @@ fn literally(path: &WorkPath) -> String {
         pattern.extend(chunk.invalid().iter().map(|_| '?'));
     }
     pattern
+}
+
+/// The last success of an execution, and what going back to it would ask of a rewind: its files too, if it
+/// has any. A checkpoint's own name will do too.
+pub(crate) fn execution_request(
+    workspace: &Workspace,
+    name: &str,
+) -> Result<(Record, RewindRequest), CommandError> {
+    let record = match name.parse::<CheckpointId>() {
+        Ok(id) => workspace.states.find(&id)?,
+        Err(_) => {
+            let execution =
+                ExecutionId::new(name).map_err(|error| CommandError::new(Kind::Usage, error))?;
+            workspace.states.last_successful(&execution, None, None)?
+        }
+    };
+    let not_found = || CommandError::new(Kind::Error, format!("Checkpoint {name} not found"));
+    let record = record.ok_or_else(not_found)?;
+    let files = if record.point.is_some() { RollbackFiles::All } else { RollbackFiles::Stay };
+    let request = rollback_request(workspace, &record.key, files)?;
+    Ok((record, request))
+}
+
+/// What restoring an execution would do.
+pub(crate) fn execution_preview(
+    workspace: &mut Workspace,
+    name: &str,
+) -> Result<takeback_tui::menu::Preview, CommandError> {
+    let (_, request) = execution_request(workspace, name)?;
+    let shown = preview(workspace, &request)?;
+    let mut told = preview_of(&*workspace.store, &shown)?;
+    if shown.is_refused() {
+        let why = "state and files go back together, or not at all: nothing would be changed";
+        told.notes.push(why.to_owned());
+    }
+    Ok(told)
 }
 
 /// What a preview says, file by file.

@@ -13,7 +13,7 @@ use takeback_core::rewind::{
 };
 use takeback_store::{Point, SessionId, WorkPath};
 
-use super::choose::{Choices, Chosen, choose};
+use super::choose::{Choices, Chosen, Looked, choose};
 use super::filediff::{Contents, FileDiff, LineCounts};
 use super::log::described;
 use super::menu;
@@ -95,7 +95,11 @@ fn by_menu(
     // What takes long is seen in the menu, not across it.
     let shown = workspace.ambient.watch.take();
     let of = |id: &str| points.iter().find(|point| point.id.to_string() == id);
-    let chosen = choose(choices, |id| {
+    let chosen = choose(choices, |looked| {
+        let id = match looked {
+            Looked::Point(id) => id,
+            Looked::Execution(name) => return menu::execution_preview(workspace, name),
+        };
         let point = of(id).ok_or_else(|| CommandError::new(Kind::Error, "the point is gone"))?;
         let request = request(workspace, options, args, point)?;
         let shown = preview(workspace, &request)?;

@@ -202,7 +202,7 @@ impl Host {
             Effect::MenuLeft => self.say(Tone::Hint, "Exited checkpoint selection."),
             Effect::Look(id) => self.job(Job::Look(id)),
             // Its preview is made by nobody; the menu goes on looking.
-            Effect::LookExecution(_) => {}
+            Effect::LookExecution(execution) => self.job(Job::LookExecution(execution)),
             Effect::Restore { id, what, paths } => {
                 let messages = self.prompts.iter().map(|prompt| prompt.message.clone()).collect();
                 self.begin(Job::Restore(Choice { id, what, paths, with_agent: true, messages }));
@@ -409,6 +409,11 @@ impl Host {
             Done::Look { id, preview } => {
                 if let Some(menu) = &mut self.chat.menu {
                     menu.set_preview(&id, preview);
+                }
+            }
+            Done::LookExecution { execution, preview } => {
+                if let Some(menu) = &mut self.chat.menu {
+                    menu.set_execution_preview(&execution, preview);
                 }
             }
             Done::Restored { choice, restored } => self.restored(choice, restored),

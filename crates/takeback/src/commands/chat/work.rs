@@ -10,11 +10,10 @@ use std::time::Duration;
 use serde_json::Value;
 use takeback_agents::builtin::last_memory;
 use takeback_agents::talk::Agent;
-use takeback_core::execution::{RollbackFiles, rollback_request};
 use takeback_core::point_name::find_point;
 use takeback_core::rewind::{Receipt, RewindError, RewindRequest, Target, preview, rewind};
 use takeback_core::{checkpoint, look_around};
-use takeback_store::state::{Category, CheckpointId, DocumentKey, ExecutionId};
+use takeback_store::state::{Category, DocumentKey};
 use takeback_store::{PointId, PointKind, RewindId, RewindKind, Seq, SessionId};
 use takeback_tui::menu::{DiffLine, ExecutionRow, LineKind, Preview, Row};
 use takeback_tui::transcript::ToolEnd;
@@ -26,7 +25,8 @@ use super::session::{self, Kept};
 use crate::args::{ExportArgs, ImportArgs, LogArgs, Options};
 use crate::commands::filediff::{Contents, FileDiff, LineCounts, Lines};
 use crate::commands::menu::{
-    changed_between, diff_lines, execution_rows, is_listed, preview_of, rows,
+    changed_between, diff_lines, execution_preview, execution_request, execution_rows, is_listed,
+    preview_of, rows,
 };
 use crate::commands::{export, import, log, receipt, status};
 use crate::error::{CommandError, Kind};
@@ -45,6 +45,7 @@ pub(super) enum Job {
         open: Option<String>,
     },
     Look(String),
+    LookExecution(String),
     Restore(Choice),
     RestoreExecution(String),
     /// Takes back the last rewind, or the last undo, if it is one of these; none: whoever did it.
@@ -85,6 +86,10 @@ pub(super) enum Done {
     },
     Look {
         id: String,
+        preview: Result<Preview, String>,
+    },
+    LookExecution {
+        execution: String,
         preview: Result<Preview, String>,
     },
     Restored {
@@ -149,7 +154,7 @@ impl Worker {
         while let Some(mut job) = next {
             next = None;
             // Who moves quickly through a menu wants to see where they have stopped.
-            while matches!(job, Job::Look(_) | Job::Count)
+            while matches!(job, Job::Look(_) | Job::LookExecution(_) | Job::Count)
                 && let Ok(later) = jobs.try_recv()
             {
                 let passed = std::mem::discriminant(&job) == std::mem::discriminant(&later);
@@ -182,6 +187,10 @@ impl Worker {
             Job::Look(id) => {
                 let preview = self.look(&id).map_err(|error| error.line());
                 Done::Look { id, preview }
+            }
+            Job::LookExecution(execution) => {
+                let preview = execution_preview(&mut self.place.workspace, &execution);
+                Done::LookExecution { execution, preview: preview.map_err(|error| error.line()) }
             }
             Job::Restore(choice) => {
                 let workspace = &mut self.place.workspace;
@@ -286,22 +295,7 @@ impl Worker {
     /// `name`: an execution, whose last success it is, or a checkpoint.
     fn restore_execution(&mut self, name: &str) -> Result<Receipt, CommandError> {
         let workspace = &mut self.place.workspace;
-        let record = match name.parse::<CheckpointId>() {
-            Ok(id) => workspace.states.find(&id)?,
-            Err(_) => {
-                let execution = ExecutionId::new(name)
-                    .map_err(|error| CommandError::new(Kind::Usage, error))?;
-                workspace.states.last_successful(&execution, None, None)?
-            }
-        };
-        let record = record.ok_or_else(|| {
-            CommandError::new(Kind::Error, format!("Checkpoint {name} not found"))
-        })?;
-        let files = match record.point {
-            Some(_) => RollbackFiles::All,
-            None => RollbackFiles::Stay,
-        };
-        let request = rollback_request(workspace, &record.key, files)?;
+        let (record, request) = execution_request(workspace, name)?;
         let receipt = rewind(workspace, &request, None)?;
         // The state of this very conversation: the agent goes on from there.
         if receipt.success

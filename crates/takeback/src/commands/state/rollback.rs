@@ -2,12 +2,13 @@
 
 use takeback_core::Workspace;
 use takeback_core::execution::{RollbackFiles, rollback_request};
-use takeback_store::state::{ExecutionId, Record};
+use takeback_store::state::Record;
 
 use super::checkpoint_named;
 use crate::args::{DoingArgs, Options, RollbackArgs};
+use crate::commands::menu::execution_request;
 use crate::commands::rewind::carry_out;
-use crate::error::{CommandError, Kind};
+use crate::error::CommandError;
 use crate::place::{self, Store};
 use crate::screen::{Screen, plain, shorten, shorten_path, width};
 use crate::time::{ago, now};
@@ -45,14 +46,6 @@ pub(crate) fn rollback_execution(
     doing: &DoingArgs,
     screen: &mut Screen,
 ) -> Result<u8, CommandError> {
-    let execution =
-        ExecutionId::new(execution).map_err(|error| CommandError::new(Kind::Usage, error))?;
-    let last = workspace.states.last_successful(&execution, None, None)?;
-    let record = last.ok_or_else(|| {
-        let execution = plain(execution.as_str());
-        CommandError::new(Kind::Error, format!("{execution} has no successful checkpoint"))
-    })?;
-    let files = if record.point.is_some() { RollbackFiles::All } else { RollbackFiles::Stay };
-    let request = rollback_request(workspace, &record.key, files)?;
+    let (record, request) = execution_request(workspace, execution)?;
     carry_out(workspace, options, request, doing, &title(&record), screen)
 }
