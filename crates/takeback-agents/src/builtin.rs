@@ -124,7 +124,7 @@ impl Builtin {
             .map_err(|error| refused(error.to_string()))?;
         let (signals, memory) = (Arc::default(), Arc::new(Mutex::new(conversation.clone())));
         let worker = Worker {
-            capture,
+            capture: capture.into(),
             say: say.clone(),
             model,
             conversation,

@@ -1,6 +1,8 @@
 //! Recording for agents that somebody talks to: the same words as [`takeback_core::middleware`], for an
 //! agent that runs on a thread of its own and says what could not be recorded.
 
+use std::collections::HashSet;
+use std::error::Error;
 use std::sync::mpsc::Sender;
 
 use serde_json::Value;
@@ -13,7 +15,7 @@ use takeback_store::{CallId, PointId, Seq, SessionId};
 
 use crate::talk::Said;
 
-/// Where an agent tells what it does before it does it. Nothing here fails the agent.
+/// What an agent is given to record with.
 pub struct Capture {
     pub workspace: Workspace,
     pub session: SessionId,
@@ -24,8 +26,26 @@ pub struct Capture {
     pub recording: bool,
 }
 
-impl Capture {
-    pub fn session_start(&mut self, agent: &str) {
+/// Where an agent tells what it does before it does it. Nothing here fails the agent.
+pub(crate) struct Recording {
+    pub(crate) workspace: Workspace,
+    pub(crate) session: SessionId,
+    pub(crate) tools: Tools,
+    pub(crate) recording: bool,
+    say: Sender<Said>,
+    /// What could not be recorded in this turn.
+    complaints: HashSet<String>,
+}
+
+impl From<Capture> for Recording {
+    fn from(capture: Capture) -> Self {
+        let Capture { workspace, session, tools, say, recording } = capture;
+        Self { workspace, session, tools, recording, say, complaints: HashSet::new() }
+    }
+}
+
+impl Recording {
+    pub(crate) fn session_start(&mut self, agent: &str) {
         let owner = process::current();
         self.tell(&AgentEvent::SessionStart {
             session: self.session.clone(),
@@ -36,13 +56,13 @@ impl Capture {
     }
 
     /// Makes the prompt's point. Durable when this returns.
-    pub fn prompt(&mut self, message: &str, text: &str) -> Option<PointId> {
+    pub(crate) fn prompt(&mut self, message: &str, text: &str) -> Option<PointId> {
         let (session, message) = (self.session.clone(), Some(message.to_owned()));
         self.tell(&AgentEvent::Prompt { session, message, text: text.to_owned() })?.point
     }
 
     /// Keeps what a call is about to overwrite. Durable when this returns.
-    pub fn before(&mut self, call: &str, tool: &str, input: &Value) -> Option<Seq> {
+    pub(crate) fn before(&mut self, call: &str, tool: &str, input: &Value) -> Option<Seq> {
         let touches = self.tools.touches(tool, paths_in(input), command_in(input));
         if touches == Touches::Nothing {
             return None;
@@ -53,37 +73,40 @@ impl Capture {
     }
 
     /// What a call did, which [`Self::before`] was told of.
-    pub fn after(&mut self, call: &str, outcome: Outcome) -> Option<Seq> {
+    pub(crate) fn after(&mut self, call: &str, outcome: Outcome) -> Option<Seq> {
         let (session, call) = (self.session.clone(), CallId::from(call));
         Some(self.tell(&AgentEvent::AfterTool { session, call, outcome })?.seq)
     }
 
     /// Records what is there now. Durable when this returns; the turn stays open.
-    pub fn look(&mut self) {
+    pub(crate) fn look(&mut self) {
         if self.recording {
             let surveyed = look_around(&mut self.workspace);
             self.heed(surveyed.map(|surveyed| surveyed.recorded));
         }
     }
 
-    pub fn turn_end(&mut self) {
+    pub(crate) fn turn_end(&mut self) {
         self.tell(&AgentEvent::TurnEnd { session: self.session.clone() });
     }
 
-    pub fn session_end(&mut self) {
+    pub(crate) fn session_end(&mut self) {
         self.tell(&AgentEvent::SessionEnd { session: self.session.clone() });
     }
 
     /// What was recorded; `None` if it was not, which has been said.
-    pub fn tell(&mut self, event: &AgentEvent) -> Option<Recorded> {
+    pub(crate) fn tell(&mut self, event: &AgentEvent) -> Option<Recorded> {
         if !self.recording {
             return None;
+        }
+        if matches!(event, AgentEvent::Prompt { .. }) {
+            self.complaints.clear();
         }
         let recorded = record(&mut self.workspace, event);
         self.heed(recorded)
     }
 
-    fn heed(&self, recorded: Result<Recorded, RecordError>) -> Option<Recorded> {
+    fn heed(&mut self, recorded: Result<Recorded, RecordError>) -> Option<Recorded> {
         match recorded {
             Ok(recorded) => {
                 for (path, lack) in &recorded.not_captured {
@@ -93,14 +116,68 @@ impl Capture {
                 Some(recorded)
             }
             Err(error) => {
-                self.unrecorded(error.to_string());
+                self.unrecorded(with_causes(&error));
                 None
             }
         }
     }
 
-    fn unrecorded(&self, why: String) {
-        // Nobody listens any more when the session is being closed.
-        drop(self.say.send(Said::Unrecorded(why)));
+    /// Says each thing once in a turn.
+    pub(crate) fn unrecorded(&mut self, why: String) {
+        if self.complaints.insert(why.clone()) {
+            // Nobody listens any more when the session is being closed.
+            drop(self.say.send(Said::Unrecorded(why)));
+        }
+    }
+}
+
+/// An error and what is behind it, in one line.
+pub(crate) fn with_causes(error: &dyn Error) -> String {
+    let mut text = error.to_string();
+    let mut behind = error.source();
+    while let Some(cause) = behind {
+        let more = cause.to_string();
+        if !text.ends_with(&more) {
+            text = format!("{text}: {more}");
+        }
+        behind = cause.source();
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::mpsc;
+
+    use takeback_testkit::Sandbox;
+
+    use super::*;
+
+    #[test]
+    #[expect(clippy::disallowed_methods, reason = "it spoils what the recorder writes to")]
+    fn what_could_not_be_recorded_is_said_with_its_cause_and_once_in_a_turn() {
+        let (sandbox, (say, said)) = (Sandbox::new(), mpsc::channel());
+        let mut recording = Recording::from(Capture {
+            workspace: sandbox.another_process(),
+            session: SessionId::from("s"),
+            tools: Tools::default(),
+            say,
+            recording: true,
+        });
+        let store_dir = recording.workspace.store_dir.clone();
+        std::fs::create_dir_all(store_dir.join("spool/in the way")).expect("it is not there yet");
+        let turn = |recording: &mut Recording| {
+            recording.prompt("m", "one");
+            recording.before("c", "Bash", &serde_json::json!({ "command": "true" }));
+            recording.turn_end();
+        };
+        let why = format!(
+            "the spool of waiting events in {} cannot be used: Is a directory (os error 21)",
+            store_dir.display()
+        );
+        for _ in 0..2 {
+            turn(&mut recording);
+            assert_eq!(said.try_iter().collect::<Vec<_>>(), [Said::Unrecorded(why.clone())]);
+        }
     }
 }

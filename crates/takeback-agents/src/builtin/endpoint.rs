@@ -55,6 +55,10 @@ struct Names {
     public_model: &'static str,
 }
 
+/// Variables that may hold a key of an endpoint: for the agent, not for what it runs.
+pub(crate) const SECRET_VARIABLES: [&str; 4] =
+    ["ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN", "OPENAI_API_KEY", "OPENAI_AUTH_TOKEN"];
+
 const NAMES: [Names; 2] = [
     Names {
         style: Style::Anthropic,
@@ -217,6 +221,11 @@ mod tests {
             error.to_string(),
             "no model is named for localhost:1: set TAKEBACK_MODEL or OPENAI_MODEL"
         );
+    }
+
+    #[test]
+    fn the_variables_of_the_keys_are_secret() {
+        assert!(NAMES.iter().all(|names| SECRET_VARIABLES.contains(&names.key)));
     }
 
     #[test]

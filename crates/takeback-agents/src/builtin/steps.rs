@@ -15,8 +15,7 @@ use takeback_store::state::{
 use takeback_store::{StateError, StateStore};
 
 use super::conversation::Conversation;
-use crate::capture::Capture;
-use crate::talk::Said;
+use crate::capture::{Recording, with_causes};
 
 /// The conversation that an execution stood at when it last succeeded, for [`crate::talk::Agent::load`]:
 /// also after its process was killed.
@@ -63,7 +62,7 @@ impl Steps {
     /// Saves a step. What cannot be saved is said, and the agent goes on.
     pub(crate) fn save(
         &mut self,
-        capture: &mut Capture,
+        capture: &mut Recording,
         step: &Step<'_>,
         conversation: &Conversation,
     ) {
@@ -92,7 +91,11 @@ impl Steps {
         let saved = if capture.recording && step.with_files {
             match save_step(&mut capture.workspace, &new) {
                 Err(ExecutionError::Record(error)) => {
-                    unrecorded(capture, format!("the files of {}: {error}", step.name));
+                    capture.unrecorded(format!(
+                        "the files of {}: {}",
+                        step.name,
+                        with_causes(&error)
+                    ));
                     capture.workspace.states.save(&new).map(drop).map_err(ExecutionError::from)
                 }
                 saved => saved.map(drop),
@@ -102,7 +105,9 @@ impl Steps {
         };
         match saved {
             Ok(()) => self.next = StepIndex(self.next.0 + 1),
-            Err(error) => unrecorded(capture, format!("the state of {}: {error}", step.name)),
+            Err(error) => {
+                capture.unrecorded(format!("the state of {}: {}", step.name, with_causes(&error)));
+            }
         }
     }
 
@@ -138,9 +143,4 @@ impl Steps {
         self.next = StepIndex(at.step.0 + 1);
         Ok(())
     }
-}
-
-fn unrecorded(capture: &Capture, why: String) {
-    // Nobody listens any more when the session is being closed.
-    drop(capture.say.send(Said::Unrecorded(why)));
 }

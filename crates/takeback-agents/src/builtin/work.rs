@@ -18,7 +18,7 @@ use super::model::{Heard, Model, Reply};
 use super::signals::Signals;
 use super::steps::{Step, Steps};
 use super::tools::{Call, Outcome};
-use crate::capture::Capture;
+use crate::capture::Recording;
 use crate::talk::{AgentError, Ending, Said};
 
 pub(crate) enum Command {
@@ -29,7 +29,7 @@ pub(crate) enum Command {
 }
 
 pub(crate) struct Worker {
-    pub(crate) capture: Capture,
+    pub(crate) capture: Recording,
     pub(crate) say: Sender<Said>,
     pub(crate) model: Box<dyn Model>,
     pub(crate) conversation: Conversation,
@@ -237,7 +237,7 @@ mod tests {
             {"steps":[{"say":"Still here."}]}
         ]}"#;
         let (sandbox, (say, said)) = (Sandbox::new(), mpsc::channel());
-        let capture = Capture {
+        let capture = crate::capture::Capture {
             workspace: sandbox.another_process(),
             session: SessionId::from("s"),
             tools: Tools::default(),
@@ -247,7 +247,7 @@ mod tests {
         let execution = ExecutionId::new("s").expect("a name");
         let mut worker = Worker {
             steps: Steps::of(&*capture.workspace.states, execution.clone(), "m").expect("none yet"),
-            capture,
+            capture: capture.into(),
             say,
             model: Box::new(Scenario::parse(script).expect("a scenario")),
             conversation: Conversation::default(),

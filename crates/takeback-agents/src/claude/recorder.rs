@@ -13,10 +13,10 @@ use takeback_store::{CallId, PointId, Seq, SessionId};
 
 use super::orphans::Left;
 use super::wire::WireCall;
-use crate::capture::Capture;
+use crate::capture::{Capture, Recording};
 
 pub(super) struct Recorder {
-    capture: Capture,
+    capture: Recording,
     calls: HashMap<String, OpenCall>,
     subagents: HashSet<SessionId>,
     /// Sessions with a command that may have outlived the program.
@@ -70,7 +70,8 @@ const QUIET: &[&str] = &[
 ];
 
 impl Recorder {
-    pub(super) fn new(mut capture: Capture) -> Self {
+    pub(super) fn new(capture: Capture) -> Self {
+        let mut capture = Recording::from(capture);
         capture.session_start(super::NAME);
         let (calls, subagents, in_doubt) = (HashMap::new(), HashSet::new(), HashSet::new());
         Self { capture, calls, subagents, in_doubt, in_turn: false }

@@ -16,6 +16,7 @@ use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, kill_process_group, wa
 
 use super::Outcome;
 use super::limit::Kept;
+use crate::builtin::endpoint::SECRET_VARIABLES;
 use crate::builtin::signals::Signals;
 
 /// How often a running command is looked at.
@@ -32,14 +33,9 @@ pub(super) fn run(
 ) -> Result<Outcome, String> {
     let failed = |error: io::Error| format!("sh cannot be run: {error}");
     let (reader, writer) = io::pipe().map_err(failed)?;
-    let mut child = Command::new("sh")
-        .arg("-c")
-        .arg(command)
-        .current_dir(folder)
-        .stdin(Stdio::null())
+    let mut child = shell(folder, command)
         .stdout(writer.try_clone().map_err(failed)?)
         .stderr(writer)
-        .process_group(0)
         .spawn()
         .map_err(failed)?;
     let (kept, end) = listen(reader);
@@ -51,6 +47,16 @@ pub(super) fn run(
         text.push_str("\n[something that the command started goes on elsewhere]");
     }
     Ok(outcome(status, why, text, limit))
+}
+
+/// Without the keys of the endpoint: whatever the model runs could read and send them.
+fn shell(folder: &Path, command: &str) -> Command {
+    let mut shell = Command::new("sh");
+    shell.arg("-c").arg(command).current_dir(folder).stdin(Stdio::null()).process_group(0);
+    for name in SECRET_VARIABLES {
+        shell.env_remove(name);
+    }
+    shell
 }
 
 enum Why {
@@ -123,4 +129,18 @@ fn listen(mut reader: PipeReader) -> (Arc<Mutex<Kept>>, Receiver<()>) {
         drop(end);
     });
     (kept, ended)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Asked of the command, not of its output: a test does not change its own environment.
+    #[test]
+    fn a_command_does_not_see_the_keys() {
+        let shell = shell(Path::new("/"), "env");
+        let removed: Vec<_> = shell.get_envs().filter(|(_, value)| value.is_none()).collect();
+        let names: Vec<_> = removed.iter().filter_map(|(name, _)| name.to_str()).collect();
+        assert_eq!(names, SECRET_VARIABLES);
+    }
 }
