@@ -194,11 +194,11 @@ fn a_model_that_refuses_fails_the_turn_and_not_the_session() {
 fn a_killed_program_is_gone_and_what_it_did_can_be_taken_back() {
     let Some(mut lab) = trusting() else { return };
     lab.turn("zero", &json!(["hello"]));
-    let subagent = json!([run("echo 1 > one.txt; exec sleep 60"), "never"]);
+    let subagent = json!([run("echo $$ > one.txt; exec sleep 60"), "never"]);
     let task = json!([lab.task("a job", &subagent)]);
     let script = json!([lab.write("a.txt", "1\n"), task, "never"]);
     let message = lab.prompt("one", &script);
-    while !lab.sandbox.exists("one.txt") {
+    while !lab.sandbox.exists("one.txt") || lab.sandbox.read("one.txt").is_empty() {
         std::thread::yield_now();
     }
     assert!(lab.claude.is_live());
@@ -210,6 +210,8 @@ fn a_killed_program_is_gone_and_what_it_did_can_be_taken_back() {
     };
     assert!(!why.is_empty());
     assert!(!lab.claude.is_live());
+    let shell = format!("/proc/{}/environ", lab.sandbox.read("one.txt").trim());
+    assert_eq!(std::fs::read(shell).unwrap_or_default(), b"", "its command has ended with it");
     let rewound = lab.claude.rewind_files(&message, Trial::Real);
     assert!(matches!(rewound, Err(OwnFilesError::Agent(AgentError::Gone(_)))), "{rewound:?}");
     let prompt = lab.claude.prompt("00000000-0000-4000-8000-000000000099", "x");
