@@ -160,7 +160,7 @@ mod tests {
         ClaudeOptions {
             program: PathBuf::from("claude"),
             extra_args: extra.iter().map(OsString::from).collect(),
-            folder: PathBuf::from("/work"),
+            folder: PathBuf::from("/proj"),
             model: None,
             environment: Vec::new(),
             checkpointing: true,

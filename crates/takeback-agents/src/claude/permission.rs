@@ -92,7 +92,7 @@ mod tests {
     use super::*;
 
     fn asked(tool: &str, input: Value) -> Asked {
-        let reach = Reach::of(&input, |path| path.starts_with("/work"));
+        let reach = Reach::of(&input, |path| path.starts_with("/proj"));
         Asked { tool: tool.to_owned(), input, call: "c".to_owned(), reach }
     }
 
@@ -101,7 +101,7 @@ mod tests {
         let mut leave = Leave::default();
         let write = |path: &str| asked("Write", json!({ "file_path": path }));
         let run = |command: &str| asked("Bash", json!({ "command": command }));
-        let (a, b) = (write("/work/a"), write("/work/b"));
+        let (a, b) = (write("/proj/a"), write("/proj/b"));
         assert_eq!(leave.standing(&a), None);
         assert_eq!(leave.given(&a, Decision::Allow), allow(&a));
         assert_eq!(leave.standing(&a), None);

@@ -148,16 +148,16 @@ mod tests {
 
     #[test]
     fn a_call_has_a_title() {
-        let folder = Path::new("/work");
+        let folder = Path::new("/proj");
         let long = "ä".repeat(120);
         let cases = [
             (
                 "Write",
-                json!({ "file_path": "/work/src/utils.ts" }),
+                json!({ "file_path": "/proj/src/utils.ts" }),
                 "Write src/utils.ts".to_owned(),
             ),
             ("Edit", json!({ "file_path": "/elsewhere/a" }), "Edit /elsewhere/a".to_owned()),
-            ("NotebookEdit", json!({ "notebook_path": "/work/n" }), "NotebookEdit n".to_owned()),
+            ("NotebookEdit", json!({ "notebook_path": "/proj/n" }), "NotebookEdit n".to_owned()),
             ("Bash", json!({ "command": "cargo test" }), "$ cargo test".to_owned()),
             ("Bash", json!({ "command": "cat <<E\nx\nE" }), "$ cat <<E…".to_owned()),
             ("Bash", json!({ "command": long }), format!("$ {}…", "ä".repeat(97))),

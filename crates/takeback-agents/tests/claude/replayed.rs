@@ -122,8 +122,8 @@ fn a_turn_with_a_subagent_is_told_in_order() {
         "ready true claude-opus-5-5",
         "text Now.",
         "text end",
-        "tool Write /work/a.txt",
-        "asks Write /work/a.txt: one\n",
+        "tool Write /proj/a.txt",
+        "asks Write /proj/a.txt: one\n",
         "tool end true created false",
         "tool $ echo deny > b.txt; exit 0",
         "asks $ echo deny > b.txt; exit 0: echo deny > b.txt; exit 0",
@@ -132,8 +132,8 @@ fn a_turn_with_a_subagent_is_told_in_order() {
         "asks $ exit 3: exit 3",
         "tool end false exit 3 false",
         "tool Task a job",
-        "tool Write /work/sub.txt",
-        "asks Write /work/sub.txt: x",
+        "tool Write /proj/sub.txt",
+        "asks Write /proj/sub.txt: x",
         "tool end true created false",
         "tool end true done false",
         "text all done",
@@ -166,7 +166,7 @@ fn own_files_and_their_errors_are_understood() {
         [ready].into_iter().chain(OWN_FILES.lines()).map(|line| format!("{line}\n")).collect();
     let stage = stage(&answers.iter().map(String::as_str).collect::<Vec<_>>());
     let dry = stage.claude.rewind_files(MESSAGE, Trial::Dry).unwrap();
-    assert_eq!(dry, Some(OwnFiles { paths: vec!["/work/a.txt".into()] }));
+    assert_eq!(dry, Some(OwnFiles { paths: vec!["/proj/a.txt".into()] }));
     let real = stage.claude.rewind_files(MESSAGE, Trial::Real).unwrap();
     assert_eq!(real, Some(OwnFiles::default()));
     for trial in [Trial::Dry, Trial::Real] {
@@ -380,7 +380,7 @@ fn what_a_subagent_says_is_no_place_to_go_back_to() {
     let lines: Vec<&str> = turn.lines().take(until.unwrap() + 1).collect();
     let stage = stage(&[&format!("{ready}\n"), &format!("{}\n", lines.join("\n"))]);
     stage.claude.prompt(MESSAGE, "one").unwrap();
-    stage.until(|said| told(said) == "tool Write /work/sub.txt");
+    stage.until(|said| told(said) == "tool Write /proj/sub.txt");
     let memory = stage.claude.memory();
     let last = memory["upTo"].as_str().unwrap();
     let line = TURN.lines().find(|line| line.contains(&format!("\"uuid\":\"{last}\""))).unwrap();

@@ -96,7 +96,7 @@ fn the_live_conversation_can_be_asked_and_one_that_is_gone_cannot() {
     let live = stage(&answers.iter().map(String::as_str).collect::<Vec<_>>());
     assert!(live.claude.is_live());
     let files = live.claude.rewind_files(MESSAGE, Trial::Dry).unwrap();
-    assert_eq!(files, Some(OwnFiles { paths: vec!["/work/a.txt".into()] }));
+    assert_eq!(files, Some(OwnFiles { paths: vec!["/proj/a.txt".into()] }));
 
     let Stage { claude: gone, said, sandbox } = stage_with(Sandbox::new(), "#!/bin/sh\nexit 0\n");
     let last = said.iter().find(|said| matches!(said, Said::Gone(_)));
