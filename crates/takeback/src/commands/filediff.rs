@@ -139,7 +139,7 @@ impl LineCounts {
             let key = (diff.before.clone(), diff.after.clone());
             let lines = match self.known.get(&key) {
                 Some(lines) => *lines,
-                None if Instant::now() > until => return None,
+                None if Instant::now() >= until => return None,
                 None => {
                     if self.known.len() >= MOST_KNOWN {
                         self.known.clear();
@@ -233,5 +233,27 @@ impl From<PrintError> for crate::error::CommandError {
             PrintError::Store(error) => error.into(),
             PrintError::Io(error) => error.into(),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use takeback_store::MemoryStore;
+
+    use super::*;
+
+    #[test]
+    fn what_was_counted_is_told_again_and_what_takes_too_long_is_not() {
+        let mut store = MemoryStore::default();
+        let blob = PackedBlob::new(b"one\ntwo\n".to_vec());
+        let after = Entry::File { digest: blob.digest, size: 8, mode: 0o644 };
+        store.put(blob).expect("it is kept");
+        let path = WorkPath::new("a").expect("a path");
+        let diffs = [FileDiff { path, before: Entry::Absent, after }];
+        let mut counts = LineCounts::default();
+        assert_eq!(counts.total(&diffs, &store, Duration::ZERO), None);
+        let two = Some(Lines { insertions: 2, deletions: 0 });
+        assert_eq!(counts.total(&diffs, &store, Duration::from_secs(60)), two);
+        assert_eq!(counts.total(&diffs, &store, Duration::ZERO), two);
     }
 }
