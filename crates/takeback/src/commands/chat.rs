@@ -236,6 +236,7 @@ fn start_agent(
         Some("claude") => Some(AgentName::Claude),
         Some("builtin") => Some(AgentName::Builtin),
         _ if args.scenario.is_some() => Some(AgentName::Builtin),
+        _ if args.program.is_some() => Some(AgentName::Claude),
         _ => None,
     });
     let memory = kept.map_or(Value::Null, |kept| kept.memory.clone());
