@@ -133,7 +133,7 @@ fn a_conflict_is_red_and_logged_and_the_conversation_is_not_cut() {
     goes_back(&mut seat).sees("Restore failed: utils.ts was changed by you too and stays");
     assert_eq!(seat.colour_of("Restore failed"), RED);
     assert!(!seat.ever().contains("Restored to checkpoint"));
-    seat.sees("divide too.").sees("say what to do");
+    seat.sees("--exact` takes yours back too").sees("divide too.").sees("say what to do");
     assert_eq!(user.read("utils.ts"), theirs);
     let log = log_of(&user);
     let line = log.lines().last().expect("a line");
@@ -222,6 +222,10 @@ fn an_agent_that_is_not_there_is_named() {
         (code, seat.shown())
     };
     let (code, said) = answer(&["chat", "--agent", "claude", "--program", "/nowhere/claude"]);
+    assert_eq!(code, 125, "{said}");
+    assert!(said.contains("/nowhere/claude is not a program"), "{said}");
+    // Who names a program wants no other agent.
+    let (code, said) = answer(&["chat", "--program", "/nowhere/claude"]);
     assert_eq!(code, 125, "{said}");
     assert!(said.contains("/nowhere/claude is not a program"), "{said}");
     let (code, said) = answer(&["chat", "--agent", "claude"]);

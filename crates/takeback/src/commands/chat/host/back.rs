@@ -223,7 +223,19 @@ impl Host {
                 self.log.add(now(), Level::Info, &format!("restored to checkpoint {}", choice.id));
                 self.say(Tone::Good, format!("Restored to checkpoint: {}", restored.description));
             }
-            Some(why) => self.restore_failed(&why),
+            Some(why) => {
+                self.restore_failed(&why);
+                let stays = |receipt: &Receipt| {
+                    !receipt.conflicts.is_empty() || !receipt.ambiguous.is_empty()
+                };
+                if restored.receipt.as_ref().is_some_and(stays) {
+                    let point = choice.id.get(..8).unwrap_or(&choice.id);
+                    self.say(
+                        Tone::Hint,
+                        format!("`takeback rewind {point} --exact` takes yours back too."),
+                    );
+                }
+            }
         }
         self.after_going_back();
     }
