@@ -7,10 +7,19 @@
 //! [`talk`] is what can be asked of an agent that somebody talks to, and what it says. [`claude`] is
 //! the `claude` program, [`builtin`] an agent of Takeback's own. [`metadata`] is the list of a session's
 //! checkpoints as a file, [`restore`](mod@restore) goes back with an agent that is live.
+//!
+//! [`hook`] is for agents that are used as they are: what their hooks tell, agent by agent ([`claude`],
+//! [`codex`], [`gemini`], [`qwen`], [`opencode`], [`copilot`]), and how it gets into the log.
 
 pub mod talk;
 pub mod capture;
+pub mod hook;
 pub mod claude;
+pub mod codex;
+pub mod gemini;
+pub mod qwen;
+pub mod opencode;
+pub mod copilot;
 pub mod builtin;
 pub mod reference;
 pub mod metadata;

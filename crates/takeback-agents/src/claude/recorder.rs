@@ -42,7 +42,7 @@ impl OpenCall {
 
 /// Tools that write no file themselves: what a subagent does is told by its own calls, and nobody
 /// knows how long an answer to a question takes.
-const QUIET: &[&str] = &[
+pub(super) const QUIET: &[&str] = &[
     "Agent",
     "AskUserQuestion",
     "BashOutput",
@@ -249,6 +249,9 @@ impl Recorder {
 
 /// Whether what a call started goes on after its answer.
 pub(super) fn outcome_of(call: &WireCall, response: &Value) -> Outcome {
-    let goes_on = !response["backgroundTaskId"].is_null() || call.tool_name == "Monitor";
-    if goes_on { Outcome::Background } else { Outcome::Done }
+    if goes_on(&call.tool_name, response) { Outcome::Background } else { Outcome::Done }
+}
+
+pub(super) fn goes_on(tool: &str, response: &Value) -> bool {
+    !response["backgroundTaskId"].is_null() || tool == "Monitor"
 }

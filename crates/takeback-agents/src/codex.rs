@@ -1,0 +1,3 @@
+//! Codex, used as it is: Takeback hears of it through its hooks.
+
+pub mod hook;

@@ -1,0 +1,3 @@
+//! Copilot CLI, used as it is: Takeback hears of it through its hooks.
+
+pub mod hook;

@@ -1,0 +1,3 @@
+//! Gemini CLI, used as it is: Takeback hears of it through its hooks.
+
+pub mod hook;

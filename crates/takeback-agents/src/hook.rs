@@ -1,0 +1,154 @@
+//! What agents tell through their hooks, in the same words whatever the agent.
+//!
+//! An agent that is used as it is runs a command of Takeback's before and after what it does, and gives
+//! it JSON of its own. [`hear`] turns that into [`Heard`]; each agent's `hook.rs` holds the one place
+//! that knows its JSON. [`tell`] puts what was heard into the log.
+
+mod hash;
+mod paths;
+mod tell;
+
+use std::path::PathBuf;
+
+use serde_json::Value;
+use takeback_core::Outcome;
+
+pub(crate) use self::hash::call_id;
+pub use self::paths::{paths_of_patch, touches};
+pub use self::tell::{Told, tell};
+use crate::{claude, codex, copilot, gemini, opencode, qwen};
+
+/// An agent that Takeback plugs into.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Plugged {
+    Claude,
+    Codex,
+    Gemini,
+    Qwen,
+    Opencode,
+    Copilot,
+}
+
+impl Plugged {
+    pub const ALL: [Self; 6] =
+        [Self::Claude, Self::Codex, Self::Gemini, Self::Qwen, Self::Opencode, Self::Copilot];
+
+    /// As it stands on a command line and in the log.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Claude => "claude",
+            Self::Codex => "codex",
+            Self::Gemini => "gemini",
+            Self::Qwen => "qwen",
+            Self::Opencode => "opencode",
+            Self::Copilot => "copilot",
+        }
+    }
+
+    /// What people call it.
+    #[must_use]
+    pub const fn title(self) -> &'static str {
+        match self {
+            Self::Claude => "Claude Code",
+            Self::Codex => "Codex",
+            Self::Gemini => "Gemini CLI",
+            Self::Qwen => "Qwen Code",
+            Self::Opencode => "opencode",
+            Self::Copilot => "Copilot CLI",
+        }
+    }
+
+    #[must_use]
+    pub fn named(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|agent| agent.name() == name)
+    }
+}
+
+/// What a hook was told.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Heard {
+    /// What happened, as the agent calls it.
+    pub event: String,
+    /// The conversation, as the agent names it.
+    pub session: String,
+    /// The subagent that did it, if it was one.
+    pub subagent: Option<String>,
+    /// Where the agent works; paths that are not absolute begin here.
+    pub cwd: Option<PathBuf>,
+    /// Where the agent writes the conversation down.
+    pub transcript: Option<PathBuf>,
+    pub news: News,
+}
+
+#[derive(Debug, Clone, PartialEq)]
+pub enum News {
+    SessionStart,
+    Prompt {
+        text: String,
+        /// By which the agent knows it.
+        id: Option<String>,
+    },
+    Before(ToolCall),
+    After(ToolCall, Outcome),
+    SubagentStart,
+    SubagentStop,
+    TurnEnd,
+    SessionEnd,
+    /// Nothing that concerns files. It shows that the hook works.
+    Nothing,
+}
+
+/// A tool call as the agent tells it.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ToolCall {
+    /// The same before and after the call. Agents that give none get a [`call_id`] of tool and input.
+    pub id: String,
+    pub tool: String,
+    pub input: Value,
+}
+
+/// A hook that Takeback wants an agent to run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Wanted {
+    /// As the agent calls it.
+    pub event: &'static str,
+    /// For which tools, in the agent's own notation; `None`: the event has no tools, or all are meant.
+    pub matcher: Option<&'static str>,
+    /// After how long the agent may give up on it.
+    pub timeout_seconds: u32,
+}
+
+#[derive(Debug, thiserror::Error)]
+pub enum HearError {
+    #[error("what {agent}'s hook was given is no JSON that it is known to give")]
+    NotUnderstood { agent: &'static str, source: serde_json::Error },
+    #[error("{agent} gave its hook no {field}")]
+    Lacks { agent: &'static str, field: &'static str },
+}
+
+/// What an agent's hook was given on its standard input. `event`: what the command line says happened,
+/// for agents whose JSON does not.
+pub fn hear(agent: Plugged, given: &[u8], event: Option<&str>) -> Result<Heard, HearError> {
+    match agent {
+        Plugged::Claude => claude::hook::hear(given),
+        Plugged::Codex => codex::hook::hear(given),
+        Plugged::Gemini => gemini::hook::hear(given),
+        Plugged::Qwen => qwen::hook::hear(given),
+        Plugged::Opencode => opencode::hook::hear(given),
+        Plugged::Copilot => copilot::hook::hear(given, event),
+    }
+}
+
+/// The hooks that are wanted of an agent.
+#[must_use]
+pub const fn wanted(agent: Plugged) -> &'static [Wanted] {
+    match agent {
+        Plugged::Claude => claude::hook::WANTED,
+        Plugged::Codex => codex::hook::WANTED,
+        Plugged::Gemini => gemini::hook::WANTED,
+        Plugged::Qwen => qwen::hook::WANTED,
+        Plugged::Opencode => opencode::hook::WANTED,
+        Plugged::Copilot => copilot::hook::WANTED,
+    }
+}

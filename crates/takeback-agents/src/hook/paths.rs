@@ -1,0 +1,117 @@
+//! Which files a tool call is about to write, as far as its input names them.
+
+use std::path::{Path, PathBuf};
+
+use serde_json::Value;
+use takeback_core::middleware::command_in;
+use takeback_core::{Tools, Touches};
+
+/// Keys under which agents give the path of a file to write.
+const KEYS: &[&str] = &[
+    "file_path",
+    "filePath",
+    "path",
+    "notebook_path",
+    "absolute_path",
+    "filepath",
+    "target_file",
+    "new_path",
+];
+
+/// Keys of lists whose elements name further files.
+const LISTS: &[&str] = &["edits", "files", "operations", "changes"];
+
+/// Keys whose text may be a patch.
+const PATCHES: &[&str] = &["input", "patch", "patchText", "patch_text", "diff"];
+
+/// What a call of `tool` may write. Paths that are not absolute begin at `cwd`.
+#[must_use]
+pub fn touches(tools: &Tools, tool: &str, input: &Value, cwd: Option<&Path>) -> Touches {
+    let command = command_in(input).or_else(|| text_of(input, "cmd"));
+    let mut paths = paths_in(input);
+    if let Some(command) = &command {
+        paths.extend(paths_of_patch(command));
+    }
+    let paths: Vec<PathBuf> = paths.into_iter().map(|path| from(cwd, path)).collect();
+    tools.touches(tool, paths, command)
+}
+
+fn from(cwd: Option<&Path>, path: PathBuf) -> PathBuf {
+    match cwd {
+        Some(cwd) => cwd.join(path),
+        None => path,
+    }
+}
+
+fn paths_in(input: &Value) -> Vec<PathBuf> {
+    let mut paths: Vec<PathBuf> =
+        KEYS.iter().filter_map(|key| input.get(key)?.as_str()).map(PathBuf::from).collect();
+    for list in LISTS.iter().filter_map(|key| input.get(key)?.as_array()) {
+        paths.extend(list.iter().flat_map(paths_in));
+    }
+    let patches = PATCHES.iter().filter_map(|key| input.get(key)?.as_str());
+    // Some agents give the patch as the whole input.
+    for patch in patches.chain(input.as_str()) {
+        paths.extend(paths_of_patch(patch));
+    }
+    paths
+}
+
+fn text_of(input: &Value, key: &str) -> Option<String> {
+    match input.get(key)? {
+        Value::String(text) => Some(text.clone()),
+        Value::Array(words) => {
+            Some(words.iter().filter_map(Value::as_str).collect::<Vec<_>>().join(" "))
+        }
+        _ => None,
+    }
+}
+
+/// The files that a patch names in the form of `apply_patch`, wherever in a text it stands: also in a
+/// shell command that carries one.
+#[must_use]
+pub fn paths_of_patch(text: &str) -> Vec<PathBuf> {
+    const BEGIN: &str = "*** Begin Patch";
+    const NAMES: &[&str] =
+        &["*** Add File: ", "*** Update File: ", "*** Delete File: ", "*** Move to: "];
+    let Some(at) = text.find(BEGIN) else { return Vec::new() };
+    text[at..]
+        .lines()
+        .filter_map(|line| NAMES.iter().find_map(|name| line.trim_start().strip_prefix(name)))
+        .map(|path| PathBuf::from(path.trim_end()))
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn paths(tool: &str, input: &Value) -> Touches {
+        touches(&Tools::default(), tool, input, Some(Path::new("/w/sub")))
+    }
+
+    fn names(paths: &[&str]) -> Touches {
+        Touches::Paths(paths.iter().map(PathBuf::from).collect())
+    }
+
+    #[test]
+    fn every_path_that_an_edit_names_is_found() {
+        assert_eq!(paths("Edit", &json!({"file_path": "/w/a"})), names(&["/w/a"]));
+        assert_eq!(paths("write_file", &json!({"path": "a"})), names(&["/w/sub/a"]));
+        let input = json!({"edits": [{"file_path": "a"}, {"file_path": "b"}]});
+        assert_eq!(paths("MultiEdit", &input), names(&["/w/sub/a", "/w/sub/b"]));
+    }
+
+    #[test]
+    fn a_patch_names_what_it_adds_changes_deletes_and_moves() {
+        let patch = "*** Begin Patch\n*** Add File: new/a.txt\n+x\n*** Update File: b c.txt\n\
+                     *** Move to: d.txt\n@@\n-x\n+y\n*** Delete File: e\n*** End Patch\n";
+        let found: Vec<PathBuf> =
+            ["new/a.txt", "b c.txt", "d.txt", "e"].iter().map(PathBuf::from).collect();
+        assert_eq!(paths_of_patch(patch), found);
+        assert_eq!(paths_of_patch(&format!("apply_patch <<'EOF'\n{patch}EOF\n")), found);
+        assert_eq!(paths_of_patch("echo '*** Add File: no'"), Vec::<PathBuf>::new());
+    }
+}

@@ -1,0 +1,3 @@
+//! opencode, used as it is: Takeback hears of it through its hooks.
+
+pub mod hook;

@@ -1,0 +1,9 @@
+//! What opencode gives its hooks.
+
+use crate::hook::{HearError, Heard, Wanted};
+
+pub const WANTED: &[Wanted] = &[];
+
+pub fn hear(_given: &[u8]) -> Result<Heard, HearError> {
+    Err(HearError::Lacks { agent: "opencode", field: "event" })
+}

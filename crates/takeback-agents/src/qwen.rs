@@ -1,0 +1,3 @@
+//! Qwen Code, used as it is: Takeback hears of it through its hooks.
+
+pub mod hook;
