@@ -60,7 +60,7 @@ pub fn hear(given: &[u8]) -> Result<Heard, HearError> {
         "SessionStart" => News::SessionStart,
         "UserPromptSubmit" => {
             let text = given.prompt.clone().ok_or_else(|| lacks("prompt"))?;
-            News::Prompt { text, id: given.prompt_id.clone() }
+            News::Prompt { text }
         }
         "PreToolUse" | "PostToolUse" | "PostToolUseFailure" if quiet => News::Nothing,
         "PreToolUse" => News::Before(call()?),
@@ -82,6 +82,41 @@ pub fn hear(given: &[u8]) -> Result<Heard, HearError> {
         subagent: given.agent_id,
         cwd: given.cwd,
         transcript: given.transcript_path,
+        prompt: given.prompt_id,
         news,
     })
+}
+
+#[derive(Debug, Deserialize)]
+struct WireLine {
+    #[serde(rename = "type")]
+    kind: String,
+    uuid: Option<String>,
+    #[serde(rename = "promptId")]
+    prompt_id: Option<String>,
+    #[serde(default, rename = "isMeta")]
+    is_meta: bool,
+    #[serde(default, rename = "isSidechain")]
+    is_sidechain: bool,
+    #[serde(rename = "toolUseResult")]
+    tool_use_result: Option<Value>,
+}
+
+/// The message that a prompt became, as the transcript tells it. Hooks know prompts by another name
+/// than everything else of Claude Code's.
+///
+/// `transcript`: its text, or only its end.
+#[must_use]
+pub fn message_of(transcript: &[u8], prompt: &str) -> Option<String> {
+    transcript
+        .split(|byte| *byte == b'\n')
+        .filter_map(|line| serde_json::from_slice::<WireLine>(line).ok())
+        .find(|line| {
+            line.kind == "user"
+                && line.prompt_id.as_deref() == Some(prompt)
+                && line.tool_use_result.is_none()
+                && !line.is_meta
+                && !line.is_sidechain
+        })?
+        .uuid
 }
