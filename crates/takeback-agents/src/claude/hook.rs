@@ -1,8 +1,9 @@
 //! What Claude Code gives its hooks.
 
+use std::path::PathBuf;
+
 use serde::Deserialize;
 use serde_json::Value;
-use std::path::PathBuf;
 use takeback_core::Outcome;
 
 use super::recorder::{QUIET, goes_on};
@@ -58,6 +59,7 @@ pub fn hear(given: &[u8]) -> Result<Heard, HearError> {
     let quiet = given.tool_name.as_deref().is_some_and(|tool| QUIET.contains(&tool));
     let news = match given.hook_event_name.as_str() {
         "SessionStart" => News::SessionStart,
+        "UserPromptSubmit" if is_of_its_own(given.prompt.as_deref()) => News::Nothing,
         "UserPromptSubmit" => {
             let text = given.prompt.clone().ok_or_else(|| lacks("prompt"))?;
             News::Prompt { text }
@@ -85,6 +87,12 @@ pub fn hear(given: &[u8]) -> Result<Heard, HearError> {
         prompt: given.prompt_id,
         news,
     })
+}
+
+/// Something in the background has ended, and the program says so to itself, in the middle of a turn or
+/// after it. Nobody has asked for anything.
+fn is_of_its_own(prompt: Option<&str>) -> bool {
+    prompt.is_some_and(|prompt| prompt.starts_with("<task-notification>"))
 }
 
 #[derive(Debug, Deserialize)]

@@ -1,0 +1,4 @@
+//! What agents give their hooks, as the real programs gave it, and what is understood of it.
+
+mod claude;
+mod recorded;
