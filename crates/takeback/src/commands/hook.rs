@@ -108,10 +108,10 @@ fn into_log(
     }
     let teller = Teller { agent: happening.agent, process: happening.agent_process };
     let Some(event) = event_of(&settings.tools(), teller, heard) else { return Ok(()) };
-    let until = happening.begun + patience(&settings, &event, heard);
+    let patience = patience(&settings, &event, heard);
     let (home, learnt) = (home.to_owned(), beat.learnt.clone());
     let task = Task { home, root: root.clone(), teller, heard: heard.clone(), event, learnt };
-    let done = within(until, task)?;
+    let done = within(happening.begun + patience, patience, task)?;
     beat.root.get_or_insert(root);
     beat.recorded += 1;
     beat.learnt = done.learnt;

@@ -7,8 +7,10 @@
 use std::fs::File;
 use std::io::{Read as _, Seek as _, SeekFrom};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{RecvTimeoutError, channel};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use takeback_agents::claude::hook::message_of;
 use takeback_agents::hook::{Heard, News, Plugged, Teller, tell};
@@ -40,15 +42,25 @@ pub(super) struct Done {
 }
 
 /// Records what is to be recorded, or keeps it for later, by `until`.
-pub(super) fn within(until: Instant, task: Task) -> Result<Done, String> {
+///
+/// A recorder that has begun in time is given as long again: it keeps to deadlines of its own, and only a
+/// disk that hangs makes it miss them.
+pub(super) fn within(until: Instant, patience: Duration, task: Task) -> Result<Done, String> {
     let (store_dir, event) = (stores::store_of(&task.root, &task.home), task.event.clone());
     let learnt = task.learnt.clone();
+    let begun = Arc::new(AtomicBool::new(false));
     let (say, done) = channel();
+    let mine = Arc::clone(&begun);
     std::thread::spawn(move || {
         // Nobody listens any more when time is up.
-        drop(say.send(task.record()));
+        drop(say.send(task.record(&mine)));
     });
-    match done.recv_timeout(until.saturating_duration_since(Instant::now())) {
+    let mut ended = done.recv_timeout(until.saturating_duration_since(Instant::now()));
+    // Whoever sets it first has the event.
+    if ended.is_err() && begun.swap(true, Ordering::AcqRel) {
+        ended = done.recv_timeout(patience);
+    }
+    match ended {
         Ok(done) => done,
         Err(RecvTimeoutError::Disconnected) => Err("the recorder failed".to_owned()),
         Err(RecvTimeoutError::Timeout) => {
@@ -61,9 +73,12 @@ pub(super) fn within(until: Instant, task: Task) -> Result<Done, String> {
 }
 
 impl Task {
-    fn record(self) -> Result<Done, String> {
+    fn record(self, begun: &AtomicBool) -> Result<Done, String> {
         let mut place =
             place::open_at(&self.root, &self.home, Store::Create).map_err(|error| error.line())?;
+        if begun.swap(true, Ordering::AcqRel) {
+            return Err("time was up before it began".to_owned());
+        }
         let workspace = &mut place.workspace;
         let recorded = tell(workspace, self.teller, &self.heard, &self.event)
             .map_err(|error| whole(&error))?;
