@@ -262,7 +262,7 @@ fn what_cannot_be_recorded_in_time_waits_and_is_marked() {
     session.stop();
     let answer = user.takeback(&["rewind", "@", "-y"]);
     assert_eq!(answer.code, 4, "{answer:?}");
-    assert!(answer.out.contains("missing  a.txt"), "{answer:?}");
+    assert!(answer.out.contains("missing   a.txt"), "{answer:?}");
     assert_eq!(user.read("a.txt"), "two\n");
 }
 
