@@ -91,6 +91,10 @@ pub enum News {
     },
     Before(ToolCall),
     After(ToolCall, Outcome),
+    /// What a call had started in the background is over.
+    Ended {
+        call: String,
+    },
     SubagentStart,
     SubagentStop,
     TurnEnd,

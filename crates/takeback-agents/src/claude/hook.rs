@@ -59,10 +59,9 @@ pub fn hear(given: &[u8]) -> Result<Heard, HearError> {
     let quiet = given.tool_name.as_deref().is_some_and(|tool| QUIET.contains(&tool));
     let news = match given.hook_event_name.as_str() {
         "SessionStart" => News::SessionStart,
-        "UserPromptSubmit" if is_of_its_own(given.prompt.as_deref()) => News::Nothing,
         "UserPromptSubmit" => {
             let text = given.prompt.clone().ok_or_else(|| lacks("prompt"))?;
-            News::Prompt { text }
+            of_its_own(&text).unwrap_or(News::Prompt { text })
         }
         "PreToolUse" | "PostToolUse" | "PostToolUseFailure" if quiet => News::Nothing,
         "PreToolUse" => News::Before(call()?),
@@ -91,8 +90,18 @@ pub fn hear(given: &[u8]) -> Result<Heard, HearError> {
 
 /// Something in the background has ended, and the program says so to itself, in the middle of a turn or
 /// after it. Nobody has asked for anything.
-fn is_of_its_own(prompt: Option<&str>) -> bool {
-    prompt.is_some_and(|prompt| prompt.starts_with("<task-notification>"))
+fn of_its_own(prompt: &str) -> Option<News> {
+    let notification = prompt.strip_prefix("<task-notification>")?;
+    let between = |tag: &str| {
+        let (_, after) = notification.split_once(&format!("<{tag}>"))?;
+        Some(after.split_once(&format!("</{tag}>"))?.0)
+    };
+    Some(match (between("tool-use-id"), between("status")) {
+        (Some(call), Some("completed" | "failed" | "killed")) => {
+            News::Ended { call: call.to_owned() }
+        }
+        _ => News::Nothing,
+    })
 }
 
 #[derive(Debug, Deserialize)]

@@ -4,8 +4,8 @@
 //! the session there, who owns it) is asked of the store.
 
 use takeback_core::record::RecordError;
-use takeback_core::{AgentEvent, Recorded, Tools, Touches, Workspace, process, record};
-use takeback_store::{CallId, Process, Session, SessionId};
+use takeback_core::{AgentEvent, Outcome, Recorded, Tools, Touches, Workspace, process, record};
+use takeback_store::{CallId, CallState, Process, Session, SessionId, StoreError};
 
 use super::{Heard, News, Plugged, ToolCall, touches};
 
@@ -46,12 +46,16 @@ pub fn event_of(tools: &Tools, teller: Teller, heard: &Heard) -> Option<AgentEve
             touches(call)?;
             AgentEvent::AfterTool { session, call: CallId(call.id.clone()), outcome: *outcome }
         }
+        News::Ended { call } => {
+            let (call, outcome) = (CallId(call.clone()), Outcome::Done);
+            AgentEvent::AfterTool { session, call, outcome }
+        }
         News::TurnEnd => AgentEvent::TurnEnd { session },
         News::SessionEnd => AgentEvent::SessionEnd { session },
     })
 }
 
-/// Records `event`, which [`event_of`] made of what was heard.
+/// Records `event`, which [`event_of`] made of what was heard; `None`: there is nothing new in it.
 ///
 /// A session that is not known yet, or goes on in another process, is introduced first.
 pub fn tell(
@@ -59,7 +63,10 @@ pub fn tell(
     teller: Teller,
     heard: &Heard,
     event: &AgentEvent,
-) -> Result<Recorded, RecordError> {
+) -> Result<Option<Recorded>, RecordError> {
+    if matches!(heard.news, News::Ended { .. }) && !is_in_background(workspace, event)? {
+        return Ok(None);
+    }
     if !matches!(event, AgentEvent::SessionStart { parent: None, .. }) {
         let whole = SessionId(heard.session.clone());
         let sessions = workspace.store.sessions()?;
@@ -73,7 +80,14 @@ pub fn tell(
             record(workspace, &teller.introduces(part, Some(whole)))?;
         }
     }
-    record(workspace, event)
+    record(workspace, event).map(Some)
+}
+
+/// Subagents end in the same words as commands, and have told what they did themselves.
+fn is_in_background(workspace: &Workspace, event: &AgentEvent) -> Result<bool, StoreError> {
+    let AgentEvent::AfterTool { session, call, .. } = event else { return Ok(false) };
+    let call = workspace.store.call(session, call)?;
+    Ok(call.is_some_and(|call| call.state == CallState::Background))
 }
 
 fn part_of(heard: &Heard) -> Option<SessionId> {

@@ -52,6 +52,7 @@ fn what_the_program_gives_is_understood() {
         let input = json!({"file_path": "/home/user/project/a.txt"});
         call("toolu_240226c58df04a52a3fcaa", "Read", input)
     };
+    let agent = "toolu_e9f4087c9b784dd3976e7a".to_owned();
     let text = "Again. <<LABFILE /home/user/main.json FILE>>".to_owned();
     all_are_heard_as(
         Plugged::Claude,
@@ -59,7 +60,7 @@ fn what_the_program_gives_is_understood() {
         &[
             ("session_start", Heard { prompt: None, ..heard("SessionStart", News::SessionStart) }),
             ("prompt", heard("UserPromptSubmit", News::Prompt { text })),
-            ("notification", heard("UserPromptSubmit", News::Nothing)),
+            ("notification", heard("UserPromptSubmit", News::Ended { call: agent })),
             ("before_agent", heard("PreToolUse", News::Nothing)),
             ("subagent_start", of_subagent("SubagentStart", News::SubagentStart)),
             ("before_write_of_subagent", of_subagent("PreToolUse", News::Before(write()))),

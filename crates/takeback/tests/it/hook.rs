@@ -267,6 +267,37 @@ fn what_cannot_be_recorded_in_time_waits_and_is_marked() {
 }
 
 #[test]
+fn a_command_in_the_background_ends_when_the_agent_is_told_so() {
+    let user = User::with(&[("a.txt", "one\n")]);
+    let mut session = Session::of(&user, "s");
+    session.prompt("go");
+    let told = json!({
+        "tool_name": "Bash", "tool_input": {"command": "server &"}, "tool_use_id": "c1",
+        "tool_response": {"backgroundTaskId": "b1"},
+    });
+    session.tell("PreToolUse", told.clone());
+    session.tell("PostToolUse", told);
+    user.write("served.txt", "1");
+    let notification = |call: &str| {
+        let prompt = format!(
+            "<task-notification>\n<task-id>b1</task-id>\n<tool-use-id>{call}</tool-use-id>\n\
+             <status>completed</status>\n</task-notification>"
+        );
+        session.tell("UserPromptSubmit", json!({"prompt": prompt}));
+    };
+    // A subagent's, of which no call is known.
+    notification("c0");
+    notification("c1");
+    user.write("mine.txt", "1");
+    session.stop();
+    let authors = authors(&user, "@");
+    assert_eq!(authors.len(), 2, "{authors:?}");
+    assert!(authors.iter().any(|(path, author)| path == "served.txt" && author.contains("\"s\"")));
+    assert!(authors.iter().any(|(path, author)| path == "mine.txt" && author.contains("human")));
+    assert_eq!(user.json(&["log"]).as_array().unwrap().len(), 1, "nobody asked for anything");
+}
+
+#[test]
 fn hooks_of_an_agent_that_is_recorded_already_only_show_that_they_work() {
     let user = User::with(&[("a.txt", "one\n")]);
     let session = Session::of(&user, "s");

@@ -86,7 +86,7 @@ impl Task {
         if self.heard.news == News::SessionStart && is_due(workspace).is_ok_and(|due| due) {
             self.clean_up_meanwhile();
         }
-        Ok(Done { learnt, lacking: lacking(&recorded) })
+        Ok(Done { learnt, lacking: recorded.as_ref().and_then(lacking) })
     }
 
     /// Gives the prompt's point the name by which the rest of Claude Code knows it, once the transcript
