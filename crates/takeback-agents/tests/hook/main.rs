@@ -3,4 +3,5 @@
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on panics")]
 
 mod codex;
+mod gemini;
 mod recorded;
