@@ -92,7 +92,7 @@ pub fn hear(given: &[u8]) -> Result<Heard, HearError> {
         "UserPromptSubmit" if given.agent_id.is_some() => News::Nothing,
         "UserPromptSubmit" => {
             let text = given.prompt.clone().ok_or_else(|| lacks("prompt"))?;
-            News::Prompt { text, id: given.turn_id.clone() }
+            News::Prompt { text }
         }
         "PreToolUse" | "PostToolUse" if given.tool_name.as_deref().is_some_and(is_quiet) => {
             News::Nothing
@@ -106,12 +106,15 @@ pub fn hear(given: &[u8]) -> Result<Heard, HearError> {
         "SessionEnd" => News::SessionEnd,
         _ => News::Nothing,
     };
+    // A subagent has turns of its own, which nobody asked for.
+    let prompt = given.turn_id.filter(|_| given.agent_id.is_none());
     Ok(Heard {
         event: given.hook_event_name,
         session: given.session_id,
         subagent: given.agent_id,
         cwd: given.cwd,
         transcript: given.transcript_path,
+        prompt,
         news,
     })
 }

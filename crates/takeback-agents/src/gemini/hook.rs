@@ -79,7 +79,7 @@ pub fn hear(given: &[u8]) -> Result<Heard, HearError> {
         "SessionStart" => News::SessionStart,
         "BeforeAgent" => {
             let text = given.prompt.clone().ok_or_else(|| lacks("prompt"))?;
-            News::Prompt { text, id: None }
+            News::Prompt { text }
         }
         "BeforeTool" | "AfterTool" if is_quiet => News::Nothing,
         "BeforeTool" => News::Before(call()?),
@@ -94,6 +94,7 @@ pub fn hear(given: &[u8]) -> Result<Heard, HearError> {
         subagent: None,
         cwd: given.cwd,
         transcript: given.transcript_path,
+        prompt: None,
         news,
     })
 }

@@ -13,6 +13,8 @@ const SUBAGENT: &str = "01a1e141-152c-7ac1-bae9-fc377addd69a";
 /// A session with a model that has other tools.
 const OTHER: &str = "01a1e141-182a-78a1-8ef0-4c1098904a34";
 const OTHERS_SUBAGENT: &str = "01a1e141-1901-7b63-93a1-8eeb427f43fa";
+const FIRST: &str = "01a1e141-1183-7b81-85cb-eaf17f875c71";
+const SECOND: &str = "01a1e141-14c5-79a1-a17e-c46eed0bee63";
 const PROJECT: &str = "/home/user/project";
 
 const PATCH: &str = "*** Begin Patch\n*** Add File: new/added.txt\n+one\n*** Update File: kept.txt\n\
@@ -28,18 +30,20 @@ fn heard(event: &str, news: News) -> Heard {
         subagent: None,
         cwd: Some(PathBuf::from(PROJECT)),
         transcript: Some(transcript("22-08-20", SESSION)),
+        prompt: Some(FIRST.to_owned()),
         news,
     }
 }
 
 fn of_subagent(event: &str, news: News) -> Heard {
     let transcript = Some(transcript("22-08-21", SUBAGENT));
-    Heard { subagent: Some(SUBAGENT.to_owned()), transcript, ..heard(event, news) }
+    Heard { subagent: Some(SUBAGENT.to_owned()), transcript, prompt: None, ..heard(event, news) }
 }
 
 fn of_other(event: &str, news: News) -> Heard {
     let transcript = Some(transcript("22-08-22", OTHER));
-    Heard { session: OTHER.to_owned(), transcript, ..heard(event, news) }
+    let prompt = Some("01a1e141-185c-78f3-a2b1-fe064b11d181".to_owned());
+    Heard { session: OTHER.to_owned(), transcript, prompt, ..heard(event, news) }
 }
 
 fn transcript(time: &str, session: &str) -> PathBuf {
@@ -52,9 +56,18 @@ fn call(id: &str, tool: &str, command: &str) -> ToolCall {
     ToolCall { id: format!("exec-{id}"), tool: tool.to_owned(), input }
 }
 
-fn prompt(recording: &str, turn: &str) -> News {
+/// Outside of any turn.
+fn between(event: &str, news: News) -> Heard {
+    Heard { prompt: None, ..heard(event, news) }
+}
+
+fn later(event: &str, news: News) -> Heard {
+    Heard { prompt: Some(SECOND.to_owned()), ..heard(event, news) }
+}
+
+fn prompt(recording: &str) -> News {
     let given: Value = serde_json::from_slice(&given("codex", recording)).unwrap();
-    News::Prompt { text: given["prompt"].as_str().unwrap().to_owned(), id: Some(turn.to_owned()) }
+    News::Prompt { text: given["prompt"].as_str().unwrap().to_owned() }
 }
 
 #[test]
@@ -71,11 +84,12 @@ fn what_the_program_gives_is_understood() {
         "*** Begin Patch\n*** Update File: none.txt\n@@\n-x\n+y\n*** End Patch\n",
     );
     let patched = call("f0775e29-f110-403b-8213-6d5906c4d1a2", "Bash", PATCH_IN_SHELL);
-    let first = prompt("UserPromptSubmit-first", "01a1e141-1183-7b81-85cb-eaf17f875c71");
-    let second = prompt("UserPromptSubmit-second", "01a1e141-14c5-79a1-a17e-c46eed0bee63");
+    let first = prompt("UserPromptSubmit-first");
+    let second = prompt("UserPromptSubmit-second");
     let asked = Heard {
         subagent: Some(OTHERS_SUBAGENT.to_owned()),
         transcript: Some(transcript("22-08-22", OTHERS_SUBAGENT)),
+        prompt: None,
         ..of_other("UserPromptSubmit", News::Nothing)
     };
     // Its own conversation stands in another field here.
@@ -87,7 +101,7 @@ fn what_the_program_gives_is_understood() {
         Plugged::Codex,
         "codex",
         &[
-            ("SessionStart-new", heard("SessionStart", News::SessionStart)),
+            ("SessionStart-new", between("SessionStart", News::SessionStart)),
             ("UserPromptSubmit-first", heard("UserPromptSubmit", first)),
             ("PreToolUse-apply_patch", before(patch())),
             ("PostToolUse-apply_patch", after(patch())),
@@ -99,10 +113,10 @@ fn what_the_program_gives_is_understood() {
             ("PreToolUse-apply_patch-without-file", before(no_file)),
             ("PreToolUse-get_goal", heard("PreToolUse", News::Nothing)),
             ("Stop", heard("Stop", News::TurnEnd)),
-            ("SessionEnd", heard("SessionEnd", News::SessionEnd)),
-            ("SessionStart-resume", heard("SessionStart", News::SessionStart)),
-            ("UserPromptSubmit-second", heard("UserPromptSubmit", second)),
-            ("PreToolUse-spawn_agent", heard("PreToolUse", News::Nothing)),
+            ("SessionEnd", between("SessionEnd", News::SessionEnd)),
+            ("SessionStart-resume", between("SessionStart", News::SessionStart)),
+            ("UserPromptSubmit-second", later("UserPromptSubmit", second)),
+            ("PreToolUse-spawn_agent", later("PreToolUse", News::Nothing)),
             ("SubagentStart", of_subagent("SubagentStart", News::SubagentStart)),
             ("PreToolUse-subagent-Bash", of_subagent("PreToolUse", News::Before(helps()))),
             (

@@ -19,6 +19,7 @@ fn heard(event: &str, news: News) -> Heard {
         subagent: None,
         cwd: Some(PathBuf::from(PROJECT)),
         transcript: Some(PathBuf::from(transcript)),
+        prompt: None,
         news,
     }
 }
@@ -45,7 +46,7 @@ fn replace(id: &str, path: &str, old: &str, new: &str) -> ToolCall {
 
 fn prompt(recording: &str) -> News {
     let given: Value = serde_json::from_slice(&given("gemini", recording)).unwrap();
-    News::Prompt { text: given["prompt"].as_str().unwrap().to_owned(), id: None }
+    News::Prompt { text: given["prompt"].as_str().unwrap().to_owned() }
 }
 
 #[test]
