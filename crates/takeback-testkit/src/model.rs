@@ -1,15 +1,18 @@
-//! A model with a script in place of a mind, behind the routes of the Anthropic Messages API and of
-//! OpenAI's chat completions, on a port of this machine.
+//! A model with a script in place of a mind, on a port of this machine. It speaks four formats: that of
+//! the Anthropic Messages API, OpenAI's chat completions and responses, and Gemini's `generateContent`.
 //!
 //! What it answers to a request: the next [`Answer`] that the test has queued; else the step of the
 //! script that the last prompt carries (see [`script`]); else `ok`. Every request is kept for the test
-//! to look at. Programs that ask for anything else (`GET`, `HEAD`, the count of tokens) are answered
-//! with as little as keeps them going.
+//! to look at. Programs that ask for anything else (`GET`, `HEAD`, the count of tokens, an object to
+//! decide by) are answered with as little as keeps them going.
 
 pub mod script;
 mod anthropic;
+mod format;
+mod gemini;
 mod http;
 mod openai;
+mod responses;
 
 use std::collections::VecDeque;
 use std::io;
@@ -20,6 +23,7 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
+pub use self::format::Format;
 pub use self::http::Request;
 
 /// A part of what the model says.
@@ -202,21 +206,38 @@ fn serve(stream: &mut TcpStream, shared: &Shared) -> io::Result<()> {
         if request.wants_message() { state.answers.pop_front() } else { None }
     };
     shared.changed.notify_all();
-    if request.method != "POST" {
-        let body = json!({"data": [], "has_more": false});
-        return http::write_json(stream, &request, 200, &body);
+    if let Some(answer) = answer {
+        return give(stream, shared, &request, answer);
     }
-    if request.path.ends_with("/count_tokens") {
-        return http::write_json(stream, &request, 200, &json!({"input_tokens": 100}));
+    let Some(format) = request.format() else {
+        return http::write_json(stream, &request, 200, &beside(&request));
+    };
+    if format.is_aside(&request.body) {
+        let aside = gemini::aside();
+        return if request.is_streamed() {
+            say(stream, &[gemini::event(&aside)])
+        } else {
+            http::write_json(stream, &request, 200, &aside)
+        };
     }
-    if !request.wants_message() {
-        return http::write_json(stream, &request, 200, &json!({}));
-    }
-    let answer = answer.unwrap_or_else(|| match script::step(&request.body) {
+    let answer = match script::step(format, &request.body) {
         Ok(blocks) => Answer::Says(blocks),
         Err(why) => Answer::refuses(400, "invalid_request_error", &why),
-    });
+    };
     give(stream, shared, &request, answer)
+}
+
+/// What is said to those who want no message.
+fn beside(request: &Request) -> Value {
+    if request.method != "POST" {
+        json!({"object": "list", "data": [], "models": [], "has_more": false})
+    } else if request.path.ends_with("/count_tokens") {
+        json!({"input_tokens": 100})
+    } else if request.path.ends_with(":countTokens") {
+        json!({"totalTokens": 100})
+    } else {
+        json!({})
+    }
 }
 
 fn give(
@@ -237,10 +258,11 @@ fn give(
         }
         Answer::Says(blocks) => {
             let reply = reply(shared, request, &blocks);
-            if request.body["stream"] != json!(true) {
-                return http::write_json(stream, request, 200, &reply.whole);
+            if request.is_streamed() {
+                say(stream, &reply.events)
+            } else {
+                http::write_json(stream, request, 200, &reply.whole)
             }
-            say(stream, &reply.events)
         }
         Answer::Breaks { blocks, after } => {
             say(stream, cut(&reply(shared, request, &blocks).events, after))
@@ -265,10 +287,11 @@ fn reply(shared: &Shared, request: &Request, blocks: &[Block]) -> Reply {
         state.made_up += 1;
         format!("{kind}_{:022}", state.made_up)
     };
-    if request.is_chat() {
-        openai::reply(&request.body, blocks, &mut name)
-    } else {
-        anthropic::reply(&request.body, blocks, &mut name)
+    match request.format() {
+        Some(Format::Chat) => openai::reply(&request.body, blocks, &mut name),
+        Some(Format::Responses) => responses::reply(&request.body, blocks, &mut name),
+        Some(Format::Gemini) => gemini::reply(blocks, &mut name),
+        Some(Format::Messages) | None => anthropic::reply(&request.body, blocks, &mut name),
     }
 }
 
@@ -297,51 +320,4 @@ fn halves(text: &str) -> [&str; 2] {
 }
 
 #[cfg(test)]
-mod tests {
-    use std::io::{Read as _, Write as _};
-
-    use super::*;
-
-    fn ask(server: &ModelServer, method: &str, path: &str, body: &Value) -> String {
-        let mut stream = TcpStream::connect(server.address).unwrap();
-        let body = body.to_string();
-        let head = format!("{method} {path} HTTP/1.1\r\nContent-Length: {}\r\n\r\n", body.len());
-        stream.write_all((head + &body).as_bytes()).unwrap();
-        let mut answer = String::new();
-        stream.read_to_string(&mut answer).unwrap();
-        answer
-    }
-
-    #[test]
-    fn both_routes_say_the_same_whole_and_as_a_stream() {
-        let server = ModelServer::start();
-        let prompt = r#"<<LAB [["Now:",{"id":"c","name":"Write","input":{"a":"b"}}]] LAB>>"#;
-        for path in ["/v1/messages", "/v1/chat/completions"] {
-            let mut body = json!({"messages": [{"role": "user", "content": prompt}]});
-            let whole = ask(&server, "POST", path, &body);
-            assert!(whole.contains("Now:") && whole.contains("Write"), "{whole}");
-            body["stream"] = json!(true);
-            let events = ask(&server, "POST", path, &body);
-            assert!(events.contains("event-stream") && events.contains("Write"), "{events}");
-            assert_eq!(server.asked().last(), Some(&body));
-        }
-        let head = ask(&server, "HEAD", "/", &Value::Null);
-        assert!(head.starts_with("HTTP/1.1 200 ") && head.ends_with("\r\n\r\n"), "{head}");
-        let count = ask(&server, "POST", "/v1/messages/count_tokens", &json!({}));
-        assert!(count.ends_with(r#"{"input_tokens":100}"#), "{count}");
-        assert_eq!((server.requests().len(), server.asked().len()), (6, 4));
-    }
-
-    #[test]
-    fn what_the_test_queued_goes_first() {
-        let server = ModelServer::start();
-        server.answer(Answer::refuses(529, "overloaded_error", "later"));
-        server.answer(Answer::Breaks { blocks: vec![Block::text("half")], after: 3 });
-        let body = json!({"stream": true, "messages": []});
-        let refused = ask(&server, "POST", "/v1/messages", &body);
-        assert!(refused.starts_with("HTTP/1.1 529 ") && refused.contains("later"), "{refused}");
-        let broken = ask(&server, "POST", "/v1/messages", &body);
-        assert!(broken.contains("\"ha\"") && !broken.contains("\"lf\""), "{broken}");
-        assert!(ask(&server, "POST", "/v1/messages", &body).contains("ok"));
-    }
-}
+mod tests;

@@ -5,6 +5,8 @@ use std::net::TcpStream;
 
 use serde_json::Value;
 
+use super::format::Format;
+
 /// A request as it came.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Request {
@@ -27,11 +29,17 @@ impl Request {
     /// Whether the model is to say something.
     #[must_use]
     pub fn wants_message(&self) -> bool {
-        self.method == "POST" && (self.path.ends_with("/messages") || self.is_chat())
+        self.format().is_some_and(|format| !format.is_aside(&self.body))
     }
 
-    pub(super) fn is_chat(&self) -> bool {
-        self.path.ends_with("/chat/completions")
+    /// In which the model is asked for something.
+    #[must_use]
+    pub fn format(&self) -> Option<Format> {
+        if self.method == "POST" { Format::at(&self.path) } else { None }
+    }
+
+    pub(super) fn is_streamed(&self) -> bool {
+        self.format().is_some_and(|format| format.is_streamed(&self.path, &self.body))
     }
 }
 
@@ -52,7 +60,8 @@ pub(super) fn read(stream: &TcpStream) -> io::Result<Option<Request>> {
     }
     let mut request = Request { method, path, headers, body: Value::Null };
     let mut bytes = Vec::new();
-    if request.header("transfer-encoding") == Some("chunked") {
+    let chunked = |coding: &str| coding.eq_ignore_ascii_case("chunked");
+    if request.header("transfer-encoding").is_some_and(chunked) {
         read_chunks(&mut reader, &mut bytes)?;
     } else {
         let length = request.header("content-length").and_then(|length| length.parse().ok());
@@ -66,7 +75,8 @@ fn read_chunks(reader: &mut BufReader<&TcpStream>, bytes: &mut Vec<u8>) -> io::R
     loop {
         let mut line = String::new();
         reader.read_line(&mut line)?;
-        let length = u64::from_str_radix(line.trim(), 16).unwrap_or(0);
+        let length = line.split(';').next().unwrap_or_default();
+        let length = u64::from_str_radix(length.trim(), 16).unwrap_or(0);
         reader.by_ref().take(length).read_to_end(bytes)?;
         reader.read_line(&mut String::new())?;
         if length == 0 {

@@ -1,25 +1,23 @@
 //! A script that a prompt carries: `<<LAB [[{"name":"Write","input":{…}}], "final text"] LAB>>`.
 //!
 //! A list of steps; each is a list of tool calls and texts, which make one message, or a text, which
-//! ends the turn. The step to play is the number of the assistant's messages after the last prompt that
-//! carries a script, so nothing is remembered from one request to the next. A script that would hold
+//! ends the turn. The step to play is the number of the model's turns after the last prompt that carries
+//! a script, so nothing is remembered from one request to the next. A script that would hold
 //! another one lies in a file: `<<LABFILE script.json FILE>>`. Prompts without a script get `ok`, and
 //! after the last step comes `done`.
 
 use serde_json::Value;
 
 use super::Block;
+use super::format::{Format, Turn};
 
 /// What comes next in a conversation.
-pub fn step(body: &Value) -> Result<Vec<Block>, String> {
-    let empty = Vec::new();
-    let messages = body["messages"].as_array().unwrap_or(&empty);
+pub fn step(format: Format, body: &Value) -> Result<Vec<Block>, String> {
+    let turns = format.conversation(body);
     let mut found = None;
-    for (at, message) in messages.iter().enumerate() {
-        if message["role"] != "user" {
-            continue;
-        }
-        for text in texts(&message["content"]) {
+    for (at, turn) in turns.iter().enumerate() {
+        let Turn::User(texts) = turn else { continue };
+        for text in texts {
             if let Some(path) = last_between(text, "<<LABFILE ", " FILE>>") {
                 let script = std::fs::read_to_string(path);
                 found = Some((at, script.map_err(|error| format!("{path}: {error}"))?));
@@ -32,7 +30,7 @@ pub fn step(body: &Value) -> Result<Vec<Block>, String> {
     let Some((at, script)) = found else { return Ok(vec![Block::text("ok")]) };
     let script: Vec<Value> = serde_json::from_str(&script)
         .map_err(|error| format!("the script is no list of steps: {error}"))?;
-    let played = messages[at + 1..].iter().filter(|message| message["role"] == "assistant").count();
+    let played = turns[at + 1..].iter().filter(|turn| **turn == Turn::Model).count();
     match script.get(played) {
         None => Ok(vec![Block::text("done")]),
         Some(Value::Array(blocks)) => blocks.iter().map(block).collect(),
@@ -47,17 +45,6 @@ fn block(step: &Value) -> Result<Block, String> {
     let name = step["name"].as_str().ok_or_else(|| format!("{step} has no name"))?;
     let id = step["id"].as_str().map(str::to_owned);
     Ok(Block::Tool { id, name: name.to_owned(), input: step["input"].clone() })
-}
-
-fn texts(content: &Value) -> Vec<&str> {
-    match content {
-        Value::String(text) => vec![text],
-        Value::Array(blocks) => {
-            let texts = blocks.iter().filter(|block| block["type"] == "text");
-            texts.filter_map(|block| block["text"].as_str()).collect()
-        }
-        _ => Vec::new(),
-    }
 }
 
 fn last_between<'a>(text: &'a str, begin: &str, end: &str) -> Option<&'a str> {
@@ -84,7 +71,7 @@ mod tests {
             json!({"role": "assistant", "content": "an older script"}),
             json!({"role": "user", "content": [{"type": "text", "text": prompt}]}),
         ];
-        let play = |messages: &[Value]| step(&json!({"messages": messages}));
+        let play = |messages: &[Value]| step(Format::Messages, &json!({"messages": messages}));
         let write = Block::tool("Write", json!({"a": 1}));
         assert_eq!(play(&messages), Ok(vec![write, Block::text("and")]));
         messages.push(json!({"role": "assistant", "content": []}));
