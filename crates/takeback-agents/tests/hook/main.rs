@@ -1,0 +1,6 @@
+//! What agents give their hooks, as the real programs gave it, and what is understood of it.
+
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on panics")]
+
+mod copilot;
+mod recorded;

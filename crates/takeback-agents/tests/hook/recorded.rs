@@ -1,0 +1,34 @@
+//! What was recorded of an agent. The recordings are as the program gave them, except for the folders
+//! of the project and of the user.
+
+use std::fs;
+use std::path::Path;
+
+use takeback_agents::hook::{Heard, Plugged, hear};
+
+/// Compares what is heard of every recording in a folder with what is expected of it. What happened is
+/// the part of a recording's name before the first `-`.
+#[track_caller]
+pub(crate) fn all_are_heard_as(agent: Plugged, folder: &str, expected: &[(&str, Heard)]) {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/hook/recorded").join(folder);
+    let mut names: Vec<&str> = expected.iter().map(|(name, _)| *name).collect();
+    names.sort_unstable();
+    assert_eq!(names, names_in(&folder));
+    for (name, expected) in expected {
+        let given = fs::read(folder.join(name).with_extension("json")).unwrap();
+        let event = name.split('-').next();
+        assert_eq!(hear(agent, &given, event).unwrap(), *expected, "{name}");
+    }
+}
+
+fn names_in(folder: &Path) -> Vec<String> {
+    let files = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
+    let files = files.filter(|path| path.extension().is_some_and(|end| end == "json"));
+    let mut names: Vec<String> = files.map(|path| name_of(&path)).collect();
+    names.sort_unstable();
+    names
+}
+
+fn name_of(path: &Path) -> String {
+    path.file_stem().unwrap().to_string_lossy().into_owned()
+}
