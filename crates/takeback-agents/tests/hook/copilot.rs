@@ -54,7 +54,10 @@ fn create() -> ToolCall {
 fn what_the_program_gives_is_understood() {
     let pre = |call: ToolCall| heard("preToolUse", News::Before(call));
     let post = |call: ToolCall, outcome| heard("postToolUse", News::After(call, outcome));
-    let edit = |file: &str, old: &str, new: &str| json!({"path": format!("{PROJECT}/{file}"), "old_str": old, "new_str": new});
+    let edit = |file: &str, old: &str, new: &str| {
+        let path = format!("{PROJECT}/{file}");
+        json!({"path": path, "old_str": old, "new_str": new})
+    };
     let bash =
         |command: &str, description: &str| json!({"command": command, "description": description});
     let edit_notes = || call("f7e1697eefb7dede", "edit", edit("notes.md", "one", "two"));
