@@ -2,7 +2,7 @@
 //!
 //! An agent that is used as it is runs a command of Takeback's before and after what it does, and gives
 //! it JSON of its own. [`hear`] turns that into [`Heard`]; each agent's `hook.rs` holds the one place
-//! that knows its JSON. [`tell`] puts what was heard into the log.
+//! that knows its JSON. [`event_of`] makes an event of it, [`tell()`] puts that into the log.
 
 mod hash;
 mod paths;
@@ -15,7 +15,7 @@ use takeback_core::Outcome;
 
 pub(crate) use self::hash::call_id;
 pub use self::paths::{paths_of_patch, touches};
-pub use self::tell::{Told, tell};
+pub use self::tell::{Teller, event_of, tell};
 use crate::{claude, codex, copilot, gemini, opencode, qwen};
 
 /// An agent that Takeback plugs into.
@@ -78,6 +78,8 @@ pub struct Heard {
     pub cwd: Option<PathBuf>,
     /// Where the agent writes the conversation down.
     pub transcript: Option<PathBuf>,
+    /// The prompt that it is done for, by the name that the agent gives it.
+    pub prompt: Option<String>,
     pub news: News,
 }
 
@@ -86,11 +88,13 @@ pub enum News {
     SessionStart,
     Prompt {
         text: String,
-        /// By which the agent knows it.
-        id: Option<String>,
     },
     Before(ToolCall),
     After(ToolCall, Outcome),
+    /// What a call had started in the background is over.
+    Ended {
+        call: String,
+    },
     SubagentStart,
     SubagentStop,
     TurnEnd,

@@ -5,8 +5,24 @@ use takeback_store::Process;
 /// This process.
 #[must_use]
 pub fn current() -> Option<Process> {
-    let pid = std::process::id();
+    started(std::process::id())
+}
+
+/// The process that has this number now.
+#[must_use]
+pub fn started(pid: u32) -> Option<Process> {
     start_of(pid).map(|started| Process { pid, started })
+}
+
+#[must_use]
+pub fn parent_of(pid: u32) -> Option<u32> {
+    fields_of(pid)?.1.split_ascii_whitespace().nth(1)?.parse().ok()
+}
+
+/// What the kernel calls it: the first 15 bytes of its program's name, or what it calls itself.
+#[must_use]
+pub fn name_of(pid: u32) -> Option<String> {
+    Some(fields_of(pid)?.0)
 }
 
 #[must_use]
@@ -16,12 +32,20 @@ pub fn is_alive(process: Process) -> bool {
 
 /// When a process was started, in clock ticks since boot; `None`: there is none, or only its corpse.
 fn start_of(pid: u32) -> Option<u64> {
-    let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
-    // The command's name stands in parentheses and may hold anything, also more of them.
-    let mut fields = stat.rsplit_once(')')?.1.split_ascii_whitespace();
+    let (_, fields) = fields_of(pid)?;
+    let mut fields = fields.split_ascii_whitespace();
     let state = fields.next()?;
     let started = fields.nth(18)?.parse().ok()?;
     (!matches!(state, "Z" | "X")).then_some(started)
+}
+
+/// Its name, and what the kernel tells of it after that.
+fn fields_of(pid: u32) -> Option<(String, String)> {
+    let stat = std::fs::read(format!("/proc/{pid}/stat")).ok()?;
+    let stat = String::from_utf8_lossy(&stat);
+    // The name stands in parentheses and may hold anything, also more of them.
+    let (name, fields) = stat.rsplit_once(')')?;
+    Some((name.split_once('(')?.1.to_owned(), fields.to_owned()))
 }
 
 #[cfg(test)]
@@ -36,6 +60,9 @@ mod tests {
         let started = start_of(child.id()).expect("it runs");
         let process = Process { pid: child.id(), started };
         assert!(is_alive(process));
+        assert_eq!(super::started(child.id()), Some(process));
+        assert_eq!(parent_of(child.id()), Some(std::process::id()));
+        assert_eq!(name_of(child.id()).as_deref(), Some("sleep"));
         assert!(
             !is_alive(Process { started: started + 1, ..process }),
             "another process of that number"

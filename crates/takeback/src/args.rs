@@ -90,6 +90,8 @@ pub(crate) enum Command {
     Chat(ChatArgs),
     /// Record events of an agent: JSON lines on standard input, an answer for each
     Record,
+    /// Record what an agent's hook was given on standard input; `takeback init` puts it there
+    Hook(HookArgs),
     /// Make a point by hand
     Checkpoint(CheckpointArgs),
     /// List the points, newest first
@@ -219,6 +221,16 @@ pub(crate) struct RunArgs {
     /// The command and its arguments
     #[arg(required = true, trailing_var_arg = true, value_name = "CMD")]
     pub(crate) command: Vec<OsString>,
+}
+
+#[derive(Debug, ClapArgs)]
+pub(crate) struct HookArgs {
+    /// Whose hook it is: claude, codex, gemini, qwen, opencode or copilot
+    #[arg(long, value_name = "NAME")]
+    pub(crate) agent: String,
+    /// Which hook it is, where the agent does not say so itself
+    #[arg(long, value_name = "EVENT")]
+    pub(crate) event: Option<String>,
 }
 
 #[derive(Debug, ClapArgs)]

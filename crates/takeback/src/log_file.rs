@@ -54,6 +54,11 @@ impl LogFile {
         Self { path: home.join("logs").join("chat.log"), secrets }
     }
 
+    /// What goes wrong where nobody looks on: `<home>/logs/hooks.log`.
+    pub(crate) fn of_hooks(home: &Path, variable: impl Fn(&str) -> Option<String>) -> Self {
+        Self { path: home.join("logs").join("hooks.log"), ..Self::new(home, variable) }
+    }
+
     /// Adds an entry, if that is possible.
     pub(crate) fn add(&self, now: Timestamp, level: Level, text: &str) {
         drop(self.try_add(&self.line(now, level, text)));

@@ -10,6 +10,7 @@ mod error;
 mod place;
 mod point;
 mod stores;
+mod heartbeat;
 mod settings;
 mod time;
 mod log_file;
@@ -22,6 +23,7 @@ mod size;
 mod ask;
 mod commands;
 
+use std::ffi::OsString;
 use std::process::ExitCode;
 
 use clap::Parser as _;
@@ -35,6 +37,10 @@ fn main() -> ExitCode {
         Err(error) if error.use_stderr() && error::wants_json(std::env::args_os()) => {
             return CommandError::from(error).report(true);
         }
+        Err(error) if error.use_stderr() && is_hook(std::env::args_os()) => {
+            drop(error.print());
+            return ExitCode::SUCCESS;
+        }
         Err(error) => error.exit(),
     };
     args.options.color.write_global();
@@ -46,4 +52,9 @@ fn main() -> ExitCode {
         Ok(code) => ExitCode::from(code),
         Err(error) => error.report(json),
     }
+}
+
+/// Agents take some exit codes of a hook for a refusal of what they are about to do.
+fn is_hook(mut words: impl Iterator<Item = OsString>) -> bool {
+    words.nth(1).is_some_and(|word| word == "hook")
 }

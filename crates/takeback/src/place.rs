@@ -259,7 +259,7 @@ pub(crate) fn home(options: &Options) -> Result<PathBuf, CommandError> {
 
 /// The nearest folder upwards that has a store; else the nearest that looks like a project's; else
 /// the folder itself.
-fn root_of(start: &Path, home: &Path) -> PathBuf {
+pub(crate) fn root_of(start: &Path, home: &Path) -> PathBuf {
     let ancestors = || start.ancestors();
     let protected = ancestors().find(|folder| stores::is_protected(folder, home));
     let is_project = |folder: &&Path| {

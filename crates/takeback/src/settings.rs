@@ -170,6 +170,14 @@ impl Settings {
         }
     }
 
+    pub(crate) fn hook_deadline(&self) -> Duration {
+        Duration::from_millis(self.number(table::HOOK_DEADLINE))
+    }
+
+    pub(crate) fn scan_budget(&self) -> Duration {
+        Duration::from_secs(10)
+    }
+
     pub(crate) fn limits(&self) -> Limits {
         Limits {
             edit_capture_max: self.number(table::EDIT_CAPTURE_MAX),

@@ -1,8 +1,9 @@
 //! What Claude Code gives its hooks.
 
+use std::path::PathBuf;
+
 use serde::Deserialize;
 use serde_json::Value;
-use std::path::PathBuf;
 use takeback_core::Outcome;
 
 use super::recorder::{QUIET, goes_on};
@@ -60,7 +61,7 @@ pub fn hear(given: &[u8]) -> Result<Heard, HearError> {
         "SessionStart" => News::SessionStart,
         "UserPromptSubmit" => {
             let text = given.prompt.clone().ok_or_else(|| lacks("prompt"))?;
-            News::Prompt { text, id: given.prompt_id.clone() }
+            of_its_own(&text).unwrap_or(News::Prompt { text })
         }
         "PreToolUse" | "PostToolUse" | "PostToolUseFailure" if quiet => News::Nothing,
         "PreToolUse" => News::Before(call()?),
@@ -82,6 +83,57 @@ pub fn hear(given: &[u8]) -> Result<Heard, HearError> {
         subagent: given.agent_id,
         cwd: given.cwd,
         transcript: given.transcript_path,
+        prompt: given.prompt_id,
         news,
     })
+}
+
+/// Something in the background has ended, and the program says so to itself, in the middle of a turn or
+/// after it. Nobody has asked for anything.
+fn of_its_own(prompt: &str) -> Option<News> {
+    let notification = prompt.strip_prefix("<task-notification>")?;
+    let between = |tag: &str| {
+        let (_, after) = notification.split_once(&format!("<{tag}>"))?;
+        Some(after.split_once(&format!("</{tag}>"))?.0)
+    };
+    Some(match (between("tool-use-id"), between("status")) {
+        (Some(call), Some("completed" | "failed" | "killed")) => {
+            News::Ended { call: call.to_owned() }
+        }
+        _ => News::Nothing,
+    })
+}
+
+#[derive(Debug, Deserialize)]
+struct WireLine {
+    #[serde(rename = "type")]
+    kind: String,
+    uuid: Option<String>,
+    #[serde(rename = "promptId")]
+    prompt_id: Option<String>,
+    #[serde(default, rename = "isMeta")]
+    is_meta: bool,
+    #[serde(default, rename = "isSidechain")]
+    is_sidechain: bool,
+    #[serde(rename = "toolUseResult")]
+    tool_use_result: Option<Value>,
+}
+
+/// The message that a prompt became, as the transcript tells it. Hooks know prompts by another name
+/// than everything else of Claude Code's.
+///
+/// `transcript`: its text, or only its end.
+#[must_use]
+pub fn message_of(transcript: &[u8], prompt: &str) -> Option<String> {
+    transcript
+        .split(|byte| *byte == b'\n')
+        .filter_map(|line| serde_json::from_slice::<WireLine>(line).ok())
+        .find(|line| {
+            line.kind == "user"
+                && line.prompt_id.as_deref() == Some(prompt)
+                && line.tool_use_result.is_none()
+                && !line.is_meta
+                && !line.is_sidechain
+        })?
+        .uuid
 }

@@ -102,7 +102,7 @@ pub fn hear(given: &[u8], event: Option<&str>) -> Result<Heard, HearError> {
         "userPromptSubmitted" | "UserPromptSubmit" => {
             let text = given.prompt.clone().ok_or_else(|| lacks("prompt"))?;
             let is_of_a_person = !is_subagent && !text.starts_with(NOTIFICATION);
-            if is_of_a_person { News::Prompt { text, id: None } } else { News::Nothing }
+            if is_of_a_person { News::Prompt { text } } else { News::Nothing }
         }
         _ if is_quiet => News::Nothing,
         "preToolUse" | "PreToolUse" => News::Before(call(&given).ok_or_else(|| lacks("toolName"))?),
@@ -122,6 +122,7 @@ pub fn hear(given: &[u8], event: Option<&str>) -> Result<Heard, HearError> {
         subagent: given.agent_id,
         cwd: given.cwd,
         transcript: given.transcript_path,
+        prompt: None,
         news,
     })
 }

@@ -1,116 +1,111 @@
 //! What was heard from a hook, put into the log.
 //!
 //! Every hook is a process of its own that knows nothing of those before it: what has to be known (is
-//! the session there, who owns it, which point is to learn another name) is asked of the store.
+//! the session there, who owns it) is asked of the store.
 
 use takeback_core::record::RecordError;
-use takeback_core::{
-    AgentEvent, Recorded, Tools, Touches, Workspace, look_around, process, record,
-};
-use takeback_store::{CallId, Process, Session, SessionId};
+use takeback_core::{AgentEvent, Outcome, Recorded, Tools, Touches, Workspace, process, record};
+use takeback_store::{CallId, CallState, Process, Session, SessionId, StoreError};
 
-use super::{Heard, News, Plugged, touches};
+use super::{Heard, News, Plugged, ToolCall, touches};
 
-/// What became of what was heard.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Told {
-    /// It does not concern files.
-    Nothing,
-    Recorded(Recorded),
+/// Who told it.
+#[derive(Debug, Clone, Copy)]
+pub struct Teller {
+    pub agent: Plugged,
+    /// The agent's process, whose death ends its session.
+    pub process: Option<Process>,
 }
 
-/// Records it. `owner`: the agent's process, whose death ends its session.
-pub fn tell(
-    workspace: &mut Workspace,
-    tools: &Tools,
-    agent: Plugged,
-    heard: &Heard,
-    owner: Option<Process>,
-) -> Result<Told, RecordError> {
+/// What is to be recorded; `None`: it does not concern files.
+#[must_use]
+pub fn event_of(tools: &Tools, teller: Teller, heard: &Heard) -> Option<AgentEvent> {
     let whole = SessionId(heard.session.clone());
-    let part = heard.subagent.as_ref().map(|part| SessionId(format!("{whole}/{part}")));
+    let part = part_of(heard);
     let session = part.clone().unwrap_or_else(|| whole.clone());
-    let event = match &heard.news {
-        News::Nothing => return Ok(Told::Nothing),
-        News::SessionStart => {
-            return introduce(workspace, agent, &whole, None, owner, When::Always);
+    let touches = |call: &ToolCall| {
+        let touches = touches(tools, &call.tool, &call.input, heard.cwd.as_deref());
+        (touches != Touches::Nothing).then_some(touches)
+    };
+    Some(match &heard.news {
+        News::Nothing => return None,
+        News::SessionStart => teller.introduces(whole, None),
+        News::SubagentStart => teller.introduces(part?, Some(whole)),
+        // One that nobody names has told what it did by its calls.
+        News::SubagentStop => AgentEvent::SessionEnd { session: part? },
+        News::Prompt { text } => {
+            AgentEvent::Prompt { session, message: heard.prompt.clone(), text: text.clone() }
         }
-        News::SubagentStart => {
-            introduce(workspace, agent, &whole, None, owner, When::Unknown)?;
-            return introduce(
-                workspace,
-                agent,
-                &session,
-                part.map(|_| whole),
-                owner,
-                When::Unknown,
-            );
-        }
-        News::SubagentStop if part.is_some() => AgentEvent::SessionEnd { session },
-        // Which one it was is not known: its calls have told what they did.
-        News::SubagentStop => return look(workspace),
-        News::Prompt { text, id } => {
-            AgentEvent::Prompt { session, message: id.clone(), text: text.clone() }
-        }
-        News::Before(call) => {
-            let touches = touches(tools, &call.tool, &call.input, heard.cwd.as_deref());
-            if touches == Touches::Nothing {
-                return Ok(Told::Nothing);
-            }
-            let (id, tool) = (CallId(call.id.clone()), call.tool.clone());
-            AgentEvent::BeforeTool { session, call: id, tool, touches }
-        }
+        News::Before(call) => AgentEvent::BeforeTool {
+            session,
+            call: CallId(call.id.clone()),
+            tool: call.tool.clone(),
+            touches: touches(call)?,
+        },
         News::After(call, outcome) => {
-            let touches = touches(tools, &call.tool, &call.input, heard.cwd.as_deref());
-            if touches == Touches::Nothing {
-                return Ok(Told::Nothing);
-            }
-            let call = CallId(call.id.clone());
-            AgentEvent::AfterTool { session, call, outcome: *outcome }
+            touches(call)?;
+            AgentEvent::AfterTool { session, call: CallId(call.id.clone()), outcome: *outcome }
+        }
+        News::Ended { call } => {
+            let (call, outcome) = (CallId(call.clone()), Outcome::Done);
+            AgentEvent::AfterTool { session, call, outcome }
         }
         News::TurnEnd => AgentEvent::TurnEnd { session },
         News::SessionEnd => AgentEvent::SessionEnd { session },
-    };
-    introduce(workspace, agent, &whole, None, owner, When::Unknown)?;
-    if let Some(part) = part {
-        introduce(workspace, agent, &part, Some(whole), owner, When::Unknown)?;
-    }
-    Ok(Told::Recorded(record(workspace, &event)?))
+    })
 }
 
-/// Whether a session that is known, and whose agent is the one that is known, is introduced again.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum When {
-    Always,
-    Unknown,
-}
-
-fn introduce(
+/// Records `event`, which [`event_of`] made of what was heard; `None`: there is nothing new in it.
+///
+/// A session that is not known yet, or goes on in another process, is introduced first.
+pub fn tell(
     workspace: &mut Workspace,
-    agent: Plugged,
-    session: &SessionId,
-    parent: Option<SessionId>,
-    owner: Option<Process>,
-    when: When,
-) -> Result<Told, RecordError> {
-    let sessions = workspace.store.sessions()?;
-    let known = sessions.iter().find(|known| known.id == *session);
-    if when == When::Unknown && known.is_some_and(|known| is_current(known, owner)) {
-        return Ok(Told::Nothing);
+    teller: Teller,
+    heard: &Heard,
+    event: &AgentEvent,
+) -> Result<Option<Recorded>, RecordError> {
+    if matches!(heard.news, News::Ended { .. }) && !is_in_background(workspace, event)? {
+        return Ok(None);
     }
-    let (session, agent) = (session.clone(), Some(agent.name().to_owned()));
-    let event = AgentEvent::SessionStart { session, agent, parent, owner };
-    Ok(Told::Recorded(record(workspace, &event)?))
+    if !matches!(event, AgentEvent::SessionStart { parent: None, .. }) {
+        let whole = SessionId(heard.session.clone());
+        let sessions = workspace.store.sessions()?;
+        let is_current = |id: &SessionId| {
+            sessions.iter().any(|known| known.id == *id && teller.still_owns(known))
+        };
+        if !is_current(&whole) {
+            record(workspace, &teller.introduces(whole.clone(), None))?;
+        }
+        if let Some(part) = part_of(heard).filter(|part| !is_current(part)) {
+            record(workspace, &teller.introduces(part, Some(whole)))?;
+        }
+    }
+    record(workspace, event).map(Some)
 }
 
-/// A conversation that goes on in another process has another owner.
-fn is_current(session: &Session, owner: Option<Process>) -> bool {
-    session.agent.is_some()
-        && (owner.is_none()
-            || session.owner == owner
-            || session.owner.is_some_and(process::is_alive))
+/// Subagents end in the same words as commands, and have told what they did themselves.
+fn is_in_background(workspace: &Workspace, event: &AgentEvent) -> Result<bool, StoreError> {
+    let AgentEvent::AfterTool { session, call, .. } = event else { return Ok(false) };
+    let call = workspace.store.call(session, call)?;
+    Ok(call.is_some_and(|call| call.state == CallState::Background))
 }
 
-fn look(workspace: &mut Workspace) -> Result<Told, RecordError> {
-    Ok(Told::Recorded(look_around(workspace)?.recorded))
+fn part_of(heard: &Heard) -> Option<SessionId> {
+    let part = heard.subagent.as_ref()?;
+    Some(SessionId(format!("{}/{part}", heard.session)))
+}
+
+impl Teller {
+    fn introduces(self, session: SessionId, parent: Option<SessionId>) -> AgentEvent {
+        let agent = Some(self.agent.name().to_owned());
+        AgentEvent::SessionStart { session, agent, parent, owner: self.process }
+    }
+
+    fn still_owns(self, session: &Session) -> bool {
+        let owner = session.owner;
+        session.agent.is_some()
+            && (self.process.is_none()
+                || owner == self.process
+                || owner.is_some_and(process::is_alive))
+    }
 }

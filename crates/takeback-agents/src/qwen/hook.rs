@@ -97,8 +97,7 @@ pub fn hear(given: &[u8]) -> Result<Heard, HearError> {
         "UserPromptSubmit" => {
             let text = given.submitted_prompt.clone().or_else(|| given.prompt.clone());
             let text = text.ok_or_else(|| lacks("prompt"))?;
-            let id = given.prompt_id.clone();
-            if text.is_empty() { News::Nothing } else { News::Prompt { text, id } }
+            if text.is_empty() { News::Nothing } else { News::Prompt { text } }
         }
         "PreToolUse" | "PostToolUse" | "PostToolUseFailure" if is_quiet => News::Nothing,
         "PreToolUse" => News::Before(call()?),
@@ -120,6 +119,7 @@ pub fn hear(given: &[u8]) -> Result<Heard, HearError> {
         subagent: given.agent_id,
         cwd: given.cwd,
         transcript: given.transcript_path,
+        prompt: given.prompt_id,
         news,
     })
 }

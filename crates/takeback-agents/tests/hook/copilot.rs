@@ -19,6 +19,7 @@ fn heard(event: &str, news: News) -> Heard {
         subagent: None,
         cwd: Some(PathBuf::from(PROJECT)),
         transcript: None,
+        prompt: None,
         news,
     }
 }
@@ -38,7 +39,7 @@ fn in_session(session: &str, heard: Heard) -> Heard {
 }
 
 fn prompt(text: &str) -> News {
-    News::Prompt { text: text.to_owned(), id: None }
+    News::Prompt { text: text.to_owned() }
 }
 
 fn call(id: &str, tool: &str, input: Value) -> ToolCall {

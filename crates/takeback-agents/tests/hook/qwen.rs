@@ -11,11 +11,8 @@ use crate::recorded::all_are_heard_as;
 const SESSION: &str = "5b1f3c52-5d0e-4a43-9b1c-0d6a4f0a6f33";
 const PROJECT: &str = "/home/user/project";
 
-fn heard(event: &str, news: News) -> Heard {
-    heard_in(SESSION, event, news)
-}
-
-fn heard_in(session: &str, event: &str, news: News) -> Heard {
+/// What concerns no prompt.
+fn heard(session: &str, event: &str, news: News) -> Heard {
     let chats = "/home/user/.qwen/projects/-home-user-project/chats";
     Heard {
         event: event.to_owned(),
@@ -23,16 +20,25 @@ fn heard_in(session: &str, event: &str, news: News) -> Heard {
         subagent: None,
         cwd: Some(PathBuf::from(PROJECT)),
         transcript: Some(PathBuf::from(format!("{chats}/{session}.jsonl"))),
+        prompt: None,
         news,
     }
 }
 
-fn of_subagent(event: &str, news: News) -> Heard {
-    Heard { subagent: Some("general-purpose-call_42".to_owned()), ..heard(event, news) }
+fn for_first(event: &str, news: News) -> Heard {
+    Heard { prompt: Some(format!("{SESSION}########0")), ..heard(SESSION, event, news) }
 }
 
-fn prompt(text: &str, number: u32) -> News {
-    News::Prompt { text: text.to_owned(), id: Some(format!("{SESSION}########{number}")) }
+fn for_second(event: &str, news: News) -> Heard {
+    Heard { prompt: Some(format!("{SESSION}########2")), ..heard(SESSION, event, news) }
+}
+
+fn of_subagent(event: &str, news: News) -> Heard {
+    Heard { subagent: Some("general-purpose-call_42".to_owned()), ..for_second(event, news) }
+}
+
+fn prompt(text: &str) -> News {
+    News::Prompt { text: text.to_owned() }
 }
 
 fn call(id: &str, tool: &str, input: Value) -> ToolCall {
@@ -58,9 +64,9 @@ fn shell(id: &str, command: &str, description: &str, is_background: bool) -> Too
 
 #[test]
 fn what_the_program_gives_is_understood() {
-    let pre = |call: ToolCall| heard("PreToolUse", News::Before(call));
-    let post = |call: ToolCall, outcome| heard("PostToolUse", News::After(call, outcome));
-    let failed = |call| heard("PostToolUseFailure", News::After(call, Outcome::Failed));
+    let pre = |call: ToolCall| for_first("PreToolUse", News::Before(call));
+    let post = |call: ToolCall| for_first("PostToolUse", News::After(call, Outcome::Done));
+    let failed = |call| for_first("PostToolUseFailure", News::After(call, Outcome::Failed));
     let notes = || write("toolu_1794780588972_g3uzky5v2", "notes.md", "one\n");
     let edited = || edit("toolu_1794780589170_568qu1m8z", "notes.md", "one", "two");
     let unmatched = || edit("toolu_1794780590658_kepm0v6jh", "kept.md", "not there", "y");
@@ -75,35 +81,45 @@ fn what_the_program_gives_is_understood() {
         shell("toolu_1794780597226_1wyecjts5", command, "go on", true)
     };
     let by_subagent = || write("toolu_1794780598122_jqzdcklsh", "by-subagent.md", "z\n");
-    let first = prompt("Write the notes. <<LABFILE /home/user/one.json FILE>>", 0);
-    let second = prompt("Now the second. <<LABFILE /home/user/two.json FILE>>", 2);
+    let first = prompt("Write the notes. <<LABFILE /home/user/one.json FILE>>");
+    let second = prompt("Now the second. <<LABFILE /home/user/two.json FILE>>");
     let before_clear = "85e2b4a0-c60d-4be1-8a70-731523d1fb44";
+    let cleared = |event: &str, session: &str, news| Heard {
+        prompt: Some(format!("{before_clear}########1")),
+        ..heard(session, event, news)
+    };
     let after_clear = "714d52ef-4dc7-4a43-9a26-8a203c2defc0";
     all_are_heard_as(
         Plugged::Qwen,
         "qwen",
         &[
-            ("SessionStart-startup", heard("SessionStart", News::SessionStart)),
-            ("UserPromptSubmit-first", heard("UserPromptSubmit", first)),
+            ("SessionStart-startup", heard(SESSION, "SessionStart", News::SessionStart)),
+            ("UserPromptSubmit-first", for_first("UserPromptSubmit", first)),
             ("PreToolUse-write_file", pre(notes())),
-            ("PostToolUse-write_file", post(notes(), Outcome::Done)),
-            ("UserPromptSubmit-after-tool", heard("UserPromptSubmit", News::Nothing)),
+            ("PostToolUse-write_file", post(notes())),
+            ("UserPromptSubmit-after-tool", for_first("UserPromptSubmit", News::Nothing)),
             ("PreToolUse-edit", pre(edited())),
-            ("PostToolUse-edit", post(edited(), Outcome::Done)),
+            ("PostToolUse-edit", post(edited())),
             ("PreToolUse-run_shell_command", pre(moved())),
-            ("PostToolUse-run_shell_command", post(moved(), Outcome::Done)),
-            ("PreToolUse-read_file", heard("PreToolUse", News::Nothing)),
-            ("PostToolUse-read_file", heard("PostToolUse", News::Nothing)),
+            ("PostToolUse-run_shell_command", post(moved())),
+            ("PreToolUse-read_file", for_first("PreToolUse", News::Nothing)),
+            ("PostToolUse-read_file", for_first("PostToolUse", News::Nothing)),
             ("PreToolUse-edit-without-match", pre(unmatched())),
             ("PostToolUseFailure-edit-without-match", failed(unmatched())),
             ("PreToolUse-run_shell_command-exit-3", pre(exit_3())),
             ("PostToolUseFailure-run_shell_command-exit-3", failed(exit_3())),
-            ("Stop-first", heard("Stop", News::TurnEnd)),
-            ("SessionStart-resume", heard("SessionStart", News::SessionStart)),
-            ("UserPromptSubmit-second", heard("UserPromptSubmit", second)),
-            ("PreToolUse-run_shell_command-background", pre(started())),
-            ("PostToolUse-run_shell_command-background", post(started(), Outcome::Background)),
-            ("PreToolUse-agent", heard("PreToolUse", News::Nothing)),
+            ("Stop-first", for_first("Stop", News::TurnEnd)),
+            ("SessionStart-resume", heard(SESSION, "SessionStart", News::SessionStart)),
+            ("UserPromptSubmit-second", for_second("UserPromptSubmit", second)),
+            (
+                "PreToolUse-run_shell_command-background",
+                for_second("PreToolUse", News::Before(started())),
+            ),
+            (
+                "PostToolUse-run_shell_command-background",
+                for_second("PostToolUse", News::After(started(), Outcome::Background)),
+            ),
+            ("PreToolUse-agent", for_second("PreToolUse", News::Nothing)),
             ("SubagentStart", of_subagent("SubagentStart", News::SubagentStart)),
             (
                 "PreToolUse-subagent-write_file",
@@ -114,11 +130,11 @@ fn what_the_program_gives_is_understood() {
                 of_subagent("PostToolUse", News::After(by_subagent(), Outcome::Done)),
             ),
             ("SubagentStop", of_subagent("SubagentStop", News::SubagentStop)),
-            ("PostToolUse-agent", heard("PostToolUse", News::Nothing)),
-            ("Notification", heard_in(before_clear, "Notification", News::Nothing)),
-            ("SessionEnd-clear", heard_in(before_clear, "SessionEnd", News::SessionEnd)),
-            ("SessionStart-clear", heard_in(after_clear, "SessionStart", News::SessionStart)),
-            ("SessionEnd-exit", heard_in(after_clear, "SessionEnd", News::SessionEnd)),
+            ("PostToolUse-agent", for_second("PostToolUse", News::Nothing)),
+            ("Notification", heard(before_clear, "Notification", News::Nothing)),
+            ("SessionEnd-clear", cleared("SessionEnd", before_clear, News::SessionEnd)),
+            ("SessionStart-clear", cleared("SessionStart", after_clear, News::SessionStart)),
+            ("SessionEnd-exit", heard(after_clear, "SessionEnd", News::SessionEnd)),
         ],
     );
 }

@@ -30,6 +30,7 @@ use self::host::Host;
 use self::session::Kept;
 use self::work::{Done, Worker};
 use super::cleanup::when_due;
+use super::state::save::SESSION_VARIABLE;
 use crate::args::{AgentName, ChatArgs, Options};
 use crate::error::{CommandError, Kind};
 use crate::log_file::LogFile;
@@ -257,7 +258,7 @@ fn start_agent(
                 extra_args: args.extra.clone(),
                 folder,
                 model: args.model.clone(),
-                environment: claude::environment_for(all_variables()),
+                environment: recorded_here(claude::environment_for(all_variables()), session),
                 checkpointing: recording,
                 resume: memory,
             };
@@ -311,6 +312,16 @@ fn said_to(send: &Sender<Happening>) -> Sender<Said> {
         }
     });
     say
+}
+
+/// The agent's hooks have nothing to record: this session does.
+fn recorded_here(
+    mut environment: Vec<(OsString, OsString)>,
+    session: &SessionId,
+) -> Vec<(OsString, OsString)> {
+    environment.retain(|(name, _)| name != SESSION_VARIABLE);
+    environment.push((SESSION_VARIABLE.into(), session.0.clone().into()));
+    environment
 }
 
 #[expect(

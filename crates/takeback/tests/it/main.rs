@@ -8,6 +8,7 @@ mod demo;
 mod errors;
 mod exchange;
 mod home;
+mod hook;
 mod keeping;
 mod look;
 mod pager;

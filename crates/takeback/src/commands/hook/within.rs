@@ -1,0 +1,144 @@
+//! Recording against the clock.
+//!
+//! A thread records, the main one waits for it, but no longer than the agent may be kept. What is not
+//! recorded by then goes to the spool, as something that nobody could look at in time: what stood there
+//! before is then missing, and is never read late and taken for it.
+
+use std::fs::File;
+use std::io::{Read as _, Seek as _, SeekFrom};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{RecvTimeoutError, channel};
+use std::time::{Duration, Instant};
+
+use takeback_agents::claude::hook::message_of;
+use takeback_agents::hook::{Heard, News, Plugged, Teller, tell};
+use takeback_core::retention::is_due;
+use takeback_core::spool::{self, Spooled};
+use takeback_core::{AgentEvent, Recorded, Workspace};
+use takeback_store::SessionId;
+
+use super::whole;
+use crate::place::{self, Store};
+use crate::stores;
+use crate::time::now;
+
+/// What is to be recorded, and where.
+pub(super) struct Task {
+    pub(super) home: PathBuf,
+    pub(super) root: PathBuf,
+    pub(super) teller: Teller,
+    pub(super) heard: Heard,
+    pub(super) event: AgentEvent,
+    /// The prompt whose further names are known.
+    pub(super) learnt: Option<String>,
+}
+
+pub(super) struct Done {
+    pub(super) learnt: Option<String>,
+    /// What is not in the log as it should be.
+    pub(super) lacking: Option<String>,
+}
+
+/// Records what is to be recorded, or keeps it for later, by `until`.
+///
+/// A recorder that has begun in time is given as long again: it keeps to deadlines of its own, and only a
+/// disk that hangs makes it miss them.
+pub(super) fn within(until: Instant, patience: Duration, task: Task) -> Result<Done, String> {
+    let (store_dir, event) = (stores::store_of(&task.root, &task.home), task.event.clone());
+    let learnt = task.learnt.clone();
+    let begun = Arc::new(AtomicBool::new(false));
+    let (say, done) = channel();
+    let mine = Arc::clone(&begun);
+    std::thread::spawn(move || {
+        // Nobody listens any more when time is up.
+        drop(say.send(task.record(&mine)));
+    });
+    let mut ended = done.recv_timeout(until.saturating_duration_since(Instant::now()));
+    // Whoever sets it first has the event.
+    if ended.is_err() && begun.swap(true, Ordering::AcqRel) {
+        ended = done.recv_timeout(patience);
+    }
+    match ended {
+        Ok(done) => done,
+        Err(RecvTimeoutError::Disconnected) => Err("the recorder failed".to_owned()),
+        Err(RecvTimeoutError::Timeout) => {
+            spool::push(&store_dir, &Spooled { time: now(), event })
+                .map_err(|error| format!("{}: {error}", store_dir.display()))?;
+            let lacking = Some("time was up before it was recorded; it waits in the spool".into());
+            Ok(Done { learnt, lacking })
+        }
+    }
+}
+
+impl Task {
+    fn record(self, begun: &AtomicBool) -> Result<Done, String> {
+        let mut place =
+            place::open_at(&self.root, &self.home, Store::Create).map_err(|error| error.line())?;
+        if begun.swap(true, Ordering::AcqRel) {
+            return Err("time was up before it began".to_owned());
+        }
+        let workspace = &mut place.workspace;
+        let recorded = tell(workspace, self.teller, &self.heard, &self.event)
+            .map_err(|error| whole(&error))?;
+        let learnt = self.learn(workspace)?;
+        if self.heard.news == News::SessionStart && is_due(workspace).is_ok_and(|due| due) {
+            self.clean_up_meanwhile();
+        }
+        Ok(Done { learnt, lacking: recorded.as_ref().and_then(lacking) })
+    }
+
+    /// Gives the prompt's point the name by which the rest of Claude Code knows it, once the transcript
+    /// has it.
+    fn learn(&self, workspace: &mut Workspace) -> Result<Option<String>, String> {
+        let (Plugged::Claude, Some(transcript), Some(prompt)) =
+            (self.teller.agent, &self.heard.transcript, &self.heard.prompt)
+        else {
+            return Ok(self.learnt.clone());
+        };
+        if self.learnt.as_ref() == Some(prompt) {
+            return Ok(self.learnt.clone());
+        }
+        let Some(message) = end_of(transcript).and_then(|end| message_of(&end, prompt)) else {
+            return Ok(self.learnt.clone());
+        };
+        let session = SessionId(self.heard.session.clone());
+        let _ = (workspace, session, message);
+        Ok(Some(prompt.clone()))
+    }
+
+    /// Once a day, in a process of its own: no agent waits for it.
+    fn clean_up_meanwhile(&self) {
+        use std::os::unix::process::CommandExt as _;
+        use std::process::{Command, Stdio};
+        let Ok(program) = std::env::current_exe() else { return };
+        let mut command = Command::new(program);
+        command.arg("-C").arg(&self.root).arg("--home").arg(&self.home).args(["cleanup", "-q"]);
+        command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).process_group(0);
+        // If it cannot be started, the next command that people run cleans up.
+        drop(command.spawn());
+    }
+}
+
+fn lacking(recorded: &Recorded) -> Option<String> {
+    if recorded.spooled {
+        return Some("the workspace was busy; it waits in the spool".to_owned());
+    }
+    let (path, lack) = recorded.not_captured.first()?;
+    let more = recorded.not_captured.len() - 1;
+    let path = String::from_utf8_lossy(path.as_bytes());
+    let rest = if more > 0 { format!(" (and {more} more)") } else { String::new() };
+    Some(format!("not captured: {path}{rest}: {}", lack.reason()))
+}
+
+/// As much of a transcript as the newest prompt can be in.
+fn end_of(transcript: &Path) -> Option<Vec<u8>> {
+    const MOST: u64 = 1 << 20;
+    let mut file = File::open(transcript).ok()?;
+    let length = file.metadata().ok()?.len();
+    file.seek(SeekFrom::Start(length.saturating_sub(MOST))).ok()?;
+    let mut end = Vec::new();
+    file.take(MOST).read_to_end(&mut end).ok()?;
+    Some(end)
+}

@@ -1,0 +1,310 @@
+//! `hook`: what agents' hooks are given, as the agents give it.
+
+use std::fs;
+use std::process::{Command, Stdio};
+
+use serde_json::{Value, json};
+
+use crate::home::{Answer, User};
+
+/// A session of Claude Code, told by its hooks.
+struct Session<'u> {
+    user: &'u User,
+    id: &'static str,
+    cwd: String,
+    prompts: usize,
+}
+
+impl<'u> Session<'u> {
+    fn of(user: &'u User, id: &'static str) -> Self {
+        Self { user, id, cwd: user.work().display().to_string(), prompts: 0 }
+    }
+
+    fn below(mut self, folder: &str) -> Self {
+        self.cwd = self.user.work().join(folder).display().to_string();
+        self
+    }
+
+    fn given(&self, event: &str, more: Value) -> Value {
+        let mut given = json!({
+            "session_id": self.id,
+            "transcript_path": self.user.home().join("transcript.jsonl"),
+            "cwd": self.cwd,
+            "prompt_id": format!("{}-prompt-{}", self.id, self.prompts),
+            "hook_event_name": event,
+        });
+        let Value::Object(more) = more else { panic!("{more} is no object") };
+        given.as_object_mut().unwrap().extend(more);
+        given
+    }
+
+    fn tell(&self, event: &str, more: Value) {
+        let answer = hook(self.user, &self.given(event, more));
+        assert_eq!(answer, Answer { code: 0, out: String::new(), err: String::new() }, "{event}");
+    }
+
+    fn prompt(&mut self, text: &str) {
+        self.prompts += 1;
+        self.tell("UserPromptSubmit", json!({"prompt": text}));
+    }
+
+    fn around(&self, call: &str, tool: &str, input: &Value, work: impl FnOnce()) {
+        let told = json!({"tool_name": tool, "tool_input": input, "tool_use_id": call});
+        self.tell("PreToolUse", told.clone());
+        work();
+        self.tell("PostToolUse", told);
+    }
+
+    fn write(&self, call: &str, path: &str, text: &str) {
+        let input = json!({"file_path": self.user.work().join(path), "content": text});
+        self.around(call, "Write", &input, || self.user.write(path, text));
+    }
+
+    fn bash(&self, call: &str, command: &str) {
+        self.around(call, "Bash", &json!({"command": command}), || {
+            let status = Command::new("sh").arg("-c").arg(command).current_dir(&self.cwd).status();
+            assert!(status.unwrap().success());
+        });
+    }
+
+    fn stop(&self) {
+        self.tell("Stop", json!({"stop_hook_active": false}));
+    }
+}
+
+fn hook(user: &User, given: &Value) -> Answer {
+    user.fed(&["hook", "--agent", "claude"], &given.to_string())
+}
+
+fn heartbeat(user: &User) -> Value {
+    let folder = user.home().join(".takeback/hooks/claude");
+    let mut files = fs::read_dir(folder).unwrap();
+    let beat = fs::read(files.next().unwrap().unwrap().path()).unwrap();
+    assert!(files.next().is_none(), "there is one session");
+    serde_json::from_slice(&beat).unwrap()
+}
+
+/// Who did what after a point, as `show` tells it.
+fn authors(user: &User, point: &str) -> Vec<(String, String)> {
+    let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+    let shown = user.json(&["show", point]);
+    let changes = shown["changes"].as_array().unwrap_or_else(|| panic!("{shown}")).iter();
+    changes.map(|change| (text(&change["filePath"]), change["author"].to_string())).collect()
+}
+
+#[test]
+fn a_session_told_by_hooks_is_taken_back_and_yours_stays() {
+    let user = User::with(&[("a.txt", "one\n"), ("gone.txt", "here\n"), ("mine.txt", "mine\n")]);
+    let mut session = Session::of(&user, "s");
+    session.tell("SessionStart", json!({"source": "startup"}));
+    let before = user.tree();
+    session.prompt("first");
+    session.write("c1", "a.txt", "two\n");
+    session.bash("c2", "rm gone.txt; echo made > made.txt");
+    session.stop();
+    user.write("mine.txt", "mine, and more\n");
+    session.prompt("second");
+    session.write("c3", "sub/b.txt", "b\n");
+    session.stop();
+    let whose = |author: &str| author.contains("\"s\"");
+    for (path, author) in authors(&user, "@~1") {
+        assert_eq!(whose(&author), path != "mine.txt", "{path}: {author}");
+    }
+    assert_eq!(user.takeback(&["rewind", "s-prompt-1", "-y"]).code, 0);
+    let mut expected = before;
+    let mine = expected.get_mut(std::path::Path::new("mine.txt")).unwrap();
+    if let takeback_testkit::Thing::File { bytes, .. } = mine {
+        *bytes = b"mine, and more\n".to_vec();
+    }
+    assert_eq!(user.tree(), expected);
+    let beat = heartbeat(&user);
+    assert_eq!(beat["events"]["PreToolUse"], 3);
+    assert_eq!((&beat["recorded"], &beat["problem"]), (&json!(11), &Value::Null));
+}
+
+#[test]
+fn whatever_comes_the_agent_is_neither_stopped_nor_spoken_to() {
+    let user = User::with(&[("a.txt", "one\n")]);
+    let quiet = Answer { code: 0, out: String::new(), err: String::new() };
+    let session = Session::of(&user, "s");
+    for given in ["", "{", "[]", "{\"hook_event_name\":\"Stop\"}", "\u{0}"] {
+        assert_eq!(user.fed(&["hook", "--agent", "claude"], given), quiet, "{given:?}");
+    }
+    assert_eq!(user.fed(&["hook", "--agent", "nobody"], "{}"), quiet);
+    let log = fs::read_to_string(user.home().join(".takeback/logs/hooks.log")).unwrap();
+    assert_eq!(log.lines().count(), 6, "{log}");
+    assert!(log.contains("nobody: there is no agent of this name; known: claude, codex"), "{log}");
+    for args in [&["hook"][..], &["hook", "--agent"], &["hook", "--unknown"]] {
+        let answer = user.fed(args, "{}");
+        assert_eq!((answer.code, answer.out.as_str()), (0, ""), "{args:?}");
+    }
+    // A folder that may not be protected.
+    let mut at_home = session.given("UserPromptSubmit", json!({"prompt": "x"}));
+    at_home["cwd"] = json!(user.home());
+    assert_eq!(hook(&user, &at_home), quiet);
+    let problem = heartbeat(&user)["problem"]["what"].to_string();
+    assert!(problem.contains("it is your home folder"), "{problem}");
+    // A store that is none.
+    session.tell("SessionStart", json!({"source": "startup"}));
+    fs::write(user.store().join("timeline.db"), "no database, only text of some length").unwrap();
+    session.tell("UserPromptSubmit", json!({"prompt": "x"}));
+    let problem = heartbeat(&user)["problem"]["what"].to_string();
+    assert!(problem.contains("timeline.db"), "{problem}");
+}
+
+#[test]
+fn a_session_below_the_root_and_after_a_change_of_folder_is_in_the_same_log() {
+    let user = User::with(&[("a.txt", "one\n"), ("sub/deep/b.txt", "b\n"), (".git/HEAD", "x\n")]);
+    user.write("sub/nested/.git/HEAD", "x\n");
+    let mut session = Session::of(&user, "s").below("sub");
+    session.prompt("go");
+    session.cwd = user.work().join("sub/nested").display().to_string();
+    session.bash("c1", "echo made > made.txt; echo two > ../../a.txt");
+    // Relative paths begin where the agent is.
+    let input = json!({"file_path": "../deep/b.txt", "content": "c"});
+    session.around("c2", "Write", &input, || user.write("sub/deep/b.txt", "c"));
+    session.stop();
+    let paths: Vec<String> = authors(&user, "@").into_iter().map(|(path, _)| path).collect();
+    assert_eq!(paths, ["a.txt", "sub/nested/made.txt", "sub/deep/b.txt"]);
+    assert_eq!(heartbeat(&user)["root"], json!(user.work().canonicalize().unwrap()));
+}
+
+#[test]
+fn a_worktree_inside_a_workspace_is_one_of_its_own() {
+    let user = User::with(&[("a.txt", "one\n")]);
+    let git = |args: &[&str]| {
+        let mut command = Command::new("git");
+        command.args(["-c", "user.name=n", "-c", "user.email=e"]).args(args);
+        command.current_dir(user.work()).env("HOME", user.home()).stdout(Stdio::null());
+        assert!(command.stderr(Stdio::null()).status().unwrap().success());
+    };
+    git(&["init"]);
+    user.write(".gitignore", "trees/\n");
+    git(&["add", "."]);
+    git(&["commit", "-m", "x"]);
+    git(&["worktree", "add", "trees/t"]);
+    let mut session = Session::of(&user, "s");
+    session.prompt("go");
+    session.bash("c1", "echo outer > outer.txt");
+    let mut inside = Session::of(&user, "s").below("trees/t");
+    inside.prompts = 1;
+    inside.bash("c2", "echo inner > inner.txt; rm a.txt");
+    inside.stop();
+    let tree = user.work().join("trees/t");
+    let tree = tree.to_str().unwrap();
+    let answer = user.takeback(&["-C", tree, "rewind", "@", "-y"]);
+    assert_eq!(answer.code, 0, "{answer:?}");
+    assert!(!user.exists("trees/t/inner.txt") && user.exists("outer.txt"));
+    assert_eq!(user.read("trees/t/a.txt"), "one\n");
+}
+
+#[test]
+fn several_sessions_at_once_are_told_apart() {
+    const EACH: usize = 5;
+    let user = User::with(&[("a.txt", "one\n")]);
+    std::thread::scope(|scope| {
+        for id in ["s1", "s2", "s3"] {
+            let user = &user;
+            scope.spawn(move || {
+                let mut session = Session::of(user, id);
+                session.prompt("go");
+                for n in 0..EACH {
+                    session.write(&format!("{id}-c{n}"), &format!("{id}/{n}.txt"), id);
+                }
+                session.stop();
+            });
+        }
+    });
+    let answer = user.takeback(&["rewind", "s2:s2-prompt-1", "-y"]);
+    assert_eq!(answer.code, 0, "{answer:?}");
+    let there = ["s1", "s2", "s3"].map(|id| user.exists(&format!("{id}/4.txt")));
+    assert_eq!(there, [true, false, true], "{answer:?}");
+    assert_eq!(user.takeback(&["verify"]).code, 0);
+}
+
+#[test]
+fn subagents_are_parts_of_the_session() {
+    let user = User::with(&[("a.txt", "one\n")]);
+    let mut session = Session::of(&user, "s");
+    session.prompt("go");
+    let part = json!({"agent_id": "p1", "agent_type": "general-purpose"});
+    session.tell("SubagentStart", part.clone());
+    let input = json!({"file_path": user.work().join("p.txt"), "content": "p"});
+    let mut told = json!({"tool_name": "Write", "tool_input": input, "tool_use_id": "c1"});
+    told.as_object_mut().unwrap().extend(part.as_object().unwrap().clone());
+    session.tell("PreToolUse", told.clone());
+    user.write("p.txt", "p");
+    session.tell("PostToolUse", told);
+    session.tell("SubagentStop", part);
+    session.stop();
+    let authors = authors(&user, "@");
+    assert!(authors[0].1.contains("s/p1"), "{authors:?}");
+    assert_eq!(user.json(&["log"]).as_array().unwrap().len(), 1, "one prompt, one point");
+    assert_eq!(user.takeback(&["rewind", "@", "-y"]).code, 0);
+    assert!(!user.exists("p.txt"));
+}
+
+#[test]
+fn what_cannot_be_recorded_in_time_waits_and_is_marked() {
+    let user = User::with(&[("a.txt", "one\n")]);
+    let mut session = Session::of(&user, "s");
+    session.prompt("go");
+    let input = json!({"file_path": user.work().join("a.txt"), "content": "two"});
+    let told = json!({"tool_name": "Write", "tool_input": input, "tool_use_id": "c1"});
+    let mut late = user.command(&["hook", "--agent", "claude"]);
+    late.env("TAKEBACK_HOOK_DEADLINE_MS", "0");
+    let answer = user.answer_of(late, &session.given("PreToolUse", told.clone()).to_string());
+    assert_eq!(answer, Answer { code: 0, out: String::new(), err: String::new() });
+    let problem = heartbeat(&user)["problem"]["what"].to_string();
+    assert!(problem.contains("it waits in the spool"), "{problem}");
+    user.write("a.txt", "two\n");
+    session.tell("PostToolUse", told);
+    session.stop();
+    let answer = user.takeback(&["rewind", "@", "-y"]);
+    assert_eq!(answer.code, 4, "{answer:?}");
+    assert!(answer.out.contains("missing   a.txt"), "{answer:?}");
+    assert_eq!(user.read("a.txt"), "two\n");
+}
+
+#[test]
+fn a_command_in_the_background_ends_when_the_agent_is_told_so() {
+    let user = User::with(&[("a.txt", "one\n")]);
+    let mut session = Session::of(&user, "s");
+    session.prompt("go");
+    let told = json!({
+        "tool_name": "Bash", "tool_input": {"command": "server &"}, "tool_use_id": "c1",
+        "tool_response": {"backgroundTaskId": "b1"},
+    });
+    session.tell("PreToolUse", told.clone());
+    session.tell("PostToolUse", told);
+    user.write("served.txt", "1");
+    let notification = |call: &str| {
+        let prompt = format!(
+            "<task-notification>\n<task-id>b1</task-id>\n<tool-use-id>{call}</tool-use-id>\n\
+             <status>completed</status>\n</task-notification>"
+        );
+        session.tell("UserPromptSubmit", json!({"prompt": prompt}));
+    };
+    // A subagent's, of which no call is known.
+    notification("c0");
+    notification("c1");
+    user.write("mine.txt", "1");
+    session.stop();
+    let authors = authors(&user, "@");
+    assert_eq!(authors.len(), 2, "{authors:?}");
+    assert!(authors.iter().any(|(path, author)| path == "served.txt" && author.contains("\"s\"")));
+    assert!(authors.iter().any(|(path, author)| path == "mine.txt" && author.contains("human")));
+    assert_eq!(user.json(&["log"]).as_array().unwrap().len(), 1, "nobody asked for anything");
+}
+
+#[test]
+fn hooks_of_an_agent_that_is_recorded_already_only_show_that_they_work() {
+    let user = User::with(&[("a.txt", "one\n")]);
+    let session = Session::of(&user, "s");
+    let given = session.given("UserPromptSubmit", json!({"prompt": "x"})).to_string();
+    let inner = format!("echo '{given}' | \"$0\" hook --agent claude");
+    let program = env!("CARGO_BIN_EXE_takeback");
+    assert_eq!(user.takeback(&["run", "--", "sh", "-c", &inner, program]).code, 0);
+    assert_eq!(user.json(&["sessions"]).as_array().unwrap().len(), 1);
+    assert_eq!(heartbeat(&user)["events"], json!({"UserPromptSubmit": 1}));
+}
