@@ -4,5 +4,6 @@
 
 mod claude;
 mod copilot;
+mod opencode;
 mod qwen;
 mod recorded;

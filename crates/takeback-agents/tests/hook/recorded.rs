@@ -15,7 +15,7 @@ pub(crate) fn all_are_heard_as(agent: Plugged, folder: &str, expected: &[(&str, 
     names.sort_unstable();
     assert_eq!(names, names_in(&folder));
     for (name, expected) in expected {
-        let given = fs::read(folder.join(name).with_extension("json")).unwrap();
+        let given = fs::read(folder.join(format!("{name}.json"))).unwrap();
         let event = name.split('-').next();
         assert_eq!(hear(agent, &given, event).unwrap(), *expected, "{name}");
     }
