@@ -92,6 +92,8 @@ pub(crate) enum Command {
     Record,
     /// Record what an agent's hook was given on standard input; `takeback init` puts it there
     Hook(HookArgs),
+    /// Serve other programs: JSON-RPC on standard input and output, or on a socket of your own
+    Serve(ServeArgs),
     /// Make a point by hand
     Checkpoint(CheckpointArgs),
     /// List the points, newest first
@@ -234,6 +236,13 @@ pub(crate) struct HookArgs {
 }
 
 #[derive(Debug, ClapArgs)]
+pub(crate) struct ServeArgs {
+    /// Serve the one program that has started this, until it closes standard input
+    #[arg(long, required = true)]
+    pub(crate) stdio: bool,
+}
+
+#[derive(Debug, ClapArgs)]
 pub(crate) struct CheckpointArgs {
     /// A name for the point
     pub(crate) label: Option<String>,
@@ -242,7 +251,7 @@ pub(crate) struct CheckpointArgs {
 #[derive(Debug, ClapArgs)]
 pub(crate) struct LogArgs {
     /// Show at most this many
-    #[arg(short = 'n', long, value_name = "N", default_value_t = 20)]
+    #[arg(short = 'n', long, value_name = "N", default_value_t = Self::LIMIT)]
     pub(crate) limit: usize,
     /// Show only the points of this session
     #[arg(long, value_name = "SESSION")]
@@ -250,6 +259,10 @@ pub(crate) struct LogArgs {
     /// Also the safety points before rewinds; -n still limits how many
     #[arg(short, long)]
     pub(crate) all: bool,
+}
+
+impl LogArgs {
+    pub(crate) const LIMIT: usize = 20;
 }
 
 #[derive(Debug, ClapArgs)]
@@ -307,7 +320,7 @@ pub(crate) struct AgainArgs {
     pub(crate) doing: DoingArgs,
 }
 
-#[derive(Debug, Clone, ClapArgs)]
+#[derive(Debug, Clone, Default, ClapArgs)]
 pub(crate) struct DoingArgs {
     /// Give up what stands at PATH, although it could not be kept; may be repeated
     #[arg(long, value_name = "PATH")]

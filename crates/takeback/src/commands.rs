@@ -6,6 +6,7 @@ mod run;
 mod chat;
 mod record;
 mod hook;
+mod serve;
 mod checkpoint;
 mod log;
 mod show;
@@ -64,6 +65,7 @@ pub(crate) fn run(args: Args) -> Result<u8, CommandError> {
         Command::Chat(chat) => return chat::chat(options, &chat),
         Command::Record => record::record(options, &mut screen)?,
         Command::Hook(hook) => return Ok(hook::hook(options, &hook)),
+        Command::Serve(serve) => return serve::serve(options, &serve),
         Command::Checkpoint(checkpoint) => {
             checkpoint::checkpoint(options, &checkpoint, &mut screen)?
         }
