@@ -6,6 +6,8 @@ mod run;
 mod chat;
 mod record;
 mod hook;
+mod init;
+mod doctor;
 mod checkpoint;
 mod log;
 mod show;
@@ -63,6 +65,9 @@ pub(crate) fn run(args: Args) -> Result<u8, CommandError> {
         Command::Run(run) => return run::run(options, &run),
         Command::Chat(chat) => return chat::chat(options, &chat),
         Command::Record => record::record(options, &mut screen)?,
+        Command::Init(init) => init::init(options, &init, &mut screen)?,
+        Command::Uninstall(init) => init::uninstall(options, &init, &mut screen)?,
+        Command::Doctor => doctor::doctor(options, &mut screen)?,
         Command::Hook(hook) => return Ok(hook::hook(options, &hook)),
         Command::Checkpoint(checkpoint) => {
             checkpoint::checkpoint(options, &checkpoint, &mut screen)?
