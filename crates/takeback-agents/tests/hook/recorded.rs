@@ -2,7 +2,7 @@
 //! of the project and of the user.
 
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use takeback_agents::hook::{Heard, Plugged, hear};
 
