@@ -227,17 +227,42 @@ fn drain_within(
         }
     }
     let path = workspace.store_dir.clone();
-    let drained = spool::drain(&path, patience, |spooled| {
-        match record_at(workspace, &spooled.event, spooled.time, Punctuality::Late, budget) {
-            Ok(_) => Ok(()),
+    let drained =
+        spool::drain(&path, patience, |spooled| match record_late(workspace, &spooled, budget) {
+            Ok(()) => Ok(()),
             Err(error) => Err(Failed::Record(error)),
-        }
-    });
+        });
     match drained {
         Ok(drained) => drained.ok_or(RecordError::Locked),
         Err(Failed::Spool(source)) => Err(RecordError::Spool { path, source }),
         Err(Failed::Record(error)) => Err(error),
     }
+}
+
+/// A crash may have kept an event in the spool that is in the log. To record it again does nothing,
+/// except where it would make its point a second time.
+fn record_late(
+    workspace: &mut Workspace,
+    spooled: &Spooled,
+    budget: Budget,
+) -> Result<(), RecordError> {
+    let Spooled { time, event } = spooled;
+    let described = match event {
+        AgentEvent::Prompt { text, .. } => Some((PointKind::Prompt, describe(text))),
+        AgentEvent::Step { name, .. } => Some((PointKind::Step, describe(name))),
+        _ => None,
+    };
+    if let Some((kind, description)) = described {
+        let is_its = |point: &Point| {
+            point.session.as_ref() == Some(event.session())
+                && (point.created_at, point.kind) == (*time, kind)
+                && point.description == description
+        };
+        if workspace.store.points()?.iter().any(is_its) {
+            return Ok(());
+        }
+    }
+    record_at(workspace, event, *time, Punctuality::Late, budget).map(drop)
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -5,6 +5,8 @@
 
 mod authors;
 mod budget;
+mod named;
+mod spool;
 mod example;
 mod exchange;
 mod exchange_refused;
