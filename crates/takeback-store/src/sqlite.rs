@@ -15,6 +15,7 @@ mod writer;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::Duration;
 
 use rusqlite::{Connection, TransactionBehavior};
 
@@ -148,6 +149,11 @@ impl Store for SqliteStore {
         self.packs.committed();
         self.had_contents = None;
         Ok(head)
+    }
+
+    fn set_patience(&mut self, patience: Option<Duration>) -> Result<(), StoreError> {
+        let set = schema::set_patience(&self.db, patience).map_err(RowError::from);
+        self.rows("setting how long to wait", set)
     }
 
     fn changes_after(&self, after: Seq) -> Result<Vec<Change>, StoreError> {

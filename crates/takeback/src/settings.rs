@@ -185,6 +185,17 @@ impl Settings {
             ..Limits::default()
         }
     }
+
+    /// How long files are read for an event while the agent waits.
+    pub(crate) fn scan_budget(&self) -> Duration {
+        Duration::from_millis(self.number(table::SCAN_BUDGET))
+    }
+
+    /// [`Self::limits`] where an agent waits for the answer.
+    pub(crate) fn agent_limits(&self) -> Limits {
+        let budget = self.scan_budget();
+        Limits { scan_budget: Some(budget), scan_overrun: budget / 2, ..self.limits() }
+    }
 }
 
 /// A file may hold any number of keys that are not known, of any length: some are named.
@@ -325,6 +336,10 @@ mod tests {
         assert_eq!(settings.retention(), Policy::default());
         assert_eq!(settings.limits().edit_capture_max, 1 << 20);
         assert_eq!(settings.limits().recorder_patience, Duration::from_secs(1));
+        assert_eq!(settings.limits().scan_budget, None);
+        let limits = settings.agent_limits();
+        assert_eq!(limits.scan_budget, Some(Duration::from_secs(10)));
+        assert_eq!(limits.scan_overrun, Duration::from_secs(5));
         assert_eq!(settings.scope().precious_total_max, 256 << 20);
         assert!(settings.is_enabled() && settings.warnings.is_empty());
     }

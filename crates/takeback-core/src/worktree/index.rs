@@ -223,21 +223,6 @@ impl Index {
         file.parent().map_or(Ok(()), disk::sync_folder)
     }
 
-    /// Removes what a crash left beside `file`, for a caller who knows that nobody saves one now.
-    pub fn clear_leftovers(file: &Path) -> io::Result<()> {
-        let (Some(folder), Some(name)) = (file.parent(), file.file_name()) else { return Ok(()) };
-        for entry in std::fs::read_dir(folder)? {
-            let entry = entry?;
-            let beside = entry.file_name();
-            let (beside, name) = (beside.as_encoded_bytes(), name.as_encoded_bytes());
-            let rest = beside.strip_prefix(name).and_then(|rest| rest.strip_prefix(b"."));
-            if rest.is_some_and(|rest| rest.ends_with(b".new")) {
-                disk::remove_store_file(&entry.path())?;
-            }
-        }
-        Ok(())
-    }
-
     pub fn save(&self, file: &Path) -> io::Result<()> {
         disk::replace_private_file(file, &self.encode())
     }

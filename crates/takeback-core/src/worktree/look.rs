@@ -9,17 +9,19 @@ use rustix::io::Errno;
 use takeback_store::blob::CHUNKED_ABOVE;
 use takeback_store::{Digest, Entry, Lack, PackedBlob};
 
-use super::fingerprint::{Fingerprint, Stat, stat, stat_open};
+use super::budget::Budget;
+use super::fingerprint::{Fingerprint, RacySince, Stat, stat, stat_open};
 
 /// What to do with the bytes of a file.
 pub enum Bytes<'a> {
-    /// Hand them to this, packed, unless they are those of `known`.
-    Keep { known: Option<Digest>, sink: &'a mut dyn FnMut(PackedBlob) },
+    /// Hand them to this, packed, unless they are those of `known`, as long as there is time.
+    Keep { known: Option<Digest>, sink: &'a mut dyn FnMut(PackedBlob), budget: Budget },
     /// Only hash them.
     Hash,
 }
 
-/// What stood at a name, and the fingerprint it had (none for what is absent).
+/// What stood at a name, and the fingerprint it had (none for what is absent). That of a file for
+/// which there was no time is there only if no other file can come to have it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Looked {
     pub entry: Entry,
@@ -47,9 +49,15 @@ pub fn look_at(
     let mut seen = *seen;
     for _ in 0..TRIES {
         let entry = match seen.kind {
-            // Whatever keeps a file from being read, a scan goes on and a rewind leaves it alone.
-            FileType::RegularFile => read_file(&folder, name, &seen, bytes)
-                .unwrap_or(Some(Entry::NotCaptured { lack: Lack::Unreadable })),
+            FileType::RegularFile => match read_file(&folder, name, &seen, bytes) {
+                Err(error) if is_out_of_time(&error) => {
+                    let entry = Entry::NotCaptured { lack: Lack::Deadline };
+                    return Ok(Looked { entry, fingerprint: lasting(&folder, name, &seen) });
+                }
+                // Whatever keeps a file from being read, a scan goes on and a rewind leaves it alone.
+                Err(_) => Some(Entry::NotCaptured { lack: Lack::Unreadable }),
+                Ok(entry) => entry,
+            },
             FileType::Directory => Some(Entry::Dir { mode: seen.mode() }),
             FileType::Symlink => match rustix::fs::readlinkat(&folder, name, Vec::new()) {
                 Ok(target) => Some(Entry::Symlink { target: target.into_bytes() }),
@@ -70,6 +78,35 @@ pub fn look_at(
     Ok(Looked { entry, fingerprint: None })
 }
 
+/// The fingerprint of a file that was not read, unless it is so new that a later write could leave it
+/// as it is.
+fn lasting(folder: impl AsFd, name: &[u8], seen: &Stat) -> Option<Fingerprint> {
+    let racy = RacySince::now();
+    let again = stat(folder, name).ok().flatten()?;
+    racy.trust(again.fingerprint).filter(|print| *print == seen.fingerprint)
+}
+
+/// Reads only as long as there is time.
+struct InTime<'a> {
+    file: &'a mut File,
+    budget: Budget,
+}
+
+impl Read for InTime<'_> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        self.budget.lets_read().then_some(()).ok_or_else(out_of_time)?;
+        self.file.read(buffer)
+    }
+}
+
+fn out_of_time() -> io::Error {
+    io::ErrorKind::TimedOut.into()
+}
+
+fn is_out_of_time(error: &io::Error) -> bool {
+    error.kind() == io::ErrorKind::TimedOut
+}
+
 /// `None`: it is not (or no longer) the file that `seen` describes.
 fn read_file(
     folder: impl AsFd,
@@ -77,6 +114,9 @@ fn read_file(
     seen: &Stat,
     bytes: &mut Bytes<'_>,
 ) -> io::Result<Option<Entry>> {
+    if matches!(bytes, Bytes::Keep { budget, .. } if !budget.lets_read()) {
+        return Err(out_of_time());
+    }
     // NONBLOCK: should a pipe have taken the name meanwhile, opening it must not wait.
     let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
     let mut file = match rustix::fs::openat(folder, name, flags, Mode::empty()) {
@@ -89,7 +129,7 @@ fn read_file(
     }
     let (digest, size) = match bytes {
         Bytes::Hash => hash(&mut file)?,
-        Bytes::Keep { known, sink } if seen.fingerprint.size <= CHUNKED_ABOVE => {
+        Bytes::Keep { known, sink, .. } if seen.fingerprint.size <= CHUNKED_ABOVE => {
             let mut contents =
                 Vec::with_capacity(usize::try_from(seen.fingerprint.size).unwrap_or(0));
             (&mut file).take(CHUNKED_ABOVE + 1).read_to_end(&mut contents)?;
@@ -100,7 +140,9 @@ fn read_file(
             }
             (digest, size)
         }
-        Bytes::Keep { sink, .. } => PackedBlob::stream(&mut file, *sink)?,
+        Bytes::Keep { sink, budget, .. } => {
+            PackedBlob::stream(&mut InTime { file: &mut file, budget: *budget }, *sink)?
+        }
     };
     let steady = stat_open(&file)?.fingerprint == seen.fingerprint && size == seen.fingerprint.size;
     Ok(steady.then_some(Entry::File { digest, size, mode: seen.mode() }))

@@ -440,7 +440,7 @@ fn an_event_of_an_unknown_session_opens_it() {
             session: session(),
             call: CallId::from("c"),
             tool: "Bash".to_owned(),
-            touches: Touches::Anything { command: None },
+            touches: Touches::anything(None),
         },
         AgentEvent::AfterTool {
             session: session(),
@@ -492,7 +492,7 @@ fn a_call_without_a_turn_opens_one_with_a_point_to_go_back_to() {
 fn a_tool_that_is_neither_a_known_edit_nor_known_to_read_may_write_anything() {
     let tools = Tools::default();
     let paths = || vec![PathBuf::from("a.txt")];
-    let anything = || Touches::Anything { command: None };
+    let anything = || Touches::anything(None);
     let make = || Some("make".to_owned());
     for (tool, paths, command, touches) in [
         ("Edit", paths(), None, Touches::Paths(paths())),
@@ -502,11 +502,11 @@ fn a_tool_that_is_neither_a_known_edit_nor_known_to_read_may_write_anything() {
         ("Edit", Vec::new(), None, anything()),
         ("Read", paths(), None, Touches::Nothing),
         ("Grep", Vec::new(), None, Touches::Nothing),
-        ("Bash", Vec::new(), make(), Touches::Anything { command: make() }),
+        ("Bash", Vec::new(), make(), Touches::anything(make())),
         ("Bash", Vec::new(), None, anything()),
         ("mcp__files__move", paths(), None, anything()),
         ("Task", Vec::new(), None, anything()),
-        ("mystery", Vec::new(), make(), Touches::Anything { command: make() }),
+        ("mystery", Vec::new(), make(), Touches::anything(make())),
     ] {
         assert_eq!(tools.touches(tool, paths.clone(), command), touches, "{tool} of {paths:?}");
     }

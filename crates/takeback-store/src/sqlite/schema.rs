@@ -21,8 +21,12 @@ const PATIENCE: Duration = Duration::from_secs(5);
 
 /// What leads from each format to the next, from the empty database on. A step that has been
 /// released is never changed.
-const STEPS: [&str; 3] =
-    [include_str!("format1.sql"), include_str!("format2.sql"), include_str!("format3.sql")];
+const STEPS: [&str; 4] = [
+    include_str!("format1.sql"),
+    include_str!("format2.sql"),
+    include_str!("format3.sql"),
+    include_str!("format4.sql"),
+];
 
 /// Connects to the store at `path` and brings it to [`FORMAT`] if it is older.
 pub(super) fn open(path: &Path) -> Result<Connection, StoreError> {
@@ -61,7 +65,7 @@ pub(super) fn create(path: &Path) -> Result<(), StoreError> {
 fn connect(path: &Path) -> rusqlite::Result<Connection> {
     let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     let db = Connection::open_with_flags(path, flags)?;
-    db.busy_timeout(PATIENCE)?;
+    set_patience(&db, None)?;
     // Otherwise a statement is planned anew whenever it is asked for something else.
     db.set_db_config(DbConfig::SQLITE_DBCONFIG_ENABLE_QPSG, true)?;
     db.set_prepared_statement_cache_capacity(64);
@@ -74,6 +78,12 @@ fn connect(path: &Path) -> rusqlite::Result<Connection> {
          PRAGMA journal_size_limit = 4194304;",
     )?;
     Ok(db)
+}
+
+pub(super) fn set_patience(db: &Connection, patience: Option<Duration>) -> rusqlite::Result<()> {
+    /// SQLite counts milliseconds in a signed integer of 32 bits.
+    const MOST: Duration = Duration::from_millis(i32::MAX as u64);
+    db.busy_timeout(patience.unwrap_or(PATIENCE).min(MOST))
 }
 
 fn identity(db: &Connection) -> rusqlite::Result<(i64, i64)> {
