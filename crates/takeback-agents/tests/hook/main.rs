@@ -4,5 +4,8 @@
 
 mod claude;
 mod codex;
+mod copilot;
 mod gemini;
+mod opencode;
+mod qwen;
 mod recorded;

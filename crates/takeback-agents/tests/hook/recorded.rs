@@ -33,7 +33,7 @@ fn name_of(path: &Path) -> String {
 
 /// What a program gave, byte by byte.
 pub(crate) fn given(folder: &str, name: &str) -> Vec<u8> {
-    fs::read(recordings(folder).join(name).with_extension("json")).unwrap()
+    fs::read(recordings(folder).join(format!("{name}.json"))).unwrap()
 }
 
 fn recordings(folder: &str) -> PathBuf {

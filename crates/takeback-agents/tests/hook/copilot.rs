@@ -1,0 +1,206 @@
+//! Copilot CLI 1.0.102.
+
+use std::path::PathBuf;
+
+use serde_json::{Value, json};
+use takeback_agents::hook::{HearError, Heard, News, Plugged, ToolCall, hear};
+use takeback_core::Outcome;
+
+use crate::recorded::all_are_heard_as;
+
+const SESSION: &str = "5b1f3c52-5d0e-4a43-9b1c-0d6a4f0a6f11";
+const SUBAGENT: &str = "476ae9f1-7efc-4d47-9256-8b8006910d8c";
+const PROJECT: &str = "/home/user/project";
+
+fn heard(event: &str, news: News) -> Heard {
+    Heard {
+        event: event.to_owned(),
+        session: SESSION.to_owned(),
+        subagent: None,
+        cwd: Some(PathBuf::from(PROJECT)),
+        transcript: None,
+        prompt: None,
+        news,
+    }
+}
+
+fn of_subagent(event: &str, news: News) -> Heard {
+    Heard { subagent: Some(SUBAGENT.to_owned()), ..heard(event, news) }
+}
+
+/// As an event that tells where the conversation lies.
+fn told_where(heard: Heard) -> Heard {
+    let transcript = format!("/home/user/.copilot/session-state/{}/events.jsonl", heard.session);
+    Heard { transcript: Some(PathBuf::from(transcript)), ..heard }
+}
+
+fn in_session(session: &str, heard: Heard) -> Heard {
+    Heard { session: session.to_owned(), ..heard }
+}
+
+fn prompt(text: &str) -> News {
+    News::Prompt { text: text.to_owned() }
+}
+
+fn call(id: &str, tool: &str, input: Value) -> ToolCall {
+    ToolCall { id: id.to_owned(), tool: tool.to_owned(), input }
+}
+
+fn create() -> ToolCall {
+    let input = json!({"path": "/home/user/project/notes.md", "file_text": "one\n"});
+    call("7d72c2d8a979d656", "create", input)
+}
+
+#[test]
+fn what_the_program_gives_is_understood() {
+    let pre = |call: ToolCall| heard("preToolUse", News::Before(call));
+    let post = |call: ToolCall, outcome| heard("postToolUse", News::After(call, outcome));
+    let edit = |file: &str, old: &str, new: &str| {
+        let path = format!("{PROJECT}/{file}");
+        json!({"path": path, "old_str": old, "new_str": new})
+    };
+    let bash =
+        |command: &str, description: &str| json!({"command": command, "description": description});
+    let edit_notes = || call("f7e1697eefb7dede", "edit", edit("notes.md", "one", "two"));
+    let edit_nothing = || call("e5ac820fc802e30e", "edit", edit("kept.md", "not there", "y"));
+    let moves = "mv notes.md kept.md && mkdir -p sub && echo side > sub/shell.txt";
+    let moved = || call("252f0d1b3bd09330", "bash", bash(moves, "move the notes"));
+    let fails = || call("6079dd6188d32fca", "bash", bash("echo half > half.txt; exit 3", "fail"));
+    let mut started = bash("sleep 2; echo late > late.txt", "go on");
+    started["mode"] = json!("async");
+    let started = || call("49b81e37f9873401", "bash", started.clone());
+    let mut long = bash("sleep 45; echo long > long.txt", "long");
+    long["initial_wait"] = json!(5);
+    let long = || call("cbd63457cc64b5dc", "bash", long.clone());
+    let patch = "*** Begin Patch\n*** Add File: patched.md\n+p\n*** Update File: kept.md\n@@\n-two\n\
+                 +three\n*** End Patch\n";
+    let patched = || call("8ab5eff457a4f71e", "apply_patch", json!(patch));
+    let written = json!({"path": "/home/user/project/by-subagent.md", "file_text": "z\n"});
+    let written = || call("ef41c3d327b3ea22", "create", written.clone());
+    let patching = "64681315-c22d-48dd-9a54-31804d51695f";
+    let waiting = "c760a795-3a2b-40df-ace0-ee37b2d3d6a8";
+    all_are_heard_as(
+        Plugged::Copilot,
+        "copilot",
+        &[
+            ("sessionStart-new", heard("sessionStart", News::SessionStart)),
+            (
+                "userPromptSubmitted-first",
+                heard(
+                    "userPromptSubmitted",
+                    prompt("Write the notes. <<LABFILE /home/user/one.json FILE>>"),
+                ),
+            ),
+            ("preToolUse-create", pre(create())),
+            ("postToolUse-create", post(create(), Outcome::Done)),
+            ("preToolUse-edit", pre(edit_notes())),
+            ("postToolUse-edit", post(edit_notes(), Outcome::Done)),
+            ("preToolUse-bash", pre(moved())),
+            ("postToolUse-bash", post(moved(), Outcome::Done)),
+            ("preToolUse-view", heard("preToolUse", News::Nothing)),
+            ("postToolUse-view", heard("postToolUse", News::Nothing)),
+            ("preToolUse-edit-without-match", pre(edit_nothing())),
+            (
+                "postToolUseFailure-edit-without-match",
+                heard("postToolUseFailure", News::After(edit_nothing(), Outcome::Failed)),
+            ),
+            ("preToolUse-bash-exit-3", pre(fails())),
+            ("postToolUse-bash-exit-3", post(fails(), Outcome::Done)),
+            ("agentStop-first", told_where(heard("agentStop", News::TurnEnd))),
+            ("sessionEnd-first", heard("sessionEnd", News::SessionEnd)),
+            ("sessionStart-resume", heard("sessionStart", News::SessionStart)),
+            (
+                "userPromptSubmitted-second",
+                heard(
+                    "userPromptSubmitted",
+                    prompt("Now the second. <<LABFILE /home/user/two.json FILE>>"),
+                ),
+            ),
+            ("preToolUse-bash-async", pre(started())),
+            ("postToolUse-bash-async", post(started(), Outcome::Background)),
+            ("preToolUse-task", heard("preToolUse", News::Nothing)),
+            ("subagentStart", told_where(of_subagent("subagentStart", News::SubagentStart))),
+            ("userPromptSubmitted-subagent", of_subagent("userPromptSubmitted", News::Nothing)),
+            ("preToolUse-subagent-create", of_subagent("preToolUse", News::Before(written()))),
+            (
+                "postToolUse-subagent-create",
+                of_subagent("postToolUse", News::After(written(), Outcome::Done)),
+            ),
+            ("agentStop-subagent", told_where(of_subagent("agentStop", News::Nothing))),
+            ("subagentStop", told_where(of_subagent("subagentStop", News::SubagentStop))),
+            ("postToolUse-task", heard("postToolUse", News::Nothing)),
+            ("userPromptSubmitted-notification", heard("userPromptSubmitted", News::Nothing)),
+            ("notification", heard("Notification", News::Nothing)),
+            ("preToolUse-apply_patch", in_session(patching, pre(patched()))),
+            ("postToolUse-apply_patch", in_session(patching, post(patched(), Outcome::Done))),
+            ("preToolUse-bash-long", in_session(waiting, pre(long()))),
+            ("postToolUse-bash-long", in_session(waiting, post(long(), Outcome::Background))),
+        ],
+    );
+}
+
+/// As in a trusted folder whose `.claude/settings.json` has hooks.
+#[test]
+fn hooks_of_claude_code_are_given_what_says_itself_what_happened() {
+    let session = "023fb2ce-7720-4aa5-8b9d-78203b489ce0";
+    let subagent = "c02e66d6-5a94-41ed-b26e-269396dbf904";
+    let heard = |event: &str, news| in_session(session, heard(event, news));
+    let of_subagent =
+        |event: &str, news| Heard { subagent: Some(subagent.to_owned()), ..heard(event, news) };
+    let write =
+        |file: &str, text: &str| json!({"path": format!("{PROJECT}/{file}"), "file_text": text});
+    let write_it = || call("47a414e828cfe753", "Write", write("pascal.md", "one\n"));
+    let bash = || {
+        let input = json!({"command": "echo pascal > shell.txt", "description": "d"});
+        call("68efb1dddded9ef8", "Bash", input)
+    };
+    let edit = json!({"path": "/home/user/project/pascal.md", "old_str": "zzz", "new_str": "y"});
+    let edit = call("c1b0b7a2331c8735", "Edit", edit);
+    let by_other = call("a7cb1e33998bf7b7", "Write", write("by-other.md", "z\n"));
+    all_are_heard_as(
+        Plugged::Copilot,
+        "copilot/as-claude",
+        &[
+            ("SessionStart", heard("SessionStart", News::SessionStart)),
+            (
+                "UserPromptSubmit",
+                heard(
+                    "UserPromptSubmit",
+                    prompt("Write it. <<LABFILE /home/user/pascal.json FILE>>"),
+                ),
+            ),
+            ("PreToolUse-Write", heard("PreToolUse", News::Before(write_it()))),
+            ("PostToolUse-Write", heard("PostToolUse", News::After(write_it(), Outcome::Done))),
+            ("PreToolUse-Bash", heard("PreToolUse", News::Before(bash()))),
+            ("PostToolUse-Bash", heard("PostToolUse", News::After(bash(), Outcome::Done))),
+            (
+                "PostToolUseFailure-Edit",
+                heard("PostToolUseFailure", News::After(edit, Outcome::Failed)),
+            ),
+            ("PreToolUse-Agent", heard("PreToolUse", News::Nothing)),
+            ("SubagentStart", told_where(of_subagent("SubagentStart", News::SubagentStart))),
+            ("PreToolUse-subagent-Write", of_subagent("PreToolUse", News::Before(by_other))),
+            ("Stop-subagent", told_where(of_subagent("Stop", News::Nothing))),
+            ("SubagentStop", told_where(of_subagent("SubagentStop", News::SubagentStop))),
+            ("Stop", told_where(heard("Stop", News::TurnEnd))),
+            ("SessionEnd", heard("SessionEnd", News::SessionEnd)),
+        ],
+    );
+}
+
+#[test]
+fn arguments_may_be_json_in_a_text() {
+    let recorded = include_bytes!("recorded/copilot/preToolUse-create.json");
+    let mut given: Value = serde_json::from_slice(recorded).unwrap();
+    given["toolArgs"] = json!(given["toolArgs"].to_string());
+    let given = given.to_string();
+    let before = heard("preToolUse", News::Before(create()));
+    assert_eq!(hear(Plugged::Copilot, given.as_bytes(), Some("preToolUse")).unwrap(), before);
+}
+
+#[test]
+fn without_the_name_of_what_happened_nothing_is_understood() {
+    let given = include_bytes!("recorded/copilot/preToolUse-create.json");
+    let error = hear(Plugged::Copilot, given, None).unwrap_err();
+    assert!(matches!(error, HearError::Lacks { agent: "copilot", field: "event" }), "{error}");
+}

@@ -1,0 +1,163 @@
+//! opencode 1.18.33, through the plugin.
+
+use std::path::PathBuf;
+use std::process::Command;
+
+use serde_json::{Value, json};
+use takeback_agents::hook::{Heard, News, Plugged, ToolCall};
+use takeback_agents::opencode::plugin;
+use takeback_core::Outcome;
+use takeback_testkit::Sandbox;
+
+use crate::recorded::all_are_heard_as;
+
+const SESSION: &str = "ses_e1eb57241ffehJO6HfNZbeh2xv";
+const SUBAGENT: &str = "ses_e1eb4fc5cffeNcyOCHIi1Oerjo";
+const PROJECT: &str = "/home/user/project";
+
+fn heard(event: &str, news: News) -> Heard {
+    Heard {
+        event: event.to_owned(),
+        session: SESSION.to_owned(),
+        subagent: None,
+        cwd: Some(PathBuf::from(PROJECT)),
+        transcript: None,
+        prompt: None,
+        news,
+    }
+}
+
+fn of_subagent(event: &str, news: News) -> Heard {
+    Heard { subagent: Some(SUBAGENT.to_owned()), ..heard(event, news) }
+}
+
+fn message(id: &str, heard: Heard) -> Heard {
+    Heard { prompt: Some(id.to_owned()), ..heard }
+}
+
+/// `opencode run` puts what it was told between quotes.
+fn prompt(text: &str) -> Heard {
+    heard("chat.message", News::Prompt { text: format!("\"{text}\"") })
+}
+
+fn call(id: &str, tool: &str, input: Value) -> ToolCall {
+    ToolCall { id: id.to_owned(), tool: tool.to_owned(), input }
+}
+
+fn write(id: &str, file: &str, content: &str) -> ToolCall {
+    let path = format!("{PROJECT}/{file}");
+    call(id, "write", json!({"filePath": path, "content": content}))
+}
+
+fn edit(id: &str, file: &str, old: &str, new: &str) -> ToolCall {
+    let path = format!("{PROJECT}/{file}");
+    call(id, "edit", json!({"filePath": path, "oldString": old, "newString": new}))
+}
+
+fn bash(id: &str, command: &str, description: &str) -> ToolCall {
+    call(id, "bash", json!({"command": command, "description": description}))
+}
+
+#[test]
+fn what_the_program_gives_is_understood() {
+    const BEFORE: &str = "tool.execute.before";
+    const AFTER: &str = "tool.execute.after";
+    let before = |call| heard(BEFORE, News::Before(call));
+    let after = |call| heard(AFTER, News::After(call, Outcome::Done));
+    let notes = || write("call_80", "notes.md", "one\n");
+    let edited = || edit("call_82", "notes.md", "one", "two");
+    let moves = "mv notes.md kept.md && mkdir -p sub && echo side > sub/shell.txt";
+    let moved = || bash("call_84", moves, "move the notes");
+    let unmatched = || edit("call_89", "kept.md", "not there", "y");
+    let exit_3 = || bash("call_91", "echo half > half.txt; exit 3", "fail");
+    let by_subagent = || write("call_98", "by-subagent.md", "z\n");
+    let patch = "*** Begin Patch\n*** Add File: patched.md\n+p\n*** Update File: kept.md\n@@\n\
+                 -three\n+four\n*** End Patch";
+    let patched = || call("call_104", "apply_patch", json!({ "patchText": patch }));
+    let patching = |heard| Heard { session: "ses_e1eb44567ffefCziia21xJnkFf".to_owned(), ..heard };
+    all_are_heard_as(
+        Plugged::Opencode,
+        "opencode",
+        &[
+            ("event-session.created", heard("session.created", News::SessionStart)),
+            (
+                "chat.message-first",
+                message(
+                    "msg_1e14a8ed100106p93Prd7e5t0Y",
+                    prompt("Write the notes. <<LABFILE /home/user/one.json FILE>>"),
+                ),
+            ),
+            ("tool.execute.before-write", before(notes())),
+            ("tool.execute.after-write", after(notes())),
+            ("tool.execute.before-edit", before(edited())),
+            ("tool.execute.after-edit", after(edited())),
+            ("tool.execute.before-bash", before(moved())),
+            ("tool.execute.after-bash", after(moved())),
+            ("tool.execute.before-read", heard(BEFORE, News::Nothing)),
+            ("tool.execute.after-read", heard(AFTER, News::Nothing)),
+            ("tool.execute.before-edit-without-match", before(unmatched())),
+            (
+                "event-message.part.updated",
+                heard("message.part.updated", News::After(unmatched(), Outcome::Failed)),
+            ),
+            ("tool.execute.before-bash-exit-3", before(exit_3())),
+            ("tool.execute.after-bash-exit-3", after(exit_3())),
+            ("event-session.idle", heard("session.idle", News::TurnEnd)),
+            ("dispose", heard("dispose", News::SessionEnd)),
+            (
+                "chat.message-second",
+                message(
+                    "msg_1e14ae26a001Usw86GT9tEzoXR",
+                    prompt("Now the second. <<LABFILE /home/user/two.json FILE>>"),
+                ),
+            ),
+            ("tool.execute.before-task", heard(BEFORE, News::Nothing)),
+            ("event-session.created-subagent", of_subagent("session.created", News::SubagentStart)),
+            (
+                "chat.message-subagent",
+                message(
+                    "msg_1e14b03d5001FrIySVWBxFI2bM",
+                    of_subagent("chat.message", News::Nothing),
+                ),
+            ),
+            (
+                "tool.execute.before-subagent-write",
+                of_subagent(BEFORE, News::Before(by_subagent())),
+            ),
+            (
+                "tool.execute.after-subagent-write",
+                of_subagent(AFTER, News::After(by_subagent(), Outcome::Done)),
+            ),
+            ("event-session.idle-subagent", of_subagent("session.idle", News::SubagentStop)),
+            ("tool.execute.after-task", heard(AFTER, News::Nothing)),
+            ("tool.execute.before-apply_patch", patching(before(patched()))),
+            ("tool.execute.after-apply_patch", patching(after(patched()))),
+        ],
+    );
+}
+
+#[test]
+fn the_plugin_calls_takeback_by_the_path_it_is_given() {
+    let plugin = plugin("/opt/take \"back\"");
+    let line = plugin.lines().find(|line| line.starts_with("const TAKEBACK"));
+    assert_eq!(line, Some(r#"const TAKEBACK = "/opt/take \"back\"";"#));
+}
+
+/// In node, with a server and a `takeback` of the test's own. Without node it passes without having
+/// looked, and says so.
+#[test]
+#[expect(clippy::disallowed_methods, reason = "tests lay out their own trees")]
+fn the_plugin_waits_for_the_server_and_does_without() {
+    let sandbox = Sandbox::new();
+    let stage = sandbox.outside();
+    let takeback = stage.join("takeback");
+    std::fs::write(stage.join("takeback.js"), plugin(takeback.to_str().unwrap())).unwrap();
+    let script = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/hook/plugin.mjs");
+    let node = Command::new("node").arg(script).arg(&stage).output();
+    let Ok(node) = node else {
+        println!("skipped: there is no node");
+        return;
+    };
+    let said = String::from_utf8_lossy(&node.stdout).into_owned();
+    assert!(node.status.success(), "{said}{}", String::from_utf8_lossy(&node.stderr));
+}

@@ -1,0 +1,140 @@
+//! Qwen Code 0.24.4.
+
+use std::path::PathBuf;
+
+use serde_json::{Value, json};
+use takeback_agents::hook::{Heard, News, Plugged, ToolCall};
+use takeback_core::Outcome;
+
+use crate::recorded::all_are_heard_as;
+
+const SESSION: &str = "5b1f3c52-5d0e-4a43-9b1c-0d6a4f0a6f33";
+const PROJECT: &str = "/home/user/project";
+
+/// What concerns no prompt.
+fn heard(session: &str, event: &str, news: News) -> Heard {
+    let chats = "/home/user/.qwen/projects/-home-user-project/chats";
+    Heard {
+        event: event.to_owned(),
+        session: session.to_owned(),
+        subagent: None,
+        cwd: Some(PathBuf::from(PROJECT)),
+        transcript: Some(PathBuf::from(format!("{chats}/{session}.jsonl"))),
+        prompt: None,
+        news,
+    }
+}
+
+fn for_first(event: &str, news: News) -> Heard {
+    Heard { prompt: Some(format!("{SESSION}########0")), ..heard(SESSION, event, news) }
+}
+
+fn for_second(event: &str, news: News) -> Heard {
+    Heard { prompt: Some(format!("{SESSION}########2")), ..heard(SESSION, event, news) }
+}
+
+fn of_subagent(event: &str, news: News) -> Heard {
+    Heard { subagent: Some("general-purpose-call_42".to_owned()), ..for_second(event, news) }
+}
+
+fn prompt(text: &str) -> News {
+    News::Prompt { text: text.to_owned() }
+}
+
+fn call(id: &str, tool: &str, input: Value) -> ToolCall {
+    ToolCall { id: id.to_owned(), tool: tool.to_owned(), input }
+}
+
+fn write(id: &str, file: &str, content: &str) -> ToolCall {
+    let path = format!("{PROJECT}/{file}");
+    call(id, "write_file", json!({"file_path": path, "content": content}))
+}
+
+fn edit(id: &str, file: &str, old: &str, new: &str) -> ToolCall {
+    let path = format!("{PROJECT}/{file}");
+    call(id, "edit", json!({"file_path": path, "old_string": old, "new_string": new}))
+}
+
+fn shell(id: &str, command: &str, description: &str, is_background: bool) -> ToolCall {
+    let input = json!({
+        "command": command, "description": description, "is_background": is_background,
+    });
+    call(id, "run_shell_command", input)
+}
+
+#[test]
+fn what_the_program_gives_is_understood() {
+    let pre = |call: ToolCall| for_first("PreToolUse", News::Before(call));
+    let post = |call: ToolCall| for_first("PostToolUse", News::After(call, Outcome::Done));
+    let failed = |call| for_first("PostToolUseFailure", News::After(call, Outcome::Failed));
+    let notes = || write("toolu_1794780588972_g3uzky5v2", "notes.md", "one\n");
+    let edited = || edit("toolu_1794780589170_568qu1m8z", "notes.md", "one", "two");
+    let unmatched = || edit("toolu_1794780590658_kepm0v6jh", "kept.md", "not there", "y");
+    let moves = "mv notes.md kept.md && mkdir -p sub && echo side > sub/shell.txt";
+    let moved = || shell("toolu_1794780589478_3bx0xjtrt", moves, "move the notes", false);
+    let exit_3 = || {
+        let command = "echo half > half.txt; exit 3";
+        shell("toolu_1794780591106_l5zo5fsdq", command, "fail", false)
+    };
+    let started = || {
+        let command = "sleep 2; echo late > late.txt";
+        shell("toolu_1794780597226_1wyecjts5", command, "go on", true)
+    };
+    let by_subagent = || write("toolu_1794780598122_jqzdcklsh", "by-subagent.md", "z\n");
+    let first = prompt("Write the notes. <<LABFILE /home/user/one.json FILE>>");
+    let second = prompt("Now the second. <<LABFILE /home/user/two.json FILE>>");
+    let before_clear = "85e2b4a0-c60d-4be1-8a70-731523d1fb44";
+    let cleared = |event: &str, session: &str, news| Heard {
+        prompt: Some(format!("{before_clear}########1")),
+        ..heard(session, event, news)
+    };
+    let after_clear = "714d52ef-4dc7-4a43-9a26-8a203c2defc0";
+    all_are_heard_as(
+        Plugged::Qwen,
+        "qwen",
+        &[
+            ("SessionStart-startup", heard(SESSION, "SessionStart", News::SessionStart)),
+            ("UserPromptSubmit-first", for_first("UserPromptSubmit", first)),
+            ("PreToolUse-write_file", pre(notes())),
+            ("PostToolUse-write_file", post(notes())),
+            ("UserPromptSubmit-after-tool", for_first("UserPromptSubmit", News::Nothing)),
+            ("PreToolUse-edit", pre(edited())),
+            ("PostToolUse-edit", post(edited())),
+            ("PreToolUse-run_shell_command", pre(moved())),
+            ("PostToolUse-run_shell_command", post(moved())),
+            ("PreToolUse-read_file", for_first("PreToolUse", News::Nothing)),
+            ("PostToolUse-read_file", for_first("PostToolUse", News::Nothing)),
+            ("PreToolUse-edit-without-match", pre(unmatched())),
+            ("PostToolUseFailure-edit-without-match", failed(unmatched())),
+            ("PreToolUse-run_shell_command-exit-3", pre(exit_3())),
+            ("PostToolUseFailure-run_shell_command-exit-3", failed(exit_3())),
+            ("Stop-first", for_first("Stop", News::TurnEnd)),
+            ("SessionStart-resume", heard(SESSION, "SessionStart", News::SessionStart)),
+            ("UserPromptSubmit-second", for_second("UserPromptSubmit", second)),
+            (
+                "PreToolUse-run_shell_command-background",
+                for_second("PreToolUse", News::Before(started())),
+            ),
+            (
+                "PostToolUse-run_shell_command-background",
+                for_second("PostToolUse", News::After(started(), Outcome::Background)),
+            ),
+            ("PreToolUse-agent", for_second("PreToolUse", News::Nothing)),
+            ("SubagentStart", of_subagent("SubagentStart", News::SubagentStart)),
+            (
+                "PreToolUse-subagent-write_file",
+                of_subagent("PreToolUse", News::Before(by_subagent())),
+            ),
+            (
+                "PostToolUse-subagent-write_file",
+                of_subagent("PostToolUse", News::After(by_subagent(), Outcome::Done)),
+            ),
+            ("SubagentStop", of_subagent("SubagentStop", News::SubagentStop)),
+            ("PostToolUse-agent", for_second("PostToolUse", News::Nothing)),
+            ("Notification", heard(before_clear, "Notification", News::Nothing)),
+            ("SessionEnd-clear", cleared("SessionEnd", before_clear, News::SessionEnd)),
+            ("SessionStart-clear", cleared("SessionStart", after_clear, News::SessionStart)),
+            ("SessionEnd-exit", heard(after_clear, "SessionEnd", News::SessionEnd)),
+        ],
+    );
+}
