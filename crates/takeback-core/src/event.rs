@@ -115,6 +115,7 @@ impl Default for Tools {
                 "edit_file",
                 "create_file",
                 "replace",
+                "apply_patch",
                 "Write",
                 "Edit",
                 "MultiEdit",

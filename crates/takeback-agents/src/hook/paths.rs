@@ -22,17 +22,19 @@ const KEYS: &[&str] = &[
 const LISTS: &[&str] = &["edits", "files", "operations", "changes"];
 
 /// Keys whose text may be a patch.
-const PATCHES: &[&str] = &["input", "patch", "patchText", "patch_text", "diff"];
+const PATCHES: &[&str] = &["input", "patch", "patchText", "patch_text", "diff", "command"];
+
+/// How a patch in the form of `apply_patch` begins.
+const BEGIN: &str = "*** Begin Patch";
 
 /// What a call of `tool` may write. Paths that are not absolute begin at `cwd`.
 #[must_use]
 pub fn touches(tools: &Tools, tool: &str, input: &Value, cwd: Option<&Path>) -> Touches {
-    let command = command_in(input).or_else(|| text_of(input, "cmd"));
-    let mut paths = paths_in(input);
-    if let Some(command) = &command {
-        paths.extend(paths_of_patch(command));
-    }
-    let paths: Vec<PathBuf> = paths.into_iter().map(|path| from(cwd, path)).collect();
+    // What is nothing but a patch is no command, whatever its key.
+    let command = command_in(input)
+        .or_else(|| text_of(input, "cmd"))
+        .filter(|command| !command.trim_start().starts_with(BEGIN));
+    let paths: Vec<PathBuf> = paths_in(input).into_iter().map(|path| from(cwd, path)).collect();
     tools.touches(tool, paths, command)
 }
 
@@ -71,7 +73,6 @@ fn text_of(input: &Value, key: &str) -> Option<String> {
 /// shell command that carries one.
 #[must_use]
 pub fn paths_of_patch(text: &str) -> Vec<PathBuf> {
-    const BEGIN: &str = "*** Begin Patch";
     const NAMES: &[&str] =
         &["*** Add File: ", "*** Update File: ", "*** Delete File: ", "*** Move to: "];
     let Some(at) = text.find(BEGIN) else { return Vec::new() };

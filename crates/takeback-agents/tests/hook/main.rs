@@ -3,7 +3,9 @@
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on panics")]
 
 mod claude;
+mod codex;
 mod copilot;
+mod gemini;
 mod opencode;
 mod qwen;
 mod recorded;

@@ -2,7 +2,7 @@
 //! of the project and of the user.
 
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use takeback_agents::hook::{Heard, Plugged, hear};
 
@@ -10,14 +10,12 @@ use takeback_agents::hook::{Heard, Plugged, hear};
 /// the part of a recording's name before the first `-`.
 #[track_caller]
 pub(crate) fn all_are_heard_as(agent: Plugged, folder: &str, expected: &[(&str, Heard)]) {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/hook/recorded").join(folder);
     let mut names: Vec<&str> = expected.iter().map(|(name, _)| *name).collect();
     names.sort_unstable();
-    assert_eq!(names, names_in(&folder));
+    assert_eq!(names, names_in(&recordings(folder)));
     for (name, expected) in expected {
-        let given = fs::read(folder.join(format!("{name}.json"))).unwrap();
         let event = name.split('-').next();
-        assert_eq!(hear(agent, &given, event).unwrap(), *expected, "{name}");
+        assert_eq!(hear(agent, &given(folder, name), event).unwrap(), *expected, "{name}");
     }
 }
 
@@ -31,4 +29,13 @@ fn names_in(folder: &Path) -> Vec<String> {
 
 fn name_of(path: &Path) -> String {
     path.file_stem().unwrap().to_string_lossy().into_owned()
+}
+
+/// What a program gave, byte by byte.
+pub(crate) fn given(folder: &str, name: &str) -> Vec<u8> {
+    fs::read(recordings(folder).join(format!("{name}.json"))).unwrap()
+}
+
+fn recordings(folder: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/hook/recorded").join(folder)
 }

@@ -86,18 +86,30 @@ fn of_items(items: &[Value]) -> Vec<Turn<'_>> {
     let mut turns = Vec::new();
     let mut goes_on = false;
     for item in items {
-        let is_model = match item["type"].as_str() {
-            Some("message") | None => item["role"] == "assistant",
-            Some(kind) => !kind.ends_with("_output"),
-        };
-        if is_model && !goes_on {
-            turns.push(Turn::Model);
-        } else if item["role"] == "user" {
-            turns.push(Turn::User(texts(&item["content"], "input_text")));
-        }
+        let turn = of_item(item);
+        let is_model = turn == Some(Turn::Model);
+        turns.extend(turn.filter(|_| !(is_model && goes_on)));
         goes_on = is_model;
     }
     turns
+}
+
+fn of_item(item: &Value) -> Option<Turn<'_>> {
+    let kind = item["type"].as_str().unwrap_or("message");
+    match (kind, item["role"].as_str()) {
+        ("message", Some("user")) => Some(Turn::User(texts(&item["content"], "input_text"))),
+        (_, Some("assistant")) => Some(Turn::Model),
+        (_, Some(_)) => None,
+        // What one agent tells another, as a prompt tells it.
+        ("agent_message", None) => {
+            let content = item["content"].as_array()?.iter();
+            let texts = content.filter_map(|part| {
+                part["encrypted_content"].as_str().or_else(|| part["text"].as_str())
+            });
+            Some(Turn::User(texts.collect()))
+        }
+        (kind, None) => (!kind.ends_with("_output")).then_some(Turn::Model),
+    }
 }
 
 fn content(content: &Value) -> Option<Turn<'_>> {
@@ -151,6 +163,7 @@ mod tests {
         let asked =
             json!([{"type": "input_text", "text": "do"}, {"type": "input_text", "text": "it"}]);
         let body = json!({"input": [
+            {"type": "additional_tools", "role": "developer", "tools": []},
             {"type": "message", "role": "developer", "content": asked},
             {"type": "message", "role": "user", "content": asked},
             {"type": "reasoning"},
@@ -161,8 +174,12 @@ mod tests {
             {"type": "custom_tool_call_output", "output": "out"},
             {"type": "function_call"},
             {"type": "function_call_output", "output": "out"},
+            {"type": "agent_message", "content": [
+                {"type": "input_text", "text": "do"},
+                {"type": "encrypted_content", "encrypted_content": "it"},
+            ]},
         ]});
-        let turns = [does.clone(), Turn::Model, Turn::Model];
+        let turns = [does.clone(), Turn::Model, Turn::Model, does.clone()];
         assert_eq!(Format::Responses.conversation(&body), turns);
         let body = json!({"input": "do"});
         assert_eq!(Format::Responses.conversation(&body), [Turn::User(vec!["do"])]);

@@ -34,25 +34,52 @@ fn item(body: &Value, block: &Block, name: &mut impl FnMut(&str) -> String) -> V
         }
         Block::Tool { id, name: tool, input } => {
             let call = id.clone().unwrap_or_else(|| name("call"));
-            let (kind, field, id) = if is_custom(body, tool) {
+            let offered = offered(body, tool);
+            let (kind, field, id) = if offered.is_custom {
                 ("custom_tool_call", "input", name("ctc"))
             } else {
                 ("function_call", "arguments", name("fc"))
             };
             let input = input.as_str().map_or_else(|| input.to_string(), str::to_owned);
-            json!({
+            let mut item = json!({
                 "type": kind, "id": id, "call_id": call, "name": tool, "status": "completed",
                 field: input,
-            })
+            });
+            if let Some(namespace) = offered.namespace {
+                item["namespace"] = json!(namespace);
+            }
+            item
         }
     }
 }
 
-/// Whether the tool takes a text of its own, not JSON.
-fn is_custom(body: &Value, tool: &str) -> bool {
-    let mut tools = body["tools"].as_array().into_iter().flatten();
-    tools.any(|known| known["type"] == "custom" && known["name"] == tool)
+/// How a request offers a tool.
+#[derive(Default)]
+struct Offered<'a> {
+    /// It takes a text of its own, not JSON.
+    is_custom: bool,
+    namespace: Option<&'a str>,
 }
+
+/// Tools stand in the request itself, or in an item of the conversation; those in a namespace below it.
+fn offered<'a>(body: &'a Value, tool: &str) -> Offered<'a> {
+    let list = |tools: &'a Value| tools.as_array().map_or(&[][..], Vec::as_slice);
+    let items = list(&body["input"]).iter().flat_map(|item| list(&item["tools"]));
+    for known in list(&body["tools"]).iter().chain(items) {
+        let (inside, namespace) = match known["type"].as_str() {
+            Some("namespace") => (list(&known["tools"]), known["name"].as_str()),
+            _ => (std::slice::from_ref(known), None),
+        };
+        if let Some(known) = inside.iter().find(|known| known["name"] == tool) {
+            let namespace = namespace.filter(|namespace| *namespace != OF_THEIR_OWN);
+            return Offered { is_custom: known["type"] == "custom", namespace };
+        }
+    }
+    Offered::default()
+}
+
+/// The namespace that is meant where none is named.
+const OF_THEIR_OWN: &str = "functions";
 
 fn events(whole: &Value, output: &[Value]) -> Vec<String> {
     let mut begun = whole.clone();

@@ -55,9 +55,13 @@ fn responses_are_items_whole_and_as_events() {
     let prompt = r#"<<LAB [["Now:",{"id":"c","name":"run","input":{"a":"b"}},
         {"id":"d","name":"patch","input":"*** Begin"}], "end"] LAB>>"#;
     let content = json!([{"type": "input_text", "text": prompt}]);
+    let others = json!([{"type": "namespace", "name": "shell", "tools": [{"name": "run"}]}]);
     let mut body = json!({
         "model": "m", "tools": [{"type": "custom", "name": "patch"}],
-        "input": [{"type": "message", "role": "user", "content": content}],
+        "input": [
+            {"type": "additional_tools", "role": "developer", "tools": others},
+            {"type": "message", "role": "user", "content": content},
+        ],
     });
     let output = |number: usize| {
         let id = |kind: &str, at: usize| format!("{kind}_{:022}", number + at);
@@ -66,7 +70,7 @@ fn responses_are_items_whole_and_as_events() {
             {"type": "message", "id": id("msg", 1), "role": "assistant", "status": "completed",
              "content": content},
             {"type": "function_call", "id": id("fc", 2), "call_id": "c", "name": "run",
-             "status": "completed", "arguments": r#"{"a":"b"}"#},
+             "namespace": "shell", "status": "completed", "arguments": r#"{"a":"b"}"#},
             {"type": "custom_tool_call", "id": id("ctc", 3), "call_id": "d", "name": "patch",
              "status": "completed", "input": "*** Begin"},
         ])

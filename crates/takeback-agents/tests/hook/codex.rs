@@ -1,0 +1,144 @@
+//! Codex 0.166.0.
+
+use std::path::{Path, PathBuf};
+
+use serde_json::{Value, json};
+use takeback_agents::hook::{Heard, News, Plugged, ToolCall, touches};
+use takeback_core::{Outcome, Tools, Touches};
+
+use crate::recorded::{all_are_heard_as, given};
+
+const SESSION: &str = "01a1e141-1168-76e2-b14a-d62943403594";
+const SUBAGENT: &str = "01a1e141-152c-7ac1-bae9-fc377addd69a";
+/// A session with a model that has other tools.
+const OTHER: &str = "01a1e141-182a-78a1-8ef0-4c1098904a34";
+const OTHERS_SUBAGENT: &str = "01a1e141-1901-7b63-93a1-8eeb427f43fa";
+const FIRST: &str = "01a1e141-1183-7b81-85cb-eaf17f875c71";
+const SECOND: &str = "01a1e141-14c5-79a1-a17e-c46eed0bee63";
+const PROJECT: &str = "/home/user/project";
+
+const PATCH: &str = "*** Begin Patch\n*** Add File: new/added.txt\n+one\n*** Update File: kept.txt\n\
+                     @@\n-old\n+new\n*** Update File: moved.txt\n*** Move to: new/there.txt\n@@\n-x\n\
+                     +y\n*** Delete File: gone.txt\n*** End Patch\n";
+const PATCH_IN_SHELL: &str = "apply_patch <<'EOF'\n*** Begin Patch\n*** Update File: kept.txt\n@@\n\
+                              -new\n+newer\n*** End Patch\nEOF";
+
+fn heard(event: &str, news: News) -> Heard {
+    Heard {
+        event: event.to_owned(),
+        session: SESSION.to_owned(),
+        subagent: None,
+        cwd: Some(PathBuf::from(PROJECT)),
+        transcript: Some(transcript("22-08-20", SESSION)),
+        prompt: Some(FIRST.to_owned()),
+        news,
+    }
+}
+
+fn of_subagent(event: &str, news: News) -> Heard {
+    let transcript = Some(transcript("22-08-21", SUBAGENT));
+    Heard { subagent: Some(SUBAGENT.to_owned()), transcript, prompt: None, ..heard(event, news) }
+}
+
+fn of_other(event: &str, news: News) -> Heard {
+    let transcript = Some(transcript("22-08-22", OTHER));
+    let prompt = Some("01a1e141-185c-78f3-a2b1-fe064b11d181".to_owned());
+    Heard { session: OTHER.to_owned(), transcript, prompt, ..heard(event, news) }
+}
+
+fn transcript(time: &str, session: &str) -> PathBuf {
+    let folder = Path::new("/home/user/.codex/sessions/2026/11/15");
+    folder.join(format!("rollout-2026-11-15T{time}-{session}.jsonl"))
+}
+
+fn call(id: &str, tool: &str, command: &str) -> ToolCall {
+    let input = json!({ "command": command });
+    ToolCall { id: format!("exec-{id}"), tool: tool.to_owned(), input }
+}
+
+/// Outside of any turn.
+fn between(event: &str, news: News) -> Heard {
+    Heard { prompt: None, ..heard(event, news) }
+}
+
+fn later(event: &str, news: News) -> Heard {
+    Heard { prompt: Some(SECOND.to_owned()), ..heard(event, news) }
+}
+
+fn prompt(recording: &str) -> News {
+    let given: Value = serde_json::from_slice(&given("codex", recording)).unwrap();
+    News::Prompt { text: given["prompt"].as_str().unwrap().to_owned() }
+}
+
+#[test]
+fn what_the_program_gives_is_understood() {
+    let before = |call: ToolCall| heard("PreToolUse", News::Before(call));
+    let after = |call: ToolCall| heard("PostToolUse", News::After(call, Outcome::Done));
+    let patch = || call("475eee62-c173-4cee-a749-986af83924ef", "apply_patch", PATCH);
+    let shell = || call("620e00ac-b09a-46f9-85ce-4226db69ba1f", "Bash", "printf shell > shell.txt");
+    let fails = || call("da8bcf27-4436-45f0-9e2e-c4171af77929", "Bash", "echo no; exit 3");
+    let helps = || call("6896ac37-85dc-4978-934a-6d7490668608", "Bash", "echo sub > sub.txt");
+    let no_file = call(
+        "94c09769-619a-49a7-bda3-cc24bc1d07e4",
+        "apply_patch",
+        "*** Begin Patch\n*** Update File: none.txt\n@@\n-x\n+y\n*** End Patch\n",
+    );
+    let patched = call("f0775e29-f110-403b-8213-6d5906c4d1a2", "Bash", PATCH_IN_SHELL);
+    let first = prompt("UserPromptSubmit-first");
+    let second = prompt("UserPromptSubmit-second");
+    let asked = Heard {
+        subagent: Some(OTHERS_SUBAGENT.to_owned()),
+        transcript: Some(transcript("22-08-22", OTHERS_SUBAGENT)),
+        prompt: None,
+        ..of_other("UserPromptSubmit", News::Nothing)
+    };
+    // Its own conversation stands in another field here.
+    let stopped = Heard {
+        transcript: Some(transcript("22-08-20", SESSION)),
+        ..of_subagent("SubagentStop", News::SubagentStop)
+    };
+    all_are_heard_as(
+        Plugged::Codex,
+        "codex",
+        &[
+            ("SessionStart-new", between("SessionStart", News::SessionStart)),
+            ("UserPromptSubmit-first", heard("UserPromptSubmit", first)),
+            ("PreToolUse-apply_patch", before(patch())),
+            ("PostToolUse-apply_patch", after(patch())),
+            ("PreToolUse-Bash", before(shell())),
+            ("PostToolUse-Bash", after(shell())),
+            ("PreToolUse-Bash-exit-3", before(fails())),
+            ("PostToolUse-Bash-exit-3", after(fails())),
+            ("PreToolUse-Bash-apply_patch", before(patched)),
+            ("PreToolUse-apply_patch-without-file", before(no_file)),
+            ("PreToolUse-get_goal", heard("PreToolUse", News::Nothing)),
+            ("Stop", heard("Stop", News::TurnEnd)),
+            ("SessionEnd", between("SessionEnd", News::SessionEnd)),
+            ("SessionStart-resume", between("SessionStart", News::SessionStart)),
+            ("UserPromptSubmit-second", later("UserPromptSubmit", second)),
+            ("PreToolUse-spawn_agent", later("PreToolUse", News::Nothing)),
+            ("SubagentStart", of_subagent("SubagentStart", News::SubagentStart)),
+            ("PreToolUse-subagent-Bash", of_subagent("PreToolUse", News::Before(helps()))),
+            (
+                "PostToolUse-subagent-Bash",
+                of_subagent("PostToolUse", News::After(helps(), Outcome::Done)),
+            ),
+            ("SubagentStop", stopped),
+            ("UserPromptSubmit-subagent", asked),
+            ("PreToolUse-wait_agent", of_other("PreToolUse", News::Nothing)),
+        ],
+    );
+}
+
+#[test]
+fn a_patch_names_its_files_and_a_command_that_carries_one_may_do_more() {
+    let touched = |tool: &str, command: &str| {
+        let input = json!({ "command": command });
+        touches(&Tools::default(), tool, &input, Some(Path::new(PROJECT)))
+    };
+    let paths = ["new/added.txt", "kept.txt", "moved.txt", "new/there.txt", "gone.txt"];
+    let paths = paths.map(|path| Path::new(PROJECT).join(path)).to_vec();
+    assert_eq!(touched("apply_patch", PATCH), Touches::Paths(paths));
+    let command = Some(PATCH_IN_SHELL.to_owned());
+    assert_eq!(touched("Bash", PATCH_IN_SHELL), Touches::Anything { command });
+}

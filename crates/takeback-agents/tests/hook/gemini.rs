@@ -1,0 +1,108 @@
+//! Gemini CLI 0.61.0.
+
+use std::path::{Path, PathBuf};
+
+use serde_json::{Value, json};
+use takeback_agents::hook::{Heard, News, Plugged, ToolCall, touches};
+use takeback_core::{Outcome, Tools, Touches};
+
+use crate::recorded::{all_are_heard_as, given};
+
+const SESSION: &str = "f56d3ddc-949a-4978-b256-e640bf391ee0";
+const PROJECT: &str = "/home/user/project";
+
+fn heard(event: &str, news: News) -> Heard {
+    let transcript = "/home/user/.gemini/tmp/project/chats/session-2026-11-15T22-13-f56d3ddc.jsonl";
+    Heard {
+        event: event.to_owned(),
+        session: SESSION.to_owned(),
+        subagent: None,
+        cwd: Some(PathBuf::from(PROJECT)),
+        transcript: Some(PathBuf::from(transcript)),
+        prompt: None,
+        news,
+    }
+}
+
+fn call(id: &str, tool: &str, input: Value) -> ToolCall {
+    ToolCall { id: id.to_owned(), tool: tool.to_owned(), input }
+}
+
+fn shell(id: &str, command: &str) -> ToolCall {
+    call(id, "run_shell_command", json!({ "command": command }))
+}
+
+fn write(id: &str, path: &str, content: &str) -> ToolCall {
+    let path = format!("{PROJECT}/{path}");
+    call(id, "write_file", json!({"file_path": path, "content": content}))
+}
+
+fn replace(id: &str, path: &str, old: &str, new: &str) -> ToolCall {
+    let input = json!({
+        "file_path": path, "old_string": old, "new_string": new, "instruction": "change it",
+    });
+    call(id, "replace", input)
+}
+
+fn prompt(recording: &str) -> News {
+    let given: Value = serde_json::from_slice(&given("gemini", recording)).unwrap();
+    News::Prompt { text: given["prompt"].as_str().unwrap().to_owned() }
+}
+
+#[test]
+fn what_the_program_gives_is_understood() {
+    let before = |call: ToolCall| heard("BeforeTool", News::Before(call));
+    let after = |call: ToolCall, outcome| heard("AfterTool", News::After(call, outcome));
+    let added = || write("c9d44d9b86e96adb", "new/added.txt", "one\n");
+    let helped = || write("9c0d546cb2933ebe", "sub.txt", "sub\n");
+    let changed = || replace("29b1d1ef95876da9", "kept.txt", "old", "new");
+    let misses = || replace("58095e808aa2a668", "/home/user/project/kept.txt", "absent", "x");
+    let prints = || shell("ec0da889aadad26b", "printf shell > shell.txt");
+    let fails = || shell("bb5ababc7aa35931", "echo no; exit 3");
+    let stays = || {
+        let input = json!({"command": "sleep 1; echo late > late.txt", "is_background": true});
+        call("d3f5219861267a60", "run_shell_command", input)
+    };
+    let nothing = |event: &str| heard(event, News::Nothing);
+    all_are_heard_as(
+        Plugged::Gemini,
+        "gemini",
+        &[
+            ("SessionStart-startup", heard("SessionStart", News::SessionStart)),
+            ("BeforeAgent-first", heard("BeforeAgent", prompt("BeforeAgent-first"))),
+            ("PreCompress", nothing("PreCompress")),
+            ("BeforeTool-write_file", before(added())),
+            ("AfterTool-write_file", after(added(), Outcome::Done)),
+            ("BeforeTool-replace", before(changed())),
+            ("AfterTool-replace", after(changed(), Outcome::Done)),
+            ("BeforeTool-run_shell_command", before(prints())),
+            ("AfterTool-run_shell_command", after(prints(), Outcome::Done)),
+            ("BeforeTool-run_shell_command-exit-3", before(fails())),
+            ("AfterTool-run_shell_command-exit-3", after(fails(), Outcome::Done)),
+            ("BeforeTool-replace-without-match", before(misses())),
+            ("AfterTool-replace-without-match", after(misses(), Outcome::Failed)),
+            ("BeforeTool-run_shell_command-background", before(stays())),
+            ("AfterTool-run_shell_command-background", after(stays(), Outcome::Background)),
+            ("BeforeTool-read_file", nothing("BeforeTool")),
+            ("AfterAgent", heard("AfterAgent", News::TurnEnd)),
+            ("SessionEnd", heard("SessionEnd", News::SessionEnd)),
+            ("SessionStart-resume", heard("SessionStart", News::SessionStart)),
+            ("BeforeAgent-second", heard("BeforeAgent", prompt("BeforeAgent-second"))),
+            ("BeforeTool-invoke_agent", nothing("BeforeTool")),
+            ("BeforeTool-subagent-write_file", before(helped())),
+            ("AfterTool-subagent-write_file", after(helped(), Outcome::Done)),
+            ("BeforeTool-subagent-complete_task", nothing("BeforeTool")),
+            ("AfterTool-invoke_agent", nothing("AfterTool")),
+        ],
+    );
+}
+
+#[test]
+fn edits_name_their_file_and_a_path_may_begin_where_the_agent_works() {
+    let touched = |call: ToolCall| {
+        touches(&Tools::default(), &call.tool, &call.input, Some(Path::new(PROJECT)))
+    };
+    let file = |path: &str| Touches::Paths(vec![Path::new(PROJECT).join(path)]);
+    assert_eq!(touched(write("", "new/added.txt", "one\n")), file("new/added.txt"));
+    assert_eq!(touched(replace("", "kept.txt", "old", "new")), file("kept.txt"));
+}
