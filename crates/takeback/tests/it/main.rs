@@ -2,6 +2,7 @@
 
 #![expect(clippy::disallowed_methods, reason = "tests lay out their own trees")]
 
+mod agents;
 mod covered;
 mod chat;
 mod demo;
