@@ -120,6 +120,10 @@ impl Default for Tools {
                 "Edit",
                 "MultiEdit",
                 "NotebookEdit",
+                "write",
+                "edit",
+                "create",
+                "notebook_edit",
             ]),
             shell: list(&["Bash", "shell", "bash", "run_shell_command", "exec_command"]),
             read_only: list(&[
