@@ -9,11 +9,13 @@
 //! checkpoints as a file, [`restore`](mod@restore) goes back with an agent that is live.
 //!
 //! [`hook`] is for agents that are used as they are: what their hooks tell, agent by agent ([`claude`],
-//! [`codex`], [`gemini`], [`qwen`], [`opencode`], [`copilot`]), and how it gets into the log.
+//! [`codex`], [`gemini`], [`qwen`], [`opencode`], [`copilot`]), and how it gets into the log. [`install`] puts those hooks into
+//! the agents' settings, and takes them out again.
 
 pub mod talk;
 pub mod capture;
 pub mod hook;
+pub mod install;
 pub mod claude;
 pub mod codex;
 pub mod gemini;

@@ -11,7 +11,8 @@ use std::cell::{Cell, RefCell};
 use std::fs::File;
 use std::io::{self, Write as _};
 use std::os::fd::{AsFd, AsRawFd as _, OwnedFd};
-use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
+use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _, PermissionsExt as _};
+use std::os::unix::net::UnixListener;
 use std::path::Path;
 
 use rustix::fs::{AtFlags, CWD, Mode, OFlags, RenameFlags};
@@ -185,6 +186,22 @@ pub fn open_private_file(path: &Path) -> io::Result<File> {
 pub fn create_private_file(path: &Path) -> io::Result<File> {
     pass(CrashPoint::MakeStoreFile)?;
     std::fs::OpenOptions::new().read(true).append(true).create_new(true).mode(0o600).open(path)
+}
+
+/// A socket that only its owner may connect to, in place of what has its name. The name beside it is
+/// free, or a socket that somebody who had the same in mind left.
+pub fn listen_privately(path: &Path) -> io::Result<UnixListener> {
+    let mut beside = path.as_os_str().to_owned();
+    beside.push(".new");
+    let beside = Path::new(&beside);
+    if beside.symlink_metadata().is_ok() {
+        remove_store_file(beside)?;
+    }
+    pass(CrashPoint::MakeStoreFile)?;
+    let listener = UnixListener::bind(beside)?;
+    std::fs::set_permissions(beside, std::fs::Permissions::from_mode(0o600))?;
+    rename_private_file(beside, path)?;
+    Ok(listener)
 }
 
 pub fn append(file: &mut File, bytes: &[u8]) -> io::Result<()> {

@@ -88,10 +88,28 @@ pub(crate) enum Command {
     /// Without --agent: `claude`, if it is on PATH; else the built-in agent, with the model that
     /// ANTHROPIC_API_KEY or OPENAI_API_KEY give access to; else a short tour that needs neither.
     Chat(ChatArgs),
+    /// Plug Takeback into the agents that are installed: puts its hooks into their settings
+    ///
+    /// Shows the change to each file and asks first. Everything else in the files stays as it is, and the
+    /// bytes of before are kept beside them. Can be run again at any time.
+    Init(InitArgs),
+    /// Take Takeback's hooks out of the agents' settings again
+    ///
+    /// A file that nobody else has changed since gets back the very bytes that it had. What was recorded
+    /// stays: `takeback forget` deletes that.
+    Uninstall(InitArgs),
+    /// Tell whether hooks have run, and whether all else is well
+    ///
+    /// That hooks stand in a settings file does not mean that they run: agents may not trust them. So each run
+    /// leaves a sign of life, and the agents' own records show which sessions have left none. Changes nothing;
+    /// exits with 1 if something is broken.
+    Doctor,
     /// Record events of an agent: JSON lines on standard input, an answer for each
     Record,
     /// Record what an agent's hook was given on standard input; `takeback init` puts it there
     Hook(HookArgs),
+    /// Serve other programs: JSON-RPC on standard input and output, or on a socket of your own
+    Serve(ServeArgs),
     /// Make a point by hand
     Checkpoint(CheckpointArgs),
     /// List the points, newest first
@@ -234,6 +252,38 @@ pub(crate) struct HookArgs {
 }
 
 #[derive(Debug, ClapArgs)]
+pub(crate) struct ServeArgs {
+    /// Serve the one program that has started this, until it closes standard input
+    #[arg(long, required = true)]
+    pub(crate) stdio: bool,
+}
+
+#[derive(Debug, ClapArgs)]
+pub(crate) struct InitArgs {
+    /// Only this agent: claude, codex, gemini, qwen, opencode or copilot; may be repeated [default:
+    /// all that are found]
+    #[arg(long = "agent", value_name = "NAME")]
+    pub(crate) agents: Vec<String>,
+    /// In whose settings
+    #[arg(long, value_name = "SCOPE", default_value = "user")]
+    pub(crate) scope: ScopeName,
+    /// Show what would be changed and do nothing
+    #[arg(long)]
+    pub(crate) dry_run: bool,
+    /// Do not ask
+    #[arg(short, long)]
+    pub(crate) yes: bool,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum ScopeName {
+    /// Yours, for all that you do
+    User,
+    /// The project's, for all who work in it
+    Project,
+}
+
+#[derive(Debug, ClapArgs)]
 pub(crate) struct CheckpointArgs {
     /// A name for the point
     pub(crate) label: Option<String>,
@@ -242,7 +292,7 @@ pub(crate) struct CheckpointArgs {
 #[derive(Debug, ClapArgs)]
 pub(crate) struct LogArgs {
     /// Show at most this many
-    #[arg(short = 'n', long, value_name = "N", default_value_t = 20)]
+    #[arg(short = 'n', long, value_name = "N", default_value_t = Self::LIMIT)]
     pub(crate) limit: usize,
     /// Show only the points of this session
     #[arg(long, value_name = "SESSION")]
@@ -250,6 +300,10 @@ pub(crate) struct LogArgs {
     /// Also the safety points before rewinds; -n still limits how many
     #[arg(short, long)]
     pub(crate) all: bool,
+}
+
+impl LogArgs {
+    pub(crate) const LIMIT: usize = 20;
 }
 
 #[derive(Debug, ClapArgs)]
@@ -307,7 +361,7 @@ pub(crate) struct AgainArgs {
     pub(crate) doing: DoingArgs,
 }
 
-#[derive(Debug, Clone, ClapArgs)]
+#[derive(Debug, Clone, Default, ClapArgs)]
 pub(crate) struct DoingArgs {
     /// Give up what stands at PATH, although it could not be kept; may be repeated
     #[arg(long, value_name = "PATH")]

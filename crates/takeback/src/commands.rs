@@ -6,6 +6,9 @@ mod run;
 mod chat;
 mod record;
 mod hook;
+mod serve;
+mod init;
+mod doctor;
 mod checkpoint;
 mod log;
 mod show;
@@ -63,7 +66,11 @@ pub(crate) fn run(args: Args) -> Result<u8, CommandError> {
         Command::Run(run) => return run::run(options, &run),
         Command::Chat(chat) => return chat::chat(options, &chat),
         Command::Record => record::record(options, &mut screen)?,
+        Command::Init(init) => init::init(options, &init, &mut screen)?,
+        Command::Uninstall(init) => init::uninstall(options, &init, &mut screen)?,
+        Command::Doctor => doctor::doctor(options, &mut screen)?,
         Command::Hook(hook) => return Ok(hook::hook(options, &hook)),
+        Command::Serve(serve) => return serve::serve(options, &serve),
         Command::Checkpoint(checkpoint) => {
             checkpoint::checkpoint(options, &checkpoint, &mut screen)?
         }

@@ -79,6 +79,11 @@ impl CommandError {
         self.words().0
     }
 
+    /// What to do.
+    pub(crate) fn all_hints(&self) -> Vec<String> {
+        self.words().1
+    }
+
     /// All of it in one line.
     pub(crate) fn line(&self) -> String {
         let (message, hints) = self.words();
@@ -106,7 +111,9 @@ impl CommandError {
 }
 
 /// An error, what caused it, what caused that.
-fn causes<'e>(error: &'e (dyn Error + 'static)) -> impl Iterator<Item = &'e (dyn Error + 'static)> {
+pub(crate) fn causes<'e>(
+    error: &'e (dyn Error + 'static),
+) -> impl Iterator<Item = &'e (dyn Error + 'static)> {
     std::iter::successors(Some(error), |error: &&'e (dyn Error + 'static)| (*error).source())
 }
 

@@ -175,8 +175,12 @@ pub(crate) fn not_enabled(options: &Options) -> Result<Option<CommandError>, Com
     }
     let origin = &settings.setting(table::ENABLED).origin;
     let hint = format!("{} is false ({origin}); set it to true to record again.", table::ENABLED);
-    Ok(Some(CommandError::new(Kind::Usage, "Checkpoint feature not enabled").hint(hint)))
+    Ok(Some(CommandError::new(Kind::Usage, NotEnabled).hint(hint)))
 }
+
+#[derive(Debug, thiserror::Error)]
+#[error("Checkpoint feature not enabled")]
+pub(crate) struct NotEnabled;
 
 /// Opens the workspace with exactly this root.
 pub(crate) fn open_at(root: &Path, home: &Path, store: Store) -> Result<Place, CommandError> {

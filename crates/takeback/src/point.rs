@@ -28,7 +28,13 @@ fn not_at_that_time(points: &[Point], name: &str, now: Timestamp) -> Option<Comm
     let oldest = listed.find(|point| point.created_at > time)?;
     let (id, age) = (&oldest.id.to_string()[..8], ago(oldest.created_at, now));
     Some(
-        CommandError::new(Kind::Error, format!("no point is that old; the oldest is {id} ({age})"))
+        CommandError::new(Kind::Error, NoneThatOld { oldest: format!("{id} ({age})") })
             .hint("`takeback log` lists the points."),
     )
+}
+
+#[derive(Debug, thiserror::Error)]
+#[error("no point is that old; the oldest is {oldest}")]
+pub(crate) struct NoneThatOld {
+    oldest: String,
 }

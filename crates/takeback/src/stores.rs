@@ -60,7 +60,12 @@ pub(crate) fn sessions_in(home: &Path) -> PathBuf {
 
 /// Whether the folder `root` has a store, damaged or not.
 pub(crate) fn is_protected(root: &Path, home: &Path) -> bool {
-    store_of(root, home).join(DATABASE).exists()
+    database_of(root, home).exists()
+}
+
+/// The file without which there is no store.
+pub(crate) fn database_of(root: &Path, home: &Path) -> PathBuf {
+    store_of(root, home).join(DATABASE)
 }
 
 /// Opens the store in `folder`; made first, if there is none.

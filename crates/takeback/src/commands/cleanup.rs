@@ -39,12 +39,25 @@ pub(crate) fn cleanup(
         }
         return Ok(0);
     }
+    told(&clean_up_now(&mut place, options, clock)?, screen)
+}
+
+/// As `cleanup` without options; refused if the clock is in doubt.
+pub(crate) fn clean_up_now(
+    place: &mut Place,
+    options: &Options,
+    clock: Clock,
+) -> Result<CleanedUp, CommandError> {
+    let policy = place.settings.retention();
     let spinner = progress::spinner("Cleaning up");
     let done = clean_up(&mut place.workspace, &policy, Occasion::OnDemand, clock);
     drop(spinner);
     let done = done?;
     stores::remove_sessions(&done.sessions, &place::home(options)?)?;
-    told(&done, screen)
+    match done.stopped {
+        Some(trouble) => Err(doubted(trouble)),
+        None => Ok(done),
+    }
 }
 
 /// Says what was removed; the exit code.

@@ -95,9 +95,10 @@ pub(crate) fn demo(screen: &mut Screen) -> Result<u8, CommandError> {
     let store = &*workspace.store;
     let points = store.points()?;
     let told: Vec<_> = points
-        .iter()
+        .into_iter()
         .map(|point| {
-            Ok((point, tell(store, point, &store.changes_after(point.seq)?, &HashSet::new())?))
+            let told = tell(store, &point, &store.changes_after(point.seq)?, &HashSet::new())?;
+            Ok((point, told))
         })
         .collect::<Result<_, CommandError>>()?;
     log::print(out, &told)?;

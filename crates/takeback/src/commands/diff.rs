@@ -3,6 +3,7 @@
 use std::io::Write;
 
 use serde::Serialize;
+use takeback_core::Workspace;
 use takeback_core::history::by_path;
 use takeback_core::rewind::path_filter::PathFilter;
 use takeback_store::{Entry, Seq};
@@ -49,33 +50,10 @@ pub(crate) fn diff(
     screen: &mut Screen,
 ) -> Result<u8, CommandError> {
     let mut place = place::open_mended(options, Store::MustExist)?;
-    if args.to.is_none() {
-        takeback_core::look_around(&mut place.workspace)?;
-    }
+    let diffs = differences(&mut place.workspace, options, args)?;
     let store = &*place.workspace.store;
-    let points = store.points()?;
-    let seq_of = |name: &str| -> Result<Seq, CommandError> { Ok(named(&points, name)?.seq) };
-    let from = seq_of(&args.from)?;
-    let to = args.to.as_deref().map(seq_of).transpose()?;
-    let (first, last, swapped) = match to {
-        Some(to) if to < from => (to, Some(from), true),
-        to => (from, to, false),
-    };
-    let filter = PathFilter::new(&from_root(&place.workspace, options, &args.paths)?)?;
-    let mut histories = by_path(store.changes_after(first)?);
-    histories.retain(|history| filter.includes(&history.path));
-    let mut diffs: Vec<FileDiff> = between(&histories, last);
-    if swapped {
-        for diff in &mut diffs {
-            std::mem::swap(&mut diff.before, &mut diff.after);
-        }
-    }
     if screen.json {
-        let mut told = Vec::new();
-        for diff in &diffs {
-            told.push(ToldDiff::new(diff, diff.lines(store)?));
-        }
-        screen.json(&told)?;
+        screen.json(&told(store, &diffs)?)?;
         return Ok(0);
     }
     screen.page()?;
@@ -88,6 +66,44 @@ pub(crate) fn diff(
         print_all(&diffs, Contents::of(store), screen)?;
     }
     Ok(0)
+}
+
+/// What differs, path by path.
+pub(crate) fn differences(
+    workspace: &mut Workspace,
+    options: &Options,
+    args: &DiffArgs,
+) -> Result<Vec<FileDiff>, CommandError> {
+    if args.to.is_none() {
+        takeback_core::look_around(workspace)?;
+    }
+    let store = &*workspace.store;
+    let points = store.points()?;
+    let seq_of = |name: &str| -> Result<Seq, CommandError> { Ok(named(&points, name)?.seq) };
+    let from = seq_of(&args.from)?;
+    let to = args.to.as_deref().map(seq_of).transpose()?;
+    let (first, last, swapped) = match to {
+        Some(to) if to < from => (to, Some(from), true),
+        to => (from, to, false),
+    };
+    let filter = PathFilter::new(&from_root(workspace, options, &args.paths)?)?;
+    let mut histories = by_path(store.changes_after(first)?);
+    histories.retain(|history| filter.includes(&history.path));
+    let mut diffs: Vec<FileDiff> = between(&histories, last);
+    if swapped {
+        for diff in &mut diffs {
+            std::mem::swap(&mut diff.before, &mut diff.after);
+        }
+    }
+    Ok(diffs)
+}
+
+/// Each with how many lines changed.
+pub(crate) fn told<'a>(
+    store: &dyn takeback_store::Store,
+    diffs: &'a [FileDiff],
+) -> Result<Vec<ToldDiff<'a>>, CommandError> {
+    diffs.iter().map(|diff| Ok(ToldDiff::new(diff, diff.lines(store)?))).collect()
 }
 
 fn nothing_differs(args: &DiffArgs, screen: &mut Screen) -> Result<u8, CommandError> {

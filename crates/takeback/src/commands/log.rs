@@ -4,9 +4,10 @@ use std::collections::HashSet;
 use std::io::{self, Write};
 
 use serde::Serialize;
+use takeback_core::Workspace;
 use takeback_core::exchange::{name_there, same_story};
 use takeback_core::history::by_path;
-use takeback_store::{Change, Entry, Point, PointId, PointKind, Seq, StoreError};
+use takeback_store::{Change, Entry, Point, PointId, PointKind, Seq, SessionId, StoreError};
 
 use super::filediff::{FileDiff, Lines, between};
 use super::sessions::find_session;
@@ -43,32 +44,7 @@ pub(crate) fn log(
     screen: &mut Screen,
 ) -> Result<u8, CommandError> {
     let place = place::open(options, Store::MustExist)?;
-    let store = &*place.workspace.store;
-    let points = store.points()?;
-    let listed: Vec<&Point> =
-        points.iter().filter(|point| args.all || point.kind != PointKind::Safety).collect();
-    let session =
-        args.session.as_ref().map(|name| find_session(&place.workspace, name)).transpose()?;
-    let asked_for = || {
-        listed
-            .iter()
-            .enumerate()
-            .rev()
-            .filter(|(_, point)| session.is_none() || point.session == session)
-    };
-    let shown: Vec<(&Point, Option<Seq>)> = asked_for()
-        .take(args.limit)
-        .map(|(at, point)| (*point, next_of(point, &listed[at + 1..])))
-        .collect();
-    // Read once: there may be many points, and many changes after the oldest of them.
-    let oldest = shown.iter().map(|(point, _)| point.seq).min();
-    let changes = oldest.map_or(Ok(Vec::new()), |oldest| store.changes_after(oldest))?;
-    let with_state = place.workspace.states.points()?;
-    let mut told = Vec::new();
-    for (point, next) in &shown {
-        let changes = within(&changes, point.seq, *next);
-        told.push((*point, tell(store, point, changes, &with_state)?));
-    }
+    let Listed { told, session, all } = list(&place.workspace, args)?;
     if screen.json {
         let told: Vec<&Told> = told.iter().map(|(_, told)| told).collect();
         screen.json(&told)?;
@@ -76,7 +52,6 @@ pub(crate) fn log(
     }
     screen.page()?;
     print(&mut screen.out, &told)?;
-    let all = asked_for().count();
     match &session {
         None if all == 0 => {
             writeln!(screen.out, "No points yet. {HINT}`takeback checkpoint` makes one.{HINT:#}")?;
@@ -93,6 +68,46 @@ pub(crate) fn log(
     Ok(0)
 }
 
+/// The points that were asked for.
+pub(crate) struct Listed {
+    /// Newest first.
+    pub(crate) told: Vec<(Point, Told)>,
+    /// Whose they are to be.
+    session: Option<SessionId>,
+    /// How many there would be without a limit.
+    all: usize,
+}
+
+pub(crate) fn list(workspace: &Workspace, args: &LogArgs) -> Result<Listed, CommandError> {
+    let store = &*workspace.store;
+    let points = store.points()?;
+    let listed: Vec<&Point> =
+        points.iter().filter(|point| args.all || point.kind != PointKind::Safety).collect();
+    let session = args.session.as_ref().map(|name| find_session(workspace, name)).transpose()?;
+    let asked_for = || {
+        listed
+            .iter()
+            .enumerate()
+            .rev()
+            .filter(|(_, point)| session.is_none() || point.session == session)
+    };
+    let shown: Vec<(&Point, Option<Seq>)> = asked_for()
+        .take(args.limit)
+        .map(|(at, point)| (*point, next_of(point, &listed[at + 1..])))
+        .collect();
+    // Read once: there may be many points, and many changes after the oldest of them.
+    let oldest = shown.iter().map(|(point, _)| point.seq).min();
+    let changes = oldest.map_or(Ok(Vec::new()), |oldest| store.changes_after(oldest))?;
+    let with_state = workspace.states.points()?;
+    let mut told = Vec::new();
+    for (point, next) in &shown {
+        let changes = within(&changes, point.seq, *next);
+        told.push(((*point).clone(), tell(store, point, changes, &with_state)?));
+    }
+    let all = asked_for().count();
+    Ok(Listed { told, session, all })
+}
+
 /// Up to where what was changed after `point` is told.
 fn next_of(point: &Point, later: &[&Point]) -> Option<Seq> {
     later.iter().find(|next| same_story(point, next)).map(|next| next.seq)
@@ -106,7 +121,7 @@ pub(crate) fn within(changes: &[Change], from: Seq, to: Option<Seq>) -> &[Change
 }
 
 /// A line a point.
-pub(crate) fn print(out: &mut dyn Write, told: &[(&Point, Told)]) -> io::Result<()> {
+pub(crate) fn print(out: &mut dyn Write, told: &[(Point, Told)]) -> io::Result<()> {
     let time = now();
     let gives = [Give::Nothing, Give::All(1), Give::All(3), Give::End(20), Give::All(2)];
     let mut table = Table::new(0, gives);

@@ -14,7 +14,7 @@ use super::state::input::check_exact;
 use super::state::save::{Files, keep, of_event};
 use crate::args::Options;
 use crate::error::CommandError;
-use crate::place::{self, Store};
+use crate::place::{self, Place, Store};
 use crate::screen::Screen;
 use crate::wire::WireNote;
 
@@ -76,35 +76,33 @@ fn yes() -> bool {
 
 pub(crate) fn record(options: &Options, screen: &mut Screen) -> Result<u8, CommandError> {
     if let Some(refusal) = place::not_enabled(options)? {
-        return without_files(options, &refusal, screen);
+        let mut place = None;
+        return answer_each(screen, |line| {
+            without_files(line, &refusal, || match place.take() {
+                Some(opened) => Ok(place.insert(opened)),
+                None => Ok(place.insert(place::open(options, Store::Create)?)),
+            })
+        });
     }
     let mut place = place::open(options, Store::Create)?;
     when_due(&mut place, options);
-    let mut recording = Recording {
-        workspace: &mut place.workspace,
-        tools: place.settings.tools(),
-        passed_over: HashSet::new(),
-    };
-    answer_each(screen, |line| recording.answer(line))
+    let mut recording = Recording::default();
+    answer_each(screen, |line| recording.answer(&mut place, line))
 }
 
 /// Of the events that an agent tells, those of its state alone are kept: files are not to be.
-fn without_files(
-    options: &Options,
+pub(crate) fn without_files<'p>(
+    line: &[u8],
     refusal: &CommandError,
-    screen: &mut Screen,
-) -> Result<u8, CommandError> {
-    let mut place = None;
-    answer_each(screen, |line| {
-        let Ok(WireEvent::Step { session, checkpoint }) = serde_json::from_slice(line) else {
-            return json!({ "ok": false, "error": refusal.source.to_string() });
-        };
-        let opened = match place.take().map_or_else(|| place::open(options, Store::Create), Ok) {
-            Ok(opened) => place.insert(opened),
-            Err(error) => return refused("step", error),
-        };
-        step(&mut opened.workspace, line, session, checkpoint, Files::Not)
-    })
+    open: impl FnOnce() -> Result<&'p mut Place, CommandError>,
+) -> Value {
+    let Ok(WireEvent::Step { session, checkpoint }) = serde_json::from_slice(line) else {
+        return json!({ "ok": false, "error": refusal.source.to_string() });
+    };
+    match open() {
+        Ok(place) => step(&mut place.workspace, line, session, checkpoint, Files::Not),
+        Err(error) => refused("step", error),
+    }
 }
 
 /// Answers line by line; the exit code says whether one was refused.
@@ -125,26 +123,28 @@ fn answer_each(
     Ok(u8::from(failed))
 }
 
-struct Recording<'w> {
-    workspace: &'w mut Workspace,
-    tools: Tools,
+/// What is to be remembered from one event to the next.
+#[derive(Default)]
+pub(crate) struct Recording {
     /// Calls that only read: their end is no news either.
     passed_over: HashSet<(SessionId, CallId)>,
 }
 
-impl Recording<'_> {
-    fn answer(&mut self, line: &[u8]) -> Value {
+impl Recording {
+    /// Records the event that `line` tells.
+    pub(crate) fn answer(&mut self, place: &mut Place, line: &[u8]) -> Value {
+        let (workspace, tools) = (&mut place.workspace, place.settings.tools());
         let wire: WireEvent = match serde_json::from_slice(line) {
             Ok(event) => event,
             Err(error) => return json!({ "ok": false, "error": format!("not an event: {error}") }),
         };
         let name = name_of(&wire);
         let read_only = matches!(&wire, WireEvent::AfterTool { tool: Some(tool), .. }
-            if self.tools.touches(tool, Vec::new(), None) == Touches::Nothing);
-        let event = match convert(wire, &self.tools) {
+            if tools.touches(tool, Vec::new(), None) == Touches::Nothing);
+        let event = match convert(wire, &tools) {
             Told::Event(event) => event,
             Told::Step { session, checkpoint } => {
-                return step(self.workspace, line, session, checkpoint, Files::Too);
+                return step(workspace, line, session, checkpoint, Files::Too);
             }
         };
         match &event {
@@ -154,14 +154,14 @@ impl Recording<'_> {
             AgentEvent::AfterTool { session, call, .. }
                 if self.passed_over.remove(&(session.clone(), call.clone())) || read_only =>
             {
-                return match self.workspace.store.head() {
+                return match workspace.store.head() {
                     Ok(head) => accepted(name, head.seq, None, &[]),
                     Err(error) => refused(name, error.into()),
                 };
             }
             _ => {}
         }
-        match takeback_core::record(self.workspace, &event) {
+        match takeback_core::record(workspace, &event) {
             Ok(recorded) => accepted(name, recorded.seq, recorded.point, &recorded.not_captured),
             Err(error) => refused(name, error.into()),
         }

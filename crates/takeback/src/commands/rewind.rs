@@ -1,18 +1,21 @@
 //! `rewind`, `undo` and `redo`: preview, ask, do, prove.
 
+mod at_once;
+
 use std::collections::BTreeSet;
 use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 
-use serde_json::json;
 use takeback_core::Workspace;
-use takeback_core::rewind::journal::{Exactness, Preview, Window, windows};
+use takeback_core::rewind::journal::{Exactness, Preview, Window};
 use takeback_core::rewind::{
-    AmbiguousPolicy, Receipt, RewindError, RewindRequest, Rollback, Target, Whose, preview,
+    AmbiguousPolicy, Receipt, RewindError, RewindRequest, Target, Whose, preview,
     rewind as take_back,
 };
 use takeback_store::{Point, SessionId, WorkPath};
 
+pub(crate) use self::at_once::at_once;
+use self::at_once::{receipt_of, stands_there, tense_of, windows_of};
 use super::choose::{Choices, Chosen, Looked, choose};
 use super::filediff::{Contents, FileDiff, LineCounts};
 use super::log::described;
@@ -49,7 +52,7 @@ pub(crate) fn rewind(
     carry_out(workspace, options, request, &args.doing, &title, screen)
 }
 
-fn request(
+pub(crate) fn request(
     workspace: &Workspace,
     options: &Options,
     args: &RewindArgs,
@@ -172,12 +175,16 @@ pub(crate) fn carry_out(
     title: &str,
     screen: &mut Screen,
 ) -> Result<u8, CommandError> {
+    if screen.json && (args.yes || args.dry_run) {
+        let (told, code) = at_once(workspace, options, request, args)?;
+        screen.json(&told)?;
+        return Ok(code);
+    }
     request.outside = args.outside;
     request.discard = discarded(workspace, options, &args.discard)?;
     let ask = !args.yes;
     // With -y nobody sees a preview, so none is made.
-    let look_first =
-        ask || args.dry_run || (args.diff && !screen.json) || stands_there(workspace, &request)?;
+    let look_first = ask || args.dry_run || args.diff || stands_there(workspace, &request)?;
     let mut shown = if look_first { Some(preview(workspace, &request)?) } else { None };
     if ask && !args.dry_run && (!is_interactive() || screen.json) {
         let what = match request.target {
@@ -189,7 +196,7 @@ pub(crate) fn carry_out(
     if args.dry_run {
         screen.page()?;
     }
-    let silent = args.yes && !args.dry_run && (!args.diff || screen.json);
+    let silent = args.yes && !args.dry_run && !args.diff;
     loop {
         let is_there = match &shown {
             Some(shown) => shown.plan.leaves_files() && stands_there(workspace, &request)?,
@@ -197,17 +204,15 @@ pub(crate) fn carry_out(
         };
         if let Some(shown) = shown.as_ref().filter(|_| is_there || !silent) {
             show_preview(shown, is_there, title, screen)?;
-            if !screen.json {
-                say_if_unmatched(&shown.receipt(), &request.paths, screen)?;
-            }
-            if args.diff && !screen.json && !shown.plan.does_nothing() {
+            say_if_unmatched(&shown.receipt(), &request.paths, screen)?;
+            if args.diff && !shown.plan.does_nothing() {
                 writeln!(screen.out)?;
                 show_diffs(&*workspace.store, shown, screen)?;
                 if !(ask || args.dry_run) {
                     writeln!(screen.out)?;
                 }
             }
-            if shown.is_refused() && !screen.json {
+            if shown.is_refused() {
                 say_refused(if args.dry_run { Tense::WouldNot } else { Tense::Did }, screen)?;
             }
             if args.dry_run || is_there || shown.plan.does_nothing() || shown.is_refused() {
@@ -236,38 +241,6 @@ pub(crate) fn carry_out(
     }
 }
 
-/// Whether a request is to bring a state to where it stands already.
-fn stands_there(workspace: &Workspace, request: &RewindRequest) -> Result<bool, CommandError> {
-    let Some(Rollback { to, .. }) = &request.rollback else { return Ok(false) };
-    let head = workspace.states.head(&to.execution, None)?.and_then(|head| head.record);
-    Ok(head.is_some_and(|head| head.key == *to))
-}
-
-fn tense_of(shown: &Preview) -> Tense {
-    if shown.is_refused() { Tense::WouldNot } else { Tense::Would }
-}
-
-/// What would be done.
-fn receipt_of(shown: &Preview, is_there: bool) -> Receipt {
-    let mut receipt = shown.receipt();
-    if is_there {
-        receipt.state = None;
-    }
-    if shown.is_refused() { receipt.refused() } else { receipt }
-}
-
-/// What the plan of a rewind that is done took back although it merely happened while a call ran.
-fn windows_of(
-    store: &dyn takeback_store::Store,
-    done: &Receipt,
-) -> Result<Vec<Window>, CommandError> {
-    let record = store.rewinds()?.into_iter().find(|record| Some(record.id) == done.rewind);
-    match record {
-        Some(record) => Ok(windows(store, &serde_json::from_str(&record.plan)?)?),
-        None => Ok(Vec::new()),
-    }
-}
-
 /// Says what was done; the exit code.
 fn told(
     done: &Receipt,
@@ -277,9 +250,7 @@ fn told(
     titled: bool,
     screen: &mut Screen,
 ) -> Result<u8, CommandError> {
-    if screen.json {
-        screen.json(&with_windows(done, windows)?)?;
-    } else if !screen.quiet || !done.success {
+    if !screen.quiet || !done.success {
         // A preview has said it.
         let windows = if titled { &[] } else { windows };
         if !titled {
@@ -328,14 +299,10 @@ fn show_preview(
     screen: &mut Screen,
 ) -> Result<(), CommandError> {
     let receipt = receipt_of(shown, is_there);
-    if screen.json {
-        screen.json(&with_windows(&receipt, &shown.windows)?)?;
-    } else {
-        print_title(title, screen)?;
-        let tense = tense_of(shown);
-        let windows = if tense == Tense::Would { shown.windows.as_slice() } else { &[] };
-        receipt::print(&mut screen.out, &receipt, windows, tense, screen.verbose)?;
-    }
+    print_title(title, screen)?;
+    let tense = tense_of(shown);
+    let windows = if tense == Tense::Would { shown.windows.as_slice() } else { &[] };
+    receipt::print(&mut screen.out, &receipt, windows, tense, screen.verbose)?;
     Ok(())
 }
 
@@ -348,15 +315,6 @@ fn say_if_unmatched(receipt: &Receipt, paths: &[String], screen: &mut Screen) ->
         writeln!(screen.out, "{HINT}{said}{HINT:#}")?;
     }
     Ok(())
-}
-
-fn with_windows(
-    receipt: &Receipt,
-    windows: &[Window],
-) -> Result<serde_json::Value, serde_json::Error> {
-    let mut value = serde_json::to_value(receipt)?;
-    value["windows"] = json!(windows);
-    Ok(value)
 }
 
 fn print_title(title: &str, screen: &mut Screen) -> io::Result<()> {

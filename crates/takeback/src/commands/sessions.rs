@@ -176,9 +176,9 @@ pub(crate) fn delete(
 
 /// The session that is meant by its id or the beginning of it.
 pub(crate) fn find_session(workspace: &Workspace, name: &str) -> Result<SessionId, CommandError> {
+    let lists = "`takeback sessions` lists the sessions.";
     if name.is_empty() {
-        return Err(CommandError::new(Kind::Usage, "an empty name names no session")
-            .hint("`takeback sessions` lists the sessions."));
+        return Err(CommandError::new(Kind::Usage, "an empty name names no session").hint(lists));
     }
     let sessions = workspace.store.sessions()?;
     let hits: Vec<_> = sessions.iter().filter(|session| session.id.0.starts_with(name)).collect();
@@ -188,15 +188,23 @@ pub(crate) fn find_session(workspace: &Workspace, name: &str) -> Result<SessionI
         (None, []) => {
             let meant = nearest(&sessions, name);
             let meant = meant.map_or_else(String::new, |id| format!("Did you mean {id}? "));
-            Err(CommandError::new(Kind::Error, format!("there is no session {name}"))
-                .hint(format!("{meant}`takeback sessions` lists the sessions.")))
+            let unknown = SessionNameError::NotFound { name: name.to_owned() };
+            Err(CommandError::new(Kind::Error, unknown).hint(format!("{meant}{lists}")))
         }
-        (None, [first, second, ..]) => Err(CommandError::new(
-            Kind::Error,
-            format!("{name} may mean {} or {}", first.id, second.id),
-        )
-        .hint("Write more of the id.")),
+        (None, [first, second, ..]) => {
+            let (first, second) = (first.id.clone(), second.id.clone());
+            let several = SessionNameError::Several { name: name.to_owned(), first, second };
+            Err(CommandError::new(Kind::Error, several).hint("Write more of the id."))
+        }
     }
+}
+
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum SessionNameError {
+    #[error("there is no session {name}")]
+    NotFound { name: String },
+    #[error("{name} may mean {first} or {second}")]
+    Several { name: String, first: SessionId, second: SessionId },
 }
 
 /// The session whose id differs from `name` least, if any is near.

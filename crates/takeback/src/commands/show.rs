@@ -4,14 +4,15 @@ use std::io::{self, Write};
 
 use anstyle::Style;
 use serde::Serialize;
-use serde_json::json;
+use serde_json::{Value, json};
+use takeback_core::Workspace;
 use takeback_core::exchange::{is_detour, same_story};
 use takeback_core::history::by_path;
 use takeback_core::record::describe;
 use takeback_store::{Author, Change, Entry, Evidence, Point, PointKind, StoreError};
 
 use super::filediff::FileDiff;
-use super::log::{tell, title};
+use super::log::{Told, tell, title};
 use crate::args::{Options, ShowArgs};
 use crate::error::CommandError;
 use crate::place::{self, Store};
@@ -41,37 +42,14 @@ pub(crate) fn show(
 ) -> Result<u8, CommandError> {
     let place = place::open(options, Store::MustExist)?;
     let store = &*place.workspace.store;
-    let points = store.points()?;
     let time = now();
-    let point = named(&points, &args.point)?;
-    let next = points
-        .iter()
-        .filter(|other| other.kind != PointKind::Safety && other.id != point.id)
-        .filter(|other| same_story(point, other))
-        .find(|other| other.seq >= point.seq && other.created_at > point.created_at)
-        .map(|other| other.seq);
-    let mut changes = store.changes_after(point.seq)?;
-    changes.retain(|change| next.is_none_or(|next| change.seq <= next));
-    let told = tell(store, point, &changes, &place.workspace.states.points()?)?;
+    let shown = look_at(&place.workspace, &args.point)?;
     if screen.json {
-        let changes: Vec<ToldChange<'_>> = changes
-            .iter()
-            .map(|change| ToldChange {
-                seq: change.seq.0,
-                path: (&change.path).into(),
-                before: &change.before,
-                after: &change.after,
-                author: &change.author,
-                evidence: change.evidence,
-                time: iso(change.time),
-            })
-            .collect();
-        let mut value = serde_json::to_value(&told)?;
-        value["git"] = json!(point.git);
-        value["changes"] = json!(changes);
-        screen.json(&value)?;
+        screen.json(&shown.to_json()?)?;
         return Ok(0);
     }
+    let Shown { point, told, changes } = shown;
+    let point = &point;
     screen.page()?;
     let out = &mut screen.out;
     for line in wrap(&title(point), width()) {
@@ -123,6 +101,51 @@ pub(crate) fn show(
     }
     table.print(out)?;
     Ok(0)
+}
+
+/// A point, and what was changed between it and the next.
+pub(crate) struct Shown {
+    point: Point,
+    told: Told,
+    changes: Vec<Change>,
+}
+
+pub(crate) fn look_at(workspace: &Workspace, name: &str) -> Result<Shown, CommandError> {
+    let store = &*workspace.store;
+    let points = store.points()?;
+    let point = named(&points, name)?;
+    let next = points
+        .iter()
+        .filter(|other| other.kind != PointKind::Safety && other.id != point.id)
+        .filter(|other| same_story(point, other))
+        .find(|other| other.seq >= point.seq && other.created_at > point.created_at)
+        .map(|other| other.seq);
+    let mut changes = store.changes_after(point.seq)?;
+    changes.retain(|change| next.is_none_or(|next| change.seq <= next));
+    let told = tell(store, point, &changes, &workspace.states.points()?)?;
+    Ok(Shown { point: point.clone(), told, changes })
+}
+
+impl Shown {
+    pub(crate) fn to_json(&self) -> Result<Value, CommandError> {
+        let changes: Vec<ToldChange<'_>> = self
+            .changes
+            .iter()
+            .map(|change| ToldChange {
+                seq: change.seq.0,
+                path: (&change.path).into(),
+                before: &change.before,
+                after: &change.after,
+                author: &change.author,
+                evidence: change.evidence,
+                time: iso(change.time),
+            })
+            .collect();
+        let mut value = serde_json::to_value(&self.told)?;
+        value["git"] = json!(self.point.git);
+        value["changes"] = json!(changes);
+        Ok(value)
+    }
 }
 
 /// The whole prompt of a point, if it is more than the point's description. Known as long as the turn

@@ -21,6 +21,8 @@ fn store_knows_nobody_core_knows_store_agents_know_both_and_the_screen_knows_nob
     assert_eq!(needs("takeback-core"), ["takeback-store"]);
     assert_eq!(needs("takeback-agents"), ["takeback-core", "takeback-store"]);
     assert_eq!(needs("takeback-tui"), [""; 0]);
-    let all = ["takeback-agents", "takeback-core", "takeback-store", "takeback-tui"];
+    assert_eq!(needs("takeback-ipc"), ["takeback-core", "takeback-store"], "a lock, and the disk");
+    let all =
+        ["takeback-agents", "takeback-core", "takeback-ipc", "takeback-store", "takeback-tui"];
     assert_eq!(needs("takeback"), all);
 }

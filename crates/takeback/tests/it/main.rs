@@ -20,6 +20,7 @@ mod direction;
 mod rewind;
 mod run;
 mod schema;
+mod serve;
 mod settings;
 mod state;
 mod terminal;

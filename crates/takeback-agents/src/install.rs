@@ -1,0 +1,99 @@
+//! Takeback's hooks in the settings of agents: where they stand, put in, taken out, found.
+//!
+//! Contents come in, contents go out; nothing is read or written here. A settings file is its owner's:
+//! comments, order, indentation and everything that is not Takeback's stay as they are, and what cannot
+//! be understood is refused as a whole.
+
+mod command;
+mod own;
+mod place;
+mod sessions;
+mod settings;
+
+pub use self::command::{HookCommand, Program};
+pub use self::place::{Homes, Scope, file_of, home_of};
+pub use self::sessions::{SeenSession, SessionFiles, seen_session, session_files};
+use crate::hook::{Plugged, Wanted, wanted};
+
+#[derive(Debug, thiserror::Error)]
+pub enum SettingsError {
+    #[error("it is not text (UTF-8)")]
+    NotText,
+    #[error("line {line}, column {column}: {what}")]
+    NotJson { line: usize, column: usize, what: String },
+    #[error("{what} is not {must_be}")]
+    Shape { what: String, must_be: &'static str },
+    #[error("{what} stands in it twice")]
+    Twice { what: String },
+    #[error("something else than Takeback's hooks is in it")]
+    Foreign,
+    #[error("what would come out is not what went in and Takeback's hooks")]
+    Unfaithful,
+}
+
+/// What stands in a settings file after Takeback's hooks were taken out.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Without {
+    /// There were none.
+    Same,
+    Rest(Vec<u8>),
+    /// Nothing but them was in it.
+    Nothing,
+}
+
+/// Takeback's hooks in a settings file.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Found {
+    pub hooks: Vec<FoundHook>,
+    /// Events that are wanted, and for which there is none.
+    pub missing: Vec<&'static str>,
+    /// What in the same file keeps all hooks from running.
+    pub switched_off: Option<&'static str>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct FoundHook {
+    pub event: String,
+    pub command: HookCommand,
+}
+
+/// The contents with every hook that is wanted; `None`: they are all there.
+///
+/// Hooks of Takeback's that cannot run, or are for an event that is no longer wanted, go.
+pub fn with_hooks(
+    agent: Plugged,
+    before: Option<&[u8]>,
+    program: &Program<'_>,
+) -> Result<Option<Vec<u8>>, SettingsError> {
+    match agent {
+        Plugged::Opencode | Plugged::Copilot => own::with_hooks(agent, before, program),
+        _ => settings::with_hooks(agent, before, program),
+    }
+}
+
+/// The contents without any hook of Takeback's. `first`: what they were before the first of them was put
+/// in, if that is known; a list that was empty then stays.
+pub fn without_hooks(
+    agent: Plugged,
+    now: &[u8],
+    first: Option<&[u8]>,
+) -> Result<Without, SettingsError> {
+    match agent {
+        Plugged::Opencode | Plugged::Copilot => own::without_hooks(agent, now),
+        _ => settings::without_hooks(agent, now, first),
+    }
+}
+
+pub fn find(agent: Plugged, contents: &[u8]) -> Result<Found, SettingsError> {
+    let mut found = match agent {
+        Plugged::Opencode | Plugged::Copilot => own::find(agent, contents)?,
+        _ => settings::find(agent, contents)?,
+    };
+    let is_there = |wanted: &&Wanted| found.hooks.iter().any(|hook| hook.event == wanted.event);
+    found.missing =
+        wanted(agent).iter().filter(|hook| !is_there(hook)).map(|hook| hook.event).collect();
+    Ok(found)
+}
+
+#[cfg(test)]
+mod tests;

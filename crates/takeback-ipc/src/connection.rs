@@ -1,0 +1,114 @@
+//! One client: its calls come in and are answered one after the other, in order.
+
+use std::io::{Read, Write};
+
+use serde_json::value::RawValue;
+
+use crate::Limits;
+use crate::frame::{Frame, FrameError, FrameReader};
+use crate::outlet::{Gone, Outlet};
+use crate::rpc::{Call, Fault, Message, Refused, Request, answer, read};
+
+/// What a call comes to.
+pub type Outcome = Result<Box<RawValue>, Fault>;
+
+/// Serves a client until it is gone. `hang_up` is called if it no longer reads, and must see to it
+/// that reading from it ends too, where that is possible.
+pub fn serve(
+    reader: impl Read,
+    writer: impl Write + Send,
+    limits: &Limits,
+    hang_up: impl Fn() + Send,
+    methods: &mut dyn FnMut(&Call, &Outlet) -> Outcome,
+) -> Result<(), FrameError> {
+    let outlet = Outlet::new(limits.unread);
+    std::thread::scope(|scope| {
+        let writing = outlet.clone();
+        scope.spawn(move || {
+            if writing.write_to(writer).is_err() {
+                hang_up();
+            }
+        });
+        // Also when a method panics, the writer is to end.
+        let _end = End(&outlet);
+        listen(reader, limits, &outlet, methods)
+    })
+}
+
+struct End<'a>(&'a Outlet);
+
+impl Drop for End<'_> {
+    fn drop(&mut self) {
+        self.0.end();
+    }
+}
+
+fn listen(
+    reader: impl Read,
+    limits: &Limits,
+    outlet: &Outlet,
+    methods: &mut dyn FnMut(&Call, &Outlet) -> Outcome,
+) -> Result<(), FrameError> {
+    let mut frames = FrameReader::new(reader, limits.frame);
+    loop {
+        let frame = match frames.next_frame() {
+            Ok(Some(frame)) => frame,
+            Ok(None) => return Ok(()),
+            Err(error) => {
+                // Nobody knows where the next frame begins.
+                if let FrameError::Header { why } = &error {
+                    let fault = Fault::parse(*why);
+                    if let Some(framing) = frames.framing() {
+                        outlet.set_framing(framing);
+                    }
+                    drop(outlet.send(&answer(None, Err(&fault))));
+                }
+                return Err(error);
+            }
+        };
+        if let Some(framing) = frames.framing() {
+            outlet.set_framing(framing);
+        }
+        let answered = match &frame {
+            Frame::TooLarge => Some(answer(None, Err(&Fault::too_large(limits.frame)))),
+            Frame::Whole(bytes) => answer_frame(bytes, limits, outlet, methods),
+        };
+        if let Some(Err(Gone)) = answered.map(|text| outlet.send(&text)) {
+            return Ok(());
+        }
+    }
+}
+
+/// `None`: nobody wants an answer.
+fn answer_frame(
+    frame: &[u8],
+    limits: &Limits,
+    outlet: &Outlet,
+    methods: &mut dyn FnMut(&Call, &Outlet) -> Outcome,
+) -> Option<String> {
+    match read(frame, limits.batch) {
+        Err(fault) => Some(answer(None, Err(&fault))),
+        Ok(Message::One(request)) => answer_one(request, outlet, methods),
+        Ok(Message::Batch(requests)) => {
+            let answers: Vec<String> = requests
+                .into_iter()
+                .filter_map(|request| answer_one(request, outlet, methods))
+                .collect();
+            (!answers.is_empty()).then(|| format!("[{}]", answers.join(",")))
+        }
+    }
+}
+
+fn answer_one(
+    request: Result<Request, Refused<'_>>,
+    outlet: &Outlet,
+    methods: &mut dyn FnMut(&Call, &Outlet) -> Outcome,
+) -> Option<String> {
+    match request {
+        Err(Refused { id, fault }) => Some(answer(id, Err(&fault))),
+        Ok(Request { id, call }) => {
+            let outcome = methods(&call, outlet);
+            id.map(|id| answer(Some(&id), outcome.as_deref()))
+        }
+    }
+}

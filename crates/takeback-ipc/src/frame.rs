@@ -1,0 +1,160 @@
+//! Where one message ends and the next begins: a line each, or a `Content-Length` before each.
+//!
+//! The first byte that a client sends decides which it is, for as long as it is connected. A frame
+//! over the limit is passed over without being kept.
+
+use std::io::{self, BufRead, BufReader, Read};
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Framing {
+    /// One JSON text a line.
+    Lines,
+    /// `Content-Length: N`, an empty line, N bytes.
+    Headers,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Frame {
+    Whole(Vec<u8>),
+    /// It was longer than is allowed, and is gone.
+    TooLarge,
+}
+
+#[derive(Debug, thiserror::Error)]
+pub enum FrameError {
+    #[error("the connection failed")]
+    Io(#[source] io::Error),
+    #[error("no frame begins here: {why}")]
+    Header { why: &'static str },
+}
+
+/// Headers are for people who write clients, not for data.
+const LONGEST_HEADER: usize = 8 << 10;
+
+pub struct FrameReader<R> {
+    reader: BufReader<R>,
+    framing: Option<Framing>,
+    limit: usize,
+}
+
+impl<R: Read> FrameReader<R> {
+    pub fn new(reader: R, limit: usize) -> Self {
+        Self { reader: BufReader::with_capacity(64 << 10, reader), framing: None, limit }
+    }
+
+    /// Known once something was read.
+    #[must_use]
+    pub fn framing(&self) -> Option<Framing> {
+        self.framing
+    }
+
+    /// The next frame that is not empty; `None`: there will be no more. A last line needs no end.
+    pub fn next_frame(&mut self) -> Result<Option<Frame>, FrameError> {
+        loop {
+            let Some(first) = self.peek()? else { return Ok(None) };
+            if first.is_ascii_whitespace() {
+                self.reader.consume(1);
+                continue;
+            }
+            let sniffed =
+                if first.eq_ignore_ascii_case(&b'C') { Framing::Headers } else { Framing::Lines };
+            return match *self.framing.get_or_insert(sniffed) {
+                Framing::Lines => self.line().map(Some),
+                Framing::Headers => self.after_headers(),
+            };
+        }
+    }
+
+    fn peek(&mut self) -> Result<Option<u8>, FrameError> {
+        Ok(fill(&mut self.reader)?.first().copied())
+    }
+
+    fn line(&mut self) -> Result<Frame, FrameError> {
+        let mut line = Vec::new();
+        let mut too_large = false;
+        loop {
+            let part = fill(&mut self.reader)?;
+            let end = part.iter().position(|byte| *byte == b'\n');
+            let used = end.unwrap_or(part.len());
+            too_large |= line.len() + used > self.limit;
+            if too_large {
+                line = Vec::new();
+            } else {
+                line.extend_from_slice(&part[..used]);
+            }
+            let is_last = end.is_some() || part.is_empty();
+            self.reader.consume(used + usize::from(end.is_some()));
+            if is_last {
+                return Ok(if too_large { Frame::TooLarge } else { Frame::Whole(line) });
+            }
+        }
+    }
+
+    fn after_headers(&mut self) -> Result<Option<Frame>, FrameError> {
+        let Some(length) = self.headers()? else { return Ok(None) };
+        let mut body = Read::take(&mut self.reader, length as u64);
+        if length > self.limit {
+            io::copy(&mut body, &mut io::sink()).map_err(FrameError::Io)?;
+            return Ok(Some(Frame::TooLarge));
+        }
+        let mut frame = Vec::new();
+        body.read_to_end(&mut frame).map_err(FrameError::Io)?;
+        Ok((frame.len() == length).then_some(Frame::Whole(frame)))
+    }
+
+    /// The length that they tell; `None`: the client went in the midst of them.
+    fn headers(&mut self) -> Result<Option<usize>, FrameError> {
+        let mut length = None;
+        let mut left = LONGEST_HEADER;
+        loop {
+            let mut line = Vec::new();
+            let mut limited = Read::take(&mut self.reader, left as u64);
+            limited.read_until(b'\n', &mut line).map_err(FrameError::Io)?;
+            left -= line.len();
+            if line.last() != Some(&b'\n') {
+                let why = "the headers are too long";
+                return if left == 0 { Err(FrameError::Header { why }) } else { Ok(None) };
+            }
+            let line = line.trim_ascii();
+            if line.is_empty() {
+                let why = "there is no Content-Length";
+                return length.ok_or(FrameError::Header { why }).map(Some);
+            }
+            let why = "that is no header";
+            let colon = line.iter().position(|byte| *byte == b':');
+            let (name, value) = line.split_at(colon.ok_or(FrameError::Header { why })?);
+            if name.trim_ascii().eq_ignore_ascii_case(b"Content-Length") {
+                let number = str::from_utf8(value[1..].trim_ascii()).ok();
+                let why = "its Content-Length is no number";
+                length = Some(
+                    number
+                        .and_then(|number| number.parse().ok())
+                        .ok_or(FrameError::Header { why })?,
+                );
+            }
+        }
+    }
+}
+
+/// As `fill_buf`, whatever signals come.
+fn fill<R: Read>(reader: &mut BufReader<R>) -> Result<&[u8], FrameError> {
+    loop {
+        match reader.fill_buf() {
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(error) => return Err(FrameError::Io(error)),
+            Ok(_) => break,
+        }
+    }
+    Ok(reader.buffer())
+}
+
+impl Framing {
+    /// A message with what goes around it. `text` is JSON without line ends.
+    #[must_use]
+    pub fn framed(self, text: &str) -> Vec<u8> {
+        match self {
+            Self::Lines => [text.as_bytes(), b"\n"].concat(),
+            Self::Headers => format!("Content-Length: {}\r\n\r\n{text}", text.len()).into_bytes(),
+        }
+    }
+}

@@ -1,0 +1,130 @@
+//! Messages on their way to a client, in order, in a bounded queue.
+//!
+//! Whoever sends waits while the queue is full; a thread of the connection's own writes. A client that
+//! reads nothing is given up by whoever can tell (a socket by its write timeout), and then nobody
+//! waits for it any more.
+
+use std::collections::VecDeque;
+use std::io::{self, Write};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+
+use serde::Serialize;
+
+use crate::frame::Framing;
+use crate::rpc::notification;
+
+/// The client is gone.
+#[derive(Debug, PartialEq, Eq, thiserror::Error)]
+#[error("the client is gone")]
+pub struct Gone;
+
+/// Where messages to one client go in. Any thread may hold one.
+#[derive(Debug, Clone)]
+pub struct Outlet {
+    shared: Arc<Shared>,
+}
+
+#[derive(Debug)]
+struct Shared {
+    queue: Mutex<Queue>,
+    changed: Condvar,
+    most: usize,
+}
+
+#[derive(Debug)]
+struct Queue {
+    waiting: VecDeque<Vec<u8>>,
+    bytes: usize,
+    framing: Framing,
+    /// Nothing more goes in; what waits is still written.
+    ended: bool,
+    /// Nobody reads.
+    gone: bool,
+}
+
+impl Outlet {
+    /// `most`: bytes that may wait. One message alone may be longer.
+    pub(crate) fn new(most: usize) -> Self {
+        let queue = Queue {
+            waiting: VecDeque::new(),
+            bytes: 0,
+            framing: Framing::Lines,
+            ended: false,
+            gone: false,
+        };
+        let shared = Shared { queue: Mutex::new(queue), changed: Condvar::new(), most };
+        Self { shared: Arc::new(shared) }
+    }
+
+    /// Tells the client something that it did not ask at this moment. Waits while the queue is full.
+    pub fn notify(&self, method: &str, params: &impl Serialize) -> Result<(), Gone> {
+        self.send(&notification(method, params))
+    }
+
+    #[must_use]
+    pub fn is_gone(&self) -> bool {
+        let queue = self.queue();
+        queue.gone || queue.ended
+    }
+
+    pub(crate) fn send(&self, text: &str) -> Result<(), Gone> {
+        let mut queue = self.queue();
+        let message = queue.framing.framed(text);
+        while !(queue.gone
+            || queue.ended
+            || queue.waiting.is_empty()
+            || queue.bytes + message.len() <= self.shared.most)
+        {
+            queue = self.shared.changed.wait(queue).unwrap_or_else(PoisonError::into_inner);
+        }
+        if queue.gone || queue.ended {
+            return Err(Gone);
+        }
+        queue.bytes += message.len();
+        queue.waiting.push_back(message);
+        self.shared.changed.notify_all();
+        Ok(())
+    }
+
+    pub(crate) fn set_framing(&self, framing: Framing) {
+        self.queue().framing = framing;
+    }
+
+    /// What waits is still written, then the writer ends.
+    pub(crate) fn end(&self) {
+        self.queue().ended = true;
+        self.shared.changed.notify_all();
+    }
+
+    /// Writes what is sent, until it is ended and empty, or nobody reads.
+    pub(crate) fn write_to(&self, mut writer: impl Write) -> io::Result<()> {
+        loop {
+            let message = {
+                let mut queue = self.queue();
+                loop {
+                    if let Some(message) = queue.waiting.pop_front() {
+                        break message;
+                    }
+                    if queue.ended {
+                        return Ok(());
+                    }
+                    queue = self.shared.changed.wait(queue).unwrap_or_else(PoisonError::into_inner);
+                }
+            };
+            let written = writer.write_all(&message).and_then(|()| writer.flush());
+            let mut queue = self.queue();
+            queue.bytes -= message.len();
+            if written.is_err() {
+                queue.gone = true;
+                queue.waiting.clear();
+            }
+            drop(queue);
+            self.shared.changed.notify_all();
+            written?;
+        }
+    }
+
+    fn queue(&self) -> MutexGuard<'_, Queue> {
+        self.shared.queue.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}

@@ -1,0 +1,80 @@
+//! What a call says beside its method: by name, or by position in the order that the method knows.
+
+use std::collections::BTreeMap;
+
+use serde::de::DeserializeOwned;
+use serde_json::value::RawValue;
+
+use crate::rpc::Fault;
+
+/// As the client wrote them: nothing is rounded or lost.
+#[derive(Debug, Clone)]
+pub struct Params(Option<Box<RawValue>>);
+
+impl Params {
+    /// `None`: neither an object nor a list.
+    pub(crate) fn new(written: Option<&RawValue>) -> Option<Self> {
+        match written.map(RawValue::get).map(str::as_bytes) {
+            None | Some([b'{' | b'[', ..]) => Some(Self(written.map(ToOwned::to_owned))),
+            Some(_) => None,
+        }
+    }
+
+    /// As the client wrote them.
+    #[must_use]
+    pub fn text(&self) -> &str {
+        self.0.as_ref().map_or("{}", |written| written.get())
+    }
+
+    /// With their names. What has no name in `names`, or stands beyond them, is refused.
+    pub fn named(&self, names: &[&str]) -> Result<Named, Fault> {
+        let wrong = |error: serde_json::Error| Fault::invalid_params(error.to_string());
+        let text = self.text();
+        if !text.starts_with('[') {
+            let given: BTreeMap<String, Box<RawValue>> =
+                serde_json::from_str(text).map_err(wrong)?;
+            return match given.keys().find(|name| !names.contains(&name.as_str())) {
+                Some(strange) => Err(Fault::invalid_params(format!(
+                    "there is no parameter {strange}; there are: {}",
+                    names.join(", ")
+                ))),
+                None => Ok(Named(given)),
+            };
+        }
+        let given: Vec<Box<RawValue>> = serde_json::from_str(text).map_err(wrong)?;
+        if given.len() > names.len() {
+            let most = names.len();
+            return Err(Fault::invalid_params(format!("there are at most {most} parameters")));
+        }
+        let names = names.iter().map(|name| (*name).to_owned());
+        Ok(Named(names.zip(given).collect()))
+    }
+}
+
+/// Parameters by name. One that is `null` is as good as none.
+#[derive(Debug, Clone)]
+pub struct Named(BTreeMap<String, Box<RawValue>>);
+
+impl Named {
+    pub fn required<T: DeserializeOwned>(&self, name: &str) -> Result<T, Fault> {
+        self.optional(name)?
+            .ok_or_else(|| Fault::invalid_params(format!("the parameter {name} is missing")))
+    }
+
+    pub fn optional<T: DeserializeOwned>(&self, name: &str) -> Result<Option<T>, Fault> {
+        let Some(written) = self.raw(name) else { return Ok(None) };
+        serde_json::from_str(written)
+            .map(Some)
+            .map_err(|error| Fault::invalid_params(format!("the parameter {name}: {error}")))
+    }
+
+    pub fn or_default<T: DeserializeOwned + Default>(&self, name: &str) -> Result<T, Fault> {
+        Ok(self.optional(name)?.unwrap_or_default())
+    }
+
+    /// As the client wrote it.
+    #[must_use]
+    pub fn raw(&self, name: &str) -> Option<&str> {
+        self.0.get(name).map(|written| written.get()).filter(|written| *written != "null")
+    }
+}

@@ -1,0 +1,310 @@
+//! A socket for the user's own processes: claimed by one server at a time, for many clients at once.
+//!
+//! Each client has a thread and methods of its own, so none waits for another. Who is somebody else
+//! is turned away without a word: the folder keeps them out already.
+
+use std::collections::HashMap;
+use std::io::{self, Write as _};
+use std::net::Shutdown;
+use std::os::fd::{AsFd, BorrowedFd};
+use std::os::unix::fs::{FileTypeExt as _, MetadataExt as _};
+use std::os::unix::net::{UnixListener, UnixStream};
+use std::path::{Path, PathBuf};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::thread::Scope;
+use std::time::{Duration, Instant};
+
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use takeback_core::lock::{Hold, Lock, lock};
+use takeback_store::disk;
+
+use crate::connection::{Outcome, serve};
+use crate::outlet::Outlet;
+use crate::rpc::{Call, Fault, answer};
+use crate::{Framing, Limits};
+
+#[derive(Debug, thiserror::Error)]
+pub enum SocketError {
+    #[error("a server listens at {path} already")]
+    Taken { path: PathBuf },
+    #[error("{path} cannot be used for a socket: {why}")]
+    Unfit { path: PathBuf, why: &'static str },
+    #[error("{path} cannot be used for a socket ({doing})")]
+    Io { path: PathBuf, doing: &'static str, source: io::Error },
+}
+
+/// A place to connect to. Nobody else listens there as long as this is held.
+#[derive(Debug)]
+pub struct Socket {
+    listener: UnixListener,
+    path: PathBuf,
+    held: Option<Lock>,
+}
+
+/// The longest path that every system connects to, with a little for a name beside it.
+const LONGEST: usize = 98;
+
+impl Socket {
+    /// Listens at `path`, for its owner alone. What a server that is gone left there is replaced.
+    pub fn claim(path: &Path) -> Result<Self, SocketError> {
+        let failed = |doing| move |source| SocketError::Io { path: path.to_owned(), doing, source };
+        let unfit = |why| SocketError::Unfit { path: path.to_owned(), why };
+        if path.as_os_str().len() > LONGEST {
+            return Err(unfit("it is too long"));
+        }
+        let folder = path.parent().ok_or_else(|| unfit("it has no folder"))?;
+        disk::make_private_folder(folder).map_err(failed("making its folder"))?;
+        let about = folder.symlink_metadata().map_err(failed("looking at its folder"))?;
+        if !about.is_dir() || about.uid() != rustix::process::geteuid().as_raw() {
+            return Err(unfit("its folder is not yours"));
+        }
+        if about.mode() & 0o077 != 0 {
+            return Err(unfit("its folder is open to others"));
+        }
+        let beside = path.with_extension("lock");
+        let held = lock(&beside, Hold::Exclusive, Duration::ZERO).map_err(failed("locking it"))?;
+        let Some(held) = held else { return Err(SocketError::Taken { path: path.to_owned() }) };
+        if path.symlink_metadata().is_ok_and(|there| !there.file_type().is_socket()) {
+            return Err(unfit("something else has its name"));
+        }
+        let listener = disk::listen_privately(path).map_err(failed("listening"))?;
+        listener.set_nonblocking(true).map_err(failed("listening"))?;
+        Ok(Self { listener, path: path.to_owned(), held: Some(held) })
+    }
+
+    #[must_use]
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Nobody finds it any more; who has connected is served.
+    fn retire(&mut self) {
+        if let Some(held) = self.held.take() {
+            // Left behind, it would be replaced by the next.
+            drop(disk::remove_store_file(&self.path));
+            drop(held);
+        }
+    }
+}
+
+impl Drop for Socket {
+    fn drop(&mut self) {
+        self.retire();
+    }
+}
+
+/// Whether somebody listens there.
+#[must_use]
+pub fn answers(path: &Path) -> bool {
+    UnixStream::connect(path).is_ok()
+}
+
+/// When a server ends by itself.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Idle {
+    Stays,
+    /// After so long without a client.
+    Exits(Duration),
+}
+
+/// Serves whoever connects, until `stop` can be read from, or nobody has come for too long. `connect`
+/// makes the methods of a client, in the client's own thread. What is being done when it is stopped
+/// is done to its end.
+pub fn serve_all<M>(
+    mut socket: Socket,
+    limits: &Limits,
+    idle: Idle,
+    stop: BorrowedFd<'_>,
+    connect: &(dyn Fn() -> M + Sync),
+) -> io::Result<()>
+where
+    M: FnMut(&Call, &Outlet) -> Outcome,
+{
+    let clients = Clients::default();
+    let clients = &clients;
+    std::thread::scope(|scope| {
+        let mut last_seen = Instant::now();
+        loop {
+            if clients.count() > 0 {
+                last_seen = Instant::now();
+            }
+            let patience = match idle {
+                Idle::Stays => None,
+                Idle::Exits(after) => Some(after.saturating_sub(last_seen.elapsed())),
+            };
+            if patience.is_some_and(|patience| patience.is_zero()) {
+                // Who came in this very moment is still served.
+                socket.retire();
+                accept_all(scope, &socket, clients, limits, connect)?;
+                return Ok(());
+            }
+            match wait(&socket, stop, patience)? {
+                Woken::Stop => break,
+                Woken::Client => accept_all(scope, &socket, clients, limits, connect)?,
+                Woken::Nobody => {}
+            }
+        }
+        socket.retire();
+        clients.end();
+        Ok(())
+    })
+}
+
+enum Woken {
+    Client,
+    Stop,
+    Nobody,
+}
+
+fn wait(socket: &Socket, stop: BorrowedFd<'_>, patience: Option<Duration>) -> io::Result<Woken> {
+    /// How often it is looked whether the last client has gone.
+    const TICK: Duration = Duration::from_millis(500);
+    let timeout = patience.map(|patience| patience.min(TICK));
+    let timeout = timeout.and_then(|timeout| Timespec::try_from(timeout).ok());
+    let mut on = [
+        PollFd::from_borrowed_fd(socket.listener.as_fd(), PollFlags::IN),
+        PollFd::from_borrowed_fd(stop, PollFlags::IN),
+    ];
+    match poll(&mut on, timeout.as_ref()) {
+        Err(rustix::io::Errno::INTR) => return Ok(Woken::Nobody),
+        polled => polled?,
+    };
+    Ok(match (on[0].revents().is_empty(), on[1].revents().is_empty()) {
+        (_, false) => Woken::Stop,
+        (false, true) => Woken::Client,
+        (true, true) => Woken::Nobody,
+    })
+}
+
+fn accept_all<'scope, M>(
+    scope: &'scope Scope<'scope, '_>,
+    socket: &Socket,
+    clients: &'scope Clients,
+    limits: &'scope Limits,
+    connect: &'scope (dyn Fn() -> M + Sync),
+) -> io::Result<()>
+where
+    M: FnMut(&Call, &Outlet) -> Outcome,
+{
+    loop {
+        let stream = match socket.listener.accept() {
+            Ok((stream, _)) => stream,
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok(()),
+            Err(error) if error.kind() == io::ErrorKind::ConnectionAborted => continue,
+            Err(error) if is_exhausted(&error) => {
+                // Somebody who goes makes room.
+                std::thread::sleep(Duration::from_millis(20));
+                return Ok(());
+            }
+            Err(error) => return Err(error),
+        };
+        if !is_own(&stream) || stream.set_nonblocking(false).is_err() {
+            continue;
+        }
+        if clients.count() >= limits.clients {
+            turn_away(stream, limits);
+            continue;
+        }
+        let Some(present) = clients.add(&stream) else { continue };
+        // Without a thread the stream is dropped, which ends it.
+        let spawned =
+            std::thread::Builder::new().name("client".to_owned()).spawn_scoped(scope, move || {
+                let _present = present;
+                serve_one(&stream, limits, &mut connect());
+            });
+        drop(spawned);
+    }
+}
+
+fn is_exhausted(error: &io::Error) -> bool {
+    use rustix::io::Errno;
+    let exhausted = [Errno::MFILE, Errno::NFILE, Errno::NOBUFS, Errno::NOMEM];
+    exhausted.iter().any(|errno| error.raw_os_error() == Some(errno.raw_os_error()))
+}
+
+fn serve_one(
+    stream: &UnixStream,
+    limits: &Limits,
+    methods: &mut dyn FnMut(&Call, &Outlet) -> Outcome,
+) {
+    if stream.set_write_timeout(Some(limits.stall)).is_err() {
+        return;
+    }
+    // Who is already gone cannot be hung up on.
+    let hang_up = || drop(stream.shutdown(Shutdown::Both));
+    // What went wrong was said, as far as anybody was there.
+    drop(serve(stream, stream, limits, hang_up, methods));
+}
+
+/// Whether a process of the same user has connected.
+#[cfg(target_os = "linux")]
+fn is_own(stream: &UnixStream) -> bool {
+    let peer = rustix::net::sockopt::socket_peercred(stream);
+    peer.is_ok_and(|peer| peer.uid == rustix::process::geteuid())
+}
+
+/// The folder is the only guard where the system has no safe way to ask.
+#[cfg(not(target_os = "linux"))]
+fn is_own(_: &UnixStream) -> bool {
+    true
+}
+
+fn turn_away(mut stream: UnixStream, limits: &Limits) {
+    let most = limits.clients;
+    let fault = Fault::new(TOO_MANY, "tooManyClients", format!("{most} clients are connected"));
+    let text = Framing::Lines.framed(&answer(None, Err(&fault)));
+    // Nobody waits for who is turned away.
+    drop(stream.set_nonblocking(true).and_then(|()| stream.write_all(&text)));
+}
+
+/// The code of the answer to one client too many.
+pub const TOO_MANY: i32 = -32099;
+
+/// Those who are connected.
+#[derive(Debug, Default)]
+struct Clients(Mutex<Connected>);
+
+#[derive(Debug, Default)]
+struct Connected {
+    streams: HashMap<u64, UnixStream>,
+    next: u64,
+}
+
+/// A client, until it is dropped.
+struct Present<'a> {
+    clients: &'a Clients,
+    number: u64,
+}
+
+impl Clients {
+    fn connected(&self) -> MutexGuard<'_, Connected> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn count(&self) -> usize {
+        self.connected().streams.len()
+    }
+
+    fn add(&self, stream: &UnixStream) -> Option<Present<'_>> {
+        let stream = stream.try_clone().ok()?;
+        let mut connected = self.connected();
+        let number = connected.next;
+        connected.next += 1;
+        connected.streams.insert(number, stream);
+        Some(Present { clients: self, number })
+    }
+
+    /// No more is read from anybody.
+    fn end(&self) {
+        for stream in self.connected().streams.values() {
+            // One that is gone has ended.
+            drop(stream.shutdown(Shutdown::Read));
+        }
+    }
+}
+
+impl Drop for Present<'_> {
+    fn drop(&mut self) {
+        self.clients.connected().streams.remove(&self.number);
+    }
+}

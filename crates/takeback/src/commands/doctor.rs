@@ -1,0 +1,130 @@
+//! `doctor`: whether hooks have run, and whether all else is well. Changes nothing.
+
+mod agent;
+mod cause;
+mod session;
+mod state;
+mod version;
+
+use std::io::Write as _;
+
+use serde_json::json;
+use takeback_agents::hook::{Plugged, wanted};
+
+use self::agent::Checkup;
+use crate::args::Options;
+use crate::error::{CommandError, Kind};
+use crate::heartbeat::heartbeats;
+use crate::place;
+use crate::plugs;
+use crate::screen::{BAD, CARE, GOOD, HINT, STRONG, Screen, width, wrap};
+use crate::time::now;
+
+/// How something is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Health {
+    /// There is nothing to say about it.
+    None,
+    Good,
+    Care,
+    Broken,
+}
+
+impl Health {
+    const fn name(self) -> &'static str {
+        match self {
+            Self::None => "none",
+            Self::Good => "good",
+            Self::Care => "warning",
+            Self::Broken => "broken",
+        }
+    }
+}
+
+/// One thing that was looked at.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Told {
+    pub(crate) health: Health,
+    pub(crate) what: String,
+    /// What to do about it.
+    pub(crate) next: Vec<String>,
+}
+
+impl Told {
+    fn new(health: Health, what: impl Into<String>) -> Self {
+        Self { health, what: what.into(), next: Vec::new() }
+    }
+
+    fn next(mut self, next: impl Into<String>) -> Self {
+        self.next.push(next.into());
+        self
+    }
+
+    fn to_json(&self) -> serde_json::Value {
+        json!({ "health": self.health.name(), "what": self.what, "next": self.next })
+    }
+}
+
+pub(crate) fn doctor(options: &Options, screen: &mut Screen) -> Result<u8, CommandError> {
+    let here = place::here(options)?;
+    let homes = plugs::homes()?;
+    let beats = heartbeats(&here.home);
+    let site = agent::Site { homes: &homes, here: &here, beats: &beats, now: now() };
+    let agents: Vec<Checkup> = Plugged::ALL
+        .into_iter()
+        .filter(|agent| !wanted(*agent).is_empty())
+        .map(|agent| Checkup::of(agent, &site))
+        .collect();
+    let state = state::State::of(&here);
+    let told: Vec<&Told> = agents.iter().map(|agent| &agent.told).chain(&state.told).collect();
+    let broken = told.iter().any(|told| told.health == Health::Broken);
+    if screen.json {
+        screen.json(&json!({
+            "ok": !broken,
+            "version": env!("CARGO_PKG_VERSION"),
+            "home": here.home.to_string_lossy(),
+            "homeBytes": state.home_bytes,
+            "agents": agents.iter().map(Checkup::to_json).collect::<Vec<_>>(),
+            "checks": state.told.iter().map(Told::to_json).collect::<Vec<_>>(),
+        }))?;
+        return Ok(u8::from(broken));
+    }
+    if !screen.quiet {
+        writeln!(screen.out, "{STRONG}takeback {}{STRONG:#}", env!("CARGO_PKG_VERSION"))?;
+    }
+    for told in told {
+        let is_shown = match told.health {
+            Health::None => screen.verbose,
+            Health::Good => !screen.quiet,
+            Health::Care | Health::Broken => true,
+        };
+        if is_shown {
+            print(told, screen)?;
+        }
+    }
+    if agents.iter().all(|agent| agent.told.health == Health::None) && !screen.quiet {
+        print(&Told::new(Health::None, "no agent that Takeback plugs into is installed"), screen)?;
+    }
+    Ok(if broken { Kind::Error as u8 } else { 0 })
+}
+
+fn print(told: &Told, screen: &mut Screen) -> Result<(), CommandError> {
+    let (style, mark) = match told.health {
+        Health::None => (HINT, '·'),
+        Health::Good => (GOOD, '✓'),
+        Health::Care => (CARE, '!'),
+        Health::Broken => (BAD, '✗'),
+    };
+    let room = width().saturating_sub(4);
+    for (at, line) in wrap(&told.what, room).iter().enumerate() {
+        if at == 0 {
+            writeln!(screen.out, "{style}{mark}{style:#} {line}")?;
+        } else {
+            writeln!(screen.out, "  {line}")?;
+        }
+    }
+    for line in told.next.iter().flat_map(|next| wrap(next, room)) {
+        writeln!(screen.out, "    {HINT}{line}{HINT:#}")?;
+    }
+    Ok(())
+}

@@ -1,0 +1,225 @@
+//! One agent: is it here, are its hooks in place, have they run.
+
+use std::path::PathBuf;
+
+use serde_json::{Value, json};
+use takeback_agents::hook::{Plugged, wanted};
+use takeback_agents::install::{Found, Homes, Scope, file_of, find};
+use takeback_store::Timestamp;
+
+use super::cause::{Cause, switched_off};
+use super::session::{Session, modified, newest};
+use super::version::version;
+use super::{Health, Told};
+use crate::heartbeat::Heartbeat;
+use crate::installed::Installed;
+use crate::place::Here;
+use crate::plugs;
+use crate::screen::plain;
+use crate::time::{ago, iso};
+
+pub(super) struct Site<'a> {
+    pub(super) homes: &'a Homes,
+    pub(super) here: &'a Here,
+    /// The newest first.
+    pub(super) beats: &'a [Heartbeat],
+    pub(super) now: Timestamp,
+}
+
+/// What was found out about an agent.
+pub(super) struct Checkup {
+    agent: Plugged,
+    program: Option<PathBuf>,
+    version: Option<String>,
+    places: Vec<Place>,
+    fired: Option<Heartbeat>,
+    session: Option<Session>,
+    pub(super) told: Told,
+}
+
+/// A settings file with hooks of Takeback's in it, or one that cannot be read.
+struct Place {
+    scope: Scope,
+    file: PathBuf,
+    /// Since when they are there, as far as that is known.
+    since: Option<Timestamp>,
+    found: Result<Found, String>,
+}
+
+impl Checkup {
+    pub(super) fn of(agent: Plugged, site: &Site<'_>) -> Self {
+        let program = plugs::program_of(agent);
+        let version = program.as_deref().and_then(version);
+        let places: Vec<Place> = [Scope::User, Scope::Project]
+            .into_iter()
+            .filter_map(|scope| Place::of(agent, scope, site))
+            .collect();
+        let fired = site.beats.iter().find(|beat| beat.agent == agent.name()).cloned();
+        let session = newest(agent, site.homes);
+        let told = Told::new(Health::None, "");
+        let mut checkup = Self { agent, program, version, places, fired, session, told };
+        checkup.told = checkup.verdict(site);
+        checkup
+    }
+
+    fn verdict(&self, site: &Site<'_>) -> Told {
+        let title = match &self.version {
+            Some(version) => format!("{} {version}", self.agent.title()),
+            None => self.agent.title().to_owned(),
+        };
+        let init = "`takeback init` puts them in.";
+        if let Some(place) = self.places.iter().find(|place| place.found.is_err()) {
+            let why = place.found.as_ref().err().cloned().unwrap_or_default();
+            let what = format!("{title}: {} cannot be read: {why}", place.file.display());
+            return Told::new(Health::Care, what).next("Mend it there.");
+        }
+        let with_hooks: Vec<&Place> =
+            self.places.iter().filter(|place| place.has_hooks()).collect();
+        let Some(place) = with_hooks.first() else {
+            return match plugs::is_here(self.agent, site.homes) {
+                true => Told::new(Health::Care, format!("{title}: no hooks")).next(init),
+                false => Told::new(Health::None, format!("{title}: not installed")),
+            };
+        };
+        let file = place.file.display();
+        if let Some(program) = with_hooks.iter().find_map(|place| place.gone()) {
+            let what = format!("{title}: the hooks in {file} run {program}, which is not there");
+            return Told::new(Health::Broken, plain(&what)).next("`takeback init` mends them.");
+        }
+        if let Some(told) = self.silent(&with_hooks, &title, site) {
+            return told;
+        }
+        let off = switched_off(self.agent, site.homes, &site.here.root);
+        if let Some(Cause { why, next }) = off {
+            return Told::new(Health::Care, format!("{title}: {why}")).next(next);
+        }
+        let missing = with_hooks.iter().map(|place| place.missing()).min().unwrap_or_default();
+        if missing > 0 {
+            let all = wanted(self.agent).len();
+            let what = format!("{title}: {} of {all} hooks in {file}", all - missing);
+            return Told::new(Health::Care, what).next("`takeback init` completes them.");
+        }
+        match &self.fired {
+            None => Told::new(
+                Health::Good,
+                format!("{title}: hooks in {file}, no session since they were put in"),
+            ),
+            Some(beat) => self.has_fired(beat, &title, site),
+        }
+    }
+
+    fn has_fired(&self, beat: &Heartbeat, title: &str, site: &Site<'_>) -> Told {
+        let events: u64 = beat.events.values().sum();
+        let what = format!(
+            "{title}: hooks ran {} ({events} in session {})",
+            ago(beat.last_at, site.now),
+            plain(&beat.session)
+        );
+        match &beat.problem {
+            Some(problem) => {
+                let went = format!("{what}, and went wrong {}", ago(problem.at, site.now));
+                Told::new(Health::Care, format!("{went}: {}", plain(&problem.what)))
+            }
+            None => Told::new(Health::Good, what),
+        }
+    }
+
+    /// A session began after hooks were put in, and none of them ran in it.
+    fn silent(&self, places: &[&Place], title: &str, site: &Site<'_>) -> Option<Told> {
+        let session = self.session.as_ref()?;
+        let since = places.iter().filter_map(|place| place.since).min()?;
+        let ran = site.beats.iter().any(|beat| {
+            beat.agent == self.agent.name()
+                && (beat.session == session.id || beat.last_at > session.last)
+        });
+        if ran || session.began <= since {
+            return None;
+        }
+        let what = format!(
+            "{title}: hooks did not run in session {} ({})",
+            plain(&session.id),
+            ago(session.began, site.now)
+        );
+        Some(match switched_off(self.agent, site.homes, &site.here.root) {
+            Some(Cause { why, next }) => {
+                Told::new(Health::Broken, format!("{what}: {why}")).next(next)
+            }
+            None => Told::new(Health::Broken, what),
+        })
+    }
+
+    pub(super) fn to_json(&self) -> Value {
+        json!({
+            "agent": self.agent.name(),
+            "health": self.told.health.name(),
+            "what": self.told.what,
+            "next": self.told.next,
+            "program": self.program.as_ref().map(|program| program.to_string_lossy()),
+            "version": self.version,
+            "hooks": self.places.iter().map(|place| place.to_json(self.agent)).collect::<Vec<_>>(),
+            "fired": self.fired.as_ref().map(|beat| json!({
+                "session": beat.session,
+                "root": beat.root.as_ref().map(|root| root.to_string_lossy()),
+                "firstAt": iso(beat.first_at),
+                "lastAt": iso(beat.last_at),
+                "events": beat.events.values().sum::<u64>(),
+                "recorded": beat.recorded,
+                "problem": beat.problem.as_ref().map(|problem| &problem.what),
+            })),
+            "lastSession": self.session.as_ref().map(|session| json!({
+                "session": session.id,
+                "began": iso(session.began),
+                "last": iso(session.last),
+            })),
+        })
+    }
+}
+
+impl Place {
+    fn of(agent: Plugged, scope: Scope, site: &Site<'_>) -> Option<Self> {
+        let file = file_of(agent, scope, site.homes, &site.here.root);
+        let real = std::fs::canonicalize(&file).ok()?;
+        let found = std::fs::read(&real).map_err(|error| error.to_string());
+        let found = found.and_then(|bytes| find(agent, &bytes).map_err(|error| error.to_string()));
+        let noted = Installed::of(&real, &site.here.home).map(|installed| installed.at);
+        let since = noted.or_else(|| modified(&real));
+        Some(Self { scope, file, since, found })
+    }
+
+    fn has_hooks(&self) -> bool {
+        self.found.as_ref().is_ok_and(|found| !found.hooks.is_empty())
+    }
+
+    fn missing(&self) -> usize {
+        self.found.as_ref().map_or(0, |found| found.missing.len())
+    }
+
+    /// A program that the hooks run, and that cannot be run.
+    fn gone(&self) -> Option<String> {
+        let found = self.found.as_ref().ok()?;
+        let mut programs = found.hooks.iter().map(|hook| &hook.command.program);
+        programs.find(|program| !plugs::runs(program)).cloned()
+    }
+
+    fn to_json(&self, agent: Plugged) -> Value {
+        let found = self.found.as_ref().ok();
+        let hooks = found.map_or(0, |found| found.hooks.len());
+        let state = match found {
+            None => "unreadable",
+            Some(_) if hooks == 0 => "none",
+            Some(_) if self.gone().is_some() => "broken",
+            Some(found) if !found.missing.is_empty() => "partial",
+            Some(_) => "complete",
+        };
+        json!({
+            "scope": if self.scope == Scope::User { "user" } else { "project" },
+            "file": self.file.to_string_lossy(),
+            "state": state,
+            "hooks": hooks,
+            "wanted": wanted(agent).len(),
+            "missing": found.map(|found| found.missing.clone()).unwrap_or_default(),
+            "since": self.since.map(iso),
+            "error": self.found.as_ref().err(),
+        })
+    }
+}

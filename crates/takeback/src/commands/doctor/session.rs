@@ -1,0 +1,75 @@
+//! The newest session that an agent itself has written down.
+
+use std::fs::File;
+use std::io::Read as _;
+use std::path::{Path, PathBuf};
+use std::time::UNIX_EPOCH;
+
+use takeback_agents::hook::Plugged;
+use takeback_agents::install::{Homes, seen_session, session_files};
+use takeback_store::Timestamp;
+
+use crate::time::parse_iso;
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Session {
+    pub(super) id: String,
+    pub(super) began: Timestamp,
+    /// When the agent last wrote about it.
+    pub(super) last: Timestamp,
+}
+
+/// Names looked at in all, so that years of sessions do not keep anybody waiting.
+const NAMES: usize = 50_000;
+/// Files that may turn out to be no session's before one is.
+const TRIES: usize = 8;
+
+pub(super) fn newest(agent: Plugged, homes: &Homes) -> Option<Session> {
+    let mut files = Vec::new();
+    let mut names = NAMES;
+    for place in session_files(agent, homes) {
+        find(&place.folder, place.levels, &mut names, &mut files);
+    }
+    files.sort();
+    files.iter().rev().take(TRIES).find_map(|(last, path)| {
+        let seen = seen_session(&beginning(path)?)?;
+        Some(Session { id: seen.id, began: parse_iso(&seen.began)?, last: *last })
+    })
+}
+
+fn find(folder: &Path, levels: &[&str], names: &mut usize, found: &mut Vec<(Timestamp, PathBuf)>) {
+    let Some((level, below)) = levels.split_first() else { return };
+    let Ok(entries) = std::fs::read_dir(folder) else { return };
+    for entry in entries.filter_map(Result::ok) {
+        if *names == 0 {
+            return;
+        }
+        *names -= 1;
+        let fits = match level.strip_prefix('*') {
+            Some(end) => entry.file_name().to_string_lossy().ends_with(end),
+            None => entry.file_name().to_str() == Some(level),
+        };
+        if !fits {
+            continue;
+        }
+        if below.is_empty() {
+            found.extend(modified(&entry.path()).map(|time| (time, entry.path())));
+        } else {
+            find(&entry.path(), below, names, found);
+        }
+    }
+}
+
+/// When a file was last written to.
+pub(super) fn modified(path: &Path) -> Option<Timestamp> {
+    let time = std::fs::metadata(path).ok()?.modified().ok()?;
+    let since = time.duration_since(UNIX_EPOCH).ok()?.as_millis();
+    Some(Timestamp(i64::try_from(since).ok()?))
+}
+
+fn beginning(path: &Path) -> Option<Vec<u8>> {
+    const MOST: u64 = 256 << 10;
+    let mut bytes = Vec::new();
+    File::open(path).ok()?.take(MOST).read_to_end(&mut bytes).ok()?;
+    Some(bytes)
+}

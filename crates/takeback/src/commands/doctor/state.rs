@@ -1,0 +1,99 @@
+//! How Takeback itself is: its home, its settings, the store of this workspace.
+
+use std::os::unix::fs::PermissionsExt as _;
+use std::path::Path;
+
+use takeback_store::{PointKind, RewindState, SqliteStore, Store as _, StoreError};
+
+use super::{Health, Told};
+use crate::place::Here;
+use crate::screen::{bytes, count};
+use crate::settings::{Settings, table};
+use crate::size::folder_bytes;
+use crate::stores;
+use crate::time::{ago, now};
+
+pub(super) struct State {
+    pub(super) home_bytes: u64,
+    pub(super) told: Vec<Told>,
+}
+
+impl State {
+    pub(super) fn of(here: &Here) -> Self {
+        let home_bytes = folder_bytes(&here.home);
+        let mut told = vec![home(&here.home, home_bytes)];
+        told.extend(settings(here));
+        told.extend(workspace(here));
+        Self { home_bytes, told }
+    }
+}
+
+fn home(home: &Path, size: u64) -> Told {
+    let shown = home.display();
+    let Ok(about) = std::fs::metadata(home) else {
+        return Told::new(Health::None, format!("{shown}: nothing has been recorded yet"));
+    };
+    let mode = about.permissions().mode() & 0o777;
+    if mode & 0o077 != 0 {
+        let what = format!("{shown} can be read by others (mode {mode:o})");
+        return Told::new(Health::Care, what).next(format!("chmod 700 {shown}"));
+    }
+    let stores = stores::stores(home).len();
+    let what = format!("{shown}: {} in {}", bytes(size), count(stores, "workspace"));
+    Told::new(Health::Good, what)
+}
+
+fn settings(here: &Here) -> Vec<Told> {
+    let settings = match Settings::load(&here.root, &here.home) {
+        Ok(settings) => settings,
+        Err(error) => return vec![Told::new(Health::Broken, error.line())],
+    };
+    let mut told: Vec<Told> = settings
+        .refusals
+        .iter()
+        .chain(&settings.warnings)
+        .map(|warning| Told::new(Health::Care, warning.clone()))
+        .collect();
+    if !settings.is_enabled() {
+        let origin = &settings.setting(table::ENABLED).origin;
+        let what = format!("recording is off: {} is false ({origin})", table::ENABLED);
+        told.push(Told::new(Health::Care, what).next("Set it to true to record again."));
+    }
+    told
+}
+
+fn workspace(here: &Here) -> Vec<Told> {
+    let root = here.root.display();
+    let store = stores::store_of(&here.root, &here.home);
+    match look(here, &store) {
+        Ok(told) => told,
+        Err(StoreError::Missing { .. }) => {
+            vec![Told::new(Health::None, format!("{root} is not protected yet"))]
+        }
+        Err(error) => {
+            let what = format!("the store of {root} cannot be used: {error}");
+            vec![Told::new(Health::Broken, what).next("`takeback verify` tells what is damaged.")]
+        }
+    }
+}
+
+fn look(here: &Here, folder: &Path) -> Result<Vec<Told>, StoreError> {
+    let root = here.root.display();
+    let store = SqliteStore::open(folder)?;
+    let points = store.points()?;
+    let listed = points.iter().filter(|point| point.kind != PointKind::Safety).count();
+    let scanned = store.last_scan()?.map(|at| format!(", looked at {}", ago(at, now())));
+    let size = bytes(folder_bytes(folder));
+    let what = format!("{root}: {}, {size}{}", count(listed, "point"), scanned.unwrap_or_default());
+    let mut told = vec![Told::new(Health::Good, what)];
+    if store.rewinds()?.iter().any(|rewind| rewind.state == RewindState::Open) {
+        let what = format!("a rewind in {root} was interrupted, or is going on");
+        told.push(Told::new(Health::Care, what).next("`takeback recover` finishes it."));
+    }
+    let waiting = std::fs::metadata(folder.join("spool")).map_or(0, |spool| spool.len());
+    if waiting > 0 {
+        let what = format!("events wait to be recorded in {root}");
+        told.push(Told::new(Health::Care, what).next("The next command there records them."));
+    }
+    Ok(told)
+}

@@ -1,0 +1,262 @@
+//! `init` and `uninstall`: Takeback's hooks go into the settings of the agents that are here, and come out
+//! again.
+
+mod apply;
+mod plan;
+
+use std::io::Write as _;
+
+use serde_json::json;
+use takeback_agents::hook::{Plugged, wanted};
+use takeback_agents::install::{Homes, Scope};
+use takeback_store::{Entry, MemoryStore, PackedBlob, WorkPath};
+
+use self::plan::{After, Direction, Planned};
+use super::filediff::{Contents, FileDiff};
+use super::patch;
+use crate::args::{InitArgs, Options, ScopeName};
+use crate::ask;
+use crate::error::{CommandError, Kind};
+use crate::place;
+use crate::plugs;
+use crate::screen::{BAD, GOOD, HINT, STRONG, Screen, is_interactive, plain, width, wrap};
+
+pub(crate) fn init(
+    options: &Options,
+    args: &InitArgs,
+    screen: &mut Screen,
+) -> Result<u8, CommandError> {
+    run(options, args, Direction::In, screen)
+}
+
+pub(crate) fn uninstall(
+    options: &Options,
+    args: &InitArgs,
+    screen: &mut Screen,
+) -> Result<u8, CommandError> {
+    run(options, args, Direction::Out, screen)
+}
+
+fn run(
+    options: &Options,
+    args: &InitArgs,
+    direction: Direction,
+    screen: &mut Screen,
+) -> Result<u8, CommandError> {
+    let homes = plugs::homes()?;
+    let here = place::here(options)?;
+    let scope = match args.scope {
+        ScopeName::User => Scope::User,
+        ScopeName::Project => Scope::Project,
+    };
+    if scope == Scope::Project && std::fs::canonicalize(&homes.user).is_ok_and(|h| h == here.root) {
+        return Err(CommandError::new(Kind::Usage, "your home folder is no project")
+            .hint("Change to a project's folder, or leave --scope out."));
+    }
+    let agents = agents(args, direction, &homes)?;
+    let site = plan::Site { homes: &homes, root: &here.root, home: &here.home, scope };
+    let mut planned: Vec<Planned> =
+        agents.iter().map(|agent| plan::plan(*agent, direction, &site)).collect();
+    let is_change = |one: &Planned| matches!(&one.after, Ok(after) if *after != After::AsItIs);
+    let changes = planned.iter().filter(|one| is_change(one)).count();
+    if changes > 0 && !args.yes && !args.dry_run && (!is_interactive() || screen.json) {
+        return Err(ask::nobody("changes settings of your agents"));
+    }
+    if !screen.json {
+        for one in &planned {
+            show(one, direction, screen)?;
+        }
+    }
+    let mut done = false;
+    if changes > 0 && !args.dry_run {
+        if !args.yes && !ask::confirmed(screen)? {
+            writeln!(screen.out, "Nothing was changed.")?;
+            return Ok(Kind::Nothing as u8);
+        }
+        apply::apply(&mut planned, direction, &here.home)?;
+        done = true;
+    }
+    let failed = planned.iter().any(|one| one.after.is_err());
+    let next = next(&planned, direction, scope);
+    if screen.json {
+        screen.json(&json!({
+            "scope": if scope == Scope::User { "user" } else { "project" },
+            "done": done,
+            "agents": planned.iter().map(Planned::to_json).collect::<Vec<_>>(),
+            "next": next,
+        }))?;
+    } else if !args.dry_run {
+        tell(&planned, direction, screen)?;
+        if !screen.quiet {
+            for line in next.iter().flat_map(|line| wrap(line, width().saturating_sub(2))) {
+                writeln!(screen.out, "{HINT}{line}{HINT:#}")?;
+            }
+        }
+    }
+    Ok(if failed { Kind::Partly as u8 } else { 0 })
+}
+
+/// Those that were named, or all that there is something of.
+fn agents(
+    args: &InitArgs,
+    direction: Direction,
+    homes: &Homes,
+) -> Result<Vec<Plugged>, CommandError> {
+    let known = || Plugged::ALL.map(Plugged::name).join(", ");
+    if args.agents.is_empty() {
+        let here: Vec<Plugged> = Plugged::ALL
+            .into_iter()
+            .filter(|agent| !wanted(*agent).is_empty())
+            .filter(|agent| direction == Direction::Out || plugs::is_here(*agent, homes))
+            .collect();
+        if here.is_empty() {
+            return Err(CommandError::new(Kind::Error, "no agent was found")
+                .hint(format!(
+                    "Looked for {}: programs on PATH, and folders in your home.",
+                    known()
+                ))
+                .hint("--agent NAME puts the hooks in all the same."));
+        }
+        return Ok(here);
+    }
+    let named = |name: &String| {
+        Plugged::named(name).ok_or_else(|| {
+            CommandError::new(Kind::Usage, format!("there is no agent {name}"))
+                .hint(format!("Known are {}.", known()))
+        })
+    };
+    let mut agents = args.agents.iter().map(named).collect::<Result<Vec<_>, _>>()?;
+    agents.sort();
+    agents.dedup();
+    Ok(agents)
+}
+
+/// The change to one file, as a diff.
+fn show(one: &Planned, direction: Direction, screen: &mut Screen) -> Result<(), CommandError> {
+    let title = one.agent.title();
+    let after = match &one.after {
+        Err(_) => return Ok(()),
+        Ok(After::AsItIs) => {
+            let state = match direction {
+                Direction::In => "hooks are in it",
+                Direction::Out => return Ok(()),
+            };
+            if !screen.quiet {
+                writeln!(
+                    screen.out,
+                    "{STRONG}{title}{STRONG:#}  {HINT}{}: {state}{HINT:#}",
+                    one.shown()
+                )?;
+            }
+            return Ok(());
+        }
+        Ok(After::Bytes(bytes)) => Some(bytes.clone()),
+        Ok(After::Gone) => None,
+    };
+    writeln!(screen.out, "{STRONG}{title}{STRONG:#}")?;
+    let blobs: Vec<PackedBlob> = [one.before(), after.as_ref()]
+        .into_iter()
+        .flatten()
+        .cloned()
+        .map(PackedBlob::new)
+        .collect();
+    let entry = |bytes: Option<&Vec<u8>>| {
+        bytes.map_or(Entry::Absent, |bytes| Entry::File {
+            digest: takeback_store::Digest::of(bytes),
+            size: bytes.len() as u64,
+            mode: 0o600,
+        })
+    };
+    let path = WorkPath::new(one.shown()).map_err(|error| CommandError::new(Kind::Error, error))?;
+    let diff = FileDiff { path, before: entry(one.before()), after: entry(after.as_ref()) };
+    let store = MemoryStore::new();
+    patch::for_people(&diff, Contents { store: &store, made: &blobs }, &mut screen.out)?;
+    writeln!(screen.out)?;
+    Ok(())
+}
+
+/// What became of it.
+fn tell(
+    planned: &[Planned],
+    direction: Direction,
+    screen: &mut Screen,
+) -> Result<(), CommandError> {
+    let mut changed = 0;
+    for one in planned {
+        let (title, file) = (one.agent.title(), one.shown());
+        match &one.after {
+            Ok(After::AsItIs) => continue,
+            Ok(_) if screen.quiet => {}
+            Ok(After::Bytes(_)) if direction == Direction::In => {
+                let backup =
+                    one.backup.as_ref().map(|backup| format!("  before: {}", plain(backup)));
+                let backup = backup.unwrap_or_default();
+                writeln!(
+                    screen.out,
+                    "{GOOD}Hooks of {title} are in{GOOD:#} {file}{HINT}{backup}{HINT:#}"
+                )?;
+            }
+            Ok(After::Bytes(_)) => {
+                writeln!(screen.out, "{GOOD}Hooks of {title} are out of{GOOD:#} {file}")?;
+            }
+            Ok(After::Gone) => {
+                writeln!(screen.out, "{GOOD}Hooks of {title} are gone with{GOOD:#} {file}")?;
+            }
+            Err(error) => {
+                let line = plain(&error.what());
+                writeln!(screen.out, "{BAD}{title}:{BAD:#} {line}")?;
+                for hint in &error.hints {
+                    writeln!(screen.out, "  {HINT}{}{HINT:#}", plain(hint))?;
+                }
+            }
+        }
+        changed += 1;
+    }
+    if changed == 0 && !screen.quiet {
+        let text = match direction {
+            Direction::In => "Nothing to do: all hooks are in place.",
+            Direction::Out => "Nothing to do: there are no hooks of Takeback's.",
+        };
+        writeln!(screen.out, "{HINT}{text}{HINT:#}")?;
+    }
+    Ok(())
+}
+
+/// What the user does next.
+fn next(planned: &[Planned], direction: Direction, scope: Scope) -> Vec<String> {
+    let mut next = Vec::new();
+    let changed: Vec<Plugged> = planned
+        .iter()
+        .filter(|one| matches!(one.after, Ok(After::Bytes(_) | After::Gone)))
+        .map(|one| one.agent)
+        .collect();
+    if changed.is_empty() {
+        return next;
+    }
+    if direction == Direction::Out {
+        next.push(
+            "What was recorded stays: `takeback workspaces` lists it, `takeback forget` deletes it."
+                .to_owned(),
+        );
+        return next;
+    }
+    if changed.contains(&Plugged::Codex) {
+        next.push(
+            "Codex runs new hooks only once you trust them: start `codex` and enter /hooks."
+                .to_owned(),
+        );
+    }
+    if changed.contains(&Plugged::Copilot) && scope == Scope::Project {
+        next.push(
+            "Copilot CLI runs a project's hooks only in a folder that you trust: start `copilot` there \
+             and say yes."
+                .to_owned(),
+        );
+    }
+    next.push(
+        "Sessions that run already go on without: restart them. After the next prompt, `takeback \
+         doctor` tells whether the hooks have run."
+            .to_owned(),
+    );
+    next
+}

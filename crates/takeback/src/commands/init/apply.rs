@@ -1,0 +1,81 @@
+//! Settings files become what was planned.
+//!
+//! In this order, so that whatever is cut off leaves a file that is whole and can be had back: the bytes of
+//! before beside it, the note of what will be there, the file itself. Out of it the other way round.
+
+use std::path::Path;
+
+use takeback_store::Digest;
+
+use super::plan::{After, Direction, Planned};
+use crate::error::{CommandError, Kind};
+use crate::foreign_file::ForeignFile;
+use crate::installed::{self, Installed, back_up, backup_of};
+use crate::time::now;
+
+/// Does what can be done; what cannot be done says why in its place.
+pub(super) fn apply(
+    planned: &mut [Planned],
+    direction: Direction,
+    home: &Path,
+) -> Result<(), CommandError> {
+    let _alone = installed::hold(home)?;
+    for one in planned {
+        let (Some(file), Ok(after)) = (&one.file, &one.after) else { continue };
+        let done = match (direction, after) {
+            (_, After::AsItIs) => Ok(()),
+            (Direction::In, After::Bytes(bytes)) => put_in(file, bytes, home),
+            (_, after) => take_out(file, after, home),
+        };
+        let backup = backup_of(&file.path);
+        one.backup = backup.exists().then(|| backup.to_string_lossy().into_owned());
+        if let Err(error) = done {
+            one.after = Err(error);
+        }
+    }
+    Ok(())
+}
+
+fn put_in(file: &ForeignFile, bytes: &[u8], home: &Path) -> Result<(), CommandError> {
+    let failed = |error: std::io::Error| {
+        CommandError::new(Kind::Error, error).hint("Nothing was changed in your settings.")
+    };
+    let known = Installed::of(&file.path, home);
+    let before = file.bytes.as_deref().map(Digest::of);
+    let after = Some(Digest::of(bytes));
+    let installed = match known {
+        // Nobody but Takeback has changed it since the first time.
+        Some(known) if known.after == before || known.before == before => {
+            Installed { after, ..known }
+        }
+        Some(known) => Installed { after: None, ..known },
+        None => Installed {
+            at: now(),
+            file: file.path.to_string_lossy().into_owned(),
+            before,
+            after,
+            folders: file.missing_folders().len(),
+        },
+    };
+    if let Some(before) = &file.bytes
+        && installed.before.is_some()
+    {
+        back_up(&file.path, before, 0o600).map_err(failed)?;
+    }
+    installed.note(&file.path, home).map_err(failed)?;
+    Ok(file.replace(bytes)?)
+}
+
+fn take_out(file: &ForeignFile, after: &After, home: &Path) -> Result<(), CommandError> {
+    let folders = Installed::of(&file.path, home).map_or(0, |installed| installed.folders);
+    match after {
+        After::AsItIs => {}
+        After::Bytes(bytes) => file.replace(bytes)?,
+        After::Gone => file.remove()?,
+    }
+    installed::forget(&file.path, home)?;
+    if *after == After::Gone {
+        installed::remove_empty_folders(&file.path, folders)?;
+    }
+    Ok(())
+}

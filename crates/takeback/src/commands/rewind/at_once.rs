@@ -1,0 +1,75 @@
+//! A rewind that nobody watches: done without a question, and told as one JSON value.
+
+use serde_json::{Value, json};
+use takeback_core::Workspace;
+use takeback_core::rewind::journal::{Preview, Window, windows};
+use takeback_core::rewind::{Receipt, RewindRequest, Rollback, preview, rewind as take_back};
+
+use super::discarded;
+use crate::args::{DoingArgs, Options};
+use crate::commands::receipt::{self, Tense};
+use crate::error::CommandError;
+
+/// What was done, or with `--dry-run` would be, and the exit code that it stands for.
+pub(crate) fn at_once(
+    workspace: &mut Workspace,
+    options: &Options,
+    mut request: RewindRequest,
+    args: &DoingArgs,
+) -> Result<(Value, u8), CommandError> {
+    request.outside = args.outside;
+    request.discard = discarded(workspace, options, &args.discard)?;
+    if args.dry_run || stands_there(workspace, &request)? {
+        let shown = preview(workspace, &request)?;
+        let is_there = shown.plan.leaves_files() && stands_there(workspace, &request)?;
+        if args.dry_run || is_there {
+            let receipt = receipt_of(&shown, is_there);
+            let code = receipt::exit_code(&receipt, tense_of(&shown));
+            return Ok((with_windows(&receipt, &shown.windows)?, code));
+        }
+    }
+    let done = take_back(workspace, &request, None)?;
+    let windows = windows_of(&*workspace.store, &done)?;
+    Ok((with_windows(&done, &windows)?, receipt::exit_code(&done, Tense::Did)))
+}
+
+/// Whether a request is to bring a state to where it stands already.
+pub(super) fn stands_there(
+    workspace: &Workspace,
+    request: &RewindRequest,
+) -> Result<bool, CommandError> {
+    let Some(Rollback { to, .. }) = &request.rollback else { return Ok(false) };
+    let head = workspace.states.head(&to.execution, None)?.and_then(|head| head.record);
+    Ok(head.is_some_and(|head| head.key == *to))
+}
+
+pub(super) fn tense_of(shown: &Preview) -> Tense {
+    if shown.is_refused() { Tense::WouldNot } else { Tense::Would }
+}
+
+/// What would be done.
+pub(super) fn receipt_of(shown: &Preview, is_there: bool) -> Receipt {
+    let mut receipt = shown.receipt();
+    if is_there {
+        receipt.state = None;
+    }
+    if shown.is_refused() { receipt.refused() } else { receipt }
+}
+
+/// What the plan of a rewind that is done took back although it merely happened while a call ran.
+pub(super) fn windows_of(
+    store: &dyn takeback_store::Store,
+    done: &Receipt,
+) -> Result<Vec<Window>, CommandError> {
+    let record = store.rewinds()?.into_iter().find(|record| Some(record.id) == done.rewind);
+    match record {
+        Some(record) => Ok(windows(store, &serde_json::from_str(&record.plan)?)?),
+        None => Ok(Vec::new()),
+    }
+}
+
+fn with_windows(receipt: &Receipt, windows: &[Window]) -> Result<Value, serde_json::Error> {
+    let mut value = serde_json::to_value(receipt)?;
+    value["windows"] = json!(windows);
+    Ok(value)
+}

@@ -1,0 +1,134 @@
+//! One client: the workspaces that it works in, each with a handle of its own, opened when first
+//! asked for and kept.
+
+use std::os::unix::fs::MetadataExt as _;
+use std::path::{Path, PathBuf};
+
+use serde::Serialize;
+use takeback_ipc::params::Named;
+use takeback_ipc::{Call, Fault, Outcome, Outlet};
+
+use super::methods::{Run, find};
+use crate::args::Options;
+use crate::commands::cleanup::when_due;
+use crate::commands::record::Recording;
+use crate::error::CommandError;
+use crate::place::{self, Here, Place, Store};
+use crate::settings::Settings;
+use crate::stores;
+
+/// Handles kept open by one client.
+const MOST: usize = 8;
+
+pub(super) struct Client {
+    /// As the server was started, but that nobody sits there.
+    options: Options,
+    start: PathBuf,
+    /// The one used last is last.
+    open: Vec<Handle>,
+}
+
+/// A workspace that is open.
+pub(super) struct Handle {
+    pub(super) place: Place,
+    pub(super) recording: Recording,
+    root: PathBuf,
+    /// By which a store that was made anew is told from the one that is open.
+    database: Option<(u64, u64)>,
+}
+
+/// A workspace, and where in it the client means to be.
+pub(super) struct At<'c> {
+    pub(super) options: Options,
+    pub(super) handle: &'c mut Handle,
+}
+
+impl Client {
+    pub(super) fn new(options: &Options) -> Result<Self, CommandError> {
+        let start = place::start(options)?;
+        let home = Some(place::home(options)?);
+        let options = Options { home, json: true, quiet: true, no_pager: true, ..options.clone() };
+        Ok(Self { options, start, open: Vec::new() })
+    }
+
+    pub(super) fn answer(&mut self, call: &Call, outlet: &Outlet) -> Outcome {
+        let method = find(&call.method).ok_or_else(|| Fault::no_method(&call.method))?;
+        match method.run {
+            Run::Named(run) => run(self, &call.params.named(method.params)?, outlet),
+            Run::Event(run) => run(self, &call.params),
+        }
+    }
+
+    /// Where `workspace` leads; without it, where the server was started.
+    pub(super) fn options_at(&self, workspace: Option<&Path>) -> Options {
+        let directory = match workspace {
+            Some(folder) => self.start.join(folder),
+            None => self.start.clone(),
+        };
+        Options { directory: Some(directory), ..self.options.clone() }
+    }
+
+    /// The workspace that a call names.
+    pub(super) fn at(&mut self, params: &Named, store: Store) -> Result<At<'_>, Fault> {
+        let workspace: Option<PathBuf> = params.optional("workspace")?;
+        let options = self.options_at(workspace.as_deref());
+        Ok(self.opened(options, store)?)
+    }
+
+    /// As [`Self::at`]; a rewind that a crash interrupted is finished first.
+    pub(super) fn mended(&mut self, params: &Named, store: Store) -> Result<At<'_>, Fault> {
+        let at = self.at(params, store)?;
+        place::mend(&mut at.handle.place.workspace)?;
+        Ok(at)
+    }
+
+    pub(super) fn opened(
+        &mut self,
+        options: Options,
+        store: Store,
+    ) -> Result<At<'_>, CommandError> {
+        let here = place::here(&options)?;
+        let known = self.open.iter().position(|handle| handle.root == here.root);
+        let handle = match known.map(|at| self.open.remove(at)) {
+            Some(handle) if handle.is_current(&here)? => handle,
+            _ => {
+                let mut place = place::open(&options, store)?;
+                if store == Store::Create {
+                    when_due(&mut place, &options);
+                }
+                let database = number_of(&here);
+                let recording = Recording::default();
+                Handle { place, recording, root: here.root, database }
+            }
+        };
+        if self.open.len() == MOST {
+            self.open.remove(0);
+        }
+        self.open.push(handle);
+        let last = self.open.len() - 1;
+        Ok(At { options, handle: &mut self.open[last] })
+    }
+}
+
+impl Handle {
+    /// Whether the store is still the one that was opened, and the settings are what they were.
+    fn is_current(&self, here: &Here) -> Result<bool, CommandError> {
+        let settings = Settings::load(&here.root, &here.home)?;
+        let nested = stores::nested(&here.root, &here.home);
+        Ok(self.database.is_some()
+            && self.database == number_of(here)
+            && settings.all == self.place.settings.all
+            && nested == self.place.workspace.scope.nested_workspaces)
+    }
+}
+
+/// The database's device and number.
+fn number_of(here: &Here) -> Option<(u64, u64)> {
+    let about = stores::database_of(&here.root, &here.home).metadata().ok()?;
+    Some((about.dev(), about.ino()))
+}
+
+/// A result.
+pub(super) fn told(value: &impl Serialize) -> Outcome {
+    serde_json::value::to_raw_value(value).map_err(|error| Fault::internal(error.to_string()))
+}

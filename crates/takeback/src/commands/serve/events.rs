@@ -1,0 +1,44 @@
+//! `event:*`: what an agent does, as it tells it.
+
+use std::path::PathBuf;
+
+use serde::Deserialize;
+use takeback_ipc::{Fault, Outcome, Params, RawValue};
+
+use super::client::{Client, told};
+use crate::commands::record::without_files;
+use crate::place::{self, Store};
+
+/// What is beside an event.
+#[derive(Deserialize)]
+struct WireWhere {
+    workspace: Option<PathBuf>,
+}
+
+/// The parameters are the object of one line of `record`, or a list of it and a workspace.
+pub(super) fn record(client: &mut Client, params: &Params) -> Outcome {
+    let wrong = |error: serde_json::Error| Fault::invalid_params(error.to_string());
+    let text = params.text();
+    let (event, workspace) = if text.starts_with('[') {
+        let given: Vec<Box<RawValue>> = serde_json::from_str(text).map_err(wrong)?;
+        let workspace = match given.get(1) {
+            Some(folder) => serde_json::from_str(folder.get()).map_err(wrong)?,
+            None => None,
+        };
+        let event = given.into_iter().next();
+        let event = event.ok_or_else(|| Fault::invalid_params("the parameter event is missing"))?;
+        (event.get().to_owned(), workspace)
+    } else {
+        let WireWhere { workspace } = serde_json::from_str(text).map_err(wrong)?;
+        (text.to_owned(), workspace)
+    };
+    let options = client.options_at(workspace.as_deref());
+    let line = event.as_bytes();
+    if let Some(refusal) = place::not_enabled(&options)? {
+        return told(&without_files(line, &refusal, || {
+            Ok(&mut client.opened(options, Store::Create)?.handle.place)
+        }));
+    }
+    let at = client.opened(options, Store::Create)?;
+    told(&at.handle.recording.answer(&mut at.handle.place, line))
+}

@@ -1,0 +1,197 @@
+//! A file that belongs to another program: replaced as a whole, or left as it is.
+//!
+//! A link is followed, so that a file kept elsewhere and linked to its place stays there. Mode and owner
+//! stay. The new contents are durable under another name before they take the file's place, and what they
+//! took it from is looked at: if it is not what the caller had read, everything goes back.
+
+use std::fs::File;
+use std::io::{self, Read as _};
+use std::os::fd::OwnedFd;
+use std::os::unix::ffi::OsStrExt as _;
+use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _};
+use std::path::{Path, PathBuf};
+
+use rustix::fs::CWD;
+use takeback_store::disk;
+
+/// As it was when it was read.
+#[derive(Debug, Clone)]
+pub(crate) struct ForeignFile {
+    /// Where it stands, links followed.
+    pub(crate) path: PathBuf,
+    /// `None`: there is none.
+    pub(crate) bytes: Option<Vec<u8>>,
+    mode: u32,
+}
+
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum FileError {
+    #[error("{path} is not a file")]
+    NotAFile { path: PathBuf },
+    #[error("{path} is a link to {target}, which is not there")]
+    LeadsNowhere { path: PathBuf, target: PathBuf },
+    #[error("{path} is larger than {LARGEST} bytes")]
+    TooLarge { path: PathBuf },
+    #[error("{path} belongs to another user")]
+    OtherOwner { path: PathBuf },
+    #[error("{path} has other names (hard links), which would keep the old contents")]
+    ManyNames { path: PathBuf },
+    #[error("{path} was changed by somebody else in just this moment")]
+    Changed { path: PathBuf },
+    #[error("{doing} {path}")]
+    Io { path: PathBuf, doing: &'static str, source: io::Error },
+}
+
+/// No settings file is.
+const LARGEST: u64 = 16 << 20;
+
+impl ForeignFile {
+    /// Reads it. `mode`: what a new one is to have.
+    pub(crate) fn read(path: &Path, mode: u32) -> Result<Self, FileError> {
+        let at = |path: &Path| path.to_owned();
+        let reading = |source| FileError::Io { path: at(path), doing: "reading", source };
+        let real = match std::fs::canonicalize(path) {
+            Ok(real) => real,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {
+                if let Ok(target) = std::fs::read_link(path) {
+                    return Err(FileError::LeadsNowhere { path: at(path), target });
+                }
+                let path = with_real_folder(path);
+                return Ok(Self { path, bytes: None, mode });
+            }
+            Err(error) => return Err(reading(error)),
+        };
+        let about = std::fs::metadata(&real).map_err(reading)?;
+        if !about.is_file() {
+            return Err(FileError::NotAFile { path: real });
+        }
+        let mut bytes = Vec::new();
+        let file = File::open(&real).map_err(reading)?;
+        file.take(LARGEST + 1).read_to_end(&mut bytes).map_err(reading)?;
+        if bytes.len() as u64 > LARGEST {
+            return Err(FileError::TooLarge { path: real });
+        }
+        let mode = about.permissions().mode() & 0o7777;
+        Ok(Self { path: real, bytes: Some(bytes), mode })
+    }
+
+    /// Whether this user may replace it without harm, as far as that can be told beforehand.
+    pub(crate) fn may_be_replaced(&self) -> Result<(), FileError> {
+        let me = rustix::process::geteuid().as_raw();
+        let path = self.path.clone();
+        match std::fs::metadata(&self.path) {
+            Ok(about) if about.uid() != me => Err(FileError::OtherOwner { path }),
+            Ok(about) if about.nlink() > 1 => Err(FileError::ManyNames { path }),
+            Ok(_) => Ok(()),
+            // What root makes in the folder of somebody else, they cannot change any more.
+            Err(_) => match self.path.ancestors().skip(1).find_map(|f| std::fs::metadata(f).ok()) {
+                Some(folder) if me == 0 && folder.uid() != 0 => Err(FileError::OtherOwner { path }),
+                _ => Ok(()),
+            },
+        }
+    }
+
+    /// Folders above it that are not there, the nearest first.
+    pub(crate) fn missing_folders(&self) -> Vec<PathBuf> {
+        let above = self.path.ancestors().skip(1);
+        above.take_while(|folder| !folder.exists()).map(Path::to_owned).collect()
+    }
+
+    /// Gives it other contents. If it fails, the file is as it was.
+    pub(crate) fn replace(&self, bytes: &[u8]) -> Result<(), FileError> {
+        self.may_be_replaced()?;
+        let failed = |doing| move |source| FileError::Io { path: self.path.clone(), doing, source };
+        for folder in self.missing_folders().iter().rev() {
+            let mode = if self.mode & 0o077 == 0 { 0o700 } else { 0o755 };
+            match disk::make_folder(CWD, folder.as_os_str().as_bytes(), mode) {
+                Err(error) if error.kind() != io::ErrorKind::AlreadyExists => {
+                    return Err(failed("making the folder of")(error));
+                }
+                _ => {}
+            }
+        }
+        let beside = self.beside("new");
+        let done = write_new(&beside, bytes, self.mode)
+            .map_err(failed("writing beside"))
+            .and_then(|()| self.put(&beside));
+        if done.is_err() && beside.exists() {
+            drop(disk::remove_store_file(&beside));
+        }
+        done?;
+        let folder = self.path.parent().unwrap_or(Path::new(""));
+        disk::sync_folder(folder).map_err(failed("making durable"))
+    }
+
+    /// Removes it. If it fails, it is as it was.
+    pub(crate) fn remove(&self) -> Result<(), FileError> {
+        let failed = |doing| move |source| FileError::Io { path: self.path.clone(), doing, source };
+        let aside = self.beside("old");
+        disk::place_private_file(&self.path, &aside).map_err(failed("removing"))?;
+        if std::fs::read(&aside).ok() != self.bytes {
+            disk::place_private_file(&aside, &self.path).map_err(failed("bringing back"))?;
+            return Err(FileError::Changed { path: self.path.clone() });
+        }
+        disk::remove_store_file(&aside).map_err(failed("removing"))
+    }
+
+    /// The finished file `new` takes this one's place.
+    fn put(&self, new: &Path) -> Result<(), FileError> {
+        let failed = |source| FileError::Io { path: self.path.clone(), doing: "replacing", source };
+        let changed = || FileError::Changed { path: self.path.clone() };
+        if self.bytes.is_none() {
+            return match disk::place_private_file(new, &self.path) {
+                Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Err(changed()),
+                placed => placed.map_err(failed),
+            };
+        }
+        let [new_name, name] = [new, &self.path].map(|path| path.as_os_str().as_bytes());
+        match disk::exchange(CWD, new_name, CWD, name) {
+            Ok(()) if std::fs::read(new).ok() == self.bytes => {
+                disk::remove_store_file(new).map_err(failed)
+            }
+            Ok(()) => {
+                disk::exchange(CWD, new_name, CWD, name).map_err(failed)?;
+                Err(changed())
+            }
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Err(changed()),
+            // A file system that cannot exchange: the moment between is as short as can be.
+            Err(_) if std::fs::read(&self.path).ok() == self.bytes => {
+                disk::rename_private_file(new, &self.path).map_err(failed)
+            }
+            Err(_) => Err(changed()),
+        }
+    }
+
+    fn beside(&self, what: &str) -> PathBuf {
+        with_end(&self.path, &format!(".takeback-{}.{what}", std::process::id()))
+    }
+}
+
+/// A path with something behind its name.
+pub(crate) fn with_end(path: &Path, end: &str) -> PathBuf {
+    let mut name = path.as_os_str().to_owned();
+    name.push(end);
+    PathBuf::from(name)
+}
+
+/// A new file, whole and durable.
+pub(crate) fn write_new(path: &Path, bytes: &[u8], mode: u32) -> io::Result<()> {
+    if path.symlink_metadata().is_ok() {
+        disk::remove_store_file(path)?;
+    }
+    let mut file = disk::create_private_file(path)?;
+    disk::append(&mut file, bytes)?;
+    disk::sync(&file)?;
+    disk::set_mode(&OwnedFd::from(file), mode)
+}
+
+/// The path with the links in its folder followed, as far as that is there.
+fn with_real_folder(path: &Path) -> PathBuf {
+    path.ancestors()
+        .skip(1)
+        .find_map(|folder| {
+            let real = std::fs::canonicalize(folder).ok()?;
+            Some(real.join(path.strip_prefix(folder).ok()?))
+        })
+        .unwrap_or_else(|| path.to_owned())
+}

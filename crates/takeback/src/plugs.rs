@@ -1,0 +1,67 @@
+//! The agents that are installed here, where they keep their settings, and which program their hooks are
+//! to run.
+
+use std::ffi::OsStr;
+use std::path::{Path, PathBuf};
+
+use rustix::fs::Access;
+use takeback_agents::hook::Plugged;
+use takeback_agents::install::{Homes, home_of};
+
+use crate::error::{CommandError, Kind};
+use crate::place::{self, environment, quoted};
+
+/// Where the user's agents keep things.
+pub(crate) fn homes() -> Result<Homes, CommandError> {
+    let user = place::user_home().ok_or_else(|| {
+        CommandError::new(Kind::Usage, "there is no home folder: HOME is not set")
+            .hint("Set HOME; agents keep their settings there.")
+    })?;
+    let folder = |name: &str| environment(name).map(PathBuf::from);
+    Ok(Homes {
+        user,
+        claude: folder("CLAUDE_CONFIG_DIR"),
+        codex: folder("CODEX_HOME"),
+        copilot: folder("COPILOT_HOME"),
+        config: folder("XDG_CONFIG_HOME"),
+        data: folder("XDG_DATA_HOME"),
+    })
+}
+
+/// An agent's program, if it is on PATH.
+pub(crate) fn program_of(agent: Plugged) -> Option<PathBuf> {
+    on_path(agent.name())
+}
+
+/// Whether there is anything of the agent's: its program, or its folder.
+pub(crate) fn is_here(agent: Plugged, homes: &Homes) -> bool {
+    program_of(agent).is_some() || home_of(agent, homes).is_dir()
+}
+
+/// This program as it is to stand in the command line of a hook: by its name alone if that means this
+/// program, so that the line outlives updates.
+pub(crate) fn own_word() -> Result<String, CommandError> {
+    let own = std::env::current_exe().and_then(std::fs::canonicalize).map_err(|error| {
+        CommandError::new(Kind::Error, format!("where this program lies is not known: {error}"))
+    })?;
+    let is_this = |found: PathBuf| std::fs::canonicalize(found).is_ok_and(|found| found == own);
+    Ok(if on_path(NAME).is_some_and(is_this) { NAME.to_owned() } else { quoted(&own) })
+}
+
+const NAME: &str = "takeback";
+
+/// Whether a program that stands in a command line can be run.
+pub(crate) fn runs(program: &str) -> bool {
+    if program.contains('/') { is_program(Path::new(program)) } else { on_path(program).is_some() }
+}
+
+fn on_path(program: impl AsRef<OsStr>) -> Option<PathBuf> {
+    let folders = environment("PATH")?;
+    std::env::split_paths(&folders)
+        .map(|folder| folder.join(program.as_ref()))
+        .find(|candidate| is_program(candidate))
+}
+
+fn is_program(path: &Path) -> bool {
+    path.is_file() && rustix::fs::access(path, Access::EXEC_OK).is_ok()
+}

@@ -1,0 +1,77 @@
+//! The three calls of the file checkpoint service, with its words.
+
+use std::fs;
+
+use serde_json::{Value, json};
+
+use super::wire::stdio;
+use crate::home::User;
+
+/// Without what differs from run to run.
+fn settled(mut checkpoint: Value) -> Value {
+    assert!(checkpoint["createdAt"].as_i64().expect("a number") > 1_600_000_000_000);
+    assert!(checkpoint["id"].as_str().is_some_and(|id| !id.is_empty()));
+    let map = checkpoint.as_object_mut().expect("an object");
+    map.remove("createdAt");
+    map.remove("id");
+    checkpoint
+}
+
+#[test]
+fn checkpoints_are_listed_and_rewound_by_session_and_message() {
+    let user = User::with(&[("a.txt", "one\n")]);
+    fs::write(user.work().join("image"), b"\xff\x00").expect("a file");
+    let mut server = stdio(&user);
+    let line = &mut server.line;
+    line.told(&json!({ "event": "prompt", "session": "s1", "message": "m1", "text": "go" }));
+    line.edit("s1", "c1", "a.txt", || user.write("a.txt", "two\n"));
+    line.edit("s1", "c2", "image", || user.write("image", "text"));
+    line.told(&json!({ "event": "turn_end", "session": "s1" }));
+    line.told(&json!({ "event": "prompt", "session": "s1", "message": "m2", "text": "more" }));
+    line.edit("s1", "c3", "new.txt", || user.write("new.txt", "new\n"));
+    line.edit("s1", "c4", "a.txt", || user.write("a.txt", "three\n"));
+
+    let listed = line.call("checkpoint:list", &json!(["s1"]));
+    let listed: Vec<Value> =
+        listed.as_array().expect("a list").iter().cloned().map(settled).collect();
+    let expected = [
+        json!({"sessionId": "s1", "messageId": "m1", "filePath": "a.txt", "originalContent": "one\n", "fileExisted": true}),
+        json!({"sessionId": "s1", "messageId": "m1", "filePath": "image", "originalContent": null, "originalContentBase64": "/wA=", "fileExisted": true}),
+        json!({"sessionId": "s1", "messageId": "m2", "filePath": "new.txt", "originalContent": null, "fileExisted": false}),
+        json!({"sessionId": "s1", "messageId": "m2", "filePath": "a.txt", "originalContent": "two\n", "fileExisted": true}),
+    ];
+    assert_eq!(listed, expected);
+    assert_eq!(line.call("checkpoint:list", &json!({ "sessionId": "s2" })), json!([]));
+
+    let done = line.call("checkpoint:rewind", &json!({ "sessionId": "s1", "messageId": "m2" }));
+    let four = ["success", "restoredFiles", "deletedFiles", "errors"].map(|key| done[key].clone());
+    assert_eq!(four, [json!(true), json!(["a.txt"]), json!(["new.txt"]), json!([])]);
+    assert_eq!((user.read("a.txt").as_str(), user.exists("new.txt")), ("two\n", false));
+
+    let done = line.call("checkpoint/rewind", &json!(["s1", "m1"]));
+    assert_eq!(done["restoredFiles"], json!(["a.txt", "image"]));
+    assert_eq!(fs::read(user.work().join("image")).expect("it is there"), b"\xff\x00");
+    assert_eq!(line.call("checkpoint:cleanup", &json!([])), json!(0));
+    let points = line.call("point:list", &json!({}));
+    assert_eq!(points, user.json(&["log"]), "as the command tells it");
+}
+
+#[test]
+fn what_is_not_there_has_a_code() {
+    let user = User::with(&[("a.txt", "one\n")]);
+    let mut server = stdio(&user);
+    let line = &mut server.line;
+    assert_eq!(line.fault("point:list", &json!({})), (-32000, "noStore".to_owned()));
+    line.told(&json!({ "event": "prompt", "session": "s1", "message": "m1", "text": "go" }));
+    for (method, params, code, kind) in [
+        ("checkpoint:rewind", json!(["s1", "m9"]), -32002, "unknownPoint"),
+        ("checkpoint:rewind", json!(["s9", "m1"]), -32002, "unknownPoint"),
+        ("checkpoint:rewind", json!(["s1"]), -32602, "invalidParams"),
+        ("checkpoint:rewind", json!({ "session": "s1" }), -32602, "invalidParams"),
+        ("checkpoint:list", json!([7]), -32602, "invalidParams"),
+        ("checkpoint:dance", json!([]), -32601, "unknownMethod"),
+        ("point:list", json!({ "session": "s9" }), -32007, "unknownSession"),
+    ] {
+        assert_eq!(line.fault(method, &params), (code, kind.to_owned()), "{method} {params}");
+    }
+}

@@ -1,0 +1,102 @@
+//! A program at the other end.
+
+use std::io::{BufRead as _, BufReader, Read, Write};
+use std::process::{Child, Stdio};
+
+use serde_json::{Value, json};
+
+use crate::home::User;
+
+/// What goes in and comes out, line by line.
+pub(super) struct Line {
+    pub(super) input: Box<dyn Write + Send>,
+    pub(super) output: BufReader<Box<dyn Read + Send>>,
+    next: u64,
+}
+
+impl Line {
+    pub(super) fn new(
+        input: impl Write + Send + 'static,
+        output: impl Read + Send + 'static,
+    ) -> Self {
+        Self { input: Box::new(input), output: BufReader::new(Box::new(output)), next: 1 }
+    }
+
+    pub(super) fn send(&mut self, line: &[u8]) {
+        self.input.write_all(line).and_then(|()| self.input.write_all(b"\n")).expect("it listens");
+        self.input.flush().expect("it listens");
+    }
+
+    /// The next message.
+    pub(super) fn message(&mut self) -> Value {
+        let mut line = String::new();
+        self.output.read_line(&mut line).expect("it says something");
+        serde_json::from_str(&line).unwrap_or_else(|error| panic!("{error}: {line:?}"))
+    }
+
+    /// The answer to a call, whole.
+    pub(super) fn answer(&mut self, method: &str, params: &Value) -> Value {
+        let id = self.next;
+        self.next += 1;
+        let call = json!({ "jsonrpc": "2.0", "id": id, "method": method, "params": params });
+        self.send(call.to_string().as_bytes());
+        loop {
+            let message = self.message();
+            if message["id"] == id {
+                return message;
+            }
+            assert!(message.get("method").is_some(), "an answer to something else: {message}");
+        }
+    }
+
+    pub(super) fn call(&mut self, method: &str, params: &Value) -> Value {
+        let answer = self.answer(method, params);
+        answer.get("result").unwrap_or_else(|| panic!("{method}: {answer}")).clone()
+    }
+
+    /// The code and the kind of the error that a call comes to.
+    pub(super) fn fault(&mut self, method: &str, params: &Value) -> (i64, String) {
+        let answer = self.answer(method, params);
+        let error = &answer["error"];
+        let kind = error["data"]["kind"].as_str().unwrap_or_else(|| panic!("{method}: {answer}"));
+        (error["code"].as_i64().expect("a code"), kind.to_owned())
+    }
+
+    /// An agent's edit: before it, the edit, after it.
+    pub(super) fn edit(&mut self, session: &str, call: &str, path: &str, edit: impl FnOnce()) {
+        self.told(&json!({
+            "event": "before_tool", "session": session, "call": call, "tool": "Edit", "paths": [path],
+        }));
+        edit();
+        self.told(&json!({ "event": "after_tool", "session": session, "call": call }));
+    }
+
+    pub(super) fn told(&mut self, event: &Value) -> Value {
+        let answer = self.call("event:record", event);
+        assert_eq!(answer["ok"], true, "{event}: {answer}");
+        answer
+    }
+}
+
+/// `takeback serve --stdio`, until it is dropped.
+pub(super) struct Served {
+    pub(super) line: Line,
+    pub(super) child: Child,
+}
+
+pub(super) fn stdio(user: &User) -> Served {
+    let mut command = user.command(&["serve", "--stdio"]);
+    command.stdin(Stdio::piped()).stdout(Stdio::piped());
+    let mut child = command.spawn().expect("it starts");
+    let input = child.stdin.take().expect("it is piped");
+    let output = child.stdout.take().expect("it is piped");
+    Served { line: Line::new(input, output), child }
+}
+
+impl Drop for Served {
+    fn drop(&mut self) {
+        // It may have ended, or been ended, already.
+        drop(self.child.kill());
+        drop(self.child.wait());
+    }
+}
