@@ -8,8 +8,11 @@
 
 mod claude;
 mod codex;
+mod copilot;
 mod desk;
 mod gemini;
+mod opencode;
+mod qwen;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
