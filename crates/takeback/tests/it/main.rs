@@ -17,6 +17,8 @@ mod patch;
 mod record;
 mod reference;
 mod direction;
+mod doctor;
+mod init;
 mod rewind;
 mod run;
 mod schema;

@@ -72,6 +72,11 @@ const ASKED: &[(&str, &[&str])] = &[
     ("state-delete", &["state", "delete", "ckpt-e-1.a1", "--dry-run"]),
     ("state-delete", &["state", "delete", "ckpt-e-1.a1", "-y"]),
     ("state-delete", &["state", "delete", "e", "-y"]),
+    ("doctor", &["doctor"]),
+    ("init", &["init", "--agent", "claude", "--dry-run"]),
+    ("init", &["init", "--agent", "claude", "-y"]),
+    ("doctor", &["doctor"]),
+    ("uninstall", &["uninstall", "--agent", "claude", "-y"]),
     ("forget", &["forget", "--dry-run"]),
 ];
 
