@@ -7,6 +7,7 @@
 mod command_line;
 mod conversation;
 mod driver;
+pub mod history;
 mod orphans;
 mod own_files;
 mod permission;

@@ -11,6 +11,7 @@
 pub mod talk;
 pub mod capture;
 pub mod claude;
+pub mod cut;
 pub mod builtin;
 pub mod reference;
 pub mod metadata;

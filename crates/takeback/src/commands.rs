@@ -18,6 +18,7 @@ mod status;
 mod recover;
 mod verify;
 mod config;
+mod conversation;
 mod workspaces;
 mod export;
 mod state;

@@ -4,6 +4,7 @@
 
 mod covered;
 mod chat;
+mod claude_history;
 mod demo;
 mod errors;
 mod exchange;
