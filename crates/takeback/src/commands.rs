@@ -22,6 +22,7 @@ mod status;
 mod recover;
 mod verify;
 mod config;
+mod conversation;
 mod workspaces;
 mod export;
 mod state;

@@ -336,7 +336,7 @@ mod tests {
         assert_eq!(settings.limits().scan_budget, None);
         let limits = settings.agent_limits();
         assert_eq!(limits.scan_budget, Some(Duration::from_secs(10) * 2 / 3));
-        assert_eq!(limits.scan_overrun, Duration::from_secs(5));
+        assert_eq!(limits.scan_overrun, Duration::from_secs(10) / 3);
         assert_eq!(settings.scope().precious_total_max, 256 << 20);
         assert!(settings.is_enabled() && settings.warnings.is_empty());
     }

@@ -5,6 +5,7 @@
 mod agents;
 mod covered;
 mod chat;
+mod claude_history;
 mod demo;
 mod errors;
 mod exchange;
