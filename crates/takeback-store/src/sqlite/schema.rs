@@ -170,6 +170,21 @@ mod tests {
     }
 
     #[test]
+    fn patience_is_set_and_given_back() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("timeline.db");
+        drop(crate::disk::create_private_file(&path).unwrap());
+        create(&path).unwrap();
+        let db = open(&path).unwrap();
+        let milliseconds = |patience| {
+            set_patience(&db, patience).unwrap();
+            db.pragma_query_value(None, "busy_timeout", |row| row.get::<_, i64>(0)).unwrap()
+        };
+        let set = [Some(Duration::ZERO), Some(Duration::from_millis(7)), Some(Duration::MAX), None];
+        assert_eq!(set.map(milliseconds), [0, 7, i64::from(i32::MAX), 5000]);
+    }
+
+    #[test]
     fn only_a_store_of_an_older_format_is_written_to_when_it_is_opened() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("timeline.db");
