@@ -6,7 +6,7 @@ use std::process::Command;
 use serde_json::{Value, json};
 use takeback_agents::hook::Plugged;
 
-use super::desk::{Desk, Unit, hooks};
+use super::desk::Desk;
 use super::{Conversation, Driven, calls, is_taken_back_and_yours_stays};
 
 struct Codex;
@@ -80,8 +80,7 @@ fn settle(desk: &Desk, model: &str) {
          wire_api = \"responses\"\nenv_key = \"MODEL_KEY\"\n"
     );
     desk.settle(".codex/config.toml", &config);
-    let hooks = json!({"hooks": hooks(Plugged::Codex, Unit::Seconds)});
-    desk.settle(".codex/hooks.json", &hooks.to_string());
+    desk.init(Plugged::Codex);
 }
 
 /// A program that calls one tool.

@@ -78,6 +78,12 @@ impl Desk {
         fs::write(path, text).expect("settings are written");
     }
 
+    /// Has `takeback` put the hooks into the agent's settings.
+    pub(super) fn init(&self, agent: Plugged) {
+        let answer = self.user.takeback(&["init", "--agent", agent.name(), "-y"]);
+        assert_eq!(answer.code, 0, "{answer:?}");
+    }
+
     /// The one session that is known, of this agent. Its hooks had nothing to complain of.
     pub(super) fn session<A: Driven>(&self) -> String {
         let sessions = self.user.json(&["sessions"]);
