@@ -10,6 +10,7 @@ mod errors;
 mod exchange;
 mod home;
 mod keeping;
+mod line;
 mod look;
 mod pager;
 mod patch;
