@@ -140,7 +140,7 @@ pub(crate) enum Command {
     /// Show where the store's space goes
     Du(DuArgs),
     /// Show what is protected, what is not, and what is going on
-    Status,
+    Status(StatusArgs),
     /// Finish what a crash interrupted
     Recover(RecoverArgs),
     /// Check everything in the store
@@ -411,6 +411,13 @@ pub(crate) struct ExportArgs {
     /// Replace the file if it is there
     #[arg(long)]
     pub(crate) force: bool,
+}
+
+#[derive(Debug, ClapArgs)]
+pub(crate) struct StatusArgs {
+    /// One short line, at once, for prompts and status bars: looks at no files, empty without a store
+    #[arg(long)]
+    pub(crate) line: bool,
 }
 
 #[derive(Debug, ClapArgs)]

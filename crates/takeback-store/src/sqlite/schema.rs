@@ -34,18 +34,23 @@ pub(super) fn open(path: &Path) -> Result<Connection, StoreError> {
         return Err(StoreError::Missing { path: path.to_owned() });
     }
     let mut db = connect(path).map_err(|error| foreign_or(path, error))?;
-    let (application, found) = identity(&db).map_err(|error| foreign_or(path, error))?;
+    if check_identity(&db, path)? < FORMAT {
+        migrate(&mut db)
+            .map_err(|error| error_at(path, "bringing its format up to date", error))?;
+    }
+    Ok(db)
+}
+
+/// Whether it is a store that this Takeback can read; its format.
+pub(super) fn check_identity(db: &Connection, path: &Path) -> Result<i64, StoreError> {
+    let (application, found) = identity(db).map_err(|error| foreign_or(path, error))?;
     if application != APPLICATION_ID {
         return Err(StoreError::Foreign { path: path.to_owned() });
     }
     if found > FORMAT {
         return Err(StoreError::Newer { path: path.to_owned(), found, known: FORMAT });
     }
-    if found < FORMAT {
-        migrate(&mut db)
-            .map_err(|error| error_at(path, "bringing its format up to date", error))?;
-    }
-    Ok(db)
+    Ok(found)
 }
 
 /// Makes an empty store of the file at `path`, which must be empty.

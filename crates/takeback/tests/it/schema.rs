@@ -22,6 +22,7 @@ const ASKED: &[(&str, &[&str])] = &[
     ("diff", &["diff", "first"]),
     ("diff", &["diff", "@", "first"]),
     ("status", &["status"]),
+    ("status", &["status", "--line"]),
     ("rewind", &["rewind", "first", "--dry-run"]),
     ("rewind", &["rewind", "first", "--dry-run", "--diff"]),
     ("rewind", &["rewind", "first", "-y"]),
