@@ -63,7 +63,7 @@ pub(crate) fn run(args: Args) -> Result<u8, CommandError> {
         Command::Run(run) => return run::run(options, &run),
         Command::Chat(chat) => return chat::chat(options, &chat),
         Command::Record => record::record(options, &mut screen)?,
-        Command::Serve(serve) => return serve::serve(options, &serve),
+        Command::Serve(serve) => serve::serve(options, &serve, &mut screen)?,
         Command::Checkpoint(checkpoint) => {
             checkpoint::checkpoint(options, &checkpoint, &mut screen)?
         }

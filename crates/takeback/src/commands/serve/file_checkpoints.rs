@@ -1,4 +1,5 @@
-//! `checkpoint:*`: files by session and message.
+//! `checkpoint:list`, `checkpoint:rewind`, `checkpoint:cleanup`: files by session and message, with the
+//! words of the file checkpoint service that other programs know.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -42,24 +43,47 @@ struct WireFileCheckpoint {
 
 pub(super) fn list(client: &mut Client, params: &Named, _: &Outlet) -> Outcome {
     let session = SessionId(params.required("sessionId")?);
+    let contents = params.optional("contents")?.unwrap_or(true);
     let at = client.at(params, Store::MustExist)?;
     let store = &*at.handle.place.workspace.store;
     let listed = file_checkpoints(store, &session).map_err(CommandError::from)?;
+    let bytes: u64 = listed.iter().map(|one| size_of(&one.original)).sum();
+    if contents && bytes > MOST {
+        let said = format!("the contents have {bytes} bytes; an answer has at most {MOST}");
+        return Err(Fault::new(fault::ANSWER_TOO_LARGE, "answerTooLarge", said)
+            .with("limit", MOST)
+            .with("hint", "With contents false they are left out."));
+    }
     let points = store.points().map_err(CommandError::from)?;
-    let told_each = listed.iter().map(|one| tell(store, one, &points));
+    let told_each = listed.iter().map(|one| {
+        let content = if contents { content_of(store, &one.original)? } else { None };
+        Ok(tell(one, content, &points))
+    });
     told(&told_each.collect::<Result<Vec<_>, StoreError>>().map_err(CommandError::from)?)
 }
 
-fn tell(
+/// Bytes of contents in one answer.
+const MOST: u64 = 64 << 20;
+
+fn size_of(entry: &Entry) -> u64 {
+    match entry {
+        Entry::File { size, .. } => *size,
+        _ => 0,
+    }
+}
+
+fn content_of(
     store: &dyn takeback_store::Store,
-    one: &FileCheckpoint,
-    points: &[Point],
-) -> Result<WireFileCheckpoint, StoreError> {
-    let content = match &one.original {
+    entry: &Entry,
+) -> Result<Option<Vec<u8>>, StoreError> {
+    Ok(match entry {
         Entry::File { digest, .. } => Some(store.contents(digest)?),
         Entry::Symlink { target } => Some(target.clone()),
         _ => None,
-    };
+    })
+}
+
+fn tell(one: &FileCheckpoint, content: Option<Vec<u8>>, points: &[Point]) -> WireFileCheckpoint {
     let (text, bytes) = match content.map(String::from_utf8) {
         None => (None, None),
         Some(Ok(text)) => (Some(text), None),
@@ -70,7 +94,7 @@ fn tell(
         .filter(|point| point.kind == PointKind::Prompt)
         .find(|point| point.session.as_ref() == Some(&one.session));
     let of_point = || made_for.map(|point| point.id.to_string()).unwrap_or_default();
-    Ok(WireFileCheckpoint {
+    WireFileCheckpoint {
         id: format!("{:016x}", one.seq.0),
         session_id: one.session.0.clone(),
         message_id: one.message.clone().unwrap_or_else(of_point),
@@ -84,7 +108,7 @@ fn tell(
             Entry::Unknown => Some("nobody looked before"),
             _ => None,
         },
-    })
+    }
 }
 
 pub(super) fn rewind(client: &mut Client, params: &Named, _: &Outlet) -> Outcome {

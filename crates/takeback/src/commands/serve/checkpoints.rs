@@ -1,0 +1,81 @@
+//! `checkpoint:*` beside the three of [`super::file_checkpoints`]: what the commands do, by name.
+
+use takeback_core::marks::check_label;
+use takeback_core::rewind::journal::Exactness;
+use takeback_core::rewind::{RewindRequest, Target};
+use takeback_ipc::params::Named;
+use takeback_ipc::{Fault, Outcome, Outlet};
+
+use super::client::{Client, told};
+use super::points::rewind_to;
+use crate::args::{DiffArgs, DoingArgs};
+use crate::commands::{checkpoint, diff, rewind, verify};
+use crate::error::CommandError;
+use crate::place::{self, Store};
+
+pub(super) fn create(client: &mut Client, params: &Named, _: &Outlet) -> Outcome {
+    let label: Option<String> = params.optional("label")?;
+    if let Some(refused) = place::not_enabled(&client.options_for(params)?)? {
+        return Err(refused.into());
+    }
+    if let Some(label) = &label {
+        check_label(label).map_err(CommandError::from)?;
+    }
+    let at = client.mended(params, Store::Create)?;
+    let made = takeback_core::checkpoint(&mut at.handle.place.workspace, label.as_deref());
+    Ok(checkpoint::told(&made.map_err(CommandError::from)?, label.as_deref())?)
+}
+
+pub(super) fn preview(client: &mut Client, params: &Named, _: &Outlet) -> Outcome {
+    let doing = DoingArgs { dry_run: true, ..DoingArgs::default() };
+    rewind_to(client, params, doing)
+}
+
+pub(super) fn differences(client: &mut Client, params: &Named, _: &Outlet) -> Outcome {
+    let args = DiffArgs {
+        from: params.optional("from")?.unwrap_or_else(|| "@".to_owned()),
+        to: params.optional("to")?,
+        paths: params.or_default("paths")?,
+        stat: false,
+    };
+    let at = client.mended(params, Store::MustExist)?;
+    let workspace = &mut at.handle.place.workspace;
+    let diffs = diff::differences(workspace, &at.options, &args)?;
+    told(&diff::told(&*workspace.store, &diffs)?)
+}
+
+pub(super) fn undo(client: &mut Client, params: &Named, _: &Outlet) -> Outcome {
+    again(client, params, Target::Undo)
+}
+
+pub(super) fn redo(client: &mut Client, params: &Named, _: &Outlet) -> Outcome {
+    again(client, params, Target::Redo)
+}
+
+fn again(client: &mut Client, params: &Named, target: Target) -> Outcome {
+    let mut request = RewindRequest::new(target);
+    if params.or_default("exact")? {
+        request.exactness = Exactness::Exact;
+    }
+    let doing = doing(params)?;
+    let at = client.mended(params, Store::MustExist)?;
+    let (receipt, _) =
+        rewind::at_once(&mut at.handle.place.workspace, &at.options, request, &doing)?;
+    told(&receipt)
+}
+
+/// How a rewind is to be done.
+pub(super) fn doing(params: &Named) -> Result<DoingArgs, Fault> {
+    Ok(DoingArgs {
+        discard: params.or_default("discard")?,
+        outside: params.or_default("outside")?,
+        dry_run: params.or_default("dryRun")?,
+        diff: false,
+        yes: true,
+    })
+}
+
+pub(super) fn verify(client: &mut Client, params: &Named, _: &Outlet) -> Outcome {
+    let at = client.at(params, Store::MustExist)?;
+    Ok(verify::told(&verify::damage(&at.handle.place.workspace)?)?)
+}
