@@ -1,10 +1,10 @@
 //! Copilot CLI 1.0.102.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use serde_json::{Value, json};
-use takeback_agents::hook::{HearError, Heard, News, Plugged, ToolCall, hear};
-use takeback_core::Outcome;
+use takeback_agents::hook::{HearError, Heard, News, Plugged, ToolCall, hear, touches};
+use takeback_core::{Outcome, Tools, Touches};
 
 use crate::recorded::all_are_heard_as;
 
@@ -203,4 +203,20 @@ fn without_the_name_of_what_happened_nothing_is_understood() {
     let given = include_bytes!("recorded/copilot/preToolUse-create.json");
     let error = hear(Plugged::Copilot, given, None).unwrap_err();
     assert!(matches!(error, HearError::Lacks { agent: "copilot", field: "event" }), "{error}");
+}
+
+#[test]
+fn edits_name_their_files_and_a_command_may_write_anything() {
+    let of = |tool: &str, input: Value| {
+        touches(&Tools::default(), tool, &input, Some(Path::new("/home/user/project")))
+    };
+    let notes = || Touches::Paths(vec![PathBuf::from("/home/user/project/notes.md")]);
+    let create = create();
+    assert_eq!(of(&create.tool, create.input), notes());
+    let edit = json!({"path": "/home/user/project/notes.md", "old_str": "a", "new_str": "b"});
+    assert_eq!(of("edit", edit), notes());
+    let patch = "*** Begin Patch\n*** Add File: notes.md\n+p\n*** End Patch\n";
+    assert_eq!(of("apply_patch", json!(patch)), notes());
+    let bash = of("bash", json!({"command": "make", "description": "d"}));
+    assert_eq!(bash, Touches::Anything { command: Some("make".to_owned()), paths: Vec::new() });
 }
