@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use takeback_agents::hook::{HearError, Heard, News, Plugged, ToolCall, hear, touches};
 use takeback_core::{Outcome, Tools, Touches};
 
-use crate::recorded::all_are_heard_as;
+use crate::recorded::{all_are_heard_as, given, names_of};
 
 const SESSION: &str = "5b1f3c52-5d0e-4a43-9b1c-0d6a4f0a6f11";
 const SUBAGENT: &str = "476ae9f1-7efc-4d47-9256-8b8006910d8c";
@@ -186,6 +186,21 @@ fn hooks_of_claude_code_are_given_what_says_itself_what_happened() {
             ("SessionEnd", heard("SessionEnd", News::SessionEnd)),
         ],
     );
+}
+
+/// Copilot CLI has hooks of its own: what it does is not told twice, and not as Claude Code's.
+#[test]
+fn what_copilot_gives_hooks_of_claude_code_is_not_taken_for_claude_codes() {
+    for name in names_of("copilot/as-claude") {
+        let heard = hear(Plugged::Claude, &given("copilot/as-claude", &name), None);
+        // Of this one Copilot CLI spells the names as it does for its own.
+        let is_its_own = name == "SubagentStart";
+        match heard.unwrap_err() {
+            HearError::Another { agent: "claude", by: "Copilot CLI" } if !is_its_own => {}
+            HearError::NotUnderstood { agent: "claude", .. } if is_its_own => {}
+            error => panic!("{name}: {error}"),
+        }
+    }
 }
 
 #[test]
