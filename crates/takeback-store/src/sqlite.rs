@@ -6,6 +6,7 @@
 mod check;
 mod collect;
 mod encoding;
+mod glance;
 mod pack;
 mod rows;
 mod schema;
@@ -19,6 +20,7 @@ use std::time::Duration;
 
 use rusqlite::{Connection, TransactionBehavior};
 
+pub use self::glance::{AtWork, Glance, LastPoint, glance};
 use self::pack::{Location, Packs};
 use self::rows::RowError;
 use self::schema::{error_at, io_error};

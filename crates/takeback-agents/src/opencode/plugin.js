@@ -131,7 +131,7 @@ class Server {
 
   ask(socket, payload) {
     const id = (this.asked += 1);
-    const params = { agent: "opencode", payload, workspace: this.directory };
+    const params = { agent: "opencode", payload, pid: process.pid };
     const line = JSON.stringify({ jsonrpc: "2.0", id, method: "event:hook", params });
     const answer = new Promise((resolve) => this.answers.set(id, resolve));
     socket.write(line + "\n");

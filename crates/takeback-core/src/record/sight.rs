@@ -188,8 +188,8 @@ impl Sight {
         Ok(self)
     }
 
-    /// Moves the sight on to what others appended meanwhile: a path that both saw is looked at
-    /// again, since only now is it certain which look came last.
+    /// Moves the sight on to what others appended meanwhile: a path that both saw, and not alike, is
+    /// looked at again, since only now is it certain which look came last.
     pub(super) fn catch_up(
         &mut self,
         workspace: &mut Workspace,
@@ -204,10 +204,12 @@ impl Sight {
         }
         let newest: HashMap<&WorkPath, &Change> = others.iter().map(|c| (&c.path, c)).collect();
         for observed in &mut self.found {
-            if let Some(change) = newest.get(&observed.path) {
+            let Some(change) = newest.get(&observed.path) else { continue };
+            observed.before = change.after.clone();
+            // As the other one saw it: a first scan that two make at once is not made again.
+            observed.same_file = observed.after == change.after;
+            if !observed.same_file {
                 observed.after = look_here(workspace, &observed.path, Some(change))?;
-                observed.before = change.after.clone();
-                observed.same_file = false;
                 if let Some(index) = &mut self.index {
                     index.set(&observed.path, &observed.after);
                 }

@@ -156,7 +156,8 @@ impl Index {
         }
     }
 
-    /// Takes in what stands at one path, to be looked at again by the next scan.
+    /// Takes in what stands at one path, to be looked at again by the next scan unless it is what was
+    /// known.
     pub fn set(&mut self, path: &WorkPath, entry: &Entry) {
         // Takeback's own folder is never an entry; paths outside are looked at only when named.
         if path.is_outside() || path.as_bytes() == OWN_FOLDER {
@@ -166,6 +167,10 @@ impl Index {
         folder.fingerprint = None;
         let place = folder.children.binary_search_by(|child| (*child.name).cmp(path.file_name()));
         match (place, entry) {
+            // What it was known by stands for the same bytes.
+            (Ok(at), entry @ (Entry::File { .. } | Entry::Symlink { .. }))
+                if matches!(&folder.children[at].known, Known::Entry { entry: known, .. }
+                    if known == entry) => {}
             (Ok(at), Entry::Absent) => {
                 folder.children.remove(at);
             }

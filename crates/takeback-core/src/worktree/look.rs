@@ -162,3 +162,71 @@ fn hash(file: &mut File) -> io::Result<(Digest, u64)> {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+    use crate::worktree::root::{Access, Root};
+
+    fn look_with(
+        budget: Budget,
+        of: &str,
+        lay_out: impl FnOnce(&std::path::Path),
+    ) -> (Looked, usize) {
+        let dir = tempfile::tempdir().expect("a folder");
+        lay_out(dir.path());
+        std::thread::sleep(Duration::from_millis(30));
+        let root = Root::open(dir.path()).expect("it opens");
+        let folder = root.folder(b"", Access::Read).expect("it opens");
+        let mut blobs = 0;
+        let mut bytes = Bytes::Keep { known: None, sink: &mut |_| blobs += 1, budget };
+        let looked = look(&folder, of.as_bytes(), &mut bytes).expect("it is looked at");
+        (looked, blobs)
+    }
+
+    #[test]
+    #[expect(clippy::disallowed_methods, reason = "a tree to look at")]
+    fn without_time_a_file_is_not_read_and_keeps_its_fingerprint() {
+        let no_time = Budget::starting_now(Duration::ZERO, Duration::ZERO);
+        let write = |dir: &std::path::Path| std::fs::write(dir.join("a"), "text").expect("written");
+        let (looked, blobs) = look_with(no_time, "a", write);
+        assert_eq!(looked.entry, Entry::NotCaptured { lack: Lack::Deadline });
+        assert!(looked.fingerprint.is_some_and(|print| print.size == 4), "{looked:?}");
+        assert_eq!(blobs, 0);
+        let (looked, blobs) = look_with(Budget::UNLIMITED, "a", write);
+        assert_eq!((looked.entry.digest(), blobs), (Some(Digest::of(b"text")), 1));
+        let make = |dir: &std::path::Path| std::fs::create_dir(dir.join("a")).expect("made");
+        assert!(matches!(look_with(no_time, "a", make).0.entry, Entry::Dir { .. }));
+    }
+
+    /// Time that is up in the middle of a large file is told from a disk that fails there.
+    #[test]
+    fn what_stops_in_the_middle_of_a_large_file_is_known() {
+        struct Fails(io::ErrorKind);
+        impl Read for Fails {
+            fn read(&mut self, _: &mut [u8]) -> io::Result<usize> {
+                Err(self.0.into())
+            }
+        }
+        let whole = usize::try_from(CHUNKED_ABOVE).expect("it fits") * 2;
+        for (fails, out_of_time) in
+            [(io::ErrorKind::TimedOut, true), (io::ErrorKind::InvalidData, false)]
+        {
+            let mut file = io::Cursor::new(vec![7; whole]).chain(Fails(fails));
+            let read = PackedBlob::stream(&mut file, &mut |_| {});
+            assert_eq!(read.map_err(|error| is_out_of_time(&error)), Err(out_of_time));
+        }
+    }
+
+    #[test]
+    fn reading_stops_when_the_time_is_up() {
+        let mut file = tempfile::tempfile().expect("a file");
+        let budget = Budget::starting_now(Duration::ZERO, Duration::ZERO);
+        let mut in_time = InTime { file: &mut file, budget };
+        assert!(in_time.read(&mut [0; 8]).is_err_and(|error| is_out_of_time(&error)));
+        let mut in_time = InTime { file: &mut file, budget: Budget::UNLIMITED };
+        assert!(in_time.read(&mut [0; 8]).is_ok());
+    }
+}

@@ -504,12 +504,31 @@ fn a_tool_that_is_neither_a_known_edit_nor_known_to_read_may_write_anything() {
         ("Grep", Vec::new(), None, Touches::Nothing),
         ("Bash", Vec::new(), make(), Touches::anything(make())),
         ("Bash", Vec::new(), None, anything()),
+        ("Bash", paths(), make(), Touches::Anything { command: make(), paths: paths() }),
+        ("container.exec", paths(), None, Touches::Anything { command: None, paths: paths() }),
+        ("apply_patch", paths(), None, Touches::Paths(paths())),
+        ("apply_patch", Vec::new(), None, anything()),
+        // Its command is `create` or `view`, and not for a shell.
+        ("str_replace_editor", paths(), make(), Touches::Paths(paths())),
+        ("view", paths(), None, Touches::Nothing),
+        ("task", Vec::new(), make(), Touches::anything(make())),
+        // What it names it may only read, and that may be anything of the user's.
         ("mcp__files__move", paths(), None, anything()),
+        ("mystery", paths(), make(), Touches::anything(make())),
         ("Task", Vec::new(), None, anything()),
+        ("save_memory", Vec::new(), None, anything()),
         ("mystery", Vec::new(), make(), Touches::anything(make())),
     ] {
         assert_eq!(tools.touches(tool, paths.clone(), command), touches, "{tool} of {paths:?}");
     }
+}
+
+#[test]
+fn no_tool_is_in_two_lists() {
+    let Tools { edit, shell, read_only } = Tools::default();
+    let all: Vec<&String> = edit.iter().chain(&shell).chain(&read_only).collect();
+    let different: std::collections::HashSet<&&String> = all.iter().collect();
+    assert_eq!(different.len(), all.len(), "{all:?}");
 }
 
 #[test]

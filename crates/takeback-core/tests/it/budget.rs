@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use takeback_core::rewind::{RewindRequest, Target, preview};
 use takeback_core::{AgentEvent, Recorded, checkpoint, look_around};
+use takeback_store::disk::{self, CrashPoint};
 use takeback_store::{Author, Digest, Entry, Lack, PointId, SessionId};
 use takeback_testkit::{Sandbox, path};
 
@@ -237,4 +238,25 @@ fn a_tree_that_cannot_be_walked_in_time_makes_the_event_wait() {
     sandbox.rewind_to(points[1].id);
     assert_eq!(sandbox.read("a.txt"), "one\n", "what is missing comes back");
     assert_eq!(sandbox.read("lib/b.txt"), "changed\n", "nothing is overwritten in doubt");
+}
+
+#[test]
+fn a_first_scan_that_two_make_at_once_is_not_made_again() {
+    let mut sandbox = lay_out();
+    let mut other = Some(sandbox.another_process());
+    // Just before the first one commits, the other one does.
+    disk::watch(Some(Box::new(move |point| {
+        if point == CrashPoint::Sync
+            && let Some(mut other) = other.take()
+        {
+            let recorded = look_around(&mut other).unwrap().recorded;
+            assert_eq!(recorded.changes, 6);
+        }
+    })));
+    let recorded = prompt(&mut sandbox);
+    disk::watch(None);
+    assert_eq!((recorded.changes, recorded.not_captured), (0, Vec::new()));
+    assert_eq!(log(&sandbox).len(), 6);
+    let again = look_around(&mut sandbox.workspace).unwrap().recorded;
+    assert_eq!((again.changes, again.stats.read), (0, 0));
 }

@@ -3,6 +3,7 @@
 use std::fs;
 use std::io;
 use std::path::Path;
+use std::thread;
 use std::time::{Duration, Instant};
 
 use takeback_core::lock::{Hold, Lock, lock};
@@ -67,6 +68,35 @@ fn an_event_that_comes_while_others_are_recorded_waits_for_nobody() {
     assert_eq!(drained.unwrap(), Some(3));
     assert_eq!(taken, ["first", "second", "third"]);
     assert_eq!(files(dir.path()), ["spool.lock"]);
+}
+
+#[test]
+fn no_event_is_lost_between_those_who_push_and_those_who_drain() {
+    const EACH: usize = 25;
+    let dir = tempfile::tempdir().unwrap();
+    let mut taken = Vec::new();
+    thread::scope(|scope| {
+        let pushing: Vec<_> = ["a", "b", "c"]
+            .map(|who| {
+                let dir = dir.path();
+                scope.spawn(move || {
+                    (0..EACH).for_each(|n| push_prompt(dir, &format!("{who} {n:02}")));
+                })
+            })
+            .into();
+        loop {
+            let is_last = pushing.iter().all(thread::ScopedJoinHandle::is_finished);
+            taken.extend(self::taken(dir.path(), "").0);
+            if is_last {
+                break;
+            }
+        }
+    });
+    for who in ["a", "b", "c"] {
+        let of_one: Vec<&String> = taken.iter().filter(|text| text.starts_with(who)).collect();
+        let pushed: Vec<String> = (0..EACH).map(|n| format!("{who} {n:02}")).collect();
+        assert_eq!(of_one, pushed.iter().collect::<Vec<_>>());
+    }
 }
 
 #[test]

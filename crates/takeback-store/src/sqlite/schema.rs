@@ -34,18 +34,23 @@ pub(super) fn open(path: &Path) -> Result<Connection, StoreError> {
         return Err(StoreError::Missing { path: path.to_owned() });
     }
     let mut db = connect(path).map_err(|error| foreign_or(path, error))?;
-    let (application, found) = identity(&db).map_err(|error| foreign_or(path, error))?;
+    if check_identity(&db, path)? < FORMAT {
+        migrate(&mut db)
+            .map_err(|error| error_at(path, "bringing its format up to date", error))?;
+    }
+    Ok(db)
+}
+
+/// Whether it is a store that this Takeback can read; its format.
+pub(super) fn check_identity(db: &Connection, path: &Path) -> Result<i64, StoreError> {
+    let (application, found) = identity(db).map_err(|error| foreign_or(path, error))?;
     if application != APPLICATION_ID {
         return Err(StoreError::Foreign { path: path.to_owned() });
     }
     if found > FORMAT {
         return Err(StoreError::Newer { path: path.to_owned(), found, known: FORMAT });
     }
-    if found < FORMAT {
-        migrate(&mut db)
-            .map_err(|error| error_at(path, "bringing its format up to date", error))?;
-    }
-    Ok(db)
+    Ok(found)
 }
 
 /// Makes an empty store of the file at `path`, which must be empty.
@@ -167,6 +172,21 @@ mod tests {
             let names = ["foreign_keys", "synchronous", "secure_delete", "busy_timeout"];
             assert_eq!(names.map(set), [1, 2, 1, 5000]);
         }
+    }
+
+    #[test]
+    fn patience_is_set_and_given_back() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("timeline.db");
+        drop(crate::disk::create_private_file(&path).unwrap());
+        create(&path).unwrap();
+        let db = open(&path).unwrap();
+        let milliseconds = |patience| {
+            set_patience(&db, patience).unwrap();
+            db.pragma_query_value(None, "busy_timeout", |row| row.get::<_, i64>(0)).unwrap()
+        };
+        let set = [Some(Duration::ZERO), Some(Duration::from_millis(7)), Some(Duration::MAX), None];
+        assert_eq!(set.map(milliseconds), [0, 7, i64::from(i32::MAX), 5000]);
     }
 
     #[test]

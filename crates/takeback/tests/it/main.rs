@@ -12,6 +12,7 @@ mod exchange;
 mod home;
 mod hook;
 mod keeping;
+mod line;
 mod look;
 mod pager;
 mod patch;
