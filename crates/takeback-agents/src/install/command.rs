@@ -38,6 +38,11 @@ pub(super) fn line(agent: Plugged, event: &str, program: &str) -> String {
 }
 
 impl HookCommand {
+    /// What stands in the line before `hook`.
+    pub(super) fn word(&self) -> &str {
+        self.line.rfind(" hook --agent").map_or(&self.line, |end| &self.line[..end])
+    }
+
     /// Whatever path the program has, and whatever stands before it.
     pub(super) fn read(line: &str, agent: Plugged) -> Option<Self> {
         let trimmed = line.trim();
@@ -53,6 +58,11 @@ impl HookCommand {
         let name = program.rsplit(['/', '\\']).next();
         (known && name == Some(NAME)).then(|| Self { line: line.to_owned(), program })
     }
+}
+
+/// A word as a shell understands it: without its quotes.
+pub(super) fn word_of(quoted: &str) -> String {
+    last_word(quoted)
 }
 
 /// The last word of a shell's command line, without its quotes.

@@ -7,7 +7,7 @@ mod plan;
 use std::io::Write as _;
 
 use serde_json::json;
-use takeback_agents::hook::{Plugged, wanted};
+use takeback_agents::hook::Plugged;
 use takeback_agents::install::{Homes, Scope};
 use takeback_store::{Entry, MemoryStore, PackedBlob, WorkPath};
 
@@ -106,7 +106,6 @@ fn agents(
     if args.agents.is_empty() {
         let here: Vec<Plugged> = Plugged::ALL
             .into_iter()
-            .filter(|agent| !wanted(*agent).is_empty())
             .filter(|agent| direction == Direction::Out || plugs::is_here(*agent, homes))
             .collect();
         if here.is_empty() {
@@ -242,7 +241,7 @@ fn next(planned: &[Planned], direction: Direction, scope: Scope) -> Vec<String> 
     }
     if changed.contains(&Plugged::Codex) {
         next.push(
-            "Codex runs new hooks only once you trust them: start `codex` and enter /hooks."
+            "Codex runs new hooks only once you trust them: start `codex`, enter /hooks and press t."
                 .to_owned(),
         );
     }

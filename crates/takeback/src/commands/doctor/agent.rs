@@ -7,7 +7,7 @@ use takeback_agents::hook::{Plugged, wanted};
 use takeback_agents::install::{Found, Homes, Scope, file_of, find};
 use takeback_store::Timestamp;
 
-use super::cause::{Cause, switched_off};
+use super::cause::{Cause, cause};
 use super::session::{Session, modified, newest};
 use super::version::version;
 use super::{Health, Told};
@@ -26,6 +26,10 @@ pub(super) struct Site<'a> {
     pub(super) now: Timestamp,
 }
 
+/// What to do where nothing tells why.
+const UNKNOWN: &str = "If it was started with settings of its own (an SDK, --settings), that is to be \
+    expected. Otherwise start a new session and look again.";
+
 /// What was found out about an agent.
 pub(super) struct Checkup {
     agent: Plugged,
@@ -37,13 +41,15 @@ pub(super) struct Checkup {
     pub(super) told: Told,
 }
 
-/// A settings file with hooks of Takeback's in it, or one that cannot be read.
-struct Place {
-    scope: Scope,
-    file: PathBuf,
+/// A settings file in which hooks of Takeback's can stand.
+pub(super) struct Place {
+    pub(super) scope: Scope,
+    pub(super) file: PathBuf,
+    /// Links followed.
+    pub(super) real: PathBuf,
     /// Since when they are there, as far as that is known.
     since: Option<Timestamp>,
-    found: Result<Found, String>,
+    pub(super) found: Result<Found, String>,
 }
 
 impl Checkup {
@@ -86,12 +92,19 @@ impl Checkup {
             let what = format!("{title}: the hooks in {file} run {program}, which is not there");
             return Told::new(Health::Broken, plain(&what)).next("`takeback init` mends them.");
         }
-        if let Some(told) = self.silent(&with_hooks, &title, site) {
-            return told;
+        let cause = cause(self.agent, &with_hooks, site.homes, &site.here.root);
+        if let Some(silent) = self.silent(&with_hooks, site) {
+            let what = format!("{title}: hooks did not run in {silent}");
+            return match cause {
+                Some(Cause { why, next }) => {
+                    Told::new(Health::Broken, format!("{what}: {why}")).next(next)
+                }
+                None => Told::new(Health::Broken, what).next(UNKNOWN),
+            };
         }
-        let off = switched_off(self.agent, site.homes, &site.here.root);
-        if let Some(Cause { why, next }) = off {
-            return Told::new(Health::Care, format!("{title}: {why}")).next(next);
+        if let Some(Cause { why, next }) = cause {
+            let what = format!("{title}: hooks in {file} will not run: {why}");
+            return Told::new(Health::Care, what).next(next);
         }
         let missing = with_hooks.iter().map(|place| place.missing()).min().unwrap_or_default();
         if missing > 0 {
@@ -124,8 +137,8 @@ impl Checkup {
         }
     }
 
-    /// A session began after hooks were put in, and none of them ran in it.
-    fn silent(&self, places: &[&Place], title: &str, site: &Site<'_>) -> Option<Told> {
+    /// The session that began after hooks were put in, and in which none of them ran.
+    fn silent(&self, places: &[&Place], site: &Site<'_>) -> Option<String> {
         let session = self.session.as_ref()?;
         let since = places.iter().filter_map(|place| place.since).min()?;
         let ran = site.beats.iter().any(|beat| {
@@ -135,17 +148,7 @@ impl Checkup {
         if ran || session.began <= since {
             return None;
         }
-        let what = format!(
-            "{title}: hooks did not run in session {} ({})",
-            plain(&session.id),
-            ago(session.began, site.now)
-        );
-        Some(match switched_off(self.agent, site.homes, &site.here.root) {
-            Some(Cause { why, next }) => {
-                Told::new(Health::Broken, format!("{what}: {why}")).next(next)
-            }
-            None => Told::new(Health::Broken, what),
-        })
+        Some(format!("session {} ({})", plain(&session.id), ago(session.began, site.now)))
     }
 
     pub(super) fn to_json(&self) -> Value {
@@ -183,7 +186,7 @@ impl Place {
         let found = found.and_then(|bytes| find(agent, &bytes).map_err(|error| error.to_string()));
         let noted = Installed::of(&real, &site.here.home).map(|installed| installed.at);
         let since = noted.or_else(|| modified(&real));
-        Some(Self { scope, file, since, found })
+        Some(Self { scope, file, real, since, found })
     }
 
     fn has_hooks(&self) -> bool {

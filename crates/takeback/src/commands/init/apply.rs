@@ -5,6 +5,8 @@
 
 use std::path::Path;
 
+use takeback_agents::hook::Plugged;
+use takeback_agents::install::is_own;
 use takeback_store::Digest;
 
 use super::plan::{After, Direction, Planned};
@@ -24,7 +26,7 @@ pub(super) fn apply(
         let (Some(file), Ok(after)) = (&one.file, &one.after) else { continue };
         let done = match (direction, after) {
             (_, After::AsItIs) => Ok(()),
-            (Direction::In, After::Bytes(bytes)) => put_in(file, bytes, home),
+            (Direction::In, After::Bytes(bytes)) => put_in(one.agent, file, bytes, home),
             (_, after) => take_out(file, after, home),
         };
         let backup = backup_of(&file.path);
@@ -36,7 +38,12 @@ pub(super) fn apply(
     Ok(())
 }
 
-fn put_in(file: &ForeignFile, bytes: &[u8], home: &Path) -> Result<(), CommandError> {
+fn put_in(
+    agent: Plugged,
+    file: &ForeignFile,
+    bytes: &[u8],
+    home: &Path,
+) -> Result<(), CommandError> {
     let failed = |doing| {
         move |source| {
             let error = FileError::Io { path: file.path.clone(), doing, source };
@@ -55,7 +62,8 @@ fn put_in(file: &ForeignFile, bytes: &[u8], home: &Path) -> Result<(), CommandEr
         None => Installed {
             at: now(),
             file: file.path.to_string_lossy().into_owned(),
-            before,
+            // What stood in a file of Takeback's own was Takeback's.
+            before: before.filter(|_| !is_own(agent)),
             after,
             folders: file.missing_folders().len(),
         },
