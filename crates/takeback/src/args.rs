@@ -108,7 +108,9 @@ pub(crate) enum Command {
     Record,
     /// Record what an agent's hook was given on standard input; `takeback init` puts it there
     Hook(HookArgs),
-    /// Serve other programs: JSON-RPC on standard input and output, or on a socket of your own
+    /// Serve other programs: JSON-RPC on a socket that is yours alone, or on standard input and output
+    ///
+    /// One server serves all folders. docs/design/protocol.md tells what can be asked.
     Serve(ServeArgs),
     /// Make a point by hand
     Checkpoint(CheckpointArgs),
@@ -254,8 +256,21 @@ pub(crate) struct HookArgs {
 #[derive(Debug, ClapArgs)]
 pub(crate) struct ServeArgs {
     /// Serve the one program that has started this, until it closes standard input
-    #[arg(long, required = true)]
+    #[arg(long, conflicts_with_all = ["ensure", "idle_exit"])]
     pub(crate) stdio: bool,
+    /// Start a server in the background if none answers; print where its socket is
+    #[arg(long)]
+    pub(crate) ensure: bool,
+    /// End after so many seconds without a client [default with --ensure: 1800]
+    #[arg(long, value_name = "SECONDS", value_parser = clap::value_parser!(u64).range(1..))]
+    pub(crate) idle_exit: Option<u64>,
+    /// What --ensure starts
+    #[arg(long, hide = true, conflicts_with_all = ["stdio", "ensure"])]
+    pub(crate) detached: bool,
+}
+
+impl ServeArgs {
+    pub(crate) const IDLE_EXIT: u64 = 1800;
 }
 
 #[derive(Debug, ClapArgs)]
@@ -456,8 +471,12 @@ pub(crate) struct LabelArgs {
 #[derive(Debug, ClapArgs)]
 pub(crate) struct SessionsArgs {
     /// Show at most this many
-    #[arg(short = 'n', long, value_name = "N", default_value_t = 20)]
+    #[arg(short = 'n', long, value_name = "N", default_value_t = Self::LIMIT)]
     pub(crate) limit: usize,
+}
+
+impl SessionsArgs {
+    pub(crate) const LIMIT: usize = 20;
 }
 
 #[derive(Debug, Subcommand)]

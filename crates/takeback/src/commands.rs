@@ -70,7 +70,7 @@ pub(crate) fn run(args: Args) -> Result<u8, CommandError> {
         Command::Uninstall(init) => init::uninstall(options, &init, &mut screen)?,
         Command::Doctor => doctor::doctor(options, &mut screen)?,
         Command::Hook(hook) => return Ok(hook::hook(options, &hook)),
-        Command::Serve(serve) => return serve::serve(options, &serve),
+        Command::Serve(serve) => serve::serve(options, &serve, &mut screen)?,
         Command::Checkpoint(checkpoint) => {
             checkpoint::checkpoint(options, &checkpoint, &mut screen)?
         }

@@ -129,6 +129,15 @@ impl serde_json::ser::Formatter for Whole {
         }
         Ok(())
     }
+
+    /// JSON that was made before: the character stands in texts alone.
+    fn write_raw_fragment<W: ?Sized + Write>(
+        &mut self,
+        writer: &mut W,
+        fragment: &str,
+    ) -> io::Result<()> {
+        self.write_string_fragment(writer, fragment)
+    }
 }
 
 /// Whether somebody sits there to be asked.

@@ -1,9 +1,17 @@
-//! Paths as they stand in JSON answers.
+//! JSON answers, and paths as they stand in them.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use serde::Serialize;
+use serde_json::value::RawValue;
 use takeback_store::WorkPath;
+
+/// An answer, whoever asked: a command prints it, `serve` passes it on.
+pub(crate) type Json = Box<RawValue>;
+
+pub(crate) fn json(value: &impl Serialize) -> Result<Json, serde_json::Error> {
+    serde_json::value::to_raw_value(value)
+}
 
 /// To be flattened into an object. Text that is not exact comes with the bytes.
 #[derive(Debug, Serialize)]

@@ -4,6 +4,7 @@ use std::io::Write as _;
 use std::os::unix::ffi::OsStrExt as _;
 
 use serde_json::json;
+use takeback_core::Recorded;
 use takeback_core::marks::check_label;
 
 use super::cleanup::when_due;
@@ -11,6 +12,7 @@ use crate::args::{CheckpointArgs, Options};
 use crate::error::CommandError;
 use crate::place::{self, Store};
 use crate::screen::{GOOD, HINT, NAME, Screen, count, name, plain, plain_bytes};
+use crate::wire::{self, Json};
 
 pub(crate) fn checkpoint(
     options: &Options,
@@ -26,15 +28,9 @@ pub(crate) fn checkpoint(
     let mut place = place::open_mended(options, Store::Create)?;
     when_due(&mut place, options);
     let recorded = takeback_core::checkpoint(&mut place.workspace, args.label.as_deref())?;
-    let id = recorded.point.map(|point| point.to_string()).unwrap_or_default();
+    let id = id_of(&recorded);
     if screen.json {
-        screen.json(&json!({
-            "id": id,
-            "seq": recorded.seq,
-            "label": args.label,
-            "changes": recorded.changes,
-            "notCaptured": recorded.not_captured.len(),
-        }))?;
+        screen.json(&told(&recorded, args.label.as_deref())?)?;
     } else if !screen.quiet {
         let label =
             args.label.as_deref().map(|label| format!(" “{}”", plain(label))).unwrap_or_default();
@@ -50,4 +46,18 @@ pub(crate) fn checkpoint(
         }
     }
     Ok(0)
+}
+
+fn id_of(recorded: &Recorded) -> String {
+    recorded.point.map(|point| point.to_string()).unwrap_or_default()
+}
+
+pub(crate) fn told(recorded: &Recorded, label: Option<&str>) -> Result<Json, CommandError> {
+    Ok(wire::json(&json!({
+        "id": id_of(recorded),
+        "seq": recorded.seq,
+        "label": label,
+        "changes": recorded.changes,
+        "notCaptured": recorded.not_captured.len(),
+    }))?)
 }

@@ -14,6 +14,7 @@ use crate::progress;
 use crate::screen::{CARE, GOOD, HINT, Screen, bytes, count};
 use crate::stores;
 use crate::time::iso;
+use crate::wire::{self, Json};
 
 pub(crate) fn cleanup(
     options: &Options,
@@ -66,16 +67,20 @@ pub(crate) fn told(done: &CleanedUp, screen: &mut Screen) -> Result<u8, CommandE
         return Err(doubted(trouble));
     }
     if screen.json {
-        screen.json(&json!({
-            "points": done.points,
-            "sessions": done.sessions,
-            "changes": done.changes,
-            "freedBytes": done.freed,
-        }))?;
+        screen.json(&to_json(done)?)?;
     } else if !screen.quiet {
         writeln!(screen.out, "{}", sentence(done))?;
     }
     Ok(0)
+}
+
+pub(crate) fn to_json(done: &CleanedUp) -> Result<Json, CommandError> {
+    Ok(wire::json(&json!({
+        "points": done.points,
+        "sessions": done.sessions,
+        "changes": done.changes,
+        "freedBytes": done.freed,
+    }))?)
 }
 
 fn doubted(trouble: ClockTrouble) -> CommandError {

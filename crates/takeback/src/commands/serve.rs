@@ -1,24 +1,57 @@
 //! `serve`: what the commands do, for other programs, as `docs/design/protocol.md` specifies it.
 
+mod address;
+mod background;
 mod client;
 mod checkpoints;
 mod events;
 mod fault;
+mod file_checkpoints;
 mod methods;
 mod points;
+mod server;
+mod sessions;
+mod states;
+mod watch;
 
-use std::io;
+use std::io::{self, Write as _};
+use std::os::fd::AsFd as _;
+use std::os::unix::net::UnixStream;
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+use std::time::Duration;
 
-use takeback_ipc::Limits;
+use serde_json::json;
+use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
+use signal_hook::{flag, low_level};
+use takeback_ipc::socket::{Idle, Socket, SocketError, serve_all};
+use takeback_ipc::{Call, Limits, Outlet};
 
-use self::client::Client;
+use self::client::{Client, Start};
 use crate::args::{Options, ServeArgs};
 use crate::error::{CommandError, Kind};
 use crate::progress;
+use crate::screen::{HINT, Screen, plain};
 
-pub(crate) fn serve(options: &Options, _: &ServeArgs) -> Result<u8, CommandError> {
+pub(crate) fn serve(
+    options: &Options,
+    args: &ServeArgs,
+    screen: &mut Screen,
+) -> Result<u8, CommandError> {
     progress::hide();
-    let mut client = Client::new(options)?;
+    let start = Start::new(options)?;
+    if args.stdio {
+        one_client(start)
+    } else if args.ensure {
+        let idle = args.idle_exit.unwrap_or(ServeArgs::IDLE_EXIT);
+        background::ensure(&start, idle, screen)
+    } else {
+        many_clients(&start, args, screen)
+    }
+}
+
+fn one_client(start: Start) -> Result<u8, CommandError> {
+    let mut client = Client::new(start);
     let (input, output) = (io::stdin().lock(), io::stdout());
     // Who does not read keeps only itself waiting.
     let hang_up = || {};
@@ -27,4 +60,53 @@ pub(crate) fn serve(options: &Options, _: &ServeArgs) -> Result<u8, CommandError
     })
     .map_err(|error| CommandError::new(Kind::Error, error))?;
     Ok(0)
+}
+
+fn many_clients(start: &Start, args: &ServeArgs, screen: &mut Screen) -> Result<u8, CommandError> {
+    let stop = until_told()?;
+    if args.detached {
+        background::leave_terminal()?;
+    }
+    let socket = Socket::claim(&address::of(start.home())?)?;
+    if screen.json {
+        screen.json(&json!({ "socket": socket.path().to_string_lossy() }))?;
+    } else if !screen.quiet {
+        let path = plain(&socket.path().to_string_lossy());
+        writeln!(screen.out, "Listening at {path}  {HINT}Ctrl-C ends it{HINT:#}")?;
+        screen.out.flush()?;
+    }
+    if args.detached {
+        background::leave_output()?;
+    }
+    let idle = args.idle_exit.map_or(Idle::Stays, |s| Idle::Exits(Duration::from_secs(s)));
+    serve_all(socket, &Limits::default(), idle, stop.as_fd(), &|| {
+        let mut client = Client::new(start.clone());
+        move |call: &Call, outlet: &Outlet| client.answer(call, outlet)
+    })?;
+    Ok(0)
+}
+
+/// Can be read from once somebody wants this process to end; who says it twice ends it at once.
+fn until_told() -> io::Result<UnixStream> {
+    let (told, tells) = UnixStream::pair()?;
+    let again = Arc::new(AtomicBool::new(false));
+    for signal in [SIGTERM, SIGINT, SIGHUP] {
+        flag::register_conditional_shutdown(signal, 128 + signal, Arc::clone(&again))?;
+        flag::register(signal, Arc::clone(&again))?;
+        low_level::pipe::register(signal, tells.try_clone()?)?;
+    }
+    Ok(told)
+}
+
+impl From<SocketError> for CommandError {
+    fn from(error: SocketError) -> Self {
+        match error {
+            SocketError::Taken { .. } => Self::new(Kind::Locked, error)
+                .hint("Connect to it; `takeback serve --ensure` prints where it is."),
+            SocketError::Unfit { .. } => Self::new(Kind::Error, error).hint(
+                "Set XDG_RUNTIME_DIR to a folder of your own with a short path, or use --stdio.",
+            ),
+            SocketError::Io { .. } => Self::new(Kind::Error, error),
+        }
+    }
 }

@@ -6,7 +6,7 @@ use serde::Serialize;
 use serde_json::json;
 use takeback_core::Workspace;
 use takeback_core::point_name::distance;
-use takeback_core::retention::{archive_session, delete_session};
+use takeback_core::retention::{CleanedUp, archive_session, delete_session};
 use takeback_store::{Point, PointKind, Session, SessionId};
 
 use super::cleanup::told;
@@ -14,12 +14,13 @@ use super::log::described;
 use crate::args::{DeleteArgs, Options, SessionArgs, SessionsArgs};
 use crate::ask;
 use crate::error::{CommandError, Kind};
-use crate::place::{self, Store};
+use crate::place::{self, Place, Store};
 use crate::progress;
 use crate::screen::{CARE, GOOD, HINT, NAME, STRONG, Screen, count, is_interactive, plain};
 use crate::stores;
 use crate::table::{Cell, Give, Table};
 use crate::time::{ago, iso, now};
+use crate::wire::{self, Json};
 
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
@@ -42,14 +43,14 @@ pub(crate) fn sessions(
     screen: &mut Screen,
 ) -> Result<u8, CommandError> {
     let place = place::open(options, Store::MustExist)?;
+    if screen.json {
+        screen.json(&list(&place.workspace, args.limit)?)?;
+        return Ok(0);
+    }
     let sessions = place.workspace.store.sessions()?;
     let points = place.workspace.store.points()?;
     let newest: Vec<&Session> = sessions.iter().rev().take(args.limit).collect();
     let told: Vec<ToldSession<'_>> = newest.iter().map(|session| tell(session, &points)).collect();
-    if screen.json {
-        screen.json(&told)?;
-        return Ok(0);
-    }
     if told.is_empty() {
         writeln!(screen.out, "No sessions yet. {HINT}`takeback run -- CMD` is one.{HINT:#}")?;
     }
@@ -78,6 +79,13 @@ pub(crate) fn sessions(
         writeln!(screen.out, "{HINT}{older} older; -n shows more{HINT:#}")?;
     }
     Ok(0)
+}
+
+/// As [`sessions`] tells them.
+pub(crate) fn list(workspace: &Workspace, limit: usize) -> Result<Json, CommandError> {
+    let (sessions, points) = (workspace.store.sessions()?, workspace.store.points()?);
+    let newest = sessions.iter().rev().take(limit).map(|session| tell(session, &points));
+    Ok(wire::json(&newest.collect::<Vec<_>>())?)
 }
 
 fn tell<'a>(session: &'a Session, points: &'a [Point]) -> ToldSession<'a> {
@@ -113,8 +121,7 @@ pub(crate) fn archive(
     archive_session(&mut place.workspace, &id)?;
     let days = place.settings.retention().archive_days;
     if screen.json {
-        let archived = place.workspace.store.session(&id)?.and_then(|s| s.archived_at).map(iso);
-        screen.json(&json!({ "session": id, "archivedAt": archived, "keptDays": days }))?;
+        screen.json(&archived(&place, &id)?)?;
     } else if !screen.quiet {
         writeln!(
             screen.out,
@@ -125,6 +132,12 @@ pub(crate) fn archive(
         )?;
     }
     Ok(0)
+}
+
+pub(crate) fn archived(place: &Place, id: &SessionId) -> Result<Json, CommandError> {
+    let archived = place.workspace.store.session(id)?.and_then(|s| s.archived_at).map(iso);
+    let days = place.settings.retention().archive_days;
+    Ok(wire::json(&json!({ "session": id, "archivedAt": archived, "keptDays": days }))?)
 }
 
 pub(crate) fn delete(
@@ -166,12 +179,20 @@ pub(crate) fn delete(
             return Ok(0);
         }
     }
+    told(&delete_now(&mut place, options, &id)?, screen)
+}
+
+pub(crate) fn delete_now(
+    place: &mut Place,
+    options: &Options,
+    id: &SessionId,
+) -> Result<CleanedUp, CommandError> {
     let spinner = progress::spinner("Deleting");
-    let done = delete_session(&mut place.workspace, &id);
+    let done = delete_session(&mut place.workspace, id);
     drop(spinner);
     let done = done?;
     stores::remove_sessions(&done.sessions, &place::home(options)?)?;
-    told(&done, screen)
+    Ok(done)
 }
 
 /// The session that is meant by its id or the beginning of it.

@@ -1,17 +1,17 @@
 //! `state`: what agents hand over at each step, and get back.
 
-mod delete;
+pub(crate) mod delete;
 mod diff;
 mod effect;
 mod export;
-mod fork;
+pub(crate) mod fork;
 pub(crate) mod input;
-mod list;
-mod resume;
-mod rollback;
+pub(crate) mod list;
+pub(crate) mod resume;
+pub(crate) mod rollback;
 pub(crate) use self::rollback::rollback_execution;
 pub(crate) mod save;
-mod show;
+pub(crate) mod show;
 mod wire;
 
 use takeback_store::StateStore;

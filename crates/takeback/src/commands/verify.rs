@@ -3,24 +3,24 @@
 use std::io::Write as _;
 
 use serde_json::json;
+use takeback_core::Workspace;
 
 use crate::args::Options;
 use crate::error::{CommandError, Kind};
 use crate::place::{self, Store};
 use crate::progress;
 use crate::screen::{BAD, GOOD, HINT, Screen, count, plain};
+use crate::wire::{self, Json};
 
 pub(crate) fn verify(options: &Options, screen: &mut Screen) -> Result<u8, CommandError> {
     let place = place::open(options, Store::MustExist)?;
     let store = &*place.workspace.store;
     let spinner = progress::spinner("Reading everything in the store");
-    let states = &*place.workspace.states;
-    let damage = store.check().map_err(CommandError::from);
-    let damage = damage.and_then(|all| Ok([all, states.check()?].concat()));
+    let damage = damage(&place.workspace);
     drop(spinner);
     let damage = damage?;
     if screen.json {
-        screen.json(&json!({ "ok": damage.is_empty(), "damage": damage }))?;
+        screen.json(&told(&damage)?)?;
     } else if damage.is_empty() {
         let points = store.points()?.len();
         writeln!(
@@ -40,4 +40,13 @@ pub(crate) fn verify(options: &Options, screen: &mut Screen) -> Result<u8, Comma
         )?;
     }
     Ok(if damage.is_empty() { 0 } else { Kind::Error as u8 })
+}
+
+/// What is damaged, in words.
+pub(crate) fn damage(workspace: &Workspace) -> Result<Vec<String>, CommandError> {
+    Ok([workspace.store.check()?, workspace.states.check()?].concat())
+}
+
+pub(crate) fn told(damage: &[String]) -> Result<Json, CommandError> {
+    Ok(wire::json(&json!({ "ok": damage.is_empty(), "damage": damage }))?)
 }

@@ -1,123 +1,81 @@
-//! `checkpoint:*`: files by session and message.
+//! `checkpoint:*` beside the three of [`super::file_checkpoints`]: what the commands do, by name.
 
-use base64::Engine as _;
-use base64::engine::general_purpose::STANDARD;
-use serde::Serialize;
-use takeback_core::history::{FileCheckpoint, file_checkpoints};
-use takeback_core::retention::Clock;
+use takeback_core::marks::check_label;
+use takeback_core::rewind::journal::Exactness;
 use takeback_core::rewind::{RewindRequest, Target};
 use takeback_ipc::params::Named;
 use takeback_ipc::{Fault, Outcome, Outlet};
-use takeback_store::{Entry, Lack, Point, PointKind, SessionId, StoreError};
 
 use super::client::{Client, told};
-use super::fault;
-use crate::args::DoingArgs;
-use crate::commands::cleanup::clean_up_now;
-use crate::commands::rewind::at_once;
+use super::points::rewind_to;
+use crate::args::{DiffArgs, DoingArgs};
+use crate::commands::{checkpoint, diff, rewind, verify};
 use crate::error::CommandError;
-use crate::place::Store;
-use crate::wire::WirePath;
+use crate::place::{self, Store};
 
-/// What stood at a path before the answer to a message first changed it.
-#[derive(Serialize)]
-#[serde(rename_all = "camelCase")]
-struct WireFileCheckpoint {
-    id: String,
-    session_id: String,
-    message_id: String,
-    #[serde(flatten)]
-    path: WirePath,
-    original_content: Option<String>,
-    /// Of bytes that are not text.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    original_content_base64: Option<String>,
-    file_existed: bool,
-    /// Milliseconds since 1970.
-    created_at: i64,
-    /// Why there is no content, although there was.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    not_captured: Option<&'static str>,
+pub(super) fn create(client: &mut Client, params: &Named, _: &Outlet) -> Outcome {
+    let label: Option<String> = params.optional("label")?;
+    if let Some(refused) = place::not_enabled(&client.options_for(params)?)? {
+        return Err(refused.into());
+    }
+    if let Some(label) = &label {
+        check_label(label).map_err(CommandError::from)?;
+    }
+    let at = client.mended(params, Store::Create)?;
+    let made = takeback_core::checkpoint(&mut at.handle.place.workspace, label.as_deref());
+    Ok(checkpoint::told(&made.map_err(CommandError::from)?, label.as_deref())?)
 }
 
-pub(super) fn list(client: &mut Client, params: &Named, _: &Outlet) -> Outcome {
-    let session = SessionId(params.required("sessionId")?);
-    let at = client.at(params, Store::MustExist)?;
-    let store = &*at.handle.place.workspace.store;
-    let listed = file_checkpoints(store, &session).map_err(CommandError::from)?;
-    let points = store.points().map_err(CommandError::from)?;
-    let told_each = listed.iter().map(|one| tell(store, one, &points));
-    told(&told_each.collect::<Result<Vec<_>, StoreError>>().map_err(CommandError::from)?)
+pub(super) fn preview(client: &mut Client, params: &Named, _: &Outlet) -> Outcome {
+    let doing = DoingArgs { dry_run: true, ..DoingArgs::default() };
+    rewind_to(client, params, doing)
 }
 
-fn tell(
-    store: &dyn takeback_store::Store,
-    one: &FileCheckpoint,
-    points: &[Point],
-) -> Result<WireFileCheckpoint, StoreError> {
-    let content = match &one.original {
-        Entry::File { digest, .. } => Some(store.contents(digest)?),
-        Entry::Symlink { target } => Some(target.clone()),
-        _ => None,
+pub(super) fn differences(client: &mut Client, params: &Named, _: &Outlet) -> Outcome {
+    let args = DiffArgs {
+        from: params.optional("from")?.unwrap_or_else(|| "@".to_owned()),
+        to: params.optional("to")?,
+        paths: params.or_default("paths")?,
+        stat: false,
     };
-    let (text, bytes) = match content.map(String::from_utf8) {
-        None => (None, None),
-        Some(Ok(text)) => (Some(text), None),
-        Some(Err(bytes)) => (None, Some(STANDARD.encode(bytes.as_bytes()))),
-    };
-    let before = points.iter().rev().filter(|point| point.seq < one.seq);
-    let made_for = before
-        .filter(|point| point.kind == PointKind::Prompt)
-        .find(|point| point.session.as_ref() == Some(&one.session));
-    let of_point = || made_for.map(|point| point.id.to_string()).unwrap_or_default();
-    Ok(WireFileCheckpoint {
-        id: format!("{:016x}", one.seq.0),
-        session_id: one.session.0.clone(),
-        message_id: one.message.clone().unwrap_or_else(of_point),
-        path: (&one.path).into(),
-        original_content: text,
-        original_content_base64: bytes,
-        file_existed: one.original != Entry::Absent,
-        created_at: one.time.0,
-        not_captured: match &one.original {
-            Entry::NotCaptured { lack } => Some(Lack::reason(*lack)),
-            Entry::Unknown => Some("nobody looked before"),
-            _ => None,
-        },
-    })
-}
-
-pub(super) fn rewind(client: &mut Client, params: &Named, _: &Outlet) -> Outcome {
-    let session = SessionId(params.required("sessionId")?);
-    let message: String = params.required("messageId")?;
     let at = client.mended(params, Store::MustExist)?;
     let workspace = &mut at.handle.place.workspace;
-    let points = workspace.store.points().map_err(CommandError::from)?;
-    let point = of_message(&points, &session, &message)?;
-    let request = RewindRequest::new(Target::Point(point.id));
-    let (receipt, _) = at_once(workspace, &at.options, request, &DoingArgs::default())?;
+    let diffs = diff::differences(workspace, &at.options, &args)?;
+    told(&diff::told(&*workspace.store, &diffs)?)
+}
+
+pub(super) fn undo(client: &mut Client, params: &Named, _: &Outlet) -> Outcome {
+    again(client, params, Target::Undo)
+}
+
+pub(super) fn redo(client: &mut Client, params: &Named, _: &Outlet) -> Outcome {
+    again(client, params, Target::Redo)
+}
+
+fn again(client: &mut Client, params: &Named, target: Target) -> Outcome {
+    let mut request = RewindRequest::new(target);
+    if params.or_default("exact")? {
+        request.exactness = Exactness::Exact;
+    }
+    let doing = doing(params)?;
+    let at = client.mended(params, Store::MustExist)?;
+    let (receipt, _) =
+        rewind::at_once(&mut at.handle.place.workspace, &at.options, request, &doing)?;
     told(&receipt)
 }
 
-/// The point before a message of a session, by the message's id or the point's.
-fn of_message<'a>(
-    points: &'a [Point],
-    session: &SessionId,
-    message: &str,
-) -> Result<&'a Point, Fault> {
-    let own = || points.iter().filter(|point| point.session.as_ref() == Some(session));
-    own()
-        .find(|point| point.message_ids.iter().any(|id| id == message))
-        .or_else(|| own().find(|point| point.id.to_string() == message))
-        .ok_or_else(|| {
-            let said = format!("session {session} has no point for message {message}");
-            Fault::new(fault::UNKNOWN_POINT, "unknownPoint", said)
-        })
+/// How a rewind is to be done.
+pub(super) fn doing(params: &Named) -> Result<DoingArgs, Fault> {
+    Ok(DoingArgs {
+        discard: params.or_default("discard")?,
+        outside: params.or_default("outside")?,
+        dry_run: params.or_default("dryRun")?,
+        diff: false,
+        yes: true,
+    })
 }
 
-pub(super) fn cleanup(client: &mut Client, params: &Named, _: &Outlet) -> Outcome {
-    let clock = if params.or_default("trustClock")? { Clock::Trusted } else { Clock::Doubted };
-    let at = client.mended(params, Store::MustExist)?;
-    let done = clean_up_now(&mut at.handle.place, &at.options, clock)?;
-    told(&done.points)
+pub(super) fn verify(client: &mut Client, params: &Named, _: &Outlet) -> Outcome {
+    let at = client.at(params, Store::MustExist)?;
+    Ok(verify::told(&verify::damage(&at.handle.place.workspace)?)?)
 }

@@ -9,6 +9,7 @@ use takeback_ipc::params::Named;
 use takeback_ipc::{Call, Fault, Outcome, Outlet};
 
 use super::methods::{Run, find};
+use super::watch::Watch;
 use crate::args::Options;
 use crate::commands::cleanup::when_due;
 use crate::commands::record::Recording;
@@ -21,11 +22,42 @@ use crate::stores;
 const MOST: usize = 8;
 
 pub(super) struct Client {
-    /// As the server was started, but that nobody sits there.
-    options: Options,
-    start: PathBuf,
+    from: Start,
     /// The one used last is last.
     open: Vec<Handle>,
+    pub(super) watches: Vec<Watch>,
+}
+
+/// How the server was started.
+#[derive(Clone)]
+pub(super) struct Start {
+    /// But that nobody sits there.
+    options: Options,
+    folder: PathBuf,
+    home: PathBuf,
+}
+
+impl Start {
+    pub(super) fn new(options: &Options) -> Result<Self, CommandError> {
+        let (folder, home) = (place::start(options)?, place::home(options)?);
+        let options = Options {
+            home: Some(home.clone()),
+            json: true,
+            quiet: true,
+            no_pager: true,
+            ..options.clone()
+        };
+        Ok(Self { options, folder, home })
+    }
+
+    /// Where it was started.
+    pub(super) fn folder(&self) -> &Path {
+        &self.folder
+    }
+
+    pub(super) fn home(&self) -> &Path {
+        &self.home
+    }
 }
 
 /// A workspace that is open.
@@ -44,11 +76,16 @@ pub(super) struct At<'c> {
 }
 
 impl Client {
-    pub(super) fn new(options: &Options) -> Result<Self, CommandError> {
-        let start = place::start(options)?;
-        let home = Some(place::home(options)?);
-        let options = Options { home, json: true, quiet: true, no_pager: true, ..options.clone() };
-        Ok(Self { options, start, open: Vec::new() })
+    pub(super) fn new(from: Start) -> Self {
+        Self { from, open: Vec::new(), watches: Vec::new() }
+    }
+
+    pub(super) fn start(&self) -> &Path {
+        &self.from.folder
+    }
+
+    pub(super) fn home(&self) -> &Path {
+        &self.from.home
     }
 
     pub(super) fn answer(&mut self, call: &Call, outlet: &Outlet) -> Outcome {
@@ -62,16 +99,20 @@ impl Client {
     /// Where `workspace` leads; without it, where the server was started.
     pub(super) fn options_at(&self, workspace: Option<&Path>) -> Options {
         let directory = match workspace {
-            Some(folder) => self.start.join(folder),
-            None => self.start.clone(),
+            Some(folder) => self.start().join(folder),
+            None => self.start().to_owned(),
         };
-        Options { directory: Some(directory), ..self.options.clone() }
+        Options { directory: Some(directory), ..self.from.options.clone() }
+    }
+
+    /// As [`Self::options_at`], for the workspace that a call names.
+    pub(super) fn options_for(&self, params: &Named) -> Result<Options, Fault> {
+        Ok(self.options_at(params.optional::<PathBuf>("workspace")?.as_deref()))
     }
 
     /// The workspace that a call names.
     pub(super) fn at(&mut self, params: &Named, store: Store) -> Result<At<'_>, Fault> {
-        let workspace: Option<PathBuf> = params.optional("workspace")?;
-        let options = self.options_at(workspace.as_deref());
+        let options = self.options_for(params)?;
         Ok(self.opened(options, store)?)
     }
 
@@ -123,7 +164,7 @@ impl Handle {
 }
 
 /// The database's device and number.
-fn number_of(here: &Here) -> Option<(u64, u64)> {
+pub(super) fn number_of(here: &Here) -> Option<(u64, u64)> {
     let about = stores::database_of(&here.root, &here.home).metadata().ok()?;
     Some((about.dev(), about.ino()))
 }

@@ -3,9 +3,11 @@
 use std::path::PathBuf;
 
 use serde::Deserialize;
-use takeback_ipc::{Fault, Outcome, Params, RawValue};
+use takeback_ipc::params::Named;
+use takeback_ipc::{Fault, Outcome, Outlet, Params, RawValue};
 
 use super::client::{Client, told};
+use super::fault;
 use crate::commands::record::without_files;
 use crate::place::{self, Store};
 
@@ -41,4 +43,16 @@ pub(super) fn record(client: &mut Client, params: &Params) -> Outcome {
     }
     let at = client.opened(options, Store::Create)?;
     told(&at.handle.recording.answer(&mut at.handle.place, line))
+}
+
+pub(super) fn hook(client: &mut Client, params: &Named, _: &Outlet) -> Outcome {
+    let agent: String = params.required("agent")?;
+    let payload: Box<RawValue> = params.required("payload")?;
+    hooked(client, params, &agent, &payload)
+}
+
+/// What an agent's hook tells, in the agent's own words.
+fn hooked(_: &mut Client, _: &Named, agent: &str, _payload: &RawValue) -> Outcome {
+    let said = format!("no agent is known as {agent}");
+    Err(Fault::new(fault::UNKNOWN_AGENT, "unknownAgent", said))
 }

@@ -22,6 +22,8 @@ pub(super) const NOTHING_TO_DO: i32 = -32006;
 pub(super) const UNKNOWN_SESSION: i32 = -32007;
 pub(super) const UNKNOWN_STATE: i32 = -32008;
 pub(super) const CONFLICT: i32 = -32009;
+pub(super) const UNKNOWN_AGENT: i32 = -32010;
+pub(super) const ANSWER_TOO_LARGE: i32 = -32011;
 
 impl From<CommandError> for Fault {
     fn from(error: CommandError) -> Self {

@@ -4,7 +4,7 @@ use takeback_ipc::params::Named;
 use takeback_ipc::{Outcome, Outlet, Params};
 
 use super::client::Client;
-use super::{checkpoints, events, points};
+use super::{checkpoints, events, file_checkpoints, points, server, sessions, states, watch};
 
 pub(super) struct Method {
     pub(super) name: &'static str,
@@ -26,16 +26,62 @@ const fn named(
     Method { name, params, run: Run::Named(run) }
 }
 
+/// How a rewind is done, and where.
+macro_rules! doing {
+    ($($first:literal),*) => {
+        &[$($first,)* "dryRun", "outside", "discard", "workspace"]
+    };
+}
+
 pub(super) const METHODS: &[Method] = &[
-    named("checkpoint:list", &["sessionId", "workspace"], checkpoints::list),
-    named("checkpoint:rewind", &["sessionId", "messageId", "workspace"], checkpoints::rewind),
-    named("checkpoint:cleanup", &["trustClock", "workspace"], checkpoints::cleanup),
+    named("checkpoint:list", &["sessionId", "contents", "workspace"], file_checkpoints::list),
+    named("checkpoint:rewind", &["sessionId", "messageId", "workspace"], file_checkpoints::rewind),
+    named("checkpoint:cleanup", &["trustClock", "workspace"], file_checkpoints::cleanup),
+    named("checkpoint:create", &["label", "workspace"], checkpoints::create),
+    named(
+        "checkpoint:preview",
+        &["point", "paths", "exact", "sessions", "allAgents", "ambiguous", "workspace"],
+        checkpoints::preview,
+    ),
+    named("checkpoint:diff", &["from", "to", "paths", "workspace"], checkpoints::differences),
+    named("checkpoint:undo", doing!("exact"), checkpoints::undo),
+    named("checkpoint:redo", doing!("exact"), checkpoints::redo),
+    named("checkpoint:verify", &["workspace"], checkpoints::verify),
     named("point:list", &["limit", "session", "all", "workspace"], points::list),
+    named("point:show", &["point", "workspace"], points::show),
+    named(
+        "point:rewind",
+        doing!("point", "paths", "exact", "sessions", "allAgents", "ambiguous"),
+        points::rewind,
+    ),
+    named("point:subscribe", &["all", "workspace"], watch::subscribe),
+    named("point:unsubscribe", &["workspace"], watch::unsubscribe),
+    named("session:list", &["limit", "workspace"], sessions::list),
+    named("session:archive", &["sessionId", "workspace"], sessions::archive),
+    named("session:delete", &["sessionId", "workspace"], sessions::delete),
+    named("state:save", &["checkpoint", "session", "files", "workspace"], states::save),
+    named(
+        "state:list",
+        &["executionId", "branch", "all", "after", "limit", "workspace"],
+        states::list,
+    ),
+    named("state:show", &["id", "workspace"], states::show),
+    named(
+        "state:resume",
+        &["id", "branch", "fromStep", "maxRetries", "lastMessages", "workspace"],
+        states::resume,
+    ),
+    named("state:rollback", doing!("id", "exact", "partial", "stateOnly"), states::rollback),
+    named("state:fork", &["id", "branch", "workspace"], states::fork),
+    named("state:delete", &["id", "dryRun", "workspace"], states::delete),
     Method {
         name: "event:record",
         params: &["event", "workspace"],
         run: Run::Event(events::record),
     },
+    named("event:hook", &["agent", "payload", "workspace"], events::hook),
+    named("server:info", &[], server::info),
+    named("status", &["workspace"], server::status),
 ];
 
 pub(super) fn find(name: &str) -> Option<&'static Method> {

@@ -1,12 +1,15 @@
 //! `point:*`: points by any of their names.
 
 use takeback_ipc::params::Named;
-use takeback_ipc::{Outcome, Outlet};
+use takeback_ipc::{Fault, Outcome, Outlet};
 
+use super::checkpoints::doing;
 use super::client::{Client, told};
-use crate::args::LogArgs;
-use crate::commands::log;
+use crate::args::{Ambiguous, DoingArgs, LogArgs, RewindArgs};
+use crate::commands::{log, rewind, show};
+use crate::error::CommandError;
 use crate::place::Store;
+use crate::point::named;
 
 pub(super) fn list(client: &mut Client, params: &Named, _: &Outlet) -> Outcome {
     let args = LogArgs {
@@ -17,4 +20,53 @@ pub(super) fn list(client: &mut Client, params: &Named, _: &Outlet) -> Outcome {
     let at = client.at(params, Store::MustExist)?;
     let listed = log::list(&at.handle.place.workspace, &args)?;
     told(&listed.told.iter().map(|(_, told)| told).collect::<Vec<_>>())
+}
+
+pub(super) fn show(client: &mut Client, params: &Named, _: &Outlet) -> Outcome {
+    let name: Option<String> = params.optional("point")?;
+    let at = client.at(params, Store::MustExist)?;
+    let shown = show::look_at(&at.handle.place.workspace, name.as_deref().unwrap_or("@"))?;
+    told(&shown.to_json()?)
+}
+
+pub(super) fn rewind(client: &mut Client, params: &Named, _: &Outlet) -> Outcome {
+    let doing = doing(params)?;
+    rewind_to(client, params, doing)
+}
+
+/// To any point, as `rewind` with these options.
+pub(super) fn rewind_to(client: &mut Client, params: &Named, doing: DoingArgs) -> Outcome {
+    let name: String = params.required("point")?;
+    let args = RewindArgs {
+        point: None,
+        exact: params.or_default("exact")?,
+        paths: params.or_default("paths")?,
+        session: params.or_default("sessions")?,
+        all_agents: params.or_default("allAgents")?,
+        ambiguous: ambiguous(params)?,
+        doing,
+    };
+    let chooses = !args.session.is_empty() || args.all_agents;
+    if args.exact && (chooses || args.ambiguous == Ambiguous::Take) {
+        let said = "exact takes back what anybody did: it goes with neither sessions, allAgents nor \
+                    ambiguous";
+        return Err(Fault::invalid_params(said));
+    }
+    if args.all_agents && !args.session.is_empty() {
+        return Err(Fault::invalid_params("sessions and allAgents do not go together"));
+    }
+    let at = client.mended(params, Store::MustExist)?;
+    let workspace = &mut at.handle.place.workspace;
+    let points = workspace.store.points().map_err(CommandError::from)?;
+    let request = rewind::request(workspace, &at.options, &args, named(&points, &name)?)?;
+    let (receipt, _) = rewind::at_once(workspace, &at.options, request, &args.doing)?;
+    told(&receipt)
+}
+
+fn ambiguous(params: &Named) -> Result<Ambiguous, Fault> {
+    match params.optional::<String>("ambiguous")?.as_deref() {
+        None | Some("leave") => Ok(Ambiguous::Leave),
+        Some("take") => Ok(Ambiguous::Take),
+        Some(_) => Err(Fault::invalid_params("the parameter ambiguous is leave or take")),
+    }
 }

@@ -12,6 +12,7 @@ use crate::ask;
 use crate::error::CommandError;
 use crate::place::{self, Store};
 use crate::screen::{GOOD, HINT, NAME, STRONG, Screen, count, is_interactive, plain, width, wrap};
+use crate::wire::{self, Json};
 
 /// What is to go.
 enum Goes {
@@ -26,14 +27,7 @@ pub(crate) fn delete(
 ) -> Result<u8, CommandError> {
     let place = place::open_mended(options, Store::MustExist)?;
     let states = &*place.workspace.states;
-    let goes = match named(states, &args.name)? {
-        Named::Checkpoint(record) => Goes::Checkpoint(record),
-        Named::Execution(id, _) => {
-            let all = states.executions()?.executions;
-            let checkpoints = all.iter().find(|one| one.id == id).map_or(0, |one| one.checkpoints);
-            Goes::Execution { id, checkpoints }
-        }
-    };
+    let goes = Goes::find(states, &args.name)?;
     if !args.yes && !args.dry_run && (!is_interactive() || screen.json) {
         return Err(ask::nobody("deletes checkpoints"));
     }
@@ -46,6 +40,49 @@ pub(crate) fn delete(
     }
     let deleted = if args.dry_run { false } else { carry_out(states, &goes)? };
     tell(&goes, deleted, args.dry_run, screen)
+}
+
+/// Without a question.
+pub(crate) fn delete_now(
+    states: &dyn StateStore,
+    name: &str,
+    dry_run: bool,
+) -> Result<Json, CommandError> {
+    let goes = Goes::find(states, name)?;
+    let deleted = if dry_run { false } else { carry_out(states, &goes)? };
+    goes.told(deleted)
+}
+
+impl Goes {
+    fn find(states: &dyn StateStore, name: &str) -> Result<Self, CommandError> {
+        Ok(match named(states, name)? {
+            Named::Checkpoint(record) => Self::Checkpoint(record),
+            Named::Execution(id, _) => {
+                let all = states.executions()?.executions;
+                let own = all.iter().find(|one| one.id == id);
+                let checkpoints = own.map_or(0, |one| one.checkpoints);
+                Self::Execution { id, checkpoints }
+            }
+        })
+    }
+
+    /// The execution, the checkpoint if it is one alone, and how many there are.
+    fn parts(&self) -> (&ExecutionId, Option<String>, u64) {
+        match self {
+            Self::Checkpoint(record) => (&record.key.execution, Some(record.key.to_string()), 1),
+            Self::Execution { id, checkpoints } => (id, None, *checkpoints),
+        }
+    }
+
+    fn told(&self, deleted: bool) -> Result<Json, CommandError> {
+        let (execution, id, checkpoints) = self.parts();
+        Ok(wire::json(&json!({
+            "execution_id": execution,
+            "id": id,
+            "checkpoints": checkpoints,
+            "deleted": deleted,
+        }))?)
+    }
 }
 
 fn preview(goes: &Goes, screen: &mut Screen) -> Result<(), CommandError> {
@@ -87,18 +124,10 @@ fn tell(
     dry_run: bool,
     screen: &mut Screen,
 ) -> Result<u8, CommandError> {
-    let (execution, id, checkpoints) = match goes {
-        Goes::Checkpoint(record) => (&record.key.execution, Some(record.key.to_string()), 1),
-        Goes::Execution { id, checkpoints } => (id, None, *checkpoints),
-    };
     if screen.json {
-        screen.json(&json!({
-            "execution_id": execution,
-            "id": id,
-            "checkpoints": checkpoints,
-            "deleted": deleted,
-        }))?;
+        screen.json(&goes.told(deleted)?)?;
     } else if !(screen.quiet || dry_run) {
+        let (execution, id, checkpoints) = goes.parts();
         let name = plain(id.as_deref().unwrap_or(execution.as_str()));
         let n = usize::try_from(checkpoints).unwrap_or(usize::MAX);
         let what = count(n, "checkpoint");

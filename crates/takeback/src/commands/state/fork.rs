@@ -4,13 +4,14 @@ use std::io::Write as _;
 
 use serde_json::json;
 use takeback_store::StateStore;
-use takeback_store::state::{BranchName, ExecutionId, StateError};
+use takeback_store::state::{BranchName, CheckpointKey, ExecutionId, StateError};
 
 use super::checkpoint_named;
 use crate::args::{ForkArgs, Options};
 use crate::error::CommandError;
 use crate::place::{self, Store};
 use crate::screen::{GOOD, HINT, NAME, Screen, plain};
+use crate::wire::{self, Json};
 
 pub(crate) fn fork(
     options: &Options,
@@ -18,19 +19,9 @@ pub(crate) fn fork(
     screen: &mut Screen,
 ) -> Result<u8, CommandError> {
     let place = place::open_mended(options, Store::MustExist)?;
-    let states = &*place.workspace.states;
-    let key = checkpoint_named(states, &args.id)?.key;
-    let branch = match &args.branch {
-        Some(name) => BranchName::new(name.as_str()).map_err(StateError::from)?,
-        None => free_name(states, &key.execution)?,
-    };
-    states.fork(&key, &branch)?;
+    let (key, branch) = fork_now(&*place.workspace.states, args)?;
     if screen.json {
-        screen.json(&json!({
-            "execution_id": key.execution,
-            "branch": branch,
-            "from": key.to_string(),
-        }))?;
+        screen.json(&told(&key, &branch)?)?;
     } else if !screen.quiet {
         writeln!(
             screen.out,
@@ -41,6 +32,28 @@ pub(crate) fn fork(
         )?;
     }
     Ok(0)
+}
+
+/// The checkpoint that the new branch goes on from, and the branch.
+pub(crate) fn fork_now(
+    states: &dyn StateStore,
+    args: &ForkArgs,
+) -> Result<(CheckpointKey, BranchName), CommandError> {
+    let key = checkpoint_named(states, &args.id)?.key;
+    let branch = match &args.branch {
+        Some(name) => BranchName::new(name.as_str()).map_err(StateError::from)?,
+        None => free_name(states, &key.execution)?,
+    };
+    states.fork(&key, &branch)?;
+    Ok((key, branch))
+}
+
+pub(crate) fn told(key: &CheckpointKey, branch: &BranchName) -> Result<Json, CommandError> {
+    Ok(wire::json(&json!({
+        "execution_id": key.execution,
+        "branch": branch,
+        "from": key.to_string(),
+    }))?)
 }
 
 fn free_name(states: &dyn StateStore, execution: &ExecutionId) -> Result<BranchName, StateError> {

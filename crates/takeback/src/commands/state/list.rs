@@ -21,6 +21,7 @@ use crate::screen::{
 };
 use crate::table::{Cell, Give, Table};
 use crate::time::{ago, now};
+use crate::wire::{self, Json};
 
 pub(crate) fn list(
     options: &Options,
@@ -28,14 +29,38 @@ pub(crate) fn list(
     screen: &mut Screen,
 ) -> Result<u8, CommandError> {
     let place = place::open(options, Store::MustExist)?;
-    let states = &*place.workspace.states;
+    if screen.json {
+        let (told, damaged) = told(&place.workspace, args)?;
+        say_damaged(options, &damaged)?;
+        screen.json(&told)?;
+        return Ok(exit_code(&damaged));
+    }
     match &args.execution {
         Some(execution) => {
-            let execution = execution_named(states, execution)?;
-            checkpoints(options, &place.workspace, &execution, args, screen)
+            let execution = execution_named(&*place.workspace.states, execution)?;
+            checkpoints(&place.workspace, &execution, args, screen)
         }
-        None => executions(options, &place.workspace, args.limit, screen),
+        None => executions(&place.workspace, args.limit, screen),
     }
+}
+
+/// What can be read, and what cannot.
+pub(crate) fn told(
+    workspace: &Workspace,
+    args: &ListStateArgs,
+) -> Result<(Json, Vec<Damaged>), CommandError> {
+    let states = &*workspace.states;
+    let Some(execution) = &args.execution else {
+        let all = states.executions()?;
+        let kept = KeptPoints::of(workspace)?;
+        let shown = all.executions.iter().take(args.limit.unwrap_or(usize::MAX));
+        let told = wire::json(&shown.map(|one| tell(one, &kept)).collect::<Vec<_>>())?;
+        return Ok((told, all.damaged));
+    };
+    let page = page(states, &execution_named(states, execution)?, args)?;
+    let kept = KeptPoints::of(workspace)?;
+    let records = page.records.iter().map(|record| kept.record(record));
+    Ok((wire::json(&records.collect::<Vec<_>>())?, page.damaged))
 }
 
 #[derive(Serialize)]
@@ -50,19 +75,12 @@ struct ToldExecution<'a> {
 }
 
 fn executions(
-    options: &Options,
     workspace: &Workspace,
     limit: Option<usize>,
     screen: &mut Screen,
 ) -> Result<u8, CommandError> {
     let all = workspace.states.executions()?;
     let shown = &all.executions[..all.executions.len().min(limit.unwrap_or(usize::MAX))];
-    if screen.json {
-        say_damaged(options, &all.damaged)?;
-        let kept = KeptPoints::of(workspace)?;
-        screen.json(&shown.iter().map(|one| tell(one, &kept)).collect::<Vec<_>>())?;
-        return Ok(exit_code(&all.damaged));
-    }
     screen.page()?;
     let time = now();
     let gives =
@@ -113,28 +131,28 @@ fn tell<'a>(execution: &'a Execution, kept: &KeptPoints) -> ToldExecution<'a> {
     }
 }
 
-fn checkpoints(
-    options: &Options,
-    workspace: &Workspace,
+fn page(
+    states: &dyn StateStore,
     execution: &ExecutionId,
     args: &ListStateArgs,
-    screen: &mut Screen,
-) -> Result<u8, CommandError> {
-    let states = &*workspace.states;
+) -> Result<Page, CommandError> {
     let branch = args.branch.as_ref().map(BranchName::new).transpose().map_err(StateError::from)?;
     let which = if args.all { Which::All } else { Which::Branch(branch.as_ref()) };
     let after = match &args.after {
         Some(id) => Some(place_of(states, execution, id)?),
         None => None,
     };
-    let page = states.list(&ListQuery { execution, which, after, limit: args.limit })?;
+    Ok(states.list(&ListQuery { execution, which, after, limit: args.limit })?)
+}
+
+fn checkpoints(
+    workspace: &Workspace,
+    execution: &ExecutionId,
+    args: &ListStateArgs,
+    screen: &mut Screen,
+) -> Result<u8, CommandError> {
+    let page = page(&*workspace.states, execution, args)?;
     let kept = KeptPoints::of(workspace)?;
-    if screen.json {
-        say_damaged(options, &page.damaged)?;
-        let records = page.records.iter().map(|record| kept.record(record));
-        screen.json(&records.collect::<Vec<_>>())?;
-        return Ok(exit_code(&page.damaged));
-    }
     screen.page()?;
     print(&mut screen.out, &page, &kept)?;
     print_damaged(&mut screen.out, &page.damaged)?;

@@ -3,6 +3,7 @@
 use std::io::{self, Write};
 
 use serde::Serialize;
+use takeback_core::Workspace;
 use takeback_core::execution::{
     Resumed, keep_last_messages, resume as resume_at, resume_last, retry_from_step,
 };
@@ -16,6 +17,7 @@ use crate::args::{Options, ResumeArgs};
 use crate::error::{CommandError, Kind};
 use crate::place::{self, Store};
 use crate::screen::{CARE, HINT, Screen, plain, shorten, shorten_path, width, wrap};
+use crate::wire::{self, Json};
 
 #[derive(Serialize)]
 struct ToldResumed<'a> {
@@ -32,25 +34,12 @@ pub(crate) fn resume(
 ) -> Result<u8, CommandError> {
     let place = place::open_mended(options, Store::MustExist)?;
     let states = &*place.workspace.states;
-    // An agent that starts must be able to tell `nothing to go on from` from trouble.
-    let (mut resumed, meant) = find(states, args).map_err(|error| {
-        let state = error.source.downcast_ref::<StateError>();
-        let is_nothing =
-            matches!(state, Some(StateError::NoExecution(_) | StateError::NoSuccessBefore { .. }));
-        if is_nothing { CommandError { kind: Kind::Nothing, ..error } } else { error }
-    })?;
-    if let Some(most) = args.last_messages {
-        keep_last_messages(&mut resumed.checkpoint.values, most);
-    }
-    let kept = KeptPoints::of(&place.workspace)?;
     if screen.json {
-        screen.json(&ToldResumed {
-            checkpoint: kept.checkpoint(&resumed.checkpoint),
-            ambiguous_effects: resumed.ambiguous.iter().map(WireEffect::from).collect(),
-            happened_effects: resumed.happened.iter().map(WireEffect::from).collect(),
-        })?;
+        screen.json(&told(&place.workspace, args)?)?;
         return Ok(0);
     }
+    let (resumed, meant) = go_on(states, args)?;
+    let kept = KeptPoints::of(&place.workspace)?;
     screen.page()?;
     let record = &resumed.checkpoint.record;
     print_head(&mut screen.out, &resumed.checkpoint, &kept)?;
@@ -69,6 +58,30 @@ pub(crate) fn resume(
         }
     }
     Ok(0)
+}
+
+pub(crate) fn told(workspace: &Workspace, args: &ResumeArgs) -> Result<Json, CommandError> {
+    let (resumed, _) = go_on(&*workspace.states, args)?;
+    let kept = KeptPoints::of(workspace)?;
+    Ok(wire::json(&ToldResumed {
+        checkpoint: kept.checkpoint(&resumed.checkpoint),
+        ambiguous_effects: resumed.ambiguous.iter().map(WireEffect::from).collect(),
+        happened_effects: resumed.happened.iter().map(WireEffect::from).collect(),
+    })?)
+}
+
+fn go_on(states: &dyn StateStore, args: &ResumeArgs) -> Result<(Resumed, Meant), CommandError> {
+    // An agent that starts must be able to tell `nothing to go on from` from trouble.
+    let (mut resumed, meant) = find(states, args).map_err(|error| {
+        let state = error.source.downcast_ref::<StateError>();
+        let is_nothing =
+            matches!(state, Some(StateError::NoExecution(_) | StateError::NoSuccessBefore { .. }));
+        if is_nothing { CommandError { kind: Kind::Nothing, ..error } } else { error }
+    })?;
+    if let Some(most) = args.last_messages {
+        keep_last_messages(&mut resumed.checkpoint.values, most);
+    }
+    Ok((resumed, meant))
 }
 
 /// What was named.

@@ -2,6 +2,7 @@
 
 use takeback_core::Workspace;
 use takeback_core::execution::{RollbackFiles, rollback_request};
+use takeback_core::rewind::RewindRequest;
 use takeback_store::state::Record;
 
 use super::checkpoint_named;
@@ -20,6 +21,15 @@ pub(crate) fn rollback(
 ) -> Result<u8, CommandError> {
     let mut place = place::open_mended(options, Store::MustExist)?;
     let workspace = &mut place.workspace;
+    let (record, request) = request(workspace, args)?;
+    carry_out(workspace, options, request, &args.doing, &title(&record), screen)
+}
+
+/// The checkpoint that is meant, and what to ask for.
+pub(crate) fn request(
+    workspace: &Workspace,
+    args: &RollbackArgs,
+) -> Result<(Record, RewindRequest), CommandError> {
     let record = checkpoint_named(&*workspace.states, &args.id)?;
     let files = match args {
         RollbackArgs { exact: true, .. } => RollbackFiles::Exact,
@@ -28,7 +38,7 @@ pub(crate) fn rollback(
         _ => RollbackFiles::All,
     };
     let request = rollback_request(workspace, &record.key, files)?;
-    carry_out(workspace, options, request, &args.doing, &title(&record), screen)
+    Ok((record, request))
 }
 
 fn title(record: &Record) -> String {

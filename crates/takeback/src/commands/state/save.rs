@@ -16,7 +16,7 @@ use crate::error::{CommandError, Kind};
 use crate::place::{self, Store, environment};
 use crate::screen::{CARE, GOOD, HINT, NAME, Screen, name, plain};
 use crate::time::now;
-use crate::wire::WireNote;
+use crate::wire::{self, Json, WireNote};
 
 #[derive(Serialize)]
 struct ToldSaved<'a> {
@@ -35,25 +35,13 @@ pub(crate) fn save(
     given.session = session(args)?.or(given.session).or_else(session_around);
     let switched_off = place::not_enabled(options)?;
     let mut place = place::open(options, Store::Create)?;
-    // A rollback that was interrupted may move the head, and must not leave this behind. One that is
-    // still running does not keep an agent from saving.
-    match place::mend(&mut place.workspace) {
-        Err(error) if error.kind == Kind::Locked => {}
-        mended => mended?,
-    }
-    when_due(&mut place, options);
     let files = if args.no_files || switched_off.is_some() { Files::Not } else { Files::Too };
+    mend_unless_locked(&mut place.workspace)?;
+    when_due(&mut place, options);
     let kept = keep(&mut place.workspace, &given, files)?;
     let record = &kept.saved.record;
     if screen.json {
-        let not_captured = kept.not_captured.iter();
-        screen.json(&ToldSaved {
-            record: record.into(),
-            is_new: kept.saved.is_new,
-            not_captured: not_captured
-                .map(|(path, lack)| WireNote::new(path, lack.reason()))
-                .collect(),
-        })?;
+        screen.json(&told(&kept)?)?;
         return Ok(0);
     }
     if screen.quiet {
@@ -76,6 +64,24 @@ pub(crate) fn save(
         writeln!(screen.out, "  {CARE}not kept:{CARE:#} {path}  {HINT}{why}{HINT:#}")?;
     }
     Ok(0)
+}
+
+/// A rollback that was interrupted may move the head, and must not leave behind what is saved now. One
+/// that is still running does not keep an agent from saving.
+pub(crate) fn mend_unless_locked(workspace: &mut Workspace) -> Result<(), CommandError> {
+    match place::mend(workspace) {
+        Err(error) if error.kind == Kind::Locked => Ok(()),
+        mended => mended,
+    }
+}
+
+pub(crate) fn told(kept: &Kept) -> Result<Json, CommandError> {
+    let not_captured = kept.not_captured.iter();
+    Ok(wire::json(&ToldSaved {
+        record: (&kept.saved.record).into(),
+        is_new: kept.saved.is_new,
+        not_captured: not_captured.map(|(path, lack)| WireNote::new(path, lack.reason())).collect(),
+    })?)
 }
 
 fn session(args: &SaveArgs) -> Result<Option<SessionId>, CommandError> {

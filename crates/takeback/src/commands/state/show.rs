@@ -3,6 +3,8 @@
 use std::io::{self, Write};
 
 use serde_json::Value;
+use takeback_core::Workspace;
+use takeback_store::StateStore;
 use takeback_store::state::{Checkpoint, StateError};
 
 use super::checkpoint_named;
@@ -14,6 +16,7 @@ use crate::error::CommandError;
 use crate::place::{self, Store};
 use crate::screen::{BAD, NAME, STRONG, Screen, plain, width, wrap};
 use crate::time::{ago, clock, now};
+use crate::wire::{self, Json};
 
 pub(crate) fn show(
     options: &Options,
@@ -21,18 +24,26 @@ pub(crate) fn show(
     screen: &mut Screen,
 ) -> Result<u8, CommandError> {
     let place = place::open(options, Store::MustExist)?;
-    let states = &*place.workspace.states;
-    let id = checkpoint_named(states, &args.id)?.key.id();
-    let checkpoint = states.load(&id)?.ok_or(StateError::NotFound { id })?;
-    let kept = KeptPoints::of(&place.workspace)?;
     if screen.json {
-        screen.json(&kept.checkpoint(&checkpoint))?;
+        screen.json(&told(&place.workspace, &args.id)?)?;
         return Ok(0);
     }
+    let checkpoint = whole(&*place.workspace.states, &args.id)?;
+    let kept = KeptPoints::of(&place.workspace)?;
     screen.page()?;
     print_head(&mut screen.out, &checkpoint, &kept)?;
     print_values(&mut screen.out, &checkpoint)?;
     Ok(0)
+}
+
+fn whole(states: &dyn StateStore, name: &str) -> Result<Checkpoint, CommandError> {
+    let id = checkpoint_named(states, name)?.key.id();
+    Ok(states.load(&id)?.ok_or(StateError::NotFound { id })?)
+}
+
+pub(crate) fn told(workspace: &Workspace, name: &str) -> Result<Json, CommandError> {
+    let checkpoint = whole(&*workspace.states, name)?;
+    Ok(wire::json(&KeptPoints::of(workspace)?.checkpoint(&checkpoint))?)
 }
 
 /// What a checkpoint is, without its values.

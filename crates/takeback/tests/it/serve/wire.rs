@@ -1,8 +1,11 @@
 //! A program at the other end.
 
 use std::io::{BufRead as _, BufReader, Read, Write};
+use std::os::unix::net::UnixStream;
+use std::path::{Path, PathBuf};
 use std::process::{Child, Stdio};
 
+use rustix::process::{Pid, Signal, kill_process};
 use serde_json::{Value, json};
 
 use crate::home::User;
@@ -94,6 +97,46 @@ pub(super) fn stdio(user: &User) -> Served {
 }
 
 impl Drop for Served {
+    fn drop(&mut self) {
+        // It may have ended, or been ended, already.
+        drop(self.child.kill());
+        drop(self.child.wait());
+    }
+}
+
+/// A server of a user's home on its socket, until it is dropped.
+pub(super) struct Listening {
+    pub(super) socket: PathBuf,
+    pub(super) child: Child,
+}
+
+impl Listening {
+    pub(super) fn start(user: &User) -> Self {
+        let mut command = user.command(&["serve", "--json"]);
+        let mut child = command.stdout(Stdio::piped()).spawn().expect("it starts");
+        let mut said = String::new();
+        let output = child.stdout.take().expect("it is piped");
+        BufReader::new(output).read_line(&mut said).expect("it says where it is");
+        let said: Value = serde_json::from_str(&said).expect("JSON");
+        Self { socket: said["socket"].as_str().expect("a path").into(), child }
+    }
+
+    pub(super) fn connect(&self) -> Line {
+        connect(&self.socket)
+    }
+
+    pub(super) fn signal(&self, signal: Signal) {
+        let pid = i32::try_from(self.child.id()).ok().and_then(Pid::from_raw).expect("a process");
+        kill_process(pid, signal).expect("it runs");
+    }
+}
+
+pub(super) fn connect(socket: &Path) -> Line {
+    let stream = UnixStream::connect(socket).expect("it listens");
+    Line::new(stream.try_clone().expect("a second"), stream)
+}
+
+impl Drop for Listening {
     fn drop(&mut self) {
         // It may have ended, or been ended, already.
         drop(self.child.kill());

@@ -1,0 +1,78 @@
+//! Where messages begin and end.
+
+use takeback_ipc::frame::{Frame, FrameReader};
+
+use crate::fakes::Dribble;
+
+/// The frames in `bytes`, and why there are no more, however they are cut on the way.
+fn frames(bytes: &[u8], limit: usize) -> (Vec<Frame>, Option<String>) {
+    let read = |step| {
+        let mut reader = FrameReader::new(Dribble { bytes, step }, limit);
+        let mut frames = Vec::new();
+        loop {
+            match reader.next_frame() {
+                Ok(Some(frame)) => frames.push(frame),
+                Ok(None) => return (frames, None),
+                Err(error) => return (frames, Some(error.to_string())),
+            }
+        }
+    };
+    let whole = read(usize::MAX);
+    for step in [1, 2, 3, 7] {
+        assert_eq!(read(step), whole, "{step} bytes at a time");
+    }
+    whole
+}
+
+fn whole(text: &str) -> Frame {
+    Frame::Whole(text.as_bytes().to_vec())
+}
+
+#[test]
+fn a_line_is_a_frame() {
+    let cases: [(&[u8], &[Frame]); 6] = [
+        (b"", &[]),
+        (b"\n\n  \n", &[]),
+        (b"{}\n", &[whole("{}")]),
+        (b"{}\r\n\n[]\n", &[whole("{}\r"), whole("[]")]),
+        (b"{}\n{\"cut\"", &[whole("{}"), whole("{\"cut\"")]),
+        (b"x\nContent-Length: 2\n", &[whole("x"), whole("Content-Length: 2")]),
+    ];
+    for (bytes, expected) in cases {
+        assert_eq!(frames(bytes, 100), (expected.to_vec(), None), "{bytes:?}");
+    }
+}
+
+#[test]
+fn a_line_that_is_too_long_is_passed_over() {
+    let bytes = [b"12345\n123456\n", vec![b'x'; 200_000].as_slice(), b"\nok\n123456"].concat();
+    let expected = [whole("12345"), Frame::TooLarge, Frame::TooLarge, whole("ok"), Frame::TooLarge];
+    assert_eq!(frames(&bytes, 5), (expected.to_vec(), None));
+}
+
+#[test]
+fn a_frame_may_have_its_length_before_it() {
+    let bytes = b"Content-Length: 2\r\n\r\n{}content-length:4\nContent-Type: x\n\n{\n}\n";
+    assert_eq!(frames(bytes, 100), (vec![whole("{}"), whole("{\n}\n")], None));
+    let bytes = b"Content-Length: 6\r\n\r\n123456Content-Length: 2\r\n\r\n{}";
+    assert_eq!(frames(bytes, 5), (vec![Frame::TooLarge, whole("{}")], None));
+    let cut: [&[u8]; 3] = [b"Content-Length: 9\r\n\r\n{}", b"Content-Length: 9\r\n", b"Con"];
+    for bytes in cut {
+        assert_eq!(frames(bytes, 100), (vec![], None), "a client that went: {bytes:?}");
+    }
+}
+
+#[test]
+fn a_broken_header_ends_it() {
+    let long = [b"Content-Length: 2\r\nX: ".as_slice(), &[b'x'; 9000]].concat();
+    let cases: [(&[u8], &str); 4] = [
+        (b"Content-Length: many\r\n\r\n{}", "its Content-Length is no number"),
+        (b"Content-Type: x\r\n\r\n{}", "there is no Content-Length"),
+        (b"Content\r\n\r\n{}", "that is no header"),
+        (&long, "the headers are too long"),
+    ];
+    for (bytes, why) in cases {
+        let expected = (vec![], Some(format!("no frame begins here: {why}")));
+        assert_eq!(frames(bytes, 100), expected);
+    }
+}

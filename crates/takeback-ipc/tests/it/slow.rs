@@ -1,0 +1,74 @@
+//! A client that does not read.
+
+use std::io::{Read as _, Write as _};
+use std::net::Shutdown;
+use std::os::unix::net::UnixStream;
+use std::time::Duration;
+
+use serde_json::Value;
+use takeback_ipc::outlet::Gone;
+use takeback_ipc::{Call, Limits, Outlet, serve};
+
+use crate::fakes::methods;
+
+/// Serves one end of a pair, whose other end is the client's, until the client is gone or given up.
+fn served(
+    limits: Limits,
+    methods: impl FnMut(&Call, &Outlet) -> takeback_ipc::Outcome + Send + 'static,
+) -> (UnixStream, std::thread::JoinHandle<()>) {
+    let (client, server) = UnixStream::pair().expect("a pair");
+    let mut methods = methods;
+    let thread = std::thread::spawn(move || {
+        server.set_write_timeout(Some(limits.stall)).expect("a timeout");
+        let hang_up = || server.shutdown(Shutdown::Both).expect("it can be shut down");
+        drop(serve(&server, &server, &limits, hang_up, &mut methods));
+    });
+    (client, thread)
+}
+
+#[test]
+fn who_reads_nothing_is_given_up() {
+    let limits = Limits { unread: 1 << 20, stall: Duration::from_millis(50), ..Limits::default() };
+    let (mut client, thread) = served(limits, methods);
+    let call = br#"{"jsonrpc":"2.0","id":1,"method":"big","params":[500000]}"#;
+    // As many as go in before the server hangs up.
+    while client.write_all(call).and_then(|()| client.write_all(b"\n")).is_ok() {}
+    thread.join().expect("it ends, although the client still holds its end");
+}
+
+#[test]
+fn who_reads_late_gets_everything_in_order() {
+    let limits = Limits { unread: 1000, stall: Duration::from_secs(60), ..Limits::default() };
+    let (mut client, thread) = served(limits, methods);
+    for id in 0..50 {
+        writeln!(client, r#"{{"jsonrpc":"2.0","id":{id},"method":"big","params":[100000]}}"#)
+            .expect("it listens");
+    }
+    client.shutdown(Shutdown::Write).expect("nothing more is said");
+    let mut answers = String::new();
+    client.read_to_string(&mut answers).expect("answers");
+    let id_of = |line| serde_json::from_str::<Value>(line).expect("JSON")["id"].clone();
+    let ids: Vec<Value> = answers.lines().map(id_of).collect();
+    assert_eq!(ids, (0..50).map(Value::from).collect::<Vec<_>>());
+    thread.join().expect("it ends");
+}
+
+#[test]
+fn nobody_waits_for_a_client_that_is_gone() {
+    let limits = Limits { unread: 1000, stall: Duration::from_secs(60), ..Limits::default() };
+    let (sender, receiver) = std::sync::mpsc::channel();
+    let (mut client, thread) = served(limits, move |call, outlet| {
+        sender.send(outlet.clone()).expect("the test listens");
+        methods(call, outlet)
+    });
+    client.write_all(b"{\"jsonrpc\":\"2.0\",\"method\":\"echo\"}\n").expect("it listens");
+    let outlet = receiver.recv().expect("it was called");
+    let told = std::thread::spawn(move || {
+        let much = "x".repeat(100_000);
+        while outlet.notify("told", &much) != Err(Gone) {}
+        assert!(outlet.is_gone());
+    });
+    drop(client);
+    told.join().expect("who tells it something is let go");
+    thread.join().expect("it ends");
+}

@@ -1,0 +1,301 @@
+//! Many clients at once, and who may be one.
+
+#![expect(clippy::disallowed_methods, reason = "tests lay out their own trees")]
+
+use std::fs;
+use std::io::{BufRead as _, BufReader, Read as _, Write as _};
+use std::os::fd::AsFd as _;
+use std::os::unix::fs::PermissionsExt as _;
+use std::os::unix::net::{UnixListener, UnixStream};
+use std::path::{Path, PathBuf};
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+use takeback_ipc::socket::{Idle, Socket, SocketError, answers, serve_all};
+use takeback_ipc::{Call, Limits, Outcome, Outlet};
+use tempfile::TempDir;
+
+use crate::fakes::methods;
+
+struct Server {
+    folder: TempDir,
+    stop: UnixStream,
+    thread: Option<JoinHandle<()>>,
+}
+
+type Methods = fn(&Call, &Outlet) -> Outcome;
+
+impl Server {
+    fn start(limits: Limits, idle: Idle, methods: Methods) -> Self {
+        let folder = tempfile::tempdir().expect("a folder");
+        let socket = Socket::claim(&folder.path().join("run/s.sock")).expect("a socket");
+        let (stop, stopped) = UnixStream::pair().expect("a pair");
+        let thread = std::thread::spawn(move || {
+            serve_all(socket, &limits, idle, stopped.as_fd(), &|| methods).expect("it serves");
+        });
+        Self { folder, stop, thread: Some(thread) }
+    }
+
+    fn path(&self) -> PathBuf {
+        self.folder.path().join("run/s.sock")
+    }
+
+    fn connect(&self) -> Client {
+        let stream = UnixStream::connect(self.path()).expect("it listens");
+        Client { reader: BufReader::new(stream.try_clone().expect("a second")), stream }
+    }
+
+    fn stop(&mut self) {
+        self.stop.write_all(b"!").expect("it listens");
+        self.ended();
+    }
+
+    fn ended(&mut self) {
+        self.thread.take().expect("it runs").join().expect("it ends well");
+    }
+}
+
+struct Client {
+    stream: UnixStream,
+    reader: BufReader<UnixStream>,
+}
+
+impl Client {
+    fn send(&mut self, call: &str) {
+        writeln!(self.stream, "{call}").expect("it listens");
+    }
+
+    /// Empty: the server has ended it.
+    fn line(&mut self) -> String {
+        let mut line = String::new();
+        // Ended is ended, in whatever way.
+        drop(self.reader.read_line(&mut line));
+        line
+    }
+
+    fn add(&mut self, a: u32) -> String {
+        self.send(&format!(r#"{{"jsonrpc":"2.0","id":{a},"method":"add","params":[{a}]}}"#));
+        self.line()
+    }
+}
+
+fn sum(a: u32) -> String {
+    format!("{{\"jsonrpc\":\"2.0\",\"id\":{a},\"result\":{a}}}\n")
+}
+
+fn mode(path: &Path) -> u32 {
+    fs::metadata(path).expect("it is there").permissions().mode() & 0o777
+}
+
+fn private_folder() -> TempDir {
+    let folder = tempfile::tempdir().expect("a folder");
+    fs::set_permissions(folder.path(), fs::Permissions::from_mode(0o700)).expect("a mode");
+    folder
+}
+
+#[test]
+fn it_is_for_its_owner_alone_and_gone_afterwards() {
+    let mut server = Server::start(Limits::default(), Idle::Stays, methods);
+    assert_eq!(mode(&server.path()), 0o600);
+    assert_eq!(mode(&server.folder.path().join("run")), 0o700);
+    assert_eq!(server.connect().add(1), sum(1));
+    server.stop();
+    assert!(!server.path().exists());
+}
+
+#[test]
+fn one_server_at_a_time() {
+    let mut server = Server::start(Limits::default(), Idle::Stays, methods);
+    let second = Socket::claim(&server.path());
+    assert!(matches!(second, Err(SocketError::Taken { .. })), "{second:?}");
+    assert_eq!(server.connect().add(1), sum(1), "the first is as it was");
+    server.stop();
+    drop(Socket::claim(&server.path()).expect("then it is free"));
+}
+
+#[test]
+fn what_a_dead_server_left_is_replaced() {
+    let folder = private_folder();
+    let path = folder.path().join("s.sock");
+    for left in [path.clone(), folder.path().join("s.sock.new")] {
+        drop(UnixListener::bind(left).expect("a socket"));
+    }
+    fs::write(folder.path().join("s.lock"), "").expect("a lock that nobody holds");
+    assert!(path.exists() && !answers(&path));
+    let socket = Socket::claim(&path).expect("it is free");
+    assert!(answers(socket.path()));
+    drop(socket);
+    assert!(!path.exists());
+}
+
+#[test]
+fn a_place_that_is_not_safe_is_refused() {
+    let folder = private_folder();
+    let refused = |path: &Path, expected: &str| match Socket::claim(path) {
+        Err(SocketError::Unfit { why, .. }) => assert_eq!(why, expected),
+        other => panic!("{other:?}"),
+    };
+    let path = folder.path().join("s.sock");
+    fs::write(&path, "somebody's file").expect("a file");
+    refused(&path, "something else has its name");
+    assert_eq!(fs::read_to_string(&path).expect("it stays"), "somebody's file");
+    let open = folder.path().join("open");
+    fs::create_dir(&open).expect("a folder");
+    fs::set_permissions(&open, fs::Permissions::from_mode(0o755)).expect("a mode");
+    refused(&open.join("s.sock"), "its folder is open to others");
+    refused(&folder.path().join("x".repeat(100)), "it is too long");
+    let link = folder.path().join("link");
+    std::os::unix::fs::symlink(folder.path(), &link).expect("a link");
+    refused(&link.join("s.sock"), "its folder is not yours");
+}
+
+#[test]
+fn a_hundred_clients_at_once() {
+    let mut server = Server::start(Limits::default(), Idle::Stays, methods);
+    let mut clients: Vec<Client> = (0..100).map(|_| server.connect()).collect();
+    std::thread::scope(|scope| {
+        for (n, client) in (0..).zip(&mut clients) {
+            scope.spawn(move || {
+                for a in n..n + 20 {
+                    assert_eq!(client.add(a), sum(a));
+                }
+            });
+        }
+    });
+    server.stop();
+    assert!(clients.iter_mut().all(|client| client.line().is_empty()), "all are let go");
+}
+
+#[test]
+fn one_client_too_many_is_told_so() {
+    let limits = Limits { clients: 2, ..Limits::default() };
+    let mut server = Server::start(limits, Idle::Stays, methods);
+    let mut clients = [server.connect(), server.connect()];
+    for client in &mut clients {
+        assert_eq!(client.add(1), sum(1));
+    }
+    let mut third = server.connect();
+    let said = third.line();
+    assert!(said.contains(r#""code":-32099"#) && said.contains("tooManyClients"), "{said}");
+    assert_eq!(third.line(), "");
+    drop(third);
+    let [first, mut second] = clients;
+    drop(first);
+    // The place is free as soon as the server has seen it go.
+    let free = (0..1000).any(|_| {
+        std::thread::sleep(Duration::from_millis(5));
+        server.connect().add(2) == sum(2)
+    });
+    assert!(free && second.add(3) == sum(3));
+    server.stop();
+}
+
+#[test]
+fn clients_that_die_disturb_nobody() {
+    let mut server = Server::start(Limits::default(), Idle::Stays, methods);
+    for _ in 0..20 {
+        let mut cut = server.connect();
+        cut.stream.write_all(br#"{"jsonrpc":"2.0","id":1,"meth"#).expect("it listens");
+        drop(cut);
+        let mut unread = server.connect();
+        for _ in 0..5 {
+            unread.send(r#"{"jsonrpc":"2.0","id":1,"method":"big","params":[1000000]}"#);
+        }
+        let mut some = [0; 1000];
+        unread.reader.read_exact(&mut some).expect("an answer has begun");
+        drop(unread);
+        assert_eq!(server.connect().add(1), sum(1));
+    }
+    server.stop();
+}
+
+#[test]
+fn who_reads_nothing_keeps_nobody_else_waiting() {
+    let limits = Limits { stall: Duration::from_secs(600), ..Limits::default() };
+    let mut server = Server::start(limits, Idle::Stays, methods);
+    let mut stuck = server.connect();
+    for _ in 0..50 {
+        stuck.send(r#"{"jsonrpc":"2.0","id":1,"method":"big","params":[1000000]}"#);
+    }
+    for a in 0..10 {
+        assert_eq!(server.connect().add(a), sum(a));
+    }
+    drop(stuck);
+    server.stop();
+}
+
+#[test]
+fn it_ends_by_itself_when_nobody_comes() {
+    let idle = Idle::Exits(Duration::from_millis(300));
+    let mut server = Server::start(Limits::default(), idle, methods);
+    let mut client = server.connect();
+    for a in 0..4 {
+        assert_eq!(client.add(a), sum(a), "as long as somebody is there it stays");
+        std::thread::sleep(Duration::from_millis(150));
+    }
+    drop(client);
+    server.ended();
+    assert!(!server.path().exists());
+}
+
+#[test]
+fn what_was_begun_is_done_when_it_is_stopped() {
+    static GATE: std::sync::Mutex<Option<(Sender<()>, Receiver<()>)>> = std::sync::Mutex::new(None);
+    fn slow(call: &Call, outlet: &Outlet) -> Outcome {
+        if let Some((begun, go_on)) = GATE.lock().expect("nobody panics").take() {
+            begun.send(()).expect("the test listens");
+            go_on.recv().expect("the test says when");
+        }
+        methods(call, outlet)
+    }
+    let (begins, begun) = channel();
+    let (go_on, goes_on) = channel();
+    *GATE.lock().expect("nobody panics") = Some((begins, goes_on));
+    let mut server = Server::start(Limits::default(), Idle::Stays, slow);
+    let mut client = server.connect();
+    client.send(r#"{"jsonrpc":"2.0","id":5,"method":"add","params":[5]}"#);
+    begun.recv().expect("it has begun");
+    server.stop.write_all(b"!").expect("it listens");
+    while server.path().exists() {
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    go_on.send(()).expect("it waits");
+    assert_eq!(client.line(), sum(5));
+    assert_eq!(client.line(), "");
+    server.ended();
+}
+
+/// Only root can be somebody else.
+#[cfg(target_os = "linux")]
+#[test]
+fn somebody_else_is_turned_away() {
+    use rustix::process::{Uid, geteuid};
+    if !geteuid().is_root() {
+        return;
+    }
+    let mut server = Server::start(Limits::default(), Idle::Stays, methods);
+    // As if the folder had been opened by mistake.
+    for folder in [server.folder.path().to_owned(), server.folder.path().join("run")] {
+        fs::set_permissions(folder, fs::Permissions::from_mode(0o755)).expect("a mode");
+    }
+    fs::set_permissions(server.path(), fs::Permissions::from_mode(0o666)).expect("a mode");
+    let said = std::thread::scope(|scope| {
+        let other = scope.spawn(|| {
+            let nobody = Uid::from_raw(65_534);
+            // Of this thread alone.
+            rustix::thread::set_thread_res_uid(nobody, nobody, nobody).expect("root may");
+            let mut client = server.connect();
+            // It may be gone before it can be told anything.
+            drop(writeln!(
+                client.stream,
+                r#"{{"jsonrpc":"2.0","id":1,"method":"add","params":[1]}}"#
+            ));
+            client.line()
+        });
+        other.join().expect("it ends")
+    });
+    assert_eq!(said, "");
+    assert_eq!(server.connect().add(1), sum(1));
+    server.stop();
+}

@@ -1,0 +1,92 @@
+//! A server that nobody has to think of: started when it is needed, gone when it is not.
+
+use std::fs::File;
+use std::io::{self, Read as _, Write as _};
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+use serde_json::json;
+use takeback_ipc::socket::answers;
+
+use super::address;
+use super::client::Start;
+use crate::error::{CommandError, Kind};
+use crate::screen::Screen;
+
+/// How long a server may take until it answers.
+const PATIENCE: Duration = Duration::from_secs(10);
+
+/// Starts a server if none answers, and says where it is. Of several at once, one server wins, and
+/// all find it.
+pub(super) fn ensure(start: &Start, idle: u64, screen: &mut Screen) -> Result<u8, CommandError> {
+    let path = address::of(start.home())?;
+    let started = !answers(&path);
+    if started {
+        let mut child = spawn(start, idle)?;
+        wait_for(&path, &mut child)?;
+    }
+    if screen.json {
+        screen.json(&json!({ "socket": path.to_string_lossy(), "started": started }))?;
+    } else {
+        writeln!(screen.out, "{}", path.display())?;
+        screen.out.flush()?;
+    }
+    Ok(0)
+}
+
+fn spawn(start: &Start, idle: u64) -> io::Result<Child> {
+    let mut command = Command::new(std::env::current_exe()?);
+    command.args(["serve", "--detached", "--quiet", "--idle-exit", &idle.to_string()]);
+    command.arg("--home").arg(start.home()).arg("-C").arg(start.folder());
+    // A folder that it stood in could not be unmounted.
+    command.current_dir("/").stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped());
+    command.spawn()
+}
+
+fn wait_for(path: &Path, child: &mut Child) -> Result<(), CommandError> {
+    let until = Instant::now() + PATIENCE;
+    let mut lost = false;
+    while !answers(path) {
+        if !lost && let Some(status) = child.try_wait()? {
+            // Another one was faster, and is about to answer.
+            lost = status.code() == Some(i32::from(Kind::Locked as u8));
+            if !lost {
+                return Err(CommandError::new(Kind::Error, why(child)));
+            }
+        }
+        if Instant::now() >= until {
+            let said = format!("the server at {} does not answer", path.display());
+            return Err(CommandError::new(Kind::Error, said));
+        }
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    Ok(())
+}
+
+/// What a server that did not start has said.
+fn why(child: &mut Child) -> String {
+    let mut said = String::new();
+    let read = child.stderr.take().map(|mut stderr| stderr.read_to_string(&mut said));
+    let said = said.trim().trim_start_matches("takeback:").trim();
+    match read {
+        Some(Ok(_)) if !said.is_empty() => format!("the server did not start: {said}"),
+        _ => "the server did not start".to_owned(),
+    }
+}
+
+/// No key that is pressed in a terminal is meant for this process any more.
+pub(super) fn leave_terminal() -> io::Result<()> {
+    // Who leads a group, as a shell's job does, has no need of it.
+    match rustix::process::setsid() {
+        Ok(_) | Err(rustix::io::Errno::PERM) => Ok(()),
+        Err(error) => Err(error.into()),
+    }
+}
+
+/// Whoever started it reads no more of what it says.
+pub(super) fn leave_output() -> io::Result<()> {
+    let nowhere = File::options().write(true).open("/dev/null")?;
+    rustix::stdio::dup2_stderr(&nowhere)?;
+    Ok(())
+}

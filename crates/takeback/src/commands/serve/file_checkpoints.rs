@@ -1,0 +1,147 @@
+//! `checkpoint:list`, `checkpoint:rewind`, `checkpoint:cleanup`: files by session and message, with the
+//! words of the file checkpoint service that other programs know.
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use serde::Serialize;
+use takeback_core::history::{FileCheckpoint, file_checkpoints};
+use takeback_core::retention::Clock;
+use takeback_core::rewind::{RewindRequest, Target};
+use takeback_ipc::params::Named;
+use takeback_ipc::{Fault, Outcome, Outlet};
+use takeback_store::{Entry, Lack, Point, PointKind, SessionId, StoreError};
+
+use super::client::{Client, told};
+use super::fault;
+use crate::args::DoingArgs;
+use crate::commands::cleanup::clean_up_now;
+use crate::commands::rewind::at_once;
+use crate::error::CommandError;
+use crate::place::Store;
+use crate::wire::WirePath;
+
+/// What stood at a path before the answer to a message first changed it.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct WireFileCheckpoint {
+    id: String,
+    session_id: String,
+    message_id: String,
+    #[serde(flatten)]
+    path: WirePath,
+    original_content: Option<String>,
+    /// Of bytes that are not text.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    original_content_base64: Option<String>,
+    file_existed: bool,
+    /// Milliseconds since 1970.
+    created_at: i64,
+    /// Why there is no content, although there was.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    not_captured: Option<&'static str>,
+}
+
+pub(super) fn list(client: &mut Client, params: &Named, _: &Outlet) -> Outcome {
+    let session = SessionId(params.required("sessionId")?);
+    let contents = params.optional("contents")?.unwrap_or(true);
+    let at = client.at(params, Store::MustExist)?;
+    let store = &*at.handle.place.workspace.store;
+    let listed = file_checkpoints(store, &session).map_err(CommandError::from)?;
+    let bytes: u64 = listed.iter().map(|one| size_of(&one.original)).sum();
+    if contents && bytes > MOST {
+        let said = format!("the contents have {bytes} bytes; an answer has at most {MOST}");
+        return Err(Fault::new(fault::ANSWER_TOO_LARGE, "answerTooLarge", said)
+            .with("limit", MOST)
+            .with("hint", "With contents false they are left out."));
+    }
+    let points = store.points().map_err(CommandError::from)?;
+    let told_each = listed.iter().map(|one| {
+        let content = if contents { content_of(store, &one.original)? } else { None };
+        Ok(tell(one, content, &points))
+    });
+    told(&told_each.collect::<Result<Vec<_>, StoreError>>().map_err(CommandError::from)?)
+}
+
+/// Bytes of contents in one answer.
+const MOST: u64 = 64 << 20;
+
+fn size_of(entry: &Entry) -> u64 {
+    match entry {
+        Entry::File { size, .. } => *size,
+        _ => 0,
+    }
+}
+
+fn content_of(
+    store: &dyn takeback_store::Store,
+    entry: &Entry,
+) -> Result<Option<Vec<u8>>, StoreError> {
+    Ok(match entry {
+        Entry::File { digest, .. } => Some(store.contents(digest)?),
+        Entry::Symlink { target } => Some(target.clone()),
+        _ => None,
+    })
+}
+
+fn tell(one: &FileCheckpoint, content: Option<Vec<u8>>, points: &[Point]) -> WireFileCheckpoint {
+    let (text, bytes) = match content.map(String::from_utf8) {
+        None => (None, None),
+        Some(Ok(text)) => (Some(text), None),
+        Some(Err(bytes)) => (None, Some(STANDARD.encode(bytes.as_bytes()))),
+    };
+    let before = points.iter().rev().filter(|point| point.seq < one.seq);
+    let made_for = before
+        .filter(|point| point.kind == PointKind::Prompt)
+        .find(|point| point.session.as_ref() == Some(&one.session));
+    let of_point = || made_for.map(|point| point.id.to_string()).unwrap_or_default();
+    WireFileCheckpoint {
+        id: format!("{:016x}", one.seq.0),
+        session_id: one.session.0.clone(),
+        message_id: one.message.clone().unwrap_or_else(of_point),
+        path: (&one.path).into(),
+        original_content: text,
+        original_content_base64: bytes,
+        file_existed: one.original != Entry::Absent,
+        created_at: one.time.0,
+        not_captured: match &one.original {
+            Entry::NotCaptured { lack } => Some(Lack::reason(*lack)),
+            Entry::Unknown => Some("nobody looked before"),
+            _ => None,
+        },
+    }
+}
+
+pub(super) fn rewind(client: &mut Client, params: &Named, _: &Outlet) -> Outcome {
+    let session = SessionId(params.required("sessionId")?);
+    let message: String = params.required("messageId")?;
+    let at = client.mended(params, Store::MustExist)?;
+    let workspace = &mut at.handle.place.workspace;
+    let points = workspace.store.points().map_err(CommandError::from)?;
+    let point = of_message(&points, &session, &message)?;
+    let request = RewindRequest::new(Target::Point(point.id));
+    let (receipt, _) = at_once(workspace, &at.options, request, &DoingArgs::default())?;
+    told(&receipt)
+}
+
+/// The point before a message of a session, by the message's id or the point's.
+fn of_message<'a>(
+    points: &'a [Point],
+    session: &SessionId,
+    message: &str,
+) -> Result<&'a Point, Fault> {
+    let own = || points.iter().filter(|point| point.session.as_ref() == Some(session));
+    own()
+        .find(|point| point.message_ids.iter().any(|id| id == message))
+        .or_else(|| own().find(|point| point.id.to_string() == message))
+        .ok_or_else(|| {
+            let said = format!("session {session} has no point for message {message}");
+            Fault::new(fault::UNKNOWN_POINT, "unknownPoint", said)
+        })
+}
+
+pub(super) fn cleanup(client: &mut Client, params: &Named, _: &Outlet) -> Outcome {
+    let clock = if params.or_default("trustClock")? { Clock::Trusted } else { Clock::Doubted };
+    let at = client.mended(params, Store::MustExist)?;
+    let done = clean_up_now(&mut at.handle.place, &at.options, clock)?;
+    told(&done.points)
+}

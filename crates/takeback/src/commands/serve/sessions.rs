@@ -1,0 +1,48 @@
+//! `session:*`.
+
+use takeback_core::Workspace;
+use takeback_core::retention::archive_session;
+use takeback_ipc::params::Named;
+use takeback_ipc::{Fault, Outcome, Outlet};
+use takeback_store::SessionId;
+
+use super::client::Client;
+use super::fault;
+use crate::args::SessionsArgs;
+use crate::commands::{cleanup, sessions};
+use crate::error::CommandError;
+use crate::place::Store;
+
+pub(super) fn list(client: &mut Client, params: &Named, _: &Outlet) -> Outcome {
+    let limit = params.optional("limit")?.unwrap_or(SessionsArgs::LIMIT);
+    let at = client.at(params, Store::MustExist)?;
+    Ok(sessions::list(&at.handle.place.workspace, limit)?)
+}
+
+pub(super) fn archive(client: &mut Client, params: &Named, _: &Outlet) -> Outcome {
+    let id: String = params.required("sessionId")?;
+    let at = client.at(params, Store::MustExist)?;
+    let id = exactly(&at.handle.place.workspace, id)?;
+    archive_session(&mut at.handle.place.workspace, &id).map_err(CommandError::from)?;
+    Ok(sessions::archived(&at.handle.place, &id)?)
+}
+
+pub(super) fn delete(client: &mut Client, params: &Named, _: &Outlet) -> Outcome {
+    let id: String = params.required("sessionId")?;
+    let at = client.mended(params, Store::MustExist)?;
+    let id = exactly(&at.handle.place.workspace, id)?;
+    Ok(cleanup::to_json(&sessions::delete_now(&mut at.handle.place, &at.options, &id)?)?)
+}
+
+/// A session that there is. A program that knows only the beginning of an id is told so, and does
+/// not delete what happens to fit.
+fn exactly(workspace: &Workspace, id: String) -> Result<SessionId, Fault> {
+    let id = SessionId(id);
+    match workspace.store.session(&id).map_err(CommandError::from)? {
+        Some(_) => Ok(id),
+        None => {
+            let said = format!("there is no session {id}");
+            Err(Fault::new(fault::UNKNOWN_SESSION, "unknownSession", said))
+        }
+    }
+}

@@ -1,0 +1,110 @@
+//! `state:*`: what agents hand over at each step, and get back.
+
+use takeback_core::execution::MOST_RETRIES;
+use takeback_ipc::params::Named;
+use takeback_ipc::{Fault, Outcome, Outlet};
+use takeback_store::SessionId;
+
+use super::checkpoints::doing;
+use super::client::{Client, told};
+use super::fault;
+use crate::args::{ForkArgs, ListStateArgs, ResumeArgs, RollbackArgs};
+use crate::commands::rewind::at_once;
+use crate::commands::state::input::{Given, read_one};
+use crate::commands::state::save::{Files, keep, mend_unless_locked};
+use crate::commands::state::{delete, fork, list, resume, rollback, save, show};
+use crate::error::CommandError;
+use crate::place::{self, Store};
+
+pub(super) fn save(client: &mut Client, params: &Named, _: &Outlet) -> Outcome {
+    let missing = || Fault::invalid_params("the parameter checkpoint is missing");
+    let written = params.raw("checkpoint").ok_or_else(missing)?;
+    let given = read_one(written.as_bytes()).and_then(Given::read).map_err(CommandError::from)?;
+    let session: Option<String> = params.optional("session")?;
+    let given = Given { session: session.map(SessionId).or(given.session), ..given };
+    let with_files = params.optional("files")?.unwrap_or(true);
+    let switched_off = place::not_enabled(&client.options_for(params)?)?;
+    let files = if with_files && switched_off.is_none() { Files::Too } else { Files::Not };
+    let at = client.at(params, Store::Create)?;
+    let workspace = &mut at.handle.place.workspace;
+    mend_unless_locked(workspace)?;
+    Ok(save::told(&keep(workspace, &given, files)?)?)
+}
+
+/// Where something is damaged, the rest is in the error's data.
+pub(super) fn list(client: &mut Client, params: &Named, _: &Outlet) -> Outcome {
+    let args = ListStateArgs {
+        execution: params.optional("executionId")?,
+        branch: params.optional("branch")?,
+        all: params.or_default("all")?,
+        after: params.optional("after")?,
+        limit: params.optional("limit")?,
+    };
+    if args.execution.is_none() && (args.branch.is_some() || args.all || args.after.is_some()) {
+        return Err(Fault::invalid_params("branch, all and after go with an executionId"));
+    }
+    if args.all && args.branch.is_some() {
+        return Err(Fault::invalid_params("all and branch do not go together"));
+    }
+    let at = client.at(params, Store::MustExist)?;
+    let (readable, damaged) = list::told(&at.handle.place.workspace, &args)?;
+    if damaged.is_empty() {
+        return Ok(readable);
+    }
+    let what = damaged.iter().map(|one| format!("{} is damaged: {}", one.what, one.why));
+    let fault = Fault::new(fault::DAMAGED, "storeDamaged", "not everything can be read")
+        .with("damaged", what.collect::<Vec<_>>());
+    Err(match serde_json::to_value(&readable) {
+        Ok(readable) => fault.with("readable", readable),
+        Err(_) => fault,
+    })
+}
+
+pub(super) fn show(client: &mut Client, params: &Named, _: &Outlet) -> Outcome {
+    let id: String = params.required("id")?;
+    let at = client.at(params, Store::MustExist)?;
+    Ok(show::told(&at.handle.place.workspace, &id)?)
+}
+
+pub(super) fn resume(client: &mut Client, params: &Named, _: &Outlet) -> Outcome {
+    let args = ResumeArgs {
+        name: params.required("id")?,
+        branch: params.optional("branch")?,
+        from_step: params.optional("fromStep")?,
+        max_retries: params.optional("maxRetries")?.unwrap_or(MOST_RETRIES),
+        last_messages: params.optional("lastMessages")?,
+    };
+    let at = client.mended(params, Store::MustExist)?;
+    Ok(resume::told(&at.handle.place.workspace, &args)?)
+}
+
+pub(super) fn rollback(client: &mut Client, params: &Named, _: &Outlet) -> Outcome {
+    let args = RollbackArgs {
+        id: params.required("id")?,
+        exact: params.or_default("exact")?,
+        partial: params.or_default("partial")?,
+        state_only: params.or_default("stateOnly")?,
+        doing: doing(params)?,
+    };
+    if [args.exact, args.partial, args.state_only].iter().filter(|one| **one).count() > 1 {
+        return Err(Fault::invalid_params("one of exact, partial and stateOnly, not several"));
+    }
+    let at = client.mended(params, Store::MustExist)?;
+    let workspace = &mut at.handle.place.workspace;
+    let (_, request) = rollback::request(workspace, &args)?;
+    told(&at_once(workspace, &at.options, request, &args.doing)?.0)
+}
+
+pub(super) fn fork(client: &mut Client, params: &Named, _: &Outlet) -> Outcome {
+    let args = ForkArgs { id: params.required("id")?, branch: params.optional("branch")? };
+    let at = client.mended(params, Store::MustExist)?;
+    let (key, branch) = fork::fork_now(&*at.handle.place.workspace.states, &args)?;
+    Ok(fork::told(&key, &branch)?)
+}
+
+pub(super) fn delete(client: &mut Client, params: &Named, _: &Outlet) -> Outcome {
+    let id: String = params.required("id")?;
+    let dry_run = params.or_default("dryRun")?;
+    let at = client.mended(params, Store::MustExist)?;
+    Ok(delete::delete_now(&*at.handle.place.workspace.states, &id, dry_run)?)
+}

@@ -1,0 +1,157 @@
+//! Several programs at once, and programs that go wrong.
+
+use std::fs;
+use std::io::{Read as _, Write as _};
+use std::os::unix::net::UnixStream;
+use std::time::Duration;
+
+use rustix::process::Signal;
+use serde_json::json;
+
+use super::wire::{Listening, connect, stdio};
+use crate::home::User;
+
+#[test]
+fn a_hundred_clients_record_and_rewind_at_once() {
+    let user = User::with(&[("a.txt", "one\n")]);
+    for n in 0..100 {
+        user.write(&format!("f{n}.txt"), "before\n");
+    }
+    let server = Listening::start(&user);
+    server.connect().call("checkpoint:create", &json!({ "label": "start" }));
+    std::thread::scope(|scope| {
+        for n in 0..100 {
+            let (server, user) = (&server, &user);
+            scope.spawn(move || {
+                let mut line = server.connect();
+                let (session, file) = (format!("s{n}"), format!("f{n}.txt"));
+                let prompt = json!({
+                    "event": "prompt", "session": session, "message": "m", "text": "go",
+                });
+                line.told(&prompt);
+                line.edit(&session, "c", &file, || user.write(&file, "after\n"));
+                line.told(&json!({ "event": "turn_end", "session": session }));
+            });
+        }
+    });
+    let mut line = server.connect();
+    assert_eq!(line.call("status", &json!({}))["sessions"], 100);
+    // Some of them go back, at once; who waits too long for another is told that it is locked.
+    std::thread::scope(|scope| {
+        for n in (0..100).step_by(20) {
+            let server = &server;
+            scope.spawn(move || {
+                let mut line = server.connect();
+                let back = json!({ "sessionId": format!("s{n}"), "messageId": "m" });
+                let done = loop {
+                    let answer = line.answer("checkpoint:rewind", &back);
+                    if answer["error"]["data"]["kind"] != "locked" {
+                        break answer;
+                    }
+                };
+                let restored = &done["result"]["restoredFiles"];
+                assert_eq!(*restored, json!([format!("f{n}.txt")]), "{done}");
+            });
+        }
+    });
+    for n in 0..100 {
+        let expected = if n % 20 == 0 { "before\n" } else { "after\n" };
+        assert_eq!(user.read(&format!("f{n}.txt")), expected, "f{n}.txt");
+    }
+    assert_eq!(line.call("checkpoint:verify", &json!({}))["ok"], true);
+}
+
+#[test]
+fn bad_bytes_long_lines_and_dead_clients_end_nothing() {
+    let user = User::with(&[("a.txt", "one\n")]);
+    let server = Listening::start(&user);
+    let mut line = server.connect();
+    line.call("checkpoint:create", &json!({}));
+    line.send(b"\xff\xff");
+    assert_eq!(line.message()["error"]["code"], -32700);
+    let long = "x".repeat(10_000_000);
+    let event = json!({ "event": "prompt", "session": "s", "message": "m", "text": long });
+    line.told(&event);
+    let point = line.call("point:show", &json!(["m"]));
+    assert_eq!(point["description"].as_str().map(str::len), Some(80));
+    line.send("x".repeat(17 << 20).as_bytes());
+    let refused = line.message();
+    assert_eq!(
+        (&refused["error"]["code"], &refused["error"]["data"]["kind"]),
+        (&json!(-32600), &json!("tooLarge"))
+    );
+    line.call("status", &json!({}));
+
+    let mut cut = UnixStream::connect(&server.socket).expect("it listens");
+    cut.write_all(br#"{"jsonrpc":"2.0","id":1,"method":"checkpoint:cr"#).expect("it listens");
+    drop(cut);
+    let mut unread = UnixStream::connect(&server.socket).expect("it listens");
+    for _ in 0..100 {
+        unread
+            .write_all(b"{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"point:list\"}\n")
+            .expect("it listens");
+    }
+    unread.read_exact(&mut [0; 10]).expect("an answer has begun");
+    drop(unread);
+    assert_eq!(line.call("status", &json!({}))["points"], 2);
+}
+
+#[test]
+fn lengths_before_messages_are_understood_too() {
+    let user = User::with(&[("a.txt", "one\n")]);
+    let server = Listening::start(&user);
+    let mut stream = UnixStream::connect(&server.socket).expect("it listens");
+    let call = r#"{"jsonrpc":"2.0","id":1,"method":"checkpoint/create"}"#;
+    write!(stream, "Content-Length: {}\r\n\r\n{call}", call.len()).expect("it listens");
+    stream.shutdown(std::net::Shutdown::Write).expect("nothing more is said");
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer).expect("an answer");
+    let (length, body) = answer.split_once("\r\n\r\n").expect("a header");
+    assert_eq!(length, format!("Content-Length: {}", body.len()));
+    let body: serde_json::Value = serde_json::from_str(body).expect("JSON");
+    assert_eq!(body["result"]["seq"], 1, "{body}");
+}
+
+/// A server that dies in the midst of a rewind has promised it: the next one keeps the promise.
+#[test]
+fn a_server_that_is_killed_while_it_rewinds() {
+    let user = User::new();
+    for n in 0..400 {
+        user.write(&format!("f{n}"), "before\n");
+    }
+    let mut server = Listening::start(&user);
+    let mut line = server.connect();
+    line.told(&json!({ "event": "prompt", "session": "s", "message": "m", "text": "go" }));
+    line.told(&json!({ "event": "before_tool", "session": "s", "call": "c", "tool": "Bash" }));
+    for n in 0..400 {
+        user.write(&format!("f{n}"), "after\n");
+    }
+    line.told(&json!({ "event": "after_tool", "session": "s", "call": "c" }));
+    line.told(&json!({ "event": "turn_end", "session": "s" }));
+    line.send(br#"{"jsonrpc":"2.0","id":1,"method":"checkpoint:rewind","params":["s","m"]}"#);
+    let is_back = |n: u32| user.read(&format!("f{n}")) == "before\n";
+    // Whether it is killed in time is luck; whenever that is, the outcome is one of two.
+    while !(0..400).any(is_back) {
+        std::thread::sleep(Duration::from_millis(1));
+    }
+    server.signal(Signal::KILL);
+    server.child.wait().expect("it ends");
+    let server = Listening::start(&user);
+    let mut line = connect(&server.socket);
+    line.call("checkpoint:diff", &json!(["m"]));
+    assert!((0..400).all(is_back), "what was promised is kept");
+    assert_eq!(line.call("checkpoint:verify", &json!({}))["ok"], true);
+    line.call("checkpoint:undo", &json!({}));
+    assert!(!(0..400).any(is_back), "and can be undone");
+    assert!(fs::read_dir(user.work().join(".takeback")).map_or(0, Iterator::count) == 0);
+}
+
+#[test]
+fn who_closes_standard_input_ends_it() {
+    let user = User::with(&[("a.txt", "one\n")]);
+    let mut server = stdio(&user);
+    server.line.call("checkpoint:create", &json!({}));
+    server.line.call("point:subscribe", &json!({}));
+    server.line.input = Box::new(std::io::sink());
+    assert_eq!(server.child.wait().expect("it ends").code(), Some(0));
+}

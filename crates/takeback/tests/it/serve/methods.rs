@@ -1,0 +1,231 @@
+//! Every method answers as its command does.
+
+use std::fs;
+
+use serde_json::{Value, json};
+
+use super::wire::{Line, stdio};
+use crate::home::User;
+
+/// A session with two prompts, an edit after each.
+fn story(user: &User, line: &mut Line) {
+    for (message, text) in [("m1", "two\n"), ("m2", "three\n")] {
+        line.told(&json!({ "event": "prompt", "session": "s1", "message": message, "text": text }));
+        line.edit("s1", message, "a.txt", || user.write("a.txt", text));
+        line.told(&json!({ "event": "turn_end", "session": "s1" }));
+    }
+}
+
+#[test]
+fn looking_answers_what_the_commands_answer() {
+    let user = User::with(&[("a.txt", "one\n")]);
+    let mut server = stdio(&user);
+    let line = &mut server.line;
+    story(&user, line);
+    for (method, params, command) in [
+        ("point:list", json!({ "limit": 1 }), vec!["log", "-n", "1"]),
+        ("point:list", json!([null, "s1", true]), vec!["log", "--session", "s1", "-a"]),
+        ("point:show", json!(["m1"]), vec!["show", "m1"]),
+        ("checkpoint:diff", json!(["m1"]), vec!["diff", "m1"]),
+        (
+            "checkpoint:diff",
+            json!(["m1", "m2", ["*.md"]]),
+            vec!["diff", "m1", "m2", "--path", "*.md"],
+        ),
+        ("checkpoint:preview", json!(["m1"]), vec!["rewind", "m1", "--dry-run"]),
+        (
+            "point:rewind",
+            json!({ "point": "m1", "dryRun": true }),
+            vec!["rewind", "m1", "--dry-run"],
+        ),
+        ("checkpoint:verify", json!([]), vec!["verify"]),
+        ("session:list", json!({}), vec!["sessions"]),
+        ("state:list", json!({}), vec!["state", "list"]),
+    ] {
+        assert_eq!(line.call(method, &params), user.json(&command), "{method} {params}");
+    }
+    let status = line.call("status", &json!({}));
+    let newest = user.json(&["log"])[0].clone();
+    assert_eq!(
+        status,
+        json!({
+            "root": fs::canonicalize(user.work()).expect("it is there"), "recording": true, "seq": 3,
+            "points": 2, "sessions": 1, "openTurns": 0, "openCalls": 0, "point": newest,
+        })
+    );
+    let info = line.call("server:info", &json!([]));
+    assert_eq!((&info["name"], &info["protocol"]), (&json!("takeback"), &json!(1)));
+    assert_eq!(info["pid"], server.child.id());
+}
+
+#[test]
+fn a_rewind_is_done_undone_and_done_again() {
+    let user = User::with(&[("a.txt", "one\n"), ("b.txt", "b\n")]);
+    let mut server = stdio(&user);
+    let line = &mut server.line;
+    let made = line.call("checkpoint:create", &json!({ "label": "start" }));
+    assert_eq!(made["label"], "start");
+    assert_eq!(
+        line.fault("checkpoint:create", &json!(["start"])),
+        (-32602, "invalidParams".into())
+    );
+    story(&user, line);
+    user.write("b.txt", "mine\n");
+    let done = line.call("point:rewind", &json!({ "point": "m1", "paths": ["*.md"] }));
+    assert_eq!(done["restoredFiles"], json!([]), "{done}");
+    let done = line.call("point:rewind", &json!({ "point": "m1" }));
+    assert_eq!((&done["success"], &done["restoredFiles"]), (&json!(true), &json!(["a.txt"])));
+    assert_eq!((user.read("a.txt"), user.read("b.txt")), ("one\n".into(), "mine\n".into()));
+    line.call("checkpoint:undo", &json!({}));
+    assert_eq!(user.read("a.txt"), "three\n");
+    line.call("checkpoint:redo", &json!({}));
+    assert_eq!(user.read("a.txt"), "one\n");
+    assert_eq!(line.fault("checkpoint:redo", &json!({})), (-32006, "nothingToDo".into()));
+    let exact = json!({ "point": "start", "exact": true, "sessions": ["s1"] });
+    assert_eq!(line.fault("point:rewind", &exact), (-32602, "invalidParams".into()));
+    line.call("point:rewind", &json!({ "point": "start", "exact": true }));
+    assert_eq!(user.read("b.txt"), "b\n", "also what a person did");
+}
+
+#[test]
+fn a_conflict_is_data() {
+    let user = User::with(&[("a.txt", "one\n")]);
+    let mut server = stdio(&user);
+    let line = &mut server.line;
+    story(&user, line);
+    user.write("a.txt", "mine\n");
+    let done = line.call("checkpoint:rewind", &json!(["s1", "m1"]));
+    assert_eq!((&done["success"], &done["restoredFiles"]), (&json!(false), &json!([])));
+    assert_eq!(done["conflicts"][0]["filePath"], "a.txt");
+    assert_eq!(user.read("a.txt"), "mine\n");
+}
+
+#[test]
+fn sessions_are_archived_and_deleted_by_their_whole_id() {
+    let user = User::with(&[("a.txt", "one\n")]);
+    let mut server = stdio(&user);
+    let line = &mut server.line;
+    story(&user, line);
+    for method in ["session:archive", "session:delete"] {
+        assert_eq!(line.fault(method, &json!(["s"])), (-32007, "unknownSession".into()));
+    }
+    let archived = line.call("session:archive", &json!(["s1"]));
+    assert_eq!((&archived["session"], &archived["keptDays"]), (&json!("s1"), &json!(7)));
+    let deleted = line.call("session:delete", &json!({ "sessionId": "s1" }));
+    assert_eq!((&deleted["sessions"], &deleted["points"]), (&json!(["s1"]), &json!(2)));
+    assert_eq!(line.call("session:list", &json!({})), json!([]));
+    assert_eq!(user.read("a.txt"), "three\n", "files are not touched");
+}
+
+#[test]
+fn states_are_saved_shown_and_taken_back() {
+    let user = User::with(&[("a.txt", "one\n")]);
+    let mut server = stdio(&user);
+    let line = &mut server.line;
+    let save = |step: u32, state: Value| {
+        json!({ "checkpoint": {
+            "execution_id": "e", "step_name": "n", "step_index": step, "state": state, "context": {},
+        } })
+    };
+    let saved = line.call("state:save", &save(1, json!({ "x": 0.1 })));
+    assert_eq!((&saved["id"], &saved["is_new"]), (&json!("ckpt-e-1"), &json!(true)));
+    line.edit("e", "c", "a.txt", || user.write("a.txt", "two\n"));
+    line.call("state:save", &save(2, json!({ "x": 2 })));
+    for (method, params, command) in [
+        ("state:list", json!({}), vec!["state", "list"]),
+        ("state:list", json!(["e"]), vec!["state", "list", "e"]),
+        ("state:show", json!(["ckpt-e-1"]), vec!["state", "show", "ckpt-e-1"]),
+        ("state:resume", json!({ "id": "e" }), vec!["state", "resume", "e"]),
+        (
+            "state:rollback",
+            json!({ "id": "ckpt-e-1", "dryRun": true }),
+            vec!["state", "rollback", "ckpt-e-1", "--dry-run"],
+        ),
+        (
+            "state:delete",
+            json!({ "id": "e", "dryRun": true }),
+            vec!["state", "delete", "e", "--dry-run"],
+        ),
+    ] {
+        assert_eq!(line.call(method, &params), user.json(&command), "{method} {params}");
+    }
+    let done = line.call("state:rollback", &json!(["ckpt-e-1"]));
+    assert_eq!((&done["success"], &done["state"]["moved"]), (&json!(true), &json!(true)));
+    assert_eq!(user.read("a.txt"), "one\n");
+    let forked = line.call("state:fork", &json!({ "id": "ckpt-e-1", "branch": "other" }));
+    assert_eq!(forked, json!({ "execution_id": "e", "branch": "other", "from": "ckpt-e-1.a1" }));
+    let rounded = r#"{"jsonrpc":"2.0","id":"r","method":"state:save","params":{"checkpoint":{"execution_id":"e","step_name":"n","step_index":3,"state":99999999999999999999,"context":0}}}"#;
+    line.send(rounded.as_bytes());
+    let refused = line.message();
+    assert_eq!((&refused["id"], &refused["error"]["code"]), (&json!("r"), &json!(-32602)));
+    assert_eq!(line.fault("state:show", &json!(["ckpt-e-9"])), (-32008, "unknownState".into()));
+    assert_eq!(line.fault("state:resume", &json!(["f"])), (-32008, "unknownState".into()));
+    assert_eq!(line.call("state:delete", &json!(["e"]))["deleted"], true);
+}
+
+#[test]
+fn other_workspaces_are_named_and_settings_followed_at_once() {
+    let user = User::with(&[("a.txt", "one\n")]);
+    let other = user.home().join("other");
+    fs::create_dir(&other).expect("a folder");
+    let mut server = stdio(&user);
+    let line = &mut server.line;
+    let there = json!({ "workspace": other });
+    assert_eq!(line.fault("status", &there), (-32000, "noStore".into()));
+    line.call("checkpoint:create", &json!({ "label": "there", "workspace": other }));
+    assert_eq!(line.call("status", &there)["points"], 1);
+    assert_eq!(line.fault("status", &json!([])), (-32000, "noStore".into()));
+    line.call("checkpoint:create", &json!([]));
+    user.set(r#"{"enableFileCheckpointing": false}"#);
+    assert_eq!(line.fault("checkpoint:create", &json!([])), (-32004, "notEnabled".into()));
+    let event = json!({ "event": "prompt", "session": "s", "text": "x" });
+    let refused = line.call("event:record", &event);
+    assert_eq!(refused, json!({ "ok": false, "error": "Checkpoint feature not enabled" }));
+    assert_eq!(line.call("status", &json!([]))["recording"], false);
+    user.set("{}");
+    line.told(&event);
+    assert_eq!(user.takeback(&["forget", "-y"]).code, 0);
+    assert_eq!(line.fault("status", &json!([])), (-32000, "noStore".into()), "it is gone");
+    line.told(&event);
+    assert_eq!(user.json(&["log"]).as_array().map(Vec::len), Some(1), "and was made anew");
+    let nowhere = json!({ "workspace": "/nowhere/at/all" });
+    assert_eq!(line.fault("status", &nowhere), (-32602, "invalidParams".into()));
+    assert_eq!(
+        line.fault("event:hook", &json!({ "agent": "x", "payload": {} })),
+        (-32010, "unknownAgent".into())
+    );
+}
+
+#[test]
+fn names_that_mean_several_things_are_told_apart() {
+    let user = User::with(&[("a.txt", "one\n")]);
+    let mut server = stdio(&user);
+    let line = &mut server.line;
+    for session in ["one", "other"] {
+        line.told(&json!({ "event": "prompt", "session": session, "message": "m", "text": "x" }));
+    }
+    let answer = line.answer("point:show", &json!(["m"]));
+    assert_eq!(answer["error"]["code"], -32003, "{answer}");
+    assert_eq!(answer["error"]["data"]["candidates"].as_array().map(Vec::len), Some(2));
+    let answer = line.answer("point:list", &json!({ "session": "o" }));
+    assert_eq!(answer["error"]["data"]["candidates"], json!(["one", "other"]));
+    assert_eq!(line.call("point:show", &json!(["one:m"]))["session"], "one");
+    assert_eq!(line.fault("point:show", &json!(["nope"])), (-32002, "unknownPoint".into()));
+}
+
+#[test]
+fn a_locked_or_damaged_store_has_a_code() {
+    let user = User::with(&[("a.txt", "one\n")]);
+    let mut server = stdio(&user);
+    let line = &mut server.line;
+    story(&user, line);
+    let lock = fs::File::open(user.store().join("lock")).expect("a lock");
+    lock.lock().expect("nobody else has it");
+    assert_eq!(line.fault("checkpoint:create", &json!([])), (-32001, "locked".into()));
+    drop(lock);
+    for pack in fs::read_dir(user.store().join("packs")).expect("packs") {
+        fs::write(pack.expect("it has a name").path(), "nothing").expect("it is damaged");
+    }
+    assert_eq!(line.fault("checkpoint:list", &json!(["s1"])), (-32005, "storeDamaged".into()));
+    assert_eq!(line.call("checkpoint:verify", &json!([]))["ok"], false);
+}

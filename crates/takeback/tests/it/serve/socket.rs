@@ -1,0 +1,126 @@
+//! A server on a socket: one for a home, started when it is needed, gone when it is told.
+
+use std::fs;
+use std::os::unix::fs::PermissionsExt as _;
+use std::path::PathBuf;
+use std::process::Stdio;
+use std::time::{Duration, Instant};
+
+use rustix::process::Signal;
+use serde_json::json;
+
+use super::wire::{Listening, connect};
+use crate::home::User;
+
+/// Waits, as long as it may take on a slow machine.
+fn until(what: &str, mut is_so: impl FnMut() -> bool) {
+    let patience = Instant::now() + Duration::from_secs(60);
+    while !is_so() {
+        assert!(Instant::now() < patience, "{what}");
+        std::thread::sleep(Duration::from_millis(10));
+    }
+}
+
+#[test]
+fn a_socket_is_the_users_alone_and_goes_with_its_server() {
+    let user = User::with(&[("a.txt", "one\n")]);
+    for signal in [Signal::TERM, Signal::INT, Signal::HUP] {
+        let mut server = Listening::start(&user);
+        let run = user.home().join(".takeback/run");
+        assert!(server.socket.starts_with(&run), "{:?}", server.socket);
+        let mode = |path| fs::metadata(path).expect("it is there").permissions().mode() & 0o777;
+        assert_eq!((mode(run.as_path()), mode(&server.socket)), (0o700, 0o600));
+        server.connect().call("checkpoint:create", &json!({}));
+        server.signal(signal);
+        assert_eq!(server.child.wait().expect("it ends").code(), Some(0), "{signal:?}");
+        assert!(!server.socket.exists());
+    }
+}
+
+#[test]
+fn a_second_server_is_refused_and_a_dead_ones_socket_replaced() {
+    let user = User::with(&[("a.txt", "one\n")]);
+    let mut server = Listening::start(&user);
+    let second = user.takeback(&["serve"]);
+    insta::assert_snapshot!(second.err, @"
+    takeback: a server listens at FOLDER/home/.takeback/run/LONG-ID.sock already
+      Connect to it; `takeback serve --ensure` prints where it is.
+    ");
+    assert_eq!(second.code, 11);
+    server.child.kill().expect("it runs");
+    server.child.wait().expect("it ends");
+    assert!(server.socket.exists(), "killed, it could not clear up");
+    let server = Listening::start(&user);
+    server.connect().call("server:info", &json!({}));
+}
+
+#[test]
+fn a_runtime_folder_is_used_where_there_is_one() {
+    let user = User::new();
+    let runtime = user.home().join("runtime");
+    fs::create_dir(&runtime).expect("a folder");
+    let ensure = |folder: &std::path::Path| {
+        let mut command = user.command(&["serve", "--ensure", "--idle-exit", "1"]);
+        command.env("XDG_RUNTIME_DIR", folder).stderr(Stdio::piped());
+        let output = command.output().expect("it runs");
+        assert!(output.status.success(), "{output:?}");
+        PathBuf::from(String::from_utf8(output.stdout).expect("text").trim_end())
+    };
+    let socket = ensure(&runtime);
+    assert!(socket.starts_with(runtime.join("takeback")), "{socket:?}");
+    let fallback = ensure(&user.home().join("missing"));
+    assert!(fallback.starts_with(user.home().join(".takeback/run")), "{fallback:?}");
+    assert_eq!(socket.file_name(), fallback.file_name(), "the home decides");
+    until("both end by themselves", || !socket.exists() && !fallback.exists());
+}
+
+#[test]
+fn ensuring_at_once_starts_one_server_that_stays_alone() {
+    let user = User::with(&[("a.txt", "one\n")]);
+    let ensure = || {
+        let mut command = user.command(&["serve", "--ensure", "--idle-exit", "2", "--json"]);
+        command.stdout(Stdio::piped()).spawn().expect("it starts")
+    };
+    let all: Vec<_> = (0..6).map(|_| ensure()).collect();
+    let mut sockets = Vec::new();
+    for one in all {
+        let output = one.wait_with_output().expect("it ends");
+        assert!(output.status.success(), "{output:?}");
+        let said: serde_json::Value = serde_json::from_slice(&output.stdout).expect("JSON");
+        sockets.push(PathBuf::from(said["socket"].as_str().expect("a path")));
+    }
+    sockets.dedup();
+    let [socket] = sockets.as_slice() else { panic!("{sockets:?}") };
+    let info = connect(socket).call("server:info", &json!({}));
+    let pids: Vec<_> =
+        (0..5).map(|_| connect(socket).call("server:info", &json!({}))["pid"].clone()).collect();
+    assert!(pids.iter().all(|pid| *pid == info["pid"]));
+    let stat = fs::read_to_string(format!("/proc/{}/stat", info["pid"])).expect("it runs");
+    let session = stat.rsplit(')').next().and_then(|rest| rest.split_whitespace().nth(3));
+    assert_eq!(
+        session,
+        info["pid"].as_u64().map(|pid| pid.to_string()).as_deref(),
+        "its own session"
+    );
+    assert_eq!(info["workspace"], json!(fs::canonicalize(user.work()).expect("it is there")));
+    let mut line = connect(socket);
+    assert_eq!(line.fault("status", &json!({})), (-32000, "noStore".into()));
+    drop(line);
+    until("it ends by itself", || !socket.exists());
+}
+
+#[test]
+fn who_cannot_listen_says_why() {
+    let user = User::new();
+    let long = user.home().join("x".repeat(100));
+    fs::create_dir(&long).expect("a folder");
+    let mut command = user.command(&["serve", "--ensure"]);
+    command.env("XDG_RUNTIME_DIR", &long);
+    let answer = user.answer_of(command, "");
+    assert_eq!(answer.code, 1, "{answer:?}");
+    assert!(
+        answer.err.contains("it is too long") && answer.err.contains("--stdio"),
+        "{}",
+        answer.err
+    );
+}
