@@ -8,6 +8,7 @@ mod command_line;
 mod conversation;
 mod driver;
 pub mod hook;
+pub mod history;
 mod orphans;
 mod own_files;
 mod permission;

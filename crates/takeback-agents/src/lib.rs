@@ -22,6 +22,7 @@ pub mod gemini;
 pub mod qwen;
 pub mod opencode;
 pub mod copilot;
+pub mod cut;
 pub mod builtin;
 pub mod reference;
 pub mod metadata;

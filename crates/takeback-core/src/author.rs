@@ -63,11 +63,10 @@ impl Scene {
                 uncertain.push(whole(&call.session));
                 continue;
             }
-            let named = matches!(call.kind, CallKind::Edit { .. });
             let rival = running.get(whole(&call.session));
             // A call that names the path comes before one that may write anything, the later one
             // before the earlier.
-            if rival.is_none_or(|rival| named || !matches!(rival.kind, CallKind::Edit { .. })) {
+            if rival.is_none_or(|rival| names(call, path) || !names(rival, path)) {
                 running.insert(whole(&call.session), call);
             }
         }
@@ -84,11 +83,8 @@ impl Scene {
                     call: call.id.clone(),
                     tool: call.tool.clone(),
                 };
-                let evidence = match call.kind {
-                    CallKind::Edit { .. } => Evidence::Tool,
-                    CallKind::Shell { .. } => Evidence::Window,
-                };
-                (author, evidence)
+                let named = names(call, path);
+                (author, if named { Evidence::Tool } else { Evidence::Window })
             }
             _ => (Author::Ambiguous { sessions }, Evidence::Window),
         }
@@ -96,8 +92,9 @@ impl Scene {
 }
 
 fn could_write(call: &Call, path: &WorkPath) -> bool {
-    match &call.kind {
-        CallKind::Edit { paths } => paths.contains(path),
-        CallKind::Shell { .. } => true,
-    }
+    matches!(call.kind, CallKind::Shell { .. }) || names(call, path)
+}
+
+fn names(call: &Call, path: &WorkPath) -> bool {
+    call.kind.paths().contains(path)
 }

@@ -83,10 +83,21 @@ pub enum Touches {
     Nothing,
     /// These, and nothing else. Absolute, or relative to the workspace's root.
     Paths(#[serde(with = "path_list")] Vec<PathBuf>),
-    /// Whatever it likes. The command is for people.
+    /// Whatever it likes, and surely `paths`, which may be some that a scan passes over. The command is
+    /// for people.
     Anything {
         command: Option<String>,
+        #[serde(default, skip_serializing_if = "Vec::is_empty", with = "path_list")]
+        paths: Vec<PathBuf>,
     },
+}
+
+impl Touches {
+    /// Whatever it likes; no path is named.
+    #[must_use]
+    pub fn anything(command: Option<String>) -> Self {
+        Self::Anything { command, paths: Vec::new() }
+    }
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -120,8 +131,25 @@ impl Default for Tools {
                 "Edit",
                 "MultiEdit",
                 "NotebookEdit",
+                "apply_patch",
+                "create",
+                "edit",
+                "write",
+                "multiedit",
+                "patch",
+                "str_replace_editor",
+                "notebook_edit",
             ]),
-            shell: list(&["Bash", "shell", "bash", "run_shell_command", "exec_command"]),
+            shell: list(&[
+                "Bash",
+                "shell",
+                "bash",
+                "run_shell_command",
+                "exec_command",
+                "local_shell",
+                "shell_command",
+                "container.exec",
+            ]),
             read_only: list(&[
                 "Read",
                 "Glob",
@@ -137,6 +165,21 @@ impl Default for Tools {
                 "glob",
                 "grep",
                 "search_file_content",
+                "view",
+                "read",
+                "list",
+                "read_many_files",
+                "google_web_search",
+                "web_fetch",
+                "webfetch",
+                "websearch",
+                "todowrite",
+                "todoread",
+                "todo_write",
+                "update_plan",
+                "report_intent",
+                "ask_user",
+                "task",
             ]),
         }
     }
@@ -144,18 +187,19 @@ impl Default for Tools {
 
 impl Tools {
     /// What a call of `tool` may write. A tool that is neither a known edit with a path, nor known
-    /// to only read, may write anything.
+    /// to only read, may write anything. The paths of one that is not known are not taken for paths
+    /// that it writes: it may name what it reads, anywhere.
     #[must_use]
     pub fn touches(&self, tool: &str, paths: Vec<PathBuf>, command: Option<String>) -> Touches {
         let is = |names: &[String]| names.iter().any(|name| name == tool);
-        if command.is_some() || is(&self.shell) {
-            Touches::Anything { command }
-        } else if is(&self.read_only) {
-            Touches::Nothing
+        if is(&self.shell) {
+            Touches::Anything { command, paths }
         } else if is(&self.edit) && !paths.is_empty() {
             Touches::Paths(paths)
+        } else if is(&self.read_only) && command.is_none() {
+            Touches::Nothing
         } else {
-            Touches::Anything { command }
+            Touches::anything(command)
         }
     }
 }

@@ -20,11 +20,13 @@ pub mod history;
 pub mod rewind;
 pub mod execution;
 pub mod marks;
+mod learn_ids;
 pub mod retention;
 pub mod point_name;
 pub mod exchange;
 
 pub use ambient::Ambient;
 pub use event::{AgentEvent, Outcome, Tools, Touches};
+pub use learn_ids::learn_ids;
 pub use record::{Recorded, checkpoint, look_around, record};
 pub use workspace::{Limits, Workspace, WorkspaceError, WorkspaceOptions};

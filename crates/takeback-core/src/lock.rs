@@ -19,10 +19,27 @@ pub struct Lock {
     _file: File,
 }
 
+/// A time that somebody is willing to wait, running out.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Patience {
+    /// None: it never does.
+    until: Option<Instant>,
+}
+
+impl Patience {
+    pub(crate) fn starting_now(patience: Duration) -> Self {
+        Self { until: Instant::now().checked_add(patience) }
+    }
+
+    pub(crate) fn left(self) -> Duration {
+        self.until.map_or(Duration::MAX, |until| until.saturating_duration_since(Instant::now()))
+    }
+}
+
 /// `None`: somebody else held it all through `patience`.
 pub fn lock(path: &Path, hold: Hold, patience: Duration) -> io::Result<Option<Lock>> {
     let file = disk::open_private_file(path)?;
-    let until = Instant::now() + patience;
+    let patience = Patience::starting_now(patience);
     let mut pause = Duration::from_millis(1);
     loop {
         let tried = match hold {
@@ -32,9 +49,9 @@ pub fn lock(path: &Path, hold: Hold, patience: Duration) -> io::Result<Option<Lo
         match tried {
             Ok(()) => return Ok(Some(Lock { _file: file })),
             Err(TryLockError::Error(error)) => return Err(error),
-            Err(TryLockError::WouldBlock) if Instant::now() >= until => return Ok(None),
+            Err(TryLockError::WouldBlock) if patience.left().is_zero() => return Ok(None),
             Err(TryLockError::WouldBlock) => {
-                std::thread::sleep(pause.min(until.saturating_duration_since(Instant::now())));
+                std::thread::sleep(pause.min(patience.left()));
                 pause = (pause * 2).min(Duration::from_millis(20));
             }
         }

@@ -9,6 +9,7 @@ mod decide;
 mod sight;
 
 use std::path::PathBuf;
+use std::time::Duration;
 
 use takeback_store::{
     Author, Call, CallKind, CallState, Change, Entry, Evidence, Head, Lack, Point, PointId,
@@ -22,9 +23,10 @@ use crate::author::Scene;
 use crate::event::{AgentEvent, Touches};
 use crate::exchange::imported::import_of;
 use crate::git_state::git_state;
-use crate::lock::Hold;
+use crate::lock::{Hold, Patience};
 use crate::spool::{self, Spooled};
 use crate::workspace::Workspace;
+use crate::worktree::budget::Budget;
 use crate::worktree::scan::{ScanError, ScanStats};
 use crate::worktree::scope::OutReason;
 
@@ -39,7 +41,7 @@ pub struct Recorded {
     pub changes: usize,
     /// What stood there and could not be kept.
     pub not_captured: Vec<(WorkPath, Lack)>,
-    /// The workspace was locked: the event waits in the spool.
+    /// It could not be recorded in time: the event waits in the spool.
     pub spooled: bool,
     pub stats: ScanStats,
 }
@@ -58,22 +60,63 @@ pub enum RecordError {
     LabelTaken { label: String, point: PointId },
 }
 
+impl RecordError {
+    /// Whether the event can be recorded later: somebody is in the way, or there was no time.
+    fn can_wait(&self) -> bool {
+        matches!(
+            self,
+            Self::Locked | Self::Store(StoreError::Busy { .. }) | Self::Scan(ScanError::OutOfTime)
+        )
+    }
+}
+
 /// Records an event. What it answers is durable.
 ///
-/// A session that calls itself an import is recorded as `agent-…`: what an imported session did, nobody
-/// here did, and no agent may hide behind that.
+/// An agent is not kept waiting for others longer than `recorder_patience`, nor for a scan longer
+/// than `scan_budget` and its overrun: then the event waits in the spool, and whoever records it knows
+/// that nobody looked when it happened.
+///
+/// A session that calls itself an import is recorded as `agent-…`.
 pub fn record(workspace: &mut Workspace, event: &AgentEvent) -> Result<Recorded, RecordError> {
     let name = event.session();
-    if import_of(name).is_some() {
-        let name = SessionId(format!("agent-{name}"));
-        return record(workspace, &event.clone().renamed(name));
+    let recorded_as = recorded_as(name);
+    if recorded_as != *name {
+        return record(workspace, &event.clone().renamed(recorded_as));
     }
     let time = (workspace.ambient.now)();
-    let Some(_lock) = workspace.lock(Hold::Shared, workspace.limits.recorder_patience)? else {
-        return spool(workspace, Spooled { time, event: event.clone() });
+    let recorded = record_now(workspace, event, time);
+    workspace.store.set_patience(None)?;
+    match recorded {
+        Err(error) if error.can_wait() => spool(workspace, Spooled { time, event: event.clone() }),
+        recorded => recorded,
+    }
+}
+
+/// The name of a session in the log: what an imported session did, nobody here did, and no agent may
+/// hide behind that.
+pub(crate) fn recorded_as(session: &SessionId) -> SessionId {
+    match import_of(session) {
+        Some(_) => SessionId(format!("agent-{session}")),
+        None => session.clone(),
+    }
+}
+
+fn record_now(
+    workspace: &mut Workspace,
+    event: &AgentEvent,
+    time: Timestamp,
+) -> Result<Recorded, RecordError> {
+    /// What a commit may always wait for another one, which takes milliseconds.
+    const LEAST: Duration = Duration::from_millis(50);
+    let patience = Patience::starting_now(workspace.limits.recorder_patience);
+    let Some(_lock) = workspace.lock(Hold::Shared, patience.left())? else {
+        return Err(RecordError::Locked);
     };
-    drain_spool(workspace)?;
-    record_at(workspace, event, time, Punctuality::OnTime)
+    let budget = workspace.limits.budget();
+    workspace.store.set_patience(Some(patience.left().max(LEAST)))?;
+    drain_within(workspace, patience.left(), budget)?;
+    workspace.store.set_patience(Some(patience.left().max(LEAST)))?;
+    record_at(workspace, event, time, Punctuality::OnTime, budget)
 }
 
 /// Scans the tree and records what nobody announced.
@@ -95,7 +138,7 @@ pub struct Surveyed {
 /// [`look_around`] for a caller that holds the lock.
 pub(crate) fn survey(workspace: &mut Workspace) -> Result<Surveyed, RecordError> {
     let time = (workspace.ambient.now)();
-    let mut sight = Sight::of_tree(workspace)?;
+    let mut sight = Sight::of_tree(workspace, Budget::UNLIMITED)?;
     let skipped = std::mem::take(&mut sight.skipped);
     let recorded =
         commit(workspace, sight, |_| Ok(Decision { scanned: Some(time), ..Decision::at(time) }))?;
@@ -119,7 +162,7 @@ pub fn checkpoint(workspace: &mut Workspace, label: Option<&str>) -> Result<Reco
     };
     drain_spool(workspace)?;
     let time = (workspace.ambient.now)();
-    let sight = Sight::of_tree(workspace)?;
+    let sight = Sight::of_tree(workspace, Budget::UNLIMITED)?;
     let point = NewPoint {
         id: PointId((workspace.ambient.random)()),
         kind: PointKind::Manual,
@@ -142,13 +185,19 @@ fn spool(workspace: &Workspace, spooled: Spooled) -> Result<Recorded, RecordErro
     spool::push(&workspace.store_dir, &spooled)
         .map_err(|source| RecordError::Spool { path: workspace.store_dir.clone(), source })?;
     let not_captured = match spooled.event {
-        AgentEvent::BeforeTool { touches: Touches::Paths(paths), .. } => {
-            resolved(workspace, &paths).into_iter().map(|path| (path, Lack::Deadline)).collect()
-        }
+        AgentEvent::BeforeTool {
+            touches: Touches::Paths(paths) | Touches::Anything { paths, .. },
+            ..
+        } => resolved(workspace, &paths).into_iter().map(|path| (path, Lack::Deadline)).collect(),
         _ => Vec::new(),
     };
+    let seq = match workspace.store.head() {
+        // The event is kept: that nobody can tell the head just now is no reason to say otherwise.
+        Err(StoreError::Busy { .. }) => Seq(0),
+        head => head?.seq,
+    };
     Ok(Recorded {
-        seq: workspace.store.head()?.seq,
+        seq,
         point: None,
         changes: 0,
         not_captured,
@@ -159,6 +208,15 @@ fn spool(workspace: &Workspace, spooled: Spooled) -> Result<Recorded, RecordErro
 
 /// Records what waits in the spool, for a caller that holds the lock.
 pub(crate) fn drain_spool(workspace: &mut Workspace) -> Result<usize, RecordError> {
+    drain_within(workspace, workspace.limits.rewind_patience, Budget::UNLIMITED)
+}
+
+/// As [`drain_spool`], for an agent that waits: what there is no time for stays in the spool.
+fn drain_within(
+    workspace: &mut Workspace,
+    patience: Duration,
+    budget: Budget,
+) -> Result<usize, RecordError> {
     enum Failed {
         Spool(std::io::Error),
         Record(RecordError),
@@ -169,16 +227,42 @@ pub(crate) fn drain_spool(workspace: &mut Workspace) -> Result<usize, RecordErro
         }
     }
     let path = workspace.store_dir.clone();
-    spool::drain(&path, |spooled| {
-        match record_at(workspace, &spooled.event, spooled.time, Punctuality::Late) {
-            Ok(_) => Ok(()),
+    let drained =
+        spool::drain(&path, patience, |spooled| match record_late(workspace, &spooled, budget) {
+            Ok(()) => Ok(()),
             Err(error) => Err(Failed::Record(error)),
+        });
+    match drained {
+        Ok(drained) => drained.ok_or(RecordError::Locked),
+        Err(Failed::Spool(source)) => Err(RecordError::Spool { path, source }),
+        Err(Failed::Record(error)) => Err(error),
+    }
+}
+
+/// A crash may have kept an event in the spool that is in the log. To record it again does nothing,
+/// except where it would make its point a second time.
+fn record_late(
+    workspace: &mut Workspace,
+    spooled: &Spooled,
+    budget: Budget,
+) -> Result<(), RecordError> {
+    let Spooled { time, event } = spooled;
+    let described = match event {
+        AgentEvent::Prompt { text, .. } => Some((PointKind::Prompt, describe(text))),
+        AgentEvent::Step { name, .. } => Some((PointKind::Step, describe(name))),
+        _ => None,
+    };
+    if let Some((kind, description)) = described {
+        let is_its = |point: &Point| {
+            point.session.as_ref() == Some(event.session())
+                && (point.created_at, point.kind) == (*time, kind)
+                && point.description == description
+        };
+        if workspace.store.points()?.iter().any(is_its) {
+            return Ok(());
         }
-    })
-    .map_err(|failed| match failed {
-        Failed::Spool(source) => RecordError::Spool { path: path.clone(), source },
-        Failed::Record(error) => error,
-    })
+    }
+    record_at(workspace, event, *time, Punctuality::Late, budget).map(drop)
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -193,6 +277,7 @@ fn record_at(
     event: &AgentEvent,
     time: Timestamp,
     punctuality: Punctuality,
+    budget: Budget,
 ) -> Result<Recorded, RecordError> {
     let session = event.session();
     let calls: Vec<Call> =
@@ -202,12 +287,21 @@ fn record_at(
     let mut named = Vec::new();
     let mut anything = false;
     for call in calls {
-        match call.kind {
-            CallKind::Edit { paths } => named.extend(paths),
-            CallKind::Shell { .. } => anything |= call.state == CallState::Open,
-        }
+        let is_shell = matches!(call.kind, CallKind::Shell { .. });
+        anything |= is_shell && call.state == CallState::Open;
+        named.extend_from_slice(call.kind.paths());
     }
-    let mut edit_paths = Vec::new();
+    let mut names = Vec::new();
+    if let AgentEvent::BeforeTool {
+        touches: Touches::Paths(paths) | Touches::Anything { paths, .. },
+        ..
+    } = event
+    {
+        names = resolved(workspace, paths);
+        add_missing_folders(workspace, &mut names);
+    }
+    let limit = Some(workspace.limits.edit_capture_max);
+    let new: Vec<WorkPath> = names.iter().filter(|path| !named.contains(path)).cloned().collect();
     let sight = match event {
         AgentEvent::BeforeTool { touches: Touches::Nothing, .. } => {
             let seq = workspace.store.head()?.seq;
@@ -216,45 +310,48 @@ fn record_at(
         AgentEvent::SessionStart { .. } if named.is_empty() && !anything => {
             Sight::of_nothing(workspace)?
         }
-        AgentEvent::BeforeTool { touches: Touches::Paths(paths), .. } => {
-            edit_paths = resolved(workspace, paths);
-            add_missing_folders(workspace, &mut edit_paths);
-            let limit = Some(workspace.limits.edit_capture_max);
-            let new: Vec<WorkPath> =
-                edit_paths.iter().filter(|path| !named.contains(path)).cloned().collect();
+        AgentEvent::BeforeTool { touches: Touches::Paths(_), .. } => {
             let sight = match punctuality {
-                Punctuality::Late => Sight::of_missed(workspace, &edit_paths)?,
+                Punctuality::Late => Sight::of_missed(workspace, &names)?,
                 Punctuality::OnTime if anything => {
-                    Sight::of_tree(workspace)?.and_paths(workspace, &new, limit)?
+                    Sight::of_tree(workspace, budget)?.and_paths(workspace, &new, limit)?
                 }
                 Punctuality::OnTime => Sight::of_paths(workspace, &new, limit)?,
             };
             sight.and_paths(workspace, &named, None)?
         }
+        AgentEvent::BeforeTool { touches: Touches::Anything { .. }, .. } => {
+            let sight = Sight::of_tree(workspace, budget)?;
+            let sight = match punctuality {
+                Punctuality::Late => sight.and_missed(workspace, &new)?,
+                Punctuality::OnTime => sight.and_paths(workspace, &new, limit)?,
+            };
+            sight.and_paths(workspace, &named, None)?
+        }
         AgentEvent::AfterTool { call, .. } => {
             let kind = workspace.store.call(session, call)?.map(|call| call.kind);
-            match kind {
-                Some(CallKind::Edit { paths }) => named.extend(paths),
-                Some(CallKind::Shell { .. }) | None => anything = true,
-            }
-            let sight =
-                if anything { Sight::of_tree(workspace)? } else { Sight::of_nothing(workspace)? };
+            anything |= !matches!(kind, Some(CallKind::Edit { .. }));
+            named.extend(kind.iter().flat_map(|kind| kind.paths().iter().cloned()));
+            let sight = if anything {
+                Sight::of_tree(workspace, budget)?
+            } else {
+                Sight::of_nothing(workspace)?
+            };
             sight.and_paths(workspace, &named, None)?
         }
         AgentEvent::SessionStart { .. }
         | AgentEvent::Prompt { .. }
-        | AgentEvent::BeforeTool { .. }
         | AgentEvent::Step { .. }
         | AgentEvent::TurnEnd { .. }
         | AgentEvent::SessionEnd { .. } => {
-            Sight::of_tree(workspace)?.and_paths(workspace, &named, None)?
+            Sight::of_tree(workspace, budget)?.and_paths(workspace, &named, None)?
         }
     };
     let new_turn = TurnId((workspace.ambient.random)());
     let new_point = PointId((workspace.ambient.random)());
     let scanned = sight.index.is_some().then_some(time);
     commit(workspace, sight, |now| {
-        let mut decision = decide(event, now, new_turn, new_point, &edit_paths, time)?;
+        let mut decision = decide(event, now, new_turn, new_point, &names, time)?;
         decision.scanned = scanned;
         if punctuality == Punctuality::Late {
             decision.come_late(event);
@@ -308,7 +405,8 @@ fn commit(
         let decision = decide(&now)?;
         let buried = if sight.index.is_some() { now.buried(decision.time) } else { Vec::new() };
         let scene = decision.scene.as_ref().unwrap_or(&now.scene);
-        let changes = authored(workspace, &sight, scene, head, decision.time)?;
+        let Authored { changes, filled_in } =
+            authored(workspace, &sight, scene, head, decision.time)?;
         let seq = Seq(head.seq.0 + changes.len() as u64);
         let mut recorded = Recorded { stats: sight.stats, ..Recorded::nothing(seq) };
         recorded.changes = changes.len();
@@ -318,6 +416,7 @@ fn commit(
             }
         }
         let mut writes: Vec<Write> = changes.into_iter().map(Write::Change).collect();
+        writes.extend(filled_in.into_iter().map(Write::ReplaceChange));
         writes.extend(buried);
         writes.extend(decision.writes);
         // A step that found everything as at the session's last point needs none of its own.
@@ -363,27 +462,40 @@ fn commit(
     }
 }
 
+/// What a sight means for the log.
+struct Authored {
+    changes: Vec<Change>,
+    /// Changes of which it is known by now what they left: the file is still the very same, and there
+    /// was time to read it.
+    filled_in: Vec<Change>,
+}
+
 fn authored(
     workspace: &Workspace,
     sight: &Sight,
     scene: &Scene,
     head: Head,
     time: Timestamp,
-) -> Result<Vec<Change>, StoreError> {
+) -> Result<Authored, StoreError> {
+    let mut authored = Authored { changes: Vec::new(), filled_in: Vec::new() };
     let mut seq = head.seq;
-    let mut changes = Vec::with_capacity(sight.found.len());
     for observed in &sight.found {
-        let earlier = if observed.same_file {
-            workspace.store.latest_of(std::slice::from_ref(&observed.path))?.pop().flatten()
-        } else {
-            None
-        };
-        let (author, evidence): (Author, Evidence) = match earlier {
-            Some(change) => (change.author, change.evidence),
-            None => scene.whose(&observed.path),
-        };
+        if observed.same_file {
+            let path = std::slice::from_ref(&observed.path);
+            match workspace.store.latest_of(path)?.pop().flatten() {
+                Some(change) if change.after == observed.before => {
+                    let after = observed.after.clone();
+                    authored.filled_in.push(Change { after, ..change });
+                    continue;
+                }
+                // Somebody else was first.
+                Some(change) if change.after == observed.after => continue,
+                _ => {}
+            }
+        }
+        let (author, evidence): (Author, Evidence) = scene.whose(&observed.path);
         seq = seq.next();
-        changes.push(Change {
+        authored.changes.push(Change {
             seq,
             path: observed.path.clone(),
             before: observed.before.clone(),
@@ -394,5 +506,5 @@ fn authored(
             cancels: Vec::new(),
         });
     }
-    Ok(changes)
+    Ok(authored)
 }

@@ -12,7 +12,7 @@ use std::collections::HashSet;
 use takeback_store::state::{Category, DocumentKey};
 use takeback_store::{
     Author, Call, CallState, Change, Head, PointId, Seq, Session, SessionId, StateError,
-    StateStore, Store, StoreError, Timestamp, Write,
+    StateStore, Store, StoreError, Timestamp, Write, disk,
 };
 
 pub use self::choose::Policy;
@@ -298,7 +298,7 @@ fn settle_index(workspace: &Workspace) -> Result<(), StoreError> {
     let failed = |source| StoreError::Io { path: file.clone(), doing: "replacing it", source };
     let index = Index::load(&file, &*workspace.store)?;
     index.save_durably(&file).map_err(failed)?;
-    Index::clear_leftovers(&file).map_err(failed)
+    disk::clear_beside(&file).map_err(failed)
 }
 
 /// A commit that drops, and the head it was made for.

@@ -1,12 +1,18 @@
-//! Events that came while the workspace was locked: kept in a file, recorded by whoever is next.
+//! Events that could not be recorded in time: kept in a file, recorded by whoever is next.
+//!
+//! Whoever records them takes the file aside first, so that an event that comes meanwhile waits for
+//! nobody: it goes into a new file, which is taken aside after the old one.
 
-use std::io::{self, BufRead as _, BufReader};
+use std::io;
+use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 use takeback_store::{Timestamp, disk};
 
 use crate::event::AgentEvent;
+use crate::lock::{Hold, lock};
 
 /// One line of the spool.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -16,44 +22,105 @@ pub struct Spooled {
     pub event: AgentEvent,
 }
 
-fn file(store_dir: &Path) -> PathBuf {
-    store_dir.join("spool")
-}
-
 /// Keeps an event durably, behind those that are there.
 pub fn push(store_dir: &Path, spooled: &Spooled) -> io::Result<()> {
-    let mut file = disk::open_private_file(&file(store_dir))?;
-    file.lock()?;
     // A crash may have left half a line: it must not spoil this one.
     let mut line = vec![b'\n'];
     serde_json::to_writer(&mut line, spooled)?;
     line.push(b'\n');
+    let mut file = open_locked(&spool_file(store_dir))?;
+    let is_new = file.metadata()?.len() == 0;
     disk::append(&mut file, &line)?;
-    disk::sync(&file)
+    disk::sync(&file)?;
+    if is_new { disk::sync_folder(store_dir) } else { Ok(()) }
 }
 
-/// Hands every spooled event to `take`, oldest first, then empties the spool. If `take` fails, or
-/// the process dies, the spool stays as it is and its events are taken again. A line cut short by a
-/// crash was never promised to anyone and is passed over.
+/// Hands every spooled event to `take`, oldest first, and forgets each that was taken. If `take`
+/// fails, that event and those behind it stay. If the process dies, one event at most is taken a
+/// second time. A line cut short by a crash was never promised to anyone and is passed over.
+///
+/// `None`: somebody else was at it all through `patience`.
 pub fn drain<E: From<io::Error>>(
     store_dir: &Path,
+    patience: Duration,
     mut take: impl FnMut(Spooled) -> Result<(), E>,
-) -> Result<usize, E> {
-    let path = file(store_dir);
-    if std::fs::metadata(&path).map_or(0, |spool| spool.len()) == 0 {
-        return Ok(0);
+) -> Result<Option<usize>, E> {
+    let (spool, aside) = (spool_file(store_dir), store_dir.join("spool.draining"));
+    if !holds_anything(&aside)? && !holds_anything(&spool)? {
+        return Ok(Some(0));
     }
-    let file = disk::open_private_file(&path)?;
-    file.lock()?;
+    let Some(_alone) = lock(&store_dir.join("spool.lock"), Hold::Exclusive, patience)? else {
+        return Ok(None);
+    };
+    disk::clear_beside(&aside)?;
     let mut taken = 0;
-    for line in BufReader::new(&file).split(b'\n') {
-        if let Ok(spooled) = serde_json::from_slice(&line?) {
+    // What a crash left aside is older than what has been pushed since.
+    while aside.try_exists()? || take_aside(&spool, &aside)? {
+        let lines = std::fs::read(&aside)?;
+        let mut events = read_lines(&lines).peekable();
+        while let Some((spooled, rest)) = events.next() {
             take(spooled)?;
             taken += 1;
+            if events.peek().is_some() {
+                disk::replace_private_file_durably(&aside, rest)?;
+            }
+        }
+        disk::remove_store_file(&aside)?;
+    }
+    Ok(Some(taken))
+}
+
+/// The events among these lines, each with what stands behind it.
+fn read_lines(lines: &[u8]) -> impl Iterator<Item = (Spooled, &[u8])> {
+    let mut rest = lines;
+    std::iter::from_fn(move || {
+        while !rest.is_empty() {
+            let end = rest.iter().position(|byte| *byte == b'\n').unwrap_or(rest.len());
+            let line = &rest[..end];
+            rest = rest.get(end + 1..).unwrap_or_default();
+            if let Ok(spooled) = serde_json::from_slice(line) {
+                return Some((spooled, rest));
+            }
+        }
+        None
+    })
+}
+
+fn spool_file(store_dir: &Path) -> PathBuf {
+    store_dir.join("spool")
+}
+
+fn holds_anything(file: &Path) -> io::Result<bool> {
+    match std::fs::metadata(file) {
+        Ok(metadata) => Ok(metadata.len() > 0),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(false),
+        Err(error) => Err(error),
+    }
+}
+
+/// Whether there was anything to take.
+fn take_aside(spool: &Path, aside: &Path) -> io::Result<bool> {
+    if !holds_anything(spool)? {
+        return Ok(false);
+    }
+    let _locked = open_locked(spool)?;
+    disk::rename_private_file(spool, aside)?;
+    Ok(true)
+}
+
+/// The spool, locked. Whoever waited for the lock may find that what it opened has been taken aside.
+fn open_locked(spool: &Path) -> io::Result<std::fs::File> {
+    loop {
+        let file = disk::open_private_file(spool)?;
+        file.lock()?;
+        let opened = file.metadata()?;
+        match std::fs::metadata(spool) {
+            Ok(named) if (named.dev(), named.ino()) == (opened.dev(), opened.ino()) => {
+                return Ok(file);
+            }
+            Ok(_) => {}
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+            Err(error) => return Err(error),
         }
     }
-    if taken > 0 {
-        disk::empty(&file)?;
-    }
-    Ok(taken)
 }

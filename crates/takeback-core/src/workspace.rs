@@ -11,6 +11,7 @@ use takeback_store::{StateStore, Store, StoreError, WorkPath, disk};
 use crate::ambient::Ambient;
 use crate::lock::{Hold, Lock, lock};
 use crate::worktree::Root;
+use crate::worktree::budget::Budget;
 use crate::worktree::scope::{ScopeOptions, is_internal};
 use crate::worktree::write::Mark;
 
@@ -35,6 +36,11 @@ pub struct Limits {
     pub edit_capture_max: u64,
     /// How long an agent is kept waiting for a store that is busy.
     pub recorder_patience: Duration,
+    /// How long files are read for an event; those that are left are not captured. None: as long as
+    /// it takes.
+    pub scan_budget: Option<Duration>,
+    /// How much longer than that names are looked at; then the event waits in the spool.
+    pub scan_overrun: Duration,
     /// How long a rewind waits for recorders to finish.
     pub rewind_patience: Duration,
     pub threads: usize,
@@ -45,8 +51,20 @@ impl Default for Limits {
         Self {
             edit_capture_max: 1 << 20,
             recorder_patience: Duration::from_secs(1),
+            scan_budget: None,
+            scan_overrun: Duration::from_secs(5),
             rewind_patience: Duration::from_secs(5),
             threads: std::thread::available_parallelism().map_or(1, usize::from).min(8),
+        }
+    }
+}
+
+impl Limits {
+    /// For an event that comes in now.
+    pub(crate) fn budget(&self) -> Budget {
+        match self.scan_budget {
+            Some(budget) => Budget::starting_now(budget, self.scan_overrun),
+            None => Budget::UNLIMITED,
         }
     }
 }

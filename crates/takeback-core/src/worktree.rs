@@ -3,6 +3,7 @@
 
 pub mod root;
 pub mod fingerprint;
+pub mod budget;
 pub mod look;
 pub mod scope;
 pub mod index;

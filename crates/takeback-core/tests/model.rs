@@ -339,7 +339,7 @@ impl Run {
     }
 
     fn open_shell(&mut self, session: &'static str) -> Result<String, String> {
-        let (call, recorded) = self.open(session, "Bash", Touches::Anything { command: None });
+        let (call, recorded) = self.open(session, "Bash", Touches::anything(None));
         self.oracle.before_shell(session, &call, recorded.point);
         self.same_length(&recorded)?;
         Ok(call)

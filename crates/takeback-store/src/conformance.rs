@@ -275,8 +275,10 @@ fn calls_are_live_until_they_end(store: &mut dyn Store, other: &mut dyn Store) {
     let kinds = [
         CallKind::Edit { paths: every_path() },
         CallKind::Edit { paths: Vec::new() },
-        CallKind::Shell { command: Some("rm -rf build".to_owned()) },
-        CallKind::Shell { command: None },
+        CallKind::Shell { command: Some("rm -rf build".to_owned()), paths: Vec::new() },
+        CallKind::Shell { command: Some("apply_patch".to_owned()), paths: every_path() },
+        CallKind::Shell { command: None, paths: every_path() },
+        CallKind::Shell { command: None, paths: Vec::new() },
     ];
     let states = [
         CallState::Open,
@@ -376,7 +378,7 @@ fn any_text_is_kept(store: &mut dyn Store, other: &mut dyn Store) {
             id: text.into(),
             turn: turn.id,
             tool: text.to_owned(),
-            kind: CallKind::Shell { command: Some(text.to_owned()) },
+            kind: CallKind::Shell { command: Some(text.to_owned()), paths: Vec::new() },
             state: CallState::Done,
             opened_at: Timestamp(1),
             closed_at: None,

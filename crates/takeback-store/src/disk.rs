@@ -47,11 +47,11 @@ crash_points! {
     Committed = 5,
     /// A whole file of the store (the index) is written beside its place.
     WriteBeside = 6,
-    /// … and takes its place.
+    /// … and takes its place; or a file of the store gets another name.
     Replace = 7,
     /// A file of the store is removed.
     RemoveStoreFile = 8,
-    /// The spool is emptied, or the end of a segment taken away that nothing names.
+    /// The end of a segment is taken away that nothing names.
     Empty = 9,
     /// An empty file of the store is made.
     MakeStoreFile = 10,
@@ -272,16 +272,25 @@ pub fn replace_private_file_durably(path: &Path, bytes: &[u8]) -> io::Result<()>
     sync_folder(path.parent().unwrap_or(Path::new("")))
 }
 
+/// Removes what a crash left of replacing `path`, for a caller who knows that nobody replaces it now.
+pub fn clear_beside(path: &Path) -> io::Result<()> {
+    let (Some(folder), Some(name)) = (path.parent(), path.file_name()) else { return Ok(()) };
+    for entry in std::fs::read_dir(folder)? {
+        let entry = entry?;
+        let beside = entry.file_name();
+        let (beside, name) = (beside.as_encoded_bytes(), name.as_encoded_bytes());
+        let rest = beside.strip_prefix(name).and_then(|rest| rest.strip_prefix(b"."));
+        if rest.is_some_and(|rest| rest.ends_with(b".new")) {
+            remove_store_file(&entry.path())?;
+        }
+    }
+    Ok(())
+}
+
 /// Gives a finished file of the store the name `to`, and takes it from what has it. Not durable.
 pub fn rename_private_file(from: &Path, to: &Path) -> io::Result<()> {
     pass(CrashPoint::Replace)?;
     std::fs::rename(from, to)
-}
-
-/// Empties a file of the store; whoever waits for a lock on it goes on with the same file.
-pub fn empty(file: &File) -> io::Result<()> {
-    pass(CrashPoint::Empty)?;
-    file.set_len(0)
 }
 
 /// Takes the end of a file of the store away again.

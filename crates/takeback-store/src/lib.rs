@@ -32,7 +32,7 @@ pub use path::{InvalidPath, WorkPath};
 pub use point::{GitState, Point, PointKind};
 pub use rewind::{RewindKind, RewindRecord, RewindState};
 pub use session::{Call, CallKind, CallState, Process, Session, Turn};
-pub use sqlite::SqliteStore;
 pub use sqlite::state::SqliteStates;
+pub use sqlite::{AtWork, Glance, LastPoint, SqliteStore, glance};
 pub use state::{StateError, StateStore};
 pub use store::{Head, Store, StoreError, Unnamed, Usage, Write};

@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::ops::Bound::{Excluded, Unbounded};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 use crate::blob::{Digest, Encoding, PackedBlob};
 use crate::change::{Author, Change};
@@ -85,6 +86,11 @@ impl Store for MemoryStore {
         drop(kept);
         crash_point(CrashPoint::Committed);
         Ok(head)
+    }
+
+    /// Nobody waits here longer than another one's commit takes.
+    fn set_patience(&mut self, _patience: Option<Duration>) -> Result<(), StoreError> {
+        Ok(())
     }
 
     fn changes_after(&self, after: Seq) -> Result<Vec<Change>, StoreError> {
@@ -181,12 +187,13 @@ impl Store for MemoryStore {
         let kept = self.kept();
         let named = kept.named_after(Seq(0));
         let digests = kept.blobs.keys().filter(|digest| !named.contains(digest)).copied().collect();
-        Ok(Unnamed { at: kept.head.seq, digests })
+        Ok(Unnamed { at: kept.head, digests })
     }
 
     fn forget(&mut self, unnamed: &Unnamed) -> Result<(), StoreError> {
         let mut kept = self.kept();
-        let named = kept.named_after(unnamed.at);
+        let moved = kept.head != unnamed.at;
+        let named = if moved { kept.named_after(Seq(0)) } else { HashSet::new() };
         kept.blobs.retain(|digest, _| !unnamed.digests.contains(digest) || named.contains(digest));
         Ok(())
     }

@@ -75,8 +75,12 @@ pub struct Call {
 pub enum CallKind {
     /// Writes these paths and no others.
     Edit { paths: Vec<WorkPath> },
-    /// May write anything. `command` is for people.
-    Shell { command: Option<String> },
+    /// May write anything, and is known to write `paths`. `command` is for people.
+    Shell {
+        command: Option<String>,
+        #[serde(default)]
+        paths: Vec<WorkPath>,
+    },
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -89,6 +93,16 @@ pub enum CallState {
     Failed,
     /// Nobody said how it ended.
     CutOff,
+}
+
+impl CallKind {
+    /// The paths that the call named; a shell call may write others too.
+    #[must_use]
+    pub fn paths(&self) -> &[WorkPath] {
+        match self {
+            Self::Edit { paths } | Self::Shell { paths, .. } => paths,
+        }
+    }
 }
 
 impl CallState {

@@ -6,6 +6,7 @@
 mod check;
 mod collect;
 mod encoding;
+mod glance;
 mod pack;
 mod rows;
 mod schema;
@@ -15,9 +16,11 @@ mod writer;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::Duration;
 
 use rusqlite::{Connection, TransactionBehavior};
 
+pub use self::glance::{AtWork, Glance, LastPoint, glance};
 use self::pack::{Location, Packs};
 use self::rows::RowError;
 use self::schema::{error_at, io_error};
@@ -148,6 +151,11 @@ impl Store for SqliteStore {
         self.packs.committed();
         self.had_contents = None;
         Ok(head)
+    }
+
+    fn set_patience(&mut self, patience: Option<Duration>) -> Result<(), StoreError> {
+        let set = schema::set_patience(&self.db, patience).map_err(RowError::from);
+        self.rows("setting how long to wait", set)
     }
 
     fn changes_after(&self, after: Seq) -> Result<Vec<Change>, StoreError> {

@@ -3,6 +3,7 @@
 use std::collections::HashSet;
 use std::io;
 use std::path::PathBuf;
+use std::time::Duration;
 
 use crate::blob::{Digest, PackedBlob};
 use crate::change::Change;
@@ -24,6 +25,10 @@ pub trait Store: Send {
     /// that names it; the commit itself is durable when this returns. Changes must carry the next
     /// sequence numbers without a gap.
     fn commit(&mut self, expected: Head, writes: &[Write]) -> Result<Head, StoreError>;
+
+    /// How long, from now on, anything here waits for another process before it fails with
+    /// [`StoreError::Busy`]. `None`: as long as in a store that was just opened.
+    fn set_patience(&mut self, patience: Option<Duration>) -> Result<(), StoreError>;
 
     /// The changes after `after`, oldest first.
     fn changes_after(&self, after: Seq) -> Result<Vec<Change>, StoreError>;
@@ -142,10 +147,10 @@ pub enum Write {
     },
 }
 
-/// Contents that no change named when the log had this length.
+/// Contents that no change named at this moment.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Unnamed {
-    pub at: Seq,
+    pub at: Head,
     pub digests: HashSet<Digest>,
 }
 

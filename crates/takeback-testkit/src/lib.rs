@@ -180,7 +180,7 @@ impl Sandbox {
 
     /// Opens a call that may write anything.
     pub fn before_shell(&mut self, session: &str, command: &str) -> String {
-        self.before(session, "Bash", Touches::Anything { command: Some(command.to_owned()) })
+        self.before(session, "Bash", Touches::anything(Some(command.to_owned())))
     }
 
     fn before(&mut self, session: &str, tool: &str, touches: Touches) -> String {

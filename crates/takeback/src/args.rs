@@ -142,7 +142,7 @@ pub(crate) enum Command {
     /// Show where the store's space goes
     Du(DuArgs),
     /// Show what is protected, what is not, and what is going on
-    Status,
+    Status(StatusArgs),
     /// Finish what a crash interrupted
     Recover(RecoverArgs),
     /// Check everything in the store
@@ -429,9 +429,21 @@ pub(crate) struct ExportArgs {
 }
 
 #[derive(Debug, ClapArgs)]
+pub(crate) struct StatusArgs {
+    /// One short line, at once, for prompts and status bars: looks at no files, empty without a store
+    #[arg(long)]
+    pub(crate) line: bool,
+}
+
+#[derive(Debug, ClapArgs)]
 pub(crate) struct ImportArgs {
-    /// What `takeback export` wrote; `-` is standard input
-    pub(crate) file: PathBuf,
+    /// What `takeback export` wrote; `-` is standard input. With --from: a session or its transcript
+    /// (default: all sessions that worked in this workspace)
+    #[arg(required_unless_present = "from")]
+    pub(crate) file: Option<PathBuf>,
+    /// Take what this agent kept of its sessions itself
+    #[arg(long, value_name = "AGENT")]
+    pub(crate) from: Option<ImportFrom>,
     /// Also files outside the workspace
     #[arg(long)]
     pub(crate) include_ignored: bool,
@@ -446,8 +458,15 @@ pub(crate) struct ImportArgs {
 impl ImportArgs {
     pub(crate) fn of(file: &Path) -> Self {
         let max_size = BundleLimits::CONTENTS;
-        Self { file: file.to_owned(), include_ignored: false, max_size, dry_run: false }
+        let file = Some(file.to_owned());
+        Self { file, from: None, include_ignored: false, max_size, dry_run: false }
     }
+}
+
+/// An agent whose own records can be imported.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum ImportFrom {
+    Claude,
 }
 
 #[derive(Debug, ClapArgs)]

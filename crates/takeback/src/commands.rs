@@ -22,6 +22,7 @@ mod status;
 mod recover;
 mod verify;
 mod config;
+mod conversation;
 mod workspaces;
 mod export;
 mod state;
@@ -34,7 +35,7 @@ mod menu;
 mod choose;
 
 use crate::answer::{Answer, WhenUnread};
-use crate::args::{Args, Command, SessionCommand, StateCommand};
+use crate::args::{Args, Command, SessionCommand, StateCommand, StatusArgs};
 use crate::error::CommandError;
 use crate::screen::Screen;
 
@@ -49,7 +50,7 @@ pub(crate) fn run(args: Args) -> Result<u8, CommandError> {
         | Command::Diff(_)
         | Command::Sessions(_)
         | Command::Du(_)
-        | Command::Status
+        | Command::Status(_)
         | Command::Config(_)
         | Command::Workspaces
         | Command::State(
@@ -92,7 +93,8 @@ pub(crate) fn run(args: Args) -> Result<u8, CommandError> {
         }
         Command::Cleanup(cleanup) => cleanup::cleanup(options, &cleanup, &mut screen)?,
         Command::Du(du) => du::du(options, &du, &mut screen)?,
-        Command::Status => status::status(options, &mut screen)?,
+        Command::Status(StatusArgs { line: true }) => status::line(options, &mut screen)?,
+        Command::Status(StatusArgs { line: false }) => status::status(options, &mut screen)?,
         Command::Recover(recover) => recover::recover(options, &recover, &mut screen)?,
         Command::Verify => verify::verify(options, &mut screen)?,
         Command::Config(config) => config::config(options, &config, &mut screen)?,

@@ -64,13 +64,13 @@ pub(crate) fn backup_of(file: &Path) -> PathBuf {
 }
 
 /// Keeps the bytes of before, durably; what is kept already stays.
-pub(crate) fn back_up(file: &Path, bytes: &[u8], mode: u32) -> io::Result<()> {
+pub(crate) fn back_up(file: &Path, bytes: &[u8]) -> io::Result<()> {
     let backup = backup_of(file);
     if backup.symlink_metadata().is_ok() {
         return Ok(());
     }
     let beside = with_end(&backup, &format!(".{}", std::process::id()));
-    let written = write_new(&beside, bytes, mode & 0o600).and_then(|()| {
+    let written = write_new(&beside, bytes, 0o600).and_then(|()| {
         disk::place_private_file(&beside, &backup)?;
         disk::sync_folder(file.parent().unwrap_or(Path::new("")))
     });

@@ -98,6 +98,14 @@ fn relocation(options: &Options, here: &Here) -> Option<(PathBuf, String)> {
     Some((old, command))
 }
 
+/// A path for people: what is in their home begins with `~`.
+pub(crate) fn shown(path: &Path) -> String {
+    let below = user_home().and_then(|home| path.strip_prefix(home).ok().map(Path::to_owned));
+    plain(
+        &below.map_or_else(|| path.display().to_string(), |below| format!("~/{}", below.display())),
+    )
+}
+
 /// As a shell reads it.
 pub(crate) fn quoted(path: &Path) -> String {
     quoted_text(&path.display().to_string())

@@ -174,16 +174,24 @@ impl Settings {
         Duration::from_millis(self.number(table::HOOK_DEADLINE))
     }
 
-    pub(crate) fn scan_budget(&self) -> Duration {
-        Duration::from_secs(10)
-    }
-
     pub(crate) fn limits(&self) -> Limits {
         Limits {
             edit_capture_max: self.number(table::EDIT_CAPTURE_MAX),
             recorder_patience: Duration::from_millis(self.number(table::HOOK_DEADLINE)),
             ..Limits::default()
         }
+    }
+
+    /// How long an agent waits at most for a look at the tree.
+    pub(crate) fn scan_budget(&self) -> Duration {
+        Duration::from_millis(self.number(table::SCAN_BUDGET))
+    }
+
+    /// [`Self::limits`] where an agent waits for the answer: after two thirds of the time no further
+    /// file is read, the rest is for the names.
+    pub(crate) fn agent_limits(&self) -> Limits {
+        let budget = self.scan_budget();
+        Limits { scan_budget: Some(budget * 2 / 3), scan_overrun: budget / 3, ..self.limits() }
     }
 }
 
@@ -325,6 +333,10 @@ mod tests {
         assert_eq!(settings.retention(), Policy::default());
         assert_eq!(settings.limits().edit_capture_max, 1 << 20);
         assert_eq!(settings.limits().recorder_patience, Duration::from_secs(1));
+        assert_eq!(settings.limits().scan_budget, None);
+        let limits = settings.agent_limits();
+        assert_eq!(limits.scan_budget, Some(Duration::from_secs(10) * 2 / 3));
+        assert_eq!(limits.scan_overrun, Duration::from_secs(10) / 3);
         assert_eq!(settings.scope().precious_total_max, 256 << 20);
         assert!(settings.is_enabled() && settings.warnings.is_empty());
     }

@@ -25,7 +25,7 @@ pub(super) fn with_hooks(
     let all = hooks_of(&object)?;
     let mut there: Vec<&Wanted> = Vec::new();
     let mut surplus = Vec::new();
-    for hook in ours(all.as_ref(), agent)? {
+    for hook in ours(all.as_ref(), agent) {
         let is_good = |wanted: &&Wanted| {
             wanted.event == hook.event && hook.is_for(wanted.matcher) && hook.is_command
         };
@@ -41,8 +41,14 @@ pub(super) fn with_hooks(
     if missing.is_empty() && surplus.is_empty() {
         return Ok(None);
     }
+    let is_filled_again = |pointer: &str| {
+        let event = pointer.strip_prefix("/hooks").map(|rest| rest.trim_start_matches('/'));
+        event.is_some_and(|event| {
+            event.is_empty() || missing.iter().any(|wanted| wanted.event == event)
+        })
+    };
     for hook in surplus {
-        hook.remove(&|_| true);
+        hook.remove(&is_filled_again);
     }
     if !missing.is_empty() {
         let hooks = match hooks_of(&object)? {
@@ -73,7 +79,7 @@ pub(super) fn without_hooks(
     let root = text.parse()?;
     let object = top(&root)?;
     let hooks = hooks_of(&object)?;
-    let ours = ours(hooks.as_ref(), agent)?;
+    let ours = ours(hooks.as_ref(), agent);
     if ours.is_empty() {
         return Ok(Without::Same);
     }
@@ -93,7 +99,7 @@ pub(super) fn find(agent: Plugged, contents: &[u8]) -> Result<Found, SettingsErr
     let text = Text::of(contents)?;
     let root = text.parse()?;
     let object = top(&root)?;
-    let hooks = ours(hooks_of(&object)?.as_ref(), agent)?;
+    let hooks = ours(hooks_of(&object)?.as_ref(), agent);
     let hooks =
         hooks.into_iter().map(|hook| FoundHook { event: hook.event, command: hook.command });
     let value = root.to_serde_value().unwrap_or_default();
@@ -146,7 +152,7 @@ struct Ours {
     list: CstObjectProp,
 }
 
-fn ours(hooks: Option<&CstObject>, agent: Plugged) -> Result<Vec<Ours>, SettingsError> {
+fn ours(hooks: Option<&CstObject>, agent: Plugged) -> Vec<Ours> {
     let mut found = Vec::new();
     for list in hooks.map(CstObject::properties).unwrap_or_default() {
         let event = list.decoded_name().unwrap_or_default();
@@ -172,7 +178,7 @@ fn ours(hooks: Option<&CstObject>, agent: Plugged) -> Result<Vec<Ours>, Settings
             }
         }
     }
-    Ok(found)
+    found
 }
 
 impl Ours {

@@ -29,7 +29,7 @@ impl<'a> Step<'a> {
         run: impl FnMut(&mut Values, &mut Effects<'_>) -> Result<(), StepError> + 'a,
     ) -> Self {
         let name = name.into();
-        Self { name, touches: Touches::Anything { command: None }, run: Box::new(run) }
+        Self { name, touches: Touches::anything(None), run: Box::new(run) }
     }
 }
 

@@ -8,6 +8,7 @@
 
 mod capture;
 mod conversation;
+mod history;
 mod lab;
 mod own_files;
 mod replayed;

@@ -140,5 +140,6 @@ fn a_patch_names_its_files_and_a_command_that_carries_one_may_do_more() {
     let paths = paths.map(|path| Path::new(PROJECT).join(path)).to_vec();
     assert_eq!(touched("apply_patch", PATCH), Touches::Paths(paths));
     let command = Some(PATCH_IN_SHELL.to_owned());
-    assert_eq!(touched("Bash", PATCH_IN_SHELL), Touches::Anything { command });
+    let paths = vec![Path::new(PROJECT).join("kept.txt")];
+    assert_eq!(touched("Bash", PATCH_IN_SHELL), Touches::Anything { command, paths });
 }

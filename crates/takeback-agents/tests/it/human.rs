@@ -95,7 +95,7 @@ fn an_edit_in_the_way_ends_the_run_and_nothing_is_taken_back() {
 fn a_step_that_names_its_paths_leaves_the_others_to_the_user() {
     for (touches, expected) in [
         (Touches::Paths(vec!["agents.txt".into()]), "meanwhile\n"),
-        (Touches::Anything { command: None }, "before\n"),
+        (Touches::anything(None), "before\n"),
     ] {
         let mut sandbox = Sandbox::new();
         sandbox.write("mine.txt", "before\n");

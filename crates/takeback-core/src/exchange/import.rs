@@ -49,6 +49,7 @@ pub struct ImportedPoint {
     /// The label it had, if that is taken here.
     pub wanted_label: Option<String>,
     pub description: String,
+    pub message_ids: Vec<String>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -254,6 +255,7 @@ impl Names {
                 wanted_label: point.label.clone().filter(|wanted| label.as_ref() != Some(wanted)),
                 label,
                 description: point.description.clone(),
+                message_ids: point.message_ids.clone(),
             }
         });
         let import = self.import.iter().map(|id| ImportedSession { id: id.clone(), was: None });

@@ -109,7 +109,7 @@ pub(super) fn decide(
     now: &Now<'_>,
     new_turn: TurnId,
     new_point: PointId,
-    edit_paths: &[WorkPath],
+    named: &[WorkPath],
     time: Timestamp,
 ) -> Result<Decision, StoreError> {
     let id = event.session();
@@ -169,8 +169,10 @@ pub(super) fn decide(
                 }
             }
             let kind = match touches {
-                Touches::Paths(_) => CallKind::Edit { paths: edit_paths.to_vec() },
-                Touches::Anything { command } => CallKind::Shell { command: command.clone() },
+                Touches::Paths(_) => CallKind::Edit { paths: named.to_vec() },
+                Touches::Anything { command, .. } => {
+                    CallKind::Shell { command: command.clone(), paths: named.to_vec() }
+                }
                 Touches::Nothing => CallKind::Edit { paths: Vec::new() },
             };
             call = Some(Call {

@@ -10,6 +10,7 @@ use super::RecordError;
 use crate::progress::Work;
 use crate::workspace::Workspace;
 use crate::worktree::Root;
+use crate::worktree::budget::Budget;
 use crate::worktree::fingerprint::stat;
 use crate::worktree::index::{Index, Known};
 use crate::worktree::look::{Bytes, Looked, look};
@@ -43,7 +44,7 @@ impl Sight {
         })
     }
 
-    pub(super) fn of_tree(workspace: &mut Workspace) -> Result<Self, RecordError> {
+    pub(super) fn of_tree(workspace: &mut Workspace, budget: Budget) -> Result<Self, RecordError> {
         let index = Index::load(&workspace.index_file(), &*workspace.store)?;
         let store = &mut workspace.store;
         let mut failed = None;
@@ -58,6 +59,7 @@ impl Sight {
             &index,
             &workspace.scope,
             workspace.limits.threads,
+            budget,
             work.counter(),
             &mut keep,
         )?;
@@ -92,6 +94,7 @@ impl Sight {
         let mut sight = Self::of_nothing(workspace)?;
         let latest = workspace.store.latest_of(paths)?;
         for (path, latest) in paths.iter().zip(latest) {
+            let same_file = is_the_unkept_file(workspace, path, latest.as_ref(), scan)?;
             let looked = match limit {
                 Some(limit) => look_within(workspace, path, limit, latest.as_ref(), scan)?,
                 None => look_here(workspace, path, latest.as_ref())?,
@@ -107,12 +110,7 @@ impl Sight {
                 }
             };
             if before != looked {
-                sight.found.push(Observed {
-                    path: path.clone(),
-                    before,
-                    after: looked,
-                    same_file: false,
-                });
+                sight.found.push(Observed { path: path.clone(), before, after: looked, same_file });
             }
         }
         Ok(sight)
@@ -136,20 +134,53 @@ impl Sight {
         Ok(sight)
     }
 
-    /// Also looks at paths that a scan may pass over.
+    /// Also tells of paths that a call named before anybody could look, unless the scan covers them.
+    pub(super) fn and_missed(
+        mut self,
+        workspace: &Workspace,
+        paths: &[WorkPath],
+    ) -> Result<Self, RecordError> {
+        let is_covered = |path: &&WorkPath| {
+            self.index.as_ref().is_some_and(|index| {
+                matches!(index.known(path), Some(Known::Entry { .. })) || index.proves_absent(path)
+            })
+        };
+        let missed: Vec<WorkPath> =
+            paths.iter().filter(|path| !is_covered(path)).cloned().collect();
+        let missed = Self::of_missed(workspace, &missed)?.found;
+        if let Some(index) = &mut self.index {
+            missed.iter().for_each(|observed| index.set(&observed.path, &observed.after));
+        }
+        self.found.extend(missed);
+        Ok(self)
+    }
+
+    /// Also looks at paths that a scan may pass over, or had no time to read: there are few of them,
+    /// and they are what a call is about.
     pub(super) fn and_paths(
         mut self,
         workspace: &mut Workspace,
         paths: &[WorkPath],
         limit: Option<u64>,
     ) -> Result<Self, RecordError> {
+        let unread = Entry::NotCaptured { lack: Lack::Deadline };
+        let mut again = HashSet::new();
+        self.found.retain(|observed| {
+            let is_left = observed.after == unread && paths.contains(&observed.path);
+            if is_left {
+                again.insert(observed.path.clone());
+            }
+            !is_left
+        });
         let seen: HashSet<&WorkPath> = self.found.iter().map(|observed| &observed.path).collect();
         let mut rest: Vec<WorkPath> =
             paths.iter().filter(|path| !seen.contains(path)).cloned().collect();
         rest.sort();
         rest.dedup();
         let mut scan = LastScan { made: self.index.as_ref(), loaded: None };
-        let more = Self::of_paths_since(&mut scan, workspace, &rest, limit)?.found;
+        let mut more = Self::of_paths_since(&mut scan, workspace, &rest, limit)?.found;
+        // What the scan found to differ is not what was seen before it.
+        more.iter_mut().for_each(|observed| observed.same_file &= !again.contains(&observed.path));
         if let Some(index) = &mut self.index {
             more.iter().for_each(|observed| index.set(&observed.path, &observed.after));
         }
@@ -157,8 +188,8 @@ impl Sight {
         Ok(self)
     }
 
-    /// Moves the sight on to what others appended meanwhile: a path that both saw is looked at
-    /// again, since only now is it certain which look came last.
+    /// Moves the sight on to what others appended meanwhile: a path that both saw, and not alike, is
+    /// looked at again, since only now is it certain which look came last.
     pub(super) fn catch_up(
         &mut self,
         workspace: &mut Workspace,
@@ -173,16 +204,18 @@ impl Sight {
         }
         let newest: HashMap<&WorkPath, &Change> = others.iter().map(|c| (&c.path, c)).collect();
         for observed in &mut self.found {
-            if let Some(change) = newest.get(&observed.path) {
+            let Some(change) = newest.get(&observed.path) else { continue };
+            observed.before = change.after.clone();
+            // As the other one saw it: a first scan that two make at once is not made again.
+            observed.same_file = observed.after == change.after;
+            if !observed.same_file {
                 observed.after = look_here(workspace, &observed.path, Some(change))?;
-                observed.before = change.after.clone();
-                observed.same_file = false;
                 if let Some(index) = &mut self.index {
                     index.set(&observed.path, &observed.after);
                 }
             }
         }
-        self.found.retain(|observed| observed.before != observed.after);
+        self.found.retain(Observed::is_a_change);
         self.base = head.seq;
         Ok(())
     }
@@ -219,6 +252,27 @@ impl LastScan<'_> {
     }
 }
 
+/// Whether a path has the very file whose bytes could not be kept when it was seen last.
+fn is_the_unkept_file(
+    workspace: &Workspace,
+    path: &WorkPath,
+    latest: Option<&Change>,
+    scan: &mut LastScan<'_>,
+) -> Result<bool, RecordError> {
+    let unkept = latest.is_some_and(
+        |change| matches!(change.after, Entry::NotCaptured { lack } if lack.may_be_kept_later()),
+    );
+    if !unkept {
+        return Ok(false);
+    }
+    let Some(Known::Entry { fingerprint: Some(known), .. }) = scan.index(workspace)?.known(path)
+    else {
+        return Ok(false);
+    };
+    let seen = folder_of(&workspace.root, path).and_then(|folder| stat(folder, path.file_name()));
+    Ok(seen.is_ok_and(|seen| seen.is_some_and(|seen| seen.fingerprint == *known)))
+}
+
 /// Looks at a path and keeps its bytes, whatever their size.
 pub(super) fn look_here(
     workspace: &mut Workspace,
@@ -233,7 +287,7 @@ pub(super) fn look_here(
             failed = store.put(blob).err();
         }
     };
-    let bytes = Bytes::Keep { known, sink: &mut keep };
+    let bytes = Bytes::Keep { known, sink: &mut keep, budget: Budget::UNLIMITED };
     let looked = look_in_tree(&workspace.root, path, bytes);
     match failed {
         Some(error) => Err(error.into()),
@@ -249,7 +303,7 @@ pub(super) fn look_within(
     latest: Option<&Change>,
     scan: &mut LastScan<'_>,
 ) -> Result<Entry, RecordError> {
-    let failed = |source| ScanError { path: path.display(), source };
+    let failed = |source| ScanError::Unreadable { path: path.display(), source };
     let seen = match folder_of(&workspace.root, path) {
         Ok(folder) => stat(folder, path.file_name()).map_err(failed)?,
         Err(_) => None,

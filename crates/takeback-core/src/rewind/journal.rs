@@ -753,7 +753,7 @@ pub fn windows(store: &dyn Store, plan: &Plan) -> Result<Vec<Window>, StoreError
             continue;
         }
         let command = store.call(session, call)?.and_then(|call| match call.kind {
-            takeback_store::CallKind::Shell { command } => command,
+            takeback_store::CallKind::Shell { command, .. } => command,
             takeback_store::CallKind::Edit { .. } => None,
         });
         windows.push(Window {

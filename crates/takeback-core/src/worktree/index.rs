@@ -156,7 +156,8 @@ impl Index {
         }
     }
 
-    /// Takes in what stands at one path, to be looked at again by the next scan.
+    /// Takes in what stands at one path, to be looked at again by the next scan unless it is what was
+    /// known.
     pub fn set(&mut self, path: &WorkPath, entry: &Entry) {
         // Takeback's own folder is never an entry; paths outside are looked at only when named.
         if path.is_outside() || path.as_bytes() == OWN_FOLDER {
@@ -166,6 +167,10 @@ impl Index {
         folder.fingerprint = None;
         let place = folder.children.binary_search_by(|child| (*child.name).cmp(path.file_name()));
         match (place, entry) {
+            // What it was known by stands for the same bytes.
+            (Ok(at), entry @ (Entry::File { .. } | Entry::Symlink { .. }))
+                if matches!(&folder.children[at].known, Known::Entry { entry: known, .. }
+                    if known == entry) => {}
             (Ok(at), Entry::Absent) => {
                 folder.children.remove(at);
             }
@@ -221,21 +226,6 @@ impl Index {
         self.save(file)?;
         disk::sync(&std::fs::File::open(file)?)?;
         file.parent().map_or(Ok(()), disk::sync_folder)
-    }
-
-    /// Removes what a crash left beside `file`, for a caller who knows that nobody saves one now.
-    pub fn clear_leftovers(file: &Path) -> io::Result<()> {
-        let (Some(folder), Some(name)) = (file.parent(), file.file_name()) else { return Ok(()) };
-        for entry in std::fs::read_dir(folder)? {
-            let entry = entry?;
-            let beside = entry.file_name();
-            let (beside, name) = (beside.as_encoded_bytes(), name.as_encoded_bytes());
-            let rest = beside.strip_prefix(name).and_then(|rest| rest.strip_prefix(b"."));
-            if rest.is_some_and(|rest| rest.ends_with(b".new")) {
-                disk::remove_store_file(&entry.path())?;
-            }
-        }
-        Ok(())
     }
 
     pub fn save(&self, file: &Path) -> io::Result<()> {

@@ -9,17 +9,19 @@ use rustix::io::Errno;
 use takeback_store::blob::CHUNKED_ABOVE;
 use takeback_store::{Digest, Entry, Lack, PackedBlob};
 
-use super::fingerprint::{Fingerprint, Stat, stat, stat_open};
+use super::budget::Budget;
+use super::fingerprint::{Fingerprint, RacySince, Stat, stat, stat_open};
 
 /// What to do with the bytes of a file.
 pub enum Bytes<'a> {
-    /// Hand them to this, packed, unless they are those of `known`.
-    Keep { known: Option<Digest>, sink: &'a mut dyn FnMut(PackedBlob) },
+    /// Hand them to this, packed, unless they are those of `known`, as long as there is time.
+    Keep { known: Option<Digest>, sink: &'a mut dyn FnMut(PackedBlob), budget: Budget },
     /// Only hash them.
     Hash,
 }
 
-/// What stood at a name, and the fingerprint it had (none for what is absent).
+/// What stood at a name, and the fingerprint it had (none for what is absent). That of a file for
+/// which there was no time is there only if no other file can come to have it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Looked {
     pub entry: Entry,
@@ -47,9 +49,15 @@ pub fn look_at(
     let mut seen = *seen;
     for _ in 0..TRIES {
         let entry = match seen.kind {
-            // Whatever keeps a file from being read, a scan goes on and a rewind leaves it alone.
-            FileType::RegularFile => read_file(&folder, name, &seen, bytes)
-                .unwrap_or(Some(Entry::NotCaptured { lack: Lack::Unreadable })),
+            FileType::RegularFile => match read_file(&folder, name, &seen, bytes) {
+                Err(error) if is_out_of_time(&error) => {
+                    let entry = Entry::NotCaptured { lack: Lack::Deadline };
+                    return Ok(Looked { entry, fingerprint: lasting(&folder, name, &seen) });
+                }
+                // Whatever keeps a file from being read, a scan goes on and a rewind leaves it alone.
+                Err(_) => Some(Entry::NotCaptured { lack: Lack::Unreadable }),
+                Ok(entry) => entry,
+            },
             FileType::Directory => Some(Entry::Dir { mode: seen.mode() }),
             FileType::Symlink => match rustix::fs::readlinkat(&folder, name, Vec::new()) {
                 Ok(target) => Some(Entry::Symlink { target: target.into_bytes() }),
@@ -70,6 +78,35 @@ pub fn look_at(
     Ok(Looked { entry, fingerprint: None })
 }
 
+/// The fingerprint of a file that was not read, unless it is so new that a later write could leave it
+/// as it is.
+fn lasting(folder: impl AsFd, name: &[u8], seen: &Stat) -> Option<Fingerprint> {
+    let racy = RacySince::now();
+    let again = stat(folder, name).ok().flatten()?;
+    racy.trust(again.fingerprint).filter(|print| *print == seen.fingerprint)
+}
+
+/// Reads only as long as there is time.
+struct InTime<'a> {
+    file: &'a mut File,
+    budget: Budget,
+}
+
+impl Read for InTime<'_> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        self.budget.lets_read().then_some(()).ok_or_else(out_of_time)?;
+        self.file.read(buffer)
+    }
+}
+
+fn out_of_time() -> io::Error {
+    io::ErrorKind::TimedOut.into()
+}
+
+fn is_out_of_time(error: &io::Error) -> bool {
+    error.kind() == io::ErrorKind::TimedOut
+}
+
 /// `None`: it is not (or no longer) the file that `seen` describes.
 fn read_file(
     folder: impl AsFd,
@@ -77,6 +114,9 @@ fn read_file(
     seen: &Stat,
     bytes: &mut Bytes<'_>,
 ) -> io::Result<Option<Entry>> {
+    if matches!(bytes, Bytes::Keep { budget, .. } if !budget.lets_read()) {
+        return Err(out_of_time());
+    }
     // NONBLOCK: should a pipe have taken the name meanwhile, opening it must not wait.
     let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
     let mut file = match rustix::fs::openat(folder, name, flags, Mode::empty()) {
@@ -89,7 +129,7 @@ fn read_file(
     }
     let (digest, size) = match bytes {
         Bytes::Hash => hash(&mut file)?,
-        Bytes::Keep { known, sink } if seen.fingerprint.size <= CHUNKED_ABOVE => {
+        Bytes::Keep { known, sink, .. } if seen.fingerprint.size <= CHUNKED_ABOVE => {
             let mut contents =
                 Vec::with_capacity(usize::try_from(seen.fingerprint.size).unwrap_or(0));
             (&mut file).take(CHUNKED_ABOVE + 1).read_to_end(&mut contents)?;
@@ -100,7 +140,9 @@ fn read_file(
             }
             (digest, size)
         }
-        Bytes::Keep { sink, .. } => PackedBlob::stream(&mut file, *sink)?,
+        Bytes::Keep { sink, budget, .. } => {
+            PackedBlob::stream(&mut InTime { file: &mut file, budget: *budget }, *sink)?
+        }
     };
     let steady = stat_open(&file)?.fingerprint == seen.fingerprint && size == seen.fingerprint.size;
     Ok(steady.then_some(Entry::File { digest, size, mode: seen.mode() }))
@@ -118,5 +160,73 @@ fn hash(file: &mut File) -> io::Result<(Digest, u64)> {
                 size += n as u64;
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+    use crate::worktree::root::{Access, Root};
+
+    fn look_with(
+        budget: Budget,
+        of: &str,
+        lay_out: impl FnOnce(&std::path::Path),
+    ) -> (Looked, usize) {
+        let dir = tempfile::tempdir().expect("a folder");
+        lay_out(dir.path());
+        std::thread::sleep(Duration::from_millis(30));
+        let root = Root::open(dir.path()).expect("it opens");
+        let folder = root.folder(b"", Access::Read).expect("it opens");
+        let mut blobs = 0;
+        let mut bytes = Bytes::Keep { known: None, sink: &mut |_| blobs += 1, budget };
+        let looked = look(&folder, of.as_bytes(), &mut bytes).expect("it is looked at");
+        (looked, blobs)
+    }
+
+    #[test]
+    #[expect(clippy::disallowed_methods, reason = "a tree to look at")]
+    fn without_time_a_file_is_not_read_and_keeps_its_fingerprint() {
+        let no_time = Budget::starting_now(Duration::ZERO, Duration::ZERO);
+        let write = |dir: &std::path::Path| std::fs::write(dir.join("a"), "text").expect("written");
+        let (looked, blobs) = look_with(no_time, "a", write);
+        assert_eq!(looked.entry, Entry::NotCaptured { lack: Lack::Deadline });
+        assert!(looked.fingerprint.is_some_and(|print| print.size == 4), "{looked:?}");
+        assert_eq!(blobs, 0);
+        let (looked, blobs) = look_with(Budget::UNLIMITED, "a", write);
+        assert_eq!((looked.entry.digest(), blobs), (Some(Digest::of(b"text")), 1));
+        let make = |dir: &std::path::Path| std::fs::create_dir(dir.join("a")).expect("made");
+        assert!(matches!(look_with(no_time, "a", make).0.entry, Entry::Dir { .. }));
+    }
+
+    /// Time that is up in the middle of a large file is told from a disk that fails there.
+    #[test]
+    fn what_stops_in_the_middle_of_a_large_file_is_known() {
+        struct Fails(io::ErrorKind);
+        impl Read for Fails {
+            fn read(&mut self, _: &mut [u8]) -> io::Result<usize> {
+                Err(self.0.into())
+            }
+        }
+        let whole = usize::try_from(CHUNKED_ABOVE).expect("it fits") * 2;
+        for (fails, out_of_time) in
+            [(io::ErrorKind::TimedOut, true), (io::ErrorKind::InvalidData, false)]
+        {
+            let mut file = io::Cursor::new(vec![7; whole]).chain(Fails(fails));
+            let read = PackedBlob::stream(&mut file, &mut |_| {});
+            assert_eq!(read.map_err(|error| is_out_of_time(&error)), Err(out_of_time));
+        }
+    }
+
+    #[test]
+    fn reading_stops_when_the_time_is_up() {
+        let mut file = tempfile::tempfile().expect("a file");
+        let budget = Budget::starting_now(Duration::ZERO, Duration::ZERO);
+        let mut in_time = InTime { file: &mut file, budget };
+        assert!(in_time.read(&mut [0; 8]).is_err_and(|error| is_out_of_time(&error)));
+        let mut in_time = InTime { file: &mut file, budget: Budget::UNLIMITED };
+        assert!(in_time.read(&mut [0; 8]).is_ok());
     }
 }

@@ -1,8 +1,8 @@
 //! Finding out what changed in the whole tree since the last scan.
 //!
-//! Folders are read by several threads; a file is read only when its fingerprint moved. In: the root
-//! and the index of the last scan. Out: what differs, the new index, and the bytes of changed files
-//! (packed, to a sink). Writes nothing.
+//! Folders are read by several threads; a file is read only when its fingerprint moved, and only as
+//! long as the budget lasts. In: the root and the index of the last scan. Out: what differs, the new
+//! index, and the bytes of changed files (packed, to a sink). Writes nothing.
 
 mod linked;
 mod visit;
@@ -10,15 +10,16 @@ mod visit;
 use std::collections::HashSet;
 use std::io;
 use std::os::fd::OwnedFd;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::mpsc::{SyncSender, sync_channel};
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
 
 use rustix::fs::FileType;
 use takeback_store::blob::Encoding;
-use takeback_store::{Entry, PackedBlob, WorkPath};
+use takeback_store::{Entry, Lack, PackedBlob, WorkPath};
 
 use self::visit::Visit;
+use super::budget::Budget;
 use super::fingerprint::{Fingerprint, RacySince, Stat, stat, stat_open};
 use super::index::{Child, Folder, Index, Known, folder_of};
 use super::look::{Bytes, Looked, look_at};
@@ -40,15 +41,24 @@ pub struct Scan {
     pub stats: ScanStats,
 }
 
-/// One path whose entry differs from what was known.
+/// One path whose entry differs from what was known, or that has another file for which there was no
+/// time, as there was none for the one before.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Observed {
     pub path: WorkPath,
     pub before: Entry,
     pub after: Entry,
-    /// The file is the one that was seen last, only its bytes could not be kept then: whoever wrote
-    /// it is the author of that change, not of this one.
+    /// The file is the very one that was seen last, only its bytes could not be kept then: nothing has
+    /// changed but what is known of that change.
     pub same_file: bool,
+}
+
+impl Observed {
+    /// Whether it belongs in the log.
+    #[must_use]
+    pub fn is_a_change(&self) -> bool {
+        self.before != self.after || (is_unread(&self.after) && !self.same_file)
+    }
 }
 
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -60,10 +70,11 @@ pub struct ScanStats {
 }
 
 #[derive(Debug, thiserror::Error)]
-#[error("cannot scan {path}")]
-pub struct ScanError {
-    pub path: String,
-    pub source: io::Error,
+pub enum ScanError {
+    #[error("cannot scan {path}")]
+    Unreadable { path: String, source: io::Error },
+    #[error("there was not enough time to look at the whole tree")]
+    OutOfTime,
 }
 
 /// Below this many known names a second thread costs more than it saves.
@@ -76,6 +87,7 @@ pub fn scan(
     before: &Index,
     options: &ScopeOptions,
     threads: usize,
+    budget: Budget,
     counter: Counter<'_>,
     sink: &mut dyn FnMut(PackedBlob),
 ) -> Result<Scan, ScanError> {
@@ -90,6 +102,8 @@ pub fn scan(
         root,
         before,
         options,
+        budget,
+        out_of_time: AtomicBool::new(false),
         counter,
         racy: RacySince::now(),
         shared: Mutex::new(Shared {
@@ -130,6 +144,7 @@ pub fn scan(
     });
     match failed {
         Some(error) => Err(error),
+        None if walk.is_over() => Err(ScanError::OutOfTime),
         None => walk.gather(results, sink),
     }
 }
@@ -144,6 +159,12 @@ struct Task {
     was_absent: bool,
 }
 
+/// What is known in a folder that was not read.
+enum Stray {
+    AsItWas,
+    Looked { looked: Looked, same_file: bool },
+}
+
 /// Folders that any thread may take.
 struct Shared {
     folders: Vec<Task>,
@@ -155,6 +176,9 @@ struct Walk<'a> {
     root: &'a Root,
     before: &'a Index,
     options: &'a ScopeOptions,
+    budget: Budget,
+    /// Not all names were looked at.
+    out_of_time: AtomicBool,
     counter: Counter<'a>,
     racy: RacySince,
     shared: Mutex<Shared>,
@@ -185,11 +209,11 @@ impl Walk<'_> {
         // Each thread goes down the tree by itself, and shares only with those that wait.
         let mut own = Vec::new();
         while let Some(task) = own.pop().or_else(|| self.take()) {
-            if outcome.is_ok() {
+            if outcome.is_ok() && !self.is_over() {
                 let path = task.path.clone();
                 outcome = self.visit(task, &mut part, &mut own, blobs).map_err(|source| {
                     let path = self.root.path().join(shown(&path));
-                    ScanError { path: path.display().to_string(), source }
+                    ScanError::Unreadable { path: path.display().to_string(), source }
                 });
             }
             if own.is_empty() {
@@ -203,6 +227,33 @@ impl Walk<'_> {
             }
         }
         outcome.map(|()| part)
+    }
+
+    /// Whether the time is up: then what was found is not the whole tree, and nothing of it counts.
+    fn is_over(&self) -> bool {
+        if self.out_of_time.load(Ordering::Relaxed) {
+            return true;
+        }
+        let over = self.budget.is_over();
+        if over {
+            self.out_of_time.store(true, Ordering::Relaxed);
+        }
+        over
+    }
+
+    /// Whether the bytes of a file could not be kept before, and there is time for them now.
+    fn reads_later(&self, entry: &Entry) -> bool {
+        matches!(entry, Entry::NotCaptured { lack } if lack.may_be_kept_later())
+            && self.budget.lets_read()
+    }
+
+    /// The fingerprint by which the next scan knows what was looked at.
+    fn lasting(&self, looked: &Looked) -> Option<Fingerprint> {
+        if is_unread(&looked.entry) {
+            looked.fingerprint
+        } else {
+            looked.fingerprint.and_then(|print| self.racy.trust(print))
+        }
     }
 
     /// A folder from the others; `None` when all are done.
@@ -274,6 +325,9 @@ impl Walk<'_> {
         let mut children = Vec::with_capacity(names.len());
         let mut old = known.map(|folder| folder.children.as_slice()).unwrap_or_default();
         for name in &names {
+            if self.is_over() {
+                return Ok(());
+            }
             while let Some((gone, rest)) =
                 old.split_first().filter(|(child, _)| *child.name < **name)
             {
@@ -326,6 +380,7 @@ impl Walk<'_> {
         for child in &known.children {
             let seen = stat(folder, &child.name).unwrap_or(None);
             match (&child.known, seen) {
+                _ if self.is_over() => return true,
                 (Known::Entry { entry: Entry::Dir { mode }, .. }, Some(seen))
                     if seen.kind == FileType::Directory
                         && seen.device == self.root.device
@@ -416,6 +471,9 @@ impl Walk<'_> {
         }
         candidates.sort_by(|a, b| a.0.cmp(&b.0));
         for (path, seen, before) in candidates {
+            if self.is_over() {
+                return Err(ScanError::OutOfTime);
+            }
             let size = seen.fingerprint.size;
             let no_room = if size > self.options.precious_file_max {
                 Some(OutReason::IgnoredFile)
@@ -430,11 +488,11 @@ impl Walk<'_> {
                 Some(looked) => {
                     used = used.saturating_add(size);
                     scan.stats.files += 1;
-                    scan.stats.read += 1;
+                    scan.stats.read += u64::from(!is_unread(&looked.entry));
                     if seen.is_linked {
                         linked.push((seen.fingerprint.inode, path.clone()));
                     }
-                    let fingerprint = looked.fingerprint.and_then(|print| self.racy.trust(print));
+                    let fingerprint = self.lasting(&looked);
                     scan.found.push(Observed {
                         path: path.clone(),
                         before,
@@ -478,11 +536,14 @@ impl Walk<'_> {
             }
             let mut stay = Vec::new();
             for child in &folder.children {
+                if self.is_over() {
+                    return Err(ScanError::OutOfTime);
+                }
                 let below = valid(join(path, &child.name));
                 if told.contains(&below) {
                     continue;
                 }
-                let failed = |source| ScanError { path: below.display(), source };
+                let failed = |source| ScanError::Unreadable { path: below.display(), source };
                 let Known::Entry { entry, fingerprint, precious } = &child.known else {
                     let is_gone = !may_be_derived(self.options, &child.name)
                         && self.is_nothing(&below).map_err(failed)?;
@@ -492,25 +553,26 @@ impl Walk<'_> {
                     }
                     continue;
                 };
-                let looked =
+                let stray =
                     self.look_at_stray(&below, entry, *fingerprint, sink).map_err(failed)?;
+                let (looked, same_file) = match stray {
+                    Stray::AsItWas => {
+                        stay.push(child.clone());
+                        continue;
+                    }
+                    Stray::Looked { looked, same_file } => (looked, same_file),
+                };
                 if looked.entry != Entry::Absent {
                     let known = Known::Entry {
                         entry: looked.entry.clone(),
-                        fingerprint: looked.fingerprint.and_then(|print| self.racy.trust(print)),
+                        fingerprint: self.lasting(&looked),
                         precious: *precious,
                     };
                     stay.push(Child { name: child.name.clone(), known });
                 }
-                if looked.entry != *entry {
-                    let before = entry.clone();
-                    found.push(Observed {
-                        path: below,
-                        before,
-                        after: looked.entry,
-                        same_file: false,
-                    });
-                }
+                let (before, after) = (entry.clone(), looked.entry);
+                let observed = Observed { path: below, before, after, same_file };
+                found.extend(Some(observed).filter(Observed::is_a_change));
             }
             if !stay.is_empty() {
                 let strays = Folder { children: stay, ..Folder::default() };
@@ -535,22 +597,21 @@ impl Walk<'_> {
         entry: &Entry,
         fingerprint: Option<Fingerprint>,
         sink: &mut dyn FnMut(PackedBlob),
-    ) -> io::Result<Looked> {
-        let nothing = Looked { entry: Entry::Absent, fingerprint: None };
+    ) -> io::Result<Stray> {
+        let looked = Looked { entry: Entry::Absent, fingerprint: None };
+        let nothing = Stray::Looked { looked, same_file: false };
         let folder = match self.root.parent_of(path) {
             Err(error) if is_no_folder(&error) => return Ok(nothing),
             opened => opened?,
         };
-        match stat(&folder, path.file_name())? {
-            None => Ok(nothing),
-            Some(seen) if fingerprint == Some(seen.fingerprint) => {
-                Ok(Looked { entry: entry.clone(), fingerprint })
-            }
-            Some(seen) => {
-                let mut bytes = Bytes::Keep { known: entry.digest(), sink };
-                look_at(&folder, path.file_name(), &seen, &mut bytes)
-            }
+        let Some(seen) = stat(&folder, path.file_name())? else { return Ok(nothing) };
+        let same_file = fingerprint == Some(seen.fingerprint);
+        if same_file && !self.reads_later(entry) {
+            return Ok(Stray::AsItWas);
         }
+        let mut bytes = Bytes::Keep { known: entry.digest(), sink, budget: self.budget };
+        let looked = look_at(&folder, path.file_name(), &seen, &mut bytes)?;
+        Ok(Stray::Looked { looked, same_file })
     }
 
     fn look_again(
@@ -561,14 +622,20 @@ impl Walk<'_> {
     ) -> Result<Option<Looked>, ScanError> {
         let mut look = || -> io::Result<Looked> {
             let folder = self.root.parent_of(path)?;
-            look_at(folder, path.file_name(), seen, &mut Bytes::Keep { known: None, sink })
+            let mut bytes = Bytes::Keep { known: None, sink, budget: self.budget };
+            look_at(folder, path.file_name(), seen, &mut bytes)
         };
         match look() {
             Ok(looked) if looked.entry == Entry::Absent => Ok(None),
             Ok(looked) => Ok(Some(looked)),
-            Err(source) => Err(ScanError { path: path.display(), source }),
+            Err(source) => Err(ScanError::Unreadable { path: path.display(), source }),
         }
     }
+}
+
+/// Whether there was no time for it.
+fn is_unread(entry: &Entry) -> bool {
+    *entry == Entry::NotCaptured { lack: Lack::Deadline }
 }
 
 fn join(folder: &[u8], name: &[u8]) -> Vec<u8> {

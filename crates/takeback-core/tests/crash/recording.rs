@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use takeback_core::lock::{Hold, lock};
+use takeback_core::spool::{Spooled, push};
 use takeback_core::{AgentEvent, Outcome, Touches, checkpoint, record};
 use takeback_store::disk::CrashPoint;
 use takeback_store::{CallId, SessionId};
@@ -208,6 +209,74 @@ fn drain(sandbox: &mut Sandbox) {
     record(&mut sandbox.workspace, &after_tool("late")).unwrap();
 }
 
+fn assert_nothing_waits(sandbox: &Sandbox) {
+    let waiting = ["spool", "spool.draining"].map(|name| store_dir(sandbox).join(name));
+    let sizes = waiting.map(|file| std::fs::metadata(file).map_or(0, |f| f.len()));
+    assert_eq!(sizes, [0, 0]);
+}
+
+const WAITING: [&str; 3] = ["first", "second", "third"];
+
+/// Prompts that come while a rewind has the workspace.
+fn spool_prompts(sandbox: &mut Sandbox) {
+    let alone = lock(&store_dir(sandbox).join("lock"), Hold::Exclusive, Duration::ZERO);
+    let _alone = alone.unwrap().expect("nobody has it");
+    sandbox.workspace.limits.recorder_patience = Duration::ZERO;
+    for text in WAITING {
+        let (session, text) = (SessionId::from("s"), text.to_owned());
+        assert!(sandbox.tell(&AgentEvent::Prompt { session, message: None, text }).spooled);
+    }
+}
+
+fn prompts(sandbox: &Sandbox) -> Vec<String> {
+    let points = sandbox.workspace.store.points().unwrap();
+    points.into_iter().map(|point| point.description).filter(|text| text != "do it").collect()
+}
+
+#[test]
+fn events_that_wait_are_recorded_once_and_in_order() {
+    let (frozen, listed) = in_a_turn();
+    let mut sandbox = frozen.thaw();
+    spool_prompts(&mut sandbox);
+    let frozen = sandbox.freeze();
+    for n in 1.. {
+        let mut sandbox = frozen.thaw();
+        let reached = stopped(n, || drain(&mut sandbox));
+        println!("stopped at {n}: {reached:?}");
+        after_a_crash(&mut sandbox, Abilities::All);
+        assert_eq!(prompts(&sandbox), WAITING);
+        assert_nothing_waits(&sandbox);
+        assert_intact(&sandbox, std::slice::from_ref(&listed));
+        if reached.is_none() {
+            assert!(n > 10, "only {n} points passed");
+            break;
+        }
+    }
+}
+
+#[test]
+fn what_a_drain_cut_short_left_comes_before_what_is_pushed_after_it() {
+    let (frozen, listed) = in_a_turn();
+    let mut sandbox = frozen.thaw();
+    spool_prompts(&mut sandbox);
+    let frozen = sandbox.freeze();
+    for n in 1.. {
+        let mut sandbox = frozen.thaw();
+        let reached = stopped(n, || drain(&mut sandbox));
+        sandbox.reopen();
+        let (session, text) = (SessionId::from("s"), "later".to_owned());
+        let event = AgentEvent::Prompt { session, message: None, text };
+        let time = takeback_store::Timestamp(i64::MAX);
+        push(&store_dir(&sandbox), &Spooled { time, event }).unwrap();
+        after_a_crash(&mut sandbox, Abilities::All);
+        assert_eq!(prompts(&sandbox), ["first", "second", "third", "later"], "{n}: {reached:?}");
+        assert_intact(&sandbox, std::slice::from_ref(&listed));
+        if reached.is_none() {
+            break;
+        }
+    }
+}
+
 #[test]
 fn an_event_that_waits() {
     let (frozen, listed) = in_a_turn();
@@ -220,8 +289,7 @@ fn an_event_that_waits() {
         println!("stopped at {n}: {reached:?}");
         after_a_crash(&mut sandbox, Abilities::All);
         assert_intact(&sandbox, std::slice::from_ref(&listed));
-        let waiting = std::fs::metadata(store_dir(&sandbox).join("spool")).map_or(0, |f| f.len());
-        assert_eq!(waiting, 0);
+        assert_nothing_waits(&sandbox);
         edit(&mut sandbox);
         go_exactly_to(&mut sandbox, listed.point);
         assert_same(&sandbox.tree(), &listed.tree);

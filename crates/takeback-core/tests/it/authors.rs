@@ -440,7 +440,7 @@ fn an_event_of_an_unknown_session_opens_it() {
             session: session(),
             call: CallId::from("c"),
             tool: "Bash".to_owned(),
-            touches: Touches::Anything { command: None },
+            touches: Touches::anything(None),
         },
         AgentEvent::AfterTool {
             session: session(),
@@ -492,7 +492,7 @@ fn a_call_without_a_turn_opens_one_with_a_point_to_go_back_to() {
 fn a_tool_that_is_neither_a_known_edit_nor_known_to_read_may_write_anything() {
     let tools = Tools::default();
     let paths = || vec![PathBuf::from("a.txt")];
-    let anything = || Touches::Anything { command: None };
+    let anything = || Touches::anything(None);
     let make = || Some("make".to_owned());
     for (tool, paths, command, touches) in [
         ("Edit", paths(), None, Touches::Paths(paths())),
@@ -502,14 +502,33 @@ fn a_tool_that_is_neither_a_known_edit_nor_known_to_read_may_write_anything() {
         ("Edit", Vec::new(), None, anything()),
         ("Read", paths(), None, Touches::Nothing),
         ("Grep", Vec::new(), None, Touches::Nothing),
-        ("Bash", Vec::new(), make(), Touches::Anything { command: make() }),
+        ("Bash", Vec::new(), make(), Touches::anything(make())),
         ("Bash", Vec::new(), None, anything()),
+        ("Bash", paths(), make(), Touches::Anything { command: make(), paths: paths() }),
+        ("container.exec", paths(), None, Touches::Anything { command: None, paths: paths() }),
+        ("apply_patch", paths(), None, Touches::Paths(paths())),
+        ("apply_patch", Vec::new(), None, anything()),
+        // Its command is `create` or `view`, and not for a shell.
+        ("str_replace_editor", paths(), make(), Touches::Paths(paths())),
+        ("view", paths(), None, Touches::Nothing),
+        ("task", Vec::new(), make(), Touches::anything(make())),
+        // What it names it may only read, and that may be anything of the user's.
         ("mcp__files__move", paths(), None, anything()),
+        ("mystery", paths(), make(), Touches::anything(make())),
         ("Task", Vec::new(), None, anything()),
-        ("mystery", Vec::new(), make(), Touches::Anything { command: make() }),
+        ("save_memory", Vec::new(), None, anything()),
+        ("mystery", Vec::new(), make(), Touches::anything(make())),
     ] {
         assert_eq!(tools.touches(tool, paths.clone(), command), touches, "{tool} of {paths:?}");
     }
+}
+
+#[test]
+fn no_tool_is_in_two_lists() {
+    let Tools { edit, shell, read_only } = Tools::default();
+    let all: Vec<&String> = edit.iter().chain(&shell).chain(&read_only).collect();
+    let different: std::collections::HashSet<&&String> = all.iter().collect();
+    assert_eq!(different.len(), all.len(), "{all:?}");
 }
 
 #[test]

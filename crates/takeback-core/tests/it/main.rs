@@ -4,6 +4,9 @@
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on panics")]
 
 mod authors;
+mod budget;
+mod named;
+mod spool;
 mod example;
 mod exchange;
 mod exchange_refused;

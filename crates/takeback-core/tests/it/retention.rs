@@ -327,7 +327,7 @@ fn recorders_go_on_while_somebody_cleans_up() {
                     let text = format!("turn {turn}");
                     tell(&AgentEvent::Prompt { session: session.clone(), message: None, text });
                     let call = CallId(format!("{turn}"));
-                    let touches = Touches::Anything { command: None };
+                    let touches = Touches::anything(None);
                     let tool = "Bash".to_owned();
                     let begun =
                         AgentEvent::BeforeTool { session: session.clone(), call, tool, touches };

@@ -204,7 +204,7 @@ fn events_wait_with_every_byte_of_their_paths() {
     let spooled = Spooled { time: Timestamp(7), event };
     spool::push(&sandbox.workspace.store_dir, &spooled).unwrap();
     let mut drained = Vec::new();
-    spool::drain(&sandbox.workspace.store_dir, |event| {
+    spool::drain(&sandbox.workspace.store_dir, Duration::ZERO, |event| {
         drained.push(event);
         Ok::<(), std::io::Error>(())
     })
@@ -234,7 +234,7 @@ fn several_processes_record_into_one_consistent_log() {
                     let shell = round % 2 == 1;
                     let own = root.join(format!("own-{number}.txt"));
                     let touches = if shell {
-                        Touches::Anything { command: None }
+                        Touches::anything(None)
                     } else {
                         Touches::Paths(vec![own.clone()])
                     };

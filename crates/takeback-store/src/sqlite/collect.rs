@@ -18,7 +18,7 @@ use crate::store::{Store as _, StoreError, Unnamed, Usage};
 
 pub(super) fn unnamed(store: &SqliteStore) -> Result<Unnamed, StoreError> {
     let doing = "looking for contents that nothing names";
-    let at = store.rows(doing, rows::head(&store.db))?.seq;
+    let at = store.rows(doing, rows::head(&store.db))?;
     let mut digests = HashSet::new();
     let mut broken = None;
     let listed = rows::each_blob(&store.db, &mut |blob| match blob {
@@ -34,7 +34,9 @@ pub(super) fn unnamed(store: &SqliteStore) -> Result<Unnamed, StoreError> {
 }
 
 pub(super) fn forget(store: &mut SqliteStore, unnamed: &Unnamed) -> Result<(), StoreError> {
-    let named = named_after(store, unnamed.at)?;
+    // Changes may have been replaced since, too: then any of them may name what none did.
+    let moved = store.head()? != unnamed.at;
+    let named = if moved { named_after(store, Seq(0))? } else { HashSet::new() };
     let forgotten = (|| {
         let transaction = store.db.transaction_with_behavior(TransactionBehavior::Immediate)?;
         for digest in unnamed.digests.iter().filter(|digest| !named.contains(digest)) {

@@ -315,7 +315,7 @@ macro_rules! select_calls {
     ($rest:literal) => {
         concat!(
             "SELECT s.name, c.id, c.turn, c.tool, c.paths, c.command, c.state, c.opened_at,
-                 c.closed_at
+                 c.closed_at, c.named
              FROM call c LEFT JOIN session s ON s.id = c.session ",
             $rest
         )
@@ -340,12 +340,13 @@ pub(super) fn call_named(
 fn call(row: &Row<'_>) -> Result<Call, RowError> {
     let id = CallId(row.get(1)?);
     let damaged = |why| RowError::Damaged { what: format!("call {id}"), why };
+    let paths = |bytes| encoding::paths(bytes).ok_or_else(|| damaged("its paths"));
     let kind = match blob_or_null(row, 4)? {
-        Some(bytes) => {
-            let paths = encoding::paths(bytes).ok_or_else(|| damaged("its paths"))?;
-            CallKind::Edit { paths }
-        }
-        None => CallKind::Shell { command: row.get(5)? },
+        Some(bytes) => CallKind::Edit { paths: paths(bytes)? },
+        None => CallKind::Shell {
+            command: row.get(5)?,
+            paths: blob_or_null(row, 9)?.map_or_else(|| Ok(Vec::new()), paths)?,
+        },
     };
     Ok(Call {
         session: SessionId(row.get(0)?),

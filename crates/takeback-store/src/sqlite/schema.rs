@@ -21,8 +21,12 @@ const PATIENCE: Duration = Duration::from_secs(5);
 
 /// What leads from each format to the next, from the empty database on. A step that has been
 /// released is never changed.
-const STEPS: [&str; 3] =
-    [include_str!("format1.sql"), include_str!("format2.sql"), include_str!("format3.sql")];
+const STEPS: [&str; 4] = [
+    include_str!("format1.sql"),
+    include_str!("format2.sql"),
+    include_str!("format3.sql"),
+    include_str!("format4.sql"),
+];
 
 /// Connects to the store at `path` and brings it to [`FORMAT`] if it is older.
 pub(super) fn open(path: &Path) -> Result<Connection, StoreError> {
@@ -30,18 +34,23 @@ pub(super) fn open(path: &Path) -> Result<Connection, StoreError> {
         return Err(StoreError::Missing { path: path.to_owned() });
     }
     let mut db = connect(path).map_err(|error| foreign_or(path, error))?;
-    let (application, found) = identity(&db).map_err(|error| foreign_or(path, error))?;
+    if check_identity(&db, path)? < FORMAT {
+        migrate(&mut db)
+            .map_err(|error| error_at(path, "bringing its format up to date", error))?;
+    }
+    Ok(db)
+}
+
+/// Whether it is a store that this Takeback can read; its format.
+pub(super) fn check_identity(db: &Connection, path: &Path) -> Result<i64, StoreError> {
+    let (application, found) = identity(db).map_err(|error| foreign_or(path, error))?;
     if application != APPLICATION_ID {
         return Err(StoreError::Foreign { path: path.to_owned() });
     }
     if found > FORMAT {
         return Err(StoreError::Newer { path: path.to_owned(), found, known: FORMAT });
     }
-    if found < FORMAT {
-        migrate(&mut db)
-            .map_err(|error| error_at(path, "bringing its format up to date", error))?;
-    }
-    Ok(db)
+    Ok(found)
 }
 
 /// Makes an empty store of the file at `path`, which must be empty.
@@ -61,7 +70,7 @@ pub(super) fn create(path: &Path) -> Result<(), StoreError> {
 fn connect(path: &Path) -> rusqlite::Result<Connection> {
     let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     let db = Connection::open_with_flags(path, flags)?;
-    db.busy_timeout(PATIENCE)?;
+    set_patience(&db, None)?;
     // Otherwise a statement is planned anew whenever it is asked for something else.
     db.set_db_config(DbConfig::SQLITE_DBCONFIG_ENABLE_QPSG, true)?;
     db.set_prepared_statement_cache_capacity(64);
@@ -74,6 +83,12 @@ fn connect(path: &Path) -> rusqlite::Result<Connection> {
          PRAGMA journal_size_limit = 4194304;",
     )?;
     Ok(db)
+}
+
+pub(super) fn set_patience(db: &Connection, patience: Option<Duration>) -> rusqlite::Result<()> {
+    /// SQLite counts milliseconds in a signed integer of 32 bits.
+    const MOST: Duration = Duration::from_millis(i32::MAX as u64);
+    db.busy_timeout(patience.unwrap_or(PATIENCE).min(MOST))
 }
 
 fn identity(db: &Connection) -> rusqlite::Result<(i64, i64)> {
@@ -157,6 +172,21 @@ mod tests {
             let names = ["foreign_keys", "synchronous", "secure_delete", "busy_timeout"];
             assert_eq!(names.map(set), [1, 2, 1, 5000]);
         }
+    }
+
+    #[test]
+    fn patience_is_set_and_given_back() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("timeline.db");
+        drop(crate::disk::create_private_file(&path).unwrap());
+        create(&path).unwrap();
+        let db = open(&path).unwrap();
+        let milliseconds = |patience| {
+            set_patience(&db, patience).unwrap();
+            db.pragma_query_value(None, "busy_timeout", |row| row.get::<_, i64>(0)).unwrap()
+        };
+        let set = [Some(Duration::ZERO), Some(Duration::from_millis(7)), Some(Duration::MAX), None];
+        assert_eq!(set.map(milliseconds), [0, 7, i64::from(i32::MAX), 5000]);
     }
 
     #[test]

@@ -195,15 +195,19 @@ impl<'a> Writer<'a> {
 
     fn call(&self, call: &Call) -> Result<(), RowError> {
         let session = self.session_number(&call.session)?;
-        let (paths, command) = match &call.kind {
-            CallKind::Edit { paths } => (Some(encoding::paths_bytes(paths)), None),
-            CallKind::Shell { command } => (None, command.as_ref()),
+        let (paths, command, named) = match &call.kind {
+            CallKind::Edit { paths } => (Some(encoding::paths_bytes(paths)), None, None),
+            CallKind::Shell { command, paths } => {
+                let named = Some(encoding::paths_bytes(paths)).filter(|bytes| !bytes.is_empty());
+                (None, command.as_ref(), named)
+            }
         };
         let mut upsert = self.db.prepare_cached(
-            "INSERT INTO call (session, id, turn, tool, paths, command, state, opened_at, closed_at)
-             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)
+            "INSERT INTO call (session, id, turn, tool, paths, command, state, opened_at, closed_at,
+                 named)
+             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10)
              ON CONFLICT (session, id) DO UPDATE SET turn = ?3, tool = ?4, paths = ?5, command = ?6,
-                 state = ?7, opened_at = ?8, closed_at = ?9",
+                 state = ?7, opened_at = ?8, closed_at = ?9, named = ?10",
         )?;
         upsert.execute(params![
             session,
@@ -215,6 +219,7 @@ impl<'a> Writer<'a> {
             kinds::number(&kinds::CALL_STATES, &call.state),
             call.opened_at.0,
             call.closed_at.map(|time| time.0),
+            named,
         ])?;
         Ok(())
     }

@@ -125,7 +125,7 @@ fn people(number: u64, session: &str, time: Timestamp) -> [Write; 4] {
     };
     let shell = Call {
         session: session.into(),
-        kind: CallKind::Shell { command: Some("cargo test".to_owned()) },
+        kind: CallKind::Shell { command: Some("cargo test".to_owned()), paths: Vec::new() },
         state: CallState::Open,
         closed_at: None,
         ..call.clone()

@@ -178,7 +178,7 @@ fn edit(
 }
 
 fn shell(workspace: &mut Workspace, root: &Path) -> Result<(), CommandError> {
-    let touches = Touches::Anything { command: Some(COMMAND.to_owned()) };
+    let touches = Touches::anything(Some(COMMAND.to_owned()));
     around(workspace, "2", "Bash", touches, || {
         Command::new("sh").arg("-c").arg(COMMAND).current_dir(root).status().map(drop)
     })

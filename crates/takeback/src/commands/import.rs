@@ -1,20 +1,22 @@
-//! `import`: adds the points of a bundle to this workspace.
+//! `import`: adds the points of a bundle to this workspace, or what an agent kept itself.
+
+mod claude;
 
 use std::fs::File;
 use std::io::{self, Read as _, Seek as _, Write as _};
 use std::path::{Path, PathBuf};
 
-use serde_json::json;
+use serde_json::{Value, json};
 use takeback_core::exchange::{
     BundleError, BundleFile, BundleLimits, ImportError, Imported, Outside, Trial, import as append,
     would_import,
 };
 
-use crate::args::{ImportArgs, Options};
+use crate::args::{ImportArgs, ImportFrom, Options};
 use crate::error::{CommandError, Kind};
 use crate::place::{self, Store};
 use crate::progress;
-use crate::screen::{GOOD, HINT, NAME, Screen, count, plain};
+use crate::screen::{GOOD, HINT, NAME, Screen, count, plain, shorten, width};
 
 /// The file, and what is wrong with it.
 #[derive(Debug, thiserror::Error)]
@@ -29,11 +31,18 @@ pub(crate) fn import(
     args: &ImportArgs,
     screen: &mut Screen,
 ) -> Result<u8, CommandError> {
+    match args.from {
+        Some(ImportFrom::Claude) => return claude::import(options, args, screen),
+        None => {}
+    }
+    let Some(named) = &args.file else {
+        return Err(CommandError::new(Kind::Usage, "which file?"));
+    };
     let outside = if args.include_ignored { Outside::Accept } else { Outside::Refuse };
     let limits = BundleLimits { contents: args.max_size, outside };
-    let from_input = args.file == Path::new("-");
-    let file = if from_input { PathBuf::from("standard input") } else { args.file.clone() };
-    let opened = if from_input { spooled(&limits) } else { opened(&args.file) };
+    let from_input = named == Path::new("-");
+    let file = if from_input { PathBuf::from("standard input") } else { named.clone() };
+    let opened = if from_input { spooled(&limits) } else { opened(named) };
     let opened = opened.map_err(|error| {
         CommandError::new(Kind::Error, format!("{} cannot be read: {error}", file.display()))
     })?;
@@ -42,31 +51,47 @@ pub(crate) fn import(
     let bundle = BundleFile::read(opened, &limits).map_err(|error| refused(&file, error))?;
     drop(checking);
     let trial = if args.dry_run { Trial::DryRun } else { Trial::ForReal };
-    let store = if args.dry_run { Store::MustExist } else { Store::Create };
+    let imported = brought(options, &bundle, trial, &file)?;
+    if screen.json {
+        screen.json(&as_json(&imported))?;
+    } else if !screen.quiet {
+        tell(&imported, trial, screen)?;
+        if trial == Trial::ForReal {
+            writeln!(
+                screen.out,
+                "Your files are as they were. {HINT}`takeback rewind ID --exact` brings the files \
+                 of a point.{HINT:#}",
+            )?;
+        }
+    }
+    Ok(0)
+}
+
+/// Appends the bundle, or tells what that would add. `from` is what it is called.
+fn brought(
+    options: &Options,
+    bundle: &BundleFile,
+    trial: Trial,
+    from: &Path,
+) -> Result<Imported, CommandError> {
+    let store = if trial == Trial::DryRun { Store::MustExist } else { Store::Create };
     let imported = match place::open_mended(options, store) {
-        Ok(mut place) => append(&mut place.workspace, &bundle, trial),
+        Ok(mut place) => append(&mut place.workspace, bundle, trial),
         // A store is made for an import, not for the question what it would bring.
-        Err(error) if args.dry_run && error.kind == Kind::NoStore => {
-            would_import(&bundle, &place::ambient())
+        Err(error) if trial == Trial::DryRun && error.kind == Kind::NoStore => {
+            would_import(bundle, &place::ambient())
         }
         Err(error) => return Err(error),
     };
-    let imported = imported.map_err(|error| match error {
-        ImportError::Bundle(error) => refused(&file, error),
+    imported.map_err(|error| match error {
+        ImportError::Bundle(error) => refused(from, error),
         ImportError::Locked => {
             CommandError::new(Kind::Locked, error).hint("Wait until it is done, then try again.")
         }
         ImportError::Recover(error) => error.into(),
         ImportError::Record(error) => error.into(),
         ImportError::Store(error) => error.into(),
-    })?;
-    if screen.json {
-        return tell_json(&imported, screen);
-    }
-    if !screen.quiet {
-        tell(&imported, trial, screen)?;
-    }
-    Ok(0)
+    })
 }
 
 /// Opening anything else than a file may wait for ever.
@@ -107,7 +132,7 @@ fn refused(file: &Path, error: BundleError) -> CommandError {
     CommandError::new(Kind::Error, Refused { file, source: error }).hint(hint)
 }
 
-fn tell_json(imported: &Imported, screen: &mut Screen) -> Result<u8, CommandError> {
+fn as_json(imported: &Imported) -> Value {
     let points = imported.points.iter().map(|point| {
         json!({
             "id": point.id,
@@ -118,13 +143,12 @@ fn tell_json(imported: &Imported, screen: &mut Screen) -> Result<u8, CommandErro
     });
     let sessions =
         imported.sessions.iter().map(|session| json!({ "id": session.id, "was": session.was }));
-    screen.json(&json!({
+    json!({
         "points": points.collect::<Vec<_>>(),
         "sessions": sessions.collect::<Vec<_>>(),
         "changes": imported.changes,
         "blobs": imported.blobs,
-    }))?;
-    Ok(0)
+    })
 }
 
 fn tell(imported: &Imported, trial: Trial, screen: &mut Screen) -> io::Result<()> {
@@ -147,17 +171,11 @@ fn tell(imported: &Imported, trial: Trial, screen: &mut Screen) -> io::Result<()
         let description = Some(plain(&point.description))
             .filter(|text| !text.is_empty() && Some(&point.description) != point.label.as_ref());
         let title: Vec<String> = [label, description].into_iter().flatten().collect();
-        writeln!(out, "  {NAME}{}{NAME:#}  {}", &id[..8], title.join(" "))?;
+        let title = shorten(&title.join(" "), width().saturating_sub(12).max(20));
+        writeln!(out, "  {NAME}{}{NAME:#}  {title}", &id[..8])?;
         if let Some(wanted) = &point.wanted_label {
             writeln!(out, "            {HINT}the label “{}” is taken here{HINT:#}", plain(wanted))?;
         }
-    }
-    if trial == Trial::ForReal {
-        writeln!(
-            out,
-            "Your files are as they were. {HINT}`takeback rewind ID --exact` brings the files of a \
-             point.{HINT:#}",
-        )?;
     }
     Ok(())
 }

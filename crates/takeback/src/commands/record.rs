@@ -85,6 +85,7 @@ pub(crate) fn record(options: &Options, screen: &mut Screen) -> Result<u8, Comma
         });
     }
     let mut place = place::open(options, Store::Create)?;
+    place.workspace.limits = place.settings.agent_limits();
     when_due(&mut place, options);
     let mut recording = Recording::default();
     answer_each(screen, |line| recording.answer(&mut place, line))
@@ -238,10 +239,12 @@ fn convert(event: WireEvent, tools: &Tools) -> Told {
         }
         WireEvent::BeforeTool { session, call, tool, paths, shell } => {
             let touches = match (shell, paths) {
-                (Some(WireShell::Command(command)), _) => {
-                    Touches::Anything { command: Some(command) }
+                (Some(WireShell::Command(command)), paths) => {
+                    Touches::Anything { command: Some(command), paths: paths.unwrap_or_default() }
                 }
-                (Some(WireShell::Flag(true)), _) => Touches::Anything { command: None },
+                (Some(WireShell::Flag(true)), paths) => {
+                    Touches::Anything { command: None, paths: paths.unwrap_or_default() }
+                }
                 // Paths given are the adapter's word, whatever the tool is called.
                 (_, Some(paths)) if !paths.is_empty() => Touches::Paths(paths),
                 _ => tools.touches(&tool, Vec::new(), None),

@@ -6,6 +6,7 @@ use std::collections::BTreeSet;
 use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 
+use takeback_agents::cut::Cut;
 use takeback_core::Workspace;
 use takeback_core::rewind::journal::{Exactness, Preview, Window};
 use takeback_core::rewind::{
@@ -17,6 +18,7 @@ use takeback_store::{Point, SessionId, WorkPath};
 pub(crate) use self::at_once::at_once;
 use self::at_once::{receipt_of, stands_there, tense_of, windows_of};
 use super::choose::{Choices, Chosen, Looked, choose};
+use super::conversation::{self, cut_of};
 use super::filediff::{Contents, FileDiff, LineCounts};
 use super::log::described;
 use super::menu;
@@ -235,23 +237,33 @@ pub(crate) fn carry_out(
                 let done = done?;
                 let windows = windows_of(&*workspace.store, &done)?;
                 let titled = shown.is_some() && !silent;
-                return told(&done, &windows, &request, title, titled, screen);
+                let refused = receipt::is_refused(&done, Tense::Did);
+                let cut = if refused { None } else { cut_of(workspace, &request)? };
+                let ending = Ending { windows: &windows, cut: cut.as_ref(), title, titled };
+                return told(&done, &request, &ending, screen);
             }
         }
     }
 }
 
+/// What is said of a rewind beside its receipt.
+struct Ending<'a> {
+    windows: &'a [Window],
+    cut: Option<&'a Cut>,
+    title: &'a str,
+    /// A preview has said it.
+    titled: bool,
+}
+
 /// Says what was done; the exit code.
 fn told(
     done: &Receipt,
-    windows: &[Window],
     request: &RewindRequest,
-    title: &str,
-    titled: bool,
+    ending: &Ending<'_>,
     screen: &mut Screen,
 ) -> Result<u8, CommandError> {
+    let Ending { windows, cut, title, titled } = *ending;
     if !screen.quiet || !done.success {
-        // A preview has said it.
         let windows = if titled { &[] } else { windows };
         if !titled {
             print_title(title, screen)?;
@@ -268,6 +280,9 @@ fn told(
             let fits = columns(verdict) + 1 + columns(&hint) <= width();
             let between = if fits { ' ' } else { '\n' };
             writeln!(screen.out, "{GOOD}{verdict}{GOOD:#}{between}{HINT}{hint}{HINT:#}")?;
+        }
+        if let Some(cut) = cut {
+            conversation::say(cut, screen.verbose, &mut screen.out)?;
         }
     }
     Ok(receipt::exit_code(done, Tense::Did))

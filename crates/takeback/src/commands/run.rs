@@ -111,7 +111,7 @@ fn begin(workspace: &mut Workspace, args: &RunArgs) -> Result<Begun, CommandErro
             session: session.clone(),
             call: call.clone(),
             tool: "run".to_owned(),
-            touches: Touches::Anything { command: Some(line) },
+            touches: Touches::anything(Some(line)),
         },
     )?;
     Ok(Begun { session, call, before })

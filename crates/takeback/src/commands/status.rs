@@ -1,5 +1,7 @@
 //! `status`: what is protected, what is not, what is going on.
 
+mod line;
+
 use std::collections::BTreeMap;
 use std::io::Write as _;
 use std::os::unix::ffi::OsStrExt as _;
@@ -15,6 +17,7 @@ use takeback_core::worktree::scope::OutReason;
 use takeback_core::{Workspace, look_around};
 use takeback_store::{Entry, PointKind, RewindState, StoreError, WorkPath};
 
+pub(crate) use self::line::line;
 use crate::args::Options;
 use crate::error::{CommandError, Kind};
 use crate::place::{self, Store};

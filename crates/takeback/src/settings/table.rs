@@ -47,12 +47,13 @@ pub(crate) const PRECIOUS_FILE_MAX: &str = "preciousFileMaxBytes";
 pub(crate) const PRECIOUS_TOTAL: &str = "preciousTotalBytes";
 pub(crate) const DERIVED_FOLDERS: &str = "derivedFolders";
 pub(crate) const HOOK_DEADLINE: &str = "hookDeadlineMs";
+pub(crate) const SCAN_BUDGET: &str = "scanBudgetMs";
 pub(crate) const STATES_AS_JSON: &str = "statesAsJsonFiles";
 pub(crate) const KEEP_COUNT: &str = "checkpointKeepCount";
 pub(crate) const DOUBLE_ESC: &str = "doubleEscMs";
 pub(crate) const REWIND_KEY: &str = "rewindKey";
 
-pub(crate) const KEYS: [Key; 15] = [
+pub(crate) const KEYS: [Key; 16] = [
     Key {
         name: ENABLED,
         default: || Value::Flag(true),
@@ -124,6 +125,12 @@ pub(crate) const KEYS: [Key; 15] = [
         meaning: "how long an agent waits for a workspace that is locked",
     },
     Key {
+        name: SCAN_BUDGET,
+        default: || Value::Number(10_000),
+        project: Project::Nothing,
+        meaning: "how long files are read while an agent waits",
+    },
+    Key {
         name: STATES_AS_JSON,
         default: || Value::Flag(false),
         project: Project::Nothing,
@@ -150,8 +157,8 @@ pub(crate) const KEYS: [Key; 15] = [
 ];
 
 /// Words that have a meaning in other versions: no mistake, and without effect.
-const WITHOUT_EFFECT: [&str; 5] =
-    ["maxStoreBytes", "maxHomeBytes", "scanBudgetMs", "durability", "allowAgentRewind"];
+const WITHOUT_EFFECT: [&str; 4] =
+    ["maxStoreBytes", "maxHomeBytes", "durability", "allowAgentRewind"];
 
 pub(crate) fn key(name: &str) -> Option<&'static Key> {
     KEYS.iter().find(|key| key.name == name)

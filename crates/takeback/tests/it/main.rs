@@ -2,20 +2,25 @@
 
 #![expect(clippy::disallowed_methods, reason = "tests lay out their own trees")]
 
+mod agents;
 mod covered;
 mod chat;
+mod claude_history;
 mod demo;
 mod errors;
 mod exchange;
 mod home;
 mod hook;
 mod keeping;
+mod line;
 mod look;
 mod pager;
 mod patch;
 mod record;
 mod reference;
 mod direction;
+mod doctor;
+mod init;
 mod rewind;
 mod run;
 mod schema;

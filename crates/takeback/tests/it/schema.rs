@@ -22,6 +22,7 @@ const ASKED: &[(&str, &[&str])] = &[
     ("diff", &["diff", "first"]),
     ("diff", &["diff", "@", "first"]),
     ("status", &["status"]),
+    ("status", &["status", "--line"]),
     ("rewind", &["rewind", "first", "--dry-run"]),
     ("rewind", &["rewind", "first", "--dry-run", "--diff"]),
     ("rewind", &["rewind", "first", "-y"]),
@@ -72,7 +73,13 @@ const ASKED: &[(&str, &[&str])] = &[
     ("state-delete", &["state", "delete", "ckpt-e-1.a1", "--dry-run"]),
     ("state-delete", &["state", "delete", "ckpt-e-1.a1", "-y"]),
     ("state-delete", &["state", "delete", "e", "-y"]),
+    ("doctor", &["doctor"]),
+    ("init", &["init", "--agent", "claude", "--dry-run"]),
+    ("init", &["init", "--agent", "claude", "-y"]),
+    ("doctor", &["doctor"]),
+    ("uninstall", &["uninstall", "--agent", "claude", "-y"]),
     ("forget", &["forget", "--dry-run"]),
+    ("serve", &["serve", "--ensure", "--idle-exit", "1"]),
 ];
 
 /// What a command reads from standard input: another checkpoint each time, or the same effect.
@@ -87,9 +94,9 @@ fn input(args: &[&str]) -> String {
     )
 }
 
-/// Commands that have no one JSON value to give (`record` answers each line, `serve` each call), or for which a folder
+/// Commands that have no one JSON value to give (`record` answers each line), or for which a folder
 /// must have moved.
-const NOT_ASKED: [&str; 6] = ["chat", "demo", "hook", "record", "relocate", "serve"];
+const NOT_ASKED: [&str; 5] = ["chat", "demo", "hook", "record", "relocate"];
 
 /// New, changed, deleted, of every kind, with a name that is not UTF-8.
 const CHANGES: &str = "echo 2 > a; rm gone; ln -s a link; mkdir folder; printf '\\0' > binary; \

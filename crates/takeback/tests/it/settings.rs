@@ -26,12 +26,13 @@ fn every_setting_is_listed_with_its_origin() {
     archiveDays              7                                                             default
     editCaptureMaxBytes      1048576                                                       default
     editTools                write_file, edit_file, create_file, replace, Write, Edit, M…  default
-    shellTools               Bash, shell, bash, run_shell_command, exec_command            default
+    shellTools               Bash, shell, bash, run_shell_command, exec_command, local_s…  default
     readOnlyTools            Read, Glob, Grep, LS, NotebookRead, WebFetch, WebSearch, To…  default
     preciousFileMaxBytes     ID                                                      default
     preciousTotalBytes       268435456                                                     default
     derivedFolders           none                                                          default
     hookDeadlineMs           1000                                                          default
+    scanBudgetMs             10000                                                         default
     statesAsJsonFiles        false                                                         default
     checkpointKeepCount      10                                                            default
     doubleEscMs              300                                                           default
@@ -53,10 +54,10 @@ fn the_environment_goes_before_the_project_and_the_project_before_your_file() {
     pointsPerSession         55                                                            TAKEBACK_POINTS_PER_SESSION
     archiveDays              9                                                             FOLDER/work/.takeback/settings.json
     editCaptureMaxBytes      5                                                             FOLDER/home/.takeback/settings.json
-    shellTools               Bash, shell, bash, run_shell_command, exec_command, make      FOLDER/work/.takeback/settings.json
+    shellTools               Bash, shell, bash, run_shell_command, exec_command, local_s…  FOLDER/work/.takeback/settings.json
     derivedFolders           gen, out                                                      TAKEBACK_DERIVED_FOLDERS
     ");
-    assert_eq!(user.json(&["config", "shellTools"])["value"][5], "make");
+    assert_eq!(user.json(&["config", "shellTools"])["value"][8], "make");
     insta::assert_snapshot!(user.takeback(&["config", "pointsPerSession"]).out, @"70");
     assert_eq!(
         user.json(&["config", "archiveDays"])["origin"],

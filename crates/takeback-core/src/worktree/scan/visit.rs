@@ -8,8 +8,8 @@ use std::sync::mpsc::SyncSender;
 use rustix::fs::FileType;
 use takeback_store::{Entry, Lack, PackedBlob};
 
-use super::{Observed, Part, Task, Walk, join, valid};
-use crate::worktree::fingerprint::{Fingerprint, Stat, stat};
+use super::{Observed, Part, Task, Walk, is_unread, join, valid};
+use crate::worktree::fingerprint::{Stat, stat};
 use crate::worktree::index::{Child, Known};
 use crate::worktree::look::{Bytes, look_at};
 use crate::worktree::scope::{
@@ -125,30 +125,38 @@ impl Visit<'_, '_> {
         };
         self.part.stats.files += 1;
         let same_file = fingerprint == Some(seen.fingerprint);
-        let missing =
-            matches!(entry, Some(Entry::NotCaptured { lack }) if lack.may_be_kept_later());
         if let Some(entry) = entry
             && same_file
-            && !missing
+            && !self.walk.reads_later(entry)
         {
             self.part.note_links(seen, || path);
             return Ok(Some(Known::Entry { entry: entry.clone(), fingerprint, precious }));
         }
-        self.part.stats.read += 1;
         let known = entry.and_then(Entry::digest);
         let blobs = self.blobs;
         // The receiver lives as long as any reader: a failed send cannot happen.
         let mut sink = |blob| drop(blobs.send(blob));
-        let looked =
-            look_at(&self.folder, name, seen, &mut Bytes::Keep { known, sink: &mut sink })?;
+        let is_likely = |entry: &Entry| match entry {
+            Entry::File { size, mode, .. } => {
+                fingerprint.is_none() && (*size, *mode) == (seen.fingerprint.size, seen.mode())
+            }
+            _ => false,
+        };
+        let budget = if entry.is_some_and(is_likely) {
+            self.walk.budget.to_confirm()
+        } else {
+            self.walk.budget
+        };
+        let mut bytes = Bytes::Keep { known, sink: &mut sink, budget };
+        let looked = look_at(&self.folder, name, seen, &mut bytes)?;
         if looked.entry == Entry::Absent {
             return Ok(None);
         }
+        self.part.stats.read += u64::from(!is_unread(&looked.entry));
         self.part.note_links(seen, || path.clone());
         let was = self.before(before);
+        let fingerprint = self.walk.lasting(&looked);
         self.differs(path, was, &looked.entry, same_file);
-        let fingerprint: Option<Fingerprint> =
-            looked.fingerprint.and_then(|print| self.walk.racy.trust(print));
         Ok(Some(Known::Entry { entry: looked.entry, fingerprint, precious }))
     }
 
@@ -165,10 +173,8 @@ impl Visit<'_, '_> {
     }
 
     fn differs(&mut self, path: Vec<u8>, before: Entry, after: &Entry, same_file: bool) {
-        if before != *after {
-            let after = after.clone();
-            self.part.found.push(Observed { path: valid(path), before, after, same_file });
-        }
+        let observed = Observed { path: valid(path), before, after: after.clone(), same_file };
+        self.part.found.extend(Some(observed).filter(Observed::is_a_change));
     }
 
     fn skip(&mut self, path: Vec<u8>, reason: OutReason) -> Known {

@@ -13,7 +13,7 @@ use super::version::version;
 use super::{Health, Told};
 use crate::heartbeat::Heartbeat;
 use crate::installed::Installed;
-use crate::place::Here;
+use crate::place::{Here, shown};
 use crate::plugs;
 use crate::screen::plain;
 use crate::time::{ago, iso};
@@ -70,7 +70,7 @@ impl Checkup {
         let init = "`takeback init` puts them in.";
         if let Some(place) = self.places.iter().find(|place| place.found.is_err()) {
             let why = place.found.as_ref().err().cloned().unwrap_or_default();
-            let what = format!("{title}: {} cannot be read: {why}", place.file.display());
+            let what = format!("{title}: {} cannot be read: {why}", shown(&place.file));
             return Told::new(Health::Care, what).next("Mend it there.");
         }
         let with_hooks: Vec<&Place> =
@@ -81,7 +81,7 @@ impl Checkup {
                 false => Told::new(Health::None, format!("{title}: not installed")),
             };
         };
-        let file = place.file.display();
+        let file = shown(&place.file);
         if let Some(program) = with_hooks.iter().find_map(|place| place.gone()) {
             let what = format!("{title}: the hooks in {file} run {program}, which is not there");
             return Told::new(Health::Broken, plain(&what)).next("`takeback init` mends them.");

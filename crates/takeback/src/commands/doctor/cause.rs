@@ -5,6 +5,8 @@ use std::path::{Path, PathBuf};
 use takeback_agents::hook::Plugged;
 use takeback_agents::install::{Homes, find, home_of};
 
+use crate::place::shown;
+
 /// A reason that was found, and what to do.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Cause {
@@ -16,7 +18,7 @@ pub(super) fn switched_off(agent: Plugged, homes: &Homes, root: &Path) -> Option
     settings_of(agent, homes, root).into_iter().find_map(|file| {
         let found = find(agent, &std::fs::read(&file).ok()?).ok()?;
         let key = found.switched_off?;
-        let file = file.display();
+        let file = shown(&file);
         Some(Cause {
             why: format!("{key} in {file} switches all hooks off"),
             next: format!("Take {key} out of {file}."),

@@ -6,7 +6,7 @@ use std::path::Path;
 use takeback_store::{PointKind, RewindState, SqliteStore, Store as _, StoreError};
 
 use super::{Health, Told};
-use crate::place::Here;
+use crate::place::{Here, shown};
 use crate::screen::{bytes, count};
 use crate::settings::{Settings, table};
 use crate::size::folder_bytes;
@@ -29,7 +29,7 @@ impl State {
 }
 
 fn home(home: &Path, size: u64) -> Told {
-    let shown = home.display();
+    let shown = shown(home);
     let Ok(about) = std::fs::metadata(home) else {
         return Told::new(Health::None, format!("{shown}: nothing has been recorded yet"));
     };
@@ -63,7 +63,7 @@ fn settings(here: &Here) -> Vec<Told> {
 }
 
 fn workspace(here: &Here) -> Vec<Told> {
-    let root = here.root.display();
+    let root = shown(&here.root);
     let store = stores::store_of(&here.root, &here.home);
     match look(here, &store) {
         Ok(told) => told,
@@ -78,7 +78,7 @@ fn workspace(here: &Here) -> Vec<Told> {
 }
 
 fn look(here: &Here, folder: &Path) -> Result<Vec<Told>, StoreError> {
-    let root = here.root.display();
+    let root = shown(&here.root);
     let store = SqliteStore::open(folder)?;
     let points = store.points()?;
     let listed = points.iter().filter(|point| point.kind != PointKind::Safety).count();

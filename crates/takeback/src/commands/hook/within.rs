@@ -16,7 +16,7 @@ use takeback_agents::claude::hook::message_of;
 use takeback_agents::hook::{Heard, News, Plugged, Teller, tell};
 use takeback_core::retention::is_due;
 use takeback_core::spool::{self, Spooled};
-use takeback_core::{AgentEvent, Recorded, Workspace};
+use takeback_core::{AgentEvent, Recorded, Workspace, learn_ids};
 use takeback_store::SessionId;
 
 use super::whole;
@@ -76,6 +76,7 @@ impl Task {
     fn record(self, begun: &AtomicBool) -> Result<Done, String> {
         let mut place =
             place::open_at(&self.root, &self.home, Store::Create).map_err(|error| error.line())?;
+        place.workspace.limits = place.settings.agent_limits();
         if begun.swap(true, Ordering::AcqRel) {
             return Err("time was up before it began".to_owned());
         }
@@ -104,7 +105,7 @@ impl Task {
             return Ok(self.learnt.clone());
         };
         let session = SessionId(self.heard.session.clone());
-        let _ = (workspace, session, message);
+        learn_ids(workspace, &session, prompt, &[message]).map_err(|error| whole(&error))?;
         Ok(Some(prompt.clone()))
     }
 

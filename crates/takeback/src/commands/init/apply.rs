@@ -8,8 +8,8 @@ use std::path::Path;
 use takeback_store::Digest;
 
 use super::plan::{After, Direction, Planned};
-use crate::error::{CommandError, Kind};
-use crate::foreign_file::ForeignFile;
+use crate::error::CommandError;
+use crate::foreign_file::{FileError, ForeignFile};
 use crate::installed::{self, Installed, back_up, backup_of};
 use crate::time::now;
 
@@ -37,8 +37,11 @@ pub(super) fn apply(
 }
 
 fn put_in(file: &ForeignFile, bytes: &[u8], home: &Path) -> Result<(), CommandError> {
-    let failed = |error: std::io::Error| {
-        CommandError::new(Kind::Error, error).hint("Nothing was changed in your settings.")
+    let failed = |doing| {
+        move |source| {
+            let error = FileError::Io { path: file.path.clone(), doing, source };
+            CommandError::from(error).hint("Nothing was changed in your settings.")
+        }
     };
     let known = Installed::of(&file.path, home);
     let before = file.bytes.as_deref().map(Digest::of);
@@ -60,9 +63,9 @@ fn put_in(file: &ForeignFile, bytes: &[u8], home: &Path) -> Result<(), CommandEr
     if let Some(before) = &file.bytes
         && installed.before.is_some()
     {
-        back_up(&file.path, before, 0o600).map_err(failed)?;
+        back_up(&file.path, before).map_err(failed("keeping a copy beside"))?;
     }
-    installed.note(&file.path, home).map_err(failed)?;
+    installed.note(&file.path, home).map_err(failed("noting the change to"))?;
     Ok(file.replace(bytes)?)
 }
 

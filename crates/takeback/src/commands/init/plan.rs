@@ -12,8 +12,8 @@ use takeback_store::Digest;
 use crate::error::{CommandError, Kind};
 use crate::foreign_file::{FileError, ForeignFile};
 use crate::installed::{Installed, backup_of};
+use crate::place;
 use crate::plugs;
-use crate::screen::plain;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Direction {
@@ -34,7 +34,6 @@ pub(super) struct Planned {
     pub(super) agent: Plugged,
     /// As the agent knows it.
     pub(super) path: PathBuf,
-    user: PathBuf,
     pub(super) file: Option<ForeignFile>,
     pub(super) after: Result<After, CommandError>,
     /// Where the bytes of before lie, once they do.
@@ -62,7 +61,7 @@ pub(super) fn plan(agent: Plugged, direction: Direction, site: &Site<'_>) -> Pla
             (Some(file), after.map_err(|error| about(error, &path)))
         }
     };
-    Planned { agent, path, user: site.homes.user.clone(), file, after, backup: None }
+    Planned { agent, path, file, after, backup: None }
 }
 
 fn put_in(agent: Plugged, file: &ForeignFile, _site: &Site<'_>) -> Result<After, CommandError> {
@@ -104,10 +103,7 @@ impl Planned {
 
     /// The file, as people write it.
     pub(super) fn shown(&self) -> String {
-        plain(&match self.path.strip_prefix(&self.user) {
-            Ok(below) => format!("~/{}", below.display()),
-            Err(_) => self.path.display().to_string(),
-        })
+        place::shown(&self.path)
     }
 
     pub(super) fn to_json(&self) -> serde_json::Value {
@@ -141,7 +137,7 @@ fn about(error: CommandError, path: &Path) -> CommandError {
                 SettingsError::Foreign => "Move it aside and try again; nothing was written.",
                 _ => "Nothing was written.",
             };
-            let text = format!("{} cannot be used: {source}", path.display());
+            let text = format!("{} cannot be used: {source}", place::shown(path));
             CommandError::new(Kind::Error, text).hint(hint)
         }
         Err(source) => CommandError { source, ..error },

@@ -7,6 +7,7 @@ use takeback_core::rewind::{Receipt, RewindRequest, Rollback, preview, rewind as
 
 use super::discarded;
 use crate::args::{DoingArgs, Options};
+use crate::commands::conversation::cut_of;
 use crate::commands::receipt::{self, Tense};
 use crate::error::CommandError;
 
@@ -30,7 +31,13 @@ pub(crate) fn at_once(
     }
     let done = take_back(workspace, &request, None)?;
     let windows = windows_of(&*workspace.store, &done)?;
-    Ok((with_windows(&done, &windows)?, receipt::exit_code(&done, Tense::Did)))
+    let mut told = with_windows(&done, &windows)?;
+    if !receipt::is_refused(&done, Tense::Did)
+        && let Some(cut) = cut_of(workspace, &request)?
+    {
+        told["conversation"] = json!(cut);
+    }
+    Ok((told, receipt::exit_code(&done, Tense::Did)))
 }
 
 /// Whether a request is to bring a state to where it stands already.

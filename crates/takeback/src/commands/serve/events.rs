@@ -7,7 +7,7 @@ use takeback_ipc::params::Named;
 use takeback_ipc::{Fault, Outcome, Outlet, Params, RawValue};
 
 use super::client::{Client, told};
-use super::fault;
+use super::fault::{self, fault};
 use crate::commands::record::without_files;
 use crate::place::{self, Store};
 
@@ -54,5 +54,5 @@ pub(super) fn hook(client: &mut Client, params: &Named, _: &Outlet) -> Outcome {
 /// What an agent's hook tells, in the agent's own words.
 fn hooked(_: &mut Client, _: &Named, agent: &str, _payload: &RawValue) -> Outcome {
     let said = format!("no agent is known as {agent}");
-    Err(Fault::new(fault::UNKNOWN_AGENT, "unknownAgent", said))
+    Err(fault(fault::UNKNOWN_AGENT, said))
 }

@@ -12,70 +12,76 @@ use crate::error::{CommandError, Kind, causes};
 use crate::place::NotEnabled;
 use crate::point::NoneThatOld;
 
-pub(super) const NO_STORE: i32 = -32000;
-pub(super) const LOCKED: i32 = -32001;
-pub(super) const UNKNOWN_POINT: i32 = -32002;
-pub(super) const AMBIGUOUS_NAME: i32 = -32003;
-pub(super) const NOT_ENABLED: i32 = -32004;
-pub(super) const DAMAGED: i32 = -32005;
-pub(super) const NOTHING_TO_DO: i32 = -32006;
-pub(super) const UNKNOWN_SESSION: i32 = -32007;
-pub(super) const UNKNOWN_STATE: i32 = -32008;
-pub(super) const CONFLICT: i32 = -32009;
-pub(super) const UNKNOWN_AGENT: i32 = -32010;
-pub(super) const ANSWER_TOO_LARGE: i32 = -32011;
+/// A code and the word for it, which go together.
+pub(super) type Sort = (i32, &'static str);
+
+pub(super) const NO_STORE: Sort = (-32000, "noStore");
+pub(super) const LOCKED: Sort = (-32001, "locked");
+pub(super) const UNKNOWN_POINT: Sort = (-32002, "unknownPoint");
+pub(super) const AMBIGUOUS_NAME: Sort = (-32003, "ambiguousName");
+pub(super) const NOT_ENABLED: Sort = (-32004, "notEnabled");
+pub(super) const DAMAGED: Sort = (-32005, "storeDamaged");
+pub(super) const NOTHING_TO_DO: Sort = (-32006, "nothingToDo");
+pub(super) const UNKNOWN_SESSION: Sort = (-32007, "unknownSession");
+pub(super) const UNKNOWN_STATE: Sort = (-32008, "unknownState");
+pub(super) const CONFLICT: Sort = (-32009, "conflict");
+pub(super) const UNKNOWN_AGENT: Sort = (-32010, "unknownAgent");
+pub(super) const ANSWER_TOO_LARGE: Sort = (-32011, "answerTooLarge");
+const INVALID_PARAMS: Sort = (Fault::INVALID_PARAMS, "invalidParams");
+const INTERNAL: Sort = (Fault::INTERNAL, "error");
+
+pub(super) fn fault((code, kind): Sort, message: impl Into<String>) -> Fault {
+    Fault::new(code, kind, message)
+}
 
 impl From<CommandError> for Fault {
     fn from(error: CommandError) -> Self {
-        let (code, kind) =
-            causes(&*error.source).find_map(by_cause).unwrap_or_else(|| by_kind(error.kind));
-        let mut fault = Self::new(code, kind, error.what());
+        let sort = causes(&*error.source).find_map(by_cause).unwrap_or_else(|| by_kind(error.kind));
+        let mut told = fault(sort, error.what());
         if let Some(PointNameError::Several { first, second, .. }) = error.source.downcast_ref() {
-            fault = fault.with("candidates", [first.as_str(), second.as_str()].as_slice());
+            told = told.with("candidates", [first.as_str(), second.as_str()].as_slice());
         }
         if let Some(SessionNameError::Several { first, second, .. }) = error.source.downcast_ref() {
-            fault = fault.with("candidates", [first.0.as_str(), second.0.as_str()].as_slice());
+            told = told.with("candidates", [first.0.as_str(), second.0.as_str()].as_slice());
         }
         let hints = error.all_hints();
-        if hints.is_empty() { fault } else { fault.with("hint", hints.join(" ")) }
+        if hints.is_empty() { told } else { told.with("hint", hints.join(" ")) }
     }
 }
 
-fn by_kind(kind: Kind) -> (i32, &'static str) {
+fn by_kind(kind: Kind) -> Sort {
     match kind {
-        Kind::NoStore => (NO_STORE, "noStore"),
-        Kind::Locked => (LOCKED, "locked"),
-        Kind::Nothing => (NOTHING_TO_DO, "nothingToDo"),
-        Kind::Conflicts => (CONFLICT, "conflict"),
-        Kind::Usage => (Fault::INVALID_PARAMS, "invalidParams"),
-        Kind::Error | Kind::Partly | Kind::CannotStart => (Fault::INTERNAL, "error"),
+        Kind::NoStore => NO_STORE,
+        Kind::Locked => LOCKED,
+        Kind::Nothing => NOTHING_TO_DO,
+        Kind::Conflicts => CONFLICT,
+        Kind::Usage => INVALID_PARAMS,
+        Kind::Error | Kind::Partly | Kind::CannotStart => INTERNAL,
     }
 }
 
 /// What an error is about, where its exit code does not tell.
-fn by_cause(cause: &(dyn Error + 'static)) -> Option<(i32, &'static str)> {
+fn by_cause(cause: &(dyn Error + 'static)) -> Option<Sort> {
     if cause.is::<NotEnabled>() {
-        return Some((NOT_ENABLED, "notEnabled"));
+        return Some(NOT_ENABLED);
     }
     if cause.is::<NoneThatOld>() {
-        return Some((UNKNOWN_POINT, "unknownPoint"));
+        return Some(UNKNOWN_POINT);
     }
     if let Some(error) = cause.downcast_ref() {
         return Some(match error {
-            PointNameError::NoPoints | PointNameError::NotFound { .. } => {
-                (UNKNOWN_POINT, "unknownPoint")
-            }
-            PointNameError::Several { .. } => (AMBIGUOUS_NAME, "ambiguousName"),
+            PointNameError::NoPoints | PointNameError::NotFound { .. } => UNKNOWN_POINT,
+            PointNameError::Several { .. } => AMBIGUOUS_NAME,
         });
     }
     if let Some(error) = cause.downcast_ref() {
         return Some(match error {
-            SessionNameError::NotFound { .. } => (UNKNOWN_SESSION, "unknownSession"),
-            SessionNameError::Several { .. } => (AMBIGUOUS_NAME, "ambiguousName"),
+            SessionNameError::NotFound { .. } => UNKNOWN_SESSION,
+            SessionNameError::Several { .. } => AMBIGUOUS_NAME,
         });
     }
     if let Some(RewindError::NoPoint(_)) = cause.downcast_ref() {
-        return Some((UNKNOWN_POINT, "unknownPoint"));
+        return Some(UNKNOWN_POINT);
     }
     match (cause.downcast_ref(), cause.downcast_ref()) {
         (
@@ -87,7 +93,7 @@ fn by_cause(cause: &(dyn Error + 'static)) -> Option<(i32, &'static str)> {
             ),
             _,
         )
-        | (_, Some(StateError::Damaged { .. })) => Some((DAMAGED, "storeDamaged")),
+        | (_, Some(StateError::Damaged { .. })) => Some(DAMAGED),
         (
             _,
             Some(
@@ -97,7 +103,52 @@ fn by_cause(cause: &(dyn Error + 'static)) -> Option<(i32, &'static str)> {
                 | StateError::NoBranch { .. }
                 | StateError::NoLine { .. },
             ),
-        ) => Some((UNKNOWN_STATE, "unknownState")),
+        ) => Some(UNKNOWN_STATE),
         _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use takeback_ipc::socket::TOO_MANY;
+
+    use super::*;
+
+    #[test]
+    fn every_code_is_in_the_document_and_no_other() {
+        let document = std::fs::read_to_string(concat!(
+            env!("CARGO_MANIFEST_DIR"),
+            "/../../docs/design/protocol.md"
+        ))
+        .unwrap();
+        let told: Vec<(i32, String)> = document
+            .lines()
+            .filter_map(|line| {
+                let mut cells = line.strip_prefix("| -")?.split('|').map(str::trim);
+                let code: i32 = cells.next()?.parse().ok()?;
+                Some((-code, cells.next()?.replace('`', "")))
+            })
+            .collect();
+        let sorts = [
+            (Fault::PARSE, "parse"),
+            (Fault::INVALID_REQUEST, "invalidRequest, tooLarge"),
+            (Fault::NO_METHOD, "unknownMethod"),
+            INVALID_PARAMS,
+            INTERNAL,
+            NO_STORE,
+            LOCKED,
+            UNKNOWN_POINT,
+            AMBIGUOUS_NAME,
+            NOT_ENABLED,
+            DAMAGED,
+            NOTHING_TO_DO,
+            UNKNOWN_SESSION,
+            UNKNOWN_STATE,
+            CONFLICT,
+            UNKNOWN_AGENT,
+            ANSWER_TOO_LARGE,
+            (TOO_MANY, "tooManyClients"),
+        ];
+        assert_eq!(told, sorts.map(|(code, kind)| (code, kind.to_owned())));
     }
 }

@@ -12,7 +12,7 @@ use takeback_ipc::{Fault, Outcome, Outlet};
 use takeback_store::{Entry, Lack, Point, PointKind, SessionId, StoreError};
 
 use super::client::{Client, told};
-use super::fault;
+use super::fault::{self, fault};
 use crate::args::DoingArgs;
 use crate::commands::cleanup::clean_up_now;
 use crate::commands::rewind::at_once;
@@ -50,7 +50,7 @@ pub(super) fn list(client: &mut Client, params: &Named, _: &Outlet) -> Outcome {
     let bytes: u64 = listed.iter().map(|one| size_of(&one.original)).sum();
     if contents && bytes > MOST {
         let said = format!("the contents have {bytes} bytes; an answer has at most {MOST}");
-        return Err(Fault::new(fault::ANSWER_TOO_LARGE, "answerTooLarge", said)
+        return Err(fault(fault::ANSWER_TOO_LARGE, said)
             .with("limit", MOST)
             .with("hint", "With contents false they are left out."));
     }
@@ -135,7 +135,7 @@ fn of_message<'a>(
         .or_else(|| own().find(|point| point.id.to_string() == message))
         .ok_or_else(|| {
             let said = format!("session {session} has no point for message {message}");
-            Fault::new(fault::UNKNOWN_POINT, "unknownPoint", said)
+            fault(fault::UNKNOWN_POINT, said)
         })
 }
 

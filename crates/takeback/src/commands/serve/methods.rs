@@ -87,3 +87,34 @@ pub(super) const METHODS: &[Method] = &[
 pub(super) fn find(name: &str) -> Option<&'static Method> {
     METHODS.iter().find(|method| method.name == name)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_method_is_in_the_document_with_its_parameters_and_no_other() {
+        let document = std::fs::read_to_string(concat!(
+            env!("CARGO_MANIFEST_DIR"),
+            "/../../docs/design/protocol.md"
+        ))
+        .unwrap();
+        let (_, tables) = document.split_once("## Methods").unwrap();
+        let (tables, _) = tables.split_once("## Errors").unwrap();
+        let mut told: Vec<(&str, Vec<&str>)> = tables
+            .lines()
+            .filter_map(|line| {
+                let mut cells = line.strip_prefix("| `")?.split('|');
+                let name = cells.next()?.trim().trim_end_matches('`');
+                let words = cells.next()?.split(',').map(|word| word.trim().trim_matches('`'));
+                let names = words.map(|word| word.trim_end_matches('?'));
+                Some((name, names.filter(|name| !name.is_empty()).collect()))
+            })
+            .collect();
+        let mut methods: Vec<(&str, Vec<&str>)> =
+            METHODS.iter().map(|method| (method.name, method.params.to_vec())).collect();
+        told.sort();
+        methods.sort();
+        assert_eq!(told, methods);
+    }
+}

@@ -7,7 +7,7 @@ use takeback_ipc::{Fault, Outcome, Outlet};
 use takeback_store::SessionId;
 
 use super::client::Client;
-use super::fault;
+use super::fault::{self, fault};
 use crate::args::SessionsArgs;
 use crate::commands::{cleanup, sessions};
 use crate::error::CommandError;
@@ -42,7 +42,7 @@ fn exactly(workspace: &Workspace, id: String) -> Result<SessionId, Fault> {
         Some(_) => Ok(id),
         None => {
             let said = format!("there is no session {id}");
-            Err(Fault::new(fault::UNKNOWN_SESSION, "unknownSession", said))
+            Err(fault(fault::UNKNOWN_SESSION, said))
         }
     }
 }

@@ -7,7 +7,7 @@ use takeback_store::SessionId;
 
 use super::checkpoints::doing;
 use super::client::{Client, told};
-use super::fault;
+use super::fault::{self, fault};
 use crate::args::{ForkArgs, ListStateArgs, ResumeArgs, RollbackArgs};
 use crate::commands::rewind::at_once;
 use crate::commands::state::input::{Given, read_one};
@@ -52,7 +52,7 @@ pub(super) fn list(client: &mut Client, params: &Named, _: &Outlet) -> Outcome {
         return Ok(readable);
     }
     let what = damaged.iter().map(|one| format!("{} is damaged: {}", one.what, one.why));
-    let fault = Fault::new(fault::DAMAGED, "storeDamaged", "not everything can be read")
+    let fault = fault(fault::DAMAGED, "not everything can be read")
         .with("damaged", what.collect::<Vec<_>>());
     Err(match serde_json::to_value(&readable) {
         Ok(readable) => fault.with("readable", readable),

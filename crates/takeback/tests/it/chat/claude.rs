@@ -5,7 +5,7 @@
 
 mod alone;
 mod better;
-mod desk;
+pub(crate) mod desk;
 mod gone;
 mod story;
 mod turns;

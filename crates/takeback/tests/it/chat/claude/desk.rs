@@ -142,12 +142,12 @@ pub(super) fn subagent() -> Value {
 }
 
 /// Where the program keeps what it knows.
-pub(super) fn config(user: &User) -> PathBuf {
+pub(crate) fn config(user: &User) -> PathBuf {
     user.home().join("claude")
 }
 
 /// What the program finds around it, beside its home.
-pub(super) fn environment(user: &User, url: &str) -> Vec<(&'static str, String)> {
+pub(crate) fn environment(user: &User, url: &str) -> Vec<(&'static str, String)> {
     vec![
         ("CLAUDE_CONFIG_DIR", config(user).display().to_string()),
         ("ANTHROPIC_BASE_URL", url.to_owned()),
@@ -177,7 +177,7 @@ fn block(answer: &Value) -> Block {
     }
 }
 
-fn program() -> Option<PathBuf> {
+pub(crate) fn program() -> Option<PathBuf> {
     static SAID: Once = Once::new();
     let installed = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../target/agents/claude");
     let named = env::var_os("TAKEBACK_CLAUDE").map(PathBuf::from);

@@ -1,0 +1,231 @@
+//! A story as a piece of history: one session after another, each from nothing that is known to what
+//! its last turn left.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::os::unix::ffi::OsStrExt as _;
+use std::path::{Component, Path, PathBuf};
+
+use takeback_store::{
+    Author, Change, Entry, Evidence, Lack, Point, PointId, PointKind, Seq, Session, SessionId,
+    Timestamp, Turn, TurnId, WorkPath,
+};
+
+use super::{Copies, Edit, Kept, Story, StoryPrompt, StorySession};
+use crate::exchange::bundle::{BundleError, Outside, Piece};
+use crate::exchange::check::plain_path;
+
+pub(super) struct Told {
+    pub(super) piece: Piece,
+    pub(super) lost: Vec<WorkPath>,
+    pub(super) outside: Vec<PathBuf>,
+}
+
+pub(super) fn piece<'s>(
+    story: &'s Story,
+    root: &Path,
+    outside: Outside,
+    copies: &mut Copies<'s>,
+) -> Told {
+    let mut log = Log {
+        piece: Piece::default(),
+        state: Tree::new(),
+        paths: Paths { root, outside, left_out: BTreeSet::new() },
+        copies,
+    };
+    for session in &story.sessions {
+        log.session(session);
+    }
+    // Before the first session nothing is known of any path.
+    let base = log.state.into_keys().map(|path| (path, Entry::Unknown)).collect();
+    let is_lost = |change: &&Change| matches!(change.after, Entry::NotCaptured { .. });
+    let lost = log.piece.changes.iter().filter(is_lost).map(|change| change.path.clone());
+    let lost: BTreeSet<WorkPath> = lost.collect();
+    Told {
+        piece: Piece { base, ..log.piece },
+        lost: lost.into_iter().collect(),
+        outside: log.paths.left_out.into_iter().collect(),
+    }
+}
+
+type Tree = BTreeMap<WorkPath, Entry>;
+
+struct Log<'l, 's> {
+    piece: Piece,
+    /// What stands at every path that was ever named.
+    state: Tree,
+    paths: Paths<'l>,
+    copies: &'l mut Copies<'s>,
+}
+
+/// Who may have written something.
+struct Writers<'s> {
+    session: &'s SessionId,
+    turn: TurnId,
+    edits: BTreeMap<WorkPath, &'s Edit>,
+    ran_commands: bool,
+}
+
+impl<'s> Log<'_, 's> {
+    fn session(&mut self, session: &'s StorySession) {
+        self.piece.sessions.push(Session {
+            id: session.id.clone(),
+            agent: Some(session.agent.clone()),
+            parent: None,
+            owner: None,
+            started_at: session.started_at,
+            ended_at: Some(session.ended_at),
+            archived_at: None,
+            open_turn: None,
+        });
+        let mut writers = None;
+        for (at, prompt) in session.prompts.iter().enumerate() {
+            let tree = self.tree(&prompt.files);
+            self.go_to(&tree, writers.as_ref(), prompt.at);
+            let turn = self.turn(session, at, prompt);
+            let named = prompt.edits.iter();
+            let edits = named.filter_map(|(path, edit)| Some((self.paths.named(path)?, edit)));
+            let mut at_work = Writers {
+                session: &session.id,
+                turn,
+                edits: edits.collect(),
+                ran_commands: prompt.ran_commands,
+            };
+            let left = self.tree(&prompt.left);
+            let mut tree = self.state.clone();
+            tree.extend(left.clone());
+            self.go_to(&tree, Some(&at_work), prompt.at);
+            // What those files are at the next prompt, if anything else, is somebody else's work.
+            at_work.edits.retain(|path, _| !left.contains_key(path));
+            writers = Some(at_work);
+        }
+    }
+
+    /// A turn and the point before it.
+    fn turn(&mut self, session: &StorySession, at: usize, prompt: &StoryPrompt) -> TurnId {
+        let id = self.piece.points.len() as u64 + 1;
+        let closed_at = session.prompts.get(at + 1).map_or(session.ended_at, |next| next.at);
+        self.piece.turns.push(Turn {
+            id: TurnId(id),
+            session: session.id.clone(),
+            message: prompt.message_ids.first().cloned(),
+            prompt: prompt.text.clone(),
+            opened_at: prompt.at,
+            closed_at: Some(closed_at),
+        });
+        self.piece.points.push(Point {
+            id: PointId(id),
+            seq: Seq(self.piece.changes.len() as u64),
+            session: Some(session.id.clone()),
+            kind: PointKind::Prompt,
+            description: prompt.text.clone(),
+            label: None,
+            pinned: false,
+            created_at: prompt.at,
+            message_ids: prompt.message_ids.clone(),
+            git: None,
+        });
+        TurnId(id)
+    }
+
+    /// Appends what leads from the present state to `tree`. Paths that it does not have are unknown
+    /// then.
+    fn go_to(&mut self, tree: &Tree, writers: Option<&Writers<'_>>, time: Timestamp) {
+        for path in tree.keys() {
+            self.state.entry(path.clone()).or_insert(Entry::Unknown);
+        }
+        for (path, stands) in &mut self.state {
+            let after = tree.get(path).unwrap_or(&Entry::Unknown);
+            if stands == after {
+                continue;
+            }
+            let came_into_sight = *stands == Entry::Unknown || *after == Entry::Unknown;
+            let author = match writers {
+                Some(writers) if !came_into_sight => writers.author(path),
+                _ => Author::Import,
+            };
+            self.piece.changes.push(Change {
+                seq: Seq(self.piece.changes.len() as u64 + 1),
+                path: path.clone(),
+                before: std::mem::replace(stands, after.clone()),
+                after: after.clone(),
+                author,
+                evidence: Evidence::Tool,
+                time,
+                cancels: Vec::new(),
+            });
+        }
+    }
+
+    fn tree(&mut self, files: &'s BTreeMap<PathBuf, Kept>) -> Tree {
+        let mut tree = Tree::new();
+        for (path, kept) in files {
+            if let Some(path) = self.paths.kept(path) {
+                tree.insert(path, self.copies.entry(kept));
+            }
+        }
+        // A file that became a folder since its copy was made.
+        let files = tree.iter().filter(|(_, entry)| matches!(entry, Entry::File { .. }));
+        let above = files.flat_map(|(path, _)| path.ancestors());
+        let folders: BTreeSet<WorkPath> = above.filter(|above| tree.contains_key(above)).collect();
+        for folder in folders {
+            tree.insert(folder, Entry::NotCaptured { lack: Lack::Special });
+        }
+        tree
+    }
+}
+
+impl Writers<'_> {
+    fn author(&self, path: &WorkPath) -> Author {
+        match self.edits.get(path) {
+            Some(edit) => Author::Agent {
+                session: self.session.clone(),
+                turn: self.turn,
+                call: edit.call.clone(),
+                tool: edit.tool.clone(),
+            },
+            None if self.ran_commands => Author::Ambiguous { sessions: vec![self.session.clone()] },
+            None => Author::Human,
+        }
+    }
+}
+
+/// What the story's paths are called in the workspace.
+struct Paths<'a> {
+    root: &'a Path,
+    outside: Outside,
+    left_out: BTreeSet<PathBuf>,
+}
+
+impl Paths<'_> {
+    /// As [`Self::named`]; remembers what is refused for lying outside.
+    fn kept(&mut self, path: &Path) -> Option<WorkPath> {
+        match self.work_path(path) {
+            Ok(path) => Some(path),
+            Err(BundleError::Outside { .. }) => {
+                self.left_out.insert(path.to_owned());
+                None
+            }
+            // Version control's own files and Takeback's, and what is no plain path.
+            Err(_) => None,
+        }
+    }
+
+    fn named(&self, path: &Path) -> Option<WorkPath> {
+        self.work_path(path).ok()
+    }
+
+    fn work_path(&self, path: &Path) -> Result<WorkPath, BundleError> {
+        let mut plain = PathBuf::new();
+        for part in path.components() {
+            match part {
+                Component::CurDir => {}
+                Component::ParentDir => {
+                    plain.pop();
+                }
+                part => plain.push(part),
+            }
+        }
+        let named = plain.strip_prefix(self.root).unwrap_or(&plain);
+        plain_path(named.as_os_str().as_bytes().to_vec(), self.outside)
+    }
+}

@@ -1,0 +1,44 @@
+//! A point learns what else it is known by: an agent tells the ids of one message bit by bit.
+
+use takeback_store::{Point, SessionId, StoreError, Write};
+
+use crate::lock::Hold;
+use crate::record::{RecordError, recorded_as};
+use crate::workspace::Workspace;
+
+/// From now on the newest point of `session` that is known by `known` is known by each of `also` too.
+/// Whether there was anything to learn; what was learned is durable. Nothing is written if there was
+/// not, or if no such point is there (it may still wait in the spool).
+pub fn learn_ids(
+    workspace: &mut Workspace,
+    session: &SessionId,
+    known: &str,
+    also: &[String],
+) -> Result<bool, RecordError> {
+    let session = recorded_as(session);
+    let Some(_lock) = workspace.lock(Hold::Shared, workspace.limits.recorder_patience)? else {
+        return Err(RecordError::Locked);
+    };
+    loop {
+        let head = workspace.store.head()?;
+        let points = workspace.store.points()?;
+        let is_it = |point: &&Point| {
+            point.session.as_ref() == Some(&session)
+                && point.message_ids.iter().any(|id| id == known)
+        };
+        let Some(mut point) = points.iter().rfind(is_it).cloned() else { return Ok(false) };
+        let before = point.message_ids.len();
+        for id in also {
+            if !point.message_ids.contains(id) {
+                point.message_ids.push(id.clone());
+            }
+        }
+        if point.message_ids.len() == before {
+            return Ok(false);
+        }
+        match workspace.store.commit(head, &[Write::Point(point)]) {
+            Err(StoreError::Moved) => {}
+            done => return Ok(done.map(|_| true)?),
+        }
+    }
+}

@@ -1,0 +1,50 @@
+//! How long a scan may take.
+
+use std::time::{Duration, Instant};
+
+/// Until when a scan reads files, and until when it looks at names at all. A moment that has not
+/// been set never comes.
+#[derive(Debug, Clone, Copy)]
+pub struct Budget {
+    read_until: Option<Instant>,
+    confirm_until: Option<Instant>,
+    end: Option<Instant>,
+}
+
+impl Budget {
+    pub const UNLIMITED: Self = Self { read_until: None, confirm_until: None, end: None };
+
+    /// `read` from now on for names and files, and `overrun` more for names. In the first half of that
+    /// a few files are read all the same: see [`Self::to_confirm`].
+    #[must_use]
+    pub fn starting_now(read: Duration, overrun: Duration) -> Self {
+        let now = Instant::now();
+        let after = |overrun| now.checked_add(read.checked_add(overrun)?);
+        Self {
+            read_until: now.checked_add(read),
+            confirm_until: after(overrun / 2),
+            end: after(overrun),
+        }
+    }
+
+    #[must_use]
+    pub fn lets_read(self) -> bool {
+        !is_past(self.read_until)
+    }
+
+    /// With more time to read a file that is most likely what the log says it is: otherwise the log
+    /// would have to say that nobody knows.
+    #[must_use]
+    pub fn to_confirm(self) -> Self {
+        Self { read_until: self.confirm_until, ..self }
+    }
+
+    #[must_use]
+    pub fn is_over(self) -> bool {
+        is_past(self.end)
+    }
+}
+
+fn is_past(moment: Option<Instant>) -> bool {
+    moment.is_some_and(|moment| Instant::now() >= moment)
+}

@@ -1,0 +1,211 @@
+//! `status --line`: one short line, for prompts and status bars, which ask for it all the time.
+//!
+//! Looks at the store alone, in a few milliseconds: files are not looked at, nothing is written,
+//! mended or waited for. Where there is no store the line is empty, so that it disturbs nobody.
+
+use std::io::Write as _;
+
+use serde_json::{Value, json};
+use takeback_core::process::is_alive;
+use takeback_store::{Glance, LastPoint, StoreError, Timestamp, glance};
+
+use crate::args::Options;
+use crate::error::{CommandError, Kind};
+use crate::place;
+use crate::screen::{Screen, columns, count, plain, shorten, width};
+use crate::stores::store_of;
+use crate::time::{iso, now};
+
+/// More than that is no longer short.
+const LONGEST: usize = 60;
+
+pub(crate) fn line(options: &Options, screen: &mut Screen) -> Result<u8, CommandError> {
+    let seen = match place::here(options) {
+        Ok(here) => glance(&store_of(&here.root, &here.home)),
+        // A shell may stand in a folder that is gone.
+        Err(_) if options.directory.is_none() => return nothing(screen),
+        Err(error) => return Err(error),
+    };
+    let mut seen = match seen {
+        Ok(seen) => seen,
+        Err(StoreError::Missing { .. }) => return nothing(screen),
+        Err(error) if screen.json => return Err(error.into()),
+        Err(_) => {
+            writeln!(screen.out, "takeback: the store cannot be read")?;
+            return Ok(Kind::Error as u8);
+        }
+    };
+    seen.at_work.retain(|session| session.owner.is_none_or(is_alive));
+    if screen.json {
+        screen.json(&as_json(&seen))?;
+    } else {
+        writeln!(screen.out, "{}", text(&seen, now(), room()))?;
+    }
+    Ok(0)
+}
+
+fn nothing(screen: &mut Screen) -> Result<u8, CommandError> {
+    if screen.json {
+        screen.json(&Value::Null)?;
+    } else {
+        writeln!(screen.out)?;
+    }
+    Ok(0)
+}
+
+/// Columns that it may take. Who shows it in a bar has no terminal there, but may say how wide it is.
+fn room() -> usize {
+    let said = place::environment("COLUMNS").and_then(|said| said.to_str()?.parse().ok());
+    said.unwrap_or_else(width).min(LONGEST)
+}
+
+fn as_json(seen: &Glance) -> Value {
+    let last = seen.last.as_ref().map(|last| {
+        json!({
+            "id": last.id,
+            "label": last.label,
+            "description": last.description,
+            "createdAt": iso(last.created_at),
+        })
+    });
+    let at_work = seen.at_work.iter();
+    let at_work = at_work.map(|one| json!({ "session": one.session, "agent": one.agent }));
+    json!({
+        "points": seen.points,
+        "lastPoint": last,
+        "atWork": at_work.collect::<Vec<_>>(),
+        "openRewind": seen.open_rewind,
+    })
+}
+
+/// `3 points · last 4m ago: fix the parser · claude at work`; in fewer columns with fewer words.
+fn text(seen: &Glance, now: Timestamp, room: usize) -> String {
+    let points = usize::try_from(seen.points).unwrap_or(usize::MAX);
+    let agent = |agent: &Option<String>| plain(agent.as_deref().unwrap_or("agent"));
+    let at_work = match seen.at_work.as_slice() {
+        [] => None,
+        [one] => Some(shorten(&agent(&one.agent), 12)),
+        more => Some(more.len().to_string()),
+    };
+    let age = seen.last.as_ref().map(|last| age(last.created_at, now));
+    let wide = Words {
+        points: count(points, "point"),
+        age: age.as_ref().map(|age| format!("last {age} ago")),
+        at_work: at_work.as_ref().map(|who| format!("{who} at work")),
+        rewind: seen.open_rewind.then_some("rewind unfinished"),
+    };
+    // Fewer columns than these say nothing of what was done.
+    const TITLE: usize = 12;
+    let title = seen.last.as_ref().map(title).unwrap_or_default();
+    let needed = wide.columns() + if title.is_empty() { 0 } else { columns(&title).min(TITLE) + 2 };
+    if needed <= room {
+        return wide.with(&title, room);
+    }
+    let narrow = Words {
+        points: points.to_string(),
+        age,
+        at_work: at_work.map(|who| format!("{who} works")),
+        rewind: seen.open_rewind.then_some("rewind!"),
+    };
+    shorten(&narrow.with(&title, room), room)
+}
+
+/// The parts of the line but for what the point is called.
+struct Words {
+    points: String,
+    age: Option<String>,
+    at_work: Option<String>,
+    rewind: Option<&'static str>,
+}
+
+impl Words {
+    fn columns(&self) -> usize {
+        columns(&self.with("", 0))
+    }
+
+    fn with(&self, title: &str, room: usize) -> String {
+        /// A shorter piece of a title is noise.
+        const LEAST: usize = 4;
+        let left = if title.is_empty() { 0 } else { room.saturating_sub(self.columns() + 2) };
+        let title =
+            if left < LEAST { String::new() } else { format!(": {}", shorten(title, left)) };
+        let age = self.age.as_ref().map(|age| format!("{age}{title}"));
+        let rewind = self.rewind.map(str::to_owned);
+        let parts = [rewind, Some(self.points.clone()), age, self.at_work.clone()];
+        parts.into_iter().flatten().collect::<Vec<_>>().join(" · ")
+    }
+}
+
+fn title(last: &LastPoint) -> String {
+    let called = last.label.as_deref().unwrap_or(&last.description);
+    plain(called.lines().find(|line| !line.trim().is_empty()).unwrap_or_default().trim())
+}
+
+/// `40s`, `4m`, `3h`, `2d`.
+fn age(time: Timestamp, now: Timestamp) -> String {
+    let seconds = (now.0 - time.0).max(0) / 1000;
+    match seconds {
+        0..60 => format!("{seconds}s"),
+        60..3_600 => format!("{}m", seconds / 60),
+        3_600..86_400 => format!("{}h", seconds / 3_600),
+        _ => format!("{}d", seconds / 86_400),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use takeback_store::{AtWork, PointId, SessionId};
+
+    use super::*;
+
+    fn seen(description: &str, at_work: &[&str]) -> Glance {
+        let last = LastPoint {
+            id: PointId(1),
+            description: description.to_owned(),
+            label: None,
+            created_at: Timestamp(0),
+        };
+        let session = |agent: &&str| AtWork {
+            session: SessionId::from("s"),
+            agent: Some((*agent).to_owned()),
+            owner: None,
+        };
+        let at_work = at_work.iter().map(session).collect();
+        Glance { points: 3, last: Some(last), at_work, open_rewind: false }
+    }
+
+    #[test]
+    fn it_fits_in_the_columns_there_are() {
+        let now = Timestamp(4 * 60_000);
+        let one = seen("\n  fix the parser of the long description\nand more", &["claude"]);
+        let told = |seen: &Glance, room| text(seen, now, room);
+        for (room, expected) in [
+            (80, "3 points · last 4m ago: fix the parser of the long description · claude at work"),
+            (60, "3 points · last 4m ago: fix the parser of … · claude at work"),
+            (40, "3 · 4m: fix the parser o… · claude works"),
+            (28, "3 · 4m: fix … · claude works"),
+            (24, "3 · 4m · claude works"),
+            (20, "3 · 4m · claude wor…"),
+            (4, "3 ·…"),
+        ] {
+            let line = told(&one, room);
+            assert!(columns(&line) <= room, "{room}: {line}");
+            assert_eq!(line, expected, "{room}");
+        }
+        assert_eq!(told(&seen("go", &[]), 40), "3 points · last 4m ago: go");
+        assert_eq!(
+            told(&seen("go", &["claude", "codex"]), 60),
+            "3 points · last 4m ago: go · 2 at work"
+        );
+        let bare = Glance { points: 0, last: None, at_work: Vec::new(), open_rewind: true };
+        assert_eq!(told(&bare, 60), "rewind unfinished · 0 points");
+    }
+
+    #[test]
+    fn an_age_has_one_number() {
+        let now = Timestamp(10_000_000_000);
+        let ages = [-5, 0, 59, 60, 3_599, 3_600, 86_399, 86_400, 9_000_000];
+        let told = ages.map(|seconds| age(Timestamp(now.0 - seconds * 1000), now));
+        assert_eq!(told, ["0s", "0s", "59s", "1m", "59m", "1h", "23h", "1d", "104d"]);
+    }
+}

@@ -1,0 +1,76 @@
+//! opencode, with the plugin.
+
+use std::process::Command;
+
+use serde_json::{Value, json};
+use takeback_agents::hook::Plugged;
+use takeback_agents::opencode::plugin;
+
+use super::desk::Desk;
+use super::{Conversation, Driven, absolute, calls, is_taken_back_and_yours_stays};
+
+struct Opencode;
+
+impl Driven for Opencode {
+    const AGENT: Plugged = Plugged::Opencode;
+
+    fn settle(desk: &Desk) {
+        let folder = ".config/opencode";
+        let provider = json!({
+            "npm": "@ai-sdk/openai-compatible",
+            "name": "scripted",
+            "options": {"baseURL": format!("{}/v1", desk.model.url()), "apiKey": "dummy"},
+            "models": {"scripted": {"name": "scripted"}},
+        });
+        let config = json!({
+            "autoupdate": false,
+            "model": "scripted/scripted",
+            "small_model": "scripted/scripted",
+            "provider": {"scripted": provider},
+        });
+        desk.settle(&format!("{folder}/opencode.json"), &config.to_string());
+        let plugin = plugin(env!("CARGO_BIN_EXE_takeback"));
+        desk.settle(&format!("{folder}/plugins/takeback.js"), &plugin);
+    }
+
+    fn ask(desk: &Desk, conversation: Conversation, prompt: &str) -> Command {
+        let mut command = desk.program();
+        command
+            .env("OPENCODE_DISABLE_AUTOUPDATE", "1")
+            .env("OPENCODE_DISABLE_MODELS_FETCH", "1")
+            .args(["run", "--auto"]);
+        if conversation == Conversation::Goes {
+            command.arg("--continue");
+        }
+        command.args(words(prompt));
+        command
+    }
+
+    fn write(desk: &Desk, path: &str, text: &str) -> Vec<Value> {
+        calls("write", &json!({"filePath": absolute(desk, path), "content": text}))
+    }
+
+    fn replace(desk: &Desk, path: &str, line: &str, with: &str) -> Vec<Value> {
+        let path = absolute(desk, path);
+        let mut says = calls("read", &json!({"filePath": path}));
+        let edit = json!({"filePath": path, "oldString": line, "newString": with});
+        says.extend(calls("edit", &edit));
+        says
+    }
+
+    fn run(command: &str) -> Vec<Value> {
+        calls("bash", &json!({"command": command, "description": "a command"}))
+    }
+}
+
+/// A word with a space in it would be put between quotes.
+fn words(prompt: &str) -> [String; 4] {
+    let (said, script) = prompt.split_once(" <<LAB ").expect("a script");
+    let script = script.strip_suffix(" LAB>>").expect("its end").replace(' ', "\\u0020");
+    [said.to_owned(), "<<LAB".to_owned(), script, "LAB>>".to_owned()]
+}
+
+#[test]
+fn a_session_of_opencode_is_taken_back_and_yours_stays() {
+    is_taken_back_and_yours_stays::<Opencode>();
+}

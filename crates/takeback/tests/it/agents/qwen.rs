@@ -1,0 +1,56 @@
+//! Qwen Code.
+
+use std::process::Command;
+
+use serde_json::{Value, json};
+use takeback_agents::hook::Plugged;
+
+use super::desk::{Desk, Unit, hooks};
+use super::{Conversation, Driven, absolute, calls, is_taken_back_and_yours_stays};
+
+struct Qwen;
+
+impl Driven for Qwen {
+    const AGENT: Plugged = Plugged::Qwen;
+
+    fn settle(desk: &Desk) {
+        let settings = json!({"hooks": hooks(Self::AGENT, Unit::Milliseconds)});
+        desk.settle(".qwen/settings.json", &settings.to_string());
+    }
+
+    fn ask(desk: &Desk, conversation: Conversation, prompt: &str) -> Command {
+        let mut command = desk.program();
+        command
+            .env("OPENAI_BASE_URL", format!("{}/v1", desk.model.url()))
+            .env("OPENAI_API_KEY", "dummy")
+            .env("OPENAI_MODEL", "scripted")
+            .args(["--yolo", "--auth-type", "openai"]);
+        if conversation == Conversation::Goes {
+            command.arg("--continue");
+        }
+        command.arg(prompt);
+        command
+    }
+
+    fn write(desk: &Desk, path: &str, text: &str) -> Vec<Value> {
+        calls("write_file", &json!({"file_path": absolute(desk, path), "content": text}))
+    }
+
+    fn replace(desk: &Desk, path: &str, line: &str, with: &str) -> Vec<Value> {
+        let path = absolute(desk, path);
+        let edit = json!({"file_path": path, "old_string": line, "new_string": with});
+        // It edits only what it has read.
+        let mut says = calls("read_file", &json!({"file_path": path}));
+        says.extend(calls("edit", &edit));
+        says
+    }
+
+    fn run(command: &str) -> Vec<Value> {
+        calls("run_shell_command", &json!({"command": command, "is_background": false}))
+    }
+}
+
+#[test]
+fn a_session_of_qwen_is_taken_back_and_yours_stays() {
+    is_taken_back_and_yours_stays::<Qwen>();
+}

@@ -1,0 +1,333 @@
+//! What Claude Code kept itself, imported: from recordings of two of its versions.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use serde_json::{Value, json};
+
+use crate::home::{Answer, User};
+
+const VERSIONS: [&str; 2] = ["2.1.197", "2.1.325"];
+
+/// A user in whose folder Claude Code worked.
+struct Worked {
+    user: User,
+    /// The message of each prompt, in order; that of the fork last.
+    messages: Vec<String>,
+}
+
+impl Worked {
+    fn with(version: &str) -> Self {
+        let user = User::new();
+        let recorded = Path::new(env!("CARGO_MANIFEST_DIR"))
+            .join("../takeback-agents/tests/claude/recorded/history")
+            .join(version);
+        let work = user.work().canonicalize().expect("it is there");
+        copy(&recorded.join("project"), &work, &work);
+        let home = user.home().join(".claude");
+        copy(&recorded.join("file-history"), &home.join("file-history"), &work);
+        let slug: String = work.to_str().expect("text").chars().map(dashed).collect();
+        let sessions = home.join("projects").join(slug);
+        copy(&recorded.join("projects/-home-user-project"), &sessions, &work);
+        let mut worked = Self { user, messages: Vec::new() };
+        let would = worked.user.json(&["import", "--from", "claude", "--dry-run"]);
+        for point in would["points"].as_array().expect("a list") {
+            worked.messages.push(point["messageIds"][0].as_str().expect("text").to_owned());
+        }
+        worked
+    }
+
+    fn import(&self) -> Answer {
+        let answer = self.user.takeback(&["import", "--from", "claude"]);
+        assert_eq!(answer.code, 0, "{answer:?}");
+        answer
+    }
+
+    fn transcripts(&self) -> Vec<PathBuf> {
+        let folders = self.user.home().join(".claude/projects");
+        let folder = fs::read_dir(folders).expect("a folder").next().expect("one").expect("a name");
+        let files = fs::read_dir(folder.path()).expect("files");
+        files.map(|file| file.expect("a name").path()).collect()
+    }
+}
+
+fn dashed(c: char) -> char {
+    if c.is_ascii_alphanumeric() { c } else { '-' }
+}
+
+/// Copies a folder; what was recorded in `/home/user/project` is said of `work`.
+fn copy(from: &Path, to: &Path, work: &Path) {
+    fs::create_dir_all(to).expect("a folder");
+    for entry in fs::read_dir(from).expect("it is recorded") {
+        let entry = entry.expect("a name");
+        let to = to.join(entry.file_name());
+        if entry.file_type().expect("a type").is_dir() {
+            copy(&entry.path(), &to, work);
+        } else if to.extension().is_some_and(|end| end == "jsonl") {
+            let text = fs::read_to_string(entry.path()).expect("text");
+            let work = work.to_str().expect("text");
+            fs::write(to, text.replace("/home/user/project", work)).expect("a file");
+        } else {
+            fs::copy(entry.path(), to).expect("a file");
+        }
+    }
+}
+
+#[test]
+fn prompts_become_points_and_a_second_import_adds_nothing() {
+    for version in VERSIONS {
+        let worked = Worked::with(version);
+        let user = &worked.user;
+        let before = user.tree();
+        assert_eq!(user.takeback(&["log"]).code, 10, "a dry run makes no store");
+        insta::allow_duplicates! {
+            insta::assert_snapshot!(worked.import().out, @"
+            Imported 5 points and 2 sessions  14 changes, 7 new blobs
+              ID  make it <<LABFILE /home/user/scripts/make-it.json FILE>>
+              ID  change it <<LABFILE /home/user/scripts/change-it.json FILE>>
+              ID  say hi
+              ID  and once more <<LABFILE /home/user/scripts/and-once-more.json FILE>>
+              ID  another way <<LABFILE /home/user/scripts/another-way.json FILE>>
+            1 file outside the workspace left out. --include-ignored takes such along.
+            Your files are as they were. `takeback rewind ID` takes back what Claude did after a point; with --exact its files are as they were then.
+            ");
+        }
+        assert_eq!(user.tree(), before, "{version}");
+        let again = user.takeback(&["import", "--from", "claude"]);
+        assert_eq!(
+            (again.code, again.out.as_str()),
+            (5, "Nothing new.\n5 prompts passed over: here already.\n"),
+            "{version}"
+        );
+        let nothing = user.takeback(&["--json", "import", "--from", "claude"]);
+        assert_eq!(nothing.code, 5);
+        let told: Value = serde_json::from_str(&nothing.out).expect("JSON");
+        assert_eq!(told["passedOver"]["known"], 5);
+        assert_eq!(user.json(&["log"]).as_array().expect("a list").len(), 5, "{version}");
+        assert_eq!(user.takeback(&["verify"]).code, 0, "{version}");
+    }
+}
+
+#[test]
+fn a_point_has_the_files_that_stood_at_its_prompt() {
+    for version in VERSIONS {
+        let worked = Worked::with(version);
+        let user = &worked.user;
+        worked.import();
+        let [first, second] = [&worked.messages[0], &worked.messages[1]];
+        insta::allow_duplicates! {
+            insta::assert_snapshot!(user.takeback(&["diff", first, second]).out, @"
+            diff --git a/a.txt b/a.txt
+            --- a/a.txt
+            +++ b/a.txt
+            @@ -1,3 +1,4 @@
+             one
+            -two
+            +TWO
+             three
+            +mine
+            diff --git a/src/new.txt b/src/new.txt
+            new file mode 100644
+            --- /dev/null
+            +++ b/src/new.txt
+            @@ -0,0 +1 @@
+            +new
+            ");
+        }
+        let shown = user.json(&["show", second]);
+        let word = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+        let changes = shown["changes"].as_array().expect("a list").iter();
+        let told: Vec<String> = changes
+            .map(|change| {
+                let author = &change["author"];
+                format!(
+                    "{} {} {}",
+                    word(&change["filePath"]),
+                    word(&author["kind"]),
+                    word(&author["tool"])
+                )
+            })
+            .collect();
+        let expected = [
+            "a.txt agent Edit",
+            "crlf.txt agent Edit",
+            "src/b.txt agent Edit",
+            "src/new.txt ambiguous ",
+        ];
+        assert_eq!(told, expected, "{version}");
+        let prompt_id =
+            user.json(&["show", first])["messageIds"][1].as_str().expect("text").to_owned();
+        assert_eq!(
+            user.takeback(&["diff", &prompt_id, second]),
+            user.takeback(&["diff", first, second])
+        );
+    }
+}
+
+#[test]
+fn a_rewind_takes_back_what_claude_did_and_leaves_what_a_person_wrote() {
+    for version in VERSIONS {
+        let worked = Worked::with(version);
+        let user = &worked.user;
+        worked.import();
+        let first = &worked.messages[0];
+        // At the first prompt nobody knew of them, but since then only Claude wrote to them.
+        let answer = user.takeback(&["rewind", first, "-y"]);
+        assert_eq!(answer.code, 0, "{version} {answer:?}");
+        assert_eq!(user.read("a.txt"), "one\ntwo\nthree\nmine\n", "{version}");
+        assert_eq!(user.read("src/b.txt"), "b0\n", "{version}");
+        assert_eq!(user.read("crlf.txt"), "c0\r\nd0\r\n", "{version}");
+        assert!(user.exists("src/sh.txt"), "{version}: a command's work is not in its history");
+        assert_eq!(user.takeback(&["undo", "-y"]).code, 0);
+        assert_eq!(user.read("a.txt"), "ONE\nTWO\nTHREE\nmine\n", "{version}");
+        let exact = user.takeback(&["rewind", first, "--exact", "-y"]);
+        assert_eq!(exact.code, 4, "{version} {exact:?}");
+        assert_eq!(user.read("a.txt"), "one\ntwo\nthree\n", "{version}");
+        let missing = "missing   src/b.txt";
+        assert!(exact.out.contains(missing), "{version}: {}", exact.out);
+    }
+}
+
+#[test]
+fn a_receipt_says_how_to_cut_the_conversation() {
+    let worked = Worked::with("2.1.325");
+    let user = &worked.user;
+    worked.import();
+    let [first, second, .., fourth, fork] = worked.messages.as_slice() else { panic!("too few") };
+    let cut = |message: &str| {
+        let receipt = user.json(&["rewind", message, "-y"]);
+        assert_eq!(user.takeback(&["undo", "-y"]).code, 0, "{receipt}");
+        receipt["conversation"].clone()
+    };
+    let told = cut(second);
+    let session = told["session"].as_str().expect("a session").to_owned();
+    let command = told["command"].as_str().expect("a command").to_owned();
+    let text = fs::read_to_string(
+        worked
+            .transcripts()
+            .into_iter()
+            .find(|file| file.ends_with(format!("{session}.jsonl")))
+            .expect("a transcript"),
+    );
+    let text = text.expect("text");
+    let prompt = text.lines().map(|line| serde_json::from_str::<Value>(line).expect("JSON"));
+    let prompt =
+        prompt.into_iter().find(|line| line["uuid"] == second.as_str()).expect("the prompt");
+    let before = prompt["parentUuid"].as_str().expect("something was said before");
+    let expected = json!({
+        "agent": "claude",
+        "session": session,
+        "messageId": second,
+        "how": [
+            format!(
+                "`claude --resume {session}`, then Esc Esc, “change it <<LABFILE /home/user/scripts/…”, \
+                 Restore conversation"
+            ),
+            format!("`{command} PROMPT` goes on from there in a copy of it"),
+        ],
+        "command": format!("claude -p --resume {session} --resume-session-at {before} --fork-session"),
+    });
+    assert_eq!(told, expected);
+    let begun = cut(first);
+    assert_eq!(begun["command"], Value::Null, "nothing was said before it");
+    assert_eq!(begun["how"][1], "it began with that prompt: `claude` begins a new one");
+    assert_eq!(cut(fourth)["messageId"], fourth.as_str());
+    assert_ne!(cut(fork)["session"], session.as_str());
+    // A part of the files: the agent need not forget the rest.
+    let part = user.json(&["rewind", second, "--path", "a.txt", "-y"]);
+    assert_eq!(part["conversation"], Value::Null);
+    let said = user.takeback(&["rewind", second, "-y"]).out;
+    let (_, ending) = said.split_once("Done and checked on disk.").expect("it is done");
+    let ending = ending.split_whitespace().collect::<Vec<_>>().join(" ");
+    let (_, ending) = ending.split_once("takes it back. ").expect("and can be undone");
+    let begin = "Claude Code still remembers what came after. To cut that too: `claude --resume ";
+    assert!(ending.starts_with(begin) && ending.ends_with("Restore conversation"), "{ending}");
+    assert_eq!(user.takeback(&["undo", "-y"]).code, 0);
+    for file in worked.transcripts() {
+        fs::remove_file(file).expect("it goes");
+    }
+    assert_eq!(cut(first), Value::Null, "there is no conversation left to cut");
+}
+
+#[test]
+fn what_does_not_come_along_is_said() {
+    let worked = Worked::with("2.1.325");
+    let user = &worked.user;
+    let history = user.home().join(".claude/file-history");
+    for session in fs::read_dir(&history).expect("copies") {
+        for copy in fs::read_dir(session.expect("a name").path()).expect("copies") {
+            let copy = copy.expect("a name").path();
+            let text = fs::read_to_string(&copy).expect("text");
+            if text.contains("c0") || text.contains("b1") {
+                fs::remove_file(copy).expect("it goes");
+            }
+        }
+    }
+    for file in worked.transcripts() {
+        let text = fs::read_to_string(&file).expect("text");
+        fs::write(file, format!("{text}half a li")).expect("a file");
+    }
+    let told = user.takeback(&["--json", "import", "--from", "claude"]);
+    let told: Value = serde_json::from_str(&told.out).expect("JSON");
+    let expected = json!({
+        "known": 0,
+        "withoutFiles": 0,
+        "damagedLines": 2,
+        "lost": [{ "filePath": "crlf.txt" }, { "filePath": "src/b.txt" }],
+        "outside": ["/home/user/outside/o.txt"],
+    });
+    assert_eq!(told["passedOver"], expected);
+    let second = &worked.messages[1];
+    let exact = user.takeback(&["rewind", second, "--exact", "--dry-run"]);
+    assert!(exact.out.contains("missing   crlf.txt   it could not be read"), "{}", exact.out);
+}
+
+#[test]
+fn files_outside_come_along_if_they_are_asked_for() {
+    let worked = Worked::with("2.1.197");
+    let user = &worked.user;
+    let told = user.json(&["import", "--from", "claude", "--include-ignored"]);
+    assert_eq!(told["passedOver"]["outside"], json!([]));
+    let changes = user.json(&["show", &worked.messages[1]])["changes"].clone();
+    let changes = changes.as_array().expect("a list");
+    assert!(changes.iter().any(|change| change["filePath"] == "/home/user/outside/o.txt"));
+}
+
+#[test]
+fn one_session_is_imported_by_its_name_or_its_file() {
+    let worked = Worked::with("2.1.325");
+    let user = &worked.user;
+    let [one, other] = worked.transcripts().try_into().expect("two");
+    let name = one.file_stem().expect("a name").to_str().expect("text").to_owned();
+    let first = user.json(&["import", "--from", "claude", &name]);
+    assert_eq!(first["sessions"][0]["was"], name.as_str());
+    let second = user.json(&["import", "--from", "claude", other.to_str().expect("text")]);
+    assert_eq!(user.json(&["log"]).as_array().expect("a list").len(), 5);
+    assert_eq!(
+        first["sessions"].as_array().expect("a list").len()
+            + second["sessions"].as_array().expect("a list").len(),
+        2
+    );
+    let unknown = user.takeback(&["import", "--from", "claude", "nobody"]);
+    assert_eq!(unknown.code, 1, "{unknown:?}");
+    assert!(unknown.err.contains("no session of Claude Code is called \"nobody\""), "{unknown:?}");
+    let elsewhere = User::new();
+    let none = elsewhere.takeback(&["import", "--from", "claude"]);
+    assert_eq!(none.code, 5, "{none:?}");
+    assert!(none.out.starts_with("Claude Code kept no files of a session in "), "{none:?}");
+    assert!(!elsewhere.home().join(".takeback").exists(), "no store is made for nothing");
+}
+
+#[test]
+fn a_prompt_that_was_recorded_here_is_not_imported_again() {
+    let worked = Worked::with("2.1.325");
+    let user = &worked.user;
+    let line = json!({ "event": "prompt", "session": "s", "message": worked.messages[0], "text": "make it" });
+    assert_eq!(user.fed(&["record"], &line.to_string()).code, 0);
+    let told = user.json(&["import", "--from", "claude"]);
+    assert_eq!(
+        (&told["passedOver"]["known"], told["points"].as_array().map(Vec::len)),
+        (&json!(1), Some(4))
+    );
+    assert_eq!(user.json(&["show", &worked.messages[0]])["session"], "s");
+}

@@ -1,0 +1,135 @@
+//! `doctor`: that hooks stand somewhere is not enough.
+
+use std::fs;
+use std::process::{Command, Stdio};
+use std::time::Duration;
+
+use serde_json::Value;
+use takeback_testkit::model::{Answer, Block, ModelServer};
+
+use crate::chat::claude::desk;
+use crate::home::User;
+use crate::init::{takeback, with_agents};
+
+#[test]
+fn each_state_has_its_words() {
+    let user = with_agents(&[("claude", "2.1.325 (Claude Code)")]);
+    let mut told = String::new();
+    let mut doctor = |title: &str| {
+        let answer = takeback(&user, &["doctor"]);
+        told.push_str(&format!("{title}: {}\n{}", answer.code, answer.out));
+    };
+    doctor("nothing done");
+    assert_eq!(takeback(&user, &["init", "-y"]).code, 0);
+    doctor("hooks put in");
+    let settings = user.home().join(".claude/settings.json");
+    let text = fs::read_to_string(&settings).expect("settings");
+    fs::write(&settings, text.replacen("\"Stop\"", "\"Halt\"", 1)).expect("settings");
+    doctor("one is missing");
+    fs::write(&settings, text.replace(env!("CARGO_BIN_EXE_takeback"), "/gone/takeback"))
+        .expect("settings");
+    doctor("the program is gone");
+    fs::write(&settings, "{ no").expect("settings");
+    doctor("no settings");
+    fs::write(&settings, &text).expect("settings");
+    let prompt = r#"{"session_id":"s1","cwd":"/nowhere/at/all","hook_event_name":"SessionStart"}"#;
+    let mut hook = user.command(&["hook", "--agent", "claude"]);
+    hook.env("PATH", "/usr/bin:/bin");
+    assert_eq!(user.answer_of(hook, prompt).code, 0);
+    doctor("one ran");
+    insta::assert_snapshot!(told, @"
+    nothing done: 0
+    takeback 0.1.0
+    ! Claude Code 2.1.325: no hooks
+        `takeback init` puts them in.
+    hooks put in: 0
+    takeback 0.1.0
+    ✓ Claude Code 2.1.325: hooks in ~/.claude/settings.json, no session since they were put in
+    ✓ ~/.takeback: 173 B in 0 workspaces
+    one is missing: 0
+    takeback 0.1.0
+    ! Claude Code 2.1.325: 9 of 10 hooks in ~/.claude/settings.json
+        `takeback init` completes them.
+    ✓ ~/.takeback: 173 B in 0 workspaces
+    the program is gone: 1
+    takeback 0.1.0
+    ✗ Claude Code 2.1.325: the hooks in ~/.claude/settings.json run /gone/takeback, which is not there
+        `takeback init` mends them.
+    ✓ ~/.takeback: 173 B in 0 workspaces
+    no settings: 0
+    takeback 0.1.0
+    ! Claude Code 2.1.325: ~/.claude/settings.json cannot be read: line 1, column 3: Expected string
+      for object property
+        Mend it there.
+    ✓ ~/.takeback: 173 B in 0 workspaces
+    one ran: 0
+    takeback 0.1.0
+    ! Claude Code 2.1.325: hooks ran just now (1 in session s1), and went wrong just now: / cannot be
+      protected: it is the whole file system; choose a project's folder
+    ✓ ~/.takeback: 569 B in 0 workspaces
+    ");
+}
+
+#[test]
+fn a_session_without_a_sign_of_life_is_found() {
+    let user = with_agents(&[("claude", "2.1.325 (Claude Code)")]);
+    assert_eq!(takeback(&user, &["init", "-y"]).code, 0);
+    let project = user.home().join(".claude/projects/-work");
+    fs::create_dir_all(&project).expect("a folder");
+    let line = r#"{"type":"user","sessionId":"s2","timestamp":"2999-01-01T00:00:00.000Z"}"#;
+    fs::write(project.join("s2.jsonl"), line).expect("a transcript");
+    let answer = takeback(&user, &["doctor"]);
+    assert_eq!(answer.code, 1, "{answer:?}");
+    assert!(answer.out.contains("hooks did not run in session s2"), "{answer:?}");
+    let old = line.replace("2999", "1999");
+    fs::write(project.join("s2.jsonl"), old).expect("a transcript");
+    assert_eq!(takeback(&user, &["doctor"]).code, 0, "it began before the hooks were there");
+}
+
+#[test]
+fn the_real_program_is_seen_to_run_them_and_not_to() {
+    let Some(program) = desk::program() else { return };
+    let user = User::with(&[("a.txt", "1\n")]);
+    let model = ModelServer::start();
+    let environment = desk::environment(&user, &model.url());
+    let run = |args: &[&str]| {
+        let mut command = user.command(args);
+        command.envs(environment.iter().map(|(name, value)| (*name, value)));
+        user.answer_of(command, "")
+    };
+    let doctor = || -> (i32, Value) {
+        let answer = run(&["doctor", "--json"]);
+        let value: Value = serde_json::from_str(&answer.out).expect("JSON");
+        (answer.code, value["agents"][0].clone())
+    };
+    let prompt = |text: &str| {
+        model.answer(Answer::Says(vec![Block::text("done")]));
+        let mut command = Command::new(&program);
+        command.args(["-p", text]).current_dir(user.work()).env_clear();
+        command.env("HOME", user.home()).env("PATH", std::env::var_os("PATH").unwrap_or_default());
+        command.envs(environment.iter().map(|(name, value)| (*name, value)));
+        command.stdin(Stdio::null());
+        let output = command.output().expect("it runs");
+        assert!(output.status.success(), "{output:?}");
+    };
+    assert_eq!(run(&["init", "-y", "--agent", "claude"]).code, 0);
+    let (code, told) = doctor();
+    assert_eq!((code, &told["fired"]), (0, &Value::Null), "{told}");
+    prompt("first");
+    let (code, told) = doctor();
+    assert_eq!((code, &told["health"]), (0, &"good".into()), "{told}");
+    assert_eq!(told["fired"]["session"], told["lastSession"]["session"], "{told}");
+    assert_eq!(told["fired"]["problem"], Value::Null, "{told}");
+    assert!(told["fired"]["recorded"].as_u64() > Some(0), "{told}");
+    let settings = desk::config(&user).join("settings.json");
+    let text = fs::read_to_string(&settings).expect("settings");
+    let off = text.replacen('{', "{\n  \"disableAllHooks\": true,", 1);
+    fs::write(&settings, off).expect("settings");
+    // A file's time is told in steps that may be longer than this machine takes for it all.
+    std::thread::sleep(Duration::from_millis(20));
+    prompt("second");
+    let (code, told) = doctor();
+    assert_eq!((code, &told["health"]), (1, &"broken".into()), "{told}");
+    assert!(told["what"].as_str().expect("text").contains("disableAllHooks"), "{told}");
+    assert_ne!(told["fired"]["session"], told["lastSession"]["session"], "{told}");
+}

@@ -1,0 +1,211 @@
+//! What goes into a settings file, and what comes out of it again.
+
+use std::fs;
+use std::os::unix::fs::{PermissionsExt as _, symlink};
+
+use serde_json::json;
+
+use super::{bin, home, json, program, settings, takeback, with_agents, write_settings};
+use crate::home::User;
+
+const MINE: &str = "{\n  // mine\n  \"model\": \"opus\", // the large one\n  \"hooks\": {\n    \
+    \"Stop\": [\n      { \"hooks\": [{ \"type\": \"command\", \"command\": \"say done\" }] }\n    ]\n  \
+    },\n}\n";
+
+/// Files as editors and people leave them.
+const ODD: &[&str] = &[
+    "",
+    "\n",
+    "{}",
+    "{\n}\n",
+    "{ }",
+    "{\"a\":1,\"b\":[1,2]}",
+    "{\n\t\"a\": {\n\t\t\"b\": 1\n\t}\n}",
+    "{\r\n    \"a\": 1,\r\n    \"b\": 2\r\n}\r\n",
+    "\u{feff}{\n  \"a\": 1\n}\n",
+    "// first\n{\n  /* before */\n  \"a\": 1, // beside\n\n  // last\n}\n// after",
+    MINE,
+    "{\"hooks\":{}}",
+    "{\"hooks\":{\"Stop\":[]}}",
+    "{\"hooks\":{\"Stop\":[{\"hooks\":[]}],\"Strange\":{\"a\":1}}}",
+    "\n\n{\n\n\n  \"a\"  :  1  ,\n\n}\n\n\n",
+];
+
+#[test]
+fn uninstall_brings_the_very_bytes_back() {
+    for text in ODD {
+        let user = with_agents(&[("claude", "2.1.325 (Claude Code)")]);
+        write_settings(&user, text);
+        fs::set_permissions(settings(&user), fs::Permissions::from_mode(0o640)).expect("a mode");
+        let before = home(&user);
+        let answer = takeback(&user, &["init", "-y"]);
+        assert_eq!(answer.code, 0, "{text:?}: {answer:?}");
+        assert_ne!(home(&user), before);
+        let backup = fs::read_to_string(user.home().join(".claude/settings.json.takeback-backup"));
+        assert_eq!(backup.expect("a backup"), *text);
+        assert_eq!(takeback(&user, &["uninstall", "-y"]).code, 0);
+        assert_eq!(home(&user), before, "{text:?}");
+    }
+}
+
+#[test]
+fn a_file_that_was_not_there_goes_with_its_folder() {
+    let user = with_agents(&[("claude", "2")]);
+    let before = home(&user);
+    let answer = takeback(&user, &["init", "-y"]);
+    assert_eq!(answer.code, 0, "{answer:?}");
+    let mode = fs::metadata(settings(&user)).expect("it is there").permissions().mode();
+    assert_eq!(mode & 0o777, 0o600);
+    assert_eq!(takeback(&user, &["uninstall", "-y"]).code, 0);
+    assert_eq!(home(&user), before);
+    assert_eq!(takeback(&user, &["init", "-y"]).code, 0);
+    fs::write(user.home().join(".claude/mine"), "").expect("a file");
+    assert_eq!(takeback(&user, &["uninstall", "-y"]).code, 0);
+    assert!(user.home().join(".claude/mine").exists() && !settings(&user).exists());
+}
+
+#[test]
+fn what_others_did_since_stays_byte_for_byte() {
+    let user = with_agents(&[("claude", "2")]);
+    write_settings(&user, MINE);
+    assert_eq!(takeback(&user, &["init", "-y"]).code, 0);
+    let edit = |text: String| text.replace("\"opus\", // the large one", "\"haiku\", // small");
+    let now = fs::read_to_string(settings(&user)).expect("it is there");
+    fs::write(settings(&user), edit(now)).expect("it is edited");
+    let answer = takeback(&user, &["uninstall", "-y"]);
+    assert_eq!(answer.code, 0, "{answer:?}");
+    let now = fs::read_to_string(settings(&user)).expect("it is there");
+    assert_eq!(now, edit(MINE.to_owned()));
+    let left: Vec<String> = home(&user).into_iter().map(|(path, _)| path).collect();
+    assert_eq!(left, [".claude", ".claude/settings.json", "bin", "bin/claude"]);
+}
+
+#[test]
+fn a_second_run_finds_nothing_to_do_and_a_half_one_is_completed() {
+    let user = with_agents(&[("claude", "2")]);
+    write_settings(&user, MINE);
+    assert_eq!(takeback(&user, &["init", "-y"]).code, 0);
+    let whole = home(&user);
+    let again = takeback(&user, &["init"]);
+    assert_eq!(again.code, 0, "nobody has to be asked: {again:?}");
+    assert!(again.out.contains("Nothing to do"), "{again:?}");
+    assert_eq!(home(&user), whole);
+    let text = fs::read_to_string(settings(&user)).expect("it is there");
+    let half = text.replace("\"UserPromptSubmit\"", "\"Elsewhere\"");
+    fs::write(settings(&user), half).expect("it is edited");
+    let answer = takeback(&user, &["init", "-y"]);
+    assert_eq!(answer.code, 0, "{answer:?}");
+    let hooks = &json(&user, &["doctor"])["agents"][0]["hooks"][0];
+    assert_eq!((&hooks["state"], &hooks["hooks"]), (&json!("complete"), &hooks["wanted"]));
+    assert_eq!(takeback(&user, &["uninstall", "-y"]).code, 0);
+    let text = fs::read_to_string(settings(&user)).expect("it is there");
+    assert_eq!(text, MINE);
+}
+
+#[test]
+fn a_hook_that_cannot_run_any_more_is_replaced_and_one_that_can_is_left() {
+    let user = with_agents(&[("claude", "2")]);
+    assert_eq!(takeback(&user, &["init", "-y"]).code, 0);
+    let text = fs::read_to_string(settings(&user)).expect("it is there");
+    let own = env!("CARGO_BIN_EXE_takeback");
+    let moved = text.replace(own, "/gone/takeback");
+    assert_ne!(moved, text);
+    fs::write(settings(&user), &moved).expect("it is edited");
+    let health = &json(&user, &["doctor"])["agents"][0];
+    assert_eq!(health["hooks"][0]["state"], "broken", "{health}");
+    assert_eq!(takeback(&user, &["init", "-y"]).code, 0);
+    assert_eq!(fs::read_to_string(settings(&user)).expect("it is there"), text);
+    program(&user, "takeback", "#!/bin/sh\n");
+    let by_name = text.replace(own, "takeback");
+    fs::write(settings(&user), &by_name).expect("it is edited");
+    assert!(takeback(&user, &["init", "-y"]).out.contains("Nothing to do"));
+}
+
+#[test]
+fn the_command_is_short_where_the_name_means_this_program() {
+    let user = with_agents(&[("claude", "2")]);
+    symlink(env!("CARGO_BIN_EXE_takeback"), bin(&user).join("takeback")).expect("a link");
+    assert_eq!(takeback(&user, &["init", "-y"]).code, 0);
+    let text = fs::read_to_string(settings(&user)).expect("it is there");
+    assert!(text.contains("\"command\": \"takeback hook --agent claude\""), "{text}");
+}
+
+#[test]
+fn hooks_of_a_project_stand_in_the_project() {
+    let user = with_agents(&[("claude", "2")]);
+    let answer = takeback(&user, &["init", "-y", "--scope", "project"]);
+    assert_eq!(answer.code, 0, "{answer:?}");
+    assert!(user.exists(".claude/settings.json") && !settings(&user).exists());
+    assert_eq!(takeback(&user, &["uninstall", "-y", "--scope", "project"]).code, 0);
+    assert!(!user.exists(".claude"));
+    let home = user.home().display().to_string();
+    let refused = takeback(&user, &["-C", &home, "init", "-y", "--scope", "project"]);
+    assert_eq!(refused.code, 2, "{refused:?}");
+}
+
+#[test]
+fn agents_are_found_by_their_folder_too_and_wrong_names_are_refused() {
+    let user = User::new();
+    let answer = takeback(&user, &["init", "-y"]);
+    insta::assert_snapshot!(answer.err, @"
+    takeback: no agent was found
+      Looked for claude, codex, gemini, qwen, opencode, copilot: programs on PATH, and folders in your home.
+      --agent NAME puts the hooks in all the same.
+    ");
+    assert_eq!(answer.code, 1);
+    let answer = takeback(&user, &["init", "-y", "--agent", "cloude"]);
+    insta::assert_snapshot!(answer.err, @"
+    takeback: there is no agent cloude
+      Known are claude, codex, gemini, qwen, opencode, copilot.
+    ");
+    assert_eq!(answer.code, 2);
+    let mut homeless = user.command(&["init", "-y", "--home", "/nowhere"]);
+    homeless.env_remove("HOME");
+    let answer = user.answer_of(homeless, "");
+    insta::assert_snapshot!(answer.err, @"
+    takeback: there is no home folder: HOME is not set
+      Set HOME; agents keep their settings there.
+    ");
+    assert_eq!(answer.code, 2);
+    fs::create_dir(user.home().join(".claude")).expect("a folder");
+    assert_eq!(takeback(&user, &["init"]).code, 2, "nobody can be asked");
+    assert_eq!(takeback(&user, &["init", "--dry-run"]).code, 0);
+    assert!(!settings(&user).exists());
+    assert_eq!(takeback(&user, &["init", "-y"]).code, 0);
+    assert!(settings(&user).exists());
+}
+
+#[test]
+fn the_change_is_shown_as_a_diff() {
+    let user = with_agents(&[("claude", "2")]);
+    symlink(env!("CARGO_BIN_EXE_takeback"), bin(&user).join("takeback")).expect("a link");
+    write_settings(&user, "{\n  // mine\n  \"model\": \"opus\"\n}\n");
+    let answer = takeback(&user, &["init", "--dry-run"]);
+    let shown: Vec<&str> = answer.out.lines().take(24).collect();
+    insta::assert_snapshot!(shown.join("\n"), @r#"
+    Claude Code
+    ~/.claude/settings.json  changed +116 -1
+    @@ -1,4 +1,119 @@
+     {
+       // mine
+    -  "model": "opus"
+    +  "model": "opus",
+    +  "hooks": {
+    +    "SessionStart": [
+    +      {
+    +        "hooks": [
+    +          {
+    +            "type": "command",
+    +            "command": "takeback hook --agent claude",
+    +            "timeout": 30
+    +          }
+    +        ]
+    +      }
+    +    ],
+    +    "UserPromptSubmit": [
+    +      {
+    +        "hooks": [
+    +          {
+    +            "type": "command",
+    "#);
+}
