@@ -9,6 +9,7 @@ use std::net::Shutdown;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::fs::{FileTypeExt as _, MetadataExt as _};
 use std::os::unix::net::{UnixListener, UnixStream};
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::thread::Scope;
@@ -232,8 +233,9 @@ fn serve_one(
     }
     // Who is already gone cannot be hung up on.
     let hang_up = || drop(stream.shutdown(Shutdown::Both));
-    // What went wrong was said, as far as anybody was there.
-    drop(serve(stream, stream, limits, hang_up, methods));
+    // What went wrong was said, as far as anybody was there. A method that panics ends its own client
+    // and nobody else.
+    drop(catch_unwind(AssertUnwindSafe(|| serve(stream, stream, limits, hang_up, methods))));
 }
 
 /// Whether a process of the same user has connected.

@@ -2,12 +2,12 @@
 //! environment, together with [`crate::settings`].
 
 use std::ffi::OsString;
-use std::io::Write as _;
+use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use takeback_core::rewind::recover;
 use takeback_core::rewind::recover::needs_recovery;
+use takeback_core::rewind::{Receipt, recover};
 use takeback_core::workspace::check_root;
 use takeback_core::{Ambient, Workspace, WorkspaceOptions, process};
 use takeback_store::{JsonStates, Process, SqliteStates, SqliteStore, StateStore, StoreError};
@@ -44,15 +44,21 @@ pub(crate) fn open_mended(options: &Options, store: Store) -> Result<Place, Comm
 pub(crate) fn mend(workspace: &mut Workspace) -> Result<(), CommandError> {
     if needs_recovery(workspace)? {
         for receipt in recover(workspace)?.finished {
-            let mut err = anstream::stderr().lock();
-            writeln!(err, "{CARE}takeback:{CARE:#} finished a rewind that had been interrupted")?;
-            for note in receipt.conflicts.iter().chain(&receipt.not_captured) {
-                writeln!(err, "  left  {}  {HINT}{}{HINT:#}", name(&note.path), note.reason)?;
-            }
-            for problem in &receipt.errors {
-                writeln!(err, "  error  {}  {HINT}{}{HINT:#}", name(&problem.path), problem.error)?;
-            }
+            // With standard error gone there is nobody left to tell.
+            drop(say_finished(&receipt));
         }
+    }
+    Ok(())
+}
+
+fn say_finished(receipt: &Receipt) -> io::Result<()> {
+    let mut err = anstream::stderr().lock();
+    writeln!(err, "{CARE}takeback:{CARE:#} finished a rewind that had been interrupted")?;
+    for note in receipt.conflicts.iter().chain(&receipt.not_captured) {
+        writeln!(err, "  left  {}  {HINT}{}{HINT:#}", name(&note.path), note.reason)?;
+    }
+    for problem in &receipt.errors {
+        writeln!(err, "  error  {}  {HINT}{}{HINT:#}", name(&problem.path), problem.error)?;
     }
     Ok(())
 }

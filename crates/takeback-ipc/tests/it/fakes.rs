@@ -8,7 +8,7 @@ use serde_json::value::to_raw_value;
 use takeback_ipc::{Call, Fault, Limits, Outcome, Outlet, serve};
 
 /// `echo` answers its parameters, `add` adds `a` and `b`, `big` answers `n` bytes, `tell` sends a
-/// notification first.
+/// notification first, `panic` does.
 pub(crate) fn methods(call: &Call, outlet: &Outlet) -> Outcome {
     let raw = |value: &Value| Ok(to_raw_value(value).expect("it is JSON"));
     match call.method.as_str() {
@@ -28,6 +28,7 @@ pub(crate) fn methods(call: &Call, outlet: &Outlet) -> Outcome {
             outlet.notify("told", &[1]).map_err(|gone| Fault::internal(gone.to_string()))?;
             raw(&Value::Null)
         }
+        "panic" => panic!("a mistake"),
         other => Err(Fault::no_method(other)),
     }
 }

@@ -211,6 +211,18 @@ fn clients_that_die_disturb_nobody() {
 }
 
 #[test]
+fn a_mistake_ends_one_client_alone() {
+    let mut server = Server::start(Limits::default(), Idle::Stays, methods);
+    let mut other = server.connect();
+    let mut client = server.connect();
+    assert_eq!(client.add(1), sum(1));
+    client.send(r#"{"jsonrpc":"2.0","id":1,"method":"panic"}"#);
+    assert_eq!(client.line(), "", "it is let go");
+    assert_eq!(other.add(2), sum(2));
+    server.stop();
+}
+
+#[test]
 fn who_reads_nothing_keeps_nobody_else_waiting() {
     let limits = Limits { stall: Duration::from_secs(600), ..Limits::default() };
     let mut server = Server::start(limits, Idle::Stays, methods);

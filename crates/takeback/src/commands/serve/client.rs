@@ -3,6 +3,7 @@
 
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
 
 use serde::Serialize;
 use takeback_ipc::params::Named;
@@ -20,6 +21,9 @@ use crate::stores;
 
 /// Handles kept open by one client.
 const MOST: usize = 8;
+
+/// After how long it is looked again, for a client that stays, for what is no longer to be kept.
+const AGAIN: Duration = Duration::from_secs(3600);
 
 pub(super) struct Client {
     from: Start,
@@ -65,6 +69,8 @@ pub(super) struct Handle {
     pub(super) place: Place,
     pub(super) recording: Recording,
     root: PathBuf,
+    /// When it was last seen to that nothing is kept too long.
+    seen_to: Instant,
     /// By which a store that was made anew is told from the one that is open.
     database: Option<(u64, u64)>,
 }
@@ -130,18 +136,21 @@ impl Client {
     ) -> Result<At<'_>, CommandError> {
         let here = place::here(&options)?;
         let known = self.open.iter().position(|handle| handle.root == here.root);
-        let handle = match known.map(|at| self.open.remove(at)) {
+        let mut handle = match known.map(|at| self.open.remove(at)) {
             Some(handle) if handle.is_current(&here)? => handle,
             _ => {
-                let mut place = place::open(&options, store)?;
-                if store == Store::Create {
-                    when_due(&mut place, &options);
-                }
+                let place = place::open(&options, store)?;
                 let database = number_of(&here);
                 let recording = Recording::default();
-                Handle { place, recording, root: here.root, database }
+                let mut handle =
+                    Handle { place, recording, root: here.root, seen_to: Instant::now(), database };
+                handle.clean_up(&options, store);
+                handle
             }
         };
+        if handle.seen_to.elapsed() > AGAIN {
+            handle.clean_up(&options, store);
+        }
         if self.open.len() == MOST {
             self.open.remove(0);
         }
@@ -152,6 +161,14 @@ impl Client {
 }
 
 impl Handle {
+    /// Who records sees to it, as commands that record do when they begin.
+    fn clean_up(&mut self, options: &Options, store: Store) {
+        if store == Store::Create {
+            self.seen_to = Instant::now();
+            when_due(&mut self.place, options);
+        }
+    }
+
     /// Whether the store is still the one that was opened, and the settings are what they were.
     fn is_current(&self, here: &Here) -> Result<bool, CommandError> {
         let settings = Settings::load(&here.root, &here.home)?;

@@ -1,0 +1,135 @@
+// A connected client: every method with its types, and events.
+
+import { EventEmitter } from 'node:events';
+
+import { Connection, type Streams } from './connection.js';
+import type { Method, Params, Result } from './methods.js';
+import type {
+  AgentEvent,
+  Execution,
+  FileCheckpoint,
+  PointCreated,
+  Recorded,
+  RewindResult,
+  StateRecord,
+} from './types.js';
+
+export interface ClientEvents {
+  /** Somebody made a point; after `point.subscribe`. */
+  'point:created': [PointCreated];
+  /** There will be no more answers. To connect again is the caller's business. */
+  close: [Error | undefined];
+}
+
+type Options<M extends Method, Given extends string = never> = Omit<Params<M>, Given>;
+
+export class Client extends EventEmitter<ClientEvents> {
+  readonly #connection: Connection;
+  readonly #workspace: string | undefined;
+  readonly #closed: Promise<void>;
+
+  constructor(streams: Streams, workspace?: string) {
+    super();
+    this.#workspace = workspace;
+    let over = (): void => {};
+    this.#closed = new Promise((resolve) => (over = resolve));
+    this.#connection = new Connection(streams, {
+      notified: (method, params) => {
+        if (method === 'point:created') this.emit(method, params as PointCreated);
+      },
+      closed: (why) => {
+        this.emit('close', why);
+        over();
+      },
+    });
+  }
+
+  /** Any method, by its name. */
+  call<M extends Method>(method: M, params: Params<M>): Promise<Result<M>> {
+    const here = this.#workspace === undefined ? {} : { workspace: this.#workspace };
+    // The one that is about no workspace.
+    const all = method === 'server:info' ? params : { ...here, ...params };
+    return this.#connection.call(method, all) as Promise<Result<M>>;
+  }
+
+  /** What was asked is still answered; then the connection is closed. */
+  close(): Promise<void> {
+    this.#connection.end();
+    return this.#closed;
+  }
+
+  readonly checkpoint = {
+    list: (
+      sessionId: string,
+      options: Options<'checkpoint:list', 'sessionId'> = {},
+    ): Promise<FileCheckpoint[]> => this.call('checkpoint:list', { ...options, sessionId }),
+    rewind: (sessionId: string, messageId: string): Promise<RewindResult> =>
+      this.call('checkpoint:rewind', { sessionId, messageId }),
+    cleanup: (options: Options<'checkpoint:cleanup'> = {}): Promise<number> =>
+      this.call('checkpoint:cleanup', options),
+    create: (options: Options<'checkpoint:create'> = {}) => this.call('checkpoint:create', options),
+    preview: (point: string, options: Options<'checkpoint:preview', 'point'> = {}) =>
+      this.call('checkpoint:preview', { ...options, point }),
+    diff: (options: Options<'checkpoint:diff'> = {}) => this.call('checkpoint:diff', options),
+    undo: (options: Options<'checkpoint:undo'> = {}) => this.call('checkpoint:undo', options),
+    redo: (options: Options<'checkpoint:redo'> = {}) => this.call('checkpoint:redo', options),
+    verify: (options: Options<'checkpoint:verify'> = {}) => this.call('checkpoint:verify', options),
+  };
+
+  readonly point = {
+    list: (options: Options<'point:list'> = {}) => this.call('point:list', options),
+    show: (point = '@', options: Options<'point:show', 'point'> = {}) =>
+      this.call('point:show', { ...options, point }),
+    rewind: (point: string, options: Options<'point:rewind', 'point'> = {}) =>
+      this.call('point:rewind', { ...options, point }),
+    subscribe: (options: Options<'point:subscribe'> = {}) => this.call('point:subscribe', options),
+    unsubscribe: (options: Options<'point:unsubscribe'> = {}) =>
+      this.call('point:unsubscribe', options),
+  };
+
+  readonly session = {
+    list: (options: Options<'session:list'> = {}) => this.call('session:list', options),
+    archive: (sessionId: string) => this.call('session:archive', { sessionId }),
+    delete: (sessionId: string) => this.call('session:delete', { sessionId }),
+  };
+
+  readonly state = {
+    save: (
+      checkpoint: Params<'state:save'>['checkpoint'],
+      options: Options<'state:save', 'checkpoint'> = {},
+    ) => this.call('state:save', { ...options, checkpoint }),
+    /** The executions, newest first. */
+    executions: (options: { limit?: number; workspace?: string } = {}): Promise<Execution[]> =>
+      this.call('state:list', options) as Promise<Execution[]>,
+    /** The checkpoints of one, in the order of its steps. */
+    list: (
+      executionId: string,
+      options: Options<'state:list', 'executionId'> = {},
+    ): Promise<StateRecord[]> =>
+      this.call('state:list', { ...options, executionId }) as Promise<StateRecord[]>,
+    show: (id: string) => this.call('state:show', { id }),
+    resume: (id: string, options: Options<'state:resume', 'id'> = {}) =>
+      this.call('state:resume', { ...options, id }),
+    rollback: (id: string, options: Options<'state:rollback', 'id'> = {}) =>
+      this.call('state:rollback', { ...options, id }),
+    fork: (id: string, branch?: string) =>
+      this.call('state:fork', branch === undefined ? { id } : { id, branch }),
+    delete: (id: string, options: Options<'state:delete', 'id'> = {}) =>
+      this.call('state:delete', { ...options, id }),
+  };
+
+  readonly event = {
+    /** Durable when it is answered. */
+    record: (event: AgentEvent): Promise<Recorded> => this.call('event:record', event),
+    hook: (agent: string, payload: Params<'event:hook'>['payload']) =>
+      this.call('event:hook', { agent, payload }),
+  };
+
+  readonly server = {
+    info: () => this.call('server:info', {}),
+  };
+
+  status(options: Options<'status'> = {}) {
+    return this.call('status', options);
+  }
+}

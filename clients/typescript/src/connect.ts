@@ -1,0 +1,78 @@
+// The ways to a server: a socket that is known, a program of one's own, or whoever serves this user.
+
+import { execFile, spawn } from 'node:child_process';
+import { connect as dial, type Socket } from 'node:net';
+
+import { Client } from './client.js';
+import { ConnectionLost } from './errors.js';
+
+interface Always {
+  /** The folder of every call that names no other. */
+  workspace?: string;
+}
+
+export type ConnectOptions = Always &
+  (
+    | { /** The path of a socket. */ socket: string; command?: never; program?: never }
+    | {
+        /** Started for this client alone: `['takeback', 'serve', '--stdio']`. */
+        command: readonly [string, ...string[]];
+        socket?: never;
+        program?: never;
+      }
+    | {
+        /** With neither, `takeback serve --ensure` is asked for the socket; here, where `takeback` is. */
+        program?: string;
+        socket?: never;
+        command?: never;
+      }
+  );
+
+export async function connect(options: ConnectOptions = {}): Promise<Client> {
+  if (options.command !== undefined) return started(options.command, options.workspace);
+  const path = options.socket ?? (await ensured(options.program ?? 'takeback'));
+  const socket = await dialled(path);
+  return new Client({ from: socket, to: socket }, options.workspace);
+}
+
+function started(
+  [program, ...args]: readonly [string, ...string[]],
+  workspace?: string,
+): Promise<Client> {
+  return new Promise((resolve, reject) => {
+    const child = spawn(program, args, { stdio: ['pipe', 'pipe', 'inherit'] });
+    child.once('error', (cause) => {
+      reject(new ConnectionLost(`${program} did not start`, { cause }));
+    });
+    child.once('spawn', () => {
+      resolve(new Client({ from: child.stdout, to: child.stdin }, workspace));
+    });
+  });
+}
+
+/** The socket of the server that serves this user; started, if there is none. */
+function ensured(program: string): Promise<string> {
+  return new Promise((resolve, reject) => {
+    execFile(program, ['serve', '--ensure', '--json'], (cause, stdout, stderr) => {
+      if (cause) {
+        const said = stderr.trim() || `${program} serve --ensure failed`;
+        reject(new ConnectionLost(said, { cause }));
+        return;
+      }
+      resolve((JSON.parse(stdout) as { socket: string }).socket);
+    });
+  });
+}
+
+function dialled(path: string): Promise<Socket> {
+  return new Promise((resolve, reject) => {
+    const socket = dial(path);
+    socket.once('connect', () => {
+      socket.off('error', refused);
+      resolve(socket);
+    });
+    const refused = (error: Error): void =>
+      reject(new ConnectionLost(`nobody listens at ${path}`, { cause: error }));
+    socket.once('error', refused);
+  });
+}

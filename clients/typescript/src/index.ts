@@ -1,0 +1,7 @@
+// What a host needs: connect, and the types of what is asked and answered.
+
+export { connect, type ConnectOptions } from './connect.js';
+export { Client, type ClientEvents } from './client.js';
+export { ConnectionLost, TakebackError, type ErrorKind } from './errors.js';
+export { METHODS, type Method, type Methods, type Params, type Result } from './methods.js';
+export type * from './types.js';
