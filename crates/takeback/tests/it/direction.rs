@@ -22,6 +22,7 @@ fn store_knows_nobody_core_knows_store_agents_know_both_and_the_screen_knows_nob
     assert_eq!(needs("takeback-agents"), ["takeback-core", "takeback-store"]);
     assert_eq!(needs("takeback-tui"), [""; 0]);
     assert_eq!(needs("takeback-ipc"), ["takeback-core", "takeback-store"], "a lock, and the disk");
+    assert_eq!(needs("takeback-mcp"), [""; 0], "it talks to the binary");
     let all =
         ["takeback-agents", "takeback-core", "takeback-ipc", "takeback-store", "takeback-tui"];
     assert_eq!(needs("takeback"), all);

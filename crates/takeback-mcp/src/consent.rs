@@ -1,0 +1,191 @@
+//! The user's leave for a rewind: the question, who can put it, and what it was about.
+//!
+//! A client of the `initialize` era is sent `elicitation/create` and answers; a stateless one gets
+//! `input_required` back, asks, and calls again with the answer. In both, the leave holds for what was
+//! shown: a mark is made from the plan and the files it is about, and another mark is another question.
+
+use std::collections::BTreeMap;
+
+use rmcp::RoleServer;
+use rmcp::model::{
+    ClientCapabilities, ElicitRequest, ElicitRequestParams, ElicitResult, ElicitationAction,
+    ElicitationSchema, InputRequest, InputRequiredResult, InputResponses, ProtocolVersion,
+};
+use rmcp::service::RequestContext;
+use serde_json::Value;
+
+use crate::inputs::Rewind;
+use crate::text::{self, Tense};
+
+/// What the user would agree to.
+#[derive(Debug, Clone)]
+pub(crate) struct Planned {
+    /// The id: a name such as `@` may mean another point by the time the answer comes.
+    pub(crate) point: String,
+    pub(crate) preview: Value,
+    pub(crate) mark: String,
+}
+
+impl Planned {
+    /// `differences` are those between the point and the files, with the digests of their contents.
+    pub(crate) fn new(input: &Rewind, preview: Value, differences: &Value) -> Self {
+        let point = preview["point"].as_str().unwrap_or(&input.point).to_owned();
+        let about = serde_json::json!([point, input.paths, input.exact, preview, differences]);
+        let mark = blake3::hash(about.to_string().as_bytes()).to_hex().to_string();
+        Self { point, preview, mark }
+    }
+}
+
+/// How a client can ask its user.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Way {
+    /// `elicitation/create`, while the call waits.
+    Request,
+    /// An `input_required` result, and the call again with the answer.
+    Result,
+    None,
+}
+
+pub(crate) fn way(context: &RequestContext<RoleServer>) -> Way {
+    let capabilities = context.client_capabilities();
+    if !capabilities.as_ref().is_some_and(has_forms) {
+        return Way::None;
+    }
+    match context.protocol_version() {
+        Some(version) if version.as_str() >= ProtocolVersion::V_2026_07_28.as_str() => Way::Result,
+        _ => Way::Request,
+    }
+}
+
+/// A capability that names no mode means forms.
+fn has_forms(capabilities: &ClientCapabilities) -> bool {
+    capabilities
+        .elicitation
+        .as_ref()
+        .is_some_and(|elicitation| elicitation.form.is_some() || elicitation.url.is_none())
+}
+
+/// Whether it is the first time that this is asked.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Asked {
+    First,
+    /// What was shown before is not so any more.
+    Again,
+}
+
+/// Accept or decline: the form has no fields.
+pub(crate) fn question(input: &Rewind, planned: &Planned, asked: Asked) -> ElicitRequest {
+    ElicitRequest::new(ElicitRequestParams::FormElicitationParams {
+        meta: None,
+        message: message(input, planned, asked),
+        requested_schema: ElicitationSchema::new(BTreeMap::new()),
+    })
+}
+
+fn message(input: &Rewind, planned: &Planned, asked: Asked) -> String {
+    let mut message = match asked {
+        Asked::First => String::new(),
+        Asked::Again => "Something changed meanwhile. This is what it would do now.\n".to_owned(),
+    };
+    let name = if planned.point.starts_with(&input.point) {
+        String::new()
+    } else {
+        format!(" ({})", text::one_line(&input.point, 60))
+    };
+    message += &format!("The agent asks to rewind files to point {}{name}.\n", planned.point);
+    if input.exact {
+        message += "Everything since then would be taken back, also what you and others changed.\n";
+    }
+    if !input.paths.is_empty() {
+        let paths: Vec<String> = input.paths.iter().map(|path| text::one_line(path, 80)).collect();
+        message += &format!("Only {}.\n", paths.join(", "));
+    }
+    message.push('\n');
+    message += &text::receipt(&planned.preview, Tense::Would);
+    message += "\n`takeback undo` takes it back.";
+    message
+}
+
+/// The one question of an `input_required` result.
+const KEY: &str = "rewind";
+
+pub(crate) fn input_required(
+    input: &Rewind,
+    planned: &Planned,
+    asked: Asked,
+) -> InputRequiredResult {
+    let question = InputRequest::Elicitation(question(input, planned, asked));
+    let questions = BTreeMap::from([(KEY.to_owned(), question)]);
+    InputRequiredResult::new(Some(questions), Some(planned.mark.clone()))
+}
+
+/// What the user said, if this call brings an answer.
+pub(crate) fn answer(responses: Option<&InputResponses>) -> Option<ElicitationAction> {
+    let response = responses?.get(KEY)?.clone();
+    let result: ElicitResult = serde_json::from_value(response).ok()?;
+    Some(result.action)
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn to(point: &str) -> Rewind {
+        Rewind { point: point.to_owned(), paths: Vec::new(), exact: false }
+    }
+
+    fn preview() -> Value {
+        json!({"point": "450e234ecd6f81a9", "restoredFiles": ["a.txt"], "deletedFiles": ["b\n.txt"],
+            "keptFiles": [{"filePath": "c.txt", "reason": "changed by you"}]})
+    }
+
+    #[test]
+    fn the_question_shows_what_would_be_done() {
+        let input = Rewind { paths: vec!["src".to_owned()], exact: true, ..to("first") };
+        let planned = Planned::new(&input, preview(), &json!([]));
+        assert_eq!(
+            message(&input, &planned, Asked::Again),
+            "Something changed meanwhile. This is what it would do now.\n\
+             The agent asks to rewind files to point 450e234ecd6f81a9 (first).\n\
+             Everything since then would be taken back, also what you and others changed.\n\
+             Only src.\n\
+             \n\
+             Would restore (1):\n- a.txt\n\
+             Would delete (not there at the point) (1):\n- b\u{fffd}.txt\n\
+             Would keep (1):\n- c.txt: changed by you\n\
+             \n\
+             `takeback undo` takes it back."
+        );
+    }
+
+    #[test]
+    fn the_mark_is_of_the_plan_and_of_the_files() {
+        let mark = |input: &Rewind, preview: Value, differences: Value| {
+            Planned::new(input, preview, &differences).mark
+        };
+        let first = mark(&to("@"), preview(), json!(["digest"]));
+        assert_eq!(first, mark(&to("first"), preview(), json!(["digest"])), "the same point");
+        let exact = Rewind { exact: true, ..to("@") };
+        let some = Rewind { paths: vec!["a".to_owned()], ..to("@") };
+        let others = [
+            mark(&exact, preview(), json!(["digest"])),
+            mark(&some, preview(), json!(["digest"])),
+            mark(&to("@"), preview(), json!(["another"])),
+            mark(&to("@"), json!({"point": "450e234ecd6f81a9"}), json!(["digest"])),
+        ];
+        for other in others {
+            assert_ne!(first, other);
+        }
+    }
+
+    #[test]
+    fn forms_are_what_is_asked_with() {
+        let can = |capabilities: Value| has_forms(&serde_json::from_value(capabilities).unwrap());
+        assert!(can(json!({"elicitation": {}})));
+        assert!(can(json!({"elicitation": {"form": {}, "url": {}}})));
+        assert!(!can(json!({"elicitation": {"url": {}}})));
+        assert!(!can(json!({"sampling": {}})));
+    }
+}

@@ -1,0 +1,120 @@
+//! `takeback-mcp`: reads arguments and environment, speaks MCP on standard input and output, and ends
+//! when its input does.
+
+use std::ffi::OsString;
+use std::io::Write as _;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use std::sync::Arc;
+
+use rmcp::ServiceExt as _;
+use rmcp::service::ServerInitializeError;
+use takeback_mcp::backend::Log;
+use takeback_mcp::{Backend, BackendOptions, Server};
+
+const HELP: &str = "\
+Takeback as an MCP server, on standard input and output. Usually started as `takeback mcp`.
+
+Usage: takeback-mcp [-C DIR] [--home DIR] [-v]
+
+  -C DIR      Work in this folder instead of the current one
+  --home DIR  Where Takeback keeps its data
+  -v          Say on standard error what is done
+
+TAKEBACK_PROGRAM names the `takeback` to work with; else the one beside this program, else on PATH.
+";
+
+struct Arguments {
+    /// Handed on as they are.
+    handed_on: Vec<OsString>,
+    verbose: bool,
+}
+
+enum Wish {
+    Serve(Arguments),
+    Say(String),
+}
+
+fn main() -> ExitCode {
+    let arguments = match read(std::env::args_os().skip(1)) {
+        Ok(Wish::Serve(arguments)) => arguments,
+        Ok(Wish::Say(text)) => {
+            return match std::io::stdout().write_all(text.as_bytes()) {
+                Ok(()) => ExitCode::SUCCESS,
+                Err(_) => ExitCode::FAILURE,
+            };
+        }
+        Err(wrong) => {
+            say(&format!("takeback-mcp: {wrong}; --help shows what there is"));
+            return ExitCode::from(2);
+        }
+    };
+    let options = BackendOptions { program: program(), arguments: arguments.handed_on };
+    let log: Log = if arguments.verbose { Arc::new(say) } else { Arc::new(|_| {}) };
+    let runtime = match tokio::runtime::Builder::new_current_thread().enable_all().build() {
+        Ok(runtime) => runtime,
+        Err(error) => {
+            say(&format!("takeback-mcp: {error}"));
+            return ExitCode::FAILURE;
+        }
+    };
+    let done = runtime.block_on(serve(Arc::new(Backend::new(options, log))));
+    // A call that is still at work in the child is not waited for.
+    runtime.shutdown_background();
+    match done {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(wrong) => {
+            say(&format!("takeback-mcp: {wrong}"));
+            ExitCode::FAILURE
+        }
+    }
+}
+
+/// Until the client closes standard input.
+async fn serve(backend: Arc<Backend>) -> Result<(), String> {
+    let server = Server::new(Arc::clone(&backend));
+    let done = match server.serve(rmcp::transport::stdio()).await {
+        Ok(running) => running.waiting().await.map(drop).map_err(|error| error.to_string()),
+        // Nobody said anything: that is no mistake.
+        Err(ServerInitializeError::ConnectionClosed(_)) => Ok(()),
+        Err(error) => Err(error.to_string()),
+    };
+    backend.close().await;
+    done
+}
+
+fn read(mut words: impl Iterator<Item = OsString>) -> Result<Wish, String> {
+    let mut arguments = Arguments { handed_on: Vec::new(), verbose: false };
+    while let Some(word) = words.next() {
+        match word.to_str() {
+            Some("-C" | "--home") => {
+                let Some(value) = words.next() else {
+                    return Err(format!("{} needs a folder", word.display()));
+                };
+                arguments.handed_on.extend([word, value]);
+            }
+            Some("-v" | "--verbose") => arguments.verbose = true,
+            Some("-h" | "--help") => return Ok(Wish::Say(HELP.to_owned())),
+            Some("-V" | "--version") => {
+                return Ok(Wish::Say(format!("takeback-mcp {}\n", env!("CARGO_PKG_VERSION"))));
+            }
+            _ => return Err(format!("{} is not known", word.display())),
+        }
+    }
+    Ok(Wish::Serve(arguments))
+}
+
+#[expect(clippy::disallowed_methods, reason = "the binary reads the environment, here alone")]
+fn program() -> PathBuf {
+    if let Some(named) = std::env::var_os("TAKEBACK_PROGRAM").filter(|named| !named.is_empty()) {
+        return named.into();
+    }
+    let beside = std::env::current_exe().ok();
+    let beside = beside.as_deref().and_then(Path::parent).map(|folder| folder.join("takeback"));
+    beside.filter(|program| program.is_file()).unwrap_or_else(|| "takeback".into())
+}
+
+fn say(line: &str) {
+    // Nobody is left to tell that it cannot be told.
+    drop(writeln!(std::io::stderr(), "{line}"));
+}
