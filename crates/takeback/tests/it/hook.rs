@@ -1,5 +1,7 @@
 //! `hook`: what agents' hooks are given, as the agents give it.
 
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on panics")]
+
 use std::fs;
 use std::process::{Command, Stdio};
 
