@@ -18,7 +18,7 @@ const AGAIN_MS = 30000;
 const EVENTS = ["session.created", "session.idle", "session.deleted"];
 
 export const Takeback = async ({ directory, worktree }) => {
-  const server = new Server(directory);
+  const server = new Server();
   server.seek();
   /** The sessions of subagents, and whose they are. */
   const parents = new Map();
@@ -74,10 +74,6 @@ class Server {
   isGone = false;
   // Whoever started opencode records it already: `takeback hook` knows that, the server does not.
   isRecorded = process.env.TAKEBACK_SESSION !== undefined;
-
-  constructor(directory) {
-    this.directory = directory;
-  }
 
   seek() {
     if (this.found || this.isRecorded || Date.now() - this.soughtAt < AGAIN_MS) return;
