@@ -17,6 +17,7 @@ use super::patch;
 use crate::args::{InitArgs, Options, ScopeName};
 use crate::ask;
 use crate::error::{CommandError, Kind};
+use crate::installed;
 use crate::place;
 use crate::plugs;
 use crate::screen::{BAD, GOOD, HINT, STRONG, Screen, is_interactive, plain, width, wrap};
@@ -75,6 +76,8 @@ fn run(
         }
         apply::apply(&mut planned, direction, &here.home)?;
         done = true;
+    } else if !args.dry_run && installed::is_anything(&here.home) {
+        apply::apply(&mut planned, direction, &here.home)?;
     }
     let failed = planned.iter().any(|one| one.after.is_err());
     let next = next(&planned, direction, scope);

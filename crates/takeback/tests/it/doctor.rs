@@ -81,6 +81,13 @@ fn a_session_without_a_sign_of_life_is_found() {
     let answer = takeback(&user, &["doctor"]);
     assert_eq!(answer.code, 1, "{answer:?}");
     assert!(answer.out.contains("hooks did not run in session s2"), "{answer:?}");
+    let settings = user.home().join(".claude/settings.json");
+    let later = std::time::SystemTime::now() + Duration::from_secs(60);
+    let file = fs::File::options().append(true).open(settings).expect("settings");
+    file.set_modified(later).expect("a time is set");
+    let answer = takeback(&user, &["doctor"]);
+    assert_eq!(answer.code, 0, "nobody knows whether it is still so: {answer:?}");
+    assert!(answer.out.contains("changed since"), "{answer:?}");
     let old = line.replace("2999", "1999");
     fs::write(project.join("s2.jsonl"), old).expect("a transcript");
     assert_eq!(takeback(&user, &["doctor"]).code, 0, "it began before the hooks were there");

@@ -7,7 +7,7 @@ use takeback_agents::hook::{Plugged, wanted};
 use takeback_agents::install::{Found, Homes, Scope, file_of, find};
 use takeback_store::Timestamp;
 
-use super::cause::{Cause, cause};
+use super::cause::{Cause, cause, changed_since, likely};
 use super::session::{Session, modified, newest};
 use super::version::version;
 use super::{Health, Told};
@@ -25,10 +25,6 @@ pub(super) struct Site<'a> {
     pub(super) beats: &'a [Heartbeat],
     pub(super) now: Timestamp,
 }
-
-/// What to do where nothing tells why.
-const UNKNOWN: &str = "If it was started with settings of its own (an SDK, --settings), that is to be \
-    expected. Otherwise start a new session and look again.";
 
 /// What was found out about an agent.
 pub(super) struct Checkup {
@@ -93,14 +89,18 @@ impl Checkup {
             return Told::new(Health::Broken, plain(&what)).next("`takeback init` mends them.");
         }
         let cause = cause(self.agent, &with_hooks, site.homes, &site.here.root);
-        if let Some(silent) = self.silent(&with_hooks, site) {
-            let what = format!("{title}: hooks did not run in {silent}");
-            return match cause {
-                Some(Cause { why, next }) => {
-                    Told::new(Health::Broken, format!("{what}: {why}")).next(next)
-                }
-                None => Told::new(Health::Broken, what).next(UNKNOWN),
-            };
+        if let Some(session) = self.silent(&with_hooks, site) {
+            let (id, when) = (plain(&session.id), ago(session.began, site.now));
+            let what = format!("{title}: hooks did not run in session {id} ({when})");
+            let root = &site.here.root;
+            let is_other = changed_since(self.agent, &with_hooks, site.homes, root, session.last);
+            if cause.is_none() && is_other {
+                let what = format!("{what}; settings were changed since");
+                return Told::new(Health::Care, what)
+                    .next("The next session shows whether they run.");
+            }
+            let Cause { why, next } = cause.unwrap_or_else(|| likely(self.agent, &with_hooks));
+            return Told::new(Health::Broken, format!("{what}: {why}")).next(next);
         }
         if let Some(Cause { why, next }) = cause {
             let what = format!("{title}: hooks in {file} will not run: {why}");
@@ -138,17 +138,14 @@ impl Checkup {
     }
 
     /// The session that began after hooks were put in, and in which none of them ran.
-    fn silent(&self, places: &[&Place], site: &Site<'_>) -> Option<String> {
+    fn silent(&self, places: &[&Place], site: &Site<'_>) -> Option<&Session> {
         let session = self.session.as_ref()?;
         let since = places.iter().filter_map(|place| place.since).min()?;
         let ran = site.beats.iter().any(|beat| {
             beat.agent == self.agent.name()
                 && (beat.session == session.id || beat.last_at > session.last)
         });
-        if ran || session.began <= since {
-            return None;
-        }
-        Some(format!("session {} ({})", plain(&session.id), ago(session.began, site.now)))
+        (!ran && session.began > since).then_some(session)
     }
 
     pub(super) fn to_json(&self) -> Value {

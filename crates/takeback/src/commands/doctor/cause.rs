@@ -6,8 +6,10 @@ use serde_json::Value;
 use takeback_agents::codex::trust::{Trust, trust_of};
 use takeback_agents::hook::Plugged;
 use takeback_agents::install::{Homes, Scope, find, home_of, value_of};
+use takeback_store::Timestamp;
 
 use super::agent::Place;
+use super::session::modified;
 use crate::place::shown;
 use crate::screen::count;
 
@@ -32,6 +34,41 @@ pub(super) fn cause(
         }
         _ => None,
     })
+}
+
+/// Why it may be, where nothing can be read that says so.
+pub(super) fn likely(agent: Plugged, places: &[&Place]) -> Cause {
+    let of_project = places.iter().all(|place| place.scope == Scope::Project);
+    let (why, next) = match agent {
+        Plugged::Gemini | Plugged::Qwen if of_project => (
+            "it may not trust the folder",
+            "Start it there and trust the folder, or use `takeback init` without --scope project.",
+        ),
+        _ => (
+            "the cause is not known",
+            "If it was started with settings of its own (an SDK, --settings), that is to be expected. \
+             Otherwise start a new session and look again.",
+        ),
+    };
+    Cause { why: why.to_owned(), next: next.to_owned() }
+}
+
+/// Whether what decides over hooks was changed after a time: what was then, need not be so any more.
+pub(super) fn changed_since(
+    agent: Plugged,
+    places: &[&Place],
+    homes: &Homes,
+    root: &Path,
+    time: Timestamp,
+) -> bool {
+    let mut files = settings_of(agent, homes, root);
+    files.extend(places.iter().map(|place| place.real.clone()));
+    match agent {
+        Plugged::Codex => files.push(home_of(agent, homes).join("config.toml")),
+        Plugged::Copilot => files.push(home_of(agent, homes).join("config.json")),
+        _ => {}
+    }
+    files.iter().filter_map(|file| modified(file)).any(|changed| changed > time)
 }
 
 fn switched_off(agent: Plugged, homes: &Homes, root: &Path) -> Option<Cause> {

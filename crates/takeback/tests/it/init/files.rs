@@ -7,6 +7,7 @@ use serde_json::json;
 
 use super::{bin, home, json, program, settings, takeback, with_agents, write_settings};
 use crate::home::User;
+use crate::terminal::on_a_terminal;
 
 const MINE: &str = "{\n  // mine\n  \"model\": \"opus\", // the large one\n  \"hooks\": {\n    \
     \"Stop\": [\n      { \"hooks\": [{ \"type\": \"command\", \"command\": \"say done\" }] }\n    ]\n  \
@@ -251,4 +252,17 @@ fn every_agent_is_plugged_in_and_out_again() {
     expected[2].1 = "changed".to_owned();
     assert_eq!(changes(&json(&user, &["uninstall", "-y"])), expected);
     assert_eq!(home(&user), before);
+}
+
+#[test]
+fn somebody_at_a_terminal_is_asked() {
+    let user = with_agents(&[]);
+    let init = ["init", "--agent", "claude"];
+    let (screen, code) = on_a_terminal(&user, &init, "[y/N]", "\r");
+    assert_eq!(code, 5, "{}", screen.screen().contents());
+    assert!(!settings(&user).exists());
+    let (screen, code) = on_a_terminal(&user, &init, "[y/N]", "y\r");
+    let shown = screen.screen().contents();
+    assert!(code == 0 && shown.contains("Hooks of Claude Code are in ~/.claude"), "{shown}");
+    assert!(settings(&user).exists());
 }
