@@ -1,7 +1,7 @@
 //! `takeback chat`, as somebody sits before it.
 
 mod again;
-mod claude;
+pub(crate) mod claude;
 mod commands;
 mod messages;
 mod rewind_menu;

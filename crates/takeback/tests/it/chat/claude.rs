@@ -9,3 +9,5 @@ mod desk;
 mod gone;
 mod story;
 mod turns;
+
+pub(crate) use desk::{environment, program};

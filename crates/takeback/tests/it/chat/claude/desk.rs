@@ -147,7 +147,7 @@ pub(super) fn config(user: &User) -> PathBuf {
 }
 
 /// What the program finds around it, beside its home.
-pub(super) fn environment(user: &User, url: &str) -> Vec<(&'static str, String)> {
+pub(crate) fn environment(user: &User, url: &str) -> Vec<(&'static str, String)> {
     vec![
         ("CLAUDE_CONFIG_DIR", config(user).display().to_string()),
         ("ANTHROPIC_BASE_URL", url.to_owned()),
@@ -177,7 +177,8 @@ fn block(answer: &Value) -> Block {
     }
 }
 
-fn program() -> Option<PathBuf> {
+/// `None`: it is not here, which has been said.
+pub(crate) fn program() -> Option<PathBuf> {
     static SAID: Once = Once::new();
     let installed = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../target/agents/claude");
     let named = env::var_os("TAKEBACK_CLAUDE").map(PathBuf::from);
@@ -188,6 +189,8 @@ fn program() -> Option<PathBuf> {
     let why = "no claude program: set TAKEBACK_CLAUDE or run scripts/install-claude";
     assert!(env::var_os("TAKEBACK_E2E").is_none_or(|wish| wish != "require"), "{why}");
     // What a test prints that passes is not shown; what is written here is.
-    SAID.call_once(|| drop(writeln!(io::stderr(), "tests of `chat` are skipped: {why}")));
+    SAID.call_once(|| {
+        drop(writeln!(io::stderr(), "tests of `chat` and `import` are skipped: {why}"));
+    });
     None
 }
