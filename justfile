@@ -12,6 +12,14 @@ check:
 test *args:
     cargo test --workspace {{ args }}
 
+# the real agents, driven through their hooks (installs them from npm)
+e2e *agents:
+    scripts/e2e {{ agents }}
+
+# what a hook costs, beside an empty one
+bench-hooks:
+    cargo run --release -p takeback-bench --bin hooks
+
 # comparisons with other tools, as ratios in one run
 bench *args:
     cargo run --release -p takeback-bench -- {{ args }}
