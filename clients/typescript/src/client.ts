@@ -121,8 +121,12 @@ export class Client extends EventEmitter<ClientEvents> {
   readonly event = {
     /** Durable when it is answered. */
     record: (event: AgentEvent): Promise<Recorded> => this.call('event:record', event),
-    hook: (agent: string, payload: Params<'event:hook'>['payload']) =>
-      this.call('event:hook', { agent, payload }),
+    /** What a hook of an agent was given, in the agent's own words. */
+    hook: (
+      agent: string,
+      payload: Params<'event:hook'>['payload'],
+      options: Options<'event:hook', 'agent' | 'payload'> = {},
+    ) => this.call('event:hook', { ...options, agent, payload }),
   };
 
   readonly server = {

@@ -112,7 +112,10 @@ export interface Methods {
     { execution_id: string; id: string | null; checkpoints: number; deleted: boolean }
   >;
   'event:record': Of<AgentEvent & In, Recorded>;
-  'event:hook': Of<{ agent: string; payload: JsonValue } & In, JsonValue>;
+  'event:hook': Of<
+    { agent: string; payload: JsonValue; event?: string; pid?: number },
+    { ok: true } | { ok: false; error: string }
+  >;
   'server:info': Of<Record<string, never>, ServerInfo>;
   status: Of<In, Status>;
 }

@@ -126,7 +126,6 @@ impl Default for Tools {
                 "edit_file",
                 "create_file",
                 "replace",
-                "apply_patch",
                 "Write",
                 "Edit",
                 "MultiEdit",

@@ -9,7 +9,8 @@ import { connect } from "node:net";
 
 const TAKEBACK = "takeback";
 
-const WAIT_MS = 1500;
+/** Takeback keeps to deadlines of its own (`hookDeadlineMs`, `scanBudgetMs`); this is for one that hangs. */
+const WAIT_MS = 12000;
 /** So long for the server to be there; what is left of the time is for `takeback hook`. */
 const CONNECT_MS = 700;
 /** Not sooner than this is a server looked for again that could not be had. */
