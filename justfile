@@ -12,6 +12,10 @@ check:
 test *args:
     cargo test --workspace {{ args }}
 
+# `takeback mcp` with the clients that agents are built with (needs node and npm)
+test-mcp:
+    scripts/test-mcp
+
 # comparisons with other tools, as ratios in one run
 bench *args:
     cargo run --release -p takeback-bench -- {{ args }}
