@@ -12,6 +12,14 @@ check:
 test *args:
     cargo test --workspace {{ args }}
 
+# the real agents, driven through their hooks (installs them from npm)
+e2e *agents:
+    scripts/e2e {{ agents }}
+
+# what a hook costs, beside an empty one
+bench-hooks:
+    cargo run --release -p takeback-bench --bin hooks
+
 # `takeback mcp` with the clients that agents are built with (needs node and npm)
 test-mcp:
     scripts/test-mcp

@@ -1,3 +1,4 @@
 //! Codex, used as it is: Takeback hears of it through its hooks.
 
 pub mod hook;
+pub mod trust;

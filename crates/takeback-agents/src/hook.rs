@@ -129,6 +129,8 @@ pub enum HearError {
     NotUnderstood { agent: &'static str, source: serde_json::Error },
     #[error("{agent} gave its hook no {field}")]
     Lacks { agent: &'static str, field: &'static str },
+    #[error("it was {by} that ran this hook of {agent}'s; it has hooks of its own")]
+    Another { agent: &'static str, by: &'static str },
 }
 
 /// What an agent's hook was given on its standard input. `event`: what the command line says happened,

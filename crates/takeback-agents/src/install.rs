@@ -9,10 +9,13 @@ mod own;
 mod place;
 mod sessions;
 mod settings;
+mod splice;
 
 pub use self::command::{HookCommand, Program};
 pub use self::place::{Homes, Scope, file_of, home_of};
 pub use self::sessions::{SeenSession, SessionFiles, seen_session, session_files};
+use serde_json::Value;
+
 use crate::hook::{Plugged, Wanted, wanted};
 
 #[derive(Debug, thiserror::Error)]
@@ -55,6 +58,20 @@ pub struct Found {
 pub struct FoundHook {
     pub event: String,
     pub command: HookCommand,
+    pub position: Position,
+}
+
+/// Which group of an event's, and which hook in it, counted from 0.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Position {
+    pub group: usize,
+    pub hook: usize,
+}
+
+/// Whether Takeback's hooks have a file of their own.
+#[must_use]
+pub const fn is_own(agent: Plugged) -> bool {
+    matches!(agent, Plugged::Opencode | Plugged::Copilot)
 }
 
 /// The contents with every hook that is wanted; `None`: they are all there.
@@ -66,7 +83,7 @@ pub fn with_hooks(
     program: &Program<'_>,
 ) -> Result<Option<Vec<u8>>, SettingsError> {
     match agent {
-        Plugged::Opencode | Plugged::Copilot => own::with_hooks(agent, before, program),
+        _ if is_own(agent) => own::with_hooks(agent, before, program),
         _ => settings::with_hooks(agent, before, program),
     }
 }
@@ -79,14 +96,19 @@ pub fn without_hooks(
     first: Option<&[u8]>,
 ) -> Result<Without, SettingsError> {
     match agent {
-        Plugged::Opencode | Plugged::Copilot => own::without_hooks(agent, now),
+        _ if is_own(agent) => own::without_hooks(agent, now),
         _ => settings::without_hooks(agent, now, first),
     }
 }
 
+/// What a settings file says: JSON that may hold comments. An empty one is an empty object.
+pub fn value_of(contents: &[u8]) -> Result<Value, SettingsError> {
+    settings::value_of(contents)
+}
+
 pub fn find(agent: Plugged, contents: &[u8]) -> Result<Found, SettingsError> {
     let mut found = match agent {
-        Plugged::Opencode | Plugged::Copilot => own::find(agent, contents)?,
+        _ if is_own(agent) => own::find(agent, contents)?,
         _ => settings::find(agent, contents)?,
     };
     let is_there = |wanted: &&Wanted| found.hooks.iter().any(|hook| hook.event == wanted.event);

@@ -2,13 +2,14 @@
 
 use takeback_store::{Point, SessionId, StoreError, Write};
 
-use crate::lock::Hold;
+use crate::lock::{Hold, Patience};
 use crate::record::{RecordError, recorded_as};
 use crate::workspace::Workspace;
 
 /// From now on the newest point of `session` that is known by `known` is known by each of `also` too.
 /// Whether there was anything to learn; what was learned is durable. Nothing is written if there was
-/// not, or if no such point is there (it may still wait in the spool).
+/// not, or if no such point is there (it may still wait in the spool). Whoever asks waits for others no
+/// longer than with an event.
 pub fn learn_ids(
     workspace: &mut Workspace,
     session: &SessionId,
@@ -16,14 +17,27 @@ pub fn learn_ids(
     also: &[String],
 ) -> Result<bool, RecordError> {
     let session = recorded_as(session);
-    let Some(_lock) = workspace.lock(Hold::Shared, workspace.limits.recorder_patience)? else {
+    let patience = Patience::starting_now(workspace.limits.recorder_patience);
+    let Some(_lock) = workspace.lock(Hold::Shared, patience.left())? else {
         return Err(RecordError::Locked);
     };
+    workspace.store.set_patience(Some(patience.left_for_a_commit()))?;
+    let learned = learn(workspace, &session, known, also);
+    workspace.store.set_patience(None)?;
+    learned
+}
+
+fn learn(
+    workspace: &mut Workspace,
+    session: &SessionId,
+    known: &str,
+    also: &[String],
+) -> Result<bool, RecordError> {
     loop {
         let head = workspace.store.head()?;
         let points = workspace.store.points()?;
         let is_it = |point: &&Point| {
-            point.session.as_ref() == Some(&session)
+            point.session.as_ref() == Some(session)
                 && point.message_ids.iter().any(|id| id == known)
         };
         let Some(mut point) = points.iter().rfind(is_it).cloned() else { return Ok(false) };

@@ -34,6 +34,11 @@ impl Patience {
     pub(crate) fn left(self) -> Duration {
         self.until.map_or(Duration::MAX, |until| until.saturating_duration_since(Instant::now()))
     }
+
+    /// A commit may always wait a little for another one, whatever came before.
+    pub(crate) fn left_for_a_commit(self) -> Duration {
+        self.left().max(Duration::from_millis(200))
+    }
 }
 
 /// `None`: somebody else held it all through `patience`.

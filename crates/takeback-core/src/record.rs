@@ -1,30 +1,32 @@
 //! Recording: an event comes in, changes with their authors and perhaps a point go into the log.
 //!
 //! Each event says what to look at: the paths of an edit, or the whole tree. What differs from the
-//! log is appended with the author that [`Scene::whose`] names, in one commit with the event's own
-//! traces (session, turn, call, point). Several processes record at once: whoever commits second
-//! looks again at what both saw.
+//! log is appended with the author that [`crate::author::Scene::whose`] names, in one commit with the
+//! event's own traces (session, turn, call, point). Several processes record at once: whoever commits
+//! second looks again at what both saw. What there is no time for waits in the spool.
 
+mod commit;
 mod decide;
+mod late;
 mod sight;
 
 use std::path::PathBuf;
-use std::time::Duration;
 
 use takeback_store::{
-    Author, Call, CallKind, CallState, Change, Entry, Evidence, Head, Lack, Point, PointId,
-    PointKind, Seq, SessionId, StoreError, Timestamp, TurnId, WorkPath, Write,
+    Call, CallKind, CallState, Lack, PointId, PointKind, Seq, SessionId, StoreError, Timestamp,
+    TurnId, WorkPath,
 };
 
+use self::commit::commit;
 pub use self::decide::describe;
-use self::decide::{Decision, NewPoint, Now, PointAt, decide};
+use self::decide::{Decision, NewPoint, decide};
+pub(crate) use self::late::drain_spool;
+use self::late::{drain_within, spool};
 use self::sight::Sight;
-use crate::author::Scene;
 use crate::event::{AgentEvent, Touches};
 use crate::exchange::imported::import_of;
-use crate::git_state::git_state;
 use crate::lock::{Hold, Patience};
-use crate::spool::{self, Spooled};
+use crate::spool::Spooled;
 use crate::workspace::Workspace;
 use crate::worktree::budget::Budget;
 use crate::worktree::scan::{ScanError, ScanStats};
@@ -106,16 +108,14 @@ fn record_now(
     event: &AgentEvent,
     time: Timestamp,
 ) -> Result<Recorded, RecordError> {
-    /// What a commit may always wait for another one, which takes milliseconds.
-    const LEAST: Duration = Duration::from_millis(50);
     let patience = Patience::starting_now(workspace.limits.recorder_patience);
     let Some(_lock) = workspace.lock(Hold::Shared, patience.left())? else {
         return Err(RecordError::Locked);
     };
     let budget = workspace.limits.budget();
-    workspace.store.set_patience(Some(patience.left().max(LEAST)))?;
+    workspace.store.set_patience(Some(patience.left_for_a_commit()))?;
     drain_within(workspace, patience.left(), budget)?;
-    workspace.store.set_patience(Some(patience.left().max(LEAST)))?;
+    workspace.store.set_patience(Some(patience.left_for_a_commit()))?;
     record_at(workspace, event, time, Punctuality::OnTime, budget)
 }
 
@@ -179,90 +179,6 @@ pub fn checkpoint(workspace: &mut Workspace, label: Option<&str>) -> Result<Reco
         }
         Ok(Decision { scanned: Some(time), point: Some(point.clone()), ..Decision::at(time) })
     })
-}
-
-fn spool(workspace: &Workspace, spooled: Spooled) -> Result<Recorded, RecordError> {
-    spool::push(&workspace.store_dir, &spooled)
-        .map_err(|source| RecordError::Spool { path: workspace.store_dir.clone(), source })?;
-    let not_captured = match spooled.event {
-        AgentEvent::BeforeTool {
-            touches: Touches::Paths(paths) | Touches::Anything { paths, .. },
-            ..
-        } => resolved(workspace, &paths).into_iter().map(|path| (path, Lack::Deadline)).collect(),
-        _ => Vec::new(),
-    };
-    let seq = match workspace.store.head() {
-        // The event is kept: that nobody can tell the head just now is no reason to say otherwise.
-        Err(StoreError::Busy { .. }) => Seq(0),
-        head => head?.seq,
-    };
-    Ok(Recorded {
-        seq,
-        point: None,
-        changes: 0,
-        not_captured,
-        spooled: true,
-        stats: ScanStats::default(),
-    })
-}
-
-/// Records what waits in the spool, for a caller that holds the lock.
-pub(crate) fn drain_spool(workspace: &mut Workspace) -> Result<usize, RecordError> {
-    drain_within(workspace, workspace.limits.rewind_patience, Budget::UNLIMITED)
-}
-
-/// As [`drain_spool`], for an agent that waits: what there is no time for stays in the spool.
-fn drain_within(
-    workspace: &mut Workspace,
-    patience: Duration,
-    budget: Budget,
-) -> Result<usize, RecordError> {
-    enum Failed {
-        Spool(std::io::Error),
-        Record(RecordError),
-    }
-    impl From<std::io::Error> for Failed {
-        fn from(error: std::io::Error) -> Self {
-            Self::Spool(error)
-        }
-    }
-    let path = workspace.store_dir.clone();
-    let drained =
-        spool::drain(&path, patience, |spooled| match record_late(workspace, &spooled, budget) {
-            Ok(()) => Ok(()),
-            Err(error) => Err(Failed::Record(error)),
-        });
-    match drained {
-        Ok(drained) => drained.ok_or(RecordError::Locked),
-        Err(Failed::Spool(source)) => Err(RecordError::Spool { path, source }),
-        Err(Failed::Record(error)) => Err(error),
-    }
-}
-
-/// A crash may have kept an event in the spool that is in the log. To record it again does nothing,
-/// except where it would make its point a second time.
-fn record_late(
-    workspace: &mut Workspace,
-    spooled: &Spooled,
-    budget: Budget,
-) -> Result<(), RecordError> {
-    let Spooled { time, event } = spooled;
-    let described = match event {
-        AgentEvent::Prompt { text, .. } => Some((PointKind::Prompt, describe(text))),
-        AgentEvent::Step { name, .. } => Some((PointKind::Step, describe(name))),
-        _ => None,
-    };
-    if let Some((kind, description)) = described {
-        let is_its = |point: &Point| {
-            point.session.as_ref() == Some(event.session())
-                && (point.created_at, point.kind) == (*time, kind)
-                && point.description == description
-        };
-        if workspace.store.points()?.iter().any(is_its) {
-            return Ok(());
-        }
-    }
-    record_at(workspace, event, *time, Punctuality::Late, budget).map(drop)
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -390,121 +306,4 @@ fn add_missing_folders(workspace: &Workspace, paths: &mut Vec<WorkPath>) {
     paths.extend(missing);
     paths.sort();
     paths.dedup();
-}
-
-/// Appends what was seen and decided, trying again as long as others come first.
-fn commit(
-    workspace: &mut Workspace,
-    mut sight: Sight,
-    mut decide: impl FnMut(&Now) -> Result<Decision, RecordError>,
-) -> Result<Recorded, RecordError> {
-    loop {
-        let head = workspace.store.head()?;
-        sight.catch_up(workspace, head)?;
-        let now = Now::read(&*workspace.store)?;
-        let decision = decide(&now)?;
-        let buried = if sight.index.is_some() { now.buried(decision.time) } else { Vec::new() };
-        let scene = decision.scene.as_ref().unwrap_or(&now.scene);
-        let Authored { changes, filled_in } =
-            authored(workspace, &sight, scene, head, decision.time)?;
-        let seq = Seq(head.seq.0 + changes.len() as u64);
-        let mut recorded = Recorded { stats: sight.stats, ..Recorded::nothing(seq) };
-        recorded.changes = changes.len();
-        for change in &changes {
-            if let Entry::NotCaptured { lack } = change.after {
-                recorded.not_captured.push((change.path.clone(), lack));
-            }
-        }
-        let mut writes: Vec<Write> = changes.into_iter().map(Write::Change).collect();
-        writes.extend(filled_in.into_iter().map(Write::ReplaceChange));
-        writes.extend(buried);
-        writes.extend(decision.writes);
-        // A step that found everything as at the session's last point needs none of its own.
-        let standing = match &decision.point {
-            Some(point) if point.kind == PointKind::Step => now.point_at(seq, &point.session)?,
-            _ => None,
-        };
-        recorded.point = standing;
-        if let Some(point) = decision.point.filter(|_| standing.is_none()) {
-            recorded.point = Some(point.id);
-            writes.push(Write::Point(Point {
-                id: point.id,
-                seq: match decision.point_at {
-                    PointAt::BeforeWhatWasSeen => head.seq,
-                    PointAt::AfterWhatWasSeen => seq,
-                },
-                session: point.session,
-                kind: point.kind,
-                description: point.description,
-                label: point.label,
-                pinned: false,
-                created_at: decision.time,
-                message_ids: point.message.into_iter().collect(),
-                git: git_state(workspace.root.path()),
-            }));
-        }
-        let worth = !writes.is_empty() || workspace.store.last_scan()?.is_none();
-        if let Some(scanned) = decision.scanned.filter(|_| worth) {
-            writes.push(Write::Scanned(scanned));
-        }
-        if writes.is_empty() {
-            sight.save_index(workspace, head);
-            return Ok(recorded);
-        }
-        match workspace.store.commit(head, &writes) {
-            Ok(head) => {
-                sight.save_index(workspace, head);
-                return Ok(recorded);
-            }
-            Err(StoreError::Moved) => {}
-            Err(error) => return Err(error.into()),
-        }
-    }
-}
-
-/// What a sight means for the log.
-struct Authored {
-    changes: Vec<Change>,
-    /// Changes of which it is known by now what they left: the file is still the very same, and there
-    /// was time to read it.
-    filled_in: Vec<Change>,
-}
-
-fn authored(
-    workspace: &Workspace,
-    sight: &Sight,
-    scene: &Scene,
-    head: Head,
-    time: Timestamp,
-) -> Result<Authored, StoreError> {
-    let mut authored = Authored { changes: Vec::new(), filled_in: Vec::new() };
-    let mut seq = head.seq;
-    for observed in &sight.found {
-        if observed.same_file {
-            let path = std::slice::from_ref(&observed.path);
-            match workspace.store.latest_of(path)?.pop().flatten() {
-                Some(change) if change.after == observed.before => {
-                    let after = observed.after.clone();
-                    authored.filled_in.push(Change { after, ..change });
-                    continue;
-                }
-                // Somebody else was first.
-                Some(change) if change.after == observed.after => continue,
-                _ => {}
-            }
-        }
-        let (author, evidence): (Author, Evidence) = scene.whose(&observed.path);
-        seq = seq.next();
-        authored.changes.push(Change {
-            seq,
-            path: observed.path.clone(),
-            before: observed.before.clone(),
-            after: observed.after.clone(),
-            author,
-            evidence,
-            time,
-            cancels: Vec::new(),
-        });
-    }
-    Ok(authored)
 }

@@ -162,6 +162,28 @@ impl ForeignFile {
         }
     }
 
+    /// Removes what an interrupted change has left beside it. Only for who holds the lock.
+    pub(crate) fn sweep(&self) -> io::Result<()> {
+        let (Some(folder), Some(name)) = (self.path.parent(), self.path.file_name()) else {
+            return Ok(());
+        };
+        let Ok(entries) = std::fs::read_dir(folder) else { return Ok(()) };
+        let is_number = |text: &str| !text.is_empty() && text.bytes().all(|b| b.is_ascii_digit());
+        let is_left = |end: &str| {
+            let of_file = end.strip_suffix(".new").or_else(|| end.strip_suffix(".old"));
+            of_file.or_else(|| end.strip_prefix("backup.")).is_some_and(is_number)
+        };
+        for entry in entries.filter_map(Result::ok) {
+            let other = entry.file_name();
+            let end = other.as_bytes().strip_prefix(name.as_bytes());
+            let end = end.and_then(|end| std::str::from_utf8(end).ok());
+            if end.and_then(|end| end.strip_prefix(".takeback-")).is_some_and(is_left) {
+                disk::remove_store_file(&entry.path())?;
+            }
+        }
+        Ok(())
+    }
+
     fn beside(&self, what: &str) -> PathBuf {
         with_end(&self.path, &format!(".takeback-{}.{what}", std::process::id()))
     }
@@ -194,4 +216,59 @@ fn with_real_folder(path: &Path) -> PathBuf {
             Some(real.join(path.strip_prefix(folder).ok()?))
         })
         .unwrap_or_else(|| path.to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn names(folder: &Path) -> Vec<String> {
+        let names = std::fs::read_dir(folder).unwrap();
+        names.map(|name| name.unwrap().file_name().into_string().unwrap()).collect()
+    }
+
+    #[test]
+    fn what_somebody_else_wrote_in_between_stays() {
+        for plain in [false, true] {
+            disk::only_plain_renames(plain);
+            let folder = tempfile::tempdir().unwrap();
+            let path = folder.path().join("settings.json");
+            let absent = ForeignFile::read(&path, 0o600).unwrap();
+            std::fs::write(&path, "old").unwrap();
+            std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o640)).unwrap();
+            let file = ForeignFile::read(&path, 0o600).unwrap();
+            std::fs::write(&path, "theirs").unwrap();
+            let changed = |done| matches!(done, Err(FileError::Changed { .. }));
+            assert!(changed(file.replace(b"new")) && changed(absent.replace(b"new")));
+            assert!(changed(file.remove()));
+            assert_eq!(std::fs::read_to_string(&path).unwrap(), "theirs");
+            std::fs::write(&path, "old").unwrap();
+            file.replace(b"new").unwrap();
+            assert_eq!(std::fs::read_to_string(&path).unwrap(), "new");
+            let mode = std::fs::metadata(&path).unwrap().permissions().mode();
+            assert_eq!(
+                (mode & 0o7777, names(folder.path())),
+                (0o640, vec!["settings.json".into()])
+            );
+            ForeignFile::read(&path, 0o600).unwrap().remove().unwrap();
+            assert_eq!(names(folder.path()), Vec::<String>::new());
+        }
+        disk::only_plain_renames(false);
+    }
+
+    #[test]
+    fn only_what_was_left_beside_it_is_swept_away() {
+        let folder = tempfile::tempdir().unwrap();
+        let left = ["a.takeback-12.new", "a.takeback-3.old", "a.takeback-backup.7"];
+        let stays = ["a", "a.takeback-backup", "a.takeback-x.new", "b.takeback-12.new", "a.new"];
+        for name in left.iter().chain(&stays) {
+            std::fs::write(folder.path().join(name), "").unwrap();
+        }
+        ForeignFile::read(&folder.path().join("a"), 0o600).unwrap().sweep().unwrap();
+        let mut found = names(folder.path());
+        let mut stays = stays.map(str::to_owned).to_vec();
+        found.sort();
+        stays.sort();
+        assert_eq!(found, stays);
+    }
 }

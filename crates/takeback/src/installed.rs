@@ -47,6 +47,11 @@ impl Installed {
     }
 }
 
+/// Whether anything was ever put anywhere.
+pub(crate) fn is_anything(home: &Path) -> bool {
+    home.join(FOLDER).is_dir()
+}
+
 /// Forgets that anything was put into `file`, and removes the bytes of before.
 pub(crate) fn forget(file: &Path, home: &Path) -> io::Result<()> {
     for path in [backup_of(file), record(file, home)] {

@@ -20,6 +20,7 @@ mod log_file;
 mod pager;
 mod progress;
 mod screen;
+mod session_name;
 mod table;
 mod wire;
 mod size;

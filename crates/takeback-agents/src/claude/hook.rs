@@ -42,12 +42,26 @@ struct WireGiven {
     tool_use_id: Option<String>,
     #[serde(default)]
     tool_response: Value,
+    /// Claude Code gives none.
+    timestamp: Option<Value>,
+}
+
+impl WireGiven {
+    /// In folders that it trusts, Copilot CLI runs the hooks of `.claude/settings.json`, too. What it
+    /// gives them looks alike; the conversation lies elsewhere, if it says where.
+    fn is_of_copilot(&self) -> bool {
+        let is_elsewhere = |path: &PathBuf| path.ends_with("events.jsonl");
+        self.timestamp.is_some() && self.transcript_path.as_ref().is_none_or(is_elsewhere)
+    }
 }
 
 pub fn hear(given: &[u8]) -> Result<Heard, HearError> {
     let agent = super::NAME;
     let given: WireGiven = serde_json::from_slice(given)
         .map_err(|source| HearError::NotUnderstood { agent, source })?;
+    if given.is_of_copilot() {
+        return Err(HearError::Another { agent, by: "Copilot CLI" });
+    }
     let lacks = |field| HearError::Lacks { agent, field };
     let call = || -> Result<ToolCall, HearError> {
         Ok(ToolCall {

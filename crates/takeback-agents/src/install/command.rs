@@ -24,15 +24,25 @@ pub struct HookCommand {
 
 const NAME: &str = "takeback";
 
+const WHATEVER: &str = " || true";
+
 pub(super) fn line(agent: Plugged, event: &str, program: &str) -> String {
     let line = format!("{program} hook --agent {}", agent.name());
-    match agent {
-        Plugged::Copilot => format!("{line} --event {event}"),
+    match (agent, event) {
+        // A hook of this one that cannot be run keeps Copilot CLI from every tool: also when Takeback was
+        // taken away, or lies elsewhere now.
+        (Plugged::Copilot, "preToolUse") => format!("{line} --event {event}{WHATEVER}"),
+        (Plugged::Copilot, _) => format!("{line} --event {event}"),
         _ => line,
     }
 }
 
 impl HookCommand {
+    /// What stands in the line before `hook`.
+    pub(super) fn word(&self) -> &str {
+        self.line.rfind(" hook --agent").map_or(&self.line, |end| &self.line[..end])
+    }
+
     /// Whatever path the program has, and whatever stands before it.
     pub(super) fn read(line: &str, agent: Plugged) -> Option<Self> {
         let trimmed = line.trim();
@@ -40,11 +50,19 @@ impl HookCommand {
         let at = trimmed.rfind(&suffix)?;
         let rest = trimmed[at + suffix.len()..].trim_start();
         let known = rest.is_empty()
-            || rest.strip_prefix("--event ").is_some_and(|event| !event.trim().contains(' '));
+            || rest
+                .strip_prefix("--event ")
+                .map(|event| event.strip_suffix(WHATEVER).unwrap_or(event))
+                .is_some_and(|event| !event.trim().contains(' '));
         let program = last_word(trimmed[..at].trim_end());
         let name = program.rsplit(['/', '\\']).next();
         (known && name == Some(NAME)).then(|| Self { line: line.to_owned(), program })
     }
+}
+
+/// A word as a shell understands it: without its quotes.
+pub(super) fn word_of(quoted: &str) -> String {
+    last_word(quoted)
 }
 
 /// The last word of a shell's command line, without its quotes.
@@ -68,6 +86,16 @@ fn last_word(text: &str) -> String {
 mod tests {
     use super::*;
 
+    const COPILOTS: (Plugged, &str) = (Plugged::Copilot, "preToolUse");
+
+    #[test]
+    fn without_takeback_copilot_runs_its_tools() {
+        let (agent, event) = COPILOTS;
+        let line = line(agent, event, "/nowhere/takeback");
+        let ran = std::process::Command::new("sh").args(["-c", &line]).output().unwrap();
+        assert!(ran.status.success());
+    }
+
     #[test]
     fn what_is_written_is_known_again() {
         let programs = [
@@ -78,8 +106,10 @@ mod tests {
             ("TAKEBACK_HOME=/x takeback", "takeback"),
         ];
         for (word, program) in programs {
-            for agent in Plugged::ALL {
-                let line = line(agent, "Event", word);
+            for (agent, event) in
+                Plugged::ALL.map(|agent| (agent, "Event")).into_iter().chain([COPILOTS])
+            {
+                let line = line(agent, event, word);
                 let program = program.to_owned();
                 let read = HookCommand::read(&line, agent);
                 assert_eq!(read, Some(HookCommand { line, program }));

@@ -1,6 +1,10 @@
 //! Hooks go into files of every look, and come out again.
 
+use proptest::prelude::*;
+use serde_json::json;
+
 use super::*;
+use crate::opencode;
 
 fn program<'a>() -> Program<'a> {
     Program { word: "takeback", runs: &|program| program == "takeback" }
@@ -51,6 +55,7 @@ const ODD: &[(&str, &str)] = &[
     ("an empty list", "{\n  \"hooks\": {\n    \"Stop\": []\n  }\n}\n"),
     ("hooks of others", OTHERS),
     ("blank lines", "\n\n{\n\n  \"a\": 1,\n\n  \"b\": 2\n\n}\n\n\n"),
+    ("a comment before a closing bracket", "{ \"a\": 1 /* one */ }"),
     ("unicode", "{\n  \"größe\": \"日本 \\u0041 🦀\"\n}\n"),
 ];
 
@@ -58,11 +63,169 @@ const ODD: &[(&str, &str)] = &[
 #[test]
 fn what_goes_in_comes_out_again() {
     // Blanks around what is put in may change with it.
-    let spread = ["one line", "an empty object on two lines", "blank lines"];
+    let spread = ["an empty object on two lines"];
     for (name, before) in ODD.iter().filter(|(name, _)| !spread.contains(name)) {
         let after = put_in(Plugged::Claude, before);
         let rest = without_hooks(Plugged::Claude, after.as_bytes(), Some(before.as_bytes()));
         let Without::Rest(rest) = rest.unwrap() else { panic!("{name}") };
         assert_eq!(String::from_utf8(rest).unwrap(), *before, "{name}");
+    }
+}
+
+#[test]
+fn every_agent_gets_hooks_of_its_own_form() {
+    let value = |agent| -> Value { serde_json::from_str(&put_in(agent, "")).unwrap() };
+    let command = |agent: &str| format!("takeback hook --agent {agent}");
+    let plain = |agent: &str, timeout: u64| {
+        json!([{ "hooks": [
+            { "type": "command", "command": command(agent), "timeout": timeout }
+        ] }])
+    };
+    assert_eq!(value(Plugged::Claude)["hooks"]["Stop"], plain("claude", 30));
+    assert_eq!(value(Plugged::Claude)["hooks"]["PreToolUse"][0]["matcher"], "*");
+    assert_eq!(value(Plugged::Codex)["hooks"]["Stop"], plain("codex", 30));
+    assert_eq!(value(Plugged::Codex)["hooks"]["SessionEnd"], plain("codex", 3));
+    assert_eq!(value(Plugged::Qwen)["hooks"]["Stop"], plain("qwen", 30_000));
+    let mut gemini = plain("gemini", 30_000);
+    gemini[0]["hooks"][0]["name"] = json!("takeback");
+    assert_eq!(value(Plugged::Gemini)["hooks"]["AfterAgent"], gemini);
+    let copilot = value(Plugged::Copilot);
+    let line = format!("{} --event agentStop", command("copilot"));
+    let hook = json!([{ "type": "command", "bash": line, "timeoutSec": 30 }]);
+    assert_eq!((&copilot["version"], &copilot["hooks"]["agentStop"]), (&json!(1), &hook));
+    assert_eq!(put_in(Plugged::Opencode, ""), opencode::plugin("takeback"));
+    for agent in Plugged::ALL {
+        let text = put_in(agent, "");
+        let found = find(agent, text.as_bytes()).unwrap();
+        assert_eq!((found.hooks.len(), found.missing), (wanted(agent).len(), vec![]));
+        assert_eq!(with_hooks(agent, Some(text.as_bytes()), &program()).unwrap(), None);
+        assert_eq!(without_hooks(agent, text.as_bytes(), None).unwrap(), Without::Nothing);
+    }
+}
+
+#[test]
+fn a_file_of_its_own_follows_the_program_and_is_nobody_elses() {
+    for agent in [Plugged::Copilot, Plugged::Opencode] {
+        let quoted = Program { word: "'/my dir/takeback'", runs: &|p| p == "/my dir/takeback" };
+        let text = with_hooks(agent, None, &quoted).unwrap().unwrap();
+        let found = find(agent, &text).unwrap();
+        assert!(found.hooks.iter().all(|hook| hook.command.program == "/my dir/takeback"));
+        assert!(with_hooks(agent, Some(&text), &quoted).unwrap().is_none());
+        let gone = with_hooks(agent, Some(&text), &program()).unwrap().unwrap();
+        assert_eq!(String::from_utf8(gone).unwrap(), put_in(agent, ""));
+        let foreign = br#"{"version":1,"hooks":{"agentStop":[{"type":"command","bash":"x"}]}}"#;
+        let refused = with_hooks(agent, Some(foreign), &program());
+        assert!(matches!(refused, Err(SettingsError::Foreign)), "{refused:?}");
+    }
+}
+
+#[test]
+fn hooks_of_others_around_it_stay_where_they_are() {
+    let mine =
+        |name: &str| format!(r#"{{ "hooks": [{{ "type": "command", "command": "{name}" }}] }}"#);
+    let before = format!("{{\n  \"hooks\": {{ \"Stop\": [ {} ] }}\n}}\n", mine("first"));
+    let after = put_in(Plugged::Claude, &before);
+    // Others come behind it, before it, and beside it.
+    let at = after.find("takeback hook").unwrap();
+    let open = after[..at].rfind("{").unwrap();
+    let close = at + after[at..].find('}').unwrap() + 1;
+    let beside = r#"{ "type": "prompt", "prompt": "beside" }"#;
+    let text =
+        format!("{}{beside}, {}, {beside}{}", &after[..open], &after[open..close], &after[close..]);
+    let found = find(Plugged::Claude, text.as_bytes()).unwrap();
+    assert_eq!(found.hooks[0].position, Position { group: 1, hook: 1 });
+    let Without::Rest(rest) = without_hooks(Plugged::Claude, text.as_bytes(), None).unwrap() else {
+        panic!("others are left")
+    };
+    let rest = String::from_utf8(rest).unwrap();
+    let value = value_of(rest.as_bytes()).unwrap();
+    let beside: Value = serde_json::from_str(beside).unwrap();
+    let first: Value = serde_json::from_str(&mine("first")).unwrap();
+    assert_eq!(value, json!({ "hooks": { "Stop": [first, { "hooks": [beside, beside] }] } }));
+}
+
+/// A settings file of any look, as `choices` decide.
+fn any_file(choices: &mut dyn Iterator<Item = u8>) -> String {
+    let names = ["a", "hooks", "b", "model"];
+    let properties =
+        names.iter().filter(|_| choices.next().unwrap_or(0) % 2 == 1).collect::<Vec<_>>();
+    let properties: Vec<String> = properties
+        .into_iter()
+        .map(|name| {
+            let value = if *name == "hooks" { any_hooks(choices) } else { any_value(choices) };
+            format!("\"{name}\"{}:{}{value}", blank(choices), blank(choices))
+        })
+        .collect();
+    format!("{}{}{}", blank(choices), in_brackets("{", &properties, "}", choices), blank(choices))
+}
+
+fn any_hooks(choices: &mut dyn Iterator<Item = u8>) -> String {
+    let mut lists = Vec::new();
+    for event in ["Stop", "Foreign", "PreToolUse", "SessionEnd"] {
+        let count = choices.next().unwrap_or(0) % 4;
+        if count < 3 {
+            let groups: Vec<String> = (0..count).map(|_| any_value(choices)).collect();
+            let list = in_brackets("[", &groups, "]", choices);
+            lists.push(format!("\"{event}\":{}{list}", blank(choices)));
+        }
+    }
+    in_brackets("{", &lists, "}", choices)
+}
+
+fn any_value(choices: &mut dyn Iterator<Item = u8>) -> String {
+    let values = [
+        "1",
+        "\"// no comment, {[\\\" \"",
+        "{\"hooks\":[{\"type\":\"command\",\"command\":\"mine\"}]}",
+        "{ }",
+        "[ 1, 2, ]",
+        "null",
+    ];
+    values[usize::from(choices.next().unwrap_or(0)) % values.len()].to_owned()
+}
+
+fn in_brackets(
+    open: &str,
+    elements: &[String],
+    close: &str,
+    choices: &mut dyn Iterator<Item = u8>,
+) -> String {
+    let mut text = open.to_owned();
+    if elements.is_empty() {
+        // Blanks alone in brackets are not brought back without the bytes of before.
+        let inside = blank(choices);
+        text.push_str(if inside.contains('/') { inside } else { "" });
+        return text + close;
+    }
+    for (at, element) in elements.iter().enumerate() {
+        text.push_str(&format!("{}{element}{}", blank(choices), blank(choices)));
+        if at + 1 < elements.len() || choices.next().unwrap_or(0).is_multiple_of(3) {
+            text.push(',');
+        }
+    }
+    text + blank(choices) + close
+}
+
+fn blank(choices: &mut dyn Iterator<Item = u8>) -> &'static str {
+    const BLANKS: [&str; 10] =
+        ["", "", " ", "\n", "\n  ", "\t", "\r\n", " // one\n", "/* two */", "\n\n // é\n  "];
+    BLANKS[usize::from(choices.next().unwrap_or(0)) % BLANKS.len()]
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 300, failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn any_file_comes_back_byte_for_byte(choices in prop::collection::vec(any::<u8>(), 0..90)) {
+        let before = any_file(&mut choices.into_iter());
+        let after = with_hooks(Plugged::Claude, Some(before.as_bytes()), &program());
+        let after = after.map_err(|error| TestCaseError::fail(format!("{before:?}: {error}")))?;
+        let after = after.expect("there is something to do");
+        let found = find(Plugged::Claude, &after).unwrap();
+        prop_assert_eq!((found.hooks.len(), found.missing.len()), (10, 0));
+        let rest = without_hooks(Plugged::Claude, &after, Some(before.as_bytes())).unwrap();
+        let Without::Rest(rest) = rest else { panic!("{rest:?}") };
+        let after = String::from_utf8(after).unwrap();
+        prop_assert_eq!(String::from_utf8(rest).unwrap(), before, "{}", after);
     }
 }

@@ -18,7 +18,7 @@ const AGAIN_MS = 30000;
 const EVENTS = ["session.created", "session.idle", "session.deleted"];
 
 export const Takeback = async ({ directory, worktree }) => {
-  const server = new Server(directory);
+  const server = new Server();
   server.seek();
   /** The sessions of subagents, and whose they are. */
   const parents = new Map();
@@ -75,10 +75,6 @@ class Server {
   // Whoever started opencode records it already: `takeback hook` knows that, the server does not.
   isRecorded = process.env.TAKEBACK_SESSION !== undefined;
 
-  constructor(directory) {
-    this.directory = directory;
-  }
-
   seek() {
     if (this.found || this.isRecorded || Date.now() - this.soughtAt < AGAIN_MS) return;
     this.soughtAt = Date.now();
@@ -131,7 +127,7 @@ class Server {
 
   ask(socket, payload) {
     const id = (this.asked += 1);
-    const params = { agent: "opencode", payload, workspace: this.directory };
+    const params = { agent: "opencode", payload, pid: process.pid };
     const line = JSON.stringify({ jsonrpc: "2.0", id, method: "event:hook", params });
     const answer = new Promise((resolve) => this.answers.set(id, resolve));
     socket.write(line + "\n");

@@ -1,12 +1,12 @@
 //! Copilot CLI 1.0.102.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use serde_json::{Value, json};
-use takeback_agents::hook::{HearError, Heard, News, Plugged, ToolCall, hear};
-use takeback_core::Outcome;
+use takeback_agents::hook::{HearError, Heard, News, Plugged, ToolCall, hear, touches};
+use takeback_core::{Outcome, Tools, Touches};
 
-use crate::recorded::all_are_heard_as;
+use crate::recorded::{all_are_heard_as, given, names_of};
 
 const SESSION: &str = "5b1f3c52-5d0e-4a43-9b1c-0d6a4f0a6f11";
 const SUBAGENT: &str = "476ae9f1-7efc-4d47-9256-8b8006910d8c";
@@ -188,6 +188,21 @@ fn hooks_of_claude_code_are_given_what_says_itself_what_happened() {
     );
 }
 
+/// Copilot CLI has hooks of its own: what it does is not told twice, and not as Claude Code's.
+#[test]
+fn what_copilot_gives_hooks_of_claude_code_is_not_taken_for_claude_codes() {
+    for name in names_of("copilot/as-claude") {
+        let heard = hear(Plugged::Claude, &given("copilot/as-claude", &name), None);
+        // Of this one Copilot CLI spells the names as it does for its own.
+        let is_its_own = name == "SubagentStart";
+        match heard.unwrap_err() {
+            HearError::Another { agent: "claude", by: "Copilot CLI" } if !is_its_own => {}
+            HearError::NotUnderstood { agent: "claude", .. } if is_its_own => {}
+            error => panic!("{name}: {error}"),
+        }
+    }
+}
+
 #[test]
 fn arguments_may_be_json_in_a_text() {
     let recorded = include_bytes!("recorded/copilot/preToolUse-create.json");
@@ -203,4 +218,20 @@ fn without_the_name_of_what_happened_nothing_is_understood() {
     let given = include_bytes!("recorded/copilot/preToolUse-create.json");
     let error = hear(Plugged::Copilot, given, None).unwrap_err();
     assert!(matches!(error, HearError::Lacks { agent: "copilot", field: "event" }), "{error}");
+}
+
+#[test]
+fn edits_name_their_files_and_a_command_may_write_anything() {
+    let of = |tool: &str, input: Value| {
+        touches(&Tools::default(), tool, &input, Some(Path::new("/home/user/project")))
+    };
+    let notes = || Touches::Paths(vec![PathBuf::from("/home/user/project/notes.md")]);
+    let create = create();
+    assert_eq!(of(&create.tool, create.input), notes());
+    let edit = json!({"path": "/home/user/project/notes.md", "old_str": "a", "new_str": "b"});
+    assert_eq!(of("edit", edit), notes());
+    let patch = "*** Begin Patch\n*** Add File: notes.md\n+p\n*** End Patch\n";
+    assert_eq!(of("apply_patch", json!(patch)), notes());
+    let bash = of("bash", json!({"command": "make", "description": "d"}));
+    assert_eq!(bash, Touches::Anything { command: Some("make".to_owned()), paths: Vec::new() });
 }

@@ -1,12 +1,12 @@
 //! opencode 1.18.33, through the plugin.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use serde_json::{Value, json};
-use takeback_agents::hook::{Heard, News, Plugged, ToolCall};
+use takeback_agents::hook::{Heard, News, Plugged, ToolCall, touches};
 use takeback_agents::opencode::plugin;
-use takeback_core::Outcome;
+use takeback_core::{Outcome, Tools, Touches};
 use takeback_testkit::Sandbox;
 
 use crate::recorded::all_are_heard_as;
@@ -134,6 +134,20 @@ fn what_the_program_gives_is_understood() {
             ("tool.execute.after-apply_patch", patching(after(patched()))),
         ],
     );
+}
+
+#[test]
+fn edits_name_their_files_and_a_command_may_write_anything() {
+    let of = |call: ToolCall| {
+        touches(&Tools::default(), &call.tool, &call.input, Some(Path::new(PROJECT)))
+    };
+    let notes = || Touches::Paths(vec![PathBuf::from("/home/user/project/notes.md")]);
+    assert_eq!(of(write("c", "notes.md", "x")), notes());
+    assert_eq!(of(edit("c", "notes.md", "x", "y")), notes());
+    let patch = "*** Begin Patch\n*** Add File: notes.md\n+p\n*** End Patch\n";
+    assert_eq!(of(call("c", "apply_patch", json!({ "patchText": patch }))), notes());
+    let command = Some("make".to_owned());
+    assert_eq!(of(bash("c", "make", "d")), Touches::Anything { command, paths: Vec::new() });
 }
 
 #[test]

@@ -88,7 +88,7 @@ const tests = {
     const plugin = await Takeback(folders);
     await plugin["tool.execute.before"](...before);
     assert.equal(answered, true);
-    const params = { agent: "opencode", payload: told_before, workspace: "/p/sub" };
+    const params = { agent: "opencode", payload: told_before, pid: process.pid };
     assert.deepEqual(asked, [{ jsonrpc: "2.0", id: 1, method: "event:hook", params }]);
     assert.deepEqual(told(), []);
     await plugin.dispose();

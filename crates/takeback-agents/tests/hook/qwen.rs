@@ -3,8 +3,8 @@
 use std::path::PathBuf;
 
 use serde_json::{Value, json};
-use takeback_agents::hook::{Heard, News, Plugged, ToolCall};
-use takeback_core::Outcome;
+use takeback_agents::hook::{Heard, News, Plugged, ToolCall, touches};
+use takeback_core::{Outcome, Tools, Touches};
 
 use crate::recorded::all_are_heard_as;
 
@@ -136,5 +136,18 @@ fn what_the_program_gives_is_understood() {
             ("SessionStart-clear", cleared("SessionStart", after_clear, News::SessionStart)),
             ("SessionEnd-exit", heard(after_clear, "SessionEnd", News::SessionEnd)),
         ],
+    );
+}
+
+#[test]
+fn edits_name_their_files_and_a_command_may_write_anything() {
+    let of = |call: ToolCall| touches(&Tools::default(), &call.tool, &call.input, None);
+    let notes = || Touches::Paths(vec![PathBuf::from("/home/user/project/notes.md")]);
+    assert_eq!(of(write("c", "notes.md", "x")), notes());
+    assert_eq!(of(edit("c", "notes.md", "x", "y")), notes());
+    let command = Some("make".to_owned());
+    assert_eq!(
+        of(shell("c", "make", "d", false)),
+        Touches::Anything { command, paths: Vec::new() }
     );
 }

@@ -12,15 +12,15 @@ use takeback_agents::hook::{Heard, Plugged, hear};
 pub(crate) fn all_are_heard_as(agent: Plugged, folder: &str, expected: &[(&str, Heard)]) {
     let mut names: Vec<&str> = expected.iter().map(|(name, _)| *name).collect();
     names.sort_unstable();
-    assert_eq!(names, names_in(&recordings(folder)));
+    assert_eq!(names, names_of(folder));
     for (name, expected) in expected {
         let event = name.split('-').next();
         assert_eq!(hear(agent, &given(folder, name), event).unwrap(), *expected, "{name}");
     }
 }
 
-fn names_in(folder: &Path) -> Vec<String> {
-    let files = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
+pub(crate) fn names_of(folder: &str) -> Vec<String> {
+    let files = fs::read_dir(recordings(folder)).unwrap().map(|entry| entry.unwrap().path());
     let files = files.filter(|path| path.extension().is_some_and(|end| end == "json"));
     let mut names: Vec<String> = files.map(|path| name_of(&path)).collect();
     names.sort_unstable();

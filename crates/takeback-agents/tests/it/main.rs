@@ -4,6 +4,7 @@
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on panics")]
 
 mod crash;
+mod cut;
 mod effects;
 mod example;
 mod human;

@@ -3,6 +3,7 @@
 use std::io::{Read as _, Write as _};
 use std::net::Shutdown;
 use std::os::unix::net::UnixStream;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use serde_json::Value;
@@ -34,6 +35,35 @@ fn who_reads_nothing_is_given_up() {
     // As many as go in before the server hangs up.
     while client.write_all(call).and_then(|()| client.write_all(b"\n")).is_ok() {}
     thread.join().expect("it ends, although the client still holds its end");
+}
+
+#[test]
+fn who_asks_for_much_and_falls_silent_is_given_up_too() {
+    let limits = Limits { stall: Duration::from_millis(50), ..Limits::default() };
+    let (mut client, thread) = served(limits, methods);
+    writeln!(client, r#"{{"jsonrpc":"2.0","id":1,"method":"big","params":[10000000]}}"#)
+        .expect("it listens");
+    thread.join().expect("it ends, although nothing more is said and the client holds its end");
+}
+
+#[test]
+fn for_who_reads_nothing_only_so_much_is_done() {
+    static DONE: AtomicUsize = AtomicUsize::new(0);
+    let limits = Limits { unread: 100_000, stall: Duration::from_secs(60), ..Limits::default() };
+    let (mut client, thread) = served(limits, |call, outlet| {
+        DONE.fetch_add(1, Ordering::Relaxed);
+        methods(call, outlet)
+    });
+    let call = "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"big\",\"params\":[50000]}\n";
+    client.write_all(call.repeat(500).as_bytes()).expect("there is room for all of it");
+    // Time enough for many more, if nothing held it back.
+    for _ in 0..100 {
+        std::thread::sleep(Duration::from_millis(10));
+        let done = DONE.load(Ordering::Relaxed);
+        assert!(done < 50, "{done} answers, of which none was read");
+    }
+    drop(client);
+    thread.join().expect("it ends");
 }
 
 #[test]

@@ -26,6 +26,7 @@ use super::receipt::{self, Tense};
 use crate::error::{CommandError, Kind};
 use crate::place::{self, Store};
 use crate::screen::{CARE, GOOD, HINT, NAME, STRONG, Screen};
+use crate::session_name::SessionNames;
 
 const CART: &str = "\
 def total(items):
@@ -101,7 +102,7 @@ pub(crate) fn demo(screen: &mut Screen) -> Result<u8, CommandError> {
             Ok((point, told))
         })
         .collect::<Result<_, CommandError>>()?;
-    log::print(out, &told)?;
+    log::print(out, &told, &SessionNames::of(&store.sessions()?))?;
 
     heading(out, 3, "takeback rewind @ --dry-run")?;
     let request = RewindRequest::new(Target::Point(point));

@@ -9,7 +9,7 @@ mod version;
 use std::io::Write as _;
 
 use serde_json::json;
-use takeback_agents::hook::{Plugged, wanted};
+use takeback_agents::hook::Plugged;
 
 use self::agent::Checkup;
 use crate::args::Options;
@@ -70,11 +70,8 @@ pub(crate) fn doctor(options: &Options, screen: &mut Screen) -> Result<u8, Comma
     let homes = plugs::homes()?;
     let beats = heartbeats(&here.home);
     let site = agent::Site { homes: &homes, here: &here, beats: &beats, now: now() };
-    let agents: Vec<Checkup> = Plugged::ALL
-        .into_iter()
-        .filter(|agent| !wanted(*agent).is_empty())
-        .map(|agent| Checkup::of(agent, &site))
-        .collect();
+    let agents: Vec<Checkup> =
+        Plugged::ALL.into_iter().map(|agent| Checkup::of(agent, &site)).collect();
     let state = state::State::of(&here);
     let told: Vec<&Told> = agents.iter().map(|agent| &agent.told).chain(&state.told).collect();
     let broken = told.iter().any(|told| told.health == Health::Broken);

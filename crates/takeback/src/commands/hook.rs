@@ -62,8 +62,20 @@ fn from_stdin(home: &Path, args: &HookArgs, begun: Instant) -> Result<(), String
         event: args.event.as_deref(),
         agent_process: agent_process(),
         begun,
+        recorder: match environment(SESSION_VARIABLE) {
+            Some(_) => Recorder::Other,
+            None => Recorder::Hook,
+        },
     };
     take(home, &happening)
+}
+
+/// Who puts the agent's doings into the log.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Recorder {
+    Hook,
+    /// Whoever started the agent does already: `run`, or `chat`.
+    Other,
 }
 
 /// What a hook was given, and by whom.
@@ -75,6 +87,7 @@ pub(crate) struct Happening<'a> {
     pub(crate) agent_process: Option<Process>,
     /// Since when the agent waits.
     pub(crate) begun: Instant,
+    pub(crate) recorder: Recorder,
 }
 
 /// Records it, and leaves a heartbeat, whatever else happens.
@@ -83,10 +96,9 @@ pub(crate) fn take(home: &Path, happening: &Happening<'_>) -> Result<(), String>
     let heard = hear(agent, happening.given, happening.event).map_err(|error| whole(&error))?;
     let mut beat = Heartbeat::of(home, agent.name(), &heard.session, now());
     beat.beat(&heard.event, now());
-    let taken = match environment(SESSION_VARIABLE) {
-        // Whoever started the agent records it already: `run`, or `chat`.
-        Some(_) => Ok(()),
-        None => into_log(home, happening, &heard, &mut beat),
+    let taken = match happening.recorder {
+        Recorder::Hook => into_log(home, happening, &heard, &mut beat),
+        Recorder::Other => Ok(()),
     };
     if let Err(why) = &taken {
         beat.went_wrong(why.clone(), now());

@@ -7,7 +7,7 @@ mod plan;
 use std::io::Write as _;
 
 use serde_json::json;
-use takeback_agents::hook::{Plugged, wanted};
+use takeback_agents::hook::Plugged;
 use takeback_agents::install::{Homes, Scope};
 use takeback_store::{Entry, MemoryStore, PackedBlob, WorkPath};
 
@@ -17,6 +17,7 @@ use super::patch;
 use crate::args::{InitArgs, Options, ScopeName};
 use crate::ask;
 use crate::error::{CommandError, Kind};
+use crate::installed;
 use crate::place;
 use crate::plugs;
 use crate::screen::{BAD, GOOD, HINT, STRONG, Screen, is_interactive, plain, width, wrap};
@@ -75,6 +76,8 @@ fn run(
         }
         apply::apply(&mut planned, direction, &here.home)?;
         done = true;
+    } else if !args.dry_run && installed::is_anything(&here.home) {
+        apply::apply(&mut planned, direction, &here.home)?;
     }
     let failed = planned.iter().any(|one| one.after.is_err());
     let next = next(&planned, direction, scope);
@@ -106,7 +109,6 @@ fn agents(
     if args.agents.is_empty() {
         let here: Vec<Plugged> = Plugged::ALL
             .into_iter()
-            .filter(|agent| !wanted(*agent).is_empty())
             .filter(|agent| direction == Direction::Out || plugs::is_here(*agent, homes))
             .collect();
         if here.is_empty() {
@@ -242,7 +244,7 @@ fn next(planned: &[Planned], direction: Direction, scope: Scope) -> Vec<String> 
     }
     if changed.contains(&Plugged::Codex) {
         next.push(
-            "Codex runs new hooks only once you trust them: start `codex` and enter /hooks."
+            "Codex runs new hooks only once you trust them: start `codex`, enter /hooks and press t."
                 .to_owned(),
         );
     }

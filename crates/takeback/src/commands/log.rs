@@ -15,6 +15,7 @@ use crate::args::{LogArgs, Options};
 use crate::error::CommandError;
 use crate::place::{self, Store};
 use crate::screen::{BAD, CARE, GOOD, HINT, NAME, Screen, count, plain, shorten};
+use crate::session_name::SessionNames;
 use crate::table::{Cell, Give, Table};
 use crate::time::{ago, clock, iso, now};
 
@@ -51,7 +52,8 @@ pub(crate) fn log(
         return Ok(0);
     }
     screen.page()?;
-    print(&mut screen.out, &told)?;
+    let names = SessionNames::of(&place.workspace.store.sessions()?);
+    print(&mut screen.out, &told, &names)?;
     match &session {
         None if all == 0 => {
             writeln!(screen.out, "No points yet. {HINT}`takeback checkpoint` makes one.{HINT:#}")?;
@@ -121,7 +123,11 @@ pub(crate) fn within(changes: &[Change], from: Seq, to: Option<Seq>) -> &[Change
 }
 
 /// A line a point.
-pub(crate) fn print(out: &mut dyn Write, told: &[(Point, Told)]) -> io::Result<()> {
+pub(crate) fn print(
+    out: &mut dyn Write,
+    told: &[(Point, Told)],
+    names: &SessionNames,
+) -> io::Result<()> {
     let time = now();
     let gives = [Give::Nothing, Give::All(1), Give::All(3), Give::End(20), Give::All(2)];
     let mut table = Table::new(0, gives);
@@ -129,7 +135,7 @@ pub(crate) fn print(out: &mut dyn Write, told: &[(Point, Told)]) -> io::Result<(
         table.rows.push([
             Cell::new(NAME, &told.id[..8]),
             Cell::new(HINT, ago(point.created_at, time)),
-            Cell::plain(whose(point)),
+            Cell::plain(whose(point, names)),
             Cell::plain(title(point)),
             changes(told),
         ]);
@@ -138,13 +144,13 @@ pub(crate) fn print(out: &mut dyn Write, told: &[(Point, Told)]) -> io::Result<(
 }
 
 /// What a point's session is called on screen.
-fn whose(point: &Point) -> String {
+fn whose(point: &Point, names: &SessionNames) -> String {
     const IMPORTED: &str = " (imported)";
     match &point.session {
         _ if point.kind == PointKind::Safety => "safety".to_owned(),
         None => "by hand".to_owned(),
         Some(session) => match name_there(session) {
-            None => shorten(&plain(&session.0), 16),
+            None => shorten(&names.get(session), 16),
             Some("") => format!("by hand{IMPORTED}"),
             // The name that it has here begins like all others that came with it.
             Some(name) => shorten(&plain(name), 10) + IMPORTED,

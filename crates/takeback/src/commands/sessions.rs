@@ -17,6 +17,7 @@ use crate::error::{CommandError, Kind};
 use crate::place::{self, Place, Store};
 use crate::progress;
 use crate::screen::{CARE, GOOD, HINT, NAME, STRONG, Screen, count, is_interactive, plain};
+use crate::session_name::SessionNames;
 use crate::stores;
 use crate::table::{Cell, Give, Table};
 use crate::time::{ago, iso, now};
@@ -49,7 +50,10 @@ pub(crate) fn sessions(
     }
     let sessions = place.workspace.store.sessions()?;
     let points = place.workspace.store.points()?;
-    let newest: Vec<&Session> = sessions.iter().rev().take(args.limit).collect();
+    let names = SessionNames::of(&sessions);
+    // What a subagent did is told with the session that it is a part of.
+    let wholes = || sessions.iter().filter(|session| session.whole().is_none());
+    let newest: Vec<&Session> = wholes().rev().take(args.limit).collect();
     let told: Vec<ToldSession<'_>> = newest.iter().map(|session| tell(session, &points)).collect();
     if told.is_empty() {
         writeln!(screen.out, "No sessions yet. {HINT}`takeback run -- CMD` is one.{HINT:#}")?;
@@ -65,7 +69,7 @@ pub(crate) fn sessions(
             _ => Cell::new(HINT, "idle"),
         };
         table.rows.push([
-            Cell::new(NAME, plain(told.id)),
+            Cell::new(NAME, names.get(&session.id)),
             Cell::new(HINT, ago(session.started_at, time)),
             state,
             Cell::plain(count(told.points, "point")),
@@ -74,8 +78,9 @@ pub(crate) fn sessions(
     }
     screen.page()?;
     table.print(&mut screen.out)?;
-    if sessions.len() > told.len() {
-        let older = sessions.len() - told.len();
+    let all = wholes().count();
+    if all > told.len() {
+        let older = all - told.len();
         writeln!(screen.out, "{HINT}{older} older; -n shows more{HINT:#}")?;
     }
     Ok(0)
@@ -203,7 +208,13 @@ pub(crate) fn find_session(workspace: &Workspace, name: &str) -> Result<SessionI
     }
     let sessions = workspace.store.sessions()?;
     let hits: Vec<_> = sessions.iter().filter(|session| session.id.0.starts_with(name)).collect();
+    // The beginning of a session is the beginning of its parts as well.
+    let is_whole_of_all = |one: &&&Session| {
+        let is_part = |other: &&Session| other.id == one.id || other.whole() == Some(&one.id);
+        hits.iter().all(is_part)
+    };
     let exact = hits.iter().find(|session| session.id.0 == *name);
+    let exact = exact.or_else(|| hits.iter().find(is_whole_of_all));
     match (exact, hits.as_slice()) {
         (Some(session), _) | (None, [session]) => Ok(session.id.clone()),
         (None, []) => {

@@ -18,6 +18,7 @@ use crate::error::CommandError;
 use crate::place::{self, Store};
 use crate::point::named;
 use crate::screen::{HINT, NAME, STRONG, Screen, name, plain, width, wrap};
+use crate::session_name::SessionNames;
 use crate::table::{Cell, Give, Table};
 use crate::time::{ago, clock, iso, now};
 use crate::wire::WirePath;
@@ -75,6 +76,7 @@ pub(crate) fn show(
         detail(out, "git", PLAIN, &format!("{} {}", plain(branch), plain(head)))?;
     }
     writeln!(out)?;
+    let names = SessionNames::of(&store.sessions()?);
     let mut histories = by_path(changes);
     histories.retain(|history| !is_detour(history));
     if histories.is_empty() {
@@ -87,7 +89,8 @@ pub(crate) fn show(
             before: history.at_start().clone(),
             after: history.at_end().clone(),
         };
-        let mut authors: Vec<String> = history.changes.iter().map(author).collect();
+        let mut authors: Vec<String> =
+            history.changes.iter().map(|change| author(change, &names)).collect();
         authors.dedup();
         let what = match &diff.before {
             Entry::Unknown => "first seen".to_owned(),
@@ -188,10 +191,10 @@ pub(crate) fn detail(
     Ok(())
 }
 
-fn author(change: &Change) -> String {
+fn author(change: &Change, names: &SessionNames) -> String {
     match &change.author {
         Author::Agent { session, tool, .. } => {
-            let (session, tool) = (plain(&session.0), plain(tool));
+            let (session, tool) = (names.get(session), plain(tool));
             match change.evidence {
                 Evidence::Tool => format!("{session} with {tool}"),
                 // `takeback run`: the session is the command.
@@ -201,7 +204,7 @@ fn author(change: &Change) -> String {
         }
         Author::Human => "you".to_owned(),
         Author::Ambiguous { sessions } => {
-            let sessions: Vec<String> = sessions.iter().map(|session| plain(&session.0)).collect();
+            let sessions: Vec<String> = sessions.iter().map(|session| names.get(session)).collect();
             format!("unclear: you or {}", sessions.join(", "))
         }
         Author::Rewind { .. } => "a rewind".to_owned(),

@@ -2,9 +2,13 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
 
 use serde_json::{Value, json};
 
+use takeback_testkit::model::ModelServer;
+
+use crate::chat::claude::{environment, program};
 use crate::home::{Answer, User};
 
 const VERSIONS: [&str; 2] = ["2.1.197", "2.1.325"];
@@ -330,4 +334,80 @@ fn a_prompt_that_was_recorded_here_is_not_imported_again() {
         (&json!(1), Some(4))
     );
     assert_eq!(user.json(&["show", &worked.messages[0]])["session"], "s");
+}
+
+#[test]
+fn the_real_program_works_and_its_work_is_imported() {
+    let Some(program) = program() else { return };
+    let user = User::with(&[("a.txt", "one\ntwo\n")]);
+    let model = ModelServer::start();
+    let at = |path: &str| user.work().canonicalize().expect("it is there").join(path);
+    let prompt = |text: &str, script: &Value, session: Option<&str>| -> Value {
+        let mut claude = Command::new(&program);
+        claude.args(["-p", "--output-format", "json", "--permission-mode", "acceptEdits"]);
+        claude.args(session.map(|session| ["--resume", session]).into_iter().flatten());
+        claude.arg(format!("{text} <<LAB {script} LAB>>")).current_dir(user.work()).env_clear();
+        claude.envs(environment(&user, &model.url()));
+        claude.env("CLAUDE_CODE_ENABLE_SDK_FILE_CHECKPOINTING", "1");
+        let output = claude.stdin(Stdio::null()).output().expect("it runs");
+        serde_json::from_slice(&output.stdout).unwrap_or_else(|error| panic!("{error}: {output:?}"))
+    };
+    let read = json!([{ "name": "Read", "input": { "file_path": at("a.txt") } }]);
+    let edit = |old: &str, new: &str| {
+        let input = json!({ "file_path": at("a.txt"), "old_string": old, "new_string": new });
+        json!([{ "name": "Edit", "input": input }])
+    };
+    let write =
+        json!([{ "name": "Write", "input": { "file_path": at("b.txt"), "content": "b\n" } }]);
+    let first = prompt("make it", &json!([read, edit("one", "ONE"), write, "made"]), None);
+    let session = first["session_id"].as_str().expect("a session").to_owned();
+    user.write("a.txt", "ONE\ntwo\nmine\n");
+    let again = json!([read, edit("two", "TWO"), "changed"]);
+    assert_eq!(prompt("change it", &again, Some(&session))["result"], "changed");
+    assert_eq!(user.read("a.txt"), "ONE\nTWO\nmine\n");
+
+    let mut import = user.command(&["--json", "import", "--from", "claude"]);
+    import.envs(
+        environment(&user, &model.url())
+            .into_iter()
+            .filter(|(name, _)| *name == "CLAUDE_CONFIG_DIR"),
+    );
+    let answer = user.answer_of(import, "");
+    assert_eq!(answer.code, 0, "{answer:?}");
+    let points = user.json(&["log"]);
+    let told: Vec<&str> = points
+        .as_array()
+        .expect("a list")
+        .iter()
+        .map(|point| {
+            let text = point["description"].as_str().expect("text");
+            text.split(" <<").next().unwrap_or(text)
+        })
+        .collect();
+    assert_eq!(told, ["change it", "make it"]);
+    let message = |at: usize| points[at]["messageIds"][0].as_str().expect("an id").to_owned();
+    let diff = user.takeback(&["diff", &message(1), &message(0)]);
+    insta::assert_snapshot!(diff.out, @"
+    diff --git a/a.txt b/a.txt
+    --- a/a.txt
+    +++ b/a.txt
+    @@ -1,2 +1,3 @@
+    -one
+    +ONE
+     two
+    +mine
+    diff --git a/b.txt b/b.txt
+    new file mode 100644
+    --- /dev/null
+    +++ b/b.txt
+    @@ -0,0 +1 @@
+    +b
+    ");
+    let shown = user.json(&["show", &message(0)]);
+    assert_eq!(shown["changes"][0]["filePath"], "a.txt");
+    assert_eq!(shown["changes"][0]["author"]["tool"], "Edit");
+    let rewound = user.takeback(&["rewind", &message(1), "-y"]);
+    assert_eq!(rewound.code, 0, "{rewound:?}");
+    assert_eq!(user.read("a.txt"), "one\ntwo\nmine\n");
+    assert!(!user.exists("b.txt"));
 }

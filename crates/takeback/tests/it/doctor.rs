@@ -81,9 +81,70 @@ fn a_session_without_a_sign_of_life_is_found() {
     let answer = takeback(&user, &["doctor"]);
     assert_eq!(answer.code, 1, "{answer:?}");
     assert!(answer.out.contains("hooks did not run in session s2"), "{answer:?}");
+    let settings = user.home().join(".claude/settings.json");
+    let later = std::time::SystemTime::now() + Duration::from_secs(60);
+    let file = fs::File::options().append(true).open(settings).expect("settings");
+    file.set_modified(later).expect("a time is set");
+    let answer = takeback(&user, &["doctor"]);
+    assert_eq!(answer.code, 0, "nobody knows whether it is still so: {answer:?}");
+    assert!(answer.out.contains("changed since"), "{answer:?}");
     let old = line.replace("2999", "1999");
     fs::write(project.join("s2.jsonl"), old).expect("a transcript");
     assert_eq!(takeback(&user, &["doctor"]).code, 0, "it began before the hooks were there");
+}
+
+#[test]
+fn agents_that_do_not_trust_hooks_are_named() {
+    let user = with_agents(&[("codex", "codex-cli 0.166.0"), ("copilot", "1.0.102")]);
+    assert_eq!(takeback(&user, &["init", "-y", "--agent", "codex"]).code, 0);
+    let project = ["init", "-y", "--agent", "copilot", "--scope", "project"];
+    assert_eq!(takeback(&user, &project).code, 0);
+    let mut told = String::new();
+    let mut doctor = |title: &str| {
+        let answer = takeback(&user, &["doctor", "--json"]);
+        let value: Value = serde_json::from_str(&answer.out).expect("JSON");
+        told.push_str(&format!("{title}: {}\n", answer.code));
+        let agents = value["agents"].as_array().expect("a list").iter();
+        for agent in agents.filter(|agent| agent["health"] != "none") {
+            let text = |key: &str| agent[key].as_str().expect("text").to_owned();
+            told.push_str(&format!("  {}: {}\n", text("health"), text("what")));
+            let next = agent["next"].as_array().expect("a list").iter().filter_map(Value::as_str);
+            next.for_each(|next| told.push_str(&format!("    {next}\n")));
+        }
+    };
+    doctor("nothing is trusted");
+    let day = user.home().join(".codex/sessions/2999/01/01");
+    fs::create_dir_all(&day).expect("folders");
+    let line =
+        r#"{"timestamp":"2999-01-01T00:00:00Z","type":"session_meta","payload":{"id":"c1"}}"#;
+    fs::write(day.join("rollout-c1.jsonl"), line).expect("a record");
+    let session = user.home().join(".copilot/session-state/p1");
+    fs::create_dir_all(&session).expect("folders");
+    let line =
+        r#"{"type":"session.start","data":{"sessionId":"p1","startTime":"2999-01-01T00:00:00Z"}}"#;
+    fs::write(session.join("events.jsonl"), line).expect("a record");
+    doctor("sessions without a sign of life");
+    let folder = user.work().canonicalize().expect("it is there");
+    let config = format!("// written by Copilot CLI\n{{\"trustedFolders\":[{folder:?}]}}");
+    fs::write(user.home().join(".copilot/config.json"), config).expect("a file");
+    fs::remove_dir_all(session).expect("it goes");
+    doctor("the folder is trusted");
+    insta::assert_snapshot!(told, @"
+    nothing is trusted: 0
+      warning: Codex 0.166.0: hooks in ~/.codex/hooks.json will not run: 8 of 8 hooks not trusted
+        Start `codex`, enter /hooks and press t.
+      warning: Copilot CLI 1.0.102: hooks in FOLDER/work/.github/hooks/takeback.json will not run: Copilot CLI does not trust FOLDER/work, and passes over its hooks
+        Start `copilot` there and trust the folder, or use `takeback init` without --scope project.
+    sessions without a sign of life: 1
+      broken: Codex 0.166.0: hooks did not run in session c1 (just now): 8 of 8 hooks not trusted
+        Start `codex`, enter /hooks and press t.
+      broken: Copilot CLI 1.0.102: hooks did not run in session p1 (just now): Copilot CLI does not trust FOLDER/work, and passes over its hooks
+        Start `copilot` there and trust the folder, or use `takeback init` without --scope project.
+    the folder is trusted: 1
+      broken: Codex 0.166.0: hooks did not run in session c1 (just now): 8 of 8 hooks not trusted
+        Start `codex`, enter /hooks and press t.
+      good: Copilot CLI 1.0.102: hooks in FOLDER/work/.github/hooks/takeback.json, no session since they were put in
+    ");
 }
 
 #[test]

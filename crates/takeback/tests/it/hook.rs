@@ -1,5 +1,7 @@
 //! `hook`: what agents' hooks are given, as the agents give it.
 
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on panics")]
+
 use std::fs;
 use std::process::{Command, Stdio};
 
@@ -307,4 +309,39 @@ fn hooks_of_an_agent_that_is_recorded_already_only_show_that_they_work() {
     assert_eq!(user.takeback(&["run", "--", "sh", "-c", &inner, program]).code, 0);
     assert_eq!(user.json(&["sessions"]).as_array().unwrap().len(), 1);
     assert_eq!(heartbeat(&user)["events"], json!({"UserPromptSubmit": 1}));
+}
+
+#[test]
+fn a_program_that_stays_tells_the_server_instead() {
+    let user = User::with(&[("a.txt", "one\n")]);
+    let mut session = Session::of(&user, "s");
+    session.prompts = 1;
+    let write = json!({"file_path": user.work().join("new.txt"), "content": "n"});
+    let told = json!({"tool_name": "Write", "tool_input": write, "tool_use_id": "c1"});
+    let ask = |id: u32, agent: &str, payload: Value| {
+        let params = json!({"agent": agent, "payload": payload, "pid": std::process::id()});
+        json!({"jsonrpc": "2.0", "id": id, "method": "event:hook", "params": params}).to_string()
+    };
+    let lines = [
+        ask(1, "claude", session.given("UserPromptSubmit", json!({"prompt": "go"}))),
+        ask(2, "claude", session.given("PreToolUse", told)),
+        ask(3, "claude", json!({"hook_event_name": "Stop"})),
+        ask(4, "nobody", json!({})),
+    ];
+    // Whatever surrounds the server says nothing about whom it serves.
+    let mut serve = user.command(&["serve", "--stdio"]);
+    serve.env("TAKEBACK_SESSION", "another");
+    let answer = user.answer_of(serve, &(lines.join("\n") + "\n"));
+    let answers: Vec<Value> =
+        answer.out.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    assert_eq!(answers[0]["result"], json!({"ok": true}), "{answer:?}");
+    assert_eq!(answers[1]["result"], json!({"ok": true}), "{answer:?}");
+    let refused = answers[2]["result"]["error"].as_str().unwrap();
+    assert!(refused.contains("session_id"), "{refused}");
+    assert_eq!(answers[3]["error"]["message"], "no agent is known as nobody");
+    user.write("new.txt", "n");
+    session.stop();
+    assert_eq!(user.takeback(&["rewind", "@", "-y"]).code, 0);
+    assert!(!user.exists("new.txt"));
+    assert_eq!(heartbeat(&user)["events"]["PreToolUse"], 1);
 }

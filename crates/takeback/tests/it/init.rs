@@ -14,6 +14,7 @@ use crate::home::{Answer, User};
 /// A user who has agents: programs that can do nothing but tell their version.
 pub(crate) fn with_agents(agents: &[(&str, &str)]) -> User {
     let user = User::new();
+    bin(&user);
     for (agent, version) in agents {
         program(&user, agent, &format!("#!/bin/sh\necho '{version}'\n"));
     }

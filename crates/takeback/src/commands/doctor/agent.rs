@@ -7,7 +7,7 @@ use takeback_agents::hook::{Plugged, wanted};
 use takeback_agents::install::{Found, Homes, Scope, file_of, find};
 use takeback_store::Timestamp;
 
-use super::cause::{Cause, switched_off};
+use super::cause::{Cause, cause, changed_since, likely};
 use super::session::{Session, modified, newest};
 use super::version::version;
 use super::{Health, Told};
@@ -37,13 +37,15 @@ pub(super) struct Checkup {
     pub(super) told: Told,
 }
 
-/// A settings file with hooks of Takeback's in it, or one that cannot be read.
-struct Place {
-    scope: Scope,
-    file: PathBuf,
+/// A settings file in which hooks of Takeback's can stand.
+pub(super) struct Place {
+    pub(super) scope: Scope,
+    pub(super) file: PathBuf,
+    /// Links followed.
+    pub(super) real: PathBuf,
     /// Since when they are there, as far as that is known.
     since: Option<Timestamp>,
-    found: Result<Found, String>,
+    pub(super) found: Result<Found, String>,
 }
 
 impl Checkup {
@@ -86,12 +88,23 @@ impl Checkup {
             let what = format!("{title}: the hooks in {file} run {program}, which is not there");
             return Told::new(Health::Broken, plain(&what)).next("`takeback init` mends them.");
         }
-        if let Some(told) = self.silent(&with_hooks, &title, site) {
-            return told;
+        let cause = cause(self.agent, &with_hooks, site.homes, &site.here.root);
+        if let Some(session) = self.silent(&with_hooks, site) {
+            let (id, when) = (plain(&session.id), ago(session.began, site.now));
+            let what = format!("{title}: hooks did not run in session {id} ({when})");
+            let root = &site.here.root;
+            let is_other = changed_since(self.agent, &with_hooks, site.homes, root, session.last);
+            if cause.is_none() && is_other {
+                let what = format!("{what}; settings were changed since");
+                return Told::new(Health::Care, what)
+                    .next("The next session shows whether they run.");
+            }
+            let Cause { why, next } = cause.unwrap_or_else(|| likely(self.agent, &with_hooks));
+            return Told::new(Health::Broken, format!("{what}: {why}")).next(next);
         }
-        let off = switched_off(self.agent, site.homes, &site.here.root);
-        if let Some(Cause { why, next }) = off {
-            return Told::new(Health::Care, format!("{title}: {why}")).next(next);
+        if let Some(Cause { why, next }) = cause {
+            let what = format!("{title}: hooks in {file} will not run: {why}");
+            return Told::new(Health::Care, what).next(next);
         }
         let missing = with_hooks.iter().map(|place| place.missing()).min().unwrap_or_default();
         if missing > 0 {
@@ -124,28 +137,15 @@ impl Checkup {
         }
     }
 
-    /// A session began after hooks were put in, and none of them ran in it.
-    fn silent(&self, places: &[&Place], title: &str, site: &Site<'_>) -> Option<Told> {
+    /// The session that began after hooks were put in, and in which none of them ran.
+    fn silent(&self, places: &[&Place], site: &Site<'_>) -> Option<&Session> {
         let session = self.session.as_ref()?;
         let since = places.iter().filter_map(|place| place.since).min()?;
         let ran = site.beats.iter().any(|beat| {
             beat.agent == self.agent.name()
                 && (beat.session == session.id || beat.last_at > session.last)
         });
-        if ran || session.began <= since {
-            return None;
-        }
-        let what = format!(
-            "{title}: hooks did not run in session {} ({})",
-            plain(&session.id),
-            ago(session.began, site.now)
-        );
-        Some(match switched_off(self.agent, site.homes, &site.here.root) {
-            Some(Cause { why, next }) => {
-                Told::new(Health::Broken, format!("{what}: {why}")).next(next)
-            }
-            None => Told::new(Health::Broken, what),
-        })
+        (!ran && session.began > since).then_some(session)
     }
 
     pub(super) fn to_json(&self) -> Value {
@@ -183,7 +183,7 @@ impl Place {
         let found = found.and_then(|bytes| find(agent, &bytes).map_err(|error| error.to_string()));
         let noted = Installed::of(&real, &site.here.home).map(|installed| installed.at);
         let since = noted.or_else(|| modified(&real));
-        Some(Self { scope, file, since, found })
+        Some(Self { scope, file, real, since, found })
     }
 
     fn has_hooks(&self) -> bool {

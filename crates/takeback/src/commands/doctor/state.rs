@@ -79,11 +79,12 @@ fn workspace(here: &Here) -> Vec<Told> {
 
 fn look(here: &Here, folder: &Path) -> Result<Vec<Told>, StoreError> {
     let root = shown(&here.root);
+    // Before it is opened: SQLite has files beside it as long as it is.
+    let size = bytes(folder_bytes(folder));
     let store = SqliteStore::open(folder)?;
     let points = store.points()?;
     let listed = points.iter().filter(|point| point.kind != PointKind::Safety).count();
     let scanned = store.last_scan()?.map(|at| format!(", looked at {}", ago(at, now())));
-    let size = bytes(folder_bytes(folder));
     let what = format!("{root}: {}, {size}{}", count(listed, "point"), scanned.unwrap_or_default());
     let mut told = vec![Told::new(Health::Good, what)];
     if store.rewinds()?.iter().any(|rewind| rewind.state == RewindState::Open) {

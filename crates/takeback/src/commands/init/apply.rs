@@ -5,6 +5,8 @@
 
 use std::path::Path;
 
+use takeback_agents::hook::Plugged;
+use takeback_agents::install::is_own;
 use takeback_store::Digest;
 
 use super::plan::{After, Direction, Planned};
@@ -22,21 +24,28 @@ pub(super) fn apply(
     let _alone = installed::hold(home)?;
     for one in planned {
         let (Some(file), Ok(after)) = (&one.file, &one.after) else { continue };
+        let swept = file.sweep().map_err(CommandError::from);
         let done = match (direction, after) {
-            (_, After::AsItIs) => Ok(()),
-            (Direction::In, After::Bytes(bytes)) => put_in(file, bytes, home),
+            (Direction::In, After::AsItIs) => Ok(()),
+            (Direction::Out, After::AsItIs) => tidy(file, home),
+            (Direction::In, After::Bytes(bytes)) => put_in(one.agent, file, bytes, home),
             (_, after) => take_out(file, after, home),
         };
         let backup = backup_of(&file.path);
         one.backup = backup.exists().then(|| backup.to_string_lossy().into_owned());
-        if let Err(error) = done {
+        if let Err(error) = done.and(swept) {
             one.after = Err(error);
         }
     }
     Ok(())
 }
 
-fn put_in(file: &ForeignFile, bytes: &[u8], home: &Path) -> Result<(), CommandError> {
+fn put_in(
+    agent: Plugged,
+    file: &ForeignFile,
+    bytes: &[u8],
+    home: &Path,
+) -> Result<(), CommandError> {
     let failed = |doing| {
         move |source| {
             let error = FileError::Io { path: file.path.clone(), doing, source };
@@ -55,7 +64,8 @@ fn put_in(file: &ForeignFile, bytes: &[u8], home: &Path) -> Result<(), CommandEr
         None => Installed {
             at: now(),
             file: file.path.to_string_lossy().into_owned(),
-            before,
+            // What stood in a file of Takeback's own was Takeback's.
+            before: before.filter(|_| !is_own(agent)),
             after,
             folders: file.missing_folders().len(),
         },
@@ -79,6 +89,18 @@ fn take_out(file: &ForeignFile, after: &After, home: &Path) -> Result<(), Comman
     installed::forget(&file.path, home)?;
     if *after == After::Gone {
         installed::remove_empty_folders(&file.path, folders)?;
+    }
+    Ok(())
+}
+
+/// Nothing of Takeback's is in it any more: somebody has taken it out by hand, or an `uninstall` was cut
+/// off. A copy that is not the one of before the first change is left.
+fn tidy(file: &ForeignFile, home: &Path) -> Result<(), CommandError> {
+    if let Some(installed) = Installed::of(&file.path, home) {
+        let backup = std::fs::read(backup_of(&file.path)).ok();
+        if backup.as_deref().map(Digest::of) == installed.before {
+            installed::forget(&file.path, home)?;
+        }
     }
     Ok(())
 }

@@ -4,6 +4,7 @@ use std::fs::File;
 use std::io::{self, Read as _, Write as _};
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
+use std::sync::mpsc::channel;
 use std::time::{Duration, Instant};
 
 use serde_json::json;
@@ -44,16 +45,21 @@ fn spawn(start: &Start, idle: u64) -> io::Result<Child> {
     command.spawn()
 }
 
+/// Until it is decided which server it is, and that one answers. Who went before that might leave a
+/// server behind that was too late, and outlives the one that was found.
 fn wait_for(path: &Path, child: &mut Child) -> Result<(), CommandError> {
     let until = Instant::now() + PATIENCE;
-    let mut lost = false;
+    let said = last_words(child);
     while !answers(path) {
-        if !lost && let Some(status) = child.try_wait()? {
+        if let Some(status) = child.try_wait()?
             // Another one was faster, and is about to answer.
-            lost = status.code() == Some(i32::from(Kind::Locked as u8));
-            if !lost {
-                return Err(CommandError::new(Kind::Error, why(child)));
-            }
+            && status.code() != Some(i32::from(Kind::Locked as u8))
+        {
+            let said = said.trim().trim_start_matches("takeback:").trim();
+            return Err(CommandError::new(
+                Kind::Error,
+                format!("the server did not start: {said}"),
+            ));
         }
         if Instant::now() >= until {
             let said = format!("the server at {} does not answer", path.display());
@@ -64,15 +70,17 @@ fn wait_for(path: &Path, child: &mut Child) -> Result<(), CommandError> {
     Ok(())
 }
 
-/// What a server that did not start has said.
-fn why(child: &mut Child) -> String {
-    let mut said = String::new();
-    let read = child.stderr.take().map(|mut stderr| stderr.read_to_string(&mut said));
-    let said = said.trim().trim_start_matches("takeback:").trim();
-    match read {
-        Some(Ok(_)) if !said.is_empty() => format!("the server did not start: {said}"),
-        _ => "the server did not start".to_owned(),
-    }
+/// What a server says until it listens, or ends: then it lets go of standard error.
+fn last_words(child: &mut Child) -> String {
+    let Some(mut stderr) = child.stderr.take() else { return String::new() };
+    let (sender, receiver) = channel();
+    // Left behind with a server that does neither.
+    std::thread::spawn(move || {
+        let mut said = Vec::new();
+        drop(stderr.read_to_end(&mut said));
+        drop(sender.send(String::from_utf8_lossy(&said).into_owned()));
+    });
+    receiver.recv_timeout(PATIENCE).unwrap_or_default()
 }
 
 /// No key that is pressed in a terminal is meant for this process any more.

@@ -1,13 +1,18 @@
 //! `event:*`: what an agent does, as it tells it.
 
 use std::path::PathBuf;
+use std::time::Instant;
 
 use serde::Deserialize;
+use serde_json::json;
+use takeback_agents::hook::Plugged;
+use takeback_core::process;
 use takeback_ipc::params::Named;
 use takeback_ipc::{Fault, Outcome, Outlet, Params, RawValue};
 
 use super::client::{Client, told};
 use super::fault::{self, fault};
+use crate::commands::hook::{Happening, Recorder, take};
 use crate::commands::record::without_files;
 use crate::place::{self, Store};
 
@@ -45,14 +50,25 @@ pub(super) fn record(client: &mut Client, params: &Params) -> Outcome {
     told(&at.handle.recording.answer(&mut at.handle.place, line))
 }
 
+/// What an agent's hook tells, in the agent's own words. As with `record`, what is refused is an answer.
 pub(super) fn hook(client: &mut Client, params: &Named, _: &Outlet) -> Outcome {
-    let agent: String = params.required("agent")?;
+    let begun = Instant::now();
+    let name: String = params.required("agent")?;
     let payload: Box<RawValue> = params.required("payload")?;
-    hooked(client, params, &agent, &payload)
-}
-
-/// What an agent's hook tells, in the agent's own words.
-fn hooked(_: &mut Client, _: &Named, agent: &str, _payload: &RawValue) -> Outcome {
-    let said = format!("no agent is known as {agent}");
-    Err(fault(fault::UNKNOWN_AGENT, said))
+    let event: Option<String> = params.optional("event")?;
+    let pid: Option<u32> = params.optional("pid")?;
+    let agent = Plugged::named(&name)
+        .ok_or_else(|| fault(fault::UNKNOWN_AGENT, format!("no agent is known as {name}")))?;
+    let happening = Happening {
+        agent,
+        given: payload.get().as_bytes(),
+        event: event.as_deref(),
+        agent_process: pid.and_then(process::started),
+        begun,
+        recorder: Recorder::Hook,
+    };
+    told(&match take(client.home(), &happening) {
+        Ok(()) => json!({ "ok": true }),
+        Err(why) => json!({ "ok": false, "error": why }),
+    })
 }

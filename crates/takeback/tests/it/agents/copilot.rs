@@ -3,9 +3,9 @@
 use std::process::Command;
 
 use serde_json::{Value, json};
-use takeback_agents::hook::{Plugged, wanted};
+use takeback_agents::hook::Plugged;
 
-use super::desk::{Desk, command};
+use super::desk::Desk;
 use super::{Conversation, Driven, absolute, calls, is_taken_back_and_yours_stays};
 
 struct Copilot;
@@ -14,14 +14,7 @@ impl Driven for Copilot {
     const AGENT: Plugged = Plugged::Copilot;
 
     fn settle(desk: &Desk) {
-        let hooks = wanted(Self::AGENT).iter().map(|hook| {
-            let command = format!("{} --event {}", command(Self::AGENT), hook.event);
-            let seconds = hook.timeout_seconds;
-            let run = json!({"type": "command", "bash": command, "timeoutSec": seconds});
-            (hook.event.to_owned(), json!([run]))
-        });
-        let hooks = json!({"version": 1, "hooks": Value::Object(hooks.collect())});
-        desk.settle(".copilot/hooks/takeback.json", &hooks.to_string());
+        desk.init(Self::AGENT);
     }
 
     fn ask(desk: &Desk, conversation: Conversation, prompt: &str) -> Command {

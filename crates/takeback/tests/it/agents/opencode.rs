@@ -29,7 +29,11 @@ impl Driven for Opencode {
             "provider": {"scripted": provider},
         });
         desk.settle(&format!("{folder}/opencode.json"), &config.to_string());
+        // The server goes soon after the test.
+        let ensure = r#""serve", "--ensure""#;
         let plugin = plugin(env!("CARGO_BIN_EXE_takeback"));
+        assert!(plugin.contains(ensure));
+        let plugin = plugin.replace(ensure, &format!(r#"{ensure}, "--idle-exit", "10""#));
         desk.settle(&format!("{folder}/plugins/takeback.js"), &plugin);
     }
 

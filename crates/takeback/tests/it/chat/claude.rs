@@ -9,3 +9,5 @@ pub(crate) mod desk;
 mod gone;
 mod story;
 mod turns;
+
+pub(crate) use desk::{environment, program};

@@ -2,9 +2,11 @@
 
 use std::fs;
 use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _, symlink};
+use std::process::{Command, Stdio};
 use std::thread;
 
 use super::{bin, home, settings, takeback, with_agents, write_settings};
+use crate::home::User;
 
 const MINE: &str = "{\n  \"model\": \"opus\"\n}\n";
 
@@ -102,4 +104,82 @@ fn many_at_once_end_as_one() {
     assert!(takeback(&user, &["init", "-y"]).out.contains("Nothing to do"));
     assert_eq!(takeback(&user, &["uninstall", "-y"]).code, 0);
     assert_eq!(home(&user), before);
+}
+
+/// The settings file is as it was or as it is to be; another run completes it, and takes all of it back.
+fn is_whole(user: &User, before: &[(String, String)], what: &str) {
+    let text = fs::read_to_string(settings(user)).expect("it is there");
+    let is_new = text.contains("hook --agent claude") && text.ends_with("}\n");
+    assert!(text == MINE || is_new, "{what}: {text}");
+    let again = takeback(user, &["init", "-y", "--agent", "claude"]);
+    assert_eq!(again.code, 0, "{what}: {again:?}");
+    assert_eq!(takeback(user, &["uninstall", "-y", "--agent", "claude"]).code, 0);
+    assert_eq!(home(user), before, "{what}");
+}
+
+#[test]
+fn a_full_disk_changes_nothing() {
+    for rule in [
+        "fdatasync:error=ENOSPC:when=1+",
+        "fdatasync:error=ENOSPC:when=2+",
+        "fdatasync:error=ENOSPC:when=3+",
+        "renameat2:error=ENOSPC:when=1+",
+        "renameat2:error=ENOSPC:when=2+",
+        "rename:error=ENOSPC:when=1+",
+        "fchmod:error=EPERM:when=1+",
+        "renameat2:error=EINVAL:when=2+",
+    ] {
+        let user = with_agents(&[]);
+        write_settings(&user, MINE);
+        let before = home(&user);
+        let answer = user.with_failing(rule, None, &["init", "-y", "--agent", "claude"]);
+        if answer.code != 0 {
+            assert_eq!(answer.code, 3, "{rule}: {answer:?}");
+            assert_eq!(fs::read_to_string(settings(&user)).expect("it"), MINE, "{rule}");
+            let names = fs::read_dir(user.home().join(".claude")).expect("a folder");
+            let names: Vec<_> = names.map(|name| name.expect("it").file_name()).collect();
+            assert!(names.iter().all(|name| !name.to_string_lossy().contains(".new")), "{names:?}");
+        }
+        is_whole(&user, &before, rule);
+    }
+}
+
+#[test]
+fn what_was_taken_out_by_hand_is_tidied_up() {
+    let user = with_agents(&[]);
+    write_settings(&user, MINE);
+    let before = home(&user);
+    assert_eq!(takeback(&user, &["init", "-y", "--agent", "claude"]).code, 0);
+    fs::write(settings(&user), MINE).expect("settings");
+    let answer = takeback(&user, &["uninstall", "-y"]);
+    assert!(answer.out.contains("Nothing to do"), "{answer:?}");
+    assert_eq!(home(&user), before);
+}
+
+#[test]
+fn killed_at_any_step_it_is_whole() {
+    let steps = ["fdatasync", "renameat2", "rename", "fchmod", "unlink", "fsync"];
+    for (args, most) in [(["init", "-y"], 4), (["uninstall", "-y"], 3)] {
+        for step in steps {
+            for n in 1..=most {
+                let user = with_agents(&[]);
+                write_settings(&user, MINE);
+                let before = home(&user);
+                if args[0] == "uninstall" {
+                    assert_eq!(takeback(&user, &["init", "-y", "--agent", "claude"]).code, 0);
+                }
+                let mut command = Command::new("strace");
+                command.args(["-f", "-qq", "-o", "/dev/null", "-e"]).arg(format!("trace={step}"));
+                command.arg("-e").arg(format!("inject={step}:signal=KILL:when={n}"));
+                command.arg(env!("CARGO_BIN_EXE_takeback")).args(args).args(["--agent", "claude"]);
+                command.current_dir(user.work()).env_clear().env("HOME", user.home());
+                command.env("PATH", std::env::var_os("PATH").unwrap_or_default());
+                let status = command.stdout(Stdio::null()).status().expect("it runs");
+                is_whole(&user, &before, &format!("{args:?} {step} {n} {status}"));
+                if status.success() {
+                    break;
+                }
+            }
+        }
+    }
 }

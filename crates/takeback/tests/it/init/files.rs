@@ -7,6 +7,7 @@ use serde_json::json;
 
 use super::{bin, home, json, program, settings, takeback, with_agents, write_settings};
 use crate::home::User;
+use crate::terminal::on_a_terminal;
 
 const MINE: &str = "{\n  // mine\n  \"model\": \"opus\", // the large one\n  \"hooks\": {\n    \
     \"Stop\": [\n      { \"hooks\": [{ \"type\": \"command\", \"command\": \"say done\" }] }\n    ]\n  \
@@ -208,4 +209,60 @@ fn the_change_is_shown_as_a_diff() {
     +          {
     +            "type": "command",
     "#);
+}
+
+#[test]
+fn every_agent_is_plugged_in_and_out_again() {
+    let versions = [
+        ("claude", "2.1.325 (Claude Code)"),
+        ("codex", "codex-cli 0.166.0"),
+        ("gemini", "0.61.0"),
+        ("qwen", "0.24.4"),
+        ("opencode", "1.18.33"),
+        ("copilot", "GitHub Copilot CLI 1.0.102"),
+    ];
+    let user = with_agents(&versions);
+    fs::create_dir(user.home().join(".gemini")).expect("a folder");
+    fs::write(user.home().join(".gemini/settings.json"), "{\n\t\"a\": 1\n}").expect("settings");
+    let before = home(&user);
+    let answer = json(&user, &["init", "-y"]);
+    let changes = |answer: &serde_json::Value| -> Vec<(String, String)> {
+        let agents = answer["agents"].as_array().expect("a list");
+        let text = |value: &serde_json::Value| value.as_str().expect("text").to_owned();
+        agents.iter().map(|agent| (text(&agent["agent"]), text(&agent["change"]))).collect()
+    };
+    let all = |change: &str| versions.map(|(agent, _)| (agent.to_owned(), change.to_owned()));
+    let mut expected = all("created");
+    expected[2].1 = "changed".to_owned();
+    assert_eq!(changes(&answer), expected, "{answer}");
+    assert_eq!(changes(&json(&user, &["init", "-y"])), all("none"));
+    for (agent, (name, version)) in
+        json(&user, &["doctor"])["agents"].as_array().expect("a list").iter().zip(versions)
+    {
+        assert_eq!(
+            (&agent["agent"], &agent["hooks"][0]["state"]),
+            (&json!(name), &json!("complete"))
+        );
+        let told = agent["version"].as_str().expect("a version");
+        assert!(version.split(' ').any(|word| word == told), "{agent}");
+        let health = if name == "codex" { "warning" } else { "good" };
+        assert_eq!(agent["health"], health, "{agent}");
+    }
+    let mut expected = all("removed");
+    expected[2].1 = "changed".to_owned();
+    assert_eq!(changes(&json(&user, &["uninstall", "-y"])), expected);
+    assert_eq!(home(&user), before);
+}
+
+#[test]
+fn somebody_at_a_terminal_is_asked() {
+    let user = with_agents(&[]);
+    let init = ["init", "--agent", "claude"];
+    let (screen, code) = on_a_terminal(&user, &init, "[y/N]", "\r");
+    assert_eq!(code, 5, "{}", screen.screen().contents());
+    assert!(!settings(&user).exists());
+    let (screen, code) = on_a_terminal(&user, &init, "[y/N]", "y\r");
+    let shown = screen.screen().contents();
+    assert!(code == 0 && shown.contains("Hooks of Claude Code are in ~/.claude"), "{shown}");
+    assert!(settings(&user).exists());
 }

@@ -177,6 +177,7 @@ fn block(answer: &Value) -> Block {
     }
 }
 
+/// `None`: it is not here, which has been said.
 pub(crate) fn program() -> Option<PathBuf> {
     static SAID: Once = Once::new();
     let installed = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../target/agents/claude");
@@ -188,6 +189,8 @@ pub(crate) fn program() -> Option<PathBuf> {
     let why = "no claude program: set TAKEBACK_CLAUDE or run scripts/install-claude";
     assert!(env::var_os("TAKEBACK_E2E").is_none_or(|wish| wish != "require"), "{why}");
     // What a test prints that passes is not shown; what is written here is.
-    SAID.call_once(|| drop(writeln!(io::stderr(), "tests of `chat` are skipped: {why}")));
+    SAID.call_once(|| {
+        drop(writeln!(io::stderr(), "tests of `chat` and `import` are skipped: {why}"));
+    });
     None
 }

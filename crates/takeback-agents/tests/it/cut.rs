@@ -1,0 +1,128 @@
+//! How a conversation is cut, from what the programs wrote down of it.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use serde_json::{Value, json};
+use takeback_agents::cut::{AgentHomes, AskedFor, Cut, cut};
+
+const THREAD: &str = "01a1e143-f71b-7033-9b5a-1d57bbee37d5";
+const TURNS: [&str; 2] =
+    ["01a1e143-f734-7d72-a5c0-e35cb73cc426", "01a1e143-fa8e-7d93-bdf2-e5a91542f605"];
+
+fn tests() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests")
+}
+
+fn homes() -> AgentHomes {
+    AgentHomes {
+        claude: tests().join("claude/recorded/history/2.1.325"),
+        codex: tests().join("it/recorded/codex"),
+    }
+}
+
+fn asked(agent: &str, session: &str, message: &str) -> Option<Cut> {
+    asked_at(&homes(), agent, session, message)
+}
+
+fn asked_at(homes: &AgentHomes, agent: &str, session: &str, message: &str) -> Option<Cut> {
+    let message_ids = &[message.to_owned()];
+    let text = "a prompt\nof two lines";
+    cut(homes, AskedFor { agent, session, message_ids, text }).expect("it can be read")
+}
+
+#[test]
+fn a_thread_of_codex_is_forked_after_the_turn_before() {
+    let told = asked("codex", THREAD, TURNS[1]).expect("the second turn");
+    let resume = format!(
+        "`codex resume {THREAD}`, then Esc while nothing is typed, back to “a prompt…”, Enter"
+    );
+    let params = json!({ "threadId": THREAD, "lastTurnId": TURNS[0] });
+    let fork = told.how[1].strip_prefix("its app server forks it without a model: thread/fork ");
+    let given: Value = serde_json::from_str(fork.expect("the method")).expect("JSON");
+    assert_eq!(given, params);
+    let (session, message_id) = (THREAD.to_owned(), TURNS[1].to_owned());
+    let how = vec![resume, told.how[1].clone()];
+    assert_eq!(told, Cut { agent: "codex", session, message_id, how, command: None });
+    let first = asked("codex", THREAD, TURNS[0]).expect("the first turn");
+    assert_eq!(first.how[1], "it began with that prompt: `codex` begins a new one");
+}
+
+#[test]
+fn nothing_is_said_of_what_is_not_there() {
+    assert_eq!(asked("codex", THREAD, "another"), None);
+    assert_eq!(asked("codex", "another", TURNS[0]), None);
+    assert_eq!(asked("codex", "../../..", TURNS[0]), None);
+    assert_eq!(asked("gemini", THREAD, TURNS[0]), None);
+    assert_eq!(asked("claude", THREAD, TURNS[0]), None);
+    let nowhere =
+        AgentHomes { claude: PathBuf::from("/nowhere"), codex: PathBuf::from("/nowhere") };
+    for agent in ["claude", "codex"] {
+        assert_eq!(asked_at(&nowhere, agent, THREAD, TURNS[0]), None);
+    }
+}
+
+/// The longer of the two recorded sessions: its name and its lines.
+fn recorded() -> (String, Vec<Value>) {
+    let folder = homes().claude.join("projects/-home-user-project");
+    let files = fs::read_dir(folder).expect("transcripts").map(|file| file.expect("a name").path());
+    let file = files.max_by_key(|file| fs::metadata(file).expect("a file").len()).expect("one");
+    let name = file.file_stem().expect("a name").to_str().expect("text").to_owned();
+    let text = fs::read_to_string(file).expect("text");
+    (name, text.lines().map(|line| serde_json::from_str(line).expect("JSON")).collect())
+}
+
+fn prompts(lines: &[Value]) -> Vec<&Value> {
+    let said = |line: &&Value| line["type"] == "user" && line.get("toolUseResult").is_none();
+    lines.iter().filter(said).collect()
+}
+
+fn word(value: &Value) -> &str {
+    value.as_str().expect("text")
+}
+
+#[test]
+fn a_conversation_of_claude_is_cut_before_the_prompt() {
+    let (session, lines) = recorded();
+    let prompts = prompts(&lines);
+    assert_eq!(prompts.len(), 4);
+    for prompt in &prompts[1..] {
+        // By the message, and by the id that hooks are told.
+        for id in [&prompt["uuid"], &prompt["promptId"]] {
+            let told = asked("claude", &session, word(id)).expect("it went on");
+            let before = word(&prompt["parentUuid"]);
+            let command =
+                format!("claude -p --resume {session} --resume-session-at {before} --fork-session");
+            assert_eq!(told.command, Some(command));
+            assert_eq!(told.message_id, word(&prompt["uuid"]));
+        }
+    }
+    assert_eq!(
+        asked("claude", &session, word(&prompts[0]["uuid"])).map(|cut| cut.command),
+        Some(None)
+    );
+}
+
+#[test]
+fn what_was_cut_already_is_not_cut_again() {
+    let (session, mut lines) = recorded();
+    let (second, third) = {
+        let prompts = prompts(&lines);
+        (prompts[1].clone(), word(&prompts[2]["uuid"]).to_owned())
+    };
+    // The program went back to before the second prompt, and was given another.
+    let mut another = second.clone();
+    another["uuid"] = json!("00000000-0000-4000-8000-000000000001");
+    lines.push(another);
+    let folder = tempfile::tempdir().expect("a folder");
+    let project = folder.path().join("projects/p");
+    fs::create_dir_all(&project).expect("a folder");
+    let text: Vec<String> = lines.iter().map(Value::to_string).collect();
+    fs::write(project.join(format!("{session}.jsonl")), text.join("\n")).expect("a file");
+    let homes = AgentHomes { claude: folder.path().to_owned(), ..homes() };
+    for gone in [word(&second["uuid"]), &third] {
+        assert_eq!(asked_at(&homes, "claude", &session, gone), None, "{gone}");
+    }
+    let first = word(&prompts(&lines)[0]["uuid"]).to_owned();
+    assert!(asked_at(&homes, "claude", &session, &first).is_some(), "it went on after the first");
+}

@@ -1,0 +1,133 @@
+//! What was seen and decided becomes one commit: changes with their authors, the event's own traces,
+//! and perhaps a point.
+
+use takeback_store::{
+    Author, Change, Entry, Evidence, Head, Point, PointKind, Seq, StoreError, Timestamp, WorkPath,
+    Write,
+};
+
+use super::decide::{Decision, Now, PointAt};
+use super::sight::Sight;
+use super::{RecordError, Recorded};
+use crate::author::Scene;
+use crate::git_state::git_state;
+use crate::workspace::Workspace;
+
+/// Appends what was seen and decided, trying again as long as others come first.
+pub(super) fn commit(
+    workspace: &mut Workspace,
+    mut sight: Sight,
+    mut decide: impl FnMut(&Now) -> Result<Decision, RecordError>,
+) -> Result<Recorded, RecordError> {
+    loop {
+        let head = workspace.store.head()?;
+        sight.catch_up(workspace, head)?;
+        let now = Now::read(&*workspace.store)?;
+        let decision = decide(&now)?;
+        let buried = if sight.index.is_some() { now.buried(decision.time) } else { Vec::new() };
+        let scene = decision.scene.as_ref().unwrap_or(&now.scene);
+        let Authored { changes, filled_in } =
+            authored(workspace, &sight, scene, head, decision.time)?;
+        let seq = Seq(head.seq.0 + changes.len() as u64);
+        let mut recorded = Recorded { stats: sight.stats, ..Recorded::nothing(seq) };
+        recorded.changes = changes.len();
+        for change in &changes {
+            if let Entry::NotCaptured { lack } = change.after {
+                recorded.not_captured.push((change.path.clone(), lack));
+            }
+        }
+        let mut writes: Vec<Write> = changes.into_iter().map(Write::Change).collect();
+        writes.extend(filled_in.into_iter().map(Write::ReplaceChange));
+        writes.extend(buried);
+        writes.extend(decision.writes);
+        // A step that found everything as at the session's last point needs none of its own.
+        let standing = match &decision.point {
+            Some(point) if point.kind == PointKind::Step => now.point_at(seq, &point.session)?,
+            _ => None,
+        };
+        recorded.point = standing;
+        if let Some(point) = decision.point.filter(|_| standing.is_none()) {
+            recorded.point = Some(point.id);
+            writes.push(Write::Point(Point {
+                id: point.id,
+                seq: match decision.point_at {
+                    PointAt::BeforeWhatWasSeen => head.seq,
+                    PointAt::AfterWhatWasSeen => seq,
+                },
+                session: point.session,
+                kind: point.kind,
+                description: point.description,
+                label: point.label,
+                pinned: false,
+                created_at: decision.time,
+                message_ids: point.message.into_iter().collect(),
+                git: git_state(workspace.root.path()),
+            }));
+        }
+        let worth = !writes.is_empty() || workspace.store.last_scan()?.is_none();
+        if let Some(scanned) = decision.scanned.filter(|_| worth) {
+            writes.push(Write::Scanned(scanned));
+        }
+        if writes.is_empty() {
+            sight.save_index(workspace, head);
+            return Ok(recorded);
+        }
+        match workspace.store.commit(head, &writes) {
+            Ok(head) => {
+                sight.save_index(workspace, head);
+                return Ok(recorded);
+            }
+            Err(StoreError::Moved) => {}
+            Err(error) => return Err(error.into()),
+        }
+    }
+}
+
+/// What a sight means for the log.
+struct Authored {
+    changes: Vec<Change>,
+    /// Changes of which it is known by now what they left: the file is still the very same, and there
+    /// was time to read it.
+    filled_in: Vec<Change>,
+}
+
+fn authored(
+    workspace: &Workspace,
+    sight: &Sight,
+    scene: &Scene,
+    head: Head,
+    time: Timestamp,
+) -> Result<Authored, StoreError> {
+    let mut authored = Authored { changes: Vec::new(), filled_in: Vec::new() };
+    let same = sight.found.iter().filter(|observed| observed.same_file);
+    let same: Vec<WorkPath> = same.map(|observed| observed.path.clone()).collect();
+    let mut latest = workspace.store.latest_of(&same)?.into_iter();
+    let mut seq = head.seq;
+    for observed in &sight.found {
+        if observed.same_file {
+            match latest.next().flatten() {
+                Some(change) if change.after == observed.before => {
+                    let after = observed.after.clone();
+                    authored.filled_in.push(Change { after, ..change });
+                    continue;
+                }
+                // Somebody else was first.
+                Some(change) if change.after == observed.after => continue,
+                _ => {}
+            }
+        }
+        let (author, evidence): (Author, Evidence) = scene.whose(&observed.path);
+        seq = seq.next();
+        authored.changes.push(Change {
+            seq,
+            path: observed.path.clone(),
+            before: observed.before.clone(),
+            after: observed.after.clone(),
+            author,
+            evidence,
+            time,
+            cancels: Vec::new(),
+        });
+    }
+    Ok(authored)
+}

@@ -1,0 +1,92 @@
+//! Events that come too late, or that there was no time for: into the spool, and out of it again.
+
+use std::time::Duration;
+
+use takeback_store::{Lack, Point, PointKind, Seq, StoreError};
+
+use super::{Punctuality, RecordError, Recorded, describe, record_at, resolved};
+use crate::event::{AgentEvent, Touches};
+use crate::spool::{self, Spooled};
+use crate::workspace::Workspace;
+use crate::worktree::budget::Budget;
+
+/// Keeps an event for whoever is next.
+pub(super) fn spool(workspace: &Workspace, spooled: Spooled) -> Result<Recorded, RecordError> {
+    spool::push(&workspace.store_dir, &spooled)
+        .map_err(|source| RecordError::Spool { path: workspace.store_dir.clone(), source })?;
+    let not_captured = match spooled.event {
+        AgentEvent::BeforeTool {
+            touches: Touches::Paths(paths) | Touches::Anything { paths, .. },
+            ..
+        } => resolved(workspace, &paths).into_iter().map(|path| (path, Lack::Deadline)).collect(),
+        _ => Vec::new(),
+    };
+    let seq = match workspace.store.head() {
+        // The event is kept: that nobody can tell the head just now is no reason to say otherwise.
+        Err(StoreError::Busy { .. }) => Seq(0),
+        head => head?.seq,
+    };
+    Ok(Recorded { not_captured, spooled: true, ..Recorded::nothing(seq) })
+}
+
+/// Records what waits in the spool, for a caller that holds the lock.
+pub(crate) fn drain_spool(workspace: &mut Workspace) -> Result<usize, RecordError> {
+    drain_within(workspace, workspace.limits.rewind_patience, Budget::UNLIMITED)
+}
+
+/// As [`drain_spool`], for an agent that waits: what there is no time for stays in the spool.
+pub(super) fn drain_within(
+    workspace: &mut Workspace,
+    patience: Duration,
+    budget: Budget,
+) -> Result<usize, RecordError> {
+    enum Failed {
+        Spool(std::io::Error),
+        Record(RecordError),
+    }
+    impl From<std::io::Error> for Failed {
+        fn from(error: std::io::Error) -> Self {
+            Self::Spool(error)
+        }
+    }
+    let path = workspace.store_dir.clone();
+    let drained =
+        spool::drain(&path, patience, |spooled| match record_late(workspace, &spooled, budget) {
+            Ok(()) => Ok(()),
+            Err(error) => Err(Failed::Record(error)),
+        });
+    match drained {
+        Ok(drained) => drained.ok_or(RecordError::Locked),
+        Err(Failed::Spool(source)) => Err(RecordError::Spool { path, source }),
+        Err(Failed::Record(error)) => Err(error),
+    }
+}
+
+/// A crash may have kept an event in the spool that is in the log. To record it again does nothing,
+/// except where it would make its point a second time.
+fn record_late(
+    workspace: &mut Workspace,
+    spooled: &Spooled,
+    budget: Budget,
+) -> Result<(), RecordError> {
+    let Spooled { time, event } = spooled;
+    let described = match event {
+        AgentEvent::Prompt { text, message, .. } => {
+            Some((PointKind::Prompt, describe(text), message.as_ref()))
+        }
+        AgentEvent::Step { name, .. } => Some((PointKind::Step, describe(name), None)),
+        _ => None,
+    };
+    if let Some((kind, description, message)) = described {
+        let is_its = |point: &Point| {
+            point.session.as_ref() == Some(event.session())
+                && (point.created_at, point.kind) == (*time, kind)
+                && point.description == description
+                && message.is_none_or(|message| point.message_ids.contains(message))
+        };
+        if workspace.store.points()?.iter().any(is_its) {
+            return Ok(());
+        }
+    }
+    record_at(workspace, event, *time, Punctuality::Late, budget).map(drop)
+}

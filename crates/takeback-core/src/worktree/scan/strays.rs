@@ -1,0 +1,115 @@
+//! What is known in folders that a scan did not read: looked at one by one.
+
+use std::collections::HashSet;
+use std::io;
+use std::sync::Arc;
+
+use takeback_store::{Entry, PackedBlob, WorkPath};
+
+use super::{Observed, Scan, ScanError, Walk, join, valid};
+use crate::worktree::fingerprint::{Fingerprint, stat};
+use crate::worktree::index::{Child, Folder, Known};
+use crate::worktree::look::{Bytes, Looked, look_at};
+use crate::worktree::root::is_no_folder;
+use crate::worktree::scope::may_be_derived;
+
+/// What is known in a folder that was not read.
+enum Stray {
+    AsItWas,
+    Looked { looked: Looked, same_file: bool },
+}
+
+impl Walk<'_> {
+    /// Looks at what is known in folders that were not read: an edit named it although its folder is
+    /// out of scope, or its folder is none any more.
+    pub(super) fn look_at_strays(
+        &self,
+        scan: &mut Scan,
+        sink: &mut dyn FnMut(PackedBlob),
+    ) -> Result<(), ScanError> {
+        let mut found = Vec::new();
+        let told: HashSet<&WorkPath> = scan.found.iter().map(|observed| &observed.path).collect();
+        for (path, folder) in self.before.folders() {
+            if scan.index.folder(path).is_some() {
+                continue;
+            }
+            let mut stay = Vec::new();
+            for child in &folder.children {
+                if self.is_over() {
+                    return Err(ScanError::OutOfTime);
+                }
+                let below = valid(join(path, &child.name));
+                if told.contains(&below) {
+                    continue;
+                }
+                let failed = |source| ScanError::Unreadable { path: below.display(), source };
+                let Known::Entry { entry, fingerprint, precious } = &child.known else {
+                    let is_gone = !may_be_derived(self.options, &child.name)
+                        && self.is_nothing(&below).map_err(failed)?;
+                    if is_gone {
+                        let (before, after) = (Entry::Unknown, Entry::Absent);
+                        found.push(Observed { path: below, before, after, same_file: false });
+                    }
+                    continue;
+                };
+                let stray =
+                    self.look_at_stray(&below, entry, *fingerprint, sink).map_err(failed)?;
+                let (looked, same_file) = match stray {
+                    Stray::AsItWas => {
+                        stay.push(child.clone());
+                        continue;
+                    }
+                    Stray::Looked { looked, same_file } => (looked, same_file),
+                };
+                if looked.entry != Entry::Absent {
+                    let known = Known::Entry {
+                        entry: looked.entry.clone(),
+                        fingerprint: self.lasting(&looked),
+                        precious: *precious,
+                    };
+                    stay.push(Child { name: child.name.clone(), known });
+                }
+                let (before, after) = (entry.clone(), looked.entry);
+                let observed = Observed { path: below, before, after, same_file };
+                found.extend(Some(observed).filter(Observed::is_a_change));
+            }
+            if !stay.is_empty() {
+                let strays = Folder { children: stay, ..Folder::default() };
+                scan.index_changed |= *folder != strays;
+                scan.index.set_folder(path.to_vec(), Arc::new(strays));
+            }
+        }
+        scan.found.extend(found);
+        Ok(())
+    }
+
+    fn is_nothing(&self, path: &WorkPath) -> io::Result<bool> {
+        match self.root.parent_of(path) {
+            Err(error) if is_no_folder(&error) => Ok(true),
+            opened => Ok(stat(&opened?, path.file_name())?.is_none()),
+        }
+    }
+
+    fn look_at_stray(
+        &self,
+        path: &WorkPath,
+        entry: &Entry,
+        fingerprint: Option<Fingerprint>,
+        sink: &mut dyn FnMut(PackedBlob),
+    ) -> io::Result<Stray> {
+        let looked = Looked { entry: Entry::Absent, fingerprint: None };
+        let nothing = Stray::Looked { looked, same_file: false };
+        let folder = match self.root.parent_of(path) {
+            Err(error) if is_no_folder(&error) => return Ok(nothing),
+            opened => opened?,
+        };
+        let Some(seen) = stat(&folder, path.file_name())? else { return Ok(nothing) };
+        let same_file = fingerprint == Some(seen.fingerprint);
+        if same_file && !self.reads_later(entry) {
+            return Ok(Stray::AsItWas);
+        }
+        let mut bytes = Bytes::Keep { known: entry.digest(), sink, budget: self.budget };
+        let looked = look_at(&folder, path.file_name(), &seen, &mut bytes)?;
+        Ok(Stray::Looked { looked, same_file })
+    }
+}
