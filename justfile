@@ -20,6 +20,10 @@ e2e *agents:
 bench-hooks:
     cargo run --release -p takeback-bench --bin hooks
 
+# `takeback mcp` with the clients that agents are built with (needs node and npm)
+test-mcp:
+    scripts/test-mcp
+
 # comparisons with other tools, as ratios in one run
 bench *args:
     cargo run --release -p takeback-bench -- {{ args }}

@@ -20,6 +20,7 @@ export type ErrorKind =
   | 'conflict'
   | 'unknownAgent'
   | 'answerTooLarge'
+  | 'changed'
   | 'tooManyClients';
 
 /** The server's answer to a call that it did not do. */

@@ -58,14 +58,18 @@ export interface Methods {
   'checkpoint:rewind': Of<{ sessionId: string; messageId: string } & In, RewindResult>;
   'checkpoint:cleanup': Of<{ trustClock?: boolean } & In, number>;
   'checkpoint:create': Of<{ label?: string } & In, MadePoint>;
-  'checkpoint:preview': Of<Which & In, RewindResult>;
-  'checkpoint:diff': Of<{ from?: string; to?: string; paths?: string[] } & In, FileDiff[]>;
+  'checkpoint:preview': Of<Which & In, RewindResult & { mark: string }>;
+  'checkpoint:diff': Of<
+    { from?: string; to?: string; paths?: string[]; patchBytes?: number } & In,
+    FileDiff[]
+  >;
   'checkpoint:undo': Of<{ exact?: boolean } & Doing, RewindResult>;
   'checkpoint:redo': Of<{ exact?: boolean } & Doing, RewindResult>;
   'checkpoint:verify': Of<In, { ok: boolean; damage: string[] }>;
   'point:list': Of<{ limit?: number; session?: string; all?: boolean } & In, Point[]>;
   'point:show': Of<{ point?: string } & In, ShownPoint>;
-  'point:rewind': Of<Which & Doing, RewindResult>;
+  /** With the `mark` of a preview: only what that showed. */
+  'point:rewind': Of<Which & Doing & { mark?: string }, RewindResult>;
   'point:subscribe': Of<{ all?: boolean } & In, { workspace: string }>;
   'point:unsubscribe': Of<In, boolean>;
   'session:list': Of<{ limit?: number } & In, Session[]>;

@@ -126,6 +126,8 @@ export interface FileDiff {
   /** null: not text. */
   insertions: number | null;
   deletions: number | null;
+  /** Asked for, text, and not too long. */
+  patch?: string;
 }
 
 export interface MadePoint {
@@ -269,6 +271,8 @@ export interface ServerInfo {
   pid: number;
   home: string;
   workspace: string;
+  /** The user's own setting. */
+  allowAgentRewind: boolean;
   methods: string[];
   limits: {
     messageBytes: number;

@@ -16,6 +16,7 @@ use serde_json::{Value, json};
 use tokio::io::{AsyncBufReadExt as _, AsyncWriteExt as _, BufReader, Lines};
 use tokio::process::{Child, ChildStderr, ChildStdin, ChildStdout, Command};
 use tokio::sync::Mutex;
+use tokio::task::JoinHandle;
 
 /// How the program is started.
 #[derive(Debug, Clone)]
@@ -48,7 +49,7 @@ pub enum CallError {
     #[error("cannot start {program}: {source}")]
     NotStarted { program: PathBuf, source: std::io::Error },
     #[error("{program} ended before it answered{}", after(.said))]
-    Ended { program: PathBuf, said: String },
+    Ended { program: PathBuf, kind: Kind, said: String },
     #[error("{program} answered what is not an answer: {line}")]
     NoAnswer { program: PathBuf, line: String },
     /// The program's own word.
@@ -87,6 +88,8 @@ struct Running {
     input: ChildStdin,
     output: Lines<BufReader<ChildStdout>>,
     said: Said,
+    /// Ends with the child's standard error.
+    listening: JoinHandle<()>,
     calls: u64,
     /// A call was given up while it was being written: what follows would be read as its end.
     torn: bool,
@@ -119,11 +122,11 @@ impl Backend {
         let is_new = self.revive(&mut held)?;
         let running = held.as_mut().expect("it was just started");
         (self.log)(&format!("{method} {params}"));
-        let answer = match self.exchange(running, method, &params).await {
+        let answer = match self.exchange(running, kind, method, &params).await {
             Err(CallError::Ended { .. }) if kind == Kind::Looks && !is_new => {
                 *held = Some(self.start()?);
                 let running = held.as_mut().expect("it was just started");
-                self.exchange(running, method, &params).await
+                self.exchange(running, kind, method, &params).await
             }
             answer => answer,
         };
@@ -171,13 +174,14 @@ impl Backend {
         let output = BufReader::new(child.stdout.take().expect("it is a pipe")).lines();
         let said = Said::default();
         let errors = child.stderr.take().expect("it is a pipe");
-        tokio::spawn(listen(errors, Arc::clone(&said), Arc::clone(&self.log)));
-        Ok(Running { child, input, output, said, calls: 0, torn: false })
+        let listening = tokio::spawn(listen(errors, Arc::clone(&said), Arc::clone(&self.log)));
+        Ok(Running { child, input, output, said, listening, calls: 0, torn: false })
     }
 
     async fn exchange(
         &self,
         running: &mut Running,
+        kind: Kind,
         method: &str,
         params: &Value,
     ) -> Result<Value, CallError> {
@@ -188,11 +192,11 @@ impl Backend {
         let written = running.input.write_all(format!("{call}\n").as_bytes()).await;
         running.torn = false;
         if written.is_err() {
-            return Err(self.ended(running).await);
+            return Err(self.ended(running, kind).await);
         }
         loop {
             let Ok(Some(line)) = running.output.next_line().await else {
-                return Err(self.ended(running).await);
+                return Err(self.ended(running, kind).await);
             };
             let Ok(answer) = serde_json::from_str::<WireAnswer>(&line) else {
                 let line = line.chars().take(200).collect();
@@ -211,13 +215,14 @@ impl Backend {
         }
     }
 
-    async fn ended(&self, running: &mut Running) -> CallError {
-        // Its last words may still be on their way.
-        if tokio::time::timeout(PATIENCE, running.child.wait()).await.is_ok() {
-            tokio::time::sleep(Duration::from_millis(20)).await;
+    async fn ended(&self, running: &mut Running, kind: Kind) -> CallError {
+        // Its last words may still be on their way. Who holds the pipe beyond its end is not waited for.
+        if tokio::time::timeout(PATIENCE, &mut running.listening).await.is_err() {
+            (self.log)("standard error stays open");
         }
         let said = running.said.lock().map(|said| Vec::from(said.clone()).join(" "));
-        CallError::Ended { program: self.options.program.clone(), said: said.unwrap_or_default() }
+        let said = said.unwrap_or_default();
+        CallError::Ended { program: self.options.program.clone(), kind, said }
     }
 }
 

@@ -2,7 +2,8 @@
 //!
 //! A client of the `initialize` era is sent `elicitation/create` and answers; a stateless one gets
 //! `input_required` back, asks, and calls again with the answer. In both, the leave holds for what was
-//! shown: a mark is made from the plan and the files it is about, and another mark is another question.
+//! shown: the preview has a mark, `takeback` rewinds only what has the same, and another mark is another
+//! question.
 
 use std::collections::BTreeMap;
 
@@ -22,17 +23,22 @@ use crate::text::{self, Tense};
 pub(crate) struct Planned {
     /// The id: a name such as `@` may mean another point by the time the answer comes.
     pub(crate) point: String,
+    /// The point in the user's words: its label or its prompt, and when it was made.
+    title: String,
     pub(crate) preview: Value,
     pub(crate) mark: String,
 }
 
 impl Planned {
-    /// `differences` are those between the point and the files, with the digests of their contents.
-    pub(crate) fn new(input: &Rewind, preview: Value, differences: &Value) -> Self {
-        let point = preview["point"].as_str().unwrap_or(&input.point).to_owned();
-        let about = serde_json::json!([point, input.paths, input.exact, preview, differences]);
-        let mark = blake3::hash(about.to_string().as_bytes()).to_hex().to_string();
-        Self { point, preview, mark }
+    /// From the answers of `point:show` and `checkpoint:preview`.
+    pub(crate) fn new(about: &Value, preview: Value) -> Self {
+        let text = |key: &str| preview[key].as_str().unwrap_or_default().to_owned();
+        Self { point: text("point"), mark: text("mark"), title: text::title(about), preview }
+    }
+
+    /// What a stateless client brings back together with the answer.
+    pub(crate) fn state(&self) -> String {
+        format!("{}:{}", self.point, self.mark)
     }
 }
 
@@ -87,12 +93,7 @@ fn message(input: &Rewind, planned: &Planned, asked: Asked) -> String {
         Asked::First => String::new(),
         Asked::Again => "Something changed meanwhile. This is what it would do now.\n".to_owned(),
     };
-    let name = if planned.point.starts_with(&input.point) {
-        String::new()
-    } else {
-        format!(" ({})", text::one_line(&input.point, 60))
-    };
-    message += &format!("The agent asks to rewind files to point {}{name}.\n", planned.point);
+    message += &format!("The agent asks to rewind files to point {}.\n", planned.title);
     if input.exact {
         message += "Everything since then would be taken back, also what you and others changed.\n";
     }
@@ -116,7 +117,7 @@ pub(crate) fn input_required(
 ) -> InputRequiredResult {
     let question = InputRequest::Elicitation(question(input, planned, asked));
     let questions = BTreeMap::from([(KEY.to_owned(), question)]);
-    InputRequiredResult::new(Some(questions), Some(planned.mark.clone()))
+    InputRequiredResult::new(Some(questions), Some(planned.state()))
 }
 
 /// What the user said, if this call brings an answer.
@@ -132,52 +133,34 @@ mod tests {
 
     use super::*;
 
-    fn to(point: &str) -> Rewind {
-        Rewind { point: point.to_owned(), paths: Vec::new(), exact: false }
+    fn about() -> Value {
+        json!({"id": "450e234ecd6f81a9", "createdAt": "2026-11-15T22:29:31Z", "kind": "manual",
+            "label": "first"})
     }
 
     fn preview() -> Value {
-        json!({"point": "450e234ecd6f81a9", "restoredFiles": ["a.txt"], "deletedFiles": ["b\n.txt"],
+        json!({"point": "450e234ecd6f81a9", "mark": "abc", "restoredFiles": ["a.txt"], "deletedFiles": ["b\n.txt"],
             "keptFiles": [{"filePath": "c.txt", "reason": "changed by you"}]})
     }
 
     #[test]
     fn the_question_shows_what_would_be_done() {
-        let input = Rewind { paths: vec!["src".to_owned()], exact: true, ..to("first") };
-        let planned = Planned::new(&input, preview(), &json!([]));
+        let input =
+            Rewind { point: "first".to_owned(), paths: vec!["src".to_owned()], exact: true };
+        let planned = Planned::new(&about(), preview());
         assert_eq!(
             message(&input, &planned, Asked::Again),
             "Something changed meanwhile. This is what it would do now.\n\
-             The agent asks to rewind files to point 450e234ecd6f81a9 (first).\n\
+             The agent asks to rewind files to point 450e234ecd6f81a9 “first” of 2026-11-15T22:29:31Z.\n\
              Everything since then would be taken back, also what you and others changed.\n\
              Only src.\n\
              \n\
              Would restore (1):\n- a.txt\n\
-             Would delete (not there at the point) (1):\n- b\u{fffd}.txt\n\
+             Would delete (not there at the point) (1):\n- b\\n.txt\n\
              Would keep (1):\n- c.txt: changed by you\n\
              \n\
              `takeback undo` takes it back."
         );
-    }
-
-    #[test]
-    fn the_mark_is_of_the_plan_and_of_the_files() {
-        let mark = |input: &Rewind, preview: Value, differences: Value| {
-            Planned::new(input, preview, &differences).mark
-        };
-        let first = mark(&to("@"), preview(), json!(["digest"]));
-        assert_eq!(first, mark(&to("first"), preview(), json!(["digest"])), "the same point");
-        let exact = Rewind { exact: true, ..to("@") };
-        let some = Rewind { paths: vec!["a".to_owned()], ..to("@") };
-        let others = [
-            mark(&exact, preview(), json!(["digest"])),
-            mark(&some, preview(), json!(["digest"])),
-            mark(&to("@"), preview(), json!(["another"])),
-            mark(&to("@"), json!({"point": "450e234ecd6f81a9"}), json!(["digest"])),
-        ];
-        for other in others {
-            assert_ne!(first, other);
-        }
     }
 
     #[test]

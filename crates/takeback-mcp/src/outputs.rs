@@ -1,7 +1,8 @@
-//! What tools answer as JSON: the schemas, and how long lists are cut.
+//! What tools answer as JSON: the schemas, and how answers of `takeback serve` are cut to them.
 //!
-//! The answers of `takeback serve` go through as they are, each list up to [`MOST`]; how many more there
-//! were stands in `leftOut`.
+//! Some agents show their model this and not the text beside it: whatever a model has to know stands here
+//! too. Lists go up to [`MOST`], and `leftOut` tells how many more there were; digests and modes are left
+//! out.
 
 use std::sync::Arc;
 
@@ -67,11 +68,12 @@ pub(crate) fn one_point() -> Arc<JsonObject> {
                 "type": "object",
                 "properties": {
                     "filePath": {"type": "string"},
+                    "change": {"enum": ["created", "changed", "deleted", "first seen"]},
                     "author": {"type": "object", "properties": {"kind": {"type": "string"}}},
                     "evidence": {"type": "string"},
                     "time": {"type": "string"},
                 },
-                "required": ["filePath", "author"],
+                "required": ["filePath", "change", "author"],
             },
         },
         "leftOut": left_out(),
@@ -91,11 +93,12 @@ pub(crate) fn diff() -> Arc<JsonObject> {
                         "filePath": {"type": "string"},
                         "insertions": {"type": ["integer", "null"], "description": "null: not text"},
                         "deletions": {"type": ["integer", "null"]},
+                        "patch": {"type": "string"},
                     },
                     "required": ["filePath"],
                 },
             },
-            "patchCut": {"type": "boolean", "description": "the text holds only a part of the patch"},
+            "note": {"type": "string"},
             "leftOut": left_out(),
         },
         "required": ["files"],
@@ -130,6 +133,7 @@ fn receipt() -> Value {
             "ambiguous": notes("left alone, since it is not clear who changed them"),
             "notCaptured": notes("cannot come back, since they were not kept"),
             "errors": notes("went wrong"),
+            "note": {"type": "string"},
             "leftOut": left_out(),
         },
         "required": ["success", "restoredFiles", "deletedFiles"],
@@ -144,10 +148,11 @@ pub(crate) fn rewind() -> Arc<JsonObject> {
     object(json!({
         "type": "object",
         "properties": {
-            "outcome": {"enum": ["done", "nothingToDo", "declined"]},
+            "outcome": {"enum": ["done", "nothingToDo", "declined", "cancelled"]},
+            "message": {"type": "string"},
             "receipt": receipt(),
         },
-        "required": ["outcome"],
+        "required": ["outcome", "message"],
     }))
 }
 
@@ -161,6 +166,49 @@ pub(crate) fn checkpoint() -> Arc<JsonObject> {
         },
         "required": ["id"],
     }))
+}
+
+/// Of a point that is shown: what became of each path, in a word.
+pub(crate) fn without_entries(mut point: Value) -> Value {
+    for change in objects(&mut point["changes"]) {
+        let (before, after) = (change.remove("before"), change.remove("after"));
+        let kind = |entry: &Option<Value>| entry.as_ref()?["kind"].as_str().map(str::to_owned);
+        let word = match (kind(&before).as_deref(), kind(&after).as_deref()) {
+            (Some("unknown"), _) => "first seen",
+            (Some("absent"), _) => "created",
+            (_, Some("absent")) => "deleted",
+            _ => "changed",
+        };
+        change.insert("change".to_owned(), json!(word));
+    }
+    point
+}
+
+/// Of the rows of a diff.
+pub(crate) fn only_lines(mut files: Value) -> Value {
+    for file in objects(&mut files) {
+        file.remove("before");
+        file.remove("after");
+    }
+    files
+}
+
+fn objects(list: &mut Value) -> impl Iterator<Item = &mut JsonObject> {
+    list.as_array_mut().into_iter().flatten().filter_map(Value::as_object_mut)
+}
+
+/// Of a preview or a receipt. Reasons speak to the user; here a model reads them.
+pub(crate) fn for_model(mut receipt: Value) -> Value {
+    let said = |row: &Value| row["reason"].as_str().is_some_and(|reason| reason.contains("you"));
+    let lists = receipt.as_object().into_iter().flat_map(JsonObject::values);
+    let speaks = lists.filter_map(Value::as_array).flatten().any(said);
+    if speaks {
+        receipt["note"] = json!("“You” in a reason is the user.");
+    }
+    if let Some(receipt) = receipt.as_object_mut() {
+        receipt.remove("mark");
+    }
+    cut(receipt)
 }
 
 /// Cuts the lists of an object.
@@ -184,6 +232,29 @@ pub(crate) fn cut(mut value: Value) -> Value {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_point_is_shown_in_words() {
+        let change = |before: &str, after: &str| {
+            json!({"filePath": "a", "before": {"kind": before, "digest": "d"},
+                "after": {"kind": after}, "author": {"kind": "human"}})
+        };
+        let shown = json!({"id": "1", "changes": [change("absent", "file"), change("file", "absent"),
+            change("file", "file"), change("unknown", "file")]});
+        let words = ["created", "deleted", "changed", "first seen"];
+        let expected =
+            words.map(|word| json!({"filePath": "a", "change": word, "author": {"kind": "human"}}));
+        assert_eq!(without_entries(shown), json!({"id": "1", "changes": expected}));
+    }
+
+    #[test]
+    fn who_you_are_is_said_where_a_reason_says_you() {
+        let kept = |reason: &str| json!({"keptFiles": [{"filePath": "you", "reason": reason}], "mark": "m"});
+        assert_eq!(for_model(kept("changed by s1")).get("note"), None);
+        let told = for_model(kept("changed by you"));
+        assert_eq!(told["note"], "“You” in a reason is the user.");
+        assert_eq!(told.get("mark"), None);
+    }
 
     #[test]
     fn long_lists_are_cut_and_counted() {

@@ -15,8 +15,8 @@ use serde_json::{Value, json};
 
 use crate::backend::{Backend, CallError, Kind};
 use crate::consent::{self, Asked, Planned, Way};
-use crate::outputs::cut;
-use crate::text::{self, Tense};
+use crate::outputs::{cut, for_model, only_lines, without_entries};
+use crate::text::{self, DiffText, Tense};
 use crate::{inputs, tools};
 
 pub struct Server {
@@ -44,11 +44,21 @@ enum ToolError {
     OtherAnswer,
 }
 
+impl ToolError {
+    /// Whether nothing was done because the plan was another by then.
+    fn is_of_change(&self) -> bool {
+        matches!(self, Self::Call(CallError::Refused(fault)) if fault.kind() == "changed")
+    }
+}
+
 /// What a tool tells.
 struct Told {
     text: String,
     value: Value,
 }
+
+/// Of patches in one answer.
+const PATCH_BYTES: usize = 30_000;
 
 /// How often a question is put again because the files changed before the answer.
 const ROUNDS: usize = 3;
@@ -81,20 +91,21 @@ impl Server {
     }
 
     async fn show_point(&self, input: inputs::ShowPoint) -> Result<Told, ToolError> {
-        let point = cut(self.look("point:show", json!({"point": input.point})).await?);
+        let shown = self.look("point:show", json!({"point": input.point})).await?;
+        let point = cut(without_entries(shown));
         Ok(Told { text: text::one_point(&point), value: point })
     }
 
     async fn diff(&self, input: inputs::Diff) -> Result<Told, ToolError> {
         let inputs::Diff { from, to, paths, stat } = input;
-        let params = json!({"from": from, "to": to, "paths": paths, "patch": !stat});
-        let mut files = self.look("checkpoint:diff", params).await?;
-        let text::DiffText { text, cut: is_cut } =
-            text::diff(files.as_array().map_or(&[], Vec::as_slice));
-        for file in files.as_array_mut().into_iter().flatten().filter_map(Value::as_object_mut) {
-            file.remove("patch");
+        let params = json!({"from": from, "to": to, "paths": paths, "patchBytes": if stat { None } else { Some(PATCH_BYTES) }});
+        let files = only_lines(self.look("checkpoint:diff", params).await?);
+        let DiffText { text, note } =
+            text::diff(files.as_array().map_or(&[], Vec::as_slice), !stat);
+        let mut value = cut(json!({"files": files}));
+        if let Some(note) = note {
+            value["note"] = json!(note);
         }
-        let value = cut(json!({"files": files, "patchCut": is_cut}));
         Ok(Told { text, value })
     }
 
@@ -105,8 +116,8 @@ impl Server {
     }
 
     async fn preview_rewind(&self, input: &inputs::Rewind) -> Result<Told, ToolError> {
-        let preview = cut(self.preview(input).await?);
-        Ok(Told { text: for_model(&preview, Tense::Would), value: preview })
+        let preview = for_model(self.preview(input).await?);
+        Ok(Told { text: text::receipt(&preview, Tense::Would), value: preview })
     }
 
     async fn checkpoint(&self, input: inputs::Checkpoint) -> Result<Told, ToolError> {
@@ -126,9 +137,8 @@ impl Server {
 
     async fn plan(&self, input: &inputs::Rewind) -> Result<Planned, CallError> {
         let preview = self.preview(input).await?;
-        let params = json!({"from": preview["point"], "paths": input.paths});
-        let differences = self.look("checkpoint:diff", params).await?;
-        Ok(Planned::new(input, preview, &differences))
+        let about = self.look("point:show", json!({"point": preview["point"]})).await?;
+        Ok(Planned::new(&about, preview))
     }
 
     /// Asked anew each time: the user may change their mind while this runs.
@@ -160,18 +170,21 @@ impl Server {
     async fn by_result(
         &self,
         input: &inputs::Rewind,
-        planned: Planned,
+        mut planned: Planned,
         request: &CallToolRequestParams,
     ) -> Result<CallToolResponse, ToolError> {
         let asked = match consent::answer(request.input_responses.as_ref()) {
             None => Asked::First,
-            Some(ElicitationAction::Accept)
-                if request.request_state.as_deref() == Some(&planned.mark) =>
-            {
-                return Ok(complete(self.take_back(input, &planned).await?));
+            Some(ElicitationAction::Accept) => {
+                if request.request_state.as_deref() == Some(&planned.state()) {
+                    match self.take_back(input, &planned).await {
+                        Err(error) if error.is_of_change() => planned = self.plan(input).await?,
+                        done => return done.map(complete),
+                    }
+                }
+                Asked::Again
             }
-            Some(ElicitationAction::Accept) => Asked::Again,
-            Some(_) => return Ok(complete(declined())),
+            Some(action) => return Ok(complete(not_done(&action, &planned))),
         };
         Ok(consent::input_required(input, &planned, asked).into())
     }
@@ -186,42 +199,49 @@ impl Server {
         for _ in 0..ROUNDS {
             let question = ServerRequest::ElicitRequest(consent::question(input, &planned, asked));
             let waiting = context.ct.run_until_cancelled(context.peer.send_request(question));
-            let Some(answer) = waiting.await else { return Ok(declined()) };
+            let Some(answer) = waiting.await else {
+                return Ok(not_done(&ElicitationAction::Cancel, &planned));
+            };
             match answer.map_err(ToolError::NotAsked)? {
                 ClientResult::ElicitResult(result)
                     if result.action == ElicitationAction::Accept => {}
-                ClientResult::ElicitResult(_) => return Ok(declined()),
+                ClientResult::ElicitResult(result) => {
+                    return Ok(not_done(&result.action, &planned));
+                }
                 _ => return Err(ToolError::OtherAnswer),
             }
-            let now = self.plan(input).await?;
-            if now.mark == planned.mark {
-                return self.take_back(input, &planned).await;
+            match self.take_back(input, &planned).await {
+                Err(error) if error.is_of_change() => {
+                    (planned, asked) = (self.plan(input).await?, Asked::Again);
+                }
+                done => return done,
             }
-            (planned, asked) = (now, Asked::Again);
         }
         Err(ToolError::KeepsChanging)
     }
 
-    /// To the point that was shown, whatever its name means by now.
+    /// What was planned, to the very point, whatever its name means by now; or nothing.
     async fn take_back(
         &self,
         input: &inputs::Rewind,
         planned: &Planned,
     ) -> Result<Told, ToolError> {
         let inputs::Rewind { paths, exact, .. } = input;
-        let params = json!({"point": planned.point, "paths": paths, "exact": exact});
-        let receipt = cut(self.backend.call(Kind::Changes, "point:rewind", params).await?);
+        let Planned { point, mark, .. } = planned;
+        let params = json!({"point": point, "paths": paths, "exact": exact, "mark": mark});
+        let receipt = self.backend.call(Kind::Changes, "point:rewind", params).await?;
+        let receipt = for_model(receipt);
         let verdict = if receipt["success"] == true {
             "Done and checked on disk."
         } else {
             "Done as far as possible."
         };
-        let text = format!(
-            "{}\n{verdict} Files you have read may be different now. The user can take this back with \
-             `takeback undo`.",
-            for_model(&receipt, Tense::Did)
+        let message = format!(
+            "{verdict} Files you have read may be different now. The user can take this back with \
+             `takeback undo`."
         );
-        Ok(Told { text, value: json!({"outcome": "done", "receipt": receipt}) })
+        let text = format!("{}\n{message}", text::receipt(&receipt, Tense::Did));
+        Ok(Told { text, value: json!({"outcome": "done", "message": message, "receipt": receipt}) })
     }
 
     async fn call(
@@ -282,23 +302,32 @@ fn complete(told: Told) -> CallToolResponse {
     result.into()
 }
 
-/// Reasons speak to the user; here a model reads them.
-fn for_model(receipt: &Value, tense: Tense) -> String {
-    let mut text = text::receipt(receipt, tense);
-    if text.contains("you") {
-        text += "(“You” in a reason is the user.)\n";
-    }
-    text
-}
-
 fn nothing_to_do(preview: Value) -> Told {
-    let text = format!("{}\nNothing was changed.", for_model(&preview, Tense::Would));
-    Told { text, value: json!({"outcome": "nothingToDo", "receipt": cut(preview)}) }
+    let preview = for_model(preview);
+    let message = "There is nothing to take back. Nothing was changed.";
+    let text = format!("{}\n{message}", text::receipt(&preview, Tense::Would));
+    let value = json!({"outcome": "nothingToDo", "message": message, "receipt": preview});
+    Told { text, value }
 }
 
-fn declined() -> Told {
-    let text = "The user declined. Nothing was changed. Do not try again unless they ask for it.";
-    Told { text: text.to_owned(), value: json!({"outcome": "declined"}) }
+/// Somebody said no, or nobody said anything: an agent without a screen answers like that.
+fn not_done(action: &ElicitationAction, planned: &Planned) -> Told {
+    let (outcome, message) = match action {
+        ElicitationAction::Cancel => (
+            "cancelled",
+            format!(
+                "The question was not answered. Nothing was changed. The user can run `takeback rewind {}` \
+                 themselves.",
+                planned.point
+            ),
+        ),
+        _ => (
+            "declined",
+            "The user declined. Nothing was changed. Do not try again unless they ask for it."
+                .to_owned(),
+        ),
+    };
+    Told { value: json!({"outcome": outcome, "message": message}), text: message }
 }
 
 /// What went wrong, with what can be done about it.
@@ -324,7 +353,7 @@ fn failed(error: &ToolError) -> CallToolResult {
             said = format!("{said} {next}");
         }
     }
-    if matches!(error, ToolError::Call(CallError::Ended { .. })) {
+    if matches!(error, ToolError::Call(CallError::Ended { kind: Kind::Changes, .. })) {
         said +=
             " Whether it was done is not known; `list_points` and `diff` show how things stand.";
     }

@@ -7,8 +7,6 @@ use serde_json::Value;
 
 /// Lines of a list, before the rest is only counted.
 const MOST: usize = 50;
-/// Characters of a patch.
-const PATCH_MOST: usize = 30_000;
 
 pub(crate) fn points(points: &[Value]) -> String {
     if points.is_empty() {
@@ -21,13 +19,26 @@ pub(crate) fn points(points: &[Value]) -> String {
     text
 }
 
+/// `717fc7c81e8ac477 “Make it better” of 2026-11-15T22:29:32Z`
+pub(crate) fn title(point: &Value) -> String {
+    let named = match called(point) {
+        Some(called) => format!(" “{}”", one_line(called, 120)),
+        None => String::new(),
+    };
+    format!("{}{named} of {}", word(&point["id"]), word(&point["createdAt"]))
+}
+
+fn called(point: &Value) -> Option<&str> {
+    let label = point["label"].as_str();
+    label.or_else(|| point["description"].as_str()).filter(|called| !called.is_empty())
+}
+
 /// `717fc7c81e8ac477  2026-11-15T22:29:32Z  prompt “Make it better”  (session s1)  2 files, +2 -1`
 fn point_line(point: &Value) -> String {
     let mut line =
         format!("{}  {}  {}", word(&point["id"]), word(&point["createdAt"]), word(&point["kind"]));
-    let named = point["label"].as_str().or_else(|| point["description"].as_str());
-    if let Some(named) = named.filter(|named| !named.is_empty()) {
-        line += &format!(" “{}”", one_line(named, 120));
+    if let Some(called) = called(point) {
+        line += &format!(" “{}”", one_line(called, 120));
     }
     if let Some(session) = point["session"].as_str() {
         line += &format!("  (session {})", one_line(session, 80));
@@ -55,14 +66,7 @@ pub(crate) fn one_point(point: &Value) -> String {
     }
     text += "Changed after it, until the next point:\n";
     let rows = changes.iter().map(|change| {
-        let (before, after) = (&change["before"]["kind"], &change["after"]["kind"]);
-        let what = match (before.as_str(), after.as_str()) {
-            (Some("absent"), Some(_)) => "created",
-            (Some(_), Some("absent")) => "deleted",
-            (Some("unknown"), _) => "first seen",
-            _ => "changed",
-        };
-        format!("{what} {} by {}", name(change), author(change))
+        format!("{} {} by {}", word(&change["change"]), name(change), author(change))
     });
     rest(&mut text, rows, changes.len() + counted(point, "changes"));
     text
@@ -86,14 +90,14 @@ fn author(change: &Value) -> String {
 
 pub(crate) struct DiffText {
     pub(crate) text: String,
-    /// Whether a part of the patch is missing.
-    pub(crate) cut: bool,
+    /// That patches are missing, and how to get them.
+    pub(crate) note: Option<String>,
 }
 
-/// The numbers of each file, then the patch as far as it fits.
-pub(crate) fn diff(files: &[Value]) -> DiffText {
+/// The numbers of each file, then the patches. Text without one, if they were `asked` for, was too long.
+pub(crate) fn diff(files: &[Value], asked: bool) -> DiffText {
     if files.is_empty() {
-        return DiffText { text: "Nothing differs.".to_owned(), cut: false };
+        return DiffText { text: "Nothing differs.".to_owned(), note: None };
     }
     let noun = if files.len() == 1 { "file differs" } else { "files differ" };
     let mut text = format!("{} {noun}:\n", files.len());
@@ -103,24 +107,20 @@ pub(crate) fn diff(files: &[Value]) -> DiffText {
             _ => format!("{}  not text", name(file)),
         });
     rest(&mut text, rows, files.len());
-    let mut cut = Vec::new();
-    let mut room = PATCH_MOST;
-    for file in files {
-        let Some(patch) = file["patch"].as_str() else { continue };
-        if patch.len() > room {
-            cut.push(name(file));
-            continue;
-        }
-        room -= patch.len();
+    for patch in files.iter().filter_map(|file| file["patch"].as_str()) {
         text.push('\n');
         text += patch;
     }
-    if !cut.is_empty() {
-        text += "\nThe patch is too long; left out:\n";
-        rest(&mut text, cut.iter().cloned(), cut.len());
-        text += "Ask again with `paths` for some of them, or read the files.\n";
+    let lacks = |file: &&Value| asked && file["patch"].is_null() && file["insertions"].is_u64();
+    let lacking = files.iter().filter(lacks).count();
+    let note = (lacking > 0).then(|| {
+        let files = if lacking == 1 { "1 file".to_owned() } else { format!("{lacking} files") };
+        format!("The patch is too long: that of {files} is left out. Ask again with `paths`, or read them.")
+    });
+    if let Some(note) = &note {
+        text += &format!("\n{note}\n");
     }
-    DiffText { text, cut: !cut.is_empty() }
+    DiffText { text, note }
 }
 
 /// Whether what is told has happened.
@@ -175,6 +175,9 @@ pub(crate) fn receipt(receipt: &Value, tense: Tense) -> String {
     if text.is_empty() {
         text.push_str("Nothing to take back.\n");
     }
+    if let Some(note) = receipt["note"].as_str() {
+        writeln!(text, "({note})").expect("text can always be longer");
+    }
     text
 }
 
@@ -192,12 +195,15 @@ fn with_reason(row: &Value) -> String {
     }
 }
 
+/// As many rows as are shown of `all`, and how many are not.
 fn rest(text: &mut String, rows: impl Iterator<Item = String>, all: usize) {
+    let mut shown = 0;
     for row in rows.take(MOST) {
         writeln!(text, "- {row}").expect("text can always be longer");
+        shown += 1;
     }
-    if all > MOST {
-        writeln!(text, "- … and {} more", all - MOST).expect("text can always be longer");
+    if all > shown {
+        writeln!(text, "- … and {} more", all - shown).expect("text can always be longer");
     }
 }
 
@@ -219,12 +225,108 @@ fn name(row: &Value) -> String {
     one_line(row.as_str().unwrap_or_else(|| word(&row["filePath"])), 300)
 }
 
-/// Without what would break the line or hide in it.
+/// Without what would break the line, hide in it or turn it around.
 pub(crate) fn one_line(text: &str, most: usize) -> String {
-    let plain = |c: char| if c.is_control() { '\u{fffd}' } else { c };
-    let mut line: String = text.chars().take(most).map(plain).collect();
+    let mut line = String::new();
+    for c in text.chars().take(most) {
+        if c.is_control() || is_unseen(c) {
+            line.extend(c.escape_default());
+        } else {
+            line.push(c);
+        }
+    }
     if text.chars().nth(most).is_some() {
         line.push('…');
     }
     line
+}
+
+fn is_unseen(c: char) -> bool {
+    matches!(c, '\u{ad}' | '\u{61c}' | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}'
+        | '\u{2060}'..='\u{206f}' | '\u{feff}' | '\u{e0000}'..='\u{e0fff}')
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn a_point_is_one_line() {
+        let point = json!({"id": "717fc7c81e8ac477", "kind": "prompt", "session": "s1",
+            "description": "Make it\nbetter \u{202e}", "label": null,
+            "createdAt": "2026-11-15T22:29:32Z", "filesChanged": 1, "insertions": 2, "deletions": 1,
+            "notCaptured": 3});
+        assert_eq!(
+            points(&[point]),
+            "Points, newest first:\n- 717fc7c81e8ac477  2026-11-15T22:29:32Z  prompt \
+             “Make it\\nbetter \\u{202e}”  (session s1)  1 file changed after it, +2 -1  3 not captured\n"
+        );
+        assert_eq!(points(&[]), "No points.");
+    }
+
+    #[test]
+    fn a_point_says_who_changed_what() {
+        let point = json!({"id": "1", "kind": "manual", "label": "x", "createdAt": "then", "changes": [
+            {"filePath": "a", "change": "changed", "evidence": "tool",
+                "author": {"kind": "agent", "session": "s1", "tool": "Write"}},
+            {"filePath": "b", "change": "created", "evidence": "window",
+                "author": {"kind": "agent", "session": "s1", "tool": "Bash"}},
+            {"filePath": "c", "change": "deleted", "author": {"kind": "human"}},
+            {"filePath": "d", "change": "first seen", "author": {"kind": "ambiguous"}},
+        ], "leftOut": {"changes": 60}});
+        assert_eq!(
+            one_point(&point),
+            "1  then  manual “x”\nChanged after it, until the next point:\n\
+             - changed a by session s1 with Write\n\
+             - created b by session s1 while running Bash\n\
+             - deleted c by the user\n\
+             - first seen d by the user or an agent (unclear)\n\
+             - … and 60 more\n"
+        );
+    }
+
+    #[test]
+    fn a_patch_that_is_missing_is_named() {
+        let files = [
+            json!({"filePath": "long", "insertions": 9, "deletions": 0}),
+            json!({"filePath": "short", "insertions": 1, "deletions": 0, "patch": "+1\n"}),
+            json!({"filePath": "picture", "insertions": null, "deletions": null}),
+        ];
+        let fits = diff(&files[1..], true);
+        assert_eq!(fits.text, "2 files differ:\n- short  +1 -0\n- picture  not text\n\n+1\n");
+        assert_eq!(fits.note, None);
+        let cut = diff(&files, true);
+        let note = "The patch is too long: that of 1 file is left out. Ask again with `paths`, or read them.";
+        assert_eq!(cut.note.as_deref(), Some(note));
+        assert_eq!(
+            cut.text,
+            format!(
+                "3 files differ:\n- long  +9 -0\n- short  +1 -0\n- picture  not text\n\n+1\n\n{note}\n"
+            )
+        );
+        assert_eq!(diff(&files[..1], false).text, "1 file differs:\n- long  +9 -0\n");
+    }
+
+    #[test]
+    fn a_receipt_tells_every_kind() {
+        let note = |path: &str| json!([{"filePath": path, "reason": "why"}]);
+        let told = json!({"restoredFiles": ["r"], "deletedFiles": ["d"], "mergedFiles": note("m"),
+            "keptFiles": note("k"), "conflicts": note("c"), "ambiguous": note("u"),
+            "notCaptured": note("n"), "errors": [{"filePath": "e", "error": "full"}],
+            "windows": [{"tool": "Bash", "command": "make\n", "paths": 2}]});
+        assert_eq!(
+            receipt(&told, Tense::Did),
+            "Restored (1):\n- r\nDeleted (not there at the point) (1):\n- d\n\
+             Merged (1):\n- m: why\nKept (1):\n- k: why\nIn conflict, left alone (1):\n- c: why\n\
+             Unclear who changed it, left alone (1):\n- u: why\n\
+             Could not come back (1):\n- n: why\nFailed (1):\n- e: full\n\
+             2 paths changed while `make\\n` ran; the user's changes may be among them.\n"
+        );
+        assert!(!does_nothing(&told));
+        let kept = json!({"keptFiles": note("k"), "restoredFiles": []});
+        assert!(does_nothing(&kept));
+        assert_eq!(receipt(&json!({}), Tense::Would), "Nothing to take back.\n");
+    }
 }

@@ -112,6 +112,8 @@ pub(crate) enum Command {
     ///
     /// One server serves all folders. docs/design/protocol.md tells what can be asked.
     Serve(ServeArgs),
+    /// Serve an agent's model over the Model Context Protocol, on standard input and output
+    Mcp(McpArgs),
     /// Make a point by hand
     Checkpoint(CheckpointArgs),
     /// List the points, newest first
@@ -296,6 +298,13 @@ pub(crate) enum ScopeName {
     User,
     /// The project's, for all who work in it
     Project,
+}
+
+#[derive(Debug, ClapArgs)]
+pub(crate) struct McpArgs {
+    /// Let the model rewind without asking you (the setting allowAgentRewind)
+    #[arg(long)]
+    pub(crate) allow_rewind: bool,
 }
 
 #[derive(Debug, ClapArgs)]

@@ -9,6 +9,7 @@ mod hook;
 mod serve;
 mod init;
 mod doctor;
+mod mcp;
 mod checkpoint;
 mod log;
 mod show;
@@ -72,6 +73,7 @@ pub(crate) fn run(args: Args) -> Result<u8, CommandError> {
         Command::Doctor => doctor::doctor(options, &mut screen)?,
         Command::Hook(hook) => return Ok(hook::hook(options, &hook)),
         Command::Serve(serve) => serve::serve(options, &serve, &mut screen)?,
+        Command::Mcp(args) => return mcp::mcp(options, &args),
         Command::Checkpoint(checkpoint) => {
             checkpoint::checkpoint(options, &checkpoint, &mut screen)?
         }

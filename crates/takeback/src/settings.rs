@@ -157,6 +157,11 @@ impl Settings {
         }
     }
 
+    /// Whether a model may rewind without the user's leave for each time.
+    pub(crate) fn allow_agent_rewind(&self) -> bool {
+        self.setting(table::ALLOW_AGENT_REWIND).value == Value::Flag(true)
+    }
+
     /// Whether one of the files says that files are to be recorded.
     pub(crate) fn is_enabled_by_a_file(&self) -> bool {
         self.is_enabled() && matches!(self.setting(table::ENABLED).origin, Origin::File(_))
@@ -377,6 +382,7 @@ mod tests {
             (table::READ_ONLY_TOOLS, names(&["a"]), json!(["b"]), Err(nothing)),
             (table::DERIVED_FOLDERS, names(&[]), json!(["src"]), Err(nothing)),
             (table::HOOK_DEADLINE, Value::Number(1000), json!(1), Err(nothing)),
+            (table::ALLOW_AGENT_REWIND, Value::Flag(false), json!(true), Err(nothing)),
         ];
         for (name, own, wanted, expected) in cases {
             let key = table::key(name).unwrap();

@@ -9,7 +9,7 @@ use takeback_core::rewind::path_filter::PathFilter;
 use takeback_store::{Entry, Seq};
 
 use super::filediff::{Contents, FileDiff, Lines, between};
-use super::patch::print_all;
+use super::patch::{InPatch, as_patch, print_all};
 use super::rewind::from_root;
 use crate::args::{DiffArgs, Options};
 use crate::error::CommandError;
@@ -30,6 +30,9 @@ pub(crate) struct ToldDiff<'a> {
     /// `null`: not text.
     insertions: Option<usize>,
     deletions: Option<usize>,
+    /// Asked for, text, and not too long.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    patch: Option<String>,
 }
 
 impl<'a> ToldDiff<'a> {
@@ -40,6 +43,7 @@ impl<'a> ToldDiff<'a> {
             after: &diff.after,
             insertions: lines.map(|lines| lines.insertions),
             deletions: lines.map(|lines| lines.deletions),
+            patch: None,
         }
     }
 }
@@ -104,6 +108,24 @@ pub(crate) fn told<'a>(
     diffs: &'a [FileDiff],
 ) -> Result<Vec<ToldDiff<'a>>, CommandError> {
     diffs.iter().map(|diff| Ok(ToldDiff::new(diff, diff.lines(store)?))).collect()
+}
+
+/// Adds the patches of those that are text, in order, each that fits into what is left of `most` bytes.
+pub(crate) fn with_patches(
+    rows: &mut [ToldDiff<'_>],
+    diffs: &[FileDiff],
+    store: &dyn takeback_store::Store,
+    most: usize,
+) -> Result<(), CommandError> {
+    let mut left = most;
+    for (row, diff) in rows.iter_mut().zip(diffs) {
+        let mut patch = Vec::new();
+        if as_patch(diff, Contents::of(store), &mut patch)? == InPatch::Yes && patch.len() <= left {
+            left -= patch.len();
+            row.patch = Some(String::from_utf8_lossy(&patch).into_owned());
+        }
+    }
+    Ok(())
 }
 
 fn nothing_differs(args: &DiffArgs, screen: &mut Screen) -> Result<u8, CommandError> {

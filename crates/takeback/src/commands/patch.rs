@@ -162,14 +162,15 @@ fn on_screen(text: &[u8]) -> String {
 // --- as a patch ---------------------------------------------------------------------------------
 
 /// Whether a path's contents are in a patch.
-enum InPatch {
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum InPatch {
     Yes,
     NotText,
 }
 
 /// As git writes it. What a patch cannot say stands in lines that begin with `#`, which `git apply`
 /// and `patch` pass over.
-fn as_patch(
+pub(crate) fn as_patch(
     diff: &FileDiff,
     contents: Contents<'_>,
     out: &mut dyn Write,

@@ -15,7 +15,7 @@ use takeback_core::rewind::{
 };
 use takeback_store::{Point, SessionId, WorkPath};
 
-pub(crate) use self::at_once::at_once;
+pub(crate) use self::at_once::{as_marked, at_once, marked};
 use self::at_once::{receipt_of, stands_there, tense_of, windows_of};
 use super::choose::{Choices, Chosen, Looked, choose};
 use super::conversation::{self, cut_of};

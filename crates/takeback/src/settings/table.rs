@@ -52,8 +52,9 @@ pub(crate) const STATES_AS_JSON: &str = "statesAsJsonFiles";
 pub(crate) const KEEP_COUNT: &str = "checkpointKeepCount";
 pub(crate) const DOUBLE_ESC: &str = "doubleEscMs";
 pub(crate) const REWIND_KEY: &str = "rewindKey";
+pub(crate) const ALLOW_AGENT_REWIND: &str = "allowAgentRewind";
 
-pub(crate) const KEYS: [Key; 16] = [
+pub(crate) const KEYS: [Key; 17] = [
     Key {
         name: ENABLED,
         default: || Value::Flag(true),
@@ -154,11 +155,16 @@ pub(crate) const KEYS: [Key; 16] = [
         project: Project::Nothing,
         meaning: "the key that opens the rewind menu when it is pressed twice",
     },
+    Key {
+        name: ALLOW_AGENT_REWIND,
+        default: || Value::Flag(false),
+        project: Project::Nothing,
+        meaning: "whether a model may rewind over MCP without asking you",
+    },
 ];
 
 /// Words that have a meaning in other versions: no mistake, and without effect.
-const WITHOUT_EFFECT: [&str; 4] =
-    ["maxStoreBytes", "maxHomeBytes", "durability", "allowAgentRewind"];
+const WITHOUT_EFFECT: [&str; 3] = ["maxStoreBytes", "maxHomeBytes", "durability"];
 
 pub(crate) fn key(name: &str) -> Option<&'static Key> {
     KEYS.iter().find(|key| key.name == name)

@@ -14,6 +14,7 @@ mod hook;
 mod keeping;
 mod line;
 mod look;
+mod mcp;
 mod pager;
 mod patch;
 mod record;

@@ -96,7 +96,7 @@ fn input(args: &[&str]) -> String {
 
 /// Commands that have no one JSON value to give (`record` answers each line), or for which a folder
 /// must have moved.
-const NOT_ASKED: [&str; 5] = ["chat", "demo", "hook", "record", "relocate"];
+const NOT_ASKED: [&str; 6] = ["chat", "demo", "hook", "mcp", "record", "relocate"];
 
 /// New, changed, deleted, of every kind, with a name that is not UTF-8.
 const CHANGES: &str = "echo 2 > a; rm gone; ln -s a link; mkdir folder; printf '\\0' > binary; \

@@ -3,7 +3,9 @@
 use serde_json::{Value, json};
 use takeback_core::Workspace;
 use takeback_core::rewind::journal::{Preview, Window, windows};
-use takeback_core::rewind::{Receipt, RewindRequest, Rollback, preview, rewind as take_back};
+use takeback_core::rewind::{
+    Receipt, RewindError, RewindRequest, Rollback, preview, rewind as take_back,
+};
 
 use super::discarded;
 use crate::args::{DoingArgs, Options};
@@ -38,6 +40,43 @@ pub(crate) fn at_once(
         told["conversation"] = json!(cut);
     }
     Ok((told, receipt::exit_code(&done, Tense::Did)))
+}
+
+/// What would be done, for a program that shows it to somebody, with a `mark` of the plan.
+pub(crate) fn marked(
+    workspace: &mut Workspace,
+    request: &RewindRequest,
+) -> Result<Value, CommandError> {
+    let shown = preview(workspace, request)?;
+    let mut told = with_windows(&receipt_of(&shown, false), &shown.windows)?;
+    told["mark"] = json!(mark_of(&shown)?);
+    Ok(told)
+}
+
+/// Does what [`marked`] showed; if that would be anything else by now, it does nothing and answers
+/// [`RewindError::Changed`].
+pub(crate) fn as_marked(
+    workspace: &mut Workspace,
+    options: &Options,
+    mut request: RewindRequest,
+    args: &DoingArgs,
+    mark: &str,
+) -> Result<Value, CommandError> {
+    request.outside = args.outside;
+    request.discard = discarded(workspace, options, &args.discard)?;
+    let shown = preview(workspace, &request)?;
+    if mark_of(&shown)? != mark {
+        return Err(RewindError::Changed(Box::new(shown)).into());
+    }
+    let done = take_back(workspace, &request, Some(&shown))?;
+    let windows = windows_of(&*workspace.store, &done)?;
+    Ok(with_windows(&done, &windows)?)
+}
+
+/// The same for the same steps from the same contents, whichever process asks.
+fn mark_of(shown: &Preview) -> Result<String, serde_json::Error> {
+    let plan = serde_json::to_vec(&(&shown.plan.steps, &shown.plan.state))?;
+    Ok(blake3::hash(&plan).to_hex().to_string())
 }
 
 /// Whether a request is to bring a state to where it stands already.

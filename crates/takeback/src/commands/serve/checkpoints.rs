@@ -7,7 +7,7 @@ use takeback_ipc::params::Named;
 use takeback_ipc::{Fault, Outcome, Outlet};
 
 use super::client::{Client, told};
-use super::points::rewind_to;
+use super::points::{Wish, rewind_to};
 use crate::args::{DiffArgs, DoingArgs};
 use crate::commands::{checkpoint, diff, rewind, verify};
 use crate::error::CommandError;
@@ -27,8 +27,7 @@ pub(super) fn create(client: &mut Client, params: &Named, _: &Outlet) -> Outcome
 }
 
 pub(super) fn preview(client: &mut Client, params: &Named, _: &Outlet) -> Outcome {
-    let doing = DoingArgs { dry_run: true, ..DoingArgs::default() };
-    rewind_to(client, params, doing)
+    rewind_to(client, params, DoingArgs::default(), Wish::Preview)
 }
 
 pub(super) fn differences(client: &mut Client, params: &Named, _: &Outlet) -> Outcome {
@@ -41,7 +40,12 @@ pub(super) fn differences(client: &mut Client, params: &Named, _: &Outlet) -> Ou
     let at = client.mended(params, Store::MustExist)?;
     let workspace = &mut at.handle.place.workspace;
     let diffs = diff::differences(workspace, &at.options, &args)?;
-    told(&diff::told(&*workspace.store, &diffs)?)
+    let store = &*workspace.store;
+    let mut rows = diff::told(store, &diffs)?;
+    if let Some(most) = params.optional("patchBytes")? {
+        diff::with_patches(&mut rows, &diffs, store, most)?;
+    }
+    told(&rows)
 }
 
 pub(super) fn undo(client: &mut Client, params: &Named, _: &Outlet) -> Outcome {

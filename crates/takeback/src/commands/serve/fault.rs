@@ -27,6 +27,7 @@ pub(super) const UNKNOWN_STATE: Sort = (-32008, "unknownState");
 pub(super) const CONFLICT: Sort = (-32009, "conflict");
 pub(super) const UNKNOWN_AGENT: Sort = (-32010, "unknownAgent");
 pub(super) const ANSWER_TOO_LARGE: Sort = (-32011, "answerTooLarge");
+const CHANGED: Sort = (-32012, "changed");
 const INVALID_PARAMS: Sort = (Fault::INVALID_PARAMS, "invalidParams");
 const INTERNAL: Sort = (Fault::INTERNAL, "error");
 
@@ -80,8 +81,10 @@ fn by_cause(cause: &(dyn Error + 'static)) -> Option<Sort> {
             SessionNameError::Several { .. } => AMBIGUOUS_NAME,
         });
     }
-    if let Some(RewindError::NoPoint(_)) = cause.downcast_ref() {
-        return Some(UNKNOWN_POINT);
+    match cause.downcast_ref() {
+        Some(RewindError::NoPoint(_)) => return Some(UNKNOWN_POINT),
+        Some(RewindError::Changed(_)) => return Some(CHANGED),
+        _ => {}
     }
     match (cause.downcast_ref(), cause.downcast_ref()) {
         (

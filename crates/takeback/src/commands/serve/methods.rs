@@ -28,8 +28,8 @@ const fn named(
 
 /// How a rewind is done, and where.
 macro_rules! doing {
-    ($($first:literal),*) => {
-        &[$($first,)* "dryRun", "outside", "discard", "workspace"]
+    ($($first:literal),* $(; $($last:literal),*)?) => {
+        &[$($first,)* "dryRun", "outside", "discard", "workspace" $($(, $last)*)?]
     };
 }
 
@@ -43,7 +43,11 @@ pub(super) const METHODS: &[Method] = &[
         &["point", "paths", "exact", "sessions", "allAgents", "ambiguous", "workspace"],
         checkpoints::preview,
     ),
-    named("checkpoint:diff", &["from", "to", "paths", "workspace"], checkpoints::differences),
+    named(
+        "checkpoint:diff",
+        &["from", "to", "paths", "workspace", "patchBytes"],
+        checkpoints::differences,
+    ),
     named("checkpoint:undo", doing!("exact"), checkpoints::undo),
     named("checkpoint:redo", doing!("exact"), checkpoints::redo),
     named("checkpoint:verify", &["workspace"], checkpoints::verify),
@@ -51,7 +55,7 @@ pub(super) const METHODS: &[Method] = &[
     named("point:show", &["point", "workspace"], points::show),
     named(
         "point:rewind",
-        doing!("point", "paths", "exact", "sessions", "allAgents", "ambiguous"),
+        doing!("point", "paths", "exact", "sessions", "allAgents", "ambiguous"; "mark"),
         points::rewind,
     ),
     named("point:subscribe", &["all", "workspace"], watch::subscribe),

@@ -31,11 +31,24 @@ pub(super) fn show(client: &mut Client, params: &Named, _: &Outlet) -> Outcome {
 
 pub(super) fn rewind(client: &mut Client, params: &Named, _: &Outlet) -> Outcome {
     let doing = doing(params)?;
-    rewind_to(client, params, doing)
+    rewind_to(client, params, doing, Wish::Rewind)
+}
+
+/// What is to come of the request for a rewind.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Wish {
+    Rewind,
+    /// To be shown, and done later by its mark.
+    Preview,
 }
 
 /// To any point, as `rewind` with these options.
-pub(super) fn rewind_to(client: &mut Client, params: &Named, doing: DoingArgs) -> Outcome {
+pub(super) fn rewind_to(
+    client: &mut Client,
+    params: &Named,
+    doing: DoingArgs,
+    wish: Wish,
+) -> Outcome {
     let name: String = params.required("point")?;
     let args = RewindArgs {
         point: None,
@@ -59,7 +72,14 @@ pub(super) fn rewind_to(client: &mut Client, params: &Named, doing: DoingArgs) -
     let workspace = &mut at.handle.place.workspace;
     let points = workspace.store.points().map_err(CommandError::from)?;
     let request = rewind::request(workspace, &at.options, &args, named(&points, &name)?)?;
-    let (receipt, _) = rewind::at_once(workspace, &at.options, request, &args.doing)?;
+    let mark: Option<String> = params.optional("mark")?;
+    let receipt = match (wish, &mark) {
+        (Wish::Preview, _) => rewind::marked(workspace, &request)?,
+        (Wish::Rewind, Some(mark)) if !args.doing.dry_run => {
+            rewind::as_marked(workspace, &at.options, request, &args.doing, mark)?
+        }
+        (Wish::Rewind, _) => rewind::at_once(workspace, &at.options, request, &args.doing)?.0,
+    };
     told(&receipt)
 }
 

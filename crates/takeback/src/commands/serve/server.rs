@@ -11,12 +11,16 @@ use crate::args::LogArgs;
 use crate::commands::log;
 use crate::error::CommandError;
 use crate::place::Store;
+use crate::settings::Settings;
 
 /// Of the protocol. What is only added does not change it.
 const PROTOCOL: u32 = 1;
 
 pub(super) fn info(client: &mut Client, _: &Named, _: &Outlet) -> Outcome {
     let limits = Limits::default();
+    // Settings that cannot be read allow nothing.
+    let allows = Settings::load(client.start(), client.home())
+        .is_ok_and(|settings| settings.allow_agent_rewind());
     told(&json!({
         "name": "takeback",
         "version": env!("CARGO_PKG_VERSION"),
@@ -24,6 +28,7 @@ pub(super) fn info(client: &mut Client, _: &Named, _: &Outlet) -> Outcome {
         "pid": std::process::id(),
         "home": client.home().to_string_lossy(),
         "workspace": client.start().to_string_lossy(),
+        "allowAgentRewind": allows,
         "methods": METHODS.iter().map(|method| method.name).collect::<Vec<_>>(),
         "limits": {
             "messageBytes": limits.frame,

@@ -32,7 +32,6 @@ fn looking_answers_what_the_commands_answer() {
             json!(["m1", "m2", ["*.md"]]),
             vec!["diff", "m1", "m2", "--path", "*.md"],
         ),
-        ("checkpoint:preview", json!(["m1"]), vec!["rewind", "m1", "--dry-run"]),
         (
             "point:rewind",
             json!({ "point": "m1", "dryRun": true }),
@@ -44,6 +43,10 @@ fn looking_answers_what_the_commands_answer() {
     ] {
         assert_eq!(line.call(method, &params), user.json(&command), "{method} {params}");
     }
+    let mut preview = line.call("checkpoint:preview", &json!(["m1"]));
+    let mark = preview.as_object_mut().and_then(|preview| preview.remove("mark"));
+    assert!(mark.is_some_and(|mark| mark.is_string()));
+    assert_eq!(preview, user.json(&["rewind", "m1", "--dry-run"]));
     let status = line.call("status", &json!({}));
     let newest = user.json(&["log"])[0].clone();
     assert_eq!(
@@ -56,6 +59,63 @@ fn looking_answers_what_the_commands_answer() {
     let info = line.call("server:info", &json!([]));
     assert_eq!((&info["name"], &info["protocol"]), (&json!("takeback"), &json!(1)));
     assert_eq!(info["pid"], server.child.id());
+}
+
+#[test]
+fn a_mark_holds_for_what_was_shown() {
+    let user = User::with(&[("a.txt", "one\n")]);
+    let mut server = stdio(&user);
+    let line = &mut server.line;
+    story(&user, line);
+    let mark = line.call("checkpoint:preview", &json!(["m1"]))["mark"].clone();
+    let again = line.call("checkpoint:preview", &json!({ "point": "m1", "exact": false }));
+    assert_eq!(again["mark"], mark);
+    let rewind = |mark: &Value| json!({ "point": "m1", "mark": mark });
+    assert_eq!(line.fault("point:rewind", &rewind(&json!("other"))), (-32012, "changed".into()));
+    // The same steps from other contents.
+    line.told(&json!({ "event": "prompt", "session": "s1", "message": "m3", "text": "go" }));
+    line.edit("s1", "m3", "a.txt", || user.write("a.txt", "four\n"));
+    assert_eq!(line.fault("point:rewind", &rewind(&mark)), (-32012, "changed".into()));
+    assert_eq!(user.read("a.txt"), "four\n", "nothing was done");
+    let now = line.call("checkpoint:preview", &json!(["m1"]));
+    assert_eq!(now["restoredFiles"], again["restoredFiles"]);
+    let done = line.call("point:rewind", &rewind(&now["mark"]));
+    assert_eq!((&done["success"], &done["restoredFiles"]), (&json!(true), &json!(["a.txt"])));
+    assert_eq!(user.read("a.txt"), "one\n");
+}
+
+#[test]
+fn patches_come_with_a_diff_as_far_as_they_fit() {
+    let user = User::with(&[("a.txt", "one\n"), ("b.bin", "\0"), ("c.txt", "c\n")]);
+    let mut server = stdio(&user);
+    let line = &mut server.line;
+    line.call("checkpoint:create", &json!({ "label": "start" }));
+    for (name, text) in
+        [("a.txt", "two\n".repeat(99)), ("b.bin", "\0\0".into()), ("c.txt", "C\n".into())]
+    {
+        user.write(name, &text);
+    }
+    let mut patches = |most: u64| -> Vec<Value> {
+        let diffs = line.call("checkpoint:diff", &json!({ "from": "start", "patchBytes": most }));
+        diffs.as_array().expect("a list").iter().map(|diff| diff["patch"].clone()).collect()
+    };
+    let last = "diff --git a/c.txt b/c.txt\n--- a/c.txt\n+++ b/c.txt\n@@ -1 +1 @@\n-c\n+C\n";
+    assert_eq!(patches(200), [Value::Null, Value::Null, json!(last)], "what fits, and is text");
+    assert_eq!(patches(0), [Value::Null, Value::Null, Value::Null]);
+    assert!(patches(10_000)[0].as_str().is_some_and(|patch| patch.contains("+two\n")));
+}
+
+#[test]
+fn only_the_user_can_allow_agents_to_rewind() {
+    let user = User::new();
+    let mut server = stdio(&user);
+    let line = &mut server.line;
+    user.write(".takeback/settings.json", r#"{"allowAgentRewind": true}"#);
+    assert_eq!(line.call("server:info", &json!({}))["allowAgentRewind"], false);
+    user.set(r#"{"allowAgentRewind": true}"#);
+    assert_eq!(line.call("server:info", &json!({}))["allowAgentRewind"], true);
+    user.set(r#"{"allowAgentRewind": "#);
+    assert_eq!(line.call("server:info", &json!({}))["allowAgentRewind"], false);
 }
 
 #[test]

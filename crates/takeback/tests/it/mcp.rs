@@ -1,0 +1,55 @@
+//! `takeback mcp` becomes the MCP server, if that is installed.
+
+use std::fs;
+use std::os::unix::fs::PermissionsExt as _;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use crate::home::{Answer, User};
+
+/// The program in a folder of its own, as an installation has it.
+fn installed(user: &User) -> PathBuf {
+    let folder = user.home().join("bin");
+    fs::create_dir(&folder).expect("a folder");
+    let program = folder.join("takeback");
+    let built = env!("CARGO_BIN_EXE_takeback");
+    if fs::hard_link(built, &program).is_err() {
+        fs::copy(built, &program).expect("a copy");
+    }
+    fs::canonicalize(program).expect("it is there")
+}
+
+fn told(user: &User, program: &Path, args: &[&str]) -> Answer {
+    let mut command = Command::new(program);
+    command.args(args).current_dir(user.work()).env_clear().env("HOME", user.home());
+    user.answer_of(command, "")
+}
+
+#[test]
+fn it_is_started_with_what_it_needs() {
+    let user = User::new();
+    let program = installed(&user);
+    let server = program.with_file_name("takeback-mcp");
+    let script =
+        "#!/bin/sh\necho \"$@\" \"$TAKEBACK_ALLOW_AGENT_REWIND\"\necho \"$TAKEBACK_PROGRAM\"\n";
+    fs::write(&server, script).expect("a script");
+    fs::set_permissions(&server, fs::Permissions::from_mode(0o755)).expect("it may run");
+    let own = "FOLDER/home/bin/takeback";
+    let answer = told(&user, &program, &["mcp"]);
+    assert_eq!((answer.code, answer.err.as_str()), (0, ""));
+    assert_eq!(answer.out, format!("\n{own}\n"));
+    let all = ["-C", "x", "mcp", "--home", "y", "-v", "--allow-rewind"];
+    assert_eq!(told(&user, &program, &all).out, format!("-C x --home y -v true\n{own}\n"));
+}
+
+#[test]
+fn what_is_not_installed_is_said() {
+    let user = User::new();
+    let program = installed(&user);
+    let answer = told(&user, &program, &["mcp"]);
+    assert_eq!((answer.code, answer.out.as_str()), (1, ""));
+    insta::assert_snapshot!(answer.err, @"
+    takeback: cannot start takeback-mcp: it is not there
+      Install it: `cargo install --path crates/takeback-mcp` in Takeback's source, or put it beside this program.
+    ");
+}
