@@ -117,7 +117,7 @@ export interface Methods {
   >;
   'event:record': Of<AgentEvent & In, Recorded>;
   'event:hook': Of<
-    { agent: string; payload: JsonValue; event?: string; pid?: number },
+    { agent: string; payload: JsonValue; event?: string; pid?: number } & In,
     { ok: true } | { ok: false; error: string }
   >;
   'server:info': Of<Record<string, never>, ServerInfo>;

@@ -56,10 +56,13 @@ fn from_stdin(home: &Path, args: &HookArgs, begun: Instant) -> Result<(), String
         let known: Vec<&str> = Plugged::ALL.iter().map(|agent| agent.name()).collect();
         format!("there is no agent of this name; known: {}", known.join(", "))
     })?;
+    // It may be gone; most agents say themselves where they work.
+    let folder = std::env::current_dir().ok();
     let happening = Happening {
         agent,
         given: &given,
         event: args.event.as_deref(),
+        folder: folder.as_deref(),
         agent_process: agent_process(),
         begun,
         recorder: match environment(SESSION_VARIABLE) {
@@ -84,6 +87,8 @@ pub(crate) struct Happening<'a> {
     pub(crate) given: &'a [u8],
     /// What the command line says that it is.
     pub(crate) event: Option<&'a str>,
+    /// Where the agent works, if it does not say so.
+    pub(crate) folder: Option<&'a Path>,
     pub(crate) agent_process: Option<Process>,
     /// Since when the agent waits.
     pub(crate) begun: Instant,
@@ -93,7 +98,8 @@ pub(crate) struct Happening<'a> {
 /// Records it, and leaves a heartbeat, whatever else happens.
 pub(crate) fn take(home: &Path, happening: &Happening<'_>) -> Result<(), String> {
     let agent = happening.agent;
-    let heard = hear(agent, happening.given, happening.event).map_err(|error| whole(&error))?;
+    let mut heard = hear(agent, happening.given, happening.event).map_err(|error| whole(&error))?;
+    heard.cwd = heard.cwd.or_else(|| happening.folder.map(Path::to_owned));
     let mut beat = Heartbeat::of(home, agent.name(), &heard.session, now());
     beat.beat(&heard.event, now());
     let taken = match happening.recorder {

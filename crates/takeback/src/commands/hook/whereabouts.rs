@@ -15,10 +15,7 @@ pub(super) fn root_of(
     heard: &Heard,
     of_session: Option<&Path>,
 ) -> Result<PathBuf, String> {
-    let cwd = match heard.cwd.as_deref().or(of_session) {
-        Some(cwd) => cwd.to_owned(),
-        None => std::env::current_dir().map_err(|error| format!("the current folder: {error}"))?,
-    };
+    let cwd = heard.cwd.as_deref().or(of_session).ok_or("where the agent works is not known")?;
     // The agent may just have deleted the folder that it is in.
     let there = cwd.ancestors().find_map(|folder| std::fs::canonicalize(folder).ok());
     let cwd = there.ok_or_else(|| format!("{}: there is no such folder", cwd.display()))?;

@@ -94,6 +94,10 @@ impl Client {
         &self.from.home
     }
 
+    pub(super) fn folder(&self) -> &Path {
+        &self.from.folder
+    }
+
     pub(super) fn answer(&mut self, call: &Call, outlet: &Outlet) -> Outcome {
         let method = find(&call.method).ok_or_else(|| Fault::no_method(&call.method))?;
         match method.run {

@@ -57,12 +57,14 @@ pub(super) fn hook(client: &mut Client, params: &Named, _: &Outlet) -> Outcome {
     let payload: Box<RawValue> = params.required("payload")?;
     let event: Option<String> = params.optional("event")?;
     let pid: Option<u32> = params.optional("pid")?;
+    let folder: Option<PathBuf> = params.optional("workspace")?;
     let agent = Plugged::named(&name)
         .ok_or_else(|| fault(fault::UNKNOWN_AGENT, format!("no agent is known as {name}")))?;
     let happening = Happening {
         agent,
         given: payload.get().as_bytes(),
         event: event.as_deref(),
+        folder: Some(folder.as_deref().unwrap_or_else(|| client.folder())),
         agent_process: pid.and_then(process::started),
         begun,
         recorder: Recorder::Hook,

@@ -83,7 +83,7 @@ pub(super) const METHODS: &[Method] = &[
         params: &["event", "workspace"],
         run: Run::Event(events::record),
     },
-    named("event:hook", &["agent", "payload", "event", "pid"], events::hook),
+    named("event:hook", &["agent", "payload", "event", "pid", "workspace"], events::hook),
     named("server:info", &[], server::info),
     named("status", &["workspace"], server::status),
 ];
