@@ -26,6 +26,11 @@ fn of_package(program: &Path) -> Option<String> {
         is_module.then(|| std::fs::read(folder.join("package.json")).ok()).flatten()
     })?;
     let package: Value = serde_json::from_slice(&package).ok()?;
+    // The SDK brings the program along and counts its own versions.
+    let is_sdk = package["name"].as_str().is_some_and(|name| name.contains("-sdk"));
+    if is_sdk {
+        return None;
+    }
     Some(package["version"].as_str()?.to_owned())
 }
 
@@ -39,5 +44,6 @@ fn told(program: &Path) -> Option<String> {
     let is_version =
         |word: &&str| word.trim_start_matches('v').starts_with(|c: char| c.is_ascii_digit());
     let word = text.split_whitespace().find(is_version)?;
-    (word.len() <= LONGEST).then(|| word.trim_start_matches('v').to_owned())
+    let word = word.trim_start_matches('v').trim_end_matches(['.', ',']);
+    (word.len() <= LONGEST).then(|| word.to_owned())
 }
