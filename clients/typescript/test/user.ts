@@ -23,6 +23,9 @@ export class User {
     // What the client starts has the environment of this process.
     process.env['TAKEBACK_HOME'] = join(this.home, '.takeback');
     delete process.env['XDG_RUNTIME_DIR'];
+    // Nothing is given up because this machine has much else to do.
+    process.env['TAKEBACK_HOOK_DEADLINE_MS'] = '60000';
+    process.env['TAKEBACK_SCAN_BUDGET_MS'] = '60000';
   }
 
   write(path: string, text: string | Buffer): void {

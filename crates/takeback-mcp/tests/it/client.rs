@@ -178,7 +178,7 @@ impl User {
 
     pub(crate) fn connect_with(&self, program: &Path) -> Client {
         let mut command = self.command(Path::new(env!("CARGO_BIN_EXE_takeback-mcp")));
-        command.env("TAKEBACK_PROGRAM", program);
+        command.env("TAKEBACK_PROGRAM", program).env("TAKEBACK_HOOK_DEADLINE_MS", "60000");
         Client::start(command)
     }
 

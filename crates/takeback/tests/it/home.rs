@@ -88,6 +88,14 @@ impl User {
         command
     }
 
+    /// As [`Self::command`], where nothing is given up because this machine has much else to do.
+    pub(crate) fn patient(&self, args: &[&str]) -> Command {
+        let mut command = self.command(args);
+        command.env("TAKEBACK_HOOK_DEADLINE_MS", "60000");
+        command.env("TAKEBACK_SCAN_BUDGET_MS", "60000");
+        command
+    }
+
     /// `takeback ARGS`, of which some system calls fail: `rule` as strace's `inject=` has it, and
     /// `only` for calls that concern this path.
     pub(crate) fn with_failing(&self, rule: &str, only: Option<&str>, args: &[&str]) -> Answer {

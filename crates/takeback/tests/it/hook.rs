@@ -75,7 +75,7 @@ impl<'u> Session<'u> {
 }
 
 fn hook(user: &User, given: &Value) -> Answer {
-    user.fed(&["hook", "--agent", "claude"], &given.to_string())
+    user.answer_of(user.patient(&["hook", "--agent", "claude"]), &given.to_string())
 }
 
 fn heartbeat(user: &User) -> Value {
@@ -329,7 +329,7 @@ fn a_program_that_stays_tells_the_server_instead() {
         ask(4, "nobody", json!({})),
     ];
     // Whatever surrounds the server says nothing about whom it serves.
-    let mut serve = user.command(&["serve", "--stdio"]);
+    let mut serve = user.patient(&["serve", "--stdio"]);
     serve.env("TAKEBACK_SESSION", "another");
     let answer = user.answer_of(serve, &(lines.join("\n") + "\n"));
     let answers: Vec<Value> =

@@ -29,7 +29,7 @@ impl Desk {
         let program = program(A::AGENT)?;
         let desk = Self { user: User::with(files), model: ModelServer::start(), program };
         // Whether hooks are in time on a machine that is busy with tests is not the question here.
-        desk.user.set(r#"{"hookDeadlineMs": 60000}"#);
+        desk.user.set(r#"{"hookDeadlineMs": 60000, "scanBudgetMs": 60000}"#);
         A::settle(&desk);
         Some(desk)
     }

@@ -88,7 +88,7 @@ pub(super) struct Served {
 }
 
 pub(super) fn stdio(user: &User) -> Served {
-    let mut command = user.command(&["serve", "--stdio"]);
+    let mut command = user.patient(&["serve", "--stdio"]);
     command.stdin(Stdio::piped()).stdout(Stdio::piped());
     let mut child = command.spawn().expect("it starts");
     let input = child.stdin.take().expect("it is piped");
@@ -112,7 +112,7 @@ pub(super) struct Listening {
 
 impl Listening {
     pub(super) fn start(user: &User) -> Self {
-        let mut command = user.command(&["serve", "--json"]);
+        let mut command = user.patient(&["serve", "--json"]);
         let mut child = command.stdout(Stdio::piped()).spawn().expect("it starts");
         let mut said = String::new();
         let output = child.stdout.take().expect("it is piped");
