@@ -6,6 +6,7 @@
 
 mod hash;
 mod paths;
+mod surrogates;
 mod tell;
 
 use std::path::PathBuf;
@@ -15,6 +16,7 @@ use takeback_core::Outcome;
 
 pub(crate) use self::hash::call_id;
 pub use self::paths::{paths_of_patch, touches};
+use self::surrogates::without_lone_surrogates;
 pub use self::tell::{Teller, event_of, tell};
 use crate::{claude, codex, copilot, gemini, opencode, qwen};
 
@@ -136,6 +138,14 @@ pub enum HearError {
 /// What an agent's hook was given on its standard input. `event`: what the command line says happened,
 /// for agents whose JSON does not.
 pub fn hear(agent: Plugged, given: &[u8], event: Option<&str>) -> Result<Heard, HearError> {
+    let heard = understood(agent, given, event);
+    match (&heard, without_lone_surrogates(given)) {
+        (Err(HearError::NotUnderstood { .. }), Some(mended)) => understood(agent, &mended, event),
+        _ => heard,
+    }
+}
+
+fn understood(agent: Plugged, given: &[u8], event: Option<&str>) -> Result<Heard, HearError> {
     match agent {
         Plugged::Claude => claude::hook::hear(given),
         Plugged::Codex => codex::hook::hear(given),

@@ -2,7 +2,7 @@
 //!
 //! That a settings file names a hook does not show that it runs. Each run of `takeback hook` leaves its
 //! trace here, whatever becomes of what it was told; `doctor` reads them. The file also holds the
-//! session's root, which stays what it was when the session began.
+//! session's workspaces: it stays in the one in which it began.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -16,8 +16,9 @@ use takeback_store::{Timestamp, disk};
 pub(crate) struct Heartbeat {
     pub(crate) agent: String,
     pub(crate) session: String,
-    /// The workspace that it was found to work in; none, if none could be opened.
-    pub(crate) root: Option<PathBuf>,
+    /// The workspaces that it works in, the one in which it began first; none, if none could be opened.
+    #[serde(default)]
+    pub(crate) roots: Vec<PathBuf>,
     pub(crate) first_at: Timestamp,
     pub(crate) last_at: Timestamp,
     /// How often which hook has run.
@@ -41,45 +42,82 @@ const FOLDER: &str = "hooks";
 /// Sessions of an agent of which a trace is kept.
 const MOST: usize = 200;
 
+/// The session of what could not be understood, and so not be told to belong to any.
+pub(crate) const NOT_UNDERSTOOD: &str = "not-understood";
+
+/// What one run of a hook adds.
+#[derive(Debug, Default)]
+pub(crate) struct Beat {
+    /// What happened, as the agent calls it; empty if that is not known.
+    pub(crate) event: String,
+    /// Where it was recorded.
+    pub(crate) roots: Vec<PathBuf>,
+    pub(crate) recorded: bool,
+    pub(crate) problem: Option<String>,
+    /// The prompt whose further names are known by now.
+    pub(crate) learnt: Option<String>,
+}
+
 impl Heartbeat {
-    /// The session's, or a new one.
-    pub(crate) fn of(home: &Path, agent: &str, session: &str, now: Timestamp) -> Self {
-        read(&file(home, agent, session)).filter(|found| found.session == session).unwrap_or(Self {
+    /// What is known of a session.
+    pub(crate) fn of(home: &Path, agent: &str, session: &str) -> Option<Self> {
+        read(&file(home, agent, session)).filter(|found| found.session == session)
+    }
+
+    fn new(agent: &str, session: &str, now: Timestamp) -> Self {
+        Self {
             agent: agent.to_owned(),
             session: session.to_owned(),
-            root: None,
+            roots: Vec::new(),
             first_at: now,
             last_at: now,
             events: BTreeMap::new(),
             recorded: 0,
             problem: None,
             learnt: None,
-            version: env!("CARGO_PKG_VERSION").to_owned(),
-        })
+            version: String::new(),
+        }
     }
 
-    pub(crate) fn beat(&mut self, event: &str, now: Timestamp) {
-        *self.events.entry(event.to_owned()).or_default() += 1;
-        self.last_at = now;
+    fn add(&mut self, beat: &Beat, now: Timestamp) {
+        if !beat.event.is_empty() {
+            *self.events.entry(beat.event.clone()).or_default() += 1;
+        }
+        for root in &beat.roots {
+            if !self.roots.contains(root) {
+                self.roots.push(root.clone());
+            }
+        }
+        self.recorded += u64::from(beat.recorded);
+        if let Some(what) = beat.problem.clone() {
+            self.problem = Some(Problem { at: now, what });
+        }
+        self.learnt = beat.learnt.clone().or(self.learnt.take());
+        self.last_at = self.last_at.max(now);
         env!("CARGO_PKG_VERSION").clone_into(&mut self.version);
     }
+}
 
-    pub(crate) fn went_wrong(&mut self, what: String, now: Timestamp) {
-        self.problem = Some(Problem { at: now, what });
-    }
-
-    /// Leaves the trace. Two hooks of a session at once: the later one's stands.
-    pub(crate) fn save(&self, home: &Path) -> std::io::Result<()> {
-        let path = file(home, &self.agent, &self.session);
+/// Leaves the trace of one run, if that is possible: what was recorded is recorded without it.
+pub(crate) fn leave(home: &Path, agent: &str, session: &str, now: Timestamp, beat: &Beat) {
+    let save = || -> std::io::Result<()> {
+        let path = file(home, agent, session);
         let folder = path.parent().unwrap_or(home);
         disk::make_private_folder(folder)?;
-        let is_new = !path.exists();
-        disk::replace_private_file(&path, &serde_json::to_vec(self)?)?;
+        // Hooks of one session may run at once: none of them is forgotten.
+        let lock = disk::open_private_file(&folder.join("lock"))?;
+        lock.lock()?;
+        let found = Heartbeat::of(home, agent, session);
+        let is_new = found.is_none();
+        let mut heartbeat = found.unwrap_or_else(|| Heartbeat::new(agent, session, now));
+        heartbeat.add(beat, now);
+        disk::replace_private_file(&path, &serde_json::to_vec(&heartbeat)?)?;
         if is_new {
             forget_oldest(folder)?;
         }
         Ok(())
-    }
+    };
+    drop(save());
 }
 
 /// Every trace, the newest first.
@@ -108,6 +146,7 @@ fn names_in(folder: &Path) -> Vec<PathBuf> {
 fn forget_oldest(folder: &Path) -> std::io::Result<()> {
     let mut files: Vec<_> = names_in(folder)
         .into_iter()
+        .filter(|file| file.extension().is_some_and(|end| end == "json"))
         .filter_map(|file| Some((std::fs::metadata(&file).ok()?.modified().ok()?, file)))
         .collect();
     files.sort();
@@ -123,10 +162,12 @@ mod tests {
     fn a_trace_is_found_again_and_the_oldest_are_forgotten() {
         let home = tempfile::tempdir().unwrap();
         let session = |n: i64| format!("s{n}");
+        let beat = |session: &str, now| {
+            let beat = Beat { event: "Stop".to_owned(), ..Beat::default() };
+            leave(home.path(), "claude", session, Timestamp(now), &beat);
+        };
         for n in 0..=i64::try_from(MOST).unwrap() {
-            let mut beat = Heartbeat::of(home.path(), "claude", &session(n), Timestamp(n));
-            beat.beat("Stop", Timestamp(n));
-            beat.save(home.path()).unwrap();
+            beat(&session(n), n);
             let file = file(home.path(), "claude", &session(n));
             let time = std::time::UNIX_EPOCH + std::time::Duration::from_secs(n.unsigned_abs());
             std::fs::File::open(file).unwrap().set_modified(time).unwrap();
@@ -135,8 +176,8 @@ mod tests {
         assert_eq!(found.len(), MOST);
         assert_eq!(found[0].session, session(200));
         assert_eq!(found[MOST - 1].session, session(1));
-        let mut again = Heartbeat::of(home.path(), "claude", &session(7), Timestamp(900));
-        again.beat("Stop", Timestamp(900));
+        beat(&session(7), 900);
+        let again = Heartbeat::of(home.path(), "claude", &session(7)).unwrap();
         assert_eq!((again.first_at, again.last_at), (Timestamp(7), Timestamp(900)));
         assert_eq!(again.events["Stop"], 2);
     }

@@ -8,18 +8,18 @@ mod within;
 
 use std::error::Error;
 use std::io::Read as _;
-use std::path::Path;
-use std::time::{Duration, Instant};
+use std::path::{Path, PathBuf};
+use std::time::Instant;
 
-use takeback_agents::hook::{Heard, News, Plugged, Teller, event_of, hear, touches};
+use takeback_agents::hook::{HearError, Heard, News, Plugged, Teller, event_of, hear, touches};
 use takeback_core::{AgentEvent, Touches};
-use takeback_store::Process;
+use takeback_store::{Process, Timestamp};
 
-use self::whereabouts::{agent_process, root_of};
+use self::whereabouts::{agent_process, root_of_path, roots_of};
 use self::within::{Task, within};
 use super::state::save::SESSION_VARIABLE;
 use crate::args::{HookArgs, Options};
-use crate::heartbeat::Heartbeat;
+use crate::heartbeat::{Beat, Heartbeat, NOT_UNDERSTOOD, leave};
 use crate::log_file::{Level, LogFile};
 use crate::place::{self, environment};
 use crate::progress;
@@ -97,61 +97,88 @@ pub(crate) struct Happening<'a> {
 
 /// Records it, and leaves a heartbeat, whatever else happens.
 pub(crate) fn take(home: &Path, happening: &Happening<'_>) -> Result<(), String> {
-    let agent = happening.agent;
-    let mut heard = hear(agent, happening.given, happening.event).map_err(|error| whole(&error))?;
+    let (agent, time) = (happening.agent, now());
+    let mut heard = match hear(agent, happening.given, happening.event) {
+        Ok(heard) => heard,
+        Err(another @ HearError::Another { .. }) => return Err(whole(&another)),
+        Err(error) => {
+            let why = whole(&error);
+            let beat = Beat { problem: Some(why.clone()), ..Beat::default() };
+            leave(home, agent.name(), NOT_UNDERSTOOD, time, &beat);
+            return Err(why);
+        }
+    };
     heard.cwd = heard.cwd.or_else(|| happening.folder.map(Path::to_owned));
-    let mut beat = Heartbeat::of(home, agent.name(), &heard.session, now());
-    beat.beat(&heard.event, now());
+    let mut beat = Beat { event: heard.event.clone(), ..Beat::default() };
     let taken = match happening.recorder {
-        Recorder::Hook => into_log(home, happening, &heard, &mut beat),
+        Recorder::Hook => into_log(home, happening, &heard, time, &mut beat),
         Recorder::Other => Ok(()),
     };
-    if let Err(why) = &taken {
-        beat.went_wrong(why.clone(), now());
-    }
-    let saved = beat.save(home).map_err(|error| format!("{}: {error}", home.display()));
-    taken.and(saved)
+    beat.problem = taken.as_ref().err().cloned();
+    leave(home, agent.name(), &heard.session, time, &beat);
+    taken
 }
 
 fn into_log(
     home: &Path,
     happening: &Happening<'_>,
     heard: &Heard,
-    beat: &mut Heartbeat,
+    time: Timestamp,
+    beat: &mut Beat,
 ) -> Result<(), String> {
-    let root = root_of(home, heard, beat.root.as_deref())?;
-    let settings = Settings::load(&root, home).map_err(|error| error.line())?;
-    if !settings.is_enabled() {
-        return Ok(());
-    }
+    let known = Heartbeat::of(home, happening.agent.name(), &heard.session);
+    let (known, learnt) = known.map(|known| (known.roots, known.learnt)).unwrap_or_default();
+    let roots = roots_of(home, heard, &known)?;
     let teller = Teller { agent: happening.agent, process: happening.agent_process };
-    let Some(event) = event_of(&settings.tools(), teller, heard) else { return Ok(()) };
-    let patience = patience(&settings, &event, heard);
-    let (home, learnt) = (home.to_owned(), beat.learnt.clone());
-    let task = Task { home, root: root.clone(), teller, heard: heard.clone(), event, learnt };
-    let done = within(happening.begun + patience, patience, task)?;
-    beat.root.get_or_insert(root);
-    beat.recorded += 1;
-    beat.learnt = done.learnt;
-    match done.lacking {
-        Some(why) => Err(why),
-        None => Ok(()),
+    let mut lacking = None;
+    // An edit names what is to be looked at, anything else is a scan.
+    for root in &roots {
+        let settings = Settings::load(root, home).map_err(|error| error.line())?;
+        let edited = edited(&settings, heard);
+        let event = event_of(&settings.tools(), teller, heard)
+            .filter(|_| settings.is_enabled())
+            .and_then(|event| at(root, &roots, event, edited.as_deref()));
+        let Some(event) = event else { continue };
+        let is_quick = edited.is_some() || matches!(event, AgentEvent::SessionStart { .. });
+        let patience = if is_quick { settings.hook_deadline() } else { settings.scan_budget() };
+        let until = happening.begun + patience;
+        let (home, root) = (home.to_owned(), root.clone());
+        let (heard, learnt) = (heard.clone(), learnt.clone());
+        let done =
+            within(until, Task { home, root: root.clone(), teller, heard, event, time, learnt })?;
+        beat.roots.push(root);
+        beat.recorded = true;
+        beat.learnt = done.learnt;
+        lacking = lacking.or(done.lacking);
     }
+    lacking.map_or(Ok(()), Err)
 }
 
-/// How long the agent may be kept waiting: an edit names what is to be looked at, anything else is a
-/// scan.
-fn patience(settings: &Settings, event: &AgentEvent, heard: &Heard) -> Duration {
-    let is_edit = match (event, &heard.news) {
-        (AgentEvent::BeforeTool { touches: Touches::Paths(_), .. }, _)
-        | (AgentEvent::SessionStart { .. }, _) => true,
-        (_, News::After(call, _)) => {
-            let touches = touches(&settings.tools(), &call.tool, &call.input, None);
-            matches!(touches, Touches::Paths(_))
-        }
-        _ => false,
-    };
-    if is_edit { settings.hook_deadline() } else { settings.scan_budget() }
+/// What of an event concerns one of the workspaces: of an edit, the files that lie there.
+fn at(
+    root: &Path,
+    roots: &[PathBuf],
+    mut event: AgentEvent,
+    edited: Option<&[PathBuf]>,
+) -> Option<AgentEvent> {
+    let lies_here = |path: &PathBuf| root_of_path(roots, path).is_some_and(|it| it == root);
+    if edited.is_some_and(|paths| !paths.iter().any(lies_here)) {
+        return None;
+    }
+    if let AgentEvent::BeforeTool { touches: Touches::Paths(paths), .. } = &mut event {
+        paths.retain(lies_here);
+    }
+    Some(event)
+}
+
+/// The files that a call names, if it writes no others.
+fn edited(settings: &Settings, heard: &Heard) -> Option<Vec<PathBuf>> {
+    let (News::Before(call) | News::After(call, _)) = &heard.news else { return None };
+    let cwd = heard.cwd.as_deref();
+    match touches(&settings.tools(), &call.tool, &call.input, cwd) {
+        Touches::Paths(paths) => Some(paths),
+        Touches::Anything { .. } | Touches::Nothing => None,
+    }
 }
 
 /// An error and what is behind it, in one line.

@@ -79,11 +79,17 @@ fn hook(user: &User, given: &Value) -> Answer {
 }
 
 fn heartbeat(user: &User) -> Value {
-    let folder = user.home().join(".takeback/hooks/claude");
-    let mut files = fs::read_dir(folder).unwrap();
-    let beat = fs::read(files.next().unwrap().unwrap().path()).unwrap();
-    assert!(files.next().is_none(), "there is one session");
-    serde_json::from_slice(&beat).unwrap()
+    let mut beats = heartbeats(user);
+    beats.retain(|beat| beat["session"] != "not-understood");
+    assert_eq!(beats.len(), 1, "there is one session: {beats:?}");
+    beats.remove(0)
+}
+
+fn heartbeats(user: &User) -> Vec<Value> {
+    let files = fs::read_dir(user.home().join(".takeback/hooks/claude")).unwrap();
+    let files = files.map(|file| file.unwrap().path());
+    let files = files.filter(|file| file.extension().is_some_and(|end| end == "json"));
+    files.map(|file| serde_json::from_slice(&fs::read(file).unwrap()).unwrap()).collect()
 }
 
 /// Who did what after a point, as `show` tells it.
@@ -135,6 +141,8 @@ fn whatever_comes_the_agent_is_neither_stopped_nor_spoken_to() {
     assert_eq!(user.fed(&["hook", "--agent", "nobody"], "{}"), quiet);
     let log = fs::read_to_string(user.home().join(".takeback/logs/hooks.log")).unwrap();
     assert_eq!(log.lines().count(), 6, "{log}");
+    let lost = heartbeats(&user).into_iter().find(|beat| beat["session"] == "not-understood");
+    assert!(lost.unwrap()["problem"]["what"].as_str().unwrap().contains("no JSON"), "{log}");
     assert!(log.contains("nobody: there is no agent of this name; known: claude, codex"), "{log}");
     for args in [&["hook"][..], &["hook", "--agent"], &["hook", "--unknown"]] {
         let answer = user.fed(args, "{}");
@@ -168,7 +176,7 @@ fn a_session_below_the_root_and_after_a_change_of_folder_is_in_the_same_log() {
     session.stop();
     let paths: Vec<String> = authors(&user, "@").into_iter().map(|(path, _)| path).collect();
     assert_eq!(paths, ["a.txt", "sub/nested/made.txt", "sub/deep/b.txt"]);
-    assert_eq!(heartbeat(&user)["root"], json!(user.work().canonicalize().unwrap()));
+    assert_eq!(heartbeat(&user)["roots"], json!([user.work().canonicalize().unwrap()]));
 }
 
 #[test]
@@ -192,12 +200,58 @@ fn a_worktree_inside_a_workspace_is_one_of_its_own() {
     inside.prompts = 1;
     inside.bash("c2", "echo inner > inner.txt; rm a.txt");
     inside.stop();
+    // What begins in the one and ends in the other ends in both.
+    user.write("mine.txt", "mine");
+    user.write("trees/t/mine.txt", "mine");
     let tree = user.work().join("trees/t");
     let tree = tree.to_str().unwrap();
     let answer = user.takeback(&["-C", tree, "rewind", "@", "-y"]);
     assert_eq!(answer.code, 0, "{answer:?}");
     assert!(!user.exists("trees/t/inner.txt") && user.exists("outer.txt"));
     assert_eq!(user.read("trees/t/a.txt"), "one\n");
+    assert_eq!(user.takeback(&["rewind", "@", "-y"]).code, 0);
+    assert!(!user.exists("outer.txt") && user.exists("mine.txt"));
+    assert!(user.exists("trees/t/mine.txt"));
+}
+
+#[test]
+fn an_agent_that_leaves_the_folder_is_still_in_its_session() {
+    let user = User::with(&[("proj/a.txt", "one\n"), ("proj/.git/HEAD", "x\n"), ("other/b", "b")]);
+    let mut session = Session::of(&user, "s").below("proj");
+    session.prompt("go");
+    session.cwd = user.work().display().to_string();
+    session.bash("c1", "echo two > proj/a.txt");
+    session.cwd = "/".to_owned();
+    session.write("c2", "proj/new.txt", "n");
+    // What it edits elsewhere by name is known, too.
+    session.write("c3", "other/b", "c");
+    session.stop();
+    let proj = user.work().join("proj");
+    let proj = proj.to_str().unwrap();
+    let answer = user.takeback(&["-C", proj, "rewind", "@", "--outside", "-y"]);
+    assert_eq!(answer.code, 0, "{answer:?}");
+    assert_eq!((user.read("proj/a.txt"), user.read("other/b")), ("one\n".into(), "b".into()));
+    assert!(!user.exists("proj/new.txt"));
+    let workspaces = user.json(&["workspaces"]);
+    assert_eq!(workspaces.as_array().unwrap().len(), 1, "{workspaces}");
+}
+
+#[test]
+fn half_a_character_costs_nothing_else() {
+    let user = User::with(&[("a.txt", "one\n")]);
+    let mut session = Session::of(&user, "s");
+    session.prompt("go");
+    let input = json!({"file_path": user.work().join("a.txt"), "content": "HALF"});
+    let told = json!({"tool_name": "Write", "tool_input": input, "tool_use_id": "c1"});
+    for event in ["PreToolUse", "PostToolUse"] {
+        let given = session.given(event, told.clone()).to_string().replace("HALF", "\\ud83d");
+        let command = user.patient(&["hook", "--agent", "claude"]);
+        assert_eq!(user.answer_of(command, &given).code, 0);
+        user.write("a.txt", "two \u{fffd}");
+    }
+    session.stop();
+    assert_eq!(user.takeback(&["rewind", "@", "-y"]).code, 0);
+    assert_eq!(user.read("a.txt"), "one\n");
 }
 
 #[test]

@@ -159,7 +159,7 @@ impl Checkup {
             "hooks": self.places.iter().map(|place| place.to_json(self.agent)).collect::<Vec<_>>(),
             "fired": self.fired.as_ref().map(|beat| json!({
                 "session": beat.session,
-                "root": beat.root.as_ref().map(|root| root.to_string_lossy()),
+                "root": beat.roots.first().map(|root| root.to_string_lossy()),
                 "firstAt": iso(beat.first_at),
                 "lastAt": iso(beat.last_at),
                 "events": beat.events.values().sum::<u64>(),

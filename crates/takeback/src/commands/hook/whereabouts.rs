@@ -1,37 +1,69 @@
-//! Which workspace an agent's hook is about, and which process is the agent.
+//! Which workspaces an agent's hook is about, and which process is the agent.
 
 use std::path::{Path, PathBuf};
 
-use takeback_agents::hook::Heard;
+use takeback_agents::hook::{Heard, News};
 use takeback_core::process;
 use takeback_store::Process;
 
 use crate::place;
+use crate::stores::is_protected;
 
-/// The workspace that an event belongs to: the session's, unless the agent works elsewhere now. A
-/// worktree of git is one of its own, also inside another, where it is often ignored.
-pub(super) fn root_of(
+/// Workspaces of one session, at most.
+const MOST: usize = 8;
+
+/// The workspaces that an event belongs to, the session's own first: `known`, and perhaps one more.
+///
+/// A session stays in the workspace in which it began, wherever the agent goes. A worktree of git is told
+/// as well, since the workspace around it often ignores it, and so is another folder that is protected
+/// already. Nothing else becomes a workspace because an agent was there, least of all a folder above.
+pub(super) fn roots_of(
     home: &Path,
     heard: &Heard,
-    of_session: Option<&Path>,
-) -> Result<PathBuf, String> {
-    let cwd = heard.cwd.as_deref().or(of_session).ok_or("where the agent works is not known")?;
-    // The agent may just have deleted the folder that it is in.
-    let there = cwd.ancestors().find_map(|folder| std::fs::canonicalize(folder).ok());
-    let cwd = there.ok_or_else(|| format!("{}: there is no such folder", cwd.display()))?;
-    let worktree = cwd.ancestors().find(|folder| is_worktree(folder));
-    Ok(match (worktree, of_session) {
-        (Some(worktree), Some(root)) if root.starts_with(worktree) => root.to_owned(),
-        (Some(worktree), _) => worktree.to_owned(),
-        (None, Some(root)) if cwd.starts_with(root) => root.to_owned(),
-        (None, _) => place::root_of(&cwd, home),
-    })
+    known: &[PathBuf],
+) -> Result<Vec<PathBuf>, String> {
+    let mut roots = known.to_vec();
+    let cwd = heard.cwd.as_deref().or(known.first().map(PathBuf::as_path));
+    let cwd = cwd.ok_or("where the agent works is not known")?;
+    let Some(cwd) = there(cwd) else {
+        let lost = || format!("{}: there is no such folder", cwd.display());
+        return if roots.is_empty() { Err(lost()) } else { Ok(roots) };
+    };
+    let worktree = cwd.ancestors().find(|folder| is_worktree(folder)).map(Path::to_owned);
+    let Some(own) = roots.first() else {
+        return Ok(vec![worktree.unwrap_or_else(|| place::root_of(&cwd, home))]);
+    };
+    // What ends here has begun where it was told to begin.
+    let begins = matches!(heard.news, News::SessionStart | News::Prompt { .. } | News::Before(_));
+    if !begins || roots.len() >= MOST {
+        return Ok(roots);
+    }
+    let protected = || Some(place::root_of(&cwd, home)).filter(|it| is_protected(it, home));
+    let another = worktree.or_else(protected);
+    roots.extend(another.filter(|it| !own.starts_with(it) && !known.contains(it)));
+    Ok(roots)
+}
+
+/// The workspace in which a path lies: the innermost, or the session's own.
+pub(super) fn root_of_path<'r>(roots: &'r [PathBuf], path: &Path) -> Option<&'r PathBuf> {
+    let real = there(path).unwrap_or_else(|| path.to_owned());
+    let holding = roots.iter().filter(|root| real.starts_with(root));
+    holding.max_by_key(|root| root.components().count()).or(roots.first())
+}
+
+/// As much of a path as exists, without links: the agent may just have deleted the folder that it is in.
+fn there(path: &Path) -> Option<PathBuf> {
+    path.ancestors().find_map(|folder| std::fs::canonicalize(folder).ok())
 }
 
 /// A worktree has a file in place of the folder `.git`, which leads to its place in the repository's.
 fn is_worktree(folder: &Path) -> bool {
-    let leads_to = std::fs::read_to_string(folder.join(".git"));
-    leads_to.is_ok_and(|text| text.starts_with("gitdir:") && text.contains("/worktrees/"))
+    let file = folder.join(".git");
+    // A pipe of that name would be waited for.
+    let is_file = std::fs::symlink_metadata(&file).is_ok_and(|found| found.is_file());
+    let leads_to = || std::fs::read_to_string(&file);
+    is_file
+        && leads_to().is_ok_and(|text| text.starts_with("gitdir:") && text.contains("/worktrees/"))
 }
 
 /// The process that ran the hook: the nearest above this one that is no shell or the like. Agents run

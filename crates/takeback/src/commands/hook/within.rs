@@ -7,22 +7,19 @@
 use std::fs::File;
 use std::io::{Read as _, Seek as _, SeekFrom};
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::mpsc::{RecvTimeoutError, channel};
-use std::time::{Duration, Instant};
+use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
+use std::time::Instant;
 
 use takeback_agents::claude::hook::message_of;
 use takeback_agents::hook::{Heard, News, Plugged, Teller, tell};
 use takeback_core::retention::is_due;
 use takeback_core::spool::{self, Spooled};
 use takeback_core::{AgentEvent, Recorded, Workspace, learn_ids};
-use takeback_store::SessionId;
+use takeback_store::{SessionId, Timestamp};
 
 use super::whole;
-use crate::place::{self, Store};
+use crate::place::{self, Place, Store};
 use crate::stores;
-use crate::time::now;
 
 /// What is to be recorded, and where.
 pub(super) struct Task {
@@ -31,6 +28,8 @@ pub(super) struct Task {
     pub(super) teller: Teller,
     pub(super) heard: Heard,
     pub(super) event: AgentEvent,
+    /// When it happened.
+    pub(super) time: Timestamp,
     /// The prompt whose further names are known.
     pub(super) learnt: Option<String>,
 }
@@ -41,53 +40,70 @@ pub(super) struct Done {
     pub(super) lacking: Option<String>,
 }
 
+/// What the recorder says, one after the other.
+enum Said {
+    Recorded { lacking: Option<String> },
+    Learnt(Option<String>),
+}
+
 /// Records what is to be recorded, or keeps it for later, by `until`.
 ///
-/// A recorder that has begun in time is given as long again: it keeps to deadlines of its own, and only a
-/// disk that hangs makes it miss them.
-pub(super) fn within(until: Instant, patience: Duration, task: Task) -> Result<Done, String> {
-    let (store_dir, event) = (stores::store_of(&task.root, &task.home), task.event.clone());
-    let learnt = task.learnt.clone();
-    let begun = Arc::new(AtomicBool::new(false));
-    let (say, done) = channel();
-    let mine = Arc::clone(&begun);
-    std::thread::spawn(move || {
-        // Nobody listens any more when time is up.
-        drop(say.send(task.record(&mine)));
-    });
-    let mut ended = done.recv_timeout(until.saturating_duration_since(Instant::now()));
-    // Whoever sets it first has the event.
-    if ended.is_err() && begun.swap(true, Ordering::AcqRel) {
-        ended = done.recv_timeout(patience);
+/// A recorder that is cut short may have recorded it all the same. Its time is in the spool then: who
+/// drains it knows what is in the log already.
+pub(super) fn within(until: Instant, task: Task) -> Result<Done, String> {
+    let left = || until.saturating_duration_since(Instant::now());
+    let spooled = Spooled { time: task.time, event: task.event.clone() };
+    let store_dir = stores::store_of(&task.root, &task.home);
+    let known = task.learnt.clone();
+    let (say, said) = channel();
+    if !left().is_zero() {
+        std::thread::spawn(move || task.run(&say));
     }
-    match ended {
-        Ok(done) => done,
-        Err(RecvTimeoutError::Disconnected) => Err("the recorder failed".to_owned()),
-        Err(RecvTimeoutError::Timeout) => {
-            spool::push(&store_dir, &Spooled { time: now(), event })
+    let lacking = match said.recv_timeout(left()) {
+        Ok(Ok(Said::Recorded { lacking })) => lacking,
+        Ok(Ok(Said::Learnt(learnt))) => return Ok(Done { learnt, lacking: None }),
+        Ok(Err(why)) => return Err(why),
+        Err(RecvTimeoutError::Timeout | RecvTimeoutError::Disconnected) => {
+            spool::push(&store_dir, &spooled)
                 .map_err(|error| format!("{}: {error}", store_dir.display()))?;
             let lacking = Some("time was up before it was recorded; it waits in the spool".into());
-            Ok(Done { learnt, lacking })
+            return Ok(Done { learnt: known, lacking });
         }
-    }
+    };
+    // What is learnt too late is learnt with the next event.
+    let learnt = match said.recv_timeout(left()) {
+        Ok(Ok(Said::Learnt(learnt))) => learnt,
+        _ => known,
+    };
+    Ok(Done { learnt, lacking })
 }
 
 impl Task {
-    fn record(self, begun: &AtomicBool) -> Result<Done, String> {
+    /// Nobody listens any more when time is up.
+    fn run(self, say: &Sender<Result<Said, String>>) {
+        let recorded = match self.record() {
+            Ok((mut place, lacking)) => {
+                drop(say.send(Ok(Said::Recorded { lacking })));
+                self.learn(&mut place.workspace).map(Said::Learnt)
+            }
+            Err(why) => Err(why),
+        };
+        drop(say.send(recorded));
+    }
+
+    fn record(&self) -> Result<(Place, Option<String>), String> {
         let mut place =
             place::open_at(&self.root, &self.home, Store::Create).map_err(|error| error.line())?;
-        place.workspace.limits = place.settings.agent_limits();
-        if begun.swap(true, Ordering::AcqRel) {
-            return Err("time was up before it began".to_owned());
-        }
         let workspace = &mut place.workspace;
+        workspace.limits = place.settings.agent_limits();
+        let time = self.time;
+        workspace.ambient.now = Box::new(move || time);
         let recorded = tell(workspace, self.teller, &self.heard, &self.event)
             .map_err(|error| whole(&error))?;
-        let learnt = self.learn(workspace)?;
         if self.heard.news == News::SessionStart && is_due(workspace).is_ok_and(|due| due) {
             self.clean_up_meanwhile();
         }
-        Ok(Done { learnt, lacking: recorded.as_ref().and_then(lacking) })
+        Ok((place, recorded.as_ref().and_then(lacking)))
     }
 
     /// Gives the prompt's point the name by which the rest of Claude Code knows it, once the transcript
