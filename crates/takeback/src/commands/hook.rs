@@ -9,7 +9,8 @@ mod within;
 use std::error::Error;
 use std::io::Read as _;
 use std::path::{Path, PathBuf};
-use std::time::Instant;
+use std::sync::mpsc::channel;
+use std::time::{Duration, Instant};
 
 use takeback_agents::hook::{HearError, Heard, News, Plugged, Teller, event_of, hear, touches};
 use takeback_core::{AgentEvent, Touches};
@@ -28,6 +29,8 @@ use crate::time::now;
 
 /// What a hook is given is no longer than this.
 const LONGEST: u64 = 64 << 20;
+/// And there within this time.
+const INPUT_PATIENCE: Duration = Duration::from_secs(5);
 
 pub(crate) fn hook(options: &Options, args: &HookArgs) -> u8 {
     let begun = Instant::now();
@@ -49,9 +52,7 @@ pub(crate) fn hook(options: &Options, args: &HookArgs) -> u8 {
 }
 
 fn from_stdin(home: &Path, args: &HookArgs, begun: Instant) -> Result<(), String> {
-    let mut given = Vec::new();
-    let read = std::io::stdin().lock().take(LONGEST).read_to_end(&mut given);
-    read.map_err(|error| format!("standard input: {error}"))?;
+    let given = read_input()?;
     let agent = Plugged::named(&args.agent).ok_or_else(|| {
         let known: Vec<&str> = Plugged::ALL.iter().map(|agent| agent.name()).collect();
         format!("there is no agent of this name; known: {}", known.join(", "))
@@ -71,6 +72,21 @@ fn from_stdin(home: &Path, args: &HookArgs, begun: Instant) -> Result<(), String
         },
     };
     take(home, &happening)
+}
+
+/// An agent that never says that this was all is not waited for.
+fn read_input() -> Result<Vec<u8>, String> {
+    let (say, said) = channel();
+    std::thread::spawn(move || {
+        let mut given = Vec::new();
+        let read = std::io::stdin().lock().take(LONGEST).read_to_end(&mut given);
+        // Nobody listens any more when time is up.
+        drop(say.send(read.map(|_| given)));
+    });
+    match said.recv_timeout(INPUT_PATIENCE) {
+        Ok(given) => given.map_err(|error| format!("standard input: {error}")),
+        Err(_) => Err("standard input did not end".to_owned()),
+    }
 }
 
 /// Who puts the agent's doings into the log.
