@@ -46,9 +46,12 @@ export class Client extends EventEmitter<ClientEvents> {
 
   /** Any method, by its name. */
   call<M extends Method>(method: M, params: Params<M>): Promise<Result<M>> {
-    const here = this.#workspace === undefined ? {} : { workspace: this.#workspace };
     // The one that is about no workspace.
-    const all = method === 'server:info' ? params : { ...here, ...params };
+    if (method === 'server:info') return this.#connection.call(method, params) as Promise<Result<M>>;
+    // A key that says nothing must not hide the folder that is meant.
+    const said = Object.entries(params).filter(([, value]) => value !== undefined);
+    const here = this.#workspace === undefined ? {} : { workspace: this.#workspace };
+    const all = { ...here, ...Object.fromEntries(said) };
     return this.#connection.call(method, all) as Promise<Result<M>>;
   }
 

@@ -2,13 +2,17 @@
 
 import { execFile, spawn } from 'node:child_process';
 import { connect as dial, type Socket } from 'node:net';
+import { resolve } from 'node:path';
 
 import { Client } from './client.js';
 import { ConnectionLost } from './errors.js';
 
 interface Always {
-  /** The folder of every call that names no other. */
-  workspace?: string;
+  /**
+   * The folder of every call that names no other. By default the one that this process is in: a server
+   * may have been started anywhere.
+   */
+  workspace?: string | undefined;
 }
 
 export type ConnectOptions = Always &
@@ -29,15 +33,16 @@ export type ConnectOptions = Always &
   );
 
 export async function connect(options: ConnectOptions = {}): Promise<Client> {
-  if (options.command !== undefined) return started(options.command, options.workspace);
+  const workspace = resolve(options.workspace ?? process.cwd());
+  if (options.command !== undefined) return started(options.command, workspace);
   const path = options.socket ?? (await ensured(options.program ?? 'takeback'));
   const socket = await dialled(path);
-  return new Client({ from: socket, to: socket }, options.workspace);
+  return new Client({ from: socket, to: socket }, workspace);
 }
 
 function started(
   [program, ...args]: readonly [string, ...string[]],
-  workspace?: string,
+  workspace: string,
 ): Promise<Client> {
   return new Promise((resolve, reject) => {
     const child = spawn(program, args, { stdio: ['pipe', 'pipe', 'inherit'] });
@@ -59,7 +64,11 @@ function ensured(program: string): Promise<string> {
         reject(new ConnectionLost(said, { cause }));
         return;
       }
-      resolve((JSON.parse(stdout) as { socket: string }).socket);
+      try {
+        resolve((JSON.parse(stdout) as { socket: string }).socket);
+      } catch (cause) {
+        reject(new ConnectionLost(`${program} is no takeback: ${stdout.slice(0, 80)}`, { cause }));
+      }
     });
   });
 }

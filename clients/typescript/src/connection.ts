@@ -89,7 +89,9 @@ export class Connection {
       return;
     }
     if (typeof message.method === 'string') {
-      this.#listener.notified(message.method, message.params);
+      // Whatever a listener throws, the rest of what came with it is still heard.
+      const { method, params } = message;
+      queueMicrotask(() => this.#listener.notified(method, params));
       return;
     }
     const fault = message.error

@@ -156,4 +156,5 @@ test('a program that does not start is told', async () => {
   await assert.rejects(connect({ command: ['/nowhere/takeback'] }), ConnectionLost);
   await assert.rejects(connect({ program: '/nowhere/takeback' }), ConnectionLost);
   await assert.rejects(connect({ socket: '/nowhere/socket' }), ConnectionLost);
+  await assert.rejects(connect({ program: '/bin/echo' }), /is no takeback/);
 });

@@ -47,6 +47,18 @@ test('many clients at once', async () => {
   await Promise.all(clients.map((client) => client.close()));
 });
 
+test('a folder that is not named is the one of the client, wherever the server was started', async () => {
+  const { socket, server } = await user.serve();
+  const client = await connect({ socket, workspace: user.work });
+  await client.checkpoint.create({ label: 'mine' });
+  const nothing = { workspace: undefined } as unknown as Record<string, never>;
+  assert.equal((await client.point.list(nothing))[0]?.label, 'mine');
+  const here = await connect({ socket });
+  await assert.rejects(here.point.list(), /is not protected/);
+  await Promise.all([client.close(), here.close()]);
+  server.kill();
+});
+
 test('a server that is killed ends what was asked', async () => {
   const { socket, server } = await user.serve();
   const client = await connect({ socket, workspace: user.work });

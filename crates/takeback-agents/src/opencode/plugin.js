@@ -30,7 +30,7 @@ export const Takeback = async ({ directory, worktree }) => {
     const parent = parents.get(sessionID);
     if (parent === undefined && sessionID !== undefined) sessions.add(sessionID);
     const payload = { hook, directory, worktree, ...(parent && { parent }), ...what };
-    const told = within(WAIT_MS, server.tell(payload)).catch(() => {});
+    const told = within(WAIT_MS + CONNECT_MS, server.tell(payload)).catch(() => {});
     pending.add(told);
     return told.finally(() => pending.delete(told));
   };
@@ -122,7 +122,13 @@ class Server {
     if (this.isGone) return;
     this.seek();
     const socket = await within(CONNECT_MS, this.found);
-    const isTold = socket !== undefined && (await this.ask(socket, payload));
+    const isTold = socket !== undefined && (await within(WAIT_MS, this.ask(socket, payload)));
+    if (isTold === undefined) {
+      // It hangs. What it was asked may be recorded yet; from now on `takeback hook` is told.
+      this.lose();
+      socket.destroy();
+      return;
+    }
     if (!isTold) await this.hook(payload);
   }
 
