@@ -105,7 +105,7 @@ pub(crate) fn leave(home: &Path, agent: &str, session: &str, now: Timestamp, bea
         let folder = path.parent().unwrap_or(home);
         disk::make_private_folder(folder)?;
         // Hooks of one session may run at once: none of them is forgotten.
-        let lock = disk::open_private_file(&folder.join("lock"))?;
+        let lock = disk::open_private_file(&folder.with_extension("lock"))?;
         lock.lock()?;
         let found = Heartbeat::of(home, agent, session);
         let is_new = found.is_none();
@@ -146,7 +146,6 @@ fn names_in(folder: &Path) -> Vec<PathBuf> {
 fn forget_oldest(folder: &Path) -> std::io::Result<()> {
     let mut files: Vec<_> = names_in(folder)
         .into_iter()
-        .filter(|file| file.extension().is_some_and(|end| end == "json"))
         .filter_map(|file| Some((std::fs::metadata(&file).ok()?.modified().ok()?, file)))
         .collect();
     files.sort();

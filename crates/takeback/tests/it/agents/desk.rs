@@ -8,7 +8,7 @@ use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
-use takeback_agents::hook::{Plugged, wanted};
+use takeback_agents::hook::Plugged;
 use takeback_testkit::model::ModelServer;
 
 use super::{Conversation, Driven};
@@ -99,35 +99,6 @@ impl Desk {
         }
         session["id"].as_str().expect("it has an id").to_owned()
     }
-}
-
-/// Unit of a hook's time limit.
-#[derive(Debug, Clone, Copy)]
-pub(super) enum Unit {
-    Seconds,
-    Milliseconds,
-}
-
-/// Hooks in the form that Claude Code gave them: groups of commands by event.
-pub(super) fn hooks(agent: Plugged, unit: Unit) -> Value {
-    let groups = wanted(agent).iter().map(|hook| {
-        let timeout = match unit {
-            Unit::Seconds => hook.timeout_seconds,
-            Unit::Milliseconds => hook.timeout_seconds * 1000,
-        };
-        let command = json!({"type": "command", "command": command(agent), "timeout": timeout});
-        let mut group = json!({"hooks": [command]});
-        if let Some(matcher) = hook.matcher {
-            group["matcher"] = json!(matcher);
-        }
-        (hook.event.to_owned(), json!([group]))
-    });
-    Value::Object(groups.collect())
-}
-
-/// The line that an agent's hook runs.
-pub(super) fn command(agent: Plugged) -> String {
-    format!("'{}' hook --agent {}", env!("CARGO_BIN_EXE_takeback"), agent.name())
 }
 
 fn program(agent: Plugged) -> Option<PathBuf> {

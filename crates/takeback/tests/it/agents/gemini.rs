@@ -5,7 +5,7 @@ use std::process::Command;
 use serde_json::{Value, json};
 use takeback_agents::hook::Plugged;
 
-use super::desk::{Desk, Unit, hooks};
+use super::desk::Desk;
 use super::{Conversation, Driven, absolute, calls, is_taken_back_and_yours_stays};
 
 struct Gemini;
@@ -15,11 +15,11 @@ impl Driven for Gemini {
 
     fn settle(desk: &Desk) {
         let settings = json!({
-            "hooks": hooks(Self::AGENT, Unit::Milliseconds),
             "security": {"auth": {"selectedType": "gemini-api-key"}},
             "privacy": {"usageStatisticsEnabled": false},
         });
         desk.settle(".gemini/settings.json", &settings.to_string());
+        desk.init(Self::AGENT);
     }
 
     fn ask(desk: &Desk, conversation: Conversation, prompt: &str) -> Command {
