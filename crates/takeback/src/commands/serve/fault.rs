@@ -150,6 +150,7 @@ mod tests {
             CONFLICT,
             UNKNOWN_AGENT,
             ANSWER_TOO_LARGE,
+            CHANGED,
             (TOO_MANY, "tooManyClients"),
         ];
         assert_eq!(told, sorts.map(|(code, kind)| (code, kind.to_owned())));
