@@ -40,6 +40,8 @@ pub struct Socket {
     listener: UnixListener,
     path: PathBuf,
     held: Option<Lock>,
+    /// Given up for a moment to tell somebody that there is no room for them.
+    spare: Option<UnixListener>,
 }
 
 /// The longest path that every system connects to, with a little for a name beside it.
@@ -70,12 +72,26 @@ impl Socket {
         }
         let listener = disk::listen_privately(path).map_err(failed("listening"))?;
         listener.set_nonblocking(true).map_err(failed("listening"))?;
-        Ok(Self { listener, path: path.to_owned(), held: Some(held) })
+        let spare = listener.try_clone().map_err(failed("listening"))?;
+        Ok(Self { listener, path: path.to_owned(), held: Some(held), spare: Some(spare) })
     }
 
     #[must_use]
     pub fn path(&self) -> &Path {
         &self.path
+    }
+
+    /// The next who waits, though there is no room; `None` if not even that can be had.
+    fn accept_with_spare(&mut self) -> Option<UnixStream> {
+        drop(self.spare.take()?);
+        self.listener.accept().ok().map(|(stream, _)| stream)
+    }
+
+    /// After somebody was told.
+    fn keep_spare(&mut self) {
+        if self.spare.is_none() {
+            self.spare = self.listener.try_clone().ok();
+        }
     }
 
     /// Nobody finds it any more; who has connected is served.
@@ -136,12 +152,12 @@ where
             if patience.is_some_and(|patience| patience.is_zero()) {
                 // Who came in this very moment is still served.
                 socket.retire();
-                accept_all(scope, &socket, clients, limits, connect)?;
+                accept_all(scope, &mut socket, clients, limits, connect)?;
                 return Ok(());
             }
             match wait(&socket, stop, patience)? {
                 Woken::Stop => break,
-                Woken::Client => accept_all(scope, &socket, clients, limits, connect)?,
+                Woken::Client => accept_all(scope, &mut socket, clients, limits, connect)?,
                 Woken::Nobody => {}
             }
         }
@@ -179,7 +195,7 @@ fn wait(socket: &Socket, stop: BorrowedFd<'_>, patience: Option<Duration>) -> io
 
 fn accept_all<'scope, M>(
     scope: &'scope Scope<'scope, '_>,
-    socket: &Socket,
+    socket: &mut Socket,
     clients: &'scope Clients,
     limits: &'scope Limits,
     connect: &'scope (dyn Fn() -> M + Sync),
@@ -188,14 +204,22 @@ where
     M: FnMut(&Call, &Outlet) -> Outcome,
 {
     loop {
+        socket.keep_spare();
         let stream = match socket.listener.accept() {
             Ok((stream, _)) => stream,
             Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok(()),
             Err(error) if error.kind() == io::ErrorKind::ConnectionAborted => continue,
             Err(error) if is_exhausted(&error) => {
-                // Somebody who goes makes room.
-                std::thread::sleep(Duration::from_millis(20));
-                return Ok(());
+                let Some(stream) = socket.accept_with_spare() else {
+                    socket.keep_spare();
+                    // Somebody who goes makes room.
+                    std::thread::sleep(Duration::from_millis(20));
+                    return Ok(());
+                };
+                if is_own(&stream) {
+                    turn_away(stream, &no_room(clients));
+                }
+                continue;
             }
             Err(error) => return Err(error),
         };
@@ -203,10 +227,13 @@ where
             continue;
         }
         if clients.count() >= limits.clients {
-            turn_away(stream, limits);
+            turn_away(stream, &format!("{} clients are connected", limits.clients));
             continue;
         }
-        let Some(present) = clients.add(&stream) else { continue };
+        let Some(present) = clients.add(&stream) else {
+            turn_away(stream, &no_room(clients));
+            continue;
+        };
         // Without a thread the stream is dropped, which ends it.
         let spawned =
             std::thread::Builder::new().name("client".to_owned()).spawn_scoped(scope, move || {
@@ -251,9 +278,12 @@ fn is_own(_: &UnixStream) -> bool {
     true
 }
 
-fn turn_away(mut stream: UnixStream, limits: &Limits) {
-    let most = limits.clients;
-    let fault = Fault::new(TOO_MANY, "tooManyClients", format!("{most} clients are connected"));
+fn no_room(clients: &Clients) -> String {
+    format!("{} clients are connected, and no more files can be opened", clients.count())
+}
+
+fn turn_away(mut stream: UnixStream, why: &str) {
+    let fault = Fault::new(TOO_MANY, "tooManyClients", why);
     let text = Framing::Lines.framed(&answer(None, Err(&fault)));
     // Nobody waits for who is turned away.
     drop(stream.set_nonblocking(true).and_then(|()| stream.write_all(&text)));
