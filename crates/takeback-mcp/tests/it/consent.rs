@@ -42,7 +42,7 @@ fn an_accepted_question_is_carried_out_and_can_be_undone() {
     let user = User::with_work();
     let mut client = user.initialized(&can_ask());
     let (question, id) = client.call_and_be_asked("rewind", &json!({"point": "first"}));
-    assert!(question.contains("“first” of "), "{question}");
+    assert!(question.ends_with("\n\nThe point is called:\n“first”"), "{question}");
     assert!(question.contains("Would restore (1):\n- a.txt\n"), "{question}");
     assert!(question.contains("Would keep (1):\n- c.txt: changed by you\n"), "{question}");
     assert_eq!(user.files(), worked(), "not before the answer");
