@@ -11,6 +11,7 @@ use std::os::unix::fs::{FileTypeExt as _, MetadataExt as _};
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::thread::Scope;
 use std::time::{Duration, Instant};
@@ -19,7 +20,7 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use takeback_core::lock::{Hold, Lock, lock};
 use takeback_store::disk;
 
-use crate::connection::{Outcome, serve};
+use crate::connection::{Outcome, serve_until};
 use crate::outlet::Outlet;
 use crate::rpc::{Call, Fault, answer};
 use crate::{Framing, Limits};
@@ -126,7 +127,7 @@ pub enum Idle {
 
 /// Serves whoever connects, until `stop` can be read from, or nobody has come for too long. `connect`
 /// makes the methods of a client, in the client's own thread. What is being done when it is stopped
-/// is done to its end.
+/// is done to its end, and nothing after it.
 pub fn serve_all<M>(
     mut socket: Socket,
     limits: &Limits,
@@ -238,7 +239,7 @@ where
         let spawned =
             std::thread::Builder::new().name("client".to_owned()).spawn_scoped(scope, move || {
                 let _present = present;
-                serve_one(&stream, limits, &mut connect());
+                serve_one(&stream, clients, limits, &mut connect());
             });
         drop(spawned);
     }
@@ -252,6 +253,7 @@ fn is_exhausted(error: &io::Error) -> bool {
 
 fn serve_one(
     stream: &UnixStream,
+    clients: &Clients,
     limits: &Limits,
     methods: &mut dyn FnMut(&Call, &Outlet) -> Outcome,
 ) {
@@ -262,7 +264,10 @@ fn serve_one(
     let hang_up = || drop(stream.shutdown(Shutdown::Both));
     // What went wrong was said, as far as anybody was there. A method that panics ends its own client
     // and nobody else.
-    drop(catch_unwind(AssertUnwindSafe(|| serve(stream, stream, limits, hang_up, methods))));
+    let is_over = || clients.ended.load(Ordering::Relaxed);
+    drop(catch_unwind(AssertUnwindSafe(|| {
+        serve_until(&is_over, stream, stream, limits, hang_up, methods)
+    })));
 }
 
 /// Whether a process of the same user has connected.
@@ -294,7 +299,11 @@ pub const TOO_MANY: i32 = -32099;
 
 /// Those who are connected.
 #[derive(Debug, Default)]
-struct Clients(Mutex<Connected>);
+struct Clients {
+    connected: Mutex<Connected>,
+    /// No call is begun any more.
+    ended: AtomicBool,
+}
 
 #[derive(Debug, Default)]
 struct Connected {
@@ -310,7 +319,7 @@ struct Present<'a> {
 
 impl Clients {
     fn connected(&self) -> MutexGuard<'_, Connected> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.connected.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn count(&self) -> usize {
@@ -326,8 +335,9 @@ impl Clients {
         Some(Present { clients: self, number })
     }
 
-    /// No more is read from anybody.
+    /// No more is read from anybody, and what was read and not begun is not done.
     fn end(&self) {
+        self.ended.store(true, Ordering::Relaxed);
         for stream in self.connected().streams.values() {
             // One that is gone has ended.
             drop(stream.shutdown(Shutdown::Read));
