@@ -3,9 +3,11 @@
 //! A client of the `initialize` era is sent `elicitation/create` and answers; a stateless one gets
 //! `input_required` back, asks, and calls again with the answer. In both, the leave holds for what was
 //! shown: the preview has a mark, `takeback` rewinds only what has the same, and another mark is another
-//! question.
+//! question. And it holds once: an answer uses its question up.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
+use std::hash::{BuildHasher as _, RandomState};
+use std::sync::{Mutex, PoisonError};
 
 use rmcp::RoleServer;
 use rmcp::model::{
@@ -44,9 +46,64 @@ impl Planned {
         }
     }
 
-    /// What a stateless client brings back together with the answer.
-    pub(crate) fn state(&self) -> String {
+    /// What the user is asked about.
+    fn subject(&self) -> String {
         format!("{}:{}", self.point, self.mark)
+    }
+}
+
+/// Questions to stateless clients that nobody has answered yet, each good for one answer.
+#[derive(Debug, Default)]
+pub(crate) struct Questions {
+    open: Mutex<Open>,
+    /// Makes names that cannot be guessed.
+    random: RandomState,
+}
+
+#[derive(Debug, Default)]
+struct Open {
+    put: u64,
+    /// The name of each and what it is about, oldest first.
+    waiting: VecDeque<(String, String)>,
+}
+
+/// What an answer is to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum AnswerTo {
+    /// The very question.
+    This,
+    /// A question about what was so then.
+    Another,
+    /// None that is open: made up, answered before, forgotten, or of another process.
+    Nothing,
+}
+
+impl Questions {
+    /// Many more than a user is asked at once.
+    const MOST: usize = 64;
+
+    /// What a client brings back together with the answer.
+    fn put(&self, planned: &Planned) -> String {
+        let mut open = self.open.lock().unwrap_or_else(PoisonError::into_inner);
+        open.put += 1;
+        let halves = [self.random.hash_one((open.put, 0)), self.random.hash_one((open.put, 1))];
+        let name = format!("{:016x}{:016x}", halves[0], halves[1]);
+        if open.waiting.len() == Self::MOST {
+            open.waiting.pop_front();
+        }
+        open.waiting.push_back((name.clone(), planned.subject()));
+        name
+    }
+
+    /// Uses the question up.
+    pub(crate) fn take(&self, name: Option<&str>, planned: &Planned) -> AnswerTo {
+        let mut open = self.open.lock().unwrap_or_else(PoisonError::into_inner);
+        let at = open.waiting.iter().position(|(one, _)| Some(one.as_str()) == name);
+        match at.and_then(|at| open.waiting.remove(at)) {
+            Some((_, subject)) if subject == planned.subject() => AnswerTo::This,
+            Some(_) => AnswerTo::Another,
+            None => AnswerTo::Nothing,
+        }
     }
 }
 
@@ -132,13 +189,14 @@ fn message(input: &Rewind, planned: &Planned, asked: Asked) -> String {
 const KEY: &str = "rewind";
 
 pub(crate) fn input_required(
+    questions: &Questions,
     input: &Rewind,
     planned: &Planned,
     asked: Asked,
 ) -> InputRequiredResult {
     let question = InputRequest::Elicitation(question(input, planned, asked));
-    let questions = BTreeMap::from([(KEY.to_owned(), question)]);
-    InputRequiredResult::new(Some(questions), Some(planned.state()))
+    let requests = BTreeMap::from([(KEY.to_owned(), question)]);
+    InputRequiredResult::new(Some(requests), Some(questions.put(planned)))
 }
 
 /// What the user said, if this call brings an answer.
