@@ -40,6 +40,8 @@ pub enum SocketError {
 pub struct Socket {
     listener: UnixListener,
     path: PathBuf,
+    /// Device and number of what is at `path`.
+    number: (u64, u64),
     held: Option<Lock>,
     /// Given up for a moment to tell somebody that there is no room for them.
     spare: Option<UnixListener>,
@@ -59,7 +61,13 @@ impl Socket {
         let folder = path.parent().ok_or_else(|| unfit("it has no folder"))?;
         disk::make_private_folder(folder).map_err(failed("making its folder"))?;
         let about = folder.symlink_metadata().map_err(failed("looking at its folder"))?;
-        if !about.is_dir() || about.uid() != rustix::process::geteuid().as_raw() {
+        if about.is_symlink() {
+            return Err(unfit("its folder is a symbolic link"));
+        }
+        if !about.is_dir() {
+            return Err(unfit("its folder is none"));
+        }
+        if about.uid() != rustix::process::geteuid().as_raw() {
             return Err(unfit("its folder is not yours"));
         }
         if about.mode() & 0o077 != 0 {
@@ -74,7 +82,10 @@ impl Socket {
         let listener = disk::listen_privately(path).map_err(failed("listening"))?;
         listener.set_nonblocking(true).map_err(failed("listening"))?;
         let spare = listener.try_clone().map_err(failed("listening"))?;
-        Ok(Self { listener, path: path.to_owned(), held: Some(held), spare: Some(spare) })
+        let about = path.symlink_metadata().map_err(failed("listening"))?;
+        let number = (about.dev(), about.ino());
+        let (path, held, spare) = (path.to_owned(), Some(held), Some(spare));
+        Ok(Self { listener, path, number, held, spare })
     }
 
     #[must_use]
@@ -98,10 +109,26 @@ impl Socket {
     /// Nobody finds it any more; who has connected is served.
     fn retire(&mut self) {
         if let Some(held) = self.held.take() {
-            // Left behind, it would be replaced by the next.
-            drop(disk::remove_store_file(&self.path));
+            if self.is_at_its_path() {
+                // Left behind, it would be replaced by the next.
+                drop(disk::remove_store_file(&self.path));
+            }
             drop(held);
         }
+    }
+
+    /// Whether who connects to the path comes here. Where nobody can look, it is taken for so.
+    fn is_at_its_path(&self) -> bool {
+        match self.path.symlink_metadata() {
+            Ok(about) => (about.dev(), about.ino()) == self.number,
+            Err(error) => {
+                !matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory)
+            }
+        }
+    }
+
+    fn is_retired(&self) -> bool {
+        self.held.is_none()
     }
 }
 
@@ -125,7 +152,8 @@ pub enum Idle {
     Exits(Duration),
 }
 
-/// Serves whoever connects, until `stop` can be read from, or nobody has come for too long. `connect`
+/// Serves whoever connects, until `stop` can be read from, or nobody has come for too long, or nobody
+/// can come any more since the socket was removed and the last client has gone. `connect`
 /// makes the methods of a client, in the client's own thread. What is being done when it is stopped
 /// is done to its end, and nothing after it.
 pub fn serve_all<M>(
@@ -156,6 +184,13 @@ where
                 accept_all(scope, &mut socket, clients, limits, connect)?;
                 return Ok(());
             }
+            if !socket.is_retired() && !socket.is_at_its_path() {
+                // Somebody removed it, and the next is to find the place free.
+                socket.retire();
+            }
+            if socket.is_retired() && clients.count() == 0 {
+                return Ok(());
+            }
             match wait(&socket, stop, patience)? {
                 Woken::Stop => break,
                 Woken::Client => accept_all(scope, &mut socket, clients, limits, connect)?,
@@ -175,10 +210,16 @@ enum Woken {
 }
 
 fn wait(socket: &Socket, stop: BorrowedFd<'_>, patience: Option<Duration>) -> io::Result<Woken> {
-    /// How often it is looked whether the last client has gone.
+    /// How often it is looked whether the last client has gone, and whether the path still leads here.
     const TICK: Duration = Duration::from_millis(500);
-    let timeout = patience.map(|patience| patience.min(TICK));
-    let timeout = timeout.and_then(|timeout| Timespec::try_from(timeout).ok());
+    /// The same where nobody's going matters.
+    const LOOK: Duration = Duration::from_secs(2);
+    let timeout = match patience {
+        Some(patience) => patience.min(TICK),
+        None if socket.is_retired() => TICK,
+        None => LOOK,
+    };
+    let timeout = Timespec::try_from(timeout).ok();
     let mut on = [
         PollFd::from_borrowed_fd(socket.listener.as_fd(), PollFlags::IN),
         PollFd::from_borrowed_fd(stop, PollFlags::IN),

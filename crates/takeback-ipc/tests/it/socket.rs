@@ -147,7 +147,7 @@ fn a_place_that_is_not_safe_is_refused() {
     refused(&folder.path().join("x".repeat(100)), "it is too long");
     let link = folder.path().join("link");
     std::os::unix::fs::symlink(folder.path(), &link).expect("a link");
-    refused(&link.join("s.sock"), "its folder is not yours");
+    refused(&link.join("s.sock"), "its folder is a symbolic link");
 }
 
 #[test]
@@ -249,6 +249,26 @@ fn it_ends_by_itself_when_nobody_comes() {
     drop(client);
     server.ended();
     assert!(!server.path().exists());
+}
+
+#[test]
+fn a_socket_that_was_removed_leaves_its_place_to_the_next() {
+    let mut server = Server::start(Limits::default(), Idle::Stays, methods);
+    let mut client = server.connect();
+    assert_eq!(client.add(1), sum(1));
+    fs::remove_file(server.path()).expect("it goes");
+    let next = loop {
+        match Socket::claim(&server.path()) {
+            Ok(next) => break next,
+            Err(SocketError::Taken { .. }) => std::thread::sleep(Duration::from_millis(10)),
+            Err(other) => panic!("{other}"),
+        }
+    };
+    assert_eq!(client.add(2), sum(2), "who was there is served");
+    drop(client);
+    server.ended();
+    assert!(server.path().exists(), "the next one's is not removed");
+    drop(next);
 }
 
 /// Says when its first call has begun, and goes on with it when it is told to.

@@ -124,6 +124,18 @@ fn who_cannot_listen_says_why() {
         "{}",
         answer.err
     );
+    assert!(!answer.err.contains("\\n"), "{}", answer.err);
+}
+
+#[test]
+fn a_server_whose_socket_was_removed_makes_room_for_another() {
+    let user = User::new();
+    let mut server = Listening::start(&user);
+    fs::remove_file(&server.socket).expect("it goes");
+    let ensured = user.takeback(&["serve", "--ensure", "--idle-exit", "1"]);
+    assert_eq!((ensured.code, ensured.err.as_str()), (0, ""));
+    assert_eq!(server.child.wait().expect("it ends").code(), Some(0));
+    until("the other ends by itself", || !server.socket.exists());
 }
 
 #[test]
