@@ -59,7 +59,7 @@ fn open_more() {
     // Where more is promised than can be had, as on macOS.
     const SOME: u64 = 10_240;
     let now = getrlimit(Resource::Nofile);
-    let to = |current| setrlimit(Resource::Nofile, Rlimit { current, ..now.clone() });
+    let to = |current| setrlimit(Resource::Nofile, Rlimit { current, ..now });
     let some = now.maximum.map_or(SOME, |most| most.min(SOME));
     for most in [now.maximum, now.current.max(Some(some))] {
         if to(most).is_ok() {

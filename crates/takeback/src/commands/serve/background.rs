@@ -55,18 +55,16 @@ fn wait_for(path: &Path, spawn: impl Fn() -> io::Result<Child>) -> Result<(), Co
     let mut said = last_words(&mut child);
     let mut again = Instant::now() + AGAIN;
     while !answers(path) {
-        match child.try_wait()?.map(|status| status.code()) {
-            // Another one was faster, and is about to answer; or it lost its socket, and is about to
-            // leave its place.
-            Some(code) if code == Some(i32::from(Kind::Locked as u8)) => {
-                if Instant::now() >= again {
-                    child = spawn()?;
-                    said = last_words(&mut child);
-                    again = Instant::now() + AGAIN;
-                }
-            }
-            Some(_) => return Err(did_not_start(&said)),
-            None => {}
+        let ended = child.try_wait()?.map(|status| status.code());
+        if ended.is_some_and(|code| code != Some(i32::from(Kind::Locked as u8))) {
+            return Err(did_not_start(&said));
+        }
+        // Another one was faster, and is about to answer; or it lost its socket, and is about to leave
+        // its place.
+        if ended.is_some() && Instant::now() >= again {
+            child = spawn()?;
+            said = last_words(&mut child);
+            again = Instant::now() + AGAIN;
         }
         if Instant::now() >= until {
             let said = format!("the server at {} does not answer", path.display());
