@@ -21,6 +21,18 @@ pub fn serve(
     hang_up: impl Fn() + Send,
     methods: &mut dyn FnMut(&Call, &Outlet) -> Outcome,
 ) -> Result<(), FrameError> {
+    serve_until(&|| false, reader, writer, limits, hang_up, methods)
+}
+
+/// As [`serve`], and no call is begun once `is_over`.
+pub(crate) fn serve_until(
+    is_over: &dyn Fn() -> bool,
+    reader: impl Read,
+    writer: impl Write + Send,
+    limits: &Limits,
+    hang_up: impl Fn() + Send,
+    methods: &mut dyn FnMut(&Call, &Outlet) -> Outcome,
+) -> Result<(), FrameError> {
     let outlet = Outlet::new(limits.unread);
     std::thread::scope(|scope| {
         let writing = outlet.clone();
@@ -31,8 +43,15 @@ pub fn serve(
         });
         // Also when a method panics, the writer is to end.
         let _end = End(&outlet);
-        listen(reader, limits, &outlet, methods)
+        listen(reader, &Served { limits, outlet: &outlet, is_over }, methods)
     })
+}
+
+/// What is the same for all calls of a client.
+struct Served<'a> {
+    limits: &'a Limits,
+    outlet: &'a Outlet,
+    is_over: &'a dyn Fn() -> bool,
 }
 
 struct End<'a>(&'a Outlet);
@@ -45,10 +64,10 @@ impl Drop for End<'_> {
 
 fn listen(
     reader: impl Read,
-    limits: &Limits,
-    outlet: &Outlet,
+    served: &Served<'_>,
     methods: &mut dyn FnMut(&Call, &Outlet) -> Outcome,
 ) -> Result<(), FrameError> {
+    let Served { limits, outlet, is_over } = served;
     let mut frames = FrameReader::new(reader, limits.frame);
     loop {
         let frame = match frames.next_frame() {
@@ -66,12 +85,15 @@ fn listen(
                 return Err(error);
             }
         };
+        if is_over() {
+            return Ok(());
+        }
         if let Some(framing) = frames.framing() {
             outlet.set_framing(framing);
         }
         let answered = match &frame {
             Frame::TooLarge => Some(answer(None, Err(&Fault::too_large(limits.frame)))),
-            Frame::Whole(bytes) => answer_frame(bytes, limits, outlet, methods),
+            Frame::Whole(bytes) => answer_frame(bytes, served, methods),
         };
         if let Some(Err(Gone)) = answered.map(|text| outlet.send(&text)) {
             return Ok(());
@@ -82,21 +104,42 @@ fn listen(
 /// `None`: nobody wants an answer.
 fn answer_frame(
     frame: &[u8],
-    limits: &Limits,
-    outlet: &Outlet,
+    served: &Served<'_>,
     methods: &mut dyn FnMut(&Call, &Outlet) -> Outcome,
 ) -> Option<String> {
-    match read(frame, limits.batch) {
+    match read(frame, served.limits.batch) {
         Err(fault) => Some(answer(None, Err(&fault))),
-        Ok(Message::One(request)) => answer_one(request, outlet, methods),
-        Ok(Message::Batch(requests)) => {
-            let answers: Vec<String> = requests
-                .into_iter()
-                .filter_map(|request| answer_one(request, outlet, methods))
-                .collect();
-            (!answers.is_empty()).then(|| format!("[{}]", answers.join(",")))
-        }
+        Ok(Message::One(request)) => answer_one(request, served.outlet, methods),
+        Ok(Message::Batch(requests)) => answer_batch(requests, served, methods),
     }
+}
+
+/// Once the answers are as many bytes as may wait, the rest is not done.
+fn answer_batch(
+    requests: Vec<Result<Request, Refused<'_>>>,
+    served: &Served<'_>,
+    methods: &mut dyn FnMut(&Call, &Outlet) -> Outcome,
+) -> Option<String> {
+    let Served { limits, outlet, is_over } = served;
+    let mut answers = Vec::new();
+    let mut bytes = 0;
+    for request in requests {
+        if outlet.is_gone() {
+            return None;
+        }
+        let answered = match request {
+            Ok(Request { id, .. }) if is_over() => {
+                id.map(|id| answer(Some(&id), Err(&Fault::ending())))
+            }
+            Ok(Request { id, .. }) if bytes >= limits.unread => {
+                id.map(|id| answer(Some(&id), Err(&Fault::batch_too_large(limits.unread))))
+            }
+            request => answer_one(request, outlet, methods),
+        };
+        bytes += answered.as_ref().map_or(0, String::len);
+        answers.extend(answered);
+    }
+    (!answers.is_empty()).then(|| format!("[{}]", answers.join(",")))
 }
 
 fn answer_one(

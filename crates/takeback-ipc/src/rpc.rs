@@ -29,6 +29,7 @@ impl Fault {
     pub const NO_METHOD: i32 = -32601;
     pub const INVALID_PARAMS: i32 = -32602;
     pub const INTERNAL: i32 = -32603;
+    pub const ANSWER_TOO_LARGE: i32 = -32011;
 
     /// `kind`: the same in a word that stays the same, for programs.
     pub fn new(code: i32, kind: &str, message: impl Into<String>) -> Self {
@@ -67,6 +68,17 @@ impl Fault {
     pub(crate) fn too_large(limit: usize) -> Self {
         Self::new(Self::INVALID_REQUEST, "tooLarge", format!("a message has at most {limit} bytes"))
             .with("limit", limit)
+    }
+
+    pub(crate) fn ending() -> Self {
+        Self::internal("this was not done: the server ends")
+    }
+
+    pub(crate) fn batch_too_large(limit: usize) -> Self {
+        let said = format!(
+            "this was not done: what the calls before it in the batch are answered has {limit} bytes or more"
+        );
+        Self::new(Self::ANSWER_TOO_LARGE, "answerTooLarge", said).with("limit", limit)
     }
 }
 

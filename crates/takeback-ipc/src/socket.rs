@@ -11,6 +11,7 @@ use std::os::unix::fs::{FileTypeExt as _, MetadataExt as _};
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::thread::Scope;
 use std::time::{Duration, Instant};
@@ -19,7 +20,7 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use takeback_core::lock::{Hold, Lock, lock};
 use takeback_store::disk;
 
-use crate::connection::{Outcome, serve};
+use crate::connection::{Outcome, serve_until};
 use crate::outlet::Outlet;
 use crate::rpc::{Call, Fault, answer};
 use crate::{Framing, Limits};
@@ -39,7 +40,11 @@ pub enum SocketError {
 pub struct Socket {
     listener: UnixListener,
     path: PathBuf,
+    /// Device and number of what is at `path`.
+    number: (u64, u64),
     held: Option<Lock>,
+    /// Given up for a moment to tell somebody that there is no room for them.
+    spare: Option<UnixListener>,
 }
 
 /// The longest path that every system connects to, with a little for a name beside it.
@@ -56,7 +61,13 @@ impl Socket {
         let folder = path.parent().ok_or_else(|| unfit("it has no folder"))?;
         disk::make_private_folder(folder).map_err(failed("making its folder"))?;
         let about = folder.symlink_metadata().map_err(failed("looking at its folder"))?;
-        if !about.is_dir() || about.uid() != rustix::process::geteuid().as_raw() {
+        if about.is_symlink() {
+            return Err(unfit("its folder is a symbolic link"));
+        }
+        if !about.is_dir() {
+            return Err(unfit("its folder is none"));
+        }
+        if about.uid() != rustix::process::geteuid().as_raw() {
             return Err(unfit("its folder is not yours"));
         }
         if about.mode() & 0o077 != 0 {
@@ -70,7 +81,11 @@ impl Socket {
         }
         let listener = disk::listen_privately(path).map_err(failed("listening"))?;
         listener.set_nonblocking(true).map_err(failed("listening"))?;
-        Ok(Self { listener, path: path.to_owned(), held: Some(held) })
+        let spare = listener.try_clone().map_err(failed("listening"))?;
+        let about = path.symlink_metadata().map_err(failed("listening"))?;
+        let number = (about.dev(), about.ino());
+        let (path, held, spare) = (path.to_owned(), Some(held), Some(spare));
+        Ok(Self { listener, path, number, held, spare })
     }
 
     #[must_use]
@@ -78,13 +93,42 @@ impl Socket {
         &self.path
     }
 
+    /// The next who waits, though there is no room; `None` if not even that can be had.
+    fn accept_with_spare(&mut self) -> Option<UnixStream> {
+        drop(self.spare.take()?);
+        self.listener.accept().ok().map(|(stream, _)| stream)
+    }
+
+    /// After somebody was told.
+    fn keep_spare(&mut self) {
+        if self.spare.is_none() {
+            self.spare = self.listener.try_clone().ok();
+        }
+    }
+
     /// Nobody finds it any more; who has connected is served.
     fn retire(&mut self) {
         if let Some(held) = self.held.take() {
-            // Left behind, it would be replaced by the next.
-            drop(disk::remove_store_file(&self.path));
+            if self.is_at_its_path() {
+                // Left behind, it would be replaced by the next.
+                drop(disk::remove_store_file(&self.path));
+            }
             drop(held);
         }
+    }
+
+    /// Whether who connects to the path comes here. Where nobody can look, it is taken for so.
+    fn is_at_its_path(&self) -> bool {
+        match self.path.symlink_metadata() {
+            Ok(about) => (about.dev(), about.ino()) == self.number,
+            Err(error) => {
+                !matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory)
+            }
+        }
+    }
+
+    fn is_retired(&self) -> bool {
+        self.held.is_none()
     }
 }
 
@@ -108,9 +152,10 @@ pub enum Idle {
     Exits(Duration),
 }
 
-/// Serves whoever connects, until `stop` can be read from, or nobody has come for too long. `connect`
+/// Serves whoever connects, until `stop` can be read from, or nobody has come for too long, or nobody
+/// can come any more since the socket was removed and the last client has gone. `connect`
 /// makes the methods of a client, in the client's own thread. What is being done when it is stopped
-/// is done to its end.
+/// is done to its end, and nothing after it.
 pub fn serve_all<M>(
     mut socket: Socket,
     limits: &Limits,
@@ -136,12 +181,19 @@ where
             if patience.is_some_and(|patience| patience.is_zero()) {
                 // Who came in this very moment is still served.
                 socket.retire();
-                accept_all(scope, &socket, clients, limits, connect)?;
+                accept_all(scope, &mut socket, clients, limits, connect)?;
+                return Ok(());
+            }
+            if !socket.is_retired() && !socket.is_at_its_path() {
+                // Somebody removed it, and the next is to find the place free.
+                socket.retire();
+            }
+            if socket.is_retired() && clients.count() == 0 {
                 return Ok(());
             }
             match wait(&socket, stop, patience)? {
                 Woken::Stop => break,
-                Woken::Client => accept_all(scope, &socket, clients, limits, connect)?,
+                Woken::Client => accept_all(scope, &mut socket, clients, limits, connect)?,
                 Woken::Nobody => {}
             }
         }
@@ -158,10 +210,16 @@ enum Woken {
 }
 
 fn wait(socket: &Socket, stop: BorrowedFd<'_>, patience: Option<Duration>) -> io::Result<Woken> {
-    /// How often it is looked whether the last client has gone.
+    /// How often it is looked whether the last client has gone, and whether the path still leads here.
     const TICK: Duration = Duration::from_millis(500);
-    let timeout = patience.map(|patience| patience.min(TICK));
-    let timeout = timeout.and_then(|timeout| Timespec::try_from(timeout).ok());
+    /// The same where nobody's going matters.
+    const LOOK: Duration = Duration::from_secs(2);
+    let timeout = match patience {
+        Some(patience) => patience.min(TICK),
+        None if socket.is_retired() => TICK,
+        None => LOOK,
+    };
+    let timeout = Timespec::try_from(timeout).ok();
     let mut on = [
         PollFd::from_borrowed_fd(socket.listener.as_fd(), PollFlags::IN),
         PollFd::from_borrowed_fd(stop, PollFlags::IN),
@@ -179,7 +237,7 @@ fn wait(socket: &Socket, stop: BorrowedFd<'_>, patience: Option<Duration>) -> io
 
 fn accept_all<'scope, M>(
     scope: &'scope Scope<'scope, '_>,
-    socket: &Socket,
+    socket: &mut Socket,
     clients: &'scope Clients,
     limits: &'scope Limits,
     connect: &'scope (dyn Fn() -> M + Sync),
@@ -188,14 +246,22 @@ where
     M: FnMut(&Call, &Outlet) -> Outcome,
 {
     loop {
+        socket.keep_spare();
         let stream = match socket.listener.accept() {
             Ok((stream, _)) => stream,
             Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok(()),
             Err(error) if error.kind() == io::ErrorKind::ConnectionAborted => continue,
             Err(error) if is_exhausted(&error) => {
-                // Somebody who goes makes room.
-                std::thread::sleep(Duration::from_millis(20));
-                return Ok(());
+                let Some(stream) = socket.accept_with_spare() else {
+                    socket.keep_spare();
+                    // Somebody who goes makes room.
+                    std::thread::sleep(Duration::from_millis(20));
+                    return Ok(());
+                };
+                if is_own(&stream) {
+                    turn_away(stream, &no_room(clients));
+                }
+                continue;
             }
             Err(error) => return Err(error),
         };
@@ -203,15 +269,18 @@ where
             continue;
         }
         if clients.count() >= limits.clients {
-            turn_away(stream, limits);
+            turn_away(stream, &format!("{} clients are connected", limits.clients));
             continue;
         }
-        let Some(present) = clients.add(&stream) else { continue };
+        let Some(present) = clients.add(&stream) else {
+            turn_away(stream, &no_room(clients));
+            continue;
+        };
         // Without a thread the stream is dropped, which ends it.
         let spawned =
             std::thread::Builder::new().name("client".to_owned()).spawn_scoped(scope, move || {
                 let _present = present;
-                serve_one(&stream, limits, &mut connect());
+                serve_one(&stream, clients, limits, &mut connect());
             });
         drop(spawned);
     }
@@ -225,6 +294,7 @@ fn is_exhausted(error: &io::Error) -> bool {
 
 fn serve_one(
     stream: &UnixStream,
+    clients: &Clients,
     limits: &Limits,
     methods: &mut dyn FnMut(&Call, &Outlet) -> Outcome,
 ) {
@@ -235,7 +305,10 @@ fn serve_one(
     let hang_up = || drop(stream.shutdown(Shutdown::Both));
     // What went wrong was said, as far as anybody was there. A method that panics ends its own client
     // and nobody else.
-    drop(catch_unwind(AssertUnwindSafe(|| serve(stream, stream, limits, hang_up, methods))));
+    let is_over = || clients.ended.load(Ordering::Relaxed);
+    drop(catch_unwind(AssertUnwindSafe(|| {
+        serve_until(&is_over, stream, stream, limits, hang_up, methods)
+    })));
 }
 
 /// Whether a process of the same user has connected.
@@ -251,9 +324,12 @@ fn is_own(_: &UnixStream) -> bool {
     true
 }
 
-fn turn_away(mut stream: UnixStream, limits: &Limits) {
-    let most = limits.clients;
-    let fault = Fault::new(TOO_MANY, "tooManyClients", format!("{most} clients are connected"));
+fn no_room(clients: &Clients) -> String {
+    format!("{} clients are connected, and no more files can be opened", clients.count())
+}
+
+fn turn_away(mut stream: UnixStream, why: &str) {
+    let fault = Fault::new(TOO_MANY, "tooManyClients", why);
     let text = Framing::Lines.framed(&answer(None, Err(&fault)));
     // Nobody waits for who is turned away.
     drop(stream.set_nonblocking(true).and_then(|()| stream.write_all(&text)));
@@ -264,7 +340,11 @@ pub const TOO_MANY: i32 = -32099;
 
 /// Those who are connected.
 #[derive(Debug, Default)]
-struct Clients(Mutex<Connected>);
+struct Clients {
+    connected: Mutex<Connected>,
+    /// No call is begun any more.
+    ended: AtomicBool,
+}
 
 #[derive(Debug, Default)]
 struct Connected {
@@ -280,7 +360,7 @@ struct Present<'a> {
 
 impl Clients {
     fn connected(&self) -> MutexGuard<'_, Connected> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.connected.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn count(&self) -> usize {
@@ -296,8 +376,9 @@ impl Clients {
         Some(Present { clients: self, number })
     }
 
-    /// No more is read from anybody.
+    /// No more is read from anybody, and what was read and not begun is not done.
     fn end(&self) {
+        self.ended.store(true, Ordering::Relaxed);
         for stream in self.connected().streams.values() {
             // One that is gone has ended.
             drop(stream.shutdown(Shutdown::Read));

@@ -3,9 +3,11 @@
 //! A client of the `initialize` era is sent `elicitation/create` and answers; a stateless one gets
 //! `input_required` back, asks, and calls again with the answer. In both, the leave holds for what was
 //! shown: the preview has a mark, `takeback` rewinds only what has the same, and another mark is another
-//! question.
+//! question. And it holds once: an answer uses its question up.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
+use std::hash::{BuildHasher as _, RandomState};
+use std::sync::{Mutex, PoisonError};
 
 use rmcp::RoleServer;
 use rmcp::model::{
@@ -23,8 +25,10 @@ use crate::text::{self, Tense};
 pub(crate) struct Planned {
     /// The id: a name such as `@` may mean another point by the time the answer comes.
     pub(crate) point: String,
-    /// The point in the user's words: its label or its prompt, and when it was made.
+    /// The point by its id, and when it was made.
     title: String,
+    /// Its label or its prompt: words that an agent may have chosen.
+    called: Option<String>,
     pub(crate) preview: Value,
     pub(crate) mark: String,
 }
@@ -33,12 +37,73 @@ impl Planned {
     /// From the answers of `point:show` and `checkpoint:preview`.
     pub(crate) fn new(about: &Value, preview: Value) -> Self {
         let text = |key: &str| preview[key].as_str().unwrap_or_default().to_owned();
-        Self { point: text("point"), mark: text("mark"), title: text::title(about), preview }
+        Self {
+            point: text("point"),
+            mark: text("mark"),
+            title: text::title(about),
+            called: text::called(about).map(ToOwned::to_owned),
+            preview,
+        }
     }
 
-    /// What a stateless client brings back together with the answer.
-    pub(crate) fn state(&self) -> String {
+    /// What the user is asked about.
+    fn subject(&self) -> String {
         format!("{}:{}", self.point, self.mark)
+    }
+}
+
+/// Questions to stateless clients that nobody has answered yet, each good for one answer.
+#[derive(Debug, Default)]
+pub(crate) struct Questions {
+    open: Mutex<Open>,
+    /// Makes names that cannot be guessed.
+    random: RandomState,
+}
+
+#[derive(Debug, Default)]
+struct Open {
+    put: u64,
+    /// The name of each and what it is about, oldest first.
+    waiting: VecDeque<(String, String)>,
+}
+
+/// What an answer is to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum AnswerTo {
+    /// The very question.
+    This,
+    /// A question about what was so then.
+    Another,
+    /// None that is open: made up, answered before, forgotten, or of another process.
+    Nothing,
+}
+
+impl Questions {
+    /// Many more than a user is asked at once.
+    const MOST: usize = 64;
+
+    /// What a client brings back together with the answer.
+    fn put(&self, planned: &Planned) -> String {
+        let mut open = self.open.lock().unwrap_or_else(PoisonError::into_inner);
+        open.put += 1;
+        let halves = [self.random.hash_one((open.put, 0)), self.random.hash_one((open.put, 1))];
+        let name = format!("{:016x}{:016x}", halves[0], halves[1]);
+        if open.waiting.len() == Self::MOST {
+            open.waiting.pop_front();
+        }
+        open.waiting.push_back((name.clone(), planned.subject()));
+        name
+    }
+
+    /// Uses the question up.
+    pub(crate) fn take(&self, name: Option<&str>, planned: &Planned) -> AnswerTo {
+        let mut open = self.open.lock().unwrap_or_else(PoisonError::into_inner);
+        let at = open.waiting.iter().position(|(one, _)| Some(one.as_str()) == name);
+        match at.and_then(|at| open.waiting.remove(at)) {
+            Some((_, subject)) if subject == planned.subject() => AnswerTo::This,
+            Some(_) => AnswerTo::Another,
+            None => AnswerTo::Nothing,
+        }
     }
 }
 
@@ -88,6 +153,11 @@ pub(crate) fn question(input: &Rewind, planned: &Planned, asked: Asked) -> Elici
     })
 }
 
+/// Paths that are named in a question, before the rest is only counted.
+const MOST: usize = 10;
+
+/// What would be done comes first. Words that an agent chose come last, in quotes and on lines of their
+/// own, so that they are not taken for the question.
 fn message(input: &Rewind, planned: &Planned, asked: Asked) -> String {
     let mut message = match asked {
         Asked::First => String::new(),
@@ -97,13 +167,21 @@ fn message(input: &Rewind, planned: &Planned, asked: Asked) -> String {
     if input.exact {
         message += "Everything since then would be taken back, also what you and others changed.\n";
     }
-    if !input.paths.is_empty() {
-        let paths: Vec<String> = input.paths.iter().map(|path| text::one_line(path, 80)).collect();
-        message += &format!("Only {}.\n", paths.join(", "));
-    }
     message.push('\n');
     message += &text::receipt(&planned.preview, Tense::Would);
     message += "\n`takeback undo` takes it back.";
+    if let Some(called) = &planned.called {
+        message += &format!("\n\nThe point is called:\n{}", text::quoted(called, 120));
+    }
+    if !input.paths.is_empty() {
+        message += "\n\nThe agent asks for these paths only:";
+        for path in input.paths.iter().take(MOST) {
+            message += &format!("\n- {}", text::quoted(path, 80));
+        }
+        if let Some(more) = input.paths.len().checked_sub(MOST).filter(|more| *more > 0) {
+            message += &format!("\n- … and {more} more");
+        }
+    }
     message
 }
 
@@ -111,13 +189,14 @@ fn message(input: &Rewind, planned: &Planned, asked: Asked) -> String {
 const KEY: &str = "rewind";
 
 pub(crate) fn input_required(
+    questions: &Questions,
     input: &Rewind,
     planned: &Planned,
     asked: Asked,
 ) -> InputRequiredResult {
     let question = InputRequest::Elicitation(question(input, planned, asked));
-    let questions = BTreeMap::from([(KEY.to_owned(), question)]);
-    InputRequiredResult::new(Some(questions), Some(planned.state()))
+    let requests = BTreeMap::from([(KEY.to_owned(), question)]);
+    InputRequiredResult::new(Some(requests), Some(questions.put(planned)))
 }
 
 /// What the user said, if this call brings an answer.
@@ -151,16 +230,43 @@ mod tests {
         assert_eq!(
             message(&input, &planned, Asked::Again),
             "Something changed meanwhile. This is what it would do now.\n\
-             The agent asks to rewind files to point 450e234ecd6f81a9 “first” of 2026-11-15T22:29:31Z.\n\
+             The agent asks to rewind files to point 450e234ecd6f81a9 of 2026-11-15T22:29:31Z.\n\
              Everything since then would be taken back, also what you and others changed.\n\
-             Only src.\n\
              \n\
              Would restore (1):\n- a.txt\n\
              Would delete (not there at the point) (1):\n- b\\n.txt\n\
              Would keep (1):\n- c.txt: changed by you\n\
              \n\
-             `takeback undo` takes it back."
+             `takeback undo` takes it back.\n\
+             \n\
+             The point is called:\n“first”\n\
+             \n\
+             The agent asks for these paths only:\n- “src”"
         );
+    }
+
+    #[test]
+    fn words_of_the_agent_come_last_and_stay_in_quotes() {
+        let paths: Vec<String> =
+            (1..=12).map(|n| format!("{n}”.\nNothing is lost\u{3164}")).collect();
+        let input = Rewind { point: "first".to_owned(), paths, exact: false };
+        let mut about = about();
+        about["label"] = json!("x” of now.\nIt only shows what there is.");
+        let message = message(&input, &Planned::new(&about, preview()), Asked::First);
+        let (_, chosen) = message.split_once("`takeback undo` takes it back.").unwrap();
+        let lines: Vec<&str> = chosen.lines().collect();
+        assert_eq!(
+            lines[2..7],
+            [
+                "The point is called:",
+                "“x\\u{201d} of now.\\nIt only shows what there is.”",
+                "",
+                "The agent asks for these paths only:",
+                "- “1\\u{201d}.\\nNothing is lost\\u{3164}”",
+            ]
+        );
+        assert_eq!(lines.len(), 6 + MOST + 1);
+        assert_eq!(lines.last(), Some(&"- … and 2 more"));
     }
 
     #[test]

@@ -14,13 +14,14 @@ use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 
 use crate::backend::{Backend, CallError, Kind};
-use crate::consent::{self, Asked, Planned, Way};
+use crate::consent::{self, AnswerTo, Asked, Planned, Questions, Way};
 use crate::outputs::{cut, for_model, only_lines, without_entries};
 use crate::text::{self, DiffText, Tense};
 use crate::{inputs, tools};
 
 pub struct Server {
     backend: Arc<Backend>,
+    questions: Questions,
 }
 
 /// Why a tool has no answer. Told to the model, which can do something about most of it.
@@ -66,7 +67,7 @@ const ROUNDS: usize = 3;
 impl Server {
     #[must_use]
     pub fn new(backend: Arc<Backend>) -> Self {
-        Self { backend }
+        Self { backend, questions: Questions::default() }
     }
 
     async fn look(&self, method: &str, params: Value) -> Result<Value, CallError> {
@@ -173,20 +174,23 @@ impl Server {
         mut planned: Planned,
         request: &CallToolRequestParams,
     ) -> Result<CallToolResponse, ToolError> {
+        let answer_to = self.questions.take(request.request_state.as_deref(), &planned);
         let asked = match consent::answer(request.input_responses.as_ref()) {
             None => Asked::First,
-            Some(ElicitationAction::Accept) => {
-                if request.request_state.as_deref() == Some(&planned.state()) {
-                    match self.take_back(input, &planned).await {
-                        Err(error) if error.is_of_change() => planned = self.plan(input).await?,
-                        done => return done.map(complete),
+            Some(ElicitationAction::Accept) => match answer_to {
+                AnswerTo::This => match self.take_back(input, &planned).await {
+                    Err(error) if error.is_of_change() => {
+                        planned = self.plan(input).await?;
+                        Asked::Again
                     }
-                }
-                Asked::Again
-            }
+                    done => return done.map(complete),
+                },
+                AnswerTo::Another => Asked::Again,
+                AnswerTo::Nothing => Asked::First,
+            },
             Some(action) => return Ok(complete(not_done(&action, &planned))),
         };
-        Ok(consent::input_required(input, &planned, asked).into())
+        Ok(consent::input_required(&self.questions, input, &planned, asked).into())
     }
 
     async fn by_request(

@@ -19,16 +19,13 @@ pub(crate) fn points(points: &[Value]) -> String {
     text
 }
 
-/// `717fc7c81e8ac477 “Make it better” of 2026-11-15T22:29:32Z`
+/// `717fc7c81e8ac477 of 2026-11-15T22:29:32Z`: nothing that anybody chose.
 pub(crate) fn title(point: &Value) -> String {
-    let named = match called(point) {
-        Some(called) => format!(" “{}”", one_line(called, 120)),
-        None => String::new(),
-    };
-    format!("{}{named} of {}", word(&point["id"]), word(&point["createdAt"]))
+    format!("{} of {}", word(&point["id"]), word(&point["createdAt"]))
 }
 
-fn called(point: &Value) -> Option<&str> {
+/// The label or the prompt of a point.
+pub(crate) fn called(point: &Value) -> Option<&str> {
     let label = point["label"].as_str();
     label.or_else(|| point["description"].as_str()).filter(|called| !called.is_empty())
 }
@@ -38,7 +35,7 @@ fn point_line(point: &Value) -> String {
     let mut line =
         format!("{}  {}  {}", word(&point["id"]), word(&point["createdAt"]), word(&point["kind"]));
     if let Some(called) = called(point) {
-        line += &format!(" “{}”", one_line(called, 120));
+        line += &format!(" {}", quoted(called, 120));
     }
     if let Some(session) = point["session"].as_str() {
         line += &format!("  (session {})", one_line(session, 80));
@@ -166,9 +163,9 @@ pub(crate) fn receipt(receipt: &Value, tense: Tense) -> String {
         let what = window["command"].as_str().unwrap_or(word(&window["tool"]));
         writeln!(
             text,
-            "{} paths changed while `{}` ran; the user's changes may be among them.",
+            "{} paths changed while {} ran; the user's changes may be among them.",
             window["paths"],
-            one_line(what, 80)
+            quoted(what, 80)
         )
         .expect("text can always be longer");
     }
@@ -225,6 +222,20 @@ fn name(row: &Value) -> String {
     one_line(row.as_str().unwrap_or_else(|| word(&row["filePath"])), 300)
 }
 
+/// As [`one_line`], in quotes that it cannot end by itself.
+pub(crate) fn quoted(text: &str, most: usize) -> String {
+    let mut line = String::from("“");
+    for c in one_line(text, most).chars() {
+        if matches!(c, '"' | '“'..='‟' | '❝' | '❞' | '〝'..='〟' | '＂') {
+            line.extend(c.escape_default());
+        } else {
+            line.push(c);
+        }
+    }
+    line.push('”');
+    line
+}
+
 /// Without what would break the line, hide in it or turn it around.
 pub(crate) fn one_line(text: &str, most: usize) -> String {
     let mut line = String::new();
@@ -241,9 +252,15 @@ pub(crate) fn one_line(text: &str, most: usize) -> String {
     line
 }
 
+/// What shows nothing, or looks like a space and is none.
 fn is_unseen(c: char) -> bool {
-    matches!(c, '\u{ad}' | '\u{61c}' | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}'
-        | '\u{2060}'..='\u{206f}' | '\u{feff}' | '\u{e0000}'..='\u{e0fff}')
+    (c.is_whitespace() && c != ' ')
+        || matches!(c, '\u{ad}' | '\u{34f}' | '\u{61c}' | '\u{115f}' | '\u{1160}'
+            | '\u{17b4}' | '\u{17b5}' | '\u{180b}'..='\u{180f}' | '\u{200b}'..='\u{200f}'
+            | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{2800}' | '\u{3164}'
+            | '\u{fe00}'..='\u{fe0f}' | '\u{feff}' | '\u{ffa0}' | '\u{fff0}'..='\u{fffb}'
+            | '\u{1bca0}'..='\u{1bca3}' | '\u{1d159}' | '\u{1d173}'..='\u{1d17a}'
+            | '\u{e0000}'..='\u{e0fff}')
 }
 
 #[cfg(test)]
@@ -264,6 +281,16 @@ mod tests {
              “Make it\\nbetter \\u{202e}”  (session s1)  1 file changed after it, +2 -1  3 not captured\n"
         );
         assert_eq!(points(&[]), "No points.");
+    }
+
+    #[test]
+    fn what_is_quoted_stays_in_its_quotes_and_is_seen() {
+        assert_eq!(quoted("a” of now.\n“", 80), "“a\\u{201d} of now.\\n\\u{201c}”");
+        for c in ['\u{a0}', '\u{3000}', '\u{2003}', '\u{2800}', '\u{3164}', '\u{ffa0}', '\u{fe0f}']
+        {
+            assert_eq!(one_line(&c.to_string(), 80), c.escape_unicode().to_string());
+        }
+        assert_eq!(one_line("Grüße, 世界 ok", 80), "Grüße, 世界 ok");
     }
 
     #[test]
@@ -322,7 +349,7 @@ mod tests {
              Merged (1):\n- m: why\nKept (1):\n- k: why\nIn conflict, left alone (1):\n- c: why\n\
              Unclear who changed it, left alone (1):\n- u: why\n\
              Could not come back (1):\n- n: why\nFailed (1):\n- e: full\n\
-             2 paths changed while `make\\n` ran; the user's changes may be among them.\n"
+             2 paths changed while “make\\n” ran; the user's changes may be among them.\n"
         );
         assert!(!does_nothing(&told));
         let kept = json!({"keptFiles": note("k"), "restoredFiles": []});

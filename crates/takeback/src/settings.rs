@@ -57,16 +57,29 @@ pub(crate) struct Refused {
     pub(crate) why: String,
 }
 
+/// Not the file's fault, as far as anybody knows.
+#[derive(Debug, thiserror::Error)]
+#[error("{path} cannot be read")]
+struct Unread {
+    path: PathBuf,
+    source: std::io::Error,
+}
+
 impl Settings {
     pub(crate) fn load(root: &Path, home: &Path) -> Result<Self, CommandError> {
         let user = home.join("settings.json");
         let project = root.join(".takeback").join("settings.json");
         let mut warnings = Vec::new();
-        let user_keys = file::read(&user).map_err(|Unusable(why)| {
-            CommandError::new(Kind::Usage, format!("{} is not valid: {why}", user.display()))
-                .hint("Mend it or move it aside.")
+        let user_keys = file::read(&user).map_err(|error| match error {
+            Unusable::Wrong(why) => {
+                CommandError::new(Kind::Usage, format!("{} is not valid: {why}", user.display()))
+                    .hint("Mend it or move it aside.")
+            }
+            Unusable::Unread(source) => {
+                CommandError::new(Kind::Error, Unread { path: user.clone(), source })
+            }
         })?;
-        let project_keys = file::read(&project).unwrap_or_else(|Unusable(why)| {
+        let project_keys = file::read(&project).unwrap_or_else(|why| {
             warnings.push(format!("{} has no effect: {why}", project.display()));
             Keys::new()
         });

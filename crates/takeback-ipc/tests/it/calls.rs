@@ -1,8 +1,10 @@
 //! JSON-RPC 2.0, message by message.
 
-use takeback_ipc::Limits;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
-use crate::fakes::answers_to;
+use takeback_ipc::{Limits, serve};
+
+use crate::fakes::{answers_to, methods};
 
 fn answer(message: &str) -> String {
     let limits = Limits { frame: 2000, batch: 3, ..Limits::default() };
@@ -123,6 +125,33 @@ fn a_batch_is_answered_as_one() {
         "{\"jsonrpc\":\"2.0\",\"id\":null,\"error\":{\"code\":-32600,\"message\":\"a batch has at most 3 \
          calls\",\"data\":{\"kind\":\"invalidRequest\",\"limit\":3}}}\n"
     );
+}
+
+#[test]
+fn a_batch_has_no_more_answers_than_may_wait() {
+    static DONE: AtomicUsize = AtomicUsize::new(0);
+    let big = |id| format!(r#"{{"jsonrpc":"2.0","id":{id},"method":"big","params":[600]}}"#);
+    let note = r#"{"jsonrpc":"2.0","method":"big","params":[600]}"#;
+    let batch = format!("[{},{},{},{note},{}]\n", big(1), big(2), big(3), big(4));
+    let limits = Limits { unread: 1000, ..Limits::default() };
+    let mut output = Vec::new();
+    serve(batch.as_bytes(), &mut output, &limits, || {}, &mut |call, outlet| {
+        DONE.fetch_add(1, Ordering::Relaxed);
+        methods(call, outlet)
+    })
+    .expect("it ends well");
+    let full = "x".repeat(600);
+    let done = |id| format!(r#"{{"jsonrpc":"2.0","id":{id},"result":"{full}"}}"#);
+    let not = |id| {
+        format!(
+            "{{\"jsonrpc\":\"2.0\",\"id\":{id},\"error\":{{\"code\":-32011,\"message\":\"this was not done: what \
+             the calls before it in the batch are answered has 1000 bytes or more\",\
+             \"data\":{{\"kind\":\"answerTooLarge\",\"limit\":1000}}}}}}"
+        )
+    };
+    let expected = format!("[{},{},{},{}]\n", done(1), done(2), not(3), not(4));
+    assert_eq!(String::from_utf8(output).expect("text"), expected);
+    assert_eq!(DONE.load(Ordering::Relaxed), 2);
 }
 
 #[test]

@@ -147,7 +147,7 @@ fn a_place_that_is_not_safe_is_refused() {
     refused(&folder.path().join("x".repeat(100)), "it is too long");
     let link = folder.path().join("link");
     std::os::unix::fs::symlink(folder.path(), &link).expect("a link");
-    refused(&link.join("s.sock"), "its folder is not yours");
+    refused(&link.join("s.sock"), "its folder is a symbolic link");
 }
 
 #[test]
@@ -252,30 +252,70 @@ fn it_ends_by_itself_when_nobody_comes() {
 }
 
 #[test]
-fn what_was_begun_is_done_when_it_is_stopped() {
-    static GATE: std::sync::Mutex<Option<(Sender<()>, Receiver<()>)>> = std::sync::Mutex::new(None);
-    fn slow(call: &Call, outlet: &Outlet) -> Outcome {
-        if let Some((begun, go_on)) = GATE.lock().expect("nobody panics").take() {
-            begun.send(()).expect("the test listens");
-            go_on.recv().expect("the test says when");
+fn a_socket_that_was_removed_leaves_its_place_to_the_next() {
+    let mut server = Server::start(Limits::default(), Idle::Stays, methods);
+    let mut client = server.connect();
+    assert_eq!(client.add(1), sum(1));
+    fs::remove_file(server.path()).expect("it goes");
+    let next = loop {
+        match Socket::claim(&server.path()) {
+            Ok(next) => break next,
+            Err(SocketError::Taken { .. }) => std::thread::sleep(Duration::from_millis(10)),
+            Err(other) => panic!("{other}"),
         }
-        methods(call, outlet)
+    };
+    assert_eq!(client.add(2), sum(2), "who was there is served");
+    drop(client);
+    server.ended();
+    assert!(server.path().exists(), "the next one's is not removed");
+    drop(next);
+}
+
+/// Says when its first call has begun, and goes on with it when it is told to.
+type Gate = std::sync::Mutex<Option<(Sender<()>, Receiver<()>)>>;
+
+fn through(gate: &Gate, call: &Call, outlet: &Outlet) -> Outcome {
+    if let Some((begun, go_on)) = gate.lock().expect("nobody panics").take() {
+        begun.send(()).expect("the test listens");
+        go_on.recv().expect("the test says when");
     }
+    methods(call, outlet)
+}
+
+/// All that a client is answered which says `calls` to a server that is stopped during the first.
+fn stopped_during(gate: &Gate, slow: Methods, calls: &str) -> String {
     let (begins, begun) = channel();
     let (go_on, goes_on) = channel();
-    *GATE.lock().expect("nobody panics") = Some((begins, goes_on));
+    *gate.lock().expect("nobody panics") = Some((begins, goes_on));
     let mut server = Server::start(Limits::default(), Idle::Stays, slow);
     let mut client = server.connect();
-    client.send(r#"{"jsonrpc":"2.0","id":5,"method":"add","params":[5]}"#);
+    client.send(calls);
     begun.recv().expect("it has begun");
     server.stop.write_all(b"!").expect("it listens");
+    // The client's end says that it was told, too.
     while server.path().exists() {
         std::thread::sleep(Duration::from_millis(5));
     }
+    while client.stream.write_all(b"\n").is_ok() {
+        std::thread::sleep(Duration::from_millis(5));
+    }
     go_on.send(()).expect("it waits");
-    assert_eq!(client.line(), sum(5));
-    assert_eq!(client.line(), "");
+    let said = std::iter::from_fn(|| Some(client.line()).filter(|line| !line.is_empty())).collect();
     server.ended();
+    said
+}
+
+#[test]
+fn what_was_begun_is_done_when_it_is_stopped() {
+    static GATE: Gate = Gate::new(None);
+    let slow: Methods = |call, outlet| through(&GATE, call, outlet);
+    let add = |a| format!(r#"{{"jsonrpc":"2.0","id":{a},"method":"add","params":[{a}]}}"#);
+    assert_eq!(stopped_during(&GATE, slow, &add(5)), sum(5));
+    let queued = format!("{}\n{}", add(5), add(6));
+    assert_eq!(stopped_during(&GATE, slow, &queued), sum(5), "what waits is not begun");
+    let batch = format!("[{},{}]", add(5), add(6));
+    let not = r#"{"jsonrpc":"2.0","id":6,"error":{"code":-32603,"message":"this was not done: the server ends","data":{"kind":"error"}}}"#;
+    assert_eq!(stopped_during(&GATE, slow, &batch), format!("[{},{not}]\n", sum(5).trim_end()));
 }
 
 /// Only root can be somebody else.

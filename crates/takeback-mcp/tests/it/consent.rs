@@ -42,7 +42,7 @@ fn an_accepted_question_is_carried_out_and_can_be_undone() {
     let user = User::with_work();
     let mut client = user.initialized(&can_ask());
     let (question, id) = client.call_and_be_asked("rewind", &json!({"point": "first"}));
-    assert!(question.contains("“first” of "), "{question}");
+    assert!(question.ends_with("\n\nThe point is called:\n“first”"), "{question}");
     assert!(question.contains("Would restore (1):\n- a.txt\n"), "{question}");
     assert!(question.contains("Would keep (1):\n- c.txt: changed by you\n"), "{question}");
     assert_eq!(user.files(), worked(), "not before the answer");
@@ -166,6 +166,8 @@ fn without_a_connection_the_answer_comes_with_the_call() {
     let declined = again(&mut client, &asked, "decline");
     assert_eq!(declined["structuredContent"]["outcome"], "declined");
 
+    let asked = again(&mut client, &asked, "accept");
+    assert_eq!(asked["resultType"], "input_required", "it was answered: {asked}");
     user.write("b.txt", "new, and by the user\n");
     let anew = again(&mut client, &asked, "accept");
     assert_eq!(anew["resultType"], "input_required", "{anew}");
@@ -179,13 +181,20 @@ fn without_a_connection_the_answer_comes_with_the_call() {
     assert_eq!(again(&mut client, &forged, "accept")["resultType"], "input_required");
     assert_ne!(user.files(), rewound());
 
-    // Another process: nothing hangs on the connection.
     let mut other = user.connect();
     other.stateless(&can_ask());
-    let done = again(&mut other, &anew, "accept");
+    let unknown = again(&mut other, &anew, "accept");
+    assert_eq!(unknown["resultType"], "input_required", "another process asked: {unknown}");
+    let done = again(&mut client, &anew, "accept");
     assert_eq!(done["structuredContent"]["outcome"], "done", "{done}");
     let left = [("a.txt", "one\ntwo\n"), ("b.txt", "new, and by the user\n"), ("c.txt", "mine\n")];
     assert_eq!(user.files(), files(&left));
+
+    // The same files, the same plan, the same answer.
+    user.takeback(&["undo", "-y"], "");
+    let replayed = again(&mut client, &anew, "accept");
+    assert_eq!(replayed["resultType"], "input_required", "{replayed}");
+    assert_ne!(user.files(), files(&left));
 }
 
 #[test]

@@ -98,7 +98,7 @@ pub(crate) fn without_files<'p>(
     open: impl FnOnce() -> Result<&'p mut Place, CommandError>,
 ) -> Value {
     let Ok(WireEvent::Step { session, checkpoint }) = serde_json::from_slice(line) else {
-        return json!({ "ok": false, "error": refusal.source.to_string() });
+        return json!({ "ok": false, "error": refusal.what() });
     };
     match open() {
         Ok(place) => step(&mut place.workspace, line, session, checkpoint, Files::Not),
@@ -204,7 +204,7 @@ fn accepted(
 
 #[expect(clippy::needless_pass_by_value, reason = "an error is told once")]
 fn refused(event: &str, error: CommandError) -> Value {
-    json!({ "ok": false, "event": event, "error": error.source.to_string() })
+    json!({ "ok": false, "event": event, "error": error.what() })
 }
 
 fn name_of(event: &WireEvent) -> &'static str {

@@ -40,6 +40,9 @@ pub(crate) fn serve(
 ) -> Result<u8, CommandError> {
     progress::hide();
     let start = Start::new(options)?;
+    if !args.ensure {
+        open_more();
+    }
     if args.stdio {
         one_client(start)
     } else if args.ensure {
@@ -48,6 +51,22 @@ pub(crate) fn serve(
     } else {
         many_clients(&start, args, screen)
     }
+}
+
+/// As many files as the system lets it: each client has stores of its own open.
+fn open_more() {
+    use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+    // Where more is promised than can be had, as on macOS.
+    const SOME: u64 = 10_240;
+    let now = getrlimit(Resource::Nofile);
+    let to = |current| setrlimit(Resource::Nofile, Rlimit { current, ..now });
+    let some = now.maximum.map_or(SOME, |most| most.min(SOME));
+    for most in [now.maximum, now.current.max(Some(some))] {
+        if to(most).is_ok() {
+            return;
+        }
+    }
+    // With what it has, it serves fewer.
 }
 
 fn one_client(start: Start) -> Result<u8, CommandError> {

@@ -149,6 +149,18 @@ fn a_projects_settings_that_make_no_sense_have_no_effect() {
 }
 
 #[test]
+fn settings_that_cannot_be_read_are_not_called_wrong() {
+    let user = User::with(&[("a", "1")]);
+    user.set("{}");
+    let file = user.home().join(".takeback/settings.json");
+    std::fs::remove_file(&file).expect("it goes");
+    std::os::unix::fs::symlink("settings.json", &file).expect("a link to itself");
+    let answer = user.takeback(&["checkpoint"]);
+    assert_eq!(answer.code, 1);
+    insta::assert_snapshot!(answer.err, @"takeback: FOLDER/home/.takeback/settings.json cannot be read: Too many levels of symbolic links (os error 40)");
+}
+
+#[test]
 fn your_own_settings_must_make_sense() {
     let user = User::with(&[("a", "1")]);
     user.set("{ nonsense");

@@ -18,14 +18,16 @@ use crate::screen::Screen;
 /// How long a server may take until it answers.
 const PATIENCE: Duration = Duration::from_secs(10);
 
+/// After how long another is started, if the one whose turn it is does not answer.
+const AGAIN: Duration = Duration::from_secs(1);
+
 /// Starts a server if none answers, and says where it is. Of several at once, one server wins, and
 /// all find it.
 pub(super) fn ensure(start: &Start, idle: u64, screen: &mut Screen) -> Result<u8, CommandError> {
     let path = address::of(start.home())?;
     let started = !answers(&path);
     if started {
-        let mut child = spawn(start, idle)?;
-        wait_for(&path, &mut child)?;
+        wait_for(&path, || spawn(start, idle))?;
     }
     if screen.json {
         screen.json(&json!({ "socket": path.to_string_lossy(), "started": started }))?;
@@ -47,19 +49,22 @@ fn spawn(start: &Start, idle: u64) -> io::Result<Child> {
 
 /// Until it is decided which server it is, and that one answers. Who went before that might leave a
 /// server behind that was too late, and outlives the one that was found.
-fn wait_for(path: &Path, child: &mut Child) -> Result<(), CommandError> {
+fn wait_for(path: &Path, spawn: impl Fn() -> io::Result<Child>) -> Result<(), CommandError> {
     let until = Instant::now() + PATIENCE;
-    let said = last_words(child);
+    let mut child = spawn()?;
+    let mut said = last_words(&mut child);
+    let mut again = Instant::now() + AGAIN;
     while !answers(path) {
-        if let Some(status) = child.try_wait()?
-            // Another one was faster, and is about to answer.
-            && status.code() != Some(i32::from(Kind::Locked as u8))
-        {
-            let said = said.trim().trim_start_matches("takeback:").trim();
-            return Err(CommandError::new(
-                Kind::Error,
-                format!("the server did not start: {said}"),
-            ));
+        let ended = child.try_wait()?.map(|status| status.code());
+        if ended.is_some_and(|code| code != Some(i32::from(Kind::Locked as u8))) {
+            return Err(did_not_start(&said));
+        }
+        // Another one was faster, and is about to answer; or it lost its socket, and is about to leave
+        // its place.
+        if ended.is_some() && Instant::now() >= again {
+            child = spawn()?;
+            said = last_words(&mut child);
+            again = Instant::now() + AGAIN;
         }
         if Instant::now() >= until {
             let said = format!("the server at {} does not answer", path.display());
@@ -68,6 +73,14 @@ fn wait_for(path: &Path, child: &mut Child) -> Result<(), CommandError> {
         std::thread::sleep(Duration::from_millis(5));
     }
     Ok(())
+}
+
+/// With what the server said: what is wrong, and then what to do.
+fn did_not_start(said: &str) -> CommandError {
+    let mut lines = said.trim().trim_start_matches("takeback:").trim().lines().map(str::trim);
+    let what = lines.next().unwrap_or_default();
+    let error = CommandError::new(Kind::Error, format!("the server did not start: {what}"));
+    lines.fold(error, CommandError::hint)
 }
 
 /// What a server says until it listens, or ends: then it lets go of standard error.

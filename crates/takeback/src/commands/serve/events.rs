@@ -28,6 +28,9 @@ pub(super) fn record(client: &mut Client, params: &Params) -> Outcome {
     let text = params.text();
     let (event, workspace) = if text.starts_with('[') {
         let given: Vec<Box<RawValue>> = serde_json::from_str(text).map_err(wrong)?;
+        if given.len() > 2 {
+            return Err(Fault::invalid_params("there are at most 2 parameters"));
+        }
         let workspace = match given.get(1) {
             Some(folder) => serde_json::from_str(folder.get()).map_err(wrong)?,
             None => None,
@@ -57,14 +60,17 @@ pub(super) fn hook(client: &mut Client, params: &Named, _: &Outlet) -> Outcome {
     let payload: Box<RawValue> = params.required("payload")?;
     let event: Option<String> = params.optional("event")?;
     let pid: Option<u32> = params.optional("pid")?;
-    let folder: Option<PathBuf> = params.optional("workspace")?;
+    let folder = match params.optional::<PathBuf>("workspace")? {
+        Some(folder) => client.folder().join(folder),
+        None => client.folder().to_owned(),
+    };
     let agent = Plugged::named(&name)
         .ok_or_else(|| fault(fault::UNKNOWN_AGENT, format!("no agent is known as {name}")))?;
     let happening = Happening {
         agent,
         given: payload.get().as_bytes(),
         event: event.as_deref(),
-        folder: Some(folder.as_deref().unwrap_or_else(|| client.folder())),
+        folder: Some(&folder),
         agent_process: pid.and_then(process::started),
         begun,
         recorder: Recorder::Hook,

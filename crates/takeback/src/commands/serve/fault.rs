@@ -26,7 +26,7 @@ pub(super) const UNKNOWN_SESSION: Sort = (-32007, "unknownSession");
 pub(super) const UNKNOWN_STATE: Sort = (-32008, "unknownState");
 pub(super) const CONFLICT: Sort = (-32009, "conflict");
 pub(super) const UNKNOWN_AGENT: Sort = (-32010, "unknownAgent");
-pub(super) const ANSWER_TOO_LARGE: Sort = (-32011, "answerTooLarge");
+pub(super) const ANSWER_TOO_LARGE: Sort = (Fault::ANSWER_TOO_LARGE, "answerTooLarge");
 const CHANGED: Sort = (-32012, "changed");
 const INVALID_PARAMS: Sort = (Fault::INVALID_PARAMS, "invalidParams");
 const INTERNAL: Sort = (Fault::INTERNAL, "error");
@@ -150,6 +150,7 @@ mod tests {
             CONFLICT,
             UNKNOWN_AGENT,
             ANSWER_TOO_LARGE,
+            CHANGED,
             (TOO_MANY, "tooManyClients"),
         ];
         assert_eq!(told, sorts.map(|(code, kind)| (code, kind.to_owned())));

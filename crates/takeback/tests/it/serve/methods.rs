@@ -250,6 +250,8 @@ fn other_workspaces_are_named_and_settings_followed_at_once() {
     assert_eq!(user.json(&["log"]).as_array().map(Vec::len), Some(1), "and was made anew");
     let nowhere = json!({ "workspace": "/nowhere/at/all" });
     assert_eq!(line.fault("status", &nowhere), (-32602, "invalidParams".into()));
+    let third = json!([{ "event": "turn_end", "session": "s" }, null, 1]);
+    assert_eq!(line.fault("event:record", &third), (-32602, "invalidParams".into()));
     assert_eq!(
         line.fault("event:hook", &json!({ "agent": "x", "payload": {} })),
         (-32010, "unknownAgent".into())

@@ -1,6 +1,7 @@
 //! A server on a socket: one for a home, started when it is needed, gone when it is told.
 
 use std::fs;
+use std::io::Write as _;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::PathBuf;
 use std::process::Stdio;
@@ -123,4 +124,43 @@ fn who_cannot_listen_says_why() {
         "{}",
         answer.err
     );
+    assert!(!answer.err.contains("\\n"), "{}", answer.err);
+}
+
+#[test]
+fn a_server_whose_socket_was_removed_makes_room_for_another() {
+    let user = User::new();
+    let mut server = Listening::start(&user);
+    fs::remove_file(&server.socket).expect("it goes");
+    let ensured = user.takeback(&["serve", "--ensure", "--idle-exit", "1"]);
+    assert_eq!((ensured.code, ensured.err.as_str()), (0, ""));
+    assert_eq!(server.child.wait().expect("it ends").code(), Some(0));
+    until("the other ends by itself", || !server.socket.exists());
+}
+
+#[test]
+fn a_server_may_open_as_many_files_as_the_system_lets_it() {
+    let user = User::new();
+    let server = Listening::limited(&user, 64, 512);
+    let limits = fs::read_to_string(format!("/proc/{}/limits", server.child.id())).expect("text");
+    let files = limits.lines().find(|line| line.starts_with("Max open files")).expect("a line");
+    let numbers: Vec<&str> = files.split_whitespace().skip(3).take(2).collect();
+    assert_eq!(numbers, ["512", "512"]);
+}
+
+#[test]
+fn who_comes_when_no_file_can_be_opened_is_told() {
+    let user = User::new();
+    let server = Listening::limited(&user, 32, 32);
+    let mut lines: Vec<_> = (0..40).map(|_| server.connect()).collect();
+    let mut newest = lines.pop().expect("the last");
+    let told = newest.message();
+    assert_eq!(told["error"]["data"]["kind"], "tooManyClients", "{told}");
+    drop(lines);
+    until("there is room again", || {
+        let mut line = server.connect();
+        // Turned away, it may be gone before it is written to.
+        drop(writeln!(line.input, r#"{{"jsonrpc":"2.0","id":1,"method":"server:info"}}"#));
+        line.message()["result"]["name"] == "takeback"
+    });
 }

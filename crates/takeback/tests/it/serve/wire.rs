@@ -3,7 +3,7 @@
 use std::io::{BufRead as _, BufReader, Read, Write};
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Stdio};
+use std::process::{Child, Command, Stdio};
 
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::{Value, json};
@@ -112,7 +112,20 @@ pub(super) struct Listening {
 
 impl Listening {
     pub(super) fn start(user: &User) -> Self {
-        let mut command = user.patient(&["serve", "--json"]);
+        Self::started_by(user.patient(&["serve", "--json"]))
+    }
+
+    /// With this many open files at most, of which it may be given as many at the start.
+    pub(super) fn limited(user: &User, soft: u32, hard: u32) -> Self {
+        let program = user.patient(&["serve", "--json"]);
+        let mut command = Command::new("sh");
+        command.arg("-c").arg(format!("ulimit -Sn {soft}; ulimit -Hn {hard}; exec \"$0\" \"$@\""));
+        command.arg(program.get_program()).args(program.get_args()).current_dir(user.work());
+        command.env_clear().envs(program.get_envs().filter_map(|(key, value)| Some((key, value?))));
+        Self::started_by(command)
+    }
+
+    fn started_by(mut command: Command) -> Self {
         let mut child = command.stdout(Stdio::piped()).spawn().expect("it starts");
         let mut said = String::new();
         let output = child.stdout.take().expect("it is piped");
