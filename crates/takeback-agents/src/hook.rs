@@ -4,6 +4,7 @@
 //! it JSON of its own. [`hear`] turns that into [`Heard`]; each agent's `hook.rs` holds the one place
 //! that knows its JSON. [`event_of`] makes an event of it, [`tell()`] puts that into the log.
 
+mod folder;
 mod hash;
 mod paths;
 mod surrogates;

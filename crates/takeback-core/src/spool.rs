@@ -45,7 +45,7 @@ pub fn drain<E: From<io::Error>>(
     patience: Duration,
     mut take: impl FnMut(Spooled) -> Result<(), E>,
 ) -> Result<Option<usize>, E> {
-    let (spool, aside) = (spool_file(store_dir), store_dir.join("spool.draining"));
+    let (spool, aside) = (spool_file(store_dir), aside_file(store_dir));
     if !holds_anything(&aside)? && !holds_anything(&spool)? {
         return Ok(Some(0));
     }
@@ -70,6 +70,19 @@ pub fn drain<E: From<io::Error>>(
     Ok(Some(taken))
 }
 
+/// How many events wait, as far as they can be told apart without recording them.
+pub fn waiting(store_dir: &Path) -> io::Result<usize> {
+    let mut number = 0;
+    for file in [spool_file(store_dir), aside_file(store_dir)] {
+        match std::fs::read(&file) {
+            Ok(lines) => number += read_lines(&lines).count(),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(number)
+}
+
 /// The events among these lines, each with what stands behind it.
 fn read_lines(lines: &[u8]) -> impl Iterator<Item = (Spooled, &[u8])> {
     let mut rest = lines;
@@ -88,6 +101,10 @@ fn read_lines(lines: &[u8]) -> impl Iterator<Item = (Spooled, &[u8])> {
 
 fn spool_file(store_dir: &Path) -> PathBuf {
     store_dir.join("spool")
+}
+
+fn aside_file(store_dir: &Path) -> PathBuf {
+    store_dir.join("spool.draining")
 }
 
 fn holds_anything(file: &Path) -> io::Result<bool> {

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use takeback_core::rewind::recover::needs_recovery;
 use takeback_core::rewind::{Receipt, recover};
 use takeback_core::workspace::check_root;
-use takeback_core::{Ambient, Workspace, WorkspaceOptions, process};
+use takeback_core::{Ambient, Workspace, WorkspaceOptions, process, record_waiting};
 use takeback_store::{JsonStates, Process, SqliteStates, SqliteStore, StateStore, StoreError};
 
 use crate::args::Options;
@@ -37,7 +37,31 @@ pub(crate) enum Store {
 pub(crate) fn open_mended(options: &Options, store: Store) -> Result<Place, CommandError> {
     let mut place = open(options, store)?;
     mend(&mut place.workspace)?;
+    catch_up(options, &mut place.workspace)?;
     Ok(place)
+}
+
+/// Opens the workspace for a command that looks at points: those that wait are recorded first.
+pub(crate) fn open_caught_up(options: &Options, store: Store) -> Result<Place, CommandError> {
+    let mut place = open(options, store)?;
+    catch_up(options, &mut place.workspace)?;
+    Ok(place)
+}
+
+/// Records what waits in the spool, and says what still waits. Who only looks is not kept from it by
+/// what cannot be recorded.
+fn catch_up(options: &Options, workspace: &mut Workspace) -> Result<(), CommandError> {
+    let text = match record_waiting(workspace) {
+        Ok(0) => return Ok(()),
+        Ok(1) => "1 event waits to be recorded: another command has the workspace".to_owned(),
+        Ok(number) => {
+            format!("{number} events wait to be recorded: another command has the workspace")
+        }
+        Err(error) => {
+            format!("events wait and cannot be recorded: {}", CommandError::from(error).line())
+        }
+    };
+    say_warnings(options, &[text])
 }
 
 /// Finishes a rewind that a crash interrupted, and says so.

@@ -6,6 +6,8 @@ use serde_json::Value;
 use takeback_core::middleware::command_in;
 use takeback_core::{Tools, Touches};
 
+use super::folder::folder_after;
+
 /// Keys under which agents give the path of a file to write.
 const KEYS: &[&str] = &[
     "file_path",
@@ -22,7 +24,7 @@ const KEYS: &[&str] = &[
 const LISTS: &[&str] = &["edits", "files", "operations", "changes"];
 
 /// Keys whose text may be a patch.
-const PATCHES: &[&str] = &["input", "patch", "patchText", "patch_text", "diff", "command"];
+const PATCHES: &[&str] = &["input", "patch", "patchText", "patch_text", "diff", "command", "cmd"];
 
 /// How a patch in the form of `apply_patch` begins.
 const BEGIN: &str = "*** Begin Patch";
@@ -51,12 +53,20 @@ fn paths_in(input: &Value) -> Vec<PathBuf> {
     for list in LISTS.iter().filter_map(|key| input.get(key)?.as_array()) {
         paths.extend(list.iter().flat_map(paths_in));
     }
-    let patches = PATCHES.iter().filter_map(|key| input.get(key)?.as_str());
-    // Some agents give the patch as the whole input.
-    for patch in patches.chain(input.as_str()) {
+    // A command may come as its words, and some agents give the patch as the whole input.
+    let patches = PATCHES.iter().filter_map(|key| input.get(key));
+    for patch in patches.flat_map(texts).chain(input.as_str()) {
         paths.extend(paths_of_patch(patch));
     }
     paths
+}
+
+fn texts(value: &Value) -> Vec<&str> {
+    match value {
+        Value::String(text) => vec![text],
+        Value::Array(words) => words.iter().filter_map(Value::as_str).collect(),
+        _ => Vec::new(),
+    }
 }
 
 fn text_of(input: &Value, key: &str) -> Option<String> {
@@ -70,17 +80,24 @@ fn text_of(input: &Value, key: &str) -> Option<String> {
 }
 
 /// The files that a patch names in the form of `apply_patch`, wherever in a text it stands: also in a
-/// shell command that carries one.
+/// shell command that carries one. After a `cd`, they are named from there as well.
 #[must_use]
 pub fn paths_of_patch(text: &str) -> Vec<PathBuf> {
     const NAMES: &[&str] =
         &["*** Add File: ", "*** Update File: ", "*** Delete File: ", "*** Move to: "];
     let Some(at) = text.find(BEGIN) else { return Vec::new() };
-    text[at..]
+    let mut paths: Vec<PathBuf> = text[at..]
         .lines()
         .filter_map(|line| NAMES.iter().find_map(|name| line.trim_start().strip_prefix(name)))
         .map(|path| PathBuf::from(path.trim_end()))
-        .collect()
+        .collect();
+    // Whether the shell gets there is not known.
+    if let Some(folder) = folder_after(&text[..at]) {
+        let there = paths.iter().map(|path| folder.join(path));
+        let there: Vec<PathBuf> = there.filter(|path| !paths.contains(path)).collect();
+        paths.extend(there);
+    }
+    paths
 }
 
 #[cfg(test)]
@@ -114,5 +131,20 @@ mod tests {
         assert_eq!(paths_of_patch(patch), found);
         assert_eq!(paths_of_patch(&format!("apply_patch <<'EOF'\n{patch}EOF\n")), found);
         assert_eq!(paths_of_patch("echo '*** Add File: no'"), Vec::<PathBuf>::new());
+    }
+
+    #[test]
+    fn a_patch_after_a_change_of_folder_names_files_there_too() {
+        let patch = "*** Begin Patch\n*** Update File: a\n*** Delete File: /w/b\n*** End Patch\n";
+        let command = format!("cd 'my dir' && apply_patch <<'EOF'\n{patch}EOF\n");
+        let found = |input: Value| match paths("Bash", &input) {
+            Touches::Anything { paths, .. } => paths,
+            other => panic!("{other:?}"),
+        };
+        let both: Vec<PathBuf> =
+            ["/w/sub/a", "/w/b", "/w/sub/my dir/a"].iter().map(PathBuf::from).collect();
+        assert_eq!(found(json!({"command": command})), both);
+        assert_eq!(found(json!({"cmd": command})), both);
+        assert_eq!(found(json!({"command": ["bash", "-lc", command]})), both);
     }
 }

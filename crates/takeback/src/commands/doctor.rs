@@ -2,6 +2,8 @@
 
 mod agent;
 mod cause;
+mod files;
+mod problems;
 mod session;
 mod state;
 mod version;

@@ -2,6 +2,7 @@
 //! again.
 
 mod apply;
+mod doubts;
 mod plan;
 
 use std::io::Write as _;
@@ -20,7 +21,7 @@ use crate::error::{CommandError, Kind};
 use crate::installed;
 use crate::place;
 use crate::plugs;
-use crate::screen::{BAD, GOOD, HINT, STRONG, Screen, is_interactive, plain, width, wrap};
+use crate::screen::{BAD, CARE, GOOD, HINT, STRONG, Screen, is_interactive, plain, width, wrap};
 
 pub(crate) fn init(
     options: &Options,
@@ -63,9 +64,13 @@ fn run(
     if changes > 0 && !args.yes && !args.dry_run && (!is_interactive() || screen.json) {
         return Err(ask::nobody("changes settings of your agents"));
     }
+    let doubts = doubts::doubts(&planned, direction, &site);
     if !screen.json {
         for one in &planned {
             show(one, direction, screen)?;
+        }
+        for line in doubts.iter().flat_map(|line| wrap(line, width().saturating_sub(2))) {
+            writeln!(screen.out, "{CARE}{line}{CARE:#}")?;
         }
     }
     let mut done = false;
@@ -86,7 +91,7 @@ fn run(
             "scope": if scope == Scope::User { "user" } else { "project" },
             "done": done,
             "agents": planned.iter().map(Planned::to_json).collect::<Vec<_>>(),
-            "next": next,
+            "next": doubts.iter().chain(&next).collect::<Vec<_>>(),
         }))?;
     } else if !args.dry_run {
         tell(&planned, direction, screen)?;

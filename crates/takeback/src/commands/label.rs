@@ -45,7 +45,7 @@ fn put(
     what: Mark<'_>,
     screen: &mut Screen,
 ) -> Result<u8, CommandError> {
-    let mut place = place::open(options, Store::MustExist)?;
+    let mut place = place::open_caught_up(options, Store::MustExist)?;
     let points = place.workspace.store.points()?;
     let id = named(&points, name)?.id;
     let point = mark(&mut place.workspace, id, what)?;

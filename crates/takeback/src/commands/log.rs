@@ -44,7 +44,7 @@ pub(crate) fn log(
     args: &LogArgs,
     screen: &mut Screen,
 ) -> Result<u8, CommandError> {
-    let place = place::open(options, Store::MustExist)?;
+    let place = place::open_caught_up(options, Store::MustExist)?;
     let Listed { told, session, all } = list(&place.workspace, args)?;
     if screen.json {
         let told: Vec<&Told> = told.iter().map(|(_, told)| told).collect();

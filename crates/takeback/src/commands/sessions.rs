@@ -43,7 +43,7 @@ pub(crate) fn sessions(
     args: &SessionsArgs,
     screen: &mut Screen,
 ) -> Result<u8, CommandError> {
-    let place = place::open(options, Store::MustExist)?;
+    let place = place::open_caught_up(options, Store::MustExist)?;
     if screen.json {
         screen.json(&list(&place.workspace, args.limit)?)?;
         return Ok(0);
@@ -121,7 +121,7 @@ pub(crate) fn archive(
     args: &SessionArgs,
     screen: &mut Screen,
 ) -> Result<u8, CommandError> {
-    let mut place = place::open(options, Store::MustExist)?;
+    let mut place = place::open_caught_up(options, Store::MustExist)?;
     let id = find_session(&place.workspace, &args.session)?;
     archive_session(&mut place.workspace, &id)?;
     let days = place.settings.retention().archive_days;

@@ -41,7 +41,7 @@ pub(crate) fn show(
     args: &ShowArgs,
     screen: &mut Screen,
 ) -> Result<u8, CommandError> {
-    let place = place::open(options, Store::MustExist)?;
+    let place = place::open_caught_up(options, Store::MustExist)?;
     let store = &*place.workspace.store;
     let time = now();
     let shown = look_at(&place.workspace, &args.point)?;

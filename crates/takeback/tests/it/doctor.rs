@@ -64,10 +64,78 @@ fn each_state_has_its_words() {
     ✓ ~/.takeback: 173 B in 0 workspaces
     one ran: 0
     takeback 0.1.0
-    ! Claude Code 2.1.325: hooks ran just now (1 in session s1), and went wrong just now: / cannot be
-      protected: it is the whole file system; choose a project's folder
+    ! Claude Code 2.1.325: hooks ran just now (1 in session s1); session s1 went wrong just now: /
+      cannot be protected: it is the whole file system; choose a project's folder
     ✓ ~/.takeback: 569 B in 0 workspaces
     ");
+}
+
+/// A trace of a session of Claude Code's, this old.
+fn leave_trace(user: &User, session: &str, age: Duration, problem: Option<&str>) {
+    let folder = user.home().join(".takeback/hooks/claude");
+    fs::create_dir_all(&folder).expect("a folder");
+    let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).expect("a time");
+    let at = (now - age).as_millis();
+    let beat = serde_json::json!({
+        "agent": "claude", "session": session, "root": null, "firstAt": at, "lastAt": at,
+        "events": {"Stop": 1}, "recorded": 0,
+        "problem": problem.map(|what| serde_json::json!({"at": at, "what": what})),
+        "learnt": null, "version": "0.1.0",
+    });
+    fs::write(folder.join(format!("{session}.json")), beat.to_string()).expect("a trace");
+}
+
+#[test]
+fn what_went_wrong_lately_is_told_whichever_session_it_was() {
+    const HOUR: Duration = Duration::from_secs(60 * 60);
+    let user = with_agents(&[("claude", "2.1.325 (Claude Code)")]);
+    assert_eq!(takeback(&user, &["init", "-y"]).code, 0);
+    let mut told = String::new();
+    let mut doctor = |title: &str| {
+        let agent = crate::init::json(&user, &["doctor"])["agents"][0].clone();
+        let text = |value: &Value| value.as_str().unwrap_or("none").to_owned();
+        let (health, what) = (text(&agent["health"]), text(&agent["what"]));
+        let fired = text(&agent["fired"]["session"]);
+        told.push_str(&format!("{title}: {health}, fired {fired}\n  {what}\n"));
+    };
+    leave_trace(&user, "old", 24 * 8 * HOUR, Some("long ago"));
+    doctor("more than a week ago");
+    leave_trace(&user, "not-understood", 3 * HOUR, Some("no session_id in it"));
+    doctor("an event nobody understood");
+    leave_trace(&user, "fine", HOUR, None);
+    doctor("and a session that went well");
+    leave_trace(&user, "bad", 2 * HOUR, Some("the disk is full"));
+    doctor("and one that did not");
+    insta::assert_snapshot!(told, @"
+    more than a week ago: good, fired old
+      Claude Code 2.1.325: hooks ran 8 days ago (1 in session old)
+    an event nobody understood: warning, fired old
+      Claude Code 2.1.325: hooks ran 8 days ago (1 in session old); an event was not understood 3 h ago: no session_id in it
+    and a session that went well: warning, fired fine
+      Claude Code 2.1.325: hooks ran 1 h ago (1 in session fine); an event was not understood 3 h ago: no session_id in it
+    and one that did not: warning, fired fine
+      Claude Code 2.1.325: hooks ran 1 h ago (1 in session fine); session bad went wrong 2 h ago: the disk is full (1 more within a week)
+    ");
+}
+
+#[test]
+fn only_files_are_read() {
+    let user = with_agents(&[("claude", "2.1.325 (Claude Code)")]);
+    assert_eq!(takeback(&user, &["init", "-y"]).code, 0);
+    let pipe = |path: std::path::PathBuf| {
+        fs::create_dir_all(path.parent().expect("a folder")).expect("a folder");
+        assert!(Command::new("mkfifo").arg(path).status().expect("it runs").success());
+    };
+    // Whatever is read beside the settings with the hooks.
+    pipe(user.work().join(".claude/settings.local.json"));
+    pipe(user.home().join(".claude/projects/-work/s.jsonl"));
+    let answer = takeback(&user, &["doctor"]);
+    assert!(answer.out.contains("no session since they were put in"), "{answer:?}");
+    pipe(user.work().join(".claude/settings.json"));
+    let answer = takeback(&user, &["doctor"]);
+    let what = "work/.claude/settings.json cannot be read: it is not a regular file";
+    let out = answer.out.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(out.contains("! Claude Code") && out.contains(what), "{answer:?}");
 }
 
 #[test]

@@ -29,5 +29,6 @@ mod serve;
 mod settings;
 mod state;
 mod terminal;
+mod waiting;
 mod widths;
 mod workspaces;

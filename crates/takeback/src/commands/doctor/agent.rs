@@ -8,6 +8,8 @@ use takeback_agents::install::{Found, Homes, Scope, file_of, find};
 use takeback_store::Timestamp;
 
 use super::cause::{Cause, cause, changed_since, likely};
+use super::files;
+use super::problems::{NOT_UNDERSTOOD, add_problems};
 use super::session::{Session, modified, newest};
 use super::version::version;
 use super::{Health, Told};
@@ -24,6 +26,12 @@ pub(super) struct Site<'a> {
     /// The newest first.
     pub(super) beats: &'a [Heartbeat],
     pub(super) now: Timestamp,
+}
+
+impl Site<'_> {
+    fn beats_of(&self, agent: Plugged) -> impl Iterator<Item = &Heartbeat> {
+        self.beats.iter().filter(move |beat| beat.agent == agent.name())
+    }
 }
 
 /// What was found out about an agent.
@@ -56,11 +64,14 @@ impl Checkup {
             .into_iter()
             .filter_map(|scope| Place::of(agent, scope, site))
             .collect();
-        let fired = site.beats.iter().find(|beat| beat.agent == agent.name()).cloned();
+        let fired = site.beats_of(agent).find(|beat| beat.session != NOT_UNDERSTOOD).cloned();
         let session = newest(agent, site.homes);
         let told = Told::new(Health::None, "");
         let mut checkup = Self { agent, program, version, places, fired, session, told };
         checkup.told = checkup.verdict(site);
+        if checkup.places.iter().any(Place::has_hooks) {
+            checkup.told = add_problems(checkup.told, site.beats_of(agent), site.now);
+        }
         checkup
     }
 
@@ -117,23 +128,13 @@ impl Checkup {
                 Health::Good,
                 format!("{title}: hooks in {file}, no session since they were put in"),
             ),
-            Some(beat) => self.has_fired(beat, &title, site),
-        }
-    }
-
-    fn has_fired(&self, beat: &Heartbeat, title: &str, site: &Site<'_>) -> Told {
-        let events: u64 = beat.events.values().sum();
-        let what = format!(
-            "{title}: hooks ran {} ({events} in session {})",
-            ago(beat.last_at, site.now),
-            plain(&beat.session)
-        );
-        match &beat.problem {
-            Some(problem) => {
-                let went = format!("{what}, and went wrong {}", ago(problem.at, site.now));
-                Told::new(Health::Care, format!("{went}: {}", plain(&problem.what)))
+            Some(beat) => {
+                let events: u64 = beat.events.values().sum();
+                let when = ago(beat.last_at, site.now);
+                let session = plain(&beat.session);
+                let what = format!("{title}: hooks ran {when} ({events} in session {session})");
+                Told::new(Health::Good, what)
             }
-            None => Told::new(Health::Good, what),
         }
     }
 
@@ -141,9 +142,10 @@ impl Checkup {
     fn silent(&self, places: &[&Place], site: &Site<'_>) -> Option<&Session> {
         let session = self.session.as_ref()?;
         let since = places.iter().filter_map(|place| place.since).min()?;
-        let ran = site.beats.iter().any(|beat| {
-            beat.agent == self.agent.name()
-                && (beat.session == session.id || beat.last_at > session.last)
+        let ran = site.beats_of(self.agent).any(|beat| match beat.session.as_str() {
+            // Whose it was is not known: perhaps this one's.
+            NOT_UNDERSTOOD => beat.last_at > session.began,
+            id => id == session.id || beat.last_at > session.last,
         });
         (!ran && session.began > since).then_some(session)
     }
@@ -179,7 +181,7 @@ impl Place {
     fn of(agent: Plugged, scope: Scope, site: &Site<'_>) -> Option<Self> {
         let file = file_of(agent, scope, site.homes, &site.here.root);
         let real = std::fs::canonicalize(&file).ok()?;
-        let found = std::fs::read(&real).map_err(|error| error.to_string());
+        let found = files::read(&real).map_err(|error| error.to_string());
         let found = found.and_then(|bytes| find(agent, &bytes).map_err(|error| error.to_string()));
         let noted = Installed::of(&real, &site.here.home).map(|installed| installed.at);
         let since = noted.or_else(|| modified(&real));

@@ -9,6 +9,7 @@ use takeback_agents::install::{Homes, Scope, find, home_of, value_of};
 use takeback_store::Timestamp;
 
 use super::agent::Place;
+use super::files;
 use super::session::modified;
 use crate::place::shown;
 use crate::screen::count;
@@ -73,7 +74,7 @@ pub(super) fn changed_since(
 
 fn switched_off(agent: Plugged, homes: &Homes, root: &Path) -> Option<Cause> {
     settings_of(agent, homes, root).into_iter().find_map(|file| {
-        let found = find(agent, &std::fs::read(&file).ok()?).ok()?;
+        let found = find(agent, &files::read(&file).ok()?).ok()?;
         let key = found.switched_off?;
         let file = shown(&file);
         Some(Cause {
@@ -104,10 +105,11 @@ fn settings_of(agent: Plugged, homes: &Homes, root: &Path) -> Vec<PathBuf> {
 /// Codex passes over hooks that its user has not trusted, and says nothing.
 fn untrusted_hooks(places: &[&Place], homes: &Homes) -> Option<Cause> {
     let config = home_of(Plugged::Codex, homes).join("config.toml");
-    let config = std::fs::read_to_string(config).unwrap_or_default();
+    let config = files::read(&config).unwrap_or_default();
+    let config = String::from_utf8_lossy(&config);
     let mut trusts = Vec::new();
     for place in places {
-        let (Ok(found), Ok(bytes)) = (&place.found, std::fs::read(&place.file)) else { continue };
+        let (Ok(found), Ok(bytes)) = (&place.found, files::read(&place.file)) else { continue };
         let settings = value_of(&bytes).unwrap_or_default();
         let of_file = |file: &Path, hook| trust_of(hook, (file, &settings), &config);
         trusts.extend(found.hooks.iter().map(|hook| match of_file(&place.file, hook) {
@@ -133,7 +135,7 @@ fn untrusted_hooks(places: &[&Place], homes: &Homes) -> Option<Cause> {
 
 /// Copilot CLI passes over the hooks of a project whose folder its user has not trusted.
 fn untrusted_folder(homes: &Homes, root: &Path) -> Option<Cause> {
-    let config = std::fs::read(home_of(Plugged::Copilot, homes).join("config.json"));
+    let config = files::read(&home_of(Plugged::Copilot, homes).join("config.json"));
     let config = config.ok().and_then(|bytes| value_of(&bytes).ok()).unwrap_or_default();
     let folders = ["trusted_folders", "trustedFolders"]
         .into_iter()

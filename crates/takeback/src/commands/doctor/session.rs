@@ -69,6 +69,9 @@ pub(super) fn modified(path: &Path) -> Option<Timestamp> {
 
 fn beginning(path: &Path) -> Option<Vec<u8>> {
     const MOST: u64 = 256 << 10;
+    if !std::fs::metadata(path).ok()?.is_file() {
+        return None;
+    }
     let mut bytes = Vec::new();
     File::open(path).ok()?.take(MOST).read_to_end(&mut bytes).ok()?;
     Some(bytes)

@@ -145,6 +145,52 @@ fn hooks_of_a_project_stand_in_the_project() {
 }
 
 #[test]
+fn a_path_of_this_machine_in_a_project_is_pointed_out() {
+    const DOUBT: &str = "others who use this project need takeback at the same place";
+    let user = with_agents(&[("claude", "2")]);
+    let project = ["init", "-y", "--scope", "project"];
+    let said =
+        |args: &[&str]| takeback(&user, args).out.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(said(&["init", "--dry-run", "--scope", "project"]).contains(DOUBT));
+    assert!(!said(&["init", "--dry-run"]).contains(DOUBT), "it is nobody else's");
+    let next = json(&user, &project)["next"][0].to_string();
+    assert!(next.contains(DOUBT), "{next}");
+    assert!(said(&project).contains(DOUBT), "it is still so");
+    assert!(!said(&["uninstall", "-y", "--scope", "project"]).contains(DOUBT));
+    symlink(env!("CARGO_BIN_EXE_takeback"), bin(&user).join("takeback")).expect("a link");
+    assert!(!said(&project).contains(DOUBT));
+}
+
+#[test]
+fn hooks_in_both_scopes_are_pointed_out_where_both_would_run() {
+    const DOUBT: &str = "each prompt would be recorded twice";
+    let user = with_agents(&[("claude", "2"), ("copilot", "1.0.102")]);
+    let twice = |args: &[&str]| -> Vec<String> {
+        let told = json(&user, args);
+        let next = told["next"].as_array().expect("a list").iter();
+        let next = next.map(|line| line.as_str().expect("text").to_owned());
+        next.filter(|line| line.contains(DOUBT)).collect()
+    };
+    assert_eq!(twice(&["init", "-y"]), [""; 0]);
+    // The same line: Claude Code runs it once.
+    let copilot = "Copilot CLI has hooks in ~/.copilot/hooks/takeback.json too: each prompt would be \
+                   recorded twice. `takeback uninstall --agent copilot` takes them out there.";
+    assert_eq!(twice(&["init", "-y", "--scope", "project"]), [copilot]);
+    let text = fs::read_to_string(settings(&user)).expect("it is there");
+    symlink(env!("CARGO_BIN_EXE_takeback"), bin(&user).join("takeback")).expect("a link");
+    let by_name = text.replace(env!("CARGO_BIN_EXE_takeback"), "takeback");
+    fs::write(settings(&user), by_name).expect("it is edited");
+    let found = twice(&["init", "-y", "--agent", "claude"]);
+    assert_eq!(found.len(), 1, "{found:?}");
+    assert!(
+        found[0]
+            .ends_with("`takeback uninstall --agent claude --scope project` takes them out there.")
+    );
+    let home = user.home().display().to_string();
+    assert_eq!(twice(&["-C", &home, "init", "-y"]), [""; 0], "it is one file");
+}
+
+#[test]
 fn agents_are_found_by_their_folder_too_and_wrong_names_are_refused() {
     let user = User::new();
     let answer = takeback(&user, &["init", "-y"]);

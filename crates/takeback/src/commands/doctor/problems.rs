@@ -1,0 +1,41 @@
+//! What went wrong in an agent's hooks lately, in whichever session.
+
+use takeback_store::Timestamp;
+
+use super::{Health, Told};
+use crate::heartbeat::{Heartbeat, Problem};
+use crate::screen::plain;
+use crate::time::ago;
+
+/// Under this name stand events of which not even the session could be told.
+pub(super) const NOT_UNDERSTOOD: &str = "not-understood";
+
+/// What is older is not a warning any more.
+const LATELY_MS: i64 = 7 * 24 * 60 * 60 * 1000;
+
+/// Adds the newest problem to what is told about an agent, and how many more there are. `beats`: the
+/// agent's own.
+pub(super) fn add_problems<'a>(
+    mut told: Told,
+    beats: impl Iterator<Item = &'a Heartbeat>,
+    now: Timestamp,
+) -> Told {
+    let mut problems: Vec<(&Problem, &str)> = beats
+        .filter_map(|beat| Some((beat.problem.as_ref()?, beat.session.as_str())))
+        .filter(|(problem, _)| problem.at.0 > now.0.saturating_sub(LATELY_MS))
+        .collect();
+    problems.sort_by_key(|(problem, _)| problem.at);
+    let Some((newest, session)) = problems.pop() else { return told };
+    let what = match session {
+        NOT_UNDERSTOOD => "an event was not understood".to_owned(),
+        session => format!("session {} went wrong", plain(session)),
+    };
+    let more = match problems.len() {
+        0 => String::new(),
+        more => format!(" ({more} more within a week)"),
+    };
+    let (when, why) = (ago(newest.at, now), plain(&newest.what));
+    told.what = format!("{}; {what} {when}: {why}{more}", told.what);
+    told.health = told.health.max(Health::Care);
+    told
+}
