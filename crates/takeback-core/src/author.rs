@@ -12,7 +12,7 @@ use crate::process;
 /// Who may be writing right now.
 #[derive(Debug, Clone, Default)]
 pub struct Scene {
-    /// Calls that are open or run in the background.
+    /// Calls that may write: open, overtaken, or in the background.
     pub calls: Vec<Call>,
     /// Calls of which it is not known whether they still ran.
     pub cut_off: HashSet<(SessionId, CallId)>,
@@ -48,6 +48,24 @@ impl Scene {
     /// From now on, whatever is found may be this session's.
     pub fn may_have_written(&mut self, session: &SessionId) {
         self.unseen.push(session.clone());
+    }
+
+    /// These were open when the look began, whatever others have told of them meanwhile: what was seen
+    /// where they named something is theirs. If a command is over by now, the rest of what was seen may
+    /// have come after it.
+    pub fn were_open(&mut self, calls: &[Call]) {
+        for call in calls {
+            let same = |known: &&mut Call| (&known.session, &known.id) == (&call.session, &call.id);
+            if let Some(known) = self.calls.iter_mut().find(same) {
+                known.state = CallState::Open;
+                continue;
+            }
+            if matches!(call.kind, CallKind::Shell { .. }) {
+                self.calls.insert(0, Call { state: CallState::Overtaken, ..call.clone() });
+            }
+            let kind = CallKind::Edit { paths: call.kind.paths().to_vec() };
+            self.calls.insert(0, Call { kind, ..call.clone() });
+        }
     }
 
     /// The author of a change to `path` that happened just now.

@@ -37,7 +37,8 @@ use crate::worktree::scope::OutReason;
 pub struct Recorded {
     /// The head of the log after it.
     pub seq: Seq,
-    /// The point it made, or, for a step, the one that stands for it.
+    /// The point it made, or the one that stands for it: a step that found nothing new, a prompt told
+    /// twice.
     pub point: Option<PointId>,
     /// Changes appended with it.
     pub changes: usize,
@@ -199,14 +200,21 @@ fn record_at(
     let calls: Vec<Call> =
         workspace.store.live_calls()?.into_iter().filter(|call| call.session == *session).collect();
     // What these calls have named, which a scan may pass over, and whether one may write anything:
-    // the event may be all that is ever heard of their end.
+    // the event may be all that is ever heard of their end. That of an overtaken call is still to
+    // come when others begin and end.
+    let others_go_on =
+        matches!(event, AgentEvent::BeforeTool { .. } | AgentEvent::AfterTool { .. });
     let mut named = Vec::new();
     let mut anything = false;
-    for call in calls {
+    for call in &calls {
+        if others_go_on && call.state == CallState::Overtaken {
+            continue;
+        }
         let is_shell = matches!(call.kind, CallKind::Shell { .. });
-        anything |= is_shell && call.state == CallState::Open;
+        anything |= is_shell && call.state != CallState::Background;
         named.extend_from_slice(call.kind.paths());
     }
+    let open: Vec<Call> = calls.into_iter().filter(|call| call.state == CallState::Open).collect();
     let mut names = Vec::new();
     if let AgentEvent::BeforeTool {
         touches: Touches::Paths(paths) | Touches::Anything { paths, .. },
@@ -269,6 +277,9 @@ fn record_at(
     commit(workspace, sight, |now| {
         let mut decision = decide(event, now, new_turn, new_point, &names, time)?;
         decision.scanned = scanned;
+        if let Some(scene) = &mut decision.scene {
+            scene.were_open(&open);
+        }
         if punctuality == Punctuality::Late {
             decision.come_late(event);
         }

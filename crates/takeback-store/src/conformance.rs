@@ -282,6 +282,7 @@ fn calls_are_live_until_they_end(store: &mut dyn Store, other: &mut dyn Store) {
     ];
     let states = [
         CallState::Open,
+        CallState::Overtaken,
         CallState::Background,
         CallState::Done,
         CallState::Failed,

@@ -87,6 +87,9 @@ pub enum CallKind {
 #[serde(rename_all = "camelCase")]
 pub enum CallState {
     Open,
+    /// Another call of its session began or ended after it, and nobody said that it did: agents run
+    /// several at once, so it may still write.
+    Overtaken,
     /// It answered, but what it started still runs.
     Background,
     Done,
@@ -108,6 +111,6 @@ impl CallKind {
 impl CallState {
     #[must_use]
     pub fn may_write(self) -> bool {
-        matches!(self, Self::Open | Self::Background)
+        matches!(self, Self::Open | Self::Overtaken | Self::Background)
     }
 }

@@ -43,7 +43,7 @@ pub(super) fn commit(
         // A step that found everything as at the session's last point needs none of its own.
         let standing = match &decision.point {
             Some(point) if point.kind == PointKind::Step => now.point_at(seq, &point.session)?,
-            _ => None,
+            _ => decision.standing,
         };
         recorded.point = standing;
         if let Some(point) = decision.point.filter(|_| standing.is_none()) {

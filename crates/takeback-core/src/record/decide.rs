@@ -36,6 +36,22 @@ impl<'s> Now<'s> {
         Ok(points.iter().rev().find(listed).map(|point| point.id))
     }
 
+    /// The newest point of a session's prompts, if it is of this message: whoever tells a prompt twice
+    /// means one.
+    fn point_of(
+        &self,
+        session: &SessionId,
+        message: Option<&String>,
+    ) -> Result<Option<PointId>, StoreError> {
+        let Some(message) = message else { return Ok(None) };
+        let points = self.store.points()?;
+        let mut own = points.iter().rev().filter(|point| {
+            point.session.as_ref() == Some(session) && point.kind == PointKind::Prompt
+        });
+        let is_its = |point: &&Point| point.message_ids.contains(message);
+        Ok(own.next().filter(is_its).map(|point| point.id))
+    }
+
     /// Whether a session is part of another one that has a turn open.
     fn is_within_turn(&self, session: &Session) -> bool {
         let whole = session.whole();
@@ -77,6 +93,8 @@ pub(super) struct Decision {
     /// Who might have written what was seen; `None`: as the store tells it.
     pub(super) scene: Option<Scene>,
     pub(super) point: Option<NewPoint>,
+    /// The point that stands for the event, which needs none of its own.
+    pub(super) standing: Option<PointId>,
     pub(super) point_at: PointAt,
     pub(super) writes: Vec<Write>,
 }
@@ -84,7 +102,15 @@ pub(super) struct Decision {
 impl Decision {
     pub(super) fn at(time: Timestamp) -> Self {
         let point_at = PointAt::AfterWhatWasSeen;
-        Self { time, scanned: None, scene: None, point: None, point_at, writes: Vec::new() }
+        Self {
+            time,
+            scanned: None,
+            scene: None,
+            point: None,
+            standing: None,
+            point_at,
+            writes: Vec::new(),
+        }
     }
 
     /// Nobody looked when it happened: what is seen now may be what the session has done since.
@@ -123,7 +149,12 @@ pub(super) fn decide(
         None => None,
     };
     let mut scene = now.scene.clone();
-    close_lost_calls(event, now, &mut scene, &mut decision);
+    if let AgentEvent::Prompt { message, .. } = event {
+        decision.standing = now.point_of(id, message.as_ref())?;
+    }
+    if decision.standing.is_none() {
+        close_lost_calls(event, now, &mut scene, &mut decision);
+    }
     let new_turn_of = |prompt: &str, message: Option<&String>| Turn {
         id: new_turn,
         session: id.clone(),
@@ -153,6 +184,7 @@ pub(super) fn decide(
             session.parent = parent.clone().or(session.parent);
             session.owner = owner.or(session.owner);
         }
+        AgentEvent::Prompt { .. } if decision.standing.is_some() => {}
         AgentEvent::Prompt { message, text, .. } => {
             close_turn(&mut session, &mut decision.writes);
             session.open_turn = Some(new_turn);
@@ -168,19 +200,12 @@ pub(super) fn decide(
                     decision.point = Some(prompt_point(String::new(), None));
                 }
             }
-            let kind = match touches {
-                Touches::Paths(_) => CallKind::Edit { paths: named.to_vec() },
-                Touches::Anything { command, .. } => {
-                    CallKind::Shell { command: command.clone(), paths: named.to_vec() }
-                }
-                Touches::Nothing => CallKind::Edit { paths: Vec::new() },
-            };
             call = Some(Call {
                 session: id.clone(),
                 id: call_id.clone(),
                 turn: session.open_turn.unwrap_or(new_turn),
                 tool: tool.clone(),
-                kind,
+                kind: kind_of(touches, named),
                 state: CallState::Open,
                 opened_at: time,
                 closed_at: None,
@@ -215,6 +240,16 @@ pub(super) fn decide(
     Ok(decision)
 }
 
+fn kind_of(touches: &Touches, named: &[WorkPath]) -> CallKind {
+    match touches {
+        Touches::Paths(_) => CallKind::Edit { paths: named.to_vec() },
+        Touches::Anything { command, .. } => {
+            CallKind::Shell { command: command.clone(), paths: named.to_vec() }
+        }
+        Touches::Nothing => CallKind::Edit { paths: Vec::new() },
+    }
+}
+
 fn new_session(id: &SessionId, time: Timestamp) -> Session {
     Session {
         id: id.clone(),
@@ -228,24 +263,29 @@ fn new_session(id: &SessionId, time: Timestamp) -> Session {
     }
 }
 
-/// Whatever comes next from a session, calls of which nobody told the end are over. A prompt or a new
-/// start says that they were cut off; after anything else they count as having run so far.
+/// What an event says of calls of its session whose end nobody told. Another call that begins or ends
+/// overtakes them: they may still run beside it. Whatever else comes says that they are over: a prompt
+/// or a new start, that they were cut off; the end of the turn, that they have run so far.
 fn close_lost_calls(event: &AgentEvent, now: &Now<'_>, scene: &mut Scene, decision: &mut Decision) {
     for call in now.scene.calls.iter().filter(|call| call.session == *event.session()) {
         let background = call.state == CallState::Background;
-        let over = match event {
-            AgentEvent::SessionEnd { .. } => true,
-            AgentEvent::Step { .. } => false,
-            AgentEvent::AfterTool { call: ended, .. } => !background && *ended != call.id,
-            _ => !background,
+        let (state, closed_at) = match event {
+            AgentEvent::Step { .. } => continue,
+            AgentEvent::SessionEnd { .. } => (CallState::CutOff, Some(decision.time)),
+            _ if background => continue,
+            AgentEvent::BeforeTool { call: other, .. }
+            | AgentEvent::AfterTool { call: other, .. } => {
+                if *other == call.id || call.state == CallState::Overtaken {
+                    continue;
+                }
+                (CallState::Overtaken, None)
+            }
+            AgentEvent::Prompt { .. } | AgentEvent::SessionStart { .. } => {
+                scene.cut_off.insert((call.session.clone(), call.id.clone()));
+                (CallState::CutOff, Some(decision.time))
+            }
+            AgentEvent::TurnEnd { .. } => (CallState::CutOff, Some(decision.time)),
         };
-        if !over {
-            continue;
-        }
-        if matches!(event, AgentEvent::Prompt { .. } | AgentEvent::SessionStart { .. }) {
-            scene.cut_off.insert((call.session.clone(), call.id.clone()));
-        }
-        let (state, closed_at) = (CallState::CutOff, Some(decision.time));
         decision.writes.push(Write::Call(Call { state, closed_at, ..call.clone() }));
     }
 }

@@ -63,13 +63,19 @@ pub(super) fn drain_within(
 }
 
 /// A crash may have kept an event in the spool that is in the log. To record it again does nothing,
-/// except where it would make its point a second time.
+/// except where it would make its point or open its call a second time.
 fn record_late(
     workspace: &mut Workspace,
     spooled: &Spooled,
     budget: Budget,
 ) -> Result<(), RecordError> {
     let Spooled { time, event } = spooled;
+    if let AgentEvent::BeforeTool { session, call, .. } = event {
+        let known = workspace.store.call(session, call)?;
+        if known.is_some_and(|known| known.opened_at == *time) {
+            return Ok(());
+        }
+    }
     let described = match event {
         AgentEvent::Prompt { text, message, .. } => {
             Some((PointKind::Prompt, describe(text), message.as_ref()))

@@ -211,18 +211,24 @@ fn no_turn_is_open() {
 // --- calls of which nobody told the end ---------------------------------------------------------
 
 #[test]
-fn a_call_never_closed_is_closed_by_the_next_event_of_its_session() {
+fn what_a_call_never_closed_has_done_is_found_by_the_next_event_of_its_session() {
     type Next = fn(&mut Sandbox);
-    let nexts: [(&str, Next); 5] = [
-        ("an edit", |sandbox| drop(sandbox.before_edit("s", &["b.txt"]))),
-        ("a shell", |sandbox| drop(sandbox.before_shell("s", "make"))),
-        ("the end of another call", |sandbox| {
+    // With what is said of it then, and who wrote what is found later.
+    let (overtaken, over) = (CallState::Overtaken, CallState::CutOff);
+    let nexts: [(&str, CallState, &str, Next); 5] = [
+        ("an edit", overtaken, "ambiguous s", |sandbox| {
+            sandbox.before_edit("s", &["b.txt"]);
+        }),
+        ("a shell", overtaken, "s call-2 Bash window", |sandbox| {
+            sandbox.before_shell("s", "make");
+        }),
+        ("the end of another call", overtaken, "ambiguous s", |sandbox| {
             sandbox.after("s", "an edit of b.txt");
         }),
-        ("the end of the turn", |sandbox| sandbox.turn_end("s")),
-        ("the end of the session", |sandbox| sandbox.session_end("s")),
+        ("the end of the turn", over, "human", |sandbox| sandbox.turn_end("s")),
+        ("the end of the session", over, "human", |sandbox| sandbox.session_end("s")),
     ];
-    for (next, tell) in nexts {
+    for (next, state, later, tell) in nexts {
         for kind in ["edit", "shell"] {
             let mut sandbox = a_file();
             sandbox.write("b.txt", "before\n");
@@ -239,17 +245,12 @@ fn a_call_never_closed_is_closed_by_the_next_event_of_its_session() {
             };
             sandbox.write("a.txt", "after\n");
             tell(&mut sandbox);
-            assert_eq!(
-                who(&sandbox, "a.txt"),
-                [format!("s {call} {tool}")],
-                "{next} closes the {kind}"
-            );
-            assert_eq!(state_of(&sandbox, "s", &call), Some(CallState::CutOff));
-            sandbox.write("a.txt", "mine\n");
+            let written = format!("s {call} {tool}");
+            assert_eq!(who(&sandbox, "a.txt"), [&*written], "{next} after the {kind}");
+            assert_eq!(state_of(&sandbox, "s", &call), Some(state), "{next} after the {kind}");
+            sandbox.write("a.txt", "later\n");
             sandbox.prompt("t", "go");
-            let last = who(&sandbox, "a.txt").pop();
-            let expected = if next == "a shell" { "s call-2 Bash window" } else { "human" };
-            assert_eq!(last.as_deref(), Some(expected), "after {next} closed the {kind}");
+            assert_eq!(who(&sandbox, "a.txt"), [&*written, later], "{next} after the {kind}");
         }
     }
 }

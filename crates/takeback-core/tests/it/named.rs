@@ -199,7 +199,9 @@ fn nothing_is_written_where_there_is_nothing_to_learn() {
 fn of_several_points_with_an_id_the_newest_learns() {
     let mut sandbox = Sandbox::new();
     sandbox.prompt("s", "again");
+    sandbox.prompt("s", "other");
     sandbox.prompt("s", "again");
     assert!(learn(&mut sandbox, "s", "message again", &["uuid"]));
-    assert_eq!(ids(&sandbox), [vec!["message again"], vec!["message again", "uuid"]]);
+    let expected = [vec!["message again"], vec!["message other"], vec!["message again", "uuid"]];
+    assert_eq!(ids(&sandbox), expected);
 }

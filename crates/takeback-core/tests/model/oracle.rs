@@ -70,6 +70,8 @@ struct Call {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum CallState {
     Open,
+    /// Another of its session began or ended after it.
+    Overtaken,
     Background,
     /// Taken to be over, although nobody said so.
     GivenUp,
@@ -187,7 +189,7 @@ impl Oracle {
     ) {
         let missing = folders_above(path).filter(|folder| !self.disk.contains_key(*folder));
         let paths: Vec<String> = missing.chain([path]).map(str::to_owned).collect();
-        let (mut named, shell) = self.doing(session);
+        let (mut named, shell) = self.certainly_doing(session);
         named.extend_from_slice(&paths);
         let look = if shell { Look::Everywhere } else { Look::Nowhere };
         self.record(look, &named, None);
@@ -195,7 +197,7 @@ impl Oracle {
     }
 
     pub(crate) fn before_shell(&mut self, session: &'static str, call: &str, id: Option<PointId>) {
-        let (named, _) = self.doing(session);
+        let (named, _) = self.certainly_doing(session);
         self.record(Look::Everywhere, &named, None);
         self.open_call(session, call, None, id, true);
     }
@@ -203,9 +205,20 @@ impl Oracle {
     /// What the session's calls have named, and whether one of them may be writing anything.
     fn doing(&self, session: &'static str) -> (Vec<String>, bool) {
         let calls: Vec<&Call> = self.live_calls().filter(|call| call.session == session).collect();
+        Self::named_by(&calls)
+    }
+
+    /// The same without what was overtaken.
+    fn certainly_doing(&self, session: &'static str) -> (Vec<String>, bool) {
+        let calls = self.live_calls().filter(|call| call.session == session);
+        let calls: Vec<&Call> = calls.filter(|call| call.state != CallState::Overtaken).collect();
+        Self::named_by(&calls)
+    }
+
+    fn named_by(calls: &[&Call]) -> (Vec<String>, bool) {
         let named = calls.iter().flat_map(|call| call.paths.iter().flatten().cloned()).collect();
-        let shell = calls.iter().any(|call| call.paths.is_none() && call.state == CallState::Open);
-        (named, shell)
+        let is_shell = |call: &&Call| call.paths.is_none() && call.state != CallState::Background;
+        (named, calls.iter().any(is_shell))
     }
 
     fn open_call(
@@ -216,7 +229,7 @@ impl Oracle {
         point: Option<PointId>,
         scanned: bool,
     ) {
-        self.give_up(session);
+        self.overtake(session);
         if self.in_turn.insert(session) {
             let id = point.expect("a turn that nobody announced begins with a point");
             self.add_point(id, Some(session), scanned);
@@ -233,9 +246,9 @@ impl Oracle {
         let at = self.calls.iter().position(|call| call.id == id).expect("it was opened");
         // One that was given up ran after all.
         self.calls[at].state = CallState::Open;
-        let (named, shell) = self.doing(session);
+        let (named, shell) = self.certainly_doing(session);
         self.record(if shell { Look::Everywhere } else { Look::Nowhere }, &named, None);
-        self.give_up(session);
+        self.overtake(session);
         self.calls[at].state = if goes_on { CallState::Background } else { CallState::Ended };
     }
 
@@ -278,15 +291,22 @@ impl Oracle {
 
     fn give_up(&mut self, session: &'static str) {
         let of_session = self.calls.iter_mut().filter(|call| call.session == session);
-        for call in of_session.filter(|call| call.state == CallState::Open) {
+        let unended = [CallState::Open, CallState::Overtaken];
+        for call in of_session.filter(|call| unended.contains(&call.state)) {
             call.state = CallState::GivenUp;
         }
     }
 
+    fn overtake(&mut self, session: &'static str) {
+        let of_session = self.calls.iter_mut().filter(|call| call.session == session);
+        for call in of_session.filter(|call| call.state == CallState::Open) {
+            call.state = CallState::Overtaken;
+        }
+    }
+
     fn live_calls(&self) -> impl Iterator<Item = &Call> {
-        self.calls
-            .iter()
-            .filter(|call| matches!(call.state, CallState::Open | CallState::Background))
+        let live = [CallState::Open, CallState::Overtaken, CallState::Background];
+        self.calls.iter().filter(move |call| live.contains(&call.state))
     }
 
     /// Looks, and appends what differs. `cut_off`: the session whose open calls are known to have

@@ -17,8 +17,9 @@ pub(super) mod kinds {
     pub(in super::super) const EVIDENCES: [(i64, Evidence); 2] =
         [(0, Evidence::Tool), (1, Evidence::Window)];
 
-    /// The statement for live calls knows that 0 and 1 are the states that may write.
-    pub(in super::super) const CALL_STATES: [(i64, CallState); 5] = [
+    /// The statement for live calls and its index know that the states up to 1 may write.
+    pub(in super::super) const CALL_STATES: [(i64, CallState); 6] = [
+        (-1, CallState::Overtaken),
         (0, CallState::Open),
         (1, CallState::Background),
         (2, CallState::Done),
