@@ -9,11 +9,11 @@ use takeback_store::Timestamp;
 
 use super::cause::{Cause, cause, changed_since, likely};
 use super::files;
-use super::problems::{NOT_UNDERSTOOD, add_problems};
+use super::problems::add_problems;
 use super::session::{Session, modified, newest};
 use super::version::version;
 use super::{Health, Told};
-use crate::heartbeat::Heartbeat;
+use crate::heartbeat::{Heartbeat, NOT_UNDERSTOOD};
 use crate::installed::Installed;
 use crate::place::{Here, shown};
 use crate::plugs;

@@ -3,12 +3,9 @@
 use takeback_store::Timestamp;
 
 use super::{Health, Told};
-use crate::heartbeat::{Heartbeat, Problem};
+use crate::heartbeat::{Heartbeat, NOT_UNDERSTOOD, Problem};
 use crate::screen::plain;
 use crate::time::ago;
-
-/// Under this name stand events of which not even the session could be told.
-pub(super) const NOT_UNDERSTOOD: &str = "not-understood";
 
 /// What is older is not a warning any more.
 const LATELY_MS: i64 = 7 * 24 * 60 * 60 * 1000;
