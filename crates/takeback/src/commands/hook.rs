@@ -147,14 +147,16 @@ fn into_log(
     let roots = roots_of(home, heard, &known)?;
     let teller = Teller { agent: happening.agent, process: happening.agent_process };
     let mut lacking = None;
-    // An edit names what is to be looked at, anything else is a scan.
-    for root in &roots {
+    // A worktree may be gone again.
+    let there = |root: &&PathBuf| root.is_dir() || roots.first() == Some(*root);
+    for root in roots.iter().filter(there) {
         let settings = Settings::load(root, home).map_err(|error| error.line())?;
         let edited = edited(&settings, heard);
         let event = event_of(&settings.tools(), teller, heard)
             .filter(|_| settings.is_enabled())
             .and_then(|event| at(root, &roots, event, edited.as_deref()));
         let Some(event) = event else { continue };
+        // An edit names what is to be looked at, anything else is a scan.
         let is_quick = edited.is_some() || matches!(event, AgentEvent::SessionStart { .. });
         let patience = if is_quick { settings.hook_deadline() } else { settings.scan_budget() };
         let until = happening.begun + patience;

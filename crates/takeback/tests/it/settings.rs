@@ -25,7 +25,7 @@ fn every_setting_is_listed_with_its_origin() {
     pointsPerSession         50                                                            default
     archiveDays              7                                                             default
     editCaptureMaxBytes      1048576                                                       default
-    editTools                write_file, edit_file, create_file, replace, apply_patch, W…  default
+    editTools                write_file, edit_file, create_file, replace, Write, Edit, M…  default
     shellTools               Bash, shell, bash, run_shell_command, exec_command, local_s…  default
     readOnlyTools            Read, Glob, Grep, LS, NotebookRead, WebFetch, WebSearch, To…  default
     preciousFileMaxBytes     ID                                                      default
