@@ -163,12 +163,15 @@ impl Sandbox {
 
     /// A prompt, and the point it makes.
     pub fn prompt(&mut self, session: &str, text: &str) -> PointId {
-        let message = Some(format!("message {text}"));
-        let event = AgentEvent::Prompt {
-            session: SessionId::from(session),
-            message,
-            text: text.to_owned(),
-        };
+        let session = SessionId::from(session);
+        let mut message = format!("message {text}");
+        // The same words twice in a row are two prompts, the same id would be one.
+        let points = self.workspace.store.points().expect("the store can be read");
+        let last = points.iter().rev().find(|point| point.session.as_ref() == Some(&session));
+        while last.is_some_and(|last| last.message_ids.contains(&message)) {
+            message.push_str(" again");
+        }
+        let event = AgentEvent::Prompt { session, message: Some(message), text: text.to_owned() };
         self.tell(&event).point.expect("a prompt makes a point")
     }
 
