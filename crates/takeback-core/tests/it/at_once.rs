@@ -285,7 +285,12 @@ fn a_prompt_told_twice_makes_one_point_and_one_turn() {
     assert!(open.is_some());
     let call = sandbox.before_edit("s", &["a.txt"]);
     sandbox.write("b.txt", "mine\n");
-    assert_eq!(sandbox.prompt("s", "do it"), point);
+    let again = AgentEvent::Prompt {
+        session: SessionId::from("s"),
+        message: Some("message do it".to_owned()),
+        text: "do it".to_owned(),
+    };
+    assert_eq!(sandbox.tell(&again).point, Some(point));
     assert_eq!(turn(&sandbox), open);
     assert_eq!(state_of(&sandbox, &call), CallState::Open, "it says nothing of what came since");
     assert_eq!(who(&sandbox, "b.txt"), ["human"]);
