@@ -399,3 +399,27 @@ fn a_program_that_stays_tells_the_server_instead() {
     assert!(!user.exists("new.txt"));
     assert_eq!(heartbeat(&user)["events"]["PreToolUse"], 1);
 }
+
+#[test]
+fn a_conversation_that_goes_on_in_another_process_is_that_process_s() {
+    let user = User::with(&[("a.txt", "one\n")]);
+    let mut session = Session::of(&user, "s");
+    session.prompts = 1;
+    let input = json!({"file_path": user.work().join("a.txt"), "content": "two\n"});
+    let told = json!({"tool_name": "Write", "tool_input": input, "tool_use_id": "c1"});
+    let tell = |pid: u32, event: &str, more: Value| {
+        let params = json!({"agent": "claude", "payload": session.given(event, more), "pid": pid});
+        let call = json!({"jsonrpc": "2.0", "id": 1, "method": "event:hook", "params": params});
+        let answer = user.answer_of(user.patient(&["serve", "--stdio"]), &format!("{call}\n"));
+        assert!(answer.out.contains(r#""ok":true"#), "{answer:?}");
+    };
+    let mut first = Command::new("sleep").arg("60").spawn().unwrap();
+    tell(first.id(), "UserPromptSubmit", json!({"prompt": "go"}));
+    first.kill().unwrap();
+    first.wait().unwrap();
+    tell(std::process::id(), "PreToolUse", told.clone());
+    user.write("a.txt", "two\n");
+    tell(std::process::id(), "PostToolUse", told);
+    let answer = user.takeback(&["rewind", "@", "-y"]);
+    assert_eq!((answer.code, user.read("a.txt").as_str()), (0, "one\n"), "{answer:?}");
+}
