@@ -296,7 +296,7 @@ fn alone(workspace: &Workspace) -> Result<Option<Lock>, StoreError> {
 fn settle_index(workspace: &Workspace) -> Result<(), StoreError> {
     let file = workspace.index_file();
     let failed = |source| StoreError::Io { path: file.clone(), doing: "replacing it", source };
-    let index = Index::load(&file, &*workspace.store)?;
+    let mut index = Index::load(&file, &*workspace.store)?;
     index.save_durably(&file).map_err(failed)?;
     disk::clear_beside(&file).map_err(failed)
 }

@@ -235,8 +235,9 @@ pub fn place_private_file(from: &Path, to: &Path) -> io::Result<()> {
     }
 }
 
-/// Replaces a file of the store as a whole: readers see the old or the new one. Not durable.
-pub fn replace_private_file(path: &Path, bytes: &[u8]) -> io::Result<()> {
+/// Replaces a file of the store as a whole: readers see the old or the new one. Not durable. The file
+/// that has its place now.
+pub fn replace_private_file(path: &Path, bytes: &[u8]) -> io::Result<File> {
     let mut beside = path.as_os_str().to_owned();
     beside.push(format!(".{}.new", std::process::id()));
     let beside = Path::new(&beside);
@@ -248,9 +249,9 @@ pub fn replace_private_file(path: &Path, bytes: &[u8]) -> io::Result<()> {
         .mode(0o600)
         .open(beside)?;
     file.write_all(bytes)?;
-    drop(file);
     pass(CrashPoint::Replace)?;
-    std::fs::rename(beside, path)
+    std::fs::rename(beside, path)?;
+    Ok(file)
 }
 
 /// As [`replace_private_file`], and durable. What lies where it is written beside its place is

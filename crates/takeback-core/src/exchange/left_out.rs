@@ -51,8 +51,9 @@ impl<'a> LeftOut<'a> {
             self.folder(&path[..cut])
         });
         let out = above.as_ref().is_some_and(|above| {
+            let beside = |name: &[u8]| above.names.binary_search_by(|n| (**n).cmp(name)).is_ok();
             above.out
-                || above.rules.cover_folder(&self.workspace.scope, path, &above.names, above.out)
+                || above.rules.cover_folder(&self.workspace.scope, path, &beside, above.out)
                     != Coverage::In
         });
         let above = above.as_ref().map(|above| &above.rules);

@@ -15,7 +15,7 @@ use crate::worktree::fingerprint::stat;
 use crate::worktree::index::{Index, Known};
 use crate::worktree::look::{Bytes, Looked, look};
 use crate::worktree::root::is_no_folder;
-use crate::worktree::scan::{Observed, ScanError, ScanStats, scan};
+use crate::worktree::scan::{Ask, Extent, Observed, ScanError, ScanStats, scan};
 use crate::worktree::scope::OutReason;
 
 /// What a look at the tree or at some paths showed, against a moment of the log.
@@ -27,7 +27,8 @@ pub(super) struct Sight {
     pub(super) index: Option<Index>,
     /// The index that was read from disk, to tell whether it must be written.
     pub(super) was_stamped: Seq,
-    pub(super) skipped: Vec<(WorkPath, OutReason)>,
+    /// Not covered although it is known.
+    skipped: Vec<(WorkPath, OutReason)>,
     pub(super) stats: ScanStats,
 }
 
@@ -54,15 +55,16 @@ impl Sight {
             }
         };
         let work = workspace.ambient.begin(Work::Scan, 0);
-        let scan = scan(
-            &workspace.root,
-            &index,
-            &workspace.scope,
-            workspace.limits.threads,
+        let ask = Ask {
+            root: &workspace.root,
+            before: &index,
+            options: &workspace.scope,
+            threads: workspace.limits.threads,
             budget,
-            work.counter(),
-            &mut keep,
-        )?;
+            counter: work.counter(),
+            extent: Extent::Whole,
+        };
+        let scan = scan(&ask, &mut keep)?;
         if let Some(error) = failed {
             return Err(error.into());
         }
@@ -220,6 +222,14 @@ impl Sight {
         Ok(())
     }
 
+    /// What is not covered, by path.
+    pub(super) fn skipped(&self) -> Vec<(WorkPath, OutReason)> {
+        let mut skipped = self.skipped.clone();
+        skipped.extend(self.index.iter().flat_map(Index::skipped));
+        skipped.sort();
+        skipped
+    }
+
     /// Caches the index, now that the log holds what it shows.
     pub(super) fn save_index(self, workspace: &Workspace, head: Head) {
         let Some(mut index) = self.index else { return };
@@ -270,7 +280,7 @@ fn is_the_unkept_file(
         return Ok(false);
     };
     let seen = folder_of(&workspace.root, path).and_then(|folder| stat(folder, path.file_name()));
-    Ok(seen.is_ok_and(|seen| seen.is_some_and(|seen| seen.fingerprint == *known)))
+    Ok(seen.is_ok_and(|seen| seen.is_some_and(|seen| seen.fingerprint == known)))
 }
 
 /// Looks at a path and keeps its bytes, whatever their size.
@@ -323,7 +333,7 @@ pub(super) fn look_within(
         _ => None,
     });
     match (known, kept) {
-        (Some((entry, fingerprint)), _) if *fingerprint == seen.fingerprint => Ok(entry.clone()),
+        (Some((entry, fingerprint)), _) if fingerprint == seen.fingerprint => Ok(entry),
         // Its bytes were kept after the last scan: only reading it tells whether it still has them.
         (None, Some(kept)) => {
             let looked = look_in_tree(&workspace.root, path, Bytes::Hash).entry;

@@ -3,24 +3,52 @@
 //! A cache. It is stamped with the last change it contains; what came later is caught up from the
 //! log, and a file that is missing, damaged or ahead of the log is built again from the log alone
 //! (then without fingerprints, so that the next scan reads everything once).
+//!
+//! The file is read in one go and looked at where it lies; what differs from it is held beside it, and
+//! appended to it. Only when that has become long is the file written anew.
+
+mod file;
 
 use std::collections::HashMap;
+use std::fs::{File, OpenOptions};
 use std::io::{self, Read as _};
 use std::path::Path;
 use std::sync::Arc;
 
-use takeback_store::{Change, Digest, Entry, Lack, Seq, Store, StoreError, WorkPath, disk};
+use takeback_store::{Change, Entry, Seq, Store, StoreError, WorkPath, disk};
 
-use super::fingerprint::Fingerprint;
-use super::scope::OWN_FOLDER;
+pub(crate) use self::file::{Base, Block, Brief, Kind};
+use self::file::{Delta, FolderDelta, Heading};
+use super::fingerprint::{Fingerprint, stat_open};
+use super::scope::{OWN_FOLDER, OutReason};
 
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+/// What was appended to a file of the index may be this large, or an eighth of it: then it is written
+/// anew.
+const MOST_APPENDED: u64 = 256 << 10;
+
+#[derive(Debug, Clone, Default)]
 pub struct Index {
     pub stamp: Seq,
     /// Names of one file, oldest first: those of today, and some that were.
     pub linked: Vec<Linked>,
-    /// By path; the root's is empty. Shared, so that a scan hands on what did not change.
-    folders: HashMap<Vec<u8>, Arc<Folder>>,
+    /// What decided which names are covered, as one number.
+    pub(crate) scope: u64,
+    /// As the file has it.
+    base: Option<Arc<Base>>,
+    /// What differs from it, by path; the root's is empty. None: it is not there.
+    over: HashMap<Vec<u8>, Option<Arc<Folder>>>,
+    /// What the file says of folders for which that is no longer true.
+    unsaved: HashMap<Vec<u8>, Option<Arc<Folder>>>,
+    saved: Option<Saved>,
+}
+
+/// The file as this index knows it: only to such a one may it append.
+#[derive(Debug, Clone)]
+struct Saved {
+    fingerprint: Fingerprint,
+    heading: Heading,
+    /// As long as it was when it was written in one piece.
+    base_length: u64,
 }
 
 /// Names that were seen to be one file.
@@ -44,6 +72,8 @@ pub struct Folder {
     pub fingerprint: Option<Fingerprint>,
     /// It holds a `.git`.
     pub repository: bool,
+    /// That of the repository's own rules, which are no entry (`.git/info/exclude`).
+    pub excludes: Option<Fingerprint>,
     /// By name.
     pub children: Vec<Child>,
 }
@@ -64,7 +94,24 @@ pub enum Known {
         precious: bool,
     },
     /// It stood there and was out of scope: what it was before it comes into scope is unknown.
-    Skipped,
+    Skipped {
+        why: OutReason,
+        /// Of a file that might come into scope by becoming another.
+        fingerprint: Option<Fingerprint>,
+    },
+}
+
+impl Known {
+    #[must_use]
+    pub fn is_skipped(&self) -> bool {
+        matches!(self, Self::Skipped { .. })
+    }
+
+    pub(crate) fn fingerprint(&self) -> Option<Fingerprint> {
+        match self {
+            Self::Entry { fingerprint, .. } | Self::Skipped { fingerprint, .. } => *fingerprint,
+        }
+    }
 }
 
 impl Folder {
@@ -79,41 +126,186 @@ impl Folder {
     pub fn unread(&self) -> Self {
         Self { listed: false, fingerprint: None, ..self.clone() }
     }
+
+    pub(crate) fn has_skipped(&self) -> bool {
+        self.children.iter().any(|child| child.known.is_skipped())
+    }
+
+    /// How large the ignored files in it are that are kept all the same.
+    pub(crate) fn precious_bytes(&self) -> u64 {
+        let size = |child: &Child| match child.known {
+            Known::Entry { entry: Entry::File { size, .. }, precious: true, .. } => size,
+            _ => 0,
+        };
+        self.children.iter().map(size).fold(0, u64::saturating_add)
+    }
+
+    fn without_children(&self) -> Self {
+        Self { children: Vec::new(), ..*self }
+    }
+}
+
+/// A name that was passed over.
+struct PassedOver<'a, 'n> {
+    folder: &'a [u8],
+    name: &'n [u8],
+    why: OutReason,
+    fingerprint: Option<Fingerprint>,
 }
 
 impl Index {
     /// An empty one.
     #[must_use]
     pub fn stamped(stamp: Seq) -> Self {
-        Self { stamp, linked: Vec::new(), folders: HashMap::new() }
+        Self { stamp, ..Self::default() }
     }
 
     #[must_use]
-    pub fn folder(&self, path: &[u8]) -> Option<&Arc<Folder>> {
-        self.folders.get(path)
+    pub fn folder(&self, path: &[u8]) -> Option<Arc<Folder>> {
+        match self.over.get(path) {
+            Some(over) => over.clone(),
+            None => self.base.as_ref()?.find(path)?.folder().map(Arc::new),
+        }
     }
 
-    pub fn folders(&self) -> impl Iterator<Item = (&[u8], &Folder)> {
-        self.folders.iter().map(|(path, folder)| (path.as_slice(), &**folder))
+    pub(crate) fn has_folder(&self, path: &[u8]) -> bool {
+        match self.over.get(path) {
+            Some(over) => over.is_some(),
+            None => self.base.as_ref().is_some_and(|base| base.find(path).is_some()),
+        }
+    }
+
+    /// The folders that are as the file has them: not those of [`Self::over`].
+    pub(crate) fn base(&self) -> Option<&Base> {
+        self.base.as_deref()
+    }
+
+    pub(crate) fn is_over(&self, path: &[u8]) -> bool {
+        !self.over.is_empty() && self.over.contains_key(path)
+    }
+
+    /// The folders that are not as the file has them, or not in it.
+    pub(crate) fn over(&self) -> impl Iterator<Item = (&[u8], &Arc<Folder>)> {
+        self.over.iter().filter_map(|(path, folder)| Some((path.as_slice(), folder.as_ref()?)))
+    }
+
+    fn blocks(&self) -> impl Iterator<Item = Block<'_>> {
+        let blocks = self.base.iter().flat_map(|base| base.blocks());
+        blocks.filter(|block| !self.is_over(block.path))
+    }
+
+    /// All of them, in no order.
+    pub fn folders(&self) -> impl Iterator<Item = (&[u8], Arc<Folder>)> {
+        let base = self.blocks().filter_map(|block| Some((block.path, Arc::new(block.folder()?))));
+        base.chain(self.over().map(|(path, folder)| (path, Arc::clone(folder))))
+    }
+
+    /// Hands over what was passed over: the folder, the name in it, and why.
+    fn each_skipped<'a>(&'a self, take: &mut dyn FnMut(PassedOver<'a, '_>)) {
+        for block in self.blocks().filter(Block::has_skipped) {
+            block.skipped().for_each(|(name, why, fingerprint)| {
+                take(PassedOver { folder: block.path, name, why, fingerprint })
+            });
+        }
+        for (path, folder) in self.over() {
+            for child in &folder.children {
+                if let Known::Skipped { why, fingerprint } = child.known {
+                    take(PassedOver { folder: path, name: &child.name, why, fingerprint });
+                }
+            }
+        }
+    }
+
+    /// Folders with names that were passed over, each once.
+    pub(crate) fn folders_with_skipped(&self) -> Vec<&[u8]> {
+        let base = self.blocks().filter(Block::has_skipped).map(|block| block.path);
+        let over = self.over().filter(|(_, folder)| folder.has_skipped()).map(|(path, _)| path);
+        base.chain(over).collect()
+    }
+
+    /// Folders with ignored files for which there was no room, if by now there may be.
+    pub(crate) fn folders_with_room(&self, most: u64) -> Vec<&[u8]> {
+        let mut folders = Vec::new();
+        let mut least = None;
+        self.each_skipped(&mut |PassedOver { folder, why, fingerprint, .. }| {
+            if why == OutReason::OverBudget {
+                folders.push(folder);
+                let size = fingerprint.map_or(0, |print| print.size);
+                least = Some(least.map_or(size, |least: u64| least.min(size)));
+            }
+        });
+        folders.dedup();
+        let room = least.is_some_and(|least| self.precious_bytes().saturating_add(least) <= most);
+        if room { folders } else { Vec::new() }
+    }
+
+    /// What is not covered, by path.
+    #[must_use]
+    pub fn skipped(&self) -> Vec<(WorkPath, OutReason)> {
+        let mut skipped = Vec::new();
+        self.each_skipped(&mut |PassedOver { folder, name, why, .. }| {
+            skipped.extend(below(folder, name).map(|path| (path, why)));
+        });
+        skipped.sort();
+        skipped
+    }
+
+    /// How large the ignored files are that are kept all the same.
+    pub(crate) fn precious_bytes(&self) -> u64 {
+        let base = self.blocks().map(|block| block.precious_bytes());
+        let over = self.over().map(|(_, folder)| folder.precious_bytes());
+        base.chain(over).fold(0, u64::saturating_add)
     }
 
     pub fn set_folder(&mut self, path: Vec<u8>, folder: Arc<Folder>) {
-        self.folders.insert(path, folder);
+        self.will_change(&path);
+        self.over.insert(path, Some(folder));
+    }
+
+    pub(crate) fn remove_folder(&mut self, path: &[u8]) {
+        self.will_change(path);
+        self.over.insert(path.to_vec(), None);
     }
 
     /// The folder at `path`, to be changed; an empty one if nothing is known of it.
     pub fn folder_mut(&mut self, path: &[u8]) -> &mut Folder {
-        Arc::make_mut(self.folders.entry(path.to_vec()).or_default())
+        self.will_change(path);
+        if self.over.get(path).is_none_or(Option::is_none) {
+            let folder = self.folder(path).unwrap_or_default();
+            self.over.insert(path.to_vec(), Some(folder));
+        }
+        let folder = self.over.get_mut(path).and_then(Option::as_mut);
+        Arc::make_mut(folder.expect("it was put there"))
+    }
+
+    fn will_change(&mut self, path: &[u8]) {
+        if !self.unsaved.contains_key(path) {
+            self.unsaved.insert(path.to_vec(), self.folder(path));
+        }
     }
 
     #[must_use]
     pub fn folder_count(&self) -> usize {
-        self.folders.len()
+        self.blocks().count() + self.over().count()
     }
 
     #[must_use]
-    pub fn known(&self, path: &WorkPath) -> Option<&Known> {
-        self.folder(folder_of(path))?.child(path.file_name())
+    pub fn known(&self, path: &WorkPath) -> Option<Known> {
+        let (folder, name) = (folder_of(path), path.file_name());
+        match self.over.get(folder) {
+            Some(over) => over.as_ref()?.child(name).cloned(),
+            None => self.base.as_ref()?.find(folder)?.child(name),
+        }
+    }
+
+    fn is_listed(&self, folder: &[u8]) -> bool {
+        match self.over.get(folder) {
+            Some(over) => over.as_ref().is_some_and(|folder| folder.listed),
+            None => {
+                let block = self.base.as_ref().and_then(|base| base.find(folder));
+                block.is_some_and(|block| block.is_listed())
+            }
+        }
     }
 
     /// Whether the last scan would have seen this path, had it been there.
@@ -124,23 +316,31 @@ impl Index {
         }
         let nearest = path.ancestors().find_map(|folder| match self.known(&folder) {
             Some(Known::Entry { entry: Entry::Dir { .. }, .. }) => {
-                Some(self.folder(folder.as_bytes()).is_some_and(|folder| folder.listed))
+                Some(self.is_listed(folder.as_bytes()))
             }
             // Nothing is below what is not a folder.
             Some(Known::Entry { .. }) => Some(true),
-            Some(Known::Skipped) => Some(false),
+            Some(Known::Skipped { .. }) => Some(false),
             None => None,
         });
-        let listed = nearest.unwrap_or_else(|| self.folder(b"").is_some_and(|root| root.listed));
-        listed && self.known(path).is_none()
+        nearest.unwrap_or_else(|| self.is_listed(b"")) && self.known(path).is_none()
     }
 
+    /// Names, those that were passed over too.
+    #[must_use]
     pub fn len(&self) -> usize {
-        self.folders.values().map(|folder| folder.children.len()).sum()
+        self.blocks().map(|block| block.len()).sum::<usize>()
+            + self.over().map(|(_, folder)| folder.children.len()).sum::<usize>()
     }
 
+    #[must_use]
     pub fn is_empty(&self) -> bool {
         self.len() == 0
+    }
+
+    /// About how many folders are known, without counting them; 0: none.
+    pub(crate) fn least_folders(&self) -> usize {
+        self.base.as_ref().map_or(0, |base| base.len()).max(self.over.len())
     }
 
     /// Takes in what was appended to the log after the index was written.
@@ -188,18 +388,15 @@ impl Index {
             }
         }
         // What was known below stays known: the next scan looks for it.
-        if !entry.is_dir()
-            && let Some(folder) = self.folders.get_mut(path.as_bytes())
-        {
-            Arc::make_mut(folder).listed = false;
+        if !entry.is_dir() && self.has_folder(path.as_bytes()) {
+            self.folder_mut(path.as_bytes()).listed = false;
         }
     }
 
     /// The index as of the store's head.
     pub fn load(file: &Path, store: &dyn Store) -> Result<Self, StoreError> {
         let head = store.head()?.seq;
-        let cached = std::fs::read(file).ok().and_then(|bytes| Self::decode(&bytes));
-        if let Some(mut index) = cached.filter(|index| index.stamp <= head) {
+        if let Some(mut index) = Self::read(file).filter(|index| index.stamp <= head) {
             index.catch_up(&store.changes_after(index.stamp)?);
             return Ok(index);
         }
@@ -210,235 +407,125 @@ impl Index {
         Ok(index)
     }
 
-    /// The names that were one file at a moment, as far as the index in `file` knows. Reads no more
-    /// of it than that.
-    pub fn linked_at(file: &Path, head: Seq, moment: Seq) -> Vec<Vec<WorkPath>> {
-        let known = read_head(file).filter(|(stamp, _)| *stamp <= head);
-        let held = |linked: &Linked| {
-            linked.since < moment && linked.until.is_none_or(|until| moment <= until)
+    fn read(file: &Path) -> Option<Self> {
+        let mut opened = File::open(file).ok()?;
+        let fingerprint = stat_open(&opened).ok()?.fingerprint;
+        let length = usize::try_from(fingerprint.size).ok()?;
+        let mut bytes = Vec::with_capacity(length);
+        (&mut opened).take(fingerprint.size).read_to_end(&mut bytes).ok()?;
+        let decoded = file::decode(bytes).filter(|_| length > 0)?;
+        let heading = decoded.heading;
+        let base_length = decoded.base.file_length();
+        let saved = Saved { fingerprint, heading: heading.clone(), base_length };
+        let mut index = Self {
+            stamp: heading.stamp,
+            linked: heading.linked,
+            scope: heading.scope,
+            base: Some(Arc::new(decoded.base)),
+            over: HashMap::new(),
+            unsaved: HashMap::new(),
+            saved: decoded.is_whole.then_some(saved),
         };
-        let known = known.into_iter().flat_map(|(_, linked)| linked);
-        known.filter(held).map(|linked| linked.names).collect()
-    }
-
-    /// As [`Self::save`]; a crash brings no older one back.
-    pub fn save_durably(&self, file: &Path) -> io::Result<()> {
-        self.save(file)?;
-        disk::sync(&std::fs::File::open(file)?)?;
-        file.parent().map_or(Ok(()), disk::sync_folder)
-    }
-
-    pub fn save(&self, file: &Path) -> io::Result<()> {
-        disk::replace_private_file(file, &self.encode())
-    }
-
-    // The bytes are specified in docs/design/store-format.md.
-    fn encode(&self) -> Vec<u8> {
-        let mut out = Vec::with_capacity(self.len() * 128);
-        out.extend_from_slice(MAGIC);
-        out.extend_from_slice(&self.stamp.0.to_le_bytes());
-        put_bytes(&mut out, &linked_bytes(&self.linked));
-        let checksum = Digest::of(&out);
-        out.extend_from_slice(&checksum.0);
-        for (path, folder) in &self.folders {
-            put_bytes(&mut out, path);
-            out.push(u8::from(folder.listed) | u8::from(folder.repository) << 1);
-            put_fingerprint(&mut out, folder.fingerprint);
-            out.extend_from_slice(&(folder.children.len() as u32).to_le_bytes());
-            for child in &folder.children {
-                put_bytes(&mut out, &child.name);
-                put_known(&mut out, &child.known);
-            }
-        }
-        let checksum = Digest::of(&out);
-        out.extend_from_slice(&checksum.0);
-        out
-    }
-
-    fn decode(bytes: &[u8]) -> Option<Self> {
-        let (body, checksum) = bytes.split_last_chunk::<32>()?;
-        if Digest::of(body).0 != *checksum {
-            return None;
-        }
-        let mut input = Input(body.strip_prefix(MAGIC)?);
-        let mut index = Self::stamped(Seq(u64::from_le_bytes(input.array()?)));
-        index.linked = get_linked(&mut Input(input.bytes()?))?;
-        input.array::<32>()?;
-        while !input.0.is_empty() {
-            let path = input.bytes()?.to_vec();
-            let flags = input.byte()?;
-            let fingerprint = get_fingerprint(&mut input)?;
-            let count = u32::from_le_bytes(input.array()?);
-            let mut children = Vec::with_capacity(count as usize);
-            for _ in 0..count {
-                let name = input.bytes()?.into();
-                children.push(Child { name, known: get_known(&mut input)? });
-            }
-            let (listed, repository) = (flags & 1 != 0, flags & 2 != 0);
-            let folder = Folder { listed, fingerprint, repository, children };
-            index.folders.insert(path, Arc::new(folder));
+        for (path, delta) in decoded.deltas.into_iter().flat_map(|delta| delta.folders) {
+            let folder = delta.apply(index.folder(&path)).map(Arc::new);
+            index.over.insert(path, folder);
         }
         Some(index)
     }
+
+    /// The names that were one file at a moment, as far as the index in `file` knows. Reads no more
+    /// of it than that.
+    pub fn linked_at(file: &Path, head: Seq, moment: Seq) -> Vec<Vec<WorkPath>> {
+        let known = File::open(file).ok().and_then(|file| file::read_heading(&file));
+        let known = known.filter(|heading| heading.stamp <= head);
+        let held = |linked: &Linked| {
+            linked.since < moment && linked.until.is_none_or(|until| moment <= until)
+        };
+        let known = known.into_iter().flat_map(|heading| heading.linked);
+        known.filter(held).map(|linked| linked.names).collect()
+    }
+
+    /// As [`Self::save`], in one piece; a crash brings no older one back.
+    pub fn save_durably(&mut self, file: &Path) -> io::Result<()> {
+        self.replace(file)?;
+        disk::sync(&File::open(file)?)?;
+        file.parent().map_or(Ok(()), disk::sync_folder)
+    }
+
+    /// Appends to the file what it does not know, or writes it anew.
+    pub fn save(&mut self, file: &Path) -> io::Result<()> {
+        let Some(saved) = &self.saved else { return self.replace(file) };
+        let heading = self.heading();
+        if heading == saved.heading && self.unsaved.is_empty() {
+            return Ok(());
+        }
+        let appended = saved.fingerprint.size - saved.base_length;
+        let most = MOST_APPENDED.max(saved.base_length / 8);
+        // What is there costs far more than a folder: no need to encode it to see that it is too much.
+        if appended > most || self.unsaved.len() as u64 * 64 > most {
+            return self.replace(file);
+        }
+        let folders = self.unsaved.iter().map(|(path, before)| {
+            let after = self.folder(path);
+            (path.clone(), FolderDelta::between(before.as_deref(), after.as_deref()))
+        });
+        let delta = Delta {
+            stamp: heading.stamp,
+            scope: heading.scope,
+            linked: (heading.linked != saved.heading.linked).then(|| heading.linked.clone()),
+            folders: folders.collect(),
+        };
+        let bytes = delta.encode();
+        if appended + bytes.len() as u64 > most {
+            return self.replace(file);
+        }
+        let fingerprint = append(file, saved.fingerprint, &bytes)?;
+        let base_length = saved.base_length;
+        self.saved = fingerprint.map(|fingerprint| Saved { fingerprint, heading, base_length });
+        self.unsaved.clear();
+        Ok(())
+    }
+
+    fn heading(&self) -> Heading {
+        Heading { stamp: self.stamp, scope: self.scope, linked: self.linked.clone() }
+    }
+
+    fn replace(&mut self, file: &Path) -> io::Result<()> {
+        let heading = self.heading();
+        let mut folders: Vec<_> = self.over().collect();
+        folders.sort_unstable_by_key(|(path, _)| *path);
+        let bytes = file::encode(&heading, self.blocks(), &folders);
+        let written = disk::replace_private_file(file, &bytes)?;
+        let (fingerprint, base_length) = (stat_open(&written)?.fingerprint, bytes.len() as u64);
+        self.saved = Some(Saved { fingerprint, heading, base_length });
+        self.unsaved.clear();
+        Ok(())
+    }
+}
+
+/// Appends to the file if it still is the one that is known: what others wrote meanwhile is as good,
+/// and what is lost with this is only time. Its fingerprint after that.
+fn append(file: &Path, known: Fingerprint, bytes: &[u8]) -> io::Result<Option<Fingerprint>> {
+    let mut opened = match OpenOptions::new().read(true).append(true).open(file) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+        opened => opened?,
+    };
+    opened.lock()?;
+    if stat_open(&opened)?.fingerprint != known {
+        return Ok(None);
+    }
+    disk::append(&mut opened, bytes)?;
+    Ok(Some(stat_open(&opened)?.fingerprint))
+}
+
+/// A name in a folder of the index, as a path.
+fn below(folder: &[u8], name: &[u8]) -> Option<WorkPath> {
+    let path = if folder.is_empty() { name.to_vec() } else { [folder, b"/", name].concat() };
+    WorkPath::new(path).ok()
 }
 
 /// The folder a path stands in; the root's is empty.
 pub(crate) fn folder_of(path: &WorkPath) -> &[u8] {
     let bytes = path.as_bytes();
     bytes.iter().rposition(|b| *b == b'/').map_or(b"", |cut| &bytes[..cut])
-}
-
-const MAGIC: &[u8] = b"takeback index 3\n";
-
-/// In the place of a moment that has not come.
-const STILL: u64 = u64::MAX;
-
-const SKIPPED: u8 = 0;
-const FILE: u8 = 1;
-const SYMLINK: u8 = 2;
-const DIR: u8 = 3;
-const NOT_CAPTURED: u8 = 4;
-const UNKNOWN: u8 = 5;
-const PRECIOUS: u8 = 0x40;
-
-fn put_bytes(out: &mut Vec<u8>, bytes: &[u8]) {
-    out.extend_from_slice(&(bytes.len() as u32).to_le_bytes());
-    out.extend_from_slice(bytes);
-}
-
-fn linked_bytes(linked: &[Linked]) -> Vec<u8> {
-    let mut out = Vec::new();
-    for Linked { names, since, until } in linked {
-        out.extend_from_slice(&since.0.to_le_bytes());
-        out.extend_from_slice(&until.map_or(STILL, |until| until.0).to_le_bytes());
-        out.extend_from_slice(&(names.len() as u32).to_le_bytes());
-        names.iter().for_each(|name| put_bytes(&mut out, name.as_bytes()));
-    }
-    out
-}
-
-/// The stamp and the linked names, which have a checksum of their own.
-fn read_head(file: &Path) -> Option<(Seq, Vec<Linked>)> {
-    let mut file = std::fs::File::open(file).ok()?;
-    let mut head = vec![0; MAGIC.len() + 12];
-    file.read_exact(&mut head).ok()?;
-    let (_, len) = head.split_last_chunk::<4>()?;
-    let more = u64::from(u32::from_le_bytes(*len)) + 32;
-    file.take(more).read_to_end(&mut head).ok()?;
-    let (body, checksum) = head.split_last_chunk::<32>()?;
-    if Digest::of(body).0 != *checksum {
-        return None;
-    }
-    let mut input = Input(body.strip_prefix(MAGIC)?);
-    let stamp = Seq(u64::from_le_bytes(input.array()?));
-    Some((stamp, get_linked(&mut Input(input.bytes()?))?))
-}
-
-fn get_linked(input: &mut Input<'_>) -> Option<Vec<Linked>> {
-    let mut linked = Vec::new();
-    while !input.0.is_empty() {
-        let since = Seq(u64::from_le_bytes(input.array()?));
-        let until = Some(u64::from_le_bytes(input.array()?)).filter(|until| *until != STILL);
-        let names = u32::from_le_bytes(input.array()?);
-        let names =
-            (0..names).map(|_| WorkPath::new(input.bytes()?).ok()).collect::<Option<_>>()?;
-        linked.push(Linked { names, since, until: until.map(Seq) });
-    }
-    Some(linked)
-}
-
-fn put_known(out: &mut Vec<u8>, known: &Known) {
-    let Known::Entry { entry, fingerprint, precious } = known else {
-        out.push(SKIPPED);
-        return;
-    };
-    let flags = if *precious { PRECIOUS } else { 0 };
-    match entry {
-        Entry::File { digest, size, mode } => {
-            out.push(FILE | flags);
-            out.extend_from_slice(&digest.0);
-            out.extend_from_slice(&size.to_le_bytes());
-            out.extend_from_slice(&mode.to_le_bytes());
-        }
-        Entry::Symlink { target } => {
-            out.push(SYMLINK | flags);
-            put_bytes(out, target);
-        }
-        Entry::Dir { mode } => {
-            out.push(DIR | flags);
-            out.extend_from_slice(&mode.to_le_bytes());
-        }
-        Entry::NotCaptured { lack } => {
-            out.push(NOT_CAPTURED | flags);
-            out.push(*lack as u8);
-        }
-        Entry::Unknown | Entry::Absent => out.push(UNKNOWN | flags),
-    }
-    put_fingerprint(out, *fingerprint);
-}
-
-fn put_fingerprint(out: &mut Vec<u8>, fingerprint: Option<Fingerprint>) {
-    let Some(fingerprint) = fingerprint else {
-        out.push(0);
-        return;
-    };
-    out.push(1);
-    out.extend_from_slice(&fingerprint.size.to_le_bytes());
-    out.extend_from_slice(&fingerprint.modified.to_le_bytes());
-    out.extend_from_slice(&fingerprint.changed.to_le_bytes());
-    out.extend_from_slice(&fingerprint.inode.to_le_bytes());
-    out.extend_from_slice(&fingerprint.mode.to_le_bytes());
-}
-
-fn get_fingerprint(input: &mut Input<'_>) -> Option<Option<Fingerprint>> {
-    if input.byte()? == 0 {
-        return Some(None);
-    }
-    Some(Some(Fingerprint {
-        size: u64::from_le_bytes(input.array()?),
-        modified: i64::from_le_bytes(input.array()?),
-        changed: i64::from_le_bytes(input.array()?),
-        inode: u64::from_le_bytes(input.array()?),
-        mode: u32::from_le_bytes(input.array()?),
-    }))
-}
-
-fn get_known(input: &mut Input<'_>) -> Option<Known> {
-    let tag = input.byte()?;
-    let entry = match tag & !PRECIOUS {
-        SKIPPED => return Some(Known::Skipped),
-        FILE => Entry::File {
-            digest: Digest(input.array()?),
-            size: u64::from_le_bytes(input.array()?),
-            mode: u32::from_le_bytes(input.array()?),
-        },
-        SYMLINK => Entry::Symlink { target: input.bytes()?.to_vec() },
-        DIR => Entry::Dir { mode: u32::from_le_bytes(input.array()?) },
-        NOT_CAPTURED => Entry::NotCaptured { lack: Lack::from_byte(input.byte()?)? },
-        UNKNOWN => Entry::Unknown,
-        _ => return None,
-    };
-    let fingerprint = get_fingerprint(input)?;
-    Some(Known::Entry { entry, fingerprint, precious: tag & PRECIOUS != 0 })
-}
-
-struct Input<'a>(&'a [u8]);
-
-impl<'a> Input<'a> {
-    fn byte(&mut self) -> Option<u8> {
-        self.array::<1>().map(|[byte]| byte)
-    }
-
-    fn array<const N: usize>(&mut self) -> Option<[u8; N]> {
-        let (array, rest) = self.0.split_first_chunk::<N>()?;
-        self.0 = rest;
-        Some(*array)
-    }
-
-    fn bytes(&mut self) -> Option<&'a [u8]> {
-        let len = u32::from_le_bytes(self.array()?) as usize;
-        let (bytes, rest) = self.0.split_at_checked(len)?;
-        self.0 = rest;
-        Some(bytes)
-    }
 }

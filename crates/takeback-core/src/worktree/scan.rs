@@ -1,31 +1,52 @@
 //! Finding out what changed in the whole tree since the last scan.
 //!
-//! Folders are read by several threads; a file is read only when its fingerprint moved, and only as
-//! long as the budget lasts. In: the root and the index of the last scan. Out: what differs, the new
-//! index, and the bytes of changed files (packed, to a sink). Writes nothing.
+//! In two passes, each by several threads. The first looks at every folder and name that is known and
+//! reads nothing; the second goes into the folders that are not as they were, reads the names where
+//! those may be others, and the files whose fingerprint moved, as long as the budget lasts. In: the
+//! root and the index of the last scan. Out: what differs, the new index, and the bytes of changed
+//! files (packed, to a sink). Writes nothing.
 
+mod glance;
 mod linked;
 mod strays;
 mod visit;
 
+use std::collections::{BTreeSet, HashMap, HashSet};
 use std::io;
-use std::os::fd::OwnedFd;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::mpsc::{SyncSender, sync_channel};
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
 
-use rustix::fs::FileType;
 use takeback_store::blob::Encoding;
 use takeback_store::{Entry, Lack, PackedBlob, WorkPath};
 
+use self::glance::{Glanced, Moved};
 use self::visit::Visit;
 use super::budget::Budget;
 use super::fingerprint::{Fingerprint, RacySince, Stat, stat, stat_open};
 use super::index::{Child, Folder, Index, Known, folder_of};
 use super::look::{Bytes, Looked, look_at};
 use super::root::{Access, Root, names_in};
-use super::scope::{OutReason, Rules, ScopeOptions};
+use super::scope::{OWN_FOLDER, OutReason, Rules, ScopeOptions};
 use crate::progress::Counter;
+
+/// What to look at, and how.
+pub struct Ask<'a> {
+    pub root: &'a Root,
+    pub before: &'a Index,
+    pub options: &'a ScopeOptions,
+    pub threads: usize,
+    pub budget: Budget,
+    pub counter: Counter<'a>,
+    pub extent: Extent<'a>,
+}
+
+#[derive(Debug, Clone, Copy)]
+pub enum Extent<'a> {
+    Whole,
+    /// These folders alone, and what is new in them: somebody vouches for the others.
+    Folders(&'a BTreeSet<Vec<u8>>),
+}
 
 /// What a scan found.
 #[derive(Debug)]
@@ -36,7 +57,7 @@ pub struct Scan {
     pub index: Index,
     /// Whether the index differs from the one before.
     pub index_changed: bool,
-    /// What is not covered, by path.
+    /// What is not covered although the index knows it, by path; for the rest see [`Index::skipped`].
     pub skipped: Vec<(WorkPath, OutReason)>,
     pub stats: ScanStats,
 }
@@ -77,89 +98,69 @@ pub enum ScanError {
     OutOfTime,
 }
 
-/// Below this many known names a second thread costs more than it saves.
-const ONE_THREAD_BELOW: usize = 4_000;
 /// Packed blobs under way between the readers and the sink.
 const BLOBS_IN_FLIGHT: usize = 8;
 
-pub fn scan(
-    root: &Root,
-    before: &Index,
-    options: &ScopeOptions,
-    threads: usize,
-    budget: Budget,
-    counter: Counter<'_>,
-    sink: &mut dyn FnMut(PackedBlob),
-) -> Result<Scan, ScanError> {
+pub fn scan(ask: &Ask<'_>, sink: &mut dyn FnMut(PackedBlob)) -> Result<Scan, ScanError> {
     let sink = &mut |blob: PackedBlob| {
         // Of a file in chunks, the chunks were counted.
         if blob.encoding != Encoding::Chunks {
-            counter.bytes(blob.size);
+            ask.counter.bytes(blob.size);
         }
         sink(blob);
     };
-    let walk = Walk {
-        root,
-        before,
-        options,
-        budget,
+    let mut walk = Walk {
+        root: ask.root,
+        before: ask.before,
+        options: ask.options,
+        scope: ask.options.number(),
+        threads: threads(ask),
+        budget: ask.budget,
+        extent: ask.extent,
         out_of_time: AtomicBool::new(false),
-        counter,
+        counter: ask.counter,
         racy: RacySince::now(),
-        shared: Mutex::new(Shared {
-            folders: vec![Task {
-                path: Vec::new(),
-                above: None,
-                fingerprint: None,
-                was_absent: false,
-            }],
-            busy: 0,
-        }),
+        strays: HashSet::new(),
+        rules: Mutex::default(),
+        shared: Mutex::default(),
         waiting: AtomicUsize::new(0),
         more: Condvar::new(),
     };
-    // The first scan of a tree reads everything: it always pays.
-    let small = !before.is_empty() && before.len() < ONE_THREAD_BELOW;
-    let threads = if small { 1 } else { threads.max(1) };
-    let mut results: Vec<Part> = Vec::new();
-    let mut failed = None;
-    std::thread::scope(|scope| {
-        let (send, receive) = sync_channel(BLOBS_IN_FLIGHT);
-        let workers: Vec<_> = (0..threads)
-            .map(|_| {
-                let send = send.clone();
-                let walk = &walk;
-                scope.spawn(move || walk.work(&send))
-            })
-            .collect();
-        drop(send);
-        receive.into_iter().for_each(&mut *sink);
-        for worker in workers {
-            match worker.join() {
-                Ok(Ok(part)) => results.push(part),
-                Ok(Err(error)) => failed = Some(error),
-                Err(panic) => std::panic::resume_unwind(panic),
-            }
-        }
-    });
-    match failed {
-        Some(error) => Err(error),
-        None if walk.is_over() => Err(ScanError::OutOfTime),
-        None => walk.gather(results, sink),
+    let glanced = walk.glance()?;
+    let tasks = walk.tasks(&glanced);
+    let mut parts = walk.visit_all(tasks, sink)?;
+    let again = walk.judged_anew(&parts);
+    parts.extend(walk.visit_all(again, sink)?);
+    walk.gather(glanced, parts, sink)
+}
+
+/// The first scan of a tree reads everything: there all threads always pay.
+fn threads(ask: &Ask<'_>) -> usize {
+    /// Below this many known folders a second thread costs more than it saves.
+    const ONE_BELOW: usize = 400;
+    let known = ask.before.least_folders();
+    if (1..ONE_BELOW).contains(&known) { 1 } else { ask.threads.max(1) }
+}
+
+/// A folder to be visited.
+struct Task {
+    path: Vec<u8>,
+    /// The rules of the folder it is in; none: they are to be looked up.
+    above: Option<Arc<Rules>>,
+    /// It was not there at the last scan, and so nothing in it was.
+    was_absent: bool,
+    /// Its names are those that are known, and so many of them are as they were.
+    same: Option<usize>,
+}
+
+impl Task {
+    fn known(path: Vec<u8>, same: Option<usize>) -> Self {
+        Self { path, above: None, was_absent: false, same }
     }
 }
 
-/// A folder to be read.
-struct Task {
-    path: Vec<u8>,
-    above: Option<Arc<Rules>>,
-    /// The folder's own, as it was seen from the folder it is in.
-    fingerprint: Option<Fingerprint>,
-    /// It was not there at the last scan, and so nothing in it was.
-    was_absent: bool,
-}
-
 /// Folders that any thread may take.
+#[derive(Default)]
 struct Shared {
     folders: Vec<Task>,
     /// Threads that may still add folders.
@@ -170,11 +171,19 @@ struct Walk<'a> {
     root: &'a Root,
     before: &'a Index,
     options: &'a ScopeOptions,
+    /// What decides by now which names are covered, as one number.
+    scope: u64,
+    threads: usize,
     budget: Budget,
+    extent: Extent<'a>,
     /// Not all names were looked at.
     out_of_time: AtomicBool,
     counter: Counter<'a>,
     racy: RacySince,
+    /// Known folders that are not part of the workspace: something in them was named.
+    strays: HashSet<Vec<u8>>,
+    /// Of folders, as they were looked up.
+    rules: Mutex<HashMap<Vec<u8>, Arc<Rules>>>,
     shared: Mutex<Shared>,
     /// Threads that have nothing to do.
     waiting: AtomicUsize,
@@ -184,9 +193,11 @@ struct Walk<'a> {
 /// What one thread found.
 #[derive(Default)]
 struct Part {
-    folders: Vec<(Vec<u8>, Arc<Folder>)>,
-    /// How many of them differ from before.
-    changed: usize,
+    visited: Vec<Visited>,
+    /// Known folders that are no more.
+    dropped: Vec<Vec<u8>>,
+    /// Folders whose rules are others than they were.
+    judge_below: Vec<Vec<u8>>,
     found: Vec<Observed>,
     skipped: Vec<(WorkPath, OutReason)>,
     /// Ignored files, in if the budget lasts.
@@ -196,7 +207,112 @@ struct Part {
     stats: ScanStats,
 }
 
+struct Visited {
+    path: Vec<u8>,
+    /// None: as it was.
+    changed: Option<Folder>,
+}
+
 impl Walk<'_> {
+    /// What is left to the second pass.
+    fn tasks(&mut self, glanced: &Glanced) -> Vec<Task> {
+        let mut tasks: Vec<Task> = Vec::new();
+        if !self.before.has_folder(b"") {
+            tasks.push(Task::known(Vec::new(), None));
+        }
+        let moved = glanced.moved.iter();
+        tasks.extend(moved.map(|moved| Task::known(moved.path.clone(), moved.same)));
+        for path in &glanced.unlisted {
+            if self.is_reached(path) {
+                tasks.push(Task::known(path.clone(), None));
+            } else {
+                self.strays.insert(path.clone());
+            }
+        }
+        // What it is in is known to be no folder any more, or never was covered.
+        let lost = glanced.lost.iter().filter(|path| !self.is_reached(path));
+        let lost: Vec<Vec<u8>> = lost.cloned().collect();
+        self.strays.extend(lost);
+        let judged = if self.scope == self.before.scope {
+            self.before.folders_with_room(self.options.precious_total_max)
+        } else {
+            self.before.folders_with_skipped()
+        };
+        let taken: HashSet<Vec<u8>> = tasks.iter().map(|task| task.path.clone()).collect();
+        let judged = judged.into_iter().filter(|path| !taken.contains(*path));
+        tasks.extend(judged.map(|path| Task::known(path.to_vec(), Some(0))));
+        tasks
+    }
+
+    /// Whether a known folder is part of the workspace, and so are those it is in.
+    fn is_reached(&self, path: &[u8]) -> bool {
+        if path.is_empty() || path == OWN_FOLDER {
+            return true;
+        }
+        let Ok(path) = WorkPath::new(path) else { return false };
+        let is_folder =
+            matches!(self.before.known(&path), Some(Known::Entry { entry: Entry::Dir { .. }, .. }));
+        is_folder && self.is_reached(folder_of(&path))
+    }
+
+    /// Folders in which names were passed over by rules that have changed.
+    fn judged_anew(&self, parts: &[Part]) -> Vec<Task> {
+        let changed: Vec<&[u8]> =
+            parts.iter().flat_map(|part| &part.judge_below).map(Vec::as_slice).collect();
+        if changed.is_empty() {
+            return Vec::new();
+        }
+        let visited: HashSet<&[u8]> = visited(parts).collect();
+        let is_below = |path: &[u8]| {
+            changed.iter().any(|above| {
+                above.is_empty()
+                    || path.strip_prefix(*above).is_some_and(|rest| rest.starts_with(b"/"))
+            })
+        };
+        let folders = self.before.folders_with_skipped().into_iter();
+        let folders = folders.filter(|path| !visited.contains(path) && is_below(path));
+        folders
+            .filter(|path| !self.strays.contains(*path))
+            .map(|path| Task::known(path.to_vec(), Some(0)))
+            .collect()
+    }
+
+    fn visit_all(
+        &self,
+        tasks: Vec<Task>,
+        sink: &mut dyn FnMut(PackedBlob),
+    ) -> Result<Vec<Part>, ScanError> {
+        if tasks.is_empty() {
+            return Ok(Vec::new());
+        }
+        self.shared.lock().unwrap_or_else(PoisonError::into_inner).folders = tasks;
+        let mut parts = Vec::new();
+        let mut failed = None;
+        std::thread::scope(|scope| {
+            let (send, receive) = sync_channel(BLOBS_IN_FLIGHT);
+            let workers: Vec<_> = (0..self.threads)
+                .map(|_| {
+                    let send = send.clone();
+                    scope.spawn(move || self.work(&send))
+                })
+                .collect();
+            drop(send);
+            receive.into_iter().for_each(&mut *sink);
+            for worker in workers {
+                match worker.join() {
+                    Ok(Ok(part)) => parts.push(part),
+                    Ok(Err(error)) => failed = Some(error),
+                    Err(panic) => std::panic::resume_unwind(panic),
+                }
+            }
+        });
+        match failed {
+            Some(error) => Err(error),
+            None if self.is_over() => Err(ScanError::OutOfTime),
+            None => Ok(parts),
+        }
+    }
+
     fn work(&self, blobs: &SyncSender<PackedBlob>) -> Result<Part, ScanError> {
         let mut part = Part::default();
         let mut outcome = Ok(());
@@ -269,192 +385,110 @@ impl Walk<'_> {
 
     fn visit(
         &self,
-        mut task: Task,
+        task: Task,
         part: &mut Part,
         below: &mut Vec<Task>,
         blobs: &SyncSender<PackedBlob>,
     ) -> io::Result<()> {
         let known = self.before.folder(&task.path);
-        let opened = self.root.folder(&task.path, Access::Read);
-        if let (Some(known), Ok(folder)) = (known, &opened)
-            && self.is_unchanged(&task, known, folder, part, below)
-        {
-            part.stats.folders += 1;
-            part.folders.push((task.path, Arc::clone(known)));
-            return Ok(());
-        }
-        if let (true, Ok(folder)) = (task.path.is_empty(), &opened) {
-            task.fingerprint = Some(stat_open(folder)?.fingerprint);
-        }
-        let names = opened.and_then(|folder| names_in(&folder).map(|names| (folder, names)));
-        let (folder, names) = match names {
+        let read = self.root.folder(&task.path, Access::Read).and_then(|folder| {
+            let own = stat_open(&folder)?;
+            // Another file system has come over it meanwhile.
+            if own.device != self.root.device {
+                return Err(io::ErrorKind::CrossesDevices.into());
+            }
+            let names = if task.same.is_some() { None } else { Some(names_in(&folder)?) };
+            Ok((folder, own.fingerprint, names))
+        });
+        let (folder, fingerprint, names) = match read {
             Ok(read) => read,
             // Nothing is known of a folder that cannot be read, or that vanished just now: what it
             // held stays as it was, and the next scan does not take anything in it for new.
             Err(_) if !task.path.is_empty() => {
-                let unread = known.map(|folder| folder.unread()).unwrap_or_default();
-                part.changed += usize::from(known.is_none_or(|known| **known != unread));
-                self.keep_below(&task.path, known, part);
-                part.folders.push((task.path, Arc::new(unread)));
+                part.unread(task.path, known.as_deref());
                 return Ok(());
             }
             Err(error) => return Err(error),
         };
         part.stats.folders += 1;
-        let has = |name: &[u8]| names.binary_search_by(|n| n.as_slice().cmp(name)).is_ok();
-        let repository = has(b".git");
-        let rules = Rules::read(task.above.as_ref(), &task.path, &folder, repository, has);
-        let in_ignored = rules.ignores_folder(&task.path);
-        let mut visit = Visit {
-            walk: self,
-            task: &task,
-            folder,
-            names: &names,
-            rules,
-            in_ignored,
-            part,
-            below,
-            blobs,
+        let mut visit =
+            Visit::new(self, &task, folder, names, known.as_deref(), part, below, blobs);
+        let Some(children) = visit.children()? else { return Ok(()) };
+        let (repository, excludes) = visit.repository();
+        let fingerprint = match &known {
+            Some(known) if task.same.is_some() => known.fingerprint,
+            _ => self.trusted(fingerprint),
         };
-        let mut children = Vec::with_capacity(names.len());
-        let mut old = known.map(|folder| folder.children.as_slice()).unwrap_or_default();
-        for name in &names {
-            if self.is_over() {
-                return Ok(());
-            }
-            while let Some((gone, rest)) =
-                old.split_first().filter(|(child, _)| *child.name < **name)
-            {
-                visit.gone(gone);
-                old = rest;
-            }
-            let before = match old.split_first() {
-                Some((child, rest)) if *child.name == **name => {
-                    old = rest;
-                    Some(child)
-                }
-                _ => None,
+        let folder = Folder { listed: true, fingerprint, repository, excludes, children };
+        let is_same = known.as_ref().is_some_and(|known| **known == folder);
+        if let Some(known) = known.as_deref().filter(|_| !is_same) {
+            let judged_by = |folder: &Folder| {
+                let rules = [b".gitignore".as_slice(), b".takebackignore"];
+                let rules = rules.map(|name| match folder.child(name) {
+                    Some(Known::Entry { entry, .. }) => Some(entry.clone()),
+                    _ => None,
+                });
+                (rules, folder.repository, folder.excludes)
             };
-            if let Some(known) = visit.name(name, before.map(|child| &child.known))? {
-                children.push(Child { name: name.as_slice().into(), known });
-            } else if let Some(gone) = before {
-                visit.gone(gone);
+            if judged_by(known) != judged_by(&folder) {
+                part.judge_below.push(task.path.clone());
             }
         }
-        old.iter().for_each(|child| visit.gone(child));
-        let trusted = task.fingerprint.filter(|_| self.root.folder_times);
-        let fingerprint = trusted.and_then(|print| self.racy.trust(print));
-        let folder = Folder { listed: true, fingerprint, repository, children };
-        part.changed += usize::from(known.is_none_or(|known| **known != folder));
-        part.folders.push((task.path, Arc::new(folder)));
+        part.visited.push(Visited { path: task.path, changed: (!is_same).then_some(folder) });
         Ok(())
     }
 
-    /// Whether a folder and all files in it are as they were: then the folders in it go to `below`.
-    /// A name that was passed over must be judged anew, so a folder with such a name never is.
-    fn is_unchanged(
-        &self,
-        task: &Task,
-        known: &Folder,
-        folder: &OwnedFd,
-        part: &mut Part,
-        below: &mut Vec<Task>,
-    ) -> bool {
-        let same_names = known.listed
-            && known.fingerprint.is_some()
-            && known.fingerprint == task.fingerprint
-            && !known.children.iter().any(|child| child.known == Known::Skipped);
-        // Takeback's own folder is in the root and is no child of it.
-        if !same_names || task.path.is_empty() {
-            return false;
-        }
-        let (first, first_linked) = (below.len(), part.linked.len());
-        let mut rules = None;
-        let mut files = 0;
-        for child in &known.children {
-            let seen = stat(folder, &child.name).unwrap_or(None);
-            match (&child.known, seen) {
-                _ if self.is_over() => return true,
-                (Known::Entry { entry: Entry::Dir { mode }, .. }, Some(seen))
-                    if seen.kind == FileType::Directory
-                        && seen.device == self.root.device
-                        && seen.mode() == *mode =>
-                {
-                    let has = |name: &[u8]| known.child(name).is_some();
-                    let read = || {
-                        Rules::read(task.above.as_ref(), &task.path, folder, known.repository, has)
-                    };
-                    below.push(Task {
-                        path: join(&task.path, &child.name),
-                        above: Some(Arc::clone(rules.get_or_insert_with(read))),
-                        fingerprint: Some(seen.fingerprint),
-                        was_absent: false,
-                    });
-                }
-                (
-                    Known::Entry {
-                        entry: Entry::File { .. } | Entry::Symlink { .. },
-                        fingerprint,
-                        ..
-                    },
-                    Some(seen),
-                ) if *fingerprint == Some(seen.fingerprint) => {
-                    files += 1;
-                    part.note_links(&seen, || join(&task.path, &child.name));
-                }
-                _ => {
-                    below.truncate(first);
-                    part.linked.truncate(first_linked);
-                    return false;
-                }
-            }
-        }
-        part.stats.files += files;
-        self.counter.files(files);
-        true
+    /// A folder's fingerprint, if it stands for the names in it.
+    fn trusted(&self, fingerprint: Fingerprint) -> Option<Fingerprint> {
+        Some(fingerprint)
+            .filter(|_| self.root.folder_times)
+            .and_then(|print| self.racy.trust(print))
     }
 
-    /// Keeps all that is known below a folder that could not be read.
-    fn keep_below(&self, path: &[u8], folder: Option<&Arc<Folder>>, part: &mut Part) {
-        for child in folder.map(|folder| folder.children.as_slice()).unwrap_or_default() {
-            let below = join(path, &child.name);
-            if let Some(folder) = self.before.folder(&below) {
-                part.changed += 1;
-                part.folders.push((below.clone(), Arc::new(folder.unread())));
-                self.keep_below(&below, Some(folder), part);
-            }
+    /// The rules that hold in a folder, as it is now.
+    fn rules_of(&self, path: &[u8]) -> Arc<Rules> {
+        let known = self.rules.lock().unwrap_or_else(PoisonError::into_inner).get(path).cloned();
+        if let Some(rules) = known {
+            return rules;
         }
+        let above = (!path.is_empty()).then(|| self.rules_of(parent(path)));
+        let rules = match self.root.folder(path, Access::Reach) {
+            Ok(folder) => {
+                let repository = stat(&folder, b".git").is_ok_and(|seen| seen.is_some());
+                Rules::read(above.as_ref(), path, &folder, repository, |_| true)
+            }
+            Err(_) => above.unwrap_or_else(Rules::none),
+        };
+        let mut all = self.rules.lock().unwrap_or_else(PoisonError::into_inner);
+        Arc::clone(all.entry(path.to_vec()).or_insert(rules))
     }
 
-    /// Puts the threads' parts together and lets in the ignored files for which there is room.
+    /// Puts what the passes found together, and lets in the ignored files for which there is room.
     fn gather(
         &self,
+        glanced: Glanced,
         parts: Vec<Part>,
         sink: &mut dyn FnMut(PackedBlob),
     ) -> Result<Scan, ScanError> {
         let mut scan = Scan {
             found: Vec::new(),
-            index: Index::stamped(self.before.stamp),
-            index_changed: false,
+            index: self.before.clone(),
+            index_changed: self.before.scope != self.scope,
             skipped: Vec::new(),
-            stats: ScanStats::default(),
+            stats: glanced.stats,
         };
+        scan.index.scope = self.scope;
+        let visited: HashSet<Vec<u8>> = visited(&parts).map(<[u8]>::to_vec).collect();
         let mut candidates = Vec::new();
-        let mut linked = Vec::new();
-        let mut used = 0;
+        let mut dropped: HashSet<Vec<u8>> = HashSet::new();
+        let mut linked = glanced.linked;
         for part in parts {
-            scan.index_changed |= part.changed > 0;
-            for (path, folder) in part.folders {
-                for child in &folder.children {
-                    if let Known::Entry {
-                        entry: Entry::File { size, .. }, precious: true, ..
-                    } = child.known
-                    {
-                        used += size;
-                    }
+            for Visited { path, changed } in part.visited {
+                if let Some(folder) = changed {
+                    scan.set_folder(path, folder);
                 }
-                scan.index.set_folder(path, folder);
             }
+            dropped.extend(part.dropped);
             scan.found.extend(part.found);
             scan.skipped.extend(part.skipped);
             candidates.extend(part.precious);
@@ -463,6 +497,59 @@ impl Walk<'_> {
             scan.stats.folders += part.stats.folders;
             scan.stats.read += part.stats.read;
         }
+        for path in &dropped {
+            scan.index.remove_folder(path);
+            scan.index_changed = true;
+        }
+        for path in glanced.lost.iter().chain(&glanced.foreign) {
+            let is_left = !visited.contains(path) && !self.strays.contains(path);
+            if is_left && !dropped.contains(path) {
+                scan.unread(path);
+            }
+        }
+        self.note_foreign(&glanced.foreign, &mut scan);
+        for moved in glanced.moved.iter().filter(|moved| !visited.contains(parent(&moved.path))) {
+            note_mode(moved, &mut scan);
+        }
+        self.let_in(candidates, &mut scan, &mut linked, sink)?;
+        self.look_at_strays(&visited, &mut scan, sink)?;
+        // What was visited and then found gone is gone.
+        scan.found.sort_by(|a, b| {
+            let is_there = |observed: &Observed| observed.after != Entry::Absent;
+            a.path.cmp(&b.path).then(is_there(a).cmp(&is_there(b)))
+        });
+        scan.found.dedup_by(|later, first| later.path == first.path);
+        scan.skipped.sort();
+        if scan.index_changed || !visited.is_empty() {
+            let linked = linked::since(self.before, linked, &scan.found);
+            scan.index_changed |= linked != self.before.linked;
+            scan.index.linked = linked;
+        }
+        Ok(scan)
+    }
+
+    /// Another file system hides what was known here; it is still there, below.
+    fn note_foreign(&self, foreign: &[Vec<u8>], scan: &mut Scan) {
+        let hidden: HashSet<&[u8]> = foreign.iter().map(Vec::as_slice).collect();
+        for path in foreign.iter().filter(|path| !hidden.contains(parent(path))) {
+            let path = valid(path.clone());
+            if self.is_reached(path.as_bytes()) {
+                scan.skipped.push((path, OutReason::OtherFileSystem));
+            }
+        }
+        scan.skipped.sort();
+        scan.skipped.dedup();
+    }
+
+    /// Lets in ignored files as long as there is room.
+    fn let_in(
+        &self,
+        mut candidates: Vec<(WorkPath, Stat, Entry)>,
+        scan: &mut Scan,
+        linked: &mut Vec<(u64, WorkPath)>,
+        sink: &mut dyn FnMut(PackedBlob),
+    ) -> Result<(), ScanError> {
+        let mut used = if candidates.is_empty() { 0 } else { scan.index.precious_bytes() };
         candidates.sort_by(|a, b| a.0.cmp(&b.0));
         for (path, seen, before) in candidates {
             if self.is_over() {
@@ -478,8 +565,8 @@ impl Walk<'_> {
             };
             let looked =
                 if no_room.is_none() { self.look_again(&path, &seen, sink)? } else { None };
-            let known = match looked {
-                Some(looked) => {
+            let known = match (looked, no_room) {
+                (Some(looked), _) => {
                     used = used.saturating_add(size);
                     scan.stats.files += 1;
                     scan.stats.read += u64::from(!is_unread(&looked.entry));
@@ -495,24 +582,15 @@ impl Walk<'_> {
                     });
                     Known::Entry { entry: looked.entry, fingerprint, precious: true }
                 }
-                None => {
-                    scan.skipped.extend(no_room.map(|reason| (path.clone(), reason)));
-                    Known::Skipped
+                (None, Some(why)) => {
+                    Known::Skipped { why, fingerprint: self.racy.trust(seen.fingerprint) }
                 }
+                // It vanished just now.
+                (None, None) => continue,
             };
-            let folder = scan.index.folder_mut(folder_of(&path));
-            if let Err(at) = folder.children.binary_search_by(|c| (*c.name).cmp(path.file_name())) {
-                folder.children.insert(at, Child { name: path.file_name().into(), known });
-            }
-            scan.index_changed = true;
+            scan.set_child(&path, known);
         }
-        self.look_at_strays(&mut scan, sink)?;
-        scan.index_changed |= scan.index.folder_count() != self.before.folder_count();
-        scan.found.sort_by(|a, b| a.path.cmp(&b.path));
-        scan.index.linked = linked::since(self.before, linked, &scan.found);
-        scan.index_changed |= scan.index.linked != self.before.linked;
-        scan.skipped.sort();
-        Ok(scan)
+        Ok(())
     }
 
     fn look_again(
@@ -532,6 +610,71 @@ impl Walk<'_> {
             Err(source) => Err(ScanError::Unreadable { path: path.display(), source }),
         }
     }
+}
+
+impl Scan {
+    fn set_folder(&mut self, path: Vec<u8>, folder: Folder) {
+        self.index.set_folder(path, Arc::new(folder));
+        self.index_changed = true;
+    }
+
+    /// Nothing is known of a folder that cannot be reached: what it held stays as it was.
+    fn unread(&mut self, path: &[u8]) {
+        if let Some(folder) = self.index.folder(path) {
+            let unread = folder.unread();
+            if unread != *folder {
+                self.set_folder(path.to_vec(), unread);
+            }
+        }
+    }
+
+    fn set_child(&mut self, path: &WorkPath, known: Known) {
+        let folder = folder_of(path);
+        if self.index.known(path).as_ref() == Some(&known) {
+            return;
+        }
+        let children = &mut self.index.folder_mut(folder).children;
+        match children.binary_search_by(|child| (*child.name).cmp(path.file_name())) {
+            Ok(at) => children[at].known = known,
+            Err(at) => children.insert(at, Child { name: path.file_name().into(), known }),
+        }
+        self.index_changed = true;
+    }
+}
+
+impl Part {
+    fn unread(&mut self, path: Vec<u8>, known: Option<&Folder>) {
+        let unread = known.map(Folder::unread).unwrap_or_default();
+        let is_same = known == Some(&unread);
+        self.visited.push(Visited { path, changed: (!is_same).then_some(unread) });
+    }
+}
+
+fn visited(parts: &[Part]) -> impl Iterator<Item = &[u8]> {
+    parts.iter().flat_map(|part| &part.visited).map(|visited| visited.path.as_slice())
+}
+
+/// A folder's mode is known in the folder it is in, which may be as it was.
+fn note_mode(moved: &Moved, scan: &mut Scan) {
+    if moved.path.is_empty() || moved.path == OWN_FOLDER {
+        return;
+    }
+    let path = valid(moved.path.clone());
+    let Some(Known::Entry { entry: before @ Entry::Dir { .. }, .. }) = scan.index.known(&path)
+    else {
+        return;
+    };
+    let after = Entry::Dir { mode: moved.mode };
+    if before != after {
+        let entry = after.clone();
+        scan.set_child(&path, Known::Entry { entry, fingerprint: None, precious: false });
+        scan.found.push(Observed { path, before, after, same_file: false });
+    }
+}
+
+/// The folder that a folder is in.
+fn parent(path: &[u8]) -> &[u8] {
+    path.iter().rposition(|b| *b == b'/').map_or(b"", |cut| &path[..cut])
 }
 
 /// Whether there was no time for it.

@@ -35,6 +35,26 @@ impl Default for ScopeOptions {
     }
 }
 
+impl ScopeOptions {
+    /// Another number: names that were passed over may be covered now.
+    pub(crate) fn number(&self) -> u64 {
+        let mut hasher = blake3::Hasher::new();
+        let mut add = |bytes: &[u8]| {
+            hasher.update(&(bytes.len() as u64).to_le_bytes());
+            hasher.update(bytes);
+        };
+        self.derived_folders.iter().for_each(|name| add(name.as_bytes()));
+        add(b"/");
+        self.nested_workspaces.iter().for_each(|path| add(path.as_bytes()));
+        add(b"/");
+        add(&self.precious_file_max.to_le_bytes());
+        add(&self.precious_total_max.to_le_bytes());
+        let mut number = [0; 8];
+        hasher.finalize_xof().fill(&mut number);
+        u64::from_le_bytes(number)
+    }
+}
+
 /// Whether a name that no scan has seen before is looked at.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Coverage {
@@ -44,24 +64,44 @@ pub enum Coverage {
     Out(OutReason),
 }
 
+/// The numbers are those of the index's file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 #[serde(rename_all = "camelCase")]
+#[repr(u8)]
 pub enum OutReason {
     /// Can be made again: `node_modules`, `target`.
-    Derived,
-    IgnoredFolder,
+    Derived = 0,
+    IgnoredFolder = 1,
     /// Ignored, and larger than one such file may be.
-    IgnoredFile,
+    IgnoredFile = 2,
     /// Ignored, and no room is left for it among those that are kept.
-    OverBudget,
+    OverBudget = 3,
     /// Named by a `.takebackignore`.
-    Excluded,
-    NestedWorkspace,
-    OtherFileSystem,
-    Special,
+    Excluded = 4,
+    NestedWorkspace = 5,
+    OtherFileSystem = 6,
+    Special = 7,
+    /// The folder it is in may be listed, but not searched.
+    Unreachable = 8,
 }
 
 impl OutReason {
+    const ALL: [Self; 9] = [
+        Self::Derived,
+        Self::IgnoredFolder,
+        Self::IgnoredFile,
+        Self::OverBudget,
+        Self::Excluded,
+        Self::NestedWorkspace,
+        Self::OtherFileSystem,
+        Self::Special,
+        Self::Unreachable,
+    ];
+
+    pub(crate) fn from_byte(byte: u8) -> Option<Self> {
+        Self::ALL.into_iter().find(|reason| *reason as u8 == byte)
+    }
+
     #[must_use]
     pub fn reason(self) -> &'static str {
         match self {
@@ -73,6 +113,7 @@ impl OutReason {
             Self::NestedWorkspace => "a workspace of its own",
             Self::OtherFileSystem => "on another file system",
             Self::Special => "not a file, link or folder",
+            Self::Unreachable => "in a folder that may not be searched",
         }
     }
 }
@@ -175,6 +216,12 @@ impl Rules {
         })
     }
 
+    /// Those of a folder of which none are known.
+    pub(crate) fn none() -> Arc<Self> {
+        let (ignore, excluded) = (None, None);
+        Arc::new(Self { above: None, folder_len: 0, ignore, excluded, repository: false })
+    }
+
     /// `path` below the folder that these rules are of; `None`: it is not.
     fn below<'p>(&self, path: &'p [u8]) -> Option<&'p OsStr> {
         path.get(self.folder_len..).filter(|below| !below.is_empty()).map(OsStr::from_bytes)
@@ -213,20 +260,20 @@ impl Rules {
             .any(|end| self.is_ignored(&path[..end], true) || self.is_excluded(&path[..end], true))
     }
 
-    /// Judges a new folder at `path` whose siblings are `siblings`; `in_ignored` as of
-    /// [`Self::ignores_folder`] for the folder it is in.
+    /// Judges a new folder at `path`; `beside` tells which names are in the folder it is in, and
+    /// `in_ignored` is as of [`Self::ignores_folder`] for that.
     pub fn cover_folder(
         &self,
         options: &ScopeOptions,
         path: &[u8],
-        siblings: &[Vec<u8>],
+        beside: &dyn Fn(&[u8]) -> bool,
         in_ignored: bool,
     ) -> Coverage {
         let name = path.rsplit(|b| *b == b'/').next().unwrap_or(path);
         let ignored = in_ignored || self.is_ignored(path, true);
         if options.nested_workspaces.iter().any(|nested| nested.as_bytes() == path) {
             Coverage::Out(OutReason::NestedWorkspace)
-        } else if is_derived(options, name, siblings, ignored) {
+        } else if is_derived(options, name, beside, ignored) {
             Coverage::Out(OutReason::Derived)
         } else if self.is_excluded(path, true) {
             Coverage::Out(OutReason::Excluded)
@@ -259,22 +306,24 @@ fn has_rules(path: &[u8]) -> bool {
     matches!(name, b".gitignore" | b".takebackignore")
 }
 
-fn is_derived(options: &ScopeOptions, name: &[u8], siblings: &[Vec<u8>], ignored: bool) -> bool {
-    let beside = |manifest: &str| {
-        siblings.binary_search_by(|sibling| sibling.as_slice().cmp(manifest.as_bytes())).is_ok()
-    };
+fn is_derived(
+    options: &ScopeOptions,
+    name: &[u8],
+    beside: &dyn Fn(&[u8]) -> bool,
+    ignored: bool,
+) -> bool {
     let listed = DERIVED.iter().any(|(derived, manifests)| {
         derived.as_bytes() == name
             && (ignored
                 || manifests.is_empty()
-                || manifests.iter().any(|manifest| beside(manifest)))
+                || manifests.iter().any(|manifest| beside(manifest.as_bytes())))
     });
     listed || options.derived_folders.iter().any(|derived| derived.as_bytes() == name)
 }
 
 /// Whether a folder of this name can be one whose contents can be made again.
 pub(crate) fn may_be_derived(options: &ScopeOptions, name: &[u8]) -> bool {
-    is_derived(options, name, &[], true)
+    is_derived(options, name, &|_| false, true)
 }
 
 /// An ignore file's text, or the first of it if it is absurdly large.

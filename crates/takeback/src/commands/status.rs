@@ -162,11 +162,13 @@ impl Precious {
     fn of(workspace: &Workspace) -> Result<Self, StoreError> {
         let index = Index::load(&workspace.index_file(), &*workspace.store)?;
         let mut precious = Self { files: 0, bytes: 0 };
-        for child in index.folders().flat_map(|(_, folder)| &folder.children) {
-            if let Known::Entry { entry, precious: true, .. } = &child.known {
-                precious.files += 1;
-                if let Entry::File { size, .. } = entry {
-                    precious.bytes += size;
+        for (_, folder) in index.folders() {
+            for child in &folder.children {
+                if let Known::Entry { entry, precious: true, .. } = &child.known {
+                    precious.files += 1;
+                    if let Entry::File { size, .. } = entry {
+                        precious.bytes += size;
+                    }
                 }
             }
         }

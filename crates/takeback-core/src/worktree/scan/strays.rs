@@ -2,7 +2,6 @@
 
 use std::collections::HashSet;
 use std::io;
-use std::sync::Arc;
 
 use takeback_store::{Entry, PackedBlob, WorkPath};
 
@@ -24,15 +23,18 @@ impl Walk<'_> {
     /// out of scope, or its folder is none any more.
     pub(super) fn look_at_strays(
         &self,
+        visited: &HashSet<Vec<u8>>,
         scan: &mut Scan,
         sink: &mut dyn FnMut(PackedBlob),
     ) -> Result<(), ScanError> {
         let mut found = Vec::new();
-        let told: HashSet<&WorkPath> = scan.found.iter().map(|observed| &observed.path).collect();
-        for (path, folder) in self.before.folders() {
-            if scan.index.folder(path).is_some() {
-                continue;
-            }
+        let told: HashSet<WorkPath> = if self.strays.is_empty() {
+            HashSet::new()
+        } else {
+            scan.found.iter().map(|observed| observed.path.clone()).collect()
+        };
+        for path in self.strays.iter().filter(|path| !visited.contains(*path)) {
+            let Some(folder) = self.before.folder(path) else { continue };
             let mut stay = Vec::new();
             for child in &folder.children {
                 if self.is_over() {
@@ -73,10 +75,12 @@ impl Walk<'_> {
                 let observed = Observed { path: below, before, after, same_file };
                 found.extend(Some(observed).filter(Observed::is_a_change));
             }
-            if !stay.is_empty() {
-                let strays = Folder { children: stay, ..Folder::default() };
-                scan.index_changed |= *folder != strays;
-                scan.index.set_folder(path.to_vec(), Arc::new(strays));
+            let strays = Folder { children: stay, ..Folder::default() };
+            if strays.children.is_empty() {
+                scan.index.remove_folder(path);
+                scan.index_changed = true;
+            } else if *folder != strays {
+                scan.set_folder(path.clone(), strays);
             }
         }
         scan.found.extend(found);

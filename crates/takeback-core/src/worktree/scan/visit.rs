@@ -1,43 +1,154 @@
 //! One folder of a scan: each of its names is passed over, as it was, or looked at.
 
+use std::cell::OnceCell;
 use std::io;
 use std::os::fd::OwnedFd;
+use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::mpsc::SyncSender;
 
 use rustix::fs::FileType;
 use takeback_store::{Entry, Lack, PackedBlob};
 
-use super::{Observed, Part, Task, Walk, is_unread, join, valid};
-use crate::worktree::fingerprint::{Stat, stat};
-use crate::worktree::index::{Child, Known};
+use super::glance::excludes_of;
+use super::{Observed, Part, Task, Walk, is_unread, join, parent, valid};
+use crate::worktree::fingerprint::{Fingerprint, Stat, stat};
+use crate::worktree::index::{Child, Folder, Kind, Known};
 use crate::worktree::look::{Bytes, look_at};
 use crate::worktree::scope::{
     Coverage, OUTSIDE_STAGE_PREFIX, OWN_FOLDER, OutReason, Rules, STAGE_PREFIX, is_internal_name,
     may_be_derived,
 };
 
-/// One folder being read.
+/// One folder being visited.
 pub(super) struct Visit<'a, 'w> {
-    pub(super) walk: &'a Walk<'w>,
-    pub(super) task: &'a Task,
-    pub(super) folder: OwnedFd,
-    pub(super) names: &'a [Vec<u8>],
-    pub(super) rules: Arc<Rules>,
-    /// The folder is known but by now ignored: nothing new in it is covered.
-    pub(super) in_ignored: bool,
-    pub(super) part: &'a mut Part,
-    pub(super) below: &'a mut Vec<Task>,
-    pub(super) blobs: &'a SyncSender<PackedBlob>,
+    walk: &'a Walk<'w>,
+    task: &'a Task,
+    folder: OwnedFd,
+    /// As they are now; none: those that are known.
+    names: Option<Rc<Vec<Vec<u8>>>>,
+    known: Option<&'a Folder>,
+    rules: OnceCell<(Arc<Rules>, bool)>,
+    part: &'a mut Part,
+    below: &'a mut Vec<Task>,
+    blobs: &'a SyncSender<PackedBlob>,
 }
 
-impl Visit<'_, '_> {
+impl<'a, 'w> Visit<'a, 'w> {
+    #[expect(clippy::too_many_arguments, reason = "its parts, put together in one place")]
+    pub(super) fn new(
+        walk: &'a Walk<'w>,
+        task: &'a Task,
+        folder: OwnedFd,
+        names: Option<Vec<Vec<u8>>>,
+        known: Option<&'a Folder>,
+        part: &'a mut Part,
+        below: &'a mut Vec<Task>,
+        blobs: &'a SyncSender<PackedBlob>,
+    ) -> Self {
+        let (names, rules) = (names.map(Rc::new), OnceCell::new());
+        Self { walk, task, folder, names, known, rules, part, below, blobs }
+    }
+
+    /// What is known of all its names from now on; `None`: the time is up.
+    pub(super) fn children(&mut self) -> io::Result<Option<Vec<Child>>> {
+        let old = self.known.map(|folder| folder.children.as_slice()).unwrap_or_default();
+        match self.names.clone() {
+            Some(names) => self.listed(&names, old),
+            None => self.same_names(old),
+        }
+    }
+
+    /// The names are those that were known.
+    fn same_names(&mut self, old: &[Child]) -> io::Result<Option<Vec<Child>>> {
+        let (same, rest) = old.split_at(self.task.same.unwrap_or(0).min(old.len()));
+        let files = same.iter().filter(|child| child.known.brief(b"").kind == Kind::Kept).count();
+        self.part.stats.files += files as u64;
+        self.walk.counter.files(files as u64);
+        let mut children = same.to_vec();
+        for child in rest {
+            if self.walk.is_over() {
+                return Ok(None);
+            }
+            match self.name(&child.name, Some(&child.known))? {
+                Some(known) => children.push(Child { name: child.name.clone(), known }),
+                None => self.gone(child),
+            }
+        }
+        Ok(Some(children))
+    }
+
+    fn listed(&mut self, names: &[Vec<u8>], mut old: &[Child]) -> io::Result<Option<Vec<Child>>> {
+        let mut children = Vec::with_capacity(names.len());
+        for name in names {
+            if self.walk.is_over() {
+                return Ok(None);
+            }
+            while let Some((gone, rest)) =
+                old.split_first().filter(|(child, _)| *child.name < **name)
+            {
+                self.gone(gone);
+                old = rest;
+            }
+            let before = match old.split_first() {
+                Some((child, rest)) if *child.name == **name => {
+                    old = rest;
+                    Some(child)
+                }
+                _ => None,
+            };
+            if let Some(known) = self.name(name, before.map(|child| &child.known))? {
+                children.push(Child { name: name.as_slice().into(), known });
+            } else if let Some(gone) = before {
+                self.gone(gone);
+            }
+        }
+        old.iter().for_each(|child| self.gone(child));
+        Ok(Some(children))
+    }
+
+    /// Whether a name is in this folder.
+    fn has(&self, name: &[u8]) -> bool {
+        match (&self.names, self.known) {
+            (Some(names), _) => names.binary_search_by(|n| n.as_slice().cmp(name)).is_ok(),
+            (None, Some(known)) => known.child(name).is_some(),
+            (None, None) => false,
+        }
+    }
+
+    /// Whether it is a repository, and the fingerprint of the rules that one keeps for itself.
+    pub(super) fn repository(&self) -> (bool, Option<Fingerprint>) {
+        let repository = match &self.names {
+            Some(_) => self.has(b".git"),
+            None => self.known.is_some_and(|known| known.repository),
+        };
+        (repository, if repository { excludes_of(&self.folder) } else { None })
+    }
+
+    /// The rules that hold in it, and whether the folder is known but by now ignored: then nothing new
+    /// in it is covered. Read when they are first needed.
+    fn rules(&self) -> &(Arc<Rules>, bool) {
+        self.rules.get_or_init(|| {
+            let path = &self.task.path;
+            let above = match &self.task.above {
+                None if !path.is_empty() => Some(self.walk.rules_of(parent(path))),
+                above => above.clone(),
+            };
+            let (repository, _) = self.repository();
+            let has = |name: &[u8]| self.has(name);
+            let rules = Rules::read(above.as_ref(), path, &self.folder, repository, has);
+            let in_ignored = rules.ignores_folder(path);
+            (rules, in_ignored)
+        })
+    }
+
+    fn cover_file(&self, path: &[u8]) -> Coverage {
+        let (rules, in_ignored) = self.rules();
+        rules.cover_file(path, *in_ignored)
+    }
+
     /// What is known of a name from now on; `None`: nothing stands there, or nothing that counts.
-    pub(super) fn name(
-        &mut self,
-        name: &[u8],
-        before: Option<&Known>,
-    ) -> io::Result<Option<Known>> {
+    fn name(&mut self, name: &[u8], before: Option<&Known>) -> io::Result<Option<Known>> {
         if is_internal_name(name)
             || name.starts_with(OUTSIDE_STAGE_PREFIX)
             || (self.task.path == OWN_FOLDER && name.starts_with(STAGE_PREFIX))
@@ -48,7 +159,9 @@ impl Visit<'_, '_> {
             Ok(Some(seen)) => seen,
             Ok(None) => return Ok(None),
             // A folder that may be listed but not searched: what was known in it stays known.
-            Err(_) => return Ok(Some(before.cloned().unwrap_or(Known::Skipped))),
+            Err(_) => {
+                return Ok(Some(before.cloned().unwrap_or(passed_over(OutReason::Unreachable))));
+            }
         };
         let path = join(&self.task.path, name);
         if seen.kind == FileType::Directory {
@@ -67,22 +180,27 @@ impl Visit<'_, '_> {
         let coverage = if is_known || own {
             Coverage::In
         } else {
-            self.rules.cover_folder(self.walk.options, &path, self.names, self.in_ignored)
+            let (rules, in_ignored) = self.rules();
+            let beside = |name: &[u8]| self.has(name);
+            rules.cover_folder(self.walk.options, &path, &beside, *in_ignored)
         };
         if let Coverage::Out(reason) = coverage {
-            return Some(self.skip(path, reason));
+            return Some(passed_over(reason));
         }
         let entry = Entry::Dir { mode: seen.mode() };
         let was = self.before(before);
-        self.below.push(Task {
-            fingerprint: Some(seen.fingerprint),
-            was_absent: match &was {
-                Entry::Dir { .. } | Entry::Unknown => false,
-                _ => !own,
-            },
-            path: path.clone(),
-            above: Some(Arc::clone(&self.rules)),
-        });
+        // One that is known is looked at by itself.
+        if !self.walk.before.has_folder(&path) || self.walk.strays.contains(&path) {
+            self.below.push(Task {
+                was_absent: match &was {
+                    Entry::Dir { .. } | Entry::Unknown => false,
+                    _ => !own,
+                },
+                path: path.clone(),
+                above: Some(Arc::clone(&self.rules().0)),
+                same: None,
+            });
+        }
         if own {
             return None;
         }
@@ -97,6 +215,9 @@ impl Visit<'_, '_> {
         seen: &Stat,
         before: Option<&Known>,
     ) -> io::Result<Option<Known>> {
+        if matches!(before, Some(Known::Entry { entry: Entry::Dir { .. }, .. })) {
+            self.below_gone(&path);
+        }
         if !matches!(seen.kind, FileType::RegularFile | FileType::Symlink) {
             return Ok(Some(self.special(path, before)));
         }
@@ -105,15 +226,14 @@ impl Visit<'_, '_> {
             Some(Known::Entry { entry, fingerprint, precious }) => {
                 // An index made again from the log does not know which files are ignored.
                 let forgotten = fingerprint.is_none() && !precious;
-                let precious = *precious
-                    || forgotten
-                        && self.rules.cover_file(&path, self.in_ignored) == Coverage::Precious;
+                let precious =
+                    *precious || forgotten && self.cover_file(&path) == Coverage::Precious;
                 (Some(entry), *fingerprint, precious)
             }
             _ => {
-                match self.rules.cover_file(&path, self.in_ignored) {
+                match self.cover_file(&path) {
                     Coverage::In => {}
-                    Coverage::Out(reason) => return Ok(Some(self.skip(path, reason))),
+                    Coverage::Out(reason) => return Ok(Some(passed_over(reason))),
                     Coverage::Precious => {
                         let was = self.before(before);
                         self.part.precious.push((valid(path), *seen, was));
@@ -164,9 +284,9 @@ impl Visit<'_, '_> {
     fn before(&self, known: Option<&Known>) -> Entry {
         match known {
             Some(Known::Entry { entry, .. }) => entry.clone(),
-            Some(Known::Skipped) => Entry::Unknown,
+            Some(Known::Skipped { .. }) => Entry::Unknown,
             None => {
-                let listed = self.walk.before.folder(&self.task.path).is_some_and(|f| f.listed);
+                let listed = self.known.is_some_and(|folder| folder.listed);
                 if listed || self.task.was_absent { Entry::Absent } else { Entry::Unknown }
             }
         }
@@ -177,40 +297,34 @@ impl Visit<'_, '_> {
         self.part.found.extend(Some(observed).filter(Observed::is_a_change));
     }
 
-    fn skip(&mut self, path: Vec<u8>, reason: OutReason) -> Known {
-        self.part.skipped.push((valid(path), reason));
-        Known::Skipped
-    }
-
     /// Another file system hides what was known here; it is still there, below.
     fn mounted_over(&mut self, path: Vec<u8>, before: Option<&Known>) -> Known {
-        if let Some(folder) = self.walk.before.folder(&path) {
-            self.part.folders.push((path.clone(), Arc::new(folder.unread())));
-            self.walk.keep_below(&path, Some(folder), self.part);
+        match before {
+            Some(known @ Known::Entry { .. }) => {
+                self.part.skipped.push((valid(path), OutReason::OtherFileSystem));
+                known.clone()
+            }
+            _ => passed_over(OutReason::OtherFileSystem),
         }
-        self.skip(path, OutReason::OtherFileSystem);
-        before.cloned().unwrap_or(Known::Skipped)
     }
 
     /// A device, socket or pipe, never opened. If it took a known path's place, the log says so.
     fn special(&mut self, path: Vec<u8>, before: Option<&Known>) -> Known {
-        let known = match before {
+        match before {
             Some(Known::Entry { entry, .. }) => {
                 let after = Entry::NotCaptured { lack: Lack::Special };
-                self.below_gone(&path);
                 self.differs(path.clone(), entry.clone(), &after, false);
+                self.part.skipped.push((valid(path), OutReason::Special));
                 Known::Entry { entry: after, fingerprint: None, precious: false }
             }
-            _ => Known::Skipped,
-        };
-        self.part.skipped.push((valid(path), OutReason::Special));
-        known
+            _ => passed_over(OutReason::Special),
+        }
     }
 
-    pub(super) fn gone(&mut self, child: &Child) {
+    fn gone(&mut self, child: &Child) {
         // An ignored file waits for the budget to be divided: it may be passed over again.
         let waits =
-            child.known == Known::Skipped && !matches!(stat(&self.folder, &child.name), Ok(None));
+            child.known.is_skipped() && !matches!(stat(&self.folder, &child.name), Ok(None));
         if !waits {
             self.gone_from(join(&self.task.path, &child.name), child);
         }
@@ -223,18 +337,22 @@ impl Visit<'_, '_> {
                 self.differs(path, entry.clone(), &Entry::Absent, false);
             }
             // Nobody can bring it back, but everybody can be told, unless it can be made again.
-            Known::Skipped if !may_be_derived(self.walk.options, &child.name) => {
+            Known::Skipped { .. } if !may_be_derived(self.walk.options, &child.name) => {
                 self.differs(path, Entry::Unknown, &Entry::Absent, false);
             }
-            Known::Skipped => {}
+            Known::Skipped { .. } => {}
         }
     }
 
     fn below_gone(&mut self, path: &[u8]) {
-        for child in
-            self.walk.before.folder(path).map(|f| f.children.as_slice()).unwrap_or_default()
-        {
+        let Some(folder) = self.walk.before.folder(path) else { return };
+        self.part.dropped.push(path.to_vec());
+        for child in &folder.children {
             self.gone_from(join(path, &child.name), child);
         }
     }
+}
+
+fn passed_over(why: OutReason) -> Known {
+    Known::Skipped { why, fingerprint: None }
 }

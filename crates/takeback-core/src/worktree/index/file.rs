@@ -1,0 +1,737 @@
+//! The bytes of the index's file: one block for each folder, columns in it, and behind them what
+//! changed since. Specified in `docs/design/store-format.md`.
+
+use std::cmp::Ordering;
+use std::sync::Arc;
+
+use takeback_store::{Digest, Entry, Lack, Seq, WorkPath};
+
+use super::{Child, Folder, Known, Linked};
+use crate::worktree::fingerprint::Fingerprint;
+use crate::worktree::scope::OutReason;
+
+pub(super) const MAGIC: &[u8] = b"takeback index 4\n";
+
+/// Where the length of the linked names stands.
+const HEAD: usize = MAGIC.len() + 16;
+
+/// In the place of a moment that has not come.
+const STILL: u64 = u64::MAX;
+
+const LISTED: u8 = 1;
+const REPOSITORY: u8 = 2;
+const HAS_SKIPPED: u8 = 4;
+/// In a delta: otherwise the folder is gone.
+const CHANGED: u8 = 0x80;
+
+const SKIPPED: u8 = 0;
+const FILE: u8 = 1;
+const SYMLINK: u8 = 2;
+const DIR: u8 = 3;
+const NOT_CAPTURED: u8 = 4;
+const UNKNOWN: u8 = 5;
+const KINDS: u8 = 0x0f;
+const PRECIOUS: u8 = 0x40;
+const HAS_PRINT: u8 = 0x80;
+
+const PRINT: usize = 36;
+
+/// What the file says besides its folders.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Heading {
+    pub(super) stamp: Seq,
+    pub(super) scope: u64,
+    pub(super) linked: Vec<Linked>,
+}
+
+/// Folders as they were written in one piece: read in one go, and looked at where they lie.
+#[derive(Debug)]
+pub(crate) struct Base {
+    bytes: Vec<u8>,
+    /// Where the block of each folder begins; by path.
+    blocks: Vec<u64>,
+    /// Where the last one ends.
+    end: usize,
+    /// Where the file ended when it was written in one piece.
+    file_length: u64,
+}
+
+/// One folder, where it lies.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Block<'a> {
+    /// All of it.
+    bytes: &'a [u8],
+    pub(crate) path: &'a [u8],
+    flags: u8,
+    pub(crate) fingerprint: Option<Fingerprint>,
+    pub(crate) excludes: Option<Fingerprint>,
+    tags: &'a [u8],
+    prints: &'a [u8],
+    /// Where each name ends, and where each entry begins.
+    ends: &'a [u8],
+    starts: &'a [u8],
+    names: &'a [u8],
+    entries: &'a [u8],
+}
+
+/// As much of a name as is needed to see whether it is as it was.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Brief<'a> {
+    pub(crate) name: &'a [u8],
+    pub(crate) kind: Kind,
+    pub(crate) fingerprint: Option<Fingerprint>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Kind {
+    /// A file or link, kept.
+    Kept,
+    Folder,
+    Skipped,
+    NotCaptured,
+    /// Nobody knows.
+    Other,
+}
+
+impl Known {
+    pub(crate) fn brief<'a>(&self, name: &'a [u8]) -> Brief<'a> {
+        let (kind, fingerprint) = match self {
+            Self::Entry { entry, fingerprint, .. } => {
+                let kind = match entry {
+                    Entry::File { .. } | Entry::Symlink { .. } => Kind::Kept,
+                    Entry::Dir { .. } => Kind::Folder,
+                    Entry::NotCaptured { .. } => Kind::NotCaptured,
+                    Entry::Unknown | Entry::Absent => Kind::Other,
+                };
+                (kind, *fingerprint)
+            }
+            Self::Skipped { fingerprint, .. } => (Kind::Skipped, *fingerprint),
+        };
+        Brief { name, kind, fingerprint }
+    }
+}
+
+impl<'a> Block<'a> {
+    fn parse(bytes: &'a [u8]) -> Option<Self> {
+        let mut input = Input(bytes);
+        let path = input.bytes()?;
+        let flags = input.byte()?;
+        let fingerprint = get_fingerprint(&mut input)?;
+        let excludes = get_fingerprint(&mut input)?;
+        let count = u32::from_le_bytes(input.array()?) as usize;
+        let tags = input.take(count)?;
+        let prints = input.take(count.checked_mul(PRINT)?)?;
+        let ends = input.take(count.checked_mul(4)?)?;
+        let starts = input.take(count.checked_mul(4)?)?;
+        let names = input.bytes()?;
+        let entries = input.0;
+        Some(Self {
+            bytes,
+            path,
+            flags,
+            fingerprint,
+            excludes,
+            tags,
+            prints,
+            ends,
+            starts,
+            names,
+            entries,
+        })
+    }
+
+    pub(crate) fn is_listed(&self) -> bool {
+        self.flags & LISTED != 0
+    }
+
+    pub(crate) fn is_repository(&self) -> bool {
+        self.flags & REPOSITORY != 0
+    }
+
+    pub(crate) fn has_skipped(&self) -> bool {
+        self.flags & HAS_SKIPPED != 0
+    }
+
+    /// How many names are known in it.
+    pub(crate) fn len(&self) -> usize {
+        self.tags.len()
+    }
+
+    fn name(&self, at: usize) -> Option<&'a [u8]> {
+        let start = if at == 0 { 0 } else { number(self.ends, at - 1)? };
+        self.names.get(start..number(self.ends, at)?)
+    }
+
+    fn known(&self, at: usize) -> Option<Known> {
+        let entry = self.entries.get(number(self.starts, at)?..)?;
+        get_known(self.tags[at], self.fingerprint_of(at), &mut Input(entry))
+    }
+
+    /// How large the ignored files in it are that are kept all the same.
+    pub(super) fn precious_bytes(&self) -> u64 {
+        let precious = (0..self.len()).filter(|at| self.tags[*at] & PRECIOUS != 0);
+        let size = |at| match self.known(at) {
+            Some(Known::Entry { entry: Entry::File { size, .. }, .. }) => size,
+            _ => 0,
+        };
+        precious.map(size).fold(0, u64::saturating_add)
+    }
+
+    /// What was passed over in it.
+    pub(super) fn skipped(
+        self,
+    ) -> impl Iterator<Item = (&'a [u8], OutReason, Option<Fingerprint>)> {
+        let skipped = (0..self.len()).filter(move |at| self.tags[*at] & KINDS == SKIPPED);
+        skipped.filter_map(move |at| match self.known(at)? {
+            Known::Skipped { why, fingerprint } => Some((self.name(at)?, why, fingerprint)),
+            Known::Entry { .. } => None,
+        })
+    }
+
+    /// What is known of one name.
+    pub(super) fn child(&self, name: &[u8]) -> Option<Known> {
+        let (mut low, mut high) = (0, self.tags.len());
+        while low < high {
+            let middle = usize::midpoint(low, high);
+            match self.name(middle)?.cmp(name) {
+                Ordering::Less => low = middle + 1,
+                Ordering::Greater => high = middle,
+                Ordering::Equal => return self.known(middle),
+            }
+        }
+        None
+    }
+
+    fn fingerprint_of(&self, at: usize) -> Option<Fingerprint> {
+        if self.tags[at] & HAS_PRINT == 0 {
+            return None;
+        }
+        read_print(&mut Input(self.prints.get(at * PRINT..)?))
+    }
+
+    pub(crate) fn briefs(self) -> impl Iterator<Item = Brief<'a>> {
+        (0..self.tags.len()).filter_map(move |at| {
+            let kind = match self.tags[at] & KINDS {
+                FILE | SYMLINK => Kind::Kept,
+                DIR => Kind::Folder,
+                SKIPPED => Kind::Skipped,
+                NOT_CAPTURED => Kind::NotCaptured,
+                _ => Kind::Other,
+            };
+            Some(Brief { name: self.name(at)?, kind, fingerprint: self.fingerprint_of(at) })
+        })
+    }
+
+    pub(super) fn folder(&self) -> Option<Folder> {
+        let child = |at| Some(Child { name: self.name(at)?.into(), known: self.known(at)? });
+        let children = (0..self.tags.len()).map(child).collect::<Option<_>>()?;
+        Some(Folder {
+            listed: self.is_listed(),
+            fingerprint: self.fingerprint,
+            repository: self.is_repository(),
+            excludes: self.excludes,
+            children,
+        })
+    }
+}
+
+impl Base {
+    pub(crate) fn len(&self) -> usize {
+        self.blocks.len()
+    }
+
+    pub(super) fn file_length(&self) -> u64 {
+        self.file_length
+    }
+
+    pub(crate) fn block(&self, at: usize) -> Option<Block<'_>> {
+        let start = usize::try_from(*self.blocks.get(at)?).ok()?;
+        let end = match self.blocks.get(at + 1) {
+            Some(end) => usize::try_from(*end).ok()?,
+            None => self.end,
+        };
+        Block::parse(self.bytes.get(start..end)?)
+    }
+
+    pub(crate) fn blocks(&self) -> impl Iterator<Item = Block<'_>> {
+        (0..self.len()).filter_map(|at| self.block(at))
+    }
+
+    pub(super) fn find(&self, path: &[u8]) -> Option<Block<'_>> {
+        let (mut low, mut high) = (0, self.len());
+        while low < high {
+            let middle = usize::midpoint(low, high);
+            let block = self.block(middle)?;
+            match block.path.cmp(path) {
+                Ordering::Less => low = middle + 1,
+                Ordering::Greater => high = middle,
+                Ordering::Equal => return Some(block),
+            }
+        }
+        None
+    }
+}
+
+/// A whole file of these blocks, as they are, and these folders: each by path, and none in both.
+pub(super) fn encode<'a>(
+    heading: &Heading,
+    old: impl Iterator<Item = Block<'a>>,
+    mut folders: &[(&[u8], &Arc<Folder>)],
+) -> Vec<u8> {
+    let mut out = Vec::new();
+    out.extend_from_slice(MAGIC);
+    out.extend_from_slice(&heading.stamp.0.to_le_bytes());
+    out.extend_from_slice(&heading.scope.to_le_bytes());
+    put_bytes(&mut out, &linked_bytes(&heading.linked));
+    let length_at = out.len();
+    out.extend_from_slice(&[0; 8 + 32]);
+    let body = out.len();
+    let mut blocks: Vec<u64> = Vec::new();
+    let mut begin = |out: &Vec<u8>| blocks.push(out.len() as u64);
+    for block in old {
+        while let Some(((path, folder), rest)) =
+            folders.split_first().filter(|((path, _), _)| *path < block.path)
+        {
+            begin(&out);
+            put_block(&mut out, path, folder);
+            folders = rest;
+        }
+        begin(&out);
+        out.extend_from_slice(block.bytes);
+    }
+    for (path, folder) in folders {
+        begin(&out);
+        put_block(&mut out, path, folder);
+    }
+    for block in &blocks {
+        out.extend_from_slice(&block.to_le_bytes());
+    }
+    out.extend_from_slice(&(blocks.len() as u32).to_le_bytes());
+    let checksum = Digest::of(&out[body..]);
+    out.extend_from_slice(&checksum.0);
+    let length = out.len() as u64;
+    out[length_at..length_at + 8].copy_from_slice(&length.to_le_bytes());
+    let checksum = Digest::of(&out[..length_at + 8]);
+    out[length_at + 8..body].copy_from_slice(&checksum.0);
+    out
+}
+
+fn put_block(out: &mut Vec<u8>, path: &[u8], folder: &Folder) {
+    put_bytes(out, path);
+    out.push(flags(folder) | flag(folder.has_skipped(), HAS_SKIPPED));
+    put_fingerprint(out, folder.fingerprint);
+    put_fingerprint(out, folder.excludes);
+    out.extend_from_slice(&(folder.children.len() as u32).to_le_bytes());
+    out.extend(folder.children.iter().map(|child| tag(&child.known)));
+    for child in &folder.children {
+        match child.known.fingerprint() {
+            Some(print) => write_print(out, print),
+            None => out.extend_from_slice(&[0; PRINT]),
+        }
+    }
+    let mut end = 0_u32;
+    for child in &folder.children {
+        end += child.name.len() as u32;
+        out.extend_from_slice(&end.to_le_bytes());
+    }
+    let mut entries = Vec::new();
+    for child in &folder.children {
+        out.extend_from_slice(&(entries.len() as u32).to_le_bytes());
+        put_known(&mut entries, &child.known);
+    }
+    out.extend_from_slice(&end.to_le_bytes());
+    folder.children.iter().for_each(|child| out.extend_from_slice(&child.name));
+    out.extend_from_slice(&entries);
+}
+
+fn flags(folder: &Folder) -> u8 {
+    flag(folder.listed, LISTED) | flag(folder.repository, REPOSITORY)
+}
+
+fn flag(is_set: bool, bit: u8) -> u8 {
+    if is_set { bit } else { 0 }
+}
+
+/// One number of a column.
+fn number(column: &[u8], at: usize) -> Option<usize> {
+    Some(u32::from_le_bytes(*column.get(at * 4..)?.first_chunk()?) as usize)
+}
+
+/// What a file says of the index: its heading, its folders, and what is to be done to them.
+pub(super) struct Decoded {
+    pub(super) heading: Heading,
+    pub(super) base: Base,
+    pub(super) deltas: Vec<Delta>,
+    /// Nothing stands behind the last of them.
+    pub(super) is_whole: bool,
+}
+
+pub(super) fn decode(bytes: Vec<u8>) -> Option<Decoded> {
+    let (mut heading, body, length) = heading_of(&bytes)?;
+    let (blocks_and_table, checksum) = bytes.get(body..length)?.split_last_chunk::<32>()?;
+    if Digest::of(blocks_and_table).0 != *checksum {
+        return None;
+    }
+    let (table, count) = blocks_and_table.split_last_chunk::<4>()?;
+    let count = u32::from_le_bytes(*count) as usize;
+    let table_at = table.len().checked_sub(count.checked_mul(8)?)?;
+    let (entries, _) = table[table_at..].as_chunks::<8>();
+    let blocks = entries.iter().map(|at| u64::from_le_bytes(*at)).collect();
+    let (deltas, is_whole) = deltas_of(bytes.get(length..)?);
+    heading.follow(&deltas);
+    let base = Base { end: body + table_at, file_length: length as u64, blocks, bytes };
+    Some(Decoded { heading, base, deltas, is_whole })
+}
+
+/// The heading as it was first written, where the blocks begin, and where what follows them ends.
+fn heading_of(bytes: &[u8]) -> Option<(Heading, usize, usize)> {
+    let linked_length = u32::from_le_bytes(*bytes.get(HEAD..)?.first_chunk()?) as usize;
+    let body = (HEAD + 4 + 8 + 32).checked_add(linked_length)?;
+    let (head, checksum) = bytes.get(..body)?.split_last_chunk::<32>()?;
+    if Digest::of(head).0 != *checksum {
+        return None;
+    }
+    let mut input = Input(head.strip_prefix(MAGIC)?);
+    let stamp = Seq(u64::from_le_bytes(input.array()?));
+    let scope = u64::from_le_bytes(input.array()?);
+    let linked = get_linked(&mut Input(input.bytes()?))?;
+    let length = usize::try_from(u64::from_le_bytes(input.array()?)).ok()?;
+    Some((Heading { stamp, scope, linked }, body, length))
+}
+
+impl Heading {
+    /// After these deltas.
+    fn follow(&mut self, deltas: &[Delta]) {
+        for delta in deltas {
+            (self.stamp, self.scope) = (delta.stamp, delta.scope);
+            if let Some(linked) = &delta.linked {
+                self.linked.clone_from(linked);
+            }
+        }
+    }
+}
+
+/// The heading of a file, of which no more is read than needed.
+pub(super) fn read_heading(file: &std::fs::File) -> Option<Heading> {
+    use std::os::unix::fs::FileExt as _;
+    let mut start = vec![0; HEAD + 4];
+    file.read_exact_at(&mut start, 0).ok()?;
+    let linked_length = u32::from_le_bytes(*start.last_chunk()?) as usize;
+    let total = usize::try_from(file.metadata().ok()?.len()).ok()?;
+    let body = (HEAD + 4 + 8 + 32).checked_add(linked_length)?;
+    if body > total {
+        return None;
+    }
+    start.resize(body, 0);
+    file.read_exact_at(&mut start, 0).ok()?;
+    let (mut heading, _, length) = heading_of(&start)?;
+    let mut tail = vec![0; total.checked_sub(length)?];
+    file.read_exact_at(&mut tail, length as u64).ok()?;
+    heading.follow(&deltas_of(&tail).0);
+    Some(heading)
+}
+
+/// What is known from a moment on, beside what was.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Delta {
+    pub(super) stamp: Seq,
+    pub(super) scope: u64,
+    /// None: as they were.
+    pub(super) linked: Option<Vec<Linked>>,
+    pub(super) folders: Vec<(Vec<u8>, FolderDelta)>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum FolderDelta {
+    Gone,
+    Changed {
+        /// All of it but its children.
+        rest: Folder,
+        gone: Vec<Box<[u8]>>,
+        /// New or otherwise than they were, by name.
+        set: Vec<Child>,
+    },
+}
+
+impl FolderDelta {
+    pub(super) fn between(before: Option<&Folder>, after: Option<&Folder>) -> Self {
+        let Some(after) = after else { return Self::Gone };
+        let mut old = before.map(|folder| folder.children.as_slice()).unwrap_or_default();
+        let (mut gone, mut set) = (Vec::new(), Vec::new());
+        for child in &after.children {
+            while let Some((first, rest)) = old.split_first().filter(|(f, _)| f.name < child.name) {
+                gone.push(first.name.clone());
+                old = rest;
+            }
+            match old.split_first() {
+                Some((first, rest)) if first.name == child.name => {
+                    old = rest;
+                    set.extend((first != child).then(|| child.clone()));
+                }
+                _ => set.push(child.clone()),
+            }
+        }
+        gone.extend(old.iter().map(|child| child.name.clone()));
+        Self::Changed { rest: after.without_children(), gone, set }
+    }
+
+    /// The folder after it, `before` being what was known.
+    pub(super) fn apply(self, before: Option<Arc<Folder>>) -> Option<Folder> {
+        let Self::Changed { rest, gone, set } = self else { return None };
+        let old = before.map(Arc::unwrap_or_clone).unwrap_or_default().children;
+        let mut set = set.into_iter().peekable();
+        let mut children = Vec::with_capacity(old.len() + set.len());
+        for child in old {
+            while let Some(new) = set.next_if(|new| new.name < child.name) {
+                children.push(new);
+            }
+            match set.next_if(|new| new.name == child.name) {
+                Some(new) => children.push(new),
+                None if gone.binary_search(&child.name).is_ok() => {}
+                None => children.push(child),
+            }
+        }
+        children.extend(set);
+        Some(Folder { children, ..rest })
+    }
+}
+
+impl Delta {
+    /// As it is appended to a file: its length, its checksum, itself.
+    pub(super) fn encode(&self) -> Vec<u8> {
+        let mut body = Vec::new();
+        body.extend_from_slice(&self.stamp.0.to_le_bytes());
+        body.extend_from_slice(&self.scope.to_le_bytes());
+        body.push(u8::from(self.linked.is_some()));
+        if let Some(linked) = &self.linked {
+            put_bytes(&mut body, &linked_bytes(linked));
+        }
+        for (path, delta) in &self.folders {
+            put_bytes(&mut body, path);
+            let FolderDelta::Changed { rest, gone, set } = delta else {
+                body.push(0);
+                continue;
+            };
+            body.push(flags(rest) | CHANGED);
+            put_fingerprint(&mut body, rest.fingerprint);
+            put_fingerprint(&mut body, rest.excludes);
+            body.extend_from_slice(&(gone.len() as u32).to_le_bytes());
+            gone.iter().for_each(|name| put_bytes(&mut body, name));
+            body.extend_from_slice(&(set.len() as u32).to_le_bytes());
+            for child in set {
+                put_bytes(&mut body, &child.name);
+                body.push(tag(&child.known));
+                if let Some(print) = child.known.fingerprint() {
+                    write_print(&mut body, print);
+                }
+                put_known(&mut body, &child.known);
+            }
+        }
+        let mut out = Vec::with_capacity(body.len() + 36);
+        out.extend_from_slice(&(body.len() as u32).to_le_bytes());
+        out.extend_from_slice(&Digest::of(&body).0);
+        out.extend_from_slice(&body);
+        out
+    }
+
+    fn decode(body: &[u8]) -> Option<Self> {
+        let mut input = Input(body);
+        let stamp = Seq(u64::from_le_bytes(input.array()?));
+        let scope = u64::from_le_bytes(input.array()?);
+        let linked = match input.byte()? {
+            0 => None,
+            _ => Some(get_linked(&mut Input(input.bytes()?))?),
+        };
+        let mut folders = Vec::new();
+        while !input.0.is_empty() {
+            let path = input.bytes()?.to_vec();
+            folders.push((path, get_folder_delta(&mut input)?));
+        }
+        Some(Self { stamp, scope, linked, folders })
+    }
+}
+
+fn get_folder_delta(input: &mut Input<'_>) -> Option<FolderDelta> {
+    let flags = input.byte()?;
+    if flags == 0 {
+        return Some(FolderDelta::Gone);
+    }
+    let rest = Folder {
+        listed: flags & LISTED != 0,
+        repository: flags & REPOSITORY != 0,
+        fingerprint: get_fingerprint(input)?,
+        excludes: get_fingerprint(input)?,
+        children: Vec::new(),
+    };
+    let count = u32::from_le_bytes(input.array()?);
+    let gone = (0..count).map(|_| input.bytes().map(Into::into)).collect::<Option<_>>()?;
+    let count = u32::from_le_bytes(input.array()?);
+    let mut set = Vec::new();
+    for _ in 0..count {
+        let name = input.bytes()?.into();
+        let tag = input.byte()?;
+        let print = if tag & HAS_PRINT == 0 { None } else { Some(read_print(input)?) };
+        set.push(Child { name, known: get_known(tag, print, input)? });
+    }
+    Some(FolderDelta::Changed { rest, gone, set })
+}
+
+/// The deltas up to the first that is damaged, and whether none is.
+fn deltas_of(bytes: &[u8]) -> (Vec<Delta>, bool) {
+    let mut deltas = Vec::new();
+    let mut input = Input(bytes);
+    while !input.0.is_empty() {
+        let next = || -> Option<(Delta, usize)> {
+            let mut input = Input(input.0);
+            let length = u32::from_le_bytes(input.array()?) as usize;
+            let checksum = input.array::<32>()?;
+            let body = input.take(length)?;
+            let is_right = Digest::of(body).0 == checksum;
+            Some((is_right.then(|| Delta::decode(body)).flatten()?, input.0.len()))
+        };
+        let Some((delta, left)) = next() else { return (deltas, false) };
+        deltas.push(delta);
+        input.0 = &input.0[input.0.len() - left..];
+    }
+    (deltas, true)
+}
+
+fn tag(known: &Known) -> u8 {
+    let (kind, precious) = match known {
+        Known::Skipped { .. } => (SKIPPED, false),
+        Known::Entry { entry, precious, .. } => {
+            let kind = match entry {
+                Entry::File { .. } => FILE,
+                Entry::Symlink { .. } => SYMLINK,
+                Entry::Dir { .. } => DIR,
+                Entry::NotCaptured { .. } => NOT_CAPTURED,
+                Entry::Unknown | Entry::Absent => UNKNOWN,
+            };
+            (kind, *precious)
+        }
+    };
+    let print = known.fingerprint().is_some();
+    kind | flag(precious, PRECIOUS) | flag(print, HAS_PRINT)
+}
+
+/// All of it that its tag and its fingerprint do not tell.
+fn put_known(out: &mut Vec<u8>, known: &Known) {
+    let entry = match known {
+        Known::Skipped { why, .. } => return out.push(*why as u8),
+        Known::Entry { entry, .. } => entry,
+    };
+    match entry {
+        Entry::File { digest, size, mode } => {
+            out.extend_from_slice(&digest.0);
+            out.extend_from_slice(&size.to_le_bytes());
+            out.extend_from_slice(&mode.to_le_bytes());
+        }
+        Entry::Symlink { target } => put_bytes(out, target),
+        Entry::Dir { mode } => out.extend_from_slice(&mode.to_le_bytes()),
+        Entry::NotCaptured { lack } => out.push(*lack as u8),
+        Entry::Unknown | Entry::Absent => {}
+    }
+}
+
+fn get_known(tag: u8, fingerprint: Option<Fingerprint>, input: &mut Input<'_>) -> Option<Known> {
+    let entry = match tag & KINDS {
+        SKIPPED => {
+            let why = OutReason::from_byte(input.byte()?)?;
+            return Some(Known::Skipped { why, fingerprint });
+        }
+        FILE => Entry::File {
+            digest: Digest(input.array()?),
+            size: u64::from_le_bytes(input.array()?),
+            mode: u32::from_le_bytes(input.array()?),
+        },
+        SYMLINK => Entry::Symlink { target: input.bytes()?.to_vec() },
+        DIR => Entry::Dir { mode: u32::from_le_bytes(input.array()?) },
+        NOT_CAPTURED => Entry::NotCaptured { lack: Lack::from_byte(input.byte()?)? },
+        UNKNOWN => Entry::Unknown,
+        _ => return None,
+    };
+    Some(Known::Entry { entry, fingerprint, precious: tag & PRECIOUS != 0 })
+}
+
+fn put_bytes(out: &mut Vec<u8>, bytes: &[u8]) {
+    out.extend_from_slice(&(bytes.len() as u32).to_le_bytes());
+    out.extend_from_slice(bytes);
+}
+
+fn linked_bytes(linked: &[Linked]) -> Vec<u8> {
+    let mut out = Vec::new();
+    for Linked { names, since, until } in linked {
+        out.extend_from_slice(&since.0.to_le_bytes());
+        out.extend_from_slice(&until.map_or(STILL, |until| until.0).to_le_bytes());
+        out.extend_from_slice(&(names.len() as u32).to_le_bytes());
+        names.iter().for_each(|name| put_bytes(&mut out, name.as_bytes()));
+    }
+    out
+}
+
+fn get_linked(input: &mut Input<'_>) -> Option<Vec<Linked>> {
+    let mut linked = Vec::new();
+    while !input.0.is_empty() {
+        let since = Seq(u64::from_le_bytes(input.array()?));
+        let until = Some(u64::from_le_bytes(input.array()?)).filter(|until| *until != STILL);
+        let names = u32::from_le_bytes(input.array()?);
+        let names =
+            (0..names).map(|_| WorkPath::new(input.bytes()?).ok()).collect::<Option<_>>()?;
+        linked.push(Linked { names, since, until: until.map(Seq) });
+    }
+    Some(linked)
+}
+
+fn put_fingerprint(out: &mut Vec<u8>, fingerprint: Option<Fingerprint>) {
+    out.push(u8::from(fingerprint.is_some()));
+    if let Some(print) = fingerprint {
+        write_print(out, print);
+    }
+}
+
+fn get_fingerprint(input: &mut Input<'_>) -> Option<Option<Fingerprint>> {
+    if input.byte()? == 0 { Some(None) } else { read_print(input).map(Some) }
+}
+
+fn write_print(out: &mut Vec<u8>, print: Fingerprint) {
+    out.extend_from_slice(&print.size.to_le_bytes());
+    out.extend_from_slice(&print.modified.to_le_bytes());
+    out.extend_from_slice(&print.changed.to_le_bytes());
+    out.extend_from_slice(&print.inode.to_le_bytes());
+    out.extend_from_slice(&print.mode.to_le_bytes());
+}
+
+fn read_print(input: &mut Input<'_>) -> Option<Fingerprint> {
+    Some(Fingerprint {
+        size: u64::from_le_bytes(input.array()?),
+        modified: i64::from_le_bytes(input.array()?),
+        changed: i64::from_le_bytes(input.array()?),
+        inode: u64::from_le_bytes(input.array()?),
+        mode: u32::from_le_bytes(input.array()?),
+    })
+}
+
+struct Input<'a>(&'a [u8]);
+
+impl<'a> Input<'a> {
+    fn byte(&mut self) -> Option<u8> {
+        self.array::<1>().map(|[byte]| byte)
+    }
+
+    fn array<const N: usize>(&mut self) -> Option<[u8; N]> {
+        let (array, rest) = self.0.split_first_chunk::<N>()?;
+        self.0 = rest;
+        Some(*array)
+    }
+
+    fn take(&mut self, length: usize) -> Option<&'a [u8]> {
+        let (bytes, rest) = self.0.split_at_checked(length)?;
+        self.0 = rest;
+        Some(bytes)
+    }
+
+    fn bytes(&mut self) -> Option<&'a [u8]> {
+        let length = u32::from_le_bytes(self.array()?) as usize;
+        self.take(length)
+    }
+}
