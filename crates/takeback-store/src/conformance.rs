@@ -14,7 +14,7 @@ use crate::change::{Author, Change, Evidence};
 use crate::entry::Entry;
 use crate::id::{CallId, PointId, RewindId, Seq, Timestamp, TurnId};
 use crate::path::WorkPath;
-use crate::point::{GitState, Point, PointKind};
+use crate::point::{GitState, Point, PointKind, Vouched};
 use crate::rewind::{RewindKind, RewindRecord, RewindState};
 use crate::session::{Call, CallKind, CallState, Process, Session, Turn};
 use crate::store::{Head, Store, StoreError, Write};
@@ -204,6 +204,7 @@ fn points_are_listed_oldest_first_and_replaced_by_id(store: &mut dyn Store, othe
         pinned: true,
         message_ids: vec!["m2".to_owned(), "m1".to_owned(), "m2".to_owned()],
         git: Some(GitState { head: Some("abc".to_owned()), branch: Some("main".to_owned()) }),
+        vouched: Vouched::Watch,
         ..point(u64::MAX, 1)
     };
     let git = Some(GitState { head: None, branch: None });

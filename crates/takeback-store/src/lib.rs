@@ -29,7 +29,7 @@ pub use id::{CallId, PointId, RewindId, Seq, SessionId, Timestamp, TurnId};
 pub use json_states::JsonStates;
 pub use memory::MemoryStore;
 pub use path::{InvalidPath, WorkPath};
-pub use point::{GitState, Point, PointKind};
+pub use point::{GitState, Point, PointKind, Vouched};
 pub use rewind::{RewindKind, RewindRecord, RewindState};
 pub use session::{Call, CallKind, CallState, Process, Session, Turn};
 pub use sqlite::state::SqliteStates;

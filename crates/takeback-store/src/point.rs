@@ -20,6 +20,8 @@ pub struct Point {
     /// Other ids it is known by: message uuid, prompt id. In the order in which they were learned.
     pub message_ids: Vec<String>,
     pub git: Option<GitState>,
+    #[serde(rename = "vouchedBy")]
+    pub vouched: Vouched,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -30,6 +32,18 @@ pub enum PointKind {
     Step,
     /// Made by Takeback itself before a rewind.
     Safety,
+}
+
+/// On whose word the tree was as the point has it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub enum Vouched {
+    /// Everything the point speaks of was looked at when it was made.
+    #[default]
+    Scan,
+    /// Only folders of which the kernel had told were looked at, since the scan before it. A store
+    /// through a memory map is not told, and shows at the next scan.
+    Watch,
 }
 
 /// Where the user's repository stood. For people; never restored.

@@ -4,6 +4,7 @@
 #![expect(clippy::disallowed_methods, reason = "tests lay out their own trees")]
 #![expect(clippy::missing_panics_doc, reason = "a test that cannot go on panics")]
 
+pub mod mapped;
 pub mod model;
 
 use std::collections::BTreeMap;

@@ -407,7 +407,7 @@ fn masked(entry: &Entry) -> Entry {
 
 #[cfg(test)]
 mod tests {
-    use takeback_store::{Digest, PointKind};
+    use takeback_store::{Digest, PointKind, Vouched};
 
     use super::*;
 
@@ -444,6 +444,7 @@ mod tests {
             created_at: Timestamp(11),
             message_ids: Vec::new(),
             git: None,
+            vouched: Vouched::Scan,
         };
         let piece = Piece {
             base: vec![(path.clone(), file(0o10_4755))],

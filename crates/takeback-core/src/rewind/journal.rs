@@ -7,7 +7,7 @@ use serde_json::Value;
 use takeback_store::{
     Author, CallId, Change, Digest, Entry, Evidence, Point, PointId, PointKind, RewindId,
     RewindKind, RewindRecord, RewindState, Seq, SessionId, StateError, Store, StoreError,
-    Timestamp, WorkPath, Write,
+    Timestamp, Vouched, WorkPath, Write,
 };
 
 use super::apply::{Staged, open_stages, settle, stage, to_apply, to_stage};
@@ -399,6 +399,7 @@ fn promise(
             created_at: now,
             message_ids: Vec::new(),
             git: git_state(workspace.root.path()),
+            vouched: Vouched::Scan,
         };
         match workspace.store.commit(head, &[Write::Point(point), Write::Rewind(record.clone())]) {
             Err(StoreError::Moved) => {}

@@ -21,6 +21,7 @@ mod rollback;
 mod scope;
 mod shown;
 mod stages;
+mod stat_cache;
 mod undo;
 mod untouched;
 mod waiting;

@@ -18,7 +18,7 @@ use takeback_core::worktree::fingerprint::{RacySince, stat};
 use takeback_core::worktree::scan::ScanStats;
 use takeback_core::{AgentEvent, Outcome, Recorded, Tools, Touches, checkpoint, look_around};
 use takeback_store::{
-    CallId, Digest, Entry, GitState, Lack, Point, PointKind, Seq, SessionId, WorkPath,
+    CallId, Digest, Entry, GitState, Lack, Point, PointKind, Seq, SessionId, Vouched, WorkPath,
 };
 use takeback_testkit::{Sandbox, path};
 
@@ -612,6 +612,7 @@ fn an_event_is_answered_with_what_became_of_it() {
         created_at: point.created_at,
         message_ids: vec!["uuid".to_owned()],
         git: None,
+        vouched: Vouched::Scan,
     };
     assert_eq!(point, expected);
 }

@@ -5,7 +5,7 @@ use crate::change::{Author, Change, Evidence};
 use crate::entry::{Entry, Lack};
 use crate::id::{PointId, RewindId, Seq, SessionId, Timestamp, TurnId};
 use crate::path::WorkPath;
-use crate::point::{Point, PointKind};
+use crate::point::{Point, PointKind, Vouched};
 use crate::session::Session;
 use crate::store::Write;
 
@@ -51,6 +51,7 @@ pub(super) fn point(id: u64, seq: u64) -> Point {
         created_at: Timestamp(1),
         message_ids: Vec::new(),
         git: None,
+        vouched: Vouched::Scan,
     }
 }
 

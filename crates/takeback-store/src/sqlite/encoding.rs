@@ -10,7 +10,7 @@ use crate::varint::{push_varint, take_varint};
 /// Numbers that stand for the variants of an enum.
 pub(super) mod kinds {
     use crate::change::{Author, Evidence};
-    use crate::point::PointKind;
+    use crate::point::{PointKind, Vouched};
     use crate::rewind::RewindState;
     use crate::session::CallState;
 
@@ -33,6 +33,9 @@ pub(super) mod kinds {
         (2, PointKind::Step),
         (3, PointKind::Safety),
     ];
+
+    pub(in super::super) const VOUCHED: [(i64, Vouched); 2] =
+        [(0, Vouched::Scan), (1, Vouched::Watch)];
 
     pub(in super::super) const REWIND_STATES: [(i64, RewindState); 2] =
         [(0, RewindState::Open), (1, RewindState::Done)];

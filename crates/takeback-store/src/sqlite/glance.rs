@@ -139,7 +139,7 @@ fn at_work(row: &Row<'_>) -> rusqlite::Result<AtWork> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::point::Point;
+    use crate::point::{Point, Vouched};
     use crate::session::Session;
     use crate::store::{Store as _, Write};
     use crate::{Seq, SqliteStore, TurnId};
@@ -156,6 +156,7 @@ mod tests {
             created_at: Timestamp(at),
             message_ids: Vec::new(),
             git: None,
+            vouched: Vouched::Scan,
         })
     }
 

@@ -187,7 +187,8 @@ pub(super) fn points(db: &Connection) -> Rows<Point> {
         "SELECT p.id, p.seq, s.name, p.kind, p.description, p.label, p.pinned, p.created_at, p.git,
              p.git_head, p.git_branch,
              (SELECT json_group_array(m.message ORDER BY m.position)
-              FROM point_message m WHERE m.point = p.number)
+              FROM point_message m WHERE m.point = p.number),
+             p.vouched
          FROM point p LEFT JOIN session s ON s.id = p.session
          ORDER BY p.seq, p.number",
     )?;
@@ -210,6 +211,8 @@ fn point(row: &Row<'_>) -> Result<Point, RowError> {
         message_ids: serde_json::from_str(&row.get::<_, String>(11)?)
             .map_err(|_not_json| damaged("its other ids"))?,
         git: if git { Some(GitState { head: row.get(9)?, branch: row.get(10)? }) } else { None },
+        vouched: kinds::value(&kinds::VOUCHED, row.get(12)?)
+            .ok_or_else(|| damaged("who vouches for it"))?,
     })
 }
 

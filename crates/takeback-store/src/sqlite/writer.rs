@@ -229,10 +229,11 @@ impl<'a> Writer<'a> {
         let git = point.git.as_ref();
         let mut upsert = self.db.prepare_cached(
             "INSERT INTO point (id, seq, session, kind, description, label, pinned, created_at, git,
-                 git_head, git_branch)
-             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11)
+                 git_head, git_branch, vouched)
+             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12)
              ON CONFLICT (id) DO UPDATE SET seq = ?2, session = ?3, kind = ?4, description = ?5,
-                 label = ?6, pinned = ?7, created_at = ?8, git = ?9, git_head = ?10, git_branch = ?11
+                 label = ?6, pinned = ?7, created_at = ?8, git = ?9, git_head = ?10, git_branch = ?11,
+                 vouched = ?12
              RETURNING number",
         )?;
         let values = params![
@@ -247,6 +248,7 @@ impl<'a> Writer<'a> {
             git.is_some(),
             git.and_then(|git| git.head.as_ref()),
             git.and_then(|git| git.branch.as_ref()),
+            kinds::number(&kinds::VOUCHED, &point.vouched),
         ];
         let number: i64 = upsert.query_row(values, |row| row.get(0))?;
         self.db.prepare_cached("DELETE FROM point_message WHERE point = ?1")?.execute([number])?;

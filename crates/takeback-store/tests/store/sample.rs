@@ -5,7 +5,8 @@ use std::path::Path;
 use takeback_store::{
     Author, Call, CallKind, CallState, Change, Digest, Entry, Evidence, GitState, Head, Lack,
     PackedBlob, Point, PointId, PointKind, Process, RewindId, RewindKind, RewindRecord,
-    RewindState, Seq, Session, Store, StoreError, Timestamp, Turn, TurnId, WorkPath, Write,
+    RewindState, Seq, Session, Store, StoreError, Timestamp, Turn, TurnId, Vouched, WorkPath,
+    Write,
 };
 
 /// What a store holds after the first `n` of [`commit`]s, as text: easy to compare, easy to read.
@@ -97,6 +98,7 @@ pub(crate) fn commit(store: &mut dyn Store, number: u64) -> Result<Head, StoreEr
         created_at: time,
         message_ids: vec![format!("message-{number}"), "prompt".to_owned()],
         git: Some(GitState { head: Some("abc".to_owned()), branch: None }),
+        vouched: Vouched::Scan,
     }));
     writes.push(Write::Rewind(RewindRecord {
         id: RewindId(number),

@@ -6,7 +6,7 @@
 use takeback_store::blob::Encoding;
 use takeback_store::{
     Author, CallId, Change, Digest, Entry, Evidence, GitState, Lack, PackedBlob, Point, PointId,
-    PointKind, RewindId, Seq, Session, SessionId, Timestamp, Turn, TurnId, WorkPath,
+    PointKind, RewindId, Seq, Session, SessionId, Timestamp, Turn, TurnId, Vouched, WorkPath,
 };
 
 pub(super) fn put_session(out: &mut Vec<u8>, session: &Session) {
@@ -148,6 +148,7 @@ pub(super) fn point(body: &[u8]) -> Option<Point> {
         git: input.option(|input| {
             Some(GitState { head: input.option(Input::text)?, branch: input.option(Input::text)? })
         })?,
+        vouched: Vouched::Scan,
     };
     input.end(point)
 }

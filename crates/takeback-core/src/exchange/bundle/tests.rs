@@ -5,6 +5,7 @@ use std::io::{Seek as _, Write as _};
 use takeback_store::blob::Encoding;
 use takeback_store::{
     Author, CallId, Evidence, GitState, Lack, PointId, PointKind, RewindId, Seq, SessionId, TurnId,
+    Vouched,
 };
 
 use super::*;
@@ -52,6 +53,7 @@ fn point(id: u64, seq: u64) -> Point {
         created_at: Timestamp(1),
         message_ids: vec!["m".to_owned(), "n".to_owned()],
         git: Some(GitState { head: Some("abc".to_owned()), branch: None }),
+        vouched: Vouched::Scan,
     }
 }
 

@@ -7,7 +7,7 @@ use std::path::{Component, Path, PathBuf};
 
 use takeback_store::{
     Author, Change, Entry, Evidence, Lack, Point, PointId, PointKind, Seq, Session, SessionId,
-    Timestamp, Turn, TurnId, WorkPath,
+    Timestamp, Turn, TurnId, Vouched, WorkPath,
 };
 
 use super::{Copies, Edit, Kept, Story, StoryPrompt, StorySession};
@@ -123,6 +123,7 @@ impl<'s> Log<'_, 's> {
             created_at: prompt.at,
             message_ids: prompt.message_ids.clone(),
             git: None,
+            vouched: Vouched::Scan,
         });
         TurnId(id)
     }
