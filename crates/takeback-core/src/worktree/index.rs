@@ -204,7 +204,7 @@ impl Index {
     fn each_skipped<'a>(&'a self, take: &mut dyn FnMut(PassedOver<'a, '_>)) {
         for block in self.blocks().filter(Block::has_skipped) {
             block.skipped().for_each(|(name, why, fingerprint)| {
-                take(PassedOver { folder: block.path, name, why, fingerprint })
+                take(PassedOver { folder: block.path, name, why, fingerprint });
             });
         }
         for (path, folder) in self.over() {
