@@ -79,7 +79,8 @@ pub(crate) fn create(folder: &Path, root: &Path) -> Result<SqliteStore, CommandE
 
 fn note_root(folder: &Path, root: &Path) -> Result<(), StoreError> {
     let path = folder.join(ROOT_FILE);
-    disk::replace_private_file(&path, root.as_os_str().as_bytes()).map(drop)
+    disk::replace_private_file(&path, root.as_os_str().as_bytes())
+        .map(drop)
         .map_err(|source| StoreError::Io { path, doing: "noting the workspace's root", source })
 }
 
