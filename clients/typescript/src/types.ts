@@ -83,6 +83,8 @@ export interface Point {
   deletions: number;
   notCaptured: number;
   hasState: boolean;
+  /** `scan`: the files were looked at. `watch`: those were of which the kernel had told the server. */
+  vouchedBy: 'scan' | 'watch';
 }
 
 /** What stands, or stood, at a path. */

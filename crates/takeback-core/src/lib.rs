@@ -10,6 +10,7 @@ pub mod process;
 pub mod lock;
 pub mod worktree;
 pub mod workspace;
+pub mod watch;
 pub mod event;
 pub mod author;
 pub mod spool;

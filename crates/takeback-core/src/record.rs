@@ -139,7 +139,7 @@ pub struct Surveyed {
 /// [`look_around`] for a caller that holds the lock.
 pub(crate) fn survey(workspace: &mut Workspace) -> Result<Surveyed, RecordError> {
     let time = (workspace.ambient.now)();
-    let sight = Sight::of_tree(workspace, Budget::UNLIMITED)?;
+    let sight = Sight::of_whole_tree(workspace, Budget::UNLIMITED)?;
     let skipped = sight.skipped();
     let recorded =
         commit(workspace, sight, |_| Ok(Decision { scanned: Some(time), ..Decision::at(time) }))?;

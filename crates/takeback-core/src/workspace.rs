@@ -10,6 +10,7 @@ use takeback_store::{StateStore, Store, StoreError, WorkPath, disk};
 
 use crate::ambient::Ambient;
 use crate::lock::{Hold, Lock, lock};
+use crate::watch::Watched;
 use crate::worktree::Root;
 use crate::worktree::budget::Budget;
 use crate::worktree::scope::{ScopeOptions, is_internal};
@@ -77,6 +78,8 @@ pub struct Workspace {
     pub scope: ScopeOptions,
     pub limits: Limits,
     pub ambient: Ambient,
+    /// Where somebody stays who can watch.
+    pub watched: Option<Arc<Watched>>,
 }
 
 #[derive(Debug, thiserror::Error)]
@@ -131,6 +134,7 @@ impl Workspace {
             scope: options.scope,
             limits: options.limits,
             ambient: options.ambient,
+            watched: None,
         })
     }
 

@@ -18,6 +18,11 @@ impl Mapped {
         Self(unsafe { MmapMut::map_mut(&file) }.expect("it can be mapped"))
     }
 
+    /// Overwrites the first bytes, and waits for nothing.
+    pub fn store(&mut self, bytes: &[u8]) {
+        self.0[..bytes.len()].copy_from_slice(bytes);
+    }
+
     /// Sets every byte, and waits until they are on disk.
     pub fn fill(&mut self, byte: u8) {
         self.0.fill(byte);

@@ -2,8 +2,8 @@
 //! and perhaps a point.
 
 use takeback_store::{
-    Author, Change, Entry, Evidence, Head, Point, PointKind, Seq, StoreError, Timestamp, Vouched,
-    WorkPath, Write,
+    Author, Change, Entry, Evidence, Head, Point, PointKind, Seq, StoreError, Timestamp, WorkPath,
+    Write,
 };
 
 use super::decide::{Decision, Now, PointAt};
@@ -62,7 +62,7 @@ pub(super) fn commit(
                 created_at: decision.time,
                 message_ids: point.message.into_iter().collect(),
                 git: git_state(workspace.root.path()),
-                vouched: Vouched::Scan,
+                vouched: sight.vouched(),
             }));
         }
         let worth = !writes.is_empty() || workspace.store.last_scan()?.is_none();

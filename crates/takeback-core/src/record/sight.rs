@@ -4,10 +4,11 @@ use std::collections::{HashMap, HashSet};
 use std::os::fd::OwnedFd;
 use std::path::Path;
 
-use takeback_store::{Change, Entry, Head, Lack, PackedBlob, Seq, StoreError, WorkPath};
+use takeback_store::{Change, Entry, Head, Lack, PackedBlob, Seq, StoreError, Vouched, WorkPath};
 
 use super::RecordError;
 use crate::progress::Work;
+use crate::watch::Look;
 use crate::workspace::Workspace;
 use crate::worktree::Root;
 use crate::worktree::budget::Budget;
@@ -30,6 +31,8 @@ pub(super) struct Sight {
     /// Not covered although it is known.
     skipped: Vec<(WorkPath, OutReason)>,
     pub(super) stats: ScanStats,
+    /// Where the tree is watched.
+    look: Option<Look>,
 }
 
 impl Sight {
@@ -42,11 +45,42 @@ impl Sight {
             was_stamped: base,
             skipped: Vec::new(),
             stats: ScanStats::default(),
+            look: None,
         })
     }
 
+    /// The tree as it is now. Where it is watched, only that is looked at of which the watcher tells.
     pub(super) fn of_tree(workspace: &mut Workspace, budget: Budget) -> Result<Self, RecordError> {
-        let index = Index::load(&workspace.index_file(), &*workspace.store)?;
+        match &workspace.watched {
+            Some(watched) => {
+                let (index, look) = watched.begin(workspace)?;
+                Self::of_extent(workspace, &index, Some(look), budget)
+            }
+            None => Self::of_whole_tree(workspace, budget),
+        }
+    }
+
+    /// The tree as it is now, all of it looked at, whatever a watcher tells.
+    pub(super) fn of_whole_tree(
+        workspace: &mut Workspace,
+        budget: Budget,
+    ) -> Result<Self, RecordError> {
+        let (index, look) = match &workspace.watched {
+            Some(watched) => {
+                let (index, look) = watched.begin(workspace)?;
+                (index, Some(look.at_everything()))
+            }
+            None => (Index::load(&workspace.index_file(), &*workspace.store)?, None),
+        };
+        Self::of_extent(workspace, &index, look, budget)
+    }
+
+    fn of_extent(
+        workspace: &mut Workspace,
+        index: &Index,
+        look: Option<Look>,
+        budget: Budget,
+    ) -> Result<Self, RecordError> {
         let store = &mut workspace.store;
         let mut failed = None;
         let mut keep = |blob: PackedBlob| {
@@ -57,12 +91,12 @@ impl Sight {
         let work = workspace.ambient.begin(Work::Scan, 0);
         let ask = Ask {
             root: &workspace.root,
-            before: &index,
+            before: index,
             options: &workspace.scope,
             threads: workspace.limits.threads,
             budget,
             counter: work.counter(),
-            extent: Extent::Whole,
+            extent: look.as_ref().map_or(Extent::Whole, Look::extent),
         };
         let scan = scan(&ask, &mut keep)?;
         if let Some(error) = failed {
@@ -75,6 +109,7 @@ impl Sight {
             index: Some(scan.index),
             skipped: scan.skipped,
             stats: scan.stats,
+            look,
         })
     }
 
@@ -230,6 +265,14 @@ impl Sight {
         skipped
     }
 
+    /// On whose word the tree is as it was seen.
+    pub(super) fn vouched(&self) -> Vouched {
+        match &self.look {
+            Some(look) if !look.is_whole() => Vouched::Watch,
+            _ => Vouched::Scan,
+        }
+    }
+
     /// Caches the index, now that the log holds what it shows.
     pub(super) fn save_index(self, workspace: &Workspace, head: Head) {
         let Some(mut index) = self.index else { return };
@@ -237,6 +280,9 @@ impl Sight {
         if self.was_stamped != head.seq {
             // Only a cache: without it the next scan takes longer, and says so if the disk is full.
             drop(index.save(&workspace.index_file()));
+        }
+        if let (Some(watched), Some(look)) = (&workspace.watched, self.look) {
+            watched.settle(&workspace.root, &look, index, &self.found);
         }
     }
 }

@@ -486,15 +486,28 @@ impl Index {
         Ok(())
     }
 
+    /// Puts everything in one piece, as if it had been read from a file: then copies cost nothing.
+    pub(crate) fn compact(&mut self) {
+        let encoded = self.encode();
+        if let Some(decoded) = file::decode(encoded) {
+            self.base = Some(Arc::new(decoded.base));
+            self.over.clear();
+        }
+    }
+
+    fn encode(&self) -> Vec<u8> {
+        let mut folders: Vec<_> = self.over().collect();
+        folders.sort_unstable_by_key(|(path, _)| *path);
+        file::encode(&self.heading(), self.blocks(), &folders)
+    }
+
     fn heading(&self) -> Heading {
         Heading { stamp: self.stamp, scope: self.scope, linked: self.linked.clone() }
     }
 
     fn replace(&mut self, file: &Path) -> io::Result<()> {
         let heading = self.heading();
-        let mut folders: Vec<_> = self.over().collect();
-        folders.sort_unstable_by_key(|(path, _)| *path);
-        let bytes = file::encode(&heading, self.blocks(), &folders);
+        let bytes = self.encode();
         let written = disk::replace_private_file(file, &bytes)?;
         let (fingerprint, base_length) = (stat_open(&written)?.fingerprint, bytes.len() as u64);
         self.saved = Some(Saved { fingerprint, heading, base_length });

@@ -521,7 +521,7 @@ impl Walk<'_> {
         scan.found.dedup_by(|later, first| later.path == first.path);
         scan.skipped.sort();
         if scan.index_changed || !visited.is_empty() {
-            let linked = linked::since(self.before, linked, &scan.found);
+            let linked = linked::since(self.before, self.extent, linked, &scan.found);
             scan.index_changed |= linked != self.before.linked;
             scan.index.linked = linked;
         }

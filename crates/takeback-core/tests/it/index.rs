@@ -130,3 +130,16 @@ fn a_folder_that_changed_within_a_tick_of_the_scan_is_listed_again() {
     settle();
     assert!(trusted());
 }
+
+#[test]
+fn a_folders_mode_is_seen_beside_a_file_that_changed() {
+    let mut sandbox = Sandbox::new();
+    sandbox.write("a/f", "old");
+    sandbox.write("f", "old");
+    settle();
+    look_around(&mut sandbox.workspace).unwrap();
+    sandbox.set_mode("a", 0o700);
+    sandbox.write("f", "new");
+    let seen = look_around(&mut sandbox.workspace).unwrap().recorded;
+    assert_eq!(seen.changes, 2);
+}

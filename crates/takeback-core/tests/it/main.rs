@@ -25,3 +25,5 @@ mod stat_cache;
 mod undo;
 mod untouched;
 mod waiting;
+mod watch;
+mod watcher;

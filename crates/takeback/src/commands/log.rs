@@ -7,7 +7,9 @@ use serde::Serialize;
 use takeback_core::Workspace;
 use takeback_core::exchange::{name_there, same_story};
 use takeback_core::history::by_path;
-use takeback_store::{Change, Entry, Point, PointId, PointKind, Seq, SessionId, StoreError};
+use takeback_store::{
+    Change, Entry, Point, PointId, PointKind, Seq, SessionId, StoreError, Vouched,
+};
 
 use super::filediff::{FileDiff, Lines, between};
 use super::sessions::find_session;
@@ -37,6 +39,7 @@ pub(crate) struct Told {
     pub(crate) deletions: usize,
     pub(crate) not_captured: usize,
     pub(crate) has_state: bool,
+    pub(crate) vouched_by: Vouched,
 }
 
 pub(crate) fn log(
@@ -237,5 +240,6 @@ pub(crate) fn tell(
         deletions: total.deletions,
         not_captured,
         has_state: with_state.contains(&point.id),
+        vouched_by: point.vouched,
     })
 }

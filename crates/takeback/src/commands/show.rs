@@ -9,7 +9,7 @@ use takeback_core::Workspace;
 use takeback_core::exchange::{is_detour, same_story};
 use takeback_core::history::by_path;
 use takeback_core::record::describe;
-use takeback_store::{Author, Change, Entry, Evidence, Point, PointKind, StoreError};
+use takeback_store::{Author, Change, Entry, Evidence, Point, PointKind, StoreError, Vouched};
 
 use super::filediff::FileDiff;
 use super::log::{Told, tell, title};
@@ -74,6 +74,13 @@ pub(crate) fn show(
         let branch = git.branch.as_deref().unwrap_or("detached");
         let head = git.head.as_deref().map_or("no commit", |head| head.get(..12).unwrap_or(head));
         detail(out, "git", PLAIN, &format!("{} {}", plain(branch), plain(head)))?;
+    }
+    if screen.verbose {
+        let vouched = match point.vouched {
+            Vouched::Scan => "by a look at the files",
+            Vouched::Watch => "by the watcher, since the last look at all files",
+        };
+        detail(out, "known", PLAIN, vouched)?;
     }
     writeln!(out)?;
     let names = SessionNames::of(&store.sessions()?);

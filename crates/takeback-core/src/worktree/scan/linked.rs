@@ -5,9 +5,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use rustix::fs::FileType;
 use takeback_store::{Seq, WorkPath};
 
-use super::{Observed, Part, valid};
+use super::{Extent, Observed, Part, valid};
 use crate::worktree::fingerprint::Stat;
-use crate::worktree::index::{Index, Linked};
+use crate::worktree::index::{Index, Linked, folder_of};
 
 /// Files that are no longer one and are remembered; the oldest go first.
 const REMEMBERED: usize = 1000;
@@ -21,9 +21,10 @@ impl Part {
 }
 
 /// What was known, and what a scan saw: `names` by inode. `found` is what the scan found changed, by
-/// path.
+/// path. Names of one file are looked at together, or not at all.
 pub(super) fn since(
     before: &Index,
+    extent: Extent<'_>,
     names: Vec<(u64, WorkPath)>,
     found: &[Observed],
 ) -> Vec<Linked> {
@@ -38,7 +39,7 @@ pub(super) fn since(
         .collect();
     let mut linked = before.linked.clone();
     for known in linked.iter_mut().filter(|known| known.until.is_none()) {
-        if present.remove(&known.names) {
+        if present.remove(&known.names) || !is_looked_at(extent, &known.names) {
             continue;
         }
         // If none of them changed, points of this very moment may be from before or after.
@@ -59,4 +60,11 @@ pub(super) fn since(
     let new = present.into_iter().map(|names| Linked { names, since: before.stamp, until: None });
     linked.extend(new);
     linked
+}
+
+fn is_looked_at(extent: Extent<'_>, names: &[WorkPath]) -> bool {
+    match extent {
+        Extent::Whole => true,
+        Extent::Folders(folders) => names.iter().any(|name| folders.contains(folder_of(name))),
+    }
 }

@@ -61,14 +61,19 @@ impl<'a, 'w> Visit<'a, 'w> {
 
     /// The names are those that were known.
     fn same_names(&mut self, old: &[Child]) -> io::Result<Option<Vec<Child>>> {
-        let (same, rest) = old.split_at(self.task.same.unwrap_or(0).min(old.len()));
+        let same = &old[..self.task.same.unwrap_or(0).min(old.len())];
         let files = same.iter().filter(|child| child.known.brief(b"").kind == Kind::Kept).count();
         self.part.stats.files += files as u64;
         self.walk.counter.files(files as u64);
-        let mut children = same.to_vec();
-        for child in rest {
+        let mut children = Vec::with_capacity(old.len());
+        for (at, child) in old.iter().enumerate() {
             if self.walk.is_over() {
                 return Ok(None);
+            }
+            // A folder's mode is its own: that the files before and after it are the same says nothing.
+            if at < same.len() && child.known.brief(b"").kind != Kind::Folder {
+                children.push(child.clone());
+                continue;
             }
             match self.name(&child.name, Some(&child.known))? {
                 Some(known) => children.push(Child { name: child.name.clone(), known }),
