@@ -58,7 +58,7 @@ impl Sight {
             &workspace.root,
             &index,
             &workspace.scope,
-            workspace.limits.threads,
+            workspace.limits.threads(),
             budget,
             work.counter(),
             &mut keep,
