@@ -44,6 +44,7 @@ pub struct Limits {
     pub scan_overrun: Duration,
     /// How long a rewind waits for recorders to finish.
     pub rewind_patience: Duration,
+    /// How many read files at once. 0: as many as there are processors, up to 8.
     pub threads: usize,
 }
 
@@ -55,12 +56,20 @@ impl Default for Limits {
             scan_budget: None,
             scan_overrun: Duration::from_secs(5),
             rewind_patience: Duration::from_secs(5),
-            threads: std::thread::available_parallelism().map_or(1, usize::from).min(8),
+            threads: 0,
         }
     }
 }
 
 impl Limits {
+    // Asked for only when a tree is read: the answer takes some twenty system calls.
+    pub(crate) fn threads(&self) -> usize {
+        match self.threads {
+            0 => std::thread::available_parallelism().map_or(1, usize::from).min(8),
+            threads => threads,
+        }
+    }
+
     /// For an event that comes in now.
     pub(crate) fn budget(&self) -> Budget {
         match self.scan_budget {

@@ -23,7 +23,7 @@ use rusqlite::{Connection, TransactionBehavior};
 pub use self::glance::{AtWork, Glance, LastPoint, glance};
 use self::pack::{Location, Packs};
 use self::rows::RowError;
-use self::schema::{error_at, io_error};
+use self::schema::{Synchronous, error_at, io_error};
 use self::writer::Writer;
 use crate::blob::{Digest, PackedBlob};
 use crate::change::Change;
@@ -34,7 +34,7 @@ use crate::path::WorkPath;
 use crate::point::Point;
 use crate::rewind::RewindRecord;
 use crate::session::{Call, Session, Turn};
-use crate::store::{Head, Store, StoreError, Unnamed, Usage, Write};
+use crate::store::{Durability, Head, Store, StoreError, Unnamed, Usage, Write};
 
 const DATABASE: &str = "timeline.db";
 const PACKS: &str = "packs";
@@ -49,6 +49,8 @@ pub struct SqliteStore {
     /// Whether the store held any contents when the first was put since the last commit. If not, a
     /// first snapshot is under way, and what is put need not be looked for one by one.
     had_contents: Option<bool>,
+    durability: Durability,
+    patience: Option<Duration>,
 }
 
 impl SqliteStore {
@@ -57,7 +59,15 @@ impl SqliteStore {
         let database = dir.join(DATABASE);
         let db = schema::open(&database)?;
         let packs = Packs::new(dir.join(PACKS));
-        Ok(Self { dir: dir.to_owned(), database, db, packs, had_contents: None })
+        Ok(Self {
+            dir: dir.to_owned(),
+            database,
+            db,
+            packs,
+            had_contents: None,
+            durability: Durability::Full,
+            patience: None,
+        })
     }
 
     /// Opens the store in the folder `dir` and makes it first if there is none.
@@ -88,6 +98,41 @@ impl SqliteStore {
             }
         }
         Self::open(dir)
+    }
+
+    /// What commits wait for from now on; [`Durability::Full`] in a store that was just opened.
+    pub fn set_durability(&mut self, durability: Durability) -> Result<(), StoreError> {
+        self.durability = durability;
+        self.wait_for(durability)
+    }
+
+    /// Commits what a rewind promises, or says it has done, with all that was committed before it: the
+    /// disk has it when this returns.
+    fn commit_promise(&mut self, expected: Head, writes: &[Write]) -> Result<Head, StoreError> {
+        if self.durability == Durability::Off {
+            self.packs.make_all_durable()?;
+        }
+        let durability = std::mem::replace(&mut self.durability, Durability::Full);
+        self.wait_for(Durability::Full)?;
+        let committed = self.commit(expected, writes);
+        self.set_durability(durability)?;
+        committed
+    }
+
+    /// What was deleted is not to live on in SQLite's log, if that can be had without a wait for others.
+    fn empty_log(&self) -> Result<(), StoreError> {
+        let emptied = schema::carry_over(&self.db)
+            .and_then(|()| schema::set_patience(&self.db, self.patience));
+        self.rows("emptying its log", emptied.map_err(RowError::from))
+    }
+
+    fn wait_for(&self, durability: Durability) -> Result<(), StoreError> {
+        let synchronous = match durability {
+            Durability::Full => Synchronous::Full,
+            Durability::Normal | Durability::Off => Synchronous::Normal,
+        };
+        let set = schema::set_synchronous(&self.db, synchronous).map_err(RowError::from);
+        self.rows("setting what to wait for", set)
     }
 
     #[must_use]
@@ -128,7 +173,15 @@ impl Store for SqliteStore {
             return Err(StoreError::Moved);
         }
         let head = Head { revision: expected.revision + 1, seq: last_seq(expected.seq, writes)? };
-        self.packs.make_durable()?;
+        if self.durability != Durability::Full
+            && writes.iter().any(|write| matches!(write, Write::Rewind(_)))
+        {
+            return self.commit_promise(expected, writes);
+        }
+        match self.durability {
+            Durability::Full | Durability::Normal => self.packs.make_durable()?,
+            Durability::Off => self.packs.write_out()?,
+        }
         let done = (|| {
             let transaction = self.db.transaction_with_behavior(TransactionBehavior::Immediate)?;
             if rows::head(&transaction)? != expected {
@@ -150,10 +203,14 @@ impl Store for SqliteStore {
         crash_point(CrashPoint::Committed);
         self.packs.committed();
         self.had_contents = None;
+        if writes.iter().any(drops) {
+            self.empty_log()?;
+        }
         Ok(head)
     }
 
     fn set_patience(&mut self, patience: Option<Duration>) -> Result<(), StoreError> {
+        self.patience = patience;
         let set = schema::set_patience(&self.db, patience).map_err(RowError::from);
         self.rows("setting how long to wait", set)
     }
@@ -293,6 +350,26 @@ fn make_file_beside(database: &Path) -> Result<PathBuf, StoreError> {
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
             Err(source) => return Err(io_error(&beside, "making it", source)),
         }
+    }
+}
+
+/// Whether it deletes something that nothing takes the place of.
+fn drops(write: &Write) -> bool {
+    match write {
+        Write::DropChange(_)
+        | Write::DropPoint(_)
+        | Write::DropRewind(_)
+        | Write::DropSession(_)
+        | Write::DropTurns { .. } => true,
+        Write::Change(_)
+        | Write::Session(_)
+        | Write::Turn(_)
+        | Write::Call(_)
+        | Write::Point(_)
+        | Write::Rewind(_)
+        | Write::Scanned(_)
+        | Write::CleanedUp(_)
+        | Write::ReplaceChange(_) => false,
     }
 }
 

@@ -22,8 +22,9 @@ pub trait Store: Send {
     fn head(&self) -> Result<Head, StoreError>;
 
     /// Does all of `writes` in order, or nothing. Every blob put before is durable before anything
-    /// that names it; the commit itself is durable when this returns. Changes must carry the next
-    /// sequence numbers without a gap.
+    /// that names it; the commit itself is durable when this returns. A store that was told to wait
+    /// for less ([`Durability`]) still does all this for a commit with a rewind. Changes must carry
+    /// the next sequence numbers without a gap.
     fn commit(&mut self, expected: Head, writes: &[Write]) -> Result<Head, StoreError>;
 
     /// How long, from now on, anything here waits for another process before it fails with
@@ -108,6 +109,35 @@ pub trait Store: Send {
 
     /// Looks at everything that is kept; answers what is damaged, in words, empty if nothing is.
     fn check(&self) -> Result<Vec<String>, StoreError>;
+}
+
+/// What a commit waits for. Whatever it is, a process that dies, killed or not, loses nothing that was
+/// committed: the system has it. The levels differ in what a power loss leaves.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Durability {
+    /// Contents and the commit are on the disk when it returns.
+    #[default]
+    Full,
+    /// Contents are on the disk before the commit that names them. Commits of the last seconds may be
+    /// gone, the newest first; what is left is whole.
+    Normal,
+    /// Nothing is waited for. Commits of the last seconds may be gone, and contents that the others
+    /// name may be missing.
+    Off,
+}
+
+impl Durability {
+    pub const ALL: [Self; 3] = [Self::Full, Self::Normal, Self::Off];
+
+    /// As it stands in settings.
+    #[must_use]
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Full => "full",
+            Self::Normal => "normal",
+            Self::Off => "off",
+        }
+    }
 }
 
 /// A moment of a store: every commit moves the revision, changes also the sequence.

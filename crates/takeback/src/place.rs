@@ -10,7 +10,9 @@ use takeback_core::rewind::recover::needs_recovery;
 use takeback_core::rewind::{Receipt, recover};
 use takeback_core::workspace::check_root;
 use takeback_core::{Ambient, Workspace, WorkspaceOptions, process, record_waiting};
-use takeback_store::{JsonStates, Process, SqliteStates, SqliteStore, StateStore, StoreError};
+use takeback_store::{
+    Durability, JsonStates, Process, SqliteStates, SqliteStore, StateStore, StoreError,
+};
 
 use crate::args::Options;
 use crate::error::{CommandError, Kind, no_store};
@@ -87,8 +89,40 @@ fn say_finished(receipt: &Receipt) -> io::Result<()> {
     Ok(())
 }
 
-pub(crate) fn open(options: &Options, store: Store) -> Result<Place, CommandError> {
+/// What is known of a workspace before its store is opened.
+pub(crate) struct Prepared {
+    here: Here,
+    settings: Settings,
+}
+
+pub(crate) fn prepare(options: &Options) -> Result<Prepared, CommandError> {
     let here = here(options)?;
+    let settings = Settings::load(&here.root, &here.home)?;
+    Ok(Prepared { here, settings })
+}
+
+impl Prepared {
+    /// What to answer if the user has switched recording off.
+    pub(crate) fn refusal(&self) -> Option<CommandError> {
+        if self.settings.is_enabled() {
+            return None;
+        }
+        let origin = &self.settings.setting(table::ENABLED).origin;
+        let hint =
+            format!("{} is false ({origin}); set it to true to record again.", table::ENABLED);
+        Some(CommandError::new(Kind::Usage, NotEnabled).hint(hint))
+    }
+}
+
+pub(crate) fn open(options: &Options, store: Store) -> Result<Place, CommandError> {
+    open_prepared(options, prepare(options)?, store)
+}
+
+pub(crate) fn open_prepared(
+    options: &Options,
+    Prepared { here, settings }: Prepared,
+    store: Store,
+) -> Result<Place, CommandError> {
     if store == Store::Create
         && !stores::is_protected(&here.root, &here.home)
         && let Some((old, command)) = relocation(options, &here)
@@ -100,10 +134,11 @@ pub(crate) fn open(options: &Options, store: Store) -> Result<Place, CommandErro
         );
         say_warnings(options, &[text])?;
     }
-    let place = open_at(&here.root, &here.home, store).map_err(|error| match error.kind {
-        Kind::NoStore => perhaps_moved(error, options, &here),
-        _ => error,
-    })?;
+    let place =
+        open_with(&here.root, &here.home, settings, store).map_err(|error| match error.kind {
+            Kind::NoStore => perhaps_moved(error, options, &here),
+            _ => error,
+        })?;
     warn(options, &place.settings)?;
     Ok(place)
 }
@@ -206,14 +241,7 @@ pub(crate) fn say_warnings(options: &Options, warnings: &[String]) -> Result<(),
 
 /// What to answer if the user has switched recording off.
 pub(crate) fn not_enabled(options: &Options) -> Result<Option<CommandError>, CommandError> {
-    let here = here(options)?;
-    let settings = Settings::load(&here.root, &here.home)?;
-    if settings.is_enabled() {
-        return Ok(None);
-    }
-    let origin = &settings.setting(table::ENABLED).origin;
-    let hint = format!("{} is false ({origin}); set it to true to record again.", table::ENABLED);
-    Ok(Some(CommandError::new(Kind::Usage, NotEnabled).hint(hint)))
+    Ok(prepare(options)?.refusal())
 }
 
 #[derive(Debug, thiserror::Error)]
@@ -222,11 +250,19 @@ pub(crate) struct NotEnabled;
 
 /// Opens the workspace with exactly this root.
 pub(crate) fn open_at(root: &Path, home: &Path, store: Store) -> Result<Place, CommandError> {
+    open_with(root, home, Settings::load(root, home)?, store)
+}
+
+fn open_with(
+    root: &Path,
+    home: &Path,
+    settings: Settings,
+    store: Store,
+) -> Result<Place, CommandError> {
     let store_dir = stores::store_of(root, home);
     let user_home = user_home();
     check_root(root, &store_dir, user_home.as_deref())?;
-    let settings = Settings::load(root, home)?;
-    let opened = match store {
+    let mut opened = match store {
         Store::Create => stores::create(&store_dir, root)?,
         Store::MustExist => match SqliteStore::open(&store_dir) {
             Err(StoreError::Missing { .. }) => {
@@ -235,6 +271,9 @@ pub(crate) fn open_at(root: &Path, home: &Path, store: Store) -> Result<Place, C
             opened => opened?,
         },
     };
+    if settings.durability() != Durability::default() {
+        opened.set_durability(settings.durability())?;
+    }
     let mut scope = settings.scope();
     scope.nested_workspaces = stores::nested(root, home);
     let workspace = Workspace::open(WorkspaceOptions {

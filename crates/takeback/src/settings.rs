@@ -15,6 +15,7 @@ use std::time::Duration;
 use takeback_core::retention::Policy;
 use takeback_core::worktree::scope::ScopeOptions;
 use takeback_core::{Limits, Tools};
+use takeback_store::Durability;
 
 use self::file::{Keys, Unusable};
 use self::table::{KEYS, Key, Project, Value};
@@ -167,6 +168,14 @@ impl Settings {
         match &self.setting(table::REWIND_KEY).value {
             Value::Word(word) => word,
             _ => unreachable!("the table says that it is a word"),
+        }
+    }
+
+    /// What recording waits for.
+    pub(crate) fn durability(&self) -> Durability {
+        match self.setting(table::DURABILITY).value {
+            Value::Durability(durability) => durability,
+            _ => unreachable!("the table says what it is"),
         }
     }
 

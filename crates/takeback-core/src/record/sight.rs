@@ -93,7 +93,7 @@ impl Sight {
             root: &workspace.root,
             before: index,
             options: &workspace.scope,
-            threads: workspace.limits.threads,
+            threads: workspace.limits.threads(),
             budget,
             counter: work.counter(),
             extent: look.as_ref().map_or(Extent::Whole, Look::extent),

@@ -65,12 +65,10 @@ fn connect(path: &Path) -> rusqlite::Result<Connection> {
     // and its index, which a reader would leave behind. Somebody who begins to write just now writes to
     // a log of their own first; only if that is carried over within these few milliseconds can a page
     // be read that is younger than another, and then a count is off until the next glance.
-    let mut log = path.as_os_str().to_owned();
-    log.push("-wal");
     let uri = format!(
         "file:{}{}",
         percent_encoded(path.as_os_str().as_bytes()),
-        if Path::new(&log).exists() { "" } else { "?immutable=1" }
+        if schema::log_of(path).exists() { "" } else { "?immutable=1" }
     );
     let db = Connection::open_with_flags(uri, flags)?;
     db.busy_timeout(Duration::ZERO)?;
@@ -214,12 +212,20 @@ mod tests {
             }],
             open_rewind: false,
         };
-        // While the store is open there is a log, and afterwards there is none.
-        assert!(names(dir).contains(&"timeline.db-wal".to_owned()));
+        let log = "timeline.db-wal".to_owned();
+        assert!(names(dir).contains(&log));
         assert_eq!(glance(dir).expect("it is seen"), expected);
+        // A closed store leaves its log; one that was carried over and removed is not made again.
         drop(store);
         let before = names(dir);
-        assert!(!before.contains(&"timeline.db-wal".to_owned()), "{before:?}");
+        assert!(before.contains(&log), "{before:?}");
+        assert_eq!(glance(dir).expect("it is seen"), expected);
+        assert_eq!(names(dir), before);
+        let db = Connection::open(dir.join(DATABASE)).expect("it opens");
+        db.execute_batch("SELECT * FROM meta").expect("it reads");
+        drop(db);
+        let before = names(dir);
+        assert!(!before.contains(&log), "{before:?}");
         assert_eq!(glance(dir).expect("it is seen"), expected);
         assert_eq!(names(dir), before);
     }

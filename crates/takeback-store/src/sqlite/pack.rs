@@ -151,6 +151,23 @@ impl Packs {
         Ok(())
     }
 
+    /// Hands what was put to the system, which keeps it if this process dies.
+    pub(super) fn write_out(&mut self) -> Result<(), StoreError> {
+        self.flush()
+    }
+
+    /// Makes every segment durable, whoever has written to it.
+    pub(super) fn make_all_durable(&self) -> Result<(), StoreError> {
+        for number in segment_numbers(&self.dir)? {
+            let path = segment_path(&self.dir, number);
+            match File::open(&path).and_then(|segment| disk::sync(&segment)) {
+                Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+                synced => synced.map_err(|source| io_error(&path, "making it durable", source))?,
+            }
+        }
+        Ok(())
+    }
+
     /// The segments there are, oldest first, with their sizes.
     pub(super) fn segments(&self) -> Result<Vec<(u32, u64)>, StoreError> {
         let mut segments = Vec::new();

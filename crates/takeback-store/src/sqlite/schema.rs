@@ -1,7 +1,7 @@
 //! The tables of a store, its format number, and how a database becomes or is known to be one.
 
 use std::io;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use rusqlite::config::DbConfig;
@@ -29,12 +29,21 @@ const STEPS: [&str; 5] = [
     include_str!("format5.sql"),
 ];
 
+/// A log of more bytes is carried over by whoever opens the store next: the first to open it reads the
+/// whole log (3 µs a page), and to carry it over takes two waits for the disk. A commit is about 15
+/// pages.
+const LOG_LIMIT: u64 = 128 * 4120;
+
 /// Connects to the store at `path` and brings it to [`FORMAT`] if it is older.
 pub(super) fn open(path: &Path) -> Result<Connection, StoreError> {
     if !path.try_exists().map_err(|source| io_error(path, "looking for it", source))? {
         return Err(StoreError::Missing { path: path.to_owned() });
     }
     let mut db = connect(path).map_err(|error| foreign_or(path, error))?;
+    if std::fs::metadata(log_of(path)).is_ok_and(|log| log.len() > LOG_LIMIT) {
+        carry_over(&db).map_err(|error| foreign_or(path, error))?;
+    }
+    set_patience(&db, None).map_err(|error| foreign_or(path, error))?;
     if check_identity(&db, path)? < FORMAT {
         migrate(&mut db)
             .map_err(|error| error_at(path, "bringing its format up to date", error))?;
@@ -63,6 +72,8 @@ pub(super) fn create(path: &Path) -> Result<(), StoreError> {
         db.pragma_update(None, "application_id", APPLICATION_ID)?;
         migrate(&mut db)?;
         db.pragma_update(None, "journal_mode", "WAL")?;
+        // It is given another name, which a log left behind would not know.
+        db.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, false)?;
         db.close().map_err(|(_, error)| error)
     };
     make().map_err(|error| error_at(path, "making it", error))
@@ -71,19 +82,58 @@ pub(super) fn create(path: &Path) -> Result<(), StoreError> {
 fn connect(path: &Path) -> rusqlite::Result<Connection> {
     let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     let db = Connection::open_with_flags(path, flags)?;
-    set_patience(&db, None)?;
-    // Otherwise a statement is planned anew whenever it is asked for something else.
-    db.set_db_config(DbConfig::SQLITE_DBCONFIG_ENABLE_QPSG, true)?;
+    for (setting, on) in [
+        (DbConfig::SQLITE_DBCONFIG_ENABLE_FKEY, true),
+        // Otherwise a statement is planned anew whenever it is asked for something else.
+        (DbConfig::SQLITE_DBCONFIG_ENABLE_QPSG, true),
+        // A short command would pay for it with two waits for the disk, and the next one with two more
+        // for a new log.
+        (DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, true),
+    ] {
+        db.set_db_config(setting, on)?;
+    }
     db.set_prepared_statement_cache_capacity(64);
     db.execute_batch(
-        "PRAGMA foreign_keys = ON;
-         PRAGMA synchronous = FULL;
-         PRAGMA secure_delete = ON;
+        "PRAGMA secure_delete = ON;
          PRAGMA cache_size = -16000;
          PRAGMA wal_autocheckpoint = 1000;
          PRAGMA journal_size_limit = 4194304;",
     )?;
+    set_synchronous(&db, Synchronous::Full)?;
     Ok(db)
+}
+
+/// What SQLite waits for, in its words.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Synchronous {
+    /// Every commit is on the disk when it returns.
+    Full,
+    /// Only what keeps the database whole: its log before it is carried over, and what was carried
+    /// over before the log begins anew.
+    Normal,
+}
+
+pub(super) fn set_synchronous(db: &Connection, synchronous: Synchronous) -> rusqlite::Result<()> {
+    db.execute_batch(match synchronous {
+        Synchronous::Full => "PRAGMA synchronous = FULL",
+        Synchronous::Normal => "PRAGMA synchronous = NORMAL",
+    })
+}
+
+/// SQLite's log of the database at `path`.
+pub(super) fn log_of(path: &Path) -> PathBuf {
+    let mut log = path.as_os_str().to_owned();
+    log.push("-wal");
+    PathBuf::from(log)
+}
+
+/// Empties the log into the database, unless somebody reads or writes just now.
+pub(super) fn carry_over(db: &Connection) -> rusqlite::Result<()> {
+    db.busy_timeout(Duration::ZERO)?;
+    match db.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(())) {
+        Err(error) if error.sqlite_error_code() == Some(ErrorCode::DatabaseBusy) => Ok(()),
+        done => done,
+    }
 }
 
 pub(super) fn set_patience(db: &Connection, patience: Option<Duration>) -> rusqlite::Result<()> {

@@ -43,7 +43,7 @@ fn only_the_owner_may_read_anything() {
 }
 
 #[test]
-fn a_closed_store_leaves_nothing_but_itself() {
+fn a_closed_store_leaves_itself_and_a_log() {
     let dir = tempfile::tempdir().unwrap();
     let mut store = SqliteStore::create(dir.path()).unwrap();
     assert_eq!(store.dir(), dir.path());
@@ -51,7 +51,8 @@ fn a_closed_store_leaves_nothing_but_itself() {
     drop(store);
     let mut found = BTreeMap::new();
     modes(dir.path(), &mut found);
-    assert_eq!(found.into_keys().collect::<Vec<_>>(), ["00000001.pack", "packs", "timeline.db"]);
+    let expected = ["00000001.pack", "packs", "timeline.db", "timeline.db-shm", "timeline.db-wal"];
+    assert_eq!(found.into_keys().collect::<Vec<_>>(), expected);
 }
 
 #[test]
@@ -70,6 +71,11 @@ fn what_is_replaced_leaves_no_trace_in_the_file() {
     let forgotten = Turn { prompt: String::new(), ..turn };
     store.commit(head, &[Write::Turn(forgotten)]).unwrap();
     drop(store);
+    // Closing it carries the log over, which Takeback leaves to the next who needs it.
+    let db = rusqlite::Connection::open(dir.path().join("timeline.db")).unwrap();
+    db.execute_batch("SELECT * FROM turn").unwrap();
+    drop(db);
+    assert!(!dir.path().join("timeline.db-wal").exists());
     let file = std::fs::read(dir.path().join("timeline.db")).unwrap();
     assert!(!file.windows(7).any(|bytes| bytes == b"hunter2"));
 }

@@ -179,4 +179,7 @@ fn write_the_fixture() {
     sample::commit(&mut store, 1).unwrap();
     sample::commit(&mut store, 2).unwrap();
     save_states(&dir);
+    drop(store);
+    // Closing this one carries the log over.
+    with_database(&dir, |db| db.execute_batch("SELECT * FROM meta")).unwrap();
 }

@@ -7,6 +7,7 @@ mod cascade;
 mod collect;
 mod crash;
 mod damage;
+mod durability;
 mod folder;
 mod format;
 mod json_states;

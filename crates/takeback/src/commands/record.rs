@@ -75,7 +75,8 @@ fn yes() -> bool {
 }
 
 pub(crate) fn record(options: &Options, screen: &mut Screen) -> Result<u8, CommandError> {
-    if let Some(refusal) = place::not_enabled(options)? {
+    let prepared = place::prepare(options)?;
+    if let Some(refusal) = prepared.refusal() {
         let mut place = None;
         return answer_each(screen, |line| {
             without_files(line, &refusal, || match place.take() {
@@ -84,7 +85,7 @@ pub(crate) fn record(options: &Options, screen: &mut Screen) -> Result<u8, Comma
             })
         });
     }
-    let mut place = place::open(options, Store::Create)?;
+    let mut place = place::open_prepared(options, prepared, Store::Create)?;
     place.workspace.limits = place.settings.agent_limits();
     when_due(&mut place, options);
     let mut recording = Recording::default();

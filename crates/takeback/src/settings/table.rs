@@ -5,6 +5,7 @@ use serde_json::json;
 use takeback_core::point_name::distance;
 use takeback_core::worktree::scope::ScopeOptions;
 use takeback_core::{Limits, Tools};
+use takeback_store::Durability;
 
 /// A row of the table.
 #[derive(Debug)]
@@ -34,6 +35,7 @@ pub(crate) enum Value {
     Number(u64),
     Names(Vec<String>),
     Word(String),
+    Durability(Durability),
 }
 
 pub(crate) const ENABLED: &str = "enableFileCheckpointing";
@@ -53,8 +55,9 @@ pub(crate) const KEEP_COUNT: &str = "checkpointKeepCount";
 pub(crate) const DOUBLE_ESC: &str = "doubleEscMs";
 pub(crate) const REWIND_KEY: &str = "rewindKey";
 pub(crate) const ALLOW_AGENT_REWIND: &str = "allowAgentRewind";
+pub(crate) const DURABILITY: &str = "durability";
 
-pub(crate) const KEYS: [Key; 17] = [
+pub(crate) const KEYS: [Key; 18] = [
     Key {
         name: ENABLED,
         default: || Value::Flag(true),
@@ -161,10 +164,16 @@ pub(crate) const KEYS: [Key; 17] = [
         project: Project::Nothing,
         meaning: "whether a model may rewind over MCP without asking you",
     },
+    Key {
+        name: DURABILITY,
+        default: || Value::Durability(Durability::default()),
+        project: Project::Nothing,
+        meaning: "what recording waits for: full, normal or off; a power loss may take the last seconds",
+    },
 ];
 
 /// Words that have a meaning in other versions: no mistake, and without effect.
-const WITHOUT_EFFECT: [&str; 3] = ["maxStoreBytes", "maxHomeBytes", "durability"];
+const WITHOUT_EFFECT: [&str; 2] = ["maxStoreBytes", "maxHomeBytes"];
 
 pub(crate) fn key(name: &str) -> Option<&'static Key> {
     KEYS.iter().find(|key| key.name == name)
@@ -207,6 +216,7 @@ impl Key {
             Value::Number(_) => "a whole number",
             Value::Names(_) => "a list of names",
             Value::Word(_) => "a word",
+            Value::Durability(_) => "full, normal or off",
         }
     }
 
@@ -220,6 +230,7 @@ impl Key {
                 value.as_array()?.iter().map(name).collect::<Option<_>>().map(Value::Names)
             }
             Value::Word(_) => value.as_str().map(|word| Value::Word(word.to_owned())),
+            Value::Durability(_) => value.as_str().and_then(durability),
         }
     }
 
@@ -237,8 +248,14 @@ impl Key {
                 Some(Value::Names(names.map(str::to_owned).collect()))
             }
             Value::Word(_) => Some(Value::Word(text.to_owned())),
+            Value::Durability(_) => durability(text),
         }
     }
+}
+
+fn durability(word: &str) -> Option<Value> {
+    let mut levels = Durability::ALL.into_iter();
+    levels.find(|level| level.word() == word).map(Value::Durability)
 }
 
 impl Value {
@@ -248,6 +265,7 @@ impl Value {
             Self::Number(number) => json!(number),
             Self::Names(names) => json!(names),
             Self::Word(word) => json!(word),
+            Self::Durability(durability) => json!(durability.word()),
         }
     }
 }
@@ -259,6 +277,7 @@ impl std::fmt::Display for Value {
             Self::Number(number) => write!(f, "{number}"),
             Self::Names(names) => f.write_str(&names.join(", ")),
             Self::Word(word) => f.write_str(word),
+            Self::Durability(durability) => f.write_str(durability.word()),
         }
     }
 }

@@ -38,6 +38,7 @@ fn every_setting_is_listed_with_its_origin() {
     doubleEscMs              300                                                           default
     rewindKey                esc                                                           default
     allowAgentRewind         false                                                         default
+    durability               full                                                          default
     ");
     assert!(!user.home().join(".takeback").exists(), "looking makes no store");
 }
@@ -183,6 +184,26 @@ fn your_own_settings_must_make_sense() {
     let answer = user.answer_of(command, "");
     assert_eq!(answer.code, 2);
     insta::assert_snapshot!(answer.err, @"takeback: TAKEBACK_ARCHIVE_DAYS must be a whole number");
+    let mut command = user.command(&["config"]);
+    command.env("TAKEBACK_DURABILITY", "some");
+    let answer = user.answer_of(command, "");
+    assert_eq!(answer.code, 2);
+    insta::assert_snapshot!(answer.err, @"takeback: TAKEBACK_DURABILITY must be full, normal or off");
+}
+
+#[test]
+fn points_made_at_any_durability_come_back() {
+    let user = User::with(&[("a", "1")]);
+    for (number, level) in [("2", "full"), ("3", "normal"), ("4", "off")] {
+        user.set(&format!(r#"{{"durability": "{level}"}}"#));
+        assert_eq!(user.takeback(&["checkpoint", level]).code, 0, "{level}");
+        user.write("a", number);
+    }
+    for (level, text) in [("full", "1"), ("off", "3"), ("normal", "2")] {
+        let answer = user.takeback(&["rewind", level, "-y", "--exact"]);
+        assert_eq!((answer.code, user.read("a").as_str()), (0, text), "{level}: {}", answer.err);
+    }
+    assert_eq!(user.takeback(&["verify"]).code, 0);
 }
 
 #[test]
