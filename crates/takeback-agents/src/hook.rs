@@ -18,7 +18,7 @@ use takeback_core::Outcome;
 pub(crate) use self::hash::call_id;
 pub use self::paths::{paths_of_patch, touches};
 use self::surrogates::without_lone_surrogates;
-pub use self::tell::{Teller, event_of, tell};
+pub use self::tell::{Teller, event_of, tell, tell_by};
 use crate::{claude, codex, copilot, gemini, opencode, qwen};
 
 /// An agent that Takeback plugs into.

@@ -2,6 +2,7 @@
 
 use takeback_store::{Point, SessionId, StoreError, Write};
 
+use crate::deferred::Whose;
 use crate::lock::{Hold, Patience};
 use crate::record::{RecordError, recorded_as};
 use crate::workspace::Workspace;
@@ -18,7 +19,10 @@ pub fn learn_ids(
 ) -> Result<bool, RecordError> {
     let session = recorded_as(session);
     let patience = Patience::starting_now(workspace.limits.recorder_patience);
-    let Some(_lock) = workspace.lock(Hold::Shared, patience.left())? else {
+    if !workspace.is_past(Whose::Of(&session), patience.left())? {
+        return Err(RecordError::Locked);
+    }
+    let Some(_lock) = workspace.lock_only(Hold::Shared, patience.left())? else {
         return Err(RecordError::Locked);
     };
     workspace.store.set_patience(Some(patience.left_for_a_commit()))?;

@@ -14,6 +14,7 @@ pub mod watch;
 pub mod event;
 pub mod author;
 pub mod spool;
+pub mod deferred;
 pub mod record;
 mod waiting;
 pub mod middleware;
@@ -30,6 +31,9 @@ pub mod exchange;
 pub use ambient::Ambient;
 pub use event::{AgentEvent, Outcome, Tools, Touches};
 pub use learn_ids::learn_ids;
-pub use record::{Recorded, checkpoint, look_around, record};
+pub use record::{
+    Put, Recorded, checkpoint, look_around, record, record_deferred, record_or_defer,
+    wait_for_deferred,
+};
 pub use waiting::record_waiting;
 pub use workspace::{Limits, Workspace, WorkspaceError, WorkspaceOptions};

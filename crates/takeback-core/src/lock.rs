@@ -43,7 +43,11 @@ impl Patience {
 
 /// `None`: somebody else held it all through `patience`.
 pub fn lock(path: &Path, hold: Hold, patience: Duration) -> io::Result<Option<Lock>> {
-    let file = disk::open_private_file(path)?;
+    lock_file(disk::open_private_file(path)?, hold, patience)
+}
+
+/// As [`lock`], of a file that is open.
+pub(crate) fn lock_file(file: File, hold: Hold, patience: Duration) -> io::Result<Option<Lock>> {
     let patience = Patience::starting_now(patience);
     let mut pause = Duration::from_millis(1);
     loop {

@@ -8,6 +8,7 @@
 mod commit;
 mod decide;
 mod late;
+mod meanwhile;
 mod sight;
 
 use std::path::PathBuf;
@@ -22,11 +23,13 @@ pub use self::decide::describe;
 use self::decide::{Decision, NewPoint, decide};
 pub(crate) use self::late::drain_spool;
 use self::late::{drain_within, spool};
+pub use self::meanwhile::{Put, record_deferred, record_or_defer, wait_for_deferred};
 use self::sight::Sight;
+use crate::deferred::Whose;
 use crate::event::{AgentEvent, Touches};
 use crate::exchange::imported::import_of;
 use crate::lock::{Hold, Patience};
-use crate::spool::Spooled;
+use crate::spool::{self, Spooled};
 use crate::workspace::Workspace;
 use crate::worktree::budget::Budget;
 use crate::worktree::scan::{ScanError, ScanStats};
@@ -76,8 +79,9 @@ impl RecordError {
 /// Records an event. What it answers is durable.
 ///
 /// An agent is not kept waiting for others longer than `recorder_patience`, nor for a scan longer
-/// than `scan_budget` and its overrun: then the event waits in the spool, and whoever records it knows
-/// that nobody looked when it happened.
+/// than `scan_budget` and its overrun, nor for one that its session has under way longer than
+/// `barrier_patience`: then the event waits in the spool, and whoever records it knows that nobody looked
+/// when it happened.
 ///
 /// A session that calls itself an import is recorded as `agent-…`.
 pub fn record(workspace: &mut Workspace, event: &AgentEvent) -> Result<Recorded, RecordError> {
@@ -109,8 +113,9 @@ fn record_now(
     event: &AgentEvent,
     time: Timestamp,
 ) -> Result<Recorded, RecordError> {
+    pass_barrier(workspace, event)?;
     let patience = Patience::starting_now(workspace.limits.recorder_patience);
-    let Some(_lock) = workspace.lock(Hold::Shared, patience.left())? else {
+    let Some(_lock) = workspace.lock_only(Hold::Shared, patience.left())? else {
         return Err(RecordError::Locked);
     };
     let budget = workspace.limits.budget();
@@ -118,6 +123,22 @@ fn record_now(
     drain_within(workspace, patience.left(), budget)?;
     workspace.store.set_patience(Some(patience.left_for_a_commit()))?;
     record_at(workspace, event, time, Punctuality::OnTime, budget)
+}
+
+/// Waits for what must be recorded before this event: what its session has told, and everything if
+/// there are events in the spool, which may be of any session.
+fn pass_barrier(workspace: &Workspace, event: &AgentEvent) -> Result<(), RecordError> {
+    let whose =
+        if is_spool_empty(workspace)? { Whose::Of(event.session()) } else { Whose::Everybodys };
+    match workspace.is_past(whose, workspace.limits.barrier_patience)? {
+        true => Ok(()),
+        false => Err(RecordError::Locked),
+    }
+}
+
+fn is_spool_empty(workspace: &Workspace) -> Result<bool, RecordError> {
+    let path = &workspace.store_dir;
+    spool::is_empty(path).map_err(|source| RecordError::Spool { path: path.clone(), source })
 }
 
 /// Scans the tree and records what nobody announced.
@@ -185,6 +206,8 @@ pub fn checkpoint(workspace: &mut Workspace, label: Option<&str>) -> Result<Reco
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Punctuality {
     OnTime,
+    /// Its session waits until it is recorded, unless the spool says that it could not wait so long.
+    Deferred,
     /// It waited in the spool: what stood before an edit was not read, and is not to be had now.
     Late,
 }
@@ -197,24 +220,7 @@ fn record_at(
     budget: Budget,
 ) -> Result<Recorded, RecordError> {
     let session = event.session();
-    let calls: Vec<Call> =
-        workspace.store.live_calls()?.into_iter().filter(|call| call.session == *session).collect();
-    // What these calls have named, which a scan may pass over, and whether one may write anything:
-    // the event may be all that is ever heard of their end. That of an overtaken call is still to
-    // come when others begin and end.
-    let others_go_on =
-        matches!(event, AgentEvent::BeforeTool { .. } | AgentEvent::AfterTool { .. });
-    let mut named = Vec::new();
-    let mut anything = false;
-    for call in &calls {
-        if others_go_on && call.state == CallState::Overtaken {
-            continue;
-        }
-        let is_shell = matches!(call.kind, CallKind::Shell { .. });
-        anything |= is_shell && call.state != CallState::Background;
-        named.extend_from_slice(call.kind.paths());
-    }
-    let open: Vec<Call> = calls.into_iter().filter(|call| call.state == CallState::Open).collect();
+    let OwnCalls { open, mut named, mut anything } = OwnCalls::of(workspace, event)?;
     let mut names = Vec::new();
     if let AgentEvent::BeforeTool {
         touches: Touches::Paths(paths) | Touches::Anything { paths, .. },
@@ -237,10 +243,10 @@ fn record_at(
         AgentEvent::BeforeTool { touches: Touches::Paths(_), .. } => {
             let sight = match punctuality {
                 Punctuality::Late => Sight::of_missed(workspace, &names)?,
-                Punctuality::OnTime if anything => {
+                _ if anything => {
                     Sight::of_tree(workspace, budget)?.and_paths(workspace, &new, limit)?
                 }
-                Punctuality::OnTime => Sight::of_paths(workspace, &new, limit)?,
+                _ => Sight::of_paths(workspace, &new, limit)?,
             };
             sight.and_paths(workspace, &named, None)?
         }
@@ -248,13 +254,13 @@ fn record_at(
             let sight = Sight::of_tree(workspace, budget)?;
             let sight = match punctuality {
                 Punctuality::Late => sight.and_missed(workspace, &new)?,
-                Punctuality::OnTime => sight.and_paths(workspace, &new, limit)?,
+                _ => sight.and_paths(workspace, &new, limit)?,
             };
             sight.and_paths(workspace, &named, None)?
         }
         AgentEvent::AfterTool { call, .. } => {
             let kind = workspace.store.call(session, call)?.map(|call| call.kind);
-            anything |= !matches!(kind, Some(CallKind::Edit { .. }));
+            anything |= may_write_anything(kind.as_ref());
             named.extend(kind.iter().flat_map(|kind| kind.paths().iter().cloned()));
             let sight = if anything {
                 Sight::of_tree(workspace, budget)?
@@ -274,17 +280,60 @@ fn record_at(
     let new_turn = TurnId((workspace.ambient.random)());
     let new_point = PointId((workspace.ambient.random)());
     let scanned = sight.index.is_some().then_some(time);
+    // Asked when everything has been looked at: whoever could not wait wrote into the spool first.
+    let is_late = match punctuality {
+        Punctuality::OnTime => false,
+        Punctuality::Deferred => meanwhile::has_gone_on(workspace, session)?,
+        Punctuality::Late => true,
+    };
     commit(workspace, sight, |now| {
         let mut decision = decide(event, now, new_turn, new_point, &names, time)?;
         decision.scanned = scanned;
         if let Some(scene) = &mut decision.scene {
             scene.were_open(&open);
         }
-        if punctuality == Punctuality::Late {
+        if is_late {
             decision.come_late(event);
         }
         Ok(decision)
     })
+}
+
+/// What a session has under way when an event of it comes in.
+struct OwnCalls {
+    open: Vec<Call>,
+    /// What its calls have named, which a scan may pass over: the event may be all that is ever heard
+    /// of their end.
+    named: Vec<WorkPath>,
+    /// Whether one of them may have written anything.
+    anything: bool,
+}
+
+impl OwnCalls {
+    fn of(workspace: &Workspace, event: &AgentEvent) -> Result<Self, StoreError> {
+        let calls = workspace.store.live_calls()?.into_iter();
+        let calls: Vec<Call> = calls.filter(|call| call.session == *event.session()).collect();
+        // The end of an overtaken call is still to come when others begin and end.
+        let others_go_on =
+            matches!(event, AgentEvent::BeforeTool { .. } | AgentEvent::AfterTool { .. });
+        let mut named = Vec::new();
+        let mut anything = false;
+        for call in &calls {
+            if others_go_on && call.state == CallState::Overtaken {
+                continue;
+            }
+            let is_shell = matches!(call.kind, CallKind::Shell { .. });
+            anything |= is_shell && call.state != CallState::Background;
+            named.extend_from_slice(call.kind.paths());
+        }
+        let open = calls.into_iter().filter(|call| call.state == CallState::Open).collect();
+        Ok(Self { open, named, anything })
+    }
+}
+
+/// A call that nobody knows may have.
+fn may_write_anything(kind: Option<&CallKind>) -> bool {
+    !matches!(kind, Some(CallKind::Edit { .. }))
 }
 
 impl Recorded {

@@ -46,7 +46,7 @@ pub fn drain<E: From<io::Error>>(
     mut take: impl FnMut(Spooled) -> Result<(), E>,
 ) -> Result<Option<usize>, E> {
     let (spool, aside) = (spool_file(store_dir), aside_file(store_dir));
-    if !holds_anything(&aside)? && !holds_anything(&spool)? {
+    if is_empty(store_dir)? {
         return Ok(Some(0));
     }
     let Some(_alone) = lock(&store_dir.join("spool.lock"), Hold::Exclusive, patience)? else {
@@ -70,12 +70,28 @@ pub fn drain<E: From<io::Error>>(
     Ok(Some(taken))
 }
 
+/// Whether there are none. As quick to tell as can be.
+pub fn is_empty(store_dir: &Path) -> io::Result<bool> {
+    Ok(!holds_anything(&aside_file(store_dir))? && !holds_anything(&spool_file(store_dir))?)
+}
+
 /// How many events wait, as far as they can be told apart without recording them.
 pub fn waiting(store_dir: &Path) -> io::Result<usize> {
+    waiting_of(store_dir, |_| true)
+}
+
+/// As [`waiting`], of those that `is_meant` names.
+pub(crate) fn waiting_of(
+    store_dir: &Path,
+    is_meant: impl Fn(&AgentEvent) -> bool,
+) -> io::Result<usize> {
     let mut number = 0;
     for file in [spool_file(store_dir), aside_file(store_dir)] {
         match std::fs::read(&file) {
-            Ok(lines) => number += read_lines(&lines).count(),
+            Ok(lines) => {
+                number +=
+                    read_lines(&lines).filter(|(spooled, _)| is_meant(&spooled.event)).count();
+            }
             Err(error) if error.kind() == io::ErrorKind::NotFound => {}
             Err(error) => return Err(error),
         }

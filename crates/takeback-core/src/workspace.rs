@@ -9,7 +9,8 @@ use std::time::Duration;
 use takeback_store::{StateStore, Store, StoreError, WorkPath, disk};
 
 use crate::ambient::Ambient;
-use crate::lock::{Hold, Lock, lock};
+use crate::deferred::{self, Whose};
+use crate::lock::{Hold, Lock, Patience, lock};
 use crate::watch::Watched;
 use crate::worktree::Root;
 use crate::worktree::budget::Budget;
@@ -37,6 +38,8 @@ pub struct Limits {
     pub edit_capture_max: u64,
     /// How long an agent is kept waiting for a store that is busy.
     pub recorder_patience: Duration,
+    /// How long an agent is kept waiting for the look at the tree that its session has under way.
+    pub barrier_patience: Duration,
     /// How long files are read for an event; those that are left are not captured. None: as long as
     /// it takes.
     pub scan_budget: Option<Duration>,
@@ -53,6 +56,7 @@ impl Default for Limits {
         Self {
             edit_capture_max: 1 << 20,
             recorder_patience: Duration::from_secs(1),
+            barrier_patience: Duration::from_secs(10),
             scan_budget: None,
             scan_overrun: Duration::from_secs(5),
             rewind_patience: Duration::from_secs(5),
@@ -158,7 +162,30 @@ impl Workspace {
         Mark::of(&real_path(&self.store_dir))
     }
 
+    /// Whoever wants to have it alone waits first for what is deferred: that is told already.
     pub(crate) fn lock(&self, hold: Hold, patience: Duration) -> Result<Option<Lock>, StoreError> {
+        let patience = Patience::starting_now(patience);
+        if hold == Hold::Exclusive && !self.is_past(Whose::Everybodys, patience.left())? {
+            return Ok(None);
+        }
+        self.lock_only(hold, patience.left())
+    }
+
+    /// Waits for what is deferred; whether it is recorded by now. Never to be done with the lock in hand:
+    /// whoever records it needs that.
+    pub(crate) fn is_past(&self, whose: Whose<'_>, patience: Duration) -> Result<bool, StoreError> {
+        deferred::wait_for(&self.store_dir, whose, patience).map_err(|source| StoreError::Io {
+            path: self.store_dir.join("deferred"),
+            doing: "waiting for an event",
+            source,
+        })
+    }
+
+    pub(crate) fn lock_only(
+        &self,
+        hold: Hold,
+        patience: Duration,
+    ) -> Result<Option<Lock>, StoreError> {
         let path = self.store_dir.join("lock");
         lock(&path, hold, patience).map_err(|source| StoreError::Io {
             path,

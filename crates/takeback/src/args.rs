@@ -164,6 +164,9 @@ pub(crate) enum Command {
     /// Save, look at and take back the state of an agent, step by step
     #[command(subcommand)]
     State(StateCommand),
+    /// Look at the tree for an event whose hook has answered; what `takeback hook` starts
+    #[command(hide = true)]
+    GoOn(GoOnArgs),
     /// Print help
     #[command(hide = true)]
     Help(HelpArgs),
@@ -253,6 +256,18 @@ pub(crate) struct HookArgs {
     /// Which hook it is, where the agent does not say so itself
     #[arg(long, value_name = "EVENT")]
     pub(crate) event: Option<String>,
+}
+
+#[derive(Debug, ClapArgs)]
+pub(crate) struct GoOnArgs {
+    /// The event, whose file is locked on standard input
+    pub(crate) event: String,
+    /// Whose hook it was
+    #[arg(long, value_name = "NAME")]
+    pub(crate) agent: String,
+    /// The session, as the agent calls it
+    #[arg(long, value_name = "ID")]
+    pub(crate) session: String,
 }
 
 #[derive(Debug, ClapArgs)]

@@ -6,6 +6,7 @@ mod run;
 mod chat;
 mod record;
 mod hook;
+mod go_on;
 mod serve;
 mod init;
 mod doctor;
@@ -72,6 +73,7 @@ pub(crate) fn run(args: Args) -> Result<u8, CommandError> {
         Command::Uninstall(init) => init::uninstall(options, &init, &mut screen)?,
         Command::Doctor => doctor::doctor(options, &mut screen)?,
         Command::Hook(hook) => return Ok(hook::hook(options, &hook)),
+        Command::GoOn(go_on) => return Ok(go_on::go_on(options, &go_on)),
         Command::Serve(serve) => serve::serve(options, &serve, &mut screen)?,
         Command::Mcp(args) => return mcp::mcp(options, &args),
         Command::Checkpoint(checkpoint) => {

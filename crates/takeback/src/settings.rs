@@ -214,11 +214,21 @@ impl Settings {
         Duration::from_millis(self.number(table::SCAN_BUDGET))
     }
 
+    /// From how many files on the look at them goes on after the agent has its answer.
+    pub(crate) fn background_scan_files(&self) -> u64 {
+        self.number(table::BACKGROUND_SCAN)
+    }
+
     /// [`Self::limits`] where an agent waits for the answer: after two thirds of the time no further
     /// file is read, the rest is for the names.
     pub(crate) fn agent_limits(&self) -> Limits {
         let budget = self.scan_budget();
-        Limits { scan_budget: Some(budget * 2 / 3), scan_overrun: budget / 3, ..self.limits() }
+        Limits {
+            scan_budget: Some(budget * 2 / 3),
+            scan_overrun: budget / 3,
+            barrier_patience: budget,
+            ..self.limits()
+        }
     }
 }
 

@@ -4,7 +4,9 @@
 //! the session there, who owns it) is asked of the store.
 
 use takeback_core::record::RecordError;
-use takeback_core::{AgentEvent, Outcome, Recorded, Tools, Touches, Workspace, process, record};
+use takeback_core::{
+    AgentEvent, Outcome, Recorded, Tools, Touches, Workspace, process, record, wait_for_deferred,
+};
 use takeback_store::{CallId, CallState, Process, Session, SessionId, StoreError};
 
 use super::{Heard, News, Plugged, ToolCall, touches};
@@ -64,6 +66,17 @@ pub fn tell(
     heard: &Heard,
     event: &AgentEvent,
 ) -> Result<Option<Recorded>, RecordError> {
+    tell_by(workspace, teller, heard, event, record)
+}
+
+/// As [`tell`], for who records the event in a way of their own.
+pub fn tell_by<R>(
+    workspace: &mut Workspace,
+    teller: Teller,
+    heard: &Heard,
+    event: &AgentEvent,
+    put: impl FnOnce(&mut Workspace, &AgentEvent) -> Result<R, RecordError>,
+) -> Result<Option<R>, RecordError> {
     if matches!(heard.news, News::Ended { .. }) && !is_in_background(workspace, event)? {
         return Ok(None);
     }
@@ -80,12 +93,14 @@ pub fn tell(
             record(workspace, &teller.introduces(part, Some(whole)))?;
         }
     }
-    record(workspace, event).map(Some)
+    put(workspace, event).map(Some)
 }
 
 /// Subagents end in the same words as commands, and have told what they did themselves.
 fn is_in_background(workspace: &Workspace, event: &AgentEvent) -> Result<bool, StoreError> {
     let AgentEvent::AfterTool { session, call, .. } = event else { return Ok(false) };
+    // That it went on may be what is still to be recorded.
+    wait_for_deferred(workspace, session)?;
     let call = workspace.store.call(session, call)?;
     Ok(call.is_some_and(|call| call.state == CallState::Background))
 }

@@ -5,7 +5,9 @@ use std::time::Duration;
 use takeback_store::{Lack, Point, PointKind, Seq, StoreError};
 
 use super::{Punctuality, RecordError, Recorded, describe, record_at, resolved};
+use crate::deferred;
 use crate::event::{AgentEvent, Touches};
+use crate::lock::{Hold, lock};
 use crate::spool::{self, Spooled};
 use crate::workspace::Workspace;
 use crate::worktree::budget::Budget;
@@ -50,15 +52,46 @@ pub(super) fn drain_within(
         }
     }
     let path = workspace.store_dir.clone();
+    let orphans = drain_orphans(workspace, patience, budget)?;
     let drained =
         spool::drain(&path, patience, |spooled| match record_late(workspace, &spooled, budget) {
             Ok(()) => Ok(()),
             Err(error) => Err(Failed::Record(error)),
         });
     match drained {
-        Ok(drained) => drained.ok_or(RecordError::Locked),
+        Ok(drained) => drained.map(|drained| orphans + drained).ok_or(RecordError::Locked),
         Err(Failed::Spool(source)) => Err(RecordError::Spool { path, source }),
         Err(Failed::Record(error)) => Err(error),
+    }
+}
+
+/// Records what somebody died over who was to look at the tree for it. What is in the spool came after
+/// it; as long as somebody is still at it, that has to wait.
+fn drain_orphans(
+    workspace: &mut Workspace,
+    patience: Duration,
+    budget: Budget,
+) -> Result<usize, RecordError> {
+    let path = workspace.store_dir.clone();
+    let failed = |source| RecordError::Spool { path: path.clone(), source };
+    if deferred::number(&path).map_err(failed)? == 0 {
+        return Ok(0);
+    }
+    let beside = path.join("spool.lock");
+    let Some(_alone) = lock(&beside, Hold::Exclusive, patience).map_err(failed)? else {
+        return Err(RecordError::Locked);
+    };
+    let mut drained = 0;
+    for orphan in deferred::orphans(&path).map_err(failed)? {
+        record_late(workspace, &orphan.spooled, budget)?;
+        orphan.done().map_err(failed)?;
+        drained += 1;
+    }
+    let is_over = deferred::number(&path).map_err(failed)? == 0;
+    if is_over || spool::is_empty(&path).map_err(failed)? {
+        Ok(drained)
+    } else {
+        Err(RecordError::Locked)
     }
 }
 

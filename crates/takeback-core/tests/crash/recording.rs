@@ -4,7 +4,9 @@ use std::time::Duration;
 
 use takeback_core::lock::{Hold, lock};
 use takeback_core::spool::{Spooled, push};
-use takeback_core::{AgentEvent, Outcome, Touches, checkpoint, record};
+use takeback_core::{
+    AgentEvent, Outcome, Put, Touches, checkpoint, record, record_deferred, record_or_defer,
+};
 use takeback_store::disk::CrashPoint;
 use takeback_store::{CallId, SessionId};
 use takeback_testkit::{Frozen, Sandbox};
@@ -23,6 +25,7 @@ pub(crate) fn all_points() -> Vec<CrashPoint> {
     points.extend(points_of(|| edit(&mut sandbox)));
     points.extend(points_of(|| spool(&mut sandbox)));
     points.extend(points_of(|| drain(&mut sandbox)));
+    points.extend(points_of(|| defer(&mut sandbox)));
     points
 }
 
@@ -209,7 +212,19 @@ fn drain(sandbox: &mut Sandbox) {
     record(&mut sandbox.workspace, &after_tool("late")).unwrap();
 }
 
+/// A prompt that is answered before the tree has been looked at.
+fn defer(sandbox: &mut Sandbox) {
+    let (session, text) = (SessionId::from("s"), "deferred".to_owned());
+    let event = AgentEvent::Prompt { session, message: None, text };
+    match record_or_defer(&mut sandbox.workspace, &event, 0).unwrap() {
+        Put::Deferred(deferred) => record_deferred(&mut sandbox.workspace, deferred).unwrap(),
+        Put::Recorded(recorded) => panic!("{recorded:?}"),
+    };
+}
+
 fn assert_nothing_waits(sandbox: &Sandbox) {
+    let deferred = std::fs::read_dir(store_dir(sandbox).join("deferred"));
+    assert_eq!(deferred.map_or(0, Iterator::count), 0);
     let waiting = ["spool", "spool.draining"].map(|name| store_dir(sandbox).join(name));
     let sizes = waiting.map(|file| std::fs::metadata(file).map_or(0, |f| f.len()));
     assert_eq!(sizes, [0, 0]);
@@ -295,6 +310,29 @@ fn an_event_that_waits() {
         assert_same(&sandbox.tree(), &listed.tree);
         if reached.is_none() {
             assert!(n > 5, "only {n} points passed");
+            break;
+        }
+    }
+}
+
+#[test]
+fn an_event_that_is_deferred() {
+    let (frozen, listed) = in_a_turn();
+    let mut last = 0;
+    for n in 1.. {
+        let mut sandbox = frozen.thaw();
+        sandbox.write("a.txt", "mine\n");
+        let reached = stopped(n, || defer(&mut sandbox));
+        println!("stopped at {n}: {reached:?}");
+        after_a_crash(&mut sandbox, Abilities::All);
+        let found = prompts(&sandbox);
+        assert!(found.iter().all(|text| text == "deferred") && found.len() <= 1, "{n}: {found:?}");
+        assert!(found.len() >= last, "{n}: once it is kept, it is never lost");
+        last = found.len();
+        assert_intact(&sandbox, std::slice::from_ref(&listed));
+        assert_nothing_waits(&sandbox);
+        if reached.is_none() {
+            assert!(n > 8 && last == 1, "only {n} points passed");
             break;
         }
     }

@@ -6,6 +6,7 @@
 mod at_once;
 mod authors;
 mod budget;
+mod deferred;
 mod named;
 mod spool;
 mod example;

@@ -13,10 +13,12 @@ use std::sync::mpsc::channel;
 use std::time::{Duration, Instant};
 
 use takeback_agents::hook::{HearError, Heard, News, Plugged, Teller, event_of, hear, touches};
+use takeback_core::deferred::is_any as is_deferred;
 use takeback_core::{AgentEvent, Touches};
 use takeback_store::{Process, Timestamp};
 
 use self::whereabouts::{agent_process, root_of_path, roots_of};
+pub(super) use self::within::lacking;
 use self::within::{Task, within};
 use super::state::save::SESSION_VARIABLE;
 use crate::args::{HookArgs, Options};
@@ -25,6 +27,7 @@ use crate::log_file::{Level, LogFile};
 use crate::place::{self, environment};
 use crate::progress;
 use crate::settings::Settings;
+use crate::stores;
 use crate::time::now;
 
 /// What a hook is given is no longer than this.
@@ -158,7 +161,11 @@ fn into_log(
         let Some(event) = event else { continue };
         // An edit names what is to be looked at, anything else is a scan.
         let is_quick = edited.is_some() || matches!(event, AgentEvent::SessionStart { .. });
-        let patience = if is_quick { settings.hook_deadline() } else { settings.scan_budget() };
+        let mut patience = if is_quick { settings.hook_deadline() } else { settings.scan_budget() };
+        // What the session has under way is waited for as long as a look at the tree may take.
+        if is_deferred(&stores::store_of(root, home)) {
+            patience += settings.scan_budget();
+        }
         let until = happening.begun + patience;
         let (home, root) = (home.to_owned(), root.clone());
         let (heard, learnt) = (heard.clone(), learnt.clone());
@@ -200,7 +207,7 @@ fn edited(settings: &Settings, heard: &Heard) -> Option<Vec<PathBuf>> {
 }
 
 /// An error and what is behind it, in one line.
-fn whole(error: &dyn Error) -> String {
+pub(super) fn whole(error: &dyn Error) -> String {
     let mut text = error.to_string();
     let mut behind = error.source();
     while let Some(cause) = behind {

@@ -50,6 +50,7 @@ pub(crate) const PRECIOUS_TOTAL: &str = "preciousTotalBytes";
 pub(crate) const DERIVED_FOLDERS: &str = "derivedFolders";
 pub(crate) const HOOK_DEADLINE: &str = "hookDeadlineMs";
 pub(crate) const SCAN_BUDGET: &str = "scanBudgetMs";
+pub(crate) const BACKGROUND_SCAN: &str = "backgroundScanFiles";
 pub(crate) const STATES_AS_JSON: &str = "statesAsJsonFiles";
 pub(crate) const KEEP_COUNT: &str = "checkpointKeepCount";
 pub(crate) const DOUBLE_ESC: &str = "doubleEscMs";
@@ -133,6 +134,12 @@ pub(crate) const KEYS: [Key; 18] = [
         default: || Value::Number(10_000),
         project: Project::Nothing,
         meaning: "how long files are read while an agent waits",
+    },
+    Key {
+        name: BACKGROUND_SCAN,
+        default: || Value::Number(20_000),
+        project: Project::Nothing,
+        meaning: "from about so many files on, a prompt is answered before they are looked at",
     },
     Key {
         name: STATES_AS_JSON,

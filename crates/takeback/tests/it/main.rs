@@ -3,6 +3,7 @@
 #![expect(clippy::disallowed_methods, reason = "tests lay out their own trees")]
 
 mod agents;
+mod barrier;
 mod covered;
 mod chat;
 mod claude_history;

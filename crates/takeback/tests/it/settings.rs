@@ -33,6 +33,7 @@ fn every_setting_is_listed_with_its_origin() {
     derivedFolders           none                                                          default
     hookDeadlineMs           1000                                                          default
     scanBudgetMs             10000                                                         default
+    backgroundScanFiles      20000                                                         default
     statesAsJsonFiles        false                                                         default
     checkpointKeepCount      10                                                            default
     doubleEscMs              300                                                           default

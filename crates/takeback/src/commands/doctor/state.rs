@@ -3,6 +3,7 @@
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
 
+use takeback_core::deferred;
 use takeback_store::{PointKind, RewindState, SqliteStore, Store as _, StoreError};
 
 use super::{Health, Told};
@@ -92,7 +93,7 @@ fn look(here: &Here, folder: &Path) -> Result<Vec<Told>, StoreError> {
         told.push(Told::new(Health::Care, what).next("`takeback recover` finishes it."));
     }
     let waiting = std::fs::metadata(folder.join("spool")).map_or(0, |spool| spool.len());
-    if waiting > 0 {
+    if waiting > 0 || deferred::is_any(folder) {
         let what = format!("events wait to be recorded in {root}");
         told.push(Told::new(Health::Care, what).next("The next command there records them."));
     }

@@ -5,16 +5,21 @@
 //! before is then missing, and is never read late and taken for it.
 
 use std::fs::File;
-use std::io::{Read as _, Seek as _, SeekFrom};
+use std::io::{self, Read as _, Seek as _, SeekFrom};
+use std::os::unix::process::CommandExt as _;
 use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
 use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
 use std::time::Instant;
 
 use takeback_agents::claude::hook::message_of;
-use takeback_agents::hook::{Heard, News, Plugged, Teller, tell};
+use takeback_agents::hook::{Heard, News, Plugged, Teller, tell_by};
+use takeback_core::deferred::Deferred;
 use takeback_core::retention::is_due;
 use takeback_core::spool::{self, Spooled};
-use takeback_core::{AgentEvent, Recorded, Workspace, learn_ids};
+use takeback_core::{
+    AgentEvent, Put, Recorded, Workspace, learn_ids, record_deferred, record_or_defer,
+};
 use takeback_store::{SessionId, Timestamp};
 
 use super::whole;
@@ -44,6 +49,13 @@ pub(super) struct Done {
 enum Said {
     Recorded { lacking: Option<String> },
     Learnt(Option<String>),
+}
+
+/// What became of an event.
+struct Recording {
+    /// `None`: another process is at it.
+    place: Option<Place>,
+    lacking: Option<String>,
 }
 
 /// Records what is to be recorded, or keeps it for later, by `until`.
@@ -80,30 +92,74 @@ pub(super) fn within(until: Instant, task: Task) -> Result<Done, String> {
 
 impl Task {
     /// Nobody listens any more when time is up.
-    fn run(self, say: &Sender<Result<Said, String>>) {
+    fn run(mut self, say: &Sender<Result<Said, String>>) {
         let recorded = match self.record() {
-            Ok((mut place, lacking)) => {
+            Ok(Recording { place, lacking }) => {
                 drop(say.send(Ok(Said::Recorded { lacking })));
-                self.learn(&mut place.workspace).map(Said::Learnt)
+                match place {
+                    Some(mut place) => self.learn(&mut place.workspace).map(Said::Learnt),
+                    None => Ok(Said::Learnt(self.learnt)),
+                }
             }
             Err(why) => Err(why),
         };
         drop(say.send(recorded));
     }
 
-    fn record(&self) -> Result<(Place, Option<String>), String> {
+    fn record(&mut self) -> Result<Recording, String> {
         let mut place =
             place::open_at(&self.root, &self.home, Store::Create).map_err(|error| error.line())?;
         let workspace = &mut place.workspace;
         workspace.limits = place.settings.agent_limits();
         let time = self.time;
         workspace.ambient.now = Box::new(move || time);
-        let recorded = tell(workspace, self.teller, &self.heard, &self.event)
-            .map_err(|error| whole(&error))?;
+        // What is deferred is not in the log yet, so nothing can be learnt after it.
+        if matches!(self.heard.news, News::TurnEnd | News::SessionEnd)
+            && let Ok(learnt) = self.learn(workspace)
+        {
+            self.learnt = learnt;
+        }
+        let from_files = place.settings.background_scan_files();
+        let put = tell_by(workspace, self.teller, &self.heard, &self.event, |workspace, event| {
+            record_or_defer(workspace, event, from_files)
+        });
+        let lacking = match put.map_err(|error| whole(&error))? {
+            None => None,
+            Some(Put::Recorded(recorded)) => lacking(&recorded),
+            Some(Put::Deferred(deferred)) => {
+                let lacking = self.go_on_meanwhile(workspace, deferred)?;
+                return Ok(Recording { place: None, lacking });
+            }
+        };
         if self.heard.news == News::SessionStart && is_due(workspace).is_ok_and(|due| due) {
             self.clean_up_meanwhile();
         }
-        Ok((place, recorded.as_ref().and_then(lacking)))
+        Ok(Recording { place: Some(place), lacking })
+    }
+
+    /// Leaves the rest to a process that holds up the session's next event until it is done.
+    fn go_on_meanwhile(
+        &self,
+        workspace: &mut Workspace,
+        deferred: Deferred,
+    ) -> Result<Option<String>, String> {
+        let start = || -> io::Result<Child> {
+            let mut command = self.meanwhile()?;
+            command.arg("go-on").arg(deferred.name()).args(["--agent", self.teller.agent.name()]);
+            command.arg(format!("--session={}", self.heard.session));
+            command.stdin(Stdio::from(deferred.file()?)).spawn()
+        };
+        match start() {
+            Ok(mut child) => {
+                // Who stays longer than it, as a server does, is told when it ends.
+                std::thread::spawn(move || child.wait());
+                Ok(None)
+            }
+            Err(_) => {
+                let recorded = record_deferred(workspace, deferred);
+                recorded.map(|recorded| lacking(&recorded)).map_err(|error| whole(&error))
+            }
+        }
     }
 
     /// Gives the prompt's point the name by which the rest of Claude Code knows it, once the transcript
@@ -127,18 +183,24 @@ impl Task {
 
     /// Once a day, in a process of its own: no agent waits for it.
     fn clean_up_meanwhile(&self) {
-        use std::os::unix::process::CommandExt as _;
-        use std::process::{Command, Stdio};
-        let Ok(program) = std::env::current_exe() else { return };
-        let mut command = Command::new(program);
-        command.arg("-C").arg(&self.root).arg("--home").arg(&self.home).args(["cleanup", "-q"]);
-        command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).process_group(0);
+        let started = self
+            .meanwhile()
+            .and_then(|mut command| command.args(["cleanup", "-q"]).stdin(Stdio::null()).spawn());
         // If it cannot be started, the next command that people run cleans up.
-        drop(command.spawn());
+        drop(started);
+    }
+
+    /// This program, in a process that outlives the agent's patience.
+    fn meanwhile(&self) -> io::Result<Command> {
+        let mut command = Command::new(std::env::current_exe()?);
+        command.arg("-C").arg(&self.root).arg("--home").arg(&self.home).current_dir("/");
+        // An agent that ends what its hook has left behind ends the hook's group.
+        command.stdout(Stdio::null()).stderr(Stdio::null()).process_group(0);
+        Ok(command)
     }
 }
 
-fn lacking(recorded: &Recorded) -> Option<String> {
+pub(in crate::commands) fn lacking(recorded: &Recorded) -> Option<String> {
     if recorded.spooled {
         return Some("the workspace was busy; it waits in the spool".to_owned());
     }

@@ -1,0 +1,197 @@
+//! A prompt is answered before the tree has been looked at; whatever the agent does next waits for that.
+
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on panics")]
+
+use std::fs::{self, File};
+use std::io::Write as _;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+use serde_json::{Value, json};
+
+use crate::home::{Answer, User};
+
+const QUIET: Answer = Answer { code: 0, out: String::new(), err: String::new() };
+
+/// A hook of Claude Code that has not been started yet.
+fn hook(user: &User) -> Command {
+    let mut hook = user.patient(&["hook", "--agent", "claude"]);
+    hook.env("TAKEBACK_BACKGROUND_SCAN_FILES", "0");
+    hook
+}
+
+fn given(user: &User, event: &str, more: &Value) -> String {
+    let mut given = json!({"session_id": "s", "cwd": user.work(), "hook_event_name": event});
+    given.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+    given.to_string()
+}
+
+fn tell(user: &User, event: &str, more: &Value) {
+    let answer = user.answer_of(hook(user), &given(user, event, more));
+    assert_eq!(answer, QUIET, "{event}");
+}
+
+fn prompt(user: &User, text: &str) {
+    tell(user, "UserPromptSubmit", &json!({"prompt": text, "prompt_id": text}));
+}
+
+/// The agent's edit of `a.txt`, which the user has edited before the prompt.
+fn edit(user: &User) -> Value {
+    let input = json!({"file_path": user.work().join("a.txt"), "content": "agent\n"});
+    json!({"tool_name": "Write", "tool_input": input, "tool_use_id": "c1"})
+}
+
+/// Starts the hook before the edit, and tells it everything.
+fn before_edit(user: &User, mut hook: Command) -> Child {
+    hook.stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::null());
+    let mut child = hook.spawn().unwrap();
+    let given = given(user, "PreToolUse", &edit(user));
+    child.stdin.take().unwrap().write_all(given.as_bytes()).unwrap();
+    child
+}
+
+fn until(what: &str, is_so: impl Fn() -> bool) {
+    let until = Instant::now() + Duration::from_secs(60);
+    while !is_so() {
+        assert!(Instant::now() < until, "{what}");
+        std::thread::sleep(Duration::from_millis(2));
+    }
+}
+
+fn deferred(user: &User) -> Vec<PathBuf> {
+    let Ok(names) = fs::read_dir(user.store().join("deferred")) else { return Vec::new() };
+    names.map(|name| name.unwrap().path()).collect()
+}
+
+/// The process that looks at the tree for an event.
+fn looker(event: &Path) -> u32 {
+    let name = event.file_name().unwrap().as_encoded_bytes();
+    let is_it = |pid: &u32| {
+        let line = fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
+        let mut words = line.split(|byte| *byte == 0);
+        words.any(|word| word == b"go-on") && words.next() == Some(name)
+    };
+    let all = fs::read_dir("/proc").unwrap().map(|entry| entry.unwrap().file_name());
+    all.filter_map(|name| name.to_str()?.parse().ok()).find(is_it).expect("somebody looks")
+}
+
+fn signal(pid: u32, signal: &str) {
+    assert!(Command::new("kill").args([signal, &pid.to_string()]).status().unwrap().success());
+}
+
+/// One turn that is done, and a second prompt, whose look at the tree has been stopped before it began.
+struct Stopped {
+    user: User,
+    event: PathBuf,
+    looker: u32,
+}
+
+impl Stopped {
+    fn new() -> Self {
+        let user = User::with(&[("a.txt", "one\n"), ("mine.txt", "one\n")]);
+        prompt(&user, "first");
+        tell(&user, "Stop", &json!({}));
+        until("the turn's end is in the log", || deferred(&user).is_empty());
+        user.write("a.txt", "mine\n");
+        user.write("mine.txt", "mine\n");
+        // As a rewind has it: whoever looks waits for it.
+        let held = File::options().write(true).open(user.store().join("lock")).unwrap();
+        held.lock().unwrap();
+        prompt(&user, "second");
+        let [event] = deferred(&user).try_into().expect("one event is deferred");
+        let looker = looker(&event);
+        signal(looker, "-STOP");
+        Self { user, event, looker }
+    }
+
+    fn has_open(&self, pid: u32) -> bool {
+        let Ok(files) = fs::read_dir(format!("/proc/{pid}/fd")) else { return false };
+        let mut files = files.filter_map(|file| fs::read_link(file.ok()?.path()).ok());
+        files.any(|file| file == fs::canonicalize(&self.event).unwrap_or_default())
+    }
+
+    /// The agent does what it was about to do, and its turn ends.
+    fn end(&self) {
+        tell(&self.user, "PostToolUse", &edit(&self.user));
+        tell(&self.user, "Stop", &json!({}));
+        until("all is in the log", || deferred(&self.user).is_empty());
+        assert_eq!(self.user.takeback(&["verify"]).code, 0);
+    }
+
+    fn points(&self) -> Vec<String> {
+        let log = self.user.json(&["log"]);
+        let points = log.as_array().unwrap().iter();
+        points.map(|point| point["description"].as_str().unwrap().to_owned()).collect()
+    }
+
+    /// The paths that changed after a point, each with its author's kind.
+    fn changes(&self, point: &str) -> Vec<(String, String)> {
+        let shown = self.user.json(&["show", point]);
+        let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+        let changes = shown["changes"].as_array().unwrap().iter();
+        changes.map(|change| (text(&change["filePath"]), text(&change["author"]["kind"]))).collect()
+    }
+}
+
+impl Drop for Stopped {
+    fn drop(&mut self) {
+        // A process that is stopped would outlive the test.
+        drop(Command::new("kill").args(["-KILL", &self.looker.to_string()]).status());
+    }
+}
+
+#[test]
+fn an_edit_waits_for_the_look_at_the_tree() {
+    let stopped = Stopped::new();
+    let user = &stopped.user;
+    let mut edit = before_edit(user, hook(user));
+    until("it waits", || stopped.has_open(edit.id()));
+    assert_eq!(edit.try_wait().unwrap(), None, "it still waits");
+    signal(stopped.looker, "-CONT");
+    assert!(edit.wait().unwrap().success());
+    assert_eq!(deferred(user), Vec::<PathBuf>::new(), "the prompt is in the log");
+    user.write("a.txt", "agent\n");
+    stopped.end();
+    assert_eq!(stopped.points(), ["second", "first"]);
+    let pair = |path: &str, author: &str| (path.to_owned(), author.to_owned());
+    assert_eq!(stopped.changes("second"), [pair("a.txt", "agent")]);
+    let answer = user.takeback(&["rewind", "second", "-y"]);
+    assert_eq!((answer.code, user.read("a.txt").as_str()), (0, "mine\n"), "{answer:?}");
+}
+
+#[test]
+fn an_edit_that_cannot_wait_so_long_is_marked() {
+    let stopped = Stopped::new();
+    let user = &stopped.user;
+    let mut hasty = hook(user);
+    hasty.env("TAKEBACK_HOOK_DEADLINE_MS", "100").env("TAKEBACK_SCAN_BUDGET_MS", "100");
+    assert!(before_edit(user, hasty).wait().unwrap().success());
+    user.write("a.txt", "agent\n");
+    signal(stopped.looker, "-CONT");
+    until("the prompt is in the log", || deferred(user).is_empty());
+    stopped.end();
+    assert_eq!(stopped.points(), ["second", "first"]);
+    let changes = stopped.changes("second");
+    assert!(changes.iter().all(|(_, author)| author != "human"), "{changes:?}");
+    let shown = user.json(&["show", "second"]);
+    assert!(shown.to_string().contains("deadline"), "{shown}");
+    let answer = user.takeback(&["rewind", "second", "-y"]);
+    assert!(answer.out.contains("missing   a.txt"), "{answer:?}");
+    assert_eq!((answer.code, user.read("a.txt").as_str()), (4, "agent\n"), "{answer:?}");
+}
+
+#[test]
+fn what_somebody_died_over_is_recorded_late() {
+    let stopped = Stopped::new();
+    let user = &stopped.user;
+    signal(stopped.looker, "-KILL");
+    assert!(before_edit(user, hook(user)).wait().unwrap().success());
+    assert_eq!(deferred(user), Vec::<PathBuf>::new(), "the prompt is in the log");
+    user.write("a.txt", "agent\n");
+    stopped.end();
+    assert_eq!(stopped.points(), ["second", "first"]);
+    // What stood there before the edit was kept, though not who had written it.
+    let shown = user.json(&["show", "second"]);
+    assert!(!shown.to_string().contains("deadline"), "{shown}");
+}
