@@ -3,6 +3,7 @@
 
 use serde_json::json;
 use takeback_core::point_name::distance;
+use takeback_core::retention::Policy;
 use takeback_core::worktree::scope::ScopeOptions;
 use takeback_core::{Limits, Tools};
 
@@ -54,7 +55,10 @@ pub(crate) const DOUBLE_ESC: &str = "doubleEscMs";
 pub(crate) const REWIND_KEY: &str = "rewindKey";
 pub(crate) const ALLOW_AGENT_REWIND: &str = "allowAgentRewind";
 
-pub(crate) const KEYS: [Key; 17] = [
+pub(crate) const MAX_STORE: &str = "maxStoreBytes";
+pub(crate) const MAX_HOME: &str = "maxHomeBytes";
+
+pub(crate) const KEYS: [Key; 19] = [
     Key {
         name: ENABLED,
         default: || Value::Flag(true),
@@ -72,6 +76,18 @@ pub(crate) const KEYS: [Key; 17] = [
         default: || Value::Number(7),
         project: Project::Raise,
         meaning: "days that an archived session is kept",
+    },
+    Key {
+        name: MAX_STORE,
+        default: || Value::Number(Policy::default().max_bytes),
+        project: Project::Nothing,
+        meaning: "what a store may take before its oldest points go, 0: any",
+    },
+    Key {
+        name: MAX_HOME,
+        default: || Value::Number(20 << 30),
+        project: Project::Nothing,
+        meaning: "what all stores may take, 0: any",
     },
     Key {
         name: EDIT_CAPTURE_MAX,
@@ -164,7 +180,7 @@ pub(crate) const KEYS: [Key; 17] = [
 ];
 
 /// Words that have a meaning in other versions: no mistake, and without effect.
-const WITHOUT_EFFECT: [&str; 3] = ["maxStoreBytes", "maxHomeBytes", "durability"];
+const WITHOUT_EFFECT: [&str; 1] = ["durability"];
 
 pub(crate) fn key(name: &str) -> Option<&'static Key> {
     KEYS.iter().find(|key| key.name == name)
