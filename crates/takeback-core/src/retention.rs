@@ -5,6 +5,7 @@
 //! the space of what nothing names any more. Runs in commands, never in hooks.
 
 mod choose;
+mod room;
 mod thin;
 
 use std::collections::HashSet;
@@ -17,6 +18,8 @@ use takeback_store::{
 
 pub use self::choose::Policy;
 use self::choose::{Drops, choose};
+pub use self::room::{Held, Over, held, store_bytes};
+use self::room::{Size, extend};
 use self::thin::thin;
 use crate::exchange::imported::import_of;
 use crate::lock::{Hold, Lock};
@@ -35,6 +38,8 @@ pub struct CleanedUp {
     pub changes: usize,
     /// Bytes on disk.
     pub freed: u64,
+    /// It takes more than it may, and nothing more may go.
+    pub over: Option<Over>,
     /// Why nothing was done.
     pub stopped: Option<ClockTrouble>,
 }
@@ -102,7 +107,67 @@ pub fn clean_up(
     {
         return Ok(CleanedUp { stopped: Some(trouble), ..CleanedUp::default() });
     }
-    retain(workspace, occasion, Some(now), |store| choose(store, policy, now))
+    let mut done = retain(workspace, occasion, Some(now), |store| choose(store, policy, now))?;
+    if policy.max_bytes > 0 {
+        fit(workspace, policy, now, &mut done)?;
+    }
+    Ok(done)
+}
+
+/// Whether the store takes more than it may, and an hour has passed since something was done about
+/// it: what is marked may leave it so.
+pub fn is_tight(workspace: &Workspace, policy: &Policy) -> Result<bool, StoreError> {
+    let now = (workspace.ambient.now)().0;
+    let last = workspace.store.last_cleanup()?;
+    let is_time = last.is_none_or(|last| now - last.0 >= HOUR || now < last.0);
+    Ok(is_time && policy.max_bytes > 0 && store_bytes(workspace) > policy.max_bytes)
+}
+
+fn index_bytes(workspace: &Workspace) -> u64 {
+    std::fs::metadata(workspace.index_file()).map_or(0, |index| index.len())
+}
+
+/// Below the limit by a tenth, once points have to go for it.
+fn aim(policy: &Policy) -> u64 {
+    policy.max_bytes - policy.max_bytes / 10
+}
+
+/// Gives back dead weight, and drops points until the store fits into its limit or no more may go.
+fn fit(
+    workspace: &mut Workspace,
+    policy: &Policy,
+    now: Timestamp,
+    done: &mut CleanedUp,
+) -> Result<(), CleanUpError> {
+    let limit = policy.max_bytes;
+    let before = store_bytes(workspace);
+    if before <= limit {
+        return Ok(());
+    }
+    workspace.store.squeeze()?;
+    let mut used = store_bytes(workspace);
+    let mut aim = aim(policy);
+    while used > limit {
+        let size = Size { index: index_bytes(workspace), limit, aim };
+        let more = retain(workspace, Occasion::AtStart, None, |store| {
+            extend(store, choose(store, policy, now)?, policy, now, size)
+        })?;
+        workspace.store.squeeze()?;
+        used = store_bytes(workspace);
+        if more.points == 0 {
+            break;
+        }
+        done.points += more.points;
+        done.sessions.extend(more.sessions);
+        done.changes += more.changes;
+        // What was needed was not known exactly.
+        aim = aim.saturating_sub(used.saturating_sub(limit));
+    }
+    done.freed += before.saturating_sub(used);
+    if used > limit {
+        done.over = Some(Over { limit, used, held: held(&*workspace.store)? });
+    }
+    Ok(())
 }
 
 /// What a clean-up would drop.
@@ -126,7 +191,13 @@ pub fn would_drop(
     {
         return Ok(WouldDrop { stopped: Some(trouble), ..WouldDrop::default() });
     }
-    let drops = choose(&*workspace.store, policy, now)?;
+    let store = &*workspace.store;
+    let mut drops = choose(store, policy, now)?;
+    if policy.max_bytes > 0 && store_bytes(workspace) > policy.max_bytes {
+        let index = index_bytes(workspace);
+        let size = Size { index, limit: policy.max_bytes, aim: aim(policy) };
+        drops = extend(store, drops, policy, now, size)?;
+    }
     Ok(WouldDrop { points: drops.listed, sessions: drops.sessions, stopped: None })
 }
 
@@ -263,6 +334,7 @@ fn retain(
         sessions: work.sessions,
         changes: usize::try_from(used.changes.saturating_sub(left.changes)).unwrap_or(usize::MAX),
         freed: (used.packs + used.database).saturating_sub(left.packs + left.database),
+        over: None,
         stopped: None,
     })
 }

@@ -13,6 +13,7 @@ mod schema;
 pub mod state;
 mod writer;
 
+use std::collections::{HashMap, HashSet};
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -20,6 +21,7 @@ use std::time::Duration;
 
 use rusqlite::{Connection, TransactionBehavior};
 
+use self::collect::Thrift;
 pub use self::glance::{AtWork, Glance, LastPoint, glance};
 use self::pack::{Location, Packs};
 use self::rows::RowError;
@@ -34,7 +36,7 @@ use crate::path::WorkPath;
 use crate::point::Point;
 use crate::rewind::RewindRecord;
 use crate::session::{Call, Session, Turn};
-use crate::store::{Durability, Head, Store, StoreError, Unnamed, Usage, Write};
+use crate::store::{Durability, Head, Store, StoreError, Unnamed, Usage, Weight, Write};
 
 const DATABASE: &str = "timeline.db";
 const PACKS: &str = "packs";
@@ -319,7 +321,15 @@ impl Store for SqliteStore {
     }
 
     fn compact(&mut self) -> Result<(), StoreError> {
-        collect::compact(self)
+        collect::compact(self, Thrift::WorthIt)
+    }
+
+    fn squeeze(&mut self) -> Result<(), StoreError> {
+        collect::compact(self, Thrift::Room)
+    }
+
+    fn weights(&self, digests: &HashSet<Digest>) -> Result<HashMap<Digest, Weight>, StoreError> {
+        collect::weights(self, digests)
     }
 
     fn usage(&self) -> Result<Usage, StoreError> {

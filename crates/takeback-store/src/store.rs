@@ -1,6 +1,6 @@
 //! What Takeback asks of a place to keep things in.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::io;
 use std::path::PathBuf;
 use std::time::Duration;
@@ -104,6 +104,28 @@ pub trait Store: Send {
     /// Gives the space of what was forgotten back to the system, as far as that is worth the work.
     fn compact(&mut self) -> Result<(), StoreError>;
 
+    /// As [`Self::compact`], however much there is to copy: where room is short.
+    fn squeeze(&mut self) -> Result<(), StoreError> {
+        self.compact()
+    }
+
+    /// What keeping each of these contents takes, and their parts, which are in the answer too. Those
+    /// that are not here are left out.
+    fn weights(&self, digests: &HashSet<Digest>) -> Result<HashMap<Digest, Weight>, StoreError> {
+        let mut weights = HashMap::new();
+        let mut open: Vec<Digest> = digests.iter().copied().collect();
+        while let Some(digest) = open.pop() {
+            if weights.contains_key(&digest) || !self.has(&digest)? {
+                continue;
+            }
+            let blob = self.packed(&digest)?;
+            let parts = blob.chunks();
+            open.extend(&parts);
+            weights.insert(digest, Weight { bytes: blob.bytes.len() as u64, parts });
+        }
+        Ok(weights)
+    }
+
     /// Where the space goes.
     fn usage(&self) -> Result<Usage, StoreError>;
 
@@ -182,6 +204,15 @@ pub enum Write {
 pub struct Unnamed {
     pub at: Head,
     pub digests: HashSet<Digest>,
+}
+
+/// What some contents take.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Weight {
+    /// On disk, without their parts.
+    pub bytes: u64,
+    /// The contents they are made of, which others may be made of, too.
+    pub parts: Vec<Digest>,
 }
 
 /// What a store takes on disk, in bytes.

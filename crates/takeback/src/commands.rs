@@ -19,6 +19,7 @@ mod rewind;
 mod label;
 mod sessions;
 mod cleanup;
+mod room;
 mod du;
 mod status;
 mod recover;

@@ -194,7 +194,18 @@ impl Settings {
         Policy {
             points_per_session: usize::try_from(self.points_per_session()).unwrap_or(usize::MAX),
             archive_days: u32::try_from(self.archive_days()).unwrap_or(u32::MAX),
+            max_bytes: self.max_store_bytes(),
         }
+    }
+
+    /// What one store may take on disk; 0: whatever it needs.
+    pub(crate) fn max_store_bytes(&self) -> u64 {
+        self.number(table::MAX_STORE)
+    }
+
+    /// What all stores may take together; 0: whatever they need.
+    pub(crate) fn max_home_bytes(&self) -> u64 {
+        self.number(table::MAX_HOME)
     }
 
     pub(crate) fn hook_deadline(&self) -> Duration {
@@ -237,7 +248,7 @@ fn unknown_keys(file: &Path, keys: &Keys) -> Vec<String> {
     const MOST: usize = 5;
     let unknown: Vec<&String> = keys
         .keys()
-        .filter(|name| table::key(name).is_none() && !table::is_without_effect(name))
+        .filter(|name| table::key(name).is_none())
         .collect();
     let file = file.display();
     let mut warnings: Vec<String> = unknown
@@ -436,7 +447,7 @@ mod tests {
     fn every_key_has_its_variable() {
         let variables: Vec<String> = KEYS.iter().map(Key::variable).collect();
         assert_eq!(variables[1], "TAKEBACK_POINTS_PER_SESSION");
-        assert_eq!(variables[10], "TAKEBACK_HOOK_DEADLINE_MS");
+        assert_eq!(variables[12], "TAKEBACK_HOOK_DEADLINE_MS");
     }
 
     #[test]

@@ -16,11 +16,13 @@ pub struct Policy {
     pub points_per_session: usize,
     /// Days after which the data of an archived session goes.
     pub archive_days: u32,
+    /// What the store may take on disk before further points go; 0: whatever it needs.
+    pub max_bytes: u64,
 }
 
 impl Default for Policy {
     fn default() -> Self {
-        Self { points_per_session: 50, archive_days: 7 }
+        Self { points_per_session: 50, archive_days: 7, max_bytes: 5 << 30 }
     }
 }
 
@@ -50,6 +52,16 @@ impl Drops {
         let own = points.iter().filter(|point| point.session.as_ref() == Some(id));
         let own = own.map(|point| point.id).collect();
         Ok(Self::new(points, &store.rewinds()?, own, vec![id.clone()]))
+    }
+
+    /// These points of the list go, too.
+    pub(super) fn and(
+        self,
+        store: &dyn Store,
+        more: impl IntoIterator<Item = PointId>,
+    ) -> Result<Self, StoreError> {
+        let going = self.listed.into_iter().chain(more).collect();
+        Ok(Self::new(store.points()?, &store.rewinds()?, going, self.sessions))
     }
 
     /// Adds the runs that have no point any more, nor a change that is kept: nobody goes on with one.
@@ -148,8 +160,8 @@ pub(super) fn choose(
 }
 
 /// Points that are counted together.
-#[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
-enum Together<'a> {
+#[derive(Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(super) enum Together<'a> {
     ByHand,
     Runs,
     Session(&'a SessionId),
@@ -157,7 +169,7 @@ enum Together<'a> {
 
 impl<'a> Together<'a> {
     /// `in_steps`: sessions of agents that save their states. Each counts for itself.
-    fn of(point: &'a Point, in_steps: &HashSet<&SessionId>) -> Self {
+    pub(super) fn of(point: &'a Point, in_steps: &HashSet<&SessionId>) -> Self {
         match &point.session {
             None => Self::ByHand,
             Some(id) if id.is_run() && !in_steps.contains(id) => Self::Runs,
@@ -166,7 +178,7 @@ impl<'a> Together<'a> {
     }
 }
 
-fn is_exempt(point: &Point) -> bool {
+pub(super) fn is_exempt(point: &Point) -> bool {
     point.pinned || point.label.is_some()
 }
 

@@ -518,7 +518,7 @@ fn a_clean_up_leaves_imported_points_exact_and_the_others_as_they_were() {
     here.agent_writes("mine", "local", "2\n");
     here.turn_end("mine");
     let imported = imported(&mut here, &file);
-    let policy = Policy { points_per_session: 1, archive_days: 7 };
+    let policy = Policy { points_per_session: 1, ..Policy::default() };
     let cleaned = clean_up(&mut here.workspace, &policy, Occasion::OnDemand, Clock::Trusted);
     assert!(cleaned.unwrap().changes > 0);
     assert_eq!(here.workspace.store.check().unwrap(), Vec::<String>::new());

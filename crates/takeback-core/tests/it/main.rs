@@ -19,6 +19,7 @@ mod recording;
 mod retention;
 mod rewind;
 mod rollback;
+mod room;
 mod scope;
 mod shown;
 mod stages;

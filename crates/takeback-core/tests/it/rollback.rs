@@ -506,7 +506,7 @@ fn the_runs_of_others_take_no_state_and_none_of_its_points_with_them() {
         sandbox.prompt(&other, "true");
         sandbox.session_end(&other);
     }
-    let policy = Policy { points_per_session: 4, archive_days: 7 };
+    let policy = Policy { points_per_session: 4, ..Policy::default() };
     clean_up(&mut sandbox.workspace, &policy, Occasion::OnDemand, Clock::Doubted).unwrap();
     let executions = sandbox.workspace.states.executions().unwrap().executions;
     assert_eq!(executions.len(), 1);

@@ -14,7 +14,7 @@ use super::schema::io_error;
 use crate::blob::{Digest, Encoding, PackedBlob};
 use crate::disk::{CrashPoint, crash_point};
 use crate::id::Seq;
-use crate::store::{Store as _, StoreError, Unnamed, Usage};
+use crate::store::{Store as _, StoreError, Unnamed, Usage, Weight};
 
 pub(super) fn unnamed(store: &SqliteStore) -> Result<Unnamed, StoreError> {
     let doing = "looking for contents that nothing names";
@@ -74,7 +74,25 @@ fn named_after(store: &SqliteStore, after: Seq) -> Result<HashSet<Digest>, Store
     Ok(named)
 }
 
-pub(super) fn compact(store: &mut SqliteStore) -> Result<(), StoreError> {
+/// How much dead weight a segment is emptied for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Thrift {
+    /// As much as is left to copy.
+    WorthIt,
+    /// A sixteenth: room is short.
+    Room,
+}
+
+impl Thrift {
+    fn least(self, size: u64) -> u64 {
+        match self {
+            Self::WorthIt => size.div_ceil(2),
+            Self::Room => size.div_ceil(16),
+        }
+    }
+}
+
+pub(super) fn compact(store: &mut SqliteStore, thrift: Thrift) -> Result<(), StoreError> {
     let dropped = (|| {
         let transaction = store.db.transaction_with_behavior(TransactionBehavior::Immediate)?;
         rows::drop_orphans(&transaction)?;
@@ -82,14 +100,14 @@ pub(super) fn compact(store: &mut SqliteStore) -> Result<(), StoreError> {
         Ok(())
     })();
     store.rows("dropping what nothing names", dropped)?;
-    let evacuated = evacuate(store);
+    let evacuated = evacuate(store, thrift);
     store.rows("giving space back", rows::vacuum(&store.db))?;
     evacuated
 }
 
-/// Empties and removes the segments of which half or more is dead weight: those first that cost
-/// least, so that a full disk has more room before anything is copied.
-fn evacuate(store: &mut SqliteStore) -> Result<(), StoreError> {
+/// Empties and removes the segments with that much dead weight: those first that cost least, so that
+/// a full disk has more room before anything is copied.
+fn evacuate(store: &mut SqliteStore, thrift: Thrift) -> Result<(), StoreError> {
     let segments = store.packs.segments()?;
     let newest = segments.last().map(|(number, _)| *number);
     let live = live_records(store)?;
@@ -100,7 +118,7 @@ fn evacuate(store: &mut SqliteStore) -> Result<(), StoreError> {
     let mut heavy: Vec<(u64, u32)> = segments
         .into_iter()
         .map(|(number, size)| (kept_in(number), number, size))
-        .filter(|(kept, _, size)| *size > 0 && size - kept.min(size) >= size.div_ceil(2))
+        .filter(|(kept, _, size)| *size > 0 && size - kept.min(size) >= thrift.least(*size))
         .map(|(kept, number, _)| (kept, number))
         .collect();
     heavy.sort_unstable();
@@ -176,6 +194,36 @@ fn copy_records(
     }
     packs.make_durable()?;
     Ok(true)
+}
+
+pub(super) fn weights(
+    store: &SqliteStore,
+    digests: &HashSet<Digest>,
+) -> Result<HashMap<Digest, Weight>, StoreError> {
+    let mut weights = HashMap::new();
+    let mut in_parts = Vec::new();
+    let mut broken = None;
+    let listed = rows::each_blob(&store.db, &mut |blob| match blob {
+        Ok((digest, place)) => {
+            let bytes = HEADER as u64 + u64::from(place.length);
+            weights.insert(digest, Weight { bytes, parts: Vec::new() });
+            if place.encoding == Encoding::Chunks && digests.contains(&digest) {
+                in_parts.push(digest);
+            }
+        }
+        Err(error) => broken = Some(error),
+    });
+    store.rows("adding up contents", broken.map_or(listed, Err))?;
+    let mut wanted = digests.clone();
+    for digest in in_parts {
+        let parts = store.packed(&digest)?.chunks();
+        wanted.extend(&parts);
+        if let Some(weight) = weights.get_mut(&digest) {
+            weight.parts = parts;
+        }
+    }
+    weights.retain(|digest, _| wanted.contains(digest));
+    Ok(weights)
 }
 
 pub(super) fn usage(store: &SqliteStore) -> Result<Usage, StoreError> {

@@ -1,17 +1,22 @@
 //! `cleanup`: what is no longer kept goes. The same, once a day, when something is begun.
 
+mod home;
+
 use std::io::Write as _;
 
-use serde_json::json;
+use serde_json::{Value, json};
 use takeback_core::retention::{
-    CleanedUp, Clock, ClockTrouble, Occasion, WouldDrop, clean_up, is_due, would_drop,
+    CleanedUp, Clock, ClockTrouble, Occasion, WouldDrop, clean_up, is_due, is_tight, would_drop,
 };
+
+use self::home::{HomeCleanedUp, fit_home};
+use super::room;
 
 use crate::args::{CleanupArgs, Options};
 use crate::error::{CommandError, Kind};
 use crate::place::{self, Place, Store};
 use crate::progress;
-use crate::screen::{CARE, GOOD, HINT, Screen, bytes, count};
+use crate::screen::{CARE, GOOD, HINT, Screen, bytes, count, plain};
 use crate::stores;
 use crate::time::iso;
 use crate::wire::{self, Json};
@@ -40,7 +45,45 @@ pub(crate) fn cleanup(
         }
         return Ok(0);
     }
-    told(&clean_up_now(&mut place, options, clock)?, screen)
+    let done = clean_up_now(&mut place, options, clock)?;
+    let home = fit_home(&mut place, options, clock)?;
+    if screen.json {
+        let mut told = value_of(&done);
+        if let Some(home) = &home {
+            told["home"] = home_to_json(home);
+        }
+        screen.json(&told)?;
+        return Ok(0);
+    }
+    told(&done, screen)?;
+    if let Some(home) = home.filter(|_| !screen.quiet) {
+        for (root, done) in &home.workspaces {
+            let root = plain(&root.to_string_lossy());
+            writeln!(screen.out, "{}  {HINT}in {root}{HINT:#}", sentence(done))?;
+        }
+        if home.left.is_over() {
+            writeln!(screen.out, "{CARE}{}{CARE:#}", capital(&home.left.words()))?;
+        }
+    }
+    Ok(0)
+}
+
+fn home_to_json(home: &HomeCleanedUp) -> Value {
+    let workspaces: Vec<Value> = home
+        .workspaces
+        .iter()
+        .map(|(root, done)| {
+            let (root, points) = (root.to_string_lossy(), done.points);
+            json!({ "root": root, "points": points, "freedBytes": done.freed })
+        })
+        .collect();
+    let room::Home { limit, used, of_gone } = home.left;
+    json!({ "limit": limit, "bytes": used, "goneBytes": of_gone, "workspaces": workspaces })
+}
+
+fn capital(words: &str) -> String {
+    let mut letters = words.chars();
+    letters.next().map_or_else(String::new, |first| first.to_uppercase().chain(letters).collect())
 }
 
 /// As `cleanup` without options; refused if the clock is in doubt.
@@ -70,17 +113,28 @@ pub(crate) fn told(done: &CleanedUp, screen: &mut Screen) -> Result<u8, CommandE
         screen.json(&to_json(done)?)?;
     } else if !screen.quiet {
         writeln!(screen.out, "{}", sentence(done))?;
+        if let Some(over) = &done.over {
+            writeln!(screen.out, "{CARE}{}{CARE:#}", capital(&room::words(over)))?;
+        }
     }
     Ok(0)
 }
 
 pub(crate) fn to_json(done: &CleanedUp) -> Result<Json, CommandError> {
-    Ok(wire::json(&json!({
+    Ok(wire::json(&value_of(done))?)
+}
+
+fn value_of(done: &CleanedUp) -> Value {
+    let mut told = json!({
         "points": done.points,
         "sessions": done.sessions,
         "changes": done.changes,
         "freedBytes": done.freed,
-    }))?)
+    });
+    if let Some(over) = &done.over {
+        told["over"] = room::to_json(over);
+    }
+    told
 }
 
 fn doubted(trouble: ClockTrouble) -> CommandError {
@@ -117,34 +171,38 @@ fn clock_trouble(trouble: ClockTrouble) -> String {
     }
 }
 
-/// Once a day, when something is begun. Whatever goes wrong is said and stops nobody.
+/// Once a day, or when the store has become too large, when something is begun. Whatever goes wrong is
+/// said and stops nobody.
 pub(crate) fn when_due(place: &mut Place, options: &Options) {
-    let policy = place.settings.retention();
-    let workspace = &mut place.workspace;
-    let done = match is_due(workspace) {
-        Ok(false) => return,
-        Ok(true) => {
-            let _spinner = progress::spinner("Cleaning up");
-            clean_up(workspace, &policy, Occasion::AtStart, Clock::Doubted)
-                .map_err(CommandError::from)
-                .and_then(|done| {
-                    stores::remove_sessions(&done.sessions, &place::home(options)?)?;
-                    Ok(done)
-                })
-        }
-        Err(error) => Err(error.into()),
-    };
-    let said = match done {
-        Ok(CleanedUp { stopped: Some(trouble), .. }) => {
+    let said = match clean_up_when_due(place, options) {
+        Ok(None) => return,
+        Ok(Some(CleanedUp { stopped: Some(trouble), .. })) => {
             format!("{}; see `takeback cleanup`", clock_trouble(trouble))
         }
-        Ok(done) if done.points == 0 && done.sessions.is_empty() => return,
+        Ok(Some(done)) if done.points == 0 && done.sessions.is_empty() => return,
         Ok(_) if options.quiet => return,
-        Ok(done) => sentence(&done),
+        Ok(Some(done)) => sentence(&done),
         Err(CommandError { kind: Kind::Locked, .. }) => return,
         Err(error) => format!("nothing was cleaned up: {}", error.source),
     };
     let mut err = anstream::stderr().lock();
     // With standard error gone there is nobody left to tell.
     drop(writeln!(err, "{CARE}takeback:{CARE:#} {said}"));
+}
+
+fn clean_up_when_due(
+    place: &mut Place,
+    options: &Options,
+) -> Result<Option<CleanedUp>, CommandError> {
+    let policy = place.settings.retention();
+    if !is_due(&place.workspace)? && !is_tight(&place.workspace, &policy)? {
+        return Ok(None);
+    }
+    let _spinner = progress::spinner("Cleaning up");
+    let done = clean_up(&mut place.workspace, &policy, Occasion::AtStart, Clock::Doubted)?;
+    stores::remove_sessions(&done.sessions, &place::home(options)?)?;
+    if done.stopped.is_none() {
+        fit_home(place, options, Clock::Doubted)?;
+    }
+    Ok(Some(done))
 }

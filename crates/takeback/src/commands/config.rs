@@ -33,11 +33,6 @@ pub(crate) fn config(
 }
 
 fn one(settings: &Settings, name: &str, screen: &mut Screen) -> Result<(), CommandError> {
-    if table::is_without_effect(name) {
-        let text = format!("{name} has no effect in this version");
-        return Err(CommandError::new(Kind::Usage, text)
-            .hint("`takeback config` lists the settings that have one."));
-    }
     if table::key(name).is_none() {
         let meant =
             table::nearest(name).map_or_else(String::new, |key| format!("Did you mean {key}? "));

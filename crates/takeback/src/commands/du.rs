@@ -8,10 +8,15 @@ use serde::Serialize;
 use serde_json::json;
 use takeback_store::{Digest, Entry, Seq, WorkPath};
 
+use super::room;
 use crate::args::{DuArgs, Options};
 use crate::error::CommandError;
 use crate::place::{self, Store};
-use crate::screen::{HINT, NAME, STRONG, Screen, bytes, count, name, plain_bytes};
+use crate::screen::{
+    CARE, HINT, NAME, STRONG, Screen, bytes, count, name, plain_bytes, width, wrap,
+};
+use crate::size::folder_bytes;
+use crate::stores;
 use crate::table::{Cell, Give, Table};
 use crate::wire::WirePath;
 
@@ -20,12 +25,18 @@ pub(crate) fn du(
     args: &DuArgs,
     screen: &mut Screen,
 ) -> Result<u8, CommandError> {
+    let here = place::here(options)?;
+    // Before it is opened: SQLite has files beside it as long as it is.
+    let total = folder_bytes(&stores::store_of(&here.root, &here.home));
     let place = place::open(options, Store::MustExist)?;
     let workspace = &place.workspace;
     let usage = workspace.store.usage()?;
     let unused = usage.packs.saturating_sub(usage.kept);
     let index = std::fs::metadata(workspace.index_file()).map_or(0, |file| file.len());
-    let total = usage.packs + usage.database + index;
+    let journal = total.saturating_sub(usage.packs + usage.database + index);
+    let home = room::Home::of(&here.home, &place.settings);
+    let limit = place.settings.max_store_bytes();
+    let over = room::over(&*workspace.store, total, &place.settings)?;
     let largest = largest(&*workspace.store, args.limit)?;
     if screen.json {
         let paths: Vec<_> = largest
@@ -42,6 +53,11 @@ pub(crate) fn du(
             "unusedBytes": unused,
             "databaseBytes": usage.database,
             "indexBytes": index,
+            "journalBytes": journal,
+            "maxStoreBytes": limit,
+            "over": over.as_ref().map(room::to_json),
+            "homeBytes": home.used,
+            "maxHomeBytes": home.limit,
             "contents": usage.blobs,
             "changes": usage.changes,
             "paths": paths,
@@ -60,11 +76,24 @@ pub(crate) fn du(
         (unused, "of no use any more; given back once it is half of a file".to_owned()),
         (usage.database, format!("log: {}", count(number(usage.changes), "change"))),
         (index, "index".to_owned()),
+        (journal, "on its way into the log, locks".to_owned()),
     ] {
         let size = format!("{:>9}", bytes(size));
         table.rows.push([Cell::plain(size), Cell::new(HINT, what)]);
     }
     table.print(out)?;
+    let at_most = |limit: u64| match limit {
+        0 => "without a limit".to_owned(),
+        limit => format!("of at most {}", bytes(limit)),
+    };
+    let (own, all) = (at_most(limit), at_most(home.limit));
+    writeln!(out, "\n{own}; all workspaces: {} {all}", bytes(home.used))?;
+    let all_over = home.is_over().then(|| home.words());
+    for words in over.as_ref().map(room::words).into_iter().chain(all_over) {
+        for line in wrap(&words, width()) {
+            writeln!(out, "{CARE}{line}{CARE:#}")?;
+        }
+    }
     if !largest.is_empty() {
         writeln!(out, "\nMost is kept of:")?;
     }

@@ -18,13 +18,14 @@ use takeback_core::{Workspace, look_around};
 use takeback_store::{Entry, PointKind, RewindState, StoreError, WorkPath};
 
 pub(crate) use self::line::line;
+use super::room;
 use crate::args::Options;
 use crate::error::{CommandError, Kind};
 use crate::place::{self, Store};
 use crate::screen::{
     CARE, HINT, NAME, STRONG, Screen, bytes, count, name, plain, plain_bytes, width, wrap,
 };
-use crate::settings::table;
+use crate::settings::{Settings, table};
 use crate::size::{Budget, Size, folder_bytes, sizes};
 use crate::time::{ago, now};
 use crate::wire::WirePath;
@@ -48,6 +49,7 @@ pub(crate) fn status(options: &Options, screen: &mut Screen) -> Result<u8, Comma
     let listed = points.iter().filter(|point| point.kind != PointKind::Safety).count();
     let size = folder_bytes(&workspace.store_dir);
     let precious = Precious::of(workspace)?;
+    let over = room::over(&*workspace.store, size, &place.settings)?;
     let (stats, left_out) = match surveyed {
         Some(surveyed) => {
             (Some(surveyed.recorded.stats), Some(measured(workspace, surveyed.skipped)))
@@ -70,6 +72,8 @@ pub(crate) fn status(options: &Options, screen: &mut Screen) -> Result<u8, Comma
             "openCalls": calls.len(),
             "pointsPerSession": place.settings.points_per_session(),
             "archiveDays": place.settings.archive_days(),
+            "maxStoreBytes": place.settings.max_store_bytes(),
+            "over": over.as_ref().map(room::to_json),
             "precious": {
                 "files": precious.files,
                 "bytes": precious.bytes,
@@ -84,7 +88,11 @@ pub(crate) fn status(options: &Options, screen: &mut Screen) -> Result<u8, Comma
     screen.page()?;
     let root = plain_bytes(workspace.root.path().as_os_str().as_bytes());
     writeln!(screen.out, "{STRONG}{root}{STRONG:#}")?;
-    let kept = format!("{} kept in {}", bytes(size), count(listed, "point"));
+    let most = match place.settings.max_store_bytes() {
+        0 => String::new(),
+        most => format!(" of at most {}", bytes(most)),
+    };
+    let kept = format!("{}{most} kept in {}", bytes(size), count(listed, "point"));
     let mut said = Vec::new();
     if !place.settings.is_enabled() {
         let origin = &place.settings.setting(table::ENABLED).origin;
@@ -103,6 +111,9 @@ pub(crate) fn status(options: &Options, screen: &mut Screen) -> Result<u8, Comma
             said.push((CARE, format!("{who}: the files were not looked at")));
             said.push((Style::new(), kept));
         }
+    }
+    if let Some(over) = &over {
+        said.push((CARE, format!("It is {}", room::words(over))));
     }
     if precious.files > 0 {
         said.push((
@@ -125,14 +136,19 @@ pub(crate) fn status(options: &Options, screen: &mut Screen) -> Result<u8, Comma
         print_wrapped(&mut screen.out, style, &text)?;
     }
     print_left_out(&mut screen.out, &left_out.unwrap_or_default(), screen.verbose)?;
-    let refused = place.settings.all.iter().filter(|setting| setting.refused.is_some());
+    print_refused(&mut screen.out, &place.settings)?;
+    Ok(0)
+}
+
+fn print_refused(out: &mut dyn std::io::Write, settings: &Settings) -> std::io::Result<()> {
+    let refused = settings.all.iter().filter(|setting| setting.refused.is_some());
     let refused: Vec<&str> = refused.map(|setting| setting.name).collect();
     if !refused.is_empty() {
-        writeln!(screen.out, "\n{CARE}The project's settings are not followed in:{CARE:#}")?;
+        writeln!(out, "\n{CARE}The project's settings are not followed in:{CARE:#}")?;
         let refused = format!("{} (`takeback config` tells why)", refused.join(", "));
-        print_wrapped(&mut screen.out, Style::new(), &refused)?;
+        print_wrapped(out, Style::new(), &refused)?;
     }
-    Ok(0)
+    Ok(())
 }
 
 /// `None`: another command has the workspace locked.

@@ -7,6 +7,7 @@ use serde_json::json;
 use takeback_core::workspace::check_root;
 use takeback_store::{PointKind, RewindState, SqliteStore, Store as _, StoreError, Timestamp};
 
+use super::room;
 use crate::args::{ForgetArgs, Options, RelocateArgs};
 use crate::ask;
 use crate::error::{CommandError, Kind};
@@ -14,6 +15,7 @@ use crate::place::{self, user_home};
 use crate::screen::{
     CARE, GOOD, HINT, NAME, Screen, bytes, count, full_width, is_interactive, plain,
 };
+use crate::settings::Settings;
 use crate::size::folder_bytes;
 use crate::stores::{self, Kept};
 use crate::table::{Cell, Give, Table};
@@ -50,6 +52,11 @@ pub(crate) fn workspaces(options: &Options, screen: &mut Screen) -> Result<u8, C
     }
     screen.page()?;
     table.print_within(full_width(), &mut screen.out)?;
+    let here = place::here(options)?;
+    let all = room::Home::of(&home, &Settings::load(&here.root, &home)?);
+    if all.is_over() {
+        writeln!(screen.out, "\n{CARE}{}{CARE:#}", all.words())?;
+    }
     Ok(0)
 }
 
@@ -224,6 +231,11 @@ impl Told {
             "lastActivity": inside.and_then(|inside| inside.last_activity).map(iso),
         })
     }
+}
+
+/// When the store in `folder` was last used; `None`: it cannot be read, or it never was.
+pub(crate) fn last_activity(folder: &Path) -> Option<Timestamp> {
+    look_inside(folder).ok()?.last_activity
 }
 
 fn look_inside(folder: &Path) -> Result<Inside, StoreError> {

@@ -3,6 +3,7 @@
 
 use serde_json::json;
 use takeback_core::point_name::distance;
+use takeback_core::retention::Policy;
 use takeback_core::worktree::scope::ScopeOptions;
 use takeback_core::{Limits, Tools};
 use takeback_store::Durability;
@@ -58,7 +59,10 @@ pub(crate) const REWIND_KEY: &str = "rewindKey";
 pub(crate) const ALLOW_AGENT_REWIND: &str = "allowAgentRewind";
 pub(crate) const DURABILITY: &str = "durability";
 
-pub(crate) const KEYS: [Key; 18] = [
+pub(crate) const MAX_STORE: &str = "maxStoreBytes";
+pub(crate) const MAX_HOME: &str = "maxHomeBytes";
+
+pub(crate) const KEYS: [Key; 20] = [
     Key {
         name: ENABLED,
         default: || Value::Flag(true),
@@ -76,6 +80,18 @@ pub(crate) const KEYS: [Key; 18] = [
         default: || Value::Number(7),
         project: Project::Raise,
         meaning: "days that an archived session is kept",
+    },
+    Key {
+        name: MAX_STORE,
+        default: || Value::Number(Policy::default().max_bytes),
+        project: Project::Nothing,
+        meaning: "what a store may take before its oldest points go, 0: any",
+    },
+    Key {
+        name: MAX_HOME,
+        default: || Value::Number(20 << 30),
+        project: Project::Nothing,
+        meaning: "what all stores may take, 0: any",
     },
     Key {
         name: EDIT_CAPTURE_MAX,
@@ -179,15 +195,9 @@ pub(crate) const KEYS: [Key; 18] = [
     },
 ];
 
-/// Words that have a meaning in other versions: no mistake, and without effect.
-const WITHOUT_EFFECT: [&str; 2] = ["maxStoreBytes", "maxHomeBytes"];
 
 pub(crate) fn key(name: &str) -> Option<&'static Key> {
     KEYS.iter().find(|key| key.name == name)
-}
-
-pub(crate) fn is_without_effect(name: &str) -> bool {
-    WITHOUT_EFFECT.contains(&name)
 }
 
 /// A longer name is no slip of the pen.
@@ -199,7 +209,7 @@ pub(crate) fn nearest(name: &str) -> Option<&'static str> {
         return None;
     }
     let least = |key: &&&'static str| distance(&key.to_lowercase(), &name.to_lowercase());
-    let names: Vec<&'static str> = KEYS.iter().map(|key| key.name).chain(WITHOUT_EFFECT).collect();
+    let names: Vec<&'static str> = KEYS.iter().map(|key| key.name).collect();
     names.iter().min_by_key(least).copied()
 }
 

@@ -24,6 +24,7 @@ mod direction;
 mod doctor;
 mod init;
 mod rewind;
+mod room;
 mod run;
 mod schema;
 mod serve;

@@ -24,6 +24,8 @@ fn every_setting_is_listed_with_its_origin() {
     enableFileCheckpointing  true                                                          default
     pointsPerSession         50                                                            default
     archiveDays              7                                                             default
+    maxStoreBytes            5368709120                                                    default
+    maxHomeBytes             21474836480                                                   default
     editCaptureMaxBytes      1048576                                                       default
     editTools                write_file, edit_file, create_file, replace, Write, Edit, M…  default
     shellTools               Bash, shell, bash, run_shell_command, exec_command, local_s…  default
@@ -115,7 +117,7 @@ fn a_project_cannot_disarm_you() {
     let answer = user.takeback(&["checkpoint", "first"]);
     assert_eq!(answer.code, 0);
     insta::assert_snapshot!(answer.err, @"takeback: FOLDER/work/.takeback/settings.json: enableFileCheckpointing has no effect: a project cannot switch recording off (1 more: `takeback config`)");
-    insta::assert_snapshot!(user.takeback(&["config"]).err, @"takeback: FOLDER/work/.takeback/settings.json: there is no setting home; did you mean editTools?");
+    insta::assert_snapshot!(user.takeback(&["config"]).err, @"takeback: FOLDER/work/.takeback/settings.json: there is no setting home; did you mean maxHomeBytes?");
     assert_eq!(user.takeback(&["checkpoint", "-q"]).err, "");
     assert!(user.home().join(".takeback/workspaces").exists(), "the store is where it was");
     let shell = r#"{"event":"prompt","session":"s","text":"go"}
@@ -210,7 +212,7 @@ fn points_made_at_any_durability_come_back() {
 #[test]
 fn a_key_that_is_not_known_is_named_once_with_the_nearest() {
     let user = User::with(&[("a", "1")]);
-    user.set(r#"{"pointPerSession": 3, "maxStoreBytes": 1, "doubleEscMs": 1}"#);
+    user.set(r#"{"pointPerSession": 3, "durability": "full", "doubleEscMs": 1}"#);
     let answer = user.takeback(&["checkpoint"]);
     assert_eq!(answer.code, 0);
     insta::assert_snapshot!(answer.err, @"takeback: FOLDER/home/.takeback/settings.json: there is no setting pointPerSession; did you mean pointsPerSession?");
@@ -226,10 +228,10 @@ fn a_key_that_is_not_known_is_named_once_with_the_nearest() {
     takeback: there is no setting pointPerSession
       Did you mean pointsPerSession? `takeback config` lists them.
     ");
-    let answer = user.takeback(&["config", "maxStoreBytes"]);
+    let answer = user.takeback(&["config", "durability"]);
     assert_eq!(answer.code, 2);
     insta::assert_snapshot!(answer.err.lines().skip(1).collect::<Vec<_>>().join("\n"), @r"
-    takeback: maxStoreBytes has no effect in this version
+    takeback: durability has no effect in this version
       `takeback config` lists the settings that have one.
     ");
 }
@@ -291,7 +293,7 @@ fn a_projects_settings_cannot_flood_you() {
     let keys: Vec<String> = (0..30_000).map(|n| format!(r#""unknown-{n:05}": 1"#)).collect();
     user.write(PROJECT, &format!("{{{}}}", keys.join(",")));
     assert_eq!(user.takeback(&["checkpoint", "-q"]).code, 0);
-    insta::assert_snapshot!(user.takeback(&["log"]).err, @"takeback: FOLDER/work/.takeback/settings.json: there is no setting unknown-00000; did you mean readOnlyTools? (5 more: `takeback config`)");
+    insta::assert_snapshot!(user.takeback(&["log"]).err, @"takeback: FOLDER/work/.takeback/settings.json: there is no setting unknown-00000; did you mean maxHomeBytes? (5 more: `takeback config`)");
     let answer = user.takeback(&["config"]);
     assert_eq!(answer.err.lines().count(), 6, "{}", answer.err);
     insta::assert_snapshot!(answer.err.lines().last().expect("a line"), @"takeback: FOLDER/work/.takeback/settings.json: and 29995 more that are not known");

@@ -7,6 +7,7 @@ use takeback_core::deferred;
 use takeback_store::{PointKind, RewindState, SqliteStore, Store as _, StoreError};
 
 use super::{Health, Told};
+use crate::commands::room;
 use crate::place::{Here, shown};
 use crate::screen::{bytes, count};
 use crate::settings::{Settings, table};
@@ -25,6 +26,7 @@ impl State {
         let mut told = vec![home(&here.home, home_bytes)];
         told.extend(settings(here));
         told.extend(workspace(here));
+        told.extend(room(here));
         Self { home_bytes, told }
     }
 }
@@ -76,6 +78,28 @@ fn workspace(here: &Here) -> Vec<Told> {
             vec![Told::new(Health::Broken, what).next("`takeback verify` tells what is damaged.")]
         }
     }
+}
+
+/// What is over its limit, of this workspace and of all together.
+fn room(here: &Here) -> Vec<Told> {
+    let Ok(settings) = Settings::load(&here.root, &here.home) else { return Vec::new() };
+    let folder = stores::store_of(&here.root, &here.home);
+    let used = folder_bytes(&folder);
+    let mut told = Vec::new();
+    if let Ok(Some(over)) =
+        SqliteStore::open(&folder).and_then(|store| room::over(&store, used, &settings))
+    {
+        let what = format!("the store of {} is {}", shown(&here.root), room::words(&over));
+        told.push(Told::new(Health::Care, what).next("`takeback cleanup` gives back what may go."));
+    }
+    let all = room::Home::of(&here.home, &settings);
+    if all.is_over() {
+        told.push(
+            Told::new(Health::Care, all.words())
+                .next("`takeback cleanup` drops points of those used longest ago."),
+        );
+    }
+    told
 }
 
 fn look(here: &Here, folder: &Path) -> Result<Vec<Told>, StoreError> {

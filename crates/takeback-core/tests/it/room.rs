@@ -1,0 +1,183 @@
+//! A store stays within its limit: which points go for it, and what no limit touches.
+
+use takeback_core::marks::{Mark, mark};
+use takeback_core::retention::{
+    CleanedUp, Clock, Occasion, Policy, clean_up, held, is_tight, store_bytes, would_drop,
+};
+use takeback_store::{PointId, PointKind};
+use takeback_testkit::Sandbox;
+
+const KB: u64 = 1000;
+
+/// 100 KB that do not compress, others for each seed.
+pub(crate) fn noise(seed: u64, len: usize) -> Vec<u8> {
+    let mut state = seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1;
+    std::iter::repeat_with(|| {
+        state ^= state << 13;
+        state ^= state >> 7;
+        state ^= state << 17;
+        state.to_le_bytes()[3]
+    })
+    .take(len)
+    .collect()
+}
+
+/// A prompt before which 100 KB stood in `<session>.bin`, and after which others do.
+fn turn(sandbox: &mut Sandbox, session: &str, number: u64) -> PointId {
+    let point = sandbox.prompt(session, &format!("{session} {number}"));
+    let seed = number * 1000 + session.bytes().map(u64::from).sum::<u64>();
+    sandbox.agent_writes(session, &format!("{session}.bin"), noise(seed, 100_000));
+    sandbox.turn_end(session);
+    point
+}
+
+fn policy(max_bytes: u64) -> Policy {
+    Policy { max_bytes, ..Policy::default() }
+}
+
+fn clean(sandbox: &mut Sandbox, max_bytes: u64) -> CleanedUp {
+    let policy = policy(max_bytes);
+    let would = would_drop(&sandbox.workspace, &policy, Clock::Trusted).unwrap();
+    let done = clean_up(&mut sandbox.workspace, &policy, Occasion::AtStart, Clock::Trusted);
+    let done = done.expect("it cleans up");
+    assert_eq!(would.points.len(), done.points, "a dry run tells what goes");
+    assert_eq!(sandbox.workspace.store.check().unwrap(), Vec::<String>::new());
+    done
+}
+
+fn listed(sandbox: &Sandbox) -> Vec<String> {
+    let points = sandbox.workspace.store.points().unwrap();
+    let listed = points.into_iter().filter(|point| point.kind != PointKind::Safety);
+    listed.map(|point| point.description).collect()
+}
+
+#[test]
+fn the_oldest_points_go_until_the_store_fits() {
+    let mut sandbox = Sandbox::new();
+    let points: Vec<PointId> = (0..20).map(|number| turn(&mut sandbox, "s", number)).collect();
+    let full = store_bytes(&sandbox.workspace);
+    assert!(full > 2000 * KB, "{full}");
+    assert_eq!(clean(&mut sandbox, 0), CleanedUp::default(), "no limit");
+    assert_eq!(clean(&mut sandbox, full + KB), CleanedUp::default(), "it fits");
+
+    let done = clean(&mut sandbox, 1500 * KB);
+    let left = store_bytes(&sandbox.workspace);
+    assert!(left <= 1500 * KB && left > 1200 * KB, "no more goes than has to: {left}");
+    assert_eq!(done.over, None);
+    assert!(done.freed >= 600 * KB, "{done:?}");
+    let kept = listed(&sandbox);
+    assert_eq!(kept.len(), 20 - done.points);
+    assert_eq!(kept.last().unwrap(), "s 19");
+    assert_eq!(clean(&mut sandbox, 1500 * KB).points, 0, "there is some room now");
+
+    // Every point that is listed is complete.
+    let oldest = points[20 - kept.len()];
+    assert!(sandbox.rewind_to(oldest).success);
+    let seed = (19 - kept.len() as u64) * 1000 + u64::from(b's');
+    assert_eq!(std::fs::read(sandbox.at("s.bin")).unwrap(), noise(seed, 100_000));
+}
+
+#[test]
+fn sessions_that_are_over_go_before_those_at_work() {
+    let mut sandbox = Sandbox::new();
+    turn(&mut sandbox, "works", 0);
+    for number in 0..5 {
+        turn(&mut sandbox, "over", number);
+    }
+    sandbox.session_end("over");
+    for number in 1..6 {
+        turn(&mut sandbox, "works", number);
+    }
+    clean(&mut sandbox, 0);
+    let full = store_bytes(&sandbox.workspace);
+    let done = clean(&mut sandbox, full - 50 * KB);
+    assert!((1..5).contains(&done.points), "{done:?}");
+    let works =
+        |sandbox: &Sandbox| listed(sandbox).iter().filter(|name| name.starts_with("works")).count();
+    assert_eq!(works(&sandbox), 6, "of the one at work nothing has gone");
+    assert!(listed(&sandbox).contains(&"over 4".to_owned()));
+
+    let done = clean(&mut sandbox, 900 * KB);
+    assert_eq!(done.over, None);
+    assert!(works(&sandbox) < 6);
+    assert!(listed(&sandbox).contains(&"over 4".to_owned()), "the newest of each stays longest");
+    clean(&mut sandbox, 1);
+    assert_eq!(listed(&sandbox), ["works 5"], "what goes on has its newest point");
+}
+
+/// Each has so few points that nothing else limits them.
+#[test]
+fn many_sessions_of_one_prompt_are_bounded() {
+    let mut sandbox = Sandbox::new();
+    for number in 0..15_u64 {
+        let session = format!("short-{number}");
+        let point = sandbox.prompt(&session, &session);
+        assert!(point.0 > 0);
+        sandbox.agent_writes(&session, "same.bin", noise(number, 100_000));
+        sandbox.turn_end(&session);
+        // Nobody says that it ends; nothing is heard of it.
+        sandbox.days_pass(1.5);
+    }
+    let last = turn(&mut sandbox, "now", 0);
+    turn(&mut sandbox, "now", 1);
+    let done = clean(&mut sandbox, 1000 * KB);
+    assert_eq!(done.over, None);
+    let kept = listed(&sandbox);
+    assert!(store_bytes(&sandbox.workspace) <= 1000 * KB);
+    assert_eq!(kept[kept.len() - 3..], ["short-14", "now 0", "now 1"], "{kept:?}");
+    assert!(!kept.contains(&"short-0".to_owned()));
+    assert!(sandbox.rewind_to(last).success);
+}
+
+#[test]
+fn what_is_marked_stays_and_is_said_to_be_in_the_way() {
+    let mut sandbox = Sandbox::new();
+    let points: Vec<PointId> = (0..10).map(|number| turn(&mut sandbox, "s", number)).collect();
+    mark(&mut sandbox.workspace, points[3], Mark::Pin).unwrap();
+    mark(&mut sandbox.workspace, points[5], Mark::Label("good")).unwrap();
+    let done = clean(&mut sandbox, 300 * KB);
+    assert_eq!(listed(&sandbox), ["s 3", "s 5", "s 9"]);
+    let over = done.over.expect("two pinned versions are more than that");
+    assert_eq!(over.limit, 300 * KB);
+    assert_eq!(over.used, store_bytes(&sandbox.workspace));
+    assert_eq!(over.held, held(&*sandbox.workspace.store).unwrap());
+    assert!(over.held.present > 200 * KB && over.held.present < 210 * KB, "{over:?}");
+    assert!(over.held.marked > 200 * KB && over.held.marked < 210 * KB, "{over:?}");
+
+    // Recording goes on, and so does going back.
+    turn(&mut sandbox, "s", 10);
+    assert!(sandbox.rewind_to(points[3]).success);
+    assert_eq!(std::fs::read(sandbox.at("s.bin")).unwrap(), noise(2000 + 115, 100_000));
+}
+
+#[test]
+fn a_store_that_is_too_large_is_noticed_but_not_over_and_over() {
+    let mut sandbox = Sandbox::new();
+    let tight = |sandbox: &Sandbox, max| is_tight(&sandbox.workspace, &policy(max)).unwrap();
+    for number in 0..4 {
+        let point = turn(&mut sandbox, "s", number);
+        mark(&mut sandbox.workspace, point, Mark::Pin).unwrap();
+    }
+    assert!(tight(&sandbox, KB) && !tight(&sandbox, 0) && !tight(&sandbox, 1 << 30));
+    assert!(clean(&mut sandbox, KB).over.is_some());
+    assert!(!tight(&sandbox, KB), "nothing can be done about it just now");
+    sandbox.days_pass(0.1);
+    assert!(tight(&sandbox, KB));
+}
+
+/// The safety point of a rewind lives as long as a neighbour, whatever the reason they go for.
+#[test]
+fn a_rewind_goes_with_the_points_beside_it() {
+    let mut sandbox = Sandbox::new();
+    let first = turn(&mut sandbox, "s", 0);
+    turn(&mut sandbox, "s", 1);
+    assert!(sandbox.rewind_to(first).success);
+    for number in 2..10 {
+        turn(&mut sandbox, "s", number);
+    }
+    assert_eq!(sandbox.workspace.store.rewinds().unwrap().len(), 1);
+    clean(&mut sandbox, 400 * KB);
+    assert_eq!(sandbox.workspace.store.rewinds().unwrap().len(), 0);
+    let points = sandbox.workspace.store.points().unwrap();
+    assert!(points.iter().all(|point| point.kind != PointKind::Safety), "{points:?}");
+}

@@ -1,0 +1,91 @@
+//! What stores take, and what they may: in words, for all who tell it.
+
+use std::path::Path;
+
+use serde_json::json;
+use takeback_core::retention::{Held, Over, held};
+use takeback_store::{Store, StoreError};
+
+use crate::screen::bytes;
+use crate::settings::{Settings, table};
+use crate::size::folder_bytes;
+use crate::stores;
+
+/// That a store of so many bytes is over its limit, and what holds it there.
+pub(crate) fn over(
+    store: &dyn Store,
+    used: u64,
+    settings: &Settings,
+) -> Result<Option<Over>, StoreError> {
+    let limit = settings.max_store_bytes();
+    if limit == 0 || used <= limit {
+        return Ok(None);
+    }
+    Ok(Some(Over { limit, used, held: held(store)? }))
+}
+
+/// Beginning with a small letter, without a full stop.
+pub(crate) fn words(over: &Over) -> String {
+    let Over { limit, used, held: Held { present, marked } } = *over;
+    let mut held = vec![format!("the files as they are hold {}", bytes(present))];
+    if marked > 0 {
+        held.push(format!("points with a pin or a label {}", bytes(marked)));
+    }
+    format!(
+        "over {} ({}) by {}: {}; recording goes on",
+        table::MAX_STORE,
+        bytes(limit),
+        bytes(used - limit),
+        held.join(", ")
+    )
+}
+
+pub(crate) fn to_json(over: &Over) -> serde_json::Value {
+    json!({
+        "limit": over.limit,
+        "bytes": over.used,
+        "presentBytes": over.held.present,
+        "markedBytes": over.held.marked,
+    })
+}
+
+/// All stores in Takeback's home.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Home {
+    pub(crate) limit: u64,
+    pub(crate) used: u64,
+    /// By stores of folders that are not there any more.
+    pub(crate) of_gone: u64,
+}
+
+impl Home {
+    pub(crate) fn of(home: &Path, settings: &Settings) -> Self {
+        let mut all = Self { limit: settings.max_home_bytes(), used: 0, of_gone: 0 };
+        for kept in stores::stores(home) {
+            let size = folder_bytes(&kept.folder);
+            all.used += size;
+            if !kept.root.is_dir() {
+                all.of_gone += size;
+            }
+        }
+        all
+    }
+
+    pub(crate) fn is_over(&self) -> bool {
+        self.limit > 0 && self.used > self.limit
+    }
+
+    /// As [`words`].
+    pub(crate) fn words(&self) -> String {
+        let (limit, over) = (bytes(self.limit), bytes(self.used.saturating_sub(self.limit)));
+        let mut words =
+            format!("all workspaces together are over {} ({limit}) by {over}", table::MAX_HOME);
+        if self.of_gone > 0 {
+            let gone = bytes(self.of_gone);
+            words.push_str(&format!(
+                "; {gone} are of folders that are not there any more: `takeback forget` removes them"
+            ));
+        }
+        words
+    }
+}
