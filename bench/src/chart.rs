@@ -120,3 +120,14 @@ fn thousands(number: usize) -> String {
         _ => format!("{},{:03}", number / 1000, number % 1000),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_are_short() {
+        assert_eq!([9.46, 94.6, 9460.0, 94_600.0].map(time), ["9.5 ms", "95 ms", "9.5 s", "95 s"]);
+        assert_eq!([261, 30_004, 100_000].map(thousands), ["261", "30,004", "100,000"]);
+    }
+}

@@ -45,6 +45,30 @@ const ELSEWHERE: [(&str, &str, &str); 6] = [
 ];
 
 impl Report {
+    /// A row a goal, a column a tree.
+    fn write_goals(&self, out: &mut String) -> std::fmt::Result {
+        let trees: Vec<_> = self.corpora.iter().map(|measured| measured.corpus).collect();
+        let titles: Vec<&str> = trees.iter().map(|tree| tree.name()).collect();
+        writeln!(out, "| case | what is compared | goal | {} |", titles.join(" | "))?;
+        writeln!(out, "|---|---|---|{}", "--:|".repeat(trees.len()))?;
+        let mut goals: BTreeMap<_, Vec<&Row>> = BTreeMap::new();
+        for row in &self.rows {
+            goals.entry((row.case, row.place)).or_default().push(row);
+        }
+        for ((case, _), rows) in goals {
+            let mut wanted: Vec<String> = rows.iter().map(|row| row.goal.text()).collect();
+            wanted.dedup();
+            let of = |tree| rows.iter().find(|row| row.corpus == tree);
+            let cells: Vec<String> = trees
+                .iter()
+                .map(|&tree| of(tree).map_or(String::new(), |row| reached(row)))
+                .collect();
+            let (case, what) = (case.title(), &rows[0].what);
+            writeln!(out, "| {case} | {what} | {} | {} |", wanted.join(", "), cells.join(" | "))?;
+        }
+        Ok(())
+    }
+
     pub(crate) fn new(
         date: String,
         versions: BTreeMap<Who, String>,
@@ -85,26 +109,7 @@ impl Report {
             "{cores} cores, {kernel}; {}; load {load_before} before, {load_after} after.\n",
             versions.join(", ")
         )?;
-        writeln!(out, "| tree | case | what is compared | reached | the other form | goal | |")?;
-        writeln!(out, "|---|---|---|--:|--:|---|---|")?;
-        for row in &self.rows {
-            let show = |value: Option<f64>| value.map_or("–".to_owned(), |v| row.goal.show(v));
-            let met = match row.met {
-                Some(true) => "met",
-                Some(false) => "**missed**",
-                None => "not there",
-            };
-            writeln!(
-                out,
-                "| {} | {} | {} | **{}** | {} | {} | {met} |",
-                row.corpus.name(),
-                row.case,
-                row.what,
-                show(row.reached),
-                show(row.other),
-                row.goal.text(),
-            )?;
-        }
+        self.write_goals(out)?;
         self.corpora.iter().try_for_each(|measured| write_times(out, measured))?;
         writeln!(out, "\nThe other rows have programs of their own:\n")?;
         writeln!(out, "| | goal | `cargo run --release -p takeback-bench` |\n|---|---|---|")?;
@@ -112,6 +117,16 @@ impl Report {
             writeln!(out, "| {what} | {goal} | `--bin {program}` |")?;
         }
         Ok(())
+    }
+}
+
+/// What a row reached, with Takeback's other form in brackets.
+fn reached(row: &Row) -> String {
+    let other = row.other.map_or(String::new(), |other| format!(" ({})", row.goal.show(other)));
+    match (row.reached, row.met) {
+        (Some(value), Some(true)) => format!("**{}**{other} met", row.goal.show(value)),
+        (Some(value), _) => format!("{}{other} **missed**", row.goal.show(value)),
+        (None, _) => "not there".to_owned(),
     }
 }
 

@@ -10,7 +10,9 @@ use crate::tool::Who;
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) struct Row {
     pub(crate) corpus: Extent,
-    pub(crate) case: String,
+    pub(crate) case: Case,
+    /// Among the goals of all cases.
+    pub(crate) place: usize,
     pub(crate) what: String,
     /// None where the peer is not there.
     pub(crate) reached: Option<f64>,
@@ -68,7 +70,7 @@ pub(crate) fn rows(measured: &Measured) -> Vec<Row> {
     let restic = measured.sizes.contains_key(&Restic);
     let faster = |case, who, than, goal| Some(sheet.faster(case, who, than, goal));
     let large = measured.corpus == Extent::Large;
-    [
+    let goals = [
         Some(sheet.floor("wall", |cost| cost.wall_ms)),
         Some(sheet.floor("processor time", |cost| cost.cpu_ms)),
         faster(Case::Unchanged, Command, Git, 4.0),
@@ -85,12 +87,10 @@ pub(crate) fn rows(measured: &Measured) -> Vec<Row> {
         faster(Case::RewindMany, Library, Git, 4.0),
         large.then(|| sheet.memory(Case::Unchanged, 60.0)),
         large.then(|| sheet.memory(Case::First, 120.0)),
-    ]
-    .into_iter()
-    .flatten()
-    .filter(|(case, _)| measured.cases.contains_key(case))
-    .map(|(_, row)| row)
-    .collect()
+    ];
+    let placed =
+        goals.into_iter().enumerate().filter_map(|(place, row)| Some(Row { place, ..row? }));
+    placed.filter(|row| measured.cases.contains_key(&row.case)).collect()
 }
 
 struct Sheet<'a> {
@@ -98,45 +98,37 @@ struct Sheet<'a> {
 }
 
 impl Sheet<'_> {
-    fn faster(&self, case: Case, who: Who, than: Who, goal: f64) -> (Case, Row) {
+    fn faster(&self, case: Case, who: Who, than: Who, goal: f64) -> Row {
         let wall = |cost: &Cost| cost.wall_ms;
         let what = format!("{}, beside {}", who.title(), than.title());
         let other = other(who).and_then(|other| self.ratio(case, than, other, wall));
         let reached = self.ratio(case, than, who, wall);
-        (case, self.row(case, what, reached, other, Goal::TimesFaster(goal)))
+        self.row(case, what, reached, other, Goal::TimesFaster(goal))
     }
 
-    fn floor(&self, name: &str, of: fn(&Cost) -> f64) -> (Case, Row) {
+    fn floor(&self, name: &str, of: fn(&Cost) -> f64) -> Row {
         let case = Case::Unchanged;
         let reached = self.ratio(case, Who::Library, Who::Floor, of);
         let other = self.ratio(case, Who::Command, Who::Floor, of);
         let what = format!("library, {name}, beside the floor");
-        (case, self.row(case, what, reached, other, Goal::AtMostTimes(1.2)))
+        self.row(case, what, reached, other, Goal::AtMostTimes(1.2))
     }
 
     /// What a rewind with a scan takes longer than a checkpoint that finds nothing.
-    fn beyond_the_scan(&self) -> (Case, Row) {
+    fn beyond_the_scan(&self) -> Row {
         let case = Case::RewindFewExact;
         let beyond = |who| Some(self.wall(case, who)? - self.wall(Case::Unchanged, who)?);
         let what = "`takeback`, above its checkpoint of nothing changed".to_owned();
         let (reached, other) = (beyond(Who::Command), beyond(Who::Library));
-        (case, self.row(case, what, reached, other, Goal::AtMostMs(20.0)))
+        self.row(case, what, reached, other, Goal::AtMostMs(20.0))
     }
 
-    fn memory(&self, case: Case, goal: f64) -> (Case, Row) {
+    fn memory(&self, case: Case, goal: f64) -> Row {
         let rounds = self.measured.cases.get(&case).into_iter().flatten();
         let peaks = rounds.filter_map(|round| round.get(&Who::Command)?.peak_mb);
         let reached = peaks.reduce(f64::max);
-        (
-            case,
-            self.row(
-                case,
-                "`takeback`, peak memory".to_owned(),
-                reached,
-                None,
-                Goal::UnderMb(goal),
-            ),
-        )
+        let what = "`takeback`, peak memory".to_owned();
+        self.row(case, what, reached, None, Goal::UnderMb(goal))
     }
 
     /// The median of the ratios of every round in which both were measured.
@@ -162,8 +154,7 @@ impl Sheet<'_> {
         goal: Goal,
     ) -> Row {
         let met = reached.map(|reached| goal.met_by(reached));
-        let case = case.title().to_owned();
-        Row { corpus: self.measured.corpus, case, what, reached, other, goal, met }
+        Row { corpus: self.measured.corpus, case, place: 0, what, reached, other, goal, met }
     }
 }
 
@@ -180,5 +171,75 @@ impl Measured {
         let rounds = self.cases.get(&case)?;
         let values: Vec<f64> = rounds.iter().filter_map(|round| round.get(&who)).map(of).collect();
         (!values.is_empty()).then(|| median(values))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use super::*;
+    use crate::rounds::Round;
+
+    fn cost(wall_ms: f64) -> Cost {
+        Cost { wall_ms, cpu_ms: wall_ms, peak_mb: Some(wall_ms) }
+    }
+
+    fn measured(case: Case, rounds: Vec<Round>) -> Measured {
+        Measured {
+            corpus: Extent::Large,
+            files: 100_000,
+            folders: 1,
+            bytes: 1,
+            cases: BTreeMap::from([(case, rounds)]),
+            sizes: BTreeMap::new(),
+        }
+    }
+
+    #[test]
+    fn a_ratio_is_the_median_of_the_ratios_of_rounds() {
+        // Something else ran during the second. The ratio of the medians would be 6.
+        let rounds = [(10.0, 50.0), (100.0, 400.0), (12.0, 72.0)].map(|(ours, git)| {
+            Round::from([
+                (Who::Command, cost(ours)),
+                (Who::Library, cost(ours / 2.0)),
+                (Who::Git, cost(git)),
+            ])
+        });
+        let rows = rows(&measured(Case::Few, rounds.into()));
+        let short: Vec<_> =
+            rows.iter().map(|row| (&*row.what, row.reached, row.other, row.met)).collect();
+        assert_eq!(
+            short,
+            [
+                ("`takeback`, beside shadow git", Some(5.0), Some(10.0), Some(true)),
+                ("`takeback`, beside jj", None, None, None),
+            ]
+        );
+    }
+
+    #[test]
+    fn the_worst_round_counts_for_memory_and_a_slow_scan_is_seen() {
+        let rounds = [30.0, 61.0].map(|ours| {
+            Round::from([
+                (Who::Command, cost(ours)),
+                (Who::Library, cost(ours)),
+                (Who::Floor, cost(20.0)),
+            ])
+        });
+        let rows = rows(&measured(Case::Unchanged, rounds.into()));
+        let judged: Vec<_> = rows
+            .iter()
+            .filter(|row| row.met.is_some())
+            .map(|row| (&*row.what, row.goal.show(row.reached.unwrap()), row.met))
+            .collect();
+        assert_eq!(
+            judged,
+            [
+                ("library, wall, beside the floor", "2.27×".to_owned(), Some(false)),
+                ("library, processor time, beside the floor", "2.27×".to_owned(), Some(false)),
+                ("`takeback`, peak memory", "61 MB".to_owned(), Some(false)),
+            ]
+        );
     }
 }

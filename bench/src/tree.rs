@@ -45,3 +45,31 @@ fn add(hasher: &mut blake3::Hasher, folder: &Path, look: Look) -> Result<()> {
     }
     Ok(())
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_shape_knows_names_and_sizes_and_contents_every_byte() {
+        let folder =
+            std::env::temp_dir().join(format!("takeback-bench-tree-{}", std::process::id()));
+        fs::create_dir_all(folder.join("sub")).unwrap();
+        let see = || [Look::Shape, Look::Contents].map(|look| digest(&folder, look).unwrap());
+        fs::write(folder.join("sub/a"), "one").unwrap();
+        let before = see();
+        fs::write(folder.join("sub/a"), "two").unwrap();
+        let other_bytes = see();
+        fs::rename(folder.join("sub/a"), folder.join("sub/b")).unwrap();
+        let other_name = see();
+        fs::rename(folder.join("sub/b"), folder.join("sub/a")).unwrap();
+        fs::write(folder.join("sub/a"), "one").unwrap();
+        fs::create_dir_all(folder.join(".jj")).unwrap();
+        let again = see();
+        fs::remove_dir_all(&folder).unwrap();
+        assert_eq!(before[0], other_bytes[0]);
+        assert_ne!(before[1], other_bytes[1]);
+        assert_ne!(other_bytes[0], other_name[0]);
+        assert_eq!(before, again);
+    }
+}
