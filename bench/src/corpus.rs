@@ -1,29 +1,55 @@
-//! A real tree to work on: the sources of this workspace's dependencies, as cargo unpacked them.
+//! Real trees to work on: the sources of this workspace's dependencies, as cargo unpacked them.
 //!
 //! Repeated in folders of their own until there are enough files. Every file of a repetition gets a
-//! line of its own, so that keeping equal contents once gains nothing. Ignore files and the like are
-//! left out: both tools are to see the same files.
+//! line of its own, so that keeping equal contents once gains nothing. Left out are ignore files and
+//! the like, and files over a mebibyte, which jj and opencode pass over by default: all tools are to
+//! see the same files.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use takeback_bench::Result;
 use takeback_bench::measure::answer_of;
 
-#[derive(Debug, Serialize)]
+/// How large a tree is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum Extent {
+    Small,
+    Medium,
+    Large,
+}
+
+impl Extent {
+    pub(crate) const ALL: [Self; 3] = [Self::Small, Self::Medium, Self::Large];
+
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Self::Small => "small",
+            Self::Medium => "medium",
+            Self::Large => "large",
+        }
+    }
+
+    fn least_files(self) -> usize {
+        match self {
+            Self::Small => 250,
+            Self::Medium => 30_000,
+            Self::Large => 100_000,
+        }
+    }
+}
+
+#[derive(Debug)]
 pub(crate) struct Corpus {
-    #[serde(skip)]
+    pub(crate) extent: Extent,
     pub(crate) tree: PathBuf,
     /// Beside the tree, on the same disk.
-    #[serde(skip)]
     pub(crate) states: PathBuf,
-    #[serde(skip)]
     pub(crate) programs: PathBuf,
     /// From the tree, sorted.
-    #[serde(skip)]
     pub(crate) paths: Vec<PathBuf>,
-    pub(crate) files: usize,
     pub(crate) folders: usize,
     pub(crate) bytes: u64,
 }
@@ -32,32 +58,32 @@ pub(crate) struct Corpus {
 const MARK: &str = "complete";
 
 impl Corpus {
-    pub(crate) fn open_or_make(folder: &Path, least_files: usize) -> Result<Self> {
+    pub(crate) fn open_or_make(place: &Path, extent: Extent) -> Result<Self> {
+        let folder = place.join(extent.name());
         let mark = folder.join(MARK);
         let tree = folder.join("tree");
-        if fs::read_to_string(&mark).ok().as_deref() != Some(&*least_files.to_string()) {
-            if folder.is_dir() && fs::read_dir(folder)?.next().is_some() && !tree.is_dir() {
+        if !mark.is_file() {
+            if folder.is_dir() && fs::read_dir(&folder)?.next().is_some() && !tree.is_dir() {
                 return Err(format!("{} holds something else", folder.display()).into());
             }
-            eprintln!("making a tree of {least_files} files or more …");
+            eprintln!("making a tree of {} files or more …", extent.least_files());
             if tree.exists() {
                 fs::remove_dir_all(&tree)?;
             }
-            make(&tree, least_files)?;
-            fs::write(&mark, least_files.to_string())?;
+            make(&tree, extent.least_files())?;
+            fs::write(&mark, "")?;
         }
         let mut corpus = Self {
+            extent,
             tree,
             states: folder.join("states"),
-            programs: folder.join("programs"),
+            programs: place.join("programs"),
             paths: Vec::new(),
-            files: 0,
             folders: 0,
             bytes: 0,
         };
         corpus.count(&corpus.tree.clone())?;
         corpus.paths.sort();
-        corpus.files = corpus.paths.len();
         Ok(corpus)
     }
 
@@ -71,12 +97,22 @@ impl Corpus {
         self.programs.join("takeback-bench")
     }
 
+    /// An empty folder for what a tool keeps; what was there before is removed.
+    pub(crate) fn empty_state(&self, name: &str) -> Result<PathBuf> {
+        let folder = self.states.join(name);
+        if folder.exists() {
+            fs::remove_dir_all(&folder)?;
+        }
+        fs::create_dir_all(&folder)?;
+        Ok(folder)
+    }
+
     fn count(&mut self, folder: &Path) -> Result<()> {
         for entry in fs::read_dir(folder)? {
             let entry = entry?;
             let path = entry.path();
             if entry.file_type()?.is_dir() {
-                if entry.file_name() != ".git" {
+                if entry.file_name() != ".git" && entry.file_name() != ".jj" {
                     self.folders += 1;
                     self.count(&path)?;
                 }
@@ -94,7 +130,9 @@ fn make(tree: &Path, least_files: usize) -> Result<()> {
     let mut files = 0;
     for copy in 1.. {
         for (name, source) in &crates {
-            files += copy_folder(source, &tree.join(format!("copy-{copy}")).join(name), copy)?;
+            if files < least_files {
+                files += copy_folder(source, &tree.join(format!("copy-{copy}")).join(name), copy)?;
+            }
         }
         if files == 0 {
             return Err("no sources of dependencies; build the workspace first".into());
@@ -136,6 +174,9 @@ fn sources() -> Result<Vec<(String, PathBuf)>> {
     Ok(sources)
 }
 
+/// In bytes, and below what any of the tools passes over.
+const LARGEST: u64 = 1 << 20;
+
 /// The number of files copied.
 fn copy_folder(from: &Path, to: &Path, copy: u32) -> Result<usize> {
     fs::create_dir_all(to)?;
@@ -148,7 +189,7 @@ fn copy_folder(from: &Path, to: &Path, copy: u32) -> Result<usize> {
         }
         if entry.file_type()?.is_dir() {
             files += copy_folder(&entry.path(), &to.join(&name), copy)?;
-        } else if entry.file_type()?.is_file() {
+        } else if entry.file_type()?.is_file() && entry.metadata()?.len() < LARGEST {
             let mut bytes = fs::read(entry.path())?;
             if copy > 1 {
                 bytes.extend_from_slice(format!("\n// copy {copy}\n").as_bytes());

@@ -1,4 +1,4 @@
-//! A small piece of work in a large tree: ten files changed, two made, one deleted.
+//! Pieces of work in a tree: ten files changed, two made and one deleted, or a thousand changed.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -19,29 +19,33 @@ struct Edit {
 }
 
 impl Edits {
-    /// Files spread over the whole tree, others in every round.
-    pub(crate) fn pick(corpus: &Corpus, round: usize) -> Result<Self> {
+    /// Ten changed, two made, one deleted: spread over the whole tree, others in every round.
+    pub(crate) fn few(corpus: &Corpus, round: usize) -> Result<Self> {
         const MODIFIED: usize = 10;
-        const SPREAD: usize = MODIFIED + 1;
         let mut files = Vec::new();
-        for n in 0..SPREAD {
-            let step = corpus.paths.len() / SPREAD;
-            let path = corpus.tree.join(&corpus.paths[n * step + (round * 137) % step]);
-            let before = fs::read(&path)?;
-            let after = (n < MODIFIED).then(|| {
-                let middle = before.len() / 2;
-                let mut after = before.clone();
-                after.splice(middle..middle, format!("\n// edit {round}\n").into_bytes());
-                after
-            });
+        for (n, path) in spread(corpus, MODIFIED + 1, round).enumerate() {
             if n < 2 {
                 let path = path.with_file_name(format!("made-in-round-{round}.rs"));
                 let text = format!("//! Made in round {round}.\n\nfn main() {{}}\n");
                 files.push(Edit { path, before: None, after: Some(text.into_bytes()) });
             }
-            files.push(Edit { path, before: Some(before), after });
+            let mut edit = Edit::inside(path, round)?;
+            if n == MODIFIED {
+                edit.after = None;
+            }
+            files.push(edit);
         }
         Ok(Self { files })
+    }
+
+    /// A thousand changed, or all where there are fewer.
+    pub(crate) fn many(corpus: &Corpus, round: usize) -> Result<Self> {
+        let paths = spread(corpus, corpus.paths.len().min(1000), round);
+        Ok(Self { files: paths.map(|path| Edit::inside(path, round)).collect::<Result<_>>()? })
+    }
+
+    pub(crate) fn count(&self) -> usize {
+        self.files.len()
     }
 
     pub(crate) fn paths(&self) -> impl Iterator<Item = &Path> {
@@ -66,6 +70,23 @@ impl Edits {
         }
         Ok(())
     }
+}
+
+impl Edit {
+    /// A new line in the middle.
+    fn inside(path: PathBuf, round: usize) -> Result<Self> {
+        let before = fs::read(&path)?;
+        let middle = before.len() / 2;
+        let mut after = before.clone();
+        after.splice(middle..middle, format!("\n// edit {round}\n").into_bytes());
+        Ok(Self { path, before: Some(before), after: Some(after) })
+    }
+}
+
+/// Paths at equal distances in the sorted list.
+fn spread(corpus: &Corpus, count: usize, round: usize) -> impl Iterator<Item = PathBuf> {
+    let step = corpus.paths.len() / count;
+    (0..count).map(move |n| corpus.tree.join(&corpus.paths[n * step + (round * 137) % step]))
 }
 
 fn put(path: &Path, contents: Option<&[u8]>) -> Result<()> {

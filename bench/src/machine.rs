@@ -1,11 +1,11 @@
 //! The machine that something was measured on.
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use crate::Result;
 use crate::measure::answer_of;
 
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, Deserialize)]
 pub struct Machine {
     pub cores: usize,
     pub processor: String,

@@ -11,6 +11,7 @@ use std::time::{Duration, Instant};
 
 use nix::sys::resource::{Usage, UsageWho, getrusage};
 use nix::sys::time::TimeValLike as _;
+use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
 use crate::Result;
@@ -41,19 +42,12 @@ pub struct Commands {
 
 impl Commands {
     pub fn measure(&self) -> Result<Cost> {
-        let mut runner = Command::new(&self.runner)
-            .arg(RUNNER)
-            .stdin(Stdio::piped())
-            .stdout(Stdio::piped())
-            .spawn()?;
-        let mut input = runner.stdin.take().ok_or("the runner has no input")?;
-        input.write_all(&serde_json::to_vec(self)?)?;
-        drop(input);
-        let output = runner.wait_with_output()?;
-        if !output.status.success() {
-            return Err(format!("{:?} failed", self.runs).into());
-        }
-        Ok(serde_json::from_slice(&output.stdout)?)
+        self.measure_and_ask().map(|(cost, _)| cost)
+    }
+
+    /// The cost, and what the last of them printed.
+    pub fn measure_and_ask(&self) -> Result<(Cost, String)> {
+        ask_runner(&self.runner, RUNNER, self)
     }
 
     fn command(&self, arguments: &[String]) -> Command {
@@ -80,25 +74,53 @@ impl Commands {
     }
 }
 
-/// The runner's part.
-pub fn run_commands() -> Result<()> {
+/// Has the runner, started with `word`, do `work`; its answer.
+pub fn ask_runner<W: Serialize, A: DeserializeOwned>(
+    runner: &Path,
+    word: &str,
+    work: &W,
+) -> Result<A> {
+    let mut runner =
+        Command::new(runner).arg(word).stdin(Stdio::piped()).stdout(Stdio::piped()).spawn()?;
+    let mut input = runner.stdin.take().ok_or("the runner has no input")?;
+    input.write_all(&serde_json::to_vec(work)?)?;
+    drop(input);
+    let output = runner.wait_with_output()?;
+    if !output.status.success() {
+        return Err(format!("what was measured failed: {}", serde_json::to_string(work)?).into());
+    }
+    Ok(serde_json::from_slice(&output.stdout)?)
+}
+
+/// The runner's part: what it was given, what `work` answers, and what the processes cost that
+/// `work` started.
+pub fn run<W: DeserializeOwned, A: Serialize>(work: impl FnOnce(W) -> Result<A>) -> Result<()> {
     let mut text = String::new();
     std::io::stdin().read_to_string(&mut text)?;
-    let commands: Commands = serde_json::from_str(&text)?;
+    let given = serde_json::from_str(&text)?;
     let began = Instant::now();
-    for run in &commands.runs {
-        let status = commands.command(run).stdout(Stdio::null()).status()?;
-        if !status.success() {
-            return Err(format!("{run:?} ended with {status}").into());
-        }
-    }
+    let answer = work(given)?;
     let wall = began.elapsed();
     let usage = getrusage(UsageWho::RUSAGE_CHILDREN)?;
     #[expect(clippy::cast_precision_loss, reason = "kilobytes of memory are far below 2^52")]
     let peak_mb = Some(usage.max_rss() as f64 / 1024.0);
     let cost = Cost { wall_ms: millis(wall), cpu_ms: cpu_ms(&usage), peak_mb };
-    serde_json::to_writer(std::io::stdout(), &cost)?;
+    serde_json::to_writer(std::io::stdout(), &(cost, answer))?;
     Ok(())
+}
+
+pub fn run_commands() -> Result<()> {
+    run(|commands: Commands| {
+        let mut answer = Vec::new();
+        for run in &commands.runs {
+            let output = commands.command(run).stderr(Stdio::inherit()).output()?;
+            if !output.status.success() {
+                return Err(format!("{run:?} ended with {}", output.status).into());
+            }
+            answer = output.stdout;
+        }
+        Ok(String::from_utf8(answer)?)
+    })
 }
 
 /// Measures what happens inside this process.

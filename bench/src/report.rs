@@ -1,99 +1,89 @@
-//! The table for people and the raw numbers for later.
+//! The tables for people and the raw numbers for later.
 
+use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use takeback_bench::Result;
 use takeback_bench::machine::{self, load_average};
-use takeback_bench::measure::{Cost, answer_of, median};
 
-use crate::corpus::Corpus;
-use crate::rounds::{Measured, Round};
+use crate::rounds::{Case, Measured};
+use crate::rows::{Row, rows};
+use crate::tool::Who;
 
-#[derive(Serialize)]
-pub(crate) struct Report<'a> {
+#[derive(Serialize, Deserialize)]
+pub(crate) struct Report {
     date: String,
     machine: Machine,
-    corpus: &'a Corpus,
+    pub(crate) corpora: Vec<Measured>,
     rows: Vec<Row>,
-    peak_mb: f64,
-    measured: Measured,
 }
 
-#[derive(Serialize)]
+#[derive(Serialize, Deserialize)]
 struct Machine {
     #[serde(flatten)]
     machine: machine::Machine,
-    git: String,
-    takeback: &'static str,
+    takeback: String,
+    /// Of the peers that are there.
+    versions: BTreeMap<Who, String>,
     load_before: String,
     load_after: String,
 }
 
-/// One case: medians of its rounds.
-#[derive(Serialize)]
-struct Row {
-    name: &'static str,
-    git_ms: f64,
-    command_ms: f64,
-    library_ms: f64,
-    git_cpu_ms: f64,
-    command_cpu_ms: f64,
-    /// How many times faster than git, round by round.
-    command_ratio: f64,
-    library_ratio: f64,
-    goal: Option<Goal>,
-}
+/// The rows of the same table that other programs of this bench measure.
+const ELSEWHERE: [(&str, &str, &str); 6] = [
+    ("fresh process capturing a 10 KB file", "≤ 3× an empty Rust process", "capture"),
+    ("capture in process, 10 KB", "≤ 4× a plain copy", "capture"),
+    ("capture in process, 1 MB", "≤ 1× copy + fsync", "capture"),
+    ("no-change snapshot with the watcher", "< 0.1× the floor without it", "watch"),
+    (
+        "growth per point of 3 small edits; the store after 100 points",
+        "≤ 8 KB; ≤ 0.45× shadow git before gc, smaller than restic",
+        "growth",
+    ),
+    ("10,000 points over the same paths: log, newest, rewind to the oldest", "≤ 2× 100", "points"),
+];
 
-#[derive(Serialize, Clone, Copy)]
-struct Goal {
-    ratio: f64,
-    judged: Judged,
-    met: bool,
-}
+impl Report {
+    /// A row a goal, a column a tree.
+    fn write_goals(&self, out: &mut String) -> std::fmt::Result {
+        let trees: Vec<_> = self.corpora.iter().map(|measured| measured.corpus).collect();
+        let titles: Vec<&str> = trees.iter().map(|tree| tree.name()).collect();
+        writeln!(out, "| case | what is compared | goal | {} |", titles.join(" | "))?;
+        writeln!(out, "|---|---|---|{}", "--:|".repeat(trees.len()))?;
+        let mut goals: BTreeMap<_, Vec<&Row>> = BTreeMap::new();
+        for row in &self.rows {
+            goals.entry((row.case, row.place)).or_default().push(row);
+        }
+        for ((case, _), rows) in goals {
+            let mut wanted: Vec<String> = rows.iter().map(|row| row.goal.text()).collect();
+            wanted.dedup();
+            let of = |tree| rows.iter().find(|row| row.corpus == tree);
+            let cells: Vec<String> = trees
+                .iter()
+                .map(|&tree| of(tree).map_or(String::new(), |row| reached(row)))
+                .collect();
+            let (case, what) = (case.title(), &rows[0].what);
+            writeln!(out, "| {case} | {what} | {} | {} |", wanted.join(", "), cells.join(" | "))?;
+        }
+        Ok(())
+    }
 
-#[derive(Serialize, Clone, Copy, PartialEq, Eq)]
-#[serde(rename_all = "lowercase")]
-enum Judged {
-    /// Processes against processes.
-    Command,
-    Library,
-}
-
-const MOST_MEMORY_MB: f64 = 150.0;
-
-impl<'a> Report<'a> {
     pub(crate) fn new(
         date: String,
-        corpus: &'a Corpus,
-        measured: Measured,
+        versions: BTreeMap<Who, String>,
+        corpora: Vec<Measured>,
         load_before: String,
     ) -> Result<Self> {
-        use Judged::{Command, Library};
-        let rows = vec![
-            Row::new("first snapshot", &measured.first, Some((4.0, Command))),
-            Row::new("nothing changed", &measured.unchanged, Some((2.0, Command))),
-            Row::new("10 files changed", &measured.changed, Some((2.0, Command))),
-            Row::new("rewind of an agent's 10", &measured.rewind, Some((10.0, Library))),
-            Row::new("rewind of anybody's 10 (`--exact`)", &measured.rewind_exact, None),
-        ];
-        let everything = [
-            &measured.first,
-            &measured.unchanged,
-            &measured.changed,
-            &measured.rewind,
-            &measured.rewind_exact,
-        ];
-        let peaks = everything.into_iter().flatten().filter_map(|round| round.command.peak_mb);
-        let peak_mb = peaks.fold(0.0, f64::max);
         let machine = Machine {
             machine: machine::Machine::this()?,
-            git: answer_of("git", &["--version"])?,
-            takeback: env!("CARGO_PKG_VERSION"),
+            takeback: env!("CARGO_PKG_VERSION").to_owned(),
+            versions,
             load_before,
             load_after: load_average()?,
         };
-        Ok(Self { date, machine, corpus, rows, peak_mb, measured })
+        let rows = corpora.iter().flat_map(rows).collect();
+        Ok(Self { date, machine, corpora, rows })
     }
 
     pub(crate) fn file_name(&self) -> String {
@@ -104,114 +94,86 @@ impl<'a> Report<'a> {
         Ok(serde_json::to_string_pretty(self)? + "\n")
     }
 
-    pub(crate) fn table(&self) -> String {
+    pub(crate) fn tables(&self) -> String {
         let mut out = String::new();
         self.write(&mut out).expect("text can be written to memory");
         out
     }
 
     fn write(&self, out: &mut String) -> std::fmt::Result {
-        let Machine { machine, git, load_before, load_after, .. } = &self.machine;
+        let Machine { machine, versions, load_before, load_after, .. } = &self.machine;
         let machine::Machine { cores, kernel, .. } = machine;
-        let Corpus { files, folders, bytes, .. } = self.corpus;
-        let measured = &self.measured;
+        let versions: Vec<&str> = versions.values().map(String::as_str).collect();
         writeln!(
             out,
-            "{files} files in {folders} folders, {:.0} MB; {cores} cores, {kernel}, {git}; load {load_before} before, {load_after} after.\n",
-            mega(*bytes),
+            "{cores} cores, {kernel}; {}; load {load_before} before, {load_after} after.\n",
+            versions.join(", ")
         )?;
-        writeln!(
-            out,
-            "| case | git ms | `takeback` ms | ratio | library ms | ratio | goal | met |"
-        )?;
-        writeln!(out, "|---|--:|--:|--:|--:|--:|---|---|")?;
-        for row in &self.rows {
-            let judged = row.goal.map(|goal| goal.judged);
-            let ratio = |ratio: f64, which: Judged| {
-                let text = format!("{ratio:.2}×");
-                if judged == Some(which) { format!("**{text}**") } else { text }
-            };
-            let (goal, met) = match row.goal {
-                Some(goal) => (format!("≥ {}×", goal.ratio), yes_no(goal.met)),
-                None => ("–".to_owned(), "–"),
-            };
-            writeln!(
-                out,
-                "| {} | {:.0} | {:.0} | {} | {:.0} | {} | {goal} | {met} |",
-                row.name,
-                row.git_ms,
-                row.command_ms,
-                ratio(row.command_ratio, Judged::Command),
-                row.library_ms,
-                ratio(row.library_ratio, Judged::Library),
-            )?;
+        self.write_goals(out)?;
+        self.corpora.iter().try_for_each(|measured| write_times(out, measured))?;
+        writeln!(out, "\nThe other rows have programs of their own:\n")?;
+        writeln!(out, "| | goal | `cargo run --release -p takeback-bench` |\n|---|---|---|")?;
+        for (what, goal, program) in ELSEWHERE {
+            writeln!(out, "| {what} | {goal} | `--bin {program}` |")?;
         }
-        let git_peak =
-            measured.first.iter().chain(&measured.unchanged).filter_map(|r| r.git.peak_mb);
-        writeln!(
-            out,
-            "| peak memory, MB | {:.0} | **{:.0}** | | | | < {MOST_MEMORY_MB} | {} |",
-            git_peak.fold(0.0, f64::max),
-            self.peak_mb,
-            yes_no(self.peak_mb < MOST_MEMORY_MB),
-        )?;
-        self.write_notes(out)
-    }
-
-    fn write_notes(&self, out: &mut String) -> std::fmt::Result {
-        let measured = &self.measured;
-        writeln!(out, "\n| for information | git | `takeback` | ratio |\n|---|--:|--:|--:|")?;
-        let mut note = |what: &str, git: f64, takeback: f64| {
-            let ratio = git / takeback;
-            writeln!(out, "| {what} | {git:.0} | {takeback:.0} | {ratio:.2}× |")
-        };
-        for row in &self.rows {
-            let what = format!("processor time, {}, ms", row.name);
-            note(&what, row.git_cpu_ms, row.command_cpu_ms)?;
-        }
-        let (git, takeback) = (&measured.git_size, &measured.takeback_size);
-        note("on disk after the first snapshot, MB", mega(git.first), mega(takeback.first))?;
-        let growth = |bytes: &[u64]| median(bytes.iter().map(|bytes| mega(*bytes) * 1000.0));
-        let what = "growth by a snapshot of 10 changed files, KB";
-        note(what, growth(&git.growth), growth(&takeback.growth))?;
-        writeln!(
-            out,
-            "| recording an agent's edit of 13 files, before and after it, ms (library) | – | {:.1} | – |",
-            median(measured.recording.iter().map(|cost| cost.wall_ms))
-        )?;
-        writeln!(
-            out,
-            "\nFloor: `lstat` of every known file on two threads takes {:.0} ms.",
-            median(measured.floor_ms.iter().copied())
-        )
+        Ok(())
     }
 }
 
-impl Row {
-    fn new(name: &'static str, rounds: &[Round], goal: Option<(f64, Judged)>) -> Self {
-        let middle = |of: &dyn Fn(&Round) -> f64| median(rounds.iter().map(of));
-        let command_ratio = middle(&|round| round.git.wall_ms / round.command.wall_ms);
-        let library_ratio = middle(&|round| round.git.wall_ms / round.library.wall_ms);
-        let wall = |of: &dyn Fn(&Round) -> Cost| middle(&|round| of(round).wall_ms);
-        Self {
-            name,
-            git_ms: wall(&|round| round.git),
-            command_ms: wall(&|round| round.command),
-            library_ms: wall(&|round| round.library),
-            git_cpu_ms: middle(&|round| round.git.cpu_ms),
-            command_cpu_ms: middle(&|round| round.command.cpu_ms),
-            command_ratio,
-            library_ratio,
-            goal: goal.map(|(ratio, judged)| {
-                let reached = if judged == Judged::Command { command_ratio } else { library_ratio };
-                Goal { ratio, judged, met: reached >= ratio }
-            }),
-        }
+/// What a row reached, with Takeback's other form in brackets.
+fn reached(row: &Row) -> String {
+    let other = row.other.map_or(String::new(), |other| format!(" ({})", row.goal.show(other)));
+    match (row.reached, row.met) {
+        (Some(value), Some(true)) => format!("**{}**{other} met", row.goal.show(value)),
+        (Some(value), _) => format!("{}{other} **missed**", row.goal.show(value)),
+        (None, _) => "not there".to_owned(),
     }
 }
 
-fn yes_no(yes: bool) -> &'static str {
-    if yes { "yes" } else { "no" }
+fn write_times(out: &mut String, measured: &Measured) -> std::fmt::Result {
+    let Measured { corpus, files, folders, bytes, cases, sizes } = measured;
+    let shown: Vec<Who> = Who::ALL
+        .into_iter()
+        .filter(|who| cases.values().flatten().any(|round| round.contains_key(who)))
+        .collect();
+    writeln!(
+        out,
+        "\n**{}**: {files} files in {folders} folders, {:.0} MB. Milliseconds, and processor time after the stroke.\n",
+        corpus.name(),
+        mega(*bytes)
+    )?;
+    let titles: Vec<&str> = shown.iter().map(|who| who.title()).collect();
+    writeln!(out, "| case | rounds | {} |", titles.join(" | "))?;
+    writeln!(out, "|---|--:|{}", "--:|".repeat(shown.len()))?;
+    for (case, rounds) in cases {
+        let cells: Vec<String> = shown.iter().map(|&who| times(measured, *case, who)).collect();
+        writeln!(out, "| {} | {} | {} |", case.title(), rounds.len(), cells.join(" | "))?;
+    }
+    let cell =
+        |who: &Who| sizes.get(who).map_or(String::new(), |&size| format!("{:.1}", mega(size)));
+    let cells: Vec<String> = shown.iter().map(cell).collect();
+    writeln!(out, "| on disk after the first snapshot, MB | | {} |", cells.join(" | "))?;
+    for case in [Case::First, Case::Unchanged] {
+        let cells: Vec<String> = shown.iter().map(|&who| peak(measured, case, who)).collect();
+        writeln!(out, "| peak memory, {}, MB | | {} |", case.title(), cells.join(" | "))?;
+    }
+    Ok(())
+}
+
+fn times(measured: &Measured, case: Case, who: Who) -> String {
+    let wall = measured.median(case, who, |cost| cost.wall_ms);
+    let cpu = measured.median(case, who, |cost| cost.cpu_ms);
+    let short = |ms: f64| if ms < 10.0 { format!("{ms:.1}") } else { format!("{ms:.0}") };
+    match (wall, cpu) {
+        (Some(wall), Some(cpu)) => format!("{} / {}", short(wall), short(cpu)),
+        _ => String::new(),
+    }
+}
+
+fn peak(measured: &Measured, case: Case, who: Who) -> String {
+    let rounds = measured.cases.get(&case).into_iter().flatten();
+    let peaks = rounds.filter_map(|round| round.get(&who)?.peak_mb);
+    peaks.reduce(f64::max).map_or(String::new(), |peak| format!("{peak:.0}"))
 }
 
 #[expect(clippy::cast_precision_loss, reason = "sizes on a disk are far below 2^52")]

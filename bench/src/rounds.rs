@@ -1,251 +1,258 @@
 //! The cases, each in rounds: all tools in turn from the same state, another one first every time.
 
-use std::path::Path;
-use std::time::{Duration, Instant};
+use std::collections::BTreeMap;
+use std::time::Duration;
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use takeback_bench::Result;
-use takeback_bench::measure::{Cost, disk_usage, inside, millis, settle_disk};
-use takeback_core::rewind::journal::Exactness;
+use takeback_bench::measure::{Cost, settle_disk};
 
-use crate::corpus::Corpus;
+use crate::corpus::{Corpus, Extent};
 use crate::edits::Edits;
-use crate::git::ShadowGit;
-use crate::takeback::{TakebackCommand, TakebackLibrary};
+use crate::floor::Floor;
+use crate::tool::{Told, Tool, Who};
+use crate::tree::{Look, digest};
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum Case {
+    First,
+    Unchanged,
+    /// Ten changed, two made, one deleted.
+    Few,
+    /// A thousand changed.
+    Many,
+    RewindFew,
+    /// Of what nobody announced: everything must be looked at.
+    RewindFewExact,
+    RewindMany,
+}
+
+impl Case {
+    pub(crate) const ALL: [Self; 7] = [
+        Self::First,
+        Self::Unchanged,
+        Self::Few,
+        Self::Many,
+        Self::RewindFew,
+        Self::RewindFewExact,
+        Self::RewindMany,
+    ];
+
+    /// On the command line.
+    pub(crate) fn word(self) -> &'static str {
+        match self {
+            Self::First => "first",
+            Self::Unchanged => "unchanged",
+            Self::Few => "few",
+            Self::Many => "many",
+            Self::RewindFew => "rewind-few",
+            Self::RewindFewExact => "rewind-few-exact",
+            Self::RewindMany => "rewind-many",
+        }
+    }
+
+    pub(crate) fn title(self) -> &'static str {
+        match self {
+            Self::First => "first snapshot",
+            Self::Unchanged => "nothing changed",
+            Self::Few => "10 changed, 2 made, 1 deleted",
+            Self::Many => "1,000 changed",
+            Self::RewindFew => "rewind of those 13",
+            Self::RewindFewExact => "the same, announced by nobody (`--exact`)",
+            Self::RewindMany => "rewind of 1,000",
+        }
+    }
+}
 
 /// What one round of a case cost each of them.
-#[derive(Debug, Clone, Copy, Serialize)]
-pub(crate) struct Round {
-    pub(crate) git: Cost,
-    pub(crate) command: Cost,
-    pub(crate) library: Cost,
-}
+pub(crate) type Round = BTreeMap<Who, Cost>;
 
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, Deserialize)]
 pub(crate) struct Measured {
-    pub(crate) first: Vec<Round>,
-    pub(crate) unchanged: Vec<Round>,
-    pub(crate) changed: Vec<Round>,
-    /// Of what an agent announced and did.
-    pub(crate) rewind: Vec<Round>,
-    /// Of what nobody announced: everything must be looked at.
-    pub(crate) rewind_exact: Vec<Round>,
-    /// Recording the agent's edit: before and after it, in the library.
-    pub(crate) recording: Vec<Cost>,
-    /// `lstat` of every known file on two threads: less than this no scan without a daemon can take.
-    pub(crate) floor_ms: Vec<f64>,
-    pub(crate) git_size: Size,
-    pub(crate) takeback_size: Size,
+    pub(crate) corpus: Extent,
+    pub(crate) files: usize,
+    pub(crate) folders: usize,
+    pub(crate) bytes: u64,
+    pub(crate) cases: BTreeMap<Case, Vec<Round>>,
+    /// Bytes on disk after the first snapshot.
+    pub(crate) sizes: BTreeMap<Who, u64>,
 }
 
-/// What a tool keeps on disk.
-#[derive(Debug, Default, Serialize)]
-pub(crate) struct Size {
-    pub(crate) first: u64,
-    /// By each snapshot of ten changed files.
-    pub(crate) growth: Vec<u64>,
+/// How often.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Rounds {
+    pub(crate) first: usize,
+    pub(crate) all: usize,
 }
 
-struct Tools<'a> {
+/// In every round this often: the shortest case varies most.
+const UNCHANGED: usize = 3;
+
+struct Bench<'a> {
     corpus: &'a Corpus,
-    git: ShadowGit,
-    command: TakebackCommand,
-    library: TakebackLibrary,
+    tools: Vec<Box<dyn Tool + 'a>>,
+    measured: Measured,
+    shape: blake3::Hash,
 }
 
-pub(crate) fn run(corpus: &Corpus, first_rounds: usize, rounds: usize) -> Result<Measured> {
-    let mut measured = Measured {
-        first: Vec::new(),
-        unchanged: Vec::new(),
-        changed: Vec::new(),
-        rewind: Vec::new(),
-        rewind_exact: Vec::new(),
-        recording: Vec::new(),
-        floor_ms: Vec::new(),
-        git_size: Size::default(),
-        takeback_size: Size::default(),
+/// Takes `corpus` through `cases`. Wrong results are errors: a tool that overlooks files or edits,
+/// a tree that is not what it was.
+pub(crate) fn run<'a>(
+    corpus: &'a Corpus,
+    tools: Vec<Box<dyn Tool + 'a>>,
+    cases: &[Case],
+    rounds: Rounds,
+) -> Result<Measured> {
+    // Also brings every file into memory before anybody is measured.
+    let contents = digest(&corpus.tree, Look::Contents)?;
+    let measured = Measured {
+        corpus: corpus.extent,
+        files: corpus.paths.len(),
+        folders: corpus.folders,
+        bytes: corpus.bytes,
+        cases: BTreeMap::new(),
+        sizes: BTreeMap::new(),
     };
-    // Every file comes into memory before anybody is measured.
-    corpus.paths.iter().try_for_each(|path| std::fs::read(corpus.tree.join(path)).map(drop))?;
-    let mut tools = Tools {
-        corpus,
-        git: ShadowGit::new(corpus)?,
-        command: TakebackCommand::new(corpus)?,
-        library: TakebackLibrary::open(corpus)?,
-    };
-    for round in 0..first_rounds {
-        eprintln!("first snapshot, round {} of {first_rounds}", round + 1);
-        measured.first.push(tools.first(round)?);
+    let shape = digest(&corpus.tree, Look::Shape)?;
+    let mut bench = Bench { corpus, tools, measured, shape };
+    bench.first(rounds.first)?;
+    if !cases.contains(&Case::First) {
+        bench.measured.cases.clear();
     }
-    tools.check_equal_cover()?;
-    measured.git_size.first = disk_usage(&tools.git.state)?;
-    measured.takeback_size.first = disk_usage(&tools.command.state)?;
-    for round in 0..rounds {
-        eprintln!("round {} of {rounds}", round + 1);
-        tools.settle()?;
-        measured.floor_ms.push(floor(corpus)?);
-        measured.unchanged.push(tools.snapshot(round)?);
-        let edits = Edits::pick(corpus, round)?;
-        let before = (disk_usage(&tools.git.state)?, disk_usage(&tools.command.state)?);
-        edits.make()?;
-        measured.changed.push(tools.snapshot(round)?);
-        measured.git_size.growth.push(disk_usage(&tools.git.state)?.saturating_sub(before.0));
-        measured
-            .takeback_size
-            .growth
-            .push(disk_usage(&tools.command.state)?.saturating_sub(before.1));
-        edits.undo()?;
-        tools.settle()?;
-        measured.rewind.push(tools.rewind(round, &edits, &mut measured.recording)?);
-        tools.settle()?;
-        measured.rewind_exact.push(tools.rewind_exact(round, &edits)?);
+    // The backup program has shown what it was asked for.
+    bench.tools.retain(|tool| tool.who() != Who::Restic);
+    let floor = Floor::new(corpus)?;
+    for round in 0..rounds.all {
+        for &case in cases.iter().filter(|&&case| case != Case::First) {
+            eprintln!(
+                "{}: {}, round {} of {}",
+                corpus.extent.name(),
+                case.word(),
+                round + 1,
+                rounds.all
+            );
+            bench.case(case, round, &floor)?;
+        }
     }
-    Ok(measured)
+    if digest(&corpus.tree, Look::Contents)? != contents {
+        return Err("the tree is not what it was before the rounds".into());
+    }
+    Ok(bench.measured)
 }
 
-impl Tools<'_> {
-    fn first(&mut self, round: usize) -> Result<Round> {
-        let corpus = self.corpus;
-        in_turn(
-            round,
-            || {
-                self.git = ShadowGit::new(corpus)?;
+impl Bench<'_> {
+    fn first(&mut self, rounds: usize) -> Result<()> {
+        for round in 0..rounds {
+            let mut costs = Round::new();
+            for turn in 0..self.tools.len() {
+                let tool = self.in_turn(round, turn);
+                let (name, title) = (self.corpus.extent.name(), self.tools[tool].who().title());
+                eprintln!("{name}: first, {title}, round {} of {rounds}", round + 1);
+                let tool = &mut self.tools[tool];
+                tool.empty()?;
                 settle_disk()?;
-                self.git.snapshot().measure()
-            },
-            || {
-                self.command = TakebackCommand::new(corpus)?;
-                settle_disk()?;
-                self.command.checkpoint().measure()
-            },
-            || {
-                TakebackLibrary::remove(corpus)?;
-                settle_disk()?;
-                let (library, cost) = inside(|| {
-                    let mut library = TakebackLibrary::open(corpus)?;
-                    library.checkpoint()?;
-                    Ok(library)
-                })?;
-                self.library = library;
-                Ok(cost)
-            },
-        )
-    }
-
-    fn snapshot(&mut self, round: usize) -> Result<Round> {
-        in_turn(
-            round,
-            || self.git.snapshot().measure(),
-            || self.command.checkpoint().measure(),
-            || inside(|| self.library.checkpoint()).map(|(_, cost)| cost),
-        )
-    }
-
-    fn rewind(&mut self, round: usize, edits: &Edits, recording: &mut Vec<Cost>) -> Result<Round> {
-        in_turn(
-            round,
-            || git_restores(&self.git, edits),
-            || {
-                let (point, _) = self.command.library()?.agent_makes(edits)?;
-                let cost = self.command.rewind(point, Exactness::AgentsOnly).measure()?;
-                edits.check_undone()?;
-                Ok(cost)
-            },
-            || {
-                let (point, recorded) = self.library.agent_makes(edits)?;
-                recording.push(recorded);
-                let (receipt, cost) = self.library.rewind(point, Exactness::AgentsOnly)?;
-                if !receipt.success {
-                    return Err(format!("the rewind had problems: {receipt:?}").into());
-                }
-                edits.check_undone()?;
-                Ok(cost)
-            },
-        )
-    }
-
-    fn rewind_exact(&mut self, round: usize, edits: &Edits) -> Result<Round> {
-        const NO_POINT: &str = "a checkpoint makes a point";
-        in_turn(
-            round,
-            || git_restores(&self.git, edits),
-            || {
-                let point = self.command.library()?.checkpoint()?.point.ok_or(NO_POINT)?;
-                edits.make()?;
-                let cost = self.command.rewind(point, Exactness::Exact).measure()?;
-                edits.check_undone()?;
-                Ok(cost)
-            },
-            || {
-                let point = self.library.checkpoint()?.point.ok_or(NO_POINT)?;
-                edits.make()?;
-                let (_, cost) = self.library.rewind(point, Exactness::Exact)?;
-                edits.check_undone()?;
-                Ok(cost)
-            },
-        )
-    }
-
-    /// Lets all of them see the tree as it is. After a second in which nothing was written: younger
-    /// files are read again by git, and for some milliseconds by Takeback.
-    fn settle(&mut self) -> Result<()> {
-        std::thread::sleep(Duration::from_millis(1100));
-        self.git.snapshot().answer()?;
-        self.command.checkpoint().answer()?;
-        self.library.checkpoint()?;
-        settle_disk()
-    }
-
-    /// A tool that sees fewer files is not faster.
-    fn check_equal_cover(&mut self) -> Result<()> {
-        let seen = usize::try_from(self.library.checkpoint()?.stats.files)?;
-        let (git, files) = (self.git.files()?, self.corpus.files);
-        if git != files || seen != files {
-            return Err(format!("of {files} files git sees {git} and takeback {seen}").into());
+                costs.insert(tool.who(), tool.snapshot()?);
+            }
+            self.measured.cases.entry(Case::First).or_default().push(costs);
+        }
+        for tool in &mut self.tools {
+            let (files, seen) = (self.corpus.paths.len(), tool.files()?);
+            if seen != files {
+                let title = tool.who().title();
+                return Err(format!("of {files} files {title} sees {seen}").into());
+            }
+            self.measured.sizes.insert(tool.who(), tool.size()?);
         }
         Ok(())
     }
-}
 
-fn git_restores(git: &ShadowGit, edits: &Edits) -> Result<Cost> {
-    edits.make()?;
-    let cost = git.restore().measure()?;
-    edits.check_undone()?;
-    Ok(cost)
-}
-
-fn in_turn(
-    round: usize,
-    mut git: impl FnMut() -> Result<Cost>,
-    mut command: impl FnMut() -> Result<Cost>,
-    mut library: impl FnMut() -> Result<Cost>,
-) -> Result<Round> {
-    let mut costs = [None; 3];
-    for turn in 0..3 {
-        let tool = (round + turn) % 3;
-        costs[tool] = Some(match tool {
-            0 => git()?,
-            1 => command()?,
-            _ => library()?,
-        });
+    fn case(&mut self, case: Case, round: usize, floor: &Floor) -> Result<()> {
+        let edits = match case {
+            Case::Many | Case::RewindMany => Edits::many(self.corpus, round)?,
+            _ => Edits::few(self.corpus, round)?,
+        };
+        match case {
+            Case::First => Ok(()),
+            Case::Unchanged => {
+                self.settle()?;
+                for again in 0..UNCHANGED {
+                    let before = if again % 2 == 0 { Some(floor.measure()?) } else { None };
+                    let mut costs = self.snapshots(round + again)?;
+                    let floor = before.map_or_else(|| floor.measure(), Ok)?;
+                    costs.insert(Who::Floor, floor);
+                    self.measured.cases.entry(case).or_default().push(costs);
+                }
+                Ok(())
+            }
+            Case::Few | Case::Many => {
+                self.settle()?;
+                edits.make()?;
+                let costs = self.snapshots(round)?;
+                self.measured.cases.entry(case).or_default().push(costs);
+                for tool in &mut self.tools {
+                    let (made, seen) = (edits.count(), tool.changed()?);
+                    if seen != made {
+                        let title = tool.who().title();
+                        return Err(format!("of {made} edits {title} sees {seen}").into());
+                    }
+                }
+                edits.undo()
+            }
+            Case::RewindFew | Case::RewindMany => {
+                self.rewinds(case, round, &edits, Told::Announced)
+            }
+            Case::RewindFewExact => self.rewinds(case, round, &edits, Told::Nothing),
+        }
     }
-    let [Some(git), Some(command), Some(library)] = costs else {
-        unreachable!("each had its turn")
-    };
-    Ok(Round { git, command, library })
+
+    /// Every tool keeps the tree as it is.
+    fn snapshots(&mut self, round: usize) -> Result<Round> {
+        let mut costs = Round::new();
+        for turn in 0..self.tools.len() {
+            let tool = self.in_turn(round, turn);
+            costs.insert(self.tools[tool].who(), self.tools[tool].snapshot()?);
+        }
+        Ok(costs)
+    }
+
+    fn rewinds(&mut self, case: Case, round: usize, edits: &Edits, told: Told) -> Result<()> {
+        let mut costs = Round::new();
+        for turn in 0..self.tools.len() {
+            let tool = self.in_turn(round, turn);
+            // The peers' way back is the same, told or not.
+            let who = self.tools[tool].who();
+            if told == Told::Nothing && !matches!(who, Who::Command | Who::Library) {
+                continue;
+            }
+            let tool = &mut self.tools[tool];
+            pass_a_second();
+            tool.snapshot()?;
+            settle_disk()?;
+            costs.insert(who, tool.take_back(edits, told)?);
+            edits.check_undone()?;
+            if digest(&self.corpus.tree, Look::Shape)? != self.shape {
+                return Err(format!("{} left another tree", who.title()).into());
+            }
+        }
+        self.measured.cases.entry(case).or_default().push(costs);
+        Ok(())
+    }
+
+    /// Lets all of them see the tree as it is.
+    fn settle(&mut self) -> Result<()> {
+        pass_a_second();
+        self.snapshots(0)?;
+        settle_disk()
+    }
+
+    fn in_turn(&self, round: usize, turn: usize) -> usize {
+        (round + turn) % self.tools.len()
+    }
 }
 
-fn floor(corpus: &Corpus) -> Result<f64> {
-    let paths: Vec<_> = corpus.paths.iter().map(|path| corpus.tree.join(path)).collect();
-    let (left, right) = paths.split_at(paths.len() / 2);
-    let look = |paths: &[std::path::PathBuf]| {
-        paths.iter().filter(|path| Path::symlink_metadata(path).is_ok()).count()
-    };
-    let began = Instant::now();
-    let seen = std::thread::scope(|scope| {
-        let left = scope.spawn(|| look(left));
-        look(right) + left.join().unwrap_or_default()
-    });
-    let wall = began.elapsed();
-    if seen == paths.len() { Ok(millis(wall)) } else { Err("files vanished".into()) }
+/// In which nothing is written: younger files are read again by git, and for some milliseconds by
+/// Takeback.
+fn pass_a_second() {
+    std::thread::sleep(Duration::from_millis(1100));
 }
