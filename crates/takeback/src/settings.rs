@@ -246,10 +246,7 @@ impl Settings {
 /// A file may hold any number of keys that are not known, of any length: some are named.
 fn unknown_keys(file: &Path, keys: &Keys) -> Vec<String> {
     const MOST: usize = 5;
-    let unknown: Vec<&String> = keys
-        .keys()
-        .filter(|name| table::key(name).is_none())
-        .collect();
+    let unknown: Vec<&String> = keys.keys().filter(|name| table::key(name).is_none()).collect();
     let file = file.display();
     let mut warnings: Vec<String> = unknown
         .iter()

@@ -62,7 +62,7 @@ pub(crate) const DURABILITY: &str = "durability";
 pub(crate) const MAX_STORE: &str = "maxStoreBytes";
 pub(crate) const MAX_HOME: &str = "maxHomeBytes";
 
-pub(crate) const KEYS: [Key; 20] = [
+pub(crate) const KEYS: [Key; 21] = [
     Key {
         name: ENABLED,
         default: || Value::Flag(true),
@@ -194,7 +194,6 @@ pub(crate) const KEYS: [Key; 20] = [
         meaning: "what recording waits for: full, normal or off; a power loss may take the last seconds",
     },
 ];
-
 
 pub(crate) fn key(name: &str) -> Option<&'static Key> {
     KEYS.iter().find(|key| key.name == name)

@@ -228,12 +228,6 @@ fn a_key_that_is_not_known_is_named_once_with_the_nearest() {
     takeback: there is no setting pointPerSession
       Did you mean pointsPerSession? `takeback config` lists them.
     ");
-    let answer = user.takeback(&["config", "durability"]);
-    assert_eq!(answer.code, 2);
-    insta::assert_snapshot!(answer.err.lines().skip(1).collect::<Vec<_>>().join("\n"), @r"
-    takeback: durability has no effect in this version
-      `takeback config` lists the settings that have one.
-    ");
 }
 
 #[test]
