@@ -1,6 +1,8 @@
 //! The index is only a cache: lost, damaged, stale or ahead of the log, the result is the same.
 
+use std::collections::BTreeMap;
 use std::fs;
+use std::os::unix::fs::MetadataExt as _;
 use std::path::Path;
 
 use takeback_core::look_around;
@@ -17,7 +19,7 @@ fn old_index(sandbox: &Sandbox) -> std::path::PathBuf {
     sandbox.outside().join("old-index")
 }
 
-const SPOILS: [(&str, Spoil); 7] = [
+const SPOILS: [(&str, Spoil); 9] = [
     ("whole", |_, _| {}),
     ("lost", |_, index| fs::remove_file(index).unwrap()),
     ("empty", |_, index| fs::write(index, "").unwrap()),
@@ -29,6 +31,15 @@ const SPOILS: [(&str, Spoil); 7] = [
         let mut bytes = fs::read(index).unwrap();
         let middle = bytes.len() / 2;
         bytes[middle] ^= 1;
+        fs::write(index, bytes).unwrap();
+    }),
+    ("with its end cut off", |_, index| {
+        let bytes = fs::read(index).unwrap();
+        fs::write(index, &bytes[..bytes.len() - 5]).unwrap();
+    }),
+    ("with something behind its end", |_, index| {
+        let mut bytes = fs::read(index).unwrap();
+        bytes.extend_from_slice(b"what a crash left");
         fs::write(index, bytes).unwrap();
     }),
     ("stale", |sandbox, index| {
@@ -142,4 +153,60 @@ fn a_folders_mode_is_seen_beside_a_file_that_changed() {
     sandbox.write("f", "new");
     let seen = look_around(&mut sandbox.workspace).unwrap().recorded;
     assert_eq!(seen.changes, 2);
+}
+
+fn loaded(sandbox: &Sandbox) -> Index {
+    Index::load(&sandbox.workspace.index_file(), &*sandbox.workspace.store).unwrap()
+}
+
+fn all(index: &Index) -> BTreeMap<Vec<u8>, Folder> {
+    index.folders().map(|(path, folder)| (path.to_vec(), (*folder).clone())).collect()
+}
+
+#[test]
+fn what_a_scan_learns_is_appended_and_read_back() {
+    let mut sandbox = Sandbox::new();
+    for folder in 0..200 {
+        sandbox.write(&format!("d{folder}/a"), "a\n");
+        sandbox.write(&format!("d{folder}/b"), "b\n");
+    }
+    settle();
+    look_around(&mut sandbox.workspace).unwrap();
+    let file = || fs::metadata(sandbox.workspace.index_file()).unwrap();
+    let (first, inode) = (file().len(), file().ino());
+    for round in 0..5 {
+        sandbox.write("d7/a", format!("round {round}\n"));
+        sandbox.write(&format!("d8/new{round}"), "new\n");
+        sandbox.remove(&format!("d{}", 20 + round));
+        fs::rename(sandbox.at(&format!("d{}", 40 + round)), sandbox.at(&format!("e{round}")))
+            .unwrap();
+        settle();
+        look_around(&mut sandbox.workspace).unwrap();
+    }
+    let file = || fs::metadata(sandbox.workspace.index_file()).unwrap();
+    assert_eq!(file().ino(), inode, "it was written anew");
+    assert!((1..40_000).contains(&(file().len() - first)), "{} bytes", file().len() - first);
+    let appended = all(&loaded(&sandbox));
+    fs::remove_file(sandbox.workspace.index_file()).unwrap();
+    look_around(&mut sandbox.workspace).unwrap();
+    assert_eq!(appended, all(&loaded(&sandbox)));
+}
+
+#[test]
+fn of_two_that_learn_at_once_only_the_first_is_heard() {
+    let mut sandbox = Sandbox::new();
+    sandbox.write("a", "a\n");
+    sandbox.write("d/b", "b\n");
+    settle();
+    look_around(&mut sandbox.workspace).unwrap();
+    let file = sandbox.workspace.index_file();
+    let (mut one, mut other) = (loaded(&sandbox), loaded(&sandbox));
+    one.folder_mut(b"d").listed = false;
+    other.folder_mut(b"").listed = false;
+    one.save(&file).unwrap();
+    other.save(&file).unwrap();
+    assert_eq!(all(&loaded(&sandbox)), all(&one));
+    other.folder_mut(b"d").repository = true;
+    other.save(&file).unwrap();
+    assert_eq!(all(&loaded(&sandbox)), all(&other), "the next time it is written as a whole");
 }

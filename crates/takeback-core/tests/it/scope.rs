@@ -509,3 +509,40 @@ fn what_was_never_kept_and_is_gone_is_said_to_be_missing() {
     sandbox.turn_end("s");
     assert!(sandbox.rewind_to(point).success);
 }
+
+#[test]
+fn what_was_passed_over_is_judged_again_when_the_reason_is_gone() {
+    let mut sandbox = Sandbox::new();
+    sandbox.workspace.scope.precious_file_max = 10;
+    sandbox.workspace.scope.precious_total_max = 10;
+    sandbox.write(".git/info/exclude", "*.own\n");
+    sandbox.write("d/.gitignore", "*.db\n");
+    sandbox.write("d/a.db", "1234567");
+    sandbox.write("d/b.db", "12345678");
+    sandbox.write("d/c.db", "12345678901");
+    sandbox.write("e/x.own/y", "y");
+    settle();
+    let (covered, skipped) = scanned(&mut sandbox);
+    assert_eq!(covered, ["d", "d/.gitignore", "d/a.db", "e"]);
+    let all = [
+        ("d/b.db", OutReason::OverBudget),
+        ("d/c.db", OutReason::IgnoredFile),
+        ("e/x.own", OutReason::IgnoredFolder),
+    ];
+    assert_eq!(skipped, out(all));
+    assert_eq!(scanned(&mut sandbox).1, out(all), "they are still told");
+
+    // Written in place: no folder's time moves.
+    sandbox.write("d/c.db", "123");
+    settle();
+    assert_eq!(scanned(&mut sandbox).1, out([all[0], all[2]]));
+    sandbox.write(".git/info/exclude", "");
+    settle();
+    assert_eq!(scanned(&mut sandbox).1, out([all[0]]));
+    sandbox.write("d/a.db", "");
+    settle();
+    scanned(&mut sandbox);
+    assert_eq!(scanned(&mut sandbox).1, out([all[0]]), "11 bytes are still too many");
+    sandbox.workspace.scope.precious_total_max = 11;
+    assert_eq!(scanned(&mut sandbox).1, out([]));
+}
