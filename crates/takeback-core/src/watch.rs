@@ -1,12 +1,16 @@
 //! A tree that is watched, so that a snapshot looks only where something happened.
 //!
 //! An accelerator, never trusted blindly. The kernel does not tell of everything: of stores through a
-//! memory map it tells when the map goes, and of a file with several names only where it was opened.
-//! So the whole tree is looked at when watching begins, whenever something was lost (more happened
-//! than the kernel keeps, a folder moved unseen, no more watches to be had, ignore rules changed), at
-//! least every [`Trust::WithScans`], and whenever somebody asks what there is (`status`, `diff`) or
-//! goes back. Between these a snapshot may be made on the watcher's word, and says so
-//! ([`takeback_store::Vouched`]).
+//! memory map it tells when the map goes, and what is done to a file under one of its names it tells of
+//! that name. So the whole tree is looked at when watching begins, whenever something was lost (more
+//! happened than the kernel keeps, the root moved, no more watches to be had), whenever a file with
+//! several names turns up, at least every [`Trust::WithScans`], and whenever somebody asks what there
+//! is (`status`, `diff`) or goes back. Between these a snapshot may be made on the watcher's word,
+//! whatever the event it is for, and its point says so ([`takeback_store::Vouched`]). Around shell
+//! calls, too: a map that a command made goes with the command.
+//!
+//! A folder is watched once somebody has looked into it, and is looked at again after that: what
+//! happened in between nobody told.
 //!
 //! What is known is kept from one snapshot to the next, and goes only with a commit: a look that
 //! failed leaves everything to be looked at again.
@@ -55,6 +59,9 @@ struct State {
     dirty: Dirty,
     /// As of the last look that was committed.
     index: Option<Index>,
+    /// Files that have several names: what is done under one of them is told nowhere else, and not at
+    /// all if that is outside of the tree. They are looked at each time.
+    linked: BTreeSet<WorkPath>,
     /// Files whose bytes are still wanted.
     unkept: BTreeSet<WorkPath>,
     /// How many looks were begun.
@@ -72,6 +79,8 @@ pub(crate) struct Look {
     at: Timestamp,
     /// What has to be looked at.
     dirty: Dirty,
+    /// Files that have several names.
+    linked: BTreeSet<WorkPath>,
 }
 
 impl Look {
@@ -84,6 +93,23 @@ impl Look {
 
     pub(crate) fn is_whole(&self) -> bool {
         matches!(self.dirty, Dirty::Everything(_))
+    }
+
+    /// Takes in which files were seen to have several names. Whether these were known, or all names
+    /// there are were looked at: otherwise one may have been changed under another name.
+    pub(crate) fn takes_links(&mut self, seen: Vec<WorkPath>) -> bool {
+        let is_new = |path: &WorkPath| !self.linked.contains(path);
+        if !self.is_whole() && seen.iter().any(is_new) {
+            return false;
+        }
+        match &self.dirty {
+            Dirty::Everything(_) => self.linked.clear(),
+            Dirty::Folders(folders) => {
+                self.linked.retain(|path| !folders.contains(folder_of(path)));
+            }
+        }
+        self.linked.extend(seen);
+        true
     }
 
     /// The same, for somebody who wants to see for himself.
@@ -114,6 +140,7 @@ impl Watched {
                 watcher: None,
                 dirty,
                 index: None,
+                linked: BTreeSet::new(),
                 unkept: BTreeSet::new(),
                 looks: 0,
                 whole: None,
@@ -153,18 +180,21 @@ impl Watched {
             }
         };
         state.begin_to_watch(&workspace.root, &index);
-        let dirty = state.with_other_names(&index);
-        Ok((index, Look { number: state.looks, at, dirty }))
+        let mut dirty = state.dirty.clone();
+        if let Dirty::Folders(folders) = &mut dirty {
+            folders.extend(state.linked.iter().map(|path| folder_of(path).to_vec()));
+        }
+        Ok((index, Look { number: state.looks, at, dirty, linked: state.linked.clone() }))
     }
 
     /// What was seen is in the log: `index` is what is known now, `found` what differed.
-    pub(crate) fn settle(&self, root: &Root, look: &Look, index: Index, found: &[Observed]) {
+    pub(crate) fn settle(&self, root: &Root, look: Look, index: Index, found: &[Observed]) {
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         // Whoever began later looked at all that this one did, and more.
         if look.number != state.looks {
             return;
         }
-        let mut again = state.watch_what_was_seen(root, look, &index, found);
+        let mut again = state.watch_what_was_seen(root, &look, &index, found);
         if self.trust == Trust::Blindly {
             again.clear();
         }
@@ -176,6 +206,7 @@ impl Watched {
         if look.is_whole() {
             state.whole = Some(look.at);
         }
+        state.linked = look.linked;
     }
 }
 
@@ -245,19 +276,6 @@ impl State {
         self.watcher = None;
         self.dirty = Dirty::Everything(why);
         self.given_up = true;
-    }
-
-    /// What is to be looked at. Of a file with several names the kernel tells only the one by which
-    /// it was changed.
-    fn with_other_names(&self, index: &Index) -> Dirty {
-        let Dirty::Folders(dirty) = &self.dirty else { return self.dirty.clone() };
-        let mut folders = dirty.clone();
-        for linked in index.linked.iter().filter(|linked| linked.until.is_none()) {
-            if linked.names.iter().any(|name| dirty.contains(folder_of(name))) {
-                folders.extend(linked.names.iter().map(|name| folder_of(name).to_vec()));
-            }
-        }
-        Dirty::Folders(folders)
     }
 
     fn remember(&mut self, mut index: Index, found: &[Observed]) {

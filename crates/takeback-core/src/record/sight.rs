@@ -78,7 +78,7 @@ impl Sight {
     fn of_extent(
         workspace: &mut Workspace,
         index: &Index,
-        look: Option<Look>,
+        mut look: Option<Look>,
         budget: Budget,
     ) -> Result<Self, RecordError> {
         let store = &mut workspace.store;
@@ -101,6 +101,10 @@ impl Sight {
         let scan = scan(&ask, &mut keep)?;
         if let Some(error) = failed {
             return Err(error.into());
+        }
+        if look.as_mut().is_some_and(|look| !look.takes_links(scan.linked)) {
+            drop(work);
+            return Self::of_extent(workspace, index, look.map(Look::at_everything), budget);
         }
         Ok(Self {
             base: index.stamp,
@@ -282,7 +286,7 @@ impl Sight {
             drop(index.save(&workspace.index_file()));
         }
         if let (Some(watched), Some(look)) = (&workspace.watched, self.look) {
-            watched.settle(&workspace.root, &look, index, &self.found);
+            watched.settle(&workspace.root, look, index, &self.found);
         }
     }
 }

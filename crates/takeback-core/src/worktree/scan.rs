@@ -59,6 +59,8 @@ pub struct Scan {
     pub index_changed: bool,
     /// What is not covered although the index knows it, by path; for the rest see [`Index::skipped`].
     pub skipped: Vec<(WorkPath, OutReason)>,
+    /// Files that have other names too, in the tree or outside of it, of those that were looked at.
+    pub linked: Vec<WorkPath>,
     pub stats: ScanStats,
 }
 
@@ -475,6 +477,7 @@ impl Walk<'_> {
             index: self.before.clone(),
             index_changed: self.before.scope != self.scope,
             skipped: Vec::new(),
+            linked: Vec::new(),
             stats: glanced.stats,
         };
         scan.index.scope = self.scope;
@@ -520,6 +523,7 @@ impl Walk<'_> {
         });
         scan.found.dedup_by(|later, first| later.path == first.path);
         scan.skipped.sort();
+        scan.linked = linked.iter().map(|(_, path)| path.clone()).collect();
         if scan.index_changed || !visited.is_empty() {
             let linked = linked::since(self.before, self.extent, linked, &scan.found);
             scan.index_changed |= linked != self.before.linked;

@@ -15,10 +15,13 @@ use std::fs;
 use std::os::unix::ffi::OsStrExt as _;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
 
 use proptest::collection::vec;
 use proptest::test_runner::{Config, TestCaseError, TestRunner};
-use takeback_core::look_around;
+use takeback_core::watch::{Trust, Watched};
+use takeback_core::{checkpoint, look_around};
 use takeback_store::{Digest, Entry, PointId};
 use takeback_testkit::Sandbox;
 
@@ -31,10 +34,20 @@ const THREADS: u32 = 4;
 
 #[test]
 fn scans_find_what_a_full_rehash_finds() {
+    check_all(Run::new);
+}
+
+#[test]
+fn a_watcher_tells_of_all_that_a_full_rehash_finds() {
+    check_all(Run::watched);
+}
+
+fn check_all(begin: fn() -> Run) {
     let runs = std::env::var("TAKEBACK_TEST_RUNS")
         .map_or(RUNS, |runs| runs.parse().expect("TAKEBACK_TEST_RUNS is a number"));
     std::thread::scope(|scope| {
-        let checks: Vec<_> = (0..THREADS).map(|_| scope.spawn(|| check(runs / THREADS))).collect();
+        let checks: Vec<_> =
+            (0..THREADS).map(|_| scope.spawn(move || check(runs / THREADS, begin))).collect();
         for check in checks {
             if let Err(failure) = check.join().expect("failures are values") {
                 panic!("{failure}");
@@ -43,11 +56,11 @@ fn scans_find_what_a_full_rehash_finds() {
     });
 }
 
-fn check(cases: u32) -> Result<(), String> {
+fn check(cases: u32, begin: fn() -> Run) -> Result<(), String> {
     let config = Config { cases, failure_persistence: None, ..Config::default() };
     TestRunner::new(config)
         .run(&vec(any_deed(), 1..14), |deeds| {
-            let mut run = Run::new();
+            let mut run = begin();
             for (at, deed) in deeds.iter().enumerate() {
                 run.act(deed).map_err(|why| {
                     TestCaseError::fail(format!("at deed {}, {deed:?}: {why}", at + 1))
@@ -76,7 +89,24 @@ impl Run {
         Self { sandbox, first, writes: 0 }
     }
 
+    /// Points are made on a watcher's word.
+    fn watched() -> Self {
+        let mut run = Self::new();
+        let watched = Watched::new(Trust::WithScans { every: Duration::MAX });
+        run.sandbox.workspace.watched = Some(Arc::new(watched));
+        checkpoint(&mut run.sandbox.workspace, None).expect("a point is made");
+        run
+    }
+
     fn look(&mut self) -> Result<(), String> {
+        if self.sandbox.workspace.watched.is_none() {
+            return self.look_at_all();
+        }
+        checkpoint(&mut self.sandbox.workspace, None).map_err(|error| error.to_string())?;
+        self.compare()
+    }
+
+    fn look_at_all(&mut self) -> Result<(), String> {
         look_around(&mut self.sandbox.workspace).map_err(|error| error.to_string())?;
         self.compare()
     }
@@ -85,6 +115,7 @@ impl Run {
     fn rest(&mut self) -> Result<(), String> {
         settle();
         self.look()?;
+        self.look_at_all()?;
         settle();
         let surveyed = look_around(&mut self.sandbox.workspace).expect("the tree can be scanned");
         match surveyed.recorded.stats.read {

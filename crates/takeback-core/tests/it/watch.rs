@@ -1,18 +1,27 @@
 //! Snapshots on a watcher's word: what they cost, what would be lost if it were believed blindly, and
 //! that nothing is.
 
+use std::fs;
+use std::os::unix::fs::symlink;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
+use takeback_core::rewind::journal::Exactness;
+use takeback_core::rewind::{RewindRequest, Target};
 use takeback_core::watch::{EVERY, Standing, Trust, Watched, Why};
 use takeback_core::worktree::scan::ScanStats;
 use takeback_core::{Recorded, checkpoint, look_around};
-use takeback_store::Vouched;
+use takeback_store::Vouched::{Scan, Watch};
+use takeback_store::{Entry, Vouched, WorkPath};
 use takeback_testkit::Sandbox;
+use takeback_testkit::mapped::Mapped;
+
+use crate::watcher::overflow;
 
 const CHECKED: Trust = Trust::WithScans { every: EVERY };
 
-/// A tree of a few folders, watched from now on.
+/// A tree of a few folders that is known, watched from now on.
 fn watched(trust: Trust) -> Sandbox {
     let mut sandbox = Sandbox::new();
     for path in ["a/f", "a/b/f", "a/b/c/f", "d/f", "f"] {
@@ -20,6 +29,7 @@ fn watched(trust: Trust) -> Sandbox {
     }
     look_around(&mut sandbox.workspace).unwrap();
     watch(&mut sandbox, trust);
+    point(&mut sandbox);
     sandbox
 }
 
@@ -39,28 +49,292 @@ fn standing(sandbox: &Sandbox) -> Standing {
     sandbox.workspace.watched.as_ref().unwrap().standing()
 }
 
+/// What the log lacks: as many changes as somebody finds who looks at everything.
+fn lost(sandbox: &Sandbox) -> usize {
+    look_around(&mut sandbox.another_process()).unwrap().recorded.changes
+}
+
 #[test]
 fn a_snapshot_of_a_tree_in_which_nothing_happened_looks_at_nothing() {
-    let mut sandbox = watched(CHECKED);
+    let mut sandbox = Sandbox::new();
+    for path in ["a/b/f", "d/f"] {
+        sandbox.write(path, "old");
+    }
+    watch(&mut sandbox, CHECKED);
     assert_eq!(standing(&sandbox), Standing::Scanning(Why::Start));
     let (first, vouched) = point(&mut sandbox);
-    assert_eq!((first.stats.files, vouched), (5, Vouched::Scan));
-    assert_eq!(standing(&sandbox), Standing::Watching { folders: 5 });
+    assert_eq!((first.changes, vouched), (5, Scan));
+    // Nobody had heard of these folders, so nobody watched them while they were looked at.
     let (second, vouched) = point(&mut sandbox);
-    assert_eq!((second.stats, vouched), (ScanStats::default(), Vouched::Watch));
-    assert_eq!(second.seq, first.seq);
+    assert_eq!((second.stats.folders, vouched), (3, Watch));
+    assert_eq!(standing(&sandbox), Standing::Watching { folders: 4 });
+    let (third, vouched) = point(&mut sandbox);
+    assert_eq!((third.stats, vouched), (ScanStats::default(), Watch));
+    assert_eq!(third.seq, first.seq);
 }
 
 #[test]
 fn the_whole_tree_is_looked_at_when_it_is_due() {
     let mut sandbox = watched(Trust::WithScans { every: Duration::from_secs(3600) });
-    let vouched = [0, 0, 59, 0, 2, 0].map(|minutes| {
+    let vouched = [0, 58, 0, 4, 0].map(|minutes| {
         sandbox.days_pass(f64::from(minutes) / 24.0 / 60.0);
         point(&mut sandbox).1
     });
-    use Vouched::{Scan, Watch};
-    assert_eq!(vouched, [Scan, Watch, Watch, Watch, Scan, Watch]);
+    assert_eq!(vouched, [Watch, Watch, Watch, Scan, Watch]);
     // A clock that was set back says nothing of how long ago it was.
     sandbox.days_pass(-1.0);
     assert_eq!(point(&mut sandbox).1, Scan);
+}
+
+/// Everything at once between two points, each deed in folders of its own.
+#[test]
+fn whatever_is_done_is_found_by_looking_at_its_folders_alone() {
+    type Deed = fn(&Sandbox);
+    let deeds: [(Deed, usize); 16] = [
+        (|sandbox| sandbox.write("f", "new"), 1),
+        (|sandbox| sandbox.write("a/b/new", ""), 1),
+        (|sandbox| sandbox.write("new/deep/er/file", "new"), 4),
+        (|sandbox| sandbox.write("new/deep/er/file", "newer"), 1),
+        (|sandbox| sandbox.remove("a/b/c"), 2),
+        (|sandbox| sandbox.set_mode("a/b", 0o700), 1),
+        (|sandbox| sandbox.set_mode("a/b/f", 0o600), 1),
+        (|sandbox| fs::rename(sandbox.at("new"), sandbox.at("a/new")).unwrap(), 8),
+        (|sandbox| sandbox.write("a/new/deep/other", "x"), 1),
+        (|sandbox| symlink("nowhere", sandbox.at("d/link")).unwrap(), 1),
+        // A folder in the place of another, of a file and of a link, and the other way round.
+        (
+            |sandbox| {
+                sandbox.remove("d");
+                sandbox.write("d/other", "x");
+            },
+            3,
+        ),
+        (
+            |sandbox| {
+                sandbox.remove("d/other");
+                sandbox.write("d/other/below", "x");
+            },
+            2,
+        ),
+        (
+            |sandbox| {
+                sandbox.remove("d");
+                sandbox.write("d", "x");
+            },
+            3,
+        ),
+        // What an ignore file says by now of what was passed over.
+        (
+            |sandbox| {
+                sandbox.write("a/.gitignore", "out/\n");
+                sandbox.write("a/out/file", "x");
+            },
+            1,
+        ),
+        (|sandbox| sandbox.write("a/out/file", "not looked at"), 0),
+        (|sandbox| sandbox.write("a/.gitignore", ""), 3),
+    ];
+    let mut sandbox = watched(CHECKED);
+    for (number, (deed, changes)) in deeds.into_iter().enumerate() {
+        deed(&sandbox);
+        let (recorded, vouched) = point(&mut sandbox);
+        assert_eq!((recorded.changes, vouched), (changes, Watch), "deed {number}");
+        assert_eq!(lost(&sandbox), 0, "deed {number}");
+    }
+}
+
+#[test]
+fn a_file_is_looked_at_under_all_its_names() {
+    let mut sandbox = Sandbox::new();
+    sandbox.write("a/f", "old");
+    sandbox.write("b/c/f", "x");
+    fs::hard_link(sandbox.at("a/f"), sandbox.at("b/c/g")).unwrap();
+    look_around(&mut sandbox.workspace).unwrap();
+    watch(&mut sandbox, CHECKED);
+    point(&mut sandbox);
+    sandbox.write("a/f", "new");
+    let (recorded, vouched) = point(&mut sandbox);
+    assert_eq!((recorded.changes, vouched), (2, Watch));
+    // They are still known to be one.
+    sandbox.write("b/c/f", "y");
+    point(&mut sandbox);
+    sandbox.write("b/c/g", "newer");
+    let (recorded, vouched) = point(&mut sandbox);
+    assert_eq!((recorded.changes, vouched), (2, Watch));
+    assert_eq!(lost(&sandbox), 0);
+    // A new name of a file that had one is told of the new name alone.
+    fs::hard_link(sandbox.at("b/c/f"), sandbox.at("a/new")).unwrap();
+    sandbox.write("a/new", "by its new name");
+    let (recorded, vouched) = point(&mut sandbox);
+    assert_eq!((recorded.changes, vouched), (2, Scan));
+}
+
+/// What becomes of one change under each policy: how many changes a second point has, on whose word,
+/// and how many it lacks.
+fn outcome(
+    trust: Trust,
+    lay: impl FnOnce(&mut Sandbox),
+    does: impl FnOnce(&mut Sandbox),
+) -> (usize, Vouched, usize) {
+    let mut sandbox = watched(trust);
+    lay(&mut sandbox);
+    point(&mut sandbox);
+    does(&mut sandbox);
+    let (recorded, vouched) = point(&mut sandbox);
+    (recorded.changes, vouched, lost(&sandbox))
+}
+
+#[test]
+fn what_the_kernel_could_not_keep_is_looked_for() {
+    let after_overflow = |sandbox: &mut Sandbox| {
+        overflow(&sandbox.at("a/f"), &sandbox.at("f"));
+        sandbox.write("d/f", "unheard of");
+    };
+    assert_eq!(outcome(Trust::Blindly, |_| {}, after_overflow), (0, Watch, 3));
+    assert_eq!(outcome(CHECKED, |_| {}, after_overflow), (3, Scan, 0));
+}
+
+#[test]
+fn after_an_overflow_the_tree_is_watched_anew() {
+    let mut sandbox = watched(CHECKED);
+    overflow(&sandbox.at("a/f"), &sandbox.at("f"));
+    // Nobody hears that the folder is another by now.
+    fs::rename(sandbox.at("d"), sandbox.outside().join("away")).unwrap();
+    sandbox.write("d/f", "another");
+    assert_eq!(point(&mut sandbox).1, Scan);
+    sandbox.write("d/f", "another yet");
+    let (recorded, vouched) = point(&mut sandbox);
+    assert_eq!((recorded.changes, vouched, lost(&sandbox)), (1, Watch, 0));
+}
+
+#[test]
+fn what_happened_while_nobody_watched_is_looked_for() {
+    let restarted = |trust: Trust| {
+        move |sandbox: &mut Sandbox| {
+            sandbox.workspace.watched = None;
+            sandbox.write("d/f", "unheard of");
+            watch(sandbox, trust);
+        }
+    };
+    assert_eq!(outcome(Trust::Blindly, |_| {}, restarted(Trust::Blindly)), (0, Watch, 1));
+    assert_eq!(outcome(CHECKED, |_| {}, restarted(CHECKED)), (1, Scan, 0));
+}
+
+/// Writes into a new folder just after it was looked at, and just before it is watched: in that moment
+/// the point gets its id.
+fn write_before_it_is_watched(sandbox: &mut Sandbox) {
+    let file = sandbox.at("new/deep/late");
+    let ids = AtomicU64::new(1 << 32);
+    sandbox.workspace.ambient.random = Box::new(move || {
+        if !file.exists() {
+            fs::write(&file, "late").unwrap();
+        }
+        ids.fetch_add(1, Ordering::Relaxed)
+    });
+}
+
+#[test]
+fn what_happened_in_a_new_folder_before_it_was_watched_is_looked_for() {
+    let lay = |sandbox: &mut Sandbox| {
+        let outside = sandbox.outside().join("new");
+        fs::create_dir_all(outside.join("deep")).unwrap();
+        fs::rename(outside, sandbox.at("new")).unwrap();
+        write_before_it_is_watched(sandbox);
+    };
+    assert_eq!(outcome(Trust::Blindly, lay, |_| {}), (0, Watch, 1));
+    assert_eq!(outcome(CHECKED, lay, |_| {}), (1, Watch, 0));
+}
+
+#[test]
+fn what_was_stored_through_a_map_is_looked_for_when_it_is_due() {
+    let outcomes = |trust: Trust, hours: f64| {
+        let mut map = None;
+        let mut sandbox = watched(trust);
+        sandbox.write("d/f", "mapped");
+        point(&mut sandbox);
+        map.insert(Mapped::open(&sandbox.at("d/f"))).store(b"stored");
+        sandbox.days_pass(hours / 24.0);
+        let (recorded, vouched) = point(&mut sandbox);
+        let before = (recorded.changes, vouched);
+        drop(map);
+        (before, point(&mut sandbox).0.changes)
+    };
+    assert_eq!(outcomes(Trust::Blindly, 1.0), ((0, Watch), 1));
+    // Until then it is not seen: the point says on whose word it was made.
+    assert_eq!(outcomes(CHECKED, 0.0), ((0, Watch), 1));
+    assert_eq!(outcomes(CHECKED, 1.0), ((1, Scan), 0));
+}
+
+#[test]
+fn who_goes_back_takes_nobodys_word() {
+    let mut sandbox = watched(CHECKED);
+    sandbox.start("s");
+    let before = sandbox.prompt("s", "go");
+    sandbox.agent_writes("s", "a/f", "by the agent");
+    let mut map = Mapped::open(&sandbox.at("d/f"));
+    map.store(b"NEW");
+    let mut request = RewindRequest::new(Target::Point(before));
+    request.exactness = Exactness::Exact;
+    sandbox.rewind(&request).unwrap();
+    assert_eq!((sandbox.read("a/f"), sandbox.read("d/f")), ("old".into(), "old".into()));
+    sandbox.undo();
+    assert_eq!(sandbox.read("d/f"), "NEW", "it was kept before it went");
+    let (recorded, vouched) = point(&mut sandbox);
+    assert_eq!((recorded.changes, vouched, lost(&sandbox)), (0, Watch, 0));
+}
+
+#[test]
+fn a_look_that_was_not_committed_is_made_again() {
+    let mut sandbox = watched(CHECKED);
+    checkpoint(&mut sandbox.workspace, Some("taken")).unwrap();
+    sandbox.write("d/f", "new");
+    assert!(checkpoint(&mut sandbox.workspace, Some("taken")).is_err());
+    let (recorded, vouched) = point(&mut sandbox);
+    assert_eq!((recorded.changes, vouched, lost(&sandbox)), (1, Watch, 0));
+}
+
+#[test]
+fn what_others_recorded_is_known() {
+    let mut sandbox = watched(CHECKED);
+    let mut other = sandbox.another_process();
+    sandbox.write("d/f", "new");
+    sandbox.write("e/new", "new");
+    assert_eq!(look_around(&mut other).unwrap().recorded.changes, 3);
+    sandbox.write("a/f", "new");
+    let (recorded, vouched) = point(&mut sandbox);
+    assert_eq!((recorded.changes, vouched, lost(&sandbox)), (1, Watch, 0));
+}
+
+#[test]
+fn two_handles_share_what_is_watched() {
+    let mut sandbox = watched(CHECKED);
+    let mut other = sandbox.another_process();
+    other.watched.clone_from(&sandbox.workspace.watched);
+    sandbox.write("d/f", "new");
+    assert_eq!(checkpoint(&mut other, None).unwrap().changes, 1);
+    sandbox.write("a/f", "new");
+    let (recorded, vouched) = point(&mut sandbox);
+    assert_eq!((recorded.changes, vouched, lost(&sandbox)), (1, Watch, 0));
+}
+
+#[test]
+fn the_way_back_and_forth_is_watched_like_anything_else() {
+    let mut sandbox = watched(CHECKED);
+    sandbox.start("s");
+    let before = sandbox.prompt("s", "go");
+    sandbox.agent_runs("s", "make", |sandbox| {
+        sandbox.remove("a/b");
+        sandbox.write("made/by/it", "x");
+        sandbox.write("d/f", "new");
+    });
+    let after = sandbox.tree();
+    sandbox.rewind_to(before);
+    assert_eq!(lost(&sandbox), 0);
+    sandbox.undo();
+    assert_eq!(sandbox.tree(), after);
+    let (recorded, _) = point(&mut sandbox);
+    assert_eq!((recorded.changes, lost(&sandbox)), (0, 0));
+    let path = WorkPath::new("d/f").unwrap();
+    let latest = sandbox.workspace.store.latest_of(&[path]).unwrap().remove(0).unwrap();
+    assert!(matches!(latest.after, Entry::File { size: 3, .. }));
 }
