@@ -1,6 +1,7 @@
 //! The three comparisons that matter as a picture, from the raw numbers.
 //!
-//! Text and bars take their colours from the reader's light or dark theme; no font is loaded.
+//! Colours follow the reader's light or dark theme, and the page is drawn with it: a site may have
+//! another one than the reader's system. No font is loaded.
 
 use std::fmt::Write as _;
 
@@ -18,11 +19,12 @@ const BAR: f64 = 18.0;
 
 const STYLE: &str = "
 text{font-family:ui-sans-serif,system-ui,-apple-system,'Segoe UI',Helvetica,Arial,sans-serif;font-size:14px;fill:#1f2328}
+.page{fill:#ffffff}
 .title{font-weight:600;font-size:15px}
 .quiet{fill:#59636e}
 .peer{fill:#afb8c1}
 .ours{fill:#1a7f37}
-@media (prefers-color-scheme:dark){text{fill:#e6edf3}.quiet{fill:#9198a1}.peer{fill:#57606a}.ours{fill:#3fb950}}
+@media (prefers-color-scheme:dark){.page{fill:#0d1117}text{fill:#e6edf3}.quiet{fill:#9198a1}.peer{fill:#57606a}.ours{fill:#3fb950}}
 ";
 
 pub(crate) fn chart(report: &Report) -> String {
@@ -37,7 +39,7 @@ pub(crate) fn chart(report: &Report) -> String {
     let Picture { body, y } = picture;
     let height = y + 10.0;
     format!(
-        "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {WIDTH} {height}\" width=\"{WIDTH}\" height=\"{height}\" role=\"img\" aria-label=\"Takeback beside its peers\">\n<style>{STYLE}</style>\n{body}</svg>\n"
+        "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {WIDTH} {height}\" width=\"{WIDTH}\" height=\"{height}\" role=\"img\" aria-label=\"Takeback beside its peers\">\n<style>{STYLE}</style>\n<rect class=\"page\" width=\"{WIDTH}\" height=\"{height}\" rx=\"10\"/>\n{body}</svg>\n"
     )
 }
 

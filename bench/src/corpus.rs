@@ -97,6 +97,25 @@ impl Corpus {
         self.programs.join("takeback-bench")
     }
 
+    /// Until [`Corpus::is_whole`] the tree counts as spoiled: who opens it next makes it again.
+    pub(crate) fn may_change(&self) -> Result<()> {
+        Ok(fs::remove_file(self.mark())?)
+    }
+
+    /// The tree is what it was, and what tools kept is removed: many gigabytes.
+    pub(crate) fn is_whole(&self) -> Result<()> {
+        for kept in [self.states.clone(), self.tree.join(".jj")] {
+            if kept.exists() {
+                fs::remove_dir_all(kept)?;
+            }
+        }
+        Ok(fs::write(self.mark(), "")?)
+    }
+
+    fn mark(&self) -> PathBuf {
+        self.tree.with_file_name(MARK)
+    }
+
     /// An empty folder for what a tool keeps; what was there before is removed.
     pub(crate) fn empty_state(&self, name: &str) -> Result<PathBuf> {
         let folder = self.states.join(name);

@@ -45,7 +45,7 @@ takeback-bench: Takeback beside git, opencode's commands, jj and restic, as rati
 
   --corpora LIST     small, medium, large [all]
   --cases LIST       first, unchanged, few, many, rewind-few, rewind-few-exact, rewind-many [all]
-  --rounds N         rounds of every case but the first snapshot [small 9, medium 5, large 5]
+  --rounds N         rounds of every case but the first snapshot [5]
   --first-rounds N   rounds of the first snapshot [small 3, medium 3, large 1]
   --corpus DIR       where the trees and the tools' states lie; made once [bench/corpus]
   --jj PATH          the jj to compare with [the one on the search path]
@@ -204,18 +204,17 @@ fn measure_corpus(
     }
     // Who is not to be measured with it still needs one.
     let wanted = options.cases.contains(&Case::First);
-    let (first, all) = match extent {
-        Extent::Small => (3, 9),
-        Extent::Medium => (3, 5),
-        Extent::Large => (1, 5),
+    let first = match extent {
+        Extent::Small | Extent::Medium => 3,
+        Extent::Large => 1,
     };
     let rounds = Rounds {
         first: if wanted { options.first_rounds.unwrap_or(first) } else { 1 },
-        all: options.rounds.unwrap_or(all),
+        all: options.rounds.unwrap_or(5),
     };
+    corpus.may_change()?;
     let measured = rounds::run(&corpus, tools, &options.cases, rounds)?;
-    // Many gigabytes when all trees are measured.
-    std::fs::remove_dir_all(&corpus.states)?;
+    corpus.is_whole()?;
     Ok(measured)
 }
 
