@@ -5,7 +5,8 @@
 use std::collections::{BTreeMap, HashSet};
 
 use takeback_store::{
-    Author, Change, Entry, Seq, SessionId, Store, StoreError, Timestamp, WorkPath,
+    Author, Change, Entry, PathStretches, Seq, SessionId, Store, StoreError, Stretch, Timestamp,
+    WorkPath,
 };
 
 /// The changes of one path after some moment, oldest first; never empty.
@@ -46,20 +47,20 @@ impl PathHistory {
             .find(|change| change.seq > seq)
             .map_or(self.at_end(), |change| &change.before)
     }
+}
 
-    /// The changes that a later rewind took the effect of. `spare` names rewind changes that are to
-    /// be looked upon as undone: they cancel nothing.
-    #[must_use]
-    pub fn dead(&self, spare: impl Fn(&Change) -> bool) -> HashSet<Seq> {
-        let mut dead = HashSet::new();
-        for change in self.changes.iter().rev() {
-            let rewinds = matches!(change.author, Author::Rewind { .. });
-            if rewinds && !dead.contains(&change.seq) && !spare(change) {
-                dead.extend(change.cancels.iter().copied());
-            }
+/// The changes that a later rewind took the effect of. `spare` names rewind changes that are to be
+/// looked upon as undone: they cancel nothing.
+#[must_use]
+pub fn dead(history: &PathStretches, spare: impl Fn(&Stretch) -> bool) -> HashSet<Seq> {
+    let mut dead = HashSet::new();
+    for stretch in history.stretches.iter().rev() {
+        let rewinds = matches!(stretch.author, Author::Rewind { .. });
+        if rewinds && !dead.contains(&stretch.seqs[0]) && !spare(stretch) {
+            dead.extend(stretch.cancels.iter().copied());
         }
-        dead
     }
+    dead
 }
 
 /// What stood at a path before a session's turn first changed it.

@@ -1,6 +1,6 @@
 //! Labels and pins: what a person puts on a point so that it can be found again, and stays.
 
-use takeback_store::{Point, PointId, PointKind, StoreError, Write};
+use takeback_store::{Point, PointId, PointKind, PointQuery, StoreError, Write};
 
 use crate::workspace::Workspace;
 
@@ -31,9 +31,8 @@ pub enum Mark<'a> {
 pub fn mark(workspace: &mut Workspace, id: PointId, mark: Mark<'_>) -> Result<Point, MarkError> {
     loop {
         let head = workspace.store.head()?;
-        let points = workspace.store.points()?;
-        let mut point =
-            points.iter().find(|point| point.id == id).cloned().ok_or(MarkError::NoPoint(id))?;
+        let point = workspace.store.find_points(PointQuery::Id(id))?.pop();
+        let mut point = point.ok_or(MarkError::NoPoint(id))?;
         if point.kind == PointKind::Safety {
             return Err(MarkError::Safety(id));
         }
@@ -45,7 +44,8 @@ pub fn mark(workspace: &mut Workspace, id: PointId, mark: Mark<'_>) -> Result<Po
                 check_label(label)?;
                 let has_it =
                     |other: &&Point| other.id != id && other.label.as_deref() == Some(label);
-                if let Some(other) = points.iter().find(has_it) {
+                let called = workspace.store.find_points(PointQuery::Called(label))?;
+                if let Some(other) = called.iter().find(has_it) {
                     let label = label.to_owned();
                     return Err(MarkError::LabelTaken { label, point: other.id });
                 }

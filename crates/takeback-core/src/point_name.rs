@@ -1,6 +1,6 @@
 //! Which point somebody means.
 
-use takeback_store::{Point, PointKind, Timestamp};
+use takeback_store::{Point, PointKind, PointQuery, Shown, Store, StoreError, Timestamp};
 
 use crate::exchange::imported::is_imported_point;
 
@@ -72,6 +72,50 @@ pub fn find_point<'a>(
         return Ok(point);
     }
     by(&messaged, &mut listed())?.ok_or_else(not_found)
+}
+
+/// As [`find_point`] among all points of a store, at the cost of those that the name may mean. All are
+/// read only for a time, a name that nothing has, or one of an import. `missed` makes of all points
+/// what to say when none is found.
+pub fn find_stored_point<E: From<StoreError>>(
+    store: &dyn Store,
+    name: &str,
+    time_of: &dyn Fn(&str) -> Option<Timestamp>,
+    missed: impl FnOnce(PointNameError, &[Point]) -> E,
+) -> Result<Point, E> {
+    let near = match steps_back(name) {
+        Some(back) => newest_but(store, back)?,
+        None => {
+            let called = store.find_points(PointQuery::Called(name))?;
+            let own = !called.iter().any(is_imported_point);
+            if own { find_point(&called, name, &|_| None).ok().cloned() } else { None }
+        }
+    };
+    if let Some(point) = near {
+        return Ok(point);
+    }
+    let points = store.points()?;
+    match find_point(&points, name, time_of) {
+        Ok(point) => Ok(point.clone()),
+        Err(error) => Err(missed(error, &points)),
+    }
+}
+
+/// The point `back` before the newest; none: there may be none, or none that was not imported.
+fn newest_but(store: &dyn Store, back: usize) -> Result<Option<Point>, StoreError> {
+    let mut most = back.saturating_add(1);
+    loop {
+        let mut newest = store.find_points(PointQuery::Newest { shown: Shown::NoSafety, most })?;
+        let all = newest.len() < most;
+        newest.retain(|point| !is_imported_point(point));
+        if newest.len() > back {
+            return Ok(Some(newest.swap_remove(newest.len() - 1 - back)));
+        }
+        if all {
+            return Ok(None);
+        }
+        most = most.saturating_mul(4);
+    }
 }
 
 fn steps_back(name: &str) -> Option<usize> {

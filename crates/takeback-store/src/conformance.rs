@@ -1,6 +1,7 @@
 //! The suite that every store must pass: each promise of [`Store`]'s documentation, put to the test.
 
 mod dropping;
+mod finding;
 mod samples;
 
 use std::collections::BTreeMap;
@@ -22,7 +23,7 @@ use crate::store::{Head, Store, StoreError, Write};
 /// Runs every case on stores of its own. `make` makes a new, empty store and opens it twice, as two
 /// processes would. Panics at the first promise that is not kept.
 pub fn run(make: &mut dyn FnMut() -> [Box<dyn Store>; 2]) {
-    let cases: [fn(&mut dyn Store, &mut dyn Store); 23] = [
+    let cases: [fn(&mut dyn Store, &mut dyn Store); 26] = [
         a_new_store_is_empty,
         every_commit_moves_the_head,
         a_commit_against_an_old_head_does_nothing,
@@ -46,6 +47,9 @@ pub fn run(make: &mut dyn FnMut() -> [Box<dyn Store>; 2]) {
         dropping::a_session_takes_its_own_with_it_and_leaves_the_log,
         dropping::turns_go_that_are_over_and_that_no_change_names,
         dropping::contents_that_nothing_names_are_forgotten,
+        finding::points_are_found_by_what_is_asked,
+        finding::rewinds_are_found_by_id_and_while_they_are_open,
+        finding::the_log_in_brief_says_what_the_log_says,
     ];
     for case in cases {
         let [mut one, mut other] = make();

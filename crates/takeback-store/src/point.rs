@@ -52,3 +52,93 @@ pub struct GitState {
     pub head: Option<String>,
     pub branch: Option<String>,
 }
+
+/// Which points are asked for. Answers are oldest first.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum PointQuery<'a> {
+    Id(PointId),
+    /// All of one moment of the log.
+    At(Seq),
+    /// Of this moment or later, as many as this, those first that come first.
+    From {
+        seq: Seq,
+        most: usize,
+    },
+    /// As many as this, the newest.
+    Newest {
+        shown: Shown,
+        most: usize,
+    },
+    /// The newest of a session's prompts.
+    LastPromptOf(&'a SessionId),
+    /// Those that somebody may mean by this: with this id or label, with an id that begins like
+    /// this (at least four hex digits), with a message id that this is, or that ends it after a colon.
+    Called(&'a str),
+}
+
+/// Whether the points that Takeback makes before rewinds are meant too.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Shown {
+    All,
+    NoSafety,
+}
+
+impl PointQuery<'_> {
+    /// What it asks for, of all points (oldest first).
+    #[must_use]
+    pub fn of(self, mut points: Vec<Point>) -> Vec<Point> {
+        match self {
+            Self::Id(id) => points.retain(|point| point.id == id),
+            Self::At(seq) => points.retain(|point| point.seq == seq),
+            Self::From { seq, most } => {
+                points.retain(|point| point.seq >= seq);
+                points.truncate(most);
+            }
+            Self::Newest { shown, most } => {
+                points.retain(|point| shown.includes(point));
+                points.drain(..points.len().saturating_sub(most));
+            }
+            Self::LastPromptOf(session) => {
+                points.retain(|point| {
+                    point.session.as_ref() == Some(session) && point.kind == PointKind::Prompt
+                });
+                points.drain(..points.len().saturating_sub(1));
+            }
+            Self::Called(name) => {
+                let messages = messages_in(name);
+                let prefix = id_prefix(name);
+                points.retain(|point| {
+                    prefix.is_some_and(|(first, last)| (first..=last).contains(&point.id.0))
+                        || point.label.as_deref() == Some(name)
+                        || point.message_ids.iter().any(|message| messages.contains(&&**message))
+                });
+            }
+        }
+        points
+    }
+}
+
+impl Shown {
+    #[must_use]
+    pub fn includes(self, point: &Point) -> bool {
+        self == Self::All || point.kind != PointKind::Safety
+    }
+}
+
+/// The message ids that a name may stand for: itself, and what follows a colon in it.
+pub(crate) fn messages_in(name: &str) -> Vec<&str> {
+    let colons = name.match_indices(':').map(|(at, _)| &name[at + 1..]);
+    std::iter::once(name).chain(colons).collect()
+}
+
+/// The first and the last id that begin like this.
+pub(crate) fn id_prefix(name: &str) -> Option<(u64, u64)> {
+    const DIGITS: usize = 16;
+    if !(4..=DIGITS).contains(&name.len()) || !name.bytes().all(|b| b.is_ascii_hexdigit()) {
+        return None;
+    }
+    let number = u64::from_str_radix(name, 16).ok()?;
+    let open = 4 * (DIGITS - name.len());
+    let first = number << open;
+    Some((first, first | ((1 << open) - 1)))
+}

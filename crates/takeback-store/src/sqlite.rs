@@ -3,11 +3,13 @@
 //! `docs/design/store-format.md` describes every byte. SQL stands in the modules below, file writes
 //! in [`crate::disk`].
 
+mod brief;
 mod check;
 mod collect;
 mod encoding;
 mod glance;
 mod pack;
+mod points;
 mod rows;
 mod schema;
 pub mod state;
@@ -31,12 +33,13 @@ use crate::blob::{Digest, PackedBlob};
 use crate::change::Change;
 use crate::disk::{self, CrashPoint, crash_point};
 use crate::entry::Entry;
-use crate::id::{CallId, Seq, SessionId, Timestamp, TurnId};
+use crate::id::{CallId, RewindId, Seq, SessionId, Timestamp, TurnId};
 use crate::path::WorkPath;
-use crate::point::Point;
+use crate::point::{Point, PointQuery, Shown};
 use crate::rewind::RewindRecord;
 use crate::session::{Call, Session, Turn};
 use crate::store::{Durability, Head, Store, StoreError, Unnamed, Usage, Weight, Write};
+use crate::stretch::PathStretches;
 
 const DATABASE: &str = "timeline.db";
 const PACKS: &str = "packs";
@@ -225,6 +228,12 @@ impl Store for SqliteStore {
         self.rows("reading a change", rows::change_at(&self.db, seq))
     }
 
+    fn stretches_after(&self, after: Seq) -> Result<Vec<PathStretches>, StoreError> {
+        let doing = "reading the changes in brief";
+        let moment = self.rows(doing, self.db.unchecked_transaction().map_err(RowError::from))?;
+        self.rows(doing, brief::stretches_after(&moment, after))
+    }
+
     fn latest_of(&self, paths: &[WorkPath]) -> Result<Vec<Option<Change>>, StoreError> {
         let doing = "reading the newest changes of some paths";
         // One transaction, so that no commit comes between two of them.
@@ -238,7 +247,15 @@ impl Store for SqliteStore {
     }
 
     fn points(&self) -> Result<Vec<Point>, StoreError> {
-        self.rows("reading points", rows::points(&self.db))
+        self.rows("reading points", points::all(&self.db))
+    }
+
+    fn find_points(&self, query: PointQuery<'_>) -> Result<Vec<Point>, StoreError> {
+        self.rows("looking for points", points::find(&self.db, query))
+    }
+
+    fn count_points(&self, shown: Shown) -> Result<usize, StoreError> {
+        self.rows("counting points", points::count(&self.db, shown))
     }
 
     fn sessions(&self) -> Result<Vec<Session>, StoreError> {
@@ -263,6 +280,14 @@ impl Store for SqliteStore {
 
     fn rewinds(&self) -> Result<Vec<RewindRecord>, StoreError> {
         self.rows("reading rewinds", rows::rewinds(&self.db))
+    }
+
+    fn rewind(&self, id: RewindId) -> Result<Option<RewindRecord>, StoreError> {
+        self.rows("reading a rewind", rows::rewind_with(&self.db, id))
+    }
+
+    fn open_rewinds(&self) -> Result<Vec<RewindRecord>, StoreError> {
+        self.rows("reading open rewinds", rows::open_rewinds(&self.db))
     }
 
     fn last_scan(&self) -> Result<Option<Timestamp>, StoreError> {

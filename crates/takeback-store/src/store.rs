@@ -10,9 +10,10 @@ use crate::change::Change;
 use crate::entry::Entry;
 use crate::id::{CallId, PointId, RewindId, Seq, SessionId, Timestamp, TurnId};
 use crate::path::WorkPath;
-use crate::point::Point;
-use crate::rewind::RewindRecord;
+use crate::point::{Point, PointQuery, Shown};
+use crate::rewind::{RewindRecord, RewindState};
 use crate::session::{Call, Session, Turn};
+use crate::stretch::{PathStretches, in_brief};
 
 /// The log, points, sessions and contents of one workspace.
 ///
@@ -34,6 +35,10 @@ pub trait Store: Send {
     /// The changes after `after`, oldest first.
     fn changes_after(&self, after: Seq) -> Result<Vec<Change>, StoreError>;
     fn change(&self, seq: Seq) -> Result<Option<Change>, StoreError>;
+    /// The changes after `after` in brief, by path.
+    fn stretches_after(&self, after: Seq) -> Result<Vec<PathStretches>, StoreError> {
+        Ok(in_brief(self.changes_after(after)?))
+    }
     /// The newest change of each of these paths, in their order.
     fn latest_of(&self, paths: &[WorkPath]) -> Result<Vec<Option<Change>>, StoreError>;
     /// Every path of the log with the entry it was last seen to have, by path.
@@ -41,6 +46,13 @@ pub trait Store: Send {
 
     /// All points, oldest first.
     fn points(&self) -> Result<Vec<Point>, StoreError>;
+    /// Those that are asked for, at the cost of those alone.
+    fn find_points(&self, query: PointQuery<'_>) -> Result<Vec<Point>, StoreError> {
+        Ok(query.of(self.points()?))
+    }
+    fn count_points(&self, shown: Shown) -> Result<usize, StoreError> {
+        Ok(self.points()?.iter().filter(|point| shown.includes(point)).count())
+    }
     fn sessions(&self) -> Result<Vec<Session>, StoreError>;
     fn session(&self, id: &SessionId) -> Result<Option<Session>, StoreError>;
     fn turn(&self, id: TurnId) -> Result<Option<Turn>, StoreError>;
@@ -49,6 +61,15 @@ pub trait Store: Send {
     fn call(&self, session: &SessionId, id: &CallId) -> Result<Option<Call>, StoreError>;
     /// All rewinds, oldest first.
     fn rewinds(&self) -> Result<Vec<RewindRecord>, StoreError>;
+    fn rewind(&self, id: RewindId) -> Result<Option<RewindRecord>, StoreError> {
+        Ok(self.rewinds()?.into_iter().find(|rewind| rewind.id == id))
+    }
+    /// Those that are promised and not done, oldest first.
+    fn open_rewinds(&self) -> Result<Vec<RewindRecord>, StoreError> {
+        let mut rewinds = self.rewinds()?;
+        rewinds.retain(|rewind| rewind.state == RewindState::Open);
+        Ok(rewinds)
+    }
     /// When the whole tree was last scanned and nothing was left to look at.
     fn last_scan(&self) -> Result<Option<Timestamp>, StoreError>;
     /// When it was last looked for what is no longer to be kept.

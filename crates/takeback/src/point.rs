@@ -1,19 +1,32 @@
 //! The point that somebody names, and what to say if there is none.
 
-use takeback_core::point_name::{PointNameError, find_point};
-use takeback_store::{Point, PointKind, Timestamp};
+use takeback_core::point_name::{PointNameError, find_point, find_stored_point};
+use takeback_store::{Point, PointKind, Store, Timestamp};
 
 use crate::error::{CommandError, Kind};
 use crate::time::{ago, looks_like_time, now, parse};
 
 pub(crate) fn named<'a>(points: &'a [Point], name: &str) -> Result<&'a Point, CommandError> {
     let time = now();
-    find_point(points, name, &|text| parse(text, time)).map_err(|error| match error {
+    find_point(points, name, &|text| parse(text, time))
+        .map_err(|error| missed(error, points, name, time))
+}
+
+/// As [`named`], without reading all points where the name says which.
+pub(crate) fn named_in(store: &dyn Store, name: &str) -> Result<Point, CommandError> {
+    let time = now();
+    find_stored_point(store, name, &|text| parse(text, time), |error, points| {
+        missed(error, points, name, time)
+    })
+}
+
+fn missed(error: PointNameError, points: &[Point], name: &str, now: Timestamp) -> CommandError {
+    match error {
         PointNameError::NotFound { .. } => {
-            not_at_that_time(points, name, time).unwrap_or_else(|| error.into())
+            not_at_that_time(points, name, now).unwrap_or_else(|| error.into())
         }
         error => error.into(),
-    })
+    }
 }
 
 /// `None`: no time is meant.

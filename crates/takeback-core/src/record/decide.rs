@@ -2,8 +2,8 @@
 //! what was found. Reads the store, writes nothing.
 
 use takeback_store::{
-    Call, CallKind, CallState, Point, PointId, PointKind, Seq, Session, SessionId, Store,
-    StoreError, Timestamp, Turn, TurnId, WorkPath, Write,
+    Call, CallKind, CallState, Point, PointId, PointKind, PointQuery, Seq, Session, SessionId,
+    Store, StoreError, Timestamp, Turn, TurnId, WorkPath, Write,
 };
 
 use crate::author::Scene;
@@ -29,10 +29,8 @@ impl<'s> Now<'s> {
         seq: Seq,
         session: &Option<SessionId>,
     ) -> Result<Option<PointId>, StoreError> {
-        let points = self.store.points()?;
-        let listed = |point: &&Point| {
-            point.session == *session && point.kind != PointKind::Safety && point.seq == seq
-        };
+        let points = self.store.find_points(PointQuery::At(seq))?;
+        let listed = |point: &&Point| point.session == *session && point.kind != PointKind::Safety;
         Ok(points.iter().rev().find(listed).map(|point| point.id))
     }
 
@@ -44,12 +42,8 @@ impl<'s> Now<'s> {
         message: Option<&String>,
     ) -> Result<Option<PointId>, StoreError> {
         let Some(message) = message else { return Ok(None) };
-        let points = self.store.points()?;
-        let mut own = points.iter().rev().filter(|point| {
-            point.session.as_ref() == Some(session) && point.kind == PointKind::Prompt
-        });
-        let is_its = |point: &&Point| point.message_ids.contains(message);
-        Ok(own.next().filter(is_its).map(|point| point.id))
+        let last = self.store.find_points(PointQuery::LastPromptOf(session))?.pop();
+        Ok(last.filter(|point| point.message_ids.contains(message)).map(|point| point.id))
     }
 
     /// Whether a session is part of another one that has a turn open.

@@ -1,13 +1,13 @@
 //! From a request to a promise to a receipt: the order in which a rewind happens.
 
-use std::collections::{BTreeSet, HashSet};
+use std::collections::{BTreeSet, HashMap, HashSet};
 
 use serde::Serialize;
 use serde_json::Value;
 use takeback_store::{
-    Author, CallId, Change, Digest, Entry, Evidence, Point, PointId, PointKind, RewindId,
-    RewindKind, RewindRecord, RewindState, Seq, SessionId, StateError, Store, StoreError,
-    Timestamp, Vouched, WorkPath, Write,
+    Author, CallId, Change, Digest, Entry, Evidence, PathStretches, Point, PointId, PointKind,
+    PointQuery, RewindId, RewindKind, RewindRecord, RewindState, Seq, SessionId, StateError, Store,
+    StoreError, Timestamp, Vouched, WorkPath, Write,
 };
 
 use super::apply::{Staged, open_stages, settle, stage, to_apply, to_stage};
@@ -21,7 +21,6 @@ use super::recover::recover_locked;
 use super::state_move::{Files, Rollback, StateMove, Terms};
 use crate::exchange::imported::import_of;
 use crate::git_state::git_state;
-use crate::history::{PathHistory, by_path};
 use crate::lock::Hold;
 use crate::progress::Work;
 use crate::record::{RecordError, drain_spool, look_at_paths, survey};
@@ -304,8 +303,7 @@ pub(super) fn finish(
     }
     let id = record.id;
     let did = fulfil(workspace, plan, record, now)?;
-    let rewinds = workspace.store.rewinds()?;
-    match rewinds.into_iter().find(|record| record.id == id && record.state == RewindState::Open) {
+    match workspace.store.rewind(id)?.filter(|record| record.state == RewindState::Open) {
         Some(record) => turn_back(workspace, plan, record, did),
         None => Ok(did),
     }
@@ -510,15 +508,14 @@ fn prepare(workspace: &mut Workspace, request: &RewindRequest) -> Result<Preview
         (Aim::Exact { .. }, RewindKind::Rewind { point }) => safety_of(workspace, point)?,
         _ => None,
     };
-    let histories = |workspace: &Workspace| -> Result<Vec<PathHistory>, RewindError> {
-        let mut histories = by_path(workspace.store.changes_after(at)?);
+    let histories = |workspace: &Workspace| -> Result<Vec<PathStretches>, RewindError> {
+        let mut histories = workspace.store.stretches_after(at)?;
         histories.retain(|history| filter.includes(&history.path));
         // A safety point knows for certain only what its rewind touched: all else may have been
         // changed before it and seen after.
         if let Some(rewind) = partial {
             let touched = Author::Rewind { id: rewind };
-            histories
-                .retain(|history| history.changes.iter().any(|change| change.author == touched));
+            histories.retain(|history| history.stretches.iter().any(|one| one.author == touched));
         }
         Ok(histories)
     };
@@ -530,8 +527,10 @@ fn prepare(workspace: &mut Workspace, request: &RewindRequest) -> Result<Preview
     if busy || is_exact || is_whole || workspace.store.last_scan()?.is_none() {
         survey(workspace)?;
     }
-    let touched = candidates(&histories(workspace)?, &aim, &FromStore(&*workspace.store))?;
-    let mut linked = Index::linked_at(&workspace.index_file(), workspace.store.head()?.seq, at);
+    let seen = workspace.store.head()?;
+    let mut changed = histories(workspace)?;
+    let touched = candidates(&changed, &aim, &FromStore(&*workspace.store))?;
+    let mut linked = Index::linked_at(&workspace.index_file(), seen.seq, at);
     linked.retain(|names| names.iter().any(|name| touched.binary_search(name).is_ok()));
     let mut looked_at = touched.clone();
     looked_at.extend(linked.iter().flatten().cloned());
@@ -544,8 +543,10 @@ fn prepare(workspace: &mut Workspace, request: &RewindRequest) -> Result<Preview
         discard: request.discard.clone(),
         outside: request.outside,
     };
-    let histories = histories(workspace)?;
-    let mut plan = plan(&histories, &present, &options, &FromStore(&*workspace.store))?;
+    if workspace.store.head()? != seen {
+        changed = histories(workspace)?;
+    }
+    let mut plan = plan(&changed, &present, &options, &FromStore(&*workspace.store))?;
     plan.state = state_of(workspace, request, kind)?;
     let windows = windows(&*workspace.store, &plan)?;
     Ok(Preview { plan, kind, windows })
@@ -565,13 +566,10 @@ fn state_of(
         },
         // Some paths of a rewind are not the rewind.
         RewindKind::Undo { .. } | RewindKind::Redo { .. } if !request.paths.is_empty() => Ok(None),
-        RewindKind::Undo { of } | RewindKind::Redo { of } => {
-            let rewinds = workspace.store.rewinds()?;
-            match rewinds.iter().find(|record| record.id == of) {
-                Some(record) => Ok(StateMove::without(states, record)?),
-                None => Ok(None),
-            }
-        }
+        RewindKind::Undo { of } | RewindKind::Redo { of } => match workspace.store.rewind(of)? {
+            Some(record) => Ok(StateMove::without(states, &record)?),
+            None => Ok(None),
+        },
     }
 }
 
@@ -582,9 +580,8 @@ fn aim_of(
     let store = &*workspace.store;
     let (aim, kind, at) = match request.target {
         Target::Point(id) => {
-            let points = store.points()?;
-            let point =
-                points.iter().find(|point| point.id == id).ok_or(RewindError::NoPoint(id))?;
+            let point = store.find_points(PointQuery::Id(id))?.pop();
+            let point = point.ok_or(RewindError::NoPoint(id))?;
             let whose = match (&request.whose, &point.session) {
                 (Some(Whose::AllAgents), Some(session)) => all_agents(store, session)?,
                 (Some(whose), _) => whose.clone(),
@@ -742,21 +739,22 @@ fn present(
 /// The calls of a plan's doings that say only when something changed, not who changed it.
 pub fn windows(store: &dyn Store, plan: &Plan) -> Result<Vec<Window>, StoreError> {
     let mut windows: Vec<Window> = Vec::new();
+    let mut known: HashMap<(&SessionId, &CallId), usize> = HashMap::new();
     for cause in plan.actions().flat_map(|step| &step.because) {
         let (Author::Agent { session, call, tool, .. }, Evidence::Window) =
             (&cause.author, cause.evidence)
         else {
             continue;
         };
-        if let Some(window) = windows.iter_mut().find(|w| w.session == *session && w.call == *call)
-        {
-            window.paths += 1;
+        if let Some(at) = known.get(&(session, call)) {
+            windows[*at].paths += 1;
             continue;
         }
         let command = store.call(session, call)?.and_then(|call| match call.kind {
             takeback_store::CallKind::Shell { command, .. } => command,
             takeback_store::CallKind::Edit { .. } => None,
         });
+        known.insert((session, call), windows.len());
         windows.push(Window {
             session: session.clone(),
             call: call.clone(),

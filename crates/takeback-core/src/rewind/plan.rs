@@ -13,8 +13,8 @@ use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
 use serde::{Deserialize, Serialize};
 use takeback_store::{
-    Author, Change, Digest, Entry, Evidence, PackedBlob, RewindId, Seq, SessionId, StoreError,
-    WorkPath,
+    Author, Change, Digest, Entry, Evidence, PackedBlob, PathStretches, RewindId, Seq, SessionId,
+    StoreError, Stretch, WorkPath,
 };
 
 use self::folders::{make_room, unlock_folders};
@@ -26,7 +26,7 @@ use self::three_way::{Merged, Texts, merge_entry};
 use super::helper::Named;
 use super::state_move::StateMove;
 use crate::exchange::imported::is_imported;
-use crate::history::PathHistory;
+use crate::history::dead;
 
 /// What a rewind would do, path by path.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -60,7 +60,7 @@ pub struct Step {
     pub verdict: Verdict,
     /// The changes that doing this takes the effect of.
     pub cancels: Vec<Seq>,
-    /// Who changed it since, in order, once each.
+    /// The calls that were running when it changed since, and did not name it: in order, once each.
     pub because: Vec<Cause>,
     /// Another name of the file that it is to be.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -233,7 +233,7 @@ pub trait Sources {
 
 /// Plans. `histories` holds every path changed after the aim's moment that is asked for.
 pub fn plan(
-    histories: &[PathHistory],
+    histories: &[PathStretches],
     present: &Present,
     options: &PlanOptions,
     sources: &dyn Sources,
@@ -257,7 +257,7 @@ pub fn plan(
 
 /// The paths a plan may touch, before anything was looked at.
 pub fn candidates(
-    histories: &[PathHistory],
+    histories: &[PathStretches],
     aim: &Aim,
     sources: &dyn Sources,
 ) -> Result<Vec<WorkPath>, StoreError> {
@@ -290,7 +290,7 @@ enum Role {
 }
 
 fn roles(
-    history: &PathHistory,
+    history: &PathStretches,
     aim: &Aim,
     policy: AmbiguousPolicy,
     sources: &dyn Sources,
@@ -299,24 +299,24 @@ fn roles(
     // point that stood, so going there takes the rewind back.
     let mut reopened = HashSet::new();
     if let Aim::Point { at, whose } = aim {
-        for change in &history.changes {
-            let earlier = change.cancels.iter().copied().filter(|seq| seq <= at).collect();
+        for stretch in &history.stretches {
+            let earlier = stretch.cancels.iter().copied().filter(|seq| seq <= at).collect();
             if concern(earlier, whose, sources)? {
-                reopened.insert(change.seq);
+                reopened.insert(stretch.seqs[0]);
             }
         }
     }
-    let target = |change: &Change| match aim {
-        Aim::Without { rewind } => change.author == Author::Rewind { id: *rewind },
-        _ => reopened.contains(&change.seq),
+    let target = |stretch: &Stretch| match aim {
+        Aim::Without { rewind } => stretch.author == Author::Rewind { id: *rewind },
+        _ => reopened.contains(&stretch.seqs[0]),
     };
-    let dead = history.dead(target);
+    let dead = dead(history, target);
     Ok(history
-        .changes
+        .stretches
         .iter()
-        .map(|change| match (&change.author, aim) {
-            _ if dead.contains(&change.seq) => Role::Dead,
-            _ if target(change) => Role::Take,
+        .map(|stretch| match (&stretch.author, aim) {
+            _ if dead.contains(&stretch.seqs[0]) => Role::Dead,
+            _ if target(stretch) => Role::Take,
             (Author::Rewind { .. } | Author::Import, _) => Role::Neutral,
             (author, Aim::Point { whose, .. }) if whose.includes(author) => match author {
                 Author::Ambiguous { .. } if policy == AmbiguousPolicy::Leave => Role::Ambiguous,
@@ -324,7 +324,7 @@ fn roles(
             },
             (author, _) if is_imported(author) => Role::Neutral,
             // Nothing changed: it came into sight.
-            _ if change.before == Entry::Unknown => Role::Neutral,
+            _ if stretch.before == Entry::Unknown => Role::Neutral,
             _ => Role::Other,
         })
         .collect())
@@ -352,20 +352,20 @@ struct Run<'a> {
     seqs: Vec<Seq>,
 }
 
-fn runs<'a>(history: &'a PathHistory, roles: &[Role]) -> Vec<Run<'a>> {
+fn runs<'a>(history: &'a PathStretches, roles: &[Role]) -> Vec<Run<'a>> {
     let mut runs: Vec<Run<'a>> = Vec::new();
-    for (change, role) in history.changes.iter().zip(roles) {
+    for (stretch, role) in history.stretches.iter().zip(roles) {
         match runs.last_mut() {
             _ if *role == Role::Dead => {}
             Some(run) if run.role == *role => {
-                run.after = &change.after;
-                run.seqs.push(change.seq);
+                run.after = &stretch.after;
+                run.seqs.extend(&stretch.seqs);
             }
             _ => runs.push(Run {
                 role: *role,
-                before: &change.before,
-                after: &change.after,
-                seqs: vec![change.seq],
+                before: &stretch.before,
+                after: &stretch.after,
+                seqs: stretch.seqs.clone(),
             }),
         }
     }
@@ -373,7 +373,7 @@ fn runs<'a>(history: &'a PathHistory, roles: &[Role]) -> Vec<Run<'a>> {
 }
 
 fn path_step(
-    history: &PathHistory,
+    history: &PathStretches,
     now: &Entry,
     aim: &Aim,
     options: &PlanOptions,
@@ -443,7 +443,7 @@ fn path_step(
     Ok(step(verdict, cancels))
 }
 
-fn exact_step(history: &PathHistory, now: &Entry) -> Option<Step> {
+fn exact_step(history: &PathStretches, now: &Entry) -> Option<Step> {
     let goal = history.at_start();
     let verdict = match goal {
         goal if goal == now => return None,
@@ -452,12 +452,12 @@ fn exact_step(history: &PathHistory, now: &Entry) -> Option<Step> {
         Entry::Absent => Verdict::Delete,
         to => Verdict::Restore { to: to.clone() },
     };
-    let roles = vec![Role::Take; history.changes.len()];
+    let roles = vec![Role::Take; history.stretches.len()];
     Some(Step {
         path: history.path.clone(),
         present: now.clone(),
         verdict,
-        cancels: history.changes.iter().map(|change| change.seq).collect(),
+        cancels: history.stretches.iter().flat_map(|stretch| &stretch.seqs).copied().collect(),
         because: causes(history, &roles),
         one_with: None,
     })
@@ -465,24 +465,25 @@ fn exact_step(history: &PathHistory, now: &Entry) -> Option<Step> {
 
 const UNKNOWN_BEFORE: &str = "it was not covered before, so what stood there is not known";
 
-fn causes(history: &PathHistory, roles: &[Role]) -> Vec<Cause> {
-    let mut causes: Vec<Cause> = Vec::new();
-    for (change, role) in history.changes.iter().zip(roles) {
-        let cause = Cause { author: change.author.clone(), evidence: change.evidence };
-        if matches!(role, Role::Take | Role::Ambiguous | Role::Other) && !causes.contains(&cause) {
-            causes.push(cause);
-        }
-    }
-    causes
+fn causes(history: &PathStretches, roles: &[Role]) -> Vec<Cause> {
+    let asked = |role: &Role| matches!(role, Role::Take | Role::Ambiguous | Role::Other);
+    let stretches = history.stretches.iter().zip(roles).filter(|(_, role)| asked(role));
+    let mut seen = HashSet::new();
+    stretches
+        .flat_map(|(stretch, _)| &stretch.windows)
+        .filter(|author| seen.insert(*author))
+        .map(|author| Cause { author: author.clone(), evidence: Evidence::Window })
+        .collect()
 }
 
-fn kept_reason(history: &PathHistory, roles: &[Role]) -> String {
+fn kept_reason(history: &PathStretches, roles: &[Role]) -> String {
     let mut sessions = BTreeSet::new();
     let (mut human, mut deleted) = (false, false);
-    for (change, _) in history.changes.iter().zip(roles).filter(|(_, role)| **role == Role::Other) {
-        human |= matches!(change.author, Author::Human | Author::Ambiguous { .. });
-        deleted |= change.author == Author::Deleted;
-        sessions.extend(change.author.sessions().iter().map(|session| session.0.clone()));
+    let others = history.stretches.iter().zip(roles).filter(|(_, role)| **role == Role::Other);
+    for (stretch, _) in others {
+        human |= matches!(stretch.author, Author::Human | Author::Ambiguous { .. });
+        deleted |= stretch.author == Author::Deleted;
+        sessions.extend(stretch.author.sessions().iter().map(|session| session.0.clone()));
     }
     let mut who = Vec::new();
     if human || (sessions.is_empty() && !deleted) {

@@ -39,16 +39,19 @@ pub fn recover(workspace: &mut Workspace) -> Result<Recovered, RewindError> {
 /// Whether [`recover`] has something to do, without waiting for a lock: an open journal, or a stage
 /// that is left and not somebody else's.
 pub fn needs_recovery(workspace: &Workspace) -> Result<bool, RewindError> {
-    let rewinds = workspace.store.rewinds()?;
-    if rewinds.iter().any(|record| record.state == RewindState::Open) {
+    let store = &*workspace.store;
+    if !store.open_rewinds()?.is_empty() {
         return Ok(true);
     }
     let mark = workspace.mark();
     let staged = stages(&workspace.root)
         .map_err(|source| RewindError::Stages { id: RewindId(0), source })?;
-    Ok(staged.into_iter().any(|id| {
-        rewinds.iter().any(|record| record.id == id) || is_nobodys(&workspace.root, id, &mark)
-    }))
+    for id in staged {
+        if store.rewind(id)?.is_some() || is_nobodys(&workspace.root, id, &mark) {
+            return Ok(true);
+        }
+    }
+    Ok(false)
 }
 
 pub(crate) fn recover_locked(workspace: &mut Workspace) -> Result<Recovered, RewindError> {
@@ -65,16 +68,15 @@ pub(crate) fn recover_locked(workspace: &mut Workspace) -> Result<Recovered, Rew
         };
         recovered.finished.push(receipt);
     }
-    let rewinds = workspace.store.rewinds()?;
     let mark = workspace.mark();
     let staged = stages(&workspace.root)
         .map_err(|source| RewindError::Stages { id: RewindId(0), source })?;
     // A stage that cannot go stands in nobody's way.
     for id in staged {
-        match rewinds.iter().find(|record| record.id == id) {
+        match workspace.store.rewind(id)? {
             // Stopped between the receipt and the cleaning up. What cannot go has been named there.
             Some(record) => {
-                if let Ok(plan) = promised(record)
+                if let Ok(plan) = promised(&record)
                     && let Ok(staged) = open_stages(&workspace.root, &plan, id)
                 {
                     staged.clean_up(&*workspace.store);
@@ -91,8 +93,7 @@ pub(crate) fn recover_locked(workspace: &mut Workspace) -> Result<Recovered, Rew
 }
 
 fn first_open(store: &dyn Store) -> Result<Option<RewindRecord>, StoreError> {
-    let rewinds = store.rewinds()?;
-    Ok(rewinds.into_iter().find(|record| record.state == RewindState::Open))
+    Ok(store.open_rewinds()?.into_iter().next())
 }
 
 /// Closes a journal that says nothing, so that it does not stand in the way of every later rewind.

@@ -7,6 +7,7 @@ use rusqlite::Connection;
 
 use super::SqliteStore;
 use super::pack::{self, Location};
+use super::points;
 use super::rows::{self, RowError};
 use crate::blob::{Digest, Encoding, PackedBlob};
 use crate::change::Change;
@@ -24,7 +25,7 @@ pub(super) fn check(store: &SqliteStore) -> Result<Vec<String>, StoreError> {
     damage.unless(tables)?;
 
     let head = damage.unless(rows::head(&moment))?.unwrap_or_default();
-    for point in damage.unless(rows::points(&moment))?.unwrap_or_default() {
+    for point in damage.unless(points::all(&moment))?.unwrap_or_default() {
         if point.seq > head.seq {
             damage.found.push(format!("point {} lies behind the end of the log", point.id));
         }

@@ -124,6 +124,11 @@ pub(super) fn entry_bytes(entry: &Entry) -> Vec<u8> {
     out
 }
 
+/// Whether these are the bytes of a file's entry.
+pub(super) fn is_file(bytes: &[u8]) -> bool {
+    bytes.first() == Some(&FILE)
+}
+
 /// `None` if these are not the bytes of an entry.
 pub(super) fn entry(bytes: &[u8]) -> Option<Entry> {
     let (tag, rest) = bytes.split_first()?;

@@ -10,7 +10,6 @@ use crate::change::{Author, Change};
 use crate::entry::Entry;
 use crate::id::{CallId, PointId, RewindId, Seq, SessionId, Timestamp, TurnId};
 use crate::path::WorkPath;
-use crate::point::{GitState, Point};
 use crate::rewind::{RewindKind, RewindRecord};
 use crate::session::{Call, CallKind, Process, Session, Turn};
 use crate::store::{Head, Usage};
@@ -32,7 +31,7 @@ impl From<rusqlite::Error> for RowError {
     }
 }
 
-type Rows<T> = Result<Vec<T>, RowError>;
+pub(super) type Rows<T> = Result<Vec<T>, RowError>;
 
 // --- head ------------------------------------------------------------------------------------
 
@@ -172,7 +171,10 @@ fn entry(row: &Row<'_>, column: usize, what: &str) -> Result<Entry, RowError> {
     })
 }
 
-fn blob_or_null<'row>(row: &'row Row<'_>, column: usize) -> Result<Option<&'row [u8]>, RowError> {
+pub(super) fn blob_or_null<'row>(
+    row: &'row Row<'_>,
+    column: usize,
+) -> Result<Option<&'row [u8]>, RowError> {
     let invalid = |_error| {
         let found = rusqlite::types::Type::Blob;
         rusqlite::Error::InvalidColumnType(column, "bytes".to_owned(), found)
@@ -180,48 +182,31 @@ fn blob_or_null<'row>(row: &'row Row<'_>, column: usize) -> Result<Option<&'row 
     Ok(row.get_ref(column)?.as_blob_or_null().map_err(invalid)?)
 }
 
-// --- points and rewinds ----------------------------------------------------------------------
+// --- rewinds ---------------------------------------------------------------------------------
 
-pub(super) fn points(db: &Connection) -> Rows<Point> {
-    let mut select = db.prepare_cached(
-        "SELECT p.id, p.seq, s.name, p.kind, p.description, p.label, p.pinned, p.created_at, p.git,
-             p.git_head, p.git_branch,
-             (SELECT json_group_array(m.message ORDER BY m.position)
-              FROM point_message m WHERE m.point = p.number),
-             p.vouched
-         FROM point p LEFT JOIN session s ON s.id = p.session
-         ORDER BY p.seq, p.number",
-    )?;
-    select.query_and_then([], point)?.collect()
-}
-
-fn point(row: &Row<'_>) -> Result<Point, RowError> {
-    let id = PointId(row.get::<_, i64>(0)?.cast_unsigned());
-    let damaged = |why| RowError::Damaged { what: format!("point {id}"), why };
-    let git = row.get::<_, bool>(8)?;
-    Ok(Point {
-        id,
-        seq: Seq(unsigned(row.get(1)?)),
-        session: row.get::<_, Option<String>>(2)?.map(SessionId),
-        kind: kinds::value(&kinds::POINTS, row.get(3)?).ok_or_else(|| damaged("its kind"))?,
-        description: row.get(4)?,
-        label: row.get(5)?,
-        pinned: row.get(6)?,
-        created_at: Timestamp(row.get(7)?),
-        message_ids: serde_json::from_str(&row.get::<_, String>(11)?)
-            .map_err(|_not_json| damaged("its other ids"))?,
-        git: if git { Some(GitState { head: row.get(9)?, branch: row.get(10)? }) } else { None },
-        vouched: kinds::value(&kinds::VOUCHED, row.get(12)?)
-            .ok_or_else(|| damaged("who vouches for it"))?,
-    })
+macro_rules! select_rewinds {
+    ($rest:literal) => {
+        concat!(
+            "SELECT id, kind, target, state, began_at, safety_point, created_at, plan, receipt
+             FROM rewind ",
+            $rest
+        )
+    };
 }
 
 pub(super) fn rewinds(db: &Connection) -> Rows<RewindRecord> {
-    let mut select = db.prepare_cached(
-        "SELECT id, kind, target, state, began_at, safety_point, created_at, plan, receipt
-         FROM rewind ORDER BY began_at, number",
-    )?;
-    select.query_and_then([], rewind)?.collect()
+    let sql = select_rewinds!("ORDER BY began_at, number");
+    db.prepare_cached(sql)?.query_and_then([], rewind)?.collect()
+}
+
+pub(super) fn rewind_with(db: &Connection, id: RewindId) -> Result<Option<RewindRecord>, RowError> {
+    let sql = select_rewinds!("WHERE id = ?1");
+    db.prepare_cached(sql)?.query_and_then([id.0.cast_signed()], rewind)?.next().transpose()
+}
+
+pub(super) fn open_rewinds(db: &Connection) -> Rows<RewindRecord> {
+    let sql = select_rewinds!("WHERE state = 0 ORDER BY began_at, number");
+    db.prepare_cached(sql)?.query_and_then([], rewind)?.collect()
 }
 
 fn rewind(row: &Row<'_>) -> Result<RewindRecord, RowError> {

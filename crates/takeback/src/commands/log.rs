@@ -8,7 +8,8 @@ use takeback_core::Workspace;
 use takeback_core::exchange::{name_there, same_story};
 use takeback_core::history::by_path;
 use takeback_store::{
-    Change, Entry, Point, PointId, PointKind, Seq, SessionId, StoreError, Vouched,
+    Change, Entry, Point, PointId, PointKind, PointQuery, Seq, SessionId, Shown, StoreError,
+    Vouched,
 };
 
 use super::filediff::{FileDiff, Lines, between};
@@ -85,20 +86,29 @@ pub(crate) struct Listed {
 
 pub(crate) fn list(workspace: &Workspace, args: &LogArgs) -> Result<Listed, CommandError> {
     let store = &*workspace.store;
-    let points = store.points()?;
-    let listed: Vec<&Point> =
-        points.iter().filter(|point| args.all || point.kind != PointKind::Safety).collect();
     let session = args.session.as_ref().map(|name| find_session(workspace, name)).transpose()?;
-    let asked_for = || {
-        listed
-            .iter()
-            .enumerate()
-            .rev()
-            .filter(|(_, point)| session.is_none() || point.session == session)
+    let kinds = if args.all { Shown::All } else { Shown::NoSafety };
+    // Without a session those that come after the ones that are shown are shown too.
+    let (listed, all) = match &session {
+        None => {
+            let newest = PointQuery::Newest { shown: kinds, most: args.limit };
+            (store.find_points(newest)?, store.count_points(kinds)?)
+        }
+        Some(_) => {
+            let mut points = store.points()?;
+            points.retain(|point| kinds.includes(point));
+            let all = points.iter().filter(|point| point.session == session).count();
+            (points, all)
+        }
     };
-    let shown: Vec<(&Point, Option<Seq>)> = asked_for()
+    let asked_for = listed
+        .iter()
+        .enumerate()
+        .rev()
+        .filter(|(_, point)| session.is_none() || point.session == session);
+    let shown: Vec<(&Point, Option<Seq>)> = asked_for
         .take(args.limit)
-        .map(|(at, point)| (*point, next_of(point, &listed[at + 1..])))
+        .map(|(at, point)| (point, next_of(point, &listed[at + 1..])))
         .collect();
     // Read once: there may be many points, and many changes after the oldest of them.
     let oldest = shown.iter().map(|(point, _)| point.seq).min();
@@ -109,12 +119,11 @@ pub(crate) fn list(workspace: &Workspace, args: &LogArgs) -> Result<Listed, Comm
         let changes = within(&changes, point.seq, *next);
         told.push(((*point).clone(), tell(store, point, changes, &with_state)?));
     }
-    let all = asked_for().count();
     Ok(Listed { told, session, all })
 }
 
 /// Up to where what was changed after `point` is told.
-fn next_of(point: &Point, later: &[&Point]) -> Option<Seq> {
+fn next_of(point: &Point, later: &[Point]) -> Option<Seq> {
     later.iter().find(|next| same_story(point, next)).map(|next| next.seq)
 }
 

@@ -179,9 +179,12 @@ fn print_rows(out: &mut dyn Write, rows: &[Row<'_>], all: bool) -> io::Result<()
                 writeln!(out, "{:BEFORE$}{HINT}{line}{HINT:#}", "")?;
             }
         }
-        let same = rows.iter().filter(|other| other.verb == row.verb).count();
-        if shown == MOST && !all && same > MOST {
-            writeln!(out, "  {HINT}{:<9} … and {} more (-v shows all){HINT:#}", "", same - MOST)?;
+        if shown == MOST && !all {
+            let same = rows.iter().filter(|other| other.verb == row.verb).count();
+            if same > MOST {
+                let more = same - MOST;
+                writeln!(out, "  {HINT}{:<9} … and {more} more (-v shows all){HINT:#}", "")?;
+            }
         }
     }
     Ok(())
@@ -242,5 +245,29 @@ pub(crate) fn exit_code(receipt: &Receipt, tense: Tense) -> u8 {
         Kind::Nothing as u8
     } else {
         0
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Whatever is done for each row and looks at all others would not end.
+    #[test]
+    fn every_path_of_a_large_receipt_is_printed() {
+        const FILES: usize = 300_000;
+        let path = |n| WorkPath::new(format!("folder-{}/file-{n}", n / 100)).expect("a plain path");
+        let paths: Vec<WorkPath> = (0..FILES).map(path).collect();
+        let receipt = Receipt {
+            success: true,
+            restored_files: paths[..FILES / 2].to_vec(),
+            deleted_files: paths[FILES / 2..].to_vec(),
+            ..Receipt::default()
+        };
+        for (all, lines) in [(true, FILES + 2), (false, 2 * (MOST + 1) + 2)] {
+            let mut out = Vec::new();
+            print(&mut out, &receipt, &[], Tense::Would, all).expect("it is written");
+            assert_eq!(out.split(|byte| *byte == b'\n').count() - 1, lines);
+        }
     }
 }

@@ -29,7 +29,7 @@ use crate::args::{AgainArgs, Ambiguous, DoingArgs, Options, RewindArgs};
 use crate::ask;
 use crate::error::{CommandError, Kind};
 use crate::place::{self, Store};
-use crate::point::named;
+use crate::point::named_in;
 use crate::screen::{
     BAD, GOOD, HINT, STRONG, Screen, columns, is_interactive, plain, shorten, width, wrap,
 };
@@ -47,10 +47,9 @@ pub(crate) fn rewind(
     let mut place = place::open_mended(options, Store::MustExist)?;
     let Some(name) = &args.point else { return by_menu(&mut place, options, args, screen) };
     let workspace = &mut place.workspace;
-    let points = workspace.store.points()?;
-    let point = named(&points, name)?;
-    let request = request(workspace, options, args, point)?;
-    let title = format!("Rewind to {}", name_of(point));
+    let point = named_in(&*workspace.store, name)?;
+    let request = request(workspace, options, args, &point)?;
+    let title = format!("Rewind to {}", name_of(&point));
     carry_out(workspace, options, request, &args.doing, &title, screen)
 }
 

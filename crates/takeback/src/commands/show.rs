@@ -9,14 +9,16 @@ use takeback_core::Workspace;
 use takeback_core::exchange::{is_detour, same_story};
 use takeback_core::history::by_path;
 use takeback_core::record::describe;
-use takeback_store::{Author, Change, Entry, Evidence, Point, PointKind, StoreError, Vouched};
+use takeback_store::{
+    Author, Change, Entry, Evidence, Point, PointKind, PointQuery, Seq, StoreError, Vouched,
+};
 
 use super::filediff::FileDiff;
 use super::log::{Told, tell, title};
 use crate::args::{Options, ShowArgs};
 use crate::error::CommandError;
 use crate::place::{self, Store};
-use crate::point::named;
+use crate::point::named_in;
 use crate::screen::{HINT, NAME, STRONG, Screen, name, plain, width, wrap};
 use crate::session_name::SessionNames;
 use crate::table::{Cell, Give, Table};
@@ -122,18 +124,31 @@ pub(crate) struct Shown {
 
 pub(crate) fn look_at(workspace: &Workspace, name: &str) -> Result<Shown, CommandError> {
     let store = &*workspace.store;
-    let points = store.points()?;
-    let point = named(&points, name)?;
-    let next = points
-        .iter()
-        .filter(|other| other.kind != PointKind::Safety && other.id != point.id)
-        .filter(|other| same_story(point, other))
-        .find(|other| other.seq >= point.seq && other.created_at > point.created_at)
-        .map(|other| other.seq);
+    let point = named_in(store, name)?;
+    let next = next_of(store, &point)?;
     let mut changes = store.changes_after(point.seq)?;
     changes.retain(|change| next.is_none_or(|next| change.seq <= next));
-    let told = tell(store, point, &changes, &workspace.states.points()?)?;
-    Ok(Shown { point: point.clone(), told, changes })
+    let told = tell(store, &point, &changes, &workspace.states.points()?)?;
+    Ok(Shown { point, told, changes })
+}
+
+/// Where the next point of the same story is, if there is one.
+fn next_of(store: &dyn takeback_store::Store, point: &Point) -> Result<Option<Seq>, StoreError> {
+    let mut most = 16;
+    loop {
+        let later = store.find_points(PointQuery::From { seq: point.seq, most })?;
+        let all = later.len() < most;
+        let next = later
+            .iter()
+            .filter(|other| other.kind != PointKind::Safety && other.id != point.id)
+            .filter(|other| same_story(point, other))
+            .find(|other| other.created_at > point.created_at)
+            .map(|other| other.seq);
+        if next.is_some() || all {
+            return Ok(next);
+        }
+        most *= 4;
+    }
 }
 
 impl Shown {

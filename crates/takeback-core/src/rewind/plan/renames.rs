@@ -2,14 +2,13 @@
 
 use std::collections::HashMap;
 
-use takeback_store::{Author, Change, Digest, Entry, WorkPath};
+use takeback_store::{Author, Digest, Entry, PathStretches, Stretch, WorkPath};
 
 use super::{Plan, Verdict};
-use crate::history::PathHistory;
 
 /// A file that vanished and one that appeared with the same bytes in the same call were one file. If
 /// the old name is restored and the new one has to stay, the new one's reason names the old one.
-pub(super) fn tell_renames(plan: &mut Plan, histories: &[PathHistory]) {
+pub(super) fn tell_renames(plan: &mut Plan, histories: &[PathStretches]) {
     let restored: Vec<&WorkPath> = plan
         .steps
         .iter()
@@ -17,25 +16,29 @@ pub(super) fn tell_renames(plan: &mut Plan, histories: &[PathHistory]) {
         .map(|step| &step.path)
         .collect();
     let mut vanished: HashMap<(Digest, &Author), Vec<&WorkPath>> = HashMap::new();
-    for change in histories.iter().flat_map(|history| &history.changes) {
-        if let Some(digest) = worth_matching(&change.before)
-            && change.after == Entry::Absent
-            && restored.binary_search(&&change.path).is_ok()
-        {
-            vanished.entry((digest, &change.author)).or_default().push(&change.path);
+    for history in histories {
+        // A change by which a file comes or goes is a stretch of its own.
+        for stretch in &history.stretches {
+            if let Some(digest) = worth_matching(&stretch.before)
+                && stretch.after == Entry::Absent
+                && restored.binary_search(&&history.path).is_ok()
+            {
+                vanished.entry((digest, &stretch.author)).or_default().push(&history.path);
+            }
         }
     }
-    let moved_from = |change: &Change| {
-        let digest = worth_matching(&change.after).filter(|_| change.before == Entry::Absent)?;
-        let names = vanished.get(&(digest, &change.author))?;
-        let same_name = names.iter().find(|name| name.file_name() == change.path.file_name());
+    let moved_from = |path: &WorkPath, stretch: &Stretch| {
+        let digest = worth_matching(&stretch.after).filter(|_| stretch.before == Entry::Absent)?;
+        let names = vanished.get(&(digest, &stretch.author))?;
+        let same_name = names.iter().find(|name| name.file_name() == path.file_name());
         Some((*same_name.or(names.first())?).clone())
     };
     let mut told = Vec::new();
     for (at, step) in plan.steps.iter().enumerate() {
         if let Verdict::Conflict { .. } = &step.verdict
             && let Ok(found) = histories.binary_search_by(|history| history.path.cmp(&step.path))
-            && let Some(old) = histories[found].changes.iter().find_map(moved_from)
+            && let Some(old) =
+                histories[found].stretches.iter().find_map(|one| moved_from(&step.path, one))
         {
             let old = old.display();
             let reason = format!("it was {old}, which is restored, and it was changed since");

@@ -107,8 +107,8 @@ pub(super) fn windows_of(
     store: &dyn takeback_store::Store,
     done: &Receipt,
 ) -> Result<Vec<Window>, CommandError> {
-    let record = store.rewinds()?.into_iter().find(|record| Some(record.id) == done.rewind);
-    match record {
+    let record = done.rewind.map(|id| store.rewind(id)).transpose()?;
+    match record.flatten() {
         Some(record) => Ok(windows(store, &serde_json::from_str(&record.plan)?)?),
         None => Ok(Vec::new()),
     }

@@ -1,0 +1,189 @@
+//! What is found at the cost of what is asked for is what a look at everything finds.
+
+use super::samples::{agent, change, path, point, session};
+use super::{commit, good};
+use crate::blob::Digest;
+use crate::change::{Author, Change, Evidence};
+use crate::entry::Entry;
+use crate::id::{PointId, RewindId, Seq, SessionId, Timestamp};
+use crate::path::WorkPath;
+use crate::point::{Point, PointKind, PointQuery, Shown};
+use crate::rewind::{RewindKind, RewindRecord, RewindState};
+use crate::store::{Store, Write};
+use crate::stretch::{Stretch, in_brief};
+
+pub(super) fn points_are_found_by_what_is_asked(store: &mut dyn Store, other: &mut dyn Store) {
+    let ids = [0xabcd_0000_0000_0001, 0xabcd_0000_0000_0002, 0xabce_0000_0000_0000, 7, u64::MAX];
+    let kinds = [PointKind::Prompt, PointKind::Step, PointKind::Manual, PointKind::Safety];
+    let mut points: Vec<Point> = Vec::new();
+    for (n, id) in ids.into_iter().enumerate() {
+        points.push(Point {
+            session: [None, Some("s".into()), Some("t".into())][n % 3].clone(),
+            kind: kinds[n % kinds.len()],
+            label: [None, Some("here".to_owned())][n % 2].clone(),
+            message_ids: vec![format!("m{n}"), "s:m0".to_owned()],
+            ..point(id, n as u64 / 2)
+        });
+    }
+    points[4].session = Some("s".into());
+    points.push(Point { session: Some("s".into()), ..point(8, 1) });
+    let sessions = ["s", "t"].map(|name| Write::Session(session(name)));
+    let changes = [1, 2, 3].map(|seq| Write::Change(change(seq, "a")));
+    let writes = sessions.into_iter().chain(changes);
+    let writes: Vec<Write> = writes.chain(points.into_iter().map(Write::Point)).collect();
+    commit(store, &writes);
+
+    let (s, t, nobody) = (SessionId::from("s"), SessionId::from("t"), SessionId::from("nobody"));
+    let mut queries = vec![
+        PointQuery::LastPromptOf(&s),
+        PointQuery::LastPromptOf(&t),
+        PointQuery::LastPromptOf(&nobody),
+    ];
+    queries.extend(ids.map(|id| PointQuery::Id(PointId(id))));
+    queries.push(PointQuery::Id(PointId(99)));
+    for n in 0..4 {
+        let most = usize::try_from(n).expect("it is small");
+        queries.push(PointQuery::At(Seq(n)));
+        queries.push(PointQuery::From { seq: Seq(n), most: 2 });
+        for shown in [Shown::All, Shown::NoSafety] {
+            queries.push(PointQuery::Newest { shown, most });
+            queries.push(PointQuery::Newest { shown, most: usize::MAX });
+        }
+    }
+    queries.extend(
+        [
+            "",
+            "here",
+            "m1",
+            "s:m1",
+            "t:s:m0",
+            "s:m0",
+            "m9",
+            "abc",
+            "abcd",
+            "ABCD",
+            "abce",
+            "abcd000000000001",
+            "ffff",
+            "0000",
+            "0000000000000007",
+            "00000000000000070",
+            "%",
+            "hər",
+        ]
+        .map(PointQuery::Called),
+    );
+    let all = good(other.points());
+    assert_eq!(all.len(), 6);
+    for query in queries {
+        assert_eq!(good(other.find_points(query)), query.of(all.clone()), "{query:?}");
+    }
+    assert_eq!(good(other.count_points(Shown::All)), 6);
+    assert_eq!(good(other.count_points(Shown::NoSafety)), 5);
+    let found = good(other.find_points(PointQuery::Called("abcd")));
+    assert_eq!(found.iter().map(|point| point.id.0).collect::<Vec<_>>(), ids[..2]);
+}
+
+pub(super) fn rewinds_are_found_by_id_and_while_they_are_open(
+    store: &mut dyn Store,
+    other: &mut dyn Store,
+) {
+    let rewind = |id, began_at, state| RewindRecord {
+        id: RewindId(id),
+        kind: RewindKind::Rewind { point: PointId(1) },
+        state,
+        began_at: Seq(began_at),
+        safety_point: PointId(2),
+        created_at: Timestamp(1),
+        plan: "{}".to_owned(),
+        receipt: None,
+    };
+    let rewinds = [
+        rewind(u64::MAX, 2, RewindState::Open),
+        rewind(2, 1, RewindState::Done),
+        rewind(3, 1, RewindState::Open),
+    ];
+    commit(store, &rewinds.clone().map(Write::Rewind));
+    for rewind in &rewinds {
+        assert_eq!(good(other.rewind(rewind.id)).as_ref(), Some(rewind));
+    }
+    assert_eq!(good(other.rewind(RewindId(9))), None);
+    assert_eq!(good(other.open_rewinds()), [rewinds[2].clone(), rewinds[0].clone()]);
+}
+
+pub(super) fn the_log_in_brief_says_what_the_log_says(
+    store: &mut dyn Store,
+    other: &mut dyn Store,
+) {
+    let file = |n: u64| Entry::File { digest: Digest::of(&n.to_le_bytes()), size: n, mode: 0o644 };
+    let mut log: Vec<Change> = Vec::new();
+    let mut add = |at: &str, author: Author, evidence, cancels: &[u64]| {
+        let seq = log.len() as u64 + 1;
+        let before = log.iter().rev().find(|change| change.path == path(at));
+        let before = before.map_or(Entry::Unknown, |change| change.after.clone());
+        let after = if seq.is_multiple_of(61) { Entry::Absent } else { file(seq) };
+        let cancels = cancels.iter().copied().map(Seq).collect();
+        log.push(Change { before, after, author, evidence, cancels, ..change(seq, at) });
+    };
+    let call = |n: u64| format!("c{}", n / 3);
+    for n in 0..300_u64 {
+        let at = ["a", "b", "c"][usize::try_from(n % 3).expect("it is small")];
+        let (author, evidence) = match n / 50 {
+            0..3 => (agent("s", n / 9, &call(n)), Evidence::Tool),
+            3 => (Author::Human, Evidence::Tool),
+            4 => (agent("t", n / 9, &call(n)), Evidence::Window),
+            _ => (Author::Ambiguous { sessions: vec!["s".into()] }, Evidence::Window),
+        };
+        add(at, author, evidence, &[]);
+    }
+    // The first is undone by the second; both take back some neighbours and not the others.
+    add("a", Author::Rewind { id: RewindId(1) }, Evidence::Tool, &[31, 34, 37, 40]);
+    add("a", Author::Rewind { id: RewindId(2) }, Evidence::Tool, &[301]);
+    add("b", Author::Rewind { id: RewindId(1) }, Evidence::Tool, &[50, 44, 47]);
+    for n in 0..60 {
+        add("a", agent("u", n, "once"), Evidence::Window, &[]);
+    }
+    commit(store, &log.iter().cloned().map(Write::Change).collect::<Vec<_>>());
+    let mut longest = 0;
+    for after in [0, 1, 30, 100, 160, 299, 301, 330, 362, 363, u64::MAX] {
+        let brief = good(other.stretches_after(Seq(after)));
+        let whole = good(other.changes_after(Seq(after)));
+        assert_eq!(brief, in_brief(whole.clone()), "after {after}");
+        let mut told: Vec<Seq> = Vec::new();
+        for history in &brief {
+            for stretch in &history.stretches {
+                longest = longest.max(stretch.seqs.len());
+                check(&whole, &history.path, stretch);
+                told.extend(&stretch.seqs);
+            }
+        }
+        told.sort();
+        assert_eq!(told, whole.iter().map(|change| change.seq).collect::<Vec<_>>());
+    }
+    assert!(longest >= 15, "little was put together: {longest}");
+    commit(store, &[Write::DropSession("s".into())]);
+    let whole = good(other.changes_after(Seq(0)));
+    assert_eq!(good(other.stretches_after(Seq(0))), in_brief(whole));
+}
+
+fn check(log: &[Change], path: &WorkPath, stretch: &Stretch) {
+    let own: Vec<&Change> =
+        log.iter().filter(|change| stretch.seqs.contains(&change.seq)).collect();
+    assert_eq!((&own[0].before, &own[own.len() - 1].after), (&stretch.before, &stretch.after));
+    let between = stretch.seqs[0]..=stretch.seqs[own.len() - 1];
+    let neighbours =
+        log.iter().filter(|change| change.path == *path && between.contains(&change.seq));
+    assert_eq!(neighbours.count(), own.len(), "somebody else's lies between: {stretch:?}");
+    for change in &own {
+        assert_eq!(change.path, *path);
+        let hand = |author: &Author| (std::mem::discriminant(author), author.sessions().to_vec());
+        assert_eq!(hand(&change.author), hand(&stretch.author));
+        for rewind in log.iter().filter(|other| other.path == *path) {
+            let taken = |seq: &Seq| rewind.cancels.contains(seq);
+            assert_eq!(taken(&change.seq), taken(&stretch.seqs[0]), "{stretch:?}");
+        }
+        let is_window =
+            change.evidence == Evidence::Window && matches!(change.author, Author::Agent { .. });
+        assert!(!is_window || stretch.windows.contains(&change.author));
+    }
+}

@@ -1,0 +1,114 @@
+//! Points, read back as values: all of them, or at the cost of those that are asked for.
+
+use rusqlite::{Connection, Params, Row};
+
+use super::encoding::{kinds, signed, unsigned};
+use super::rows::{RowError, Rows};
+use crate::id::{PointId, Seq, SessionId, Timestamp};
+use crate::point::{GitState, Point, PointKind, PointQuery, Shown, id_prefix, messages_in};
+
+macro_rules! select_points {
+    ($rest:literal) => {
+        concat!(
+            "SELECT p.id, p.seq, s.name, p.kind, p.description, p.label, p.pinned, p.created_at,
+                 p.git, p.git_head, p.git_branch,
+                 (SELECT json_group_array(m.message ORDER BY m.position)
+                  FROM point_message m WHERE m.point = p.number),
+                 p.vouched
+             FROM point p LEFT JOIN session s ON s.id = p.session ",
+            $rest
+        )
+    };
+}
+
+pub(super) fn all(db: &Connection) -> Rows<Point> {
+    read(db, select_points!("ORDER BY p.seq, p.number"), [])
+}
+
+pub(super) fn find(db: &Connection, query: PointQuery<'_>) -> Rows<Point> {
+    let most = |most: usize| i64::try_from(most).unwrap_or(i64::MAX);
+    match query {
+        PointQuery::Id(id) => read(db, select_points!("WHERE p.id = ?1"), [id.0.cast_signed()]),
+        PointQuery::At(seq) => {
+            let sql = select_points!("WHERE p.seq = ?1 ORDER BY p.number");
+            read(db, sql, [signed(seq.0)])
+        }
+        PointQuery::From { seq, most: limit } => {
+            let sql = select_points!("WHERE p.seq >= ?1 ORDER BY p.seq, p.number LIMIT ?2");
+            read(db, sql, [signed(seq.0), most(limit)])
+        }
+        PointQuery::Newest { shown, most: limit } => {
+            let sql =
+                select_points!("WHERE p.kind <> ?1 ORDER BY p.seq DESC, p.number DESC LIMIT ?2");
+            Ok(reversed(read(db, sql, [left_out(shown), most(limit)])?))
+        }
+        PointQuery::LastPromptOf(session) => {
+            let sql = select_points!(
+                "WHERE p.session = (SELECT id FROM session WHERE name = ?1) AND p.kind = ?2
+                 ORDER BY p.seq DESC, p.number DESC LIMIT 1"
+            );
+            let prompt = kinds::number(&kinds::POINTS, &PointKind::Prompt);
+            read(db, sql, (&session.0, prompt))
+        }
+        PointQuery::Called(name) => called(db, name),
+    }
+}
+
+fn called(db: &Connection, name: &str) -> Rows<Point> {
+    let sql = select_points!(
+        "WHERE p.number IN (
+             SELECT number FROM point WHERE label = ?1
+             UNION SELECT number FROM point WHERE id BETWEEN ?2 AND ?3
+             UNION SELECT point FROM point_message
+                 WHERE message IN (SELECT value FROM json_each(?4)))
+         ORDER BY p.seq, p.number"
+    );
+    // As many first digits as these are of ids of one sign: the numbers between are those between.
+    let (first, last) = id_prefix(name).unwrap_or((1, 0));
+    let messages = serde_json::Value::from(messages_in(name)).to_string();
+    read(db, sql, (name, first.cast_signed(), last.cast_signed(), messages))
+}
+
+pub(super) fn count(db: &Connection, shown: Shown) -> Result<usize, RowError> {
+    let mut select = db.prepare_cached("SELECT count(*) FROM point WHERE kind <> ?1")?;
+    let points: i64 = select.query_row([left_out(shown)], |row| row.get(0))?;
+    Ok(usize::try_from(points).unwrap_or(0))
+}
+
+/// The number of the kind that is not meant; one that no kind has, if all are.
+fn left_out(shown: Shown) -> i64 {
+    match shown {
+        Shown::All => -1,
+        Shown::NoSafety => kinds::number(&kinds::POINTS, &PointKind::Safety),
+    }
+}
+
+fn reversed(mut points: Vec<Point>) -> Vec<Point> {
+    points.reverse();
+    points
+}
+
+fn read(db: &Connection, sql: &str, params: impl Params) -> Rows<Point> {
+    db.prepare_cached(sql)?.query_and_then(params, point)?.collect()
+}
+
+fn point(row: &Row<'_>) -> Result<Point, RowError> {
+    let id = PointId(row.get::<_, i64>(0)?.cast_unsigned());
+    let damaged = |why| RowError::Damaged { what: format!("point {id}"), why };
+    let git = row.get::<_, bool>(8)?;
+    Ok(Point {
+        id,
+        seq: Seq(unsigned(row.get(1)?)),
+        session: row.get::<_, Option<String>>(2)?.map(SessionId),
+        kind: kinds::value(&kinds::POINTS, row.get(3)?).ok_or_else(|| damaged("its kind"))?,
+        description: row.get(4)?,
+        label: row.get(5)?,
+        pinned: row.get(6)?,
+        created_at: Timestamp(row.get(7)?),
+        message_ids: serde_json::from_str(&row.get::<_, String>(11)?)
+            .map_err(|_not_json| damaged("its other ids"))?,
+        git: if git { Some(GitState { head: row.get(9)?, branch: row.get(10)? }) } else { None },
+        vouched: kinds::value(&kinds::VOUCHED, row.get(12)?)
+            .ok_or_else(|| damaged("who vouches for it"))?,
+    })
+}
