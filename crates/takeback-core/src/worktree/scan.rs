@@ -235,10 +235,10 @@ impl Walk<'_> {
         let lost = glanced.lost.iter().filter(|path| !self.is_reached(path));
         let lost: Vec<Vec<u8>> = lost.cloned().collect();
         self.strays.extend(lost);
-        let judged = if self.scope == self.before.scope {
-            self.before.folders_with_room(self.options.precious_total_max)
-        } else {
-            self.before.folders_with_skipped()
+        let judged = match self.extent {
+            _ if self.scope != self.before.scope => self.before.folders_with_skipped(),
+            Extent::Whole => self.before.folders_with_room(self.options.precious_total_max),
+            Extent::Folders(_) => Vec::new(),
         };
         let taken: HashSet<Vec<u8>> = tasks.iter().map(|task| task.path.clone()).collect();
         let judged = judged.into_iter().filter(|path| !taken.contains(*path));
