@@ -91,6 +91,22 @@ pub struct PackedBlob {
     pub bytes: Vec<u8>,
 }
 
+/// When contents are compressed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Packing {
+    /// Right away, where that pays.
+    Now,
+    /// Somebody waits: of contents above [`RAW_ABOVE`] that is left to whoever tidies up.
+    Later,
+}
+
+/// Up to this, compressing costs less than the wait for the disk.
+pub const RAW_ABOVE: usize = 64 << 10;
+
+/// Of contents above this a sample tells whether they can be compressed at all.
+const SAMPLED_ABOVE: usize = 32 << 10;
+const SAMPLE: usize = 4 << 10;
+
 /// Contents above this are cut into chunks at places that depend on the contents, so that a change
 /// in one place of a large file costs one chunk.
 pub const CHUNKED_ABOVE: u64 = 4 << 20;
@@ -107,23 +123,36 @@ impl PackedBlob {
     /// As [`Self::new`], for contents whose digest is known already.
     #[must_use]
     pub fn with_digest(digest: Digest, contents: Vec<u8>) -> Self {
+        Self::packed(digest, contents, Packing::Now)
+    }
+
+    /// As [`Self::with_digest`], compressed now or later.
+    #[must_use]
+    pub fn packed(digest: Digest, contents: Vec<u8>, packing: Packing) -> Self {
         let size = contents.len() as u64;
-        // Level 1 costs eight times the hash already; higher levels gain 3 % on source text.
-        match compress(&contents) {
-            Some(bytes) if bytes.len() + bytes.len() / 16 < contents.len() => {
-                Self { digest, size, encoding: Encoding::Zstd, bytes }
-            }
-            _ => Self { digest, size, encoding: Encoding::Raw, bytes: contents },
+        let is_left = packing == Packing::Later && contents.len() > RAW_ABOVE;
+        if !is_left && let Some(bytes) = compressed(&contents) {
+            return Self { digest, size, encoding: Encoding::Zstd, bytes };
         }
+        Self { digest, size, encoding: Encoding::Raw, bytes: contents }
     }
 
     /// Packs contents of any size in bounded memory: hands each part to `sink` as it is made, the
     /// blob that stands for the whole last. Answers the digest and size of the whole.
     pub fn stream(reader: &mut dyn Read, sink: &mut dyn FnMut(Self)) -> io::Result<(Digest, u64)> {
+        Self::stream_packed(reader, Packing::Now, sink)
+    }
+
+    /// As [`Self::stream`], compressed now or later.
+    pub fn stream_packed(
+        reader: &mut dyn Read,
+        packing: Packing,
+        sink: &mut dyn FnMut(Self),
+    ) -> io::Result<(Digest, u64)> {
         let mut head = Vec::new();
         reader.take(CHUNKED_ABOVE + 1).read_to_end(&mut head)?;
         if head.len() as u64 <= CHUNKED_ABOVE {
-            let blob = Self::new(head);
+            let blob = Self::packed(Digest::of(&head), head, packing);
             let whole = (blob.digest, blob.size);
             sink(blob);
             return Ok(whole);
@@ -136,7 +165,7 @@ impl PackedBlob {
             let contents = chunk?.data;
             hasher.update(&contents);
             size += contents.len() as u64;
-            let blob = Self::new(contents);
+            let blob = Self::packed(Digest::of(&contents), contents, packing);
             digests.extend_from_slice(&blob.digest.0);
             sink(blob);
         }
@@ -175,18 +204,41 @@ impl PackedBlob {
     }
 }
 
+/// The contents compressed, if that makes them smaller by a sixteenth at least.
+fn compressed(contents: &[u8]) -> Option<Vec<u8>> {
+    let shrinks = |contents: &[u8]| {
+        compress(contents).filter(|bytes| bytes.len() + bytes.len() / 16 < contents.len())
+    };
+    if contents.len() > SAMPLED_ABOVE {
+        let sample = |at: usize| &contents[at..at + SAMPLE];
+        let last = contents.len() - SAMPLE;
+        if [last / 2, last / 5, last].into_iter().all(|at| shrinks(sample(at)).is_none()) {
+            return None;
+        }
+    }
+    shrinks(contents)
+}
+
 // Making a compressor costs twice what it then costs to compress a source file with it.
 thread_local! {
     static COMPRESSOR: RefCell<Option<Compressor<'static>>> = const { RefCell::new(None) };
+    static COMPRESSED: RefCell<Vec<u8>> = const { RefCell::new(Vec::new()) };
     static DECOMPRESSOR: RefCell<Option<Decompressor<'static>>> = const { RefCell::new(None) };
 }
 
 pub(crate) fn compress(contents: &[u8]) -> Option<Vec<u8>> {
     COMPRESSOR.with_borrow_mut(|kept| {
         if kept.is_none() {
+            // Level 1 costs eight times the hash already; higher levels gain 3 % on source text.
             *kept = Compressor::new(1).ok();
         }
-        kept.as_mut()?.compress(contents).ok()
+        // Into a buffer that stays: what is compressed takes a third of the room it may need.
+        COMPRESSED.with_borrow_mut(|buffer| {
+            buffer.clear();
+            buffer.reserve(zstd::zstd_safe::compress_bound(contents.len()));
+            kept.as_mut()?.compress_to_buffer(contents, buffer).ok()?;
+            Some(buffer.as_slice().to_vec())
+        })
     })
 }
 
@@ -228,6 +280,45 @@ mod tests {
         for contents in [Vec::new(), b"fn main() {}\n".repeat(500), noise(10_000)] {
             assert_eq!(PackedBlob::new(contents.clone()).unpack(), Some(contents));
         }
+    }
+
+    #[test]
+    fn what_cannot_be_compressed_is_kept_as_it_is() {
+        let text = b"let number = 1;\n".repeat(8 << 10);
+        let encoding = |contents: &[u8]| PackedBlob::new(contents.to_vec()).encoding;
+        let mut half = noise(64 << 10);
+        half.extend_from_slice(&text);
+        let cases: [(&[u8], Encoding); 4] = [
+            (&noise(1 << 20), Encoding::Raw),
+            (&noise(SAMPLED_ABOVE + 1), Encoding::Raw),
+            (&text, Encoding::Zstd),
+            (&half, Encoding::Zstd),
+        ];
+        for (contents, expected) in cases {
+            assert_eq!(encoding(contents), expected, "{} bytes", contents.len());
+        }
+    }
+
+    #[test]
+    fn what_is_large_is_left_as_it_is_for_somebody_who_waits() {
+        let text = b"let number = 1;\n".repeat(8 << 10);
+        let small = &text[..RAW_ABOVE];
+        for (contents, packing, expected) in [
+            (&text[..], Packing::Now, Encoding::Zstd),
+            (&text[..], Packing::Later, Encoding::Raw),
+            (small, Packing::Later, Encoding::Zstd),
+        ] {
+            let blob = PackedBlob::packed(Digest::of(contents), contents.to_vec(), packing);
+            assert_eq!((blob.encoding, blob.unpack()), (expected, Some(contents.to_vec())));
+        }
+        let large = text.repeat(40);
+        let mut parts = Vec::new();
+        let mut sink = |blob: PackedBlob| parts.push((blob.encoding, blob.size));
+        let whole = PackedBlob::stream_packed(&mut &large[..], Packing::Later, &mut sink);
+        assert_eq!(whole.expect("memory reads"), (Digest::of(&large), large.len() as u64));
+        let last = parts.pop();
+        assert_eq!(last, Some((Encoding::Chunks, large.len() as u64)));
+        assert!(parts.iter().all(|(encoding, _)| *encoding == Encoding::Raw), "{parts:?}");
     }
 
     #[test]

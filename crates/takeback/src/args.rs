@@ -25,6 +25,51 @@ pub(crate) struct Args {
     pub(crate) command: Command,
 }
 
+impl Args {
+    /// The words of the command line; an error is to be shown.
+    pub(crate) fn of(words: &[OsString]) -> Result<Self, clap::Error> {
+        match Often::of(words) {
+            Some(args) => Ok(args),
+            None => Self::try_parse_from(words),
+        }
+    }
+}
+
+/// The commands that agents start at every turn. To learn of all the others takes clap longer than to
+/// keep a file.
+#[derive(Debug, Parser)]
+#[command(disable_help_subcommand = true)]
+struct Often {
+    #[command(flatten)]
+    options: Options,
+    #[command(subcommand)]
+    command: OftenCommand,
+}
+
+#[derive(Debug, Subcommand)]
+enum OftenCommand {
+    Record,
+    Hook(HookArgs),
+    Status(StatusArgs),
+}
+
+impl Often {
+    /// `None`: it is none of them, or wrong, or asks for help.
+    fn of(words: &[OsString]) -> Option<Args> {
+        let first = words.get(1)?.to_str()?;
+        if !["record", "hook", "status"].contains(&first) {
+            return None;
+        }
+        let Self { options, command } = Self::try_parse_from(words).ok()?;
+        let command = match command {
+            OftenCommand::Record => Command::Record,
+            OftenCommand::Hook(args) => Command::Hook(args),
+            OftenCommand::Status(args) => Command::Status(args),
+        };
+        Some(Args { options, command })
+    }
+}
+
 #[derive(Debug, Clone, ClapArgs)]
 pub(crate) struct Options {
     /// Work in this folder instead of the current one
@@ -566,4 +611,38 @@ pub(crate) struct DuArgs {
     /// Name this many paths
     #[arg(short = 'n', long, value_name = "N", default_value_t = 10)]
     pub(crate) limit: usize,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_agents_start_is_read_as_everything_else_is() {
+        for (line, is_known) in [
+            ("takeback record", true),
+            ("takeback record --json -C a --home b -q -v --no-pager --color never", true),
+            ("takeback hook --agent claude", true),
+            ("takeback hook --agent gemini --event BeforeTool -q", true),
+            ("takeback status", true),
+            ("takeback status --line", true),
+            ("takeback status --line --color=always", true),
+            ("takeback record --help", false),
+            ("takeback record --version", false),
+            ("takeback record more", false),
+            ("takeback hook", false),
+            ("takeback status --lin", false),
+            ("takeback -C a record", false),
+            ("takeback log", false),
+            ("takeback", false),
+        ] {
+            let words: Vec<OsString> = line.split(' ').map(OsString::from).collect();
+            let often = Often::of(&words);
+            assert_eq!(often.is_some(), is_known, "{line}");
+            if let Some(often) = often {
+                let whole = Args::try_parse_from(&words).unwrap();
+                assert_eq!(format!("{often:?}"), format!("{whole:?}"), "{line}");
+            }
+        }
+    }
 }

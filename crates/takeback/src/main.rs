@@ -30,18 +30,17 @@ mod commands;
 use std::ffi::OsString;
 use std::process::ExitCode;
 
-use clap::Parser as _;
-
 use crate::args::Args;
 use crate::error::CommandError;
 
 fn main() -> ExitCode {
-    let args = match Args::try_parse() {
+    let words: Vec<OsString> = std::env::args_os().collect();
+    let args = match Args::of(&words) {
         Ok(args) => args,
-        Err(error) if error.use_stderr() && error::wants_json(std::env::args_os()) => {
+        Err(error) if error.use_stderr() && error::wants_json(words.iter().cloned()) => {
             return CommandError::from(error).report(true);
         }
-        Err(error) if error.use_stderr() && is_hook(std::env::args_os()) => {
+        Err(error) if error.use_stderr() && is_hook(&words) => {
             drop(error.print());
             return ExitCode::SUCCESS;
         }
@@ -59,6 +58,6 @@ fn main() -> ExitCode {
 }
 
 /// Agents take some exit codes of a hook for a refusal of what they are about to do.
-fn is_hook(mut words: impl Iterator<Item = OsString>) -> bool {
-    words.nth(1).is_some_and(|word| word == "hook")
+fn is_hook(words: &[OsString]) -> bool {
+    words.get(1).is_some_and(|word| word == "hook")
 }

@@ -347,7 +347,7 @@ pub(super) fn look_here(
             failed = store.put(blob).err();
         }
     };
-    let bytes = Bytes::Keep { known, sink: &mut keep, budget: Budget::UNLIMITED };
+    let bytes = Bytes::KeepQuickly { known, sink: &mut keep };
     let looked = look_in_tree(&workspace.root, path, bytes);
     match failed {
         Some(error) => Err(error.into()),

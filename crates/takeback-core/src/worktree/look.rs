@@ -6,7 +6,7 @@ use std::os::fd::AsFd;
 
 use rustix::fs::{FileType, Mode, OFlags};
 use rustix::io::Errno;
-use takeback_store::blob::CHUNKED_ABOVE;
+use takeback_store::blob::{CHUNKED_ABOVE, Packing};
 use takeback_store::{Digest, Entry, Lack, PackedBlob};
 
 use super::budget::Budget;
@@ -16,6 +16,9 @@ use super::fingerprint::{Fingerprint, RacySince, Stat, stat, stat_open};
 pub enum Bytes<'a> {
     /// Hand them to this, packed, unless they are those of `known`, as long as there is time.
     Keep { known: Option<Digest>, sink: &'a mut dyn FnMut(PackedBlob), budget: Budget },
+    /// The same for somebody who waits for these very bytes: however long it takes to read them, and
+    /// what is large is compressed later.
+    KeepQuickly { known: Option<Digest>, sink: &'a mut dyn FnMut(PackedBlob) },
     /// Only hash them.
     Hash,
 }
@@ -127,22 +130,30 @@ fn read_file(
     if stat_open(&file)?.fingerprint != seen.fingerprint {
         return Ok(None);
     }
+    let packing = match bytes {
+        Bytes::KeepQuickly { .. } => Packing::Later,
+        Bytes::Keep { .. } | Bytes::Hash => Packing::Now,
+    };
     let (digest, size) = match bytes {
         Bytes::Hash => hash(&mut file)?,
-        Bytes::Keep { known, sink, .. } if seen.fingerprint.size <= CHUNKED_ABOVE => {
+        Bytes::Keep { known, sink, .. } | Bytes::KeepQuickly { known, sink }
+            if seen.fingerprint.size <= CHUNKED_ABOVE =>
+        {
             let mut contents =
                 Vec::with_capacity(usize::try_from(seen.fingerprint.size).unwrap_or(0));
             (&mut file).take(CHUNKED_ABOVE + 1).read_to_end(&mut contents)?;
             let digest = Digest::of(&contents);
             let size = contents.len() as u64;
             if *known != Some(digest) && size == seen.fingerprint.size {
-                sink(PackedBlob::with_digest(digest, contents));
+                sink(PackedBlob::packed(digest, contents, packing));
             }
             (digest, size)
         }
         Bytes::Keep { sink, budget, .. } => {
-            PackedBlob::stream(&mut InTime { file: &mut file, budget: *budget }, *sink)?
+            let mut file = InTime { file: &mut file, budget: *budget };
+            PackedBlob::stream_packed(&mut file, packing, *sink)?
         }
+        Bytes::KeepQuickly { sink, .. } => PackedBlob::stream_packed(&mut file, packing, *sink)?,
     };
     let steady = stat_open(&file)?.fingerprint == seen.fingerprint && size == seen.fingerprint.size;
     Ok(steady.then_some(Entry::File { digest, size, mode: seen.mode() }))
