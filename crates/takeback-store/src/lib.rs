@@ -35,4 +35,4 @@ pub use session::{Call, CallKind, CallState, Process, Session, Turn};
 pub use sqlite::state::SqliteStates;
 pub use sqlite::{AtWork, Glance, LastPoint, SqliteStore, glance};
 pub use state::{StateError, StateStore};
-pub use store::{Head, Store, StoreError, Unnamed, Usage, Weight, Write};
+pub use store::{Head, Repacked, Store, StoreError, Unnamed, Usage, Weight, Write};
