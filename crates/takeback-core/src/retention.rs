@@ -9,10 +9,11 @@ mod room;
 mod thin;
 
 use std::collections::HashSet;
+use std::io;
 
 use takeback_store::state::{Category, DocumentKey};
 use takeback_store::{
-    Author, Call, CallState, Change, Head, PointId, Seq, Session, SessionId, StateError,
+    Author, Call, CallState, Change, Head, PointId, Repacked, Seq, Session, SessionId, StateError,
     StateStore, Store, StoreError, Timestamp, Write, disk,
 };
 
@@ -84,6 +85,19 @@ pub enum CleanUpError {
     State(#[from] StateError),
 }
 
+impl CleanUpError {
+    /// There is no room on the disk.
+    #[must_use]
+    pub fn is_full(&self) -> bool {
+        match self {
+            Self::Store(error)
+            | Self::Record(RecordError::Store(error))
+            | Self::Rewind(RewindError::Store(error)) => error.is_full(),
+            _ => false,
+        }
+    }
+}
+
 const HOUR: i64 = 3_600_000;
 const DAY: i64 = 24 * HOUR;
 
@@ -107,11 +121,60 @@ pub fn clean_up(
     {
         return Ok(CleanedUp { stopped: Some(trouble), ..CleanedUp::default() });
     }
-    let mut done = retain(workspace, occasion, Some(now), |store| choose(store, policy, now))?;
+    let chosen = |store: &dyn Store| choose(store, policy, now);
+    let mut done = match retain(workspace, occasion, Some(now), chosen) {
+        Err(error) if error.is_full() => {
+            make_room(workspace)?;
+            retain(workspace, occasion, Some(now), chosen)?
+        }
+        done => done?,
+    };
     if policy.max_bytes > 0 {
         fit(workspace, policy, now, &mut done)?;
     }
+    if occasion == Occasion::OnDemand {
+        done.freed += repack_all(workspace)?;
+    }
     Ok(done)
+}
+
+/// A piece of the work that makes a store smaller: about `budget` bytes are read for it. For whoever
+/// stays and has nothing else to do.
+pub fn repack_some(workspace: &mut Workspace, budget: u64) -> Result<Repacked, StoreError> {
+    workspace.store.repack(budget)
+}
+
+/// Bytes that were given back.
+fn repack_all(workspace: &mut Workspace) -> Result<u64, StoreError> {
+    const PIECE: u64 = 32 << 20;
+    let before = store_bytes(workspace);
+    loop {
+        match repack_some(workspace, PIECE) {
+            Ok(Repacked { more: true, .. }) => {}
+            Ok(_) => break,
+            // It is a way to have more room, not one to need it.
+            Err(error) if error.is_full() => break,
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(before.saturating_sub(store_bytes(workspace)))
+}
+
+/// On a disk that is full, what can be had without writing anything: dead segments, and the index,
+/// which can be made again.
+fn make_room(workspace: &mut Workspace) -> Result<(), StoreError> {
+    if let Err(error) = workspace.store.squeeze()
+        && !error.is_full()
+    {
+        return Err(error);
+    }
+    let file = workspace.index_file();
+    match disk::remove_store_file(&file) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
+        removed => {
+            removed.map_err(|source| StoreError::Io { path: file, doing: "removing it", source })
+        }
+    }
 }
 
 /// Whether the store takes more than it may, and an hour has passed since something was done about
@@ -368,6 +431,9 @@ fn alone(workspace: &Workspace) -> Result<Option<Lock>, StoreError> {
 fn settle_index(workspace: &Workspace) -> Result<(), StoreError> {
     let file = workspace.index_file();
     let failed = |source| StoreError::Io { path: file.clone(), doing: "replacing it", source };
+    if !file.exists() {
+        return Ok(());
+    }
     let mut index = Index::load(&file, &*workspace.store)?;
     index.save_durably(&file).map_err(failed)?;
     disk::clear_beside(&file).map_err(failed)

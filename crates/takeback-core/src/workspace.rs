@@ -131,6 +131,12 @@ pub fn check_root(
     Ok(path)
 }
 
+/// The file where the index is cached. Who needs its room may remove it: it is made again.
+#[must_use]
+pub fn index_in(store_dir: &Path) -> PathBuf {
+    store_dir.join("index")
+}
+
 impl Workspace {
     pub fn open(options: WorkspaceOptions) -> Result<Self, WorkspaceError> {
         let path = check_root(&options.root, &options.store_dir, options.home.as_deref())?;
@@ -154,7 +160,7 @@ impl Workspace {
     /// The file where the index is cached.
     #[must_use]
     pub fn index_file(&self) -> PathBuf {
-        self.store_dir.join("index")
+        index_in(&self.store_dir)
     }
 
     /// By which this store knows the stages that it made.

@@ -15,7 +15,7 @@ use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _, PermissionsExt 
 use std::os::unix::net::UnixListener;
 use std::path::Path;
 
-use rustix::fs::{AtFlags, CWD, Mode, OFlags, RenameFlags};
+use rustix::fs::{AtFlags, CWD, FallocateFlags, Mode, OFlags, RenameFlags};
 use rustix::io::Errno;
 
 macro_rules! crash_points {
@@ -51,7 +51,7 @@ crash_points! {
     Replace = 7,
     /// A file of the store is removed.
     RemoveStoreFile = 8,
-    /// The end of a segment is taken away that nothing names.
+    /// The end of a segment, or a part of it, is taken away that nothing names.
     Empty = 9,
     /// An empty file of the store is made.
     MakeStoreFile = 10,
@@ -298,6 +298,17 @@ pub fn rename_private_file(from: &Path, to: &Path) -> io::Result<()> {
 pub fn shorten(file: &File, length: u64) -> io::Result<()> {
     pass(CrashPoint::Empty)?;
     file.set_len(length)
+}
+
+/// Gives the blocks of a part of a file of the store back; it reads as zeros from then on. Does nothing
+/// where the file system does not know how.
+pub fn punch(file: &File, offset: u64, length: u64) -> io::Result<()> {
+    pass(CrashPoint::Empty)?;
+    let flags = FallocateFlags::PUNCH_HOLE | FallocateFlags::KEEP_SIZE;
+    match rustix::fs::fallocate(file, flags, offset, length) {
+        Err(Errno::NOTSUP | Errno::NOSYS | Errno::INVAL) => Ok(()),
+        punched => Ok(punched?),
+    }
 }
 
 pub fn remove_store_file(path: &Path) -> io::Result<()> {

@@ -36,5 +36,5 @@ pub use session::{Call, CallKind, CallState, Process, Session, Turn};
 pub use sqlite::state::SqliteStates;
 pub use sqlite::{AtWork, Glance, LastPoint, SqliteStore, glance};
 pub use state::{StateError, StateStore};
-pub use store::{Durability, Head, Store, StoreError, Unnamed, Usage, Weight, Write};
+pub use store::{Durability, Head, Repacked, Store, StoreError, Unnamed, Usage, Weight, Write};
 pub use stretch::{PathStretches, Stretch};

@@ -6,10 +6,12 @@
 mod brief;
 mod check;
 mod collect;
+mod compact;
 mod encoding;
 mod glance;
 mod pack;
 mod points;
+mod repack;
 mod rows;
 mod schema;
 pub mod state;
@@ -23,7 +25,7 @@ use std::time::Duration;
 
 use rusqlite::{Connection, TransactionBehavior};
 
-use self::collect::Thrift;
+use self::compact::Thrift;
 pub use self::glance::{AtWork, Glance, LastPoint, glance};
 use self::pack::{Location, Packs};
 use self::rows::RowError;
@@ -38,7 +40,7 @@ use crate::path::WorkPath;
 use crate::point::{Point, PointQuery, Shown};
 use crate::rewind::RewindRecord;
 use crate::session::{Call, Session, Turn};
-use crate::store::{Durability, Head, Store, StoreError, Unnamed, Usage, Weight, Write};
+use crate::store::{Durability, Head, Repacked, Store, StoreError, Unnamed, Usage, Weight, Write};
 use crate::stretch::PathStretches;
 
 const DATABASE: &str = "timeline.db";
@@ -346,11 +348,15 @@ impl Store for SqliteStore {
     }
 
     fn compact(&mut self) -> Result<(), StoreError> {
-        collect::compact(self, Thrift::WorthIt)
+        compact::compact(self, Thrift::WorthIt)
     }
 
     fn squeeze(&mut self) -> Result<(), StoreError> {
-        collect::compact(self, Thrift::Room)
+        compact::compact(self, Thrift::Room)
+    }
+
+    fn repack(&mut self, budget: u64) -> Result<Repacked, StoreError> {
+        repack::repack(self, budget)
     }
 
     fn weights(&self, digests: &HashSet<Digest>) -> Result<HashMap<Digest, Weight>, StoreError> {

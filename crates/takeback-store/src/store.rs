@@ -130,6 +130,12 @@ pub trait Store: Send {
         self.compact()
     }
 
+    /// Makes what is kept smaller, reading about `budget` bytes for it: whoever has time goes on as
+    /// long as there is more. Nobody needs to hold still for it.
+    fn repack(&mut self, _budget: u64) -> Result<Repacked, StoreError> {
+        Ok(Repacked::default())
+    }
+
     /// What keeping each of these contents takes, and their parts, which are in the answer too. Those
     /// that are not here are left out.
     fn weights(&self, digests: &HashSet<Digest>) -> Result<HashMap<Digest, Weight>, StoreError> {
@@ -227,6 +233,14 @@ pub struct Unnamed {
     pub digests: HashSet<Digest>,
 }
 
+/// What a piece of repacking did.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Repacked {
+    /// Bytes that contents are kept in less than before.
+    pub gained: u64,
+    pub more: bool,
+}
+
 /// What some contents take.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Weight {
@@ -285,5 +299,12 @@ impl StoreError {
     #[must_use]
     pub fn is_moved(&self) -> bool {
         matches!(self, Self::Moved)
+    }
+
+    /// There is no room on the disk.
+    #[must_use]
+    pub fn is_full(&self) -> bool {
+        let full = [io::ErrorKind::StorageFull, io::ErrorKind::QuotaExceeded];
+        matches!(self, Self::Io { source, .. } if full.contains(&source.kind()))
     }
 }

@@ -1,9 +1,14 @@
 //! A store stays within its limit: which points go for it, and what no limit touches.
 
+use std::fmt::Write as _;
+
+use takeback_core::checkpoint;
 use takeback_core::marks::{Mark, mark};
 use takeback_core::retention::{
     CleanedUp, Clock, Occasion, Policy, clean_up, held, is_tight, store_bytes, would_drop,
 };
+use takeback_core::rewind::journal::Exactness;
+use takeback_core::rewind::{RewindRequest, Target};
 use takeback_store::{PointId, PointKind};
 use takeback_testkit::Sandbox;
 
@@ -180,4 +185,64 @@ fn a_rewind_goes_with_the_points_beside_it() {
     assert_eq!(sandbox.workspace.store.rewinds().unwrap().len(), 0);
     let points = sandbox.workspace.store.points().unwrap();
     assert!(points.iter().all(|point| point.kind != PointKind::Safety), "{points:?}");
+}
+
+/// What the packs grow by when `path` changes like that.
+fn growth(sandbox: &mut Sandbox, path: &str, contents: &[u8]) -> u64 {
+    let before = sandbox.workspace.store.usage().unwrap().packs;
+    sandbox.write(path, contents);
+    checkpoint(&mut sandbox.workspace, None).unwrap();
+    sandbox.workspace.store.usage().unwrap().packs - before
+}
+
+#[test]
+fn a_large_file_changed_in_one_place_costs_a_part_of_it() {
+    const MB: usize = 1 << 20;
+    let mut sandbox = Sandbox::new();
+    let mut contents = noise(1, 50 * MB);
+    assert!(growth(&mut sandbox, "large.bin", &contents) > 50 * MB as u64);
+    contents[25 * MB] ^= 1;
+    let overwritten = growth(&mut sandbox, "large.bin", &contents);
+    contents.insert(10 * MB, b'!');
+    let inserted = growth(&mut sandbox, "large.bin", &contents);
+    contents.drain(40 * MB..40 * MB + 100);
+    let cut = growth(&mut sandbox, "large.bin", &contents);
+    contents.extend(noise(2, 1000));
+    let appended = growth(&mut sandbox, "large.bin", &contents);
+    for grown in [overwritten, inserted, cut, appended] {
+        assert!(grown <= 8 * MB as u64, "{overwritten} {inserted} {cut} {appended}");
+    }
+    let points = sandbox.workspace.store.points().unwrap();
+    let first = &points[0];
+    let exact = RewindRequest {
+        exactness: Exactness::Exact,
+        ..RewindRequest::new(Target::Point(first.id))
+    };
+    assert!(sandbox.rewind(&exact).unwrap().success);
+    assert!(std::fs::read(sandbox.at("large.bin")).unwrap() == noise(1, 50 * MB));
+}
+
+#[test]
+fn a_log_that_grows_costs_its_end() {
+    let mut sandbox = Sandbox::new();
+    let mut log = String::new();
+    let mut grow = |lines: u32| {
+        for number in 0..lines {
+            let at = log.len();
+            writeln!(
+                log,
+                "2026-11-16T02:03:04.{number:06}Z INFO request {at:x} took {} us",
+                at * 7 % 9973
+            )
+            .unwrap();
+        }
+        log.clone().into_bytes()
+    };
+    let whole = grow(500_000);
+    assert!(whole.len() > 25 << 20);
+    let first = growth(&mut sandbox, "a.log", &whole);
+    for _ in 0..3 {
+        let more = growth(&mut sandbox, "a.log", &grow(100));
+        assert!(more < first / 4, "{more} of {first}");
+    }
 }

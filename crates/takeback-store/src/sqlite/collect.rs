@@ -1,17 +1,17 @@
-//! Gives back the space of what nothing names any more: rows of the database, then bytes of the packs.
+//! Finds what nothing names any more, and forgets it; what there is, and what it takes.
 //!
-//! Finding and moving disturb nobody. Only [`forget`] needs its caller to keep others from naming
-//! contents that they were told are here.
+//! Finding disturbs nobody. Only [`forget`] needs its caller to keep others from naming contents that
+//! they were told are here. [`super::compact`] then gives the space back.
 
 use std::collections::{HashMap, HashSet};
 
 use rusqlite::TransactionBehavior;
 
 use super::SqliteStore;
-use super::pack::{HEADER, Location, Packs, Retired, header};
+use super::pack::HEADER;
 use super::rows;
 use super::schema::io_error;
-use crate::blob::{Digest, Encoding, PackedBlob};
+use crate::blob::{Digest, Encoding};
 use crate::disk::{CrashPoint, crash_point};
 use crate::id::Seq;
 use crate::store::{Store as _, StoreError, Unnamed, Usage, Weight};
@@ -37,19 +37,25 @@ pub(super) fn forget(store: &mut SqliteStore, unnamed: &Unnamed) -> Result<(), S
     // Changes may have been replaced since, too: then any of them may name what none did.
     let moved = store.head()? != unnamed.at;
     let named = if moved { named_after(store, Seq(0))? } else { HashSet::new() };
-    let forgotten = (|| {
+    let mut going: Vec<&Digest> = unnamed.digests.difference(&named).collect();
+    going.sort_unstable();
+    store.had_contents = None;
+    let forgotten = going.chunks(AT_ONCE).try_for_each(|some| {
         let transaction = store.db.transaction_with_behavior(TransactionBehavior::Immediate)?;
-        for digest in unnamed.digests.iter().filter(|digest| !named.contains(digest)) {
+        for digest in some {
             rows::forget_blob(&transaction, digest)?;
         }
         crash_point(CrashPoint::Commit);
         transaction.commit()?;
         crash_point(CrashPoint::Committed);
-        Ok(())
-    })();
-    store.had_contents = None;
+        if going.len() > AT_ONCE { rows::checkpoint(&store.db) } else { Ok(()) }
+    });
     store.rows("forgetting contents that nothing names", forgotten)
 }
+
+/// Rows that one transaction deletes: what they take before they are gone is written over by the next
+/// ones, so that a disk that is nearly full has room for it.
+const AT_ONCE: usize = 4000;
 
 /// The contents that changes after `after` name, and the parts of those that are in parts.
 fn named_after(store: &SqliteStore, after: Seq) -> Result<HashSet<Digest>, StoreError> {
@@ -72,128 +78,6 @@ fn named_after(store: &SqliteStore, after: Seq) -> Result<HashSet<Digest>, Store
     }
     named.extend(parts);
     Ok(named)
-}
-
-/// How much dead weight a segment is emptied for.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Thrift {
-    /// As much as is left to copy.
-    WorthIt,
-    /// A sixteenth: room is short.
-    Room,
-}
-
-impl Thrift {
-    fn least(self, size: u64) -> u64 {
-        match self {
-            Self::WorthIt => size.div_ceil(2),
-            Self::Room => size.div_ceil(16),
-        }
-    }
-}
-
-pub(super) fn compact(store: &mut SqliteStore, thrift: Thrift) -> Result<(), StoreError> {
-    let dropped = (|| {
-        let transaction = store.db.transaction_with_behavior(TransactionBehavior::Immediate)?;
-        rows::drop_orphans(&transaction)?;
-        transaction.commit()?;
-        Ok(())
-    })();
-    store.rows("dropping what nothing names", dropped)?;
-    let evacuated = evacuate(store, thrift);
-    store.rows("giving space back", rows::vacuum(&store.db))?;
-    evacuated
-}
-
-/// Empties and removes the segments with that much dead weight: those first that cost least, so that
-/// a full disk has more room before anything is copied.
-fn evacuate(store: &mut SqliteStore, thrift: Thrift) -> Result<(), StoreError> {
-    let segments = store.packs.segments()?;
-    let newest = segments.last().map(|(number, _)| *number);
-    let live = live_records(store)?;
-    let kept_in = |number: u32| -> u64 {
-        let records = live.get(&number).into_iter().flatten();
-        records.map(|(_, place)| HEADER as u64 + u64::from(place.length)).sum()
-    };
-    let mut heavy: Vec<(u64, u32)> = segments
-        .into_iter()
-        .map(|(number, size)| (kept_in(number), number, size))
-        .filter(|(kept, _, size)| *size > 0 && size - kept.min(size) >= thrift.least(*size))
-        .map(|(kept, number, _)| (kept, number))
-        .collect();
-    heavy.sort_unstable();
-    let mut retired = Vec::new();
-    for (_, number) in heavy {
-        retired.extend(store.packs.retire(number)?);
-    }
-    if retired.iter().any(|old| Some(old.number()) == newest) {
-        store.packs.begin_segment()?;
-    }
-    // Read again under the locks: their last writers may have committed since.
-    let mut live = live_records(store)?;
-    for old in retired {
-        let records = live.remove(&old.number()).unwrap_or_default();
-        move_records(store, old, &records)?;
-    }
-    Ok(())
-}
-
-fn live_records(store: &SqliteStore) -> Result<HashMap<u32, Vec<(Digest, Location)>>, StoreError> {
-    let mut live: HashMap<u32, Vec<(Digest, Location)>> = HashMap::new();
-    let mut broken = None;
-    let listed = rows::each_blob(&store.db, &mut |blob| match blob {
-        Ok(blob) => live.entry(blob.1.segment).or_default().push(blob),
-        Err(error) => broken = Some(error),
-    });
-    store.rows("looking for dead weight in the packs", broken.map_or(listed, Err))?;
-    Ok(live)
-}
-
-/// Copies these records elsewhere, durably, says so, and removes the segment. One with a damaged
-/// record stays, for whoever may still get something out of it.
-fn move_records(
-    store: &mut SqliteStore,
-    old: Retired,
-    records: &[(Digest, Location)],
-) -> Result<(), StoreError> {
-    let mut packs = Packs::new(store.dir.join(super::PACKS));
-    let copied = copy_records(store, &mut packs, records);
-    if !matches!(copied, Ok(true)) {
-        packs.give_up()?;
-        return copied.map(drop);
-    }
-    let moved = (|| {
-        let transaction = store.db.transaction_with_behavior(TransactionBehavior::Immediate)?;
-        for (digest, from) in records {
-            rows::move_blob(&transaction, digest, from, &packs.pending()[digest])?;
-        }
-        crash_point(CrashPoint::Commit);
-        transaction.commit()?;
-        crash_point(CrashPoint::Committed);
-        Ok(())
-    })();
-    store.rows("moving contents", moved)?;
-    packs.committed();
-    old.remove()
-}
-
-/// Whether all of them could be read.
-fn copy_records(
-    store: &SqliteStore,
-    packs: &mut Packs,
-    records: &[(Digest, Location)],
-) -> Result<bool, StoreError> {
-    for (digest, from) in records {
-        let Some(mut record) = store.packs.read_record(from)? else { return Ok(false) };
-        let bytes = record.split_off(HEADER);
-        if record != header(digest, from) {
-            return Ok(false);
-        }
-        let Location { size, encoding, .. } = *from;
-        packs.append(&PackedBlob { digest: *digest, size, encoding, bytes })?;
-    }
-    packs.make_durable()?;
-    Ok(true)
 }
 
 pub(super) fn weights(

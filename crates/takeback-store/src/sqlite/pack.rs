@@ -78,6 +78,16 @@ impl Retired {
         self.0.number
     }
 
+    pub(super) fn size(&self) -> u64 {
+        self.0.end
+    }
+
+    /// Gives back the blocks of a part of it that no row names.
+    pub(super) fn punch(&self, offset: u64, length: u64) -> Result<(), StoreError> {
+        disk::punch(&self.0.file, offset, length)
+            .map_err(|source| io_error(&self.0.path, "giving back a part of it", source))
+    }
+
     /// Removes it. No row may name it.
     pub(super) fn remove(self) -> Result<(), StoreError> {
         disk::remove_store_file(&self.0.path)
@@ -194,6 +204,12 @@ impl Packs {
         }
     }
 
+    /// Lets go of a segment that is being removed: the system gives its space back when nobody has it
+    /// open.
+    pub(super) fn close(&self, number: u32) {
+        self.readers.borrow_mut().remove(&number);
+    }
+
     /// Makes an empty segment behind all others, so that no number is ever used a second time.
     pub(super) fn begin_segment(&self) -> Result<(), StoreError> {
         let newest = segment_numbers(&self.dir)?.into_iter().max().unwrap_or(0);
@@ -221,9 +237,10 @@ impl Packs {
         self.held.clear();
     }
 
-    /// The bytes of a blob as they are kept; `None` if they are not there.
+    /// The bytes of a blob as they are kept; `None` if they are not there, or not any more.
     pub(super) fn read(&self, location: &Location) -> Result<Option<Vec<u8>>, StoreError> {
-        Ok(self.read_record(location)?.map(|mut record| record.split_off(HEADER)))
+        let record = self.read_record(location)?.filter(|record| record[..4] != [0; 4]);
+        Ok(record.map(|mut record| record.split_off(HEADER)))
     }
 
     /// The whole record; `None` if the segment or that part of it is not there.

@@ -400,6 +400,42 @@ pub(super) fn move_blob(
     Ok(())
 }
 
+/// As [`move_blob`], to where it is kept otherwise.
+pub(super) fn repack_blob(
+    db: &Connection,
+    digest: &Digest,
+    from: &Location,
+    to: &Location,
+) -> Result<(), RowError> {
+    let mut update = db.prepare_cached(
+        "UPDATE blob SET segment = ?4, offset = ?5, length = ?6, encoding = ?7
+         WHERE digest = ?1 AND segment = ?2 AND offset = ?3",
+    )?;
+    update.execute(rusqlite::params![
+        &digest.0[..],
+        from.segment,
+        signed(from.offset),
+        to.segment,
+        signed(to.offset),
+        to.length,
+        to.encoding as u8,
+    ])?;
+    Ok(())
+}
+
+/// Those that are kept as they are and have this many bytes or more, in the order in which they lie.
+pub(super) fn raw_blobs(db: &Connection, least: u32) -> Result<Vec<(Digest, Location)>, RowError> {
+    let mut select = db.prepare_cached(
+        "SELECT digest, segment, offset, length, size, encoding FROM blob
+         WHERE encoding = 0 AND length >= ?1 ORDER BY segment, offset",
+    )?;
+    let blobs = select.query_and_then([least], |row| {
+        let digest = Digest(row.get(0)?);
+        Ok((digest, location(row, 1, &digest)?))
+    })?;
+    blobs.collect()
+}
+
 /// Paths and authors that no change names any more.
 pub(super) fn drop_orphans(db: &Connection) -> Result<(), RowError> {
     for delete in [
@@ -411,13 +447,33 @@ pub(super) fn drop_orphans(db: &Connection) -> Result<(), RowError> {
     Ok(())
 }
 
-/// Gives free pages back to the system. Each step of the statement frees some.
+/// Gives free pages back to the system, some at a time: pages from the end take the places of free
+/// ones, and nobody waits long for it, nor does the journal become as large as the database.
 pub(super) fn vacuum(db: &Connection) -> Result<(), RowError> {
-    for pragma in ["PRAGMA incremental_vacuum", "PRAGMA wal_checkpoint(TRUNCATE)"] {
-        let mut statement = db.prepare(pragma)?;
-        let mut rows = statement.query([])?;
-        while rows.next()?.is_some() {}
+    let free = || db.pragma_query_value(None, "freelist_count", |row| row.get::<_, i64>(0));
+    let mut left = free()?;
+    while left > 0 {
+        all_steps(db, "PRAGMA incremental_vacuum(512)")?;
+        checkpoint(db)?;
+        let now = free()?;
+        if now >= left {
+            break;
+        }
+        left = now;
     }
+    all_steps(db, "PRAGMA wal_checkpoint(TRUNCATE)")
+}
+
+/// Writes what is in the journal into the database, as far as nobody needs it there.
+pub(super) fn checkpoint(db: &Connection) -> Result<(), RowError> {
+    all_steps(db, "PRAGMA wal_checkpoint(PASSIVE)")
+}
+
+/// Each step of such a statement does some of it.
+fn all_steps(db: &Connection, pragma: &str) -> Result<(), RowError> {
+    let mut statement = db.prepare(pragma)?;
+    let mut rows = statement.query([])?;
+    while rows.next()?.is_some() {}
     Ok(())
 }
 

@@ -258,3 +258,28 @@ fn segments_that_cost_nothing_go_first() {
     let at = |wanted| seen.borrow().iter().position(|point| *point == wanted).expect("it came");
     assert!(at(CrashPoint::RemoveStoreFile) < at(CrashPoint::Append), "{:?}", seen.borrow());
 }
+
+/// As a disk without room leaves it that lets dead records go where they lie, and nothing more.
+#[test]
+fn a_segment_with_holes_is_as_good_as_one_with_dead_weight() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut store = SqliteStore::create(dir.path()).unwrap();
+    let reader = SqliteStore::open(dir.path()).unwrap();
+    let digests = fill(&mut store, 6);
+    drop_changes(&mut store, 2..=5);
+    let unnamed = store.unnamed().unwrap();
+    store.forget(&unnamed).unwrap();
+    let segment = dir.path().join("packs/00000001.pack");
+    let file = std::fs::OpenOptions::new().write(true).open(&segment).unwrap();
+    let record = file.metadata().unwrap().len() / 6;
+    disk::punch(&file, record, 4 * record).unwrap();
+    for store in [&store, &reader] {
+        assert_eq!(store.check().unwrap(), Vec::<String>::new());
+        for kept in [0, 5] {
+            assert_eq!(store.contents(&digests[kept]).unwrap().len(), 1 << 20);
+        }
+    }
+    store.compact().unwrap();
+    assert_eq!(segments(dir.path()), ["00000002.pack"]);
+    assert_eq!(reader.contents(&digests[5]).unwrap().len(), 1 << 20);
+}

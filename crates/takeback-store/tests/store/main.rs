@@ -12,5 +12,6 @@ mod folder;
 mod format;
 mod json_states;
 mod processes;
+mod repack;
 mod sample;
 mod states;

@@ -9,6 +9,9 @@ use takeback_core::retention::{
     CleanedUp, Clock, ClockTrouble, Occasion, WouldDrop, clean_up, is_due, is_tight, would_drop,
 };
 
+use takeback_core::workspace::index_in;
+use takeback_store::disk;
+
 use self::home::{HomeCleanedUp, fit_home};
 use super::room;
 
@@ -26,7 +29,7 @@ pub(crate) fn cleanup(
     args: &CleanupArgs,
     screen: &mut Screen,
 ) -> Result<u8, CommandError> {
-    let mut place = place::open_mended(options, Store::MustExist)?;
+    let mut place = open(options)?;
     let policy = place.settings.retention();
     let clock = if args.trust_clock { Clock::Trusted } else { Clock::Doubted };
     if args.dry_run {
@@ -84,6 +87,22 @@ fn home_to_json(home: &HomeCleanedUp) -> Value {
 fn capital(words: &str) -> String {
     let mut letters = words.chars();
     letters.next().map_or_else(String::new, |first| first.to_uppercase().chain(letters).collect())
+}
+
+/// Even to open a store takes some room. On a disk without any the index is given up for it: it can be
+/// made again.
+fn open(options: &Options) -> Result<Place, CommandError> {
+    /// What SQLite makes beside a database, and then some.
+    const ROOM: u64 = 1 << 20;
+    let opened = place::open_mended(options, Store::MustExist);
+    let here = place::here(options)?;
+    let folder = stores::store_of(&here.root, &here.home);
+    let has_room =
+        rustix::fs::statvfs(&folder).is_ok_and(|disk| disk.f_bavail * disk.f_frsize > ROOM);
+    if opened.is_ok() || has_room || disk::remove_store_file(&index_in(&folder)).is_err() {
+        return opened;
+    }
+    place::open_mended(options, Store::MustExist)
 }
 
 /// As `cleanup` without options; refused if the clock is in doubt.

@@ -9,6 +9,7 @@ mod fault;
 mod file_checkpoints;
 mod methods;
 mod points;
+mod quiet;
 mod server;
 mod sessions;
 mod states;
@@ -97,6 +98,7 @@ fn many_clients(start: &Start, args: &ServeArgs, screen: &mut Screen) -> Result<
     if args.detached {
         background::leave_output()?;
     }
+    quiet::work_when_quiet(Arc::clone(&start.quiet), start.home().to_owned());
     let idle = args.idle_exit.map_or(Idle::Stays, |s| Idle::Exits(Duration::from_secs(s)));
     serve_all(socket, &Limits::default(), idle, stop.as_fd(), &|| {
         let mut client = Client::new(start.clone());

@@ -125,3 +125,114 @@ fn the_store_used_longest_ago_gives_way_for_the_home() {
     assert!(workspaces.contains("over maxHomeBytes (1.0 KB) by"), "{workspaces}");
     assert_eq!(user.json(&["workspaces"])[0]["points"], 8, "nobody knows whether it moved");
 }
+
+/// A home on a disk of 24 MB, for one test and whatever it starts; `None`: this system lets nobody
+/// have one.
+#[expect(clippy::print_stderr, reason = "whoever reads the tests' output has to know")]
+fn on_a_small_disk(user: &User, script: &str) -> Option<std::process::Output> {
+    let alone = |script: &str| {
+        let mut command = std::process::Command::new("unshare");
+        command.args(["-Urm", "sh", "-ec", script]).current_dir(user.work()).env_clear();
+        command.env("PATH", std::env::var_os("PATH").unwrap_or_default());
+        command.env("HOME", user.home()).env("TAKEBACK", env!("CARGO_BIN_EXE_takeback"));
+        command.output()
+    };
+    let mount = r#"mkdir -p "$HOME/.takeback" && mount -t tmpfs -o size=24m t "$HOME/.takeback""#;
+    if !alone(mount).is_ok_and(|tried| tried.status.success()) {
+        eprintln!("skipped: no file system can be mounted here");
+        return None;
+    }
+    Some(alone(&format!("{mount}\nchmod 700 \"$HOME/.takeback\"\n{script}")).expect("it runs"))
+}
+
+#[test]
+fn a_disk_without_any_room_gets_some_from_a_clean_up() {
+    let user = User::with(&[("a.txt", "first\n")]);
+    for number in 0..1500 {
+        user.write(&format!("many/file-{number}"), &format!("{number}\n"));
+    }
+    let script = r#"
+        for n in 1 2 3 4 5 6 7 8 9 10 11 12 13 14; do
+            head -c 1200000 /dev/urandom > big
+            "$TAKEBACK" -q checkpoint
+        done
+        before=$(du -sk "$HOME/.takeback/workspaces" | cut -f1)
+        dd if=/dev/zero of="$HOME/.takeback/fill" bs=4k 2>/dev/null || true
+        dd if=/dev/zero of="$HOME/.takeback/fill2" bs=1 count=1 2>/dev/null && exit 70
+        rm "$HOME/.takeback/fill2"
+        TAKEBACK_POINTS_PER_SESSION=3 "$TAKEBACK" cleanup
+        after=$(du -sk "$HOME/.takeback/workspaces" | cut -f1)
+        echo "$before $after"
+        "$TAKEBACK" verify
+        "$TAKEBACK" -q checkpoint
+        "$TAKEBACK" rewind @~3 --exact -y
+    "#;
+    let Some(output) = on_a_small_disk(&user, script) else { return };
+    let out = String::from_utf8_lossy(&output.stdout).into_owned();
+    assert!(output.status.success(), "{out}\n{}", String::from_utf8_lossy(&output.stderr));
+    let sizes = out.lines().find_map(|line| {
+        let (before, after) = line.split_once(' ')?;
+        Some((before.parse::<u64>().ok()?, after.parse::<u64>().ok()?))
+    });
+    let (before, after) = sizes.expect("both sizes");
+    assert!(after < before / 2, "{before} KB to {after} KB");
+}
+
+/// Two processes at once: one records turn by turn, the other keeps collecting.
+#[test]
+fn a_recorder_loses_nothing_beside_a_collection() {
+    const TURNS: u64 = 25;
+    let user = User::with(&[("a.txt", "first\n")]);
+    let prompt = |n: u64| {
+        format!(r#"{{"event":"prompt","session":"s","message":"m{n}","text":"turn {n}"}}"#)
+    };
+    assert_eq!(user.fed(&["record"], &prompt(0)).code, 0);
+    let done = std::sync::atomic::AtomicBool::new(false);
+    let went = std::thread::scope(|scope| {
+        let cleaner = scope.spawn(|| {
+            let mut went = 0;
+            while !done.load(std::sync::atomic::Ordering::Relaxed) {
+                let mut command = user.command(&["cleanup", "--json"]);
+                command.env("TAKEBACK_MAX_STORE_BYTES", "500000");
+                let answer = user.answer_of(command, "");
+                assert_eq!(answer.code, 0, "{answer:?}");
+                let told: Value = serde_json::from_str(&answer.out).expect("JSON");
+                went += told["points"].as_u64().expect("a number");
+            }
+            went
+        });
+        for n in 1..=TURNS {
+            let mut command = user.command(&["record"]);
+            command.env("TAKEBACK_HOOK_DEADLINE_MS", "60000");
+            let call = |event: &str| {
+                format!(r#"{{"event":"{event}","session":"s","call":"c{n}","tool":"Bash"}}"#)
+            };
+            let answer = user.answer_of(command, &[prompt(n), call("before_tool")].join("\n"));
+            assert_eq!(answer.code, 0, "{answer:?}");
+            // One text that is new, and one that was there before and may just be going.
+            user.write("new.txt", &noise(n));
+            user.write("old.txt", &noise(n % 3));
+            let mut command = user.command(&["record"]);
+            command.env("TAKEBACK_HOOK_DEADLINE_MS", "60000");
+            let end = r#"{"event":"turn_end","session":"s"}"#.to_owned();
+            let answer = user.answer_of(command, &[call("after_tool"), end].join("\n"));
+            assert_eq!(answer.code, 0, "{answer:?}");
+        }
+        done.store(true, std::sync::atomic::Ordering::Relaxed);
+        cleaner.join().expect("it cleaned up")
+    });
+    assert!(went > 5, "{went}");
+    assert_eq!(user.takeback(&["verify"]).code, 0);
+    let log = user.json(&["log", "-n", "100"]);
+    assert_eq!(log[0]["description"], format!("turn {TURNS}"));
+    let kept = log.as_array().expect("a list");
+    assert!(kept.iter().all(|point| point["notCaptured"] == 0), "{log}");
+    for point in kept {
+        let id = point["id"].as_str().expect("an id");
+        assert_eq!(user.takeback(&["rewind", id, "--exact", "-y"]).code, 0, "{point}");
+        let text = point["description"].as_str().expect("a text");
+        let turn: u64 = text.trim_start_matches("turn ").parse().expect("a number");
+        assert!(user.read("new.txt") == noise(turn - 1), "{text}");
+        assert!(user.read("old.txt") == noise((turn - 1) % 3), "{text}");
+    }
+}

@@ -3,6 +3,7 @@
 
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use serde::Serialize;
@@ -10,6 +11,7 @@ use takeback_ipc::params::Named;
 use takeback_ipc::{Call, Fault, Outcome, Outlet};
 
 use super::methods::{Run, find};
+use super::quiet::Quiet;
 use super::watch::Watch;
 use crate::args::Options;
 use crate::commands::cleanup::when_due;
@@ -39,6 +41,7 @@ pub(super) struct Start {
     options: Options,
     folder: PathBuf,
     home: PathBuf,
+    pub(super) quiet: Arc<Quiet>,
 }
 
 impl Start {
@@ -51,7 +54,8 @@ impl Start {
             no_pager: true,
             ..options.clone()
         };
-        Ok(Self { options, folder, home })
+        let quiet = Arc::new(Quiet::new(Instant::now()));
+        Ok(Self { options, folder, home, quiet })
     }
 
     /// Where it was started.
@@ -99,6 +103,7 @@ impl Client {
     }
 
     pub(super) fn answer(&mut self, call: &Call, outlet: &Outlet) -> Outcome {
+        self.from.quiet.asked(Instant::now());
         let method = find(&call.method).ok_or_else(|| Fault::no_method(&call.method))?;
         match method.run {
             Run::Named(run) => run(self, &call.params.named(method.params)?, outlet),
@@ -139,6 +144,7 @@ impl Client {
         store: Store,
     ) -> Result<At<'_>, CommandError> {
         let here = place::here(&options)?;
+        self.from.quiet.asked_about(&here.root);
         let known = self.open.iter().position(|handle| handle.root == here.root);
         let mut handle = match known.map(|at| self.open.remove(at)) {
             Some(handle) if handle.is_current(&here)? => handle,

@@ -1,0 +1,229 @@
+//! Gives the space of what was forgotten back to the system: bytes of the packs, then pages of the
+//! database.
+//!
+//! Disturbs nobody, and needs room for the live part of one segment at most: what is copied is durable
+//! and named before the segment it was in goes, and that goes before the next is begun.
+
+use std::collections::{HashMap, HashSet};
+
+use rusqlite::TransactionBehavior;
+
+use super::SqliteStore;
+use super::pack::{HEADER, Location, Packs, Retired, header};
+use super::rows;
+use crate::blob::{Digest, PackedBlob};
+use crate::disk::{CrashPoint, crash_point};
+use crate::store::StoreError;
+
+/// How much dead weight a segment is emptied for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Thrift {
+    /// As much as is left to copy.
+    WorthIt,
+    /// A sixteenth: room is short.
+    Room,
+}
+
+impl Thrift {
+    fn least(self, size: u64) -> u64 {
+        match self {
+            Self::WorthIt => size.div_ceil(2),
+            Self::Room => size.div_ceil(16),
+        }
+    }
+}
+
+/// Segments smaller than this are put together, …
+const SMALL: u64 = 4 << 20;
+/// … once there are more of them than this: some belong to those who record at the same time.
+const FEW: usize = 4;
+
+pub(super) fn compact(store: &mut SqliteStore, thrift: Thrift) -> Result<(), StoreError> {
+    // On a full disk even a transaction that deletes finds no room before something has gone.
+    let evacuated = remove_dead(store).and_then(|()| {
+        let dropped = (|| {
+            let transaction = store.db.transaction_with_behavior(TransactionBehavior::Immediate)?;
+            rows::drop_orphans(&transaction)?;
+            transaction.commit()?;
+            Ok(())
+        })();
+        store.rows("dropping what nothing names", dropped)?;
+        match evacuate(store, thrift) {
+            Err(error) if error.is_full() => {
+                punch_dead(store)?;
+                evacuate(store, thrift)
+            }
+            evacuated => evacuated,
+        }
+    });
+    store.rows("giving space back", rows::vacuum(&store.db))?;
+    evacuated
+}
+
+/// Removes the segments of which nothing lives, but for the newest: its number must not be used again.
+fn remove_dead(store: &SqliteStore) -> Result<(), StoreError> {
+    let live: HashSet<u32> = live_records(store)?.into_keys().collect();
+    let segments = store.packs.segments()?;
+    let older = segments.iter().rev().skip(1).filter(|(_, size)| *size > 0);
+    let dead: Vec<u32> =
+        older.map(|(number, _)| *number).filter(|number| !live.contains(number)).collect();
+    let mut retired = Vec::new();
+    for number in dead {
+        retired.extend(store.packs.retire(number)?);
+    }
+    if retired.is_empty() {
+        return Ok(());
+    }
+    // Read again under the locks: their last writers may have committed since.
+    let live = live_records(store)?;
+    for old in retired {
+        if !live.contains_key(&old.number()) {
+            store.packs.close(old.number());
+            old.remove()?;
+        }
+    }
+    Ok(())
+}
+
+/// Gives back the blocks of dead records where they lie: the way out where there is no room to copy
+/// what lives beside them.
+fn punch_dead(store: &SqliteStore) -> Result<(), StoreError> {
+    let mut retired = Vec::new();
+    for (number, _) in store.packs.segments()? {
+        retired.extend(store.packs.retire(number)?);
+    }
+    let mut live = live_records(store)?;
+    for old in retired {
+        let mut records = live.remove(&old.number()).unwrap_or_default();
+        records.sort_unstable_by_key(|(_, place)| place.offset);
+        let mut dead_from = 0;
+        for (_, place) in &records {
+            punch_between(&old, dead_from, place.offset)?;
+            dead_from = place.offset + HEADER as u64 + u64::from(place.length);
+        }
+        punch_between(&old, dead_from, old.size())?;
+    }
+    Ok(())
+}
+
+fn punch_between(old: &Retired, from: u64, to: u64) -> Result<(), StoreError> {
+    /// Less than this frees no block.
+    const BLOCK: u64 = 4096;
+    if to.saturating_sub(from) >= BLOCK { old.punch(from, to - from) } else { Ok(()) }
+}
+
+/// Empties and removes the segments with that much dead weight: those first that cost least, so that
+/// a full disk has more room before anything is copied.
+pub(super) fn evacuate(store: &mut SqliteStore, thrift: Thrift) -> Result<(), StoreError> {
+    let live = live_records(store)?;
+    let heavy: Vec<(u64, u32)> = store
+        .packs
+        .segments()?
+        .into_iter()
+        .map(|(number, size)| (kept_in(&live, number), number, size))
+        .filter(|(kept, _, size)| *size > 0 && size - kept.min(size) >= thrift.least(*size))
+        .map(|(kept, number, _)| (kept, number))
+        .collect();
+    empty(store, heavy)
+}
+
+/// Puts small segments together, if there are many.
+pub(super) fn merge_small(store: &mut SqliteStore) -> Result<(), StoreError> {
+    let live = live_records(store)?;
+    let segments = store.packs.segments()?;
+    let older = segments.iter().rev().skip(1);
+    let small: Vec<(u64, u32)> = older
+        .filter(|(_, size)| *size > 0 && *size < SMALL)
+        .map(|(number, _)| (kept_in(&live, *number), *number))
+        .collect();
+    if small.len() > FEW { empty(store, small) } else { Ok(()) }
+}
+
+fn kept_in(live: &HashMap<u32, Vec<(Digest, Location)>>, number: u32) -> u64 {
+    let records = live.get(&number).into_iter().flatten();
+    records.map(|(_, place)| HEADER as u64 + u64::from(place.length)).sum()
+}
+
+/// Empties and removes these segments, each with what is left in it.
+fn empty(store: &mut SqliteStore, mut segments: Vec<(u64, u32)>) -> Result<(), StoreError> {
+    segments.sort_unstable();
+    let newest = store.packs.segments()?.last().map(|(number, _)| *number);
+    let mut retired = Vec::new();
+    for (_, number) in segments {
+        retired.extend(store.packs.retire(number)?);
+    }
+    if retired.iter().any(|old| Some(old.number()) == newest) {
+        store.packs.begin_segment()?;
+    }
+    // Read again under the locks: their last writers may have committed since.
+    let mut live = live_records(store)?;
+    for old in retired {
+        let records = live.remove(&old.number()).unwrap_or_default();
+        move_records(store, old, &records)?;
+    }
+    Ok(())
+}
+
+fn live_records(store: &SqliteStore) -> Result<HashMap<u32, Vec<(Digest, Location)>>, StoreError> {
+    let mut live: HashMap<u32, Vec<(Digest, Location)>> = HashMap::new();
+    let mut broken = None;
+    let listed = rows::each_blob(&store.db, &mut |blob| match blob {
+        Ok(blob) => live.entry(blob.1.segment).or_default().push(blob),
+        Err(error) => broken = Some(error),
+    });
+    store.rows("looking for dead weight in the packs", broken.map_or(listed, Err))?;
+    Ok(live)
+}
+
+/// Copies these records elsewhere, durably, reads them back, says so, and removes the segment. One
+/// with a damaged record stays, for whoever may still get something out of it.
+fn move_records(
+    store: &mut SqliteStore,
+    old: Retired,
+    records: &[(Digest, Location)],
+) -> Result<(), StoreError> {
+    let mut packs = Packs::new(store.dir.join(super::PACKS));
+    let copied = copy_records(store, &mut packs, records);
+    if !matches!(copied, Ok(true)) {
+        packs.give_up()?;
+        return copied.map(drop);
+    }
+    let moved = (|| {
+        let transaction = store.db.transaction_with_behavior(TransactionBehavior::Immediate)?;
+        for (digest, from) in records {
+            rows::move_blob(&transaction, digest, from, &packs.pending()[digest])?;
+        }
+        crash_point(CrashPoint::Commit);
+        transaction.commit()?;
+        crash_point(CrashPoint::Committed);
+        Ok(())
+    })();
+    store.rows("moving contents", moved)?;
+    packs.committed();
+    store.packs.close(old.number());
+    old.remove()
+}
+
+/// Whether all of them could be read, there and where they are now.
+fn copy_records(
+    store: &SqliteStore,
+    packs: &mut Packs,
+    records: &[(Digest, Location)],
+) -> Result<bool, StoreError> {
+    for (digest, from) in records {
+        let Some(mut record) = store.packs.read_record(from)? else { return Ok(false) };
+        let bytes = record.split_off(HEADER);
+        if record != header(digest, from) {
+            return Ok(false);
+        }
+        let Location { size, encoding, .. } = *from;
+        packs.append(&PackedBlob { digest: *digest, size, encoding, bytes })?;
+    }
+    packs.make_durable()?;
+    for (digest, from) in records {
+        if packs.read_record(&packs.pending()[digest])? != store.packs.read_record(from)? {
+            return Ok(false);
+        }
+    }
+    Ok(true)
+}
