@@ -12,13 +12,13 @@
 
 use std::fs::{File, TryLockError};
 use std::io;
-use std::os::unix::fs::{FileExt as _, MetadataExt as _};
+use std::os::unix::fs::FileExt as _;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use takeback_store::{SessionId, disk};
 
-use crate::lock::{Hold, Patience, lock_file};
+use crate::lock::{Hold, Patience, is_named, lock_file};
 use crate::spool::Spooled;
 
 /// An event for which somebody is about to look at the tree. Dropped without [`Self::done`], it is one
@@ -99,6 +99,11 @@ impl Deferred {
     pub(crate) fn done(self) -> io::Result<()> {
         disk::remove_store_file(&self.path)?;
         // Before the process ends, and whoever else has the open file.
+        self.file.unlock()
+    }
+
+    /// It could not be recorded: whoever is next may try, however long this process lasts.
+    pub(crate) fn leave(self) -> io::Result<()> {
         self.file.unlock()
     }
 }
@@ -185,15 +190,6 @@ fn event_in(file: &File) -> io::Result<Option<Spooled>> {
     let mut bytes = vec![0; usize::try_from(length).unwrap_or_default()];
     match file.read_exact_at(&mut bytes, 0) {
         Ok(()) => Ok(serde_json::from_slice(&bytes).ok()),
-        Err(error) => Err(error),
-    }
-}
-
-fn is_named(file: &File, path: &Path) -> io::Result<bool> {
-    let opened = file.metadata()?;
-    match std::fs::symlink_metadata(path) {
-        Ok(named) => Ok((named.dev(), named.ino()) == (opened.dev(), opened.ino())),
-        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(false),
         Err(error) => Err(error),
     }
 }

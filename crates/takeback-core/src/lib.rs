@@ -15,6 +15,7 @@ pub mod event;
 pub mod author;
 pub mod spool;
 pub mod deferred;
+pub mod going_on;
 pub mod record;
 mod waiting;
 pub mod middleware;
@@ -32,8 +33,8 @@ pub use ambient::Ambient;
 pub use event::{AgentEvent, Outcome, Tools, Touches};
 pub use learn_ids::learn_ids;
 pub use record::{
-    Put, Recorded, checkpoint, look_around, record, record_deferred, record_or_defer,
-    wait_for_deferred,
+    Put, Recorded, checkpoint, left_to_read, look_around, look_at_rest, record, record_deferred,
+    record_or_defer, wait_for_deferred,
 };
 pub use waiting::record_waiting;
 pub use workspace::{Limits, Workspace, WorkspaceError, WorkspaceOptions};

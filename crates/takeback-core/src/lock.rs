@@ -2,6 +2,7 @@
 
 use std::fs::{File, TryLockError};
 use std::io;
+use std::os::unix::fs::MetadataExt as _;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
@@ -44,6 +45,16 @@ impl Patience {
 /// `None`: somebody else held it all through `patience`.
 pub fn lock(path: &Path, hold: Hold, patience: Duration) -> io::Result<Option<Lock>> {
     lock_file(disk::open_private_file(path)?, hold, patience)
+}
+
+/// Whether an open file still has this name: whoever waited for its lock may find that it was removed.
+pub(crate) fn is_named(file: &File, path: &Path) -> io::Result<bool> {
+    let opened = file.metadata()?;
+    match std::fs::symlink_metadata(path) {
+        Ok(named) => Ok((named.dev(), named.ino()) == (opened.dev(), opened.ino())),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(false),
+        Err(error) => Err(error),
+    }
 }
 
 /// As [`lock`], of a file that is open.

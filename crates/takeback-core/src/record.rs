@@ -9,6 +9,7 @@ mod commit;
 mod decide;
 mod late;
 mod meanwhile;
+mod rest;
 mod sight;
 
 use std::path::PathBuf;
@@ -24,10 +25,12 @@ use self::decide::{Decision, NewPoint, decide};
 pub(crate) use self::late::drain_spool;
 use self::late::{drain_within, spool};
 pub use self::meanwhile::{Put, record_deferred, record_or_defer, wait_for_deferred};
+pub use self::rest::{left_to_read, look_at_rest};
 use self::sight::Sight;
 use crate::deferred::Whose;
 use crate::event::{AgentEvent, Touches};
 use crate::exchange::imported::import_of;
+use crate::going_on;
 use crate::lock::{Hold, Patience};
 use crate::spool::{self, Spooled};
 use crate::workspace::Workspace;
@@ -49,6 +52,8 @@ pub struct Recorded {
     pub not_captured: Vec<(WorkPath, Lack)>,
     /// It could not be recorded in time: the event waits in the spool.
     pub spooled: bool,
+    /// There was no time to look at everything.
+    pub unfinished: bool,
     pub stats: ScanStats,
 }
 
@@ -94,9 +99,22 @@ pub fn record(workspace: &mut Workspace, event: &AgentEvent) -> Result<Recorded,
     let recorded = record_now(workspace, event, time);
     workspace.store.set_patience(None)?;
     match recorded {
-        Err(error) if error.can_wait() => spool(workspace, Spooled { time, event: event.clone() }),
+        Err(error) if error.can_wait() => {
+            let unfinished = matches!(error, RecordError::Scan(ScanError::OutOfTime));
+            if unfinished {
+                want_the_rest(workspace)?;
+            }
+            let recorded = spool(workspace, Spooled { time, event: event.clone() })?;
+            Ok(Recorded { unfinished, ..recorded })
+        }
         recorded => recorded,
     }
+}
+
+/// Leaves word for whoever has the time to read what is left.
+fn want_the_rest(workspace: &Workspace) -> Result<(), RecordError> {
+    let path = &workspace.store_dir;
+    going_on::want(path).map_err(|source| RecordError::Spool { path: path.clone(), source })
 }
 
 /// The name of a session in the log: what an imported session did, nobody here did, and no agent may
@@ -118,11 +136,21 @@ fn record_now(
     let Some(_lock) = workspace.lock_only(Hold::Shared, patience.left())? else {
         return Err(RecordError::Locked);
     };
-    let budget = workspace.limits.budget();
+    let budget = budget(workspace)?;
     workspace.store.set_patience(Some(patience.left_for_a_commit()))?;
     drain_within(workspace, patience.left(), budget)?;
     workspace.store.set_patience(Some(patience.left_for_a_commit()))?;
     record_at(workspace, event, time, Punctuality::OnTime, budget)
+}
+
+/// For an event that comes in now. Of a tree that nobody has seen every name becomes a change: to write
+/// them takes as long as to find them, and there is somebody to read what is left.
+fn budget(workspace: &Workspace) -> Result<Budget, StoreError> {
+    let budget = workspace.limits.budget();
+    Ok(match workspace.store.last_scan()? {
+        Some(_) => budget,
+        None => workspace.limits.first_budget(),
+    })
 }
 
 /// Waits for what must be recorded before this event: what its session has told, and everything if
@@ -344,6 +372,7 @@ impl Recorded {
             changes: 0,
             not_captured: Vec::new(),
             spooled: false,
+            unfinished: false,
             stats: ScanStats::default(),
         }
     }

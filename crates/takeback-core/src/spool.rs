@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
-use takeback_store::{Timestamp, disk};
+use takeback_store::{SessionId, Timestamp, disk};
 
 use crate::event::AgentEvent;
 use crate::lock::{Hold, lock};
@@ -97,6 +97,20 @@ pub(crate) fn waiting_of(
         }
     }
     Ok(number)
+}
+
+/// The sessions that the events are of.
+pub(crate) fn sessions(store_dir: &Path) -> io::Result<Vec<SessionId>> {
+    let mut sessions = Vec::new();
+    for file in [spool_file(store_dir), aside_file(store_dir)] {
+        match std::fs::read(&file) {
+            Ok(lines) => sessions
+                .extend(read_lines(&lines).map(|(spooled, _)| spooled.event.session().clone())),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(sessions)
 }
 
 /// The events among these lines, each with what stands behind it.

@@ -81,6 +81,14 @@ impl Limits {
             None => Budget::UNLIMITED,
         }
     }
+
+    /// The same for a tree that nobody has looked at: half of the time, and the rest is for the log.
+    pub(crate) fn first_budget(&self) -> Budget {
+        match self.scan_budget {
+            Some(budget) => Budget::starting_now(budget / 2, self.scan_overrun / 2),
+            None => Budget::UNLIMITED,
+        }
+    }
 }
 
 pub struct Workspace {

@@ -209,7 +209,7 @@ pub(crate) enum Command {
     /// Save, look at and take back the state of an agent, step by step
     #[command(subcommand)]
     State(StateCommand),
-    /// Look at the tree for an event whose hook has answered; what `takeback hook` starts
+    /// Look at the tree for an event whose hook has answered, and at what was left; what `takeback hook` starts
     #[command(hide = true)]
     GoOn(GoOnArgs),
     /// Print help
@@ -305,14 +305,14 @@ pub(crate) struct HookArgs {
 
 #[derive(Debug, ClapArgs)]
 pub(crate) struct GoOnArgs {
-    /// The event, whose file is locked on standard input
-    pub(crate) event: String,
+    /// The event, whose file is locked on standard input [default: only what is left to read]
+    pub(crate) event: Option<String>,
     /// Whose hook it was
     #[arg(long, value_name = "NAME")]
-    pub(crate) agent: String,
+    pub(crate) agent: Option<String>,
     /// The session, as the agent calls it
     #[arg(long, value_name = "ID")]
-    pub(crate) session: String,
+    pub(crate) session: Option<String>,
 }
 
 #[derive(Debug, ClapArgs)]

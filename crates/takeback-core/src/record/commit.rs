@@ -2,8 +2,8 @@
 //! and perhaps a point.
 
 use takeback_store::{
-    Author, Change, Entry, Evidence, Head, Point, PointKind, Seq, StoreError, Timestamp, WorkPath,
-    Write,
+    Author, Change, Entry, Evidence, Head, Lack, Point, PointKind, Seq, StoreError, Timestamp,
+    WorkPath, Write,
 };
 
 use super::decide::{Decision, Now, PointAt};
@@ -35,6 +35,12 @@ pub(super) fn commit(
             if let Entry::NotCaptured { lack } = change.after {
                 recorded.not_captured.push((change.path.clone(), lack));
             }
+        }
+        let unread = Entry::NotCaptured { lack: Lack::Deadline };
+        recorded.unfinished =
+            sight.index.is_some() && sight.found.iter().any(|observed| observed.after == unread);
+        if recorded.unfinished {
+            super::want_the_rest(workspace)?;
         }
         let mut writes: Vec<Write> = changes.into_iter().map(Write::Change).collect();
         writes.extend(filled_in.into_iter().map(Write::ReplaceChange));

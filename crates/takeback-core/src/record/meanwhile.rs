@@ -9,14 +9,15 @@ use takeback_store::{SessionId, StoreError};
 
 use super::late::spool;
 use super::{
-    OwnCalls, Punctuality, RecordError, Recorded, is_spool_empty, may_write_anything, pass_barrier,
-    record, record_at, recorded_as,
+    OwnCalls, Punctuality, RecordError, Recorded, budget, is_spool_empty, may_write_anything,
+    pass_barrier, record, record_at, recorded_as, want_the_rest,
 };
 use crate::deferred::{Deferred, Whose, is_one};
 use crate::event::AgentEvent;
 use crate::lock::Hold;
 use crate::spool::{self, Spooled};
 use crate::workspace::Workspace;
+use crate::worktree::scan::ScanError;
 
 /// Where an event was put.
 #[derive(Debug)]
@@ -65,16 +66,21 @@ pub fn record_deferred(
     workspace: &mut Workspace,
     deferred: Deferred,
 ) -> Result<Recorded, RecordError> {
+    let recorded = record_one(workspace, &deferred.spooled);
+    if matches!(recorded, Err(RecordError::Scan(ScanError::OutOfTime))) {
+        want_the_rest(workspace)?;
+    }
+    let left = if recorded.is_ok() { deferred.done() } else { deferred.leave() };
+    left.map_err(|source| RecordError::Spool { path: workspace.store_dir.clone(), source })?;
+    recorded
+}
+
+fn record_one(workspace: &mut Workspace, spooled: &Spooled) -> Result<Recorded, RecordError> {
     let Some(_lock) = workspace.lock_only(Hold::Shared, workspace.limits.rewind_patience)? else {
         return Err(RecordError::Locked);
     };
-    let Spooled { time, event } = &deferred.spooled;
-    let budget = workspace.limits.budget();
-    let recorded = record_at(workspace, event, *time, Punctuality::Deferred, budget)?;
-    deferred
-        .done()
-        .map_err(|source| RecordError::Spool { path: workspace.store_dir.clone(), source })?;
-    Ok(recorded)
+    let budget = budget(workspace)?;
+    record_at(workspace, &spooled.event, spooled.time, Punctuality::Deferred, budget)
 }
 
 /// For whoever asks the log about a session before an event of it: whether it holds by now what the

@@ -4,7 +4,9 @@ use std::collections::{HashMap, HashSet};
 use std::os::fd::OwnedFd;
 use std::path::Path;
 
-use takeback_store::{Change, Entry, Head, Lack, PackedBlob, Seq, StoreError, Vouched, WorkPath};
+use takeback_store::{
+    Change, Entry, Head, Lack, PackedBlob, Seq, Store, StoreError, Vouched, WorkPath,
+};
 
 use super::RecordError;
 use crate::progress::Work;
@@ -83,10 +85,20 @@ impl Sight {
     ) -> Result<Self, RecordError> {
         let store = &mut workspace.store;
         let mut failed = None;
+        let mut unsaved = 0;
         let mut keep = |blob: PackedBlob| {
-            if failed.is_none() {
-                failed = store.put(blob).err();
+            if failed.is_some() {
+                return;
             }
+            unsaved += blob.bytes.len();
+            let kept = store.put(blob).and_then(|()| {
+                if unsaved < SAVED_TOGETHER {
+                    return Ok(());
+                }
+                unsaved = 0;
+                save_contents(&mut **store)
+            });
+            failed = kept.err();
         };
         let work = workspace.ambient.begin(Work::Scan, 0);
         let ask = Ask {
@@ -288,6 +300,19 @@ impl Sight {
         if let (Some(watched), Some(look)) = (&workspace.watched, self.look) {
             watched.settle(&workspace.root, look, index, &self.found);
         }
+    }
+}
+
+/// So many bytes of contents are lost at most if a scan is cut off.
+const SAVED_TOGETHER: usize = 32 << 20;
+
+/// Makes durable what has been put, though nothing names it yet: whoever looks again finds it.
+fn save_contents(store: &mut dyn Store) -> Result<(), StoreError> {
+    let head = store.head()?;
+    match store.commit(head, &[]) {
+        // Somebody else is writing: the next time, then.
+        Ok(_) | Err(StoreError::Moved | StoreError::Busy { .. }) => Ok(()),
+        Err(error) => Err(error),
     }
 }
 

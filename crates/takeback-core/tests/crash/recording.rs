@@ -48,6 +48,41 @@ fn first_snapshot(sandbox: &mut Sandbox) {
     checkpoint(&mut sandbox.workspace, Some("first")).unwrap();
 }
 
+/// Contents of 3 MiB that cannot be made smaller, so many times.
+fn with_large_files(number: u64) -> Sandbox {
+    let sandbox = without_a_store();
+    let mut state = 1_u64;
+    for n in 0..number {
+        let mut bytes = Vec::new();
+        while bytes.len() < 3 << 20 {
+            state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+            bytes.extend((state ^ (state >> 33)).to_le_bytes());
+        }
+        sandbox.write(&format!("{n}.bin"), bytes);
+    }
+    sandbox
+}
+
+#[test]
+fn what_a_first_snapshot_has_kept_is_not_kept_again() {
+    const FILES: u64 = 13;
+    /// Every 32 MiB are saved.
+    const SAVED: u64 = 11;
+    let mut sandbox = with_large_files(FILES);
+    let points = points_of(|| first_snapshot(&mut sandbox));
+    let last = points.iter().rposition(|point| *point == CrashPoint::Commit).unwrap() as u64 + 1;
+    let mut sandbox = with_large_files(FILES);
+    assert_eq!(stopped(last, || first_snapshot(&mut sandbox)), Some(CrashPoint::Commit));
+    sandbox.reopen();
+    let usage = sandbox.workspace.store.usage().unwrap();
+    assert!((usage.changes, usage.blobs >= SAVED) == (0, true), "{usage:?}");
+    first_snapshot(&mut sandbox);
+    let again = sandbox.workspace.store.usage().unwrap();
+    let grown = again.packs - usage.packs;
+    assert!(grown < (FILES - SAVED + 1) << 20 << 2, "{usage:?}, then {again:?}");
+    assert_eq!(sandbox.workspace.store.check().unwrap(), Vec::<String>::new());
+}
+
 #[test]
 fn the_first_snapshot() {
     for n in 1.. {

@@ -10,6 +10,7 @@ mod deferred;
 mod named;
 mod spool;
 mod example;
+mod going_on;
 mod exchange;
 mod exchange_refused;
 mod helper;

@@ -11,8 +11,10 @@ use std::time::Duration;
 use anstyle::Style;
 use serde::Serialize;
 use serde_json::json;
+use takeback_core::going_on::{Going, how_far};
 use takeback_core::record::Surveyed;
 use takeback_core::worktree::index::{Index, Known};
+use takeback_core::worktree::scan::ScanStats;
 use takeback_core::worktree::scope::OutReason;
 use takeback_core::{Workspace, look_around};
 use takeback_store::{Entry, PointKind, RewindState, StoreError, WorkPath};
@@ -40,7 +42,9 @@ const PATIENCE: Duration = Duration::from_millis(100);
 pub(crate) fn status(options: &Options, screen: &mut Screen) -> Result<u8, CommandError> {
     let mut place = place::open(options, Store::MustExist)?;
     let workspace = &mut place.workspace;
-    let surveyed = look(workspace)?;
+    let going = how_far(&workspace.store_dir)?;
+    // Somebody is at it, and would only be held up.
+    let surveyed = if going.is_some() { None } else { look(workspace)? };
     let rewinding = surveyed.is_none()
         && workspace.store.rewinds()?.iter().any(|rewind| rewind.state == RewindState::Open);
     let points = workspace.store.points()?;
@@ -62,7 +66,8 @@ pub(crate) fn status(options: &Options, screen: &mut Screen) -> Result<u8, Comma
             "store": workspace.store_dir.to_string_lossy(),
             "storeBytes": size,
             "recording": place.settings.is_enabled(),
-            "locked": stats.is_none(),
+            "locked": stats.is_none() && going.is_none(),
+            "goingOn": going.map(|going| json!({ "readBytes": going.read, "ofBytes": going.of })),
             "files": stats.map(|stats| stats.files),
             "folders": stats.map(|stats| stats.folders),
             "points": listed,
@@ -99,19 +104,7 @@ pub(crate) fn status(options: &Options, screen: &mut Screen) -> Result<u8, Comma
         let text = format!("Recording is off: {} is false ({origin})", table::ENABLED);
         said.push((CARE, plain(&text)));
     }
-    match stats {
-        Some(stats) => {
-            let files = count(usize::try_from(stats.files).unwrap_or(usize::MAX), "file");
-            let folders = count(usize::try_from(stats.folders).unwrap_or(usize::MAX), "folder");
-            said.push((Style::new(), format!("{files} in {folders} protected, {kept}")));
-        }
-        None => {
-            let who =
-                if rewinding { "A rewind is running" } else { "Another command has it locked" };
-            said.push((CARE, format!("{who}: the files were not looked at")));
-            said.push((Style::new(), kept));
-        }
-    }
+    said.extend(looked(stats, going, rewinding, kept));
     if let Some(over) = &over {
         said.push((CARE, format!("It is {}", room::words(over))));
     }
@@ -149,6 +142,36 @@ fn print_refused(out: &mut dyn std::io::Write, settings: &Settings) -> std::io::
         print_wrapped(out, Style::new(), &refused)?;
     }
     Ok(())
+}
+
+/// What is known of the files, and what is kept of them.
+fn looked(
+    stats: Option<ScanStats>,
+    going: Option<Going>,
+    rewinding: bool,
+    kept: String,
+) -> Vec<(Style, String)> {
+    let care = match (stats, going) {
+        (Some(stats), _) => {
+            let files = count(usize::try_from(stats.files).unwrap_or(usize::MAX), "file");
+            let folders = count(usize::try_from(stats.folders).unwrap_or(usize::MAX), "folder");
+            return vec![(Style::new(), format!("{files} in {folders} protected, {kept}"))];
+        }
+        (None, Some(going)) => format!("Files are being read in the background: {}", far(going)),
+        (None, None) => {
+            let who =
+                if rewinding { "A rewind is running" } else { "Another command has it locked" };
+            format!("{who}: the files were not looked at")
+        }
+    };
+    vec![(CARE, care), (Style::new(), kept)]
+}
+
+fn far(going: Going) -> String {
+    match going.read.saturating_mul(100).checked_div(going.of) {
+        Some(percent) => format!("{} % of {}", percent.min(99), bytes(going.of)),
+        None => format!("{} so far", bytes(going.read)),
+    }
 }
 
 /// `None`: another command has the workspace locked.

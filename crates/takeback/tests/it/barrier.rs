@@ -195,3 +195,29 @@ fn what_somebody_died_over_is_recorded_late() {
     let shown = user.json(&["show", "second"]);
     assert!(!shown.to_string().contains("deadline"), "{shown}");
 }
+
+#[test]
+fn what_was_left_is_read_in_the_background() {
+    let user = User::with(&[("a.txt", "one\n")]);
+    prompt(&user, "first");
+    until("the prompt is in the log", || deferred(&user).is_empty());
+    let path = user.store().join("going-on");
+    fs::write(&path, r#"{"read":430,"of":1000}"#).unwrap();
+    let reader = File::open(&path).unwrap();
+    reader.lock().unwrap();
+    let answer = user.takeback(&["status"]);
+    let said = "Files are being read in the background: 43 % of 1.0 KB";
+    assert!(answer.code == 0 && answer.out.contains(said), "{answer:?}");
+    let status = user.json(&["status"]);
+    assert_eq!(status["goingOn"], json!({"readBytes": 430, "ofBytes": 1000}));
+    assert_eq!((&status["locked"], &status["files"]), (&json!(false), &Value::Null));
+    tell(&user, "Stop", &json!({}));
+    assert!(path.exists(), "somebody is at it");
+    // As if it had been killed.
+    drop(reader);
+    user.write("a.txt", "two\n");
+    tell(&user, "SessionStart", &json!({"source": "startup"}));
+    until("nothing is left", || !path.exists());
+    assert_eq!(user.json(&["status"])["goingOn"], Value::Null);
+    assert_eq!(user.takeback(&["verify"]).code, 0);
+}

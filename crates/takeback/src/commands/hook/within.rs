@@ -15,6 +15,7 @@ use std::time::Instant;
 use takeback_agents::claude::hook::message_of;
 use takeback_agents::hook::{Heard, News, Plugged, Teller, tell_by};
 use takeback_core::deferred::Deferred;
+use takeback_core::going_on::is_wanted;
 use takeback_core::retention::is_due;
 use takeback_core::spool::{self, Spooled};
 use takeback_core::{
@@ -131,6 +132,7 @@ impl Task {
                 return Ok(Recording { place: None, lacking });
             }
         };
+        self.read_rest_meanwhile();
         if self.heard.news == News::SessionStart && is_due(workspace).is_ok_and(|due| due) {
             self.clean_up_meanwhile();
         }
@@ -179,6 +181,18 @@ impl Task {
         let session = SessionId(self.heard.session.clone());
         learn_ids(workspace, &session, prompt, &[message]).map_err(|error| whole(&error))?;
         Ok(Some(prompt.clone()))
+    }
+
+    /// If there was no time for everything, now or some time ago, and nobody is at it.
+    fn read_rest_meanwhile(&self) {
+        let store_dir = stores::store_of(&self.root, &self.home);
+        if is_wanted(&store_dir).is_ok_and(|wanted| wanted) {
+            let started = self
+                .meanwhile()
+                .and_then(|mut command| command.arg("go-on").stdin(Stdio::null()).spawn());
+            // If it cannot be started, the next hook tries again.
+            drop(started);
+        }
     }
 
     /// Once a day, in a process of its own: no agent waits for it.
