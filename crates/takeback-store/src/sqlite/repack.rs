@@ -143,6 +143,7 @@ impl Seen {
             self.0.iter().map(|(segment, until)| format!("{segment:08x} {until}\n")).collect();
         let path = Self::path(store);
         disk::replace_private_file(&path, lines.as_bytes())
+            .map(drop)
             .map_err(|source| io_error(&path, "noting what was looked at", source))
     }
 
