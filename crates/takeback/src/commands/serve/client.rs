@@ -1,8 +1,8 @@
 //! One client: the workspaces that it works in, each with a handle of its own, opened when first
 //! asked for and kept.
 
-use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use serde::Serialize;
@@ -18,6 +18,7 @@ use crate::error::CommandError;
 use crate::place::{self, Here, Place, Store};
 use crate::settings::Settings;
 use crate::stores;
+use crate::watchlist::{Watchlist, number_of};
 
 /// Handles kept open by one client.
 const MOST: usize = 8;
@@ -39,10 +40,11 @@ pub(super) struct Start {
     options: Options,
     folder: PathBuf,
     home: PathBuf,
+    pub(super) watchlist: Option<Arc<Watchlist>>,
 }
 
 impl Start {
-    pub(super) fn new(options: &Options) -> Result<Self, CommandError> {
+    pub(super) fn new(options: &Options, watch: bool) -> Result<Self, CommandError> {
         let (folder, home) = (place::start(options)?, place::home(options)?);
         let options = Options {
             home: Some(home.clone()),
@@ -51,7 +53,7 @@ impl Start {
             no_pager: true,
             ..options.clone()
         };
-        Ok(Self { options, folder, home })
+        Ok(Self { options, folder, home, watchlist: watch.then(Watchlist::kept) })
     }
 
     /// Where it was started.
@@ -96,6 +98,10 @@ impl Client {
 
     pub(super) fn folder(&self) -> &Path {
         &self.from.folder
+    }
+
+    pub(super) fn watchlist(&self) -> Option<&Arc<Watchlist>> {
+        self.from.watchlist.as_ref()
     }
 
     pub(super) fn answer(&mut self, call: &Call, outlet: &Outlet) -> Outcome {
@@ -143,8 +149,11 @@ impl Client {
         let mut handle = match known.map(|at| self.open.remove(at)) {
             Some(handle) if handle.is_current(&here)? => handle,
             _ => {
-                let place = place::open(&options, store)?;
-                let database = number_of(&here);
+                let mut place = place::open(&options, store)?;
+                if let Some(list) = &self.from.watchlist {
+                    list.watch(&mut place, &here.home);
+                }
+                let database = number_of(&here.root, &here.home);
                 let recording = Recording::default();
                 let mut handle =
                     Handle { place, recording, root: here.root, seen_to: Instant::now(), database };
@@ -178,16 +187,10 @@ impl Handle {
         let settings = Settings::load(&here.root, &here.home)?;
         let nested = stores::nested(&here.root, &here.home);
         Ok(self.database.is_some()
-            && self.database == number_of(here)
+            && self.database == number_of(&here.root, &here.home)
             && settings.all == self.place.settings.all
             && nested == self.place.workspace.scope.nested_workspaces)
     }
-}
-
-/// The database's device and number.
-pub(super) fn number_of(here: &Here) -> Option<(u64, u64)> {
-    let about = stores::database_of(&here.root, &here.home).metadata().ok()?;
-    Some((about.dev(), about.ino()))
 }
 
 /// A result.
