@@ -70,7 +70,7 @@ pub(crate) trait Tool {
     /// Keeps the tree as it is. The first time after [`Tool::empty`] also makes what it keeps it in.
     fn snapshot(&mut self) -> Result<Cost>;
 
-    /// Files in the last snapshot.
+    /// Files in the last snapshot, which must be the first.
     fn files(&mut self) -> Result<usize>;
 
     /// Paths in which the last snapshot differs from the one before.

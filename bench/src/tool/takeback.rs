@@ -108,7 +108,8 @@ impl Tool for TakebackCommand<'_> {
     }
 
     fn files(&mut self) -> Result<usize> {
-        Ok(usize::try_from(self.held()?.checkpoint()?.stats.files)?)
+        // Asked of the answer: what a process goes on with afterwards is not kept yet.
+        Ok(self.changed()?.saturating_sub(self.corpus.folders))
     }
 
     fn changed(&mut self) -> Result<usize> {
