@@ -1,20 +1,16 @@
 //! A workspace with so many points, and what is done with it.
 
 use std::fs;
-use std::hash::{BuildHasher as _, Hasher as _, RandomState};
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use std::sync::Arc;
-use std::time::{Instant, SystemTime};
+use std::time::Instant;
 
 use takeback_bench::Result;
+use takeback_bench::held::only_workspace;
 use takeback_bench::measure::{millis, settle_disk};
 use takeback_core::rewind::{RewindRequest, Target, Whose, rewind};
-use takeback_core::worktree::scope::ScopeOptions;
-use takeback_core::{
-    AgentEvent, Ambient, Limits, Outcome, Touches, Workspace, WorkspaceOptions, look_around, record,
-};
-use takeback_store::{CallId, PointId, SessionId, SqliteStates, SqliteStore, Timestamp};
+use takeback_core::{AgentEvent, Outcome, Touches, Workspace, look_around, record};
+use takeback_store::{CallId, PointId, SessionId};
 
 const FILES: usize = 50;
 const EDITS: usize = 3;
@@ -161,25 +157,7 @@ impl Desk {
     }
 
     fn open(&self) -> Result<Workspace> {
-        let mut stores = fs::read_dir(self.folder.join("home/workspaces"))?;
-        let store_dir = stores.next().ok_or("the command made no store")??.path();
-        Ok(Workspace::open(WorkspaceOptions {
-            root: self.folder.join("project"),
-            states: Arc::new(SqliteStates::at(&store_dir)),
-            store: Box::new(SqliteStore::create(&store_dir)?),
-            store_dir,
-            home: None,
-            scope: ScopeOptions::default(),
-            limits: Limits::default(),
-            ambient: Ambient {
-                now: Box::new(|| {
-                    let since = SystemTime::UNIX_EPOCH.elapsed().unwrap_or_default();
-                    Timestamp(i64::try_from(since.as_millis()).unwrap_or(i64::MAX))
-                }),
-                random: Box::new(|| RandomState::new().build_hasher().finish()),
-                watch: None,
-            },
-        })?)
+        only_workspace(&self.folder.join("home"), &self.folder.join("project"))
     }
 }
 

@@ -6,6 +6,7 @@
 )]
 
 pub mod floor;
+pub mod held;
 pub mod machine;
 pub mod measure;
 

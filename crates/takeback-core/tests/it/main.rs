@@ -15,6 +15,7 @@ mod exchange;
 mod exchange_refused;
 mod helper;
 mod index;
+mod point_names;
 mod progress;
 mod recording;
 mod retention;
