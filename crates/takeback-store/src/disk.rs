@@ -14,6 +14,7 @@ use std::os::fd::{AsFd, AsRawFd as _, OwnedFd};
 use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _, PermissionsExt as _};
 use std::os::unix::net::UnixListener;
 use std::path::Path;
+use std::thread::JoinHandle;
 
 use rustix::fs::{AtFlags, CWD, FallocateFlags, Mode, OFlags, RenameFlags};
 use rustix::io::Errno;
@@ -212,6 +213,13 @@ pub fn append(file: &mut File, bytes: &[u8]) -> io::Result<()> {
 pub fn sync(file: &File) -> io::Result<()> {
     pass(CrashPoint::Sync)?;
     file.sync_data()
+}
+
+/// Begins to make appended bytes durable, without waiting; joining it says whether they are.
+pub fn begin_sync(file: &File) -> io::Result<JoinHandle<io::Result<()>>> {
+    pass(CrashPoint::Sync)?;
+    let file = file.try_clone()?;
+    std::thread::Builder::new().spawn(move || file.sync_data())
 }
 
 /// Makes the names in a folder durable.

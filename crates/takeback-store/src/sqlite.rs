@@ -200,6 +200,7 @@ impl Store for SqliteStore {
                 writer.write(write)?;
             }
             writer.head(head)?;
+            drop(writer);
             crash_point(CrashPoint::Commit);
             transaction.commit()?;
             Ok(Some(head))

@@ -10,6 +10,7 @@ use std::fs::{File, OpenOptions, TryLockError};
 use std::io;
 use std::os::unix::fs::{FileExt as _, MetadataExt as _};
 use std::path::{Path, PathBuf};
+use std::thread::JoinHandle;
 
 use super::schema::io_error;
 use crate::blob::{Digest, Encoding, PackedBlob};
@@ -67,6 +68,20 @@ struct Segment {
     /// The buffer will be written here.
     end: u64,
     unsynced: bool,
+    /// It is full, and on its way to the disk.
+    syncing: Option<JoinHandle<io::Result<()>>>,
+}
+
+impl Segment {
+    fn make_durable(&mut self) -> io::Result<()> {
+        match self.syncing.take().map(JoinHandle::join) {
+            Some(Ok(synced)) => synced?,
+            Some(Err(panic)) => std::panic::resume_unwind(panic),
+            None => disk::sync(&self.file)?,
+        }
+        self.unsynced = false;
+        Ok(())
+    }
 }
 
 /// A segment that nobody appends to any more.
@@ -126,6 +141,13 @@ impl Packs {
         let room = |segment: &Segment| segment.end + buffered + record <= self.limit;
         if !self.held.last().is_some_and(room) {
             self.flush()?;
+            // A first snapshot fills several, and would otherwise wait for all of them at its end.
+            if let Some(full) = self.held.last_mut().filter(|segment| segment.unsynced) {
+                let begun = disk::begin_sync(&full.file);
+                full.syncing = Some(
+                    begun.map_err(|source| io_error(&full.path, "making it durable", source))?,
+                );
+            }
             let segment = self.take_segment(record)?;
             self.held.push(segment);
         }
@@ -152,11 +174,10 @@ impl Packs {
         }
         self.flush()?;
         for segment in self.held.iter_mut().filter(|segment| segment.unsynced) {
-            disk::sync(&segment.file).map_err(|source| {
+            segment.make_durable().map_err(|source| {
                 self.lost = true;
                 io_error(&segment.path, "making it durable", source)
             })?;
-            segment.unsynced = false;
         }
         Ok(())
     }
@@ -359,7 +380,7 @@ impl Packs {
             disk::sync_folder(&self.dir)
                 .map_err(|source| io_error(&self.dir, "making it durable", source))?;
         }
-        Ok(Some(Segment { number, path, file, taken_at: end, end, unsynced: false }))
+        Ok(Some(Segment { number, path, file, taken_at: end, end, unsynced: false, syncing: None }))
     }
 }
 

@@ -30,7 +30,7 @@ const STEPS: [&str; 5] = [
 ];
 
 /// A log of more bytes is carried over by whoever opens the store next: the first to open it reads the
-/// whole log (3 µs a page), and to carry it over takes two waits for the disk. A commit is about 15
+/// whole log (2 µs a page), and to carry it over takes two waits for the disk. A commit is about 15
 /// pages.
 const LOG_LIMIT: u64 = 128 * 4120;
 

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use rusqlite::{Connection, OptionalExtension as _, params};
+use rusqlite::{CachedStatement, Connection, OptionalExtension as _, params};
 
 use super::encoding::{self, kinds, signed};
 use super::pack::Location;
@@ -20,11 +20,14 @@ use crate::store::{Head, Write};
 pub(super) struct Writer<'a> {
     db: &'a Connection,
     authors: HashMap<&'a Author, i64>,
+    // A first snapshot runs these two tens of thousands of times: they are looked for once.
+    insert_path: Option<CachedStatement<'a>>,
+    insert_change: Option<CachedStatement<'a>>,
 }
 
 impl<'a> Writer<'a> {
     pub(super) fn new(db: &'a Connection) -> Self {
-        Self { db, authors: HashMap::new() }
+        Self { db, authors: HashMap::new(), insert_path: None, insert_change: None }
     }
 
     pub(super) fn head(&self, head: Head) -> Result<(), RowError> {
@@ -126,10 +129,14 @@ impl<'a> Writer<'a> {
             _ => None,
         };
         let cancels = Some(encoding::seqs_bytes(&change.cancels)).filter(|bytes| !bytes.is_empty());
-        let mut insert = self.db.prepare_cached(
-            "INSERT INTO change (seq, path, before, after, kind, author, rewind, evidence, time, cancels)
-             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10)",
-        )?;
+        let insert = match &mut self.insert_change {
+            Some(insert) => insert,
+            none => none.insert(self.db.prepare_cached(
+                "INSERT INTO change (seq, path, before, after, kind, author, rewind, evidence, time,
+                     cancels)
+                 VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10)",
+            )?),
+        };
         insert.execute(params![
             signed(change.seq.0),
             path,
@@ -286,11 +293,15 @@ impl<'a> Writer<'a> {
         Ok(())
     }
 
-    fn path_number(&self, path: &WorkPath) -> Result<i64, RowError> {
+    fn path_number(&mut self, path: &WorkPath) -> Result<i64, RowError> {
         // Inserting first: a first snapshot has tens of thousands of paths, all of them new.
-        let mut insert = self
-            .db
-            .prepare_cached("INSERT INTO path (bytes) VALUES (?1) ON CONFLICT DO NOTHING")?;
+        let insert =
+            match &mut self.insert_path {
+                Some(insert) => insert,
+                none => none.insert(self.db.prepare_cached(
+                    "INSERT INTO path (bytes) VALUES (?1) ON CONFLICT DO NOTHING",
+                )?),
+            };
         if insert.execute([path.as_bytes()])? == 1 {
             return Ok(self.db.last_insert_rowid());
         }
