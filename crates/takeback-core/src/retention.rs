@@ -133,7 +133,7 @@ pub fn clean_up(
         fit(workspace, policy, now, &mut done)?;
     }
     if occasion == Occasion::OnDemand {
-        done.freed += repack_all(workspace)?;
+        done.freed += repack_for_now(workspace)?;
     }
     Ok(done)
 }
@@ -144,18 +144,15 @@ pub fn repack_some(workspace: &mut Workspace, budget: u64) -> Result<Repacked, S
     workspace.store.repack(budget)
 }
 
-/// Bytes that were given back.
-fn repack_all(workspace: &mut Workspace) -> Result<u64, StoreError> {
-    const PIECE: u64 = 32 << 20;
+/// As much as somebody waits for; answers the bytes that were given back.
+fn repack_for_now(workspace: &mut Workspace) -> Result<u64, StoreError> {
+    /// Some seconds.
+    const MOST: u64 = 256 << 20;
     let before = store_bytes(workspace);
-    loop {
-        match repack_some(workspace, PIECE) {
-            Ok(Repacked { more: true, .. }) => {}
-            Ok(_) => break,
-            // It is a way to have more room, not one to need it.
-            Err(error) if error.is_full() => break,
-            Err(error) => return Err(error),
-        }
+    match repack_some(workspace, MOST) {
+        // It is a way to have more room, not one to need it.
+        Err(error) if error.is_full() => {}
+        done => drop(done?),
     }
     Ok(before.saturating_sub(store_bytes(workspace)))
 }

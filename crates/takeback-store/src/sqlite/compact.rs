@@ -164,7 +164,9 @@ fn empty(store: &mut SqliteStore, mut segments: Vec<(u64, u32)>) -> Result<(), S
     Ok(())
 }
 
-fn live_records(store: &SqliteStore) -> Result<HashMap<u32, Vec<(Digest, Location)>>, StoreError> {
+pub(super) fn live_records(
+    store: &SqliteStore,
+) -> Result<HashMap<u32, Vec<(Digest, Location)>>, StoreError> {
     let mut live: HashMap<u32, Vec<(Digest, Location)>> = HashMap::new();
     let mut broken = None;
     let listed = rows::each_blob(&store.db, &mut |blob| match blob {

@@ -55,6 +55,8 @@ pub(super) struct Packs {
     /// The system may have dropped what it could not make durable, and would not say so twice.
     lost: bool,
     limit: u64,
+    /// If only these segments, or new ones, may be appended to.
+    only: Option<Vec<u32>>,
     readers: RefCell<HashMap<u32, File>>,
 }
 
@@ -119,8 +121,19 @@ impl Packs {
             pending: HashMap::new(),
             lost: false,
             limit: SEGMENT_LIMIT,
+            only: None,
             readers: RefCell::default(),
         }
+    }
+
+    /// From now on records go to these segments, or to new ones.
+    pub(super) fn append_only_to(&mut self, segments: Vec<u32>) {
+        self.only = Some(segments);
+    }
+
+    /// Where the segments end that were appended to, once that is durable.
+    pub(super) fn ends(&self) -> impl Iterator<Item = (u32, u64)> {
+        self.held.iter().map(|segment| (segment.number, segment.end))
     }
 
     pub(super) fn pending(&self) -> &HashMap<Digest, Location> {
@@ -331,7 +344,8 @@ impl Packs {
     fn take_segment(&self, room: u64) -> Result<Segment, StoreError> {
         let mut numbers = segment_numbers(&self.dir)?;
         numbers.sort_unstable();
-        for number in numbers.iter().rev() {
+        let may = |number: &&u32| self.only.as_ref().is_none_or(|only| only.contains(number));
+        for number in numbers.iter().rev().filter(may) {
             let path = segment_path(&self.dir, *number);
             match OpenOptions::new().read(true).append(true).open(&path) {
                 Ok(file) => {

@@ -387,27 +387,6 @@ pub(super) fn move_blob(
     to: &Location,
 ) -> Result<(), RowError> {
     let mut update = db.prepare_cached(
-        "UPDATE blob SET segment = ?4, offset = ?5
-         WHERE digest = ?1 AND segment = ?2 AND offset = ?3",
-    )?;
-    update.execute(rusqlite::params![
-        &digest.0[..],
-        from.segment,
-        signed(from.offset),
-        to.segment,
-        signed(to.offset),
-    ])?;
-    Ok(())
-}
-
-/// As [`move_blob`], to where it is kept otherwise.
-pub(super) fn repack_blob(
-    db: &Connection,
-    digest: &Digest,
-    from: &Location,
-    to: &Location,
-) -> Result<(), RowError> {
-    let mut update = db.prepare_cached(
         "UPDATE blob SET segment = ?4, offset = ?5, length = ?6, encoding = ?7
          WHERE digest = ?1 AND segment = ?2 AND offset = ?3",
     )?;
@@ -421,19 +400,6 @@ pub(super) fn repack_blob(
         to.encoding as u8,
     ])?;
     Ok(())
-}
-
-/// Those that are kept as they are and have this many bytes or more, in the order in which they lie.
-pub(super) fn raw_blobs(db: &Connection, least: u32) -> Result<Vec<(Digest, Location)>, RowError> {
-    let mut select = db.prepare_cached(
-        "SELECT digest, segment, offset, length, size, encoding FROM blob
-         WHERE encoding = 0 AND length >= ?1 ORDER BY segment, offset",
-    )?;
-    let blobs = select.query_and_then([least], |row| {
-        let digest = Digest(row.get(0)?);
-        Ok((digest, location(row, 1, &digest)?))
-    })?;
-    blobs.collect()
 }
 
 /// Paths and authors that no change names any more.

@@ -16,7 +16,7 @@ use crate::place::{self, Store};
 const QUIET: Duration = Duration::from_secs(20);
 /// How often it is looked whether it is quiet.
 const OFTEN: Duration = Duration::from_secs(5);
-/// Read at a time, in tenths of a second: whoever asks meanwhile has to wait for no more.
+/// Read at a time; at least a segment, which takes some seconds. Nobody has to wait for it.
 const PIECE: u64 = 8 << 20;
 
 /// When a server was last asked, and which stores have not been seen to since.
