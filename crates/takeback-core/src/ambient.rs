@@ -14,7 +14,12 @@ pub struct Ambient {
 impl Ambient {
     /// `of`: how many files it will be; 0 if nobody knows.
     pub(crate) fn begin(&self, work: Work, of: usize) -> Ongoing {
-        Ongoing::begin(self.watch.as_ref(), work, of)
+        Ongoing::begin(self.watch.as_ref(), work, of as u64, 0)
+    }
+
+    /// A look at the tree, in which so many files and bytes will be read; 0 if nobody knows.
+    pub(crate) fn begin_reading(&self, files: u64, bytes: u64) -> Ongoing {
+        Ongoing::begin(self.watch.as_ref(), Work::Scan, files, bytes)
     }
 }
 

@@ -11,7 +11,9 @@ use std::sync::atomic::{AtomicU64, Ordering};
 /// Work that may take long.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Work {
-    /// Reading the tree; nobody knows how much it is.
+    /// Looking at names, to tell how much there is to read.
+    Count,
+    /// Reading the tree. After the first time nobody knows how much it is.
     Scan,
     /// Making files ready in the stage.
     Stage,
@@ -27,6 +29,7 @@ pub struct Progress {
     files: AtomicU64,
     bytes: AtomicU64,
     of: u64,
+    of_bytes: u64,
 }
 
 impl Progress {
@@ -46,6 +49,12 @@ impl Progress {
     pub fn of(&self) -> u64 {
         self.of
     }
+
+    /// How many bytes there will be, about; 0: unknown.
+    #[must_use]
+    pub fn of_bytes(&self) -> u64 {
+        self.of_bytes
+    }
 }
 
 /// Work under way, until it is dropped.
@@ -55,8 +64,8 @@ pub(crate) struct Ongoing {
 }
 
 impl Ongoing {
-    pub(crate) fn begin(watch: Option<&Watch>, work: Work, of: usize) -> Self {
-        let progress = watch.map(|_| Arc::new(Progress { of: of as u64, ..Progress::default() }));
+    pub(crate) fn begin(watch: Option<&Watch>, work: Work, of: u64, of_bytes: u64) -> Self {
+        let progress = watch.map(|_| Arc::new(Progress { of, of_bytes, ..Progress::default() }));
         let shown = watch.zip(progress.as_ref()).map(|(watch, progress)| watch(work, progress));
         Self { progress, _shown: shown }
     }

@@ -6,6 +6,7 @@
 //! second looks again at what both saw. What there is no time for waits in the spool.
 
 mod commit;
+mod count;
 mod decide;
 mod late;
 mod meanwhile;

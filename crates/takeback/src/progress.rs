@@ -39,22 +39,50 @@ pub(crate) fn watch() -> Option<Watch> {
 fn bar(work: Work, progress: &Arc<Progress>) -> Box<dyn Any> {
     let progress = Arc::clone(progress);
     let (what, template) = match work {
-        Work::Scan => ("Reading files", "{spinner} {prefix} {msg} {elapsed}"),
+        Work::Count => ("Looking at names", SPINNER),
+        Work::Scan if progress.of_bytes() == 0 => ("Reading files", SPINNER),
+        Work::Scan => ("Reading files", BAR_WITH_WORDS),
         Work::Stage => ("Making ready", BAR),
         Work::Apply => ("Putting in place", BAR),
     };
     Box::new(Shown::new(what, template, move |bar| {
-        if progress.of() == 0 {
-            let files = usize::try_from(progress.files()).unwrap_or(usize::MAX);
-            bar.set_message(format!("{}, {}", count(files, "file"), bytes(progress.bytes())));
-            bar.tick();
-        } else {
-            bar.set_length(progress.of());
-            bar.set_position(progress.files());
+        let (read, of) = (progress.bytes(), progress.of_bytes());
+        let (length, position) = match work {
+            Work::Count | Work::Scan => (of, read),
+            Work::Stage | Work::Apply => (progress.of(), progress.files()),
+        };
+        if length > 0 {
+            bar.set_length(length);
+            bar.set_position(position.min(length));
         }
+        if matches!(work, Work::Count | Work::Scan) {
+            let files = usize::try_from(progress.files()).unwrap_or(usize::MAX);
+            bar.set_message(pace(files, read, of, bar.elapsed()));
+        }
+        bar.tick();
     }))
 }
 
+/// How much was read, how quickly, and how long the rest will take at that pace.
+fn pace(files: usize, read: u64, of: u64, elapsed: Duration) -> String {
+    let mut said = format!("{}, {}", count(files, "file"), bytes(read));
+    let rate = u128::from(read) * 1000 / elapsed.as_millis().max(1);
+    if elapsed < SETTLED || rate == 0 {
+        return said;
+    }
+    said = format!("{said}, {}/s", bytes(u64::try_from(rate).unwrap_or(u64::MAX)));
+    if of > read {
+        let left = (u128::from(of - read) / rate).max(1);
+        said = format!("{said}, about {left} s left");
+    }
+    said
+}
+
+/// Before that no pace can be told.
+const SETTLED: Duration = Duration::from_millis(300);
+
+const SPINNER: &str = "{spinner} {prefix} {msg} {elapsed}";
+const BAR_WITH_WORDS: &str = "{spinner} {prefix} {wide_bar} {percent:>3}% {msg}";
 const BAR: &str = "{spinner} {prefix} {wide_bar} {percent:>3}% {elapsed}";
 
 /// For work of which nobody knows how far it is. Gone when it is dropped.
@@ -108,5 +136,21 @@ impl Drop for Shown {
         self.done = None;
         // A thread that panicked has drawn nothing that needs clearing.
         drop(self.thread.take().map(JoinHandle::join));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn pace_and_what_is_left_are_told_once_they_can_be() {
+        let second = Duration::from_secs(1);
+        assert_eq!(pace(3, 2_000_000, 8_000_000, second / 10), "3 files, 2.0 MB");
+        let told = "3 files, 2.0 MB, 1.0 MB/s, about 6 s left";
+        assert_eq!(pace(3, 2_000_000, 8_000_000, second * 2), told);
+        assert_eq!(pace(1, 2_000_000, 0, second * 2), "1 file, 2.0 MB, 1.0 MB/s");
+        assert_eq!(pace(1, 2_000_000, 1_900_000, second * 2), "1 file, 2.0 MB, 1.0 MB/s");
+        assert_eq!(pace(9, 0, 100, second * 2), "9 files, 0 B");
     }
 }

@@ -1,8 +1,9 @@
 //! What there was no time for, read when there is: nobody waits for it.
 
-use takeback_store::{Entry, SessionId};
+use takeback_store::SessionId;
 
 use super::commit::commit;
+use super::count::unread;
 use super::decide::Decision;
 use super::late::drain_spool;
 use super::sight::Sight;
@@ -11,7 +12,7 @@ use crate::lock::Hold;
 use crate::spool;
 use crate::workspace::Workspace;
 use crate::worktree::budget::Budget;
-use crate::worktree::index::{Index, Known};
+use crate::worktree::index::Index;
 
 /// Looks at the whole tree, whatever time it takes, and then records what waits in the spool. In this
 /// order: as long as somebody is at the spool, every event has to go there.
@@ -44,17 +45,8 @@ fn suspects(workspace: &Workspace) -> Result<Vec<SessionId>, RecordError> {
 /// How many bytes are left to read, as far as it is known.
 pub fn left_to_read(workspace: &Workspace) -> Result<u64, RecordError> {
     let index = Index::load(&workspace.index_file(), &*workspace.store)?;
-    let mut left = 0;
-    for (_, folder) in index.folders() {
-        for child in &folder.children {
-            if let Known::Entry {
-                entry: Entry::NotCaptured { lack }, fingerprint: Some(print), ..
-            } = &child.known
-                && lack.may_be_kept_later()
-            {
-                left += print.size;
-            }
-        }
-    }
-    Ok(left)
+    let unread = index.folders().map(|(_, folder)| -> u64 {
+        folder.children.iter().filter_map(|child| unread(&child.known)).sum()
+    });
+    Ok(unread.sum())
 }

@@ -9,7 +9,7 @@ use takeback_store::{
 };
 
 use super::RecordError;
-use crate::progress::Work;
+use super::count::{Amount, to_read};
 use crate::watch::Look;
 use crate::workspace::Workspace;
 use crate::worktree::Root;
@@ -83,6 +83,7 @@ impl Sight {
         mut look: Option<Look>,
         budget: Budget,
     ) -> Result<Self, RecordError> {
+        let Amount { files, bytes } = to_read(workspace, index)?;
         let store = &mut workspace.store;
         let mut failed = None;
         let mut unsaved = 0;
@@ -100,7 +101,7 @@ impl Sight {
             });
             failed = kept.err();
         };
-        let work = workspace.ambient.begin(Work::Scan, 0);
+        let work = workspace.ambient.begin_reading(files, bytes);
         let ask = Ask {
             root: &workspace.root,
             before: index,

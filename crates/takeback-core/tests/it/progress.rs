@@ -44,7 +44,11 @@ fn a_scan_counts_files_and_the_bytes_it_keeps() {
     sandbox.write("large", vec![7; 5 << 20]);
     let told = watched(&mut sandbox);
     look_around(&mut sandbox.workspace).expect("it is scanned");
-    assert_eq!(take(&told), [format!("Scan 3/0 {} B", 8 + (5 << 20))]);
+    let bytes = 8 + (5 << 20);
+    assert_eq!(take(&told), ["Count 3/0 0 B".to_owned(), format!("Scan 3/3 {bytes} B")]);
+    sandbox.write("a", "1234");
+    look_around(&mut sandbox.workspace).expect("it is scanned");
+    assert_eq!(take(&told), ["Scan 3/0 4 B"], "nobody counts twice");
 }
 
 #[test]

@@ -111,6 +111,7 @@ impl Told {
         let (done, wait) = channel();
         let thread = std::thread::spawn(move || {
             loop {
+                let of = if of == 0 { progress.of_bytes() } else { of };
                 let going = Going { read: progress.bytes(), of };
                 // Nothing hangs on it.
                 drop(going_on.lock().unwrap_or_else(PoisonError::into_inner).tell(going));
