@@ -275,6 +275,8 @@ export interface ServerInfo {
   workspace: string;
   /** The user's own setting. */
   allowAgentRewind: boolean;
+  /** It was started with `--watch`. */
+  watch: boolean;
   methods: string[];
   limits: {
     messageBytes: number;
@@ -294,6 +296,8 @@ export interface Status {
   openTurns: number;
   openCalls: number;
   point: Point | null;
+  /** How many folders are watched, or why the next snapshot looks at everything; `null` without `--watch`. */
+  watch: { folders: number; why: null } | { folders: null; why: string } | null;
 }
 
 /** Somebody made a point. */

@@ -68,6 +68,8 @@ struct State {
     looks: u64,
     /// When the last look at the whole tree began.
     whole: Option<Timestamp>,
+    /// Something was recorded on the watcher's word since then.
+    on_its_word: bool,
     /// Nobody can watch; it is tried again when the next look at the whole tree is due.
     given_up: bool,
 }
@@ -144,6 +146,7 @@ impl Watched {
                 unkept: BTreeSet::new(),
                 looks: 0,
                 whole: None,
+                on_its_word: false,
                 given_up: false,
             }),
         }
@@ -156,6 +159,17 @@ impl Watched {
             (_, Dirty::Everything(why)) => Standing::Scanning(*why),
             (None, _) => Standing::Scanning(Why::Start),
             (Some(watcher), _) => Standing::Watching { folders: watcher.folders().count() },
+        }
+    }
+
+    /// Whether somebody who has the time should look at the whole tree: it will soon have to be done,
+    /// and snapshots have been made without it.
+    #[must_use]
+    pub fn is_nearly_due(&self, now: Timestamp) -> bool {
+        let state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        match self.trust {
+            Trust::WithScans { every } => state.on_its_word && state.is_due(now, every / 5 * 4),
+            Trust::Blindly => false,
         }
     }
 
@@ -206,6 +220,7 @@ impl Watched {
         if look.is_whole() {
             state.whole = Some(look.at);
         }
+        state.on_its_word = !look.is_whole();
         state.linked = look.linked;
     }
 }
@@ -236,10 +251,7 @@ impl State {
             (Dirty::Folders(_), Dirty::Everything(_)) => {}
         }
         let Trust::WithScans { every } = trust else { return };
-        let due = self.whole.is_none_or(|whole| {
-            let since = now.0.checked_sub(whole.0).and_then(|since| u64::try_from(since).ok());
-            since.is_none_or(|since| Duration::from_millis(since) >= every)
-        });
+        let due = self.is_due(now, every);
         if due && let Dirty::Folders(_) = self.dirty {
             self.dirty = Dirty::Everything(Why::Due);
         }
@@ -249,6 +261,14 @@ impl State {
         if !root.folder_times {
             self.give_up(Why::Remote);
         }
+    }
+
+    /// Whether the last look at the whole tree was this long ago.
+    fn is_due(&self, now: Timestamp, every: Duration) -> bool {
+        self.whole.is_none_or(|whole| {
+            let since = now.0.checked_sub(whole.0).and_then(|since| u64::try_from(since).ok());
+            since.is_none_or(|since| Duration::from_millis(since) >= every)
+        })
     }
 
     /// Watches every folder that is known, before anybody looks into them.

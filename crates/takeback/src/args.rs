@@ -326,6 +326,10 @@ pub(crate) struct ServeArgs {
     /// End after so many seconds without a client [default with --ensure: 1800]
     #[arg(long, value_name = "SECONDS", value_parser = clap::value_parser!(u64).range(1..))]
     pub(crate) idle_exit: Option<u64>,
+    /// Watch the workspaces that are worked in: a snapshot then looks only where something happened,
+    /// and at everything every five minutes
+    #[arg(long)]
+    pub(crate) watch: bool,
     /// What --ensure starts
     #[arg(long, hide = true, conflicts_with_all = ["stdio", "ensure"])]
     pub(crate) detached: bool,

@@ -10,6 +10,7 @@ mod error;
 mod place;
 mod point;
 mod stores;
+mod watchlist;
 mod heartbeat;
 mod foreign_file;
 mod installed;

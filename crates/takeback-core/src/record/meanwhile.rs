@@ -36,7 +36,13 @@ pub fn record_or_defer(
     from_files: u64,
 ) -> Result<Put, RecordError> {
     let event = event.clone().renamed(recorded_as(event.session()));
-    if !is_last_word(&event) || !is_large(workspace, from_files) || !is_spool_empty(workspace)? {
+    // A tree that is watched is not looked at as a whole, and only this process is told what happened.
+    let is_watched = workspace.watched.is_some();
+    if is_watched
+        || !is_last_word(&event)
+        || !is_large(workspace, from_files)
+        || !is_spool_empty(workspace)?
+    {
         return record(workspace, &event).map(Put::Recorded);
     }
     let time = (workspace.ambient.now)();

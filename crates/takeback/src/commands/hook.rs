@@ -9,6 +9,7 @@ mod within;
 use std::error::Error;
 use std::io::Read as _;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::sync::mpsc::channel;
 use std::time::{Duration, Instant};
 
@@ -29,6 +30,7 @@ use crate::progress;
 use crate::settings::Settings;
 use crate::stores;
 use crate::time::now;
+use crate::watchlist::Watchlist;
 
 /// What a hook is given is no longer than this.
 const LONGEST: u64 = 64 << 20;
@@ -73,6 +75,7 @@ fn from_stdin(home: &Path, args: &HookArgs, begun: Instant) -> Result<(), String
             Some(_) => Recorder::Other,
             None => Recorder::Hook,
         },
+        watchlist: None,
     };
     take(home, &happening)
 }
@@ -112,6 +115,8 @@ pub(crate) struct Happening<'a> {
     /// Since when the agent waits.
     pub(crate) begun: Instant,
     pub(crate) recorder: Recorder,
+    /// Of a server that watches.
+    pub(crate) watchlist: Option<&'a Arc<Watchlist>>,
 }
 
 /// Records it, and leaves a heartbeat, whatever else happens.
@@ -169,8 +174,9 @@ fn into_log(
         let until = happening.begun + patience;
         let (home, root) = (home.to_owned(), root.clone());
         let (heard, learnt) = (heard.clone(), learnt.clone());
-        let done =
-            within(until, Task { home, root: root.clone(), teller, heard, event, time, learnt })?;
+        let watchlist = happening.watchlist.cloned();
+        let task = Task { home, root: root.clone(), teller, heard, event, time, learnt, watchlist };
+        let done = within(until, task)?;
         beat.roots.push(root);
         beat.recorded = true;
         beat.learnt = done.learnt;

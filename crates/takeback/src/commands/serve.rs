@@ -40,7 +40,7 @@ pub(crate) fn serve(
     screen: &mut Screen,
 ) -> Result<u8, CommandError> {
     progress::hide();
-    let start = Start::new(options)?;
+    let start = Start::new(options, args.watch && !args.ensure)?;
     if !args.ensure {
         open_more();
     }
@@ -48,7 +48,7 @@ pub(crate) fn serve(
         one_client(start)
     } else if args.ensure {
         let idle = args.idle_exit.unwrap_or(ServeArgs::IDLE_EXIT);
-        background::ensure(&start, idle, screen)
+        background::ensure(&start, idle, args.watch, screen)
     } else {
         many_clients(&start, args, screen)
     }

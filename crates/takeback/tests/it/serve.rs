@@ -5,4 +5,5 @@ mod methods;
 mod news;
 mod seed_003;
 mod socket;
+mod watching;
 mod wire;

@@ -9,6 +9,7 @@ use std::io::{self, Read as _, Seek as _, SeekFrom};
 use std::os::unix::process::CommandExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
+use std::sync::Arc;
 use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
 use std::time::Instant;
 
@@ -26,6 +27,7 @@ use takeback_store::{SessionId, Timestamp};
 use super::whole;
 use crate::place::{self, Place, Store};
 use crate::stores;
+use crate::watchlist::Watchlist;
 
 /// What is to be recorded, and where.
 pub(super) struct Task {
@@ -38,6 +40,7 @@ pub(super) struct Task {
     pub(super) time: Timestamp,
     /// The prompt whose further names are known.
     pub(super) learnt: Option<String>,
+    pub(super) watchlist: Option<Arc<Watchlist>>,
 }
 
 pub(super) struct Done {
@@ -110,6 +113,9 @@ impl Task {
     fn record(&mut self) -> Result<Recording, String> {
         let mut place =
             place::open_at(&self.root, &self.home, Store::Create).map_err(|error| error.line())?;
+        if let Some(list) = &self.watchlist {
+            list.watch(&mut place, &self.home);
+        }
         let workspace = &mut place.workspace;
         workspace.limits = place.settings.agent_limits();
         let time = self.time;

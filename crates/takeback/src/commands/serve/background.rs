@@ -23,11 +23,16 @@ const AGAIN: Duration = Duration::from_secs(1);
 
 /// Starts a server if none answers, and says where it is. Of several at once, one server wins, and
 /// all find it.
-pub(super) fn ensure(start: &Start, idle: u64, screen: &mut Screen) -> Result<u8, CommandError> {
+pub(super) fn ensure(
+    start: &Start,
+    idle: u64,
+    watch: bool,
+    screen: &mut Screen,
+) -> Result<u8, CommandError> {
     let path = address::of(start.home())?;
     let started = !answers(&path);
     if started {
-        wait_for(&path, || spawn(start, idle))?;
+        wait_for(&path, || spawn(start, idle, watch))?;
     }
     if screen.json {
         screen.json(&json!({ "socket": path.to_string_lossy(), "started": started }))?;
@@ -38,9 +43,10 @@ pub(super) fn ensure(start: &Start, idle: u64, screen: &mut Screen) -> Result<u8
     Ok(0)
 }
 
-fn spawn(start: &Start, idle: u64) -> io::Result<Child> {
+fn spawn(start: &Start, idle: u64, watch: bool) -> io::Result<Child> {
     let mut command = Command::new(std::env::current_exe()?);
     command.args(["serve", "--detached", "--quiet", "--idle-exit", &idle.to_string()]);
+    command.args(watch.then_some("--watch"));
     command.arg("--home").arg(start.home()).arg("-C").arg(start.folder());
     // A folder that it stood in could not be unmounted.
     command.current_dir("/").stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped());

@@ -1,7 +1,6 @@
 //! One client: the workspaces that it works in, each with a handle of its own, opened when first
 //! asked for and kept.
 
-use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -20,6 +19,7 @@ use crate::error::CommandError;
 use crate::place::{self, Here, Place, Store};
 use crate::settings::Settings;
 use crate::stores;
+use crate::watchlist::{Watchlist, number_of};
 
 /// Handles kept open by one client.
 const MOST: usize = 8;
@@ -42,10 +42,11 @@ pub(super) struct Start {
     folder: PathBuf,
     home: PathBuf,
     pub(super) quiet: Arc<Quiet>,
+    pub(super) watchlist: Option<Arc<Watchlist>>,
 }
 
 impl Start {
-    pub(super) fn new(options: &Options) -> Result<Self, CommandError> {
+    pub(super) fn new(options: &Options, watch: bool) -> Result<Self, CommandError> {
         let (folder, home) = (place::start(options)?, place::home(options)?);
         let options = Options {
             home: Some(home.clone()),
@@ -55,7 +56,8 @@ impl Start {
             ..options.clone()
         };
         let quiet = Arc::new(Quiet::new(Instant::now()));
-        Ok(Self { options, folder, home, quiet })
+        let watchlist = watch.then(Watchlist::kept);
+        Ok(Self { options, folder, home, quiet, watchlist })
     }
 
     /// Where it was started.
@@ -100,6 +102,10 @@ impl Client {
 
     pub(super) fn folder(&self) -> &Path {
         &self.from.folder
+    }
+
+    pub(super) fn watchlist(&self) -> Option<&Arc<Watchlist>> {
+        self.from.watchlist.as_ref()
     }
 
     pub(super) fn answer(&mut self, call: &Call, outlet: &Outlet) -> Outcome {
@@ -149,8 +155,11 @@ impl Client {
         let mut handle = match known.map(|at| self.open.remove(at)) {
             Some(handle) if handle.is_current(&here)? => handle,
             _ => {
-                let place = place::open(&options, store)?;
-                let database = number_of(&here);
+                let mut place = place::open(&options, store)?;
+                if let Some(list) = &self.from.watchlist {
+                    list.watch(&mut place, &here.home);
+                }
+                let database = number_of(&here.root, &here.home);
                 let recording = Recording::default();
                 let mut handle =
                     Handle { place, recording, root: here.root, seen_to: Instant::now(), database };
@@ -184,16 +193,10 @@ impl Handle {
         let settings = Settings::load(&here.root, &here.home)?;
         let nested = stores::nested(&here.root, &here.home);
         Ok(self.database.is_some()
-            && self.database == number_of(here)
+            && self.database == number_of(&here.root, &here.home)
             && settings.all == self.place.settings.all
             && nested == self.place.workspace.scope.nested_workspaces)
     }
-}
-
-/// The database's device and number.
-pub(super) fn number_of(here: &Here) -> Option<(u64, u64)> {
-    let about = stores::database_of(&here.root, &here.home).metadata().ok()?;
-    Some((about.dev(), about.ino()))
 }
 
 /// A result.

@@ -74,6 +74,7 @@ pub(super) fn hook(client: &mut Client, params: &Named, _: &Outlet) -> Outcome {
         agent_process: pid.and_then(process::started),
         begun,
         recorder: Recorder::Hook,
+        watchlist: client.watchlist(),
     };
     told(&match take(client.home(), &happening) {
         Ok(()) => json!({ "ok": true }),

@@ -1,6 +1,7 @@
 //! `server:info` and `status`: what is there, without looking at files.
 
-use serde_json::json;
+use serde_json::{Value, json};
+use takeback_core::watch::{Standing, Watched};
 use takeback_ipc::params::Named;
 use takeback_ipc::{Limits, Outcome, Outlet};
 use takeback_store::PointKind;
@@ -29,6 +30,7 @@ pub(super) fn info(client: &mut Client, _: &Named, _: &Outlet) -> Outcome {
         "home": client.home().to_string_lossy(),
         "workspace": client.start().to_string_lossy(),
         "allowAgentRewind": allows,
+        "watch": client.watchlist().is_some(),
         "methods": METHODS.iter().map(|method| method.name).collect::<Vec<_>>(),
         "limits": {
             "messageBytes": limits.frame,
@@ -58,7 +60,16 @@ pub(super) fn status(client: &mut Client, params: &Named, _: &Outlet) -> Outcome
             "openTurns": sessions.iter().filter(|one| one.open_turn.is_some()).count(),
             "openCalls": store.live_calls()?.len(),
             "point": newest.first().map(|(_, told)| told),
+            "watch": place.workspace.watched.as_deref().map(watch),
         }))
     };
     told(&status().map_err(CommandError::from)?)
+}
+
+/// How a tree is watched: so many folders, or not yet or not any more, and why.
+fn watch(watched: &Watched) -> Value {
+    match watched.standing() {
+        Standing::Watching { folders } => json!({ "folders": folders, "why": null }),
+        Standing::Scanning(why) => json!({ "folders": null, "why": why.reason() }),
+    }
 }

@@ -16,10 +16,11 @@ use takeback_ipc::params::Named;
 use takeback_ipc::{Fault, Outcome};
 use takeback_store::{Head, PointId, PointKind};
 
-use super::client::{Client, number_of, told};
+use super::client::{Client, told};
 use crate::commands::log::tell;
 use crate::error::CommandError;
 use crate::place::{self, Here, Place, Store};
+use crate::watchlist::number_of;
 
 /// How late a point may be told.
 const TICK: Duration = Duration::from_millis(100);
@@ -106,7 +107,7 @@ impl Sight {
 
     /// The points that were not there before, oldest first.
     fn look(&mut self) -> Result<Vec<serde_json::Value>, CommandError> {
-        let number = number_of(&self.here);
+        let number = number_of(&self.here.root, &self.here.home);
         if self.open.as_ref().map(|(_, open)| *open) != number {
             (self.open, self.head) = (None, None);
             if let Some(number) = number {

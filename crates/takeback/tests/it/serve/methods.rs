@@ -54,6 +54,7 @@ fn looking_answers_what_the_commands_answer() {
         json!({
             "root": fs::canonicalize(user.work()).expect("it is there"), "recording": true, "seq": 3,
             "points": 2, "sessions": 1, "openTurns": 0, "openCalls": 0, "point": newest,
+            "watch": null,
         })
     );
     let info = line.call("server:info", &json!([]));

@@ -88,7 +88,12 @@ pub(super) struct Served {
 }
 
 pub(super) fn stdio(user: &User) -> Served {
+    stdio_with(user, &[])
+}
+
+pub(super) fn stdio_with(user: &User, options: &[&str]) -> Served {
     let mut command = user.patient(&["serve", "--stdio"]);
+    command.args(options);
     command.stdin(Stdio::piped()).stdout(Stdio::piped());
     let mut child = command.spawn().expect("it starts");
     let input = child.stdin.take().expect("it is piped");
