@@ -5,16 +5,14 @@ use std::collections::BTreeMap;
 use std::ffi::CString;
 use std::os::fd::OwnedFd;
 use std::os::unix::ffi::OsStrExt as _;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering};
 
+use crate::Result;
+use crate::measure::{Cost, inside};
 use rustix::fs::{AtFlags, CWD, Mode, OFlags, openat, statat};
-use takeback_bench::Result;
-use takeback_bench::measure::{Cost, inside};
 
-use crate::corpus::Corpus;
-
-pub(crate) struct Floor {
+pub struct Floor {
     root: OwnedFd,
     /// From the root, each with the names of its files.
     folders: Vec<(CString, Vec<CString>)>,
@@ -22,9 +20,10 @@ pub(crate) struct Floor {
 }
 
 impl Floor {
-    pub(crate) fn new(corpus: &Corpus) -> Result<Self> {
+    /// `paths` are those of all files, from the tree's root.
+    pub fn new(tree: &Path, paths: &[PathBuf]) -> Result<Self> {
         let mut folders: BTreeMap<&Path, Vec<CString>> = BTreeMap::new();
-        for path in &corpus.paths {
+        for path in paths {
             let (Some(folder), Some(name)) = (path.parent(), path.file_name()) else { continue };
             folders.entry(folder).or_default().push(CString::new(name.as_bytes())?);
         }
@@ -34,13 +33,13 @@ impl Floor {
         });
         let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
         Ok(Self {
-            root: openat(CWD, &corpus.tree, flags, Mode::empty())?,
+            root: openat(CWD, tree, flags, Mode::empty())?,
             folders: folders.collect::<Result<_>>()?,
-            files: corpus.paths.len(),
+            files: paths.len(),
         })
     }
 
-    pub(crate) fn measure(&self) -> Result<Cost> {
+    pub fn measure(&self) -> Result<Cost> {
         let cores = std::thread::available_parallelism()?.get();
         let next = AtomicUsize::new(0);
         let (seen, cost) = inside(|| {

@@ -5,6 +5,7 @@
     reason = "the bench plays the user: programs get the search path of whoever runs it"
 )]
 
+pub mod floor;
 pub mod machine;
 pub mod measure;
 

@@ -17,7 +17,6 @@
 mod chart;
 mod corpus;
 mod edits;
-mod floor;
 mod report;
 mod rounds;
 mod rows;

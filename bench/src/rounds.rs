@@ -5,11 +5,11 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 use takeback_bench::Result;
+use takeback_bench::floor::Floor;
 use takeback_bench::measure::{Cost, settle_disk};
 
 use crate::corpus::{Corpus, Extent};
 use crate::edits::Edits;
-use crate::floor::Floor;
 use crate::tool::{Told, Tool, Who};
 use crate::tree::{Look, digest};
 
@@ -122,7 +122,7 @@ pub(crate) fn run<'a>(
     }
     // The backup program has shown what it was asked for.
     bench.tools.retain(|tool| tool.who() != Who::Restic);
-    let floor = Floor::new(corpus)?;
+    let floor = Floor::new(&corpus.tree, &corpus.paths)?;
     for round in 0..rounds.all {
         for &case in cases.iter().filter(|&&case| case != Case::First) {
             eprintln!(
