@@ -1,6 +1,7 @@
 //! A path as Takeback keeps it: bytes, since file names are bytes.
 
 use std::fmt;
+use std::sync::Arc;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -10,9 +11,9 @@ use serde::{Deserialize, Serialize};
 /// (`/etc/hosts`) when an edit call named a file outside of it.
 ///
 /// Holds no empty component, no `.` and `..`, no NUL and no `/` at the end: joined to the root it
-/// cannot leave it. Ordered by bytes.
+/// cannot leave it. Ordered by bytes. A copy shares them.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct WorkPath(Vec<u8>);
+pub struct WorkPath(Arc<[u8]>);
 
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{path:?} is not a plain path: {why}")]
@@ -32,7 +33,7 @@ impl WorkPath {
         } else if relative.split(|b| *b == b'/').any(|part| matches!(part, b"" | b"." | b"..")) {
             "it holds an empty, `.` or `..` component"
         } else {
-            return Ok(Self(bytes));
+            return Ok(Self(bytes.into()));
         };
         Err(InvalidPath { path: String::from_utf8_lossy(&bytes).into_owned(), why })
     }
@@ -52,7 +53,7 @@ impl WorkPath {
     #[must_use]
     pub fn parent(&self) -> Option<Self> {
         let cut = self.0.iter().rposition(|b| *b == b'/').filter(|cut| *cut > 0)?;
-        Some(Self(self.0[..cut].to_vec()))
+        Some(Self(self.0[..cut].into()))
     }
 
     /// Its folders, nearest first.

@@ -81,6 +81,7 @@ pub(super) fn commit(
         }
         match workspace.store.commit(head, &writes) {
             Ok(head) => {
+                drop(writes);
                 sight.save_index(workspace, head);
                 return Ok(recorded);
             }

@@ -226,7 +226,9 @@ impl Seen {
         match disk::replace_private_file(&path, lines.as_bytes()) {
             // Another thread of this process has just done the same.
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
-            noted => noted.map(drop).map_err(|source| io_error(&path, "noting what was looked at", source)),
+            noted => noted
+                .map(drop)
+                .map_err(|source| io_error(&path, "noting what was looked at", source)),
         }
     }
 

@@ -5,6 +5,7 @@ use std::cmp::Ordering;
 use std::sync::Arc;
 
 use takeback_store::{Digest, Entry, Lack, Seq, WorkPath};
+use twox_hash::XxHash3_64;
 
 use super::{Child, Folder, Known, Linked};
 use crate::worktree::fingerprint::Fingerprint;
@@ -35,6 +36,7 @@ const PRECIOUS: u8 = 0x40;
 const HAS_PRINT: u8 = 0x80;
 
 const PRINT: usize = 36;
+const CHECKSUM: usize = 8;
 
 /// What the file says besides its folders.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -284,7 +286,7 @@ pub(super) fn encode<'a>(
     out.extend_from_slice(&heading.scope.to_le_bytes());
     put_bytes(&mut out, &linked_bytes(&heading.linked));
     let length_at = out.len();
-    out.extend_from_slice(&[0; 8 + 32]);
+    out.extend_from_slice(&[0; 8 + CHECKSUM]);
     let body = out.len();
     let mut blocks: Vec<u64> = Vec::new();
     let mut begin = |out: &Vec<u8>| blocks.push(out.len() as u64);
@@ -307,12 +309,12 @@ pub(super) fn encode<'a>(
         out.extend_from_slice(&block.to_le_bytes());
     }
     out.extend_from_slice(&(blocks.len() as u32).to_le_bytes());
-    let checksum = Digest::of(&out[body..]);
-    out.extend_from_slice(&checksum.0);
+    let checksum = checksum(&out[body..]);
+    out.extend_from_slice(&checksum);
     let length = out.len() as u64;
     out[length_at..length_at + 8].copy_from_slice(&length.to_le_bytes());
-    let checksum = Digest::of(&out[..length_at + 8]);
-    out[length_at + 8..body].copy_from_slice(&checksum.0);
+    let checksum = self::checksum(&out[..length_at + 8]);
+    out[length_at + 8..body].copy_from_slice(&checksum);
     out
 }
 
@@ -352,6 +354,11 @@ fn flag(is_set: bool, bit: u8) -> u8 {
     if is_set { bit } else { 0 }
 }
 
+/// Against a crash or a bad disk, not against anybody: whoever can write here can write the store.
+fn checksum(bytes: &[u8]) -> [u8; CHECKSUM] {
+    XxHash3_64::oneshot(bytes).to_le_bytes()
+}
+
 /// One number of a column.
 fn number(column: &[u8], at: usize) -> Option<usize> {
     Some(u32::from_le_bytes(*column.get(at * 4..)?.first_chunk()?) as usize)
@@ -368,8 +375,8 @@ pub(super) struct Decoded {
 
 pub(super) fn decode(bytes: Vec<u8>) -> Option<Decoded> {
     let (mut heading, body, length) = heading_of(&bytes)?;
-    let (blocks_and_table, checksum) = bytes.get(body..length)?.split_last_chunk::<32>()?;
-    if Digest::of(blocks_and_table).0 != *checksum {
+    let (blocks_and_table, checksum) = bytes.get(body..length)?.split_last_chunk::<CHECKSUM>()?;
+    if self::checksum(blocks_and_table) != *checksum {
         return None;
     }
     let (table, count) = blocks_and_table.split_last_chunk::<4>()?;
@@ -386,9 +393,9 @@ pub(super) fn decode(bytes: Vec<u8>) -> Option<Decoded> {
 /// The heading as it was first written, where the blocks begin, and where what follows them ends.
 fn heading_of(bytes: &[u8]) -> Option<(Heading, usize, usize)> {
     let linked_length = u32::from_le_bytes(*bytes.get(HEAD..)?.first_chunk()?) as usize;
-    let body = (HEAD + 4 + 8 + 32).checked_add(linked_length)?;
-    let (head, checksum) = bytes.get(..body)?.split_last_chunk::<32>()?;
-    if Digest::of(head).0 != *checksum {
+    let body = (HEAD + 4 + 8 + CHECKSUM).checked_add(linked_length)?;
+    let (head, checksum) = bytes.get(..body)?.split_last_chunk::<CHECKSUM>()?;
+    if self::checksum(head) != *checksum {
         return None;
     }
     let mut input = Input(head.strip_prefix(MAGIC)?);
@@ -418,7 +425,7 @@ pub(super) fn read_heading(file: &std::fs::File) -> Option<Heading> {
     file.read_exact_at(&mut start, 0).ok()?;
     let linked_length = u32::from_le_bytes(*start.last_chunk()?) as usize;
     let total = usize::try_from(file.metadata().ok()?.len()).ok()?;
-    let body = (HEAD + 4 + 8 + 32).checked_add(linked_length)?;
+    let body = (HEAD + 4 + 8 + CHECKSUM).checked_add(linked_length)?;
     if body > total {
         return None;
     }
@@ -527,9 +534,9 @@ impl Delta {
                 put_known(&mut body, &child.known);
             }
         }
-        let mut out = Vec::with_capacity(body.len() + 36);
+        let mut out = Vec::with_capacity(body.len() + 4 + CHECKSUM);
         out.extend_from_slice(&(body.len() as u32).to_le_bytes());
-        out.extend_from_slice(&Digest::of(&body).0);
+        out.extend_from_slice(&checksum(&body));
         out.extend_from_slice(&body);
         out
     }
@@ -584,9 +591,9 @@ fn deltas_of(bytes: &[u8]) -> (Vec<Delta>, bool) {
         let next = || -> Option<(Delta, usize)> {
             let mut input = Input(input.0);
             let length = u32::from_le_bytes(input.array()?) as usize;
-            let checksum = input.array::<32>()?;
+            let expected = input.array::<CHECKSUM>()?;
             let body = input.take(length)?;
-            let is_right = Digest::of(body).0 == checksum;
+            let is_right = checksum(body) == expected;
             Some((is_right.then(|| Delta::decode(body)).flatten()?, input.0.len()))
         };
         let Some((delta, left)) = next() else { return (deltas, false) };
