@@ -53,11 +53,19 @@ pub struct SqliteStore {
     database: PathBuf,
     db: Connection,
     packs: Packs,
-    /// Whether the store held any contents when the first was put since the last commit. If not, a
-    /// first snapshot is under way, and what is put need not be looked for one by one.
-    had_contents: Option<bool>,
+    contents: Contents,
     durability: Durability,
     patience: Option<Duration>,
+}
+
+/// What the store held when the first contents were put since the last commit of more than contents.
+#[derive(Debug)]
+enum Contents {
+    Unasked,
+    Some,
+    /// None: a first snapshot is under way, and by now there are these. They need not be looked for one
+    /// by one.
+    These(HashSet<Digest>),
 }
 
 impl SqliteStore {
@@ -71,7 +79,7 @@ impl SqliteStore {
             database,
             db,
             packs,
-            had_contents: None,
+            contents: Contents::Unasked,
             durability: Durability::Full,
             patience: None,
         })
@@ -210,7 +218,10 @@ impl Store for SqliteStore {
         };
         crash_point(CrashPoint::Committed);
         self.packs.committed();
-        self.had_contents = None;
+        // Contents alone: a snapshot goes on.
+        if !writes.is_empty() {
+            self.contents = Contents::Unasked;
+        }
         if writes.iter().any(drops) {
             self.empty_log()?;
         }
@@ -306,15 +317,15 @@ impl Store for SqliteStore {
             return Ok(());
         }
         let doing = "looking for contents";
-        let had_contents = match self.had_contents {
-            Some(had_contents) => had_contents,
-            None => self.rows(doing, rows::has_blobs(&self.db))?,
-        };
-        self.had_contents = Some(had_contents);
-        if had_contents && self.rows(doing, rows::has_blob(&self.db, &blob.digest))? {
-            return Ok(());
+        if let Contents::Unasked = self.contents {
+            let had_some = self.rows(doing, rows::has_blobs(&self.db))?;
+            self.contents = if had_some { Contents::Some } else { Contents::These(HashSet::new()) };
         }
-        self.packs.append(&blob)
+        let is_there = match &mut self.contents {
+            Contents::These(put) => !put.insert(blob.digest),
+            _ => self.rows(doing, rows::has_blob(&self.db, &blob.digest))?,
+        };
+        if is_there { Ok(()) } else { self.packs.append(&blob) }
     }
 
     fn has(&self, digest: &Digest) -> Result<bool, StoreError> {

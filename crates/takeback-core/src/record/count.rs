@@ -1,5 +1,6 @@
 //! How much a first look at a tree will be, for whoever watches it.
 
+use std::collections::HashSet;
 use std::time::Duration;
 
 use takeback_store::Entry;
@@ -32,6 +33,7 @@ pub(super) fn to_read(workspace: &Workspace, before: &Index) -> Result<Amount, S
         budget: Budget::starting_now(Duration::ZERO, Duration::MAX),
         counter: work.counter(),
         extent: Extent::Whole,
+        kept: &HashSet::new(),
     };
     let scan = scan(&ask, &mut |_| {})?;
     let mut amount = Amount { files: scan.stats.files, bytes: 0 };

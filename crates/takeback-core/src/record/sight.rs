@@ -84,6 +84,10 @@ impl Sight {
         budget: Budget,
     ) -> Result<Self, RecordError> {
         let Amount { files, bytes } = to_read(workspace, index)?;
+        let kept = match index.least_folders() {
+            0 => workspace.store.unnamed()?.digests,
+            _ => HashSet::new(),
+        };
         let store = &mut workspace.store;
         let mut failed = None;
         let mut unsaved = 0;
@@ -110,6 +114,7 @@ impl Sight {
             budget,
             counter: work.counter(),
             extent: look.as_ref().map_or(Extent::Whole, Look::extent),
+            kept: &kept,
         };
         let scan = scan(&ask, &mut keep)?;
         if let Some(error) = failed {

@@ -1,5 +1,6 @@
 //! Looking at one name: what stands there, and keeping its bytes.
 
+use std::collections::HashSet;
 use std::fs::File;
 use std::io::{self, Read};
 use std::os::fd::AsFd;
@@ -14,8 +15,14 @@ use super::fingerprint::{Fingerprint, RacySince, Stat, stat, stat_open};
 
 /// What to do with the bytes of a file.
 pub enum Bytes<'a> {
-    /// Hand them to this, packed, unless they are those of `known`, as long as there is time.
-    Keep { known: Option<Digest>, sink: &'a mut dyn FnMut(PackedBlob), budget: Budget },
+    /// Hand them to this, packed, unless they are those of `known` or among `kept`, as long as there is
+    /// time.
+    Keep {
+        known: Option<Digest>,
+        kept: &'a HashSet<Digest>,
+        sink: &'a mut dyn FnMut(PackedBlob),
+        budget: Budget,
+    },
     /// The same for somebody who waits for these very bytes: however long it takes to read them, and
     /// what is large is compressed later.
     KeepQuickly { known: Option<Digest>, sink: &'a mut dyn FnMut(PackedBlob) },
@@ -134,6 +141,10 @@ fn read_file(
         Bytes::KeepQuickly { .. } => Packing::Later,
         Bytes::Keep { .. } | Bytes::Hash => Packing::Now,
     };
+    let kept = match bytes {
+        Bytes::Keep { kept, .. } => Some(*kept),
+        Bytes::KeepQuickly { .. } | Bytes::Hash => None,
+    };
     let (digest, size) = match bytes {
         Bytes::Hash => hash(&mut file)?,
         Bytes::Keep { known, sink, .. } | Bytes::KeepQuickly { known, sink }
@@ -144,7 +155,8 @@ fn read_file(
             (&mut file).take(CHUNKED_ABOVE + 1).read_to_end(&mut contents)?;
             let digest = Digest::of(&contents);
             let size = contents.len() as u64;
-            if *known != Some(digest) && size == seen.fingerprint.size {
+            let is_kept = *known == Some(digest) || kept.is_some_and(|kept| kept.contains(&digest));
+            if !is_kept && size == seen.fingerprint.size {
                 sink(PackedBlob::packed(digest, contents, packing));
             }
             (digest, size)
@@ -192,9 +204,23 @@ mod tests {
         let root = Root::open(dir.path()).expect("it opens");
         let folder = root.folder(b"", Access::Read).expect("it opens");
         let mut blobs = 0;
-        let mut bytes = Bytes::Keep { known: None, sink: &mut |_| blobs += 1, budget };
+        let kept = HashSet::from([Digest::of(b"kept")]);
+        let sink = &mut |_| blobs += 1;
+        let mut bytes = Bytes::Keep { known: None, kept: &kept, sink, budget };
         let looked = look(&folder, of.as_bytes(), &mut bytes).expect("it is looked at");
         (looked, blobs)
+    }
+
+    #[test]
+    #[expect(clippy::disallowed_methods, reason = "a tree to look at")]
+    fn what_is_kept_already_is_not_packed_again() {
+        for (text, packed) in [("kept", 0), ("new", 1)] {
+            let write =
+                |dir: &std::path::Path| std::fs::write(dir.join("a"), text).expect("written");
+            let (looked, blobs) = look_with(Budget::UNLIMITED, "a", write);
+            let digest = Digest::of(text.as_bytes());
+            assert_eq!((looked.entry.digest(), blobs), (Some(digest), packed));
+        }
     }
 
     #[test]

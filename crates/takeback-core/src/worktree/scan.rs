@@ -18,7 +18,7 @@ use std::sync::mpsc::{SyncSender, sync_channel};
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
 
 use takeback_store::blob::Encoding;
-use takeback_store::{Entry, Lack, PackedBlob, WorkPath};
+use takeback_store::{Digest, Entry, Lack, PackedBlob, WorkPath};
 
 use self::glance::{Glanced, Moved};
 use self::visit::Visit;
@@ -39,6 +39,8 @@ pub struct Ask<'a> {
     pub budget: Budget,
     pub counter: Counter<'a>,
     pub extent: Extent<'a>,
+    /// Contents that the store has although nothing names them: a look that was cut off kept them.
+    pub kept: &'a HashSet<Digest>,
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -119,6 +121,7 @@ pub fn scan(ask: &Ask<'_>, sink: &mut dyn FnMut(PackedBlob)) -> Result<Scan, Sca
         threads: threads(ask),
         budget: ask.budget,
         extent: ask.extent,
+        kept: ask.kept,
         out_of_time: AtomicBool::new(false),
         counter: ask.counter,
         racy: RacySince::now(),
@@ -178,6 +181,7 @@ struct Walk<'a> {
     threads: usize,
     budget: Budget,
     extent: Extent<'a>,
+    kept: &'a HashSet<Digest>,
     /// Not all names were looked at.
     out_of_time: AtomicBool,
     counter: Counter<'a>,
@@ -605,7 +609,8 @@ impl Walk<'_> {
     ) -> Result<Option<Looked>, ScanError> {
         let mut look = || -> io::Result<Looked> {
             let folder = self.root.parent_of(path)?;
-            let mut bytes = Bytes::Keep { known: None, sink, budget: self.budget };
+            let (known, kept) = (None, self.kept);
+            let mut bytes = Bytes::Keep { known, kept, sink, budget: self.budget };
             look_at(folder, path.file_name(), seen, &mut bytes)
         };
         match look() {

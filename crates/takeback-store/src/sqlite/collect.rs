@@ -7,10 +7,10 @@ use std::collections::{HashMap, HashSet};
 
 use rusqlite::TransactionBehavior;
 
-use super::SqliteStore;
 use super::pack::HEADER;
 use super::rows;
 use super::schema::io_error;
+use super::{Contents, SqliteStore};
 use crate::blob::{Digest, Encoding};
 use crate::disk::{CrashPoint, crash_point};
 use crate::id::Seq;
@@ -39,7 +39,7 @@ pub(super) fn forget(store: &mut SqliteStore, unnamed: &Unnamed) -> Result<(), S
     let named = if moved { named_after(store, Seq(0))? } else { HashSet::new() };
     let mut going: Vec<&Digest> = unnamed.digests.difference(&named).collect();
     going.sort_unstable();
-    store.had_contents = None;
+    store.contents = Contents::Unasked;
     let forgotten = going.chunks(AT_ONCE).try_for_each(|some| {
         let transaction = store.db.transaction_with_behavior(TransactionBehavior::Immediate)?;
         for digest in some {

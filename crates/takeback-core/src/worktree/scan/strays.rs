@@ -112,7 +112,8 @@ impl Walk<'_> {
         if same_file && !self.reads_later(entry) {
             return Ok(Stray::AsItWas);
         }
-        let mut bytes = Bytes::Keep { known: entry.digest(), sink, budget: self.budget };
+        let (known, kept) = (entry.digest(), self.kept);
+        let mut bytes = Bytes::Keep { known, kept, sink, budget: self.budget };
         let looked = look_at(&folder, path.file_name(), &seen, &mut bytes)?;
         Ok(Stray::Looked { looked, same_file })
     }

@@ -272,7 +272,7 @@ impl<'a, 'w> Visit<'a, 'w> {
         } else {
             self.walk.budget
         };
-        let mut bytes = Bytes::Keep { known, sink: &mut sink, budget };
+        let mut bytes = Bytes::Keep { known, kept: self.walk.kept, sink: &mut sink, budget };
         let looked = look_at(&self.folder, name, seen, &mut bytes)?;
         if looked.entry == Entry::Absent {
             return Ok(None);
