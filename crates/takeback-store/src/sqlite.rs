@@ -15,6 +15,7 @@ mod schema;
 pub mod state;
 mod writer;
 
+use std::collections::BTreeSet;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -169,10 +170,14 @@ impl Store for SqliteStore {
         self.rows("reading a change", rows::change_at(&self.db, seq))
     }
 
-    fn stretches_after(&self, after: Seq) -> Result<Vec<PathStretches>, StoreError> {
+    fn stretches_after(
+        &self,
+        after: Seq,
+        as_one: &BTreeSet<SessionId>,
+    ) -> Result<Vec<PathStretches>, StoreError> {
         let doing = "reading the changes in brief";
         let moment = self.rows(doing, self.db.unchecked_transaction().map_err(RowError::from))?;
-        self.rows(doing, brief::stretches_after(&moment, after))
+        self.rows(doing, brief::stretches_after(&moment, after, as_one))
     }
 
     fn latest_of(&self, paths: &[WorkPath]) -> Result<Vec<Option<Change>>, StoreError> {
