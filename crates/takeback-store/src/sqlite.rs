@@ -17,7 +17,7 @@ mod schema;
 pub mod state;
 mod writer;
 
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeSet, HashMap, HashSet};
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -242,10 +242,14 @@ impl Store for SqliteStore {
         self.rows("reading a change", rows::change_at(&self.db, seq))
     }
 
-    fn stretches_after(&self, after: Seq) -> Result<Vec<PathStretches>, StoreError> {
+    fn stretches_after(
+        &self,
+        after: Seq,
+        as_one: &BTreeSet<SessionId>,
+    ) -> Result<Vec<PathStretches>, StoreError> {
         let doing = "reading the changes in brief";
         let moment = self.rows(doing, self.db.unchecked_transaction().map_err(RowError::from))?;
-        self.rows(doing, brief::stretches_after(&moment, after))
+        self.rows(doing, brief::stretches_after(&moment, after, as_one))
     }
 
     fn latest_of(&self, paths: &[WorkPath]) -> Result<Vec<Option<Change>>, StoreError> {

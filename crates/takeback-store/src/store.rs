@@ -1,6 +1,6 @@
 //! What Takeback asks of a place to keep things in.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeSet, HashMap, HashSet};
 use std::io;
 use std::path::PathBuf;
 use std::time::Duration;
@@ -35,9 +35,14 @@ pub trait Store: Send {
     /// The changes after `after`, oldest first.
     fn changes_after(&self, after: Seq) -> Result<Vec<Change>, StoreError>;
     fn change(&self, seq: Seq) -> Result<Option<Change>, StoreError>;
-    /// The changes after `after` in brief, by path.
-    fn stretches_after(&self, after: Seq) -> Result<Vec<PathStretches>, StoreError> {
-        Ok(in_brief(self.changes_after(after)?))
+    /// The changes after `after` in brief, by path. What the sessions of `as_one` did is not told
+    /// apart.
+    fn stretches_after(
+        &self,
+        after: Seq,
+        as_one: &BTreeSet<SessionId>,
+    ) -> Result<Vec<PathStretches>, StoreError> {
+        Ok(in_brief(self.changes_after(after)?, as_one))
     }
     /// The newest change of each of these paths, in their order.
     fn latest_of(&self, paths: &[WorkPath]) -> Result<Vec<Option<Change>>, StoreError>;

@@ -4,7 +4,7 @@
 //! nothing tells apart is put together: a change by which a file comes or goes stands alone, and so
 //! does one that a rewind took back without its neighbour.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::ops::Range;
 
 use crate::change::{Author, Change, Evidence};
@@ -12,7 +12,8 @@ use crate::entry::Entry;
 use crate::id::{Seq, SessionId};
 use crate::path::WorkPath;
 
-/// Changes of one path by one hand, with nobody else's between them.
+/// Changes of one path by one hand, with nobody else's between them. A hand is a session, people, or
+/// all of some sessions that the reader does not tell apart.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Stretch {
     /// Oldest first, at least one.
@@ -21,7 +22,7 @@ pub struct Stretch {
     pub before: Entry,
     /// After the last.
     pub after: Entry,
-    /// Of the first; of all of them, what kind it is and which session's.
+    /// Of the first; the others are of the same kind, and by the same hand.
     pub author: Author,
     /// As of [`Change::cancels`].
     pub cancels: Vec<Seq>,
@@ -50,13 +51,14 @@ impl PathStretches {
     }
 }
 
-/// The changes (oldest first) by path, in brief.
+/// The changes (oldest first) by path, in brief. The sessions of `as_one` are one hand.
 #[must_use]
-pub fn in_brief(changes: Vec<Change>) -> Vec<PathStretches> {
+pub fn in_brief(changes: Vec<Change>, as_one: &BTreeSet<SessionId>) -> Vec<PathStretches> {
     let mut sessions: HashMap<SessionId, i64> = HashMap::new();
     let mut paths: BTreeMap<WorkPath, (Vec<Lean>, Vec<Change>)> = BTreeMap::new();
     for change in changes {
         let hand = match &change.author {
+            Author::Agent { session, .. } if as_one.contains(session) => Some(AS_ONE),
             Author::Agent { session, .. } => {
                 let next = sessions.len() as i64;
                 Some(*sessions.entry(session.clone()).or_insert(next))
@@ -114,6 +116,8 @@ fn windows(changes: &[Change]) -> Vec<Author> {
 
 /// The hand of people, who are no session.
 pub(crate) const HUMAN: i64 = -1;
+/// The hand of the sessions that are not told apart.
+pub(crate) const AS_ONE: i64 = -2;
 
 /// What decides whether a change is put together with its neighbours.
 #[derive(Debug)]

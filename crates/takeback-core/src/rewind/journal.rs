@@ -508,8 +508,9 @@ fn prepare(workspace: &mut Workspace, request: &RewindRequest) -> Result<Preview
         (Aim::Exact { .. }, RewindKind::Rewind { point }) => safety_of(workspace, point)?,
         _ => None,
     };
+    let alike = alike(&*workspace.store, &aim)?;
     let histories = |workspace: &Workspace| -> Result<Vec<PathStretches>, RewindError> {
-        let mut histories = workspace.store.stretches_after(at)?;
+        let mut histories = workspace.store.stretches_after(at, &alike)?;
         histories.retain(|history| filter.includes(&history.path));
         // A safety point knows for certain only what its rewind touched: all else may have been
         // changed before it and seen after.
@@ -550,6 +551,17 @@ fn prepare(workspace: &mut Workspace, request: &RewindRequest) -> Result<Preview
     plan.state = state_of(workspace, request, kind)?;
     let windows = windows(&*workspace.store, &plan)?;
     Ok(Preview { plan, kind, windows })
+}
+
+/// The sessions that a plan for this aim does not tell apart.
+fn alike(store: &dyn Store, aim: &Aim) -> Result<BTreeSet<SessionId>, StoreError> {
+    match aim {
+        Aim::Point { whose: Whose::Sessions(chosen), .. } => Ok(chosen.clone()),
+        Aim::Point { whose: Whose::AllAgents, .. } | Aim::Exact { .. } | Aim::Without { .. } => {
+            let sessions = store.sessions()?.into_iter().map(|session| session.id);
+            Ok(sessions.filter(|id| import_of(id).is_none()).collect())
+        }
+    }
 }
 
 /// The agent's state that goes along.

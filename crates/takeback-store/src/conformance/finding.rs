@@ -1,5 +1,7 @@
 //! What is found at the cost of what is asked for is what a look at everything finds.
 
+use std::collections::BTreeSet;
+
 use super::samples::{agent, change, path, point, session};
 use super::{commit, good};
 use crate::blob::Digest;
@@ -129,7 +131,8 @@ pub(super) fn the_log_in_brief_says_what_the_log_says(
     for n in 0..300_u64 {
         let at = ["a", "b", "c"][usize::try_from(n % 3).expect("it is small")];
         let (author, evidence) = match n / 50 {
-            0..3 => (agent("s", n / 9, &call(n)), Evidence::Tool),
+            0 => (agent(["s", "t"][usize::from(n % 7 == 0)], n / 9, &call(n)), Evidence::Tool),
+            1..3 => (agent("s", n / 9, &call(n)), Evidence::Tool),
             3 => (Author::Human, Evidence::Tool),
             4 => (agent("t", n / 9, &call(n)), Evidence::Window),
             _ => (Author::Ambiguous { sessions: vec!["s".into()] }, Evidence::Window),
@@ -145,15 +148,18 @@ pub(super) fn the_log_in_brief_says_what_the_log_says(
     }
     commit(store, &log.iter().cloned().map(Write::Change).collect::<Vec<_>>());
     let mut longest = 0;
-    for after in [0, 1, 30, 100, 160, 299, 301, 330, 362, 363, u64::MAX] {
-        let brief = good(other.stretches_after(Seq(after)));
+    let nobody = BTreeSet::new();
+    let both = BTreeSet::from(["s".into(), "t".into(), "unheard".into()]);
+    let moments = [0, 1, 30, 100, 160, 299, 301, 330, 362, 363, u64::MAX];
+    for (after, as_one) in moments.iter().flat_map(|after| [(*after, &nobody), (*after, &both)]) {
+        let brief = good(other.stretches_after(Seq(after), as_one));
         let whole = good(other.changes_after(Seq(after)));
-        assert_eq!(brief, in_brief(whole.clone()), "after {after}");
+        assert_eq!(brief, in_brief(whole.clone(), as_one), "after {after}");
         let mut told: Vec<Seq> = Vec::new();
         for history in &brief {
             for stretch in &history.stretches {
                 longest = longest.max(stretch.seqs.len());
-                check(&whole, &history.path, stretch);
+                check(&whole, &history.path, stretch, as_one);
                 told.extend(&stretch.seqs);
             }
         }
@@ -163,10 +169,10 @@ pub(super) fn the_log_in_brief_says_what_the_log_says(
     assert!(longest >= 15, "little was put together: {longest}");
     commit(store, &[Write::DropSession("s".into())]);
     let whole = good(other.changes_after(Seq(0)));
-    assert_eq!(good(other.stretches_after(Seq(0))), in_brief(whole));
+    assert_eq!(good(other.stretches_after(Seq(0), &nobody)), in_brief(whole, &nobody));
 }
 
-fn check(log: &[Change], path: &WorkPath, stretch: &Stretch) {
+fn check(log: &[Change], path: &WorkPath, stretch: &Stretch, as_one: &BTreeSet<SessionId>) {
     let own: Vec<&Change> =
         log.iter().filter(|change| stretch.seqs.contains(&change.seq)).collect();
     assert_eq!((&own[0].before, &own[own.len() - 1].after), (&stretch.before, &stretch.after));
@@ -176,7 +182,11 @@ fn check(log: &[Change], path: &WorkPath, stretch: &Stretch) {
     assert_eq!(neighbours.count(), own.len(), "somebody else's lies between: {stretch:?}");
     for change in &own {
         assert_eq!(change.path, *path);
-        let hand = |author: &Author| (std::mem::discriminant(author), author.sessions().to_vec());
+        let hand = |author: &Author| {
+            let as_one = author.sessions().iter().all(|session| as_one.contains(session));
+            let sessions = if as_one { &[] } else { author.sessions() };
+            (std::mem::discriminant(author), sessions.to_vec())
+        };
         assert_eq!(hand(&change.author), hand(&stretch.author));
         for rewind in log.iter().filter(|other| other.path == *path) {
             let taken = |seq: &Seq| rewind.cancels.contains(seq);
