@@ -172,7 +172,7 @@ fn a_store_that_may_not_be_written() {
         assert!(answer.err.contains("writable for you"), "{args:?}: {answer:?}");
     }
     insta::assert_snapshot!(user.unprivileged(&["checkpoint"]).err, @"
-    takeback: FOLDER/home/.takeback/workspaces/work-LONG-ID/timeline.db cannot be used (opening it): attempt to write a readonly database
+    takeback: FOLDER/home/.takeback/workspaces/work-LONG-ID/lock cannot be used (locking the workspace): Permission denied (os error 13)
       Make the store readable and writable for you, or choose another home with --home or TAKEBACK_HOME. Your files were not changed.
     ");
     insta::assert_snapshot!(user.unprivileged(&["forget", "-y"]).err, @r"
