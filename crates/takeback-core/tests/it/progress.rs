@@ -8,6 +8,8 @@ use takeback_core::progress::{Progress, Work};
 use takeback_core::rewind::{RewindError, RewindRequest, Target};
 use takeback_testkit::Sandbox;
 
+use crate::recording::settle;
+
 type Told = Arc<Mutex<Vec<String>>>;
 
 /// Tells what was counted, once it is dropped.
@@ -42,6 +44,7 @@ fn a_scan_counts_files_and_the_bytes_it_keeps() {
     sandbox.write("sub/b", "678");
     // Over 4 MiB: kept in chunks, and each byte counted once.
     sandbox.write("large", vec![7; 5 << 20]);
+    settle();
     let told = watched(&mut sandbox);
     look_around(&mut sandbox.workspace).expect("it is scanned");
     let bytes = 8 + (5 << 20);
