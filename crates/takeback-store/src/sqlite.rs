@@ -325,11 +325,18 @@ impl Store for SqliteStore {
             let had_some = self.rows(doing, rows::has_blobs(&self.db))?;
             self.contents = if had_some { Contents::Some } else { Contents::These(HashSet::new()) };
         }
-        let is_there = match &mut self.contents {
-            Contents::These(put) => !put.insert(blob.digest),
+        let is_there = match &self.contents {
+            Contents::These(put) => put.contains(&blob.digest),
             _ => self.rows(doing, rows::has_blob(&self.db, &blob.digest))?,
         };
-        if is_there { Ok(()) } else { self.packs.append(&blob) }
+        if is_there {
+            return Ok(());
+        }
+        self.packs.append(&blob)?;
+        if let Contents::These(put) = &mut self.contents {
+            put.insert(blob.digest);
+        }
+        Ok(())
     }
 
     fn has(&self, digest: &Digest) -> Result<bool, StoreError> {
