@@ -127,12 +127,13 @@ pub(super) fn log_of(path: &Path) -> PathBuf {
     PathBuf::from(log)
 }
 
-/// Empties the log into the database, unless somebody reads or writes just now.
+/// Empties the log into the database, unless somebody reads or writes just now, or nobody may write.
 pub(super) fn carry_over(db: &Connection) -> rusqlite::Result<()> {
     db.busy_timeout(Duration::ZERO)?;
-    match db.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(())) {
-        Err(error) if error.sqlite_error_code() == Some(ErrorCode::DatabaseBusy) => Ok(()),
-        done => done,
+    let done = db.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(()));
+    match done.as_ref().err().and_then(rusqlite::Error::sqlite_error_code) {
+        Some(ErrorCode::DatabaseBusy | ErrorCode::ReadOnly) => Ok(()),
+        _ => done,
     }
 }
 
@@ -143,11 +144,8 @@ pub(super) fn set_patience(db: &Connection, patience: Option<Duration>) -> rusql
 }
 
 fn identity(db: &Connection) -> rusqlite::Result<(i64, i64)> {
-    db.query_row(
-        "SELECT application_id, user_version FROM pragma_application_id, pragma_user_version",
-        [],
-        |row| Ok((row.get(0)?, row.get(1)?)),
-    )
+    let number = |name| db.pragma_query_value(None, name, |row| row.get(0));
+    Ok((number("application_id")?, number("user_version")?))
 }
 
 /// Another process may do the same at the same time: the one that comes second finds it done.

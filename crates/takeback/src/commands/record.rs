@@ -89,7 +89,10 @@ pub(crate) fn record(options: &Options, screen: &mut Screen) -> Result<u8, Comma
     place.workspace.limits = place.settings.agent_limits();
     when_due(&mut place, options);
     let mut recording = Recording::default();
-    answer_each(screen, |line| recording.answer(&mut place, line))
+    let code = answer_each(screen, |line| recording.answer(&mut place, line));
+    // The process is over, and every answer is durable: the system closes what is open at once.
+    std::mem::forget(place);
+    code
 }
 
 /// Of the events that an agent tells, those of its state alone are kept: files are not to be.

@@ -30,7 +30,7 @@ fn a_store_from_the_future_or_of_somebody_else() {
     let answer = user.takeback(&["log"]);
     assert_eq!(answer.code, 1);
     insta::assert_snapshot!(answer.err, @r"
-    takeback: the store at FOLDER/home/.takeback/workspaces/work-LONG-ID/timeline.db has format 999; this Takeback knows formats up to 5
+    takeback: the store at FOLDER/home/.takeback/workspaces/work-LONG-ID/timeline.db has format 999; this Takeback knows formats up to 4
       Update Takeback; nothing was changed.
     ");
     std::fs::write(&database, "something else entirely").expect("foreign");
@@ -165,8 +165,9 @@ fn a_store_that_may_not_be_written() {
     user.give_up_privileges();
     let store = user.store();
     set_modes(&store, 0o500, 0o400);
-    assert_eq!(user.unprivileged(&["log"]).code, 0, "what was recorded can be read");
-    for args in [&["status"][..], &["checkpoint"], &["rewind", "m", "-y"], &["forget", "-y"]] {
+    let looked = user.unprivileged(&["log"]);
+    assert_eq!((looked.code, looked.err.as_str()), (0, ""), "what is there can be looked at");
+    for args in [&["checkpoint"][..], &["rewind", "m", "-y"], &["forget", "-y"]] {
         let answer = user.unprivileged(args);
         assert_eq!(answer.code, 1, "{args:?}: {answer:?}");
         assert!(answer.err.contains("writable for you"), "{args:?}: {answer:?}");
