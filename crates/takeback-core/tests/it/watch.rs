@@ -3,8 +3,8 @@
 
 use std::fs;
 use std::os::unix::fs::symlink;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use takeback_core::rewind::journal::Exactness;
@@ -289,6 +289,26 @@ fn a_look_that_was_not_committed_is_made_again() {
     checkpoint(&mut sandbox.workspace, Some("taken")).unwrap();
     sandbox.write("d/f", "new");
     assert!(checkpoint(&mut sandbox.workspace, Some("taken")).is_err());
+    let (recorded, vouched) = point(&mut sandbox);
+    assert_eq!((recorded.changes, vouched, lost(&sandbox)), (1, Watch, 0));
+}
+
+/// Two looks at once: the later one hears what happened since the first, and comes to nothing.
+#[test]
+fn what_another_look_heard_and_lost_is_looked_for() {
+    let mut sandbox = watched(CHECKED);
+    checkpoint(&mut sandbox.workspace, Some("taken")).unwrap();
+    let mut other = sandbox.another_process();
+    other.watched.clone_from(&sandbox.workspace.watched);
+    let (file, other, ids) = (sandbox.at("d/f"), Mutex::new(Some(other)), AtomicU64::new(1 << 32));
+    sandbox.workspace.ambient.random = Box::new(move || {
+        if let Some(mut other) = other.lock().unwrap().take() {
+            fs::write(&file, "new").unwrap();
+            assert!(checkpoint(&mut other, Some("taken")).is_err());
+        }
+        ids.fetch_add(1, Ordering::Relaxed)
+    });
+    assert_eq!(point(&mut sandbox).0.changes, 0);
     let (recorded, vouched) = point(&mut sandbox);
     assert_eq!((recorded.changes, vouched, lost(&sandbox)), (1, Watch, 0));
 }
