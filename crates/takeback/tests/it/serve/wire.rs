@@ -1,5 +1,6 @@
 //! A program at the other end.
 
+use std::collections::VecDeque;
 use std::io::{BufRead as _, BufReader, Read, Write};
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
@@ -14,6 +15,8 @@ use crate::home::User;
 pub(super) struct Line {
     pub(super) input: Box<dyn Write + Send>,
     pub(super) output: BufReader<Box<dyn Read + Send>>,
+    /// What was told before an answer came.
+    news: VecDeque<Value>,
     next: u64,
 }
 
@@ -22,7 +25,8 @@ impl Line {
         input: impl Write + Send + 'static,
         output: impl Read + Send + 'static,
     ) -> Self {
-        Self { input: Box::new(input), output: BufReader::new(Box::new(output)), next: 1 }
+        let (input, output) = (Box::new(input), BufReader::new(Box::new(output) as Box<_>));
+        Self { input, output, news: VecDeque::new(), next: 1 }
     }
 
     pub(super) fn send(&mut self, line: &[u8]) {
@@ -32,6 +36,10 @@ impl Line {
 
     /// The next message.
     pub(super) fn message(&mut self) -> Value {
+        self.news.pop_front().unwrap_or_else(|| self.read())
+    }
+
+    fn read(&mut self) -> Value {
         let mut line = String::new();
         self.output.read_line(&mut line).expect("it says something");
         serde_json::from_str(&line).unwrap_or_else(|error| panic!("{error}: {line:?}"))
@@ -44,11 +52,12 @@ impl Line {
         let call = json!({ "jsonrpc": "2.0", "id": id, "method": method, "params": params });
         self.send(call.to_string().as_bytes());
         loop {
-            let message = self.message();
+            let message = self.read();
             if message["id"] == id {
                 return message;
             }
             assert!(message.get("method").is_some(), "an answer to something else: {message}");
+            self.news.push_back(message);
         }
     }
 
