@@ -100,6 +100,8 @@ fn the_store_used_longest_ago_gives_way_for_the_home() {
             user.write(&format!("{at}/a.txt"), &noise(seed + number));
             assert_eq!(user.takeback(&["-C", at, "checkpoint"]).code, 0);
         }
+        // Nothing is left on its way into the log.
+        assert_eq!(user.takeback(&["-C", at, "cleanup"]).code, 0);
     }
     std::fs::remove_dir_all(&gone).expect("it goes");
     let count = |at: &str| user.json(&["-C", at, "log"]).as_array().expect("a list").len();
