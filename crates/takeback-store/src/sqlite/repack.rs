@@ -42,6 +42,9 @@ pub(super) fn repack(store: &mut SqliteStore, budget: u64) -> Result<Repacked, S
     }
     evacuate(store, Thrift::WorthIt)?;
     merge_small(store)?;
+    if read > 0 {
+        store.rows("giving space back", rows::vacuum(&store.db))?;
+    }
     Ok(Repacked { gained, more: false })
 }
 

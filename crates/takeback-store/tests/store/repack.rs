@@ -94,6 +94,8 @@ fn what_came_in_a_hurry_is_compressed_thoroughly() {
         assert_eq!(store.packed(&noise).unwrap().encoding, Encoding::Raw);
         assert_eq!(store.check().unwrap(), Vec::<String>::new());
     }
+    let log = std::fs::metadata(dir.path().join("timeline.db-wal")).unwrap();
+    assert_eq!(log.len(), 0, "nothing is left on its way");
     assert_eq!(repack(&mut store), 0, "there is no more to gain");
 }
 

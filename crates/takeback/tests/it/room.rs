@@ -100,6 +100,8 @@ fn the_store_used_longest_ago_gives_way_for_the_home() {
             user.write(&format!("{at}/a.txt"), &noise(seed + number));
             assert_eq!(user.takeback(&["-C", at, "checkpoint"]).code, 0);
         }
+        // Nothing is left on its way into the log.
+        assert_eq!(user.takeback(&["-C", at, "cleanup"]).code, 0);
     }
     // What SQLite has not tidied up yet is not what this is about.
     for at in [&gone, &old, &new] {

@@ -17,7 +17,7 @@ use takeback_agents::claude::hook::message_of;
 use takeback_agents::hook::{Heard, News, Plugged, Teller, tell_by};
 use takeback_core::deferred::Deferred;
 use takeback_core::going_on::is_wanted;
-use takeback_core::retention::is_due;
+use takeback_core::retention::{is_due, is_tight};
 use takeback_core::spool::{self, Spooled};
 use takeback_core::{
     AgentEvent, Put, Recorded, Workspace, learn_ids, record_deferred, record_or_defer,
@@ -139,7 +139,11 @@ impl Task {
             }
         };
         self.read_rest_meanwhile();
-        if self.heard.news == News::SessionStart && is_due(workspace).is_ok_and(|due| due) {
+        let policy = place.settings.retention();
+        if self.heard.news == News::SessionStart
+            && (is_due(workspace).is_ok_and(|due| due)
+                || is_tight(workspace, &policy).is_ok_and(|tight| tight))
+        {
             self.clean_up_meanwhile();
         }
         Ok(Recording { place: Some(place), lacking })
@@ -201,7 +205,7 @@ impl Task {
         }
     }
 
-    /// Once a day, in a process of its own: no agent waits for it.
+    /// In a process of its own: no agent waits for it.
     fn clean_up_meanwhile(&self) {
         let started = self
             .meanwhile()
