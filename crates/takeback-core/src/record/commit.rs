@@ -26,23 +26,17 @@ pub(super) fn commit(
         let decision = decide(&now)?;
         let buried = if sight.index.is_some() { now.buried(decision.time) } else { Vec::new() };
         let scene = decision.scene.as_ref().unwrap_or(&now.scene);
-        let Authored { changes, filled_in } =
+        let Authored { changes: mut writes, filled_in, not_captured } =
             authored(workspace, &sight, scene, head, decision.time)?;
-        let seq = Seq(head.seq.0 + changes.len() as u64);
-        let mut recorded = Recorded { stats: sight.stats, ..Recorded::nothing(seq) };
-        recorded.changes = changes.len();
-        for change in &changes {
-            if let Entry::NotCaptured { lack } = change.after {
-                recorded.not_captured.push((change.path.clone(), lack));
-            }
-        }
+        let seq = Seq(head.seq.0 + writes.len() as u64);
+        let mut recorded = Recorded { stats: sight.stats, not_captured, ..Recorded::nothing(seq) };
+        recorded.changes = writes.len();
         let unread = Entry::NotCaptured { lack: Lack::Deadline };
         recorded.unfinished =
             sight.index.is_some() && sight.found.iter().any(|observed| observed.after == unread);
         if recorded.unfinished {
             super::want_the_rest(workspace)?;
         }
-        let mut writes: Vec<Write> = changes.into_iter().map(Write::Change).collect();
         writes.extend(filled_in.into_iter().map(Write::ReplaceChange));
         writes.extend(buried);
         writes.extend(decision.writes);
@@ -91,9 +85,14 @@ pub(super) fn commit(
     }
 }
 
+/// About as many as an event leaves besides its changes.
+const MORE_WRITES: usize = 8;
+
 /// What a sight means for the log.
 struct Authored {
-    changes: Vec<Change>,
+    /// Nothing else; as writes, since a first scan has very many of them.
+    changes: Vec<Write>,
+    not_captured: Vec<(WorkPath, Lack)>,
     /// Changes of which it is known by now what they left: the file is still the very same, and there
     /// was time to read it.
     filled_in: Vec<Change>,
@@ -106,7 +105,11 @@ fn authored(
     head: Head,
     time: Timestamp,
 ) -> Result<Authored, StoreError> {
-    let mut authored = Authored { changes: Vec::new(), filled_in: Vec::new() };
+    let mut authored = Authored {
+        changes: Vec::with_capacity(sight.found.len() + MORE_WRITES),
+        not_captured: Vec::new(),
+        filled_in: Vec::new(),
+    };
     let same = sight.found.iter().filter(|observed| observed.same_file);
     let same: Vec<WorkPath> = same.map(|observed| observed.path.clone()).collect();
     let mut latest = workspace.store.latest_of(&same)?.into_iter();
@@ -126,7 +129,10 @@ fn authored(
         }
         let (author, evidence): (Author, Evidence) = scene.whose(&observed.path);
         seq = seq.next();
-        authored.changes.push(Change {
+        if let Entry::NotCaptured { lack } = observed.after {
+            authored.not_captured.push((observed.path.clone(), lack));
+        }
+        authored.changes.push(Write::Change(Change {
             seq,
             path: observed.path.clone(),
             before: observed.before.clone(),
@@ -135,7 +141,7 @@ fn authored(
             evidence,
             time,
             cancels: Vec::new(),
-        });
+        }));
     }
     Ok(authored)
 }
