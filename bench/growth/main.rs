@@ -74,8 +74,9 @@ fn measure(folder: &Path, least: usize) -> Result<serde_json::Value> {
     }
     let git = told[2]["points100"].as_f64().unwrap_or(f64::NAN);
     for one in &mut told {
-        let of_git = one["points100"].as_f64().map(|size| size / git);
-        one["ofGitBeforeGc"] = json!(of_git);
+        for (size, of_git) in [("points100", "ofGitBeforeGc"), ("tidied", "tidiedOfGitBeforeGc")] {
+            one[of_git] = json!(one[size].as_f64().map(|size| size / git));
+        }
         eprintln!("{one}");
     }
     Ok(json!({
@@ -97,7 +98,7 @@ fn follow(keeper: &mut dyn Keeper, tree: &Tree) -> Result<serde_json::Value> {
         }
     }
     let after = parts(keeper.folder())?;
-    let grown = sum(&after).saturating_sub(sum(&first));
+    let grown = lasting(&after).saturating_sub(lasting(&first));
     told["growthPerPoint"] = json!(grown / POINTS[POINTS.len() - 1] as u64);
     told["parts"] = json!(after);
     if keeper.tidy()? {
@@ -128,6 +129,16 @@ fn on_disk(path: &Path) -> Result<u64> {
         }
     }
     Ok(bytes)
+}
+
+/// What stays: the journal of Takeback's database is written over again and again, and its index is one
+/// of the tree.
+fn lasting(parts: &std::collections::BTreeMap<String, u64>) -> u64 {
+    let passing: &[&str] = match parts.contains_key("timeline.db") {
+        true => &["index", "timeline.db-wal", "timeline.db-shm"],
+        false => &[],
+    };
+    parts.iter().filter(|(name, _)| !passing.contains(&name.as_str())).map(|(_, size)| size).sum()
 }
 
 fn sum(parts: &std::collections::BTreeMap<String, u64>) -> u64 {
