@@ -338,6 +338,31 @@ pub fn create_file(dir: impl AsFd, name: &[u8]) -> io::Result<File> {
     Ok(rustix::fs::openat(dir, name, flags, Mode::from_raw_mode(0o600)).map(File::from)?)
 }
 
+/// What [`make_file`] comes to, for a caller who lets another thread call that.
+pub fn will_make_file() -> io::Result<()> {
+    use CrashPoint::{Link, SetMode, StageFile, SyncStaged};
+    [StageFile, SetMode, SyncStaged, Link].into_iter().try_for_each(pass)
+}
+
+/// A new file that appears in `dir` as a whole, durable, and with its mode. Until then it has no name,
+/// and lies near `near`, which is on the same file system.
+pub fn make_file(
+    near: impl AsFd,
+    dir: impl AsFd,
+    name: &[u8],
+    mode: u32,
+    write: impl FnOnce(&mut File) -> io::Result<()>,
+) -> io::Result<()> {
+    let flags = OFlags::TMPFILE | OFlags::RDWR | OFlags::CLOEXEC;
+    let file = rustix::fs::openat(near, c".", flags, Mode::from_raw_mode(0o600))?;
+    let mut file = File::from(file);
+    write(&mut file)?;
+    rustix::fs::fchmod(&file, Mode::from_raw_mode(mode))?;
+    rustix::fs::fsync(&file)?;
+    let held = format!("/proc/self/fd/{}", file.as_raw_fd());
+    Ok(rustix::fs::linkat(CWD, held, dir, name, AtFlags::SYMLINK_FOLLOW)?)
+}
+
 pub fn create_symlink(dir: impl AsFd, name: &[u8], target: &[u8]) -> io::Result<()> {
     pass(CrashPoint::StageLink)?;
     Ok(rustix::fs::symlinkat(target, dir, name)?)

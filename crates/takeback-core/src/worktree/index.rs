@@ -11,7 +11,8 @@ mod file;
 
 use std::collections::HashMap;
 use std::fs::{File, OpenOptions};
-use std::io::{self, Read as _};
+use std::io;
+use std::os::unix::fs::FileExt as _;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -22,7 +23,7 @@ use self::file::{Delta, FolderDelta, Heading};
 use super::fingerprint::{Fingerprint, stat_open};
 use super::scope::{OWN_FOLDER, OutReason};
 
-/// What was appended to a file of the index may be this large, or an eighth of it: then it is written
+/// What was appended to a file of the index may be this large, or a quarter of it: then it is written
 /// anew.
 const MOST_APPENDED: u64 = 256 << 10;
 
@@ -408,29 +409,23 @@ impl Index {
     }
 
     fn read(file: &Path) -> Option<Self> {
-        let mut opened = File::open(file).ok()?;
+        let opened = File::open(file).ok()?;
         let fingerprint = stat_open(&opened).ok()?.fingerprint;
-        let length = usize::try_from(fingerprint.size).ok()?;
-        let mut bytes = Vec::with_capacity(length);
-        (&mut opened).take(fingerprint.size).read_to_end(&mut bytes).ok()?;
-        let decoded = file::decode(bytes).filter(|_| length > 0)?;
+        let mut bytes = vec![0; usize::try_from(fingerprint.size).ok()?];
+        read_in_parts(&opened, &mut bytes).ok()?;
+        let decoded = file::decode(bytes)?;
         let heading = decoded.heading;
         let base_length = decoded.base.file_length();
         let saved = Saved { fingerprint, heading: heading.clone(), base_length };
-        let mut index = Self {
+        Some(Self {
             stamp: heading.stamp,
             linked: heading.linked,
             scope: heading.scope,
             base: Some(Arc::new(decoded.base)),
-            over: HashMap::new(),
+            over: decoded.over,
             unsaved: HashMap::new(),
             saved: decoded.is_whole.then_some(saved),
-        };
-        for (path, delta) in decoded.deltas.into_iter().flat_map(|delta| delta.folders) {
-            let folder = delta.apply(index.folder(&path)).map(Arc::new);
-            index.over.insert(path, folder);
-        }
-        Some(index)
+        })
     }
 
     /// The names that were one file at a moment, as far as the index in `file` knows. Reads no more
@@ -460,14 +455,14 @@ impl Index {
             return Ok(());
         }
         let appended = saved.fingerprint.size - saved.base_length;
-        let most = MOST_APPENDED.max(saved.base_length / 8);
+        let most = MOST_APPENDED.max(saved.base_length / 4);
         // What is there costs far more than a folder: no need to encode it to see that it is too much.
         if appended > most || self.unsaved.len() as u64 * 64 > most {
             return self.replace(file);
         }
         let folders = self.unsaved.iter().map(|(path, before)| {
             let after = self.folder(path);
-            (path.clone(), FolderDelta::between(before.as_deref(), after.as_deref()))
+            (path.clone(), FolderDelta::between(before.as_deref(), after))
         });
         let delta = Delta {
             stamp: heading.stamp,
@@ -529,6 +524,21 @@ fn append(file: &Path, known: Fingerprint, bytes: &[u8]) -> io::Result<Option<Fi
     }
     disk::append(&mut opened, bytes)?;
     Ok(Some(stat_open(&opened)?.fingerprint))
+}
+
+/// Reads a file from its beginning; a large one by two threads, since most of it is to find the memory.
+fn read_in_parts(file: &File, bytes: &mut [u8]) -> io::Result<()> {
+    const ONE_BELOW: usize = 4 << 20;
+    if bytes.len() < ONE_BELOW {
+        return file.read_exact_at(bytes, 0);
+    }
+    let (first, rest) = bytes.split_at_mut(bytes.len() / 2);
+    let behind = first.len() as u64;
+    std::thread::scope(|scope| {
+        let other = scope.spawn(|| file.read_exact_at(rest, behind));
+        file.read_exact_at(first, 0)?;
+        other.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+    })
 }
 
 /// A name in a folder of the index, as a path.

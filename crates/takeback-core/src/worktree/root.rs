@@ -24,6 +24,8 @@ pub struct Root {
     openat2: AtomicBool,
     /// Cleared when the file system cannot exchange two names.
     exchange: AtomicBool,
+    /// Cleared when the file system has no files without a name.
+    unnamed: AtomicBool,
 }
 
 /// What an opened folder is for.
@@ -83,6 +85,7 @@ impl Root {
             folder_times,
             openat2: AtomicBool::new(true),
             exchange: AtomicBool::new(true),
+            unnamed: AtomicBool::new(true),
         })
     }
 
@@ -131,6 +134,15 @@ impl Root {
     /// From now on names are not exchanged, as on file systems that cannot.
     pub fn without_exchange(&self) {
         self.exchange.store(false, Ordering::Relaxed);
+    }
+
+    pub(crate) fn has_unnamed_files(&self) -> bool {
+        self.unnamed.load(Ordering::Relaxed)
+    }
+
+    /// From now on every file has a name from the start, as on file systems that know no others.
+    pub fn without_unnamed_files(&self) {
+        self.unnamed.store(false, Ordering::Relaxed);
     }
 
     /// From now on folders are opened one by one, as on kernels without `openat2`.

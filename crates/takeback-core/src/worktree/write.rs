@@ -110,44 +110,114 @@ impl Stage {
         String::from_utf8_lossy(&place).into_owned()
     }
 
-    /// Makes `entry`, a file or a link, in the slot `Part` of a step, its bytes verified. Once what
-    /// this answers is synced, [`Self::finish`] may follow.
+    /// Makes `entry`, a file or a link, in the slot `New` of a step, which must be empty: whole,
+    /// durable, its bytes verified. `place` is where it will stand, below `root`.
     pub fn make(
         &self,
         step: usize,
-        path: &WorkPath,
         entry: &Entry,
         store: &dyn Store,
-    ) -> Result<Option<OwnedFd>, StageError> {
-        let failed = |source| StageError::Disk { path: path.display(), source };
-        let name = Slot::Part(step).name();
-        match disk::unlink(&self.folder, &name) {
-            Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(failed(error)),
-            _ => {}
-        }
+        root: &Root,
+        place: &WorkPath,
+    ) -> Result<(), StageError> {
+        let failed = |source| StageError::Disk { path: place.display(), source };
         match entry {
             Entry::File { digest, size, mode } => {
-                let mut file = disk::create_file(&self.folder, &name).map_err(failed)?;
-                let mut end = 0;
-                let read = store.read(digest, &mut |part| {
-                    end += part.len() as u64;
-                    write_with_holes(&mut file, part, end == *size)
-                });
-                read.map_err(|error| not_brought_back(path, error))?;
-                let file = OwnedFd::from(file);
-                disk::set_mode(&file, *mode).map_err(failed)?;
-                Ok(Some(file))
+                let mut lost = None;
+                let mut write = |file: &mut File| {
+                    let mut end = 0;
+                    let read = store.read(digest, &mut |part| {
+                        end += part.len() as u64;
+                        write_with_holes(file, part, end == *size)
+                    });
+                    read.map_err(|error| {
+                        lost = Some(error);
+                        io::ErrorKind::Other.into()
+                    })
+                };
+                let mut is_made = false;
+                if root.has_unnamed_files() {
+                    disk::will_make_file().map_err(failed)?;
+                    let made = self.make_unnamed(step, *mode, root, place, &mut write);
+                    if made.as_ref().is_err_and(has_no_unnamed_files) {
+                        root.without_unnamed_files();
+                    }
+                    // Whatever went wrong: the other way does it, or says what it is.
+                    is_made = made.is_ok();
+                }
+                let made = if is_made { Ok(()) } else { self.make_named(step, *mode, &mut write) };
+                made.map_err(|error| match lost {
+                    Some(error) => not_brought_back(place, error),
+                    None => failed(error),
+                })
             }
             Entry::Symlink { target } => {
-                disk::create_symlink(&self.folder, &name, target).map_err(failed)?;
-                Ok(None)
+                self.clear_part(step).map_err(failed)?;
+                disk::create_symlink(&self.folder, &Slot::Part(step).name(), target)
+                    .and_then(|()| self.finish(step))
+                    .map_err(failed)
             }
             other => unreachable!("only files and links are staged, not {other:?}"),
         }
     }
 
-    /// As [`Self::make`], by a further name of what stands at `name`; whether that is `entry`. Nothing
-    /// is ever written through it.
+    /// As [`Self::make`], of a file whose contents are at hand, by a thread that comes to no crash
+    /// points: whoever lets it has passed those of [`disk::will_make_file`].
+    pub fn make_of(
+        &self,
+        step: usize,
+        mode: u32,
+        contents: &[u8],
+        root: &Root,
+        place: &WorkPath,
+    ) -> io::Result<()> {
+        let mut write = |file: &mut File| write_with_holes(file, contents, true);
+        self.make_unnamed(step, mode, root, place, &mut write)
+    }
+
+    /// As [`Self::make`], by a file that has no name until it is whole. Near its place: where very many
+    /// come and go in one folder, a file system may look long for room.
+    fn make_unnamed(
+        &self,
+        step: usize,
+        mode: u32,
+        root: &Root,
+        place: &WorkPath,
+        write: &mut dyn FnMut(&mut File) -> io::Result<()>,
+    ) -> io::Result<()> {
+        let name = Slot::New(step).name();
+        match root.parent_of(place) {
+            Ok(near) => disk::make_file(near, &self.folder, &name, mode, write),
+            Err(_) => disk::make_file(&self.folder, &self.folder, &name, mode, write),
+        }
+    }
+
+    /// As [`Self::make`]: as the slot `Part`, which becomes `New`.
+    fn make_named(
+        &self,
+        step: usize,
+        mode: u32,
+        write: &mut dyn FnMut(&mut File) -> io::Result<()>,
+    ) -> io::Result<()> {
+        self.clear_part(step)?;
+        let mut file = disk::create_file(&self.folder, &Slot::Part(step).name())?;
+        write(&mut file)?;
+        let file = OwnedFd::from(file);
+        disk::set_mode(&file, mode)?;
+        disk::sync_staged(&file)?;
+        self.finish(step)
+    }
+
+    /// Removes what an earlier try left.
+    fn clear_part(&self, step: usize) -> io::Result<()> {
+        match disk::unlink(&self.folder, &Slot::Part(step).name()) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
+            cleared => cleared,
+        }
+    }
+
+    /// Makes the slot `Part` of a step by a further name of what stands at `name`; whether that is
+    /// `entry`, and [`Self::finish`] may follow. Nothing is ever written through it.
     pub fn link(
         &self,
         step: usize,
@@ -156,10 +226,7 @@ impl Stage {
         name: &[u8],
     ) -> io::Result<bool> {
         let part = Slot::Part(step);
-        match disk::unlink(&self.folder, &part.name()) {
-            Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
-            _ => {}
-        }
+        self.clear_part(step)?;
         match disk::link(folder, name, &self.folder, &part.name()) {
             Ok(()) => Ok(self.look(part)?.entry == *entry),
             // A file system without hard links, too many of them, somebody else's file.
@@ -302,9 +369,9 @@ pub fn set_folder_mode(folder: impl AsFd, name: &[u8], mode: u32) -> io::Result<
     }
 }
 
-/// Makes files' bytes, or folders' names, durable.
-pub fn sync_all(files: &[OwnedFd]) -> io::Result<()> {
-    disk::sync_all(files)
+/// Makes folders' names durable.
+pub fn sync_all(folders: &[OwnedFd]) -> io::Result<()> {
+    disk::sync_all(folders)
 }
 
 fn make_if_missing(folder: impl AsFd, name: &[u8], mode: u32) -> io::Result<()> {
@@ -312,6 +379,11 @@ fn make_if_missing(folder: impl AsFd, name: &[u8], mode: u32) -> io::Result<()> 
         Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(()),
         made => made,
     }
+}
+
+/// Whether a file without a name could not be made because there are none.
+fn has_no_unnamed_files(error: &io::Error) -> bool {
+    is_unsupported(error) || error.raw_os_error() == Some(Errno::ISDIR.raw_os_error())
 }
 
 /// Whether a kind of rename is one that the file system or the kernel does not have.

@@ -43,7 +43,7 @@ type Tree = BTreeMap<PathBuf, Thing>;
 enum Abilities {
     All,
     NoExchange,
-    /// Neither exchange nor a rename that refuses to replace.
+    /// Neither exchange nor a rename that refuses to replace, nor files without a name.
     PlainRenames,
     NoOpenat2,
 }
@@ -55,7 +55,8 @@ impl Abilities {
         let root = &sandbox.workspace.root;
         disk::only_plain_renames(self == Self::PlainRenames);
         match self {
-            Self::All | Self::PlainRenames => {}
+            Self::All => {}
+            Self::PlainRenames => root.without_unnamed_files(),
             Self::NoExchange => root.without_exchange(),
             Self::NoOpenat2 => root.without_openat2(),
         }

@@ -114,7 +114,7 @@ fn at_every_point(scene: &Scene, abilities: Abilities, work: Work, back: Work) {
             break;
         }
     }
-    assert!(finished.len() > 100, "only {} points passed", finished.len());
+    assert!(finished.len() > 90, "only {} points passed", finished.len());
     assert!(finished.contains(&1), "none of them after the promise");
     assert!(finished.starts_with(&[0]) && finished.ends_with(&[0]), "{finished:?}");
 }

@@ -168,7 +168,7 @@ fn a_rewind_that_cannot_be_staged_changes_nothing() {
             let own = root.join(".takeback");
             let stage: PathBuf = fs::read_dir(own).unwrap().next().unwrap().unwrap().path();
             for number in 0..30 {
-                drop(fs::write(stage.join(format!("part-{number}")), "in the way\n"));
+                drop(fs::write(stage.join(format!("new-{number}")), "in the way\n"));
             }
         }
     })));

@@ -36,7 +36,8 @@ impl Abilities {
     fn limit(self, sandbox: &Sandbox) {
         disk::only_plain_renames(self == Self::PlainRenames);
         match self {
-            Self::All | Self::PlainRenames => {}
+            Self::All => {}
+            Self::PlainRenames => sandbox.workspace.root.without_unnamed_files(),
             Self::NoExchange => sandbox.workspace.root.without_exchange(),
             Self::NoOpenat2 => sandbox.workspace.root.without_openat2(),
         }

@@ -2,6 +2,8 @@
 //! changed since. Specified in `docs/design/store-format.md`.
 
 use std::cmp::Ordering;
+use std::collections::HashMap;
+use std::ops::Range;
 use std::sync::Arc;
 
 use takeback_store::{Digest, Entry, Lack, Seq, WorkPath};
@@ -11,7 +13,7 @@ use super::{Child, Folder, Known, Linked};
 use crate::worktree::fingerprint::Fingerprint;
 use crate::worktree::scope::OutReason;
 
-pub(super) const MAGIC: &[u8] = b"takeback index 4\n";
+pub(super) const MAGIC: &[u8] = b"takeback index 5\n";
 
 /// Where the length of the linked names stands.
 const HEAD: usize = MAGIC.len() + 16;
@@ -24,6 +26,10 @@ const REPOSITORY: u8 = 2;
 const HAS_SKIPPED: u8 = 4;
 /// In a delta: otherwise the folder is gone.
 const CHANGED: u8 = 0x80;
+const WHOLE: u8 = 0x40;
+
+/// A folder with as many names or fewer is appended as a whole, and need not be put together again.
+const WHOLE_UP_TO: usize = 64;
 
 const SKIPPED: u8 = 0;
 const FILE: u8 = 1;
@@ -46,14 +52,12 @@ pub(super) struct Heading {
     pub(super) linked: Vec<Linked>,
 }
 
-/// Folders as they were written in one piece: read in one go, and looked at where they lie.
+/// Folders as the file has them: read in one go, and looked at where they lie.
 #[derive(Debug)]
 pub(crate) struct Base {
     bytes: Vec<u8>,
-    /// Where the block of each folder begins; by path.
-    blocks: Vec<u64>,
-    /// Where the last one ends.
-    end: usize,
+    /// Where the newest block of each folder lies; by path.
+    blocks: Vec<Range<usize>>,
     /// Where the file ended when it was written in one piece.
     file_length: u64,
 }
@@ -247,12 +251,7 @@ impl Base {
     }
 
     pub(crate) fn block(&self, at: usize) -> Option<Block<'_>> {
-        let start = usize::try_from(*self.blocks.get(at)?).ok()?;
-        let end = match self.blocks.get(at + 1) {
-            Some(end) => usize::try_from(*end).ok()?,
-            None => self.end,
-        };
-        Block::parse(self.bytes.get(start..end)?)
+        Block::parse(self.bytes.get(self.blocks.get(at)?.clone())?)
     }
 
     pub(crate) fn blocks(&self) -> impl Iterator<Item = Block<'_>> {
@@ -260,17 +259,46 @@ impl Base {
     }
 
     pub(super) fn find(&self, path: &[u8]) -> Option<Block<'_>> {
-        let (mut low, mut high) = (0, self.len());
-        while low < high {
-            let middle = usize::midpoint(low, high);
-            let block = self.block(middle)?;
-            match block.path.cmp(path) {
-                Ordering::Less => low = middle + 1,
-                Ordering::Greater => high = middle,
-                Ordering::Equal => return Some(block),
+        self.block(self.place_of(path).ok()?)
+    }
+
+    /// Which block is that of `path`, or would be.
+    fn place_of(&self, path: &[u8]) -> Result<usize, usize> {
+        self.blocks.binary_search_by(|block| {
+            let at = self.bytes.get(block.clone()).and_then(|block| Input(block).bytes());
+            at.map_or(Ordering::Less, |at| at.cmp(path))
+        })
+    }
+
+    /// Takes in where blocks lie that came later; none: the folder is gone.
+    fn take_in(&mut self, moved: HashMap<Vec<u8>, Option<Range<usize>>>) {
+        let mut new: Vec<(usize, Vec<u8>, Range<usize>)> = Vec::new();
+        let mut gone = Vec::new();
+        for (path, block) in moved {
+            match (self.place_of(&path), block) {
+                (Ok(at), Some(block)) => self.blocks[at] = block,
+                (Ok(at), None) => gone.push(at),
+                (Err(at), Some(block)) => new.push((at, path, block)),
+                (Err(_), None) => {}
             }
         }
-        None
+        if new.is_empty() && gone.is_empty() {
+            return;
+        }
+        new.sort_unstable_by(|a, b| (a.0, &a.1).cmp(&(b.0, &b.1)));
+        gone.sort_unstable();
+        let old = std::mem::take(&mut self.blocks);
+        self.blocks.reserve(old.len() + new.len());
+        let mut new = new.into_iter().peekable();
+        for (at, block) in old.into_iter().enumerate() {
+            while let Some((_, _, block)) = new.next_if(|(before, _, _)| *before <= at) {
+                self.blocks.push(block);
+            }
+            if gone.binary_search(&at).is_err() {
+                self.blocks.push(block);
+            }
+        }
+        self.blocks.extend(new.map(|(_, _, block)| block));
     }
 }
 
@@ -364,12 +392,13 @@ fn number(column: &[u8], at: usize) -> Option<usize> {
     Some(u32::from_le_bytes(*column.get(at * 4..)?.first_chunk()?) as usize)
 }
 
-/// What a file says of the index: its heading, its folders, and what is to be done to them.
+/// What a file says of the index.
 pub(super) struct Decoded {
     pub(super) heading: Heading,
     pub(super) base: Base,
-    pub(super) deltas: Vec<Delta>,
-    /// Nothing stands behind the last of them.
+    /// Folders that had to be put together.
+    pub(super) over: HashMap<Vec<u8>, Option<Arc<Folder>>>,
+    /// Nothing stands behind the last delta.
     pub(super) is_whole: bool,
 }
 
@@ -383,11 +412,59 @@ pub(super) fn decode(bytes: Vec<u8>) -> Option<Decoded> {
     let count = u32::from_le_bytes(*count) as usize;
     let table_at = table.len().checked_sub(count.checked_mul(8)?)?;
     let (entries, _) = table[table_at..].as_chunks::<8>();
-    let blocks = entries.iter().map(|at| u64::from_le_bytes(*at)).collect();
-    let (deltas, is_whole) = deltas_of(bytes.get(length..)?);
+    let starts = entries.iter().map(|at| usize::try_from(u64::from_le_bytes(*at)).ok());
+    let starts: Vec<usize> = starts.collect::<Option<_>>()?;
+    let ends = starts.iter().skip(1).copied().chain([body + table_at]);
+    let blocks = starts.iter().zip(ends).map(|(start, end)| *start..end).collect();
+    let (deltas, is_whole) = deltas_of(&bytes, length)?;
     heading.follow(&deltas);
-    let base = Base { end: body + table_at, file_length: length as u64, blocks, bytes };
-    Some(Decoded { heading, base, deltas, is_whole })
+    let mut base = Base { file_length: length as u64, blocks, bytes };
+    let over = base.follow(deltas.into_iter().map(|delta| delta.folders))?;
+    Some(Decoded { heading, base, over, is_whole })
+}
+
+impl Base {
+    /// Takes in the folders of deltas, and answers those that had to be put together.
+    fn follow(
+        &mut self,
+        deltas: impl Iterator<Item = Range<usize>>,
+    ) -> Option<HashMap<Vec<u8>, Option<Arc<Folder>>>> {
+        let mut moved: HashMap<Vec<u8>, Option<Range<usize>>> = HashMap::new();
+        let mut over = HashMap::new();
+        for delta in deltas {
+            let mut input = Input(self.bytes.get(delta.clone())?);
+            while !input.0.is_empty() {
+                let path = input.bytes()?;
+                let flags = input.byte()?;
+                if flags & WHOLE != 0 {
+                    let block = input.bytes()?;
+                    let end = delta.end - input.0.len();
+                    moved.insert(path.to_vec(), Some(end - block.len()..end));
+                    over.remove(path);
+                } else if flags & CHANGED != 0 {
+                    let change = get_folder_delta(flags, &mut input)?;
+                    let before = match (over.remove(path), moved.get(path)) {
+                        (Some(before), _) => before,
+                        (None, Some(None)) => None,
+                        (None, Some(Some(block))) => {
+                            let block = Block::parse(self.bytes.get(block.clone())?)?;
+                            Some(Arc::new(block.folder()?))
+                        }
+                        (None, None) => match self.find(path) {
+                            Some(block) => Some(Arc::new(block.folder()?)),
+                            None => None,
+                        },
+                    };
+                    over.insert(path.to_vec(), change.apply(before).map(Arc::new));
+                } else {
+                    moved.insert(path.to_vec(), None);
+                    over.remove(path);
+                }
+            }
+        }
+        self.take_in(moved);
+        Some(over)
+    }
 }
 
 /// The heading as it was first written, where the blocks begin, and where what follows them ends.
@@ -408,7 +485,7 @@ fn heading_of(bytes: &[u8]) -> Option<(Heading, usize, usize)> {
 
 impl Heading {
     /// After these deltas.
-    fn follow(&mut self, deltas: &[Delta]) {
+    fn follow(&mut self, deltas: &[Appended]) {
         for delta in deltas {
             (self.stamp, self.scope) = (delta.stamp, delta.scope);
             if let Some(linked) = &delta.linked {
@@ -434,7 +511,7 @@ pub(super) fn read_heading(file: &std::fs::File) -> Option<Heading> {
     let (mut heading, _, length) = heading_of(&start)?;
     let mut tail = vec![0; total.checked_sub(length)?];
     file.read_exact_at(&mut tail, length as u64).ok()?;
-    heading.follow(&deltas_of(&tail).0);
+    heading.follow(&deltas_of(&tail, 0)?.0);
     Some(heading)
 }
 
@@ -451,6 +528,7 @@ pub(super) struct Delta {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum FolderDelta {
     Gone,
+    Whole(Arc<Folder>),
     Changed {
         /// All of it but its children.
         rest: Folder,
@@ -461,8 +539,11 @@ pub(super) enum FolderDelta {
 }
 
 impl FolderDelta {
-    pub(super) fn between(before: Option<&Folder>, after: Option<&Folder>) -> Self {
+    pub(super) fn between(before: Option<&Folder>, after: Option<Arc<Folder>>) -> Self {
         let Some(after) = after else { return Self::Gone };
+        if after.children.len() <= WHOLE_UP_TO {
+            return Self::Whole(after);
+        }
         let mut old = before.map(|folder| folder.children.as_slice()).unwrap_or_default();
         let (mut gone, mut set) = (Vec::new(), Vec::new());
         for child in &after.children {
@@ -483,8 +564,12 @@ impl FolderDelta {
     }
 
     /// The folder after it, `before` being what was known.
-    pub(super) fn apply(self, before: Option<Arc<Folder>>) -> Option<Folder> {
-        let Self::Changed { rest, gone, set } = self else { return None };
+    fn apply(self, before: Option<Arc<Folder>>) -> Option<Folder> {
+        let (rest, gone, set) = match self {
+            Self::Gone => return None,
+            Self::Whole(folder) => return Some(Arc::unwrap_or_clone(folder)),
+            Self::Changed { rest, gone, set } => (rest, gone, set),
+        };
         let old = before.map(Arc::unwrap_or_clone).unwrap_or_default().children;
         let mut set = set.into_iter().peekable();
         let mut children = Vec::with_capacity(old.len() + set.len());
@@ -515,9 +600,21 @@ impl Delta {
         }
         for (path, delta) in &self.folders {
             put_bytes(&mut body, path);
-            let FolderDelta::Changed { rest, gone, set } = delta else {
-                body.push(0);
-                continue;
+            let (rest, gone, set) = match delta {
+                FolderDelta::Gone => {
+                    body.push(0);
+                    continue;
+                }
+                FolderDelta::Whole(folder) => {
+                    body.push(WHOLE);
+                    let length_at = body.len();
+                    body.extend_from_slice(&[0; 4]);
+                    put_block(&mut body, path, folder);
+                    let length = (body.len() - length_at - 4) as u32;
+                    body[length_at..length_at + 4].copy_from_slice(&length.to_le_bytes());
+                    continue;
+                }
+                FolderDelta::Changed { rest, gone, set } => (rest, gone, set),
             };
             body.push(flags(rest) | CHANGED);
             put_fingerprint(&mut body, rest.fingerprint);
@@ -540,29 +637,9 @@ impl Delta {
         out.extend_from_slice(&body);
         out
     }
-
-    fn decode(body: &[u8]) -> Option<Self> {
-        let mut input = Input(body);
-        let stamp = Seq(u64::from_le_bytes(input.array()?));
-        let scope = u64::from_le_bytes(input.array()?);
-        let linked = match input.byte()? {
-            0 => None,
-            _ => Some(get_linked(&mut Input(input.bytes()?))?),
-        };
-        let mut folders = Vec::new();
-        while !input.0.is_empty() {
-            let path = input.bytes()?.to_vec();
-            folders.push((path, get_folder_delta(&mut input)?));
-        }
-        Some(Self { stamp, scope, linked, folders })
-    }
 }
 
-fn get_folder_delta(input: &mut Input<'_>) -> Option<FolderDelta> {
-    let flags = input.byte()?;
-    if flags == 0 {
-        return Some(FolderDelta::Gone);
-    }
+fn get_folder_delta(flags: u8, input: &mut Input<'_>) -> Option<FolderDelta> {
     let rest = Folder {
         listed: flags & LISTED != 0,
         repository: flags & REPOSITORY != 0,
@@ -583,24 +660,40 @@ fn get_folder_delta(input: &mut Input<'_>) -> Option<FolderDelta> {
     Some(FolderDelta::Changed { rest, gone, set })
 }
 
-/// The deltas up to the first that is damaged, and whether none is.
-fn deltas_of(bytes: &[u8]) -> (Vec<Delta>, bool) {
+/// A delta, where it lies.
+struct Appended {
+    stamp: Seq,
+    scope: u64,
+    linked: Option<Vec<Linked>>,
+    folders: Range<usize>,
+}
+
+/// The deltas that begin at `start`, up to the first that is damaged, and whether none is.
+fn deltas_of(bytes: &[u8], start: usize) -> Option<(Vec<Appended>, bool)> {
     let mut deltas = Vec::new();
-    let mut input = Input(bytes);
+    let mut input = Input(bytes.get(start..)?);
     while !input.0.is_empty() {
-        let next = || -> Option<(Delta, usize)> {
-            let mut input = Input(input.0);
+        let mut next = || -> Option<Appended> {
             let length = u32::from_le_bytes(input.array()?) as usize;
             let expected = input.array::<CHECKSUM>()?;
             let body = input.take(length)?;
-            let is_right = checksum(body) == expected;
-            Some((is_right.then(|| Delta::decode(body)).flatten()?, input.0.len()))
+            if checksum(body) != expected {
+                return None;
+            }
+            let end = bytes.len() - input.0.len();
+            let mut input = Input(body);
+            let stamp = Seq(u64::from_le_bytes(input.array()?));
+            let scope = u64::from_le_bytes(input.array()?);
+            let linked = match input.byte()? {
+                0 => None,
+                _ => Some(get_linked(&mut Input(input.bytes()?))?),
+            };
+            Some(Appended { stamp, scope, linked, folders: end - input.0.len()..end })
         };
-        let Some((delta, left)) = next() else { return (deltas, false) };
+        let Some(delta) = next() else { return Some((deltas, false)) };
         deltas.push(delta);
-        input.0 = &input.0[input.0.len() - left..];
     }
-    (deltas, true)
+    Some((deltas, true))
 }
 
 fn tag(known: &Known) -> u8 {
