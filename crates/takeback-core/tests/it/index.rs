@@ -206,7 +206,11 @@ fn what_a_scan_learns_is_appended_and_read_back() {
     let file = || fs::metadata(sandbox.workspace.index_file()).unwrap();
     assert_eq!(file().ino(), inode, "it was written anew");
     assert!((1..140_000).contains(&(file().len() - first)), "{} bytes", file().len() - first);
-    let appended = all(&loaded(&sandbox));
+    let index = loaded(&sandbox);
+    let appended = all(&index);
+    for (path, folder) in &appended {
+        assert_eq!(index.folder(path).as_deref(), Some(folder), "found by its path");
+    }
     fs::remove_file(sandbox.workspace.index_file()).unwrap();
     look_around(&mut sandbox.workspace).unwrap();
     assert_eq!(appended, all(&loaded(&sandbox)));
