@@ -189,8 +189,11 @@ fn what_a_scan_learns_is_appended_and_read_back() {
         sandbox.write("d7/a", format!("round {round}\n"));
         sandbox.write(&format!("d8/new{round}"), "new\n");
         sandbox.remove(&format!("d{}", 20 + round));
-        fs::rename(sandbox.at(&format!("d{}", 40 + round)), sandbox.at(&format!("e{round}")))
-            .unwrap();
+        fs::rename(
+            sandbox.at(&format!("d{}", 40 + round)),
+            sandbox.at(&format!("d{}x", 31 * round)),
+        )
+        .unwrap();
         sandbox.write(&format!("large/{}", 7 * round), format!("round {round}\n"));
         sandbox.remove(&format!("large/{}", 100 + round));
         sandbox.write(&format!("grows/new{round}"), "new\n");
