@@ -19,6 +19,8 @@ use std::thread::JoinHandle;
 use rustix::fs::{AtFlags, CWD, FallocateFlags, Mode, OFlags, RenameFlags};
 use rustix::io::Errno;
 
+use crate::at_once::at_once;
+
 macro_rules! crash_points {
     ($($(#[$doc:meta])* $name:ident = $number:literal,)*) => {
         /// What is about to happen. The numbers are used in the documentation and never reused.
@@ -378,22 +380,9 @@ pub fn sync_staged(file: impl AsFd) -> io::Result<()> {
 /// journal writes them as one group, where one after the other each would wait for the disk.
 pub fn sync_all(files: &[OwnedFd]) -> io::Result<()> {
     const THREADS: usize = 8;
-    for _ in files {
-        pass(CrashPoint::SyncStaged)?;
-    }
-    if let [] | [_] = files {
-        return Ok(files.iter().try_for_each(rustix::fs::fsync)?);
-    }
-    let share = files.len().div_ceil(THREADS);
-    std::thread::scope(|scope| {
-        let sync = |files: &[OwnedFd]| files.iter().try_for_each(rustix::fs::fsync);
-        let threads: Vec<_> =
-            files.chunks(share).map(|files| scope.spawn(move || sync(files))).collect();
-        threads.into_iter().try_for_each(|thread| match thread.join() {
-            Ok(synced) => Ok(synced?),
-            Err(panic) => std::panic::resume_unwind(panic),
-        })
-    })
+    files.iter().try_for_each(|_| pass(CrashPoint::SyncStaged))?;
+    let synced = at_once(files, THREADS, |file| rustix::fs::fsync(file));
+    Ok(synced.into_iter().collect::<Result<(), Errno>>()?)
 }
 
 /// Two existing names change places, atomically.
@@ -441,6 +430,19 @@ pub fn set_mode_unread(folder: &OwnedFd, mode: u32) -> io::Result<()> {
 pub fn unlink(dir: impl AsFd, name: &[u8]) -> io::Result<()> {
     pass(CrashPoint::Unlink)?;
     Ok(rustix::fs::unlinkat(dir, name, AtFlags::empty())?)
+}
+
+/// As [`unlink`], of many: the most of it is to give back what they took, which several threads do sooner.
+pub fn unlink_all(dir: impl AsFd + Copy + Sync, names: &[Vec<u8>]) -> Vec<io::Result<()>> {
+    const THREADS: usize = 4;
+    /// Below this many a thread costs more than it saves.
+    const FEWEST: usize = 32;
+    let passed = names.iter().try_for_each(|_| pass(CrashPoint::Unlink));
+    let threads = if names.len() < FEWEST { 1 } else { THREADS };
+    at_once(names, threads, |name| match &passed {
+        Ok(()) => Ok(rustix::fs::unlinkat(dir, name.as_slice(), AtFlags::empty())?),
+        Err(error) => Err(error.kind().into()),
+    })
 }
 
 /// Removes a folder that is empty; fails if it is not.

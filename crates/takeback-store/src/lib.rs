@@ -4,6 +4,7 @@
 //! kept once, by digest. [`Store`] is all that the rest of Takeback asks of a place to keep this in;
 //! [`SqliteStore`] is the one on disk, [`MemoryStore`] the one for tests and trials.
 
+mod at_once;
 pub mod blob;
 pub mod change;
 #[cfg(any(test, feature = "conformance"))]
@@ -23,6 +24,7 @@ pub mod store;
 pub mod stretch;
 mod varint;
 
+pub use at_once::at_once;
 pub use blob::{Digest, PackedBlob};
 pub use change::{Author, Change, Evidence};
 pub use entry::{Entry, Lack};

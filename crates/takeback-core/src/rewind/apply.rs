@@ -16,7 +16,7 @@ use std::path::Path;
 use std::sync::mpsc::sync_channel;
 use std::sync::{Mutex, PoisonError};
 
-use takeback_store::{Entry, RewindId, Store, WorkPath, disk};
+use takeback_store::{Entry, RewindId, Store, WorkPath, at_once, disk};
 
 pub(crate) use self::settle::{settle, settle_further};
 use super::helper::Named;
@@ -72,7 +72,7 @@ pub(crate) fn stage(
         }
         counter.files(1);
     }
-    stage.sync().map_err(failed)
+    Ok(())
 }
 
 /// A file to be made by whatever thread has time.
@@ -230,6 +230,34 @@ struct Job<'a> {
     /// Its path from the site's root.
     path: WorkPath,
     fate: Option<Fate>,
+}
+
+impl Job<'_> {
+    /// Whether what lies in a slot is nobody's save.
+    fn knows(&self, entry: &Entry) -> bool {
+        *entry == Entry::Absent || *entry == self.step.present || *entry == self.goal
+    }
+}
+
+/// What lies in a slot when the rewind is closed.
+enum Lies {
+    Nothing,
+    /// The store has it, or it stands at its place.
+    OfNoWorth,
+    /// Somebody's, and nowhere else.
+    Saved,
+}
+
+/// What `look` answers for each number below `count`, by several threads if there are many.
+fn look_at_all<T: Send>(count: usize, look: impl Fn(usize) -> T + Sync) -> Vec<T> {
+    /// Below this many a thread costs more than it saves.
+    const FEWEST: usize = 64;
+    let threads = match count {
+        ..FEWEST => 1,
+        _ => std::thread::available_parallelism().map_or(1, usize::from).min(4),
+    };
+    let numbers: Vec<usize> = (0..count).collect();
+    at_once(&numbers, threads, |number| look(*number))
 }
 
 /// Opens the stages as they are, made where they are missing. A folder outside that cannot be used
@@ -471,15 +499,12 @@ impl Staged<'_> {
         let (_, stage) = self.site(at);
         let (new, old) = (Slot::New(job.number), Slot::Old(job.number));
         let name = job.path.file_name();
-        let is_known = |entry: &Entry| {
-            *entry == Entry::Absent || *entry == job.step.present || *entry == job.goal
-        };
         let displaced = stage.look(new)?.entry;
-        if !is_known(&displaced) {
+        if !job.knows(&displaced) {
             stage.exchange(new, self.parent(at)?, name)?;
             return Ok(conflict());
         }
-        if is_known(&stage.look(old)?.entry) {
+        if job.knows(&stage.look(old)?.entry) {
             return Ok(Fate::Done);
         }
         if job.goal != Entry::Absent && !job.goal.is_dir() {
@@ -585,9 +610,10 @@ impl Staged<'_> {
     /// Reads everything back. Also looks at what was displaced once more: a program that had the old
     /// file open may have written to it since.
     fn verify(&mut self, counter: Counter<'_>) {
-        for at in 0..self.jobs.len() {
+        let as_planned = look_at_all(self.jobs.len(), |at| self.is_as_planned(at).unwrap_or(false));
+        for (at, as_planned) in as_planned.into_iter().enumerate() {
             counter.files(u64::from(!is_of_folder(self.jobs[at].step)));
-            if self.jobs[at].fate != Some(Fate::Done) {
+            if as_planned || self.jobs[at].fate != Some(Fate::Done) {
                 continue;
             }
             let fate = match self.present(at) {
@@ -600,6 +626,38 @@ impl Staged<'_> {
         }
     }
 
+    /// Whether a step is done, and what it displaced is what the plan knew.
+    fn is_as_planned(&self, at: usize) -> io::Result<bool> {
+        let job = &self.jobs[at];
+        let stage = &self.sites[job.site].stage;
+        Ok(job.fate == Some(Fate::Done)
+            && self.present(at)? == job.goal
+            && job.knows(&stage.look(Slot::New(job.number))?.entry)
+            && job.knows(&stage.look(Slot::Old(job.number))?.entry))
+    }
+
+    /// What lies in the slots of a step, and whether it may go.
+    fn in_slots(&self, at: usize) -> [(Slot, io::Result<Lies>); 3] {
+        let job = &self.jobs[at];
+        let stage = &self.sites[job.site].stage;
+        [Slot::Part(job.number), Slot::New(job.number), Slot::Old(job.number)].map(|slot| {
+            let lies = || -> io::Result<Lies> {
+                let entry = stage.look(slot)?.entry;
+                Ok(if entry == Entry::Absent {
+                    Lies::Nothing
+                } else if matches!(slot, Slot::Part(_))
+                    || job.knows(&entry)
+                    || entry == self.present(at)?
+                {
+                    Lies::OfNoWorth
+                } else {
+                    Lies::Saved
+                })
+            };
+            (slot, lies())
+        })
+    }
+
     /// Empties and removes the stages. What lies there and is in the store (or was given up), or
     /// stands at its place, goes; anything else stays, and is named.
     pub(crate) fn clean_up(self, store: &dyn Store) -> Left {
@@ -608,31 +666,32 @@ impl Staged<'_> {
         if !left.kept.is_empty() {
             full.insert(0);
         }
-        for (at, job) in self.jobs.iter().enumerate() {
-            let stage = &self.sites[job.site].stage;
-            for slot in [Slot::Part(job.number), Slot::New(job.number), Slot::Old(job.number)] {
-                let outcome = stage.look(slot).and_then(|looked| match looked.entry {
-                    Entry::Absent => Ok(true),
-                    entry
-                        if matches!(slot, Slot::Part(_))
-                            || entry == job.goal
-                            || entry == job.step.present
-                            || entry == self.present(at)? =>
-                    {
-                        stage.discard(slot).map(|()| true)
+        let mut not_cleared = |job: &Job<'_>, error: String| {
+            full.insert(job.site);
+            left.problems.push(Problem { path: job.step.path.clone(), error });
+        };
+        let mut of_no_worth: Vec<Vec<(&Job<'_>, Slot)>> = vec![Vec::new(); self.sites.len()];
+        let lying = look_at_all(self.jobs.len(), |at| self.in_slots(at));
+        for (job, slots) in self.jobs.iter().zip(lying) {
+            for (slot, lies) in slots {
+                match lies {
+                    Ok(Lies::Nothing) => {}
+                    Ok(Lies::OfNoWorth) => of_no_worth[job.site].push((job, slot)),
+                    Ok(Lies::Saved) => {
+                        let place = self.sites[job.site].stage.place_of(slot);
+                        let kept = "a version saved while the rewind ran is kept as";
+                        not_cleared(job, format!("{kept} {place}"));
                     }
-                    _ => Ok(false),
-                });
-                let error = match outcome {
-                    Ok(true) => continue,
-                    Ok(false) => format!(
-                        "a version saved while the rewind ran is kept as {}",
-                        stage.place_of(slot)
-                    ),
-                    Err(error) => plain_error(&error),
-                };
-                full.insert(job.site);
-                left.problems.push(Problem { path: job.step.path.clone(), error });
+                    Err(error) => not_cleared(job, plain_error(&error)),
+                }
+            }
+        }
+        for (site, slots) in self.sites.iter().zip(of_no_worth) {
+            let names: Vec<Slot> = slots.iter().map(|(_, slot)| *slot).collect();
+            for ((job, _), discarded) in slots.iter().zip(site.stage.discard_all(&names)) {
+                if let Err(error) = discarded {
+                    not_cleared(job, plain_error(&error));
+                }
             }
         }
         let of_own_folder =

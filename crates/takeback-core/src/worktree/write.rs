@@ -284,6 +284,12 @@ impl Stage {
         disk::unlink(&self.folder, &slot.name())
     }
 
+    /// As [`Self::discard`], of many.
+    pub fn discard_all(&self, slots: &[Slot]) -> Vec<io::Result<()>> {
+        let names: Vec<Vec<u8>> = slots.iter().map(|slot| slot.name()).collect();
+        disk::unlink_all(&self.folder, &names)
+    }
+
     /// Removes the stage if it is empty, and the workspace's own folder if nothing else is in it.
     pub fn close(self, root: &Root) -> io::Result<()> {
         disk::remove_folder(&self.holder, &self.name)?;

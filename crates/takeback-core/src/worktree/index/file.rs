@@ -43,6 +43,8 @@ const HAS_PRINT: u8 = 0x80;
 
 const PRINT: usize = 36;
 const CHECKSUM: usize = 8;
+/// What stands before a delta: two lengths, two checksums.
+const FRONT: usize = 8 + 2 * CHECKSUM;
 
 /// What the file says besides its folders.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -509,9 +511,20 @@ pub(super) fn read_heading(file: &std::fs::File) -> Option<Heading> {
     start.resize(body, 0);
     file.read_exact_at(&mut start, 0).ok()?;
     let (mut heading, _, length) = heading_of(&start)?;
-    let mut tail = vec![0; total.checked_sub(length)?];
-    file.read_exact_at(&mut tail, length as u64).ok()?;
-    heading.follow(&deltas_of(&tail, 0)?.0);
+    let mut at = length as u64;
+    let mut front = [0; FRONT];
+    while file.read_exact_at(&mut front, at).is_ok() {
+        let Some((head, folders)) = lengths_of(&front) else { break };
+        let end = at + (FRONT + head + folders) as u64;
+        if end > total as u64 {
+            break;
+        }
+        let mut head = vec![0; head];
+        file.read_exact_at(&mut head, at + FRONT as u64).ok()?;
+        let Some(delta) = Appended::of(&front, &head) else { break };
+        heading.follow(&[delta]);
+        at = end;
+    }
     Some(heading)
 }
 
@@ -589,15 +602,16 @@ impl FolderDelta {
 }
 
 impl Delta {
-    /// As it is appended to a file: its length, its checksum, itself.
+    /// As it is appended to a file.
     pub(super) fn encode(&self) -> Vec<u8> {
-        let mut body = Vec::new();
-        body.extend_from_slice(&self.stamp.0.to_le_bytes());
-        body.extend_from_slice(&self.scope.to_le_bytes());
-        body.push(u8::from(self.linked.is_some()));
+        let mut head = Vec::new();
+        head.extend_from_slice(&self.stamp.0.to_le_bytes());
+        head.extend_from_slice(&self.scope.to_le_bytes());
+        head.push(u8::from(self.linked.is_some()));
         if let Some(linked) = &self.linked {
-            put_bytes(&mut body, &linked_bytes(linked));
+            put_bytes(&mut head, &linked_bytes(linked));
         }
+        let mut body = Vec::new();
         for (path, delta) in &self.folders {
             put_bytes(&mut body, path);
             let (rest, gone, set) = match delta {
@@ -631,9 +645,12 @@ impl Delta {
                 put_known(&mut body, &child.known);
             }
         }
-        let mut out = Vec::with_capacity(body.len() + 4 + CHECKSUM);
+        let mut out = Vec::with_capacity(FRONT + head.len() + body.len());
+        out.extend_from_slice(&(head.len() as u32).to_le_bytes());
         out.extend_from_slice(&(body.len() as u32).to_le_bytes());
+        out.extend_from_slice(&checksum(&head));
         out.extend_from_slice(&checksum(&body));
+        out.extend_from_slice(&head);
         out.extend_from_slice(&body);
         out
     }
@@ -665,7 +682,33 @@ struct Appended {
     stamp: Seq,
     scope: u64,
     linked: Option<Vec<Linked>>,
+    /// Of its folders.
+    checksum: [u8; CHECKSUM],
     folders: Range<usize>,
+}
+
+impl Appended {
+    fn of(front: &[u8; FRONT], head: &[u8]) -> Option<Self> {
+        let mut checksums = Input(&front[8..]);
+        if checksum(head) != checksums.array()? {
+            return None;
+        }
+        let mut input = Input(head);
+        let stamp = Seq(u64::from_le_bytes(input.array()?));
+        let scope = u64::from_le_bytes(input.array()?);
+        let linked = match input.byte()? {
+            0 => None,
+            _ => Some(get_linked(&mut Input(input.bytes()?))?),
+        };
+        Some(Self { stamp, scope, linked, checksum: checksums.array()?, folders: 0..0 })
+    }
+}
+
+/// How long a delta's head is, and what tells of its folders.
+fn lengths_of(front: &[u8; FRONT]) -> Option<(usize, usize)> {
+    let mut input = Input(front);
+    let mut length = || Some(u32::from_le_bytes(input.array()?) as usize);
+    Some((length()?, length()?))
 }
 
 /// The deltas that begin at `start`, up to the first that is damaged, and whether none is.
@@ -674,21 +717,13 @@ fn deltas_of(bytes: &[u8], start: usize) -> Option<(Vec<Appended>, bool)> {
     let mut input = Input(bytes.get(start..)?);
     while !input.0.is_empty() {
         let mut next = || -> Option<Appended> {
-            let length = u32::from_le_bytes(input.array()?) as usize;
-            let expected = input.array::<CHECKSUM>()?;
-            let body = input.take(length)?;
-            if checksum(body) != expected {
-                return None;
-            }
+            let front = input.array::<FRONT>()?;
+            let (head, folders) = lengths_of(&front)?;
+            let delta = Appended::of(&front, input.take(head)?)?;
+            let folders = input.take(folders)?;
             let end = bytes.len() - input.0.len();
-            let mut input = Input(body);
-            let stamp = Seq(u64::from_le_bytes(input.array()?));
-            let scope = u64::from_le_bytes(input.array()?);
-            let linked = match input.byte()? {
-                0 => None,
-                _ => Some(get_linked(&mut Input(input.bytes()?))?),
-            };
-            Some(Appended { stamp, scope, linked, folders: end - input.0.len()..end })
+            (checksum(folders) == delta.checksum)
+                .then_some(Appended { folders: end - folders.len()..end, ..delta })
         };
         let Some(delta) = next() else { return Some((deltas, false)) };
         deltas.push(delta);
