@@ -3,7 +3,7 @@
 use std::io;
 use std::os::unix::ffi::{OsStrExt as _, OsStringExt as _};
 use std::path::{Component, Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use takeback_store::{StateStore, Store, StoreError, WorkPath, disk};
@@ -14,6 +14,7 @@ use crate::lock::{Hold, Lock, Patience, lock};
 use crate::watch::Watched;
 use crate::worktree::Root;
 use crate::worktree::budget::Budget;
+use crate::worktree::index::Index;
 use crate::worktree::scope::{ScopeOptions, is_internal};
 use crate::worktree::write::Mark;
 
@@ -101,6 +102,8 @@ pub struct Workspace {
     pub ambient: Ambient,
     /// Where somebody stays who can watch.
     pub watched: Option<Arc<Watched>>,
+    /// What the last scan left: where somebody stays, the next one need not read it.
+    last_index: Mutex<Option<Index>>,
 }
 
 #[derive(Debug, thiserror::Error)]
@@ -162,6 +165,7 @@ impl Workspace {
             limits: options.limits,
             ambient: options.ambient,
             watched: None,
+            last_index: Mutex::default(),
         })
     }
 
@@ -169,6 +173,21 @@ impl Workspace {
     #[must_use]
     pub fn index_file(&self) -> PathBuf {
         index_in(&self.store_dir)
+    }
+
+    /// The index as of the head of the log.
+    pub(crate) fn index(&self) -> Result<Index, StoreError> {
+        let file = self.index_file();
+        let last = self.last_index.lock().unwrap_or_else(PoisonError::into_inner).take();
+        match last.filter(|index| index.is_kept_in(&file)) {
+            Some(index) => index.up_to_date(&*self.store),
+            None => Index::load(&file, &*self.store),
+        }
+    }
+
+    /// What a scan left, and saved.
+    pub(crate) fn keep_index(&self, index: Index) {
+        *self.last_index.lock().unwrap_or_else(PoisonError::into_inner) = Some(index);
     }
 
     /// By which this store knows the stages that it made.

@@ -434,7 +434,7 @@ pub fn unlink(dir: impl AsFd, name: &[u8]) -> io::Result<()> {
 
 /// As [`unlink`], of many: the most of it is to give back what they took, which several threads do sooner.
 pub fn unlink_all(dir: impl AsFd + Copy + Sync, names: &[Vec<u8>]) -> Vec<io::Result<()>> {
-    const THREADS: usize = 4;
+    const THREADS: usize = 8;
     /// Below this many a thread costs more than it saves.
     const FEWEST: usize = 32;
     let passed = names.iter().try_for_each(|_| pass(CrashPoint::Unlink));

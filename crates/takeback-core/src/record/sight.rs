@@ -72,7 +72,7 @@ impl Sight {
                 let (index, look) = watched.begin(workspace)?;
                 (index, Some(look.at_everything()))
             }
-            None => (Index::load(&workspace.index_file(), &*workspace.store)?, None),
+            None => (workspace.index()?, None),
         };
         Self::of_extent(workspace, &index, look, budget)
     }
@@ -303,8 +303,11 @@ impl Sight {
             // Only a cache: without it the next scan takes longer, and says so if the disk is full.
             drop(index.save(&workspace.index_file()));
         }
-        if let (Some(watched), Some(look)) = (&workspace.watched, self.look) {
-            watched.settle(&workspace.root, look, index, &self.found);
+        match (&workspace.watched, self.look) {
+            (Some(watched), Some(look)) => {
+                watched.settle(&workspace.root, look, index, &self.found);
+            }
+            _ => workspace.keep_index(index),
         }
     }
 }

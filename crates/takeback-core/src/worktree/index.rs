@@ -396,16 +396,38 @@ impl Index {
 
     /// The index as of the store's head.
     pub fn load(file: &Path, store: &dyn Store) -> Result<Self, StoreError> {
-        let head = store.head()?.seq;
-        if let Some(mut index) = Self::read(file).filter(|index| index.stamp <= head) {
-            index.catch_up(&store.changes_after(index.stamp)?);
-            return Ok(index);
+        Self::read(file).map_or_else(|| Self::rebuilt(store), |index| index.up_to_date(store))
+    }
+
+    /// As of the store's head.
+    pub(crate) fn up_to_date(mut self, store: &dyn Store) -> Result<Self, StoreError> {
+        if self.stamp > store.head()?.seq {
+            return Self::rebuilt(store);
         }
-        let mut index = Self::stamped(head);
+        self.catch_up(&store.changes_after(self.stamp)?);
+        Ok(self)
+    }
+
+    /// From the log alone.
+    fn rebuilt(store: &dyn Store) -> Result<Self, StoreError> {
+        let mut index = Self::stamped(store.head()?.seq);
         for (path, entry) in store.latest()? {
             index.set(&path, &entry);
         }
         Ok(index)
+    }
+
+    /// Whether it is what is in the file, and worth keeping in memory.
+    pub(crate) fn is_kept_in(&self, file: &Path) -> bool {
+        /// More folders beside the bulk of an index than this take longer to hold than to read.
+        const LOOSE: usize = 512;
+        let is_saved = |saved: &Saved| {
+            let stat = File::open(file).and_then(|file| stat_open(&file));
+            stat.is_ok_and(|stat| stat.fingerprint == saved.fingerprint)
+        };
+        self.unsaved.is_empty()
+            && self.over.len() <= LOOSE
+            && self.saved.as_ref().is_some_and(is_saved)
     }
 
     fn read(file: &Path) -> Option<Self> {

@@ -237,3 +237,20 @@ fn of_two_that_learn_at_once_only_the_first_is_heard() {
     other.save(&file).unwrap();
     assert_eq!(all(&loaded(&sandbox)), all(&other), "the next time it is written as a whole");
 }
+
+#[test]
+fn a_handle_that_stays_takes_what_others_have_learned() {
+    let mut sandbox = Sandbox::new();
+    sandbox.write("a", "a\n");
+    settle();
+    look_around(&mut sandbox.workspace).unwrap();
+    sandbox.write("d/b", "b\n");
+    settle();
+    let seen = look_around(&mut sandbox.another_process()).unwrap().recorded;
+    assert_eq!((seen.changes, seen.stats.read), (2, 1));
+    let seen = look_around(&mut sandbox.workspace).unwrap().recorded;
+    assert_eq!((seen.changes, seen.stats.read), (0, 0), "nothing is read twice");
+    fs::remove_file(sandbox.workspace.index_file()).unwrap();
+    let seen = look_around(&mut sandbox.workspace).unwrap().recorded;
+    assert_eq!((seen.changes, seen.stats.read), (0, 2), "without it everything is");
+}
