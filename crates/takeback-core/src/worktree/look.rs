@@ -146,7 +146,7 @@ fn read_file(
         Bytes::KeepQuickly { .. } | Bytes::Hash => None,
     };
     let (digest, size) = match bytes {
-        Bytes::Hash => hash(&mut file)?,
+        Bytes::Hash => hash(&mut file, seen.fingerprint.size)?,
         Bytes::Keep { known, sink, .. } | Bytes::KeepQuickly { known, sink }
             if seen.fingerprint.size <= CHUNKED_ABOVE =>
         {
@@ -171,10 +171,12 @@ fn read_file(
     Ok(steady.then_some(Entry::File { digest, size, mode: seen.mode() }))
 }
 
-fn hash(file: &mut File) -> io::Result<(Digest, u64)> {
+/// `expected`: its size, as far as that is known.
+fn hash(file: &mut File, expected: u64) -> io::Result<(Digest, u64)> {
+    const MOST: u64 = 64 << 10;
     let mut hasher = blake3::Hasher::new();
     let mut size = 0;
-    let mut buffer = vec![0; 64 << 10];
+    let mut buffer = vec![0; expected.clamp(1, MOST) as usize];
     loop {
         match file.read(&mut buffer)? {
             0 => return Ok((Digest(*hasher.finalize().as_bytes()), size)),

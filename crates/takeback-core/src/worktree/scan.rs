@@ -11,6 +11,7 @@ mod linked;
 mod strays;
 mod visit;
 
+use std::cell::{Cell, RefCell};
 use std::collections::{BTreeSet, HashMap, HashSet};
 use std::io;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -102,8 +103,38 @@ pub enum ScanError {
     OutOfTime,
 }
 
-/// Packed blobs under way between the readers and the sink.
-const BLOBS_IN_FLIGHT: usize = 8;
+/// Batches of packed blobs under way between the readers and the sink.
+const BATCHES_IN_FLIGHT: usize = 8;
+
+/// Blobs on their way to the sink. Handed over in batches: to wake the other side for each of them
+/// takes as long as to read a file.
+struct Blobs {
+    send: SyncSender<Vec<PackedBlob>>,
+    batch: RefCell<Vec<PackedBlob>>,
+    bytes: Cell<usize>,
+}
+
+impl Blobs {
+    const BATCH: usize = 128 << 10;
+
+    fn new(send: SyncSender<Vec<PackedBlob>>) -> Self {
+        Self { send, batch: RefCell::default(), bytes: Cell::new(0) }
+    }
+
+    fn put(&self, blob: PackedBlob) {
+        self.bytes.set(self.bytes.get() + blob.bytes.len());
+        self.batch.borrow_mut().push(blob);
+        if self.bytes.get() >= Self::BATCH {
+            self.hand_over();
+        }
+    }
+
+    fn hand_over(&self) {
+        self.bytes.set(0);
+        // The receiver lives as long as any reader: this cannot fail.
+        drop(self.send.send(self.batch.take()));
+    }
+}
 
 pub fn scan(ask: &Ask<'_>, sink: &mut dyn FnMut(PackedBlob)) -> Result<Scan, ScanError> {
     let sink = &mut |blob: PackedBlob| {
@@ -295,15 +326,20 @@ impl Walk<'_> {
         let mut parts = Vec::new();
         let mut failed = None;
         std::thread::scope(|scope| {
-            let (send, receive) = sync_channel(BLOBS_IN_FLIGHT);
+            let (send, receive) = sync_channel(BATCHES_IN_FLIGHT);
             let workers: Vec<_> = (0..self.threads)
                 .map(|_| {
                     let send = send.clone();
-                    scope.spawn(move || self.work(&send))
+                    scope.spawn(move || {
+                        let blobs = Blobs::new(send);
+                        let part = self.work(&blobs);
+                        blobs.hand_over();
+                        part
+                    })
                 })
                 .collect();
             drop(send);
-            receive.into_iter().for_each(&mut *sink);
+            receive.into_iter().flatten().for_each(&mut *sink);
             for worker in workers {
                 match worker.join() {
                     Ok(Ok(part)) => parts.push(part),
@@ -319,7 +355,7 @@ impl Walk<'_> {
         }
     }
 
-    fn work(&self, blobs: &SyncSender<PackedBlob>) -> Result<Part, ScanError> {
+    fn work(&self, blobs: &Blobs) -> Result<Part, ScanError> {
         let mut part = Part::default();
         let mut outcome = Ok(());
         // Each thread goes down the tree by itself, and shares only with those that wait.
@@ -394,7 +430,7 @@ impl Walk<'_> {
         task: Task,
         part: &mut Part,
         below: &mut Vec<Task>,
-        blobs: &SyncSender<PackedBlob>,
+        blobs: &Blobs,
     ) -> io::Result<()> {
         let known = self.before.folder(&task.path);
         let read = self.root.folder(&task.path, Access::Read).and_then(|folder| {

@@ -5,13 +5,12 @@ use std::io;
 use std::os::fd::OwnedFd;
 use std::rc::Rc;
 use std::sync::Arc;
-use std::sync::mpsc::SyncSender;
 
 use rustix::fs::FileType;
-use takeback_store::{Entry, Lack, PackedBlob};
+use takeback_store::{Entry, Lack};
 
 use super::glance::excludes_of;
-use super::{Observed, Part, Task, Walk, is_unread, join, parent, valid};
+use super::{Blobs, Observed, Part, Task, Walk, is_unread, join, parent, valid};
 use crate::worktree::fingerprint::{Fingerprint, Stat, stat};
 use crate::worktree::index::{Child, Folder, Kind, Known};
 use crate::worktree::look::{Bytes, look_at};
@@ -31,7 +30,7 @@ pub(super) struct Visit<'a, 'w> {
     rules: OnceCell<(Arc<Rules>, bool)>,
     part: &'a mut Part,
     below: &'a mut Vec<Task>,
-    blobs: &'a SyncSender<PackedBlob>,
+    blobs: &'a Blobs,
 }
 
 impl<'a, 'w> Visit<'a, 'w> {
@@ -44,7 +43,7 @@ impl<'a, 'w> Visit<'a, 'w> {
         known: Option<&'a Folder>,
         part: &'a mut Part,
         below: &'a mut Vec<Task>,
-        blobs: &'a SyncSender<PackedBlob>,
+        blobs: &'a Blobs,
     ) -> Self {
         let (names, rules) = (names.map(Rc::new), OnceCell::new());
         Self { walk, task, folder, names, known, rules, part, below, blobs }
@@ -259,8 +258,7 @@ impl<'a, 'w> Visit<'a, 'w> {
         }
         let known = entry.and_then(Entry::digest);
         let blobs = self.blobs;
-        // The receiver lives as long as any reader: a failed send cannot happen.
-        let mut sink = |blob| drop(blobs.send(blob));
+        let mut sink = |blob| blobs.put(blob);
         let is_likely = |entry: &Entry| match entry {
             Entry::File { size, mode, .. } => {
                 fingerprint.is_none() && (*size, *mode) == (seen.fingerprint.size, seen.mode())
