@@ -26,6 +26,7 @@ mod init;
 mod rewind;
 mod room;
 mod run;
+mod scale;
 mod schema;
 mod serve;
 mod settings;
