@@ -16,8 +16,9 @@ use std::process::Command;
 
 use serde::Serialize;
 use takeback_bench::Result;
-use takeback_bench::machine::{Machine, date, load_average};
+use takeback_bench::machine::load_average;
 use takeback_bench::measure::median;
+use takeback_bench::results::save;
 use takeback_store::Durability;
 
 use self::desk::{Desk, Fill};
@@ -35,15 +36,6 @@ struct Row {
     ratio: f64,
     /// At most this.
     goal: Option<f64>,
-}
-
-#[derive(Debug, Serialize)]
-struct Report {
-    date: String,
-    machine: Machine,
-    rounds: usize,
-    load: String,
-    tables: Vec<Table>,
 }
 
 #[derive(Debug, Serialize)]
@@ -74,14 +66,7 @@ fn main() -> Result<()> {
     for (name, size) in SIZES {
         tables.push(inside(name, size)?);
     }
-    let report = Report {
-        date: date()?,
-        machine: Machine::this()?,
-        rounds: ROUNDS,
-        load: load_average()?,
-        tables,
-    };
-    for table in &report.tables {
+    for table in &tables {
         println!(
             "\n| {} | median | fastest | beside the first | goal |\n|---|---|---|---|---|",
             table.name
@@ -91,12 +76,8 @@ fn main() -> Result<()> {
             println!("| {name} | {ms:.3} ms | {fastest_ms:.3} ms | {ratio:.2} | {goal} |");
         }
     }
-    let file = Path::new(env!("CARGO_MANIFEST_DIR"))
-        .join("results")
-        .join(format!("{}-capture.json", report.date));
-    fs::write(&file, serde_json::to_string_pretty(&report)? + "\n")?;
-    println!("\nload {}", report.load);
-    Ok(())
+    println!("\nMedians of {ROUNDS} rounds (load {}).", load_average()?);
+    save("capture", &tables)
 }
 
 /// The command, and the program that does nothing, from the same sources.

@@ -20,6 +20,7 @@ use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 
 use serde_json::json;
+use takeback_bench::results::save;
 use takeback_bench::{Result, machine};
 
 use crate::peers::{Restic, ShadowGit};
@@ -51,8 +52,9 @@ fn main() -> Result<()> {
     if named.is_none() {
         fs::remove_dir_all(&folder)?;
     }
-    println!("{}", serde_json::to_string_pretty(&measured?)?);
-    Ok(())
+    let measured = measured?;
+    println!("{}", serde_json::to_string_pretty(&measured)?);
+    save("growth", &measured)
 }
 
 fn measure(folder: &Path, least: usize) -> Result<serde_json::Value> {

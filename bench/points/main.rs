@@ -4,15 +4,18 @@
 //! Measured is what people and agents wait for: `log` and `show` as commands, a prompt and an edit as
 //! events, and the rewind to the oldest point, in the library and as a command. Rounds are
 //! interleaved; before each rewind everything is as it was. Peers and floors are in the other benchmarks.
+//! A table is printed, and everything measured goes to `bench/results/`.
 
 #![expect(clippy::print_stdout, reason = "a benchmark prints what it measured")]
 #![expect(clippy::disallowed_methods, reason = "the bench plays the user and the agent")]
 
 mod desk;
 
+use serde_json::json;
 use takeback_bench::Result;
 use takeback_bench::machine::load_average;
 use takeback_bench::measure::median;
+use takeback_bench::results::save;
 
 use self::desk::Desk;
 
@@ -45,9 +48,11 @@ fn main() -> Result<()> {
     println!("Medians of {ROUNDS} rounds (load {}):\n", load_average()?);
     println!("| | {} points | {} points | ratio |", SIZES[0], SIZES[1]);
     println!("|---|---|---|---|");
+    let mut rows = Vec::new();
     for ((name, _), (few, many)) in MEASURES.iter().zip(took) {
         let ratio = median(many.iter().zip(&few).map(|(many, few)| many / few));
+        rows.push(json!({ "name": name, "few": few, "many": many, "ratio": ratio }));
         println!("| {name} | {:.1} ms | {:.1} ms | {ratio:.2} |", median(few), median(many));
     }
-    Ok(())
+    save("points", &rows)
 }

@@ -15,9 +15,11 @@ use std::io::Write as _;
 use std::os::unix::fs::FileExt as _;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use serde_json::{Value, json};
 use takeback_bench::Result;
 use takeback_bench::machine::load_average;
 use takeback_bench::measure::{Cost, RUNNER, run_commands};
+use takeback_bench::results::save;
 
 use self::place::Place;
 
@@ -38,36 +40,50 @@ fn main() -> Result<()> {
     println!("Scale {scale} (load {}):\n", load_average()?);
     println!("| | time | peak memory | again, unchanged | peak memory |");
     println!("|---|---|---|---|---|");
-    snapshots("files in folders of 50", scaled(500_000), |place, files| place.fill(files, 50))?;
-    snapshots("files in one folder", scaled(100_000), |place, files| place.fill(files, files))?;
-    snapshots("MB in one file, all but its ends a hole", scaled(2_000), |place, megabytes| {
-        let file = File::create(place.project().join("large"))?;
-        file.write_all_at(b"begin", 0)?;
-        Ok(file.write_all_at(b"end", megabytes << 20)?)
-    })?;
-    snapshots("MB in one file that does not compress", scaled(300), |place, megabytes| {
-        let mut file = File::create(place.project().join("dense"))?;
-        let mut noise = Noise(7);
-        for _ in 0..megabytes {
-            file.write_all(&noise.megabyte())?;
-        }
-        Ok(())
-    })?;
-    changing(scaled(20_000))?;
-    previews(scaled(10_000))
+    let mut rows = Vec::new();
+    rows.push(snapshots("files in folders of 50", scaled(500_000), |place, files| {
+        place.fill(files, 50)
+    })?);
+    rows.push(snapshots("files in one folder", scaled(100_000), |place, files| {
+        place.fill(files, files)
+    })?);
+    rows.push(snapshots(
+        "MB in one file, all but its ends a hole",
+        scaled(2_000),
+        |place, megabytes| {
+            let file = File::create(place.project().join("large"))?;
+            file.write_all_at(b"begin", 0)?;
+            Ok(file.write_all_at(b"end", megabytes << 20)?)
+        },
+    )?);
+    rows.push(snapshots(
+        "MB in one file that does not compress",
+        scaled(300),
+        |place, megabytes| {
+            let mut file = File::create(place.project().join("dense"))?;
+            let mut noise = Noise(7);
+            for _ in 0..megabytes {
+                file.write_all(&noise.megabyte())?;
+            }
+            Ok(())
+        },
+    )?);
+    rows.push(changing(scaled(20_000))?);
+    rows.push(previews(scaled(10_000))?);
+    save("scale", &rows)
 }
 
-fn snapshots(what: &str, size: u64, fill: impl FnOnce(&Place, u64) -> Result<()>) -> Result<()> {
+fn snapshots(what: &str, size: u64, fill: impl FnOnce(&Place, u64) -> Result<()>) -> Result<Value> {
     let place = Place::new()?;
     fill(&place, size)?;
     let first = place.command(&["checkpoint"]).measure()?;
     let again = place.command(&["checkpoint"]).measure()?;
     println!("| {size} {what} | {} | {} |", told(&first), told(&again));
-    Ok(())
+    Ok(json!({ "what": format!("{size} {what}"), "first": first, "again": again }))
 }
 
 /// Somebody writes all the time; once they stop, the next snapshot has all of it.
-fn changing(files: u64) -> Result<()> {
+fn changing(files: u64) -> Result<Value> {
     let place = Place::new()?;
     place.fill(files, 50)?;
     let stop = AtomicBool::new(false);
@@ -93,10 +109,12 @@ fn changing(files: u64) -> Result<()> {
         told(&during),
         told(&after)
     );
-    place.is_whole()
+    place.is_whole()?;
+    let what = format!("{files} files, {writes} of them written meanwhile");
+    Ok(json!({ "what": what, "first": during, "again": after }))
 }
 
-fn previews(files: u64) -> Result<()> {
+fn previews(files: u64) -> Result<Value> {
     println!("\n| `rewind @ --dry-run -v` of | time | peak memory |\n|---|---|---|");
     let mut took = Vec::new();
     for files in [files, 10 * files] {
@@ -104,10 +122,13 @@ fn previews(files: u64) -> Result<()> {
         place.agent_makes(files)?;
         let cost = place.command(&["rewind", "@", "--dry-run", "-v"]).measure()?;
         println!("| {files} files | {} |", told(&cost));
-        took.push(cost.wall_ms);
+        took.push(cost);
     }
-    println!("\nTen times as many take {:.1} times as long.", took[1] / took[0]);
-    Ok(())
+    let ratio = took[1].wall_ms / took[0].wall_ms;
+    println!("\nTen times as many take {ratio:.1} times as long.");
+    Ok(
+        json!({ "what": format!("preview of {files} files, and of ten times as many"), "took": took }),
+    )
 }
 
 fn told(cost: &Cost) -> String {

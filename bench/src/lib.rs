@@ -9,6 +9,7 @@ pub mod floor;
 pub mod held;
 pub mod machine;
 pub mod measure;
+pub mod results;
 
 use std::error::Error;
 

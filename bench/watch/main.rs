@@ -19,8 +19,8 @@ use std::time::{Instant, SystemTime, UNIX_EPOCH};
 use serde::Serialize;
 use takeback_bench::Result;
 use takeback_bench::floor::Floor;
-use takeback_bench::machine::{Machine, date, load_average};
 use takeback_bench::measure::{median, millis};
+use takeback_bench::results::save;
 use takeback_core::watch::{EVERY, Trust, Watched};
 use takeback_core::worktree::scope::ScopeOptions;
 use takeback_core::{Ambient, Limits, Workspace, WorkspaceOptions, checkpoint};
@@ -37,9 +37,6 @@ struct Wish {
 
 #[derive(Debug, Serialize)]
 struct Report {
-    date: String,
-    machine: Machine,
-    load: String,
     files: usize,
     folders: usize,
     rounds: usize,
@@ -72,9 +69,6 @@ fn main() -> Result<()> {
         Row { name, ms: median(ms.iter().copied()), ratio, goal, all_ms: ms }
     };
     let report = Report {
-        date: date()?,
-        machine: Machine::this()?,
-        load: load_average()?,
         files: found.files.len(),
         folders: found.folders,
         rounds: wish.rounds,
@@ -90,10 +84,7 @@ fn main() -> Result<()> {
         let goal = row.goal.map_or(String::new(), |goal| format!("  goal below {goal}"));
         println!("{:<48} {:>9.3} ms  {:>7.4} of the floor{goal}", row.name, row.ms, row.ratio);
     }
-    let results = Path::new(env!("CARGO_MANIFEST_DIR")).join("results");
-    let file = results.join(format!("{}-watch-{}.json", report.date, report.files));
-    fs::write(file, serde_json::to_string_pretty(&report)? + "\n")?;
-    Ok(())
+    save("watch", &report)
 }
 
 fn wish() -> Result<Wish> {

@@ -135,17 +135,20 @@ impl Stage {
                         io::ErrorKind::Other.into()
                     })
                 };
-                let mut is_made = false;
-                if root.has_unnamed_files() {
+                let made = if root.has_unnamed_files() {
                     disk::will_make_file().map_err(failed)?;
-                    let made = self.make_unnamed(step, *mode, root, place, &mut write);
-                    if made.as_ref().is_err_and(has_no_unnamed_files) {
-                        root.without_unnamed_files();
+                    match self.make_unnamed(step, *mode, root, place, &mut write) {
+                        Err(error) if must_have_a_name(&error) => {
+                            if has_no_unnamed_files(&error) {
+                                root.without_unnamed_files();
+                            }
+                            self.make_named(step, *mode, &mut write)
+                        }
+                        made => made,
                     }
-                    // Whatever went wrong: the other way does it, or says what it is.
-                    is_made = made.is_ok();
-                }
-                let made = if is_made { Ok(()) } else { self.make_named(step, *mode, &mut write) };
+                } else {
+                    self.make_named(step, *mode, &mut write)
+                };
                 made.map_err(|error| match lost {
                     Some(error) => not_brought_back(place, error),
                     None => failed(error),
@@ -385,6 +388,14 @@ fn make_if_missing(folder: impl AsFd, name: &[u8], mode: u32) -> io::Result<()> 
         Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(()),
         made => made,
     }
+}
+
+/// Whether a file could not be made without a name, or not near its place, but may be with one: the
+/// file system has no others, its folder may not be written to or is on another one, `/proc` is not there.
+fn must_have_a_name(error: &io::Error) -> bool {
+    let refusals = [Errno::ACCESS, Errno::PERM, Errno::NOENT, Errno::XDEV, Errno::ROFS];
+    has_no_unnamed_files(error)
+        || refusals.iter().any(|errno| error.raw_os_error() == Some(errno.raw_os_error()))
 }
 
 /// Whether a file without a name could not be made because there are none.

@@ -210,3 +210,33 @@ fn a_home_on_another_file_system() {
     assert_eq!(user.tree(), after);
     assert_eq!(run(&["verify"]).code, 0);
 }
+
+/// File systems that give a file no name later, folders on others, no `/proc`: by few files, which are
+/// made one by one, and by many, which several threads make.
+#[test]
+fn where_a_file_must_have_a_name_from_the_start() {
+    for files in [2, 12] {
+        let user = User::new();
+        let write = |text: &str| {
+            for number in 0..files {
+                user.write(&format!("d{}/{number}", number % 3), &format!("{number}: {text}\n"));
+            }
+        };
+        write("before");
+        let before = user.tree();
+        let begin = r#"{"event":"prompt","session":"s","message":"m","text":"go"}
+{"event":"before_tool","session":"s","call":"c","tool":"Bash"}"#;
+        assert_eq!(user.fed(&["record"], begin).code, 0);
+        write("by the agent");
+        let end = r#"{"event":"turn_end","session":"s"}"#;
+        assert_eq!(user.fed(&["record"], end).code, 0);
+        let bring_back = user.keep();
+        for error in ["ENOENT", "EXDEV", "EOPNOTSUPP"] {
+            bring_back();
+            let rule = format!("linkat:error={error}:when=1+");
+            let answer = user.with_failing(&rule, None, &["rewind", "m", "-y"]);
+            assert_eq!((answer.code, answer.err.as_str()), (0, ""), "{error}: {answer:?}");
+            assert_eq!(user.tree(), before, "{error}");
+        }
+    }
+}
