@@ -7,18 +7,18 @@
 
 mod locks;
 mod settle;
+mod staging;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 use std::os::fd::OwnedFd;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::Path;
-use std::sync::mpsc::sync_channel;
-use std::sync::{Mutex, PoisonError};
 
-use takeback_store::{Entry, RewindId, Store, WorkPath, at_once, disk};
+use takeback_store::{Entry, RewindId, Store, WorkPath, at_once};
 
 pub(crate) use self::settle::{settle, settle_further};
+pub(crate) use self::staging::{stage, to_stage};
 use super::helper::Named;
 use super::plan::{Plan, Step, Unlocked};
 use super::receipt::{Fate, Note, Problem};
@@ -29,130 +29,13 @@ use crate::worktree::index::folder_of;
 use crate::worktree::look::{Bytes, Looked, look};
 use crate::worktree::root::{Access, is_no_folder};
 use crate::worktree::write::{
-    Mark, Slot, Stage, StageError, is_unsupported, make_folder, not_brought_back,
-    remove_empty_folder, set_file_mode, sync_all,
+    Slot, Stage, StageError, is_unsupported, make_folder, remove_empty_folder, set_file_mode,
+    sync_all,
 };
-
-/// Makes ready in the workspace's stage what the plan will place there, before it is promised. What
-/// it will place outside is only verified: a stage there that no promise names would never be found
-/// again.
-pub(crate) fn stage(
-    root: &Root,
-    store: &dyn Store,
-    plan: &Plan,
-    id: RewindId,
-    mark: &Mark,
-    counter: Counter<'_>,
-) -> Result<(), StageError> {
-    let failed = |source| StageError::Disk { path: ".takeback".to_owned(), source };
-    let stage = Stage::make_marked(root, id, mark)?;
-    let actions: Vec<&Step> = plan.actions().collect();
-    let steps = actions.iter().copied().enumerate().filter(|(_, step)| step.needs_staging());
-    let (linked, own): (Vec<_>, Vec<_>) = steps.partition(|(_, step)| step.one_with.is_some());
-    let mut left = make_at_once(root, store, &stage, &own, counter)?;
-    // What they are to be further names of is there by now.
-    left.extend(linked);
-    for (number, step) in left {
-        let goal = step.goal().expect("an action has a goal");
-        let is_linked = match &step.one_with {
-            Some(twin) => match actions.binary_search_by(|other| other.path.cmp(twin)) {
-                Ok(twin) => stage.link_slot(number, &goal, Slot::New(twin)),
-                Err(_) => link_twin(root, &stage, number, &goal, twin),
-            }
-            .map_err(failed)?,
-            None => false,
-        };
-        if is_linked {
-            stage.finish(number).map_err(failed)?;
-        } else if !step.path.is_outside() {
-            stage.make(number, &goal, store, root, &step.path)?;
-        } else if let Some(digest) = goal.digest() {
-            let read = store.read(&digest, &mut |_| Ok(()));
-            read.map_err(|error| not_brought_back(&step.path, error))?;
-        }
-        counter.files(1);
-    }
-    Ok(())
-}
-
-/// A file to be made by whatever thread has time.
-struct ToMake<'a> {
-    number: usize,
-    step: &'a Step,
-    mode: u32,
-    contents: Vec<u8>,
-}
-
-/// Makes what can be made by several threads while this one reads the store: most of it is to wait for
-/// the disk. Answers what is left to be made one by one.
-fn make_at_once<'a>(
-    root: &Root,
-    store: &dyn Store,
-    stage: &Stage,
-    steps: &[(usize, &'a Step)],
-    counter: Counter<'_>,
-) -> Result<Vec<(usize, &'a Step)>, StageError> {
-    const THREADS: usize = 8;
-    /// Below this many files threads cost more than they save.
-    const FEWEST: usize = 4;
-    /// Larger files are written as they are read.
-    const LARGEST: u64 = 1 << 20;
-    if steps.len() < FEWEST || !root.has_unnamed_files() {
-        return Ok(steps.to_vec());
-    }
-    let failed = |source| StageError::Disk { path: ".takeback".to_owned(), source };
-    let left = Mutex::new(Vec::new());
-    let leave = |number, step| {
-        left.lock().unwrap_or_else(PoisonError::into_inner).push((number, step));
-    };
-    let (send, receive) = sync_channel::<ToMake<'a>>(THREADS);
-    let receive = Mutex::new(receive);
-    let work = || {
-        let take = || receive.lock().unwrap_or_else(PoisonError::into_inner).recv();
-        while let Ok(ToMake { number, step, mode, contents }) = take() {
-            match stage.make_of(number, mode, &contents, root, &step.path) {
-                Ok(()) => counter.files(1),
-                // Made once more, alone: then it is said what is wrong.
-                Err(_) => leave(number, step),
-            }
-        }
-    };
-    std::thread::scope(|scope| {
-        for _ in 0..THREADS.min(steps.len() / 2) {
-            scope.spawn(work);
-        }
-        // Dropped when this ends, however it does: then the threads end too.
-        let send = send;
-        for (number, step) in steps {
-            match step.goal() {
-                Some(Entry::File { digest, size, mode })
-                    if size <= LARGEST && !step.path.is_outside() =>
-                {
-                    let mut contents = Vec::new();
-                    let read = store.read(&digest, &mut |part| {
-                        contents.extend_from_slice(part);
-                        Ok(())
-                    });
-                    read.map_err(|error| not_brought_back(&step.path, error))?;
-                    disk::will_make_file().map_err(failed)?;
-                    drop(send.send(ToMake { number: *number, step, mode, contents }));
-                }
-                _ => leave(*number, step),
-            }
-        }
-        Ok(())
-    })?;
-    Ok(left.into_inner().unwrap_or_else(PoisonError::into_inner))
-}
 
 /// Folders held open to be made durable together. The more at once, the fewer the times that the disk
 /// is waited for; half of what a process may usually have open.
 const SYNCED_AT_ONCE: usize = 512;
-
-/// How many files [`stage`] counts.
-pub(crate) fn to_stage(plan: &Plan) -> usize {
-    plan.actions().filter(|step| step.needs_staging()).count()
-}
 
 /// How many files [`Staged::apply`] counts: each is put or removed, then checked.
 pub(crate) fn to_apply(plan: &Plan) -> usize {
