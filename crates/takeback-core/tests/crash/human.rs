@@ -342,3 +342,41 @@ fn saved_and_put_back_before_the_recovery() {
     assert!(told.ends_with("/new-0") && told.contains(".takeback/stage-"), "{told}");
     assert_intact(&sandbox, &case.listed);
 }
+
+/// In a rewind that several threads look after: into a file that is done, into one that is still to
+/// come, and through a descriptor of one that was displaced.
+#[test]
+fn saved_while_many_files_are_taken_back() {
+    const FILES: usize = 100;
+    let mut sandbox = Sandbox::new();
+    let name = |number: usize| format!("f{number:03}");
+    (0..FILES).for_each(|number| sandbox.write(&name(number), "before\n"));
+    let point = sandbox.prompt("s", "do it");
+    sandbox.agent_runs("s", "./run", |sandbox| {
+        (0..FILES).for_each(|number| sandbox.write(&name(number), "the agent's\n"));
+    });
+    sandbox.turn_end("s");
+    let saved = [10, 20, 70].map(name);
+    let held = OpenOptions::new().write(true).open(sandbox.at(&saved[0])).unwrap();
+    let (done, to_come) = (sandbox.at(&saved[1]), sandbox.at(&saved[2]));
+    let mut exchanged = 0;
+    disk::watch(Some(Box::new(move |point| {
+        exchanged += usize::from(point == CrashPoint::Exchange);
+        if point == CrashPoint::Exchange && exchanged == FILES / 2 {
+            held.set_len(0).unwrap();
+            held.write_all_at(SAVED.as_bytes(), 0).unwrap();
+            fs::write(&done, SAVED).unwrap();
+            fs::write(&to_come, SAVED).unwrap();
+        }
+    })));
+    let receipt = sandbox.rewind_to(point);
+    disk::watch(None);
+    let conflicts: Vec<String> = receipt.conflicts.iter().map(|note| note.path.display()).collect();
+    assert_eq!(conflicts, saved);
+    assert!(!receipt.success && receipt.errors.is_empty(), "{receipt:?}");
+    for number in 0..FILES {
+        let expected = if saved.contains(&name(number)) { SAVED } else { "before\n" };
+        assert_eq!(sandbox.read(&name(number)), expected, "{number}");
+    }
+    assert_nothing_left_behind(&sandbox);
+}
