@@ -299,8 +299,6 @@ impl State {
     }
 
     fn remember(&mut self, mut index: Index, found: &[Observed]) {
-        /// More folders beside the bulk of an index than this are not worth copying each time.
-        const LOOSE: usize = 512;
         let is_unkept = |entry: &Entry| matches!(entry, Entry::NotCaptured { lack } if lack.may_be_kept_later());
         let unkept = found.iter().filter(|observed| is_unkept(&observed.after));
         self.unkept.extend(unkept.map(|observed| observed.path.clone()));
@@ -308,7 +306,7 @@ impl State {
             let known = index.known(path);
             matches!(known, Some(Known::Entry { entry, .. }) if is_unkept(&entry))
         });
-        if index.over().count() > LOOSE {
+        if index.is_loose() {
             index.compact();
         }
         self.index = Some(index);

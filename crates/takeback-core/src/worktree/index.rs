@@ -417,17 +417,18 @@ impl Index {
         Ok(index)
     }
 
+    /// Whether so many folders lie beside the bulk of it that they are not worth copying each time.
+    pub(crate) fn is_loose(&self) -> bool {
+        self.over.len() > 512
+    }
+
     /// Whether it is what is in the file, and worth keeping in memory.
     pub(crate) fn is_kept_in(&self, file: &Path) -> bool {
-        /// More folders beside the bulk of an index than this take longer to hold than to read.
-        const LOOSE: usize = 512;
         let is_saved = |saved: &Saved| {
             let stat = File::open(file).and_then(|file| stat_open(&file));
             stat.is_ok_and(|stat| stat.fingerprint == saved.fingerprint)
         };
-        self.unsaved.is_empty()
-            && self.over.len() <= LOOSE
-            && self.saved.as_ref().is_some_and(is_saved)
+        self.unsaved.is_empty() && !self.is_loose() && self.saved.as_ref().is_some_and(is_saved)
     }
 
     fn read(file: &Path) -> Option<Self> {
