@@ -69,6 +69,7 @@ impl Desk {
                     let since = SystemTime::UNIX_EPOCH.elapsed().unwrap_or_default();
                     Timestamp(i64::try_from(since.as_millis()).unwrap_or(i64::MAX))
                 }),
+                file_time: Box::new(takeback_core::system_file_time),
                 random: Box::new(|| RandomState::new().build_hasher().finish()),
                 watch: None,
             },
@@ -158,7 +159,15 @@ impl Desk {
             return Err("the file was not kept".into());
         }
         let outcome = Outcome::Done;
-        record(workspace, &AgentEvent::AfterTool { session, call, outcome })?;
+        record(
+            workspace,
+            &AgentEvent::AfterTool {
+                session,
+                call,
+                outcome,
+                report: takeback_core::CallReport::default(),
+            },
+        )?;
         Ok(took)
     }
 

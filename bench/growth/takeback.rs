@@ -55,6 +55,7 @@ impl Takeback {
                     let since = SystemTime::UNIX_EPOCH.elapsed().unwrap_or_default();
                     Timestamp(i64::try_from(since.as_millis()).unwrap_or(i64::MAX))
                 }),
+                file_time: Box::new(takeback_core::system_file_time),
                 random: Box::new(|| RandomState::new().build_hasher().finish()),
                 watch: None,
             },
@@ -78,7 +79,12 @@ impl Takeback {
             self.tell(&AgentEvent::BeforeTool { session: of, call: id, tool, touches })?;
             tree.edit(path, round)?;
             let outcome = Outcome::Done;
-            self.tell(&AgentEvent::AfterTool { session: session.clone(), call, outcome })?;
+            self.tell(&AgentEvent::AfterTool {
+                session: session.clone(),
+                call,
+                outcome,
+                report: takeback_core::CallReport::default(),
+            })?;
         }
         self.tell(&AgentEvent::TurnEnd { session })
     }

@@ -144,7 +144,15 @@ impl Desk {
             fs::write(&path, format!("{call} was here\n{rest}"))?;
         }
         let (session, call) = (self.session(), CallId::from(call));
-        record(workspace, &AgentEvent::AfterTool { session, call, outcome: Outcome::Done })?;
+        record(
+            workspace,
+            &AgentEvent::AfterTool {
+                session,
+                call,
+                outcome: Outcome::Done,
+                report: takeback_core::CallReport::default(),
+            },
+        )?;
         Ok(())
     }
 

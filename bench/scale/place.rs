@@ -71,7 +71,12 @@ impl Place {
         })?;
         self.fill(files, 50)?;
         let outcome = Outcome::Done;
-        tell(AgentEvent::AfterTool { session: session.clone(), call, outcome })?;
+        tell(AgentEvent::AfterTool {
+            session: session.clone(),
+            call,
+            outcome,
+            report: takeback_core::CallReport::default(),
+        })?;
         tell(AgentEvent::TurnEnd { session })?;
         Ok(())
     }

@@ -29,6 +29,7 @@ pub fn only_workspace(home: &Path, root: &Path) -> Result<Workspace> {
                 let since = SystemTime::UNIX_EPOCH.elapsed().unwrap_or_default();
                 Timestamp(i64::try_from(since.as_millis()).unwrap_or(i64::MAX))
             }),
+            file_time: Box::new(takeback_core::system_file_time),
             random: Box::new(|| RandomState::new().build_hasher().finish()),
             watch: None,
         },

@@ -182,6 +182,7 @@ fn open(tree: &Path, store_dir: &Path) -> Result<Workspace> {
                 let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
                 Timestamp(i64::try_from(since.as_millis()).unwrap_or(i64::MAX))
             }),
+            file_time: Box::new(takeback_core::system_file_time),
             random: Box::new(move || ids.replace(ids.get() + 1)),
             watch: None,
         },

@@ -225,6 +225,7 @@ impl Held {
                     let since = SystemTime::UNIX_EPOCH.elapsed().unwrap_or_default();
                     Timestamp(i64::try_from(since.as_millis()).unwrap_or(i64::MAX))
                 }),
+                file_time: Box::new(takeback_core::system_file_time),
                 random: Box::new(|| RandomState::new().build_hasher().finish()),
                 watch: None,
             },
@@ -259,7 +260,12 @@ impl Held {
             AgentEvent::BeforeTool { session: session_of_call, call: call.clone(), tool, touches };
         tell(before)?;
         edits.make()?;
-        tell(AgentEvent::AfterTool { session: session.clone(), call, outcome: Outcome::Done })?;
+        tell(AgentEvent::AfterTool {
+            session: session.clone(),
+            call,
+            outcome: Outcome::Done,
+            report: takeback_core::CallReport::default(),
+        })?;
         tell(AgentEvent::TurnEnd { session })?;
         Ok(point)
     }

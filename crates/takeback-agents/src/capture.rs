@@ -75,7 +75,15 @@ impl Recording {
     /// What a call did, which [`Self::before`] was told of.
     pub(crate) fn after(&mut self, call: &str, outcome: Outcome) -> Option<Seq> {
         let (session, call) = (self.session.clone(), CallId::from(call));
-        Some(self.tell(&AgentEvent::AfterTool { session, call, outcome })?.seq)
+        Some(
+            self.tell(&AgentEvent::AfterTool {
+                session,
+                call,
+                outcome,
+                report: takeback_core::CallReport::default(),
+            })?
+            .seq,
+        )
     }
 
     /// Records what is there now. Durable when this returns; the turn stays open.

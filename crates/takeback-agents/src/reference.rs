@@ -240,7 +240,15 @@ impl<'a> Agent<'a> {
 
         let outcome = if ran.is_ok() { Outcome::Done } else { Outcome::Failed };
         let session = session.clone();
-        let seen = record(workspace, &AgentEvent::AfterTool { session, call, outcome })?;
+        let seen = record(
+            workspace,
+            &AgentEvent::AfterTool {
+                session,
+                call,
+                outcome,
+                report: takeback_core::CallReport::default(),
+            },
+        )?;
         if !seen.not_captured.is_empty() {
             (self.on_happening)(&Happening::NotCaptured(&seen.not_captured));
         }

@@ -97,6 +97,7 @@ fn open(project: &Path, store: &Path) -> Result<Workspace, Box<dyn Error>> {
                 let since_1970 = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
                 Timestamp(i64::try_from(since_1970.as_millis()).unwrap_or(i64::MAX))
             }),
+            file_time: Box::new(takeback_core::system_file_time),
             random: Box::new(|| RandomState::new().hash_one(())),
             watch: None,
         },

@@ -7,8 +7,17 @@ use crate::progress::{Ongoing, Watch, Work};
 
 pub struct Ambient {
     pub now: Box<dyn Fn() -> Timestamp + Send>,
+    /// What a file's change time, in nanoseconds since 1970, is by the clock above. `None`: the two
+    /// have nothing to do with each other.
+    pub file_time: Box<dyn Fn(i64) -> Option<Timestamp> + Send>,
     pub random: Box<dyn Fn() -> u64 + Send>,
     pub watch: Option<Watch>,
+}
+
+/// File times by the system's clock.
+#[must_use]
+pub fn system_file_time(nanos: i64) -> Option<Timestamp> {
+    Some(Timestamp(nanos.div_euclid(1_000_000)))
 }
 
 impl Ambient {

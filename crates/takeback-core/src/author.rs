@@ -1,18 +1,28 @@
-//! Whose change it is.
+//! Whose change it is: which of the calls that may have written made it, and how certain that is.
+//!
+//! A call that named the path decides against every other. Then come calls that may write anything and
+//! ran at that time. What no call can have made is the person's.
 
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::collections::{BTreeSet, HashMap, HashSet};
 
 use takeback_store::{
     Author, Call, CallId, CallKind, CallState, Evidence, Session, SessionId, Store, StoreError,
-    WorkPath,
+    Timestamp, WorkPath,
 };
 
 use crate::process;
 
+/// A formatter in a hook of the agent's own has this long to change what a call named.
+const AFTER_EDIT_MS: i64 = 5_000;
+
+/// A task in the background is quiet once nothing has changed for this long. From then on, only what it
+/// has changed before can be its work.
+const QUIET_MS: i64 = 5_000;
+
 /// Who may be writing right now.
 #[derive(Debug, Clone, Default)]
 pub struct Scene {
-    /// Calls that may write: open, overtaken, or in the background.
+    /// Calls that may have written since the last look: live, or with an end that was just learned.
     pub calls: Vec<Call>,
     /// Calls of which it is not known whether they still ran.
     pub cut_off: HashSet<(SessionId, CallId)>,
@@ -20,10 +30,41 @@ pub struct Scene {
     pub unseen: Vec<SessionId>,
     /// Sessions that are parts of others: what several of them may have written is not in doubt.
     pub wholes: HashMap<SessionId, SessionId>,
+    /// What calls in the background have changed before.
+    pub touched: HashMap<(SessionId, CallId), HashSet<WorkPath>>,
+}
+
+/// A change that needs an author.
+#[derive(Debug, Clone, Copy)]
+pub struct Found<'a> {
+    pub path: &'a WorkPath,
+    /// When it happened, if that can be told.
+    pub changed_at: Option<Timestamp>,
+    /// When it was found.
+    pub found_at: Timestamp,
+}
+
+/// A call that can have made a change.
+struct Suspect<'a> {
+    call: &'a Call,
+    evidence: Evidence,
+    /// It is known to have run then.
+    is_sure: bool,
+}
+
+impl Suspect<'_> {
+    /// A call that named the path decides, then one whose formatter may have run.
+    fn rank(&self) -> u8 {
+        match self.evidence {
+            Evidence::Named => 2,
+            Evidence::AfterEdit => 1,
+            Evidence::Window | Evidence::OpenWindow => 0,
+        }
+    }
 }
 
 impl Scene {
-    /// As the store tells it. A call whose agent has died was cut off.
+    /// As the store knows it. A call whose agent has died was cut off.
     pub fn read(store: &dyn Store, sessions: &[Session]) -> Result<Self, StoreError> {
         let calls = store.live_calls()?;
         let died = |id: &SessionId| {
@@ -42,7 +83,12 @@ impl Scene {
             .iter()
             .filter_map(|session| Some((session.id.clone(), session.whole()?.clone())))
             .collect();
-        Ok(Self { calls, cut_off, unseen: Vec::new(), wholes })
+        let mut touched = HashMap::new();
+        for call in calls.iter().filter(|call| call.state == CallState::Background) {
+            let paths = store.paths_of_call(&call.session, &call.id)?.into_iter().collect();
+            touched.insert((call.session.clone(), call.id.clone()), paths);
+        }
+        Ok(Self { calls, cut_off, unseen: Vec::new(), wholes, touched })
     }
 
     /// From now on, whatever is found may be this session's.
@@ -50,14 +96,16 @@ impl Scene {
         self.unseen.push(session.clone());
     }
 
-    /// These were open when the look began, whatever others have told of them meanwhile: what was seen
-    /// where they named something is theirs. If a command is over by now, the rest of what was seen may
-    /// have come after it.
+    /// These were open when the look began, whatever other processes have recorded of them meanwhile:
+    /// what was seen where they named something is theirs. If a command is over by now, the rest of what
+    /// was seen may have come after it.
     pub fn were_open(&mut self, calls: &[Call]) {
         for call in calls {
             let same = |known: &&mut Call| (&known.session, &known.id) == (&call.session, &call.id);
             if let Some(known) = self.calls.iter_mut().find(same) {
-                known.state = CallState::Open;
+                if known.state.may_write() {
+                    known.state = CallState::Open;
+                }
                 continue;
             }
             if matches!(call.kind, CallKind::Shell { .. }) {
@@ -68,51 +116,97 @@ impl Scene {
         }
     }
 
-    /// The author of a change to `path` that happened just now.
-    #[must_use]
-    pub fn whose(&self, path: &WorkPath) -> (Author, Evidence) {
-        let whole = |session| self.wholes.get(session).unwrap_or(session);
-        let mut running: BTreeMap<&SessionId, &Call> = BTreeMap::new();
-        let mut uncertain: Vec<&SessionId> = self.unseen.iter().map(whole).collect();
-        for call in self.calls.iter().filter(|call| could_write(call, path)) {
-            let known = call.state == CallState::Open
-                && !self.cut_off.contains(&(call.session.clone(), call.id.clone()));
-            if !known {
-                uncertain.push(whole(&call.session));
-                continue;
+    /// Notes what changed in step with tasks in the background, and answers those that are not quiet
+    /// yet.
+    pub fn keep_awake(&mut self, found: &[Found<'_>]) -> Vec<Call> {
+        let mut times: Vec<Timestamp> =
+            found.iter().map(|found| found.changed_at.unwrap_or(found.found_at)).collect();
+        times.sort_unstable();
+        let mut awake = Vec::new();
+        for call in self.calls.iter_mut().filter(|call| call.state == CallState::Background) {
+            let was = call.active_at.unwrap_or(call.opened_at);
+            let mut active = was;
+            for time in &times {
+                if *time > active && time.0 <= active.0 + QUIET_MS {
+                    active = *time;
+                }
             }
-            let rival = running.get(whole(&call.session));
-            // A call that names the path comes before one that may write anything, the later one
-            // before the earlier.
-            if rival.is_none_or(|rival| names(call, path) || !names(rival, path)) {
-                running.insert(whole(&call.session), call);
+            if active != was {
+                call.active_at = Some(active);
+                awake.push(call.clone());
             }
         }
-        let mut sessions: Vec<SessionId> =
-            running.keys().copied().chain(uncertain).cloned().collect();
-        sessions.sort();
-        sessions.dedup();
-        match (sessions.as_slice(), running.values().next()) {
-            ([], _) => (Author::Human, Evidence::Tool),
-            ([_], Some(call)) => {
+        awake
+    }
+
+    /// The author of a change.
+    #[must_use]
+    pub fn whose(&self, found: Found<'_>) -> (Author, Evidence) {
+        let whole = |session| self.wholes.get(session).unwrap_or(session);
+        let mut suspects: Vec<Suspect<'_>> =
+            self.calls.iter().filter_map(|call| self.suspect(call, found)).collect();
+        let highest = suspects.iter().map(Suspect::rank).max().unwrap_or(0);
+        suspects.retain(|suspect| suspect.rank() == highest);
+        let mut sessions: BTreeSet<&SessionId> =
+            suspects.iter().map(|suspect| whole(&suspect.call.session)).collect();
+        if highest == 0 {
+            sessions.extend(self.unseen.iter().map(whole));
+        }
+        // Of one session's calls, one that is known to have run, and the later one.
+        let best = suspects.iter().max_by_key(|suspect| suspect.is_sure);
+        match (sessions.len(), best) {
+            (0, _) => (Author::Human, Evidence::Named),
+            (1, Some(Suspect { call, evidence, is_sure })) => {
                 let author = Author::Agent {
                     session: call.session.clone(),
                     turn: call.turn,
                     call: call.id.clone(),
                     tool: call.tool.clone(),
                 };
-                let named = names(call, path);
-                (author, if named { Evidence::Tool } else { Evidence::Window })
+                let certain = if *is_sure { *evidence } else { Evidence::OpenWindow };
+                (author, certain)
             }
-            _ => (Author::Ambiguous { sessions }, Evidence::Window),
+            (1, None) => (Author::Ambiguous { sessions: cloned(&sessions) }, Evidence::OpenWindow),
+            _ => (Author::Ambiguous { sessions: cloned(&sessions) }, Evidence::Window),
+        }
+    }
+
+    /// What speaks for a call's having made a change; `None`: it cannot have.
+    fn suspect<'c>(&self, call: &'c Call, found: Found<'_>) -> Option<Suspect<'c>> {
+        let names = call.kind.paths().contains(found.path);
+        let is_shell = matches!(call.kind, CallKind::Shell { .. });
+        let id = (call.session.clone(), call.id.clone());
+        let is_cut_off = self.cut_off.contains(&id);
+        let suspect = |evidence, is_sure| Some(Suspect { call, evidence, is_sure });
+        match call.state {
+            CallState::Settling => {
+                let closed = call.closed_at?.0;
+                let (from, to) = (closed - takeback_store::SLACK_MS, closed + AFTER_EDIT_MS);
+                let in_time = found.changed_at.is_some_and(|at| (from..=to).contains(&at.0));
+                if names && in_time { suspect(Evidence::AfterEdit, true) } else { None }
+            }
+            CallState::Background => {
+                let active = call.active_at.unwrap_or(call.opened_at);
+                let at = found.changed_at.unwrap_or(found.found_at);
+                let has_touched =
+                    || self.touched.get(&id).is_some_and(|paths| paths.contains(found.path));
+                let is_in_step = at.0 <= active.0 + QUIET_MS || has_touched();
+                if is_shell && is_in_step { suspect(Evidence::OpenWindow, false) } else { None }
+            }
+            _ if !(names || is_shell) || !call.may_have_made(found.path, found.changed_at) => None,
+            _ if names => suspect(Evidence::Named, !is_cut_off),
+            CallState::Done | CallState::Failed | CallState::Interrupted => {
+                suspect(Evidence::Window, !is_cut_off)
+            }
+            // It runs, or another call of its session began or ended after it.
+            state => {
+                let is_sure = state == CallState::Open && !is_cut_off;
+                suspect(Evidence::OpenWindow, is_sure)
+            }
         }
     }
 }
 
-fn could_write(call: &Call, path: &WorkPath) -> bool {
-    matches!(call.kind, CallKind::Shell { .. }) || names(call, path)
-}
-
-fn names(call: &Call, path: &WorkPath) -> bool {
-    call.kind.paths().contains(path)
+fn cloned(sessions: &BTreeSet<&SessionId>) -> Vec<SessionId> {
+    sessions.iter().map(|session| (*session).clone()).collect()
 }

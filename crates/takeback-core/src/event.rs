@@ -1,6 +1,7 @@
 //! What agents do, in the same words whatever the agent.
 
 use std::path::PathBuf;
+use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 use takeback_store::{CallId, Process, SessionId};
@@ -32,6 +33,8 @@ pub enum AgentEvent {
         session: SessionId,
         call: CallId,
         outcome: Outcome,
+        #[serde(default)]
+        report: CallReport,
     },
     /// The agent saves its state: the files as they are belong to it. Whatever runs goes on.
     Step {
@@ -107,6 +110,21 @@ pub enum Outcome {
     Failed,
     /// It answered, but what it started goes on.
     Background,
+    /// The person stopped it. What it wrote until then is its work.
+    Interrupted,
+    /// The person refused it: it never ran.
+    Rejected,
+}
+
+/// What the agent reports of a call besides how it ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct CallReport {
+    /// How long ago it began to run. Before that it waited for the person's permission.
+    #[serde(default)]
+    pub ran_for: Option<Duration>,
+    /// A hook of the agent's own may change right now what the call named: a formatter.
+    #[serde(default)]
+    pub formatter: bool,
 }
 
 /// Which tools write what, by name.

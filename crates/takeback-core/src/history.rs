@@ -2,11 +2,13 @@
 //!
 //! A rewind's change cancels earlier ones; cancelled itself (by an undo) it cancels nothing.
 
-use std::collections::{BTreeMap, HashSet};
+use std::collections::hash_map::Entry as Slot;
+use std::collections::{BTreeMap, HashMap, HashSet};
+use std::ops::Range;
 
 use takeback_store::{
-    Author, Change, Entry, PathStretches, Seq, SessionId, Store, StoreError, Stretch, Timestamp,
-    WorkPath,
+    Author, Call, CallId, Change, Entry, PathStretches, Seq, SessionId, Store, StoreError, Stretch,
+    Timestamp, WorkPath,
 };
 
 /// The changes of one path after some moment, oldest first; never empty.
@@ -24,6 +26,26 @@ pub fn by_path(changes: Vec<Change>) -> Vec<PathHistory> {
         paths.entry(change.path.clone()).or_default().push(change);
     }
     paths.into_iter().map(|(path, changes)| PathHistory { path, changes }).collect()
+}
+
+/// Gives changes the authors that are known now.
+pub fn settle(store: &dyn Store, changes: &mut [Change]) -> Result<(), StoreError> {
+    let mut calls: HashMap<(SessionId, CallId), Option<Call>> = HashMap::new();
+    for change in changes {
+        let call = match &change.author {
+            Author::Agent { session, call, .. } => {
+                match calls.entry((session.clone(), call.clone())) {
+                    Slot::Occupied(known) => known.into_mut(),
+                    Slot::Vacant(slot) => slot.insert(store.call(session, call)?),
+                }
+                .as_ref()
+            }
+            _ => None,
+        };
+        let known = change.attribution(call);
+        (change.author, change.evidence) = (known.author, known.evidence);
+    }
+    Ok(())
 }
 
 impl PathHistory {
@@ -49,16 +71,26 @@ impl PathHistory {
     }
 }
 
-/// The changes that a later rewind took the effect of. `spare` names rewind changes that are to be
+/// The changes that a later rewind, or a return to what stood there before, took the effect of.
+/// `returns`: for each stretch, those it brings to nothing. `spare` names rewind changes that are to be
 /// looked upon as undone: they cancel nothing.
 #[must_use]
-pub fn dead(history: &PathStretches, spare: impl Fn(&Stretch) -> bool) -> HashSet<Seq> {
+pub fn dead(
+    history: &PathStretches,
+    returns: &[Range<usize>],
+    spare: impl Fn(&Stretch) -> bool,
+) -> HashSet<Seq> {
     let mut dead = HashSet::new();
-    for stretch in history.stretches.iter().rev() {
+    for (stretch, between) in history.stretches.iter().zip(returns).rev() {
+        if dead.contains(&stretch.seqs[0]) {
+            continue;
+        }
         let rewinds = matches!(stretch.author, Author::Rewind { .. });
-        if rewinds && !dead.contains(&stretch.seqs[0]) && !spare(stretch) {
+        if rewinds && !spare(stretch) {
             dead.extend(stretch.cancels.iter().copied());
         }
+        let between = &history.stretches[between.clone()];
+        dead.extend(between.iter().flat_map(|stretch| &stretch.seqs).copied());
     }
     dead
 }

@@ -5,6 +5,7 @@
 //! promises, does and proves. Nothing here prints, reads the environment, or knows the time.
 
 pub mod ambient;
+mod ends;
 pub mod progress;
 pub mod process;
 pub mod lock;
@@ -29,8 +30,9 @@ pub mod retention;
 pub mod point_name;
 pub mod exchange;
 
-pub use ambient::Ambient;
-pub use event::{AgentEvent, Outcome, Tools, Touches};
+pub use ambient::{Ambient, system_file_time};
+pub use ends::{EndKind, LearnedEnd, Witness};
+pub use event::{AgentEvent, CallReport, Outcome, Tools, Touches};
 pub use learn_ids::learn_ids;
 pub use record::{
     Put, Recorded, checkpoint, left_to_read, look_around, look_at_rest, record, record_deferred,

@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use serde_json::Value;
 use takeback_store::{CallId, Lack, SessionId, WorkPath};
 
-use crate::event::{AgentEvent, Outcome, Tools, Touches};
+use crate::event::{AgentEvent, CallReport, Outcome, Tools, Touches};
 use crate::record::{RecordError, Recorded, record};
 use crate::workspace::Workspace;
 
@@ -66,6 +66,7 @@ impl Middleware<'_> {
                 session: self.session.clone(),
                 call: CallId::from(call.id),
                 outcome: Outcome::Done,
+                report: CallReport::default(),
             },
         );
         result

@@ -29,6 +29,7 @@ pub use self::meanwhile::{Put, record_deferred, record_or_defer, wait_for_deferr
 pub use self::rest::{left_to_read, look_at_rest};
 use self::sight::Sight;
 use crate::deferred::Whose;
+use crate::ends::{LearnedEnd, learn_ends};
 use crate::event::{AgentEvent, Touches};
 use crate::exchange::imported::import_of;
 use crate::going_on;
@@ -189,10 +190,12 @@ pub struct Surveyed {
 /// [`look_around`] for a caller that holds the lock.
 pub(crate) fn survey(workspace: &mut Workspace) -> Result<Surveyed, RecordError> {
     let time = (workspace.ambient.now)();
+    let ends = learn_ends(workspace, &workspace.store.live_calls()?)?;
     let sight = Sight::of_whole_tree(workspace, Budget::UNLIMITED)?;
     let skipped = sight.skipped();
-    let recorded =
-        commit(workspace, sight, |_| Ok(Decision { scanned: Some(time), ..Decision::at(time) }))?;
+    let recorded = commit(workspace, sight, &ends, |_| {
+        Ok(Decision { scanned: Some(time), ..Decision::at(time) })
+    })?;
     Ok(Surveyed { recorded, skipped })
 }
 
@@ -203,7 +206,7 @@ pub(crate) fn look_at_paths(
 ) -> Result<Recorded, RecordError> {
     let time = (workspace.ambient.now)();
     let sight = Sight::of_paths(workspace, paths, None)?;
-    commit(workspace, sight, |_| Ok(Decision::at(time)))
+    commit(workspace, sight, &[], |_| Ok(Decision::at(time)))
 }
 
 /// Makes a point by hand: the tree as it is now, for all agents.
@@ -213,6 +216,7 @@ pub fn checkpoint(workspace: &mut Workspace, label: Option<&str>) -> Result<Reco
     };
     drain_spool(workspace)?;
     let time = (workspace.ambient.now)();
+    let ends = learn_ends(workspace, &workspace.store.live_calls()?)?;
     let sight = Sight::of_tree(workspace, Budget::UNLIMITED)?;
     let point = NewPoint {
         id: PointId((workspace.ambient.random)()),
@@ -222,7 +226,7 @@ pub fn checkpoint(workspace: &mut Workspace, label: Option<&str>) -> Result<Reco
         label: label.map(str::to_owned),
         message: None,
     };
-    commit(workspace, sight, |now| {
+    commit(workspace, sight, &ends, |now| {
         let points = now.store.points()?;
         let taken = points.iter().find(|point| point.label.as_deref() == label);
         if let (Some(taken), Some(label)) = (taken, label) {
@@ -249,7 +253,7 @@ fn record_at(
     budget: Budget,
 ) -> Result<Recorded, RecordError> {
     let session = event.session();
-    let OwnCalls { open, mut named, mut anything } = OwnCalls::of(workspace, event)?;
+    let OwnCalls { open, ends, mut named, mut anything } = OwnCalls::of(workspace, event)?;
     let mut names = Vec::new();
     if let AgentEvent::BeforeTool {
         touches: Touches::Paths(paths) | Touches::Anything { paths, .. },
@@ -315,7 +319,7 @@ fn record_at(
         Punctuality::Deferred => meanwhile::has_gone_on(workspace, session)?,
         Punctuality::Late => true,
     };
-    commit(workspace, sight, |now| {
+    commit(workspace, sight, &ends, |now| {
         let mut decision = decide(event, now, new_turn, new_point, &names, time)?;
         decision.scanned = scanned;
         if let Some(scene) = &mut decision.scene {
@@ -331,6 +335,8 @@ fn record_at(
 /// What a session has under way when an event of it comes in.
 struct OwnCalls {
     open: Vec<Call>,
+    /// Of those whose end no event reported.
+    ends: Vec<LearnedEnd>,
     /// What its calls have named, which a scan may pass over: the event may be all that is ever heard
     /// of their end.
     named: Vec<WorkPath>,
@@ -342,13 +348,15 @@ impl OwnCalls {
     fn of(workspace: &Workspace, event: &AgentEvent) -> Result<Self, StoreError> {
         let calls = workspace.store.live_calls()?.into_iter();
         let calls: Vec<Call> = calls.filter(|call| call.session == *event.session()).collect();
+        let ends = learn_ends(workspace, &unended(&calls, event))?;
         // The end of an overtaken call is still to come when others begin and end.
         let others_go_on =
             matches!(event, AgentEvent::BeforeTool { .. } | AgentEvent::AfterTool { .. });
         let mut named = Vec::new();
         let mut anything = false;
         for call in &calls {
-            if others_go_on && call.state == CallState::Overtaken {
+            let has_ended = ends.iter().any(|end| end.is_of(call));
+            if others_go_on && call.state == CallState::Overtaken && !has_ended {
                 continue;
             }
             let is_shell = matches!(call.kind, CallKind::Shell { .. });
@@ -356,8 +364,24 @@ impl OwnCalls {
             named.extend_from_slice(call.kind.paths());
         }
         let open = calls.into_iter().filter(|call| call.state == CallState::Open).collect();
-        Ok(Self { open, named, anything })
+        Ok(Self { open, ends, named, anything })
     }
+}
+
+/// The calls whose end this event does not report. What runs in the background is asked for only where
+/// an agent pauses: to look at all processes takes a while.
+fn unended(calls: &[Call], event: &AgentEvent) -> Vec<Call> {
+    let own = match event {
+        AgentEvent::BeforeTool { call, .. } | AgentEvent::AfterTool { call, .. } => Some(call),
+        _ => None,
+    };
+    let pauses = matches!(event, AgentEvent::Prompt { .. } | AgentEvent::SessionStart { .. });
+    let is_asked_for = |call: &&Call| match call.state {
+        CallState::Open | CallState::Overtaken => Some(&call.id) != own,
+        CallState::Background => pauses,
+        _ => false,
+    };
+    calls.iter().filter(is_asked_for).cloned().collect()
 }
 
 /// A call that nobody knows may have.

@@ -23,6 +23,7 @@ pub use self::room::{Held, Over, held, store_bytes};
 use self::room::{Size, extend};
 use self::thin::thin;
 use crate::exchange::imported::import_of;
+use crate::history::settle;
 use crate::lock::{Hold, Lock};
 use crate::record::{RecordError, drain_spool, look_around};
 use crate::rewind::RewindError;
@@ -456,6 +457,7 @@ impl Work {
         let mut writes = Vec::new();
         if !drops.is_nothing() || occasion == Occasion::OnDemand {
             let mut changes = store.changes_after(Seq(0))?;
+            settle(store, &mut changes)?;
             let renamed = rename_imports(&mut changes, &drops.sessions);
             let kept = drops.kept.iter().map(|point| point.seq).collect();
             let mut thinned = thin(&changes, &kept, head.seq);

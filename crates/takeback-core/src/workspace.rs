@@ -10,6 +10,7 @@ use takeback_store::{StateStore, Store, StoreError, WorkPath, disk};
 
 use crate::ambient::Ambient;
 use crate::deferred::{self, Whose};
+use crate::ends::Witness;
 use crate::lock::{Hold, Lock, Patience, lock};
 use crate::watch::Watched;
 use crate::worktree::Root;
@@ -102,6 +103,8 @@ pub struct Workspace {
     pub ambient: Ambient,
     /// Where somebody stays who can watch.
     pub watched: Option<Arc<Watched>>,
+    /// Who is asked for ends of calls that no event reported.
+    pub witness: Option<Box<dyn Witness>>,
     /// What the last scan left: where somebody stays, the next one need not read it.
     last_index: Mutex<Option<Index>>,
 }
@@ -165,6 +168,7 @@ impl Workspace {
             limits: options.limits,
             ambient: options.ambient,
             watched: None,
+            witness: None,
             last_index: Mutex::default(),
         })
     }

@@ -11,7 +11,7 @@ use self::samples::{
     agent, change, every_author, every_entry, every_path, human, noise, path, point, session,
 };
 use crate::blob::{CHUNKED_ABOVE, Digest, Encoding, PackedBlob};
-use crate::change::{Author, Change, Evidence};
+use crate::change::{Author, Change, Correction, Evidence};
 use crate::entry::Entry;
 use crate::id::{CallId, PointId, RewindId, Seq, Timestamp, TurnId};
 use crate::path::WorkPath;
@@ -126,10 +126,29 @@ fn every_change_reads_back_as_written(store: &mut dyn Store, other: &mut dyn Sto
     let mut written = Vec::new();
     let mut add = |path: WorkPath, before: &Entry, after: &Entry, author: &Author, cancels| {
         let seq = Seq(written.len() as u64 + 1);
-        let evidence = if seq.0.is_multiple_of(2) { Evidence::Tool } else { Evidence::Window };
+        let evidence =
+            [Evidence::Named, Evidence::Window, Evidence::AfterEdit, Evidence::OpenWindow]
+                [usize::try_from(seq.0 % 4).expect("below four")];
+        let changed_at = seq.0.is_multiple_of(3).then_some(Timestamp(seq.0.cast_signed()));
+        let correction = match seq.0 % 5 {
+            0 => Some(Correction::Mine),
+            1 => Some(Correction::Agent { session: "corrected".into() }),
+            _ => None,
+        };
         let time = Timestamp(1_700_000_000_000 + seq.0.cast_signed());
         let (before, after, author) = (before.clone(), after.clone(), author.clone());
-        written.push(Change { seq, path, before, after, author, evidence, time, cancels });
+        written.push(Change {
+            seq,
+            path,
+            before,
+            after,
+            author,
+            evidence,
+            time,
+            changed_at,
+            correction,
+            cancels,
+        });
     };
     let entries = every_entry();
     for pair in entries.windows(2) {
@@ -292,6 +311,9 @@ fn calls_are_live_until_they_end(store: &mut dyn Store, other: &mut dyn Store) {
         CallState::Done,
         CallState::Failed,
         CallState::CutOff,
+        CallState::Settling,
+        CallState::Interrupted,
+        CallState::Rejected,
     ];
     let mut calls = Vec::new();
     for (opened, kind) in (0_i64..).zip(kinds) {
@@ -305,6 +327,8 @@ fn calls_are_live_until_they_end(store: &mut dyn Store, other: &mut dyn Store) {
                 state,
                 // The order of opening is not the order of writing.
                 opened_at: Timestamp(-opened),
+                began_at: (opened % 2 == 0).then_some(Timestamp(50 + opened)),
+                active_at: (opened % 3 == 0).then_some(Timestamp(60 + opened)),
                 closed_at: (!state.may_write()).then_some(Timestamp(99)),
             });
         }
@@ -387,6 +411,8 @@ fn any_text_is_kept(store: &mut dyn Store, other: &mut dyn Store) {
             kind: CallKind::Shell { command: Some(text.to_owned()), paths: Vec::new() },
             state: CallState::Done,
             opened_at: Timestamp(1),
+            began_at: None,
+            active_at: None,
             closed_at: None,
         };
         let git = GitState { head: Some(text.to_owned()), branch: Some(text.to_owned()) };

@@ -26,7 +26,7 @@ mod varint;
 
 pub use at_once::at_once;
 pub use blob::{Digest, PackedBlob};
-pub use change::{Author, Change, Evidence};
+pub use change::{Attribution, Author, Change, Correction, Evidence};
 pub use entry::{Entry, Lack};
 pub use id::{CallId, PointId, RewindId, Seq, SessionId, Timestamp, TurnId};
 pub use json_states::JsonStates;
@@ -34,7 +34,7 @@ pub use memory::MemoryStore;
 pub use path::{InvalidPath, WorkPath};
 pub use point::{GitState, Point, PointKind, PointQuery, Shown, Vouched};
 pub use rewind::{RewindKind, RewindRecord, RewindState};
-pub use session::{Call, CallKind, CallState, Process, Session, Turn};
+pub use session::{Call, CallKind, CallState, Process, SLACK_MS, Session, Turn};
 pub use sqlite::state::SqliteStates;
 pub use sqlite::{AtWork, Glance, LastPoint, SqliteStore, glance};
 pub use state::{StateError, StateStore};

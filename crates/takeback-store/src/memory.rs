@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use crate::blob::{Digest, Encoding, PackedBlob};
-use crate::change::{Author, Change};
+use crate::change::{Author, Change, Correction};
 use crate::disk::{CrashPoint, crash_point};
 use crate::entry::Entry;
 use crate::id::{CallId, Seq, SessionId, Timestamp, TurnId};
@@ -276,6 +276,11 @@ impl Kept {
             Write::ReplaceChange(change) => {
                 self.changes.insert(change.seq, change);
             }
+            Write::Correct { change, correction } => {
+                if let Some(change) = self.changes.get_mut(&change) {
+                    change.correction = Some(correction);
+                }
+            }
             Write::DropChange(seq) => {
                 let Some(change) = self.changes.remove(&seq) else { return };
                 let mut left = self.changes.values().rev();
@@ -319,6 +324,9 @@ impl Kept {
         self.calls.retain(|(session, _), _| session != id);
         self.points.retain(|point| point.session.as_ref() != Some(id));
         for change in self.changes.values_mut() {
+            if matches!(&change.correction, Some(Correction::Agent { session }) if session == id) {
+                change.correction = None;
+            }
             match &mut change.author {
                 Author::Agent { session, .. } if session == id => change.author = Author::Deleted,
                 Author::Ambiguous { sessions } => sessions.retain(|session| session != id),

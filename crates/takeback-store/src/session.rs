@@ -2,6 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::change::{Change, Evidence};
 use crate::id::{CallId, SessionId, Timestamp, TurnId};
 use crate::path::WorkPath;
 
@@ -67,7 +68,63 @@ pub struct Call {
     pub kind: CallKind,
     pub state: CallState,
     pub opened_at: Timestamp,
+    /// When it began to run, where the agent said how long it took: before that it waited for the
+    /// person's permission.
+    #[serde(default)]
+    pub began_at: Option<Timestamp>,
     pub closed_at: Option<Timestamp>,
+    /// Of a call that went to the background: when files last changed in step with it.
+    #[serde(default)]
+    pub active_at: Option<Timestamp>,
+}
+
+/// How much earlier or later than its call a file may seem to have changed: hooks are delivered with a
+/// delay, and file times come from a coarser clock.
+pub const SLACK_MS: i64 = 250;
+
+impl Call {
+    /// Whether this call can have changed `path` at `changed_at`, by the times that are known. What
+    /// cannot be dated is not ruled out.
+    #[must_use]
+    pub fn may_have_made(&self, path: &WorkPath, changed_at: Option<Timestamp>) -> bool {
+        if self.state == CallState::Rejected {
+            return false;
+        }
+        // A file that came with a folder that was moved keeps its time from before the call.
+        let Some(at) = changed_at.filter(|at| at.0 >= self.opened_at.0 - SLACK_MS) else {
+            return true;
+        };
+        // A call that succeeded wrote what it named, however late the hook came that says so.
+        let wrote_it = matches!(self.state, CallState::Done | CallState::Settling)
+            && self.kind.paths().contains(path);
+        let began = self.began_at.filter(|_| !wrote_it);
+        began.is_none_or(|began| at.0 >= began.0 - SLACK_MS)
+            && self.closed_at.is_none_or(|closed| at.0 <= closed.0 + SLACK_MS)
+    }
+
+    /// How certain it is that this call made a change that was recorded as its own in `turn`; `None`:
+    /// it did not.
+    pub(crate) fn evidence_of(&self, change: &Change, turn: TurnId) -> Option<Evidence> {
+        let recorded = change.evidence;
+        // Agents that give calls no id run the same call again under the same one.
+        if self.turn != turn || change.time < self.opened_at || recorded == Evidence::AfterEdit {
+            return Some(recorded);
+        }
+        match self.state {
+            CallState::Rejected => None,
+            // What happens in the background stays in doubt.
+            _ if self.active_at.is_some() => Some(recorded),
+            CallState::Open | CallState::Overtaken | CallState::Background | CallState::CutOff => {
+                Some(recorded)
+            }
+            CallState::Settling | CallState::Done | CallState::Failed | CallState::Interrupted => {
+                let names = self.kind.paths().contains(&change.path);
+                let ended = if names { Evidence::Named } else { Evidence::Window };
+                let learned = if recorded == Evidence::OpenWindow { ended } else { recorded };
+                self.may_have_made(&change.path, change.changed_at).then_some(learned)
+            }
+        }
+    }
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -92,10 +149,17 @@ pub enum CallState {
     Overtaken,
     /// It answered, but what it started still runs.
     Background,
+    /// It ended, and a hook of the agent's own may still change what it named (a formatter), until the
+    /// session's next event.
+    Settling,
     Done,
     Failed,
-    /// Nobody said how it ended.
+    /// Its end is not known.
     CutOff,
+    /// The person stopped it; it ran until `closed_at`.
+    Interrupted,
+    /// The person refused it; it never ran.
+    Rejected,
 }
 
 impl CallKind {
@@ -111,6 +175,6 @@ impl CallKind {
 impl CallState {
     #[must_use]
     pub fn may_write(self) -> bool {
-        matches!(self, Self::Open | Self::Overtaken | Self::Background)
+        matches!(self, Self::Open | Self::Overtaken | Self::Background | Self::Settling)
     }
 }

@@ -296,6 +296,10 @@ impl Store for SqliteStore {
         self.rows("reading a call", rows::call_named(&self.db, session, id))
     }
 
+    fn paths_of_call(&self, session: &SessionId, id: &CallId) -> Result<Vec<WorkPath>, StoreError> {
+        self.rows("reading what a call changed", rows::paths_of_call(&self.db, session, id))
+    }
+
     fn rewinds(&self) -> Result<Vec<RewindRecord>, StoreError> {
         self.rows("reading rewinds", rows::rewinds(&self.db))
     }
@@ -433,7 +437,8 @@ fn drops(write: &Write) -> bool {
         | Write::Rewind(_)
         | Write::Scanned(_)
         | Write::CleanedUp(_)
-        | Write::ReplaceChange(_) => false,
+        | Write::ReplaceChange(_)
+        | Write::Correct { .. } => false,
     }
 }
 

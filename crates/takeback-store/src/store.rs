@@ -6,14 +6,14 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use crate::blob::{Digest, PackedBlob};
-use crate::change::Change;
+use crate::change::{Attribution, Author, Change, Correction};
 use crate::entry::Entry;
 use crate::id::{CallId, PointId, RewindId, Seq, SessionId, Timestamp, TurnId};
 use crate::path::WorkPath;
 use crate::point::{Point, PointQuery, Shown};
 use crate::rewind::{RewindRecord, RewindState};
 use crate::session::{Call, Session, Turn};
-use crate::stretch::{PathStretches, in_brief};
+use crate::stretch::{Calls, PathStretches, in_brief};
 
 /// The log, points, sessions and contents of one workspace.
 ///
@@ -42,7 +42,29 @@ pub trait Store: Send {
         after: Seq,
         as_one: &BTreeSet<SessionId>,
     ) -> Result<Vec<PathStretches>, StoreError> {
-        Ok(in_brief(self.changes_after(after)?, as_one))
+        let changes = self.changes_after(after)?;
+        let mut calls = Calls::default();
+        for change in &changes {
+            if let Author::Agent { session, call, .. } = &change.author {
+                calls.learn(session, call, || self.call(session, call))?;
+            }
+        }
+        Ok(in_brief(changes, &calls, as_one))
+    }
+    /// Whose a change is, by what is known now.
+    fn attribution(&self, change: &Change) -> Result<Attribution, StoreError> {
+        let call = match &change.author {
+            Author::Agent { session, call, .. } => self.call(session, call)?,
+            _ => None,
+        };
+        Ok(change.attribution(call.as_ref()))
+    }
+    /// The paths that a call is recorded to have changed, in order.
+    fn paths_of_call(&self, session: &SessionId, id: &CallId) -> Result<Vec<WorkPath>, StoreError> {
+        let is_its = |change: &Change| matches!(&change.author, Author::Agent { session: by, call, .. } if (by, call) == (session, id));
+        let changes = self.changes_after(Seq(0))?.into_iter().filter(is_its);
+        let paths: BTreeSet<WorkPath> = changes.map(|change| change.path).collect();
+        Ok(paths.into_iter().collect())
     }
     /// The newest change of each of these paths, in their order.
     fn latest_of(&self, paths: &[WorkPath]) -> Result<Vec<Option<Change>>, StoreError>;
@@ -217,6 +239,11 @@ pub enum Write {
     CleanedUp(Timestamp),
     /// Takes the place of the change with the same number and path.
     ReplaceChange(Change),
+    /// What the person said of a change's author.
+    Correct {
+        change: Seq,
+        correction: Correction,
+    },
     DropChange(Seq),
     DropPoint(PointId),
     DropRewind(RewindId),

@@ -1,16 +1,20 @@
-//! The log in brief: neighbouring changes of a path by one hand, as one.
+//! The log in brief: neighbouring changes of a path by one author, as one.
 //!
-//! What a plan needs of a long history: where each hand's work began and where it ended. Only what
+//! What a plan needs of a long history: where each author's work began and where it ended. Only what
 //! nothing tells apart is put together: a change by which a file comes or goes stands alone, and so
-//! does one that a rewind took back without its neighbour.
+//! does one that a rewind took back without its neighbour, one whose author is in doubt, and one that
+//! brings back what stood there before. Authors are those that are known now.
 
+use std::collections::hash_map::Entry as Slot;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::hash::{BuildHasher as _, BuildHasherDefault, DefaultHasher};
 use std::ops::Range;
 
-use crate::change::{Author, Change, Evidence};
+use crate::change::{Attribution, Author, Change, Evidence};
 use crate::entry::Entry;
-use crate::id::{Seq, SessionId};
+use crate::id::{CallId, Seq, SessionId};
 use crate::path::WorkPath;
+use crate::session::Call;
 
 /// Changes of one path by one hand, with nobody else's between them. A hand is a session, people, or
 /// all of some sessions that the reader does not tell apart.
@@ -24,10 +28,12 @@ pub struct Stretch {
     pub after: Entry,
     /// Of the first; the others are of the same kind, and by the same hand.
     pub author: Author,
+    /// Of the first. [`Evidence::OpenWindow`] stands alone.
+    pub evidence: Evidence,
     /// As of [`Change::cancels`].
     pub cancels: Vec<Seq>,
-    /// The authors of those of them that merely happened while a call ran, once each, in order.
-    pub windows: Vec<Author>,
+    /// Of those of them that an agent's call made without naming the path, once each, in order.
+    pub unnamed: Vec<Attribution>,
 }
 
 /// The stretches of one path after some moment, oldest first; never empty.
@@ -51,13 +57,54 @@ impl PathStretches {
     }
 }
 
+/// The calls that changes name as their authors.
+#[derive(Debug, Default)]
+pub struct Calls(HashMap<SessionId, HashMap<CallId, Option<Call>>>);
+
+impl Calls {
+    /// Looks a call up, once.
+    pub fn learn<E>(
+        &mut self,
+        session: &SessionId,
+        id: &CallId,
+        look_up: impl FnOnce() -> Result<Option<Call>, E>,
+    ) -> Result<(), E> {
+        let of_session = match self.0.get_mut(session) {
+            Some(of_session) => of_session,
+            None => self.0.entry(session.clone()).or_default(),
+        };
+        if let Slot::Vacant(slot) = of_session.entry(id.clone()) {
+            slot.insert(look_up()?);
+        }
+        Ok(())
+    }
+
+    fn attribution(&self, change: &Change) -> Attribution {
+        let call = match &change.author {
+            Author::Agent { session, call, .. } => {
+                self.0.get(session).and_then(|calls| calls.get(call)).and_then(Option::as_ref)
+            }
+            _ => None,
+        };
+        change.attribution(call)
+    }
+}
+
 /// The changes (oldest first) by path, in brief. The sessions of `as_one` are one hand.
 #[must_use]
-pub fn in_brief(changes: Vec<Change>, as_one: &BTreeSet<SessionId>) -> Vec<PathStretches> {
+pub fn in_brief(
+    changes: Vec<Change>,
+    calls: &Calls,
+    as_one: &BTreeSet<SessionId>,
+) -> Vec<PathStretches> {
     let mut sessions: HashMap<SessionId, i64> = HashMap::new();
     let mut paths: BTreeMap<WorkPath, (Vec<Lean>, Vec<Change>)> = BTreeMap::new();
-    for change in changes {
+    let mark = |entry: &Entry| BuildHasherDefault::<DefaultHasher>::new().hash_one(entry);
+    for mut change in changes {
+        let Attribution { author, evidence } = calls.attribution(&change);
+        (change.author, change.evidence) = (author, evidence);
         let hand = match &change.author {
+            Author::Agent { .. } if change.evidence == Evidence::OpenWindow => None,
             Author::Agent { session, .. } if as_one.contains(session) => Some(AS_ONE),
             Author::Agent { session, .. } => {
                 let next = sessions.len() as i64;
@@ -70,6 +117,7 @@ pub fn in_brief(changes: Vec<Change>, as_one: &BTreeSet<SessionId>) -> Vec<PathS
         let lean = Lean {
             seq: change.seq,
             hand: hand.filter(|_| is_file(&change.before) && is_file(&change.after)),
+            states: [mark(&change.before), mark(&change.after)],
             cancels: change.cancels.clone(),
         };
         let (leans, changes) = paths.entry(change.path.clone()).or_default();
@@ -90,28 +138,27 @@ pub fn in_brief(changes: Vec<Change>, as_one: &BTreeSet<SessionId>) -> Vec<PathS
         .collect()
 }
 
-/// These changes, at least one, as one.
+/// These changes, at least one, as one. Their authors are those that are known now.
 fn together(changes: Vec<Change>) -> Stretch {
     let seqs = changes.iter().map(|change| change.seq).collect();
-    let windows = windows(&changes);
+    let mut unnamed = Vec::new();
+    changes.iter().for_each(|change| add_unnamed(&mut unnamed, &change.author, change.evidence));
     let after = changes[changes.len() - 1].after.clone();
     let first = changes.into_iter().next().expect("there is at least one");
-    let Change { before, author, cancels, .. } = first;
-    Stretch { seqs, before, after, author, cancels, windows }
+    let Change { before, author, evidence, cancels, .. } = first;
+    Stretch { seqs, before, after, author, evidence, cancels, unnamed }
 }
 
-/// As of [`Stretch::windows`].
-fn windows(changes: &[Change]) -> Vec<Author> {
-    let mut windows: Vec<Author> = Vec::new();
-    for change in changes {
-        let is_window =
-            change.evidence == Evidence::Window && matches!(change.author, Author::Agent { .. });
-        // One call's changes of a path are neighbours.
-        if is_window && windows.last() != Some(&change.author) {
-            windows.push(change.author.clone());
-        }
+/// As of [`Stretch::unnamed`].
+pub(crate) fn add_unnamed(unnamed: &mut Vec<Attribution>, author: &Author, evidence: Evidence) {
+    // One call's changes of a path are neighbours.
+    let is_last = |last: &Attribution| last.author == *author && last.evidence == evidence;
+    if matches!(author, Author::Agent { .. })
+        && evidence != Evidence::Named
+        && !unnamed.last().is_some_and(is_last)
+    {
+        unnamed.push(Attribution { author: author.clone(), evidence });
     }
-    windows
 }
 
 /// The hand of people, who are no session.
@@ -125,6 +172,8 @@ pub(crate) struct Lean {
     pub(crate) seq: Seq,
     /// Whose it is; none: it stands alone.
     pub(crate) hand: Option<i64>,
+    /// Numbers of what stood there before and after; the same for the same.
+    pub(crate) states: [u64; 2],
     pub(crate) cancels: Vec<Seq>,
 }
 
@@ -143,6 +192,7 @@ pub(crate) fn groups<'a>(changes: impl IntoIterator<Item = &'a Lean>) -> Vec<Ran
             divided[at] |= taken[at] != taken[at - 1];
         }
     }
+    divide_at_returns(&changes, &mut divided);
     let mut groups: Vec<Range<usize>> = Vec::new();
     for (at, change) in changes.iter().enumerate() {
         match groups.last_mut() {
@@ -155,4 +205,21 @@ pub(crate) fn groups<'a>(changes: impl IntoIterator<Item = &'a Lean>) -> Vec<Ran
         }
     }
     groups
+}
+
+/// What stood there before and is brought back must be seen to have stood there, and the change that
+/// brings it back, too.
+fn divide_at_returns(changes: &[&Lean], divided: &mut [bool]) {
+    let Some(first) = changes.first() else { return };
+    // By state: before which change it stood.
+    let mut stood: HashMap<u64, usize> = HashMap::from([(first.states[0], 0)]);
+    for (at, change) in changes.iter().enumerate() {
+        if let Some(stood) = stood.insert(change.states[1], at + 1) {
+            for border in [stood, at, at + 1] {
+                if let Some(divided) = divided.get_mut(border) {
+                    *divided = true;
+                }
+            }
+        }
+    }
 }

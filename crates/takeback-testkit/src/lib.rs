@@ -12,13 +12,15 @@ use std::fs;
 use std::os::unix::ffi::OsStrExt as _;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use takeback_core::rewind::{Receipt, RewindError, RewindRequest, Target, rewind};
 use takeback_core::worktree::scope::ScopeOptions;
 use takeback_core::{
-    AgentEvent, Ambient, Limits, Outcome, Recorded, Touches, Workspace, WorkspaceOptions, record,
+    AgentEvent, Ambient, CallReport, Limits, Outcome, Recorded, Touches, Workspace,
+    WorkspaceOptions, record,
 };
 use takeback_store::{
     CallId, MemoryStore, PointId, SessionId, SqliteStates, SqliteStore, Store, Timestamp, WorkPath,
@@ -31,9 +33,13 @@ pub struct Sandbox {
     calls: u64,
     clock: Arc<AtomicI64>,
     ids: Arc<AtomicU64>,
+    dates: Dates,
     memory: Option<MemoryStore>,
     folder: TempDir,
 }
+
+/// Which times the clock gave out, and when. Empty: files have no dates.
+type Dates = Arc<Mutex<Vec<(SystemTime, i64)>>>;
 
 /// What stands at a path: enough to compare trees.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -61,14 +67,27 @@ impl Sandbox {
         fs::create_dir(folder.path().join("work")).expect("a folder to work in");
         let clock = Arc::new(AtomicI64::new(1_700_000_000_000));
         let ids = Arc::new(AtomicU64::new(0));
-        let workspace = open(folder.path(), memory.as_ref(), &clock, &ids);
-        Self { workspace, calls: 0, clock, ids, memory, folder }
+        let dates = Dates::default();
+        let workspace = open(folder.path(), memory.as_ref(), &clock, &ids, &dates);
+        Self { workspace, calls: 0, clock, ids, dates, memory, folder }
+    }
+
+    /// From now on files are dated by the sandbox's clock: what is written now, as of the last time
+    /// that was given out.
+    pub fn date_files(&self) {
+        self.milliseconds_pass(0);
+    }
+
+    /// Time passes: what is written from now on is dated this much later.
+    pub fn milliseconds_pass(&self, milliseconds: i64) {
+        let now = self.clock.fetch_add(milliseconds, Ordering::Relaxed) + milliseconds;
+        date_from_now_on(&self.dates, now);
     }
 
     /// Another handle on the same workspace and store, as another process has it.
     #[must_use]
     pub fn another_process(&self) -> Workspace {
-        open(self.folder.path(), self.memory.as_ref(), &self.clock, &self.ids)
+        open(self.folder.path(), self.memory.as_ref(), &self.clock, &self.ids, &self.dates)
     }
 
     /// Opens everything anew, as after a crash.
@@ -204,8 +223,18 @@ impl Sandbox {
     }
 
     pub fn after_as(&mut self, session: &str, call: &str, outcome: Outcome) -> Recorded {
+        self.after_with(session, call, outcome, CallReport::default())
+    }
+
+    pub fn after_with(
+        &mut self,
+        session: &str,
+        call: &str,
+        outcome: Outcome,
+        report: CallReport,
+    ) -> Recorded {
         let (session, call) = (SessionId::from(session), CallId::from(call));
-        self.tell(&AgentEvent::AfterTool { session, call, outcome })
+        self.tell(&AgentEvent::AfterTool { session, call, outcome, report })
     }
 
     /// An agent writes a file with its edit tool.
@@ -249,6 +278,15 @@ impl Sandbox {
     }
 }
 
+/// What is written from now on is of this time.
+fn date_from_now_on(dates: &Dates, time: i64) {
+    // File times come from a clock that ticks every ten milliseconds at most.
+    let tick = || std::thread::sleep(Duration::from_millis(12));
+    tick();
+    dates.lock().expect("nothing panics").push((SystemTime::now(), time));
+    tick();
+}
+
 /// A sandbox at rest, for a test that needs the same beginning many times.
 pub struct Frozen {
     calls: u64,
@@ -267,8 +305,9 @@ impl Frozen {
         copy_below(self.folder.path(), folder.path());
         let clock = Arc::new(AtomicI64::new(self.clock.load(Ordering::Relaxed)));
         let ids = Arc::new(AtomicU64::new(self.ids.load(Ordering::Relaxed)));
-        let workspace = open(folder.path(), None, &clock, &ids);
-        Sandbox { workspace, calls: self.calls, clock, ids, memory: None, folder }
+        let dates = Dates::default();
+        let workspace = open(folder.path(), None, &clock, &ids, &dates);
+        Sandbox { workspace, calls: self.calls, clock, ids, dates, memory: None, folder }
     }
 }
 
@@ -304,13 +343,28 @@ fn open(
     memory: Option<&MemoryStore>,
     clock: &Arc<AtomicI64>,
     ids: &Arc<AtomicU64>,
+    dates: &Dates,
 ) -> Workspace {
     let store_dir = folder.join("store");
     let store: Box<dyn Store> = match memory {
         Some(memory) => Box::new(memory.clone()),
         None => Box::new(SqliteStore::create(&store_dir).expect("a store is made")),
     };
-    let (clock, ids) = (Arc::clone(clock), Arc::clone(ids));
+    let (clock, ids, dates) = (Arc::clone(clock), Arc::clone(ids), Arc::clone(dates));
+    let given_out = Arc::clone(&dates);
+    let now = move || {
+        let now = clock.fetch_add(1000, Ordering::Relaxed);
+        if !given_out.lock().expect("nothing panics").is_empty() {
+            date_from_now_on(&given_out, now);
+        }
+        Timestamp(now)
+    };
+    let date = move |nanos: i64| {
+        let changed = UNIX_EPOCH + Duration::from_nanos(nanos.unsigned_abs());
+        let dates = dates.lock().expect("nothing panics");
+        let since = dates.iter().rev().find(|(since, _)| *since <= changed);
+        since.or(dates.first()).map(|(_, time)| Timestamp(*time))
+    };
     Workspace::open(WorkspaceOptions {
         root: folder.join("work"),
         states: Arc::new(SqliteStates::at(&store_dir)),
@@ -320,7 +374,8 @@ fn open(
         scope: ScopeOptions::default(),
         limits: Limits::default(),
         ambient: Ambient {
-            now: Box::new(move || Timestamp(clock.fetch_add(1000, Ordering::Relaxed))),
+            now: Box::new(now),
+            file_time: Box::new(date),
             random: Box::new(move || ids.fetch_add(1, Ordering::Relaxed) + 1),
             watch: None,
         },

@@ -299,7 +299,12 @@ fn states(settings: &Settings, store_dir: &Path, home: &Path) -> Arc<dyn StateSt
 }
 
 pub(crate) fn ambient() -> Ambient {
-    Ambient { now: Box::new(now), random: Box::new(random), watch: crate::progress::watch() }
+    Ambient {
+        now: Box::new(now),
+        file_time: Box::new(takeback_core::system_file_time),
+        random: Box::new(random),
+        watch: crate::progress::watch(),
+    }
 }
 
 #[expect(

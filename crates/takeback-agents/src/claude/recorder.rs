@@ -116,7 +116,12 @@ impl Recorder {
         };
         open.since = None;
         let (session, call) = (open.session.clone(), CallId::from(call));
-        self.capture.tell(&AgentEvent::AfterTool { session, call, outcome: Outcome::Done });
+        self.capture.tell(&AgentEvent::AfterTool {
+            session,
+            call,
+            outcome: Outcome::Done,
+            report: takeback_core::CallReport::default(),
+        });
     }
 
     /// It begins; durable as [`Self::before`].
@@ -140,7 +145,12 @@ impl Recorder {
         let since = open.since?;
         let id = CallId::from(call);
         let session = open.session.clone();
-        let event = AgentEvent::AfterTool { session, call: id, outcome };
+        let event = AgentEvent::AfterTool {
+            session,
+            call: id,
+            outcome,
+            report: takeback_core::CallReport::default(),
+        };
         let until = self.capture.tell(&event).map(|told| told.seq);
         if outcome == Outcome::Background {
             self.calls.insert(call.to_owned(), open);

@@ -46,11 +46,21 @@ pub fn event_of(tools: &Tools, teller: Teller, heard: &Heard) -> Option<AgentEve
         },
         News::After(call, outcome) => {
             touches(call)?;
-            AgentEvent::AfterTool { session, call: CallId(call.id.clone()), outcome: *outcome }
+            AgentEvent::AfterTool {
+                session,
+                call: CallId(call.id.clone()),
+                outcome: *outcome,
+                report: takeback_core::CallReport::default(),
+            }
         }
         News::Ended { call } => {
             let (call, outcome) = (CallId(call.clone()), Outcome::Done);
-            AgentEvent::AfterTool { session, call, outcome }
+            AgentEvent::AfterTool {
+                session,
+                call,
+                outcome,
+                report: takeback_core::CallReport::default(),
+            }
         }
         News::TurnEnd => AgentEvent::TurnEnd { session },
         News::SessionEnd => AgentEvent::SessionEnd { session },

@@ -31,6 +31,7 @@ fn open(folder: &Path) -> Workspace {
                 let since_1970 = SystemTime::now().duration_since(UNIX_EPOCH).unwrap();
                 Timestamp(i64::try_from(since_1970.as_millis()).unwrap())
             }),
+            file_time: Box::new(takeback_core::system_file_time),
             random: Box::new(|| RandomState::new().hash_one(())),
             watch: None,
         },

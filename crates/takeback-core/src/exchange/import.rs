@@ -385,8 +385,10 @@ impl Log {
                 before: from.clone(),
                 after: to.clone(),
                 author: Author::Import,
-                evidence: Evidence::Tool,
+                evidence: Evidence::Named,
                 time,
+                changed_at: None,
+                correction: None,
                 cancels: Vec::new(),
             });
         }
@@ -429,8 +431,10 @@ mod tests {
             before: file(before),
             after: file(after),
             author: Author::Rewind { id: RewindId(1) },
-            evidence: Evidence::Tool,
+            evidence: Evidence::Named,
             time: Timestamp(10),
+            changed_at: None,
+            correction: None,
             cancels,
         };
         let point = Point {
@@ -457,8 +461,12 @@ mod tests {
             points: vec![point],
             ..Piece::default()
         };
-        let ambient =
-            Ambient { now: Box::new(|| Timestamp(9)), random: Box::new(|| 7), watch: None };
+        let ambient = Ambient {
+            now: Box::new(|| Timestamp(9)),
+            file_time: Box::new(|_| None),
+            random: Box::new(|| 7),
+            watch: None,
+        };
         let names = Names::new(&MemoryStore::new(), &ambient, &piece).expect("memory reads");
         let present = BTreeMap::from([(path, Entry::Absent)]);
         let head = Head { revision: 5, seq: Seq(40) };

@@ -2,14 +2,15 @@
 //! and perhaps a point.
 
 use takeback_store::{
-    Author, Change, Entry, Evidence, Head, Lack, Point, PointKind, Seq, StoreError, Timestamp,
-    WorkPath, Write,
+    Author, Call, CallKind, Change, Entry, Evidence, Head, Lack, Point, PointKind, Seq, StoreError,
+    Timestamp, WorkPath, Write,
 };
 
 use super::decide::{Decision, Now, PointAt};
 use super::sight::Sight;
 use super::{RecordError, Recorded};
-use crate::author::Scene;
+use crate::author::{Found, Scene};
+use crate::ends::LearnedEnd;
 use crate::git_state::git_state;
 use crate::workspace::Workspace;
 
@@ -17,17 +18,23 @@ use crate::workspace::Workspace;
 pub(super) fn commit(
     workspace: &mut Workspace,
     mut sight: Sight,
+    ends: &[LearnedEnd],
     mut decide: impl FnMut(&Now) -> Result<Decision, RecordError>,
 ) -> Result<Recorded, RecordError> {
+    let learned_at = if ends.is_empty() { Timestamp(0) } else { (workspace.ambient.now)() };
     loop {
         let head = workspace.store.head()?;
         sight.catch_up(workspace, head)?;
-        let now = Now::read(&*workspace.store)?;
+        let now = Now::read(&*workspace.store, ends, learned_at)?;
         let decision = decide(&now)?;
-        let buried = if sight.index.is_some() { now.buried(decision.time) } else { Vec::new() };
-        let scene = decision.scene.as_ref().unwrap_or(&now.scene);
-        let Authored { changes: mut writes, filled_in, not_captured } =
-            authored(workspace, &sight, scene, head, decision.time)?;
+        let is_whole = sight.index.is_some();
+        let buried = if is_whole { now.buried(decision.time) } else { Vec::new() };
+        // A command may have written anywhere: only a look at the whole tree takes in all of it.
+        let closed = now.ended.iter().filter(|call| is_whole || is_edit(call)).cloned();
+        let closed: Vec<Write> = closed.map(Write::Call).collect();
+        let mut scene = decision.scene.unwrap_or_else(|| now.scene.clone());
+        let (Authored { changes: mut writes, filled_in, not_captured }, awake) =
+            authored(workspace, &sight, &mut scene, head, decision.time)?;
         let seq = Seq(head.seq.0 + writes.len() as u64);
         let mut recorded = Recorded { stats: sight.stats, not_captured, ..Recorded::nothing(seq) };
         recorded.changes = writes.len();
@@ -38,6 +45,8 @@ pub(super) fn commit(
             super::want_the_rest(workspace)?;
         }
         writes.extend(filled_in.into_iter().map(Write::ReplaceChange));
+        writes.extend(awake);
+        writes.extend(closed);
         writes.extend(buried);
         writes.extend(decision.writes);
         // A step that found everything as at the session's last point needs none of its own.
@@ -98,13 +107,26 @@ struct Authored {
     filled_in: Vec<Change>,
 }
 
+fn is_edit(call: &Call) -> bool {
+    matches!(call.kind, CallKind::Edit { .. })
+}
+
+/// The changes, and the calls in the background that were seen to be at work.
 fn authored(
     workspace: &Workspace,
     sight: &Sight,
-    scene: &Scene,
+    scene: &mut Scene,
     head: Head,
     time: Timestamp,
-) -> Result<Authored, StoreError> {
+) -> Result<(Authored, Vec<Write>), StoreError> {
+    // Dates decide between calls; without any, there is nothing to decide.
+    let dates = if scene.calls.is_empty() { Vec::new() } else { sight.dates(workspace) };
+    let date = |at: usize| dates.get(at).copied().flatten();
+    let found: Vec<Found<'_>> = (0..)
+        .zip(&sight.found)
+        .map(|(at, one)| Found { path: &one.path, changed_at: date(at), found_at: time })
+        .collect();
+    let awake = scene.keep_awake(&found).into_iter().map(Write::Call).collect();
     let mut authored = Authored {
         changes: Vec::with_capacity(sight.found.len() + MORE_WRITES),
         not_captured: Vec::new(),
@@ -114,7 +136,7 @@ fn authored(
     let same: Vec<WorkPath> = same.map(|observed| observed.path.clone()).collect();
     let mut latest = workspace.store.latest_of(&same)?.into_iter();
     let mut seq = head.seq;
-    for observed in &sight.found {
+    for (observed, found) in sight.found.iter().zip(found) {
         if observed.same_file {
             match latest.next().flatten() {
                 Some(change) if change.after == observed.before => {
@@ -127,7 +149,7 @@ fn authored(
                 _ => {}
             }
         }
-        let (author, evidence): (Author, Evidence) = scene.whose(&observed.path);
+        let (author, evidence): (Author, Evidence) = scene.whose(found);
         seq = seq.next();
         if let Entry::NotCaptured { lack } = observed.after {
             authored.not_captured.push((observed.path.clone(), lack));
@@ -140,8 +162,10 @@ fn authored(
             author,
             evidence,
             time,
+            changed_at: found.changed_at,
+            correction: None,
             cancels: Vec::new(),
         }));
     }
-    Ok(authored)
+    Ok((authored, awake))
 }

@@ -1,26 +1,43 @@
 //! What an event means: which calls, turns and points it opens and closes, and who may have written
 //! what was found. Reads the store, writes nothing.
 
+use std::time::Duration;
+
 use takeback_store::{
     Call, CallKind, CallState, Point, PointId, PointKind, PointQuery, Seq, Session, SessionId,
     Store, StoreError, Timestamp, Turn, TurnId, WorkPath, Write,
 };
 
 use crate::author::Scene;
-use crate::event::{AgentEvent, Outcome, Touches};
+use crate::ends::LearnedEnd;
+use crate::event::{AgentEvent, CallReport, Outcome, Touches};
 
 /// Who is there, read afresh for every try of a commit.
 pub(super) struct Now<'s> {
     pub(super) store: &'s dyn Store,
     pub(super) sessions: Vec<Session>,
     pub(super) scene: Scene,
+    /// Calls whose end was learned elsewhere than from an event.
+    pub(super) ended: Vec<Call>,
 }
 
 impl<'s> Now<'s> {
-    pub(super) fn read(store: &'s dyn Store) -> Result<Self, StoreError> {
+    pub(super) fn read(
+        store: &'s dyn Store,
+        ends: &[LearnedEnd],
+        time: Timestamp,
+    ) -> Result<Self, StoreError> {
         let sessions = store.sessions()?;
-        let scene = Scene::read(store, &sessions)?;
-        Ok(Self { store, sessions, scene })
+        let mut scene = Scene::read(store, &sessions)?;
+        let mut ended = Vec::new();
+        for call in &mut scene.calls {
+            if let Some(end) = ends.iter().find(|end| end.is_of(call)) {
+                *call = end.of(call, time);
+                scene.cut_off.remove(&(call.session.clone(), call.id.clone()));
+                ended.push(call.clone());
+            }
+        }
+        Ok(Self { store, sessions, scene, ended })
     }
 
     /// The newest point of a session, if it is of this moment of the log.
@@ -46,11 +63,17 @@ impl<'s> Now<'s> {
         Ok(last.filter(|point| point.message_ids.contains(message)).map(|point| point.id))
     }
 
-    /// Whether a session is part of another one that has a turn open.
-    fn is_within_turn(&self, session: &Session) -> bool {
-        let whole = session.whole();
-        let is_open = |other: &Session| Some(&other.id) == whole && other.open_turn.is_some();
-        self.sessions.iter().any(is_open)
+    /// Whether what a session does without a prompt belongs to an earlier one: the whole's if it is a
+    /// part of another session, which may work on in the background after its turn; its own if it goes
+    /// on by itself, because something in the background has ended.
+    fn goes_on_from_a_prompt(&self, session: &Session) -> Result<bool, StoreError> {
+        if session.whole().is_some() {
+            return Ok(true);
+        }
+        let last = self.store.find_points(PointQuery::LastPromptOf(&session.id))?.pop();
+        let has_a_name =
+            |point: &Point| !point.description.is_empty() || !point.message_ids.is_empty();
+        Ok(last.is_some_and(|last| has_a_name(&last)))
     }
 
     /// Ends what died without a word, once a scan has found all that it may have left.
@@ -63,8 +86,11 @@ impl<'s> Now<'s> {
             Write::Session(Session { open_turn: None, ended_at: Some(time), ..session.clone() })
         });
         let calls = calls.iter().map(|call| {
-            let call = Call { state: CallState::CutOff, closed_at: Some(time), ..(*call).clone() };
-            Write::Call(call)
+            let (state, closed_at) = match call.state {
+                CallState::Settling => (CallState::Done, call.closed_at),
+                _ => (CallState::CutOff, Some(time)),
+            };
+            Write::Call(Call { state, closed_at, ..(*call).clone() })
         });
         sessions.chain(calls).collect()
     }
@@ -189,8 +215,7 @@ pub(super) fn decide(
             if session.open_turn.is_none() {
                 session.open_turn = Some(new_turn);
                 decision.writes.push(Write::Turn(new_turn_of("", None)));
-                // What a part of a session does belongs to the prompt of the whole.
-                if !now.is_within_turn(&session) {
+                if !now.goes_on_from_a_prompt(&session)? {
                     decision.point = Some(prompt_point(String::new(), None));
                 }
             }
@@ -202,16 +227,29 @@ pub(super) fn decide(
                 kind: kind_of(touches, named),
                 state: CallState::Open,
                 opened_at: time,
+                began_at: None,
+                active_at: None,
                 closed_at: None,
             });
         }
-        AgentEvent::AfterTool { call: call_id, outcome, .. } => {
+        AgentEvent::AfterTool { call: call_id, outcome, report, .. } => {
             match now.store.call(id, call_id)? {
                 Some(ending) => {
                     // One that was given up for lost ran after all.
                     scene.calls.retain(|c| (&c.session, &c.id) != (id, call_id));
-                    scene.calls.push(Call { state: CallState::Open, ..ending.clone() });
-                    call = Some(ended(ending, *outcome, time));
+                    let was_in_background = ending.active_at.is_some();
+                    let ending = ended(ending, *outcome, *report, time);
+                    // What is found now it did itself, whatever goes on from here.
+                    scene.calls.push(match ending.state {
+                        _ if was_in_background => {
+                            Call { state: CallState::Background, ..ending.clone() }
+                        }
+                        CallState::Background | CallState::Settling => {
+                            Call { state: CallState::Done, closed_at: Some(time), ..ending.clone() }
+                        }
+                        _ => ending.clone(),
+                    });
+                    call = Some(ending);
                 }
                 // Nobody told when it began.
                 None => scene.may_have_written(id),
@@ -257,16 +295,17 @@ fn new_session(id: &SessionId, time: Timestamp) -> Session {
     }
 }
 
-/// What an event says of calls of its session whose end nobody told. Another call that begins or ends
-/// overtakes them: they may still run beside it. Whatever else comes says that they are over: a prompt
-/// or a new start, that they were cut off; the end of the turn, that they have run so far.
+/// What an event says of calls of its session whose end no event reported. Another call that begins or
+/// ends overtakes them: they may still run. Whatever else comes says that they are over, and not when
+/// they ended.
 fn close_lost_calls(event: &AgentEvent, now: &Now<'_>, scene: &mut Scene, decision: &mut Decision) {
-    for call in now.scene.calls.iter().filter(|call| call.session == *event.session()) {
-        let background = call.state == CallState::Background;
+    let own = now.scene.calls.iter().filter(|call| call.session == *event.session());
+    for call in own.filter(|call| call.state.may_write()) {
         let (state, closed_at) = match event {
             AgentEvent::Step { .. } => continue,
+            _ if call.state == CallState::Settling => (CallState::Done, call.closed_at),
             AgentEvent::SessionEnd { .. } => (CallState::CutOff, Some(decision.time)),
-            _ if background => continue,
+            _ if call.state == CallState::Background => continue,
             AgentEvent::BeforeTool { call: other, .. }
             | AgentEvent::AfterTool { call: other, .. } => {
                 if *other == call.id || call.state == CallState::Overtaken {
@@ -284,13 +323,27 @@ fn close_lost_calls(event: &AgentEvent, now: &Now<'_>, scene: &mut Scene, decisi
     }
 }
 
-fn ended(call: Call, outcome: Outcome, time: Timestamp) -> Call {
+/// A call as its own event says that it ended.
+fn ended(call: Call, outcome: Outcome, report: CallReport, time: Timestamp) -> Call {
+    let is_edit = !call.kind.paths().is_empty();
     let state = match outcome {
+        Outcome::Done if report.formatter && is_edit => CallState::Settling,
         Outcome::Done => CallState::Done,
         Outcome::Failed => CallState::Failed,
         Outcome::Background => CallState::Background,
+        Outcome::Interrupted => CallState::Interrupted,
+        Outcome::Rejected => CallState::Rejected,
     };
-    Call { state, closed_at: (!state.may_write()).then_some(time), ..call }
+    let milliseconds = |ago: Duration| i64::try_from(ago.as_millis()).unwrap_or(i64::MAX);
+    let began_at = report.ran_for.map(|ago| Timestamp(time.0.saturating_sub(milliseconds(ago))));
+    let is_background = state == CallState::Background;
+    Call {
+        state,
+        began_at: began_at.filter(|began| *began > call.opened_at),
+        active_at: call.active_at.or(is_background.then_some(time)),
+        closed_at: (!is_background).then_some(time),
+        ..call
+    }
 }
 
 /// The first 80 characters of a prompt, on one line.

@@ -24,7 +24,7 @@ pub fn look_at_rest(workspace: &mut Workspace) -> Result<Recorded, RecordError> 
     let sight = Sight::of_whole_tree(workspace, Budget::UNLIMITED)?;
     // What those have done of whom something waits is not told yet, and so not to be told from a person's.
     let suspects = suspects(workspace)?;
-    let recorded = commit(workspace, sight, |now| {
+    let recorded = commit(workspace, sight, &[], |now| {
         let mut scene = now.scene.clone();
         suspects.iter().for_each(|session| scene.may_have_written(session));
         Ok(Decision { scanned: Some(time), scene: Some(scene), ..Decision::at(time) })

@@ -5,7 +5,7 @@ use std::os::fd::OwnedFd;
 use std::path::Path;
 
 use takeback_store::{
-    Change, Entry, Head, Lack, PackedBlob, Seq, Store, StoreError, Vouched, WorkPath,
+    Change, Entry, Head, Lack, PackedBlob, Seq, Store, StoreError, Timestamp, Vouched, WorkPath,
 };
 
 use super::RecordError;
@@ -285,6 +285,31 @@ impl Sight {
         skipped.extend(self.index.iter().flat_map(Index::skipped));
         skipped.sort();
         skipped
+    }
+
+    /// When each of the changes that were found happened, by the change time of what is there now.
+    /// Deletions have none, and a folder's moves with whatever is made in it.
+    pub(super) fn dates(&self, workspace: &Workspace) -> Vec<Option<Timestamp>> {
+        let mut last: Option<(WorkPath, OwnedFd)> = None;
+        let mut date = |observed: &Observed| -> Option<Timestamp> {
+            if observed.after == Entry::Absent || observed.after.is_dir() {
+                return None;
+            }
+            let parent = observed.path.ancestors().next();
+            let stat = match (&last, &parent) {
+                (Some((folder, fd)), Some(parent)) if folder == parent => {
+                    stat(fd, observed.path.file_name())
+                }
+                _ => {
+                    let fd = folder_of(&workspace.root, &observed.path).ok()?;
+                    let seen = stat(&fd, observed.path.file_name());
+                    last = parent.map(|parent| (parent, fd));
+                    seen
+                }
+            };
+            (workspace.ambient.file_time)(stat.ok()??.fingerprint.changed)
+        };
+        self.found.iter().map(&mut date).collect()
     }
 
     /// On whose word the tree is as it was seen.

@@ -40,8 +40,14 @@ pub(super) fn thin(changes: &[Change], kept: &BTreeSet<Seq>, head: Seq) -> Vec<W
         }
         for run in runs.into_iter().flat_map(foldable) {
             let [first, .., last] = run else { continue };
-            let seen = run.iter().all(|change| change.evidence == Evidence::Tool);
-            let evidence = if seen { Evidence::Tool } else { Evidence::Window };
+            let evidence =
+                run.iter().map(|change| change.evidence).max_by_key(|evidence| match evidence {
+                    Evidence::Named => 0,
+                    Evidence::AfterEdit => 1,
+                    Evidence::Window => 2,
+                    Evidence::OpenWindow => 3,
+                });
+            let evidence = evidence.unwrap_or(last.evidence);
             let folded = Change { before: first.before.clone(), evidence, ..(*last).clone() };
             for change in &run[..run.len() - 1] {
                 thinned.insert(change.seq, None);
@@ -103,7 +109,7 @@ fn thin_before(change: &Change, is_last: bool, is_needed: bool) -> Option<Change
         before: Entry::Unknown,
         after,
         author: if change.author == Author::Human { Author::Human } else { Author::Deleted },
-        evidence: Evidence::Tool,
+        evidence: Evidence::Named,
         cancels: Vec::new(),
         ..change.clone()
     })
@@ -148,6 +154,8 @@ fn runs<'a, 'c>(
         a.after == b.before
             && next_point.map_or(import, |point| *point >= b.seq)
             && is_one_hand(&a.author, &b.author)
+            && is_in_doubt(a) == is_in_doubt(b)
+            && a.correction == b.correction
             && cancelled_by.get(&a.seq) == cancelled_by.get(&b.seq)
             // The mode that a folder had is known from its deletion alone.
             && !(b.before.is_dir() && b.after == Entry::Absent)
@@ -170,6 +178,11 @@ fn turn_of(change: &Change) -> Option<TurnId> {
         Author::Agent { turn, .. } => Some(turn),
         _ => None,
     }
+}
+
+/// An agent's, and not certain.
+fn is_in_doubt(change: &Change) -> bool {
+    matches!(change.author, Author::Agent { .. }) && change.evidence == Evidence::OpenWindow
 }
 
 fn is_one_hand(a: &Author, b: &Author) -> bool {
@@ -220,8 +233,10 @@ mod tests {
                 before: entry(step.chars().next().expect("a before")),
                 after: entry(step.chars().nth(1).expect("an after")),
                 author: author.clone(),
-                evidence: Evidence::Tool,
+                evidence: Evidence::Named,
                 time: Timestamp(0),
+                changed_at: None,
+                correction: None,
                 cancels: cancels.iter().copied().map(Seq).collect(),
             })
             .collect()

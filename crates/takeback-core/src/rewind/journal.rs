@@ -470,8 +470,10 @@ fn fulfil(
                 before: step.present.clone(),
                 after: step.goal().expect("an action has a goal"),
                 author: Author::Rewind { id: record.id },
-                evidence: Evidence::Tool,
+                evidence: Evidence::Named,
                 time: now,
+                changed_at: None,
+                correction: None,
                 cancels: step.cancels.clone(),
             }));
         }
@@ -541,6 +543,7 @@ fn prepare(workspace: &mut Workspace, request: &RewindRequest) -> Result<Preview
     let options = PlanOptions {
         aim,
         ambiguous: request.ambiguous,
+        points: workspace.store.points()?.into_iter().map(|point| point.seq).collect(),
         discard: request.discard.clone(),
         outside: request.outside,
     };
@@ -753,7 +756,7 @@ pub fn windows(store: &dyn Store, plan: &Plan) -> Result<Vec<Window>, StoreError
     let mut windows: Vec<Window> = Vec::new();
     let mut known: HashMap<(&SessionId, &CallId), usize> = HashMap::new();
     for cause in plan.actions().flat_map(|step| &step.because) {
-        let (Author::Agent { session, call, tool, .. }, Evidence::Window) =
+        let (Author::Agent { session, call, tool, .. }, Evidence::Window | Evidence::OpenWindow) =
             (&cause.author, cause.evidence)
         else {
             continue;
@@ -782,7 +785,10 @@ struct FromStore<'a>(&'a dyn Store);
 
 impl Sources for FromStore<'_> {
     fn change(&self, seq: Seq) -> Result<Option<Change>, StoreError> {
-        self.0.change(seq)
+        let Some(mut change) = self.0.change(seq)? else { return Ok(None) };
+        let known = self.0.attribution(&change)?;
+        (change.author, change.evidence) = (known.author, known.evidence);
+        Ok(Some(change))
     }
 
     fn contents(&self, digest: &Digest) -> Result<Vec<u8>, StoreError> {

@@ -6,6 +6,7 @@
 mod folders;
 mod links;
 mod renames;
+mod roles;
 mod set_id;
 mod three_way;
 
@@ -13,20 +14,20 @@ use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
 use serde::{Deserialize, Serialize};
 use takeback_store::{
-    Author, Change, Digest, Entry, Evidence, PackedBlob, PathStretches, RewindId, Seq, SessionId,
-    StoreError, Stretch, WorkPath,
+    Attribution, Author, Change, Correction, Digest, Entry, Evidence, PackedBlob, PathStretches,
+    RewindId, Seq, SessionId, StoreError, WorkPath,
 };
 
 use self::folders::{make_room, unlock_folders};
 use self::links::keep_links;
 use self::renames::tell_renames;
+use self::roles::{Role, may_be_taken, roles};
 pub(crate) use self::set_id::dropped_bits;
 use self::set_id::{givable, only_bits_are_gone};
 use self::three_way::{Merged, Texts, merge_entry};
 use super::helper::Named;
 use super::state_move::StateMove;
 use crate::exchange::imported::is_imported;
-use crate::history::dead;
 
 /// What a rewind would do, path by path.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -45,6 +46,9 @@ pub struct Plan {
     /// What the agent's own restore may write before the steps are done. By path.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub named: Vec<Named>,
+    /// What the person says of authors with it, to be remembered.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub corrections: Vec<(Seq, Correction)>,
     /// Contents that a merge made, which no file has had yet. Not part of the promise: they are in
     /// the store before it is written.
     #[serde(skip)]
@@ -60,8 +64,14 @@ pub struct Step {
     pub verdict: Verdict,
     /// The changes that doing this takes the effect of.
     pub cancels: Vec<Seq>,
-    /// The calls that were running when it changed since, and did not name it: in order, once each.
-    pub because: Vec<Cause>,
+    /// The calls that changed it since and did not name it: in order, once each.
+    pub because: Vec<Attribution>,
+    /// How certain it is that the agent made what is to be taken back: the least certain of it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub evidence: Option<Evidence>,
+    /// It is not certain whose some of its changes are, and these stay as they are.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub unclear: Option<String>,
     /// Another name of the file that it is to be.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub one_with: Option<WorkPath>,
@@ -73,13 +83,6 @@ pub struct Unlocked {
     pub path: WorkPath,
     /// What it has before, and afterwards if no step gives it another.
     pub mode: u32,
-}
-
-/// Somebody who changed a path.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Cause {
-    pub author: Author,
-    pub evidence: Evidence,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -151,10 +154,13 @@ impl Plan {
     #[must_use]
     pub fn leaves_something(&self) -> bool {
         self.steps.iter().any(|step| {
-            matches!(
-                step.verdict,
-                Verdict::Conflict { .. } | Verdict::Ambiguous { .. } | Verdict::NotCaptured { .. }
-            )
+            step.unclear.is_some()
+                || matches!(
+                    step.verdict,
+                    Verdict::Conflict { .. }
+                        | Verdict::Ambiguous { .. }
+                        | Verdict::NotCaptured { .. }
+                )
         })
     }
 }
@@ -187,6 +193,14 @@ impl Whose {
             }
         }
     }
+
+    /// Whether no other session can have written it.
+    fn includes_all(&self, author: &Author) -> bool {
+        match self {
+            Self::AllAgents => self.includes(author),
+            Self::Sessions(chosen) => author.sessions().iter().all(|s| chosen.contains(s)),
+        }
+    }
 }
 
 /// What to do where it is not certain whose change it is.
@@ -195,6 +209,8 @@ pub enum AmbiguousPolicy {
     /// Bring back what is missing; leave the rest.
     #[default]
     Leave,
+    /// Take it back like an agent's where only the chosen sessions can have written it.
+    TakeOwn,
     /// Take it back like an agent's.
     Take,
 }
@@ -204,6 +220,8 @@ pub enum AmbiguousPolicy {
 pub struct PlanOptions {
     pub aim: Aim,
     pub ambiguous: AmbiguousPolicy,
+    /// Where points stand in the log.
+    pub points: BTreeSet<Seq>,
     /// Paths whose present bytes may be lost although they could not be kept.
     pub discard: BTreeSet<WorkPath>,
     /// Whether files outside the workspace are written.
@@ -226,7 +244,7 @@ pub struct Present {
 
 /// Reads what a plan needs from the store.
 pub trait Sources {
-    /// An earlier change, for what a rewind cancelled.
+    /// An earlier change, for what a rewind cancelled, with the author that is known now.
     fn change(&self, seq: Seq) -> Result<Option<Change>, StoreError>;
     fn contents(&self, digest: &Digest) -> Result<Vec<u8>, StoreError>;
 }
@@ -265,83 +283,13 @@ pub fn candidates(
     for history in histories {
         let touched = match aim {
             Aim::Exact { .. } => true,
-            aim => roles(history, aim, AmbiguousPolicy::Take, sources)?.contains(&Role::Take),
+            aim => may_be_taken(history, aim, sources)?,
         };
         if touched {
             paths.push(history.path.clone());
         }
     }
     Ok(paths)
-}
-
-/// What a change is to a plan.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Role {
-    /// To be taken back.
-    Take,
-    /// Perhaps to be taken back.
-    Ambiguous,
-    /// Somebody else's.
-    Other,
-    /// No change of anybody: a rewind that stands, an import, or a first sight.
-    Neutral,
-    /// Taken back already.
-    Dead,
-}
-
-fn roles(
-    history: &PathStretches,
-    aim: &Aim,
-    policy: AmbiguousPolicy,
-    sources: &dyn Sources,
-) -> Result<Vec<Role>, StoreError> {
-    // A rewind that came after the point and took back something of theirs from before it: at the
-    // point that stood, so going there takes the rewind back.
-    let mut reopened = HashSet::new();
-    if let Aim::Point { at, whose } = aim {
-        for stretch in &history.stretches {
-            let earlier = stretch.cancels.iter().copied().filter(|seq| seq <= at).collect();
-            if concern(earlier, whose, sources)? {
-                reopened.insert(stretch.seqs[0]);
-            }
-        }
-    }
-    let target = |stretch: &Stretch| match aim {
-        Aim::Without { rewind } => stretch.author == Author::Rewind { id: *rewind },
-        _ => reopened.contains(&stretch.seqs[0]),
-    };
-    let dead = dead(history, target);
-    Ok(history
-        .stretches
-        .iter()
-        .map(|stretch| match (&stretch.author, aim) {
-            _ if dead.contains(&stretch.seqs[0]) => Role::Dead,
-            _ if target(stretch) => Role::Take,
-            (Author::Rewind { .. } | Author::Import, _) => Role::Neutral,
-            (author, Aim::Point { whose, .. }) if whose.includes(author) => match author {
-                Author::Ambiguous { .. } if policy == AmbiguousPolicy::Leave => Role::Ambiguous,
-                _ => Role::Take,
-            },
-            (author, _) if is_imported(author) => Role::Neutral,
-            // Nothing changed: it came into sight.
-            _ if stretch.before == Entry::Unknown => Role::Neutral,
-            _ => Role::Other,
-        })
-        .collect())
-}
-
-/// Whether any of these cancelled changes was, at the bottom, by any of `whose`.
-fn concern(cancelled: Vec<Seq>, whose: &Whose, sources: &dyn Sources) -> Result<bool, StoreError> {
-    let mut open = cancelled;
-    while let Some(seq) = open.pop() {
-        // One that retention has dropped: nobody can tell any more.
-        let Some(change) = sources.change(seq)? else { continue };
-        if whose.includes(&change.author) {
-            return Ok(true);
-        }
-        open.extend(change.cancels);
-    }
-    Ok(false)
 }
 
 /// Neighbouring changes of one role, as one: what stood before the first, and after the last.
@@ -380,35 +328,46 @@ fn path_step(
     sources: &dyn Sources,
     merged: &mut Vec<PackedBlob>,
 ) -> Result<Option<Step>, StoreError> {
-    let roles = roles(history, aim, options.ambiguous, sources)?;
-    let step = |verdict, cancels| {
-        let present = now.clone();
+    let roles = roles(history, aim, options.ambiguous, &options.points, sources)?;
+    let step = |verdict, cancels, unclear: bool| {
         Some(Step {
             path: history.path.clone(),
-            present,
+            present: now.clone(),
             verdict,
             cancels,
-            because: causes(history, &roles),
+            because: causes(history, &roles.of),
+            evidence: weakest(history, &roles.of),
+            unclear: unclear.then(|| UNCLEAR.to_owned()),
             one_with: None,
         })
     };
-    if !roles.iter().any(|role| matches!(role, Role::Take | Role::Ambiguous)) {
+    let unclear = || Verdict::Ambiguous { reason: UNCLEAR.to_owned() };
+    if !roles.contains(Role::Take) && !roles.contains(Role::Ambiguous) {
         let asked = !matches!(aim, Aim::Without { .. }) && history.at_start() != now;
-        let others = (asked && roles.contains(&Role::Other)).then(|| kept_reason(history, &roles));
-        return Ok(others.and_then(|reason| step(Verdict::Keep { reason }, Vec::new())));
+        let others = asked && roles.contains(Role::Other);
+        let reason = others.then(|| kept_reason(history, &roles.of));
+        return Ok(reason.and_then(|reason| step(Verdict::Keep { reason }, Vec::new(), false)));
     }
     let mut entry = now.clone();
     let mut cancels = Vec::new();
-    let mut mixed = false;
+    let (mut mixed, mut in_doubt) = (false, false);
     let mut texts = Texts { sources, made: HashMap::new() };
-    for run in runs(history, &roles).iter().rev() {
+    let runs = runs(history, &roles.of);
+    // What a rewind took back of others' stays taken back: that comes last, it is the oldest.
+    let stay_taken = roles.stay_taken.iter().map(|change| Run {
+        role: Role::Take,
+        before: &change.before,
+        after: &change.after,
+        seqs: vec![change.seq],
+    });
+    let runs: Vec<Run<'_>> = stay_taken.chain(runs).collect();
+    for run in runs.iter().rev() {
         match run.role {
             Role::Take => {}
             Role::Ambiguous if *run.after == Entry::Absent && entry == Entry::Absent => {}
             Role::Ambiguous => {
-                let reason =
-                    "it is not certain who wrote it; --ambiguous take takes it back".to_owned();
-                return Ok(step(Verdict::Ambiguous { reason }, Vec::new()));
+                in_doubt = true;
+                continue;
             }
             Role::Other | Role::Neutral | Role::Dead => continue,
         }
@@ -418,17 +377,19 @@ fn path_step(
                 entry = next;
                 cancels.extend(run.seqs.iter().copied());
             }
+            // What is in doubt is in the way: who knows whether it has to be.
+            Merged::Conflict(_) if in_doubt => return Ok(step(unclear(), Vec::new(), false)),
             Merged::Conflict(reason) => {
                 let reason = reason.to_owned();
-                return Ok(step(Verdict::Conflict { reason }, Vec::new()));
+                return Ok(step(Verdict::Conflict { reason }, Vec::new(), false));
             }
             Merged::Lacking(reason) => {
-                return Ok(step(Verdict::NotCaptured { reason }, Vec::new()));
+                return Ok(step(Verdict::NotCaptured { reason }, Vec::new(), false));
             }
         }
     }
     if entry == *now {
-        return Ok(None);
+        return Ok(if in_doubt { step(unclear(), Vec::new(), false) } else { None });
     }
     cancels.sort();
     if let Some((digest, text)) = entry.digest().and_then(|digest| texts.made.remove_entry(&digest))
@@ -440,8 +401,10 @@ fn path_step(
         to if mixed => Verdict::Merge { to },
         to => Verdict::Restore { to },
     };
-    Ok(step(verdict, cancels))
+    Ok(step(verdict, cancels, in_doubt))
 }
+
+const UNCLEAR: &str = "it is not certain who wrote it; --ambiguous take takes it back";
 
 fn exact_step(history: &PathStretches, now: &Entry) -> Option<Step> {
     let goal = history.at_start();
@@ -459,21 +422,41 @@ fn exact_step(history: &PathStretches, now: &Entry) -> Option<Step> {
         verdict,
         cancels: history.stretches.iter().flat_map(|stretch| &stretch.seqs).copied().collect(),
         because: causes(history, &roles),
+        evidence: weakest(history, &roles),
+        unclear: None,
         one_with: None,
     })
 }
 
 const UNKNOWN_BEFORE: &str = "it was not covered before, so what stood there is not known";
 
-fn causes(history: &PathStretches, roles: &[Role]) -> Vec<Cause> {
+fn causes(history: &PathStretches, roles: &[Role]) -> Vec<Attribution> {
     let asked = |role: &Role| matches!(role, Role::Take | Role::Ambiguous | Role::Other);
     let stretches = history.stretches.iter().zip(roles).filter(|(_, role)| asked(role));
     let mut seen = HashSet::new();
     stretches
-        .flat_map(|(stretch, _)| &stretch.windows)
-        .filter(|author| seen.insert(*author))
-        .map(|author| Cause { author: author.clone(), evidence: Evidence::Window })
+        .flat_map(|(stretch, _)| &stretch.unnamed)
+        .filter(|known| seen.insert(*known))
+        .cloned()
         .collect()
+}
+
+/// The least certain evidence of what an agent did here and is, or might be, taken back.
+fn weakest(history: &PathStretches, roles: &[Role]) -> Option<Evidence> {
+    let asked = |role: &Role| matches!(role, Role::Take | Role::Ambiguous);
+    let stretches = history.stretches.iter().zip(roles).filter(|(_, role)| asked(role));
+    let of_agents = stretches.filter(|(stretch, _)| !stretch.author.sessions().is_empty());
+    of_agents
+        .flat_map(|(stretch, _)| {
+            let unnamed = stretch.unnamed.iter().map(|known| known.evidence);
+            unnamed.chain([stretch.evidence])
+        })
+        .max_by_key(|evidence| match evidence {
+            Evidence::Named => 0,
+            Evidence::AfterEdit => 1,
+            Evidence::Window => 2,
+            Evidence::OpenWindow => 3,
+        })
 }
 
 fn kept_reason(history: &PathStretches, roles: &[Role]) -> String {

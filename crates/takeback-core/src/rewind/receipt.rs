@@ -5,7 +5,7 @@ use base64::engine::general_purpose::STANDARD;
 use serde::ser::SerializeMap as _;
 use serde::{Deserialize, Serialize, Serializer};
 use takeback_store::state::{BranchName, ExecutionId};
-use takeback_store::{PointId, RewindId, WorkPath};
+use takeback_store::{Evidence, PointId, RewindId, WorkPath};
 
 use super::plan::{Plan, Verdict, dropped_bits};
 use super::state_move::StateMove;
@@ -30,6 +30,8 @@ pub struct Receipt {
     pub conflicts: Vec<Note>,
     pub ambiguous: Vec<Note>,
     pub not_captured: Vec<Note>,
+    /// Of each path that an agent changed and that was asked for: how that is known.
+    pub evidence: Vec<PathEvidence>,
     /// Of restored or merged files, what did not come back with them; where the agent's own restore
     /// left bytes that nobody knows, the place where they lie now.
     pub notes: Vec<Note>,
@@ -59,6 +61,13 @@ pub struct Note {
     pub reason: String,
 }
 
+/// A path and how its author is known: the least certain of what was asked for.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PathEvidence {
+    pub path: WorkPath,
+    pub evidence: Evidence,
+}
+
 /// A path and what went wrong with it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Problem {
@@ -68,13 +77,19 @@ pub struct Problem {
 
 impl Serialize for Note {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        path_and(serializer, &self.path, "reason", &self.reason)
+        path_and(serializer, &self.path, "reason", self.reason.as_str())
+    }
+}
+
+impl Serialize for PathEvidence {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        path_and(serializer, &self.path, "evidence", &self.evidence)
     }
 }
 
 impl Serialize for Problem {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        path_and(serializer, &self.path, "error", &self.error)
+        path_and(serializer, &self.path, "error", self.error.as_str())
     }
 }
 
@@ -83,7 +98,7 @@ fn path_and<S: Serializer>(
     serializer: S,
     path: &WorkPath,
     key: &'static str,
-    value: &str,
+    value: &(impl Serialize + ?Sized),
 ) -> Result<S::Ok, S::Error> {
     let mut map = serializer.serialize_map(None)?;
     map.serialize_entry("filePath", &String::from_utf8_lossy(path.as_bytes()))?;
@@ -125,6 +140,10 @@ impl Receipt {
             if let (Fate::Done, Some(bits)) = (&fate, dropped_bits(step)) {
                 receipt.notes.push(note(&format!("comes back without its {bits}")));
             }
+            if let Some(evidence) = step.evidence {
+                receipt.evidence.push(PathEvidence { path: step.path.clone(), evidence });
+            }
+            receipt.ambiguous.extend(step.unclear.as_deref().map(note));
             match (fate, &step.verdict) {
                 (Fate::Conflict(reason), _) => receipt.conflicts.push(note(&reason)),
                 (Fate::Kept(reason), _) => receipt.kept_files.push(note(&reason)),

@@ -168,7 +168,12 @@ fn before_tool(call: &str, path: &str) -> AgentEvent {
 
 fn after_tool(call: &str) -> AgentEvent {
     let (session, call) = (SessionId::from("s"), CallId::from(call));
-    AgentEvent::AfterTool { session, call, outcome: Outcome::Done }
+    AgentEvent::AfterTool {
+        session,
+        call,
+        outcome: Outcome::Done,
+        report: takeback_core::CallReport::default(),
+    }
 }
 
 fn edit(sandbox: &mut Sandbox) {

@@ -34,6 +34,7 @@ fn with_store(sandbox: &Sandbox, store_dir: &Path, store: Box<dyn Store>) -> Wor
         limits: Limits::default(),
         ambient: Ambient {
             now: Box::new(|| Timestamp(1_700_000_000_000)),
+            file_time: Box::new(|_| None),
             random: Box::new(|| 0xee),
             watch: None,
         },

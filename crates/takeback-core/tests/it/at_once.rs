@@ -27,7 +27,12 @@ fn state_of(sandbox: &Sandbox, call: &str) -> CallState {
 
 fn after(call: &str) -> AgentEvent {
     let (session, call) = (SessionId::from("s"), CallId::from(call));
-    AgentEvent::AfterTool { session, call, outcome: Outcome::Done }
+    AgentEvent::AfterTool {
+        session,
+        call,
+        outcome: Outcome::Done,
+        report: takeback_core::CallReport::default(),
+    }
 }
 
 #[test]
@@ -40,13 +45,14 @@ fn a_command_that_others_have_overtaken_still_writes() {
     sandbox.write("a.txt", "by the first\n");
     look_around(&mut sandbox.workspace).unwrap();
     sandbox.write("b.txt", "by the first\n");
+    assert_eq!(who(&sandbox, "a.txt"), ["s call-1 Bash open window"]);
     sandbox.after("s", &one);
-    assert_eq!(who(&sandbox, "a.txt"), ["ambiguous s"], "it was seen before anybody said so");
+    assert_eq!(who(&sandbox, "a.txt"), ["s call-1 Bash window"], "its end is known now");
     assert_eq!(who(&sandbox, "b.txt"), ["s call-1 Bash window"]);
     assert_eq!(state_of(&sandbox, &one), CallState::Done);
     sandbox.write("a.txt", "mine\n");
     sandbox.turn_end("s");
-    assert_eq!(who(&sandbox, "a.txt"), ["ambiguous s", "human"]);
+    assert_eq!(who(&sandbox, "a.txt"), ["s call-1 Bash window", "human"]);
 }
 
 #[test]
@@ -56,7 +62,7 @@ fn beside_a_call_that_is_open_one_that_was_overtaken_leaves_no_doubt() {
     sandbox.before_shell("s", "make more");
     sandbox.write("a.txt", "by one of them\n");
     look_around(&mut sandbox.workspace).unwrap();
-    assert_eq!(who(&sandbox, "a.txt"), ["s call-2 Bash window"]);
+    assert_eq!(who(&sandbox, "a.txt"), ["s call-2 Bash open window"]);
 }
 
 #[test]
@@ -73,9 +79,9 @@ fn edits_at_once_are_each_their_own_whichever_ends_first() {
         sandbox.write("c.txt", "made\n");
         sandbox.after("s", &third);
         sandbox.turn_end("s");
-        assert_eq!(who(&sandbox, "a.txt"), ["s call-1 Edit tool"]);
-        assert_eq!(who(&sandbox, "b.txt"), ["s call-2 Edit tool"]);
-        assert_eq!(who(&sandbox, "c.txt"), ["s call-3 Edit tool"]);
+        assert_eq!(who(&sandbox, "a.txt"), ["s call-1 Edit named"]);
+        assert_eq!(who(&sandbox, "b.txt"), ["s call-2 Edit named"]);
+        assert_eq!(who(&sandbox, "c.txt"), ["s call-3 Edit named"]);
         let states = [&*edits[0], &*edits[1], &*third].map(|call| state_of(&sandbox, call));
         assert_eq!(states, [CallState::Done; 3]);
     }
@@ -93,7 +99,7 @@ fn a_call_whose_end_is_never_told_is_over_with_the_turn() {
     assert_eq!(state_of(&sandbox, &lost), CallState::CutOff);
     sandbox.write("b.txt", "mine\n");
     sandbox.prompt("s", "go on");
-    assert_eq!(who(&sandbox, "a.txt"), ["s call-1 Bash window"]);
+    assert_eq!(who(&sandbox, "a.txt"), ["s call-1 Bash open window"]);
     assert_eq!(who(&sandbox, "b.txt"), ["human"]);
     assert_eq!(sandbox.workspace.store.live_calls().unwrap(), []);
 }
@@ -122,9 +128,10 @@ fn what_was_overtaken_is_looked_for_when_it_is_over() {
         sandbox.write("ignored/in.txt", "after\n");
         sandbox.write("a.txt", "after\n");
         tell(&mut sandbox);
-        for found in ["ignored/in.txt", "a.txt"] {
-            assert_eq!(who(&sandbox, found), ["ambiguous s"], "{found} after {over}");
-        }
+        let is_regular = over.starts_with("the end");
+        let named = if is_regular { "s call-1 Edit named" } else { "s call-1 Edit open window" };
+        assert_eq!(who(&sandbox, "ignored/in.txt"), [named], "after {over}");
+        assert_eq!(who(&sandbox, "a.txt"), ["s call-2 Bash open window"], "after {over}");
         for call in [&edit, &shell] {
             assert_eq!(state_of(&sandbox, call), CallState::CutOff, "{over}");
         }
@@ -167,7 +174,7 @@ fn what_was_seen_because_of_a_call_is_its_own_even_if_it_is_overtaken_meanwhile(
         sandbox.before_edit("s", &["c.txt"]);
         sandbox.write("b.txt", "after\n");
     });
-    assert_eq!(who(&sandbox, "b.txt"), ["s call-2 Edit tool"]);
+    assert_eq!(who(&sandbox, "b.txt"), ["s call-2 Edit named"]);
 }
 
 #[test]
@@ -180,7 +187,7 @@ fn what_was_seen_because_of_a_call_is_its_own_even_if_it_ends_meanwhile() {
         sandbox.write("b.txt", "before\n");
         sandbox.after("s", &two);
     });
-    assert_eq!(who(&sandbox, "b.txt"), ["s call-2 Edit tool"]);
+    assert_eq!(who(&sandbox, "b.txt"), ["s call-2 Edit named"]);
 }
 
 #[test]
@@ -193,7 +200,7 @@ fn what_a_scan_saw_while_a_command_ended_may_be_the_commands() {
         sandbox.remove("made.tmp");
         sandbox.after("s", &two);
     });
-    assert_eq!(who(&sandbox, "made.tmp"), ["ambiguous s"]);
+    assert_eq!(who(&sandbox, "made.tmp"), ["s call-2 Bash window"]);
 }
 
 #[test]
@@ -262,7 +269,7 @@ fn a_call_that_is_in_the_log_is_not_opened_again_by_what_waited() {
     sandbox.write("a.txt", "after\n");
     sandbox.after("s", "c");
     let before = log(&sandbox);
-    assert_eq!(who(&sandbox, "a.txt").last().unwrap(), "s c Edit tool");
+    assert_eq!(who(&sandbox, "a.txt").last().unwrap(), "s c Edit named");
     push(&sandbox, &begins);
     look_around(&mut sandbox.workspace).unwrap();
     assert_eq!(log(&sandbox), before);

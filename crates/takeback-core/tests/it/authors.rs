@@ -5,7 +5,7 @@ use std::process::Command;
 
 use serde_json::json;
 use takeback_core::middleware::{Middleware, ToolCall};
-use takeback_core::{AgentEvent, Outcome, Tools, Touches};
+use takeback_core::{AgentEvent, CallReport, Outcome, Tools, Touches};
 use takeback_store::{
     Author, CallId, CallState, Entry, Evidence, PointKind, Process, SessionId, TurnId,
 };
@@ -52,7 +52,7 @@ fn a_call_is_open_that_names_the_path() {
         call: CallId::from("call-1"),
         tool: "Edit".to_owned(),
     };
-    assert_eq!((change.author, change.evidence), (agent, Evidence::Tool));
+    assert_eq!((change.author, change.evidence), (agent, Evidence::Named));
 }
 
 #[test]
@@ -81,7 +81,13 @@ fn several_sessions_have_calls_open_that_could_have_written_it() {
         for (session, call) in &calls {
             sandbox.after(session, call);
         }
-        assert_eq!(who(&sandbox, "a.txt"), ["ambiguous one+other"], "{one} and {other}");
+        // A call that names the path decides against one that may write anything.
+        let author = match (one, other) {
+            ("edit", "shell") => "one call-1 Edit named",
+            ("shell", "edit") => "other call-2 Edit named",
+            _ => "ambiguous one+other",
+        };
+        assert_eq!(who(&sandbox, "a.txt"), [author], "{one} and {other}");
     }
 }
 
@@ -123,14 +129,14 @@ fn a_call_was_cut_off_by_a_prompt() {
     sandbox.write("a.txt", "after\n");
     sandbox.write("b.txt", "mine\n");
     sandbox.prompt("s", "no, stop");
-    assert_eq!(who(&sandbox, "a.txt"), ["ambiguous s"]);
+    assert_eq!(who(&sandbox, "a.txt"), ["s call-1 Edit open window"]);
     assert_eq!(who(&sandbox, "b.txt"), ["human"], "the call did not name it");
     assert_eq!(state_of(&sandbox, "s", &call), Some(CallState::CutOff));
 
     sandbox.before_shell("s", "make");
     sandbox.write("b.txt", "made\n");
     sandbox.prompt("s", "stop again");
-    assert_eq!(who(&sandbox, "b.txt"), ["human", "ambiguous s"]);
+    assert_eq!(who(&sandbox, "b.txt"), ["human", "s call-2 Bash open window"]);
 }
 
 #[test]
@@ -141,10 +147,10 @@ fn a_call_was_cut_off_by_a_new_start_of_its_session() {
     sandbox.start("another");
     sandbox.write("a.txt", "after\n");
     sandbox.start("s");
-    assert_eq!(who(&sandbox, "a.txt"), ["ambiguous s"]);
+    assert_eq!(who(&sandbox, "a.txt"), ["s call-1 Bash open window"]);
     sandbox.write("a.txt", "mine\n");
     sandbox.turn_end("s");
-    assert_eq!(who(&sandbox, "a.txt"), ["ambiguous s", "human"]);
+    assert_eq!(who(&sandbox, "a.txt"), ["s call-1 Bash open window", "human"]);
 }
 
 #[test]
@@ -158,10 +164,10 @@ fn the_agent_died_in_a_call() {
     agent.wait().expect("it ends");
     sandbox.write("a.txt", "who knows\n");
     sandbox.prompt("another", "what happened?");
-    assert_eq!(who(&sandbox, "a.txt"), ["ambiguous s"]);
+    assert_eq!(who(&sandbox, "a.txt"), ["s call-1 Bash open window"]);
     sandbox.write("a.txt", "mine\n");
     sandbox.turn_end("another");
-    assert_eq!(who(&sandbox, "a.txt"), ["ambiguous s", "human"]);
+    assert_eq!(who(&sandbox, "a.txt"), ["s call-1 Bash open window", "human"]);
     let session =
         sandbox.workspace.store.session(&SessionId::from("s")).unwrap().expect("it is known");
     assert!(session.ended_at.is_some() && session.open_turn.is_none(), "{session:?}");
@@ -175,7 +181,9 @@ fn the_agent_lives_and_its_call_is_open() {
     sandbox.before_shell("s", "make");
     sandbox.write("a.txt", "made\n");
     sandbox.prompt("another", "go");
-    assert_eq!(who(&sandbox, "a.txt"), ["s call-1 Bash window"]);
+    assert_eq!(who(&sandbox, "a.txt"), ["s call-1 Bash open window"], "its end is not known yet");
+    sandbox.after("s", "call-1");
+    assert_eq!(who(&sandbox, "a.txt"), ["s call-1 Bash window"], "an end learned later counts");
 }
 
 #[test]
@@ -194,7 +202,7 @@ fn a_background_task_is_known_to_run() {
     sandbox.prompt("t", "go");
     assert_eq!(
         who(&sandbox, "a.txt"),
-        ["s call-1 Bash window", "ambiguous s", "ambiguous s", "human"]
+        ["s call-1 Bash window", "s call-1 Bash open window", "s call-1 Bash open window", "human"]
     );
 }
 
@@ -213,16 +221,16 @@ fn no_turn_is_open() {
 #[test]
 fn what_a_call_never_closed_has_done_is_found_by_the_next_event_of_its_session() {
     type Next = fn(&mut Sandbox);
-    // With what is said of it then, and who wrote what is found later.
+    // With what is said of it then, and who wrote what is found later: the call itself if empty.
     let (overtaken, over) = (CallState::Overtaken, CallState::CutOff);
     let nexts: [(&str, CallState, &str, Next); 5] = [
-        ("an edit", overtaken, "ambiguous s", |sandbox| {
+        ("an edit", overtaken, "", |sandbox| {
             sandbox.before_edit("s", &["b.txt"]);
         }),
-        ("a shell", overtaken, "s call-2 Bash window", |sandbox| {
+        ("a shell", overtaken, "s call-2 Bash open window", |sandbox| {
             sandbox.before_shell("s", "make");
         }),
-        ("the end of another call", overtaken, "ambiguous s", |sandbox| {
+        ("the end of another call", overtaken, "", |sandbox| {
             sandbox.after("s", "an edit of b.txt");
         }),
         ("the end of the turn", over, "human", |sandbox| sandbox.turn_end("s")),
@@ -240,8 +248,8 @@ fn what_a_call_never_closed_has_done_is_found_by_the_next_event_of_its_session()
                 touches: Touches::Paths(vec![sandbox.at("b.txt")]),
             });
             let (call, tool) = match kind {
-                "edit" => (sandbox.before_edit("s", &["a.txt"]), "Edit tool"),
-                _ => (sandbox.before_shell("s", "make"), "Bash window"),
+                "edit" => (sandbox.before_edit("s", &["a.txt"]), "Edit named"),
+                _ => (sandbox.before_shell("s", "make"), "Bash open window"),
             };
             sandbox.write("a.txt", "after\n");
             tell(&mut sandbox);
@@ -250,6 +258,11 @@ fn what_a_call_never_closed_has_done_is_found_by_the_next_event_of_its_session()
             assert_eq!(state_of(&sandbox, "s", &call), Some(state), "{next} after the {kind}");
             sandbox.write("a.txt", "later\n");
             sandbox.prompt("t", "go");
+            // A call that names the path decides against one that does not.
+            let later = match (later, kind) {
+                ("", _) | ("s call-2 Bash open window", "edit") => &*written,
+                (later, _) => later,
+            };
             assert_eq!(who(&sandbox, "a.txt"), [&*written, later], "{next} after the {kind}");
         }
     }
@@ -259,10 +272,10 @@ fn what_a_call_never_closed_has_done_is_found_by_the_next_event_of_its_session()
 fn what_a_call_named_is_looked_at_when_it_is_closed_wherever_it_lies() {
     type Next = fn(&mut Sandbox);
     let nexts: [(&str, &str, Next); 4] = [
-        ("a shell", "s call-1 Edit tool", |sandbox| drop(sandbox.before_shell("s", "make"))),
-        ("the end of the turn", "s call-1 Edit tool", |sandbox| sandbox.turn_end("s")),
-        ("the end of the session", "s call-1 Edit tool", |sandbox| sandbox.session_end("s")),
-        ("a prompt", "ambiguous s", |sandbox| {
+        ("a shell", "s call-1 Edit named", |sandbox| drop(sandbox.before_shell("s", "make"))),
+        ("the end of the turn", "s call-1 Edit named", |sandbox| sandbox.turn_end("s")),
+        ("the end of the session", "s call-1 Edit named", |sandbox| sandbox.session_end("s")),
+        ("a prompt", "s call-1 Edit open window", |sandbox| {
             sandbox.prompt("s", "stop");
         }),
     ];
@@ -293,7 +306,7 @@ fn what_a_call_left_is_kept_whole_when_it_is_closed_by_the_next() {
     sandbox.before_edit("s", &["b.txt"]);
     let changes = history(&sandbox, "a.txt");
     assert!(changes.iter().all(|change| change.after.is_restorable()), "{changes:?}");
-    assert_eq!(who(&sandbox, "a.txt"), ["s call-1 Edit tool"]);
+    assert_eq!(who(&sandbox, "a.txt"), ["s call-1 Edit named"]);
 }
 
 #[test]
@@ -302,7 +315,7 @@ fn a_call_given_up_ran_after_all() {
         let mut sandbox = a_file();
         sandbox.prompt("s", "go");
         let (early, tool) = match kind {
-            "edit" => (sandbox.before_edit("s", &["a.txt"]), "Edit tool"),
+            "edit" => (sandbox.before_edit("s", &["a.txt"]), "Edit named"),
             _ => (sandbox.before_shell("s", "make"), "Bash window"),
         };
         sandbox.before_edit("s", &["b.txt"]);
@@ -323,7 +336,7 @@ fn of_two_calls_of_a_session_the_one_that_names_the_path_wrote_it() {
     sandbox.write("made.txt", "made\n");
     sandbox.after("s", &shell);
     sandbox.after("s", &edit);
-    assert_eq!(who(&sandbox, "a.txt"), ["s call-2 Edit tool"]);
+    assert_eq!(who(&sandbox, "a.txt"), ["s call-2 Edit named"]);
     assert_eq!(who(&sandbox, "made.txt"), ["s call-1 Bash window"]);
 }
 
@@ -350,7 +363,7 @@ fn what_subagents_do_at_once_is_not_in_doubt_and_goes_with_the_prompt() {
     sandbox.after("s/two", &two);
     sandbox.write("c.txt", "later\n");
     sandbox.after("s/one", &one);
-    assert_eq!(who(&sandbox, "a.txt"), ["s/two call-2 Edit tool"]);
+    assert_eq!(who(&sandbox, "a.txt"), ["s/two call-2 Edit named"]);
     assert_eq!(who(&sandbox, "b.txt"), ["s/one call-1 Bash window"]);
     assert_eq!(who(&sandbox, "c.txt"), ["s/one call-1 Bash window"]);
     assert_eq!(sandbox.workspace.store.points().unwrap().len(), 1, "the prompt's");
@@ -392,7 +405,7 @@ fn a_failed_call_may_have_written_all_the_same() {
     let call = sandbox.before_edit("s", &["a.txt"]);
     sandbox.write("a.txt", "half\n");
     sandbox.after_as("s", &call, Outcome::Failed);
-    assert_eq!(who(&sandbox, "a.txt"), ["s call-1 Edit tool"]);
+    assert_eq!(who(&sandbox, "a.txt"), ["s call-1 Edit named"]);
     assert_eq!(state_of(&sandbox, "s", &call), Some(CallState::Failed));
 }
 
@@ -404,7 +417,7 @@ fn what_a_person_changed_before_an_edit_is_recorded_first() {
     sandbox.prompt("s", "go");
     sandbox.write("a.txt", "mine\n");
     sandbox.agent_writes("s", "a.txt", "after\n");
-    assert_eq!(who(&sandbox, "a.txt"), ["human", "s call-1 Edit tool"]);
+    assert_eq!(who(&sandbox, "a.txt"), ["human", "s call-1 Edit named"]);
     assert_consistent(&sandbox);
     let before_the_edit = history(&sandbox, "a.txt")[2].before.digest().expect("a file");
     assert_eq!(sandbox.workspace.store.contents(&before_the_edit).unwrap(), b"mine\n");
@@ -425,7 +438,7 @@ fn folders_that_an_edit_makes_are_its_own() {
     sandbox.prompt("s", "go");
     sandbox.agent_writes("s", "new/deep/a.txt", "made\n");
     for made in ["new", "new/deep", "new/deep/a.txt"] {
-        assert_eq!(who(&sandbox, made), ["s call-1 Edit tool"], "{made}");
+        assert_eq!(who(&sandbox, made), ["s call-1 Edit named"], "{made}");
     }
 }
 
@@ -447,6 +460,7 @@ fn an_event_of_an_unknown_session_opens_it() {
             session: session(),
             call: CallId::from("c"),
             outcome: Outcome::Done,
+            report: CallReport::default(),
         },
         AgentEvent::TurnEnd { session: session() },
         AgentEvent::SessionEnd { session: session() },

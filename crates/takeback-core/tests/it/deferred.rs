@@ -42,7 +42,12 @@ fn edit(session: &str, call: &str, sandbox: &Sandbox, of: &str) -> AgentEvent {
 
 fn after(session: &str, call: &str) -> AgentEvent {
     let (session, call) = (SessionId::from(session), CallId::from(call));
-    AgentEvent::AfterTool { session, call, outcome: Outcome::Done }
+    AgentEvent::AfterTool {
+        session,
+        call,
+        outcome: Outcome::Done,
+        report: takeback_core::CallReport::default(),
+    }
 }
 
 fn put(sandbox: &mut Sandbox, event: &AgentEvent) -> Put {
@@ -93,7 +98,7 @@ fn what_comes_after_it_waits_and_others_do_not() {
     assert!(!sandbox.tell(&event).spooled);
     sandbox.write("a.txt", "agent\n");
     sandbox.after("s", "d");
-    assert_eq!(who(&sandbox, "a.txt"), ["human", "s d Edit tool"]);
+    assert_eq!(who(&sandbox, "a.txt"), ["human", "s d Edit named"]);
     assert_consistent(&sandbox);
 }
 
@@ -149,7 +154,7 @@ fn a_session_that_could_not_wait_may_have_written_what_was_found() {
     sandbox.write("a.txt", "agent\n");
     record_deferred(&mut sandbox.another_process(), second).unwrap();
     sandbox.after("s", "c");
-    assert_eq!(who(&sandbox, "a.txt"), ["ambiguous s", "ambiguous s", "s c Edit tool"]);
+    assert_eq!(who(&sandbox, "a.txt"), ["ambiguous s", "ambiguous s", "s c Edit named"]);
     assert_consistent(&sandbox);
 }
 

@@ -82,7 +82,7 @@ fn with_any_index_the_same_is_recorded_and_taken_back() {
         spoil(&sandbox, &index);
 
         assert_consistent(&sandbox);
-        assert_eq!(who(&sandbox, "a.txt"), ["s call-1 Edit tool", "human"], "{state}");
+        assert_eq!(who(&sandbox, "a.txt"), ["s call-1 Edit named", "human"], "{state}");
         assert_eq!(who(&sandbox, "b.txt"), ["s call-3 Bash window"], "{state}");
         assert_eq!(who(&sandbox, "lib/deep/d.txt"), ["s call-3 Bash window"], "{state}");
         sandbox.write("a.txt", "two\n");

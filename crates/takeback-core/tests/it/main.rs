@@ -9,6 +9,7 @@ mod budget;
 mod deferred;
 mod named;
 mod spool;
+mod evidence;
 mod example;
 mod going_on;
 mod exchange;

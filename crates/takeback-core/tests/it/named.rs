@@ -81,8 +81,8 @@ fn a_command_keeps_what_it_names_even_where_no_scan_looks() {
     sandbox.after("s", "c");
     sandbox.turn_end("s");
     assert_eq!(texts(&sandbox, DERIVED), ["Unknown -> one", "one -> two"]);
-    assert_eq!(who(&sandbox, DERIVED), ["s c Bash tool"]);
-    assert_eq!(who(&sandbox, "node_modules/new/x.js").last().unwrap(), "s c Bash tool");
+    assert_eq!(who(&sandbox, DERIVED), ["s c Bash named"]);
+    assert_eq!(who(&sandbox, "node_modules/new/x.js").last().unwrap(), "s c Bash named");
     assert_eq!(who(&sandbox, "a.txt"), ["s c Bash window"]);
     assert_consistent(&sandbox);
     let receipt = sandbox.rewind_to(point);
@@ -100,7 +100,7 @@ fn a_command_cut_off_is_looked_for_where_it_named_something() {
     sandbox.write(DERIVED, "two\n");
     sandbox.turn_end("s");
     assert_eq!(texts(&sandbox, DERIVED), ["Unknown -> one", "one -> two"]);
-    assert_eq!(who(&sandbox, DERIVED), ["s c Bash tool"]);
+    assert_eq!(who(&sandbox, DERIVED), ["s c Bash named"]);
 }
 
 #[test]
@@ -120,7 +120,7 @@ fn a_command_that_names_a_path_comes_before_one_that_does_not() {
     sandbox.write("a.txt", "two\n");
     sandbox.write("b.txt", "b\n");
     sandbox.after("s/part", &later);
-    assert_eq!(who(&sandbox, "a.txt"), ["s names it Bash tool"]);
+    assert_eq!(who(&sandbox, "a.txt"), ["s names it Bash named"]);
     assert_eq!(who(&sandbox, "b.txt"), ["s/part call-1 Bash window"]);
 }
 
@@ -142,7 +142,7 @@ fn what_a_command_named_while_nobody_could_look_is_said_to_be_missing() {
     let derived = steps(&sandbox, DERIVED);
     assert_eq!(derived[0], (Entry::Unknown, unread.clone()));
     assert_eq!(derived[1].0, unread);
-    assert_eq!(who(&sandbox, DERIVED), ["s c Bash tool"]);
+    assert_eq!(who(&sandbox, DERIVED), ["s c Bash named"]);
     // What the scan knows to be as it was is not in doubt.
     assert_eq!((steps(&sandbox, "a.txt").len(), history(&sandbox, "none.txt").len()), (1, 0));
     sandbox.rewind_to(point);

@@ -125,7 +125,7 @@ fn a_large_file_that_a_scan_has_kept_is_not_copied_again_and_comes_back() {
         sandbox.write("large", vec![round; LARGE]);
         assert_eq!(sandbox.after("s", &call).not_captured, []);
     }
-    assert_eq!(who(&sandbox, "large"), ["s call-1 Edit tool", "s call-2 Edit tool"]);
+    assert_eq!(who(&sandbox, "large"), ["s call-1 Edit named", "s call-2 Edit named"]);
     assert_eq!(said(&sandbox.rewind_to(point)), ["success", "restored large"]);
     assert_eq!(fs::read(sandbox.at("large")).unwrap(), vec![1; LARGE]);
 }
@@ -213,7 +213,8 @@ fn around(
 
 #[test]
 fn the_middleware_records_what_stands_in_the_way_of_any_tool() {
-    for (tool, author) in [("write_file", "s c write_file tool"), ("mystery", "s c mystery window")]
+    for (tool, author) in
+        [("write_file", "s c write_file named"), ("mystery", "s c mystery window")]
     {
         let mut sandbox = Sandbox::new();
         sandbox.write("a.txt", "before\n");
@@ -504,8 +505,8 @@ fn an_edit_through_a_link_is_recorded_where_it_lands() {
     sandbox.agent_writes("s", "link.txt", "first\n");
     sandbox.agent_writes("s", "linked/a.txt", "second\n");
     sandbox.agent_writes("s", "dangling", "made\n");
-    assert_eq!(who(&sandbox, "real/a.txt"), ["s call-1 Edit tool", "s call-2 Edit tool"]);
-    assert_eq!(who(&sandbox, "real/made.txt"), ["s call-3 Edit tool"]);
+    assert_eq!(who(&sandbox, "real/a.txt"), ["s call-1 Edit named", "s call-2 Edit named"]);
+    assert_eq!(who(&sandbox, "real/made.txt"), ["s call-3 Edit named"]);
     for name in ["link.txt", "linked", "linked/a.txt", "dangling"] {
         assert_eq!(steps(&sandbox, name), [], "{name}");
     }
@@ -535,7 +536,7 @@ fn an_edit_outside_is_recorded_by_its_absolute_path() {
     );
     sandbox.write("elsewhere", "x");
     sandbox.agent_writes("s", "../work/./elsewhere", "inside after all\n");
-    assert_eq!(who(&sandbox, "elsewhere"), ["human", "s call-2 Edit tool"]);
+    assert_eq!(who(&sandbox, "elsewhere"), ["human", "s call-2 Edit named"]);
 }
 
 #[test]
@@ -761,6 +762,6 @@ fn no_agent_can_hide_behind_an_import() {
     let point = sandbox.prompt("imported-0123abcd-s", "hide");
     sandbox.agent_writes("imported-0123abcd-s", "made.txt", "made\n");
     sandbox.turn_end("imported-0123abcd-s");
-    assert_eq!(who(&sandbox, "made.txt"), ["agent-imported-0123abcd-s call-1 Edit tool"]);
+    assert_eq!(who(&sandbox, "made.txt"), ["agent-imported-0123abcd-s call-1 Edit named"]);
     assert!(sandbox.rewind_to(point).success && !sandbox.exists("made.txt"));
 }

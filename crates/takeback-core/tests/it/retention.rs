@@ -7,7 +7,7 @@ use takeback_core::retention::{
     CleanUpError, CleanedUp, Clock, ClockTrouble, Occasion, Policy, archive_session, clean_up,
     delete_session, is_due, would_drop,
 };
-use takeback_core::rewind::{RewindError, RewindRequest, Target};
+use takeback_core::rewind::{AmbiguousPolicy, RewindError, RewindRequest, Target};
 use takeback_core::{AgentEvent, Touches, checkpoint, history, record};
 use takeback_store::{CallId, Change, Entry, PointId, PointKind, Seq, SessionId, Timestamp, Write};
 use takeback_testkit::Sandbox;
@@ -144,7 +144,7 @@ fn a_deleted_session_leaves_others_what_they_need() {
     sandbox.agent_writes("goes", "stays.txt", "overwritten\n");
     sandbox.turn_end("goes");
     let done = delete_session(&mut sandbox.workspace, &"goes".into()).unwrap();
-    assert_eq!((done.points, done.sessions.len()), (2, 1), "pinned or not");
+    assert_eq!((done.points, done.sessions.len()), (1, 1), "pinned or not");
     let store = &*sandbox.workspace.store;
     assert_eq!(history::file_checkpoints(store, &"goes".into()).unwrap(), []);
 
@@ -446,7 +446,11 @@ fn an_archived_session_is_over_and_what_comes_after_it_is_the_persons() {
     let session = sandbox.workspace.store.session(&"s".into()).unwrap().unwrap();
     assert!(session.open_turn.is_none() && session.ended_at.is_some());
     sandbox.write("mine.txt", "mine\n");
-    let receipt = sandbox.rewind_to(point);
+    let request = RewindRequest {
+        ambiguous: AmbiguousPolicy::Take,
+        ..RewindRequest::new(Target::Point(point))
+    };
+    let receipt = sandbox.rewind(&request).unwrap();
     assert!(receipt.success && sandbox.exists("mine.txt"), "{receipt:?}");
     assert!(!sandbox.exists("made.txt"));
 }

@@ -7,14 +7,16 @@ use std::os::unix::fs::{PermissionsExt as _, symlink};
 use std::rc::Rc;
 
 use takeback_core::rewind::journal::{Exactness, Preview, Window};
-use takeback_core::rewind::plan::{Cause, Unlocked};
+use takeback_core::rewind::plan::Unlocked;
 use takeback_core::rewind::{
     AmbiguousPolicy, Receipt, RewindError, RewindRequest, Step, Target, Verdict, Whose, preview,
     rewind,
 };
 use takeback_core::{AgentEvent, checkpoint};
 use takeback_store::disk::{self, CrashPoint};
-use takeback_store::{Author, CallId, Digest, Entry, Evidence, PointId, RewindKind, SessionId};
+use takeback_store::{
+    Attribution, Author, CallId, Digest, Entry, Evidence, PointId, RewindKind, SessionId,
+};
 use takeback_testkit::{Sandbox, path};
 
 use crate::shown::{history, said};
@@ -769,7 +771,7 @@ fn a_preview_is_the_plan_and_changes_nothing_on_disk() {
 
     let author = history(&sandbox, "made.txt")[0].author.clone();
     assert!(matches!(author, Author::Agent { .. }));
-    let because = vec![Cause { author, evidence: Evidence::Window }];
+    let because = vec![Attribution { author, evidence: Evidence::Window }];
     let entry = |text: &str| Entry::File {
         digest: Digest::of(text.as_bytes()),
         size: text.len() as u64,
@@ -783,6 +785,8 @@ fn a_preview_is_the_plan_and_changes_nothing_on_disk() {
             verdict: Verdict::Restore { to: entry("one\n") },
             cancels: vec![seq_of("a.txt")],
             because: because.clone(),
+            evidence: Some(Evidence::Window),
+            unclear: None,
             one_with: None,
         },
         Step {
@@ -791,6 +795,8 @@ fn a_preview_is_the_plan_and_changes_nothing_on_disk() {
             verdict: Verdict::Delete,
             cancels: vec![seq_of("made.txt")],
             because,
+            evidence: Some(Evidence::Window),
+            unclear: None,
             one_with: None,
         },
     ];
@@ -862,7 +868,9 @@ fn a_rewind_in_the_middle_of_a_turn_sees_what_no_event_told() {
     sandbox.before_shell("s", "make");
     sandbox.write("a.txt", "two\n");
     sandbox.write("made.txt", "made\n");
-    assert_eq!(said(&sandbox.rewind_to(point)), ["success", "restored a.txt", "deleted made.txt"]);
+    let take = RewindRequest { ambiguous: AmbiguousPolicy::Take, ..request(point) };
+    let receipt = sandbox.rewind(&take).unwrap();
+    assert_eq!(said(&receipt), ["success", "restored a.txt", "deleted made.txt"]);
     assert_eq!(sandbox.tree(), before);
 }
 
@@ -913,6 +921,17 @@ fn a_receipt_in_json_has_the_fields_others_rely_on() {
             ],
             "ambiguous": [],
             "notCaptured": [],
+            "evidence": [
+                { "filePath": "a.txt", "evidence": "named" },
+                {
+                    "filePath": "caf\u{fffd}",
+                    "filePathBase64": "Y2Fm6Q==",
+                    "evidence": "window",
+                },
+                { "filePath": "conflict.txt", "evidence": "named" },
+                { "filePath": "made.txt", "evidence": "named" },
+                { "filePath": "restored.txt", "evidence": "named" },
+            ],
             "notes": [],
             "errors": [],
         })

@@ -370,7 +370,7 @@ fn a_path_once_named_is_found_by_scans_although_its_folder_is_out() {
     assert_eq!(
         who(&sandbox, "out/deep/a.txt"),
         [
-            "s call-1 Edit tool",
+            "s call-1 Edit named",
             "s call-2 Bash window",
             "s call-3 Bash window",
             "s call-4 Bash window"

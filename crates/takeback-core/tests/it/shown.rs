@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use takeback_core::rewind::Receipt;
 use takeback_core::rewind::receipt::Note;
-use takeback_store::{Author, Change, Entry, Evidence, Lack, Seq, WorkPath};
+use takeback_store::{Attribution, Author, Change, Entry, Evidence, Lack, Seq, WorkPath};
 use takeback_testkit::{Sandbox, path};
 
 /// The whole log.
@@ -19,16 +19,21 @@ pub(crate) fn history(sandbox: &Sandbox, of: &str) -> Vec<Change> {
 
 /// Who changed a path, oldest first; that it came into sight is no change.
 pub(crate) fn who(sandbox: &Sandbox, of: &str) -> Vec<String> {
-    let changes = history(sandbox, of);
-    changes.iter().filter(|change| change.before != Entry::Unknown).map(author).collect()
+    let changes = history(sandbox, of).into_iter();
+    let known = changes
+        .filter(|change| change.before != Entry::Unknown)
+        .map(|change| sandbox.workspace.store.attribution(&change).expect("the store can be read"));
+    known.map(author).collect()
 }
 
-fn author(change: &Change) -> String {
-    let evidence = match change.evidence {
-        Evidence::Tool => "tool",
+fn author(known: Attribution) -> String {
+    let evidence = match known.evidence {
+        Evidence::Named => "named",
         Evidence::Window => "window",
+        Evidence::AfterEdit => "after edit",
+        Evidence::OpenWindow => "open window",
     };
-    match &change.author {
+    match &known.author {
         Author::Agent { session, call, tool, .. } => format!("{session} {call} {tool} {evidence}"),
         Author::Human => "human".to_owned(),
         Author::Ambiguous { sessions } => {

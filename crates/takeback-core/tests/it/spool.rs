@@ -194,6 +194,6 @@ fn an_agent_does_not_wait_for_a_store_that_is_busy() {
     other.execute_batch("ROLLBACK").unwrap();
     sandbox.write("a.txt", "two\n");
     sandbox.after("s", "c");
-    assert_eq!(who(&sandbox, "a.txt")[1..], ["s c Edit tool"]);
+    assert_eq!(who(&sandbox, "a.txt")[1..], ["s c Edit named"]);
     assert_consistent(&sandbox);
 }

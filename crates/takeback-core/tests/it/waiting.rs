@@ -9,7 +9,7 @@ use takeback_core::lock::{Hold, Lock, lock};
 use takeback_core::middleware::{Middleware, ToolCall};
 use takeback_core::rewind::{RewindError, RewindRequest, Target};
 use takeback_core::spool::{self, Spooled};
-use takeback_core::{AgentEvent, Outcome, Tools, Touches, look_around, record};
+use takeback_core::{AgentEvent, CallReport, Outcome, Tools, Touches, look_around, record};
 use takeback_store::{CallId, Entry, Lack, SessionId, Timestamp};
 use takeback_testkit::{Sandbox, path};
 
@@ -59,7 +59,7 @@ fn an_agent_does_not_wait_for_a_locked_workspace() {
         history(&sandbox, "a.txt").into_iter().skip(1).map(|c| (c.before, c.after)).collect();
     assert_eq!(chain.len(), 2);
     assert_eq!((&chain[0].1, &chain[1].0), (&deadline, &deadline));
-    assert_eq!(who(&sandbox, "a.txt")[1..], ["s c Edit tool"]);
+    assert_eq!(who(&sandbox, "a.txt")[1..], ["s c Edit named"]);
     sandbox.turn_end("s");
     assert_eq!(
         said(&sandbox.rewind_to(point)),
@@ -252,6 +252,7 @@ fn several_processes_record_into_one_consistent_log() {
                         session: session.clone(),
                         call,
                         outcome: Outcome::Done,
+                        report: CallReport::default(),
                     });
                 }
                 tell(AgentEvent::TurnEnd { session });

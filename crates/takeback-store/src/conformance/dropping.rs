@@ -35,6 +35,8 @@ fn call(id: &str, of: &str, turn: u64, state: CallState) -> Call {
         kind: CallKind::Shell { command: None, paths: Vec::new() },
         state,
         opened_at: Timestamp(1),
+        began_at: None,
+        active_at: None,
         closed_at: None,
     }
 }

@@ -5,14 +5,14 @@ use std::collections::BTreeSet;
 use super::samples::{agent, change, path, point, session};
 use super::{commit, good};
 use crate::blob::Digest;
-use crate::change::{Author, Change, Evidence};
+use crate::change::{Attribution, Author, Change, Evidence};
 use crate::entry::Entry;
 use crate::id::{PointId, RewindId, Seq, SessionId, Timestamp};
 use crate::path::WorkPath;
 use crate::point::{Point, PointKind, PointQuery, Shown};
 use crate::rewind::{RewindKind, RewindRecord, RewindState};
 use crate::store::{Store, Write};
-use crate::stretch::{Stretch, in_brief};
+use crate::stretch::{Calls, Stretch, in_brief};
 
 pub(super) fn points_are_found_by_what_is_asked(store: &mut dyn Store, other: &mut dyn Store) {
     let ids = [0xabcd_0000_0000_0001, 0xabcd_0000_0000_0002, 0xabce_0000_0000_0000, 7, u64::MAX];
@@ -131,18 +131,18 @@ pub(super) fn the_log_in_brief_says_what_the_log_says(
     for n in 0..300_u64 {
         let at = ["a", "b", "c"][usize::try_from(n % 3).expect("it is small")];
         let (author, evidence) = match n / 50 {
-            0 => (agent(["s", "t"][usize::from(n % 7 == 0)], n / 9, &call(n)), Evidence::Tool),
-            1..3 => (agent("s", n / 9, &call(n)), Evidence::Tool),
-            3 => (Author::Human, Evidence::Tool),
+            0 => (agent(["s", "t"][usize::from(n % 7 == 0)], n / 9, &call(n)), Evidence::Named),
+            1..3 => (agent("s", n / 9, &call(n)), Evidence::Named),
+            3 => (Author::Human, Evidence::Named),
             4 => (agent("t", n / 9, &call(n)), Evidence::Window),
             _ => (Author::Ambiguous { sessions: vec!["s".into()] }, Evidence::Window),
         };
         add(at, author, evidence, &[]);
     }
     // The first is undone by the second; both take back some neighbours and not the others.
-    add("a", Author::Rewind { id: RewindId(1) }, Evidence::Tool, &[31, 34, 37, 40]);
-    add("a", Author::Rewind { id: RewindId(2) }, Evidence::Tool, &[301]);
-    add("b", Author::Rewind { id: RewindId(1) }, Evidence::Tool, &[50, 44, 47]);
+    add("a", Author::Rewind { id: RewindId(1) }, Evidence::Named, &[31, 34, 37, 40]);
+    add("a", Author::Rewind { id: RewindId(2) }, Evidence::Named, &[301]);
+    add("b", Author::Rewind { id: RewindId(1) }, Evidence::Named, &[50, 44, 47]);
     for n in 0..60 {
         add("a", agent("u", n, "once"), Evidence::Window, &[]);
     }
@@ -154,7 +154,7 @@ pub(super) fn the_log_in_brief_says_what_the_log_says(
     for (after, as_one) in moments.iter().flat_map(|after| [(*after, &nobody), (*after, &both)]) {
         let brief = good(other.stretches_after(Seq(after), as_one));
         let whole = good(other.changes_after(Seq(after)));
-        assert_eq!(brief, in_brief(whole.clone(), as_one), "after {after}");
+        assert_eq!(brief, in_brief(whole.clone(), &Calls::default(), as_one), "after {after}");
         let mut told: Vec<Seq> = Vec::new();
         for history in &brief {
             for stretch in &history.stretches {
@@ -169,7 +169,10 @@ pub(super) fn the_log_in_brief_says_what_the_log_says(
     assert!(longest >= 15, "little was put together: {longest}");
     commit(store, &[Write::DropSession("s".into())]);
     let whole = good(other.changes_after(Seq(0)));
-    assert_eq!(good(other.stretches_after(Seq(0), &nobody)), in_brief(whole, &nobody));
+    assert_eq!(
+        good(other.stretches_after(Seq(0), &nobody)),
+        in_brief(whole, &Calls::default(), &nobody)
+    );
 }
 
 fn check(log: &[Change], path: &WorkPath, stretch: &Stretch, as_one: &BTreeSet<SessionId>) {
@@ -194,6 +197,7 @@ fn check(log: &[Change], path: &WorkPath, stretch: &Stretch, as_one: &BTreeSet<S
         }
         let is_window =
             change.evidence == Evidence::Window && matches!(change.author, Author::Agent { .. });
-        assert!(!is_window || stretch.windows.contains(&change.author));
+        let known = Attribution { author: change.author.clone(), evidence: change.evidence };
+        assert!(!is_window || stretch.unnamed.contains(&known));
     }
 }

@@ -22,6 +22,8 @@ pub(super) fn change(seq: u64, at: &str) -> Change {
         author: Author::Human,
         evidence: Evidence::Window,
         time: Timestamp(1),
+        changed_at: None,
+        correction: None,
         cancels: Vec::new(),
     }
 }

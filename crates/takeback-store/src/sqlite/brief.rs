@@ -4,20 +4,24 @@
 //! it was are looked up for the first and the last alone.
 
 use std::collections::{BTreeSet, HashMap, HashSet};
+use std::hash::{BuildHasher as _, BuildHasherDefault, DefaultHasher};
 
 use rusqlite::{Connection, OptionalExtension as _};
 
 use super::encoding::{self, kinds, signed, unsigned};
 use super::rows::{self, RowError};
-use crate::change::Author;
+use crate::change::{Attribution, Author, Change, Evidence};
 use crate::id::{Seq, SessionId};
-use crate::stretch::{AS_ONE, HUMAN, Lean, PathStretches, Stretch, groups, in_brief};
+use crate::session::Call;
+use crate::stretch::{
+    AS_ONE, Calls, HUMAN, Lean, PathStretches, Stretch, add_unnamed, groups, in_brief,
+};
 
 /// A change's numbers.
 struct Row {
     lean: Lean,
-    /// The author's row, if it merely happened while a call ran.
-    window: Option<i64>,
+    /// The author's row, if its call did not name the path.
+    unnamed: Option<(i64, Evidence)>,
 }
 
 /// As [`in_brief`] of all changes after `after`. The caller sees to it that no commit comes between.
@@ -26,14 +30,22 @@ pub(super) fn stretches_after(
     after: Seq,
     as_one: &BTreeSet<SessionId>,
 ) -> Result<Vec<PathStretches>, RowError> {
-    let paths = by_path(db, after, as_one)?;
+    let mut hands = Hands::read(db, after, as_one)?;
+    let paths = by_path(db, after, &mut hands)?;
     let changes: usize = paths.iter().map(Vec::len).sum();
     let groups: Vec<_> =
         paths.iter().map(|rows| groups(rows.iter().map(|row| &row.lean))).collect();
     let looked_up: usize = groups.iter().map(Vec::len).sum();
     // One by one is slower than all at once, and where little goes together nothing is won.
     if looked_up * 4 > changes {
-        return Ok(in_brief(rows::changes_after(db, after)?, as_one));
+        let changes = rows::changes_after(db, after)?;
+        let mut calls = hands.into_calls()?;
+        for change in &changes {
+            if let Author::Agent { session, call, .. } = &change.author {
+                calls.learn(session, call, || rows::call_named(db, session, call))?;
+            }
+        }
+        return Ok(in_brief(changes, &calls, as_one));
     }
     let mut found = Vec::with_capacity(paths.len());
     for (rows, groups) in paths.iter().zip(groups) {
@@ -42,17 +54,20 @@ pub(super) fn stretches_after(
         for group in groups {
             let rows = &rows[group];
             let (last, first) = (&rows[rows.len() - 1], &rows[0]);
-            let first = present(db, first.lean.seq)?;
-            let after =
-                if rows.len() == 1 { first.after } else { present(db, last.lean.seq)?.after };
+            let (first, known) = present(db, first.lean.seq)?;
+            let after = match rows {
+                [_] => first.after,
+                _ => present(db, last.lean.seq)?.0.after,
+            };
             path = Some(first.path);
             stretches.push(Stretch {
                 seqs: rows.iter().map(|row| row.lean.seq).collect(),
                 before: first.before,
                 after,
-                author: first.author,
+                author: known.author,
+                evidence: known.evidence,
                 cancels: first.cancels,
-                windows: windows(db, rows)?,
+                unnamed: unnamed(db, rows)?,
             });
         }
         found.extend(path.map(|path| PathStretches { path, stretches }));
@@ -62,14 +77,9 @@ pub(super) fn stretches_after(
 }
 
 /// The numbers of all changes after `after`, oldest first, by path.
-fn by_path(
-    db: &Connection,
-    after: Seq,
-    as_one: &BTreeSet<SessionId>,
-) -> Result<Vec<Vec<Row>>, RowError> {
-    let mut hands = Hands::read(db, after, as_one)?;
+fn by_path(db: &Connection, after: Seq, hands: &mut Hands) -> Result<Vec<Vec<Row>>, RowError> {
     let mut select = db.prepare_cached(
-        "SELECT seq, path, kind, author, evidence, before, after, cancels
+        "SELECT seq, path, kind, author, evidence, before, after, cancels, correction
          FROM change WHERE seq > ?1 ORDER BY seq",
     )?;
     let mut place: HashMap<i64, usize> = HashMap::new();
@@ -79,19 +89,36 @@ fn by_path(
         let seq = Seq(unsigned(row.get(0)?));
         let author: Option<i64> = row.get(3)?;
         let kind: i64 = row.get(2)?;
-        let agent = match author.filter(|_| kind == kinds::AGENT) {
-            Some(author) => hands.of(db, author)?,
-            None => None,
+        let evidence = kinds::value(&kinds::EVIDENCES, row.get(4)?);
+        let evidence = evidence.unwrap_or(Evidence::OpenWindow);
+        let is_corrected = row.get_ref(8)? != rusqlite::types::ValueRef::Null;
+        let plain = match author {
+            Some(author) if kind == kinds::AGENT => hands.is_plain(author, evidence),
+            _ => true,
         };
-        let is_file = |column| -> Result<bool, RowError> {
-            Ok(rows::blob_or_null(row, column)?.is_some_and(encoding::is_file))
+        // What its call's record or the person says of it decides: that takes the whole change.
+        let (hand, evidence) = if is_corrected || !plain {
+            let (_, known) = present(db, seq)?;
+            (hands.of_attribution(db, &known)?, known.evidence)
+        } else {
+            let hand = match kind {
+                kinds::AGENT => match author {
+                    Some(author) => hands.of(db, author)?,
+                    None => None,
+                },
+                kinds::HUMAN => Some(HUMAN),
+                _ => None,
+            };
+            (hand, evidence)
         };
-        let hand = match kind {
-            kinds::AGENT => agent,
-            kinds::HUMAN => Some(HUMAN),
-            _ => None,
+        let state = |column| -> Result<(bool, u64), RowError> {
+            let bytes = rows::blob_or_null(row, column)?.unwrap_or_default();
+            let mark = BuildHasherDefault::<DefaultHasher>::new().hash_one(bytes);
+            Ok((encoding::is_file(bytes), mark))
         };
-        let hand = if is_file(5)? && is_file(6)? { hand } else { None };
+        let (before, after) = (state(5)?, state(6)?);
+        let is_sure = evidence != Evidence::OpenWindow || hand == Some(HUMAN);
+        let hand = hand.filter(|_| before.0 && after.0 && is_sure);
         let cancels = match rows::blob_or_null(row, 7)? {
             Some(bytes) => encoding::seqs(bytes).ok_or_else(|| RowError::Damaged {
                 what: format!("change {seq}"),
@@ -99,49 +126,61 @@ fn by_path(
             })?,
             None => Vec::new(),
         };
-        let is_window = agent.is_some() && row.get::<_, i64>(4)? == WINDOW;
-        let window = author.filter(|_| is_window);
+        let unnamed = author
+            .filter(|_| kind == kinds::AGENT && evidence != Evidence::Named)
+            .map(|author| (author, evidence));
         let at = *place.entry(row.get(1)?).or_insert_with(|| {
             paths.push(Vec::new());
             paths.len() - 1
         });
-        paths[at].push(Row { lean: Lean { seq, hand, cancels }, window });
+        let lean = Lean { seq, hand, states: [before.1, after.1], cancels };
+        paths[at].push(Row { lean, unnamed });
     }
     Ok(paths)
 }
 
-const WINDOW: i64 = 1;
-
-/// Whose hand each author is.
+/// Whose hand each author is, and the call behind it.
 struct Hands {
-    /// By session.
+    /// By session's number.
     as_one: HashSet<i64>,
+    sessions: HashMap<SessionId, i64>,
     /// By author.
     known: HashMap<i64, i64>,
+    calls: HashMap<i64, Call>,
 }
 
 impl Hands {
     /// Authors are written in the order of the changes: those after `after` are read in one go, and
     /// few others have to be looked up.
     fn read(db: &Connection, after: Seq, as_one: &BTreeSet<SessionId>) -> Result<Self, RowError> {
-        let mut hands = Self { as_one: HashSet::new(), known: HashMap::new() };
+        let mut hands = Self {
+            as_one: HashSet::new(),
+            sessions: HashMap::new(),
+            known: HashMap::new(),
+            calls: HashMap::new(),
+        };
         let mut sessions = db.prepare_cached("SELECT id, name FROM session")?;
         let mut rows = sessions.query([])?;
         while let Some(row) = rows.next()? {
-            if as_one.contains(&SessionId(row.get(1)?)) {
-                hands.as_one.insert(row.get(0)?);
+            let (number, name) = (row.get(0)?, SessionId(row.get(1)?));
+            if as_one.contains(&name) {
+                hands.as_one.insert(number);
             }
+            hands.sessions.insert(name, number);
         }
-        let mut authors = db.prepare_cached(
-            "SELECT id, session FROM author WHERE id >= (
-                 SELECT author FROM change WHERE seq > ?1 AND author IS NOT NULL
-                 ORDER BY seq LIMIT 1)",
+        let mut first = db.prepare_cached(
+            "SELECT author FROM change WHERE seq > ?1 AND author IS NOT NULL ORDER BY seq LIMIT 1",
         )?;
-        let mut rows = authors.query([signed(after.0)])?;
+        let Some(first) = first.query_row([signed(after.0)], |row| row.get(0)).optional()? else {
+            return Ok(hands);
+        };
+        let mut authors = db.prepare_cached("SELECT id, session FROM author WHERE id >= ?1")?;
+        let mut rows = authors.query([first])?;
         while let Some(row) = rows.next()? {
             let hand = hands.of_session(row.get(1)?);
             hands.known.insert(row.get(0)?, hand);
         }
+        hands.calls.extend(rows::calls_of_authors(db, first)?);
         Ok(hands)
     }
 
@@ -159,21 +198,67 @@ impl Hands {
         self.known.extend(hand.map(|hand| (author, hand)));
         Ok(hand)
     }
-}
 
-fn windows(db: &Connection, rows: &[Row]) -> Result<Vec<Author>, RowError> {
-    let mut windows = Vec::new();
-    let mut last = None;
-    for row in rows.iter().filter(|row| row.window.is_some()) {
-        if row.window != last {
-            windows.push(present(db, row.lean.seq)?.author);
-        }
-        last = row.window;
+    /// Whether a change by this author is what it was recorded as, whatever its times.
+    fn is_plain(&self, author: i64, evidence: Evidence) -> bool {
+        use crate::session::CallState::{Done, Failed};
+        evidence != Evidence::OpenWindow
+            && self.calls.get(&author).is_none_or(|call| {
+                evidence == Evidence::AfterEdit
+                    || (matches!(call.state, Done | Failed) && call.began_at.is_none())
+            })
     }
-    Ok(windows)
+
+    fn of_attribution(
+        &mut self,
+        db: &Connection,
+        known: &Attribution,
+    ) -> Result<Option<i64>, RowError> {
+        Ok(match &known.author {
+            Author::Human => Some(HUMAN),
+            Author::Agent { session, .. } => match self.sessions.get(session) {
+                Some(number) => Some(self.of_session(*number)),
+                None => db
+                    .prepare_cached("SELECT id FROM session WHERE name = ?1")?
+                    .query_row([&session.0], |row| row.get(0))
+                    .optional()?
+                    .map(|number| self.of_session(number)),
+            },
+            _ => None,
+        })
+    }
+
+    fn into_calls(self) -> Result<Calls, RowError> {
+        let mut calls = Calls::default();
+        for call in self.calls.into_values() {
+            let (session, id) = (call.session.clone(), call.id.clone());
+            calls.learn(&session, &id, || Ok::<_, RowError>(Some(call)))?;
+        }
+        Ok(calls)
+    }
 }
 
-fn present(db: &Connection, seq: Seq) -> Result<crate::change::Change, RowError> {
-    rows::change_at(db, seq)?
-        .ok_or_else(|| RowError::Damaged { what: format!("change {seq}"), why: "it is gone" })
+fn unnamed(db: &Connection, rows: &[Row]) -> Result<Vec<Attribution>, RowError> {
+    let mut unnamed = Vec::new();
+    let mut last = None;
+    for row in rows.iter().filter(|row| row.unnamed.is_some()) {
+        if row.unnamed != last {
+            let (_, known) = present(db, row.lean.seq)?;
+            add_unnamed(&mut unnamed, &known.author, known.evidence);
+        }
+        last = row.unnamed;
+    }
+    Ok(unnamed)
+}
+
+/// A change that is known to be there, and whose it is by what is known now.
+fn present(db: &Connection, seq: Seq) -> Result<(Change, Attribution), RowError> {
+    let change = rows::change_at(db, seq)?
+        .ok_or_else(|| RowError::Damaged { what: format!("change {seq}"), why: "it is gone" })?;
+    let call = match &change.author {
+        Author::Agent { session, call, .. } => rows::call_named(db, session, call)?,
+        _ => None,
+    };
+    let known = change.attribution(call.as_ref());
+    Ok((change, known))
 }

@@ -14,17 +14,27 @@ pub(super) mod kinds {
     use crate::rewind::RewindState;
     use crate::session::CallState;
 
-    pub(in super::super) const EVIDENCES: [(i64, Evidence); 2] =
-        [(0, Evidence::Tool), (1, Evidence::Window)];
+    pub(in super::super) const EVIDENCES: [(i64, Evidence); 4] = [
+        (0, Evidence::Named),
+        (1, Evidence::Window),
+        (2, Evidence::AfterEdit),
+        (3, Evidence::OpenWindow),
+    ];
+
+    pub(in super::super) const MINE: i64 = 0;
+    pub(in super::super) const AGENTS: i64 = 1;
 
     /// The statement for live calls and its index know that the states up to 1 may write.
-    pub(in super::super) const CALL_STATES: [(i64, CallState); 6] = [
+    pub(in super::super) const CALL_STATES: [(i64, CallState); 9] = [
+        (-2, CallState::Settling),
         (-1, CallState::Overtaken),
         (0, CallState::Open),
         (1, CallState::Background),
         (2, CallState::Done),
         (3, CallState::Failed),
         (4, CallState::CutOff),
+        (5, CallState::Interrupted),
+        (6, CallState::Rejected),
     ];
 
     pub(in super::super) const POINTS: [(i64, PointKind); 4] = [

@@ -6,7 +6,7 @@ use rusqlite::{Connection, Row};
 use super::encoding::{self, kinds, signed, unsigned};
 use super::pack::{HEADER, Location};
 use crate::blob::{Digest, Encoding};
-use crate::change::{Author, Change};
+use crate::change::{Author, Change, Correction};
 use crate::entry::Entry;
 use crate::id::{CallId, PointId, RewindId, Seq, SessionId, Timestamp, TurnId};
 use crate::path::WorkPath;
@@ -63,6 +63,9 @@ macro_rules! select_changes {
                  CASE c.kind WHEN 2 THEN (
                      SELECT json_group_array(n.name ORDER BY u.position)
                      FROM suspect u JOIN session n ON n.id = u.session WHERE u.change = c.seq
+                 ) END, c.changed_at, c.correction,
+                 CASE c.correction WHEN 1 THEN (
+                     SELECT name FROM session WHERE id = c.corrected_for
                  ) END
              FROM change c
              LEFT JOIN path p ON p.id = c.path
@@ -154,6 +157,16 @@ fn change(row: &Row<'_>) -> Result<Change, RowError> {
         evidence: kinds::value(&kinds::EVIDENCES, row.get(10)?)
             .ok_or_else(|| damaged("its evidence"))?,
         time: Timestamp(row.get(11)?),
+        changed_at: row.get::<_, Option<i64>>(14)?.map(Timestamp),
+        correction: match (row.get(15)?, row.get::<_, Option<String>>(16)?) {
+            (Some(kinds::MINE), _) => Some(Correction::Mine),
+            (Some(kinds::AGENTS), Some(name)) => {
+                Some(Correction::Agent { session: SessionId(name) })
+            }
+            // The session has been deleted since.
+            (Some(kinds::AGENTS) | None, _) => None,
+            (Some(_), _) => return Err(damaged("its correction is of no known kind")),
+        },
         cancels,
     })
 }
@@ -303,7 +316,7 @@ macro_rules! select_calls {
     ($rest:literal) => {
         concat!(
             "SELECT s.name, c.id, c.turn, c.tool, c.paths, c.command, c.state, c.opened_at,
-                 c.closed_at, c.named
+                 c.closed_at, c.named, c.began_at, c.active_at
              FROM call c LEFT JOIN session s ON s.id = c.session ",
             $rest
         )
@@ -344,9 +357,32 @@ fn call(row: &Row<'_>) -> Result<Call, RowError> {
         state: kinds::value(&kinds::CALL_STATES, row.get(6)?)
             .ok_or_else(|| damaged("its state"))?,
         opened_at: Timestamp(row.get(7)?),
+        began_at: row.get::<_, Option<i64>>(10)?.map(Timestamp),
         closed_at: row.get::<_, Option<i64>>(8)?.map(Timestamp),
+        active_at: row.get::<_, Option<i64>>(11)?.map(Timestamp),
         id,
     })
+}
+
+/// The calls that the authors from `first` on name, with their author's number.
+pub(super) fn calls_of_authors(db: &Connection, first: i64) -> Rows<(i64, Call)> {
+    let sql = concat!(
+        "SELECT s.name, c.id, c.turn, c.tool, c.paths, c.command, c.state, c.opened_at,
+             c.closed_at, c.named, c.began_at, c.active_at, a.id
+         FROM author a JOIN call c ON c.session = a.session AND c.id = a.call
+         LEFT JOIN session s ON s.id = c.session WHERE a.id >= ?1"
+    );
+    db.prepare_cached(sql)?.query_and_then([first], |row| Ok((row.get(12)?, call(row)?)))?.collect()
+}
+
+/// The paths that changes of a call have in the log.
+pub(super) fn paths_of_call(db: &Connection, session: &SessionId, id: &CallId) -> Rows<WorkPath> {
+    let sql = "SELECT DISTINCT p.bytes FROM author a
+         JOIN change c ON c.author = a.id JOIN path p ON p.id = c.path
+         WHERE a.session = (SELECT id FROM session WHERE name = ?1) AND a.call = ?2
+         ORDER BY p.bytes";
+    let mut select = db.prepare_cached(sql)?;
+    select.query_and_then([&session.0, &id.0], |row| path(row, 0, "a path"))?.collect()
 }
 
 /// Reads every turn and every call. Answers what could not be read.

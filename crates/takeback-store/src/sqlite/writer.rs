@@ -8,8 +8,8 @@ use super::encoding::{self, kinds, signed};
 use super::pack::Location;
 use super::rows::RowError;
 use crate::blob::Digest;
-use crate::change::{Author, Change};
-use crate::id::{SessionId, Timestamp};
+use crate::change::{Author, Change, Correction};
+use crate::id::{Seq, SessionId, Timestamp};
 use crate::path::WorkPath;
 use crate::point::Point;
 use crate::rewind::{RewindKind, RewindRecord};
@@ -80,6 +80,7 @@ impl<'a> Writer<'a> {
                 self.delete("DELETE FROM change WHERE seq = ?1", signed(change.seq.0))?;
                 self.change(change)
             }
+            Write::Correct { change, correction } => self.correct(*change, correction),
             Write::DropChange(seq) => {
                 self.delete("DELETE FROM change WHERE seq = ?1", signed(seq.0))
             }
@@ -133,8 +134,8 @@ impl<'a> Writer<'a> {
             Some(insert) => insert,
             none => none.insert(self.db.prepare_cached(
                 "INSERT INTO change (seq, path, before, after, kind, author, rewind, evidence, time,
-                     cancels)
-                 VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10)",
+                     cancels, changed_at)
+                 VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11)",
             )?),
         };
         insert.execute(params![
@@ -148,7 +149,11 @@ impl<'a> Writer<'a> {
             kinds::number(&kinds::EVIDENCES, &change.evidence),
             change.time.0,
             cancels,
+            change.changed_at.map(|time| time.0),
         ])?;
+        if let Some(correction) = &change.correction {
+            self.correct(change.seq, correction)?;
+        }
         if let Author::Ambiguous { sessions } = &change.author {
             let mut insert = self.db.prepare_cached("INSERT INTO suspect VALUES (?1, ?2, ?3)")?;
             for (position, session) in (0_i64..).zip(sessions) {
@@ -156,6 +161,18 @@ impl<'a> Writer<'a> {
                 insert.execute(params![signed(change.seq.0), position, session])?;
             }
         }
+        Ok(())
+    }
+
+    fn correct(&self, change: Seq, correction: &Correction) -> Result<(), RowError> {
+        let (kind, session) = match correction {
+            Correction::Mine => (kinds::MINE, None),
+            Correction::Agent { session } => (kinds::AGENTS, Some(self.session_number(session)?)),
+        };
+        let mut update = self.db.prepare_cached(
+            "UPDATE change SET correction = ?2, corrected_for = ?3 WHERE seq = ?1",
+        )?;
+        update.execute(params![signed(change.0), kind, session])?;
         Ok(())
     }
 
@@ -211,10 +228,11 @@ impl<'a> Writer<'a> {
         };
         let mut upsert = self.db.prepare_cached(
             "INSERT INTO call (session, id, turn, tool, paths, command, state, opened_at, closed_at,
-                 named)
-             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10)
+                 named, began_at, active_at)
+             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12)
              ON CONFLICT (session, id) DO UPDATE SET turn = ?3, tool = ?4, paths = ?5, command = ?6,
-                 state = ?7, opened_at = ?8, closed_at = ?9, named = ?10",
+                 state = ?7, opened_at = ?8, closed_at = ?9, named = ?10, began_at = ?11,
+                 active_at = ?12",
         )?;
         upsert.execute(params![
             session,
@@ -227,6 +245,8 @@ impl<'a> Writer<'a> {
             call.opened_at.0,
             call.closed_at.map(|time| time.0),
             named,
+            call.began_at.map(|time| time.0),
+            call.active_at.map(|time| time.0),
         ])?;
         Ok(())
     }

@@ -29,8 +29,10 @@ fn fill(store: &mut SqliteStore, count: u64) -> Vec<Digest> {
             before: Entry::Absent,
             after,
             author: Author::Human,
-            evidence: Evidence::Tool,
+            evidence: Evidence::Named,
             time: Timestamp(1),
+            changed_at: None,
+            correction: None,
             cancels: Vec::new(),
         };
         store.commit(head, &[Write::Change(change)]).unwrap();
@@ -113,8 +115,10 @@ fn the_database_shrinks_too() {
                 before: Entry::Unknown,
                 after: Entry::Absent,
                 author: Author::Human,
-                evidence: Evidence::Tool,
+                evidence: Evidence::Named,
                 time: Timestamp(1),
+                changed_at: None,
+                correction: None,
                 cancels: Vec::new(),
             })
         })
@@ -153,8 +157,10 @@ fn a_segment_that_is_mostly_alive_or_being_written_to_stays() {
         before: Entry::Absent,
         after,
         author: Author::Human,
-        evidence: Evidence::Tool,
+        evidence: Evidence::Named,
         time: Timestamp(1),
+        changed_at: None,
+        correction: None,
         cancels: Vec::new(),
     };
     writer.commit(head, &[Write::Change(change)]).unwrap();

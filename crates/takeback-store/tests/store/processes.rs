@@ -27,8 +27,10 @@ fn record(store: &mut dyn Store, writer: u64, number: u64) -> Result<Seq, StoreE
             before: Entry::Absent,
             after: after.clone(),
             author: Author::Human,
-            evidence: Evidence::Tool,
+            evidence: Evidence::Named,
             time: Timestamp(0),
+            changed_at: None,
+            correction: None,
             cancels: Vec::new(),
         };
         match store.commit(head, &[Write::Change(change)]) {

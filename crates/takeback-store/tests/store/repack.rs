@@ -34,8 +34,10 @@ fn keep(store: &mut SqliteStore, blob: PackedBlob) -> Digest {
         before: Entry::Absent,
         after: Entry::File { digest, size: blob.size, mode: 0o644 },
         author: Author::Human,
-        evidence: Evidence::Tool,
+        evidence: Evidence::Named,
         time: Timestamp(1),
+        changed_at: None,
+        correction: None,
         cancels: Vec::new(),
     };
     store.put(blob).unwrap();

@@ -73,7 +73,7 @@ pub(crate) fn commit(store: &mut dyn Store, number: u64) -> Result<Head, StoreEr
             vec![]
         };
         let path = WorkPath::new(path).expect("a plain path");
-        let evidence = if seq.0.is_multiple_of(2) { Evidence::Tool } else { Evidence::Window };
+        let evidence = if seq.0.is_multiple_of(2) { Evidence::Named } else { Evidence::Window };
         seq = seq.next();
         writes.push(Write::Change(Change {
             seq,
@@ -83,6 +83,8 @@ pub(crate) fn commit(store: &mut dyn Store, number: u64) -> Result<Head, StoreEr
             author,
             evidence,
             time,
+            changed_at: None,
+            correction: None,
             cancels,
         }));
     }
@@ -123,6 +125,8 @@ fn people(number: u64, session: &str, time: Timestamp) -> [Write; 4] {
         kind: CallKind::Edit { paths: vec![WorkPath::new("src/main.rs").expect("a plain path")] },
         state: CallState::Done,
         opened_at: time,
+        began_at: None,
+        active_at: None,
         closed_at: Some(time),
     };
     let shell = Call {

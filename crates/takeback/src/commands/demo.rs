@@ -198,7 +198,15 @@ fn around(
         &AgentEvent::BeforeTool { session: session(), call: call.clone(), tool, touches },
     )?;
     act()?;
-    record(workspace, &AgentEvent::AfterTool { session: session(), call, outcome: Outcome::Done })?;
+    record(
+        workspace,
+        &AgentEvent::AfterTool {
+            session: session(),
+            call,
+            outcome: Outcome::Done,
+            report: takeback_core::CallReport::default(),
+        },
+    )?;
     Ok(())
 }
 

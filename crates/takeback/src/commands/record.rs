@@ -6,7 +6,7 @@ use std::path::PathBuf;
 
 use serde::Deserialize;
 use serde_json::{Value, json};
-use takeback_core::{AgentEvent, Outcome, Tools, Touches, Workspace};
+use takeback_core::{AgentEvent, CallReport, Outcome, Tools, Touches, Workspace};
 use takeback_store::{CallId, Lack, PointId, Seq, SessionId, WorkPath};
 
 use super::cleanup::when_due;
@@ -268,6 +268,7 @@ fn convert(event: WireEvent, tools: &Tools) -> Told {
                 (false, true) => Outcome::Done,
                 (false, false) => Outcome::Failed,
             },
+            report: CallReport::default(),
         },
         WireEvent::TurnEnd { session } => AgentEvent::TurnEnd { session: SessionId(session) },
         WireEvent::SessionEnd { session } => AgentEvent::SessionEnd { session: SessionId(session) },

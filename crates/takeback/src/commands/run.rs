@@ -236,7 +236,15 @@ fn watch(
 
 fn end(workspace: &mut Workspace, begun: &Begun, outcome: Outcome) -> Result<(), CommandError> {
     let (session, call) = (begun.session.clone(), begun.call.clone());
-    record(workspace, &AgentEvent::AfterTool { session: session.clone(), call, outcome })?;
+    record(
+        workspace,
+        &AgentEvent::AfterTool {
+            session: session.clone(),
+            call,
+            outcome,
+            report: takeback_core::CallReport::default(),
+        },
+    )?;
     record(workspace, &AgentEvent::SessionEnd { session })?;
     Ok(())
 }

@@ -7,10 +7,11 @@ use serde::Serialize;
 use serde_json::{Value, json};
 use takeback_core::Workspace;
 use takeback_core::exchange::{is_detour, same_story};
-use takeback_core::history::by_path;
+use takeback_core::history::{by_path, settle};
 use takeback_core::record::describe;
 use takeback_store::{
-    Author, Change, Entry, Evidence, Point, PointKind, PointQuery, Seq, StoreError, Vouched,
+    Author, Change, Correction, Entry, Evidence, Point, PointKind, PointQuery, Seq, StoreError,
+    Vouched,
 };
 
 use super::filediff::FileDiff;
@@ -34,7 +35,12 @@ struct ToldChange<'a> {
     before: &'a Entry,
     after: &'a Entry,
     author: &'a Author,
-    evidence: Evidence,
+    /// Of an agent's: how that is known.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    evidence: Option<Evidence>,
+    /// What the person said of its author.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    correction: Option<&'a Correction>,
     time: String,
 }
 
@@ -128,6 +134,7 @@ pub(crate) fn look_at(workspace: &Workspace, name: &str) -> Result<Shown, Comman
     let next = next_of(store, &point)?;
     let mut changes = store.changes_after(point.seq)?;
     changes.retain(|change| next.is_none_or(|next| change.seq <= next));
+    settle(store, &mut changes)?;
     let told = tell(store, &point, &changes, &workspace.states.points()?)?;
     Ok(Shown { point, told, changes })
 }
@@ -162,7 +169,8 @@ impl Shown {
                 before: &change.before,
                 after: &change.after,
                 author: &change.author,
-                evidence: change.evidence,
+                evidence: (!change.author.sessions().is_empty()).then_some(change.evidence),
+                correction: change.correction.as_ref(),
                 time: iso(change.time),
             })
             .collect();
@@ -218,12 +226,16 @@ fn author(change: &Change, names: &SessionNames) -> String {
         Author::Agent { session, tool, .. } => {
             let (session, tool) = (names.get(session), plain(tool));
             match change.evidence {
-                Evidence::Tool => format!("{session} with {tool}"),
+                _ if change.correction.is_some() => format!("{session} (you said so)"),
+                Evidence::Named => format!("{session} with {tool}"),
+                Evidence::AfterEdit => format!("{session} right after {tool}"),
                 // `takeback run`: the session is the command.
                 Evidence::Window if tool == "run" => format!("while {session} ran"),
                 Evidence::Window => format!("{session} while {tool} ran"),
+                Evidence::OpenWindow => format!("unclear: you or {session} after {tool}"),
             }
         }
+        Author::Human if change.correction.is_some() => "you (you said so)".to_owned(),
         Author::Human => "you".to_owned(),
         Author::Ambiguous { sessions } => {
             let sessions: Vec<String> = sessions.iter().map(|session| names.get(session)).collect();

@@ -211,7 +211,18 @@ impl Parts<'_> {
                 in_time(step.time, || format!("its change {seq}"))?;
                 let records::Step { before, after, author, evidence, time, cancels } = step;
                 let path = self.path(path)?;
-                let change = Change { seq, path, before, after, author, evidence, time, cancels };
+                let change = Change {
+                    seq,
+                    path,
+                    before,
+                    after,
+                    author,
+                    evidence,
+                    time,
+                    changed_at: None,
+                    correction: None,
+                    cancels,
+                };
                 self.piece.changes.push(change);
             }
             Kind::Point => {

@@ -82,8 +82,10 @@ pub(super) fn put_change(out: &mut Vec<u8>, change: &Change) {
     put_entry(out, &change.after);
     put_author(out, &change.author);
     out.push(match change.evidence {
-        Evidence::Tool => 0,
+        Evidence::Named => 0,
         Evidence::Window => 1,
+        Evidence::AfterEdit => 2,
+        Evidence::OpenWindow => 3,
     });
     put_time(out, change.time);
     put_count(out, change.cancels.len());
@@ -98,8 +100,10 @@ pub(super) fn change(body: &[u8]) -> Option<(Vec<u8>, Step)> {
         after: input.entry()?,
         author: input.author()?,
         evidence: match input.byte()? {
-            0 => Evidence::Tool,
+            0 => Evidence::Named,
             1 => Evidence::Window,
+            2 => Evidence::AfterEdit,
+            3 => Evidence::OpenWindow,
             _ => return None,
         },
         time: input.time()?,

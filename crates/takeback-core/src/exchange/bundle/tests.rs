@@ -35,8 +35,10 @@ fn change(seq: u64, at: &str, before: Entry, after: Entry) -> Change {
         before,
         after,
         author: Author::Human,
-        evidence: Evidence::Tool,
+        evidence: Evidence::Named,
         time: Timestamp(2),
+        changed_at: None,
+        correction: None,
         cancels: Vec::new(),
     }
 }

@@ -150,8 +150,10 @@ impl<'s> Log<'_, 's> {
                 before: std::mem::replace(stands, after.clone()),
                 after: after.clone(),
                 author,
-                evidence: Evidence::Tool,
+                evidence: Evidence::Named,
                 time,
+                changed_at: None,
+                correction: None,
                 cancels: Vec::new(),
             });
         }

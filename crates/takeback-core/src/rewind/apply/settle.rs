@@ -82,6 +82,8 @@ fn back_to(named: &Named, now: Entry) -> Step {
         },
         cancels: Vec::new(),
         because: Vec::new(),
+        evidence: None,
+        unclear: None,
         one_with: None,
     }
 }

@@ -55,6 +55,8 @@ fn add_missing_folders(plan: &mut Plan, present: &Present) {
                         verdict,
                         cancels: Vec::new(),
                         because: Vec::new(),
+                        evidence: None,
+                        unclear: None,
                         one_with: None,
                     });
                 }

@@ -1,0 +1,71 @@
+//! Ends of calls that no event reported. Agents send no hook after Esc or a refusal; a [`Witness`] knows
+//! where else to look: in the agent's transcript, among the running processes.
+
+use takeback_store::{Call, CallId, CallState, Session, SessionId, Timestamp};
+
+use crate::workspace::Workspace;
+
+/// How a call ended, as something other than its own event shows.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct LearnedEnd {
+    pub session: SessionId,
+    pub call: CallId,
+    pub how: EndKind,
+    /// `None`: some time before it was asked for.
+    pub at: Option<Timestamp>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum EndKind {
+    /// It ran to its end.
+    Finished,
+    /// The person stopped it.
+    Interrupted,
+    /// The person refused it: it never ran.
+    Rejected,
+}
+
+/// Finds ends of calls outside of the log.
+pub trait Witness: Send {
+    /// Those of `calls`, all of them of `session`, that are known to be over.
+    fn ends_of(&self, session: &Session, calls: &[Call]) -> Vec<LearnedEnd>;
+}
+
+/// The ends of `calls` that the workspace's witness knows.
+pub(crate) fn learn_ends(
+    workspace: &Workspace,
+    calls: &[Call],
+) -> Result<Vec<LearnedEnd>, takeback_store::StoreError> {
+    let Some(witness) = &workspace.witness else { return Ok(Vec::new()) };
+    let mut ends = Vec::new();
+    let mut asked: Vec<&SessionId> = Vec::new();
+    for call in calls {
+        if asked.contains(&&call.session) {
+            continue;
+        }
+        asked.push(&call.session);
+        let own: Vec<Call> =
+            calls.iter().filter(|other| other.session == call.session).cloned().collect();
+        if let Some(session) = workspace.store.session(&call.session)? {
+            ends.extend(witness.ends_of(&session, &own));
+        }
+    }
+    Ok(ends)
+}
+
+impl LearnedEnd {
+    pub(crate) fn is_of(&self, call: &Call) -> bool {
+        (&self.session, &self.call) == (&call.session, &call.id)
+    }
+
+    /// The call with its end; `now`: when it was learned.
+    pub(crate) fn of(&self, call: &Call, now: Timestamp) -> Call {
+        let state = match self.how {
+            EndKind::Finished => CallState::Done,
+            EndKind::Interrupted => CallState::Interrupted,
+            EndKind::Rejected => CallState::Rejected,
+        };
+        let at = self.at.filter(|at| *at >= call.opened_at && *at <= now).unwrap_or(now);
+        Call { state, closed_at: Some(at), ..call.clone() }
+    }
+}

@@ -1,0 +1,479 @@
+//! How an author is known: ends that are learned later, waiting, formatters, returns, tasks in the
+//! background, and calls that name the path.
+
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use takeback_core::rewind::journal::Exactness;
+use takeback_core::rewind::{AmbiguousPolicy, RewindRequest, Target, Whose};
+use takeback_core::{AgentEvent, CallReport, EndKind, LearnedEnd, Outcome, Witness};
+use takeback_store::{Call, PointId, Session, SessionId, Timestamp};
+use takeback_testkit::Sandbox;
+
+use crate::shown::{said, who};
+
+/// Says what it was told to say, of the calls that it is asked about.
+#[derive(Clone, Default)]
+struct Transcript(Arc<Mutex<Vec<LearnedEnd>>>);
+
+impl Transcript {
+    fn says(&self, session: &str, call: &str, how: EndKind, at: Option<Timestamp>) {
+        let (session, call) = (session.into(), call.into());
+        self.0.lock().unwrap().push(LearnedEnd { session, call, how, at });
+    }
+}
+
+impl Witness for Transcript {
+    fn ends_of(&self, session: &Session, calls: &[Call]) -> Vec<LearnedEnd> {
+        let ends = self.0.lock().unwrap();
+        let is_asked =
+            |end: &&LearnedEnd| end.session == session.id && calls.iter().any(|c| c.id == end.call);
+        ends.iter().filter(is_asked).cloned().collect()
+    }
+}
+
+/// A sandbox whose files have dates, a file in it, and a transcript.
+fn dated() -> (Sandbox, Transcript) {
+    let mut sandbox = Sandbox::in_memory();
+    sandbox.write("a.txt", "before\n");
+    sandbox.date_files();
+    let transcript = Transcript::default();
+    sandbox.workspace.witness = Some(Box::new(transcript.clone()));
+    (sandbox, transcript)
+}
+
+fn now(sandbox: &Sandbox) -> Timestamp {
+    (sandbox.workspace.ambient.now)()
+}
+
+fn take(point: PointId) -> RewindRequest {
+    RewindRequest::new(Target::Point(point))
+}
+
+// --- denied and interrupted calls ---------------------------------------------------------------
+
+#[test]
+fn what_a_person_does_after_refusing_a_call_is_the_persons() {
+    for by_hook in [false, true] {
+        let (mut sandbox, transcript) = dated();
+        let point = sandbox.prompt("s", "go");
+        let shell = sandbox.before_shell("s", "rm -rf /");
+        let edit = sandbox.before_edit("s", &["a.txt"]);
+        if by_hook {
+            sandbox.after_as("s", &shell, Outcome::Rejected);
+            sandbox.after_as("s", &edit, Outcome::Rejected);
+        } else {
+            transcript.says("s", &shell, EndKind::Rejected, Some(now(&sandbox)));
+            transcript.says("s", &edit, EndKind::Rejected, Some(now(&sandbox)));
+        }
+        sandbox.write("a.txt", "mine\n");
+        sandbox.write("notes.txt", "mine\n");
+        assert!(sandbox.rewind_to(point).success);
+        assert_eq!(who(&sandbox, "a.txt"), ["human"], "by hook: {by_hook}");
+        assert_eq!(sandbox.read("a.txt"), "mine\n");
+        assert_eq!(sandbox.read("notes.txt"), "mine\n");
+        assert_eq!(sandbox.workspace.store.live_calls().unwrap(), []);
+    }
+}
+
+#[test]
+fn half_done_work_of_an_interrupted_command_goes_and_the_persons_later_edit_stays() {
+    for next in ["a rewind", "a prompt"] {
+        let (mut sandbox, transcript) = dated();
+        let point = sandbox.prompt("s", "go");
+        let shell = sandbox.before_shell("s", "make");
+        sandbox.write("a.txt", "half\n");
+        sandbox.write("made.txt", "half\n");
+        transcript.says("s", &shell, EndKind::Interrupted, Some(now(&sandbox)));
+        sandbox.milliseconds_pass(60_000);
+        sandbox.write("mine.txt", "mine\n");
+        if next == "a prompt" {
+            sandbox.prompt("s", "go on");
+        }
+        let receipt = sandbox.rewind_to(point);
+        assert_eq!(who(&sandbox, "made.txt")[0], format!("s {shell} Bash window"), "{next}");
+        assert_eq!(
+            said(&receipt),
+            ["success", "restored a.txt", "deleted made.txt", "kept mine.txt: changed by you"],
+            "{next}"
+        );
+        assert_eq!(sandbox.read("a.txt"), "before\n");
+        assert_eq!(sandbox.read("mine.txt"), "mine\n");
+    }
+}
+
+#[test]
+fn an_interrupt_that_the_hook_reports_bounds_the_window() {
+    let (mut sandbox, _) = dated();
+    let point = sandbox.prompt("s", "go");
+    let shell = sandbox.before_shell("s", "make");
+    sandbox.write("made.txt", "half\n");
+    sandbox.after_as("s", &shell, Outcome::Interrupted);
+    sandbox.milliseconds_pass(60_000);
+    sandbox.write("mine.txt", "mine\n");
+    assert!(sandbox.rewind_to(point).success);
+    assert!(!sandbox.exists("made.txt"));
+    assert_eq!(sandbox.read("mine.txt"), "mine\n");
+}
+
+#[test]
+fn an_end_learned_after_another_session_looked_counts() {
+    let (mut sandbox, transcript) = dated();
+    let point = sandbox.prompt("s", "go");
+    let shell = sandbox.before_shell("s", "make");
+    sandbox.write("made.txt", "half\n");
+    let end = now(&sandbox);
+    sandbox.milliseconds_pass(60_000);
+    sandbox.write("mine.txt", "mine\n");
+    sandbox.prompt("another", "go");
+    assert_eq!(who(&sandbox, "made.txt"), [format!("s {shell} Bash open window")]);
+    assert_eq!(who(&sandbox, "mine.txt"), [format!("s {shell} Bash open window")]);
+    transcript.says("s", &shell, EndKind::Interrupted, Some(end));
+    let receipt = sandbox.rewind_to(point);
+    assert_eq!(who(&sandbox, "made.txt")[0], format!("s {shell} Bash window"));
+    assert_eq!(who(&sandbox, "mine.txt"), ["human"]);
+    assert_eq!(said(&receipt), ["success", "deleted made.txt", "kept mine.txt: changed by you"]);
+}
+
+#[test]
+fn where_no_end_can_be_learned_the_window_is_open() {
+    let (mut sandbox, _) = dated();
+    let point = sandbox.prompt("s", "go");
+    sandbox.before_shell("s", "make");
+    sandbox.write("a.txt", "whose?\n");
+    sandbox.remove("a.txt");
+    sandbox.write("b.txt", "whose?\n");
+    sandbox.prompt("s", "go on");
+    assert_eq!(
+        said(&sandbox.rewind_to(point)),
+        [
+            "not all",
+            "restored a.txt",
+            "ambiguous b.txt: it is not certain who wrote it; --ambiguous take takes it back"
+        ]
+    );
+    let request = RewindRequest { ambiguous: AmbiguousPolicy::Take, ..take(point) };
+    assert_eq!(said(&sandbox.rewind(&request).unwrap()), ["success", "deleted b.txt"]);
+}
+
+// --- waiting for permission ---------------------------------------------------------------------
+
+#[test]
+fn what_a_person_changes_while_a_call_waits_for_permission_is_the_persons() {
+    let (mut sandbox, _) = dated();
+    sandbox.write("b.txt", "before\n");
+    let point = sandbox.prompt("s", "go");
+    let shell = sandbox.before_shell("s", "make");
+    sandbox.write("a.txt", "mine\n");
+    sandbox.milliseconds_pass(30_000);
+    sandbox.write("b.txt", "made\n");
+    sandbox.write("made.txt", "made\n");
+    let report = CallReport { ran_for: Some(Duration::from_secs(2)), formatter: false };
+    sandbox.after_with("s", &shell, Outcome::Done, report);
+    assert_eq!(who(&sandbox, "a.txt"), ["human"]);
+    assert_eq!(who(&sandbox, "b.txt"), [format!("s {shell} Bash window")]);
+    sandbox.turn_end("s");
+    let receipt = sandbox.rewind_to(point);
+    assert_eq!(
+        said(&receipt),
+        ["success", "restored b.txt", "deleted made.txt", "kept a.txt: changed by you"]
+    );
+}
+
+#[test]
+fn a_folder_that_was_moved_is_the_calls_although_its_files_are_older() {
+    let (mut sandbox, _) = dated();
+    sandbox.write("old/one.txt", "one\n");
+    sandbox.milliseconds_pass(600_000);
+    let point = sandbox.prompt("s", "go");
+    sandbox.milliseconds_pass(30_000);
+    let shell = sandbox.before_shell("s", "mv old new");
+    std::fs::rename(sandbox.at("old"), sandbox.at("new")).unwrap();
+    let report = CallReport { ran_for: Some(Duration::from_millis(10)), formatter: false };
+    sandbox.after_with("s", &shell, Outcome::Done, report);
+    sandbox.turn_end("s");
+    assert!(sandbox.rewind_to(point).success);
+    assert!(sandbox.exists("old/one.txt") && !sandbox.exists("new"));
+}
+
+#[test]
+fn an_edit_that_succeeded_wrote_what_it_named_however_late_its_hook_came() {
+    let (mut sandbox, _) = dated();
+    let point = sandbox.prompt("s", "go");
+    let edit = sandbox.before_edit("s", &["a.txt"]);
+    sandbox.write("a.txt", "after\n");
+    sandbox.milliseconds_pass(3_000);
+    let report = CallReport { ran_for: Some(Duration::from_millis(5)), formatter: false };
+    sandbox.after_with("s", &edit, Outcome::Done, report);
+    assert_eq!(who(&sandbox, "a.txt"), [format!("s {edit} Edit named")]);
+    sandbox.turn_end("s");
+    assert!(sandbox.rewind_to(point).success);
+    assert_eq!(sandbox.read("a.txt"), "before\n");
+}
+
+// --- formatters ---------------------------------------------------------------------------------
+
+const FORMATTER: CallReport = CallReport { ran_for: None, formatter: true };
+
+#[test]
+fn what_a_formatter_does_right_after_an_edit_goes_with_the_edit() {
+    for formatter in [true, false] {
+        let (mut sandbox, _) = dated();
+        let point = sandbox.prompt("s", "go");
+        let edit = sandbox.before_edit("s", &["a.txt"]);
+        sandbox.write("a.txt", "x=1\n");
+        let report = CallReport { formatter, ..FORMATTER };
+        sandbox.after_with("s", &edit, Outcome::Done, report);
+        sandbox.milliseconds_pass(800);
+        sandbox.write("a.txt", "x = 1\n");
+        sandbox.turn_end("s");
+        let edited = format!("s {edit} Edit named");
+        if formatter {
+            assert_eq!(who(&sandbox, "a.txt"), [edited, format!("s {edit} Edit after edit")]);
+            assert_eq!(said(&sandbox.rewind_to(point)), ["success", "restored a.txt"]);
+            assert_eq!(sandbox.read("a.txt"), "before\n");
+        } else {
+            assert_eq!(who(&sandbox, "a.txt"), [edited, "human".to_owned()]);
+        }
+        assert_eq!(sandbox.workspace.store.live_calls().unwrap(), []);
+    }
+}
+
+#[test]
+fn a_person_who_edits_the_same_file_later_in_the_turn_keeps_the_edit() {
+    let (mut sandbox, _) = dated();
+    sandbox.write("a.txt", "1\n2\n3\n4\n5\n");
+    let point = sandbox.prompt("s", "go");
+    let edit = sandbox.before_edit("s", &["a.txt"]);
+    sandbox.write("a.txt", "one\n2\n3\n4\n5\n");
+    sandbox.after_with("s", &edit, Outcome::Done, FORMATTER);
+    sandbox.milliseconds_pass(20_000);
+    sandbox.write("a.txt", "one\n2\n3\n4\nmine\n");
+    sandbox.turn_end("s");
+    assert_eq!(who(&sandbox, "a.txt"), [format!("s {edit} Edit named"), "human".to_owned()]);
+    assert_eq!(said(&sandbox.rewind_to(point)), ["success", "merged a.txt"]);
+    assert_eq!(sandbox.read("a.txt"), "1\n2\n3\n4\nmine\n");
+}
+
+#[test]
+fn a_formatter_has_time_until_the_sessions_next_event() {
+    let (mut sandbox, _) = dated();
+    sandbox.prompt("s", "go");
+    let edit = sandbox.before_edit("s", &["a.txt"]);
+    sandbox.write("a.txt", "x=1\n");
+    sandbox.after_with("s", &edit, Outcome::Done, FORMATTER);
+    sandbox.before_edit("s", &["b.txt"]);
+    sandbox.write("a.txt", "mine\n");
+    sandbox.turn_end("s");
+    assert_eq!(who(&sandbox, "a.txt"), [format!("s {edit} Edit named"), "human".to_owned()]);
+}
+
+// --- returns ------------------------------------------------------------------------------------
+
+const ONE: &str = "1\n2\n3\n";
+const TWO: &str = "one\n2\n3\n";
+const THREE: &str = "one!\n2\n3\n";
+
+#[test]
+fn the_agents_own_restore_is_a_return_and_not_a_persons_edit() {
+    let mut sandbox = Sandbox::in_memory();
+    sandbox.write("a.txt", ONE);
+    let first = sandbox.prompt("s", "first");
+    sandbox.agent_writes("s", "a.txt", TWO);
+    sandbox.turn_end("s");
+    sandbox.prompt("s", "second");
+    sandbox.agent_writes("s", "a.txt", THREE);
+    sandbox.turn_end("s");
+    // "Restore code" to the second prompt.
+    sandbox.write("a.txt", TWO);
+    sandbox.prompt("s", "third");
+    assert_eq!(said(&sandbox.rewind_to(first)), ["success", "restored a.txt"]);
+    assert_eq!(sandbox.read("a.txt"), ONE);
+}
+
+#[test]
+fn a_stash_and_pop_is_no_edit() {
+    let mut sandbox = Sandbox::in_memory();
+    sandbox.write("a.txt", ONE);
+    let point = sandbox.prompt("s", "go");
+    sandbox.agent_writes("s", "a.txt", TWO);
+    sandbox.agent_writes("s", "made.txt", "made\n");
+    sandbox.turn_end("s");
+    sandbox.write("a.txt", ONE);
+    sandbox.remove("made.txt");
+    sandbox.prompt("t", "while it is stashed");
+    sandbox.turn_end("t");
+    sandbox.write("a.txt", TWO);
+    sandbox.write("made.txt", "made\n");
+    assert_eq!(said(&sandbox.rewind_to(point)), ["success", "restored a.txt", "deleted made.txt"]);
+}
+
+#[test]
+fn what_is_stashed_needs_nothing_taken_back() {
+    let mut sandbox = Sandbox::in_memory();
+    sandbox.write("a.txt", ONE);
+    let point = sandbox.prompt("s", "go");
+    sandbox.agent_writes("s", "a.txt", TWO);
+    sandbox.turn_end("s");
+    sandbox.write("a.txt", ONE);
+    sandbox.prompt("t", "go");
+    sandbox.turn_end("t");
+    assert_eq!(said(&sandbox.rewind_to(point)), ["success"]);
+    assert_eq!(sandbox.read("a.txt"), ONE);
+}
+
+#[test]
+fn a_checkout_of_the_agents_that_destroys_a_persons_edit_is_taken_back() {
+    let mut sandbox = Sandbox::in_memory();
+    sandbox.write("a.txt", ONE);
+    let point = sandbox.prompt("s", "go");
+    sandbox.agent_writes("s", "a.txt", TWO);
+    sandbox.write("a.txt", "one\n2\n3\nmine\n");
+    sandbox.agent_runs("s", "git checkout a.txt", |sandbox| sandbox.write("a.txt", ONE));
+    sandbox.turn_end("s");
+    assert!(sandbox.rewind_to(point).success);
+    assert_eq!(sandbox.read("a.txt"), "1\n2\n3\nmine\n");
+}
+
+// --- tasks in the background --------------------------------------------------------------------
+
+#[test]
+fn beside_a_dev_server_a_named_edit_goes_and_what_is_unclear_stays() {
+    let mut sandbox = Sandbox::in_memory();
+    sandbox.write("a.txt", "1\n2\n3\n4\n5\n");
+    let point = sandbox.prompt("s", "go");
+    let server = sandbox.before_shell("s", "npm run dev");
+    sandbox.after_as("s", &server, Outcome::Background);
+    sandbox.agent_writes("s", "a.txt", "one\n2\n3\n4\n5\n");
+    sandbox.write("a.txt", "one\n2\n3\n4\nwhose?\n");
+    sandbox.turn_end("s");
+    assert_eq!(
+        said(&sandbox.rewind_to(point)),
+        [
+            "not all",
+            "merged a.txt",
+            "ambiguous a.txt: it is not certain who wrote it; --ambiguous take takes it back"
+        ]
+    );
+    assert_eq!(sandbox.read("a.txt"), "1\n2\n3\n4\nwhose?\n");
+}
+
+#[test]
+fn a_task_in_the_background_that_is_quiet_leaves_a_persons_files_alone() {
+    let (mut sandbox, _) = dated();
+    let point = sandbox.prompt("s", "go");
+    let server = sandbox.before_shell("s", "npm run dev");
+    sandbox.after_as("s", &server, Outcome::Background);
+    sandbox.milliseconds_pass(2_000);
+    sandbox.write("cache.bin", "warm\n");
+    sandbox.turn_end("s");
+    assert_eq!(who(&sandbox, "cache.bin"), [format!("s {server} Bash open window")]);
+    sandbox.milliseconds_pass(3_600_000);
+    sandbox.write("mine.txt", "mine\n");
+    sandbox.write("cache.bin", "hot\n");
+    sandbox.prompt("s", "go on");
+    assert_eq!(who(&sandbox, "mine.txt"), ["human"]);
+    assert_eq!(
+        who(&sandbox, "cache.bin").last().unwrap(),
+        &format!("s {server} Bash open window"),
+        "it has changed that before"
+    );
+    assert_eq!(
+        said(&sandbox.rewind_to(point)),
+        [
+            "not all",
+            "kept mine.txt: changed by you",
+            "ambiguous cache.bin: it is not certain who wrote it; --ambiguous take takes it back"
+        ]
+    );
+}
+
+#[test]
+fn the_work_of_a_background_subagent_after_the_turn_belongs_to_the_parents_prompt() {
+    let mut sandbox = Sandbox::in_memory();
+    sandbox.write("a.txt", "before\n");
+    let point = sandbox.prompt("s", "go");
+    sandbox.tell(&AgentEvent::SessionStart {
+        session: "s/agent".into(),
+        agent: None,
+        parent: Some("s".into()),
+        owner: None,
+    });
+    sandbox.turn_end("s");
+    sandbox.agent_writes("s/agent", "a.txt", "after\n");
+    sandbox.session_end("s/agent");
+    assert_eq!(sandbox.workspace.store.points().unwrap().len(), 1, "the prompt's");
+    assert_eq!(said(&sandbox.rewind_to(point)), ["success", "restored a.txt"]);
+}
+
+#[test]
+fn an_agent_that_goes_on_by_itself_makes_no_point_without_a_name() {
+    let mut sandbox = Sandbox::in_memory();
+    sandbox.write("a.txt", "before\n");
+    let point = sandbox.prompt("s", "go");
+    sandbox.turn_end("s");
+    // Something in the background has ended, and the agent goes on.
+    sandbox.agent_writes("s", "a.txt", "after\n");
+    sandbox.turn_end("s");
+    assert_eq!(sandbox.workspace.store.points().unwrap().len(), 1, "the prompt's");
+    assert_eq!(said(&sandbox.rewind_to(point)), ["success", "restored a.txt"]);
+}
+
+// --- whose work comes back ----------------------------------------------------------------------
+
+fn only(session: &str) -> Option<Whose> {
+    Some(Whose::Sessions([SessionId::from(session)].into()))
+}
+
+#[test]
+fn reopening_a_rewind_reopens_only_what_the_chosen_sessions_did() {
+    let mut sandbox = Sandbox::in_memory();
+    sandbox.write("f", "X0\n");
+    let base = sandbox.prompt("S0", "begin");
+    sandbox.agent_writes("S0", "f", "X1\n");
+    let m0 = sandbox.prompt("S0", "next");
+    sandbox.prompt("S5", "go");
+    sandbox.agent_writes("S5", "f", "X2\n");
+    sandbox.turn_end("S5");
+    sandbox.turn_end("S0");
+    let exact = RewindRequest { exactness: Exactness::Exact, ..take(base) };
+    assert!(sandbox.rewind(&exact).unwrap().success);
+    assert_eq!(sandbox.read("f"), "X0\n");
+    assert!(sandbox.rewind_to(m0).success);
+    assert_eq!(sandbox.read("f"), "X1\n", "the person had taken X2 back");
+    assert!(sandbox.undo().success);
+    assert_eq!(sandbox.read("f"), "X0\n");
+}
+
+#[test]
+fn what_another_session_did_before_the_point_stays_taken_back() {
+    let mut sandbox = Sandbox::in_memory();
+    sandbox.write("f", "1\n2\n3\n4\n5\n");
+    let base = sandbox.prompt("S5", "begin");
+    sandbox.agent_writes("S5", "f", "five\n2\n3\n4\n5\n");
+    sandbox.prompt("S0", "go");
+    sandbox.agent_writes("S0", "f", "five\n2\n3\n4\nzero\n");
+    let m0 = sandbox.prompt("S0", "next");
+    sandbox.turn_end("S5");
+    sandbox.turn_end("S0");
+    let exact = RewindRequest { exactness: Exactness::Exact, ..take(base) };
+    assert!(sandbox.rewind(&exact).unwrap().success);
+    assert!(sandbox.rewind_to(m0).success);
+    assert_eq!(sandbox.read("f"), "1\n2\n3\n4\nzero\n");
+}
+
+#[test]
+fn a_named_path_decides_against_an_open_shell_of_another_session() {
+    let mut sandbox = Sandbox::in_memory();
+    sandbox.write("f", "here\n");
+    let point = sandbox.prompt("S0", "go");
+    sandbox.before_shell("S0", "sleep 100");
+    sandbox.prompt("S5", "delete f");
+    let delete = sandbox.before_edit("S5", &["f"]);
+    sandbox.remove("f");
+    sandbox.after("S5", &delete);
+    assert_eq!(who(&sandbox, "f"), [format!("S5 {delete} Edit named")]);
+    let request = RewindRequest { whose: only("S0"), ..take(point) };
+    sandbox.rewind(&request).unwrap();
+    assert!(!sandbox.exists("f"), "S5 deleted it");
+}
