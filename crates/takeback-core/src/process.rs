@@ -1,6 +1,11 @@
 //! Which processes run: whether the one that owned a session still does, and which one started which.
 
-use takeback_store::Process;
+use std::collections::{HashMap, HashSet};
+use std::path::Path;
+use std::sync::OnceLock;
+
+use rustix::time::ClockId;
+use takeback_store::{Process, Timestamp};
 
 /// This process.
 #[must_use]
@@ -11,7 +16,102 @@ pub fn current() -> Option<Process> {
 /// The process that has this number now; `None`: there is none, or only its corpse.
 #[must_use]
 pub fn started(pid: u32) -> Option<Process> {
-    Some(Process { pid, started: stat_of(pid)?.started })
+    Some(Process { pid, started: stat_of(pid)?.started ^ boot_number() })
+}
+
+/// When the process that has this number now was started.
+#[must_use]
+pub fn started_at(pid: u32) -> Option<Timestamp> {
+    stat_of(pid).map(|stat| Clocks::read().time_of(stat.started))
+}
+
+/// Another number after every start of the machine: process numbers and times since the start come
+/// again.
+fn boot_number() -> u64 {
+    static NUMBER: OnceLock<u64> = OnceLock::new();
+    *NUMBER.get_or_init(|| {
+        let id = std::fs::read("/proc/sys/kernel/random/boot_id").unwrap_or_default();
+        let hash = blake3::hash(id.trim_ascii());
+        let mut number = [0; 8];
+        number.copy_from_slice(&hash.as_bytes()[..8]);
+        u64::from_le_bytes(number)
+    })
+}
+
+/// Whether something that `agent` started from `from` on still runs: below it, in a process group with
+/// such a process, or, left behind by a process that has ended, in the folder `root`. `until`: only what
+/// was started by then. This process, and those between it and the agent, do not count; nor do helpers
+/// that the agent started earlier.
+#[must_use]
+pub fn has_running(agent: Process, from: Timestamp, until: Option<Timestamp>, root: &Path) -> bool {
+    let clocks = Clocks::read();
+    let all = every_process();
+    let is_below = |pid: u32| {
+        let up = |pid: &u32| all.get(pid).map(|stat| stat.parent).filter(|parent| *parent != 0);
+        std::iter::successors(Some(pid), up)
+            .take(MOST_ANCESTORS)
+            .skip(1)
+            .any(|one| one == agent.pid)
+    };
+    let up = |pid: &u32| all.get(pid).map(|stat| stat.parent);
+    let own: HashSet<u32> =
+        std::iter::successors(Some(std::process::id()), up).take(MOST_ANCESTORS).collect();
+    let is_in_time = |stat: &Stat| {
+        // The kernel counts in hundredths of a second.
+        let at = clocks.time_of(stat.started).0;
+        at + 20 >= from.0 && until.is_none_or(|until| at <= until.0)
+    };
+    let candidates: Vec<(u32, &Stat)> = all
+        .iter()
+        .filter(|(pid, stat)| !own.contains(pid) && is_in_time(stat))
+        .map(|(pid, stat)| (*pid, stat))
+        .collect();
+    let below = candidates.iter().filter(|(pid, _)| is_below(*pid));
+    let groups: HashSet<u32> = below.map(|(_, stat)| stat.group).collect();
+    candidates.iter().any(|(pid, stat)| {
+        groups.contains(&stat.group) || (stat.parent <= 1 && is_in_folder(*pid, root))
+    })
+}
+
+/// Further up there is nothing that this is about.
+const MOST_ANCESTORS: usize = 64;
+
+fn is_in_folder(pid: u32, root: &Path) -> bool {
+    std::fs::read_link(format!("/proc/{pid}/cwd")).is_ok_and(|cwd| cwd.starts_with(root))
+}
+
+fn every_process() -> HashMap<u32, Stat> {
+    let Ok(names) = std::fs::read_dir("/proc") else { return HashMap::new() };
+    let pids = names.filter_map(|name| name.ok()?.file_name().to_str()?.parse().ok());
+    pids.filter_map(|pid| Some((pid, stat_of(pid)?))).collect()
+}
+
+/// What it takes to turn ticks since the machine was started into a time.
+struct Clocks {
+    now: i64,
+    since_start: i64,
+    ticks_per_second: i64,
+}
+
+impl Clocks {
+    fn read() -> Self {
+        let milliseconds = |clock| {
+            let time = rustix::time::clock_gettime(clock);
+            time.tv_sec.saturating_mul(1000).saturating_add(time.tv_nsec / 1_000_000)
+        };
+        let ticks = rustix::param::clock_ticks_per_second();
+        Self {
+            now: milliseconds(ClockId::Realtime),
+            since_start: milliseconds(ClockId::Boottime),
+            ticks_per_second: i64::try_from(ticks).unwrap_or(100).max(1),
+        }
+    }
+
+    fn time_of(&self, ticks: u64) -> Timestamp {
+        let ticks = i64::try_from(ticks).unwrap_or(i64::MAX);
+        let started = ticks.saturating_mul(1000) / self.ticks_per_second;
+        Timestamp(self.now - self.since_start + started)
+    }
 }
 
 /// The process that started this one, or that took it over when the one that did had ended.
@@ -36,6 +136,7 @@ pub fn is_alive(process: Process) -> bool {
 struct Stat {
     name: String,
     parent: u32,
+    group: u32,
     /// In clock ticks since boot.
     started: u64,
 }
@@ -50,9 +151,10 @@ fn stat_of(pid: u32) -> Option<Stat> {
     let mut fields = fields.split_ascii_whitespace();
     let state = fields.next()?;
     let parent = fields.next()?.parse().ok()?;
-    let started = fields.nth(17)?.parse().ok()?;
+    let group = fields.next()?.parse().ok()?;
+    let started = fields.nth(16)?.parse().ok()?;
     let runs = !matches!(state, "Z" | "X");
-    runs.then(|| Stat { name: name.to_owned(), parent, started })
+    runs.then(|| Stat { name: name.to_owned(), parent, group, started })
 }
 
 #[cfg(test)]
@@ -76,6 +178,51 @@ mod tests {
         child.wait().expect("it ends");
         assert!(!is_alive(process));
         assert_eq!((started(process.pid), name_of(process.pid)), (None, None));
+    }
+
+    #[test]
+    fn what_an_agent_started_runs_until_it_has_ended() {
+        let now = || Timestamp(Clocks::read().now);
+        let agent = current().expect("this process runs");
+        let root = tempfile::tempdir().expect("a folder");
+        // An agent's helpers that were started earlier say nothing of a call.
+        let mut helper = std::process::Command::new("sleep").arg("60").spawn().expect("it starts");
+        std::thread::sleep(std::time::Duration::from_millis(60));
+        let began = now();
+        // This process stands for the agent: seen from its own tree, nothing of it counts.
+        let seen = |until| has_running(agent, began, until, root.path());
+        assert!(!seen(None), "only the helper runs");
+        let mut shell = std::process::Command::new("sh")
+            .args(["-c", "sleep 60"])
+            .process_group(0)
+            .spawn()
+            .expect("it starts");
+        while !seen(None) {
+            assert!(shell.try_wait().expect("it can be asked").is_none(), "it runs");
+        }
+        std::thread::sleep(std::time::Duration::from_millis(60));
+        assert!(seen(Some(now())), "it was started before now");
+        assert!(!seen(Some(Timestamp(began.0 - 40))), "and not before the call");
+        std::process::Command::new("kill")
+            .args(["--", &format!("-{}", shell.id())])
+            .status()
+            .expect("it can be killed");
+        shell.wait().expect("it ends");
+        while seen(None) {
+            std::thread::sleep(std::time::Duration::from_millis(10));
+        }
+        // What a command left behind works in the folder.
+        let left = std::process::Command::new("sh")
+            .args(["-c", "setsid sleep 60 >/dev/null 2>&1 & echo $!"])
+            .current_dir(root.path())
+            .output()
+            .expect("it runs");
+        let left = String::from_utf8_lossy(&left.stdout).trim().to_owned();
+        let is_orphan = left.parse().ok().and_then(parent_of).is_none_or(|parent| parent <= 1);
+        assert!(!is_orphan || seen(None), "left behind in the folder");
+        std::process::Command::new("kill").arg(&left).status().expect("it can be killed");
+        helper.kill().expect("it can be killed");
+        helper.wait().expect("it ends");
     }
 
     #[test]

@@ -436,6 +436,13 @@ pub(crate) struct RewindArgs {
     /// What to do where it is not certain who changed a file
     #[arg(long, value_name = "POLICY", default_value = "leave")]
     pub(crate) ambiguous: Ambiguous,
+    /// The changes of this path are the agent's: take them back, and remember it; a glob; may be
+    /// repeated
+    #[arg(long, value_name = "PATH", conflicts_with = "exact")]
+    pub(crate) take: Vec<String>,
+    /// The changes of this path are mine: keep them, and remember it; a glob; may be repeated
+    #[arg(long, value_name = "PATH", conflicts_with = "exact")]
+    pub(crate) mine: Vec<String>,
     #[command(flatten)]
     pub(crate) doing: DoingArgs,
 }

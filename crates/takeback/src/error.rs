@@ -302,6 +302,8 @@ impl From<RewindError> for CommandError {
                 Self::new(Kind::Nothing, error)
             }
             RewindError::Pattern { .. } => Self::new(Kind::Usage, error),
+            RewindError::NotChanged { .. } => Self::new(Kind::Usage, error)
+                .hint("`takeback rewind POINT --dry-run` lists what has."),
             RewindError::NoPoint(_) => {
                 Self::new(Kind::Error, error).hint("`takeback log` lists the points.")
             }

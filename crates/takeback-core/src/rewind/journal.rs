@@ -11,6 +11,7 @@ use takeback_store::{
 };
 
 use super::apply::{Staged, open_stages, settle, stage, to_apply, to_stage};
+use super::correct::{self, correct, remember};
 use super::helper::{Helped, Helper, NotRun, look_before};
 use super::path_filter::PathFilter;
 use super::plan::{
@@ -39,6 +40,10 @@ pub struct RewindRequest {
     pub paths: Vec<String>,
     pub exactness: Exactness,
     pub ambiguous: AmbiguousPolicy,
+    /// Paths whose changes the person says are an agent's, as globs from the root.
+    pub take: Vec<String>,
+    /// The same for those that the person says are their own.
+    pub mine: Vec<String>,
     pub discard: BTreeSet<WorkPath>,
     pub outside: bool,
     /// An agent's state that is to go along.
@@ -54,6 +59,8 @@ impl RewindRequest {
             paths: Vec::new(),
             exactness: Exactness::AgentsOnly,
             ambiguous: AmbiguousPolicy::Leave,
+            take: Vec::new(),
+            mine: Vec::new(),
             discard: BTreeSet::new(),
             outside: false,
             rollback: None,
@@ -92,6 +99,8 @@ pub enum RewindError {
     NoState,
     #[error("{pattern:?} is not a path or pattern")]
     Pattern { pattern: String, source: globset::Error },
+    #[error("{pattern:?} has not changed since that point")]
+    NotChanged { pattern: String },
     #[error("another command has the workspace locked")]
     Locked,
     #[error("something changed since the preview")]
@@ -246,6 +255,7 @@ fn agree(
         return Ok(Agreed::Nothing(ready.receipt().refused()));
     }
     if ready.plan.does_nothing() {
+        remember(&mut *workspace.store, &ready.plan.corrections)?;
         return Ok(Agreed::Nothing(ready.receipt()));
     }
     Ok(Agreed::Plan(ready))
@@ -399,7 +409,9 @@ fn promise(
             git: git_state(workspace.root.path()),
             vouched: Vouched::Scan,
         };
-        match workspace.store.commit(head, &[Write::Point(point), Write::Rewind(record.clone())]) {
+        let mut writes = vec![Write::Point(point), Write::Rewind(record.clone())];
+        writes.extend(correct::writes(&ready.plan.corrections));
+        match workspace.store.commit(head, &writes) {
             Err(StoreError::Moved) => {}
             done => {
                 done?;
@@ -527,11 +539,14 @@ fn prepare(workspace: &mut Workspace, request: &RewindRequest) -> Result<Preview
     // All or nothing: whether others wrote anywhere must be known, not only where this may write.
     let is_whole = request.rollback.as_ref().is_some_and(|r| r.terms == Terms::AllOrNothing);
     let is_exact = request.exactness == Exactness::Exact;
-    if busy || is_exact || is_whole || workspace.store.last_scan()?.is_none() {
+    let is_corrected = !(request.take.is_empty() && request.mine.is_empty());
+    if busy || is_exact || is_whole || is_corrected || workspace.store.last_scan()?.is_none() {
         survey(workspace)?;
     }
     let seen = workspace.store.head()?;
+    let session = corrected_session(workspace, kind)?;
     let mut changed = histories(workspace)?;
+    let mut corrections = correct(&mut changed, request, session.as_ref())?;
     let touched = candidates(&changed, &aim, &FromStore(&*workspace.store))?;
     let mut linked = Index::linked_at(&workspace.index_file(), seen.seq, at);
     linked.retain(|names| names.iter().any(|name| touched.binary_search(name).is_ok()));
@@ -549,11 +564,27 @@ fn prepare(workspace: &mut Workspace, request: &RewindRequest) -> Result<Preview
     };
     if workspace.store.head()? != seen {
         changed = histories(workspace)?;
+        corrections = correct(&mut changed, request, session.as_ref())?;
     }
     let mut plan = plan(&changed, &present, &options, &FromStore(&*workspace.store))?;
+    plan.corrections = corrections;
     plan.state = state_of(workspace, request, kind)?;
     let windows = windows(&*workspace.store, &plan)?;
     Ok(Preview { plan, kind, windows })
+}
+
+/// The session that changes are an agent's of, where only the person says so: the point's, or the last
+/// that began.
+fn corrected_session(
+    workspace: &Workspace,
+    kind: RewindKind,
+) -> Result<Option<SessionId>, StoreError> {
+    let RewindKind::Rewind { point } = kind else { return Ok(None) };
+    let point = workspace.store.find_points(PointQuery::Id(point))?.pop();
+    match point.and_then(|point| point.session) {
+        Some(session) => Ok(Some(session)),
+        None => Ok(workspace.store.sessions()?.pop().map(|session| session.id)),
+    }
 }
 
 /// The sessions that a plan for this aim does not tell apart.

@@ -477,3 +477,59 @@ fn a_named_path_decides_against_an_open_shell_of_another_session() {
     sandbox.rewind(&request).unwrap();
     assert!(!sandbox.exists("f"), "S5 deleted it");
 }
+
+// --- what the person says -----------------------------------------------------------------------
+
+#[test]
+fn what_the_person_says_of_an_author_decides_and_is_remembered() {
+    let mut sandbox = Sandbox::in_memory();
+    let point = sandbox.prompt("s", "go");
+    sandbox.before_shell("s", "make");
+    sandbox.write("made.txt", "made\n");
+    sandbox.write("notes.txt", "notes\n");
+    sandbox.prompt("s", "go on");
+    sandbox.agent_writes("s", "named.txt", "named\n");
+    sandbox.turn_end("s");
+    sandbox.write("written.txt", "by a program of the agent's\n");
+    let request = RewindRequest {
+        take: vec!["made.txt".to_owned(), "written.txt".to_owned()],
+        mine: vec!["notes.txt".to_owned(), "named.txt".to_owned()],
+        ..take(point)
+    };
+    let shown = takeback_core::rewind::preview(&mut sandbox.workspace, &request).unwrap();
+    assert_eq!(shown.receipt().deleted_files.len(), 2);
+    assert_eq!(who(&sandbox, "written.txt"), ["human"], "a preview changes nothing");
+    assert_eq!(
+        said(&sandbox.rewind(&request).unwrap()),
+        [
+            "success",
+            "deleted made.txt",
+            "deleted written.txt",
+            "kept named.txt: changed by you",
+            "kept notes.txt: changed by you"
+        ]
+    );
+    assert_eq!(who(&sandbox, "named.txt"), ["human"]);
+    assert_eq!(who(&sandbox, "notes.txt"), ["human"]);
+    assert_eq!(who(&sandbox, "made.txt")[0], "s call-1 Bash named");
+    assert!(sandbox.undo().success);
+    assert_eq!(
+        said(&sandbox.rewind_to(point))[1..3],
+        ["deleted made.txt", "deleted written.txt"],
+        "it need not be said again"
+    );
+}
+
+#[test]
+fn what_is_said_is_remembered_although_nothing_is_to_be_done() {
+    let mut sandbox = Sandbox::in_memory();
+    let point = sandbox.prompt("s", "go");
+    sandbox.agent_writes("s", "a.txt", "a\n");
+    sandbox.turn_end("s");
+    let request = RewindRequest { mine: vec!["a.txt".to_owned()], ..take(point) };
+    assert_eq!(said(&sandbox.rewind(&request).unwrap()), ["success", "kept a.txt: changed by you"]);
+    assert_eq!(said(&sandbox.rewind_to(point)), ["success", "kept a.txt: changed by you"]);
+    let request = RewindRequest { mine: vec!["other.txt".to_owned()], ..take(point) };
+    let refused = sandbox.rewind(&request).unwrap_err().to_string();
+    assert_eq!(refused, "\"other.txt\" has not changed since that point");
+}

@@ -73,6 +73,8 @@ pub(crate) fn request(
         Ambiguous::Leave => AmbiguousPolicy::Leave,
         Ambiguous::Take => AmbiguousPolicy::Take,
     };
+    request.take = from_root(workspace, options, &args.take)?;
+    request.mine = from_root(workspace, options, &args.mine)?;
     Ok(request)
 }
 

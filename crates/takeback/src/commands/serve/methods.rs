@@ -40,7 +40,17 @@ pub(super) const METHODS: &[Method] = &[
     named("checkpoint:create", &["label", "workspace"], checkpoints::create),
     named(
         "checkpoint:preview",
-        &["point", "paths", "exact", "sessions", "allAgents", "ambiguous", "workspace"],
+        &[
+            "point",
+            "paths",
+            "exact",
+            "sessions",
+            "allAgents",
+            "ambiguous",
+            "workspace",
+            "take",
+            "mine",
+        ],
         checkpoints::preview,
     ),
     named(
@@ -55,7 +65,7 @@ pub(super) const METHODS: &[Method] = &[
     named("point:show", &["point", "workspace"], points::show),
     named(
         "point:rewind",
-        doing!("point", "paths", "exact", "sessions", "allAgents", "ambiguous"; "mark"),
+        doing!("point", "paths", "exact", "sessions", "allAgents", "ambiguous"; "mark", "take", "mine"),
         points::rewind,
     ),
     named("point:subscribe", &["all", "workspace"], watch::subscribe),

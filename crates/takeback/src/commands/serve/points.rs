@@ -57,12 +57,17 @@ pub(super) fn rewind_to(
         session: params.or_default("sessions")?,
         all_agents: params.or_default("allAgents")?,
         ambiguous: ambiguous(params)?,
+        take: params.or_default("take")?,
+        mine: params.or_default("mine")?,
         doing,
     };
-    let chooses = !args.session.is_empty() || args.all_agents;
+    let chooses = !args.session.is_empty()
+        || args.all_agents
+        || !args.take.is_empty()
+        || !args.mine.is_empty();
     if args.exact && (chooses || args.ambiguous == Ambiguous::Take) {
-        let said = "exact takes back what anybody did: it goes with neither sessions, allAgents nor \
-                    ambiguous";
+        let said = "exact takes back everything: it cannot be combined with sessions, allAgents, \
+                    ambiguous, take or mine";
         return Err(Fault::invalid_params(said));
     }
     if args.all_agents && !args.session.is_empty() {
