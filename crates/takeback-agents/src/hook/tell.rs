@@ -44,9 +44,15 @@ pub fn event_of(tools: &Tools, teller: Teller, heard: &Heard) -> Option<AgentEve
             tool: call.tool.clone(),
             touches: touches(call)?,
         },
-        News::After(call, outcome) => {
+        News::After(call, ending) => {
             touches(call)?;
-            AgentEvent::AfterTool { session, call: CallId(call.id.clone()), outcome: *outcome }
+            let outcome = if ending.interrupted { Outcome::Failed } else { ending.outcome };
+            AgentEvent::AfterTool { session, call: CallId(call.id.clone()), outcome }
+        }
+        News::Rejected(call) => {
+            touches(call)?;
+            let (call, outcome) = (CallId(call.id.clone()), Outcome::Failed);
+            AgentEvent::AfterTool { session, call, outcome }
         }
         News::Ended { call } => {
             let (call, outcome) = (CallId(call.clone()), Outcome::Done);

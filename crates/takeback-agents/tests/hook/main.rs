@@ -5,6 +5,7 @@
 mod claude;
 mod codex;
 mod copilot;
+mod ends;
 mod gemini;
 mod opencode;
 mod qwen;
