@@ -6,6 +6,7 @@
 
 mod ends;
 mod folder;
+mod formatters;
 mod hash;
 mod lines;
 mod moment;
@@ -24,6 +25,7 @@ pub use self::ends::{
     EndKind, TranscriptEnd, allowed_in, ends_in, parent_in, prompts_in, transcript_of,
     transcript_of_part,
 };
+pub use self::formatters::has_other_post_edit_hook;
 pub(crate) use self::hash::call_id;
 pub(crate) use self::lines::lines_with;
 pub(crate) use self::moment::{millis, moment, moment_of};

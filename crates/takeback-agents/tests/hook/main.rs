@@ -6,6 +6,7 @@ mod claude;
 mod codex;
 mod copilot;
 mod ends;
+mod formatters;
 mod gemini;
 mod opencode;
 mod qwen;
