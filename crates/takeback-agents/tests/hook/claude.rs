@@ -151,6 +151,13 @@ fn that_a_turn_was_interrupted_is_no_prompt() {
     let transcript = include_bytes!("recorded/claude/ends/main.jsonl");
     let message = Some("248c388a-d526-42a0-b8e0-96844e0f3c81".to_owned());
     assert_eq!(message_of(transcript, "fb84a422-64ae-4189-8948-3a7f4c8f5a86"), message);
+    let first = "ec122d92-af89-4415-a605-03696bf6f09c";
+    assert_eq!(
+        message_of(transcript, first),
+        Some("9ffa596f-5c4b-4639-bb50-f4ecb329559f".to_owned())
+    );
+    let second_line = transcript.iter().position(|byte| *byte == b'\n').unwrap();
+    assert_eq!(message_of(&transcript[second_line..], first), None);
 }
 
 #[test]
