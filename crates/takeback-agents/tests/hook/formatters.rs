@@ -1,5 +1,7 @@
 //! Settings as people write them, with and without something that runs after an edit.
 
+#![expect(clippy::disallowed_methods, reason = "tests lay out their own trees")]
+
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
