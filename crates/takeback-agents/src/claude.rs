@@ -7,6 +7,7 @@
 mod command_line;
 mod conversation;
 mod driver;
+pub(crate) mod ends;
 pub mod hook;
 pub mod history;
 mod orphans;

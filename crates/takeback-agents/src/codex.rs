@@ -1,4 +1,5 @@
 //! Codex, used as it is: Takeback hears of it through its hooks.
 
+pub(crate) mod ends;
 pub mod hook;
 pub mod trust;

@@ -4,18 +4,31 @@
 //! it JSON of its own. [`hear`] turns that into [`Heard`]; each agent's `hook.rs` holds the one place
 //! that knows its JSON. [`event_of`] makes an event of it, [`tell()`] puts that into the log.
 
+mod ends;
 mod folder;
+mod formatters;
 mod hash;
+mod lines;
+mod moment;
 mod paths;
 mod surrogates;
 mod tell;
 
 use std::path::PathBuf;
+use std::time::Duration;
 
 use serde_json::Value;
 use takeback_core::Outcome;
+use takeback_store::Timestamp;
 
+pub use self::ends::{
+    EndKind, TranscriptEnd, allowed_in, ends_in, parent_in, prompts_in, transcript_of,
+    transcript_of_part,
+};
+pub use self::formatters::has_other_post_edit_hook;
 pub(crate) use self::hash::call_id;
+pub(crate) use self::lines::lines_with;
+pub(crate) use self::moment::{millis, moment, moment_of};
 pub use self::paths::{paths_of_patch, touches};
 use self::surrogates::without_lone_surrogates;
 pub use self::tell::{Teller, event_of, tell, tell_by};
@@ -83,6 +96,13 @@ pub struct Heard {
     pub transcript: Option<PathBuf>,
     /// The prompt that it is done for, by the name that the agent gives it.
     pub prompt: Option<String>,
+    /// When the agent sent it, if it says so.
+    pub timestamp: Option<Timestamp>,
+    /// Whether the session began as a copy of another one. Agents that say so need not say of which:
+    /// [`parent_in`] and [`prompts_in`] look into the transcript.
+    pub is_fork: bool,
+    /// The session that this one began as a copy of, if the payload names it.
+    pub forked_from: Option<String>,
     pub news: News,
 }
 
@@ -93,7 +113,9 @@ pub enum News {
         text: String,
     },
     Before(ToolCall),
-    After(ToolCall, Outcome),
+    After(ToolCall, Ending),
+    /// It was refused and never ran.
+    Rejected(ToolCall),
     /// What a call had started in the background is over.
     Ended {
         call: String,
@@ -104,6 +126,23 @@ pub enum News {
     SessionEnd,
     /// Nothing that concerns files. It shows that the hook works.
     Nothing,
+}
+
+/// How a call ended, as the hook after it tells.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Ending {
+    pub outcome: Outcome,
+    /// How long it ran. The time that it waited for a permission does not count.
+    pub took: Option<Duration>,
+    /// Whether a person stopped it.
+    pub interrupted: bool,
+}
+
+impl From<Outcome> for Ending {
+    /// Nothing but the outcome is known.
+    fn from(outcome: Outcome) -> Self {
+        Self { outcome, took: None, interrupted: false }
+    }
 }
 
 /// A tool call as the agent tells it.

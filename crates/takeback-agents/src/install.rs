@@ -106,6 +106,12 @@ pub fn value_of(contents: &[u8]) -> Result<Value, SettingsError> {
     settings::value_of(contents)
 }
 
+/// Whether a command line is a hook of Takeback's, for whichever agent.
+#[must_use]
+pub fn is_own_command(line: &str) -> bool {
+    Plugged::ALL.into_iter().any(|agent| HookCommand::read(line, agent).is_some())
+}
+
 pub fn find(agent: Plugged, contents: &[u8]) -> Result<Found, SettingsError> {
     let mut found = match agent {
         _ if is_own(agent) => own::find(agent, contents)?,

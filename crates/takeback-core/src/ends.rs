@@ -1,6 +1,8 @@
 //! Ends of calls that no event reported. Agents send no hook after Esc or a refusal; a [`Witness`] knows
 //! where else to look: in the agent's transcript, among the running processes.
 
+use std::time::Duration;
+
 use takeback_store::{Call, CallId, CallState, Session, SessionId, Timestamp};
 
 use crate::workspace::Workspace;
@@ -13,6 +15,8 @@ pub struct LearnedEnd {
     pub how: EndKind,
     /// `None`: some time before it was asked for.
     pub at: Option<Timestamp>,
+    /// How long it ran, without the wait for the person's permission, if that is known.
+    pub took: Option<Duration>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -66,6 +70,9 @@ impl LearnedEnd {
             EndKind::Rejected => CallState::Rejected,
         };
         let at = self.at.filter(|at| *at >= call.opened_at && *at <= now).unwrap_or(now);
-        Call { state, closed_at: Some(at), ..call.clone() }
+        let took = self.took.and_then(|took| i64::try_from(took.as_millis()).ok());
+        let began_at = took.map(|took| Timestamp(at.0.saturating_sub(took)));
+        let began_at = began_at.filter(|began| *began > call.opened_at);
+        Call { state, began_at, closed_at: Some(at), ..call.clone() }
     }
 }

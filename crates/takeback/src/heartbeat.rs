@@ -29,6 +29,12 @@ pub(crate) struct Heartbeat {
     pub(crate) problem: Option<Problem>,
     /// The prompt whose further names have been learnt.
     pub(crate) learnt: Option<String>,
+    /// Where the agent writes the conversation down, as it said last.
+    #[serde(default)]
+    pub(crate) transcript: Option<PathBuf>,
+    /// It began as a copy of another session, and it is not known yet of which.
+    #[serde(default)]
+    pub(crate) is_orphan: bool,
     pub(crate) version: String,
 }
 
@@ -56,6 +62,9 @@ pub(crate) struct Beat {
     pub(crate) problem: Option<String>,
     /// The prompt whose further names are known by now.
     pub(crate) learnt: Option<String>,
+    pub(crate) transcript: Option<PathBuf>,
+    /// Whether the session is known to have a parent that is not known; `None`: as before.
+    pub(crate) is_orphan: Option<bool>,
 }
 
 impl Heartbeat {
@@ -75,6 +84,8 @@ impl Heartbeat {
             recorded: 0,
             problem: None,
             learnt: None,
+            transcript: None,
+            is_orphan: false,
             version: String::new(),
         }
     }
@@ -93,6 +104,8 @@ impl Heartbeat {
             self.problem = Some(Problem { at: now, what });
         }
         self.learnt = beat.learnt.clone().or(self.learnt.take());
+        self.transcript = beat.transcript.clone().or(self.transcript.take());
+        self.is_orphan = beat.is_orphan.unwrap_or(self.is_orphan);
         self.last_at = self.last_at.max(now);
         env!("CARGO_PKG_VERSION").clone_into(&mut self.version);
     }

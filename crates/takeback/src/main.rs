@@ -24,6 +24,7 @@ mod screen;
 mod session_name;
 mod table;
 mod wire;
+mod witness;
 mod size;
 mod ask;
 mod commands;

@@ -20,6 +20,7 @@ use crate::screen::{CARE, HINT, name, plain};
 use crate::settings::{Settings, table};
 use crate::stores;
 use crate::time::now;
+use crate::witness::TranscriptWitness;
 
 /// A workspace as a command needs it.
 pub(crate) struct Place {
@@ -276,7 +277,7 @@ fn open_with(
     }
     let mut scope = settings.scope();
     scope.nested_workspaces = stores::nested(root, home);
-    let workspace = Workspace::open(WorkspaceOptions {
+    let mut workspace = Workspace::open(WorkspaceOptions {
         root: root.to_owned(),
         states: states(&settings, &store_dir, home),
         store_dir,
@@ -286,6 +287,8 @@ fn open_with(
         limits: settings.limits(),
         ambient: ambient(),
     })?;
+    let (home, root) = (home.to_owned(), workspace.root.path().to_owned());
+    workspace.witness = Some(Box::new(TranscriptWitness { home, root }));
     Ok(Place { workspace, settings })
 }
 

@@ -6,8 +6,9 @@ use serde::Deserialize;
 use serde_json::Value;
 use takeback_core::Outcome;
 
+pub use super::ends::message_of;
 use super::recorder::{QUIET, goes_on};
-use crate::hook::{HearError, Heard, News, ToolCall, Wanted};
+use crate::hook::{Ending, HearError, Heard, News, ToolCall, Wanted, millis};
 
 /// Every tool is told of: what is new may write too.
 pub const WANTED: &[Wanted] = &[
@@ -16,6 +17,8 @@ pub const WANTED: &[Wanted] = &[
     wanted("PreToolUse", Some("*")),
     wanted("PostToolUse", Some("*")),
     wanted("PostToolUseFailure", Some("*")),
+    // In auto mode, which is the default, a refusal sends nothing else. No person is asked then.
+    wanted("PermissionDenied", Some("*")),
     wanted("SubagentStart", None),
     wanted("SubagentStop", None),
     wanted("Stop", None),
@@ -42,6 +45,11 @@ struct WireGiven {
     tool_use_id: Option<String>,
     #[serde(default)]
     tool_response: Value,
+    /// Without the time for permission prompts and hooks.
+    duration_ms: Option<f64>,
+    is_interrupt: Option<bool>,
+    /// Of a session's start: how it came about.
+    source: Option<String>,
     /// Claude Code gives none.
     timestamp: Option<Value>,
 }
@@ -70,6 +78,11 @@ pub fn hear(given: &[u8]) -> Result<Heard, HearError> {
             input: given.tool_input.clone(),
         })
     };
+    let ending = |outcome| Ending {
+        outcome,
+        took: given.duration_ms.and_then(millis),
+        interrupted: given.is_interrupt.unwrap_or_default(),
+    };
     let quiet = given.tool_name.as_deref().is_some_and(|tool| QUIET.contains(&tool));
     let news = match given.hook_event_name.as_str() {
         "SessionStart" => News::SessionStart,
@@ -77,20 +90,25 @@ pub fn hear(given: &[u8]) -> Result<Heard, HearError> {
             let text = given.prompt.clone().ok_or_else(|| lacks("prompt"))?;
             of_its_own(&text).unwrap_or(News::Prompt { text })
         }
-        "PreToolUse" | "PostToolUse" | "PostToolUseFailure" if quiet => News::Nothing,
+        "PreToolUse" | "PostToolUse" | "PostToolUseFailure" | "PermissionDenied" if quiet => {
+            News::Nothing
+        }
         "PreToolUse" => News::Before(call()?),
         "PostToolUse" => {
             let call = call()?;
             let goes_on = goes_on(&call.tool, &given.tool_response);
-            News::After(call, if goes_on { Outcome::Background } else { Outcome::Done })
+            let outcome = if goes_on { Outcome::Background } else { Outcome::Done };
+            News::After(call, ending(outcome))
         }
-        "PostToolUseFailure" => News::After(call()?, Outcome::Failed),
+        "PostToolUseFailure" => News::After(call()?, ending(Outcome::Failed)),
+        "PermissionDenied" => News::Rejected(call()?),
         "SubagentStart" => News::SubagentStart,
         "SubagentStop" => News::SubagentStop,
         "Stop" | "StopFailure" => News::TurnEnd,
         "SessionEnd" => News::SessionEnd,
         _ => News::Nothing,
     };
+    let is_fork = news == News::SessionStart && given.source.as_deref() == Some("fork");
     Ok(Heard {
         event: given.hook_event_name,
         session: given.session_id,
@@ -98,6 +116,9 @@ pub fn hear(given: &[u8]) -> Result<Heard, HearError> {
         cwd: given.cwd,
         transcript: given.transcript_path,
         prompt: given.prompt_id,
+        timestamp: None,
+        is_fork,
+        forked_from: None,
         news,
     })
 }
@@ -105,6 +126,10 @@ pub fn hear(given: &[u8]) -> Result<Heard, HearError> {
 /// Something in the background has ended, and the program says so to itself, in the middle of a turn or
 /// after it. Nobody has asked for anything.
 fn of_its_own(prompt: &str) -> Option<News> {
+    if prompt.starts_with("Background agent \"") && prompt.ends_with("\" was stopped by the user.")
+    {
+        return Some(News::Nothing);
+    }
     let notification = prompt.strip_prefix("<task-notification>")?;
     let between = |tag: &str| {
         let (_, after) = notification.split_once(&format!("<{tag}>"))?;
@@ -116,38 +141,4 @@ fn of_its_own(prompt: &str) -> Option<News> {
         }
         _ => News::Nothing,
     })
-}
-
-#[derive(Debug, Deserialize)]
-struct WireLine {
-    #[serde(rename = "type")]
-    kind: String,
-    uuid: Option<String>,
-    #[serde(rename = "promptId")]
-    prompt_id: Option<String>,
-    #[serde(default, rename = "isMeta")]
-    is_meta: bool,
-    #[serde(default, rename = "isSidechain")]
-    is_sidechain: bool,
-    #[serde(rename = "toolUseResult")]
-    tool_use_result: Option<Value>,
-}
-
-/// The message that a prompt became, as the transcript tells it. Hooks know prompts by another name
-/// than everything else of Claude Code's.
-///
-/// `transcript`: its text, or only its end.
-#[must_use]
-pub fn message_of(transcript: &[u8], prompt: &str) -> Option<String> {
-    transcript
-        .split(|byte| *byte == b'\n')
-        .filter_map(|line| serde_json::from_slice::<WireLine>(line).ok())
-        .find(|line| {
-            line.kind == "user"
-                && line.prompt_id.as_deref() == Some(prompt)
-                && line.tool_use_result.is_none()
-                && !line.is_meta
-                && !line.is_sidechain
-        })?
-        .uuid
 }

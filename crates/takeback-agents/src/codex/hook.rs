@@ -99,7 +99,7 @@ pub fn hear(given: &[u8]) -> Result<Heard, HearError> {
         }
         "PreToolUse" => News::Before(call()?),
         // Whether it failed is not told.
-        "PostToolUse" => News::After(call()?, Outcome::Done),
+        "PostToolUse" => News::After(call()?, Outcome::Done.into()),
         "SubagentStart" => News::SubagentStart,
         "SubagentStop" => News::SubagentStop,
         "Stop" => News::TurnEnd,
@@ -115,6 +115,9 @@ pub fn hear(given: &[u8]) -> Result<Heard, HearError> {
         cwd: given.cwd,
         transcript: given.transcript_path,
         prompt,
+        timestamp: None,
+        is_fork: false,
+        forked_from: None,
         news,
     })
 }

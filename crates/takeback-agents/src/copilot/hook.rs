@@ -10,7 +10,7 @@ use serde::Deserialize;
 use serde_json::Value;
 use takeback_core::Outcome;
 
-use crate::hook::{HearError, Heard, News, ToolCall, Wanted, call_id};
+use crate::hook::{HearError, Heard, News, ToolCall, Wanted, call_id, moment};
 
 const NAME: &str = "copilot";
 
@@ -68,6 +68,7 @@ struct WireGiven {
     cwd: Option<PathBuf>,
     #[serde(rename = "transcriptPath", alias = "transcript_path")]
     transcript_path: Option<PathBuf>,
+    timestamp: Option<Value>,
     prompt: Option<String>,
     #[serde(rename = "toolName", alias = "tool_name")]
     tool_name: Option<String>,
@@ -109,10 +110,10 @@ pub fn hear(given: &[u8], event: Option<&str>) -> Result<Heard, HearError> {
         "postToolUse" | "PostToolUse" => {
             let call = call(&given).ok_or_else(|| lacks("toolName"))?;
             let outcome = if goes_on(&given) { Outcome::Background } else { Outcome::Done };
-            News::After(call, outcome)
+            News::After(call, outcome.into())
         }
         "postToolUseFailure" | "PostToolUseFailure" => {
-            News::After(call(&given).ok_or_else(|| lacks("toolName"))?, Outcome::Failed)
+            News::After(call(&given).ok_or_else(|| lacks("toolName"))?, Outcome::Failed.into())
         }
         _ => News::Nothing,
     };
@@ -123,28 +124,39 @@ pub fn hear(given: &[u8], event: Option<&str>) -> Result<Heard, HearError> {
         cwd: given.cwd,
         transcript: given.transcript_path,
         prompt: None,
+        timestamp: given.timestamp.as_ref().and_then(moment),
+        is_fork: false,
+        forked_from: None,
         news,
     })
 }
 
 fn call(given: &WireGiven) -> Option<ToolCall> {
     let tool = given.tool_name.clone()?;
-    // Earlier versions gave the arguments as JSON in a text; a patch is a text in its own right.
-    let input = match &given.tool_args {
+    let input = input_of(&given.tool_args);
+    Some(ToolCall { id: call_id(&tool, &input), tool, input })
+}
+
+/// Earlier versions gave the arguments as JSON in a text; a patch is a text in its own right.
+pub(super) fn input_of(arguments: &Value) -> Value {
+    match arguments {
         Value::String(text) => serde_json::from_str(text)
             .ok()
             .filter(Value::is_object)
-            .unwrap_or_else(|| given.tool_args.clone()),
+            .unwrap_or_else(|| arguments.clone()),
         other => other.clone(),
-    };
-    Some(ToolCall { id: call_id(&tool, &input), tool, input })
+    }
 }
 
 /// Whether the command runs on. Only the words that the model gets tell of one that took too long.
 fn goes_on(given: &WireGiven) -> bool {
     let text = given.tool_result.as_ref().and_then(|result| result.text.as_deref());
-    given.tool_args["mode"] == "async"
-        || text.is_some_and(|text| {
-            text.starts_with("<command with shellId: ") && text.contains(" is still running after ")
-        })
+    given.tool_args["mode"] == "async" || text.is_some_and(says_it_goes_on)
+}
+
+/// What the model is told of a command that takes too long, or that its user sends away with a new prompt.
+pub(super) fn says_it_goes_on(text: &str) -> bool {
+    let is_of_command = text.starts_with("<command with shellId: ");
+    is_of_command
+        && (text.contains(" is still running after ") || text.contains(" moved to background by "))
 }

@@ -9,7 +9,7 @@ use serde::Deserialize;
 use serde_json::Value;
 use takeback_core::Outcome;
 
-use crate::hook::{HearError, Heard, News, ToolCall, Wanted, call_id};
+use crate::hook::{Ending, HearError, Heard, News, ToolCall, Wanted, call_id, moment};
 
 const NAME: &str = "gemini";
 
@@ -56,6 +56,7 @@ struct WireGiven {
     hook_event_name: String,
     session_id: String,
     transcript_path: Option<PathBuf>,
+    timestamp: Option<Value>,
     cwd: Option<PathBuf>,
     prompt: Option<String>,
     tool_name: Option<String>,
@@ -83,7 +84,7 @@ pub fn hear(given: &[u8]) -> Result<Heard, HearError> {
         }
         "BeforeTool" | "AfterTool" if is_quiet => News::Nothing,
         "BeforeTool" => News::Before(call()?),
-        "AfterTool" => News::After(call()?, outcome(&given.tool_response)),
+        "AfterTool" => News::After(call()?, ending(&given.tool_response)),
         "AfterAgent" => News::TurnEnd,
         "SessionEnd" => News::SessionEnd,
         _ => News::Nothing,
@@ -95,13 +96,26 @@ pub fn hear(given: &[u8]) -> Result<Heard, HearError> {
         cwd: given.cwd,
         transcript: given.transcript_path,
         prompt: None,
+        timestamp: given.timestamp.as_ref().and_then(moment),
+        is_fork: false,
+        forked_from: None,
         news,
     })
 }
 
+/// What Gemini CLI shows in place of a command's output; people can send one there, too.
+pub(super) const SENT_AWAY: &str = "Command moved to background (PID: ";
+
+/// What it shows of a command that a person stopped.
+const STOPPED: &str = "Command cancelled by user.";
+
+fn ending(response: &Value) -> Ending {
+    let interrupted = response["returnDisplay"] == STOPPED;
+    let outcome = if interrupted { Outcome::Failed } else { outcome(response) };
+    Ending { interrupted, ..outcome.into() }
+}
+
 fn outcome(response: &Value) -> Outcome {
-    /// What Gemini CLI shows in place of a command's output; people can send one there, too.
-    const SENT_AWAY: &str = "Command moved to background (PID: ";
     let shown = response["returnDisplay"].as_str().unwrap_or_default();
     if shown.starts_with(SENT_AWAY) {
         Outcome::Background

@@ -3,9 +3,12 @@
 //! Every hook is a process of its own that knows nothing of those before it: what has to be known (is
 //! the session there, who owns it) is asked of the store.
 
+use std::time::Duration;
+
 use takeback_core::record::RecordError;
 use takeback_core::{
-    AgentEvent, Outcome, Recorded, Tools, Touches, Workspace, process, record, wait_for_deferred,
+    AgentEvent, CallReport, Outcome, Recorded, Tools, Touches, Workspace, process, record,
+    wait_for_deferred,
 };
 use takeback_store::{CallId, CallState, Process, Session, SessionId, StoreError};
 
@@ -17,6 +20,18 @@ pub struct Teller {
     pub agent: Plugged,
     /// The agent's process, whose death ends its session.
     pub process: Option<Process>,
+    /// How long ago the agent ran the hook.
+    pub late: Duration,
+    /// Whether a hook that is not Takeback's may change what a call edited.
+    pub formatter: bool,
+}
+
+impl Teller {
+    /// What it says is of this moment.
+    #[must_use]
+    pub fn new(agent: Plugged, process: Option<Process>) -> Self {
+        Self { agent, process, late: Duration::ZERO, formatter: false }
+    }
 }
 
 /// What is to be recorded; `None`: it does not concern files.
@@ -44,23 +59,23 @@ pub fn event_of(tools: &Tools, teller: Teller, heard: &Heard) -> Option<AgentEve
             tool: call.tool.clone(),
             touches: touches(call)?,
         },
-        News::After(call, outcome) => {
+        News::After(call, ending) => {
             touches(call)?;
-            AgentEvent::AfterTool {
-                session,
-                call: CallId(call.id.clone()),
-                outcome: *outcome,
-                report: takeback_core::CallReport::default(),
-            }
+            let outcome = if ending.interrupted { Outcome::Interrupted } else { ending.outcome };
+            let report = CallReport {
+                ran_for: ending.took.map(|took| took + teller.late),
+                formatter: teller.formatter,
+            };
+            AgentEvent::AfterTool { session, call: CallId(call.id.clone()), outcome, report }
+        }
+        News::Rejected(call) => {
+            touches(call)?;
+            let (call, outcome) = (CallId(call.id.clone()), Outcome::Rejected);
+            AgentEvent::AfterTool { session, call, outcome, report: CallReport::default() }
         }
         News::Ended { call } => {
             let (call, outcome) = (CallId(call.clone()), Outcome::Done);
-            AgentEvent::AfterTool {
-                session,
-                call,
-                outcome,
-                report: takeback_core::CallReport::default(),
-            }
+            AgentEvent::AfterTool { session, call, outcome, report: CallReport::default() }
         }
         News::TurnEnd => AgentEvent::TurnEnd { session },
         News::SessionEnd => AgentEvent::SessionEnd { session },

@@ -222,7 +222,7 @@ proptest! {
         let after = after.map_err(|error| TestCaseError::fail(format!("{before:?}: {error}")))?;
         let after = after.expect("there is something to do");
         let found = find(Plugged::Claude, &after).unwrap();
-        prop_assert_eq!((found.hooks.len(), found.missing.len()), (10, 0));
+        prop_assert_eq!((found.hooks.len(), found.missing.len()), (11, 0));
         let rest = without_hooks(Plugged::Claude, &after, Some(before.as_bytes())).unwrap();
         let Without::Rest(rest) = rest else { panic!("{rest:?}") };
         let after = String::from_utf8(after).unwrap();

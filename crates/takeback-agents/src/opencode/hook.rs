@@ -114,6 +114,7 @@ struct WireState {
     status: Option<String>,
     #[serde(default)]
     input: Value,
+    error: Option<String>,
 }
 
 pub fn hear(given: &[u8]) -> Result<Heard, HearError> {
@@ -130,7 +131,7 @@ pub fn hear(given: &[u8]) -> Result<Heard, HearError> {
             told(&given.input, &given.output.args)?.map_or(News::Nothing, News::Before)
         }
         ("tool.execute.after", _) => told(&given.input, &given.input.args)?
-            .map_or(News::Nothing, |call| News::After(call, Outcome::Done)),
+            .map_or(News::Nothing, |call| News::After(call, Outcome::Done.into())),
         ("dispose", _) => News::SessionEnd,
         _ => News::Nothing,
     };
@@ -151,6 +152,9 @@ pub fn hear(given: &[u8]) -> Result<Heard, HearError> {
         cwd: given.directory,
         transcript: None,
         prompt: given.output.message.map(|message| message.id),
+        timestamp: None,
+        is_fork: false,
+        forked_from: None,
         news,
     })
 }
@@ -168,13 +172,19 @@ fn of_event(event: &WireEvent, is_subagent: bool) -> Result<News, HearError> {
     })
 }
 
+/// What the model is told of a call that a person did not allow.
+const REFUSED: &str = "The user rejected permission to use this specific tool call";
+
 /// Of a tool that failed only the message says so that it is a part of.
 fn failed(part: Option<&WirePart>) -> Result<News, HearError> {
     let Some(part) = part.filter(|part| part.state.status.as_deref() == Some("error")) else {
         return Ok(News::Nothing);
     };
     let call = call(part.tool.as_deref(), part.call.as_deref(), &part.state.input)?;
-    Ok(call.map_or(News::Nothing, |call| News::After(call, Outcome::Failed)))
+    let is_refused = part.state.error.as_deref().is_some_and(|it| it.starts_with(REFUSED));
+    Ok(call.map_or(News::Nothing, |call| {
+        if is_refused { News::Rejected(call) } else { News::After(call, Outcome::Failed.into()) }
+    }))
 }
 
 fn told(input: &WireInput, args: &Value) -> Result<Option<ToolCall>, HearError> {

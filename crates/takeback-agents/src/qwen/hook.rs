@@ -6,7 +6,7 @@ use serde::Deserialize;
 use serde_json::Value;
 use takeback_core::Outcome;
 
-use crate::hook::{HearError, Heard, News, ToolCall, Wanted};
+use crate::hook::{Ending, HearError, Heard, News, ToolCall, Wanted, millis, moment};
 
 const NAME: &str = "qwen";
 
@@ -67,6 +67,7 @@ struct WireGiven {
     hook_event_name: String,
     session_id: String,
     transcript_path: Option<PathBuf>,
+    timestamp: Option<Value>,
     cwd: Option<PathBuf>,
     agent_id: Option<String>,
     prompt_id: Option<String>,
@@ -78,6 +79,8 @@ struct WireGiven {
     #[serde(default)]
     tool_input: Value,
     tool_use_id: Option<String>,
+    duration_ms: Option<f64>,
+    is_interrupt: Option<bool>,
 }
 
 pub fn hear(given: &[u8]) -> Result<Heard, HearError> {
@@ -90,6 +93,11 @@ pub fn hear(given: &[u8]) -> Result<Heard, HearError> {
             tool: given.tool_name.clone().ok_or_else(|| lacks("tool_name"))?,
             input: given.tool_input.clone(),
         })
+    };
+    let ending = |outcome| Ending {
+        outcome,
+        took: given.duration_ms.and_then(millis),
+        interrupted: given.is_interrupt.unwrap_or_default(),
     };
     let is_quiet = given.tool_name.as_deref().is_some_and(|tool| QUIET.contains(&tool));
     let news = match given.hook_event_name.as_str() {
@@ -104,9 +112,10 @@ pub fn hear(given: &[u8]) -> Result<Heard, HearError> {
         "PostToolUse" => {
             let call = call()?;
             let goes_on = call.tool == "monitor" || call.input["is_background"] == true;
-            News::After(call, if goes_on { Outcome::Background } else { Outcome::Done })
+            let outcome = if goes_on { Outcome::Background } else { Outcome::Done };
+            News::After(call, ending(outcome))
         }
-        "PostToolUseFailure" => News::After(call()?, Outcome::Failed),
+        "PostToolUseFailure" => News::After(call()?, ending(Outcome::Failed)),
         "SubagentStart" => News::SubagentStart,
         "SubagentStop" => News::SubagentStop,
         "Stop" | "StopFailure" => News::TurnEnd,
@@ -120,6 +129,9 @@ pub fn hear(given: &[u8]) -> Result<Heard, HearError> {
         cwd: given.cwd,
         transcript: given.transcript_path,
         prompt: given.prompt_id,
+        timestamp: given.timestamp.as_ref().and_then(moment),
+        is_fork: false,
+        forked_from: None,
         news,
     })
 }

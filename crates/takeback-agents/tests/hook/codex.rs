@@ -31,6 +31,9 @@ fn heard(event: &str, news: News) -> Heard {
         cwd: Some(PathBuf::from(PROJECT)),
         transcript: Some(transcript("22-08-20", SESSION)),
         prompt: Some(FIRST.to_owned()),
+        timestamp: None,
+        is_fork: false,
+        forked_from: None,
         news,
     }
 }
@@ -73,7 +76,7 @@ fn prompt(recording: &str) -> News {
 #[test]
 fn what_the_program_gives_is_understood() {
     let before = |call: ToolCall| heard("PreToolUse", News::Before(call));
-    let after = |call: ToolCall| heard("PostToolUse", News::After(call, Outcome::Done));
+    let after = |call: ToolCall| heard("PostToolUse", News::After(call, Outcome::Done.into()));
     let patch = || call("475eee62-c173-4cee-a749-986af83924ef", "apply_patch", PATCH);
     let shell = || call("620e00ac-b09a-46f9-85ce-4226db69ba1f", "Bash", "printf shell > shell.txt");
     let fails = || call("da8bcf27-4436-45f0-9e2e-c4171af77929", "Bash", "echo no; exit 3");
@@ -121,7 +124,7 @@ fn what_the_program_gives_is_understood() {
             ("PreToolUse-subagent-Bash", of_subagent("PreToolUse", News::Before(helps()))),
             (
                 "PostToolUse-subagent-Bash",
-                of_subagent("PostToolUse", News::After(helps(), Outcome::Done)),
+                of_subagent("PostToolUse", News::After(helps(), Outcome::Done.into())),
             ),
             ("SubagentStop", stopped),
             ("UserPromptSubmit-subagent", asked),

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use takeback_agents::hook::{HearError, Heard, News, Plugged, ToolCall, hear, touches};
 use takeback_core::{Outcome, Tools, Touches};
 
-use crate::recorded::{all_are_heard_as, given, names_of};
+use crate::recorded::{all_are_heard_as, given, names_of, sent_at};
 
 const SESSION: &str = "5b1f3c52-5d0e-4a43-9b1c-0d6a4f0a6f11";
 const SUBAGENT: &str = "476ae9f1-7efc-4d47-9256-8b8006910d8c";
@@ -20,6 +20,9 @@ fn heard(event: &str, news: News) -> Heard {
         cwd: Some(PathBuf::from(PROJECT)),
         transcript: None,
         prompt: None,
+        timestamp: None,
+        is_fork: false,
+        forked_from: None,
         news,
     }
 }
@@ -54,7 +57,8 @@ fn create() -> ToolCall {
 #[test]
 fn what_the_program_gives_is_understood() {
     let pre = |call: ToolCall| heard("preToolUse", News::Before(call));
-    let post = |call: ToolCall, outcome| heard("postToolUse", News::After(call, outcome));
+    let post =
+        |call: ToolCall, outcome: Outcome| heard("postToolUse", News::After(call, outcome.into()));
     let edit = |file: &str, old: &str, new: &str| {
         let path = format!("{PROJECT}/{file}");
         json!({"path": path, "old_str": old, "new_str": new})
@@ -102,7 +106,7 @@ fn what_the_program_gives_is_understood() {
             ("preToolUse-edit-without-match", pre(edit_nothing())),
             (
                 "postToolUseFailure-edit-without-match",
-                heard("postToolUseFailure", News::After(edit_nothing(), Outcome::Failed)),
+                heard("postToolUseFailure", News::After(edit_nothing(), Outcome::Failed.into())),
             ),
             ("preToolUse-bash-exit-3", pre(fails())),
             ("postToolUse-bash-exit-3", post(fails(), Outcome::Done)),
@@ -124,7 +128,7 @@ fn what_the_program_gives_is_understood() {
             ("preToolUse-subagent-create", of_subagent("preToolUse", News::Before(written()))),
             (
                 "postToolUse-subagent-create",
-                of_subagent("postToolUse", News::After(written(), Outcome::Done)),
+                of_subagent("postToolUse", News::After(written(), Outcome::Done.into())),
             ),
             ("agentStop-subagent", told_where(of_subagent("agentStop", News::Nothing))),
             ("subagentStop", told_where(of_subagent("subagentStop", News::SubagentStop))),
@@ -170,12 +174,15 @@ fn hooks_of_claude_code_are_given_what_says_itself_what_happened() {
                 ),
             ),
             ("PreToolUse-Write", heard("PreToolUse", News::Before(write_it()))),
-            ("PostToolUse-Write", heard("PostToolUse", News::After(write_it(), Outcome::Done))),
+            (
+                "PostToolUse-Write",
+                heard("PostToolUse", News::After(write_it(), Outcome::Done.into())),
+            ),
             ("PreToolUse-Bash", heard("PreToolUse", News::Before(bash()))),
-            ("PostToolUse-Bash", heard("PostToolUse", News::After(bash(), Outcome::Done))),
+            ("PostToolUse-Bash", heard("PostToolUse", News::After(bash(), Outcome::Done.into()))),
             (
                 "PostToolUseFailure-Edit",
-                heard("PostToolUseFailure", News::After(edit, Outcome::Failed)),
+                heard("PostToolUseFailure", News::After(edit, Outcome::Failed.into())),
             ),
             ("PreToolUse-Agent", heard("PreToolUse", News::Nothing)),
             ("SubagentStart", told_where(of_subagent("SubagentStart", News::SubagentStart))),
@@ -210,7 +217,8 @@ fn arguments_may_be_json_in_a_text() {
     given["toolArgs"] = json!(given["toolArgs"].to_string());
     let given = given.to_string();
     let before = heard("preToolUse", News::Before(create()));
-    assert_eq!(hear(Plugged::Copilot, given.as_bytes(), Some("preToolUse")).unwrap(), before);
+    let heard = hear(Plugged::Copilot, given.as_bytes(), Some("preToolUse")).unwrap();
+    assert_eq!(Heard { timestamp: None, ..heard }, before);
 }
 
 #[test]
@@ -234,4 +242,12 @@ fn edits_name_their_files_and_a_command_may_write_anything() {
     assert_eq!(of("apply_patch", json!(patch)), notes());
     let bash = of("bash", json!({"command": "make", "description": "d"}));
     assert_eq!(bash, Touches::Anything { command: Some("make".to_owned()), paths: Vec::new() });
+}
+
+#[test]
+fn every_hook_says_when_it_was_sent() {
+    let at = sent_at(Plugged::Copilot, "copilot", "postToolUse-bash");
+    assert_eq!(at, Some(1_794_780_190_152));
+    let as_claude = sent_at(Plugged::Copilot, "copilot/as-claude", "PostToolUse-Bash");
+    assert_eq!(as_claude, Some(1_794_780_346_973));
 }

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use takeback_agents::hook::{Heard, News, Plugged, ToolCall, touches};
 use takeback_core::{Outcome, Tools, Touches};
 
-use crate::recorded::{all_are_heard_as, given};
+use crate::recorded::{all_are_heard_as, given, sent_at};
 
 const SESSION: &str = "f56d3ddc-949a-4978-b256-e640bf391ee0";
 const PROJECT: &str = "/home/user/project";
@@ -20,6 +20,9 @@ fn heard(event: &str, news: News) -> Heard {
         cwd: Some(PathBuf::from(PROJECT)),
         transcript: Some(PathBuf::from(transcript)),
         prompt: None,
+        timestamp: None,
+        is_fork: false,
+        forked_from: None,
         news,
     }
 }
@@ -52,7 +55,8 @@ fn prompt(recording: &str) -> News {
 #[test]
 fn what_the_program_gives_is_understood() {
     let before = |call: ToolCall| heard("BeforeTool", News::Before(call));
-    let after = |call: ToolCall, outcome| heard("AfterTool", News::After(call, outcome));
+    let after =
+        |call: ToolCall, outcome: Outcome| heard("AfterTool", News::After(call, outcome.into()));
     let added = || write("c9d44d9b86e96adb", "new/added.txt", "one\n");
     let helped = || write("9c0d546cb2933ebe", "sub.txt", "sub\n");
     let changed = || replace("29b1d1ef95876da9", "kept.txt", "old", "new");
@@ -105,4 +109,10 @@ fn edits_name_their_file_and_a_path_may_begin_where_the_agent_works() {
     let file = |path: &str| Touches::Paths(vec![Path::new(PROJECT).join(path)]);
     assert_eq!(touched(write("", "new/added.txt", "one\n")), file("new/added.txt"));
     assert_eq!(touched(replace("", "kept.txt", "old", "new")), file("kept.txt"));
+}
+
+#[test]
+fn every_hook_says_when_it_was_sent() {
+    let at = sent_at(Plugged::Gemini, "gemini", "AfterTool-run_shell_command");
+    assert_eq!(at, Some(1_794_780_820_141));
 }

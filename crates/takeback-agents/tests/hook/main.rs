@@ -5,6 +5,8 @@
 mod claude;
 mod codex;
 mod copilot;
+mod ends;
+mod formatters;
 mod gemini;
 mod opencode;
 mod qwen;

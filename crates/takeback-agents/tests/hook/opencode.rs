@@ -4,9 +4,10 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use serde_json::{Value, json};
-use takeback_agents::hook::{Heard, News, Plugged, ToolCall, touches};
+use takeback_agents::hook::{Heard, News, Plugged, Teller, ToolCall, event_of, touches};
 use takeback_agents::opencode::plugin;
-use takeback_core::{Outcome, Tools, Touches};
+use takeback_core::{AgentEvent, Outcome, Tools, Touches};
+use takeback_store::{CallId, SessionId};
 use takeback_testkit::Sandbox;
 
 use crate::recorded::all_are_heard_as;
@@ -23,6 +24,9 @@ fn heard(event: &str, news: News) -> Heard {
         cwd: Some(PathBuf::from(PROJECT)),
         transcript: None,
         prompt: None,
+        timestamp: None,
+        is_fork: false,
+        forked_from: None,
         news,
     }
 }
@@ -58,12 +62,30 @@ fn bash(id: &str, command: &str, description: &str) -> ToolCall {
     call(id, "bash", json!({"command": command, "description": description}))
 }
 
+/// In its terminal, where a person is asked for permissions.
+fn refused() -> Heard {
+    let input = json!({"command": "touch denied-bash.txt", "description": "d"});
+    let call = call("call_82aa4009a811", "bash", input);
+    let session = "ses_e1bd242a5ffeLUVvA7IjFxddI9".to_owned();
+    Heard { session, ..heard("message.part.updated", News::Rejected(call)) }
+}
+
+/// It ends, as a call that failed does.
+#[test]
+fn a_refusal_is_the_end_of_the_call() {
+    let teller = Teller::new(Plugged::Opencode, None);
+    let event = event_of(&Tools::default(), teller, &refused());
+    let session = SessionId("ses_e1bd242a5ffeLUVvA7IjFxddI9".to_owned());
+    let (call, outcome) = (CallId("call_82aa4009a811".to_owned()), Outcome::Failed);
+    assert_eq!(event, Some(AgentEvent::AfterTool { session, call, outcome }));
+}
+
 #[test]
 fn what_the_program_gives_is_understood() {
     const BEFORE: &str = "tool.execute.before";
     const AFTER: &str = "tool.execute.after";
     let before = |call| heard(BEFORE, News::Before(call));
-    let after = |call| heard(AFTER, News::After(call, Outcome::Done));
+    let after = |call| heard(AFTER, News::After(call, Outcome::Done.into()));
     let notes = || write("call_80", "notes.md", "one\n");
     let edited = || edit("call_82", "notes.md", "one", "two");
     let moves = "mv notes.md kept.md && mkdir -p sub && echo side > sub/shell.txt";
@@ -98,8 +120,9 @@ fn what_the_program_gives_is_understood() {
             ("tool.execute.before-edit-without-match", before(unmatched())),
             (
                 "event-message.part.updated",
-                heard("message.part.updated", News::After(unmatched(), Outcome::Failed)),
+                heard("message.part.updated", News::After(unmatched(), Outcome::Failed.into())),
             ),
+            ("event-message.part.updated-refused", refused()),
             ("tool.execute.before-bash-exit-3", before(exit_3())),
             ("tool.execute.after-bash-exit-3", after(exit_3())),
             ("event-session.idle", heard("session.idle", News::TurnEnd)),
@@ -126,7 +149,7 @@ fn what_the_program_gives_is_understood() {
             ),
             (
                 "tool.execute.after-subagent-write",
-                of_subagent(AFTER, News::After(by_subagent(), Outcome::Done)),
+                of_subagent(AFTER, News::After(by_subagent(), Outcome::Done.into())),
             ),
             ("event-session.idle-subagent", of_subagent("session.idle", News::SubagentStop)),
             ("tool.execute.after-task", heard(AFTER, News::Nothing)),

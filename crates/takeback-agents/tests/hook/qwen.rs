@@ -3,10 +3,10 @@
 use std::path::PathBuf;
 
 use serde_json::{Value, json};
-use takeback_agents::hook::{Heard, News, Plugged, ToolCall, touches};
+use takeback_agents::hook::{Ending, Heard, News, Plugged, ToolCall, touches};
 use takeback_core::{Outcome, Tools, Touches};
 
-use crate::recorded::all_are_heard_as;
+use crate::recorded::{all_are_heard_as, sent_at, took};
 
 const SESSION: &str = "5b1f3c52-5d0e-4a43-9b1c-0d6a4f0a6f33";
 const PROJECT: &str = "/home/user/project";
@@ -21,6 +21,9 @@ fn heard(session: &str, event: &str, news: News) -> Heard {
         cwd: Some(PathBuf::from(PROJECT)),
         transcript: Some(PathBuf::from(format!("{chats}/{session}.jsonl"))),
         prompt: None,
+        timestamp: None,
+        is_fork: false,
+        forked_from: None,
         news,
     }
 }
@@ -65,8 +68,12 @@ fn shell(id: &str, command: &str, description: &str, is_background: bool) -> Too
 #[test]
 fn what_the_program_gives_is_understood() {
     let pre = |call: ToolCall| for_first("PreToolUse", News::Before(call));
-    let post = |call: ToolCall| for_first("PostToolUse", News::After(call, Outcome::Done));
-    let failed = |call| for_first("PostToolUseFailure", News::After(call, Outcome::Failed));
+    let post = |call: ToolCall, millis| {
+        for_first("PostToolUse", News::After(call, took(Outcome::Done, millis)))
+    };
+    let failed = |call, millis| {
+        for_first("PostToolUseFailure", News::After(call, took(Outcome::Failed, millis)))
+    };
     let notes = || write("toolu_1794780588972_g3uzky5v2", "notes.md", "one\n");
     let edited = || edit("toolu_1794780589170_568qu1m8z", "notes.md", "one", "two");
     let unmatched = || edit("toolu_1794780590658_kepm0v6jh", "kept.md", "not there", "y");
@@ -80,6 +87,19 @@ fn what_the_program_gives_is_understood() {
         let command = "sleep 2; echo late > late.txt";
         shell("toolu_1794780597226_1wyecjts5", command, "go on", true)
     };
+    // In its terminal, where a person is asked for permissions. A call begins after that.
+    let asked = |event: &str, news| heard("5c5e21f5-869f-4b25-ab4f-48b5bc9ca458", event, news);
+    let in_terminal = |id: &str, command: &str| {
+        call(id, "run_shell_command", json!({"command": command, "is_background": false}))
+    };
+    let waited = in_terminal("toolu_1794828825114_smbjbzcp7", "touch waited.txt && sleep 2");
+    let stops = "echo half > half.txt && sleep 30 && echo whole > whole.txt";
+    let stopped = in_terminal("toolu_1794828796242_ebsjqbdoi", stops);
+    let permission = Heard {
+        prompt: Some("5c5e21f5-869f-4b25-ab4f-48b5bc9ca458########0".to_owned()),
+        ..asked("PermissionRequest", News::Nothing)
+    };
+    let interrupted = Ending { interrupted: true, ..took(Outcome::Failed, 3261) };
     let by_subagent = || write("toolu_1794780598122_jqzdcklsh", "by-subagent.md", "z\n");
     let first = prompt("Write the notes. <<LABFILE /home/user/one.json FILE>>");
     let second = prompt("Now the second. <<LABFILE /home/user/two.json FILE>>");
@@ -96,18 +116,27 @@ fn what_the_program_gives_is_understood() {
             ("SessionStart-startup", heard(SESSION, "SessionStart", News::SessionStart)),
             ("UserPromptSubmit-first", for_first("UserPromptSubmit", first)),
             ("PreToolUse-write_file", pre(notes())),
-            ("PostToolUse-write_file", post(notes())),
+            ("PostToolUse-write_file", post(notes(), 9)),
             ("UserPromptSubmit-after-tool", for_first("UserPromptSubmit", News::Nothing)),
             ("PreToolUse-edit", pre(edited())),
-            ("PostToolUse-edit", post(edited())),
+            ("PostToolUse-edit", post(edited(), 15)),
             ("PreToolUse-run_shell_command", pre(moved())),
-            ("PostToolUse-run_shell_command", post(moved())),
+            ("PostToolUse-run_shell_command", post(moved(), 52)),
             ("PreToolUse-read_file", for_first("PreToolUse", News::Nothing)),
             ("PostToolUse-read_file", for_first("PostToolUse", News::Nothing)),
             ("PreToolUse-edit-without-match", pre(unmatched())),
-            ("PostToolUseFailure-edit-without-match", failed(unmatched())),
+            ("PostToolUseFailure-edit-without-match", failed(unmatched(), 4)),
             ("PreToolUse-run_shell_command-exit-3", pre(exit_3())),
-            ("PostToolUseFailure-run_shell_command-exit-3", failed(exit_3())),
+            ("PostToolUseFailure-run_shell_command-exit-3", failed(exit_3(), 59)),
+            (
+                "PostToolUse-run_shell_command-waited",
+                asked("PostToolUse", News::After(waited, took(Outcome::Done, 2082))),
+            ),
+            (
+                "PostToolUseFailure-run_shell_command-interrupted",
+                asked("PostToolUseFailure", News::After(stopped, interrupted)),
+            ),
+            ("PermissionRequest-write_file", permission),
             ("Stop-first", for_first("Stop", News::TurnEnd)),
             ("SessionStart-resume", heard(SESSION, "SessionStart", News::SessionStart)),
             ("UserPromptSubmit-second", for_second("UserPromptSubmit", second)),
@@ -117,7 +146,7 @@ fn what_the_program_gives_is_understood() {
             ),
             (
                 "PostToolUse-run_shell_command-background",
-                for_second("PostToolUse", News::After(started(), Outcome::Background)),
+                for_second("PostToolUse", News::After(started(), took(Outcome::Background, 36))),
             ),
             ("PreToolUse-agent", for_second("PreToolUse", News::Nothing)),
             ("SubagentStart", of_subagent("SubagentStart", News::SubagentStart)),
@@ -127,7 +156,7 @@ fn what_the_program_gives_is_understood() {
             ),
             (
                 "PostToolUse-subagent-write_file",
-                of_subagent("PostToolUse", News::After(by_subagent(), Outcome::Done)),
+                of_subagent("PostToolUse", News::After(by_subagent(), took(Outcome::Done, 16))),
             ),
             ("SubagentStop", of_subagent("SubagentStop", News::SubagentStop)),
             ("PostToolUse-agent", for_second("PostToolUse", News::Nothing)),
@@ -150,4 +179,10 @@ fn edits_name_their_files_and_a_command_may_write_anything() {
         of(shell("c", "make", "d", false)),
         Touches::Anything { command, paths: Vec::new() }
     );
+}
+
+#[test]
+fn every_hook_says_when_it_was_sent() {
+    let at = sent_at(Plugged::Qwen, "qwen", "PostToolUse-run_shell_command");
+    assert_eq!(at, Some(1_794_780_589_587));
 }

@@ -3,11 +3,14 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
-use takeback_agents::hook::{Heard, Plugged, hear};
+use takeback_agents::hook::{Ending, Heard, Plugged, hear};
+use takeback_core::Outcome;
+use takeback_store::Timestamp;
 
 /// Compares what is heard of every recording in a folder with what is expected of it. What happened is
-/// the part of a recording's name before the first `-`.
+/// the part of a recording's name before the first `-`. When it was sent is not compared.
 #[track_caller]
 pub(crate) fn all_are_heard_as(agent: Plugged, folder: &str, expected: &[(&str, Heard)]) {
     let mut names: Vec<&str> = expected.iter().map(|(name, _)| *name).collect();
@@ -15,8 +18,15 @@ pub(crate) fn all_are_heard_as(agent: Plugged, folder: &str, expected: &[(&str, 
     assert_eq!(names, names_of(folder));
     for (name, expected) in expected {
         let event = name.split('-').next();
-        assert_eq!(hear(agent, &given(folder, name), event).unwrap(), *expected, "{name}");
+        let heard = hear(agent, &given(folder, name), event).unwrap();
+        assert_eq!(Heard { timestamp: None, ..heard }, *expected, "{name}");
     }
+}
+
+/// When a recording says that it was sent, in milliseconds since 1970.
+pub(crate) fn sent_at(agent: Plugged, folder: &str, name: &str) -> Option<i64> {
+    let heard = hear(agent, &given(folder, name), name.split('-').next()).unwrap();
+    heard.timestamp.map(|Timestamp(millis)| millis)
 }
 
 pub(crate) fn names_of(folder: &str) -> Vec<String> {
@@ -38,4 +48,9 @@ pub(crate) fn given(folder: &str, name: &str) -> Vec<u8> {
 
 fn recordings(folder: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/hook/recorded").join(folder)
+}
+
+/// The end of a call that says how long it ran.
+pub(crate) fn took(outcome: Outcome, millis: u64) -> Ending {
+    Ending { took: Some(Duration::from_millis(millis)), ..outcome.into() }
 }

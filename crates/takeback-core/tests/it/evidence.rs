@@ -19,7 +19,7 @@ struct Transcript(Arc<Mutex<Vec<LearnedEnd>>>);
 impl Transcript {
     fn says(&self, session: &str, call: &str, how: EndKind, at: Option<Timestamp>) {
         let (session, call) = (session.into(), call.into());
-        self.0.lock().unwrap().push(LearnedEnd { session, call, how, at });
+        self.0.lock().unwrap().push(LearnedEnd { session, call, how, at, took: None });
     }
 }
 

@@ -13,12 +13,17 @@ use std::sync::Arc;
 use std::sync::mpsc::channel;
 use std::time::{Duration, Instant};
 
-use takeback_agents::hook::{HearError, Heard, News, Plugged, Teller, event_of, hear, touches};
+use takeback_agents::hook::{
+    HearError, Heard, News, Plugged, Teller, allowed_in, event_of, has_other_post_edit_hook, hear,
+    touches, transcript_of,
+};
+use takeback_agents::install::{home_of, is_own_command};
 use takeback_core::deferred::is_any as is_deferred;
-use takeback_core::{AgentEvent, Touches};
-use takeback_store::{Process, Timestamp};
+use takeback_core::{AgentEvent, Outcome, Touches, process};
+use takeback_store::Timestamp;
 
-use self::whereabouts::{agent_process, root_of_path, roots_of};
+pub(super) use self::whereabouts::HookRun;
+use self::whereabouts::{root_of_path, roots_of};
 pub(super) use self::within::lacking;
 use self::within::{Task, within};
 use super::state::save::SESSION_VARIABLE;
@@ -26,11 +31,13 @@ use crate::args::{HookArgs, Options};
 use crate::heartbeat::{Beat, Heartbeat, NOT_UNDERSTOOD, leave};
 use crate::log_file::{Level, LogFile};
 use crate::place::{self, environment};
+use crate::plugs;
 use crate::progress;
 use crate::settings::Settings;
 use crate::stores;
 use crate::time::now;
 use crate::watchlist::Watchlist;
+use crate::witness::end_of;
 
 /// What a hook is given is no longer than this.
 const LONGEST: u64 = 64 << 20;
@@ -69,7 +76,7 @@ fn from_stdin(home: &Path, args: &HookArgs, begun: Instant) -> Result<(), String
         given: &given,
         event: args.event.as_deref(),
         folder: folder.as_deref(),
-        agent_process: agent_process(),
+        run: HookRun::of_this_process(),
         begun,
         recorder: match environment(SESSION_VARIABLE) {
             Some(_) => Recorder::Other,
@@ -111,12 +118,68 @@ pub(crate) struct Happening<'a> {
     pub(crate) event: Option<&'a str>,
     /// Where the agent works, if it does not say so.
     pub(crate) folder: Option<&'a Path>,
-    pub(crate) agent_process: Option<Process>,
+    pub(crate) run: HookRun,
     /// Since when the agent waits.
     pub(crate) begun: Instant,
     pub(crate) recorder: Recorder,
     /// Of a server that watches.
     pub(crate) watchlist: Option<&'a Arc<Watchlist>>,
+}
+
+impl Happening<'_> {
+    /// `edits`: whether it is about a call that names what it writes.
+    fn teller(&self, heard: &Heard, now: Timestamp, edits: bool) -> Teller {
+        let sent = heard.timestamp.or(self.run.at).filter(|at| *at <= now).unwrap_or(now);
+        let late = Duration::from_millis((now.0 - sent.0).unsigned_abs());
+        let formatter = edits
+            && matches!(heard.news, News::After(..))
+            && plugs::homes().is_ok_and(|homes| {
+                let folder = home_of(self.agent, &homes);
+                let cwd = heard.cwd.as_deref().unwrap_or(&folder);
+                has_other_post_edit_hook(self.agent, &folder, cwd, &is_own_command)
+            });
+        Teller { late, formatter, ..Teller::new(self.agent, self.run.agent) }
+    }
+
+    /// How long a call ran, of agents that do not say so: since the person allowed it.
+    fn since_allowed(&self, heard: &Heard, event: &mut AgentEvent, now: Timestamp) {
+        let AgentEvent::AfterTool { report, .. } = event else { return };
+        let (News::After(call, _), None) = (&heard.news, report.ran_for) else { return };
+        let own = || {
+            let homes = plugs::homes().ok()?;
+            transcript_of(self.agent, &home_of(self.agent, &homes), &heard.session)
+        };
+        // The others say it themselves, or never.
+        let is_asked = self.agent == Plugged::Copilot;
+        let path = heard.transcript.clone().filter(|_| is_asked).or_else(own);
+        let allowed = path
+            .and_then(|path| end_of(&path))
+            .and_then(|end| allowed_in(self.agent, &end, &call.id))
+            .filter(|at| *at <= now);
+        report.ran_for = allowed.map(|at| Duration::from_millis((now.0 - at.0).unsigned_abs()));
+    }
+
+    /// An interrupted command of which something still runs is not over.
+    fn unless_it_goes_on(&self, event: AgentEvent, root: &Path, now: Timestamp) -> AgentEvent {
+        match (event, self.run.agent) {
+            (
+                AgentEvent::AfterTool { session, call, outcome: Outcome::Interrupted, report },
+                Some(agent),
+            ) => {
+                let ran_for = report.ran_for.unwrap_or_default();
+                let began = now.0.saturating_sub_unsigned(millis(ran_for));
+                let goes_on = report.ran_for.is_some()
+                    && process::has_running(agent, Timestamp(began), self.run.at, root);
+                let outcome = if goes_on { Outcome::Background } else { Outcome::Interrupted };
+                AgentEvent::AfterTool { session, call, outcome, report }
+            }
+            (event, _) => event,
+        }
+    }
+}
+
+fn millis(time: Duration) -> u64 {
+    u64::try_from(time.as_millis()).unwrap_or(u64::MAX)
 }
 
 /// Records it, and leaves a heartbeat, whatever else happens.
@@ -133,7 +196,12 @@ pub(crate) fn take(home: &Path, happening: &Happening<'_>) -> Result<(), String>
         }
     };
     heard.cwd = heard.cwd.or_else(|| happening.folder.map(Path::to_owned));
-    let mut beat = Beat { event: heard.event.clone(), ..Beat::default() };
+    let mut beat = Beat {
+        event: heard.event.clone(),
+        transcript: heard.transcript.clone(),
+        is_orphan: heard.is_fork.then_some(true),
+        ..Beat::default()
+    };
     let taken = match happening.recorder {
         Recorder::Hook => into_log(home, happening, &heard, time, &mut beat),
         Recorder::Other => Ok(()),
@@ -151,15 +219,16 @@ fn into_log(
     beat: &mut Beat,
 ) -> Result<(), String> {
     let known = Heartbeat::of(home, happening.agent.name(), &heard.session);
-    let (known, learnt) = known.map(|known| (known.roots, known.learnt)).unwrap_or_default();
+    let (known, learnt, is_orphan) =
+        known.map(|known| (known.roots, known.learnt, known.is_orphan)).unwrap_or_default();
     let roots = roots_of(home, heard, &known)?;
-    let teller = Teller { agent: happening.agent, process: happening.agent_process };
     let mut lacking = None;
     // A worktree may be gone again.
     let there = |root: &&PathBuf| root.is_dir() || roots.first() == Some(*root);
     for root in roots.iter().filter(there) {
         let settings = Settings::load(root, home).map_err(|error| error.line())?;
         let edited = edited(&settings, heard);
+        let teller = happening.teller(heard, time, edited.is_some());
         let event = event_of(&settings.tools(), teller, heard)
             .filter(|_| settings.is_enabled())
             .and_then(|event| at(root, &roots, event, edited.as_deref()));
@@ -175,11 +244,26 @@ fn into_log(
         let (home, root) = (home.to_owned(), root.clone());
         let (heard, learnt) = (heard.clone(), learnt.clone());
         let watchlist = happening.watchlist.cloned();
-        let task = Task { home, root: root.clone(), teller, heard, event, time, learnt, watchlist };
+        let mut event = happening.unless_it_goes_on(event, &root, time);
+        happening.since_allowed(&heard, &mut event, time);
+        let task = Task {
+            home,
+            root: root.clone(),
+            teller,
+            heard,
+            event,
+            time,
+            learnt,
+            is_orphan,
+            watchlist,
+        };
         let done = within(until, task)?;
         beat.roots.push(root);
         beat.recorded = true;
         beat.learnt = done.learnt;
+        if done.has_parent {
+            beat.is_orphan = Some(false);
+        }
         lacking = lacking.or(done.lacking);
     }
     lacking.map_or(Ok(()), Err)

@@ -48,7 +48,7 @@ fn each_state_has_its_words() {
     ✓ ~/.takeback: SIZE in 0 workspaces
     one is missing: 0
     takeback 0.1.0
-    ! Claude Code 2.1.325: 9 of 10 hooks in ~/.claude/settings.json
+    ! Claude Code 2.1.325: 10 of 11 hooks in ~/.claude/settings.json
         `takeback init` completes them.
     ✓ ~/.takeback: SIZE in 0 workspaces
     the program is gone: 1

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use takeback_agents::hook::{Heard, News};
 use takeback_core::process;
-use takeback_store::Process;
+use takeback_store::{Process, Timestamp};
 
 use crate::place;
 use crate::stores::is_protected;
@@ -66,20 +66,32 @@ fn is_worktree(folder: &Path) -> bool {
         && leads_to().is_ok_and(|text| text.starts_with("gitdir:") && text.contains("/worktrees/"))
 }
 
-/// The process that ran the hook: the nearest above this one that is no shell or the like. Agents run
-/// hooks through a shell, which may or may not stay in between.
-pub(super) fn agent_process() -> Option<Process> {
-    const BETWEEN: &[&str] = &[
-        "sh", "bash", "dash", "zsh", "fish", "ksh", "busybox", "env", "timeout", "nice", "setsid",
-    ];
-    const MOST: usize = 8;
-    let mut pid = std::process::id();
-    for _ in 0..MOST {
-        pid = process::parent_of(pid).filter(|pid| *pid > 1)?;
-        let name = process::name_of(pid)?;
-        if !BETWEEN.contains(&name.as_str()) {
-            return process::started(pid);
+/// The process that ran a hook, and when it did.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct HookRun {
+    /// The agent: the nearest process above this one that is no shell or the like. Agents run hooks
+    /// through a shell, which may or may not stay in between.
+    pub(crate) agent: Option<Process>,
+    pub(crate) at: Option<Timestamp>,
+}
+
+impl HookRun {
+    /// Of this process.
+    pub(super) fn of_this_process() -> Self {
+        const BETWEEN: &[&str] = &[
+            "sh", "bash", "dash", "zsh", "fish", "ksh", "busybox", "env", "timeout", "nice",
+            "setsid",
+        ];
+        const MOST: usize = 8;
+        let mut pid = std::process::id();
+        for _ in 0..MOST {
+            let Some(above) = process::parent_of(pid).filter(|pid| *pid > 1) else { break };
+            let Some(name) = process::name_of(above) else { break };
+            if !BETWEEN.contains(&name.as_str()) {
+                return Self { agent: process::started(above), at: process::started_at(pid) };
+            }
+            pid = above;
         }
+        Self::default()
     }
-    None
 }

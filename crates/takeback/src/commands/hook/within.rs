@@ -4,30 +4,30 @@
 //! recorded by then goes to the spool, as something that nobody could look at in time: what stood there
 //! before is then missing, and is never read late and taken for it.
 
-use std::fs::File;
-use std::io::{self, Read as _, Seek as _, SeekFrom};
+use std::io;
 use std::os::unix::process::CommandExt as _;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
 use std::sync::Arc;
 use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
 use std::time::Instant;
 
 use takeback_agents::claude::hook::message_of;
-use takeback_agents::hook::{Heard, News, Plugged, Teller, tell_by};
+use takeback_agents::hook::{Heard, News, Plugged, Teller, parent_in, prompts_in, tell_by};
 use takeback_core::deferred::Deferred;
 use takeback_core::going_on::is_wanted;
 use takeback_core::retention::{is_due, is_tight};
 use takeback_core::spool::{self, Spooled};
 use takeback_core::{
-    AgentEvent, Put, Recorded, Workspace, learn_ids, record_deferred, record_or_defer,
+    AgentEvent, Put, Recorded, Workspace, learn_ids, record, record_deferred, record_or_defer,
 };
-use takeback_store::{SessionId, Timestamp};
+use takeback_store::{PointQuery, SessionId, StoreError, Timestamp};
 
 use super::whole;
 use crate::place::{self, Place, Store};
 use crate::stores;
 use crate::watchlist::Watchlist;
+use crate::witness::end_of;
 
 /// What is to be recorded, and where.
 pub(super) struct Task {
@@ -40,18 +40,22 @@ pub(super) struct Task {
     pub(super) time: Timestamp,
     /// The prompt whose further names are known.
     pub(super) learnt: Option<String>,
+    /// The session is a copy of one that is not known yet.
+    pub(super) is_orphan: bool,
     pub(super) watchlist: Option<Arc<Watchlist>>,
 }
 
 pub(super) struct Done {
     pub(super) learnt: Option<String>,
+    /// The session's parent is known now.
+    pub(super) has_parent: bool,
     /// What is not in the log as it should be.
     pub(super) lacking: Option<String>,
 }
 
 /// What the recorder says, one after the other.
 enum Said {
-    Recorded { lacking: Option<String> },
+    Recorded { lacking: Option<String>, has_parent: bool },
     Learnt(Option<String>),
 }
 
@@ -60,6 +64,7 @@ struct Recording {
     /// `None`: another process is at it.
     place: Option<Place>,
     lacking: Option<String>,
+    has_parent: bool,
 }
 
 /// Records what is to be recorded, or keeps it for later, by `until`.
@@ -75,15 +80,17 @@ pub(super) fn within(until: Instant, task: Task) -> Result<Done, String> {
     if !left().is_zero() {
         std::thread::spawn(move || task.run(&say));
     }
-    let lacking = match said.recv_timeout(left()) {
-        Ok(Ok(Said::Recorded { lacking })) => lacking,
-        Ok(Ok(Said::Learnt(learnt))) => return Ok(Done { learnt, lacking: None }),
+    let (lacking, has_parent) = match said.recv_timeout(left()) {
+        Ok(Ok(Said::Recorded { lacking, has_parent })) => (lacking, has_parent),
+        Ok(Ok(Said::Learnt(learnt))) => {
+            return Ok(Done { learnt, has_parent: false, lacking: None });
+        }
         Ok(Err(why)) => return Err(why),
         Err(RecvTimeoutError::Timeout | RecvTimeoutError::Disconnected) => {
             spool::push(&store_dir, &spooled)
                 .map_err(|error| format!("{}: {error}", store_dir.display()))?;
             let lacking = Some("time was up before it was recorded; it waits in the spool".into());
-            return Ok(Done { learnt: known, lacking });
+            return Ok(Done { learnt: known, has_parent: false, lacking });
         }
     };
     // What is learnt too late is learnt with the next event.
@@ -91,15 +98,15 @@ pub(super) fn within(until: Instant, task: Task) -> Result<Done, String> {
         Ok(Ok(Said::Learnt(learnt))) => learnt,
         _ => known,
     };
-    Ok(Done { learnt, lacking })
+    Ok(Done { learnt, has_parent, lacking })
 }
 
 impl Task {
     /// Nobody listens any more when time is up.
     fn run(mut self, say: &Sender<Result<Said, String>>) {
         let recorded = match self.record() {
-            Ok(Recording { place, lacking }) => {
-                drop(say.send(Ok(Said::Recorded { lacking })));
+            Ok(Recording { place, lacking, has_parent }) => {
+                drop(say.send(Ok(Said::Recorded { lacking, has_parent })));
                 match place {
                     Some(mut place) => self.learn(&mut place.workspace).map(Said::Learnt),
                     None => Ok(Said::Learnt(self.learnt)),
@@ -126,6 +133,7 @@ impl Task {
         {
             self.learnt = learnt;
         }
+        let has_parent = self.is_orphan && self.adopt(workspace)?;
         let from_files = place.settings.background_scan_files();
         let put = tell_by(workspace, self.teller, &self.heard, &self.event, |workspace, event| {
             record_or_defer(workspace, event, from_files)
@@ -135,7 +143,7 @@ impl Task {
             Some(Put::Recorded(recorded)) => lacking(&recorded),
             Some(Put::Deferred(deferred)) => {
                 let lacking = self.go_on_meanwhile(workspace, deferred)?;
-                return Ok(Recording { place: None, lacking });
+                return Ok(Recording { place: None, lacking, has_parent });
             }
         };
         self.read_rest_meanwhile();
@@ -146,7 +154,7 @@ impl Task {
         {
             self.clean_up_meanwhile();
         }
-        Ok(Recording { place: Some(place), lacking })
+        Ok(Recording { place: Some(place), lacking, has_parent })
     }
 
     /// Leaves the rest to a process that holds up the session's next event until it is done.
@@ -193,6 +201,40 @@ impl Task {
         Ok(Some(prompt.clone()))
     }
 
+    /// Gives a copy of a session the session that it was copied from as its parent, once the transcript
+    /// says which that is. Whether it does.
+    fn adopt(&self, workspace: &mut Workspace) -> Result<bool, String> {
+        let Some(end) = self.heard.transcript.as_deref().and_then(end_of) else {
+            return Ok(false);
+        };
+        let (agent, own) = (self.teller.agent, SessionId(self.heard.session.clone()));
+        let named = parent_in(agent, &end, &own.0).map(SessionId);
+        // The copied messages keep their names: the newest that is known is the parent's.
+        let copied = || -> Result<Option<SessionId>, StoreError> {
+            for message in prompts_in(agent, &end).iter().rev() {
+                let points = workspace.store.find_points(PointQuery::Called(message))?;
+                let mut sessions = points.into_iter().filter_map(|point| point.session);
+                if let Some(session) = sessions.find(|session| *session != own) {
+                    return Ok(Some(session));
+                }
+            }
+            Ok(None)
+        };
+        let parent = match named {
+            Some(parent) => Some(parent),
+            None => copied().map_err(|error| whole(&error))?,
+        };
+        let Some(parent) = parent.filter(|parent| *parent != own) else { return Ok(false) };
+        let event = AgentEvent::SessionStart {
+            session: own,
+            agent: Some(agent.name().to_owned()),
+            parent: Some(parent),
+            owner: self.teller.process,
+        };
+        record(workspace, &event).map_err(|error| whole(&error))?;
+        Ok(true)
+    }
+
     /// If there was no time for everything, now or some time ago, and nobody is at it.
     fn read_rest_meanwhile(&self) {
         let store_dir = stores::store_of(&self.root, &self.home);
@@ -233,15 +275,4 @@ pub(in crate::commands) fn lacking(recorded: &Recorded) -> Option<String> {
     let path = String::from_utf8_lossy(path.as_bytes());
     let rest = if more > 0 { format!(" (and {more} more)") } else { String::new() };
     Some(format!("not captured: {path}{rest}: {}", lack.reason()))
-}
-
-/// As much of a transcript as the newest prompt can be in.
-fn end_of(transcript: &Path) -> Option<Vec<u8>> {
-    const MOST: u64 = 1 << 20;
-    let mut file = File::open(transcript).ok()?;
-    let length = file.metadata().ok()?.len();
-    file.seek(SeekFrom::Start(length.saturating_sub(MOST))).ok()?;
-    let mut end = Vec::new();
-    file.take(MOST).read_to_end(&mut end).ok()?;
-    Some(end)
 }

@@ -12,7 +12,7 @@ use takeback_ipc::{Fault, Outcome, Outlet, Params, RawValue};
 
 use super::client::{Client, told};
 use super::fault::{self, fault};
-use crate::commands::hook::{Happening, Recorder, take};
+use crate::commands::hook::{Happening, HookRun, Recorder, take};
 use crate::commands::record::without_files;
 use crate::place::{self, Store};
 
@@ -71,7 +71,7 @@ pub(super) fn hook(client: &mut Client, params: &Named, _: &Outlet) -> Outcome {
         given: payload.get().as_bytes(),
         event: event.as_deref(),
         folder: Some(&folder),
-        agent_process: pid.and_then(process::started),
+        run: HookRun { agent: pid.and_then(process::started), at: None },
         begun,
         recorder: Recorder::Hook,
         watchlist: client.watchlist(),

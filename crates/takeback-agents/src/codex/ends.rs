@@ -1,0 +1,86 @@
+//! What Codex's transcript (its rollout) says about the ends of calls.
+//!
+//! A command that ran, and a patch that was applied, is an item under the call's id, written when it is
+//! over; of a command it says how long it ran, without the time that it waited for a person. After Esc the
+//! model is told that the call was aborted, whether it was refused or still runs: Codex lets it run on.
+
+use std::time::Duration;
+
+use serde::Deserialize;
+
+use crate::hook::{EndKind, TranscriptEnd, lines_with, moment_of};
+
+/// What the model gets as the answer of a call that was given up.
+const ABORTED: &str = "aborted by user";
+/// What it gets of a command that it does not wait for.
+const GOES_ON: &str = "Process running with session ID";
+
+#[derive(Debug, Deserialize)]
+struct WireLine {
+    timestamp: Option<String>,
+    payload: WirePayload,
+}
+
+#[derive(Debug, Deserialize)]
+struct WirePayload {
+    #[serde(rename = "type")]
+    kind: String,
+    call_id: Option<String>,
+    name: Option<String>,
+    /// A text, or parts of one.
+    #[serde(default)]
+    output: serde_json::Value,
+    item: Option<WireItem>,
+}
+
+#[derive(Debug, Deserialize)]
+struct WireItem {
+    id: Option<String>,
+    duration: Option<WireDuration>,
+}
+
+#[derive(Debug, Deserialize)]
+struct WireDuration {
+    secs: u64,
+    nanos: u32,
+}
+
+pub(crate) fn ends_in(transcript: &[u8], calls: &[&str]) -> Vec<TranscriptEnd> {
+    calls.iter().filter_map(|call| end_of(transcript, call)).collect()
+}
+
+fn end_of(transcript: &[u8], call: &str) -> Option<TranscriptEnd> {
+    let lines: Vec<WireLine> = lines_with(transcript, call)
+        .filter_map(|line| serde_json::from_slice(line.text).ok())
+        .collect();
+    let end = |how, line: &WireLine| TranscriptEnd {
+        call: call.to_owned(),
+        how,
+        at: line.timestamp.as_deref().and_then(moment_of),
+        took: None,
+    };
+    let of_call = |line: &&WireLine| line.payload.call_id.as_deref() == Some(call);
+    let item = lines.iter().find_map(|line| {
+        let item = line.payload.item.as_ref().filter(|item| item.id.as_deref() == Some(call))?;
+        (line.payload.kind == "item_completed").then_some((line, item))
+    });
+    if let Some((line, item)) = item {
+        let took = item.duration.as_ref().map(|it| Duration::new(it.secs, it.nanos));
+        return Some(TranscriptEnd { took, ..end(EndKind::Finished, line) });
+    }
+    let answer =
+        lines.iter().filter(of_call).find(|line| line.payload.kind.ends_with("_output"))?;
+    let said = answer.payload.output.to_string();
+    if said.contains(GOES_ON) {
+        return None;
+    }
+    if !said.contains(ABORTED) {
+        return Some(end(EndKind::Finished, answer));
+    }
+    // A patch takes no time: what is not applied by now was never allowed.
+    let is_patch = lines
+        .iter()
+        .filter(of_call)
+        .any(|line| line.payload.name.as_deref() == Some("apply_patch"));
+    Some(end(if is_patch { EndKind::Rejected } else { EndKind::Abandoned }, answer))
+}

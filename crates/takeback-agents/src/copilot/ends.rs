@@ -1,0 +1,143 @@
+//! What Copilot CLI's transcript (`events.jsonl`) says about the ends of calls.
+//!
+//! Hooks give calls no id. The transcript has one, so a call is found by its tool and arguments first. What
+//! a person answered in the dialog, and when, is an event; so is Esc, without the calls that it stopped.
+
+use std::path::{Path, PathBuf};
+
+use serde::Deserialize;
+use serde_json::Value;
+use takeback_store::Timestamp;
+
+use super::hook::{input_of, says_it_goes_on};
+use crate::hook::{EndKind, TranscriptEnd, call_id, lines_with, moment_of};
+
+#[derive(Debug, Deserialize)]
+struct WireEvent {
+    #[serde(rename = "type")]
+    kind: String,
+    timestamp: Option<String>,
+    data: WireData,
+}
+
+impl WireEvent {
+    fn at(&self) -> Option<Timestamp> {
+        self.timestamp.as_deref().and_then(moment_of)
+    }
+}
+
+#[derive(Debug, Deserialize)]
+struct WireData {
+    #[serde(rename = "toolCallId")]
+    call: Option<String>,
+    #[serde(rename = "toolName")]
+    tool: Option<String>,
+    #[serde(default)]
+    arguments: Value,
+    #[serde(rename = "permissionRequest")]
+    request: Option<WireRequest>,
+    result: Option<WireResult>,
+    error: Option<WireError>,
+}
+
+#[derive(Debug, Deserialize)]
+struct WireRequest {
+    #[serde(rename = "toolCallId")]
+    call: Option<String>,
+}
+
+#[derive(Debug, Deserialize)]
+struct WireResult {
+    /// Of a permission.
+    kind: Option<String>,
+    /// Of a tool.
+    content: Option<Value>,
+}
+
+#[derive(Debug, Deserialize)]
+struct WireError {
+    code: Option<String>,
+}
+
+/// What the events after a call's start say about it.
+#[derive(Debug, Default)]
+struct Course {
+    asked: Option<WireEvent>,
+    answered: Option<WireEvent>,
+    completed: Option<WireEvent>,
+    aborted: Option<WireEvent>,
+}
+
+pub(crate) fn ends_in(transcript: &[u8], calls: &[&str]) -> Vec<TranscriptEnd> {
+    calls.iter().filter_map(|call| course_of(transcript, call)?.end(call)).collect()
+}
+
+/// When a person allowed a call.
+pub(crate) fn allowed_in(transcript: &[u8], call: &str) -> Option<Timestamp> {
+    let course = course_of(transcript, call)?;
+    course.answered.filter(|answer| permission(answer) == Some("approved"))?.at()
+}
+
+fn course_of(transcript: &[u8], call: &str) -> Option<Course> {
+    let (id, rest) = lines_with(transcript, "\"tool.execution_start\"").find_map(|line| {
+        let start: WireEvent = serde_json::from_slice(line.text).ok()?;
+        let is_it = call_id(start.data.tool.as_deref()?, &input_of(&start.data.arguments)) == call;
+        start.data.call.filter(|_| is_it).map(|id| (id, line.rest))
+    })?;
+    let mut course = Course::default();
+    for line in lines_with(rest, &id) {
+        let Ok(event) = serde_json::from_slice::<WireEvent>(line.text) else { continue };
+        match event.kind.as_str() {
+            "permission.requested"
+                if event.data.request.as_ref().and_then(|it| it.call.as_deref()) == Some(&id) =>
+            {
+                course.asked = Some(event);
+            }
+            "permission.completed" => course.answered = Some(event),
+            "tool.execution_complete" => course.completed = Some(event),
+            _ => {}
+        }
+    }
+    course.aborted = lines_with(rest, "\"abort\"")
+        .filter_map(|line| serde_json::from_slice::<WireEvent>(line.text).ok())
+        .filter(|event| event.kind == "abort")
+        .last();
+    Some(course)
+}
+
+fn permission(answer: &WireEvent) -> Option<&str> {
+    answer.data.result.as_ref()?.kind.as_deref()
+}
+
+impl Course {
+    fn end(&self, call: &str) -> Option<TranscriptEnd> {
+        let answer = self.answered.as_ref();
+        let is_refused =
+            |answer: &&WireEvent| permission(answer).is_some_and(|it| it != "approved");
+        let is_denied = |done: &&WireEvent| {
+            done.data.error.as_ref().is_some_and(|error| error.code.as_deref() == Some("denied"))
+        };
+        let (how, event) = if let Some(refusal) = answer.filter(is_refused) {
+            (EndKind::Rejected, refusal)
+        } else if let Some(denial) = self.completed.as_ref().filter(is_denied) {
+            (EndKind::Rejected, denial)
+        } else if let Some(done) = &self.completed {
+            let content = done.data.result.as_ref().and_then(|result| result.content.as_ref());
+            if content.and_then(Value::as_str).is_some_and(says_it_goes_on) {
+                return None;
+            }
+            (EndKind::Finished, done)
+        } else {
+            let aborted = self.aborted.as_ref()?;
+            let waits = self.asked.is_some() && answer.is_none();
+            (if waits { EndKind::Rejected } else { EndKind::Interrupted }, aborted)
+        };
+        Some(TranscriptEnd { call: call.to_owned(), how, at: event.at(), took: None })
+    }
+}
+
+/// Only some hooks say where it is.
+pub(crate) fn transcript_of(home: &Path, session: &str) -> Option<PathBuf> {
+    let is_name = session.chars().all(|c| c.is_ascii_alphanumeric() || c == '-');
+    is_name.then(|| home.join("session-state").join(session).join("events.jsonl"))
+}

@@ -1,0 +1,72 @@
+//! What the agents' transcripts say about the ends of calls.
+
+mod claude;
+mod codex;
+mod copilot;
+mod gemini;
+
+use std::fs;
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use takeback_agents::hook::{EndKind, News, Plugged, ends_in, hear};
+
+use crate::recorded::given;
+
+/// A recorded transcript. What the program tells its model is left out, folders are replaced.
+fn transcript(name: &str) -> Vec<u8> {
+    let recorded = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/hook/recorded");
+    fs::read(recorded.join(name)).unwrap()
+}
+
+/// How one call ended, and when.
+fn end(agent: Plugged, transcript: &[u8], call: &str) -> Option<(EndKind, i64)> {
+    let ends = ends_in(agent, transcript, &[call]);
+    assert!(ends.len() <= 1, "{ends:?}");
+    let end = ends.first()?;
+    assert_eq!(end.call, call);
+    Some((end.how, end.at.unwrap().0))
+}
+
+/// The name that the hook before a call gives it.
+fn called(agent: Plugged, folder: &str, name: &str) -> String {
+    let heard = hear(agent, &given(folder, name), name.split('-').next()).unwrap();
+    let News::Before(call) = heard.news else { panic!("{heard:?}") };
+    call.id
+}
+
+#[test]
+fn what_is_no_transcript_tells_nothing() {
+    for agent in Plugged::ALL {
+        for text in ["", "\n", "{", "call", "{\"call\": 1}\n[\"call\"]\ncall", "\u{fffd}call\n"] {
+            assert_eq!(ends_in(agent, text.as_bytes(), &["call"]), [], "{agent:?} {text}");
+        }
+        assert_eq!(ends_in(agent, b"{}", &[]), []);
+    }
+}
+
+/// A hook reads the last megabyte. Lines without the call are not read as JSON; the bound leaves room for a
+/// busy machine and a build without optimisation.
+#[test]
+fn a_megabyte_is_searched_in_no_time() {
+    let recorded = [
+        (Plugged::Claude, "claude/ends/main.jsonl", "toolu_a40bc5384ee746bba1c111"),
+        (Plugged::Codex, "codex/ends/rollout.jsonl", "call_01001e36e28e"),
+        (Plugged::Gemini, "gemini/ends/chat.jsonl", "no such call"),
+        (Plugged::Copilot, "copilot/ends/events.jsonl", "no such call"),
+    ];
+    for (agent, name, call) in recorded {
+        let text = transcript(name);
+        let said = format!("{{\"type\":\"said\",\"text\":\"{}\"}}\n", "x".repeat(2000));
+        let mut megabyte = text.clone();
+        while megabyte.len() < 1 << 20 {
+            megabyte.extend_from_slice(said.as_bytes());
+        }
+        let began = Instant::now();
+        let ends = ends_in(agent, &megabyte, &[call]);
+        let took = began.elapsed();
+        assert_eq!(ends, ends_in(agent, &text, &[call]));
+        assert!(took < Duration::from_millis(250), "{agent:?}: {took:?}");
+        println!("{agent:?}: {took:?}");
+    }
+}

@@ -1,0 +1,55 @@
+//! Codex 0.166.0, in its terminal, with `approval_policy = "on-request"`.
+
+use std::time::Duration;
+
+use takeback_agents::hook::{EndKind, Plugged, ends_in};
+
+use super::{end, transcript};
+
+const REFUSED: &str = "call_3ead8ef25775";
+const REFUSED_BY_ESC: &str = "call_ac6d1c704cff";
+const STOPPED: &str = "call_03642d08e8ed";
+const WAITED: &str = "call_01001e36e28e";
+const REFUSED_PATCH: &str = "call_d14be01ca93b";
+const PATCH: &str = "call_03c135f6f67b";
+const FAILED: &str = "call_71c7f477359b";
+
+fn rollout() -> Vec<u8> {
+    transcript("codex/ends/rollout.jsonl")
+}
+
+#[test]
+fn what_ran_tells_its_end() {
+    let ends = [
+        (WAITED, EndKind::Finished, 1_794_828_882_192),
+        (FAILED, EndKind::Finished, 1_794_828_947_530),
+        (PATCH, EndKind::Finished, 1_794_828_936_834),
+        (REFUSED_PATCH, EndKind::Rejected, 1_794_828_892_953),
+    ];
+    for (call, how, at) in ends {
+        assert_eq!(end(Plugged::Codex, &rollout(), call), Some((how, at)), "{call}");
+    }
+}
+
+/// The command waited for eight seconds and ran for two.
+#[test]
+fn the_time_that_a_command_waited_does_not_count() {
+    let ends = ends_in(Plugged::Codex, &rollout(), &[WAITED]);
+    assert_eq!(ends[0].took, Some(Duration::new(1, 873_401_937)));
+}
+
+/// Codex says the same of both. The second one ran on to its end.
+#[test]
+fn what_a_person_refuses_looks_like_what_they_stop() {
+    for (call, at) in [(REFUSED, 1_794_828_958_239), (REFUSED_BY_ESC, 1_794_828_852_629)] {
+        let given_up = Some((EndKind::Abandoned, at));
+        assert_eq!(end(Plugged::Codex, &rollout(), call), given_up, "{call}");
+    }
+    let rollout = String::from_utf8(rollout()).unwrap();
+    let is_item = |line: &&str| line.contains("\"item_completed\"") && line.contains(STOPPED);
+    let number = rollout.lines().position(|line| is_item(&line)).unwrap();
+    let before: Vec<&str> = rollout.lines().take(number).collect();
+    let end = |text: &str| end(Plugged::Codex, text.as_bytes(), STOPPED);
+    assert_eq!(end(&before.join("\n")), Some((EndKind::Abandoned, 1_794_828_866_393)));
+    assert_eq!(end(&rollout), Some((EndKind::Finished, 1_794_828_892_395)), "26 s later");
+}

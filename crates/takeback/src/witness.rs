@@ -1,0 +1,116 @@
+//! Ends of calls that no hook reported, from the agents' transcripts and the running processes.
+
+use std::fs::File;
+use std::io::{Read as _, Seek as _, SeekFrom};
+use std::path::{Path, PathBuf};
+
+use takeback_agents::hook::{
+    EndKind as Told, Plugged, TranscriptEnd, ends_in, transcript_of, transcript_of_part,
+};
+use takeback_agents::install::home_of;
+use takeback_core::{EndKind, LearnedEnd, Witness, process};
+use takeback_store::{Call, CallState, Session, SessionId};
+
+use crate::heartbeat::Heartbeat;
+use crate::plugs;
+
+/// Knows where the agents of a home write their transcripts.
+pub(crate) struct TranscriptWitness {
+    pub(crate) home: PathBuf,
+    pub(crate) root: PathBuf,
+}
+
+impl Witness for TranscriptWitness {
+    fn ends_of(&self, session: &Session, calls: &[Call]) -> Vec<LearnedEnd> {
+        let agent = session.agent.as_deref().and_then(Plugged::named);
+        let (background, calls): (Vec<&Call>, Vec<&Call>) =
+            calls.iter().partition(|call| call.state == CallState::Background);
+        let transcript = agent
+            .filter(|_| !calls.is_empty())
+            .and_then(|agent| Some((agent, end_of(&self.transcript_of(agent, session)?)?)));
+        let told = transcript.map_or_else(Vec::new, |(agent, text)| {
+            let ids: Vec<&str> = calls.iter().map(|call| call.id.0.as_str()).collect();
+            ends_in(agent, &text, &ids)
+        });
+        let mut ends: Vec<LearnedEnd> =
+            told.iter().filter_map(|end| self.learned(session, &calls, end)).collect();
+        ends.extend(background.into_iter().filter(|call| self.is_over(session, call)).map(
+            |call| LearnedEnd {
+                session: session.id.clone(),
+                call: call.id.clone(),
+                how: EndKind::Finished,
+                at: None,
+                took: None,
+            },
+        ));
+        ends
+    }
+}
+
+impl TranscriptWitness {
+    /// What a transcript's word means, together with the processes that run.
+    fn learned(
+        &self,
+        session: &Session,
+        calls: &[&Call],
+        told: &TranscriptEnd,
+    ) -> Option<LearnedEnd> {
+        let call = calls.iter().find(|call| call.id.0 == told.call)?;
+        // Of an earlier call that did the same.
+        if told.at.is_some_and(|at| at < call.opened_at) {
+            return None;
+        }
+        let runs = || {
+            let owner = session.owner?;
+            Some(process::has_running(owner, call.opened_at, told.at, &self.root))
+        };
+        let how = match told.how {
+            Told::Finished => EndKind::Finished,
+            Told::Rejected => EndKind::Rejected,
+            Told::Interrupted if runs() == Some(true) => return None,
+            Told::Interrupted => EndKind::Interrupted,
+            // It never ran, or it still runs.
+            Told::Abandoned if runs() == Some(false) => EndKind::Rejected,
+            Told::Abandoned => return None,
+        };
+        let (session, call) = (session.id.clone(), call.id.clone());
+        Some(LearnedEnd { session, call, how, at: told.at, took: told.took })
+    }
+
+    /// Whether nothing runs any more that a call can have started in the background.
+    fn is_over(&self, session: &Session, call: &Call) -> bool {
+        session.owner.is_some_and(|owner| {
+            !process::is_alive(owner)
+                || !process::has_running(owner, call.opened_at, None, &self.root)
+        })
+    }
+
+    fn transcript_of(&self, agent: Plugged, session: &Session) -> Option<PathBuf> {
+        let whole = session.whole().unwrap_or(&session.id);
+        let known = Heartbeat::of(&self.home, agent.name(), &whole.0)
+            .and_then(|heartbeat| heartbeat.transcript);
+        let transcript = known.or_else(|| {
+            let homes = plugs::homes().ok()?;
+            transcript_of(agent, &home_of(agent, &homes), &whole.0)
+        })?;
+        match part_of(&session.id, whole) {
+            Some(part) => transcript_of_part(agent, &transcript, part).or(Some(transcript)),
+            None => Some(transcript),
+        }
+    }
+}
+
+fn part_of<'s>(session: &'s SessionId, whole: &SessionId) -> Option<&'s str> {
+    session.0.strip_prefix(&whole.0)?.strip_prefix('/')
+}
+
+/// As much of a transcript as the newest prompt and its calls can be in.
+pub(crate) fn end_of(transcript: &Path) -> Option<Vec<u8>> {
+    const MOST: u64 = 1 << 20;
+    let mut file = File::open(transcript).ok()?;
+    let length = file.metadata().ok()?.len();
+    file.seek(SeekFrom::Start(length.saturating_sub(MOST))).ok()?;
+    let mut end = Vec::new();
+    file.take(MOST).read_to_end(&mut end).ok()?;
+    Some(end)
+}
