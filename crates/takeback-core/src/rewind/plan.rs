@@ -187,6 +187,14 @@ impl Whose {
             }
         }
     }
+
+    /// Whether no other session may have written it.
+    fn includes_all_of(&self, author: &Author) -> bool {
+        match self {
+            Self::AllAgents => true,
+            Self::Sessions(chosen) => author.sessions().iter().all(|s| chosen.contains(s)),
+        }
+    }
 }
 
 /// What to do where it is not certain whose change it is.
@@ -195,8 +203,21 @@ pub enum AmbiguousPolicy {
     /// Bring back what is missing; leave the rest.
     #[default]
     Leave,
+    /// Take back what no other session than the chosen ones may have written; as [`Self::Leave`] for
+    /// the rest.
+    TakeOwn,
     /// Take it back like an agent's.
     Take,
+}
+
+impl AmbiguousPolicy {
+    fn takes(self, author: &Author, whose: &Whose) -> bool {
+        match self {
+            Self::Leave => false,
+            Self::TakeOwn => whose.includes_all_of(author),
+            Self::Take => true,
+        }
+    }
 }
 
 /// How a plan is to be made.
@@ -319,7 +340,7 @@ fn roles(
             _ if target(stretch) => Role::Take,
             (Author::Rewind { .. } | Author::Import, _) => Role::Neutral,
             (author, Aim::Point { whose, .. }) if whose.includes(author) => match author {
-                Author::Ambiguous { .. } if policy == AmbiguousPolicy::Leave => Role::Ambiguous,
+                Author::Ambiguous { .. } if !policy.takes(author, whose) => Role::Ambiguous,
                 _ => Role::Take,
             },
             (author, _) if is_imported(author) => Role::Neutral,

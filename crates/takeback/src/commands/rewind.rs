@@ -69,11 +69,17 @@ pub(crate) fn request(
         request.exactness = Exactness::Exact;
     }
     request.paths = from_root(workspace, options, &args.paths)?;
-    request.ambiguous = match args.ambiguous {
-        Ambiguous::Leave => AmbiguousPolicy::Leave,
-        Ambiguous::Take => AmbiguousPolicy::Take,
-    };
+    request.ambiguous = args.ambiguous.into();
     Ok(request)
+}
+
+impl From<Ambiguous> for AmbiguousPolicy {
+    fn from(policy: Ambiguous) -> Self {
+        match policy {
+            Ambiguous::Leave => Self::Leave,
+            Ambiguous::Take => Self::Take,
+        }
+    }
 }
 
 /// Chosen from a menu, which shows what would be done: nobody is asked again.

@@ -210,6 +210,14 @@ fn states_are_saved_shown_and_taken_back() {
     ] {
         assert_eq!(line.call(method, &params), user.json(&command), "{method} {params}");
     }
+    for (params, fault) in [
+        (json!({ "id": "ckpt-e-1", "ambiguous": "ask" }), "invalidParams"),
+        (json!({ "id": "ckpt-e-1", "ambiguous": "take", "exact": true }), "invalidParams"),
+    ] {
+        assert_eq!(line.fault("state:rollback", &params), (-32602, fault.into()), "{params}");
+    }
+    let take = json!({ "id": "ckpt-e-1", "ambiguous": "take", "dryRun": true });
+    assert_eq!(line.call("state:rollback", &take)["restoredFiles"], json!(["a.txt"]));
     let done = line.call("state:rollback", &json!(["ckpt-e-1"]));
     assert_eq!((&done["success"], &done["state"]["moved"]), (&json!(true), &json!(true)));
     assert_eq!(user.read("a.txt"), "one\n");
