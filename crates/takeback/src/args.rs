@@ -591,14 +591,14 @@ pub(crate) enum SessionCommand {
 
 #[derive(Debug, ClapArgs)]
 pub(crate) struct SessionArgs {
-    /// The session's id, or its beginning
+    /// The session's id, its beginning, or what `takeback sessions` calls it
     #[arg(value_name = "ID")]
     pub(crate) session: String,
 }
 
 #[derive(Debug, ClapArgs)]
 pub(crate) struct DeleteArgs {
-    /// The session's id, or its beginning
+    /// The session's id, its beginning, or what `takeback sessions` calls it
     #[arg(value_name = "ID")]
     pub(crate) session: String,
     /// Show what would be deleted and do nothing

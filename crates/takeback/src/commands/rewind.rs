@@ -33,6 +33,7 @@ use crate::point::named_in;
 use crate::screen::{
     BAD, GOOD, HINT, STRONG, Screen, columns, is_interactive, plain, shorten, width, wrap,
 };
+use crate::session_name::SessionNames;
 use crate::time::{ago, now};
 
 pub(crate) fn rewind(
@@ -210,7 +211,8 @@ pub(crate) fn carry_out(
             None => false,
         };
         if let Some(shown) = shown.as_ref().filter(|_| is_there || !silent) {
-            show_preview(shown, is_there, title, screen)?;
+            let names = SessionNames::of(&workspace.store.sessions()?);
+            show_preview(shown, is_there, title, &names, screen)?;
             say_if_unmatched(&shown.receipt(), &request.paths, screen)?;
             if args.diff && !shown.plan.does_nothing() {
                 writeln!(screen.out)?;
@@ -244,6 +246,8 @@ pub(crate) fn carry_out(
                 let titled = shown.is_some() && !silent;
                 let refused = receipt::is_refused(&done, Tense::Did);
                 let cut = if refused { None } else { cut_of(workspace, &request)? };
+                let names = SessionNames::of(&workspace.store.sessions()?);
+                let done = names.in_receipt(done);
                 let ending = Ending { windows: &windows, cut: cut.as_ref(), title, titled };
                 return told(&done, &request, &ending, screen);
             }
@@ -316,9 +320,10 @@ fn show_preview(
     shown: &Preview,
     is_there: bool,
     title: &str,
+    names: &SessionNames,
     screen: &mut Screen,
 ) -> Result<(), CommandError> {
-    let receipt = receipt_of(shown, is_there);
+    let receipt = names.in_receipt(receipt_of(shown, is_there));
     print_title(title, screen)?;
     let tense = tense_of(shown);
     let windows = if tense == Tense::Would { shown.windows.as_slice() } else { &[] };
