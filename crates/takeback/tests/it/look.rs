@@ -241,6 +241,31 @@ fn a_prompt_that_was_cut_ends_in_dots_and_is_shown_whole() {
     assert_eq!(told, Some(80), "the data are as ever");
 }
 
+/// What a call names outside the workspace is first looked at before the call: that is no change of yours.
+#[test]
+fn a_file_outside_that_only_an_agent_touched_is_not_yours() {
+    let user = User::with(&[("a", "1\n")]);
+    user.write("../outside.txt", "one\n");
+    let before = r#"{"event":"prompt","session":"s","message":"m","text":"go"}
+{"event":"before_tool","session":"s","call":"c","tool":"Edit","paths":["../outside.txt","../new.txt"]}
+{"event":"before_tool","session":"s","call":"d","tool":"Edit","paths":["../unread.txt"]}"#;
+    user.write("../unread.txt", "one\n");
+    assert_eq!(user.fed(&["record"], before).code, 0);
+    user.write("../outside.txt", "one\ntwo\n");
+    user.write("../new.txt", "new\n");
+    let after = r#"{"event":"after_tool","session":"s","call":"c"}
+{"event":"after_tool","session":"s","call":"d"}
+{"event":"turn_end","session":"s"}"#;
+    assert_eq!(user.fed(&["record"], after).code, 0);
+    let shown = user.takeback(&["show", "m"]).out;
+    let (_, table) = shown.split_once("\n\n").expect("a head, then a table");
+    insta::assert_snapshot!(table, @"
+      FOLDER/new.txt      new         s with Edit
+      FOLDER/outside.txt  changed     s with Edit
+      FOLDER/unread.txt   first seen
+    ");
+}
+
 /// Two sessions of Codex that were started in one millisecond, and a file of the first that the second
 /// changed too.
 #[test]
