@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 
 use takeback_agents::cut::Cut;
 use takeback_core::Workspace;
+use takeback_core::record::look_around;
 use takeback_core::rewind::journal::{Exactness, Preview, Window};
 use takeback_core::rewind::{
     AmbiguousPolicy, Receipt, RewindError, RewindRequest, Target, Whose, preview,
@@ -103,6 +104,10 @@ fn by_menu(
         writeln!(screen.out, "No checkpoints found.")?;
         return Ok(Kind::Nothing as u8);
     }
+    // Once for all of its previews.
+    if let Some(point) = points.last() {
+        catch_up(workspace, &RewindRequest::new(Target::Point(point.id)))?;
+    }
     // What takes long is seen in the menu, not across it.
     let shown = workspace.ambient.watch.take();
     let of = |id: &str| points.iter().find(|point| point.id.to_string() == id);
@@ -174,6 +179,22 @@ fn again(
     carry_out(&mut place.workspace, options, request, &args.doing, title, screen)
 }
 
+/// Records what was changed a moment ago, so that it is named among what stays.
+///
+/// An undo names only what its rewind touched. Where a turn or a call is open, with `--exact` and for
+/// state and files together, the rewind itself scans the tree.
+fn catch_up(workspace: &mut Workspace, request: &RewindRequest) -> Result<(), CommandError> {
+    let goes_back = matches!(request.target, Target::Point(_));
+    let is_scanned = request.exactness == Exactness::Exact
+        || request.rollback.is_some()
+        || !workspace.store.live_calls()?.is_empty()
+        || workspace.store.sessions()?.iter().any(|session| session.open_turn.is_some());
+    if goes_back && !is_scanned {
+        look_around(workspace)?;
+    }
+    Ok(())
+}
+
 /// Previews a request if somebody looks, asks if somebody must, does it, and says what became of it.
 pub(crate) fn carry_out(
     workspace: &mut Workspace,
@@ -190,6 +211,7 @@ pub(crate) fn carry_out(
     }
     request.outside = args.outside;
     request.discard = discarded(workspace, options, &args.discard)?;
+    catch_up(workspace, &request)?;
     let ask = !args.yes;
     // With -y nobody sees a preview, so none is made.
     let look_first = ask || args.dry_run || args.diff || stands_there(workspace, &request)?;

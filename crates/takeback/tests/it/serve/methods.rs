@@ -78,10 +78,14 @@ fn a_mark_holds_for_what_was_shown() {
     line.edit("s1", "m3", "a.txt", || user.write("a.txt", "four\n"));
     assert_eq!(line.fault("point:rewind", &rewind(&mark)), (-32012, "changed".into()));
     assert_eq!(user.read("a.txt"), "four\n", "nothing was done");
+    line.told(&json!({ "event": "turn_end", "session": "s1" }));
     let now = line.call("checkpoint:preview", &json!(["m1"]));
     assert_eq!(now["restoredFiles"], again["restoredFiles"]);
+    // What stays may change.
+    user.write("mine.txt", "mine\n");
     let done = line.call("point:rewind", &rewind(&now["mark"]));
     assert_eq!((&done["success"], &done["restoredFiles"]), (&json!(true), &json!(["a.txt"])));
+    assert_eq!(done["keptFiles"][0]["filePath"], "mine.txt");
     assert_eq!(user.read("a.txt"), "one\n");
 }
 
