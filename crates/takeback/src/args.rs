@@ -6,6 +6,8 @@ use std::path::{Path, PathBuf};
 use clap::{Args as ClapArgs, Parser, Subcommand, ValueEnum};
 use takeback_core::exchange::BundleLimits;
 
+#[cfg(test)]
+mod hints;
 mod state;
 
 pub(crate) use state::{

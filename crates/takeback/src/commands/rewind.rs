@@ -14,6 +14,7 @@ use takeback_core::rewind::{
     AmbiguousPolicy, Receipt, RewindError, RewindRequest, Target, Whose, preview,
     rewind as take_back,
 };
+use takeback_core::worktree::write::StageError;
 use takeback_store::{Point, SessionId, WorkPath};
 
 pub(crate) use self::at_once::{as_marked, at_once, marked};
@@ -52,7 +53,17 @@ pub(crate) fn rewind(
     let point = named_in(&*workspace.store, name)?;
     let request = request(workspace, options, args, &point)?;
     let title = format!("Rewind to {}", name_of(&point));
-    carry_out(workspace, options, request, &args.doing, &title, screen)
+    carry_out(workspace, options, request, &args.doing, &title, screen).map_err(rest_by_path)
+}
+
+/// What is damaged keeps all of a rewind from being done, but other files can be had back.
+fn rest_by_path(error: CommandError) -> CommandError {
+    match error.source.downcast_ref() {
+        Some(RewindError::Stage(StageError::Contents { .. })) => {
+            error.hint("--path takes back other files.")
+        }
+        _ => error,
+    }
 }
 
 pub(crate) fn request(
