@@ -104,7 +104,14 @@ export interface Methods {
     ResumedState
   >;
   'state:rollback': Of<
-    { id: string; exact?: boolean; partial?: boolean; stateOnly?: boolean } & Doing,
+    {
+      id: string;
+      exact?: boolean;
+      partial?: boolean;
+      stateOnly?: boolean;
+      /** Without it, what only the execution's own sessions may have changed is taken back. */
+      ambiguous?: 'leave' | 'take';
+    } & Doing,
     RewindResult
   >;
   'state:fork': Of<

@@ -231,7 +231,14 @@ export interface Execution {
 
 /** What an agent tells, as a line of `takeback record`. */
 export type AgentEvent =
-  | { event: 'session_start'; session: string; agent?: string; parent?: string }
+  | {
+      event: 'session_start';
+      session: string;
+      agent?: string;
+      parent?: string;
+      /** The agent's process: its death ends the session. */
+      pid?: number;
+    }
   | { event: 'prompt'; session: string; message?: string; text: string }
   | {
       event: 'before_tool';

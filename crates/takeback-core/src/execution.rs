@@ -19,7 +19,8 @@ use crate::event::AgentEvent;
 use crate::record::{RecordError, Recorded, record};
 use crate::rewind::journal::{Exactness, Preview, continued_by};
 use crate::rewind::{
-    Files, Receipt, RewindError, RewindRequest, Rollback, Target, Terms, Whose, preview, rewind,
+    AmbiguousPolicy, Files, Receipt, RewindError, RewindRequest, Rollback, Target, Terms, Whose,
+    preview, rewind,
 };
 use crate::workspace::Workspace;
 
@@ -230,6 +231,9 @@ pub fn rollback_request(
     };
     let mut request = RewindRequest::new(target);
     if files != RollbackFiles::Stay {
+        // After a crash no one can say what the session that died wrote itself, but it was this
+        // execution, if no other session may have written it.
+        request.ambiguous = AmbiguousPolicy::TakeOwn;
         request.whose = Some(Whose::Sessions(sessions_of(workspace, &to.execution)?));
     }
     if files == RollbackFiles::Exact {

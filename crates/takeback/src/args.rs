@@ -6,6 +6,8 @@ use std::path::{Path, PathBuf};
 use clap::{Args as ClapArgs, Parser, Subcommand, ValueEnum};
 use takeback_core::exchange::BundleLimits;
 
+#[cfg(test)]
+mod hints;
 mod state;
 
 pub(crate) use state::{
@@ -48,7 +50,7 @@ struct Often {
 
 #[derive(Debug, Subcommand)]
 enum OftenCommand {
-    Record,
+    Record(RecordArgs),
     Hook(HookArgs),
     Status(StatusArgs),
 }
@@ -62,7 +64,7 @@ impl Often {
         }
         let Self { options, command } = Self::try_parse_from(words).ok()?;
         let command = match command {
-            OftenCommand::Record => Command::Record,
+            OftenCommand::Record(args) => Command::Record(args),
             OftenCommand::Hook(args) => Command::Hook(args),
             OftenCommand::Status(args) => Command::Status(args),
         };
@@ -150,7 +152,9 @@ pub(crate) enum Command {
     /// exits with 1 if something is broken.
     Doctor,
     /// Record events of an agent: JSON lines on standard input, an answer for each
-    Record,
+    ///
+    /// The end of the input ends the calls that were opened through it.
+    Record(RecordArgs),
     /// Record what an agent's hook was given on standard input; `takeback init` puts it there
     Hook(HookArgs),
     /// Serve other programs: JSON-RPC on a socket that is yours alone, or on standard input and output
@@ -291,6 +295,13 @@ pub(crate) struct RunArgs {
     /// The command and its arguments
     #[arg(required = true, trailing_var_arg = true, value_name = "CMD")]
     pub(crate) command: Vec<OsString>,
+}
+
+#[derive(Debug, ClapArgs)]
+pub(crate) struct RecordArgs {
+    /// The agent's process: its death ends the sessions, unless session_start names another
+    #[arg(long, value_name = "PID")]
+    pub(crate) pid: Option<u32>,
 }
 
 #[derive(Debug, ClapArgs)]
@@ -589,14 +600,14 @@ pub(crate) enum SessionCommand {
 
 #[derive(Debug, ClapArgs)]
 pub(crate) struct SessionArgs {
-    /// The session's id, or its beginning
+    /// The session's id, its beginning, or what `takeback sessions` calls it
     #[arg(value_name = "ID")]
     pub(crate) session: String,
 }
 
 #[derive(Debug, ClapArgs)]
 pub(crate) struct DeleteArgs {
-    /// The session's id, or its beginning
+    /// The session's id, its beginning, or what `takeback sessions` calls it
     #[arg(value_name = "ID")]
     pub(crate) session: String,
     /// Show what would be deleted and do nothing
@@ -632,6 +643,8 @@ mod tests {
     fn what_agents_start_is_read_as_everything_else_is() {
         for (line, is_known) in [
             ("takeback record", true),
+            ("takeback record --pid 7 --json", true),
+            ("takeback record --pid seven", false),
             ("takeback record --json -C a --home b -q -v --no-pager --color never", true),
             ("takeback hook --agent claude", true),
             ("takeback hook --agent gemini --event BeforeTool -q", true),

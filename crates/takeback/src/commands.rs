@@ -69,7 +69,7 @@ pub(crate) fn run(args: Args) -> Result<u8, CommandError> {
         Command::Demo => demo::demo(&mut screen)?,
         Command::Run(run) => return run::run(options, &run),
         Command::Chat(chat) => return chat::chat(options, &chat),
-        Command::Record => record::record(options, &mut screen)?,
+        Command::Record(args) => record::record(options, &args, &mut screen)?,
         Command::Init(init) => init::init(options, &init, &mut screen)?,
         Command::Uninstall(init) => init::uninstall(options, &init, &mut screen)?,
         Command::Doctor => doctor::doctor(options, &mut screen)?,

@@ -313,7 +313,7 @@ impl From<RewindError> for CommandError {
                         Some("Make the folder writable for you and try again.")
                     }
                     (RewindError::Stage(StageError::Contents { .. }), _) => {
-                        Some("`takeback verify` tells what is damaged; --path takes back the rest.")
+                        Some("`takeback verify` tells what is damaged.")
                     }
                     (RewindError::Stage(StageError::InTheWay), _) => Some("Move it aside."),
                     _ => None,

@@ -514,6 +514,33 @@ fn what_is_not_certain_is_taken_back_if_asked() {
     assert_eq!(sandbox.read("a.txt"), "one\n");
 }
 
+/// Of what two sessions may have written, the one alone takes back nothing; both together all.
+#[test]
+fn what_no_other_session_may_have_written_is_taken_back_as_their_own() {
+    for (chosen, text) in [(&["s"][..], "both\n"), (&["s", "t"], "one\n")] {
+        let mut sandbox = Sandbox::in_memory();
+        sandbox.write("a.txt", "one\n");
+        let point = sandbox.prompt("s", "go");
+        sandbox.prompt("t", "go");
+        let calls =
+            [("s", sandbox.before_shell("s", "make")), ("t", sandbox.before_shell("t", "make"))];
+        sandbox.write("a.txt", "both\n");
+        for (session, call) in calls {
+            sandbox.after(session, &call);
+            sandbox.turn_end(session);
+        }
+        let whose = Whose::Sessions(chosen.iter().copied().map(SessionId::from).collect());
+        let own = RewindRequest {
+            ambiguous: AmbiguousPolicy::TakeOwn,
+            whose: Some(whose),
+            ..request(point)
+        };
+        let receipt = sandbox.rewind(&own).unwrap();
+        assert_eq!(receipt.ambiguous.len(), 2 - chosen.len(), "{receipt:?}");
+        assert_eq!(sandbox.read("a.txt"), text, "{chosen:?}");
+    }
+}
+
 #[test]
 fn what_was_not_kept_is_listed_and_left() {
     let mut sandbox = Sandbox::in_memory();

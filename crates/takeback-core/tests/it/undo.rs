@@ -260,3 +260,20 @@ fn what_no_event_had_seen_before_a_rewind_can_be_had_back() {
     sandbox.undo();
     assert_eq!(sandbox.read("a.txt"), "saved a moment ago\n");
 }
+
+/// Messages rely on it: `undo` and `redo` have no `--ambiguous`.
+#[test]
+fn nothing_of_an_undo_is_unclear() {
+    let (mut sandbox, points) = three_turns();
+    sandbox.rewind_to(points[1]);
+    sandbox.prompt("s", "go");
+    sandbox.before_shell("s", "make");
+    sandbox.write("a.txt", "unclear\n");
+    sandbox.write("made-3", "unclear\n");
+    sandbox.prompt("s", "stop");
+    sandbox.turn_end("s");
+    let receipt = sandbox.undo();
+    assert_eq!(receipt.ambiguous, []);
+    assert!(!receipt.conflicts.is_empty(), "what came since stays: {receipt:?}");
+    assert_eq!(sandbox.read("a.txt"), "unclear\n");
+}

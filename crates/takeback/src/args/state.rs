@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use clap::{Args, Subcommand};
 use takeback_core::execution::MOST_RETRIES;
 
-use super::DoingArgs;
+use super::{Ambiguous, DoingArgs};
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum StateCommand {
@@ -115,6 +115,10 @@ pub(crate) struct RollbackArgs {
     /// Take back the state alone; files stay as they are
     #[arg(long)]
     pub(crate) state_only: bool,
+    /// What to do where it is not certain who changed a file [default: take back what only the
+    /// sessions of this execution may have changed, leave the rest]
+    #[arg(long, value_name = "POLICY", conflicts_with_all = ["exact", "state_only"])]
+    pub(crate) ambiguous: Option<Ambiguous>,
     #[command(flatten)]
     pub(crate) doing: DoingArgs,
 }

@@ -9,8 +9,8 @@ use takeback_core::exchange::{
     write_file,
 };
 use takeback_core::point_name::find_point;
-use takeback_store::SessionId;
 
+use super::sessions::find_session;
 use crate::args::{ExportArgs, Options};
 use crate::error::{CommandError, Kind};
 use crate::place::{self, Store};
@@ -30,7 +30,7 @@ pub(crate) fn export(
         (Some(point), _) => {
             Selection::Point(find_point(&points, point, &|text| parse(text, time))?.id)
         }
-        (None, Some(session)) => Selection::Session(SessionId(session.clone())),
+        (None, Some(session)) => Selection::Session(find_session(&place.workspace, session)?),
         (None, None) => Selection::Everything,
     };
     let ignored = if args.include_ignored { Ignored::Include } else { Ignored::LeaveOut };

@@ -162,7 +162,11 @@ fn whose(point: &Point, names: &SessionNames) -> String {
         _ if point.kind == PointKind::Safety => "safety".to_owned(),
         None => "by hand".to_owned(),
         Some(session) => match name_there(session) {
-            None => shorten(&names.get(session), 16),
+            // Cut, two of them might look the same.
+            None => match names.shortened(session) {
+                Some(name) => name.to_owned(),
+                None => shorten(&plain(&session.0), 16),
+            },
             Some("") => format!("by hand{IMPORTED}"),
             // The name that it has here begins like all others that came with it.
             Some(name) => shorten(&plain(name), 10) + IMPORTED,

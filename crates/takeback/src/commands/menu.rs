@@ -20,6 +20,7 @@ use super::filediff::{Contents, FileDiff, LineCounts, LineDiff, Text, between};
 use super::log::{described, within};
 use crate::error::{CommandError, Kind};
 use crate::screen::name;
+use crate::session_name::SessionNames;
 use crate::time::{ago, clock, now};
 
 /// Lines shown around what changed.
@@ -52,6 +53,7 @@ pub(crate) fn rows(
     let oldest = listed.first().map(|point| point.seq);
     let changes = oldest.map_or(Ok(Vec::new()), |oldest| store.changes_after(oldest))?;
     let time = now();
+    let names = SessionNames::of(&store.sessions()?);
     let mut rows = Vec::new();
     for (at, point) in newest {
         let next = listed[at + 1..].iter().find(|next| same_story(point, next));
@@ -72,7 +74,7 @@ pub(crate) fn rows(
             label: point.label.clone(),
             files: diffs.iter().filter(|diff| !diff.is_folder()).count(),
             lines: lines.map(|lines| (lines.insertions, lines.deletions)),
-            session: other.map(|session| session.0.clone()),
+            session: other.map(|session| names.get(session)),
         });
     }
     Ok(rows)
@@ -195,6 +197,7 @@ pub(crate) fn preview_of(
         files.push(FilePreview { path, fate, reason, diff: lines });
     }
     let actions = shown.plan.actions().count();
+    let names = SessionNames::of(&store.sessions()?);
     let groups = [
         (Fate::Kept, &receipt.kept_files),
         (Fate::Conflict, &receipt.conflicts),
@@ -203,7 +206,7 @@ pub(crate) fn preview_of(
     ];
     for (fate, notes) in groups {
         for note in notes.iter().take(MOST_FILES) {
-            let reason = Some(note.reason.clone());
+            let reason = Some(names.in_text(&note.reason));
             files.push(FilePreview { path: name(&note.path), fate, reason, diff: Vec::new() });
         }
     }

@@ -1,19 +1,26 @@
 //! `record`: events of an agent as JSON lines, answered one by one once they are durable.
+//!
+//! The end of the input ends the calls that were opened through it: the agent may have died, and no
+//! other event tells that.
 
-use std::collections::HashSet;
+use std::collections::{BTreeSet, HashMap, HashSet};
 use std::io::{self, BufRead as _};
 use std::path::PathBuf;
+use std::time::Duration;
 
 use serde::Deserialize;
 use serde_json::{Value, json};
-use takeback_core::{AgentEvent, CallReport, Outcome, Tools, Touches, Workspace};
-use takeback_store::{CallId, Lack, PointId, Seq, SessionId, WorkPath};
+use takeback_core::record::{RecordError, Recorded};
+use takeback_core::{AgentEvent, CallReport, Outcome, Tools, Touches, Workspace, process};
+use takeback_store::{
+    CallId, CallState, Lack, PointId, Process, Seq, SessionId, StoreError, TurnId, WorkPath,
+};
 
 use super::cleanup::when_due;
 use super::state::input::check_exact;
 use super::state::save::{Files, keep, of_event};
-use crate::args::Options;
-use crate::error::CommandError;
+use crate::args::{Options, RecordArgs};
+use crate::error::{CommandError, Kind};
 use crate::place::{self, Place, Store};
 use crate::screen::Screen;
 use crate::wire::WireNote;
@@ -26,6 +33,8 @@ enum WireEvent {
         session: String,
         agent: Option<String>,
         parent: Option<String>,
+        /// The agent's process, whose death ends the session.
+        pid: Option<u32>,
     },
     Prompt {
         session: String,
@@ -48,6 +57,14 @@ enum WireEvent {
         /// What it started goes on.
         #[serde(default)]
         background: bool,
+        /// The person stopped it.
+        #[serde(default)]
+        interrupted: bool,
+        /// The person refused it: it never ran.
+        #[serde(default)]
+        rejected: bool,
+        /// How long it ran, without the wait for a permission.
+        duration_ms: Option<u64>,
         tool: Option<String>,
     },
     TurnEnd {
@@ -74,7 +91,26 @@ fn yes() -> bool {
     true
 }
 
-pub(crate) fn record(options: &Options, screen: &mut Screen) -> Result<u8, CommandError> {
+/// A number that is given as the agent's process, and is none.
+#[derive(Debug, thiserror::Error)]
+#[error("no process has the id {pid}")]
+struct NoProcess {
+    pid: u32,
+}
+
+fn running(pid: u32) -> Result<Process, NoProcess> {
+    process::started(pid).ok_or(NoProcess { pid })
+}
+
+pub(crate) fn record(
+    options: &Options,
+    args: &RecordArgs,
+    screen: &mut Screen,
+) -> Result<u8, CommandError> {
+    let owner = args.pid.map(running).transpose().map_err(|error| {
+        CommandError::new(Kind::Usage, error)
+            .hint("--pid names the agent's process, while it runs.")
+    })?;
     let prepared = place::prepare(options)?;
     if let Some(refusal) = prepared.refusal() {
         let mut place = None;
@@ -88,11 +124,14 @@ pub(crate) fn record(options: &Options, screen: &mut Screen) -> Result<u8, Comma
     let mut place = place::open_prepared(options, prepared, Store::Create)?;
     place.workspace.limits = place.settings.agent_limits();
     when_due(&mut place, options);
-    let mut recording = Recording::default();
+    let mut recording = Recording { owner, ..Recording::default() };
     let code = answer_each(screen, |line| recording.answer(&mut place, line));
+    let ended = recording.end(&mut place.workspace);
     // The process is over, and every answer is durable: the system closes what is open at once.
     std::mem::forget(place);
-    code
+    let code = code?;
+    ended?;
+    Ok(code)
 }
 
 /// Of the events that an agent tells, those of its state alone are kept: files are not to be.
@@ -131,8 +170,23 @@ fn answer_each(
 /// What is to be remembered from one event to the next.
 #[derive(Default)]
 pub(crate) struct Recording {
+    /// The process whose death ends sessions for which no other is named.
+    owner: Option<Process>,
+    /// Sessions that have their process.
+    owned: HashSet<SessionId>,
     /// Calls that only read: their end is no news either.
     passed_over: HashSet<(SessionId, CallId)>,
+    /// Calls that were opened here, in order, unless their end was told here.
+    opened: Vec<OpenedCall>,
+    /// The turns that were opened here, of each session the last.
+    turns: HashMap<SessionId, TurnId>,
+}
+
+struct OpenedCall {
+    session: SessionId,
+    call: CallId,
+    /// The store may not have it yet.
+    is_spooled: bool,
 }
 
 impl Recording {
@@ -147,10 +201,14 @@ impl Recording {
         let read_only = matches!(&wire, WireEvent::AfterTool { tool: Some(tool), .. }
             if tools.touches(tool, Vec::new(), None) == Touches::Nothing);
         let event = match convert(wire, &tools) {
-            Told::Event(event) => event,
-            Told::Step { session, checkpoint } => {
-                return step(workspace, line, session, checkpoint, Files::Too);
+            Ok(Told::Event(event)) => event,
+            Ok(Told::Step { session, checkpoint }) => {
+                return match self.own(workspace, &SessionId(session.clone())) {
+                    Ok(()) => step(workspace, line, session, checkpoint, Files::Too),
+                    Err(error) => refused(name, error.into()),
+                };
             }
+            Err(error) => return refused(name, CommandError::new(Kind::Usage, error)),
         };
         match &event {
             AgentEvent::BeforeTool { session, call, touches: Touches::Nothing, .. } => {
@@ -166,11 +224,115 @@ impl Recording {
             }
             _ => {}
         }
-        match takeback_core::record(workspace, &event) {
+        match self.take(workspace, event) {
             Ok(recorded) => accepted(name, recorded.seq, recorded.point, &recorded.not_captured),
             Err(error) => refused(name, error.into()),
         }
     }
+
+    fn take(
+        &mut self,
+        workspace: &mut Workspace,
+        mut event: AgentEvent,
+    ) -> Result<Recorded, RecordError> {
+        if let AgentEvent::SessionStart { session, owner, .. } = &mut event {
+            *owner = owner.or(self.owner);
+            self.owned.insert(session.clone());
+        } else {
+            self.own(workspace, event.session())?;
+        }
+        let recorded = takeback_core::record(workspace, &event)?;
+        self.remember(workspace, &event, &recorded)?;
+        Ok(recorded)
+    }
+
+    /// Gives a session the process of this input, once, unless an event names another.
+    fn own(&mut self, workspace: &mut Workspace, session: &SessionId) -> Result<(), RecordError> {
+        if self.owner.is_none() || !self.owned.insert(session.clone()) {
+            return Ok(());
+        }
+        let known = workspace.store.session(session)?.and_then(|session| session.owner);
+        // A start ends the calls that are open: one that has been told is not told again.
+        if known != self.owner {
+            let (session, owner) = (session.clone(), self.owner);
+            let start = AgentEvent::SessionStart { session, agent: None, parent: None, owner };
+            takeback_core::record(workspace, &start)?;
+        }
+        Ok(())
+    }
+
+    /// Keeps what [`Self::end`] has to close.
+    fn remember(
+        &mut self,
+        workspace: &Workspace,
+        event: &AgentEvent,
+        recorded: &Recorded,
+    ) -> Result<(), StoreError> {
+        match event {
+            AgentEvent::BeforeTool { touches: Touches::Nothing, .. } => {}
+            AgentEvent::BeforeTool { session, call, .. } => self.opened.push(OpenedCall {
+                session: session.clone(),
+                call: call.clone(),
+                is_spooled: recorded.spooled,
+            }),
+            AgentEvent::AfterTool { session, call, .. } => {
+                self.opened.retain(|one| (&one.session, &one.call) != (session, call));
+            }
+            _ => {}
+        }
+        let opens = matches!(event, AgentEvent::Prompt { .. } | AgentEvent::BeforeTool { .. });
+        if opens && recorded.point.is_some() {
+            let session = event.session();
+            let turn = workspace.store.session(session)?.and_then(|session| session.open_turn);
+            self.turns.extend(turn.map(|turn| (session.clone(), turn)));
+        }
+        Ok(())
+    }
+
+    /// Whether [`Self::end`] has nothing to close.
+    pub(crate) fn is_over(&self) -> bool {
+        self.opened.is_empty()
+    }
+
+    /// Closes the calls that were opened here and are not over, and their turns if they were opened
+    /// here too: they were interrupted. Calls that were opened elsewhere stay, and so do those in the
+    /// background.
+    pub(crate) fn end(&mut self, workspace: &mut Workspace) -> Result<(), RecordError> {
+        let mut interrupted = BTreeSet::new();
+        for OpenedCall { session, call, is_spooled } in std::mem::take(&mut self.opened) {
+            let state = workspace.store.call(&session, &call)?.map(|call| call.state);
+            let is_open = state.map_or(is_spooled, is_unended);
+            if is_open {
+                let outcome = Outcome::Interrupted;
+                interrupted.insert(session.clone());
+                takeback_core::record(
+                    workspace,
+                    &AgentEvent::AfterTool {
+                        session,
+                        call,
+                        outcome,
+                        report: CallReport::default(),
+                    },
+                )?;
+            }
+        }
+        for session in interrupted {
+            let open = workspace.store.session(&session)?.and_then(|session| session.open_turn);
+            let is_own = open.is_some() && open == self.turns.get(&session).copied();
+            // The end of a turn would end them.
+            let others = workspace.store.live_calls()?;
+            let others =
+                others.iter().any(|call| call.session == session && is_unended(call.state));
+            if is_own && !others {
+                takeback_core::record(workspace, &AgentEvent::TurnEnd { session })?;
+            }
+        }
+        Ok(())
+    }
+}
+
+fn is_unended(state: CallState) -> bool {
+    matches!(state, CallState::Open | CallState::Overtaken)
 }
 
 /// Saves an agent's state; `line` is what it was told with.
@@ -229,14 +391,14 @@ enum Told {
     Step { session: String, checkpoint: Value },
 }
 
-fn convert(event: WireEvent, tools: &Tools) -> Told {
+fn convert(event: WireEvent, tools: &Tools) -> Result<Told, NoProcess> {
     let event = match event {
-        WireEvent::Step { session, checkpoint } => return Told::Step { session, checkpoint },
-        WireEvent::SessionStart { session, agent, parent } => AgentEvent::SessionStart {
+        WireEvent::Step { session, checkpoint } => return Ok(Told::Step { session, checkpoint }),
+        WireEvent::SessionStart { session, agent, parent, pid } => AgentEvent::SessionStart {
             session: SessionId(session),
             agent,
             parent: parent.map(SessionId),
-            owner: None,
+            owner: pid.map(running).transpose()?,
         },
         WireEvent::Prompt { session, message, text } => {
             AgentEvent::Prompt { session: SessionId(session), message, text }
@@ -260,18 +422,32 @@ fn convert(event: WireEvent, tools: &Tools) -> Told {
                 touches,
             }
         }
-        WireEvent::AfterTool { session, call, ok, background, tool: _ } => AgentEvent::AfterTool {
+        WireEvent::AfterTool {
+            session,
+            call,
+            ok,
+            background,
+            interrupted,
+            rejected,
+            duration_ms,
+            tool: _,
+        } => AgentEvent::AfterTool {
             session: SessionId(session),
             call: CallId(call),
-            outcome: match (background, ok) {
-                (true, _) => Outcome::Background,
-                (false, true) => Outcome::Done,
-                (false, false) => Outcome::Failed,
+            outcome: match ok {
+                _ if rejected => Outcome::Rejected,
+                _ if interrupted => Outcome::Interrupted,
+                _ if background => Outcome::Background,
+                true => Outcome::Done,
+                false => Outcome::Failed,
             },
-            report: CallReport::default(),
+            report: CallReport {
+                ran_for: duration_ms.map(Duration::from_millis),
+                ..CallReport::default()
+            },
         },
         WireEvent::TurnEnd { session } => AgentEvent::TurnEnd { session: SessionId(session) },
         WireEvent::SessionEnd { session } => AgentEvent::SessionEnd { session: SessionId(session) },
     };
-    Told::Event(event)
+    Ok(Told::Event(event))
 }

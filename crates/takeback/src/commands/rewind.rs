@@ -8,11 +8,13 @@ use std::path::{Path, PathBuf};
 
 use takeback_agents::cut::Cut;
 use takeback_core::Workspace;
+use takeback_core::record::look_around;
 use takeback_core::rewind::journal::{Exactness, Preview, Window};
 use takeback_core::rewind::{
     AmbiguousPolicy, Receipt, RewindError, RewindRequest, Target, Whose, preview,
     rewind as take_back,
 };
+use takeback_core::worktree::write::StageError;
 use takeback_store::{Point, SessionId, WorkPath};
 
 pub(crate) use self::at_once::{as_marked, at_once, marked};
@@ -33,6 +35,7 @@ use crate::point::named_in;
 use crate::screen::{
     BAD, GOOD, HINT, STRONG, Screen, columns, is_interactive, plain, shorten, width, wrap,
 };
+use crate::session_name::SessionNames;
 use crate::time::{ago, now};
 
 pub(crate) fn rewind(
@@ -50,7 +53,17 @@ pub(crate) fn rewind(
     let point = named_in(&*workspace.store, name)?;
     let request = request(workspace, options, args, &point)?;
     let title = format!("Rewind to {}", name_of(&point));
-    carry_out(workspace, options, request, &args.doing, &title, screen)
+    carry_out(workspace, options, request, &args.doing, &title, screen).map_err(rest_by_path)
+}
+
+/// What is damaged keeps all of a rewind from being done, but other files can be had back.
+fn rest_by_path(error: CommandError) -> CommandError {
+    match error.source.downcast_ref() {
+        Some(RewindError::Stage(StageError::Contents { .. })) => {
+            error.hint("--path takes back other files.")
+        }
+        _ => error,
+    }
 }
 
 pub(crate) fn request(
@@ -69,13 +82,19 @@ pub(crate) fn request(
         request.exactness = Exactness::Exact;
     }
     request.paths = from_root(workspace, options, &args.paths)?;
-    request.ambiguous = match args.ambiguous {
-        Ambiguous::Leave => AmbiguousPolicy::Leave,
-        Ambiguous::Take => AmbiguousPolicy::Take,
-    };
+    request.ambiguous = args.ambiguous.into();
     request.take = from_root(workspace, options, &args.take)?;
     request.mine = from_root(workspace, options, &args.mine)?;
     Ok(request)
+}
+
+impl From<Ambiguous> for AmbiguousPolicy {
+    fn from(policy: Ambiguous) -> Self {
+        match policy {
+            Ambiguous::Leave => Self::Leave,
+            Ambiguous::Take => Self::Take,
+        }
+    }
 }
 
 /// Chosen from a menu, which shows what would be done: nobody is asked again.
@@ -97,6 +116,10 @@ fn by_menu(
     if choices.rows.is_empty() && choices.executions.is_empty() {
         writeln!(screen.out, "No checkpoints found.")?;
         return Ok(Kind::Nothing as u8);
+    }
+    // Once for all of its previews.
+    if let Some(point) = points.last() {
+        catch_up(workspace, &RewindRequest::new(Target::Point(point.id)))?;
     }
     // What takes long is seen in the menu, not across it.
     let shown = workspace.ambient.watch.take();
@@ -169,6 +192,22 @@ fn again(
     carry_out(&mut place.workspace, options, request, &args.doing, title, screen)
 }
 
+/// Records what was changed a moment ago, so that it is named among what stays.
+///
+/// An undo names only what its rewind touched. Where a turn or a call is open, with `--exact` and for
+/// state and files together, the rewind itself scans the tree.
+fn catch_up(workspace: &mut Workspace, request: &RewindRequest) -> Result<(), CommandError> {
+    let goes_back = matches!(request.target, Target::Point(_));
+    let is_scanned = request.exactness == Exactness::Exact
+        || request.rollback.is_some()
+        || !workspace.store.live_calls()?.is_empty()
+        || workspace.store.sessions()?.iter().any(|session| session.open_turn.is_some());
+    if goes_back && !is_scanned {
+        look_around(workspace)?;
+    }
+    Ok(())
+}
+
 /// Previews a request if somebody looks, asks if somebody must, does it, and says what became of it.
 pub(crate) fn carry_out(
     workspace: &mut Workspace,
@@ -185,6 +224,7 @@ pub(crate) fn carry_out(
     }
     request.outside = args.outside;
     request.discard = discarded(workspace, options, &args.discard)?;
+    catch_up(workspace, &request)?;
     let ask = !args.yes;
     // With -y nobody sees a preview, so none is made.
     let look_first = ask || args.dry_run || args.diff || stands_there(workspace, &request)?;
@@ -206,7 +246,8 @@ pub(crate) fn carry_out(
             None => false,
         };
         if let Some(shown) = shown.as_ref().filter(|_| is_there || !silent) {
-            show_preview(shown, is_there, title, screen)?;
+            let names = SessionNames::of(&workspace.store.sessions()?);
+            show_preview(shown, is_there, title, &names, screen)?;
             say_if_unmatched(&shown.receipt(), &request.paths, screen)?;
             if args.diff && !shown.plan.does_nothing() {
                 writeln!(screen.out)?;
@@ -240,6 +281,8 @@ pub(crate) fn carry_out(
                 let titled = shown.is_some() && !silent;
                 let refused = receipt::is_refused(&done, Tense::Did);
                 let cut = if refused { None } else { cut_of(workspace, &request)? };
+                let names = SessionNames::of(&workspace.store.sessions()?);
+                let done = names.in_receipt(done);
                 let ending = Ending { windows: &windows, cut: cut.as_ref(), title, titled };
                 return told(&done, &request, &ending, screen);
             }
@@ -312,9 +355,10 @@ fn show_preview(
     shown: &Preview,
     is_there: bool,
     title: &str,
+    names: &SessionNames,
     screen: &mut Screen,
 ) -> Result<(), CommandError> {
-    let receipt = receipt_of(shown, is_there);
+    let receipt = names.in_receipt(receipt_of(shown, is_there));
     print_title(title, screen)?;
     let tense = tense_of(shown);
     let windows = if tense == Tense::Would { shown.windows.as_slice() } else { &[] };

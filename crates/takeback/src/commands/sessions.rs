@@ -200,14 +200,17 @@ pub(crate) fn delete_now(
     Ok(done)
 }
 
-/// The session that is meant by its id or the beginning of it.
+/// The session that is meant by its id, the beginning of it, or what it is called on screen.
 pub(crate) fn find_session(workspace: &Workspace, name: &str) -> Result<SessionId, CommandError> {
     let lists = "`takeback sessions` lists the sessions.";
     if name.is_empty() {
         return Err(CommandError::new(Kind::Usage, "an empty name names no session").hint(lists));
     }
     let sessions = workspace.store.sessions()?;
-    let hits: Vec<_> = sessions.iter().filter(|session| session.id.0.starts_with(name)).collect();
+    let names = SessionNames::of(&sessions);
+    let is_meant =
+        |session: &&Session| session.id.0.starts_with(name) || names.means(name, session);
+    let hits: Vec<_> = sessions.iter().filter(is_meant).collect();
     // The beginning of a session is the beginning of its parts as well.
     let is_whole_of_all = |one: &&&Session| {
         let is_part = |other: &&Session| other.id == one.id || other.whole() == Some(&one.id);

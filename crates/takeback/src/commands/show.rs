@@ -7,7 +7,7 @@ use serde::Serialize;
 use serde_json::{Value, json};
 use takeback_core::Workspace;
 use takeback_core::exchange::{is_detour, same_story};
-use takeback_core::history::{by_path, settle};
+use takeback_core::history::{PathHistory, by_path, settle};
 use takeback_core::record::describe;
 use takeback_store::{
     Author, Change, Correction, Entry, Evidence, Point, PointKind, PointQuery, Seq, StoreError,
@@ -93,6 +93,7 @@ pub(crate) fn show(
     writeln!(out)?;
     let names = SessionNames::of(&store.sessions()?);
     let mut histories = by_path(changes);
+    histories.iter_mut().for_each(skip_first_sight);
     histories.retain(|history| !is_detour(history));
     if histories.is_empty() {
         writeln!(out, "{HINT}Nothing was changed after it.{HINT:#}")?;
@@ -104,8 +105,8 @@ pub(crate) fn show(
             before: history.at_start().clone(),
             after: history.at_end().clone(),
         };
-        let mut authors: Vec<String> =
-            history.changes.iter().map(|change| author(change, &names)).collect();
+        let changed = history.changes.iter().filter(|change| change.before != Entry::Unknown);
+        let mut authors: Vec<String> = changed.map(|change| author(change, &names)).collect();
         authors.dedup();
         let what = match &diff.before {
             Entry::Unknown => "first seen".to_owned(),
@@ -119,6 +120,14 @@ pub(crate) fn show(
     }
     table.print(out)?;
     Ok(0)
+}
+
+/// A path outside the workspace is first looked at when a call names it. What it was before is not
+/// known, so that is no change, and has no author.
+fn skip_first_sight(history: &mut PathHistory) {
+    if history.changes.len() > 1 && *history.at_start() == Entry::Unknown {
+        history.changes.remove(0);
+    }
 }
 
 /// A point, and what was changed between it and the next.

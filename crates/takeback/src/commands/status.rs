@@ -27,6 +27,7 @@ use crate::place::{self, Store};
 use crate::screen::{
     CARE, HINT, NAME, STRONG, Screen, bytes, count, name, plain, plain_bytes, width, wrap,
 };
+use crate::session_name::SessionNames;
 use crate::settings::{Settings, table};
 use crate::size::{Budget, Size, folder_bytes, sizes};
 use crate::time::{ago, now};
@@ -120,10 +121,17 @@ pub(crate) fn status(options: &Options, screen: &mut Screen) -> Result<u8, Comma
         ));
     }
     let time = now();
+    let names = SessionNames::of(&sessions);
     for session in sessions.iter().filter(|session| session.open_turn.is_some()) {
-        let agent = plain(session.agent.as_deref().unwrap_or("agent"));
-        let (id, since) = (plain(&session.id.0), ago(session.started_at, time));
-        said.push((NAME, format!("{agent} {id} is at work (since {since})")));
+        let name = match names.shortened(&session.id) {
+            Some(name) => name.to_owned(),
+            None => {
+                let agent = plain(session.agent.as_deref().unwrap_or("agent"));
+                format!("{agent} {}", plain(&session.id.0))
+            }
+        };
+        let since = ago(session.started_at, time);
+        said.push((NAME, format!("{name} is at work (since {since})")));
     }
     for (style, text) in said {
         print_wrapped(&mut screen.out, style, &text)?;

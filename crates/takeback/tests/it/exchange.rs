@@ -195,10 +195,10 @@ fn what_cannot_be_exported() {
     let user = busy();
     let answer = user.takeback(&["export", "x", "--session", "t"]);
     assert_eq!(answer.code, 1);
-    insta::assert_snapshot!(answer.err, @r#"
-    takeback: no session is called "t"
-      `takeback log` lists points and sessions.
-    "#);
+    insta::assert_snapshot!(answer.err, @"
+    takeback: there is no session t
+      Did you mean s? `takeback sessions` lists the sessions.
+    ");
     assert_eq!(user.takeback(&["export", "x", "done", "--session", "s"]).code, 2);
     assert_eq!(user.takeback(&["export", "x", "nowhere"]).code, 1);
     assert!(!user.exists("x"));

@@ -1,3 +1,5 @@
+use serde_json::{Value, json};
+
 use crate::home::User;
 
 /// Two points by hand, a change after each.
@@ -237,4 +239,76 @@ fn a_prompt_that_was_cut_ends_in_dots_and_is_shown_whole() {
     assert!(user.takeback(&["rewind", "long", "--dry-run"]).out.contains("…”"));
     let told = user.json(&["show", "long"])["description"].as_str().map(|d| d.chars().count());
     assert_eq!(told, Some(80), "the data are as ever");
+}
+
+/// What a call names outside the workspace is first looked at before the call: that is no change of yours.
+#[test]
+fn a_file_outside_that_only_an_agent_touched_is_not_yours() {
+    let user = User::with(&[("a", "1\n")]);
+    user.write("../outside.txt", "one\n");
+    let before = r#"{"event":"prompt","session":"s","message":"m","text":"go"}
+{"event":"before_tool","session":"s","call":"c","tool":"Edit","paths":["../outside.txt","../new.txt"]}
+{"event":"before_tool","session":"s","call":"d","tool":"Edit","paths":["../unread.txt"]}"#;
+    user.write("../unread.txt", "one\n");
+    assert_eq!(user.fed(&["record"], before).code, 0);
+    user.write("../outside.txt", "one\ntwo\n");
+    user.write("../new.txt", "new\n");
+    let after = r#"{"event":"after_tool","session":"s","call":"c"}
+{"event":"after_tool","session":"s","call":"d"}
+{"event":"turn_end","session":"s"}"#;
+    assert_eq!(user.fed(&["record"], after).code, 0);
+    let shown = user.takeback(&["show", "m"]).out;
+    let (_, table) = shown.split_once("\n\n").expect("a head, then a table");
+    insta::assert_snapshot!(table, @"
+      FOLDER/new.txt      new         s with Edit
+      FOLDER/outside.txt  changed     s with Edit
+      FOLDER/unread.txt   first seen
+    ");
+}
+
+/// Two sessions of Codex that were started in one millisecond, and a file of the first that the second
+/// changed too.
+#[test]
+fn sessions_that_begin_alike_are_told_apart_and_found_by_what_they_are_called() {
+    let user = User::with(&[("a", "1\n"), ("b", "1\n")]);
+    let ids = ["019a8b2c-1234-7aaa-8000-c1e560b4df84", "019a8b2c-1234-7aaa-8000-c1e56fffff84"];
+    for (id, text) in ids.iter().zip(["2\n", "3\n"]) {
+        let event = |event: &str| json!({ "event": event, "session": id, "call": "c" });
+        let mut lines = vec![event("session_start"), event("prompt"), event("before_tool")];
+        lines[0]["agent"] = json!("codex");
+        lines[1]["text"] = json!("go");
+        lines[2]["tool"] = json!("Edit");
+        lines[2]["paths"] = json!(["a"]);
+        let text_of =
+            |lines: &[Value]| lines.iter().map(|line| format!("{line}\n")).collect::<String>();
+        assert_eq!(user.fed(&["record"], &text_of(&lines)).code, 0);
+        user.write("a", text);
+        let end = [event("after_tool"), event("turn_end")];
+        assert_eq!(user.fed(&["record"], &text_of(&end)).code, 0);
+    }
+    let names = ["codex 60b4df84", "codex 6fffff84"];
+    let line = |session: &str| json!({ "event": "prompt", "session": session, "text": "more" });
+    assert_eq!(user.fed(&["record"], &line(ids[0]).to_string()).code, 0);
+    for (command, each) in [(&["log"][..], 1), (&["sessions"], 1), (&["show", "@~1"], 0)] {
+        let said = user.command(command).output().expect("it runs").stdout;
+        let said = String::from_utf8(said).expect("text");
+        let count = |name: &str| said.matches(name).count();
+        assert!(count(names[0]) >= each && count(names[1]) >= 1, "{command:?}: {said}");
+        assert!(!said.contains("codex 019a8b2c"), "{command:?}: {said}");
+    }
+    let said = |args: &[&str]| {
+        String::from_utf8(user.command(args).output().expect("it runs").stdout).expect("text")
+    };
+    assert!(said(&["status"]).contains("codex 60b4df84 is at work"), "{}", said(&["status"]));
+    let preview = ["rewind", "@~2", "--dry-run", "--session", "6fffff84"];
+    assert!(said(&preview).contains("restore"), "{}", said(&preview));
+    let other = ["rewind", "@~1", "--dry-run", "--session", "codex 60b4df84"];
+    assert!(said(&other).contains("changed by session codex 6fffff84"), "{}", said(&other));
+    for name in ["60b4df84", "codex 60b4df84", ids[0], "019a8b2c-1234-7aaa-8000-c1e560"] {
+        let points = user.json(&["log", "--session", name]);
+        let of: Vec<&Value> =
+            points.as_array().expect("a list").iter().map(|point| &point["session"]).collect();
+        assert_eq!(of, [ids[0], ids[0]], "{name}");
+    }
+    assert_eq!(user.takeback(&["log", "--session", "019a8b2c"]).code, 1, "it may be either");
 }

@@ -1,4 +1,91 @@
+use std::io::{BufRead as _, BufReader, Write as _};
+use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
+
+use serde_json::{Value, json};
+
 use crate::home::User;
+
+/// `takeback record`, told line by line.
+pub(crate) struct Recorder {
+    child: Child,
+    input: ChildStdin,
+    answers: BufReader<ChildStdout>,
+}
+
+impl Recorder {
+    pub(crate) fn start(user: &User, args: &[&str]) -> Self {
+        let mut command = user.command(&[&["record"], args].concat());
+        let mut child =
+            command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().expect("it starts");
+        let input = child.stdin.take().expect("it is piped");
+        let answers = BufReader::new(child.stdout.take().expect("it is piped"));
+        Self { child, input, answers }
+    }
+
+    /// What it answers to an event.
+    pub(crate) fn ask(&mut self, event: &Value) -> Value {
+        writeln!(self.input, "{event}").expect("it listens");
+        let mut line = String::new();
+        self.answers.read_line(&mut line).expect("it answers");
+        serde_json::from_str(&line).expect("JSON")
+    }
+
+    pub(crate) fn tell(&mut self, event: &Value) {
+        let answer = self.ask(event);
+        assert_eq!(answer["ok"], true, "{event}: {answer}");
+    }
+
+    /// A command that the agent runs: it is announced, and `work` is what it does.
+    pub(crate) fn shell(&mut self, session: &str, call: &str, work: impl FnOnce()) {
+        self.tell(&before(session, call));
+        work();
+        self.tell(&json!({ "event": "after_tool", "session": session, "call": call }));
+    }
+
+    /// Closes its input; the exit code.
+    pub(crate) fn close(mut self) -> i32 {
+        drop(self.input);
+        self.child.wait().expect("it ends").code().expect("by itself")
+    }
+
+    pub(crate) fn kill(mut self) {
+        self.child.kill().expect("it runs");
+        self.child.wait().expect("it ends");
+    }
+}
+
+/// Announces a command.
+pub(crate) fn before(session: &str, call: &str) -> Value {
+    json!({ "event": "before_tool", "session": session, "call": call, "tool": "Bash", "shell": "make" })
+}
+
+/// A process that does nothing until it is killed.
+pub(crate) struct Agent(Child);
+
+impl Agent {
+    pub(crate) fn start() -> Self {
+        Self(Command::new("sleep").arg("600").spawn().expect("it starts"))
+    }
+
+    pub(crate) fn pid(&self) -> u32 {
+        self.0.id()
+    }
+
+    pub(crate) fn kill(mut self) {
+        self.end();
+    }
+
+    fn end(&mut self) {
+        self.0.kill().expect("it can be killed");
+        self.0.wait().expect("it ends");
+    }
+}
+
+impl Drop for Agent {
+    fn drop(&mut self) {
+        self.end();
+    }
+}
 
 #[test]
 fn events_are_answered_line_by_line() {
@@ -71,4 +158,118 @@ fn reading_is_no_news_and_leaves_your_saves_yours() {
 {"event":"turn_end","session":"s"}"#;
     assert_eq!(user.fed(&["record"], after).code, 0);
     assert_eq!(user.json(&["show", "@"])["changes"][0]["author"]["kind"], "human");
+}
+
+/// The authors of what was changed after the newest point, by path.
+fn authors(user: &User) -> Vec<(String, String)> {
+    let shown = user.json(&["show", "@"]);
+    let changes = shown["changes"].as_array().expect("changes").iter();
+    let text = |value: &Value| value.as_str().expect("a text").to_owned();
+    changes.map(|one| (text(&one["filePath"]), text(&one["author"]["kind"]))).collect()
+}
+
+fn open_calls(user: &User) -> Value {
+    user.json(&["status"])["openCalls"].clone()
+}
+
+#[test]
+fn the_end_of_the_input_ends_the_calls_that_were_opened_through_it() {
+    let user = User::with(&[("a.txt", "one\n")]);
+    let mut elsewhere = Recorder::start(&user, &[]);
+    elsewhere.tell(&json!({ "event": "prompt", "session": "s", "text": "go" }));
+    let mut recorder = Recorder::start(&user, &[]);
+    recorder.tell(&json!({ "event": "prompt", "session": "t", "text": "go" }));
+    recorder.tell(&before("t", "c1"));
+    user.write("a.txt", "half\n");
+    assert_eq!(open_calls(&user), json!(1));
+    assert_eq!(recorder.close(), 0);
+    assert_eq!(open_calls(&user), json!(0));
+    let turns = user.json(&["sessions"]);
+    let at_work = |id: &str| {
+        let one = turns.as_array().expect("a list").iter().find(|one| one["id"] == id);
+        one.expect("it is listed")["atWork"].clone()
+    };
+    assert_eq!((at_work("t"), at_work("s")), (json!(false), json!(true)));
+    user.write("b.txt", "mine\n");
+    assert_eq!(elsewhere.close(), 0);
+    user.takeback(&["status"]);
+    let is = |path: &str, kind: &str| (path.to_owned(), kind.to_owned());
+    assert_eq!(authors(&user), [is("a.txt", "agent"), is("b.txt", "human")]);
+}
+
+#[test]
+fn calls_of_the_session_that_others_opened_stay_open_and_so_does_the_background() {
+    let user = User::with(&[("a.txt", "one\n")]);
+    let mut first = Recorder::start(&user, &[]);
+    first.tell(&json!({ "event": "prompt", "session": "s", "text": "go" }));
+    first.tell(&before("s", "server"));
+    first.tell(
+        &json!({ "event": "after_tool", "session": "s", "call": "server", "background": true }),
+    );
+    let mut second = Recorder::start(&user, &[]);
+    second.tell(&before("s", "elsewhere"));
+    first.tell(&before("s", "here"));
+    assert_eq!(open_calls(&user), json!(3));
+    assert_eq!(first.close(), 0);
+    assert_eq!(open_calls(&user), json!(2));
+    assert_eq!(user.json(&["sessions"])[0]["atWork"], true, "its turn goes on");
+    assert_eq!(second.close(), 0);
+    assert_eq!(open_calls(&user), json!(1));
+}
+
+#[test]
+fn a_call_whose_end_is_told_through_another_input_is_over_only_then() {
+    let user = User::with(&[("a.txt", "one\n")]);
+    let mut first = Recorder::start(&user, &[]);
+    first.tell(&json!({ "event": "prompt", "session": "s", "text": "go" }));
+    first.tell(&before("s", "c"));
+    assert_eq!(first.close(), 0);
+    user.write("a.txt", "two\n");
+    let mut second = Recorder::start(&user, &[]);
+    second.tell(&json!({ "event": "after_tool", "session": "s", "call": "c" }));
+    assert_eq!(second.close(), 0);
+    assert_eq!(authors(&user), [("a.txt".to_owned(), "agent".to_owned())]);
+}
+
+#[test]
+fn the_death_of_the_process_that_is_named_ends_the_session() {
+    let user = User::with(&[("a.txt", "one\n")]);
+    for named in ["by the event", "by the option"] {
+        let agent = Agent::start();
+        let pid = agent.pid().to_string();
+        let args = ["--pid", &pid];
+        let by_event = named == "by the event";
+        let mut recorder = Recorder::start(&user, if by_event { &[] } else { &args });
+        if by_event {
+            let start = json!({ "event": "session_start", "session": named, "pid": agent.pid() });
+            recorder.tell(&start);
+        }
+        recorder.tell(&json!({ "event": "prompt", "session": named, "text": "go" }));
+        recorder.tell(&before(named, "c"));
+        recorder.kill();
+        user.takeback(&["status"]);
+        assert_eq!(open_calls(&user), json!(1), "{named}: it runs");
+        agent.kill();
+        user.takeback(&["status"]);
+        assert_eq!(open_calls(&user), json!(0), "{named}: it is dead");
+    }
+}
+
+#[test]
+fn a_process_that_does_not_run_is_refused() {
+    let user = User::with(&[("a.txt", "one\n")]);
+    let agent = Agent::start();
+    let pid = agent.pid();
+    agent.kill();
+    let mut recorder = Recorder::start(&user, &[]);
+    let answer = recorder.ask(&json!({ "event": "session_start", "session": "s", "pid": pid }));
+    let error = format!("no process has the id {pid}");
+    assert_eq!(answer, json!({ "ok": false, "event": "session_start", "error": error }));
+    assert_eq!(recorder.close(), 1);
+    let refused = user.fed(&["record", "--pid", &pid.to_string()], "");
+    assert_eq!(
+        (refused.code, refused.err),
+        (2, format!("takeback: {error}\n  --pid names the agent's process, while it runs.\n"))
+    );
+    assert_eq!(user.json(&["sessions"]), json!([]), "no session was recorded");
 }

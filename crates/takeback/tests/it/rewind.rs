@@ -1,3 +1,5 @@
+use serde_json::json;
+
 use crate::home::User;
 
 /// An agent's run changed `a.txt` and made `new.txt`; you changed `mine.txt` since.
@@ -17,11 +19,12 @@ fn a_preview_changes_nothing() {
     Rewind to ID “sh -c sed -i s/one/1/ a.txt; echo n > new.txt” (just now)
 
       restore   a.txt
-      delete    new.txt  was not there then
+      delete    new.txt   was not there then
+      keep      mine.txt  changed by you
 
     2 paths changed while `sh -c sed -i s/one/1/ a.txt; echo n > new.txt` ran; may include yours.
 
-    1 to restore, 1 to delete
+    1 to restore, 1 to delete · 1 kept
     ");
     assert!(user.exists("new.txt"));
     assert!(!user.exists(".takeback"));
@@ -48,11 +51,12 @@ fn rewind_undo_redo() {
     Rewind to ID “sh -c sed -i s/one/1/ a.txt; echo n > new.txt” (just now)
 
       restored  a.txt
-      deleted   new.txt  was not there then
+      deleted   new.txt   was not there then
+      kept      mine.txt  changed by you
 
     2 paths changed while `sh -c sed -i s/one/1/ a.txt; echo n > new.txt` ran; may include yours.
 
-    1 restored, 1 deleted
+    1 restored, 1 deleted · 1 kept
     Done and checked on disk. `takeback undo` takes it back.
     ");
     assert!(!user.exists("new.txt") && user.read("a.txt").starts_with("one"));
@@ -85,12 +89,13 @@ fn an_edit_over_the_agents_is_left_and_the_exit_code_says_so() {
     insta::assert_snapshot!(answer.out, @r"
     Rewind to ID “sh -c sed -i s/one/1/ a.txt; echo n > new.txt” (just now)
 
-      deleted   new.txt  was not there then
-      conflict  a.txt    both changed the same lines
+      deleted   new.txt   was not there then
+      kept      mine.txt  changed by you
+      conflict  a.txt     both changed the same lines
 
     1 path changed while `sh -c sed -i s/one/1/ a.txt; echo n > new.txt` ran; may include yours.
 
-    1 deleted · 1 conflict
+    1 deleted · 1 kept · 1 conflict
     Done as far as possible. `takeback undo` takes it back.
     ");
     assert!(user.read("a.txt").starts_with("uno"));
@@ -147,7 +152,6 @@ fn exact_takes_back_yours_too_and_undo_brings_it_back() {
 #[test]
 fn a_receipt_is_one_json_value() {
     let user = after_a_run();
-    user.takeback(&["status"]);
     let receipt = user.json(&["rewind", "@", "-y"]);
     assert_eq!(receipt["success"], true);
     assert_eq!(receipt["restoredFiles"], serde_json::json!(["a.txt"]));
@@ -166,7 +170,8 @@ fn a_preview_shows_how_files_would_change_merged_ones_too() {
     user.write("a.txt", "1\ntwo\nthree\nfour\nmine\n");
     let answer = user.takeback(&["rewind", "@", "--dry-run", "--diff"]);
     assert_eq!(answer.code, 0);
-    let (_, diffs) = answer.out.split_once("to merge\n\n").expect("the preview, then the diffs");
+    let (_, diffs) =
+        answer.out.split_once("to merge · 1 kept\n\n").expect("the preview, then the diffs");
     insta::assert_snapshot!(diffs, @r"
     diff --git a/a.txt b/a.txt
     --- a/a.txt
@@ -189,4 +194,52 @@ fn a_preview_shows_how_files_would_change_merged_ones_too() {
     assert_eq!(done.code, 0);
     assert!(done.out.contains(diffs) && done.out.contains("Done and checked"), "{}", done.out);
     assert_eq!(user.read("a.txt"), "one\ntwo\nthree\nfour\nmine\n");
+}
+
+/// An agent's turn that is over, with one edit.
+fn after_a_turn() -> User {
+    let user = User::with(&[("a.txt", "one\n"), ("mine.txt", "m\n"), ("yours.txt", "y\n")]);
+    let before = r#"{"event":"prompt","session":"s","message":"m","text":"go"}
+{"event":"before_tool","session":"s","call":"c","tool":"Edit","paths":["a.txt"]}"#;
+    assert_eq!(user.fed(&["record"], before).code, 0);
+    user.write("a.txt", "two\n");
+    let after = r#"{"event":"after_tool","session":"s","call":"c"}
+{"event":"turn_end","session":"s"}"#;
+    assert_eq!(user.fed(&["record"], after).code, 0);
+    user
+}
+
+#[test]
+fn what_you_changed_a_moment_ago_is_among_what_is_kept() {
+    let user = after_a_turn();
+    user.write("mine.txt", "changed\n");
+    user.write("new.txt", "new\n");
+    let kept = |receipt: &serde_json::Value| {
+        let kept = receipt["keptFiles"].as_array().expect("a list").iter();
+        kept.map(|one| (one["filePath"].clone(), one["reason"].clone())).collect::<Vec<_>>()
+    };
+    let yours = |path: &str| (json!(path), json!("changed by you"));
+    let preview = user.json(&["rewind", "m", "--dry-run"]);
+    assert_eq!(preview["restoredFiles"], json!(["a.txt"]));
+    assert_eq!(kept(&preview), [yours("mine.txt"), yours("new.txt")]);
+    user.write("yours.txt", "changed\n");
+    let done = user.json(&["rewind", "m", "-y"]);
+    assert_eq!(kept(&done), [yours("mine.txt"), yours("new.txt"), yours("yours.txt")]);
+    assert_eq!(user.read("a.txt"), "one\n");
+    assert_eq!(user.read("mine.txt"), "changed\n");
+    let undone = user.json(&["undo", "-y"]);
+    assert_eq!(kept(&undone), [], "an undo is about its rewind alone");
+}
+
+/// What is kept is shown, but it is not what was agreed to.
+#[test]
+fn what_you_save_while_you_are_asked_changes_nothing() {
+    let user = after_a_turn();
+    let terminal = crate::terminal::Terminal::new(40, 80);
+    let done = terminal.run_while(&user, &["rewind", "m"], "[y/N]", "y\r", || {
+        user.write("mine.txt", "changed\n");
+    });
+    assert_eq!(done.code, 0, "{}", done.shown());
+    assert!(!done.shown().contains("Something changed meanwhile"), "{}", done.shown());
+    assert_eq!((user.read("a.txt"), user.read("mine.txt")), ("one\n".into(), "changed\n".into()));
 }

@@ -32,6 +32,18 @@ impl Terminal {
     /// Runs `takeback ARGS`, types `keys` once `prompt` is on the screen; the screen at the end, all
     /// that was written to it, and the exit code.
     pub(crate) fn run(&self, user: &User, args: &[&str], prompt: &str, keys: &str) -> Ran {
+        self.run_while(user, args, prompt, keys, || ())
+    }
+
+    /// As [`Self::run`], and `meanwhile` happens before `keys` are typed.
+    pub(crate) fn run_while(
+        &self,
+        user: &User,
+        args: &[&str],
+        prompt: &str,
+        keys: &str,
+        meanwhile: impl Fn(),
+    ) -> Ran {
         let size = PtySize { rows: self.rows, cols: self.columns, pixel_width: 0, pixel_height: 0 };
         let pair = native_pty_system().openpty(size).expect("a terminal");
         let mut command = CommandBuilder::new(env!("CARGO_BIN_EXE_takeback"));
@@ -72,6 +84,7 @@ impl Terminal {
                 Err(std::sync::mpsc::RecvTimeoutError::Timeout) => {}
             }
             if !typed && screen.screen().contents().contains(prompt) {
+                meanwhile();
                 writer.write_all(keys.as_bytes()).expect("keys are typed");
                 typed = true;
             }

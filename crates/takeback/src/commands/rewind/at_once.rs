@@ -4,10 +4,10 @@ use serde_json::{Value, json};
 use takeback_core::Workspace;
 use takeback_core::rewind::journal::{Preview, Window, windows};
 use takeback_core::rewind::{
-    Receipt, RewindError, RewindRequest, Rollback, preview, rewind as take_back,
+    Receipt, RewindError, RewindRequest, Rollback, Step, Verdict, preview, rewind as take_back,
 };
 
-use super::discarded;
+use super::{catch_up, discarded};
 use crate::args::{DoingArgs, Options};
 use crate::commands::conversation::cut_of;
 use crate::commands::receipt::{self, Tense};
@@ -22,6 +22,7 @@ pub(crate) fn at_once(
 ) -> Result<(Value, u8), CommandError> {
     request.outside = args.outside;
     request.discard = discarded(workspace, options, &args.discard)?;
+    catch_up(workspace, &request)?;
     if args.dry_run || stands_there(workspace, &request)? {
         let shown = preview(workspace, &request)?;
         let is_there = shown.plan.leaves_files() && stands_there(workspace, &request)?;
@@ -47,6 +48,7 @@ pub(crate) fn marked(
     workspace: &mut Workspace,
     request: &RewindRequest,
 ) -> Result<Value, CommandError> {
+    catch_up(workspace, request)?;
     let shown = preview(workspace, request)?;
     let mut told = with_windows(&receipt_of(&shown, false), &shown.windows)?;
     told["mark"] = json!(mark_of(&shown)?);
@@ -64,6 +66,7 @@ pub(crate) fn as_marked(
 ) -> Result<Value, CommandError> {
     request.outside = args.outside;
     request.discard = discarded(workspace, options, &args.discard)?;
+    catch_up(workspace, &request)?;
     let shown = preview(workspace, &request)?;
     if mark_of(&shown)? != mark {
         return Err(RewindError::Changed(Box::new(shown)).into());
@@ -75,7 +78,10 @@ pub(crate) fn as_marked(
 
 /// The same for the same steps from the same contents, whichever process asks.
 fn mark_of(shown: &Preview) -> Result<String, serde_json::Error> {
-    let plan = serde_json::to_vec(&(&shown.plan.steps, &shown.plan.state))?;
+    // What is merely kept is named for information: a change of it changes nothing of what is done.
+    let is_asked = |step: &&Step| !matches!(step.verdict, Verdict::Keep { .. });
+    let asked: Vec<&Step> = shown.plan.steps.iter().filter(is_asked).collect();
+    let plan = serde_json::to_vec(&(asked, &shown.plan.state))?;
     Ok(blake3::hash(&plan).to_hex().to_string())
 }
 

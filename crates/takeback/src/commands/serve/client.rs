@@ -1,6 +1,7 @@
 //! One client: the workspaces that it works in, each with a handle of its own, opened when first
 //! asked for and kept.
 
+use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -16,9 +17,11 @@ use crate::args::Options;
 use crate::commands::cleanup::when_due;
 use crate::commands::record::Recording;
 use crate::error::CommandError;
-use crate::place::{self, Here, Place, Store};
+use crate::log_file::{Level, LogFile};
+use crate::place::{self, Here, Place, Store, environment};
 use crate::settings::Settings;
 use crate::stores;
+use crate::time::now;
 use crate::watchlist::{Watchlist, number_of};
 
 /// Handles kept open by one client.
@@ -31,6 +34,8 @@ pub(super) struct Client {
     from: Start,
     /// The one used last is last.
     open: Vec<Handle>,
+    /// What was recorded in workspaces that are not open any more.
+    recordings: HashMap<PathBuf, Recording>,
     pub(super) watches: Vec<Watch>,
 }
 
@@ -89,7 +94,7 @@ pub(super) struct At<'c> {
 
 impl Client {
     pub(super) fn new(from: Start) -> Self {
-        Self { from, open: Vec::new(), watches: Vec::new() }
+        Self { from, open: Vec::new(), recordings: HashMap::new(), watches: Vec::new() }
     }
 
     pub(super) fn start(&self) -> &Path {
@@ -152,15 +157,18 @@ impl Client {
         let here = place::here(&options)?;
         self.from.quiet.asked_about(&here.root);
         let known = self.open.iter().position(|handle| handle.root == here.root);
-        let mut handle = match known.map(|at| self.open.remove(at)) {
-            Some(handle) if handle.is_current(&here)? => handle,
-            _ => {
+        let is_current = known.map(|at| self.open[at].is_current(&here)).transpose()?;
+        let known = known.map(|at| self.open.remove(at));
+        let mut handle = match known {
+            Some(handle) if is_current == Some(true) => handle,
+            known => {
+                self.recordings.extend(known.map(Handle::into_recording));
                 let mut place = place::open(&options, store)?;
                 if let Some(list) = &self.from.watchlist {
                     list.watch(&mut place, &here.home);
                 }
                 let database = number_of(&here.root, &here.home);
-                let recording = Recording::default();
+                let recording = self.recordings.remove(&here.root).unwrap_or_default();
                 let mut handle =
                     Handle { place, recording, root: here.root, seen_to: Instant::now(), database };
                 handle.clean_up(&options, store);
@@ -171,7 +179,7 @@ impl Client {
             handle.clean_up(&options, store);
         }
         if self.open.len() == MOST {
-            self.open.remove(0);
+            self.recordings.extend([self.open.remove(0).into_recording()]);
         }
         self.open.push(handle);
         let last = self.open.len() - 1;
@@ -179,7 +187,32 @@ impl Client {
     }
 }
 
+/// The client has gone: the calls that it opened by `event:record` are over.
+impl Drop for Client {
+    fn drop(&mut self) {
+        let parted = std::mem::take(&mut self.recordings);
+        let mut ended: Vec<Result<(), CommandError>> = self
+            .open
+            .iter_mut()
+            .map(|handle| Ok(handle.recording.end(&mut handle.place.workspace)?))
+            .collect();
+        for (root, mut recording) in parted.into_iter().filter(|(_, one)| !one.is_over()) {
+            let place = place::open(&self.options_at(Some(&root)), Store::MustExist);
+            ended.push(place.and_then(|mut place| Ok(recording.end(&mut place.workspace)?)));
+        }
+        // No client is left to answer to.
+        let log = LogFile::of_hooks(self.home(), |name| environment(name)?.into_string().ok());
+        for error in ended.into_iter().filter_map(Result::err) {
+            log.add(now(), Level::Error, &format!("serve: {}", error.line()));
+        }
+    }
+}
+
 impl Handle {
+    fn into_recording(self) -> (PathBuf, Recording) {
+        (self.root, self.recording)
+    }
+
     /// Who records sees to it, as commands that record do when they begin.
     fn clean_up(&mut self, options: &Options, store: Store) {
         if store == Store::Create {

@@ -85,7 +85,11 @@ pub(super) const METHODS: &[Method] = &[
         &["id", "branch", "fromStep", "maxRetries", "lastMessages", "workspace"],
         states::resume,
     ),
-    named("state:rollback", doing!("id", "exact", "partial", "stateOnly"), states::rollback),
+    named(
+        "state:rollback",
+        doing!("id", "exact", "partial", "stateOnly"; "ambiguous"),
+        states::rollback,
+    ),
     named("state:fork", &["id", "branch", "workspace"], states::fork),
     named("state:delete", &["id", "dryRun", "workspace"], states::delete),
     Method {

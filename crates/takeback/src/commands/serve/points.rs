@@ -56,7 +56,7 @@ pub(super) fn rewind_to(
         paths: params.or_default("paths")?,
         session: params.or_default("sessions")?,
         all_agents: params.or_default("allAgents")?,
-        ambiguous: ambiguous(params)?,
+        ambiguous: ambiguous(params)?.unwrap_or(Ambiguous::Leave),
         take: params.or_default("take")?,
         mine: params.or_default("mine")?,
         doing,
@@ -88,10 +88,11 @@ pub(super) fn rewind_to(
     told(&receipt)
 }
 
-fn ambiguous(params: &Named) -> Result<Ambiguous, Fault> {
+pub(super) fn ambiguous(params: &Named) -> Result<Option<Ambiguous>, Fault> {
     match params.optional::<String>("ambiguous")?.as_deref() {
-        None | Some("leave") => Ok(Ambiguous::Leave),
-        Some("take") => Ok(Ambiguous::Take),
+        None => Ok(None),
+        Some("leave") => Ok(Some(Ambiguous::Leave)),
+        Some("take") => Ok(Some(Ambiguous::Take)),
         Some(_) => Err(Fault::invalid_params("the parameter ambiguous is leave or take")),
     }
 }

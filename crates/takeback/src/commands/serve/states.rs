@@ -8,6 +8,7 @@ use takeback_store::SessionId;
 use super::checkpoints::doing;
 use super::client::{Client, told};
 use super::fault::{self, fault};
+use super::points::ambiguous;
 use crate::args::{ForkArgs, ListStateArgs, ResumeArgs, RollbackArgs};
 use crate::commands::rewind::at_once;
 use crate::commands::state::input::{Given, read_one};
@@ -84,10 +85,14 @@ pub(super) fn rollback(client: &mut Client, params: &Named, _: &Outlet) -> Outco
         exact: params.or_default("exact")?,
         partial: params.or_default("partial")?,
         state_only: params.or_default("stateOnly")?,
+        ambiguous: ambiguous(params)?,
         doing: doing(params)?,
     };
     if [args.exact, args.partial, args.state_only].iter().filter(|one| **one).count() > 1 {
         return Err(Fault::invalid_params("one of exact, partial and stateOnly, not several"));
+    }
+    if args.ambiguous.is_some() && (args.exact || args.state_only) {
+        return Err(Fault::invalid_params("ambiguous goes with neither exact nor stateOnly"));
     }
     let at = client.mended(params, Store::MustExist)?;
     let workspace = &mut at.handle.place.workspace;

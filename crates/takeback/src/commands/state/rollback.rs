@@ -37,7 +37,10 @@ pub(crate) fn request(
         RollbackArgs { state_only: true, .. } => RollbackFiles::Stay,
         _ => RollbackFiles::All,
     };
-    let request = rollback_request(workspace, &record.key, files)?;
+    let mut request = rollback_request(workspace, &record.key, files)?;
+    if let Some(policy) = args.ambiguous {
+        request.ambiguous = policy.into();
+    }
     Ok((record, request))
 }
 

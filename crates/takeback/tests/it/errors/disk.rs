@@ -228,7 +228,8 @@ fn where_a_file_must_have_a_name_from_the_start() {
 {"event":"before_tool","session":"s","call":"c","tool":"Bash"}"#;
         assert_eq!(user.fed(&["record"], begin).code, 0);
         write("by the agent");
-        let end = r#"{"event":"turn_end","session":"s"}"#;
+        let end = r#"{"event":"after_tool","session":"s","call":"c"}
+{"event":"turn_end","session":"s"}"#;
         assert_eq!(user.fed(&["record"], end).code, 0);
         let bring_back = user.keep();
         for error in ["ENOENT", "EXDEV", "EOPNOTSUPP"] {

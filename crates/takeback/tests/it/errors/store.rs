@@ -116,7 +116,8 @@ fn contents_that_are_damaged() {
     insta::assert_snapshot!(answer.err, @"
     takeback: cannot bring back a.txt: the contents DIGEST are damaged in the store
       Nothing was changed.
-      `takeback verify` tells what is damaged; --path takes back the rest.
+      `takeback verify` tells what is damaged.
+      --path takes back other files.
     ");
     assert_eq!(user.tree(), before);
     let answer = user.takeback(&["diff", "m"]);
@@ -140,7 +141,8 @@ fn contents_that_are_gone() {
     insta::assert_snapshot!(answer.err, @"
     takeback: cannot bring back a.txt: the contents DIGEST are damaged in the store
       Nothing was changed.
-      `takeback verify` tells what is damaged; --path takes back the rest.
+      `takeback verify` tells what is damaged.
+      --path takes back other files.
     ");
     assert_eq!(user.tree(), before);
 }

@@ -3,12 +3,13 @@
 use std::fs;
 use std::io::{Read as _, Write as _};
 use std::os::unix::net::UnixStream;
-use std::time::Duration;
+use std::path::Path;
+use std::time::{Duration, Instant};
 
 use rustix::process::Signal;
-use serde_json::json;
+use serde_json::{Value, json};
 
-use super::wire::{Listening, connect, stdio};
+use super::wire::{Line, Listening, connect, stdio};
 use crate::home::User;
 
 #[test]
@@ -154,4 +155,59 @@ fn who_closes_standard_input_ends_it() {
     server.line.call("point:subscribe", &json!({}));
     server.line.input = Box::new(std::io::sink());
     assert_eq!(server.child.wait().expect("it ends").code(), Some(0));
+}
+
+/// Opens a command through a connection, in its own turn and in the workspace `at`.
+fn open_call(line: &mut Line, at: &Path) {
+    line.told(&json!({ "event": "prompt", "session": "s", "text": "go", "workspace": at }));
+    line.told(&json!({
+        "event": "before_tool", "session": "s", "call": "c", "tool": "Bash", "shell": "make",
+        "workspace": at,
+    }));
+}
+
+fn open_in(user: &User, at: &Path) -> (Value, Value) {
+    let status = user.json(&["-C", at.to_str().expect("text"), "status"]);
+    (status["openCalls"].clone(), status["openTurns"].clone())
+}
+
+#[test]
+fn the_end_of_standard_input_ends_the_calls_of_the_client() {
+    let user = User::with(&[("a.txt", "one\n")]);
+    let mut served = stdio(&user);
+    open_call(&mut served.line, &user.work());
+    // As many more as make it close the first.
+    for n in 0..9 {
+        let other = user.work().join(format!("../other-{n}"));
+        fs::create_dir(&other).expect("a folder");
+        let prompt = json!({ "event": "prompt", "session": "s", "text": "go", "workspace": other });
+        served.line.told(&prompt);
+    }
+    assert_eq!(open_in(&user, &user.work()), (json!(1), json!(1)));
+    served.line.input = Box::new(std::io::sink());
+    assert!(served.child.wait().expect("it ends").success());
+    assert_eq!(open_in(&user, &user.work()), (json!(0), json!(0)));
+    assert_eq!(open_in(&user, &user.work().join("../other-0")), (json!(0), json!(1)));
+}
+
+#[test]
+fn a_client_that_hangs_up_ends_its_own_calls_alone() {
+    let user = User::with(&[("a.txt", "one\n")]);
+    let server = Listening::start(&user);
+    let (mut first, mut second) = (server.connect(), server.connect());
+    open_call(&mut first, &user.work());
+    second.told(&json!({
+        "event": "before_tool", "session": "t", "call": "d", "tool": "Bash", "shell": "make",
+    }));
+    assert_eq!(open_in(&user, &user.work()), (json!(2), json!(2)));
+    drop(first);
+    let begun = Instant::now();
+    while second.call("status", &json!({}))["openCalls"] != 1 {
+        assert!(begun.elapsed() < Duration::from_secs(60), "its call is still open");
+        std::thread::sleep(Duration::from_millis(10));
+    }
+    user.write("a.txt", "mine\n");
+    second.told(&json!({ "event": "after_tool", "session": "t", "call": "d" }));
+    let shown = second.call("point:show", &json!({}));
+    assert_eq!(shown["changes"][0]["author"]["session"], "t", "{shown}");
 }

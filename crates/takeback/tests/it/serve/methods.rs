@@ -78,10 +78,14 @@ fn a_mark_holds_for_what_was_shown() {
     line.edit("s1", "m3", "a.txt", || user.write("a.txt", "four\n"));
     assert_eq!(line.fault("point:rewind", &rewind(&mark)), (-32012, "changed".into()));
     assert_eq!(user.read("a.txt"), "four\n", "nothing was done");
+    line.told(&json!({ "event": "turn_end", "session": "s1" }));
     let now = line.call("checkpoint:preview", &json!(["m1"]));
     assert_eq!(now["restoredFiles"], again["restoredFiles"]);
+    // What stays may change.
+    user.write("mine.txt", "mine\n");
     let done = line.call("point:rewind", &rewind(&now["mark"]));
     assert_eq!((&done["success"], &done["restoredFiles"]), (&json!(true), &json!(["a.txt"])));
+    assert_eq!(done["keptFiles"][0]["filePath"], "mine.txt");
     assert_eq!(user.read("a.txt"), "one\n");
 }
 
@@ -210,6 +214,14 @@ fn states_are_saved_shown_and_taken_back() {
     ] {
         assert_eq!(line.call(method, &params), user.json(&command), "{method} {params}");
     }
+    for (params, fault) in [
+        (json!({ "id": "ckpt-e-1", "ambiguous": "ask" }), "invalidParams"),
+        (json!({ "id": "ckpt-e-1", "ambiguous": "take", "exact": true }), "invalidParams"),
+    ] {
+        assert_eq!(line.fault("state:rollback", &params), (-32602, fault.into()), "{params}");
+    }
+    let take = json!({ "id": "ckpt-e-1", "ambiguous": "take", "dryRun": true });
+    assert_eq!(line.call("state:rollback", &take)["restoredFiles"], json!(["a.txt"]));
     let done = line.call("state:rollback", &json!(["ckpt-e-1"]));
     assert_eq!((&done["success"], &done["state"]["moved"]), (&json!(true), &json!(true)));
     assert_eq!(user.read("a.txt"), "one\n");

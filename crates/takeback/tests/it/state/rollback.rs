@@ -1,7 +1,8 @@
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::checkpoint;
 use crate::home::User;
+use crate::record::{Agent, Recorder, before};
 use crate::terminal::Terminal;
 
 /// A run that saves step 1 with `a.txt` as `one`, step 2 with `two` and `b.txt`, and then edits on.
@@ -270,4 +271,109 @@ fn an_undo_says_that_the_agent_has_gone_on() {
     Done and checked on disk. `takeback redo` takes it back.
     ");
     assert_eq!(user.json(&["state", "show", "e"])["state"], "another way");
+}
+
+/// A session of an agent with its process, after its first prompt.
+fn begun(user: &User, session: &str, agent: Option<&Agent>) -> Recorder {
+    let mut recorder = Recorder::start(user, &[]);
+    let pid = agent.map(Agent::pid);
+    recorder.tell(&json!({ "event": "session_start", "session": session, "pid": pid }));
+    recorder.tell(&json!({ "event": "prompt", "session": session, "text": "go" }));
+    recorder
+}
+
+fn step(recorder: &mut Recorder, session: &str, step: u32) {
+    let checkpoint: Value = serde_json::from_str(&checkpoint(step, &json!({}))).expect("JSON");
+    recorder.tell(&json!({ "event": "step", "session": session, "checkpoint": checkpoint }));
+}
+
+/// An execution whose agent was killed in the middle of a command, together with all it had started,
+/// and that went on as another session. Step 1 has `a.txt` as `one`.
+fn killed_and_resumed(user: &User, with_pid: bool) {
+    let agent = Agent::start();
+    let mut first = begun(user, "s1", with_pid.then_some(&agent));
+    first.shell("s1", "c1", || user.write("a.txt", "one\n"));
+    step(&mut first, "s1", 1);
+    first.tell(&before("s1", "c2"));
+    user.write("a.txt", "half\n");
+    user.write("b.txt", "half\n");
+    agent.kill();
+    first.kill();
+    assert_eq!(user.json(&["state", "resume", "e"])["id"], "ckpt-e-1");
+    let agent = Agent::start();
+    let mut second = begun(user, "s2", with_pid.then_some(&agent));
+    second.shell("s2", "c1", || {
+        user.write("a.txt", "two\n");
+        user.write("c.txt", "two\n");
+    });
+    step(&mut second, "s2", 2);
+    second.tell(&json!({ "event": "turn_end", "session": "s2" }));
+    assert_eq!(second.close(), 0);
+}
+
+/// With the agent's process known, its death ends what it did; without, no other session than those of
+/// the execution may have done it either.
+#[test]
+fn an_execution_that_was_killed_and_resumed_as_another_session_goes_back() {
+    for with_pid in [true, false] {
+        let user = User::with(&[("a.txt", "zero\n"), ("mine.txt", "m\n")]);
+        killed_and_resumed(&user, with_pid);
+        assert_eq!(stands(&user), is("ckpt-e-2", "two\n", true));
+        let back = user.takeback(&["state", "rollback", "ckpt-e-1", "-y"]);
+        assert_eq!(back.code, 0, "with a process: {with_pid}: {back:?}");
+        assert_eq!(stands(&user), is("ckpt-e-1", "one\n", false));
+        assert!(!user.exists("c.txt"));
+        assert_eq!(user.read("mine.txt"), "m\n");
+        assert_eq!(user.takeback(&["undo", "-y"]).code, 0);
+        assert_eq!(stands(&user), is("ckpt-e-2", "two\n", true));
+    }
+}
+
+#[test]
+fn what_is_changed_after_a_death_was_noticed_is_not_the_executions() {
+    let user = User::with(&[("a.txt", "zero\n"), ("mine.txt", "m\n")]);
+    killed_and_resumed(&user, true);
+    user.write("mine.txt", "changed\n");
+    let refused = user.json(&["state", "rollback", "ckpt-e-1", "-y"]);
+    assert_eq!(
+        refused["keptFiles"],
+        json!([{ "filePath": "mine.txt", "reason": "changed by you" }])
+    );
+    assert_eq!(stands(&user), is("ckpt-e-2", "two\n", true));
+}
+
+#[test]
+fn what_another_session_may_have_written_is_taken_back_only_if_it_is_said() {
+    let user = User::with(&[("a.txt", "zero\n")]);
+    let mut other = begun(&user, "other", None);
+    let mut own = begun(&user, "s1", None);
+    own.shell("s1", "c1", || user.write("a.txt", "one\n"));
+    step(&mut own, "s1", 1);
+    other.tell(&before("other", "o1"));
+    own.shell("s1", "c2", || user.write("a.txt", "two\n"));
+    own.tell(&json!({ "event": "turn_end", "session": "s1" }));
+    assert_eq!((own.close(), other.close()), (0, 0));
+    let before = ("ckpt-e-1".to_owned(), "two\n".to_owned(), false);
+    for policy in [&[][..], &["--ambiguous", "leave"]] {
+        let args = [&["state", "rollback", "ckpt-e-1", "-y"], policy].concat();
+        let refused = user.takeback(&args);
+        assert_eq!((refused.code, stands(&user)), (4, before.clone()), "{refused:?}");
+        assert!(refused.out.contains("--ambiguous take"), "{}", refused.out);
+    }
+    let args = ["state", "rollback", "ckpt-e-1", "-y", "--ambiguous", "take"];
+    assert_eq!(user.takeback(&args).code, 0);
+    assert_eq!(stands(&user), is("ckpt-e-1", "one\n", false));
+    for other in ["--exact", "--state-only"] {
+        let args = ["state", "rollback", "ckpt-e-1", "--ambiguous", "take", other];
+        assert_eq!(user.takeback(&args).code, 2, "{other}");
+    }
+}
+
+#[test]
+fn what_a_killed_run_left_can_be_left() {
+    let user = User::with(&[("a.txt", "zero\n")]);
+    killed_and_resumed(&user, true);
+    let args = ["state", "rollback", "ckpt-e-1", "-y", "--ambiguous", "leave"];
+    assert_eq!(user.takeback(&args).code, 4);
+    assert_eq!(stands(&user), is("ckpt-e-2", "two\n", true));
 }
