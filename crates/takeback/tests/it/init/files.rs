@@ -231,8 +231,8 @@ fn the_change_is_shown_as_a_diff() {
     let shown: Vec<&str> = answer.out.lines().take(24).collect();
     insta::assert_snapshot!(shown.join("\n"), @r#"
     Claude Code
-    ~/.claude/settings.json  changed +116 -1
-    @@ -1,4 +1,119 @@
+    ~/.claude/settings.json  changed +128 -1
+    @@ -1,4 +1,131 @@
      {
        // mine
     -  "model": "opus"
