@@ -108,6 +108,22 @@ impl Known {
         matches!(self, Self::Skipped { .. })
     }
 
+    /// A folder that is recorded as one path.
+    #[must_use]
+    pub fn is_left(&self) -> bool {
+        matches!(self, Self::Entry { entry: Entry::NotCaptured { lack }, .. }
+            if lack.is_of_whole_folder())
+    }
+
+    /// Why it is not covered, nor what is in it.
+    pub(crate) fn left_out(&self) -> Option<OutReason> {
+        match self {
+            Self::Skipped { why, .. } => Some(*why),
+            Self::Entry { entry: Entry::NotCaptured { lack }, .. } => OutReason::of_left(*lack),
+            Self::Entry { .. } => None,
+        }
+    }
+
     pub(crate) fn fingerprint(&self) -> Option<Fingerprint> {
         match self {
             Self::Entry { fingerprint, .. } | Self::Skipped { fingerprint, .. } => *fingerprint,
@@ -128,8 +144,9 @@ impl Folder {
         Self { listed: false, fingerprint: None, ..self.clone() }
     }
 
+    /// Whether names in it were passed over, or left as a whole.
     pub(crate) fn has_skipped(&self) -> bool {
-        self.children.iter().any(|child| child.known.is_skipped())
+        self.children.iter().any(|child| child.known.left_out().is_some())
     }
 
     /// How large the ignored files in it are that are kept all the same.
@@ -210,7 +227,8 @@ impl Index {
         }
         for (path, folder) in self.over() {
             for child in &folder.children {
-                if let Known::Skipped { why, fingerprint } = child.known {
+                if let Some(why) = child.known.left_out() {
+                    let fingerprint = child.known.fingerprint();
                     take(PassedOver { folder: path, name: &child.name, why, fingerprint });
                 }
             }
@@ -319,6 +337,7 @@ impl Index {
             Some(Known::Entry { entry: Entry::Dir { .. }, .. }) => {
                 Some(self.is_listed(folder.as_bytes()))
             }
+            Some(known) if known.is_left() => Some(false),
             // Nothing is below what is not a folder.
             Some(Known::Entry { .. }) => Some(true),
             Some(Known::Skipped { .. }) => Some(false),
