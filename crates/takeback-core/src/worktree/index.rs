@@ -21,11 +21,14 @@ use takeback_store::{Change, Entry, Seq, Store, StoreError, WorkPath, disk};
 pub(crate) use self::file::{Base, Block, Brief, Kind};
 use self::file::{Delta, FolderDelta, Heading};
 use super::fingerprint::{Fingerprint, stat_open};
-use super::scope::{OWN_FOLDER, OutReason};
+use super::scope::{OWN_FOLDER, OutReason, has_rules};
 
 /// What was appended to a file of the index may be this large, or a quarter of it: then it is written
 /// anew.
 const MOST_APPENDED: u64 = 256 << 10;
+
+/// In the place of [`Index::scope`]: what was passed over is judged again by the next scan.
+const UNJUDGED: u64 = 0;
 
 #[derive(Debug, Clone, Default)]
 pub struct Index {
@@ -382,6 +385,12 @@ impl Index {
         // Takeback's own folder is never an entry; paths outside are looked at only when named.
         if path.is_outside() || path.as_bytes() == OWN_FOLDER {
             return;
+        }
+        // A scan that finds these rules as they are known would not judge anew what they kept out.
+        if has_rules(path.as_bytes())
+            && !matches!(self.known(path), Some(Known::Entry { entry: known, .. }) if known == *entry)
+        {
+            self.scope = UNJUDGED;
         }
         let folder = self.folder_mut(folder_of(path));
         folder.fingerprint = None;

@@ -312,6 +312,25 @@ fn rules_that_change_in_place_are_heard_in_folders_that_did_not_change() {
     );
 }
 
+/// The log has the new rules before a scan sees them.
+#[test]
+fn rules_that_an_edit_changes_are_heard_in_folders_that_did_not_change() {
+    let mut sandbox = Sandbox::new();
+    sandbox.write(".gitignore", "out/\n");
+    sandbox.write("lib/out/x", "x\n");
+    settle();
+    sandbox.prompt("s", "go");
+    let skipped = |sandbox: &mut Sandbox| {
+        settle();
+        look_around(&mut sandbox.workspace).unwrap().skipped
+    };
+    assert_eq!(skipped(&mut sandbox), [(path("lib/out"), OutReason::IgnoredFolder)]);
+    sandbox.agent_writes("s", ".gitignore", "");
+    assert_eq!(skipped(&mut sandbox), []);
+    let covered = sandbox.workspace.store.latest_of(&[path("lib/out/x")]).unwrap();
+    assert_eq!(covered[0].as_ref().map(|change| &change.before), Some(&Entry::Unknown));
+}
+
 #[test]
 fn a_known_path_stays_known_when_rules_come_to_exclude_it() {
     for rules in [".gitignore", ".takebackignore"] {
