@@ -12,6 +12,7 @@ mod late;
 mod meanwhile;
 mod rest;
 mod sight;
+mod trust;
 
 use std::path::PathBuf;
 
@@ -28,6 +29,7 @@ use self::late::{drain_within, spool};
 pub use self::meanwhile::{Put, record_deferred, record_or_defer, wait_for_deferred};
 pub use self::rest::{left_to_read, look_at_rest};
 use self::sight::Sight;
+use self::trust::Writers;
 use crate::deferred::Whose;
 use crate::ends::{LearnedEnd, learn_ends};
 use crate::event::{AgentEvent, Touches};
@@ -217,7 +219,7 @@ pub fn checkpoint(workspace: &mut Workspace, label: Option<&str>) -> Result<Reco
     drain_spool(workspace)?;
     let time = (workspace.ambient.now)();
     let ends = learn_ends(workspace, &workspace.store.live_calls()?)?;
-    let sight = Sight::of_tree(workspace, Budget::UNLIMITED)?;
+    let sight = Sight::of_tree(workspace, Budget::UNLIMITED, Writers::Live)?;
     let point = NewPoint {
         id: PointId((workspace.ambient.random)()),
         kind: PointKind::Manual,
@@ -263,6 +265,11 @@ fn record_at(
         names = resolved(workspace, paths);
         add_missing_folders(workspace, &mut names);
     }
+    let writers = match event {
+        AgentEvent::AfterTool { .. } => Writers::Unseen,
+        _ if punctuality == Punctuality::Late => Writers::Unseen,
+        _ => Writers::Live,
+    };
     let limit = Some(workspace.limits.edit_capture_max);
     let new: Vec<WorkPath> = names.iter().filter(|path| !named.contains(path)).cloned().collect();
     let sight = match event {
@@ -277,14 +284,14 @@ fn record_at(
             let sight = match punctuality {
                 Punctuality::Late => Sight::of_missed(workspace, &names)?,
                 _ if anything => {
-                    Sight::of_tree(workspace, budget)?.and_paths(workspace, &new, limit)?
+                    Sight::of_tree(workspace, budget, writers)?.and_paths(workspace, &new, limit)?
                 }
                 _ => Sight::of_paths(workspace, &new, limit)?,
             };
             sight.and_paths(workspace, &named, None)?
         }
         AgentEvent::BeforeTool { touches: Touches::Anything { .. }, .. } => {
-            let sight = Sight::of_tree(workspace, budget)?;
+            let sight = Sight::of_tree(workspace, budget, writers)?;
             let sight = match punctuality {
                 Punctuality::Late => sight.and_missed(workspace, &new)?,
                 _ => sight.and_paths(workspace, &new, limit)?,
@@ -296,7 +303,7 @@ fn record_at(
             anything |= may_write_anything(kind.as_ref());
             named.extend(kind.iter().flat_map(|kind| kind.paths().iter().cloned()));
             let sight = if anything {
-                Sight::of_tree(workspace, budget)?
+                Sight::of_tree(workspace, budget, writers)?
             } else {
                 Sight::of_nothing(workspace)?
             };
@@ -307,7 +314,7 @@ fn record_at(
         | AgentEvent::Step { .. }
         | AgentEvent::TurnEnd { .. }
         | AgentEvent::SessionEnd { .. } => {
-            Sight::of_tree(workspace, budget)?.and_paths(workspace, &named, None)?
+            Sight::of_tree(workspace, budget, writers)?.and_paths(workspace, &named, None)?
         }
     };
     let new_turn = TurnId((workspace.ambient.random)());

@@ -16,7 +16,7 @@ use crate::watch::Watched;
 use crate::worktree::Root;
 use crate::worktree::budget::Budget;
 use crate::worktree::index::Index;
-use crate::worktree::scope::{ScopeOptions, is_internal};
+use crate::worktree::scope::{ScopeOptions, is_version_controls, stage_of};
 use crate::worktree::write::Mark;
 
 pub struct WorkspaceOptions {
@@ -246,7 +246,20 @@ impl Workspace {
             Ok(inside) => inside.as_os_str().as_bytes().to_vec(),
             Err(_) => real.into_os_string().into_vec(),
         };
-        WorkPath::new(bytes).ok().filter(|path| !is_internal(path))
+        let path = WorkPath::new(bytes).ok().filter(|path| !is_version_controls(path))?;
+        // What is in a stage is never looked at: that it is there is.
+        match stage_of(&path) {
+            Some(stage) if self.is_own_stage(&stage) => None,
+            Some(stage) => Some(stage),
+            None => Some(path),
+        }
+    }
+
+    /// Whether a rewind of this store has the stage at `path`.
+    fn is_own_stage(&self, path: &WorkPath) -> bool {
+        let id = path.file_name().rsplit(|b| *b == b'-').next().unwrap_or_default();
+        let id = std::str::from_utf8(id).ok().and_then(|id| id.parse().ok());
+        id.is_some_and(|id| self.store.rewind(id).is_ok_and(|rewind| rewind.is_some()))
     }
 
     /// The absolute place of a path of the log.

@@ -215,6 +215,11 @@ fn the_newest_change_of_a_path_is_found(store: &mut dyn Store, other: &mut dyn S
         let answers: Vec<_> = asked.iter().map(|path| newest.get(path).cloned()).collect();
         assert_eq!(good(store.latest_of(&asked)), answers);
         assert_eq!(good(store.latest_of(&[])), []);
+        let whole = good(store.changes_after(Seq(0)));
+        for path in &asked {
+            let of_path = whole.iter().filter(|change| change.path == *path).cloned();
+            assert_eq!(good(store.changes_of(path)), of_path.collect::<Vec<_>>());
+        }
     }
 }
 

@@ -48,6 +48,12 @@ pub enum Lack {
     Purged = 5,
     /// A device, socket or pipe.
     Special = 6,
+    /// A folder whose contents can be made again, beside a manifest that an agent made.
+    Derived = 7,
+    /// A folder with more new names in it than are copied.
+    TooMany = 8,
+    /// It has the name of a stage, and no stage of this store has it.
+    Reserved = 9,
 }
 
 impl Lack {
@@ -60,6 +66,9 @@ impl Lack {
             Self::Unstable,
             Self::Purged,
             Self::Special,
+            Self::Derived,
+            Self::TooMany,
+            Self::Reserved,
         ]
         .into_iter()
         .find(|lack| *lack as u8 == byte)
@@ -71,6 +80,12 @@ impl Lack {
         matches!(self, Self::TooLarge | Self::Deadline | Self::Unstable)
     }
 
+    /// Whether it stands for a folder and all that is in it: nothing below was looked at.
+    #[must_use]
+    pub fn is_of_whole_folder(self) -> bool {
+        matches!(self, Self::Derived | Self::TooMany | Self::Reserved)
+    }
+
     #[must_use]
     pub fn reason(self) -> &'static str {
         match self {
@@ -80,6 +95,11 @@ impl Lack {
             Self::Unstable => "it kept changing while it was read",
             Self::Purged => "purged from the store",
             Self::Special => "not a regular file",
+            Self::Derived => "build output, not recorded",
+            Self::TooMany => "an ignored folder with more than 20,000 new names, not recorded",
+            Self::Reserved => {
+                "its name is reserved for stages of Takeback, which are never touched"
+            }
         }
     }
 }

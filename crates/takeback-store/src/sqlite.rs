@@ -260,6 +260,10 @@ impl Store for SqliteStore {
         self.rows(doing, changes)
     }
 
+    fn changes_of(&self, path: &WorkPath) -> Result<Vec<Change>, StoreError> {
+        self.rows("reading the changes of a path", rows::changes_of(&self.db, path))
+    }
+
     fn latest(&self) -> Result<Vec<(WorkPath, Entry)>, StoreError> {
         self.rows("reading the newest entry of every path", rows::latest(&self.db))
     }

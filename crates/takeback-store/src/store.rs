@@ -68,6 +68,12 @@ pub trait Store: Send {
     }
     /// The newest change of each of these paths, in their order.
     fn latest_of(&self, paths: &[WorkPath]) -> Result<Vec<Option<Change>>, StoreError>;
+    /// All changes of one path, oldest first.
+    fn changes_of(&self, path: &WorkPath) -> Result<Vec<Change>, StoreError> {
+        let mut changes = self.changes_after(Seq(0))?;
+        changes.retain(|change| change.path == *path);
+        Ok(changes)
+    }
     /// Every path of the log with the entry it was last seen to have, by path.
     fn latest(&self) -> Result<Vec<(WorkPath, Entry)>, StoreError>;
 

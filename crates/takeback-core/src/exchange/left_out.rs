@@ -10,7 +10,7 @@ use takeback_store::{StoreError, WorkPath};
 use crate::workspace::Workspace;
 use crate::worktree::index::{Index, Known, folder_of};
 use crate::worktree::root::{Access, names_in};
-use crate::worktree::scope::{Coverage, Rules};
+use crate::worktree::scope::{By, Coverage, Distrusted, Rules};
 
 pub(super) struct LeftOut<'a> {
     workspace: &'a Workspace,
@@ -38,7 +38,8 @@ impl<'a> LeftOut<'a> {
             return true;
         }
         let folder = self.folder(folder_of(path));
-        let ignored_file = folder.rules.cover_file(path.as_bytes(), folder.out) != Coverage::In;
+        let ignored_file =
+            folder.rules.cover_file(path.as_bytes(), folder.out, By::All) != Coverage::In;
         ignored_file || (is_folder && self.folder(path.as_bytes()).out)
     }
 
@@ -53,8 +54,13 @@ impl<'a> LeftOut<'a> {
         let out = above.as_ref().is_some_and(|above| {
             let beside = |name: &[u8]| above.names.binary_search_by(|n| (**n).cmp(name)).is_ok();
             above.out
-                || above.rules.cover_folder(&self.workspace.scope, path, &beside, above.out)
-                    != Coverage::In
+                || above.rules.cover_folder(
+                    &self.workspace.scope,
+                    path,
+                    &beside,
+                    above.out,
+                    By::All,
+                ) != Coverage::In
         });
         let above = above.as_ref().map(|above| &above.rules);
         let opened = self.workspace.root.folder(path, Access::Read);
@@ -62,13 +68,26 @@ impl<'a> LeftOut<'a> {
         let (rules, names) = match (listed, above) {
             (Ok((folder, names)), above) => {
                 let has = |name: &[u8]| names.binary_search_by(|n| n.as_slice().cmp(name)).is_ok();
-                (Rules::read(above, path, &folder, has(b".git"), has), names)
+                (
+                    Rules::read(above, path, &folder, has(b".git"), &Distrusted::default(), has),
+                    names,
+                )
             }
             // Gone, or not to be read: it has no rules of its own.
             (Err(_), Some(above)) => (Arc::clone(above), Vec::new()),
             (Err(_), None) => {
                 let nothing = |_: &[u8]| false;
-                (Rules::read(None, path, &self.workspace.root, false, nothing), Vec::new())
+                (
+                    Rules::read(
+                        None,
+                        path,
+                        &self.workspace.root,
+                        false,
+                        &Distrusted::default(),
+                        nothing,
+                    ),
+                    Vec::new(),
+                )
             }
         };
         let folder = Arc::new(Folder { rules, names, out });

@@ -10,6 +10,7 @@ use crate::workspace::Workspace;
 use crate::worktree::budget::Budget;
 use crate::worktree::index::{Index, Known};
 use crate::worktree::scan::{Ask, Extent, ScanError, scan};
+use crate::worktree::scope::Distrusted;
 
 /// Files to read and their bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -34,6 +35,8 @@ pub(super) fn to_read(workspace: &Workspace, before: &Index) -> Result<Amount, S
         counter: work.counter(),
         extent: Extent::Whole,
         kept: &HashSet::new(),
+        distrusted: &Distrusted::default(),
+        stages: &HashSet::new(),
     };
     let scan = scan(&ask, &mut |_| {})?;
     let mut amount = Amount { files: scan.stats.files, bytes: 0 };

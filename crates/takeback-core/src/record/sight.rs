@@ -10,16 +10,18 @@ use takeback_store::{
 
 use super::RecordError;
 use super::count::{Amount, to_read};
+use super::trust::{Writers, distrusted};
 use crate::watch::Look;
 use crate::workspace::Workspace;
 use crate::worktree::Root;
 use crate::worktree::budget::Budget;
 use crate::worktree::fingerprint::stat;
 use crate::worktree::index::{Index, Known};
-use crate::worktree::look::{Bytes, Looked, look};
+use crate::worktree::look::{Bytes, Looked, as_known, look};
 use crate::worktree::root::is_no_folder;
-use crate::worktree::scan::{Ask, Extent, Observed, ScanError, ScanStats, scan};
-use crate::worktree::scope::OutReason;
+use crate::worktree::scan::{Ask, Extent, Observed, Scan, ScanError, ScanStats, scan};
+use crate::worktree::scope::{Distrusted, OWN_FOLDER, OutReason, is_stage};
+use crate::worktree::write::{is_nobodys, stage_name, stages};
 
 /// What a look at the tree or at some paths showed, against a moment of the log.
 pub(super) struct Sight {
@@ -52,13 +54,20 @@ impl Sight {
     }
 
     /// The tree as it is now. Where it is watched, only that is looked at of which the watcher tells.
-    pub(super) fn of_tree(workspace: &mut Workspace, budget: Budget) -> Result<Self, RecordError> {
+    pub(super) fn of_tree(
+        workspace: &mut Workspace,
+        budget: Budget,
+        writers: Writers,
+    ) -> Result<Self, RecordError> {
         match &workspace.watched {
             Some(watched) => {
                 let (index, look) = watched.begin(workspace)?;
-                Self::of_extent(workspace, &index, Some(look), budget)
+                Self::of_extent(workspace, &index, Some(look), budget, writers)
             }
-            None => Self::of_whole_tree(workspace, budget),
+            None => {
+                let index = workspace.index()?;
+                Self::of_extent(workspace, &index, None, budget, writers)
+            }
         }
     }
 
@@ -74,7 +83,7 @@ impl Sight {
             }
             None => (workspace.index()?, None),
         };
-        Self::of_extent(workspace, &index, look, budget)
+        Self::of_extent(workspace, &index, look, budget, Writers::Live)
     }
 
     fn of_extent(
@@ -82,29 +91,14 @@ impl Sight {
         index: &Index,
         mut look: Option<Look>,
         budget: Budget,
+        writers: Writers,
     ) -> Result<Self, RecordError> {
         let Amount { files, bytes } = to_read(workspace, index)?;
         let kept = match index.least_folders() {
             0 => workspace.store.unnamed()?.digests,
             _ => HashSet::new(),
         };
-        let store = &mut workspace.store;
-        let mut failed = None;
-        let mut unsaved = 0;
-        let mut keep = |blob: PackedBlob| {
-            if failed.is_some() {
-                return;
-            }
-            unsaved += blob.bytes.len();
-            let kept = store.put(blob).and_then(|()| {
-                if unsaved < SAVED_TOGETHER {
-                    return Ok(());
-                }
-                unsaved = 0;
-                save_contents(&mut **store)
-            });
-            failed = kept.err();
-        };
+        let stages = own_stages(workspace)?;
         let work = workspace.ambient.begin_reading(files, bytes);
         let ask = Ask {
             root: &workspace.root,
@@ -115,14 +109,18 @@ impl Sight {
             counter: work.counter(),
             extent: look.as_ref().map_or(Extent::Whole, Look::extent),
             kept: &kept,
+            distrusted: &Distrusted::default(),
+            stages: &stages,
         };
-        let scan = scan(&ask, &mut keep)?;
-        if let Some(error) = failed {
-            return Err(error.into());
+        let mut scan = scan_into(&ask, &mut *workspace.store)?;
+        let distrusted = distrusted(&*workspace.store, index, &scan, writers)?;
+        if !distrusted.is_empty() {
+            scan = scan_into(&Ask { distrusted: &distrusted, ..ask }, &mut *workspace.store)?;
         }
         if look.as_mut().is_some_and(|look| !look.takes_links(scan.linked)) {
             drop(work);
-            return Self::of_extent(workspace, index, look.map(Look::at_everything), budget);
+            let look = look.map(Look::at_everything);
+            return Self::of_extent(workspace, index, look, budget, writers);
         }
         Ok(Self {
             base: index.stamp,
@@ -153,11 +151,16 @@ impl Sight {
         let mut sight = Self::of_nothing(workspace)?;
         let latest = workspace.store.latest_of(paths)?;
         for (path, latest) in paths.iter().zip(latest) {
+            // Takeback's own folder comes and goes with its stages: it is nobody's change.
+            if path.as_bytes() == OWN_FOLDER {
+                continue;
+            }
             let same_file = is_the_unkept_file(workspace, path, latest.as_ref(), scan)?;
             let looked = match limit {
                 Some(limit) => look_within(workspace, path, limit, latest.as_ref(), scan)?,
                 None => look_here(workspace, path, latest.as_ref())?,
             };
+            let looked = as_known(latest.as_ref().map(|change| &change.after), looked);
             let before = match latest {
                 Some(change) => change.after,
                 None => {
@@ -268,7 +271,8 @@ impl Sight {
             // As the other one saw it: a first scan that two make at once is not made again.
             observed.same_file = observed.after == change.after;
             if !observed.same_file {
-                observed.after = look_here(workspace, &observed.path, Some(change))?;
+                let looked = look_here(workspace, &observed.path, Some(change))?;
+                observed.after = as_known(Some(&change.after), looked);
                 if let Some(index) = &mut self.index {
                     index.set(&observed.path, &observed.after);
                 }
@@ -335,6 +339,42 @@ impl Sight {
             _ => workspace.keep_index(index),
         }
     }
+}
+
+/// Scans, and keeps what it reads.
+fn scan_into(ask: &Ask<'_>, store: &mut dyn Store) -> Result<Scan, RecordError> {
+    let mut failed = None;
+    let mut unsaved = 0;
+    let mut keep = |blob: PackedBlob| {
+        if failed.is_some() {
+            return;
+        }
+        unsaved += blob.bytes.len();
+        let kept = store.put(blob).and_then(|()| {
+            if unsaved < SAVED_TOGETHER {
+                return Ok(());
+            }
+            unsaved = 0;
+            save_contents(store)
+        });
+        failed = kept.err();
+    };
+    let scan = scan(ask, &mut keep)?;
+    failed.map_or(Ok(scan), |error| Err(error.into()))
+}
+
+/// The stages in Takeback's own folder that this store made, by name.
+fn own_stages(workspace: &Workspace) -> Result<HashSet<Vec<u8>>, StoreError> {
+    let mut own = HashSet::new();
+    // Where they cannot be listed, a scan does not see them either.
+    for id in stages(&workspace.root).unwrap_or_default() {
+        if workspace.store.rewind(id)?.is_some()
+            || is_nobodys(&workspace.root, id, &workspace.mark())
+        {
+            own.insert(stage_name(id));
+        }
+    }
+    Ok(own)
 }
 
 /// So many bytes of contents are lost at most if a scan is cut off.
@@ -463,10 +503,14 @@ fn look_in_tree(root: &Root, path: &WorkPath, mut bytes: Bytes<'_>) -> Looked {
         }
         Err(error) => Err(error),
     };
-    looked.unwrap_or(Looked {
+    let mut looked = looked.unwrap_or(Looked {
         entry: Entry::NotCaptured { lack: Lack::Unreadable },
         fingerprint: None,
-    })
+    });
+    if is_stage(path.as_bytes()) && looked.entry != Entry::Absent {
+        looked.entry = Entry::NotCaptured { lack: Lack::Reserved };
+    }
+    looked
 }
 
 fn folder_of(root: &Root, path: &WorkPath) -> std::io::Result<OwnedFd> {

@@ -21,11 +21,14 @@ use takeback_store::{Change, Entry, Seq, Store, StoreError, WorkPath, disk};
 pub(crate) use self::file::{Base, Block, Brief, Kind};
 use self::file::{Delta, FolderDelta, Heading};
 use super::fingerprint::{Fingerprint, stat_open};
-use super::scope::{OWN_FOLDER, OutReason};
+use super::scope::{OWN_FOLDER, OutReason, has_rules};
 
 /// What was appended to a file of the index may be this large, or a quarter of it: then it is written
 /// anew.
 const MOST_APPENDED: u64 = 256 << 10;
+
+/// In the place of [`Index::scope`]: what was passed over is judged again by the next scan.
+const UNJUDGED: u64 = 0;
 
 #[derive(Debug, Clone, Default)]
 pub struct Index {
@@ -108,6 +111,22 @@ impl Known {
         matches!(self, Self::Skipped { .. })
     }
 
+    /// A folder that is recorded as one path.
+    #[must_use]
+    pub fn is_left(&self) -> bool {
+        matches!(self, Self::Entry { entry: Entry::NotCaptured { lack }, .. }
+            if lack.is_of_whole_folder())
+    }
+
+    /// Why it is not covered, nor what is in it.
+    pub(crate) fn left_out(&self) -> Option<OutReason> {
+        match self {
+            Self::Skipped { why, .. } => Some(*why),
+            Self::Entry { entry: Entry::NotCaptured { lack }, .. } => OutReason::of_left(*lack),
+            Self::Entry { .. } => None,
+        }
+    }
+
     pub(crate) fn fingerprint(&self) -> Option<Fingerprint> {
         match self {
             Self::Entry { fingerprint, .. } | Self::Skipped { fingerprint, .. } => *fingerprint,
@@ -128,8 +147,9 @@ impl Folder {
         Self { listed: false, fingerprint: None, ..self.clone() }
     }
 
+    /// Whether names in it were passed over, or left as a whole.
     pub(crate) fn has_skipped(&self) -> bool {
-        self.children.iter().any(|child| child.known.is_skipped())
+        self.children.iter().any(|child| child.known.left_out().is_some())
     }
 
     /// How large the ignored files in it are that are kept all the same.
@@ -210,7 +230,8 @@ impl Index {
         }
         for (path, folder) in self.over() {
             for child in &folder.children {
-                if let Known::Skipped { why, fingerprint } = child.known {
+                if let Some(why) = child.known.left_out() {
+                    let fingerprint = child.known.fingerprint();
                     take(PassedOver { folder: path, name: &child.name, why, fingerprint });
                 }
             }
@@ -319,6 +340,7 @@ impl Index {
             Some(Known::Entry { entry: Entry::Dir { .. }, .. }) => {
                 Some(self.is_listed(folder.as_bytes()))
             }
+            Some(known) if known.is_left() => Some(false),
             // Nothing is below what is not a folder.
             Some(Known::Entry { .. }) => Some(true),
             Some(Known::Skipped { .. }) => Some(false),
@@ -363,6 +385,12 @@ impl Index {
         // Takeback's own folder is never an entry; paths outside are looked at only when named.
         if path.is_outside() || path.as_bytes() == OWN_FOLDER {
             return;
+        }
+        // A scan that finds these rules as they are known would not judge anew what they kept out.
+        if has_rules(path.as_bytes())
+            && !matches!(self.known(path), Some(Known::Entry { entry: known, .. }) if known == *entry)
+        {
+            self.scope = UNJUDGED;
         }
         let folder = self.folder_mut(folder_of(path));
         folder.fingerprint = None;

@@ -47,6 +47,19 @@ pub fn look(folder: impl AsFd, name: &[u8], bytes: &mut Bytes<'_>) -> io::Result
     }
 }
 
+/// What was looked at, where `known` may stand for a folder and all that is in it.
+#[must_use]
+pub fn as_known(known: Option<&Entry>, looked: Entry) -> Entry {
+    match known {
+        Some(left @ Entry::NotCaptured { lack })
+            if lack.is_of_whole_folder() && looked.is_dir() =>
+        {
+            left.clone()
+        }
+        _ => looked,
+    }
+}
+
 const TRIES: usize = 3;
 
 /// Looks at a name of which `stat` is already known.

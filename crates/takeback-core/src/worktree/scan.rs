@@ -6,6 +6,7 @@
 //! root and the index of the last scan. Out: what differs, the new index, and the bytes of changed
 //! files (packed, to a sink). Writes nothing.
 
+mod cover;
 mod glance;
 mod linked;
 mod strays;
@@ -27,8 +28,8 @@ use super::budget::Budget;
 use super::fingerprint::{Fingerprint, RacySince, Stat, stat, stat_open};
 use super::index::{Child, Folder, Index, Known, folder_of};
 use super::look::{Bytes, Looked, look_at};
-use super::root::{Access, Root, names_in};
-use super::scope::{OWN_FOLDER, OutReason, Rules, ScopeOptions};
+use super::root::{Access, Root, is_no_folder, names_in};
+use super::scope::{Distrusted, OWN_FOLDER, OutReason, Rules, ScopeOptions};
 use crate::progress::Counter;
 
 /// What to look at, and how.
@@ -42,6 +43,10 @@ pub struct Ask<'a> {
     pub extent: Extent<'a>,
     /// Contents that the store has although nothing names them: a look that was cut off kept them.
     pub kept: &'a HashSet<Digest>,
+    /// Files with rules that do not hide what is new.
+    pub distrusted: &'a Distrusted,
+    /// The stages in Takeback's own folder that are this store's, by name.
+    pub stages: &'a HashSet<Vec<u8>>,
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -62,6 +67,8 @@ pub struct Scan {
     pub index_changed: bool,
     /// What is not covered although the index knows it, by path; for the rest see [`Index::skipped`].
     pub skipped: Vec<(WorkPath, OutReason)>,
+    /// The files whose rules, as they are on disk, keep new names out: the caller knows who wrote them.
+    pub judges: BTreeSet<WorkPath>,
     /// Files that have other names too, in the tree or outside of it, of those that were looked at.
     pub linked: Vec<WorkPath>,
     pub stats: ScanStats,
@@ -153,6 +160,8 @@ pub fn scan(ask: &Ask<'_>, sink: &mut dyn FnMut(PackedBlob)) -> Result<Scan, Sca
         budget: ask.budget,
         extent: ask.extent,
         kept: ask.kept,
+        distrusted: ask.distrusted,
+        stages: ask.stages,
         out_of_time: AtomicBool::new(false),
         counter: ask.counter,
         racy: RacySince::now(),
@@ -213,6 +222,8 @@ struct Walk<'a> {
     budget: Budget,
     extent: Extent<'a>,
     kept: &'a HashSet<Digest>,
+    distrusted: &'a Distrusted,
+    stages: &'a HashSet<Vec<u8>>,
     /// Not all names were looked at.
     out_of_time: AtomicBool,
     counter: Counter<'a>,
@@ -237,6 +248,7 @@ struct Part {
     judge_below: Vec<Vec<u8>>,
     found: Vec<Observed>,
     skipped: Vec<(WorkPath, OutReason)>,
+    judges: BTreeSet<Vec<u8>>,
     /// Ignored files, in if the budget lasts.
     precious: Vec<(WorkPath, Stat, Entry)>,
     /// Files with several names, by inode.
@@ -260,14 +272,15 @@ impl Walk<'_> {
         let moved = glanced.moved.iter();
         tasks.extend(moved.map(|moved| Task::known(moved.path.clone(), moved.same)));
         for path in &glanced.unlisted {
-            if self.is_reached(path) {
+            if self.is_reached(path) && !self.is_own_and_gone(path) {
                 tasks.push(Task::known(path.clone(), None));
             } else {
                 self.strays.insert(path.clone());
             }
         }
         // What it is in is known to be no folder any more, or never was covered.
-        let lost = glanced.lost.iter().filter(|path| !self.is_reached(path));
+        let lost = glanced.lost.iter();
+        let lost = lost.filter(|path| !self.is_reached(path) || self.is_own_and_gone(path));
         let lost: Vec<Vec<u8>> = lost.cloned().collect();
         self.strays.extend(lost);
         let judged = match self.extent {
@@ -290,6 +303,12 @@ impl Walk<'_> {
         let is_folder =
             matches!(self.before.known(&path), Some(Known::Entry { entry: Entry::Dir { .. }, .. }));
         is_folder && self.is_reached(folder_of(&path))
+    }
+
+    /// Whether it is Takeback's own folder, which is no entry: no other scan of a name finds it gone.
+    fn is_own_and_gone(&self, path: &[u8]) -> bool {
+        path == OWN_FOLDER
+            && self.root.folder(path, Access::Reach).is_err_and(|error| is_no_folder(&error))
     }
 
     /// Folders in which names were passed over by rules that have changed.
@@ -497,7 +516,8 @@ impl Walk<'_> {
         let rules = match self.root.folder(path, Access::Reach) {
             Ok(folder) => {
                 let repository = stat(&folder, b".git").is_ok_and(|seen| seen.is_some());
-                Rules::read(above.as_ref(), path, &folder, repository, |_| true)
+                let distrusted = self.distrusted;
+                Rules::read(above.as_ref(), path, &folder, repository, distrusted, |_| true)
             }
             Err(_) => above.unwrap_or_else(Rules::none),
         };
@@ -517,6 +537,7 @@ impl Walk<'_> {
             index: self.before.clone(),
             index_changed: self.before.scope != self.scope,
             skipped: Vec::new(),
+            judges: BTreeSet::new(),
             linked: Vec::new(),
             stats: glanced.stats,
         };
@@ -534,6 +555,7 @@ impl Walk<'_> {
             dropped.extend(part.dropped);
             scan.found.extend(part.found);
             scan.skipped.extend(part.skipped);
+            scan.judges.extend(part.judges.into_iter().map(valid));
             candidates.extend(part.precious);
             linked.extend(part.linked);
             scan.stats.files += part.stats.files;

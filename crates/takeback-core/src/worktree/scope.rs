@@ -1,5 +1,7 @@
 //! What belongs to the workspace: which names a scan looks at, and why it passes over the others.
 
+mod distrust;
+
 use std::ffi::OsStr;
 use std::io::Read as _;
 use std::os::fd::AsFd;
@@ -9,7 +11,10 @@ use std::sync::Arc;
 use ignore::gitignore::{Gitignore, GitignoreBuilder};
 use rustix::fs::{Mode, OFlags};
 use serde::Serialize;
-use takeback_store::WorkPath;
+use takeback_store::{Lack, WorkPath};
+
+pub use self::distrust::{Distrusted, is_exclude};
+pub(crate) use self::distrust::{has_rules, manifests_of};
 
 /// What a workspace covers beyond the rules of its ignore files.
 #[derive(Debug, Clone)]
@@ -62,6 +67,17 @@ pub enum Coverage {
     /// Ignored, but a file: in, if it is small and the budget lasts.
     Precious,
     Out(OutReason),
+    /// Recorded as one path, without what is in it.
+    Left(Lack),
+}
+
+/// Which rules judge.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum By {
+    /// All, as they are on disk.
+    All,
+    /// As they were before an agent wrote them.
+    Trusted,
 }
 
 /// The numbers are those of the index's file.
@@ -83,10 +99,14 @@ pub enum OutReason {
     Special = 7,
     /// The folder it is in may be listed, but not searched.
     Unreachable = 8,
+    /// Ignored by rules that an agent wrote, with more names in it than are copied.
+    TooMany = 9,
+    /// It has the name of a stage of Takeback's.
+    Reserved = 10,
 }
 
 impl OutReason {
-    const ALL: [Self; 9] = [
+    const ALL: [Self; 11] = [
         Self::Derived,
         Self::IgnoredFolder,
         Self::IgnoredFile,
@@ -96,10 +116,22 @@ impl OutReason {
         Self::OtherFileSystem,
         Self::Special,
         Self::Unreachable,
+        Self::TooMany,
+        Self::Reserved,
     ];
 
     pub(crate) fn from_byte(byte: u8) -> Option<Self> {
         Self::ALL.into_iter().find(|reason| *reason as u8 == byte)
+    }
+
+    /// Of a folder that is recorded as one path.
+    pub(crate) fn of_left(lack: Lack) -> Option<Self> {
+        match lack {
+            Lack::Derived => Some(Self::Derived),
+            Lack::TooMany => Some(Self::TooMany),
+            Lack::Reserved => Some(Self::Reserved),
+            _ => None,
+        }
     }
 
     #[must_use]
@@ -114,26 +146,45 @@ impl OutReason {
             Self::OtherFileSystem => "on another file system",
             Self::Special => "not a file, link or folder",
             Self::Unreachable => "in a folder that may not be searched",
+            Self::TooMany => "ignored by an agent, with more than 20,000 names",
+            Self::Reserved => "named like a stage of Takeback",
         }
     }
 }
 
-/// Version control's own files and Takeback's: never looked at, never written, even if named.
+/// Version control's own files and Takeback's stages: what is in them is never looked at, never
+/// written, even if named.
 #[must_use]
 pub fn is_internal(path: &WorkPath) -> bool {
-    let mut parts = path.as_bytes().split(|b| *b == b'/').peekable();
-    let mut first = true;
-    while let Some(part) = parts.next() {
-        let stage = first
-            && part == OWN_FOLDER
-            && parts.peek().is_some_and(|next| next.starts_with(STAGE_PREFIX));
-        if is_internal_name(part) || part.starts_with(OUTSIDE_STAGE_PREFIX) || stage {
-            return true;
-        }
-        first = false;
-    }
-    false
+    is_version_controls(path) || stage_of(path).is_some()
 }
+
+pub(crate) fn is_version_controls(path: &WorkPath) -> bool {
+    path.as_bytes().split(|b| *b == b'/').any(is_internal_name)
+}
+
+/// The stage that `path` is, or is in: by its name, whoever made it.
+#[must_use]
+pub fn stage_of(path: &WorkPath) -> Option<WorkPath> {
+    let bytes = path.as_bytes();
+    let ends = bytes.iter().enumerate().filter(|(_, b)| **b == b'/').map(|(at, _)| at);
+    let end = ends.chain([bytes.len()]).find(|end| is_stage(&bytes[..*end]))?;
+    WorkPath::new(&bytes[..end]).ok()
+}
+
+/// Whether a path has the name that stages have. One that only begins like it is the user's.
+pub(crate) fn is_stage(path: &[u8]) -> bool {
+    let id = match path.iter().rposition(|b| *b == b'/') {
+        Some(cut) if &path[..cut] == OWN_FOLDER => path[cut + 1..].strip_prefix(STAGE_PREFIX),
+        _ => None,
+    };
+    let name = path.rsplit(|b| *b == b'/').next().unwrap_or(path);
+    let id = id.or_else(|| name.strip_prefix(OUTSIDE_STAGE_PREFIX));
+    id.is_some_and(|id| id.len() == 16 && id.iter().all(|b| matches!(b, b'0'..=b'9' | b'a'..=b'f')))
+}
+
+/// Below a folder that only an agent's rules hide, so many new names are copied at most.
+pub(crate) const MOST_NAMES: usize = 20_000;
 
 /// Takeback's folder in a workspace. Itself never recorded, what the user keeps in it is.
 pub(crate) const OWN_FOLDER: &[u8] = b".takeback";
@@ -176,11 +227,34 @@ pub struct Rules {
     above: Option<Arc<Self>>,
     /// Where these rules' patterns start.
     folder_len: usize,
-    ignore: Option<Gitignore>,
-    excluded: Option<Gitignore>,
+    all: Layer,
+    /// None: all of it is.
+    trusted: Option<Layer>,
+    /// The files that they are in, from their folder.
+    files: Vec<&'static [u8]>,
     /// A repository of its own: ignore files above it do not speak for it.
     repository: bool,
 }
+
+/// What the ignore files of one folder say.
+#[derive(Debug, Default)]
+struct Layer {
+    ignore: Option<Gitignore>,
+    excluded: Option<Gitignore>,
+}
+
+/// A file with rules, as it was read.
+struct RuleFile {
+    name: &'static [u8],
+    text: Vec<u8>,
+    /// What it said before an agent wrote it.
+    trusted: Option<Vec<u8>>,
+}
+
+const GITIGNORE: &[u8] = b".gitignore";
+const TAKEBACKIGNORE: &[u8] = b".takebackignore";
+/// The rules of a repository that are no entry of the workspace.
+pub(crate) const EXCLUDE: &[u8] = b".git/info/exclude";
 
 impl Rules {
     /// Reads the rules of the folder `path`; `has` tells which ignore files are in it.
@@ -189,37 +263,71 @@ impl Rules {
         path: &[u8],
         folder: impl AsFd,
         repository: bool,
+        distrusted: &Distrusted,
         has: impl Fn(&[u8]) -> bool,
     ) -> Arc<Self> {
-        let mut ignore_texts = Vec::new();
-        if repository {
-            ignore_texts.extend(small_file(&folder, b".git/info/exclude"));
-        }
-        if has(b".gitignore") {
-            ignore_texts.extend(small_file(&folder, b".gitignore"));
-        }
-        let excluded_text =
-            has(b".takebackignore").then(|| small_file(&folder, b".takebackignore")).flatten();
+        let read = |name: &'static [u8], is_there: bool| {
+            let text = is_there.then(|| small_file(&folder, name)).flatten()?;
+            let trusted = match distrusted.of(path, name) {
+                Some(trusted) => trusted.cloned(),
+                None => Some(text.clone()),
+            };
+            Some(RuleFile { name, text, trusted })
+        };
+        let ignore = [read(EXCLUDE, repository), read(GITIGNORE, has(GITIGNORE))];
+        let excluded = [read(TAKEBACKIGNORE, has(TAKEBACKIGNORE))];
+        let files: Vec<&[u8]> =
+            ignore.iter().chain(&excluded).flatten().map(|file| file.name).collect();
         if let Some(above) = above
-            && ignore_texts.is_empty()
-            && excluded_text.is_none()
+            && files.is_empty()
             && !repository
         {
             return Arc::clone(above);
         }
+        let layer = |by: By| {
+            let compiled = |files: &[Option<RuleFile>]| {
+                let texts = files.iter().flatten().filter_map(|file| match by {
+                    By::All => Some(file.text.as_slice()),
+                    By::Trusted => file.trusted.as_deref(),
+                });
+                compile(texts)
+            };
+            Layer { ignore: compiled(&ignore), excluded: compiled(&excluded) }
+        };
+        let has_distrusted = files.iter().any(|name| distrusted.of(path, name).is_some());
         Arc::new(Self {
             above: above.cloned(),
             folder_len: if path.is_empty() { 0 } else { path.len() + 1 },
-            ignore: compile(&ignore_texts),
-            excluded: excluded_text.and_then(|text| compile(&[text])),
+            all: layer(By::All),
+            trusted: has_distrusted.then(|| layer(By::Trusted)),
+            files,
             repository,
         })
     }
 
     /// Those of a folder of which none are known.
     pub(crate) fn none() -> Arc<Self> {
-        let (ignore, excluded) = (None, None);
-        Arc::new(Self { above: None, folder_len: 0, ignore, excluded, repository: false })
+        let (all, trusted, files) = (Layer::default(), None, Vec::new());
+        Arc::new(Self { above: None, folder_len: 0, all, trusted, files, repository: false })
+    }
+
+    fn layer(&self, by: By) -> &Layer {
+        match (&self.trusted, by) {
+            (Some(trusted), By::Trusted) => trusted,
+            _ => &self.all,
+        }
+    }
+
+    fn and_above(&self) -> impl Iterator<Item = &Self> {
+        std::iter::successors(Some(self), |rules| rules.above.as_deref())
+    }
+
+    /// The files whose rules judge a path below this folder.
+    pub(crate) fn files_for(&self, path: &[u8]) -> Vec<Vec<u8>> {
+        let file = |here: &Self, name: &[u8]| [&path[..here.folder_len], name].concat();
+        self.and_above()
+            .flat_map(|here| here.files.iter().map(move |name| file(here, name)))
+            .collect()
     }
 
     /// `path` below the folder that these rules are of; `None`: it is not.
@@ -227,10 +335,10 @@ impl Rules {
         path.get(self.folder_len..).filter(|below| !below.is_empty()).map(OsStr::from_bytes)
     }
 
-    fn is_ignored(&self, path: &[u8], is_folder: bool) -> bool {
+    fn is_ignored(&self, path: &[u8], is_folder: bool, by: By) -> bool {
         let mut rules = Some(self);
         while let Some(here) = rules {
-            if let (Some(ignore), Some(below)) = (&here.ignore, here.below(path)) {
+            if let (Some(ignore), Some(below)) = (&here.layer(by).ignore, here.below(path)) {
                 let matched = ignore.matched(below, is_folder);
                 if !matched.is_none() {
                     return matched.is_ignore();
@@ -242,22 +350,20 @@ impl Rules {
         false
     }
 
-    fn is_excluded(&self, path: &[u8], is_folder: bool) -> bool {
-        std::iter::successors(Some(self), |rules| rules.above.as_deref()).any(|here| {
-            match (&here.excluded, here.below(path)) {
-                (Some(excluded), Some(below)) => excluded.matched(below, is_folder).is_ignore(),
-                _ => false,
-            }
+    fn is_excluded(&self, path: &[u8], is_folder: bool, by: By) -> bool {
+        self.and_above().any(|here| match (&here.layer(by).excluded, here.below(path)) {
+            (Some(excluded), Some(below)) => excluded.matched(below, is_folder).is_ignore(),
+            _ => false,
         })
     }
 
     /// Whether the folder at `path`, or one it is in, is ignored: then nothing new in it is covered,
     /// although the folder itself is known.
-    pub fn ignores_folder(&self, path: &[u8]) -> bool {
+    pub fn ignores_folder(&self, path: &[u8], by: By) -> bool {
         let ends = path.iter().enumerate().filter(|(_, b)| **b == b'/').map(|(at, _)| at);
-        ends.chain([path.len()])
-            .filter(|end| *end > 0)
-            .any(|end| self.is_ignored(&path[..end], true) || self.is_excluded(&path[..end], true))
+        ends.chain([path.len()]).filter(|end| *end > 0).any(|end| {
+            self.is_ignored(&path[..end], true, by) || self.is_excluded(&path[..end], true, by)
+        })
     }
 
     /// Judges a new folder at `path`; `beside` tells which names are in the folder it is in, and
@@ -268,14 +374,15 @@ impl Rules {
         path: &[u8],
         beside: &dyn Fn(&[u8]) -> bool,
         in_ignored: bool,
+        by: By,
     ) -> Coverage {
         let name = path.rsplit(|b| *b == b'/').next().unwrap_or(path);
-        let ignored = in_ignored || self.is_ignored(path, true);
+        let ignored = in_ignored || self.is_ignored(path, true, by);
         if options.nested_workspaces.iter().any(|nested| nested.as_bytes() == path) {
             Coverage::Out(OutReason::NestedWorkspace)
         } else if is_derived(options, name, beside, ignored) {
             Coverage::Out(OutReason::Derived)
-        } else if self.is_excluded(path, true) {
+        } else if self.is_excluded(path, true, by) {
             Coverage::Out(OutReason::Excluded)
         } else if ignored {
             Coverage::Out(OutReason::IgnoredFolder)
@@ -286,24 +393,19 @@ impl Rules {
 
     /// Judges a new file or link at `path`. Files with rules are covered whatever they say of
     /// themselves: what an agent writes into them can be taken back.
-    pub fn cover_file(&self, path: &[u8], in_ignored: bool) -> Coverage {
+    pub fn cover_file(&self, path: &[u8], in_ignored: bool, by: By) -> Coverage {
         if has_rules(path) {
             Coverage::In
-        } else if self.is_excluded(path, false) {
+        } else if self.is_excluded(path, false, by) {
             Coverage::Out(OutReason::Excluded)
         } else if in_ignored {
             Coverage::Out(OutReason::IgnoredFolder)
-        } else if self.is_ignored(path, false) {
+        } else if self.is_ignored(path, false, by) {
             Coverage::Precious
         } else {
             Coverage::In
         }
     }
-}
-
-fn has_rules(path: &[u8]) -> bool {
-    let name = path.rsplit(|b| *b == b'/').next().unwrap_or(path);
-    matches!(name, b".gitignore" | b".takebackignore")
 }
 
 fn is_derived(
@@ -321,23 +423,32 @@ fn is_derived(
     listed || options.derived_folders.iter().any(|derived| derived.as_bytes() == name)
 }
 
+/// Whether a folder is kept out whatever any file says.
+pub(crate) fn is_always_out(options: &ScopeOptions, path: &[u8]) -> bool {
+    let name = path.rsplit(|b| *b == b'/').next().unwrap_or(path);
+    options.nested_workspaces.iter().any(|nested| nested.as_bytes() == path)
+        || is_derived(options, name, &|_| false, false)
+}
+
 /// Whether a folder of this name can be one whose contents can be made again.
 pub(crate) fn may_be_derived(options: &ScopeOptions, name: &[u8]) -> bool {
     is_derived(options, name, &|_| false, true)
 }
 
+/// No more of an ignore file is read.
+pub(crate) const MOST_RULES: u64 = 1 << 20;
+
 /// An ignore file's text, or the first of it if it is absurdly large.
 fn small_file(folder: impl AsFd, name: &[u8]) -> Option<Vec<u8>> {
-    const MOST: u64 = 1 << 20;
     let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
     let file = std::fs::File::from(rustix::fs::openat(folder, name, flags, Mode::empty()).ok()?);
     let mut text = Vec::new();
-    file.take(MOST).read_to_end(&mut text).ok()?;
+    file.take(MOST_RULES).read_to_end(&mut text).ok()?;
     Some(text)
 }
 
 /// Patterns that make no sense have no say, as in git.
-fn compile(texts: &[Vec<u8>]) -> Option<Gitignore> {
+fn compile<'t>(texts: impl Iterator<Item = &'t [u8]>) -> Option<Gitignore> {
     let mut builder = GitignoreBuilder::new("");
     for text in texts {
         for line in String::from_utf8_lossy(text).lines() {

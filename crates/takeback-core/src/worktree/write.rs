@@ -305,7 +305,7 @@ fn make_own_folder(root: &Root) -> Result<OwnedFd, StageError> {
     root.folder(OWN_FOLDER, Access::Read).map_err(not_staged)
 }
 
-fn stage_name(id: RewindId) -> Vec<u8> {
+pub(crate) fn stage_name(id: RewindId) -> Vec<u8> {
     [STAGE_PREFIX, id.to_string().as_bytes()].concat()
 }
 

@@ -17,6 +17,7 @@ mod exchange;
 mod exchange_refused;
 mod helper;
 mod index;
+mod own_rules;
 mod point_names;
 mod progress;
 mod recording;

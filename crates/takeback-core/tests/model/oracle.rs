@@ -12,6 +12,7 @@ use takeback_testkit::Thing;
 use super::deeds::{CONTINUES, IGNORE_FILE};
 
 mod keeping;
+mod rules;
 mod taking_back;
 
 pub(crate) type Tree = BTreeMap<String, Thing>;
@@ -384,8 +385,12 @@ impl Oracle {
 
     /// Everything that is in scope and differs from what is known.
     fn scan(&mut self) -> BTreeMap<String, (Seen, Option<Thing>)> {
-        let mut scan = Scan { ignored_folders: ignored_folders(&self.disk), ..Scan::default() };
-        scan.folder(self, "", false, false);
+        let mut scan = Scan {
+            ignored: ignored_folders(self.disk.get(IGNORE_FILE)),
+            hidden: ignored_folders(self.rules_that_hide().as_ref()),
+            ..Scan::default()
+        };
+        scan.folder(self, "", Inside::default());
         // What is known stays in scope until it is gone, wherever it stands.
         for (path, thing) in &self.known {
             let now = self.disk.get(path);
@@ -405,36 +410,49 @@ impl Oracle {
 
 #[derive(Default)]
 struct Scan {
-    ignored_folders: Vec<&'static str>,
+    ignored: Vec<&'static str>,
+    /// The same, by rules that hide what is new.
+    hidden: Vec<&'static str>,
     found: BTreeMap<String, (Seen, Option<Thing>)>,
     listed: BTreeSet<String>,
     skipped: BTreeSet<String>,
 }
 
+/// What holds for all that is in a folder.
+#[derive(Default, Clone, Copy)]
+struct Inside {
+    ignored: bool,
+    hidden: bool,
+    /// It was not there at the last scan.
+    is_new: bool,
+}
+
 impl Scan {
-    /// `ignored`: nothing new in it is taken in. `is_new`: it was not there at the last scan.
-    fn folder(&mut self, oracle: &Oracle, folder: &str, ignored: bool, is_new: bool) {
+    fn folder(&mut self, oracle: &Oracle, folder: &str, inside: Inside) {
         for (path, thing) in &oracle.disk {
             if folders_above(path).next().unwrap_or_default() != folder {
                 continue;
             }
             let known = oracle.known.get(path);
             let is_folder = matches!(thing, Thing::Folder { .. });
-            let now_ignored =
-                ignored || (is_folder && self.ignored_folders.contains(&path.as_str()));
-            if known.is_none() && now_ignored {
-                self.skipped.insert(path.clone());
-                continue;
-            }
+            let names = |folders: &[&str]| is_folder && folders.contains(&path.as_str());
+            let ignored = inside.ignored || names(&self.ignored);
+            let hidden = inside.hidden || names(&self.hidden);
             let before = match known {
                 Some(thing) => Seen::A(thing.clone()),
                 None if oracle.skipped.contains(path) => Seen::Unknown,
-                None if is_new || oracle.listed.contains(folder) => Seen::Nothing,
+                None if inside.is_new || oracle.listed.contains(folder) => Seen::Nothing,
                 None => Seen::Unknown,
             };
+            // What came just now is hidden only by rules that no agent wrote.
+            let is_out = if before == Seen::Nothing { ignored && hidden } else { ignored };
+            if known.is_none() && is_out {
+                self.skipped.insert(path.clone());
+                continue;
+            }
             if is_folder {
-                let new = !matches!(before, Seen::A(Thing::Folder { .. }) | Seen::Unknown);
-                self.folder(oracle, path, now_ignored, new);
+                let is_new = !matches!(before, Seen::A(Thing::Folder { .. }) | Seen::Unknown);
+                self.folder(oracle, path, Inside { ignored, hidden, is_new });
             }
             if before != Seen::A(thing.clone()) {
                 self.found.insert(path.clone(), (before, Some(thing.clone())));
@@ -444,8 +462,8 @@ impl Scan {
     }
 }
 
-fn ignored_folders(disk: &Tree) -> Vec<&'static str> {
-    match disk.get(IGNORE_FILE) {
+fn ignored_folders(rules: Option<&Thing>) -> Vec<&'static str> {
+    match rules {
         Some(Thing::File { bytes, .. }) => match bytes.as_slice() {
             b"ig/\n" | b"/ig/\n" => vec!["ig"],
             b"d/\n" => vec!["d"],

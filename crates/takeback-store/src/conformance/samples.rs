@@ -78,6 +78,9 @@ pub(super) fn every_entry() -> Vec<Entry> {
         Lack::Unstable,
         Lack::Purged,
         Lack::Special,
+        Lack::Derived,
+        Lack::TooMany,
+        Lack::Reserved,
     ];
     let mut entries = vec![
         Entry::Absent,

@@ -98,13 +98,16 @@ const DIR: u8 = 3;
 const NOT_CAPTURED: u8 = 4;
 const UNKNOWN: u8 = 5;
 
-const LACKS: [(u8, Lack); 6] = [
+const LACKS: [(u8, Lack); 9] = [
     (1, Lack::TooLarge),
     (2, Lack::Deadline),
     (3, Lack::Unreadable),
     (4, Lack::Unstable),
     (5, Lack::Purged),
     (6, Lack::Special),
+    (7, Lack::Derived),
+    (8, Lack::TooMany),
+    (9, Lack::Reserved),
 ];
 
 pub(super) fn entry_bytes(entry: &Entry) -> Vec<u8> {

@@ -105,6 +105,12 @@ pub(super) fn latest_of(db: &Connection, path: &WorkPath) -> Result<Option<Chang
     db.prepare_cached(sql)?.query_and_then([path.as_bytes()], change)?.next().transpose()
 }
 
+pub(super) fn changes_of(db: &Connection, path: &WorkPath) -> Rows<Change> {
+    let sql =
+        select_changes!("WHERE c.path = (SELECT id FROM path WHERE bytes = ?1) ORDER BY c.seq");
+    db.prepare_cached(sql)?.query_and_then([path.as_bytes()], change)?.collect()
+}
+
 pub(super) fn latest(db: &Connection) -> Rows<(WorkPath, Entry)> {
     let mut select = db.prepare_cached(
         "SELECT p.bytes, c.after FROM path p

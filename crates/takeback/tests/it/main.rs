@@ -16,6 +16,7 @@ mod keeping;
 mod line;
 mod look;
 mod mcp;
+mod own_rules;
 mod pager;
 mod patch;
 mod record;

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use takeback_store::{Entry, WorkPath};
 
 use super::{Plan, Present, Step, Unlocked, Verdict};
+use crate::worktree::scope::OWN_FOLDER;
 
 /// Makes the plan possible: what comes back needs its folders, and a folder goes only when empty.
 pub(super) fn make_room(plan: &mut Plan, present: &Present) {
@@ -34,7 +35,8 @@ fn add_missing_folders(plan: &mut Plan, present: &Present) {
             plan.steps[at].cancels.clear();
             continue;
         }
-        for folder in folders {
+        // The one that the stage is in is there as long as anything is placed.
+        for folder in folders.into_iter().filter(|folder| folder.as_bytes() != OWN_FOLDER) {
             let planned = place.get(&folder).copied();
             if there(plan, &folder, planned.as_ref()).is_dir() {
                 continue;

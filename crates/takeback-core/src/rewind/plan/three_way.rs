@@ -33,6 +33,10 @@ pub(super) fn merge_entry(
     texts: &mut Texts<'_>,
 ) -> Result<Merged, StoreError> {
     let clean = |entry: &Entry| Merged::Clean(entry.clone());
+    // It is as it was: no matter what it was in between.
+    if ours == theirs && theirs.is_restorable() {
+        return Ok(clean(theirs));
+    }
     for entry in [theirs, base] {
         match entry {
             Entry::Unknown => return Ok(Merged::Lacking(UNKNOWN_BEFORE.to_owned())),
@@ -40,7 +44,7 @@ pub(super) fn merge_entry(
             _ => {}
         }
     }
-    if ours == base || ours == theirs {
+    if ours == base {
         return Ok(clean(theirs));
     }
     if base == theirs {

@@ -17,7 +17,7 @@ use super::{Child, Folder, Known, Linked};
 use crate::worktree::fingerprint::Fingerprint;
 use crate::worktree::scope::OutReason;
 
-pub(super) const MAGIC: &[u8] = b"takeback index 5\n";
+pub(super) const MAGIC: &[u8] = b"takeback index 6\n";
 
 /// Where the length of the linked names stands.
 const HEAD: usize = MAGIC.len() + 16;
@@ -35,6 +35,7 @@ const SYMLINK: u8 = 2;
 const DIR: u8 = 3;
 const NOT_CAPTURED: u8 = 4;
 const UNKNOWN: u8 = 5;
+const LEFT: u8 = 6;
 const KINDS: u8 = 0x0f;
 const PRECIOUS: u8 = 0x40;
 const HAS_PRINT: u8 = 0x80;
@@ -93,6 +94,8 @@ pub(crate) enum Kind {
     Folder,
     Skipped,
     NotCaptured,
+    /// A folder that is recorded as one path.
+    Left,
     /// Nobody knows.
     Other,
 }
@@ -104,6 +107,7 @@ impl Known {
                 let kind = match entry {
                     Entry::File { .. } | Entry::Symlink { .. } => Kind::Kept,
                     Entry::Dir { .. } => Kind::Folder,
+                    Entry::NotCaptured { lack } if lack.is_of_whole_folder() => Kind::Left,
                     Entry::NotCaptured { .. } => Kind::NotCaptured,
                     Entry::Unknown | Entry::Absent => Kind::Other,
                 };
@@ -185,10 +189,10 @@ impl<'a> Block<'a> {
     pub(super) fn skipped(
         self,
     ) -> impl Iterator<Item = (&'a [u8], OutReason, Option<Fingerprint>)> {
-        let skipped = (0..self.len()).filter(move |at| self.tags[*at] & KINDS == SKIPPED);
-        skipped.filter_map(move |at| match self.known(at)? {
-            Known::Skipped { why, fingerprint } => Some((self.name(at)?, why, fingerprint)),
-            Known::Entry { .. } => None,
+        let is_out = move |at: &usize| matches!(self.tags[*at] & KINDS, SKIPPED | LEFT);
+        (0..self.len()).filter(is_out).filter_map(move |at| {
+            let known = self.known(at)?;
+            Some((self.name(at)?, known.left_out()?, known.fingerprint()))
         })
     }
 
@@ -220,6 +224,7 @@ impl<'a> Block<'a> {
                 DIR => Kind::Folder,
                 SKIPPED => Kind::Skipped,
                 NOT_CAPTURED => Kind::NotCaptured,
+                LEFT => Kind::Left,
                 _ => Kind::Other,
             };
             Some(Brief { name: self.name(at)?, kind, fingerprint: self.fingerprint_of(at) })
@@ -488,6 +493,7 @@ fn tag(known: &Known) -> u8 {
                 Entry::File { .. } => FILE,
                 Entry::Symlink { .. } => SYMLINK,
                 Entry::Dir { .. } => DIR,
+                Entry::NotCaptured { lack } if lack.is_of_whole_folder() => LEFT,
                 Entry::NotCaptured { .. } => NOT_CAPTURED,
                 Entry::Unknown | Entry::Absent => UNKNOWN,
             };
@@ -530,7 +536,7 @@ fn get_known(tag: u8, fingerprint: Option<Fingerprint>, input: &mut Input<'_>) -
         },
         SYMLINK => Entry::Symlink { target: input.bytes()?.to_vec() },
         DIR => Entry::Dir { mode: u32::from_le_bytes(input.array()?) },
-        NOT_CAPTURED => Entry::NotCaptured { lack: Lack::from_byte(input.byte()?)? },
+        NOT_CAPTURED | LEFT => Entry::NotCaptured { lack: Lack::from_byte(input.byte()?)? },
         UNKNOWN => Entry::Unknown,
         _ => return None,
     };

@@ -12,11 +12,10 @@ use super::{Extent, ScanError, ScanStats, Walk, join, valid};
 use crate::worktree::fingerprint::{Fingerprint, stat, stat_open};
 use crate::worktree::index::{Block, Brief, Folder, Kind};
 use crate::worktree::root::Access;
+use crate::worktree::scope::EXCLUDE;
 
 /// Folders that a thread takes at once.
 const BATCH: usize = 16;
-/// The rules of a repository that are no entry of the workspace.
-pub(super) const EXCLUDES: &[u8] = b".git/info/exclude";
 
 /// What the first pass found.
 #[derive(Default)]
@@ -180,7 +179,7 @@ impl Walk<'_> {
         for (at, brief) in names.enumerate() {
             match (brief.kind, brief.fingerprint) {
                 // A folder is looked at by itself.
-                (Kind::Folder, _) | (Kind::Skipped, None) => {}
+                (Kind::Folder | Kind::Left, _) | (Kind::Skipped, None) => {}
                 (Kind::Kept | Kind::Skipped, Some(known)) => {
                     let seen = stat(folder, brief.name).unwrap_or(None);
                     let Some(seen) = seen.filter(|seen| seen.fingerprint == known) else {
@@ -218,5 +217,5 @@ impl Glanced {
 
 /// The fingerprint of the rules that a repository keeps for itself.
 pub(super) fn excludes_of(folder: &OwnedFd) -> Option<Fingerprint> {
-    stat(folder, EXCLUDES).ok().flatten().map(|seen| seen.fingerprint)
+    stat(folder, EXCLUDE).ok().flatten().map(|seen| seen.fingerprint)
 }

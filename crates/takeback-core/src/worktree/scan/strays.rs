@@ -8,7 +8,7 @@ use takeback_store::{Entry, PackedBlob, WorkPath};
 use super::{Observed, Scan, ScanError, Walk, join, valid};
 use crate::worktree::fingerprint::{Fingerprint, stat};
 use crate::worktree::index::{Child, Folder, Known};
-use crate::worktree::look::{Bytes, Looked, look_at};
+use crate::worktree::look::{Bytes, Looked, as_known, look_at};
 use crate::worktree::root::is_no_folder;
 use crate::worktree::scope::may_be_derived;
 
@@ -114,7 +114,13 @@ impl Walk<'_> {
         }
         let (known, kept) = (entry.digest(), self.kept);
         let mut bytes = Bytes::Keep { known, kept, sink, budget: self.budget };
-        let looked = look_at(&folder, path.file_name(), &seen, &mut bytes)?;
+        let mut looked = look_at(&folder, path.file_name(), &seen, &mut bytes)?;
+        looked.entry = as_known(Some(entry), looked.entry);
+        if looked.entry == *entry
+            && matches!(entry, Entry::NotCaptured { lack } if lack.is_of_whole_folder())
+        {
+            return Ok(Stray::AsItWas);
+        }
         Ok(Stray::Looked { looked, same_file })
     }
 }

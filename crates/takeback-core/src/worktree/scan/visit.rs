@@ -15,20 +15,28 @@ use crate::worktree::fingerprint::{Fingerprint, Stat, stat};
 use crate::worktree::index::{Child, Folder, Kind, Known};
 use crate::worktree::look::{Bytes, look_at};
 use crate::worktree::scope::{
-    Coverage, OUTSIDE_STAGE_PREFIX, OWN_FOLDER, OutReason, Rules, STAGE_PREFIX, is_internal_name,
-    may_be_derived,
+    By, Coverage, OWN_FOLDER, OutReason, Rules, is_internal_name, is_stage, may_be_derived,
 };
+
+/// The rules that hold in a folder.
+pub(super) struct Held {
+    pub(super) rules: Arc<Rules>,
+    /// The folder is known but by now ignored: then nothing new in it is covered.
+    pub(super) ignored: bool,
+    /// The same, by the rules that are trusted.
+    pub(super) ignored_by_trusted: bool,
+}
 
 /// One folder being visited.
 pub(super) struct Visit<'a, 'w> {
-    walk: &'a Walk<'w>,
-    task: &'a Task,
+    pub(super) walk: &'a Walk<'w>,
+    pub(super) task: &'a Task,
     folder: OwnedFd,
     /// As they are now; none: those that are known.
     names: Option<Rc<Vec<Vec<u8>>>>,
     known: Option<&'a Folder>,
-    rules: OnceCell<(Arc<Rules>, bool)>,
-    part: &'a mut Part,
+    rules: OnceCell<Held>,
+    pub(super) part: &'a mut Part,
     below: &'a mut Vec<Task>,
     blobs: &'a Blobs,
 }
@@ -112,7 +120,7 @@ impl<'a, 'w> Visit<'a, 'w> {
     }
 
     /// Whether a name is in this folder.
-    fn has(&self, name: &[u8]) -> bool {
+    pub(super) fn has(&self, name: &[u8]) -> bool {
         match (&self.names, self.known) {
             (Some(names), _) => names.binary_search_by(|n| n.as_slice().cmp(name)).is_ok(),
             (None, Some(known)) => known.child(name).is_some(),
@@ -129,9 +137,8 @@ impl<'a, 'w> Visit<'a, 'w> {
         (repository, if repository { excludes_of(&self.folder) } else { None })
     }
 
-    /// The rules that hold in it, and whether the folder is known but by now ignored: then nothing new
-    /// in it is covered. Read when they are first needed.
-    fn rules(&self) -> &(Arc<Rules>, bool) {
+    /// Read when they are first needed.
+    pub(super) fn rules(&self) -> &Held {
         self.rules.get_or_init(|| {
             let path = &self.task.path;
             let above = match &self.task.above {
@@ -140,23 +147,18 @@ impl<'a, 'w> Visit<'a, 'w> {
             };
             let (repository, _) = self.repository();
             let has = |name: &[u8]| self.has(name);
-            let rules = Rules::read(above.as_ref(), path, &self.folder, repository, has);
-            let in_ignored = rules.ignores_folder(path);
-            (rules, in_ignored)
+            let distrusted = self.walk.distrusted;
+            let rules =
+                Rules::read(above.as_ref(), path, &self.folder, repository, distrusted, has);
+            let ignored = rules.ignores_folder(path, By::All);
+            let ignored_by_trusted = ignored && rules.ignores_folder(path, By::Trusted);
+            Held { rules, ignored, ignored_by_trusted }
         })
-    }
-
-    fn cover_file(&self, path: &[u8]) -> Coverage {
-        let (rules, in_ignored) = self.rules();
-        rules.cover_file(path, *in_ignored)
     }
 
     /// What is known of a name from now on; `None`: nothing stands there, or nothing that counts.
     fn name(&mut self, name: &[u8], before: Option<&Known>) -> io::Result<Option<Known>> {
-        if is_internal_name(name)
-            || name.starts_with(OUTSIDE_STAGE_PREFIX)
-            || (self.task.path == OWN_FOLDER && name.starts_with(STAGE_PREFIX))
-        {
+        if is_internal_name(name) {
             return Ok(None);
         }
         let seen = match stat(&self.folder, name) {
@@ -168,7 +170,9 @@ impl<'a, 'w> Visit<'a, 'w> {
             }
         };
         let path = join(&self.task.path, name);
-        if seen.kind == FileType::Directory {
+        if is_stage(&path) {
+            Ok(self.stage(path, before))
+        } else if seen.kind == FileType::Directory {
             Ok(self.subfolder(path, &seen, before))
         } else {
             self.file(path, name, &seen, before)
@@ -181,27 +185,25 @@ impl<'a, 'w> Visit<'a, 'w> {
         if seen.device != self.walk.root.device {
             return Some(self.mounted_over(path, before));
         }
-        let coverage = if is_known || own {
-            Coverage::In
-        } else {
-            let (rules, in_ignored) = self.rules();
-            let beside = |name: &[u8]| self.has(name);
-            rules.cover_folder(self.walk.options, &path, &beside, *in_ignored)
-        };
-        if let Coverage::Out(reason) = coverage {
-            return Some(passed_over(reason));
+        // It stays that until it is gone: what is in it by now, nobody has seen come.
+        if let Some(left) = before.filter(|known| known.is_left()) {
+            return Some(left.clone());
+        }
+        let coverage =
+            if is_known || own { Coverage::In } else { self.cover_folder(&path, before) };
+        match coverage {
+            Coverage::Out(reason) => return Some(passed_over(reason)),
+            Coverage::Left(lack) => return Some(self.leave(path, before, lack)),
+            Coverage::In | Coverage::Precious => {}
         }
         let entry = Entry::Dir { mode: seen.mode() };
         let was = self.before(before);
         // One that is known is looked at by itself.
         if !self.walk.before.has_folder(&path) || self.walk.strays.contains(&path) {
             self.below.push(Task {
-                was_absent: match &was {
-                    Entry::Dir { .. } | Entry::Unknown => false,
-                    _ => !own,
-                },
+                was_absent: !matches!(was, Entry::Dir { .. } | Entry::Unknown),
                 path: path.clone(),
-                above: Some(Arc::clone(&self.rules().0)),
+                above: Some(Arc::clone(&self.rules().rules)),
                 same: None,
             });
         }
@@ -230,13 +232,12 @@ impl<'a, 'w> Visit<'a, 'w> {
             Some(Known::Entry { entry, fingerprint, precious }) => {
                 // An index made again from the log does not know which files are ignored.
                 let forgotten = fingerprint.is_none() && !precious;
-                let precious =
-                    *precious || forgotten && self.cover_file(&path) == Coverage::Precious;
+                let precious = *precious || forgotten && self.is_precious(&path);
                 (Some(entry), *fingerprint, precious)
             }
             _ => {
-                match self.cover_file(&path) {
-                    Coverage::In => {}
+                match self.cover_file(&path, before) {
+                    Coverage::In | Coverage::Left(_) => {}
                     Coverage::Out(reason) => return Ok(Some(passed_over(reason))),
                     Coverage::Precious => {
                         let was = self.before(before);
@@ -284,7 +285,7 @@ impl<'a, 'w> Visit<'a, 'w> {
     }
 
     /// The entry that a name had at the last scan.
-    fn before(&self, known: Option<&Known>) -> Entry {
+    pub(super) fn before(&self, known: Option<&Known>) -> Entry {
         match known {
             Some(Known::Entry { entry, .. }) => entry.clone(),
             Some(Known::Skipped { .. }) => Entry::Unknown,
@@ -295,7 +296,7 @@ impl<'a, 'w> Visit<'a, 'w> {
         }
     }
 
-    fn differs(&mut self, path: Vec<u8>, before: Entry, after: &Entry, same_file: bool) {
+    pub(super) fn differs(&mut self, path: Vec<u8>, before: Entry, after: &Entry, same_file: bool) {
         let observed = Observed { path: valid(path), before, after: after.clone(), same_file };
         self.part.found.extend(Some(observed).filter(Observed::is_a_change));
     }
@@ -339,6 +340,8 @@ impl<'a, 'w> Visit<'a, 'w> {
                 self.below_gone(&path);
                 self.differs(path, entry.clone(), &Entry::Absent, false);
             }
+            // Whoever made the stage took it away.
+            Known::Skipped { why: OutReason::Reserved, .. } => {}
             // Nobody can bring it back, but everybody can be told, unless it can be made again.
             Known::Skipped { .. } if !may_be_derived(self.walk.options, &child.name) => {
                 self.differs(path, Entry::Unknown, &Entry::Absent, false);
@@ -356,6 +359,6 @@ impl<'a, 'w> Visit<'a, 'w> {
     }
 }
 
-fn passed_over(why: OutReason) -> Known {
+pub(super) fn passed_over(why: OutReason) -> Known {
     Known::Skipped { why, fingerprint: None }
 }

@@ -1,0 +1,112 @@
+//! Which files with rules an agent wrote, and what they said before that.
+//!
+//! Asked only when a scan found new names that are kept out, for the files that keep them out: an agent
+//! that writes a rule does not hide what it makes.
+
+use takeback_store::{Author, CallKind, Change, Digest, Entry, Store, StoreError, WorkPath};
+
+use crate::worktree::index::Index;
+use crate::worktree::scan::Scan;
+use crate::worktree::scope::{Distrusted, EXCLUDE, MOST_RULES, has_rules, is_exclude};
+
+/// Whose work a scan may find.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Writers {
+    /// That of the calls which the store knows to be live.
+    Live,
+    /// Also that of a call of which only the end is known.
+    Unseen,
+}
+
+/// The files with rules that are not to hide what `scan` found to be new. `before`: the index that it
+/// began with.
+pub(super) fn distrusted(
+    store: &dyn Store,
+    before: &Index,
+    scan: &Scan,
+    writers: Writers,
+) -> Result<Distrusted, StoreError> {
+    let mut distrusted = Distrusted::default();
+    if scan.judges.is_empty() {
+        return Ok(distrusted);
+    }
+    let calls = store.live_calls()?;
+    let may_be_an_agents = |path: &WorkPath| {
+        let could =
+            |kind: &CallKind| matches!(kind, CallKind::Shell { .. }) || kind.paths().contains(path);
+        writers == Writers::Unseen || calls.iter().any(|call| could(&call.kind))
+    };
+    let judges: Vec<WorkPath> = scan.judges.iter().cloned().collect();
+    let latest = store.latest_of(&judges)?;
+    for (path, latest) in judges.iter().zip(latest) {
+        if is_exclude(path) {
+            // It is in no log: only the scan that sees it change knows of it.
+            let folder = path.as_bytes().strip_suffix(EXCLUDE).unwrap_or_default();
+            let folder = folder.strip_suffix(b"/").unwrap_or(folder);
+            let print = |index: &Index| index.folder(folder).and_then(|folder| folder.excludes);
+            if print(before) != print(&scan.index) && may_be_an_agents(path) {
+                distrusted.insert(path, None);
+            }
+            continue;
+        }
+        let found = scan.found.binary_search_by(|found| found.path.cmp(path)).ok();
+        let found = found.map(|at| &scan.found[at]);
+        let is_sure = match (found, &latest) {
+            (Some(found), _) => found.before == Entry::Unknown || !may_be_an_agents(path),
+            (None, Some(latest)) => matches!(latest.author, Author::Human | Author::Import),
+            (None, None) => true,
+        };
+        if is_sure {
+            continue;
+        }
+        let trusted = trusted_entry(&store.changes_of(path)?);
+        let trusted = trusted.or_else(|| found.map(|found| found.before.clone()));
+        let now = found.map(|found| &found.after).or(latest.as_ref().map(|change| &change.after));
+        if trusted.as_ref() == now {
+            continue;
+        }
+        match trusted {
+            Some(Entry::File { digest, size, .. }) if has_rules(path.as_bytes()) => {
+                distrusted.insert(path, text_of(store, &digest, size)?);
+            }
+            // A manifest was there: no matter what is in it.
+            Some(Entry::File { .. }) => {}
+            _ => distrusted.insert(path, None),
+        }
+    }
+    Ok(distrusted)
+}
+
+/// None: it is too large, or the store has lost it. Then it hides nothing.
+fn text_of(store: &dyn Store, digest: &Digest, size: u64) -> Result<Option<Vec<u8>>, StoreError> {
+    if size > MOST_RULES {
+        return Ok(None);
+    }
+    match store.contents(digest) {
+        Err(StoreError::MissingBlob { .. } | StoreError::DamagedBlob { .. }) => Ok(None),
+        read => read.map(Some),
+    }
+}
+
+/// What a path was when no agent had written it since: before the agents' changes that came last.
+/// None: nothing is known of it.
+fn trusted_entry(history: &[Change]) -> Option<Entry> {
+    let first = history.first()?;
+    let mut seen: Vec<(&Entry, &Entry)> = vec![(&first.before, &first.before)];
+    for change in history {
+        let (_, last) = seen[seen.len() - 1];
+        let trusted = match &change.author {
+            // It was there before anybody looked.
+            _ if change.before == Entry::Unknown => &change.after,
+            Author::Agent { .. } | Author::Ambiguous { .. } | Author::Deleted => last,
+            Author::Human | Author::Import => &change.after,
+            // What it brought back is whose it was before.
+            Author::Rewind { .. } => {
+                let earlier = seen.iter().rev().find(|(entry, _)| *entry == &change.after);
+                earlier.map_or(last, |(_, trusted)| trusted)
+            }
+        };
+        seen.push((&change.after, trusted));
+    }
+    seen.last().map(|(_, trusted)| (*trusted).clone())
+}

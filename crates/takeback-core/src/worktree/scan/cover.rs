@@ -1,0 +1,136 @@
+//! Whether a name that no scan has seen is looked at: by all rules, and, if these keep it out, by
+//! those alone that no agent wrote.
+
+use takeback_store::{Entry, Lack};
+
+use super::visit::{Visit, passed_over};
+use super::{Walk, join};
+use crate::worktree::fingerprint::stat;
+use crate::worktree::index::Known;
+use crate::worktree::root::{Access, names_in};
+use crate::worktree::scope::{By, Coverage, MOST_NAMES, OutReason, is_always_out, manifests_of};
+
+impl Visit<'_, '_> {
+    pub(super) fn cover_folder(&mut self, path: &[u8], before: Option<&Known>) -> Coverage {
+        let held = self.rules();
+        let cover = |by, beside: &dyn Fn(&[u8]) -> bool, in_ignored| {
+            held.rules.cover_folder(self.walk.options, path, beside, in_ignored, by)
+        };
+        let all = cover(By::All, &|name| self.has(name), held.ignored);
+        if all == Coverage::In || !self.is_new(before) || is_always_out(self.walk.options, path) {
+            return all;
+        }
+        let distrusted = self.walk.distrusted;
+        if distrusted.is_empty() {
+            self.name_judges(path, Kind::Folder);
+            return all;
+        }
+        let folder = &self.task.path;
+        let beside = |name: &[u8]| self.has(name) && !distrusted.is_made(folder, name);
+        if cover(By::Trusted, &beside, held.ignored_by_trusted) != Coverage::In {
+            return all;
+        }
+        // What is in a new folder was counted with it.
+        let is_counted = held.ignored && self.task.was_absent;
+        match all {
+            Coverage::Out(OutReason::Derived) => Coverage::Left(Lack::Derived),
+            _ if !is_counted && self.walk.has_too_many(path) => Coverage::Left(Lack::TooMany),
+            _ => Coverage::In,
+        }
+    }
+
+    pub(super) fn cover_file(&mut self, path: &[u8], before: Option<&Known>) -> Coverage {
+        let held = self.rules();
+        let all = held.rules.cover_file(path, held.ignored, By::All);
+        if all == Coverage::In || !self.is_new(before) {
+            return all;
+        }
+        if self.walk.distrusted.is_empty() {
+            self.name_judges(path, Kind::File);
+            return all;
+        }
+        match held.rules.cover_file(path, held.ignored_by_trusted, By::Trusted) {
+            Coverage::Out(_) => all,
+            trusted => trusted,
+        }
+    }
+
+    /// Whether a known file is one that is ignored.
+    pub(super) fn is_precious(&self, path: &[u8]) -> bool {
+        let held = self.rules();
+        held.rules.cover_file(path, held.ignored, By::All) == Coverage::Precious
+    }
+
+    /// Records a folder as one path, without what is in it.
+    pub(super) fn leave(&mut self, path: Vec<u8>, before: Option<&Known>, lack: Lack) -> Known {
+        let entry = Entry::NotCaptured { lack };
+        let was = self.before(before);
+        self.differs(path, was, &entry, false);
+        Known::Entry { entry, fingerprint: None, precious: false }
+    }
+
+    /// What has the name of a stage. This store's own are no part of the workspace. Another store's are
+    /// never touched either, but an agent can use that name, too: one that is new is in the log.
+    pub(super) fn stage(&mut self, path: Vec<u8>, before: Option<&Known>) -> Option<Known> {
+        if before.is_some() {
+            return before.cloned();
+        }
+        let name = path.rsplit(|b| *b == b'/').next().unwrap_or(&path);
+        if self.walk.stages.contains(name) {
+            return None;
+        }
+        if self.is_new(before) {
+            return Some(self.leave(path, before, Lack::Reserved));
+        }
+        Some(passed_over(OutReason::Reserved))
+    }
+
+    /// Whether a name is known not to have been there at the last scan.
+    fn is_new(&self, before: Option<&Known>) -> bool {
+        self.before(before) == Entry::Absent
+    }
+
+    /// Notes which files keep a name out: the store knows who wrote them, and is not asked here.
+    fn name_judges(&mut self, path: &[u8], kind: Kind) {
+        let mut judges = self.rules().rules.files_for(path);
+        if kind == Kind::Folder {
+            let name = path.rsplit(|b| *b == b'/').next().unwrap_or(path);
+            let manifests = manifests_of(name).filter(|manifest| self.has(manifest));
+            judges.extend(manifests.map(|manifest| join(&self.task.path, manifest)));
+        }
+        self.part.judges.extend(judges);
+    }
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    File,
+    Folder,
+}
+
+impl Walk<'_> {
+    /// Whether more names are below a folder than are copied. What cannot be read is not counted:
+    /// it is not copied either.
+    fn has_too_many(&self, path: &[u8]) -> bool {
+        let mut count = 0;
+        let mut open = vec![path.to_vec()];
+        while let Some(path) = open.pop() {
+            let Ok(folder) = self.root.folder(&path, Access::Read) else { continue };
+            let Ok(names) = names_in(&folder) else { continue };
+            count += names.len();
+            if count > MOST_NAMES {
+                return true;
+            }
+            for name in names {
+                let seen = stat(&folder, &name).ok().flatten();
+                let is_folder = seen.is_some_and(|seen| {
+                    seen.kind == rustix::fs::FileType::Directory && seen.device == self.root.device
+                });
+                if is_folder {
+                    open.push(join(&path, &name));
+                }
+            }
+        }
+        false
+    }
+}
