@@ -178,7 +178,7 @@ pub(crate) struct Recording {
     passed_over: HashSet<(SessionId, CallId)>,
     /// Calls that were opened here, in order, unless their end was told here.
     opened: Vec<OpenedCall>,
-    /// The turns that were opened here, of each session the last.
+    /// The turns whose prompt was told here, of each session the last.
     turns: HashMap<SessionId, TurnId>,
 }
 
@@ -280,9 +280,8 @@ impl Recording {
             }
             _ => {}
         }
-        let opens = matches!(event, AgentEvent::Prompt { .. } | AgentEvent::BeforeTool { .. });
-        if opens && recorded.point.is_some() {
-            let session = event.session();
+        // A turn that a call opened goes on: an input for each call must not make a turn of each.
+        if let AgentEvent::Prompt { session, .. } = event {
             let turn = workspace.store.session(session)?.and_then(|session| session.open_turn);
             self.turns.extend(turn.map(|turn| (session.clone(), turn)));
         }
@@ -294,7 +293,7 @@ impl Recording {
         self.opened.is_empty()
     }
 
-    /// Closes the calls that were opened here and are not over, and their turns if they were opened
+    /// Closes the calls that were opened here and are not over, and their turns if the prompt was told
     /// here too: they were interrupted. Calls that were opened elsewhere stay, and so do those in the
     /// background.
     pub(crate) fn end(&mut self, workspace: &mut Workspace) -> Result<(), RecordError> {

@@ -231,6 +231,24 @@ fn a_call_whose_end_is_told_through_another_input_is_over_only_then() {
     assert_eq!(authors(&user), [("a.txt".to_owned(), "agent".to_owned())]);
 }
 
+/// An agent may start `record` for each event.
+#[test]
+fn calls_that_are_told_through_an_input_each_are_of_one_turn() {
+    let user = User::with(&[("a.txt", "one\n")]);
+    for call in ["c", "d"] {
+        let mut first = Recorder::start(&user, &[]);
+        first.tell(&before("s", call));
+        assert_eq!(first.close(), 0);
+        user.write("a.txt", call);
+        let mut second = Recorder::start(&user, &[]);
+        second.tell(&json!({ "event": "after_tool", "session": "s", "call": call }));
+        assert_eq!(second.close(), 0);
+    }
+    assert_eq!(user.json(&["log"]).as_array().map(Vec::len), Some(1));
+    let is = |path: &str, kind: &str| (path.to_owned(), kind.to_owned());
+    assert_eq!(authors(&user), [is("a.txt", "agent"), is("a.txt", "agent")]);
+}
+
 #[test]
 fn the_death_of_the_process_that_is_named_ends_the_session() {
     let user = User::with(&[("a.txt", "one\n")]);
