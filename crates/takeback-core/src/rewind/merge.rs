@@ -1,5 +1,7 @@
 //! Three-way merge of text, by lines of bytes: CRLF, a missing last newline and broken UTF-8 come
-//! out as they went in. A merge is clean exactly where `git merge-file` is, with the same bytes.
+//! out as they went in. Where `git merge-file` is clean, so is this, with the same bytes. Where the
+//! sides changed lines next to each other git has a conflict, since it merges branches. Here edits
+//! follow one another and have known authors: both are applied (`separate.rs`).
 //! What it refuses: binary contents, contents over [`MERGE_LIMIT`], large ones with so many changes
 //! that finding them takes more than some seconds, and to write conflict markers.
 
@@ -9,8 +11,10 @@ use std::ops::Range;
 
 mod line_diff;
 mod search;
+mod separate;
 
 use line_diff::{Hunk, diff_lines};
+use separate::{Replacement, separate};
 
 /// Contents above this, or binary ones (a NUL byte in the first 8000 bytes of any side), are never
 /// merged.
@@ -23,8 +27,9 @@ pub enum TextMerge {
     Conflict(&'static str),
 }
 
-/// Takes the changes of both sides relative to `base`. Changes to the same or to adjoining lines
-/// conflict unless both sides have the same text there.
+/// Takes the changes of both sides relative to `base`. Changes to the same lines conflict, and lines
+/// added at the same place, unless both sides have the same text there. Changes that only touch are
+/// both applied, unless repeated lines leave open whose is which.
 ///
 /// Where one side equals `base` or the other side there is nothing to merge, so the answer is clean
 /// for binary and large contents too. Swapping `ours` and `theirs` does not change the answer.
@@ -54,7 +59,7 @@ pub fn merge_text(base: &[u8], ours: &[u8], theirs: &[u8]) -> TextMerge {
     };
     let ours = Side { text: &ours, hunks: &our_hunks };
     let theirs = Side { text: &theirs, hunks: &their_hunks };
-    weave(&base, [ours, theirs])
+    weave(&base, &[ours, theirs])
         .map_or(TextMerge::Conflict("both changed the same lines"), TextMerge::Clean)
 }
 
@@ -89,47 +94,76 @@ impl<'a> Text<'a> {
     }
 }
 
-/// One side and its changes to the base that are not merged yet.
+/// One side and its changes to the base.
 struct Side<'a> {
     text: &'a Text<'a>,
     hunks: &'a [Hunk],
 }
 
-/// The merged bytes, or nothing where both sides changed a region differently. A region is a run of
-/// changes of either side that overlap or touch in `base`.
-fn weave(base: &Text, mut sides: [Side; 2]) -> Option<Vec<u8>> {
+/// The merged bytes, or nothing where the two sides do not go together.
+fn weave(base: &Text, sides: &[Side; 2]) -> Option<Vec<u8>> {
     let mut merged = Vec::new();
     let mut copied = 0;
-    while let Some(first) =
-        sides.iter().filter_map(|side| side.hunks.first()).min_by_key(|hunk| hunk.before.start)
-    {
-        let mut region = first.before.clone();
-        let mut taken = [0; 2];
-        while let Some((side, taken)) = zip(&sides, &mut taken).find(|(side, taken)| {
-            side.hunks.get(**taken).is_some_and(|hunk| hunk.before.start <= region.end)
-        }) {
-            region.end = region.end.max(side.hunks[*taken].before.end);
-            *taken += 1;
+    let mut next = [0; 2];
+    while let Some(region) = next_region(sides, next) {
+        next = [region.hunks[0].end, region.hunks[1].end];
+        let replacements = match same_text(sides, &region) {
+            Some(text) => vec![Replacement { lines: region.lines, text }],
+            None => separate(base, sides, region.hunks)?,
+        };
+        for Replacement { lines, text } in replacements {
+            append(&mut merged, base.slice(copied..lines.start))?;
+            append(&mut merged, text)?;
+            copied = lines.end;
         }
-
-        let mut replacement = None;
-        for (side, taken) in zip(&mut sides, taken) {
-            let (here, later) = side.hunks.split_at(taken);
-            side.hunks = later;
-            let (Some(first), Some(last)) = (here.first(), here.last()) else { continue };
-            let lines = first.after.start - (first.before.start - region.start)
-                ..last.after.end + (region.end - last.before.end);
-            let bytes = side.text.slice(lines);
-            if replacement.replace(bytes).is_some_and(|other| other != bytes) {
-                return None;
-            }
-        }
-        merged.extend_from_slice(base.slice(copied..region.start));
-        merged.extend_from_slice(replacement.unwrap_or_default());
-        copied = region.end;
     }
-    merged.extend_from_slice(base.slice(copied..base.lines.len()));
+    append(&mut merged, base.slice(copied..base.lines.len()))?;
     Some(merged)
+}
+
+/// Nothing if this would make one line of two. That happens where one side's last line has no
+/// newline and the other side added lines behind it.
+fn append(merged: &mut Vec<u8>, lines: &[u8]) -> Option<()> {
+    let glues = !lines.is_empty() && merged.last().is_some_and(|&byte| byte != b'\n');
+    (!glues).then(|| merged.extend_from_slice(lines))
+}
+
+/// Lines of the base that were changed, and each side's hunks in them: a run of hunks of either side
+/// that overlap or touch.
+struct Region {
+    lines: Range<usize>,
+    hunks: [Range<usize>; 2],
+}
+
+/// The first region at or after the `next` hunk of each side.
+fn next_region(sides: &[Side; 2], next: [usize; 2]) -> Option<Region> {
+    let heads = zip(sides, next).filter_map(|(side, next)| side.hunks.get(next));
+    let first = heads.min_by_key(|hunk| hunk.before.start)?;
+    let mut lines = first.before.clone();
+    let mut ends = next;
+    while let Some((side, end)) = zip(sides, &mut ends).find(|(side, end)| {
+        side.hunks.get(**end).is_some_and(|hunk| hunk.before.start <= lines.end)
+    }) {
+        lines.end = lines.end.max(side.hunks[*end].before.end);
+        *end += 1;
+    }
+    Some(Region { lines, hunks: [next[0]..ends[0], next[1]..ends[1]] })
+}
+
+/// What a region becomes if only one side changed it, or both did in the same way.
+fn same_text<'a>(sides: &[Side<'a>; 2], region: &Region) -> Option<&'a [u8]> {
+    let mut same = None;
+    for (side, here) in zip(sides, &region.hunks) {
+        let hunks = &side.hunks[here.clone()];
+        let (Some(first), Some(last)) = (hunks.first(), hunks.last()) else { continue };
+        let lines = first.after.start - (first.before.start - region.lines.start)
+            ..last.after.end + (region.lines.end - last.before.end);
+        let text = side.text.slice(lines);
+        if same.replace(text).is_some_and(|other| other != text) {
+            return None;
+        }
+    }
+    same
 }
 
 #[cfg(test)]
@@ -146,7 +180,7 @@ mod tests {
     fn by_example() {
         let cases: &[(&str, [&str; 3], TextMerge)] = &[
             ("beside", ["a\nb\nc\n", "A\nb\nc\n", "a\nb\nC\n"], clean("A\nb\nC\n")),
-            ("next to", ["a\nb\nc\n", "A\nb\nc\n", "a\nB\nc\n"], SAME_LINES),
+            ("next to", ["a\nb\nc\n", "A\nb\nc\n", "a\nB\nc\n"], clean("A\nB\nc\n")),
             ("over", ["a\nb\nc\n", "a\n1\nc\n", "a\n2\nc\n"], SAME_LINES),
             ("deleted and changed", ["a\nb\nc\n", "a\nc\n", "a\nB\nc\n"], SAME_LINES),
             ("added in one place", ["a\nb\n", "a\n1\nb\n", "a\n2\nb\n"], SAME_LINES),
@@ -170,6 +204,66 @@ mod tests {
             ("empty", ["", "", ""], clean("")),
         ];
         for (name, [base, ours, theirs], expected) in cases {
+            let [base, ours, theirs] = [base, ours, theirs].map(|text| text.as_bytes());
+            assert_eq!(merge_text(base, ours, theirs), *expected, "{name}");
+            assert_eq!(merge_text(base, theirs, ours), *expected, "{name}, sides swapped");
+        }
+    }
+
+    /// In the order in which such a file came to be: before the agent, after it, after the person.
+    /// The agent's step is taken out.
+    #[test]
+    fn next_to_the_agents_lines() {
+        let cases: &[(&str, [&str; 3], TextMerge)] = &[
+            ("line below added ones", ["a b", "a A1 A2 b", "a A1 A2 P b"], clean("a\nP\nb\n")),
+            ("line above added ones", ["a b", "a A1 A2 b", "a P A1 A2 b"], clean("a\nP\nb\n")),
+            ("line inside added ones", ["a b", "a A1 A2 b", "a A1 P A2 b"], SAME_LINES),
+            ("lines around added ones", ["a b", "a A b", "a P A Q b"], clean("a\nP\nQ\nb\n")),
+            ("below appended ones", ["a", "a A", "a A P"], clean("a\nP\n")),
+            ("above prepended ones", ["a", "A a", "P A a"], clean("P\na\n")),
+            ("changed, next one changed", ["1 2 3 4", "1 2 A 4", "1 2 A P"], clean("1\n2\n3\nP\n")),
+            (
+                "changed, one before changed",
+                ["1 2 3 4", "1 2 A 4", "1 P A 4"],
+                clean("1\nP\n3\n4\n"),
+            ),
+            ("changed, next one deleted", ["1 2 3", "A 2 3", "A 3"], clean("1\n3\n")),
+            ("changed, line added below", ["1 2 3", "1 A 3", "1 A P 3"], clean("1\n2\nP\n3\n")),
+            ("deleted, next one changed", ["1 2 3", "1 3", "1 P"], clean("1\n2\nP\n")),
+            ("deleted, one before changed", ["1 2 3", "1 3", "P 3"], clean("P\n2\n3\n")),
+            ("deleted, next one deleted", ["1 2 3", "1 3", "1"], clean("1\n2\n")),
+            ("deleted, line added there", ["1 2 3", "1 3", "1 P 3"], SAME_LINES),
+            ("deleted, lines around changed", ["1 2 3", "1 3", "P Q"], SAME_LINES),
+            ("one of two equal lines changed", ["x", "x x", "P x"], SAME_LINES),
+            ("added between equal lines", ["x", "x x", "x P x"], SAME_LINES),
+            ("added behind equal lines", ["x", "x x", "x x P"], clean("x\nP\n")),
+            ("put back above", ["a 1 2 b", "a A b", "a 1 2 A b"], SAME_LINES),
+            ("put back in part below", ["a 1 2 b", "a A b", "a A 2 b"], SAME_LINES),
+            ("every line by turns", ["1 2 3 4", "A 2 B 4", "A P B Q"], clean("1\nP\n3\nQ\n")),
+        ];
+        for (name, versions, expected) in cases {
+            let [before, agents, persons] =
+                versions.map(|text| text.replace(' ', "\n").into_bytes());
+            let ended = [&before, &agents, &persons].map(|text| [text, &b"\n"[..]].concat());
+            let [theirs, base, ours] = ended;
+            assert_eq!(merge_text(&base, &ours, &theirs), *expected, "{name}");
+            assert_eq!(merge_text(&base, &theirs, &ours), *expected, "{name}, sides swapped");
+        }
+    }
+
+    /// A last line without a newline is another line than the same with one.
+    #[test]
+    fn lines_are_never_glued() {
+        let cases: &[(&str, [&str; 3], TextMerge)] = &[
+            ("below ones appended to an open end", ["a", "a\nA\n", "a\nA\nP\n"], SAME_LINES),
+            ("below an open end", ["a\n", "a\nA", "a\nA\nP"], SAME_LINES),
+            ("above an open end", ["a\nb", "a\nA", "a\nP\nA"], clean("a\nP\nb")),
+            ("open end changed", ["a\nb\nc", "a\nA\nc", "a\nA\nP"], clean("a\nb\nP")),
+            ("open end below", ["a\nb\n", "a\nA\n", "a\nA\nP"], clean("a\nb\nP")),
+            ("open end closed, line below", ["a\nb", "A\nb", "A\nb\nP\n"], clean("a\nb\nP\n")),
+            ("end opened, line below", ["a\nb", "a\nb\n", "a\nb\nP\n"], SAME_LINES),
+        ];
+        for (name, [theirs, base, ours], expected) in cases {
             let [base, ours, theirs] = [base, ours, theirs].map(|text| text.as_bytes());
             assert_eq!(merge_text(base, ours, theirs), *expected, "{name}");
             assert_eq!(merge_text(base, theirs, ours), *expected, "{name}, sides swapped");

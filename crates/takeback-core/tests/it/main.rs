@@ -3,6 +3,7 @@
 #![expect(clippy::disallowed_methods, reason = "tests lay out their own trees")]
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on panics")]
 
+mod adjacent;
 mod at_once;
 mod authors;
 mod budget;
