@@ -31,6 +31,8 @@ export interface RewindResult {
   safetyPoint: string | null;
   mergedFiles: Note[];
   keptFiles: Note[];
+  /** How each path that an agent changed is known to be its work: the least certain of it. */
+  evidence: PathEvidence[];
   conflicts: Note[];
   ambiguous: Note[];
   notCaptured: Note[];
@@ -111,7 +113,10 @@ export interface Change {
   before: Entry;
   after: Entry;
   author: Author;
-  evidence: 'tool' | 'window';
+  /** Of an agent's change. */
+  evidence?: Evidence;
+  /** What the person said of its author. */
+  correction?: 'mine' | { agent: { session: string } };
   time: string;
 }
 
@@ -312,4 +317,14 @@ export interface PointCreated {
   /** The root of the workspace. */
   workspace: string;
   point: Point;
+}
+
+/** How an agent is known to be the author, the most certain first. */
+export type Evidence = 'observed' | 'named' | 'afterEdit' | 'window' | 'openWindow';
+
+export interface PathEvidence {
+  filePath: string;
+  /** The exact bytes, where the path is not UTF-8. */
+  filePathBase64?: string;
+  evidence: Evidence;
 }

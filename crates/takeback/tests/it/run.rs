@@ -2,6 +2,8 @@ use std::os::unix::process::ExitStatusExt as _;
 use std::process::Stdio;
 use std::time::{Duration, Instant};
 
+use serde_json::{Value, json};
+
 use crate::home::User;
 
 #[test]
@@ -146,7 +148,14 @@ fn a_run_that_is_killed_leaves_its_changes_unclear_not_the_persons_next_ones() {
         .as_array()
         .expect("changes")
         .iter()
-        .map(|change| (change["filePath"].clone(), change["author"]["kind"].clone()))
+        .map(|change| {
+            let kind = change["author"]["kind"].clone();
+            (change["filePath"].clone(), kind, change["evidence"].clone())
+        })
         .collect();
-    assert_eq!(authors, [("a".into(), "ambiguous".into()), ("b".into(), "human".into())]);
+    let (agent, human) = (json!("agent"), json!("human"));
+    assert_eq!(
+        authors,
+        [(json!("a"), agent, json!("openWindow")), (json!("b"), human, Value::Null)]
+    );
 }
