@@ -2,6 +2,8 @@
 //!
 //! Each hook is a process of its own, started as agents start it: by a shell, with JSON on its standard
 //! input. The empty one is this program, which reads its input and ends. Rounds are interleaved.
+//!
+//! `hooks --beside PROGRAM` compares with another build of Takeback: an earlier one, for example.
 
 #![expect(clippy::print_stdout, reason = "a benchmark prints what it measured")]
 #![expect(clippy::disallowed_methods, reason = "the bench plays the user and the agent")]
@@ -28,6 +30,11 @@ fn main() -> Result<()> {
     }
     let this = std::env::current_exe()?;
     build()?;
+    if let [Some("--beside"), Some(other)] =
+        [1, 2].map(|n| std::env::args().nth(n)).each_ref().map(|arg| arg.as_deref())
+    {
+        return beside(&this, Path::new(other));
+    }
     println!("What one hook costs, medians of {ROUNDS} rounds (load {}):\n", load_average()?);
     println!("| hook | 1,000 files | beside an empty hook | 10,000 files | beside an empty hook |");
     println!("|---|---|---|---|---|");
@@ -72,7 +79,11 @@ impl Drop for Desk {
 
 impl Desk {
     fn with(takeback: PathBuf, files: usize) -> Result<Self> {
-        let name = format!("takeback-bench-hooks-{}-{files}", std::process::id());
+        Self::named("this", takeback, files)
+    }
+
+    fn named(name: &str, takeback: PathBuf, files: usize) -> Result<Self> {
+        let name = format!("takeback-bench-hooks-{}-{name}-{files}", std::process::id());
         let desk = Self { folder: std::env::temp_dir().join(name), takeback };
         fs::create_dir_all(desk.folder.join("home"))?;
         for n in 0..files {
@@ -82,6 +93,10 @@ impl Desk {
         }
         fs::write(desk.project().join("edited.txt"), vec![b'x'; FILE])?;
         Ok(desk)
+    }
+
+    fn hook(&self) -> String {
+        format!("{} hook --agent claude", self.takeback.display())
     }
 
     fn project(&self) -> PathBuf {
@@ -117,29 +132,50 @@ impl Desk {
     }
 }
 
+/// This build and another one, round by round.
+fn beside(this: &Path, other: &Path) -> Result<()> {
+    const FILES: usize = 1_000;
+    let desks = [
+        Desk::with(this.with_file_name("takeback"), FILES)?,
+        Desk::named("other", other.to_owned(), FILES)?,
+    ];
+    let hooks = desks.each_ref().map(|desk| hooks(desk));
+    let mut took = [(); 2].map(|()| vec![Vec::new(); hooks[0].len()]);
+    for (desk, hooks) in desks.iter().zip(&hooks) {
+        desk.run(&desk.hook(), &hooks[5].1)?;
+    }
+    for round in 0..2 * ROUNDS {
+        for n in 0..hooks[0].len() {
+            for (which, desk) in desks.iter().enumerate() {
+                if n == 2 {
+                    let bytes = vec![b'a' + u8::try_from(round % 26)?; FILE];
+                    fs::write(desk.project().join("edited.txt"), bytes)?;
+                }
+                took[which][n].push(desk.run(&desk.hook(), &hooks[which][n].1)?);
+            }
+        }
+    }
+    println!(
+        "Hooks of this build beside {}, {FILES} files, medians of {} rounds (load {}):\n",
+        other.display(),
+        2 * ROUNDS,
+        load_average()?
+    );
+    println!("| hook | this | other | ratio |\n|---|---|---|---|");
+    for (n, (name, _)) in hooks[0].iter().enumerate() {
+        let ratio = median(took[0][n].iter().zip(&took[1][n]).map(|(this, other)| this / other));
+        let [this, other] = [0, 1].map(|which: usize| median(took[which][n].iter().copied()));
+        println!("| {name} | {this:.1} ms | {other:.1} ms | {ratio:.2}x |");
+    }
+    Ok(())
+}
+
 fn table(this: &Path, files: usize) -> Result<Vec<Row>> {
     let desk = Desk::with(this.with_file_name("takeback"), files)?;
-    let hook = format!("{} hook --agent claude", desk.takeback.display());
+    let hook = desk.hook();
     let empty = format!("{} {EMPTY}", this.display());
     let edited = desk.project().join("edited.txt");
-    let write = json!({
-        "tool_name": "Write", "tool_use_id": "w", "tool_input": {"file_path": edited, "content": ""},
-    });
-    let read = json!({
-        "tool_name": "Read", "tool_use_id": "r", "tool_input": {"file_path": edited},
-    });
-    let bash = json!({
-        "tool_name": "Bash", "tool_use_id": "b", "tool_input": {"command": "true"},
-    });
-    let hooks = [
-        ("before a tool that only reads", desk.given("PreToolUse", &read)),
-        ("before an edit of 10 KB", desk.given("PreToolUse", &write)),
-        ("after the edit", desk.given("PostToolUse", &write)),
-        ("before a shell command", desk.given("PreToolUse", &bash)),
-        ("after the shell command", desk.given("PostToolUse", &bash)),
-        ("at a prompt", desk.given("UserPromptSubmit", &json!({"prompt": "Go on."}))),
-        ("at the end of a turn", desk.given("Stop", &json!({}))),
-    ];
+    let hooks = hooks(&desk);
     // The first snapshot is measured elsewhere.
     desk.run(&hook, &hooks[5].1)?;
     let mut took = vec![Vec::new(); hooks.len()];
@@ -160,4 +196,27 @@ fn table(this: &Path, files: usize) -> Result<Vec<Row>> {
     });
     let empty = Row { name: "an empty hook", ms: median(nothing.clone()), ratio: 1.0 };
     Ok(std::iter::once(empty).chain(rows).collect())
+}
+
+/// What an agent gives its hooks in one turn.
+fn hooks(desk: &Desk) -> [(&'static str, Value); 7] {
+    let edited = desk.project().join("edited.txt");
+    let write = json!({
+        "tool_name": "Write", "tool_use_id": "w", "tool_input": {"file_path": edited, "content": ""},
+    });
+    let read = json!({
+        "tool_name": "Read", "tool_use_id": "r", "tool_input": {"file_path": edited},
+    });
+    let bash = json!({
+        "tool_name": "Bash", "tool_use_id": "b", "tool_input": {"command": "true"},
+    });
+    [
+        ("before a tool that only reads", desk.given("PreToolUse", &read)),
+        ("before an edit of 10 KB", desk.given("PreToolUse", &write)),
+        ("after the edit", desk.given("PostToolUse", &write)),
+        ("before a shell command", desk.given("PreToolUse", &bash)),
+        ("after the shell command", desk.given("PostToolUse", &bash)),
+        ("at a prompt", desk.given("UserPromptSubmit", &json!({"prompt": "Go on."}))),
+        ("at the end of a turn", desk.given("Stop", &json!({}))),
+    ]
 }

@@ -24,6 +24,8 @@ pub struct Capture {
     pub say: Sender<Said>,
     /// Switched off by the user: nothing is recorded.
     pub recording: bool,
+    /// A hook of the user's may change what the agent has just edited: a formatter.
+    pub formatter: bool,
 }
 
 /// Where an agent tells what it does before it does it. Nothing here fails the agent.
@@ -32,6 +34,7 @@ pub(crate) struct Recording {
     pub(crate) session: SessionId,
     pub(crate) tools: Tools,
     pub(crate) recording: bool,
+    pub(crate) formatter: bool,
     say: Sender<Said>,
     /// What could not be recorded in this turn.
     complaints: HashSet<String>,
@@ -39,8 +42,8 @@ pub(crate) struct Recording {
 
 impl From<Capture> for Recording {
     fn from(capture: Capture) -> Self {
-        let Capture { workspace, session, tools, say, recording } = capture;
-        Self { workspace, session, tools, recording, say, complaints: HashSet::new() }
+        let Capture { workspace, session, tools, say, recording, formatter } = capture;
+        Self { workspace, session, tools, recording, formatter, say, complaints: HashSet::new() }
     }
 }
 
@@ -171,6 +174,7 @@ mod tests {
             tools: Tools::default(),
             say,
             recording: true,
+            formatter: false,
         });
         let store_dir = recording.workspace.store_dir.clone();
         std::fs::create_dir_all(store_dir.join("spool/in the way")).expect("it is not there yet");

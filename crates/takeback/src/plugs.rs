@@ -5,8 +5,8 @@ use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 
 use rustix::fs::Access;
-use takeback_agents::hook::Plugged;
-use takeback_agents::install::{Homes, home_of};
+use takeback_agents::hook::{Plugged, has_other_post_edit_hook};
+use takeback_agents::install::{Homes, home_of, is_own_command};
 
 use crate::error::{CommandError, Kind};
 use crate::place::{self, environment, quoted};
@@ -25,6 +25,14 @@ pub(crate) fn homes() -> Result<Homes, CommandError> {
         copilot: folder("COPILOT_HOME"),
         config: folder("XDG_CONFIG_HOME"),
         data: folder("XDG_DATA_HOME"),
+    })
+}
+
+/// Whether the user has given an agent a hook after edits besides Takeback's: a formatter, as a rule.
+pub(crate) fn has_formatter(agent: Plugged, cwd: Option<&Path>) -> bool {
+    homes().is_ok_and(|homes| {
+        let folder = home_of(agent, &homes);
+        has_other_post_edit_hook(agent, &folder, cwd.unwrap_or(&folder), &is_own_command)
     })
 }
 

@@ -243,6 +243,7 @@ mod tests {
             tools: Tools::default(),
             say: say.clone(),
             recording: true,
+            formatter: false,
         };
         let execution = ExecutionId::new("s").expect("a name");
         let mut worker = Worker {

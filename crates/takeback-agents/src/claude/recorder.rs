@@ -8,7 +8,7 @@ use std::path::Path;
 
 use serde_json::Value;
 use takeback_core::middleware::{command_in, paths_in};
-use takeback_core::{AgentEvent, Outcome, Touches, process};
+use takeback_core::{AgentEvent, CallReport, Outcome, Touches, process};
 use takeback_store::{CallId, PointId, Seq, SessionId};
 
 use super::orphans::Left;
@@ -120,7 +120,7 @@ impl Recorder {
             session,
             call,
             outcome: Outcome::Done,
-            report: takeback_core::CallReport::default(),
+            report: CallReport::default(),
         });
     }
 
@@ -149,7 +149,7 @@ impl Recorder {
             session,
             call: id,
             outcome,
-            report: takeback_core::CallReport::default(),
+            report: CallReport { formatter: self.capture.formatter, ran_for: None },
         };
         let until = self.capture.tell(&event).map(|told| told.seq);
         if outcome == Outcome::Background {

@@ -62,6 +62,7 @@ fn talk_in(
         tools: Tools::default(),
         say: say.clone(),
         recording: true,
+        formatter: false,
     };
     let agent = start(scenario(&script.to_string()), capture, say).unwrap();
     Talk { agent, said, prompts: 0 }

@@ -47,6 +47,7 @@ fn capture(sandbox: &Sandbox, say: &Sender<Said>) -> Capture {
         tools: Tools::default(),
         say: say.clone(),
         recording: true,
+        formatter: false,
     }
 }
 

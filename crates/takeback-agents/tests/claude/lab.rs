@@ -74,6 +74,7 @@ pub(crate) fn start(sandbox: &Sandbox, options: &ClaudeOptions) -> (Claude, Rece
         tools: Tools::default(),
         say: say.clone(),
         recording: true,
+        formatter: false,
     };
     (Claude::start(options.clone(), capture, say).unwrap(), said)
 }

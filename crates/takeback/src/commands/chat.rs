@@ -15,6 +15,7 @@ use serde_json::Value;
 use takeback_agents::builtin::{self, Builtin, Driver, Endpoint, Scenario};
 use takeback_agents::capture::Capture;
 use takeback_agents::claude::{self, Claude, ClaudeOptions};
+use takeback_agents::hook::Plugged;
 use takeback_agents::metadata::{Metadata, SetAside};
 use takeback_agents::talk::{Agent, Said};
 use takeback_core::process;
@@ -35,6 +36,7 @@ use crate::args::{AgentName, ChatArgs, Options};
 use crate::error::{CommandError, Kind};
 use crate::log_file::LogFile;
 use crate::place::{self, Place, Store, environment, random};
+use crate::plugs;
 use crate::progress;
 use crate::screen::{CARE, HINT, NAME, count, is_interactive, plain};
 use crate::stores;
@@ -230,8 +232,15 @@ fn start_agent(
     let tools = place.settings.tools();
     let mut workspace = place.workspace;
     workspace.ambient.watch = None;
-    let capture =
-        Capture { workspace, session: session.clone(), tools, say: say.clone(), recording };
+    let formatter = plugs::has_formatter(Plugged::Claude, Some(&folder));
+    let capture = Capture {
+        workspace,
+        session: session.clone(),
+        tools,
+        say: say.clone(),
+        recording,
+        formatter,
+    };
     let program = claude::locate(environment("PATH").as_deref(), args.program.as_deref());
     let wanted = args.agent.or_else(|| match kept.map(|kept| kept.agent.as_str()) {
         Some("claude") => Some(AgentName::Claude),

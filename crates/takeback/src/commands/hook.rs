@@ -14,10 +14,9 @@ use std::sync::mpsc::channel;
 use std::time::{Duration, Instant};
 
 use takeback_agents::hook::{
-    HearError, Heard, News, Plugged, Teller, allowed_in, event_of, has_other_post_edit_hook, hear,
-    touches, transcript_of,
+    HearError, Heard, News, Plugged, Teller, allowed_in, event_of, hear, touches, transcript_of,
 };
-use takeback_agents::install::{home_of, is_own_command};
+use takeback_agents::install::home_of;
 use takeback_core::deferred::is_any as is_deferred;
 use takeback_core::{AgentEvent, Outcome, Touches, process};
 use takeback_store::Timestamp;
@@ -133,11 +132,7 @@ impl Happening<'_> {
         let late = Duration::from_millis((now.0 - sent.0).unsigned_abs());
         let formatter = edits
             && matches!(heard.news, News::After(..))
-            && plugs::homes().is_ok_and(|homes| {
-                let folder = home_of(self.agent, &homes);
-                let cwd = heard.cwd.as_deref().unwrap_or(&folder);
-                has_other_post_edit_hook(self.agent, &folder, cwd, &is_own_command)
-            });
+            && plugs::has_formatter(self.agent, heard.cwd.as_deref());
         Teller { late, formatter, ..Teller::new(self.agent, self.run.agent) }
     }
 
