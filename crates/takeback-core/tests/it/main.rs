@@ -19,6 +19,7 @@ mod index;
 mod point_names;
 mod progress;
 mod recording;
+mod reopened;
 mod retention;
 mod rewind;
 mod rollback;
