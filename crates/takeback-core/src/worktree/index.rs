@@ -21,11 +21,14 @@ use takeback_store::{Change, Entry, Seq, Store, StoreError, WorkPath, disk};
 pub(crate) use self::file::{Base, Block, Brief, Kind};
 use self::file::{Delta, FolderDelta, Heading};
 use super::fingerprint::{Fingerprint, stat_open};
-use super::scope::{OWN_FOLDER, OutReason};
+use super::scope::{OWN_FOLDER, OutReason, RULE_FILES};
 
 /// What was appended to a file of the index may be this large, or a quarter of it: then it is written
 /// anew.
 const MOST_APPENDED: u64 = 256 << 10;
+
+/// In place of [`Index::scope`]: which names are covered has to be decided anew.
+const NOT_JUDGED: u64 = 0;
 
 #[derive(Debug, Clone, Default)]
 pub struct Index {
@@ -367,26 +370,36 @@ impl Index {
         let folder = self.folder_mut(folder_of(path));
         folder.fingerprint = None;
         let place = folder.children.binary_search_by(|child| (*child.name).cmp(path.file_name()));
-        match (place, entry) {
+        let is_changed = match (place, entry) {
             // What it was known by stands for the same bytes.
             (Ok(at), entry @ (Entry::File { .. } | Entry::Symlink { .. }))
                 if matches!(&folder.children[at].known, Known::Entry { entry: known, .. }
-                    if known == entry) => {}
+                    if known == entry) =>
+            {
+                false
+            }
             (Ok(at), Entry::Absent) => {
                 folder.children.remove(at);
+                true
             }
-            (Err(_), Entry::Absent) => {}
+            (Err(_), Entry::Absent) => false,
             (Ok(at), entry) => {
                 let precious =
                     matches!(folder.children[at].known, Known::Entry { precious: true, .. });
                 folder.children[at].known =
                     Known::Entry { entry: entry.clone(), fingerprint: None, precious };
+                true
             }
             (Err(at), entry) => {
                 let known =
                     Known::Entry { entry: entry.clone(), fingerprint: None, precious: false };
                 folder.children.insert(at, Child { name: path.file_name().into(), known });
+                true
             }
+        };
+        // A scan judges names anew where it finds the rules changed; here it would find them as they are.
+        if is_changed && RULE_FILES.contains(&path.file_name()) {
+            self.scope = NOT_JUDGED;
         }
         // What was known below stays known: the next scan looks for it.
         if !entry.is_dir() && self.has_folder(path.as_bytes()) {

@@ -28,7 +28,7 @@ use super::fingerprint::{Fingerprint, RacySince, Stat, stat, stat_open};
 use super::index::{Child, Folder, Index, Known, folder_of};
 use super::look::{Bytes, Looked, look_at};
 use super::root::{Access, Root, names_in};
-use super::scope::{OWN_FOLDER, OutReason, Rules, ScopeOptions};
+use super::scope::{OWN_FOLDER, OutReason, RULE_FILES, Rules, ScopeOptions};
 use crate::progress::Counter;
 
 /// What to look at, and how.
@@ -465,8 +465,7 @@ impl Walk<'_> {
         let is_same = known.as_ref().is_some_and(|known| **known == folder);
         if let Some(known) = known.as_deref().filter(|_| !is_same) {
             let judged_by = |folder: &Folder| {
-                let rules = [b".gitignore".as_slice(), b".takebackignore"];
-                let rules = rules.map(|name| match folder.child(name) {
+                let rules = RULE_FILES.map(|name| match folder.child(name) {
                     Some(Known::Entry { entry, .. }) => Some(entry.clone()),
                     _ => None,
                 });

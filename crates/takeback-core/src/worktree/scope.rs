@@ -138,6 +138,8 @@ pub fn is_internal(path: &WorkPath) -> bool {
 /// Takeback's folder in a workspace. Itself never recorded, what the user keeps in it is.
 pub(crate) const OWN_FOLDER: &[u8] = b".takeback";
 pub(crate) const STAGE_PREFIX: &[u8] = b"stage-";
+/// The files that say which names are covered.
+pub(crate) const RULE_FILES: [&[u8]; 2] = [b".gitignore", b".takebackignore"];
 /// The stage beside a file outside the workspace.
 pub(crate) const OUTSIDE_STAGE_PREFIX: &[u8] = b".takeback-stage-";
 
@@ -303,7 +305,7 @@ impl Rules {
 
 fn has_rules(path: &[u8]) -> bool {
     let name = path.rsplit(|b| *b == b'/').next().unwrap_or(path);
-    matches!(name, b".gitignore" | b".takebackignore")
+    RULE_FILES.contains(&name)
 }
 
 fn is_derived(
