@@ -1,14 +1,10 @@
-//! Reading the log: which changes still have an effect, and what a point's files were.
-//!
-//! A rewind's change cancels earlier ones; cancelled itself (by an undo) it cancels nothing.
+//! Reading the log: changes by path, whose they are by what is known now, and what a turn's files were.
 
 use std::collections::hash_map::Entry as Slot;
 use std::collections::{BTreeMap, HashMap, HashSet};
-use std::ops::Range;
 
 use takeback_store::{
-    Author, Call, CallId, Change, Entry, PathStretches, Seq, SessionId, Store, StoreError, Stretch,
-    Timestamp, WorkPath,
+    Author, Call, CallId, Change, Entry, Seq, SessionId, Store, StoreError, Timestamp, WorkPath,
 };
 
 /// The changes of one path after some moment, oldest first; never empty.
@@ -69,30 +65,6 @@ impl PathHistory {
             .find(|change| change.seq > seq)
             .map_or(self.at_end(), |change| &change.before)
     }
-}
-
-/// The changes that a later rewind, or a return to what stood there before, took the effect of.
-/// `returns`: for each stretch, those it brings to nothing. `spare` names rewind changes that are to be
-/// looked upon as undone: they cancel nothing.
-#[must_use]
-pub fn dead(
-    history: &PathStretches,
-    returns: &[Range<usize>],
-    spare: impl Fn(&Stretch) -> bool,
-) -> HashSet<Seq> {
-    let mut dead = HashSet::new();
-    for (stretch, between) in history.stretches.iter().zip(returns).rev() {
-        if dead.contains(&stretch.seqs[0]) {
-            continue;
-        }
-        let rewinds = matches!(stretch.author, Author::Rewind { .. });
-        if rewinds && !spare(stretch) {
-            dead.extend(stretch.cancels.iter().copied());
-        }
-        let between = &history.stretches[between.clone()];
-        dead.extend(between.iter().flat_map(|stretch| &stretch.seqs).copied());
-    }
-    dead
 }
 
 /// What stood at a path before a session's turn first changed it.

@@ -3,7 +3,8 @@
 //! What a plan needs of a long history: where each author's work began and where it ended. Only what
 //! nothing tells apart is put together: a change by which a file comes or goes stands alone, and so
 //! does one that a rewind took back without its neighbour, one whose author is in doubt, and one that
-//! brings back what stood there before. Authors are those that are known now.
+//! brings back what stood there before. Where something comes back, the sessions count, too. Authors are
+//! those that are known now.
 
 use std::collections::hash_map::Entry as Slot;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
@@ -105,10 +106,10 @@ pub fn in_brief(
         (change.author, change.evidence) = (author, evidence);
         let hand = match &change.author {
             Author::Agent { .. } if change.evidence == Evidence::OpenWindow => None,
-            Author::Agent { session, .. } if as_one.contains(session) => Some(AS_ONE),
             Author::Agent { session, .. } => {
                 let next = sessions.len() as i64;
-                Some(*sessions.entry(session.clone()).or_insert(next))
+                let session_number = *sessions.entry(session.clone()).or_insert(next);
+                Some(Hand { session: session_number, is_as_one: as_one.contains(session) })
             }
             Author::Human => Some(HUMAN),
             _ => None,
@@ -161,17 +162,24 @@ pub(crate) fn add_unnamed(unnamed: &mut Vec<Attribution>, author: &Author, evide
     }
 }
 
-/// The hand of people, who are no session.
-pub(crate) const HUMAN: i64 = -1;
-/// The hand of the sessions that are not told apart.
-pub(crate) const AS_ONE: i64 = -2;
+/// Whose a change is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Hand {
+    /// Its number.
+    pub(crate) session: i64,
+    /// It is one of those that the reader does not tell apart.
+    pub(crate) is_as_one: bool,
+}
+
+/// People, who are no session.
+pub(crate) const HUMAN: Hand = Hand { session: -1, is_as_one: false };
 
 /// What decides whether a change is put together with its neighbours.
 #[derive(Debug)]
 pub(crate) struct Lean {
     pub(crate) seq: Seq,
     /// Whose it is; none: it stands alone.
-    pub(crate) hand: Option<i64>,
+    pub(crate) hand: Option<Hand>,
     /// Numbers of what stood there before and after; the same for the same.
     pub(crate) states: [u64; 2],
     pub(crate) cancels: Vec<Seq>,
@@ -192,13 +200,18 @@ pub(crate) fn groups<'a>(changes: impl IntoIterator<Item = &'a Lean>) -> Vec<Ran
             divided[at] |= taken[at] != taken[at - 1];
         }
     }
-    divide_at_returns(&changes, &mut divided);
+    // What a return takes the effect of depends on who made it.
+    let has_returns = divide_at_returns(&changes, &mut divided);
+    let is_one_hand = |a: Option<Hand>, b: Option<Hand>| match (a, b) {
+        (Some(a), Some(b)) => {
+            a.session == b.session || (!has_returns && a.is_as_one && b.is_as_one)
+        }
+        _ => false,
+    };
     let mut groups: Vec<Range<usize>> = Vec::new();
     for (at, change) in changes.iter().enumerate() {
         match groups.last_mut() {
-            Some(group)
-                if change.hand.is_some() && change.hand == changes[at - 1].hand && !divided[at] =>
-            {
+            Some(group) if is_one_hand(changes[at - 1].hand, change.hand) && !divided[at] => {
                 group.end = at + 1;
             }
             _ => groups.push(at..at + 1),
@@ -208,13 +221,15 @@ pub(crate) fn groups<'a>(changes: impl IntoIterator<Item = &'a Lean>) -> Vec<Ran
 }
 
 /// What stood there before and is brought back must be seen to have stood there, and the change that
-/// brings it back, too.
-fn divide_at_returns(changes: &[&Lean], divided: &mut [bool]) {
-    let Some(first) = changes.first() else { return };
+/// brings it back, too. Answers whether there is any.
+fn divide_at_returns(changes: &[&Lean], divided: &mut [bool]) -> bool {
+    let Some(first) = changes.first() else { return false };
+    let mut has_returns = false;
     // By state: before which change it stood.
     let mut stood: HashMap<u64, usize> = HashMap::from([(first.states[0], 0)]);
     for (at, change) in changes.iter().enumerate() {
         if let Some(stood) = stood.insert(change.states[1], at + 1) {
+            has_returns = true;
             for border in [stood, at, at + 1] {
                 if let Some(divided) = divided.get_mut(border) {
                     *divided = true;
@@ -222,4 +237,5 @@ fn divide_at_returns(changes: &[&Lean], divided: &mut [bool]) {
             }
         }
     }
+    has_returns
 }

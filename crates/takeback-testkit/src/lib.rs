@@ -31,11 +31,31 @@ use tempfile::TempDir;
 pub struct Sandbox {
     pub workspace: Workspace,
     calls: u64,
-    clock: Arc<AtomicI64>,
+    clock: Arc<Clock>,
     ids: Arc<AtomicU64>,
     dates: Dates,
     memory: Option<MemoryStore>,
     folder: TempDir,
+}
+
+/// The time that every look at the clock moves.
+struct Clock {
+    now: AtomicI64,
+    step: AtomicI64,
+}
+
+impl Clock {
+    fn at(now: i64, step: i64) -> Arc<Self> {
+        Arc::new(Self { now: AtomicI64::new(now), step: AtomicI64::new(step) })
+    }
+
+    fn moved(&self, milliseconds: i64) -> i64 {
+        self.now.fetch_add(milliseconds, Ordering::Relaxed)
+    }
+
+    fn copy(&self) -> Arc<Self> {
+        Self::at(self.now.load(Ordering::Relaxed), self.step.load(Ordering::Relaxed))
+    }
 }
 
 /// Which times the clock gave out, and when. Empty: files have no dates.
@@ -65,7 +85,7 @@ impl Sandbox {
     fn build(memory: Option<MemoryStore>) -> Self {
         let folder = tempfile::tempdir().expect("a temporary folder");
         fs::create_dir(folder.path().join("work")).expect("a folder to work in");
-        let clock = Arc::new(AtomicI64::new(1_700_000_000_000));
+        let clock = Clock::at(1_700_000_000_000, 1000);
         let ids = Arc::new(AtomicU64::new(0));
         let dates = Dates::default();
         let workspace = open(folder.path(), memory.as_ref(), &clock, &ids, &dates);
@@ -80,8 +100,13 @@ impl Sandbox {
 
     /// Time passes: what is written from now on is dated this much later.
     pub fn milliseconds_pass(&self, milliseconds: i64) {
-        let now = self.clock.fetch_add(milliseconds, Ordering::Relaxed) + milliseconds;
+        let now = self.clock.moved(milliseconds) + milliseconds;
         date_from_now_on(&self.dates, now);
+    }
+
+    /// From now on, each look at the clock moves it by this much. It begins with a second.
+    pub fn slow_the_clock(&self, milliseconds: i64) {
+        self.clock.step.store(milliseconds, Ordering::Relaxed);
     }
 
     /// Another handle on the same workspace and store, as another process has it.
@@ -110,7 +135,7 @@ impl Sandbox {
             clippy::cast_possible_truncation,
             reason = "tests do not wait for millions of years"
         )]
-        self.clock.fetch_add((days * DAY) as i64, Ordering::Relaxed);
+        self.clock.moved((days * DAY) as i64);
     }
 
     /// The folder that is protected.
@@ -290,7 +315,7 @@ fn date_from_now_on(dates: &Dates, time: i64) {
 /// A sandbox at rest, for a test that needs the same beginning many times.
 pub struct Frozen {
     calls: u64,
-    clock: Arc<AtomicI64>,
+    clock: Arc<Clock>,
     ids: Arc<AtomicU64>,
     folder: TempDir,
 }
@@ -303,7 +328,7 @@ impl Frozen {
         let folder = tempfile::tempdir_in(IN_MEMORY).or_else(|_| tempfile::tempdir());
         let folder = folder.expect("a temporary folder");
         copy_below(self.folder.path(), folder.path());
-        let clock = Arc::new(AtomicI64::new(self.clock.load(Ordering::Relaxed)));
+        let clock = self.clock.copy();
         let ids = Arc::new(AtomicU64::new(self.ids.load(Ordering::Relaxed)));
         let dates = Dates::default();
         let workspace = open(folder.path(), None, &clock, &ids, &dates);
@@ -341,7 +366,7 @@ impl Default for Sandbox {
 fn open(
     folder: &Path,
     memory: Option<&MemoryStore>,
-    clock: &Arc<AtomicI64>,
+    clock: &Arc<Clock>,
     ids: &Arc<AtomicU64>,
     dates: &Dates,
 ) -> Workspace {
@@ -353,7 +378,7 @@ fn open(
     let (clock, ids, dates) = (Arc::clone(clock), Arc::clone(ids), Arc::clone(dates));
     let given_out = Arc::clone(&dates);
     let now = move || {
-        let now = clock.fetch_add(1000, Ordering::Relaxed);
+        let now = clock.moved(clock.step.load(Ordering::Relaxed));
         if !given_out.lock().expect("nothing panics").is_empty() {
             date_from_now_on(&given_out, now);
         }

@@ -6,13 +6,13 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
-use takeback_store::{Author, Change, Entry, Evidence, Seq, TurnId, WorkPath, Write};
+use takeback_store::{Author, Change, Entry, Evidence, Seq, SessionId, TurnId, WorkPath, Write};
 
 /// `changes`: all of the log, oldest first. `kept`: where the points stand that are kept; if there
 /// are none, nothing before `head` is needed.
 pub(super) fn thin(changes: &[Change], kept: &BTreeSet<Seq>, head: Seq) -> Vec<Write> {
     let oldest = kept.first().copied().unwrap_or(head);
-    let needed = needed_by_name(changes, oldest);
+    let needed = needed(changes, oldest);
     let cancelled_by = cancellers(changes);
     let mut by_path: HashMap<&WorkPath, Vec<&Change>> = HashMap::new();
     for change in changes {
@@ -28,7 +28,7 @@ pub(super) fn thin(changes: &[Change], kept: &BTreeSet<Seq>, head: Seq) -> Vec<W
         let (before, after) = own.split_at(own.partition_point(|change| change.seq <= oldest));
         for (at, change) in before.iter().enumerate() {
             let is_last = at + 1 == own.len();
-            let thin = thin_before(change, is_last, needed.contains(&change.seq));
+            let thin = thin_before(change, is_last, needed.get(&change.seq).copied());
             if thin.as_ref() != Some(*change) {
                 thinned.insert(change.seq, thin);
             }
@@ -99,11 +99,15 @@ fn drop_detours(
 }
 
 /// A change from before the oldest kept point. What it left is asked for if it was the last of its
-/// path; who made it, if a later rewind took it back.
-fn thin_before(change: &Change, is_last: bool, is_needed: bool) -> Option<Change> {
+/// path.
+fn thin_before(change: &Change, is_last: bool, need: Option<Need>) -> Option<Change> {
     let after = if is_last { change.after.clone() } else { Entry::Unknown };
-    if is_needed {
-        return Some(Change { before: Entry::Unknown, after, ..change.clone() });
+    match need {
+        Some(Need::Whole) => return Some(change.clone()),
+        Some(Need::Author) => {
+            return Some(Change { before: Entry::Unknown, after, ..change.clone() });
+        }
+        None => {}
     }
     (is_last && after != Entry::Absent).then(|| Change {
         before: Entry::Unknown,
@@ -115,16 +119,39 @@ fn thin_before(change: &Change, is_last: bool, is_needed: bool) -> Option<Change
     })
 }
 
-/// Changes up to `oldest` that later rewinds took back, and what these in turn had taken back: who
-/// goes to a point asks whose they were.
-fn needed_by_name(changes: &[Change], oldest: Seq) -> HashSet<Seq> {
+/// What is asked of a change from before the oldest kept point.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Need {
+    /// Whose it was.
+    Author,
+    /// A rewind took it back together with another session's: if that comes back, this does not.
+    Whole,
+}
+
+/// Changes up to `oldest` that later rewinds took back, and what these in turn had taken back.
+fn needed(changes: &[Change], oldest: Seq) -> HashMap<Seq, Need> {
     let by_seq: HashMap<Seq, &Change> = changes.iter().map(|change| (change.seq, change)).collect();
-    let later = changes.iter().filter(|change| change.seq > oldest);
-    let mut open: Vec<Seq> = later.flat_map(|change| change.cancels.iter().copied()).collect();
-    let mut needed = HashSet::new();
-    while let Some(seq) = open.pop() {
-        if seq <= oldest && needed.insert(seq) {
-            open.extend(by_seq.get(&seq).iter().flat_map(|change| change.cancels.iter().copied()));
+    let mut needed = HashMap::new();
+    for rewind in changes.iter().filter(|change| change.seq > oldest) {
+        let direct: HashSet<Seq> = rewind.cancels.iter().copied().collect();
+        let mut open = rewind.cancels.clone();
+        let mut seen: HashSet<Seq> = HashSet::new();
+        let mut sessions: HashSet<&SessionId> = HashSet::new();
+        while let Some(seq) = open.pop() {
+            let Some(change) = by_seq.get(&seq).filter(|_| seen.insert(seq)) else { continue };
+            sessions.extend(change.author.sessions());
+            open.extend(&change.cancels);
+        }
+        for seq in seen.into_iter().filter(|seq| *seq <= oldest) {
+            let author = &by_seq[&seq].author;
+            let is_work =
+                !matches!(author, Author::Rewind { .. } | Author::Deleted | Author::Import);
+            let is_others = sessions.iter().any(|session| !author.sessions().contains(session));
+            if is_work && is_others && direct.contains(&seq) {
+                needed.insert(seq, Need::Whole);
+            } else {
+                needed.entry(seq).or_insert(Need::Author);
+            }
         }
     }
     needed
@@ -155,6 +182,8 @@ fn runs<'a, 'c>(
             && next_point.map_or(import, |point| *point >= b.seq)
             && is_one_hand(&a.author, &b.author)
             && is_in_doubt(a) == is_in_doubt(b)
+            // When the end of its call is told, it no longer is.
+            && (!is_in_doubt(a) || a.author == b.author)
             && a.correction == b.correction
             && cancelled_by.get(&a.seq) == cancelled_by.get(&b.seq)
             // The mode that a folder had is known from its deletion alone.
@@ -200,6 +229,7 @@ fn came_to_nothing(run: &[&Change], kept: &BTreeSet<Seq>) -> bool {
         && last.after == Entry::Absent
         && kept.last().is_some_and(|newest| last.seq <= *newest)
         && matches!(last.author, Author::Agent { .. } | Author::Human | Author::Deleted)
+        && !is_in_doubt(last)
 }
 
 #[cfg(test)]
@@ -310,6 +340,41 @@ mod tests {
             ("db", rewind(), &[2, 3]),
         ]);
         assert_eq!(thinned(&changes, &[0, 3, 4]), ["1:ab", "3:bd", "4:db cancels [3]"]);
+    }
+
+    /// As [`log`], all of it in doubt.
+    fn in_doubt(steps: &[(&str, Author, &[u64])]) -> Vec<Change> {
+        let mut changes = log(steps);
+        changes.iter_mut().for_each(|change| change.evidence = Evidence::OpenWindow);
+        changes
+    }
+
+    #[test]
+    fn what_is_in_doubt_is_folded_with_the_same_calls_only() {
+        let of = |turn, call| agent("s", turn, call);
+        let one = in_doubt(&[("ab", of(1, "c"), &[]), ("bc", of(1, "c"), &[])]);
+        assert_eq!(thinned(&one, &[0, 2]), ["2:ac"]);
+        let two = in_doubt(&[("ab", of(1, "c"), &[]), ("bc", of(2, "d"), &[])]);
+        assert_eq!(thinned(&two, &[0, 2]), ["1:ab", "2:bc"], "the end of one may still be told");
+        let nothing = in_doubt(&[(" a", of(1, "c"), &[]), ("a ", of(1, "c"), &[])]);
+        assert_eq!(thinned(&nothing, &[0, 2]), ["2:  "], "a plan tells of it");
+    }
+
+    #[test]
+    fn what_a_later_rewind_took_back_of_several_stays_whole() {
+        let steps = |other| {
+            log(&[
+                ("?a", ME, &[]),
+                ("ab", agent("s", 1, "c"), &[]),
+                ("bc", other, &[]),
+                ("ca", rewind(), &[2, 3]),
+            ])
+        };
+        assert_eq!(thinned(&steps(ME), &[3]), ["2:??", "3:bc", "4:ca cancels [2, 3]"]);
+        let other = agent("t", 1, "d");
+        assert_eq!(thinned(&steps(other), &[3]), ["2:ab", "3:bc", "4:ca cancels [2, 3]"]);
+        let other = Author::Ambiguous { sessions: vec!["s".into(), "t".into()] };
+        assert_eq!(thinned(&steps(other), &[3]), ["2:ab", "3:??", "4:ca cancels [2, 3]"]);
     }
 
     #[test]

@@ -547,7 +547,8 @@ fn prepare(workspace: &mut Workspace, request: &RewindRequest) -> Result<Preview
     let session = corrected_session(workspace, kind)?;
     let mut changed = histories(workspace)?;
     let mut corrections = correct(&mut changed, request, session.as_ref())?;
-    let touched = candidates(&changed, &aim, &FromStore(&*workspace.store))?;
+    let points = workspace.store.points()?.into_iter().map(|point| point.seq).collect();
+    let touched = candidates(&changed, &aim, &points, &FromStore(&*workspace.store))?;
     let mut linked = Index::linked_at(&workspace.index_file(), seen.seq, at);
     linked.retain(|names| names.iter().any(|name| touched.binary_search(name).is_ok()));
     let mut looked_at = touched.clone();
@@ -558,7 +559,7 @@ fn prepare(workspace: &mut Workspace, request: &RewindRequest) -> Result<Preview
     let options = PlanOptions {
         aim,
         ambiguous: request.ambiguous,
-        points: workspace.store.points()?.into_iter().map(|point| point.seq).collect(),
+        points,
         discard: request.discard.clone(),
         outside: request.outside,
     };

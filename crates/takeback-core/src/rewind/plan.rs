@@ -277,13 +277,14 @@ pub fn plan(
 pub fn candidates(
     histories: &[PathStretches],
     aim: &Aim,
+    points: &BTreeSet<Seq>,
     sources: &dyn Sources,
 ) -> Result<Vec<WorkPath>, StoreError> {
     let mut paths = Vec::new();
     for history in histories {
         let touched = match aim {
             Aim::Exact { .. } => true,
-            aim => may_be_taken(history, aim, sources)?,
+            aim => may_be_taken(history, aim, points, sources)?,
         };
         if touched {
             paths.push(history.path.clone());
@@ -354,13 +355,13 @@ fn path_step(
     let mut texts = Texts { sources, made: HashMap::new() };
     let runs = runs(history, &roles.of);
     // What a rewind took back of others' stays taken back: that comes last, it is the oldest.
-    let stay_taken = roles.stay_taken.iter().map(|change| Run {
+    let stays_taken = roles.stays_taken.iter().map(|run| Run {
         role: Role::Take,
-        before: &change.before,
-        after: &change.after,
-        seqs: vec![change.seq],
+        before: &run.before,
+        after: &run.after,
+        seqs: run.seqs.clone(),
     });
-    let runs: Vec<Run<'_>> = stay_taken.chain(runs).collect();
+    let runs: Vec<Run<'_>> = stays_taken.chain(runs).collect();
     for run in runs.iter().rev() {
         match run.role {
             Role::Take => {}

@@ -21,6 +21,7 @@ mod own_rules;
 mod point_names;
 mod progress;
 mod recording;
+mod reopened;
 mod retention;
 mod rewind;
 mod rollback;

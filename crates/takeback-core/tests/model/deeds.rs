@@ -10,9 +10,12 @@ use std::path::Path;
 
 use takeback_testkit::{Sandbox, Thing};
 
-pub(crate) const SESSIONS: [&str; 3] = ["s1", "s2", "s3"];
-/// Started (if at all) as a continuation of the first.
-pub(crate) const CONTINUES: [(&str, &str); 1] = [("s3", "s1")];
+pub(crate) const SESSIONS: [&str; 4] = ["s1", "s2", "s3", "s1/p"];
+/// Started (if at all) as continuations of the first.
+pub(crate) const CONTINUES: [(&str, &str); 2] = [("s3", "s1"), ("s1/p", "s1")];
+/// Once it was started as that, it is a part of the first: a subagent, which may work on after the
+/// turn of the whole has ended.
+pub(crate) const PARTS: [&str; 1] = ["s1/p"];
 pub(crate) const IGNORE_FILE: &str = ".gitignore";
 
 const PATHS: [&str; 14] = [
@@ -177,7 +180,8 @@ pub(crate) fn draw(seed: u64) -> Vec<Step> {
     };
     let paths = (0..=dice.below(most)).map(|_| dice.pick(paths)).collect();
     let tidy = dice.one_in(3);
-    Draw { dice, theme, tidy, paths, fresh: 0 }.steps()
+    let careless = dice.one_in(4);
+    Draw { dice, theme, tidy, careless, paths, fresh: 0 }.steps()
 }
 
 struct Draw {
@@ -185,6 +189,8 @@ struct Draw {
     theme: Theme,
     /// Somebody cleans up all the time.
     tidy: bool,
+    /// Ends of calls are told late, or never.
+    careless: bool,
     /// A run keeps to a few paths, so that several hands meet on them.
     paths: Vec<&'static str>,
     fresh: u32,
@@ -204,6 +210,9 @@ impl Draw {
             steps.push(Step::Quiet(deed));
         }
         steps.push(if self.dice.one_in(3) { Step::Checkpoint } else { Step::Prompt("s1") });
+        if self.dice.one_in(4) {
+            steps.push(Step::Start("s1/p"));
+        }
         for _ in 0..8 + self.dice.below(32) {
             let step = self.step();
             let takes_back = matches!(step, Step::Rewind(_));
@@ -227,22 +236,26 @@ impl Draw {
         if self.tidy && self.dice.one_in(8) {
             return self.tidying(session);
         }
+        if self.careless && self.dice.one_in(4) {
+            return match self.dice.below(5) {
+                0 | 1 => Step::OpenShell(session),
+                2 => Step::OpenEdit(session, self.dice.pick(&self.paths.clone())),
+                _ => self.closing(session),
+            };
+        }
         match self.dice.below(100) {
             0..23 => Step::Edit(session, self.deed()),
             23..36 => {
                 let deeds = (0..=self.dice.below(3)).map(|_| self.deed()).collect();
                 Step::Shell(session, deeds)
             }
-            36..52 => Step::Quiet(self.deed()),
+            36..52 => Step::Quiet(self.quiet_deed()),
             52..60 => Step::Prompt(session),
             60..65 => Step::TurnEnd(session),
             65..67 => Step::OpenShell(session),
             67..69 => Step::OpenEdit(session, self.dice.pick(&self.paths.clone())),
-            69..73 => {
-                let endings = [Ending::Done, Ending::Done, Ending::Failed, Ending::Background];
-                Step::Close(session, self.dice.pick(&endings))
-            }
-            73..75 => Step::Start(if self.dice.one_in(2) { "s3" } else { session }),
+            69..73 => self.closing(session),
+            73..75 => Step::Start(self.dice.pick(&["s3", "s1/p", session])),
             75 => Step::End(session),
             76..79 => Step::Checkpoint,
             79 => Step::LookAround,
@@ -253,6 +266,11 @@ impl Draw {
             97 => Step::Pin(self.dice.below(1000)),
             _ => self.tidying(session),
         }
+    }
+
+    fn closing(&mut self, session: &'static str) -> Step {
+        let endings = [Ending::Done, Ending::Done, Ending::Failed, Ending::Background];
+        Step::Close(session, self.dice.pick(&endings))
     }
 
     fn tidying(&mut self, session: &'static str) -> Step {
@@ -283,6 +301,15 @@ impl Draw {
             paths,
             preview: self.dice.one_in(5),
         }
+    }
+
+    /// One that nobody tells of is often a way back: a stash, a switch of branches, an editor's undo.
+    fn quiet_deed(&mut self) -> Deed {
+        let deed = self.deed();
+        if deed.path == IGNORE_FILE || !self.dice.one_in(3) {
+            return deed;
+        }
+        Deed { what: What::Earlier(self.dice.below(100)), ..deed }
     }
 
     fn deed(&mut self) -> Deed {

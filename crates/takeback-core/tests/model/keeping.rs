@@ -80,6 +80,10 @@ impl Oracle {
     /// Only where nothing stands: that it is known to be so may be forgotten.
     pub(crate) fn forget_absent(&mut self, still_known: &BTreeSet<String>) {
         self.known_absent.retain(|path| still_known.contains(path));
+        let length = self.log.len();
+        let gone = self.log.iter().map(|change| &change.path);
+        let gone = gone.filter(|path| !still_known.contains(*path));
+        self.forgotten.extend(gone.map(|path| (path.clone(), length)));
     }
 
     /// What stood at every path when the log was so long, as far as the log knows.
@@ -88,8 +92,11 @@ impl Oracle {
         for change in &self.log[..length] {
             state.insert(change.path.clone(), change.after.clone());
         }
-        for change in self.log[length..].iter().rev() {
-            state.insert(change.path.clone(), change.before.clone());
+        let paths: BTreeSet<&String> = self.log.iter().map(|change| &change.path).collect();
+        for path in paths {
+            if let Some(first) = self.since(path, length).first() {
+                state.insert(path.clone(), self.change(*first).before.clone());
+            }
         }
         state
     }

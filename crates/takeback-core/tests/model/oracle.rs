@@ -9,7 +9,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use takeback_store::PointId;
 use takeback_testkit::Thing;
 
-use super::deeds::{CONTINUES, IGNORE_FILE};
+use super::deeds::{CONTINUES, IGNORE_FILE, PARTS};
 
 mod keeping;
 mod rules;
@@ -43,6 +43,10 @@ pub(crate) struct Change {
     pub(crate) before: Seen,
     pub(crate) after: Seen,
     pub(crate) who: Who,
+    /// The call of the agent that made it, by its place in the list.
+    call: Option<usize>,
+    /// When it was recorded, that call was not known to have been at work.
+    was_in_doubt: bool,
     pub(crate) cancels: Vec<usize>,
 }
 
@@ -57,6 +61,16 @@ pub(crate) struct Point {
     /// The rewind before which it was made. It knows for certain only what that rewind touched.
     pub(crate) safety_of: Option<usize>,
     pub(crate) pinned: bool,
+    kind: PointKind,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum PointKind {
+    Prompt,
+    /// Of a turn that nobody announced.
+    Nameless,
+    /// By hand, or before a rewind.
+    Other,
 }
 
 #[derive(Debug, Clone)]
@@ -66,6 +80,21 @@ struct Call {
     /// None: a shell, which may write anything.
     paths: Option<Vec<String>>,
     state: CallState,
+    /// It ever was.
+    was_in_background: bool,
+    /// Its end was told.
+    reported: bool,
+}
+
+impl Call {
+    fn names(&self, path: &str) -> bool {
+        self.paths.iter().flatten().any(|named| named == path)
+    }
+
+    /// What was in doubt when it was recorded no longer is.
+    fn clears_doubts(&self) -> bool {
+        self.reported && !self.was_in_background
+    }
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -79,10 +108,54 @@ enum CallState {
     Ended,
 }
 
+/// What a look at the files says of calls.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Says {
+    Nothing,
+    /// All of this session are over, and nobody knows since when.
+    CutOff(&'static str),
+    /// This one has just ended.
+    Ends(usize),
+}
+
 /// Somebody who could have written just now.
 struct Writer<'a> {
+    place: usize,
     call: &'a Call,
-    sure: bool,
+    /// The session that it counts for.
+    whole: &'static str,
+    cut_off: bool,
+    ends: bool,
+}
+
+impl Writer<'_> {
+    fn could(&self, path: &str) -> bool {
+        self.call.paths.is_none() || self.names(path)
+    }
+
+    /// It says that it writes here. What an edit that has answered said is done.
+    fn names(&self, path: &str) -> bool {
+        let in_background = match self.ends {
+            true => self.call.was_in_background,
+            false => self.call.state == CallState::Background,
+        };
+        !in_background && self.call.names(path)
+    }
+
+    /// It was at work until now, as far as that can be known before its end.
+    fn ran(&self) -> bool {
+        let ran = if self.ends {
+            !self.call.was_in_background
+        } else {
+            self.call.state == CallState::Open
+        };
+        ran && !self.cut_off
+    }
+
+    /// A command is known to have written only once it has ended.
+    fn is_sure_of(&self, path: &str) -> bool {
+        if self.names(path) { !self.cut_off } else { self.ends && !self.call.was_in_background }
+    }
 }
 
 #[derive(Debug, Default)]
@@ -94,6 +167,8 @@ pub(crate) struct Oracle {
     in_turn: BTreeSet<&'static str>,
     calls: Vec<Call>,
     rewinds: Vec<Done>,
+    /// Paths of which nothing was left: how long the log was then.
+    forgotten: BTreeMap<String, usize>,
     // What earlier looks proved.
     known: Tree,
     known_absent: BTreeSet<String>,
@@ -165,7 +240,7 @@ impl Oracle {
     pub(crate) fn start(&mut self, session: &'static str) {
         let (named, shell) = self.doing(session);
         if shell || !named.is_empty() {
-            self.record(Look::Everywhere, &named, Some(session));
+            self.record(Look::Everywhere, &named, Says::CutOff(session));
         }
         self.give_up(session);
         let parent = CONTINUES.iter().find(|(child, _)| *child == session);
@@ -174,13 +249,13 @@ impl Oracle {
 
     pub(crate) fn prompt(&mut self, session: &'static str, id: PointId) {
         let (named, _) = self.doing(session);
-        self.record(Look::Everywhere, &named, Some(session));
+        self.record(Look::Everywhere, &named, Says::CutOff(session));
         self.give_up(session);
         self.in_turn.insert(session);
-        self.add_point(id, Some(session), true);
+        self.add_point(id, Some(session), true, PointKind::Prompt);
     }
 
-    /// `id`: of the point that it makes, if no turn was open.
+    /// `id`: of the point that it makes, if it makes one.
     pub(crate) fn before_edit(
         &mut self,
         session: &'static str,
@@ -193,13 +268,13 @@ impl Oracle {
         let (mut named, shell) = self.certainly_doing(session);
         named.extend_from_slice(&paths);
         let look = if shell { Look::Everywhere } else { Look::Nowhere };
-        self.record(look, &named, None);
+        self.record(look, &named, Says::Nothing);
         self.open_call(session, call, Some(paths), id, shell);
     }
 
     pub(crate) fn before_shell(&mut self, session: &'static str, call: &str, id: Option<PointId>) {
         let (named, _) = self.certainly_doing(session);
-        self.record(Look::Everywhere, &named, None);
+        self.record(Look::Everywhere, &named, Says::Nothing);
         self.open_call(session, call, None, id, true);
     }
 
@@ -231,11 +306,34 @@ impl Oracle {
         scanned: bool,
     ) {
         self.overtake(session);
-        if self.in_turn.insert(session) {
-            let id = point.expect("a turn that nobody announced begins with a point");
-            self.add_point(id, Some(session), scanned);
+        let opens = self.in_turn.insert(session);
+        let has_point = opens && !self.goes_on_from_a_prompt(session);
+        assert_eq!(point.is_some(), has_point, "whether a call makes a point");
+        if let Some(id) = point {
+            self.add_point(id, Some(session), scanned, PointKind::Nameless);
         }
-        self.calls.push(Call { session, id: call.to_owned(), paths, state: CallState::Open });
+        self.calls.push(Call {
+            session,
+            id: call.to_owned(),
+            paths,
+            state: CallState::Open,
+            was_in_background: false,
+            reported: false,
+        });
+    }
+
+    /// What a part of another session does without a prompt belongs to the prompt of the whole; what
+    /// any other does, to its own last one.
+    fn goes_on_from_a_prompt(&self, session: &'static str) -> bool {
+        let mut own = self.points.iter().filter(|point| point.session == Some(session));
+        let last = own.rfind(|point| point.kind != PointKind::Other);
+        self.whole(session) != session || last.is_some_and(|last| last.kind == PointKind::Prompt)
+    }
+
+    /// The session that this one is a part of, or itself.
+    fn whole(&self, session: &'static str) -> &'static str {
+        let parent = self.parents.get(session).filter(|_| PARTS.contains(&session));
+        parent.copied().unwrap_or(session)
     }
 
     pub(crate) fn newest_unended(&self, session: &'static str) -> Option<String> {
@@ -248,14 +346,18 @@ impl Oracle {
         // One that was given up ran after all.
         self.calls[at].state = CallState::Open;
         let (named, shell) = self.certainly_doing(session);
-        self.record(if shell { Look::Everywhere } else { Look::Nowhere }, &named, None);
+        let look = if shell { Look::Everywhere } else { Look::Nowhere };
+        self.record(look, &named, Says::Ends(at));
         self.overtake(session);
-        self.calls[at].state = if goes_on { CallState::Background } else { CallState::Ended };
+        let call = &mut self.calls[at];
+        call.state = if goes_on { CallState::Background } else { CallState::Ended };
+        call.was_in_background |= goes_on;
+        call.reported |= !goes_on;
     }
 
     pub(crate) fn turn_end(&mut self, session: &'static str) {
         let (named, _) = self.doing(session);
-        self.record(Look::Everywhere, &named, None);
+        self.record(Look::Everywhere, &named, Says::Nothing);
         self.give_up(session);
         self.in_turn.remove(session);
     }
@@ -271,14 +373,20 @@ impl Oracle {
 
     pub(crate) fn checkpoint(&mut self, id: PointId) {
         self.look_around();
-        self.add_point(id, None, true);
+        self.add_point(id, None, true, PointKind::Other);
     }
 
     pub(crate) fn look_around(&mut self) {
-        self.record(Look::Everywhere, &[], None);
+        self.record(Look::Everywhere, &[], Says::Nothing);
     }
 
-    fn add_point(&mut self, id: PointId, session: Option<&'static str>, scanned: bool) {
+    fn add_point(
+        &mut self,
+        id: PointId,
+        session: Option<&'static str>,
+        scanned: bool,
+        kind: PointKind,
+    ) {
         let tree = scanned.then(|| self.disk.clone());
         self.points.push(Point {
             id,
@@ -287,6 +395,7 @@ impl Oracle {
             tree,
             safety_of: None,
             pinned: false,
+            kind,
         });
     }
 
@@ -310,9 +419,24 @@ impl Oracle {
         self.calls.iter().filter(move |call| live.contains(&call.state))
     }
 
-    /// Looks, and appends what differs. `cut_off`: the session whose open calls are known to have
-    /// been cut off.
-    fn record(&mut self, look: Look, named: &[String], cut_off: Option<&'static str>) {
+    /// Whether it is not certain who made a change, by all that is known by now.
+    pub(crate) fn is_in_doubt(&self, change: &Change) -> bool {
+        match change.who {
+            Who::Perhaps(_) => true,
+            Who::Agent(_) => {
+                let is_cleared = |call: usize| self.calls[call].clears_doubts();
+                change.was_in_doubt && !change.call.is_some_and(is_cleared)
+            }
+            Who::Human | Who::Rewind(_) | Who::Deleted => false,
+        }
+    }
+
+    pub(crate) fn call_of(&self, change: &Change) -> Option<&str> {
+        change.call.map(|call| self.calls[call].id.as_str())
+    }
+
+    /// Looks, and appends what differs.
+    fn record(&mut self, look: Look, named: &[String], says: Says) {
         let mut found = BTreeMap::new();
         if look == Look::Everywhere {
             found = self.scan();
@@ -328,19 +452,31 @@ impl Oracle {
             self.note(path, &before, now.as_ref());
             found.insert(path.clone(), (before, now));
         }
-        let writers: Vec<Writer<'_>> = self
-            .live_calls()
-            .map(|call| {
-                let sure = call.state == CallState::Open && cut_off != Some(call.session);
-                Writer { call, sure }
-            })
-            .collect();
+        let writers = self.writers(says);
         let appended = found.into_iter().map(|(path, (before, now))| {
-            let who = whose(&writers, &path);
-            Change { path, before, after: seen(now), who, cancels: Vec::new() }
+            let (who, call, was_in_doubt) = whose(&writers, &path);
+            let (after, cancels) = (seen(now), Vec::new());
+            Change { path, before, after, who, call, was_in_doubt, cancels }
         });
         let appended: Vec<Change> = appended.collect();
         self.log.extend(appended);
+    }
+
+    /// In the order in which they began; one that ends comes last.
+    fn writers(&self, says: Says) -> Vec<Writer<'_>> {
+        let live = [CallState::Open, CallState::Overtaken, CallState::Background];
+        let calls = self.calls.iter().enumerate().filter(|(_, call)| live.contains(&call.state));
+        let mut writers: Vec<Writer<'_>> = calls
+            .map(|(place, call)| Writer {
+                place,
+                call,
+                whole: self.whole(call.session),
+                cut_off: says == Says::CutOff(call.session) && call.state != CallState::Background,
+                ends: says == Says::Ends(place),
+            })
+            .collect();
+        writers.sort_by_key(|writer| writer.ends);
+        writers
     }
 
     /// What is known to stand at the path, or not to.
@@ -474,19 +610,25 @@ fn ignored_folders(rules: Option<&Thing>) -> Vec<&'static str> {
     }
 }
 
-fn whose(writers: &[Writer<'_>], path: &str) -> Who {
-    let could = |writer: &&Writer<'_>| match &writer.call.paths {
-        Some(paths) => paths.iter().any(|named| named == path),
-        None => true,
+/// Who made a change, by which call, and whether that is in doubt.
+fn whose(writers: &[Writer<'_>], path: &str) -> (Who, Option<usize>, bool) {
+    let mut able: Vec<&Writer<'_>> = writers.iter().filter(|writer| writer.could(path)).collect();
+    // Whoever says that it writes here decides against all that might have.
+    if able.iter().any(|writer| writer.names(path)) {
+        able.retain(|writer| writer.names(path));
+    }
+    let sessions: BTreeSet<&'static str> = able.iter().map(|writer| writer.whole).collect();
+    let at_work = |writer: &&&Writer<'_>| match writer.names(path) {
+        true => !writer.cut_off,
+        false => writer.ran(),
     };
-    let able: Vec<&Writer<'_>> = writers.iter().filter(could).collect();
-    let sessions: BTreeSet<&'static str> = able.iter().map(|writer| writer.call.session).collect();
-    match sessions.first() {
-        None => Who::Human,
-        Some(only) if sessions.len() == 1 && able.iter().any(|writer| writer.sure) => {
-            Who::Agent(only)
+    let last = able.iter().rev().find(at_work).or(able.last());
+    match last {
+        None => (Who::Human, None, false),
+        Some(last) if sessions.len() == 1 => {
+            (Who::Agent(last.call.session), Some(last.place), !last.is_sure_of(path))
         }
-        Some(_) => Who::Perhaps(sessions.into_iter().collect()),
+        Some(_) => (Who::Perhaps(sessions.into_iter().collect()), None, true),
     }
 }
 

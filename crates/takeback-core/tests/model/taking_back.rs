@@ -6,8 +6,8 @@ use takeback_store::PointId;
 use takeback_testkit::Thing;
 
 use super::{
-    Ask, Change, Done, Expected, Kind, Look, Oracle, Point, Seen, Target, Who, Whose,
-    folders_above, seen,
+    Ask, Change, Done, Expected, Kind, Look, Oracle, Point, PointKind, Says, Seen, Target, Who,
+    Whose, folders_above, seen,
 };
 use crate::deeds::{parts, whole};
 
@@ -15,6 +15,14 @@ use crate::deeds::{parts, whole};
 struct Plan {
     verdict: Verdict,
     cancels: Vec<usize>,
+    /// Something that is in doubt stays as it is.
+    unclear: bool,
+}
+
+impl Plan {
+    fn left(verdict: Verdict) -> Self {
+        Self { verdict, cancels: Vec::new(), unclear: false }
+    }
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -38,8 +46,30 @@ enum Role {
     Take,
     Perhaps,
     Other,
-    /// A rewind that stands, or a first sight.
+    /// A rewind that stands, a first sight, or a return.
     Nobody,
+}
+
+/// What the changes of a path are to a plan.
+struct Roles {
+    /// Of those since the aim's moment that have an effect, oldest first.
+    of: Vec<(usize, Role)>,
+    /// Work of others from before it, which rewinds took back that are taken back now: it stays taken
+    /// back. Oldest first, neighbours together.
+    stays_taken: Vec<Vec<usize>>,
+}
+
+impl Roles {
+    fn has(&self, role: Role) -> bool {
+        self.of.iter().any(|(_, own)| *own == role)
+    }
+}
+
+/// Whether bringing back what stood there before counts for nobody's change.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Returns {
+    Count,
+    CountNot,
 }
 
 impl Oracle {
@@ -81,7 +111,7 @@ impl Oracle {
         touched.retain(|path| self.may_touch(path, &aim));
         let mut look: Vec<String> = touched.iter().cloned().collect();
         look.extend(touched.iter().flat_map(|path| folders_above(path)).map(str::to_owned));
-        self.record(Look::Nowhere, &look, None);
+        self.record(Look::Nowhere, &look, Says::Nothing);
 
         let mut plans = BTreeMap::new();
         for path in self.asked_for(at, &ask.paths, only_of) {
@@ -104,6 +134,7 @@ impl Oracle {
             tree: None,
             safety_of: Some(last),
             pinned: false,
+            kind: PointKind::Other,
         });
     }
 
@@ -166,37 +197,155 @@ impl Oracle {
         paths.filter(|path| named(path) && touched(path)).cloned().collect()
     }
 
+    /// What was brought to nothing by hand may have come back since.
     fn may_touch(&self, path: &str, aim: &Aim) -> bool {
-        matches!(aim, Aim::Exact { .. })
-            || self.roles(path, aim, true).iter().any(|(_, role)| *role == Role::Take)
+        let is_taken = |returns| self.roles(path, aim, true, returns).has(Role::Take);
+        matches!(aim, Aim::Exact { .. }) || is_taken(Returns::CountNot) || is_taken(Returns::Count)
     }
 
-    /// The changes of the path after the aim's moment that have an effect, oldest first.
-    fn roles(&self, path: &str, aim: &Aim, take_ambiguous: bool) -> Vec<(usize, Role)> {
+    fn roles(&self, path: &str, aim: &Aim, take_ambiguous: bool, returns: Returns) -> Roles {
         let at = match aim {
             Aim::Point { at, .. } | Aim::Exact { at } | Aim::Without { at, .. } => *at,
         };
-        let mut roles = Vec::new();
-        for number in (at + 1..=self.log.len()).filter(|number| self.change(*number).path == path) {
-            if !self.is_live(number, &|rewind| self.is_aimed_at(rewind, aim)) {
+        let numbers = self.since(path, at);
+        let blocks = self.blocks(&numbers);
+        let mut without_effect: BTreeSet<usize> = BTreeSet::new();
+        let mut still_taken: BTreeSet<usize> = BTreeSet::new();
+        let mut goes_back: BTreeSet<usize> = BTreeSet::new();
+        let mut stood_before: BTreeSet<usize> = BTreeSet::new();
+        // The newest have the last word.
+        for (place, block) in blocks.iter().enumerate().rev() {
+            if without_effect.contains(&block[0]) {
                 continue;
             }
-            let change = self.change(number);
-            let role = match (&change.who, aim) {
-                (Who::Rewind(_), _) if self.is_aimed_at(number, aim) => Role::Take,
-                (Who::Rewind(_), _) => Role::Nobody,
-                (Who::Perhaps(_), Aim::Point { whose, .. })
-                    if chosen(whose, &change.who) && !take_ambiguous =>
-                {
-                    Role::Perhaps
+            let (number, last) = (block[0], block[block.len() - 1]);
+            let cancels = &self.change(number).cancels;
+            match aim {
+                Aim::Point { at, whose } if self.is_aimed_at(number, aim) => {
+                    let since = cancels.iter().filter(|cancelled| *cancelled > at);
+                    still_taken.extend(since.filter(|of| self.is_others_work(**of, whose)));
+                    stood_before.extend(self.stood(cancels, *at));
                 }
-                (who, Aim::Point { whose, .. }) if chosen(whose, who) => Role::Take,
+                _ if self.is_aimed_at(number, aim) => {}
+                _ => without_effect.extend(cancels),
+            }
+            let back_to = self.goes_back_to(&blocks, place);
+            if let Some(from) = back_to
+                && returns == Returns::Count
+                && !still_taken.contains(&last)
+            {
+                without_effect.extend(blocks[from..place].iter().flatten());
+                goes_back.extend(block);
+            }
+        }
+        let role = |number: usize| {
+            let change = self.change(number);
+            match (&change.who, aim) {
+                _ if self.is_aimed_at(number, aim) || still_taken.contains(&number) => Role::Take,
+                _ if goes_back.contains(&number) => Role::Nobody,
+                (Who::Rewind(_), _) => Role::Nobody,
+                (who, Aim::Point { whose, .. }) if chosen(whose, who) => {
+                    let in_doubt = self.is_in_doubt(change) && !take_ambiguous;
+                    if in_doubt { Role::Perhaps } else { Role::Take }
+                }
                 _ if change.before == Seen::Unknown => Role::Nobody,
                 _ => Role::Other,
-            };
-            roles.push((number, role));
+            }
+        };
+        let live = numbers.iter().filter(|number| !without_effect.contains(*number));
+        let of = live.map(|number| (*number, role(*number))).collect();
+        let mut stays_taken = Vec::new();
+        if let Aim::Point { whose, .. } = aim {
+            let stood: Vec<usize> = stood_before.into_iter().collect();
+            let is_others = |number: &usize| self.is_others_work(*number, whose);
+            let runs = stood.chunk_by(|a, b| is_others(a) == is_others(b));
+            stays_taken.extend(runs.filter(|run| is_others(&run[0])).map(<[usize]>::to_vec));
         }
-        roles
+        Roles { of, stays_taken }
+    }
+
+    /// The changes of a path after a moment, oldest first. If nothing was left of it, and it was seen for
+    /// the first time once more, what was before that is not known any more.
+    pub(super) fn since(&self, path: &str, at: usize) -> Vec<usize> {
+        let own = |from: usize| -> Vec<usize> {
+            let numbers = from + 1..=self.log.len();
+            numbers.filter(|number| self.change(*number).path == path).collect()
+        };
+        let forgotten = self.forgotten.get(path).copied().unwrap_or(0).max(at);
+        let later = own(forgotten);
+        let is_first_sight = |number: &usize| self.change(*number).before == Seen::Unknown;
+        if later.first().is_some_and(is_first_sight) { later } else { own(at) }
+    }
+
+    /// Neighbours by one author, with no point between them, that were taken back together or not at
+    /// all.
+    fn blocks(&self, numbers: &[usize]) -> Vec<Vec<usize>> {
+        let takers = |number: &usize| -> Vec<usize> {
+            let later = *number + 1..=self.log.len();
+            later.filter(|later| self.change(*later).cancels.contains(number)).collect()
+        };
+        let goes_on = |a: &usize, b: &usize| {
+            self.is_one_author(*a, *b)
+                && !self.points.iter().any(|point| *a <= point.at && point.at < *b)
+                && takers(a) == takers(b)
+        };
+        numbers.chunk_by(goes_on).map(<[usize]>::to_vec).collect()
+    }
+
+    fn is_one_author(&self, a: usize, b: usize) -> bool {
+        let (a, b) = (self.change(a), self.change(b));
+        let is_rewind = matches!(a.who, Who::Rewind(_));
+        !is_rewind && a.who == b.who && self.is_in_doubt(a) == self.is_in_doubt(b)
+    }
+
+    /// If a block brings back what stood there before an earlier one: which.
+    fn goes_back_to(&self, blocks: &[Vec<usize>], place: usize) -> Option<usize> {
+        let by = self.change(blocks[place][blocks[place].len() - 1]);
+        if by.after == Seen::Unknown {
+            return None;
+        }
+        let stood_before = |place: &usize| match place.checked_sub(1) {
+            None => &self.change(blocks[0][0]).before,
+            Some(earlier) => &self.change(blocks[earlier][blocks[earlier].len() - 1]).after,
+        };
+        let from = (0..=place).rev().find(|place| *stood_before(place) == by.after)?;
+        let between = &blocks[from..place];
+        let own = sessions(&by.who);
+        let is_own = |number: &usize| {
+            let sessions = sessions(&self.change(*number).who);
+            !sessions.is_empty() && sessions.iter().all(|session| own.contains(session))
+        };
+        // An agent may destroy its own work only.
+        let may = match by.who {
+            Who::Human => true,
+            Who::Agent(_) | Who::Perhaps(_) => {
+                self.is_in_doubt(by) && between.iter().flatten().all(is_own)
+            }
+            Who::Rewind(_) | Who::Deleted => false,
+        };
+        (may && !between.is_empty()).then_some(from)
+    }
+
+    /// Whether somebody else than the chosen wrote it.
+    fn is_others_work(&self, number: usize, whose: &Whose) -> bool {
+        let change = self.change(number);
+        let is_work = !matches!(change.who, Who::Rewind(_) | Who::Deleted);
+        is_work && change.before != Seen::Unknown && !chosen(whose, &change.who)
+    }
+
+    /// Of what a rewind took back, the changes up to a moment that had their effect then.
+    fn stood(&self, cancelled: &[usize], at: usize) -> Vec<usize> {
+        let mut earlier: Vec<usize> = cancelled.iter().copied().filter(|one| *one <= at).collect();
+        earlier.sort_unstable();
+        let mut taken_back: BTreeSet<usize> = BTreeSet::new();
+        let mut stood = Vec::new();
+        for number in earlier.into_iter().rev() {
+            if !taken_back.contains(&number) {
+                taken_back.extend(&self.change(number).cancels);
+                stood.push(number);
+            }
+        }
+        stood
     }
 
     /// Whether what was last seen at the path is something else than what stood there at the aim's
@@ -205,11 +354,12 @@ impl Oracle {
         let at = match aim {
             Aim::Point { at, .. } | Aim::Exact { at } | Aim::Without { at, .. } => *at,
         };
-        let own: Vec<&Change> = self.log[at..].iter().filter(|c| c.path == path).collect();
-        own.first().map(|change| &change.before) != own.last().map(|change| &change.after)
+        let own = self.since(path, at);
+        let before = own.first().map(|first| &self.change(*first).before);
+        before != own.last().map(|last| &self.change(*last).after)
     }
 
-    fn change(&self, number: usize) -> &Change {
+    pub(super) fn change(&self, number: usize) -> &Change {
         &self.log[number - 1]
     }
 
@@ -237,22 +387,10 @@ impl Oracle {
             || change.cancels.iter().any(|number| self.is_about(*number, whose))
     }
 
-    /// A change has its effect unless a rewind that has its own cancelled it. `spared` rewinds are
-    /// looked upon as cancelling nothing.
-    fn is_live(&self, number: usize, spared: &dyn Fn(usize) -> bool) -> bool {
-        !(number + 1..=self.log.len()).any(|later| {
-            self.change(later).cancels.contains(&number)
-                && !spared(later)
-                && self.is_live(later, spared)
-        })
-    }
-
     fn plan(&self, path: &str, aim: &Aim, take_ambiguous: bool) -> Option<Plan> {
         let now = self.disk.get(path).cloned();
         if let Aim::Exact { at } = aim {
-            let numbers: Vec<usize> = (at + 1..=self.log.len())
-                .filter(|number| self.change(*number).path == path)
-                .collect();
+            let numbers = self.since(path, *at);
             let verdict = match self.change(numbers[0]).before.clone() {
                 Seen::Unknown => Verdict::Lacking,
                 Seen::Nothing if now.is_none() => return None,
@@ -260,25 +398,31 @@ impl Oracle {
                 Seen::Nothing => Verdict::Becomes(None),
                 Seen::A(thing) => Verdict::Becomes(Some(thing)),
             };
-            return Some(Plan { verdict, cancels: numbers });
+            return Some(Plan { verdict, cancels: numbers, unclear: false });
         }
-        let roles = self.roles(path, aim, take_ambiguous);
-        let left = |verdict| Some(Plan { verdict, cancels: Vec::new() });
-        if !roles.iter().any(|(_, role)| matches!(role, Role::Take | Role::Perhaps)) {
-            let others = roles.iter().any(|(_, role)| *role == Role::Other);
+        let roles = self.roles(path, aim, take_ambiguous, Returns::Count);
+        let left = |verdict| Some(Plan::left(verdict));
+        if !roles.has(Role::Take) && !roles.has(Role::Perhaps) {
             let asked = matches!(aim, Aim::Point { .. });
-            let differs = self.differs_since(path, aim);
-            return if others && asked && differs { left(Verdict::Kept) } else { None };
+            let is_kept = roles.has(Role::Other) && asked && self.differs_since(path, aim);
+            return if is_kept { left(Verdict::Kept) } else { None };
         }
+        let stays_taken = roles.stays_taken.into_iter().map(|run| (run, Role::Take));
+        let runs = roles.of.chunk_by(|a, b| a.1 == b.1);
+        let runs =
+            runs.map(|run| (run.iter().map(|(number, _)| *number).collect::<Vec<_>>(), run[0].1));
+        let runs: Vec<(Vec<usize>, Role)> = stays_taken.chain(runs).collect();
         let mut value = now.clone();
         let mut cancels = Vec::new();
-        for run in roles.chunk_by(|a, b| a.1 == b.1).rev() {
-            let (first, last) = (self.change(run[0].0), self.change(run[run.len() - 1].0));
-            match run[0].1 {
+        let mut unclear = false;
+        for (run, role) in runs.into_iter().rev() {
+            let (first, last) = (self.change(run[0]), self.change(run[run.len() - 1]));
+            match role {
                 Role::Other | Role::Nobody => continue,
                 // Bringing back what is missing harms nobody.
                 Role::Perhaps if last.after != Seen::Nothing || value.is_some() => {
-                    return left(Verdict::Ambiguous);
+                    unclear = true;
+                    continue;
                 }
                 Role::Take | Role::Perhaps => {}
             }
@@ -287,12 +431,16 @@ impl Oracle {
             };
             match without(value, before, after) {
                 Some(next) => value = next,
+                None if unclear => return left(Verdict::Ambiguous),
                 None => return left(Verdict::Conflict),
             }
-            cancels.extend(run.iter().map(|(number, _)| *number));
+            cancels.extend(run);
+        }
+        if value == now {
+            return if unclear { left(Verdict::Ambiguous) } else { None };
         }
         cancels.sort_unstable();
-        (value != now).then_some(Plan { verdict: Verdict::Becomes(value), cancels })
+        Some(Plan { verdict: Verdict::Becomes(value), cancels, unclear })
     }
 
     /// The mode of a folder that is gone; an ordinary one if the last that is known of it is not that.
@@ -318,26 +466,20 @@ impl Oracle {
                 matches!(self.in_the_end(plans, folder), Some(Thing::File { .. } | Thing::Link(_)))
             });
             if blocked {
-                plans.insert(path, Plan { verdict: Verdict::Conflict, cancels: Vec::new() });
+                replace(plans, &path, Verdict::Conflict);
                 continue;
             }
             for folder in above {
                 if self.in_the_end(plans, folder).is_some() {
                     continue;
                 }
-                let stays = matches!(self.disk.get(folder), Some(Thing::Folder { .. }));
-                let old = plans.remove(folder).map(|plan| plan.cancels).unwrap_or_default();
-                let plan = if stays {
-                    Plan { verdict: Verdict::Kept, cancels: Vec::new() }
-                } else {
-                    Plan {
-                        verdict: Verdict::Becomes(Some(Thing::Folder {
-                            mode: self.mode_it_had(folder),
-                        })),
-                        cancels: old,
-                    }
-                };
-                plans.insert(folder.to_owned(), plan);
+                if matches!(self.disk.get(folder), Some(Thing::Folder { .. })) {
+                    replace(plans, folder, Verdict::Kept);
+                    continue;
+                }
+                let mode = self.mode_it_had(folder);
+                let plan = plans.entry(folder.to_owned()).or_insert(Plan::left(Verdict::Kept));
+                plan.verdict = Verdict::Becomes(Some(Thing::Folder { mode }));
             }
         }
         // Deepest first, which the order of paths backwards is.
@@ -353,7 +495,7 @@ impl Oracle {
             let mut within =
                 self.disk.keys().filter(|path| folders_above(path).any(|above| above == folder));
             if within.any(|path| self.in_the_end(plans, path).is_some()) {
-                plans.insert(folder.clone(), Plan { verdict, cancels: Vec::new() });
+                replace(plans, folder, verdict);
             }
         }
     }
@@ -379,6 +521,9 @@ impl Oracle {
                 Verdict::Lacking => &mut expected.lacking,
             };
             list.insert(path.clone());
+            if plan.unclear {
+                expected.ambiguous.insert(path.clone());
+            }
             let Verdict::Becomes(goal) = plan.verdict else { continue };
             let before = seen(self.disk.remove(&path));
             self.disk.extend(goal.clone().map(|thing| (path.clone(), thing)));
@@ -389,6 +534,8 @@ impl Oracle {
                 before,
                 after: seen(goal),
                 who: Who::Rewind(id),
+                call: None,
+                was_in_doubt: false,
                 cancels,
             });
         }
@@ -399,12 +546,23 @@ impl Oracle {
     }
 }
 
-fn chosen(whose: &Whose, who: &Who) -> bool {
-    let sessions: &[&'static str] = match who {
+/// Another verdict, of a step that is not done; what is unclear stays so.
+fn replace(plans: &mut BTreeMap<String, Plan>, path: &str, verdict: Verdict) {
+    let plan = plans.entry(path.to_owned()).or_insert(Plan::left(verdict.clone()));
+    *plan = Plan { verdict, cancels: Vec::new(), unclear: plan.unclear };
+}
+
+/// Those that may have made it.
+fn sessions(who: &Who) -> &[&'static str] {
+    match who {
         Who::Agent(session) => std::slice::from_ref(session),
         Who::Perhaps(sessions) => sessions,
         Who::Human | Who::Rewind(_) | Who::Deleted => &[],
-    };
+    }
+}
+
+fn chosen(whose: &Whose, who: &Who) -> bool {
+    let sessions = sessions(who);
     match whose {
         Whose::All => !sessions.is_empty(),
         Whose::Only(chosen) => sessions.iter().any(|session| chosen.contains(session)),

@@ -14,7 +14,7 @@ use crate::change::{Attribution, Author, Change, Evidence};
 use crate::id::{Seq, SessionId};
 use crate::session::Call;
 use crate::stretch::{
-    AS_ONE, Calls, HUMAN, Lean, PathStretches, Stretch, add_unnamed, groups, in_brief,
+    Calls, HUMAN, Hand, Lean, PathStretches, Stretch, add_unnamed, groups, in_brief,
 };
 
 /// A change's numbers.
@@ -145,7 +145,7 @@ struct Hands {
     as_one: HashSet<i64>,
     sessions: HashMap<SessionId, i64>,
     /// By author.
-    known: HashMap<i64, i64>,
+    known: HashMap<i64, Hand>,
     calls: HashMap<i64, Call>,
 }
 
@@ -184,11 +184,11 @@ impl Hands {
         Ok(hands)
     }
 
-    fn of_session(&self, session: i64) -> i64 {
-        if self.as_one.contains(&session) { AS_ONE } else { session }
+    fn of_session(&self, session: i64) -> Hand {
+        Hand { session, is_as_one: self.as_one.contains(&session) }
     }
 
-    fn of(&mut self, db: &Connection, author: i64) -> Result<Option<i64>, RowError> {
+    fn of(&mut self, db: &Connection, author: i64) -> Result<Option<Hand>, RowError> {
         if let Some(hand) = self.known.get(&author) {
             return Ok(Some(*hand));
         }
@@ -213,7 +213,7 @@ impl Hands {
         &mut self,
         db: &Connection,
         known: &Attribution,
-    ) -> Result<Option<i64>, RowError> {
+    ) -> Result<Option<Hand>, RowError> {
         Ok(match &known.author {
             Author::Human => Some(HUMAN),
             Author::Agent { session, .. } => match self.sessions.get(session) {

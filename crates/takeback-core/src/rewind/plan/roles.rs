@@ -1,7 +1,7 @@
 //! What each run of changes of a path is to a plan: to be taken back, in doubt, someone else's, or
 //! without effect.
 
-use std::collections::{BTreeSet, HashMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::ops::Range;
 
 use takeback_store::{
@@ -10,7 +10,6 @@ use takeback_store::{
 
 use super::{Aim, AmbiguousPolicy, Sources, Whose};
 use crate::exchange::imported::is_imported;
-use crate::history::dead;
 
 /// What a change is to a plan.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -32,9 +31,16 @@ pub(super) enum Role {
 pub(super) struct Roles {
     /// One for each stretch of the history.
     pub(super) of: Vec<Role>,
-    /// Changes from before the aim's moment, by others, which a rewind took back together with those
-    /// that come back now. They stay taken back. Oldest first.
-    pub(super) stay_taken: Vec<Change>,
+    /// What others did before the aim's moment, which a rewind took back together with what comes back
+    /// now. It stays taken back. Oldest first.
+    pub(super) stays_taken: Vec<EarlierRun>,
+}
+
+/// Neighbouring changes from before the aim's moment, as one.
+pub(super) struct EarlierRun {
+    pub(super) before: Entry,
+    pub(super) after: Entry,
+    pub(super) seqs: Vec<Seq>,
 }
 
 impl Roles {
@@ -50,7 +56,7 @@ pub(super) fn roles(
     points: &BTreeSet<Seq>,
     sources: &dyn Sources,
 ) -> Result<Roles, StoreError> {
-    roles_with(history, &returns(history, points), aim, policy, sources)
+    roles_with(history, &with_returns(history, points), aim, policy, sources)
 }
 
 /// Whether something of the path may have to be taken back, whatever a look at it will show. What was
@@ -58,30 +64,32 @@ pub(super) fn roles(
 pub(super) fn may_be_taken(
     history: &PathStretches,
     aim: &Aim,
+    points: &BTreeSet<Seq>,
     sources: &dyn Sources,
 ) -> Result<bool, StoreError> {
-    let no_returns: Vec<Range<usize>> = (0..history.stretches.len()).map(|at| at..at).collect();
-    let roles = roles_with(history, &no_returns, aim, AmbiguousPolicy::Take, sources)?;
-    Ok(roles.contains(Role::Take))
+    let blocks = with_returns(history, points);
+    let no_returns = blocks.iter().map(|block| Block { back_over: 0..0, ..block.clone() });
+    for blocks in [no_returns.collect(), blocks] {
+        let roles = roles_with(history, &blocks, aim, AmbiguousPolicy::Take, sources)?;
+        if roles.contains(Role::Take) {
+            return Ok(true);
+        }
+    }
+    Ok(false)
 }
 
 fn roles_with(
     history: &PathStretches,
-    returns: &[Range<usize>],
+    blocks: &[Block],
     aim: &Aim,
     policy: AmbiguousPolicy,
     sources: &dyn Sources,
 ) -> Result<Roles, StoreError> {
-    let reopened = Reopened::of(history, aim, sources)?;
-    let target = |stretch: &Stretch| match aim {
-        Aim::Without { rewind } => stretch.author == Author::Rewind { id: *rewind },
-        _ => reopened.rewinds.contains(&stretch.seqs[0]),
-    };
-    let dead = dead(history, returns, target);
+    let effects = Effects::of(history, blocks, aim, sources)?;
     let role = |at: usize, stretch: &Stretch| match (&stretch.author, aim) {
-        _ if dead.contains(&stretch.seqs[0]) => Role::Dead,
-        _ if target(stretch) || reopened.still_taken.contains(&stretch.seqs[0]) => Role::Take,
-        _ if !returns[at].is_empty() => Role::Neutral,
+        _ if effects.dead.contains(&stretch.seqs[0]) => Role::Dead,
+        _ if effects.taken.contains(&stretch.seqs[0]) => Role::Take,
+        _ if effects.returns.contains(&at) => Role::Neutral,
         (Author::Rewind { .. } | Author::Import, _) => Role::Neutral,
         (author, Aim::Point { whose, .. }) if whose.includes(author) => {
             let is_sure = match policy {
@@ -97,7 +105,82 @@ fn roles_with(
         _ => Role::Other,
     };
     let of = history.stretches.iter().enumerate().map(|(at, stretch)| role(at, stretch)).collect();
-    Ok(Roles { of, stay_taken: reopened.stay_taken })
+    let stays_taken = match aim {
+        Aim::Point { whose, .. } => others_work(effects.stood_before, whose),
+        _ => Vec::new(),
+    };
+    Ok(Roles { of, stays_taken })
+}
+
+/// What later rewinds and returns make of a path's changes.
+#[derive(Default)]
+struct Effects {
+    /// The changes that a later rewind, or a return to what stood there before, took the effect of.
+    dead: HashSet<Seq>,
+    /// Rewinds that are to be taken back: they cancel nothing. And what these took back of others'
+    /// since the aim's moment, which stays taken back.
+    taken: HashSet<Seq>,
+    /// Stretches that bring back what stood there before.
+    returns: HashSet<usize>,
+    /// What the rewinds took back that had its effect at the aim's moment.
+    stood_before: BTreeMap<Seq, Change>,
+}
+
+impl Effects {
+    /// From the newest back: a rewind that was undone cancels nothing.
+    fn of(
+        history: &PathStretches,
+        blocks: &[Block],
+        aim: &Aim,
+        sources: &dyn Sources,
+    ) -> Result<Self, StoreError> {
+        let mut effects = Self::default();
+        for block in blocks.iter().rev() {
+            let own = &history.stretches[block.own.clone()];
+            let (first, last) = (&own[0], &own[own.len() - 1]);
+            if effects.dead.contains(&first.seqs[0]) {
+                continue;
+            }
+            match aim {
+                Aim::Without { rewind } if first.author == (Author::Rewind { id: *rewind }) => {
+                    effects.taken.insert(first.seqs[0]);
+                }
+                Aim::Point { at, whose } if is_reopened(first, *at, whose, sources)? => {
+                    effects.reopen(history, first, *at, whose, sources)?;
+                }
+                _ => effects.dead.extend(&first.cancels),
+            }
+            // Taken back itself, it brings nothing back.
+            if !block.back_over.is_empty() && !effects.taken.contains(&last.seqs[0]) {
+                let between = &history.stretches[block.back_over.clone()];
+                effects.dead.extend(between.iter().flat_map(|stretch| &stretch.seqs));
+                effects.returns.extend(block.own.clone());
+            }
+        }
+        Ok(effects)
+    }
+
+    fn reopen(
+        &mut self,
+        history: &PathStretches,
+        rewind: &Stretch,
+        at: Seq,
+        whose: &Whose,
+        sources: &dyn Sources,
+    ) -> Result<(), StoreError> {
+        self.taken.insert(rewind.seqs[0]);
+        let is_others = |stretch: &&Stretch| {
+            stretch.seqs[0] > at
+                && rewind.cancels.contains(&stretch.seqs[0])
+                && is_work(&stretch.author, &stretch.before)
+                && !whose.includes(&stretch.author)
+        };
+        let others = history.stretches.iter().filter(is_others);
+        self.taken.extend(others.map(|stretch| stretch.seqs[0]));
+        let stood = stood_at(at, &history.path, &rewind.cancels, sources)?;
+        self.stood_before.extend(stood.into_iter().map(|change| (change.seq, change)));
+        Ok(())
+    }
 }
 
 fn is_in_doubt(stretch: &Stretch) -> bool {
@@ -108,28 +191,34 @@ fn is_in_doubt(stretch: &Stretch) -> bool {
     }
 }
 
-/// For each stretch, those before it that it takes the effect of by bringing back what stood there:
-/// a `git stash`, a switch of branches, the agent's own restore. It holds nothing new, so it is no edit.
-///
+/// Neighbouring stretches by one author, with no point between them, of which no rewind took back some
+/// and not the others.
+#[derive(Debug, Clone)]
+struct Block {
+    own: Range<usize>,
+    /// The stretches before it that it takes the effect of by bringing back what stood there: a
+    /// `git stash`, a switch of branches, the agent's own restore. It holds nothing new, so it is no edit.
+    back_over: Range<usize>,
+}
+
 /// What stood there counts at points and where the author changes, and nowhere else: between those,
 /// retention makes one change of several, and a plan must not depend on whether it has.
-fn returns(history: &PathStretches, points: &BTreeSet<Seq>) -> Vec<Range<usize>> {
+fn with_returns(history: &PathStretches, points: &BTreeSet<Seq>) -> Vec<Block> {
     let is_known = |entry: &Entry| !matches!(entry, Entry::Unknown | Entry::NotCaptured { .. });
     let mut stood: HashMap<&Entry, usize> = HashMap::new();
     stood.extend(Some((history.at_start(), 0)).filter(|(entry, _)| is_known(entry)));
-    let mut returns: Vec<Range<usize>> = Vec::with_capacity(history.stretches.len());
-    for block in blocks(history, points) {
-        let last = &history.stretches[block.end - 1];
-        let back_to = stood.get(&last.after).map_or(block.start, |before| *before);
-        let between = &history.stretches[back_to..block.start];
-        let counts = !between.is_empty() && may_return(last, between);
-        let between = if counts { back_to..block.start } else { block.start..block.start };
-        returns.extend(block.clone().map(|_| between.clone()));
+    let mut with_returns = Vec::new();
+    for own in blocks(history, points) {
+        let last = &history.stretches[own.end - 1];
+        let back_to = stood.get(&last.after).map_or(own.start, |before| *before);
+        let counts = may_return(last, &history.stretches[back_to..own.start]);
+        let back_over = if counts { back_to..own.start } else { 0..0 };
         if is_known(&last.after) {
-            stood.insert(&last.after, block.end);
+            stood.insert(&last.after, own.end);
         }
+        with_returns.push(Block { own, back_over });
     }
-    returns
+    with_returns
 }
 
 /// A person decides for all. What an agent may have done counts only where nothing of anyone else's
@@ -148,8 +237,7 @@ fn may_return(by: &Stretch, between: &[Stretch]) -> bool {
     }
 }
 
-/// Neighbouring stretches by one author, with no point between them, of which no rewind took back some
-/// and not the others.
+/// As of [`Block::own`].
 fn blocks(history: &PathStretches, points: &BTreeSet<Seq>) -> Vec<Range<usize>> {
     let stretches = &history.stretches;
     let mut cancelled_by: Vec<Vec<usize>> = vec![Vec::new(); stretches.len()];
@@ -190,63 +278,59 @@ fn is_one_author(a: &Stretch, b: &Stretch) -> bool {
     }
 }
 
-/// Rewinds that came after the point and took back something of the chosen sessions from before it: at
-/// the point that stood, so going there takes the rewind back, as far as it concerns them.
-#[derive(Default)]
-struct Reopened {
-    rewinds: HashSet<Seq>,
-    /// What these took back of others' since the point.
-    still_taken: HashSet<Seq>,
-    /// The same from before the point.
-    stay_taken: Vec<Change>,
-}
-
-impl Reopened {
-    fn of(history: &PathStretches, aim: &Aim, sources: &dyn Sources) -> Result<Self, StoreError> {
-        let mut reopened = Self::default();
-        let Aim::Point { at, whose } = aim else { return Ok(reopened) };
-        for stretch in history.stretches.iter().filter(|stretch| !stretch.cancels.is_empty()) {
-            let (earlier, later): (Vec<Seq>, Vec<Seq>) =
-                stretch.cancels.iter().copied().partition(|seq| seq <= at);
-            if !concern(earlier.clone(), whose, sources)? {
-                continue;
-            }
-            reopened.rewinds.insert(stretch.seqs[0]);
-            let is_others = |stretch: &&Stretch| {
-                later.contains(&stretch.seqs[0])
-                    && is_work(&stretch.author, &stretch.before)
-                    && !whose.includes(&stretch.author)
-            };
-            let others = history.stretches.iter().filter(is_others);
-            reopened.still_taken.extend(others.map(|stretch| stretch.seqs[0]));
-            reopened.stay_taken.extend(others_work(&history.path, earlier, whose, sources)?);
-        }
-        Ok(reopened)
-    }
-}
-
-/// Of changes from before a point, those that stood at it and are someone else's work.
-fn others_work(
-    path: &WorkPath,
-    mut seqs: Vec<Seq>,
+/// Whether a rewind that came after the point took back something of the chosen sessions from before
+/// it: at the point that stood, so going there takes the rewind back, as far as it concerns them.
+fn is_reopened(
+    rewind: &Stretch,
+    at: Seq,
     whose: &Whose,
     sources: &dyn Sources,
+) -> Result<bool, StoreError> {
+    let earlier = rewind.cancels.iter().copied().filter(|seq| *seq <= at).collect();
+    concern(earlier, whose, sources)
+}
+
+/// Of what a rewind took back, the changes up to `at` that had their effect then.
+fn stood_at(
+    at: Seq,
+    path: &WorkPath,
+    cancelled: &[Seq],
+    sources: &dyn Sources,
 ) -> Result<Vec<Change>, StoreError> {
-    seqs.sort_unstable();
-    let mut work = Vec::new();
+    let mut earlier: Vec<Seq> = cancelled.iter().copied().filter(|seq| *seq <= at).collect();
+    earlier.sort_unstable();
     let mut taken_back: HashSet<Seq> = HashSet::new();
-    for seq in seqs.into_iter().rev() {
+    let mut stood = Vec::new();
+    for seq in earlier.into_iter().rev() {
         let Some(change) = sources.change(seq)? else { continue };
-        if change.path != *path || taken_back.contains(&seq) {
-            continue;
-        }
-        taken_back.extend(change.cancels.iter().copied());
-        if is_work(&change.author, &change.before) && !whose.includes(&change.author) {
-            work.push(change);
+        if change.path == *path && !taken_back.contains(&seq) {
+            taken_back.extend(&change.cancels);
+            stood.push(change);
         }
     }
-    work.reverse();
-    Ok(work)
+    Ok(stood)
+}
+
+/// Of changes from before the point, those that are someone else's work. Neighbours go together:
+/// retention may have made one change of them.
+fn others_work(stood: BTreeMap<Seq, Change>, whose: &Whose) -> Vec<EarlierRun> {
+    let mut runs: Vec<EarlierRun> = Vec::new();
+    let mut goes_on = false;
+    for (seq, Change { before, after, author, .. }) in stood {
+        if !is_work(&author, &before) || whose.includes(&author) {
+            goes_on = false;
+            continue;
+        }
+        match runs.last_mut().filter(|_| goes_on) {
+            Some(run) => {
+                run.after = after;
+                run.seqs.push(seq);
+            }
+            None => runs.push(EarlierRun { before, after, seqs: vec![seq] }),
+        }
+        goes_on = true;
+    }
+    runs
 }
 
 /// Whether someone wrote it: no rewind, no import, no first sight.
