@@ -6,7 +6,7 @@ use std::process::Command;
 use serde_json::{Value, json};
 use takeback_agents::hook::{Heard, News, Plugged, Teller, ToolCall, event_of, touches};
 use takeback_agents::opencode::plugin;
-use takeback_core::{AgentEvent, Outcome, Tools, Touches};
+use takeback_core::{AgentEvent, CallReport, Outcome, Tools, Touches};
 use takeback_store::{CallId, SessionId};
 use takeback_testkit::Sandbox;
 
@@ -70,14 +70,17 @@ fn refused() -> Heard {
     Heard { session, ..heard("message.part.updated", News::Rejected(call)) }
 }
 
-/// It ends, as a call that failed does.
+/// It ends, and has done nothing.
 #[test]
 fn a_refusal_is_the_end_of_the_call() {
     let teller = Teller::new(Plugged::Opencode, None);
     let event = event_of(&Tools::default(), teller, &refused());
     let session = SessionId("ses_e1bd242a5ffeLUVvA7IjFxddI9".to_owned());
-    let (call, outcome) = (CallId("call_82aa4009a811".to_owned()), Outcome::Failed);
-    assert_eq!(event, Some(AgentEvent::AfterTool { session, call, outcome }));
+    let (call, outcome) = (CallId("call_82aa4009a811".to_owned()), Outcome::Rejected);
+    assert_eq!(
+        event,
+        Some(AgentEvent::AfterTool { session, call, outcome, report: CallReport::default() })
+    );
 }
 
 #[test]

@@ -239,16 +239,7 @@ pub(super) fn decide(
                     scene.calls.retain(|c| (&c.session, &c.id) != (id, call_id));
                     let was_in_background = ending.active_at.is_some();
                     let ending = ended(ending, *outcome, *report, time);
-                    // What is found now it did itself, whatever goes on from here.
-                    scene.calls.push(match ending.state {
-                        _ if was_in_background => {
-                            Call { state: CallState::Background, ..ending.clone() }
-                        }
-                        CallState::Background | CallState::Settling => {
-                            Call { state: CallState::Done, closed_at: Some(time), ..ending.clone() }
-                        }
-                        _ => ending.clone(),
-                    });
+                    scene.calls.push(as_it_ran(&ending, was_in_background, time));
                     call = Some(ending);
                 }
                 // Nobody told when it began.
@@ -321,6 +312,17 @@ fn close_lost_calls(event: &AgentEvent, now: &Now<'_>, scene: &mut Scene, decisi
         };
         decision.writes.push(Write::Call(Call { state, closed_at, ..call.clone() }));
     }
+}
+
+/// A call for the changes that its end finds: it did them itself, whatever goes on from here. What a task
+/// in the background left stays in doubt.
+fn as_it_ran(ending: &Call, was_in_background: bool, time: Timestamp) -> Call {
+    let state = match ending.state {
+        _ if was_in_background => CallState::Background,
+        CallState::Background | CallState::Settling => CallState::Done,
+        state => state,
+    };
+    Call { state, closed_at: ending.closed_at.or(Some(time)), ..ending.clone() }
 }
 
 /// A call as its own event says that it ended.

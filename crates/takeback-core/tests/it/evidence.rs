@@ -421,8 +421,8 @@ fn an_agent_that_goes_on_by_itself_makes_no_point_without_a_name() {
 
 // --- whose work comes back ----------------------------------------------------------------------
 
-fn only(session: &str) -> Option<Whose> {
-    Some(Whose::Sessions([SessionId::from(session)].into()))
+fn only(session: &str) -> Whose {
+    Whose::Sessions([SessionId::from(session)].into())
 }
 
 #[test]
@@ -473,7 +473,7 @@ fn a_named_path_decides_against_an_open_shell_of_another_session() {
     sandbox.remove("f");
     sandbox.after("S5", &delete);
     assert_eq!(who(&sandbox, "f"), [format!("S5 {delete} Edit named")]);
-    let request = RewindRequest { whose: only("S0"), ..take(point) };
+    let request = RewindRequest { whose: Some(only("S0")), ..take(point) };
     sandbox.rewind(&request).unwrap();
     assert!(!sandbox.exists("f"), "S5 deleted it");
 }

@@ -23,10 +23,10 @@ pub(crate) fn who(sandbox: &Sandbox, of: &str) -> Vec<String> {
     let known = changes
         .filter(|change| change.before != Entry::Unknown)
         .map(|change| sandbox.workspace.store.attribution(&change).expect("the store can be read"));
-    known.map(author).collect()
+    known.map(|known| author(&known)).collect()
 }
 
-fn author(known: Attribution) -> String {
+fn author(known: &Attribution) -> String {
     let evidence = match known.evidence {
         Evidence::Named => "named",
         Evidence::Window => "window",
