@@ -95,6 +95,11 @@ fn a_command_that_you_stop_is_taken_back() {
 }
 
 #[test]
+fn after_a_stop_the_conversation_goes_on() {
+    stories::after_a_stop_the_conversation_goes_on::<Copilot>();
+}
+
+#[test]
 fn while_a_command_waits_for_you_the_changes_are_yours() {
     stories::while_a_command_waits_the_changes_are_yours::<Copilot>();
 }

@@ -16,10 +16,11 @@ const A_MOMENT: Duration = Duration::from_millis(1200);
 /// Longer than a formatter has time, and than a command in the background stays suspect.
 const LATER: Duration = Duration::from_secs(6);
 
-/// Goes back to the only prompt.
-fn rewinds(desk: &Desk) -> Value {
+/// Goes back to the first of so many prompts.
+fn rewinds(desk: &Desk, prompts: usize) -> Value {
     let points = desk.user.json(&["log"]);
-    let [point] = points.as_array().map_or(&[][..], Vec::as_slice) else { panic!("{points}") };
+    assert_eq!(points.as_array().map(Vec::len), Some(prompts), "{points}");
+    let point = &points[prompts - 1];
     let receipt = desk.user.json(&["rewind", point["id"].as_str().expect("an id"), "-y"]);
     assert_eq!(desk.user.takeback(&["verify"]).code, 0);
     receipt
@@ -48,7 +49,7 @@ pub(super) fn a_refused_command_wrote_nothing<A: Seated>() {
     user.write("new.txt", "mine\n");
     user.write("refused.txt", "mine\n");
 
-    let receipt = rewinds(&desk);
+    let receipt = rewinds(&desk, 1);
     assert_eq!(user.read("mine.txt"), "mine, and more\n", "{receipt}");
     assert_eq!(user.read("new.txt"), "mine\n", "{receipt}");
     assert_eq!(user.read("refused.txt"), "mine\n", "{receipt}");
@@ -77,7 +78,7 @@ pub(super) fn a_refused_edit_wrote_nothing<A: Seated>() {
     user.write("named.txt", "1\nmine\n3\n4\n5\n6\n");
     user.write("mine.txt", "mine, and more\n");
 
-    let receipt = rewinds(&desk);
+    let receipt = rewinds(&desk, 1);
     assert_eq!(user.read("named.txt"), "1\nmine\n3\n4\n5\n6\n", "{receipt}");
     assert_eq!(user.read("mine.txt"), "mine, and more\n", "{receipt}");
     let expected = json!({
@@ -100,7 +101,7 @@ pub(super) fn a_stopped_command_is_taken_back<A: Seated>() {
     user.write("mine.txt", "mine, and more\n");
     user.write("new.txt", "mine\n");
 
-    let receipt = rewinds(&desk);
+    let receipt = rewinds(&desk, 1);
     assert!(!user.exists("made.txt") && !user.exists("rest.txt"), "{receipt}");
     assert_eq!(user.read("mine.txt"), "mine, and more\n", "{receipt}");
     assert_eq!(user.read("new.txt"), "mine\n", "{receipt}");
@@ -125,7 +126,7 @@ pub(super) fn while_a_command_waits_the_changes_are_yours<A: Seated>() {
     person.allows::<A>("made.txt");
     person.seat.sees("All is done.");
 
-    let receipt = rewinds(&desk);
+    let receipt = rewinds(&desk, 1);
     assert!(!user.exists("made.txt"), "{receipt}");
     assert_eq!(user.read("notes.txt"), "mine\n", "{receipt}");
     assert_eq!(user.read("mine.txt"), "mine, and more\n", "{receipt}");
@@ -137,13 +138,42 @@ pub(super) fn while_a_command_waits_the_changes_are_yours<A: Seated>() {
     assert_eq!(evidence(&receipt, "made.txt"), "window");
 }
 
+pub(super) fn after_a_stop_the_conversation_goes_on<A: Seated>() {
+    let Some(desk) = Desk::of::<A>(FILES) else { return };
+    let mut person = Person::before::<A>(&desk);
+    person.asks("Stop it", &A::run("echo half > made.txt; sleep 30; echo rest > rest.txt"));
+    person.allows::<A>("made.txt");
+    person.finds("made.txt");
+    person.stops::<A>();
+    person.waits(A_MOMENT);
+    let user = &desk.user;
+    user.write("mine.txt", "mine, and more\n");
+    user.write("new.txt", "mine\n");
+    let says = [A::run("echo later > later.txt; rm new.txt"), vec![json!("All is done.")]];
+    person.asks("Go on", &says.concat());
+    person.allows::<A>("later.txt");
+    person.seat.sees("All is done.");
+    assert!(user.exists("later.txt") && !user.exists("new.txt"));
+
+    let receipt = rewinds(&desk, 2);
+    assert!(!user.exists("made.txt") && !user.exists("later.txt"), "{receipt}");
+    assert_eq!(user.read("mine.txt"), "mine, and more\n", "{receipt}");
+    assert_eq!(user.read("new.txt"), "mine\n", "{receipt}");
+    let expected = json!({
+        "success": true, "deleted": ["later.txt", "made.txt"], "restored": ["new.txt"],
+        "merged": [], "kept": ["mine.txt"], "conflicts": [], "unclear": [], "missing": [],
+    });
+    assert_eq!(outcome(&receipt), expected, "{receipt}");
+    assert_eq!(evidence(&receipt, "made.txt"), "window");
+}
+
 /// `formats`: has the agent run a command after each edit.
 pub(super) fn a_formatters_work_is_taken_back<A: Seated>(formats: impl Fn(&Desk, &str)) {
     let Some(desk) = Desk::of::<A>(FILES) else { return };
     let mut person = edits_and_formats::<A>(&desk, formats);
     person.waits(A_MOMENT);
 
-    let receipt = rewinds(&desk);
+    let receipt = rewinds(&desk, 1);
     assert_eq!(desk.user.read("named.txt"), "1\ntwo\n3\n4\n5\n6\n", "{receipt}");
     let expected = json!({
         "success": true, "deleted": [], "restored": ["named.txt"], "merged": [], "kept": [],
@@ -161,7 +191,7 @@ pub(super) fn later_than_a_formatter_the_changes_are_yours<A: Seated>(
     person.waits(LATER);
     desk.user.write("named.txt", "1\nTHE AGENT'S\n3\n4\n5\nmine\n");
 
-    let receipt = rewinds(&desk);
+    let receipt = rewinds(&desk, 1);
     assert_eq!(desk.user.read("named.txt"), "1\ntwo\n3\n4\n5\nmine\n", "{receipt}");
     let expected = json!({
         "success": true, "deleted": [], "restored": [], "merged": ["named.txt"], "kept": [],
@@ -204,7 +234,7 @@ pub(super) fn beside_a_server_the_changes_are_yours<A: Seated>(serve: fn(&str) -
     user.write("mine.txt", "mine, and more\n");
     user.write("new.txt", "mine\n");
 
-    let receipt = rewinds(&desk);
+    let receipt = rewinds(&desk, 1);
     assert_eq!(user.read("named.txt"), "1\ntwo\n3\n4\n5\nmine\n", "{receipt}");
     assert_eq!(user.read("mine.txt"), "mine, and more\n", "{receipt}");
     assert_eq!(user.read("new.txt"), "mine\n", "{receipt}");
@@ -239,7 +269,7 @@ pub(super) fn a_subagent_that_outlives_the_turn_is_taken_back<A: Seated>(
     let points = desk.user.json(&["log"]);
     let told: Vec<&str> = points.as_array().into_iter().flatten().filter_map(described).collect();
     assert_eq!(told, ["Hire one"], "{points}");
-    let receipt = rewinds(&desk);
+    let receipt = rewinds(&desk, 1);
     assert!(!desk.user.exists("subagents.txt"), "{receipt}");
     assert_eq!(desk.user.read("mine.txt"), "mine, and more\n", "{receipt}");
     let expected = json!({
