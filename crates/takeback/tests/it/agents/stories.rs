@@ -43,11 +43,11 @@ pub(super) fn a_refused_command_wrote_nothing<A: Seated>() {
     person.allows::<A>("agents.txt");
     person.finds("agents.txt");
     person.refuses_command::<A>("refused.txt");
-    person.waits(A_MOMENT);
     let user = &desk.user;
     user.write("mine.txt", "mine, and more\n");
     user.write("new.txt", "mine\n");
     user.write("refused.txt", "mine\n");
+    person.waits(A_MOMENT);
 
     let receipt = rewinds(&desk, 1);
     assert_eq!(user.read("mine.txt"), "mine, and more\n", "{receipt}");
@@ -73,10 +73,10 @@ pub(super) fn a_refused_edit_wrote_nothing<A: Seated>() {
     person.allows::<A>("agents.txt");
     person.finds("agents.txt");
     person.refuses_edit::<A>("named.txt");
-    person.waits(A_MOMENT);
     let user = &desk.user;
     user.write("named.txt", "1\nmine\n3\n4\n5\n6\n");
     user.write("mine.txt", "mine, and more\n");
+    person.waits(A_MOMENT);
 
     let receipt = rewinds(&desk, 1);
     assert_eq!(user.read("named.txt"), "1\nmine\n3\n4\n5\n6\n", "{receipt}");
