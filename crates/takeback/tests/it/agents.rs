@@ -13,6 +13,8 @@ mod desk;
 mod gemini;
 mod opencode;
 mod qwen;
+mod stories;
+mod terminal;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};

@@ -6,7 +6,7 @@ mod commands;
 mod messages;
 mod rewind_menu;
 mod screen;
-mod seat;
+pub(crate) mod seat;
 mod seed_001;
 mod sessions;
 mod story;

@@ -7,7 +7,10 @@ use serde_json::{Value, json};
 use takeback_agents::hook::Plugged;
 
 use super::desk::Desk;
+use super::stories;
+use super::terminal::Seated;
 use super::{Conversation, Driven, calls, is_taken_back_and_yours_stays};
+use crate::chat::seat::ESC;
 
 struct Codex;
 
@@ -72,6 +75,60 @@ impl Driven for Older {
     }
 }
 
+/// The same in a terminal: it may only read, and asks for all else.
+struct Asking;
+
+impl Driven for Asking {
+    const AGENT: Plugged = Plugged::Codex;
+
+    fn settle(desk: &Desk) {
+        Older::settle(desk);
+    }
+
+    fn ask(desk: &Desk, conversation: Conversation, prompt: &str) -> Command {
+        Older::ask(desk, conversation, prompt)
+    }
+
+    fn write(desk: &Desk, path: &str, text: &str) -> Vec<Value> {
+        Older::write(desk, path, text)
+    }
+
+    fn replace(_: &Desk, path: &str, line: &str, with: &str) -> Vec<Value> {
+        calls("apply_patch", &json!(replacing(path, line, with)))
+    }
+
+    fn run(command: &str) -> Vec<Value> {
+        let input = json!({
+            "cmd": command, "sandbox_permissions": "require_escalated", "justification": "it writes",
+        });
+        calls("exec_command", &input)
+    }
+}
+
+impl Seated for Asking {
+    const TAKES_A_PROMPT: &'static str = "? for shortcuts";
+    const ASKS: &'static str = "Would you like to";
+    const ALLOW: &'static str = "y";
+    const REFUSE: [&'static str; 2] = [ESC, ESC];
+    const STOP: &'static [&'static str] = &[ESC];
+    const STOPPED: &'static str = "interrupted";
+
+    fn sit(desk: &Desk) -> Command {
+        let work = desk.user.work().canonicalize().expect("it is there");
+        let path = desk.user.home().join(".codex/config.toml");
+        let config = std::fs::read_to_string(path).expect("there is one");
+        let config = format!(
+            "approval_policy = \"on-request\"\nsandbox_mode = \"read-only\"\n{config}\
+             [projects.{work:?}]\ntrust_level = \"trusted\"\n\
+             [notice.model_migrations]\n\"gpt-5.5\" = \"gpt-6-sol\"\n"
+        );
+        desk.settle(".codex/config.toml", &config);
+        let mut command = desk.program();
+        command.env("MODEL_KEY", "dummy").arg("--dangerously-bypass-hook-trust");
+        command
+    }
+}
+
 fn settle(desk: &Desk, model: &str) {
     let url = desk.model.url();
     let config = format!(
@@ -105,4 +162,14 @@ fn a_session_of_codex_is_taken_back_and_yours_stays() {
 #[test]
 fn patches_that_codex_applies_in_commands_are_taken_back_and_yours_stays() {
     is_taken_back_and_yours_stays::<Older>();
+}
+
+#[test]
+fn a_command_that_you_refuse_wrote_nothing() {
+    stories::a_refused_command_wrote_nothing::<Asking>();
+}
+
+#[test]
+fn an_edit_that_you_refuse_wrote_nothing() {
+    stories::a_refused_edit_wrote_nothing::<Asking>();
 }

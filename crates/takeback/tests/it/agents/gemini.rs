@@ -6,7 +6,10 @@ use serde_json::{Value, json};
 use takeback_agents::hook::Plugged;
 
 use super::desk::Desk;
+use super::stories;
+use super::terminal::Seated;
 use super::{Conversation, Driven, absolute, calls, is_taken_back_and_yours_stays};
+use crate::chat::seat::ESC;
 
 struct Gemini;
 
@@ -23,8 +26,7 @@ impl Driven for Gemini {
     }
 
     fn ask(desk: &Desk, conversation: Conversation, prompt: &str) -> Command {
-        let mut command = desk.program();
-        command.env("GOOGLE_GEMINI_BASE_URL", desk.model.url()).env("GEMINI_API_KEY", "dummy");
+        let mut command = program(desk);
         command.args(["--yolo", "--skip-trust"]);
         if conversation == Conversation::Goes {
             command.args(["--resume", "latest"]);
@@ -49,7 +51,38 @@ impl Driven for Gemini {
     }
 }
 
+impl Seated for Gemini {
+    const TAKES_A_PROMPT: &'static str = "Type your message";
+    const ASKS: &'static str = "Allow";
+    const ALLOW: &'static str = "1";
+    const REFUSE: [&'static str; 2] = [ESC, ESC];
+    const STOP: &'static [&'static str] = &[ESC];
+    const STOPPED: &'static str = "cancelled";
+
+    fn sit(desk: &Desk) -> Command {
+        let mut command = program(desk);
+        command.arg("--skip-trust");
+        command
+    }
+}
+
+fn program(desk: &Desk) -> Command {
+    let mut command = desk.program();
+    command.env("GOOGLE_GEMINI_BASE_URL", desk.model.url()).env("GEMINI_API_KEY", "dummy");
+    command
+}
+
 #[test]
 fn a_session_of_gemini_is_taken_back_and_yours_stays() {
     is_taken_back_and_yours_stays::<Gemini>();
+}
+
+#[test]
+fn a_command_that_you_refuse_wrote_nothing() {
+    stories::a_refused_command_wrote_nothing::<Gemini>();
+}
+
+#[test]
+fn an_edit_that_you_refuse_wrote_nothing() {
+    stories::a_refused_edit_wrote_nothing::<Gemini>();
 }

@@ -6,7 +6,10 @@ use serde_json::{Value, json};
 use takeback_agents::hook::Plugged;
 
 use super::desk::Desk;
+use super::stories;
+use super::terminal::Seated;
 use super::{Conversation, Driven, absolute, calls, is_taken_back_and_yours_stays};
+use crate::chat::seat::ESC;
 
 struct Qwen;
 
@@ -18,12 +21,8 @@ impl Driven for Qwen {
     }
 
     fn ask(desk: &Desk, conversation: Conversation, prompt: &str) -> Command {
-        let mut command = desk.program();
-        command
-            .env("OPENAI_BASE_URL", format!("{}/v1", desk.model.url()))
-            .env("OPENAI_API_KEY", "dummy")
-            .env("OPENAI_MODEL", "scripted")
-            .args(["--yolo", "--auth-type", "openai"]);
+        let mut command = program(desk);
+        command.arg("--yolo");
         if conversation == Conversation::Goes {
             command.arg("--continue");
         }
@@ -49,7 +48,35 @@ impl Driven for Qwen {
     }
 }
 
+impl Seated for Qwen {
+    const TAKES_A_PROMPT: &'static str = "Type your message";
+    const ASKS: &'static str = "Allow execution";
+    const ALLOW: &'static str = "1";
+    const REFUSE: [&'static str; 2] = [ESC, ESC];
+    const STOP: &'static [&'static str] = &[ESC];
+    const STOPPED: &'static str = "cancelled";
+
+    fn sit(desk: &Desk) -> Command {
+        program(desk)
+    }
+}
+
+fn program(desk: &Desk) -> Command {
+    let mut command = desk.program();
+    command
+        .env("OPENAI_BASE_URL", format!("{}/v1", desk.model.url()))
+        .env("OPENAI_API_KEY", "dummy")
+        .env("OPENAI_MODEL", "scripted")
+        .args(["--auth-type", "openai"]);
+    command
+}
+
 #[test]
 fn a_session_of_qwen_is_taken_back_and_yours_stays() {
     is_taken_back_and_yours_stays::<Qwen>();
+}
+
+#[test]
+fn a_command_that_you_stop_is_taken_back() {
+    stories::a_stopped_command_is_taken_back::<Qwen>();
 }

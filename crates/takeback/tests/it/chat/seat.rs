@@ -64,9 +64,6 @@ impl<'a> Place<'a> {
 
     /// Starts `takeback ARGS` there.
     pub(crate) fn sit(self, args: &[&str]) -> Seat {
-        let (rows, cols) = (self.rows, self.columns);
-        let size = PtySize { rows, cols, pixel_width: 0, pixel_height: 0 };
-        let pair = native_pty_system().openpty(size).expect("a terminal");
         let program = env!("CARGO_BIN_EXE_takeback");
         let mut command = match &self.errors {
             None => CommandBuilder::new(program),
@@ -86,6 +83,15 @@ impl<'a> Place<'a> {
         for (name, value) in &self.environment {
             command.env(name, value);
         }
+        Seat::start(command, self.columns, self.rows)
+    }
+}
+
+impl Seat {
+    /// Starts a program in a terminal of this size.
+    pub(crate) fn start(command: CommandBuilder, cols: u16, rows: u16) -> Self {
+        let size = PtySize { rows, cols, pixel_width: 0, pixel_height: 0 };
+        let pair = native_pty_system().openpty(size).expect("a terminal");
         let set = setting(&*pair.master);
         let child = pair.slave.spawn_command(command).expect("it starts");
         drop(pair.slave);
@@ -102,11 +108,9 @@ impl<'a> Place<'a> {
         let keyboard = pair.master.take_writer().expect("a keyboard");
         let some = |n| NonZeroU16::new(n).expect("some rows and columns");
         let screen = vt100::Parser::new(some(rows), some(cols), 0);
-        Seat { screen, written: Vec::new(), bytes, keyboard, master: pair.master, child, set }
+        Self { screen, written: Vec::new(), bytes, keyboard, master: pair.master, child, set }
     }
-}
 
-impl Seat {
     /// Types, all at once.
     pub(crate) fn types(&mut self, keys: &str) -> &mut Self {
         self.keyboard.write_all(keys.as_bytes()).expect("keys are typed");
