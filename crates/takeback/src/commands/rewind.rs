@@ -112,6 +112,7 @@ fn by_menu(
         executions: menu::execution_rows(workspace)?,
         keep,
         can_undo: !workspace.store.rewinds()?.is_empty(),
+        can_mark: !args.exact,
     };
     if choices.rows.is_empty() && choices.executions.is_empty() {
         writeln!(screen.out, "No checkpoints found.")?;
@@ -137,13 +138,11 @@ fn by_menu(
     workspace.ambient.watch = shown;
     let doing = DoingArgs { yes: !args.doing.dry_run, ..args.doing.clone() };
     match chosen {
-        Chosen::Point { id, paths } => {
+        Chosen::Point { id, picks } => {
             let point =
                 of(&id).ok_or_else(|| CommandError::new(Kind::Error, "the point is gone"))?;
             let mut request = request(workspace, options, args, point)?;
-            if let Some(paths) = paths {
-                menu::limit(workspace, &mut request, &paths)?;
-            }
+            menu::pick(workspace, &mut request, &picks)?;
             let title = format!("Rewind to {}", name_of(point));
             carry_out(workspace, options, request, &doing, &title, screen)
         }
