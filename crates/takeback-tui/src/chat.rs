@@ -9,7 +9,7 @@ use std::collections::VecDeque;
 
 use crate::editor::Editor;
 use crate::keys::{DoublePress, Key, Moment, Press};
-use crate::menu::{Menu, Outcome, What};
+use crate::menu::{Marks, Menu, Outcome, What};
 use crate::slash::{self, SlashCommand};
 use crate::theme::Theme;
 use crate::transcript::{Item, Tone, Transcript};
@@ -82,6 +82,8 @@ pub enum Effect {
         what: What,
         /// Only these.
         paths: Option<Vec<String>>,
+        /// Whose work some of them are, as the person says.
+        marks: Marks,
     },
     RestoreExecution(String),
     Undo,
@@ -198,9 +200,9 @@ impl Chat {
                 self.menu = None;
                 vec![Effect::MenuLeft]
             }
-            Outcome::Restore { id, what, paths } => {
+            Outcome::Restore { id, what, paths, marks } => {
                 self.menu = None;
-                vec![Effect::Restore { id, what, paths }]
+                vec![Effect::Restore { id, what, paths, marks }]
             }
             Outcome::RestoreExecution(id) => {
                 self.menu = None;

@@ -49,6 +49,24 @@ pub struct MenuOptions {
     pub conversation: bool,
     /// Whether there is a rewind to undo.
     pub can_undo: bool,
+    /// Whether files can be marked. An exact rewind does not ask who changed a file.
+    pub can_mark: bool,
+}
+
+/// Whose work some files are, as the person says: their paths as a preview shows them, in its order.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Marks {
+    /// An agent's, to be taken back.
+    pub take: Vec<String>,
+    /// The person's own.
+    pub mine: Vec<String>,
+}
+
+impl Marks {
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.take.is_empty() && self.mine.is_empty()
+    }
 }
 
 /// What the caller has to do after a key.
@@ -65,6 +83,8 @@ pub enum Outcome {
         what: What,
         /// Only these files; `None`: all of them.
         paths: Option<Vec<String>>,
+        /// Files that the person marked as an agent's work, and as their own.
+        marks: Marks,
     },
     RestoreExecution(String),
     Undo,
@@ -108,7 +128,7 @@ impl Menu {
     pub fn open(&mut self, id: &str) -> Outcome {
         let Some(row) = self.rows.iter().find(|row| row.id == id) else { return Outcome::Stay };
         let conversation = self.options.conversation && row.session.is_none();
-        self.detail = Some(Detail::of_point(row.id.clone(), conversation));
+        self.detail = Some(Detail::of_point(row.id.clone(), conversation, self.options.can_mark));
         self.asked = Some(Subject::Point(id.to_owned()));
         Outcome::Look(id.to_owned())
     }
@@ -186,7 +206,7 @@ impl Menu {
                     Tab::Points => {
                         let row = &self.rows[index];
                         let conversation = self.options.conversation && row.session.is_none();
-                        Detail::of_point(row.id.clone(), conversation)
+                        Detail::of_point(row.id.clone(), conversation, self.options.can_mark)
                     }
                     Tab::Executions => {
                         Detail::of_execution(self.executions[index].execution.clone())
@@ -338,6 +358,35 @@ impl What {
             Self::FilesAndConversation => 'b',
             Self::Files => 'f',
             Self::Conversation => 'c',
+        }
+    }
+}
+
+/// What the person says of a file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Mark {
+    Take,
+    Mine,
+}
+
+impl Mark {
+    fn word(self) -> &'static str {
+        match self {
+            Self::Take => "take",
+            Self::Mine => "mine",
+        }
+    }
+
+    /// Why a file of this fate cannot have the mark.
+    fn refusal(self, fate: Fate) -> Option<&'static str> {
+        match (self, fate) {
+            (Self::Take, Fate::Kept | Fate::Unclear)
+            | (Self::Mine, Fate::Restored | Fate::Deleted | Fate::Merged | Fate::Unclear) => None,
+            (Self::Take, Fate::Restored | Fate::Deleted | Fate::Merged) => {
+                Some("This file is taken back anyway.")
+            }
+            (Self::Mine, Fate::Kept) => Some("This file is kept anyway."),
+            (_, Fate::Conflict | Fate::NotCaptured) => Some("This file cannot be marked."),
         }
     }
 }

@@ -12,10 +12,16 @@ pub(crate) fn nobody(what: &str) -> CommandError {
 }
 
 pub(crate) fn confirmed(screen: &mut Screen) -> io::Result<bool> {
-    write!(screen.out, "\nDo this? [y/N] ")?;
+    writeln!(screen.out)?;
+    Ok(matches!(answer(&["Do this? [y/N]".to_owned()], screen)?.as_str(), "y" | "Y" | "yes"))
+}
+
+/// What is typed after a question of some lines; empty at the end of the input.
+pub(crate) fn answer(question: &[String], screen: &mut Screen) -> io::Result<String> {
+    write!(screen.out, "{} ", question.join("\n"))?;
     screen.out.flush()?;
     let mut answer = String::new();
     io::stdin().lock().read_line(&mut answer)?;
     writeln!(screen.out)?;
-    Ok(matches!(answer.trim(), "y" | "Y" | "yes"))
+    Ok(answer.trim().to_owned())
 }

@@ -218,7 +218,7 @@ fn rules_that_a_person_edits_are_the_persons_from_then_on() {
     let point = sandbox.prompt("s", "more");
     sandbox.agent_runs("s", "make", |sandbox| sandbox.write("evil/x", "x\n"));
     sandbox.turn_end("s");
-    assert_eq!(who(&sandbox, ".gitignore"), ["s call-1 Edit tool", "human"]);
+    assert_eq!(who(&sandbox, ".gitignore"), ["s call-1 Edit named", "human"]);
     assert_eq!(said(&sandbox.rewind_to(point)), ["success"]);
     assert!(sandbox.exists("evil/x"));
 }

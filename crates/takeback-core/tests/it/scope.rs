@@ -564,25 +564,3 @@ fn what_was_passed_over_is_judged_again_when_the_reason_is_gone() {
     sandbox.workspace.scope.precious_total_max = 11;
     assert_eq!(scanned(&mut sandbox).1, out([]));
 }
-
-#[test]
-fn names_are_judged_anew_after_a_rewind_or_an_edit_has_changed_the_rules() {
-    for by in ["a rewind", "an edit"] {
-        let mut sandbox = Sandbox::in_memory();
-        sandbox.write("ig/a.txt", "a\n");
-        let point = sandbox.prompt("s", "go");
-        sandbox.agent_writes("s", ".gitignore", "/ig/\n");
-        sandbox.turn_end("s");
-        sandbox.write("ig/new.txt", "mine\n");
-        settle();
-        look_around(&mut sandbox.workspace).unwrap();
-        assert_eq!(history(&sandbox, "ig/new.txt"), [], "{by}: it is ignored");
-        if by == "a rewind" {
-            assert!(sandbox.rewind_to(point).success);
-        } else {
-            sandbox.agent_writes("s", ".gitignore", "");
-        }
-        look_around(&mut sandbox.workspace).unwrap();
-        assert_eq!(history(&sandbox, "ig/new.txt").len(), 1, "{by}");
-    }
-}

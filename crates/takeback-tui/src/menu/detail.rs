@@ -1,9 +1,9 @@
 //! The second stage: the files of one row with ticks, a diff, and what is to go back. An execution goes
 //! back as a whole: its files have no ticks.
 
-use super::{FilePreview, Preview, Subject, What};
+use super::{FilePreview, Mark, Marks, Preview, Subject, What};
 use crate::keys::Key;
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 
 pub(super) struct Detail {
     subject: Subject,
@@ -11,6 +11,12 @@ pub(super) struct Detail {
     file: usize,
     /// Paths that are to stay as they are.
     unticked: HashSet<String>,
+    can_mark: bool,
+    /// By path.
+    ///
+    /// A mark makes no new preview: that scans the tree, and the other rows would move under the cursor
+    /// at each key. The receipt shows what a mark came to.
+    marks: HashMap<String, Mark>,
     /// The first line of the diff that is shown; drawing keeps it within the diff.
     pub(super) scroll: usize,
     /// How many lines there was room for.
@@ -55,8 +61,8 @@ impl Choice {
 type Known<'a> = Option<&'a Result<Preview, String>>;
 
 impl Detail {
-    pub(super) fn of_point(id: String, conversation: bool) -> Self {
-        Self::new(Subject::Point(id), conversation)
+    pub(super) fn of_point(id: String, conversation: bool, can_mark: bool) -> Self {
+        Self { can_mark, ..Self::new(Subject::Point(id), conversation) }
     }
 
     pub(super) fn of_execution(execution: String) -> Self {
@@ -69,6 +75,8 @@ impl Detail {
             conversation,
             file: 0,
             unticked: HashSet::new(),
+            can_mark: false,
+            marks: HashMap::new(),
             scroll: 0,
             page: 10,
             choosing: None,
@@ -96,11 +104,24 @@ impl Detail {
         self.notice
     }
 
-    pub(super) fn is_ticked(&self, file: &FilePreview) -> bool {
-        file.fate.changes() && !self.unticked.contains(&file.path)
+    pub(super) fn can_mark(&self) -> bool {
+        self.can_mark
     }
 
-    /// What can go back: without a tick no files, and without a preview that works neither.
+    pub(super) fn mark_of(&self, file: &FilePreview) -> Option<Mark> {
+        self.marks.get(&file.path).copied()
+    }
+
+    /// Whether it can be ticked: its mark decides for a marked file.
+    pub(super) fn has_tick(&self, file: &FilePreview) -> bool {
+        file.fate.changes() && !self.marks.contains_key(&file.path)
+    }
+
+    pub(super) fn is_ticked(&self, file: &FilePreview) -> bool {
+        self.has_tick(file) && !self.unticked.contains(&file.path)
+    }
+
+    /// What can go back: without a tick or a mark no files, and without a preview that works neither.
     pub(super) fn choices(&self, known: Known) -> Vec<Choice> {
         if let Subject::Execution(_) = self.subject {
             // Its state goes back also where no file would change.
@@ -110,7 +131,9 @@ impl Detail {
         let files = match known {
             None => true,
             Some(Err(_)) => false,
-            Some(Ok(preview)) => preview.files.iter().any(|file| self.is_ticked(file)),
+            Some(Ok(preview)) => {
+                preview.files.iter().any(|file| self.is_ticked(file)) || !self.marks.is_empty()
+            }
         };
         let mut choices = Vec::new();
         if files && self.conversation {
@@ -149,10 +172,12 @@ impl Detail {
             Key::PageUp | Key::Ctrl('u') => {
                 self.scroll = self.scroll.saturating_sub(self.page.max(1));
             }
-            Key::Char(' ' | 'a') if !self.has_ticks() => {
+            Key::Char(' ' | 'a' | 't' | 'm') if !self.has_ticks() => {
                 self.notice = Some("An execution goes back as a whole.");
             }
             Key::Char(' ') => self.tick(files.get(self.file)),
+            Key::Char('t') => self.mark(files.get(self.file), Mark::Take),
+            Key::Char('m') => self.mark(files.get(self.file), Mark::Mine),
             Key::Char('a') => {
                 let changing = files.iter().filter(|file| file.fate.changes());
                 if self.unticked.is_empty() {
@@ -207,10 +232,25 @@ impl Detail {
 
     fn tick(&mut self, file: Option<&FilePreview>) {
         let Some(file) = file else { return };
-        if !file.fate.changes() {
+        if self.marks.contains_key(&file.path) {
+            self.notice = Some("This file is marked; the same key again removes the mark.");
+        } else if !file.fate.changes() {
             self.notice = Some("This file stays as it is.");
         } else if !self.unticked.remove(&file.path) {
             self.unticked.insert(file.path.clone());
+        }
+    }
+
+    fn mark(&mut self, file: Option<&FilePreview>, mark: Mark) {
+        let Some(file) = file else { return };
+        if !self.can_mark {
+            self.notice = Some("With --exact every file goes back.");
+        } else if self.mark_of(file) == Some(mark) {
+            self.marks.remove(&file.path);
+        } else if let Some(refusal) = mark.refusal(file.fate) {
+            self.notice = Some(refusal);
+        } else {
+            self.marks.insert(file.path.clone(), mark);
         }
     }
 
@@ -223,7 +263,8 @@ impl Detail {
         match (&self.subject, chosen) {
             (Subject::Point(id), Choice::Of(what)) => {
                 let paths = self.paths(what, known);
-                super::Outcome::Restore { id: id.clone(), what, paths }
+                let marks = self.marks(what, known);
+                super::Outcome::Restore { id: id.clone(), what, paths, marks }
             }
             (Subject::Execution(id), Choice::StateAndFiles) => {
                 super::Outcome::RestoreExecution(id.clone())
@@ -241,5 +282,20 @@ impl Detail {
         }
         let ticked = preview.files.iter().filter(|file| self.is_ticked(file));
         Some(ticked.map(|file| file.path.clone()).collect())
+    }
+
+    fn marks(&self, what: What, known: Known) -> Marks {
+        let mut marks = Marks::default();
+        let Some(Ok(preview)) = known.filter(|_| what != What::Conversation) else { return marks };
+        let mut seen = HashSet::new();
+        // A file of which only a part is unclear has two rows.
+        for file in preview.files.iter().filter(|file| seen.insert(&file.path)) {
+            match self.mark_of(file) {
+                Some(Mark::Take) => marks.take.push(file.path.clone()),
+                Some(Mark::Mine) => marks.mine.push(file.path.clone()),
+                None => {}
+            }
+        }
+        marks
     }
 }

@@ -4,7 +4,9 @@ use crate::sample::{self, menu_of, options};
 use proptest::prelude::*;
 use proptest::sample::select;
 use takeback_tui::keys::Key;
-use takeback_tui::menu::{ExecutionRow, Fate, Menu, MenuOptions, Outcome, Preview, Row, What};
+use takeback_tui::menu::{
+    ExecutionRow, Fate, Marks, Menu, MenuOptions, Outcome, Preview, Row, What,
+};
 
 fn look(id: &str) -> Outcome {
     Outcome::Look(id.to_owned())
@@ -19,12 +21,23 @@ fn restore_execution(execution: &str) -> Outcome {
 }
 
 fn all(id: &str, what: What) -> Outcome {
-    Outcome::Restore { id: id.to_owned(), what, paths: None }
+    Outcome::Restore { id: id.to_owned(), what, paths: None, marks: Marks::default() }
 }
 
 fn some(id: &str, what: What, paths: &[&str]) -> Outcome {
     let paths = Some(paths.iter().map(|path| (*path).to_owned()).collect());
-    Outcome::Restore { id: id.to_owned(), what, paths }
+    Outcome::Restore { id: id.to_owned(), what, paths, marks: Marks::default() }
+}
+
+fn marked(outcome: Outcome, take: &[&str], mine: &[&str]) -> Outcome {
+    let owned = |paths: &[&str]| paths.iter().map(|path| (*path).to_owned()).collect();
+    match outcome {
+        Outcome::Restore { id, what, paths, .. } => {
+            let marks = Marks { take: owned(take), mine: owned(mine) };
+            Outcome::Restore { id, what, paths, marks }
+        }
+        other => other,
+    }
 }
 
 /// The outcome of the last key.
@@ -381,6 +394,89 @@ fn the_conversation_has_no_paths() {
     assert_eq!(menu.press(&Key::Char('c')), all("p1", What::Conversation));
 }
 
+// The rows of the sample: utils.ts restored, generated.ts deleted, README.md merged, notes.txt kept, main.ts
+// in conflict, big.bin not captured, log.txt unclear.
+
+#[test]
+fn t_marks_what_is_unclear_or_kept_and_m_what_is_unclear_or_taken_back() {
+    let down = |n: usize| vec![Key::Down; n];
+    for (row, take, mine) in [
+        (0, None, Some("utils.ts")),
+        (1, None, Some("src/a/deep/folder/with/generated.ts")),
+        (2, None, Some("README.md")),
+        (3, Some("notes.txt"), None),
+        (4, None, None),
+        (5, None, None),
+        (6, Some("log.txt"), Some("log.txt")),
+    ] {
+        for (key, path) in [('t', take), ('m', mine)] {
+            let mut menu = opened_with(sample::preview());
+            press(&mut menu, &[down(row), vec![Key::Char(key), Key::Enter]].concat());
+            let paths: Vec<&str> = path.into_iter().collect();
+            let (take, mine) =
+                if key == 't' { (&paths[..], &[][..]) } else { (&[][..], &paths[..]) };
+            let expected = marked(all("p1", What::Files), take, mine);
+            assert_eq!(menu.press(&Key::Char('f')), expected, "{key} on row {row}");
+        }
+    }
+}
+
+#[test]
+fn the_same_key_removes_a_mark_and_the_other_one_replaces_it() {
+    for (keys, take, mine) in [
+        ("tt", &[][..], &[][..]),
+        ("mm", &[], &[]),
+        ("tm", &[], &["log.txt"]),
+        ("mt", &["log.txt"], &[]),
+        ("mtt", &[], &[]),
+    ] {
+        let mut menu = opened_with(sample::preview());
+        press(&mut menu, &[Key::End]);
+        type_in(&mut menu, keys);
+        press(&mut menu, &[Key::Enter]);
+        let expected = marked(all("p1", What::Files), take, mine);
+        assert_eq!(menu.press(&Key::Char('f')), expected, "{keys}");
+    }
+}
+
+#[test]
+fn a_mark_is_enough_to_go_on_and_decides_for_a_tick() {
+    let unclear = |path| sample::file(path, Fate::Unclear, None, &[]);
+    let files = vec![unclear("a"), unclear("b")];
+    for key in ['t', 'm'] {
+        let mut menu = opened_with(Preview { files: files.clone(), notes: Vec::new() });
+        press(&mut menu, &[Key::Down, Key::Char(key), Key::Enter]);
+        let (take, mine) = if key == 't' { (&["b"][..], &[][..]) } else { (&[][..], &["b"][..]) };
+        assert_eq!(menu.press(&Key::Char('f')), marked(all("p1", What::Files), take, mine));
+    }
+    let mut menu = opened_with(sample::preview());
+    press(&mut menu, &[Key::Char('m'), Key::Char(' '), Key::Down, Key::Char(' '), Key::Enter]);
+    let expected = marked(some("p1", What::Files, &["README.md"]), &[], &["utils.ts"]);
+    assert_eq!(menu.press(&Key::Char('f')), expected);
+}
+
+#[test]
+fn a_file_with_two_rows_is_marked_once() {
+    let row = |fate| sample::file("a", fate, None, &[]);
+    let files = vec![row(Fate::Merged), row(Fate::Unclear)];
+    let mut menu = opened_with(Preview { files, notes: Vec::new() });
+    press(&mut menu, &[Key::Down, Key::Char('t'), Key::Enter]);
+    assert_eq!(menu.press(&Key::Char('f')), marked(all("p1", What::Files), &["a"], &[]));
+}
+
+#[test]
+fn marks_need_files_of_a_point_that_is_not_exact() {
+    let mut menu = opened_with(sample::preview());
+    press(&mut menu, &[Key::Char('m'), Key::Enter]);
+    assert_eq!(menu.press(&Key::Char('c')), all("p1", What::Conversation));
+
+    let mut menu = menu_of(1, MenuOptions { can_mark: false, ..options() });
+    press(&mut menu, &[Key::Down]);
+    menu.set_preview("p1", Ok(sample::preview()));
+    press(&mut menu, &[Key::Enter, Key::Char('m'), Key::End, Key::Char('t'), Key::Enter]);
+    assert_eq!(menu.press(&Key::Char('f')), all("p1", What::Files));
+}
+
 #[test]
 fn without_files_to_restore_there_is_the_conversation() {
     let kept = Preview { files: vec![sample::file("a", Fate::Kept, None, &[])], notes: Vec::new() };
@@ -426,7 +522,7 @@ fn any_key() -> impl Strategy<Value = Key> {
             Key::Up, Key::Down, Key::PageUp, Key::PageDown, Key::Home, Key::End, Key::Enter, Key::Enter,
             Key::Esc, Key::Tab, Key::Backspace, Key::Left, Key::Right, Key::Ctrl('u'), Key::Ctrl('d'),
         ]),
-        4 => select("0123456789/jkqua? bfcpromt".chars().collect::<Vec<_>>()).prop_map(Key::Char),
+        4 => select("0123456789/jkqua? bfcpromttmtm".chars().collect::<Vec<_>>()).prop_map(Key::Char),
         1 => any::<char>().prop_map(Key::Char),
         1 => Just(Key::Paste("p1\n2".to_owned())),
     ]
@@ -457,13 +553,16 @@ proptest! {
                         menu.set_preview(&id, Ok(sample::preview()));
                     }
                 }
-                Outcome::Restore { id, what, paths } => {
+                Outcome::Restore { id, what, paths, marks } => {
                     prop_assert!(ids.contains(&id));
                     let other = rows.iter().any(|row| row.id == id && row.session.is_some());
                     prop_assert!(!other || what == What::Files);
                     for path in paths.into_iter().flatten() {
                         prop_assert!(["utils.ts", "src/a/deep/folder/with/generated.ts", "README.md"].contains(&path.as_str()));
                     }
+                    prop_assert!(what != What::Conversation || marks.is_empty());
+                    prop_assert!(marks.take.iter().all(|path| ["notes.txt", "log.txt"].contains(&path.as_str())));
+                    prop_assert!(!marks.mine.iter().any(|path| marks.take.contains(path)));
                     menu = fresh();
                 }
                 Outcome::LookExecution(execution) => {

@@ -70,6 +70,19 @@ fn the_files_of_a_row_and_the_choices() {
 }
 
 #[test]
+fn marks_stand_in_place_of_the_fate() {
+    let mut menu = with_preview();
+    press(&mut menu, &[Key::Enter, Key::Char('m'), Key::End, Key::Char('t')]);
+    for (width, height) in [(40, 24), (100, 24)] {
+        insta::assert_snapshot!(format!("marks-{width}x{height}"), text(&mut menu, width, height));
+    }
+    press(&mut menu, &[Key::Home, Key::Down, Key::Char('t')]);
+    assert!(text(&mut menu, 80, 24).contains("This file is taken back anyway."));
+    press(&mut menu, &[Key::Home, Key::Char(' ')]);
+    assert!(text(&mut menu, 80, 24).contains("This file is marked"));
+}
+
+#[test]
 fn at_first_nothing_is_to_be_restored() {
     insta::assert_snapshot!(text(&mut sample_menu(), 80, 12));
 }

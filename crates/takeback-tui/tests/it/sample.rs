@@ -17,7 +17,7 @@ pub(crate) fn row(id: &str, age: &str, description: &str) -> Row {
 }
 
 pub(crate) fn options() -> MenuOptions {
-    MenuOptions { keep: 10, conversation: true, can_undo: true }
+    MenuOptions { keep: 10, conversation: true, can_undo: true, can_mark: true }
 }
 
 /// `count` rows `p1`, `p2`, … of this session, newest first.

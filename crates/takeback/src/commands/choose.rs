@@ -8,12 +8,13 @@ use takeback_tui::menu::{ExecutionRow, Menu, MenuOptions, Outcome, Preview, Row}
 use takeback_tui::terminal::{Terminal, TerminalEvent};
 use takeback_tui::theme::Theme;
 
+use super::menu::Picks;
 use crate::error::CommandError;
 
 /// What somebody chose.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Chosen {
-    Point { id: String, paths: Option<Vec<String>> },
+    Point { id: String, picks: Picks },
     Execution(String),
     Undo,
     Nothing,
@@ -25,6 +26,7 @@ pub(crate) struct Choices {
     pub(crate) executions: Vec<ExecutionRow>,
     pub(crate) keep: usize,
     pub(crate) can_undo: bool,
+    pub(crate) can_mark: bool,
 }
 
 /// What somebody looks at before they choose it.
@@ -39,8 +41,12 @@ pub(crate) fn choose(
     mut look: impl FnMut(Looked<'_>) -> Result<Preview, CommandError>,
 ) -> Result<Chosen, CommandError> {
     let theme = if super::has_colour() { Theme::colour() } else { Theme::plain() };
-    let options =
-        MenuOptions { keep: choices.keep, conversation: false, can_undo: choices.can_undo };
+    let options = MenuOptions {
+        keep: choices.keep,
+        conversation: false,
+        can_undo: choices.can_undo,
+        can_mark: choices.can_mark,
+    };
     let mut menu = Menu::new(choices.rows, choices.executions, options);
     let (send, receive) = channel();
     let mut terminal = Terminal::enter(move |event| drop(send.send(event)))?;
@@ -70,7 +76,9 @@ pub(crate) fn choose(
                     menu.set_preview(&id, preview);
                 }
                 Outcome::Cancel => return Ok(Chosen::Nothing),
-                Outcome::Restore { id, paths, .. } => return Ok(Chosen::Point { id, paths }),
+                Outcome::Restore { id, paths, marks, .. } => {
+                    return Ok(Chosen::Point { id, picks: Picks { paths, marks } });
+                }
                 Outcome::RestoreExecution(execution) => return Ok(Chosen::Execution(execution)),
                 Outcome::Undo => return Ok(Chosen::Undo),
             }

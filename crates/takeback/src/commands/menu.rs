@@ -1,5 +1,6 @@
 //! What the rewind menu shows: points as rows, and what going to one would do.
 
+use std::collections::{BTreeSet, HashSet};
 use std::time::{Duration, Instant};
 
 use similar::{DiffTag, group_diff_ops};
@@ -8,13 +9,12 @@ use takeback_core::exchange::same_story;
 use takeback_core::execution::{RollbackFiles, rollback_request};
 use takeback_core::history::by_path;
 use takeback_core::rewind::journal::Preview;
-use takeback_core::rewind::plan::Step;
-use takeback_core::rewind::{Receipt, RewindRequest, preview};
+use takeback_core::rewind::{Plan, Receipt, RewindRequest, Step, preview};
 use takeback_store::state::{CheckpointId, ExecutionId, Record};
 use takeback_store::{
     Author, Entry, Point, PointId, PointKind, Seq, SessionId, Store, StoreError, WorkPath,
 };
-use takeback_tui::menu::{DiffLine, ExecutionRow, Fate, FilePreview, LineKind, Row};
+use takeback_tui::menu::{DiffLine, ExecutionRow, Fate, FilePreview, LineKind, Marks, Row};
 
 use super::filediff::{Contents, FileDiff, LineCounts, LineDiff, Text, between};
 use super::log::{described, within};
@@ -99,19 +99,41 @@ pub(crate) fn execution_rows(workspace: &Workspace) -> Result<Vec<ExecutionRow>,
     Ok(rows.collect())
 }
 
-/// Limits a request to the files that its preview showed under these names. A name as it is shown may
-/// stand for another one on disk.
-pub(crate) fn limit(
+/// What was chosen in the menu of a point's files: their names as its preview showed them, which may stand
+/// for others on disk.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(crate) struct Picks {
+    /// Only these; `None`: all.
+    pub(crate) paths: Option<Vec<String>>,
+    pub(crate) marks: Marks,
+}
+
+/// Puts what was chosen in the menu into a request.
+pub(crate) fn pick(
     workspace: &mut Workspace,
     request: &mut RewindRequest,
-    shown: &[String],
+    picks: &Picks,
 ) -> Result<(), CommandError> {
+    if picks.paths.is_none() && picks.marks.is_empty() {
+        return Ok(());
+    }
     let plan = preview(workspace, request)?.plan;
+    let marked = |shown: &[String]| {
+        let shown: HashSet<&String> = shown.iter().collect();
+        let paths = plan.steps.iter().map(|step| &step.path);
+        patterns_of(&plan, &paths.filter(|path| shown.contains(&name(path))).collect())
+    };
+    let (take, mine) = (marked(&picks.marks.take), marked(&picks.marks.mine));
+    request.take.extend(take.iter().cloned());
+    request.mine.extend(mine.iter().cloned());
+    let Some(shown) = &picks.paths else { return Ok(()) };
     // What there was no room for, nobody could leave out.
     let changes = plan.actions().map(change_of).enumerate().filter(|(at, change)| {
         !change.is_folder() && (*at >= MOST_FILES || shown.contains(&name(&change.path)))
     });
-    let patterns: Vec<String> = changes.map(|(_, change)| literally(&change.path)).collect();
+    let ticked = changes.map(|(_, change)| literally(&change.path));
+    // A mark counts only for paths that the request is about.
+    let patterns: Vec<String> = ticked.chain(take).chain(mine).collect();
     if patterns.is_empty() {
         // No pattern at all would mean every file.
         return Err(CommandError::new(
@@ -123,18 +145,26 @@ pub(crate) fn limit(
     Ok(())
 }
 
+/// Patterns for these paths of a plan, and for no other path of it.
+///
+/// A pattern of a folder includes what is in the folder: it is left out where the plan has paths in there
+/// that are not meant.
+pub(crate) fn patterns_of(plan: &Plan, paths: &BTreeSet<&WorkPath>) -> Vec<String> {
+    let others = plan.steps.iter().map(|step| &step.path).filter(|path| !paths.contains(path));
+    let others = others.filter(|path| !path.is_outside());
+    let shared: HashSet<WorkPath> = others.flat_map(WorkPath::ancestors).collect();
+    paths.iter().filter(|path| !shared.contains(**path)).map(|path| literally(path)).collect()
+}
+
 /// A pattern that stands for this path alone, as far as a text can: a byte that is none stands for any.
 fn literally(path: &WorkPath) -> String {
     let mut pattern = String::new();
     for chunk in path.as_bytes().utf8_chunks() {
         for c in chunk.valid().chars() {
-            if matches!(c, '*' | '?' | '[' | ']' | '{' | '}' | '!') {
-                pattern.extend(['[', c, ']']);
-            } else if c == '\\' {
-                pattern.push_str("\\\\");
-            } else {
-                pattern.push(c);
+            if matches!(c, '*' | '?' | '[' | ']' | '{' | '}' | '\\') {
+                pattern.push('\\');
             }
+            pattern.push(c);
         }
         pattern.extend(chunk.invalid().iter().map(|_| '?'));
     }
@@ -295,4 +325,67 @@ pub(crate) fn changed_between(
 ) -> Result<Vec<FileDiff>, StoreError> {
     let changes = store.changes_after(from)?;
     Ok(between(&by_path(within(&changes, from, Some(to)).to_vec()), None))
+}
+
+#[cfg(test)]
+mod tests {
+    use takeback_core::rewind::Verdict;
+    use takeback_core::rewind::path_filter::PathFilter;
+
+    use super::*;
+
+    fn path(bytes: impl AsRef<[u8]>) -> WorkPath {
+        WorkPath::new(bytes.as_ref()).expect("a plain path")
+    }
+
+    #[test]
+    fn a_pattern_stands_for_one_path() {
+        let odd = [
+            "plain.txt",
+            "a!.txt",
+            "!a",
+            "[!a]",
+            "[^a]",
+            "[a-z]",
+            "{a,b}",
+            "*",
+            "**",
+            "?",
+            "a\\b",
+            "a\\*",
+            "]",
+            "}{",
+            "dots..",
+            "é*",
+            "in/[x]/*.rs",
+        ];
+        for one in odd {
+            let filter = PathFilter::new(&[literally(&path(one))]).expect("it is a pattern");
+            for other in odd.iter().copied().chain(["a", "b", "aa", "x", "in/x/a.rs", "a,b"]) {
+                assert_eq!(filter.includes(&path(other)), one == other, "{one} and {other}");
+            }
+        }
+        let filter = PathFilter::new(&[literally(&path(b"not-\xff"))]).expect("it is a pattern");
+        assert!(filter.includes(&path(b"not-\xff")) && !filter.includes(&path("not-")));
+    }
+
+    #[test]
+    fn a_folder_is_named_only_with_all_that_is_in_it() {
+        let step = |name: &str| Step {
+            path: path(name),
+            present: Entry::Absent,
+            verdict: Verdict::Delete,
+            cancels: Vec::new(),
+            because: Vec::new(),
+            evidence: None,
+            unclear: None,
+            one_with: None,
+        };
+        let steps = ["a", "a/b", "a/b/one", "a/two"].map(step).to_vec();
+        let plan = Plan { steps, ..Plan::default() };
+        let all: Vec<WorkPath> = plan.steps.iter().map(|step| step.path.clone()).collect();
+        assert_eq!(patterns_of(&plan, &all.iter().collect()), ["a", "a/b", "a/b/one", "a/two"]);
+        assert_eq!(patterns_of(&plan, &all[..3].iter().collect()), ["a/b", "a/b/one"]);
+        assert_eq!(patterns_of(&plan, &all[..1].iter().collect()), [""; 0]);
+    }
 }

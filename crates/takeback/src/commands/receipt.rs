@@ -7,7 +7,7 @@ use std::io::{self, Write};
 use anstyle::Style;
 use takeback_core::rewind::journal::Window;
 use takeback_core::rewind::{Receipt, StateReceipt};
-use takeback_store::WorkPath;
+use takeback_store::{Evidence, WorkPath};
 
 use crate::error::Kind;
 use crate::screen::{
@@ -44,6 +44,7 @@ pub(crate) fn print(
     let did = tense == Tense::Did;
     let made = if receipt.point.is_some() { "was not there then" } else { "was not there before" };
     let verb = |would, done| if did { done } else { would };
+    let known = known(receipt, all);
     let state = receipt.state.iter();
     let mut rows: Vec<Row<'_>> = state.map(|state| state_row(state, receipt, tense)).collect();
     for (verb, paths, reason) in [
@@ -52,7 +53,10 @@ pub(crate) fn print(
     ] {
         for (path, inside) in if all { each(paths) } else { by_folder(paths) } {
             let row = match inside {
-                0 => Row { verb, style: GOOD, name: name(path), reason: reason.into() },
+                0 => {
+                    let reason = with_evidence(reason, known.get(path));
+                    Row { verb, style: GOOD, name: name(path), reason }
+                }
                 inside => {
                     let name = format!("{}/", name(path));
                     Row { verb, style: GOOD, name, reason: format!("and {inside} in it").into() }
@@ -70,8 +74,14 @@ pub(crate) fn print(
         ("note", CARE, &receipt.notes),
     ];
     for (verb, style, notes) in groups {
-        let row = |path: &WorkPath, reason| Row { verb, style, name: name(path), reason };
-        rows.extend(notes.iter().map(|note| row(&note.path, note.reason.as_str().into())));
+        // A note is about a file that has a row of its own.
+        let evidence = |path: &WorkPath| known.get(path).filter(|_| verb != "note");
+        rows.extend(notes.iter().map(|note| Row {
+            verb,
+            style,
+            name: name(&note.path),
+            reason: with_evidence(&note.reason, evidence(&note.path)),
+        }));
     }
     rows.extend(receipt.errors.iter().map(|problem| Row {
         verb: "error",
@@ -93,6 +103,28 @@ pub(crate) fn print(
         }
     }
     writeln!(out, "\n{}", summary(receipt, tense))
+}
+
+/// How the authors of paths are known, in words; of all paths, or of those where no other line says it: a
+/// line of its own tells what changed while a command ran, and a row that is unclear says so.
+fn known(receipt: &Receipt, all: bool) -> BTreeMap<&WorkPath, &'static str> {
+    let words = |evidence| match evidence {
+        Evidence::AfterEdit if !all => Some("formatted right after the edit"),
+        _ if !all => None,
+        Evidence::Named => Some("evidence: named"),
+        Evidence::AfterEdit => Some("evidence: after edit"),
+        Evidence::Window => Some("evidence: window"),
+        Evidence::OpenWindow => Some("evidence: open window"),
+    };
+    receipt.evidence.iter().filter_map(|one| Some((&one.path, words(one.evidence)?))).collect()
+}
+
+fn with_evidence<'a>(reason: &'a str, known: Option<&&'static str>) -> Cow<'a, str> {
+    match known {
+        None => reason.into(),
+        Some(known) if reason.is_empty() => (*known).into(),
+        Some(known) => format!("{reason}; {known}").into(),
+    }
 }
 
 /// An agent's state that goes along.
@@ -250,7 +282,64 @@ pub(crate) fn exit_code(receipt: &Receipt, tense: Tense) -> u8 {
 
 #[cfg(test)]
 mod tests {
+    use takeback_core::rewind::receipt::{Note, PathEvidence};
+
     use super::*;
+
+    fn printed(receipt: &Receipt, all: bool) -> String {
+        let mut out = Vec::new();
+        print(&mut out, receipt, &[], Tense::Would, all).expect("it is written");
+        anstream::adapter::strip_str(&String::from_utf8(out).expect("text")).to_string()
+    }
+
+    #[test]
+    fn evidence_that_no_other_line_tells_is_on_the_row() {
+        let path = |name: &str| WorkPath::new(name).expect("a plain path");
+        let note = |name, reason: &str| Note { path: path(name), reason: reason.to_owned() };
+        let evidence = [
+            ("formatted.js", Evidence::AfterEdit),
+            ("made.js", Evidence::AfterEdit),
+            ("built.js", Evidence::Window),
+            ("edited.js", Evidence::Named),
+            ("both.js", Evidence::AfterEdit),
+            ("unclear.js", Evidence::OpenWindow),
+        ];
+        let known = |(name, evidence)| PathEvidence { path: path(name), evidence };
+        let receipt = Receipt {
+            restored_files: ["formatted.js", "built.js", "edited.js"].map(path).to_vec(),
+            deleted_files: vec![path("made.js")],
+            merged_files: vec![note("both.js", "only the agent's part is taken out")],
+            kept_files: vec![note("mine.js", "changed by you")],
+            ambiguous: vec![note("unclear.js", "it is not certain who wrote it")],
+            notes: vec![note("edited.js", "comes back without its set-user-id bit")],
+            evidence: evidence.map(known).to_vec(),
+            ..Receipt::default()
+        };
+        insta::assert_snapshot!(printed(&receipt, false), @r"
+          restore   formatted.js  formatted right after the edit
+          restore   built.js
+          restore   edited.js
+          delete    made.js       was not there before; formatted right after the edit
+          merge     both.js       only the agent's part is taken out; formatted right after the edit
+          keep      mine.js       changed by you
+          unclear   unclear.js    it is not certain who wrote it
+          note      edited.js     comes back without its set-user-id bit
+
+        3 to restore, 1 to delete, 1 to merge · 1 kept · 1 unclear
+        ");
+        insta::assert_snapshot!(printed(&receipt, true), @r"
+          restore   formatted.js  evidence: after edit
+          restore   built.js      evidence: window
+          restore   edited.js     evidence: named
+          delete    made.js       was not there before; evidence: after edit
+          merge     both.js       only the agent's part is taken out; evidence: after edit
+          keep      mine.js       changed by you
+          unclear   unclear.js    it is not certain who wrote it; evidence: open window
+          note      edited.js     comes back without its set-user-id bit
+
+        3 to restore, 1 to delete, 1 to merge · 1 kept · 1 unclear
+        ");
+    }
 
     /// Whatever is done for each row and looks at all others would not end.
     #[test]

@@ -1,6 +1,7 @@
 //! `rewind`, `undo` and `redo`: preview, ask, do, prove.
 
 mod at_once;
+mod unclear;
 
 use std::collections::BTreeSet;
 use std::io::{self, Write as _};
@@ -112,6 +113,7 @@ fn by_menu(
         executions: menu::execution_rows(workspace)?,
         keep,
         can_undo: !workspace.store.rewinds()?.is_empty(),
+        can_mark: !args.exact,
     };
     if choices.rows.is_empty() && choices.executions.is_empty() {
         writeln!(screen.out, "No checkpoints found.")?;
@@ -137,13 +139,11 @@ fn by_menu(
     workspace.ambient.watch = shown;
     let doing = DoingArgs { yes: !args.doing.dry_run, ..args.doing.clone() };
     match chosen {
-        Chosen::Point { id, paths } => {
+        Chosen::Point { id, picks } => {
             let point =
                 of(&id).ok_or_else(|| CommandError::new(Kind::Error, "the point is gone"))?;
             let mut request = request(workspace, options, args, point)?;
-            if let Some(paths) = paths {
-                menu::limit(workspace, &mut request, &paths)?;
-            }
+            menu::pick(workspace, &mut request, &picks)?;
             let title = format!("Rewind to {}", name_of(point));
             carry_out(workspace, options, request, &doing, &title, screen)
         }
@@ -240,29 +240,44 @@ pub(crate) fn carry_out(
         screen.page()?;
     }
     let silent = args.yes && !args.dry_run && !args.diff;
+    let mut may_ask_whose =
+        ask && !args.dry_run && request.rollback.is_none() && is_point(&request.target);
+    let mut only_remembers = false;
     loop {
         let is_there = match &shown {
             Some(shown) => shown.plan.leaves_files() && stands_there(workspace, &request)?,
             None => false,
         };
-        if let Some(shown) = shown.as_ref().filter(|_| is_there || !silent) {
+        if let Some(seen) = shown.as_ref().filter(|_| is_there || !silent) {
             let names = SessionNames::of(&workspace.store.sessions()?);
-            show_preview(shown, is_there, title, &names, screen)?;
-            say_if_unmatched(&shown.receipt(), &request.paths, screen)?;
-            if args.diff && !shown.plan.does_nothing() {
+            show_preview(seen, is_there, title, &names, screen)?;
+            say_if_unmatched(&seen.receipt(), &request.paths, screen)?;
+            if std::mem::take(&mut may_ask_whose) {
+                let plan = &seen.plan;
+                if unclear::ask_whose(&*workspace.store, plan, &mut request, screen)? {
+                    shown = Some(preview(workspace, &request)?);
+                    continue;
+                }
+            }
+            if args.diff && !seen.plan.does_nothing() {
                 writeln!(screen.out)?;
-                show_diffs(&*workspace.store, shown, screen)?;
+                show_diffs(&*workspace.store, seen, screen)?;
                 if !(ask || args.dry_run) {
                     writeln!(screen.out)?;
                 }
             }
-            if shown.is_refused() {
+            if seen.is_refused() {
                 say_refused(if args.dry_run { Tense::WouldNot } else { Tense::Did }, screen)?;
             }
-            if args.dry_run || is_there || shown.plan.does_nothing() || shown.is_refused() {
-                return Ok(receipt::exit_code(&receipt_of(shown, is_there), tense_of(shown)));
+            // No file would change, but what the person said is to be remembered: no question.
+            only_remembers =
+                seen.plan.does_nothing() && !seen.plan.corrections.is_empty() && !seen.is_refused();
+            let ends =
+                is_there || seen.is_refused() || (seen.plan.does_nothing() && !only_remembers);
+            if args.dry_run || ends {
+                return Ok(receipt::exit_code(&receipt_of(seen, is_there), tense_of(seen)));
             }
-            if ask && !ask::confirmed(screen)? {
+            if ask && !only_remembers && !ask::confirmed(screen)? {
                 writeln!(screen.out, "Nothing was changed.")?;
                 return Ok(Kind::Nothing as u8);
             }
@@ -277,6 +292,11 @@ pub(crate) fn carry_out(
             }
             done => {
                 let done = done?;
+                if only_remembers {
+                    let said = "What you said of these files is remembered.";
+                    writeln!(screen.out, "{HINT}{said}{HINT:#}")?;
+                    return Ok(receipt::exit_code(&done, Tense::Did));
+                }
                 let windows = windows_of(&*workspace.store, &done)?;
                 let titled = shown.is_some() && !silent;
                 let refused = receipt::is_refused(&done, Tense::Did);
@@ -288,6 +308,10 @@ pub(crate) fn carry_out(
             }
         }
     }
+}
+
+fn is_point(target: &Target) -> bool {
+    matches!(target, Target::Point(_))
 }
 
 /// What is said of a rewind beside its receipt.

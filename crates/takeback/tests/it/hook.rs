@@ -423,3 +423,42 @@ fn a_conversation_that_goes_on_in_another_process_is_that_process_s() {
     let answer = user.takeback(&["rewind", "@", "-y"]);
     assert_eq!((answer.code, user.read("a.txt").as_str()), (0, "one\n"), "{answer:?}");
 }
+
+#[test]
+fn a_preview_says_what_was_formatted_after_the_edit() {
+    let formats = json!({"hooks": {"PostToolUse": [{"matcher": "Write",
+        "hooks": [{"type": "command", "command": "npx prettier --write ."}]}]}});
+    let user = User::with(&[("a.js", "one\n"), ("b.js", "one\n")]);
+    user.write(".claude/settings.json", &formats.to_string());
+    let mut session = Session::of(&user, "s");
+    session.tell("SessionStart", json!({"source": "startup"}));
+    session.prompt("go");
+    session.write("c1", "a.js", "two\n");
+    session.write("c2", "b.js", "two\n");
+    user.write("b.js", "two;\n");
+    session.bash("c3", "echo made > made.js");
+    session.stop();
+    let shown = |flags: &[&str]| {
+        let answer = user.takeback(&[&["rewind", "@", "--dry-run"], flags].concat());
+        assert_eq!(answer.code, 0, "{answer:?}");
+        answer.out.split_once("\n\n").unwrap().1.to_owned()
+    };
+    insta::assert_snapshot!(shown(&[]), @r"
+      restore   a.js
+      restore   b.js     formatted right after the edit
+      delete    made.js  was not there then
+
+    1 path changed while `echo made > made.js` ran; may include yours.
+
+    2 to restore, 1 to delete
+    ");
+    insta::assert_snapshot!(shown(&["-v"]), @r"
+      restore   a.js     evidence: named
+      restore   b.js     evidence: after edit
+      delete    made.js  was not there then; evidence: window
+
+    1 path changed while `echo made > made.js` ran; may include yours.
+
+    2 to restore, 1 to delete
+    ");
+}

@@ -33,6 +33,7 @@ mod serve;
 mod settings;
 mod state;
 mod terminal;
+mod unclear;
 mod waiting;
 mod widths;
 mod workspaces;

@@ -68,14 +68,15 @@ fn draw_files(
         (0..files.height).zip(preview.files.iter().enumerate().skip(top).take(height))
     {
         let mark = if at == selected { ">" } else { " " };
-        let tick = match (file.fate.changes(), detail.is_ticked(file)) {
+        let tick = match (detail.has_tick(file), detail.is_ticked(file)) {
             _ if !detail.has_ticks() => "",
             (true, true) => "[x] ",
             (true, false) => "[ ] ",
             (false, _) => "    ",
         };
         let head = format!("{mark} {tick}");
-        put(buffer, files, row, &file_line(file, &head, fates, files.width.into(), theme));
+        let said = detail.mark_of(file);
+        put(buffer, files, row, &file_line(file, said, &head, fates, files.width.into(), theme));
         if at == selected {
             let whole = Rect { y: files.y + row, height: 1, ..files };
             buffer.set_style(whole, theme.selected);
@@ -125,7 +126,19 @@ fn foot_line(detail: &Detail, width: usize, theme: &Theme) -> Line<'static> {
     let keys: &[&str] = match detail.choosing() {
         Some(_) => &["enter restore", "esc back"],
         None if !detail.has_ticks() => &["enter go on", "esc back", "pgdn diff", "? keys"],
-        None => &["enter go on", "esc back", "space tick", "a all", "pgdn diff", "? keys"],
+        None if !detail.can_mark() => {
+            &["enter go on", "esc back", "space tick", "a all", "pgdn diff", "? keys"]
+        }
+        None => &[
+            "enter go on",
+            "esc back",
+            "space tick",
+            "a all",
+            "t take",
+            "m mine",
+            "pgdn diff",
+            "? keys",
+        ],
     };
     Line::styled(keys_that_fit(keys, width), theme.hint)
 }

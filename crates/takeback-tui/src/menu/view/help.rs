@@ -15,6 +15,8 @@ const KEYS: &[(&str, &str)] = &[
     ("enter", "open the row, then choose what goes back"),
     ("space", "tick a file, or leave it as it is"),
     ("a", "tick all files, or none"),
+    ("t", "an unclear or kept file is the agent's: take it back"),
+    ("m", "this file is mine: keep it"),
     ("b f c", "both, files, conversation"),
     ("/", "filter by description, label and id"),
     ("tab", "points, executions"),

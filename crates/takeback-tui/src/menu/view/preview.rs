@@ -2,7 +2,7 @@
 
 use super::super::list::Entry;
 use super::super::{
-    DiffLine, ExecutionRow, Fate, FilePreview, LineKind, Menu, Preview, Row, Subject,
+    DiffLine, ExecutionRow, Fate, FilePreview, LineKind, Mark, Menu, Preview, Row, Subject,
 };
 use super::rows::{CURRENT, counts_spans};
 use crate::fit::{fit, fit_end};
@@ -61,7 +61,7 @@ fn of(
     let files = if preview.files.len() <= room { preview.files.len() } else { room / 2 };
     let fates = fate_width(preview);
     for file in &preview.files[..files] {
-        lines.push(file_line(file, "", fates, width, theme));
+        lines.push(file_line(file, None, "", fates, width, theme));
     }
     if files < preview.files.len() {
         let more = preview.files.len() - files;
@@ -134,20 +134,27 @@ pub(super) fn fate_width(preview: &Preview) -> usize {
     preview.files.iter().map(|file| file.fate.word().len()).max().unwrap_or(0)
 }
 
-/// `restored  src/utils.ts  because`, behind `head`; the fate in a column of `fates`.
+/// `restored  src/utils.ts  because`, behind `head`; the fate, or what the person says instead, in a column
+/// of `fates`.
 pub(super) fn file_line(
     file: &FilePreview,
+    mark: Option<Mark>,
     head: &str,
     fates: usize,
     width: usize,
     theme: &Theme,
 ) -> Line<'static> {
-    let fate = format!("{head}{:<fates$}  ", file.fate.word());
+    let (word, style) = match mark {
+        Some(mark) => (mark.word(), theme.name),
+        None => (file.fate.word(), fate_style(file.fate, theme)),
+    };
+    let fate = format!("{head}{word:<fates$}  ");
     let mut room = width.saturating_sub(fate.width());
     let path = fit_end(&file.path, room);
     room = room.saturating_sub(path.width() + 2);
-    let mut spans = vec![Span::styled(fate, fate_style(file.fate, theme)), Span::raw(path)];
-    if let Some(reason) = file.reason.as_ref().filter(|_| room >= 8) {
+    let mut spans = vec![Span::styled(fate, style), Span::raw(path)];
+    // The reason is that of the fate.
+    if let Some(reason) = file.reason.as_ref().filter(|_| room >= 8 && mark.is_none()) {
         spans.push(Span::styled(format!("  {}", fit(reason, room)), theme.hint));
     }
     Line::from(spans)

@@ -24,6 +24,7 @@ use super::Happening;
 use super::restore::Choice;
 use super::session::{Kept, Line};
 use super::work::{Done, Job};
+use crate::commands::menu::Picks;
 use crate::error::CommandError;
 use crate::log_file::{Level, LogFile};
 use crate::place::random;
@@ -203,9 +204,10 @@ impl Host {
             Effect::Look(id) => self.job(Job::Look(id)),
             // Its preview is made by nobody; the menu goes on looking.
             Effect::LookExecution(execution) => self.job(Job::LookExecution(execution)),
-            Effect::Restore { id, what, paths } => {
+            Effect::Restore { id, what, paths, marks } => {
                 let messages = self.prompts.iter().map(|prompt| prompt.message.clone()).collect();
-                self.begin(Job::Restore(Choice { id, what, paths, with_agent: true, messages }));
+                let picks = Picks { paths, marks };
+                self.begin(Job::Restore(Choice { id, what, picks, with_agent: true, messages }));
             }
             Effect::RestoreExecution(execution) => self.begin(Job::RestoreExecution(execution)),
             Effect::Undo => self.again(Way::Undo),
@@ -399,7 +401,8 @@ impl Host {
                 if rows.is_empty() && executions.iter().all(own) {
                     return self.say(Tone::Care, "No checkpoints available");
                 }
-                let options = MenuOptions { keep: self.keep, conversation: true, can_undo };
+                let options =
+                    MenuOptions { keep: self.keep, conversation: true, can_undo, can_mark: true };
                 let mut menu = Menu::new(rows, executions, options);
                 if let Some(Outcome::Look(id)) = open.map(|id| menu.open(&id)) {
                     self.job(Job::Look(id));
@@ -416,7 +419,7 @@ impl Host {
                     menu.set_execution_preview(&execution, preview);
                 }
             }
-            Done::Restored { choice, restored } => self.restored(choice, restored),
+            Done::Restored { choice, restored } => self.restored(*choice, restored),
             Done::RestoredExecution { execution, restored } => {
                 self.restored_execution(&execution, restored);
             }

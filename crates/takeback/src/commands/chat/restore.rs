@@ -8,7 +8,7 @@ use takeback_core::rewind::{Helped, Receipt, RewindRequest, Target, rewind};
 use takeback_store::{Point, PointKind, SessionId};
 use takeback_tui::menu::What;
 
-use crate::commands::menu::limit;
+use crate::commands::menu::{Picks, pick};
 use crate::error::CommandError;
 use crate::time::clock;
 
@@ -18,8 +18,7 @@ pub(super) struct Choice {
     /// The point's.
     pub(super) id: String,
     pub(super) what: What,
-    /// Only these.
-    pub(super) paths: Option<Vec<String>>,
+    pub(super) picks: Picks,
     /// Whether the agent is asked for its own copies too.
     pub(super) with_agent: bool,
     /// The prompts that the conversation has.
@@ -124,9 +123,7 @@ fn files(
     notes: &mut Vec<String>,
 ) -> Result<Receipt, RestoreError> {
     let mut request = RewindRequest::new(Target::Point(point.id));
-    if let Some(paths) = &choice.paths {
-        limit(workspace, &mut request, paths)?;
-    }
+    pick(workspace, &mut request, &choice.picks)?;
     // It knows the prompts of its own session alone.
     let own = choice.with_agent && point.session.as_ref() == Some(session);
     let Some(message) = point.message_ids.first().filter(|_| own) else {

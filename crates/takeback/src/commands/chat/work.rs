@@ -93,7 +93,7 @@ pub(super) enum Done {
         preview: Result<Preview, String>,
     },
     Restored {
-        choice: Choice,
+        choice: Box<Choice>,
         restored: Result<Restored, RestoreError>,
     },
     RestoredExecution {
@@ -195,7 +195,7 @@ impl Worker {
             Job::Restore(choice) => {
                 let workspace = &mut self.place.workspace;
                 let restored = restore(workspace, &*self.agent, &self.session, &choice);
-                Done::Restored { choice, restored }
+                Done::Restored { choice: Box::new(choice), restored }
             }
             Job::RestoreExecution(execution) => {
                 let restored = self.restore_execution(&execution).map_err(|error| error.line());

@@ -4,6 +4,7 @@ use serde_json::json;
 
 use super::seat::{DOWN, ENTER, ESC, Place, Seat};
 use crate::home::User;
+use crate::unclear::after_two_commands;
 
 /// Two prompts: the first made `a.txt` what it is, the second changed it and made `b.txt`; then somebody
 /// wrote `mine.txt`.
@@ -210,4 +211,37 @@ fn without_points_there_is_no_menu() {
     assert_eq!(seat.ends(), 5);
     seat.sees("No checkpoints found.");
     assert!(!seat.ever().contains("\x1b[?1049h"), "nothing was taken over");
+}
+
+#[test]
+fn files_are_marked_as_the_agents_or_as_ones_own() {
+    let user = after_two_commands();
+    let mut seat = sits(&user, &[]);
+    seat.types("3").sees("> [x] deleted").sees("named.txt").sees("unclear");
+    seat.types("m").sees(">     mine");
+    while !seat.shown().lines().any(|line| line.starts_with('>') && line.contains("no[t]es")) {
+        let before = seat.shown();
+        seat.types(DOWN).sees_that("another line", |screen| screen != before);
+    }
+    seat.types("t").sees(">     take");
+    seat.types(ENTER).sees("What is to go back?").types(ENTER);
+    assert_eq!(seat.ends(), 4, "{}", seat.shown());
+    seat.sees("deleted   no[t]es!.txt").sees("kept      named.txt");
+    let left: Vec<&str> = ["made.txt", "no[t]es!.txt", "notes!.txt", "watched.txt", "named.txt"]
+        .into_iter()
+        .filter(|path| user.exists(path))
+        .collect();
+    assert_eq!(left, ["made.txt", "notes!.txt", "watched.txt", "named.txt"]);
+    let shown = ["m npm run dev", "edit"].map(|point| user.takeback(&["show", point]).out);
+    assert!(shown[0].contains("s (you said so)"), "{shown:?}");
+    assert!(shown[1].contains("you (you said so)"), "{shown:?}");
+}
+
+#[test]
+fn an_exact_rewind_has_no_marks() {
+    let user = after_two_commands();
+    let mut seat = sits(&user, &["--exact"]);
+    seat.types("3").sees("> [x] deleted").types("m").sees("With --exact every file goes back.");
+    seat.types("\x03");
+    assert_eq!(seat.ends(), 5);
 }
