@@ -372,12 +372,10 @@ fn call(row: &Row<'_>) -> Result<Call, RowError> {
 
 /// The calls that the authors from `first` on name, with their author's number.
 pub(super) fn calls_of_authors(db: &Connection, first: i64) -> Rows<(i64, Call)> {
-    let sql = concat!(
-        "SELECT s.name, c.id, c.turn, c.tool, c.paths, c.command, c.state, c.opened_at,
+    let sql = "SELECT s.name, c.id, c.turn, c.tool, c.paths, c.command, c.state, c.opened_at,
              c.closed_at, c.named, c.began_at, c.active_at, a.id
          FROM author a JOIN call c ON c.session = a.session AND c.id = a.call
-         LEFT JOIN session s ON s.id = c.session WHERE a.id >= ?1"
-    );
+         LEFT JOIN session s ON s.id = c.session WHERE a.id >= ?1";
     db.prepare_cached(sql)?.query_and_then([first], |row| Ok((row.get(12)?, call(row)?)))?.collect()
 }
 
