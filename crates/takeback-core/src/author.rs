@@ -176,7 +176,7 @@ impl Scene {
         let names = call.kind.paths().contains(found.path);
         let is_shell = matches!(call.kind, CallKind::Shell { .. });
         let id = (call.session.clone(), call.id.clone());
-        let is_cut_off = self.cut_off.contains(&id);
+        let is_cut_off = self.cut_off.contains(&id) || call.state == CallState::CutOff;
         let suspect = |evidence, is_sure| Some(Suspect { call, evidence, is_sure });
         match call.state {
             CallState::Settling => {

@@ -27,6 +27,8 @@ pub enum EndKind {
     Interrupted,
     /// The person refused it: it never ran.
     Rejected,
+    /// It is over, and it is not known whether it ran or was refused.
+    Unknown,
 }
 
 /// Finds ends of calls outside of the log.
@@ -68,6 +70,7 @@ impl LearnedEnd {
             EndKind::Finished => CallState::Done,
             EndKind::Interrupted => CallState::Interrupted,
             EndKind::Rejected => CallState::Rejected,
+            EndKind::Unknown => CallState::CutOff,
         };
         let at = self.at.filter(|at| *at >= call.opened_at && *at <= now).unwrap_or(now);
         let took = self.took.and_then(|took| i64::try_from(took.as_millis()).ok());

@@ -69,8 +69,8 @@ impl TranscriptWitness {
             Told::Rejected => EndKind::Rejected,
             Told::Interrupted if runs() == Some(true) => return None,
             Told::Interrupted => EndKind::Interrupted,
-            // It never ran, or it still runs.
-            Told::Abandoned if runs() == Some(false) => EndKind::Rejected,
+            // It still runs, or it was refused, or it was killed with the turn.
+            Told::Abandoned if runs() == Some(false) => EndKind::Unknown,
             Told::Abandoned => return None,
         };
         let (session, call) = (session.id.clone(), call.id.clone());

@@ -7,6 +7,7 @@
 use std::time::Duration;
 
 use serde::Deserialize;
+use takeback_store::Timestamp;
 
 use crate::hook::{EndKind, TranscriptEnd, lines_with, moment_of};
 
@@ -47,6 +48,13 @@ struct WireDuration {
 
 pub(crate) fn ends_in(transcript: &[u8], calls: &[&str]) -> Vec<TranscriptEnd> {
     calls.iter().filter_map(|call| end_of(transcript, call)).collect()
+}
+
+/// When a command that is over began to run.
+pub(crate) fn began_in(transcript: &[u8], call: &str) -> Option<Timestamp> {
+    let end = end_of(transcript, call)?;
+    let took = i64::try_from(end.took?.as_millis()).ok()?;
+    Some(Timestamp(end.at?.0.saturating_sub(took)))
 }
 
 fn end_of(transcript: &[u8], call: &str) -> Option<TranscriptEnd> {

@@ -31,7 +31,8 @@ pub enum EndKind {
     Rejected,
     /// It was stopped: it ran until the end's time.
     Interrupted,
-    /// The agent gave it up at the end's time. It never ran, or it still runs: only its processes tell.
+    /// The agent gave it up at the end's time. It was refused, killed, or it still runs:
+    /// only its processes tell.
     Abandoned,
 }
 
@@ -58,6 +59,7 @@ pub fn ends_in(agent: Plugged, transcript: &[u8], calls: &[&str]) -> Vec<Transcr
 pub fn allowed_in(agent: Plugged, transcript: &[u8], call: &str) -> Option<Timestamp> {
     match agent {
         Plugged::Copilot => copilot::ends::allowed_in(transcript, call),
+        Plugged::Codex => codex::ends::began_in(transcript, call),
         _ => None,
     }
 }

@@ -103,6 +103,24 @@ fn half_done_work_of_an_interrupted_command_goes_and_the_persons_later_edit_stay
 }
 
 #[test]
+fn a_call_that_was_refused_or_killed_is_unclear_until_its_end_and_no_longer() {
+    let (mut sandbox, transcript) = dated();
+    let point = sandbox.prompt("s", "go");
+    let shell = sandbox.before_shell("s", "make");
+    sandbox.write("made.txt", "whose?\n");
+    transcript.says("s", &shell, EndKind::Unknown, Some(now(&sandbox)));
+    sandbox.milliseconds_pass(60_000);
+    sandbox.write("mine.txt", "mine\n");
+    let receipt = sandbox.rewind_to(point);
+    assert_eq!(who(&sandbox, "made.txt"), [format!("s {shell} Bash open window")]);
+    assert_eq!(who(&sandbox, "mine.txt"), ["human"]);
+    assert!(!receipt.success);
+    assert_eq!(sandbox.read("made.txt"), "whose?\n");
+    assert_eq!(sandbox.read("mine.txt"), "mine\n");
+    assert_eq!(sandbox.workspace.store.live_calls().unwrap(), []);
+}
+
+#[test]
 fn an_interrupt_that_the_hook_reports_bounds_the_window() {
     let (mut sandbox, _) = dated();
     let point = sandbox.prompt("s", "go");

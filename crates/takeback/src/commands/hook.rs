@@ -145,7 +145,7 @@ impl Happening<'_> {
             transcript_of(self.agent, &home_of(self.agent, &homes), &heard.session)
         };
         // The others say it themselves, or never.
-        let is_asked = self.agent == Plugged::Copilot;
+        let is_asked = matches!(self.agent, Plugged::Codex | Plugged::Copilot);
         let path = heard.transcript.clone().filter(|_| is_asked).or_else(own);
         let allowed = path
             .and_then(|path| end_of(&path))

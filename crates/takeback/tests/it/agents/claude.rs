@@ -1,6 +1,7 @@
 //! Claude Code, with its own hooks and without `chat`.
 
 use std::process::Command;
+use std::time::Duration;
 
 use serde_json::{Value, json};
 use takeback_agents::hook::Plugged;
@@ -141,7 +142,7 @@ fn a_session_of_claude_code_is_taken_back_and_yours_stays() {
 
 #[test]
 fn a_command_that_you_refuse_wrote_nothing() {
-    stories::a_refused_command_wrote_nothing::<Claude>();
+    stories::a_refused_command_wrote_nothing::<Claude>(Duration::ZERO);
 }
 
 #[test]

@@ -166,10 +166,21 @@ fn patches_that_codex_applies_in_commands_are_taken_back_and_yours_stays() {
 
 #[test]
 fn a_command_that_you_refuse_wrote_nothing() {
-    stories::a_refused_command_wrote_nothing::<Asking>();
+    stories::a_refused_command_wrote_nothing::<Asking>(stories::A_MOMENT);
 }
 
 #[test]
 fn an_edit_that_you_refuse_wrote_nothing() {
     stories::a_refused_edit_wrote_nothing::<Asking>();
+}
+
+#[test]
+fn while_a_command_waits_for_you_the_changes_are_yours() {
+    stories::while_a_command_waits_the_changes_are_yours::<Asking>();
+}
+
+/// Its transcript says the same of a command that was refused and of one that was killed.
+#[test]
+fn a_command_that_you_stop_at_once_is_unclear() {
+    stories::a_stopped_command_is_unclear::<Asking>();
 }

@@ -1,6 +1,7 @@
 //! Copilot CLI. Hooks of the user run always, those of a project only in a folder that is trusted.
 
 use std::process::Command;
+use std::time::Duration;
 
 use serde_json::{Value, json};
 use takeback_agents::hook::Plugged;
@@ -81,7 +82,7 @@ fn a_session_of_copilot_is_taken_back_and_yours_stays() {
 
 #[test]
 fn a_command_that_you_refuse_wrote_nothing() {
-    stories::a_refused_command_wrote_nothing::<Copilot>();
+    stories::a_refused_command_wrote_nothing::<Copilot>(Duration::ZERO);
 }
 
 #[test]

@@ -1,6 +1,7 @@
 //! Gemini CLI.
 
 use std::process::Command;
+use std::time::Duration;
 
 use serde_json::{Value, json};
 use takeback_agents::hook::Plugged;
@@ -79,10 +80,15 @@ fn a_session_of_gemini_is_taken_back_and_yours_stays() {
 
 #[test]
 fn a_command_that_you_refuse_wrote_nothing() {
-    stories::a_refused_command_wrote_nothing::<Gemini>();
+    stories::a_refused_command_wrote_nothing::<Gemini>(Duration::ZERO);
 }
 
 #[test]
 fn an_edit_that_you_refuse_wrote_nothing() {
     stories::a_refused_edit_wrote_nothing::<Gemini>();
+}
+
+#[test]
+fn a_command_that_you_stop_is_taken_back() {
+    stories::a_stopped_command_is_taken_back::<Gemini>();
 }

@@ -57,7 +57,9 @@ impl Seated for Qwen {
     const STOPPED: &'static str = "cancelled";
 
     fn sit(desk: &Desk) -> Command {
-        program(desk)
+        let mut command = program(desk);
+        command.args(["--approval-mode", "default"]);
+        command
     }
 }
 
@@ -79,4 +81,9 @@ fn a_session_of_qwen_is_taken_back_and_yours_stays() {
 #[test]
 fn a_command_that_you_stop_is_taken_back() {
     stories::a_stopped_command_is_taken_back::<Qwen>();
+}
+
+#[test]
+fn while_a_command_waits_for_you_the_changes_are_yours() {
+    stories::while_a_command_waits_the_changes_are_yours::<Qwen>();
 }

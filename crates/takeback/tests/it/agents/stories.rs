@@ -11,7 +11,7 @@ use super::terminal::{Person, Seated, outcome};
 const FILES: &[(&str, &str)] = &[("named.txt", "1\ntwo\n3\n4\n5\n6\n"), ("mine.txt", "mine\n")];
 
 /// Longer than the end of a call is uncertain.
-const A_MOMENT: Duration = Duration::from_millis(1200);
+pub(super) const A_MOMENT: Duration = Duration::from_millis(1200);
 
 /// Longer than a formatter has time, and than a command in the background stays suspect.
 const LATER: Duration = Duration::from_secs(6);
@@ -34,7 +34,8 @@ fn evidence(receipt: &Value, path: &str) -> Value {
     one["evidence"].clone()
 }
 
-pub(super) fn a_refused_command_wrote_nothing<A: Seated>() {
+/// `pause`: how long after the refusal the person begins to edit.
+pub(super) fn a_refused_command_wrote_nothing<A: Seated>(pause: Duration) {
     let Some(desk) = Desk::of::<A>(FILES) else { return };
     let mut person = Person::before::<A>(&desk);
     let says =
@@ -43,6 +44,7 @@ pub(super) fn a_refused_command_wrote_nothing<A: Seated>() {
     person.allows::<A>("agents.txt");
     person.finds("agents.txt");
     person.refuses_command::<A>("refused.txt");
+    person.waits(pause);
     let user = &desk.user;
     user.write("mine.txt", "mine, and more\n");
     user.write("new.txt", "mine\n");
@@ -136,6 +138,28 @@ pub(super) fn while_a_command_waits_the_changes_are_yours<A: Seated>() {
     });
     assert_eq!(outcome(&receipt), expected, "{receipt}");
     assert_eq!(evidence(&receipt, "made.txt"), "window");
+}
+
+pub(super) fn a_stopped_command_is_unclear<A: Seated>() {
+    let Some(desk) = Desk::of::<A>(FILES) else { return };
+    let mut person = Person::before::<A>(&desk);
+    person.asks("Stop it", &A::run("echo half > made.txt; sleep 30; echo rest > rest.txt"));
+    person.allows::<A>("made.txt");
+    person.finds("made.txt");
+    person.stops::<A>();
+    person.waits(A_MOMENT);
+    let user = &desk.user;
+    user.write("mine.txt", "mine, and more\n");
+
+    let receipt = rewinds(&desk, 1);
+    assert_eq!(user.read("mine.txt"), "mine, and more\n", "{receipt}");
+    assert_eq!(user.read("made.txt"), "half\n", "{receipt}");
+    let expected = json!({
+        "success": false, "deleted": [], "restored": [], "merged": [], "kept": ["mine.txt"],
+        "conflicts": [], "unclear": ["made.txt"], "missing": [],
+    });
+    assert_eq!(outcome(&receipt), expected, "{receipt}");
+    assert_eq!(evidence(&receipt, "made.txt"), "openWindow");
 }
 
 pub(super) fn after_a_stop_the_conversation_goes_on<A: Seated>() {
