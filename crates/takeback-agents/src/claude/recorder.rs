@@ -31,6 +31,8 @@ struct OpenCall {
     touches: Touches,
     /// `None`: it waits for somebody's leave, and does nothing.
     since: Option<Option<Seq>>,
+    /// It has answered, and what it started goes on.
+    in_background: bool,
 }
 
 impl OpenCall {
@@ -105,7 +107,10 @@ impl Recorder {
         };
         let tool = call.tool_name.clone();
         let id = call.tool_use_id.clone();
-        self.calls.insert(id.clone(), OpenCall { session, tool, touches, since: None });
+        self.calls.insert(
+            id.clone(),
+            OpenCall { session, tool, touches, since: None, in_background: false },
+        );
         self.resume(&id);
     }
 
@@ -153,7 +158,7 @@ impl Recorder {
         };
         let until = self.capture.tell(&event).map(|told| told.seq);
         if outcome == Outcome::Background {
-            self.calls.insert(call.to_owned(), open);
+            self.calls.insert(call.to_owned(), OpenCall { in_background: true, ..open });
         }
         Some((since?, until?))
     }
@@ -200,6 +205,7 @@ impl Recorder {
     /// Nobody will tell the end of a command that outlived it: what is found from here on may be its
     /// work, until this process ends too.
     pub(super) fn died(&mut self, left: Left) {
+        self.interrupt(|call| left == Left::AsTold && !call.in_background);
         let running = self.calls.iter().filter(|(_, call)| call.may_write());
         let running: Vec<(String, SessionId)> =
             running.map(|(id, call)| (id.clone(), call.session.clone())).collect();
@@ -218,10 +224,21 @@ impl Recorder {
         self.turn_end();
     }
 
+    /// Commands that have ended here and now, though no hook says so.
+    fn interrupt(&mut self, is_over: impl Fn(&OpenCall) -> bool) {
+        let over = self.calls.iter().filter(|(_, call)| call.may_write() && is_over(call));
+        let over: Vec<String> = over.map(|(id, _)| id.clone()).collect();
+        for id in over {
+            self.after(&id, Outcome::Interrupted);
+        }
+    }
+
     /// Nobody tells the end of a subagent whose turn was interrupted. One that goes on in the background
     /// is begun anew by its next call.
     pub(super) fn subagents_end(&mut self) {
         for session in std::mem::take(&mut self.subagents) {
+            let in_doubt = self.in_doubt.contains(&session);
+            self.interrupt(|call| call.session == session && !call.in_background && !in_doubt);
             self.calls.retain(|_, call| call.session != session);
             if self.in_doubt.contains(&session) {
                 self.capture.tell(&AgentEvent::TurnEnd { session });

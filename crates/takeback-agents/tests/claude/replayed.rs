@@ -368,8 +368,10 @@ fn what_a_command_writes_that_outlived_its_program_is_not_taken_for_a_persons() 
     takeback_core::look_around(&mut stage.sandbox.workspace).unwrap();
     let changes = stage.sandbox.workspace.store.changes_after(takeback_store::Seq(0)).unwrap();
     let late = changes.iter().find(|change| change.path == takeback_testkit::path("late.txt"));
-    let sessions = vec![takeback_store::SessionId::from(crate::lab::SESSION)];
-    assert_eq!(late.unwrap().author, takeback_store::Author::Ambiguous { sessions });
+    let known = stage.sandbox.workspace.store.attribution(late.unwrap()).unwrap();
+    let session = takeback_store::SessionId::from(crate::lab::SESSION);
+    assert_eq!(known.author.sessions(), [session]);
+    assert_eq!(known.evidence, takeback_store::Evidence::OpenWindow);
 }
 
 #[test]
