@@ -75,7 +75,12 @@ fn author(change: &Value) -> String {
     match word(&author["kind"]) {
         "agent" => {
             let tool = one_line(word(&author["tool"]), 40);
-            let how = if change["evidence"] == "tool" { "with" } else { "while running" };
+            let how = match change["evidence"].as_str() {
+                Some("named") => "with",
+                Some("afterEdit") => "right after",
+                Some("openWindow") => "or the user, after the start of",
+                _ => "while running",
+            };
             format!("session {} {how} {tool}", session())
         }
         "human" => "the user".to_owned(),
@@ -296,7 +301,7 @@ mod tests {
     #[test]
     fn a_point_says_who_changed_what() {
         let point = json!({"id": "1", "kind": "manual", "label": "x", "createdAt": "then", "changes": [
-            {"filePath": "a", "change": "changed", "evidence": "tool",
+            {"filePath": "a", "change": "changed", "evidence": "named",
                 "author": {"kind": "agent", "session": "s1", "tool": "Write"}},
             {"filePath": "b", "change": "created", "evidence": "window",
                 "author": {"kind": "agent", "session": "s1", "tool": "Bash"}},

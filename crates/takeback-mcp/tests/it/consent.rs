@@ -227,5 +227,5 @@ fn files_outside_the_workspace_stay_as_they_are() {
         assert_eq!(done["isError"], false, "{done}");
         assert_eq!(fs::read_to_string(&outside).expect("text"), "after\n");
     }
-    assert_eq!(fs::read_to_string(user.work().join("a.txt")).expect("text"), "one\nTWO\n");
+    assert_eq!(fs::read_to_string(user.work().join("a.txt")).expect("text"), "one\ntwo\n");
 }
