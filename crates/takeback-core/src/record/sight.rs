@@ -151,7 +151,7 @@ impl Sight {
         let mut sight = Self::of_nothing(workspace)?;
         let latest = workspace.store.latest_of(paths)?;
         for (path, latest) in paths.iter().zip(latest) {
-            // Takeback's own folder comes and goes with its stages: it is nobody's change.
+            // Takeback's own folder comes and goes with its stages: it counts as no change.
             if path.as_bytes() == OWN_FOLDER {
                 continue;
             }

@@ -8,8 +8,8 @@ use takeback_store::{
 use super::journal::{RewindError, RewindRequest};
 use super::path_filter::PathFilter;
 
-/// Gives the changes at the named paths the authors that the request says they have. Answers what is to
-/// be remembered.
+/// Gives the changes at the named paths the authors that the request says they have. Answers the
+/// corrections to remember.
 ///
 /// `session`: whose changes become those that the person says are an agent's, where the log names none.
 pub(super) fn correct(

@@ -66,7 +66,7 @@ pub struct Step {
     pub cancels: Vec<Seq>,
     /// The calls that changed it since and did not name it: in order, once each.
     pub because: Vec<Attribution>,
-    /// How certain it is that the agent made what is to be taken back: the least certain of it.
+    /// The least certain evidence among the agent's changes that the plan takes back.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub evidence: Option<Evidence>,
     /// It is not certain whose some of its changes are, and these stay as they are.

@@ -18,7 +18,7 @@ pub(super) enum Role {
     Take,
     /// Perhaps to be taken back.
     Ambiguous,
-    /// Somebody else's.
+    /// Another author's.
     Other,
     /// No change of anybody: a rewind that stands, an import, a first sight, or a return to what stood
     /// there before.
