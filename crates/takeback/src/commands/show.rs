@@ -241,7 +241,7 @@ fn author(change: &Change, names: &SessionNames) -> String {
                 // `takeback run`: the session is the command.
                 Evidence::Window if tool == "run" => format!("while {session} ran"),
                 Evidence::Window => format!("{session} while {tool} ran"),
-                Evidence::OpenWindow => format!("unclear: you or {session} after {tool}"),
+                Evidence::OpenWindow => format!("unclear: you, or {session} after {tool} began"),
             }
         }
         Author::Human if change.correction.is_some() => "you (you said so)".to_owned(),

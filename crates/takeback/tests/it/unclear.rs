@@ -93,7 +93,7 @@ fn enter_keeps_them_unclear() {
     let ran = rewind(&user, &[], "\rk\ry\r");
     assert_eq!(ran.code, 4, "{}", ran.shown());
     assert_eq!(left(&user), ["made.txt", "no[t]es!.txt", "notes!.txt", "watched.txt"]);
-    assert_eq!(author(&user, "made.txt"), "unclear: you or s after Bash");
+    assert_eq!(author(&user, "made.txt"), "unclear: you, or s after Bash began");
 }
 
 #[test]
@@ -102,8 +102,8 @@ fn nothing_is_remembered_before_it_is_confirmed() {
     let ran = rewind(&user, &[], "t\rm\rn\r");
     assert_eq!(ran.code, 5, "{}", ran.shown());
     assert_eq!(left(&user).len(), 5);
-    assert_eq!(author(&user, "made.txt"), "unclear: you or s after Bash");
-    assert_eq!(author(&user, "watched.txt"), "unclear: you or s after Bash");
+    assert_eq!(author(&user, "made.txt"), "unclear: you, or s after Bash began");
+    assert_eq!(author(&user, "watched.txt"), "unclear: you, or s after Bash began");
 }
 
 #[test]
