@@ -116,6 +116,8 @@ pub enum News {
     After(ToolCall, Ending),
     /// It was refused and never ran.
     Rejected(ToolCall),
+    /// The agent asks the person whether a call may run, and has not said which.
+    Asks(Question),
     /// What a call had started in the background is over.
     Ended {
         call: String,
@@ -152,6 +154,26 @@ pub struct ToolCall {
     pub id: String,
     pub tool: String,
     pub input: Value,
+}
+
+/// What an agent asks permission for, of agents that do not say how long a call ran.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Question {
+    /// A command, by its text.
+    Command(String),
+    /// Another tool, by its name.
+    Tool(String),
+}
+
+impl Question {
+    /// The question that is asked about a call, if any is.
+    #[must_use]
+    pub fn about(call: &ToolCall) -> Self {
+        match call.input["command"].as_str() {
+            Some(command) => Self::Command(command.to_owned()),
+            None => Self::Tool(call.tool.clone()),
+        }
+    }
 }
 
 /// A hook that Takeback wants an agent to run.

@@ -122,6 +122,9 @@ pub struct CallReport {
     /// How long ago it began to run. Before that it waited for the person's permission.
     #[serde(default)]
     pub ran_for: Option<Duration>,
+    /// It waited for the person's permission, and it is not known when it began to run.
+    #[serde(default)]
+    pub waited: bool,
     /// A hook of the agent's own may change right now what the call named: a formatter.
     #[serde(default)]
     pub formatter: bool,

@@ -120,6 +120,24 @@ pub fn parent_of(pid: u32) -> Option<u32> {
     stat_of(pid).map(|stat| stat.parent).filter(|parent| *parent != 0)
 }
 
+/// The processes that a process has started and that have not ended; `None`: the kernel does not say.
+#[must_use]
+pub fn children_of(pid: u32) -> Option<Vec<u32>> {
+    let threads = std::fs::read_dir(format!("/proc/{pid}/task")).ok()?;
+    let lists: Vec<String> = threads
+        .filter_map(|thread| std::fs::read_to_string(thread.ok()?.path().join("children")).ok())
+        .collect();
+    let is_told = !lists.is_empty();
+    let children = lists.iter().flat_map(|list| list.split(' ')).filter_map(|pid| pid.parse().ok());
+    is_told.then(|| children.collect())
+}
+
+/// The program and the arguments that a process was started with, a zero byte after each.
+#[must_use]
+pub fn command_line_of(pid: u32) -> Option<Vec<u8>> {
+    std::fs::read(format!("/proc/{pid}/cmdline")).ok().filter(|line| !line.is_empty())
+}
+
 /// What a process is called: the name of its program, cut off after 15 bytes, unless it has given
 /// itself another.
 #[must_use]

@@ -154,7 +154,7 @@ pub enum CallState {
     Settling,
     Done,
     Failed,
-    /// Its end is not known.
+    /// It is over, and it is not known when it ran.
     CutOff,
     /// The person stopped it; it ran until `closed_at`.
     Interrupted,

@@ -216,6 +216,9 @@ pub(crate) enum Command {
     /// Look at the tree for an event whose hook has answered, and at what was left; what `takeback hook` starts
     #[command(hide = true)]
     GoOn(GoOnArgs),
+    /// Watch for the command that an agent asks permission for; what `takeback hook` starts
+    #[command(hide = true, name = "watch-command")]
+    WatchFor,
     /// Print help
     #[command(hide = true)]
     Help(HelpArgs),

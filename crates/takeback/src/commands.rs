@@ -75,6 +75,7 @@ pub(crate) fn run(args: Args) -> Result<u8, CommandError> {
         Command::Doctor => doctor::doctor(options, &mut screen)?,
         Command::Hook(hook) => return Ok(hook::hook(options, &hook)),
         Command::GoOn(go_on) => return Ok(go_on::go_on(options, &go_on)),
+        Command::WatchFor => return Ok(hook::watch_command()),
         Command::Serve(serve) => serve::serve(options, &serve, &mut screen)?,
         Command::Mcp(args) => return mcp::mcp(options, &args),
         Command::Checkpoint(checkpoint) => {

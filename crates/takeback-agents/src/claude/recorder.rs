@@ -154,7 +154,7 @@ impl Recorder {
             session,
             call: id,
             outcome,
-            report: CallReport { formatter: self.capture.formatter, ran_for: None },
+            report: CallReport { formatter: self.capture.formatter, ..CallReport::default() },
         };
         let until = self.capture.tell(&event).map(|told| told.seq);
         if outcome == Outcome::Background {

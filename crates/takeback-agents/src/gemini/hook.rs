@@ -1,7 +1,8 @@
 //! What Gemini CLI gives its hooks.
 //!
 //! It gives calls no id; before and after a call it gives the same input. What a subagent does it tells
-//! as if the session did it.
+//! as if the session did it. `BeforeTool` comes before the person is asked, and a notification when the
+//! question is shown.
 
 use std::path::PathBuf;
 
@@ -9,7 +10,7 @@ use serde::Deserialize;
 use serde_json::Value;
 use takeback_core::Outcome;
 
-use crate::hook::{Ending, HearError, Heard, News, ToolCall, Wanted, call_id, moment};
+use crate::hook::{Ending, HearError, Heard, News, Question, ToolCall, Wanted, call_id, moment};
 
 const NAME: &str = "gemini";
 
@@ -19,6 +20,7 @@ pub const WANTED: &[Wanted] = &[
     wanted("BeforeAgent"),
     wanted("BeforeTool"),
     wanted("AfterTool"),
+    wanted("Notification"),
     wanted("AfterAgent"),
     wanted("SessionEnd"),
 ];
@@ -64,6 +66,19 @@ struct WireGiven {
     tool_input: Value,
     #[serde(default)]
     tool_response: Value,
+    #[serde(default)]
+    notification_type: String,
+    #[serde(default)]
+    details: WireDetails,
+}
+
+/// What a notification is about.
+#[derive(Debug, Default, Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct WireDetails {
+    command: Option<String>,
+    server_name: Option<String>,
+    tool_name: Option<String>,
 }
 
 pub fn hear(given: &[u8]) -> Result<Heard, HearError> {
@@ -85,6 +100,9 @@ pub fn hear(given: &[u8]) -> Result<Heard, HearError> {
         "BeforeTool" | "AfterTool" if is_quiet => News::Nothing,
         "BeforeTool" => News::Before(call()?),
         "AfterTool" => News::After(call()?, ending(&given.tool_response)),
+        "Notification" if given.notification_type == "ToolPermission" => {
+            asked(&given.details).map_or(News::Nothing, News::Asks)
+        }
         "AfterAgent" => News::TurnEnd,
         "SessionEnd" => News::SessionEnd,
         _ => News::Nothing,
@@ -101,6 +119,15 @@ pub fn hear(given: &[u8]) -> Result<Heard, HearError> {
         forked_from: None,
         news,
     })
+}
+
+/// `None`: an edit, which names what it writes, or a tool that writes nothing.
+fn asked(details: &WireDetails) -> Option<Question> {
+    match (&details.command, &details.server_name, &details.tool_name) {
+        (Some(command), _, _) => Some(Question::Command(command.clone())),
+        (None, Some(server), Some(tool)) => Some(Question::Tool(format!("mcp_{server}_{tool}"))),
+        _ => None,
+    }
 }
 
 /// What Gemini CLI shows in place of a command's output; people can send one there, too.

@@ -45,7 +45,7 @@ pub fn event_of(tools: &Tools, teller: Teller, heard: &Heard) -> Option<AgentEve
         (touches != Touches::Nothing).then_some(touches)
     };
     Some(match &heard.news {
-        News::Nothing => return None,
+        News::Nothing | News::Asks(_) => return None,
         News::SessionStart => teller.introduces(whole, None),
         News::SubagentStart => teller.introduces(part?, Some(whole)),
         // One that nobody names has told what it did by its calls.
@@ -64,6 +64,7 @@ pub fn event_of(tools: &Tools, teller: Teller, heard: &Heard) -> Option<AgentEve
             let outcome = if ending.interrupted { Outcome::Interrupted } else { ending.outcome };
             let report = CallReport {
                 ran_for: ending.took.map(|took| took + teller.late),
+                waited: false,
                 formatter: teller.formatter,
             };
             AgentEvent::AfterTool { session, call: CallId(call.id.clone()), outcome, report }

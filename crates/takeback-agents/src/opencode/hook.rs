@@ -2,12 +2,13 @@
 //! hook's name, the folders, and of a subagent whose it is.
 
 use std::path::PathBuf;
+use std::time::Duration;
 
 use serde::Deserialize;
 use serde_json::Value;
 use takeback_core::Outcome;
 
-use crate::hook::{HearError, Heard, News, ToolCall, Wanted};
+use crate::hook::{Ending, HearError, Heard, News, ToolCall, Wanted};
 
 const NAME: &str = "opencode";
 
@@ -53,6 +54,8 @@ struct WireGiven {
     #[serde(default)]
     output: WireOutput,
     event: Option<WireEvent>,
+    #[serde(rename = "ranMs")]
+    ran_ms: Option<u64>,
 }
 
 #[derive(Debug, Default, Deserialize)]
@@ -122,8 +125,10 @@ pub fn hear(given: &[u8]) -> Result<Heard, HearError> {
         .map_err(|source| HearError::NotUnderstood { agent: NAME, source })?;
     let lacks = |field| HearError::Lacks { agent: NAME, field };
     let is_subagent = given.parent.is_some();
+    let took = given.ran_ms.map(Duration::from_millis);
+    let ending = |outcome: Outcome| Ending { took, ..outcome.into() };
     let news = match (given.hook.as_str(), &given.event) {
-        ("event", Some(event)) => of_event(event, is_subagent)?,
+        ("event", Some(event)) => of_event(event, is_subagent, ending(Outcome::Failed))?,
         ("event", None) => return Err(lacks("event")),
         ("chat.message", _) if is_subagent => News::Nothing,
         ("chat.message", _) => prompt(&given.output.parts),
@@ -131,7 +136,7 @@ pub fn hear(given: &[u8]) -> Result<Heard, HearError> {
             told(&given.input, &given.output.args)?.map_or(News::Nothing, News::Before)
         }
         ("tool.execute.after", _) => told(&given.input, &given.input.args)?
-            .map_or(News::Nothing, |call| News::After(call, Outcome::Done.into())),
+            .map_or(News::Nothing, |call| News::After(call, ending(Outcome::Done))),
         ("dispose", _) => News::SessionEnd,
         _ => News::Nothing,
     };
@@ -159,7 +164,8 @@ pub fn hear(given: &[u8]) -> Result<Heard, HearError> {
     })
 }
 
-fn of_event(event: &WireEvent, is_subagent: bool) -> Result<News, HearError> {
+/// `failed`: how a call ended of which the event says that it failed.
+fn of_event(event: &WireEvent, is_subagent: bool, failed: Ending) -> Result<News, HearError> {
     Ok(match event.kind.as_str() {
         "session.created" if is_subagent => News::SubagentStart,
         "session.created" => News::SessionStart,
@@ -167,7 +173,7 @@ fn of_event(event: &WireEvent, is_subagent: bool) -> Result<News, HearError> {
         "session.idle" => News::TurnEnd,
         "session.deleted" if is_subagent => News::SubagentStop,
         "session.deleted" => News::SessionEnd,
-        "message.part.updated" => failed(event.properties.part.as_ref())?,
+        "message.part.updated" => failure(event.properties.part.as_ref(), failed)?,
         _ => News::Nothing,
     })
 }
@@ -176,14 +182,14 @@ fn of_event(event: &WireEvent, is_subagent: bool) -> Result<News, HearError> {
 const REFUSED: &str = "The user rejected permission to use this specific tool call";
 
 /// Of a tool that failed only the message says so that it is a part of.
-fn failed(part: Option<&WirePart>) -> Result<News, HearError> {
+fn failure(part: Option<&WirePart>, ending: Ending) -> Result<News, HearError> {
     let Some(part) = part.filter(|part| part.state.status.as_deref() == Some("error")) else {
         return Ok(News::Nothing);
     };
     let call = call(part.tool.as_deref(), part.call.as_deref(), &part.state.input)?;
     let is_refused = part.state.error.as_deref().is_some_and(|it| it.starts_with(REFUSED));
     Ok(call.map_or(News::Nothing, |call| {
-        if is_refused { News::Rejected(call) } else { News::After(call, Outcome::Failed.into()) }
+        if is_refused { News::Rejected(call) } else { News::After(call, ending) }
     }))
 }
 

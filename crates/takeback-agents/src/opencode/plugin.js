@@ -25,6 +25,9 @@ export const Takeback = async ({ directory, worktree }) => {
   const parents = new Map();
   const sessions = new Set();
   const pending = new Set();
+  /** The calls that wait for a permission, by the question; and when a call was last allowed. */
+  const waiting = new Map();
+  const allowedAt = new Map();
 
   const tell = (hook, sessionID, what) => {
     const parent = parents.get(sessionID);
@@ -35,13 +38,31 @@ export const Takeback = async ({ directory, worktree }) => {
     return told.finally(() => pending.delete(told));
   };
 
+  /** Waiting for a permission is not running. */
+  const onPermission = ({ type, properties }) => {
+    const call = properties?.tool?.callID;
+    if (type === "permission.asked" && call) waiting.set(properties.id, call);
+    if (type === "permission.replied" && waiting.has(properties?.requestID)) {
+      allowedAt.set(waiting.get(properties.requestID), Date.now());
+      waiting.delete(properties.requestID);
+    }
+  };
+
+  /** How long a call ran that had to be allowed. */
+  const ran = (callID) => {
+    const at = allowedAt.get(callID);
+    allowedAt.delete(callID);
+    return at === undefined ? {} : { ranMs: Date.now() - at };
+  };
+
   const onEvent = (event) => {
     const { sessionID, info, part } = event.properties ?? {};
     if (info?.parentID) parents.set(info.id, info.parentID);
+    onPermission(event);
     if (EVENTS.includes(event.type)) return tell("event", info?.id ?? sessionID, { event });
     // Of a tool that failed, `tool.execute.after` says nothing.
     const failed = event.type === "message.part.updated" && part?.type === "tool" && part.state?.status === "error";
-    if (failed) return tell("event", part.sessionID, { event });
+    if (failed) return tell("event", part.sessionID, { event, ...ran(part.callID) });
   };
 
   return {
@@ -54,7 +75,7 @@ export const Takeback = async ({ directory, worktree }) => {
     ),
     // What the tool answered stays here: it may be long, and nothing would be read of it.
     "tool.execute.after": quietly((input) =>
-      tell("tool.execute.after", input.sessionID, { input }),
+      tell("tool.execute.after", input.sessionID, { input, ...ran(input.callID) }),
     ),
     dispose: quietly(async () => {
       for (const sessionID of sessions) tell("dispose", sessionID, { sessionID });

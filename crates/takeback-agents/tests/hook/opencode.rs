@@ -2,9 +2,10 @@
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::time::Duration;
 
 use serde_json::{Value, json};
-use takeback_agents::hook::{Heard, News, Plugged, Teller, ToolCall, event_of, touches};
+use takeback_agents::hook::{Heard, News, Plugged, Teller, ToolCall, event_of, hear, touches};
 use takeback_agents::opencode::plugin;
 use takeback_core::{AgentEvent, CallReport, Outcome, Tools, Touches};
 use takeback_store::{CallId, SessionId};
@@ -81,6 +82,15 @@ fn a_refusal_is_the_end_of_the_call() {
         event,
         Some(AgentEvent::AfterTool { session, call, outcome, report: CallReport::default() })
     );
+}
+
+#[test]
+fn a_call_that_had_to_be_allowed_says_how_long_it_ran() {
+    let given = br#"{"hook": "tool.execute.after", "directory": "/p", "ranMs": 1200,
+        "input": {"tool": "bash", "sessionID": "s", "callID": "c", "args": {"command": "make"}}}"#;
+    let heard = hear(Plugged::Opencode, given, None).unwrap();
+    let News::After(_, ending) = heard.news else { panic!("{heard:?}") };
+    assert_eq!(ending.took, Some(Duration::from_millis(1200)));
 }
 
 #[test]

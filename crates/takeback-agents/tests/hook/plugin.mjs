@@ -77,6 +77,24 @@ const tests = {
     assert.equal(args, "hook --agent opencode\n".repeat(4));
   },
 
+  async "a call that had to be allowed ran from then on"() {
+    takeback("exit 1");
+    const plugin = await Takeback(folders);
+    const call = { tool: "bash", sessionID: "s", callID: "c" };
+    const happens = (type, properties) => plugin.event({ event: { type, properties } });
+    await plugin["tool.execute.before"](call, { args: { command: "make" } });
+    await happens("permission.asked", { id: "q", sessionID: "s", tool: { messageID: "m", callID: "c" } });
+    await new Promise((resolve) => setTimeout(resolve, 400));
+    await happens("permission.replied", { sessionID: "s", requestID: "q", reply: "once" });
+    await plugin["tool.execute.after"]({ ...call, args: { command: "make" } }, {});
+    // The next one is not asked about.
+    await plugin["tool.execute.after"]({ ...call, args: { command: "make" } }, {});
+    await plugin.dispose();
+    const [, first, second] = told();
+    assert.ok(first.ranMs >= 0 && first.ranMs < 400, `${first.ranMs}`);
+    assert.equal(second.ranMs, undefined);
+  },
+
   async "the tool waits until the server has answered"() {
     let answered = false;
     const { asked, close } = await serving((request, socket) =>

@@ -328,7 +328,12 @@ fn as_it_ran(ending: &Call, was_in_background: bool, time: Timestamp) -> Call {
 /// A call as its own event says that it ended.
 fn ended(call: Call, outcome: Outcome, report: CallReport, time: Timestamp) -> Call {
     let is_edit = !call.kind.paths().is_empty();
+    let is_shell = matches!(call.kind, CallKind::Shell { .. });
     let state = match outcome {
+        // What changed while it waited may be the person's.
+        Outcome::Done | Outcome::Failed | Outcome::Interrupted if report.waited && is_shell => {
+            CallState::CutOff
+        }
         Outcome::Done if report.formatter && is_edit => CallState::Settling,
         Outcome::Done => CallState::Done,
         Outcome::Failed => CallState::Failed,

@@ -186,7 +186,7 @@ fn what_a_person_changes_while_a_call_waits_for_permission_is_the_persons() {
     sandbox.milliseconds_pass(30_000);
     sandbox.write("b.txt", "made\n");
     sandbox.write("made.txt", "made\n");
-    let report = CallReport { ran_for: Some(Duration::from_secs(2)), formatter: false };
+    let report = CallReport { ran_for: Some(Duration::from_secs(2)), ..CallReport::default() };
     sandbox.after_with("s", &shell, Outcome::Done, report);
     assert_eq!(who(&sandbox, "a.txt"), ["human"]);
     assert_eq!(who(&sandbox, "b.txt"), [format!("s {shell} Bash window")]);
@@ -199,6 +199,59 @@ fn what_a_person_changes_while_a_call_waits_for_permission_is_the_persons() {
 }
 
 #[test]
+fn while_it_is_not_known_when_a_command_began_its_work_is_unclear() {
+    for outcome in [Outcome::Done, Outcome::Failed, Outcome::Interrupted] {
+        let (mut sandbox, _) = dated();
+        sandbox.write("b.txt", "before\n");
+        let point = sandbox.prompt("s", "go");
+        let shell = sandbox.before_shell("s", "make");
+        sandbox.write("mine.txt", "mine\n");
+        sandbox.milliseconds_pass(30_000);
+        sandbox.write("made.txt", "made\n");
+        std::fs::remove_file(sandbox.at("b.txt")).unwrap();
+        let report = CallReport { waited: true, ..CallReport::default() };
+        sandbox.after_with("s", &shell, outcome, report);
+        assert_eq!(who(&sandbox, "mine.txt"), [format!("s {shell} Bash open window")]);
+        assert_eq!(who(&sandbox, "made.txt"), [format!("s {shell} Bash open window")]);
+        // What happens after its end is the person's.
+        sandbox.milliseconds_pass(2_000);
+        sandbox.write("later.txt", "mine\n");
+        sandbox.turn_end("s");
+        let receipt = sandbox.rewind_to(point);
+        assert!(sandbox.exists("mine.txt") && sandbox.exists("b.txt"), "{receipt:#?}");
+        let unclear = |path| {
+            format!(
+                "ambiguous {path}: it is not certain who wrote it; --ambiguous take takes it back"
+            )
+        };
+        assert_eq!(
+            said(&receipt),
+            [
+                "not all".to_owned(),
+                "restored b.txt".to_owned(),
+                "kept later.txt: changed by you".to_owned(),
+                unclear("made.txt"),
+                unclear("mine.txt"),
+            ]
+        );
+    }
+}
+
+#[test]
+fn an_edit_that_waited_wrote_what_it_named() {
+    let (mut sandbox, _) = dated();
+    let point = sandbox.prompt("s", "go");
+    let edit = sandbox.before_edit("s", &["a.txt"]);
+    sandbox.milliseconds_pass(3_000);
+    sandbox.write("a.txt", "after\n");
+    let report = CallReport { waited: true, ..CallReport::default() };
+    sandbox.after_with("s", &edit, Outcome::Done, report);
+    assert_eq!(who(&sandbox, "a.txt"), [format!("s {edit} Edit named")]);
+    sandbox.turn_end("s");
+    assert!(sandbox.rewind_to(point).success);
+}
+
+#[test]
 fn a_folder_that_was_moved_is_the_calls_although_its_files_are_older() {
     let (mut sandbox, _) = dated();
     sandbox.write("old/one.txt", "one\n");
@@ -207,7 +260,7 @@ fn a_folder_that_was_moved_is_the_calls_although_its_files_are_older() {
     sandbox.milliseconds_pass(30_000);
     let shell = sandbox.before_shell("s", "mv old new");
     std::fs::rename(sandbox.at("old"), sandbox.at("new")).unwrap();
-    let report = CallReport { ran_for: Some(Duration::from_millis(10)), formatter: false };
+    let report = CallReport { ran_for: Some(Duration::from_millis(10)), ..CallReport::default() };
     sandbox.after_with("s", &shell, Outcome::Done, report);
     sandbox.turn_end("s");
     assert!(sandbox.rewind_to(point).success);
@@ -221,7 +274,7 @@ fn an_edit_that_succeeded_wrote_what_it_named_however_late_its_hook_came() {
     let edit = sandbox.before_edit("s", &["a.txt"]);
     sandbox.write("a.txt", "after\n");
     sandbox.milliseconds_pass(3_000);
-    let report = CallReport { ran_for: Some(Duration::from_millis(5)), formatter: false };
+    let report = CallReport { ran_for: Some(Duration::from_millis(5)), ..CallReport::default() };
     sandbox.after_with("s", &edit, Outcome::Done, report);
     assert_eq!(who(&sandbox, "a.txt"), [format!("s {edit} Edit named")]);
     sandbox.turn_end("s");
@@ -231,7 +284,7 @@ fn an_edit_that_succeeded_wrote_what_it_named_however_late_its_hook_came() {
 
 // --- formatters ---------------------------------------------------------------------------------
 
-const FORMATTER: CallReport = CallReport { ran_for: None, formatter: true };
+const FORMATTER: CallReport = CallReport { ran_for: None, waited: false, formatter: true };
 
 #[test]
 fn what_a_formatter_does_right_after_an_edit_goes_with_the_edit() {

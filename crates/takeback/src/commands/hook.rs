@@ -3,6 +3,7 @@
 //! Never fails the agent, never keeps it waiting beyond its deadline, says nothing: what went wrong is
 //! in the log file and in the session's heartbeat, where `doctor` finds it.
 
+mod permission;
 mod whereabouts;
 mod within;
 
@@ -21,6 +22,7 @@ use takeback_core::deferred::is_any as is_deferred;
 use takeback_core::{AgentEvent, Outcome, Touches, process};
 use takeback_store::Timestamp;
 
+pub(super) use self::permission::watch_command;
 pub(super) use self::whereabouts::HookRun;
 use self::whereabouts::{root_of_path, roots_of};
 pub(super) use self::within::lacking;
@@ -217,6 +219,7 @@ fn into_log(
     let (known, learnt, is_orphan) =
         known.map(|known| (known.roots, known.learnt, known.is_orphan)).unwrap_or_default();
     let roots = roots_of(home, heard, &known)?;
+    let call_start = permission::heed(home, happening.agent, &happening.run, heard, time);
     let mut lacking = None;
     // A worktree may be gone again.
     let there = |root: &&PathBuf| root.is_dir() || roots.first() == Some(*root);
@@ -227,7 +230,10 @@ fn into_log(
         let event = event_of(&settings.tools(), teller, heard)
             .filter(|_| settings.is_enabled())
             .and_then(|event| at(root, &roots, event, edited.as_deref()));
-        let Some(event) = event else { continue };
+        let Some(mut event) = event else { continue };
+        if let Some(start) = call_start {
+            start.add_to(&mut event, time);
+        }
         // An edit names what is to be looked at, anything else is a scan.
         let is_quick = edited.is_some() || matches!(event, AgentEvent::SessionStart { .. });
         let mut patience = if is_quick { settings.hook_deadline() } else { settings.scan_budget() };

@@ -1,6 +1,6 @@
 //! Gemini CLI 0.61.0, in its terminal.
 
-use takeback_agents::hook::{EndKind, Ending, News, Plugged, hear};
+use takeback_agents::hook::{EndKind, Ending, News, Plugged, Question, hear};
 use takeback_core::Outcome;
 
 use super::{called, end, transcript};
@@ -30,4 +30,18 @@ fn the_hook_after_a_command_that_was_stopped_says_so() {
     let heard = hear(Plugged::Gemini, &given("gemini/ends", "AfterTool-stopped"), None).unwrap();
     let News::After(_, ending) = heard.news else { panic!("{heard:?}") };
     assert_eq!(ending, Ending { outcome: Outcome::Failed, took: None, interrupted: true });
+}
+
+#[test]
+fn a_notification_says_that_the_person_is_asked_about_a_command() {
+    let news = |name| hear(Plugged::Gemini, &given("gemini/ends", name), None).unwrap().news;
+    let command = Question::Command("echo made > made.txt".to_owned());
+    assert_eq!(news("Notification-command"), News::Asks(command));
+    // An edit names what it writes.
+    assert_eq!(news("Notification-edit"), News::Nothing);
+    let of_server = br#"{"session_id": "s", "hook_event_name": "Notification",
+        "notification_type": "ToolPermission",
+        "details": {"type": "mcp", "serverName": "disk", "toolName": "wipe"}}"#;
+    let wipe = Question::Tool("mcp_disk_wipe".to_owned());
+    assert_eq!(hear(Plugged::Gemini, of_server, None).unwrap().news, News::Asks(wipe));
 }

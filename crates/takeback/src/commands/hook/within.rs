@@ -6,7 +6,7 @@
 
 use std::io;
 use std::os::unix::process::CommandExt as _;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::sync::Arc;
 use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
@@ -256,14 +256,20 @@ impl Task {
         drop(started);
     }
 
-    /// This program, in a process that outlives the agent's patience.
     fn meanwhile(&self) -> io::Result<Command> {
-        let mut command = Command::new(std::env::current_exe()?);
-        command.arg("-C").arg(&self.root).arg("--home").arg(&self.home).current_dir("/");
-        // An agent that ends what its hook has left behind ends the hook's group.
-        command.stdout(Stdio::null()).stderr(Stdio::null()).process_group(0);
+        let mut command = meanwhile(&self.home)?;
+        command.arg("-C").arg(&self.root);
         Ok(command)
     }
+}
+
+/// This program, in a process that outlives the agent's patience.
+pub(super) fn meanwhile(home: &Path) -> io::Result<Command> {
+    let mut command = Command::new(std::env::current_exe()?);
+    command.arg("--home").arg(home).current_dir("/");
+    // An agent that ends what its hook has left behind ends the hook's group.
+    command.stdout(Stdio::null()).stderr(Stdio::null()).process_group(0);
+    Ok(command)
 }
 
 pub(in crate::commands) fn lacking(recorded: &Recorded) -> Option<String> {

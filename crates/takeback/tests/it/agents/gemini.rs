@@ -92,3 +92,8 @@ fn an_edit_that_you_refuse_wrote_nothing() {
 fn a_command_that_you_stop_is_taken_back() {
     stories::a_stopped_command_is_taken_back::<Gemini>();
 }
+
+#[test]
+fn while_a_command_waits_the_changes_are_yours() {
+    stories::while_a_command_waits_the_changes_are_yours::<Gemini>();
+}

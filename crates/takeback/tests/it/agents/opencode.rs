@@ -1,13 +1,17 @@
 //! opencode, with the plugin.
 
 use std::process::Command;
+use std::time::Duration;
 
 use serde_json::{Value, json};
 use takeback_agents::hook::Plugged;
 use takeback_agents::opencode::plugin;
 
 use super::desk::Desk;
+use super::stories;
+use super::terminal::Seated;
 use super::{Conversation, Driven, absolute, calls, is_taken_back_and_yours_stays};
+use crate::chat::seat::{ENTER, ESC};
 
 struct Opencode;
 
@@ -27,6 +31,8 @@ impl Driven for Opencode {
             "model": "scripted/scripted",
             "small_model": "scripted/scripted",
             "provider": {"scripted": provider},
+            // Without a person before its terminal, `--auto` allows everything.
+            "permission": {"bash": "ask", "edit": "ask"},
         });
         desk.settle(&format!("{folder}/opencode.json"), &config.to_string());
         // The server goes soon after the test.
@@ -38,11 +44,8 @@ impl Driven for Opencode {
     }
 
     fn ask(desk: &Desk, conversation: Conversation, prompt: &str) -> Command {
-        let mut command = desk.program();
-        command
-            .env("OPENCODE_DISABLE_AUTOUPDATE", "1")
-            .env("OPENCODE_DISABLE_MODELS_FETCH", "1")
-            .args(["run", "--auto"]);
+        let mut command = program(desk);
+        command.args(["run", "--auto"]);
         if conversation == Conversation::Goes {
             command.arg("--continue");
         }
@@ -67,6 +70,25 @@ impl Driven for Opencode {
     }
 }
 
+impl Seated for Opencode {
+    const TAKES_A_PROMPT: &'static str = "Ask anything";
+    const ASKS: &'static str = "Permission required";
+    const ALLOW: &'static str = ENTER;
+    const REFUSE: [&'static str; 2] = [ESC, ESC];
+    const STOP: &'static [&'static str] = &[ESC, ESC];
+    const STOPPED: &'static str = "interrupted";
+
+    fn sit(desk: &Desk) -> Command {
+        program(desk)
+    }
+}
+
+fn program(desk: &Desk) -> Command {
+    let mut command = desk.program();
+    command.env("OPENCODE_DISABLE_AUTOUPDATE", "1").env("OPENCODE_DISABLE_MODELS_FETCH", "1");
+    command
+}
+
 /// A word with a space in it would be put between quotes.
 fn words(prompt: &str) -> [String; 4] {
     let (said, script) = prompt.split_once(" <<LAB ").expect("a script");
@@ -77,4 +99,24 @@ fn words(prompt: &str) -> [String; 4] {
 #[test]
 fn a_session_of_opencode_is_taken_back_and_yours_stays() {
     is_taken_back_and_yours_stays::<Opencode>();
+}
+
+#[test]
+fn while_a_command_waits_the_changes_are_yours() {
+    stories::while_a_command_waits_the_changes_are_yours::<Opencode>();
+}
+
+#[test]
+fn a_command_that_you_refuse_wrote_nothing() {
+    stories::a_refused_command_wrote_nothing::<Opencode>(Duration::ZERO);
+}
+
+#[test]
+fn an_edit_that_you_refuse_wrote_nothing() {
+    stories::a_refused_edit_wrote_nothing::<Opencode>();
+}
+
+#[test]
+fn a_command_that_you_stop_is_taken_back() {
+    stories::a_stopped_command_is_taken_back::<Opencode>();
 }
