@@ -24,7 +24,7 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
 use std::sync::{Arc, Mutex, PoisonError};
-use std::thread::JoinHandle;
+use std::thread::{Builder, JoinHandle};
 use std::time::Duration;
 
 use serde_json::Value;
@@ -214,7 +214,7 @@ impl Agent for Claude {
         // A driver that has ended has closed already.
         drop(self.send(Command::Close));
         let (done, ended) = channel::<()>();
-        let join = std::thread::spawn(move || {
+        let join = Builder::new().spawn(move || {
             drop(driver.join());
             drop(done);
         });
@@ -224,7 +224,8 @@ impl Agent for Claude {
             // It is stuck writing to a process that no longer reads.
             process::kill_group(pid);
         }
-        drop(join.join());
+        // Without a thread that waits for it, the driver ends with the program.
+        drop(join.map(JoinHandle::join));
     }
 }
 

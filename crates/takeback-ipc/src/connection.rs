@@ -1,6 +1,7 @@
 //! One client: its calls come in and are answered one after the other, in order.
 
 use std::io::{Read, Write};
+use std::thread::Builder;
 
 use serde_json::value::RawValue;
 
@@ -36,11 +37,12 @@ pub(crate) fn serve_until(
     let outlet = Outlet::new(limits.unread);
     std::thread::scope(|scope| {
         let writing = outlet.clone();
-        scope.spawn(move || {
+        let write = move || {
             if writing.write_to(writer).is_err() {
                 hang_up();
             }
-        });
+        };
+        Builder::new().spawn_scoped(scope, write).map_err(FrameError::Io)?;
         // Also when a method panics, the writer is to end.
         let _end = End(&outlet);
         listen(reader, &Served { limits, outlet: &outlet, is_over }, methods)

@@ -1,8 +1,9 @@
 //! The same for many, by several threads.
 
-use std::thread::ScopedJoinHandle;
+use std::thread::Builder;
 
-/// What `act` answers for each of `items`, in their order, by `threads` that share them.
+/// What `act` answers for each of `items`, in their order, by `threads` that share them, or by as many
+/// as the system starts.
 pub fn at_once<T: Sync, R: Send>(
     items: &[T],
     threads: usize,
@@ -11,13 +12,16 @@ pub fn at_once<T: Sync, R: Send>(
     if threads <= 1 || items.len() <= 1 {
         return items.iter().map(act).collect();
     }
+    let act_on = |share: &[T]| -> Vec<R> { share.iter().map(&act).collect() };
+    let act_on = &act_on;
     std::thread::scope(|scope| {
-        let act = &act;
         let shares = items.chunks(items.len().div_ceil(threads));
-        let threads: Vec<ScopedJoinHandle<'_, Vec<R>>> =
-            shares.map(|share| scope.spawn(move || share.iter().map(act).collect())).collect();
-        let answers = threads.into_iter().flat_map(|thread| {
-            thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+        let threads: Vec<_> = shares
+            .map(|share| (share, Builder::new().spawn_scoped(scope, move || act_on(share))))
+            .collect();
+        let answers = threads.into_iter().flat_map(|(share, thread)| match thread {
+            Ok(thread) => thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)),
+            Err(_) => act_on(share),
         });
         answers.collect()
     })

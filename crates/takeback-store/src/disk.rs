@@ -217,11 +217,12 @@ pub fn sync(file: &File) -> io::Result<()> {
     file.sync_data()
 }
 
-/// Begins to make appended bytes durable, without waiting; joining it says whether they are.
-pub fn begin_sync(file: &File) -> io::Result<JoinHandle<io::Result<()>>> {
+/// Begins to make appended bytes durable, without waiting; joining it says whether they are. `None`:
+/// there is no thread for it.
+pub fn begin_sync(file: &File) -> io::Result<Option<JoinHandle<io::Result<()>>>> {
     pass(CrashPoint::Sync)?;
     let file = file.try_clone()?;
-    std::thread::Builder::new().spawn(move || file.sync_data())
+    Ok(std::thread::Builder::new().spawn(move || file.sync_data()).ok())
 }
 
 /// Makes the names in a folder durable.

@@ -103,8 +103,9 @@ impl Shown {
         update: impl Fn(&ProgressBar) + Send + 'static,
     ) -> Self {
         let (done, wait) = channel();
-        let thread = std::thread::spawn(move || draw(what, template, update, &wait));
-        Self { thread: Some(thread), done: Some(done) }
+        let draw = move || draw(what, template, update, &wait);
+        // Without a thread nothing is drawn.
+        Self { thread: std::thread::Builder::new().spawn(draw).ok(), done: Some(done) }
     }
 }
 

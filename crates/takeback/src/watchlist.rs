@@ -41,13 +41,15 @@ impl Watchlist {
     pub(crate) fn kept() -> Arc<Self> {
         let list = Arc::new(Self::default());
         let seen_to = Arc::downgrade(&list);
-        thread::spawn(move || {
+        let see_to = move || {
             loop {
                 thread::sleep(TICK);
                 let Some(list) = seen_to.upgrade() else { return };
                 list.look_at_those_due();
             }
-        });
+        };
+        // Without a thread, each snapshot looks for itself.
+        drop(thread::Builder::new().spawn(see_to));
         list
     }
 

@@ -6,6 +6,7 @@
 mod answer;
 
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender};
+use std::thread::Builder;
 use std::time::Duration;
 
 use serde_json::Value;
@@ -176,10 +177,14 @@ impl Line {
             value.set_sensitive(true);
             request = request.header(*name, value);
         }
-        std::thread::spawn(move || match request.send(body) {
+        let ask = move || match request.send(body) {
             Ok(response) => read_answer(response, &told),
             Err(error) => tell(&told, Received::Unreachable(plain(&error))),
-        });
+        };
+        Builder::new().spawn(ask).map_err(|error| {
+            let error = ModelError::Unreachable { host: self.host(), why: error.to_string() };
+            Fault { error, is_passing: false, wait: None }
+        })?;
         Ok(received)
     }
 

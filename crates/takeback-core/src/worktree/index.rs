@@ -15,6 +15,7 @@ use std::io;
 use std::os::unix::fs::FileExt as _;
 use std::path::Path;
 use std::sync::Arc;
+use std::thread::Builder;
 
 use takeback_store::{Change, Entry, Seq, Store, StoreError, WorkPath, disk};
 
@@ -585,11 +586,14 @@ fn read_in_parts(file: &File, bytes: &mut [u8]) -> io::Result<()> {
     }
     let (first, rest) = bytes.split_at_mut(bytes.len() / 2);
     let behind = first.len() as u64;
-    std::thread::scope(|scope| {
-        let other = scope.spawn(|| file.read_exact_at(rest, behind));
-        file.read_exact_at(first, 0)?;
-        other.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
-    })
+    let read = std::thread::scope(|scope| {
+        let other = Builder::new().spawn_scoped(scope, || file.read_exact_at(rest, behind)).ok()?;
+        let read = file.read_exact_at(first, 0);
+        let other = other.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
+        Some(read.and(other))
+    });
+    // There may be no thread to be had.
+    read.unwrap_or_else(|| file.read_exact_at(bytes, 0))
 }
 
 /// A name in a folder of the index, as a path.

@@ -16,8 +16,9 @@ use std::cell::{Cell, RefCell};
 use std::collections::{BTreeSet, HashMap, HashSet};
 use std::io;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::sync::mpsc::{SyncSender, sync_channel};
+use std::sync::mpsc::sync_channel;
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
+use std::thread::Builder;
 
 use takeback_store::blob::Encoding;
 use takeback_store::{Digest, Entry, Lack, PackedBlob, WorkPath};
@@ -115,17 +116,17 @@ const BATCHES_IN_FLIGHT: usize = 8;
 
 /// Blobs on their way to the sink. Handed over in batches: to wake the other side for each of them
 /// takes as long as to read a file.
-struct Blobs {
-    send: SyncSender<Vec<PackedBlob>>,
+struct Blobs<'a> {
+    hand_over: &'a dyn Fn(Vec<PackedBlob>),
     batch: RefCell<Vec<PackedBlob>>,
     bytes: Cell<usize>,
 }
 
-impl Blobs {
+impl<'a> Blobs<'a> {
     const BATCH: usize = 128 << 10;
 
-    fn new(send: SyncSender<Vec<PackedBlob>>) -> Self {
-        Self { send, batch: RefCell::default(), bytes: Cell::new(0) }
+    fn new(hand_over: &'a dyn Fn(Vec<PackedBlob>)) -> Self {
+        Self { hand_over, batch: RefCell::default(), bytes: Cell::new(0) }
     }
 
     fn put(&self, blob: PackedBlob) {
@@ -138,8 +139,7 @@ impl Blobs {
 
     fn hand_over(&self) {
         self.bytes.set(0);
-        // The receiver lives as long as any reader: this cannot fail.
-        drop(self.send.send(self.batch.take()));
+        (self.hand_over)(self.batch.take());
     }
 }
 
@@ -344,20 +344,17 @@ impl Walk<'_> {
         self.shared.lock().unwrap_or_else(PoisonError::into_inner).folders = tasks;
         let mut parts = Vec::new();
         let mut failed = None;
-        std::thread::scope(|scope| {
+        let threads = std::thread::scope(|scope| {
             let (send, receive) = sync_channel(BATCHES_IN_FLIGHT);
-            let workers: Vec<_> = (0..self.threads)
-                .map(|_| {
-                    let send = send.clone();
-                    scope.spawn(move || {
-                        let blobs = Blobs::new(send);
-                        let part = self.work(&blobs);
-                        blobs.hand_over();
-                        part
-                    })
-                })
-                .collect();
+            let start = |_| {
+                let send = send.clone();
+                // The receiver lives as long as any reader: sending cannot fail.
+                let work = move || self.work_for(&|batch| drop(send.send(batch)));
+                Builder::new().spawn_scoped(scope, work).ok()
+            };
+            let workers: Vec<_> = (0..self.threads).map_while(start).collect();
             drop(send);
+            let threads = workers.len();
             receive.into_iter().flatten().for_each(&mut *sink);
             for worker in workers {
                 match worker.join() {
@@ -366,7 +363,13 @@ impl Walk<'_> {
                     Err(panic) => std::panic::resume_unwind(panic),
                 }
             }
+            threads
         });
+        if threads == 0 {
+            let sink = RefCell::new(sink);
+            let put = |blob| (sink.borrow_mut())(blob);
+            parts.push(self.work_for(&|batch| batch.into_iter().for_each(put))?);
+        }
         match failed {
             Some(error) => Err(error),
             None if self.is_over() => Err(ScanError::OutOfTime),
@@ -374,7 +377,14 @@ impl Walk<'_> {
         }
     }
 
-    fn work(&self, blobs: &Blobs) -> Result<Part, ScanError> {
+    fn work_for(&self, hand_over: &dyn Fn(Vec<PackedBlob>)) -> Result<Part, ScanError> {
+        let blobs = Blobs::new(hand_over);
+        let part = self.work(&blobs);
+        blobs.hand_over();
+        part
+    }
+
+    fn work(&self, blobs: &Blobs<'_>) -> Result<Part, ScanError> {
         let mut part = Part::default();
         let mut outcome = Ok(());
         // Each thread goes down the tree by itself, and shares only with those that wait.

@@ -157,9 +157,8 @@ impl Packs {
             // A first snapshot fills several, and would otherwise wait for all of them at its end.
             if let Some(full) = self.held.last_mut().filter(|segment| segment.unsynced) {
                 let begun = disk::begin_sync(&full.file);
-                full.syncing = Some(
-                    begun.map_err(|source| io_error(&full.path, "making it durable", source))?,
-                );
+                full.syncing =
+                    begun.map_err(|source| io_error(&full.path, "making it durable", source))?;
             }
             let segment = self.take_segment(record)?;
             self.held.push(segment);

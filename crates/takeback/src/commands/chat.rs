@@ -7,9 +7,10 @@ mod slash;
 mod work;
 
 use std::ffi::OsString;
-use std::io::Write as _;
+use std::io::{self, Write as _};
 use std::sync::Arc;
 use std::sync::mpsc::{Sender, channel};
+use std::thread::Builder;
 
 use serde_json::Value;
 use takeback_agents::builtin::{self, Builtin, Driver, Endpoint, Scenario};
@@ -99,7 +100,7 @@ pub(crate) fn chat(options: &Options, args: &ChatArgs) -> Result<u8, CommandErro
     let history = session::entered(&*place.workspace.states)?;
     let handle = Arc::clone(&agent);
     let (jobs, working) =
-        Worker::start(place, options.clone(), session.clone(), handle, send.clone());
+        Worker::start(place, options.clone(), session.clone(), handle, send.clone())?;
     let theme = if super::has_colour() { Theme::colour() } else { Theme::plain() };
     let status = Status {
         agent: agent.name().to_owned(),
@@ -228,7 +229,7 @@ fn start_agent(
 ) -> Result<Arc<dyn Agent>, CommandError> {
     let place = place::open(options, Store::Create)?;
     let folder = place.workspace.root.path().to_owned();
-    let say = said_to(send);
+    let say = said_to(send)?;
     let tools = place.settings.tools();
     let mut workspace = place.workspace;
     workspace.ambient.watch = None;
@@ -310,17 +311,17 @@ fn driver(args: &ChatArgs) -> Result<Driver, CommandError> {
 }
 
 /// Agents speak of nothing but themselves.
-fn said_to(send: &Sender<Happening>) -> Sender<Said> {
+fn said_to(send: &Sender<Happening>) -> io::Result<Sender<Said>> {
     let (say, said) = channel();
     let send = send.clone();
-    std::thread::spawn(move || {
+    Builder::new().spawn(move || {
         for word in said {
             if send.send(Happening::Said(word)).is_err() {
                 return;
             }
         }
-    });
-    say
+    })?;
+    Ok(say)
 }
 
 /// The agent's hooks have nothing to record: this session does.

@@ -109,7 +109,7 @@ struct Told {
 impl Told {
     fn new(going_on: Arc<Mutex<GoingOn>>, progress: Arc<Progress>, of: u64) -> Self {
         let (done, wait) = channel();
-        let thread = std::thread::spawn(move || {
+        let tell = move || {
             loop {
                 let of = if of == 0 { progress.of_bytes() } else { of };
                 let going = Going { read: progress.bytes(), of };
@@ -119,8 +119,8 @@ impl Told {
                     return;
                 }
             }
-        });
-        Self { thread: Some(thread), done: Some(done) }
+        };
+        Self { thread: std::thread::Builder::new().spawn(tell).ok(), done: Some(done) }
     }
 }
 

@@ -8,10 +8,11 @@ mod whereabouts;
 mod within;
 
 use std::error::Error;
-use std::io::Read as _;
+use std::io::{self, Read as _};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::mpsc::channel;
+use std::thread::Builder;
 use std::time::{Duration, Instant};
 
 use takeback_agents::hook::{
@@ -91,12 +92,15 @@ fn from_stdin(home: &Path, args: &HookArgs, begun: Instant) -> Result<(), String
 /// An agent that never says that this was all is not waited for.
 fn read_input() -> Result<Vec<u8>, String> {
     let (say, said) = channel();
-    std::thread::spawn(move || {
+    let read = || -> io::Result<Vec<u8>> {
         let mut given = Vec::new();
-        let read = std::io::stdin().lock().take(LONGEST).read_to_end(&mut given);
-        // Nobody listens any more when time is up.
-        drop(say.send(read.map(|_| given)));
-    });
+        io::stdin().lock().take(LONGEST).read_to_end(&mut given)?;
+        Ok(given)
+    };
+    // Nobody listens any more when time is up.
+    if Builder::new().spawn(move || drop(say.send(read()))).is_err() {
+        return read().map_err(|error| format!("standard input: {error}"));
+    }
     match said.recv_timeout(INPUT_PATIENCE) {
         Ok(given) => given.map_err(|error| format!("standard input: {error}")),
         Err(_) => Err("standard input did not end".to_owned()),

@@ -7,7 +7,6 @@ use std::path::Path;
 use std::process::{Child, Command, ExitStatus};
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
-use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::time::{Duration, Instant};
 
 use rustix::fs::Access;
@@ -201,6 +200,10 @@ fn listen() -> io::Result<Signals> {
     Signals::new([SIGTERM, SIGHUP])
 }
 
+/// How long the end of a command may go unnoticed.
+const SHORTEST: Duration = Duration::from_micros(500);
+const LONGEST: Duration = Duration::from_millis(25);
+
 /// Waits for the command, and calls `look` now and then so that less happens unseen in between.
 fn watch(
     mut child: Child,
@@ -208,29 +211,25 @@ fn watch(
     mut look: impl FnMut(),
 ) -> Result<ExitStatus, CommandError> {
     let pid = Pid::from_child(&child);
-    std::thread::spawn(move || {
-        for signal in signals.forever() {
+    let (begun, mut looked, mut pause) = (Instant::now(), Instant::now(), PAUSE);
+    loop {
+        if let Some(status) = child.try_wait()? {
+            return Ok(status);
+        }
+        for signal in signals.pending() {
             let signal = if signal == SIGTERM { Signal::TERM } else { Signal::HUP };
             // Nothing to do if it has ended just now.
             kill_process(pid, signal).unwrap_or(());
         }
-    });
-    let (ended, end) = channel();
-    std::thread::spawn(move || drop(ended.send(child.wait())));
-    let mut pause = PAUSE;
-    loop {
-        match end.recv_timeout(pause) {
-            Ok(status) => return Ok(status?),
-            Err(RecvTimeoutError::Timeout) => {
-                let began = Instant::now();
-                // What cannot be looked at now is looked at when the command has ended.
-                look();
-                pause = PAUSE.max(began.elapsed() * SHARE);
-            }
-            Err(RecvTimeoutError::Disconnected) => {
-                return Err(io::Error::other("lost sight of the command").into());
-            }
+        if looked.elapsed() >= pause {
+            let began = Instant::now();
+            // What cannot be looked at now is looked at when the command has ended.
+            look();
+            pause = PAUSE.max(began.elapsed() * SHARE);
+            looked = Instant::now();
         }
+        // A short command is not kept waiting, and a long one costs nothing.
+        std::thread::sleep((begun.elapsed() / 50).clamp(SHORTEST, LONGEST));
     }
 }
 

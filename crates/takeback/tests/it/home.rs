@@ -99,6 +99,10 @@ impl User {
     /// `takeback ARGS`, of which some system calls fail: `rule` as strace's `inject=` has it, and
     /// `only` for calls that concern this path.
     pub(crate) fn with_failing(&self, rule: &str, only: Option<&str>, args: &[&str]) -> Answer {
+        self.answer_of(self.failing(rule, only, args), "")
+    }
+
+    fn failing(&self, rule: &str, only: Option<&str>, args: &[&str]) -> Command {
         let (call, _) = rule.split_once(':').expect("a call and how it fails");
         let mut command = Command::new("strace");
         command.args(["-f", "-qq", "-o", "/dev/null", "-e"]).arg(format!("trace={call}"));
@@ -108,7 +112,12 @@ impl User {
         command.arg(program.get_program()).args(program.get_args()).current_dir(self.work());
         command.env_clear().env("HOME", self.home());
         command.env("PATH", std::env::var_os("PATH").unwrap_or_default());
-        self.answer_of(command, "")
+        command
+    }
+
+    /// As [`Self::with_failing`], with something on its standard input.
+    pub(crate) fn with_failing_given(&self, rule: &str, args: &[&str], input: &str) -> Answer {
+        self.answer_of(self.failing(rule, None, args), input)
     }
 
     /// How often `takeback ARGS` makes a system call.

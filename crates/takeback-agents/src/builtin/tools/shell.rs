@@ -10,6 +10,7 @@ use std::path::Path;
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::mpsc::{self, Receiver};
 use std::sync::{Arc, Mutex, PoisonError};
+use std::thread::Builder;
 use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, kill_process_group, waitid};
@@ -33,12 +34,12 @@ pub(super) fn run(
 ) -> Result<Outcome, String> {
     let failed = |error: io::Error| format!("sh cannot be run: {error}");
     let (reader, writer) = io::pipe().map_err(failed)?;
+    let (kept, end) = listen(reader).map_err(failed)?;
     let mut child = shell(folder, command)
         .stdout(writer.try_clone().map_err(failed)?)
         .stderr(writer)
         .spawn()
         .map_err(failed)?;
-    let (kept, end) = listen(reader);
     let (status, why) = wait(&mut child, signals, limit).map_err(failed)?;
     // The end comes when the last writer has gone; whoever left the group may keep it open.
     let is_whole = end.recv_timeout(GRACE) != Err(mpsc::RecvTimeoutError::Timeout);
@@ -116,19 +117,19 @@ fn wait(child: &mut Child, signals: &Signals, limit: Duration) -> io::Result<(Ex
     Ok((child.wait()?, why))
 }
 
-fn listen(mut reader: PipeReader) -> (Arc<Mutex<Kept>>, Receiver<()>) {
+fn listen(mut reader: PipeReader) -> io::Result<(Arc<Mutex<Kept>>, Receiver<()>)> {
     let kept = Arc::new(Mutex::new(Kept::default()));
     let (end, ended) = mpsc::channel();
     let to_fill = Arc::clone(&kept);
-    std::thread::spawn(move || {
+    Builder::new().spawn(move || {
         let mut buffer = [0; 8192];
         while let Ok(read @ 1..) = reader.read(&mut buffer) {
             to_fill.lock().unwrap_or_else(PoisonError::into_inner).push(&buffer[..read]);
         }
         // Dropped with this thread, which is the word that the end has come.
         drop(end);
-    });
-    (kept, ended)
+    })?;
+    Ok((kept, ended))
 }
 
 #[cfg(test)]

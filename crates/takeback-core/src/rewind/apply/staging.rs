@@ -2,6 +2,7 @@
 
 use std::sync::mpsc::sync_channel;
 use std::sync::{Mutex, PoisonError};
+use std::thread::Builder;
 
 use takeback_store::{Entry, RewindId, Store, disk};
 
@@ -96,15 +97,14 @@ fn make_at_once<'a>(
         }
     };
     std::thread::scope(|scope| {
-        for _ in 0..THREADS.min(steps.len() / 2) {
-            scope.spawn(work);
-        }
+        let start = |_| Builder::new().spawn_scoped(scope, work).ok();
+        let threads = (0..THREADS.min(steps.len() / 2)).map_while(start).count();
         // Dropped when this ends, however it does: then the threads end too.
         let send = send;
         for (number, step) in steps {
             match step.goal() {
                 Some(Entry::File { digest, size, mode })
-                    if size <= LARGEST && !step.path.is_outside() =>
+                    if threads > 0 && size <= LARGEST && !step.path.is_outside() =>
                 {
                     let mut contents = Vec::new();
                     let read = store.read(&digest, &mut |part| {

@@ -4,6 +4,7 @@
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::thread::Builder;
 
 use rustix::fs::FileType;
 use takeback_store::WorkPath;
@@ -91,7 +92,8 @@ impl Walk<'_> {
         };
         let more = self.threads - 1;
         std::thread::scope(|scope| {
-            let others: Vec<_> = (0..more).map(|_| scope.spawn(work)).collect();
+            let start = |_| Builder::new().spawn_scoped(scope, work).ok();
+            let others: Vec<_> = (0..more).map_while(start).collect();
             let mut glanced = work();
             for other in others {
                 match other.join() {

@@ -38,7 +38,7 @@ pub(super) struct Visit<'a, 'w> {
     rules: OnceCell<Held>,
     pub(super) part: &'a mut Part,
     below: &'a mut Vec<Task>,
-    blobs: &'a Blobs,
+    blobs: &'a Blobs<'a>,
 }
 
 impl<'a, 'w> Visit<'a, 'w> {
@@ -51,7 +51,7 @@ impl<'a, 'w> Visit<'a, 'w> {
         known: Option<&'a Folder>,
         part: &'a mut Part,
         below: &'a mut Vec<Task>,
-        blobs: &'a Blobs,
+        blobs: &'a Blobs<'a>,
     ) -> Self {
         let (names, rules) = (names.map(Rc::new), OnceCell::new());
         Self { walk, task, folder, names, known, rules, part, below, blobs }

@@ -2,6 +2,7 @@
 
 use std::collections::{HashMap, HashSet};
 use std::sync::{Mutex, mpsc};
+use std::thread::Builder;
 
 use rusqlite::{CachedStatement, Connection};
 
@@ -62,8 +63,8 @@ impl<'a> Nodes<'a> {
         let (send, receive) = mpsc::channel();
         let receive = Mutex::new(receive);
         self.ready = std::thread::scope(|scope| {
-            let helpers: Vec<_> =
-                (1..threads).map(|_| scope.spawn(|| unpack_all(&receive))).collect();
+            let start = |_| Builder::new().spawn_scoped(scope, || unpack_all(&receive)).ok();
+            let helpers: Vec<_> = (1..threads).map_while(start).collect();
             let sent = self.send(&texts, &send);
             drop(send);
             let mut ready = unpack_all(&receive);

@@ -1,10 +1,11 @@
 //! What takes time, on a thread of its own: the screen goes on meanwhile. One thing after the other.
 
+use std::io;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, Sender, channel};
-use std::thread::JoinHandle;
+use std::thread::{Builder, JoinHandle};
 use std::time::Duration;
 
 use serde_json::Value;
@@ -142,11 +143,11 @@ impl Worker {
         session: SessionId,
         agent: Arc<dyn Agent>,
         say: Sender<Happening>,
-    ) -> (Sender<Job>, JoinHandle<()>) {
+    ) -> io::Result<(Sender<Job>, JoinHandle<()>)> {
         let (send, receive) = channel();
         let counts = LineCounts::default();
         let mut worker = Self { place, options, session, agent, say, counts };
-        (send, std::thread::spawn(move || worker.work(&receive)))
+        Ok((send, Builder::new().spawn(move || worker.work(&receive))?))
     }
 
     fn work(&mut self, jobs: &Receiver<Job>) {

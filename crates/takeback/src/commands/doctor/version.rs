@@ -3,6 +3,7 @@
 use std::path::Path;
 use std::process::{Command, Stdio};
 use std::sync::mpsc::channel;
+use std::thread::Builder;
 use std::time::Duration;
 
 use serde_json::Value;
@@ -38,7 +39,7 @@ fn told(program: &Path) -> Option<String> {
     let mut command = Command::new(program);
     command.arg("--version").stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null());
     let (say, said) = channel();
-    std::thread::spawn(move || drop(say.send(command.output())));
+    Builder::new().spawn(move || drop(say.send(command.output()))).ok()?;
     let output = said.recv_timeout(PATIENCE).ok()?.ok()?;
     let text = String::from_utf8_lossy(&output.stdout).into_owned();
     let is_version =

@@ -8,8 +8,9 @@ use std::io;
 use std::os::unix::process::CommandExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
-use std::sync::Arc;
 use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread::Builder;
 use std::time::Instant;
 
 use takeback_agents::claude::hook::message_of;
@@ -78,7 +79,18 @@ pub(super) fn within(until: Instant, task: Task) -> Result<Done, String> {
     let known = task.learnt.clone();
     let (say, said) = channel();
     if !left().is_zero() {
-        std::thread::spawn(move || task.run(&say));
+        // Without a thread nothing looks at the clock.
+        let task = Arc::new(Mutex::new(Some((task, say))));
+        let run = {
+            let task = Arc::clone(&task);
+            move || {
+                let task = task.lock().unwrap_or_else(PoisonError::into_inner).take();
+                task.into_iter().for_each(|(task, say)| task.run(&say));
+            }
+        };
+        if Builder::new().spawn(run.clone()).is_err() {
+            run();
+        }
     }
     let (lacking, has_parent) = match said.recv_timeout(left()) {
         Ok(Ok(Said::Recorded { lacking, has_parent })) => (lacking, has_parent),
@@ -172,7 +184,7 @@ impl Task {
         match start() {
             Ok(mut child) => {
                 // Who stays longer than it, as a server does, is told when it ends.
-                std::thread::spawn(move || child.wait());
+                drop(Builder::new().spawn(move || child.wait()));
                 Ok(None)
             }
             Err(_) => {

@@ -5,6 +5,7 @@ use std::io::{self, Read as _, Write as _};
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::sync::mpsc::channel;
+use std::thread::Builder;
 use std::time::{Duration, Instant};
 
 use serde_json::json;
@@ -94,11 +95,14 @@ fn last_words(child: &mut Child) -> String {
     let Some(mut stderr) = child.stderr.take() else { return String::new() };
     let (sender, receiver) = channel();
     // Left behind with a server that does neither.
-    std::thread::spawn(move || {
+    let listen = move || {
         let mut said = Vec::new();
         drop(stderr.read_to_end(&mut said));
         drop(sender.send(String::from_utf8_lossy(&said).into_owned()));
-    });
+    };
+    if Builder::new().spawn(listen).is_err() {
+        return String::new();
+    }
     receiver.recv_timeout(PATIENCE).unwrap_or_default()
 }
 

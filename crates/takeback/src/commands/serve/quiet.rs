@@ -62,7 +62,7 @@ impl Quiet {
 
 /// Works until the process ends, which may be in the middle of it.
 pub(super) fn work_when_quiet(quiet: Arc<Quiet>, home: PathBuf) {
-    thread::spawn(move || {
+    let work = move || {
         loop {
             thread::sleep(OFTEN);
             while let Some(root) = quiet.next(Instant::now()) {
@@ -72,7 +72,9 @@ pub(super) fn work_when_quiet(quiet: Arc<Quiet>, home: PathBuf) {
                 }
             }
         }
-    });
+    };
+    // Without a thread, the next server or a hook does it.
+    drop(thread::Builder::new().spawn(work));
 }
 
 /// Whether there is more.
