@@ -242,8 +242,8 @@ pub fn rollback_request(
     request.rollback = Some(Rollback {
         to: to.clone(),
         terms: match files {
-            RollbackFiles::All => Terms::AllOrNothing,
-            RollbackFiles::Partial | RollbackFiles::Exact | RollbackFiles::Stay => Terms::Partly,
+            RollbackFiles::All | RollbackFiles::Exact => Terms::AllOrNothing,
+            RollbackFiles::Partial | RollbackFiles::Stay => Terms::Partly,
         },
         files: match files {
             RollbackFiles::Stay => Files::Stay,

@@ -7,6 +7,7 @@ pub mod state_move;
 pub mod helper;
 pub mod journal;
 pub mod apply;
+mod again;
 mod correct;
 pub mod recover;
 pub mod receipt;

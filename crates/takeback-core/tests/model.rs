@@ -150,6 +150,8 @@ struct Run {
     scope_changes: bool,
     /// The tree before the last rewind and what brings it back, while nothing has happened since.
     just_before: Option<(Target, Tree)>,
+    /// The last rewind found nothing to do.
+    rewound_nothing: bool,
     rewinds: Vec<RewindId>,
     /// The log is no longer what the oracle has, only what kept points need of it.
     thinned: bool,
@@ -170,6 +172,7 @@ impl Run {
             calls: 0,
             scope_changes,
             just_before: None,
+            rewound_nothing: false,
             rewinds,
             thinned: false,
         }
@@ -441,7 +444,13 @@ impl Run {
             }
             false => None,
         };
-        let answer = rewind::rewind(&mut self.sandbox.workspace, &request, preview.as_ref());
+        let mut answer = rewind::rewind(&mut self.sandbox.workspace, &request, preview.as_ref());
+        if matches!(answer, Err(RewindError::RewoundNothing)) {
+            if !std::mem::take(&mut self.rewound_nothing) || ask.target != Target::Undo {
+                return Err("the last rewind did something".to_owned());
+            }
+            answer = rewind::rewind(&mut self.sandbox.workspace, &request, preview.as_ref());
+        }
         let receipt = match (answer, self.oracle.rewind(ask)) {
             (Err(RewindError::NothingToUndo | RewindError::NothingToRedo), None) => return Ok(()),
             (Ok(receipt), Some(expected)) => {
@@ -457,6 +466,8 @@ impl Run {
             same("what was shown and what was done", &lists(&preview.receipt()), &lists(&receipt))?;
         }
         let after = tree(&self.sandbox);
+        let is_rewind = matches!(ask.target, Target::Point(_));
+        self.rewound_nothing = receipt.rewind.is_none() && (is_rewind || self.rewound_nothing);
         self.rewinds.extend(receipt.rewind);
         if receipt.rewind.is_some() {
             self.oracle

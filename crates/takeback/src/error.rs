@@ -301,6 +301,8 @@ impl From<RewindError> for CommandError {
             RewindError::NothingToUndo | RewindError::NothingToRedo => {
                 Self::new(Kind::Nothing, error)
             }
+            RewindError::RewoundNothing => Self::new(Kind::Nothing, error)
+                .hint("`takeback undo` once more takes back the rewind before it."),
             RewindError::Pattern { .. } => Self::new(Kind::Usage, error),
             RewindError::NotChanged { .. } => Self::new(Kind::Usage, error)
                 .hint("`takeback rewind POINT --dry-run` lists what has."),

@@ -42,9 +42,11 @@ pub(super) fn plain_path(bytes: Vec<u8>, outside: Outside) -> Result<WorkPath, B
 }
 
 /// Whether no bundle brings anything to this path: version control's own files, Takeback's, and the
-/// settings for it.
+/// settings for it. On file systems that do not tell capital letters apart, `.GIT` is the same.
 pub(super) fn is_ours(path: &WorkPath) -> bool {
-    is_internal(path) || path.is_within(OWN_FOLDER)
+    let lower = WorkPath::new(path.as_bytes().to_ascii_lowercase());
+    let is_ours = |path: &WorkPath| is_internal(path) || path.is_within(OWN_FOLDER);
+    is_ours(path) || lower.is_ok_and(|path| is_ours(&path))
 }
 
 /// Checks all but the blobs; answers which of these are needed.
@@ -265,5 +267,23 @@ impl<'p> Tree<'p> {
         }
         parts.reverse();
         WorkPath::new(parts.join(&b'/')).map_or_else(|_| String::new(), |path| path.display())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_that_are_version_controls_on_some_file_systems_are_refused() {
+        for path in
+            [".git/config", ".GIT/config", "a/.Git/hooks/x", ".TakeBack/settings.json", "_DARCS/x"]
+        {
+            let refused = plain_path(path.into(), Outside::Refuse);
+            assert!(matches!(refused, Err(BundleError::Internal { .. })), "{path}");
+        }
+        for path in [".gitignore", "GIT/config", "a/.takeback/notes", ".gitx/config"] {
+            assert!(plain_path(path.into(), Outside::Refuse).is_ok(), "{path}");
+        }
     }
 }

@@ -10,10 +10,12 @@ use takeback_store::{
     StoreError, Timestamp, Vouched, WorkPath, Write,
 };
 
+use super::again::{self, redoable, undoable};
 use super::apply::{Staged, open_stages, settle, stage, to_apply, to_stage};
 use super::correct::{self, correct, remember};
 use super::helper::{Helped, Helper, NotRun, look_before};
 use super::path_filter::PathFilter;
+use super::plan::links::mark_links_elsewhere;
 use super::plan::{
     Aim, AmbiguousPolicy, Plan, PlanOptions, Present, Sources, Whose, candidates, plan,
 };
@@ -93,6 +95,8 @@ pub enum RewindError {
     NoPoint(PointId),
     #[error("there is no rewind to undo")]
     NothingToUndo,
+    #[error("the last rewind changed nothing, so there is nothing to undo")]
+    RewoundNothing,
     #[error("there is no undo to redo")]
     NothingToRedo,
     #[error("a rollback of a state must say which")]
@@ -256,6 +260,9 @@ fn agree(
     }
     if ready.plan.does_nothing() {
         remember(&mut *workspace.store, &ready.plan.corrections)?;
+        if matches!(ready.kind, RewindKind::Rewind { .. }) {
+            again::note_nothing(workspace, undoable(&effective(workspace)?));
+        }
         return Ok(Agreed::Nothing(ready.receipt()));
     }
     Ok(Agreed::Plan(ready))
@@ -370,6 +377,7 @@ fn promise(
     ready: &Preview,
     id: RewindId,
 ) -> Result<RewindRecord, RewindError> {
+    again::forget_nothing(workspace);
     let safety_point = PointId((workspace.ambient.random)());
     let now = (workspace.ambient.now)();
     let plan = serde_json::to_string(&ready.plan)
@@ -568,6 +576,9 @@ fn prepare(workspace: &mut Workspace, request: &RewindRequest) -> Result<Preview
         corrections = correct(&mut changed, request, session.as_ref())?;
     }
     let mut plan = plan(&changed, &present, &options, &FromStore(&*workspace.store))?;
+    let now = workspace.store.head()?.seq;
+    let linked = Index::linked_at(&workspace.index_file(), now, Seq(now.0 + 1));
+    mark_links_elsewhere(&mut plan, &linked, &workspace.root);
     plan.corrections = corrections;
     plan.state = state_of(workspace, request, kind)?;
     let windows = windows(&*workspace.store, &plan)?;
@@ -641,6 +652,10 @@ fn aim_of(
         Target::Undo => {
             let rewinds = effective(workspace)?;
             let of = undoable(&rewinds).ok_or(RewindError::NothingToUndo)?;
+            if again::did_nothing_since(workspace, of.id) {
+                again::forget_nothing(workspace);
+                return Err(RewindError::RewoundNothing);
+            }
             (Aim::Without { rewind: of.id }, RewindKind::Undo { of: of.id }, of.began_at)
         }
         Target::Redo => {
@@ -709,37 +724,6 @@ fn effective(workspace: &Workspace) -> Result<Vec<RewindRecord>, RewindError> {
         }
     }
     Ok(rewinds)
-}
-
-/// Whether an undo only brought back what was done of a rewind that had to be all or nothing.
-fn turns_back(record: &RewindRecord) -> bool {
-    serde_json::from_str::<Plan>(&record.plan).is_ok_and(|plan| plan.turns_back)
-}
-
-/// Whether an undo or redo of `id` stands, itself not taken back.
-fn is_taken_back(rewinds: &[RewindRecord], id: RewindId) -> bool {
-    rewinds.iter().any(|record| match record.kind {
-        RewindKind::Undo { of } | RewindKind::Redo { of } => {
-            of == id && !is_taken_back(rewinds, record.id)
-        }
-        RewindKind::Rewind { .. } => false,
-    })
-}
-
-fn undoable(rewinds: &[RewindRecord]) -> Option<&RewindRecord> {
-    rewinds.iter().rev().find(|record| {
-        matches!(record.kind, RewindKind::Rewind { .. }) && !is_taken_back(rewinds, record.id)
-    })
-}
-
-fn redoable(rewinds: &[RewindRecord]) -> Option<&RewindRecord> {
-    let standing = undoable(rewinds).map(|record| record.id);
-    let since = rewinds.iter().rev().take_while(|record| Some(record.id) != standing);
-    since.into_iter().find(|record| match record.kind {
-        // What was turned back because not all of it could be done is not done again in part.
-        RewindKind::Undo { .. } => !is_taken_back(rewinds, record.id) && !turns_back(record),
-        RewindKind::Rewind { .. } | RewindKind::Redo { .. } => false,
-    })
 }
 
 fn with_folders(paths: &[WorkPath]) -> Vec<WorkPath> {

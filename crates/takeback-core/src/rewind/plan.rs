@@ -4,7 +4,7 @@
 //! contents; out comes a [`Plan`], which the caller can show, promise, or drop.
 
 mod folders;
-mod links;
+pub(in crate::rewind) mod links;
 mod renames;
 mod roles;
 mod set_id;
@@ -75,6 +75,9 @@ pub struct Step {
     /// Another name of the file that it is to be.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub one_with: Option<WorkPath>,
+    /// The file that stands there now has another name, which the workspace does not know.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub linked_elsewhere: bool,
 }
 
 /// A folder that its owner may not write to, and that is made writable while the plan is done.
@@ -340,6 +343,7 @@ fn path_step(
             evidence: weakest(history, &roles.of),
             unclear: unclear.then(|| UNCLEAR.to_owned()),
             one_with: None,
+            linked_elsewhere: false,
         })
     };
     let unclear = || Verdict::Ambiguous { reason: UNCLEAR.to_owned() };
@@ -426,6 +430,7 @@ fn exact_step(history: &PathStretches, now: &Entry) -> Option<Step> {
         evidence: weakest(history, &roles),
         unclear: None,
         one_with: None,
+        linked_elsewhere: false,
     })
 }
 

@@ -140,6 +140,9 @@ impl Receipt {
             if let (Fate::Done, Some(bits)) = (&fate, dropped_bits(step)) {
                 receipt.notes.push(note(&format!("comes back without its {bits}")));
             }
+            if fate == Fate::Done && step.linked_elsewhere {
+                receipt.notes.push(note("another hard link to it keeps the changed contents"));
+            }
             if let Some(evidence) = step.evidence {
                 receipt.evidence.push(PathEvidence { path: step.path.clone(), evidence });
             }

@@ -47,6 +47,12 @@ pub fn stat(folder: impl AsFd, name: &[u8]) -> io::Result<Option<Stat>> {
     }
 }
 
+/// How many names a file has.
+pub fn links_of(folder: impl AsFd, name: &[u8]) -> io::Result<u64> {
+    let stat = rustix::fs::statat(folder, name, AtFlags::SYMLINK_NOFOLLOW)?;
+    Ok(stat.st_nlink as u64)
+}
+
 pub fn stat_open(file: impl AsFd) -> io::Result<Stat> {
     Ok(convert(&rustix::fs::fstat(file)?))
 }

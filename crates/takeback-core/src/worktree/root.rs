@@ -101,12 +101,8 @@ impl Root {
             return Ok(rustix::fs::openat(&self.fd, c".", access.flags(), Mode::empty())?);
         }
         if self.openat2.load(Ordering::Relaxed) {
-            let resolve =
-                ResolveFlags::BENEATH | ResolveFlags::NO_SYMLINKS | ResolveFlags::NO_MAGICLINKS;
-            match rustix::fs::openat2(&self.fd, path, access.flags(), Mode::empty(), resolve) {
+            match open_beneath(self.fd.as_fd(), path, access) {
                 Err(Errno::NOSYS | Errno::PERM) => self.openat2.store(false, Ordering::Relaxed),
-                // Longer than a path may be: only reached step by step.
-                Err(Errno::NAMETOOLONG) => {}
                 opened => return Ok(opened?),
             }
         }
@@ -150,6 +146,27 @@ impl Root {
         self.openat2.store(false, Ordering::Relaxed);
     }
 }
+
+/// The folder at `path` below `from`, by as few calls as the length of a path allows.
+fn open_beneath(from: BorrowedFd<'_>, path: &[u8], access: Access) -> Result<OwnedFd, Errno> {
+    let open = |from: BorrowedFd<'_>, path: &[u8], access: Access| {
+        let resolve =
+            ResolveFlags::BENEATH | ResolveFlags::NO_SYMLINKS | ResolveFlags::NO_MAGICLINKS;
+        rustix::fs::openat2(from, path, access.flags(), Mode::empty(), resolve)
+    };
+    let (mut at, mut rest) = (None::<OwnedFd>, path);
+    while rest.len() > LONGEST_PATH {
+        let cut = rest[..LONGEST_PATH].iter().rposition(|b| *b == b'/');
+        let cut = cut.ok_or(Errno::NAMETOOLONG)?;
+        let above = at.as_ref().map_or(from, OwnedFd::as_fd);
+        at = Some(open(above, &rest[..cut], Access::Reach)?);
+        rest = &rest[cut + 1..];
+    }
+    open(at.as_ref().map_or(from, OwnedFd::as_fd), rest, access)
+}
+
+/// What the kernel takes in one call, without the zero byte at its end.
+const LONGEST_PATH: usize = 4095;
 
 impl AsFd for Root {
     fn as_fd(&self) -> BorrowedFd<'_> {

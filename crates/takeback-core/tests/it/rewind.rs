@@ -815,6 +815,7 @@ fn a_preview_is_the_plan_and_changes_nothing_on_disk() {
             evidence: Some(Evidence::Window),
             unclear: None,
             one_with: None,
+            linked_elsewhere: false,
         },
         Step {
             path: path("made.txt"),
@@ -825,6 +826,7 @@ fn a_preview_is_the_plan_and_changes_nothing_on_disk() {
             evidence: Some(Evidence::Window),
             unclear: None,
             one_with: None,
+            linked_elsewhere: false,
         },
     ];
     let window = Window {
@@ -975,4 +977,35 @@ fn a_receipt_in_json_has_the_fields_others_rely_on() {
 fn entry_at(sandbox: &mut Sandbox, of: &str) -> Entry {
     takeback_core::look_around(&mut sandbox.workspace).expect("the tree is scanned");
     history(sandbox, of).pop().expect("it is known").after
+}
+
+#[test]
+fn a_hard_link_outside_that_keeps_the_changed_contents_is_mentioned() {
+    let mut sandbox = Sandbox::new();
+    for name in ["out.txt", "in.txt", "alone.txt", "made.txt"] {
+        sandbox.write(name, "before\n");
+    }
+    fs::hard_link(sandbox.at("out.txt"), sandbox.outside().join("twin.txt")).unwrap();
+    fs::hard_link(sandbox.at("in.txt"), sandbox.at("twin.txt")).unwrap();
+    let point = sandbox.prompt("s", "go");
+    sandbox.agent_runs("s", "edit in place", |sandbox| {
+        for name in ["out.txt", "in.txt", "alone.txt"] {
+            let file = fs::OpenOptions::new().write(true).open(sandbox.at(name)).unwrap();
+            std::os::unix::fs::FileExt::write_all_at(&file, b"AFTER!\n", 0).unwrap();
+        }
+        fs::hard_link(sandbox.at("made.txt"), sandbox.outside().join("made.txt")).unwrap();
+    });
+    sandbox.turn_end("s");
+    let receipt = sandbox.rewind_to(point);
+    let notes: Vec<String> = receipt
+        .notes
+        .iter()
+        .map(|note| format!("{}: {}", note.path.display(), note.reason))
+        .collect();
+    assert_eq!(notes, ["out.txt: another hard link to it keeps the changed contents"]);
+    assert_eq!(fs::read_to_string(sandbox.outside().join("twin.txt")).unwrap(), "AFTER!\n");
+    assert_eq!(
+        (sandbox.read("out.txt"), sandbox.read("twin.txt")),
+        ("before\n".into(), "before\n".into())
+    );
 }

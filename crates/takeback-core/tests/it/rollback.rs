@@ -199,6 +199,12 @@ fn two(text: &str) -> (String, String) {
 
 #[test]
 fn somebody_who_saves_while_it_runs_makes_it_nothing_at_all() {
+    for files in [RollbackFiles::All, RollbackFiles::Exact] {
+        a_save_makes_it_nothing_at_all(files);
+    }
+}
+
+fn a_save_makes_it_nothing_at_all(files: RollbackFiles) {
     let mut sandbox = three_steps();
     sandbox.turn_end("s");
     let before = stands(&sandbox);
@@ -210,7 +216,7 @@ fn somebody_who_saves_while_it_runs_makes_it_nothing_at_all() {
             std::fs::write(&place, "a human's\n").unwrap();
         }
     })));
-    let receipt = roll_back(&mut sandbox, 1, RollbackFiles::All);
+    let receipt = roll_back(&mut sandbox, 1, files);
     disk::watch(None);
     assert!(!receipt.success && !receipt.changed_something(), "{receipt:?}");
     assert_eq!(moved(&receipt).map(|(moved, _)| moved), Some(false));

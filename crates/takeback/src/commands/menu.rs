@@ -380,6 +380,7 @@ mod tests {
             evidence: None,
             unclear: None,
             one_with: None,
+            linked_elsewhere: false,
         };
         let steps = ["a", "a/b", "a/b/one", "a/two"].map(step).to_vec();
         let plan = Plan { steps, ..Plan::default() };

@@ -4,7 +4,7 @@
 //! other event tells that.
 
 use std::collections::{BTreeSet, HashMap, HashSet};
-use std::io::{self, BufRead as _};
+use std::io::{self, BufRead, Read as _};
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -155,16 +155,51 @@ fn answer_each(
     mut answer: impl FnMut(&[u8]) -> Value,
 ) -> Result<u8, CommandError> {
     let mut failed = false;
-    for line in io::stdin().lock().split(b'\n') {
-        let line = line?;
-        if line.trim_ascii().is_empty() {
-            continue;
-        }
-        let answer = answer(&line);
+    let mut lines = Lines { from: io::stdin().lock() };
+    while let Some(line) = lines.next()? {
+        let answer = match line {
+            Line::Whole(line) if line.trim_ascii().is_empty() => continue,
+            Line::Whole(line) => answer(&line),
+            Line::TooLong => {
+                let error = format!("the line is longer than {} MiB", LONGEST_LINE >> 20);
+                json!({ "ok": false, "error": error })
+            }
+        };
         failed |= answer["ok"] == false;
         screen.json(&answer)?;
     }
     Ok(u8::from(failed))
+}
+
+/// No event is longer than this.
+const LONGEST_LINE: usize = 64 << 20;
+
+enum Line {
+    Whole(Vec<u8>),
+    TooLong,
+}
+
+/// Lines of at most [`LONGEST_LINE`] bytes. The rest of a longer one is read and dropped.
+struct Lines<R> {
+    from: R,
+}
+
+impl<R: BufRead> Lines<R> {
+    fn next(&mut self) -> io::Result<Option<Line>> {
+        let mut line = Vec::new();
+        let most = LONGEST_LINE as u64 + 1;
+        if self.from.by_ref().take(most).read_until(b'\n', &mut line)? == 0 {
+            return Ok(None);
+        }
+        if line.last() == Some(&b'\n') {
+            line.pop();
+        } else if line.len() > LONGEST_LINE {
+            drop(line);
+            self.from.skip_until(b'\n')?;
+            return Ok(Some(Line::TooLong));
+        }
+        Ok(Some(Line::Whole(line)))
+    }
 }
 
 /// What is to be remembered from one event to the next.

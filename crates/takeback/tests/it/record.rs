@@ -291,3 +291,19 @@ fn a_process_that_does_not_run_is_refused() {
     );
     assert_eq!(user.json(&["sessions"]), json!([]), "no session was recorded");
 }
+
+#[test]
+fn a_line_that_is_too_long_is_refused_and_the_next_is_read() {
+    let user = User::new();
+    let long = "x".repeat((64 << 20) + 1);
+    let input = format!(
+        "{{\"event\": \"prompt\", \"session\": \"s\", \"text\": \"{long}\"}}\n{}\n",
+        json!({"event": "prompt", "session": "s", "text": "go"})
+    );
+    let answer = user.fed(&["record"], &input);
+    assert_eq!(answer.code, 1, "{}", answer.err);
+    let answers: Vec<Value> =
+        answer.out.lines().map(|line| serde_json::from_str(line).expect("JSON")).collect();
+    assert_eq!(answers[0], json!({"ok": false, "error": "the line is longer than 64 MiB"}));
+    assert_eq!((answers.len(), &answers[1]["ok"]), (2, &json!(true)));
+}

@@ -85,6 +85,7 @@ fn back_to(named: &Named, now: Entry) -> Step {
         evidence: None,
         unclear: None,
         one_with: None,
+        linked_elsewhere: false,
     }
 }
 

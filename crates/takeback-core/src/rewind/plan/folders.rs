@@ -60,6 +60,7 @@ fn add_missing_folders(plan: &mut Plan, present: &Present) {
                         evidence: None,
                         unclear: None,
                         one_with: None,
+                        linked_elsewhere: false,
                     });
                 }
             }

@@ -5,6 +5,8 @@ use std::collections::{HashMap, hash_map};
 use takeback_store::{Entry, WorkPath};
 
 use super::{Plan, Present};
+use crate::worktree::fingerprint::links_of;
+use crate::worktree::root::Root;
 
 /// Only names that will have the same bytes and mode: nobody's save is lost by it. A name that stays
 /// as it is takes the others in; else the first one that comes does.
@@ -29,6 +31,24 @@ pub(super) fn keep_links(plan: &mut Plan, present: &Present) {
                 hash_map::Entry::Vacant(first) => drop(first.insert(name)),
             }
         }
+    }
+}
+
+/// Marks the steps that part a file from a name that is not known: that name keeps what stands there now.
+/// `linked`: the names that are known to be one file.
+pub(in crate::rewind) fn mark_links_elsewhere(
+    plan: &mut Plan,
+    linked: &[Vec<WorkPath>],
+    root: &Root,
+) {
+    let replaced = |present: &Entry| matches!(present, Entry::File { .. });
+    for step in &mut plan.steps {
+        if !replaced(&step.present) || !step.needs_staging() || step.path.is_outside() {
+            continue;
+        }
+        let known = linked.iter().find(|names| names.contains(&step.path)).map_or(1, Vec::len);
+        let links = root.parent_of(&step.path).and_then(|at| links_of(at, step.path.file_name()));
+        step.linked_elsewhere = links.is_ok_and(|links| links > known as u64);
     }
 }
 

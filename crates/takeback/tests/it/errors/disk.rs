@@ -4,6 +4,8 @@ use std::os::unix::fs::MetadataExt as _;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use serde_json::Value;
+
 use super::after_an_agent;
 use crate::home::User;
 
@@ -243,4 +245,31 @@ fn where_a_file_must_have_a_name_from_the_start() {
             assert_eq!(user.tree(), before, "{error}");
         }
     }
+}
+
+#[test]
+fn an_undo_that_failed_for_a_file_is_repeated_for_it() {
+    let user = after_an_agent();
+    let after = user.tree();
+    assert_eq!(user.takeback(&["rewind", "m", "-y"]).code, 0);
+    let bring_back = user.keep();
+    let renames = user.calls("renameat2", &["undo", "-y"]);
+    let mut repeated = 0;
+    for n in 1..=renames {
+        bring_back();
+        let rule = format!("renameat2:error=EIO:when={n}");
+        let failed = user.with_failing(&rule, None, &["undo", "-y", "--json"]);
+        let receipt: Value = serde_json::from_str(&failed.out).unwrap_or_default();
+        if receipt["errors"].as_array().is_none_or(Vec::is_empty) {
+            continue;
+        }
+        assert_eq!(failed.code, 1, "{failed:?}");
+        assert_ne!(user.tree(), after, "{failed:?}");
+        let again = user.takeback(&["undo", "-y"]);
+        assert_eq!(again.code, 0, "{again:?}, after {failed:?}");
+        assert_eq!(user.tree(), after, "{again:?}");
+        assert_eq!(user.takeback(&["undo", "-y"]).code, 5, "it is taken back");
+        repeated += 1;
+    }
+    assert!(repeated > 0, "of {renames} renames");
 }

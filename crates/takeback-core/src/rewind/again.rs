@@ -1,0 +1,75 @@
+//! Which rewind an undo or a redo is about.
+
+use serde_json::Value;
+use takeback_store::{RewindId, RewindKind, RewindRecord, disk};
+
+use super::plan::Plan;
+use crate::workspace::Workspace;
+
+/// The newest rewind that is not taken back.
+pub(super) fn undoable(rewinds: &[RewindRecord]) -> Option<&RewindRecord> {
+    rewinds.iter().rev().find(|record| {
+        matches!(record.kind, RewindKind::Rewind { .. }) && !is_taken_back(rewinds, record.id)
+    })
+}
+
+/// The newest undo that is not taken back, and that no rewind came after.
+pub(super) fn redoable(rewinds: &[RewindRecord]) -> Option<&RewindRecord> {
+    let standing = undoable(rewinds).map(|record| record.id);
+    let since = rewinds.iter().rev().take_while(|record| Some(record.id) != standing);
+    since.into_iter().find(|record| match record.kind {
+        // What was turned back because not all of it could be done is not done again in part.
+        RewindKind::Undo { .. } => !is_taken_back(rewinds, record.id) && !turns_back(record),
+        RewindKind::Rewind { .. } | RewindKind::Redo { .. } => false,
+    })
+}
+
+/// Whether an undo or redo of `id` stands, itself not taken back. One that failed for some files does
+/// not count: it can be repeated.
+fn is_taken_back(rewinds: &[RewindRecord], id: RewindId) -> bool {
+    rewinds.iter().any(|record| match record.kind {
+        RewindKind::Undo { of } | RewindKind::Redo { of } => {
+            of == id && !has_failed(record) && !is_taken_back(rewinds, record.id)
+        }
+        RewindKind::Rewind { .. } => false,
+    })
+}
+
+/// Whether something went wrong with a file. Files that were left on purpose are no failure.
+fn has_failed(record: &RewindRecord) -> bool {
+    let receipt = record.receipt.as_deref().and_then(|json| serde_json::from_str(json).ok());
+    receipt.is_some_and(|receipt: Value| {
+        receipt["errors"].as_array().is_some_and(|errors| !errors.is_empty())
+    })
+}
+
+/// Whether an undo only brought back what was done of a rewind that had to be all or nothing.
+fn turns_back(record: &RewindRecord) -> bool {
+    serde_json::from_str::<Plan>(&record.plan).is_ok_and(|plan| plan.turns_back)
+}
+
+/// Holds the rewind that was the newest when one after it found nothing to do.
+const FILE: &str = "rewound-nothing";
+
+/// Notes that a rewind changed nothing. The next undo is not meant for the rewind before it.
+pub(super) fn note_nothing(workspace: &Workspace, newest: Option<&RewindRecord>) {
+    if let Some(newest) = newest {
+        let text = newest.id.to_string();
+        // Without the note, the preview of an undo still shows what it takes back.
+        drop(disk::replace_private_file(&workspace.store_dir.join(FILE), text.as_bytes()));
+    }
+}
+
+/// Whether a rewind after `newest` changed nothing, and no undo was told so.
+pub(super) fn did_nothing_since(workspace: &Workspace, newest: RewindId) -> bool {
+    let noted = std::fs::read_to_string(workspace.store_dir.join(FILE));
+    noted.is_ok_and(|noted| noted == newest.to_string())
+}
+
+pub(super) fn forget_nothing(workspace: &Workspace) {
+    let file = workspace.store_dir.join(FILE);
+    if file.exists() {
+        // One that stays is told once more.
+        drop(disk::remove_store_file(&file));
+    }
+}
