@@ -37,7 +37,8 @@ pub fn push(store_dir: &Path, spooled: &Spooled) -> io::Result<()> {
 
 /// Hands every spooled event to `take`, oldest first, and forgets each that was taken. If `take`
 /// fails, that event and those behind it stay. If the process dies, one event at most is taken a
-/// second time. A line cut short by a crash was never promised to anyone and is passed over.
+/// second time. A line cut short by a crash was never promised to anyone and is passed over; one that
+/// is damaged is kept for [`damaged`].
 ///
 /// `None`: somebody else was at it all through `patience`.
 pub fn drain<E: From<io::Error>>(
@@ -57,6 +58,7 @@ pub fn drain<E: From<io::Error>>(
     // What a crash left aside is older than what has been pushed since.
     while aside.try_exists()? || take_aside(&spool, &aside)? {
         let lines = std::fs::read(&aside)?;
+        keep_damaged(store_dir, &lines)?;
         let mut events = read_lines(&lines).peekable();
         while let Some((spooled, rest)) = events.next() {
             take(spooled)?;
@@ -68,6 +70,36 @@ pub fn drain<E: From<io::Error>>(
         disk::remove_store_file(&aside)?;
     }
     Ok(Some(taken))
+}
+
+/// How many events were damaged on the disk: they cannot be recorded any more.
+pub fn damaged(store_dir: &Path) -> io::Result<usize> {
+    let mut number = 0;
+    for file in [spool_file(store_dir), aside_file(store_dir), damaged_file(store_dir)] {
+        match std::fs::read(&file) {
+            Ok(lines) => number += damaged_lines(&lines).count(),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(number)
+}
+
+/// Before the lines are taken and forgotten. If the process dies in between, they are kept once more.
+fn keep_damaged(store_dir: &Path, lines: &[u8]) -> io::Result<()> {
+    for line in damaged_lines(lines) {
+        let mut file = disk::open_private_file(&damaged_file(store_dir))?;
+        disk::append(&mut file, &[line, b"\n"].concat())?;
+    }
+    Ok(())
+}
+
+/// The beginning of an event was cut short by a crash; anything else that is no event is damage.
+fn damaged_lines(lines: &[u8]) -> impl Iterator<Item = &[u8]> {
+    lines.split(|byte| *byte == b'\n').filter(|line| {
+        let read = serde_json::from_slice::<Spooled>(line);
+        !line.is_empty() && read.is_err_and(|error| !error.is_eof())
+    })
 }
 
 /// Whether there are none. As quick to tell as can be.
@@ -131,6 +163,10 @@ fn read_lines(lines: &[u8]) -> impl Iterator<Item = (Spooled, &[u8])> {
 
 fn spool_file(store_dir: &Path) -> PathBuf {
     store_dir.join("spool")
+}
+
+fn damaged_file(store_dir: &Path) -> PathBuf {
+    store_dir.join("spool.damaged")
 }
 
 fn aside_file(store_dir: &Path) -> PathBuf {

@@ -84,6 +84,21 @@ fn note_root(folder: &Path, root: &Path) -> Result<(), StoreError> {
         .map_err(|source| StoreError::Io { path, doing: "noting the workspace's root", source })
 }
 
+/// What the store in `folder` gives as its root, if it is not `root`.
+pub(crate) fn misnamed(folder: &Path, root: &Path) -> Option<PathBuf> {
+    let noted = std::fs::read(folder.join(ROOT_FILE)).unwrap_or_default();
+    (noted != root.as_os_str().as_bytes()).then(|| PathBuf::from(OsString::from_vec(noted)))
+}
+
+/// Writes down the root of a store that gives another.
+pub(crate) fn mend_root(folder: &Path, root: &Path) -> Result<bool, StoreError> {
+    let is_wrong = misnamed(folder, root).is_some();
+    if is_wrong {
+        note_root(folder, root)?;
+    }
+    Ok(is_wrong)
+}
+
 /// All stores, by root.
 pub(crate) fn stores(home: &Path) -> Vec<Kept> {
     let Ok(folders) = std::fs::read_dir(home.join(WORKSPACES)) else { return Vec::new() };

@@ -7,7 +7,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use takeback_core::lock::{Hold, Lock, lock};
-use takeback_core::spool::{Spooled, drain, push};
+use takeback_core::spool::{Spooled, damaged, drain, push};
 use takeback_core::{AgentEvent, Touches, look_around};
 use takeback_store::{CallId, Lack, SessionId, Timestamp};
 use takeback_testkit::{Sandbox, path};
@@ -120,6 +120,30 @@ fn what_a_crash_left_beside_the_spool_is_cleared_away() {
     fs::write(dir.path().join("index.7.new"), "somebody else's").unwrap();
     assert_eq!(taken(dir.path(), "").0, ["first"]);
     assert_eq!(files(dir.path()), ["index.7.new", "spool.lock"]);
+}
+
+#[test]
+fn a_line_that_was_damaged_is_told_and_one_that_was_cut_short_is_not() {
+    let dir = tempfile::tempdir().unwrap();
+    push_prompt(dir.path(), "first");
+    let spool = dir.path().join("spool");
+    let whole = fs::read(&spool).unwrap();
+    fs::write(&spool, &whole[..whole.len() / 2]).unwrap();
+    push_prompt(dir.path(), "second");
+    assert_eq!(damaged(dir.path()).unwrap(), 0, "it was cut short");
+    push_prompt(dir.path(), "third");
+    let mut lines = fs::read(&spool).unwrap();
+    let at = lines.windows(5).position(|bytes| bytes == b"third").unwrap();
+    lines[at - 1] = b'x';
+    fs::write(&spool, &lines).unwrap();
+    push_prompt(dir.path(), "fourth");
+    assert_eq!(damaged(dir.path()).unwrap(), 1);
+    let (texts, drained) = taken(dir.path(), "");
+    assert_eq!((texts, drained.unwrap()), (vec!["second".into(), "fourth".into()], Some(2)));
+    assert_eq!(damaged(dir.path()).unwrap(), 1, "also when the others are recorded");
+    push_prompt(dir.path(), "fifth");
+    drop(taken(dir.path(), ""));
+    assert_eq!(damaged(dir.path()).unwrap(), 1);
 }
 
 #[test]

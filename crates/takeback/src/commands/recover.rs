@@ -12,6 +12,7 @@ use crate::args::{Options, RecoverArgs};
 use crate::error::CommandError;
 use crate::place::{self, Store};
 use crate::screen::{GOOD, HINT, Screen, count};
+use crate::stores;
 
 pub(crate) fn recover(
     options: &Options,
@@ -29,7 +30,9 @@ pub(crate) fn recover(
         }
         return Ok(0);
     }
-    let recovered = mend::recover(&mut place.workspace)?;
+    let workspace = &mut place.workspace;
+    let is_mended = stores::mend_root(&workspace.store_dir, workspace.root.path())?;
+    let recovered = mend::recover(workspace)?;
     let code = recovered
         .finished
         .iter()
@@ -42,6 +45,7 @@ pub(crate) fn recover(
             "clearedStages": recovered.cleared.len(),
             "leftStages": recovered.left.iter().map(place_of).collect::<Vec<_>>(),
             "drainedEvents": recovered.drained,
+            "mendedRoot": is_mended,
         }))?;
         return Ok(code);
     }
@@ -52,7 +56,12 @@ pub(crate) fn recover(
     if recovered.drained > 0 {
         writeln!(screen.out, "Recorded {}.", count(recovered.drained, "waiting event"))?;
     }
-    if recovered.finished.is_empty() && recovered.cleared.is_empty() && recovered.drained == 0 {
+    if is_mended {
+        writeln!(screen.out, "Wrote the folder's path into the store again.")?;
+    } else if recovered.finished.is_empty()
+        && recovered.cleared.is_empty()
+        && recovered.drained == 0
+    {
         writeln!(screen.out, "{HINT}Nothing was interrupted.{HINT:#}")?;
     } else if !recovered.cleared.is_empty() {
         writeln!(screen.out, "Cleared away a rewind that had not begun.")?;

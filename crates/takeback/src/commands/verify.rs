@@ -3,13 +3,14 @@
 use std::io::Write as _;
 
 use serde_json::json;
-use takeback_core::Workspace;
+use takeback_core::{Workspace, spool};
 
 use crate::args::Options;
 use crate::error::{CommandError, Kind};
 use crate::place::{self, Store};
 use crate::progress;
 use crate::screen::{BAD, GOOD, HINT, Screen, count, plain};
+use crate::stores;
 use crate::wire::{self, Json};
 
 pub(crate) fn verify(options: &Options, screen: &mut Screen) -> Result<u8, CommandError> {
@@ -44,7 +45,25 @@ pub(crate) fn verify(options: &Options, screen: &mut Screen) -> Result<u8, Comma
 
 /// What is damaged, in words.
 pub(crate) fn damage(workspace: &Workspace) -> Result<Vec<String>, CommandError> {
-    Ok([workspace.store.check()?, workspace.states.check()?].concat())
+    Ok([damage_beside(workspace)?, workspace.store.check()?, workspace.states.check()?].concat())
+}
+
+/// What is damaged beside the log. Quick to tell.
+pub(crate) fn damage_beside(workspace: &Workspace) -> Result<Vec<String>, CommandError> {
+    let mut damage = Vec::new();
+    let (root, folder) = (workspace.root.path(), &workspace.store_dir);
+    if let Some(noted) = stores::misnamed(folder, root) {
+        let (noted, root) = (noted.display(), root.display());
+        damage.push(format!(
+            "the file `root` names {noted} instead of {root}; `takeback recover` mends it"
+        ));
+    }
+    let lost = spool::damaged(folder)?;
+    if lost > 0 {
+        let lost = count(lost, "event");
+        damage.push(format!("{lost} could not be read from the spool, and cannot be recorded"));
+    }
+    Ok(damage)
 }
 
 pub(crate) fn told(damage: &[String]) -> Result<Json, CommandError> {

@@ -228,3 +228,36 @@ fn a_store_on_a_read_only_file_system() {
     ");
     assert_eq!(user.read("a.txt"), "two\n");
 }
+
+#[test]
+fn a_store_that_names_another_folder_is_reported_and_mended() {
+    let user = after_an_agent();
+    let root = user.store().join("root");
+    let right = fs::read(&root).expect("a root");
+    for wrong in ["/nowhere/else", ""] {
+        fs::write(&root, wrong).expect("it is written");
+        let found = user.takeback(&["verify"]);
+        assert_eq!(found.code, 1);
+        assert!(found.out.contains("`takeback recover` mends it"), "{found:?}");
+        let mended = user.takeback(&["recover"]);
+        assert_eq!(
+            (mended.code, mended.out.as_str()),
+            (0, "Wrote the folder's path into the store again.\n")
+        );
+        assert_eq!(fs::read(&root).expect("a root"), right);
+        assert_eq!(user.takeback(&["verify"]).code, 0);
+    }
+}
+
+#[test]
+fn an_event_that_was_damaged_while_it_waited_is_reported() {
+    let user = after_an_agent();
+    let event = r#"{"time":1,"event":"prompt","session":"s","message":null,"text":"go"}"#;
+    fs::write(user.store().join("spool"), event.replace("\"go", "xgo") + "\n").expect("a spool");
+    for _ in 0..2 {
+        let found = user.takeback(&["verify"]);
+        assert_eq!(found.code, 1);
+        assert!(found.out.contains("1 event could not be read from the spool"), "{found:?}");
+        assert_eq!(user.takeback(&["checkpoint"]).code, 0);
+    }
+}
