@@ -31,7 +31,7 @@ use self::pack::{Location, Packs};
 use self::rows::RowError;
 use self::schema::{Synchronous, error_at, io_error};
 use self::writer::Writer;
-use crate::blob::{Digest, PackedBlob};
+use crate::blob::{Digest, Encoding, PackedBlob};
 use crate::change::Change;
 use crate::disk::{self, CrashPoint, crash_point};
 use crate::entry::Entry;
@@ -368,6 +368,31 @@ impl Store for SqliteStore {
             location = now;
         };
         Ok(PackedBlob { digest: *digest, size: location.size, encoding: location.encoding, bytes })
+    }
+
+    fn holds(&self, digest: &Digest) -> Result<bool, StoreError> {
+        let lies = |digest: &Digest| -> Result<Option<Location>, StoreError> {
+            let location = self.locate(digest)?;
+            Ok(self.packs.lies_at(digest, &location)?.then_some(location))
+        };
+        let whole = |location: Option<Location>| -> Result<bool, StoreError> {
+            match location {
+                None => Ok(false),
+                Some(location) if location.encoding != Encoding::Chunks => Ok(true),
+                Some(_) => {
+                    let mut parts = self.packed(digest)?.chunks().into_iter();
+                    parts.try_fold(true, |whole, part| Ok(whole && lies(&part)?.is_some()))
+                }
+            }
+        };
+        match lies(digest).and_then(whole) {
+            Ok(true) => Ok(true),
+            // Another process may have moved it meanwhile, or only the head of its record is damaged.
+            _ => match self.read(digest, &mut |_| Ok(())) {
+                Err(error) if error.is_lost_contents() => Ok(false),
+                read => read.map(|()| true),
+            },
+        }
     }
 
     fn unnamed(&self) -> Result<Unnamed, StoreError> {

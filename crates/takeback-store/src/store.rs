@@ -137,6 +137,15 @@ pub trait Store: Send {
         if *whole.finalize().as_bytes() == digest.0 { Ok(()) } else { Err(damaged()) }
     }
 
+    /// Whether the contents of `digest` lie where they should, each part of them. A store may answer
+    /// without reading all of their bytes: only [`Self::read`] says that these are right.
+    fn holds(&self, digest: &Digest) -> Result<bool, StoreError> {
+        match self.read(digest, &mut |_| Ok(())) {
+            Err(error) if error.is_lost_contents() => Ok(false),
+            read => read.map(|()| true),
+        }
+    }
+
     /// The contents of `digest`, whole in memory.
     fn contents(&self, digest: &Digest) -> Result<Vec<u8>, StoreError> {
         let mut contents = Vec::new();
@@ -337,6 +346,17 @@ impl StoreError {
     #[must_use]
     pub fn is_moved(&self) -> bool {
         matches!(self, Self::Moved)
+    }
+
+    /// Only the contents that were asked for are lost: everything else can still be had.
+    #[must_use]
+    pub fn is_lost_contents(&self) -> bool {
+        let failed_disk = Some(rustix::io::Errno::IO.raw_os_error());
+        match self {
+            Self::MissingBlob { .. } | Self::DamagedBlob { .. } => true,
+            Self::Io { source, .. } => source.raw_os_error() == failed_disk,
+            _ => false,
+        }
     }
 
     /// There is no room on the disk.
