@@ -377,12 +377,15 @@ pub fn sync_staged(file: impl AsFd) -> io::Result<()> {
 }
 
 /// Makes several files' bytes, or folders' names, durable. All at once: a file system that keeps a
-/// journal writes them as one group, where one after the other each would wait for the disk.
-pub fn sync_all(files: &[OwnedFd]) -> io::Result<()> {
+/// journal writes them as one group, where one after the other each would wait for the disk. Answers
+/// for each whether it is.
+pub fn sync_all(files: &[OwnedFd]) -> Vec<io::Result<()>> {
     const THREADS: usize = 8;
-    files.iter().try_for_each(|_| pass(CrashPoint::SyncStaged))?;
-    let synced = at_once(files, THREADS, |file| rustix::fs::fsync(file));
-    Ok(synced.into_iter().collect::<Result<(), Errno>>()?)
+    let passed = files.iter().try_for_each(|_| pass(CrashPoint::SyncStaged));
+    at_once(files, THREADS, |file| match &passed {
+        Ok(()) => Ok(rustix::fs::fsync(file)?),
+        Err(error) => Err(error.kind().into()),
+    })
 }
 
 /// Two existing names change places, atomically.

@@ -16,7 +16,7 @@ use takeback_core::rewind::RewindError;
 use takeback_core::worktree::write::StageError;
 use takeback_store::{StateError, StoreError};
 
-use crate::screen::{HINT, WRONG, plain};
+use crate::screen::{HINT, WRONG, count, plain};
 
 /// Exit codes, as `docs/reference.md` promises them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -321,6 +321,19 @@ impl From<RewindError> for CommandError {
                 let mut told = Self::new(Kind::Error, error).hint("Nothing was changed.");
                 told.hints.extend(hint.map(str::to_owned));
                 told
+            }
+            RewindError::Waiting { .. } => Self::new(Kind::Error, error).hint(
+                "See to the disk, then run `takeback recover`: it goes on with the rewind. The next \
+                 command that changes something does the same.",
+            ),
+            RewindError::NotClosed { ref receipt, .. } => {
+                let places = [&receipt.restored_files, &receipt.deleted_files].map(Vec::len);
+                let files = count(places[0] + places[1] + receipt.merged_files.len(), "path");
+                Self::new(Kind::Error, error).hint(format!(
+                    "{files} of the rewind are in place. See to the disk, then run `takeback recover`: \
+                     it finishes the rewind, or takes it back, and says which. `takeback undo` takes \
+                     back what is finished."
+                ))
             }
             RewindError::Stages { .. } => Self::new(Kind::Error, error).hint(
                 "Takeback works in the folder .takeback of the workspace: see what is there.",

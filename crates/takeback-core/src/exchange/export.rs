@@ -4,8 +4,8 @@ use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::io::Write;
 
 use takeback_store::{
-    Author, Change, Digest, Entry, Lack, PackedBlob, Point, PointId, PointKind, Seq, Session, SessionId,
-    Store, StoreError, Timestamp, Turn, WorkPath, blob,
+    Author, Change, Digest, Entry, Lack, PackedBlob, Point, PointId, PointKind, Seq, Session,
+    SessionId, Store, StoreError, Timestamp, Turn, WorkPath, blob,
 };
 
 use super::bundle::{BundleError, BundleWriter, Piece, WriteError};
@@ -193,9 +193,9 @@ fn without_lost(
         Ok(lost)
     };
     let mut damaged = BTreeSet::new();
-    let changed = changes.iter_mut().flat_map(|change| {
-        [(&change.path, &mut change.before), (&change.path, &mut change.after)]
-    });
+    let changed = changes
+        .iter_mut()
+        .flat_map(|change| [(&change.path, &mut change.before), (&change.path, &mut change.after)]);
     for (path, entry) in base.iter_mut().chain(changed) {
         if is_lost(entry)? {
             *entry = Entry::NotCaptured { lack: Lack::Unreadable };

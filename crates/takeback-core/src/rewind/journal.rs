@@ -18,7 +18,7 @@ use super::path_filter::PathFilter;
 use super::plan::{
     Aim, AmbiguousPolicy, Plan, PlanOptions, Present, Sources, Whose, candidates, plan,
 };
-use super::receipt::{Fate, Receipt, StateReceipt};
+use super::receipt::{Receipt, StateReceipt};
 use super::recover::recover_locked;
 use super::state_move::{Files, Rollback, StateMove, Terms};
 use crate::exchange::imported::import_of;
@@ -110,6 +110,11 @@ pub enum RewindError {
     DamagedPlan { id: RewindId, source: serde_json::Error },
     #[error("no folder of rewind {id} can be looked at")]
     Stages { id: RewindId, source: std::io::Error },
+    #[error("the rewind has been promised and cannot go on")]
+    Waiting { source: StageError },
+    /// All that could be done is in place; the log does not know it yet. The journal is open.
+    #[error("the files are in place, but the store could not record it")]
+    NotClosed { receipt: Box<Receipt>, source: StoreError },
     #[error(transparent)]
     Record(#[from] RecordError),
     #[error(transparent)]
@@ -244,7 +249,8 @@ pub fn rewind_with(
                 Ok(()) => Helped::Ran,
                 Err(message) => Helped::Failed(message),
             };
-            settle(&workspace.root, &*workspace.store, &ready.plan, record.id)?;
+            settle(&workspace.root, &*workspace.store, &ready.plan, record.id)
+                .map_err(|source| RewindError::Waiting { source })?;
             helped
         }
     };
@@ -472,7 +478,10 @@ fn fulfil(
     let store = &mut *workspace.store;
     let mut staged = match plan.leaves_files() {
         true => None,
-        false => Some(open_stages(&workspace.root, plan, record.id)?),
+        false => {
+            let opened = open_stages(&workspace.root, plan, record.id);
+            Some(opened.map_err(|source| RewindError::Waiting { source })?)
+        }
     };
     let fates = match &mut staged {
         Some(staged) => staged.apply(store, work.counter()),
@@ -499,6 +508,7 @@ fn fulfil(
         receipt.success &= moved.moved || !state.is_move();
         receipt.state = Some(moved);
     }
+    receipt.unconfirmed(plan, &fates);
     let terms = plan.state.as_ref().map(|state| state.terms);
     let is_moved = receipt.state.as_ref().is_some_and(|state| state.moved);
     record.state = match terms {
@@ -514,7 +524,7 @@ fn fulfil(
         let mut seq = head.seq;
         let mut writes = Vec::new();
         let actions = plan.actions().zip(&fates);
-        for (step, _) in actions.filter(|(_, fate)| **fate == Fate::Done) {
+        for (step, _) in actions.filter(|(_, fate)| fate.is_in_place()) {
             seq = seq.next();
             writes.push(Write::Change(Change {
                 seq,
@@ -531,10 +541,10 @@ fn fulfil(
         }
         writes.push(Write::Rewind(record.clone()));
         match store.commit(head, &writes) {
+            Ok(_) => break,
             Err(StoreError::Moved) => {}
-            done => {
-                done?;
-                break;
+            Err(source) => {
+                return Err(RewindError::NotClosed { receipt: Box::new(receipt), source });
             }
         }
     }

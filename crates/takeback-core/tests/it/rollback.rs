@@ -524,12 +524,8 @@ fn lost_contents_refuse_a_rollback_and_are_named() {
     assert_eq!(said(&receipt), ["not all", "not captured a.txt: damaged in the store"]);
     assert_eq!((sandbox.tree(), stands(&sandbox).0), (before.clone(), json!({ "at": 3 })));
     let receipt = roll_back(&mut sandbox, 1, RollbackFiles::Partial);
-    let expected = [
-        "not all",
-        "deleted 2.txt",
-        "deleted 3.txt",
-        "not captured a.txt: damaged in the store",
-    ];
+    let expected =
+        ["not all", "deleted 2.txt", "deleted 3.txt", "not captured a.txt: damaged in the store"];
     assert_eq!(said(&receipt), expected);
     assert_eq!(stands(&sandbox).0, json!({ "at": 1 }));
     sandbox.undo();

@@ -173,8 +173,7 @@ fn print_stat(
 ) -> Result<usize, CommandError> {
     let mut counted = Vec::new();
     for diff in diffs {
-        let compared =
-            if diff.is_folder() { Compared::NotText } else { diff.compare(store)? };
+        let compared = if diff.is_folder() { Compared::NotText } else { diff.compare(store)? };
         counted.push((diff, compared));
     }
     let lines = || counted.iter().filter_map(|(_, compared)| compared.lines());

@@ -55,7 +55,8 @@ pub(crate) fn print_all(
                 if at > 0 {
                     writeln!(screen.out)?;
                 }
-                damaged += usize::from(for_people(diff, contents, &mut screen.out)? == InPatch::Damaged);
+                damaged +=
+                    usize::from(for_people(diff, contents, &mut screen.out)? == InPatch::Damaged);
             }
         }
     }

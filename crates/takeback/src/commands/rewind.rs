@@ -11,6 +11,7 @@ use takeback_agents::cut::Cut;
 use takeback_core::Workspace;
 use takeback_core::record::look_around;
 use takeback_core::rewind::journal::{Exactness, Preview, Window};
+use takeback_core::rewind::receipt::UNCONFIRMED;
 use takeback_core::rewind::{
     AmbiguousPolicy, Receipt, RewindError, RewindRequest, Target, Whose, preview,
     rewind as take_back,
@@ -337,6 +338,13 @@ fn told(
             let fits = columns(verdict) + 1 + columns(&hint) <= width();
             let between = if fits { ' ' } else { '\n' };
             writeln!(screen.out, "{GOOD}{verdict}{GOOD:#}{between}{HINT}{hint}{HINT:#}")?;
+        }
+        if done.errors.iter().any(|problem| problem.error.contains(UNCONFIRMED)) {
+            let said =
+                "The files are as listed, but may not survive a loss of power: see to the disk.";
+            for line in wrap(said, width()) {
+                writeln!(screen.out, "{BAD}{line}{BAD:#}")?;
+            }
         }
         if done.not_captured.iter().any(|note| note.reason.contains(DAMAGED)) {
             writeln!(screen.out, "{HINT}`takeback verify` tells what is damaged.{HINT:#}")?;

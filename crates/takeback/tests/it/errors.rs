@@ -5,6 +5,7 @@ mod disk;
 mod permission;
 mod store;
 mod streams;
+mod sync;
 
 use crate::home::User;
 
