@@ -190,6 +190,10 @@ impl From<StoreError> for CommandError {
 }
 
 /// An error of the store; `files` says what that means for the user's.
+/// What to do about a database that is gone while other files of its store are there.
+pub(crate) const LOST_DATABASE: &str = "Put the file back from a backup. If there is none, `takeback \
+     forget` removes what is left, and recording begins anew.";
+
 fn of_store(error: StoreError, files: &str) -> CommandError {
     let hint = match (&error, trouble(&error)) {
         (StoreError::Missing { .. }, _) => return no_store(error),
@@ -197,6 +201,7 @@ fn of_store(error: StoreError, files: &str) -> CommandError {
             return CommandError::new(Kind::Locked, error).hint("Try again in a moment.");
         }
         (StoreError::Newer { .. }, _) => "Update Takeback; nothing was changed.".to_owned(),
+        (StoreError::LostDatabase { .. }, _) => format!("{LOST_DATABASE} {files}"),
         (StoreError::Foreign { .. }, _) => {
             "Move it aside, or choose another folder with --home or TAKEBACK_HOME.".to_owned()
         }

@@ -181,6 +181,10 @@ fn without_lost(
 ) -> Result<Vec<WorkPath>, StoreError> {
     let mut seen: HashMap<Digest, bool> = HashMap::new();
     let mut is_lost = |entry: &Entry| -> Result<bool, StoreError> {
+        // No bundle has this: it is a matter of this store.
+        if *entry == (Entry::NotCaptured { lack: Lack::Damaged }) {
+            return Ok(true);
+        }
         let Some(digest) = entry.digest() else { return Ok(false) };
         if let Some(lost) = seen.get(&digest) {
             return Ok(*lost);

@@ -109,6 +109,9 @@ pub(crate) fn status(options: &Options, screen: &mut Screen) -> Result<u8, Comma
     if let Some(over) = &over {
         said.push((CARE, format!("It is {}", room::words(over))));
     }
+    for loss in workspace.store.losses()? {
+        said.push((CARE, format!("History is damaged: {loss}; {}", place::LOSS)));
+    }
     if precious.files > 0 {
         said.push((
             Style::new(),

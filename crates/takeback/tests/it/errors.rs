@@ -3,6 +3,7 @@
 mod busy;
 mod disk;
 mod permission;
+mod rot;
 mod store;
 mod streams;
 mod sync;

@@ -30,7 +30,7 @@ fn a_store_from_the_future_or_of_somebody_else() {
     let answer = user.takeback(&["log"]);
     assert_eq!(answer.code, 1);
     insta::assert_snapshot!(answer.err, @r"
-    takeback: the store at FOLDER/home/.takeback/workspaces/work-LONG-ID/timeline.db has format 999; this Takeback knows formats up to 6
+    takeback: the store at FOLDER/home/.takeback/workspaces/work-LONG-ID/timeline.db has format 999; this Takeback knows formats up to 7
       Update Takeback; nothing was changed.
     ");
     std::fs::write(&database, "something else entirely").expect("foreign");
