@@ -93,6 +93,13 @@ fn a_database_that_is_gone_is_never_made_anew_beside_its_log() {
     takeback: the database FOLDER/home/.takeback/workspaces/work-LONG-ID/timeline.db is gone, but FOLDER/home/.takeback/workspaces/work-LONG-ID/timeline.db-wal is still there
       Put the file back from a backup. If there is none, `takeback forget` removes what is left, and recording begins anew. Your files were not changed.
     ");
+    let work = user.work();
+    let prompt = serde_json::json!({
+        "session_id": "x", "hook_event_name": "UserPromptSubmit", "prompt": "hi", "cwd": work,
+        "transcript_path": work.join("t.jsonl"),
+    });
+    let hook = user.fed(&["hook", "--agent", "claude"], &prompt.to_string());
+    assert_eq!((hook.code, database.exists()), (0, false), "an agent is never stopped: {hook:?}");
     let asked = user.takeback(&["doctor"]);
     assert!(asked.out.contains("timeline.db is gone"), "{asked:?}");
     assert_eq!(user.tree(), before);
