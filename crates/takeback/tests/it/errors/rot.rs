@@ -67,6 +67,7 @@ fn a_log_that_was_cut_is_told_and_work_goes_on() {
         assert!(answer.out.contains("are lost"), "{args:?}: {answer:?}");
     }
     assert_eq!(user.takeback(&["verify"]).code, 1);
+    assert_eq!(user.json(&["status"])["losses"].as_array().map(Vec::len), Some(1));
 }
 
 #[test]
