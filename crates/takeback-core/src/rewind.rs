@@ -9,6 +9,7 @@ pub mod journal;
 pub mod apply;
 mod again;
 mod correct;
+mod lost;
 pub mod recover;
 pub mod receipt;
 

@@ -1,5 +1,6 @@
 //! The suite that every store must pass: each promise of [`Store`]'s documentation, put to the test.
 
+mod chaining;
 mod dropping;
 mod finding;
 mod samples;
@@ -23,9 +24,11 @@ use crate::store::{Head, Store, StoreError, Write};
 /// Runs every case on stores of its own. `make` makes a new, empty store and opens it twice, as two
 /// processes would. Panics at the first promise that is not kept.
 pub fn run(make: &mut dyn FnMut() -> [Box<dyn Store>; 2]) {
-    let cases: [fn(&mut dyn Store, &mut dyn Store); 26] = [
+    let cases: [fn(&mut dyn Store, &mut dyn Store); 28] = [
         a_new_store_is_empty,
         every_commit_moves_the_head,
+        chaining::the_same_commits_make_the_same_chain,
+        chaining::what_is_dropped_and_replaced_leaves_the_rest_whole,
         a_commit_against_an_old_head_does_nothing,
         changes_leave_no_gap,
         every_change_reads_back_as_written,
@@ -480,7 +483,7 @@ fn contents_of_every_encoding_read_back(store: &mut dyn Store, other: &mut dyn S
     }
     let read_back = |store: &dyn Store| {
         for (digest, contents) in &kept {
-            assert!(good(store.has(digest)));
+            assert!(good(store.has(digest)) && good(store.holds(digest)));
             assert_eq!(good(store.contents(digest)), *contents);
             assert_eq!(good(store.packed(digest)).size, contents.len() as u64);
         }
@@ -542,6 +545,8 @@ fn missing_and_damaged_contents_are_told_apart(store: &mut dyn Store, _other: &m
         assert_eq!(missing, digest);
     }
 
+    assert!(!good(store.holds(&digest)));
+
     let mut flipped = PackedBlob::new(b"text ".repeat(100));
     let renamed = PackedBlob { digest: Digest::of(b"another"), ..flipped.clone() };
     flipped.bytes[20] ^= 1;
@@ -570,6 +575,7 @@ fn missing_and_damaged_contents_are_told_apart(store: &mut dyn Store, _other: &m
         assert_eq!(digest, damaged.digest);
         assert_eq!(good(store.packed(&damaged.digest)), damaged);
     }
+    assert!(!good(store.holds(&lacking.digest)), "a part of it is not there");
     let read = store.contents(&lacking.digest);
     assert!(matches!(read, Err(StoreError::MissingBlob { digest: part }) if part == digest));
 

@@ -11,7 +11,9 @@ use std::cell::{Cell, RefCell};
 use std::fs::File;
 use std::io::{self, Write as _};
 use std::os::fd::{AsFd, AsRawFd as _, OwnedFd};
-use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _, PermissionsExt as _};
+use std::os::unix::fs::{
+    DirBuilderExt as _, FileExt as _, OpenOptionsExt as _, PermissionsExt as _,
+};
 use std::os::unix::net::UnixListener;
 use std::path::Path;
 use std::thread::JoinHandle;
@@ -58,6 +60,8 @@ crash_points! {
     Empty = 9,
     /// An empty file of the store is made.
     MakeStoreFile = 10,
+    /// The file that tells the last commit is written over.
+    Witness = 11,
     /// A folder is made in the workspace.
     MakeFolder = 20,
     /// A file is made in the stage.
@@ -210,6 +214,24 @@ pub fn listen_privately(path: &Path) -> io::Result<UnixListener> {
 pub fn append(file: &mut File, bytes: &[u8]) -> io::Result<()> {
     pass(CrashPoint::Append)?;
     file.write_all(bytes)
+}
+
+/// Opens a file of the store to be written over in place; made, if missing, for its owner alone.
+pub fn open_witness(path: &Path) -> io::Result<File> {
+    std::fs::OpenOptions::new()
+        .read(true)
+        .write(true)
+        .create(true)
+        .truncate(false)
+        .mode(0o600)
+        .custom_flags(OFlags::NOFOLLOW.bits().cast_signed())
+        .open(path)
+}
+
+/// Writes over the first bytes of a file of the store. Not durable.
+pub fn overwrite(file: &File, bytes: &[u8]) -> io::Result<()> {
+    pass(CrashPoint::Witness)?;
+    file.write_all_at(bytes, 0)
 }
 
 pub fn sync(file: &File) -> io::Result<()> {
@@ -378,12 +400,15 @@ pub fn sync_staged(file: impl AsFd) -> io::Result<()> {
 }
 
 /// Makes several files' bytes, or folders' names, durable. All at once: a file system that keeps a
-/// journal writes them as one group, where one after the other each would wait for the disk.
-pub fn sync_all(files: &[OwnedFd]) -> io::Result<()> {
+/// journal writes them as one group, where one after the other each would wait for the disk. Answers
+/// for each whether it is.
+pub fn sync_all(files: &[OwnedFd]) -> Vec<io::Result<()>> {
     const THREADS: usize = 8;
-    files.iter().try_for_each(|_| pass(CrashPoint::SyncStaged))?;
-    let synced = at_once(files, THREADS, |file| rustix::fs::fsync(file));
-    Ok(synced.into_iter().collect::<Result<(), Errno>>()?)
+    let passed = files.iter().try_for_each(|_| pass(CrashPoint::SyncStaged));
+    at_once(files, THREADS, |file| match &passed {
+        Ok(()) => Ok(rustix::fs::fsync(file)?),
+        Err(error) => Err(error.kind().into()),
+    })
 }
 
 /// Two existing names change places, atomically.

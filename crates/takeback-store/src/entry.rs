@@ -54,6 +54,8 @@ pub enum Lack {
     TooMany = 8,
     /// It has the name of a stage, and no stage of this store has it.
     Reserved = 9,
+    /// The record of it is not what was written: nothing it says can be relied on.
+    Damaged = 10,
 }
 
 impl Lack {
@@ -69,6 +71,7 @@ impl Lack {
             Self::Derived,
             Self::TooMany,
             Self::Reserved,
+            Self::Damaged,
         ]
         .into_iter()
         .find(|lack| *lack as u8 == byte)
@@ -77,7 +80,7 @@ impl Lack {
     /// Whether the same file can be kept the next time it is looked at.
     #[must_use]
     pub fn may_be_kept_later(self) -> bool {
-        matches!(self, Self::TooLarge | Self::Deadline | Self::Unstable)
+        matches!(self, Self::TooLarge | Self::Deadline | Self::Unstable | Self::Damaged)
     }
 
     /// Whether it stands for a folder and all that is in it: nothing below was looked at.
@@ -100,6 +103,7 @@ impl Lack {
             Self::Reserved => {
                 "its name is reserved for stages of Takeback, which are never touched"
             }
+            Self::Damaged => "damaged in the store",
         }
     }
 }

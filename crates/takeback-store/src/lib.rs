@@ -6,6 +6,7 @@
 
 mod at_once;
 pub mod blob;
+pub mod chain;
 pub mod change;
 #[cfg(any(test, feature = "conformance"))]
 pub mod conformance;
@@ -26,6 +27,7 @@ mod varint;
 
 pub use at_once::at_once;
 pub use blob::{Digest, PackedBlob};
+pub use chain::Chain;
 pub use change::{Attribution, Author, Change, Correction, Evidence};
 pub use entry::{Entry, Lack};
 pub use id::{CallId, PointId, RewindId, Seq, SessionId, Timestamp, TurnId};
@@ -38,5 +40,7 @@ pub use session::{Call, CallKind, CallState, Process, SLACK_MS, Session, Turn};
 pub use sqlite::state::SqliteStates;
 pub use sqlite::{AtWork, Glance, LastPoint, SqliteStore, glance};
 pub use state::{StateError, StateStore};
-pub use store::{Durability, Head, Repacked, Store, StoreError, Unnamed, Usage, Weight, Write};
+pub use store::{
+    Durability, Head, Loss, Repacked, Store, StoreError, Unnamed, Usage, Weight, Write,
+};
 pub use stretch::{PathStretches, Stretch};

@@ -6,6 +6,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use crate::blob::{Digest, Encoding, PackedBlob};
+use crate::chain::{self, Chain, RowSet};
 use crate::change::{Author, Change, Correction};
 use crate::disk::{CrashPoint, crash_point};
 use crate::entry::Entry;
@@ -27,6 +28,7 @@ pub struct MemoryStore {
 #[derive(Debug, Default)]
 struct Kept {
     head: Head,
+    chain: Option<Chain>,
     changes: BTreeMap<Seq, Change>,
     newest: BTreeMap<WorkPath, Seq>,
     points: Vec<Point>,
@@ -82,10 +84,15 @@ impl Store for MemoryStore {
             kept.apply(write.clone());
         }
         kept.head = Head { revision: expected.revision + 1, seq };
+        kept.chain = Some(kept.chain().next(kept.head, &chain::body(writes)));
         let head = kept.head;
         drop(kept);
         crash_point(CrashPoint::Committed);
         Ok(head)
+    }
+
+    fn chain(&self) -> Result<Chain, StoreError> {
+        Ok(self.kept().chain())
     }
 
     /// Nobody waits here longer than another one's commit takes.
@@ -248,6 +255,10 @@ impl Store for MemoryStore {
 }
 
 impl Kept {
+    fn chain(&self) -> Chain {
+        self.chain.unwrap_or_else(|| Chain::genesis(Head::default(), &RowSet::default()))
+    }
+
     fn apply(&mut self, write: Write) {
         match write {
             Write::Change(change) => {

@@ -7,6 +7,7 @@ mod brief;
 mod check;
 mod collect;
 mod compact;
+mod covered;
 mod encoding;
 mod glance;
 mod pack;
@@ -15,6 +16,7 @@ mod repack;
 mod rows;
 mod schema;
 pub mod state;
+mod witness;
 mod writer;
 
 use std::collections::{BTreeSet, HashMap, HashSet};
@@ -30,8 +32,10 @@ pub use self::glance::{AtWork, Glance, LastPoint, glance};
 use self::pack::{Location, Packs};
 use self::rows::RowError;
 use self::schema::{Synchronous, error_at, io_error};
+use self::witness::Witness;
 use self::writer::Writer;
-use crate::blob::{Digest, PackedBlob};
+use crate::blob::{Digest, Encoding, PackedBlob};
+use crate::chain::Chain;
 use crate::change::Change;
 use crate::disk::{self, CrashPoint, crash_point};
 use crate::entry::Entry;
@@ -40,11 +44,17 @@ use crate::path::WorkPath;
 use crate::point::{Point, PointQuery, Shown};
 use crate::rewind::RewindRecord;
 use crate::session::{Call, Session, Turn};
-use crate::store::{Durability, Head, Repacked, Store, StoreError, Unnamed, Usage, Weight, Write};
+use crate::store::{
+    Durability, Head, Loss, Repacked, Store, StoreError, Unnamed, Usage, Weight, Write,
+};
 use crate::stretch::PathStretches;
 
 const DATABASE: &str = "timeline.db";
 const PACKS: &str = "packs";
+/// Tells the last commit.
+const WITNESS: &str = "head";
+/// A cache of what is known of the files; takeback-core writes it.
+const INDEX: &str = "index";
 
 /// One handle on a store on disk. Any number of them, in any number of processes, may be open.
 #[derive(Debug)]
@@ -56,6 +66,8 @@ pub struct SqliteStore {
     contents: Contents,
     durability: Durability,
     patience: Option<Duration>,
+    /// Opened with the first commit.
+    witness: Option<Witness>,
 }
 
 /// What the store held when the first contents were put since the last commit of more than contents.
@@ -82,6 +94,7 @@ impl SqliteStore {
             contents: Contents::Unasked,
             durability: Durability::Full,
             patience: None,
+            witness: None,
         })
     }
 
@@ -150,6 +163,23 @@ impl SqliteStore {
         self.rows("setting what to wait for", set)
     }
 
+    fn open_witness(&mut self) {
+        if self.witness.is_none() {
+            // Without it, the loss of later commits would not be noticed; no reason to lose this one.
+            self.witness = Witness::open(&self.dir.join(WITNESS)).ok();
+        }
+    }
+
+    /// After a commit. The index knows of changes that are lost, and their numbers are used again.
+    fn told(&self, head: Head, chain: Chain, loss: Option<Loss>) {
+        if loss.is_some() {
+            drop(disk::remove_store_file(&self.dir.join(INDEX)));
+        }
+        if let Some(witness) = &self.witness {
+            drop(witness.tell(head, chain));
+        }
+    }
+
     #[must_use]
     pub fn dir(&self) -> &Path {
         &self.dir
@@ -177,6 +207,11 @@ impl SqliteStore {
     }
 }
 
+/// What is lost if a store that was told to be at `told` is at `head`.
+fn loss(told: Head, head: Head) -> Option<Loss> {
+    (told.revision > head.revision).then_some(Loss { kept: head, lost: told })
+}
+
 impl Store for SqliteStore {
     fn head(&self) -> Result<Head, StoreError> {
         self.rows("reading its head", rows::head(&self.db))
@@ -197,27 +232,34 @@ impl Store for SqliteStore {
             Durability::Full | Durability::Normal => self.packs.make_durable()?,
             Durability::Off => self.packs.write_out()?,
         }
+        self.open_witness();
         let done = (|| {
             let transaction = self.db.transaction_with_behavior(TransactionBehavior::Immediate)?;
             if rows::head(&transaction)? != expected {
                 return Ok(None);
             }
-            let mut writer = Writer::new(&transaction);
+            // Nobody else can commit now: what was told of a later commit is of one that is gone.
+            let loss = self.witness.as_ref().and_then(|witness| loss(witness.last()?.0, expected));
+            if let Some(loss) = loss {
+                covered::add_loss(&transaction, loss)?;
+            }
+            let mut writer = Writer::new(&transaction)?;
             writer.blobs(self.packs.pending())?;
             for write in writes {
                 writer.write(write)?;
             }
-            writer.head(head)?;
+            let chain = writer.head(head, writes)?;
             drop(writer);
             crash_point(CrashPoint::Commit);
             transaction.commit()?;
-            Ok(Some(head))
+            Ok(Some((chain, loss)))
         })();
-        let Some(head) = self.rows("committing to it", done)? else {
+        let Some((chain, loss)) = self.rows("committing to it", done)? else {
             return Err(StoreError::Moved);
         };
         crash_point(CrashPoint::Committed);
         self.packs.committed();
+        self.told(head, chain, loss);
         // Contents alone: a snapshot goes on.
         if !writes.is_empty() {
             self.contents = Contents::Unasked;
@@ -226,6 +268,19 @@ impl Store for SqliteStore {
             self.empty_log()?;
         }
         Ok(head)
+    }
+
+    fn chain(&self) -> Result<Chain, StoreError> {
+        self.rows("reading its chain", covered::chain(&self.db))
+    }
+
+    fn losses(&self) -> Result<Vec<Loss>, StoreError> {
+        // In this order: what is committed in between is no loss.
+        let told = witness::last_at(&self.dir.join(WITNESS));
+        let head = self.head()?;
+        let mut losses = self.rows("reading what is lost", covered::losses(&self.db))?;
+        losses.extend(told.and_then(|(told, _)| loss(told, head)));
+        Ok(losses)
     }
 
     fn set_patience(&mut self, patience: Option<Duration>) -> Result<(), StoreError> {
@@ -368,6 +423,31 @@ impl Store for SqliteStore {
             location = now;
         };
         Ok(PackedBlob { digest: *digest, size: location.size, encoding: location.encoding, bytes })
+    }
+
+    fn holds(&self, digest: &Digest) -> Result<bool, StoreError> {
+        let lies = |digest: &Digest| -> Result<Option<Location>, StoreError> {
+            let location = self.locate(digest)?;
+            Ok(self.packs.lies_at(digest, &location)?.then_some(location))
+        };
+        let whole = |location: Option<Location>| -> Result<bool, StoreError> {
+            match location {
+                None => Ok(false),
+                Some(location) if location.encoding != Encoding::Chunks => Ok(true),
+                Some(_) => {
+                    let mut parts = self.packed(digest)?.chunks().into_iter();
+                    parts.try_fold(true, |whole, part| Ok(whole && lies(&part)?.is_some()))
+                }
+            }
+        };
+        match lies(digest).and_then(whole) {
+            Ok(true) => Ok(true),
+            // Another process may have moved it meanwhile, or only the head of its record is damaged.
+            _ => match self.read(digest, &mut |_| Ok(())) {
+                Err(error) if error.is_lost_contents() => Ok(false),
+                read => read.map(|()| true),
+            },
+        }
     }
 
     fn unnamed(&self) -> Result<Unnamed, StoreError> {

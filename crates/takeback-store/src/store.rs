@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use crate::blob::{Digest, PackedBlob};
+use crate::chain::Chain;
 use crate::change::{Attribution, Author, Change, Correction};
 use crate::entry::Entry;
 use crate::id::{CallId, PointId, RewindId, Seq, SessionId, Timestamp, TurnId};
@@ -14,6 +15,27 @@ use crate::point::{Point, PointQuery, Shown};
 use crate::rewind::{RewindRecord, RewindState};
 use crate::session::{Call, Session, Turn};
 use crate::stretch::{Calls, PathStretches, in_brief};
+
+/// Commits that a store had and does not have any more: its end was cut off, or an older copy put in
+/// its place.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Loss {
+    /// The last commit that is left of those before.
+    pub kept: Head,
+    /// The last that is known to have been there.
+    pub lost: Head,
+}
+
+impl std::fmt::Display for Loss {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let Self { kept, lost } = self;
+        write!(f, "commits {} to {} are lost", kept.revision + 1, lost.revision)?;
+        if lost.seq > kept.seq {
+            write!(f, ", with changes {} to {}", kept.seq.next(), lost.seq)?;
+        }
+        Ok(())
+    }
+}
 
 /// The log, points, sessions and contents of one workspace.
 ///
@@ -27,6 +49,15 @@ pub trait Store: Send {
     /// for less ([`Durability`]) still does all this for a commit with a rewind. Changes must carry
     /// the next sequence numbers without a gap.
     fn commit(&mut self, expected: Head, writes: &[Write]) -> Result<Head, StoreError>;
+
+    /// The hash over all commits up to the head ([`crate::chain`]).
+    fn chain(&self) -> Result<Chain, StoreError>;
+
+    /// What is known to have been committed and is not here any more, oldest first. None of it comes
+    /// back; what is committed from then on is as good as ever.
+    fn losses(&self) -> Result<Vec<Loss>, StoreError> {
+        Ok(Vec::new())
+    }
 
     /// How long, from now on, anything here waits for another process before it fails with
     /// [`StoreError::Busy`]. `None`: as long as in a store that was just opened.
@@ -135,6 +166,15 @@ pub trait Store: Send {
             sink(&contents).map_err(unwritten)?;
         }
         if *whole.finalize().as_bytes() == digest.0 { Ok(()) } else { Err(damaged()) }
+    }
+
+    /// Whether the contents of `digest` lie where they should, each part of them. A store may answer
+    /// without reading all of their bytes: only [`Self::read`] says that these are right.
+    fn holds(&self, digest: &Digest) -> Result<bool, StoreError> {
+        match self.read(digest, &mut |_| Ok(())) {
+            Err(error) if error.is_lost_contents() => Ok(false),
+            read => read.map(|()| true),
+        }
     }
 
     /// The contents of `digest`, whole in memory.
@@ -309,6 +349,9 @@ pub enum StoreError {
     Moved,
     #[error("no store at {path}")]
     Missing { path: PathBuf },
+    /// Never a reason to make a new one there: SQLite would take what is left for its own.
+    #[error("the database {path} is gone, but {left} is still there")]
+    LostDatabase { path: PathBuf, left: PathBuf },
     #[error("{path} is not a Takeback store")]
     Foreign { path: PathBuf },
     #[error("the store at {path} has format {found}; this Takeback knows formats up to {known}")]
@@ -337,6 +380,17 @@ impl StoreError {
     #[must_use]
     pub fn is_moved(&self) -> bool {
         matches!(self, Self::Moved)
+    }
+
+    /// Only the contents that were asked for are lost: everything else can still be had.
+    #[must_use]
+    pub fn is_lost_contents(&self) -> bool {
+        let failed_disk = Some(rustix::io::Errno::IO.raw_os_error());
+        match self {
+            Self::MissingBlob { .. } | Self::DamagedBlob { .. } => true,
+            Self::Io { source, .. } => source.raw_os_error() == failed_disk,
+            _ => false,
+        }
     }
 
     /// There is no room on the disk.

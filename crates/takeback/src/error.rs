@@ -16,7 +16,7 @@ use takeback_core::rewind::RewindError;
 use takeback_core::worktree::write::StageError;
 use takeback_store::{StateError, StoreError};
 
-use crate::screen::{HINT, WRONG, plain};
+use crate::screen::{HINT, WRONG, count, plain};
 
 /// Exit codes, as `docs/reference.md` promises them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -190,6 +190,10 @@ impl From<StoreError> for CommandError {
 }
 
 /// An error of the store; `files` says what that means for the user's.
+/// What to do about a database that is gone while other files of its store are there.
+pub(crate) const LOST_DATABASE: &str = "Put the file back from a backup. If there is none, `takeback \
+     forget` removes what is left, and recording begins anew.";
+
 fn of_store(error: StoreError, files: &str) -> CommandError {
     let hint = match (&error, trouble(&error)) {
         (StoreError::Missing { .. }, _) => return no_store(error),
@@ -197,6 +201,7 @@ fn of_store(error: StoreError, files: &str) -> CommandError {
             return CommandError::new(Kind::Locked, error).hint("Try again in a moment.");
         }
         (StoreError::Newer { .. }, _) => "Update Takeback; nothing was changed.".to_owned(),
+        (StoreError::LostDatabase { .. }, _) => format!("{LOST_DATABASE} {files}"),
         (StoreError::Foreign { .. }, _) => {
             "Move it aside, or choose another folder with --home or TAKEBACK_HOME.".to_owned()
         }
@@ -323,6 +328,19 @@ impl From<RewindError> for CommandError {
                 let mut told = Self::new(Kind::Error, error).hint("Nothing was changed.");
                 told.hints.extend(hint.map(str::to_owned));
                 told
+            }
+            RewindError::Waiting { .. } => Self::new(Kind::Error, error).hint(
+                "See to the disk, then run `takeback recover`: it goes on with the rewind. The next \
+                 command that changes something does the same.",
+            ),
+            RewindError::NotClosed { ref receipt, .. } => {
+                let places = [&receipt.restored_files, &receipt.deleted_files].map(Vec::len);
+                let files = count(places[0] + places[1] + receipt.merged_files.len(), "path");
+                Self::new(Kind::Error, error).hint(format!(
+                    "{files} of the rewind are in place. See to the disk, then run `takeback recover`: \
+                     it finishes the rewind, or takes it back, and says which. `takeback undo` takes \
+                     back what is finished."
+                ))
             }
             RewindError::Stages { .. } => Self::new(Kind::Error, error).hint(
                 "Takeback works in the folder .takeback of the workspace: see what is there.",

@@ -141,8 +141,23 @@ pub(crate) fn open_prepared(
             _ => error,
         })?;
     warn(options, &place.settings)?;
+    warn_of_loss(options, &place.workspace)?;
     Ok(place)
 }
+
+/// Says what the store has lost, until the next commit. From then on `status`, `doctor` and `verify` do.
+fn warn_of_loss(options: &Options, workspace: &Workspace) -> Result<(), CommandError> {
+    let losses = workspace.store.losses()?;
+    let head = workspace.store.head()?;
+    match losses.last().filter(|loss| loss.kept == head) {
+        Some(loss) => say_warnings(options, &[format!("history is damaged: {loss}; {LOSS}")]),
+        None => Ok(()),
+    }
+}
+
+/// What it means that commits are lost, and what to do.
+pub(crate) const LOSS: &str = "the end of the store's log is cut off or damaged. What is left is intact \
+     and recording goes on; a backup of the store's folder has the rest";
 
 /// Adds what to do if the workspace has only moved.
 fn perhaps_moved(error: CommandError, options: &Options, here: &Here) -> CommandError {

@@ -60,8 +60,17 @@ pub(crate) fn sessions_in(home: &Path) -> PathBuf {
 
 /// Whether the folder `root` has a store, damaged or not.
 pub(crate) fn is_protected(root: &Path, home: &Path) -> bool {
-    database_of(root, home).exists()
+    is_store(&store_of(root, home))
 }
+
+/// Whether a folder is a store, also one whose database is gone: what is left of it must not be taken
+/// for nothing.
+fn is_store(folder: &Path) -> bool {
+    folder.join(DATABASE).exists() || LEFT_BEHIND.iter().any(|name| folder.join(name).exists())
+}
+
+/// Files beside the database that tell that there was one.
+const LEFT_BEHIND: [&str; 2] = ["timeline.db-wal", "head"];
 
 /// The file without which there is no store.
 pub(crate) fn database_of(root: &Path, home: &Path) -> PathBuf {
@@ -110,7 +119,7 @@ pub(crate) fn stores(home: &Path) -> Vec<Kept> {
             match std::fs::read(folder.join(ROOT_FILE)) {
                 Ok(root) => {
                     let root = PathBuf::from(OsString::from_vec(root));
-                    folder.join(DATABASE).exists().then_some(Kept { root, folder })
+                    is_store(&folder).then_some(Kept { root, folder })
                 }
                 Err(error) if error.kind() == io::ErrorKind::PermissionDenied => {
                     Some(Kept { root: PathBuf::new(), folder })

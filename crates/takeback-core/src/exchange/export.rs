@@ -1,11 +1,11 @@
 //! Writes points, the changes between them and what these need into a bundle.
 
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::io::Write;
 
 use takeback_store::{
-    Author, Change, Digest, Entry, PackedBlob, Point, PointId, PointKind, Seq, Session, SessionId,
-    Store, StoreError, Timestamp, Turn, WorkPath, blob,
+    Author, Change, Digest, Entry, Lack, PackedBlob, Point, PointId, PointKind, Seq, Session,
+    SessionId, Store, StoreError, Timestamp, Turn, WorkPath, blob,
 };
 
 use super::bundle::{BundleError, BundleWriter, Piece, WriteError};
@@ -41,7 +41,7 @@ pub enum Ignored {
 }
 
 /// What is in the bundle.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Exported {
     pub points: usize,
     pub changes: usize,
@@ -50,6 +50,8 @@ pub struct Exported {
     pub bytes: u64,
     /// Paths that were left out.
     pub left_out: usize,
+    /// Paths of which the store has lost some contents. In the bundle these could not be read.
+    pub damaged: Vec<WorkPath>,
 }
 
 #[derive(Debug, thiserror::Error)]
@@ -98,7 +100,7 @@ pub fn export(
         return Err(ExportError::Locked);
     };
     drain_spool(workspace)?;
-    let (piece, left_out) = piece(workspace, options)?;
+    let Chosen { piece, left_out, damaged } = piece(workspace, options)?;
     let mut writer = BundleWriter::new(sink)?;
     writer.piece(&piece)?;
     let mut written = HashSet::new();
@@ -115,11 +117,20 @@ pub fn export(
         blobs: file.blobs,
         bytes: file.bytes,
         left_out,
+        damaged,
     })
 }
 
-/// The piece of history that is asked for, and how many paths were left out of it.
-fn piece(workspace: &Workspace, options: &ExportOptions) -> Result<(Piece, usize), ExportError> {
+/// What goes into a bundle.
+struct Chosen {
+    piece: Piece,
+    /// How many paths were left out of it.
+    left_out: usize,
+    damaged: Vec<WorkPath>,
+}
+
+/// The piece of history that is asked for.
+fn piece(workspace: &Workspace, options: &ExportOptions) -> Result<Chosen, ExportError> {
     let store = &*workspace.store;
     let mut points = selected(store, &options.selection)?;
     points.sort_by_key(|point| point.seq);
@@ -145,6 +156,7 @@ fn piece(workspace: &Workspace, options: &ExportOptions) -> Result<(Piece, usize
     let out = left_out(workspace, options.ignored, &base, &changes)?;
     changes.retain(|change| !out.contains(&change.path));
     base.retain(|path, entry| *entry != Entry::Absent && !out.contains(path));
+    let damaged = without_lost(store, &mut base, &mut changes)?;
     let (changes, positions) = renumbered(changes);
     for point in &mut points {
         point.seq = positions.range(..=point.seq).next_back().map_or(Seq(0), |(_, seq)| *seq);
@@ -157,7 +169,44 @@ fn piece(workspace: &Workspace, options: &ExportOptions) -> Result<(Piece, usize
         points,
     };
     check(&piece).map_err(|source| ExportError::Inconsistent { source })?;
-    Ok((piece, out.len()))
+    Ok(Chosen { piece, left_out: out.len(), damaged })
+}
+
+/// Turns entries whose contents the store has lost into ones that could not be read, so that the rest
+/// can go; answers their paths. Reads all contents once more than writing them does.
+fn without_lost(
+    store: &dyn Store,
+    base: &mut BTreeMap<WorkPath, Entry>,
+    changes: &mut [Change],
+) -> Result<Vec<WorkPath>, StoreError> {
+    let mut seen: HashMap<Digest, bool> = HashMap::new();
+    let mut is_lost = |entry: &Entry| -> Result<bool, StoreError> {
+        // No bundle has this: it is a matter of this store.
+        if *entry == (Entry::NotCaptured { lack: Lack::Damaged }) {
+            return Ok(true);
+        }
+        let Some(digest) = entry.digest() else { return Ok(false) };
+        if let Some(lost) = seen.get(&digest) {
+            return Ok(*lost);
+        }
+        let lost = match store.read(&digest, &mut |_| Ok(())) {
+            Err(error) if error.is_lost_contents() => true,
+            read => read.map(|()| false)?,
+        };
+        seen.insert(digest, lost);
+        Ok(lost)
+    };
+    let mut damaged = BTreeSet::new();
+    let changed = changes
+        .iter_mut()
+        .flat_map(|change| [(&change.path, &mut change.before), (&change.path, &mut change.after)]);
+    for (path, entry) in base.iter_mut().chain(changed) {
+        if is_lost(entry)? {
+            *entry = Entry::NotCaptured { lack: Lack::Unreadable };
+            damaged.insert(path.clone());
+        }
+    }
+    Ok(damaged.into_iter().collect())
 }
 
 fn selected(store: &dyn Store, selection: &Selection) -> Result<Vec<Point>, ExportError> {

@@ -15,7 +15,7 @@ use std::os::fd::OwnedFd;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::Path;
 
-use takeback_store::{Entry, RewindId, Store, WorkPath, at_once};
+use takeback_store::{Entry, Lack, RewindId, Store, WorkPath, at_once};
 
 pub(crate) use self::settle::{settle, settle_further};
 pub(crate) use self::staging::{stage, to_stage};
@@ -252,6 +252,7 @@ impl Staged<'_> {
         self.set_folder_modes(&deep);
         self.sync_folders();
         self.verify(counter);
+        self.own_up();
         self.jobs.iter().map(|job| job.fate.clone().unwrap_or(Fate::Done)).collect()
     }
 
@@ -461,7 +462,7 @@ impl Staged<'_> {
         }
     }
 
-    /// Makes durable what was done. If that fails, nothing that was done counts as done.
+    /// Makes durable what was done. If that fails it is done all the same, and not confirmed.
     fn sync_folders(&mut self) {
         let folders: BTreeSet<(usize, &[u8])> = self
             .jobs
@@ -471,21 +472,48 @@ impl Staged<'_> {
             .chain(self.unlocked.iter().map(|folder| (0, folder.path.as_bytes())))
             .collect();
         let folders: Vec<(usize, &[u8])> = folders.into_iter().collect();
-        let synced = folders.chunks(SYNCED_AT_ONCE).try_for_each(|some| {
+        let mut failed: BTreeMap<(usize, Vec<u8>), String> = BTreeMap::new();
+        for some in folders.chunks(SYNCED_AT_ONCE) {
             let mut opened = Vec::new();
+            let mut names = Vec::new();
             for (site, folder) in some {
                 match self.sites[*site].root().folder(folder, Access::Read) {
-                    Ok(folder) => opened.push(folder),
+                    Ok(open) => {
+                        opened.push(open);
+                        names.push((*site, folder.to_vec()));
+                    }
                     // Removed by this very plan, or become something else.
                     Err(error) if is_no_folder(&error) => {}
-                    Err(error) => return Err(error),
+                    Err(error) => {
+                        failed.insert((*site, folder.to_vec()), plain_error(&error));
+                    }
                 }
             }
-            sync_all(&opened)
-        });
-        if let Err(error) = synced {
-            for job in self.jobs.iter_mut().filter(|job| job.fate == Some(Fate::Done)) {
-                job.fate = Some(Fate::Error(plain_error(&error)));
+            for (name, synced) in names.into_iter().zip(sync_all(&opened)) {
+                failed.extend(synced.err().map(|error| (name, plain_error(&error))));
+            }
+        }
+        if failed.is_empty() {
+            return;
+        }
+        for job in self.jobs.iter_mut().filter(|job| job.fate == Some(Fate::Done)) {
+            if let Some(why) = failed.get(&(job.site, folder_of(&job.path).to_vec())) {
+                job.fate = Some(Fate::Unconfirmed(why.clone()));
+            }
+        }
+    }
+
+    /// A step that failed when its goal was already in place has happened: what is said of it, and what
+    /// the log has, is that.
+    fn own_up(&mut self) {
+        for at in 0..self.jobs.len() {
+            let job = &self.jobs[at];
+            let Some(Fate::Error(why)) = &job.fate else { continue };
+            let why = why.clone();
+            let is_placed = job.goal != job.step.present
+                && self.present(at).is_ok_and(|present| present == self.jobs[at].goal);
+            if is_placed {
+                self.jobs[at].fate = Some(Fate::Unconfirmed(why));
             }
         }
     }
@@ -496,16 +524,22 @@ impl Staged<'_> {
         let as_planned = look_at_all(self.jobs.len(), |at| self.is_as_planned(at).unwrap_or(false));
         for (at, as_planned) in as_planned.into_iter().enumerate() {
             counter.files(u64::from(!is_of_folder(self.jobs[at].step)));
-            if as_planned || self.jobs[at].fate != Some(Fate::Done) {
-                continue;
-            }
+            let was = self.jobs[at].fate.clone();
+            let Some(was) = was.filter(|fate| !as_planned && fate.is_in_place()) else { continue };
             let fate = match self.present(at) {
                 Ok(present) if present == self.jobs[at].goal => self.settle_displaced(at),
+                Ok(Entry::NotCaptured { lack: lack @ Lack::Unreadable }) => {
+                    Ok(Fate::Unconfirmed(lack.reason().to_owned()))
+                }
                 Ok(_) => Ok(Fate::Conflict("it was changed right after the rewind".to_owned())),
-                Err(error) => Err(error),
+                // It was put there; only nobody can see it now.
+                Err(error) => Ok(Fate::Unconfirmed(plain_error(&error))),
             };
-            self.jobs[at].fate =
-                Some(fate.unwrap_or_else(|error| Fate::Error(plain_error(&error))));
+            self.jobs[at].fate = Some(match fate {
+                Ok(Fate::Done) => was,
+                Ok(fate) => fate,
+                Err(error) => Fate::Error(plain_error(&error)),
+            });
         }
     }
 
@@ -513,7 +547,7 @@ impl Staged<'_> {
     fn is_as_planned(&self, at: usize) -> io::Result<bool> {
         let job = &self.jobs[at];
         let stage = &self.sites[job.site].stage;
-        Ok(job.fate == Some(Fate::Done)
+        Ok(job.fate.as_ref().is_some_and(Fate::is_in_place)
             && self.present(at)? == job.goal
             && job.knows(&stage.look(Slot::New(job.number))?.entry)
             && job.knows(&stage.look(Slot::Old(job.number))?.entry))

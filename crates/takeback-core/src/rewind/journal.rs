@@ -14,12 +14,13 @@ use super::again::{self, redoable, undoable};
 use super::apply::{Staged, open_stages, settle, stage, to_apply, to_stage};
 use super::correct::{self, correct, remember};
 use super::helper::{Helped, Helper, NotRun, look_before};
+use super::lost;
 use super::path_filter::PathFilter;
 use super::plan::links::mark_links_elsewhere;
 use super::plan::{
     Aim, AmbiguousPolicy, Plan, PlanOptions, Present, Sources, Whose, candidates, plan,
 };
-use super::receipt::{Fate, Receipt, StateReceipt};
+use super::receipt::{Receipt, StateReceipt};
 use super::recover::recover_locked;
 use super::state_move::{Files, Rollback, StateMove, Terms};
 use crate::exchange::imported::import_of;
@@ -113,6 +114,11 @@ pub enum RewindError {
     DamagedPlan { id: RewindId, source: serde_json::Error },
     #[error("no folder of rewind {id} can be looked at")]
     Stages { id: RewindId, source: std::io::Error },
+    #[error("the rewind has been promised and cannot go on")]
+    Waiting { source: StageError },
+    /// All that could be done is in place; the log does not know it yet. The journal is open.
+    #[error("the files are in place, but the store could not record it")]
+    NotClosed { receipt: Box<Receipt>, source: StoreError },
     #[error(transparent)]
     Record(#[from] RecordError),
     #[error(transparent)]
@@ -130,6 +136,8 @@ pub struct Preview {
     pub kind: RewindKind,
     /// Changes that merely happened while a call ran, by call: they may include the user's.
     pub windows: Vec<Window>,
+    /// Contents that the store is known to have lost: what needs them stays as it is.
+    pub lost: BTreeSet<Digest>,
 }
 
 /// A call and what changed while it ran.
@@ -174,7 +182,9 @@ pub fn preview(workspace: &mut Workspace, request: &RewindRequest) -> Result<Pre
         return Err(RewindError::Locked);
     };
     drain_spool(workspace)?;
-    prepare(workspace, request)
+    let shown = prepare(workspace, request, BTreeSet::new())?;
+    let lost = lost::find(&shown.plan, &*workspace.store)?;
+    if lost.is_empty() { Ok(shown) } else { prepare(workspace, request, lost) }
 }
 
 /// Does it. If `shown` is given and it would do anything else than that, it does nothing and
@@ -187,9 +197,19 @@ pub fn rewind(
     let Some(_lock) = workspace.lock(Hold::Exclusive, workspace.limits.rewind_patience)? else {
         return Err(RewindError::Locked);
     };
-    match agree(workspace, request, shown)? {
-        Agreed::Nothing(receipt) => Ok(receipt),
-        Agreed::Plan(ready) => carry_out(workspace, &ready),
+    let mut lost = known_lost(shown);
+    loop {
+        let ready = match agree(workspace, request, shown, &lost)? {
+            Agreed::Nothing(receipt) => return Ok(receipt),
+            Agreed::Plan(ready) => ready,
+        };
+        match begin(workspace, &ready)? {
+            Begun::Promised(record) => {
+                let now = record.created_at;
+                return finish(workspace, &ready.plan, record, now);
+            }
+            Begun::Lost(more) => lost.extend(more),
+        }
     }
 }
 
@@ -207,31 +227,44 @@ pub fn rewind_with(
     let Some(_lock) = workspace.lock(Hold::Exclusive, workspace.limits.rewind_patience)? else {
         return Err(RewindError::Locked);
     };
-    let mut ready = match agree(workspace, request, shown)? {
-        Agreed::Nothing(receipt) => return Ok((receipt, Helped::NotRun(NotRun::NothingToDo))),
-        Agreed::Plan(ready) => ready,
+    let mut lost = known_lost(shown);
+    let (ready, record, may_run) = loop {
+        let mut ready = match agree(workspace, request, shown, &lost)? {
+            Agreed::Nothing(receipt) => return Ok((receipt, Helped::NotRun(NotRun::NothingToDo))),
+            Agreed::Plan(ready) => ready,
+        };
+        let named = if ready.plan.leaves_files() {
+            Err(NotRun::NothingToDo)
+        } else if !request.paths.is_empty() {
+            Err(NotRun::SomePaths)
+        } else {
+            look_before(workspace, &ready.plan, &helper.paths)?
+        };
+        let may_run = named.map(|named| ready.plan.named = named);
+        match begin(workspace, &ready)? {
+            Begun::Promised(record) => break (ready, record, may_run),
+            Begun::Lost(more) => lost.extend(more),
+        }
     };
-    let named = if ready.plan.leaves_files() {
-        Err(NotRun::NothingToDo)
-    } else if !request.paths.is_empty() {
-        Err(NotRun::SomePaths)
-    } else {
-        look_before(workspace, &ready.plan, &helper.paths)?
-    };
-    match named {
-        Err(why) => Ok((carry_out(workspace, &ready)?, Helped::NotRun(why))),
-        Ok(named) => {
-            ready.plan.named = named;
-            let record = begin(workspace, &ready)?;
+    let helped = match may_run {
+        Err(why) => Helped::NotRun(why),
+        Ok(()) => {
             let helped = match (helper.run)() {
                 Ok(()) => Helped::Ran,
                 Err(message) => Helped::Failed(message),
             };
-            settle(&workspace.root, &*workspace.store, &ready.plan, record.id)?;
-            let now = record.created_at;
-            Ok((finish(workspace, &ready.plan, record, now)?, helped))
+            settle(&workspace.root, &*workspace.store, &ready.plan, record.id)
+                .map_err(|source| RewindError::Waiting { source })?;
+            helped
         }
-    }
+    };
+    let now = record.created_at;
+    Ok((finish(workspace, &ready.plan, record, now)?, helped))
+}
+
+/// What a preview found out already.
+fn known_lost(shown: Option<&Preview>) -> BTreeSet<Digest> {
+    shown.map(|shown| shown.lost.clone()).unwrap_or_default()
 }
 
 /// What is to be done, once it is known that it may be.
@@ -245,14 +278,12 @@ fn agree(
     workspace: &mut Workspace,
     request: &RewindRequest,
     shown: Option<&Preview>,
+    lost: &BTreeSet<Digest>,
 ) -> Result<Agreed, RewindError> {
     recover_locked(workspace)?;
     drain_spool(workspace)?;
-    let ready = prepare(workspace, request)?;
-    let differs = |shown: &Preview| {
-        (&shown.plan.steps, &shown.plan.state) != (&ready.plan.steps, &ready.plan.state)
-    };
-    if shown.is_some_and(differs) {
+    let ready = prepare(workspace, request, lost.clone())?;
+    if shown.is_some_and(|shown| lost::differ(shown, &ready)) {
         return Err(RewindError::Changed(Box::new(ready)));
     }
     if ready.is_refused() {
@@ -268,18 +299,15 @@ fn agree(
     Ok(Agreed::Plan(ready))
 }
 
-/// Promises, does and proves a plan, for a caller that has the lock alone.
-pub(crate) fn carry_out(
-    workspace: &mut Workspace,
-    ready: &Preview,
-) -> Result<Receipt, RewindError> {
-    let record = begin(workspace, ready)?;
-    let now = record.created_at;
-    finish(workspace, &ready.plan, record, now)
+/// What came of making a plan ready.
+enum Begun {
+    Promised(RewindRecord),
+    /// Nothing: the store has lost these contents, and there must be a plan without them.
+    Lost(BTreeSet<Digest>),
 }
 
 /// Makes ready what a plan places, and promises it.
-fn begin(workspace: &mut Workspace, ready: &Preview) -> Result<RewindRecord, RewindError> {
+fn begin(workspace: &mut Workspace, ready: &Preview) -> Result<Begun, RewindError> {
     let id = RewindId((workspace.ambient.random)());
     for blob in &ready.plan.merged {
         workspace.store.put(blob.clone())?;
@@ -287,18 +315,23 @@ fn begin(workspace: &mut Workspace, ready: &Preview) -> Result<RewindRecord, Rew
     let mark = workspace.mark();
     let work = workspace.ambient.begin(Work::Stage, to_stage(&ready.plan));
     let counter = work.counter();
-    let staged = if ready.plan.leaves_files() {
-        Ok(())
+    let gone = lost::absent(&ready.plan, &*workspace.store)?;
+    let gone: BTreeSet<Digest> = gone.difference(&ready.lost).copied().collect();
+    let staged = if ready.plan.leaves_files() || !gone.is_empty() {
+        Ok(gone)
     } else {
         stage(&workspace.root, &*workspace.store, &ready.plan, id, &mark, counter)
     };
     drop(work);
-    let promised = staged.map_err(RewindError::from).and_then(|()| promise(workspace, ready, id));
-    if promised.is_err() {
+    let begun = staged.map_err(RewindError::from).and_then(|lost| match lost.is_empty() {
+        true => promise(workspace, ready, id).map(Begun::Promised),
+        false => Ok(Begun::Lost(lost)),
+    });
+    if !matches!(begun, Ok(Begun::Promised(_))) {
         // What cannot be cleared away now, the next command clears.
         drop(clear_stage(&workspace.root, id, &mark));
     }
-    promised
+    begun
 }
 
 /// From the promise on: does the plan, or, if it is all or nothing and somebody came in between,
@@ -346,13 +379,7 @@ fn turn_back(
             }
         }
         Some(_) => None,
-        None => {
-            let mut back = prepare(workspace, &RewindRequest::new(Target::Undo))?;
-            // Whoever made the promise may have moved the head and then been stopped.
-            back.plan.state = plan.state.as_ref().map(StateMove::reversed);
-            back.plan.turns_back = true;
-            Some(carry_out(workspace, &back)?)
-        }
+        None => Some(undo_in_part(workspace, plan)?),
     };
     if let Some(undone) = undone {
         refused.conflicts.extend(undone.conflicts);
@@ -367,6 +394,25 @@ fn turn_back(
                 done?;
                 return Ok(refused);
             }
+        }
+    }
+}
+
+/// Promises and does the undo of a rewind that had to be all or nothing.
+fn undo_in_part(workspace: &mut Workspace, plan: &Plan) -> Result<Receipt, RewindError> {
+    let request = RewindRequest::new(Target::Undo);
+    let mut lost = BTreeSet::new();
+    loop {
+        let mut back = prepare(workspace, &request, lost.clone())?;
+        // Whoever made the promise may have moved the head and then been stopped.
+        back.plan.state = plan.state.as_ref().map(StateMove::reversed);
+        back.plan.turns_back = true;
+        match begin(workspace, &back)? {
+            Begun::Promised(record) => {
+                let now = record.created_at;
+                return finish(workspace, &back.plan, record, now);
+            }
+            Begun::Lost(more) => lost.extend(more),
         }
     }
 }
@@ -440,7 +486,10 @@ fn fulfil(
     let store = &mut *workspace.store;
     let mut staged = match plan.leaves_files() {
         true => None,
-        false => Some(open_stages(&workspace.root, plan, record.id)?),
+        false => {
+            let opened = open_stages(&workspace.root, plan, record.id);
+            Some(opened.map_err(|source| RewindError::Waiting { source })?)
+        }
     };
     let fates = match &mut staged {
         Some(staged) => staged.apply(store, work.counter()),
@@ -467,6 +516,7 @@ fn fulfil(
         receipt.success &= moved.moved || !state.is_move();
         receipt.state = Some(moved);
     }
+    receipt.unconfirmed(plan, &fates);
     let terms = plan.state.as_ref().map(|state| state.terms);
     let is_moved = receipt.state.as_ref().is_some_and(|state| state.moved);
     record.state = match terms {
@@ -482,7 +532,7 @@ fn fulfil(
         let mut seq = head.seq;
         let mut writes = Vec::new();
         let actions = plan.actions().zip(&fates);
-        for (step, _) in actions.filter(|(_, fate)| **fate == Fate::Done) {
+        for (step, _) in actions.filter(|(_, fate)| fate.is_in_place()) {
             seq = seq.next();
             writes.push(Write::Change(Change {
                 seq,
@@ -499,10 +549,10 @@ fn fulfil(
         }
         writes.push(Write::Rewind(record.clone()));
         match store.commit(head, &writes) {
+            Ok(_) => break,
             Err(StoreError::Moved) => {}
-            done => {
-                done?;
-                break;
+            Err(source) => {
+                return Err(RewindError::NotClosed { receipt: Box::new(receipt), source });
             }
         }
     }
@@ -516,12 +566,17 @@ fn fulfil(
 // --- getting ready ------------------------------------------------------------------------------
 
 /// Brings the log up to the present as far as the request needs it, and plans.
-fn prepare(workspace: &mut Workspace, request: &RewindRequest) -> Result<Preview, RewindError> {
+fn prepare(
+    workspace: &mut Workspace,
+    request: &RewindRequest,
+    lost: BTreeSet<Digest>,
+) -> Result<Preview, RewindError> {
     if let Target::State(point) = request.target {
         let rollback = request.rollback.as_ref().ok_or(RewindError::NoState)?;
         let state = Some(StateMove::back_to(&*workspace.states, rollback)?);
         let kind = RewindKind::Rewind { point: point.unwrap_or(PointId(0)) };
-        return Ok(Preview { plan: Plan { state, ..Plan::default() }, kind, windows: Vec::new() });
+        let plan = Plan { state, ..Plan::default() };
+        return Ok(Preview { plan, kind, windows: Vec::new(), lost });
     }
     let (aim, kind, at) = aim_of(workspace, request)?;
     let filter = PathFilter::new(&request.paths)?;
@@ -570,6 +625,7 @@ fn prepare(workspace: &mut Workspace, request: &RewindRequest) -> Result<Preview
         points,
         discard: request.discard.clone(),
         outside: request.outside,
+        lost,
     };
     if workspace.store.head()? != seen {
         changed = histories(workspace)?;
@@ -582,7 +638,7 @@ fn prepare(workspace: &mut Workspace, request: &RewindRequest) -> Result<Preview
     plan.corrections = corrections;
     plan.state = state_of(workspace, request, kind)?;
     let windows = windows(&*workspace.store, &plan)?;
-    Ok(Preview { plan, kind, windows })
+    Ok(Preview { plan, kind, windows, lost: options.lost })
 }
 
 /// The session that changes are an agent's of, where only the person says so: the point's, or the last

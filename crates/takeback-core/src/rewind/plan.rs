@@ -134,6 +134,18 @@ impl Step {
         matches!(self.goal(), Some(Entry::File { .. } | Entry::Symlink { .. }))
             && !self.is_mode_only()
     }
+
+    /// The contents that the store must have to do it.
+    #[must_use]
+    pub(crate) fn placed(&self) -> Option<Digest> {
+        if self.needs_staging() { self.goal()?.digest() } else { None }
+    }
+
+    /// The contents that the store must have to take it back.
+    #[must_use]
+    pub(crate) fn displaced(&self) -> Option<Digest> {
+        if self.is_mode_only() { None } else { self.goal().and(self.present.digest()) }
+    }
 }
 
 impl Plan {
@@ -229,6 +241,8 @@ pub struct PlanOptions {
     pub discard: BTreeSet<WorkPath>,
     /// Whether files outside the workspace are written.
     pub outside: bool,
+    /// Contents that the store is known to have lost.
+    pub lost: BTreeSet<Digest>,
 }
 
 /// What is on disk now.
@@ -434,6 +448,9 @@ fn exact_step(history: &PathStretches, now: &Entry) -> Option<Step> {
     })
 }
 
+/// Why contents that were kept cannot be had back.
+pub(crate) const DAMAGED: &str = "damaged in the store";
+
 const UNKNOWN_BEFORE: &str = "it was not covered before, so what stood there is not known";
 
 fn causes(history: &PathStretches, roles: &[Role]) -> Vec<Attribution> {
@@ -503,6 +520,13 @@ fn guarded(mut step: Step, options: &PlanOptions) -> Step {
             "what stands there now could not be kept ({}); --discard PATH gives it up",
             lack.reason()
         );
+        step.verdict = Verdict::NotCaptured { reason };
+    } else if step.placed().is_some_and(|digest| options.lost.contains(&digest)) {
+        step.verdict = Verdict::NotCaptured { reason: DAMAGED.to_owned() };
+    } else if step.displaced().is_some_and(|digest| options.lost.contains(&digest))
+        && !options.discard.contains(&step.path)
+    {
+        let reason = format!("what is there now is {DAMAGED}; --discard PATH gives it up");
         step.verdict = Verdict::NotCaptured { reason };
     } else if let Some(reason) = only_bits_are_gone(&step) {
         step.verdict = Verdict::Keep { reason };

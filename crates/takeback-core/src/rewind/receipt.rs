@@ -118,11 +118,24 @@ fn plain_paths<S: Serializer>(paths: &[WorkPath], serializer: S) -> Result<S::Ok
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Fate {
     Done,
+    /// Done, but the disk did not confirm it.
+    Unconfirmed(String),
     /// Somebody changed it while the rewind ran.
     Conflict(String),
     Kept(String),
     Error(String),
 }
+
+impl Fate {
+    /// Whether the goal is in place, as far as anybody can see.
+    #[must_use]
+    pub fn is_in_place(&self) -> bool {
+        matches!(self, Self::Done | Self::Unconfirmed(_))
+    }
+}
+
+/// What is said of a file that is done and not confirmed by the disk.
+pub const UNCONFIRMED: &str = "in place, but the disk did not confirm it";
 
 impl Receipt {
     /// `fates`: of the plan's actions, in their order; none in a preview.
@@ -137,6 +150,8 @@ impl Receipt {
                 (Some(fates), Some(_)) => fates.next().cloned().unwrap_or(Fate::Done),
                 _ => Fate::Done,
             };
+            // Said by `unconfirmed`, once it is known what became of the rest.
+            let fate = if fate.is_in_place() { Fate::Done } else { fate };
             if let (Fate::Done, Some(bits)) = (&fate, dropped_bits(step)) {
                 receipt.notes.push(note(&format!("comes back without its {bits}")));
             }
@@ -150,7 +165,9 @@ impl Receipt {
             match (fate, &step.verdict) {
                 (Fate::Conflict(reason), _) => receipt.conflicts.push(note(&reason)),
                 (Fate::Kept(reason), _) => receipt.kept_files.push(note(&reason)),
-                (Fate::Error(error), _) => receipt.errors.push(Problem { path, error }),
+                (Fate::Error(error) | Fate::Unconfirmed(error), _) => {
+                    receipt.errors.push(Problem { path, error });
+                }
                 (Fate::Done, Verdict::Restore { .. }) => receipt.restored_files.push(path),
                 (Fate::Done, Verdict::Delete) => receipt.deleted_files.push(path),
                 (Fate::Done, Verdict::Merge { .. }) => {
@@ -170,6 +187,17 @@ impl Receipt {
             && receipt.errors.is_empty();
         receipt.state = plan.state.as_ref().map(StateMove::receipt);
         receipt
+    }
+
+    /// Says of which steps the disk did not confirm that they are done.
+    pub(super) fn unconfirmed(&mut self, plan: &Plan, fates: &[Fate]) {
+        for (step, fate) in plan.actions().zip(fates) {
+            if let Fate::Unconfirmed(why) = fate {
+                let error = format!("{UNCONFIRMED}: {why}");
+                self.errors.push(Problem { path: step.path.clone(), error });
+                self.success = false;
+            }
+        }
     }
 
     /// Of a plan of which nothing is done, because not all of it can be.

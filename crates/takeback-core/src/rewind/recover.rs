@@ -61,7 +61,8 @@ pub(crate) fn recover_locked(workspace: &mut Workspace) -> Result<Recovered, Rew
     while let Some(record) = first_open(&*workspace.store)? {
         let receipt = match promised(&record) {
             Ok(plan) => {
-                settle_further(&workspace.root, &*workspace.store, &plan, record.id)?;
+                settle_further(&workspace.root, &*workspace.store, &plan, record.id)
+                    .map_err(|source| RewindError::Waiting { source })?;
                 finish(workspace, &plan, record, now)?
             }
             Err(error) => give_up(&workspace.root, &mut *workspace.store, record, &error)?,

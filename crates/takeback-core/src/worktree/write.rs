@@ -379,7 +379,7 @@ pub fn set_folder_mode(folder: impl AsFd, name: &[u8], mode: u32) -> io::Result<
 }
 
 /// Makes folders' names durable.
-pub fn sync_all(folders: &[OwnedFd]) -> io::Result<()> {
+pub fn sync_all(folders: &[OwnedFd]) -> Vec<io::Result<()>> {
     disk::sync_all(folders)
 }
 

@@ -7,6 +7,7 @@ mod adjacent;
 mod at_once;
 mod authors;
 mod budget;
+mod damaged;
 mod deferred;
 mod named;
 mod spool;

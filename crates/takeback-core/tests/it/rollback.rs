@@ -519,3 +519,21 @@ fn the_runs_of_others_take_no_state_and_none_of_its_points_with_them() {
     roll_back(&mut sandbox, 1, RollbackFiles::All);
     assert_eq!((stands(&sandbox).0, sandbox.read("a.txt")), (json!(1), "1\n".to_owned()));
 }
+
+/// State and files go back together: with lost contents neither does, unless in part is enough.
+#[test]
+fn lost_contents_refuse_a_rollback_and_are_named() {
+    let mut sandbox = three_steps();
+    let before = sandbox.tree();
+    crate::damaged::spoil(&mut sandbox, "1\n");
+    let receipt = roll_back(&mut sandbox, 1, RollbackFiles::All);
+    assert_eq!(said(&receipt), ["not all", "not captured a.txt: damaged in the store"]);
+    assert_eq!((sandbox.tree(), stands(&sandbox).0), (before.clone(), json!({ "at": 3 })));
+    let receipt = roll_back(&mut sandbox, 1, RollbackFiles::Partial);
+    let expected =
+        ["not all", "deleted 2.txt", "deleted 3.txt", "not captured a.txt: damaged in the store"];
+    assert_eq!(said(&receipt), expected);
+    assert_eq!(stands(&sandbox).0, json!({ "at": 1 }));
+    sandbox.undo();
+    assert_eq!((sandbox.tree(), stands(&sandbox).0), (before, json!({ "at": 3 })));
+}

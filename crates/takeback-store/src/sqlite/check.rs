@@ -6,18 +6,24 @@ use std::error::Error as _;
 use rusqlite::Connection;
 
 use super::SqliteStore;
+use super::covered::{self, Tally};
 use super::pack::{self, Location};
-use super::points;
 use super::rows::{self, RowError};
+use super::{WITNESS, witness};
 use crate::blob::{Digest, Encoding, PackedBlob};
+use crate::chain::Chain;
 use crate::change::Change;
 use crate::entry::Entry;
 use crate::id::Seq;
 use crate::path::WorkPath;
-use crate::store::{Store as _, StoreError};
+use crate::point::Point;
+use crate::rewind::RewindRecord;
+use crate::session::{Call, Session, Turn};
+use crate::store::{Head, Store as _, StoreError};
 
 /// Only a store that cannot be looked at is an error; whatever is wrong with it is in the answer.
 pub(super) fn check(store: &SqliteStore) -> Result<Vec<String>, StoreError> {
+    let told = witness::last_at(&store.dir.join(WITNESS));
     let moment = store.db.unchecked_transaction();
     let moment = store.rows("checking it", moment.map_err(RowError::from))?;
     let mut damage = Damage { store, found: Vec::new() };
@@ -25,29 +31,40 @@ pub(super) fn check(store: &SqliteStore) -> Result<Vec<String>, StoreError> {
     damage.unless(tables)?;
 
     let head = damage.unless(rows::head(&moment))?.unwrap_or_default();
-    for point in damage.unless(points::all(&moment))?.unwrap_or_default() {
-        if point.seq > head.seq {
-            damage.found.push(format!("point {} lies behind the end of the log", point.id));
-        }
-    }
-    damage.unless(rows::rewinds(&moment))?;
-    damage.unless(rows::sessions(&moment))?;
-    for error in damage.unless(rows::unreadable_turns_and_calls(&moment))?.unwrap_or_default() {
-        damage.add(error)?;
-    }
-
+    damage.lost_commits(&moment, head, told)?;
+    let mut tally = Tally::default();
     let mut named = HashMap::new();
     let mut unreadable = Vec::new();
-    let changes = rows::each_change_after(&moment, Seq(0), &mut |change| match change {
-        Ok(change) => {
-            if change.seq > head.seq {
-                damage.found.push(format!("change {} lies behind the end of the log", change.seq));
+    let mut behind = Vec::new();
+    let tables = [
+        tally.table::<Point>(&moment, &mut |point| {
+            if point.seq > head.seq {
+                behind.push(format!("point {} lies behind the end of the log", point.id));
             }
-            note_contents(&change, &mut named);
-        }
+        }),
+        tally.table::<RewindRecord>(&moment, &mut drop),
+        tally.table::<Session>(&moment, &mut drop),
+        tally.table::<Turn>(&moment, &mut drop),
+        tally.table::<Call>(&moment, &mut drop),
+        tally.table::<Change>(&moment, &mut |change| note_contents(&change, &mut named)),
+    ];
+    let last = rows::last_change(&moment);
+    if let Some(last) = damage.unless(last)?.flatten().filter(|last| *last > head.seq) {
+        behind.push(format!("change {last} lies behind the end of the log"));
+    }
+    damage.found.append(&mut behind);
+    let is_whole = tally.is_whole(&moment);
+    unreadable.append(&mut tally.damaged);
+    let unread = tables.into_iter().filter_map(Result::err);
+    unreadable.extend(unread);
+    match is_whole {
+        Ok(true) => {}
+        Ok(false) => damage.found.push(MISSING_RECORDS.to_owned()),
         Err(error) => unreadable.push(error),
-    });
-    unreadable.extend(changes.err());
+    }
+    for line in damage.unless(covered::broken_links(&moment, head))?.unwrap_or_default() {
+        damage.found.push(line);
+    }
 
     let mut blobs = Vec::new();
     let listed = rows::each_blob(&moment, &mut |blob| match blob {
@@ -75,12 +92,37 @@ pub(super) fn check(store: &SqliteStore) -> Result<Vec<String>, StoreError> {
     Ok(damage.found)
 }
 
+const MISSING_RECORDS: &str =
+    "the log: records are missing that were written, or are there that were not";
+
 struct Damage<'a> {
     store: &'a SqliteStore,
     found: Vec<String>,
 }
 
 impl Damage<'_> {
+    /// Commits that are known to have been there.
+    fn lost_commits(
+        &mut self,
+        moment: &Connection,
+        head: Head,
+        told: Option<(Head, Chain)>,
+    ) -> Result<(), StoreError> {
+        for loss in self.unless(covered::losses(moment))?.unwrap_or_default() {
+            self.found
+                .push(format!("{loss}: the end of the log was cut off or an older copy put back"));
+        }
+        let Some((told, chain)) = told else { return Ok(()) };
+        if let Some(loss) = super::loss(told, head) {
+            self.found.push(format!("{loss}: the end of the log is cut off or damaged"));
+        } else if told == head
+            && self.unless(covered::chain(moment))?.is_some_and(|now| now != chain)
+        {
+            self.found.push(format!("commit {} is another than was made", head.revision));
+        }
+        Ok(())
+    }
+
     /// What was read; if that failed because of damage, `None`, and the damage is noted.
     fn unless<T>(&mut self, read: Result<T, RowError>) -> Result<Option<T>, StoreError> {
         match read {

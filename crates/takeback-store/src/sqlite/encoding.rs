@@ -98,7 +98,7 @@ const DIR: u8 = 3;
 const NOT_CAPTURED: u8 = 4;
 const UNKNOWN: u8 = 5;
 
-const LACKS: [(u8, Lack); 9] = [
+const LACKS: [(u8, Lack); 10] = [
     (1, Lack::TooLarge),
     (2, Lack::Deadline),
     (3, Lack::Unreadable),
@@ -108,6 +108,7 @@ const LACKS: [(u8, Lack); 9] = [
     (7, Lack::Derived),
     (8, Lack::TooMany),
     (9, Lack::Reserved),
+    (10, Lack::Damaged),
 ];
 
 pub(super) fn entry_bytes(entry: &Entry) -> Vec<u8> {

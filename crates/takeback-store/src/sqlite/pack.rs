@@ -314,6 +314,24 @@ impl Packs {
         }
     }
 
+    /// Whether the record of `digest` begins there and the segment has all of it. Its bytes are not read.
+    pub(super) fn lies_at(&self, digest: &Digest, location: &Location) -> Result<bool, StoreError> {
+        let Some(found) = self.read_record(&Location { length: 0, ..*location })? else {
+            return Ok(false);
+        };
+        let end = location.offset + (HEADER as u64) + u64::from(location.length);
+        let readers = self.readers.borrow();
+        let longest = match readers.get(&location.segment) {
+            Some(file) => {
+                let path = segment_path(&self.dir, location.segment);
+                file.metadata().map_err(|source| io_error(&path, "looking at it", source))?.len()
+            }
+            // Not written yet.
+            None => end,
+        };
+        Ok(found[..HEADER] == header(digest, location) && end <= longest)
+    }
+
     fn flush(&mut self) -> Result<(), StoreError> {
         if self.buffer.is_empty() {
             return Ok(());

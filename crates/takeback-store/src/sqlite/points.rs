@@ -3,7 +3,8 @@
 use rusqlite::{Connection, Params, Row};
 
 use super::encoding::{kinds, signed, unsigned};
-use super::rows::{RowError, Rows};
+use super::rows::{self, RowError, Rows};
+use crate::chain::Sum;
 use crate::id::{PointId, Seq, SessionId, Timestamp};
 use crate::point::{GitState, Point, PointKind, PointQuery, Shown, id_prefix, messages_in};
 
@@ -14,7 +15,7 @@ macro_rules! select_points {
                  p.git, p.git_head, p.git_branch,
                  (SELECT json_group_array(m.message ORDER BY m.position)
                   FROM point_message m WHERE m.point = p.number),
-                 p.vouched
+                 p.vouched, p.sum
              FROM point p LEFT JOIN session s ON s.id = p.session ",
             $rest
         )
@@ -28,7 +29,11 @@ pub(super) fn all(db: &Connection) -> Rows<Point> {
 pub(super) fn find(db: &Connection, query: PointQuery<'_>) -> Rows<Point> {
     let most = |most: usize| i64::try_from(most).unwrap_or(i64::MAX);
     match query {
-        PointQuery::Id(id) => read(db, select_points!("WHERE p.id = ?1"), [id.0.cast_signed()]),
+        // Whoever goes to a point asks for it like this: it must be where it was.
+        PointQuery::Id(id) => {
+            let mut select = db.prepare_cached(select_points!("WHERE p.id = ?1"))?;
+            select.query_and_then([id.0.cast_signed()], recorded)?.collect()
+        }
         PointQuery::At(seq) => {
             let sql = select_points!("WHERE p.seq = ?1 ORDER BY p.number");
             read(db, sql, [signed(seq.0)])
@@ -92,7 +97,20 @@ fn read(db: &Connection, sql: &str, params: impl Params) -> Rows<Point> {
     db.prepare_cached(sql)?.query_and_then(params, point)?.collect()
 }
 
-fn point(row: &Row<'_>) -> Result<Point, RowError> {
+/// A point, if it is as it was recorded.
+fn recorded(row: &Row<'_>) -> Result<Point, RowError> {
+    let point = point(row)?;
+    if rows::stored_sum(row, SUM)? == Some(Sum::of_point(&point)) {
+        return Ok(point);
+    }
+    let what = format!("point {}", point.id);
+    Err(RowError::Damaged { what, why: rows::NOT_AS_RECORDED })
+}
+
+pub(super) const ALL: &str = select_points!("");
+pub(super) const SUM: usize = 13;
+
+pub(super) fn point(row: &Row<'_>) -> Result<Point, RowError> {
     let id = PointId(row.get::<_, i64>(0)?.cast_unsigned());
     let damaged = |why| RowError::Damaged { what: format!("point {id}"), why };
     let git = row.get::<_, bool>(8)?;

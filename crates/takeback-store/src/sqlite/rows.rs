@@ -6,8 +6,9 @@ use rusqlite::{Connection, Row};
 use super::encoding::{self, kinds, signed, unsigned};
 use super::pack::{HEADER, Location};
 use crate::blob::{Digest, Encoding};
+use crate::chain::Sum;
 use crate::change::{Author, Change, Correction};
-use crate::entry::Entry;
+use crate::entry::{Entry, Lack};
 use crate::id::{CallId, PointId, RewindId, Seq, SessionId, Timestamp, TurnId};
 use crate::path::WorkPath;
 use crate::rewind::{RewindKind, RewindRecord};
@@ -66,7 +67,7 @@ macro_rules! select_changes {
                  ) END, c.changed_at, c.correction,
                  CASE c.correction WHEN 1 THEN (
                      SELECT name FROM session WHERE id = c.corrected_for
-                 ) END
+                 ) END, c.sum
              FROM change c
              LEFT JOIN path p ON p.id = c.path
              LEFT JOIN author a ON a.id = c.author
@@ -81,15 +82,41 @@ pub(super) fn changes_after(db: &Connection, after: Seq) -> Rows<Change> {
     db.prepare_cached(sql)?.query_and_then([signed(after.0)], change)?.collect()
 }
 
-/// Hands over every change after `after`, oldest first, each by itself: a damaged one does not hide the others.
+/// The last change that is there, wherever the log is said to end.
+pub(super) fn last_change(db: &Connection) -> Result<Option<Seq>, RowError> {
+    let mut select = db.prepare_cached("SELECT max(seq) FROM change")?;
+    let seq: Option<i64> = select.query_row([], |row| row.get(0))?;
+    Ok(seq.map(|seq| Seq(unsigned(seq))))
+}
+
+pub(super) const CHANGES: &str = select_changes!("ORDER BY c.seq");
+
+/// Hands over every change after `after` as it was recorded, oldest first, each by itself: a damaged one
+/// does not hide the others.
 pub(super) fn each_change_after(
     db: &Connection,
     after: Seq,
     take: &mut dyn FnMut(Result<Change, RowError>),
 ) -> Result<(), RowError> {
     let sql = select_changes!("WHERE c.seq > ?1 ORDER BY c.seq");
-    db.prepare_cached(sql)?.query_and_then([signed(after.0)], change)?.for_each(take);
+    let mut select = db.prepare_cached(sql)?;
+    select.query_and_then([signed(after.0)], recorded_change)?.for_each(take);
     Ok(())
+}
+
+/// As [`change_at`], whatever its checksum says: it is about to get another.
+pub(super) fn changed_at(db: &Connection, seq: Seq) -> Result<Option<Change>, RowError> {
+    let sql = select_changes!("WHERE c.seq = ?1");
+    let mut select = db.prepare_cached(sql)?;
+    let mut found = select.query_and_then([signed(seq.0)], |row| decoded_change(row, Err))?;
+    found.next().transpose()
+}
+
+/// As [`change_at`], if it is as it was recorded.
+pub(super) fn intact_change_at(db: &Connection, seq: Seq) -> Result<Option<Change>, RowError> {
+    let sql = select_changes!("WHERE c.seq = ?1");
+    let mut select = db.prepare_cached(sql)?;
+    select.query_and_then([signed(seq.0)], recorded_change)?.next().transpose()
 }
 
 pub(super) fn change_at(db: &Connection, seq: Seq) -> Result<Option<Change>, RowError> {
@@ -112,21 +139,56 @@ pub(super) fn changes_of(db: &Connection, path: &WorkPath) -> Rows<Change> {
 }
 
 pub(super) fn latest(db: &Connection) -> Rows<(WorkPath, Entry)> {
-    let mut select = db.prepare_cached(
-        "SELECT p.bytes, c.after FROM path p
-         JOIN change c ON c.seq = (SELECT max(seq) FROM change WHERE path = p.id)
-         ORDER BY p.bytes",
-    )?;
+    let sql = select_changes!(
+        "WHERE c.seq IN (SELECT max(seq) FROM change GROUP BY path) ORDER BY p.bytes"
+    );
+    let mut select = db.prepare_cached(sql)?;
     select
         .query_and_then([], |row| {
-            let path = path(row, 0, "a path")?;
-            let entry = entry(row, 1, "the newest change of a path")?;
-            Ok((path, entry))
+            let change = change(row)?;
+            Ok((change.path, change.after))
         })?
         .collect()
 }
 
+/// A change. If it is not as it was recorded, nothing is known of what stood there: whoever asks goes
+/// on without it, and says so.
 fn change(row: &Row<'_>) -> Result<Change, RowError> {
+    let change = decoded_change(row, |_| Ok(Entry::NotCaptured { lack: Lack::Damaged }))?;
+    if is_recorded(row, CHANGE_SUM, Sum::of_change(&change))? {
+        return Ok(change);
+    }
+    let lost = || Entry::NotCaptured { lack: Lack::Damaged };
+    Ok(Change { before: lost(), after: lost(), ..change })
+}
+
+/// A change, if it is as it was recorded.
+pub(super) fn recorded_change(row: &Row<'_>) -> Result<Change, RowError> {
+    let change = decoded_change(row, Err)?;
+    if is_recorded(row, CHANGE_SUM, Sum::of_change(&change))? {
+        return Ok(change);
+    }
+    let what = format!("change {} of {}", change.seq, change.path.display());
+    Err(RowError::Damaged { what, why: NOT_AS_RECORDED })
+}
+
+pub(super) const NOT_AS_RECORDED: &str = "it is not what was recorded";
+pub(super) const CHANGE_SUM: usize = 17;
+
+/// Whether a record has the checksum that was written with it.
+fn is_recorded(row: &Row<'_>, column: usize, sum: Sum) -> Result<bool, RowError> {
+    Ok(stored_sum(row, column)? == Some(sum))
+}
+
+pub(super) fn stored_sum(row: &Row<'_>, column: usize) -> Result<Option<Sum>, RowError> {
+    Ok(blob_or_null(row, column)?.and_then(|bytes| bytes.try_into().ok()).map(Sum))
+}
+
+/// A change as it stands there. `bad` decides on an entry that cannot be read.
+pub(super) fn decoded_change(
+    row: &Row<'_>,
+    bad: impl Fn(RowError) -> Result<Entry, RowError>,
+) -> Result<Change, RowError> {
     let seq = Seq(unsigned(row.get(0)?));
     let what = format!("change {seq}");
     let damaged = |why| RowError::Damaged { what: what.clone(), why };
@@ -157,8 +219,8 @@ fn change(row: &Row<'_>) -> Result<Change, RowError> {
     Ok(Change {
         seq,
         path: path(row, 1, &what)?,
-        before: entry(row, 2, &what)?,
-        after: entry(row, 3, &what)?,
+        before: entry(row, 2, &what).or_else(&bad)?,
+        after: entry(row, 3, &what).or_else(&bad)?,
         author,
         evidence: kinds::value(&kinds::EVIDENCES, row.get(10)?)
             .ok_or_else(|| damaged("its evidence"))?,
@@ -206,7 +268,7 @@ pub(super) fn blob_or_null<'row>(
 macro_rules! select_rewinds {
     ($rest:literal) => {
         concat!(
-            "SELECT id, kind, target, state, began_at, safety_point, created_at, plan, receipt
+            "SELECT id, kind, target, state, began_at, safety_point, created_at, plan, receipt, sum
              FROM rewind ",
             $rest
         )
@@ -228,7 +290,19 @@ pub(super) fn open_rewinds(db: &Connection) -> Rows<RewindRecord> {
     db.prepare_cached(sql)?.query_and_then([], rewind)?.collect()
 }
 
+/// A rewind. If it is not as it was recorded, its plan is not to be relied on: it is empty.
 fn rewind(row: &Row<'_>) -> Result<RewindRecord, RowError> {
+    let rewind = decoded_rewind(row)?;
+    if is_recorded(row, REWIND_SUM, Sum::of_rewind(&rewind))? {
+        return Ok(rewind);
+    }
+    Ok(RewindRecord { plan: String::new(), ..rewind })
+}
+
+pub(super) const REWINDS: &str = select_rewinds!("");
+pub(super) const REWIND_SUM: usize = 9;
+
+pub(super) fn decoded_rewind(row: &Row<'_>) -> Result<RewindRecord, RowError> {
     let id = RewindId(row.get::<_, i64>(0)?.cast_unsigned());
     let damaged = |why| RowError::Damaged { what: format!("rewind {id}"), why };
     let target = row.get::<_, i64>(2)?.cast_unsigned();
@@ -257,7 +331,7 @@ macro_rules! select_sessions {
     ($rest:literal) => {
         concat!(
             "SELECT s.name, s.agent, p.name, s.owner_pid, s.owner_started, s.started_at, s.ended_at,
-                 s.archived_at, s.open_turn
+                 s.archived_at, s.open_turn, s.sum
              FROM session s LEFT JOIN session p ON p.id = s.parent
              WHERE s.started_at IS NOT NULL ",
             $rest
@@ -275,7 +349,10 @@ pub(super) fn session_named(db: &Connection, id: &SessionId) -> Result<Option<Se
     db.prepare_cached(sql)?.query_and_then([&id.0], session)?.next().transpose()
 }
 
-fn session(row: &Row<'_>) -> Result<Session, RowError> {
+pub(super) const SESSIONS: &str = select_sessions!("");
+pub(super) const SESSION_SUM: usize = 9;
+
+pub(super) fn session(row: &Row<'_>) -> Result<Session, RowError> {
     let owner = match (row.get::<_, Option<u32>>(3)?, row.get::<_, Option<i64>>(4)?) {
         (Some(pid), Some(started)) => Some(Process { pid, started: started.cast_unsigned() }),
         _ => None,
@@ -295,7 +372,7 @@ fn session(row: &Row<'_>) -> Result<Session, RowError> {
 macro_rules! select_turns {
     ($rest:literal) => {
         concat!(
-            "SELECT t.id, s.name, t.message, t.prompt, t.opened_at, t.closed_at
+            "SELECT t.id, s.name, t.message, t.prompt, t.opened_at, t.closed_at, t.sum
              FROM turn t LEFT JOIN session s ON s.id = t.session ",
             $rest
         )
@@ -307,7 +384,10 @@ pub(super) fn turn_of(db: &Connection, id: TurnId) -> Result<Option<Turn>, RowEr
     db.prepare_cached(sql)?.query_and_then([id.0.cast_signed()], turn)?.next().transpose()
 }
 
-fn turn(row: &Row<'_>) -> Result<Turn, RowError> {
+pub(super) const TURNS: &str = select_turns!("");
+pub(super) const TURN_SUM: usize = 6;
+
+pub(super) fn turn(row: &Row<'_>) -> Result<Turn, RowError> {
     Ok(Turn {
         id: TurnId(row.get::<_, i64>(0)?.cast_unsigned()),
         session: SessionId(row.get(1)?),
@@ -322,7 +402,7 @@ macro_rules! select_calls {
     ($rest:literal) => {
         concat!(
             "SELECT s.name, c.id, c.turn, c.tool, c.paths, c.command, c.state, c.opened_at,
-                 c.closed_at, c.named, c.began_at, c.active_at
+                 c.closed_at, c.named, c.began_at, c.active_at, c.sum
              FROM call c LEFT JOIN session s ON s.id = c.session ",
             $rest
         )
@@ -344,7 +424,10 @@ pub(super) fn call_named(
     db.prepare_cached(sql)?.query_and_then([&session.0, &id.0], call)?.next().transpose()
 }
 
-fn call(row: &Row<'_>) -> Result<Call, RowError> {
+pub(super) const CALLS: &str = select_calls!("");
+pub(super) const CALL_SUM: usize = 12;
+
+pub(super) fn call(row: &Row<'_>) -> Result<Call, RowError> {
     let id = CallId(row.get(1)?);
     let damaged = |why| RowError::Damaged { what: format!("call {id}"), why };
     let paths = |bytes| encoding::paths(bytes).ok_or_else(|| damaged("its paths"));
@@ -387,15 +470,6 @@ pub(super) fn paths_of_call(db: &Connection, session: &SessionId, id: &CallId) -
          ORDER BY p.bytes";
     let mut select = db.prepare_cached(sql)?;
     select.query_and_then([&session.0, &id.0], |row| path(row, 0, "a path"))?.collect()
-}
-
-/// Reads every turn and every call. Answers what could not be read.
-pub(super) fn unreadable_turns_and_calls(db: &Connection) -> Rows<RowError> {
-    let mut turns = db.prepare(select_turns!(""))?;
-    let mut calls = db.prepare(select_calls!(""))?;
-    let turns = turns.query_and_then([], turn)?.filter_map(Result::err);
-    let calls = calls.query_and_then([], call)?.filter_map(Result::err);
-    Ok(turns.chain(calls).collect())
 }
 
 // --- blobs -----------------------------------------------------------------------------------

@@ -8,6 +8,7 @@ use rusqlite::config::DbConfig;
 use rusqlite::{Connection, ErrorCode, OpenFlags, TransactionBehavior};
 use rustix::io::Errno;
 
+use super::covered;
 use crate::store::StoreError;
 
 /// The format this Takeback writes: the number of [`STEPS`].
@@ -21,14 +22,18 @@ const PATIENCE: Duration = Duration::from_secs(5);
 
 /// What leads from each format to the next, from the empty database on. A step that has been
 /// released is never changed.
-const STEPS: [&str; 6] = [
+const STEPS: [&str; 7] = [
     include_str!("format1.sql"),
     include_str!("format2.sql"),
     include_str!("format3.sql"),
     include_str!("format4.sql"),
     include_str!("format5.sql"),
     include_str!("format6.sql"),
+    include_str!("format7.sql"),
 ];
+
+/// The first format in which commits make a chain.
+const CHAINED: i64 = 7;
 
 /// A log of more bytes is carried over by whoever opens the store next: the first to open it reads the
 /// whole log (2 µs a page), and to carry it over takes two waits for the disk. A commit is about 15
@@ -38,7 +43,10 @@ const LOG_LIMIT: u64 = 128 * 4120;
 /// Connects to the store at `path` and brings it to [`FORMAT`] if it is older.
 pub(super) fn open(path: &Path) -> Result<Connection, StoreError> {
     if !path.try_exists().map_err(|source| io_error(path, "looking for it", source))? {
-        return Err(StoreError::Missing { path: path.to_owned() });
+        return Err(match left_of(path)? {
+            Some(left) => StoreError::LostDatabase { path: path.to_owned(), left },
+            None => StoreError::Missing { path: path.to_owned() },
+        });
     }
     let mut db = connect(path).map_err(|error| foreign_or(path, error))?;
     if std::fs::metadata(log_of(path)).is_ok_and(|log| log.len() > LOG_LIMIT) {
@@ -50,6 +58,22 @@ pub(super) fn open(path: &Path) -> Result<Connection, StoreError> {
             .map_err(|error| error_at(path, "bringing its format up to date", error))?;
     }
     Ok(db)
+}
+
+/// What there is of a store whose database is gone. A store that was never made whole has none of it.
+fn left_of(database: &Path) -> Result<Option<PathBuf>, StoreError> {
+    let folder = database.parent().unwrap_or(Path::new(""));
+    let holds = |path: &Path| std::fs::metadata(path).is_ok_and(|found| found.len() > 0);
+    let mut packs = Vec::new();
+    let listed = folder.join(super::PACKS);
+    match std::fs::read_dir(&listed) {
+        Ok(entries) => packs.extend(entries.filter_map(Result::ok).map(|entry| entry.path())),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+        Err(source) => return Err(io_error(&listed, "listing it", source)),
+    }
+    let mut left = vec![log_of(database), folder.join(super::WITNESS)];
+    left.extend(packs);
+    Ok(left.into_iter().find(|path| holds(path)))
 }
 
 /// Whether it is a store that this Takeback can read; its format.
@@ -155,6 +179,9 @@ fn migrate(db: &mut Connection) -> rusqlite::Result<()> {
     let (_, found) = identity(&transaction)?;
     for step in STEPS.iter().skip(usize::try_from(found).unwrap_or(0)) {
         transaction.execute_batch(step)?;
+    }
+    if found < CHAINED {
+        covered::begin(&transaction)?;
     }
     transaction.pragma_update(None, "user_version", FORMAT)?;
     transaction.commit()

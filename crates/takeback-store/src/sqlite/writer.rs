@@ -4,10 +4,12 @@ use std::collections::HashMap;
 
 use rusqlite::{CachedStatement, Connection, OptionalExtension as _, params};
 
-use super::encoding::{self, kinds, signed};
+use super::covered::{self, Covered};
+use super::encoding::{self, kinds, signed, unsigned};
 use super::pack::Location;
-use super::rows::RowError;
+use super::rows::{self, RowError};
 use crate::blob::Digest;
+use crate::chain::{self, Chain, RowSet, Sum};
 use crate::change::{Author, Change, Correction};
 use crate::id::{Seq, SessionId, Timestamp};
 use crate::path::WorkPath;
@@ -19,6 +21,8 @@ use crate::store::{Head, Write};
 /// Writes into one transaction, remembering what it has already looked up.
 pub(super) struct Writer<'a> {
     db: &'a Connection,
+    /// All records that the chain covers, as they are so far.
+    set: RowSet,
     authors: HashMap<&'a Author, i64>,
     // A first snapshot runs these two tens of thousands of times: they are looked for once.
     insert_path: Option<CachedStatement<'a>>,
@@ -26,14 +30,35 @@ pub(super) struct Writer<'a> {
 }
 
 impl<'a> Writer<'a> {
-    pub(super) fn new(db: &'a Connection) -> Self {
-        Self { db, authors: HashMap::new(), insert_path: None, insert_change: None }
+    pub(super) fn new(db: &'a Connection) -> Result<Self, RowError> {
+        let set = covered::set(db)?;
+        Ok(Self { db, set, authors: HashMap::new(), insert_path: None, insert_change: None })
     }
 
-    pub(super) fn head(&self, head: Head) -> Result<(), RowError> {
-        let mut update = self.db.prepare_cached("UPDATE meta SET revision = ?1, seq = ?2")?;
-        update.execute([signed(head.revision), signed(head.seq.0)])?;
-        Ok(())
+    /// Ends the commit of `writes`: the head, and the link that the chain grows by.
+    pub(super) fn head(&self, head: Head, writes: &[Write]) -> Result<Chain, RowError> {
+        let mut update =
+            self.db.prepare_cached("UPDATE meta SET revision = ?1, seq = ?2, records = ?3")?;
+        let set = self.set.to_bytes();
+        update.execute(params![signed(head.revision), signed(head.seq.0), set])?;
+        covered::add_link(self.db, head, &chain::body(writes))
+    }
+
+    /// A record is about to be written, in place of one with the same key if there is one.
+    fn replaces(&mut self, old: Option<Sum>, new: Sum) {
+        old.into_iter().for_each(|sum| self.set.remove(sum));
+        self.set.add(new);
+    }
+
+    /// The checksums that a statement finds; a row without one has none to lose.
+    fn sums(&self, sql: &str, key: impl rusqlite::Params) -> Result<Vec<Sum>, RowError> {
+        let mut select = self.db.prepare_cached(sql)?;
+        let found = select.query_and_then(key, |row| rows::stored_sum(row, 0))?;
+        found.filter_map(Result::transpose).collect()
+    }
+
+    fn sum_of(&self, sql: &str, key: impl rusqlite::Params) -> Result<Option<Sum>, RowError> {
+        Ok(self.sums(sql, key)?.pop())
     }
 
     /// Another process may have kept the same contents meanwhile: its copy stays the one in use.
@@ -77,30 +102,100 @@ impl<'a> Writer<'a> {
                 Ok(())
             }
             Write::ReplaceChange(change) => {
-                self.delete("DELETE FROM change WHERE seq = ?1", signed(change.seq.0))?;
+                self.drop_change(change.seq)?;
                 self.change(change)
             }
             Write::Correct { change, correction } => self.correct(*change, correction),
-            Write::DropChange(seq) => {
-                self.delete("DELETE FROM change WHERE seq = ?1", signed(seq.0))
-            }
+            Write::DropChange(seq) => self.drop_change(*seq),
             Write::DropPoint(id) => {
-                self.delete("DELETE FROM point WHERE id = ?1", id.0.cast_signed())
+                self.delete("DELETE FROM point WHERE id = ?1 RETURNING sum", id.0.cast_signed())
             }
             Write::DropRewind(id) => {
-                self.delete("DELETE FROM rewind WHERE id = ?1", id.0.cast_signed())
+                self.delete("DELETE FROM rewind WHERE id = ?1 RETURNING sum", id.0.cast_signed())
             }
-            Write::DropSession(id) => self.delete("DELETE FROM session WHERE name = ?1", &id.0),
+            Write::DropSession(id) => self.drop_session(id),
             Write::DropTurns { session, before } => self.drop_turns(session, *before),
         }
     }
 
-    fn delete(&self, sql: &str, key: impl rusqlite::ToSql) -> Result<(), RowError> {
-        self.db.prepare_cached(sql)?.execute([key])?;
+    /// Deletes covered rows; the statement answers their checksums.
+    fn delete(&mut self, sql: &str, key: impl rusqlite::ToSql) -> Result<(), RowError> {
+        self.sums(sql, [key])?.into_iter().for_each(|sum| self.set.remove(sum));
         Ok(())
     }
 
-    fn drop_turns(&self, session: &SessionId, before: Timestamp) -> Result<(), RowError> {
+    fn drop_change(&mut self, seq: Seq) -> Result<(), RowError> {
+        self.delete("DELETE FROM change WHERE seq = ?1 RETURNING sum", signed(seq.0))
+    }
+
+    /// What the session had goes with it. What only named it says something else from then on.
+    fn drop_session(&mut self, id: &SessionId) -> Result<(), RowError> {
+        let number = "SELECT id FROM session WHERE name = ?1";
+        let number: Option<i64> =
+            self.db.prepare_cached(number)?.query_row([&id.0], |row| row.get(0)).optional()?;
+        let Some(number) = number else { return Ok(()) };
+        for gone in [
+            "SELECT sum FROM session WHERE id = ?1",
+            "SELECT sum FROM turn WHERE session = ?1",
+            "SELECT sum FROM call WHERE session = ?1",
+            "SELECT sum FROM point WHERE session = ?1",
+        ] {
+            self.sums(gone, [number])?.into_iter().for_each(|sum| self.set.remove(sum));
+        }
+        let children = self.keys::<String>(
+            "SELECT name FROM session WHERE parent = ?1 AND started_at IS NOT NULL",
+            number,
+        )?;
+        let changes = self.keys::<i64>(
+            "SELECT seq FROM change WHERE author IN (SELECT id FROM author WHERE session = ?1)
+             UNION SELECT change FROM suspect WHERE session = ?1
+             UNION SELECT seq FROM change WHERE corrected_for = ?1",
+            number,
+        )?;
+        // What is damaged keeps its checksum, or nobody would notice any more.
+        let mut intact = Vec::new();
+        for seq in changes {
+            match rows::intact_change_at(self.db, Seq(unsigned(seq))) {
+                Err(RowError::Damaged { .. }) | Ok(None) => {}
+                Ok(Some(change)) => intact.push(change),
+                Err(error) => return Err(error),
+            }
+        }
+        let mut sessions = Vec::new();
+        for name in children {
+            let child = SessionId(name);
+            let sum = self.sum_of("SELECT sum FROM session WHERE name = ?1", [&child.0])?;
+            let known = rows::session_named(self.db, &child)?;
+            sessions.extend(known.filter(|known| sum == Some(known.sum())));
+        }
+        self.db.prepare_cached("DELETE FROM session WHERE id = ?1")?.execute([number])?;
+        for old in intact {
+            if let Some(new) = rows::changed_at(self.db, old.seq)? {
+                self.sum_again(&old, &new)?;
+            }
+        }
+        for old in sessions {
+            if let Some(new) = rows::session_named(self.db, &old.id)? {
+                self.sum_again(&old, &new)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn keys<T: rusqlite::types::FromSql>(&self, sql: &str, key: i64) -> Result<Vec<T>, RowError> {
+        let mut select = self.db.prepare_cached(sql)?;
+        let found = select.query_map([key], |row| row.get(0))?;
+        Ok(found.collect::<rusqlite::Result<_>>()?)
+    }
+
+    /// A record that was as it had been recorded says something else now.
+    fn sum_again<R: Covered>(&mut self, old: &R, new: &R) -> Result<(), RowError> {
+        self.replaces(Some(old.sum()), new.sum());
+        new.store_sum(self.db, new.sum())?;
+        Ok(())
+    }
+
+    fn drop_turns(&mut self, session: &SessionId, before: Timestamp) -> Result<(), RowError> {
         const OVER: &str = "SELECT t.id FROM turn t JOIN session s ON s.id = t.session
              WHERE s.name = ?1 AND t.closed_at < ?2
                  AND NOT EXISTS (SELECT 1 FROM author a JOIN change c ON c.author = a.id
@@ -110,11 +205,12 @@ impl<'a> Writer<'a> {
         for delete in [
             format!(
                 "DELETE FROM call WHERE turn IN ({OVER})
-                     AND session = (SELECT id FROM session WHERE name = ?1)"
+                     AND session = (SELECT id FROM session WHERE name = ?1) RETURNING sum"
             ),
-            format!("DELETE FROM turn WHERE id IN ({OVER})"),
+            format!("DELETE FROM turn WHERE id IN ({OVER}) RETURNING sum"),
         ] {
-            self.db.prepare_cached(&delete)?.execute(params![session.0, before.0])?;
+            let gone = self.sums(&delete, params![session.0, before.0])?;
+            gone.into_iter().for_each(|sum| self.set.remove(sum));
         }
         Ok(())
     }
@@ -130,12 +226,14 @@ impl<'a> Writer<'a> {
             _ => None,
         };
         let cancels = Some(encoding::seqs_bytes(&change.cancels)).filter(|bytes| !bytes.is_empty());
+        let sum = change.sum();
+        self.set.add(sum);
         let insert = match &mut self.insert_change {
             Some(insert) => insert,
             none => none.insert(self.db.prepare_cached(
                 "INSERT INTO change (seq, path, before, after, kind, author, rewind, evidence, time,
-                     cancels, changed_at)
-                 VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11)",
+                     cancels, changed_at, sum)
+                 VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12)",
             )?),
         };
         insert.execute(params![
@@ -150,9 +248,10 @@ impl<'a> Writer<'a> {
             change.time.0,
             cancels,
             change.changed_at.map(|time| time.0),
+            &sum.0[..],
         ])?;
         if let Some(correction) = &change.correction {
-            self.correct(change.seq, correction)?;
+            self.set_correction(change.seq, correction)?;
         }
         if let Author::Ambiguous { sessions } = &change.author {
             let mut insert = self.db.prepare_cached("INSERT INTO suspect VALUES (?1, ?2, ?3)")?;
@@ -164,7 +263,19 @@ impl<'a> Writer<'a> {
         Ok(())
     }
 
-    fn correct(&self, change: Seq, correction: &Correction) -> Result<(), RowError> {
+    fn correct(&mut self, change: Seq, correction: &Correction) -> Result<(), RowError> {
+        let intact = match rows::intact_change_at(self.db, change) {
+            Err(RowError::Damaged { .. }) => None,
+            intact => intact?,
+        };
+        self.set_correction(change, correction)?;
+        if let (Some(old), Some(new)) = (intact, rows::changed_at(self.db, change)?) {
+            self.sum_again(&old, &new)?;
+        }
+        Ok(())
+    }
+
+    fn set_correction(&self, change: Seq, correction: &Correction) -> Result<(), RowError> {
         let (kind, session) = match correction {
             Correction::Mine => (kinds::MINE, None),
             Correction::Agent { session } => (kinds::AGENTS, Some(self.session_number(session)?)),
@@ -176,12 +287,15 @@ impl<'a> Writer<'a> {
         Ok(())
     }
 
-    fn session(&self, session: &Session) -> Result<(), RowError> {
+    fn session(&mut self, session: &Session) -> Result<(), RowError> {
         let number = self.session_number(&session.id)?;
+        let sum = session.sum();
+        let old = self.sum_of("SELECT sum FROM session WHERE id = ?1", [number])?;
+        self.replaces(old, sum);
         let parent = session.parent.as_ref().map(|id| self.session_number(id)).transpose()?;
         let mut update = self.db.prepare_cached(
             "UPDATE session SET agent = ?2, parent = ?3, owner_pid = ?4, owner_started = ?5,
-                 started_at = ?6, ended_at = ?7, archived_at = ?8, open_turn = ?9
+                 started_at = ?6, ended_at = ?7, archived_at = ?8, open_turn = ?9, sum = ?10
              WHERE id = ?1",
         )?;
         update.execute(params![
@@ -194,17 +308,21 @@ impl<'a> Writer<'a> {
             session.ended_at.map(|time| time.0),
             session.archived_at.map(|time| time.0),
             session.open_turn.map(|turn| turn.0.cast_signed()),
+            &sum.0[..],
         ])?;
         Ok(())
     }
 
-    fn turn(&self, turn: &Turn) -> Result<(), RowError> {
+    fn turn(&mut self, turn: &Turn) -> Result<(), RowError> {
         let session = self.session_number(&turn.session)?;
+        let sum = turn.sum();
+        let old = self.sum_of("SELECT sum FROM turn WHERE id = ?1", [turn.id.0.cast_signed()])?;
+        self.replaces(old, sum);
         let mut upsert = self.db.prepare_cached(
-            "INSERT INTO turn (id, session, message, prompt, opened_at, closed_at)
-             VALUES (?1, ?2, ?3, ?4, ?5, ?6)
+            "INSERT INTO turn (id, session, message, prompt, opened_at, closed_at, sum)
+             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)
              ON CONFLICT (id) DO UPDATE SET session = ?2, message = ?3, prompt = ?4, opened_at = ?5,
-                 closed_at = ?6",
+                 closed_at = ?6, sum = ?7",
         )?;
         upsert.execute(params![
             turn.id.0.cast_signed(),
@@ -213,12 +331,17 @@ impl<'a> Writer<'a> {
             turn.prompt,
             turn.opened_at.0,
             turn.closed_at.map(|time| time.0),
+            &sum.0[..],
         ])?;
         Ok(())
     }
 
-    fn call(&self, call: &Call) -> Result<(), RowError> {
+    fn call(&mut self, call: &Call) -> Result<(), RowError> {
         let session = self.session_number(&call.session)?;
+        let sum = call.sum();
+        let old = "SELECT sum FROM call WHERE session = ?1 AND id = ?2";
+        let old = self.sum_of(old, params![session, call.id.0])?;
+        self.replaces(old, sum);
         let (paths, command, named) = match &call.kind {
             CallKind::Edit { paths } => (Some(encoding::paths_bytes(paths)), None, None),
             CallKind::Shell { command, paths } => {
@@ -228,11 +351,11 @@ impl<'a> Writer<'a> {
         };
         let mut upsert = self.db.prepare_cached(
             "INSERT INTO call (session, id, turn, tool, paths, command, state, opened_at, closed_at,
-                 named, began_at, active_at)
-             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12)
+                 named, began_at, active_at, sum)
+             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13)
              ON CONFLICT (session, id) DO UPDATE SET turn = ?3, tool = ?4, paths = ?5, command = ?6,
                  state = ?7, opened_at = ?8, closed_at = ?9, named = ?10, began_at = ?11,
-                 active_at = ?12",
+                 active_at = ?12, sum = ?13",
         )?;
         upsert.execute(params![
             session,
@@ -247,20 +370,24 @@ impl<'a> Writer<'a> {
             named,
             call.began_at.map(|time| time.0),
             call.active_at.map(|time| time.0),
+            &sum.0[..],
         ])?;
         Ok(())
     }
 
-    fn point(&self, point: &Point) -> Result<(), RowError> {
+    fn point(&mut self, point: &Point) -> Result<(), RowError> {
+        let sum = point.sum();
+        let old = self.sum_of("SELECT sum FROM point WHERE id = ?1", [point.id.0.cast_signed()])?;
+        self.replaces(old, sum);
         let session = point.session.as_ref().map(|id| self.session_number(id)).transpose()?;
         let git = point.git.as_ref();
         let mut upsert = self.db.prepare_cached(
             "INSERT INTO point (id, seq, session, kind, description, label, pinned, created_at, git,
-                 git_head, git_branch, vouched)
-             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12)
+                 git_head, git_branch, vouched, sum)
+             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13)
              ON CONFLICT (id) DO UPDATE SET seq = ?2, session = ?3, kind = ?4, description = ?5,
                  label = ?6, pinned = ?7, created_at = ?8, git = ?9, git_head = ?10, git_branch = ?11,
-                 vouched = ?12
+                 vouched = ?12, sum = ?13
              RETURNING number",
         )?;
         let values = params![
@@ -276,6 +403,7 @@ impl<'a> Writer<'a> {
             git.and_then(|git| git.head.as_ref()),
             git.and_then(|git| git.branch.as_ref()),
             kinds::number(&kinds::VOUCHED, &point.vouched),
+            &sum.0[..],
         ];
         let number: i64 = upsert.query_row(values, |row| row.get(0))?;
         self.db.prepare_cached("DELETE FROM point_message WHERE point = ?1")?.execute([number])?;
@@ -286,7 +414,11 @@ impl<'a> Writer<'a> {
         Ok(())
     }
 
-    fn rewind(&self, rewind: &RewindRecord) -> Result<(), RowError> {
+    fn rewind(&mut self, rewind: &RewindRecord) -> Result<(), RowError> {
+        let sum = rewind.sum();
+        let old =
+            self.sum_of("SELECT sum FROM rewind WHERE id = ?1", [rewind.id.0.cast_signed()])?;
+        self.replaces(old, sum);
         let (kind, target) = match rewind.kind {
             RewindKind::Rewind { point } => (kinds::REWIND, point.0),
             RewindKind::Undo { of } => (kinds::UNDO, of.0),
@@ -294,10 +426,10 @@ impl<'a> Writer<'a> {
         };
         let mut upsert = self.db.prepare_cached(
             "INSERT INTO rewind (id, kind, target, state, began_at, safety_point, created_at, plan,
-                 receipt)
-             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)
+                 receipt, sum)
+             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10)
              ON CONFLICT (id) DO UPDATE SET kind = ?2, target = ?3, state = ?4, began_at = ?5,
-                 safety_point = ?6, created_at = ?7, plan = ?8, receipt = ?9",
+                 safety_point = ?6, created_at = ?7, plan = ?8, receipt = ?9, sum = ?10",
         )?;
         upsert.execute(params![
             rewind.id.0.cast_signed(),
@@ -309,6 +441,7 @@ impl<'a> Writer<'a> {
             rewind.created_at.0,
             rewind.plan,
             rewind.receipt,
+            &sum.0[..],
         ])?;
         Ok(())
     }

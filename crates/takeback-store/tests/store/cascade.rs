@@ -1,6 +1,6 @@
 //! What goes with a session, and what stays.
 
-use takeback_store::{Author, SqliteStore, Store as _, TurnId};
+use takeback_store::{Author, SqliteStore, Store as _, TurnId, Write};
 
 use crate::sample;
 
@@ -15,9 +15,9 @@ fn a_session_takes_its_own_with_it_and_leaves_the_log() {
     let points = store.points().unwrap();
     let sessions = store.sessions().unwrap();
 
+    let head = store.head().unwrap();
+    let head = store.commit(head, &[Write::DropSession("session-1".into())]).unwrap();
     let db = rusqlite::Connection::open(dir.path().join("timeline.db")).unwrap();
-    db.pragma_update(None, "foreign_keys", true).unwrap();
-    db.execute("DELETE FROM session WHERE name = 'session-1'", []).unwrap();
 
     // Changes may be needed to go back to a point of another session: they stay, without a name.
     for change in &mut changes {
@@ -43,6 +43,7 @@ fn a_session_takes_its_own_with_it_and_leaves_the_log() {
     assert_eq!(["author", "turn", "call", "point", "point_message"].map(rows), [1, 1, 3, 1, 2]);
 
     // A parent that goes leaves its children without one.
-    db.execute("DELETE FROM session WHERE name = 'parser'", []).unwrap();
+    store.commit(head, &[Write::DropSession("parser".into())]).unwrap();
     assert_eq!(store.session(&"session-2".into()).unwrap().unwrap().parent, None);
+    assert_eq!(store.check().unwrap(), Vec::<String>::new());
 }

@@ -54,16 +54,20 @@ fn passed(store: &mut SqliteStore, contents: &str, write: Write) -> Vec<CrashPoi
 
 #[test]
 fn a_commit_waits_for_what_it_was_told_to_and_a_rewind_for_everything() {
-    use CrashPoint::{Append, Commit, Committed, Sync};
+    use CrashPoint::{Append, Commit, Committed, Sync, Witness};
     let dir = tempfile::tempdir().unwrap();
     let mut store = SqliteStore::create(dir.path()).unwrap();
     passed(&mut store, "the first makes a segment", turn(0, ""));
-    let waits = [Append, Sync, Commit, Committed];
+    let waits = [Append, Sync, Commit, Committed, Witness];
     for (durability, plain, promise) in [
         (Durability::Full, waits.as_slice(), waits.as_slice()),
         (Durability::Normal, &waits, &waits),
         // Before its own contents those of all commits before it.
-        (Durability::Off, &[Append, Commit, Committed], &[Sync, Append, Sync, Commit, Committed]),
+        (
+            Durability::Off,
+            &[Append, Commit, Committed, Witness],
+            &[Sync, Append, Sync, Commit, Committed, Witness],
+        ),
     ] {
         let word = durability.word();
         store.set_durability(durability).unwrap();

@@ -33,6 +33,7 @@ fn only_the_owner_may_read_anything() {
     let expected = [
         ("00000001.pack", 0o600),
         ("above", 0o700),
+        ("head", 0o600),
         ("packs", 0o700),
         ("store", 0o700),
         ("timeline.db", 0o600),
@@ -51,7 +52,8 @@ fn a_closed_store_leaves_itself_and_a_log() {
     drop(store);
     let mut found = BTreeMap::new();
     modes(dir.path(), &mut found);
-    let expected = ["00000001.pack", "packs", "timeline.db", "timeline.db-shm", "timeline.db-wal"];
+    let expected =
+        ["00000001.pack", "head", "packs", "timeline.db", "timeline.db-shm", "timeline.db-wal"];
     assert_eq!(found.into_keys().collect::<Vec<_>>(), expected);
 }
 

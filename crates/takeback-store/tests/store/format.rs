@@ -15,7 +15,7 @@ use takeback_store::{
 
 use crate::sample;
 
-const FORMAT: i64 = 6;
+const FORMAT: i64 = 7;
 
 fn fixture(format: i64) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("tests/fixtures/format{format}"))

@@ -13,5 +13,6 @@ mod format;
 mod json_states;
 mod processes;
 mod repack;
+mod rot;
 mod sample;
 mod states;

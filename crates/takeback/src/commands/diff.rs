@@ -8,11 +8,11 @@ use takeback_core::history::by_path;
 use takeback_core::rewind::path_filter::PathFilter;
 use takeback_store::{Entry, Seq};
 
-use super::filediff::{Contents, FileDiff, Lines, between};
+use super::filediff::{Compared, Contents, DAMAGED, FileDiff, Lines, between};
 use super::patch::{InPatch, as_patch, print_all};
 use super::rewind::from_root;
 use crate::args::{DiffArgs, Options};
-use crate::error::CommandError;
+use crate::error::{CommandError, Kind};
 use crate::place::{self, Store};
 use crate::point::named;
 use crate::screen::{BAD, CARE, GOOD, HINT, Reader, Screen, count, name, plain};
@@ -30,21 +30,34 @@ pub(crate) struct ToldDiff<'a> {
     /// `null`: not text.
     insertions: Option<usize>,
     deletions: Option<usize>,
+    /// The store has lost the contents before or after.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    damaged: bool,
     /// Asked for, text, and not too long.
     #[serde(skip_serializing_if = "Option::is_none")]
     patch: Option<String>,
 }
 
 impl<'a> ToldDiff<'a> {
-    pub(crate) fn new(diff: &'a FileDiff, lines: Option<Lines>) -> Self {
-        Self {
+    pub(crate) fn compared(
+        diff: &'a FileDiff,
+        store: &dyn takeback_store::Store,
+    ) -> Result<Self, takeback_store::StoreError> {
+        let compared = diff.compare(store)?;
+        let lines = compared.lines();
+        Ok(Self {
             path: (&diff.path).into(),
             before: &diff.before,
             after: &diff.after,
             insertions: lines.map(|lines| lines.insertions),
             deletions: lines.map(|lines| lines.deletions),
+            damaged: compared == Compared::Damaged,
             patch: None,
-        }
+        })
+    }
+
+    pub(crate) fn is_damaged(&self) -> bool {
+        self.damaged
     }
 }
 
@@ -57,19 +70,25 @@ pub(crate) fn diff(
     let diffs = differences(&mut place.workspace, options, args)?;
     let store = &*place.workspace.store;
     if screen.json {
-        screen.json(&told(store, &diffs)?)?;
-        return Ok(0);
+        let told = told(store, &diffs)?;
+        screen.json(&told)?;
+        return Ok(exit_code(told.iter().filter(|diff| diff.is_damaged()).count()));
     }
     screen.page()?;
     if diffs.is_empty() {
         return nothing_differs(args, screen);
     }
-    if args.stat {
-        print_stat(&diffs, store, &mut screen.out)?;
+    let damaged = if args.stat {
+        print_stat(&diffs, store, &mut screen.out)?
     } else {
-        print_all(&diffs, Contents::of(store), screen)?;
-    }
-    Ok(0)
+        print_all(&diffs, Contents::of(store), screen)?
+    };
+    Ok(exit_code(damaged))
+}
+
+/// What the store has lost is not compared, though it was asked for.
+fn exit_code(damaged: usize) -> u8 {
+    if damaged == 0 { 0 } else { Kind::Conflicts as u8 }
 }
 
 /// What differs, path by path.
@@ -107,7 +126,7 @@ pub(crate) fn told<'a>(
     store: &dyn takeback_store::Store,
     diffs: &'a [FileDiff],
 ) -> Result<Vec<ToldDiff<'a>>, CommandError> {
-    diffs.iter().map(|diff| Ok(ToldDiff::new(diff, diff.lines(store)?))).collect()
+    diffs.iter().map(|diff| Ok(ToldDiff::compared(diff, store)?)).collect()
 }
 
 /// Adds the patches of those that are text, in order, each that fits into what is left of `most` bytes.
@@ -146,28 +165,31 @@ fn nothing_differs(args: &DiffArgs, screen: &mut Screen) -> Result<u8, CommandEr
     Ok(0)
 }
 
+/// How many of them the store has lost contents of.
 fn print_stat(
     diffs: &[FileDiff],
     store: &dyn takeback_store::Store,
     out: &mut dyn Write,
-) -> Result<(), CommandError> {
+) -> Result<usize, CommandError> {
     let mut counted = Vec::new();
     for diff in diffs {
-        counted.push((diff, if diff.is_folder() { None } else { diff.lines(store)? }));
+        let compared = if diff.is_folder() { Compared::NotText } else { diff.compare(store)? };
+        counted.push((diff, compared));
     }
-    let lines = || counted.iter().filter_map(|(_, lines)| *lines);
+    let lines = || counted.iter().filter_map(|(_, compared)| compared.lines());
     let digits = |n: Option<usize>| n.unwrap_or(0).to_string().len() + 1;
     let added = digits(lines().map(|lines| lines.insertions).max());
     let removed = digits(lines().map(|lines| lines.deletions).max());
     let mut table = Table::new(2, [Give::Start(12), Give::Nothing, Give::All(1)]);
-    for (diff, lines) in &counted {
-        let what = match diff.what() {
-            what if lines.is_none() && !diff.is_folder() => format!("{what}, not text"),
-            what if what == "changed" => String::new(),
-            what => what,
+    for (diff, compared) in &counted {
+        let what = match (diff.what(), compared) {
+            (what, Compared::Damaged) => format!("{what}, {DAMAGED}"),
+            (what, Compared::NotText) if !diff.is_folder() => format!("{what}, not text"),
+            (what, _) if what == "changed" => String::new(),
+            (what, _) => what,
         };
         let mut counts = Cell::default();
-        if let Some(Lines { insertions, deletions }) = lines
+        if let Some(Lines { insertions, deletions }) = compared.lines()
             && insertions + deletions > 0
         {
             counts.push(GOOD, format!("{:>added$}", format!("+{insertions}")));
@@ -181,5 +203,5 @@ fn print_stat(
     });
     let files = diffs.iter().filter(|diff| !diff.is_folder()).count();
     writeln!(out, "{}, {GOOD}+{added}{GOOD:#} {BAD}-{removed}{BAD:#}", count(files, "file"))?;
-    Ok(())
+    Ok(counted.iter().filter(|(_, compared)| *compared == Compared::Damaged).count())
 }

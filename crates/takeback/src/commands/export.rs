@@ -10,13 +10,15 @@ use takeback_core::exchange::{
 };
 use takeback_core::point_name::find_point;
 
+use super::filediff::DAMAGED;
 use super::sessions::find_session;
 use crate::args::{ExportArgs, Options};
 use crate::error::{CommandError, Kind};
 use crate::place::{self, Store};
 use crate::progress;
-use crate::screen::{GOOD, HINT, Screen, bytes, count};
+use crate::screen::{CARE, GOOD, HINT, Screen, bytes, count, name};
 use crate::time::{now, parse};
+use crate::wire::WirePath;
 
 pub(crate) fn export(
     options: &Options,
@@ -72,6 +74,7 @@ fn tell(
             "blobs": exported.blobs,
             "bytes": exported.bytes,
             "leftOut": exported.left_out,
+            "damaged": exported.damaged.iter().map(WirePath::from).collect::<Vec<_>>(),
         });
         writeln!(out, "{value}")?;
     } else if !screen.quiet {
@@ -96,7 +99,16 @@ fn tell(
             )?;
         }
     }
-    Ok(0)
+    if exported.damaged.is_empty() {
+        return Ok(0);
+    }
+    if !screen.json {
+        for path in &exported.damaged {
+            writeln!(out, "{CARE}missing{CARE:#}  {}  {HINT}{DAMAGED}{HINT:#}", name(path))?;
+        }
+        writeln!(out, "{HINT}`takeback verify` tells what is damaged.{HINT:#}")?;
+    }
+    Ok(Kind::Conflicts as u8)
 }
 
 impl From<FileError> for CommandError {

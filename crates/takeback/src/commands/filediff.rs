@@ -8,7 +8,7 @@ use similar::{Algorithm, DiffOp, DiffTag, capture_diff_slices_deadline};
 use takeback_core::history::PathHistory;
 use takeback_store::{Digest, Entry, PackedBlob, Seq, Store, StoreError, WorkPath};
 
-use crate::screen::{BAD, GOOD, HINT};
+use crate::screen::{BAD, CARE, GOOD, HINT};
 use crate::table::Cell;
 
 /// One path, before and after.
@@ -62,6 +62,9 @@ impl<'a> Contents<'a> {
     }
 }
 
+/// What is said of contents that the store has lost.
+pub(crate) const DAMAGED: &str = "damaged in the store";
+
 /// Contents above this are not compared line by line.
 const MOST: u64 = 4 << 20;
 /// After this long a diff need not be the shortest any more.
@@ -73,13 +76,18 @@ pub(crate) enum Text {
     Binary,
     /// Over [`MOST`].
     TooLarge,
+    /// The store has lost them.
+    Damaged,
 }
 
 impl Text {
     pub(crate) fn of(entry: &Entry, contents: Contents<'_>) -> Result<Self, StoreError> {
         let bytes = match entry {
             Entry::File { size, .. } if *size > MOST => return Ok(Self::TooLarge),
-            Entry::File { digest, .. } => contents.read(digest)?,
+            Entry::File { digest, .. } => match contents.read(digest) {
+                Err(error) if error.is_lost_contents() => return Ok(Self::Damaged),
+                read => read?,
+            },
             Entry::Symlink { target } => target.clone(),
             Entry::NotCaptured { .. } => return Ok(Self::Binary),
             Entry::Absent | Entry::Dir { .. } | Entry::Unknown => Vec::new(),
@@ -156,12 +164,38 @@ impl LineCounts {
     }
 }
 
+/// What came of comparing two entries.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Compared {
+    Lines(Lines),
+    NotText,
+    /// The store has lost the contents of one of them.
+    Damaged,
+}
+
+impl Compared {
+    pub(crate) fn lines(self) -> Option<Lines> {
+        match self {
+            Self::Lines(lines) => Some(lines),
+            Self::NotText | Self::Damaged => None,
+        }
+    }
+}
+
 impl FileDiff {
-    pub(crate) fn lines(&self, store: &dyn Store) -> Result<Option<Lines>, StoreError> {
+    pub(crate) fn compare(&self, store: &dyn Store) -> Result<Compared, StoreError> {
         let contents = Contents::of(store);
-        let texts = (Text::of(&self.before, contents)?, Text::of(&self.after, contents)?);
-        let (Text::Lines(before), Text::Lines(after)) = texts else { return Ok(None) };
-        Ok(Some(LineDiff::new(&before, &after).count()))
+        Ok(match (Text::of(&self.before, contents)?, Text::of(&self.after, contents)?) {
+            (Text::Lines(before), Text::Lines(after)) => {
+                Compared::Lines(LineDiff::new(&before, &after).count())
+            }
+            (Text::Damaged, _) | (_, Text::Damaged) => Compared::Damaged,
+            _ => Compared::NotText,
+        })
+    }
+
+    pub(crate) fn lines(&self, store: &dyn Store) -> Result<Option<Lines>, StoreError> {
+        Ok(self.compare(store)?.lines())
     }
 
     /// Whether it is only a folder that came, went or changed its mode.
@@ -175,14 +209,15 @@ impl FileDiff {
         if self.is_folder() {
             return Ok(Cell::default());
         }
-        Ok(match self.lines(store)? {
-            Some(Lines { insertions: 0, deletions: 0 }) => Cell::default(),
-            Some(lines) => {
+        Ok(match self.compare(store)? {
+            Compared::Lines(Lines { insertions: 0, deletions: 0 }) => Cell::default(),
+            Compared::Lines(lines) => {
                 let mut cell = Cell::new(GOOD, format!("+{}", lines.insertions));
                 cell.push(BAD, format!(" -{}", lines.deletions));
                 cell
             }
-            None => Cell::new(HINT, "not text"),
+            Compared::NotText => Cell::new(HINT, "not text"),
+            Compared::Damaged => Cell::new(CARE, DAMAGED),
         })
     }
 

@@ -228,12 +228,9 @@ pub(crate) fn tell(
     let diffs: Vec<FileDiff> = between(&by_path(changes.to_vec()), None);
     let mut total = Lines::default();
     for diff in &diffs {
-        let lines = match diff.lines(store) {
-            // A point is listed all the same, and can be gone back to as far as it is intact.
-            Err(StoreError::DamagedBlob { .. } | StoreError::MissingBlob { .. }) => None,
-            lines => lines?,
-        };
-        if let Some(lines) = lines {
+        // With lost contents a point is listed all the same, and can be gone back to as far as it is
+        // intact.
+        if let Some(lines) = diff.lines(store)? {
             total.insertions += lines.insertions;
             total.deletions += lines.deletions;
         }

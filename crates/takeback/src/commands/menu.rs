@@ -16,7 +16,7 @@ use takeback_store::{
 };
 use takeback_tui::menu::{DiffLine, ExecutionRow, Fate, FilePreview, LineKind, Marks, Row};
 
-use super::filediff::{Contents, FileDiff, LineCounts, LineDiff, Text, between};
+use super::filediff::{Contents, DAMAGED, FileDiff, LineCounts, LineDiff, Text, between};
 use super::log::{described, within};
 use crate::error::{CommandError, Kind};
 use crate::screen::name;
@@ -283,6 +283,7 @@ pub(crate) fn diff_lines(
         (Text::TooLarge, _) | (_, Text::TooLarge) => {
             return Ok(heading("too large to be compared"));
         }
+        (Text::Damaged, _) | (_, Text::Damaged) => return Ok(heading(DAMAGED)),
         _ => return Ok(heading("not text")),
     };
     let lines = LineDiff::new(before, after);

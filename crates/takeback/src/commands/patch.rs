@@ -7,7 +7,7 @@ use similar::udiff::UnifiedHunkHeader;
 use similar::{DiffOp, DiffTag, group_diff_ops};
 use takeback_store::{Entry, WorkPath};
 
-use super::filediff::{Contents, FileDiff, LineDiff, PrintError, Text};
+use super::filediff::{Contents, DAMAGED, FileDiff, LineDiff, PrintError, Text};
 use super::words::{Budget, Part, compare};
 use crate::screen::{
     BAD, CARE, GOOD, HINT, NAME, Reader, STRONG, Screen, count, name, plain_bytes, shorten_path,
@@ -20,12 +20,13 @@ const REMOVED_WORD: Style = BAD.invert();
 /// Lines shown around what changed.
 const CONTEXT: usize = 3;
 
-/// Prints each of them.
+/// Prints each of them; how many of them the store has lost contents of.
 pub(crate) fn print_all(
     diffs: &[FileDiff],
     contents: Contents<'_>,
     screen: &mut Screen,
-) -> Result<(), PrintError> {
+) -> Result<usize, PrintError> {
+    let mut damaged = 0;
     match screen.reader() {
         Reader::Program => {
             let mut out = screen.bare()?;
@@ -34,17 +35,19 @@ pub(crate) fn print_all(
                 match as_patch(diff, contents, &mut out)? {
                     InPatch::Yes => {}
                     InPatch::NotText => left_out += 1,
+                    InPatch::Damaged => damaged += 1,
                 }
             }
             out.flush()?;
-            if left_out > 0 && !screen.quiet {
-                let (files, verb) =
-                    (count(left_out, "file"), if left_out == 1 { "is" } else { "are" });
-                let mut err = anstream::stderr().lock();
-                writeln!(
-                    err,
-                    "{CARE}takeback:{CARE:#} {files} {verb} not text and not in the patch"
-                )?;
+            for (n, why) in [(left_out, "not text"), (damaged, DAMAGED)] {
+                if n > 0 && (!screen.quiet || why == DAMAGED) {
+                    let (files, verb) = (count(n, "file"), if n == 1 { "is" } else { "are" });
+                    let mut err = anstream::stderr().lock();
+                    writeln!(
+                        err,
+                        "{CARE}takeback:{CARE:#} {files} {verb} {why} and not in the patch"
+                    )?;
+                }
             }
         }
         Reader::Person => {
@@ -52,11 +55,12 @@ pub(crate) fn print_all(
                 if at > 0 {
                     writeln!(screen.out)?;
                 }
-                for_people(diff, contents, &mut screen.out)?;
+                damaged +=
+                    usize::from(for_people(diff, contents, &mut screen.out)? == InPatch::Damaged);
             }
         }
     }
-    Ok(())
+    Ok(damaged)
 }
 
 // --- for people ---------------------------------------------------------------------------------
@@ -65,7 +69,7 @@ pub(crate) fn for_people(
     diff: &FileDiff,
     contents: Contents<'_>,
     out: &mut dyn Write,
-) -> Result<(), PrintError> {
+) -> Result<InPatch, PrintError> {
     let what = diff.what();
     let room = width().saturating_sub(what.chars().count() + 2 + 14).max(16);
     let title = shorten_path(&name(&diff.path), room);
@@ -75,11 +79,15 @@ pub(crate) fn for_people(
         (Text::Lines(before), Text::Lines(after)) => (before, after),
         (Text::TooLarge, _) | (_, Text::TooLarge) => {
             writeln!(out, "\n{HINT}  too large to be compared{HINT:#}")?;
-            return Ok(());
+            return Ok(InPatch::NotText);
+        }
+        (Text::Damaged, _) | (_, Text::Damaged) => {
+            writeln!(out, "\n{CARE}  {DAMAGED}; `takeback verify` tells more{CARE:#}")?;
+            return Ok(InPatch::Damaged);
         }
         _ => {
             writeln!(out, "\n{HINT}  not text{HINT:#}")?;
-            return Ok(());
+            return Ok(InPatch::NotText);
         }
     };
     let lines = LineDiff::new(before, after);
@@ -98,7 +106,7 @@ pub(crate) fn for_people(
             print_op(&op, &lines, &mut budget, out)?;
         }
     }
-    Ok(())
+    Ok(InPatch::Yes)
 }
 
 /// Where a link leads is a line to people.
@@ -166,6 +174,8 @@ fn on_screen(text: &[u8]) -> String {
 pub(crate) enum InPatch {
     Yes,
     NotText,
+    /// The store has lost them.
+    Damaged,
 }
 
 /// As git writes it. What a patch cannot say stands in lines that begin with `#`, which `git apply`
@@ -188,6 +198,10 @@ pub(crate) fn as_patch(
     } else {
         match (Text::of(&diff.before, contents)?, Text::of(&diff.after, contents)?) {
             (Text::Lines(before), Text::Lines(after)) => (before, after),
+            (Text::Damaged, _) | (_, Text::Damaged) => {
+                writeln!(out, "# {}: {}, {DAMAGED}", name(&diff.path), diff.what())?;
+                return Ok(InPatch::Damaged);
+            }
             // `git apply` takes nothing of a patch that only says that such a file differs.
             _ => {
                 writeln!(out, "# {}: {}, not text", name(&diff.path), diff.what())?;

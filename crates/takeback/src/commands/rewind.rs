@@ -11,18 +11,18 @@ use takeback_agents::cut::Cut;
 use takeback_core::Workspace;
 use takeback_core::record::look_around;
 use takeback_core::rewind::journal::{Exactness, Preview, Window};
+use takeback_core::rewind::receipt::UNCONFIRMED;
 use takeback_core::rewind::{
     AmbiguousPolicy, Receipt, RewindError, RewindRequest, Target, Whose, preview,
     rewind as take_back,
 };
-use takeback_core::worktree::write::StageError;
 use takeback_store::{Point, SessionId, WorkPath};
 
 pub(crate) use self::at_once::{as_marked, at_once, marked};
 use self::at_once::{receipt_of, stands_there, tense_of, windows_of};
 use super::choose::{Choices, Chosen, Looked, choose};
 use super::conversation::{self, cut_of};
-use super::filediff::{Contents, FileDiff, LineCounts};
+use super::filediff::{Contents, DAMAGED, FileDiff, LineCounts};
 use super::log::described;
 use super::menu;
 use super::patch::print_all;
@@ -54,17 +54,7 @@ pub(crate) fn rewind(
     let point = named_in(&*workspace.store, name)?;
     let request = request(workspace, options, args, &point)?;
     let title = format!("Rewind to {}", name_of(&point));
-    carry_out(workspace, options, request, &args.doing, &title, screen).map_err(rest_by_path)
-}
-
-/// What is damaged keeps all of a rewind from being done, but other files can be had back.
-fn rest_by_path(error: CommandError) -> CommandError {
-    match error.source.downcast_ref() {
-        Some(RewindError::Stage(StageError::Contents { .. })) => {
-            error.hint("--path takes back other files.")
-        }
-        _ => error,
-    }
+    carry_out(workspace, options, request, &args.doing, &title, screen)
 }
 
 pub(crate) fn request(
@@ -348,6 +338,16 @@ fn told(
             let fits = columns(verdict) + 1 + columns(&hint) <= width();
             let between = if fits { ' ' } else { '\n' };
             writeln!(screen.out, "{GOOD}{verdict}{GOOD:#}{between}{HINT}{hint}{HINT:#}")?;
+        }
+        if done.errors.iter().any(|problem| problem.error.contains(UNCONFIRMED)) {
+            let said =
+                "The files are as listed, but may not survive a loss of power: see to the disk.";
+            for line in wrap(said, width()) {
+                writeln!(screen.out, "{BAD}{line}{BAD:#}")?;
+            }
+        }
+        if done.not_captured.iter().any(|note| note.reason.contains(DAMAGED)) {
+            writeln!(screen.out, "{HINT}`takeback verify` tells what is damaged.{HINT:#}")?;
         }
         if let Some(cut) = cut {
             conversation::say(cut, screen.verbose, &mut screen.out)?;

@@ -255,7 +255,7 @@ fn tell_json(workspace: &Workspace, begun: &Begun, code: u8) -> Result<(), Comma
     let diffs: Vec<FileDiff> = between(&by_path(store.changes_after(before.seq)?), None);
     let mut changes = Vec::new();
     for diff in &diffs {
-        changes.push(ToldDiff::new(diff, diff.lines(store)?));
+        changes.push(ToldDiff::compared(diff, store)?);
     }
     let lacks = before.not_captured.iter();
     let not_captured: Vec<_> =

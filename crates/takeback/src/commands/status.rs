@@ -54,6 +54,7 @@ pub(crate) fn status(options: &Options, screen: &mut Screen) -> Result<u8, Comma
     let listed = points.iter().filter(|point| point.kind != PointKind::Safety).count();
     let size = folder_bytes(&workspace.store_dir);
     let precious = Precious::of(workspace)?;
+    let losses = workspace.store.losses()?;
     let over = room::over(&*workspace.store, size, &place.settings)?;
     let (stats, left_out) = match surveyed {
         Some(surveyed) => {
@@ -80,6 +81,7 @@ pub(crate) fn status(options: &Options, screen: &mut Screen) -> Result<u8, Comma
             "archiveDays": place.settings.archive_days(),
             "maxStoreBytes": place.settings.max_store_bytes(),
             "over": over.as_ref().map(room::to_json),
+            "losses": losses.iter().map(ToString::to_string).collect::<Vec<_>>(),
             "precious": {
                 "files": precious.files,
                 "bytes": precious.bytes,
@@ -108,6 +110,9 @@ pub(crate) fn status(options: &Options, screen: &mut Screen) -> Result<u8, Comma
     said.extend(looked(stats, going, rewinding, kept));
     if let Some(over) = &over {
         said.push((CARE, format!("It is {}", room::words(over))));
+    }
+    for loss in &losses {
+        said.push((CARE, format!("History is damaged: {loss}; {}", place::LOSS)));
     }
     if precious.files > 0 {
         said.push((

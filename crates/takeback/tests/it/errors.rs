@@ -3,8 +3,10 @@
 mod busy;
 mod disk;
 mod permission;
+mod rot;
 mod store;
 mod streams;
+mod sync;
 mod threads;
 
 use crate::home::User;

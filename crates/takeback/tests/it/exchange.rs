@@ -132,6 +132,7 @@ fn answers_as_json() {
     let bytes = std::fs::metadata(file).expect("it is there").len();
     let expected = serde_json::json!({
         "file": file, "points": 1, "changes": 1, "blobs": 4, "bytes": bytes, "leftOut": 1,
+        "damaged": [],
     });
     assert_eq!(answer, expected);
     let answer = other.json(&["import", file]);

@@ -3,7 +3,7 @@
 mod json_files;
 mod looking;
 mod recovery;
-mod rollback;
+pub(crate) mod rollback;
 mod saving;
 
 use serde_json::{Value, json};

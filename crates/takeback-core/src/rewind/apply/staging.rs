@@ -1,10 +1,11 @@
 //! Making ready what a plan will place, before it is promised.
 
+use std::collections::BTreeSet;
 use std::sync::mpsc::sync_channel;
 use std::sync::{Mutex, PoisonError};
 use std::thread::Builder;
 
-use takeback_store::{Entry, RewindId, Store, disk};
+use takeback_store::{Digest, Entry, RewindId, Store, disk};
 
 use super::link_twin;
 use crate::progress::Counter;
@@ -14,7 +15,8 @@ use crate::worktree::write::{Mark, Slot, Stage, StageError, not_brought_back};
 
 /// Makes ready in the workspace's stage what the plan will place there, before it is promised. What
 /// it will place outside is only verified: a stage there that no promise names would never be found
-/// again.
+/// again. Answers the contents that the store has lost: with any of these, the plan cannot be done
+/// as it is.
 pub(crate) fn stage(
     root: &Root,
     store: &dyn Store,
@@ -22,13 +24,14 @@ pub(crate) fn stage(
     id: RewindId,
     mark: &Mark,
     counter: Counter<'_>,
-) -> Result<(), StageError> {
+) -> Result<BTreeSet<Digest>, StageError> {
     let failed = |source| StageError::Disk { path: ".takeback".to_owned(), source };
     let stage = Stage::make_marked(root, id, mark)?;
     let actions: Vec<&Step> = plan.actions().collect();
     let steps = actions.iter().copied().enumerate().filter(|(_, step)| step.needs_staging());
     let (linked, own): (Vec<_>, Vec<_>) = steps.partition(|(_, step)| step.one_with.is_some());
-    let mut left = make_at_once(root, store, &stage, &own, counter)?;
+    let mut lost = BTreeSet::new();
+    let mut left = make_at_once(root, store, &stage, &own, counter, &mut lost)?;
     // What they are to be further names of is there by now.
     left.extend(linked);
     for (number, step) in left {
@@ -44,14 +47,30 @@ pub(crate) fn stage(
         if is_linked {
             stage.finish(number).map_err(failed)?;
         } else if !step.path.is_outside() {
-            stage.make(number, &goal, store, root, &step.path)?;
+            or_lost(stage.make(number, &goal, store, root, &step.path), &goal, &mut lost)?;
         } else if let Some(digest) = goal.digest() {
             let read = store.read(&digest, &mut |_| Ok(()));
-            read.map_err(|error| not_brought_back(&step.path, error))?;
+            let read = read.map_err(|error| not_brought_back(&step.path, error));
+            or_lost(read, &goal, &mut lost)?;
         }
         counter.files(1);
     }
-    Ok(())
+    Ok(lost)
+}
+
+/// Notes contents that the store has lost, and goes on; whether they were there.
+fn or_lost(
+    made: Result<(), StageError>,
+    goal: &Entry,
+    lost: &mut BTreeSet<Digest>,
+) -> Result<bool, StageError> {
+    match (made, goal.digest()) {
+        (Err(StageError::Contents { source, .. }), Some(digest)) if source.is_lost_contents() => {
+            lost.insert(digest);
+            Ok(false)
+        }
+        (made, _) => made.map(|()| true),
+    }
 }
 
 /// A file to be made by whatever thread has time.
@@ -70,6 +89,7 @@ fn make_at_once<'a>(
     stage: &Stage,
     steps: &[(usize, &'a Step)],
     counter: Counter<'_>,
+    lost: &mut BTreeSet<Digest>,
 ) -> Result<Vec<(usize, &'a Step)>, StageError> {
     const THREADS: usize = 8;
     /// Below this many files threads cost more than they save.
@@ -103,7 +123,7 @@ fn make_at_once<'a>(
         let send = send;
         for (number, step) in steps {
             match step.goal() {
-                Some(Entry::File { digest, size, mode })
+                Some(goal @ Entry::File { digest, size, mode })
                     if threads > 0 && size <= LARGEST && !step.path.is_outside() =>
                 {
                     let mut contents = Vec::new();
@@ -111,7 +131,10 @@ fn make_at_once<'a>(
                         contents.extend_from_slice(part);
                         Ok(())
                     });
-                    read.map_err(|error| not_brought_back(&step.path, error))?;
+                    let read = read.map_err(|error| not_brought_back(&step.path, error));
+                    if !or_lost(read, &goal, lost)? {
+                        continue;
+                    }
                     disk::will_make_file().map_err(failed)?;
                     drop(send.send(ToMake { number: *number, step, mode, contents }));
                 }

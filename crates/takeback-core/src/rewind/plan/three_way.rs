@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use takeback_store::{Digest, Entry, StoreError};
 
-use super::{Sources, UNKNOWN_BEFORE};
+use super::{DAMAGED, Sources, UNKNOWN_BEFORE};
 use crate::rewind::merge::{TextMerge, merge_text};
 
 pub(super) enum Merged {
@@ -20,8 +20,16 @@ pub(super) struct Texts<'a> {
 }
 
 impl Texts<'_> {
-    pub(super) fn get(&self, digest: &Digest) -> Result<Vec<u8>, StoreError> {
-        self.made.get(digest).map_or_else(|| self.sources.contents(digest), |text| Ok(text.clone()))
+    /// `None`: the store has lost them.
+    pub(super) fn get(&self, digest: &Digest) -> Result<Option<Vec<u8>>, StoreError> {
+        if let Some(text) = self.made.get(digest) {
+            return Ok(Some(text.clone()));
+        }
+        match self.sources.contents(digest) {
+            Ok(text) => Ok(Some(text)),
+            Err(error) if error.is_lost_contents() => Ok(None),
+            Err(error) => Err(error),
+        }
     }
 }
 
@@ -63,7 +71,11 @@ pub(super) fn merge_entry(
                 let size = if digest == *ours { *size } else { *their_size };
                 return Ok(clean(&Entry::File { digest, size, mode }));
             }
-            Ok(match merge_text(&texts.get(base)?, &texts.get(ours)?, &texts.get(theirs)?) {
+            let three = (texts.get(base)?, texts.get(ours)?, texts.get(theirs)?);
+            let (Some(base), Some(ours), Some(theirs)) = three else {
+                return Ok(Merged::Lacking(DAMAGED.to_owned()));
+            };
+            Ok(match merge_text(&base, &ours, &theirs) {
                 TextMerge::Conflict(reason) => Merged::Conflict(reason),
                 TextMerge::Clean(text) => {
                     let digest = Digest::of(&text);

@@ -8,6 +8,7 @@ use takeback_store::{PointKind, RewindState, SqliteStore, Store as _, StoreError
 
 use super::{Health, Told};
 use crate::commands::room;
+use crate::error::LOST_DATABASE;
 use crate::place::{Here, shown};
 use crate::screen::{bytes, count};
 use crate::settings::{Settings, table};
@@ -73,6 +74,10 @@ fn workspace(here: &Here) -> Vec<Told> {
         Err(StoreError::Missing { .. }) => {
             vec![Told::new(Health::None, format!("{root} is not protected yet"))]
         }
+        Err(error @ StoreError::LostDatabase { .. }) => {
+            let what = format!("the history of {root} cannot be used: {error}");
+            vec![Told::new(Health::Broken, what).next(LOST_DATABASE)]
+        }
         Err(error) => {
             let what = format!("the store of {root} cannot be used: {error}");
             vec![Told::new(Health::Broken, what).next("`takeback verify` tells what is damaged.")]
@@ -115,6 +120,13 @@ fn look(here: &Here, folder: &Path) -> Result<Vec<Told>, StoreError> {
     if store.rewinds()?.iter().any(|rewind| rewind.state == RewindState::Open) {
         let what = format!("a rewind in {root} was interrupted, or is going on");
         told.push(Told::new(Health::Care, what).next("`takeback recover` finishes it."));
+    }
+    for loss in store.losses()? {
+        let what = format!("history of {root} is damaged: {loss}");
+        told.push(
+            Told::new(Health::Care, what)
+                .next("What is left is intact; a backup of the store's folder has the rest."),
+        );
     }
     let waiting = std::fs::metadata(folder.join("spool")).map_or(0, |spool| spool.len());
     if waiting > 0 || deferred::is_any(folder) {

@@ -30,7 +30,7 @@ fn a_store_from_the_future_or_of_somebody_else() {
     let answer = user.takeback(&["log"]);
     assert_eq!(answer.code, 1);
     insta::assert_snapshot!(answer.err, @r"
-    takeback: the store at FOLDER/home/.takeback/workspaces/work-LONG-ID/timeline.db has format 999; this Takeback knows formats up to 6
+    takeback: the store at FOLDER/home/.takeback/workspaces/work-LONG-ID/timeline.db has format 999; this Takeback knows formats up to 7
       Update Takeback; nothing was changed.
     ");
     std::fs::write(&database, "something else entirely").expect("foreign");
@@ -112,19 +112,57 @@ fn contents_that_are_damaged() {
     let listed = user.takeback(&["log"]);
     assert_eq!((listed.code, listed.out.lines().count()), (0, 1), "points are listed: {listed:?}");
     let answer = user.takeback(&["rewind", "m", "-y"]);
-    assert_eq!(answer.code, 1);
-    insta::assert_snapshot!(answer.err, @"
-    takeback: cannot bring back a.txt: the contents DIGEST are damaged in the store
-      Nothing was changed.
-      `takeback verify` tells what is damaged.
-      --path takes back other files.
+    assert_eq!(answer.code, 4);
+    insta::assert_snapshot!(answer.out, @"
+    Rewind to ID “go” (just now)
+
+      restored  lib
+      missing   a.txt      damaged in the store
+      missing   lib/b.txt  damaged in the store
+      missing   new        what is there now is damaged in the store; --discard PATH gives it up
+
+    1 path changed while `Bash` ran; may include yours.
+
+    1 restored · 3 missing
+    Done as far as possible. `takeback undo` takes it back.
+    `takeback verify` tells what is damaged.
     ");
+    assert_eq!((user.read("a.txt").as_str(), user.read("new").as_str()), ("two\n", "new\n"));
+    assert_eq!(user.takeback(&["undo", "-y"]).code, 0);
     assert_eq!(user.tree(), before);
     let answer = user.takeback(&["diff", "m"]);
-    assert_eq!(answer.code, 1);
-    insta::assert_snapshot!(answer.err, @r"
-    takeback: the contents DIGEST are damaged in the store
-      `takeback verify` tells what is damaged. Your files were not changed.
+    assert_eq!(answer.code, 4);
+    insta::assert_snapshot!(answer.out, @"
+    # a.txt: changed, damaged in the store
+    # lib: folder deleted
+    # lib/b.txt: deleted, damaged in the store
+    # new: new, damaged in the store
+    ");
+    insta::assert_snapshot!(answer.err, @"
+    takeback: 3 files are damaged in the store and not in the patch
+    ");
+    let answer = user.takeback(&["diff", "m", "--stat"]);
+    assert_eq!(answer.code, 4);
+    insta::assert_snapshot!(answer.out, @"
+      a.txt      changed, damaged in the store
+      lib        folder deleted
+      lib/b.txt  deleted, damaged in the store
+      new        new, damaged in the store
+    3 files, +0 -0
+    ");
+    let answer = user.takeback(&["diff", "m", "--json"]);
+    assert_eq!(answer.code, 4);
+    assert!(answer.out.contains("\"damaged\":true"), "{answer:?}");
+    let shown = user.takeback(&["show", "m"]);
+    assert_eq!((shown.code, shown.out.contains("a.txt")), (0, true), "{shown:?}");
+    let answer = user.takeback(&["export", "../bundle"]);
+    assert_eq!(answer.code, 4);
+    insta::assert_snapshot!(answer.out, @"
+    Exported 1 point and 5 changes  558 B in ../bundle
+    missing  a.txt  damaged in the store
+    missing  lib/b.txt  damaged in the store
+    missing  new  damaged in the store
+    `takeback verify` tells what is damaged.
     ");
     let answer = user.takeback(&["verify"]);
     assert_eq!(answer.code, 1);
@@ -134,17 +172,24 @@ fn contents_that_are_damaged() {
 #[test]
 fn contents_that_are_gone() {
     let user = after_an_agent();
-    let before = user.tree();
     fs::remove_dir_all(user.store().join("packs")).expect("they go");
-    let answer = user.takeback(&["rewind", "m", "-y"]);
-    assert_eq!(answer.code, 1);
-    insta::assert_snapshot!(answer.err, @"
-    takeback: cannot bring back a.txt: the contents DIGEST are damaged in the store
-      Nothing was changed.
-      `takeback verify` tells what is damaged.
-      --path takes back other files.
-    ");
-    assert_eq!(user.tree(), before);
+    for args in [&["rewind", "m", "--dry-run"][..], &["rewind", "m", "-y"]] {
+        let answer = user.takeback(args);
+        assert_eq!(answer.code, 4, "{answer:?}");
+        assert!(answer.out.contains("missing   a.txt      damaged in the store"), "{answer:?}");
+    }
+    let answer = user.takeback(&["rewind", "m", "-y", "--json"]);
+    assert_eq!(answer.code, 4, "{answer:?}");
+    let told: serde_json::Value = serde_json::from_str(&answer.out).expect("JSON");
+    let missing = serde_json::json!([{ "filePath": "a.txt", "reason": "damaged in the store" }]);
+    let listed = told["notCaptured"].as_array().expect("a list");
+    assert!(listed.contains(&missing[0]), "{told}");
+    // What stands there could not be had back either: it stays.
+    let kept = "what is there now is damaged in the store; --discard PATH gives it up";
+    assert!(listed.contains(&serde_json::json!({ "filePath": "new", "reason": kept })), "{told}");
+    assert_eq!((user.read("a.txt").as_str(), user.read("new").as_str()), ("two\n", "new\n"));
+    let given_up = user.takeback(&["rewind", "m", "-y", "--discard", "new"]);
+    assert_eq!((given_up.code, user.exists("new")), (4, false), "{given_up:?}");
 }
 
 /// Modes that forbid it, as they are on a read-only disk too.

@@ -6,7 +6,7 @@ use crate::record::{Agent, Recorder, before};
 use crate::terminal::Terminal;
 
 /// A run that saves step 1 with `a.txt` as `one`, step 2 with `two` and `b.txt`, and then edits on.
-fn after_a_run() -> User {
+pub(crate) fn after_a_run() -> User {
     let user = User::with(&[("a.txt", "zero\n"), ("mine.txt", "m\n")]);
     for step in [1, 2] {
         user.write(&format!("../home/{step}.json"), &checkpoint(step, &json!({})));
