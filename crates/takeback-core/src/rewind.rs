@@ -8,6 +8,7 @@ pub mod helper;
 pub mod journal;
 pub mod apply;
 mod correct;
+pub(crate) mod opened;
 pub mod recover;
 pub mod receipt;
 

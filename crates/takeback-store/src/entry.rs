@@ -77,7 +77,7 @@ impl Lack {
     /// Whether the same file can be kept the next time it is looked at.
     #[must_use]
     pub fn may_be_kept_later(self) -> bool {
-        matches!(self, Self::TooLarge | Self::Deadline | Self::Unstable)
+        matches!(self, Self::TooLarge | Self::Deadline | Self::Unreadable | Self::Unstable)
     }
 
     /// Whether it stands for a folder and all that is in it: nothing below was looked at.
@@ -114,6 +114,12 @@ impl Entry {
     #[must_use]
     pub fn is_dir(&self) -> bool {
         matches!(self, Self::Dir { .. })
+    }
+
+    /// Whether something stood there, or may have, that could not be read.
+    #[must_use]
+    pub fn is_unreadable(&self) -> bool {
+        *self == Self::NotCaptured { lack: Lack::Unreadable }
     }
 
     #[must_use]

@@ -147,6 +147,15 @@ impl Store for MemoryStore {
         Ok(calls)
     }
 
+    fn calls_since(&self, time: Timestamp) -> Result<Vec<Call>, StoreError> {
+        let ran = |call: &&Call| call.closed_at.is_none_or(|closed| closed >= time);
+        let mut calls: Vec<_> = self.kept().calls.values().filter(ran).cloned().collect();
+        calls.sort_by(|a, b| {
+            (a.opened_at, &a.session, &a.id).cmp(&(b.opened_at, &b.session, &b.id))
+        });
+        Ok(calls)
+    }
+
     fn call(&self, session: &SessionId, id: &CallId) -> Result<Option<Call>, StoreError> {
         Ok(self.kept().calls.get(&(session.clone(), id.clone())).cloned())
     }

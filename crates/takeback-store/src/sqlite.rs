@@ -296,6 +296,14 @@ impl Store for SqliteStore {
         self.rows("reading live calls", rows::live_calls(&self.db))
     }
 
+    fn unreadable(&self) -> Result<Vec<WorkPath>, StoreError> {
+        self.rows("reading what could not be read", rows::unreadable(&self.db))
+    }
+
+    fn calls_since(&self, time: Timestamp) -> Result<Vec<Call>, StoreError> {
+        self.rows("reading calls", rows::calls_since(&self.db, time))
+    }
+
     fn call(&self, session: &SessionId, id: &CallId) -> Result<Option<Call>, StoreError> {
         self.rows("reading a call", rows::call_named(&self.db, session, id))
     }

@@ -3,6 +3,7 @@
 mod demo;
 mod help;
 mod run;
+mod unread;
 mod chat;
 mod record;
 mod hook;

@@ -8,9 +8,9 @@ use takeback_store::{
     Change, Entry, Head, Lack, PackedBlob, Seq, Store, StoreError, Timestamp, Vouched, WorkPath,
 };
 
-use super::RecordError;
 use super::count::{Amount, to_read};
 use super::trust::{Writers, distrusted};
+use super::{RecordError, unseen};
 use crate::watch::Look;
 use crate::workspace::Workspace;
 use crate::worktree::Root;
@@ -19,7 +19,7 @@ use crate::worktree::fingerprint::stat;
 use crate::worktree::index::{Index, Known};
 use crate::worktree::look::{Bytes, Looked, as_known, look};
 use crate::worktree::root::is_no_folder;
-use crate::worktree::scan::{Ask, Extent, Observed, Scan, ScanError, ScanStats, scan};
+use crate::worktree::scan::{Ask, Extent, Observed, Scan, ScanStats, Unreadable, scan};
 use crate::worktree::scope::{Distrusted, OWN_FOLDER, OutReason, is_stage};
 use crate::worktree::write::{is_nobodys, stage_name, stages};
 
@@ -35,6 +35,9 @@ pub(super) struct Sight {
     /// Not covered although it is known.
     skipped: Vec<(WorkPath, OutReason)>,
     pub(super) stats: ScanStats,
+    pub(super) unreadable: Vec<Unreadable>,
+    /// New names in folders that could not be read for a while, with the change that tells since when.
+    pub(super) surfaced: HashMap<WorkPath, Change>,
     /// Where the tree is watched.
     look: Option<Look>,
 }
@@ -49,6 +52,8 @@ impl Sight {
             was_stamped: base,
             skipped: Vec::new(),
             stats: ScanStats::default(),
+            unreadable: Vec::new(),
+            surfaced: HashMap::new(),
             look: None,
         })
     }
@@ -117,14 +122,18 @@ impl Sight {
         if !distrusted.is_empty() {
             scan = scan_into(&Ask { distrusted: &distrusted, ..ask }, &mut *workspace.store)?;
         }
-        if look.as_mut().is_some_and(|look| !look.takes_links(scan.linked)) {
+        if look.as_mut().is_some_and(|look| !look.takes_links(std::mem::take(&mut scan.linked))) {
             drop(work);
             let look = look.map(Look::at_everything);
             return Self::of_extent(workspace, index, look, budget, writers);
         }
+        let surfaced = unseen::surfaced(&*workspace.store, &workspace.opened, index, &mut scan)?;
+        workspace.opened.hide(&mut scan);
         Ok(Self {
             base: index.stamp,
             found: scan.found,
+            unreadable: scan.unreadable,
+            surfaced,
             was_stamped: if scan.index_changed { Seq(u64::MAX) } else { index.stamp },
             index: Some(scan.index),
             skipped: scan.skipped,
@@ -161,6 +170,7 @@ impl Sight {
                 None => look_here(workspace, path, latest.as_ref())?,
             };
             let looked = as_known(latest.as_ref().map(|change| &change.after), looked);
+            let looked = workspace.opened.as_it_was(path, looked);
             let before = match latest {
                 Some(change) => change.after,
                 None => {
@@ -272,7 +282,8 @@ impl Sight {
             observed.same_file = observed.after == change.after;
             if !observed.same_file {
                 let looked = look_here(workspace, &observed.path, Some(change))?;
-                observed.after = as_known(Some(&change.after), looked);
+                let looked = as_known(Some(&change.after), looked);
+                observed.after = workspace.opened.as_it_was(&observed.path, looked);
                 if let Some(index) = &mut self.index {
                     index.set(&observed.path, &observed.after);
                 }
@@ -462,11 +473,9 @@ pub(super) fn look_within(
     latest: Option<&Change>,
     scan: &mut LastScan<'_>,
 ) -> Result<Entry, RecordError> {
-    let failed = |source| ScanError::Unreadable { path: path.display(), source };
-    let seen = match folder_of(&workspace.root, path) {
-        Ok(folder) => stat(folder, path.file_name()).map_err(failed)?,
-        Err(_) => None,
-    };
+    // What cannot be looked at is told by the look that follows.
+    let seen = folder_of(&workspace.root, path).and_then(|folder| stat(folder, path.file_name()));
+    let seen = seen.unwrap_or(None);
     let large = seen.filter(|seen| {
         seen.kind == rustix::fs::FileType::RegularFile && seen.fingerprint.size > limit
     });

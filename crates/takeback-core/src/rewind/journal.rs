@@ -10,9 +10,11 @@ use takeback_store::{
     StoreError, Timestamp, Vouched, WorkPath, Write,
 };
 
+use super::apply::locks::lock_all;
 use super::apply::{Staged, open_stages, settle, stage, to_apply, to_stage};
 use super::correct::{self, correct, remember};
 use super::helper::{Helped, Helper, NotRun, look_before};
+use super::opened;
 use super::path_filter::PathFilter;
 use super::plan::{
     Aim, AmbiguousPolicy, Plan, PlanOptions, Present, Sources, Whose, candidates, plan,
@@ -183,10 +185,11 @@ pub fn rewind(
     let Some(_lock) = workspace.lock(Hold::Exclusive, workspace.limits.rewind_patience)? else {
         return Err(RewindError::Locked);
     };
-    match agree(workspace, request, shown)? {
+    let done = agree(workspace, request, shown).and_then(|agreed| match agreed {
         Agreed::Nothing(receipt) => Ok(receipt),
         Agreed::Plan(ready) => carry_out(workspace, &ready),
-    }
+    });
+    opened::close(workspace, done)
 }
 
 /// As [`rewind`], with the agent's own restore in its middle: after the promise, before the first
@@ -203,6 +206,22 @@ pub fn rewind_with(
     let Some(_lock) = workspace.lock(Hold::Exclusive, workspace.limits.rewind_patience)? else {
         return Err(RewindError::Locked);
     };
+    let (mut helped, mut ran) = (Helped::NotRun(NotRun::NothingToDo), false);
+    let done = with_helper(workspace, request, shown, helper).map(|(receipt, how)| {
+        (helped, ran) = (how, true);
+        receipt
+    });
+    let receipt = opened::close(workspace, done)?;
+    debug_assert!(ran, "a receipt comes with how it was helped");
+    Ok((receipt, helped))
+}
+
+fn with_helper(
+    workspace: &mut Workspace,
+    request: &RewindRequest,
+    shown: Option<&Preview>,
+    helper: &mut Helper<'_>,
+) -> Result<(Receipt, Helped), RewindError> {
     let mut ready = match agree(workspace, request, shown)? {
         Agreed::Nothing(receipt) => return Ok((receipt, Helped::NotRun(NotRun::NothingToDo))),
         Agreed::Plan(ready) => ready,
@@ -251,6 +270,7 @@ fn agree(
     if shown.is_some_and(differs) {
         return Err(RewindError::Changed(Box::new(ready)));
     }
+    let ready = opened::open(workspace, request, ready)?;
     if ready.is_refused() {
         return Ok(Agreed::Nothing(ready.receipt().refused()));
     }
@@ -273,7 +293,10 @@ pub(crate) fn carry_out(
 
 /// Makes ready what a plan places, and promises it.
 fn begin(workspace: &mut Workspace, ready: &Preview) -> Result<RewindRecord, RewindError> {
-    let id = RewindId((workspace.ambient.random)());
+    let id = match workspace.opened.promised {
+        Some((id, _)) => id,
+        None => RewindId((workspace.ambient.random)()),
+    };
     for blob in &ready.plan.merged {
         workspace.store.put(blob.clone())?;
     }
@@ -364,13 +387,17 @@ fn turn_back(
     }
 }
 
-/// Commits the plan, durably, together with a point of the moment before.
-fn promise(
+/// Commits the plan, durably, together with a point of the moment before. One that promised only to
+/// make folders readable is replaced.
+pub(super) fn promise(
     workspace: &mut Workspace,
     ready: &Preview,
     id: RewindId,
 ) -> Result<RewindRecord, RewindError> {
-    let safety_point = PointId((workspace.ambient.random)());
+    let safety_point = match workspace.opened.promised {
+        Some((_, safety_point)) => safety_point,
+        None => PointId((workspace.ambient.random)()),
+    };
     let now = (workspace.ambient.now)();
     let plan = serde_json::to_string(&ready.plan)
         .map_err(|source| RewindError::DamagedPlan { id, source })?;
@@ -445,6 +472,10 @@ fn fulfil(
         ..Receipt::new(plan, Some(&fates))
     };
     let strayed = staged.as_ref().map(Staged::strayed).unwrap_or_default();
+    if staged.is_none() {
+        receipt.errors.extend(lock_all(&workspace.root, &plan.unlocked));
+        receipt.success &= receipt.errors.is_empty();
+    }
     receipt.success &= strayed.is_empty();
     receipt.conflicts.extend(strayed);
     // Before the journal is closed: whoever finds it open moves the head if this did not come to it.
@@ -508,7 +539,10 @@ fn fulfil(
 // --- getting ready ------------------------------------------------------------------------------
 
 /// Brings the log up to the present as far as the request needs it, and plans.
-fn prepare(workspace: &mut Workspace, request: &RewindRequest) -> Result<Preview, RewindError> {
+pub(super) fn prepare(
+    workspace: &mut Workspace,
+    request: &RewindRequest,
+) -> Result<Preview, RewindError> {
     if let Target::State(point) = request.target {
         let rollback = request.rollback.as_ref().ok_or(RewindError::NoState)?;
         let state = Some(StateMove::back_to(&*workspace.states, rollback)?);
@@ -540,7 +574,14 @@ fn prepare(workspace: &mut Workspace, request: &RewindRequest) -> Result<Preview
     let is_whole = request.rollback.as_ref().is_some_and(|r| r.terms == Terms::AllOrNothing);
     let is_exact = request.exactness == Exactness::Exact;
     let is_corrected = !(request.take.is_empty() && request.mine.is_empty());
-    if busy || is_exact || is_whole || is_corrected || workspace.store.last_scan()?.is_none() {
+    let is_opened = !workspace.opened.folders.is_empty();
+    if is_opened
+        || busy
+        || is_exact
+        || is_whole
+        || is_corrected
+        || workspace.store.last_scan()?.is_none()
+    {
         survey(workspace)?;
     }
     let seen = workspace.store.head()?;
@@ -569,6 +610,7 @@ fn prepare(workspace: &mut Workspace, request: &RewindRequest) -> Result<Preview
     }
     let mut plan = plan(&changed, &present, &options, &FromStore(&*workspace.store))?;
     plan.corrections = corrections;
+    opened::note_closed(workspace, &mut plan);
     plan.state = state_of(workspace, request, kind)?;
     let windows = windows(&*workspace.store, &plan)?;
     Ok(Preview { plan, kind, windows })

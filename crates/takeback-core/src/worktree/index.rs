@@ -71,6 +71,9 @@ pub struct Linked {
 pub struct Folder {
     /// The last scan read all its names: one that is not among `children` was absent then.
     pub listed: bool,
+    /// It could not be read since a scan that read all its names: what is found in it that is not among
+    /// `children` came after that scan.
+    pub hidden: bool,
     /// Its own, from before its names were read: as long as it is the same, so are the names. None:
     /// they must be read again.
     pub fingerprint: Option<Fingerprint>,
@@ -116,6 +119,12 @@ impl Known {
     pub fn is_left(&self) -> bool {
         matches!(self, Self::Entry { entry: Entry::NotCaptured { lack }, .. }
             if lack.is_of_whole_folder())
+    }
+
+    /// What is known not to have been read, and what is in it.
+    #[must_use]
+    pub fn is_unreadable(&self) -> bool {
+        matches!(self, Self::Entry { entry, .. } if entry.is_unreadable())
     }
 
     /// Why it is not covered, nor what is in it.
@@ -340,7 +349,7 @@ impl Index {
             Some(Known::Entry { entry: Entry::Dir { .. }, .. }) => {
                 Some(self.is_listed(folder.as_bytes()))
             }
-            Some(known) if known.is_left() => Some(false),
+            Some(known) if known.is_left() || known.is_unreadable() => Some(false),
             // Nothing is below what is not a folder.
             Some(Known::Entry { .. }) => Some(true),
             Some(Known::Skipped { .. }) => Some(false),
@@ -593,7 +602,7 @@ fn read_in_parts(file: &File, bytes: &mut [u8]) -> io::Result<()> {
 }
 
 /// A name in a folder of the index, as a path.
-fn below(folder: &[u8], name: &[u8]) -> Option<WorkPath> {
+pub(crate) fn below(folder: &[u8], name: &[u8]) -> Option<WorkPath> {
     let path = if folder.is_empty() { name.to_vec() } else { [folder, b"/", name].concat() };
     WorkPath::new(path).ok()
 }

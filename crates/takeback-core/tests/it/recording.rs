@@ -600,6 +600,7 @@ fn an_event_is_answered_with_what_became_of_it() {
         not_captured: Vec::new(),
         spooled: false,
         unfinished: false,
+        unreadable: Vec::new(),
         stats: ScanStats { files: 1, folders: 2, read: 1 },
     };
     assert_eq!(answer, expected);

@@ -7,7 +7,7 @@ use super::encoding::{self, kinds, signed, unsigned};
 use super::pack::{HEADER, Location};
 use crate::blob::{Digest, Encoding};
 use crate::change::{Author, Change, Correction};
-use crate::entry::Entry;
+use crate::entry::{Entry, Lack};
 use crate::id::{CallId, PointId, RewindId, Seq, SessionId, Timestamp, TurnId};
 use crate::path::WorkPath;
 use crate::rewind::{RewindKind, RewindRecord};
@@ -124,6 +124,16 @@ pub(super) fn latest(db: &Connection) -> Rows<(WorkPath, Entry)> {
             Ok((path, entry))
         })?
         .collect()
+}
+
+pub(super) fn unreadable(db: &Connection) -> Rows<WorkPath> {
+    let unreadable = encoding::entry_bytes(&Entry::NotCaptured { lack: Lack::Unreadable });
+    let mut select = db.prepare_cached(
+        "SELECT p.bytes FROM change c JOIN path p ON p.id = c.path
+         WHERE c.after = ?1 AND c.seq = (SELECT max(seq) FROM change WHERE path = c.path)
+         ORDER BY p.bytes",
+    )?;
+    select.query_and_then([unreadable], |row| path(row, 0, "a path"))?.collect()
 }
 
 fn change(row: &Row<'_>) -> Result<Change, RowError> {
@@ -332,6 +342,13 @@ macro_rules! select_calls {
 pub(super) fn live_calls(db: &Connection) -> Rows<Call> {
     let sql = select_calls!("WHERE c.state <= 1 ORDER BY c.opened_at, s.name, c.id");
     db.prepare_cached(sql)?.query_and_then([], call)?.collect()
+}
+
+pub(super) fn calls_since(db: &Connection, time: Timestamp) -> Rows<Call> {
+    let sql = select_calls!(
+        "WHERE c.closed_at IS NULL OR c.closed_at >= ?1 ORDER BY c.opened_at, s.name, c.id"
+    );
+    db.prepare_cached(sql)?.query_and_then([time.0], call)?.collect()
 }
 
 pub(super) fn call_named(

@@ -12,7 +12,7 @@ use anstyle::Style;
 use serde::Serialize;
 use serde_json::json;
 use takeback_core::going_on::{Going, how_far};
-use takeback_core::record::Surveyed;
+use takeback_core::record::{Surveyed, Unreadable};
 use takeback_core::worktree::index::{Index, Known};
 use takeback_core::worktree::scan::ScanStats;
 use takeback_core::worktree::scope::OutReason;
@@ -20,7 +20,7 @@ use takeback_core::{Workspace, look_around};
 use takeback_store::{Entry, PointKind, RewindState, StoreError, WorkPath};
 
 pub(crate) use self::line::line;
-use super::room;
+use super::{room, unread};
 use crate::args::Options;
 use crate::error::{CommandError, Kind};
 use crate::place::{self, Store};
@@ -55,11 +55,12 @@ pub(crate) fn status(options: &Options, screen: &mut Screen) -> Result<u8, Comma
     let size = folder_bytes(&workspace.store_dir);
     let precious = Precious::of(workspace)?;
     let over = room::over(&*workspace.store, size, &place.settings)?;
-    let (stats, left_out) = match surveyed {
-        Some(surveyed) => {
-            (Some(surveyed.recorded.stats), Some(measured(workspace, surveyed.skipped)))
+    let (stats, left_out, unreadable) = match surveyed {
+        Some(Surveyed { recorded, skipped }) => {
+            let left_out = measured(workspace, skipped);
+            (Some(recorded.stats), Some(left_out), Some(recorded.unreadable))
         }
-        None => (None, None),
+        None => (None, None, None),
     };
     if screen.json {
         screen.json(&json!({
@@ -86,6 +87,7 @@ pub(crate) fn status(options: &Options, screen: &mut Screen) -> Result<u8, Comma
                 "fileMax": workspace.scope.precious_file_max,
                 "totalMax": workspace.scope.precious_total_max,
             },
+            "unreadable": unreadable.as_deref().map(unread::answers),
             "notCovered": left_out
                 .map(|left_out| left_out.iter().map(LeftOut::to_json).collect::<Vec<_>>()),
         }))?;
@@ -136,6 +138,7 @@ pub(crate) fn status(options: &Options, screen: &mut Screen) -> Result<u8, Comma
     for (style, text) in said {
         print_wrapped(&mut screen.out, style, &text)?;
     }
+    print_unread(&mut screen.out, &unreadable.unwrap_or_default())?;
     print_left_out(&mut screen.out, &left_out.unwrap_or_default(), screen.verbose)?;
     print_refused(&mut screen.out, &place.settings)?;
     Ok(0)
@@ -150,6 +153,24 @@ fn print_refused(out: &mut dyn std::io::Write, settings: &Settings) -> std::io::
         print_wrapped(out, Style::new(), &refused)?;
     }
     Ok(())
+}
+
+/// What could not be read. Nothing is said of what is in there.
+fn print_unread(out: &mut dyn std::io::Write, unreadable: &[Unreadable]) -> std::io::Result<()> {
+    const MOST: usize = 20;
+    if unreadable.is_empty() {
+        return Ok(());
+    }
+    writeln!(out, "\n{CARE}Could not be read:{CARE:#}")?;
+    for one in unreadable.iter().take(MOST) {
+        let (_, name, why) = unread::line(one);
+        writeln!(out, "  {name}  {HINT}{why}{HINT:#}")?;
+    }
+    if unreadable.len() > MOST {
+        writeln!(out, "  {HINT}and {} more{HINT:#}", unreadable.len() - MOST)?;
+    }
+    let what = "Make it readable for you (chmod u+rwX): the next look records what is there.";
+    print_wrapped(out, HINT, what)
 }
 
 /// What is known of the files, and what is kept of them.

@@ -5,6 +5,7 @@ mod disk;
 mod permission;
 mod store;
 mod streams;
+mod unreadable;
 
 use crate::home::User;
 

@@ -182,6 +182,24 @@ impl User {
         self.answer_of(command, "")
     }
 
+    /// `takeback ARGS` as an ordinary user below `tracer`, which ends it by a signal.
+    pub(crate) fn killed_unprivileged(&self, mut tracer: Command, args: &[&str]) {
+        tracer.arg(self.program()).args(args).current_dir(self.work()).env_clear();
+        tracer.env("HOME", self.home()).env("PATH", std::env::var_os("PATH").unwrap_or_default());
+        if self.is_given_up() {
+            tracer.uid(NOBODY);
+        }
+        let status = tracer.stdout(Stdio::null()).stderr(Stdio::null()).status();
+        assert!(!status.expect("it starts").success(), "it is killed");
+    }
+
+    fn program(&self) -> PathBuf {
+        match self.is_given_up() {
+            true => self.folder.path().join("takeback"),
+            false => env!("CARGO_BIN_EXE_takeback").into(),
+        }
+    }
+
     fn is_given_up(&self) -> bool {
         self.folder.path().join("takeback").exists()
     }

@@ -28,6 +28,7 @@ const STILL: u64 = u64::MAX;
 const LISTED: u8 = 1;
 const REPOSITORY: u8 = 2;
 const HAS_SKIPPED: u8 = 4;
+const HIDDEN: u8 = 8;
 
 const SKIPPED: u8 = 0;
 const FILE: u8 = 1;
@@ -236,6 +237,7 @@ impl<'a> Block<'a> {
         let children = (0..self.tags.len()).map(child).collect::<Option<_>>()?;
         Some(Folder {
             listed: self.is_listed(),
+            hidden: self.flags & HIDDEN != 0,
             fingerprint: self.fingerprint,
             repository: self.is_repository(),
             excludes: self.excludes,
@@ -378,7 +380,7 @@ fn put_block(out: &mut Vec<u8>, path: &[u8], folder: &Folder) {
 }
 
 fn flags(folder: &Folder) -> u8 {
-    flag(folder.listed, LISTED) | flag(folder.repository, REPOSITORY)
+    flag(folder.listed, LISTED) | flag(folder.repository, REPOSITORY) | flag(folder.hidden, HIDDEN)
 }
 
 fn flag(is_set: bool, bit: u8) -> u8 {

@@ -13,7 +13,7 @@ use super::glance::excludes_of;
 use super::{Blobs, Observed, Part, Task, Walk, is_unread, join, parent, valid};
 use crate::worktree::fingerprint::{Fingerprint, Stat, stat};
 use crate::worktree::index::{Child, Folder, Kind, Known};
-use crate::worktree::look::{Bytes, look_at};
+use crate::worktree::look::{Bytes, Looked, look_at};
 use crate::worktree::scope::{
     By, Coverage, OWN_FOLDER, OutReason, Rules, is_internal_name, is_stage, may_be_derived,
 };
@@ -164,12 +164,12 @@ impl<'a, 'w> Visit<'a, 'w> {
         let seen = match stat(&self.folder, name) {
             Ok(Some(seen)) => seen,
             Ok(None) => return Ok(None),
-            // A folder that may be listed but not searched: what was known in it stays known.
-            Err(_) => {
-                return Ok(Some(before.cloned().unwrap_or(passed_over(OutReason::Unreachable))));
-            }
+            Err(_) => return Ok(Some(self.unsearched(name, before))),
         };
         let path = join(&self.task.path, name);
+        if before.is_none() && self.is_surfaced() {
+            self.part.unread.surfaced.push(valid(path.clone()));
+        }
         if is_stage(&path) {
             Ok(self.stage(path, before))
         } else if seen.kind == FileType::Directory {
@@ -201,7 +201,9 @@ impl<'a, 'w> Visit<'a, 'w> {
         // One that is known is looked at by itself.
         if !self.walk.before.has_folder(&path) || self.walk.strays.contains(&path) {
             self.below.push(Task {
-                was_absent: !matches!(was, Entry::Dir { .. } | Entry::Unknown),
+                was_absent: !matches!(was, Entry::Dir { .. } | Entry::Unknown)
+                    && !was.is_unreadable(),
+                surfaced: before.is_none() && self.is_surfaced(),
                 path: path.clone(),
                 above: Some(Arc::clone(&self.rules().rules)),
                 same: None,
@@ -221,7 +223,8 @@ impl<'a, 'w> Visit<'a, 'w> {
         seen: &Stat,
         before: Option<&Known>,
     ) -> io::Result<Option<Known>> {
-        if matches!(before, Some(Known::Entry { entry: Entry::Dir { .. }, .. })) {
+        if matches!(before, Some(Known::Entry { entry, .. }) if entry.is_dir() || entry.is_unreadable())
+        {
             self.below_gone(&path);
         }
         if !matches!(seen.kind, FileType::RegularFile | FileType::Symlink) {
@@ -272,16 +275,30 @@ impl<'a, 'w> Visit<'a, 'w> {
             self.walk.budget
         };
         let mut bytes = Bytes::Keep { known, kept: self.walk.kept, sink: &mut sink, budget };
-        let looked = look_at(&self.folder, name, seen, &mut bytes)?;
+        let looked = look_at(&self.folder, name, seen, &mut bytes).unwrap_or(Looked {
+            entry: Entry::NotCaptured { lack: Lack::Unreadable },
+            fingerprint: None,
+        });
         if looked.entry == Entry::Absent {
             return Ok(None);
         }
         self.part.stats.read += u64::from(!is_unread(&looked.entry));
         self.part.note_links(seen, || path.clone());
         let was = self.before(before);
+        let mut same_file = same_file;
+        if looked.entry.is_unreadable() {
+            self.part.unread.files.push(valid(path.clone()));
+            // Only a fingerprint that moved says that it is another.
+            same_file |= was.is_unreadable() && fingerprint.is_none();
+        }
         let fingerprint = self.walk.lasting(&looked);
         self.differs(path, was, &looked.entry, same_file);
         Ok(Some(Known::Entry { entry: looked.entry, fingerprint, precious }))
+    }
+
+    /// Whether the folder could not be read for a while, or came while the one it is in could not.
+    fn is_surfaced(&self) -> bool {
+        self.task.surfaced || self.known.is_some_and(|folder| folder.hidden)
     }
 
     /// The entry that a name had at the last scan.
