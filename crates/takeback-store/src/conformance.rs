@@ -349,6 +349,11 @@ fn calls_are_live_until_they_end(store: &mut dyn Store, other: &mut dyn Store) {
     live.sort_by_key(|call| (call.opened_at, call.session.clone(), call.id.clone()));
     assert_eq!(good(other.live_calls()), live);
     calls.sort_by_key(|call| (call.opened_at, call.session.clone(), call.id.clone()));
+    let known: Vec<_> = good(other.turns()).into_iter().map(|turn| turn.id).collect();
+    for call in &calls {
+        let turn = good(other.turn(call.turn)).map(|turn| turn.id);
+        assert_eq!(turn.is_some(), known.contains(&call.turn));
+    }
     for time in [0, 1, 2, 3, 1_000_000].map(Timestamp) {
         let ran = |call: &&Call| call.closed_at.is_none_or(|closed| closed >= time);
         let ran: Vec<_> = calls.iter().filter(ran).cloned().collect();

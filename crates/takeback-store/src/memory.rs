@@ -137,6 +137,12 @@ impl Store for MemoryStore {
         Ok(self.kept().turns.get(&id).cloned())
     }
 
+    fn turns(&self) -> Result<Vec<Turn>, StoreError> {
+        let mut turns: Vec<Turn> = self.kept().turns.values().cloned().collect();
+        turns.sort_by_key(|turn| (turn.opened_at, turn.id));
+        Ok(turns)
+    }
+
     fn live_calls(&self) -> Result<Vec<Call>, StoreError> {
         let kept = self.kept();
         let mut calls: Vec<_> =

@@ -292,6 +292,10 @@ impl Store for SqliteStore {
         self.rows("reading a turn", rows::turn_of(&self.db, id))
     }
 
+    fn turns(&self) -> Result<Vec<Turn>, StoreError> {
+        self.rows("reading turns", rows::turns(&self.db))
+    }
+
     fn live_calls(&self) -> Result<Vec<Call>, StoreError> {
         self.rows("reading live calls", rows::live_calls(&self.db))
     }
@@ -392,6 +396,10 @@ impl Store for SqliteStore {
 
     fn squeeze(&mut self) -> Result<(), StoreError> {
         compact::compact(self, Thrift::Room)
+    }
+
+    fn expunge(&mut self) -> Result<(), StoreError> {
+        compact::expunge(self)
     }
 
     fn repack(&mut self, budget: u64) -> Result<Repacked, StoreError> {

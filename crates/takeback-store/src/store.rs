@@ -95,6 +95,8 @@ pub trait Store: Send {
     fn sessions(&self) -> Result<Vec<Session>, StoreError>;
     fn session(&self, id: &SessionId) -> Result<Option<Session>, StoreError>;
     fn turn(&self, id: TurnId) -> Result<Option<Turn>, StoreError>;
+    /// All turns, by when they were opened.
+    fn turns(&self) -> Result<Vec<Turn>, StoreError>;
     /// The calls that may still write: open, or running in the background.
     fn live_calls(&self) -> Result<Vec<Call>, StoreError>;
     fn call(&self, session: &SessionId, id: &CallId) -> Result<Option<Call>, StoreError>;
@@ -168,6 +170,12 @@ pub trait Store: Send {
 
     /// As [`Self::compact`], however much there is to copy: where room is short.
     fn squeeze(&mut self) -> Result<(), StoreError> {
+        self.compact()
+    }
+
+    /// As [`Self::compact`], of everything: afterwards no byte of what was forgotten or replaced is in
+    /// any file of the store.
+    fn expunge(&mut self) -> Result<(), StoreError> {
         self.compact()
     }
 

@@ -317,6 +317,11 @@ pub(super) fn turn_of(db: &Connection, id: TurnId) -> Result<Option<Turn>, RowEr
     db.prepare_cached(sql)?.query_and_then([id.0.cast_signed()], turn)?.next().transpose()
 }
 
+pub(super) fn turns(db: &Connection) -> Rows<Turn> {
+    let sql = select_turns!("ORDER BY t.opened_at, t.id");
+    db.prepare_cached(sql)?.query_and_then([], turn)?.collect()
+}
+
 fn turn(row: &Row<'_>) -> Result<Turn, RowError> {
     Ok(Turn {
         id: TurnId(row.get::<_, i64>(0)?.cast_unsigned()),
@@ -490,6 +495,12 @@ pub(super) fn vacuum(db: &Connection) -> Result<(), RowError> {
 /// Writes what is in the journal into the database, as far as nobody needs it there.
 pub(super) fn checkpoint(db: &Connection) -> Result<(), RowError> {
     all_steps(db, "PRAGMA wal_checkpoint(PASSIVE)")
+}
+
+/// Writes the whole database anew: nothing is in its file but what it holds.
+pub(super) fn rewrite(db: &Connection) -> Result<(), RowError> {
+    db.execute_batch("VACUUM")?;
+    all_steps(db, "PRAGMA wal_checkpoint(TRUNCATE)")
 }
 
 /// Each step of such a statement does some of it.
