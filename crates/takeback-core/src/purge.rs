@@ -212,7 +212,7 @@ fn without_paths(call: Call, paths: &BTreeSet<WorkPath>, scrubber: &Scrubber) ->
             CallKind::Shell { command: command.as_ref().map(clean), paths: left(named) }
         }
     };
-    (kind != call.kind).then(|| Write::Call(Call { kind, ..call }))
+    (kind != call.kind).then_some(Write::Call(Call { kind, ..call }))
 }
 
 /// The steps of a rewind that concern what goes, by their numbers in its stage.

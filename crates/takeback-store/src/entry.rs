@@ -36,7 +36,8 @@ pub enum Entry {
 #[serde(rename_all = "camelCase")]
 #[repr(u8)]
 pub enum Lack {
-    /// Over the limit for a copy before an edit, and no snapshot held it.
+    /// Over the limit for a copy before an edit, and no snapshot held it; or ignored, and over the budget
+    /// for such files.
     TooLarge = 1,
     /// The agent could not be kept waiting any longer.
     Deadline = 2,
@@ -89,7 +90,7 @@ impl Lack {
     #[must_use]
     pub fn reason(self) -> &'static str {
         match self {
-            Self::TooLarge => "over the size limit for a copy before an edit",
+            Self::TooLarge => "too large to be copied, or over the budget",
             Self::Deadline => "the agent went on before it could be read",
             Self::Unreadable => "it could not be read",
             Self::Unstable => "it kept changing while it was read",

@@ -2,8 +2,8 @@
 //! and perhaps a point.
 
 use takeback_store::{
-    Call, CallKind, Change, Entry, Head, Lack, Point, PointKind, Seq, StoreError, Timestamp,
-    WorkPath, Write,
+    Author, Call, CallKind, Change, Entry, Evidence, Head, Lack, Point, PointKind, Seq, StoreError,
+    Timestamp, WorkPath, Write,
 };
 
 use super::decide::{Decision, Now, PointAt};
@@ -154,12 +154,15 @@ fn authored(
                 _ => {}
             }
         }
+        let is_first_seen = sight.first_seen.contains(&observed.path);
         let (author, evidence) = match unseen.judge(observed, found, scene) {
             Some(Judgement::SameChange(change)) => {
                 authored.filled_in.push(change);
                 continue;
             }
             Some(Judgement::Whose(author, evidence)) => (author, evidence),
+            // It came into sight; whose work it is, it does not say.
+            None if is_first_seen => (Author::Human, Evidence::Named),
             None => scene.whose(found),
         };
         seq = seq.next();

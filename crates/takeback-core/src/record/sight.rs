@@ -38,6 +38,8 @@ pub(super) struct Sight {
     pub(super) unreadable: Vec<Unreadable>,
     /// New names in folders that could not be read for a while, with the change that tells since when.
     pub(super) surfaced: HashMap<WorkPath, Change>,
+    /// New names in ignored folders that the log has never had.
+    pub(super) first_seen: HashSet<WorkPath>,
     /// Where the tree is watched.
     look: Option<Look>,
 }
@@ -54,6 +56,7 @@ impl Sight {
             stats: ScanStats::default(),
             unreadable: Vec::new(),
             surfaced: HashMap::new(),
+            first_seen: HashSet::new(),
             look: None,
         })
     }
@@ -127,6 +130,7 @@ impl Sight {
             let look = look.map(Look::at_everything);
             return Self::of_extent(workspace, index, look, budget, writers);
         }
+        let first_seen = first_seen(&*workspace.store, &mut scan)?;
         let surfaced = unseen::surfaced(&*workspace.store, &workspace.opened, index, &mut scan)?;
         workspace.opened.hide(&mut scan);
         Ok(Self {
@@ -134,6 +138,7 @@ impl Sight {
             found: scan.found,
             unreadable: scan.unreadable,
             surfaced,
+            first_seen,
             was_stamped: if scan.index_changed { Seq(u64::MAX) } else { index.stamp },
             index: Some(scan.index),
             skipped: scan.skipped,
@@ -166,6 +171,9 @@ impl Sight {
             }
             let same_file = is_the_unkept_file(workspace, path, latest.as_ref(), scan)?;
             let looked = match limit {
+                None if is_passed_over(workspace, path, latest.as_ref(), scan)? => {
+                    latest.as_ref().map_or(Entry::Unknown, |change| change.after.clone())
+                }
                 Some(limit) => look_within(workspace, path, limit, latest.as_ref(), scan)?,
                 None => look_here(workspace, path, latest.as_ref())?,
             };
@@ -352,6 +360,25 @@ impl Sight {
     }
 }
 
+/// Of the new names in ignored folders, those that the log has never had. The others are what they are
+/// elsewhere: they were gone, and came again.
+fn first_seen(store: &dyn Store, scan: &mut Scan) -> Result<HashSet<WorkPath>, StoreError> {
+    let mut first_seen = std::mem::take(&mut scan.new_in_ignored);
+    if first_seen.is_empty() {
+        return Ok(first_seen);
+    }
+    let asked: Vec<WorkPath> = first_seen.iter().cloned().collect();
+    let known: HashMap<WorkPath, Change> =
+        store.latest_of(&asked)?.into_iter().flatten().map(|c| (c.path.clone(), c)).collect();
+    first_seen.retain(|path| !known.contains_key(path));
+    for observed in &mut scan.found {
+        if let Some(change) = known.get(&observed.path) {
+            observed.before = change.after.clone();
+        }
+    }
+    Ok(first_seen)
+}
+
 /// Scans, and keeps what it reads.
 fn scan_into(ask: &Ask<'_>, store: &mut dyn Store) -> Result<Scan, RecordError> {
     let mut failed = None;
@@ -441,6 +468,23 @@ fn is_the_unkept_file(
     };
     let seen = folder_of(&workspace.root, path).and_then(|folder| stat(folder, path.file_name()));
     Ok(seen.is_ok_and(|seen| seen.is_some_and(|seen| seen.fingerprint == known)))
+}
+
+/// Whether a path has a file that is not covered, of which the log knows only that it changed: that is
+/// not read because a rewind asks for it.
+fn is_passed_over(
+    workspace: &Workspace,
+    path: &WorkPath,
+    latest: Option<&Change>,
+    scan: &mut LastScan<'_>,
+) -> Result<bool, RecordError> {
+    let uncovered = Entry::NotCaptured { lack: Lack::TooLarge };
+    if latest.is_none_or(|change| change.after != uncovered) {
+        return Ok(false);
+    }
+    let is_skipped = scan.index(workspace)?.known(path).is_some_and(|known| known.is_skipped());
+    let seen = folder_of(&workspace.root, path).and_then(|folder| stat(folder, path.file_name()));
+    Ok(is_skipped && seen.is_ok_and(|seen| seen.is_some()))
 }
 
 /// Looks at a path and keeps its bytes, whatever their size.

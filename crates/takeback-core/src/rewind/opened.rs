@@ -3,6 +3,7 @@
 //! What they are named for in the journal: a recovery gives them their modes back. As long as they are
 //! open, looks and scans record them with the modes they have otherwise.
 
+use std::collections::btree_map::Entry as Slot;
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 
@@ -84,16 +85,16 @@ pub(super) fn note_closed(workspace: &Workspace, plan: &mut Plan) {
             if readable.contains(&folder) {
                 continue;
             }
-            if !closed.contains_key(&folder) {
-                match closed_by_owner(&workspace.root, &folder) {
+            if let Slot::Vacant(slot) = closed.entry(folder) {
+                match closed_by_owner(&workspace.root, slot.key()) {
                     Ok(None) => {
-                        readable.insert(folder);
+                        readable.insert(slot.into_key());
                         continue;
                     }
                     // Tried already, or not to be had.
-                    Ok(Some(_)) if workspace.opened.folders.contains_key(&folder) => break,
+                    Ok(Some(_)) if workspace.opened.folders.contains_key(slot.key()) => break,
                     Err(_) => break,
-                    Ok(Some(mode)) => closed.insert(folder, mode),
+                    Ok(Some(mode)) => slot.insert(mode),
                 };
             }
             step.verdict = Verdict::NotCaptured { reason: OPENED_FIRST.to_owned() };

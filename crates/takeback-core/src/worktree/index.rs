@@ -358,6 +358,18 @@ impl Index {
         nearest.unwrap_or_else(|| self.is_listed(b"")) && self.known(path).is_none()
     }
 
+    /// How many names are known below a folder, those that were passed over too.
+    pub(crate) fn names_below(&self, folder: &[u8]) -> usize {
+        let is_in = |path: &[u8]| {
+            path.strip_prefix(folder).is_some_and(|rest| rest.is_empty() || rest.starts_with(b"/"))
+        };
+        let base = self.base.iter().flat_map(|base| base.blocks_below(folder));
+        let base = base.filter(|block| is_in(block.path) && !self.is_over(block.path));
+        let over = self.over().filter(|(path, _)| is_in(path));
+        base.map(|block| block.len()).sum::<usize>()
+            + over.map(|(_, folder)| folder.children.len()).sum::<usize>()
+    }
+
     /// Names, those that were passed over too.
     #[must_use]
     pub fn len(&self) -> usize {

@@ -8,6 +8,7 @@
 
 mod cover;
 mod glance;
+mod ignored;
 mod linked;
 mod strays;
 mod unreadable;
@@ -24,6 +25,7 @@ use takeback_store::blob::Encoding;
 use takeback_store::{Digest, Entry, Lack, PackedBlob, WorkPath};
 
 use self::glance::{Glanced, Moved};
+use self::ignored::{Candidate, NameCounts};
 use self::unreadable::Unread;
 pub use self::unreadable::{Unreadable, UnreadableKind};
 use self::visit::Visit;
@@ -74,6 +76,8 @@ pub struct Scan {
     pub unreadable: Vec<Unreadable>,
     /// New names in folders that could not be read for a while.
     pub surfaced: HashSet<WorkPath>,
+    /// New names in ignored folders.
+    pub new_in_ignored: HashSet<WorkPath>,
     /// The files whose rules, as they are on disk, keep new names out: the caller knows who wrote them.
     pub judges: BTreeSet<WorkPath>,
     /// Files that have other names too, in the tree or outside of it, of those that were looked at.
@@ -255,13 +259,14 @@ struct Part {
     /// Known folders that are no more.
     dropped: Vec<Vec<u8>>,
     unread: Unread,
+    new_in_ignored: Vec<WorkPath>,
     /// Folders whose rules are others than they were.
     judge_below: Vec<Vec<u8>>,
     found: Vec<Observed>,
     skipped: Vec<(WorkPath, OutReason)>,
     judges: BTreeSet<Vec<u8>>,
     /// Ignored files, in if the budget lasts.
-    precious: Vec<(WorkPath, Stat, Entry)>,
+    precious: Vec<Candidate>,
     /// Files with several names, by inode.
     linked: Vec<(u64, WorkPath)>,
     stats: ScanStats,
@@ -559,6 +564,7 @@ impl Walk<'_> {
             skipped: Vec::new(),
             unreadable: Vec::new(),
             surfaced: HashSet::new(),
+            new_in_ignored: HashSet::new(),
             judges: BTreeSet::new(),
             linked: Vec::new(),
             stats: glanced.stats,
@@ -572,6 +578,7 @@ impl Walk<'_> {
         unread.folders.extend(glanced.unreadable.iter().cloned());
         for part in parts {
             unread.add(part.unread);
+            scan.new_in_ignored.extend(part.new_in_ignored);
             for Visited { path, changed } in part.visited {
                 if let Some(folder) = changed {
                     scan.set_folder(path, folder);
@@ -638,14 +645,18 @@ impl Walk<'_> {
     /// Lets in ignored files as long as there is room.
     fn let_in(
         &self,
-        mut candidates: Vec<(WorkPath, Stat, Entry)>,
+        mut candidates: Vec<Candidate>,
         scan: &mut Scan,
         linked: &mut Vec<(u64, WorkPath)>,
         sink: &mut dyn FnMut(PackedBlob),
     ) -> Result<(), ScanError> {
         let mut used = if candidates.is_empty() { 0 } else { scan.index.precious_bytes() };
-        candidates.sort_by(|a, b| a.0.cmp(&b.0));
-        for (path, seen, before) in candidates {
+        // Files that are ignored themselves come first: a folder can be full of anything.
+        candidates.sort_by(|a, b| (a.top.is_some(), &a.path).cmp(&(b.top.is_some(), &b.path)));
+        let mut names = NameCounts::default();
+        for candidate in candidates {
+            let noticed = candidate.noticed();
+            let Candidate { path, seen, before, top, .. } = candidate;
             if self.is_over() {
                 return Err(ScanError::OutOfTime);
             }
@@ -654,6 +665,8 @@ impl Walk<'_> {
                 Some(OutReason::IgnoredFile)
             } else if used.saturating_add(size) > self.options.precious_total_max {
                 Some(OutReason::OverBudget)
+            } else if names.is_full(top.as_ref(), scan, self.options.ignored_folder_names) {
+                Some(OutReason::TooMany)
             } else {
                 None
             };
@@ -679,7 +692,8 @@ impl Walk<'_> {
                     Known::Entry { entry: looked.entry, fingerprint, precious: true }
                 }
                 (None, Some(why)) => {
-                    Known::Skipped { why, fingerprint: self.racy.trust(seen.fingerprint) }
+                    scan.found.extend(noticed);
+                    Known::Skipped { why, fingerprint: Some(self.watched(seen.fingerprint)) }
                 }
                 // It vanished just now.
                 (None, None) => continue,
@@ -760,14 +774,15 @@ fn note_mode(moved: &Moved, scan: &mut Scan) {
         return;
     }
     let path = valid(moved.path.clone());
-    let Some(Known::Entry { entry: before @ Entry::Dir { .. }, .. }) = scan.index.known(&path)
+    let Some(Known::Entry { entry: before @ Entry::Dir { .. }, precious, .. }) =
+        scan.index.known(&path)
     else {
         return;
     };
     let after = Entry::Dir { mode: moved.mode };
     if before != after {
         let entry = after.clone();
-        scan.set_child(&path, Known::Entry { entry, fingerprint: None, precious: false });
+        scan.set_child(&path, Known::Entry { entry, fingerprint: None, precious });
         scan.found.push(Observed { path, before, after, same_file: false });
     }
 }

@@ -167,7 +167,7 @@ fn a_large_file_changed_since_the_last_scan_is_not_captured_and_says_so() {
         let receipt = sandbox.rewind_to(point);
         assert_eq!(
             said(&receipt),
-            ["not all", "not captured large: over the size limit for a copy before an edit"]
+            ["not all", "not captured large: too large to be copied, or over the budget"]
         );
         assert_eq!(fs::read(sandbox.at("large")).unwrap(), vec![3; size]);
     }

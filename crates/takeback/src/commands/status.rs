@@ -1,5 +1,6 @@
 //! `status`: what is protected, what is not, what is going on.
 
+mod ignored;
 mod line;
 
 use std::collections::BTreeMap;
@@ -13,12 +14,12 @@ use serde::Serialize;
 use serde_json::json;
 use takeback_core::going_on::{Going, how_far};
 use takeback_core::record::{Surveyed, Unreadable};
-use takeback_core::worktree::index::{Index, Known};
 use takeback_core::worktree::scan::ScanStats;
 use takeback_core::worktree::scope::OutReason;
 use takeback_core::{Workspace, look_around};
-use takeback_store::{Entry, PointKind, RewindState, StoreError, WorkPath};
+use takeback_store::{PointKind, RewindState, WorkPath};
 
+use self::ignored::Ignored;
 pub(crate) use self::line::line;
 use super::{room, unread};
 use crate::args::Options;
@@ -53,7 +54,7 @@ pub(crate) fn status(options: &Options, screen: &mut Screen) -> Result<u8, Comma
     let calls = workspace.store.live_calls()?;
     let listed = points.iter().filter(|point| point.kind != PointKind::Safety).count();
     let size = folder_bytes(&workspace.store_dir);
-    let precious = Precious::of(workspace)?;
+    let precious = Ignored::of(workspace)?;
     let over = room::over(&*workspace.store, size, &place.settings)?;
     let (stats, left_out, unreadable) = match surveyed {
         Some(Surveyed { recorded, skipped }) => {
@@ -87,6 +88,7 @@ pub(crate) fn status(options: &Options, screen: &mut Screen) -> Result<u8, Comma
                 "fileMax": workspace.scope.precious_file_max,
                 "totalMax": workspace.scope.precious_total_max,
             },
+            "ignoredFolders": precious.answers(),
             "unreadable": unreadable.as_deref().map(unread::answers),
             "notCovered": left_out
                 .map(|left_out| left_out.iter().map(LeftOut::to_json).collect::<Vec<_>>()),
@@ -139,6 +141,7 @@ pub(crate) fn status(options: &Options, screen: &mut Screen) -> Result<u8, Comma
         print_wrapped(&mut screen.out, style, &text)?;
     }
     print_unread(&mut screen.out, &unreadable.unwrap_or_default())?;
+    precious.print(&mut screen.out, screen.verbose)?;
     print_left_out(&mut screen.out, &left_out.unwrap_or_default(), screen.verbose)?;
     print_refused(&mut screen.out, &place.settings)?;
     Ok(0)
@@ -218,30 +221,6 @@ fn print_wrapped(out: &mut dyn std::io::Write, style: Style, text: &str) -> std:
         writeln!(out, "  {style}{line}{style:#}")?;
     }
     Ok(())
-}
-
-/// Ignored files that are kept all the same.
-struct Precious {
-    files: usize,
-    bytes: u64,
-}
-
-impl Precious {
-    fn of(workspace: &Workspace) -> Result<Self, StoreError> {
-        let index = Index::load(&workspace.index_file(), &*workspace.store)?;
-        let mut precious = Self { files: 0, bytes: 0 };
-        for (_, folder) in index.folders() {
-            for child in &folder.children {
-                if let Known::Entry { entry, precious: true, .. } = &child.known {
-                    precious.files += 1;
-                    if let Entry::File { size, .. } = entry {
-                        precious.bytes += size;
-                    }
-                }
-            }
-        }
-        Ok(precious)
-    }
 }
 
 #[derive(Serialize)]

@@ -177,3 +177,40 @@ fn rules_of_a_project_uncover_nothing_that_is_known_and_delete_nothing() {
         assert!(!user.exists(".takebackignore"), "the agent's rules are taken back");
     }
 }
+
+/// The folder is ignored, its files are small: an agent deletes one, and the rewind has it.
+#[test]
+fn small_files_in_ignored_folders_are_covered_and_listed() {
+    let user = User::with(&[
+        (".gitignore", "data/\n"),
+        ("data/x.csv", "1,2\n"),
+        ("data/deep/y.csv", "3,4\n"),
+        ("data/large.bin", "12345678901"),
+    ]);
+    user.set(r#"{"preciousFileMaxBytes": 10}"#);
+    assert_eq!(user.takeback(&["checkpoint"]).code, 0);
+    agent(&user, |user| {
+        remove(user, "data/x.csv");
+        user.write("data/deep/y.csv", "agent\n");
+    });
+    let answer = user.takeback(&["rewind", "@", "-y"]);
+    assert_eq!(answer.code, 0, "{answer:?}");
+    assert_eq!(
+        (user.read("data/x.csv"), user.read("data/deep/y.csv")),
+        ("1,2\n".into(), "3,4\n".into())
+    );
+    insta::assert_snapshot!(not_covered(&user), @"");
+    let told = user.json(&["status"]);
+    assert_eq!(
+        told["ignoredFolders"],
+        json!([{ "filePath": "data", "files": 2, "bytes": 8, "notCovered": 1 }])
+    );
+    // Beyond the budget a change is noticed, and said.
+    std::thread::sleep(std::time::Duration::from_millis(30));
+    user.takeback(&["checkpoint"]);
+    agent(&user, |user| user.write("data/large.bin", "changed by the agent"));
+    let answer = user.takeback(&["rewind", "m", "-y"]);
+    assert_eq!(answer.code, 4, "{answer:?}");
+    assert!(answer.out.contains("missing   data/large.bin"), "{answer:?}");
+    assert_eq!(user.read("data/large.bin"), "changed by the agent");
+}

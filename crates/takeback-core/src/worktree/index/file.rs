@@ -263,6 +263,14 @@ impl Base {
         (0..self.len()).filter_map(|at| self.block(at))
     }
 
+    /// The blocks of a folder and of those in it, and perhaps of some that come between them.
+    pub(super) fn blocks_below(&self, folder: &[u8]) -> impl Iterator<Item = Block<'_>> {
+        let start = self.place_of(folder).unwrap_or_else(|at| at);
+        let blocks = (start..self.len()).filter_map(|at| self.block(at));
+        let folder = folder.to_vec();
+        blocks.take_while(move |block| block.path.starts_with(&folder))
+    }
+
     pub(super) fn find(&self, path: &[u8]) -> Option<Block<'_>> {
         self.block(self.place_of(path).ok()?)
     }
