@@ -8,12 +8,14 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 
 use rustix::fs::{AtFlags, FileType};
-use takeback_store::{Entry, PointId, RewindId, RewindState, StoreError, WorkPath, Write};
+use takeback_store::{
+    Entry, PointId, RewindId, RewindRecord, RewindState, StoreError, WorkPath, Write,
+};
 
 use super::apply::locks::{self, is_closed, lock_all};
 use super::journal::{Preview, RewindError, RewindRequest, prepare, promise};
 use super::plan::{Plan, Unlocked, Verdict};
-use super::receipt::Receipt;
+use super::receipt::{Problem, Receipt};
 use crate::workspace::Workspace;
 use crate::worktree::Root;
 use crate::worktree::scan::{Observed, Scan};
@@ -147,31 +149,46 @@ pub(super) fn open(
     Ok(ready)
 }
 
+/// Whether a journal promises no more than to close folders again.
+pub(super) fn only_opens(plan: &Plan) -> bool {
+    plan.leaves_files() && plan.state.is_none() && !plan.unlocked.is_empty()
+}
+
+/// Gives folders their modes back and drops the journal that promised it, with its safety point: it is
+/// as if nothing had been begun. What went wrong.
+pub(super) fn close_again(
+    workspace: &mut Workspace,
+    plan: &Plan,
+    record: &RewindRecord,
+) -> Result<Vec<Problem>, RewindError> {
+    let problems = lock_all(&workspace.root, &plan.unlocked);
+    loop {
+        let head = workspace.store.head()?;
+        let drops = [Write::DropRewind(record.id), Write::DropPoint(record.safety_point)];
+        match workspace.store.commit(head, &drops) {
+            Err(StoreError::Moved) => {}
+            dropped => {
+                dropped?;
+                return Ok(problems);
+            }
+        }
+    }
+}
+
 /// Closes what was opened for a rewind that came to nothing; for one that was done its journal did.
 pub(super) fn close(
     workspace: &mut Workspace,
     done: Result<Receipt, RewindError>,
 ) -> Result<Receipt, RewindError> {
     let opened = std::mem::take(&mut workspace.opened);
-    let Some((id, safety_point)) = opened.promised else { return done };
+    let Some((id, _)) = opened.promised else { return done };
     let Some(record) = workspace.store.rewind(id)? else { return done };
-    let only_opens = serde_json::from_str::<Plan>(&record.plan)
-        .is_ok_and(|plan| plan.leaves_files() && plan.state.is_none());
-    if record.state != RewindState::Open || !only_opens {
+    let plan = serde_json::from_str::<Plan>(&record.plan);
+    let Some(plan) = plan.ok().filter(only_opens) else { return done };
+    if record.state != RewindState::Open {
         return done;
     }
-    let problems = lock_all(&workspace.root, &opened.unlocked());
-    loop {
-        let head = workspace.store.head()?;
-        let drops = [Write::DropRewind(id), Write::DropPoint(safety_point)];
-        match workspace.store.commit(head, &drops) {
-            Err(StoreError::Moved) => {}
-            dropped => {
-                dropped?;
-                break;
-            }
-        }
-    }
+    let problems = close_again(workspace, &plan, &record)?;
     done.map(|mut receipt| {
         receipt.success &= problems.is_empty();
         receipt.errors.extend(problems);

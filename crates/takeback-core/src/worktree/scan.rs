@@ -498,7 +498,7 @@ impl Walk<'_> {
         part.stats.folders += 1;
         let mut visit =
             Visit::new(self, &task, folder, names, known.as_deref(), part, below, blobs);
-        let Some(children) = visit.children()? else { return Ok(()) };
+        let Some(children) = visit.children() else { return Ok(()) };
         let (repository, excludes) = visit.repository();
         let fingerprint = match &known {
             Some(known) if task.same.is_some() => known.fingerprint,

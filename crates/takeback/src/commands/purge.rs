@@ -92,7 +92,7 @@ fn path_of(
     }
     use std::os::unix::ffi::OsStrExt as _;
     let inside = plain.strip_prefix(workspace.root.path()).unwrap_or(&plain);
-    WorkPath::new(inside.as_os_str().as_bytes()).map_err(|_| {
+    WorkPath::new(inside.as_os_str().as_bytes()).map_err(|_no_name| {
         let whole = format!("{} is the whole workspace", path.display());
         CommandError::new(Kind::Usage, whole).hint("`takeback forget` deletes its store.")
     })

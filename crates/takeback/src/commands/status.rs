@@ -113,17 +113,7 @@ pub(crate) fn status(options: &Options, screen: &mut Screen) -> Result<u8, Comma
     if let Some(over) = &over {
         said.push((CARE, format!("It is {}", room::words(over))));
     }
-    if precious.files > 0 {
-        said.push((
-            Style::new(),
-            format!(
-                "{} of them ignored, yet kept: {} of {} used",
-                precious.files,
-                bytes(precious.bytes),
-                bytes(workspace.scope.precious_total_max),
-            ),
-        ));
-    }
+    said.extend(precious.line(workspace.scope.precious_total_max).map(|line| (Style::new(), line)));
     let time = now();
     let names = SessionNames::of(&sessions);
     for session in sessions.iter().filter(|session| session.open_turn.is_some()) {

@@ -1,7 +1,6 @@
 //! One folder of a scan: each of its names is passed over, as it was, or looked at.
 
 use std::cell::OnceCell;
-use std::io;
 use std::os::fd::OwnedFd;
 use std::rc::Rc;
 use std::sync::Arc;
@@ -59,7 +58,7 @@ impl<'a, 'w> Visit<'a, 'w> {
     }
 
     /// What is known of all its names from now on; `None`: the time is up.
-    pub(super) fn children(&mut self) -> io::Result<Option<Vec<Child>>> {
+    pub(super) fn children(&mut self) -> Option<Vec<Child>> {
         let old = self.known.map(|folder| folder.children.as_slice()).unwrap_or_default();
         match self.names.clone() {
             Some(names) => self.listed(&names, old),
@@ -68,7 +67,7 @@ impl<'a, 'w> Visit<'a, 'w> {
     }
 
     /// The names are those that were known.
-    fn same_names(&mut self, old: &[Child]) -> io::Result<Option<Vec<Child>>> {
+    fn same_names(&mut self, old: &[Child]) -> Option<Vec<Child>> {
         let same = &old[..self.task.same.unwrap_or(0).min(old.len())];
         let files = same.iter().filter(|child| child.known.brief(b"").kind == Kind::Kept).count();
         self.part.stats.files += files as u64;
@@ -76,26 +75,26 @@ impl<'a, 'w> Visit<'a, 'w> {
         let mut children = Vec::with_capacity(old.len());
         for (at, child) in old.iter().enumerate() {
             if self.walk.is_over() {
-                return Ok(None);
+                return None;
             }
             // A folder's mode is its own: that the files before and after it are the same says nothing.
             if at < same.len() && child.known.brief(b"").kind != Kind::Folder {
                 children.push(child.clone());
                 continue;
             }
-            match self.name(&child.name, Some(&child.known))? {
+            match self.name(&child.name, Some(&child.known)) {
                 Some(known) => children.push(Child { name: child.name.clone(), known }),
                 None => self.gone(child),
             }
         }
-        Ok(Some(children))
+        Some(children)
     }
 
-    fn listed(&mut self, names: &[Vec<u8>], mut old: &[Child]) -> io::Result<Option<Vec<Child>>> {
+    fn listed(&mut self, names: &[Vec<u8>], mut old: &[Child]) -> Option<Vec<Child>> {
         let mut children = Vec::with_capacity(names.len());
         for name in names {
             if self.walk.is_over() {
-                return Ok(None);
+                return None;
             }
             while let Some((gone, rest)) =
                 old.split_first().filter(|(child, _)| *child.name < **name)
@@ -110,14 +109,14 @@ impl<'a, 'w> Visit<'a, 'w> {
                 }
                 _ => None,
             };
-            if let Some(known) = self.name(name, before.map(|child| &child.known))? {
+            if let Some(known) = self.name(name, before.map(|child| &child.known)) {
                 children.push(Child { name: name.as_slice().into(), known });
             } else if let Some(gone) = before {
                 self.gone(gone);
             }
         }
         old.iter().for_each(|child| self.gone(child));
-        Ok(Some(children))
+        Some(children)
     }
 
     /// Whether a name is in this folder.
@@ -161,14 +160,14 @@ impl<'a, 'w> Visit<'a, 'w> {
     }
 
     /// What is known of a name from now on; `None`: nothing stands there, or nothing that counts.
-    fn name(&mut self, name: &[u8], before: Option<&Known>) -> io::Result<Option<Known>> {
+    fn name(&mut self, name: &[u8], before: Option<&Known>) -> Option<Known> {
         if is_internal_name(name) {
-            return Ok(None);
+            return None;
         }
         let seen = match stat(&self.folder, name) {
             Ok(Some(seen)) => seen,
-            Ok(None) => return Ok(None),
-            Err(_) => return Ok(Some(self.unsearched(name, before))),
+            Ok(None) => return None,
+            Err(_) => return Some(self.unsearched(name, before)),
         };
         let path = join(&self.task.path, name);
         if before.is_none() && self.is_surfaced() {
@@ -179,11 +178,11 @@ impl<'a, 'w> Visit<'a, 'w> {
             self.part.new_in_ignored.push(valid(path.clone()));
         }
         if is_stage(&path) {
-            Ok(self.stage(path, before))
+            self.stage(path, before)
         } else if seen.kind == FileType::Directory {
-            Ok(self.subfolder(path, &seen, before))
+            self.subfolder(path, &seen, before)
         } else {
-            Ok(self.file(path, name, &seen, before))
+            self.file(path, name, &seen, before)
         }
     }
 

@@ -66,6 +66,12 @@ impl Ignored {
         Ok(ignored)
     }
 
+    /// How many files there are, and how much of `most` they take.
+    pub(super) fn line(&self, most: u64) -> Option<String> {
+        let used = format!("{} of {} used", bytes(self.bytes), bytes(most));
+        (self.files > 0).then(|| format!("{} of them ignored, yet kept: {used}", self.files))
+    }
+
     pub(super) fn answers(&self) -> Vec<IgnoredFolderAnswer> {
         let answer = |(path, covered): (&WorkPath, &FolderCoverage)| IgnoredFolderAnswer {
             path: path.into(),

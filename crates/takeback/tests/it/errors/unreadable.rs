@@ -196,15 +196,34 @@ fn a_disk_that_fails_is_no_evidence() {
 #[test]
 fn a_crash_while_it_is_open_puts_the_mode_right() {
     let user = damaged();
-    let rule = "renameat2:signal=SIGKILL:when=1";
-    let mut command = std::process::Command::new("strace");
-    command.args(["-f", "-qq", "-o", "/dev/null", "-e", "trace=renameat2", "-e"]);
-    command.arg(format!("inject={rule}"));
-    user.killed_unprivileged(command, &["rewind", "@", "-y"]);
+    assert!(user.killed_unprivileged("renameat2:signal=SIGKILL:when=1", &["rewind", "@", "-y"]));
     let answer = user.unprivileged(&["recover"]);
     assert_eq!(answer.code, 0, "{answer:?}");
     assert_eq!(mode_of(&user, "dir"), 0o755);
     assert_eq!(user.read("dir/a.txt"), "one\n");
+}
+
+/// The same at each wait for the disk: the folder has the mode it had or the point's, and no other.
+#[test]
+fn a_crash_at_any_moment_leaves_no_folder_open() {
+    let mut was_closed_again = false;
+    for at in 1.. {
+        let user = damaged();
+        let rule = format!("fsync,fdatasync:signal=SIGKILL:when={at}");
+        let was_killed = user.killed_unprivileged(&rule, &["rewind", "@", "-y"]);
+        let was_open = mode_of(&user, "dir") == 0o700;
+        let answer = user.unprivileged(&["recover"]);
+        let mode = mode_of(&user, "dir");
+        assert!(matches!(mode, 0 | 0o755), "{at}: {mode:o} {answer:?}");
+        was_closed_again |= was_open && mode == 0;
+        let answer = user.unprivileged(&["rewind", "@", "-y"]);
+        assert!(matches!(answer.code, 0 | 5), "{at}: {answer:?}");
+        assert_eq!((mode_of(&user, "dir"), user.read("dir/a.txt").as_str()), (0o755, "one\n"));
+        if !was_killed {
+            break;
+        }
+    }
+    assert!(was_closed_again, "one of them came between opening and planning");
 }
 
 #[test]
