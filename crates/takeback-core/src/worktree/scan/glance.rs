@@ -67,7 +67,17 @@ impl Walk<'_> {
                 glanced
             }
         };
-        if self.is_over() { Err(ScanError::OutOfTime) } else { Ok(glanced) }
+        if self.is_over() {
+            return Err(ScanError::OutOfTime);
+        }
+        // Of a root that cannot be read nothing can be said at all.
+        if glanced.unreadable.iter().any(Vec::is_empty) {
+            let path = self.root.path().display().to_string();
+            let again = self.root.folder(b"", Access::Read).err();
+            let source = again.unwrap_or_else(|| std::io::ErrorKind::Interrupted.into());
+            return Err(ScanError::Unreadable { path, source });
+        }
+        Ok(glanced)
     }
 
     fn glance_at_all(&self) -> Glanced {

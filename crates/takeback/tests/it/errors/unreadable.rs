@@ -192,6 +192,19 @@ fn a_disk_that_fails_is_no_evidence() {
     }
 }
 
+/// The root itself: the command keeps its exit code, and that nothing could be recorded is said.
+#[test]
+fn a_root_that_cannot_be_read_is_an_error() {
+    let user = ordinary(&[("a.txt", "one\n"), ("dir/b.txt", "two\n")]);
+    let answer = run(&user, "echo agent > a.txt; chmod 000 .");
+    assert_eq!(answer.code, 0, "{answer:?}");
+    assert!(answer.err.contains("cannot scan"), "{answer:?}");
+    set_mode(&user, ".", 0o755);
+    let answer = user.unprivileged(&["rewind", "@", "-y"]);
+    assert_eq!(answer.code, 4, "the end of the command was not seen: {answer:?}");
+    assert!(answer.out.contains("unclear   a.txt"), "{answer:?}");
+}
+
 /// A crash between opening the folder and the end: its mode is put right.
 #[test]
 fn a_crash_while_it_is_open_puts_the_mode_right() {
