@@ -98,12 +98,42 @@ impl Metadata {
         self.checkpoints.retain(|known| known.id != checkpoint.id);
         self.checkpoints.insert(0, checkpoint);
         self.checkpoints.truncate(self.keep);
-        let file = File { checkpoints: self.checkpoints.clone() };
-        let mut text = serde_json::to_vec_pretty(&file).expect("JSON can be written");
-        text.push(b'\n');
-        disk::replace_private_file_durably(&self.path, &text)
-            .map_err(failed(&self.path, "replace it"))
+        write(&self.path, self.checkpoints.clone())
     }
+}
+
+/// Changes descriptions in the files of all sessions: `change` answers `None` for those that stay. A
+/// file that cannot be read as ours is left alone.
+pub fn rewrite_all(
+    sessions: &Path,
+    change: impl Fn(&str) -> Option<String>,
+) -> Result<(), MetadataError> {
+    let folders = match std::fs::read_dir(sessions) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
+        folders => folders.map_err(failed(sessions, "list it"))?,
+    };
+    for folder in folders {
+        let folder = folder.map_err(failed(sessions, "list it"))?.path();
+        let path = folder.join("checkpoints/metadata.json");
+        let Ok(mut checkpoints) = read(&path)? else { continue };
+        let mut is_changed = false;
+        for checkpoint in &mut checkpoints {
+            if let Some(description) = change(&checkpoint.description) {
+                checkpoint.description = description;
+                is_changed = true;
+            }
+        }
+        if is_changed {
+            write(&path, checkpoints)?;
+        }
+    }
+    Ok(())
+}
+
+fn write(path: &Path, checkpoints: Vec<Checkpoint>) -> Result<(), MetadataError> {
+    let mut text = serde_json::to_vec_pretty(&File { checkpoints }).expect("JSON can be written");
+    text.push(b'\n');
+    disk::replace_private_file_durably(path, &text).map_err(failed(path, "replace it"))
 }
 
 /// The folder of a session, whether it is there or not: whatever is in the name, directly below

@@ -26,6 +26,7 @@ pub mod rewind;
 pub mod execution;
 pub mod marks;
 mod learn_ids;
+pub mod purge;
 pub mod retention;
 pub mod point_name;
 pub mod exchange;

@@ -13,6 +13,7 @@ mod meanwhile;
 mod rest;
 mod sight;
 mod trust;
+mod unseen;
 
 use std::path::PathBuf;
 
@@ -40,6 +41,7 @@ use crate::spool::{self, Spooled};
 use crate::workspace::Workspace;
 use crate::worktree::budget::Budget;
 use crate::worktree::scan::{ScanError, ScanStats};
+pub use crate::worktree::scan::{Unreadable, UnreadableKind};
 use crate::worktree::scope::OutReason;
 
 /// What became of an event.
@@ -58,6 +60,9 @@ pub struct Recorded {
     pub spooled: bool,
     /// There was no time to look at everything.
     pub unfinished: bool,
+    /// What a look at the tree could not read, by path. What is known there is not captured, whether
+    /// this event found that out or an earlier one.
+    pub unreadable: Vec<Unreadable>,
     pub stats: ScanStats,
 }
 
@@ -405,6 +410,7 @@ impl Recorded {
             not_captured: Vec::new(),
             spooled: false,
             unfinished: false,
+            unreadable: Vec::new(),
             stats: ScanStats::default(),
         }
     }

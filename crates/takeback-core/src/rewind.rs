@@ -10,6 +10,7 @@ pub mod apply;
 mod again;
 mod correct;
 mod lost;
+pub(crate) mod opened;
 pub mod recover;
 pub mod receipt;
 

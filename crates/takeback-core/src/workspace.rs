@@ -12,6 +12,7 @@ use crate::ambient::Ambient;
 use crate::deferred::{self, Whose};
 use crate::ends::Witness;
 use crate::lock::{Hold, Lock, Patience, lock};
+use crate::rewind::opened::Opened;
 use crate::watch::Watched;
 use crate::worktree::Root;
 use crate::worktree::budget::Budget;
@@ -105,6 +106,8 @@ pub struct Workspace {
     pub watched: Option<Arc<Watched>>,
     /// Who is asked for ends of calls that no event reported.
     pub witness: Option<Box<dyn Witness>>,
+    /// Folders that a rewind has made readable for the moment, with the modes they have otherwise.
+    pub(crate) opened: Opened,
     /// What the last scan left: where somebody stays, the next one need not read it.
     last_index: Mutex<Option<Index>>,
 }
@@ -169,6 +172,7 @@ impl Workspace {
             ambient: options.ambient,
             watched: None,
             witness: None,
+            opened: Opened::default(),
             last_index: Mutex::default(),
         })
     }

@@ -351,6 +351,17 @@ fn calls_are_live_until_they_end(store: &mut dyn Store, other: &mut dyn Store) {
     let mut live: Vec<_> = calls.iter().filter(|call| call.state.may_write()).cloned().collect();
     live.sort_by_key(|call| (call.opened_at, call.session.clone(), call.id.clone()));
     assert_eq!(good(other.live_calls()), live);
+    calls.sort_by_key(|call| (call.opened_at, call.session.clone(), call.id.clone()));
+    let known: Vec<_> = good(other.turns()).into_iter().map(|turn| turn.id).collect();
+    for call in &calls {
+        let turn = good(other.turn(call.turn)).map(|turn| turn.id);
+        assert_eq!(turn.is_some(), known.contains(&call.turn));
+    }
+    for time in [0, 1, 2, 3, 1_000_000].map(Timestamp) {
+        let ran = |call: &&Call| call.closed_at.is_none_or(|closed| closed >= time);
+        let ran: Vec<_> = calls.iter().filter(ran).cloned().collect();
+        assert_eq!(good(other.calls_since(time)), ran);
+    }
 
     let ended = live.into_iter().map(|call| Call { state: CallState::Done, ..call });
     let ended: Vec<_> = ended.map(Write::Call).collect();

@@ -36,7 +36,8 @@ pub enum Entry {
 #[serde(rename_all = "camelCase")]
 #[repr(u8)]
 pub enum Lack {
-    /// Over the limit for a copy before an edit, and no snapshot held it.
+    /// Over the limit for a copy before an edit, and no snapshot held it; or ignored, and over the budget
+    /// for such files.
     TooLarge = 1,
     /// The agent could not be kept waiting any longer.
     Deadline = 2,
@@ -80,7 +81,10 @@ impl Lack {
     /// Whether the same file can be kept the next time it is looked at.
     #[must_use]
     pub fn may_be_kept_later(self) -> bool {
-        matches!(self, Self::TooLarge | Self::Deadline | Self::Unstable | Self::Damaged)
+        matches!(
+            self,
+            Self::TooLarge | Self::Deadline | Self::Unreadable | Self::Unstable | Self::Damaged
+        )
     }
 
     /// Whether it stands for a folder and all that is in it: nothing below was looked at.
@@ -92,7 +96,7 @@ impl Lack {
     #[must_use]
     pub fn reason(self) -> &'static str {
         match self {
-            Self::TooLarge => "over the size limit for a copy before an edit",
+            Self::TooLarge => "too large to be copied, or over the budget",
             Self::Deadline => "the agent went on before it could be read",
             Self::Unreadable => "it could not be read",
             Self::Unstable => "it kept changing while it was read",
@@ -118,6 +122,12 @@ impl Entry {
     #[must_use]
     pub fn is_dir(&self) -> bool {
         matches!(self, Self::Dir { .. })
+    }
+
+    /// Whether something stood there, or may have, that could not be read.
+    #[must_use]
+    pub fn is_unreadable(&self) -> bool {
+        *self == Self::NotCaptured { lack: Lack::Unreadable }
     }
 
     #[must_use]

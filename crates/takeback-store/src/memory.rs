@@ -144,10 +144,25 @@ impl Store for MemoryStore {
         Ok(self.kept().turns.get(&id).cloned())
     }
 
+    fn turns(&self) -> Result<Vec<Turn>, StoreError> {
+        let mut turns: Vec<Turn> = self.kept().turns.values().cloned().collect();
+        turns.sort_by_key(|turn| (turn.opened_at, turn.id));
+        Ok(turns)
+    }
+
     fn live_calls(&self) -> Result<Vec<Call>, StoreError> {
         let kept = self.kept();
         let mut calls: Vec<_> =
             kept.calls.values().filter(|call| call.state.may_write()).cloned().collect();
+        calls.sort_by(|a, b| {
+            (a.opened_at, &a.session, &a.id).cmp(&(b.opened_at, &b.session, &b.id))
+        });
+        Ok(calls)
+    }
+
+    fn calls_since(&self, time: Timestamp) -> Result<Vec<Call>, StoreError> {
+        let ran = |call: &&Call| call.closed_at.is_none_or(|closed| closed >= time);
+        let mut calls: Vec<_> = self.kept().calls.values().filter(ran).cloned().collect();
         calls.sort_by(|a, b| {
             (a.opened_at, &a.session, &a.id).cmp(&(b.opened_at, &b.session, &b.id))
         });

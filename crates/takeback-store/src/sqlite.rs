@@ -347,8 +347,20 @@ impl Store for SqliteStore {
         self.rows("reading a turn", rows::turn_of(&self.db, id))
     }
 
+    fn turns(&self) -> Result<Vec<Turn>, StoreError> {
+        self.rows("reading turns", rows::turns(&self.db))
+    }
+
     fn live_calls(&self) -> Result<Vec<Call>, StoreError> {
         self.rows("reading live calls", rows::live_calls(&self.db))
+    }
+
+    fn unreadable(&self) -> Result<Vec<WorkPath>, StoreError> {
+        self.rows("reading what could not be read", rows::unreadable(&self.db))
+    }
+
+    fn calls_since(&self, time: Timestamp) -> Result<Vec<Call>, StoreError> {
+        self.rows("reading calls", rows::calls_since(&self.db, time))
     }
 
     fn call(&self, session: &SessionId, id: &CallId) -> Result<Option<Call>, StoreError> {
@@ -464,6 +476,10 @@ impl Store for SqliteStore {
 
     fn squeeze(&mut self) -> Result<(), StoreError> {
         compact::compact(self, Thrift::Room)
+    }
+
+    fn expunge(&mut self) -> Result<(), StoreError> {
+        compact::expunge(self)
     }
 
     fn repack(&mut self, budget: u64) -> Result<Repacked, StoreError> {

@@ -108,6 +108,12 @@ pub trait Store: Send {
     /// Every path of the log with the entry it was last seen to have, by path.
     fn latest(&self) -> Result<Vec<(WorkPath, Entry)>, StoreError>;
 
+    /// The paths that could not be read when they were last looked at, by path.
+    fn unreadable(&self) -> Result<Vec<WorkPath>, StoreError> {
+        let latest = self.latest()?.into_iter();
+        Ok(latest.filter(|(_, entry)| entry.is_unreadable()).map(|(path, _)| path).collect())
+    }
+
     /// All points, oldest first.
     fn points(&self) -> Result<Vec<Point>, StoreError>;
     /// Those that are asked for, at the cost of those alone.
@@ -120,9 +126,13 @@ pub trait Store: Send {
     fn sessions(&self) -> Result<Vec<Session>, StoreError>;
     fn session(&self, id: &SessionId) -> Result<Option<Session>, StoreError>;
     fn turn(&self, id: TurnId) -> Result<Option<Turn>, StoreError>;
+    /// All turns, by when they were opened.
+    fn turns(&self) -> Result<Vec<Turn>, StoreError>;
     /// The calls that may still write: open, or running in the background.
     fn live_calls(&self) -> Result<Vec<Call>, StoreError>;
     fn call(&self, session: &SessionId, id: &CallId) -> Result<Option<Call>, StoreError>;
+    /// The calls that were running at this time or began later, by when they began.
+    fn calls_since(&self, time: Timestamp) -> Result<Vec<Call>, StoreError>;
     /// All rewinds, oldest first.
     fn rewinds(&self) -> Result<Vec<RewindRecord>, StoreError>;
     fn rewind(&self, id: RewindId) -> Result<Option<RewindRecord>, StoreError> {
@@ -200,6 +210,12 @@ pub trait Store: Send {
 
     /// As [`Self::compact`], however much there is to copy: where room is short.
     fn squeeze(&mut self) -> Result<(), StoreError> {
+        self.compact()
+    }
+
+    /// As [`Self::compact`], of everything: afterwards no byte of what was forgotten or replaced is in
+    /// any file of the store.
+    fn expunge(&mut self) -> Result<(), StoreError> {
         self.compact()
     }
 

@@ -204,6 +204,8 @@ pub(crate) enum Command {
     Workspaces,
     /// Delete all that was recorded in a folder; its files stay as they are
     Forget(ForgetArgs),
+    /// Remove a file or folder from all history: its contents and names; on disk it stays as it is
+    Purge(PurgeArgs),
     /// Tell that a protected folder has moved
     Relocate(RelocateArgs),
     /// Write points and the changes between them into one file, for another workspace
@@ -236,6 +238,19 @@ pub(crate) struct ForgetArgs {
     #[arg(value_name = "DIR")]
     pub(crate) folder: Option<PathBuf>,
     /// Show what would be deleted and do nothing
+    #[arg(long)]
+    pub(crate) dry_run: bool,
+    /// Do not ask
+    #[arg(short, long)]
+    pub(crate) yes: bool,
+}
+
+#[derive(Debug, ClapArgs)]
+pub(crate) struct PurgeArgs {
+    /// The file or folder; it need not exist any more
+    #[arg(value_name = "PATH")]
+    pub(crate) path: PathBuf,
+    /// Show what would be removed and do nothing
     #[arg(long)]
     pub(crate) dry_run: bool,
     /// Do not ask

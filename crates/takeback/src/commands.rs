@@ -2,7 +2,9 @@
 
 mod demo;
 mod help;
+mod purge;
 mod run;
+mod unread;
 mod chat;
 mod record;
 mod hook;
@@ -106,6 +108,7 @@ pub(crate) fn run(args: Args) -> Result<u8, CommandError> {
         Command::Config(config) => config::config(options, &config, &mut screen)?,
         Command::Workspaces => workspaces::workspaces(options, &mut screen)?,
         Command::Forget(forget) => workspaces::forget(options, &forget, &mut screen)?,
+        Command::Purge(purge) => purge::purge(options, &purge, &mut screen)?,
         Command::Relocate(relocate) => workspaces::relocate(options, &relocate, &mut screen)?,
         Command::Export(export) => export::export(options, &export, &mut screen)?,
         Command::Import(import) => import::import(options, &import, &mut screen)?,

@@ -10,7 +10,7 @@ use takeback_store::{StoreError, WorkPath};
 use crate::workspace::Workspace;
 use crate::worktree::index::{Index, Known, folder_of};
 use crate::worktree::root::{Access, names_in};
-use crate::worktree::scope::{By, Coverage, Distrusted, Rules};
+use crate::worktree::scope::{By, Coverage, Distrusted, Inside, Rules};
 
 pub(super) struct LeftOut<'a> {
     workspace: &'a Workspace,
@@ -23,6 +23,12 @@ struct Folder {
     names: Vec<Vec<u8>>,
     /// Nothing in it leaves.
     out: bool,
+}
+
+impl Folder {
+    fn inside(&self) -> Inside {
+        if self.out { Inside::Excluded } else { Inside::Plain }
+    }
 }
 
 impl<'a> LeftOut<'a> {
@@ -38,8 +44,9 @@ impl<'a> LeftOut<'a> {
             return true;
         }
         let folder = self.folder(folder_of(path));
-        let ignored_file =
-            folder.rules.cover_file(path.as_bytes(), folder.out, By::All) != Coverage::In;
+        let (rules, scope) = (&folder.rules, &self.workspace.scope);
+        let cover = rules.cover_file(scope, path.as_bytes(), folder.inside(), By::All);
+        let ignored_file = cover != Coverage::In;
         ignored_file || (is_folder && self.folder(path.as_bytes()).out)
     }
 
@@ -58,7 +65,7 @@ impl<'a> LeftOut<'a> {
                     &self.workspace.scope,
                     path,
                     &beside,
-                    above.out,
+                    above.inside(),
                     By::All,
                 ) != Coverage::In
         });

@@ -8,6 +8,7 @@ use takeback_store::{
 
 use super::decide::{Decision, Now, PointAt};
 use super::sight::Sight;
+use super::unseen::{Judgement, Unseen};
 use super::{RecordError, Recorded};
 use crate::author::{Found, Scene};
 use crate::ends::LearnedEnd;
@@ -36,7 +37,9 @@ pub(super) fn commit(
         let (Authored { changes: mut writes, filled_in, not_captured }, awake) =
             authored(workspace, &sight, &mut scene, head, decision.time)?;
         let seq = Seq(head.seq.0 + writes.len() as u64);
-        let mut recorded = Recorded { stats: sight.stats, not_captured, ..Recorded::nothing(seq) };
+        let unreadable = sight.unreadable.clone();
+        let stats = sight.stats;
+        let mut recorded = Recorded { stats, not_captured, unreadable, ..Recorded::nothing(seq) };
         recorded.changes = writes.len();
         let unread = Entry::NotCaptured { lack: Lack::Deadline };
         recorded.unfinished =
@@ -120,7 +123,9 @@ fn authored(
     time: Timestamp,
 ) -> Result<(Authored, Vec<Write>), StoreError> {
     // Dates decide between calls; without any, there is nothing to decide.
-    let dates = if scene.calls.is_empty() { Vec::new() } else { sight.dates(workspace) };
+    let unseen = Unseen::of(workspace, sight)?;
+    let needs_dates = !scene.calls.is_empty() || !unseen.is_empty();
+    let dates = if needs_dates { sight.dates(workspace) } else { Vec::new() };
     let date = |at: usize| dates.get(at).copied().flatten();
     let found: Vec<Found<'_>> = (0..)
         .zip(&sight.found)
@@ -149,7 +154,17 @@ fn authored(
                 _ => {}
             }
         }
-        let (author, evidence): (Author, Evidence) = scene.whose(found);
+        let is_first_seen = sight.first_seen.contains(&observed.path);
+        let (author, evidence) = match unseen.judge(observed, found, scene) {
+            Some(Judgement::SameChange(change)) => {
+                authored.filled_in.push(change);
+                continue;
+            }
+            Some(Judgement::Whose(author, evidence)) => (author, evidence),
+            // It came into sight; whose work it is, it does not say.
+            None if is_first_seen => (Author::Human, Evidence::Named),
+            None => scene.whose(found),
+        };
         seq = seq.next();
         if let Entry::NotCaptured { lack } = observed.after {
             authored.not_captured.push((observed.path.clone(), lack));

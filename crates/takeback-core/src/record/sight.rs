@@ -8,9 +8,9 @@ use takeback_store::{
     Change, Entry, Head, Lack, PackedBlob, Seq, Store, StoreError, Timestamp, Vouched, WorkPath,
 };
 
-use super::RecordError;
 use super::count::{Amount, to_read};
 use super::trust::{Writers, distrusted};
+use super::{RecordError, unseen};
 use crate::watch::Look;
 use crate::workspace::Workspace;
 use crate::worktree::Root;
@@ -19,7 +19,7 @@ use crate::worktree::fingerprint::stat;
 use crate::worktree::index::{Index, Known};
 use crate::worktree::look::{Bytes, Looked, as_known, look};
 use crate::worktree::root::is_no_folder;
-use crate::worktree::scan::{Ask, Extent, Observed, Scan, ScanError, ScanStats, scan};
+use crate::worktree::scan::{Ask, Extent, Observed, Scan, ScanStats, Unreadable, scan};
 use crate::worktree::scope::{Distrusted, OWN_FOLDER, OutReason, is_stage};
 use crate::worktree::write::{is_nobodys, stage_name, stages};
 
@@ -35,6 +35,11 @@ pub(super) struct Sight {
     /// Not covered although it is known.
     skipped: Vec<(WorkPath, OutReason)>,
     pub(super) stats: ScanStats,
+    pub(super) unreadable: Vec<Unreadable>,
+    /// New names in folders that could not be read for a while, with the change that tells since when.
+    pub(super) surfaced: HashMap<WorkPath, Change>,
+    /// New names in ignored folders that the log has never had.
+    pub(super) first_seen: HashSet<WorkPath>,
     /// Where the tree is watched.
     look: Option<Look>,
 }
@@ -49,6 +54,9 @@ impl Sight {
             was_stamped: base,
             skipped: Vec::new(),
             stats: ScanStats::default(),
+            unreadable: Vec::new(),
+            surfaced: HashMap::new(),
+            first_seen: HashSet::new(),
             look: None,
         })
     }
@@ -117,14 +125,20 @@ impl Sight {
         if !distrusted.is_empty() {
             scan = scan_into(&Ask { distrusted: &distrusted, ..ask }, &mut *workspace.store)?;
         }
-        if look.as_mut().is_some_and(|look| !look.takes_links(scan.linked)) {
+        if look.as_mut().is_some_and(|look| !look.takes_links(std::mem::take(&mut scan.linked))) {
             drop(work);
             let look = look.map(Look::at_everything);
             return Self::of_extent(workspace, index, look, budget, writers);
         }
+        let first_seen = first_seen(&*workspace.store, &mut scan)?;
+        let surfaced = unseen::surfaced(&*workspace.store, &workspace.opened, index, &mut scan)?;
+        workspace.opened.hide(&mut scan);
         Ok(Self {
             base: index.stamp,
             found: scan.found,
+            unreadable: scan.unreadable,
+            surfaced,
+            first_seen,
             was_stamped: if scan.index_changed { Seq(u64::MAX) } else { index.stamp },
             index: Some(scan.index),
             skipped: scan.skipped,
@@ -157,10 +171,14 @@ impl Sight {
             }
             let same_file = is_the_unkept_file(workspace, path, latest.as_ref(), scan)?;
             let looked = match limit {
+                None if is_passed_over(workspace, path, latest.as_ref(), scan)? => {
+                    latest.as_ref().map_or(Entry::Unknown, |change| change.after.clone())
+                }
                 Some(limit) => look_within(workspace, path, limit, latest.as_ref(), scan)?,
                 None => look_here(workspace, path, latest.as_ref())?,
             };
             let looked = as_known(latest.as_ref().map(|change| &change.after), looked);
+            let looked = workspace.opened.as_it_was(path, looked);
             let before = match latest {
                 Some(change) => change.after,
                 None => {
@@ -272,7 +290,8 @@ impl Sight {
             observed.same_file = observed.after == change.after;
             if !observed.same_file {
                 let looked = look_here(workspace, &observed.path, Some(change))?;
-                observed.after = as_known(Some(&change.after), looked);
+                let looked = as_known(Some(&change.after), looked);
+                observed.after = workspace.opened.as_it_was(&observed.path, looked);
                 if let Some(index) = &mut self.index {
                     index.set(&observed.path, &observed.after);
                 }
@@ -339,6 +358,25 @@ impl Sight {
             _ => workspace.keep_index(index),
         }
     }
+}
+
+/// Of the new names in ignored folders, those that the log has never had. The others are what they are
+/// elsewhere: they were gone, and came again.
+fn first_seen(store: &dyn Store, scan: &mut Scan) -> Result<HashSet<WorkPath>, StoreError> {
+    let mut first_seen = std::mem::take(&mut scan.new_in_ignored);
+    if first_seen.is_empty() {
+        return Ok(first_seen);
+    }
+    let asked: Vec<WorkPath> = first_seen.iter().cloned().collect();
+    let known: HashMap<WorkPath, Change> =
+        store.latest_of(&asked)?.into_iter().flatten().map(|c| (c.path.clone(), c)).collect();
+    first_seen.retain(|path| !known.contains_key(path));
+    for observed in &mut scan.found {
+        if let Some(change) = known.get(&observed.path) {
+            observed.before = change.after.clone();
+        }
+    }
+    Ok(first_seen)
 }
 
 /// Scans, and keeps what it reads.
@@ -432,6 +470,23 @@ fn is_the_unkept_file(
     Ok(seen.is_ok_and(|seen| seen.is_some_and(|seen| seen.fingerprint == known)))
 }
 
+/// Whether a path has a file that is not covered, of which the log knows only that it changed: that is
+/// not read because a rewind asks for it.
+fn is_passed_over(
+    workspace: &Workspace,
+    path: &WorkPath,
+    latest: Option<&Change>,
+    scan: &mut LastScan<'_>,
+) -> Result<bool, RecordError> {
+    let uncovered = Entry::NotCaptured { lack: Lack::TooLarge };
+    if latest.is_none_or(|change| change.after != uncovered) {
+        return Ok(false);
+    }
+    let is_skipped = scan.index(workspace)?.known(path).is_some_and(|known| known.is_skipped());
+    let seen = folder_of(&workspace.root, path).and_then(|folder| stat(folder, path.file_name()));
+    Ok(is_skipped && seen.is_ok_and(|seen| seen.is_some()))
+}
+
 /// Looks at a path and keeps its bytes, whatever their size.
 pub(super) fn look_here(
     workspace: &mut Workspace,
@@ -462,11 +517,9 @@ pub(super) fn look_within(
     latest: Option<&Change>,
     scan: &mut LastScan<'_>,
 ) -> Result<Entry, RecordError> {
-    let failed = |source| ScanError::Unreadable { path: path.display(), source };
-    let seen = match folder_of(&workspace.root, path) {
-        Ok(folder) => stat(folder, path.file_name()).map_err(failed)?,
-        Err(_) => None,
-    };
+    // What cannot be looked at is told by the look that follows.
+    let seen = folder_of(&workspace.root, path).and_then(|folder| stat(folder, path.file_name()));
+    let seen = seen.unwrap_or(None);
     let large = seen.filter(|seen| {
         seen.kind == rustix::fs::FileType::RegularFile && seen.fingerprint.size > limit
     });

@@ -5,7 +5,7 @@
 //! it, conflict). What stood in the way is checked *after* it was moved into the stage: if somebody
 //! saved in between, it goes back.
 
-mod locks;
+pub(crate) mod locks;
 mod settle;
 mod staging;
 
@@ -17,6 +17,7 @@ use std::path::Path;
 
 use takeback_store::{Entry, Lack, RewindId, Store, WorkPath, at_once};
 
+use self::locks::Closing;
 pub(crate) use self::settle::{settle, settle_further};
 pub(crate) use self::staging::{stage, to_stage};
 use super::helper::Named;
@@ -249,9 +250,10 @@ impl Staged<'_> {
                 self.run(*at, Self::remove_folder);
             }
         }
-        self.set_folder_modes(&deep);
+        self.set_folder_modes(&deep, Closing::Readable);
         self.sync_folders();
         self.verify(counter);
+        self.set_folder_modes(&deep, Closing::Closed);
         self.own_up();
         self.jobs.iter().map(|job| job.fate.clone().unwrap_or(Fate::Done)).collect()
     }

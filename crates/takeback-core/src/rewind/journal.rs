@@ -11,10 +11,12 @@ use takeback_store::{
 };
 
 use super::again::{self, redoable, undoable};
+use super::apply::locks::lock_all;
 use super::apply::{Staged, open_stages, settle, stage, to_apply, to_stage};
 use super::correct::{self, correct, remember};
 use super::helper::{Helped, Helper, NotRun, look_before};
 use super::lost;
+use super::opened;
 use super::path_filter::PathFilter;
 use super::plan::links::mark_links_elsewhere;
 use super::plan::{
@@ -194,23 +196,7 @@ pub fn rewind(
     request: &RewindRequest,
     shown: Option<&Preview>,
 ) -> Result<Receipt, RewindError> {
-    let Some(_lock) = workspace.lock(Hold::Exclusive, workspace.limits.rewind_patience)? else {
-        return Err(RewindError::Locked);
-    };
-    let mut lost = known_lost(shown);
-    loop {
-        let ready = match agree(workspace, request, shown, &lost)? {
-            Agreed::Nothing(receipt) => return Ok(receipt),
-            Agreed::Plan(ready) => ready,
-        };
-        match begin(workspace, &ready)? {
-            Begun::Promised(record) => {
-                let now = record.created_at;
-                return finish(workspace, &ready.plan, record, now);
-            }
-            Begun::Lost(more) => lost.extend(more),
-        }
-    }
+    rewind_by(workspace, request, shown, None).map(|(receipt, _)| receipt)
 }
 
 /// As [`rewind`], with the agent's own restore in its middle: after the promise, before the first
@@ -224,31 +210,56 @@ pub fn rewind_with(
     shown: Option<&Preview>,
     helper: &mut Helper<'_>,
 ) -> Result<(Receipt, Helped), RewindError> {
+    rewind_by(workspace, request, shown, Some(helper))
+}
+
+fn rewind_by(
+    workspace: &mut Workspace,
+    request: &RewindRequest,
+    shown: Option<&Preview>,
+    helper: Option<&mut Helper<'_>>,
+) -> Result<(Receipt, Helped), RewindError> {
     let Some(_lock) = workspace.lock(Hold::Exclusive, workspace.limits.rewind_patience)? else {
         return Err(RewindError::Locked);
     };
+    let done = agree_and_do(workspace, request, shown, helper);
+    let problems = opened::close(workspace)?;
+    done.map(|(mut receipt, helped)| {
+        receipt.success &= problems.is_empty();
+        receipt.errors.extend(problems);
+        (receipt, helped)
+    })
+}
+
+fn agree_and_do(
+    workspace: &mut Workspace,
+    request: &RewindRequest,
+    shown: Option<&Preview>,
+    mut helper: Option<&mut Helper<'_>>,
+) -> Result<(Receipt, Helped), RewindError> {
     let mut lost = known_lost(shown);
     let (ready, record, may_run) = loop {
         let mut ready = match agree(workspace, request, shown, &lost)? {
             Agreed::Nothing(receipt) => return Ok((receipt, Helped::NotRun(NotRun::NothingToDo))),
             Agreed::Plan(ready) => ready,
         };
-        let named = if ready.plan.leaves_files() {
-            Err(NotRun::NothingToDo)
-        } else if !request.paths.is_empty() {
-            Err(NotRun::SomePaths)
-        } else {
-            look_before(workspace, &ready.plan, &helper.paths)?
+        let named = match &helper {
+            None => Err(NotRun::NothingToDo),
+            Some(_) if ready.plan.leaves_files() => Err(NotRun::NothingToDo),
+            Some(_) if !request.paths.is_empty() => Err(NotRun::SomePaths),
+            Some(helper) => look_before(workspace, &ready.plan, &helper.paths)?,
         };
         let may_run = named.map(|named| ready.plan.named = named);
         match begin(workspace, &ready)? {
             Begun::Promised(record) => break (ready, record, may_run),
-            Begun::Lost(more) => lost.extend(more),
+            Begun::Lost(more) => {
+                lost.extend(more);
+                opened::close(workspace)?;
+            }
         }
     };
-    let helped = match may_run {
-        Err(why) => Helped::NotRun(why),
-        Ok(()) => {
+    let helped = match (may_run, &mut helper) {
+        (Ok(()), Some(helper)) => {
             let helped = match (helper.run)() {
                 Ok(()) => Helped::Ran,
                 Err(message) => Helped::Failed(message),
@@ -257,6 +268,8 @@ pub fn rewind_with(
                 .map_err(|source| RewindError::Waiting { source })?;
             helped
         }
+        (Err(why), _) => Helped::NotRun(why),
+        (Ok(()), None) => Helped::NotRun(NotRun::NothingToDo),
     };
     let now = record.created_at;
     Ok((finish(workspace, &ready.plan, record, now)?, helped))
@@ -286,6 +299,7 @@ fn agree(
     if shown.is_some_and(|shown| lost::differ(shown, &ready)) {
         return Err(RewindError::Changed(Box::new(ready)));
     }
+    let ready = opened::open(workspace, request, ready, lost)?;
     if ready.is_refused() {
         return Ok(Agreed::Nothing(ready.receipt().refused()));
     }
@@ -308,7 +322,10 @@ enum Begun {
 
 /// Makes ready what a plan places, and promises it.
 fn begin(workspace: &mut Workspace, ready: &Preview) -> Result<Begun, RewindError> {
-    let id = RewindId((workspace.ambient.random)());
+    let id = match workspace.opened.promised {
+        Some((id, _)) => id,
+        None => RewindId((workspace.ambient.random)()),
+    };
     for blob in &ready.plan.merged {
         workspace.store.put(blob.clone())?;
     }
@@ -324,7 +341,11 @@ fn begin(workspace: &mut Workspace, ready: &Preview) -> Result<Begun, RewindErro
     };
     drop(work);
     let begun = staged.map_err(RewindError::from).and_then(|lost| match lost.is_empty() {
-        true => promise(workspace, ready, id).map(Begun::Promised),
+        true => promise(workspace, ready, id).map(|record| {
+            // From here on the folders that were opened are closed by this plan.
+            workspace.opened.promised = None;
+            Begun::Promised(record)
+        }),
         false => Ok(Begun::Lost(lost)),
     });
     if !matches!(begun, Ok(Begun::Promised(_))) {
@@ -417,14 +438,18 @@ fn undo_in_part(workspace: &mut Workspace, plan: &Plan) -> Result<Receipt, Rewin
     }
 }
 
-/// Commits the plan, durably, together with a point of the moment before.
-fn promise(
+/// Commits the plan, durably, together with a point of the moment before. One that promised only to
+/// make folders readable is replaced.
+pub(super) fn promise(
     workspace: &mut Workspace,
     ready: &Preview,
     id: RewindId,
 ) -> Result<RewindRecord, RewindError> {
     again::forget_nothing(workspace);
-    let safety_point = PointId((workspace.ambient.random)());
+    let safety_point = match workspace.opened.promised {
+        Some((_, safety_point)) => safety_point,
+        None => PointId((workspace.ambient.random)()),
+    };
     let now = (workspace.ambient.now)();
     let plan = serde_json::to_string(&ready.plan)
         .map_err(|source| RewindError::DamagedPlan { id, source })?;
@@ -502,6 +527,10 @@ fn fulfil(
         ..Receipt::new(plan, Some(&fates))
     };
     let strayed = staged.as_ref().map(Staged::strayed).unwrap_or_default();
+    if staged.is_none() {
+        receipt.errors.extend(lock_all(&workspace.root, &plan.unlocked));
+        receipt.success &= receipt.errors.is_empty();
+    }
     receipt.success &= strayed.is_empty();
     receipt.conflicts.extend(strayed);
     // Before the journal is closed: whoever finds it open moves the head if this did not come to it.
@@ -566,7 +595,7 @@ fn fulfil(
 // --- getting ready ------------------------------------------------------------------------------
 
 /// Brings the log up to the present as far as the request needs it, and plans.
-fn prepare(
+pub(super) fn prepare(
     workspace: &mut Workspace,
     request: &RewindRequest,
     lost: BTreeSet<Digest>,
@@ -603,7 +632,14 @@ fn prepare(
     let is_whole = request.rollback.as_ref().is_some_and(|r| r.terms == Terms::AllOrNothing);
     let is_exact = request.exactness == Exactness::Exact;
     let is_corrected = !(request.take.is_empty() && request.mine.is_empty());
-    if busy || is_exact || is_whole || is_corrected || workspace.store.last_scan()?.is_none() {
+    let is_opened = !workspace.opened.folders.is_empty();
+    if is_opened
+        || busy
+        || is_exact
+        || is_whole
+        || is_corrected
+        || workspace.store.last_scan()?.is_none()
+    {
         survey(workspace)?;
     }
     let seen = workspace.store.head()?;
@@ -636,6 +672,7 @@ fn prepare(
     let linked = Index::linked_at(&workspace.index_file(), now, Seq(now.0 + 1));
     mark_links_elsewhere(&mut plan, &linked, &workspace.root);
     plan.corrections = corrections;
+    opened::note_closed(workspace, &mut plan);
     plan.state = state_of(workspace, request, kind)?;
     let windows = windows(&*workspace.store, &plan)?;
     Ok(Preview { plan, kind, windows, lost: options.lost })

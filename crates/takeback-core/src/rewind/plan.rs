@@ -37,6 +37,10 @@ pub struct Plan {
     /// By path.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub unlocked: Vec<Unlocked>,
+    /// Folders that cannot be read and belong to the user: the rewind makes them readable before it
+    /// plans again. By path.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub opens: Vec<Unlocked>,
     /// An agent's state that goes along.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub state: Option<StateMove>,

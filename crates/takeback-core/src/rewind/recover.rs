@@ -5,6 +5,7 @@ use takeback_store::{RewindId, RewindRecord, RewindState, Store, StoreError, Wor
 
 use super::apply::{open_stages, settle_further};
 use super::journal::{RewindError, finish};
+use super::opened::{close_again, only_opens};
 use super::plan::Plan;
 use super::receipt::{Problem, Receipt};
 use crate::lock::Hold;
@@ -60,6 +61,14 @@ pub(crate) fn recover_locked(workspace: &mut Workspace) -> Result<Recovered, Rew
     // One after another: to finish one may finish others.
     while let Some(record) = first_open(&*workspace.store)? {
         let receipt = match promised(&record) {
+            // It had only begun to look.
+            Ok(plan) if only_opens(&plan) => {
+                let errors = close_again(workspace, &plan, &record)?;
+                if errors.is_empty() {
+                    continue;
+                }
+                Receipt { rewind: Some(record.id), errors, ..Receipt::default() }
+            }
             Ok(plan) => {
                 settle_further(&workspace.root, &*workspace.store, &plan, record.id)
                     .map_err(|source| RewindError::Waiting { source })?;

@@ -72,6 +72,9 @@ pub struct Linked {
 pub struct Folder {
     /// The last scan read all its names: one that is not among `children` was absent then.
     pub listed: bool,
+    /// It could not be read since a scan that read all its names: what is found in it that is not among
+    /// `children` came after that scan.
+    pub hidden: bool,
     /// Its own, from before its names were read: as long as it is the same, so are the names. None:
     /// they must be read again.
     pub fingerprint: Option<Fingerprint>,
@@ -117,6 +120,12 @@ impl Known {
     pub fn is_left(&self) -> bool {
         matches!(self, Self::Entry { entry: Entry::NotCaptured { lack }, .. }
             if lack.is_of_whole_folder())
+    }
+
+    /// What is known not to have been read, and what is in it.
+    #[must_use]
+    pub fn is_unreadable(&self) -> bool {
+        matches!(self, Self::Entry { entry, .. } if entry.is_unreadable())
     }
 
     /// Why it is not covered, nor what is in it.
@@ -341,13 +350,25 @@ impl Index {
             Some(Known::Entry { entry: Entry::Dir { .. }, .. }) => {
                 Some(self.is_listed(folder.as_bytes()))
             }
-            Some(known) if known.is_left() => Some(false),
+            Some(known) if known.is_left() || known.is_unreadable() => Some(false),
             // Nothing is below what is not a folder.
             Some(Known::Entry { .. }) => Some(true),
             Some(Known::Skipped { .. }) => Some(false),
             None => None,
         });
         nearest.unwrap_or_else(|| self.is_listed(b"")) && self.known(path).is_none()
+    }
+
+    /// How many names are known below a folder, those that were passed over too.
+    pub(crate) fn names_below(&self, folder: &[u8]) -> usize {
+        let is_in = |path: &[u8]| {
+            path.strip_prefix(folder).is_some_and(|rest| rest.is_empty() || rest.starts_with(b"/"))
+        };
+        let base = self.base.iter().flat_map(|base| base.blocks_below(folder));
+        let base = base.filter(|block| is_in(block.path) && !self.is_over(block.path));
+        let over = self.over().filter(|(path, _)| is_in(path));
+        base.map(|block| block.len()).sum::<usize>()
+            + over.map(|(_, folder)| folder.children.len()).sum::<usize>()
     }
 
     /// Names, those that were passed over too.
@@ -597,7 +618,7 @@ fn read_in_parts(file: &File, bytes: &mut [u8]) -> io::Result<()> {
 }
 
 /// A name in a folder of the index, as a path.
-fn below(folder: &[u8], name: &[u8]) -> Option<WorkPath> {
+pub(crate) fn below(folder: &[u8], name: &[u8]) -> Option<WorkPath> {
     let path = if folder.is_empty() { name.to_vec() } else { [folder, b"/", name].concat() };
     WorkPath::new(path).ok()
 }

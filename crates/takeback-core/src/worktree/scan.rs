@@ -8,8 +8,10 @@
 
 mod cover;
 mod glance;
+mod ignored;
 mod linked;
 mod strays;
+mod unreadable;
 mod visit;
 
 use std::cell::{Cell, RefCell};
@@ -24,6 +26,9 @@ use takeback_store::blob::Encoding;
 use takeback_store::{Digest, Entry, Lack, PackedBlob, WorkPath};
 
 use self::glance::{Glanced, Moved};
+use self::ignored::{Candidate, NameCounts};
+use self::unreadable::Unread;
+pub use self::unreadable::{Unreadable, UnreadableKind};
 use self::visit::Visit;
 use super::budget::Budget;
 use super::fingerprint::{Fingerprint, RacySince, Stat, stat, stat_open};
@@ -68,6 +73,12 @@ pub struct Scan {
     pub index_changed: bool,
     /// What is not covered although the index knows it, by path; for the rest see [`Index::skipped`].
     pub skipped: Vec<(WorkPath, OutReason)>,
+    /// What could not be read, by path: folders, each without those in it, and files.
+    pub unreadable: Vec<Unreadable>,
+    /// New names in folders that could not be read for a while.
+    pub surfaced: HashSet<WorkPath>,
+    /// New names in ignored folders.
+    pub new_in_ignored: HashSet<WorkPath>,
     /// The files whose rules, as they are on disk, keep new names out: the caller knows who wrote them.
     pub judges: BTreeSet<WorkPath>,
     /// Files that have other names too, in the tree or outside of it, of those that were looked at.
@@ -91,7 +102,8 @@ impl Observed {
     /// Whether it belongs in the log.
     #[must_use]
     pub fn is_a_change(&self) -> bool {
-        self.before != self.after || (is_unread(&self.after) && !self.same_file)
+        let is_unknown = is_unread(&self.after) || self.after.is_unreadable();
+        self.before != self.after || (is_unknown && !self.same_file)
     }
 }
 
@@ -194,13 +206,15 @@ struct Task {
     above: Option<Arc<Rules>>,
     /// It was not there at the last scan, and so nothing in it was.
     was_absent: bool,
+    /// It is new in a folder that could not be read for a while.
+    surfaced: bool,
     /// Its names are those that are known, and so many of them are as they were.
     same: Option<usize>,
 }
 
 impl Task {
     fn known(path: Vec<u8>, same: Option<usize>) -> Self {
-        Self { path, above: None, was_absent: false, same }
+        Self { path, above: None, was_absent: false, surfaced: false, same }
     }
 }
 
@@ -244,13 +258,15 @@ struct Part {
     visited: Vec<Visited>,
     /// Known folders that are no more.
     dropped: Vec<Vec<u8>>,
+    unread: Unread,
+    new_in_ignored: Vec<WorkPath>,
     /// Folders whose rules are others than they were.
     judge_below: Vec<Vec<u8>>,
     found: Vec<Observed>,
     skipped: Vec<(WorkPath, OutReason)>,
     judges: BTreeSet<Vec<u8>>,
     /// Ignored files, in if the budget lasts.
-    precious: Vec<(WorkPath, Stat, Entry)>,
+    precious: Vec<Candidate>,
     /// Files with several names, by inode.
     linked: Vec<(u64, WorkPath)>,
     stats: ScanStats,
@@ -279,7 +295,7 @@ impl Walk<'_> {
             }
         }
         // What it is in is known to be no folder any more, or never was covered.
-        let lost = glanced.lost.iter();
+        let lost = glanced.lost.iter().chain(&glanced.unreadable);
         let lost = lost.filter(|path| !self.is_reached(path) || self.is_own_and_gone(path));
         let lost: Vec<Vec<u8>> = lost.cloned().collect();
         self.strays.extend(lost);
@@ -300,8 +316,12 @@ impl Walk<'_> {
             return true;
         }
         let Ok(path) = WorkPath::new(path) else { return false };
-        let is_folder =
-            matches!(self.before.known(&path), Some(Known::Entry { entry: Entry::Dir { .. }, .. }));
+        let is_folder = match self.before.known(&path) {
+            Some(Known::Entry { entry: Entry::Dir { .. }, .. }) => true,
+            // One in a folder that could not be read.
+            Some(known) => known.is_unreadable() && self.before.has_folder(path.as_bytes()),
+            None => false,
+        };
         is_folder && self.is_reached(folder_of(&path))
     }
 
@@ -473,24 +493,29 @@ impl Walk<'_> {
         });
         let (folder, fingerprint, names) = match read {
             Ok(read) => read,
-            // Nothing is known of a folder that cannot be read, or that vanished just now: what it
-            // held stays as it was, and the next scan does not take anything in it for new.
-            Err(_) if !task.path.is_empty() => {
+            Err(error) if task.path.is_empty() => return Err(error),
+            // It vanished just now: what it held stays as it was, and the next scan does not take
+            // anything in it for new.
+            Err(error) if is_gone(&error) => {
                 part.unread(task.path, known.as_deref());
                 return Ok(());
             }
-            Err(error) => return Err(error),
+            Err(_) => {
+                part.unread.folders.insert(task.path);
+                return Ok(());
+            }
         };
         part.stats.folders += 1;
         let mut visit =
             Visit::new(self, &task, folder, names, known.as_deref(), part, below, blobs);
-        let Some(children) = visit.children()? else { return Ok(()) };
+        let Some(children) = visit.children() else { return Ok(()) };
         let (repository, excludes) = visit.repository();
         let fingerprint = match &known {
             Some(known) if task.same.is_some() => known.fingerprint,
             _ => self.trusted(fingerprint),
         };
-        let folder = Folder { listed: true, fingerprint, repository, excludes, children };
+        let folder =
+            Folder { listed: true, hidden: false, fingerprint, repository, excludes, children };
         let is_same = known.as_ref().is_some_and(|known| **known == folder);
         if let Some(known) = known.as_deref().filter(|_| !is_same) {
             let judged_by = |folder: &Folder| {
@@ -547,6 +572,9 @@ impl Walk<'_> {
             index: self.before.clone(),
             index_changed: self.before.scope != self.scope,
             skipped: Vec::new(),
+            unreadable: Vec::new(),
+            surfaced: HashSet::new(),
+            new_in_ignored: HashSet::new(),
             judges: BTreeSet::new(),
             linked: Vec::new(),
             stats: glanced.stats,
@@ -556,7 +584,11 @@ impl Walk<'_> {
         let mut candidates = Vec::new();
         let mut dropped: HashSet<Vec<u8>> = HashSet::new();
         let mut linked = glanced.linked;
+        let mut unread = Unread::default();
+        unread.folders.extend(glanced.unreadable.iter().cloned());
         for part in parts {
+            unread.add(part.unread);
+            scan.new_in_ignored.extend(part.new_in_ignored);
             for Visited { path, changed } in part.visited {
                 if let Some(folder) = changed {
                     scan.set_folder(path, folder);
@@ -582,6 +614,8 @@ impl Walk<'_> {
                 scan.unread(path);
             }
         }
+        unread.folders.retain(|path| !dropped.contains(path) && !self.strays.contains(path));
+        scan.take_in_unread(unread);
         self.note_foreign(&glanced.foreign, &mut scan);
         for moved in glanced.moved.iter().filter(|moved| !visited.contains(parent(&moved.path))) {
             note_mode(moved, &mut scan);
@@ -595,6 +629,7 @@ impl Walk<'_> {
         });
         scan.found.dedup_by(|later, first| later.path == first.path);
         scan.skipped.sort();
+        scan.unreadable.sort();
         scan.linked = linked.iter().map(|(_, path)| path.clone()).collect();
         if scan.index_changed || !visited.is_empty() {
             let linked = linked::since(self.before, self.extent, linked, &scan.found);
@@ -620,14 +655,18 @@ impl Walk<'_> {
     /// Lets in ignored files as long as there is room.
     fn let_in(
         &self,
-        mut candidates: Vec<(WorkPath, Stat, Entry)>,
+        mut candidates: Vec<Candidate>,
         scan: &mut Scan,
         linked: &mut Vec<(u64, WorkPath)>,
         sink: &mut dyn FnMut(PackedBlob),
     ) -> Result<(), ScanError> {
         let mut used = if candidates.is_empty() { 0 } else { scan.index.precious_bytes() };
-        candidates.sort_by(|a, b| a.0.cmp(&b.0));
-        for (path, seen, before) in candidates {
+        // Files that are ignored themselves come first: a folder can be full of anything.
+        candidates.sort_by(|a, b| (a.top.is_some(), &a.path).cmp(&(b.top.is_some(), &b.path)));
+        let mut names = NameCounts::default();
+        for candidate in candidates {
+            let noticed = candidate.noticed();
+            let Candidate { path, seen, before, top, .. } = candidate;
             if self.is_over() {
                 return Err(ScanError::OutOfTime);
             }
@@ -636,11 +675,12 @@ impl Walk<'_> {
                 Some(OutReason::IgnoredFile)
             } else if used.saturating_add(size) > self.options.precious_total_max {
                 Some(OutReason::OverBudget)
+            } else if names.is_full(top.as_ref(), scan, self.options.ignored_folder_names) {
+                Some(OutReason::TooMany)
             } else {
                 None
             };
-            let looked =
-                if no_room.is_none() { self.look_again(&path, &seen, sink)? } else { None };
+            let looked = if no_room.is_none() { self.look_again(&path, &seen, sink) } else { None };
             let known = match (looked, no_room) {
                 (Some(looked), _) => {
                     used = used.saturating_add(size);
@@ -648,6 +688,9 @@ impl Walk<'_> {
                     scan.stats.read += u64::from(!is_unread(&looked.entry));
                     if seen.is_linked {
                         linked.push((seen.fingerprint.inode, path.clone()));
+                    }
+                    if looked.entry.is_unreadable() {
+                        scan.unreadable.push(Unreadable::file(path.clone()));
                     }
                     let fingerprint = self.lasting(&looked);
                     scan.found.push(Observed {
@@ -659,7 +702,8 @@ impl Walk<'_> {
                     Known::Entry { entry: looked.entry, fingerprint, precious: true }
                 }
                 (None, Some(why)) => {
-                    Known::Skipped { why, fingerprint: self.racy.trust(seen.fingerprint) }
+                    scan.found.extend(noticed);
+                    Known::Skipped { why, fingerprint: Some(self.watched(seen.fingerprint)) }
                 }
                 // It vanished just now.
                 (None, None) => continue,
@@ -674,7 +718,7 @@ impl Walk<'_> {
         path: &WorkPath,
         seen: &Stat,
         sink: &mut dyn FnMut(PackedBlob),
-    ) -> Result<Option<Looked>, ScanError> {
+    ) -> Option<Looked> {
         let mut look = || -> io::Result<Looked> {
             let folder = self.root.parent_of(path)?;
             let (known, kept) = (None, self.kept);
@@ -682,9 +726,12 @@ impl Walk<'_> {
             look_at(folder, path.file_name(), seen, &mut bytes)
         };
         match look() {
-            Ok(looked) if looked.entry == Entry::Absent => Ok(None),
-            Ok(looked) => Ok(Some(looked)),
-            Err(source) => Err(ScanError::Unreadable { path: path.display(), source }),
+            Ok(looked) if looked.entry == Entry::Absent => None,
+            Ok(looked) => Some(looked),
+            Err(_) => {
+                let entry = Entry::NotCaptured { lack: Lack::Unreadable };
+                Some(Looked { entry, fingerprint: None })
+            }
         }
     }
 }
@@ -737,14 +784,15 @@ fn note_mode(moved: &Moved, scan: &mut Scan) {
         return;
     }
     let path = valid(moved.path.clone());
-    let Some(Known::Entry { entry: before @ Entry::Dir { .. }, .. }) = scan.index.known(&path)
+    let Some(Known::Entry { entry: before @ Entry::Dir { .. }, precious, .. }) =
+        scan.index.known(&path)
     else {
         return;
     };
     let after = Entry::Dir { mode: moved.mode };
     if before != after {
         let entry = after.clone();
-        scan.set_child(&path, Known::Entry { entry, fingerprint: None, precious: false });
+        scan.set_child(&path, Known::Entry { entry, fingerprint: None, precious });
         scan.found.push(Observed { path, before, after, same_file: false });
     }
 }
@@ -757,6 +805,11 @@ fn parent(path: &[u8]) -> &[u8] {
 /// Whether there was no time for it.
 fn is_unread(entry: &Entry) -> bool {
     *entry == Entry::NotCaptured { lack: Lack::Deadline }
+}
+
+/// Whether a folder is none any more, or another file system has come over it.
+fn is_gone(error: &io::Error) -> bool {
+    is_no_folder(error) || error.kind() == io::ErrorKind::CrossesDevices
 }
 
 fn join(folder: &[u8], name: &[u8]) -> Vec<u8> {

@@ -25,6 +25,8 @@ pub struct ScopeOptions {
     pub precious_file_max: u64,
     /// … as long as all of these together are not larger than this.
     pub precious_total_max: u64,
+    /// In an ignored folder, so many names are covered at most; 0: none is.
+    pub ignored_folder_names: usize,
     /// Folders that are workspaces of their own.
     pub nested_workspaces: Vec<WorkPath>,
 }
@@ -35,12 +37,18 @@ impl Default for ScopeOptions {
             derived_folders: Vec::new(),
             precious_file_max: 16 << 20,
             precious_total_max: 256 << 20,
+            ignored_folder_names: MOST_NAMES,
             nested_workspaces: Vec::new(),
         }
     }
 }
 
 impl ScopeOptions {
+    /// Whether small files in ignored folders are covered.
+    fn covers_ignored(&self) -> bool {
+        self.ignored_folder_names > 0 && self.precious_file_max > 0 && self.precious_total_max > 0
+    }
+
     /// Another number: names that were passed over may be covered now.
     pub(crate) fn number(&self) -> u64 {
         let mut hasher = blake3::Hasher::new();
@@ -54,6 +62,7 @@ impl ScopeOptions {
         add(b"/");
         add(&self.precious_file_max.to_le_bytes());
         add(&self.precious_total_max.to_le_bytes());
+        add(&(self.ignored_folder_names as u64).to_le_bytes());
         let mut number = [0; 8];
         hasher.finalize_xof().fill(&mut number);
         u64::from_le_bytes(number)
@@ -64,11 +73,22 @@ impl ScopeOptions {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Coverage {
     In,
-    /// Ignored, but a file: in, if it is small and the budget lasts.
+    /// Ignored: a file is in if it is small and the budget lasts, a folder if it has not too many names.
     Precious,
     Out(OutReason),
     /// Recorded as one path, without what is in it.
     Left(Lack),
+}
+
+/// What a folder is in, by the rules.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Inside {
+    /// Nothing that is ignored.
+    Plain,
+    /// It is ignored, or is in one that is: the outermost ends here in its path.
+    Ignored { top: usize },
+    /// A `.takebackignore` names it, or one that it is in.
+    Excluded,
 }
 
 /// Which rules judge.
@@ -99,7 +119,7 @@ pub enum OutReason {
     Special = 7,
     /// The folder it is in may be listed, but not searched.
     Unreachable = 8,
-    /// Ignored by rules that an agent wrote, with more names in it than are copied.
+    /// Ignored, with more names in it than are copied.
     TooMany = 9,
     /// It has the name of a stage of Takeback's.
     Reserved = 10,
@@ -146,7 +166,7 @@ impl OutReason {
             Self::OtherFileSystem => "on another file system",
             Self::Special => "not a file, link or folder",
             Self::Unreachable => "in a folder that may not be searched",
-            Self::TooMany => "ignored by an agent, with more than 20,000 names",
+            Self::TooMany => "ignored, with more than 20,000 names",
             Self::Reserved => "named like a stage of Takeback",
         }
     }
@@ -357,33 +377,41 @@ impl Rules {
         })
     }
 
-    /// Whether the folder at `path`, or one it is in, is ignored: then nothing new in it is covered,
-    /// although the folder itself is known.
-    pub fn ignores_folder(&self, path: &[u8], by: By) -> bool {
+    /// Whether the folder at `path`, or one it is in, is ignored, although the folder itself is known.
+    pub fn inside(&self, path: &[u8], by: By) -> Inside {
         let ends = path.iter().enumerate().filter(|(_, b)| **b == b'/').map(|(at, _)| at);
-        ends.chain([path.len()]).filter(|end| *end > 0).any(|end| {
-            self.is_ignored(&path[..end], true, by) || self.is_excluded(&path[..end], true, by)
-        })
+        let mut inside = Inside::Plain;
+        for end in ends.chain([path.len()]).filter(|end| *end > 0) {
+            if self.is_excluded(&path[..end], true, by) {
+                return Inside::Excluded;
+            }
+            if inside == Inside::Plain && self.is_ignored(&path[..end], true, by) {
+                inside = Inside::Ignored { top: end };
+            }
+        }
+        inside
     }
 
     /// Judges a new folder at `path`; `beside` tells which names are in the folder it is in, and
-    /// `in_ignored` is as of [`Self::ignores_folder`] for that.
+    /// `inside` is as of [`Self::inside`] for that.
     pub fn cover_folder(
         &self,
         options: &ScopeOptions,
         path: &[u8],
         beside: &dyn Fn(&[u8]) -> bool,
-        in_ignored: bool,
+        inside: Inside,
         by: By,
     ) -> Coverage {
         let name = path.rsplit(|b| *b == b'/').next().unwrap_or(path);
-        let ignored = in_ignored || self.is_ignored(path, true, by);
+        let ignored = inside != Inside::Plain || self.is_ignored(path, true, by);
         if options.nested_workspaces.iter().any(|nested| nested.as_bytes() == path) {
             Coverage::Out(OutReason::NestedWorkspace)
         } else if is_derived(options, name, beside, ignored) {
             Coverage::Out(OutReason::Derived)
-        } else if self.is_excluded(path, true, by) {
+        } else if inside == Inside::Excluded || self.is_excluded(path, true, by) {
             Coverage::Out(OutReason::Excluded)
+        } else if ignored && options.covers_ignored() {
+            Coverage::Precious
         } else if ignored {
             Coverage::Out(OutReason::IgnoredFolder)
         } else {
@@ -393,13 +421,22 @@ impl Rules {
 
     /// Judges a new file or link at `path`. Files with rules are covered whatever they say of
     /// themselves: what an agent writes into them can be taken back.
-    pub fn cover_file(&self, path: &[u8], in_ignored: bool, by: By) -> Coverage {
+    pub fn cover_file(
+        &self,
+        options: &ScopeOptions,
+        path: &[u8],
+        inside: Inside,
+        by: By,
+    ) -> Coverage {
         if has_rules(path) {
             Coverage::In
-        } else if self.is_excluded(path, false, by) {
+        } else if inside == Inside::Excluded || self.is_excluded(path, false, by) {
             Coverage::Out(OutReason::Excluded)
-        } else if in_ignored {
-            Coverage::Out(OutReason::IgnoredFolder)
+        } else if inside != Inside::Plain {
+            match options.covers_ignored() {
+                true => Coverage::Precious,
+                false => Coverage::Out(OutReason::IgnoredFolder),
+            }
         } else if self.is_ignored(path, false, by) {
             Coverage::Precious
         } else {

@@ -17,6 +17,7 @@ mod going_on;
 mod exchange;
 mod exchange_refused;
 mod helper;
+mod ignored;
 mod index;
 mod own_rules;
 mod point_names;

@@ -166,9 +166,9 @@ fn rules_of_one_turn_do_not_hide_files_of_the_next() {
 
 #[test]
 fn rules_that_the_agent_added_to_do_not_hide_and_the_others_do() {
-    let (mut sandbox, point) = project(&[(".gitignore", "dist/\n"), ("dist/old", "o\n")]);
+    let (mut sandbox, point) = project(&[(".takebackignore", "dist/\n"), ("dist/old", "o\n")]);
     sandbox.agent_runs("s", "make", |sandbox| {
-        sandbox.write(".gitignore", "dist/\nevil/\n");
+        sandbox.write(".takebackignore", "dist/\nevil/\n");
         sandbox.write("evil/x", "x\n");
         sandbox.write("dist/new", "n\n");
         sandbox.write("lib/dist/out", "o\n");
@@ -178,7 +178,7 @@ fn rules_that_the_agent_added_to_do_not_hide_and_the_others_do() {
         said(&sandbox.rewind_to(point)),
         [
             "success",
-            "restored .gitignore",
+            "restored .takebackignore",
             "deleted evil",
             "deleted evil/x",
             "kept lib: something else is in it"
@@ -192,6 +192,7 @@ fn rules_that_the_agent_added_to_do_not_hide_and_the_others_do() {
 fn a_persons_rules_keep_hiding() {
     for rules in [".gitignore", ".takebackignore"] {
         let (mut sandbox, point) = project(&[(rules, "out/\n")]);
+        sandbox.workspace.scope.ignored_folder_names = 0;
         sandbox.agent_runs("s", "make", |sandbox| sandbox.write("out/x", "x\n"));
         sandbox.turn_end("s");
         assert_eq!(said(&sandbox.rewind_to(point)), ["success"], "{rules}");
@@ -212,13 +213,13 @@ fn a_persons_rules_keep_hiding() {
 #[test]
 fn rules_that_a_person_edits_are_the_persons_from_then_on() {
     let (mut sandbox, _) = project(&[]);
-    sandbox.agent_writes("s", ".gitignore", "evil/\n");
+    sandbox.agent_writes("s", ".takebackignore", "evil/\n");
     sandbox.turn_end("s");
-    sandbox.write(".gitignore", "evil/\nmine/\n");
+    sandbox.write(".takebackignore", "evil/\nmine/\n");
     let point = sandbox.prompt("s", "more");
     sandbox.agent_runs("s", "make", |sandbox| sandbox.write("evil/x", "x\n"));
     sandbox.turn_end("s");
-    assert_eq!(who(&sandbox, ".gitignore"), ["s call-1 Edit named", "human"]);
+    assert_eq!(who(&sandbox, ".takebackignore"), ["s call-1 Edit named", "human"]);
     assert_eq!(said(&sandbox.rewind_to(point)), ["success"]);
     assert!(sandbox.exists("evil/x"));
 }
@@ -238,13 +239,13 @@ fn rules_that_an_undo_brought_back_are_still_the_agents() {
 
 #[test]
 fn what_was_hidden_before_the_agent_touched_the_rules_is_not_taken_for_new() {
-    let (mut sandbox, point) = project(&[(".gitignore", "out/\n"), ("out/mine", "m\n")]);
+    let (mut sandbox, point) = project(&[(".takebackignore", "out/\n"), ("out/mine", "m\n")]);
     sandbox.agent_runs("s", "make", |sandbox| {
-        sandbox.write(".gitignore", "out/\n# more\n");
+        sandbox.write(".takebackignore", "out/\n# more\n");
         sandbox.write("out/x", "x\n");
     });
     sandbox.turn_end("s");
-    assert_eq!(said(&sandbox.rewind_to(point)), ["success", "restored .gitignore"]);
+    assert_eq!(said(&sandbox.rewind_to(point)), ["success", "restored .takebackignore"]);
     assert_eq!(sandbox.read("out/mine"), "m\n");
 }
 

@@ -167,7 +167,7 @@ fn a_large_file_changed_since_the_last_scan_is_not_captured_and_says_so() {
         let receipt = sandbox.rewind_to(point);
         assert_eq!(
             said(&receipt),
-            ["not all", "not captured large: over the size limit for a copy before an edit"]
+            ["not all", "not captured large: too large to be copied, or over the budget"]
         );
         assert_eq!(fs::read(sandbox.at("large")).unwrap(), vec![3; size]);
     }
@@ -600,6 +600,7 @@ fn an_event_is_answered_with_what_became_of_it() {
         not_captured: Vec::new(),
         spooled: false,
         unfinished: false,
+        unreadable: Vec::new(),
         stats: ScanStats { files: 1, folders: 2, read: 1 },
     };
     assert_eq!(answer, expected);

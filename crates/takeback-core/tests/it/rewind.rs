@@ -556,7 +556,7 @@ fn what_was_not_kept_is_listed_and_left() {
         [
             "not all",
             "restored a.txt",
-            "not captured large.txt: over the size limit for a copy before an edit"
+            "not captured large.txt: too large to be copied, or over the budget"
         ]
     );
     assert_eq!(sandbox.read("large.txt"), "after\n");
@@ -629,10 +629,10 @@ fn exactly_means_everything_as_it_was_whoever_changed_it() {
 #[test]
 fn exactly_does_not_touch_what_was_never_covered() {
     let mut sandbox = Sandbox::in_memory();
-    sandbox.write(".gitignore", "out/\n");
+    sandbox.write(".takebackignore", "out/\n");
     sandbox.write("out/a.txt", "a\n");
     let point = sandbox.prompt("s", "go");
-    sandbox.write(".gitignore", "");
+    sandbox.write(".takebackignore", "");
     sandbox.turn_end("s");
     let exact = RewindRequest { exactness: Exactness::Exact, ..request(point) };
     let receipt = sandbox.rewind(&exact).unwrap();
@@ -641,7 +641,7 @@ fn exactly_does_not_touch_what_was_never_covered() {
         said(&receipt),
         [
             "not all".to_owned(),
-            "restored .gitignore".to_owned(),
+            "restored .takebackignore".to_owned(),
             format!("not captured out: {reason}"),
             format!("not captured out/a.txt: {reason}")
         ]

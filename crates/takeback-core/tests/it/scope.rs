@@ -316,6 +316,7 @@ fn rules_that_change_in_place_are_heard_in_folders_that_did_not_change() {
 #[test]
 fn rules_that_an_edit_changes_are_heard_in_folders_that_did_not_change() {
     let mut sandbox = Sandbox::new();
+    sandbox.workspace.scope.ignored_folder_names = 0;
     sandbox.write(".gitignore", "out/\n");
     sandbox.write("lib/out/x", "x\n");
     settle();
@@ -370,6 +371,7 @@ fn a_known_path_stays_known_when_rules_come_to_exclude_it() {
 #[test]
 fn a_path_once_named_is_found_by_scans_although_its_folder_is_out() {
     let mut sandbox = Sandbox::in_memory();
+    sandbox.workspace.scope.ignored_folder_names = 0;
     sandbox.write(".gitignore", "out/\n");
     sandbox.write("out/deep/a.txt", "before\n");
     sandbox.write("out/deep/b.txt", "never named\n");
@@ -496,6 +498,7 @@ fn what_is_in_a_folder_that_came_after_the_scan_is_new_however_the_folder_was_fo
 #[test]
 fn what_was_never_kept_and_is_gone_is_said_to_be_missing() {
     let mut sandbox = Sandbox::new();
+    sandbox.workspace.scope.ignored_folder_names = 0;
     fs::create_dir(sandbox.at(".git")).unwrap();
     sandbox.write(".gitignore", "/secret/\n/node_modules/\n");
     sandbox.write("package.json", "{}");
@@ -531,6 +534,7 @@ fn what_was_never_kept_and_is_gone_is_said_to_be_missing() {
 #[test]
 fn what_was_passed_over_is_judged_again_when_the_reason_is_gone() {
     let mut sandbox = Sandbox::new();
+    sandbox.workspace.scope.ignored_folder_names = 0;
     sandbox.workspace.scope.precious_file_max = 10;
     sandbox.workspace.scope.precious_total_max = 10;
     sandbox.write(".git/info/exclude", "*.own\n");

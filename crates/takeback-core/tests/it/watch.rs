@@ -126,13 +126,13 @@ fn whatever_is_done_is_found_by_looking_at_its_folders_alone() {
         // What an ignore file says by now of what was passed over.
         (
             |sandbox| {
-                sandbox.write("a/.gitignore", "out/\n");
+                sandbox.write("a/.takebackignore", "out/\n");
                 sandbox.write("a/out/file", "x");
             },
             1,
         ),
         (|sandbox| sandbox.write("a/out/file", "not looked at"), 0),
-        (|sandbox| sandbox.write("a/.gitignore", ""), 3),
+        (|sandbox| sandbox.write("a/.takebackignore", ""), 3),
     ];
     let mut sandbox = watched(CHECKED);
     for (number, (deed, changes)) in deeds.into_iter().enumerate() {

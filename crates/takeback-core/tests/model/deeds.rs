@@ -16,7 +16,7 @@ pub(crate) const CONTINUES: [(&str, &str); 2] = [("s3", "s1"), ("s1/p", "s1")];
 /// Once it was started as that, it is a part of the first: a subagent, which may work on after the
 /// turn of the whole has ended.
 pub(crate) const PARTS: [&str; 1] = ["s1/p"];
-pub(crate) const IGNORE_FILE: &str = ".gitignore";
+pub(crate) const IGNORE_FILE: &str = ".takebackignore";
 
 const PATHS: [&str; 14] = [
     "a", "b", "k.log", "d", "d/e", "d/f", "d/g", "d/g/h", "n/x", "n/m", "n/m/y", "ig", "ig/p",
@@ -25,7 +25,7 @@ const PATHS: [&str; 14] = [
 const SCOPE_PATHS: [&str; 8] = ["ig", "ig/p", "ig/s", "ig/q/r", "d", "d/e", "d/g/h", "k.log"];
 const FILTERS: [&str; 6] = ["a", "d", "d/g", "d/*", "n/x", "ig"];
 /// One line at most: any three different ones cannot be merged.
-pub(crate) const IGNORE_TEXTS: [&str; 5] = ["", "ig/\n", "/ig/\n", "d/\n", "*.log\n"];
+pub(crate) const IGNORE_TEXTS: [&str; 5] = ["", "ig/\n", "/ig/\n", "d/\n", "*.log/\n"];
 const LINK_TARGETS: [&str; 4] = ["a", "d", "nowhere", "nowhere else"];
 const FILE_MODES: [u32; 4] = [0o644, 0o755, 0o600, 0o640];
 const FOLDER_MODES: [u32; 3] = [0o755, 0o700, 0o750];

@@ -603,7 +603,7 @@ fn ignored_folders(rules: Option<&Thing>) -> Vec<&'static str> {
         Some(Thing::File { bytes, .. }) => match bytes.as_slice() {
             b"ig/\n" | b"/ig/\n" => vec!["ig"],
             b"d/\n" => vec!["d"],
-            b"*.log\n" => vec!["k.log"],
+            b"*.log/\n" => vec!["k.log"],
             _ => Vec::new(),
         },
         _ => Vec::new(),

@@ -22,6 +22,8 @@ pub(super) enum Thrift {
     WorthIt,
     /// A sixteenth: room is short.
     Room,
+    /// Anything: it must not be there any more.
+    Nothing,
 }
 
 impl Thrift {
@@ -29,6 +31,7 @@ impl Thrift {
         match self {
             Self::WorthIt => size.div_ceil(2),
             Self::Room => size.div_ceil(16),
+            Self::Nothing => 1,
         }
     }
 }
@@ -58,6 +61,12 @@ pub(super) fn compact(store: &mut SqliteStore, thrift: Thrift) -> Result<(), Sto
     });
     store.rows("giving space back", rows::vacuum(&store.db))?;
     evacuated
+}
+
+/// Writes anew every segment with anything dead in it, and the database.
+pub(super) fn expunge(store: &mut SqliteStore) -> Result<(), StoreError> {
+    compact(store, Thrift::Nothing)?;
+    store.rows("writing it anew", rows::rewrite(&store.db))
 }
 
 /// Removes the segments of which nothing lives, but for the newest: its number must not be used again.

@@ -151,6 +151,16 @@ pub(super) fn latest(db: &Connection) -> Rows<(WorkPath, Entry)> {
         .collect()
 }
 
+pub(super) fn unreadable(db: &Connection) -> Rows<WorkPath> {
+    let unreadable = encoding::entry_bytes(&Entry::NotCaptured { lack: Lack::Unreadable });
+    let mut select = db.prepare_cached(
+        "SELECT p.bytes FROM change c JOIN path p ON p.id = c.path
+         WHERE c.after = ?1 AND c.seq = (SELECT max(seq) FROM change WHERE path = c.path)
+         ORDER BY p.bytes",
+    )?;
+    select.query_and_then([unreadable], |row| path(row, 0, "a path"))?.collect()
+}
+
 /// A change. If it is not as it was recorded, nothing is known of what stood there: whoever asks goes
 /// on without it, and says so.
 fn change(row: &Row<'_>) -> Result<Change, RowError> {
@@ -387,6 +397,11 @@ pub(super) fn turn_of(db: &Connection, id: TurnId) -> Result<Option<Turn>, RowEr
 pub(super) const TURNS: &str = select_turns!("");
 pub(super) const TURN_SUM: usize = 6;
 
+pub(super) fn turns(db: &Connection) -> Rows<Turn> {
+    let sql = select_turns!("ORDER BY t.opened_at, t.id");
+    db.prepare_cached(sql)?.query_and_then([], turn)?.collect()
+}
+
 pub(super) fn turn(row: &Row<'_>) -> Result<Turn, RowError> {
     Ok(Turn {
         id: TurnId(row.get::<_, i64>(0)?.cast_unsigned()),
@@ -412,6 +427,13 @@ macro_rules! select_calls {
 pub(super) fn live_calls(db: &Connection) -> Rows<Call> {
     let sql = select_calls!("WHERE c.state <= 1 ORDER BY c.opened_at, s.name, c.id");
     db.prepare_cached(sql)?.query_and_then([], call)?.collect()
+}
+
+pub(super) fn calls_since(db: &Connection, time: Timestamp) -> Rows<Call> {
+    let sql = select_calls!(
+        "WHERE c.closed_at IS NULL OR c.closed_at >= ?1 ORDER BY c.opened_at, s.name, c.id"
+    );
+    db.prepare_cached(sql)?.query_and_then([time.0], call)?.collect()
 }
 
 pub(super) fn call_named(
@@ -547,6 +569,12 @@ pub(super) fn vacuum(db: &Connection) -> Result<(), RowError> {
 /// Writes what is in the journal into the database, as far as nobody needs it there.
 pub(super) fn checkpoint(db: &Connection) -> Result<(), RowError> {
     all_steps(db, "PRAGMA wal_checkpoint(PASSIVE)")
+}
+
+/// Writes the whole database anew: nothing is in its file but what it holds.
+pub(super) fn rewrite(db: &Connection) -> Result<(), RowError> {
+    db.execute_batch("VACUUM")?;
+    all_steps(db, "PRAGMA wal_checkpoint(TRUNCATE)")
 }
 
 /// Each step of such a statement does some of it.

@@ -34,6 +34,7 @@ const PRINTED_BY: &[(&str, &str, &[&str])] = &[
             "state delete",
             "session delete",
             "forget",
+            "purge",
             "init",
             "uninstall",
         ],

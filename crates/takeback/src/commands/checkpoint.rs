@@ -8,10 +8,11 @@ use takeback_core::Recorded;
 use takeback_core::marks::check_label;
 
 use super::cleanup::when_due;
+use super::unread;
 use crate::args::{CheckpointArgs, Options};
-use crate::error::CommandError;
+use crate::error::{CommandError, Kind};
 use crate::place::{self, Store};
-use crate::screen::{GOOD, HINT, NAME, Screen, count, name, plain, plain_bytes};
+use crate::screen::{GOOD, HINT, NAME, Screen, count, plain, plain_bytes};
 use crate::wire::{self, Json};
 
 pub(crate) fn checkpoint(
@@ -41,11 +42,11 @@ pub(crate) fn checkpoint(
             count(usize::try_from(recorded.stats.files).unwrap_or(usize::MAX), "file"),
             plain_bytes(place.workspace.root.path().as_os_str().as_bytes()),
         )?;
-        for (path, lack) in &recorded.not_captured {
-            writeln!(screen.out, "  not kept: {}  {HINT}{}{HINT:#}", name(path), lack.reason())?;
+        for (what, name, why) in unread::lines(&recorded) {
+            writeln!(screen.out, "  {what}: {name}  {HINT}{why}{HINT:#}")?;
         }
     }
-    Ok(0)
+    Ok(if recorded.unreadable.is_empty() { 0 } else { Kind::Partly as u8 })
 }
 
 fn id_of(recorded: &Recorded) -> String {
@@ -59,5 +60,6 @@ pub(crate) fn told(recorded: &Recorded, label: Option<&str>) -> Result<Json, Com
         "label": label,
         "changes": recorded.changes,
         "notCaptured": recorded.not_captured.len(),
+        "unreadable": unread::answers(&recorded.unreadable),
     }))?)
 }

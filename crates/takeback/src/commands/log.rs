@@ -1,6 +1,6 @@
 //! `log`: the points, newest first, with what was changed after each.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::io::{self, Write};
 
 use serde::Serialize;
@@ -9,7 +9,7 @@ use takeback_core::exchange::{name_there, same_story};
 use takeback_core::history::by_path;
 use takeback_store::{
     Change, Entry, Point, PointId, PointKind, PointQuery, Seq, SessionId, Shown, StoreError,
-    Vouched,
+    Vouched, WorkPath,
 };
 
 use super::filediff::{FileDiff, Lines, between};
@@ -39,6 +39,9 @@ pub(crate) struct Told {
     pub(crate) insertions: usize,
     pub(crate) deletions: usize,
     pub(crate) not_captured: usize,
+    /// Paths of which the point does not know what stood there, since they could not be read.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub(crate) unreadable: usize,
     pub(crate) has_state: bool,
     pub(crate) vouched_by: Vouched,
 }
@@ -114,12 +117,26 @@ pub(crate) fn list(workspace: &Workspace, args: &LogArgs) -> Result<Listed, Comm
     let oldest = shown.iter().map(|(point, _)| point.seq).min();
     let changes = oldest.map_or(Ok(Vec::new()), |oldest| store.changes_after(oldest))?;
     let with_state = workspace.states.points()?;
+    let still_unread = store.unreadable()?;
     let mut told = Vec::new();
     for (point, next) in &shown {
+        let unreadable = unreadable_at(&changes, &still_unread, point.seq);
         let changes = within(&changes, point.seq, *next);
-        told.push(((*point).clone(), tell(store, point, changes, &with_state)?));
+        let point_told = Told { unreadable, ..tell(store, point, changes, &with_state)? };
+        told.push(((*point).clone(), point_told));
     }
     Ok(Listed { told, session, all })
+}
+
+/// How many paths could not be read when a point was made. `changes`: those after it, or more;
+/// `still_unread`: those that cannot be read by now.
+pub(crate) fn unreadable_at(changes: &[Change], still_unread: &[WorkPath], at: Seq) -> usize {
+    let mut first: HashMap<&WorkPath, bool> = HashMap::new();
+    for change in within(changes, at, None) {
+        first.entry(&change.path).or_insert_with(|| change.before.is_unreadable());
+    }
+    let later = first.values().filter(|unreadable| **unreadable).count();
+    later + still_unread.iter().filter(|path| !first.contains_key(path)).count()
 }
 
 /// Up to where what was changed after `point` is told.
@@ -197,7 +214,7 @@ pub(crate) fn described(point: &Point) -> String {
 }
 
 fn changes(told: &Told) -> Cell {
-    let mut cell = match (told.files_changed, told.not_captured) {
+    let mut cell = match (told.files_changed, told.not_captured + told.unreadable) {
         (0, 0) => Cell::new(HINT, "–"),
         (files, _) => Cell::plain(count(files, "file")),
     };
@@ -209,6 +226,9 @@ fn changes(told: &Told) -> Cell {
     }
     if told.not_captured > 0 {
         cell.push(CARE, format!(" {} not kept", told.not_captured));
+    }
+    if told.unreadable > 0 {
+        cell.push(CARE, format!(" {} not read", told.unreadable));
     }
     if told.has_state {
         cell.push(NAME, " state");
@@ -249,7 +269,13 @@ pub(crate) fn tell(
         insertions: total.insertions,
         deletions: total.deletions,
         not_captured,
+        unreadable: 0,
         has_state: with_state.contains(&point.id),
         vouched_by: point.vouched,
     })
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "as serde hands it over")]
+fn is_zero(count: &usize) -> bool {
+    *count == 0
 }

@@ -23,6 +23,7 @@ use super::cleanup::when_due;
 use super::diff::ToldDiff;
 use super::filediff::{FileDiff, between};
 use super::state::save::SESSION_VARIABLE;
+use super::unread;
 use crate::args::{Options, RunArgs};
 use crate::error::{CommandError, Kind};
 use crate::place::{self, Store, environment, random, this_process};
@@ -53,10 +54,10 @@ pub(crate) fn run(options: &Options, args: &RunArgs) -> Result<u8, CommandError>
     workspace.ambient.watch = shown;
     let outcome = if status.success() { Outcome::Done } else { Outcome::Failed };
     let code = exit_code(status);
-    let told = end(workspace, &begun, outcome).and_then(|()| match options {
-        Options { json: true, .. } => tell_json(workspace, &begun, code),
+    let told = end(workspace, &begun, outcome).and_then(|after| match options {
+        Options { json: true, .. } => tell_json(workspace, &begun, &after, code),
         Options { quiet: true, .. } => Ok(()),
-        _ => tell(workspace, &begun.before),
+        _ => tell(workspace, &begun.before, &after),
     });
     // Whatever became of the recording, the command did what it did.
     if let Err(error) = told {
@@ -233,9 +234,14 @@ fn watch(
     }
 }
 
-fn end(workspace: &mut Workspace, begun: &Begun, outcome: Outcome) -> Result<(), CommandError> {
+/// What was found when the command had ended.
+fn end(
+    workspace: &mut Workspace,
+    begun: &Begun,
+    outcome: Outcome,
+) -> Result<Recorded, CommandError> {
     let (session, call) = (begun.session.clone(), begun.call.clone());
-    record(
+    let after = record(
         workspace,
         &AgentEvent::AfterTool {
             session: session.clone(),
@@ -245,11 +251,16 @@ fn end(workspace: &mut Workspace, begun: &Begun, outcome: Outcome) -> Result<(),
         },
     )?;
     record(workspace, &AgentEvent::SessionEnd { session })?;
-    Ok(())
+    Ok(after)
 }
 
 /// As [`tell`], for programs. It cannot go to standard output, which is the command's.
-fn tell_json(workspace: &Workspace, begun: &Begun, code: u8) -> Result<(), CommandError> {
+fn tell_json(
+    workspace: &Workspace,
+    begun: &Begun,
+    after: &Recorded,
+    code: u8,
+) -> Result<(), CommandError> {
     let Begun { session, before, .. } = begun;
     let store = &*workspace.store;
     let diffs: Vec<FileDiff> = between(&by_path(store.changes_after(before.seq)?), None);
@@ -266,18 +277,19 @@ fn tell_json(workspace: &Workspace, begun: &Begun, code: u8) -> Result<(), Comma
         "exitCode": code,
         "changes": changes,
         "notCaptured": not_captured,
+        "unreadable": unread::answers(&after.unreadable),
     });
     writeln!(io::stderr().lock(), "{told}")?;
     Ok(())
 }
 
 /// What changed, and how to take it back. On standard error: the command's output stays its own.
-fn tell(workspace: &Workspace, before: &Recorded) -> Result<(), CommandError> {
+fn tell(workspace: &Workspace, before: &Recorded, after: &Recorded) -> Result<(), CommandError> {
     const MOST: usize = 10;
     let store = &*workspace.store;
     let diffs: Vec<FileDiff> = between(&by_path(store.changes_after(before.seq)?), None);
     let mut err = anstream::stderr().lock();
-    if diffs.is_empty() {
+    if diffs.is_empty() && after.unreadable.is_empty() {
         writeln!(err, "{HINT}takeback: no file changed{HINT:#}")?;
         return Ok(());
     }
@@ -292,8 +304,9 @@ fn tell(workspace: &Workspace, before: &Recorded) -> Result<(), CommandError> {
     if diffs.len() > MOST {
         writeln!(err, "  {HINT}… and {} more: takeback diff --stat{HINT:#}", diffs.len() - MOST)?;
     }
-    for (path, lack) in &before.not_captured {
-        writeln!(err, "  {CARE}not kept:{CARE:#} {}  {HINT}{}{HINT:#}", name(path), lack.reason())?;
+    let of_after = Recorded { not_captured: before.not_captured.clone(), ..after.clone() };
+    for (what, name, why) in unread::lines(&of_after) {
+        writeln!(err, "  {CARE}{what}:{CARE:#} {name}  {HINT}{why}{HINT:#}")?;
     }
     if let Some(point) = before.point {
         let point = &point.to_string()[..8];

@@ -15,7 +15,7 @@ use takeback_store::{
 };
 
 use super::filediff::FileDiff;
-use super::log::{Told, tell, title};
+use super::log::{Told, tell, title, unreadable_at};
 use crate::args::{Options, ShowArgs};
 use crate::error::CommandError;
 use crate::place::{self, Store};
@@ -142,9 +142,11 @@ pub(crate) fn look_at(workspace: &Workspace, name: &str) -> Result<Shown, Comman
     let point = named_in(store, name)?;
     let next = next_of(store, &point)?;
     let mut changes = store.changes_after(point.seq)?;
+    let unreadable = unreadable_at(&changes, &store.unreadable()?, point.seq);
     changes.retain(|change| next.is_none_or(|next| change.seq <= next));
     settle(store, &mut changes)?;
     let told = tell(store, &point, &changes, &workspace.states.points()?)?;
+    let told = Told { unreadable, ..told };
     Ok(Shown { point, told, changes })
 }
 

@@ -1,5 +1,6 @@
 //! `status`: what is protected, what is not, what is going on.
 
+mod ignored;
 mod line;
 
 use std::collections::BTreeMap;
@@ -12,15 +13,15 @@ use anstyle::Style;
 use serde::Serialize;
 use serde_json::json;
 use takeback_core::going_on::{Going, how_far};
-use takeback_core::record::Surveyed;
-use takeback_core::worktree::index::{Index, Known};
+use takeback_core::record::{Surveyed, Unreadable};
 use takeback_core::worktree::scan::ScanStats;
 use takeback_core::worktree::scope::OutReason;
 use takeback_core::{Workspace, look_around};
-use takeback_store::{Entry, PointKind, RewindState, StoreError, WorkPath};
+use takeback_store::{PointKind, RewindState, WorkPath};
 
+use self::ignored::Ignored;
 pub(crate) use self::line::line;
-use super::room;
+use super::{room, unread};
 use crate::args::Options;
 use crate::error::{CommandError, Kind};
 use crate::place::{self, Store};
@@ -53,14 +54,15 @@ pub(crate) fn status(options: &Options, screen: &mut Screen) -> Result<u8, Comma
     let calls = workspace.store.live_calls()?;
     let listed = points.iter().filter(|point| point.kind != PointKind::Safety).count();
     let size = folder_bytes(&workspace.store_dir);
-    let precious = Precious::of(workspace)?;
+    let precious = Ignored::of(workspace)?;
     let losses = workspace.store.losses()?;
     let over = room::over(&*workspace.store, size, &place.settings)?;
-    let (stats, left_out) = match surveyed {
-        Some(surveyed) => {
-            (Some(surveyed.recorded.stats), Some(measured(workspace, surveyed.skipped)))
+    let (stats, left_out, unreadable) = match surveyed {
+        Some(Surveyed { recorded, skipped }) => {
+            let left_out = measured(workspace, skipped);
+            (Some(recorded.stats), Some(left_out), Some(recorded.unreadable))
         }
-        None => (None, None),
+        None => (None, None, None),
     };
     if screen.json {
         screen.json(&json!({
@@ -88,6 +90,8 @@ pub(crate) fn status(options: &Options, screen: &mut Screen) -> Result<u8, Comma
                 "fileMax": workspace.scope.precious_file_max,
                 "totalMax": workspace.scope.precious_total_max,
             },
+            "ignoredFolders": precious.answers(),
+            "unreadable": unreadable.as_deref().map(unread::answers),
             "notCovered": left_out
                 .map(|left_out| left_out.iter().map(LeftOut::to_json).collect::<Vec<_>>()),
         }))?;
@@ -114,17 +118,7 @@ pub(crate) fn status(options: &Options, screen: &mut Screen) -> Result<u8, Comma
     for loss in &losses {
         said.push((CARE, format!("History is damaged: {loss}; {}", place::LOSS)));
     }
-    if precious.files > 0 {
-        said.push((
-            Style::new(),
-            format!(
-                "{} of them ignored, yet kept: {} of {} used",
-                precious.files,
-                bytes(precious.bytes),
-                bytes(workspace.scope.precious_total_max),
-            ),
-        ));
-    }
+    said.extend(precious.line(workspace.scope.precious_total_max).map(|line| (Style::new(), line)));
     let time = now();
     let names = SessionNames::of(&sessions);
     for session in sessions.iter().filter(|session| session.open_turn.is_some()) {
@@ -141,6 +135,8 @@ pub(crate) fn status(options: &Options, screen: &mut Screen) -> Result<u8, Comma
     for (style, text) in said {
         print_wrapped(&mut screen.out, style, &text)?;
     }
+    print_unread(&mut screen.out, &unreadable.unwrap_or_default())?;
+    precious.print(&mut screen.out, screen.verbose)?;
     print_left_out(&mut screen.out, &left_out.unwrap_or_default(), screen.verbose)?;
     print_refused(&mut screen.out, &place.settings)?;
     Ok(0)
@@ -155,6 +151,24 @@ fn print_refused(out: &mut dyn std::io::Write, settings: &Settings) -> std::io::
         print_wrapped(out, Style::new(), &refused)?;
     }
     Ok(())
+}
+
+/// What could not be read. Nothing is said of what is in there.
+fn print_unread(out: &mut dyn std::io::Write, unreadable: &[Unreadable]) -> std::io::Result<()> {
+    const MOST: usize = 20;
+    if unreadable.is_empty() {
+        return Ok(());
+    }
+    writeln!(out, "\n{CARE}Could not be read:{CARE:#}")?;
+    for one in unreadable.iter().take(MOST) {
+        let (_, name, why) = unread::line(one);
+        writeln!(out, "  {name}  {HINT}{why}{HINT:#}")?;
+    }
+    if unreadable.len() > MOST {
+        writeln!(out, "  {HINT}and {} more{HINT:#}", unreadable.len() - MOST)?;
+    }
+    let what = "Make it readable for you (chmod u+rwX): the next look records what is there.";
+    print_wrapped(out, HINT, what)
 }
 
 /// What is known of the files, and what is kept of them.
@@ -202,30 +216,6 @@ fn print_wrapped(out: &mut dyn std::io::Write, style: Style, text: &str) -> std:
         writeln!(out, "  {style}{line}{style:#}")?;
     }
     Ok(())
-}
-
-/// Ignored files that are kept all the same.
-struct Precious {
-    files: usize,
-    bytes: u64,
-}
-
-impl Precious {
-    fn of(workspace: &Workspace) -> Result<Self, StoreError> {
-        let index = Index::load(&workspace.index_file(), &*workspace.store)?;
-        let mut precious = Self { files: 0, bytes: 0 };
-        for (_, folder) in index.folders() {
-            for child in &folder.children {
-                if let Known::Entry { entry, precious: true, .. } = &child.known {
-                    precious.files += 1;
-                    if let Entry::File { size, .. } = entry {
-                        precious.bytes += size;
-                    }
-                }
-            }
-        }
-        Ok(precious)
-    }
 }
 
 #[derive(Serialize)]

@@ -92,13 +92,14 @@ fn what_is_over_the_budget_is_listed_with_the_reason() {
     FOLDER/work
       1 of them ignored, yet kept: 8 B of 9 B used
 
+    Ignored folders, covered within the same budget:
+      build/  0 files, 0 B, 1 not covered
+
     Not covered:
-      ignored folder:
-        build (3 B)
       ignored, and larger than preciousFileMaxBytes:
         large.db (11 B)
       ignored, and preciousTotalBytes is used up:
-        b.db (3 B)
+        b.db (3 B), build/out (3 B)
       excluded by .takebackignore:
         disk.iso (4 B)
     ");
@@ -112,7 +113,7 @@ fn what_is_over_the_budget_is_listed_with_the_reason() {
         reasons,
         [
             r#""b.db" "overBudget""#,
-            r#""build" "ignoredFolder""#,
+            r#""build/out" "overBudget""#,
             r#""disk.iso" "excluded""#,
             r#""large.db" "ignoredFile""#
         ]
@@ -142,7 +143,8 @@ fn rules_of_a_project_uncover_nothing_that_is_known_and_delete_nothing() {
     let user = User::with(&[
         ("a.txt", "a\n"),
         ("lib/b.txt", "b\n"),
-        (".gitignore", ".env\nout/\n"),
+        (".gitignore", ".env\n"),
+        (".takebackignore", "out/\n"),
         (".env", "SECRET=1\n"),
         ("out/mine.txt", "never recorded\n"),
     ]);
@@ -170,10 +172,56 @@ fn rules_of_a_project_uncover_nothing_that_is_known_and_delete_nothing() {
         let answer = user.takeback(&[&["rewind", "m"], kind].concat());
         assert_eq!(answer.code, 4, "what came into scope has no past: {answer:?}");
         assert_eq!(
-            ["a.txt", "lib/b.txt", ".env", ".gitignore", "out/mine.txt"]
+            ["a.txt", "lib/b.txt", ".env", ".gitignore", ".takebackignore", "out/mine.txt"]
                 .map(|path| user.read(path)),
-            ["a\n", "b\n", "SECRET=1\n", ".env\nout/\n", "never recorded\n"]
+            ["a\n", "b\n", "SECRET=1\n", ".env\n", "out/\n", "never recorded\n"]
         );
-        assert!(!user.exists(".takebackignore"), "the agent's rules are taken back");
     }
+}
+
+/// The folder is ignored, its files are small: an agent deletes one, and the rewind has it.
+#[test]
+fn small_files_in_ignored_folders_are_covered_and_listed() {
+    let user = User::with(&[
+        (".gitignore", "data/\n"),
+        ("data/x.csv", "1,2\n"),
+        ("data/deep/y.csv", "3,4\n"),
+        ("data/large.bin", "12345678901"),
+    ]);
+    user.set(r#"{"preciousFileMaxBytes": 10}"#);
+    assert_eq!(user.takeback(&["checkpoint"]).code, 0);
+    agent(&user, |user| {
+        remove(user, "data/x.csv");
+        user.write("data/deep/y.csv", "agent\n");
+    });
+    let answer = user.takeback(&["rewind", "@", "-y"]);
+    assert_eq!(answer.code, 0, "{answer:?}");
+    assert_eq!(
+        (user.read("data/x.csv"), user.read("data/deep/y.csv")),
+        ("1,2\n".into(), "3,4\n".into())
+    );
+    insta::assert_snapshot!(not_covered(&user), @"
+    FOLDER/work
+      2 of them ignored, yet kept: 8 B of 268.4 MB used
+
+    Ignored folders, covered within the same budget:
+      data/  2 files, 8 B, 1 not covered
+
+    Not covered:
+      ignored, and larger than preciousFileMaxBytes:
+        data/large.bin (11 B)
+    ");
+    let told = user.json(&["status"]);
+    assert_eq!(
+        told["ignoredFolders"],
+        json!([{ "filePath": "data", "files": 2, "bytes": 8, "notCovered": 1 }])
+    );
+    // Beyond the budget a change is noticed, and said.
+    std::thread::sleep(std::time::Duration::from_millis(30));
+    user.takeback(&["checkpoint"]);
+    agent(&user, |user| user.write("data/large.bin", "changed by the agent"));
+    let answer = user.takeback(&["rewind", "m", "-y"]);
+    assert_eq!(answer.code, 4, "{answer:?}");
+    assert!(answer.out.contains("missing   data/large.bin"), "{answer:?}");
+    assert_eq!(user.read("data/large.bin"), "changed by the agent");
 }

@@ -8,6 +8,7 @@ mod store;
 mod streams;
 mod sync;
 mod threads;
+mod unreadable;
 
 use crate::home::User;
 

@@ -191,6 +191,29 @@ impl User {
         self.answer_of(command, "")
     }
 
+    /// `takeback ARGS` as an ordinary user, killed at a system call: `rule` as strace's `inject=` has
+    /// it. Whether it came so far.
+    pub(crate) fn killed_unprivileged(&self, rule: &str, args: &[&str]) -> bool {
+        let (call, _) = rule.split_once(':').expect("a call and when");
+        let mut tracer = Command::new("strace");
+        tracer.args(["-f", "-qq", "-o", "/dev/null", "-e"]).arg(format!("trace={call}"));
+        tracer.arg("-e").arg(format!("inject={rule}"));
+        tracer.arg(self.program()).args(args).current_dir(self.work()).env_clear();
+        tracer.env("HOME", self.home()).env("PATH", std::env::var_os("PATH").unwrap_or_default());
+        if self.is_given_up() {
+            tracer.uid(NOBODY);
+        }
+        let status = tracer.stdout(Stdio::null()).stderr(Stdio::null()).status();
+        status.expect("it starts").code().is_none()
+    }
+
+    fn program(&self) -> PathBuf {
+        match self.is_given_up() {
+            true => self.folder.path().join("takeback"),
+            false => env!("CARGO_BIN_EXE_takeback").into(),
+        }
+    }
+
     fn is_given_up(&self) -> bool {
         self.folder.path().join("takeback").exists()
     }

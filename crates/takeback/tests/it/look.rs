@@ -186,8 +186,10 @@ fn what_cannot_be_read_is_named_and_stops_nothing() {
     mode(&user.work().join("closed"), 0o000);
     mode(&user.work().join("listed"), 0o444);
     let answer = user.unprivileged(&["checkpoint", "first"]);
-    assert_eq!(answer.code, 0, "{answer:?}");
+    assert_eq!(answer.code, 3, "{answer:?}");
     assert!(answer.out.contains("not kept: secret  it could not be read"), "{answer:?}");
+    assert!(answer.out.contains("not read: closed/"), "{answer:?}");
+    assert!(answer.out.contains("not read: listed/"), "{answer:?}");
     std::fs::write(user.work().join("a.txt"), "two\n").expect("it is written");
     let answer = user.unprivileged(&["rewind", "first", "--exact", "-y"]);
     assert_eq!((answer.code, user.read("a.txt").as_str()), (0, "one\n"), "{answer:?}");

@@ -19,6 +19,7 @@ mod mcp;
 mod own_rules;
 mod pager;
 mod patch;
+mod purge;
 mod record;
 mod reference;
 mod direction;

@@ -78,6 +78,8 @@ const ASKED: &[(&str, &[&str])] = &[
     ("init", &["init", "--agent", "claude", "-y"]),
     ("doctor", &["doctor"]),
     ("uninstall", &["uninstall", "--agent", "claude", "-y"]),
+    ("purge", &["purge", "a", "--dry-run"]),
+    ("purge", &["purge", "a", "-y"]),
     ("forget", &["forget", "--dry-run"]),
     ("serve", &["serve", "--ensure", "--idle-exit", "1"]),
 ];

@@ -26,13 +26,21 @@ impl<'a> Staged<'a> {
         }
     }
 
-    /// Deepest first: a folder's own mode may close the way to those in it.
-    pub(super) fn set_folder_modes(&mut self, deep: &[usize]) {
-        let folders: Vec<usize> =
-            deep.iter().copied().filter(|at| self.jobs[*at].goal.is_dir()).collect();
+    /// Deepest first: a folder's own mode may close the way to those in it. Those that not even their
+    /// owner can read afterwards come last, when everything in them has been verified.
+    pub(super) fn set_folder_modes(&mut self, deep: &[usize], which: Closing) {
+        let is_of =
+            |mode: Option<u32>| is_closed(mode.unwrap_or(0o755)) == (which == Closing::Closed);
+        let folders: Vec<usize> = deep
+            .iter()
+            .copied()
+            .filter(|at| self.jobs[*at].goal.is_dir() && is_of(self.jobs[*at].goal.mode()))
+            .collect();
         let steps: HashMap<&'a WorkPath, usize> =
             folders.iter().map(|at| (&self.jobs[*at].step.path, *at)).collect();
-        let mut locked: Vec<&Unlocked> = self.unlocked.iter().collect();
+        let unlocked = self.unlocked.iter();
+        let mut locked: Vec<&Unlocked> =
+            unlocked.filter(|folder| is_of(Some(folder.mode))).collect();
         locked.sort_by_key(|folder| folder.path.depth());
         for at in folders {
             let depth = self.jobs[at].path.depth();
@@ -56,25 +64,64 @@ impl<'a> Staged<'a> {
             let mode = job.goal.mode().unwrap_or(0o755);
             set_folder_mode(self.parent(at)?, job.path.file_name(), mode)?;
         }
+        if is_closed(job.goal.mode().unwrap_or(0o755)) && self.present(at)? != job.goal {
+            return Ok(conflict());
+        }
         Ok(Fate::Done)
     }
 
     /// Gives an unlocked folder its mode back, unless its own step has given it another, or somebody
     /// else.
     fn lock(&mut self, folder: &Unlocked, step: Option<&usize>) {
-        let Unlocked { path, mode } = folder;
+        let Unlocked { path, .. } = folder;
         if step.is_some_and(|at| self.jobs[*at].fate == Some(Fate::Done)) {
             return;
         }
-        let root = self.sites[0].root();
-        let locked = match mode_of(root, path) {
-            Ok(Some(now)) if now == mode | 0o700 => set_mode_of(root, path, *mode),
-            looked => looked.map(|_| ()),
-        };
-        if let Err(error) = locked {
-            self.left_open.push(Problem { path: path.clone(), error: plain_error(&error) });
+        // A step of its own may have made it what it was at first, by another way.
+        if step.is_none() && self.is_given_a_mode(path) {
+            return;
         }
+        self.left_open.extend(lock(self.sites[0].root(), folder));
     }
+
+    /// Whether a step that is done says which mode a folder has.
+    fn is_given_a_mode(&self, path: &WorkPath) -> bool {
+        let mut jobs = self.jobs.iter();
+        jobs.any(|job| job.step.path == *path && job.goal.is_dir() && job.fate == Some(Fate::Done))
+    }
+}
+
+/// Which folders get their modes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Closing {
+    /// Those that their owner can read afterwards.
+    Readable,
+    Closed,
+}
+
+/// Whether not even its owner can read a folder and what is in it.
+pub(crate) fn is_closed(mode: u32) -> bool {
+    mode & 0o500 != 0o500
+}
+
+/// Gives folders that were made readable their modes back, deepest first; what went wrong.
+pub(crate) fn lock_all(root: &Root, unlocked: &[Unlocked]) -> Vec<Problem> {
+    let mut unlocked: Vec<&Unlocked> = unlocked.iter().collect();
+    unlocked.sort_by_key(|folder| std::cmp::Reverse(folder.path.depth()));
+    unlocked.into_iter().filter_map(|folder| lock(root, folder)).collect()
+}
+
+/// Lets the owner into a folder.
+pub(crate) fn open(root: &Root, folder: &Unlocked) -> io::Result<()> {
+    set_mode_of(root, &folder.path, folder.mode | 0o700)
+}
+
+fn lock(root: &Root, Unlocked { path, mode }: &Unlocked) -> Option<Problem> {
+    let locked = match mode_of(root, path) {
+        Ok(Some(now)) if now == mode | 0o700 => set_mode_of(root, path, *mode),
+        looked => looked.map(|_| ()),
+    };
+    locked.err().map(|error| Problem { path: path.clone(), error: plain_error(&error) })
 }
 
 /// `None`: there is no folder.

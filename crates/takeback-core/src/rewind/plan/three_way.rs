@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use takeback_store::{Digest, Entry, StoreError};
+use takeback_store::{Digest, Entry, Lack, StoreError};
 
 use super::{DAMAGED, Sources, UNKNOWN_BEFORE};
 use crate::rewind::merge::{TextMerge, merge_text};
@@ -51,6 +51,9 @@ pub(super) fn merge_entry(
             Entry::NotCaptured { lack } => return Ok(Merged::Lacking(lack.reason().to_owned())),
             _ => {}
         }
+    }
+    if ours.is_unreadable() {
+        return Ok(Merged::Lacking(Lack::Unreadable.reason().to_owned()));
     }
     if ours == base {
         return Ok(clean(theirs));

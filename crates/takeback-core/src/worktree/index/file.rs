@@ -28,6 +28,7 @@ const STILL: u64 = u64::MAX;
 const LISTED: u8 = 1;
 const REPOSITORY: u8 = 2;
 const HAS_SKIPPED: u8 = 4;
+const HIDDEN: u8 = 8;
 
 const SKIPPED: u8 = 0;
 const FILE: u8 = 1;
@@ -236,6 +237,7 @@ impl<'a> Block<'a> {
         let children = (0..self.tags.len()).map(child).collect::<Option<_>>()?;
         Some(Folder {
             listed: self.is_listed(),
+            hidden: self.flags & HIDDEN != 0,
             fingerprint: self.fingerprint,
             repository: self.is_repository(),
             excludes: self.excludes,
@@ -259,6 +261,14 @@ impl Base {
 
     pub(crate) fn blocks(&self) -> impl Iterator<Item = Block<'_>> {
         (0..self.len()).filter_map(|at| self.block(at))
+    }
+
+    /// The blocks of a folder and of those in it, and perhaps of some that come between them.
+    pub(super) fn blocks_below(&self, folder: &[u8]) -> impl Iterator<Item = Block<'_>> {
+        let start = self.place_of(folder).unwrap_or_else(|at| at);
+        let blocks = (start..self.len()).filter_map(|at| self.block(at));
+        let folder = folder.to_vec();
+        blocks.take_while(move |block| block.path.starts_with(&folder))
     }
 
     pub(super) fn find(&self, path: &[u8]) -> Option<Block<'_>> {
@@ -378,7 +388,7 @@ fn put_block(out: &mut Vec<u8>, path: &[u8], folder: &Folder) {
 }
 
 fn flags(folder: &Folder) -> u8 {
-    flag(folder.listed, LISTED) | flag(folder.repository, REPOSITORY)
+    flag(folder.listed, LISTED) | flag(folder.repository, REPOSITORY) | flag(folder.hidden, HIDDEN)
 }
 
 fn flag(is_set: bool, bit: u8) -> u8 {

@@ -8,15 +8,17 @@ use super::{Walk, join};
 use crate::worktree::fingerprint::stat;
 use crate::worktree::index::Known;
 use crate::worktree::root::{Access, names_in};
-use crate::worktree::scope::{By, Coverage, MOST_NAMES, OutReason, is_always_out, manifests_of};
+use crate::worktree::scope::{
+    By, Coverage, Inside, MOST_NAMES, OutReason, is_always_out, manifests_of, may_be_derived,
+};
 
 impl Visit<'_, '_> {
     pub(super) fn cover_folder(&mut self, path: &[u8], before: Option<&Known>) -> Coverage {
         let held = self.rules();
-        let cover = |by, beside: &dyn Fn(&[u8]) -> bool, in_ignored| {
-            held.rules.cover_folder(self.walk.options, path, beside, in_ignored, by)
+        let cover = |by, beside: &dyn Fn(&[u8]) -> bool, inside| {
+            held.rules.cover_folder(self.walk.options, path, beside, inside, by)
         };
-        let all = cover(By::All, &|name| self.has(name), held.ignored);
+        let all = cover(By::All, &|name| self.has(name), held.inside);
         if all == Coverage::In || !self.is_new(before) || is_always_out(self.walk.options, path) {
             return all;
         }
@@ -27,21 +29,24 @@ impl Visit<'_, '_> {
         }
         let folder = &self.task.path;
         let beside = |name: &[u8]| self.has(name) && !distrusted.is_made(folder, name);
-        if cover(By::Trusted, &beside, held.ignored_by_trusted) != Coverage::In {
+        if cover(By::Trusted, &beside, held.inside_by_trusted) != Coverage::In {
             return all;
         }
         // What is in a new folder was counted with it.
-        let is_counted = held.ignored && self.task.was_absent;
+        let is_counted = held.inside != Inside::Plain && self.task.was_absent;
         match all {
             Coverage::Out(OutReason::Derived) => Coverage::Left(Lack::Derived),
-            _ if !is_counted && self.walk.has_too_many(path) => Coverage::Left(Lack::TooMany),
+            _ if !is_counted && self.walk.has_more_names(path, MOST_NAMES) => {
+                Coverage::Left(Lack::TooMany)
+            }
             _ => Coverage::In,
         }
     }
 
     pub(super) fn cover_file(&mut self, path: &[u8], before: Option<&Known>) -> Coverage {
         let held = self.rules();
-        let all = held.rules.cover_file(path, held.ignored, By::All);
+        let options = self.walk.options;
+        let all = held.rules.cover_file(options, path, held.inside, By::All);
         if all == Coverage::In || !self.is_new(before) {
             return all;
         }
@@ -49,7 +54,7 @@ impl Visit<'_, '_> {
             self.name_judges(path, Kind::File);
             return all;
         }
-        match held.rules.cover_file(path, held.ignored_by_trusted, By::Trusted) {
+        match held.rules.cover_file(options, path, held.inside_by_trusted, By::Trusted) {
             Coverage::Out(_) => all,
             trusted => trusted,
         }
@@ -58,7 +63,8 @@ impl Visit<'_, '_> {
     /// Whether a known file is one that is ignored.
     pub(super) fn is_precious(&self, path: &[u8]) -> bool {
         let held = self.rules();
-        held.rules.cover_file(path, held.ignored, By::All) == Coverage::Precious
+        let all = held.rules.cover_file(self.walk.options, path, held.inside, By::All);
+        all == Coverage::Precious
     }
 
     /// Records a folder as one path, without what is in it.
@@ -87,7 +93,7 @@ impl Visit<'_, '_> {
 
     /// Whether a name is known not to have been there at the last scan.
     fn is_new(&self, before: Option<&Known>) -> bool {
-        self.before(before) == Entry::Absent
+        self.listed_before(before) == Entry::Absent
     }
 
     /// Notes which files keep a name out: the store knows who wrote them, and is not asked here.
@@ -109,16 +115,16 @@ enum Kind {
 }
 
 impl Walk<'_> {
-    /// Whether more names are below a folder than are copied. What cannot be read is not counted:
+    /// Whether more names than `most` are below a folder. What can be made again does not count. What cannot be read is not counted:
     /// it is not copied either.
-    fn has_too_many(&self, path: &[u8]) -> bool {
+    pub(super) fn has_more_names(&self, path: &[u8], most: usize) -> bool {
         let mut count = 0;
         let mut open = vec![path.to_vec()];
         while let Some(path) = open.pop() {
             let Ok(folder) = self.root.folder(&path, Access::Read) else { continue };
             let Ok(names) = names_in(&folder) else { continue };
             count += names.len();
-            if count > MOST_NAMES {
+            if count > most {
                 return true;
             }
             for name in names {
@@ -126,7 +132,7 @@ impl Walk<'_> {
                 let is_folder = seen.is_some_and(|seen| {
                     seen.kind == rustix::fs::FileType::Directory && seen.device == self.root.device
                 });
-                if is_folder {
+                if is_folder && !may_be_derived(self.options, &name) {
                     open.push(join(&path, &name));
                 }
             }

@@ -12,7 +12,7 @@ use takeback_store::WorkPath;
 use super::{Extent, ScanError, ScanStats, Walk, join, valid};
 use crate::worktree::fingerprint::{Fingerprint, stat, stat_open};
 use crate::worktree::index::{Block, Brief, Folder, Kind};
-use crate::worktree::root::Access;
+use crate::worktree::root::{Access, is_no_folder};
 use crate::worktree::scope::EXCLUDE;
 
 /// Folders that a thread takes at once.
@@ -24,8 +24,10 @@ pub(super) struct Glanced {
     pub(super) moved: Vec<Moved>,
     /// Folders whose names nobody has read.
     pub(super) unlisted: Vec<Vec<u8>>,
-    /// Folders that are no longer there, or cannot be reached.
+    /// Folders that are no longer there.
     pub(super) lost: Vec<Vec<u8>>,
+    /// Folders that cannot be reached: no permission, a failing disk, no descriptor to be had.
+    pub(super) unreadable: Vec<Vec<u8>>,
     /// Folders that another file system hides.
     pub(super) foreign: Vec<Vec<u8>>,
     /// Files with several names, by inode.
@@ -66,7 +68,17 @@ impl Walk<'_> {
                 glanced
             }
         };
-        if self.is_over() { Err(ScanError::OutOfTime) } else { Ok(glanced) }
+        if self.is_over() {
+            return Err(ScanError::OutOfTime);
+        }
+        // Of a root that cannot be read nothing can be said at all.
+        if glanced.unreadable.iter().any(Vec::is_empty) {
+            let path = self.root.path().display().to_string();
+            let again = self.root.folder(b"", Access::Read).err();
+            let source = again.unwrap_or_else(|| std::io::ErrorKind::Interrupted.into());
+            return Err(ScanError::Unreadable { path, source });
+        }
+        Ok(glanced)
     }
 
     fn glance_at_all(&self) -> Glanced {
@@ -144,10 +156,12 @@ impl Walk<'_> {
         if !known.listed {
             return glanced.unlisted.push(path.to_vec());
         }
-        let Ok(folder) = self.root.folder(path, Access::Reach) else {
-            return glanced.lost.push(path.to_vec());
+        let folder = match self.root.folder(path, Access::Reach) {
+            Ok(folder) => folder,
+            Err(error) if is_no_folder(&error) => return glanced.lost.push(path.to_vec()),
+            Err(_) => return glanced.unreadable.push(path.to_vec()),
         };
-        let Ok(own) = stat_open(&folder) else { return glanced.lost.push(path.to_vec()) };
+        let Ok(own) = stat_open(&folder) else { return glanced.unreadable.push(path.to_vec()) };
         if own.device != self.root.device {
             return glanced.foreign.push(path.to_vec());
         }
@@ -210,6 +224,7 @@ impl Glanced {
         self.moved.extend(other.moved);
         self.unlisted.extend(other.unlisted);
         self.lost.extend(other.lost);
+        self.unreadable.extend(other.unreadable);
         self.foreign.extend(other.foreign);
         self.linked.extend(other.linked);
         self.stats.files += other.stats.files;

@@ -3,9 +3,9 @@
 use std::collections::HashSet;
 use std::io;
 
-use takeback_store::{Entry, PackedBlob, WorkPath};
+use takeback_store::{Entry, Lack, PackedBlob, WorkPath};
 
-use super::{Observed, Scan, ScanError, Walk, join, valid};
+use super::{Observed, Scan, ScanError, Unreadable, Walk, join, valid};
 use crate::worktree::fingerprint::{Fingerprint, stat};
 use crate::worktree::index::{Child, Folder, Known};
 use crate::worktree::look::{Bytes, Looked, as_known, look_at};
@@ -18,6 +18,12 @@ enum Stray {
     Looked { looked: Looked, same_file: bool },
 }
 
+/// What cannot be looked at is not known to be as it was.
+fn unreadable(known: &Entry) -> Stray {
+    let looked = Looked { entry: Entry::NotCaptured { lack: Lack::Unreadable }, fingerprint: None };
+    Stray::Looked { looked, same_file: known.is_unreadable() }
+}
+
 impl Walk<'_> {
     /// Looks at what is known in folders that were not read: an edit named it although its folder is
     /// out of scope, or its folder is none any more.
@@ -27,7 +33,7 @@ impl Walk<'_> {
         scan: &mut Scan,
         sink: &mut dyn FnMut(PackedBlob),
     ) -> Result<(), ScanError> {
-        let mut found = Vec::new();
+        let (mut found, mut unread) = (Vec::new(), Vec::new());
         let told: HashSet<WorkPath> = if self.strays.is_empty() {
             HashSet::new()
         } else {
@@ -44,19 +50,17 @@ impl Walk<'_> {
                 if told.contains(&below) {
                     continue;
                 }
-                let failed = |source| ScanError::Unreadable { path: below.display(), source };
                 let Known::Entry { entry, fingerprint, precious } = &child.known else {
                     let is_gone = !may_be_derived(self.options, &child.name)
-                        && self.is_nothing(&below).map_err(failed)?;
+                        && self.is_nothing(&below).unwrap_or(false);
                     if is_gone {
                         let (before, after) = (Entry::Unknown, Entry::Absent);
                         found.push(Observed { path: below, before, after, same_file: false });
                     }
                     continue;
                 };
-                let stray =
-                    self.look_at_stray(&below, entry, *fingerprint, sink).map_err(failed)?;
-                let (looked, same_file) = match stray {
+                let stray = self.look_at_stray(&below, entry, *fingerprint, sink);
+                let (looked, same_file) = match stray.unwrap_or_else(|_| unreadable(entry)) {
                     Stray::AsItWas => {
                         stay.push(child.clone());
                         continue;
@@ -71,6 +75,9 @@ impl Walk<'_> {
                     };
                     stay.push(Child { name: child.name.clone(), known });
                 }
+                if looked.entry.is_unreadable() {
+                    unread.push(Unreadable::file(below.clone()));
+                }
                 let (before, after) = (entry.clone(), looked.entry);
                 let observed = Observed { path: below, before, after, same_file };
                 found.extend(Some(observed).filter(Observed::is_a_change));
@@ -84,6 +91,7 @@ impl Walk<'_> {
             }
         }
         scan.found.extend(found);
+        scan.unreadable.extend(unread);
         Ok(())
     }
 

@@ -1,7 +1,6 @@
 //! One folder of a scan: each of its names is passed over, as it was, or looked at.
 
 use std::cell::OnceCell;
-use std::io;
 use std::os::fd::OwnedFd;
 use std::rc::Rc;
 use std::sync::Arc;
@@ -10,21 +9,22 @@ use rustix::fs::FileType;
 use takeback_store::{Entry, Lack};
 
 use super::glance::excludes_of;
+use super::ignored::UNCOVERED;
 use super::{Blobs, Observed, Part, Task, Walk, is_unread, join, parent, valid};
 use crate::worktree::fingerprint::{Fingerprint, Stat, stat};
 use crate::worktree::index::{Child, Folder, Kind, Known};
-use crate::worktree::look::{Bytes, look_at};
+use crate::worktree::look::{Bytes, Looked, look_at};
 use crate::worktree::scope::{
-    By, Coverage, OWN_FOLDER, OutReason, Rules, is_internal_name, is_stage, may_be_derived,
+    By, Coverage, Inside, OWN_FOLDER, OutReason, Rules, is_internal_name, is_stage, may_be_derived,
 };
 
 /// The rules that hold in a folder.
 pub(super) struct Held {
     pub(super) rules: Arc<Rules>,
-    /// The folder is known but by now ignored: then nothing new in it is covered.
-    pub(super) ignored: bool,
+    /// Whether the folder is ignored, or is in one that is.
+    pub(super) inside: Inside,
     /// The same, by the rules that are trusted.
-    pub(super) ignored_by_trusted: bool,
+    pub(super) inside_by_trusted: Inside,
 }
 
 /// One folder being visited.
@@ -34,7 +34,7 @@ pub(super) struct Visit<'a, 'w> {
     folder: OwnedFd,
     /// As they are now; none: those that are known.
     names: Option<Rc<Vec<Vec<u8>>>>,
-    known: Option<&'a Folder>,
+    pub(super) known: Option<&'a Folder>,
     rules: OnceCell<Held>,
     pub(super) part: &'a mut Part,
     below: &'a mut Vec<Task>,
@@ -58,7 +58,7 @@ impl<'a, 'w> Visit<'a, 'w> {
     }
 
     /// What is known of all its names from now on; `None`: the time is up.
-    pub(super) fn children(&mut self) -> io::Result<Option<Vec<Child>>> {
+    pub(super) fn children(&mut self) -> Option<Vec<Child>> {
         let old = self.known.map(|folder| folder.children.as_slice()).unwrap_or_default();
         match self.names.clone() {
             Some(names) => self.listed(&names, old),
@@ -67,7 +67,7 @@ impl<'a, 'w> Visit<'a, 'w> {
     }
 
     /// The names are those that were known.
-    fn same_names(&mut self, old: &[Child]) -> io::Result<Option<Vec<Child>>> {
+    fn same_names(&mut self, old: &[Child]) -> Option<Vec<Child>> {
         let same = &old[..self.task.same.unwrap_or(0).min(old.len())];
         let files = same.iter().filter(|child| child.known.brief(b"").kind == Kind::Kept).count();
         self.part.stats.files += files as u64;
@@ -75,26 +75,26 @@ impl<'a, 'w> Visit<'a, 'w> {
         let mut children = Vec::with_capacity(old.len());
         for (at, child) in old.iter().enumerate() {
             if self.walk.is_over() {
-                return Ok(None);
+                return None;
             }
             // A folder's mode is its own: that the files before and after it are the same says nothing.
             if at < same.len() && child.known.brief(b"").kind != Kind::Folder {
                 children.push(child.clone());
                 continue;
             }
-            match self.name(&child.name, Some(&child.known))? {
+            match self.name(&child.name, Some(&child.known)) {
                 Some(known) => children.push(Child { name: child.name.clone(), known }),
                 None => self.gone(child),
             }
         }
-        Ok(Some(children))
+        Some(children)
     }
 
-    fn listed(&mut self, names: &[Vec<u8>], mut old: &[Child]) -> io::Result<Option<Vec<Child>>> {
+    fn listed(&mut self, names: &[Vec<u8>], mut old: &[Child]) -> Option<Vec<Child>> {
         let mut children = Vec::with_capacity(names.len());
         for name in names {
             if self.walk.is_over() {
-                return Ok(None);
+                return None;
             }
             while let Some((gone, rest)) =
                 old.split_first().filter(|(child, _)| *child.name < **name)
@@ -109,14 +109,14 @@ impl<'a, 'w> Visit<'a, 'w> {
                 }
                 _ => None,
             };
-            if let Some(known) = self.name(name, before.map(|child| &child.known))? {
+            if let Some(known) = self.name(name, before.map(|child| &child.known)) {
                 children.push(Child { name: name.as_slice().into(), known });
             } else if let Some(gone) = before {
                 self.gone(gone);
             }
         }
         old.iter().for_each(|child| self.gone(child));
-        Ok(Some(children))
+        Some(children)
     }
 
     /// Whether a name is in this folder.
@@ -150,30 +150,37 @@ impl<'a, 'w> Visit<'a, 'w> {
             let distrusted = self.walk.distrusted;
             let rules =
                 Rules::read(above.as_ref(), path, &self.folder, repository, distrusted, has);
-            let ignored = rules.ignores_folder(path, By::All);
-            let ignored_by_trusted = ignored && rules.ignores_folder(path, By::Trusted);
-            Held { rules, ignored, ignored_by_trusted }
+            let inside = rules.inside(path, By::All);
+            let inside_by_trusted = match inside {
+                Inside::Plain => Inside::Plain,
+                _ => rules.inside(path, By::Trusted),
+            };
+            Held { rules, inside, inside_by_trusted }
         })
     }
 
     /// What is known of a name from now on; `None`: nothing stands there, or nothing that counts.
-    fn name(&mut self, name: &[u8], before: Option<&Known>) -> io::Result<Option<Known>> {
+    fn name(&mut self, name: &[u8], before: Option<&Known>) -> Option<Known> {
         if is_internal_name(name) {
-            return Ok(None);
+            return None;
         }
         let seen = match stat(&self.folder, name) {
             Ok(Some(seen)) => seen,
-            Ok(None) => return Ok(None),
-            // A folder that may be listed but not searched: what was known in it stays known.
-            Err(_) => {
-                return Ok(Some(before.cloned().unwrap_or(passed_over(OutReason::Unreachable))));
-            }
+            Ok(None) => return None,
+            Err(_) => return Some(self.unsearched(name, before)),
         };
         let path = join(&self.task.path, name);
+        if before.is_none() && self.is_surfaced() {
+            self.part.unread.surfaced.push(valid(path.clone()));
+        }
+        let is_new = before.is_none() && self.listed_before(None) == Entry::Absent;
+        if is_new && self.is_in_ignored() {
+            self.part.new_in_ignored.push(valid(path.clone()));
+        }
         if is_stage(&path) {
-            Ok(self.stage(path, before))
+            self.stage(path, before)
         } else if seen.kind == FileType::Directory {
-            Ok(self.subfolder(path, &seen, before))
+            self.subfolder(path, &seen, before)
         } else {
             self.file(path, name, &seen, before)
         }
@@ -189,19 +196,38 @@ impl<'a, 'w> Visit<'a, 'w> {
         if let Some(left) = before.filter(|known| known.is_left()) {
             return Some(left.clone());
         }
+        if let Some(known) = before.filter(|known| known.is_watched_as(seen)) {
+            return Some(known.clone());
+        }
         let coverage =
             if is_known || own { Coverage::In } else { self.cover_folder(&path, before) };
+        if coverage == Coverage::Precious && self.has_too_many(&path) {
+            return Some(self.watch_from_outside(path, seen, before));
+        }
         match coverage {
             Coverage::Out(reason) => return Some(passed_over(reason)),
             Coverage::Left(lack) => return Some(self.leave(path, before, lack)),
             Coverage::In | Coverage::Precious => {}
         }
+        let precious = match before {
+            Some(Known::Entry { precious: true, .. }) => true,
+            // An index made again from the log does not know which folders are ignored.
+            Some(Known::Entry { .. }) => self.is_forgotten() && self.is_ignored_folder(&path),
+            _ => coverage == Coverage::Precious,
+        };
         let entry = Entry::Dir { mode: seen.mode() };
-        let was = self.before(before);
+        let listed = self.listed_before(before);
+        let mut was = self.before(before);
+        if was == Entry::Absent && coverage == Coverage::Precious {
+            self.part.new_in_ignored.push(valid(path.clone()));
+            was = Entry::Unknown;
+        }
         // One that is known is looked at by itself.
         if !self.walk.before.has_folder(&path) || self.walk.strays.contains(&path) {
             self.below.push(Task {
-                was_absent: !matches!(was, Entry::Dir { .. } | Entry::Unknown),
+                was_absent: !matches!(listed, Entry::Dir { .. } | Entry::Unknown)
+                    && !listed.is_unreadable(),
+                surfaced: before.is_none() && self.is_surfaced(),
                 path: path.clone(),
                 above: Some(Arc::clone(&self.rules().rules)),
                 same: None,
@@ -211,7 +237,7 @@ impl<'a, 'w> Visit<'a, 'w> {
             return None;
         }
         self.differs(path, was, &entry, false);
-        Some(Known::Entry { entry, fingerprint: None, precious: false })
+        Some(Known::Entry { entry, fingerprint: None, precious })
     }
 
     fn file(
@@ -220,15 +246,21 @@ impl<'a, 'w> Visit<'a, 'w> {
         name: &[u8],
         seen: &Stat,
         before: Option<&Known>,
-    ) -> io::Result<Option<Known>> {
-        if matches!(before, Some(Known::Entry { entry: Entry::Dir { .. }, .. })) {
+    ) -> Option<Known> {
+        if matches!(before, Some(Known::Entry { entry, .. }) if entry.is_dir() || entry.is_unreadable())
+        {
             self.below_gone(&path);
         }
         if !matches!(seen.kind, FileType::RegularFile | FileType::Symlink) {
-            return Ok(Some(self.special(path, before)));
+            return Some(self.special(path, before));
         }
         self.walk.counter.files(1);
         let (entry, fingerprint, precious) = match before {
+            // The log says that it changed and was not covered: there may be room by now.
+            Some(Known::Entry { entry, .. }) if *entry == UNCOVERED && self.is_precious(&path) => {
+                self.precious(path, seen, before);
+                return None;
+            }
             Some(Known::Entry { entry, fingerprint, precious }) => {
                 // An index made again from the log does not know which files are ignored.
                 let forgotten = fingerprint.is_none() && !precious;
@@ -238,11 +270,10 @@ impl<'a, 'w> Visit<'a, 'w> {
             _ => {
                 match self.cover_file(&path, before) {
                     Coverage::In | Coverage::Left(_) => {}
-                    Coverage::Out(reason) => return Ok(Some(passed_over(reason))),
+                    Coverage::Out(reason) => return Some(passed_over(reason)),
                     Coverage::Precious => {
-                        let was = self.before(before);
-                        self.part.precious.push((valid(path), *seen, was));
-                        return Ok(None);
+                        self.precious(path, seen, before);
+                        return None;
                     }
                 }
                 (None, None, false)
@@ -255,7 +286,7 @@ impl<'a, 'w> Visit<'a, 'w> {
             && !self.walk.reads_later(entry)
         {
             self.part.note_links(seen, || path);
-            return Ok(Some(Known::Entry { entry: entry.clone(), fingerprint, precious }));
+            return Some(Known::Entry { entry: entry.clone(), fingerprint, precious });
         }
         let known = entry.and_then(Entry::digest);
         let blobs = self.blobs;
@@ -272,20 +303,42 @@ impl<'a, 'w> Visit<'a, 'w> {
             self.walk.budget
         };
         let mut bytes = Bytes::Keep { known, kept: self.walk.kept, sink: &mut sink, budget };
-        let looked = look_at(&self.folder, name, seen, &mut bytes)?;
+        let looked = look_at(&self.folder, name, seen, &mut bytes).unwrap_or(Looked {
+            entry: Entry::NotCaptured { lack: Lack::Unreadable },
+            fingerprint: None,
+        });
         if looked.entry == Entry::Absent {
-            return Ok(None);
+            return None;
         }
         self.part.stats.read += u64::from(!is_unread(&looked.entry));
         self.part.note_links(seen, || path.clone());
         let was = self.before(before);
+        let mut same_file = same_file;
+        if looked.entry.is_unreadable() {
+            self.part.unread.files.push(valid(path.clone()));
+            // Only a fingerprint that moved says that it is another.
+            same_file |= was.is_unreadable() && fingerprint.is_none();
+        }
         let fingerprint = self.walk.lasting(&looked);
         self.differs(path, was, &looked.entry, same_file);
-        Ok(Some(Known::Entry { entry: looked.entry, fingerprint, precious }))
+        Some(Known::Entry { entry: looked.entry, fingerprint, precious })
+    }
+
+    /// Whether the folder could not be read for a while, or came while the one it is in could not.
+    fn is_surfaced(&self) -> bool {
+        self.task.surfaced || self.known.is_some_and(|folder| folder.hidden)
     }
 
     /// The entry that a name had at the last scan.
     pub(super) fn before(&self, known: Option<&Known>) -> Entry {
+        match self.listed_before(known) {
+            Entry::Absent if known.is_none() && self.is_in_ignored() => Entry::Unknown,
+            before => before,
+        }
+    }
+
+    /// The same by what the last scan saw alone.
+    pub(super) fn listed_before(&self, known: Option<&Known>) -> Entry {
         match known {
             Some(Known::Entry { entry, .. }) => entry.clone(),
             Some(Known::Skipped { .. }) => Entry::Unknown,

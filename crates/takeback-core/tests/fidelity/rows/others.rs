@@ -26,13 +26,16 @@ pub(super) fn rows() -> Vec<Row> {
                 }
             },
             ..row(
-                "ignored build output that is new",
+                "files in an ignored folder, and new ones",
                 |s| {
                     s.write(".gitignore", "build/\n");
                     s.write("build/old.o", "o\n");
+                    s.write("build/gone.o", "g\n");
                     s.write("a.c", "a\n");
                 },
                 |s| {
+                    s.write("build/old.o", "changed\n");
+                    s.remove("build/gone.o");
                     s.write("build/new.o", "new\n");
                     s.write("build/deep/out", "new\n");
                     s.write("a.c", "changed\n");

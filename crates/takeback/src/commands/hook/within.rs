@@ -25,6 +25,7 @@ use takeback_core::{
 use takeback_store::{PointQuery, SessionId, StoreError, Timestamp};
 
 use super::whole;
+use crate::commands::unread;
 use crate::place::{self, Place, Store};
 use crate::stores;
 use crate::watchlist::Watchlist;
@@ -288,9 +289,10 @@ pub(in crate::commands) fn lacking(recorded: &Recorded) -> Option<String> {
     if recorded.spooled {
         return Some("the workspace was busy; it waits in the spool".to_owned());
     }
-    let (path, lack) = recorded.not_captured.first()?;
-    let more = recorded.not_captured.len() - 1;
-    let path = String::from_utf8_lossy(path.as_bytes());
+    let lines = unread::lines(recorded);
+    let (what, path, why) = lines.first()?;
+    let more = lines.len() - 1;
     let rest = if more > 0 { format!(" (and {more} more)") } else { String::new() };
-    Some(format!("not captured: {path}{rest}: {}", lack.reason()))
+    let what = if *what == "not read" { "could not be read" } else { "not captured" };
+    Some(format!("{what}: {path}{rest}: {why}"))
 }

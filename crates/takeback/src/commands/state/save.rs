@@ -59,9 +59,13 @@ pub(crate) fn save(
         "{GOOD}{done}{GOOD:#} {NAME}{}{NAME:#}  {HINT}{files}{HINT:#}",
         plain(&record.id().to_string())
     )?;
-    for (path, lack) in &kept.not_captured {
+    const MOST: usize = 20;
+    for (path, lack) in kept.not_captured.iter().take(MOST) {
         let (path, why) = (name(path), lack.reason());
         writeln!(screen.out, "  {CARE}not kept:{CARE:#} {path}  {HINT}{why}{HINT:#}")?;
+    }
+    if kept.not_captured.len() > MOST {
+        writeln!(screen.out, "  {HINT}and {} more{HINT:#}", kept.not_captured.len() - MOST)?;
     }
     Ok(0)
 }

@@ -17,7 +17,7 @@ fn a_file_that_may_not_be_read_is_named_and_left_alone() {
     user.give_up_privileges();
     set_mode(&user, "secret", 0o000);
     let answer = user.unprivileged(&["checkpoint", "first"]);
-    assert_eq!((answer.code, answer.err.as_str()), (0, ""));
+    assert_eq!((answer.code, answer.err.as_str()), (3, ""));
     insta::assert_snapshot!(answer.out, @r"
     Point ID “first”  2 files in FOLDER/work
       not kept: secret  it could not be read

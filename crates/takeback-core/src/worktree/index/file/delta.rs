@@ -7,9 +7,9 @@ use std::sync::Arc;
 use takeback_store::Seq;
 
 use super::{
-    Base, Block, CHECKSUM, HAS_PRINT, Input, LISTED, REPOSITORY, checksum, flags, get_fingerprint,
-    get_known, get_linked, linked_bytes, put_block, put_bytes, put_fingerprint, put_known,
-    read_print, tag, write_print,
+    Base, Block, CHECKSUM, HAS_PRINT, HIDDEN, Input, LISTED, REPOSITORY, checksum, flags,
+    get_fingerprint, get_known, get_linked, linked_bytes, put_block, put_bytes, put_fingerprint,
+    put_known, read_print, tag, write_print,
 };
 use crate::worktree::index::{Child, Folder, Linked};
 
@@ -201,6 +201,7 @@ impl Delta {
 fn get_folder_delta(flags: u8, input: &mut Input<'_>) -> Option<FolderDelta> {
     let rest = Folder {
         listed: flags & LISTED != 0,
+        hidden: flags & HIDDEN != 0,
         repository: flags & REPOSITORY != 0,
         fingerprint: get_fingerprint(input)?,
         excludes: get_fingerprint(input)?,

@@ -1,0 +1,308 @@
+//! Taking a path out of all history: its contents and its names leave the store.
+//!
+//! The log keeps its shape: each purged path goes on under a name that says nothing, and every entry of
+//! it is *not captured (purged)*, so that points that lose a file can say so. Texts that name the path
+//! (prompts, commands, plans, receipts) lose the name. What stands on disk is not touched.
+
+mod scrub;
+
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
+use std::io;
+
+use takeback_store::{
+    Author, Call, CallKind, Change, Digest, Entry, Evidence, Head, Lack, PointKind, RewindId,
+    RewindRecord, Seq, StoreError, Timestamp, Turn, WorkPath, Write, disk,
+};
+
+pub use self::scrub::Scrubber;
+use crate::lock::Hold;
+use crate::record::{RecordError, drain_spool};
+use crate::rewind::recover::recover_locked;
+use crate::rewind::{Plan, RewindError};
+use crate::workspace::Workspace;
+use crate::worktree::write::{Slot, Stage, StageError, stages};
+
+/// What a purge removed, or would remove.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Purged {
+    /// What was purged, by path.
+    pub paths: Vec<WorkPath>,
+    /// Contents that left the store.
+    pub versions: usize,
+    /// What these are in bytes, as they were on disk.
+    pub bytes: u64,
+    /// Contents that other paths have too, and that stay for them.
+    pub shared: usize,
+    /// Points that lack something from now on.
+    pub points: usize,
+}
+
+#[derive(Debug, thiserror::Error)]
+pub enum PurgeError {
+    #[error("nothing is recorded of {path}")]
+    Unknown { path: String },
+    #[error("another command has the workspace locked")]
+    Locked,
+    #[error("{path} cannot be removed")]
+    Remove { path: String, source: io::Error },
+    #[error(transparent)]
+    Record(#[from] RecordError),
+    #[error(transparent)]
+    Rewind(#[from] RewindError),
+    #[error(transparent)]
+    Stage(#[from] StageError),
+    #[error(transparent)]
+    Store(#[from] StoreError),
+}
+
+const PURGED: Entry = Entry::NotCaptured { lack: Lack::Purged };
+
+/// What [`purge`] would remove; nothing is done.
+pub fn would_purge(workspace: &Workspace, path: &WorkPath) -> Result<Purged, PurgeError> {
+    Ok(Work::prepare(workspace, path)?.purged)
+}
+
+/// Removes `path` and all that is known below it from the store. Afterwards no byte of it is in the
+/// store's files. The answer comes with what takes its names out of other texts.
+pub fn purge(workspace: &mut Workspace, path: &WorkPath) -> Result<(Purged, Scrubber), PurgeError> {
+    let patience = workspace.limits.rewind_patience;
+    let Some(_lock) = workspace.lock(Hold::Exclusive, patience)? else {
+        return Err(PurgeError::Locked);
+    };
+    recover_locked(workspace)?;
+    drain_spool(workspace)?;
+    let work = loop {
+        let work = Work::prepare(workspace, path)?;
+        clear_stages(workspace, &work)?;
+        // Before the log forgets the names: an index that is behind it would keep them.
+        remove_index(workspace)?;
+        match workspace.store.commit(work.head, &work.writes) {
+            Err(StoreError::Moved) => {}
+            done => {
+                done?;
+                break work;
+            }
+        }
+    };
+    let unnamed = workspace.store.unnamed()?;
+    workspace.store.forget(&unnamed)?;
+    workspace.store.expunge()?;
+    Ok((work.purged, work.scrubber))
+}
+
+/// A commit that purges, and the head it was made for.
+struct Work {
+    head: Head,
+    writes: Vec<Write>,
+    purged: Purged,
+    scrubber: Scrubber,
+    /// Steps of rewinds that touched what goes.
+    steps: Vec<(RewindId, usize)>,
+}
+
+impl Work {
+    fn prepare(workspace: &Workspace, path: &WorkPath) -> Result<Self, PurgeError> {
+        let store = &*workspace.store;
+        let head = store.head()?;
+        let changes = store.changes_after(Seq(0))?;
+        let is_in = |change: &&Change| change.path.is_within(path.as_bytes());
+        let going: Vec<&Change> = changes.iter().filter(is_in).collect();
+        let paths: BTreeSet<WorkPath> = going.iter().map(|change| change.path.clone()).collect();
+        if paths.is_empty() {
+            return Err(PurgeError::Unknown { path: path.display() });
+        }
+        let scrubber = Scrubber::of(path, &paths);
+        let names = nameless(workspace, &paths);
+        let time = (workspace.ambient.now)();
+        let mut writes: Vec<Write> =
+            going.iter().map(|change| Write::ReplaceChange(emptied(change, &names))).collect();
+        writes.extend(ends(&going, &names, head.seq, time));
+        let mut steps = Vec::new();
+        writes.extend(store.turns()?.into_iter().filter_map(|turn| without_name(turn, &scrubber)));
+        let calls = store.calls_since(Timestamp(i64::MIN))?.into_iter();
+        writes.extend(calls.filter_map(|call| without_paths(call, &paths, &scrubber)));
+        for point in store.points()? {
+            if let Some(description) = scrubber.text(&point.description) {
+                writes.push(Write::Point(takeback_store::Point { description, ..point }));
+            }
+        }
+        for record in store.rewinds()? {
+            steps.extend(steps_of(&record, &paths));
+            writes.extend(scrubbed(record, &scrubber));
+        }
+        let mut purged = removed(&changes, &paths);
+        purged.points = losing_points(workspace, &going)?;
+        Ok(Self { head, writes, purged, scrubber, steps })
+    }
+}
+
+/// A name for each path that says nothing of it and that nothing has.
+fn nameless(workspace: &Workspace, paths: &BTreeSet<WorkPath>) -> HashMap<WorkPath, WorkPath> {
+    let mut names = HashMap::new();
+    for path in paths {
+        let number = (workspace.ambient.random)();
+        let name = WorkPath::new(format!("purged-{number:016x}")).expect("a plain path");
+        names.insert(path.clone(), name);
+    }
+    names
+}
+
+fn emptied(change: &Change, names: &HashMap<WorkPath, WorkPath>) -> Change {
+    let empty = |entry: &Entry| match entry {
+        Entry::Absent | Entry::Unknown => entry.clone(),
+        // Nothing of a folder but its name was kept.
+        Entry::Dir { .. } => Entry::Absent,
+        _ => PURGED,
+    };
+    Change {
+        path: names[&change.path].clone(),
+        before: empty(&change.before),
+        after: empty(&change.after),
+        ..change.clone()
+    }
+}
+
+/// Of what stood there last: under its new name nothing stands.
+fn ends(
+    going: &[&Change],
+    names: &HashMap<WorkPath, WorkPath>,
+    head: Seq,
+    time: Timestamp,
+) -> Vec<Write> {
+    let mut last: BTreeMap<&WorkPath, &Change> = BTreeMap::new();
+    for change in going {
+        last.insert(&change.path, change);
+    }
+    let standing = last.values().filter(|change| emptied(change, names).after != Entry::Absent);
+    let mut seq = head;
+    let mut ends = Vec::new();
+    for change in standing {
+        seq = seq.next();
+        let before = emptied(change, names).after;
+        ends.push(Write::Change(Change {
+            seq,
+            path: names[&change.path].clone(),
+            before,
+            after: Entry::Absent,
+            // It is no work of anybody, and no plan takes it back.
+            author: Author::Import,
+            evidence: Evidence::Named,
+            time,
+            changed_at: None,
+            correction: None,
+            cancels: Vec::new(),
+        }));
+    }
+    ends
+}
+
+fn without_name(turn: Turn, scrubber: &Scrubber) -> Option<Write> {
+    let prompt = scrubber.text(&turn.prompt)?;
+    Some(Write::Turn(Turn { prompt, ..turn }))
+}
+
+fn without_paths(call: Call, paths: &BTreeSet<WorkPath>, scrubber: &Scrubber) -> Option<Write> {
+    let left = |named: &[WorkPath]| -> Vec<WorkPath> {
+        named.iter().filter(|path| !paths.contains(*path)).cloned().collect()
+    };
+    let kind = match &call.kind {
+        CallKind::Edit { paths: named } => CallKind::Edit { paths: left(named) },
+        CallKind::Shell { command, paths: named } => {
+            let clean = |command: &String| scrubber.text(command).unwrap_or(command.clone());
+            CallKind::Shell { command: command.as_ref().map(clean), paths: left(named) }
+        }
+    };
+    (kind != call.kind).then_some(Write::Call(Call { kind, ..call }))
+}
+
+/// The steps of a rewind that concern what goes, by their numbers in its stage.
+fn steps_of(record: &RewindRecord, paths: &BTreeSet<WorkPath>) -> Vec<(RewindId, usize)> {
+    let Ok(plan) = serde_json::from_str::<Plan>(&record.plan) else { return Vec::new() };
+    let steps = plan.actions().enumerate().filter(|(_, step)| paths.contains(&step.path));
+    steps.map(|(number, _)| (record.id, number)).collect()
+}
+
+fn scrubbed(record: RewindRecord, scrubber: &Scrubber) -> Option<Write> {
+    let plan = scrubber.json(&record.plan);
+    let receipt = record.receipt.as_deref().and_then(|receipt| scrubber.json(receipt));
+    if plan.is_none() && receipt.is_none() {
+        return None;
+    }
+    let plan = plan.unwrap_or(record.plan);
+    Some(Write::Rewind(RewindRecord { plan, receipt: receipt.or(record.receipt), ..record }))
+}
+
+/// What only these paths have.
+fn removed(changes: &[Change], paths: &BTreeSet<WorkPath>) -> Purged {
+    let mut own: HashMap<Digest, u64> = HashMap::new();
+    let mut others: HashSet<Digest> = HashSet::new();
+    for change in changes {
+        for entry in [&change.before, &change.after] {
+            if let Entry::File { digest, size, .. } = entry {
+                match paths.contains(&change.path) {
+                    true => drop(own.insert(*digest, *size)),
+                    false => drop(others.insert(*digest)),
+                }
+            }
+        }
+    }
+    let shared = own.keys().filter(|digest| others.contains(*digest)).count();
+    own.retain(|digest, _| !others.contains(digest));
+    Purged {
+        paths: paths.iter().cloned().collect(),
+        versions: own.len(),
+        bytes: own.values().sum(),
+        shared,
+        points: 0,
+    }
+}
+
+/// How many of the listed points have something of what goes.
+fn losing_points(workspace: &Workspace, going: &[&Change]) -> Result<usize, StoreError> {
+    let mut by_path: HashMap<&WorkPath, Vec<&Change>> = HashMap::new();
+    for change in going {
+        by_path.entry(&change.path).or_default().push(change);
+    }
+    let is_kept = |entry: &Entry| matches!(entry, Entry::File { .. } | Entry::Symlink { .. });
+    let loses = |seq: Seq| {
+        by_path.values().any(|changes| {
+            let next = changes.partition_point(|change| change.seq <= seq);
+            match changes.get(next) {
+                Some(change) => is_kept(&change.before),
+                None => changes.last().is_some_and(|change| is_kept(&change.after)),
+            }
+        })
+    };
+    let points = workspace.store.points()?.into_iter();
+    let listed = points.filter(|point| point.kind != PointKind::Safety);
+    Ok(listed.filter(|point| loses(point.seq)).count())
+}
+
+/// What is left in stages of what goes.
+fn clear_stages(workspace: &Workspace, work: &Work) -> Result<(), PurgeError> {
+    let left = stages(&workspace.root);
+    let left: HashSet<RewindId> = left.unwrap_or_default().into_iter().collect();
+    for (id, number) in work.steps.iter().filter(|(id, _)| left.contains(id)) {
+        let stage = Stage::open_promised(&workspace.root, *id)?;
+        for slot in [Slot::Part(*number), Slot::New(*number), Slot::Old(*number)] {
+            let removed = match stage.look(slot) {
+                Ok(looked) if looked.entry == Entry::Absent => Ok(()),
+                Ok(_) => stage.discard(slot),
+                Err(error) => Err(error),
+            };
+            removed.map_err(|source| PurgeError::Remove { path: stage.place_of(slot), source })?;
+        }
+    }
+    Ok(())
+}
+
+/// It is made again from the log: without fingerprints, so that nothing in it counts as new.
+fn remove_index(workspace: &Workspace) -> Result<(), PurgeError> {
+    let file = workspace.index_file();
+    let removed = match disk::remove_store_file(&file) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
+        removed => removed,
+    };
+    let cleared = removed.and_then(|()| disk::clear_beside(&file));
+    cleared.map_err(|source| PurgeError::Remove { path: file.display().to_string(), source })
+}

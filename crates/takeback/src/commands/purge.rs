@@ -1,0 +1,166 @@
+//! `purge`: a path leaves the store.
+
+use std::io::Write as _;
+use std::path::{Component, Path, PathBuf};
+
+use serde::Serialize;
+use takeback_agents::metadata;
+use takeback_core::Workspace;
+use takeback_core::purge::{PurgeError, Purged, Scrubber, purge as take_out, would_purge};
+use takeback_store::WorkPath;
+
+use crate::args::{Options, PurgeArgs};
+use crate::ask;
+use crate::error::{CommandError, Kind};
+use crate::place::{self, Store};
+use crate::progress;
+use crate::screen::{GOOD, HINT, NAME, STRONG, Screen, bytes, count, is_interactive, name};
+use crate::wire::WirePath;
+
+/// What a purge removed, or with `--dry-run` would remove.
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+struct PurgeAnswer {
+    #[serde(flatten)]
+    path: WirePath,
+    purged: bool,
+    paths: usize,
+    versions: usize,
+    bytes: u64,
+    shared: usize,
+    points: usize,
+    /// It stands on disk, and is recorded again by the next look unless it is excluded.
+    on_disk: bool,
+}
+
+pub(crate) fn purge(
+    options: &Options,
+    args: &PurgeArgs,
+    screen: &mut Screen,
+) -> Result<u8, CommandError> {
+    let mut place = place::open_mended(options, Store::MustExist)?;
+    let path = path_of(&place.workspace, options, &args.path)?;
+    let would = would_purge(&place.workspace, &path)?;
+    if !args.yes && !args.dry_run && (!is_interactive() || screen.json) {
+        return Err(ask::nobody("removes history"));
+    }
+    let on_disk = place.workspace.absolute(&path).symlink_metadata().is_ok();
+    if args.dry_run || !args.yes {
+        if args.dry_run && screen.json {
+            screen.json(&answer(&path, &would, on_disk, false))?;
+            return Ok(0);
+        }
+        writeln!(screen.out, "{STRONG}Purge {}{STRONG:#}\n", name(&path))?;
+        tell(&path, &would, on_disk, "would leave the store", screen)?;
+        if args.dry_run {
+            return Ok(0);
+        }
+        if !ask::confirmed(screen)? {
+            writeln!(screen.out, "Nothing was changed.")?;
+            return Ok(Kind::Nothing as u8);
+        }
+    }
+    let spinner = progress::spinner("Purging");
+    let done = take_out(&mut place.workspace, &path);
+    drop(spinner);
+    let (purged, scrubber) = done?;
+    clean_metadata(options, &scrubber)?;
+    if screen.json {
+        screen.json(&answer(&path, &purged, on_disk, true))?;
+    } else if !screen.quiet {
+        writeln!(screen.out, "{GOOD}Purged{GOOD:#} {NAME}{}{NAME:#}", name(&path))?;
+        tell(&path, &purged, on_disk, "left the store", screen)?;
+    }
+    Ok(0)
+}
+
+/// From where the user is; links are not followed, since a link has a history of its own.
+fn path_of(
+    workspace: &Workspace,
+    options: &Options,
+    path: &Path,
+) -> Result<WorkPath, CommandError> {
+    let mut plain = PathBuf::new();
+    for part in place::start(options)?.join(path).components() {
+        match part {
+            Component::CurDir => {}
+            Component::ParentDir => {
+                plain.pop();
+            }
+            part => plain.push(part),
+        }
+    }
+    use std::os::unix::ffi::OsStrExt as _;
+    let inside = plain.strip_prefix(workspace.root.path()).unwrap_or(&plain);
+    WorkPath::new(inside.as_os_str().as_bytes()).map_err(|_no_name| {
+        let whole = format!("{} is the whole workspace", path.display());
+        CommandError::new(Kind::Usage, whole).hint("`takeback forget` deletes its store.")
+    })
+}
+
+fn answer(path: &WorkPath, purged: &Purged, on_disk: bool, is_done: bool) -> PurgeAnswer {
+    let Purged { paths, versions, bytes, shared, points } = purged;
+    PurgeAnswer {
+        path: path.into(),
+        purged: is_done,
+        paths: paths.len(),
+        versions: *versions,
+        bytes: *bytes,
+        shared: *shared,
+        points: *points,
+        on_disk,
+    }
+}
+
+fn tell(
+    path: &WorkPath,
+    purged: &Purged,
+    on_disk: bool,
+    what: &str,
+    screen: &mut Screen,
+) -> std::io::Result<()> {
+    let out = &mut screen.out;
+    let (paths, versions) = (count(purged.paths.len(), "path"), count(purged.versions, "version"));
+    writeln!(out, "  {paths} with {versions} ({}) {what}", bytes(purged.bytes))?;
+    if purged.shared > 0 {
+        let shared = count(purged.shared, "version");
+        writeln!(out, "  {HINT}{shared} of the same contents stay: other files have them{HINT:#}")?;
+    }
+    if purged.points > 0 {
+        let points = count(purged.points, "point");
+        writeln!(out, "  {HINT}{points} will report it as missing (purged){HINT:#}")?;
+    }
+    if on_disk {
+        let name = name(path);
+        writeln!(
+            out,
+            "  {HINT}{name} stays on disk, and is recorded again by the next look{HINT:#}"
+        )?;
+        writeln!(
+            out,
+            "  {HINT}if it is still covered; a line in .takebackignore excludes it{HINT:#}"
+        )?;
+    }
+    Ok(())
+}
+
+/// The prompts that `takeback chat` lists for other programs.
+fn clean_metadata(options: &Options, scrubber: &Scrubber) -> Result<(), CommandError> {
+    let sessions = place::home(options)?.join("sessions");
+    metadata::rewrite_all(&sessions, |text| scrubber.text(text))
+        .map_err(|error| CommandError::new(Kind::Error, error))
+}
+
+impl From<PurgeError> for CommandError {
+    fn from(error: PurgeError) -> Self {
+        match error {
+            PurgeError::Unknown { .. } => Self::new(Kind::Nothing, error)
+                .hint("A path counts from the folder you are in. `takeback du` lists paths."),
+            PurgeError::Locked => Self::new(Kind::Locked, error),
+            PurgeError::Record(error) => error.into(),
+            PurgeError::Rewind(error) => error.into(),
+            PurgeError::Store(error) => error.into(),
+            PurgeError::Stage(_) | PurgeError::Remove { .. } => Self::new(Kind::Error, error),
+        }
+    }
+}

@@ -1,0 +1,122 @@
+//! Ignored files that are kept all the same, and the ignored folders they are in.
+
+use std::collections::BTreeMap;
+use std::io::{self, Write};
+
+use serde::Serialize;
+use takeback_core::Workspace;
+use takeback_core::worktree::index::{Index, Known};
+use takeback_store::{Entry, StoreError, WorkPath};
+
+use crate::screen::{HINT, bytes, count, name};
+use crate::wire::WirePath;
+
+/// What is covered of what is ignored.
+#[derive(Debug, Default)]
+pub(super) struct Ignored {
+    pub(super) files: usize,
+    pub(super) bytes: u64,
+    /// The outermost ones, by path.
+    folders: BTreeMap<WorkPath, FolderCoverage>,
+}
+
+#[derive(Debug, Default, Clone, Copy)]
+struct FolderCoverage {
+    files: usize,
+    bytes: u64,
+    /// Names in it that were passed over.
+    not_covered: usize,
+}
+
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct IgnoredFolderAnswer {
+    #[serde(flatten)]
+    path: WirePath,
+    files: usize,
+    bytes: u64,
+    not_covered: usize,
+}
+
+impl Ignored {
+    pub(super) fn of(workspace: &Workspace) -> Result<Self, StoreError> {
+        let index = Index::load(&workspace.index_file(), &*workspace.store)?;
+        let mut ignored = Self::default();
+        for (path, folder) in index.folders() {
+            let top = outermost(&index, path);
+            for child in &folder.children {
+                let (is_file, size) = match &child.known {
+                    Known::Entry { entry, precious: true, .. } => match entry {
+                        Entry::Dir { .. } => (false, 0),
+                        Entry::File { size, .. } => (true, *size),
+                        _ => (true, 0),
+                    },
+                    _ => (false, 0),
+                };
+                ignored.files += usize::from(is_file);
+                ignored.bytes += size;
+                if let Some(top) = &top {
+                    let covered = ignored.folders.entry(top.clone()).or_default();
+                    covered.files += usize::from(is_file);
+                    covered.bytes += size;
+                    covered.not_covered += usize::from(child.known.is_skipped());
+                }
+            }
+        }
+        Ok(ignored)
+    }
+
+    /// How many files there are, and how much of `most` they take.
+    pub(super) fn line(&self, most: u64) -> Option<String> {
+        let used = format!("{} of {} used", bytes(self.bytes), bytes(most));
+        (self.files > 0).then(|| format!("{} of them ignored, yet kept: {used}", self.files))
+    }
+
+    pub(super) fn answers(&self) -> Vec<IgnoredFolderAnswer> {
+        let answer = |(path, covered): (&WorkPath, &FolderCoverage)| IgnoredFolderAnswer {
+            path: path.into(),
+            files: covered.files,
+            bytes: covered.bytes,
+            not_covered: covered.not_covered,
+        };
+        self.folders.iter().map(answer).collect()
+    }
+
+    /// One line a folder.
+    pub(super) fn print(&self, out: &mut dyn Write, all: bool) -> io::Result<()> {
+        const MOST: usize = 10;
+        if self.folders.is_empty() {
+            return Ok(());
+        }
+        writeln!(out, "\nIgnored folders, covered within the same budget:")?;
+        let most = if all { self.folders.len() } else { MOST };
+        for (path, covered) in self.folders.iter().take(most) {
+            let files = count(covered.files, "file");
+            let left = match covered.not_covered {
+                0 => String::new(),
+                left => format!(", {left} not covered"),
+            };
+            let size = bytes(covered.bytes);
+            writeln!(out, "  {}/  {HINT}{files}, {size}{left}{HINT:#}", name(path))?;
+        }
+        if self.folders.len() > most {
+            let more = self.folders.len() - most;
+            writeln!(out, "  {HINT}and {more} more (-v shows all){HINT:#}")?;
+        }
+        Ok(())
+    }
+}
+
+/// The outermost ignored folder that a folder is, or is in.
+fn outermost(index: &Index, folder: &[u8]) -> Option<WorkPath> {
+    let folder = WorkPath::new(folder).ok()?;
+    let mut around: Vec<WorkPath> = folder.ancestors().collect();
+    around.reverse();
+    around.push(folder);
+    let is_ignored = |path: &WorkPath| {
+        matches!(index.known(path),
+            Some(Known::Entry { entry, precious: true, .. })
+                if entry.is_dir() || entry.is_unreadable())
+    };
+    around.into_iter().find(is_ignored)
+}
