@@ -35,6 +35,9 @@ pub(crate) struct Heartbeat {
     /// It began as a copy of another session, and it is not known yet of which.
     #[serde(default)]
     pub(crate) is_orphan: bool,
+    /// What keeps events out of the log, and the user was told at once.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub(crate) told: Vec<String>,
     pub(crate) version: String,
 }
 
@@ -65,12 +68,19 @@ pub(crate) struct Beat {
     pub(crate) transcript: Option<PathBuf>,
     /// Whether the session is known to have a parent that is not known; `None`: as before.
     pub(crate) is_orphan: Option<bool>,
+    /// What the user is told at once.
+    pub(crate) told: Option<&'static str>,
 }
 
 impl Heartbeat {
     /// What is known of a session.
     pub(crate) fn of(home: &Path, agent: &str, session: &str) -> Option<Self> {
         read(&file(home, agent, session)).filter(|found| found.session == session)
+    }
+
+    /// Whether the user was told at once what keeps events out of the log.
+    pub(crate) fn was_told(&self, cause: &str) -> bool {
+        self.told.iter().any(|told| told == cause)
     }
 
     fn new(agent: &str, session: &str, now: Timestamp) -> Self {
@@ -86,6 +96,7 @@ impl Heartbeat {
             learnt: None,
             transcript: None,
             is_orphan: false,
+            told: Vec::new(),
             version: String::new(),
         }
     }
@@ -106,6 +117,11 @@ impl Heartbeat {
         self.learnt = beat.learnt.clone().or(self.learnt.take());
         self.transcript = beat.transcript.clone().or(self.transcript.take());
         self.is_orphan = beat.is_orphan.unwrap_or(self.is_orphan);
+        if let Some(cause) = beat.told
+            && !self.was_told(cause)
+        {
+            self.told.push(cause.to_owned());
+        }
         self.last_at = self.last_at.max(now);
         env!("CARGO_PKG_VERSION").clone_into(&mut self.version);
     }

@@ -10,6 +10,7 @@ mod error;
 mod place;
 mod point;
 mod stores;
+mod marker;
 mod watchlist;
 mod heartbeat;
 mod foreign_file;

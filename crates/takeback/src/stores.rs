@@ -10,13 +10,18 @@ use std::os::unix::ffi::{OsStrExt as _, OsStringExt as _};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use serde::{Deserialize, Serialize};
 use takeback_agents::metadata::folder_of;
 use takeback_core::git_state::git_state;
 use takeback_core::lock::{Hold, Lock, lock};
-use takeback_store::{Entry, SessionId, SqliteStore, Store as _, StoreError, WorkPath, disk};
+use takeback_store::{
+    Entry, SessionId, SqliteStore, Store as _, StoreError, Timestamp, WorkPath, disk,
+};
 
 use crate::error::{CommandError, Kind};
+use crate::marker::Markers;
 use crate::place::random;
+use crate::time::now;
 
 const WORKSPACES: &str = "workspaces";
 const PROJECTS: &str = "projects";
@@ -24,6 +29,8 @@ const SESSIONS: &str = "sessions";
 const DATABASE: &str = "timeline.db";
 /// Holds the root's path, so that the store can be traced back to its workspace.
 const ROOT_FILE: &str = "root";
+/// Holds a [`StoreId`].
+const ID_FILE: &str = "id";
 /// A store that is being removed.
 const FORGOTTEN: &[u8] = b".forgotten-";
 /// How long a recorder that is about to finish is waited for.
@@ -68,13 +75,80 @@ pub(crate) fn database_of(root: &Path, home: &Path) -> PathBuf {
     store_of(root, home).join(DATABASE)
 }
 
+/// Whether there is a store in `folder`, damaged or not.
+pub(crate) fn is_store(folder: &Path) -> io::Result<bool> {
+    folder.join(DATABASE).try_exists()
+}
+
+/// Tells a store from one that had its place before.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct StoreId {
+    pub(crate) id: String,
+    pub(crate) made_at: Timestamp,
+}
+
+impl StoreId {
+    fn new() -> Self {
+        Self { id: format!("{:016x}", random()), made_at: now() }
+    }
+}
+
+/// The id of the store in `folder`; `None`: an earlier Takeback made it, or there is no store.
+pub(crate) fn id_of(folder: &Path) -> io::Result<Option<StoreId>> {
+    match std::fs::read(folder.join(ID_FILE)) {
+        Ok(bytes) => Ok(serde_json::from_slice(&bytes).ok()),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+        Err(error) => Err(error),
+    }
+}
+
 /// Opens the store in `folder`; made first, if there is none.
 pub(crate) fn create(folder: &Path, root: &Path) -> Result<SqliteStore, CommandError> {
+    // What cannot be looked for is reported by opening it.
+    let is_missing = || is_store(folder).is_ok_and(|there| !there);
+    if is_missing() {
+        disk::make_private_folder(folder).map_err(|source| failed(folder, "making it", source))?;
+        // Of several that make it, one gives it its id: two ids would look like a lost history.
+        let _alone = hold_alone(folder)?;
+        if is_missing() {
+            // The id first: a database never has the id of the one before it.
+            note_id(folder)?;
+            SqliteStore::create(folder)?;
+        }
+    }
     let store = SqliteStore::create(folder)?;
+    if id_of(folder).is_ok_and(|id| id.is_none()) {
+        note_id_of_older(folder)?;
+    }
     if !folder.join(ROOT_FILE).exists() {
         note_root(folder, root)?;
     }
     Ok(store)
+}
+
+fn note_id(folder: &Path) -> Result<(), StoreError> {
+    let path = folder.join(ID_FILE);
+    let noted = serde_json::to_vec(&StoreId::new())
+        .map_err(io::Error::from)
+        .and_then(|bytes| disk::replace_private_file_durably(&path, &bytes));
+    noted.map_err(|source| failed(&path, "noting the store's id", source))
+}
+
+/// For a store that is in use: of several that give it an id, the first one's stays.
+fn note_id_of_older(folder: &Path) -> Result<(), StoreError> {
+    let path = folder.join(ID_FILE);
+    let beside = folder.join(format!("{ID_FILE}.{}", std::process::id()));
+    let note = || -> io::Result<()> {
+        disk::replace_private_file_durably(&beside, &serde_json::to_vec(&StoreId::new())?)?;
+        match disk::place_private_file(&beside, &path) {
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
+                disk::remove_store_file(&beside)
+            }
+            placed => placed,
+        }
+    };
+    note().map_err(|source| failed(&path, "noting the store's id", source))
 }
 
 fn note_root(folder: &Path, root: &Path) -> Result<(), StoreError> {
@@ -153,6 +227,12 @@ pub(crate) fn hold_alone(folder: &Path) -> Result<Lock, CommandError> {
 
 /// Removes a store with all that belongs to it.
 pub(crate) fn remove(folder: &Path, home: &Path) -> Result<(), StoreError> {
+    // The marker first: cut off between the two, nobody takes the store for lost.
+    if let Some(markers) = Markers::of_user() {
+        markers
+            .remove(folder)
+            .map_err(|source| failed(markers.folder(), "removing the store's marker", source))?;
+    }
     // Of a store that cannot be read nobody knows the sessions.
     if let Ok(sessions) = SqliteStore::open(folder).and_then(|store| store.sessions()) {
         let ids: Vec<SessionId> = sessions.into_iter().map(|session| session.id).collect();
@@ -212,6 +292,11 @@ pub(crate) fn relocate(folder: &Path, root: &Path, home: &Path) -> Result<(), St
     let (states, store) = (states_of(folder, home), store_of(root, home));
     if states.exists() {
         rename(&states, &states_of(&store, home))?;
+    }
+    if let Some(markers) = Markers::of_user() {
+        markers
+            .relocate(folder, &store, root)
+            .map_err(|source| failed(markers.folder(), "renaming the store's marker", source))?;
     }
     rename(folder, &store)
 }

@@ -23,7 +23,8 @@ pub(crate) use self::line::line;
 use super::room;
 use crate::args::Options;
 use crate::error::{CommandError, Kind};
-use crate::place::{self, Store};
+use crate::marker::{ACKNOWLEDGE, Gone};
+use crate::place::{self, Place, Store};
 use crate::screen::{
     CARE, HINT, NAME, STRONG, Screen, bytes, count, name, plain, plain_bytes, width, wrap,
 };
@@ -42,6 +43,7 @@ const PATIENCE: Duration = Duration::from_millis(100);
 
 pub(crate) fn status(options: &Options, screen: &mut Screen) -> Result<u8, CommandError> {
     let mut place = place::open(options, Store::MustExist)?;
+    let mut said = warnings(&place);
     let workspace = &mut place.workspace;
     let going = how_far(&workspace.store_dir)?;
     // Somebody is at it, and would only be held up.
@@ -67,6 +69,7 @@ pub(crate) fn status(options: &Options, screen: &mut Screen) -> Result<u8, Comma
             "store": workspace.store_dir.to_string_lossy(),
             "storeBytes": size,
             "recording": place.settings.is_enabled(),
+            "historyGone": place.gone.as_ref().map(Gone::to_json),
             "locked": stats.is_none() && going.is_none(),
             "goingOn": going.map(|going| json!({ "readBytes": going.read, "ofBytes": going.of })),
             "files": stats.map(|stats| stats.files),
@@ -99,12 +102,6 @@ pub(crate) fn status(options: &Options, screen: &mut Screen) -> Result<u8, Comma
         most => format!(" of at most {}", bytes(most)),
     };
     let kept = format!("{}{most} kept in {}", bytes(size), count(listed, "point"));
-    let mut said = Vec::new();
-    if !place.settings.is_enabled() {
-        let origin = &place.settings.setting(table::ENABLED).origin;
-        let text = format!("Recording is off: {} is false ({origin})", table::ENABLED);
-        said.push((CARE, plain(&text)));
-    }
     said.extend(looked(stats, going, rewinding, kept));
     if let Some(over) = &over {
         said.push((CARE, format!("It is {}", room::words(over))));
@@ -139,6 +136,19 @@ pub(crate) fn status(options: &Options, screen: &mut Screen) -> Result<u8, Comma
     print_left_out(&mut screen.out, &left_out.unwrap_or_default(), screen.verbose)?;
     print_refused(&mut screen.out, &place.settings)?;
     Ok(0)
+}
+
+/// What keeps changes out of the log, and what is not in it any more.
+fn warnings(place: &Place) -> Vec<(Style, String)> {
+    let mut said = Vec::new();
+    if !place.settings.is_enabled() {
+        let origin = &place.settings.setting(table::ENABLED).origin;
+        said.push(format!("Recording is off: {} is false ({origin})", table::ENABLED));
+    }
+    if let Some(gone) = &place.gone {
+        said.push(format!("{}. {ACKNOWLEDGE}", place::sentence(&gone.what())));
+    }
+    said.iter().map(|text| (CARE, plain(text))).collect()
 }
 
 fn print_refused(out: &mut dyn std::io::Write, settings: &Settings) -> std::io::Result<()> {

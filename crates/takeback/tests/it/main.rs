@@ -10,6 +10,7 @@ mod claude_history;
 mod demo;
 mod errors;
 mod exchange;
+mod gone;
 mod home;
 mod hook;
 mod keeping;

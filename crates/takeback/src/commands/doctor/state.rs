@@ -8,6 +8,7 @@ use takeback_store::{PointKind, RewindState, SqliteStore, Store as _, StoreError
 
 use super::{Health, Told};
 use crate::commands::room;
+use crate::marker::{ACKNOWLEDGE, Markers};
 use crate::place::{Here, shown};
 use crate::screen::{bytes, count};
 use crate::settings::{Settings, table};
@@ -24,6 +25,7 @@ impl State {
     pub(super) fn of(here: &Here) -> Self {
         let home_bytes = folder_bytes(&here.home);
         let mut told = vec![home(&here.home, home_bytes)];
+        told.extend(histories(here));
         told.extend(settings(here));
         told.extend(workspace(here));
         told.extend(room(here));
@@ -44,6 +46,23 @@ fn home(home: &Path, size: u64) -> Told {
     let stores = stores::stores(home).len();
     let what = format!("{shown}: {} in {}", bytes(size), count(stores, "workspace"));
     Told::new(Health::Good, what)
+}
+
+/// Histories of this home that are gone, and whether the next loss would be noticed.
+fn histories(here: &Here) -> Vec<Told> {
+    let Some(markers) = Markers::of_user() else { return Vec::new() };
+    let gone = markers.all_gone(&here.home).into_iter();
+    let mut told: Vec<Told> =
+        gone.map(|gone| Told::new(Health::Broken, gone.what()).next(ACKNOWLEDGE)).collect();
+    if stores::is_protected(&here.root, &here.home)
+        && let Err(error) = markers.is_usable()
+    {
+        let folder = shown(markers.folder());
+        let what =
+            format!("a deleted store would not be noticed: {folder} cannot be used: {error}");
+        told.push(Told::new(Health::Care, what).next("Make it a folder that you can write to."));
+    }
+    told
 }
 
 fn settings(here: &Here) -> Vec<Told> {
