@@ -11,6 +11,8 @@ mod place;
 mod point;
 mod stores;
 mod marker;
+mod missed;
+mod probe;
 mod watchlist;
 mod heartbeat;
 mod foreign_file;

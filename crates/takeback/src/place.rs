@@ -3,6 +3,7 @@
 
 use std::ffi::OsString;
 use std::io::{self, Write as _};
+use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -17,6 +18,7 @@ use takeback_store::{
 use crate::args::Options;
 use crate::error::{CommandError, Kind, no_store};
 use crate::marker::{ACKNOWLEDGE, Gone, Markers};
+use crate::missed;
 use crate::screen::{CARE, HINT, name, plain};
 use crate::settings::{Settings, table};
 use crate::stores;
@@ -29,6 +31,8 @@ pub(crate) struct Place {
     pub(crate) settings: Settings,
     /// The history that the workspace had in a store that was deleted.
     pub(crate) gone: Option<Gone>,
+    /// What could not be recorded before, and what became of it.
+    pub(crate) missed: Option<String>,
 }
 
 /// Whether a workspace without a store gets one.
@@ -44,7 +48,7 @@ pub(crate) enum Store {
 /// interrupted is finished first, and that is said.
 pub(crate) fn open_mended(options: &Options, store: Store) -> Result<Place, CommandError> {
     let mut place = open(options, store)?;
-    warn_of_loss(options, &place)?;
+    warn_of_gaps(options, &place)?;
     mend(&mut place.workspace)?;
     catch_up(options, &mut place.workspace)?;
     Ok(place)
@@ -53,14 +57,15 @@ pub(crate) fn open_mended(options: &Options, store: Store) -> Result<Place, Comm
 /// Opens the workspace for a command that looks at points: those that wait are recorded first.
 pub(crate) fn open_caught_up(options: &Options, store: Store) -> Result<Place, CommandError> {
     let mut place = open(options, store)?;
-    warn_of_loss(options, &place)?;
+    warn_of_gaps(options, &place)?;
     catch_up(options, &mut place.workspace)?;
     Ok(place)
 }
 
-fn warn_of_loss(options: &Options, place: &Place) -> Result<(), CommandError> {
-    let warning = place.gone.as_ref().map(|gone| format!("{}. {ACKNOWLEDGE}", gone.what()));
-    say_warnings(options, warning.as_slice())
+fn warn_of_gaps(options: &Options, place: &Place) -> Result<(), CommandError> {
+    let gone = place.gone.as_ref().map(|gone| format!("{}. {ACKNOWLEDGE}", gone.what()));
+    let warnings: Vec<String> = gone.into_iter().chain(place.missed.clone()).collect();
+    say_warnings(options, &warnings)
 }
 
 /// Records what waits in the spool, and says what still waits. Who only looks is not kept from it by
@@ -325,7 +330,8 @@ fn open_with(
     })?;
     let (home, root) = (home.to_owned(), workspace.root.path().to_owned());
     workspace.witness = Some(Box::new(TranscriptWitness { home, root }));
-    Ok(Place { workspace, settings, gone })
+    let missed = missed::catch_up(&mut workspace);
+    Ok(Place { workspace, settings, gone, missed })
 }
 
 /// Where the user wants the states of agents kept.
@@ -367,6 +373,14 @@ pub(crate) fn environment(name: &str) -> Option<OsString> {
 /// The user's own, not Takeback's.
 pub(crate) fn user_home() -> Option<PathBuf> {
     environment("HOME").map(PathBuf::from)
+}
+
+/// `$XDG_RUNTIME_DIR`, if it is a folder of the user's own.
+pub(crate) fn runtime_folder() -> Option<PathBuf> {
+    let folder = PathBuf::from(environment("XDG_RUNTIME_DIR")?);
+    let about = folder.metadata().ok()?;
+    let is_own = about.is_dir() && about.uid() == rustix::process::geteuid().as_raw();
+    (folder.is_absolute() && is_own).then_some(folder)
 }
 
 pub(crate) fn home(options: &Options) -> Result<PathBuf, CommandError> {

@@ -234,17 +234,21 @@ pub(crate) fn take(home: &Path, happening: &Happening<'_>) -> Taken {
         is_orphan: heard.is_fork.then_some(true),
         ..Beat::default()
     };
+    let is_new =
+        |notice: &Notice| known.as_ref().is_none_or(|known| !known.was_told(notice.cause.name()));
     let taken = match happening.recorder {
         Recorder::Hook => into_log(home, happening, &heard, time, known.as_ref(), &mut beat),
         Recorder::Other => Ok(InLog::default()),
     };
     let (recorded, notice) = match taken {
-        Ok(InLog { lacking, notice }) => (lacking.map_or(Ok(()), Err), notice),
-        Err(failure) => (Err(failure.what.clone()), Notice::of_failure(&failure)),
+        Ok(InLog { lacking, notice }) => (lacking.map_or(Ok(()), Err), notice.filter(is_new)),
+        Err(failure) => {
+            let notice = Notice::of_failure(&failure).filter(is_new);
+            let notice = notice.filter(|notice| !failure.was_told(notice.cause));
+            failure.note(time);
+            (Err(failure.what), notice)
+        }
     };
-    let was_told =
-        |notice: &Notice| known.as_ref().is_some_and(|it| it.was_told(notice.cause.name()));
-    let notice = notice.filter(|notice| !was_told(notice));
     beat.problem = recorded.as_ref().err().cloned();
     beat.told = notice.as_ref().map(|notice| notice.cause.name());
     leave(home, agent.name(), &heard.session, time, &beat);
@@ -295,6 +299,8 @@ fn into_log(
         let watchlist = happening.watchlist.cloned();
         let mut event = happening.unless_it_goes_on(event, &root, time);
         happening.since_allowed(&heard, &mut event, time);
+        let store = stores::store_of(&root, &home);
+        let session = event.session().clone();
         let task = Task {
             home,
             root: root.clone(),
@@ -306,7 +312,8 @@ fn into_log(
             is_orphan,
             watchlist,
         };
-        let done = within(until, task)?;
+        let done = within(until, task)
+            .map_err(|failure| Failure { missed: Some((store, session)), ..failure })?;
         beat.roots.push(root);
         beat.recorded = true;
         beat.learnt = done.learnt;

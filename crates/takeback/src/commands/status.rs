@@ -17,7 +17,7 @@ use takeback_core::worktree::index::{Index, Known};
 use takeback_core::worktree::scan::ScanStats;
 use takeback_core::worktree::scope::OutReason;
 use takeback_core::{Workspace, look_around};
-use takeback_store::{Entry, PointKind, RewindState, StoreError, WorkPath};
+use takeback_store::{Entry, PointKind, RewindState, Session, StoreError, WorkPath};
 
 pub(crate) use self::line::line;
 use super::room;
@@ -25,6 +25,7 @@ use crate::args::Options;
 use crate::error::{CommandError, Kind};
 use crate::marker::{ACKNOWLEDGE, Gone};
 use crate::place::{self, Place, Store};
+use crate::probe::{NotWritable, not_writable};
 use crate::screen::{
     CARE, HINT, NAME, STRONG, Screen, bytes, count, name, plain, plain_bytes, width, wrap,
 };
@@ -42,12 +43,15 @@ const TIME: Duration = Duration::from_millis(200);
 const PATIENCE: Duration = Duration::from_millis(100);
 
 pub(crate) fn status(options: &Options, screen: &mut Screen) -> Result<u8, CommandError> {
+    let here = place::here(options)?;
+    let not_writable = not_writable(&here.home, &here.root);
     let mut place = place::open(options, Store::MustExist)?;
-    let mut said = warnings(&place);
+    let mut said = warnings(&place, not_writable.as_ref());
     let workspace = &mut place.workspace;
     let going = how_far(&workspace.store_dir)?;
-    // Somebody is at it, and would only be held up.
-    let surveyed = if going.is_some() { None } else { look(workspace)? };
+    // Somebody is at it, and would only be held up; or what is found could not be recorded.
+    let is_looked_at = going.is_none() && not_writable.is_none();
+    let surveyed = if is_looked_at { look(workspace)? } else { None };
     let rewinding = surveyed.is_none()
         && workspace.store.rewinds()?.iter().any(|rewind| rewind.state == RewindState::Open);
     let points = workspace.store.points()?;
@@ -69,8 +73,9 @@ pub(crate) fn status(options: &Options, screen: &mut Screen) -> Result<u8, Comma
             "store": workspace.store_dir.to_string_lossy(),
             "storeBytes": size,
             "recording": place.settings.is_enabled(),
+            "notWritable": not_writable.as_ref().map(NotWritable::to_json),
             "historyGone": place.gone.as_ref().map(Gone::to_json),
-            "locked": stats.is_none() && going.is_none(),
+            "locked": stats.is_none() && is_looked_at,
             "goingOn": going.map(|going| json!({ "readBytes": going.read, "ofBytes": going.of })),
             "files": stats.map(|stats| stats.files),
             "folders": stats.map(|stats| stats.folders),
@@ -102,7 +107,12 @@ pub(crate) fn status(options: &Options, screen: &mut Screen) -> Result<u8, Comma
         most => format!(" of at most {}", bytes(most)),
     };
     let kept = format!("{}{most} kept in {}", bytes(size), count(listed, "point"));
-    said.extend(looked(stats, going, rewinding, kept));
+    let why = match (&not_writable, rewinding) {
+        (Some(_), _) => "Nothing can be recorded",
+        (None, true) => "A rewind is running",
+        (None, false) => "Another command has it locked",
+    };
+    said.extend(looked(stats, going, why, kept));
     if let Some(over) = &over {
         said.push((CARE, format!("It is {}", room::words(over))));
     }
@@ -117,19 +127,7 @@ pub(crate) fn status(options: &Options, screen: &mut Screen) -> Result<u8, Comma
             ),
         ));
     }
-    let time = now();
-    let names = SessionNames::of(&sessions);
-    for session in sessions.iter().filter(|session| session.open_turn.is_some()) {
-        let name = match names.shortened(&session.id) {
-            Some(name) => name.to_owned(),
-            None => {
-                let agent = plain(session.agent.as_deref().unwrap_or("agent"));
-                format!("{agent} {}", plain(&session.id.0))
-            }
-        };
-        let since = ago(session.started_at, time);
-        said.push((NAME, format!("{name} is at work (since {since})")));
-    }
+    said.extend(at_work(&sessions));
     for (style, text) in said {
         print_wrapped(&mut screen.out, style, &text)?;
     }
@@ -139,16 +137,35 @@ pub(crate) fn status(options: &Options, screen: &mut Screen) -> Result<u8, Comma
 }
 
 /// What keeps changes out of the log, and what is not in it any more.
-fn warnings(place: &Place) -> Vec<(Style, String)> {
+fn warnings(place: &Place, not_writable: Option<&NotWritable>) -> Vec<(Style, String)> {
     let mut said = Vec::new();
     if !place.settings.is_enabled() {
         let origin = &place.settings.setting(table::ENABLED).origin;
         said.push(format!("Recording is off: {} is false ({origin})", table::ENABLED));
     }
+    if let Some(found) = not_writable {
+        said.push(format!("{}. {}", place::sentence(&found.what()), found.next()));
+    }
     if let Some(gone) = &place.gone {
         said.push(format!("{}. {ACKNOWLEDGE}", place::sentence(&gone.what())));
     }
+    said.extend(place.missed.as_deref().map(place::sentence));
     said.iter().map(|text| (CARE, plain(text))).collect()
+}
+
+/// The sessions with a turn under way.
+fn at_work(sessions: &[Session]) -> Vec<(Style, String)> {
+    let (time, names) = (now(), SessionNames::of(sessions));
+    let at_work = sessions.iter().filter(|session| session.open_turn.is_some());
+    let told = at_work.map(|session| {
+        let name = names.shortened(&session.id).map(str::to_owned).unwrap_or_else(|| {
+            let agent = plain(session.agent.as_deref().unwrap_or("agent"));
+            format!("{agent} {}", plain(&session.id.0))
+        });
+        let since = ago(session.started_at, time);
+        (NAME, format!("{name} is at work (since {since})"))
+    });
+    told.collect()
 }
 
 fn print_refused(out: &mut dyn std::io::Write, settings: &Settings) -> std::io::Result<()> {
@@ -166,7 +183,7 @@ fn print_refused(out: &mut dyn std::io::Write, settings: &Settings) -> std::io::
 fn looked(
     stats: Option<ScanStats>,
     going: Option<Going>,
-    rewinding: bool,
+    why: &str,
     kept: String,
 ) -> Vec<(Style, String)> {
     let care = match (stats, going) {
@@ -176,11 +193,7 @@ fn looked(
             return vec![(Style::new(), format!("{files} in {folders} protected, {kept}"))];
         }
         (None, Some(going)) => format!("Files are being read in the background: {}", far(going)),
-        (None, None) => {
-            let who =
-                if rewinding { "A rewind is running" } else { "Another command has it locked" };
-            format!("{who}: the files were not looked at")
-        }
+        (None, None) => format!("{why}: the files were not looked at"),
     };
     vec![(CARE, care), (Style::new(), kept)]
 }

@@ -5,7 +5,7 @@ use std::fs;
 use std::io::Write as _;
 use std::os::unix::fs::MetadataExt as _;
 use std::os::unix::process::CommandExt as _;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 
 use takeback_testkit::{Thing, tree};
@@ -99,6 +99,18 @@ impl User {
     /// `takeback ARGS`, of which some system calls fail: `rule` as strace's `inject=` has it, and
     /// `only` for calls that concern this path.
     pub(crate) fn with_failing(&self, rule: &str, only: Option<&str>, args: &[&str]) -> Answer {
+        self.answer_of(self.failing(rule, only, args), "")
+    }
+
+    /// As [`Self::with_failing`], with `input` on standard input and no deadline.
+    pub(crate) fn with_failing_fed(&self, rule: &str, args: &[&str], input: &str) -> Answer {
+        let mut command = self.failing(rule, None, args);
+        command.env("TAKEBACK_HOOK_DEADLINE_MS", "60000");
+        command.env("TAKEBACK_SCAN_BUDGET_MS", "60000");
+        self.answer_of(command, input)
+    }
+
+    fn failing(&self, rule: &str, only: Option<&str>, args: &[&str]) -> Command {
         let (call, _) = rule.split_once(':').expect("a call and how it fails");
         let mut command = Command::new("strace");
         command.args(["-f", "-qq", "-o", "/dev/null", "-e"]).arg(format!("trace={call}"));
@@ -108,7 +120,7 @@ impl User {
         command.arg(program.get_program()).args(program.get_args()).current_dir(self.work());
         command.env_clear().env("HOME", self.home());
         command.env("PATH", std::env::var_os("PATH").unwrap_or_default());
-        self.answer_of(command, "")
+        command
     }
 
     /// How often `takeback ARGS` makes a system call.
@@ -173,13 +185,30 @@ impl User {
 
     /// `takeback ARGS`, as the one to whom [`Self::give_up_privileges`] gave everything.
     pub(crate) fn unprivileged(&self, args: &[&str]) -> Answer {
+        self.unprivileged_fed(args, "")
+    }
+
+    /// As [`Self::unprivileged`], with `input` on standard input.
+    pub(crate) fn unprivileged_fed(&self, args: &[&str], input: &str) -> Answer {
+        self.unprivileged_with(args, input, &[])
+    }
+
+    /// As [`Self::unprivileged_fed`], with more in its environment.
+    pub(crate) fn unprivileged_with(
+        &self,
+        args: &[&str],
+        input: &str,
+        variables: &[(&str, &Path)],
+    ) -> Answer {
         let mut command = self.command(args);
         if self.is_given_up() {
             command = Command::new(self.folder.path().join("takeback"));
             command.args(args).current_dir(self.work()).env_clear().env("HOME", self.home());
             command.uid(NOBODY);
         }
-        self.answer_of(command, "")
+        command.env("TAKEBACK_HOOK_DEADLINE_MS", "60000");
+        command.env("TAKEBACK_SCAN_BUDGET_MS", "60000").envs(variables.iter().copied());
+        self.answer_of(command, input)
     }
 
     fn is_given_up(&self) -> bool {

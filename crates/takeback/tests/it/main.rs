@@ -35,6 +35,7 @@ mod settings;
 mod state;
 mod terminal;
 mod unclear;
+mod unwritable;
 mod waiting;
 mod widths;
 mod workspaces;

@@ -10,6 +10,7 @@ use super::{Health, Told};
 use crate::commands::room;
 use crate::marker::{ACKNOWLEDGE, Markers};
 use crate::place::{Here, shown};
+use crate::probe::not_writable;
 use crate::screen::{bytes, count};
 use crate::settings::{Settings, table};
 use crate::size::folder_bytes;
@@ -25,6 +26,7 @@ impl State {
     pub(super) fn of(here: &Here) -> Self {
         let home_bytes = folder_bytes(&here.home);
         let mut told = vec![home(&here.home, home_bytes)];
+        told.extend(writing(here));
         told.extend(histories(here));
         told.extend(settings(here));
         told.extend(workspace(here));
@@ -46,6 +48,11 @@ fn home(home: &Path, size: u64) -> Told {
     let stores = stores::stores(home).len();
     let what = format!("{shown}: {} in {}", bytes(size), count(stores, "workspace"));
     Told::new(Health::Good, what)
+}
+
+fn writing(here: &Here) -> Option<Told> {
+    let found = not_writable(&here.home, &here.root)?;
+    Some(Told::new(Health::Broken, found.what()).next(found.next()))
 }
 
 /// Histories of this home that are gone, and whether the next loss would be noticed.

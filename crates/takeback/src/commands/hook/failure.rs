@@ -1,12 +1,15 @@
 //! Why an event is not in the log, and what of it the user is told at once.
 
 use std::error::Error;
+use std::path::PathBuf;
 
-use takeback_store::StoreError;
+use takeback_core::record::RecordError;
+use takeback_store::{SessionId, StoreError, Timestamp};
 
 use super::whole;
 use crate::error::{CommandError, Trouble, causes, trouble};
 use crate::marker::{ACKNOWLEDGE, Gone};
+use crate::missed::{self, Missed};
 
 /// What kept an event out of the log.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -14,6 +17,8 @@ pub(super) struct Failure {
     pub(super) what: String,
     /// `None`: the heartbeat and the log file are where this is reported.
     pub(super) cause: Option<Cause>,
+    /// The store that the event is not in, and its session; `None`: it never came so far.
+    pub(super) missed: Option<(PathBuf, SessionId)>,
 }
 
 /// What keeps every event out of the log until the user does something about it.
@@ -55,19 +60,44 @@ impl Cause {
 
 impl Failure {
     pub(super) fn of(error: &(dyn Error + 'static)) -> Self {
-        Self { what: whole(error), cause: Cause::of(error) }
+        Self { what: whole(error), cause: Cause::of(error), missed: None }
+    }
+
+    /// Leaves word of the event where there is room, so that whoever can record next knows of it.
+    pub(super) fn note(&self, time: Timestamp) {
+        if let Some((store, session)) = &self.missed {
+            let told = self.cause.map(|cause| cause.name().to_owned());
+            let (session, why) = (session.clone(), self.what.clone());
+            missed::note(store, &Missed { session, at: time, why, told });
+        }
+    }
+
+    /// Whether the session's user was told of the cause before, as far as that could be noted.
+    pub(super) fn was_told(&self, cause: Cause) -> bool {
+        let is_of = |missed: &Missed, session: &SessionId| {
+            missed.session == *session && missed.told.as_deref() == Some(cause.name())
+        };
+        self.missed.as_ref().is_some_and(|(store, session)| {
+            missed::noted(store).iter().any(|missed| is_of(missed, session))
+        })
     }
 }
 
 impl From<CommandError> for Failure {
     fn from(error: CommandError) -> Self {
-        Self { what: error.line(), cause: Cause::of(&*error.source) }
+        Self { what: error.line(), cause: Cause::of(&*error.source), missed: None }
+    }
+}
+
+impl From<RecordError> for Failure {
+    fn from(error: RecordError) -> Self {
+        CommandError::from(error).into()
     }
 }
 
 impl From<String> for Failure {
     fn from(what: String) -> Self {
-        Self { what, cause: None }
+        Self { what, cause: None, missed: None }
     }
 }
 

@@ -97,9 +97,8 @@ pub(super) fn within(until: Instant, task: Task) -> Result<Done, Failure> {
         }
         Ok(Err(why)) => return Err(why),
         Err(RecvTimeoutError::Timeout | RecvTimeoutError::Disconnected) => {
-            spool::push(&store_dir, &spooled).map_err(|source| {
-                Failure::of(&RecordError::Spool { path: store_dir.clone(), source })
-            })?;
+            spool::push(&store_dir, &spooled)
+                .map_err(|source| RecordError::Spool { path: store_dir.clone(), source })?;
             let lacking = Some("time was up before it was recorded; it waits in the spool".into());
             return Ok(Done { learnt: known, has_parent: false, lacking, gone: None });
         }
@@ -149,13 +148,14 @@ impl Task {
             record_or_defer(workspace, event, from_files)
         });
         let gone = place.gone.clone();
-        let lacking = match put.map_err(|error| Failure::of(&error))? {
+        let lacking = match put? {
             None => None,
             Some(Put::Recorded(recorded)) => {
                 lacking(&recorded).or(self.begun_unseen(workspace, &recorded)?)
             }
             Some(Put::Deferred(deferred)) => {
                 let lacking = self.go_on_meanwhile(workspace, deferred)?;
+                let lacking = place.missed.clone().or(lacking);
                 let recorded = Recorded { lacking, has_parent, gone };
                 return Ok(Recording { place: None, recorded });
             }
@@ -168,6 +168,7 @@ impl Task {
         {
             self.clean_up_meanwhile();
         }
+        let lacking = place.missed.clone().or(lacking);
         Ok(Recording { place: Some(place), recorded: Recorded { lacking, has_parent, gone } })
     }
 
@@ -213,7 +214,7 @@ impl Task {
             }
             Err(_) => {
                 let recorded = record_deferred(workspace, deferred);
-                recorded.map(|recorded| lacking(&recorded)).map_err(|error| Failure::of(&error))
+                Ok(lacking(&recorded?))
             }
         }
     }
@@ -267,7 +268,7 @@ impl Task {
             parent: Some(parent),
             owner: self.teller.process,
         };
-        record(workspace, &event).map_err(|error| Failure::of(&error))?;
+        record(workspace, &event)?;
         Ok(true)
     }
 
