@@ -12,7 +12,6 @@ mod version;
 use std::io::Write as _;
 
 use serde_json::json;
-use takeback_agents::hook::Plugged;
 
 use self::agent::Checkup;
 use crate::args::{DoctorArgs, Options};
@@ -81,8 +80,7 @@ pub(crate) fn doctor(
     let homes = plugs::homes()?;
     let beats = heartbeats(&here.home);
     let site = agent::Site { homes: &homes, here: &here, beats: &beats, now: now() };
-    let agents: Vec<Checkup> =
-        Plugged::ALL.into_iter().map(|agent| Checkup::of(agent, &site)).collect();
+    let agents = Checkup::of_all(&site);
     let state = state::State::of(&here);
     let told: Vec<&Told> = agents.iter().map(|agent| &agent.told).chain(&state.told).collect();
     let broken = told.iter().any(|told| told.health == Health::Broken);
