@@ -29,6 +29,8 @@ pub(crate) struct Missed {
     pub(crate) why: String,
     /// What the user was told at once, by its name.
     pub(crate) told: Option<String>,
+    /// The Takeback that could not.
+    pub(crate) version: String,
 }
 
 /// A session may go on for hours with a home that is full.
@@ -62,8 +64,9 @@ pub(crate) fn catch_up(workspace: &mut Workspace) -> Option<String> {
     let names = sessions.iter().map(|session| session.0.as_str()).collect::<Vec<_>>().join(", ");
     let (from, to) = (iso(first.at), iso(last.at));
     let what = format!(
-        "{} of session {names} could not be recorded ({from} to {to}: {})",
+        "{} of session {names} could not be recorded by takeback {} ({from} to {to}: {})",
         count(missed.len(), "event"),
+        last.version,
         last.why
     );
     let then = match looked.map(|_| forget(&store)) {

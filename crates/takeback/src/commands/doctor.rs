@@ -81,7 +81,7 @@ pub(crate) fn doctor(
     let beats = heartbeats(&here.home);
     let site = agent::Site { homes: &homes, here: &here, beats: &beats, now: now() };
     let agents = Checkup::of_all(&site);
-    let state = state::State::of(&here);
+    let state = state::State::of(&here, &beats);
     let told: Vec<&Told> = agents.iter().map(|agent| &agent.told).chain(&state.told).collect();
     let broken = told.iter().any(|told| told.health == Health::Broken);
     if screen.json {

@@ -245,6 +245,7 @@ pub(crate) fn take(home: &Path, happening: &Happening<'_>) -> Taken {
         Err(failure) => {
             let notice = Notice::of_failure(&failure).filter(is_new);
             let notice = notice.filter(|notice| !failure.was_told(notice.cause));
+            beat.refused_by = failure.refused_by();
             failure.note(time);
             (Err(failure.what), notice)
         }

@@ -1,5 +1,6 @@
 //! `status`: what is protected, what is not, what is going on.
 
+mod gaps;
 mod line;
 
 use std::collections::BTreeMap;
@@ -19,18 +20,17 @@ use takeback_core::worktree::scope::OutReason;
 use takeback_core::{Workspace, look_around};
 use takeback_store::{Entry, PointKind, RewindState, Session, StoreError, WorkPath};
 
+use self::gaps::Gaps;
 pub(crate) use self::line::line;
 use super::room;
 use crate::args::Options;
 use crate::error::{CommandError, Kind};
-use crate::marker::{ACKNOWLEDGE, Gone};
-use crate::place::{self, Place, Store};
-use crate::probe::{NotWritable, not_writable};
+use crate::place::{self, Store};
 use crate::screen::{
     CARE, HINT, NAME, STRONG, Screen, bytes, count, name, plain, plain_bytes, width, wrap,
 };
 use crate::session_name::SessionNames;
-use crate::settings::{Settings, table};
+use crate::settings::Settings;
 use crate::size::{Budget, Size, folder_bytes, sizes};
 use crate::time::{ago, now};
 use crate::wire::WirePath;
@@ -44,13 +44,13 @@ const PATIENCE: Duration = Duration::from_millis(100);
 
 pub(crate) fn status(options: &Options, screen: &mut Screen) -> Result<u8, CommandError> {
     let here = place::here(options)?;
-    let not_writable = not_writable(&here.home, &here.root);
+    let gaps = Gaps::of(&here);
     let mut place = place::open(options, Store::MustExist)?;
-    let mut said = warnings(&place, not_writable.as_ref());
+    let mut said = gaps.warnings(&place);
     let workspace = &mut place.workspace;
     let going = how_far(&workspace.store_dir)?;
     // Somebody is at it, and would only be held up; or what is found could not be recorded.
-    let is_looked_at = going.is_none() && not_writable.is_none();
+    let is_looked_at = going.is_none() && gaps.not_writable.is_none();
     let surveyed = if is_looked_at { look(workspace)? } else { None };
     let rewinding = surveyed.is_none()
         && workspace.store.rewinds()?.iter().any(|rewind| rewind.state == RewindState::Open);
@@ -68,13 +68,11 @@ pub(crate) fn status(options: &Options, screen: &mut Screen) -> Result<u8, Comma
         None => (None, None),
     };
     if screen.json {
-        screen.json(&json!({
+        let mut answer = json!({
             "root": workspace.root.path().to_string_lossy(),
             "store": workspace.store_dir.to_string_lossy(),
             "storeBytes": size,
             "recording": place.settings.is_enabled(),
-            "notWritable": not_writable.as_ref().map(NotWritable::to_json),
-            "historyGone": place.gone.as_ref().map(Gone::to_json),
             "locked": stats.is_none() && is_looked_at,
             "goingOn": going.map(|going| json!({ "readBytes": going.read, "ofBytes": going.of })),
             "files": stats.map(|stats| stats.files),
@@ -96,7 +94,9 @@ pub(crate) fn status(options: &Options, screen: &mut Screen) -> Result<u8, Comma
             },
             "notCovered": left_out
                 .map(|left_out| left_out.iter().map(LeftOut::to_json).collect::<Vec<_>>()),
-        }))?;
+        });
+        gaps.add_to(&place, &mut answer);
+        screen.json(&answer)?;
         return Ok(0);
     }
     screen.page()?;
@@ -107,7 +107,7 @@ pub(crate) fn status(options: &Options, screen: &mut Screen) -> Result<u8, Comma
         most => format!(" of at most {}", bytes(most)),
     };
     let kept = format!("{}{most} kept in {}", bytes(size), count(listed, "point"));
-    let why = match (&not_writable, rewinding) {
+    let why = match (&gaps.not_writable, rewinding) {
         (Some(_), _) => "Nothing can be recorded",
         (None, true) => "A rewind is running",
         (None, false) => "Another command has it locked",
@@ -134,23 +134,6 @@ pub(crate) fn status(options: &Options, screen: &mut Screen) -> Result<u8, Comma
     print_left_out(&mut screen.out, &left_out.unwrap_or_default(), screen.verbose)?;
     print_refused(&mut screen.out, &place.settings)?;
     Ok(0)
-}
-
-/// What keeps changes out of the log, and what is not in it any more.
-fn warnings(place: &Place, not_writable: Option<&NotWritable>) -> Vec<(Style, String)> {
-    let mut said = Vec::new();
-    if !place.settings.is_enabled() {
-        let origin = &place.settings.setting(table::ENABLED).origin;
-        said.push(format!("Recording is off: {} is false ({origin})", table::ENABLED));
-    }
-    if let Some(found) = not_writable {
-        said.push(format!("{}. {}", place::sentence(&found.what()), found.next()));
-    }
-    if let Some(gone) = &place.gone {
-        said.push(format!("{}. {ACKNOWLEDGE}", place::sentence(&gone.what())));
-    }
-    said.extend(place.missed.as_deref().map(place::sentence));
-    said.iter().map(|text| (CARE, plain(text))).collect()
 }
 
 /// The sessions with a turn under way.

@@ -36,6 +36,7 @@ mod state;
 mod terminal;
 mod unclear;
 mod unwritable;
+mod versions;
 mod waiting;
 mod widths;
 mod workspaces;

@@ -8,10 +8,11 @@ use takeback_store::{PointKind, RewindState, SqliteStore, Store as _, StoreError
 
 use super::{Health, Told};
 use crate::commands::room;
+use crate::heartbeat::{Heartbeat, Refusal, refusals};
 use crate::marker::{ACKNOWLEDGE, Markers};
 use crate::place::{Here, shown};
 use crate::probe::not_writable;
-use crate::screen::{bytes, count};
+use crate::screen::{bytes, count, plain};
 use crate::settings::{Settings, table};
 use crate::size::folder_bytes;
 use crate::stores;
@@ -23,11 +24,12 @@ pub(super) struct State {
 }
 
 impl State {
-    pub(super) fn of(here: &Here) -> Self {
+    pub(super) fn of(here: &Here, beats: &[Heartbeat]) -> Self {
         let home_bytes = folder_bytes(&here.home);
         let mut told = vec![home(&here.home, home_bytes)];
         told.extend(writing(here));
         told.extend(histories(here));
+        told.extend(too_old(beats));
         told.extend(settings(here));
         told.extend(workspace(here));
         told.extend(room(here));
@@ -72,6 +74,23 @@ fn histories(here: &Here) -> Vec<Told> {
     told
 }
 
+/// Older copies of Takeback that hooks ran, and that newer stores refused.
+fn too_old(beats: &[Heartbeat]) -> Vec<Told> {
+    let tell = |(beat, refusal, is_last): (&Heartbeat, &Refusal, bool)| {
+        let what = format!(
+            "{} is too old for {} and recorded nothing there {} (session {} of {})",
+            refusal.program(),
+            shown(Path::new(&refusal.store)),
+            ago(refusal.at, now()),
+            beat.session,
+            beat.agent,
+        );
+        let health = if is_last { Health::Broken } else { Health::Care };
+        Told::new(health, plain(&what)).next("Update or remove that one.")
+    };
+    refusals(beats, None, now()).into_iter().map(tell).collect()
+}
+
 fn settings(here: &Here) -> Vec<Told> {
     let settings = match Settings::load(&here.root, &here.home) {
         Ok(settings) => settings,
@@ -101,7 +120,11 @@ fn workspace(here: &Here) -> Vec<Told> {
         }
         Err(error) => {
             let what = format!("the store of {root} cannot be used: {error}");
-            vec![Told::new(Health::Broken, what).next("`takeback verify` tells what is damaged.")]
+            let next = match error {
+                StoreError::Newer { .. } => "Update this Takeback; it leaves the store as it is.",
+                _ => "`takeback verify` tells what is damaged.",
+            };
+            vec![Told::new(Health::Broken, what).next(next)]
         }
     }
 }

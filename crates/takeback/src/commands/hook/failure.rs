@@ -68,8 +68,15 @@ impl Failure {
         if let Some((store, session)) = &self.missed {
             let told = self.cause.map(|cause| cause.name().to_owned());
             let (session, why) = (session.clone(), self.what.clone());
-            missed::note(store, &Missed { session, at: time, why, told });
+            let version = env!("CARGO_PKG_VERSION").to_owned();
+            missed::note(store, &Missed { session, at: time, why, told, version });
         }
+    }
+
+    /// The store that is too new for this Takeback.
+    pub(super) fn refused_by(&self) -> Option<PathBuf> {
+        let (store, _) = self.missed.as_ref()?;
+        (self.cause == Some(Cause::NewerStore)).then(|| store.clone())
     }
 
     /// Whether the session's user was told of the cause before, as far as that could be noted.

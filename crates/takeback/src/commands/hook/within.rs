@@ -22,7 +22,7 @@ use takeback_core::spool::{self, Spooled};
 use takeback_core::{
     self as core, AgentEvent, Put, Workspace, learn_ids, record, record_deferred, record_or_defer,
 };
-use takeback_store::{PointQuery, SessionId, StoreError, Timestamp};
+use takeback_store::{PointQuery, SessionId, SqliteStore, StoreError, Timestamp};
 
 use super::failure::Failure;
 use crate::marker::Gone;
@@ -97,6 +97,10 @@ pub(super) fn within(until: Instant, task: Task) -> Result<Done, Failure> {
         }
         Ok(Err(why)) => return Err(why),
         Err(RecvTimeoutError::Timeout | RecvTimeoutError::Disconnected) => {
+            // A newer Takeback need not understand what this one would leave there.
+            if let Err(error @ StoreError::Newer { .. }) = SqliteStore::check_format(&store_dir) {
+                return Err(RecordError::from(error).into());
+            }
             spool::push(&store_dir, &spooled)
                 .map_err(|source| RecordError::Spool { path: store_dir.clone(), source })?;
             let lacking = Some("time was up before it was recorded; it waits in the spool".into());
