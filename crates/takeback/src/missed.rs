@@ -12,6 +12,7 @@ use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
+use takeback_core::rewind::recover::needs_recovery;
 use takeback_core::{Workspace, look_for_missed};
 use takeback_store::{SessionId, Timestamp, disk};
 
@@ -46,8 +47,9 @@ pub(crate) fn note(store: &Path, missed: &Missed) {
 
 /// What was missed in the workspace of a store, as far as it was noted.
 pub(crate) fn noted(store: &Path) -> Vec<Missed> {
-    let lines = |folder: &PathBuf| std::fs::read(file(folder, store)).unwrap_or_default();
-    let lines: Vec<Vec<u8>> = folders().iter().filter(|it| is_own(it)).map(lines).collect();
+    let lines =
+        |folder: &PathBuf| std::fs::read(file(folder, store)).ok().filter(|_| is_own(folder));
+    let lines: Vec<Vec<u8>> = folders().iter().filter_map(lines).collect();
     let lines = lines.iter().flat_map(|lines| lines.split(|byte| *byte == b'\n'));
     // A full disk may have cut a line short.
     lines.filter_map(|line| serde_json::from_slice(line).ok()).collect()
@@ -58,6 +60,10 @@ pub(crate) fn catch_up(workspace: &mut Workspace) -> Option<String> {
     let store = workspace.store_dir.clone();
     let missed = noted(&store);
     let (first, last) = (missed.first()?, missed.last()?);
+    // What an interrupted rewind left half done is nobody's work. Commands finish it, and look then.
+    if needs_recovery(workspace).is_ok_and(|needed| needed) {
+        return None;
+    }
     let sessions: BTreeSet<&SessionId> = missed.iter().map(|missed| &missed.session).collect();
     let sessions: Vec<SessionId> = sessions.into_iter().cloned().collect();
     let looked = look_for_missed(workspace, &sessions);

@@ -35,6 +35,13 @@ pub(crate) struct Place {
     pub(crate) missed: Option<String>,
 }
 
+impl Place {
+    /// Looks for what could not be recorded, unless that is done: not before a rewind is finished.
+    pub(crate) fn look_for_missed(&mut self) {
+        self.missed = self.missed.take().or_else(|| missed::catch_up(&mut self.workspace));
+    }
+}
+
 /// Whether a workspace without a store gets one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Store {
@@ -48,8 +55,9 @@ pub(crate) enum Store {
 /// interrupted is finished first, and that is said.
 pub(crate) fn open_mended(options: &Options, store: Store) -> Result<Place, CommandError> {
     let mut place = open(options, store)?;
-    warn_of_gaps(options, &place)?;
     mend(&mut place.workspace)?;
+    place.look_for_missed();
+    warn_of_gaps(options, &place)?;
     catch_up(options, &mut place.workspace)?;
     Ok(place)
 }
@@ -330,8 +338,9 @@ fn open_with(
     })?;
     let (home, root) = (home.to_owned(), workspace.root.path().to_owned());
     workspace.witness = Some(Box::new(TranscriptWitness { home, root }));
-    let missed = missed::catch_up(&mut workspace);
-    Ok(Place { workspace, settings, gone, missed })
+    let mut place = Place { workspace, settings, gone, missed: None };
+    place.look_for_missed();
+    Ok(place)
 }
 
 /// Where the user wants the states of agents kept.

@@ -25,7 +25,7 @@ pub(crate) use self::line::line;
 use super::room;
 use crate::args::Options;
 use crate::error::{CommandError, Kind};
-use crate::place::{self, Store};
+use crate::place::{self, Place, Store};
 use crate::screen::{
     CARE, HINT, NAME, STRONG, Screen, bytes, count, name, plain, plain_bytes, width, wrap,
 };
@@ -46,12 +46,12 @@ pub(crate) fn status(options: &Options, screen: &mut Screen) -> Result<u8, Comma
     let here = place::here(options)?;
     let gaps = Gaps::of(&here);
     let mut place = place::open(options, Store::MustExist)?;
-    let mut said = gaps.warnings(&place);
-    let workspace = &mut place.workspace;
-    let going = how_far(&workspace.store_dir)?;
+    let going = how_far(&place.workspace.store_dir)?;
     // Somebody is at it, and would only be held up; or what is found could not be recorded.
     let is_looked_at = going.is_none() && gaps.not_writable.is_none();
-    let surveyed = if is_looked_at { look(workspace)? } else { None };
+    let surveyed = if is_looked_at { look(&mut place)? } else { None };
+    let mut said = gaps.warnings(&place);
+    let workspace = &mut place.workspace;
     let rewinding = surveyed.is_none()
         && workspace.store.rewinds()?.iter().any(|rewind| rewind.state == RewindState::Open);
     let points = workspace.store.points()?;
@@ -189,9 +189,12 @@ fn far(going: Going) -> String {
 }
 
 /// `None`: another command has the workspace locked.
-fn look(workspace: &mut Workspace) -> Result<Option<Surveyed>, CommandError> {
-    workspace.limits.rewind_patience = PATIENCE;
-    let looked = place::mend(workspace).and_then(|()| Ok(look_around(workspace)?));
+fn look(place: &mut Place) -> Result<Option<Surveyed>, CommandError> {
+    place.workspace.limits.rewind_patience = PATIENCE;
+    let looked = place::mend(&mut place.workspace).and_then(|()| {
+        place.look_for_missed();
+        Ok(look_around(&mut place.workspace)?)
+    });
     match looked {
         Err(error) if error.kind == Kind::Locked => Ok(None),
         looked => looked.map(Some),

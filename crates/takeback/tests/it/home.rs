@@ -112,7 +112,8 @@ impl User {
         self.answer_of(command, input)
     }
 
-    fn failing(&self, rule: &str, only: Option<&str>, args: &[&str]) -> Command {
+    /// As [`Self::with_failing`], not yet started.
+    pub(crate) fn failing(&self, rule: &str, only: Option<&str>, args: &[&str]) -> Command {
         let (call, _) = rule.split_once(':').expect("a call and how it fails");
         let mut command = Command::new("strace");
         command.args(["-f", "-qq", "-o", "/dev/null", "-e"]).arg(format!("trace={call}"));
@@ -236,6 +237,11 @@ impl User {
             assert_eq!(why.kind(), std::io::ErrorKind::BrokenPipe, "it listens");
         }
         self.answer(child.wait_with_output().expect("it ends"))
+    }
+
+    /// How a command ends that need not end by itself.
+    pub(crate) fn output_of(&self, mut command: Command) -> Output {
+        command.stdin(Stdio::null()).output().expect("it runs")
     }
 
     fn answer(&self, output: Output) -> Answer {

@@ -262,6 +262,48 @@ fn a_full_home() {
     assert_eq!(mode & 0o777, 0o700);
 }
 
+/// What a killed rewind left half done is not taken for a session's work.
+#[test]
+fn an_interrupted_rewind_is_finished_before_anything_is_looked_for() {
+    for args in [&["status"][..], &["checkpoint"]] {
+        let user = User::with(&[("a.txt", "one\n"), ("b.txt", "one\n"), ("c.txt", "one\n")]);
+        let hook = |event: &str, more: Value| {
+            let mut given = json!({"session_id": "s", "cwd": user.work(), "hook_event_name": event, "prompt_id": "s-prompt"});
+            given.as_object_mut().expect("it is").extend(more.as_object().expect("it is").clone());
+            given.to_string()
+        };
+        let hooks = ["hook", "--agent", "claude"];
+        let tell = |given: String| assert_eq!(user.answer_of(user.patient(&hooks), &given).out, "");
+        tell(hook("UserPromptSubmit", json!({"prompt": "go"})));
+        let bash =
+            json!({"tool_name": "Bash", "tool_input": {"command": "make"}, "tool_use_id": "c0"});
+        tell(hook("PreToolUse", bash.clone()));
+        user.write("b.txt", "two\n");
+        user.write("c.txt", "two\n");
+        tell(hook("PostToolUse", bash));
+        let killed =
+            user.failing("renameat2:signal=KILL:when=2", None, &["rewind", "s-prompt", "-y"]);
+        let killed = user.output_of(killed);
+        assert!(!killed.status.success(), "{killed:?}");
+        assert_ne!(user.read("b.txt"), user.read("c.txt"), "it is half done");
+        let before = hook("PreToolUse", write_tool(&user, "c1", "a.txt"));
+        let answer = user.with_failing_fed("pwrite64:error=ENOSPC:when=1+", &hooks, &before);
+        assert!(message(&answer).is_some());
+        user.write("a.txt", "by the agent\n");
+        let answer = user.takeback(args);
+        assert_eq!(answer.code, 0, "{answer:?}");
+        assert_eq!(
+            (user.read("b.txt"), user.read("c.txt")),
+            ("one\n".to_owned(), "one\n".to_owned())
+        );
+        let shown = user.json(&["show", "s-prompt"]);
+        let ambiguous = shown["changes"].as_array().expect("a list").iter();
+        let ambiguous = ambiguous.filter(|change| change["author"]["kind"] == "ambiguous");
+        let paths: Vec<&str> = ambiguous.filter_map(|change| change["filePath"].as_str()).collect();
+        assert_eq!(paths, ["a.txt"], "{args:?}: {shown}");
+    }
+}
+
 #[test]
 fn a_store_that_became_read_only_is_found() {
     let user = prompted();
