@@ -230,3 +230,15 @@ pub const fn wanted(agent: Plugged) -> &'static [Wanted] {
         Plugged::Copilot => copilot::hook::WANTED,
     }
 }
+
+/// What a hook prints so that the agent shows `text` to its user; `None`: it is not known to show
+/// anything.
+#[must_use]
+pub fn message_to(agent: Plugged, text: &str) -> Option<String> {
+    match agent {
+        Plugged::Claude | Plugged::Gemini => {
+            Some(serde_json::json!({ "systemMessage": text }).to_string())
+        }
+        Plugged::Codex | Plugged::Qwen | Plugged::Opencode | Plugged::Copilot => None,
+    }
+}

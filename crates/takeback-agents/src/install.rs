@@ -24,6 +24,10 @@ pub enum SettingsError {
     NotText,
     #[error("line {line}, column {column}: {what}")]
     NotJson { line: usize, column: usize, what: String },
+    #[error(
+        "line {line}, column {column}: {what}; {agent} refuses it, and everything else in the file"
+    )]
+    Refused { agent: &'static str, line: usize, column: usize, what: String },
     #[error("{what} is not {must_be}")]
     Shape { what: String, must_be: &'static str },
     #[error("{what} stands in it twice")]
@@ -104,6 +108,13 @@ pub fn without_hooks(
 /// What a settings file says: JSON that may hold comments. An empty one is an empty object.
 pub fn value_of(contents: &[u8]) -> Result<Value, SettingsError> {
     settings::value_of(contents)
+}
+
+/// What in a settings file that Takeback can read makes the agent itself refuse it: not every agent reads
+/// comments, or commas before a closing bracket. `None` also for a file that only Takeback writes.
+#[must_use]
+pub fn refused(agent: Plugged, contents: &[u8]) -> Option<SettingsError> {
+    if is_own(agent) { None } else { settings::refused(agent, contents) }
 }
 
 /// Whether a command line is a hook of Takeback's, for whichever agent.

@@ -36,8 +36,8 @@ pub use ends::{EndKind, LearnedEnd, Witness};
 pub use event::{AgentEvent, CallReport, Outcome, Tools, Touches};
 pub use learn_ids::learn_ids;
 pub use record::{
-    Put, Recorded, checkpoint, left_to_read, look_around, look_at_rest, record, record_deferred,
-    record_or_defer, wait_for_deferred,
+    Put, Recorded, checkpoint, left_to_read, look_around, look_at_rest, look_for_missed, record,
+    record_deferred, record_or_defer, wait_for_deferred,
 };
 pub use waiting::record_waiting;
 pub use workspace::{Limits, Workspace, WorkspaceError, WorkspaceOptions};

@@ -187,6 +187,27 @@ pub fn look_around(workspace: &mut Workspace) -> Result<Surveyed, RecordError> {
     survey(workspace)
 }
 
+/// Scans the tree after events of `sessions` that could not be recorded: what is found may be theirs, and
+/// how it came about is not known.
+pub fn look_for_missed(
+    workspace: &mut Workspace,
+    sessions: &[SessionId],
+) -> Result<Recorded, RecordError> {
+    let patience = workspace.limits.recorder_patience;
+    let Some(_lock) = workspace.lock_only(Hold::Shared, patience)? else {
+        return Err(RecordError::Locked);
+    };
+    drain_spool(workspace)?;
+    let time = (workspace.ambient.now)();
+    let ends = learn_ends(workspace, &workspace.store.live_calls()?)?;
+    let sight = Sight::of_tree(workspace, workspace.limits.budget(), Writers::Unseen)?;
+    commit(workspace, sight, &ends, |now| {
+        let mut scene = now.scene.clone();
+        sessions.iter().for_each(|session| scene.may_have_written(session));
+        Ok(Decision { scanned: Some(time), scene: Some(scene), ..Decision::at(time) })
+    })
+}
+
 /// What a scan without an event found.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Surveyed {

@@ -98,6 +98,13 @@ impl SqliteStore {
         })
     }
 
+    /// Whether this Takeback knows the format of the store in the folder `dir`: [`StoreError::Newer`] if it
+    /// does not. Writes nothing, and waits for nobody.
+    pub fn check_format(dir: &Path) -> Result<(), StoreError> {
+        let path = dir.join(DATABASE);
+        if path.exists() { schema::check_format(&path) } else { Err(StoreError::Missing { path }) }
+    }
+
     /// Opens the store in the folder `dir` and makes it first if there is none.
     pub fn create(dir: &Path) -> Result<Self, StoreError> {
         match Self::open(dir) {

@@ -148,9 +148,9 @@ pub(crate) enum Command {
     /// Tell whether hooks have run, and whether all else is well
     ///
     /// That hooks stand in a settings file does not mean that they run: agents may not trust them. So each run
-    /// leaves a sign of life, and the agents' own records show which sessions have left none. Changes nothing;
-    /// exits with 1 if something is broken.
-    Doctor,
+    /// leaves a sign of life, and the agents' own records show which sessions have left none. Exits with 1 if
+    /// something is broken.
+    Doctor(DoctorArgs),
     /// Record events of an agent: JSON lines on standard input, an answer for each
     ///
     /// The end of the input ends the calls that were opened through it.
@@ -230,6 +230,13 @@ pub(crate) enum Command {
 pub(crate) struct HelpArgs {
     /// About this command
     pub(crate) command: Vec<String>,
+}
+
+#[derive(Debug, ClapArgs)]
+pub(crate) struct DoctorArgs {
+    /// You know that a history is gone: report it no longer
+    #[arg(long)]
+    pub(crate) acknowledge: bool,
 }
 
 #[derive(Debug, ClapArgs)]

@@ -74,7 +74,7 @@ pub(crate) fn run(args: Args) -> Result<u8, CommandError> {
         Command::Record(args) => record::record(options, &args, &mut screen)?,
         Command::Init(init) => init::init(options, &init, &mut screen)?,
         Command::Uninstall(init) => init::uninstall(options, &init, &mut screen)?,
-        Command::Doctor => doctor::doctor(options, &mut screen)?,
+        Command::Doctor(args) => doctor::doctor(options, &args, &mut screen)?,
         Command::Hook(hook) => return Ok(hook::hook(options, &hook)),
         Command::GoOn(go_on) => return Ok(go_on::go_on(options, &go_on)),
         Command::WatchFor => return Ok(hook::watch_command()),

@@ -119,14 +119,14 @@ pub(crate) fn causes<'e>(
 
 /// What is the matter with the disk.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Trouble {
+pub(crate) enum Trouble {
     Full,
     /// Not for this user, or not at all.
     NotAllowed,
     Failing,
 }
 
-fn trouble(error: &(dyn Error + 'static)) -> Option<Trouble> {
+pub(crate) fn trouble(error: &(dyn Error + 'static)) -> Option<Trouble> {
     causes(error).filter_map(|cause| cause.downcast_ref::<io::Error>()).find_map(
         |error| match error.kind() {
             io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => Some(Trouble::Full),

@@ -35,7 +35,41 @@ pub(crate) struct Heartbeat {
     /// It began as a copy of another session, and it is not known yet of which.
     #[serde(default)]
     pub(crate) is_orphan: bool,
+    /// What keeps events out of the log, and the user was told at once.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub(crate) told: Vec<String>,
+    /// The last time that a store was too new for the Takeback that ran.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) refusal: Option<Refusal>,
     pub(crate) version: String,
+}
+
+/// A Takeback that is too old for a store, and recorded nothing in it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Refusal {
+    pub(crate) at: Timestamp,
+    /// The store's folder, for people.
+    pub(crate) store: String,
+    pub(crate) version: String,
+    /// The program, if that is known.
+    pub(crate) program: Option<String>,
+}
+
+impl Refusal {
+    fn of_this_program(store: &Path, now: Timestamp) -> Self {
+        let text = |path: &Path| path.to_string_lossy().into_owned();
+        let program = std::env::current_exe().ok().as_deref().map(text);
+        let version = env!("CARGO_PKG_VERSION").to_owned();
+        Self { at: now, store: text(store), version, program }
+    }
+
+    /// `takeback 0.1.0 (/usr/bin/takeback)`
+    pub(crate) fn program(&self) -> String {
+        match &self.program {
+            Some(program) => format!("takeback {} ({program})", self.version),
+            None => format!("takeback {}", self.version),
+        }
+    }
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -47,6 +81,9 @@ pub(crate) struct Problem {
 const FOLDER: &str = "hooks";
 /// Sessions of an agent of which a trace is kept.
 const MOST: usize = 200;
+
+/// What is older is not a warning any more.
+pub(crate) const LATELY_MS: i64 = 7 * 24 * 60 * 60 * 1000;
 
 /// The session of what could not be understood, and so not be told to belong to any.
 pub(crate) const NOT_UNDERSTOOD: &str = "not-understood";
@@ -65,12 +102,21 @@ pub(crate) struct Beat {
     pub(crate) transcript: Option<PathBuf>,
     /// Whether the session is known to have a parent that is not known; `None`: as before.
     pub(crate) is_orphan: Option<bool>,
+    /// What the user is told at once.
+    pub(crate) told: Option<&'static str>,
+    /// The store that is too new.
+    pub(crate) refused_by: Option<PathBuf>,
 }
 
 impl Heartbeat {
     /// What is known of a session.
     pub(crate) fn of(home: &Path, agent: &str, session: &str) -> Option<Self> {
         read(&file(home, agent, session)).filter(|found| found.session == session)
+    }
+
+    /// Whether the user was told at once what keeps events out of the log.
+    pub(crate) fn was_told(&self, cause: &str) -> bool {
+        self.told.iter().any(|told| told == cause)
     }
 
     fn new(agent: &str, session: &str, now: Timestamp) -> Self {
@@ -86,6 +132,8 @@ impl Heartbeat {
             learnt: None,
             transcript: None,
             is_orphan: false,
+            told: Vec::new(),
+            refusal: None,
             version: String::new(),
         }
     }
@@ -106,6 +154,14 @@ impl Heartbeat {
         self.learnt = beat.learnt.clone().or(self.learnt.take());
         self.transcript = beat.transcript.clone().or(self.transcript.take());
         self.is_orphan = beat.is_orphan.unwrap_or(self.is_orphan);
+        if let Some(cause) = beat.told
+            && !self.was_told(cause)
+        {
+            self.told.push(cause.to_owned());
+        }
+        if let Some(store) = &beat.refused_by {
+            self.refusal = Some(Refusal::of_this_program(store, now));
+        }
         self.last_at = self.last_at.max(now);
         env!("CARGO_PKG_VERSION").clone_into(&mut self.version);
     }
@@ -140,6 +196,30 @@ pub(crate) fn heartbeats(home: &Path) -> Vec<Heartbeat> {
     let mut found: Vec<Heartbeat> = files.filter_map(|file| read(&file)).collect();
     found.sort_by_key(|found| std::cmp::Reverse(found.last_at));
     found
+}
+
+/// Of each agent, the last time within a week that a Takeback was too old for a store; of `store`, or of
+/// any. With whether nothing has been recorded for that agent since.
+pub(crate) fn refusals<'b>(
+    beats: &'b [Heartbeat],
+    store: Option<&Path>,
+    now: Timestamp,
+) -> Vec<(&'b Heartbeat, &'b Refusal, bool)> {
+    let is_meant = |refusal: &&Refusal| {
+        store.is_none_or(|store| store.to_string_lossy() == refusal.store)
+            && refusal.at.0 > now.0.saturating_sub(LATELY_MS)
+    };
+    let mut found: BTreeMap<&str, (&Heartbeat, &Refusal, bool)> = BTreeMap::new();
+    for beat in beats {
+        let Some(refusal) = beat.refusal.as_ref().filter(is_meant) else { continue };
+        let since = |other: &Heartbeat| other.agent == beat.agent && other.last_at > refusal.at;
+        let is_last = !beats.iter().any(since);
+        let newest = found.entry(&beat.agent).or_insert((beat, refusal, is_last));
+        if newest.1.at < refusal.at {
+            *newest = (beat, refusal, is_last);
+        }
+    }
+    found.into_values().collect()
 }
 
 fn file(home: &Path, agent: &str, session: &str) -> PathBuf {

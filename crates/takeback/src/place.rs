@@ -3,6 +3,7 @@
 
 use std::ffi::OsString;
 use std::io::{self, Write as _};
+use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -16,6 +17,8 @@ use takeback_store::{
 
 use crate::args::Options;
 use crate::error::{CommandError, Kind, no_store};
+use crate::marker::{ACKNOWLEDGE, Gone, Markers};
+use crate::missed;
 use crate::screen::{CARE, HINT, name, plain};
 use crate::settings::{Settings, table};
 use crate::stores;
@@ -26,12 +29,25 @@ use crate::witness::TranscriptWitness;
 pub(crate) struct Place {
     pub(crate) workspace: Workspace,
     pub(crate) settings: Settings,
+    /// The history that the workspace had in a store that was deleted.
+    pub(crate) gone: Option<Gone>,
+    /// What could not be recorded before, and what became of it.
+    pub(crate) missed: Option<String>,
+}
+
+impl Place {
+    /// Looks for what could not be recorded, unless that is done: not before a rewind is finished.
+    pub(crate) fn look_for_missed(&mut self) {
+        self.missed = self.missed.take().or_else(|| missed::catch_up(&mut self.workspace));
+    }
 }
 
 /// Whether a workspace without a store gets one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Store {
     Create,
+    /// It gets one that goes with its home: a loss is none.
+    Temporary,
     MustExist,
 }
 
@@ -40,6 +56,8 @@ pub(crate) enum Store {
 pub(crate) fn open_mended(options: &Options, store: Store) -> Result<Place, CommandError> {
     let mut place = open(options, store)?;
     mend(&mut place.workspace)?;
+    place.look_for_missed();
+    warn_of_gaps(options, &place)?;
     catch_up(options, &mut place.workspace)?;
     Ok(place)
 }
@@ -47,8 +65,15 @@ pub(crate) fn open_mended(options: &Options, store: Store) -> Result<Place, Comm
 /// Opens the workspace for a command that looks at points: those that wait are recorded first.
 pub(crate) fn open_caught_up(options: &Options, store: Store) -> Result<Place, CommandError> {
     let mut place = open(options, store)?;
+    warn_of_gaps(options, &place)?;
     catch_up(options, &mut place.workspace)?;
     Ok(place)
+}
+
+fn warn_of_gaps(options: &Options, place: &Place) -> Result<(), CommandError> {
+    let gone = place.gone.as_ref().map(|gone| format!("{}. {ACKNOWLEDGE}", gone.what()));
+    let warnings: Vec<String> = gone.into_iter().chain(place.missed.clone()).collect();
+    say_warnings(options, &warnings)
 }
 
 /// Records what waits in the spool, and says what still waits. Who only looks is not kept from it by
@@ -137,7 +162,7 @@ pub(crate) fn open_prepared(
     }
     let place =
         open_with(&here.root, &here.home, settings, store).map_err(|error| match error.kind {
-            Kind::NoStore => perhaps_moved(error, options, &here),
+            Kind::NoStore => perhaps_lost(perhaps_moved(error, options, &here), &here),
             _ => error,
         })?;
     warn(options, &place.settings)?;
@@ -167,6 +192,21 @@ fn perhaps_moved(error: CommandError, options: &Options, here: &Here) -> Command
         }
         None => error,
     }
+}
+
+/// Adds that there was a store, if it was deleted.
+fn perhaps_lost(error: CommandError, here: &Here) -> CommandError {
+    let store = stores::store_of(&here.root, &here.home);
+    match Markers::of_user().and_then(|markers| markers.gone(&store)) {
+        Some(gone) => error.hint(format!("{}.", sentence(&gone.what()))).hint(ACKNOWLEDGE),
+        None => error,
+    }
+}
+
+/// With a capital letter.
+pub(crate) fn sentence(text: &str) -> String {
+    let mut rest = text.chars();
+    rest.next().map_or_else(String::new, |first| first.to_uppercase().chain(rest).collect())
 }
 
 /// Where the workspace may have been before, and the command that takes its store along.
@@ -279,7 +319,7 @@ fn open_with(
     let user_home = user_home();
     check_root(root, &store_dir, user_home.as_deref())?;
     let mut opened = match store {
-        Store::Create => stores::create(&store_dir, root)?,
+        Store::Create | Store::Temporary => stores::create(&store_dir, root)?,
         Store::MustExist => match SqliteStore::open(&store_dir) {
             Err(StoreError::Missing { .. }) => {
                 return Err(no_store(format!("{} is not protected", root.display())));
@@ -290,6 +330,15 @@ fn open_with(
     if settings.durability() != Durability::default() {
         opened.set_durability(settings.durability())?;
     }
+    let markers = Markers::of_user();
+    let gone = match store {
+        // A marker that cannot be written keeps nobody from recording; `doctor` reports it.
+        Store::Create => {
+            markers.and_then(|it| it.check(&store_dir, root, home).unwrap_or_default())
+        }
+        Store::MustExist => markers.and_then(|it| it.gone(&store_dir)),
+        Store::Temporary => None,
+    };
     let mut scope = settings.scope();
     scope.nested_workspaces = stores::nested(root, home);
     let mut workspace = Workspace::open(WorkspaceOptions {
@@ -304,7 +353,9 @@ fn open_with(
     })?;
     let (home, root) = (home.to_owned(), workspace.root.path().to_owned());
     workspace.witness = Some(Box::new(TranscriptWitness { home, root }));
-    Ok(Place { workspace, settings })
+    let mut place = Place { workspace, settings, gone, missed: None };
+    place.look_for_missed();
+    Ok(place)
 }
 
 /// Where the user wants the states of agents kept.
@@ -346,6 +397,14 @@ pub(crate) fn environment(name: &str) -> Option<OsString> {
 /// The user's own, not Takeback's.
 pub(crate) fn user_home() -> Option<PathBuf> {
     environment("HOME").map(PathBuf::from)
+}
+
+/// `$XDG_RUNTIME_DIR`, if it is a folder of the user's own.
+pub(crate) fn runtime_folder() -> Option<PathBuf> {
+    let folder = PathBuf::from(environment("XDG_RUNTIME_DIR")?);
+    let about = folder.metadata().ok()?;
+    let is_own = about.is_dir() && about.uid() == rustix::process::geteuid().as_raw();
+    (folder.is_absolute() && is_own).then_some(folder)
 }
 
 pub(crate) fn home(options: &Options) -> Result<PathBuf, CommandError> {

@@ -60,7 +60,16 @@ const NAME: &str = "takeback";
 
 /// Whether a program that stands in a command line can be run.
 pub(crate) fn runs(program: &str) -> bool {
-    if program.contains('/') { is_program(Path::new(program)) } else { on_path(program).is_some() }
+    found(program).is_some()
+}
+
+/// The program that a command line runs, as a shell finds it.
+pub(crate) fn found(program: &str) -> Option<PathBuf> {
+    if program.contains('/') {
+        Some(PathBuf::from(program)).filter(|program| is_program(program))
+    } else {
+        on_path(program)
+    }
 }
 
 fn on_path(program: impl AsRef<OsStr>) -> Option<PathBuf> {

@@ -10,13 +10,19 @@ use std::os::unix::ffi::{OsStrExt as _, OsStringExt as _};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use serde::{Deserialize, Serialize};
 use takeback_agents::metadata::folder_of;
 use takeback_core::git_state::git_state;
 use takeback_core::lock::{Hold, Lock, lock};
-use takeback_store::{Entry, SessionId, SqliteStore, Store as _, StoreError, WorkPath, disk};
+use takeback_store::{
+    Entry, SessionId, SqliteStore, Store as _, StoreError, Timestamp, WorkPath, disk,
+};
 
 use crate::error::{CommandError, Kind};
+use crate::marker::Markers;
+use crate::missed;
 use crate::place::random;
+use crate::time::now;
 
 const WORKSPACES: &str = "workspaces";
 const PROJECTS: &str = "projects";
@@ -24,6 +30,8 @@ const SESSIONS: &str = "sessions";
 const DATABASE: &str = "timeline.db";
 /// Holds the root's path, so that the store can be traced back to its workspace.
 const ROOT_FILE: &str = "root";
+/// Holds a [`StoreId`].
+const ID_FILE: &str = "id";
 /// A store that is being removed.
 const FORGOTTEN: &[u8] = b".forgotten-";
 /// How long a recorder that is about to finish is waited for.
@@ -60,13 +68,7 @@ pub(crate) fn sessions_in(home: &Path) -> PathBuf {
 
 /// Whether the folder `root` has a store, damaged or not.
 pub(crate) fn is_protected(root: &Path, home: &Path) -> bool {
-    is_store(&store_of(root, home))
-}
-
-/// Whether a folder is a store, also one whose database is gone: what is left of it must not be taken
-/// for nothing.
-fn is_store(folder: &Path) -> bool {
-    folder.join(DATABASE).exists() || LEFT_BEHIND.iter().any(|name| folder.join(name).exists())
+    is_store(&store_of(root, home)).is_ok_and(|there| there)
 }
 
 /// Files beside the database that tell that there was one.
@@ -77,13 +79,86 @@ pub(crate) fn database_of(root: &Path, home: &Path) -> PathBuf {
     store_of(root, home).join(DATABASE)
 }
 
+/// Whether there is a store in `folder`, damaged or not; also one whose database is gone: what is left
+/// of it must not be taken for nothing.
+pub(crate) fn is_store(folder: &Path) -> io::Result<bool> {
+    for name in [DATABASE].iter().chain(&LEFT_BEHIND) {
+        if folder.join(name).try_exists()? {
+            return Ok(true);
+        }
+    }
+    Ok(false)
+}
+
+/// Tells a store from one that had its place before.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct StoreId {
+    pub(crate) id: String,
+    pub(crate) made_at: Timestamp,
+}
+
+impl StoreId {
+    fn new() -> Self {
+        Self { id: format!("{:016x}", random()), made_at: now() }
+    }
+}
+
+/// The id of the store in `folder`; `None`: an earlier Takeback made it, or there is no store.
+pub(crate) fn id_of(folder: &Path) -> io::Result<Option<StoreId>> {
+    match std::fs::read(folder.join(ID_FILE)) {
+        Ok(bytes) => Ok(serde_json::from_slice(&bytes).ok()),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+        Err(error) => Err(error),
+    }
+}
+
 /// Opens the store in `folder`; made first, if there is none.
 pub(crate) fn create(folder: &Path, root: &Path) -> Result<SqliteStore, CommandError> {
+    // What cannot be looked for is reported by opening it.
+    let is_missing = || is_store(folder).is_ok_and(|there| !there);
+    if is_missing() {
+        disk::make_private_folder(folder).map_err(|source| failed(folder, "making it", source))?;
+        // Of several that make it, one gives it its id: two ids would look like a lost history.
+        let _alone = hold_alone(folder)?;
+        if is_missing() {
+            // The id first: a database never has the id of the one before it.
+            note_id(folder)?;
+            SqliteStore::create(folder)?;
+        }
+    }
     let store = SqliteStore::create(folder)?;
+    if id_of(folder).is_ok_and(|id| id.is_none()) {
+        note_id_of_older(folder)?;
+    }
     if !folder.join(ROOT_FILE).exists() {
         note_root(folder, root)?;
     }
     Ok(store)
+}
+
+fn note_id(folder: &Path) -> Result<(), StoreError> {
+    let path = folder.join(ID_FILE);
+    let noted = serde_json::to_vec(&StoreId::new())
+        .map_err(io::Error::from)
+        .and_then(|bytes| disk::replace_private_file_durably(&path, &bytes));
+    noted.map_err(|source| failed(&path, "noting the store's id", source))
+}
+
+/// For a store that is in use: of several that give it an id, the first one's stays.
+fn note_id_of_older(folder: &Path) -> Result<(), StoreError> {
+    let path = folder.join(ID_FILE);
+    let beside = folder.join(format!("{ID_FILE}.{}", std::process::id()));
+    let note = || -> io::Result<()> {
+        disk::replace_private_file_durably(&beside, &serde_json::to_vec(&StoreId::new())?)?;
+        match disk::place_private_file(&beside, &path) {
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
+                disk::remove_store_file(&beside)
+            }
+            placed => placed,
+        }
+    };
+    note().map_err(|source| failed(&path, "noting the store's id", source))
 }
 
 fn note_root(folder: &Path, root: &Path) -> Result<(), StoreError> {
@@ -119,7 +194,7 @@ pub(crate) fn stores(home: &Path) -> Vec<Kept> {
             match std::fs::read(folder.join(ROOT_FILE)) {
                 Ok(root) => {
                     let root = PathBuf::from(OsString::from_vec(root));
-                    is_store(&folder).then_some(Kept { root, folder })
+                    is_store(&folder).is_ok_and(|there| there).then_some(Kept { root, folder })
                 }
                 Err(error) if error.kind() == io::ErrorKind::PermissionDenied => {
                     Some(Kept { root: PathBuf::new(), folder })
@@ -177,6 +252,13 @@ pub(crate) fn hold_alone(folder: &Path) -> Result<Lock, CommandError> {
 
 /// Removes a store with all that belongs to it.
 pub(crate) fn remove(folder: &Path, home: &Path) -> Result<(), StoreError> {
+    missed::forget(folder).map_err(|source| failed(folder, "removing what was missed", source))?;
+    // The marker first: cut off between the two, nobody takes the store for lost.
+    if let Some(markers) = Markers::of_user() {
+        markers
+            .remove(folder)
+            .map_err(|source| failed(markers.folder(), "removing the store's marker", source))?;
+    }
     // Of a store that cannot be read nobody knows the sessions.
     if let Ok(sessions) = SqliteStore::open(folder).and_then(|store| store.sessions()) {
         let ids: Vec<SessionId> = sessions.into_iter().map(|session| session.id).collect();
@@ -236,6 +318,11 @@ pub(crate) fn relocate(folder: &Path, root: &Path, home: &Path) -> Result<(), St
     let (states, store) = (states_of(folder, home), store_of(root, home));
     if states.exists() {
         rename(&states, &states_of(&store, home))?;
+    }
+    if let Some(markers) = Markers::of_user() {
+        markers
+            .relocate(folder, &store, root)
+            .map_err(|source| failed(markers.folder(), "renaming the store's marker", source))?;
     }
     rename(folder, &store)
 }

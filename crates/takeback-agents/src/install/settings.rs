@@ -8,14 +8,27 @@ mod read;
 
 use serde_json::{Value, json};
 
-pub(super) use self::read::value_of;
 use self::read::{HOOKS, Ours, Settings};
+pub(super) use self::read::{refused, value_of};
 use super::command::{HookCommand, Program, line};
 use super::splice::{append, remove};
 use super::{Found, FoundHook, SettingsError, Without};
 use crate::hook::{Plugged, Wanted, wanted};
 
 pub(super) fn with_hooks(
+    agent: Plugged,
+    before: Option<&[u8]>,
+    program: &Program<'_>,
+) -> Result<Option<Vec<u8>>, SettingsError> {
+    // An agent that passes over the file would pass over the hooks.
+    if let Some(error) = before.and_then(|before| refused(agent, before)) {
+        return Err(error);
+    }
+    put_in(agent, before, program)
+}
+
+/// As [`with_hooks`], into whatever Takeback can read.
+pub(super) fn put_in(
     agent: Plugged,
     before: Option<&[u8]>,
     program: &Program<'_>,

@@ -11,7 +11,11 @@ fn program<'a>() -> Program<'a> {
 }
 
 fn put_in(agent: Plugged, before: &str) -> String {
-    let after = with_hooks(agent, Some(before.as_bytes()), &program());
+    let after = match is_own(agent) {
+        true => with_hooks(agent, Some(before.as_bytes()), &program()),
+        // Whether the agent reads it is another question.
+        false => settings::put_in(agent, Some(before.as_bytes()), &program()),
+    };
     let after = after.unwrap_or_else(|error| panic!("{before:?}: {error}"));
     String::from_utf8(after.expect("there is something to do")).unwrap()
 }
@@ -70,6 +74,41 @@ fn what_goes_in_comes_out_again() {
         let Without::Rest(rest) = rest.unwrap() else { panic!("{name}") };
         assert_eq!(String::from_utf8(rest).unwrap(), *before, "{name}");
     }
+}
+
+/// As seen of the programs themselves: what they refuse, they pass over as a whole.
+#[test]
+fn nothing_goes_into_a_file_that_the_agent_refuses() {
+    let comment = "{\n  // mine\n  \"a\": 1\n}\n";
+    let comma = "{\n  \"a\": 1,\n}\n";
+    let mark = "\u{feff}{\"a\": 1}";
+    for (agent, reads_comments, reads_mark) in [
+        (Plugged::Claude, false, true),
+        (Plugged::Codex, false, false),
+        (Plugged::Gemini, true, false),
+        (Plugged::Qwen, true, true),
+    ] {
+        for (text, is_read) in
+            [(comment, reads_comments), (comma, false), (mark, reads_mark), ("{\"a\": 1}", true)]
+        {
+            let put = with_hooks(agent, Some(text.as_bytes()), &program());
+            assert_eq!(put.is_ok(), is_read, "{agent:?}: {text:?}: {put:?}");
+            assert_eq!(refused(agent, text.as_bytes()).is_none(), is_read, "{agent:?}: {text:?}");
+        }
+        // Out of it they come all the same.
+        let text = put_in(agent, comma);
+        let rest = without_hooks(agent, text.as_bytes(), Some(comma.as_bytes())).unwrap();
+        assert_eq!(rest, Without::Rest(comma.as_bytes().to_vec()));
+    }
+    let Err(error) = with_hooks(Plugged::Claude, Some(comment.as_bytes()), &program()) else {
+        panic!("it is refused");
+    };
+    assert!(error.to_string().starts_with("line 2, column 3: "), "{error}");
+    // What nobody reads is not said to be the agent's fault.
+    assert!(matches!(
+        with_hooks(Plugged::Claude, Some(b"{"), &program()),
+        Err(SettingsError::NotJson { .. })
+    ));
 }
 
 #[test]
@@ -218,7 +257,7 @@ proptest! {
     #[test]
     fn any_file_comes_back_byte_for_byte(choices in prop::collection::vec(any::<u8>(), 0..90)) {
         let before = any_file(&mut choices.into_iter());
-        let after = with_hooks(Plugged::Claude, Some(before.as_bytes()), &program());
+        let after = settings::put_in(Plugged::Claude, Some(before.as_bytes()), &program());
         let after = after.map_err(|error| TestCaseError::fail(format!("{before:?}: {error}")))?;
         let after = after.expect("there is something to do");
         let found = find(Plugged::Claude, &after).unwrap();

@@ -2,11 +2,9 @@
 //!
 //! Nothing is written and nobody is waited for. A store of an older format is read as it is.
 
-use std::os::unix::ffi::OsStrExt as _;
 use std::path::Path;
-use std::time::Duration;
 
-use rusqlite::{Connection, OpenFlags, OptionalExtension as _, Row};
+use rusqlite::{Connection, OptionalExtension as _, Row};
 
 use super::DATABASE;
 use super::encoding::kinds;
@@ -52,40 +50,9 @@ pub fn glance(dir: &Path) -> Result<Glance, StoreError> {
         return Err(StoreError::Missing { path });
     }
     let failed = |error| error_at(&path, "looking at it", error);
-    let db = connect(&path).map_err(failed)?;
+    let db = schema::connect_to_read(&path).map_err(failed)?;
     schema::check_identity(&db, &path)?;
     look(&db).map_err(failed)
-}
-
-fn connect(path: &Path) -> rusqlite::Result<Connection> {
-    let flags = OpenFlags::SQLITE_OPEN_READ_ONLY
-        | OpenFlags::SQLITE_OPEN_NO_MUTEX
-        | OpenFlags::SQLITE_OPEN_URI;
-    // Without its log a database is at rest, and asking SQLite to take it so spares it to make the log
-    // and its index, which a reader would leave behind. Somebody who begins to write just now writes to
-    // a log of their own first; only if that is carried over within these few milliseconds can a page
-    // be read that is younger than another, and then a count is off until the next glance.
-    let uri = format!(
-        "file:{}{}",
-        percent_encoded(path.as_os_str().as_bytes()),
-        if schema::log_of(path).exists() { "" } else { "?immutable=1" }
-    );
-    let db = Connection::open_with_flags(uri, flags)?;
-    db.busy_timeout(Duration::ZERO)?;
-    Ok(db)
-}
-
-fn percent_encoded(bytes: &[u8]) -> String {
-    let mut encoded = String::with_capacity(bytes.len());
-    for byte in bytes {
-        match byte {
-            b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'/' | b'-' | b'_' | b'.' | b'~' => {
-                encoded.push(char::from(*byte));
-            }
-            _ => encoded.push_str(&format!("%{byte:02X}")),
-        }
-    }
-    encoded
 }
 
 fn look(db: &Connection) -> rusqlite::Result<Glance> {

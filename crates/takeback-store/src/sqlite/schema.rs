@@ -1,6 +1,7 @@
 //! The tables of a store, its format number, and how a database becomes or is known to be one.
 
 use std::io;
+use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -48,12 +49,18 @@ pub(super) fn open(path: &Path) -> Result<Connection, StoreError> {
             None => StoreError::Missing { path: path.to_owned() },
         });
     }
+    // To open a database without its log makes one, also of a store that is then refused.
+    if !log_of(path).exists() {
+        check_format(path)?;
+    }
     let mut db = connect(path).map_err(|error| foreign_or(path, error))?;
+    // Before anything is carried over: a newer Takeback may have its own idea of its log.
+    let found = check_identity(&db, path)?;
     if std::fs::metadata(log_of(path)).is_ok_and(|log| log.len() > LOG_LIMIT) {
         carry_over(&db).map_err(|error| foreign_or(path, error))?;
     }
     set_patience(&db, None).map_err(|error| foreign_or(path, error))?;
-    if check_identity(&db, path)? < FORMAT {
+    if found < FORMAT {
         migrate(&mut db)
             .map_err(|error| error_at(path, "bringing its format up to date", error))?;
     }
@@ -74,6 +81,12 @@ fn left_of(database: &Path) -> Result<Option<PathBuf>, StoreError> {
     let mut left = vec![log_of(database), folder.join(super::WITNESS)];
     left.extend(packs);
     Ok(left.into_iter().find(|path| holds(path)))
+}
+
+/// Whether this Takeback knows the format of the store at `path`. Writes nothing.
+pub(super) fn check_format(path: &Path) -> Result<(), StoreError> {
+    let db = connect_to_read(path).map_err(|error| foreign_or(path, error))?;
+    check_identity(&db, path).map(drop)
 }
 
 /// Whether it is a store that this Takeback can read; its format.
@@ -126,6 +139,38 @@ fn connect(path: &Path) -> rusqlite::Result<Connection> {
     )?;
     set_synchronous(&db, Synchronous::Full)?;
     Ok(db)
+}
+
+/// For who only reads, and waits for nobody.
+pub(super) fn connect_to_read(path: &Path) -> rusqlite::Result<Connection> {
+    let flags = OpenFlags::SQLITE_OPEN_READ_ONLY
+        | OpenFlags::SQLITE_OPEN_NO_MUTEX
+        | OpenFlags::SQLITE_OPEN_URI;
+    // Without its log a database is at rest, and asking SQLite to take it so spares it to make the log
+    // and its index, which a reader would leave behind. Somebody who begins to write just now writes to
+    // a log of their own first; only if that is carried over within these few milliseconds can a page
+    // be read that is younger than another, and then a count is off until the next glance.
+    let uri = format!(
+        "file:{}{}",
+        percent_encoded(path.as_os_str().as_bytes()),
+        if log_of(path).exists() { "" } else { "?immutable=1" }
+    );
+    let db = Connection::open_with_flags(uri, flags)?;
+    db.busy_timeout(Duration::ZERO)?;
+    Ok(db)
+}
+
+fn percent_encoded(bytes: &[u8]) -> String {
+    let mut encoded = String::with_capacity(bytes.len());
+    for byte in bytes {
+        match byte {
+            b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'/' | b'-' | b'_' | b'.' | b'~' => {
+                encoded.push(char::from(*byte));
+            }
+            _ => encoded.push_str(&format!("%{byte:02X}")),
+        }
+    }
+    encoded
 }
 
 /// What SQLite waits for, in its words.

@@ -94,6 +94,56 @@ fn a_newer_format_is_refused_and_left_alone() {
     assert_eq!(SqliteStore::open(dir.path()).unwrap().check().unwrap(), Vec::<String>::new());
 }
 
+/// Every file of a store but SQLite's shared memory.
+fn files(dir: &Path) -> Vec<(PathBuf, Vec<u8>)> {
+    let mut files = Vec::new();
+    for entry in std::fs::read_dir(dir).unwrap() {
+        let path = entry.unwrap().path();
+        match path.is_dir() {
+            true => files.extend(self::files(&path)),
+            false if path.to_string_lossy().ends_with("-shm") => {}
+            false => files.push((path.clone(), std::fs::read(&path).unwrap())),
+        }
+    }
+    files.sort();
+    files
+}
+
+/// With a log of SQLite's that is so long that whoever opens the store carries it over, with a short one,
+/// and with none.
+#[test]
+fn not_a_byte_of_a_newer_format_is_changed() {
+    for rows in [0, 1, 3000] {
+        let dir = tempfile::tempdir().unwrap();
+        sample::commit(&mut SqliteStore::create(dir.path()).unwrap(), 1).unwrap();
+        let db = rusqlite::Connection::open(dir.path().join("timeline.db")).unwrap();
+        db.pragma_update(None, "wal_autocheckpoint", 0).unwrap();
+        db.pragma_update(None, "user_version", FORMAT + 1).unwrap();
+        db.execute_batch("CREATE TABLE later (text TEXT)").unwrap();
+        for row in 0..rows {
+            db.execute("INSERT INTO later VALUES (?1)", [format!("{row:4000}")]).unwrap();
+        }
+        let kept = tempfile::tempdir().unwrap();
+        if rows > 0 {
+            // As a process leaves it that does not carry its log over.
+            sample::copy(dir.path(), kept.path());
+        } else {
+            drop(db);
+            sample::copy(dir.path(), kept.path());
+        }
+        let dir = kept.path();
+        let log = std::fs::metadata(dir.join("timeline.db-wal")).map_or(0, |log| log.len());
+        assert_eq!((log > 0, log > 1 << 20), (rows > 0, rows > 1), "{rows} rows: {log} bytes");
+        let before = files(dir);
+        for opened in [SqliteStore::open(dir).err(), SqliteStore::create(dir).err()] {
+            assert!(matches!(opened, Some(StoreError::Newer { .. })), "{rows} rows: {opened:?}");
+        }
+        assert!(matches!(takeback_store::glance(dir), Err(StoreError::Newer { .. })));
+        assert!(SqliteStates::at(dir).executions().is_err());
+        assert!(files(dir) == before, "{rows} rows: something was written");
+    }
+}
+
 /// A conversation that grows, with short, long and very long texts.
 fn conversation(messages: u32) -> Values {
     let message = |n: u32| {

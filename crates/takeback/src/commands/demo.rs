@@ -67,7 +67,7 @@ pub(crate) fn demo(screen: &mut Screen) -> Result<u8, CommandError> {
         fs::write(root.join(path), text)?;
     }
     let root = fs::canonicalize(root)?;
-    let mut place = place::open_at(&root, &folder.path().join("home"), Store::Create)?;
+    let mut place = place::open_at(&root, &folder.path().join("home"), Store::Temporary)?;
     let workspace = &mut place.workspace;
 
     let out = &mut screen.out;

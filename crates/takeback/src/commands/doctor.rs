@@ -1,4 +1,5 @@
-//! `doctor`: whether hooks have run, and whether all else is well. Changes nothing.
+//! `doctor`: whether hooks have run, and whether all else is well. Changes nothing but, with
+//! `--acknowledge`, the markers of histories that are gone.
 
 mod agent;
 mod cause;
@@ -11,12 +12,12 @@ mod version;
 use std::io::Write as _;
 
 use serde_json::json;
-use takeback_agents::hook::Plugged;
 
 use self::agent::Checkup;
-use crate::args::Options;
+use crate::args::{DoctorArgs, Options};
 use crate::error::{CommandError, Kind};
 use crate::heartbeat::heartbeats;
+use crate::marker::Markers;
 use crate::place;
 use crate::plugs;
 use crate::screen::{BAD, CARE, GOOD, HINT, STRONG, Screen, width, wrap};
@@ -67,14 +68,20 @@ impl Told {
     }
 }
 
-pub(crate) fn doctor(options: &Options, screen: &mut Screen) -> Result<u8, CommandError> {
+pub(crate) fn doctor(
+    options: &Options,
+    args: &DoctorArgs,
+    screen: &mut Screen,
+) -> Result<u8, CommandError> {
     let here = place::here(options)?;
+    if let Some(markers) = Markers::of_user().filter(|_| args.acknowledge) {
+        markers.acknowledge(&here.home)?;
+    }
     let homes = plugs::homes()?;
     let beats = heartbeats(&here.home);
     let site = agent::Site { homes: &homes, here: &here, beats: &beats, now: now() };
-    let agents: Vec<Checkup> =
-        Plugged::ALL.into_iter().map(|agent| Checkup::of(agent, &site)).collect();
-    let state = state::State::of(&here);
+    let agents = Checkup::of_all(&site);
+    let state = state::State::of(&here, &beats);
     let told: Vec<&Told> = agents.iter().map(|agent| &agent.told).chain(&state.told).collect();
     let broken = told.iter().any(|told| told.health == Health::Broken);
     if screen.json {

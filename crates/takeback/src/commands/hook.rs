@@ -1,14 +1,16 @@
 //! `hook`: one event that an agent's hook was given, recorded.
 //!
-//! Never fails the agent, never keeps it waiting beyond its deadline, says nothing: what went wrong is
-//! in the log file and in the session's heartbeat, where `doctor` finds it.
+//! Never fails the agent, never keeps it waiting beyond its deadline, prints nothing as long as it
+//! records. What went wrong is in the log file and in the session's heartbeat, where `doctor` finds it.
+//! What keeps everything out of the log is also told the user, once a session, where the agent shows it.
 
+mod failure;
 mod permission;
 mod whereabouts;
 mod within;
 
 use std::error::Error;
-use std::io::{self, Read as _};
+use std::io::{self, Read as _, Write as _};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::mpsc::channel;
@@ -16,13 +18,15 @@ use std::thread::Builder;
 use std::time::{Duration, Instant};
 
 use takeback_agents::hook::{
-    HearError, Heard, News, Plugged, Teller, allowed_in, event_of, hear, touches, transcript_of,
+    HearError, Heard, News, Plugged, Teller, allowed_in, event_of, hear, message_to, touches,
+    transcript_of,
 };
 use takeback_agents::install::home_of;
 use takeback_core::deferred::is_any as is_deferred;
 use takeback_core::{AgentEvent, Outcome, Touches, process};
 use takeback_store::Timestamp;
 
+use self::failure::{Failure, Notice};
 pub(super) use self::permission::watch_command;
 pub(super) use self::whereabouts::HookRun;
 use self::whereabouts::{root_of_path, roots_of};
@@ -49,23 +53,41 @@ const INPUT_PATIENCE: Duration = Duration::from_secs(5);
 pub(crate) fn hook(options: &Options, args: &HookArgs) -> u8 {
     let begun = Instant::now();
     progress::hide();
-    let took = place::home(options).map_err(|error| error.line()).and_then(|home| {
-        let log = LogFile::of_hooks(&home, |name| environment(name)?.into_string().ok());
-        let took = from_stdin(&home, args, begun);
-        if let Err(why) = &took {
-            log.add(now(), Level::Error, &format!("{}: {why}", args.agent));
+    let taken = match place::home(options) {
+        Ok(home) => {
+            let taken = from_stdin(&home, args, begun).unwrap_or_else(Taken::refused);
+            log(&home, args, &taken);
+            taken
         }
-        took
-    });
-    if let Err(why) = took
+        Err(error) => Taken::refused(error.line()),
+    };
+    if let Err(why) = &taken.recorded
         && options.verbose
     {
         anstream::eprintln!("takeback hook: {why}");
     }
+    let agent = Plugged::named(&args.agent);
+    if let Some(answer) = agent.zip(taken.notice).and_then(|(to, text)| message_to(to, &text)) {
+        // An agent that does not listen is told by `doctor`.
+        drop(writeln!(std::io::stdout(), "{answer}"));
+    }
     0
 }
 
-fn from_stdin(home: &Path, args: &HookArgs, begun: Instant) -> Result<(), String> {
+fn log(home: &Path, args: &HookArgs, taken: &Taken) {
+    let failed = taken.recorded.as_ref().err();
+    // What the user is told of a failure says the same.
+    let told = taken.notice.as_ref().filter(|told| failed.is_none_or(|why| !told.contains(why)));
+    if failed.is_none() && told.is_none() {
+        return;
+    }
+    let log = LogFile::of_hooks(home, |name| environment(name)?.into_string().ok());
+    for text in failed.into_iter().chain(told) {
+        log.add(now(), Level::Error, &format!("{}: {text}", args.agent));
+    }
+}
+
+fn from_stdin(home: &Path, args: &HookArgs, begun: Instant) -> Result<Taken, String> {
     let given = read_input()?;
     let agent = Plugged::named(&args.agent).ok_or_else(|| {
         let known: Vec<&str> = Plugged::ALL.iter().map(|agent| agent.name()).collect();
@@ -86,7 +108,7 @@ fn from_stdin(home: &Path, args: &HookArgs, begun: Instant) -> Result<(), String
         },
         watchlist: None,
     };
-    take(home, &happening)
+    Ok(take(home, &happening))
 }
 
 /// An agent that never says that this was all is not waited for.
@@ -183,33 +205,69 @@ fn millis(time: Duration) -> u64 {
     u64::try_from(time.as_millis()).unwrap_or(u64::MAX)
 }
 
+/// What became of an event.
+pub(crate) struct Taken {
+    /// Or what is not in the log as it should be.
+    pub(crate) recorded: Result<(), String>,
+    /// What the user is told at once.
+    notice: Option<String>,
+}
+
+impl Taken {
+    fn refused(why: String) -> Self {
+        Self { recorded: Err(why), notice: None }
+    }
+}
+
 /// Records it, and leaves a heartbeat, whatever else happens.
-pub(crate) fn take(home: &Path, happening: &Happening<'_>) -> Result<(), String> {
+pub(crate) fn take(home: &Path, happening: &Happening<'_>) -> Taken {
     let (agent, time) = (happening.agent, now());
     let mut heard = match hear(agent, happening.given, happening.event) {
         Ok(heard) => heard,
-        Err(another @ HearError::Another { .. }) => return Err(whole(&another)),
+        Err(another @ HearError::Another { .. }) => return Taken::refused(whole(&another)),
         Err(error) => {
             let why = whole(&error);
             let beat = Beat { problem: Some(why.clone()), ..Beat::default() };
             leave(home, agent.name(), NOT_UNDERSTOOD, time, &beat);
-            return Err(why);
+            return Taken::refused(why);
         }
     };
     heard.cwd = heard.cwd.or_else(|| happening.folder.map(Path::to_owned));
+    let known = Heartbeat::of(home, agent.name(), &heard.session);
     let mut beat = Beat {
         event: heard.event.clone(),
         transcript: heard.transcript.clone(),
         is_orphan: heard.is_fork.then_some(true),
         ..Beat::default()
     };
+    let is_new =
+        |notice: &Notice| known.as_ref().is_none_or(|known| !known.was_told(notice.cause.name()));
     let taken = match happening.recorder {
-        Recorder::Hook => into_log(home, happening, &heard, time, &mut beat),
-        Recorder::Other => Ok(()),
+        Recorder::Hook => into_log(home, happening, &heard, time, known.as_ref(), &mut beat),
+        Recorder::Other => Ok(InLog::default()),
     };
-    beat.problem = taken.as_ref().err().cloned();
+    let (recorded, notice) = match taken {
+        Ok(InLog { lacking, notice }) => (lacking.map_or(Ok(()), Err), notice.filter(is_new)),
+        Err(failure) => {
+            let notice = Notice::of_failure(&failure).filter(is_new);
+            let notice = notice.filter(|notice| !failure.was_told(notice.cause));
+            beat.refused_by = failure.refused_by();
+            failure.note(time);
+            (Err(failure.what), notice)
+        }
+    };
+    beat.problem = recorded.as_ref().err().cloned();
+    beat.told = notice.as_ref().map(|notice| notice.cause.name());
     leave(home, agent.name(), &heard.session, time, &beat);
-    taken
+    Taken { recorded, notice: notice.map(|notice| notice.text) }
+}
+
+/// An event that is in the log, or will be.
+#[derive(Default)]
+struct InLog {
+    /// What is not as it should be.
+    lacking: Option<String>,
+    notice: Option<Notice>,
 }
 
 fn into_log(
@@ -217,14 +275,15 @@ fn into_log(
     happening: &Happening<'_>,
     heard: &Heard,
     time: Timestamp,
+    known: Option<&Heartbeat>,
     beat: &mut Beat,
-) -> Result<(), String> {
-    let known = Heartbeat::of(home, happening.agent.name(), &heard.session);
-    let (known, learnt, is_orphan) =
-        known.map(|known| (known.roots, known.learnt, known.is_orphan)).unwrap_or_default();
+) -> Result<InLog, Failure> {
+    let (known, learnt, is_orphan) = known
+        .map(|known| (known.roots.clone(), known.learnt.clone(), known.is_orphan))
+        .unwrap_or_default();
     let roots = roots_of(home, heard, &known)?;
     let call_start = permission::heed(home, happening.agent, &happening.run, heard, time);
-    let mut lacking = None;
+    let mut in_log = InLog::default();
     // A worktree may be gone again.
     let there = |root: &&PathBuf| root.is_dir() || roots.first() == Some(*root);
     for root in roots.iter().filter(there) {
@@ -251,6 +310,8 @@ fn into_log(
         let watchlist = happening.watchlist.cloned();
         let mut event = happening.unless_it_goes_on(event, &root, time);
         happening.since_allowed(&heard, &mut event, time);
+        let store = stores::store_of(&root, &home);
+        let session = event.session().clone();
         let task = Task {
             home,
             root: root.clone(),
@@ -262,16 +323,18 @@ fn into_log(
             is_orphan,
             watchlist,
         };
-        let done = within(until, task)?;
+        let done = within(until, task)
+            .map_err(|failure| Failure { missed: Some((store, session)), ..failure })?;
         beat.roots.push(root);
         beat.recorded = true;
         beat.learnt = done.learnt;
         if done.has_parent {
             beat.is_orphan = Some(false);
         }
-        lacking = lacking.or(done.lacking);
+        in_log.lacking = in_log.lacking.or(done.lacking);
+        in_log.notice = in_log.notice.or(done.gone.as_ref().map(Notice::of_loss));
     }
-    lacking.map_or(Ok(()), Err)
+    Ok(in_log)
 }
 
 /// What of an event concerns one of the workspaces: of an edit, the files that lie there.

@@ -19,6 +19,7 @@ use crate::args::{InitArgs, Options, ScopeName};
 use crate::ask;
 use crate::error::{CommandError, Kind};
 use crate::installed;
+use crate::marker::Markers;
 use crate::place;
 use crate::plugs;
 use crate::screen::{BAD, CARE, GOOD, HINT, STRONG, Screen, is_interactive, plain, width, wrap};
@@ -85,6 +86,11 @@ fn run(
         apply::apply(&mut planned, direction, &here.home)?;
     }
     let failed = planned.iter().any(|one| one.after.is_err());
+    // Without hooks there is no session that a loss could be reported in.
+    let is_all = args.agents.is_empty() && scope == Scope::User && !failed && !args.dry_run;
+    if let Some(markers) = Markers::of_user().filter(|_| is_all && direction == Direction::Out) {
+        markers.remove_all(&here.home)?;
+    }
     let next = next(&planned, direction, scope);
     if screen.json {
         screen.json(&json!({

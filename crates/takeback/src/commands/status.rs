@@ -1,5 +1,6 @@
 //! `status`: what is protected, what is not, what is going on.
 
+mod gaps;
 mod ignored;
 mod line;
 
@@ -17,19 +18,20 @@ use takeback_core::record::{Surveyed, Unreadable};
 use takeback_core::worktree::scan::ScanStats;
 use takeback_core::worktree::scope::OutReason;
 use takeback_core::{Workspace, look_around};
-use takeback_store::{PointKind, RewindState, WorkPath};
+use takeback_store::{PointKind, RewindState, Session, WorkPath};
 
+use self::gaps::Gaps;
 use self::ignored::Ignored;
 pub(crate) use self::line::line;
 use super::{room, unread};
 use crate::args::Options;
 use crate::error::{CommandError, Kind};
-use crate::place::{self, Store};
+use crate::place::{self, Place, Store};
 use crate::screen::{
     CARE, HINT, NAME, STRONG, Screen, bytes, count, name, plain, plain_bytes, width, wrap,
 };
 use crate::session_name::SessionNames;
-use crate::settings::{Settings, table};
+use crate::settings::Settings;
 use crate::size::{Budget, Size, folder_bytes, sizes};
 use crate::time::{ago, now};
 use crate::wire::WirePath;
@@ -42,11 +44,15 @@ const TIME: Duration = Duration::from_millis(200);
 const PATIENCE: Duration = Duration::from_millis(100);
 
 pub(crate) fn status(options: &Options, screen: &mut Screen) -> Result<u8, CommandError> {
+    let here = place::here(options)?;
+    let gaps = Gaps::of(&here);
     let mut place = place::open(options, Store::MustExist)?;
+    let going = how_far(&place.workspace.store_dir)?;
+    // Somebody is at it, and would only be held up; or what is found could not be recorded.
+    let is_looked_at = going.is_none() && gaps.not_writable.is_none();
+    let surveyed = if is_looked_at { look(&mut place)? } else { None };
+    let mut said = gaps.warnings(&place);
     let workspace = &mut place.workspace;
-    let going = how_far(&workspace.store_dir)?;
-    // Somebody is at it, and would only be held up.
-    let surveyed = if going.is_some() { None } else { look(workspace)? };
     let rewinding = surveyed.is_none()
         && workspace.store.rewinds()?.iter().any(|rewind| rewind.state == RewindState::Open);
     let points = workspace.store.points()?;
@@ -65,12 +71,12 @@ pub(crate) fn status(options: &Options, screen: &mut Screen) -> Result<u8, Comma
         None => (None, None, None),
     };
     if screen.json {
-        screen.json(&json!({
+        let mut answer = json!({
             "root": workspace.root.path().to_string_lossy(),
             "store": workspace.store_dir.to_string_lossy(),
             "storeBytes": size,
             "recording": place.settings.is_enabled(),
-            "locked": stats.is_none() && going.is_none(),
+            "locked": stats.is_none() && is_looked_at,
             "goingOn": going.map(|going| json!({ "readBytes": going.read, "ofBytes": going.of })),
             "files": stats.map(|stats| stats.files),
             "folders": stats.map(|stats| stats.folders),
@@ -94,7 +100,9 @@ pub(crate) fn status(options: &Options, screen: &mut Screen) -> Result<u8, Comma
             "unreadable": unreadable.as_deref().map(unread::answers),
             "notCovered": left_out
                 .map(|left_out| left_out.iter().map(LeftOut::to_json).collect::<Vec<_>>()),
-        }))?;
+        });
+        gaps.add_to(&place, &mut answer);
+        screen.json(&answer)?;
         return Ok(0);
     }
     screen.page()?;
@@ -105,13 +113,12 @@ pub(crate) fn status(options: &Options, screen: &mut Screen) -> Result<u8, Comma
         most => format!(" of at most {}", bytes(most)),
     };
     let kept = format!("{}{most} kept in {}", bytes(size), count(listed, "point"));
-    let mut said = Vec::new();
-    if !place.settings.is_enabled() {
-        let origin = &place.settings.setting(table::ENABLED).origin;
-        let text = format!("Recording is off: {} is false ({origin})", table::ENABLED);
-        said.push((CARE, plain(&text)));
-    }
-    said.extend(looked(stats, going, rewinding, kept));
+    let why = match (&gaps.not_writable, rewinding) {
+        (Some(_), _) => "Nothing can be recorded",
+        (None, true) => "A rewind is running",
+        (None, false) => "Another command has it locked",
+    };
+    said.extend(looked(stats, going, why, kept));
     if let Some(over) = &over {
         said.push((CARE, format!("It is {}", room::words(over))));
     }
@@ -119,19 +126,7 @@ pub(crate) fn status(options: &Options, screen: &mut Screen) -> Result<u8, Comma
         said.push((CARE, format!("History is damaged: {loss}; {}", place::LOSS)));
     }
     said.extend(precious.line(workspace.scope.precious_total_max).map(|line| (Style::new(), line)));
-    let time = now();
-    let names = SessionNames::of(&sessions);
-    for session in sessions.iter().filter(|session| session.open_turn.is_some()) {
-        let name = match names.shortened(&session.id) {
-            Some(name) => name.to_owned(),
-            None => {
-                let agent = plain(session.agent.as_deref().unwrap_or("agent"));
-                format!("{agent} {}", plain(&session.id.0))
-            }
-        };
-        let since = ago(session.started_at, time);
-        said.push((NAME, format!("{name} is at work (since {since})")));
-    }
+    said.extend(at_work(&sessions));
     for (style, text) in said {
         print_wrapped(&mut screen.out, style, &text)?;
     }
@@ -140,6 +135,21 @@ pub(crate) fn status(options: &Options, screen: &mut Screen) -> Result<u8, Comma
     print_left_out(&mut screen.out, &left_out.unwrap_or_default(), screen.verbose)?;
     print_refused(&mut screen.out, &place.settings)?;
     Ok(0)
+}
+
+/// The sessions with a turn under way.
+fn at_work(sessions: &[Session]) -> Vec<(Style, String)> {
+    let (time, names) = (now(), SessionNames::of(sessions));
+    let at_work = sessions.iter().filter(|session| session.open_turn.is_some());
+    let told = at_work.map(|session| {
+        let name = names.shortened(&session.id).map(str::to_owned).unwrap_or_else(|| {
+            let agent = plain(session.agent.as_deref().unwrap_or("agent"));
+            format!("{agent} {}", plain(&session.id.0))
+        });
+        let since = ago(session.started_at, time);
+        (NAME, format!("{name} is at work (since {since})"))
+    });
+    told.collect()
 }
 
 fn print_refused(out: &mut dyn std::io::Write, settings: &Settings) -> std::io::Result<()> {
@@ -175,7 +185,7 @@ fn print_unread(out: &mut dyn std::io::Write, unreadable: &[Unreadable]) -> std:
 fn looked(
     stats: Option<ScanStats>,
     going: Option<Going>,
-    rewinding: bool,
+    why: &str,
     kept: String,
 ) -> Vec<(Style, String)> {
     let care = match (stats, going) {
@@ -185,11 +195,7 @@ fn looked(
             return vec![(Style::new(), format!("{files} in {folders} protected, {kept}"))];
         }
         (None, Some(going)) => format!("Files are being read in the background: {}", far(going)),
-        (None, None) => {
-            let who =
-                if rewinding { "A rewind is running" } else { "Another command has it locked" };
-            format!("{who}: the files were not looked at")
-        }
+        (None, None) => format!("{why}: the files were not looked at"),
     };
     vec![(CARE, care), (Style::new(), kept)]
 }
@@ -202,9 +208,12 @@ fn far(going: Going) -> String {
 }
 
 /// `None`: another command has the workspace locked.
-fn look(workspace: &mut Workspace) -> Result<Option<Surveyed>, CommandError> {
-    workspace.limits.rewind_patience = PATIENCE;
-    let looked = place::mend(workspace).and_then(|()| Ok(look_around(workspace)?));
+fn look(place: &mut Place) -> Result<Option<Surveyed>, CommandError> {
+    place.workspace.limits.rewind_patience = PATIENCE;
+    let looked = place::mend(&mut place.workspace).and_then(|()| {
+        place.look_for_missed();
+        Ok(look_around(&mut place.workspace)?)
+    });
     match looked {
         Err(error) if error.kind == Kind::Locked => Ok(None),
         looked => looked.map(Some),

@@ -1,15 +1,16 @@
 //! `doctor`: that hooks stand somewhere is not enough.
 
 use std::fs;
+use std::os::unix::fs::symlink;
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
-use serde_json::Value;
+use serde_json::{Value, json};
 use takeback_testkit::model::{Answer, Block, ModelServer};
 
 use crate::chat::claude::desk;
 use crate::home::User;
-use crate::init::{takeback, with_agents};
+use crate::init::{bin, program, takeback, with_agents};
 
 #[test]
 fn each_state_has_its_words() {
@@ -272,4 +273,111 @@ fn the_real_program_is_seen_to_run_them_and_not_to() {
     assert_eq!((code, &told["health"]), (1, &"broken".into()), "{told}");
     assert!(told["what"].as_str().expect("text").contains("disableAllHooks"), "{told}");
     assert_ne!(told["fired"]["session"], told["lastSession"]["session"], "{told}");
+}
+
+#[test]
+fn another_takeback_that_the_hooks_run_is_found_if_it_is_older() {
+    let user = with_agents(&[("claude", "2")]);
+    symlink(env!("CARGO_BIN_EXE_takeback"), bin(&user).join("takeback")).expect("a link");
+    assert_eq!(takeback(&user, &["init", "-y"]).code, 0);
+    let settings = fs::read_to_string(user.home().join(".claude/settings.json")).expect("settings");
+    assert!(settings.contains("\"takeback hook --agent claude\""), "by its name: {settings}");
+    assert_eq!(takeback(&user, &["doctor"]).code, 0);
+    for (version, code) in [("takeback 0.0.1", 1), ("takeback 99.0.0", 0), ("none", 0)] {
+        fs::remove_file(bin(&user).join("takeback")).expect("it goes");
+        program(&user, "takeback", &format!("#!/bin/sh\necho '{version}'\n"));
+        let answer = takeback(&user, &["doctor"]);
+        assert_eq!(answer.code, code, "{version}: {answer:?}");
+        let out = answer.out.split_whitespace().collect::<Vec<_>>().join(" ");
+        let what = "Claude Code 2: the hooks in ~/.claude/settings.json run ~/bin/takeback, which is \
+            takeback 0.0.1, older than this one (0.1.0)";
+        assert_eq!(out.contains(what), code == 1, "{version}: {out}");
+    }
+    fs::remove_file(bin(&user).join("takeback")).expect("it goes");
+    let answer = takeback(&user, &["doctor"]);
+    assert_eq!(answer.code, 1, "not on PATH at all: {answer:?}");
+    assert!(answer.out.contains("run takeback, which is not there"), "{answer:?}");
+}
+
+#[test]
+fn hooks_that_ran_with_an_older_takeback_are_found() {
+    let user = with_agents(&[("claude", "2")]);
+    assert_eq!(takeback(&user, &["init", "-y"]).code, 0);
+    let folder = user.home().join(".takeback/hooks/claude");
+    fs::create_dir_all(&folder).expect("a folder");
+    for (last, code) in [(1_000, 0), (32_472_144_000_000_i64, 1)] {
+        let beat = json!({
+            "agent": "claude", "session": "s", "roots": [], "firstAt": 1_000, "lastAt": last,
+            "events": {"Stop": 1}, "recorded": 1, "problem": null, "learnt": null, "version": "0.0.1",
+        });
+        fs::write(folder.join("0123456789abcdef.json"), beat.to_string()).expect("a file");
+        let answer = takeback(&user, &["doctor"]);
+        assert_eq!(answer.code, code, "{answer:?}");
+        assert_eq!(answer.out.contains("with takeback 0.0.1, older"), code == 1, "{answer:?}");
+    }
+}
+
+/// An agent that hangs costs its version, and is not left behind.
+#[test]
+fn agents_are_asked_at_once_and_not_waited_for() {
+    let user = with_agents(&[("claude", "2")]);
+    for agent in ["codex", "gemini", "qwen"] {
+        program(&user, agent, "#!/bin/sh\necho $$ > \"$0.pid\"\nexec sleep 1000\n");
+    }
+    let mut command = user.command(&["doctor", "--json"]);
+    command.env("PATH", format!("{}:/usr/bin:/bin", bin(&user).display()));
+    command.env("TAKEBACK_VERSION_PATIENCE_MS", "3000");
+    let answer = user.answer_of(command, "");
+    let value: Value = serde_json::from_str(&answer.out).expect("JSON");
+    let versions: Vec<&Value> =
+        value["agents"].as_array().expect("a list").iter().map(|agent| &agent["version"]).collect();
+    assert_eq!(versions[..4], [&json!("2"), &Value::Null, &Value::Null, &Value::Null]);
+    for agent in ["codex", "gemini", "qwen"] {
+        let pid = fs::read_to_string(bin(&user).join(format!("{agent}.pid"))).expect("it began");
+        let gone = !std::path::Path::new("/proc").join(pid.trim()).exists();
+        assert!(gone, "{agent} is left behind");
+    }
+}
+
+/// What the real program makes of settings that are not plain JSON: it passes over the whole file.
+#[test]
+fn the_real_program_refuses_what_doctor_says_it_refuses() {
+    let Some(program) = desk::program() else { return };
+    let user = User::with(&[("a.txt", "1\n")]);
+    let model = ModelServer::start();
+    let environment = desk::environment(&user, &model.url());
+    let run = |args: &[&str]| {
+        let mut command = user.command(args);
+        command.envs(environment.iter().map(|(name, value)| (*name, value)));
+        user.answer_of(command, "")
+    };
+    assert_eq!(run(&["init", "-y", "--agent", "claude"]).code, 0);
+    let settings = desk::config(&user).join("settings.json");
+    let plain = fs::read_to_string(&settings).expect("settings");
+    let end = plain.trim_end().strip_suffix('}').expect("an object").trim_end();
+    let changed = [
+        ("as it is", plain.clone(), true),
+        ("a comment", format!("// mine\n{plain}"), false),
+        ("a block", plain.replacen('{', "{ /* mine */", 1), false),
+        ("a byte order mark", format!("\u{feff}{plain}"), true),
+        ("a comma too many", format!("{end},\n}}\n"), false),
+    ];
+    for (title, text, is_read) in changed {
+        fs::write(&settings, &text).expect("settings");
+        drop(fs::remove_dir_all(user.home().join(".takeback/hooks")));
+        model.answer(Answer::Says(vec![Block::text("done")]));
+        let mut command = Command::new(&program);
+        command.args(["-p", "go"]).current_dir(user.work()).env_clear();
+        command.env("HOME", user.home()).env("PATH", std::env::var_os("PATH").unwrap_or_default());
+        command.envs(environment.iter().map(|(name, value)| (*name, value)));
+        let output = command.stdin(Stdio::null()).output().expect("it runs");
+        let ran = user.home().join(".takeback/hooks/claude").exists();
+        assert_eq!(ran, is_read, "{title}: {output:?}");
+        let answer = run(&["doctor", "--json"]);
+        let told: Value = serde_json::from_str(&answer.out).expect("JSON");
+        let told = &told["agents"][0];
+        assert_eq!(answer.code, i32::from(!is_read), "{title}: {told}");
+        let what = told["what"].as_str().expect("text");
+        assert_eq!(what.contains("; Claude Code refuses it"), !is_read, "{title}: {told}");
+    }
 }

@@ -5,7 +5,7 @@ use std::fs;
 use std::io::Write as _;
 use std::os::unix::fs::MetadataExt as _;
 use std::os::unix::process::CommandExt as _;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 
 use takeback_testkit::{Thing, tree};
@@ -85,6 +85,8 @@ impl User {
         let mut command = Command::new(env!("CARGO_BIN_EXE_takeback"));
         command.args(args).current_dir(self.work()).env_clear();
         command.env("HOME", self.home()).env("PATH", std::env::var_os("PATH").unwrap_or_default());
+        // Agents that tell their version are waited for, however busy this machine is.
+        command.env("TAKEBACK_VERSION_PATIENCE_MS", "60000");
         command
     }
 
@@ -102,7 +104,16 @@ impl User {
         self.answer_of(self.failing(rule, only, args), "")
     }
 
-    fn failing(&self, rule: &str, only: Option<&str>, args: &[&str]) -> Command {
+    /// As [`Self::with_failing`], with `input` on standard input and no deadline.
+    pub(crate) fn with_failing_fed(&self, rule: &str, args: &[&str], input: &str) -> Answer {
+        let mut command = self.failing(rule, None, args);
+        command.env("TAKEBACK_HOOK_DEADLINE_MS", "60000");
+        command.env("TAKEBACK_SCAN_BUDGET_MS", "60000");
+        self.answer_of(command, input)
+    }
+
+    /// As [`Self::with_failing`], not yet started.
+    pub(crate) fn failing(&self, rule: &str, only: Option<&str>, args: &[&str]) -> Command {
         let (call, _) = rule.split_once(':').expect("a call and how it fails");
         let mut command = Command::new("strace");
         command.args(["-f", "-qq", "-o", "/dev/null", "-e"]).arg(format!("trace={call}"));
@@ -113,11 +124,6 @@ impl User {
         command.env_clear().env("HOME", self.home());
         command.env("PATH", std::env::var_os("PATH").unwrap_or_default());
         command
-    }
-
-    /// As [`Self::with_failing`], with something on its standard input.
-    pub(crate) fn with_failing_given(&self, rule: &str, args: &[&str], input: &str) -> Answer {
-        self.answer_of(self.failing(rule, None, args), input)
     }
 
     /// How often `takeback ARGS` makes a system call.
@@ -182,13 +188,30 @@ impl User {
 
     /// `takeback ARGS`, as the one to whom [`Self::give_up_privileges`] gave everything.
     pub(crate) fn unprivileged(&self, args: &[&str]) -> Answer {
+        self.unprivileged_fed(args, "")
+    }
+
+    /// As [`Self::unprivileged`], with `input` on standard input.
+    pub(crate) fn unprivileged_fed(&self, args: &[&str], input: &str) -> Answer {
+        self.unprivileged_with(args, input, &[])
+    }
+
+    /// As [`Self::unprivileged_fed`], with more in its environment.
+    pub(crate) fn unprivileged_with(
+        &self,
+        args: &[&str],
+        input: &str,
+        variables: &[(&str, &Path)],
+    ) -> Answer {
         let mut command = self.command(args);
         if self.is_given_up() {
             command = Command::new(self.folder.path().join("takeback"));
             command.args(args).current_dir(self.work()).env_clear().env("HOME", self.home());
             command.uid(NOBODY);
         }
-        self.answer_of(command, "")
+        command.env("TAKEBACK_HOOK_DEADLINE_MS", "60000");
+        command.env("TAKEBACK_SCAN_BUDGET_MS", "60000").envs(variables.iter().copied());
+        self.answer_of(command, input)
     }
 
     /// `takeback ARGS` as an ordinary user, killed at a system call: `rule` as strace's `inject=` has
@@ -237,6 +260,11 @@ impl User {
             assert_eq!(why.kind(), std::io::ErrorKind::BrokenPipe, "it listens");
         }
         self.answer(child.wait_with_output().expect("it ends"))
+    }
+
+    /// How a command ends that need not end by itself.
+    pub(crate) fn output_of(&self, mut command: Command) -> Output {
+        command.stdin(Stdio::null()).output().expect("it runs")
     }
 
     fn answer(&self, output: Output) -> Answer {

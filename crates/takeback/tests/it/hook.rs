@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use crate::home::{Answer, User};
 
 /// A session of Claude Code, told by its hooks.
-struct Session<'u> {
+pub(crate) struct Session<'u> {
     user: &'u User,
     id: &'static str,
     cwd: String,
@@ -18,7 +18,7 @@ struct Session<'u> {
 }
 
 impl<'u> Session<'u> {
-    fn of(user: &'u User, id: &'static str) -> Self {
+    pub(crate) fn of(user: &'u User, id: &'static str) -> Self {
         Self { user, id, cwd: user.work().display().to_string(), prompts: 0 }
     }
 
@@ -27,7 +27,7 @@ impl<'u> Session<'u> {
         self
     }
 
-    fn given(&self, event: &str, more: Value) -> Value {
+    pub(crate) fn given(&self, event: &str, more: Value) -> Value {
         let mut given = json!({
             "session_id": self.id,
             "transcript_path": self.user.home().join("transcript.jsonl"),
@@ -40,36 +40,42 @@ impl<'u> Session<'u> {
         given
     }
 
-    fn tell(&self, event: &str, more: Value) {
-        let answer = hook(self.user, &self.given(event, more));
+    /// What the hook answers.
+    pub(crate) fn ask(&self, event: &str, more: Value) -> Answer {
+        hook(self.user, &self.given(event, more))
+    }
+
+    /// Tells of an event, and hears nothing.
+    pub(crate) fn tell(&self, event: &str, more: Value) {
+        let answer = self.ask(event, more);
         assert_eq!(answer, Answer { code: 0, out: String::new(), err: String::new() }, "{event}");
     }
 
-    fn prompt(&mut self, text: &str) {
+    pub(crate) fn prompt(&mut self, text: &str) {
         self.prompts += 1;
         self.tell("UserPromptSubmit", json!({"prompt": text}));
     }
 
-    fn around(&self, call: &str, tool: &str, input: &Value, work: impl FnOnce()) {
+    pub(crate) fn around(&self, call: &str, tool: &str, input: &Value, work: impl FnOnce()) {
         let told = json!({"tool_name": tool, "tool_input": input, "tool_use_id": call});
         self.tell("PreToolUse", told.clone());
         work();
         self.tell("PostToolUse", told);
     }
 
-    fn write(&self, call: &str, path: &str, text: &str) {
+    pub(crate) fn write(&self, call: &str, path: &str, text: &str) {
         let input = json!({"file_path": self.user.work().join(path), "content": text});
         self.around(call, "Write", &input, || self.user.write(path, text));
     }
 
-    fn bash(&self, call: &str, command: &str) {
+    pub(crate) fn bash(&self, call: &str, command: &str) {
         self.around(call, "Bash", &json!({"command": command}), || {
             let status = Command::new("sh").arg("-c").arg(command).current_dir(&self.cwd).status();
             assert!(status.unwrap().success());
         });
     }
 
-    fn stop(&self) {
+    pub(crate) fn stop(&self) {
         self.tell("Stop", json!({"stop_hook_active": false}));
     }
 }

@@ -147,6 +147,14 @@ fn answers_are_as_the_schema_says() {
             }
         }
     }
+    fs::remove_dir_all(user.store()).expect("a store goes");
+    for (name, args) in
+        [("checkpoint", ["checkpoint"]), ("status", ["status"]), ("doctor", ["doctor"])]
+    {
+        let answer = user.json(&args);
+        schema.check(name, &answer, &args);
+        assert!(name != "status" || answer["historyGone"].is_object(), "{answer}");
+    }
     let moved = user.home().join("moved");
     fs::rename(user.work(), &moved).expect("a folder moves");
     let old = user.work().to_str().expect("text").to_owned();

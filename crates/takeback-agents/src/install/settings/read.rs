@@ -192,10 +192,55 @@ pub(super) fn pretty(json: &str, indent: &str, layout: &Layout) -> String {
     text
 }
 
+/// What an agent reads in its settings beside plain JSON, as seen of the programs themselves.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Dialect {
+    comments: bool,
+    trailing_commas: bool,
+    byte_order_mark: bool,
+}
+
+impl Dialect {
+    /// What Takeback reads: all that any of them does.
+    const ANY: Self = Self { comments: true, trailing_commas: true, byte_order_mark: true };
+    const PLAIN: Self = Self { comments: false, trailing_commas: false, byte_order_mark: false };
+
+    const fn of(agent: Plugged) -> Self {
+        match agent {
+            Plugged::Claude => Self { byte_order_mark: true, ..Self::PLAIN },
+            Plugged::Codex | Plugged::Copilot => Self::PLAIN,
+            Plugged::Gemini => Self { comments: true, ..Self::PLAIN },
+            Plugged::Qwen => Self { trailing_commas: false, ..Self::ANY },
+            // Its hooks are a program.
+            Plugged::Opencode => Self::ANY,
+        }
+    }
+}
+
+/// What in a settings file makes the agent itself refuse it.
+pub(in super::super) fn refused(agent: Plugged, bytes: &[u8]) -> Option<SettingsError> {
+    let (mark, text) = text_of(bytes).ok()?;
+    // What nobody can read is another error.
+    parse(text).ok()?;
+    let dialect = Dialect::of(agent);
+    let (line, column, what) = match parse_as(text, dialect) {
+        _ if !mark.is_empty() && !dialect.byte_order_mark => {
+            (1, 1, "A byte order mark is not allowed".to_owned())
+        }
+        Err(SettingsError::NotJson { line, column, what }) => (line, column, what),
+        _ => return None,
+    };
+    Some(SettingsError::Refused { agent: agent.title(), line, column, what })
+}
+
 fn parse(text: &str) -> Result<Option<Node<'_>>, SettingsError> {
+    parse_as(text, Dialect::ANY)
+}
+
+fn parse_as(text: &str, dialect: Dialect) -> Result<Option<Node<'_>>, SettingsError> {
     let options = ParseOptions {
-        allow_comments: true,
-        allow_trailing_commas: true,
+        allow_comments: dialect.comments,
+        allow_trailing_commas: dialect.trailing_commas,
         allow_loose_object_property_names: false,
         allow_missing_commas: false,
         allow_single_quoted_strings: false,

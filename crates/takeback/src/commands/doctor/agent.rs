@@ -1,17 +1,18 @@
 //! One agent: is it here, are its hooks in place, have they run.
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 
 use serde_json::{Value, json};
 use takeback_agents::hook::{Plugged, wanted};
-use takeback_agents::install::{Found, Homes, Scope, file_of, find};
+use takeback_agents::install::{Found, Homes, Scope, file_of, find, refused};
 use takeback_store::Timestamp;
 
 use super::cause::{Cause, cause, changed_since, likely};
 use super::files;
 use super::problems::add_problems;
 use super::session::{Session, modified, newest};
-use super::version::version;
+use super::version::{is_older, versions};
 use super::{Health, Told};
 use crate::heartbeat::{Heartbeat, NOT_UNDERSTOOD};
 use crate::installed::Installed;
@@ -54,12 +55,28 @@ pub(super) struct Place {
     /// Since when they are there, as far as that is known.
     since: Option<Timestamp>,
     pub(super) found: Result<Found, String>,
+    /// Why the agent itself does not read the file.
+    refused: Option<String>,
 }
 
 impl Checkup {
-    pub(super) fn of(agent: Plugged, site: &Site<'_>) -> Self {
+    /// Of every agent.
+    pub(super) fn of_all(site: &Site<'_>) -> Vec<Self> {
+        let mut all: Vec<Self> =
+            Plugged::ALL.into_iter().map(|agent| Self::begin(agent, site)).collect();
+        let other = |place: &Place| place.programs().filter_map(|it| other_copy(&it)).collect();
+        let others =
+            all.iter().flat_map(|it| &it.places).flat_map(|it| -> Vec<PathBuf> { other(it) });
+        let programs = all.iter().filter_map(|it| it.program.clone());
+        let programs: BTreeSet<PathBuf> = programs.chain(others).collect();
+        let versions = versions(programs.into_iter());
+        all.iter_mut().for_each(|checkup| checkup.finish(site, &versions));
+        all
+    }
+
+    /// All but what programs say of themselves.
+    fn begin(agent: Plugged, site: &Site<'_>) -> Self {
         let program = plugs::program_of(agent);
-        let version = program.as_deref().and_then(version);
         let places: Vec<Place> = [Scope::User, Scope::Project]
             .into_iter()
             .filter_map(|scope| Place::of(agent, scope, site))
@@ -67,15 +84,19 @@ impl Checkup {
         let fired = site.beats_of(agent).find(|beat| beat.session != NOT_UNDERSTOOD).cloned();
         let session = newest(agent, site.homes);
         let told = Told::new(Health::None, "");
-        let mut checkup = Self { agent, program, version, places, fired, session, told };
-        checkup.told = checkup.verdict(site);
-        if checkup.places.iter().any(Place::has_hooks) {
-            checkup.told = add_problems(checkup.told, site.beats_of(agent), site.now);
-        }
-        checkup
+        Self { agent, program, version: None, places, fired, session, told }
     }
 
-    fn verdict(&self, site: &Site<'_>) -> Told {
+    fn finish(&mut self, site: &Site<'_>, versions: &BTreeMap<PathBuf, String>) {
+        self.version = self.program.as_ref().and_then(|program| versions.get(program)).cloned();
+        let mut told = self.verdict(site, versions);
+        if self.places.iter().any(Place::has_hooks) {
+            told = add_problems(told, site.beats_of(self.agent), site.now);
+        }
+        self.told = told;
+    }
+
+    fn verdict(&self, site: &Site<'_>, versions: &BTreeMap<PathBuf, String>) -> Told {
         let title = match &self.version {
             Some(version) => format!("{} {version}", self.agent.title()),
             None => self.agent.title().to_owned(),
@@ -85,6 +106,15 @@ impl Checkup {
             let why = place.found.as_ref().err().cloned().unwrap_or_default();
             let what = format!("{title}: {} cannot be read: {why}", shown(&place.file));
             return Told::new(Health::Care, what).next("Mend it there.");
+        }
+        if let Some((place, why)) =
+            self.places.iter().find_map(|it| Some((it, it.refused.as_ref()?)))
+        {
+            let file = shown(&place.file);
+            let health = if place.has_hooks() { Health::Broken } else { Health::Care };
+            let what = format!("{title}: {file} is not read: {why}");
+            return Told::new(health, plain(&what))
+                .next(format!("Make {file} plain JSON, without comments and surplus commas."));
         }
         let with_hooks: Vec<&Place> =
             self.places.iter().filter(|place| place.has_hooks()).collect();
@@ -98,6 +128,15 @@ impl Checkup {
         if let Some(program) = with_hooks.iter().find_map(|place| place.gone()) {
             let what = format!("{title}: the hooks in {file} run {program}, which is not there");
             return Told::new(Health::Broken, plain(&what)).next("`takeback init` mends them.");
+        }
+        if let Some((program, version)) = with_hooks.iter().find_map(|it| it.older(versions)) {
+            let (program, own) = (shown(&program), env!("CARGO_PKG_VERSION"));
+            let what = format!(
+                "{title}: the hooks in {file} run {program}, which is takeback {version}, older than \
+                 this one ({own})"
+            );
+            return Told::new(Health::Broken, plain(&what))
+                .next("Update that one, or put the folder of this one before it on PATH.");
         }
         let cause = cause(self.agent, &with_hooks, site.homes, &site.here.root);
         if let Some(session) = self.silent(&with_hooks, site) {
@@ -128,6 +167,16 @@ impl Checkup {
                 Health::Good,
                 format!("{title}: hooks in {file}, no session since they were put in"),
             ),
+            // The agent may find another one on its PATH than this shell does.
+            Some(beat) if ran_older(beat) => {
+                let (version, own) = (plain(&beat.version), env!("CARGO_PKG_VERSION"));
+                let when = ago(beat.last_at, site.now);
+                let what = format!(
+                    "{title}: hooks ran {when} with takeback {version}, older than this one ({own})"
+                );
+                Told::new(Health::Broken, what)
+                    .next("Look for another takeback on the PATH that the agent is started with.")
+            }
             Some(beat) => {
                 let events: u64 = beat.events.values().sum();
                 let when = ago(beat.last_at, site.now);
@@ -177,15 +226,30 @@ impl Checkup {
     }
 }
 
+/// The program that a command line runs, if it is not this one.
+fn other_copy(program: &str) -> Option<PathBuf> {
+    let found = plugs::found(program)?;
+    let real = |path: PathBuf| std::fs::canonicalize(path).ok();
+    (real(found.clone()) != std::env::current_exe().ok().and_then(real)).then_some(found)
+}
+
+/// Whether an older Takeback ran after this one was put in its place.
+fn ran_older(beat: &Heartbeat) -> bool {
+    let since = std::env::current_exe().ok().and_then(|own| modified(&own));
+    is_older(&beat.version, env!("CARGO_PKG_VERSION")) && since.is_some_and(|at| beat.last_at > at)
+}
+
 impl Place {
     fn of(agent: Plugged, scope: Scope, site: &Site<'_>) -> Option<Self> {
         let file = file_of(agent, scope, site.homes, &site.here.root);
         let real = std::fs::canonicalize(&file).ok()?;
-        let found = files::read(&real).map_err(|error| error.to_string());
-        let found = found.and_then(|bytes| find(agent, &bytes).map_err(|error| error.to_string()));
+        let bytes = files::read(&real).map_err(|error| error.to_string());
+        let refused = bytes.as_ref().ok().and_then(|bytes| refused(agent, bytes));
+        let refused = refused.map(|error| error.to_string());
+        let found = bytes.and_then(|bytes| find(agent, &bytes).map_err(|error| error.to_string()));
         let noted = Installed::of(&real, &site.here.home).map(|installed| installed.at);
         let since = noted.or_else(|| modified(&real));
-        Some(Self { scope, file, real, since, found })
+        Some(Self { scope, file, real, since, found, refused })
     }
 
     fn has_hooks(&self) -> bool {
@@ -196,11 +260,24 @@ impl Place {
         self.found.as_ref().map_or(0, |found| found.missing.len())
     }
 
+    /// What the hooks run, as it stands in their command lines.
+    fn programs(&self) -> impl Iterator<Item = String> {
+        let hooks = self.found.iter().flat_map(|found| &found.hooks);
+        let programs: BTreeSet<String> = hooks.map(|hook| hook.command.program.clone()).collect();
+        programs.into_iter()
+    }
+
     /// A program that the hooks run, and that cannot be run.
     fn gone(&self) -> Option<String> {
-        let found = self.found.as_ref().ok()?;
-        let mut programs = found.hooks.iter().map(|hook| &hook.command.program);
-        programs.find(|program| !plugs::runs(program)).cloned()
+        self.programs().find(|program| !plugs::runs(program))
+    }
+
+    /// Another copy of Takeback that the hooks run, and its version, if that is older.
+    fn older(&self, versions: &BTreeMap<PathBuf, String>) -> Option<(PathBuf, String)> {
+        let others = self.programs().filter_map(|program| other_copy(&program));
+        let versions = others.filter_map(|it| versions.get_key_value(&it));
+        let mut older = versions.filter(|(_, it)| is_older(it, env!("CARGO_PKG_VERSION")));
+        older.next().map(|(program, version)| (program.clone(), version.clone()))
     }
 
     fn to_json(&self, agent: Plugged) -> Value {
@@ -208,6 +285,7 @@ impl Place {
         let hooks = found.map_or(0, |found| found.hooks.len());
         let state = match found {
             None => "unreadable",
+            Some(_) if self.refused.is_some() => "refused",
             Some(_) if hooks == 0 => "none",
             Some(_) if self.gone().is_some() => "broken",
             Some(found) if !found.missing.is_empty() => "partial",
@@ -221,7 +299,7 @@ impl Place {
             "wanted": wanted(agent).len(),
             "missing": found.map(|found| found.missing.clone()).unwrap_or_default(),
             "since": self.since.map(iso),
-            "error": self.found.as_ref().err(),
+            "error": self.found.as_ref().err().or(self.refused.as_ref()),
         })
     }
 }

@@ -47,8 +47,9 @@ pub(super) fn likely(agent: Plugged, places: &[&Place]) -> Cause {
         ),
         _ => (
             "the cause is not known",
-            "If it was started with settings of its own (an SDK, --settings), that is to be expected. \
-             Otherwise start a new session and look again.",
+            "If it was started with settings of its own (an SDK, --settings), that is to be expected. If \
+             its PATH is not the one of this shell, it may not find takeback. Otherwise start a new \
+             session and look again.",
         ),
     };
     Cause { why: why.to_owned(), next: next.to_owned() }

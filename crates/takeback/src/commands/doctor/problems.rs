@@ -3,12 +3,9 @@
 use takeback_store::Timestamp;
 
 use super::{Health, Told};
-use crate::heartbeat::{Heartbeat, NOT_UNDERSTOOD, Problem};
+use crate::heartbeat::{Heartbeat, LATELY_MS, NOT_UNDERSTOOD, Problem};
 use crate::screen::plain;
 use crate::time::ago;
-
-/// What is older is not a warning any more.
-const LATELY_MS: i64 = 7 * 24 * 60 * 60 * 1000;
 
 /// Adds the newest problem to what is told about an agent, and how many more there are. `beats`: the
 /// agent's own.

@@ -9,8 +9,11 @@ use takeback_store::{PointKind, RewindState, SqliteStore, Store as _, StoreError
 use super::{Health, Told};
 use crate::commands::room;
 use crate::error::LOST_DATABASE;
+use crate::heartbeat::{Heartbeat, Refusal, refusals};
+use crate::marker::{ACKNOWLEDGE, Markers};
 use crate::place::{Here, shown};
-use crate::screen::{bytes, count};
+use crate::probe::not_writable;
+use crate::screen::{bytes, count, plain};
 use crate::settings::{Settings, table};
 use crate::size::folder_bytes;
 use crate::stores;
@@ -22,9 +25,12 @@ pub(super) struct State {
 }
 
 impl State {
-    pub(super) fn of(here: &Here) -> Self {
+    pub(super) fn of(here: &Here, beats: &[Heartbeat]) -> Self {
         let home_bytes = folder_bytes(&here.home);
         let mut told = vec![home(&here.home, home_bytes)];
+        told.extend(writing(here));
+        told.extend(histories(here));
+        told.extend(too_old(beats));
         told.extend(settings(here));
         told.extend(workspace(here));
         told.extend(room(here));
@@ -45,6 +51,45 @@ fn home(home: &Path, size: u64) -> Told {
     let stores = stores::stores(home).len();
     let what = format!("{shown}: {} in {}", bytes(size), count(stores, "workspace"));
     Told::new(Health::Good, what)
+}
+
+fn writing(here: &Here) -> Option<Told> {
+    let found = not_writable(&here.home, &here.root)?;
+    Some(Told::new(Health::Broken, found.what()).next(found.next()))
+}
+
+/// Histories of this home that are gone, and whether the next loss would be noticed.
+fn histories(here: &Here) -> Vec<Told> {
+    let Some(markers) = Markers::of_user() else { return Vec::new() };
+    let gone = markers.all_gone(&here.home).into_iter();
+    let mut told: Vec<Told> =
+        gone.map(|gone| Told::new(Health::Broken, gone.what()).next(ACKNOWLEDGE)).collect();
+    if stores::is_protected(&here.root, &here.home)
+        && let Err(error) = markers.is_usable()
+    {
+        let folder = shown(markers.folder());
+        let what =
+            format!("a deleted store would not be noticed: {folder} cannot be used: {error}");
+        told.push(Told::new(Health::Care, what).next("Make it a folder that you can write to."));
+    }
+    told
+}
+
+/// Older copies of Takeback that hooks ran, and that newer stores refused.
+fn too_old(beats: &[Heartbeat]) -> Vec<Told> {
+    let tell = |(beat, refusal, is_last): (&Heartbeat, &Refusal, bool)| {
+        let what = format!(
+            "{} is too old for {} and recorded nothing there {} (session {} of {})",
+            refusal.program(),
+            shown(Path::new(&refusal.store)),
+            ago(refusal.at, now()),
+            beat.session,
+            beat.agent,
+        );
+        let health = if is_last { Health::Broken } else { Health::Care };
+        Told::new(health, plain(&what)).next("Update or remove that one.")
+    };
+    refusals(beats, None, now()).into_iter().map(tell).collect()
 }
 
 fn settings(here: &Here) -> Vec<Told> {
@@ -80,7 +125,11 @@ fn workspace(here: &Here) -> Vec<Told> {
         }
         Err(error) => {
             let what = format!("the store of {root} cannot be used: {error}");
-            vec![Told::new(Health::Broken, what).next("`takeback verify` tells what is damaged.")]
+            let next = match error {
+                StoreError::Newer { .. } => "Update this Takeback; it leaves the store as it is.",
+                _ => "`takeback verify` tells what is damaged.",
+            };
+            vec![Told::new(Health::Broken, what).next(next)]
         }
     }
 }

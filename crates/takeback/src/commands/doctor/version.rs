@@ -1,20 +1,56 @@
-//! The version of an agent's program.
+//! The versions of programs: agents', and other copies of this one.
 
-use std::path::Path;
-use std::process::{Command, Stdio};
-use std::sync::mpsc::channel;
+use std::collections::BTreeMap;
+use std::io::Read as _;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::sync::mpsc::{Receiver, channel};
 use std::thread::Builder;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use serde_json::Value;
 
-/// An agent that does not answer is not waited for.
-const PATIENCE: Duration = Duration::from_secs(5);
+use crate::place::environment;
+
+/// All of them together have this long. A program that has not answered by then is ended, and its version
+/// not known.
+const PATIENCE: Duration = Duration::from_millis(600);
+/// Another number of milliseconds, for machines that have much else to do.
+const PATIENCE_VARIABLE: &str = "TAKEBACK_VERSION_PATIENCE_MS";
 const LONGEST: usize = 40;
 
-/// As its package says, or else as it says itself.
-pub(super) fn version(program: &Path) -> Option<String> {
-    of_package(program).or_else(|| told(program))
+/// The versions of these programs, as far as they can be found out: as their packages say, or else as
+/// they say themselves, all at once.
+pub(super) fn versions(programs: impl Iterator<Item = PathBuf>) -> BTreeMap<PathBuf, String> {
+    let mut found = BTreeMap::new();
+    let mut asked = Vec::new();
+    for program in programs {
+        match of_package(&program) {
+            Some(version) => drop(found.insert(program, version)),
+            None => asked.extend(ask(&program).map(|answer| (program, answer))),
+        }
+    }
+    let patience = environment(PATIENCE_VARIABLE).and_then(|it| it.to_str()?.parse().ok());
+    let until = Instant::now() + patience.map_or(PATIENCE, Duration::from_millis);
+    for (program, Asked { mut child, answer }) in asked {
+        let answer = answer.recv_timeout(until.saturating_duration_since(Instant::now()));
+        if let Some(version) = answer.ok().and_then(|text| version_in(&text)) {
+            found.insert(program, version);
+        }
+        // One that has ended cannot be ended again.
+        drop(child.kill());
+        drop(child.wait());
+    }
+    found
+}
+
+/// Whether a version is older than another; `false` also where that cannot be told.
+pub(super) fn is_older(version: &str, than: &str) -> bool {
+    let numbers = |version: &str| -> Option<Vec<u64>> {
+        let release = version.split(['-', '+']).next()?;
+        release.split('.').map(|number| number.parse().ok()).collect()
+    };
+    matches!((numbers(version), numbers(than)), (Some(version), Some(than)) if version < than)
 }
 
 /// Programs that came with npm lie in a package. To start them all would take seconds.
@@ -35,16 +71,61 @@ fn of_package(program: &Path) -> Option<String> {
     Some(package["version"].as_str()?.to_owned())
 }
 
-fn told(program: &Path) -> Option<String> {
+/// A program that was started with `--version`.
+struct Asked {
+    child: Child,
+    answer: Receiver<String>,
+}
+
+fn ask(program: &Path) -> Option<Asked> {
+    const MOST: u64 = 64 << 10;
     let mut command = Command::new(program);
     command.arg("--version").stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null());
-    let (say, said) = channel();
-    Builder::new().spawn(move || drop(say.send(command.output()))).ok()?;
-    let output = said.recv_timeout(PATIENCE).ok()?.ok()?;
-    let text = String::from_utf8_lossy(&output.stdout).into_owned();
+    let mut child = command.spawn().ok()?;
+    let out = child.stdout.take()?;
+    let (say, answer) = channel();
+    let listen = move || {
+        let mut bytes = Vec::new();
+        // What was read before an error is all there is.
+        drop(out.take(MOST).read_to_end(&mut bytes));
+        // Nobody listens any more when time is up.
+        drop(say.send(String::from_utf8_lossy(&bytes).into_owned()));
+    };
+    Builder::new().spawn(listen).ok()?;
+    Some(Asked { child, answer })
+}
+
+fn version_in(text: &str) -> Option<String> {
     let is_version =
         |word: &&str| word.trim_start_matches('v').starts_with(|c: char| c.is_ascii_digit());
     let word = text.split_whitespace().find(is_version)?;
     let word = word.trim_start_matches('v').trim_end_matches(['.', ',']);
     (word.len() <= LONGEST).then(|| word.to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_are_compared_and_nothing_else() {
+        for (version, than, expected) in [
+            ("0.1.0", "0.1.0", false),
+            ("0.0.9", "0.1.0", true),
+            ("0.9.0", "0.10.0", true),
+            ("0.10.0", "0.9.0", false),
+            ("0.1", "0.1.1", true),
+            ("0.1.0-rc1", "0.1.1", true),
+            ("nightly", "0.1.0", false),
+        ] {
+            assert_eq!(is_older(version, than), expected, "{version}, {than}");
+        }
+    }
+
+    #[test]
+    fn a_version_is_the_first_word_that_looks_like_one() {
+        let told = ["2.1.325 (Claude Code)", "codex-cli 0.166.0", "takeback v0.1.0.\n", "none"];
+        let versions = told.map(|text| version_in(text).unwrap_or_default());
+        assert_eq!(versions, ["2.1.325", "0.166.0", "0.1.0", ""]);
+    }
 }

@@ -17,15 +17,17 @@ use takeback_agents::claude::hook::message_of;
 use takeback_agents::hook::{Heard, News, Plugged, Teller, parent_in, prompts_in, tell_by};
 use takeback_core::deferred::Deferred;
 use takeback_core::going_on::is_wanted;
+use takeback_core::record::RecordError;
 use takeback_core::retention::{is_due, is_tight};
 use takeback_core::spool::{self, Spooled};
 use takeback_core::{
-    AgentEvent, Put, Recorded, Workspace, learn_ids, record, record_deferred, record_or_defer,
+    self as core, AgentEvent, Put, Workspace, learn_ids, record, record_deferred, record_or_defer,
 };
-use takeback_store::{PointQuery, SessionId, StoreError, Timestamp};
+use takeback_store::{PointQuery, SessionId, SqliteStore, StoreError, Timestamp};
 
-use super::whole;
+use super::failure::Failure;
 use crate::commands::unread;
+use crate::marker::Gone;
 use crate::place::{self, Place, Store};
 use crate::stores;
 use crate::watchlist::Watchlist;
@@ -53,27 +55,35 @@ pub(super) struct Done {
     pub(super) has_parent: bool,
     /// What is not in the log as it should be.
     pub(super) lacking: Option<String>,
+    /// The history that the workspace had before.
+    pub(super) gone: Option<Gone>,
 }
 
 /// What the recorder says, one after the other.
 enum Said {
-    Recorded { lacking: Option<String>, has_parent: bool },
+    Recorded(Recorded),
     Learnt(Option<String>),
 }
 
 /// What became of an event.
+#[derive(Default)]
+struct Recorded {
+    lacking: Option<String>,
+    has_parent: bool,
+    gone: Option<Gone>,
+}
+
 struct Recording {
     /// `None`: another process is at it.
     place: Option<Place>,
-    lacking: Option<String>,
-    has_parent: bool,
+    recorded: Recorded,
 }
 
 /// Records what is to be recorded, or keeps it for later, by `until`.
 ///
 /// A recorder that is cut short may have recorded it all the same. Its time is in the spool then: who
 /// drains it knows what is in the log already.
-pub(super) fn within(until: Instant, task: Task) -> Result<Done, String> {
+pub(super) fn within(until: Instant, task: Task) -> Result<Done, Failure> {
     let left = || until.saturating_duration_since(Instant::now());
     let spooled = Spooled { time: task.time, event: task.event.clone() };
     let store_dir = stores::store_of(&task.root, &task.home);
@@ -93,17 +103,21 @@ pub(super) fn within(until: Instant, task: Task) -> Result<Done, String> {
             run();
         }
     }
-    let (lacking, has_parent) = match said.recv_timeout(left()) {
-        Ok(Ok(Said::Recorded { lacking, has_parent })) => (lacking, has_parent),
+    let Recorded { lacking, has_parent, gone } = match said.recv_timeout(left()) {
+        Ok(Ok(Said::Recorded(recorded))) => recorded,
         Ok(Ok(Said::Learnt(learnt))) => {
-            return Ok(Done { learnt, has_parent: false, lacking: None });
+            return Ok(Done { learnt, has_parent: false, lacking: None, gone: None });
         }
         Ok(Err(why)) => return Err(why),
         Err(RecvTimeoutError::Timeout | RecvTimeoutError::Disconnected) => {
+            // A newer Takeback need not understand what this one would leave there.
+            if let Err(error @ StoreError::Newer { .. }) = SqliteStore::check_format(&store_dir) {
+                return Err(RecordError::from(error).into());
+            }
             spool::push(&store_dir, &spooled)
-                .map_err(|error| format!("{}: {error}", store_dir.display()))?;
+                .map_err(|source| RecordError::Spool { path: store_dir.clone(), source })?;
             let lacking = Some("time was up before it was recorded; it waits in the spool".into());
-            return Ok(Done { learnt: known, has_parent: false, lacking });
+            return Ok(Done { learnt: known, has_parent: false, lacking, gone: None });
         }
     };
     // What is learnt too late is learnt with the next event.
@@ -111,15 +125,15 @@ pub(super) fn within(until: Instant, task: Task) -> Result<Done, String> {
         Ok(Ok(Said::Learnt(learnt))) => learnt,
         _ => known,
     };
-    Ok(Done { learnt, has_parent, lacking })
+    Ok(Done { learnt, has_parent, lacking, gone })
 }
 
 impl Task {
     /// Nobody listens any more when time is up.
-    fn run(mut self, say: &Sender<Result<Said, String>>) {
+    fn run(mut self, say: &Sender<Result<Said, Failure>>) {
         let recorded = match self.record() {
-            Ok(Recording { place, lacking, has_parent }) => {
-                drop(say.send(Ok(Said::Recorded { lacking, has_parent })));
+            Ok(Recording { place, recorded }) => {
+                drop(say.send(Ok(Said::Recorded(recorded))));
                 match place {
                     Some(mut place) => self.learn(&mut place.workspace).map(Said::Learnt),
                     None => Ok(Said::Learnt(self.learnt)),
@@ -130,9 +144,8 @@ impl Task {
         drop(say.send(recorded));
     }
 
-    fn record(&mut self) -> Result<Recording, String> {
-        let mut place =
-            place::open_at(&self.root, &self.home, Store::Create).map_err(|error| error.line())?;
+    fn record(&mut self) -> Result<Recording, Failure> {
+        let mut place = place::open_at(&self.root, &self.home, Store::Create)?;
         if let Some(list) = &self.watchlist {
             list.watch(&mut place, &self.home);
         }
@@ -151,12 +164,17 @@ impl Task {
         let put = tell_by(workspace, self.teller, &self.heard, &self.event, |workspace, event| {
             record_or_defer(workspace, event, from_files)
         });
-        let lacking = match put.map_err(|error| whole(&error))? {
+        let gone = place.gone.clone();
+        let lacking = match put? {
             None => None,
-            Some(Put::Recorded(recorded)) => lacking(&recorded),
+            Some(Put::Recorded(recorded)) => {
+                lacking(&recorded).or(self.begun_unseen(workspace, &recorded)?)
+            }
             Some(Put::Deferred(deferred)) => {
                 let lacking = self.go_on_meanwhile(workspace, deferred)?;
-                return Ok(Recording { place: None, lacking, has_parent });
+                let lacking = place.missed.clone().or(lacking);
+                let recorded = Recorded { lacking, has_parent, gone };
+                return Ok(Recording { place: None, recorded });
             }
         };
         self.read_rest_meanwhile();
@@ -167,7 +185,30 @@ impl Task {
         {
             self.clean_up_meanwhile();
         }
-        Ok(Recording { place: Some(place), lacking, has_parent })
+        let lacking = place.missed.clone().or(lacking);
+        Ok(Recording { place: Some(place), recorded: Recorded { lacking, has_parent, gone } })
+    }
+
+    /// The end of a call whose beginning is not in the log: what it found there is not known.
+    fn begun_unseen(
+        &self,
+        workspace: &Workspace,
+        recorded: &core::Recorded,
+    ) -> Result<Option<String>, Failure> {
+        let (AgentEvent::AfterTool { session, call, .. }, News::After(told, _)) =
+            (&self.event, &self.heard.news)
+        else {
+            return Ok(None);
+        };
+        let call = workspace.store.call(session, call).map_err(|error| Failure::of(&error))?;
+        let is_unseen = call.is_none() && !recorded.spooled;
+        Ok(is_unseen.then(|| {
+            let tool = &told.tool;
+            format!(
+                "the beginning of a call ({tool}) was not recorded; what changed until it ended is \
+                 unclear"
+            )
+        }))
     }
 
     /// Leaves the rest to a process that holds up the session's next event until it is done.
@@ -175,7 +216,7 @@ impl Task {
         &self,
         workspace: &mut Workspace,
         deferred: Deferred,
-    ) -> Result<Option<String>, String> {
+    ) -> Result<Option<String>, Failure> {
         let start = || -> io::Result<Child> {
             let mut command = self.meanwhile()?;
             command.arg("go-on").arg(deferred.name()).args(["--agent", self.teller.agent.name()]);
@@ -190,14 +231,14 @@ impl Task {
             }
             Err(_) => {
                 let recorded = record_deferred(workspace, deferred);
-                recorded.map(|recorded| lacking(&recorded)).map_err(|error| whole(&error))
+                Ok(lacking(&recorded?))
             }
         }
     }
 
     /// Gives the prompt's point the name by which the rest of Claude Code knows it, once the transcript
     /// has it.
-    fn learn(&self, workspace: &mut Workspace) -> Result<Option<String>, String> {
+    fn learn(&self, workspace: &mut Workspace) -> Result<Option<String>, Failure> {
         let (Plugged::Claude, Some(transcript), Some(prompt)) =
             (self.teller.agent, &self.heard.transcript, &self.heard.prompt)
         else {
@@ -210,13 +251,13 @@ impl Task {
             return Ok(self.learnt.clone());
         };
         let session = SessionId(self.heard.session.clone());
-        learn_ids(workspace, &session, prompt, &[message]).map_err(|error| whole(&error))?;
+        learn_ids(workspace, &session, prompt, &[message]).map_err(|error| Failure::of(&error))?;
         Ok(Some(prompt.clone()))
     }
 
     /// Gives a copy of a session the session that it was copied from as its parent, once the transcript
     /// says which that is. Whether it does.
-    fn adopt(&self, workspace: &mut Workspace) -> Result<bool, String> {
+    fn adopt(&self, workspace: &mut Workspace) -> Result<bool, Failure> {
         let Some(end) = self.heard.transcript.as_deref().and_then(end_of) else {
             return Ok(false);
         };
@@ -235,7 +276,7 @@ impl Task {
         };
         let parent = match named {
             Some(parent) => Some(parent),
-            None => copied().map_err(|error| whole(&error))?,
+            None => copied().map_err(|error| Failure::of(&error))?,
         };
         let Some(parent) = parent.filter(|parent| *parent != own) else { return Ok(false) };
         let event = AgentEvent::SessionStart {
@@ -244,7 +285,7 @@ impl Task {
             parent: Some(parent),
             owner: self.teller.process,
         };
-        record(workspace, &event).map_err(|error| whole(&error))?;
+        record(workspace, &event)?;
         Ok(true)
     }
 
@@ -285,7 +326,7 @@ pub(super) fn meanwhile(home: &Path) -> io::Result<Command> {
     Ok(command)
 }
 
-pub(in crate::commands) fn lacking(recorded: &Recorded) -> Option<String> {
+pub(in crate::commands) fn lacking(recorded: &core::Recorded) -> Option<String> {
     if recorded.spooled {
         return Some("the workspace was busy; it waits in the spool".to_owned());
     }

@@ -131,6 +131,10 @@ fn about(error: CommandError, path: &Path) -> CommandError {
     match error.source.downcast::<SettingsError>() {
         Ok(source) => {
             let hint = match *source {
+                SettingsError::Refused { .. } => {
+                    "Make it plain JSON, without comments and surplus commas, and try again; nothing \
+                     was written."
+                }
                 SettingsError::NotJson { .. } | SettingsError::NotText => {
                     "Mend it there and try again; nothing was written."
                 }

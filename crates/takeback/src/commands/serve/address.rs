@@ -1,10 +1,9 @@
 //! Where the socket of a home is: one for all its workspaces.
 
 use std::os::unix::ffi::OsStrExt as _;
-use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 
-use crate::place::environment;
+use crate::place::runtime_folder;
 use crate::stores;
 
 /// `$XDG_RUNTIME_DIR/takeback/<16 hex of BLAKE3(canonical home)>.sock`; without such a folder of the
@@ -16,11 +15,4 @@ pub(super) fn of(home: &Path) -> std::io::Result<PathBuf> {
         None => home.join("run"),
     };
     Ok(folder.join(format!("{}.sock", &hash[..16])))
-}
-
-fn runtime_folder() -> Option<PathBuf> {
-    let folder = PathBuf::from(environment("XDG_RUNTIME_DIR")?);
-    let about = folder.metadata().ok()?;
-    let is_own = about.is_dir() && about.uid() == rustix::process::geteuid().as_raw();
-    (folder.is_absolute() && is_own).then_some(folder)
 }

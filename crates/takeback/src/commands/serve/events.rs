@@ -76,7 +76,7 @@ pub(super) fn hook(client: &mut Client, params: &Named, _: &Outlet) -> Outcome {
         recorder: Recorder::Hook,
         watchlist: client.watchlist(),
     };
-    told(&match take(client.home(), &happening) {
+    told(&match take(client.home(), &happening).recorded {
         Ok(()) => json!({ "ok": true }),
         Err(why) => json!({ "ok": false, "error": why }),
     })

@@ -72,7 +72,7 @@ fn a_hook_records_without_threads() {
         if event.contains("PostToolUse") {
             user.write("made.txt", "made\n");
         }
-        let answer = user.with_failing_given(
+        let answer = user.with_failing_fed(
             "clone,clone3,vfork,fork:error=EAGAIN",
             &["hook", "--agent", "claude"],
             &event,

@@ -9,9 +9,9 @@ use super::{bin, home, json, program, settings, takeback, with_agents, write_set
 use crate::home::User;
 use crate::terminal::on_a_terminal;
 
-const MINE: &str = "{\n  // mine\n  \"model\": \"opus\", // the large one\n  \"hooks\": {\n    \
+const MINE: &str = "{\n  \"model\" : \"opus\",\n  \"hooks\": {\n    \
     \"Stop\": [\n      { \"hooks\": [{ \"type\": \"command\", \"command\": \"say done\" }] }\n    ]\n  \
-    },\n}\n";
+    }\n}\n";
 
 /// Files as editors and people leave them.
 const ODD: &[&str] = &[
@@ -24,13 +24,38 @@ const ODD: &[&str] = &[
     "{\n\t\"a\": {\n\t\t\"b\": 1\n\t}\n}",
     "{\r\n    \"a\": 1,\r\n    \"b\": 2\r\n}\r\n",
     "\u{feff}{\n  \"a\": 1\n}\n",
-    "// first\n{\n  /* before */\n  \"a\": 1, // beside\n\n  // last\n}\n// after",
     MINE,
     "{\"hooks\":{}}",
     "{\"hooks\":{\"Stop\":[]}}",
     "{\"hooks\":{\"Stop\":[{\"hooks\":[]}],\"Strange\":{\"a\":1}}}",
-    "\n\n{\n\n\n  \"a\"  :  1  ,\n\n}\n\n\n",
+    "\n\n{\n\n\n  \"a\"  :  1  \n\n}\n\n\n",
 ];
+
+#[test]
+fn comments_stay_where_the_agent_reads_them_and_are_refused_where_it_does_not() {
+    let text = "// first\n{\n  /* before */\n  \"a\": 1 // beside\n\n  // last\n}\n// after";
+    let user = with_agents(&[("gemini", "0.61.0"), ("claude", "2")]);
+    let file = user.home().join(".gemini/settings.json");
+    fs::create_dir(user.home().join(".gemini")).expect("a folder");
+    fs::write(&file, text).expect("settings");
+    write_settings(&user, text);
+    let before = home(&user);
+    let answer = takeback(&user, &["init", "-y"]);
+    assert_eq!(answer.code, 3, "{answer:?}");
+    let what = "Claude Code: ~/.claude/settings.json cannot be used: line 1, column 1: Comments are not \
+        allowed; Claude Code refuses it, and everything else in the file\n  Make it plain JSON, without \
+        comments and surplus commas, and try again; nothing was written.\n";
+    assert!(answer.out.contains(what), "{answer:?}");
+    assert_eq!(fs::read_to_string(settings(&user)).expect("it is there"), text);
+    let now = fs::read_to_string(&file).expect("it is there");
+    assert!(now.contains("takeback") && now.contains("1, // beside\n"), "{now}");
+    let doctor = takeback(&user, &["doctor"]);
+    let out = doctor.out.split_whitespace().collect::<Vec<_>>().join(" ");
+    let what = "! Claude Code 2: ~/.claude/settings.json is not read: line 1, column 1: Comments are not allowed; Claude Code refuses it";
+    assert!(out.contains(what), "{out}");
+    assert_eq!(takeback(&user, &["uninstall", "-y"]).code, 0);
+    assert_eq!(home(&user), before);
+}
 
 #[test]
 fn uninstall_brings_the_very_bytes_back() {
@@ -70,7 +95,7 @@ fn what_others_did_since_stays_byte_for_byte() {
     let user = with_agents(&[("claude", "2")]);
     write_settings(&user, MINE);
     assert_eq!(takeback(&user, &["init", "-y"]).code, 0);
-    let edit = |text: String| text.replace("\"opus\", // the large one", "\"haiku\", // small");
+    let edit = |text: String| text.replace("\"model\" : \"opus\"", "\"model\" :  \"haiku\"");
     let now = fs::read_to_string(settings(&user)).expect("it is there");
     fs::write(settings(&user), edit(now)).expect("it is edited");
     let answer = takeback(&user, &["uninstall", "-y"]);
@@ -226,15 +251,14 @@ fn agents_are_found_by_their_folder_too_and_wrong_names_are_refused() {
 fn the_change_is_shown_as_a_diff() {
     let user = with_agents(&[("claude", "2")]);
     symlink(env!("CARGO_BIN_EXE_takeback"), bin(&user).join("takeback")).expect("a link");
-    write_settings(&user, "{\n  // mine\n  \"model\": \"opus\"\n}\n");
+    write_settings(&user, "{\n  \"model\": \"opus\"\n}\n");
     let answer = takeback(&user, &["init", "--dry-run"]);
-    let shown: Vec<&str> = answer.out.lines().take(24).collect();
+    let shown: Vec<&str> = answer.out.lines().take(23).collect();
     insta::assert_snapshot!(shown.join("\n"), @r#"
     Claude Code
     ~/.claude/settings.json  changed +128 -1
-    @@ -1,4 +1,131 @@
+    @@ -1,3 +1,130 @@
      {
-       // mine
     -  "model": "opus"
     +  "model": "opus",
     +  "hooks": {

@@ -1,0 +1,67 @@
+//! What keeps changes out of the log, and what is missing in it.
+
+use anstyle::Style;
+use serde_json::{Value, json};
+
+use crate::heartbeat::{Refusal, heartbeats, refusals};
+use crate::marker::{ACKNOWLEDGE, Gone};
+use crate::place::{Here, Place, sentence};
+use crate::probe::{NotWritable, not_writable};
+use crate::screen::{CARE, plain};
+use crate::settings::table;
+use crate::stores;
+use crate::time::{ago, iso, now};
+
+pub(super) struct Gaps {
+    pub(super) not_writable: Option<NotWritable>,
+    /// An older Takeback that recorded nothing, and in which session.
+    too_old: Option<(String, Refusal)>,
+}
+
+impl Gaps {
+    pub(super) fn of(here: &Here) -> Self {
+        let store = stores::store_of(&here.root, &here.home);
+        let beats = heartbeats(&here.home);
+        let refusals = refusals(&beats, Some(&store), now());
+        let newest = refusals.into_iter().max_by_key(|(_, refusal, _)| refusal.at);
+        Self {
+            not_writable: not_writable(&here.home, &here.root),
+            too_old: newest.map(|(beat, refusal, _)| (beat.session.clone(), refusal.clone())),
+        }
+    }
+
+    pub(super) fn warnings(&self, place: &Place) -> Vec<(Style, String)> {
+        let mut said = Vec::new();
+        if !place.settings.is_enabled() {
+            let origin = &place.settings.setting(table::ENABLED).origin;
+            said.push(format!("Recording is off: {} is false ({origin})", table::ENABLED));
+        }
+        if let Some(found) = &self.not_writable {
+            said.push(format!("{}. {}", sentence(&found.what()), found.next()));
+        }
+        if let Some(gone) = &place.gone {
+            said.push(format!("{}. {ACKNOWLEDGE}", sentence(&gone.what())));
+        }
+        said.extend(place.missed.as_deref().map(sentence));
+        if let Some((session, refusal)) = &self.too_old {
+            let (program, when) = (sentence(&refusal.program()), ago(refusal.at, now()));
+            said.push(format!(
+                "{program} is too old for this store and recorded nothing {when} (session {session}). \
+                 Update or remove it."
+            ));
+        }
+        said.iter().map(|text| (CARE, plain(text))).collect()
+    }
+
+    /// Into the answer.
+    pub(super) fn add_to(&self, place: &Place, answer: &mut Value) {
+        answer["notWritable"] = json!(self.not_writable.as_ref().map(NotWritable::to_json));
+        answer["historyGone"] = json!(place.gone.as_ref().map(Gone::to_json));
+        answer["tooOld"] = json!(self.too_old.as_ref().map(|(session, refusal)| json!({
+            "at": iso(refusal.at),
+            "version": refusal.version,
+            "program": refusal.program,
+            "session": session,
+        })));
+    }
+}

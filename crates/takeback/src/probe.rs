@@ -1,0 +1,91 @@
+//! Whether anything can be recorded: a small file is written and removed, since neither modes nor free
+//! space promise that it can be.
+
+use std::io;
+use std::path::{Path, PathBuf};
+
+use rustix::fs::Access;
+use serde_json::{Value, json};
+use takeback_store::disk;
+
+use crate::place::{quoted, shown};
+use crate::stores;
+
+/// As much as a small event takes: a file system may have room for a name and for nothing in it.
+const SIZE: usize = 4096;
+
+/// What nothing can be written to.
+#[derive(Debug)]
+pub(crate) struct NotWritable {
+    path: PathBuf,
+    error: io::Error,
+}
+
+impl NotWritable {
+    /// What happened, without what to do.
+    pub(crate) fn what(&self) -> String {
+        format!(
+            "nothing can be recorded: {} cannot be written to: {}",
+            shown(&self.path),
+            self.error
+        )
+    }
+
+    pub(crate) fn next(&self) -> String {
+        match self.error.kind() {
+            io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => {
+                "Make room on that disk; `takeback cleanup` gives back what may go.".to_owned()
+            }
+            io::ErrorKind::ReadOnlyFilesystem => {
+                "Mount it for writing, or choose another home with TAKEBACK_HOME.".to_owned()
+            }
+            io::ErrorKind::PermissionDenied => format!(
+                "`chmod u+rwX {}` as its owner, or choose another home with TAKEBACK_HOME.",
+                quoted(&self.path)
+            ),
+            _ => "See to that disk, or choose another home with TAKEBACK_HOME.".to_owned(),
+        }
+    }
+
+    pub(crate) fn to_json(&self) -> Value {
+        json!({ "path": self.path.to_string_lossy(), "error": self.error.to_string() })
+    }
+}
+
+/// What keeps events of a workspace from being recorded; its store need not exist yet.
+pub(crate) fn not_writable(home: &Path, root: &Path) -> Option<NotWritable> {
+    let store = stores::store_of(root, home);
+    let database = stores::database_of(root, home);
+    let failed = |path: &Path| {
+        let path = path.to_owned();
+        move |error| NotWritable { path, error }
+    };
+    let tried = try_write(home)
+        .map_err(failed(home))
+        .and_then(|()| match store.is_dir() {
+            true => try_write(&store).map_err(failed(&store)),
+            false => Ok(()),
+        })
+        .and_then(|()| match database.exists() {
+            true => allowed(&database, Access::WRITE_OK).map_err(failed(&database)),
+            false => Ok(()),
+        });
+    tried.err()
+}
+
+fn try_write(folder: &Path) -> io::Result<()> {
+    if folder.symlink_metadata().is_err_and(|error| error.kind() == io::ErrorKind::NotFound) {
+        // It is made by the first that records.
+        let above = folder.ancestors().skip(1).find(|above| above.symlink_metadata().is_ok());
+        return allowed(above.unwrap_or(folder), Access::WRITE_OK | Access::EXEC_OK);
+    }
+    let path = folder.join(format!(".probe-{}", std::process::id()));
+    let mut file = disk::create_private_file(&path)?;
+    let written = disk::append(&mut file, &[0; SIZE]).and_then(|()| disk::sync(&file));
+    let removed = disk::remove_store_file(&path);
+    written.and(removed)
+}
+
+fn allowed(path: &Path, access: Access) -> io::Result<()> {
+    Ok(rustix::fs::access(path, access)?)
+}
