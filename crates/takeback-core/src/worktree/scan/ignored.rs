@@ -96,14 +96,15 @@ impl Visit<'_, '_> {
         self.part.precious.push(Candidate { path: valid(path), seen: *seen, before, known, top });
     }
 
-    /// Whether an ignored folder has more names than are covered. One in a folder that is covered counts
-    /// with what is known there.
+    /// Whether an ignored folder has more names than are covered. One that is new in a folder that is
+    /// covered counts with what is known there.
     pub(super) fn has_too_many(&self, path: &[u8]) -> bool {
         let most = self.walk.options.ignored_folder_names;
+        let is_listed = self.known.is_some_and(|folder| folder.listed);
         let known = match self.rules().inside {
-            Inside::Ignored { top } if !self.task.was_absent => {
-                self.walk.before.names_below(&path[..top])
-            }
+            // Counted with the folder it is in: to count each again would take the square of the time.
+            Inside::Ignored { .. } if !is_listed => return false,
+            Inside::Ignored { top } => self.walk.before.names_below(&path[..top]),
             _ => 0,
         };
         self.walk.has_more_names(path, most.saturating_sub(known))
