@@ -26,14 +26,14 @@ use takeback_store::blob::Encoding;
 use takeback_store::{Digest, Entry, Lack, PackedBlob, WorkPath};
 
 use self::glance::{Glanced, Moved};
-use self::ignored::{Candidate, NameCounts};
+use self::ignored::Candidate;
 use self::unreadable::Unread;
 pub use self::unreadable::{Unreadable, UnreadableKind};
 use self::visit::Visit;
 use super::budget::Budget;
-use super::fingerprint::{Fingerprint, RacySince, Stat, stat, stat_open};
+use super::fingerprint::{Fingerprint, RacySince, stat, stat_open};
 use super::index::{Child, Folder, Index, Known, folder_of};
-use super::look::{Bytes, Looked, look_at};
+use super::look::Looked;
 use super::root::{Access, Root, is_no_folder, names_in};
 use super::scope::{Distrusted, OWN_FOLDER, OutReason, Rules, ScopeOptions};
 use crate::progress::Counter;
@@ -650,89 +650,6 @@ impl Walk<'_> {
         }
         scan.skipped.sort();
         scan.skipped.dedup();
-    }
-
-    /// Lets in ignored files as long as there is room.
-    fn let_in(
-        &self,
-        mut candidates: Vec<Candidate>,
-        scan: &mut Scan,
-        linked: &mut Vec<(u64, WorkPath)>,
-        sink: &mut dyn FnMut(PackedBlob),
-    ) -> Result<(), ScanError> {
-        let mut used = if candidates.is_empty() { 0 } else { scan.index.precious_bytes() };
-        // Files that are ignored themselves come first: a folder can be full of anything.
-        candidates.sort_by(|a, b| (a.top.is_some(), &a.path).cmp(&(b.top.is_some(), &b.path)));
-        let mut names = NameCounts::default();
-        for candidate in candidates {
-            let noticed = candidate.noticed();
-            let Candidate { path, seen, before, top, .. } = candidate;
-            if self.is_over() {
-                return Err(ScanError::OutOfTime);
-            }
-            let size = seen.fingerprint.size;
-            let no_room = if size > self.options.precious_file_max {
-                Some(OutReason::IgnoredFile)
-            } else if used.saturating_add(size) > self.options.precious_total_max {
-                Some(OutReason::OverBudget)
-            } else if names.is_full(top.as_ref(), scan, self.options.ignored_folder_names) {
-                Some(OutReason::TooMany)
-            } else {
-                None
-            };
-            let looked = if no_room.is_none() { self.look_again(&path, &seen, sink) } else { None };
-            let known = match (looked, no_room) {
-                (Some(looked), _) => {
-                    used = used.saturating_add(size);
-                    scan.stats.files += 1;
-                    scan.stats.read += u64::from(!is_unread(&looked.entry));
-                    if seen.is_linked {
-                        linked.push((seen.fingerprint.inode, path.clone()));
-                    }
-                    if looked.entry.is_unreadable() {
-                        scan.unreadable.push(Unreadable::file(path.clone()));
-                    }
-                    let fingerprint = self.lasting(&looked);
-                    scan.found.push(Observed {
-                        path: path.clone(),
-                        before,
-                        after: looked.entry.clone(),
-                        same_file: false,
-                    });
-                    Known::Entry { entry: looked.entry, fingerprint, precious: true }
-                }
-                (None, Some(why)) => {
-                    scan.found.extend(noticed);
-                    Known::Skipped { why, fingerprint: Some(self.watched(seen.fingerprint)) }
-                }
-                // It vanished just now.
-                (None, None) => continue,
-            };
-            scan.set_child(&path, known);
-        }
-        Ok(())
-    }
-
-    fn look_again(
-        &self,
-        path: &WorkPath,
-        seen: &Stat,
-        sink: &mut dyn FnMut(PackedBlob),
-    ) -> Option<Looked> {
-        let mut look = || -> io::Result<Looked> {
-            let folder = self.root.parent_of(path)?;
-            let (known, kept) = (None, self.kept);
-            let mut bytes = Bytes::Keep { known, kept, sink, budget: self.budget };
-            look_at(folder, path.file_name(), seen, &mut bytes)
-        };
-        match look() {
-            Ok(looked) if looked.entry == Entry::Absent => None,
-            Ok(looked) => Some(looked),
-            Err(_) => {
-                let entry = Entry::NotCaptured { lack: Lack::Unreadable };
-                Some(Looked { entry, fingerprint: None })
-            }
-        }
     }
 }
 

@@ -200,6 +200,19 @@ fn what_is_made_again_goes_back_to_what_it_was() {
     assert_eq!(sandbox.read("data/new.csv"), "new\n", "as it was first seen");
 }
 
+/// Each name is counted once, however deep it is.
+#[test]
+fn a_deep_folder_is_counted_in_linear_time() {
+    let mut sandbox = Sandbox::in_memory();
+    sandbox.write(".gitignore", "data/\n");
+    let deep = format!("data/{}f", "d/".repeat(800));
+    sandbox.write(&deep, "x\n");
+    let began = std::time::Instant::now();
+    assert_eq!(skipped(&mut sandbox), []);
+    assert_eq!(history(&sandbox, &deep).len(), 1);
+    assert!(began.elapsed() < Duration::from_secs(5), "{:?}", began.elapsed());
+}
+
 /// A file that is ignored itself is not crowded out by a folder of the same scan.
 #[test]
 fn ignored_files_come_before_ignored_folders() {

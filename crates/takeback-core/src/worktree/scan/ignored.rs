@@ -1,16 +1,18 @@
 //! Ignored folders: small files in them are covered as long as there is room. What there is no room for,
 //! and folders with too many names, are known by their fingerprints alone: that they changed is recorded.
 //!
-//! A name that is new there is nobody's work: most of it is output of builds, which a rewind keeps.
+//! A name that is new there has no author: most of it is output of builds, which a rewind keeps.
 
 use std::collections::HashMap;
+use std::io;
 
-use takeback_store::{Entry, Lack, WorkPath};
+use takeback_store::{Entry, Lack, PackedBlob, WorkPath};
 
 use super::visit::Visit;
-use super::{Observed, Scan, Walk, valid};
+use super::{Observed, Scan, ScanError, Unreadable, Walk, is_unread, valid};
 use crate::worktree::fingerprint::{Fingerprint, Stat};
 use crate::worktree::index::Known;
+use crate::worktree::look::{Bytes, Looked, look_at};
 use crate::worktree::scope::{Coverage, Inside, OutReason};
 
 /// Something changed that is not covered.
@@ -67,6 +69,89 @@ impl Known {
 }
 
 impl Walk<'_> {
+    /// Lets in ignored files as long as there is room.
+    pub(super) fn let_in(
+        &self,
+        mut candidates: Vec<Candidate>,
+        scan: &mut Scan,
+        linked: &mut Vec<(u64, WorkPath)>,
+        sink: &mut dyn FnMut(PackedBlob),
+    ) -> Result<(), ScanError> {
+        let mut used = if candidates.is_empty() { 0 } else { scan.index.precious_bytes() };
+        // Files that are ignored themselves come first: a folder can be full of anything.
+        candidates.sort_by(|a, b| (a.top.is_some(), &a.path).cmp(&(b.top.is_some(), &b.path)));
+        let mut names = NameCounts::default();
+        for candidate in candidates {
+            let noticed = candidate.noticed();
+            let Candidate { path, seen, before, top, .. } = candidate;
+            if self.is_over() {
+                return Err(ScanError::OutOfTime);
+            }
+            let size = seen.fingerprint.size;
+            let no_room = if size > self.options.precious_file_max {
+                Some(OutReason::IgnoredFile)
+            } else if used.saturating_add(size) > self.options.precious_total_max {
+                Some(OutReason::OverBudget)
+            } else if names.is_full(top.as_ref(), scan, self.options.ignored_folder_names) {
+                Some(OutReason::TooMany)
+            } else {
+                None
+            };
+            let looked = if no_room.is_none() { self.look_again(&path, &seen, sink) } else { None };
+            let known = match (looked, no_room) {
+                (Some(looked), _) => {
+                    used = used.saturating_add(size);
+                    scan.stats.files += 1;
+                    scan.stats.read += u64::from(!is_unread(&looked.entry));
+                    if seen.is_linked {
+                        linked.push((seen.fingerprint.inode, path.clone()));
+                    }
+                    if looked.entry.is_unreadable() {
+                        scan.unreadable.push(Unreadable::file(path.clone()));
+                    }
+                    let fingerprint = self.lasting(&looked);
+                    scan.found.push(Observed {
+                        path: path.clone(),
+                        before,
+                        after: looked.entry.clone(),
+                        same_file: false,
+                    });
+                    Known::Entry { entry: looked.entry, fingerprint, precious: true }
+                }
+                (None, Some(why)) => {
+                    scan.found.extend(noticed);
+                    Known::Skipped { why, fingerprint: Some(self.watched(seen.fingerprint)) }
+                }
+                // It vanished just now.
+                (None, None) => continue,
+            };
+            scan.set_child(&path, known);
+        }
+        Ok(())
+    }
+
+    fn look_again(
+        &self,
+        path: &WorkPath,
+        seen: &Stat,
+        sink: &mut dyn FnMut(PackedBlob),
+    ) -> Option<Looked> {
+        let mut look = || -> io::Result<Looked> {
+            let folder = self.root.parent_of(path)?;
+            let (known, kept) = (None, self.kept);
+            let mut bytes = Bytes::Keep { known, kept, sink, budget: self.budget };
+            look_at(folder, path.file_name(), seen, &mut bytes)
+        };
+        match look() {
+            Ok(looked) if looked.entry == Entry::Absent => None,
+            Ok(looked) => Some(looked),
+            Err(_) => {
+                let entry = Entry::NotCaptured { lack: Lack::Unreadable };
+                Some(Looked { entry, fingerprint: None })
+            }
+        }
+    }
+
     /// What something that is not covered is known by. If it is so new that it may change without a
     /// trace, it is looked at again by the next scan.
     pub(super) fn watched(&self, fingerprint: Fingerprint) -> Fingerprint {
@@ -96,14 +181,15 @@ impl Visit<'_, '_> {
         self.part.precious.push(Candidate { path: valid(path), seen: *seen, before, known, top });
     }
 
-    /// Whether an ignored folder has more names than are covered. One in a folder that is covered counts
-    /// with what is known there.
+    /// Whether an ignored folder has more names than are covered. One that is new in a folder that is
+    /// covered counts with what is known there.
     pub(super) fn has_too_many(&self, path: &[u8]) -> bool {
         let most = self.walk.options.ignored_folder_names;
+        let is_listed = self.known.is_some_and(|folder| folder.listed);
         let known = match self.rules().inside {
-            Inside::Ignored { top } if !self.task.was_absent => {
-                self.walk.before.names_below(&path[..top])
-            }
+            // Counted with the folder it is in: to count each again would take the square of the time.
+            Inside::Ignored { .. } if !is_listed => return false,
+            Inside::Ignored { top } => self.walk.before.names_below(&path[..top]),
             _ => 0,
         };
         self.walk.has_more_names(path, most.saturating_sub(known))
