@@ -99,7 +99,7 @@ impl SqliteStore {
     }
 
     /// Whether this Takeback knows the format of the store in the folder `dir`: [`StoreError::Newer`] if it
-    /// does not. Writes nothing, and waits for nobody.
+    /// does not. Writes nothing, and does not wait for other processes.
     pub fn check_format(dir: &Path) -> Result<(), StoreError> {
         let path = dir.join(DATABASE);
         if path.exists() { schema::check_format(&path) } else { Err(StoreError::Missing { path }) }

@@ -1,7 +1,7 @@
 //! Events that could not be recorded: the home was full, not writable, or its store too new.
 //!
-//! Whoever opens the workspace next must not take the tree for unchanged, nor what changed for the
-//! person's. So each such event leaves a line in `<16 hex of BLAKE3(store's folder)>.missed`, in the first
+//! The next process that opens the workspace must not take the tree for unchanged, nor what changed for
+//! the person's. So each such event leaves a line in `<16 hex of BLAKE3(store's folder)>.missed`, in the first
 //! folder that takes it: beside the markers, in the user's runtime folder, in the temporary folder. Where
 //! none does, only an end without its beginning shows that something was missed.
 
@@ -55,32 +55,35 @@ pub(crate) fn noted(store: &Path) -> Vec<Missed> {
     lines.filter_map(|line| serde_json::from_slice(line).ok()).collect()
 }
 
+/// How many events of which sessions, when, and why.
+pub(crate) fn summary(missed: &[Missed]) -> Option<String> {
+    let (first, last) = (missed.first()?, missed.last()?);
+    let names: BTreeSet<&str> = missed.iter().map(|missed| missed.session.0.as_str()).collect();
+    let names = names.into_iter().collect::<Vec<_>>().join(", ");
+    let (events, version) = (count(missed.len(), "event"), &last.version);
+    let (from, to, why) = (iso(first.at), iso(last.at), &last.why);
+    Some(plain(&format!(
+        "{events} of session {names} could not be recorded by takeback {version} ({from} to {to}: {why})"
+    )))
+}
+
 /// Looks at the tree if something was missed; what to report. The notes stay until that is done.
 pub(crate) fn catch_up(workspace: &mut Workspace) -> Option<String> {
     let store = workspace.store_dir.clone();
     let missed = noted(&store);
-    let (first, last) = (missed.first()?, missed.last()?);
-    // What an interrupted rewind left half done is nobody's work. Commands finish it, and look then.
+    let what = summary(&missed)?;
+    // What an interrupted rewind left half done is no session's work. Commands finish it, and look then.
     if needs_recovery(workspace).is_ok_and(|needed| needed) {
         return None;
     }
-    let sessions: BTreeSet<&SessionId> = missed.iter().map(|missed| &missed.session).collect();
-    let sessions: Vec<SessionId> = sessions.into_iter().cloned().collect();
-    let looked = look_for_missed(workspace, &sessions);
-    let names = sessions.iter().map(|session| session.0.as_str()).collect::<Vec<_>>().join(", ");
-    let (from, to) = (iso(first.at), iso(last.at));
-    let what = format!(
-        "{} of session {names} could not be recorded by takeback {} ({from} to {to}: {})",
-        count(missed.len(), "event"),
-        last.version,
-        last.why
-    );
-    let then = match looked.map(|_| forget(&store)) {
+    let sessions: BTreeSet<SessionId> = missed.into_iter().map(|missed| missed.session).collect();
+    let sessions: Vec<SessionId> = sessions.into_iter().collect();
+    let then = match look_for_missed(workspace, &sessions).map(|_| forget(&store)) {
         Ok(Ok(())) => "what changed meanwhile is unclear".to_owned(),
         Ok(Err(error)) => format!("the note about it cannot be removed: {error}"),
         Err(error) => format!("what changed meanwhile is not known yet: {error}"),
     };
-    Some(plain(&format!("{what}; {then}")))
+    Some(format!("{what}; {then}"))
 }
 
 /// For a store that is removed: what was missed in it is of no interest any more.

@@ -332,7 +332,7 @@ fn open_with(
     }
     let markers = Markers::of_user();
     let gone = match store {
-        // A marker that cannot be written keeps nobody from recording; `doctor` reports it.
+        // Recording goes on without a marker; `doctor` reports that it cannot be written.
         Store::Create => {
             markers.and_then(|it| it.check(&store_dir, root, home).unwrap_or_default())
         }

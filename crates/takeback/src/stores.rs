@@ -253,7 +253,7 @@ pub(crate) fn hold_alone(folder: &Path) -> Result<Lock, CommandError> {
 /// Removes a store with all that belongs to it.
 pub(crate) fn remove(folder: &Path, home: &Path) -> Result<(), StoreError> {
     missed::forget(folder).map_err(|source| failed(folder, "removing what was missed", source))?;
-    // The marker first: cut off between the two, nobody takes the store for lost.
+    // The marker first: cut off between the two, the store is not reported as lost.
     if let Some(markers) = Markers::of_user() {
         markers
             .remove(folder)

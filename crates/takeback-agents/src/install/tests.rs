@@ -104,7 +104,7 @@ fn nothing_goes_into_a_file_that_the_agent_refuses() {
         panic!("it is refused");
     };
     assert!(error.to_string().starts_with("line 2, column 3: "), "{error}");
-    // What nobody reads is not said to be the agent's fault.
+    // A file that is no JSON at all is reported as such.
     assert!(matches!(
         with_hooks(Plugged::Claude, Some(b"{"), &program()),
         Err(SettingsError::NotJson { .. })

@@ -56,8 +56,8 @@ const GROUPED: [(Plugged, &str, &str, &str); 4] = [
 
 fn settings(event: &str, matcher: &str, command: &str) -> String {
     format!(
-        "{{\n  // formats\n  \"hooks\": {{\"{event}\": [{{\"matcher\": \"{matcher}\", \"hooks\": \
-         [{{\"type\": \"command\", \"command\": \"{command}\"}}]}}]}},\n}}\n"
+        "{{\n  \"hooks\": {{\"{event}\": [{{\"matcher\": \"{matcher}\", \"hooks\": \
+         [{{\"type\": \"command\", \"command\": \"{command}\"}}]}}]}}\n}}\n"
     )
 }
 

@@ -109,7 +109,7 @@ fn files(dir: &Path) -> Vec<(PathBuf, Vec<u8>)> {
     files
 }
 
-/// With a log of SQLite's that is so long that whoever opens the store carries it over, with a short one,
+/// With a log of SQLite's that is so long that opening the store carries it over, with a short one,
 /// and with none.
 #[test]
 fn not_a_byte_of_a_newer_format_is_changed() {

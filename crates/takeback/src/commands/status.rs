@@ -48,7 +48,7 @@ pub(crate) fn status(options: &Options, screen: &mut Screen) -> Result<u8, Comma
     let gaps = Gaps::of(&here);
     let mut place = place::open(options, Store::MustExist)?;
     let going = how_far(&place.workspace.store_dir)?;
-    // Somebody is at it, and would only be held up; or what is found could not be recorded.
+    // Not while another process reads the tree, nor where what is found could not be recorded.
     let is_looked_at = going.is_none() && gaps.not_writable.is_none();
     let surveyed = if is_looked_at { look(&mut place)? } else { None };
     let mut said = gaps.warnings(&place);

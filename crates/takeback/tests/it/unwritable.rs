@@ -88,7 +88,13 @@ fn the_user_is_told_once_and_the_agent_is_not_stopped() {
     );
     assert!(out.contains("chmod u+rwX"), "{out}");
     set_home(&user, true);
-    assert_eq!(user.unprivileged(&["doctor"]).code, 0);
+    let doctor = user.unprivileged(&["doctor"]);
+    let out = doctor.out.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert_eq!(doctor.code, 0, "{out}");
+    assert!(out.contains("! 2 events of session s could not be recorded by takeback"), "{out}");
+    assert_eq!(message(&hook(&user, "Stop", &json!({"stop_hook_active": false}))), None);
+    let doctor = user.unprivileged(&["doctor"]);
+    assert!(!doctor.out.contains("could not be recorded by"), "{doctor:?}");
 }
 
 /// Agents that are not known to show a message read what a hook prints as something else.
@@ -117,7 +123,7 @@ fn only_agents_that_show_a_message_get_one() {
 
 /// The home is writable again when the next hook, of whatever kind, comes.
 #[test]
-fn what_was_missed_is_found_and_claimed_by_nobody() {
+fn what_was_missed_is_found_and_is_unclear() {
     for event in ["PostToolUse", "PreToolUse", "Stop", "UserPromptSubmit"] {
         let more = |user: &User| match event {
             "PostToolUse" => write_tool(user, "c1", "a.txt"),

@@ -220,7 +220,7 @@ impl Dialect {
 /// What in a settings file makes the agent itself refuse it.
 pub(in super::super) fn refused(agent: Plugged, bytes: &[u8]) -> Option<SettingsError> {
     let (mark, text) = text_of(bytes).ok()?;
-    // What nobody can read is another error.
+    // A file that Takeback cannot read either is another error.
     parse(text).ok()?;
     let dialect = Dialect::of(agent);
     let (line, column, what) = match parse_as(text, dialect) {

@@ -260,7 +260,7 @@ impl Place {
         self.found.as_ref().map_or(0, |found| found.missing.len())
     }
 
-    /// What the hooks run, as it stands in their command lines.
+    /// The programs in the command lines of the hooks.
     fn programs(&self) -> impl Iterator<Item = String> {
         let hooks = self.found.iter().flat_map(|found| &found.hooks);
         let programs: BTreeSet<String> = hooks.map(|hook| hook.command.program.clone()).collect();

@@ -11,6 +11,7 @@ use crate::commands::room;
 use crate::error::LOST_DATABASE;
 use crate::heartbeat::{Heartbeat, Refusal, refusals};
 use crate::marker::{ACKNOWLEDGE, Markers};
+use crate::missed;
 use crate::place::{Here, shown};
 use crate::probe::not_writable;
 use crate::screen::{bytes, count, plain};
@@ -181,6 +182,10 @@ fn look(here: &Here, folder: &Path) -> Result<Vec<Told>, StoreError> {
     if waiting > 0 || deferred::is_any(folder) {
         let what = format!("events wait to be recorded in {root}");
         told.push(Told::new(Health::Care, what).next("The next command there records them."));
+    }
+    if let Some(what) = missed::summary(&missed::noted(folder)) {
+        let next = "The next hook or command there looks for what changed meanwhile.";
+        told.push(Told::new(Health::Care, what).next(next));
     }
     Ok(told)
 }

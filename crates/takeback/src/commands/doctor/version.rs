@@ -88,7 +88,7 @@ fn ask(program: &Path) -> Option<Asked> {
         let mut bytes = Vec::new();
         // What was read before an error is all there is.
         drop(out.take(MOST).read_to_end(&mut bytes));
-        // Nobody listens any more when time is up.
+        // After the deadline there is no receiver.
         drop(say.send(String::from_utf8_lossy(&bytes).into_owned()));
     };
     Builder::new().spawn(listen).ok()?;

@@ -63,7 +63,7 @@ impl Failure {
         Self { what: whole(error), cause: Cause::of(error), missed: None }
     }
 
-    /// Leaves word of the event where there is room, so that whoever can record next knows of it.
+    /// Leaves word of the event where there is room, so that the next recorder knows of it.
     pub(super) fn note(&self, time: Timestamp) {
         if let Some((store, session)) = &self.missed {
             let told = self.cause.map(|cause| cause.name().to_owned());
