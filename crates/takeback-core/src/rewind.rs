@@ -7,6 +7,7 @@ pub mod state_move;
 pub mod helper;
 pub mod journal;
 pub mod apply;
+mod begin;
 mod correct;
 mod lost;
 pub mod recover;

@@ -17,7 +17,7 @@ use takeback_core::worktree::index::{Index, Known};
 use takeback_core::worktree::scan::ScanStats;
 use takeback_core::worktree::scope::OutReason;
 use takeback_core::{Workspace, look_around};
-use takeback_store::{Entry, PointKind, RewindState, StoreError, WorkPath};
+use takeback_store::{Entry, Loss, PointKind, RewindState, StoreError, WorkPath};
 
 pub(crate) use self::line::line;
 use super::room;
@@ -111,9 +111,7 @@ pub(crate) fn status(options: &Options, screen: &mut Screen) -> Result<u8, Comma
     if let Some(over) = &over {
         said.push((CARE, format!("It is {}", room::words(over))));
     }
-    for loss in &losses {
-        said.push((CARE, format!("History is damaged: {loss}; {}", place::LOSS)));
-    }
+    said.extend(losses.iter().map(lost));
     if precious.files > 0 {
         said.push((
             Style::new(),
@@ -144,6 +142,10 @@ pub(crate) fn status(options: &Options, screen: &mut Screen) -> Result<u8, Comma
     print_left_out(&mut screen.out, &left_out.unwrap_or_default(), screen.verbose)?;
     print_refused(&mut screen.out, &place.settings)?;
     Ok(0)
+}
+
+fn lost(loss: &Loss) -> (Style, String) {
+    (CARE, format!("History is damaged: {loss}; {}", place::LOSS))
 }
 
 fn print_refused(out: &mut dyn std::io::Write, settings: &Settings) -> std::io::Result<()> {
