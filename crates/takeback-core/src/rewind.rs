@@ -8,6 +8,7 @@ pub mod helper;
 pub mod journal;
 pub mod apply;
 mod again;
+mod begin;
 mod correct;
 mod lost;
 pub(crate) mod opened;

@@ -5,15 +5,16 @@ use std::collections::{BTreeSet, HashMap, HashSet};
 use serde::Serialize;
 use serde_json::Value;
 use takeback_store::{
-    Author, CallId, Change, Digest, Entry, Evidence, PathStretches, Point, PointId, PointKind,
-    PointQuery, RewindId, RewindKind, RewindRecord, RewindState, Seq, SessionId, StateError, Store,
-    StoreError, Timestamp, Vouched, WorkPath, Write,
+    Author, CallId, Change, Digest, Entry, Evidence, PathStretches, PointId, PointQuery, RewindId,
+    RewindKind, RewindRecord, RewindState, Seq, SessionId, StateError, Store, StoreError,
+    Timestamp, WorkPath, Write,
 };
 
 use super::again::{self, redoable, undoable};
 use super::apply::locks::lock_all;
-use super::apply::{Staged, open_stages, settle, stage, to_apply, to_stage};
-use super::correct::{self, correct, remember};
+use super::apply::{Staged, open_stages, settle, to_apply};
+use super::begin::{Begun, begin};
+use super::correct::{correct, remember};
 use super::helper::{Helped, Helper, NotRun, look_before};
 use super::lost;
 use super::opened;
@@ -26,14 +27,13 @@ use super::receipt::{Receipt, StateReceipt};
 use super::recover::recover_locked;
 use super::state_move::{Files, Rollback, StateMove, Terms};
 use crate::exchange::imported::import_of;
-use crate::git_state::git_state;
 use crate::lock::Hold;
 use crate::progress::Work;
 use crate::record::{RecordError, drain_spool, look_at_paths, survey};
 use crate::workspace::Workspace;
 use crate::worktree::index::Index;
 use crate::worktree::root::{Access, names_in};
-use crate::worktree::write::{StageError, clear_stage};
+use crate::worktree::write::StageError;
 
 /// What is to be taken back.
 #[derive(Debug, Clone)]
@@ -313,48 +313,6 @@ fn agree(
     Ok(Agreed::Plan(ready))
 }
 
-/// What came of making a plan ready.
-enum Begun {
-    Promised(RewindRecord),
-    /// Nothing: the store has lost these contents, and there must be a plan without them.
-    Lost(BTreeSet<Digest>),
-}
-
-/// Makes ready what a plan places, and promises it.
-fn begin(workspace: &mut Workspace, ready: &Preview) -> Result<Begun, RewindError> {
-    let id = match workspace.opened.promised {
-        Some((id, _)) => id,
-        None => RewindId((workspace.ambient.random)()),
-    };
-    for blob in &ready.plan.merged {
-        workspace.store.put(blob.clone())?;
-    }
-    let mark = workspace.mark();
-    let work = workspace.ambient.begin(Work::Stage, to_stage(&ready.plan));
-    let counter = work.counter();
-    let gone = lost::absent(&ready.plan, &*workspace.store)?;
-    let gone: BTreeSet<Digest> = gone.difference(&ready.lost).copied().collect();
-    let staged = if ready.plan.leaves_files() || !gone.is_empty() {
-        Ok(gone)
-    } else {
-        stage(&workspace.root, &*workspace.store, &ready.plan, id, &mark, counter)
-    };
-    drop(work);
-    let begun = staged.map_err(RewindError::from).and_then(|lost| match lost.is_empty() {
-        true => promise(workspace, ready, id).map(|record| {
-            // From here on the folders that were opened are closed by this plan.
-            workspace.opened.promised = None;
-            Begun::Promised(record)
-        }),
-        false => Ok(Begun::Lost(lost)),
-    });
-    if !matches!(begun, Ok(Begun::Promised(_))) {
-        // What cannot be cleared away now, the next command clears.
-        drop(clear_stage(&workspace.root, id, &mark));
-    }
-    begun
-}
-
 /// From the promise on: does the plan, or, if it is all or nothing and somebody came in between,
 /// takes back what was done of it. The journal stays open until then: whoever finds it goes on.
 pub(super) fn finish(
@@ -434,68 +392,6 @@ fn undo_in_part(workspace: &mut Workspace, plan: &Plan) -> Result<Receipt, Rewin
                 return finish(workspace, &back.plan, record, now);
             }
             Begun::Lost(more) => lost.extend(more),
-        }
-    }
-}
-
-/// Commits the plan, durably, together with a point of the moment before. One that promised only to
-/// make folders readable is replaced.
-pub(super) fn promise(
-    workspace: &mut Workspace,
-    ready: &Preview,
-    id: RewindId,
-) -> Result<RewindRecord, RewindError> {
-    again::forget_nothing(workspace);
-    let safety_point = match workspace.opened.promised {
-        Some((_, safety_point)) => safety_point,
-        None => PointId((workspace.ambient.random)()),
-    };
-    let now = (workspace.ambient.now)();
-    let plan = serde_json::to_string(&ready.plan)
-        .map_err(|source| RewindError::DamagedPlan { id, source })?;
-    let mut record = RewindRecord {
-        id,
-        kind: ready.kind,
-        state: RewindState::Open,
-        began_at: Seq(0),
-        safety_point,
-        created_at: now,
-        plan,
-        receipt: None,
-    };
-    loop {
-        let head = workspace.store.head()?;
-        record.began_at = head.seq;
-        let point = Point {
-            id: safety_point,
-            seq: head.seq,
-            session: None,
-            kind: PointKind::Safety,
-            description: match ready.kind {
-                RewindKind::Rewind { .. } if ready.plan.state.is_some() => {
-                    let state = ready.plan.state.as_ref().map(StateMove::receipt);
-                    let to = state.and_then(|state| state.checkpoint).unwrap_or_default();
-                    format!("before the rollback to {to}")
-                }
-                RewindKind::Rewind { point } => format!("before the rewind to {point}"),
-                RewindKind::Undo { of } => format!("before the undo of {of}"),
-                RewindKind::Redo { of } => format!("before the redo of {of}"),
-            },
-            label: None,
-            pinned: false,
-            created_at: now,
-            message_ids: Vec::new(),
-            git: git_state(workspace.root.path()),
-            vouched: Vouched::Scan,
-        };
-        let mut writes = vec![Write::Point(point), Write::Rewind(record.clone())];
-        writes.extend(correct::writes(&ready.plan.corrections));
-        match workspace.store.commit(head, &writes) {
-            Err(StoreError::Moved) => {}
-            done => {
-                done?;
-                return Ok(record);
-            }
         }
     }
 }

@@ -13,7 +13,8 @@ use takeback_store::{
 };
 
 use super::apply::locks::{self, is_closed, lock_all};
-use super::journal::{Preview, RewindError, RewindRequest, prepare, promise};
+use super::begin::promise;
+use super::journal::{Preview, RewindError, RewindRequest, prepare};
 use super::plan::{Plan, Unlocked, Verdict};
 use super::receipt::Problem;
 use crate::workspace::Workspace;

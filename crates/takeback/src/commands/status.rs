@@ -18,7 +18,7 @@ use takeback_core::record::{Surveyed, Unreadable};
 use takeback_core::worktree::scan::ScanStats;
 use takeback_core::worktree::scope::OutReason;
 use takeback_core::{Workspace, look_around};
-use takeback_store::{PointKind, RewindState, Session, WorkPath};
+use takeback_store::{Loss, PointKind, RewindState, Session, WorkPath};
 
 use self::gaps::Gaps;
 use self::ignored::Ignored;
@@ -122,9 +122,7 @@ pub(crate) fn status(options: &Options, screen: &mut Screen) -> Result<u8, Comma
     if let Some(over) = &over {
         said.push((CARE, format!("It is {}", room::words(over))));
     }
-    for loss in &losses {
-        said.push((CARE, format!("History is damaged: {loss}; {}", place::LOSS)));
-    }
+    said.extend(losses.iter().map(lost));
     said.extend(precious.line(workspace.scope.precious_total_max).map(|line| (Style::new(), line)));
     said.extend(at_work(&sessions));
     for (style, text) in said {
@@ -150,6 +148,10 @@ fn at_work(sessions: &[Session]) -> Vec<(Style, String)> {
         (NAME, format!("{name} is at work (since {since})"))
     });
     told.collect()
+}
+
+fn lost(loss: &Loss) -> (Style, String) {
+    (CARE, format!("History is damaged: {loss}; {}", place::LOSS))
 }
 
 fn print_refused(out: &mut dyn std::io::Write, settings: &Settings) -> std::io::Result<()> {
