@@ -63,6 +63,7 @@ pub(super) fn rows() -> Vec<Row> {
                 let outside = fs::read_to_string(s.outside().join("outside")).unwrap();
                 assert_eq!(outside, "through\n", "what the agent wrote outside is not Takeback's");
             },
+            says: &["note a: another hard link to it keeps the changed contents"],
             // Undone, the bytes are the agent's again, in a file of its own.
             ..row("a second name outside, written through", outside, |s| s.write("a", "through\n"))
         },

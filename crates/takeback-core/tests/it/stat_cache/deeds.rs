@@ -143,6 +143,11 @@ impl Run {
             }
             Deed::StoreThroughOneMapTwice(file) => self.store_twice(file)?,
             Deed::WorkWhileScanned(folder) => self.work_while_scanned(folder)?,
+            // What is done under a name that is gone before anybody looks, no watcher tells.
+            Deed::HardLink(..) if self.sandbox.workspace.watched.is_some() => {
+                self.change(deed);
+                self.look()?;
+            }
             _ => self.change(deed),
         }
         Ok(())
