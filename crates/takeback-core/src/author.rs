@@ -174,7 +174,8 @@ impl Scene {
     /// What speaks for a call's having made a change; `None`: it cannot have.
     fn suspect<'c>(&self, call: &'c Call, found: Found<'_>) -> Option<Suspect<'c>> {
         let names = call.kind.paths().contains(found.path);
-        let is_shell = matches!(call.kind, CallKind::Shell { .. });
+        let is_temporary = || call.kind.paths().iter().any(|named| is_for(found.path, named));
+        let is_shell = matches!(call.kind, CallKind::Shell { .. }) || is_temporary();
         let id = (call.session.clone(), call.id.clone());
         let is_cut_off = self.cut_off.contains(&id) || call.state == CallState::CutOff;
         let suspect = |evidence, is_sure| Some(Suspect { call, evidence, is_sure });
@@ -205,6 +206,11 @@ impl Scene {
             }
         }
     }
+}
+
+/// Whether a name is one under which a tool saves before the file gets its own: `a.txt.tmp.…` for `a.txt`.
+fn is_for(path: &WorkPath, named: &WorkPath) -> bool {
+    path.as_bytes().strip_prefix(named.as_bytes()).is_some_and(|rest| rest.starts_with(b".tmp"))
 }
 
 fn cloned(sessions: &BTreeSet<&SessionId>) -> Vec<SessionId> {

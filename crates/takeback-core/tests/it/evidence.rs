@@ -238,6 +238,26 @@ fn while_it_is_not_known_when_a_command_began_its_work_is_unclear() {
 }
 
 #[test]
+fn the_temporary_name_of_a_save_is_the_calls() {
+    let (mut sandbox, _) = dated();
+    let point = sandbox.prompt("s", "go");
+    let edit = sandbox.before_edit("s", &["a.txt"]);
+    sandbox.write("a.txt.tmp.12.ab", "after\n");
+    sandbox.write("a.txt.mine", "mine\n");
+    // Another call of the session begins, and looks at the tree.
+    let shell = sandbox.before_shell("s", "true");
+    std::fs::rename(sandbox.at("a.txt.tmp.12.ab"), sandbox.at("a.txt")).unwrap();
+    sandbox.after("s", &edit);
+    sandbox.after("s", &shell);
+    assert_eq!(who(&sandbox, "a.txt.tmp.12.ab")[0], format!("s {edit} Edit window"));
+    assert_eq!(who(&sandbox, "a.txt.mine"), ["human"]);
+    sandbox.turn_end("s");
+    let receipt = sandbox.rewind_to(point);
+    assert!(!sandbox.exists("a.txt.tmp.12.ab"), "{receipt:#?}");
+    assert_eq!(sandbox.read("a.txt"), "before\n");
+}
+
+#[test]
 fn an_edit_that_waited_wrote_what_it_named() {
     let (mut sandbox, _) = dated();
     let point = sandbox.prompt("s", "go");

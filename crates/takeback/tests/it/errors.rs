@@ -130,7 +130,7 @@ fn what_only_has_the_name_of_a_stage_stops_no_command() {
             ");
         }
         insta::allow_duplicates! {
-            insta::assert_snapshot!(user.takeback(&["recover", "--json"]).out, @r#"{"clearedStages":0,"drainedEvents":0,"finished":[],"leftStages":[".takeback/stage-LONG-ID"]}"#);
+            insta::assert_snapshot!(user.takeback(&["recover", "--json"]).out, @r#"{"clearedStages":0,"drainedEvents":0,"finished":[],"leftStages":[".takeback/stage-LONG-ID"],"mendedRoot":false}"#);
         }
         insta::allow_duplicates! {
             insta::assert_snapshot!(user.takeback(&["recover", "--dry-run"]).out, @"Nothing was interrupted.");

@@ -44,11 +44,14 @@ impl Cause {
     }
 
     fn of(error: &(dyn Error + 'static)) -> Option<Self> {
-        let is_newer = |cause: &(dyn Error + 'static)| {
-            matches!(cause.downcast_ref::<StoreError>(), Some(StoreError::Newer { .. }))
-        };
-        if causes(error).any(is_newer) {
-            return Some(Self::NewerStore);
+        let of_store =
+            causes(error).find_map(|cause| match cause.downcast_ref::<StoreError>()? {
+                StoreError::Newer { .. } => Some(Self::NewerStore),
+                StoreError::LostDatabase { .. } => Some(Self::HistoryGone),
+                _ => None,
+            });
+        if of_store.is_some() {
+            return of_store;
         }
         Some(match trouble(error)? {
             Trouble::Full => Self::Full,

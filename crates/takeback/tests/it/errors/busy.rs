@@ -40,6 +40,8 @@ fn two_rewinds_at_once_are_one_after_the_other() {
     assert_eq!(codes, [0, 5], "one does it, the other finds nothing to do");
     assert_eq!((user.read("a.txt").as_str(), user.read("lib/b.txt").as_str()), ("one\n", "b\n"));
     assert!(!user.exists("new") && !user.exists(".takeback"));
+    // The last of them changed nothing.
+    assert_eq!(user.takeback(&["undo", "-y"]).code, 5);
     assert_eq!(user.takeback(&["undo", "-y"]).code, 0);
     assert_eq!(user.takeback(&["verify"]).code, 0);
 }
