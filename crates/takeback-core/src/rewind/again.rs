@@ -1,10 +1,33 @@
 //! Which rewind an undo or a redo is about.
 
 use serde_json::Value;
-use takeback_store::{RewindId, RewindKind, RewindRecord, disk};
+use takeback_store::{RewindId, RewindKind, RewindRecord, RewindState, disk};
 
+use super::journal::RewindError;
 use super::plan::Plan;
+use super::state_move::StateMove;
 use crate::workspace::Workspace;
+
+/// The rewinds that changed something: only these can be taken back.
+pub(super) fn effective(workspace: &Workspace) -> Result<Vec<RewindRecord>, RewindError> {
+    let mut rewinds = Vec::new();
+    for record in workspace.store.rewinds()? {
+        let receipt =
+            record.receipt.as_deref().and_then(|json| serde_json::from_str::<Value>(json).ok());
+        let did = |receipt: &Value| {
+            ["restoredFiles", "deletedFiles", "mergedFiles"]
+                .iter()
+                .any(|list| receipt[list].as_array().is_some_and(|paths| !paths.is_empty()))
+        };
+        if record.state == RewindState::Open
+            || receipt.as_ref().is_some_and(did)
+            || StateMove::without(&*workspace.states, &record)?.is_some_and(|one| one.is_move())
+        {
+            rewinds.push(record);
+        }
+    }
+    Ok(rewinds)
+}
 
 /// The newest rewind that is not taken back.
 pub(super) fn undoable(rewinds: &[RewindRecord]) -> Option<&RewindRecord> {

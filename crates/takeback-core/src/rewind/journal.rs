@@ -3,14 +3,13 @@
 use std::collections::{BTreeSet, HashMap, HashSet};
 
 use serde::Serialize;
-use serde_json::Value;
 use takeback_store::{
     Author, CallId, Change, Digest, Entry, Evidence, PathStretches, PointId, PointQuery, RewindId,
     RewindKind, RewindRecord, RewindState, Seq, SessionId, StateError, Store, StoreError,
     Timestamp, WorkPath, Write,
 };
 
-use super::again::{self, redoable, undoable};
+use super::again::{self, effective, redoable, undoable};
 use super::apply::locks::lock_all;
 use super::apply::{Staged, open_stages, settle, to_apply};
 use super::begin::{Begun, begin};
@@ -692,27 +691,6 @@ pub(crate) fn continued_by(
 fn safety_of(workspace: &Workspace, point: PointId) -> Result<Option<RewindId>, RewindError> {
     let rewinds = effective(workspace)?;
     Ok(rewinds.iter().find(|record| record.safety_point == point).map(|record| record.id))
-}
-
-/// The rewinds that changed something: only these can be taken back.
-fn effective(workspace: &Workspace) -> Result<Vec<RewindRecord>, RewindError> {
-    let mut rewinds = Vec::new();
-    for record in workspace.store.rewinds()? {
-        let receipt =
-            record.receipt.as_deref().and_then(|json| serde_json::from_str::<Value>(json).ok());
-        let did = |receipt: &Value| {
-            ["restoredFiles", "deletedFiles", "mergedFiles"]
-                .iter()
-                .any(|list| receipt[list].as_array().is_some_and(|paths| !paths.is_empty()))
-        };
-        if record.state == RewindState::Open
-            || receipt.as_ref().is_some_and(did)
-            || StateMove::without(&*workspace.states, &record)?.is_some_and(|one| one.is_move())
-        {
-            rewinds.push(record);
-        }
-    }
-    Ok(rewinds)
 }
 
 fn with_folders(paths: &[WorkPath]) -> Vec<WorkPath> {

@@ -1,6 +1,7 @@
 //! `verify`: checks everything in the store.
 
-use std::io::Write as _;
+use std::io::{self, Write as _};
+use std::path::Path;
 
 use serde_json::json;
 use takeback_core::{Workspace, spool};
@@ -45,13 +46,13 @@ pub(crate) fn verify(options: &Options, screen: &mut Screen) -> Result<u8, Comma
 
 /// What is damaged, in words.
 pub(crate) fn damage(workspace: &Workspace) -> Result<Vec<String>, CommandError> {
-    Ok([damage_beside(workspace)?, workspace.store.check()?, workspace.states.check()?].concat())
+    let beside = damage_beside(workspace.root.path(), &workspace.store_dir)?;
+    Ok([beside, workspace.store.check()?, workspace.states.check()?].concat())
 }
 
-/// What is damaged beside the log. Quick to tell.
-pub(crate) fn damage_beside(workspace: &Workspace) -> Result<Vec<String>, CommandError> {
+/// What is damaged beside the log, in the store of `root` that is in `folder`. Quick to tell.
+pub(crate) fn damage_beside(root: &Path, folder: &Path) -> io::Result<Vec<String>> {
     let mut damage = Vec::new();
-    let (root, folder) = (workspace.root.path(), &workspace.store_dir);
     if let Some(noted) = stores::misnamed(folder, root) {
         let (noted, root) = (noted.display(), root.display());
         damage.push(format!(

@@ -8,6 +8,7 @@ use takeback_store::{PointKind, RewindState, SqliteStore, Store as _, StoreError
 
 use super::{Health, Told};
 use crate::commands::room;
+use crate::commands::verify::damage_beside;
 use crate::error::LOST_DATABASE;
 use crate::heartbeat::{Heartbeat, Refusal, refusals};
 use crate::marker::{ACKNOWLEDGE, Markers};
@@ -116,7 +117,12 @@ fn workspace(here: &Here) -> Vec<Told> {
     let root = shown(&here.root);
     let store = stores::store_of(&here.root, &here.home);
     match look(here, &store) {
-        Ok(told) => told,
+        Ok(mut told) => {
+            let damage = damage_beside(&here.root, &store).unwrap_or_default();
+            let broken = |what| Told::new(Health::Broken, format!("the store of {root}: {what}"));
+            told.extend(damage.into_iter().map(broken));
+            told
+        }
         Err(StoreError::Missing { .. }) => {
             vec![Told::new(Health::None, format!("{root} is not protected yet"))]
         }

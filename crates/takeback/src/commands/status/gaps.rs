@@ -3,6 +3,7 @@
 use anstyle::Style;
 use serde_json::{Value, json};
 
+use crate::commands::verify::damage_beside;
 use crate::heartbeat::{Refusal, heartbeats, refusals};
 use crate::marker::{ACKNOWLEDGE, Gone};
 use crate::place::{Here, Place, sentence};
@@ -42,6 +43,10 @@ impl Gaps {
         if let Some(gone) = &place.gone {
             said.push(format!("{}. {ACKNOWLEDGE}", sentence(&gone.what())));
         }
+        let (root, store) = (place.workspace.root.path(), &place.workspace.store_dir);
+        said.extend(
+            damage_beside(root, store).unwrap_or_default().iter().map(|what| sentence(what)),
+        );
         said.extend(place.missed.as_deref().map(sentence));
         if let Some((session, refusal)) = &self.too_old {
             let (program, when) = (sentence(&refusal.program()), ago(refusal.at, now()));

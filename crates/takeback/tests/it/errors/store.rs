@@ -284,6 +284,9 @@ fn a_store_that_names_another_folder_is_reported_and_mended() {
         let found = user.takeback(&["verify"]);
         assert_eq!(found.code, 1);
         assert!(found.out.contains("`takeback recover` mends it"), "{found:?}");
+        let (status, doctor) = (user.takeback(&["status"]), user.takeback(&["doctor"]));
+        assert!(status.out.contains("instead of"), "{status:?}");
+        assert!(doctor.out.contains("instead of") && doctor.code == 1, "{doctor:?}");
         let mended = user.takeback(&["recover"]);
         assert_eq!(
             (mended.code, mended.out.as_str()),
@@ -302,7 +305,11 @@ fn an_event_that_was_damaged_while_it_waited_is_reported() {
     for _ in 0..2 {
         let found = user.takeback(&["verify"]);
         assert_eq!(found.code, 1);
-        assert!(found.out.contains("1 event could not be read from the spool"), "{found:?}");
+        let told = "1 event could not be read from the spool";
+        assert!(found.out.contains(told), "{found:?}");
+        let (status, doctor) = (user.takeback(&["status"]), user.takeback(&["doctor"]));
+        assert!(status.out.contains(told), "{status:?}");
+        assert!(doctor.out.contains(told) && doctor.code == 1, "{doctor:?}");
         assert_eq!(user.takeback(&["checkpoint"]).code, 0);
     }
 }
