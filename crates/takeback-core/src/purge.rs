@@ -43,6 +43,8 @@ pub enum PurgeError {
     Unknown { path: String },
     #[error("another command has the workspace locked")]
     Locked,
+    #[error("{path} cannot be written")]
+    Note { path: String, source: io::Error },
     #[error("{path} cannot be removed")]
     Remove { path: String, source: io::Error },
     #[error(transparent)]
@@ -69,13 +71,17 @@ pub fn purge(workspace: &mut Workspace, path: &WorkPath) -> Result<(Purged, Scru
     let Some(_lock) = workspace.lock(Hold::Exclusive, patience)? else {
         return Err(PurgeError::Locked);
     };
+    // It also finishes a purge that was interrupted.
     recover_locked(workspace)?;
     drain_spool(workspace)?;
+    let note = workspace.store_dir.join(UNFINISHED);
     let work = loop {
         let work = Work::prepare(workspace, path)?;
         clear_stages(workspace, &work)?;
         // Before the log forgets the names: an index that is behind it would keep them.
         remove_index(workspace)?;
+        disk::replace_private_file_durably(&note, b"")
+            .map_err(|source| PurgeError::Note { path: note.display().to_string(), source })?;
         match workspace.store.commit(work.head, &work.writes) {
             Err(StoreError::Moved) => {}
             done => {
@@ -84,10 +90,32 @@ pub fn purge(workspace: &mut Workspace, path: &WorkPath) -> Result<(Purged, Scru
             }
         }
     };
+    finish(workspace)?;
+    Ok((work.purged, work.scrubber))
+}
+
+/// There from before the log forgets the names until their contents are out of the store's files.
+const UNFINISHED: &str = "purging";
+
+/// Whether a purge was interrupted: bytes that no record names may still be in the store's files.
+pub(crate) fn is_unfinished(workspace: &Workspace) -> bool {
+    workspace.store_dir.join(UNFINISHED).exists()
+}
+
+/// Takes the contents that no record names out of the store's files, if a purge has begun.
+pub(crate) fn finish(workspace: &mut Workspace) -> Result<(), StoreError> {
+    if !is_unfinished(workspace) {
+        return Ok(());
+    }
     let unnamed = workspace.store.unnamed()?;
     workspace.store.forget(&unnamed)?;
     workspace.store.expunge()?;
-    Ok((work.purged, work.scrubber))
+    let path = workspace.store_dir.join(UNFINISHED);
+    disk::remove_store_file(&path).map_err(|source| StoreError::Io {
+        path,
+        doing: "noting that the purge is done",
+        source,
+    })
 }
 
 /// A commit that purges, and the head it was made for.

@@ -9,6 +9,7 @@ use super::opened::{close_again, only_opens};
 use super::plan::Plan;
 use super::receipt::{Problem, Receipt};
 use crate::lock::Hold;
+use crate::purge;
 use crate::record::drain_spool;
 use crate::workspace::Workspace;
 use crate::worktree::Root;
@@ -41,7 +42,7 @@ pub fn recover(workspace: &mut Workspace) -> Result<Recovered, RewindError> {
 /// that is left and not somebody else's.
 pub fn needs_recovery(workspace: &Workspace) -> Result<bool, RewindError> {
     let store = &*workspace.store;
-    if !store.open_rewinds()?.is_empty() {
+    if !store.open_rewinds()?.is_empty() || purge::is_unfinished(workspace) {
         return Ok(true);
     }
     let mark = workspace.mark();
@@ -57,6 +58,7 @@ pub fn needs_recovery(workspace: &Workspace) -> Result<bool, RewindError> {
 
 pub(crate) fn recover_locked(workspace: &mut Workspace) -> Result<Recovered, RewindError> {
     let mut recovered = Recovered::default();
+    purge::finish(workspace)?;
     let now = (workspace.ambient.now)();
     // One after another: to finish one may finish others.
     while let Some(record) = first_open(&*workspace.store)? {

@@ -13,6 +13,7 @@ mod helped;
 mod human;
 mod linked;
 mod locked;
+mod purging;
 mod recording;
 mod rolling_back;
 mod rewinding;

@@ -1,0 +1,62 @@
+//! A purge that is stopped anywhere is finished by the next command: no byte of what it removed stays.
+
+use std::fs;
+use std::path::Path;
+
+use takeback_core::purge::{PurgeError, purge};
+use takeback_core::rewind::recover::{needs_recovery, recover};
+use takeback_testkit::{Sandbox, path};
+
+use crate::stopped;
+
+/// Short, so that it is kept as it is.
+const SECRET: &str = "q7!Zr2#kP9";
+
+fn sandbox() -> Sandbox {
+    let mut sandbox = Sandbox::new();
+    sandbox.write("kept.txt", "kept\n");
+    sandbox.prompt("s", "go");
+    sandbox.agent_writes("s", "key.txt", SECRET);
+    sandbox.agent_writes("s", "kept.txt", "changed\n");
+    sandbox.turn_end("s");
+    sandbox
+}
+
+/// Whether the bytes are anywhere in a folder.
+fn holds(folder: &Path, bytes: &[u8]) -> bool {
+    fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()).any(|path| {
+        let is_in = |file: Vec<u8>| file.windows(bytes.len()).any(|part| part == bytes);
+        if path.is_dir() { holds(&path, bytes) } else { is_in(fs::read(path).unwrap()) }
+    })
+}
+
+#[test]
+fn a_purge_that_was_stopped_is_finished() {
+    let mut between = 0;
+    for n in 1.. {
+        let mut sandbox = sandbox();
+        let store = sandbox.workspace.store_dir.clone();
+        assert!(holds(&store, SECRET.as_bytes()));
+        let key = path("key.txt");
+        let reached = stopped(n, || drop(purge(&mut sandbox.workspace, &key)));
+        sandbox.reopen();
+        if n % 2 == 0 && needs_recovery(&sandbox.workspace).unwrap() {
+            recover(&mut sandbox.workspace).unwrap();
+        }
+        match purge(&mut sandbox.workspace, &key) {
+            // It says that nothing is recorded: then nothing is there.
+            Err(PurgeError::Unknown { .. }) => between += 1,
+            purged => drop(purged.unwrap()),
+        }
+        assert!(!needs_recovery(&sandbox.workspace).unwrap(), "stopped at {reached:?}");
+        sandbox.reopen();
+        for bytes in [SECRET, "key.txt"] {
+            assert!(!holds(&store, bytes.as_bytes()), "{bytes}, stopped at {n}: {reached:?}");
+        }
+        assert_eq!(sandbox.workspace.store.check().unwrap(), Vec::<String>::new());
+        if reached.is_none() {
+            break;
+        }
+    }
+    assert!(between > 2, "stopped between the log and the packs only {between} times");
+}
