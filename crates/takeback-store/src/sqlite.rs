@@ -245,7 +245,7 @@ impl Store for SqliteStore {
             if rows::head(&transaction)? != expected {
                 return Ok(None);
             }
-            // Nobody else can commit now: what was told of a later commit is of one that is gone.
+            // No other process can commit now: a later commit that the file tells of is gone.
             let loss = self.witness.as_ref().and_then(|witness| loss(witness.last()?.0, expected));
             if let Some(loss) = loss {
                 covered::add_loss(&transaction, loss)?;

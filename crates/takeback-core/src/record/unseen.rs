@@ -177,7 +177,7 @@ impl<'a> Unseen<'a> {
         at.is_some_and(|at| at <= since.time)
     }
 
-    /// Time alone decides nothing here: whoever ran since may have written it.
+    /// Time alone decides nothing here: any call that ran since may have written it.
     fn whose(&self, found: Found<'_>, since: &Change, scene: &Scene) -> (Author, Evidence) {
         let (author, evidence) = scene.whose(found);
         if matches!(author, Author::Agent { .. }) && evidence == Evidence::Named {

@@ -534,7 +534,7 @@ impl Staged<'_> {
                     Ok(Fate::Unconfirmed(lack.reason().to_owned()))
                 }
                 Ok(_) => Ok(Fate::Conflict("it was changed right after the rewind".to_owned())),
-                // It was put there; only nobody can see it now.
+                // It was put there; it only cannot be read back now.
                 Err(error) => Ok(Fate::Unconfirmed(plain_error(&error))),
             };
             self.jobs[at].fate = Some(match fate {

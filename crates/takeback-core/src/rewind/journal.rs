@@ -382,7 +382,7 @@ fn undo_in_part(workspace: &mut Workspace, plan: &Plan) -> Result<Receipt, Rewin
     let mut lost = BTreeSet::new();
     loop {
         let mut back = prepare(workspace, &request, lost.clone())?;
-        // Whoever made the promise may have moved the head and then been stopped.
+        // The process that made the promise may have moved the head before it was stopped.
         back.plan.state = plan.state.as_ref().map(StateMove::reversed);
         back.plan.turns_back = true;
         match begin(workspace, &back)? {

@@ -1,5 +1,5 @@
 //! Contents that the store has lost, before anything is promised: found for a preview as far as that
-//! is cheap, and told apart from what somebody changed.
+//! is cheap, and told apart from files that changed since.
 
 use std::collections::{BTreeMap, BTreeSet};
 

@@ -29,7 +29,7 @@ pub(super) fn all(db: &Connection) -> Rows<Point> {
 pub(super) fn find(db: &Connection, query: PointQuery<'_>) -> Rows<Point> {
     let most = |most: usize| i64::try_from(most).unwrap_or(i64::MAX);
     match query {
-        // Whoever goes to a point asks for it like this: it must be where it was.
+        // A rewind asks for its point like this: it must be where it was.
         PointQuery::Id(id) => {
             let mut select = db.prepare_cached(select_points!("WHERE p.id = ?1"))?;
             select.query_and_then([id.0.cast_signed()], recorded)?.collect()

@@ -161,7 +161,7 @@ pub(super) fn unreadable(db: &Connection) -> Rows<WorkPath> {
     select.query_and_then([unreadable], |row| path(row, 0, "a path"))?.collect()
 }
 
-/// A change. If it is not as it was recorded, nothing is known of what stood there: whoever asks goes
+/// A change. If it is not as it was recorded, nothing is known of what stood there: the caller goes
 /// on without it, and says so.
 fn change(row: &Row<'_>) -> Result<Change, RowError> {
     let change = decoded_change(row, |_| Ok(Entry::NotCaptured { lack: Lack::Damaged }))?;

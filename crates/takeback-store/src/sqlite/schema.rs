@@ -147,8 +147,8 @@ pub(super) fn connect_to_read(path: &Path) -> rusqlite::Result<Connection> {
         | OpenFlags::SQLITE_OPEN_NO_MUTEX
         | OpenFlags::SQLITE_OPEN_URI;
     // Without its log a database is at rest, and asking SQLite to take it so spares it to make the log
-    // and its index, which a reader would leave behind. Somebody who begins to write just now writes to
-    // a log of their own first; only if that is carried over within these few milliseconds can a page
+    // and its index, which a reader would leave behind. A process that begins to write just now writes to
+    // a log of its own first; only if that is carried over within these few milliseconds can a page
     // be read that is younger than another, and then a count is off until the next glance.
     let uri = format!(
         "file:{}{}",

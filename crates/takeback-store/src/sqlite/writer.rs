@@ -152,7 +152,7 @@ impl<'a> Writer<'a> {
              UNION SELECT seq FROM change WHERE corrected_for = ?1",
             number,
         )?;
-        // What is damaged keeps its checksum, or nobody would notice any more.
+        // A damaged record keeps its checksum, or the damage would not show any more.
         let mut intact = Vec::new();
         for seq in changes {
             match rows::intact_change_at(self.db, Seq(unsigned(seq))) {

@@ -119,7 +119,7 @@ fn read_input() -> Result<Vec<u8>, String> {
         io::stdin().lock().take(LONGEST).read_to_end(&mut given)?;
         Ok(given)
     };
-    // Nobody listens any more when time is up.
+    // When time is up, the answer is dropped.
     if Builder::new().spawn(move || drop(say.send(read()))).is_err() {
         return read().map_err(|error| format!("standard input: {error}"));
     }
