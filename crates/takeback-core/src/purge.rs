@@ -43,8 +43,6 @@ pub enum PurgeError {
     Unknown { path: String },
     #[error("another command has the workspace locked")]
     Locked,
-    #[error("{path} cannot be written")]
-    Note { path: String, source: io::Error },
     #[error("{path} cannot be removed")]
     Remove { path: String, source: io::Error },
     #[error(transparent)]
@@ -80,8 +78,10 @@ pub fn purge(workspace: &mut Workspace, path: &WorkPath) -> Result<(Purged, Scru
         clear_stages(workspace, &work)?;
         // Before the log forgets the names: an index that is behind it would keep them.
         remove_index(workspace)?;
-        disk::replace_private_file_durably(&note, b"")
-            .map_err(|source| PurgeError::Note { path: note.display().to_string(), source })?;
+        disk::replace_private_file_durably(&note, b"").map_err(|source| {
+            let (path, doing) = (note.clone(), "noting that a purge begins");
+            StoreError::Io { path, doing, source }
+        })?;
         match workspace.store.commit(work.head, &work.writes) {
             Err(StoreError::Moved) => {}
             done => {

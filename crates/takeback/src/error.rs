@@ -245,7 +245,7 @@ impl From<WorkspaceError> for CommandError {
     }
 }
 
-fn locked(error: impl Into<Box<dyn Error>>) -> CommandError {
+pub(crate) fn locked(error: impl Into<Box<dyn Error>>) -> CommandError {
     CommandError::new(Kind::Locked, error).hint("Wait until it is done, then try again.")
 }
 

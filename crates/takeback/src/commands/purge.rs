@@ -11,7 +11,7 @@ use takeback_store::WorkPath;
 
 use crate::args::{Options, PurgeArgs};
 use crate::ask;
-use crate::error::{CommandError, Kind};
+use crate::error::{CommandError, Kind, locked};
 use crate::place::{self, Store};
 use crate::progress;
 use crate::screen::{GOOD, HINT, NAME, STRONG, Screen, bytes, count, is_interactive, name};
@@ -156,7 +156,9 @@ impl From<PurgeError> for CommandError {
         match error {
             PurgeError::Unknown { .. } => Self::new(Kind::Nothing, error)
                 .hint("A path counts from the folder you are in. `takeback du` lists paths."),
-            PurgeError::Locked => Self::new(Kind::Locked, error),
+            PurgeError::Locked => {
+                Self::new(Kind::Locked, error).hint("Wait until it is done, then try again.")
+            }
             PurgeError::Record(error) => error.into(),
             PurgeError::Rewind(error) => error.into(),
             PurgeError::Store(error) => error.into(),
