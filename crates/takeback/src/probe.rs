@@ -60,16 +60,12 @@ pub(crate) fn not_writable(home: &Path, root: &Path) -> Option<NotWritable> {
         let path = path.to_owned();
         move |error| NotWritable { path, error }
     };
-    let tried = try_write(home)
-        .map_err(failed(home))
-        .and_then(|()| match store.is_dir() {
-            true => try_write(&store).map_err(failed(&store)),
-            false => Ok(()),
-        })
-        .and_then(|()| match database.exists() {
-            true => allowed(&database, Access::WRITE_OK).map_err(failed(&database)),
-            false => Ok(()),
-        });
+    // A store that is there needs nothing of the folders above it.
+    let folder = if store.is_dir() { &store } else { home };
+    let tried = try_write(folder).map_err(failed(folder)).and_then(|()| match database.exists() {
+        true => allowed(&database, Access::WRITE_OK).map_err(failed(&database)),
+        false => Ok(()),
+    });
     tried.err()
 }
 

@@ -82,7 +82,8 @@ fn the_user_is_told_once_and_the_agent_is_not_stopped() {
     let out = doctor.out.split_whitespace().collect::<Vec<_>>().join(" ");
     assert!(
         out.contains(
-            "✗ nothing can be recorded: ~/.takeback cannot be written to: Permission denied"
+            "✗ nothing can be recorded: ~/.takeback/workspaces/work-LONG-ID cannot be written to: \
+             Permission denied"
         ),
         "{out}"
     );
@@ -248,8 +249,8 @@ fn a_full_home() {
         let answer = user.with_failing("fdatasync:error=ENOSPC:when=1+", None, &[command]);
         let out = answer.out.split_whitespace().collect::<Vec<_>>().join(" ");
         assert_eq!(answer.code, code, "{command}: {answer:?}");
-        let what =
-            "othing can be recorded: ~/.takeback cannot be written to: No space left on device";
+        let what = "othing can be recorded: ~/.takeback/workspaces/work-LONG-ID cannot be written \
+                    to: No space left on device";
         assert!(out.contains(what) && out.contains("Make room on that disk"), "{command}: {out}");
     }
     let status = user.json(&["status"]);
@@ -383,4 +384,17 @@ fn a_small_disk_that_is_full_and_then_read_only() {
     assert_eq!(told, ["full:", "message", "room:", "read-only:", "message", "writable:"], "{out}");
     let log = fs::read_to_string(user.work().with_file_name("hooks.log")).expect("a log");
     assert_eq!(log.matches("2 events of session s could not be recorded").count(), 2, "{log}");
+}
+
+#[test]
+fn a_store_that_can_be_written_needs_nothing_of_the_folders_above_it() {
+    let user = User::with(&[("a.txt", "one\n")]);
+    user.give_up_privileges();
+    assert_eq!(user.unprivileged(&["checkpoint"]).code, 0);
+    let home = user.home().join(".takeback");
+    fs::set_permissions(&home, fs::Permissions::from_mode(0o555)).expect("its mode");
+    let (status, made) = (user.unprivileged(&["status"]), user.unprivileged(&["checkpoint"]));
+    fs::set_permissions(&home, fs::Permissions::from_mode(0o755)).expect("its mode");
+    assert!(!status.out.contains("othing can be recorded"), "{status:?}");
+    assert_eq!(made.code, 0, "{made:?}");
 }
