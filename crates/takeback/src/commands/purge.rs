@@ -156,9 +156,7 @@ impl From<PurgeError> for CommandError {
         match error {
             PurgeError::Unknown { .. } => Self::new(Kind::Nothing, error)
                 .hint("A path counts from the folder you are in. `takeback du` lists paths."),
-            PurgeError::Locked => {
-                Self::new(Kind::Locked, error).hint("Wait until it is done, then try again.")
-            }
+            PurgeError::Locked => locked(error),
             PurgeError::Record(error) => error.into(),
             PurgeError::Rewind(error) => error.into(),
             PurgeError::Store(error) => error.into(),
