@@ -31,6 +31,8 @@ export interface RewindResult {
   safetyPoint: string | null;
   mergedFiles: Note[];
   keptFiles: Note[];
+  /** Files first seen after the point, by folder: new in an ignored folder, or not covered before. They stay. */
+  firstSeen: Array<{ filePath: string; filePathBase64?: string; names: number }>;
   /** How each path that an agent changed is known to be its work: the least certain of it. */
   evidence: PathEvidence[];
   conflicts: Note[];

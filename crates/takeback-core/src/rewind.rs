@@ -17,6 +17,7 @@ pub mod receipt;
 
 pub use helper::{Helped, Helper, NotRun};
 pub use journal::{RewindError, RewindRequest, Target, preview, rewind, rewind_with};
+pub use plan::first_seen::{self, FirstSeen};
 pub use plan::{AmbiguousPolicy, Plan, Step, Verdict, Whose};
 pub use receipt::{Problem, Receipt, StateReceipt};
 pub use recover::{Recovered, recover};

@@ -129,6 +129,11 @@ fn receipt() -> Value {
             "deletedFiles": paths("were not there at the point"),
             "mergedFiles": notes("the agent's lines taken out, the user's kept"),
             "keptFiles": notes("left alone, since they are not the agent's"),
+            "firstSeen": {
+                "type": "array",
+                "items": {"type": "object"},
+                "description": "folders with files first seen after the point, which stay: new in an ignored folder, or not covered before",
+            },
             "conflicts": notes("left alone, since both changed the same lines"),
             "ambiguous": notes("left alone, since it is not clear who changed them"),
             "notCaptured": notes("cannot come back, since they were not kept"),

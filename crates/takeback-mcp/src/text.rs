@@ -144,6 +144,7 @@ pub(crate) fn receipt(receipt: &Value, tense: Tense) -> String {
         ),
         ("mergedFiles", "Would merge", "Merged"),
         ("keptFiles", "Would keep", "Kept"),
+        ("firstSeen", "Would stay, first seen since the point", "Stay, first seen since the point"),
         ("conflicts", "In conflict, would be left alone", "In conflict, left alone"),
         (
             "ambiguous",
@@ -191,9 +192,10 @@ pub(crate) fn does_nothing(receipt: &Value) -> bool {
 
 fn with_reason(row: &Value) -> String {
     let reason = row["reason"].as_str().or_else(|| row["error"].as_str());
-    match reason {
-        Some(reason) => format!("{}: {}", name(row), one_line(reason, 200)),
-        None => name(row),
+    match (reason, row["names"].as_u64()) {
+        (Some(reason), _) => format!("{}: {}", name(row), one_line(reason, 200)),
+        (None, Some(names)) => format!("{}: {names} files", name(row)),
+        (None, None) => name(row),
     }
 }
 

@@ -4,6 +4,7 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use serde::Serialize;
 use serde_json::value::RawValue;
+use takeback_core::rewind::FirstSeen;
 use takeback_store::WorkPath;
 
 /// An answer, whoever asked: a command prints it, `serve` passes it on.
@@ -44,5 +45,19 @@ pub(crate) struct WireNote<R> {
 impl<R> WireNote<R> {
     pub(crate) fn new(path: &WorkPath, reason: R) -> Self {
         Self { path: path.into(), reason }
+    }
+}
+
+/// Names that were first seen after a moment, by folder.
+#[derive(Debug, Serialize)]
+pub(crate) struct WireFirstSeen {
+    #[serde(flatten)]
+    path: WirePath,
+    names: usize,
+}
+
+impl WireFirstSeen {
+    pub(crate) fn new(seen: &FirstSeen) -> Self {
+        Self { path: (&seen.path).into(), names: seen.names }
     }
 }

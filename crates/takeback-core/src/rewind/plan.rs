@@ -3,6 +3,7 @@
 //! Pure: in come the changes since a moment, what stands at their paths now, and a way to read
 //! contents; out comes a [`Plan`], which the caller can show, promise, or drop.
 
+pub mod first_seen;
 mod folders;
 pub(in crate::rewind) mod links;
 mod renames;
@@ -18,6 +19,7 @@ use takeback_store::{
     RewindId, Seq, SessionId, StoreError, WorkPath,
 };
 
+use self::first_seen::FirstSeen;
 use self::folders::{make_room, unlock_folders};
 use self::links::keep_links;
 use self::renames::tell_renames;
@@ -50,6 +52,9 @@ pub struct Plan {
     /// What the agent's own restore may write before the steps are done. By path.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub named: Vec<Named>,
+    /// What came into sight since the aim's moment and stays. By path.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub first_seen: Vec<FirstSeen>,
     /// What the person says of authors with it, to be remembered.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub corrections: Vec<(Seq, Correction)>,
@@ -291,6 +296,9 @@ pub fn plan(
     unlock_folders(&mut plan, present);
     keep_links(&mut plan, present);
     tell_renames(&mut plan, histories);
+    if let Aim::Point { .. } = options.aim {
+        plan.first_seen = first_seen::of_histories(histories, present);
+    }
     Ok(plan)
 }
 

@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize, Serializer};
 use takeback_store::state::{BranchName, ExecutionId};
 use takeback_store::{Evidence, PointId, RewindId, WorkPath};
 
+use super::plan::first_seen::FirstSeen;
 use super::plan::{Plan, Verdict, dropped_bits};
 use super::state_move::StateMove;
 
@@ -27,6 +28,9 @@ pub struct Receipt {
     pub deleted_files: Vec<WorkPath>,
     pub merged_files: Vec<Note>,
     pub kept_files: Vec<Note>,
+    /// New names in ignored folders, and names that were not covered at the point: they stay.
+    #[serde(serialize_with = "folded")]
+    pub first_seen: Vec<FirstSeen>,
     pub conflicts: Vec<Note>,
     pub ambiguous: Vec<Note>,
     pub not_captured: Vec<Note>,
@@ -114,6 +118,16 @@ fn plain_paths<S: Serializer>(paths: &[WorkPath], serializer: S) -> Result<S::Ok
         .collect_seq(paths.iter().map(|path| String::from_utf8_lossy(path.as_bytes()).into_owned()))
 }
 
+fn folded<S: Serializer>(folded: &[FirstSeen], serializer: S) -> Result<S::Ok, S::Error> {
+    struct Wire<'a>(&'a FirstSeen);
+    impl Serialize for Wire<'_> {
+        fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+            path_and(serializer, &self.0.path, "names", &self.0.names)
+        }
+    }
+    serializer.collect_seq(folded.iter().map(Wire))
+}
+
 /// What became of one step that was to change something.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Fate {
@@ -185,6 +199,7 @@ impl Receipt {
             && receipt.ambiguous.is_empty()
             && receipt.not_captured.is_empty()
             && receipt.errors.is_empty();
+        receipt.first_seen.clone_from(&plan.first_seen);
         receipt.state = plan.state.as_ref().map(StateMove::receipt);
         receipt
     }

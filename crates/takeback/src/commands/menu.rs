@@ -18,6 +18,7 @@ use takeback_tui::menu::{DiffLine, ExecutionRow, Fate, FilePreview, LineKind, Ma
 
 use super::filediff::{Contents, DAMAGED, FileDiff, LineCounts, LineDiff, Text, between};
 use super::log::{described, within};
+use super::receipt::{first_seen_name, first_seen_reason};
 use crate::error::{CommandError, Kind};
 use crate::screen::name;
 use crate::session_name::SessionNames;
@@ -239,6 +240,10 @@ pub(crate) fn preview_of(
             let reason = Some(names.in_text(&note.reason));
             files.push(FilePreview { path: name(&note.path), fate, reason, diff: Vec::new() });
         }
+    }
+    for seen in receipt.first_seen.iter().take(MOST_FILES) {
+        let (path, reason) = (first_seen_name(seen), Some(first_seen_reason(seen)));
+        files.push(FilePreview { path, fate: Fate::Kept, reason, diff: Vec::new() });
     }
     let mut notes: Vec<String> = shown
         .windows

@@ -6,7 +6,7 @@ use std::io::{self, Write};
 
 use anstyle::Style;
 use takeback_core::rewind::journal::Window;
-use takeback_core::rewind::{Receipt, StateReceipt};
+use takeback_core::rewind::{FirstSeen, Receipt, StateReceipt};
 use takeback_store::{Evidence, WorkPath};
 
 use crate::error::Kind;
@@ -83,6 +83,12 @@ pub(crate) fn print(
             reason: with_evidence(&note.reason, evidence(&note.path)),
         }));
     }
+    rows.extend(receipt.first_seen.iter().map(|seen| Row {
+        verb: verb("keep", "kept"),
+        style: HINT,
+        name: first_seen_name(seen),
+        reason: first_seen_reason(seen).into(),
+    }));
     rows.extend(receipt.errors.iter().map(|problem| Row {
         verb: "error",
         style: BAD,
@@ -103,6 +109,18 @@ pub(crate) fn print(
         }
     }
     writeln!(out, "\n{}", summary(receipt, tense))
+}
+
+/// The folder that names were first seen in, or the one file.
+pub(crate) fn first_seen_name(seen: &FirstSeen) -> String {
+    if seen.folder { format!("{}/", name(&seen.path)) } else { name(&seen.path) }
+}
+
+pub(crate) fn first_seen_reason(seen: &FirstSeen) -> String {
+    match seen.names {
+        0 => "first seen since then".to_owned(),
+        names => format!("{} first seen since then", count(names, "file")),
+    }
 }
 
 /// How the authors of paths are known, in words; of all paths, or of those where no other line says it: a

@@ -16,12 +16,14 @@ use serde_json::json;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGQUIT, SIGTERM};
 use signal_hook::iterator::Signals;
 use takeback_core::history::by_path;
+use takeback_core::rewind::first_seen;
 use takeback_core::{AgentEvent, Outcome, Recorded, Touches, Workspace, look_around, record};
 use takeback_store::{CallId, SessionId};
 
 use super::cleanup::when_due;
 use super::diff::ToldDiff;
 use super::filediff::{FileDiff, between};
+use super::receipt::first_seen_name;
 use super::state::save::SESSION_VARIABLE;
 use super::unread;
 use crate::args::{Options, RunArgs};
@@ -29,7 +31,7 @@ use crate::error::{CommandError, Kind};
 use crate::place::{self, Store, environment, random, this_process};
 use crate::screen::{CARE, HINT, NAME, count, name, width_of};
 use crate::table::{Cell, Give, Table};
-use crate::wire::WireNote;
+use crate::wire::{WireFirstSeen, WireNote};
 
 pub(crate) fn run(options: &Options, args: &RunArgs) -> Result<u8, CommandError> {
     // Before anything else: a command that cannot be started leaves no point.
@@ -263,7 +265,8 @@ fn tell_json(
 ) -> Result<(), CommandError> {
     let Begun { session, before, .. } = begun;
     let store = &*workspace.store;
-    let diffs: Vec<FileDiff> = between(&by_path(store.changes_after(before.seq)?), None);
+    let histories = by_path(store.changes_after(before.seq)?);
+    let diffs: Vec<FileDiff> = between(&histories, None);
     let mut changes = Vec::new();
     for diff in &diffs {
         changes.push(ToldDiff::compared(diff, store)?);
@@ -277,6 +280,7 @@ fn tell_json(
         "exitCode": code,
         "changes": changes,
         "notCaptured": not_captured,
+        "firstSeen": first_seen::of_changes(&histories).iter().map(WireFirstSeen::new).collect::<Vec<_>>(),
         "unreadable": unread::answers(&after.unreadable),
     });
     writeln!(io::stderr().lock(), "{told}")?;
@@ -287,9 +291,11 @@ fn tell_json(
 fn tell(workspace: &Workspace, before: &Recorded, after: &Recorded) -> Result<(), CommandError> {
     const MOST: usize = 10;
     let store = &*workspace.store;
-    let diffs: Vec<FileDiff> = between(&by_path(store.changes_after(before.seq)?), None);
+    let histories = by_path(store.changes_after(before.seq)?);
+    let diffs: Vec<FileDiff> = between(&histories, None);
+    let first_seen = first_seen::of_changes(&histories);
     let mut err = anstream::stderr().lock();
-    if diffs.is_empty() && after.unreadable.is_empty() {
+    if diffs.is_empty() && first_seen.is_empty() && after.unreadable.is_empty() {
         writeln!(err, "{HINT}takeback: no file changed{HINT:#}")?;
         return Ok(());
     }
@@ -303,6 +309,13 @@ fn tell(workspace: &Workspace, before: &Recorded, after: &Recorded) -> Result<()
     table.print_within(width_of(io::stderr()), &mut err)?;
     if diffs.len() > MOST {
         writeln!(err, "  {HINT}… and {} more: takeback diff --stat{HINT:#}", diffs.len() - MOST)?;
+    }
+    for seen in first_seen.iter().take(MOST) {
+        let (name, files) = (first_seen_name(seen), count(seen.names, "file"));
+        writeln!(
+            err,
+            "  first seen: {name}  {HINT}{files}; a rewind keeps what is new there{HINT:#}"
+        )?;
     }
     let of_after = Recorded { not_captured: before.not_captured.clone(), ..after.clone() };
     for (what, name, why) in unread::lines(&of_after) {

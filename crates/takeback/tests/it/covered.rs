@@ -225,3 +225,40 @@ fn small_files_in_ignored_folders_are_covered_and_listed() {
     assert!(answer.out.contains("missing   data/large.bin"), "{answer:?}");
     assert_eq!(user.read("data/large.bin"), "changed by the agent");
 }
+
+/// A rewind keeps new files in ignored folders, as it keeps build output. The commands that see them say so.
+#[test]
+fn what_is_new_in_an_ignored_folder_is_kept_and_said() {
+    let user = User::with(&[(".gitignore", "data/\n"), ("data/x.csv", "1\n"), ("a.txt", "a\n")]);
+    assert_eq!(user.takeback(&["checkpoint"]).code, 0);
+    let make = "mkdir data/made && touch data/made/1 data/made/2 data/new.csv";
+    let ran = user.takeback(&["run", "--", "sh", "-c", make]);
+    insta::assert_snapshot!(ran.err.lines().take(3).collect::<Vec<_>>().join("\n"), @"
+    takeback: 0 files changed
+      first seen: data/  1 file; a rewind keeps what is new there
+      first seen: data/made/  2 files; a rewind keeps what is new there
+    ");
+    let ran = user.takeback(&["run", "--json", "--", "sh", "-c", "touch data/made/3 && rm a.txt"]);
+    let told: serde_json::Value = serde_json::from_str(&ran.err).expect("JSON");
+    assert_eq!(told["firstSeen"], json!([{"filePath": "data/made", "names": 1}]));
+    let told = user.takeback(&["rewind", "@~1", "--all-agents", "--dry-run"]);
+    insta::assert_snapshot!(told.out, @"
+    Rewind to ID “sh -c mkdir data/made && touch data/made/1 data/made/2 data…” (just now)
+
+      restore   a.txt
+      keep      data/       1 file first seen since then
+      keep      data/made/  3 files first seen since then
+
+    1 path changed while `sh -c touch data/made/3 && rm a.txt` ran; may include yours.
+
+    1 to restore
+    ");
+    let told = user.takeback(&["rewind", "@~1", "--all-agents", "-y", "--json"]);
+    assert_eq!(told.code, 0, "{told:?}");
+    let told: serde_json::Value = serde_json::from_str(&told.out).expect("JSON");
+    assert_eq!(
+        told["firstSeen"],
+        json!([{"filePath": "data", "names": 1}, {"filePath": "data/made", "names": 3}])
+    );
+    assert!(user.exists("data/made/3") && user.exists("data/new.csv"));
+}

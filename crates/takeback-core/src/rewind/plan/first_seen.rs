@@ -1,0 +1,74 @@
+//! Names that came into sight after a moment: new ones in ignored folders, and ones that were not covered
+//! before. A rewind cannot tell whose they are; they stay, and the receipt says so.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use serde::{Deserialize, Serialize};
+use takeback_store::{Author, Entry, PathStretches, WorkPath};
+
+use super::Present;
+use crate::history::PathHistory;
+
+/// Names that were first seen after a moment, by the folder they are in.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct FirstSeen {
+    /// The outermost folder that is itself one of them, or else the folder that holds them. A file at the
+    /// top of the workspace is by itself.
+    pub path: WorkPath,
+    /// Whether `path` is a folder.
+    pub folder: bool,
+    /// How many files are meant.
+    pub names: usize,
+}
+
+/// Of every path changed since, those that only came into sight.
+pub(super) fn of_histories(histories: &[PathStretches], present: &Present) -> Vec<FirstSeen> {
+    let now = |one: &PathStretches| present.entries.get(&one.path).unwrap_or(one.at_end()).clone();
+    let came =
+        histories.iter().filter(|one| is_first_sight(one.at_start(), &one.stretches[0].author));
+    let came: Vec<(&WorkPath, Entry)> = came.map(|one| (&one.path, now(one))).collect();
+    fold(came.iter().map(|(path, entry)| (*path, entry)))
+}
+
+/// Of paths with their changes, those that only came into sight.
+#[must_use]
+pub fn of_changes(histories: &[PathHistory]) -> Vec<FirstSeen> {
+    let came = histories
+        .iter()
+        .filter(|one| is_first_sight(&one.changes[0].before, &one.changes[0].author));
+    fold(came.map(|one| (&one.path, &one.changes[one.changes.len() - 1].after)))
+}
+
+fn is_first_sight(before: &Entry, author: &Author) -> bool {
+    *before == Entry::Unknown && *author == Author::Human
+}
+
+/// Folds names by folder. What is gone is left out.
+fn fold<'a>(came: impl Iterator<Item = (&'a WorkPath, &'a Entry)>) -> Vec<FirstSeen> {
+    let (mut folders, mut files) = (BTreeSet::new(), Vec::new());
+    for (path, entry) in came {
+        match entry {
+            Entry::Absent | Entry::Unknown => {}
+            Entry::Dir { .. } => drop(folders.insert(path.clone())),
+            _ => files.push(path),
+        }
+    }
+    let mut seen: BTreeMap<WorkPath, FirstSeen> = BTreeMap::new();
+    let mut count = |path: WorkPath, folder: bool, names: usize| {
+        let first = FirstSeen { path: path.clone(), folder, names: 0 };
+        seen.entry(path).or_insert(first).names += names;
+    };
+    for folder in
+        folders.iter().filter(|folder| !folder.ancestors().any(|up| folders.contains(&up)))
+    {
+        count(folder.clone(), true, 0);
+    }
+    for file in files {
+        let outermost = file.ancestors().filter(|up| folders.contains(up)).last();
+        match outermost.or_else(|| file.parent()) {
+            Some(folder) => count(folder, true, 1),
+            None => count(file.clone(), false, 1),
+        }
+    }
+    seen.into_values().collect()
+}
