@@ -11,6 +11,7 @@ mod again;
 mod begin;
 mod correct;
 mod lost;
+mod safety;
 pub(crate) mod opened;
 pub mod recover;
 pub mod receipt;

@@ -33,7 +33,7 @@ pub use entry::{Entry, Lack};
 pub use id::{CallId, PointId, RewindId, Seq, SessionId, Timestamp, TurnId};
 pub use json_states::JsonStates;
 pub use memory::MemoryStore;
-pub use path::{InvalidPath, WorkPath};
+pub use path::{InvalidPath, Outermost, WorkPath};
 pub use point::{GitState, Point, PointKind, PointQuery, Shown, Vouched};
 pub use rewind::{RewindKind, RewindRecord, RewindState};
 pub use session::{Call, CallKind, CallState, Process, SLACK_MS, Session, Turn};

@@ -1,5 +1,6 @@
 //! A path as Takeback keeps it: bytes, since file names are bytes.
 
+use std::collections::{HashMap, HashSet};
 use std::fmt;
 use std::sync::Arc;
 
@@ -97,6 +98,37 @@ impl WorkPath {
     }
 }
 
+/// Finds the outermost of some folders that a path is in. Each folder is looked up once, however many paths
+/// are in it and however deep it is.
+#[derive(Debug)]
+pub struct Outermost<'a> {
+    among: HashSet<&'a WorkPath>,
+    known: HashMap<WorkPath, Option<WorkPath>>,
+}
+
+impl<'a> Outermost<'a> {
+    pub fn among(folders: impl IntoIterator<Item = &'a WorkPath>) -> Self {
+        Self { among: folders.into_iter().collect(), known: HashMap::new() }
+    }
+
+    pub fn above(&mut self, path: &WorkPath) -> Option<WorkPath> {
+        let mut unknown = Vec::new();
+        let mut top = None;
+        for folder in path.ancestors() {
+            if let Some(known) = self.known.get(&folder) {
+                top.clone_from(known);
+                break;
+            }
+            unknown.push(folder);
+        }
+        for folder in unknown.into_iter().rev() {
+            top = top.or_else(|| self.among.contains(&folder).then(|| folder.clone()));
+            self.known.insert(folder, top.clone());
+        }
+        top
+    }
+}
+
 impl fmt::Debug for WorkPath {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         fmt::Debug::fmt(&String::from_utf8_lossy(&self.0), f)
@@ -163,5 +195,23 @@ mod tests {
         assert!(path.is_within(b"src/lib/a.rs"));
         assert!(!path.is_within(b"src/li"));
         assert_eq!(path.ancestors().map(|p| p.display()).collect::<Vec<_>>(), ["src/lib", "src"]);
+    }
+
+    #[test]
+    fn the_outermost_folder_is_found_across_gaps() {
+        let path = |text: &str| WorkPath::new(text).expect("a plain path");
+        let folders = [path("a"), path("a/b/c"), path("a-b"), path("x/y")];
+        let mut outermost = Outermost::among(&folders);
+        for (of, above) in [
+            ("a/b/c/d/e", Some("a")),
+            ("a/b/c", Some("a")),
+            ("a-b/f", Some("a-b")),
+            ("a", None),
+            ("x/y", None),
+            ("x/y/z", Some("x/y")),
+            ("x/q", None),
+        ] {
+            assert_eq!(outermost.above(&path(of)), above.map(path), "{of}");
+        }
     }
 }

@@ -200,7 +200,7 @@ impl Staged<'_> {
     /// way of anything, and deletions come late: a crash leaves rather too much than too little.
     pub(crate) fn apply(&mut self, store: &dyn Store, counter: Counter<'_>) -> Vec<Fate> {
         let mut order: Vec<usize> = (0..self.jobs.len()).collect();
-        order.sort_by_key(|at| self.jobs[*at].path.depth());
+        order.sort_by_cached_key(|at| self.jobs[*at].path.depth());
         let shallow = order.clone();
         let deep: Vec<usize> = order.into_iter().rev().collect();
         self.unlock();
@@ -216,6 +216,7 @@ impl Staged<'_> {
         for at in &deep {
             let job = &self.jobs[*at];
             let obstructs = job.goal == Entry::Absent
+                && !making_room.is_empty()
                 && job.step.path.ancestors().any(|folder| making_room.contains(&folder));
             let becomes_folder = job.goal.is_dir() && !job.step.present.is_dir();
             if obstructs && job.step.present.is_dir() {

@@ -24,6 +24,7 @@ use super::plan::{
 };
 use super::receipt::{Receipt, StateReceipt};
 use super::recover::recover_locked;
+use super::safety::{self, Unsure};
 use super::state_move::{Files, Rollback, StateMove, Terms};
 use crate::exchange::imported::import_of;
 use crate::lock::Hold;
@@ -506,15 +507,16 @@ pub(super) fn prepare(
     let filter = PathFilter::new(&request.paths)?;
     let partial = match (&aim, kind) {
         (Aim::Exact { .. }, RewindKind::Undo { of } | RewindKind::Redo { of }) => Some(of),
-        (Aim::Exact { .. }, RewindKind::Rewind { point }) => safety_of(workspace, point)?,
+        _ => None,
+    };
+    let unsure = match (&aim, kind) {
+        (Aim::Exact { .. }, RewindKind::Rewind { point }) => Unsure::of(workspace, point)?,
         _ => None,
     };
     let alike = alike(&*workspace.store, &aim)?;
     let histories = |workspace: &Workspace| -> Result<Vec<PathStretches>, RewindError> {
         let mut histories = workspace.store.stretches_after(at, &alike)?;
         histories.retain(|history| filter.includes(&history.path));
-        // A safety point knows for certain only what its rewind touched: all else may have been
-        // changed before it and seen after.
         if let Some(rewind) = partial {
             let touched = Author::Rewind { id: rewind };
             histories.retain(|history| history.stretches.iter().any(|one| one.author == touched));
@@ -528,13 +530,13 @@ pub(super) fn prepare(
     let is_exact = request.exactness == Exactness::Exact;
     let is_corrected = !(request.take.is_empty() && request.mine.is_empty());
     let is_opened = !workspace.opened.folders.is_empty();
-    if is_opened
+    let surveyed = is_opened
         || busy
         || is_exact
         || is_whole
         || is_corrected
-        || workspace.store.last_scan()?.is_none()
-    {
+        || workspace.store.last_scan()?.is_none();
+    if surveyed {
         survey(workspace)?;
     }
     let seen = workspace.store.head()?;
@@ -562,7 +564,10 @@ pub(super) fn prepare(
         changed = histories(workspace)?;
         corrections = correct(&mut changed, request, session.as_ref())?;
     }
+    let unsure = unsure.map(|unsure| unsure.take_out(&mut changed)).unwrap_or_default();
     let mut plan = plan(&changed, &present, &options, &FromStore(&*workspace.store))?;
+    plan.surveyed = surveyed;
+    safety::keep(&mut plan, &unsure, &present);
     let now = workspace.store.head()?.seq;
     let linked = Index::linked_at(&workspace.index_file(), now, Seq(now.0 + 1));
     mark_links_elsewhere(&mut plan, &linked, &workspace.root);
@@ -687,16 +692,20 @@ pub(crate) fn continued_by(
     }
 }
 
-/// The rewind that made this point to be safe.
-fn safety_of(workspace: &Workspace, point: PointId) -> Result<Option<RewindId>, RewindError> {
-    let rewinds = effective(workspace)?;
-    Ok(rewinds.iter().find(|record| record.safety_point == point).map(|record| record.id))
-}
-
 fn with_folders(paths: &[WorkPath]) -> Vec<WorkPath> {
-    let mut all: BTreeSet<WorkPath> = paths.iter().cloned().collect();
-    all.extend(paths.iter().filter(|path| !path.is_outside()).flat_map(WorkPath::ancestors));
-    all.into_iter().collect()
+    let mut folders: HashSet<WorkPath> = HashSet::new();
+    for path in paths.iter().filter(|path| !path.is_outside()) {
+        // Where one is in, so are those around it.
+        for folder in path.ancestors() {
+            if !folders.insert(folder) {
+                break;
+            }
+        }
+    }
+    let mut all: Vec<WorkPath> = folders.into_iter().chain(paths.iter().cloned()).collect();
+    all.sort_unstable();
+    all.dedup();
+    all
 }
 
 /// What stands at these paths, now that the log is up to date with them.

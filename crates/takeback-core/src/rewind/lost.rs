@@ -77,7 +77,7 @@ pub(super) fn differ(shown: &Preview, ready: &Preview) -> bool {
     let counts = |step: &&Step| {
         !lost.contains(&step.path)
             && !above.contains(&step.path)
-            && !step.path.ancestors().any(|folder| lost.contains(&folder))
+            && (lost.is_empty() || !step.path.ancestors().any(|folder| lost.contains(&folder)))
     };
     let of = |plan: &Plan| plan.steps.iter().filter(counts).cloned().collect::<Vec<Step>>();
     of(&shown.plan) != of(&ready.plan)

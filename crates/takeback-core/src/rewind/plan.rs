@@ -52,6 +52,9 @@ pub struct Plan {
     /// What the agent's own restore may write before the steps are done. By path.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub named: Vec<Named>,
+    /// Whether the whole tree was looked at for it: then its safety point knows every path.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub surveyed: bool,
     /// What came into sight since the aim's moment and stays. By path.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub first_seen: Vec<FirstSeen>,

@@ -168,6 +168,48 @@ fn open_beneath(from: BorrowedFd<'_>, path: &[u8], access: Access) -> Result<Own
 /// What the kernel takes in one call, without the zero byte at its end.
 const LONGEST_PATH: usize = 4095;
 
+/// Opens folders for reading, each from near the last one: in a deep tree the way from the root is not gone
+/// again for every folder. Nothing is written through it: a folder that it holds may have been moved.
+#[derive(Debug)]
+pub(crate) struct Near<'r> {
+    root: &'r Root,
+    /// The folder opened last.
+    last: Vec<u8>,
+    /// Folders above it, outermost first, by the length of their paths.
+    held: Vec<(usize, OwnedFd)>,
+}
+
+impl<'r> Near<'r> {
+    pub(crate) fn new(root: &'r Root) -> Self {
+        Self { root, last: Vec::new(), held: Vec::new() }
+    }
+
+    /// As [`Root::folder`].
+    pub(crate) fn folder(&mut self, path: &[u8], access: Access) -> io::Result<OwnedFd> {
+        if path.len() <= HELD_APART || !self.root.openat2.load(Ordering::Relaxed) {
+            return self.root.folder(path, access);
+        }
+        let is_above =
+            |len: usize| path[len..].starts_with(b"/") && self.last[..len] == path[..len];
+        let above = self.held.partition_point(|(len, _)| *len < path.len() && is_above(*len));
+        self.held.truncate(above);
+        path.clone_into(&mut self.last);
+        loop {
+            let (from, len) = self.held.last().map_or((None, 0), |(len, fd)| (Some(fd), len + 1));
+            let (from, rest) = (from.map_or(self.root.as_fd(), AsFd::as_fd), &path[len..]);
+            let next = rest.iter().skip(HELD_APART).position(|b| *b == b'/');
+            let Some(next) = next.map(|at| at + HELD_APART) else {
+                return Ok(open_beneath(from, rest, access)?);
+            };
+            let fd = open_beneath(from, &rest[..next], Access::Reach)?;
+            self.held.push((len + next, fd));
+        }
+    }
+}
+
+/// At least so many bytes of a path are between two folders that are held open.
+const HELD_APART: usize = 512;
+
 impl AsFd for Root {
     fn as_fd(&self) -> BorrowedFd<'_> {
         self.fd.as_fd()
@@ -196,4 +238,46 @@ pub(crate) fn names_in(folder: impl AsFd) -> io::Result<Vec<Vec<u8>>> {
     }
     names.sort_unstable();
     Ok(names)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Whatever was opened before, the folder is the one at the path, and no link is followed.
+    #[test]
+    #[expect(clippy::disallowed_methods, reason = "tests lay out their own trees")]
+    fn near_opens_what_the_root_opens() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let root = Root::open(&folder.path().canonicalize().expect("it is there")).expect("opens");
+        let deep = |name: &str, depth: usize| vec![name.repeat(60); depth].join("/");
+        let paths = [
+            deep("a", 40),
+            format!("{}/side", deep("a", 30)),
+            deep("a", 41),
+            deep("b", 50),
+            format!("{}/{}", deep("a", 12), deep("c", 30)),
+            deep("a", 2),
+            deep("a", 40),
+        ];
+        for path in &paths {
+            std::fs::create_dir_all(folder.path().join(path)).expect("made");
+        }
+        let inode = |fd: OwnedFd| rustix::fs::fstat(fd).expect("a folder").st_ino;
+        let mut near = Near::new(&root);
+        for path in &paths {
+            let path = path.as_bytes();
+            let expected = inode(root.folder(path, Access::Read).expect("opens"));
+            assert_eq!(inode(near.folder(path, Access::Read).expect("opens")), expected);
+        }
+        assert!(!near.held.is_empty(), "folders are held");
+        let link = folder.path().join(deep("a", 38)).join("link");
+        std::os::unix::fs::symlink(".", link).expect("linked");
+        let through = format!("{}/link/{}", deep("a", 38), "a".repeat(60));
+        let refused = near.folder(through.as_bytes(), Access::Read);
+        assert!(refused.is_err_and(|error| is_no_folder(&error)));
+        assert!(near.folder(format!("{}/none/x", deep("b", 49)).as_bytes(), Access::Read).is_err());
+        let again = deep("b", 50);
+        assert!(near.folder(again.as_bytes(), Access::Read).is_ok());
+    }
 }

@@ -34,7 +34,7 @@ use super::budget::Budget;
 use super::fingerprint::{Fingerprint, RacySince, stat, stat_open};
 use super::index::{Child, Folder, Index, Known, folder_of};
 use super::look::Looked;
-use super::root::{Access, Root, is_no_folder, names_in};
+use super::root::{Access, Near, Root, is_no_folder, names_in};
 use super::scope::{Distrusted, OWN_FOLDER, OutReason, Rules, ScopeOptions};
 use crate::progress::Counter;
 
@@ -312,17 +312,21 @@ impl Walk<'_> {
 
     /// Whether a known folder is part of the workspace, and so are those it is in.
     fn is_reached(&self, path: &[u8]) -> bool {
-        if path.is_empty() || path == OWN_FOLDER {
-            return true;
+        let mut path = path;
+        while !path.is_empty() && path != OWN_FOLDER {
+            let Ok(folder) = WorkPath::new(path) else { return false };
+            let is_folder = match self.before.known(&folder) {
+                Some(Known::Entry { entry: Entry::Dir { .. }, .. }) => true,
+                // One in a folder that could not be read.
+                Some(known) => known.is_unreadable() && self.before.has_folder(path),
+                None => false,
+            };
+            if !is_folder {
+                return false;
+            }
+            path = parent(path);
         }
-        let Ok(path) = WorkPath::new(path) else { return false };
-        let is_folder = match self.before.known(&path) {
-            Some(Known::Entry { entry: Entry::Dir { .. }, .. }) => true,
-            // One in a folder that could not be read.
-            Some(known) => known.is_unreadable() && self.before.has_folder(path.as_bytes()),
-            None => false,
-        };
-        is_folder && self.is_reached(folder_of(&path))
+        true
     }
 
     /// Whether it is Takeback's own folder, which is no entry: no other scan of a name finds it gone.
@@ -409,13 +413,15 @@ impl Walk<'_> {
         let mut outcome = Ok(());
         // Each thread goes down the tree by itself, and shares only with those that wait.
         let mut own = Vec::new();
+        let mut near = Near::new(self.root);
         while let Some(task) = own.pop().or_else(|| self.take()) {
             if outcome.is_ok() && !self.is_over() {
                 let path = task.path.clone();
-                outcome = self.visit(task, &mut part, &mut own, blobs).map_err(|source| {
-                    let path = self.root.path().join(shown(&path));
-                    ScanError::Unreadable { path: path.display().to_string(), source }
-                });
+                outcome =
+                    self.visit(task, &mut near, &mut part, &mut own, blobs).map_err(|source| {
+                        let path = self.root.path().join(shown(&path));
+                        ScanError::Unreadable { path: path.display().to_string(), source }
+                    });
             }
             if own.is_empty() {
                 self.shared.lock().unwrap_or_else(PoisonError::into_inner).busy -= 1;
@@ -477,12 +483,13 @@ impl Walk<'_> {
     fn visit(
         &self,
         task: Task,
+        near: &mut Near<'_>,
         part: &mut Part,
         below: &mut Vec<Task>,
         blobs: &Blobs,
     ) -> io::Result<()> {
         let known = self.before.folder(&task.path);
-        let read = self.root.folder(&task.path, Access::Read).and_then(|folder| {
+        let read = near.folder(&task.path, Access::Read).and_then(|folder| {
             let own = stat_open(&folder)?;
             // Another file system has come over it meanwhile.
             if own.device != self.root.device {
@@ -543,21 +550,30 @@ impl Walk<'_> {
 
     /// The rules that hold in a folder, as it is now.
     fn rules_of(&self, path: &[u8]) -> Arc<Rules> {
-        let known = self.rules.lock().unwrap_or_else(PoisonError::into_inner).get(path).cloned();
-        if let Some(rules) = known {
-            return rules;
-        }
-        let above = (!path.is_empty()).then(|| self.rules_of(parent(path)));
-        let rules = match self.root.folder(path, Access::Reach) {
-            Ok(folder) => {
-                let repository = stat(&folder, b".git").is_ok_and(|seen| seen.is_some());
-                let distrusted = self.distrusted;
-                Rules::read(above.as_ref(), path, &folder, repository, distrusted, |_| true)
+        let lock = || self.rules.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut unread = Vec::new();
+        let mut at = Some(path);
+        let mut above = loop {
+            let Some(folder) = at else { break None };
+            if let Some(rules) = lock().get(folder) {
+                break Some(Arc::clone(rules));
             }
-            Err(_) => above.unwrap_or_else(Rules::none),
+            unread.push(folder);
+            at = (!folder.is_empty()).then(|| parent(folder));
         };
-        let mut all = self.rules.lock().unwrap_or_else(PoisonError::into_inner);
-        Arc::clone(all.entry(path.to_vec()).or_insert(rules))
+        let mut near = Near::new(self.root);
+        for folder in unread.into_iter().rev() {
+            let rules = match near.folder(folder, Access::Reach) {
+                Ok(opened) => {
+                    let repository = stat(&opened, b".git").is_ok_and(|seen| seen.is_some());
+                    let distrusted = self.distrusted;
+                    Rules::read(above.as_ref(), folder, &opened, repository, distrusted, |_| true)
+                }
+                Err(_) => above.unwrap_or_else(Rules::none),
+            };
+            above = Some(Arc::clone(lock().entry(folder.to_vec()).or_insert(rules)));
+        }
+        above.expect("the root has no folder above it")
     }
 
     /// Puts what the passes found together, and lets in the ignored files for which there is room.

@@ -8,6 +8,7 @@ mod at_once;
 mod authors;
 mod budget;
 mod damaged;
+mod deep;
 mod deferred;
 mod named;
 mod spool;

@@ -940,6 +940,7 @@ fn a_receipt_in_json_has_the_fields_others_rely_on() {
                 "reason": receipt.merged_files[0].reason,
             }],
             "keptFiles": [{ "filePath": "kept.txt", "reason": "changed by you" }],
+            "firstSeen": [],
             "conflicts": [
                 {
                     "filePath": "caf\u{fffd}",

@@ -3,7 +3,7 @@
 use std::fs;
 
 use takeback_core::rewind::journal::Exactness;
-use takeback_core::rewind::{RewindError, RewindRequest, Target};
+use takeback_core::rewind::{Receipt, RewindError, RewindRequest, Target};
 use takeback_store::{PointId, PointKind};
 use takeback_testkit::Sandbox;
 
@@ -268,6 +268,56 @@ fn before_every_rewind_there_is_a_point_to_go_back_to() {
         assert!(sandbox.rewind(&back).unwrap().success);
         assert_eq!(sandbox.tree(), before, "{exactness:?}");
     }
+}
+
+fn exactly(sandbox: &mut Sandbox, point: PointId) -> Receipt {
+    let exact =
+        RewindRequest { exactness: Exactness::Exact, ..RewindRequest::new(Target::Point(point)) };
+    sandbox.rewind(&exact).unwrap()
+}
+
+/// Also where the rewind that made the point did not touch what has changed since.
+#[test]
+fn exactly_to_a_safety_point_is_exact() {
+    let mut sandbox = Sandbox::new();
+    sandbox.write("a.txt", "0\n");
+    let first = sandbox.prompt("s", "make docs");
+    sandbox.agent_runs("s", "make docs", |s| s.write("docs/index.md", "# Docs\n"));
+    let with_docs = sandbox.prompt("s", "remove docs");
+    sandbox.agent_runs("s", "rm -r docs; make", |s| {
+        s.remove("docs");
+        s.write("a.txt", "4\n");
+    });
+    sandbox.turn_end("s");
+    let before = sandbox.tree();
+    let safety = exactly(&mut sandbox, first).safety_point.expect("there is one");
+    assert!(exactly(&mut sandbox, with_docs).success);
+    assert!(sandbox.exists("docs/index.md"));
+    sandbox.write("mine.txt", "mine\n");
+    let receipt = exactly(&mut sandbox, safety);
+    assert!(receipt.is_whole(), "{receipt:?}");
+    assert_eq!(sandbox.tree(), before);
+}
+
+/// A rewind of an agent's work looks only at what it may touch.
+#[test]
+fn exactly_to_a_safety_point_keeps_what_the_point_did_not_look_at() {
+    let (mut sandbox, points) = three_turns();
+    sandbox.write("mine.txt", "before\n");
+    let safety = sandbox.rewind_to(points[0]).safety_point.expect("there is one");
+    let receipt = exactly(&mut sandbox, safety);
+    assert!(receipt.success);
+    let kept: Vec<_> = receipt.kept_files.iter().map(|note| note.path.display()).collect();
+    assert_eq!((kept, sandbox.read("mine.txt").as_str()), (vec!["mine.txt".into()], "before\n"));
+    assert!(receipt.kept_files[0].reason.contains("may have changed before this point"));
+
+    let safety = sandbox.rewind_to(points[0]).safety_point.expect("there is one");
+    sandbox.prompt("s", "a look at everything");
+    sandbox.turn_end("s");
+    sandbox.write("mine.txt", "after\n");
+    let receipt = exactly(&mut sandbox, safety);
+    assert!(receipt.is_whole(), "{receipt:?}");
+    assert_eq!(sandbox.read("mine.txt"), "before\n");
 }
 
 #[test]

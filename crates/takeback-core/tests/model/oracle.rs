@@ -58,7 +58,7 @@ pub(crate) struct Point {
     pub(crate) session: Option<&'static str>,
     /// The whole tree as it was, if all of it was looked at for this point.
     pub(crate) tree: Option<Tree>,
-    /// The rewind before which it was made. It knows for certain only what that rewind touched.
+    /// The rewind before which it was made.
     pub(crate) safety_of: Option<usize>,
     pub(crate) pinned: bool,
     kind: PointKind,
@@ -181,6 +181,8 @@ pub(crate) struct Oracle {
 struct Done {
     kind: Kind,
     at: usize,
+    /// The whole tree was looked at before it.
+    everywhere: bool,
     /// It can no longer be undone.
     forgotten: bool,
 }

@@ -98,13 +98,14 @@ impl Oracle {
         };
         let only_of = match (ask.target, &aim) {
             _ if !ask.exact => None,
-            (Target::Point(point), _) => self.points[point].safety_of,
             (_, Aim::Without { rewind, .. }) => Some(*rewind),
             _ => None,
         };
         let aim = if ask.exact { Aim::Exact { at } } else { aim };
         // With nobody at work, only what may be touched is looked at.
-        if ask.exact || !self.in_turn.is_empty() || self.live_calls().next().is_some() {
+        let everywhere =
+            ask.exact || !self.in_turn.is_empty() || self.live_calls().next().is_some();
+        if everywhere {
             self.look_around();
         }
         let mut touched = self.asked_for(at, &ask.paths, only_of);
@@ -119,8 +120,30 @@ impl Oracle {
                 plans.insert(path, plan);
             }
         }
+        let unsure: Vec<String> = match ask.target {
+            Target::Point(point) if ask.exact => {
+                plans.keys().filter(|path| self.is_unsure(point, path)).cloned().collect()
+            }
+            _ => Vec::new(),
+        };
+        plans.retain(|path, _| !unsure.contains(path));
         self.make_possible(&mut plans);
-        Some(self.carry_out(plans, kind))
+        plans.extend(unsure.into_iter().map(|path| (path, Plan::left(Verdict::Kept))));
+        Some(self.carry_out(plans, kind, everywhere))
+    }
+
+    /// Whether somebody may have changed a path before a safety point, which did not look at it.
+    fn is_unsure(&self, point: usize, path: &str) -> bool {
+        let Some(rewind) = self.points[point].safety_of else { return false };
+        let later = self.points[point + 1..].iter();
+        let mut looked = later.filter(|point| point.tree.is_some()).map(|point| point.at);
+        let looked = looked.next().unwrap_or(usize::MAX);
+        let since = self.since(path, self.points[point].at);
+        let first = since[0];
+        !self.rewinds[rewind].everywhere
+            && matches!(self.change(first).who, Who::Human | Who::Perhaps(_))
+            && first <= looked
+            && !since.iter().any(|number| self.change(*number).who == Who::Rewind(rewind))
     }
 
     /// The point that the last rewind made before it began.
@@ -507,7 +530,12 @@ impl Oracle {
         }
     }
 
-    fn carry_out(&mut self, plans: BTreeMap<String, Plan>, kind: Kind) -> Expected {
+    fn carry_out(
+        &mut self,
+        plans: BTreeMap<String, Plan>,
+        kind: Kind,
+        everywhere: bool,
+    ) -> Expected {
         let mut expected = Expected::default();
         let id = self.rewinds.len();
         let at = self.log.len();
@@ -540,7 +568,7 @@ impl Oracle {
             });
         }
         if self.log.len() > at {
-            self.rewinds.push(Done { kind, at, forgotten: false });
+            self.rewinds.push(Done { kind, at, everywhere, forgotten: false });
         }
         expected
     }

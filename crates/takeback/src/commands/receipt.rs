@@ -1,13 +1,13 @@
 //! A preview or a receipt, for people.
 
 use std::borrow::Cow;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::io::{self, Write};
 
 use anstyle::Style;
 use takeback_core::rewind::journal::Window;
 use takeback_core::rewind::{FirstSeen, Receipt, StateReceipt};
-use takeback_store::{Evidence, WorkPath};
+use takeback_store::{Evidence, Outermost, WorkPath};
 
 use crate::error::Kind;
 use crate::screen::{
@@ -187,11 +187,11 @@ fn each(paths: &[WorkPath]) -> Vec<(&WorkPath, usize)> {
 
 /// A folder that comes or goes as a whole stands for what is in it: with how many that is.
 fn by_folder(paths: &[WorkPath]) -> Vec<(&WorkPath, usize)> {
-    let all: BTreeSet<&WorkPath> = paths.iter().collect();
+    let mut outermost = Outermost::among(paths);
     let mut inside: BTreeMap<WorkPath, usize> = BTreeMap::new();
     let mut tops = Vec::new();
     for path in paths {
-        match path.ancestors().filter(|folder| all.contains(folder)).last() {
+        match outermost.above(path) {
             Some(top) => *inside.entry(top).or_default() += 1,
             None => tops.push(path),
         }

@@ -4,7 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use serde::{Deserialize, Serialize};
-use takeback_store::{Author, Entry, PathStretches, WorkPath};
+use takeback_store::{Author, Entry, Outermost, PathStretches, WorkPath};
 
 use super::Present;
 use crate::history::PathHistory;
@@ -58,14 +58,14 @@ fn fold<'a>(came: impl Iterator<Item = (&'a WorkPath, &'a Entry)>) -> Vec<FirstS
         let first = FirstSeen { path: path.clone(), folder, names: 0 };
         seen.entry(path).or_insert(first).names += names;
     };
-    for folder in
-        folders.iter().filter(|folder| !folder.ancestors().any(|up| folders.contains(&up)))
-    {
-        count(folder.clone(), true, 0);
+    let mut outermost = Outermost::among(&folders);
+    for folder in &folders {
+        if outermost.above(folder).is_none() {
+            count(folder.clone(), true, 0);
+        }
     }
     for file in files {
-        let outermost = file.ancestors().filter(|up| folders.contains(up)).last();
-        match outermost.or_else(|| file.parent()) {
+        match outermost.above(file).or_else(|| file.parent()) {
             Some(folder) => count(folder, true, 1),
             None => count(file.clone(), false, 1),
         }

@@ -1,6 +1,6 @@
 //! The folders of a plan: what comes back needs them, and one that goes must be empty.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 
 use takeback_store::{Entry, WorkPath};
 
@@ -16,12 +16,15 @@ pub(super) fn make_room(plan: &mut Plan, present: &Present) {
 fn add_missing_folders(plan: &mut Plan, present: &Present) {
     let mut place: BTreeMap<WorkPath, usize> =
         plan.steps.iter().enumerate().map(|(at, step)| (step.path.clone(), at)).collect();
+    // Folders that are there or planned, and so are those around them.
+    let mut ready: HashSet<WorkPath> = HashSet::new();
     for at in 0..plan.steps.len() {
         let step = &plan.steps[at];
         if step.path.is_outside() || step.goal().is_none_or(|goal| goal == Entry::Absent) {
             continue;
         }
-        let folders: Vec<WorkPath> = step.path.ancestors().collect();
+        let unsure = step.path.ancestors().take_while(|folder| !ready.contains(folder));
+        let folders: Vec<WorkPath> = unsure.collect();
         let there = |plan: &Plan, folder: &WorkPath, planned: Option<&usize>| {
             let goal = planned.and_then(|at| plan.steps[*at].goal());
             goal.or_else(|| present.entries.get(folder).cloned()).unwrap_or(Entry::Absent)
@@ -35,6 +38,7 @@ fn add_missing_folders(plan: &mut Plan, present: &Present) {
             plan.steps[at].cancels.clear();
             continue;
         }
+        ready.extend(folders.iter().cloned());
         // The one that the stage is in is there as long as anything is placed.
         for folder in folders.into_iter().filter(|folder| folder.as_bytes() != OWN_FOLDER) {
             let planned = place.get(&folder).copied();
@@ -80,7 +84,7 @@ fn keep_full_folders(plan: &mut Plan, present: &Present) {
             step.present.is_dir() && step.goal().is_some_and(|goal| !goal.is_dir())
         })
         .collect();
-    folders.sort_by_key(|at| std::cmp::Reverse(plan.steps[*at].path.depth()));
+    folders.sort_by_cached_key(|at| std::cmp::Reverse(plan.steps[*at].path.depth()));
     for at in folders {
         let stays = |name: &WorkPath| {
             let goal = place.get(name).and_then(|at| plan.steps[*at].goal());
@@ -111,20 +115,28 @@ pub(super) fn unlock_folders(plan: &mut Plan, present: &Present) {
     const WRITE: u32 = 0o700;
     const SEARCH: u32 = 0o100;
     let mut unlocked = BTreeMap::new();
+    let mut searched: HashSet<WorkPath> = HashSet::new();
     for step in plan.actions() {
         let in_place = step.is_mode_only()
             || (step.present.is_dir() && step.goal().is_some_and(|goal| goal.is_dir()));
         if step.path.is_outside() || in_place {
             continue;
         }
-        let mut needed = WRITE;
-        for folder in step.path.ancestors() {
+        let mut check = |folder: WorkPath, needed: u32| {
             if let Some(Entry::Dir { mode }) = present.entries.get(&folder)
                 && mode & needed != needed
             {
                 unlocked.insert(folder, *mode);
             }
-            needed = SEARCH;
+        };
+        if let Some(folder) = step.path.parent() {
+            check(folder, WRITE);
+        }
+        for folder in step.path.ancestors() {
+            if !searched.insert(folder.clone()) {
+                break;
+            }
+            check(folder, SEARCH);
         }
     }
     plan.unlocked = unlocked.into_iter().map(|(path, mode)| Unlocked { path, mode }).collect();

@@ -7,7 +7,7 @@ use super::visit::{Visit, passed_over};
 use super::{Walk, join};
 use crate::worktree::fingerprint::stat;
 use crate::worktree::index::Known;
-use crate::worktree::root::{Access, names_in};
+use crate::worktree::root::{Access, Near, names_in};
 use crate::worktree::scope::{
     By, Coverage, Inside, MOST_NAMES, OutReason, is_always_out, manifests_of, may_be_derived,
 };
@@ -120,8 +120,9 @@ impl Walk<'_> {
     pub(super) fn has_more_names(&self, path: &[u8], most: usize) -> bool {
         let mut count = 0;
         let mut open = vec![path.to_vec()];
+        let mut near = Near::new(self.root);
         while let Some(path) = open.pop() {
-            let Ok(folder) = self.root.folder(&path, Access::Read) else { continue };
+            let Ok(folder) = near.folder(&path, Access::Read) else { continue };
             let Ok(names) = names_in(&folder) else { continue };
             count += names.len();
             if count > most {

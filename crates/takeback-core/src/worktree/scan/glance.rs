@@ -12,7 +12,7 @@ use takeback_store::WorkPath;
 use super::{Extent, ScanError, ScanStats, Walk, join, valid};
 use crate::worktree::fingerprint::{Fingerprint, stat, stat_open};
 use crate::worktree::index::{Block, Brief, Folder, Kind};
-use crate::worktree::root::{Access, is_no_folder};
+use crate::worktree::root::{Access, Near, is_no_folder};
 use crate::worktree::scope::EXCLUDE;
 
 /// Folders that a thread takes at once.
@@ -59,10 +59,10 @@ impl Walk<'_> {
         let glanced = match self.extent {
             Extent::Whole => self.glance_at_all(),
             Extent::Folders(folders) => {
-                let mut glanced = Glanced::default();
+                let (mut glanced, mut near) = (Glanced::default(), Near::new(self.root));
                 for path in folders {
                     if let Some(folder) = self.before.folder(path) {
-                        self.glance_at_folder(path, &folder, &mut glanced);
+                        self.glance_at_folder(path, &folder, &mut near, &mut glanced);
                     }
                 }
                 glanced
@@ -87,7 +87,7 @@ impl Walk<'_> {
         let count = in_base + over.len();
         let next = AtomicUsize::new(0);
         let work = || {
-            let mut glanced = Glanced::default();
+            let (mut glanced, mut near) = (Glanced::default(), Near::new(self.root));
             while !self.is_over() {
                 let first = next.fetch_add(BATCH, Ordering::Relaxed);
                 if first >= count {
@@ -95,8 +95,10 @@ impl Walk<'_> {
                 }
                 for at in first..count.min(first + BATCH) {
                     match over.get(at.wrapping_sub(in_base)) {
-                        Some((path, folder)) => self.glance_at_folder(path, folder, &mut glanced),
-                        None => self.glance_at_block(at, &mut glanced),
+                        Some((path, folder)) => {
+                            self.glance_at_folder(path, folder, &mut near, &mut glanced);
+                        }
+                        None => self.glance_at_block(at, &mut near, &mut glanced),
                     }
                 }
             }
@@ -117,7 +119,7 @@ impl Walk<'_> {
         })
     }
 
-    fn glance_at_block(&self, at: usize, glanced: &mut Glanced) {
+    fn glance_at_block(&self, at: usize, near: &mut Near<'_>, glanced: &mut Glanced) {
         let block = self.before.base().and_then(|base| base.block(at));
         let Some(block) = block.filter(|block: &Block<'_>| !self.before.is_over(block.path)) else {
             return;
@@ -131,10 +133,16 @@ impl Walk<'_> {
             has_skipped: block.has_skipped(),
             names: block.briefs(),
         };
-        self.glance_at_one(known, glanced);
+        self.glance_at_one(known, near, glanced);
     }
 
-    fn glance_at_folder(&self, path: &[u8], folder: &Folder, glanced: &mut Glanced) {
+    fn glance_at_folder(
+        &self,
+        path: &[u8],
+        folder: &Folder,
+        near: &mut Near<'_>,
+        glanced: &mut Glanced,
+    ) {
         let known = Known {
             path,
             listed: folder.listed,
@@ -144,19 +152,20 @@ impl Walk<'_> {
             has_skipped: folder.has_skipped(),
             names: folder.children.iter().map(|child| child.known.brief(&child.name)),
         };
-        self.glance_at_one(known, glanced);
+        self.glance_at_one(known, near, glanced);
     }
 
     fn glance_at_one<'a>(
         &self,
         known: Known<'a, impl Iterator<Item = Brief<'a>>>,
+        near: &mut Near<'_>,
         glanced: &mut Glanced,
     ) {
         let path = known.path;
         if !known.listed {
             return glanced.unlisted.push(path.to_vec());
         }
-        let folder = match self.root.folder(path, Access::Reach) {
+        let folder = match near.folder(path, Access::Reach) {
             Ok(folder) => folder,
             Err(error) if is_no_folder(&error) => return glanced.lost.push(path.to_vec()),
             Err(_) => return glanced.unreadable.push(path.to_vec()),
