@@ -20,6 +20,32 @@ pub(crate) fn named_in(store: &dyn Store, name: &str) -> Result<Point, CommandEr
     })
 }
 
+/// Whether a label can be put on a point: it must not read as a time or an id, which name points too.
+pub(crate) fn check_label(label: &str) -> Result<(), CommandError> {
+    takeback_core::marks::check_label(label)?;
+    let reads_as = if parse(label, now()).is_some() || looks_like_time(label) {
+        "a time"
+    } else if reads_as_id(label) {
+        "an id"
+    } else {
+        return Ok(());
+    };
+    Err(CommandError::new(Kind::Usage, format!("the label {label:?} reads as {reads_as}"))
+        .hint("Choose another label: points are named by times, ids and labels alike."))
+}
+
+/// The beginning of a point's id, or a message's uuid. A short word of the letters a to f (`cafe`) is a word.
+fn reads_as_id(label: &str) -> bool {
+    const SHOWN: usize = 8;
+    let is_hex = |text: &str| text.bytes().all(|byte| byte.is_ascii_hexdigit());
+    let uuid = [8, 4, 4, 4, 12];
+    let is_uuid = label.split('-').map(str::len).eq(uuid) && label.split('-').all(is_hex);
+    let is_beginning = label.len() >= 4
+        && is_hex(label)
+        && (label.len() >= SHOWN || label.bytes().any(|byte| byte.is_ascii_digit()));
+    is_uuid || is_beginning
+}
+
 fn missed(error: PointNameError, points: &[Point], name: &str, now: Timestamp) -> CommandError {
     match error {
         PointNameError::NotFound { .. } => {

@@ -5,13 +5,13 @@ use std::os::unix::ffi::OsStrExt as _;
 
 use serde_json::json;
 use takeback_core::Recorded;
-use takeback_core::marks::check_label;
 
 use super::cleanup::when_due;
 use super::unread;
 use crate::args::{CheckpointArgs, Options};
 use crate::error::{CommandError, Kind};
 use crate::place::{self, Store};
+use crate::point::check_label;
 use crate::screen::{GOOD, HINT, NAME, Screen, count, plain, plain_bytes};
 use crate::wire::{self, Json};
 

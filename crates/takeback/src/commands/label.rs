@@ -9,7 +9,7 @@ use super::log::{tell, title, within};
 use crate::args::{LabelArgs, Options, PointArgs};
 use crate::error::CommandError;
 use crate::place::{self, Store};
-use crate::point::named;
+use crate::point::{check_label, named};
 use crate::screen::{GOOD, HINT, NAME, Screen, plain, shorten, width};
 
 pub(crate) fn label(
@@ -18,7 +18,10 @@ pub(crate) fn label(
     screen: &mut Screen,
 ) -> Result<u8, CommandError> {
     match &args.label {
-        Some(label) => put(options, &args.point, Mark::Label(label), screen),
+        Some(label) => {
+            check_label(label)?;
+            put(options, &args.point, Mark::Label(label), screen)
+        }
         None => put(options, &args.point, Mark::NoLabel, screen),
     }
 }
@@ -47,7 +50,8 @@ fn put(
 ) -> Result<u8, CommandError> {
     let mut place = place::open_caught_up(options, Store::MustExist)?;
     let points = place.workspace.store.points()?;
-    let id = named(&points, name)?.id;
+    let before = named(&points, name)?;
+    let id = before.id;
     let point = mark(&mut place.workspace, id, what)?;
     if screen.json {
         let store = &*place.workspace.store;
@@ -57,7 +61,7 @@ fn put(
         screen.json(&tell(store, &point, within(&changes, point.seq, next), &with_state)?)?;
     } else if !screen.quiet {
         let short = &point.id.to_string()[..8];
-        let (done, why) = said(&point, what);
+        let (done, why) = said(&point, before, what);
         writeln!(
             screen.out,
             "{GOOD}{done}{GOOD:#} {NAME}{short}{NAME:#}  {}  {HINT}{why}{HINT:#}",
@@ -67,7 +71,7 @@ fn put(
     Ok(0)
 }
 
-fn said(point: &Point, what: Mark<'_>) -> (String, &'static str) {
+fn said(point: &Point, before: &Point, what: Mark<'_>) -> (String, &'static str) {
     let stays = if point.pinned || point.label.is_some() {
         "it stays until you take that away"
     } else {
@@ -76,7 +80,10 @@ fn said(point: &Point, what: Mark<'_>) -> (String, &'static str) {
     let done = match what {
         Mark::Pin => "Pinned".to_owned(),
         Mark::NoPin => "No longer pinned".to_owned(),
-        Mark::Label(label) => format!("Labelled “{}”", plain(label)),
+        Mark::Label(label) => match before.label.as_deref().filter(|old| *old != label) {
+            Some(old) => format!("Labelled “{}” instead of “{}”", plain(label), plain(old)),
+            None => format!("Labelled “{}”", plain(label)),
+        },
         Mark::NoLabel => "No longer labelled".to_owned(),
     };
     (done, stays)

@@ -39,7 +39,7 @@ enum WireEvent {
     Prompt {
         session: String,
         message: Option<String>,
-        #[serde(default)]
+        /// Empty if the prompt has no words: a picture, for example.
         text: String,
     },
     BeforeTool {

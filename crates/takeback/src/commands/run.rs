@@ -36,7 +36,7 @@ use crate::wire::{WireFirstSeen, WireNote};
 pub(crate) fn run(options: &Options, args: &RunArgs) -> Result<u8, CommandError> {
     // Before anything else: a command that cannot be started leaves no point.
     startable(&args.command).map_err(|error| cannot_start(args, &error))?;
-    if let Some(refusal) = place::not_enabled(options)? {
+    if let Some(refusal) = place::not_enabled(options).map_err(unprotected)? {
         return run_unrecorded(options, args, &refusal);
     }
     let mut place = place::open_mended(options, Store::Create).map_err(unprotected)?;
@@ -121,11 +121,7 @@ fn begin(workspace: &mut Workspace, args: &RunArgs) -> Result<Begun, CommandErro
 
 /// Recording could not begin, and so the command must not.
 fn unprotected(error: CommandError) -> CommandError {
-    let kind = match error.kind {
-        Kind::Usage => Kind::Usage,
-        _ => Kind::CannotStart,
-    };
-    CommandError { kind, ..error }.hint("The command was not started.")
+    CommandError { kind: Kind::CannotStart, ..error }.hint("The command was not started.")
 }
 
 /// The user wants nothing recorded: the command runs all the same.

@@ -1,5 +1,6 @@
 //! `show`: one point, and what was changed after it, by whom.
 
+use std::collections::HashSet;
 use std::io::{self, Write};
 
 use anstyle::Style;
@@ -10,8 +11,8 @@ use takeback_core::exchange::{is_detour, same_story};
 use takeback_core::history::{PathHistory, by_path, settle};
 use takeback_core::record::describe;
 use takeback_store::{
-    Author, Change, Correction, Entry, Evidence, Point, PointKind, PointQuery, Seq, StoreError,
-    Vouched,
+    Author, CallId, CallKind, Change, Correction, Entry, Evidence, Point, PointKind, PointQuery,
+    Seq, SessionId, StoreError, Turn, Vouched,
 };
 
 use super::filediff::FileDiff;
@@ -57,7 +58,7 @@ pub(crate) fn show(
         screen.json(&shown.to_json()?)?;
         return Ok(0);
     }
-    let Shown { point, told, changes } = shown;
+    let Shown { point, told, prompt, changes, .. } = shown;
     let point = &point;
     screen.page()?;
     let out = &mut screen.out;
@@ -73,7 +74,7 @@ pub(crate) fn show(
     for message in &point.message_ids {
         detail(out, "message", PLAIN, &plain(message))?;
     }
-    if let Some(prompt) = longer_prompt(store, point, &changes)? {
+    if let Some(prompt) = prompt.filter(|prompt| *prompt != point.description) {
         for (at, line) in prompt.lines().enumerate() {
             detail(out, if at == 0 { "prompt" } else { "" }, PLAIN, &plain(line))?;
         }
@@ -134,7 +135,20 @@ fn skip_first_sight(history: &mut PathHistory) {
 pub(crate) struct Shown {
     point: Point,
     told: Told,
+    /// All of the prompt, if the point was made by one and it is known.
+    prompt: Option<String>,
     changes: Vec<Change>,
+    /// The calls that made them, once each.
+    calls: Vec<ToldCall>,
+}
+
+#[derive(Serialize)]
+struct ToldCall {
+    session: SessionId,
+    id: CallId,
+    tool: String,
+    /// Of a shell call.
+    command: Option<String>,
 }
 
 pub(crate) fn look_at(workspace: &Workspace, name: &str) -> Result<Shown, CommandError> {
@@ -147,7 +161,9 @@ pub(crate) fn look_at(workspace: &Workspace, name: &str) -> Result<Shown, Comman
     settle(store, &mut changes)?;
     let told = tell(store, &point, &changes, &workspace.states.points()?)?;
     let told = Told { unreadable, ..told };
-    Ok(Shown { point, told, changes })
+    let prompt = whole_prompt(store, &point, &changes)?;
+    let calls = calls_of(store, &changes)?;
+    Ok(Shown { point, told, prompt, changes, calls })
 }
 
 /// Where the next point of the same story is, if there is one.
@@ -186,33 +202,62 @@ impl Shown {
             })
             .collect();
         let mut value = serde_json::to_value(&self.told)?;
+        value["prompt"] = json!(self.prompt);
         value["git"] = json!(self.point.git);
+        value["calls"] = json!(self.calls);
         value["changes"] = json!(changes);
         Ok(value)
     }
 }
 
-/// The whole prompt of a point, if it is more than the point's description. Known as long as the turn
-/// is under way, or has changed something.
-fn longer_prompt(
+/// The calls that the authors of changes name.
+fn calls_of(
+    store: &dyn takeback_store::Store,
+    changes: &[Change],
+) -> Result<Vec<ToldCall>, StoreError> {
+    let mut seen = HashSet::new();
+    let mut calls = Vec::new();
+    for change in changes {
+        let Author::Agent { session, call, tool, .. } = &change.author else { continue };
+        if !seen.insert((session, call)) {
+            continue;
+        }
+        let command = store.call(session, call)?.and_then(|call| match call.kind {
+            CallKind::Shell { command, .. } => command,
+            CallKind::Edit { .. } => None,
+        });
+        let (session, id, tool) = (session.clone(), call.clone(), tool.clone());
+        calls.push(ToldCall { session, id, tool, command });
+    }
+    Ok(calls)
+}
+
+/// The whole prompt of a point; the point itself has only the beginning.
+fn whole_prompt(
     store: &dyn takeback_store::Store,
     point: &Point,
     changes: &[Change],
 ) -> Result<Option<String>, StoreError> {
-    let Some(session) = point.session.as_ref() else { return Ok(None) };
+    let Some(session) = point.session.as_ref().filter(|_| point.kind == PointKind::Prompt) else {
+        return Ok(None);
+    };
+    let of_point = |turn: &Turn| {
+        let is_its = turn.opened_at == point.created_at
+            || turn.message.as_ref().is_some_and(|message| point.message_ids.contains(message));
+        turn.session == *session && is_its && describe(&turn.prompt) == point.description
+    };
     let changed = changes.iter().filter_map(|change| match &change.author {
         Author::Agent { session: author, turn, .. } if author == session => Some(*turn),
         _ => None,
     });
     let under_way = store.session(session)?.and_then(|session| session.open_turn);
     for turn in under_way.into_iter().chain(changed.take(1)) {
-        let prompt =
-            store.turn(turn)?.map(|turn| turn.prompt.trim().to_owned()).unwrap_or_default();
-        if prompt != point.description && describe(&prompt) == point.description {
-            return Ok(Some(prompt));
+        if let Some(turn) = store.turn(turn)?.filter(of_point) {
+            return Ok(Some(turn.prompt.trim().to_owned()));
         }
     }
-    Ok(None)
+    let turn = store.turns()?.into_iter().find(of_point);
+    Ok(turn.map(|turn| turn.prompt.trim().to_owned()))
 }
 
 pub(crate) const PLAIN: Style = Style::new();

@@ -61,9 +61,35 @@ fn marks_are_put_and_taken_away() {
       Choose another label.
     ");
     assert_eq!(user.takeback(&["checkpoint", "@"]).code, 2, "the same for a new point");
-    assert_eq!(user.takeback(&["label", "good", "--remove"]).code, 0);
-    assert_eq!(user.takeback(&["show", "good"]).code, 1);
+    insta::assert_snapshot!(user.takeback(&["label", "good", "better"]).out, @"Labelled “better” instead of “good” ID  [better] prompt 0  it stays until you take that away");
+    insta::assert_snapshot!(user.takeback(&["label", "better", "better"]).out, @"Labelled “better” ID  [better] prompt 0  it stays until you take that away");
+    assert_eq!(user.takeback(&["label", "better", "--remove"]).code, 0);
+    assert_eq!(user.takeback(&["show", "better"]).code, 1);
     assert_eq!(user.takeback(&["label", "@"]).code, 2, "neither a name nor --remove");
+}
+
+/// `rewind 10m` goes back ten minutes, whatever a point is called.
+#[test]
+fn a_label_that_reads_as_a_time_or_an_id_is_refused() {
+    let user = User::with(&[("a.txt", "first\n")]);
+    session_of(&user, 1);
+    for label in ["10m", "14:00", "25:99", "3d", "0a1b2c3d", "feedbeefcafe", "12ab"] {
+        for command in [vec!["label", "@", label], vec!["checkpoint", label]] {
+            let refused = user.takeback(&command);
+            assert_eq!(refused.code, 2, "{command:?} {refused:?}");
+            assert!(refused.err.contains(" reads as a"), "{refused:?}");
+        }
+    }
+    let id = user.takeback(&["label", "@", "5e0c5d2a-8a43-4f4b-9a3a-0d8b7a1c2e3f"]);
+    assert_eq!(id.code, 2);
+    insta::assert_snapshot!(user.takeback(&["checkpoint", "2h"]).err, @r#"
+    takeback: the label "2h" reads as a time
+      Choose another label: points are named by times, ids and labels alike.
+    "#);
+    for label in ["cafe", "added", "v2", "step 3", "2nd", "before-2"] {
+        assert_eq!(user.takeback(&["checkpoint", label]).code, 0, "{label}");
+    }
+    assert_eq!(user.json(&["log"]).as_array().map(Vec::len), Some(7), "none was made in vain");
 }
 
 #[test]

@@ -207,6 +207,49 @@ fn a_diff_of_nothing_says_so() {
     insta::assert_snapshot!(answer.err, @"takeback: Nothing that differs matches typo.");
 }
 
+/// Also of a turn that changed nothing and is over.
+#[test]
+fn in_json_a_point_has_the_whole_prompt_and_the_commands() {
+    let user = User::with(&[("a", "1"), ("b", "1")]);
+    let long = "word ".repeat(40).trim().to_owned() + "\n\nlast line";
+    let record = |events: &[serde_json::Value]| {
+        let lines: Vec<String> = events.iter().map(ToString::to_string).collect();
+        let told = user.fed(&["record"], &lines.join("\n"));
+        assert_eq!(told.code, 0, "{told:?}");
+    };
+    record(&[
+        json!({"event": "prompt", "session": "s", "message": "quiet", "text": format!("no {long}")}),
+        json!({"event": "turn_end", "session": "s"}),
+        json!({"event": "prompt", "session": "s", "message": "busy", "text": long}),
+        json!({"event": "before_tool", "session": "s", "call": "c", "tool": "Bash",
+               "shell": "make all && rm -rf b"}),
+    ]);
+    user.write("a", "2");
+    std::fs::remove_file(user.work().join("b")).expect("it goes");
+    record(&[
+        json!({"event": "after_tool", "session": "s", "call": "c"}),
+        json!({"event": "before_tool", "session": "s", "call": "e", "tool": "Edit", "paths": ["a"]}),
+    ]);
+    user.write("a", "3");
+    record(&[
+        json!({"event": "after_tool", "session": "s", "call": "e"}),
+        json!({"event": "turn_end", "session": "s"}),
+    ]);
+    let shown = user.json(&["show", "busy"]);
+    assert_eq!(shown["prompt"], long);
+    assert_eq!(
+        shown["calls"],
+        json!([
+            {"session": "s", "id": "c", "tool": "Bash", "command": "make all && rm -rf b"},
+            {"session": "s", "id": "e", "tool": "Edit", "command": null},
+        ])
+    );
+    assert_eq!(user.json(&["show", "quiet"])["prompt"], format!("no {long}"));
+    assert_eq!(user.takeback(&["checkpoint", "by hand"]).code, 0);
+    let by_hand = user.json(&["show", "by hand"]);
+    assert_eq!((&by_hand["prompt"], &by_hand["calls"]), (&json!(null), &json!([])));
+}
+
 #[test]
 fn a_prompt_that_was_cut_ends_in_dots_and_is_shown_whole() {
     let user = User::with(&[("a", "1")]);

@@ -292,6 +292,28 @@ fn a_process_that_does_not_run_is_refused() {
     assert_eq!(user.json(&["sessions"]), json!([]), "no session was recorded");
 }
 
+/// `prompt` instead of `text`, say: the point would have no name.
+#[test]
+fn a_prompt_without_text_is_refused() {
+    let user = User::new();
+    let input = [
+        json!({"event": "prompt", "session": "s", "prompt": "go"}),
+        json!({"event": "prompt", "session": "s", "text": null}),
+        json!({"event": "prompt", "session": "s", "text": ""}),
+    ];
+    let input = input.map(|event| event.to_string()).join("\n");
+    let answer = user.fed(&["record"], &input);
+    assert_eq!(answer.code, 1);
+    let answers: Vec<Value> =
+        answer.out.lines().map(|line| serde_json::from_str(line).expect("JSON")).collect();
+    assert!(
+        answers[0]["error"].as_str().is_some_and(|error| error.contains("missing field `text`"))
+    );
+    let ok: Vec<&Value> = answers.iter().map(|answer| &answer["ok"]).collect();
+    assert_eq!(ok, [false, false, true], "an empty text is a prompt without words: a picture");
+    assert_eq!(user.json(&["log"]).as_array().map(Vec::len), Some(1));
+}
+
 #[test]
 fn a_line_that_is_too_long_is_refused_and_the_next_is_read() {
     let user = User::new();

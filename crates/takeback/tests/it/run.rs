@@ -47,6 +47,20 @@ fn the_commands_exit_code_is_the_answer() {
     assert_eq!(user.json(&["log"]).as_array().map(Vec::len), Some(2), "of those that were started");
 }
 
+/// As any command that was not started: 2 could be the command's own.
+#[test]
+fn in_a_folder_that_is_refused_the_command_is_not_started() {
+    let user = User::new();
+    for folder in [user.home(), "/".into()] {
+        let folder = folder.to_str().expect("UTF-8");
+        let answer = user.takeback(&["-C", folder, "run", "--", "touch", "/tmp/started-by-run"]);
+        assert_eq!(answer.code, 125, "{answer:?}");
+        assert!(answer.err.contains("cannot be protected"), "{answer:?}");
+        assert!(answer.err.ends_with("The command was not started.\n"), "{answer:?}");
+    }
+    assert!(!std::path::Path::new("/tmp/started-by-run").exists());
+}
+
 #[test]
 fn a_command_that_cannot_be_protected_is_not_started() {
     let user = User::new();

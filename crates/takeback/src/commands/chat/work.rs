@@ -32,6 +32,7 @@ use crate::commands::menu::{
 use crate::commands::{export, import, log, receipt, status};
 use crate::error::{CommandError, Kind};
 use crate::place::Place;
+use crate::point::check_label;
 use crate::screen::{Captured, Screen, count, name};
 use crate::time::{ago, now, parse, parse_iso};
 
@@ -338,7 +339,7 @@ impl Worker {
     }
 
     fn checkpoint(&mut self, label: &str) -> Result<String, CommandError> {
-        takeback_core::marks::check_label(label)?;
+        check_label(label)?;
         let recorded = checkpoint(&mut self.place.workspace, Some(label))?;
         let id = recorded.point.map(|point| point.to_string()).unwrap_or_default();
         Ok(format!("Point {} “{label}”", id.get(..8).unwrap_or_default()))

@@ -1,6 +1,5 @@
 //! `checkpoint:*` beside the three of [`super::file_checkpoints`]: what the commands do, by name.
 
-use takeback_core::marks::check_label;
 use takeback_core::rewind::journal::Exactness;
 use takeback_core::rewind::{RewindRequest, Target};
 use takeback_ipc::params::Named;
@@ -12,6 +11,7 @@ use crate::args::{DiffArgs, DoingArgs};
 use crate::commands::{checkpoint, diff, rewind, verify};
 use crate::error::CommandError;
 use crate::place::{self, Store};
+use crate::point::check_label;
 
 pub(super) fn create(client: &mut Client, params: &Named, _: &Outlet) -> Outcome {
     let label: Option<String> = params.optional("label")?;
@@ -19,7 +19,7 @@ pub(super) fn create(client: &mut Client, params: &Named, _: &Outlet) -> Outcome
         return Err(refused.into());
     }
     if let Some(label) = &label {
-        check_label(label).map_err(CommandError::from)?;
+        check_label(label)?;
     }
     let at = client.mended(params, Store::Create)?;
     let made = takeback_core::checkpoint(&mut at.handle.place.workspace, label.as_deref());
