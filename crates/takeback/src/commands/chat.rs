@@ -41,6 +41,7 @@ use crate::plugs;
 use crate::progress;
 use crate::screen::{CARE, HINT, NAME, count, is_interactive, plain};
 use crate::stores;
+use crate::time::zone_warning;
 
 /// What the SDK wants to see before it keeps copies of files.
 const CHECKPOINTING: &str = "CLAUDE_CODE_ENABLE_SDK_FILE_CHECKPOINTING";
@@ -117,6 +118,9 @@ pub(crate) fn chat(options: &Options, args: &ChatArgs) -> Result<u8, CommandErro
     host.greet(args, &key_name, kept.as_ref(), set_aside);
     for line in warnings {
         host.say(Tone::Care, *line);
+    }
+    if let Some(line) = zone_warning() {
+        host.say(Tone::Care, line);
     }
     let terminal_says = send.clone();
     drop(send);

@@ -148,7 +148,7 @@ fn a_clock_that_jumped_is_not_believed_at_once() {
     assert_eq!(asked.code, 1);
     let words: String = asked.err.chars().filter(|c| !c.is_ascii_digit()).collect();
     insta::assert_snapshot!(words, @"
-    takeback: nothing was cleaned up: the clock seems to have jumped (from --T::.Z to --T::.Z, with nothing in between)
+    takeback: nothing was cleaned up: the clock seems to have jumped (from -- :: to -- ::, with nothing in between)
       Set the clock right; or, if it is right, use --trust-clock.
     ");
     assert_eq!(described(&user).len(), 51);
