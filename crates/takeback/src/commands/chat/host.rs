@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::Value;
 use takeback_agents::metadata::{Checkpoint, Metadata, description};
-use takeback_agents::talk::{Agent, Decision, Ending, Said};
+use takeback_agents::talk::{Agent, Decision, Ending, PromptPoint, Said};
 use takeback_store::SessionId;
 use takeback_tui::chat::{Activity, Answer, Chat, Effect, Question};
 use takeback_tui::keys::{Decoder, Moment, Press};
@@ -294,7 +294,7 @@ impl Host {
                     self.idle();
                 }
             }
-            Said::Prompted { message, session, .. } => self.prompted(&message, session),
+            Said::Prompted { message, session, point } => self.prompted(&message, session, point),
             Said::TurnBegin => self.chat.activity = Activity::Turn(now),
             Said::Text(text) => transcript.add_text(&text),
             Said::TextEnd => transcript.end_text(),
@@ -324,10 +324,11 @@ impl Host {
         }
     }
 
-    fn prompted(&mut self, message: &str, session: Option<String>) {
+    fn prompted(&mut self, message: &str, session: Option<String>, point: Option<PromptPoint>) {
         let text = self.prompts.iter().rev().find(|prompt| prompt.message == message);
         let text = text.map(|prompt| prompt.text.clone()).unwrap_or_default();
-        let time = now();
+        // The log's own time, so that a damaged list can be filled from there.
+        let time = point.map_or_else(now, |point| point.created_at);
         let said = description(&Value::String(text), &clock(time));
         if let Some(metadata) = &mut self.metadata {
             let session = session.unwrap_or_else(|| self.session.0.clone());
