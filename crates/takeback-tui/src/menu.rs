@@ -100,7 +100,8 @@ enum Tab {
 const PREVIEWS_MAX: usize = 32;
 
 impl Menu {
-    /// `rows`: newest first. Those of other sessions are shown behind the present one's.
+    /// `rows`: newest first. Those of other sessions are shown behind the present one's. Without any, the
+    /// executions are shown first.
     #[must_use]
     pub fn new(rows: Vec<Row>, executions: Vec<ExecutionRow>, options: MenuOptions) -> Self {
         let (mut rows, others): (Vec<Row>, Vec<Row>) =
@@ -109,11 +110,16 @@ impl Menu {
         let row_list = List::new(rows.iter().map(Item::of_row).collect(), options.keep);
         let of_execution = executions.iter().map(Item::of_execution).collect();
         let execution_list = List::new(of_execution, usize::MAX);
+        // Whoever has executions alone came for them.
+        let tab = match rows.is_empty() && !executions.is_empty() {
+            true => Tab::Executions,
+            false => Tab::Points,
+        };
         Self {
             rows,
             executions,
             options,
-            tab: Tab::Points,
+            tab,
             row_list,
             execution_list,
             detail: None,

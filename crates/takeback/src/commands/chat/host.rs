@@ -14,7 +14,7 @@ use takeback_agents::talk::{Agent, Decision, Ending, PromptPoint, Said};
 use takeback_store::SessionId;
 use takeback_tui::chat::{Activity, Answer, Chat, Effect, Question};
 use takeback_tui::keys::{Decoder, Moment, Press};
-use takeback_tui::menu::{ExecutionRow, Menu, MenuOptions, Outcome};
+use takeback_tui::menu::{Menu, MenuOptions, Outcome};
 use takeback_tui::terminal::{Terminal, TerminalEvent};
 use takeback_tui::transcript::{Item, Tone};
 use takeback_tui::view;
@@ -23,7 +23,7 @@ use self::back::{Recalling, Way, Went};
 use super::Happening;
 use super::restore::Choice;
 use super::session::{Kept, Line};
-use super::work::{Done, Job};
+use super::work::{Asked, Done, Job};
 use crate::commands::menu::Picks;
 use crate::error::CommandError;
 use crate::log_file::{Level, LogFile};
@@ -199,7 +199,7 @@ impl Host {
                 }
             }
             Effect::Answer(request, answer) => self.answer(&request, answer),
-            Effect::OpenMenu => self.open_menu(None),
+            Effect::OpenMenu => self.open_menu(None, Asked::Key),
             Effect::MenuLeft => self.say(Tone::Hint, "Exited checkpoint selection."),
             Effect::Look(id) => self.job(Job::Look(id)),
             // Its preview is made by nobody; the menu goes on looking.
@@ -396,11 +396,13 @@ impl Host {
 
     fn done(&mut self, done: Done) {
         match done {
-            Done::Rows { rows, executions, can_undo, open } => {
+            Done::Rows { asked, rows, mut executions, can_undo, open } => {
                 // This session's own steps lead nowhere but here as long as there is no prompt.
-                let own = |row: &ExecutionRow| row.execution == self.session.0;
-                if rows.is_empty() && executions.iter().all(own) {
-                    return self.say(Tone::Care, "No checkpoints available");
+                if rows.is_empty() {
+                    executions.retain(|row| row.execution != self.session.0);
+                }
+                if rows.is_empty() && executions.is_empty() {
+                    return self.say(Tone::Care, asked.nothing());
                 }
                 let options =
                     MenuOptions { keep: self.keep, conversation: true, can_undo, can_mark: true };

@@ -44,6 +44,7 @@ pub(super) enum Job {
     /// For the menu; if `open` names a point, that is what is asked about.
     Rows {
         open: Option<String>,
+        asked: Asked,
     },
     Look(String),
     LookExecution(String),
@@ -78,8 +79,29 @@ pub(super) enum Job {
     Delete(String),
 }
 
+/// How the menu was asked for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Asked {
+    /// By the rewind key, twice.
+    Key,
+    /// By a command.
+    Slash,
+}
+
+impl Asked {
+    /// What is said if there is nothing to choose from. The words are those that users of the key, and
+    /// of the commands, know from elsewhere.
+    pub(super) fn nothing(self) -> &'static str {
+        match self {
+            Self::Key => "No checkpoints available",
+            Self::Slash => "No checkpoints found.",
+        }
+    }
+}
+
 pub(super) enum Done {
     Rows {
+        asked: Asked,
         rows: Vec<Row>,
         executions: Vec<ExecutionRow>,
         can_undo: bool,
@@ -182,8 +204,8 @@ impl Worker {
         let said =
             |said: Result<String, CommandError>| Done::Said(said.map_err(|error| error.line()));
         Some(match job {
-            Job::Rows { open } => {
-                self.rows(open).unwrap_or_else(|error| Done::Said(Err(error.line())))
+            Job::Rows { open, asked } => {
+                self.rows(open, asked).unwrap_or_else(|error| Done::Said(Err(error.line())))
             }
             Job::Look(id) => {
                 let preview = self.look(&id).map_err(|error| error.line());
@@ -258,7 +280,7 @@ impl Worker {
         })
     }
 
-    fn rows(&mut self, open: Option<String>) -> Result<Done, CommandError> {
+    fn rows(&mut self, open: Option<String>, asked: Asked) -> Result<Done, CommandError> {
         let workspace = &self.place.workspace;
         let executions = execution_rows(workspace)?;
         let rewinds = workspace.store.rewinds()?;
@@ -276,7 +298,7 @@ impl Worker {
         };
         let rows = rows(workspace, Some(&self.session), open, &mut self.counts)?;
         let open = open.map(|point| point.to_string());
-        Ok(Done::Rows { rows, executions, can_undo: !rewinds.is_empty(), open })
+        Ok(Done::Rows { asked, rows, executions, can_undo: !rewinds.is_empty(), open })
     }
 
     fn look(&mut self, id: &str) -> Result<Preview, CommandError> {
