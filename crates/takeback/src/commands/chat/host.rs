@@ -131,6 +131,9 @@ impl Host {
             if let Some(until) = keys.deadline() {
                 wait = wait.min(Duration::from_millis(until.since(self.now())));
             }
+            if let Some(until) = self.chat.hint_ends() {
+                wait = wait.min(Duration::from_millis(until.since(self.now())));
+            }
             match happenings.recv_timeout(wait) {
                 Ok(happening) => {
                     self.take(happening, &mut keys);
@@ -149,7 +152,7 @@ impl Host {
                 }
             }
             let expired = keys.expire(self.now());
-            stale |= !expired.is_empty();
+            stale |= !expired.is_empty() | self.chat.end_hint(self.now());
             self.press(expired);
             self.give_up_waiting();
         }
