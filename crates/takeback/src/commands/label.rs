@@ -47,8 +47,8 @@ fn put(
 ) -> Result<u8, CommandError> {
     let mut place = place::open_caught_up(options, Store::MustExist)?;
     let points = place.workspace.store.points()?;
-    let id = named(&points, name)?.id;
-    let point = mark(&mut place.workspace, id, what)?;
+    let before = named(&points, name)?;
+    let point = mark(&mut place.workspace, before.id, what)?;
     if screen.json {
         let store = &*place.workspace.store;
         let next = points.iter().find(|other| other.seq > point.seq).map(|other| other.seq);
@@ -57,7 +57,7 @@ fn put(
         screen.json(&tell(store, &point, within(&changes, point.seq, next), &with_state)?)?;
     } else if !screen.quiet {
         let short = &point.id.to_string()[..8];
-        let (done, why) = said(&point, what);
+        let (done, why) = said(before, &point, what);
         writeln!(
             screen.out,
             "{GOOD}{done}{GOOD:#} {NAME}{short}{NAME:#}  {}  {HINT}{why}{HINT:#}",
@@ -67,14 +67,19 @@ fn put(
     Ok(0)
 }
 
-fn said(point: &Point, what: Mark<'_>) -> (String, &'static str) {
-    let stays = if point.pinned || point.label.is_some() {
-        "it stays until you take that away"
-    } else {
-        "it goes when its session has newer ones"
+/// What was done, and what keeps the point now: a pin, a label, each for itself.
+fn said(before: &Point, point: &Point, what: Mark<'_>) -> (String, &'static str) {
+    let was_kept = before.pinned || before.label.is_some();
+    let stays = match (point.pinned, &point.label) {
+        (true, Some(_)) => "kept until it is unpinned and the label is removed",
+        (true, None) => "kept until it is unpinned",
+        (false, Some(_)) => "kept until the label is removed",
+        (false, None) if was_kept => "normal retention applies again",
+        (false, None) => "normal retention applies",
     };
     let done = match what {
         Mark::Pin => "Pinned".to_owned(),
+        Mark::NoPin if !before.pinned => "Was not pinned".to_owned(),
         Mark::NoPin => "No longer pinned".to_owned(),
         Mark::Label(label) => format!("Labelled “{}”", plain(label)),
         Mark::NoLabel => "No longer labelled".to_owned(),
