@@ -186,14 +186,81 @@ fn other_sessions_come_last_and_have_files_alone() {
 }
 
 #[test]
-fn the_filter_narrows_by_description_label_and_id() {
-    for (text, id) in
-        [("MULTIPLY", "a1"), ("works", "b1"), ("c1", "c1"), ("auth", "d1"), ("add test", "b1")]
-    {
+fn the_filter_narrows_by_description_and_label() {
+    for (text, id) in [("MULTIPLY", "a1"), ("works", "b1"), ("auth", "d1"), ("add test", "b1")] {
         let mut menu = Menu::new(sample::rows(), Vec::new(), options());
         press(&mut menu, &[Key::Char('/')]);
         type_in(&mut menu, text);
         assert_eq!(chosen(&mut menu), id, "{text}");
+    }
+}
+
+/// The rows that a filter leaves.
+fn left_by(filter: &str, ids: &[(&str, &str)]) -> Vec<String> {
+    let rows = ids.iter().map(|(id, description)| sample::row(id, "1 min ago", description));
+    let mut menu = Menu::new(rows.collect(), Vec::new(), options());
+    press(&mut menu, &[Key::Char('/')]);
+    type_in(&mut menu, filter);
+    let drawn = crate::menu_view::text(&mut menu, 80, 24);
+    let is_left = |description: &&str| {
+        drawn.lines().take(1 + ids.len()).any(|line| line.contains(description))
+    };
+    ids.iter().map(|(_, description)| *description).filter(is_left).map(str::to_owned).collect()
+}
+
+#[test]
+fn the_filter_knows_an_id_by_its_looks() {
+    let ids = [
+        ("4f0a97c2d3b1e586", "add the face"),
+        ("face12ab00000000", "feed the cat"),
+        ("deadbeefcafebabe", "count to 4004"),
+        ("0000444444444444", "decade"),
+    ];
+    for (filter, left) in [
+        // Digits and words that stand in some id.
+        ("4", &["count to 4004"][..]),
+        ("97c", &[]),
+        ("face", &["add the face"]),
+        ("dead", &[]),
+        ("decade", &["decade"]),
+        ("feed", &["feed the cat"]),
+        // From four digits on it may be an id, if one of them is no letter: its beginning.
+        ("4f0a", &["add the face"]),
+        ("4F0A97", &["add the face"]),
+        ("f0a9", &[]),
+        ("0000", &["decade"]),
+        ("4004", &["count to 4004"]),
+        ("face12", &["feed the cat"]),
+        // Eight of these letters are hardly a word.
+        ("deadbeef", &["count to 4004"]),
+        ("deadbee", &[]),
+        ("deadbeefcafebabe", &["count to 4004"]),
+        ("deadbeefcafebabe0", &[]),
+        // Every word counts.
+        ("4f0a face", &["add the face"]),
+        ("4f0a cat", &[]),
+    ] {
+        assert_eq!(left_by(filter, &ids), left, "{filter}");
+    }
+}
+
+#[test]
+fn the_filter_knows_the_names_of_checkpoints() {
+    for (filter, executions) in [
+        ("ckpt-exec-1-3", &["exec-1"][..]),
+        ("ckpt-exec-10-0", &["exec-10"]),
+        ("ckpt-exec-1", &["exec-1", "exec-10"]),
+        ("ckpt-", &["exec-1", "exec-10"]),
+        ("ckpt-exec-2-1", &[]),
+        ("ckpt-exec-1-plan", &[]),
+    ] {
+        let mut menu = Menu::new(Vec::new(), sample::executions(), options());
+        press(&mut menu, &[Key::Char('/')]);
+        type_in(&mut menu, filter);
+        let drawn = crate::menu_view::text(&mut menu, 80, 24);
+        let is_left = |name: &&&str| drawn.contains(&format!("Restore {name}  "));
+        let left: Vec<&str> = ["exec-1", "exec-10"].iter().filter(is_left).copied().collect();
+        assert_eq!(left, executions, "{filter}");
     }
 }
 
