@@ -1,6 +1,6 @@
 //! The list of one tab: which entries are shown, which is selected, the filter, and typed numbers.
 
-use super::{ExecutionRow, Row};
+use super::{ExecutionRow, Origin, Row};
 use crate::keys::Key;
 
 pub(super) struct List {
@@ -63,7 +63,7 @@ pub(super) enum Entry {
     Current,
     /// Its number is one more.
     Item(usize),
-    /// So many more of this session.
+    /// So many more before those of other sessions.
     Older(usize),
     /// Those of other sessions follow.
     Heading,
@@ -82,8 +82,9 @@ pub(super) enum Outcome {
 impl Item {
     pub(super) fn of_row(row: &Row) -> Self {
         let label = row.label.as_deref().unwrap_or_default();
-        let text = format!("{}\n{label}", row.description).to_lowercase();
-        Self { text, id: Id::Point(row.id.to_lowercase()), other: row.session.is_some() }
+        let text = format!("{}\n{label}\n{}", row.description, row.whose()).to_lowercase();
+        let other = row.origin == Origin::Other;
+        Self { text, id: Id::Point(row.id.to_lowercase()), other }
     }
 
     pub(super) fn of_execution(row: &ExecutionRow) -> Self {

@@ -5,7 +5,7 @@ use proptest::prelude::*;
 use proptest::sample::select;
 use takeback_tui::keys::Key;
 use takeback_tui::menu::{
-    ExecutionRow, Fate, Marks, Menu, MenuOptions, Outcome, Preview, Row, What,
+    ExecutionRow, Fate, Marks, Menu, MenuOptions, Origin, Outcome, Preview, Row, What,
 };
 
 fn look(id: &str) -> Outcome {
@@ -154,7 +154,7 @@ fn a_number_that_is_not_there_leaves_things_as_they_are() {
 fn half_a_number_chooses_nothing() {
     let mut rows: Vec<Row> =
         (1..20).map(|n| sample::row(&format!("p{n}"), "1 h", "mine")).collect();
-    rows.push(Row { session: Some("s".to_owned()), ..sample::row("o20", "1 d", "another's") });
+    rows.push(sample::other(sample::row("o20", "1 d", "another's"), "claude", "s"));
     let mut menu = Menu::new(rows, Vec::new(), MenuOptions { keep: 1, ..options() });
     assert_eq!(press(&mut menu, &[Key::Char('2'), Key::Enter]), Outcome::Stay);
     assert_eq!(type_in(&mut menu, "20"), look("o20"));
@@ -172,7 +172,7 @@ fn older_rows_have_no_number_until_they_are_shown() {
 
 #[test]
 fn other_sessions_come_last_and_have_files_alone() {
-    let other = Row { session: Some("yesterday".to_owned()), ..sample::row("o1", "1 d", "old") };
+    let other = sample::other(sample::row("o1", "1 d", "old"), "claude", "yesterday");
     let rows = vec![other, sample::row("a1", "1 min", "new")];
     let mut menu = Menu::new(rows, Vec::new(), options());
     assert_eq!(menu.press(&Key::Down), look("a1"));
@@ -605,7 +605,7 @@ proptest! {
     ) {
         let mut rows: Vec<Row> = (0..25).map(|n| sample::row(&format!("p{n}"), "1 h", "prompt")).collect();
         for row in rows.iter_mut().skip(18) {
-            row.session = Some("another".to_owned());
+            *row = sample::other(row.clone(), "codex", "another");
         }
         let ids: Vec<String> = rows.iter().map(|row| row.id.clone()).collect();
         let fresh = || Menu::new(rows.clone(), sample::executions(), MenuOptions { keep, ..options() });
@@ -622,7 +622,7 @@ proptest! {
                 }
                 Outcome::Restore { id, what, paths, marks } => {
                     prop_assert!(ids.contains(&id));
-                    let other = rows.iter().any(|row| row.id == id && row.session.is_some());
+                    let other = rows.iter().any(|row| row.id == id && row.origin == Origin::Other);
                     prop_assert!(!other || what == What::Files);
                     for path in paths.into_iter().flatten() {
                         prop_assert!(["utils.ts", "src/a/deep/folder/with/generated.ts", "README.md"].contains(&path.as_str()));

@@ -14,7 +14,7 @@ use takeback_agents::talk::{Agent, Decision, Ending, PromptPoint, Said};
 use takeback_store::SessionId;
 use takeback_tui::chat::{Activity, Answer, Chat, Effect, Question};
 use takeback_tui::keys::{Decoder, Moment, Press};
-use takeback_tui::menu::{Menu, MenuOptions, Outcome};
+use takeback_tui::menu::{Menu, MenuOptions, Outcome, Scope};
 use takeback_tui::terminal::{Terminal, TerminalEvent};
 use takeback_tui::transcript::{Item, Tone};
 use takeback_tui::view;
@@ -407,8 +407,13 @@ impl Host {
                 if rows.is_empty() && executions.is_empty() {
                     return self.say(Tone::Care, asked.nothing());
                 }
-                let options =
-                    MenuOptions { keep: self.keep, conversation: true, can_undo, can_mark: true };
+                let options = MenuOptions {
+                    keep: self.keep,
+                    scope: Scope::Session,
+                    conversation: true,
+                    can_undo,
+                    can_mark: true,
+                };
                 let mut menu = Menu::new(rows, executions, options);
                 if let Some(Outcome::Look(id)) = open.map(|id| menu.open(&id)) {
                     self.job(Job::Look(id));

@@ -128,7 +128,7 @@ fn where_there_are_executions_alone_they_are_what_is_chosen_from() {
     let mut seat = Place::of(&user).sit(&["chat", "--agent", "builtin"]);
     seat.sees("builtin");
     let opens = |seat: &mut Seat| {
-        seat.sees("[executions]").sees("> 0 (current)").sees("Restore build").sees("Step: step 2");
+        seat.sees("[executions]").sees("> 0 (current)").sees("Restore build").sees("Step: step 1");
         let own = seat.shown().lines().filter(|line| line.contains("Restore ")).count();
         assert_eq!(own, 1, "this session has not done anything:\n{}", seat.shown());
     };
