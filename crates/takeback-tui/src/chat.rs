@@ -48,6 +48,8 @@ pub struct Status {
     pub session: String,
     /// `None`: nothing is recorded.
     pub points: Option<usize>,
+    /// Whether there is anything to go back to, also of other sessions.
+    pub can_rewind: bool,
     /// Since the last prompt.
     pub files: usize,
     /// Lines that came and went; `None`: nobody has counted them.
@@ -159,7 +161,7 @@ impl Chat {
         let before = (self.editor.text().to_owned(), self.transcript.len());
         let effects = self.press_once(press, leaves);
         let is_same = self.editor.text() == before.0 && self.transcript.len() == before.1;
-        if effects.is_empty() && is_same && self.status.points.is_some() {
+        if effects.is_empty() && is_same && self.status.can_rewind {
             self.again_until = Some(press.at.plus(HINT_MS));
         }
         effects
@@ -351,7 +353,7 @@ mod tests {
 
     fn recorded() -> Chat {
         let mut chat = chat();
-        chat.status.points = Some(1);
+        chat.status.can_rewind = true;
         chat
     }
 
@@ -394,7 +396,7 @@ mod tests {
         let no = [Effect::Answer(request.clone(), Answer::No)];
         assert_eq!(typed(&mut chat, &[(Key::Esc, 1900)]), no);
         assert_eq!(chat.rewind_hint(Moment(1900)), None);
-        chat.status.points = None;
+        chat.status.can_rewind = false;
         assert_eq!(typed(&mut chat, &[(Key::Esc, 9000)]), []);
         assert_eq!(chat.rewind_hint(Moment(9000)), None, "there is nothing to go back to");
         assert_eq!(typed(&mut chat, &[(Key::Esc, 9400)]), []);

@@ -32,6 +32,7 @@ fn chat() -> Chat {
         agent: "claude".into(),
         session: "chat-0badcafe".into(),
         points: Some(2),
+        can_rewind: true,
         files: 1,
         lines: Some((12, 3)),
         hint: "esc esc rewinds".into(),

@@ -191,6 +191,20 @@ fn one_agent_alone_is_named_where_nobody_talks_to_it() {
 }
 
 #[test]
+fn a_point_that_is_called_by_its_label_is_named_once() {
+    let label = "before the storm".to_owned();
+    let row = sample::by_hand(sample::row("a", "1 h ago", &label));
+    let rows = vec![Row { label: Some(label), ..row }, sample::row("b", "2 h ago", "one")];
+    for width in [40, 80] {
+        let mut menu = Menu::new(rows.clone(), Vec::new(), sample::options());
+        let drawn = text(&mut menu, width, 24);
+        let line = drawn.lines().nth(2).unwrap_or_default();
+        assert_eq!(line.matches("before").count(), 1, "{drawn}");
+        assert!(line.contains("[before th"), "{drawn}");
+    }
+}
+
+#[test]
 fn no_number_is_cut_at_any_width() {
     let huge = Row {
         files: 12_345,

@@ -101,8 +101,8 @@ impl Columns {
         };
         let whose = |form: Whose| with_whose.then(|| (form, widest(&|row| form.text(row))));
         for (whose, counts, description) in [
-            (whose(Whose::Session), Counts::Full, 24),
-            (whose(Whose::Agent), Counts::Full, 24),
+            (whose(Whose::Session), Counts::Full, 20),
+            (whose(Whose::Agent), Counts::Full, 20),
             (whose(Whose::Agent), Counts::Short, 6),
             (None, Counts::Short, 6),
         ] {
@@ -171,14 +171,15 @@ impl Columns {
             spans.push(Span::styled(whose + &" ".repeat(gap), theme.hint));
         }
         let mut room = self.description();
+        let description = Some(&row.description).filter(|words| row.label.as_ref() != Some(words));
         if let Some(label) = &row.label {
-            // At least half of the room is the description's.
-            let label = fit(&format!("[{label}]"), room / 2) + " ";
+            // At least half of the room is the description's, if that says something else.
+            let most = if description.is_some() { room / 2 } else { room.saturating_sub(1) };
+            let label = fit(&format!("[{label}]"), most) + " ";
             room = room.saturating_sub(label.width());
             spans.push(Span::styled(label, theme.name));
         }
-        let is_label = row.label.as_ref() == Some(&row.description);
-        let description = if is_label { String::new() } else { fit(&row.description, room) };
+        let description = description.map(|words| fit(words, room)).unwrap_or_default();
         let gap = room.saturating_sub(description.width());
         spans.push(Span::raw(description));
         if let Some((form, width)) = self.counts {

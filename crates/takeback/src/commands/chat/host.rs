@@ -435,10 +435,11 @@ impl Host {
                 self.restored_execution(&execution, restored);
             }
             Done::Again { way, receipt, ours } => self.done_again(way, receipt, ours),
-            Done::Counted { points, files, lines } => {
+            Done::Counted { points, can_rewind, files, lines } => {
                 let status = &mut self.chat.status;
                 if status.points.is_some() {
                     status.points = Some(points);
+                    status.can_rewind = can_rewind;
                 }
                 status.files = files;
                 status.lines = lines.map(|lines| (lines.insertions, lines.deletions));

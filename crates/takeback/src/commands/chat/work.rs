@@ -132,6 +132,8 @@ pub(super) enum Done {
     },
     Counted {
         points: usize,
+        /// Whether the menu would have anything to choose from.
+        can_rewind: bool,
         files: usize,
         lines: Option<Lines>,
     },
@@ -384,8 +386,17 @@ impl Worker {
         let own = |point: &&takeback_store::Point| {
             is_listed(point) && point.session.as_ref().is_none_or(|of| *of == self.session)
         };
-        let points = store.points()?.iter().filter(own).count();
-        Ok(Done::Counted { points, files, lines })
+        let all = store.points()?;
+        let points = all.iter().filter(own).count();
+        let can_rewind = all.iter().any(is_listed) || self.has_other_executions()?;
+        Ok(Done::Counted { points, can_rewind, files, lines })
+    }
+
+    /// Those that the menu lists where there is no point.
+    fn has_other_executions(&self) -> Result<bool, CommandError> {
+        let listed = self.place.workspace.states.executions()?.executions;
+        let is_other = |id: &str| id != self.session.0;
+        Ok(listed.iter().any(|one| one.head.is_some() && is_other(&one.id.to_string())))
     }
 
     fn tool_end(&self, ok: bool, line: String, changes: Option<(Seq, Seq)>) -> ToolEnd {
