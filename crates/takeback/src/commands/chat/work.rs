@@ -441,7 +441,9 @@ impl Worker {
     ) -> Result<String, CommandError> {
         let text = Captured::default();
         let mut screen = Screen::captured(&self.options, text.clone());
-        command(&self.options, &mut screen)?;
+        // A warning on standard error would stand across the session, which said it when it began.
+        let options = Options { quiet: true, ..self.options.clone() };
+        command(&options, &mut screen)?;
         screen.out.flush()?;
         Ok(text.text().trim_end().to_owned())
     }
