@@ -78,6 +78,10 @@ fn bundled_zone() -> Option<TimeZone> {
 /// uses, and not worth a warning.
 pub(crate) fn zone_warning() -> Option<String> {
     let name = environment("TZ")?;
+    // Looking through the system's zone files takes longer than some commands do.
+    if bundled_zone().is_some() {
+        return None;
+    }
     let name = name.to_string_lossy();
     zone().is_unknown().then(|| format!("TZ={name} is not a known time zone; times are in UTC"))
 }

@@ -89,3 +89,17 @@ fn a_zone_that_is_not_known_is_said_to_be_utc() {
         assert_eq!(shown.err, "");
     }
 }
+
+#[test]
+fn a_command_that_shows_no_time_reads_no_zone_files() {
+    let user = with_point();
+    let trace = user.home().join("trace");
+    let mut command = Command::new("strace");
+    command.args(["-f", "-qq", "-e", "trace=file", "-o"]);
+    command.arg(&trace).arg(env!("CARGO_BIN_EXE_takeback")).args(["checkpoint", "two"]);
+    command.current_dir(user.work()).env("HOME", user.home()).env("TZ", SHANGHAI);
+    assert_eq!(user.answer_of(command, "").code, 0);
+    let calls = std::fs::read_to_string(trace).expect("a trace");
+    assert!(calls.contains("timeline.db"), "{calls}");
+    assert_eq!(calls.lines().find(|line| line.contains("zoneinfo")), None);
+}
