@@ -48,6 +48,19 @@ fn a_named_zone_is_the_zone_of_every_time() {
 }
 
 #[test]
+fn a_point_without_a_description_is_named_by_local_time() {
+    let user = with_point();
+    let event =
+        r#"{"event":"before_tool","session":"s","call":"1","tool":"Edit","paths":["a.txt"]}"#;
+    assert_eq!(user.fed(&["record"], event).code, 0);
+    let there = made(&user, "CST-8", "+%H:%M:%S");
+    for args in [&["log"][..], &["show", "@"]] {
+        let told = in_zone(&user, SHANGHAI, args);
+        assert!(told.out.contains(&format!("Checkpoint at {there}")), "{there}: {told:?}");
+    }
+}
+
+#[test]
 fn a_machine_without_zone_files_knows_named_zones_too() {
     let user = with_point();
     let there = made(&user, "CST-8", "+%H:%M:%S");
