@@ -11,9 +11,9 @@ use takeback_core::record::RecordError;
 use takeback_core::{
     AgentEvent, Outcome, Recorded, Tools, Touches, Workspace, look_around, process, record,
 };
-use takeback_store::{CallId, PointId, Seq, SessionId};
+use takeback_store::{CallId, PointQuery, Seq, SessionId};
 
-use crate::talk::Said;
+use crate::talk::{PromptPoint, Said};
 
 /// What an agent is given to record with.
 pub struct Capture {
@@ -59,9 +59,15 @@ impl Recording {
     }
 
     /// Makes the prompt's point. Durable when this returns.
-    pub(crate) fn prompt(&mut self, message: &str, text: &str) -> Option<PointId> {
+    pub(crate) fn prompt(&mut self, message: &str, text: &str) -> Option<PromptPoint> {
         let (session, message) = (self.session.clone(), Some(message.to_owned()));
-        self.tell(&AgentEvent::Prompt { session, message, text: text.to_owned() })?.point
+        let event = AgentEvent::Prompt { session, message, text: text.to_owned() };
+        let id = self.tell(&event)?.point?;
+        let found = self.workspace.store.find_points(PointQuery::Id(id)).ok();
+        let made = found.and_then(|mut points| points.pop()).map(|point| point.created_at);
+        // It is durable, whether it can be read again or not.
+        let created_at = made.unwrap_or_else(|| (self.workspace.ambient.now)());
+        Some(PromptPoint { id, created_at })
     }
 
     /// Keeps what a call is about to overwrite. Durable when this returns.

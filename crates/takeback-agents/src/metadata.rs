@@ -3,7 +3,7 @@
 //!
 //! The file is a copy for others; a rewind never needs it. It is replaced as a whole: of two
 //! processes that write at once the last one wins, and nobody sees half a file. One that cannot be
-//! read is set aside, never overwritten.
+//! read is set aside, never overwritten, and filled again from the log.
 
 use std::cmp::Reverse;
 use std::fs::OpenOptions;
@@ -16,7 +16,7 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::Value;
 use takeback_core::record::describe;
 use takeback_store::json_states::part_of;
-use takeback_store::{Timestamp, disk};
+use takeback_store::{PointKind, SessionId, Store, StoreError, Timestamp, disk};
 
 /// One prompt of a session.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -100,6 +100,41 @@ impl Metadata {
         self.checkpoints.truncate(self.keep);
         write(&self.path, self.checkpoints.clone())
     }
+
+    /// Lists what the log knows of the session, if the file did not list anything: it was damaged, or is
+    /// gone. Durable when this returns. Answers how many there are now.
+    pub fn refill(&mut self, known: Vec<Checkpoint>) -> Result<usize, MetadataError> {
+        if self.checkpoints.is_empty() && !known.is_empty() {
+            self.checkpoints = known;
+            self.checkpoints.sort_by_key(|checkpoint| Reverse(checkpoint.timestamp));
+            self.checkpoints.truncate(self.keep);
+            write(&self.path, self.checkpoints.clone())?;
+        }
+        Ok(self.checkpoints.len())
+    }
+}
+
+/// The prompts of a session, as the log has them. `session_id` is what the agent calls the conversation,
+/// which is not in the log; `clock` tells the time of a prompt without text.
+pub fn in_log(
+    store: &dyn Store,
+    session: &SessionId,
+    session_id: &str,
+    clock: impl Fn(Timestamp) -> String,
+) -> Result<Vec<Checkpoint>, StoreError> {
+    let points = store.points()?.into_iter().rev();
+    let prompts = points
+        .filter(|point| point.kind == PointKind::Prompt && point.session.as_ref() == Some(session));
+    // A turn that nobody asked for has no message, and was not listed either.
+    let listed = prompts.filter_map(|point| {
+        Some(Checkpoint {
+            id: point.message_ids.into_iter().next()?,
+            timestamp: point.created_at,
+            description: description(&point.description.into(), &clock(point.created_at)),
+            session_id: session_id.to_owned(),
+        })
+    });
+    Ok(listed.collect())
 }
 
 /// Changes descriptions in the files of all sessions: `change` answers `None` for those that stay. A
@@ -323,6 +358,19 @@ mod tests {
             metadata.capture(checkpoint(1)).unwrap();
             assert_eq!(open(sessions.path()).list(), [checkpoint(1)]);
         }
+    }
+
+    #[test]
+    fn only_an_empty_list_is_filled_from_the_log() {
+        let sessions = tempfile::tempdir().unwrap();
+        let mut metadata = Metadata::open(sessions.path(), "s", 2).unwrap().0;
+        assert_eq!(metadata.refill(Vec::new()).unwrap(), 0);
+        assert!(!metadata.path().exists(), "there is nothing to say");
+        let known = vec![checkpoint(2), checkpoint(3), checkpoint(1)];
+        assert_eq!(metadata.refill(known).unwrap(), 2);
+        assert_eq!(open(sessions.path()).list(), [checkpoint(3), checkpoint(2)]);
+        assert_eq!(metadata.refill(vec![checkpoint(9)]).unwrap(), 2);
+        assert_eq!(open(sessions.path()).list(), [checkpoint(3), checkpoint(2)]);
     }
 
     #[test]

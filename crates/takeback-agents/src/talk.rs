@@ -4,7 +4,7 @@
 //! agent works on threads of its own and records what it does through a [`crate::capture::Capture`].
 
 use serde_json::Value;
-use takeback_store::{PointId, Seq};
+use takeback_store::{PointId, Seq, Timestamp};
 
 /// Asked from several threads at once: a turn is interrupted while somebody waits for an answer.
 pub trait Agent: Send + Sync {
@@ -47,6 +47,14 @@ pub trait Agent: Send + Sync {
     fn close(&self);
 }
 
+/// The point of a prompt.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct PromptPoint {
+    pub id: PointId,
+    /// As the log has it.
+    pub created_at: Timestamp,
+}
+
 /// Something an agent says.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Said {
@@ -59,7 +67,7 @@ pub enum Said {
     Prompted {
         message: String,
         session: Option<String>,
-        point: Option<PointId>,
+        point: Option<PromptPoint>,
     },
     /// The agent goes on by itself: a turn that nobody asked for, which ends as any other.
     TurnBegin,

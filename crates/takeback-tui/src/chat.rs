@@ -8,7 +8,7 @@ mod questions;
 use std::collections::VecDeque;
 
 use crate::editor::Editor;
-use crate::keys::{DoublePress, Key, Moment, Press};
+use crate::keys::{DoublePress, Key, Moment, Press, name_of};
 use crate::menu::{Marks, Menu, Outcome, What};
 use crate::slash::{self, SlashCommand};
 use crate::theme::Theme;
@@ -19,6 +19,9 @@ pub use questions::{Answer, Question};
 
 /// A second Ctrl-C within this leaves.
 const LEAVE_MS: u64 = 2000;
+
+/// So long the hint at a second press of the rewind key is shown, and such a press counts.
+const HINT_MS: u64 = 1500;
 
 pub struct Chat {
     pub transcript: Transcript,
@@ -33,6 +36,8 @@ pub struct Chat {
     pub menu: Option<Menu>,
     pub(crate) commands: &'static [SlashCommand],
     rewind: DoublePress,
+    /// A press of the rewind key that did nothing else: until then a second one counts.
+    again_until: Option<Moment>,
     leave: DoublePress,
 }
 
@@ -43,6 +48,8 @@ pub struct Status {
     pub session: String,
     /// `None`: nothing is recorded.
     pub points: Option<usize>,
+    /// Whether there is anything to go back to, also of other sessions.
+    pub can_rewind: bool,
     /// Since the last prompt.
     pub files: usize,
     /// Lines that came and went; `None`: nobody has counted them.
@@ -114,6 +121,7 @@ impl Chat {
             menu: None,
             commands: options.commands,
             rewind: DoublePress::new(options.rewind_key, options.double_ms),
+            again_until: None,
             leave: DoublePress::new(Key::Ctrl('c'), LEAVE_MS),
         }
     }
@@ -136,12 +144,54 @@ impl Chat {
 
     pub fn press(&mut self, press: &Press) -> Vec<Effect> {
         if self.menu.is_some() {
+            self.again_until = None;
             return self.press_in_menu(&press.key);
         }
         let leaves = self.leave.press(press);
-        if self.rewind.press(press) {
+        let is_rewind = press.key == *self.rewind.key();
+        let again = is_rewind && self.is_hinted(press.at);
+        self.again_until = None;
+        if self.rewind.press(press) || again {
+            self.rewind.forget();
             return vec![Effect::OpenMenu];
         }
+        if !is_rewind {
+            return self.press_once(press, leaves);
+        }
+        let before = (self.editor.text().to_owned(), self.transcript.len());
+        let effects = self.press_once(press, leaves);
+        let is_same = self.editor.text() == before.0 && self.transcript.len() == before.1;
+        if effects.is_empty() && is_same && self.status.can_rewind {
+            self.again_until = Some(press.at.plus(HINT_MS));
+        }
+        effects
+    }
+
+    /// What a second press of the rewind key would do, for a while after the first.
+    #[must_use]
+    pub fn rewind_hint(&self, now: Moment) -> Option<String> {
+        self.is_hinted(now).then(|| format!("{} again to rewind", name_of(self.rewind.key())))
+    }
+
+    /// When the screen is to be drawn without the hint.
+    #[must_use]
+    pub fn hint_ends(&self) -> Option<Moment> {
+        self.again_until
+    }
+
+    /// The hint is over: nothing is to be waited for.
+    pub fn end_hint(&mut self, now: Moment) -> bool {
+        let over = self.again_until.is_some_and(|until| now >= until);
+        self.again_until = self.again_until.filter(|_| !over);
+        over
+    }
+
+    /// A question is answered by Esc, so that is what the key means while one is there.
+    fn is_hinted(&self, now: Moment) -> bool {
+        self.questions.first().is_none() && self.again_until.is_some_and(|until| now < until)
+    }
+
+    fn press_once(&mut self, press: &Press, leaves: bool) -> Vec<Effect> {
         match &press.key {
             Key::Esc => self.stop(press.at),
             Key::Ctrl('c') if !self.editor.is_empty() => {
@@ -299,6 +349,67 @@ mod tests {
         chat.begin_turn("go", Moment(0));
         let effects = typed(&mut chat, &[(Key::Esc, 2000), (Key::Esc, 2100)]);
         assert_eq!(effects, [Effect::Interrupt, Effect::OpenMenu]);
+    }
+
+    fn recorded() -> Chat {
+        let mut chat = chat();
+        chat.status.can_rewind = true;
+        chat
+    }
+
+    #[test]
+    fn a_second_esc_counts_while_the_hint_shows() {
+        let mut chat = recorded();
+        assert_eq!(typed(&mut chat, &[(Key::Esc, 1000)]), []);
+        let hint = Some("Esc again to rewind".to_owned());
+        assert_eq!((chat.rewind_hint(Moment(1000)), chat.rewind_hint(Moment(2500))), (hint, None));
+        assert_eq!(chat.hint_ends(), Some(Moment(2500)));
+        assert_eq!(typed(&mut chat, &[(Key::Esc, 2499)]), [Effect::OpenMenu]);
+        assert_eq!((chat.rewind_hint(Moment(2499)), chat.hint_ends()), (None, None));
+        assert_eq!(typed(&mut chat, &[(Key::Esc, 2600)]), [], "a third is a first one");
+        assert_eq!(typed(&mut chat, &[(Key::Esc, 4100)]), [], "the hint is gone");
+        assert_eq!(typed(&mut chat, &[(Key::Esc, 5599)]), [Effect::OpenMenu]);
+    }
+
+    #[test]
+    fn another_key_takes_the_hint_away() {
+        let mut chat = recorded();
+        assert_eq!(typed(&mut chat, &[(Key::Esc, 0), (Key::Char('x'), 100)]), []);
+        assert_eq!(chat.rewind_hint(Moment(100)), None);
+        assert_eq!(typed(&mut chat, &[(Key::Esc, 200)]), [], "it begins anew");
+        assert!(chat.rewind_hint(Moment(200)).is_some(), "also with a text that is written");
+    }
+
+    #[test]
+    fn an_esc_that_does_something_else_hints_at_nothing() {
+        let mut chat = recorded();
+        chat.begin_turn("go", Moment(0));
+        assert_eq!(typed(&mut chat, &[(Key::Esc, 1000)]), [Effect::Interrupt]);
+        assert_eq!(chat.rewind_hint(Moment(1000)), None);
+        assert_eq!(typed(&mut chat, &[(Key::Esc, 1400)]), [], "later than a double press");
+        let (request, title, detail) = ("1".to_owned(), "Write a".to_owned(), String::new());
+        chat.end_turn();
+        let question =
+            || Question { request: request.clone(), title: title.clone(), detail: detail.clone() };
+        chat.ask(question(), Moment(1500));
+        assert_eq!(chat.rewind_hint(Moment(1500)), None, "esc means no now");
+        let no = [Effect::Answer(request.clone(), Answer::No)];
+        assert_eq!(typed(&mut chat, &[(Key::Esc, 1900)]), no);
+        assert_eq!(chat.rewind_hint(Moment(1900)), None);
+        chat.status.can_rewind = false;
+        assert_eq!(typed(&mut chat, &[(Key::Esc, 9000)]), []);
+        assert_eq!(chat.rewind_hint(Moment(9000)), None, "there is nothing to go back to");
+        assert_eq!(typed(&mut chat, &[(Key::Esc, 9400)]), []);
+    }
+
+    #[test]
+    fn the_hint_names_the_key_and_waits_for_one_that_does_nothing_else() {
+        let mut chat = recorded();
+        chat.rewind = DoublePress::new(Key::Tab, 300);
+        typed(&mut chat, &[(Key::Paste("/rew".into()), 0), (Key::Tab, 0)]);
+        assert_eq!((chat.editor.text(), chat.rewind_hint(Moment(0))), ("/rewind ", None));
+        typed(&mut chat, &[(Key::Tab, 1000)]);
+        assert_eq!(chat.rewind_hint(Moment(1000)), Some("Tab again to rewind".to_owned()));
     }
 
     #[test]

@@ -2,7 +2,7 @@
 //!
 //! [`Decoder`] reads the bytes one by one, so what comes out does not depend on how they were cut into
 //! reads; only a lone ESC asks the clock. [`DoublePress`] finds the same key pressed twice, and
-//! [`parse_key`] reads the name of one from the settings. Nothing here reads the terminal or the clock.
+//! [`parse_key`] reads the name of one from the settings, [`name_of`] writes it. Nothing here reads the terminal or the clock.
 
 mod decode;
 mod double;
@@ -11,7 +11,7 @@ mod sequence;
 
 pub use decode::{Decoder, ESC_WAIT_MS};
 pub use double::DoublePress;
-pub use name::{KeyNameError, parse_key};
+pub use name::{KeyNameError, name_of, parse_key};
 
 /// Milliseconds on a clock that never goes back; where it begins is the caller's business.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]

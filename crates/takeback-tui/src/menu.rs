@@ -43,14 +43,24 @@ enum Subject {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct MenuOptions {
-    /// How many rows of this session are shown before `older…`.
+    /// How many rows of this session, or of the folder, are shown before `older…`.
     pub keep: usize,
+    pub scope: Scope,
     /// Whether the conversation can go back too.
     pub conversation: bool,
     /// Whether there is a rewind to undo.
     pub can_undo: bool,
     /// Whether files can be marked. An exact rewind does not ask who changed a file.
     pub can_mark: bool,
+}
+
+/// What the rows before those of other sessions are of.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Scope {
+    /// The session that the menu is opened in, and points by hand.
+    Session,
+    /// No session is open: all that the folder has.
+    Folder,
 }
 
 /// Whose work some files are, as the person says: their paths as a preview shows them, in its order.
@@ -100,20 +110,26 @@ enum Tab {
 const PREVIEWS_MAX: usize = 32;
 
 impl Menu {
-    /// `rows`: newest first. Those of other sessions are shown behind the present one's.
+    /// `rows`: newest first. Those of other sessions are shown behind the present one's. Without any, the
+    /// executions are shown first.
     #[must_use]
     pub fn new(rows: Vec<Row>, executions: Vec<ExecutionRow>, options: MenuOptions) -> Self {
         let (mut rows, others): (Vec<Row>, Vec<Row>) =
-            rows.into_iter().partition(|row| row.session.is_none());
+            rows.into_iter().partition(|row| row.origin != Origin::Other);
         rows.extend(others);
         let row_list = List::new(rows.iter().map(Item::of_row).collect(), options.keep);
         let of_execution = executions.iter().map(Item::of_execution).collect();
         let execution_list = List::new(of_execution, usize::MAX);
+        // Whoever has executions alone came for them.
+        let tab = match rows.is_empty() && !executions.is_empty() {
+            true => Tab::Executions,
+            false => Tab::Points,
+        };
         Self {
             rows,
             executions,
             options,
-            tab: Tab::Points,
+            tab,
             row_list,
             execution_list,
             detail: None,
@@ -127,7 +143,7 @@ impl Menu {
     /// Opens with what going to this row would do.
     pub fn open(&mut self, id: &str) -> Outcome {
         let Some(row) = self.rows.iter().find(|row| row.id == id) else { return Outcome::Stay };
-        let conversation = self.options.conversation && row.session.is_none();
+        let conversation = self.options.conversation && row.origin != Origin::Other;
         self.detail = Some(Detail::of_point(row.id.clone(), conversation, self.options.can_mark));
         self.asked = Some(Subject::Point(id.to_owned()));
         Outcome::Look(id.to_owned())
@@ -205,7 +221,7 @@ impl Menu {
                 self.detail = Some(match self.tab {
                     Tab::Points => {
                         let row = &self.rows[index];
-                        let conversation = self.options.conversation && row.session.is_none();
+                        let conversation = self.options.conversation && row.origin != Origin::Other;
                         Detail::of_point(row.id.clone(), conversation, self.options.can_mark)
                     }
                     Tab::Executions => {
@@ -252,6 +268,21 @@ impl Menu {
         })
     }
 
+    /// What the last so many rows before those of other sessions are.
+    fn older(&self, more: usize) -> String {
+        let own = self.rows.iter().take_while(|row| row.origin != Origin::Other).count();
+        let older = &self.rows[own.saturating_sub(more)..own];
+        let by_hand = older.iter().filter(|row| row.origin == Origin::ByHand).count();
+        match (self.options.scope, more - by_hand) {
+            (Scope::Folder, _) => format!("{more} more"),
+            (Scope::Session, 0) => format!("{more} more by hand"),
+            (Scope::Session, _) if by_hand == 0 => format!("{more} more of this session"),
+            (Scope::Session, own) => {
+                format!("{more} more: {own} of this session, {by_hand} by hand")
+            }
+        }
+    }
+
     fn look(&mut self) -> Outcome {
         let Some(subject) = self.selected() else { return Outcome::Stay };
         if self.previews.contains_key(&subject) || self.asked.as_ref() == Some(&subject) {
@@ -278,8 +309,30 @@ pub struct Row {
     pub files: usize,
     /// Lines that came and went; `None`: nobody has counted them.
     pub lines: Option<(usize, usize)>,
-    /// The session, named for people, if it is another one than the present.
+    /// Who made it, named for people: `claude`, `by hand`.
+    pub agent: String,
+    /// Which of the agent's sessions, where it is not the present one.
     pub session: Option<String>,
+    pub origin: Origin,
+}
+
+impl Row {
+    /// `claude 7f3e21d0`.
+    fn whose(&self) -> String {
+        match &self.session {
+            Some(session) => format!("{} {session}", self.agent),
+            None => self.agent.clone(),
+        }
+    }
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Origin {
+    /// The present session; without one, any.
+    Present,
+    ByHand,
+    /// Another session than the present.
+    Other,
 }
 
 /// An execution: the second tab.

@@ -9,7 +9,7 @@ use ratatui::text::{Line, Span};
 use ratatui::widgets::Paragraph;
 use unicode_width::UnicodeWidthStr as _;
 
-use crate::chat::{Activity, Chat, Status};
+use crate::chat::{Activity, Chat};
 use crate::clean::clean;
 use crate::fit::fit;
 use crate::keys::Moment;
@@ -60,10 +60,7 @@ pub fn draw(chat: &mut Chat, frame: &mut Frame<'_>, now: Moment) {
     input.draw(chat, frame, Rect { y, height: area.height - y, ..area });
     if frames > 1 {
         frame.render_widget(&rule, row(area.height - 2));
-        frame.render_widget(
-            Paragraph::new(status(&chat.status, width, &theme)),
-            row(area.height - 1),
-        );
+        frame.render_widget(Paragraph::new(status(chat, width, now)), row(area.height - 1));
     }
 }
 
@@ -179,7 +176,13 @@ fn going_on(activity: Activity, now: Moment, theme: &Theme) -> Option<Line<'stat
 }
 
 /// As much as fits, the most important first.
-fn status(status: &Status, width: usize, theme: &Theme) -> Line<'static> {
+fn status(chat: &Chat, width: usize, now: Moment) -> Line<'static> {
+    let (status, theme) = (&chat.status, &chat.theme);
+    // What a key would do now has room before everything else.
+    let (hint, hint_rank) = match chat.rewind_hint(now) {
+        Some(hint) => (hint, 0),
+        None => (clean(&status.hint).into_owned(), 4),
+    };
     let changed = match status.files {
         0 => "no files changed".to_owned(),
         files => counted(files, status.lines),
@@ -190,15 +193,15 @@ fn status(status: &Status, width: usize, theme: &Theme) -> Line<'static> {
         Some(points) => format!("{points} points"),
     };
     let parts: [(String, Style, u8); 5] = [
-        (clean(&status.agent).into_owned(), theme.name, 0),
-        (clean(&status.session).into_owned(), theme.hint, 4),
-        (points, Style::default(), 1),
-        (changed, Style::default(), 2),
-        (clean(&status.hint).into_owned(), theme.hint, 3),
+        (clean(&status.agent).into_owned(), theme.name, 1),
+        (clean(&status.session).into_owned(), theme.hint, 5),
+        (points, Style::default(), 2),
+        (changed, Style::default(), 3),
+        (hint, theme.hint, hint_rank),
     ];
     let mut shown: Vec<bool> = vec![false; parts.len()];
     let mut used = 0;
-    for rank in 0..5 {
+    for rank in 0..=5 {
         if let Some(at) = parts.iter().position(|part| part.2 == rank) {
             let wide = parts[at].0.width() + if used > 0 { 3 } else { 0 };
             if used + wide <= width && !parts[at].0.is_empty() {

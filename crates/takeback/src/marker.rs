@@ -19,7 +19,7 @@ use takeback_store::{Timestamp, disk};
 
 use crate::place::{environment, shown, user_home};
 use crate::stores::{self, StoreId};
-use crate::time::iso;
+use crate::time::{iso, moment};
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
@@ -53,16 +53,15 @@ pub(crate) const ACKNOWLEDGE: &str =
 impl Gone {
     /// What happened, without what to do.
     pub(crate) fn what(&self) -> String {
-        let day = |time: Timestamp| iso(Timestamp(time.0.div_euclid(1000) * 1000));
         let store = shown(&self.store);
         let now = match self.replaced_at {
-            Some(at) => format!("; an empty one was made {}", day(at)),
+            Some(at) => format!("; an empty one was made {}", moment(at)),
             None => String::new(),
         };
         format!(
             "the history of {} is gone: its store {store}, made {}, is not there any more{now}",
             shown(&self.root),
-            day(self.made_at),
+            moment(self.made_at),
         )
     }
 

@@ -19,7 +19,7 @@ use takeback_store::{SessionId, Timestamp, disk};
 use crate::marker::Markers;
 use crate::place::{environment, runtime_folder};
 use crate::screen::{count, plain};
-use crate::time::iso;
+use crate::time::moment;
 
 /// One event.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -61,7 +61,7 @@ pub(crate) fn summary(missed: &[Missed]) -> Option<String> {
     let names: BTreeSet<&str> = missed.iter().map(|missed| missed.session.0.as_str()).collect();
     let names = names.into_iter().collect::<Vec<_>>().join(", ");
     let (events, version) = (count(missed.len(), "event"), &last.version);
-    let (from, to, why) = (iso(first.at), iso(last.at), &last.why);
+    let (from, to, why) = (moment(first.at), moment(last.at), &last.why);
     Some(plain(&format!(
         "{events} of session {names} could not be recorded by takeback {version} ({from} to {to}: {why})"
     )))

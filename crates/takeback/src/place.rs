@@ -22,7 +22,7 @@ use crate::missed;
 use crate::screen::{CARE, HINT, name, plain};
 use crate::settings::{Settings, table};
 use crate::stores;
-use crate::time::now;
+use crate::time::{now, zone_warning};
 use crate::witness::TranscriptWitness;
 
 /// A workspace as a command needs it.
@@ -72,7 +72,8 @@ pub(crate) fn open_caught_up(options: &Options, store: Store) -> Result<Place, C
 
 fn warn_of_gaps(options: &Options, place: &Place) -> Result<(), CommandError> {
     let gone = place.gone.as_ref().map(|gone| format!("{}. {ACKNOWLEDGE}", gone.what()));
-    let warnings: Vec<String> = gone.into_iter().chain(place.missed.clone()).collect();
+    let warnings = gone.into_iter().chain(place.missed.clone()).chain(zone_warning());
+    let warnings: Vec<String> = warnings.collect();
     say_warnings(options, &warnings)
 }
 

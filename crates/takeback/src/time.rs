@@ -1,8 +1,10 @@
-//! Times as people write and read them.
+//! Times as people write and read them: in the zone that `TZ` or `/etc/localtime` names.
 
 use jiff::civil::{DateTime, Time};
-use jiff::tz::TimeZone;
+use jiff::tz::{TimeZone, TimeZoneDatabase};
 use takeback_store::Timestamp;
+
+use crate::place::environment;
 
 #[expect(clippy::disallowed_methods, reason = "the binary reads the clock, here alone")]
 pub(crate) fn now() -> Timestamp {
@@ -39,12 +41,49 @@ pub(crate) fn ago(time: Timestamp, now: Timestamp) -> String {
     }
 }
 
-/// `14:03:59`, where the user is.
+/// `14:03:59`, where the user is; `14:03:59 UTC` if that is not known.
 pub(crate) fn clock(time: Timestamp) -> String {
+    local(time, "%H:%M:%S")
+}
+
+/// As [`clock`], with the day.
+pub(crate) fn moment(time: Timestamp) -> String {
+    local(time, "%Y-%m-%d %H:%M:%S")
+}
+
+fn local(time: Timestamp, format: &str) -> String {
+    let zone = zone();
+    let mark = if zone.is_unknown() { " UTC" } else { "" };
     jiff::Timestamp::from_millisecond(time.0).map_or_else(
         |_| time.0.to_string(),
-        |time| time.to_zoned(TimeZone::system()).strftime("%H:%M:%S").to_string(),
+        |time| format!("{}{mark}", time.to_zoned(zone).strftime(format)),
     )
+}
+
+/// Where the user is. If that is not known, a zone that counts as UTC and says that it is unknown.
+fn zone() -> TimeZone {
+    TimeZone::try_system().ok().or_else(bundled_zone).unwrap_or_else(TimeZone::unknown)
+}
+
+/// The zone that `TZ` names, as this program was built with it. The library asks its own copy only where
+/// the system has no zone files at all, and some systems have a few.
+fn bundled_zone() -> Option<TimeZone> {
+    let name = environment("TZ")?.into_string().ok()?;
+    let name = name.strip_prefix(':').unwrap_or(&name);
+    let name = name.rsplit_once("zoneinfo/").map_or(name, |(_, name)| name);
+    TimeZoneDatabase::bundled().get(name).ok()
+}
+
+/// What to say if `TZ` names no zone. Without `TZ` and without `/etc/localtime`, UTC is what every program
+/// uses, and not worth a warning.
+pub(crate) fn zone_warning() -> Option<String> {
+    let name = environment("TZ")?;
+    // Looking through the system's zone files takes longer than some commands do.
+    if bundled_zone().is_some() {
+        return None;
+    }
+    let name = name.to_string_lossy();
+    zone().is_unknown().then(|| format!("TZ={name} is not a known time zone; times are in UTC"))
 }
 
 /// Whether `text` is written like a time of day.
@@ -79,7 +118,7 @@ pub(crate) fn parse(text: &str, now: Timestamp) -> Option<Timestamp> {
     }
     let time: Time =
         format!("{text:0>width$}", width = text.len().next_multiple_of(3) - 1).parse().ok()?;
-    let zoned = jiff::Timestamp::from_millisecond(now.0).ok()?.to_zoned(TimeZone::system());
+    let zoned = jiff::Timestamp::from_millisecond(now.0).ok()?.to_zoned(zone());
     let today = zoned.with().time(time).build().ok()?;
     let last = if today > zoned { today.yesterday().ok()? } else { today };
     let lasts = if text.matches(':').count() == 1 { 59_999 } else { 999 };

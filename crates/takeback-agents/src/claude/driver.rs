@@ -11,8 +11,6 @@ use std::sync::Arc;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender};
 use std::time::{Duration, Instant};
 
-use takeback_store::PointId;
-
 use super::ClaudeOptions;
 use super::command_line::arguments;
 use super::conversation::Conversation;
@@ -23,7 +21,9 @@ use super::recorder::Recorder;
 use super::shared::Shared;
 use super::show::Show;
 use super::wire::{WireGiven, WireIn, WireRequest};
-use crate::talk::{AgentError, Decision, Ending, OwnFiles, OwnFilesError, Said, Trial};
+use crate::talk::{
+    AgentError, Decision, Ending, OwnFiles, OwnFilesError, PromptPoint, Said, Trial,
+};
 
 /// What reaches the thread.
 pub(super) enum Item {
@@ -128,7 +128,7 @@ struct Turn {
 struct Prompt {
     message: String,
     text: String,
-    point: Option<PointId>,
+    point: Option<PromptPoint>,
     taken_in: bool,
 }
 

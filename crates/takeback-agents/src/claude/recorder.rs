@@ -9,11 +9,12 @@ use std::path::Path;
 use serde_json::Value;
 use takeback_core::middleware::{command_in, paths_in};
 use takeback_core::{AgentEvent, CallReport, Outcome, Touches, process};
-use takeback_store::{CallId, PointId, Seq, SessionId};
+use takeback_store::{CallId, Seq, SessionId};
 
 use super::orphans::Left;
 use super::wire::WireCall;
 use crate::capture::{Capture, Recording};
+use crate::talk::PromptPoint;
 
 pub(super) struct Recorder {
     capture: Recording,
@@ -79,7 +80,7 @@ impl Recorder {
         Self { capture, calls, subagents, in_doubt, in_turn: false }
     }
 
-    pub(super) fn prompt(&mut self, message: &str, text: &str) -> Option<PointId> {
+    pub(super) fn prompt(&mut self, message: &str, text: &str) -> Option<PromptPoint> {
         self.in_turn = true;
         self.capture.prompt(message, text)
     }

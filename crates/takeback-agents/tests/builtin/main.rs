@@ -150,7 +150,7 @@ fn called(title: &str, ok: bool, line: &str) -> (String, bool, String) {
 
 fn point(heard: &[Said]) -> PointId {
     let points = heard.iter().find_map(|said| match said {
-        Said::Prompted { point, .. } => *point,
+        Said::Prompted { point, .. } => point.map(|point| point.id),
         _ => None,
     });
     points.expect("the prompt has a point")

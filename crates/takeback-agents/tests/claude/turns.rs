@@ -63,7 +63,7 @@ fn write_and_shell_are_told_and_taken_back() {
     let point = lab.point_of(&message);
     let told = heard.iter().any(|said| {
         matches!(said, Said::Prompted { message: m, session: Some(_), point: Some(p) }
-            if *m == message && *p == point)
+            if *m == message && p.id == point)
     });
     assert!(told, "{heard:#?}");
     assert!(matches!(heard[0], Said::Ready { .. }), "{heard:#?}");

@@ -16,6 +16,16 @@ impl DoublePress {
         Self { key, within_ms, first: None }
     }
 
+    #[must_use]
+    pub fn key(&self) -> &Key {
+        &self.key
+    }
+
+    /// The next press is a first one.
+    pub fn forget(&mut self) {
+        self.first = None;
+    }
+
     /// Whether this press is the second. A third begins anew, and so does the first after another key.
     pub fn press(&mut self, press: &Press) -> bool {
         if press.key != self.key {

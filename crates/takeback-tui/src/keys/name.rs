@@ -36,6 +36,16 @@ pub fn parse_key(name: &str) -> Result<Key, KeyNameError> {
     }
 }
 
+/// The name for people of a key that [`parse_key`] knows: `Esc`, `Ctrl-R`, `Alt-z`, `F2`.
+#[must_use]
+pub fn name_of(key: &Key) -> String {
+    match key {
+        Key::Ctrl(c) => format!("Ctrl-{}", c.to_uppercase()),
+        Key::Alt(c) => format!("Alt-{c}"),
+        key => format!("{key:?}").replace(['(', ')'], ""),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -53,8 +63,15 @@ mod tests {
             ("f1", Key::F(1)),
             ("F12", Key::F(12)),
         ] {
-            assert_eq!(parse_key(name), Ok(key), "{name}");
+            assert_eq!(parse_key(name), Ok(key.clone()), "{name}");
+            assert_eq!(parse_key(&name_of(&key)), Ok(key), "{name}");
         }
+    }
+
+    #[test]
+    fn keys_are_named_for_people() {
+        let keys = [Key::Esc, Key::Tab, Key::F(2), Key::Ctrl('r'), Key::Alt('z')];
+        assert_eq!(keys.map(|key| name_of(&key)), ["Esc", "Tab", "F2", "Ctrl-R", "Alt-z"]);
     }
 
     #[test]

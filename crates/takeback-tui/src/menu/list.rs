@@ -1,6 +1,6 @@
 //! The list of one tab: which entries are shown, which is selected, the filter, and typed numbers.
 
-use super::{ExecutionRow, Row};
+use super::{ExecutionRow, Origin, Row};
 use crate::keys::Key;
 
 pub(super) struct List {
@@ -23,8 +23,39 @@ pub(super) struct List {
 
 /// What can be searched of a row.
 pub(super) struct Item {
+    /// What is read, in lower case.
     text: String,
+    id: Id,
     other: bool,
+}
+
+/// What a row is known by, and is not read: a filter asks for it only with a word that looks like one.
+enum Id {
+    /// Hex digits.
+    Point(String),
+    /// With the step behind it, a checkpoint's name: `ckpt-build-`.
+    Checkpoints(String),
+}
+
+impl Id {
+    fn is_meant_by(&self, word: &str) -> bool {
+        match self {
+            Self::Point(id) => looks_like_point(word) && id.starts_with(word),
+            Self::Checkpoints(head) => {
+                let step = word.strip_prefix(head.as_str());
+                let is_step = |step: &str| step.starts_with(|c: char| c.is_ascii_digit());
+                word.starts_with("ckpt-") && (head.starts_with(word) || step.is_some_and(is_step))
+            }
+        }
+    }
+}
+
+/// Four to sixteen hex digits: with a 0 to 9 among them, or so many that they are hardly a word. `add`,
+/// `face` and `404` are words.
+fn looks_like_point(word: &str) -> bool {
+    let is_hex = word.bytes().all(|b| b.is_ascii_hexdigit());
+    let has_digit = word.bytes().any(|b| b.is_ascii_digit());
+    is_hex && (4..=16).contains(&word.len()) && (has_digit || word.len() >= 8)
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -32,7 +63,7 @@ pub(super) enum Entry {
     Current,
     /// Its number is one more.
     Item(usize),
-    /// So many more of this session.
+    /// So many more before those of other sessions.
     Older(usize),
     /// Those of other sessions follow.
     Heading,
@@ -51,13 +82,19 @@ pub(super) enum Outcome {
 impl Item {
     pub(super) fn of_row(row: &Row) -> Self {
         let label = row.label.as_deref().unwrap_or_default();
-        let text = format!("{}\n{label}\n{}", row.description, row.id).to_lowercase();
-        Self { text, other: row.session.is_some() }
+        let text = format!("{}\n{label}\n{}", row.description, row.whose()).to_lowercase();
+        let other = row.origin == Origin::Other;
+        Self { text, id: Id::Point(row.id.to_lowercase()), other }
     }
 
     pub(super) fn of_execution(row: &ExecutionRow) -> Self {
         let text = format!("{}\n{}", row.execution, row.step).to_lowercase();
-        Self { text, other: false }
+        let head = format!("ckpt-{}-", row.execution).to_lowercase();
+        Self { text, id: Id::Checkpoints(head), other: false }
+    }
+
+    fn matches(&self, word: &str) -> bool {
+        self.text.contains(word) || self.id.is_meant_by(word)
     }
 }
 
@@ -275,7 +312,7 @@ impl List {
             .flat_map(|filter| filter.split_whitespace())
             .map(str::to_lowercase)
             .collect();
-        let matches = |item: &Item| words.iter().all(|word| item.text.contains(word));
+        let matches = |item: &Item| words.iter().all(|word| item.matches(word));
         let filtered = self.filter.is_some();
         if !filtered {
             self.entries.push(Entry::Current);

@@ -32,6 +32,7 @@ fn chat() -> Chat {
         agent: "claude".into(),
         session: "chat-0badcafe".into(),
         points: Some(2),
+        can_rewind: true,
         files: 1,
         lines: Some((12, 3)),
         hint: "esc esc rewinds".into(),
@@ -383,5 +384,19 @@ fn no_size_is_too_small() {
         for height in 1..12 {
             shown(&mut chat, width, height);
         }
+    }
+}
+
+#[test]
+fn the_hint_at_a_second_press_has_room_at_every_width() {
+    for width in [24, 40, 60, 80, 120] {
+        let mut chat = chat();
+        chat.end_turn();
+        chat.press(&Press { key: Key::Esc, at: Moment(4000) });
+        let foot = shown(&mut chat, width, 12).lines().last().unwrap_or_default().to_owned();
+        assert!(foot.contains("Esc again to rewind"), "{width}: {foot}");
+        chat.end_hint(Moment(5500));
+        let foot = shown(&mut chat, width, 12).lines().last().unwrap_or_default().to_owned();
+        assert!(!foot.contains("again"), "{width}: {foot}");
     }
 }

@@ -5,7 +5,7 @@ use proptest::prelude::*;
 use proptest::sample::select;
 use takeback_tui::keys::Key;
 use takeback_tui::menu::{
-    ExecutionRow, Fate, Marks, Menu, MenuOptions, Outcome, Preview, Row, What,
+    ExecutionRow, Fate, Marks, Menu, MenuOptions, Origin, Outcome, Preview, Row, What,
 };
 
 fn look(id: &str) -> Outcome {
@@ -154,7 +154,7 @@ fn a_number_that_is_not_there_leaves_things_as_they_are() {
 fn half_a_number_chooses_nothing() {
     let mut rows: Vec<Row> =
         (1..20).map(|n| sample::row(&format!("p{n}"), "1 h", "mine")).collect();
-    rows.push(Row { session: Some("s".to_owned()), ..sample::row("o20", "1 d", "another's") });
+    rows.push(sample::other(sample::row("o20", "1 d", "another's"), "claude", "s"));
     let mut menu = Menu::new(rows, Vec::new(), MenuOptions { keep: 1, ..options() });
     assert_eq!(press(&mut menu, &[Key::Char('2'), Key::Enter]), Outcome::Stay);
     assert_eq!(type_in(&mut menu, "20"), look("o20"));
@@ -172,7 +172,7 @@ fn older_rows_have_no_number_until_they_are_shown() {
 
 #[test]
 fn other_sessions_come_last_and_have_files_alone() {
-    let other = Row { session: Some("yesterday".to_owned()), ..sample::row("o1", "1 d", "old") };
+    let other = sample::other(sample::row("o1", "1 d", "old"), "claude", "yesterday");
     let rows = vec![other, sample::row("a1", "1 min", "new")];
     let mut menu = Menu::new(rows, Vec::new(), options());
     assert_eq!(menu.press(&Key::Down), look("a1"));
@@ -186,14 +186,81 @@ fn other_sessions_come_last_and_have_files_alone() {
 }
 
 #[test]
-fn the_filter_narrows_by_description_label_and_id() {
-    for (text, id) in
-        [("MULTIPLY", "a1"), ("works", "b1"), ("c1", "c1"), ("auth", "d1"), ("add test", "b1")]
-    {
+fn the_filter_narrows_by_description_and_label() {
+    for (text, id) in [("MULTIPLY", "a1"), ("works", "b1"), ("auth", "d1"), ("add test", "b1")] {
         let mut menu = Menu::new(sample::rows(), Vec::new(), options());
         press(&mut menu, &[Key::Char('/')]);
         type_in(&mut menu, text);
         assert_eq!(chosen(&mut menu), id, "{text}");
+    }
+}
+
+/// The rows that a filter leaves.
+fn left_by(filter: &str, ids: &[(&str, &str)]) -> Vec<String> {
+    let rows = ids.iter().map(|(id, description)| sample::row(id, "1 min ago", description));
+    let mut menu = Menu::new(rows.collect(), Vec::new(), options());
+    press(&mut menu, &[Key::Char('/')]);
+    type_in(&mut menu, filter);
+    let drawn = crate::menu_view::text(&mut menu, 80, 24);
+    let is_left = |description: &&str| {
+        drawn.lines().take(1 + ids.len()).any(|line| line.contains(description))
+    };
+    ids.iter().map(|(_, description)| *description).filter(is_left).map(str::to_owned).collect()
+}
+
+#[test]
+fn the_filter_knows_an_id_by_its_looks() {
+    let ids = [
+        ("4f0a97c2d3b1e586", "add the face"),
+        ("face12ab00000000", "feed the cat"),
+        ("deadbeefcafebabe", "count to 4004"),
+        ("0000444444444444", "decade"),
+    ];
+    for (filter, left) in [
+        // Digits and words that stand in some id.
+        ("4", &["count to 4004"][..]),
+        ("97c", &[]),
+        ("face", &["add the face"]),
+        ("dead", &[]),
+        ("decade", &["decade"]),
+        ("feed", &["feed the cat"]),
+        // From four digits on it may be an id, if one of them is no letter: its beginning.
+        ("4f0a", &["add the face"]),
+        ("4F0A97", &["add the face"]),
+        ("f0a9", &[]),
+        ("0000", &["decade"]),
+        ("4004", &["count to 4004"]),
+        ("face12", &["feed the cat"]),
+        // Eight of these letters are hardly a word.
+        ("deadbeef", &["count to 4004"]),
+        ("deadbee", &[]),
+        ("deadbeefcafebabe", &["count to 4004"]),
+        ("deadbeefcafebabe0", &[]),
+        // Every word counts.
+        ("4f0a face", &["add the face"]),
+        ("4f0a cat", &[]),
+    ] {
+        assert_eq!(left_by(filter, &ids), left, "{filter}");
+    }
+}
+
+#[test]
+fn the_filter_knows_the_names_of_checkpoints() {
+    for (filter, executions) in [
+        ("ckpt-exec-1-3", &["exec-1"][..]),
+        ("ckpt-exec-10-0", &["exec-10"]),
+        ("ckpt-exec-1", &["exec-1", "exec-10"]),
+        ("ckpt-", &["exec-1", "exec-10"]),
+        ("ckpt-exec-2-1", &[]),
+        ("ckpt-exec-1-plan", &[]),
+    ] {
+        let mut menu = Menu::new(Vec::new(), sample::executions(), options());
+        press(&mut menu, &[Key::Char('/')]);
+        type_in(&mut menu, filter);
+        let drawn = crate::menu_view::text(&mut menu, 80, 24);
+        let is_left = |name: &&&str| drawn.contains(&format!("Restore {name}  "));
+        let left: Vec<&str> = ["exec-1", "exec-10"].iter().filter(is_left).copied().collect();
+        assert_eq!(left, executions, "{filter}");
     }
 }
 
@@ -266,7 +333,7 @@ fn tab_goes_to_the_executions_and_back() {
 #[test]
 fn an_execution_is_chosen_by_number_too() {
     let mut menu = Menu::new(Vec::new(), sample::executions(), options());
-    assert_eq!(press(&mut menu, &[Key::Tab, Key::Char('2')]), look_execution("exec-10"));
+    assert_eq!(press(&mut menu, &[Key::Char('2')]), look_execution("exec-10"));
     assert_eq!(press(&mut menu, &[Key::Enter, Key::Enter]), restore_execution("exec-10"));
     let none: Vec<ExecutionRow> = Vec::new();
     let mut menu = Menu::new(Vec::new(), none, options());
@@ -538,7 +605,7 @@ proptest! {
     ) {
         let mut rows: Vec<Row> = (0..25).map(|n| sample::row(&format!("p{n}"), "1 h", "prompt")).collect();
         for row in rows.iter_mut().skip(18) {
-            row.session = Some("another".to_owned());
+            *row = sample::other(row.clone(), "codex", "another");
         }
         let ids: Vec<String> = rows.iter().map(|row| row.id.clone()).collect();
         let fresh = || Menu::new(rows.clone(), sample::executions(), MenuOptions { keep, ..options() });
@@ -555,7 +622,7 @@ proptest! {
                 }
                 Outcome::Restore { id, what, paths, marks } => {
                     prop_assert!(ids.contains(&id));
-                    let other = rows.iter().any(|row| row.id == id && row.session.is_some());
+                    let other = rows.iter().any(|row| row.id == id && row.origin == Origin::Other);
                     prop_assert!(!other || what == What::Files);
                     for path in paths.into_iter().flatten() {
                         prop_assert!(["utils.ts", "src/a/deep/folder/with/generated.ts", "README.md"].contains(&path.as_str()));

@@ -5,7 +5,7 @@ use ratatui::Terminal;
 use ratatui::backend::TestBackend;
 use ratatui::buffer::Buffer;
 use takeback_tui::keys::Key;
-use takeback_tui::menu::{Fate, LineKind, Menu, MenuOptions, Preview};
+use takeback_tui::menu::{Fate, LineKind, Menu, MenuOptions, Preview, Row, Scope};
 use takeback_tui::theme::Theme;
 use unicode_width::UnicodeWidthStr;
 
@@ -112,6 +112,120 @@ fn older_rows_and_other_sessions() {
 }
 
 #[test]
+fn what_is_older_is_counted_and_named_as_what_it_is() {
+    let rows = |by_hand: &[usize]| {
+        let row = |n: usize| {
+            let row = sample::row(&format!("p{n}"), "1 h ago", &format!("prompt {n}"));
+            if by_hand.contains(&n) { sample::by_hand(row) } else { row }
+        };
+        let other = sample::other(sample::row("o", "1 h ago", "another's"), "codex", "019a");
+        (1..=6).map(row).chain([other]).collect::<Vec<_>>()
+    };
+    for (scope, by_hand, words) in [
+        (Scope::Session, &[][..], "4 more of this session"),
+        (Scope::Session, &[1, 2], "4 more of this session"),
+        (Scope::Session, &[4], "4 more: 3 of this session, 1 by hand"),
+        (Scope::Session, &[3, 4, 5, 6], "4 more by hand"),
+        (Scope::Folder, &[4], "4 more"),
+    ] {
+        let options = MenuOptions { keep: 2, scope, ..sample::options() };
+        let mut menu = Menu::new(rows(by_hand), Vec::new(), options);
+        press(&mut menu, &[Key::Down, Key::Down, Key::Down]);
+        let drawn = text(&mut menu, 80, 24);
+        let told = |line: &str| line.trim_end().ends_with(&format!("older…  {words}"));
+        assert!(drawn.lines().any(told), "{words}:\n{drawn}");
+        assert!(drawn.contains(&format!("enter shows {words}.")), "{words}:\n{drawn}");
+    }
+}
+
+/// Names of agents, in a list where there are several, and numbers that are whole.
+#[test]
+fn every_width_has_the_agent_and_the_lines() {
+    let row = |id: &str, files, lines| Row {
+        files,
+        lines,
+        ..sample::row(id, "12 min ago", "rewrite the importer so that it reads both formats")
+    };
+    let rows = vec![
+        row("a", 12, Some((1234, 987))),
+        sample::by_hand(row("b", 1, Some((3, 1)))),
+        sample::other(row("c", 3, None), "codex", "019a0b1c"),
+        sample::other(row("d", 0, Some((0, 0))), "claude", "7f3e21d0"),
+    ];
+    for width in [40, 60, 80, 100, 109, 110, 120, 160, 200] {
+        let mut menu = Menu::new(rows.clone(), Vec::new(), sample::options());
+        press(&mut menu, &[Key::Down]);
+        let drawn = text(&mut menu, width, 30);
+        let line = |number: &str| {
+            let line = drawn.lines().find(|line| line[2..].starts_with(number));
+            let line = line.unwrap_or_else(|| panic!("{width}, {number}:\n{drawn}"));
+            line.split('│').next().unwrap_or_default().trim_end().to_owned()
+        };
+        for (number, agent, counts) in
+            [("1", "claude", "+1234 -987"), ("2", "by hand", "+3 -1"), ("3", "codex", "3 files")]
+        {
+            let line = line(number);
+            assert!(line.ends_with(&format!(" {counts}")), "{width}: {line}\n{drawn}");
+            assert!(line.contains(&format!(" {agent}")), "{width}: {line}\n{drawn}");
+            assert!(line.contains(" rew"), "{width}: {line}\n{drawn}");
+        }
+        assert!(line("4").contains("claude"), "{width}:\n{drawn}");
+        if width >= 80 && !(110..160).contains(&width) {
+            assert!(line("1").ends_with("12 files +1234 -987"), "{width}:\n{drawn}");
+            assert!(line("3").contains(" codex 019a0b1c "), "{width}:\n{drawn}");
+        }
+    }
+}
+
+#[test]
+fn one_agent_alone_is_named_where_nobody_talks_to_it() {
+    for (scope, named) in [(Scope::Session, false), (Scope::Folder, true)] {
+        let mut menu = sample::menu_of(3, MenuOptions { scope, ..sample::options() });
+        let drawn = text(&mut menu, 80, 24);
+        assert_eq!(drawn.contains("1 min ago  claude  prompt 1"), named, "{drawn}");
+        assert_eq!(drawn.contains("1 min ago  prompt 1"), !named, "{drawn}");
+        press(&mut menu, &[Key::Down]);
+        let drawn = text(&mut menu, 80, 24);
+        assert!(drawn.contains("1 min ago  1 file +3 -1  claude"), "the preview does:\n{drawn}");
+    }
+}
+
+#[test]
+fn a_point_that_is_called_by_its_label_is_named_once() {
+    let label = "before the storm".to_owned();
+    let row = sample::by_hand(sample::row("a", "1 h ago", &label));
+    let rows = vec![Row { label: Some(label), ..row }, sample::row("b", "2 h ago", "one")];
+    for width in [40, 80] {
+        let mut menu = Menu::new(rows.clone(), Vec::new(), sample::options());
+        let drawn = text(&mut menu, width, 24);
+        let line = drawn.lines().nth(2).unwrap_or_default();
+        assert_eq!(line.matches("before").count(), 1, "{drawn}");
+        assert!(line.contains("[before th"), "{drawn}");
+    }
+}
+
+#[test]
+fn no_number_is_cut_at_any_width() {
+    let huge = Row {
+        files: 12_345,
+        lines: Some((1_234_567, 7_654_321)),
+        ..sample::row("a", "12 min ago", "all")
+    };
+    let rows = vec![huge, sample::by_hand(sample::row("b", "1 h ago", "one"))];
+    let allowed = ["12345", "1234567", "7654321", "12", "1", "2", "3", "0"];
+    for width in 8..200 {
+        for selected in [Key::Home, Key::Down] {
+            let mut menu = Menu::new(rows.clone(), Vec::new(), sample::options());
+            press(&mut menu, &[selected]);
+            let drawn = text(&mut menu, width, 30);
+            for number in drawn.split(|c: char| !c.is_ascii_digit()).filter(|n| !n.is_empty()) {
+                assert!(allowed.contains(&number), "{width}: {number}\n{drawn}");
+            }
+        }
+    }
+}
+
+#[test]
 fn executions() {
     let mut menu = sample_menu();
     press(&mut menu, &[Key::Tab, Key::Down]);
@@ -179,6 +293,7 @@ fn what_comes_from_outside_does_not_steer_the_terminal() {
     let evil = "\x1b[2J\x07\u{9b}31m\r\n\t\u{202e}x";
     let mut row = sample::row("a1", evil, evil);
     row.label = Some(evil.to_owned());
+    row.agent = evil.to_owned();
     row.session = Some(evil.to_owned());
     let mut menu = Menu::new(vec![row], sample::executions(), sample::options());
     press(&mut menu, &[Key::Down]);

@@ -1,7 +1,8 @@
 //! Rows and previews to show.
 
 use takeback_tui::menu::{
-    DiffLine, ExecutionRow, Fate, FilePreview, LineKind, Menu, MenuOptions, Preview, Row,
+    DiffLine, ExecutionRow, Fate, FilePreview, LineKind, Menu, MenuOptions, Origin, Preview, Row,
+    Scope,
 };
 
 pub(crate) fn row(id: &str, age: &str, description: &str) -> Row {
@@ -12,12 +13,31 @@ pub(crate) fn row(id: &str, age: &str, description: &str) -> Row {
         label: None,
         files: 1,
         lines: Some((3, 1)),
+        agent: "claude".to_owned(),
         session: None,
+        origin: Origin::Present,
     }
 }
 
+/// A row of another session.
+pub(crate) fn other(row: Row, agent: &str, session: &str) -> Row {
+    let (agent, session) = (agent.to_owned(), Some(session.to_owned()));
+    Row { agent, session, origin: Origin::Other, ..row }
+}
+
+/// A row that was made by hand.
+pub(crate) fn by_hand(row: Row) -> Row {
+    Row { agent: "by hand".to_owned(), origin: Origin::ByHand, ..row }
+}
+
 pub(crate) fn options() -> MenuOptions {
-    MenuOptions { keep: 10, conversation: true, can_undo: true, can_mark: true }
+    MenuOptions {
+        keep: 10,
+        scope: Scope::Session,
+        conversation: true,
+        can_undo: true,
+        can_mark: true,
+    }
 }
 
 /// `count` rows `p1`, `p2`, … of this session, newest first.
@@ -41,10 +61,7 @@ pub(crate) fn rows() -> Vec<Row> {
     let quiet = Row {
         files: 0, ..row("c1", "1 h ago", "这个函数做什么？请解释一下 👩‍👩‍👧")
     };
-    let other = Row {
-        session: Some("fix the login".to_owned()),
-        ..row("d1", "2 days ago", "look at auth.rs")
-    };
+    let other = other(row("d1", "2 days ago", "look at auth.rs"), "codex", "019a0b1c");
     vec![row("a1", "3 min ago", "add multiply and divide"), labelled, quiet, other]
 }
 

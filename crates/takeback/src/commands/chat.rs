@@ -17,7 +17,7 @@ use takeback_agents::builtin::{self, Builtin, Driver, Endpoint, Scenario};
 use takeback_agents::capture::Capture;
 use takeback_agents::claude::{self, Claude, ClaudeOptions};
 use takeback_agents::hook::Plugged;
-use takeback_agents::metadata::{Metadata, SetAside};
+use takeback_agents::metadata::{self, Metadata, SetAside};
 use takeback_agents::talk::{Agent, Said};
 use takeback_core::process;
 use takeback_store::SessionId;
@@ -41,6 +41,7 @@ use crate::plugs;
 use crate::progress;
 use crate::screen::{CARE, HINT, NAME, count, is_interactive, plain};
 use crate::stores;
+use crate::time::{clock, zone_warning};
 
 /// What the SDK wants to see before it keeps copies of files.
 const CHECKPOINTING: &str = "CLAUDE_CODE_ENABLE_SDK_FILE_CHECKPOINTING";
@@ -84,9 +85,18 @@ pub(crate) fn chat(options: &Options, args: &ChatArgs) -> Result<u8, CommandErro
     let keep = place.settings.checkpoint_keep_count();
     let recording = place.settings.is_enabled();
     let (metadata, set_aside) = if recording {
-        let (metadata, set_aside) = Metadata::open(&sessions, &session.0, keep)
-            .map_err(|error| CommandError::new(Kind::Error, error))?;
-        (Some(metadata), set_aside)
+        let failed = |error| CommandError::new(Kind::Error, error);
+        let (mut metadata, set_aside) =
+            Metadata::open(&sessions, &session.0, keep).map_err(failed)?;
+        let known = match &kept {
+            Some(kept) if metadata.list().is_empty() => {
+                let store = &*place.workspace.store;
+                metadata::in_log(store, &session, kept.session_of_agent(), clock)?
+            }
+            _ => Vec::new(),
+        };
+        let listed = metadata.refill(known).map_err(failed)?;
+        (Some(metadata), set_aside.map(|aside| (aside, listed)))
     } else {
         (None, None)
     };
@@ -118,6 +128,9 @@ pub(crate) fn chat(options: &Options, args: &ChatArgs) -> Result<u8, CommandErro
     for line in warnings {
         host.say(Tone::Care, *line);
     }
+    if let Some(line) = zone_warning() {
+        host.say(Tone::Care, line);
+    }
     let terminal_says = send.clone();
     drop(send);
     let mut terminal = Terminal::enter(move |event| {
@@ -142,7 +155,7 @@ impl Host {
         args: &ChatArgs,
         key: &str,
         kept: Option<&Kept>,
-        set_aside: Option<SetAside>,
+        set_aside: Option<(SetAside, usize)>,
     ) {
         if let Some(kept) = kept {
             self.show(kept);
@@ -156,8 +169,14 @@ impl Host {
                 self.say(Tone::Hint, "The built-in agent answers: `claude` was not found.");
             }
         }
-        if let Some(SetAside { path, why }) = set_aside {
-            let said = format!("metadata.json was damaged ({why}) and is now {}", path.display());
+        if let Some((SetAside { path, why }, listed)) = set_aside {
+            let again = match listed {
+                0 => "the log has no checkpoints of this session".to_owned(),
+                1 => "1 checkpoint is listed again from the log".to_owned(),
+                listed => format!("{listed} checkpoints are listed again from the log"),
+            };
+            let path = path.display();
+            let said = format!("metadata.json was damaged ({why}) and is now {path}; {again}");
             self.note_error(&said);
             self.say(Tone::Care, said);
         }

@@ -4,7 +4,7 @@ use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::time::{Duration, Instant};
 
 use takeback_tui::keys::{Decoder, Moment};
-use takeback_tui::menu::{ExecutionRow, Menu, MenuOptions, Outcome, Preview, Row};
+use takeback_tui::menu::{ExecutionRow, Menu, MenuOptions, Outcome, Preview, Row, Scope};
 use takeback_tui::terminal::{Terminal, TerminalEvent};
 use takeback_tui::theme::Theme;
 
@@ -43,6 +43,7 @@ pub(crate) fn choose(
     let theme = if super::has_colour() { Theme::colour() } else { Theme::plain() };
     let options = MenuOptions {
         keep: choices.keep,
+        scope: Scope::Folder,
         conversation: false,
         can_undo: choices.can_undo,
         can_mark: choices.can_mark,

@@ -21,7 +21,7 @@ use crate::place::{self, Place, Store};
 use crate::progress;
 use crate::screen::{CARE, GOOD, HINT, Screen, bytes, count, plain};
 use crate::stores;
-use crate::time::iso;
+use crate::time::moment;
 use crate::wire::{self, Json};
 
 pub(crate) fn cleanup(
@@ -178,14 +178,14 @@ fn clock_trouble(trouble: ClockTrouble) -> String {
     match trouble {
         ClockTrouble::WentBack { last, now } => format!(
             "nothing was cleaned up: the clock went back (it is {}, and something happened at {})",
-            iso(now),
-            iso(last)
+            moment(now),
+            moment(last)
         ),
         ClockTrouble::Jumped { last, now } => format!(
             "nothing was cleaned up: the clock seems to have jumped (from {} to {}, with nothing in \
              between)",
-            iso(last),
-            iso(now)
+            moment(last),
+            moment(now)
         ),
     }
 }

@@ -51,8 +51,7 @@ fn put(
     let mut place = place::open_caught_up(options, Store::MustExist)?;
     let points = place.workspace.store.points()?;
     let before = named(&points, name)?;
-    let id = before.id;
-    let point = mark(&mut place.workspace, id, what)?;
+    let point = mark(&mut place.workspace, before.id, what)?;
     if screen.json {
         let store = &*place.workspace.store;
         let next = points.iter().find(|other| other.seq > point.seq).map(|other| other.seq);
@@ -61,7 +60,7 @@ fn put(
         screen.json(&tell(store, &point, within(&changes, point.seq, next), &with_state)?)?;
     } else if !screen.quiet {
         let short = &point.id.to_string()[..8];
-        let (done, why) = said(&point, before, what);
+        let (done, why) = said(before, &point, what);
         writeln!(
             screen.out,
             "{GOOD}{done}{GOOD:#} {NAME}{short}{NAME:#}  {}  {HINT}{why}{HINT:#}",
@@ -71,14 +70,19 @@ fn put(
     Ok(0)
 }
 
-fn said(point: &Point, before: &Point, what: Mark<'_>) -> (String, &'static str) {
-    let stays = if point.pinned || point.label.is_some() {
-        "it stays until you take that away"
-    } else {
-        "it goes when its session has newer ones"
+/// What was done, and what keeps the point now: a pin, a label, each for itself.
+fn said(before: &Point, point: &Point, what: Mark<'_>) -> (String, &'static str) {
+    let was_kept = before.pinned || before.label.is_some();
+    let stays = match (point.pinned, &point.label) {
+        (true, Some(_)) => "kept until it is unpinned and the label is removed",
+        (true, None) => "kept until it is unpinned",
+        (false, Some(_)) => "kept until the label is removed",
+        (false, None) if was_kept => "normal retention applies again",
+        (false, None) => "normal retention applies",
     };
     let done = match what {
         Mark::Pin => "Pinned".to_owned(),
+        Mark::NoPin if !before.pinned => "Was not pinned".to_owned(),
         Mark::NoPin => "No longer pinned".to_owned(),
         Mark::Label(label) => match before.label.as_deref().filter(|old| *old != label) {
             Some(old) => format!("Labelled “{}” instead of “{}”", plain(label), plain(old)),

@@ -173,7 +173,7 @@ pub(crate) fn print(
 }
 
 /// What a point's session is called on screen.
-fn whose(point: &Point, names: &SessionNames) -> String {
+pub(crate) fn whose(point: &Point, names: &SessionNames) -> String {
     const IMPORTED: &str = " (imported)";
     match &point.session {
         _ if point.kind == PointKind::Safety => "safety".to_owned(),

@@ -1,26 +1,26 @@
 //! What the rewind menu shows: points as rows, and what going to one would do.
 
-use std::collections::{BTreeSet, HashSet};
+use std::collections::{BTreeSet, HashMap, HashSet};
 use std::time::{Duration, Instant};
 
 use similar::{DiffTag, group_diff_ops};
 use takeback_core::Workspace;
-use takeback_core::exchange::same_story;
+use takeback_core::exchange::{name_there, same_story};
 use takeback_core::execution::{RollbackFiles, rollback_request};
 use takeback_core::history::by_path;
 use takeback_core::rewind::journal::Preview;
 use takeback_core::rewind::{Plan, Receipt, RewindRequest, Step, preview};
 use takeback_store::state::{CheckpointId, ExecutionId, Record};
 use takeback_store::{
-    Author, Entry, Point, PointId, PointKind, Seq, SessionId, Store, StoreError, WorkPath,
+    Author, Entry, Point, PointId, PointKind, Seq, Session, SessionId, Store, StoreError, WorkPath,
 };
-use takeback_tui::menu::{DiffLine, ExecutionRow, Fate, FilePreview, LineKind, Marks, Row};
+use takeback_tui::menu::{DiffLine, ExecutionRow, Fate, FilePreview, LineKind, Marks, Origin, Row};
 
 use super::filediff::{Contents, DAMAGED, FileDiff, LineCounts, LineDiff, Text, between};
-use super::log::{described, within};
+use super::log::{described, whose, within};
 use super::receipt::{first_seen_name, first_seen_reason};
 use crate::error::{CommandError, Kind};
-use crate::screen::name;
+use crate::screen::{name, plain};
 use crate::session_name::SessionNames;
 use crate::time::{ago, clock, now};
 
@@ -54,7 +54,8 @@ pub(crate) fn rows(
     let oldest = listed.first().map(|point| point.seq);
     let changes = oldest.map_or(Ok(Vec::new()), |oldest| store.changes_after(oldest))?;
     let time = now();
-    let names = SessionNames::of(&store.sessions()?);
+    let sessions = store.sessions()?;
+    let makers = Makers::of(&sessions, &listed);
     let mut rows = Vec::new();
     for (at, point) in newest {
         let next = listed[at + 1..].iter().find(|next| same_story(point, next));
@@ -67,7 +68,13 @@ pub(crate) fn rows(
             "" => format!("Checkpoint at {}", clock(point.created_at)),
             _ => described(point),
         };
-        let other = point.session.as_ref().filter(|_| !is_own(point));
+        let origin = match &point.session {
+            None => Origin::ByHand,
+            Some(_) if is_own(point) => Origin::Present,
+            Some(_) => Origin::Other,
+        };
+        let (agent, of) = makers.get(point);
+        let is_present = session.is_some() && origin == Origin::Present;
         rows.push(Row {
             id: point.id.to_string(),
             age: ago(point.created_at, time),
@@ -75,10 +82,51 @@ pub(crate) fn rows(
             label: point.label.clone(),
             files: diffs.iter().filter(|diff| !diff.is_folder()).count(),
             lines: lines.map(|lines| (lines.insertions, lines.deletions)),
-            session: other.map(|session| names.get(session)),
+            agent,
+            session: of.filter(|_| !is_present),
+            origin,
         });
     }
     Ok(rows)
+}
+
+/// What the agents and sessions of some points are called.
+struct Makers<'a> {
+    names: SessionNames,
+    agents: HashMap<&'a SessionId, &'a str>,
+    /// How many sessions of an agent have points.
+    sessions: HashMap<&'a str, HashSet<&'a SessionId>>,
+}
+
+impl<'a> Makers<'a> {
+    fn of(sessions: &'a [Session], points: &[&'a Point]) -> Self {
+        let agents: HashMap<&SessionId, &str> = sessions
+            .iter()
+            .filter_map(|session| Some((&session.id, session.agent.as_deref()?)))
+            .collect();
+        let mut by_agent: HashMap<&str, HashSet<&SessionId>> = HashMap::new();
+        for session in points.iter().filter_map(|point| point.session.as_ref()) {
+            if let Some(agent) = agents.get(session) {
+                by_agent.entry(agent).or_default().insert(session);
+            }
+        }
+        Self { names: SessionNames::of(sessions), agents, sessions: by_agent }
+    }
+
+    /// The agent, and which of its sessions if it has several here. A session of which no agent is known
+    /// has its own name for one.
+    fn get(&self, point: &Point) -> (String, Option<String>) {
+        let agent = point.session.as_ref().and_then(|session| self.agents.get(session));
+        let (Some(session), Some(agent)) = (&point.session, agent) else {
+            return (whose(point, &self.names), None);
+        };
+        let several = self.sessions.get(agent).is_some_and(|sessions| sessions.len() > 1);
+        let name = whose(point, &self.names);
+        let agent = plain(agent);
+        let own = name.strip_prefix(&agent).map(|own| own.trim_start_matches([' ', '-']));
+        let own = own.filter(|own| !own.is_empty()).unwrap_or(&name).to_owned();
+        (agent, Some(own).filter(|_| several || name_there(session).is_some()))
+    }
 }
 
 /// Steps have a tab of their own; safety points are `undo`'s.
@@ -86,18 +134,20 @@ pub(crate) fn is_listed(point: &Point) -> bool {
     matches!(point.kind, PointKind::Prompt | PointKind::Manual)
 }
 
+/// Executions, each with the step to which it would go back: its last success.
 pub(crate) fn execution_rows(workspace: &Workspace) -> Result<Vec<ExecutionRow>, CommandError> {
     let time = now();
-    let executions = workspace.states.executions()?.executions.into_iter();
-    let rows = executions.filter_map(|execution| {
-        let head = execution.head?;
-        Some(ExecutionRow {
-            execution: execution.id.to_string(),
-            step: head.step_name,
-            age: ago(head.time, time),
-        })
-    });
-    Ok(rows.collect())
+    let states = &*workspace.states;
+    let mut rows = Vec::new();
+    for execution in states.executions()?.executions {
+        let Some(head) = execution.head else { continue };
+        let (step, at) = match states.last_successful(&execution.id, None, None)? {
+            Some(record) => (record.step_name, record.time),
+            None => (head.step_name, head.time),
+        };
+        rows.push(ExecutionRow { execution: execution.id.to_string(), step, age: ago(at, time) });
+    }
+    Ok(rows)
 }
 
 /// What was chosen in the menu of a point's files: their names as its preview showed them, which may stand

@@ -29,7 +29,7 @@ fn markers(user: &User) -> Vec<PathBuf> {
 
 /// Times as such, on one line.
 fn untimed(text: &str) -> String {
-    let is_time = |word: &&str| word.starts_with("20") && word.contains('T');
+    let is_time = |word: &&str| word.starts_with("20") || word.matches(':').count() == 2;
     let words = text.split_whitespace();
     let words = words.map(|word| {
         if is_time(&word) {
@@ -62,7 +62,7 @@ fn an_agent_that_deletes_the_home_is_reported_until_you_acknowledge_it() {
     session.tell("PreToolUse", bash("c2"));
     fs::remove_dir_all(user.home().join(".takeback")).expect("it goes");
     let told = message(&session.ask("PostToolUse", bash("c2"))).expect("it is told at once");
-    insta::assert_snapshot!(untimed(&told), @"Takeback: the history of FOLDER/work is gone: its store ~/.takeback/workspaces/work-LONG-ID, made 0000-00-00T00:00:00Z, is not there any more; an empty one was made 0000-00-00T00:00:00Z. `takeback doctor --acknowledge` ends this report, once you know why.");
+    insta::assert_snapshot!(untimed(&told), @"Takeback: the history of FOLDER/work is gone: its store ~/.takeback/workspaces/work-LONG-ID, made 0000-00-00 00:00:00, is not there any more; an empty one was made 0000-00-00 00:00:00. `takeback doctor --acknowledge` ends this report, once you know why.");
     session.stop();
     let log = fs::read_to_string(user.home().join(".takeback/logs/hooks.log")).expect("a log");
     assert!(log.contains("is gone"), "{log}");

@@ -85,6 +85,8 @@ impl User {
         let mut command = Command::new(env!("CARGO_BIN_EXE_takeback"));
         command.args(args).current_dir(self.work()).env_clear();
         command.env("HOME", self.home()).env("PATH", std::env::var_os("PATH").unwrap_or_default());
+        // Times come out the same on a machine that does not say where it is.
+        command.env("TZ", "UTC");
         // Agents that tell their version are waited for, however busy this machine is.
         command.env("TAKEBACK_VERSION_PATIENCE_MS", "60000");
         command

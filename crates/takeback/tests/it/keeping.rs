@@ -39,14 +39,27 @@ fn described(user: &User) -> Vec<String> {
 }
 
 #[test]
+fn unpin_says_what_keeps_a_point() {
+    let user = User::with(&[("a.txt", "first\n")]);
+    session_of(&user, 2);
+    assert_eq!(user.takeback(&["label", "@", "good"]).code, 0);
+    insta::assert_snapshot!(user.takeback(&["unpin", "@"]).out, @"Was not pinned ID  [good] prompt 1  kept until the label is removed");
+    insta::assert_snapshot!(user.takeback(&["pin", "@"]).out, @"Pinned ID  [good] prompt 1  kept until it is unpinned and the label is removed");
+    insta::assert_snapshot!(user.takeback(&["unpin", "@"]).out, @"No longer pinned ID  [good] prompt 1  kept until the label is removed");
+    assert_eq!(user.json(&["unpin", "@"])["label"], "good");
+    insta::assert_snapshot!(user.takeback(&["label", "@", "--remove"]).out, @"No longer labelled ID  prompt 1  normal retention applies again");
+    insta::assert_snapshot!(user.takeback(&["unpin", "@"]).out, @"Was not pinned ID  prompt 1  normal retention applies");
+}
+
+#[test]
 fn marks_are_put_and_taken_away() {
     let user = User::with(&[("a.txt", "first\n")]);
     session_of(&user, 2);
-    insta::assert_snapshot!(user.takeback(&["label", "@~1", "good"]).out, @"Labelled “good” ID  [good] prompt 0  it stays until you take that away");
-    insta::assert_snapshot!(user.takeback(&["pin", "@"]).out, @"Pinned ID  (pinned) prompt 1  it stays until you take that away");
+    insta::assert_snapshot!(user.takeback(&["label", "@~1", "good"]).out, @"Labelled “good” ID  [good] prompt 0  kept until the label is removed");
+    insta::assert_snapshot!(user.takeback(&["pin", "@"]).out, @"Pinned ID  (pinned) prompt 1  kept until it is unpinned");
     let pinned = user.json(&["pin", "@"]);
     assert_eq!((&pinned["pinned"], &pinned["label"]), (&Value::Bool(true), &Value::Null));
-    insta::assert_snapshot!(user.takeback(&["unpin", "@"]).out, @"No longer pinned ID  prompt 1  it goes when its session has newer ones");
+    insta::assert_snapshot!(user.takeback(&["unpin", "@"]).out, @"No longer pinned ID  prompt 1  normal retention applies again");
     assert_eq!(user.takeback(&["show", "good"]).code, 0);
     let taken = user.takeback(&["label", "@", "good"]);
     assert_eq!(taken.code, 2);
@@ -61,8 +74,8 @@ fn marks_are_put_and_taken_away() {
       Choose another label.
     ");
     assert_eq!(user.takeback(&["checkpoint", "@"]).code, 2, "the same for a new point");
-    insta::assert_snapshot!(user.takeback(&["label", "good", "better"]).out, @"Labelled “better” instead of “good” ID  [better] prompt 0  it stays until you take that away");
-    insta::assert_snapshot!(user.takeback(&["label", "better", "better"]).out, @"Labelled “better” ID  [better] prompt 0  it stays until you take that away");
+    insta::assert_snapshot!(user.takeback(&["label", "good", "better"]).out, @"Labelled “better” instead of “good” ID  [better] prompt 0  kept until the label is removed");
+    insta::assert_snapshot!(user.takeback(&["label", "better", "better"]).out, @"Labelled “better” ID  [better] prompt 0  kept until the label is removed");
     assert_eq!(user.takeback(&["label", "better", "--remove"]).code, 0);
     assert_eq!(user.takeback(&["show", "better"]).code, 1);
     assert_eq!(user.takeback(&["label", "@"]).code, 2, "neither a name nor --remove");
@@ -174,7 +187,7 @@ fn a_clock_that_jumped_is_not_believed_at_once() {
     assert_eq!(asked.code, 1);
     let words: String = asked.err.chars().filter(|c| !c.is_ascii_digit()).collect();
     insta::assert_snapshot!(words, @"
-    takeback: nothing was cleaned up: the clock seems to have jumped (from --T::.Z to --T::.Z, with nothing in between)
+    takeback: nothing was cleaned up: the clock seems to have jumped (from -- :: to -- ::, with nothing in between)
       Set the clock right; or, if it is right, use --trust-clock.
     ");
     assert_eq!(described(&user).len(), 51);

@@ -41,3 +41,4 @@ mod versions;
 mod waiting;
 mod widths;
 mod workspaces;
+mod zone;

@@ -4,7 +4,7 @@ use super::super::list::Entry;
 use super::super::{
     DiffLine, ExecutionRow, Fate, FilePreview, LineKind, Mark, Menu, Preview, Row, Subject,
 };
-use super::rows::{CURRENT, counts_spans};
+use super::rows::{CURRENT, Counts};
 use crate::fit::{fit, fit_end};
 use crate::theme::Theme;
 use crate::wrap::wrap;
@@ -27,7 +27,7 @@ pub(super) fn lines(menu: &Menu, area: Rect, theme: &Theme) -> Vec<Line<'static>
     match menu.list().selected() {
         Some(Entry::Current) => wrapped(CURRENT, width, Style::new()),
         Some(Entry::Older(more)) => {
-            wrapped(&format!("enter shows {more} more of this session."), width, theme.hint)
+            wrapped(&format!("enter shows {}.", menu.older(more)), width, theme.hint)
         }
         Some(Entry::Heading | Entry::Item(_)) | None => Vec::new(),
     }
@@ -106,13 +106,13 @@ fn about_execution(row: &ExecutionRow, width: usize, theme: &Theme) -> Vec<Line<
 }
 
 fn about_point(row: &Row, width: usize, theme: &Theme) -> Vec<Line<'static>> {
-    let mut facts = vec![Span::styled(format!("{}  ", fit(&row.age, 20)), theme.hint)];
-    facts.extend(counts_spans(row, theme));
-    for name in [
-        row.label.as_ref().map(|label| format!("[{label}]")),
-        row.session.as_ref().map(|session| format!("({session})")),
-    ] {
-        facts.extend(name.map(|name| Span::styled(format!("  {}", fit(&name, 24)), theme.name)));
+    let mut facts = Facts::new(Span::styled(fit(&row.age, width.min(20)), theme.hint), width);
+    if !facts.add(Counts::Full.spans(row, theme)) {
+        facts.add(Counts::Short.spans(row, theme));
+    }
+    let label = row.label.as_ref().map(|label| format!("[{label}]"));
+    for name in label.into_iter().chain([row.whose()]) {
+        facts.add(vec![Span::styled(fit(&name, 24), theme.name)]);
     }
     let mut words = wrap(&row.description, width);
     if words.len() > DESCRIPTION_LINES {
@@ -121,8 +121,33 @@ fn about_point(row: &Row, width: usize, theme: &Theme) -> Vec<Line<'static>> {
     }
     let mut lines: Vec<_> =
         words.into_iter().map(|line| Line::styled(line, theme.strong)).collect();
-    lines.push(Line::from(facts));
+    lines.push(Line::from(facts.spans));
     lines
+}
+
+/// One line. What has no room is left out: half a number would be another number.
+struct Facts {
+    spans: Vec<Span<'static>>,
+    left: usize,
+}
+
+impl Facts {
+    fn new(first: Span<'static>, width: usize) -> Self {
+        let left = width.saturating_sub(first.width());
+        Self { spans: vec![first], left }
+    }
+
+    /// Whether there was room.
+    fn add(&mut self, spans: Vec<Span<'static>>) -> bool {
+        let wide = 2 + spans.iter().map(Span::width).sum::<usize>();
+        let fits = wide <= self.left;
+        if fits {
+            self.left -= wide;
+            self.spans.push(Span::raw("  "));
+            self.spans.extend(spans);
+        }
+        fits
+    }
 }
 
 pub(super) fn notes(preview: &Preview, width: usize, theme: &Theme) -> Vec<Line<'static>> {

@@ -10,11 +10,11 @@ use std::time::{Duration, Instant};
 
 use serde_json::Value;
 use takeback_agents::metadata::{Checkpoint, Metadata, description};
-use takeback_agents::talk::{Agent, Decision, Ending, Said};
+use takeback_agents::talk::{Agent, Decision, Ending, PromptPoint, Said};
 use takeback_store::SessionId;
 use takeback_tui::chat::{Activity, Answer, Chat, Effect, Question};
 use takeback_tui::keys::{Decoder, Moment, Press};
-use takeback_tui::menu::{ExecutionRow, Menu, MenuOptions, Outcome};
+use takeback_tui::menu::{Menu, MenuOptions, Outcome, Scope};
 use takeback_tui::terminal::{Terminal, TerminalEvent};
 use takeback_tui::transcript::{Item, Tone};
 use takeback_tui::view;
@@ -23,7 +23,7 @@ use self::back::{Recalling, Way, Went};
 use super::Happening;
 use super::restore::Choice;
 use super::session::{Kept, Line};
-use super::work::{Done, Job};
+use super::work::{Asked, Done, Job};
 use crate::commands::menu::Picks;
 use crate::error::CommandError;
 use crate::log_file::{Level, LogFile};
@@ -131,6 +131,9 @@ impl Host {
             if let Some(until) = keys.deadline() {
                 wait = wait.min(Duration::from_millis(until.since(self.now())));
             }
+            if let Some(until) = self.chat.hint_ends() {
+                wait = wait.min(Duration::from_millis(until.since(self.now())));
+            }
             match happenings.recv_timeout(wait) {
                 Ok(happening) => {
                     self.take(happening, &mut keys);
@@ -149,7 +152,7 @@ impl Host {
                 }
             }
             let expired = keys.expire(self.now());
-            stale |= !expired.is_empty();
+            stale |= !expired.is_empty() | self.chat.end_hint(self.now());
             self.press(expired);
             self.give_up_waiting();
         }
@@ -199,7 +202,7 @@ impl Host {
                 }
             }
             Effect::Answer(request, answer) => self.answer(&request, answer),
-            Effect::OpenMenu => self.open_menu(None),
+            Effect::OpenMenu => self.open_menu(None, Asked::Key),
             Effect::MenuLeft => self.say(Tone::Hint, "Exited checkpoint selection."),
             Effect::Look(id) => self.job(Job::Look(id)),
             // Its preview is made by nobody; the menu goes on looking.
@@ -294,7 +297,7 @@ impl Host {
                     self.idle();
                 }
             }
-            Said::Prompted { message, session, .. } => self.prompted(&message, session),
+            Said::Prompted { message, session, point } => self.prompted(&message, session, point),
             Said::TurnBegin => self.chat.activity = Activity::Turn(now),
             Said::Text(text) => transcript.add_text(&text),
             Said::TextEnd => transcript.end_text(),
@@ -324,10 +327,11 @@ impl Host {
         }
     }
 
-    fn prompted(&mut self, message: &str, session: Option<String>) {
+    fn prompted(&mut self, message: &str, session: Option<String>, point: Option<PromptPoint>) {
         let text = self.prompts.iter().rev().find(|prompt| prompt.message == message);
         let text = text.map(|prompt| prompt.text.clone()).unwrap_or_default();
-        let time = now();
+        // The log's own time, so that a damaged list can be filled from there.
+        let time = point.map_or_else(now, |point| point.created_at);
         let said = description(&Value::String(text), &clock(time));
         if let Some(metadata) = &mut self.metadata {
             let session = session.unwrap_or_else(|| self.session.0.clone());
@@ -395,14 +399,21 @@ impl Host {
 
     fn done(&mut self, done: Done) {
         match done {
-            Done::Rows { rows, executions, can_undo, open } => {
+            Done::Rows { asked, rows, mut executions, can_undo, open } => {
                 // This session's own steps lead nowhere but here as long as there is no prompt.
-                let own = |row: &ExecutionRow| row.execution == self.session.0;
-                if rows.is_empty() && executions.iter().all(own) {
-                    return self.say(Tone::Care, "No checkpoints available");
+                if rows.is_empty() {
+                    executions.retain(|row| row.execution != self.session.0);
                 }
-                let options =
-                    MenuOptions { keep: self.keep, conversation: true, can_undo, can_mark: true };
+                if rows.is_empty() && executions.is_empty() {
+                    return self.say(Tone::Care, asked.nothing());
+                }
+                let options = MenuOptions {
+                    keep: self.keep,
+                    scope: Scope::Session,
+                    conversation: true,
+                    can_undo,
+                    can_mark: true,
+                };
                 let mut menu = Menu::new(rows, executions, options);
                 if let Some(Outcome::Look(id)) = open.map(|id| menu.open(&id)) {
                     self.job(Job::Look(id));
@@ -424,10 +435,11 @@ impl Host {
                 self.restored_execution(&execution, restored);
             }
             Done::Again { way, receipt, ours } => self.done_again(way, receipt, ours),
-            Done::Counted { points, files, lines } => {
+            Done::Counted { points, can_rewind, files, lines } => {
                 let status = &mut self.chat.status;
                 if status.points.is_some() {
                     status.points = Some(points);
+                    status.can_rewind = can_rewind;
                 }
                 status.files = files;
                 status.lines = lines.map(|lines| (lines.insertions, lines.deletions));

@@ -187,7 +187,7 @@ fn conversation(
 }
 
 /// Why a rewind is no whole success, in a line.
-fn why_not_whole(receipt: &Receipt) -> String {
+pub(super) fn why_not_whole(receipt: &Receipt) -> String {
     let named = |what: &str, paths: Vec<String>| match paths.as_slice() {
         [] => None,
         [path] => Some(format!("{path} {what}")),

@@ -43,6 +43,11 @@ impl Kept {
         Self { session: session.0.clone(), agent: agent.to_owned(), updated_at, memory, transcript }
     }
 
+    /// What the agent calls the conversation.
+    pub(super) fn session_of_agent(&self) -> &str {
+        self.memory["session"].as_str().unwrap_or(&self.session)
+    }
+
     /// The first thing that was asked.
     pub(super) fn title(&self) -> &str {
         let asked = self.transcript.iter().find_map(|line| match line {

@@ -45,6 +45,7 @@ pub(super) enum Job {
     /// For the menu; if `open` names a point, that is what is asked about.
     Rows {
         open: Option<String>,
+        asked: Asked,
     },
     Look(String),
     LookExecution(String),
@@ -79,8 +80,29 @@ pub(super) enum Job {
     Delete(String),
 }
 
+/// How the menu was asked for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Asked {
+    /// By the rewind key, twice.
+    Key,
+    /// By a command.
+    Slash,
+}
+
+impl Asked {
+    /// What is said if there is nothing to choose from. The words are those that users of the key, and
+    /// of the commands, know from elsewhere.
+    pub(super) fn nothing(self) -> &'static str {
+        match self {
+            Self::Key => "No checkpoints available",
+            Self::Slash => "No checkpoints found.",
+        }
+    }
+}
+
 pub(super) enum Done {
     Rows {
+        asked: Asked,
         rows: Vec<Row>,
         executions: Vec<ExecutionRow>,
         can_undo: bool,
@@ -111,6 +133,8 @@ pub(super) enum Done {
     },
     Counted {
         points: usize,
+        /// Whether the menu would have anything to choose from.
+        can_rewind: bool,
         files: usize,
         lines: Option<Lines>,
     },
@@ -183,8 +207,8 @@ impl Worker {
         let said =
             |said: Result<String, CommandError>| Done::Said(said.map_err(|error| error.line()));
         Some(match job {
-            Job::Rows { open } => {
-                self.rows(open).unwrap_or_else(|error| Done::Said(Err(error.line())))
+            Job::Rows { open, asked } => {
+                self.rows(open, asked).unwrap_or_else(|error| Done::Said(Err(error.line())))
             }
             Job::Look(id) => {
                 let preview = self.look(&id).map_err(|error| error.line());
@@ -259,7 +283,7 @@ impl Worker {
         })
     }
 
-    fn rows(&mut self, open: Option<String>) -> Result<Done, CommandError> {
+    fn rows(&mut self, open: Option<String>, asked: Asked) -> Result<Done, CommandError> {
         let workspace = &self.place.workspace;
         let executions = execution_rows(workspace)?;
         let rewinds = workspace.store.rewinds()?;
@@ -277,7 +301,7 @@ impl Worker {
         };
         let rows = rows(workspace, Some(&self.session), open, &mut self.counts)?;
         let open = open.map(|point| point.to_string());
-        Ok(Done::Rows { rows, executions, can_undo: !rewinds.is_empty(), open })
+        Ok(Done::Rows { asked, rows, executions, can_undo: !rewinds.is_empty(), open })
     }
 
     fn look(&mut self, id: &str) -> Result<Preview, CommandError> {
@@ -363,8 +387,17 @@ impl Worker {
         let own = |point: &&takeback_store::Point| {
             is_listed(point) && point.session.as_ref().is_none_or(|of| *of == self.session)
         };
-        let points = store.points()?.iter().filter(own).count();
-        Ok(Done::Counted { points, files, lines })
+        let all = store.points()?;
+        let points = all.iter().filter(own).count();
+        let can_rewind = all.iter().any(is_listed) || self.has_other_executions()?;
+        Ok(Done::Counted { points, can_rewind, files, lines })
+    }
+
+    /// Those that the menu lists where there is no point.
+    fn has_other_executions(&self) -> Result<bool, CommandError> {
+        let listed = self.place.workspace.states.executions()?.executions;
+        let is_other = |id: &str| id != self.session.0;
+        Ok(listed.iter().any(|one| one.head.is_some() && is_other(&one.id.to_string())))
     }
 
     fn tool_end(&self, ok: bool, line: String, changes: Option<(Seq, Seq)>) -> ToolEnd {
@@ -409,7 +442,9 @@ impl Worker {
     ) -> Result<String, CommandError> {
         let text = Captured::default();
         let mut screen = Screen::captured(&self.options, text.clone());
-        command(&self.options, &mut screen)?;
+        // A warning on standard error would stand across the session, which said it when it began.
+        let options = Options { quiet: true, ..self.options.clone() };
+        command(&options, &mut screen)?;
         screen.out.flush()?;
         Ok(text.text().trim_end().to_owned())
     }

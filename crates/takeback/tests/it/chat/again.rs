@@ -107,8 +107,11 @@ fn what_was_said_after_a_rewind_comes_back_by_redo() {
     opens_the_menu(&mut seat).types("1");
     goes_back(&mut seat).sees("Restored to checkpoint: Add multiply").sees_no("divide too.");
     seat.types("\x15").says("quite another prompt").sees("divide too.").sees_no("working");
-    seat.says("/undo").sees("Undone.").sees_no("quite another prompt").sees(SECOND);
-    seat.says("/redo").sees("The conversation is back.").sees("> quite another prompt");
+    // The same files came of both prompts.
+    seat.says("/undo").sees("No file had to change.").sees("The conversation is back.");
+    seat.sees_no("quite another prompt").sees(SECOND);
+    seat.says("/redo").sees("The conversation is as it was before the undo.");
+    seat.sees("> quite another prompt");
     seat.types("\x15").says("/undo").sees_no("quite another prompt").sees(SECOND);
 }
 
@@ -127,4 +130,60 @@ fn a_rewind_of_somebody_else_is_not_undone_unasked() {
     let before = user.tree();
     seat.says("/undo").sees("Command execution failed: somebody else has gone back");
     assert_eq!(user.tree(), before);
+}
+
+#[test]
+fn redo_says_what_became_of_the_conversation() {
+    let user = User::new();
+    let mut seat = after_two_prompts(&user);
+    opens_the_menu(&mut seat).types("1");
+    goes_back(&mut seat).sees("Restored to checkpoint: Add multiply").sees_no("divide too.");
+    seat.types("\x15").says("/undo").sees("Undone. Checked on disk.");
+    seat.sees("The conversation is back.").sees("divide too.");
+    seat.says("/redo").sees("Redone. Checked on disk.");
+    seat.sees("The conversation is as it was before the undo.").sees_no("divide too.");
+    assert!(!seat.shown().contains("is back"), "it has gone again:\n{}", seat.shown());
+    assert_eq!(user.read("utils.ts"), two());
+    seat.types("\x15").says("/undo").sees("The conversation is back.").says("/exit");
+    assert_eq!(seat.ends(), 0);
+    // Another run knows of the files alone.
+    let scenario = scenario(&user);
+    let mut seat = Place::of(&user).sit(&["chat", "--scenario", &scenario, "--continue"]);
+    seat.sees("divide too.").says("/redo").sees("Redone. Checked on disk.");
+    seat.sees("Only files were redone; the conversation stays as it is.").sees("divide too.");
+    assert_eq!(user.read("utils.ts"), two());
+    seat.says("/undo").sees("Only files were undone; the conversation stays as it is.");
+    seat.says("/undo").sees("Command execution failed: there is no rewind to undo");
+}
+
+#[test]
+fn redo_of_a_part_is_not_called_a_whole() {
+    let user = User::new();
+    let mut seat = after_two_prompts(&user);
+    opens_the_menu(&mut seat).types("1").sees("[x] ").types(ENTER).sees("What is to go back?");
+    seat.types("f").sees("Restored to checkpoint: Add multiply").says("/undo").sees("Undone.");
+    user.write("utils.ts", &user.read("utils.ts").replace("a / b", "a / b / 1"));
+    let failed =
+        "Restore failed: not all of it was redone: utils.ts was changed by you too and stays";
+    seat.says("/redo").sees("1 conflict").sees("Restore failed: not all of it was redone");
+    let words: Vec<String> = seat.shown().split_whitespace().map(str::to_owned).collect();
+    assert!(words.join(" ").contains(failed), "{}", seat.shown());
+    assert!(!seat.shown().contains("Redone."), "{}", seat.shown());
+    assert!(!user.exists("index.ts"), "this part was");
+}
+
+#[test]
+fn redo_that_finds_everything_done_says_so() {
+    let user = User::new();
+    let mut seat = after_two_prompts(&user);
+    opens_the_menu(&mut seat).types("1").sees("[x] ").types(ENTER).sees("What is to go back?");
+    seat.types("f").sees("Restored to checkpoint: Add multiply").says("/undo").sees("Undone.");
+    user.write("utils.ts", &two());
+    std::fs::remove_file(user.work().join("index.ts")).expect("it goes");
+    seat.says("/redo").sees("No file had to change.");
+    assert!(!seat.shown().contains("Redone."), "{}", seat.shown());
+    // The conversation never went, so nothing is said of it, and the agent goes on with it.
+    seat.says("/undo").sees("Command execution failed");
+    assert!(!seat.shown().contains("The conversation is"), "{}", seat.shown());
+    seat.says("a third thing").sees("Half of it is done.");
 }

@@ -194,3 +194,15 @@ fn a_menu_of_one_point_is_gone_through_with_arrows() {
     opens_the_menu(&mut seat).types(DOWN).types(DOWN).types(DOWN).sees("> 1 ").types(ENTER);
     seat.sees("esc back").types(ESC).sees("(current)").types("0").sees("Exited");
 }
+
+#[test]
+fn a_zone_that_is_not_known_is_told_once_and_not_across_the_screen() {
+    let user = User::new();
+    let place = Place::of(&user).with("TZ", "Mars/Olympus");
+    let mut seat = after_two_prompts_at(place);
+    let warning = "TZ=Mars/Olympus is not a known time zone; times are in UTC";
+    seat.says("/clear").sees("A new conversation.").says("/points").sees("just now");
+    seat.says("/status").sees("protected");
+    assert!(!seat.shown().contains("takeback: TZ="), "{}", seat.shown());
+    assert_eq!(seat.ever().matches(warning).count(), 2, "on standard error, and in the session");
+}

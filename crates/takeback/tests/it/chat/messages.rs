@@ -107,10 +107,44 @@ fn no_checkpoints_available() {
     let mut seat = Place::of(&user).sit(&["chat", "--agent", "builtin"]);
     seat.sees("builtin").types(ESC).types(ESC).sees("No checkpoints available");
     assert_eq!(seat.colour_of("No checkpoints"), vt100::Color::Idx(3), "a warning");
-    for (times, name) in [(2, "/checkpoint"), (3, "/rewind"), (4, "/restore")] {
-        seat.says(name).sees_times(times, "No checkpoints available");
+    for (times, name) in [(1, "/checkpoint"), (2, "/rewind"), (3, "/restore")] {
+        seat.says(name).sees_times(times, "No checkpoints found.");
     }
+    assert_eq!(seat.colour_of("No checkpoints found."), vt100::Color::Idx(3), "a warning");
+    seat.sees_times(1, "No checkpoints available");
+    seat.says("/rewind nothing").sees("Checkpoint nothing not found");
     assert!(!seat.shown().contains("(current)"), "{}", seat.shown());
+}
+
+#[test]
+fn where_there_are_executions_alone_they_are_what_is_chosen_from() {
+    let user = User::with(&[("a.txt", "zero\n")]);
+    for (step, status) in [(1, "success"), (2, "failed")] {
+        let state = json!({ "execution_id": "build", "step_index": step, "status": status,
+            "step_name": format!("step {step}"), "state": { "n": step }, "context": {} });
+        let saved = user.fed(&["-q", "state", "save"], &state.to_string());
+        assert_eq!(saved.code, 0, "{saved:?}");
+    }
+    let mut seat = Place::of(&user).sit(&["chat", "--agent", "builtin"]);
+    seat.sees("builtin");
+    let opens = |seat: &mut Seat| {
+        seat.sees("[executions]").sees("> 0 (current)").sees("Restore build").sees("Step: step 1");
+        let own = seat.shown().lines().filter(|line| line.contains("Restore ")).count();
+        assert_eq!(own, 1, "this session has not done anything:\n{}", seat.shown());
+    };
+    for command in ["/checkpoint", "/rewind", "/restore"] {
+        seat.says(command);
+        opens(&mut seat);
+        seat.types(ESC).sees_no("[executions]");
+    }
+    seat.types(ESC).types(ESC);
+    opens(&mut seat);
+    seat.types(DOWN).types(ENTER).sees("enter go on").types(ENTER);
+    seat.sees("Restore state and files?").types(ENTER).sees("Restored to checkpoint: build");
+    let listed = user.json(&["state", "list"]);
+    let mut listed = listed.as_array().expect("a list").iter();
+    let build = listed.find(|one| one["execution_id"] == "build").expect("it is listed");
+    assert_eq!(build["head"]["id"], "ckpt-build-1", "{build}");
 }
 
 #[test]

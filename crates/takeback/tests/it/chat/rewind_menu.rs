@@ -245,3 +245,69 @@ fn an_exact_rewind_has_no_marks() {
     seat.types("\x03");
     assert_eq!(seat.ends(), 5);
 }
+
+/// Two agents, two sessions of one of them, and a point by hand.
+fn of_several() -> User {
+    let user = User::with(&[("a.txt", "zero\n")]);
+    for (n, (session, agent)) in [
+        ("7f3e21d0-6a34-4f0e-9c52-1b7a52a1f001", "claude"),
+        ("5b0c8e11-22f4-4a71-8d0e-c3f3a5b7d002", "claude"),
+        ("chat-9a0b1c2d", "builtin"),
+    ]
+    .into_iter()
+    .enumerate()
+    {
+        let file = format!("{n}.txt");
+        let events = [
+            json!({ "event": "session_start", "session": session, "agent": agent }),
+            json!({ "event": "prompt", "session": session, "message": n.to_string(), "text": format!("prompt {n}") }),
+            json!({ "event": "before_tool", "session": session, "call": "c", "tool": "Edit", "paths": [file] }),
+        ];
+        let lines: Vec<String> = events.iter().map(ToString::to_string).collect();
+        let begun = user.fed(&["record"], &lines.join("\n"));
+        assert_eq!(begun.code, 0, "{begun:?}");
+        user.write(&file, "one\ntwo\n");
+        let event = json!({ "event": "after_tool", "session": session, "call": "c" });
+        assert_eq!(user.fed(&["record"], &event.to_string()).code, 0);
+    }
+    assert_eq!(user.takeback(&["-q", "checkpoint", "by me"]).code, 0);
+    user
+}
+
+#[test]
+fn rows_name_the_agent_and_have_lines_at_every_width() {
+    let user = of_several();
+    for columns in [40, 60, 80, 120] {
+        let mut seat = Place::of(&user).sized(columns, 24).sit(&["rewind"]);
+        seat.sees("> 0 (current)");
+        let shown = seat.shown();
+        let row = |number: u32| {
+            let row = shown.lines().find(|line| line.starts_with(&format!("  {number} ")));
+            let row = row.unwrap_or_else(|| panic!("{columns}, {number}:\n{shown}"));
+            row.split('│').next().unwrap_or_default().trim_end().to_owned()
+        };
+        for (number, agent) in [(1, "by hand"), (2, "builtin"), (3, "claude"), (4, "claude")] {
+            assert!(row(number).contains(agent), "{columns}, {number}:\n{shown}");
+            let counted = if number == 1 { "" } else { "+2 -0" };
+            assert!(row(number).ends_with(counted), "{columns}, {number}:\n{shown}");
+        }
+        if columns == 80 {
+            assert!(
+                row(3).contains("claude 5b0c8e11") && row(4).contains("claude 7f3e21d0"),
+                "{shown}"
+            );
+        }
+        seat.types(ESC);
+        assert_eq!(seat.ends(), 5);
+    }
+}
+
+#[test]
+fn what_is_older_is_not_called_this_session_where_there_is_none() {
+    let user = of_several();
+    user.set(r#"{"checkpointKeepCount": 2}"#);
+    let mut seat = sits(&user, &[]);
+    seat.sees("older…  2 more").types(DOWN).types(DOWN).types(DOWN).sees("enter shows 2 more.");
+    assert!(!seat.ever().contains("of this session"), "{}", seat.shown());
+    seat.types(ENTER).sees("prompt 0");
+}

@@ -108,20 +108,67 @@ fn the_list_is_as_long_as_the_settings_say() {
     seat.types(DOWN).types(DOWN).types(ENTER).sees_no("older…").sees("> 3 just now");
 }
 
+/// What is listed for a session of which all is known from the log.
+fn listed_in_the_log(user: &User) -> Value {
+    let session = ids(user).remove(0);
+    let points = user.json(&["log"]);
+    let points = points.as_array().expect("a list").iter();
+    let points = points.filter(|point| point["kind"] == "prompt").map(|point| {
+        json!({ "id": point["messageIds"][0], "timestamp": point["createdAt"],
+            "description": point["description"], "sessionId": session })
+    });
+    json!({ "checkpoints": points.collect::<Vec<_>>() })
+}
+
+/// Times in both have the same digits.
+fn with_milliseconds(mut list: Value) -> Value {
+    for one in list["checkpoints"].as_array_mut().expect("a list") {
+        let time = one["timestamp"].as_str().expect("a time").trim_end_matches('Z');
+        let (seconds, rest) = time.split_once('.').unwrap_or((time, ""));
+        one["timestamp"] = format!("{seconds}.{rest:0<3}Z").into();
+    }
+    list
+}
+
 #[test]
-fn a_damaged_list_is_set_aside_and_told() {
+fn a_damaged_list_is_set_aside_and_filled_from_the_log() {
     let user = User::new();
     leaves(after_two_prompts(&user));
     let file = list_file(&user);
+    let whole = list(&user);
+    assert_eq!(whole, with_milliseconds(listed_in_the_log(&user)), "the log knows all of it");
     fs::write(&file, "{ rubbish").expect("it is damaged");
     let mut seat = comes_back(&user, &["--continue"]);
-    seat.sees("metadata.json was damaged").sees("damaged-1");
+    seat.sees("metadata.json was damaged").sees("damaged-1").sees("2 checkpoints are listed again");
     let aside = file.with_file_name("metadata.json.damaged-1");
     assert_eq!(fs::read_to_string(aside).expect("it is there"), "{ rubbish");
+    assert_eq!(list(&user), whole);
     seat.says("a third thing").sees("Half of it is done.").types(ESC).sees("interrupted");
-    assert_eq!(list(&user)["checkpoints"].as_array().map(Vec::len), Some(1));
+    let mut later = list(&user);
+    let third = later["checkpoints"].as_array_mut().expect("a list").remove(0);
+    assert_eq!((third["description"].as_str(), later), (Some("a third thing"), whole));
     let log = super::messages::log_of(&user);
     assert!(log.contains("metadata.json was damaged"), "{log}");
+}
+
+#[test]
+fn a_list_that_is_gone_is_filled_from_the_log_as_long_as_the_settings_say() {
+    let user = User::new();
+    leaves(after_two_prompts(&user));
+    let whole = list(&user);
+    let file = list_file(&user);
+    fs::remove_file(&file).expect("it goes");
+    // Another session's prompt is in the log too.
+    let event = r#"{"event":"prompt","session":"other","message":"m","text":"of another"}"#;
+    assert_eq!(user.fed(&["record"], event).code, 0);
+    leaves(comes_back(&user, &["--continue"]));
+    assert_eq!(list(&user), whole);
+    user.set(r#"{"checkpointKeepCount": 1}"#);
+    fs::write(&file, [0, 159, 146, 150]).expect("it is damaged");
+    let mut seat = comes_back(&user, &["--continue"]);
+    seat.sees("1 checkpoint is listed again");
+    assert_eq!(list(&user)["checkpoints"], json!([whole["checkpoints"][0]]));
+    leaves(seat);
 }
 
 #[test]

@@ -1,5 +1,7 @@
 //! The seed's own story: two prompts, Esc twice, and the file is as after the first.
 
+use std::time::{Duration, Instant};
+
 use super::seat::{DOWN, ENTER, ESC, Place, Seat, UP};
 use crate::home::User;
 
@@ -185,9 +187,9 @@ fn a_single_esc_ends_the_turn_and_a_second_one_that_is_late_opens_nothing() {
     let user = User::new();
     let mut seat = after_two_prompts(&user);
     seat.says("Do the third thing").sees("Half of it is done.").types(ESC).sees("interrupted");
-    std::thread::sleep(std::time::Duration::from_millis(350));
+    std::thread::sleep(Duration::from_millis(350));
     // What follows at once would make it Alt.
-    seat.types(ESC).look(std::time::Duration::from_millis(200));
+    seat.types(ESC).look(Duration::from_millis(200));
     // Whatever was typed before has been taken in when this is seen.
     seat.types("still here").sees("> still here");
     assert!(!seat.shown().contains("Checkpoints"), "{}", seat.shown());
@@ -204,13 +206,63 @@ fn two_esc_bytes_at_once_are_two_presses_and_sequences_are_none() {
     seat.types("\x1b\x1b").sees("Checkpoints");
 }
 
+const HINT: &str = "Esc again to rewind";
+
+#[test]
+fn one_esc_says_what_a_second_would_do_for_a_while() {
+    let user = User::new();
+    let mut seat = after_two_prompts(&user);
+    let began = Instant::now();
+    seat.types(ESC).sees(HINT).sees_no(HINT).sees("esc esc rewinds");
+    let shown = began.elapsed();
+    assert!((1300..10_000).contains(&shown.as_millis()), "{shown:?}");
+    assert!(!seat.shown().contains("Checkpoints"), "{}", seat.shown());
+    // Slower than a double press, and while it shows.
+    seat.types(ESC).sees(HINT).look(Duration::from_millis(500)).sees(HINT).types(ESC);
+    seat.sees("Checkpoints").sees("> 0 (current)").types(ESC).sees("Exited checkpoint selection.");
+    seat.look(Duration::from_millis(200));
+    assert!(!seat.shown().contains(HINT), "this one closed the menu:\n{}", seat.shown());
+    // Another key takes it away.
+    seat.types(ESC).sees(HINT).types("x").sees("> x").sees_no(HINT);
+}
+
+#[test]
+fn an_esc_that_stops_the_agent_hints_at_nothing() {
+    let user = User::new();
+    let mut seat = after_two_prompts(&user);
+    seat.says("a third thing").sees("Half of it is done.").types(ESC).sees("interrupted");
+    seat.look(Duration::from_millis(300));
+    assert!(!seat.ever().contains("again to rewind"), "{}", seat.shown());
+    seat.types(ESC).sees(HINT);
+}
+
+#[test]
+fn there_is_no_hint_where_there_is_nothing_to_go_back_to() {
+    let user = User::new();
+    let mut seat = Place::of(&user).sit(&["chat", "--agent", "builtin"]);
+    seat.sees("0 points").types(ESC).look(Duration::from_millis(400)).types("x").sees("> x");
+    assert!(!seat.ever().contains("again to rewind"), "{}", seat.shown());
+    // A point of somebody else will do.
+    assert_eq!(user.takeback(&["-q", "checkpoint", "mine"]).code, 0);
+    seat.types("\x15").says("/status").sees("1 point ").types(ESC).sees(HINT);
+}
+
+#[test]
+fn there_is_no_hint_where_nothing_is_recorded() {
+    let user = User::new();
+    user.set(r#"{"enableFileCheckpointing": false}"#);
+    let mut seat = Place::of(&user).sit(&["chat", "--agent", "builtin"]);
+    seat.sees("not recorded").types(ESC).look(Duration::from_millis(400)).types("x").sees("> x");
+    assert!(!seat.ever().contains("again to rewind"), "{}", seat.shown());
+}
+
 #[test]
 fn another_key_and_another_pace_can_be_set() {
     let user = User::new();
     user.set(r#"{"rewindKey": "ctrl-r", "doubleEscMs": 60000}"#);
     let mut seat = after_two_prompts(&user);
-    seat.types(ESC).types(ESC).look(std::time::Duration::from_millis(200)).types("x").sees("> x");
+    seat.types(ESC).types(ESC).look(Duration::from_millis(200)).types("x").sees("> x");
     assert!(!seat.shown().contains("Checkpoints"), "{}", seat.shown());
-    seat.types("\x12").look(std::time::Duration::from_millis(400));
+    seat.types("\x12").look(Duration::from_millis(400));
     seat.types("\x12").sees("Checkpoints");
 }

@@ -163,6 +163,7 @@ fn esc_answers_no_and_ends_the_turn() {
     seat.sees("interrupted").sees("say what to do");
     assert!(!user.exists("a.txt"));
     assert!(!seat.shown().contains("y yes"), "{}", seat.shown());
+    assert!(!seat.ever().contains("again to rewind"), "it was an answer:\n{}", seat.shown());
 }
 
 #[test]

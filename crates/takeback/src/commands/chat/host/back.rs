@@ -9,7 +9,7 @@ use takeback_tui::menu::What;
 use takeback_tui::transcript::{Item, Tone};
 
 use super::{Host, OWN_COPY, Prompt};
-use crate::commands::chat::restore::{Choice, Cut, RestoreError, Restored};
+use crate::commands::chat::restore::{Choice, Cut, RestoreError, Restored, why_not_whole};
 use crate::commands::chat::session::{Kept, Line};
 use crate::commands::chat::work::{Job, receipt_text};
 use crate::log_file::Level;
@@ -56,6 +56,40 @@ impl Way {
         match self {
             Self::Undo => Self::Redo,
             Self::Redo => Self::Undo,
+        }
+    }
+
+    fn done(self) -> &'static str {
+        match self {
+            Self::Undo => "undone",
+            Self::Redo => "redone",
+        }
+    }
+
+    /// What is said of files.
+    fn said(self, receipt: &Receipt) -> Vec<(Tone, String)> {
+        let text = receipt_text(receipt);
+        // Of a receipt that lists nothing only the sum is left.
+        let lists = receipt.rewind.is_some() || text.trim().contains('\n');
+        let mut said: Vec<(Tone, String)> =
+            lists.then_some((Tone::Hint, text)).into_iter().collect();
+        said.push(match (self, receipt.success, receipt.rewind) {
+            (_, false, _) => {
+                let (done, why) = (self.done(), why_not_whole(receipt));
+                (Tone::Bad, format!("Restore failed: not all of it was {done}: {why}"))
+            }
+            (_, true, None) => (Tone::Plain, "No file had to change.".to_owned()),
+            (Self::Undo, true, Some(_)) => (Tone::Good, "Undone. Checked on disk.".to_owned()),
+            (Self::Redo, true, Some(_)) => (Tone::Good, "Redone. Checked on disk.".to_owned()),
+        });
+        said
+    }
+
+    /// What is said once the conversation has gone along.
+    fn said_of_conversation(self) -> &'static str {
+        match self {
+            Self::Undo => "The conversation is back.",
+            Self::Redo => "The conversation is as it was before the undo.",
         }
     }
 }
@@ -124,7 +158,7 @@ impl Host {
             }
             (Some(Recalling::Again(way, mut went, said)), Err(why)) => {
                 self.say_all(said);
-                self.fail(&format!("the conversation did not come back: {why}"));
+                self.fail(&format!("the conversation stays as it is: {why}"));
                 // Files did; what is left can be tried again.
                 went.rewinds.clear();
                 self.stack(way).push(went);
@@ -162,7 +196,7 @@ impl Host {
             Way::Undo | Way::Redo => {}
         }
         self.say_all(said);
-        self.say(Tone::Good, "The conversation is back.");
+        self.say(Tone::Good, way.said_of_conversation());
         self.stack(way.other()).push(went);
     }
 
@@ -319,19 +353,17 @@ impl Host {
                 return self.fail(&why);
             }
         };
-        let mut said = vec![(Tone::Hint, receipt_text(&receipt))];
-        if receipt.success {
-            let word = match way {
-                Way::Undo => "Undone",
-                Way::Redo => "Redone",
-            };
-            said.push((Tone::Good, format!("{word}. Checked on disk.")));
-        } else {
-            let why = "Restore failed: not everything could be brought back";
+        let mut said = way.said(&receipt);
+        if let Some((_, why)) = said.iter().find(|(tone, _)| *tone == Tone::Bad) {
             self.note_error(why);
-            said.push((Tone::Bad, why.to_owned()));
         }
         let went = if ours { self.stack(way).pop() } else { None };
+        if !ours && receipt.rewind.is_some() {
+            // What the conversation was then, only the session that went back or forth knows.
+            let done = way.done();
+            let note = format!("Only files were {done}; the conversation stays as it is.");
+            said.push((Tone::Hint, note));
+        }
         if let Some(mut went) = went {
             match receipt.rewind {
                 Some(rewind) => went.rewinds.push(rewind),
@@ -341,7 +373,10 @@ impl Host {
             if let Some(other) = &went.other {
                 return self.recall(other.memory.clone(), Recalling::Again(way, went, said));
             }
-            self.stack(way.other()).push(went);
+            // With neither files nor a conversation there is nothing to take back.
+            if !went.rewinds.is_empty() {
+                self.stack(way.other()).push(went);
+            }
         }
         self.say_all(said);
         self.after_going_back();

@@ -6,7 +6,7 @@ use takeback_tui::transcript::Tone;
 use super::Host;
 use super::back::{Recalling, Way};
 use crate::commands::chat::slash::{self, Verb};
-use crate::commands::chat::work::Job;
+use crate::commands::chat::work::{Asked, Job};
 
 impl Host {
     pub(super) fn slash(&mut self, line: &str) {
@@ -25,7 +25,7 @@ impl Host {
             (Verb::Rewind, Some(id)) if id.starts_with("ckpt-") => {
                 self.begin(Job::RestoreExecution(id));
             }
-            (Verb::Checkpoint | Verb::Rewind, point) => self.open_menu(point),
+            (Verb::Checkpoint | Verb::Rewind, point) => self.open_menu(point, Asked::Slash),
             (Verb::Undo, _) => self.again(Way::Undo),
             (Verb::Redo, _) => self.again(Way::Redo),
             (Verb::Diff, _) => self.job(Job::Diff),
@@ -48,9 +48,9 @@ impl Host {
         }
     }
 
-    pub(super) fn open_menu(&mut self, point: Option<String>) {
+    pub(super) fn open_menu(&mut self, open: Option<String>, asked: Asked) {
         if self.is_recording() {
-            self.job(Job::Rows { open: point });
+            self.job(Job::Rows { open, asked });
         } else {
             self.say(Tone::Care, "Checkpoint feature not enabled");
         }
