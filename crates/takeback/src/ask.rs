@@ -5,7 +5,7 @@ use std::io::{self, BufRead as _, Write as _};
 use crate::error::{CommandError, Kind};
 use crate::screen::Screen;
 
-/// Nobody sits there, and nobody said `-y`.
+/// There is no terminal, and no `-y`.
 pub(crate) fn nobody(what: &str) -> CommandError {
     CommandError::new(Kind::Usage, format!("this {what} and nobody can be asked"))
         .hint("--dry-run shows what it would do, -y does it without asking.")

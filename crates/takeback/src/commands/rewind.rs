@@ -1,6 +1,7 @@
 //! `rewind`, `undo` and `redo`: preview, ask, do, prove.
 
 mod at_once;
+mod at_work;
 mod unclear;
 
 use std::collections::BTreeSet;
@@ -20,6 +21,7 @@ use takeback_store::{Point, SessionId, WorkPath};
 
 pub(crate) use self::at_once::{as_marked, at_once, marked};
 use self::at_once::{receipt_of, stands_there, tense_of, windows_of};
+use self::at_work::{AtWork, at_work};
 use super::choose::{Choices, Chosen, Looked, choose};
 use super::conversation::{self, cut_of};
 use super::filediff::{Contents, DAMAGED, FileDiff, LineCounts};
@@ -34,7 +36,7 @@ use crate::error::{CommandError, Kind};
 use crate::place::{self, Store};
 use crate::point::named_in;
 use crate::screen::{
-    BAD, GOOD, HINT, STRONG, Screen, columns, is_interactive, plain, shorten, width, wrap,
+    BAD, CARE, GOOD, HINT, STRONG, Screen, columns, is_interactive, plain, shorten, width, wrap,
 };
 use crate::session_name::SessionNames;
 use crate::time::{ago, now};
@@ -127,13 +129,15 @@ fn by_menu(
         menu::preview_of(&*workspace.store, &shown)
     })?;
     workspace.ambient.watch = shown;
-    let doing = DoingArgs { yes: !args.doing.dry_run, ..args.doing.clone() };
+    let mut doing = DoingArgs { yes: !args.doing.dry_run, ..args.doing.clone() };
     match chosen {
         Chosen::Point { id, picks } => {
             let point =
                 of(&id).ok_or_else(|| CommandError::new(Kind::Error, "the point is gone"))?;
             let mut request = request(workspace, options, args, point)?;
             menu::pick(workspace, &mut request, &picks)?;
+            // What the menu showed may be the agent's next moment.
+            doing.yes &= args.doing.yes || at_work(&*workspace.store, &request)?.is_empty();
             let title = format!("Rewind to {}", name_of(point));
             carry_out(workspace, options, request, &doing, &title, screen)
         }
@@ -207,8 +211,12 @@ pub(crate) fn carry_out(
     title: &str,
     screen: &mut Screen,
 ) -> Result<u8, CommandError> {
+    let busy = at_work(&*workspace.store, &request)?;
     if screen.json && (args.yes || args.dry_run) {
-        let (told, code) = at_once(workspace, options, request, args)?;
+        let (mut told, code) = at_once(workspace, options, request, args)?;
+        if !busy.is_empty() {
+            told["atWork"] = busy.iter().map(AtWork::to_json).collect();
+        }
         screen.json(&told)?;
         return Ok(code);
     }
@@ -267,6 +275,9 @@ pub(crate) fn carry_out(
             if args.dry_run || ends {
                 return Ok(receipt::exit_code(&receipt_of(seen, is_there), tense_of(seen)));
             }
+            if ask && !only_remembers {
+                say_at_work(&busy, Tense::Would, workspace, screen)?;
+            }
             if ask && !only_remembers && !ask::confirmed(screen)? {
                 writeln!(screen.out, "Nothing was changed.")?;
                 return Ok(Kind::Nothing as u8);
@@ -294,7 +305,11 @@ pub(crate) fn carry_out(
                 let names = SessionNames::of(&workspace.store.sessions()?);
                 let done = names.in_receipt(done);
                 let ending = Ending { windows: &windows, cut: cut.as_ref(), title, titled };
-                return told(&done, &request, &ending, screen);
+                let code = told(&done, &request, &ending, screen)?;
+                if !ask && !screen.quiet && done.changed_something() {
+                    say_at_work(&busy, Tense::Did, workspace, screen)?;
+                }
+                return Ok(code);
             }
         }
     }
@@ -354,6 +369,26 @@ fn told(
         }
     }
     Ok(receipt::exit_code(done, Tense::Did))
+}
+
+/// That agents are at work on the files.
+fn say_at_work(
+    busy: &[AtWork],
+    tense: Tense,
+    workspace: &Workspace,
+    screen: &mut Screen,
+) -> Result<(), CommandError> {
+    if busy.is_empty() {
+        return Ok(());
+    }
+    let names = SessionNames::of(&workspace.store.sessions()?);
+    writeln!(screen.out)?;
+    for one in busy {
+        for line in wrap(&one.said(&names, tense), width()) {
+            writeln!(screen.out, "{CARE}{line}{CARE:#}")?;
+        }
+    }
+    Ok(())
 }
 
 /// Why nothing is done, and what to ask for instead.

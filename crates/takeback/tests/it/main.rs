@@ -3,6 +3,7 @@
 #![expect(clippy::disallowed_methods, reason = "tests lay out their own trees")]
 
 mod agents;
+mod at_work;
 mod barrier;
 mod covered;
 mod chat;

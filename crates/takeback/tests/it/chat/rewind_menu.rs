@@ -62,6 +62,19 @@ fn a_point_is_chosen_and_gone_back_to() {
     assert_eq!(files(&user), are("one\n", false, "mine, later\n"));
 }
 
+/// The menu asks nothing more, but for this.
+#[test]
+fn while_an_agent_is_at_work_there_is_a_question() {
+    let user = after_two_prompts();
+    let prompt = json!({ "event": "prompt", "session": "s", "message": "m3", "text": "go on" });
+    assert_eq!(user.fed(&["record"], &prompt.to_string()).code, 0);
+    let mut seat = sits(&user, &[]);
+    seat.types("2").sees("[x] ").types(ENTER).sees("What is to go back?").types("f");
+    seat.sees("s may be at work (last event").sees("Do this? [y/N]").types("n\r");
+    assert_eq!(seat.ends(), 5);
+    assert_eq!(files(&user), are("two\n", true, "mine, later\n"));
+}
+
 #[test]
 fn a_number_is_enough() {
     let user = after_two_prompts();

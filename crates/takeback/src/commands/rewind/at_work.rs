@@ -1,0 +1,86 @@
+//! Agents that are at work while files are taken back under them.
+
+use serde_json::{Value, json};
+use takeback_core::process;
+use takeback_core::rewind::{RewindRequest, Target};
+use takeback_store::{Call, CallState, Session, SessionId, Store, StoreError, Timestamp};
+
+use crate::commands::receipt::Tense;
+use crate::session_name::SessionNames;
+use crate::time::{ago, iso, now};
+
+/// An agent that said something this long ago is taken to be at work.
+const RECENT_MS: i64 = 10_000;
+
+/// A session that is at work, and how that is known.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct AtWork {
+    session: SessionId,
+    /// The tool of an open call, if the agent's process lives.
+    tool: Option<String>,
+    last_event: Timestamp,
+}
+
+/// Empty for what an agent asks of its own state: that is its work.
+pub(crate) fn at_work(
+    store: &dyn Store,
+    request: &RewindRequest,
+) -> Result<Vec<AtWork>, StoreError> {
+    if request.rollback.is_some() || !matches!(request.target, Target::Point(_)) {
+        return Ok(Vec::new());
+    }
+    let since = Timestamp(now().0 - RECENT_MS);
+    let calls = store.calls_since(since)?;
+    let mut at_work = Vec::new();
+    for session in store.sessions()? {
+        if session.ended_at.is_none() && session.whole().is_none() {
+            at_work.extend(of_session(store, &session, &calls, since)?);
+        }
+    }
+    Ok(at_work)
+}
+
+fn of_session(
+    store: &dyn Store,
+    session: &Session,
+    calls: &[Call],
+    since: Timestamp,
+) -> Result<Option<AtWork>, StoreError> {
+    let is_alive = session.owner.map(process::is_alive);
+    let turn = match session.open_turn {
+        Some(turn) if is_alive != Some(false) => store.turn(turn)?,
+        _ => None,
+    };
+    // What a subagent does is its session's.
+    let is_own = |call: &&Call| {
+        let rest = call.session.0.strip_prefix(&session.id.0);
+        rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+    };
+    let calls: Vec<&Call> = calls.iter().filter(is_own).collect();
+    let open = calls.iter().find(|call| call.state == CallState::Open && is_alive == Some(true));
+    let times = calls.iter().flat_map(|call| [Some(call.opened_at), call.closed_at]).flatten();
+    let last_event = times.chain(turn.as_ref().map(|turn| turn.opened_at)).max();
+    let is_recent = turn.is_some() && last_event.is_some_and(|last| last >= since);
+    Ok(last_event.filter(|_| open.is_some() || is_recent).map(|last_event| AtWork {
+        session: session.id.clone(),
+        tool: open.map(|call| call.tool.clone()),
+        last_event,
+    }))
+}
+
+impl AtWork {
+    pub(crate) fn said(&self, names: &SessionNames, tense: Tense) -> String {
+        let session = names.get(&self.session);
+        let what = match (&self.tool, tense) {
+            (Some(tool), Tense::Did) => format!("was at work ({tool} was running)"),
+            (Some(tool), _) => format!("is at work ({tool} is running)"),
+            (None, Tense::Did) => "may have been at work".to_owned(),
+            (None, _) => format!("may be at work (last event {})", ago(self.last_event, now())),
+        };
+        format!("{session} {what}. What it writes after the rewind stays.")
+    }
+
+    pub(crate) fn to_json(&self) -> Value {
+        json!({"session": self.session, "tool": self.tool, "lastEventAt": iso(self.last_event)})
+    }
+}
