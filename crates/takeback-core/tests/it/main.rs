@@ -16,6 +16,7 @@ mod example;
 mod going_on;
 mod exchange;
 mod exchange_refused;
+mod file_checkpoints;
 mod helper;
 mod ignored;
 mod index;
