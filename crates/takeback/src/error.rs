@@ -306,6 +306,8 @@ impl From<RewindError> for CommandError {
             RewindError::NothingToUndo | RewindError::NothingToRedo => {
                 Self::new(Kind::Nothing, error)
             }
+            RewindError::SessionDeleted => Self::new(Kind::Nothing, error)
+                .hint("`takeback log` lists the points that are left."),
             RewindError::RewoundNothing => Self::new(Kind::Nothing, error)
                 .hint("`takeback undo` once more takes back the rewind before it."),
             RewindError::Pattern { .. } => Self::new(Kind::Usage, error),

@@ -9,6 +9,7 @@ mod authors;
 mod budget;
 mod damaged;
 mod deferred;
+mod deleted_session;
 mod named;
 mod spool;
 mod evidence;
