@@ -180,6 +180,8 @@ export interface NewStateCheckpoint {
   timestamp?: string;
   id?: string;
   parent?: string | null;
+  /** `newest`: `parent` must be the newest checkpoint, and without one there must be none yet. */
+  expect?: 'newest' | 'anything';
   branch?: string;
   attempt?: number;
   session?: string;

@@ -65,14 +65,16 @@ impl JsonStates {
 }
 
 impl JsonStates {
-    /// Whether a checkpoint comes after the parent that another names, if it names one.
+    /// Whether a checkpoint comes after what another expects to follow.
     fn follows(
         &self,
         kept: &Kept,
         new: &NewCheckpoint<'_>,
         book: &Book,
     ) -> Result<bool, StateError> {
-        let Some(parent) = new.parent else { return Ok(true) };
+        let Some(parent) = new.expect.parent() else {
+            return Ok(!new.expect.is_first() || kept.parent.is_none());
+        };
         let found = match parent.execution == *new.execution {
             true => self.find_kept(parent, Some(book), Aside::Holding)?,
             false => None,

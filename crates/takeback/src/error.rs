@@ -360,7 +360,7 @@ impl From<StateError> for CommandError {
             StateError::Store(error) => return error.into(),
             StateError::Conflict { .. } | StateError::Taken { .. } => (
                 Kind::Conflicts,
-                "Somebody else went on meanwhile: `takeback state list` shows where it stands.",
+                "Another process saved meanwhile: `takeback state list` shows where it stands.",
             ),
             StateError::NotFound { .. } | StateError::MissingParent { .. } => {
                 (Kind::Error, "`takeback state list EXECUTION` lists its checkpoints.")

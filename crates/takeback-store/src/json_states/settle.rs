@@ -13,7 +13,7 @@ use super::folder::{
 };
 use super::{JsonStates, LOOKS, name};
 use crate::disk;
-use crate::state::{CheckpointId, Damaged, ExecutionId, NewCheckpoint, Record, StateError};
+use crate::state::{CheckpointId, Damaged, ExecutionId, Expect, NewCheckpoint, Record, StateError};
 
 impl JsonStates {
     pub(super) fn book_path(&self, execution: &ExecutionId) -> Result<PathBuf, StateError> {
@@ -226,20 +226,24 @@ impl JsonStates {
         new: &NewCheckpoint<'_>,
         book: &Book,
     ) -> Result<(), StateError> {
-        let Some(parent) = new.parent else {
-            return Ok(());
-        };
         let execution = new.execution;
         let id = CheckpointId { execution: execution.clone(), step: new.step, attempt: None };
-        let found = match parent.execution == *execution {
-            true => self.find_kept(parent, Some(book), Aside::Holding)?,
-            false => None,
-        };
-        let Some(found) = found else {
-            return Err(StateError::MissingParent { id, parent: parent.clone() });
+        let expected = match new.expect {
+            Expect::Anything => return Ok(()),
+            Expect::Newest(None) => None,
+            Expect::Newest(Some(parent)) => {
+                let found = match parent.execution == *execution {
+                    true => self.find_kept(parent, Some(book), Aside::Holding)?,
+                    false => None,
+                };
+                let Some(found) = found else {
+                    return Err(StateError::MissingParent { id, parent: parent.clone() });
+                };
+                Some((found.kept.step, found.attempt))
+            }
         };
         let head = book.head();
-        if head == Some((found.kept.step, found.attempt)) {
+        if head == expected {
             return Ok(());
         }
         let name = |(step, attempt)| CheckpointId {
@@ -249,7 +253,7 @@ impl JsonStates {
         };
         Err(StateError::Conflict {
             id,
-            parent: parent.clone(),
+            parent: new.expect.parent().cloned(),
             branch: crate::state::BranchName::main(),
             head: head.map(name),
         })

@@ -143,7 +143,7 @@ pub(crate) fn keep(
         status: given.status,
         error: given.error.as_deref(),
         values: &given.values,
-        parent: given.parent.as_ref(),
+        expect: given.expect.borrowed(),
         point: None,
         session: Some(given.session.as_ref().unwrap_or(&own)),
     };
