@@ -173,7 +173,7 @@ fn answer_each(
 }
 
 /// No event is longer than this.
-const LONGEST_LINE: usize = 64 << 20;
+const LONGEST_LINE: usize = takeback_ipc::LARGEST_MESSAGE;
 
 enum Line {
     Whole(Vec<u8>),

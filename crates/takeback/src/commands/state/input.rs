@@ -6,6 +6,7 @@ use std::collections::HashSet;
 
 use serde_json::{Map, Value};
 use takeback_core::point_name::distance;
+use takeback_ipc::LARGEST_MESSAGE;
 use takeback_store::state::{
     Attempt, BranchName, CheckpointId, ExecutionId, Expect, InvalidKey, Status, StepIndex, Values,
 };
@@ -19,6 +20,8 @@ use crate::time::parse_iso;
 pub(crate) enum InputError {
     #[error("standard input is empty; one JSON value is expected")]
     Empty,
+    #[error("standard input has more than {} MiB", LARGEST_MESSAGE >> 20)]
+    TooLarge,
     #[error("this is not JSON: {0}")]
     NotJson(#[source] serde_json::Error),
     #[error("there is more than one JSON value")]
