@@ -299,3 +299,33 @@ fn states_that_stay_behind_are_told_on_both_sides() {
     assert_eq!(said(&other.takeback(&["import", plain])), "");
     assert_eq!(user.takeback(&["export", "../quiet", "-q"]).out, "");
 }
+
+#[test]
+fn a_session_is_exported_by_the_beginning_of_its_id() {
+    let user = busy();
+    let told = |line: &str| assert_eq!(user.fed(&["record"], line).code, 0);
+    for session in ["long-4711-a", "long-4711-b", "long-5", "solo-1b2c"] {
+        told(&format!(
+            r#"{{"event":"prompt","session":"{session}","message":"{session}","text":"go"}}"#
+        ));
+    }
+    let exported = user.json(&["export", "../a", "--session", "long-4711-b"]);
+    assert_eq!(exported["points"], 1);
+    let by_prefix = user.json(&["export", "../b", "--session", "solo"]);
+    assert_eq!(by_prefix["points"], 1);
+    let whole = user.json(&["export", "../c", "--session", "solo-1b2c"]);
+    assert_eq!((&whole["changes"], &whole["bytes"]), (&by_prefix["changes"], &by_prefix["bytes"]));
+    let several = user.takeback(&["export", "../d", "--session", "long"]);
+    assert_eq!(several.code, 1);
+    insta::assert_snapshot!(several.err, @"
+    takeback: long may mean long-4711-a, long-4711-b or long-5
+      Write more of the id.
+    ");
+    let unknown = user.takeback(&["export", "../d", "--session", "solo-2"]);
+    assert_eq!(unknown.code, 1);
+    insta::assert_snapshot!(unknown.err, @"
+    takeback: there is no session solo-2
+      Did you mean solo-1b2c? `takeback sessions` lists the sessions.
+    ");
+    assert!(!user.work().join("../d").exists());
+}
