@@ -102,7 +102,7 @@ impl JsonStates {
         read(book.as_ref().filter(|book| is_there(&path) && !book.is_blank()))
     }
 
-    /// Whether the last save was done: its file is there, or is damaged.
+    /// Whether the last save was done: its file is there, is damaged, or was noted.
     fn resolve(&self, book: &mut Book) -> Result<(), StateError> {
         let Some(saving) = book.saving.take() else {
             return Ok(());
@@ -118,10 +118,25 @@ impl JsonStates {
                 Err(error) => return Err(error),
             },
         };
-        if is_done {
+        // Its file may have been deleted since.
+        if is_done || file::noted_save(&path) == Some(saving.position) {
             book.has_saved(saving);
         }
         Ok(())
+    }
+
+    /// Every checkpoint that can be read. Nothing is set aside.
+    pub(super) fn readable(
+        &self,
+        execution: &ExecutionId,
+        steps: &Steps,
+        book: &Book,
+    ) -> Result<Vec<Found>, StateError> {
+        match self.all(execution, steps, Some(book), Aside::Never) {
+            // What is newer counts as there.
+            Err(StateError::Newer { .. }) => Ok(Vec::new()),
+            all => all,
+        }
     }
 
     /// What can be known of an execution without its file; `None` if there is nothing of it.

@@ -4,6 +4,7 @@
 mod crash;
 mod damage;
 mod foreign;
+mod missing;
 
 use std::collections::BTreeMap;
 use std::fs;
