@@ -6,8 +6,8 @@ use std::time::Instant;
 use takeback_bench::Result;
 use takeback_bench::measure::millis;
 use takeback_store::state::{
-    BranchName, CheckpointKey, ExecutionId, HeadMove, MoveTo, NewCheckpoint, StateStore, Status,
-    StepIndex, Values,
+    BranchName, CheckpointKey, ExecutionId, Expect, HeadMove, MoveTo, NewCheckpoint, StateStore,
+    Status, StepIndex, Values,
 };
 use takeback_store::{SqliteStates, Timestamp};
 
@@ -41,7 +41,7 @@ impl<'a> Agent<'a> {
             status: Status::Success,
             error: None,
             values,
-            parent: None,
+            expect: Expect::Anything,
             point: None,
             session: None,
         };

@@ -1,6 +1,6 @@
 // What stands in calls and answers. `docs/schema.json` has the same, and is tested against the program.
 
-/** What stood at a path before the answer to a message first changed it. */
+/** What stood at a path when the answer to a message first named or changed it. */
 export interface FileCheckpoint {
   id: string;
   sessionId: string;
@@ -182,6 +182,8 @@ export interface NewStateCheckpoint {
   timestamp?: string;
   id?: string;
   parent?: string | null;
+  /** `newest`: `parent` must be the newest checkpoint, and without one there must be none yet. */
+  expect?: 'newest' | 'anything';
   branch?: string;
   attempt?: number;
   session?: string;
@@ -274,6 +276,10 @@ export type Recorded =
       seq: number;
       point: string | null;
       notCaptured: Note[];
+      /** Of `before_tool`: the copy of the first path, as `checkpoint:list` has it, or null if none was kept. */
+      checkpoint?: string | null;
+      /** Of `before_tool`: every copy that was kept. */
+      checkpoints?: { id: string; filePath: string; filePathBase64?: string }[];
       /** Of a step. */
       id?: string;
       attempt?: number;

@@ -29,8 +29,8 @@ use takeback_core::rewind::{
 };
 use takeback_core::{AgentEvent, Outcome, Workspace, record};
 use takeback_store::state::{
-    Attempt, CheckpointKey, Effect, ExecutionId, NewCheckpoint, Record, Saved, Status, StepIndex,
-    Values,
+    Attempt, CheckpointKey, Effect, ExecutionId, Expect, NewCheckpoint, Record, Saved, Status,
+    StepIndex, Values,
 };
 use takeback_store::{CallId, Lack, SessionId, StateError, WorkPath};
 
@@ -168,7 +168,7 @@ impl<'a> Agent<'a> {
             status: Status::Success,
             error: None,
             values: initial,
-            parent: None,
+            expect: Expect::Anything,
             point: None,
             session: None,
         };
@@ -274,7 +274,7 @@ impl<'a> Agent<'a> {
             status: if error.is_none() { Status::Success } else { Status::Failed },
             error: error.as_deref(),
             values: &values,
-            parent: Some(&at.head.id()),
+            expect: Expect::Newest(Some(&at.head.id())),
             point: None,
             session: None,
         };

@@ -13,6 +13,7 @@ mod file;
 pub mod import;
 pub(crate) mod imported;
 mod left_out;
+mod states;
 pub mod story;
 
 pub use bundle::{BundleError, BundleFile, BundleLimits, Outside};
@@ -22,4 +23,5 @@ pub use import::{
     ImportError, Imported, ImportedPoint, ImportedSession, Trial, import, would_import,
 };
 pub use imported::{is_detour, name_there, same_story};
+pub use states::StatesLeftOut;
 pub use story::{Edit, Kept, Story, StoryError, StoryPrompt, StorySession, ToldStory};

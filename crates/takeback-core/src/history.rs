@@ -1,10 +1,16 @@
 //! Reading the log: changes by path, whose they are by what is known now, and what a turn's files were.
 
+mod file_checkpoint;
+
 use std::collections::hash_map::Entry as Slot;
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::collections::{BTreeMap, HashMap};
 
 use takeback_store::{
-    Author, Call, CallId, Change, Entry, Seq, SessionId, Store, StoreError, Timestamp, WorkPath,
+    Author, Call, CallId, Change, Entry, Seq, SessionId, Store, StoreError, WorkPath,
+};
+
+pub use self::file_checkpoint::{
+    FileCheckpoint, FileCheckpointId, file_checkpoints, kept_for_call,
 };
 
 /// The changes of one path after some moment, oldest first; never empty.
@@ -65,42 +71,4 @@ impl PathHistory {
             .find(|change| change.seq > seq)
             .map_or(self.at_end(), |change| &change.before)
     }
-}
-
-/// What stood at a path before a session's turn first changed it.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct FileCheckpoint {
-    /// The turn's first change of this path.
-    pub seq: Seq,
-    pub session: SessionId,
-    /// The agent's id of the prompt that the turn answers.
-    pub message: Option<String>,
-    pub path: WorkPath,
-    /// [`Entry::Absent`]: it did not exist. Its bytes are `store.contents` of its digest.
-    pub original: Entry,
-    pub time: Timestamp,
-}
-
-/// All of a session's, oldest first.
-pub fn file_checkpoints(
-    store: &dyn Store,
-    session: &SessionId,
-) -> Result<Vec<FileCheckpoint>, StoreError> {
-    let mut seen = HashSet::new();
-    let mut checkpoints = Vec::new();
-    for change in store.changes_after(Seq(0))? {
-        let Author::Agent { session: author, turn, .. } = &change.author else { continue };
-        if author != session || !seen.insert((*turn, change.path.clone())) {
-            continue;
-        }
-        checkpoints.push(FileCheckpoint {
-            seq: change.seq,
-            session: session.clone(),
-            message: store.turn(*turn)?.and_then(|turn| turn.message),
-            path: change.path,
-            original: change.before,
-            time: change.time,
-        });
-    }
-    Ok(checkpoints)
 }

@@ -72,16 +72,12 @@ pub fn purge(workspace: &mut Workspace, path: &WorkPath) -> Result<(Purged, Scru
     // It also finishes a purge that was interrupted.
     recover_locked(workspace)?;
     drain_spool(workspace)?;
-    let note = workspace.store_dir.join(UNFINISHED);
     let work = loop {
         let work = Work::prepare(workspace, path)?;
         clear_stages(workspace, &work)?;
         // Before the log forgets the names: an index that is behind it would keep them.
         remove_index(workspace)?;
-        disk::replace_private_file_durably(&note, b"").map_err(|source| {
-            let (path, doing) = (note.clone(), "noting that a purge begins");
-            StoreError::Io { path, doing, source }
-        })?;
+        note_begun(workspace)?;
         match workspace.store.commit(work.head, &work.writes) {
             Err(StoreError::Moved) => {}
             done => {
@@ -94,8 +90,17 @@ pub fn purge(workspace: &mut Workspace, path: &WorkPath) -> Result<(Purged, Scru
     Ok((work.purged, work.scrubber))
 }
 
-/// There from before the log forgets the names until their contents are out of the store's files.
+/// There from before the log forgets something until its contents are out of the store's files.
 const UNFINISHED: &str = "purging";
+
+/// Notes that contents are about to be forgotten of which no byte may stay in the store's files.
+pub(crate) fn note_begun(workspace: &Workspace) -> Result<(), StoreError> {
+    let path = workspace.store_dir.join(UNFINISHED);
+    disk::replace_private_file_durably(&path, b"").map_err(|source| {
+        let doing = "noting that a purge begins";
+        StoreError::Io { path, doing, source }
+    })
+}
 
 /// Whether a purge was interrupted: bytes that no record names may still be in the store's files.
 pub(crate) fn is_unfinished(workspace: &Workspace) -> bool {

@@ -5,6 +5,7 @@
 //! the space of what nothing names any more. Runs in commands, never in hooks.
 
 mod choose;
+mod erase;
 mod room;
 mod thin;
 
@@ -25,6 +26,7 @@ use self::thin::thin;
 use crate::exchange::imported::import_of;
 use crate::history::settle;
 use crate::lock::{Hold, Lock};
+use crate::purge;
 use crate::record::{RecordError, drain_spool, look_around};
 use crate::rewind::RewindError;
 use crate::rewind::recover::recover_locked;
@@ -262,8 +264,9 @@ pub fn would_drop(
     Ok(WouldDrop { points: drops.listed, sessions: drops.sessions, stopped: None })
 }
 
-/// Deletes a session with all that belongs to it, pinned points too. What others need of its changes
-/// stays, without its name.
+/// Deletes a session with all that belongs to it, pinned points too, and the rewinds that took its work
+/// back. What others need of its changes stays, without its name. Afterwards nothing else of it is in the
+/// store's files.
 pub fn delete_session(
     workspace: &mut Workspace,
     id: &SessionId,
@@ -271,7 +274,11 @@ pub fn delete_session(
     if workspace.store.session(id)?.is_none() {
         return Err(CleanUpError::NoSession(id.clone()));
     }
-    retain(workspace, Occasion::OnDemand, None, |store| Drops::of_session(store, id))
+    let before = store_bytes(workspace);
+    let done = retain(workspace, Occasion::OnDemand, None, |store| Drops::of_session(store, id))?;
+    let Some(_lock) = alone(workspace)? else { return Err(CleanUpError::Locked) };
+    purge::finish(workspace)?;
+    Ok(CleanedUp { freed: before.saturating_sub(store_bytes(workspace)), ..done })
 }
 
 /// It is over, and from now on its data is kept only as long as the policy says. An event of the
@@ -355,6 +362,10 @@ fn retain(
                 work = Work::prepare(&*workspace.store, occasion, &chosen, &with_state)?;
             }
             settle_index(workspace)?;
+            if work.expunges {
+                // If this is interrupted, the next command takes the contents out of the files.
+                purge::note_begun(workspace)?;
+            }
             match workspace.store.commit(work.head, &work.writes) {
                 Err(StoreError::Moved) => {}
                 done => break done.map(drop)?,
@@ -443,6 +454,8 @@ struct Work {
     writes: Vec<Write>,
     points: usize,
     sessions: Vec<SessionId>,
+    /// Nothing that it drops may stay in the store's files.
+    expunges: bool,
 }
 
 impl Work {
@@ -455,24 +468,30 @@ impl Work {
         let head = store.head()?;
         let mut drops = chosen(store)?;
         let mut writes = Vec::new();
+        let mut left = None;
         if !drops.is_nothing() || occasion == Occasion::OnDemand {
             let mut changes = store.changes_after(Seq(0))?;
             settle(store, &mut changes)?;
             let renamed = rename_imports(&mut changes, &drops.sessions);
+            let erased = drops.and_rewinds_of_sessions(store, &changes)?;
             let kept = drops.kept.iter().map(|point| point.seq).collect();
+            let mut folded = erase::fold(&mut changes, &kept, &drops.rewinds, &drops.sessions);
             let mut thinned = thin(&changes, &kept, head.seq);
             drops.add_unnamed_runs(store, &changes, &thinned, with_state)?;
             // Where thinning has no word, the new name stands.
             writes.extend(renamed.into_iter().map(Write::ReplaceChange));
+            writes.append(&mut folded);
             writes.append(&mut thinned);
+            left = erased;
         }
         let points = drops.listed.len();
         writes.extend(drops.points.into_iter().map(Write::DropPoint));
         writes.extend(drops.rewinds.into_iter().map(Write::DropRewind));
+        writes.extend(left);
         let turns = drops.turns.into_iter();
         writes.extend(turns.map(|(session, before)| Write::DropTurns { session, before }));
         writes.extend(drops.sessions.iter().cloned().map(Write::DropSession));
-        Ok(Self { head, writes, points, sessions: drops.sessions })
+        Ok(Self { head, writes, points, sessions: drops.sessions, expunges: drops.expunges })
     }
 }
 

@@ -7,7 +7,7 @@ pub mod state_move;
 pub mod helper;
 pub mod journal;
 pub mod apply;
-mod again;
+pub(crate) mod again;
 mod begin;
 mod correct;
 mod lost;

@@ -452,7 +452,14 @@ impl Run {
             answer = rewind::rewind(&mut self.sandbox.workspace, &request, preview.as_ref());
         }
         let receipt = match (answer, self.oracle.rewind(ask)) {
-            (Err(RewindError::NothingToUndo | RewindError::NothingToRedo), None) => return Ok(()),
+            (
+                Err(
+                    RewindError::NothingToUndo
+                    | RewindError::NothingToRedo
+                    | RewindError::SessionDeleted,
+                ),
+                None,
+            ) => return Ok(()),
             (Ok(receipt), Some(expected)) => {
                 self.as_expected(&receipt, &expected, &before)?;
                 receipt

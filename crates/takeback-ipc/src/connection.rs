@@ -6,6 +6,7 @@ use std::thread::Builder;
 use serde_json::value::RawValue;
 
 use crate::Limits;
+use crate::found_id::id_in;
 use crate::frame::{Frame, FrameError, FrameReader};
 use crate::outlet::{Gone, Outlet};
 use crate::rpc::{Call, Fault, Message, Refused, Request, answer, read};
@@ -94,7 +95,10 @@ fn listen(
             outlet.set_framing(framing);
         }
         let answered = match &frame {
-            Frame::TooLarge => Some(answer(None, Err(&Fault::too_large(limits.frame)))),
+            Frame::TooLarge { id } => {
+                let id = id.clone().and_then(|id| RawValue::from_string(id).ok());
+                Some(answer(id.as_deref(), Err(&Fault::too_large(limits.frame))))
+            }
             Frame::Whole(bytes) => answer_frame(bytes, served, methods),
         };
         if let Some(Err(Gone)) = answered.map(|text| outlet.send(&text)) {
@@ -110,7 +114,7 @@ fn answer_frame(
     methods: &mut dyn FnMut(&Call, &Outlet) -> Outcome,
 ) -> Option<String> {
     match read(frame, served.limits.batch) {
-        Err(fault) => Some(answer(None, Err(&fault))),
+        Err(fault) => Some(answer(id_in(frame).as_deref(), Err(&fault))),
         Ok(Message::One(request)) => answer_one(request, served.outlet, methods),
         Ok(Message::Batch(requests)) => answer_batch(requests, served, methods),
     }
@@ -118,7 +122,7 @@ fn answer_frame(
 
 /// Once the answers are as many bytes as may wait, the rest is not done.
 fn answer_batch(
-    requests: Vec<Result<Request, Refused<'_>>>,
+    requests: Vec<Result<Request, Refused>>,
     served: &Served<'_>,
     methods: &mut dyn FnMut(&Call, &Outlet) -> Outcome,
 ) -> Option<String> {
@@ -145,12 +149,12 @@ fn answer_batch(
 }
 
 fn answer_one(
-    request: Result<Request, Refused<'_>>,
+    request: Result<Request, Refused>,
     outlet: &Outlet,
     methods: &mut dyn FnMut(&Call, &Outlet) -> Outcome,
 ) -> Option<String> {
     match request {
-        Err(Refused { id, fault }) => Some(answer(id, Err(&fault))),
+        Err(Refused { id, fault }) => Some(answer(id.as_deref(), Err(&fault))),
         Ok(Request { id, call }) => {
             let outcome = methods(&call, outlet);
             id.map(|id| answer(Some(&id), outcome.as_deref()))

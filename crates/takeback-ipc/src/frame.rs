@@ -1,9 +1,11 @@
 //! Where one message ends and the next begins: a line each, or a `Content-Length` before each.
 //!
 //! The first byte that a client sends decides which it is, for as long as it is connected. A frame
-//! over the limit is passed over without being kept.
+//! over the limit is passed over without being kept; only its id is looked for.
 
 use std::io::{self, BufRead, BufReader, Read};
+
+use crate::found_id::IdScanner;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Framing {
@@ -17,7 +19,10 @@ pub enum Framing {
 pub enum Frame {
     Whole(Vec<u8>),
     /// It was longer than is allowed, and is gone.
-    TooLarge,
+    TooLarge {
+        /// The id of the call, as JSON, if it could be found.
+        id: Option<String>,
+    },
 }
 
 #[derive(Debug, thiserror::Error)]
@@ -71,21 +76,24 @@ impl<R: Read> FrameReader<R> {
 
     fn line(&mut self) -> Result<Frame, FrameError> {
         let mut line = Vec::new();
-        let mut too_large = false;
+        let mut too_large: Option<IdScanner> = None;
         loop {
             let part = fill(&mut self.reader)?;
             let end = part.iter().position(|byte| *byte == b'\n');
             let used = end.unwrap_or(part.len());
-            too_large |= line.len() + used > self.limit;
-            if too_large {
-                line = Vec::new();
-            } else {
-                line.extend_from_slice(&part[..used]);
+            if too_large.is_none() && line.len() + used > self.limit {
+                let mut scanner = IdScanner::new();
+                scanner.feed(&std::mem::take(&mut line));
+                too_large = Some(scanner);
+            }
+            match &mut too_large {
+                Some(scanner) => scanner.feed(&part[..used]),
+                None => line.extend_from_slice(&part[..used]),
             }
             let is_last = end.is_some() || part.is_empty();
             self.reader.consume(used + usize::from(end.is_some()));
             if is_last {
-                return Ok(if too_large { Frame::TooLarge } else { Frame::Whole(line) });
+                return Ok(too_large.as_ref().map_or(Frame::Whole(line), too_large_frame));
             }
         }
     }
@@ -94,8 +102,16 @@ impl<R: Read> FrameReader<R> {
         let Some(length) = self.headers()? else { return Ok(None) };
         let mut body = Read::take(&mut self.reader, length as u64);
         if length > self.limit {
-            io::copy(&mut body, &mut io::sink()).map_err(FrameError::Io)?;
-            return Ok(Some(Frame::TooLarge));
+            let mut scanner = IdScanner::new();
+            loop {
+                let part = body.fill_buf().map_err(FrameError::Io)?;
+                let length = part.len();
+                if length == 0 {
+                    return Ok(Some(too_large_frame(&scanner)));
+                }
+                scanner.feed(part);
+                body.consume(length);
+            }
         }
         let mut frame = Vec::new();
         body.read_to_end(&mut frame).map_err(FrameError::Io)?;
@@ -134,6 +150,10 @@ impl<R: Read> FrameReader<R> {
             }
         }
     }
+}
+
+fn too_large_frame(scanner: &IdScanner) -> Frame {
+    Frame::TooLarge { id: scanner.id().map(|id| id.get().to_owned()) }
 }
 
 /// As `fill_buf`, whatever signals come.

@@ -5,6 +5,7 @@
 //! reader who may be slow ([`outlet`]). [`socket`] does the same for many clients at once, for the
 //! user's own processes alone. What the methods do, nobody knows here.
 
+mod found_id;
 pub mod frame;
 pub mod rpc;
 pub mod params;
@@ -20,6 +21,10 @@ pub use outlet::Outlet;
 pub use params::Params;
 pub use rpc::{Call, Fault};
 pub use serde_json::value::RawValue;
+
+/// Bytes of one message, on every surface: a call of `serve`, a line of `record`, what a hook or `state
+/// save` is given on standard input.
+pub const LARGEST_MESSAGE: usize = 64 << 20;
 
 /// What a client may ask of a server.
 #[derive(Debug, Clone)]
@@ -39,7 +44,7 @@ pub struct Limits {
 impl Default for Limits {
     fn default() -> Self {
         Self {
-            frame: 16 << 20,
+            frame: LARGEST_MESSAGE,
             batch: 1000,
             unread: 16 << 20,
             stall: Duration::from_secs(30),

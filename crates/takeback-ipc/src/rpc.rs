@@ -4,6 +4,7 @@ use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
 
+use crate::found_id::{id_in, is_id};
 use crate::params::Params;
 
 /// One thing that a client asks.
@@ -83,9 +84,9 @@ impl Fault {
 }
 
 /// A message that was understood as far as possible.
-pub(crate) enum Message<'a> {
-    One(Result<Request, Refused<'a>>),
-    Batch(Vec<Result<Request, Refused<'a>>>),
+pub(crate) enum Message {
+    One(Result<Request, Refused>),
+    Batch(Vec<Result<Request, Refused>>),
 }
 
 pub(crate) struct Request {
@@ -95,9 +96,9 @@ pub(crate) struct Request {
 }
 
 /// A request that is none.
-pub(crate) struct Refused<'a> {
-    /// `None`: nobody can tell.
-    pub(crate) id: Option<&'a RawValue>,
+pub(crate) struct Refused {
+    /// `None`: it cannot be known.
+    pub(crate) id: Option<Box<RawValue>>,
     pub(crate) fault: Fault,
 }
 
@@ -118,7 +119,7 @@ fn even_null<'de, D: Deserializer<'de>>(from: D) -> Result<Option<&'de RawValue>
     <&RawValue>::deserialize(from).map(Some)
 }
 
-pub(crate) fn read(frame: &[u8], most: usize) -> Result<Message<'_>, Fault> {
+pub(crate) fn read(frame: &[u8], most: usize) -> Result<Message, Fault> {
     let text = str::from_utf8(frame)
         .map_err(|error| Fault::parse(format!("that is not UTF-8: {error}")))?;
     let value: &RawValue = serde_json::from_str(text)
@@ -138,21 +139,19 @@ pub(crate) fn read(frame: &[u8], most: usize) -> Result<Message<'_>, Fault> {
     }
 }
 
-fn request(value: &RawValue) -> Result<Request, Refused<'_>> {
-    let refused =
-        |id, why: &str| Err(Refused { id, fault: Fault::invalid_request(why.to_owned()) });
+fn request(value: &RawValue) -> Result<Request, Refused> {
+    let refused = |id: Option<&RawValue>, why: &str| {
+        let (id, fault) = (id.map(ToOwned::to_owned), Fault::invalid_request(why.to_owned()));
+        Err(Refused { id, fault })
+    };
     let Ok(wire) = serde_json::from_str::<WireRequest<'_>>(value.get()) else {
-        return refused(
-            None,
-            "a call is an object with jsonrpc, method, and perhaps id and params",
-        );
+        let why = "a call is an object with jsonrpc, method, and perhaps id and params";
+        return refused(id_in(value.get().as_bytes()).as_deref(), why);
     };
-    let id = match wire.id.map(|id| (id, id.get().as_bytes())) {
-        Some((_, [b'{' | b'[' | b't' | b'f', ..])) => {
-            return refused(None, "an id is a text, a number or null");
-        }
-        id => id.map(|(id, _)| id),
-    };
+    let id = wire.id;
+    if id.is_some_and(|id| !is_id(id)) {
+        return refused(None, "an id is a text, a number or null");
+    }
     if wire.jsonrpc.is_none_or(|version| text_of(version).as_deref() != Some("2.0")) {
         return refused(id, "jsonrpc is not \"2.0\"");
     }

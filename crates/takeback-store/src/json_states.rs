@@ -20,6 +20,7 @@
 mod book;
 mod file;
 mod folder;
+mod missing;
 mod name;
 mod record;
 mod settle;
@@ -32,9 +33,10 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
-use self::book::{Book, KeptEffect, KeptMove, KeptReceipt, Saving};
+use self::book::{Book, KeptEffect, KeptMove, KeptReceipt, Removed, Saving};
 use self::file::io_error;
 use self::folder::{Aside, CHECKPOINTS, EXECUTIONS, Steps};
+use self::missing::{Missing, asides_of};
 use self::record::{Kept, Own, check_depth};
 use crate::disk;
 use crate::id::{PointId, SessionId, Timestamp};
@@ -65,14 +67,16 @@ impl JsonStates {
 }
 
 impl JsonStates {
-    /// Whether a checkpoint comes after the parent that another names, if it names one.
+    /// Whether a checkpoint comes after what another expects to follow.
     fn follows(
         &self,
         kept: &Kept,
         new: &NewCheckpoint<'_>,
         book: &Book,
     ) -> Result<bool, StateError> {
-        let Some(parent) = new.parent else { return Ok(true) };
+        let Some(parent) = new.expect.parent() else {
+            return Ok(!new.expect.is_first() || kept.parent.is_none());
+        };
         let found = match parent.execution == *new.execution {
             true => self.find_kept(parent, Some(book), Aside::Holding)?,
             false => None,
@@ -88,7 +92,7 @@ impl StateStore for JsonStates {
         let known = self.working(execution)?;
         only_main(execution, new.branch)?;
         let path = self.place(execution, step, None)?;
-        let _file_held = file::lock(&path, self.patience)?;
+        let file_held = file::lock(&path, self.patience)?;
         let mut book = known.unwrap_or_else(|| Book::begin(execution));
         match self.stand(&mut book, Aside::Holding, &mut Vec::new()) {
             // What cannot be read for that reason is there all the same, and can be followed.
@@ -161,6 +165,8 @@ impl StateStore for JsonStates {
         if path != own {
             // It lay under a name that another program gave it, and has its number.
             file::remove(&path)?;
+        } else {
+            file_held.note_saved(book.saves + 1);
         }
         Ok(Saved { record: kept.record(attempt, true).0, is_new: true })
     }
@@ -205,6 +211,12 @@ impl StateStore for JsonStates {
                         *damaged = known.clone();
                     }
                 }
+            }
+            // The names alone show whether to look.
+            if let Some(book) = book.filter(|_| query.after.is_none())
+                && self.lacks_files(book, &steps)
+            {
+                page.damaged.extend(self.missing(execution, book, &steps)?);
             }
             Ok(page)
         })
@@ -278,10 +290,11 @@ impl StateStore for JsonStates {
                     return Ok(None);
                 };
                 let mut damaged = Vec::new();
+                let before = book.clone();
                 let head = self.stand(&mut book, Aside::Locking, &mut damaged);
-                Ok(Some((head, damaged, book.session)))
+                Ok(Some((head, damaged, before)))
             });
-            let (head, passed_over, session) = match told {
+            let (head, passed_over, book) = match told {
                 Ok(Some(told)) => told,
                 Ok(None) => continue,
                 Err(error) => {
@@ -295,6 +308,9 @@ impl StateStore for JsonStates {
                 false => self.steps(&execution)?,
             };
             let checkpoints = self.count(&files);
+            let missing = Missing::by_count(&book, checkpoints, asides_of(&files));
+            all.damaged.extend(missing.iter().flat_map(|missing| missing.damaged(&execution)));
+            let session = book.session;
             all.damaged.extend(passed_over);
             let head = match head {
                 Ok(head) => head,
@@ -340,6 +356,9 @@ impl StateStore for JsonStates {
         let _file_held = file::lock(&self.place(execution, key.step, None)?, self.patience)?;
         // Never given again: an id names one content for ever.
         book.note_attempt((key.step, key.attempt));
+        if let (Some(removed), Some(one)) = (&mut book.removed, Removed::of(&found)) {
+            removed.push(one);
+        }
         book.unsettled = true;
         self.write_book(&mut book)?;
         file::remove(&self.canonical(execution, key.step, Some(key.attempt))?)?;
@@ -639,6 +658,9 @@ impl StateStore for JsonStates {
             for path in self.files(category.name())? {
                 note(self.kept_document(&path, Aside::Never).map(drop))?;
             }
+        }
+        for (part, files) in self.parts()? {
+            found.extend(self.missing_files(&part, &files)?);
         }
         let folders = [CHECKPOINTS, EXECUTIONS].into_iter();
         for folder in folders.chain(Category::ALL.map(Category::name)) {

@@ -30,9 +30,9 @@ pub trait StateStore: Send + Sync {
     /// Saves a checkpoint, durably.
     ///
     /// The content that the newest attempt of this step on the branch has already (all but the time),
-    /// after the same parent if one is given: that one is answered, and nothing is written. Other
-    /// content, or a further try after it: a new attempt. Nothing is ever overwritten. With `parent`,
-    /// only if that is the branch's head: otherwise [`StateError::Conflict`].
+    /// after the same parent if one is expected: that one is answered, and nothing is written. Other
+    /// content, or a further try after it: a new attempt. Nothing is ever overwritten. If the branch
+    /// does not stand where [`NewCheckpoint::expect`] says: [`StateError::Conflict`].
     fn save(&self, new: &NewCheckpoint<'_>) -> Result<Saved, StateError>;
 
     /// The record that an id names: without an attempt the newest of that step on the current branch.
@@ -223,12 +223,40 @@ pub struct NewCheckpoint<'a> {
     pub status: Status,
     pub error: Option<&'a str>,
     pub values: &'a Values,
-    /// The checkpoint that must be the head. `None`: whatever is.
-    pub parent: Option<&'a CheckpointId>,
+    /// Where the branch must stand for this to be saved: compare and swap.
+    pub expect: Expect<'a>,
     /// The files that belong to it.
     pub point: Option<PointId>,
     /// Whose it is. An execution belongs to the session that saved to it last.
     pub session: Option<&'a SessionId>,
+}
+
+/// Where a branch must stand for a checkpoint to be saved.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Expect<'a> {
+    /// Wherever it stands.
+    #[default]
+    Anything,
+    /// This one is the newest: what is saved follows it. `None`: there is none yet, and what is saved is
+    /// the first.
+    Newest(Option<&'a CheckpointId>),
+}
+
+impl<'a> Expect<'a> {
+    /// The checkpoint that must be there.
+    #[must_use]
+    pub fn parent(self) -> Option<&'a CheckpointId> {
+        match self {
+            Self::Anything => None,
+            Self::Newest(parent) => parent,
+        }
+    }
+
+    /// Whether there must be no checkpoint yet.
+    #[must_use]
+    pub fn is_first(self) -> bool {
+        self == Self::Newest(None)
+    }
 }
 
 /// What became of a [`NewCheckpoint`].
@@ -406,12 +434,14 @@ pub enum StateError {
     #[error("the parent {parent} of {id} is not there")]
     MissingParent { id: CheckpointId, parent: CheckpointId },
     #[error(
-        "{id} was to follow {parent}, but branch {branch} stands at {}",
+        "{id} was to {}, but branch {branch} stands at {}",
+        parent.as_ref().map_or_else(|| "be the first".to_owned(), |parent| format!("follow {parent}")),
         head.as_ref().map_or_else(|| "its beginning".to_owned(), ToString::to_string)
     )]
     Conflict {
         id: CheckpointId,
-        parent: CheckpointId,
+        /// `None`: there was to be none.
+        parent: Option<CheckpointId>,
         branch: BranchName,
         head: Option<CheckpointId>,
     },

@@ -306,6 +306,8 @@ impl From<RewindError> for CommandError {
             RewindError::NothingToUndo | RewindError::NothingToRedo => {
                 Self::new(Kind::Nothing, error)
             }
+            RewindError::SessionDeleted => Self::new(Kind::Nothing, error)
+                .hint("`takeback log` lists the points that are left."),
             RewindError::RewoundNothing => Self::new(Kind::Nothing, error)
                 .hint("`takeback undo` once more takes back the rewind before it."),
             RewindError::Pattern { .. } => Self::new(Kind::Usage, error),
@@ -358,7 +360,7 @@ impl From<StateError> for CommandError {
             StateError::Store(error) => return error.into(),
             StateError::Conflict { .. } | StateError::Taken { .. } => (
                 Kind::Conflicts,
-                "Somebody else went on meanwhile: `takeback state list` shows where it stands.",
+                "Another process saved meanwhile: `takeback state list` shows where it stands.",
             ),
             StateError::NotFound { .. } | StateError::MissingParent { .. } => {
                 (Kind::Error, "`takeback state list EXECUTION` lists its checkpoints.")

@@ -9,8 +9,8 @@
 use serde_json::{Value, json};
 use takeback_core::execution::{ExecutionError, resume_last, save_step};
 use takeback_store::state::{
-    Checkpoint, CheckpointKey, ExecutionId, HeadMove, ListQuery, MoveTo, NewCheckpoint, Status,
-    StepIndex, Values, Which,
+    Checkpoint, CheckpointKey, ExecutionId, Expect, HeadMove, ListQuery, MoveTo, NewCheckpoint,
+    Status, StepIndex, Values, Which,
 };
 use takeback_store::{StateError, StateStore};
 
@@ -84,7 +84,7 @@ impl Steps {
             status: if step.error.is_some() { Status::Failed } else { Status::Success },
             error: step.error,
             values: &values,
-            parent: None,
+            expect: Expect::Anything,
             point: None,
             session: Some(&session),
         };

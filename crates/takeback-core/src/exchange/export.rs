@@ -12,6 +12,7 @@ use super::bundle::{BundleError, BundleWriter, Piece, WriteError};
 use super::check::{check, is_ours};
 use super::file::FileError;
 use super::left_out::LeftOut;
+use super::states::{self, StatesLeftOut};
 use crate::lock::Hold;
 use crate::record::{RecordError, drain_spool};
 use crate::workspace::Workspace;
@@ -52,6 +53,8 @@ pub struct Exported {
     pub left_out: usize,
     /// Paths of which the store has lost some contents. In the bundle these could not be read.
     pub damaged: Vec<WorkPath>,
+    /// Agents' states, which no bundle has. `None`: they cannot be read.
+    pub states: Option<StatesLeftOut>,
 }
 
 #[derive(Debug, thiserror::Error)]
@@ -118,6 +121,7 @@ pub fn export(
         bytes: file.bytes,
         left_out,
         damaged,
+        states: states::left_out(&*workspace.states, &options.selection),
     })
 }
 

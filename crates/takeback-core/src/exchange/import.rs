@@ -8,8 +8,8 @@ use std::collections::hash_map::Entry as Slot;
 use std::collections::{BTreeMap, HashMap, HashSet};
 
 use takeback_store::{
-    Author, Change, Entry, Evidence, Head, MemoryStore, Point, PointId, RewindId, Seq, Session,
-    SessionId, Store, StoreError, Timestamp, Turn, TurnId, WorkPath, Write,
+    Author, Change, Entry, Evidence, Head, MemoryStore, Point, PointId, PointKind, RewindId, Seq,
+    Session, SessionId, Store, StoreError, Timestamp, Turn, TurnId, WorkPath, Write,
 };
 
 use super::bundle::{BundleError, BundleFile, Piece};
@@ -38,6 +38,8 @@ pub struct Imported {
     pub changes: usize,
     /// That were not here already.
     pub blobs: usize,
+    /// Points that were made when an agent saved its state: the state is not in the bundle.
+    pub steps: usize,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -268,6 +270,7 @@ impl Names {
             sessions: import.chain(sessions).collect(),
             changes: piece.changes.len(),
             blobs,
+            steps: piece.points.iter().filter(|point| point.kind == PointKind::Step).count(),
         }
     }
 }

@@ -7,6 +7,9 @@ use takeback_store::{
     SessionId, Store, StoreError, Timestamp, Write,
 };
 
+use super::erase;
+use crate::rewind::again::without_contents;
+
 /// How much is kept.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Policy {
@@ -39,6 +42,8 @@ pub(super) struct Drops {
     pub(super) turns: Vec<(SessionId, Timestamp)>,
     /// Oldest first.
     pub(super) kept: Vec<Point>,
+    /// Nothing that goes may stay in the store's files.
+    pub(super) expunges: bool,
 }
 
 impl Drops {
@@ -51,7 +56,8 @@ impl Drops {
         let points = store.points()?;
         let own = points.iter().filter(|point| point.session.as_ref() == Some(id));
         let own = own.map(|point| point.id).collect();
-        Ok(Self::new(points, &store.rewinds()?, own, vec![id.clone()]))
+        let drops = Self::new(points, &store.rewinds()?, own, vec![id.clone()]);
+        Ok(Self { expunges: true, ..drops })
     }
 
     /// These points of the list go, too.
@@ -99,6 +105,23 @@ impl Drops {
         Ok(())
     }
 
+    /// Adds the rewinds that hold what the sessions did, with their safety points. Answers what is
+    /// left of the newest of them.
+    pub(super) fn and_rewinds_of_sessions(
+        &mut self,
+        store: &dyn Store,
+        changes: &[Change],
+    ) -> Result<Option<Write>, StoreError> {
+        if self.sessions.is_empty() {
+            return Ok(None);
+        }
+        let going = erase::going(changes, &self.kept, &store.rewinds()?, &self.sessions);
+        self.kept.retain(|point| !going.points.contains(&point.id));
+        self.points.extend(going.points);
+        self.rewinds.extend(going.rewinds);
+        Ok(going.newest.map(|newest| Write::Rewind(without_contents(&newest))))
+    }
+
     /// Adds what goes with these points of the list.
     fn new(
         points: Vec<Point>,
@@ -125,6 +148,7 @@ impl Drops {
             turns: turns.into_iter().filter(|(id, _)| !sessions.contains(id)).collect(),
             sessions,
             kept,
+            expunges: false,
         }
     }
 }

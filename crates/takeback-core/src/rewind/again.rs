@@ -20,6 +20,7 @@ pub(super) fn effective(workspace: &Workspace) -> Result<Vec<RewindRecord>, Rewi
                 .any(|list| receipt[list].as_array().is_some_and(|paths| !paths.is_empty()))
         };
         if record.state == RewindState::Open
+            || is_without_contents(&record)
             || receipt.as_ref().is_some_and(did)
             || StateMove::without(&*workspace.states, &record)?.is_some_and(|one| one.is_move())
         {
@@ -27,6 +28,20 @@ pub(super) fn effective(workspace: &Workspace) -> Result<Vec<RewindRecord>, Rewi
         }
     }
     Ok(rewinds)
+}
+
+/// The receipt of a rewind whose plan, files and safety point went with a deleted session.
+const SESSION_DELETED: &str = r#"{"sessionDeleted":true}"#;
+
+/// What is left of a rewind when a session is deleted whose work it held: that there was one, so that an
+/// undo can say why there is nothing to take back, and does not take back an older one.
+pub(crate) fn without_contents(rewind: &RewindRecord) -> RewindRecord {
+    let (plan, receipt) = (String::new(), Some(SESSION_DELETED.to_owned()));
+    RewindRecord { plan, receipt, ..*rewind }
+}
+
+pub(super) fn is_without_contents(rewind: &RewindRecord) -> bool {
+    rewind.receipt.as_deref() == Some(SESSION_DELETED)
 }
 
 /// The newest rewind that is not taken back.
@@ -45,6 +60,19 @@ pub(super) fn redoable(rewinds: &[RewindRecord]) -> Option<&RewindRecord> {
         RewindKind::Undo { .. } => !is_taken_back(rewinds, record.id) && !turns_back(record),
         RewindKind::Rewind { .. } | RewindKind::Redo { .. } => false,
     })
+}
+
+/// What an undo or redo is about, if it is all there; else why there is nothing.
+pub(super) fn left_of<'r>(
+    found: Option<&'r RewindRecord>,
+    rewinds: &[RewindRecord],
+    nothing: RewindError,
+) -> Result<&'r RewindRecord, RewindError> {
+    match found {
+        Some(rewind) if !is_without_contents(rewind) => Ok(rewind),
+        None if !rewinds.iter().any(is_without_contents) => Err(nothing),
+        _ => Err(RewindError::SessionDeleted),
+    }
 }
 
 /// Whether an undo or redo of `id` stands, itself not taken back. One that failed for some files does

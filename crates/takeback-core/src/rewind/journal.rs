@@ -9,7 +9,7 @@ use takeback_store::{
     Timestamp, WorkPath, Write,
 };
 
-use super::again::{self, effective, redoable, undoable};
+use super::again::{self, effective, left_of, redoable, undoable};
 use super::apply::locks::lock_all;
 use super::apply::{Staged, open_stages, settle, to_apply};
 use super::begin::{Begun, begin};
@@ -102,6 +102,10 @@ pub enum RewindError {
     RewoundNothing,
     #[error("there is no undo to redo")]
     NothingToRedo,
+    #[error(
+        "the last rewind cannot be undone or redone: its session was deleted, with all contents"
+    )]
+    SessionDeleted,
     #[error("a rollback of a state must say which")]
     NoState,
     #[error("{pattern:?} is not a path or pattern")]
@@ -644,7 +648,7 @@ fn aim_of(
         Target::State(_) => return Err(RewindError::NoState),
         Target::Undo => {
             let rewinds = effective(workspace)?;
-            let of = undoable(&rewinds).ok_or(RewindError::NothingToUndo)?;
+            let of = left_of(undoable(&rewinds), &rewinds, RewindError::NothingToUndo)?;
             if again::did_nothing_since(workspace, of.id) {
                 again::forget_nothing(workspace);
                 return Err(RewindError::RewoundNothing);
@@ -653,7 +657,7 @@ fn aim_of(
         }
         Target::Redo => {
             let rewinds = effective(workspace)?;
-            let of = redoable(&rewinds).ok_or(RewindError::NothingToRedo)?;
+            let of = left_of(redoable(&rewinds), &rewinds, RewindError::NothingToRedo)?;
             (Aim::Without { rewind: of.id }, RewindKind::Redo { of: of.id }, of.began_at)
         }
     };

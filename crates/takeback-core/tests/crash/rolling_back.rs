@@ -9,7 +9,7 @@ use takeback_store::SessionId;
 use takeback_store::Timestamp;
 use takeback_store::disk::{self, CrashPoint};
 use takeback_store::state::{
-    Attempt, CheckpointKey, ExecutionId, NewCheckpoint, Status, StepIndex, Values,
+    Attempt, CheckpointKey, ExecutionId, Expect, NewCheckpoint, Status, StepIndex, Values,
 };
 use takeback_testkit::{Frozen, Sandbox};
 
@@ -35,7 +35,7 @@ fn save(sandbox: &mut Sandbox, step: u32) {
             state: json!({ "at": step, "text": "x".repeat(5000) }),
             ..Values::default()
         },
-        parent: None,
+        expect: Expect::Anything,
         point: None,
         session: Some(&SessionId::from("s")),
     };

@@ -11,8 +11,8 @@ use takeback_core::retention::{Clock, Occasion, Policy, clean_up, delete_session
 use takeback_core::rewind::{Receipt, RewindError, RewindRequest, Target};
 use takeback_store::disk::{self, CrashPoint};
 use takeback_store::state::{
-    Attempt, CheckpointId, CheckpointKey, ExecutionId, ListQuery, NewCheckpoint, NewEffect, Saved,
-    Status, StepIndex, Values, Which,
+    Attempt, CheckpointId, CheckpointKey, ExecutionId, Expect, ListQuery, NewCheckpoint, NewEffect,
+    Saved, Status, StepIndex, Values, Which,
 };
 use takeback_store::{PointKind, SessionId, StateError, Timestamp};
 use takeback_testkit::Sandbox;
@@ -40,7 +40,7 @@ fn save(sandbox: &mut Sandbox, step: u32, state: Value, status: Status) -> Saved
         status,
         error: None,
         values: &Values { state, ..Values::default() },
-        parent: None,
+        expect: Expect::Anything,
         point: None,
         session: Some(&SessionId::from("s")),
     };
@@ -311,7 +311,7 @@ fn a_checkpoint_without_its_files_says_so() {
         status: Status::Success,
         error: None,
         values: &Values::default(),
-        parent: None,
+        expect: Expect::Anything,
         point: None,
         session: None,
     };
@@ -455,7 +455,7 @@ fn a_step_that_is_refused_leaves_no_point() {
         status: Status::Success,
         error: None,
         values: &Values::default(),
-        parent: Some(&missing),
+        expect: Expect::Newest(Some(&missing)),
         point: None,
         session: Some(&SessionId::from("s")),
     };
@@ -499,7 +499,7 @@ fn the_runs_of_others_take_no_state_and_none_of_its_points_with_them() {
             status: Status::Success,
             error: None,
             values: &values,
-            parent: None,
+            expect: Expect::Anything,
             point: None,
             session: Some(&run),
         };

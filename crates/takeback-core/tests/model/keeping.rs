@@ -4,6 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use takeback_store::PointId;
+use takeback_testkit::Thing;
 
 use super::{CallState, Oracle, Seen, Who};
 
@@ -36,6 +37,7 @@ impl Oracle {
     pub(crate) fn delete_session(&mut self, session: &'static str) {
         let own = self.points.iter().filter(|point| point.session == Some(session));
         self.drop_points(own.map(|point| point.id).collect());
+        self.forget_rewinds_of(session);
         for change in &mut self.log {
             match &mut change.who {
                 Who::Agent(who) if *who == session => change.who = Who::Deleted,
@@ -47,6 +49,55 @@ impl Oracle {
         for call in self.calls.iter_mut().filter(|call| call.session == session) {
             call.state = CallState::Ended;
         }
+    }
+
+    /// The rewinds that took back what a session did, or took back one that had, and those before which
+    /// something of it stood that no point of the list has; and every older one.
+    fn forget_rewinds_of(&mut self, session: &str) {
+        let mut theirs = BTreeSet::new();
+        let mut newest = None;
+        for (number, change) in (1..).zip(&self.log) {
+            match change.who {
+                Who::Agent(who) if who == session => drop(theirs.insert(number)),
+                Who::Rewind(rewind) if change.cancels.iter().any(|seq| theirs.contains(seq)) => {
+                    theirs.insert(number);
+                    newest = newest.max(Some(rewind));
+                }
+                _ => {}
+            }
+        }
+        let listed = |from: usize, to: usize| {
+            let mut listed = self.points.iter().filter(|point| point.safety_of.is_none());
+            listed.any(|point| (from..to).contains(&point.at))
+        };
+        for point in &self.points {
+            let Some(rewind) = point.safety_of else { continue };
+            let holds = self.log.iter().enumerate().any(|(at, change)| {
+                let left = (1..).zip(&self.log).filter(|(_, other)| other.path == change.path);
+                let left: Vec<_> = left.collect();
+                let is_theirs = |seen: &Seen| {
+                    matches!(seen, Seen::A(Thing::File { .. } | Thing::Link(_)))
+                        && left.iter().any(|(_, other)| {
+                            matches!(other.who, Who::Agent(who) if who == session)
+                                && other.after == *seen
+                        })
+                };
+                let next = left.iter().find(|(number, _)| *number > at + 1);
+                next.is_some_and(|(next, _)| {
+                    (at + 1..*next).contains(&point.at)
+                        && is_theirs(&change.after)
+                        && !listed(at + 1, *next)
+                })
+            });
+            if holds {
+                newest = newest.max(Some(rewind));
+            }
+        }
+        for rewind in newest.map_or(&mut [][..], |newest| &mut self.rewinds[..=newest]) {
+            rewind.forgotten = true;
+        }
+        let rewinds = &self.rewinds;
+        self.points.retain(|point| point.safety_of.is_none_or(|rewind| !rewinds[rewind].forgotten));
     }
 
     /// With the safety points of which neither neighbour in the list stays, and their rewinds.

@@ -159,19 +159,25 @@ fn after_a_bad_message_the_next_is_answered() {
     let good = br#"{"jsonrpc":"2.0","id":1,"method":"add","params":[1]}"#;
     let expected = r#"{"jsonrpc":"2.0","id":1,"result":1}"#;
     let long = vec![b'x'; 3000];
-    for (bad, code) in [
-        (b"\xff\xfe{}".as_slice(), -32700),
-        (br#"{"jsonrpc":"2.0","id":1,"method":"\xff"}"#, -32700),
-        (b"\x00", -32700),
-        (&long, -32600),
-        (b"[", -32700),
+    let long_call = [br#"{"jsonrpc":"2.0","id":"l","method":""#.as_slice(), &long, b"\"}"].concat();
+    for (bad, id, code) in [
+        (b"\xff\xfe{}".as_slice(), "null", -32700),
+        (br#"{"jsonrpc":"2.0","id":3,"method":"\xff"}"#, "3", -32700),
+        (br#"{"jsonrpc":"2.0","id":"x","method":"add","params":[1,]}"#, "\"x\"", -32700),
+        (b"{\"jsonrpc\":\"2.0\",\"id\":4,\"method\":\"\xff\"}", "4", -32700),
+        (br#"{"jsonrpc":"2.0","id":5,"method":"add","method":"add"}"#, "5", -32600),
+        (br#"[{"jsonrpc":"2.0","id":6},"#, "null", -32700),
+        (b"\x00", "null", -32700),
+        (&long, "null", -32600),
+        (&long_call, "\"l\"", -32600),
+        (b"[", "null", -32700),
     ] {
         let limits = Limits { frame: 2000, ..Limits::default() };
         let answered = answers_to(&[bad, b"\n", good, b"\n"].concat(), &limits);
         let lines: Vec<&str> = answered.lines().collect();
         let [refused, answered] = lines.as_slice() else { panic!("{lines:?}") };
         assert!(
-            refused.contains(&format!("\"id\":null,\"error\":{{\"code\":{code},")),
+            refused.contains(&format!("\"id\":{id},\"error\":{{\"code\":{code},")),
             "{refused}"
         );
         assert_eq!(*answered, expected);

@@ -46,7 +46,8 @@ fn a_line_is_a_frame() {
 #[test]
 fn a_line_that_is_too_long_is_passed_over() {
     let bytes = [b"12345\n123456\n", vec![b'x'; 200_000].as_slice(), b"\nok\n123456"].concat();
-    let expected = [whole("12345"), Frame::TooLarge, Frame::TooLarge, whole("ok"), Frame::TooLarge];
+    let too_large = || Frame::TooLarge { id: None };
+    let expected = [whole("12345"), too_large(), too_large(), whole("ok"), too_large()];
     assert_eq!(frames(&bytes, 5), (expected.to_vec(), None));
 }
 
@@ -55,7 +56,7 @@ fn a_frame_may_have_its_length_before_it() {
     let bytes = b"Content-Length: 2\r\n\r\n{}content-length:4\nContent-Type: x\n\n{\n}\n";
     assert_eq!(frames(bytes, 100), (vec![whole("{}"), whole("{\n}\n")], None));
     let bytes = b"Content-Length: 6\r\n\r\n123456Content-Length: 2\r\n\r\n{}";
-    assert_eq!(frames(bytes, 5), (vec![Frame::TooLarge, whole("{}")], None));
+    assert_eq!(frames(bytes, 5), (vec![Frame::TooLarge { id: None }, whole("{}")], None));
     let cut: [&[u8]; 3] = [b"Content-Length: 9\r\n\r\n{}", b"Content-Length: 9\r\n", b"Con"];
     for bytes in cut {
         assert_eq!(frames(bytes, 100), (vec![], None), "a client that went: {bytes:?}");
@@ -75,4 +76,16 @@ fn a_broken_header_ends_it() {
         let expected = (vec![], Some(format!("no frame begins here: {why}")));
         assert_eq!(frames(bytes, 100), expected);
     }
+}
+
+#[test]
+fn of_a_frame_that_is_too_long_the_id_is_found() {
+    let text = |id: &str| format!(r#"{{"params":["{}"],"id":{id}}}"#, "x".repeat(100_000));
+    let frame = |id: &str| Frame::TooLarge { id: Some(id.to_owned()) };
+    let lines = format!("{}\n{}\n{{}}\n", text("7"), text("\"a\""));
+    let expected = vec![frame("7"), frame("\"a\""), whole("{}")];
+    assert_eq!(frames(lines.as_bytes(), 50), (expected, None));
+    let headers = |text: &str| format!("Content-Length: {}\r\n\r\n{text}", text.len());
+    let lengths = format!("{}{}", headers(&text("8")), headers("{}"));
+    assert_eq!(frames(lengths.as_bytes(), 50), (vec![frame("8"), whole("{}")], None));
 }

@@ -42,6 +42,16 @@ pub(super) struct Book {
     pub(super) deleted: bool,
     /// Files like this one that were damaged and set aside, with the effects that were in them.
     pub(super) lost: Vec<String>,
+    /// Checkpoints that were deleted on purpose. `None`: nobody kept count.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) removed: Option<Vec<Removed>>,
+}
+
+/// A checkpoint that was deleted on purpose.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct Removed {
+    pub(super) position: u64,
+    pub(super) place: Place,
 }
 
 /// A run of checkpoints that follow one another.
@@ -140,13 +150,14 @@ impl Book {
             unsettled: false,
             deleted: false,
             lost: Vec::new(),
+            removed: Some(Vec::new()),
         }
     }
 
     /// What can be known of an execution without its file: its lines by what the checkpoints say, and
     /// as the current one what the names of the files say.
     pub(super) fn rebuilt(execution: &ExecutionId, entries: &[Entry]) -> Self {
-        let mut book = Self::begin(execution);
+        let mut book = Self { removed: None, ..Self::begin(execution) };
         book.saves = entries.iter().map(|entry| entry.position).max().unwrap_or(0);
         for entry in entries {
             book.note_attempt(entry.place);

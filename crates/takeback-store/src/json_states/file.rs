@@ -105,7 +105,21 @@ pub(super) fn lock_path(path: &Path) -> PathBuf {
 /// Held until dropped, or until the process ends in any way.
 #[derive(Debug)]
 pub(super) struct Held {
-    _file: File,
+    file: File,
+}
+
+impl Held {
+    /// Notes that the save with this number was done. Not durable, and nothing depends on it: without
+    /// the note, a checkpoint whose file is gone is taken for one that was never written.
+    pub(super) fn note_saved(&self, position: u64) {
+        drop(disk::overwrite(&self.file, format!("{position:020}\n").as_bytes()));
+    }
+}
+
+/// The number of the last save to a file, if its lock has a note of it.
+pub(super) fn noted_save(path: &Path) -> Option<u64> {
+    let bytes = bytes(&lock_path(path)).ok()??.ok()?;
+    str::from_utf8(&bytes).ok()?.trim_end().parse().ok()
 }
 
 /// The lock of a file. Lock files stay for as long as what they are for, and are removed with it by
@@ -122,7 +136,7 @@ pub(super) fn lock(path: &Path, patience: Duration) -> Result<Held, StateError> 
                 let held = file.metadata().map_err(failed())?;
                 let named = std::fs::symlink_metadata(&lock);
                 if named.is_ok_and(|named| (named.dev(), named.ino()) == (held.dev(), held.ino())) {
-                    return Ok(Held { _file: file });
+                    return Ok(Held { file });
                 }
             }
             Err(TryLockError::Error(error)) => return Err(failed()(error)),

@@ -13,7 +13,7 @@ use super::folder::{
 };
 use super::{JsonStates, LOOKS, name};
 use crate::disk;
-use crate::state::{CheckpointId, Damaged, ExecutionId, NewCheckpoint, Record, StateError};
+use crate::state::{CheckpointId, Damaged, ExecutionId, Expect, NewCheckpoint, Record, StateError};
 
 impl JsonStates {
     pub(super) fn book_path(&self, execution: &ExecutionId) -> Result<PathBuf, StateError> {
@@ -102,7 +102,7 @@ impl JsonStates {
         read(book.as_ref().filter(|book| is_there(&path) && !book.is_blank()))
     }
 
-    /// Whether the last save was done: its file is there, or is damaged.
+    /// Whether the last save was done: its file is there, is damaged, or was noted.
     fn resolve(&self, book: &mut Book) -> Result<(), StateError> {
         let Some(saving) = book.saving.take() else {
             return Ok(());
@@ -118,10 +118,25 @@ impl JsonStates {
                 Err(error) => return Err(error),
             },
         };
-        if is_done {
+        // Its file may have been deleted since.
+        if is_done || file::noted_save(&path) == Some(saving.position) {
             book.has_saved(saving);
         }
         Ok(())
+    }
+
+    /// Every checkpoint that can be read. Nothing is set aside.
+    pub(super) fn readable(
+        &self,
+        execution: &ExecutionId,
+        steps: &Steps,
+        book: &Book,
+    ) -> Result<Vec<Found>, StateError> {
+        match self.all(execution, steps, Some(book), Aside::Never) {
+            // What is newer counts as there.
+            Err(StateError::Newer { .. }) => Ok(Vec::new()),
+            all => all,
+        }
     }
 
     /// What can be known of an execution without its file; `None` if there is nothing of it.
@@ -226,20 +241,24 @@ impl JsonStates {
         new: &NewCheckpoint<'_>,
         book: &Book,
     ) -> Result<(), StateError> {
-        let Some(parent) = new.parent else {
-            return Ok(());
-        };
         let execution = new.execution;
         let id = CheckpointId { execution: execution.clone(), step: new.step, attempt: None };
-        let found = match parent.execution == *execution {
-            true => self.find_kept(parent, Some(book), Aside::Holding)?,
-            false => None,
-        };
-        let Some(found) = found else {
-            return Err(StateError::MissingParent { id, parent: parent.clone() });
+        let expected = match new.expect {
+            Expect::Anything => return Ok(()),
+            Expect::Newest(None) => None,
+            Expect::Newest(Some(parent)) => {
+                let found = match parent.execution == *execution {
+                    true => self.find_kept(parent, Some(book), Aside::Holding)?,
+                    false => None,
+                };
+                let Some(found) = found else {
+                    return Err(StateError::MissingParent { id, parent: parent.clone() });
+                };
+                Some((found.kept.step, found.attempt))
+            }
         };
         let head = book.head();
-        if head == Some((found.kept.step, found.attempt)) {
+        if head == expected {
             return Ok(());
         }
         let name = |(step, attempt)| CheckpointId {
@@ -249,7 +268,7 @@ impl JsonStates {
         };
         Err(StateError::Conflict {
             id,
-            parent: parent.clone(),
+            parent: new.expect.parent().cloned(),
             branch: crate::state::BranchName::main(),
             head: head.map(name),
         })

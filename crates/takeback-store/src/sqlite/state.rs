@@ -267,7 +267,8 @@ impl StateStore for SqliteStates {
                 execution: new.execution.clone(),
                 branch: new.branch.cloned(),
                 attempt: new.attempt,
-                parent: new.parent.cloned(),
+                parent: new.expect.parent().cloned(),
+                is_first: new.expect.is_first(),
                 session: new.session.cloned(),
             };
             let written =

@@ -37,6 +37,8 @@ pub fn run(make: &mut dyn FnMut() -> [Box<dyn StateStore>; 2], abilities: Abilit
         saving::other_content_is_another_attempt,
         saving::an_attempt_can_be_given,
         saving::a_parent_must_be_the_head,
+        saving::a_first_step_is_the_only_one,
+        saving::of_many_who_begin_one_makes_the_first_step,
         saving::a_missing_parent_is_named,
         saving::an_answer_that_was_lost_can_be_asked_for_again,
         saving::of_two_writers_one_wins,

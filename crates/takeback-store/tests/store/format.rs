@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use serde_json::json;
 use takeback_store::state::{
-    Attempt, BranchName, Category, CheckpointKey, DocumentKey, ExecutionId, NewCheckpoint,
+    Attempt, BranchName, Category, CheckpointKey, DocumentKey, ExecutionId, Expect, NewCheckpoint,
     NewEffect, Status, StepIndex, Values,
 };
 use takeback_store::{
@@ -176,7 +176,7 @@ fn save_states(dir: &Path) {
             status: Status::Success,
             error: None,
             values: &conversation(step),
-            parent: None,
+            expect: Expect::Anything,
             point: None,
             session: Some(&SessionId::from("agent")),
         };

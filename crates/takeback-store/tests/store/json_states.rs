@@ -4,6 +4,7 @@
 mod crash;
 mod damage;
 mod foreign;
+mod missing;
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -13,9 +14,9 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 use takeback_store::state::{
-    Attempt, Category, CheckpointId, CheckpointKey, DocumentKey, ExecutionId, HeadMove, ListQuery,
-    MoveTo, NewCheckpoint, NewEffect, Page, Record, StateError, StateStore, Status, StepIndex,
-    Values, Which,
+    Attempt, Category, CheckpointId, CheckpointKey, DocumentKey, ExecutionId, Expect, HeadMove,
+    ListQuery, MoveTo, NewCheckpoint, NewEffect, Page, Record, StateError, StateStore, Status,
+    StepIndex, Values, Which,
 };
 use takeback_store::{JsonStates, PointId, Timestamp, disk};
 use tempfile::TempDir;
@@ -54,7 +55,7 @@ fn new<'a>(execution: &'a ExecutionId, step: u32, values: &'a Values) -> NewChec
         status: Status::Success,
         error: None,
         values,
-        parent: None,
+        expect: Expect::Anything,
         point: None,
         session: None,
     }

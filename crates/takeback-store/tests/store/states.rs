@@ -9,8 +9,8 @@ use std::time::Duration;
 use rusqlite::Connection;
 use serde_json::{Value, json};
 use takeback_store::state::{
-    Attempt, BranchName, CheckpointId, CheckpointKey, ExecutionId, HeadMove, ListQuery, MoveTo,
-    NewCheckpoint, NewEffect, Saved, Status, StepIndex, Values, Which,
+    Attempt, BranchName, CheckpointId, CheckpointKey, ExecutionId, Expect, HeadMove, ListQuery,
+    MoveTo, NewCheckpoint, NewEffect, Saved, Status, StepIndex, Values, Which,
 };
 use takeback_store::{SqliteStates, StateError, StateStore, StoreError, Timestamp};
 
@@ -42,7 +42,7 @@ fn save(
         status: Status::Success,
         error: None,
         values,
-        parent: None,
+        expect: Expect::Anything,
         point: None,
         session: None,
     })
@@ -283,7 +283,7 @@ fn of_many_that_follow_one_parent_one_does() {
                             status: Status::Success,
                             error: None,
                             values: &values,
-                            parent: Some(parent),
+                            expect: Expect::Newest(Some(parent)),
                             point: None,
                             session: None,
                         })
@@ -365,14 +365,15 @@ fn what_a_handle_knows_of_a_parent_is_what_the_database_says() {
         status: Status::Success,
         error: None,
         values: &number(9),
-        parent: None,
+        expect: Expect::Anything,
         point: None,
         session: None,
     };
     states.save(&new).unwrap();
     // The newest attempt of step 1 is its second, and the head is its first.
     let (step, attempt, values) = (StepIndex(2), None, &number(3));
-    let next = NewCheckpoint { step, attempt, values, parent: Some(&parent), ..new };
+    let next =
+        NewCheckpoint { step, attempt, values, expect: Expect::Newest(Some(&parent)), ..new };
     for states in [states, SqliteStates::at(dir.path())] {
         let refused = states.save(&next);
         assert!(matches!(refused, Err(StateError::Conflict { .. })), "{refused:?}");
@@ -397,7 +398,7 @@ fn the_first_step_may_choose_its_branch_also_after_an_effect() {
         status: Status::Success,
         error: None,
         values: &Values::default(),
-        parent: None,
+        expect: Expect::Anything,
         point: None,
         session: None,
     };
@@ -420,7 +421,7 @@ fn no_attempt_comes_after_the_last_and_no_effect_is_nested_without_end() {
         status: Status::Success,
         error: None,
         values: &Values::default(),
-        parent: None,
+        expect: Expect::Anything,
         point: None,
         session: None,
     };
@@ -471,7 +472,7 @@ fn many_threads_save_through_one_handle() {
                         status: Status::Success,
                         error: None,
                         values: &values,
-                        parent: Some(&missing),
+                        expect: Expect::Newest(Some(&missing)),
                         point: None,
                         session: None,
                     });

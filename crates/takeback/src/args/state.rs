@@ -12,7 +12,8 @@ pub(crate) enum StateCommand {
     /// Save a step: one checkpoint as JSON on standard input, with the files as they are
     ///
     /// Fields: execution_id, step_name, step_index, state, context; and if you like variables, status
-    /// (success, failed or pending), error, metadata, timestamp, id, parent, branch, attempt, session.
+    /// (success, failed or pending), error, metadata, timestamp, id, parent, expect, branch, attempt,
+    /// session.
     Save(SaveArgs),
     /// List the executions, newest first, or the checkpoints of one, in the order of its steps
     List(ListStateArgs),

@@ -75,6 +75,7 @@ fn tell(
             "bytes": exported.bytes,
             "leftOut": exported.left_out,
             "damaged": exported.damaged.iter().map(WirePath::from).collect::<Vec<_>>(),
+            "statesLeftOut": exported.states.map(|states| states.checkpoints),
         });
         writeln!(out, "{value}")?;
     } else if !screen.quiet {
@@ -98,6 +99,7 @@ fn tell(
                 },
             )?;
         }
+        tell_states(out, exported)?;
     }
     if exported.damaged.is_empty() {
         return Ok(0);
@@ -109,6 +111,26 @@ fn tell(
         writeln!(out, "{HINT}`takeback verify` tells what is damaged.{HINT:#}")?;
     }
     Ok(Kind::Conflicts as u8)
+}
+
+/// What agents saved is not in a bundle: only their files are.
+fn tell_states(out: &mut dyn Write, exported: &Exported) -> io::Result<()> {
+    const NOT: &str = "Agent states are not included";
+    match exported.states {
+        Some(states) if states.checkpoints == 0 => Ok(()),
+        Some(states) => writeln!(
+            out,
+            "{CARE}{NOT}:{CARE:#} {} of {} left out.  \
+             {HINT}`takeback state export EXECUTION` writes them.{HINT:#}",
+            count(usize::try_from(states.checkpoints).unwrap_or(usize::MAX), "checkpoint"),
+            count(states.executions, "execution"),
+        ),
+        None => writeln!(
+            out,
+            "{CARE}{NOT},{CARE:#} and they cannot be read.  \
+             {HINT}`takeback verify` tells what is damaged.{HINT:#}",
+        ),
+    }
 }
 
 impl From<FileError> for CommandError {

@@ -46,7 +46,7 @@ use crate::watchlist::Watchlist;
 use crate::witness::end_of;
 
 /// What a hook is given is no longer than this.
-const LONGEST: u64 = 64 << 20;
+const LONGEST: u64 = takeback_ipc::LARGEST_MESSAGE as u64;
 /// And there within this time.
 const INPUT_PATIENCE: Duration = Duration::from_secs(5);
 

@@ -16,7 +16,7 @@ use crate::args::{ImportArgs, ImportFrom, Options};
 use crate::error::{CommandError, Kind};
 use crate::place::{self, Store};
 use crate::progress;
-use crate::screen::{GOOD, HINT, NAME, Screen, count, plain, shorten, width};
+use crate::screen::{CARE, GOOD, HINT, NAME, Screen, count, plain, shorten, width};
 
 /// The file, and what is wrong with it.
 #[derive(Debug, thiserror::Error)]
@@ -148,6 +148,7 @@ fn as_json(imported: &Imported) -> Value {
         "sessions": sessions.collect::<Vec<_>>(),
         "changes": imported.changes,
         "blobs": imported.blobs,
+        "stepsWithoutState": imported.steps,
     })
 }
 
@@ -176,6 +177,15 @@ fn tell(imported: &Imported, trial: Trial, screen: &mut Screen) -> io::Result<()
         if let Some(wanted) = &point.wanted_label {
             writeln!(out, "            {HINT}the label “{}” is taken here{HINT:#}", plain(wanted))?;
         }
+    }
+    if imported.steps > 0 {
+        writeln!(
+            out,
+            "{CARE}Agent states are not included:{CARE:#} {} of an agent {} its files only.  \
+             {HINT}`takeback state export` writes states.{HINT:#}",
+            count(imported.steps, "step"),
+            if imported.steps == 1 { "has" } else { "have" },
+        )?;
     }
     Ok(())
 }

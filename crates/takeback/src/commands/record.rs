@@ -8,8 +8,9 @@ use std::io::{self, BufRead, Read as _};
 use std::path::PathBuf;
 use std::time::Duration;
 
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
+use takeback_core::history::{FileCheckpointId, kept_for_call};
 use takeback_core::record::{RecordError, Recorded};
 use takeback_core::{AgentEvent, CallReport, Outcome, Tools, Touches, Workspace, process};
 use takeback_store::{
@@ -23,7 +24,7 @@ use crate::args::{Options, RecordArgs};
 use crate::error::{CommandError, Kind};
 use crate::place::{self, Place, Store};
 use crate::screen::Screen;
-use crate::wire::WireNote;
+use crate::wire::{WireNote, WirePath};
 
 /// One line of input.
 #[derive(Debug, Deserialize)]
@@ -172,7 +173,7 @@ fn answer_each(
 }
 
 /// No event is longer than this.
-const LONGEST_LINE: usize = 64 << 20;
+const LONGEST_LINE: usize = takeback_ipc::LARGEST_MESSAGE;
 
 enum Line {
     Whole(Vec<u8>),
@@ -259,8 +260,21 @@ impl Recording {
             }
             _ => {}
         }
+        let opened = match &event {
+            AgentEvent::BeforeTool { session, call, touches, .. } => {
+                Some((session.clone(), call.clone(), first_path(workspace, touches)))
+            }
+            _ => None,
+        };
         match self.take(workspace, event) {
-            Ok(recorded) => accepted(name, recorded.seq, recorded.point, &recorded.not_captured),
+            Ok(recorded) => {
+                let mut answer =
+                    accepted(name, recorded.seq, recorded.point, &recorded.not_captured);
+                if let Some((session, call, path)) = opened {
+                    name_copies(&mut answer, workspace, &session, &call, path.as_ref());
+                }
+                answer
+            }
             Err(error) => refused(name, error.into()),
         }
     }
@@ -388,6 +402,48 @@ fn step(
             answer
         }
         Err(error) => refused("step", error),
+    }
+}
+
+/// Adds the ids under which `checkpoint:list` has the copies that were kept for a call, and which of them
+/// is that of `path`.
+fn name_copies(
+    answer: &mut Value,
+    workspace: &Workspace,
+    session: &SessionId,
+    call: &CallId,
+    path: Option<&WorkPath>,
+) {
+    // A log that cannot be read names no copies. The event is recorded all the same.
+    let kept = kept_for_call(&*workspace.store, session, call).unwrap_or_default();
+    let first = kept.iter().find(|(kept, _)| Some(kept) == path);
+    answer["checkpoint"] = json!(first.map(|(_, id)| id.to_string()));
+    let each: Vec<_> = kept.iter().map(|(path, id)| WireCopy::new(path, *id)).collect();
+    answer["checkpoints"] = json!(each);
+}
+
+/// The first path that a call names, as it is recorded.
+fn first_path(workspace: &Workspace, touches: &Touches) -> Option<WorkPath> {
+    match touches {
+        Touches::Paths(paths) | Touches::Anything { paths, .. } => {
+            workspace.resolve(paths.first()?)
+        }
+        Touches::Nothing => None,
+    }
+}
+
+/// A copy of a file that was kept before a tool call.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct WireCopy {
+    id: String,
+    #[serde(flatten)]
+    path: WirePath,
+}
+
+impl WireCopy {
+    fn new(path: &WorkPath, id: FileCheckpointId) -> Self {
+        Self { id: id.to_string(), path: path.into() }
     }
 }
 

@@ -226,9 +226,9 @@ pub(crate) fn find_session(workspace: &Workspace, name: &str) -> Result<SessionI
             let unknown = SessionNameError::NotFound { name: name.to_owned() };
             Err(CommandError::new(Kind::Error, unknown).hint(format!("{meant}{lists}")))
         }
-        (None, [first, second, ..]) => {
-            let (first, second) = (first.id.clone(), second.id.clone());
-            let several = SessionNameError::Several { name: name.to_owned(), first, second };
+        (None, several) => {
+            let candidates = several.iter().map(|session| session.id.clone()).collect();
+            let several = SessionNameError::Several { name: name.to_owned(), candidates };
             Err(CommandError::new(Kind::Error, several).hint("Write more of the id."))
         }
     }
@@ -238,8 +238,19 @@ pub(crate) fn find_session(workspace: &Workspace, name: &str) -> Result<SessionI
 pub(crate) enum SessionNameError {
     #[error("there is no session {name}")]
     NotFound { name: String },
-    #[error("{name} may mean {first} or {second}")]
-    Several { name: String, first: SessionId, second: SessionId },
+    #[error("{name} may mean {}", listed(candidates))]
+    Several { name: String, candidates: Vec<SessionId> },
+}
+
+/// The candidates of a name, or the first of very many.
+fn listed(candidates: &[SessionId]) -> String {
+    const MOST: usize = 8;
+    let names: Vec<&str> = candidates.iter().take(MOST).map(|id| id.0.as_str()).collect();
+    match (names.as_slice(), candidates.len().saturating_sub(MOST)) {
+        ([first @ .., last], 0) if !first.is_empty() => format!("{} or {last}", first.join(", ")),
+        (names, 0) => names.join(", "),
+        (names, more) => format!("{} or {more} more", names.join(", ")),
+    }
 }
 
 /// The session whose id differs from `name` least, if any is near.

@@ -132,7 +132,7 @@ fn answers_as_json() {
     let bytes = std::fs::metadata(file).expect("it is there").len();
     let expected = serde_json::json!({
         "file": file, "points": 1, "changes": 1, "blobs": 4, "bytes": bytes, "leftOut": 1,
-        "damaged": [],
+        "damaged": [], "statesLeftOut": 0,
     });
     assert_eq!(answer, expected);
     let answer = other.json(&["import", file]);
@@ -148,6 +148,7 @@ fn answers_as_json() {
         "sessions": [{ "id": session, "was": "s" }],
         "changes": 1,
         "blobs": 4,
+        "stepsWithoutState": 0,
     });
     assert_eq!(answer, expected);
     assert!(session.starts_with("imported-") && session.ends_with("-s"), "{session}");
@@ -249,4 +250,82 @@ fn a_file_that_is_refused_leaves_nothing_behind() {
     let answer = other.takeback(&["import", "nowhere"]);
     assert_eq!(answer.code, 1);
     insta::assert_snapshot!(answer.err, @"takeback: nowhere cannot be read: No such file or directory (os error 2)");
+}
+
+/// A checkpoint of an agent of session `s`, with its files.
+fn saved(user: &User, execution: &str, step: u32) {
+    let checkpoint = format!(
+        r#"{{"execution_id":"{execution}","step_index":{step},"step_name":"n","state":{{}},"context":{{}},"session":"s"}}"#
+    );
+    user.write("step.txt", &format!("{execution} {step}\n"));
+    assert_eq!(user.fed(&["state", "save"], &checkpoint).code, 0);
+}
+
+#[test]
+fn states_that_stay_behind_are_told_on_both_sides() {
+    let (user, other) = (busy(), User::new());
+    assert!(!user.takeback(&["export", "../none"]).out.contains("states"), "there are none");
+    saved(&user, "e", 1);
+    saved(&user, "e", 2);
+    assert_eq!(user.takeback(&["checkpoint", "plain"]).code, 0);
+
+    let said = |answer: &crate::home::Answer| -> String {
+        assert_eq!(answer.code, 0, "{answer:?}");
+        answer.out.lines().filter(|line| line.contains("states are")).collect::<Vec<_>>().join("\n")
+    };
+    let file = other.home().join("bundle");
+    let file = file.to_str().expect("utf-8");
+    let whole = user.takeback(&["export", file]);
+    insta::assert_snapshot!(said(&whole), @"Agent states are not included: 2 checkpoints of 1 execution left out.  `takeback state export EXECUTION` writes them.");
+    let imported = other.takeback(&["import", file]);
+    insta::assert_snapshot!(said(&imported), @"Agent states are not included: 2 steps of an agent have its files only.  `takeback state export` writes states.");
+    assert_eq!(other.json(&["import", file, "--dry-run"])["stepsWithoutState"], 2);
+
+    // Only what belongs to what was asked for is missed.
+    for (name, args, left_out) in [
+        ("all", vec![], 2),
+        ("of-s", vec!["--session", "s"], 2),
+        ("with", vec!["@~1"], 1),
+        ("plain", vec!["plain"], 0),
+        ("early", vec!["done"], 0),
+    ] {
+        let file = format!("../{name}");
+        let args = [&["export", file.as_str()][..], &args].concat();
+        assert_eq!(user.json(&args)["statesLeftOut"], left_out, "{name}");
+    }
+    assert_eq!(said(&user.takeback(&["export", "../one", "plain"])), "");
+    let plain = user.work().join("../one");
+    let plain = plain.to_str().expect("utf-8");
+    assert_eq!(said(&other.takeback(&["import", plain])), "");
+    assert_eq!(user.takeback(&["export", "../quiet", "-q"]).out, "");
+}
+
+#[test]
+fn a_session_is_exported_by_the_beginning_of_its_id() {
+    let user = busy();
+    let told = |line: &str| assert_eq!(user.fed(&["record"], line).code, 0);
+    for session in ["long-4711-a", "long-4711-b", "long-5", "solo-1b2c"] {
+        told(&format!(
+            r#"{{"event":"prompt","session":"{session}","message":"{session}","text":"go"}}"#
+        ));
+    }
+    let exported = user.json(&["export", "../a", "--session", "long-4711-b"]);
+    assert_eq!(exported["points"], 1);
+    let by_prefix = user.json(&["export", "../b", "--session", "solo"]);
+    assert_eq!(by_prefix["points"], 1);
+    let whole = user.json(&["export", "../c", "--session", "solo-1b2c"]);
+    assert_eq!((&whole["changes"], &whole["bytes"]), (&by_prefix["changes"], &by_prefix["bytes"]));
+    let several = user.takeback(&["export", "../d", "--session", "long"]);
+    assert_eq!(several.code, 1);
+    insta::assert_snapshot!(several.err, @"
+    takeback: long may mean long-4711-a, long-4711-b or long-5
+      Write more of the id.
+    ");
+    let unknown = user.takeback(&["export", "../d", "--session", "solo-2"]);
+    assert_eq!(unknown.code, 1);
+    insta::assert_snapshot!(unknown.err, @"
+    takeback: there is no session solo-2
+      Did you mean solo-1b2c? `takeback sessions` lists the sessions.
+    ");
+    assert!(!user.work().join("../d").exists());
 }

@@ -33,6 +33,7 @@ mod run;
 mod scale;
 mod schema;
 mod serve;
+mod session_delete;
 mod settings;
 mod state;
 mod terminal;

@@ -52,8 +52,12 @@ fn with_a_secret() -> User {
     user
 }
 
-/// Every file of the user's home in which one of the secrets is, raw or compressed.
 fn found_in(home: &Path) -> Vec<(PathBuf, &'static str)> {
+    found(home, &SECRETS)
+}
+
+/// Every file below a folder in which one of the secrets is, raw or compressed.
+pub(crate) fn found(home: &Path, secrets: &[&'static str]) -> Vec<(PathBuf, &'static str)> {
     let mut found = Vec::new();
     let mut open = vec![home.to_owned()];
     while let Some(folder) = open.pop() {
@@ -65,7 +69,7 @@ fn found_in(home: &Path) -> Vec<(PathBuf, &'static str)> {
             }
             let bytes = fs::read(&path).expect("it can be read");
             let unpacked = frames_in(&bytes);
-            for secret in SECRETS {
+            for secret in secrets.iter().copied() {
                 let is_in = |bytes: &[u8]| {
                     bytes.windows(secret.len()).any(|part| part == secret.as_bytes())
                 };

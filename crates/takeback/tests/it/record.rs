@@ -104,7 +104,7 @@ fn events_are_answered_line_by_line() {
     insta::assert_snapshot!(answer.out, @r#"
     {"event":"session_start","notCaptured":[],"ok":true,"point":null,"seq":0}
     {"event":"prompt","notCaptured":[],"ok":true,"point":"LONG-ID","seq":1}
-    {"event":"before_tool","notCaptured":[],"ok":true,"point":null,"seq":1}
+    {"checkpoint":"LONG-ID","checkpoints":[{"filePath":"a.txt","id":"LONG-ID"}],"event":"before_tool","notCaptured":[],"ok":true,"point":null,"seq":1}
     {"event":"after_tool","notCaptured":[],"ok":true,"point":null,"seq":1}
     {"error":"not an event: expected ident at line 1 column 2","ok":false}
     {"error":"not an event: unknown variant `dance`, expected one of `session_start`, `prompt`, `before_tool`, `after_tool`, `turn_end`, `session_end`, `step` at line 1 column 16","ok":false}

@@ -1,5 +1,6 @@
 //! An agent's state: saved step by step, looked at, gone back to with the files.
 
+mod beginning;
 mod json_files;
 mod looking;
 mod recovery;

@@ -162,7 +162,7 @@ mod tests {
     use crate::sqlite::DATABASE;
     use crate::sqlite::state::SqliteStates;
     use crate::state::{
-        ExecutionId, NewCheckpoint, StateError, StateStore as _, Status, StepIndex, Values,
+        ExecutionId, Expect, NewCheckpoint, StateError, StateStore as _, Status, StepIndex, Values,
     };
 
     #[test]
@@ -185,7 +185,7 @@ mod tests {
             status: Status::Success,
             error: None,
             values: &values,
-            parent: None,
+            expect: Expect::Anything,
             point: None,
             session: None,
         };

@@ -90,6 +90,8 @@ pub(super) struct Place {
     pub(super) branch: Option<BranchName>,
     pub(super) attempt: Option<Attempt>,
     pub(super) parent: Option<CheckpointId>,
+    /// There must be no checkpoint yet.
+    pub(super) is_first: bool,
     pub(super) session: Option<SessionId>,
 }
 
@@ -112,7 +114,8 @@ pub(super) fn save(writer: &mut Writer, place: &Place, ready: Ready) -> rows::Re
 /// Whether what the writer knows is enough: the next step of the current branch.
 fn goes_on(facts: &Facts, place: &Place, ready: &Ready) -> bool {
     let (_, step, attempt) = facts.head;
-    ready.step.step > facts.last
+    !place.is_first
+        && ready.step.step > facts.last
         && ready.sweeps.is_none_or(|then| then == facts.sweeps)
         && !facts.has_retries
         && place.attempt.is_none()
@@ -290,7 +293,10 @@ impl There {
                 step: other.step,
                 attempt: other.attempt,
             };
-            let follows = parent.as_ref().is_none_or(|(_, row)| other.parent == Some(row.id));
+            let follows = match &parent {
+                Some((_, row)) => other.parent == Some(row.id),
+                None => !place.is_first || other.parent.is_none(),
+            };
             if other.digest == step.digest && other.point == step.point && follows {
                 let found = named(db, &there.execution, &key.id())?;
                 let (row, is_newest) = found.expect("it was just read");
@@ -302,22 +308,24 @@ impl There {
                 return Err(StateError::Taken { key }.into());
             }
         }
-        match parent {
-            Some((parent, row)) if head != Some(row.id) => {
-                let head = match head {
-                    Some(head) => record_at(db, &place.execution, &there.execution, head)?,
-                    None => None,
-                };
-                Err(StateError::Conflict {
-                    id: place.id(step),
-                    parent: parent.clone(),
-                    branch: there.branch.name,
-                    head: head.map(|head| head.key.id()),
-                }
-                .into())
-            }
-            _ => Ok(there),
+        let is_expected = match &parent {
+            Some((_, row)) => head == Some(row.id),
+            None => !place.is_first || head.is_none(),
+        };
+        if is_expected {
+            return Ok(there);
         }
+        let head = match head {
+            Some(head) => record_at(db, &place.execution, &there.execution, head)?,
+            None => None,
+        };
+        Err(StateError::Conflict {
+            id: place.id(step),
+            parent: parent.map(|(parent, _)| parent.clone()),
+            branch: there.branch.name,
+            head: head.map(|head| head.key.id()),
+        }
+        .into())
     }
 }
 

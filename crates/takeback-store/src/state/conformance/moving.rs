@@ -9,7 +9,7 @@ use super::samples::{
 use super::{Pair, good};
 use crate::id::RewindId;
 use crate::state::{
-    BranchName, ExecutionId, Head, HeadMove, LineId, MoveTo, Moved, NewCheckpoint, Record,
+    BranchName, ExecutionId, Expect, Head, HeadMove, LineId, MoveTo, Moved, NewCheckpoint, Record,
     StateError, StateStore, StepIndex, Which,
 };
 
@@ -80,7 +80,8 @@ pub(super) fn attempts_go_on_counting_after_a_move([store, other]: Pair<'_>) {
     }
     // A parent on the line that was left is there, and is not the head.
     let left = id("ckpt-e-4.a1");
-    let refused = store.save(&NewCheckpoint { parent: Some(&left), ..new(&execution, 5) });
+    let refused =
+        store.save(&NewCheckpoint { expect: Expect::Newest(Some(&left)), ..new(&execution, 5) });
     assert!(matches!(refused, Err(StateError::Conflict { .. })), "{refused:?}");
 }
 
@@ -278,12 +279,18 @@ pub(super) fn a_branch_is_saved_to_without_switching([store, other]: Pair<'_>) {
         assert_eq!(stands.record, Some(saved.clone()));
     }
     let parent = id("ckpt-e-2.a1");
-    let three = NewCheckpoint { branch: Some(&side), parent: Some(&parent), ..new(&execution, 3) };
+    let three = NewCheckpoint {
+        branch: Some(&side),
+        expect: Expect::Newest(Some(&parent)),
+        ..new(&execution, 3)
+    };
     let refused = store.save(&three);
     let Err(StateError::Conflict { branch, .. }) = refused else {
         panic!("{refused:?}");
     };
     assert_eq!(branch, side);
     let parent = saved.key.id();
-    assert!(good(store.save(&NewCheckpoint { parent: Some(&parent), ..three })).is_new);
+    assert!(
+        good(store.save(&NewCheckpoint { expect: Expect::Newest(Some(&parent)), ..three })).is_new
+    );
 }

@@ -7,8 +7,8 @@ use serde_json::{Value, json};
 use super::good;
 use crate::id::Timestamp;
 use crate::state::{
-    Attempt, BranchName, CheckpointId, CheckpointKey, ExecutionId, ListQuery, NewCheckpoint, Page,
-    Record, StateStore, Status, StepIndex, Values, Which,
+    Attempt, BranchName, CheckpointId, CheckpointKey, ExecutionId, Expect, ListQuery,
+    NewCheckpoint, Page, Record, StateStore, Status, StepIndex, Values, Which,
 };
 
 pub(super) fn execution(name: &str) -> ExecutionId {
@@ -48,7 +48,7 @@ pub(super) fn new(execution: &ExecutionId, step: u32) -> NewCheckpoint<'_> {
         status: Status::Success,
         error: None,
         values: &EMPTY,
-        parent: None,
+        expect: Expect::Anything,
         point: None,
         session: None,
     }

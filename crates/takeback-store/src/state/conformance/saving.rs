@@ -9,8 +9,9 @@ use super::samples::{
 use super::{Pair, good};
 use crate::id::{PointId, Timestamp};
 use crate::state::{
-    BranchName, Category, Checkpoint, CheckpointId, ExecutionId, Executions, ListQuery,
-    NewCheckpoint, Page, Record, StateError, StateStore, Status, StepIndex, Values, Which,
+    BranchName, Category, Checkpoint, CheckpointId, ExecutionId, Executions, Expect, ListQuery,
+    NewCheckpoint, NewEffect, Page, Record, StateError, StateStore, Status, StepIndex, Values,
+    Which,
 };
 
 pub(super) fn a_new_place_is_empty([store, _]: Pair<'_>) {
@@ -319,11 +320,11 @@ pub(super) fn an_attempt_can_be_given([store, other]: Pair<'_>) {
     assert_eq!(good(store.load(&id("ckpt-e-1.a5"))).expect("it stays").values, values);
 }
 
-/// What a refused save was told: the checkpoint's step, its parent, and the step of the head.
+/// What a refused save was told: the checkpoint's step, its parent, the branch, and the step of the head.
 #[track_caller]
 fn conflict(
     refused: Result<crate::state::Saved, StateError>,
-) -> (StepIndex, CheckpointId, BranchName, Option<StepIndex>) {
+) -> (StepIndex, Option<CheckpointId>, BranchName, Option<StepIndex>) {
     match refused {
         Err(StateError::Conflict { id, parent, branch, head }) => {
             (id.step, parent, branch, head.map(|head| head.step))
@@ -337,23 +338,26 @@ pub(super) fn a_parent_must_be_the_head([store, other]: Pair<'_>) {
     let main = BranchName::main;
     steps(store, &execution, 2);
     let (one, two) = (id("ckpt-e-1"), id("ckpt-e-2"));
-    let three = NewCheckpoint { parent: Some(&one), ..new(&execution, 3) };
+    let three = NewCheckpoint { expect: Expect::Newest(Some(&one)), ..new(&execution, 3) };
     let refused = conflict(other.save(&three));
-    assert_eq!(refused, (StepIndex(3), one.clone(), main(), Some(StepIndex(2))));
+    assert_eq!(refused, (StepIndex(3), Some(one.clone()), main(), Some(StepIndex(2))));
     assert_eq!(places(&all(store, &execution)), [(1, 1), (2, 1)]);
 
-    let saved = good(other.save(&NewCheckpoint { parent: Some(&two), ..three.clone() }));
+    let saved =
+        good(other.save(&NewCheckpoint { expect: Expect::Newest(Some(&two)), ..three.clone() }));
     assert_eq!(saved.record.parent, Some((StepIndex(2), attempt(1))));
     // The head that an id names without an attempt is the newest attempt; an older one is not it.
     save(store, &execution, 3, "again");
     let old = id("ckpt-e-3.a1");
-    let four = NewCheckpoint { parent: Some(&old), ..new(&execution, 4) };
+    let four = NewCheckpoint { expect: Expect::Newest(Some(&old)), ..new(&execution, 4) };
     assert_eq!(conflict(store.save(&four)).3, Some(StepIndex(3)));
     for parent in ["ckpt-e-3.a2", "ckpt-e-4.a1", "ckpt-e-5"] {
         let parent = id(parent);
         let step = parent.step.0 + 1;
-        let saved =
-            good(store.save(&NewCheckpoint { parent: Some(&parent), ..new(&execution, step) }));
+        let saved = good(store.save(&NewCheckpoint {
+            expect: Expect::Newest(Some(&parent)),
+            ..new(&execution, step)
+        }));
         assert_eq!(saved.record.parent.expect("it has one").0, parent.step);
     }
     // Without one it follows whatever is the head.
@@ -361,11 +365,68 @@ pub(super) fn a_parent_must_be_the_head([store, other]: Pair<'_>) {
     assert_eq!(saved.parent, Some((StepIndex(6), attempt(1))));
 }
 
+pub(super) fn a_first_step_is_the_only_one([store, other]: Pair<'_>) {
+    let execution = execution("e");
+    let first = NewCheckpoint { expect: Expect::Newest(None), ..new(&execution, 1) };
+    let saved = good(store.save(&first));
+    assert_eq!((saved.is_new, saved.record.parent), (true, None));
+    // An answer that was lost can be asked for again; other content is refused, and so is another step.
+    let again = good(other.save(&first));
+    assert_eq!((again.is_new, again.record.key.attempt), (false, attempt(1)));
+    let values = state(json!({ "is": "another" }));
+    for (step, values) in [(1, &values), (2, first.values)] {
+        let refused = other.save(&NewCheckpoint { step: StepIndex(step), values, ..first.clone() });
+        let expected = (StepIndex(step), None, BranchName::main(), Some(StepIndex(1)));
+        assert_eq!(conflict(refused), expected);
+    }
+    assert_eq!(places(&all(store, &execution)), [(1, 1)]);
+
+    // Neither an effect nor a further attempt of it is a step.
+    let anew = super::samples::execution("f");
+    let intent = json!("mail");
+    let time = Timestamp(1);
+    let effect = NewEffect { execution: &anew, key: "mail", step: None, intent: &intent, time };
+    good(store.intend(&effect));
+    assert!(good(other.save(&NewCheckpoint { execution: &anew, ..first.clone() })).is_new);
+
+    // Once all of them are deleted, there is none.
+    assert!(good(store.delete_execution(&execution)));
+    assert!(good(other.save(&NewCheckpoint { values: &values, ..first })).is_new);
+}
+
+pub(super) fn of_many_who_begin_one_makes_the_first_step([store, other]: Pair<'_>) {
+    const ROUNDS: u32 = 10;
+    for round in 0..ROUNDS {
+        let execution = execution(&format!("e{round}"));
+        let begin = |store: &dyn StateStore, who: u32| {
+            let values = state(json!({ "by": who }));
+            let expect = Expect::Newest(None);
+            store.save(&NewCheckpoint { expect, values: &values, ..new(&execution, 1) })
+        };
+        let outcomes = std::thread::scope(|scope| {
+            let begun: Vec<_> = (0..8)
+                .map(|who| {
+                    let (begin, store) = (&begin, if who % 2 == 0 { store } else { other });
+                    scope.spawn(move || begin(store, who))
+                })
+                .collect();
+            begun.into_iter().map(|one| one.join().expect("it ends")).collect::<Vec<_>>()
+        });
+        let (made, refused): (Vec<_>, Vec<_>) = outcomes.into_iter().partition(Result::is_ok);
+        assert_eq!((made.len(), refused.len()), (1, 7), "{refused:?}");
+        for refused in refused {
+            assert_eq!(conflict(refused).1, None);
+        }
+        assert_eq!(places(&all(store, &execution)), [(1, 1)]);
+    }
+}
+
 pub(super) fn a_missing_parent_is_named([store, other]: Pair<'_>) {
     let here = execution("e");
     let refuse = |store: &dyn StateStore, execution: &ExecutionId, parent: &str| {
         let parent = id(parent);
-        let refused = store.save(&NewCheckpoint { parent: Some(&parent), ..new(execution, 2) });
+        let refused = store
+            .save(&NewCheckpoint { expect: Expect::Newest(Some(&parent)), ..new(execution, 2) });
         let Err(StateError::MissingParent { id, parent: named }) = refused else {
             panic!("{parent}: {refused:?}");
         };
@@ -385,14 +446,16 @@ pub(super) fn an_answer_that_was_lost_can_be_asked_for_again([store, other]: Pai
     let execution = execution("e");
     steps(store, &execution, 1);
     let (one, values) = (id("ckpt-e-1"), state(json!("two")));
-    let two = NewCheckpoint { parent: Some(&one), values: &values, ..new(&execution, 2) };
+    let two =
+        NewCheckpoint { expect: Expect::Newest(Some(&one)), values: &values, ..new(&execution, 2) };
     let saved = good(store.save(&two));
     for store in [store, other] {
         let again = good(store.save(&two));
         assert_eq!((again.is_new, &again.record), (false, &saved.record));
     }
     // A further try that comes to the same is one of its own, if it says so.
-    let further = NewCheckpoint { parent: Some(&saved.record.key.id()), ..two.clone() };
+    let further =
+        NewCheckpoint { expect: Expect::Newest(Some(&saved.record.key.id())), ..two.clone() };
     let tried = good(other.save(&further));
     assert_eq!((tried.is_new, tried.record.key.attempt), (true, attempt(2)));
     assert_eq!(tried.record.parent, Some((StepIndex(2), attempt(1))));
@@ -412,8 +475,8 @@ pub(super) fn of_two_writers_one_wins([store, other]: Pair<'_>) {
         let parent = id(&format!("ckpt-e-{round}"));
         let save = |store: &dyn StateStore, text: &str| {
             let values = state(json!({ "is": text }));
-            let parent = Some(&parent);
-            store.save(&NewCheckpoint { parent, values: &values, ..new(&execution, round + 1) })
+            let expect = Expect::Newest(Some(&parent));
+            store.save(&NewCheckpoint { expect, values: &values, ..new(&execution, round + 1) })
         };
         let outcomes = std::thread::scope(|scope| {
             [(store, "ours"), (other, "theirs")]
@@ -427,7 +490,7 @@ pub(super) fn of_two_writers_one_wins([store, other]: Pair<'_>) {
         let won = won.expect("sorted above");
         assert!(won.is_new);
         assert_eq!(won.record.key, key(&execution, round + 1, 1));
-        assert_eq!(conflict(lost).1, parent);
+        assert_eq!(conflict(lost).1, Some(parent));
     }
     let every: Vec<_> = (1..=ROUNDS + 1).map(|step| (step, 1)).collect();
     assert_eq!(places(&all(store, &execution)), every);

@@ -8,8 +8,8 @@ use super::samples::{
 use super::{Pair, good};
 use crate::id::{PointId, Timestamp};
 use crate::state::{
-    BranchName, Category, DocumentKey, Effect, Execution, Intended, NewCheckpoint, NewEffect,
-    StateError, StateStore, Status, StepIndex,
+    BranchName, Category, DocumentKey, Effect, Execution, Expect, Intended, NewCheckpoint,
+    NewEffect, StateError, StateStore, Status, StepIndex,
 };
 
 pub(super) fn one_checkpoint_is_deleted([store, other]: Pair<'_>) {
@@ -27,7 +27,8 @@ pub(super) fn one_checkpoint_is_deleted([store, other]: Pair<'_>) {
         assert_eq!(head(store, &execution), Some((5, 1)));
     }
     let gone = id("ckpt-e-3");
-    let refused = store.save(&NewCheckpoint { parent: Some(&gone), ..new(&execution, 6) });
+    let refused =
+        store.save(&NewCheckpoint { expect: Expect::Newest(Some(&gone)), ..new(&execution, 6) });
     assert!(matches!(refused, Err(StateError::MissingParent { .. })), "{refused:?}");
     // The newest attempt: the one before it is the newest.
     assert!(good(other.delete(&key(&execution, 2, 2))));

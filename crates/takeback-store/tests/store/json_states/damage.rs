@@ -178,7 +178,10 @@ fn a_damaged_head_is_passed_over_as_if_it_had_been_deleted() {
             let damaged = states.load(&id("ckpt-e-3"));
             assert!(matches!(damaged, Err(StateError::Damaged { .. })), "{damaged:?}");
             let (values, parent) = (is("on"), id("ckpt-e-2"));
-            let following = NewCheckpoint { parent: Some(&parent), ..new(&e, 4, &values) };
+            let following = NewCheckpoint {
+                expect: takeback_store::state::Expect::Newest(Some(&parent)),
+                ..new(&e, 4, &values)
+            };
             assert_eq!(states.save(&following).unwrap().record.key, key("ckpt-e-4.a1"));
             let head = states.head(&e, None).unwrap().unwrap().record.unwrap();
             assert_eq!(head.key, key("ckpt-e-4.a1"));

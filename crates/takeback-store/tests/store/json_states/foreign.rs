@@ -72,7 +72,10 @@ fn they_are_read_listed_and_gone_on_from() {
     assert!(!states.save(&same).unwrap().is_new);
     let theirs = id("ckpt-exec-1-10");
     let values = is("ours");
-    let ours = NewCheckpoint { parent: Some(&theirs), ..new(&e, 10, &values) };
+    let ours = NewCheckpoint {
+        expect: takeback_store::state::Expect::Newest(Some(&theirs)),
+        ..new(&e, 10, &values)
+    };
     let saved = states.save(&ours).unwrap().record;
     assert_eq!(
         (saved.key, saved.parent),

@@ -137,7 +137,8 @@ fn known_messages(options: &Options) -> Result<impl Fn(&str) -> bool, CommandErr
 }
 
 fn nothing(passed: &Passed, here: &Here, screen: &mut Screen) -> Result<u8, CommandError> {
-    let none = Imported { points: Vec::new(), sessions: Vec::new(), changes: 0, blobs: 0 };
+    let none =
+        Imported { points: Vec::new(), sessions: Vec::new(), changes: 0, blobs: 0, steps: 0 };
     if screen.json {
         screen.json(&in_json(&none, passed))?;
     } else if !screen.quiet {

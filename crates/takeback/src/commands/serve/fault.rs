@@ -42,8 +42,9 @@ impl From<CommandError> for Fault {
         if let Some(PointNameError::Several { first, second, .. }) = error.source.downcast_ref() {
             told = told.with("candidates", [first.as_str(), second.as_str()].as_slice());
         }
-        if let Some(SessionNameError::Several { first, second, .. }) = error.source.downcast_ref() {
-            told = told.with("candidates", [first.0.as_str(), second.0.as_str()].as_slice());
+        if let Some(SessionNameError::Several { candidates, .. }) = error.source.downcast_ref() {
+            let candidates: Vec<String> = candidates.iter().map(ToString::to_string).collect();
+            told = told.with("candidates", candidates);
         }
         let hints = error.all_hints();
         if hints.is_empty() { told } else { told.with("hint", hints.join(" ")) }

@@ -20,7 +20,7 @@ use crate::error::CommandError;
 use crate::place::Store;
 use crate::wire::WirePath;
 
-/// What stood at a path before the answer to a message first changed it.
+/// What stood at a path when the answer to a message first named or changed it.
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
 struct WireFileCheckpoint {
@@ -89,13 +89,13 @@ fn tell(one: &FileCheckpoint, content: Option<Vec<u8>>, points: &[Point]) -> Wir
         Some(Ok(text)) => (Some(text), None),
         Some(Err(bytes)) => (None, Some(STANDARD.encode(bytes.as_bytes()))),
     };
-    let before = points.iter().rev().filter(|point| point.seq < one.seq);
+    let before = points.iter().rev().filter(|point| point.created_at <= one.time);
     let made_for = before
         .filter(|point| point.kind == PointKind::Prompt)
         .find(|point| point.session.as_ref() == Some(&one.session));
     let of_point = || made_for.map(|point| point.id.to_string()).unwrap_or_default();
     WireFileCheckpoint {
-        id: format!("{:016x}", one.seq.0),
+        id: one.id.to_string(),
         session_id: one.session.0.clone(),
         message_id: one.message.clone().unwrap_or_else(of_point),
         path: (&one.path).into(),

@@ -6,8 +6,9 @@ use std::collections::HashSet;
 
 use serde_json::{Map, Value};
 use takeback_core::point_name::distance;
+use takeback_ipc::LARGEST_MESSAGE;
 use takeback_store::state::{
-    Attempt, BranchName, CheckpointId, ExecutionId, InvalidKey, Status, StepIndex, Values,
+    Attempt, BranchName, CheckpointId, ExecutionId, Expect, InvalidKey, Status, StepIndex, Values,
 };
 use takeback_store::{SessionId, Timestamp};
 
@@ -19,6 +20,8 @@ use crate::time::parse_iso;
 pub(crate) enum InputError {
     #[error("standard input is empty; one JSON value is expected")]
     Empty,
+    #[error("standard input has more than {} MiB", LARGEST_MESSAGE >> 20)]
+    TooLarge,
     #[error("this is not JSON: {0}")]
     NotJson(#[source] serde_json::Error),
     #[error("there is more than one JSON value")]
@@ -41,6 +44,8 @@ pub(crate) enum InputError {
     OtherId { id: String, said: String },
     #[error("the field id names attempt {id}, but attempt is {attempt}")]
     OtherAttempt { id: Attempt, attempt: Attempt },
+    #[error("the field parent says that {parent} must be the newest, but expect is \"anything\"")]
+    OtherExpected { parent: CheckpointId },
     #[error("the session of the event is {event:?}, that of its checkpoint {checkpoint:?}")]
     OtherSession { event: String, checkpoint: String },
 }
@@ -62,12 +67,45 @@ pub(crate) struct Given {
     pub(crate) status: Status,
     pub(crate) error: Option<String>,
     pub(crate) values: Values,
-    pub(crate) parent: Option<CheckpointId>,
+    pub(crate) expect: Expected,
     pub(crate) branch: Option<BranchName>,
     pub(crate) session: Option<SessionId>,
 }
 
-const FIELDS: [&str; 15] = [
+/// Where the branch must stand, as an agent wrote it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Expected {
+    Anything,
+    Newest(Option<CheckpointId>),
+}
+
+impl Expected {
+    pub(crate) fn borrowed(&self) -> Expect<'_> {
+        match self {
+            Self::Anything => Expect::Anything,
+            Self::Newest(parent) => Expect::Newest(parent.as_ref()),
+        }
+    }
+
+    /// A parent alone must be the newest. To say that there must be none takes a word, since `null` is
+    /// what many write for a field that they do not use.
+    fn read(fields: &mut Fields) -> Result<Self, InputError> {
+        let parent = fields.key("parent", |id| id.parse::<CheckpointId>())?;
+        match (fields.text("expect")?.as_deref(), parent) {
+            (None, None) | (Some("anything"), None) => Ok(Self::Anything),
+            (None, Some(parent)) => Ok(Self::Newest(Some(parent))),
+            (Some("newest"), parent) => Ok(Self::Newest(parent)),
+            (Some("anything"), Some(parent)) => Err(InputError::OtherExpected { parent }),
+            (Some(other), _) => Err(InputError::Unfit {
+                field: "expect",
+                expected: "newest or anything",
+                found: brief(&Value::String(other.to_owned())),
+            }),
+        }
+    }
+}
+
+const FIELDS: [&str; 16] = [
     "id",
     "execution_id",
     "step_name",
@@ -80,6 +118,7 @@ const FIELDS: [&str; 15] = [
     "error",
     "metadata",
     "parent",
+    "expect",
     "branch",
     "attempt",
     "session",
@@ -141,7 +180,7 @@ impl Given {
                 variables: fields.value("variables").unwrap_or(default.variables),
                 metadata: fields.value("metadata").unwrap_or(default.metadata),
             },
-            parent: fields.key("parent", |id| id.parse::<CheckpointId>())?,
+            expect: Expected::read(&mut fields)?,
             branch: fields.key("branch", BranchName::new)?,
             session: session(fields.text("session")?)?,
             execution,
@@ -476,6 +515,11 @@ mod tests {
             ),
             (r#","session":"""#, "the field session must be a name, not empty"),
             (r#","branch":[]"#, "the field branch must be a text, not a list"),
+            (r#","expect":"none""#, "the field expect must be newest or anything, not \"none\""),
+            (
+                r#","expect":"anything","parent":"ckpt-e-0""#,
+                "the field parent says that ckpt-e-0 must be the newest, but expect is \"anything\"",
+            ),
         ] {
             assert_eq!(refusal(&with(fields)), refused, "{fields}");
         }
@@ -498,6 +542,23 @@ mod tests {
         ).replace("ckpt-e-0", "ckpt-e-0\""));
         assert_eq!(given.attempt, Attempt::new(2));
         assert_eq!(given.time, Some(Timestamp(1_704_164_645_678)));
-        assert_eq!(given.parent.unwrap().to_string(), "ckpt-e-0");
+        let parent = "ckpt-e-0".parse().unwrap();
+        assert_eq!(given.expect, Expected::Newest(Some(parent)));
+    }
+
+    #[test]
+    fn no_parent_means_none_yet_only_with_expect() {
+        let read =
+            |fields: &str| Given::read(read_one(with(fields).as_bytes()).unwrap()).unwrap().expect;
+        for fields in ["", r#","parent":null"#, r#","expect":null"#, r#","expect":"anything""#] {
+            assert_eq!(read(fields), Expected::Anything, "{fields}");
+        }
+        for fields in [r#","expect":"newest""#, r#","parent":null,"expect":"newest""#] {
+            assert_eq!(read(fields), Expected::Newest(None), "{fields}");
+        }
+        let parent = Expected::Newest(Some("ckpt-e-0".parse().unwrap()));
+        for fields in [r#","parent":"ckpt-e-0""#, r#","parent":"ckpt-e-0","expect":"newest""#] {
+            assert_eq!(read(fields), parent, "{fields}");
+        }
     }
 }

@@ -5,6 +5,7 @@ use std::io::{self, Read as _, Write as _};
 use serde::Serialize;
 use takeback_core::Workspace;
 use takeback_core::execution::save_step;
+use takeback_ipc::LARGEST_MESSAGE;
 use takeback_store::state::{NewCheckpoint, Saved};
 use takeback_store::{Lack, Seq, SessionId, WorkPath};
 
@@ -105,10 +106,13 @@ fn session_around() -> Option<SessionId> {
 /// What `run` tells its command.
 pub(crate) const SESSION_VARIABLE: &str = "TAKEBACK_SESSION";
 
-/// All of it.
-pub(super) fn standard_input() -> io::Result<Vec<u8>> {
+/// All of it, up to the size that a message may have.
+pub(super) fn standard_input() -> Result<Vec<u8>, CommandError> {
     let mut text = Vec::new();
-    io::stdin().lock().read_to_end(&mut text)?;
+    io::stdin().lock().take(LARGEST_MESSAGE as u64 + 1).read_to_end(&mut text)?;
+    if text.len() > LARGEST_MESSAGE {
+        return Err(InputError::TooLarge.into());
+    }
     Ok(text)
 }
 
@@ -143,7 +147,7 @@ pub(crate) fn keep(
         status: given.status,
         error: given.error.as_deref(),
         values: &given.values,
-        parent: given.parent.as_ref(),
+        expect: given.expect.borrowed(),
         point: None,
         session: Some(given.session.as_ref().unwrap_or(&own)),
     };

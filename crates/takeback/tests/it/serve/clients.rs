@@ -75,7 +75,7 @@ fn bad_bytes_long_lines_and_dead_clients_end_nothing() {
     line.told(&event);
     let point = line.call("point:show", &json!(["m"]));
     assert_eq!(point["description"].as_str().map(str::len), Some(80));
-    line.send("x".repeat(17 << 20).as_bytes());
+    line.send("x".repeat((64 << 20) + 1).as_bytes());
     let refused = line.message();
     assert_eq!(
         (&refused["error"]["code"], &refused["error"]["data"]["kind"]),

@@ -195,6 +195,10 @@ fn states_are_saved_shown_and_taken_back() {
     let saved = line.call("state:save", &save(1, json!({ "x": 0.1 })));
     assert_eq!((&saved["id"], &saved["is_new"]), (&json!("ckpt-e-1"), &json!(true)));
     line.edit("e", "c", "a.txt", || user.write("a.txt", "two\n"));
+    let mut first = save(2, json!({ "x": 2 }));
+    first["checkpoint"]["expect"] = json!("newest");
+    first["checkpoint"]["parent"] = json!(null);
+    assert_eq!(line.fault("state:save", &first), (-32009, "conflict".to_owned()));
     line.call("state:save", &save(2, json!({ "x": 2 })));
     for (method, params, command) in [
         ("state:list", json!({}), vec!["state", "list"]),

@@ -57,6 +57,67 @@ fn checkpoints_are_listed_and_rewound_by_session_and_message() {
 }
 
 #[test]
+fn a_copy_is_listed_from_the_moment_it_is_kept_and_before_tool_names_it() {
+    let user = User::with(&[("a.txt", "one\n"), ("same.txt", "same\n")]);
+    let mut server = stdio(&user);
+    let line = &mut server.line;
+    line.told(&json!({ "event": "session_start", "session": "s1" }));
+    let before = |line: &mut super::wire::Line, call: &str, path: &str| {
+        line.told(&json!({
+            "event": "before_tool", "session": "s1", "call": call, "tool": "Edit", "paths": [path],
+        }))
+    };
+    let open = before(line, "c1", "a.txt")["checkpoint"].clone();
+    let listed = line.call("checkpoint:list", &json!(["s1"]));
+    assert_eq!((&listed[0]["id"], listed.as_array().map(Vec::len)), (&open, Some(1)));
+    let message = listed[0]["messageId"].clone();
+    let point = line.call("point:list", &json!({}))[0]["id"].clone();
+    assert_eq!(message, point, "of a turn without a message: its point");
+
+    line.told(&json!({ "event": "after_tool", "session": "s1", "call": "c1" }));
+    let nothing_changed = before(line, "c2", "same.txt")["checkpoint"].clone();
+    line.told(&json!({ "event": "after_tool", "session": "s1", "call": "c2" }));
+    let made = before(line, "c3", "new/folder/file");
+    let named: Vec<_> = made["checkpoints"].as_array().expect("a list").iter().collect();
+    assert_eq!(named.len(), 3, "with its folders: {made}");
+    assert_eq!(
+        (&named[2]["id"], &named[2]["filePath"]),
+        (&made["checkpoint"], &json!("new/folder/file"))
+    );
+    let other = line.told(&json!({ "event": "turn_end", "session": "s1" }));
+    assert!(other.get("checkpoint").is_none(), "{other}");
+
+    let ids = |listed: &Value| -> Vec<Value> {
+        listed.as_array().expect("a list").iter().map(|one| one["id"].clone()).collect()
+    };
+    let listed = ids(&line.call("checkpoint:list", &json!(["s1"])));
+    assert_eq!(listed.len(), 5);
+    for id in [&open, &nothing_changed, &made["checkpoint"]] {
+        assert!(id.is_string() && listed.contains(id), "{id} in {listed:?}");
+    }
+    // Where nothing was kept, there is no id.
+    let shell = json!({ "event": "before_tool", "session": "s1", "call": "c4", "tool": "Bash", "shell": "ls" });
+    assert_eq!(line.told(&shell)["checkpoint"], Value::Null);
+    let refused = before(line, "c5", ".git/config");
+    assert_eq!((&refused["checkpoint"], &refused["checkpoints"]), (&Value::Null, &json!([])));
+}
+
+#[test]
+fn a_file_that_was_too_large_to_copy_has_no_id() {
+    let user = User::with(&[("a.txt", "one\n")]);
+    let mut server = stdio(&user);
+    let line = &mut server.line;
+    line.told(&json!({ "event": "prompt", "session": "s1", "message": "m1", "text": "go" }));
+    fs::write(user.work().join("large"), vec![b'x'; 2 << 20]).expect("a file");
+    let answer = line.told(&json!({
+        "event": "before_tool", "session": "s1", "call": "c1", "tool": "Edit", "paths": ["large", "a.txt"],
+    }));
+    assert_eq!(answer["checkpoint"], Value::Null, "{answer}");
+    assert_eq!(answer["checkpoints"][0]["filePath"], "a.txt");
+    assert_eq!(answer["notCaptured"][0]["filePath"], "large");
+}
+
+#[test]
 fn what_is_not_there_has_a_code() {
     let user = User::with(&[("a.txt", "one\n")]);
     let mut server = stdio(&user);

@@ -124,3 +124,28 @@ fn they_are_forgotten_with_the_store_and_move_with_it() {
     assert_eq!(forgotten.code, 0, "{forgotten:?}");
     assert!(!after.exists());
 }
+
+#[test]
+fn a_checkpoint_whose_file_was_deleted_is_reported() {
+    let user = User::with(&[("a.txt", "one\n")]);
+    saved(&user, 3);
+    assert_eq!(run(&user, &["verify"], "").code, 0);
+    assert_eq!(run(&user, &["state", "list", "e"], "").code, 0);
+    fs::remove_file(find(states(&user), "ckpt-e-2.json").expect("it is there")).expect("it goes");
+    let listed = run(&user, &["state", "list", "e"], "");
+    assert_eq!(listed.code, 3, "{listed:?}");
+    let gone = "its file is gone, and no command of Takeback deleted it";
+    assert!(format!("{}{}", listed.out, listed.err).contains("ckpt-e-2.a1"), "{listed:?}");
+    let all = run(&user, &["state", "list"], "");
+    assert_eq!(all.code, 3, "{all:?}");
+    let verified = run(&user, &["verify"], "");
+    assert_eq!(verified.code, 1, "{verified:?}");
+    assert!(format!("{}{}", verified.out, verified.err).contains(gone), "{verified:?}");
+
+    // What a command deletes is not missed.
+    assert_eq!(run(&user, &["state", "delete", "e", "-y"], "").code, 0);
+    saved(&user, 3);
+    assert_eq!(run(&user, &["state", "delete", "ckpt-e-2", "-y"], "").code, 0);
+    assert_eq!(run(&user, &["verify"], "").code, 0);
+    assert_eq!(run(&user, &["state", "list", "e"], "").code, 0);
+}

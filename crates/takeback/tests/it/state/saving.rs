@@ -75,7 +75,7 @@ fn the_same_again_is_nothing_new_and_other_content_is_the_next_attempt() {
     assert_eq!(other.code, 4, "{other:?}");
     insta::assert_snapshot!(other.err, @"
     takeback: ckpt-e-1.a1 is there already, with other content
-      Somebody else went on meanwhile: `takeback state list` shows where it stands.
+      Another process saved meanwhile: `takeback state list` shows where it stands.
     ");
 }
 
@@ -87,7 +87,7 @@ fn only_who_knows_the_head_goes_on_from_it() {
     assert_eq!(late.code, 4, "{late:?}");
     insta::assert_snapshot!(late.err, @"
     takeback: ckpt-e-3 was to follow ckpt-e-1, but branch main stands at ckpt-e-2.a1
-      Somebody else went on meanwhile: `takeback state list` shows where it stands.
+      Another process saved meanwhile: `takeback state list` shows where it stands.
     ");
     assert_eq!(user.save(3, &json!({ "parent": "ckpt-e-2" })).code, 0);
     let lost = user.save(4, &json!({ "parent": "ckpt-e-9" }));

@@ -1,0 +1,49 @@
+//! Agents' states are not part of a bundle: which of them an export leaves behind.
+
+use takeback_store::{SessionId, StateError, StateStore, StoreError};
+
+use super::export::Selection;
+
+/// Checkpoints of agents that belong to what was exported, and are not in the bundle.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct StatesLeftOut {
+    pub executions: usize,
+    pub checkpoints: u64,
+}
+
+/// Of the points in `selection`. `None`: the states cannot be read.
+pub(super) fn left_out(states: &dyn StateStore, selection: &Selection) -> Option<StatesLeftOut> {
+    match count(states, selection) {
+        // Nothing was ever saved.
+        Err(StateError::Store(StoreError::Missing { .. })) => Some(StatesLeftOut::default()),
+        counted => counted.ok(),
+    }
+}
+
+fn count(states: &dyn StateStore, selection: &Selection) -> Result<StatesLeftOut, StateError> {
+    if let Selection::Point(point) = selection {
+        let is_carried = states.points()?.contains(point);
+        let (executions, checkpoints) = (usize::from(is_carried), u64::from(is_carried));
+        return Ok(StatesLeftOut { executions, checkpoints });
+    }
+    let all = states.executions()?;
+    let mut left_out = StatesLeftOut::default();
+    for execution in &all.executions {
+        let own = SessionId(execution.id.to_string());
+        let is_chosen = match selection {
+            Selection::Session(session) => {
+                *session == own || execution.session.as_ref() == Some(session)
+            }
+            Selection::Everything | Selection::Point(_) => true,
+        };
+        if is_chosen {
+            left_out.executions += 1;
+            left_out.checkpoints += execution.checkpoints;
+        }
+    }
+    // Whose these are is not known.
+    if *selection == Selection::Everything {
+        left_out.checkpoints += all.damaged.len() as u64;
+    }
+    Ok(left_out)
+}

@@ -1,0 +1,68 @@
+//! `takeback session delete`: after a rewind, too, nothing that the session wrote is left in the store.
+
+use crate::home::User;
+use crate::purge::found;
+
+const SECRETS: [&str; 2] = ["otter-5512-written", "otter-5512-asked"];
+
+/// A session wrote a secret, and a rewind took it back. A point made by hand stays beside the rewind.
+fn rewound() -> User {
+    let user = User::with(&[("a.txt", "base\n")]);
+    assert_eq!(user.takeback(&["checkpoint", "mine"]).code, 0);
+    let events = r#"{"event":"prompt","session":"s","message":"m","text":"write otter-5512-asked"}
+{"event":"before_tool","session":"s","call":"1","tool":"Edit","paths":["a.txt"]}"#;
+    assert_eq!(user.fed(&["record"], events).code, 0);
+    user.write("a.txt", "otter-5512-written\n");
+    let events = r#"{"event":"after_tool","session":"s","call":"1"}
+{"event":"turn_end","session":"s"}"#;
+    assert_eq!(user.fed(&["record"], events).code, 0);
+    assert_eq!(user.takeback(&["rewind", "@", "-y"]).code, 0);
+    assert_eq!(user.read("a.txt"), "base\n");
+    assert!(!found(&user.home(), &SECRETS).is_empty(), "what is looked for can be found");
+    user
+}
+
+#[test]
+fn nothing_is_left_and_undo_says_why_it_cannot() {
+    let user = rewound();
+    let deleted = user.takeback(&["session", "delete", "s", "-y"]);
+    assert_eq!(deleted.code, 0, "{}", deleted.err);
+    assert_eq!(found(&user.home(), &SECRETS), []);
+    let undo = user.takeback(&["undo", "-y"]);
+    insta::assert_snapshot!(undo.err, @"
+    takeback: the last rewind cannot be undone or redone: its session was deleted, with all contents
+      `takeback log` lists the points that are left.
+    ");
+    assert_eq!(undo.code, 5);
+    assert_eq!(user.takeback(&["redo", "-y"]).code, 5);
+    assert_eq!(user.takeback(&["verify"]).code, 0);
+    assert_eq!(user.read("a.txt"), "base\n");
+
+    // What is done from here on can be undone.
+    user.write("a.txt", "by hand\n");
+    assert_eq!(user.takeback(&["rewind", "mine", "--exact", "-y"]).code, 0);
+    assert_eq!((user.takeback(&["undo", "-y"]).code, user.read("a.txt")), (0, "by hand\n".into()));
+    assert_eq!(user.takeback(&["undo", "-y"]).code, 5);
+}
+
+#[test]
+fn an_interrupted_deletion_is_finished_by_the_next_command() {
+    let user = rewound();
+    let bring_back = user.keep();
+    let mut deleted = 0;
+    for number in 1.. {
+        bring_back();
+        let rule = format!("fsync,fdatasync:signal=KILL:when={number}");
+        if !user.killed_unprivileged(&rule, &["session", "delete", "s", "-y"]) {
+            break;
+        }
+        let recovered = user.takeback(&["recover"]);
+        assert_eq!(recovered.code, 0, "{number}: {}", recovered.err);
+        let sessions = user.json(&["sessions"]);
+        if sessions.as_array().is_some_and(Vec::is_empty) {
+            deleted += 1;
+            assert_eq!(found(&user.home(), &SECRETS), [], "killed at sync {number}");
+        }
+    }
+    assert!(deleted > 0, "some were killed after the session was gone from the log");
+}
