@@ -14,12 +14,12 @@ use std::io;
 
 use takeback_store::state::{Category, DocumentKey};
 use takeback_store::{
-    Author, Call, CallState, Change, Head, PointId, Repacked, Seq, Session, SessionId, StateError,
-    StateStore, Store, StoreError, Timestamp, Write, disk,
+    Author, Call, CallState, Change, Head, PointId, Repacked, Seq, Session, SessionId, Shown,
+    StateError, StateStore, Store, StoreError, Timestamp, Write, disk,
 };
 
 pub use self::choose::Policy;
-use self::choose::{Drops, choose};
+use self::choose::{Drops, choose, choose_too_many, too_many};
 pub use self::room::{Held, Over, held, store_bytes};
 use self::room::{Size, extend};
 use self::thin::thin;
@@ -139,6 +139,25 @@ pub fn clean_up(
         done.freed += repack_for_now(workspace)?;
     }
     Ok(done)
+}
+
+/// Whether a session has more points than are kept. Cheap enough for a hook.
+pub fn is_crowded(
+    store: &dyn Store,
+    policy: &Policy,
+    session: &SessionId,
+) -> Result<bool, StoreError> {
+    Ok(store.count_points_of(session)? > policy.points_per_session.max(1))
+}
+
+/// Drops the points beyond the number that is kept, whatever the clock says, and what only they needed.
+pub fn hold_cap(workspace: &mut Workspace, policy: &Policy) -> Result<CleanedUp, CleanUpError> {
+    let store = &*workspace.store;
+    let few = store.count_points(Shown::NoSafety)? <= policy.points_per_session.max(1);
+    if few || too_many(&store.points()?, policy).is_empty() {
+        return Ok(CleanedUp::default());
+    }
+    retain(workspace, Occasion::AtStart, None, |store| choose_too_many(store, policy))
 }
 
 /// A piece of the work that makes a store smaller: about `budget` bytes are read for it. For whoever

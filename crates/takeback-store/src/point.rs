@@ -24,6 +24,14 @@ pub struct Point {
     pub vouched: Vouched,
 }
 
+impl Point {
+    /// Whether it goes when there are too many: it is one of the list, with neither label nor pin.
+    #[must_use]
+    pub fn may_go(&self) -> bool {
+        self.kind != PointKind::Safety && !self.pinned && self.label.is_none()
+    }
+}
+
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub enum PointKind {

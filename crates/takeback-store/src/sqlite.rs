@@ -338,6 +338,10 @@ impl Store for SqliteStore {
         self.rows("looking for points", points::find(&self.db, query))
     }
 
+    fn count_points_of(&self, session: &SessionId) -> Result<usize, StoreError> {
+        self.rows("counting points", points::count_of(&self.db, session))
+    }
+
     fn count_points(&self, shown: Shown) -> Result<usize, StoreError> {
         self.rows("counting points", points::count(&self.db, shown))
     }

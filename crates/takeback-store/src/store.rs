@@ -123,6 +123,13 @@ pub trait Store: Send {
     fn count_points(&self, shown: Shown) -> Result<usize, StoreError> {
         Ok(self.points()?.iter().filter(|point| shown.includes(point)).count())
     }
+    /// How many points of a session there are that may become too many: not those that Takeback makes
+    /// before rewinds, nor those with a label or a pin.
+    fn count_points_of(&self, session: &SessionId) -> Result<usize, StoreError> {
+        let points = self.points()?;
+        let counts = |point: &&Point| point.session.as_ref() == Some(session) && point.may_go();
+        Ok(points.iter().filter(counts).count())
+    }
     fn sessions(&self) -> Result<Vec<Session>, StoreError>;
     fn session(&self, id: &SessionId) -> Result<Option<Session>, StoreError>;
     fn turn(&self, id: TurnId) -> Result<Option<Turn>, StoreError>;

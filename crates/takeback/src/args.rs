@@ -651,6 +651,9 @@ pub(crate) struct CleanupArgs {
     /// Go on although the clock seems to have gone back, or to have jumped
     #[arg(long)]
     pub(crate) trust_clock: bool,
+    /// Only remove the points beyond `pointsPerSession`
+    #[arg(long, hide = true)]
+    pub(crate) only_too_many: bool,
 }
 
 #[derive(Debug, ClapArgs)]

@@ -29,6 +29,8 @@ use crate::witness::TranscriptWitness;
 pub(crate) struct Place {
     pub(crate) workspace: Workspace,
     pub(crate) settings: Settings,
+    /// The folder that all stores are in.
+    pub(crate) home: PathBuf,
     /// The history that the workspace had in a store that was deleted.
     pub(crate) gone: Option<Gone>,
     /// What could not be recorded before, and what became of it.
@@ -353,8 +355,8 @@ fn open_with(
         ambient: ambient(),
     })?;
     let (home, root) = (home.to_owned(), workspace.root.path().to_owned());
-    workspace.witness = Some(Box::new(TranscriptWitness { home, root }));
-    let mut place = Place { workspace, settings, gone, missed: None };
+    workspace.witness = Some(Box::new(TranscriptWitness { home: home.clone(), root }));
+    let mut place = Place { workspace, settings, home, gone, missed: None };
     place.look_for_missed();
     Ok(place)
 }

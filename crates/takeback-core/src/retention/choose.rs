@@ -162,25 +162,38 @@ pub(super) fn choose(
     let sessions = store.sessions()?;
     let expired: HashSet<&SessionId> =
         sessions.iter().filter(|s| is_expired(s, policy, now)).map(|s| &s.id).collect();
-    let in_steps: HashSet<&SessionId> =
-        points.iter().filter(|p| p.kind == PointKind::Step).flat_map(|p| &p.session).collect();
-    let mut counted: BTreeMap<Together<'_>, Vec<PointId>> = BTreeMap::new();
-    let mut going = BTreeSet::new();
-    for point in points.iter().filter(|p| p.kind != PointKind::Safety && !is_exempt(p)) {
-        if point.session.as_ref().is_some_and(|id| expired.contains(id)) {
-            going.insert(point.id);
-        } else {
-            counted.entry(Together::of(point, &in_steps)).or_default().push(point.id);
-        }
-    }
-    let most = policy.points_per_session.max(1);
-    for own in counted.values() {
-        going.extend(own.iter().take(own.len().saturating_sub(most)));
-    }
+    let is_expired = |point: &Point| point.session.as_ref().is_some_and(|id| expired.contains(id));
+    let mut going = beyond(&points, policy, |point| point.may_go() && !is_expired(point));
+    let goes = |point: &&Point| point.may_go() && is_expired(point);
+    going.extend(points.iter().filter(goes).map(|point| point.id));
     let staying: HashSet<&SessionId> =
         points.iter().filter(|p| !going.contains(&p.id)).flat_map(|p| &p.session).collect();
     let gone = expired.into_iter().filter(|id| !staying.contains(id)).cloned().collect();
     Ok(Drops::new(points, &store.rewinds()?, going, gone))
+}
+
+/// The points of the list beyond the number that is kept.
+pub(super) fn too_many(points: &[Point], policy: &Policy) -> BTreeSet<PointId> {
+    beyond(points, policy, Point::may_go)
+}
+
+fn beyond(points: &[Point], policy: &Policy, counts: impl Fn(&Point) -> bool) -> BTreeSet<PointId> {
+    let in_steps: HashSet<&SessionId> =
+        points.iter().filter(|p| p.kind == PointKind::Step).flat_map(|p| &p.session).collect();
+    let mut counted: BTreeMap<Together<'_>, Vec<PointId>> = BTreeMap::new();
+    for point in points.iter().filter(|point| counts(point)) {
+        counted.entry(Together::of(point, &in_steps)).or_default().push(point.id);
+    }
+    let most = policy.points_per_session.max(1);
+    let over = counted.values().flat_map(|own| own.iter().take(own.len().saturating_sub(most)));
+    over.copied().collect()
+}
+
+/// Those of the list beyond the number that is kept, and what goes with them.
+pub(super) fn choose_too_many(store: &dyn Store, policy: &Policy) -> Result<Drops, StoreError> {
+    let points = store.points()?;
+    let going = too_many(&points, policy);
+    Ok(Drops::new(points, &store.rewinds()?, going, Vec::new()))
 }
 
 /// Points that are counted together.

@@ -82,6 +82,15 @@ pub(super) fn points_are_found_by_what_is_asked(store: &mut dyn Store, other: &m
     }
     assert_eq!(good(other.count_points(Shown::All)), 6);
     assert_eq!(good(other.count_points(Shown::NoSafety)), 5);
+    let of_session = |session: &SessionId| {
+        let points = good(other.points());
+        let own = points.iter().filter(|point| point.session.as_ref() == Some(session));
+        own.filter(|point| point.may_go()).count()
+    };
+    for session in good(other.sessions()) {
+        let counted = good(other.count_points_of(&session.id));
+        assert_eq!(counted, of_session(&session.id), "{:?}", session.id);
+    }
     let found = good(other.find_points(PointQuery::Called("abcd")));
     assert_eq!(found.iter().map(|point| point.id.0).collect::<Vec<_>>(), ids[..2]);
 }

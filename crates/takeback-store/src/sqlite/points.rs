@@ -80,6 +80,17 @@ pub(super) fn count(db: &Connection, shown: Shown) -> Result<usize, RowError> {
     Ok(usize::try_from(points).unwrap_or(0))
 }
 
+/// As [`Point::may_go`].
+pub(super) fn count_of(db: &Connection, session: &SessionId) -> Result<usize, RowError> {
+    let mut select = db.prepare_cached(
+        "SELECT count(*) FROM point WHERE session = (SELECT id FROM session WHERE name = ?1)
+             AND kind <> ?2 AND NOT pinned AND label IS NULL",
+    )?;
+    let safety = left_out(Shown::NoSafety);
+    let points: i64 = select.query_row((&session.0, safety), |row| row.get(0))?;
+    Ok(usize::try_from(points).unwrap_or(0))
+}
+
 /// The number of the kind that is not meant; one that no kind has, if all are.
 fn left_out(shown: Shown) -> i64 {
     match shown {

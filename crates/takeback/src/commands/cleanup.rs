@@ -3,16 +3,19 @@
 mod home;
 
 use std::io::Write as _;
+use std::process::Stdio;
 
 use serde_json::{Value, json};
 use takeback_core::retention::{
-    CleanedUp, Clock, ClockTrouble, Occasion, WouldDrop, clean_up, is_due, is_tight, would_drop,
+    self, CleanedUp, Clock, ClockTrouble, Occasion, WouldDrop, clean_up, is_due, is_tight,
+    would_drop,
 };
 
 use takeback_core::workspace::index_in;
-use takeback_store::disk;
+use takeback_store::{SessionId, disk};
 
 use self::home::{HomeCleanedUp, fit_home};
+use super::hook::meanwhile;
 use super::room;
 
 use crate::args::{CleanupArgs, Options};
@@ -30,6 +33,10 @@ pub(crate) fn cleanup(
     screen: &mut Screen,
 ) -> Result<u8, CommandError> {
     let mut place = open(options)?;
+    if args.only_too_many {
+        hold_cap(&mut place);
+        return Ok(0);
+    }
     let policy = place.settings.retention();
     let clock = if args.trust_clock { Clock::Trusted } else { Clock::Doubted };
     if args.dry_run {
@@ -188,6 +195,27 @@ fn clock_trouble(trouble: ClockTrouble) -> String {
             moment(now)
         ),
     }
+}
+
+/// Drops the points beyond `pointsPerSession`. What keeps it from that stops nothing: the next command
+/// that lists points tries again.
+pub(crate) fn hold_cap(place: &mut Place) {
+    let policy = place.settings.retention();
+    drop(retention::hold_cap(&mut place.workspace, &policy));
+}
+
+/// As [`hold_cap`], in a process of its own, if a session has too many points: no agent waits for it.
+pub(crate) fn hold_cap_meanwhile(place: &Place, session: &SessionId) {
+    let (store, policy) = (&*place.workspace.store, place.settings.retention());
+    if !retention::is_crowded(store, &policy, session).is_ok_and(|crowded| crowded) {
+        return;
+    }
+    let started = meanwhile(&place.home).and_then(|mut command| {
+        command.arg("-C").arg(place.workspace.root.path());
+        command.args(["cleanup", "-q", "--only-too-many"]).stdin(Stdio::null()).spawn()
+    });
+    // If it cannot be started, the next command that lists points drops them.
+    drop(started);
 }
 
 /// Once a day, or when the store has become too large, when something is begun. Whatever goes wrong is

@@ -12,6 +12,7 @@ use takeback_store::{
     Vouched, WorkPath,
 };
 
+use super::cleanup::hold_cap;
 use super::filediff::{FileDiff, Lines, between};
 use super::sessions::find_session;
 use crate::args::{LogArgs, Options};
@@ -51,7 +52,8 @@ pub(crate) fn log(
     args: &LogArgs,
     screen: &mut Screen,
 ) -> Result<u8, CommandError> {
-    let place = place::open_caught_up(options, Store::MustExist)?;
+    let mut place = place::open_caught_up(options, Store::MustExist)?;
+    hold_cap(&mut place);
     let Listed { told, session, all } = list(&place.workspace, args)?;
     if screen.json {
         let told: Vec<&Told> = told.iter().map(|(_, told)| told).collect();

@@ -17,7 +17,7 @@ use takeback_store::{
     CallId, CallState, Lack, PointId, Process, Seq, SessionId, StoreError, TurnId, WorkPath,
 };
 
-use super::cleanup::when_due;
+use super::cleanup::{hold_cap_meanwhile, when_due};
 use super::state::input::check_exact;
 use super::state::save::{Files, keep, of_event};
 use crate::args::{Options, RecordArgs};
@@ -260,6 +260,10 @@ impl Recording {
             }
             _ => {}
         }
+        let prompted = match &event {
+            AgentEvent::Prompt { session, .. } => Some(session.clone()),
+            _ => None,
+        };
         let opened = match &event {
             AgentEvent::BeforeTool { session, call, touches, .. } => {
                 Some((session.clone(), call.clone(), first_path(workspace, touches)))
@@ -272,6 +276,9 @@ impl Recording {
                     accepted(name, recorded.seq, recorded.point, &recorded.not_captured);
                 if let Some((session, call, path)) = opened {
                     name_copies(&mut answer, workspace, &session, &call, path.as_ref());
+                }
+                if let Some(session) = prompted {
+                    hold_cap_meanwhile(place, &session);
                 }
                 answer
             }

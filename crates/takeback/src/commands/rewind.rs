@@ -23,6 +23,7 @@ pub(crate) use self::at_once::{as_marked, at_once, marked};
 use self::at_once::{receipt_of, stands_there, tense_of, windows_of};
 use self::at_work::{AtWork, at_work};
 use super::choose::{Choices, Chosen, Looked, choose};
+use super::cleanup::hold_cap;
 use super::conversation::{self, cut_of};
 use super::filediff::{Contents, DAMAGED, FileDiff, LineCounts};
 use super::log::described;
@@ -97,6 +98,7 @@ fn by_menu(
     args: &RewindArgs,
     screen: &mut Screen,
 ) -> Result<u8, CommandError> {
+    hold_cap(place);
     let keep = place.settings.checkpoint_keep_count();
     let workspace = &mut place.workspace;
     let points = workspace.store.points()?;

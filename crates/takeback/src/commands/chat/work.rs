@@ -24,6 +24,7 @@ use super::host::back::Way;
 use super::restore::{Choice, RestoreError, Restored, restore};
 use super::session::{self, Kept};
 use crate::args::{ExportArgs, ImportArgs, LogArgs, Options};
+use crate::commands::cleanup::hold_cap;
 use crate::commands::filediff::{Contents, FileDiff, LineCounts, Lines};
 use crate::commands::menu::{
     changed_between, diff_lines, execution_preview, execution_request, execution_rows, is_listed,
@@ -284,6 +285,7 @@ impl Worker {
     }
 
     fn rows(&mut self, open: Option<String>, asked: Asked) -> Result<Done, CommandError> {
+        hold_cap(&mut self.place);
         let workspace = &self.place.workspace;
         let executions = execution_rows(workspace)?;
         let rewinds = workspace.store.rewinds()?;

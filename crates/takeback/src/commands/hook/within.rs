@@ -26,6 +26,7 @@ use takeback_core::{
 use takeback_store::{PointQuery, SessionId, SqliteStore, StoreError, Timestamp};
 
 use super::failure::Failure;
+use crate::commands::cleanup::hold_cap_meanwhile;
 use crate::commands::unread;
 use crate::marker::Gone;
 use crate::place::{self, Place, Store};
@@ -185,6 +186,9 @@ impl Task {
         {
             self.clean_up_meanwhile();
         }
+        if let AgentEvent::Prompt { session, .. } = &self.event {
+            hold_cap_meanwhile(&place, session);
+        }
         let lacking = place.missed.clone().or(lacking);
         Ok(Recording { place: Some(place), recorded: Recorded { lacking, has_parent, gone } })
     }
@@ -318,7 +322,7 @@ impl Task {
 }
 
 /// This program, in a process that outlives the agent's patience.
-pub(super) fn meanwhile(home: &Path) -> io::Result<Command> {
+pub(in crate::commands) fn meanwhile(home: &Path) -> io::Result<Command> {
     let mut command = Command::new(std::env::current_exe()?);
     command.arg("--home").arg(home).current_dir("/");
     // An agent that ends what its hook has left behind ends the hook's group.

@@ -6,6 +6,7 @@ use takeback_ipc::{Fault, Outcome, Outlet};
 use super::checkpoints::doing;
 use super::client::{Client, told};
 use crate::args::{Ambiguous, DoingArgs, LogArgs, RewindArgs};
+use crate::commands::cleanup::hold_cap;
 use crate::commands::{log, rewind, show};
 use crate::error::CommandError;
 use crate::place::Store;
@@ -18,6 +19,7 @@ pub(super) fn list(client: &mut Client, params: &Named, _: &Outlet) -> Outcome {
         all: params.or_default("all")?,
     };
     let at = client.at(params, Store::MustExist)?;
+    hold_cap(&mut at.handle.place);
     let listed = log::list(&at.handle.place.workspace, &args)?;
     told(&listed.told.iter().map(|(_, told)| told).collect::<Vec<_>>())
 }
