@@ -127,7 +127,7 @@ pub(super) fn fold(
         let mut at = 0;
         while at < own.len() {
             let window = log.window(&own[at..], &contents);
-            if let Some(fold) = log.fold(window, at == 0) {
+            if let Some(fold) = log.fold(&own[..at], window) {
                 let into = fold.as_ref().map(|change| change.seq);
                 for change in window {
                     folded.insert(change.seq, None);
@@ -233,10 +233,10 @@ impl<'a> Log<'a> {
         is_foldable && !self.asked_for.contains(&change.seq)
     }
 
-    /// What a window becomes: one change, or `None` inside, nothing. `is_first`: the log has nothing
-    /// of the path from before it.
+    /// What a window becomes: one change, or `None` inside, nothing. `earlier`: what the log has of the
+    /// path from before it.
     #[expect(clippy::option_option, reason = "no fold, and a fold that leaves nothing")]
-    fn fold(&self, window: &[&Change], is_first: bool) -> Option<Option<Change>> {
+    fn fold(&self, earlier: &[&Change], window: &[&Change]) -> Option<Option<Change>> {
         let [first, .., last] = window else { return None };
         let inside: HashSet<Seq> = window.iter().map(|change| change.seq).collect();
         let cancels = window.iter().flat_map(|change| &change.cancels);
@@ -249,7 +249,13 @@ impl<'a> Log<'a> {
                 Some(Change { before: first.before.clone(), cancels, ..(*last).clone() })
             });
         }
-        let is_known = !is_first || first.before == Entry::Absent;
+        // A plan reads a change to an earlier state as going back to it. If the person went back so, that
+        // must not become going back over what another session did before.
+        let was_there = |change: &&Change| [&change.before, &change.after].contains(&&last.after);
+        if has_human && first.before != last.after && earlier.iter().any(was_there) {
+            return None;
+        }
+        let is_known = !earlier.is_empty() || first.before == Entry::Absent;
         if first.before == last.after && is_known {
             return Some(None);
         }

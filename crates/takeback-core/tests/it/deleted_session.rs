@@ -184,3 +184,23 @@ fn a_newer_rewind_of_another_session_can_still_be_undone() {
     assert_eq!(sandbox.read("a.txt"), "t's\n");
     assert_undo_says_why(&mut sandbox);
 }
+
+#[test]
+fn going_back_by_hand_stays_yours() {
+    let mut sandbox = Sandbox::new();
+    sandbox.write("a.txt", "base\n");
+    by_hand(&mut sandbox);
+    sandbox.prompt("t", "go");
+    sandbox.agent_writes("t", "a.txt", "t's\n");
+    sandbox.turn_end("t");
+    sandbox.prompt("s", "go");
+    sandbox.agent_writes("s", "a.txt", SECRET);
+    sandbox.turn_end("s");
+    sandbox.write("a.txt", "base\n");
+    sandbox.prompt("t", "look");
+    delete(&mut sandbox, "s");
+    // As one change it would read as if the deleted session had taken back what t did.
+    let steps = steps(&history(&sandbox, "a.txt"));
+    let authors: Vec<&Author> = steps.iter().rev().take(2).map(|(_, _, author)| author).collect();
+    assert_eq!(authors, [&Author::Human, &Author::Deleted], "{steps:#?}");
+}
