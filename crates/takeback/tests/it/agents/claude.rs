@@ -146,6 +146,11 @@ fn a_command_that_you_refuse_wrote_nothing() {
 }
 
 #[test]
+fn a_deleted_store_is_shown() {
+    stories::a_deleted_store_is_shown::<Claude>();
+}
+
+#[test]
 fn an_edit_that_you_refuse_wrote_nothing() {
     stories::a_refused_edit_wrote_nothing::<Claude>();
 }

@@ -84,6 +84,11 @@ fn a_command_that_you_refuse_wrote_nothing() {
 }
 
 #[test]
+fn a_deleted_store_is_shown() {
+    stories::a_deleted_store_is_shown::<Gemini>();
+}
+
+#[test]
 fn an_edit_that_you_refuse_wrote_nothing() {
     stories::a_refused_edit_wrote_nothing::<Gemini>();
 }

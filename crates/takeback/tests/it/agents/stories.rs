@@ -237,6 +237,23 @@ fn edits_and_formats<'d, A: Seated>(desk: &'d Desk, formats: impl Fn(&Desk, &str
     person
 }
 
+/// The agent shows the person what Takeback's hook reports.
+pub(super) fn a_deleted_store_is_shown<A: Seated>() {
+    let Some(desk) = Desk::of::<A>(FILES) else { return };
+    let mut person = Person::before::<A>(&desk);
+    let edit = A::replace(&desk, "named.txt", "two", "the agent's");
+    person.asks("Edit it", &[edit, vec![json!("That is done.")]].concat());
+    person.allows::<A>("named.txt");
+    person.seat.sees("That is done.");
+    person.waits(A_MOMENT);
+    let stores = desk.user.home().join(".takeback/workspaces");
+    std::fs::remove_dir_all(stores).expect("it goes");
+    let edit = A::replace(&desk, "named.txt", "3", "the agent's, too");
+    person.asks("Once more", &[edit, vec![json!("All is done.")]].concat());
+    person.allows::<A>("named.txt");
+    person.seat.sees("All is done.").sees("Takeback: the history of");
+}
+
 /// `serve`: what the model says to run a command in the background.
 pub(super) fn beside_a_server_the_changes_are_yours<A: Seated>(serve: fn(&str) -> Vec<Value>) {
     let Some(desk) = Desk::of::<A>(FILES) else { return };
