@@ -2,6 +2,7 @@
 
 use takeback_store::{Point, PointId, PointKind, PointQuery, StoreError, Write};
 
+use crate::point_name::is_message;
 use crate::workspace::Workspace;
 
 #[derive(Debug, thiserror::Error)]
@@ -42,8 +43,7 @@ pub fn mark(workspace: &mut Workspace, id: PointId, mark: Mark<'_>) -> Result<Po
             Mark::NoLabel => point.label = None,
             Mark::Label(label) => {
                 check_label(label)?;
-                let has_it =
-                    |other: &&Point| other.id != id && other.label.as_deref() == Some(label);
+                let has_it = |other: &&Point| other.id != id && is_called(other, label);
                 let called = workspace.store.find_points(PointQuery::Called(label))?;
                 if let Some(other) = called.iter().find(has_it) {
                     let label = label.to_owned();
@@ -57,6 +57,11 @@ pub fn mark(workspace: &mut Workspace, id: PointId, mark: Mark<'_>) -> Result<Po
             done => return Ok(done.map(|_| point)?),
         }
     }
+}
+
+/// Whether a point has this label, or a message of it is called so.
+pub(crate) fn is_called(point: &Point, label: &str) -> bool {
+    point.label.as_deref() == Some(label) || is_message(point, label)
 }
 
 /// Whether a point can be found by this name.

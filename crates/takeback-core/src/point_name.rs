@@ -125,7 +125,8 @@ fn steps_back(name: &str) -> Option<usize> {
     }
 }
 
-fn is_message(point: &Point, name: &str) -> bool {
+/// Whether a message of the point is called so.
+pub(crate) fn is_message(point: &Point, name: &str) -> bool {
     point.message_ids.iter().any(|message| {
         message == name
             || point.session.as_ref().is_some_and(|session| {

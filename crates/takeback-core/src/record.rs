@@ -37,6 +37,7 @@ use crate::event::{AgentEvent, Touches};
 use crate::exchange::imported::import_of;
 use crate::going_on;
 use crate::lock::{Hold, Patience};
+use crate::marks::is_called;
 use crate::spool::{self, Spooled};
 use crate::workspace::Workspace;
 use crate::worktree::budget::Budget;
@@ -256,7 +257,7 @@ pub fn checkpoint(workspace: &mut Workspace, label: Option<&str>) -> Result<Reco
     };
     commit(workspace, sight, &ends, |now| {
         let points = now.store.points()?;
-        let taken = points.iter().find(|point| point.label.as_deref() == label);
+        let taken = points.iter().find(|point| label.is_some_and(|label| is_called(point, label)));
         if let (Some(taken), Some(label)) = (taken, label) {
             return Err(RecordError::LabelTaken { label: label.to_owned(), point: taken.id });
         }

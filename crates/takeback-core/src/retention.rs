@@ -300,6 +300,15 @@ pub fn delete_session(
     Ok(CleanedUp { freed: before.saturating_sub(store_bytes(workspace)), ..done })
 }
 
+/// How many rewinds [`delete_session`] takes along: they can no longer be undone.
+pub fn rewinds_with_session(store: &dyn Store, id: &SessionId) -> Result<usize, StoreError> {
+    let mut drops = Drops::of_session(store, id)?;
+    let mut changes = store.changes_after(Seq(0))?;
+    settle(store, &mut changes)?;
+    drops.and_rewinds_of_sessions(store, &changes)?;
+    Ok(drops.rewinds.len())
+}
+
 /// It is over, and from now on its data is kept only as long as the policy says. An event of the
 /// session takes it back.
 pub fn archive_session(workspace: &mut Workspace, id: &SessionId) -> Result<(), CleanUpError> {

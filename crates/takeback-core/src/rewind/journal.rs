@@ -102,9 +102,7 @@ pub enum RewindError {
     RewoundNothing,
     #[error("there is no undo to redo")]
     NothingToRedo,
-    #[error(
-        "the last rewind cannot be undone or redone: its session was deleted, with all contents"
-    )]
+    #[error("the last rewind cannot be undone or redone: it went with a session that was deleted")]
     SessionDeleted,
     #[error("a rollback of a state must say which")]
     NoState,

@@ -237,6 +237,9 @@ impl Recording {
         let read_only = matches!(&wire, WireEvent::AfterTool { tool: Some(tool), .. }
             if tools.touches(tool, Vec::new(), None) == Touches::Nothing);
         let event = match convert(wire, &tools) {
+            Ok(Told::Event(event)) if event.session().0.trim().is_empty() => {
+                return refused(name, CommandError::new(Kind::Usage, "`session` is empty"));
+            }
             Ok(Told::Event(event)) => event,
             Ok(Told::Step { session, checkpoint }) => {
                 return match self.own(workspace, &SessionId(session.clone())) {

@@ -274,11 +274,11 @@ pub(crate) fn carry_out(
                 seen.plan.does_nothing() && !seen.plan.corrections.is_empty() && !seen.is_refused();
             let ends =
                 is_there || seen.is_refused() || (seen.plan.does_nothing() && !only_remembers);
+            if args.dry_run || (ask && !ends) {
+                say_at_work(&busy, Tense::Would, workspace, screen)?;
+            }
             if args.dry_run || ends {
                 return Ok(receipt::exit_code(&receipt_of(seen, is_there), tense_of(seen)));
-            }
-            if ask && !only_remembers {
-                say_at_work(&busy, Tense::Would, workspace, screen)?;
             }
             if ask && !only_remembers && !ask::confirmed(screen)? {
                 writeln!(screen.out, "Nothing was changed.")?;

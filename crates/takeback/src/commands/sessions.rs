@@ -6,7 +6,8 @@ use serde::Serialize;
 use serde_json::json;
 use takeback_core::Workspace;
 use takeback_core::point_name::distance;
-use takeback_core::retention::{CleanedUp, archive_session, delete_session};
+use takeback_core::process;
+use takeback_core::retention::{CleanedUp, archive_session, delete_session, rewinds_with_session};
 use takeback_store::{Point, PointKind, Session, SessionId};
 
 use super::cleanup::told;
@@ -38,6 +39,11 @@ struct ToldSession<'a> {
     description: &'a str,
 }
 
+/// Whether a turn is open, and the agent's process is not known to be dead.
+pub(crate) fn may_be_at_work(session: &Session) -> bool {
+    session.open_turn.is_some() && session.owner.is_none_or(process::is_alive)
+}
+
 pub(crate) fn sessions(
     options: &Options,
     args: &SessionsArgs,
@@ -64,7 +70,7 @@ pub(crate) fn sessions(
     for (session, told) in newest.iter().zip(&told) {
         let state = match session {
             session if session.archived_at.is_some() => Cell::new(HINT, "archived"),
-            session if session.open_turn.is_some() => Cell::new(CARE, "at work"),
+            session if may_be_at_work(session) => Cell::new(CARE, "at work"),
             session if session.ended_at.is_some() => Cell::new(HINT, "ended"),
             _ => Cell::new(HINT, "idle"),
         };
@@ -102,7 +108,7 @@ fn tell<'a>(session: &'a Session, points: &'a [Point]) -> ToldSession<'a> {
         started_at: iso(session.started_at),
         ended_at: session.ended_at.map(iso),
         archived_at: session.archived_at.map(iso),
-        at_work: session.open_turn.is_some(),
+        at_work: may_be_at_work(session),
         points: own().filter(|point| point.kind != PointKind::Safety).count(),
         description: first_of(session, points).map_or("", |point| point.description.as_str()),
     }
@@ -158,8 +164,12 @@ pub(crate) fn delete(
     if !args.yes && !args.dry_run && (!is_interactive() || screen.json) {
         return Err(ask::nobody("deletes points"));
     }
+    let rewinds = rewinds_with_session(&*place.workspace.store, &id)?;
     if args.dry_run && screen.json {
-        screen.json(&json!({ "sessions": [id], "points": own.len(), "marked": marked }))?;
+        let (points, sessions) = (own.len(), [id]);
+        screen.json(&json!({
+            "sessions": sessions, "points": points, "marked": marked, "rewinds": rewinds,
+        }))?;
         return Ok(0);
     }
     if !args.yes || args.dry_run {
@@ -175,6 +185,10 @@ pub(crate) fn delete(
             let with = count(states, "execution");
             writeln!(screen.out, "  and {with} with all checkpoints")?;
         }
+        if rewinds > 0 {
+            let which = count(rewinds, "rewind");
+            writeln!(screen.out, "  {which} could no longer be undone")?;
+        }
         writeln!(screen.out, "  {HINT}files are not touched; this cannot be undone{HINT:#}")?;
         if args.dry_run {
             return Ok(0);
@@ -184,7 +198,12 @@ pub(crate) fn delete(
             return Ok(0);
         }
     }
-    told(&delete_now(&mut place, options, &id)?, screen)
+    let code = told(&delete_now(&mut place, options, &id)?, screen)?;
+    if rewinds > 0 && !screen.json && !screen.quiet {
+        let which = count(rewinds, "rewind");
+        writeln!(screen.out, "{HINT}{which} can no longer be undone.{HINT:#}")?;
+    }
+    Ok(code)
 }
 
 pub(crate) fn delete_now(

@@ -18,11 +18,12 @@ use takeback_core::record::{Surveyed, Unreadable};
 use takeback_core::worktree::scan::ScanStats;
 use takeback_core::worktree::scope::OutReason;
 use takeback_core::{Workspace, look_around};
-use takeback_store::{Loss, PointKind, RewindState, Session, WorkPath};
+use takeback_store::{Loss, PointKind, RewindState, Session, StoreError, WorkPath};
 
 use self::gaps::Gaps;
 use self::ignored::Ignored;
 pub(crate) use self::line::line;
+use super::sessions::may_be_at_work;
 use super::{room, unread};
 use crate::args::Options;
 use crate::error::{CommandError, Kind};
@@ -124,7 +125,7 @@ pub(crate) fn status(options: &Options, screen: &mut Screen) -> Result<u8, Comma
     }
     said.extend(losses.iter().map(lost));
     said.extend(precious.line(workspace.scope.precious_total_max).map(|line| (Style::new(), line)));
-    said.extend(at_work(&sessions));
+    said.extend(at_work(&*workspace.store, &sessions)?);
     for (style, text) in said {
         print_wrapped(&mut screen.out, style, &text)?;
     }
@@ -136,18 +137,27 @@ pub(crate) fn status(options: &Options, screen: &mut Screen) -> Result<u8, Comma
 }
 
 /// The sessions with a turn under way.
-fn at_work(sessions: &[Session]) -> Vec<(Style, String)> {
+fn at_work(
+    store: &dyn takeback_store::Store,
+    sessions: &[Session],
+) -> Result<Vec<(Style, String)>, StoreError> {
     let (time, names) = (now(), SessionNames::of(sessions));
-    let at_work = sessions.iter().filter(|session| session.open_turn.is_some());
-    let told = at_work.map(|session| {
+    let mut said = Vec::new();
+    for session in sessions.iter().filter(|session| may_be_at_work(session)) {
+        let Some(turn) = session.open_turn.map(|turn| store.turn(turn)).transpose()?.flatten()
+        else {
+            continue;
+        };
         let name = names.shortened(&session.id).map(str::to_owned).unwrap_or_else(|| {
             let agent = plain(session.agent.as_deref().unwrap_or("agent"));
             format!("{agent} {}", plain(&session.id.0))
         });
-        let since = ago(session.started_at, time);
-        (NAME, format!("{name} is at work (since {since})"))
-    });
-    told.collect()
+        // Without its process, only that its turn has not ended is known.
+        let verb = if session.owner.is_some() { "is" } else { "may be" };
+        let since = ago(turn.opened_at, time);
+        said.push((NAME, format!("{name} {verb} at work (last prompt {since})")));
+    }
+    Ok(said)
 }
 
 fn lost(loss: &Loss) -> (Style, String) {

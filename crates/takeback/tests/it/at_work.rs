@@ -69,7 +69,14 @@ fn an_agent_that_is_done_or_dead_is_not_at_work() {
     recorder.tell(&prompt("again"));
     recorder.tell(&before("s", "d"));
     assert!(user.json(&["rewind", "go", "--dry-run"]).get("atWork").is_some());
+    let told = user.takeback(&["rewind", "go", "--dry-run"]);
+    assert!(told.out.contains("s is at work (Bash is running)"), "{told:?}");
+    let status = user.takeback(&["status"]).out;
+    assert!(status.contains("agent s is at work (last prompt just now)"), "{status}");
+    assert_eq!(user.json(&["sessions"])[0]["atWork"], true);
     agent.kill();
+    assert_eq!(user.json(&["sessions"])[0]["atWork"], false);
+    assert!(!user.takeback(&["status"]).out.contains("at work"));
     assert_eq!(user.json(&["rewind", "go", "--dry-run"]).get("atWork"), None, "it is dead");
     assert_eq!(recorder.close(), 0);
     let done = user.takeback(&["rewind", "go", "-y"]);

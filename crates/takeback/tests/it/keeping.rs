@@ -103,6 +103,11 @@ fn a_label_that_reads_as_a_time_or_an_id_is_refused() {
     takeback: the label "2h" reads as a time
       Choose another label: points are named by times, ids and labels alike.
     "#);
+    for label in ["m0", "s:m0"] {
+        let taken = user.takeback(&["checkpoint", label]);
+        assert_eq!(taken.code, 2, "a message of a point is called so: {taken:?}");
+        assert!(taken.err.contains("is taken by point"), "{taken:?}");
+    }
     for label in ["cafe", "added", "v2", "step 3", "2nd", "before-2"] {
         assert_eq!(user.takeback(&["checkpoint", label]).code, 0, "{label}");
     }

@@ -344,7 +344,7 @@ fn sessions_that_begin_alike_are_told_apart_and_found_by_what_they_are_called() 
     let said = |args: &[&str]| {
         String::from_utf8(user.command(args).output().expect("it runs").stdout).expect("text")
     };
-    assert!(said(&["status"]).contains("codex 60b4df84 is at work"), "{}", said(&["status"]));
+    assert!(said(&["status"]).contains("codex 60b4df84 may be at work"), "{}", said(&["status"]));
     let preview = ["rewind", "@~2", "--dry-run", "--session", "6fffff84"];
     assert!(said(&preview).contains("restore"), "{}", said(&preview));
     let other = ["rewind", "@~1", "--dry-run", "--session", "codex 60b4df84"];

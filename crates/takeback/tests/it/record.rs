@@ -314,6 +314,16 @@ fn a_prompt_without_text_is_refused() {
     assert_eq!(user.json(&["log"]).as_array().map(Vec::len), Some(1));
 }
 
+/// No command could name it.
+#[test]
+fn a_session_without_a_name_is_refused() {
+    let user = User::new();
+    let told = user.fed(&["record"], r#"{"event":"prompt","session":"","text":"go"}"#);
+    assert_eq!(told.code, 1);
+    assert!(told.out.contains("`session` is empty"), "{told:?}");
+    assert_eq!(user.json(&["sessions"]), json!([]));
+}
+
 #[test]
 fn a_line_that_is_too_long_is_refused_and_the_next_is_read() {
     let user = User::new();

@@ -25,12 +25,16 @@ fn rewound() -> User {
 #[test]
 fn nothing_is_left_and_undo_says_why_it_cannot() {
     let user = rewound();
+    assert_eq!(user.json(&["session", "delete", "s", "--dry-run"])["rewinds"], 1);
+    let would = user.takeback(&["session", "delete", "s", "--dry-run"]);
+    assert!(would.out.contains("  1 rewind could no longer be undone\n"), "{would:?}");
     let deleted = user.takeback(&["session", "delete", "s", "-y"]);
     assert_eq!(deleted.code, 0, "{}", deleted.err);
+    assert!(deleted.out.ends_with("1 rewind can no longer be undone.\n"), "{deleted:?}");
     assert_eq!(found(&user.home(), &SECRETS), []);
     let undo = user.takeback(&["undo", "-y"]);
     insta::assert_snapshot!(undo.err, @"
-    takeback: the last rewind cannot be undone or redone: its session was deleted, with all contents
+    takeback: the last rewind cannot be undone or redone: it went with a session that was deleted
       `takeback log` lists the points that are left.
     ");
     assert_eq!(undo.code, 5);
