@@ -143,7 +143,7 @@ test('long and many-byte texts pass, and what is too long is refused alone', asy
   await edit(client, user, 's', 'c', 'a.txt', 'x');
   const calls = [
     client.checkpoint.list('s'),
-    refusal(client.event.record({ event: 'prompt', session: 's', text: 'x'.repeat(17 << 20) })),
+    refusal(client.event.record({ event: 'prompt', session: 's', text: 'x'.repeat(65 << 20) })),
     client.status(),
   ] as const;
   const [listed, tooLarge, status] = await Promise.all(calls);
