@@ -125,7 +125,7 @@ pub fn in_log(
     let points = store.points()?.into_iter().rev();
     let prompts = points
         .filter(|point| point.kind == PointKind::Prompt && point.session.as_ref() == Some(session));
-    // A turn that nobody asked for has no message, and was not listed either.
+    // A turn without a prompt has no message, and was not listed either.
     let listed = prompts.filter_map(|point| {
         Some(Checkpoint {
             id: point.message_ids.into_iter().next()?,

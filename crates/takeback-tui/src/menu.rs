@@ -120,7 +120,7 @@ impl Menu {
         let row_list = List::new(rows.iter().map(Item::of_row).collect(), options.keep);
         let of_execution = executions.iter().map(Item::of_execution).collect();
         let execution_list = List::new(of_execution, usize::MAX);
-        // Whoever has executions alone came for them.
+        // With no points, the executions are what there is to choose.
         let tab = match rows.is_empty() && !executions.is_empty() {
             true => Tab::Executions,
             false => Tab::Points,

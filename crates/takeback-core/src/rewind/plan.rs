@@ -120,6 +120,22 @@ pub enum Verdict {
 }
 
 impl Step {
+    /// A step that takes no change back and has no cause of its own.
+    #[must_use]
+    pub fn new(path: WorkPath, present: Entry, verdict: Verdict) -> Self {
+        Self {
+            path,
+            present,
+            verdict,
+            cancels: Vec::new(),
+            because: Vec::new(),
+            evidence: None,
+            unclear: None,
+            one_with: None,
+            linked_elsewhere: false,
+        }
+    }
+
     /// What is to stand there afterwards, if that is something else than now.
     #[must_use]
     pub fn goal(&self) -> Option<Entry> {
@@ -364,15 +380,11 @@ fn path_step(
     let roles = roles(history, aim, options.ambiguous, &options.points, sources)?;
     let step = |verdict, cancels, unclear: bool| {
         Some(Step {
-            path: history.path.clone(),
-            present: now.clone(),
-            verdict,
             cancels,
             because: causes(history, &roles.of),
             evidence: weakest(history, &roles.of),
             unclear: unclear.then(|| UNCLEAR.to_owned()),
-            one_with: None,
-            linked_elsewhere: false,
+            ..Step::new(history.path.clone(), now.clone(), verdict)
         })
     };
     let unclear = || Verdict::Ambiguous { reason: UNCLEAR.to_owned() };
@@ -451,15 +463,10 @@ fn exact_step(history: &PathStretches, now: &Entry) -> Option<Step> {
     };
     let roles = vec![Role::Take; history.stretches.len()];
     Some(Step {
-        path: history.path.clone(),
-        present: now.clone(),
-        verdict,
         cancels: history.stretches.iter().flat_map(|stretch| &stretch.seqs).copied().collect(),
         because: causes(history, &roles),
         evidence: weakest(history, &roles),
-        unclear: None,
-        one_with: None,
-        linked_elsewhere: false,
+        ..Step::new(history.path.clone(), now.clone(), verdict)
     })
 }
 

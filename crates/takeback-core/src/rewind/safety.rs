@@ -63,16 +63,7 @@ pub(super) fn keep(plan: &mut Plan, unsure: &[PathStretches], present: &Present)
     let reason = "it may have changed before this point, which did not look at it";
     let now = |of: &PathStretches| present.entries.get(&of.path).unwrap_or(of.at_end()).clone();
     let differs = unsure.iter().filter(|of| *of.at_start() != now(of));
-    plan.steps.extend(differs.map(|of| Step {
-        path: of.path.clone(),
-        present: now(of),
-        verdict: Verdict::Keep { reason: reason.to_owned() },
-        cancels: Vec::new(),
-        because: Vec::new(),
-        evidence: None,
-        unclear: None,
-        one_with: None,
-        linked_elsewhere: false,
-    }));
+    let keep = || Verdict::Keep { reason: reason.to_owned() };
+    plan.steps.extend(differs.map(|of| Step::new(of.path.clone(), now(of), keep())));
     plan.steps.sort_by(|a, b| a.path.cmp(&b.path));
 }

@@ -807,26 +807,16 @@ fn a_preview_is_the_plan_and_changes_nothing_on_disk() {
     let seq_of = |name| history(&sandbox, name).pop().expect("it changed").seq;
     let steps = vec![
         Step {
-            path: path("a.txt"),
-            present: entry("two\n"),
-            verdict: Verdict::Restore { to: entry("one\n") },
             cancels: vec![seq_of("a.txt")],
             because: because.clone(),
             evidence: Some(Evidence::Window),
-            unclear: None,
-            one_with: None,
-            linked_elsewhere: false,
+            ..Step::new(path("a.txt"), entry("two\n"), Verdict::Restore { to: entry("one\n") })
         },
         Step {
-            path: path("made.txt"),
-            present: entry("made\n"),
-            verdict: Verdict::Delete,
             cancels: vec![seq_of("made.txt")],
             because,
             evidence: Some(Evidence::Window),
-            unclear: None,
-            one_with: None,
-            linked_elsewhere: false,
+            ..Step::new(path("made.txt"), entry("made\n"), Verdict::Delete)
         },
     ];
     let window = Window {

@@ -132,7 +132,7 @@ impl Oracle {
         Some(self.carry_out(plans, kind, everywhere))
     }
 
-    /// Whether somebody may have changed a path before a safety point, which did not look at it.
+    /// Whether a path may have changed before a safety point, which did not look at it.
     fn is_unsure(&self, point: usize, path: &str) -> bool {
         let Some(rewind) = self.points[point].safety_of else { return false };
         let later = self.points[point + 1..].iter();

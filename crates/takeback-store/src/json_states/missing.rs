@@ -1,4 +1,4 @@
-//! Checkpoints whose files somebody deleted without Takeback.
+//! Checkpoints whose files another program deleted.
 //!
 //! Every save has a number, from 1 without a gap, and its file carries it. The execution's file knows how
 //! many there were and which of them were deleted on purpose: any other number that no file carries is

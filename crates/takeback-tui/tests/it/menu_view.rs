@@ -178,7 +178,7 @@ fn every_width_has_the_agent_and_the_lines() {
 }
 
 #[test]
-fn one_agent_alone_is_named_where_nobody_talks_to_it() {
+fn one_agent_alone_is_named_outside_its_chat() {
     for (scope, named) in [(Scope::Session, false), (Scope::Folder, true)] {
         let mut menu = sample::menu_of(3, MenuOptions { scope, ..sample::options() });
         let drawn = text(&mut menu, 80, 24);

@@ -427,17 +427,7 @@ mod tests {
 
     #[test]
     fn a_folder_is_named_only_with_all_that_is_in_it() {
-        let step = |name: &str| Step {
-            path: path(name),
-            present: Entry::Absent,
-            verdict: Verdict::Delete,
-            cancels: Vec::new(),
-            because: Vec::new(),
-            evidence: None,
-            unclear: None,
-            one_with: None,
-            linked_elsewhere: false,
-        };
+        let step = |name: &str| Step::new(path(name), Entry::Absent, Verdict::Delete);
         let steps = ["a", "a/b", "a/b/one", "a/two"].map(step).to_vec();
         let plan = Plan { steps, ..Plan::default() };
         let all: Vec<WorkPath> = plan.steps.iter().map(|step| step.path.clone()).collect();

@@ -73,20 +73,11 @@ fn goal_of(plan: &Plan, named: &Named) -> Option<Entry> {
 }
 
 fn back_to(named: &Named, now: Entry) -> Step {
-    Step {
-        path: named.path.clone(),
-        present: now,
-        verdict: match &named.present {
-            Entry::Absent => Verdict::Delete,
-            to => Verdict::Restore { to: to.clone() },
-        },
-        cancels: Vec::new(),
-        because: Vec::new(),
-        evidence: None,
-        unclear: None,
-        one_with: None,
-        linked_elsewhere: false,
-    }
+    let verdict = match &named.present {
+        Entry::Absent => Verdict::Delete,
+        to => Verdict::Restore { to: to.clone() },
+    };
+    Step::new(named.path.clone(), now, verdict)
 }
 
 fn put_back(root: &Root, store: &dyn Store, plan: &Plan, stage: Stage, steps: &[(usize, Step)]) {

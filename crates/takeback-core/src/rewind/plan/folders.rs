@@ -55,17 +55,7 @@ fn add_missing_folders(plan: &mut Plan, present: &Present) {
                 Some(at) => plan.steps[at].verdict = verdict,
                 None => {
                     place.insert(folder.clone(), plan.steps.len());
-                    plan.steps.push(Step {
-                        path: folder,
-                        present: Entry::Absent,
-                        verdict,
-                        cancels: Vec::new(),
-                        because: Vec::new(),
-                        evidence: None,
-                        unclear: None,
-                        one_with: None,
-                        linked_elsewhere: false,
-                    });
+                    plan.steps.push(Step::new(folder, Entry::Absent, verdict));
                 }
             }
         }

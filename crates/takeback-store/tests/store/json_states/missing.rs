@@ -1,4 +1,4 @@
-//! Files that somebody deleted without Takeback are named.
+//! Files that another program deleted are named.
 
 use takeback_store::state::Damaged;
 

@@ -225,7 +225,7 @@ impl Whose {
 pub(super) enum Counts {
     /// `2 files +10 -3`.
     Full,
-    /// `+10 -3`, or the files if nobody has counted lines.
+    /// `+10 -3`, or the files if lines are not counted.
     Short,
 }
 

@@ -242,7 +242,7 @@ fn there_is_no_hint_where_there_is_nothing_to_go_back_to() {
     let mut seat = Place::of(&user).sit(&["chat", "--agent", "builtin"]);
     seat.sees("0 points").types(ESC).look(Duration::from_millis(400)).types("x").sees("> x");
     assert!(!seat.ever().contains("again to rewind"), "{}", seat.shown());
-    // A point of somebody else will do.
+    // Another session's point will do.
     assert_eq!(user.takeback(&["-q", "checkpoint", "mine"]).code, 0);
     seat.types("\x15").says("/status").sees("1 point ").types(ESC).sees(HINT);
 }
