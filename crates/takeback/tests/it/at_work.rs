@@ -75,9 +75,9 @@ fn an_agent_that_is_done_or_dead_is_not_at_work() {
     assert!(status.contains("agent s is at work (last prompt just now)"), "{status}");
     assert_eq!(user.json(&["sessions"])[0]["atWork"], true);
     agent.kill();
+    assert_eq!(user.json(&["rewind", "go", "--dry-run"]).get("atWork"), None, "it is dead");
     assert_eq!(user.json(&["sessions"])[0]["atWork"], false);
     assert!(!user.takeback(&["status"]).out.contains("at work"));
-    assert_eq!(user.json(&["rewind", "go", "--dry-run"]).get("atWork"), None, "it is dead");
     assert_eq!(recorder.close(), 0);
     let done = user.takeback(&["rewind", "go", "-y"]);
     assert!(!done.out.contains("at work"), "{done:?}");
