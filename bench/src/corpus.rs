@@ -1,29 +1,32 @@
-//! Real trees to work on: the sources of this workspace's dependencies, as cargo unpacked them.
+//! Real trees to measure with: the sources of this workspace's dependencies, as cargo unpacked them.
 //!
-//! Repeated in folders of their own until there are enough files. Every file of a repetition gets a
-//! line of its own, so that keeping equal contents once gains nothing. Left out are ignore files and
-//! the like, and files over a mebibyte, which jj and opencode pass over by default: all tools are to
-//! see the same files.
+//! Repeated in folders of their own until there are enough files. Every file of a repetition gets one
+//! more line, so that storing equal contents once gains nothing. Ignore files are left out, and files
+//! over a mebibyte, which jj and opencode skip by default: all tools must see the same files.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use clap::ValueEnum;
 use serde::{Deserialize, Serialize};
-use takeback_bench::Result;
-use takeback_bench::measure::answer_of;
 
-/// How large a tree is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+use crate::Result;
+use crate::measure::text_of;
+use crate::scratch::make_empty;
+
+/// The size of a tree.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, ValueEnum)]
 #[serde(rename_all = "snake_case")]
-pub(crate) enum Extent {
+pub(crate) enum TreeSize {
+    /// 250 files
     Small,
+    /// 30,000 files
     Medium,
+    /// 100,000 files
     Large,
 }
 
-impl Extent {
-    pub(crate) const ALL: [Self; 3] = [Self::Small, Self::Medium, Self::Large];
-
+impl TreeSize {
     pub(crate) fn name(self) -> &'static str {
         match self {
             Self::Small => "small",
@@ -41,89 +44,66 @@ impl Extent {
     }
 }
 
+#[derive(Debug, clap::Args)]
+pub(crate) struct CorpusArgs {
+    /// Folder for the trees, made once, and for the tools' own data
+    #[arg(long, value_name = "DIR", default_value = concat!(env!("CARGO_MANIFEST_DIR"), "/corpus"))]
+    pub(crate) corpus: PathBuf,
+}
+
 #[derive(Debug)]
 pub(crate) struct Corpus {
-    pub(crate) extent: Extent,
+    pub(crate) size: TreeSize,
     pub(crate) tree: PathBuf,
-    /// Beside the tree, on the same disk.
+    /// For the tools' own data: next to the tree, on the same disk.
     pub(crate) states: PathBuf,
-    pub(crate) programs: PathBuf,
-    /// From the tree, sorted.
+    /// Relative to the tree, sorted.
     pub(crate) paths: Vec<PathBuf>,
     pub(crate) folders: usize,
     pub(crate) bytes: u64,
 }
 
-/// Written when the tree is whole.
+/// Exists while the tree is complete and unchanged.
 const MARK: &str = "complete";
 
 impl Corpus {
-    pub(crate) fn open_or_make(place: &Path, extent: Extent) -> Result<Self> {
-        let folder = place.join(extent.name());
-        let mark = folder.join(MARK);
-        let tree = folder.join("tree");
-        if !mark.is_file() {
+    pub(crate) fn open_or_make(args: &CorpusArgs, size: TreeSize) -> Result<Self> {
+        let folder = std::path::absolute(&args.corpus)?.join(size.name());
+        let (tree, states) = (folder.join("tree"), folder.join("states"));
+        if !folder.join(MARK).is_file() {
             if folder.is_dir() && fs::read_dir(&folder)?.next().is_some() && !tree.is_dir() {
-                return Err(format!("{} holds something else", folder.display()).into());
+                return Err(format!("{} contains other files", folder.display()).into());
             }
-            eprintln!("making a tree of {} files or more …", extent.least_files());
-            if tree.exists() {
-                fs::remove_dir_all(&tree)?;
-            }
-            make(&tree, extent.least_files())?;
-            fs::write(&mark, "")?;
+            eprintln!("making a tree of {} files or more …", size.least_files());
+            make_empty(&tree)?;
+            copy_sources(&tree, size.least_files())?;
+            fs::write(folder.join(MARK), "")?;
         }
-        let mut corpus = Self {
-            extent,
-            tree,
-            states: folder.join("states"),
-            programs: place.join("programs"),
-            paths: Vec::new(),
-            folders: 0,
-            bytes: 0,
-        };
+        let mut corpus = Self { size, tree, states, paths: Vec::new(), folders: 0, bytes: 0 };
         corpus.count(&corpus.tree.clone())?;
         corpus.paths.sort();
         Ok(corpus)
     }
 
-    /// The `takeback` that is measured.
-    pub(crate) fn command(&self) -> PathBuf {
-        self.programs.join("takeback")
+    /// Paths at equal distances in the sorted list, other ones in every round.
+    pub(crate) fn spread(&self, count: usize, round: usize) -> impl Iterator<Item = PathBuf> {
+        let step = self.paths.len() / count;
+        (0..count).map(move |n| self.tree.join(&self.paths[n * step + (round * 137) % step]))
     }
 
-    /// This program, to measure other programs with.
-    pub(crate) fn runner(&self) -> PathBuf {
-        self.programs.join("takeback-bench")
-    }
-
-    /// Until [`Corpus::is_whole`] the tree counts as spoiled: who opens it next makes it again.
-    pub(crate) fn may_change(&self) -> Result<()> {
-        Ok(fs::remove_file(self.mark())?)
-    }
-
-    /// The tree is what it was, and what tools kept is removed: many gigabytes.
-    pub(crate) fn is_whole(&self) -> Result<()> {
-        for kept in [self.states.clone(), self.tree.join(".jj")] {
-            if kept.exists() {
-                fs::remove_dir_all(kept)?;
+    /// Lets `work` change the tree, and removes what tools stored, which is gigabytes. If `work` does
+    /// not succeed, the tree is made again the next time.
+    pub(crate) fn change<T>(&self, work: impl FnOnce() -> Result<T>) -> Result<T> {
+        let mark = self.tree.with_file_name(MARK);
+        fs::remove_file(&mark)?;
+        let done = work()?;
+        for stored in [self.states.clone(), self.tree.join(".jj")] {
+            if stored.exists() {
+                fs::remove_dir_all(stored)?;
             }
         }
-        Ok(fs::write(self.mark(), "")?)
-    }
-
-    fn mark(&self) -> PathBuf {
-        self.tree.with_file_name(MARK)
-    }
-
-    /// An empty folder for what a tool keeps; what was there before is removed.
-    pub(crate) fn empty_state(&self, name: &str) -> Result<PathBuf> {
-        let folder = self.states.join(name);
-        if folder.exists() {
-            fs::remove_dir_all(&folder)?;
-        }
-        fs::create_dir_all(&folder)?;
-        Ok(folder)
+        fs::write(mark, "")?;
+        Ok(done)
     }
 
     fn count(&mut self, folder: &Path) -> Result<()> {
@@ -144,7 +124,7 @@ impl Corpus {
     }
 }
 
-fn make(tree: &Path, least_files: usize) -> Result<()> {
+fn copy_sources(tree: &Path, least_files: usize) -> Result<()> {
     let crates = sources()?;
     let mut files = 0;
     for copy in 1.. {
@@ -154,18 +134,18 @@ fn make(tree: &Path, least_files: usize) -> Result<()> {
             }
         }
         if files == 0 {
-            return Err("no sources of dependencies; build the workspace first".into());
+            return Err("cargo has unpacked no dependencies: build the workspace first".into());
         }
         if files >= least_files {
             break;
         }
     }
-    // A user's project has a repository of its own; that is also how Takeback knows its root.
-    answer_of("git", &["init", "-q", &tree.to_string_lossy()])?;
+    // A user's project is a repository; Takeback also finds its root by it.
+    text_of("git", &["init", "-q", &tree.to_string_lossy()])?;
     Ok(())
 }
 
-/// The unpacked sources of what `Cargo.lock` names: the same for everyone who builds this version.
+/// The unpacked packages of `Cargo.lock`: the same for everyone who builds this version.
 fn sources() -> Result<Vec<(String, PathBuf)>> {
     let lock = fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("../Cargo.lock"))?;
     let home = match (std::env::var_os("CARGO_HOME"), std::env::var_os("HOME")) {
@@ -193,7 +173,7 @@ fn sources() -> Result<Vec<(String, PathBuf)>> {
     Ok(sources)
 }
 
-/// In bytes, and below what any of the tools passes over.
+/// In bytes; larger files are skipped by some tools.
 const LARGEST: u64 = 1 << 20;
 
 /// The number of files copied.

@@ -1,17 +1,16 @@
-//! Pieces of work in a tree: ten files changed, two made and one deleted, or a thousand changed.
+//! Edits that can be made, checked and undone.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use takeback_bench::Result;
-
+use crate::Result;
 use crate::corpus::Corpus;
 
 pub(crate) struct Edits {
     files: Vec<Edit>,
 }
 
-/// What a file holds before and after; `None`: there is none.
+/// Bytes of a file before and after; `None`: the file does not exist.
 struct Edit {
     path: PathBuf,
     before: Option<Vec<u8>>,
@@ -19,18 +18,18 @@ struct Edit {
 }
 
 impl Edits {
-    /// Ten changed, two made, one deleted: spread over the whole tree, others in every round.
+    /// Ten changed, two created, one deleted: spread over the whole tree, others in every round.
     pub(crate) fn few(corpus: &Corpus, round: usize) -> Result<Self> {
-        const MODIFIED: usize = 10;
+        const CHANGED: usize = 10;
         let mut files = Vec::new();
-        for (n, path) in spread(corpus, MODIFIED + 1, round).enumerate() {
+        for (n, path) in corpus.spread(CHANGED + 1, round).enumerate() {
             if n < 2 {
                 let path = path.with_file_name(format!("made-in-round-{round}.rs"));
                 let text = format!("//! Made in round {round}.\n\nfn main() {{}}\n");
                 files.push(Edit { path, before: None, after: Some(text.into_bytes()) });
             }
-            let mut edit = Edit::inside(path, round)?;
-            if n == MODIFIED {
+            let mut edit = Edit::insert_line(path, round)?;
+            if n == CHANGED {
                 edit.after = None;
             }
             files.push(edit);
@@ -38,10 +37,15 @@ impl Edits {
         Ok(Self { files })
     }
 
-    /// A thousand changed, or all where there are fewer.
+    /// A thousand changed, or every file of a smaller tree.
     pub(crate) fn many(corpus: &Corpus, round: usize) -> Result<Self> {
-        let paths = spread(corpus, corpus.paths.len().min(1000), round);
-        Ok(Self { files: paths.map(|path| Edit::inside(path, round)).collect::<Result<_>>()? })
+        Self::of(corpus.spread(corpus.paths.len().min(1000), round), round)
+    }
+
+    /// One more line in each of these files.
+    pub(crate) fn of(paths: impl IntoIterator<Item = PathBuf>, round: usize) -> Result<Self> {
+        let edits = paths.into_iter().map(|path| Edit::insert_line(path, round));
+        Ok(Self { files: edits.collect::<Result<_>>()? })
     }
 
     pub(crate) fn count(&self) -> usize {
@@ -53,11 +57,16 @@ impl Edits {
     }
 
     pub(crate) fn make(&self) -> Result<()> {
-        self.files.iter().try_for_each(|edit| put(&edit.path, edit.after.as_deref()))
+        self.files.iter().try_for_each(|edit| write(&edit.path, edit.after.as_deref()))
+    }
+
+    pub(crate) fn make_one(&self, path: &Path) -> Result<()> {
+        let mut edits = self.files.iter().filter(|edit| edit.path == path);
+        edits.try_for_each(|edit| write(&edit.path, edit.after.as_deref()))
     }
 
     pub(crate) fn undo(&self) -> Result<()> {
-        self.files.iter().try_for_each(|edit| put(&edit.path, edit.before.as_deref()))
+        self.files.iter().try_for_each(|edit| write(&edit.path, edit.before.as_deref()))
     }
 
     /// Fails unless every file is as it was before.
@@ -65,7 +74,7 @@ impl Edits {
         for Edit { path, before, .. } in &self.files {
             let present = if path.exists() { Some(fs::read(path)?) } else { None };
             if present != *before {
-                return Err(format!("{} was not taken back", path.display()).into());
+                return Err(format!("{} was not restored", path.display()).into());
             }
         }
         Ok(())
@@ -73,8 +82,8 @@ impl Edits {
 }
 
 impl Edit {
-    /// A new line in the middle.
-    fn inside(path: PathBuf, round: usize) -> Result<Self> {
+    /// In the middle of the file.
+    fn insert_line(path: PathBuf, round: usize) -> Result<Self> {
         let before = fs::read(&path)?;
         let middle = before.len() / 2;
         let mut after = before.clone();
@@ -83,13 +92,7 @@ impl Edit {
     }
 }
 
-/// Paths at equal distances in the sorted list.
-fn spread(corpus: &Corpus, count: usize, round: usize) -> impl Iterator<Item = PathBuf> {
-    let step = corpus.paths.len() / count;
-    (0..count).map(move |n| corpus.tree.join(&corpus.paths[n * step + (round * 137) % step]))
-}
-
-fn put(path: &Path, contents: Option<&[u8]>) -> Result<()> {
+fn write(path: &Path, contents: Option<&[u8]>) -> Result<()> {
     match contents {
         Some(contents) => fs::write(path, contents)?,
         None => fs::remove_file(path)?,

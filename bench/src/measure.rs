@@ -1,12 +1,12 @@
-//! What something costs: time, processor time, peak memory.
+//! What a piece of work costs: wall time, processor time, peak memory.
 //!
-//! Commands are started by a small process of their own (this program with [`RUNNER`]), since the
-//! system counts a parent's memory at the fork as its child's.
+//! [`Commands`] are started by a small process of their own (this program with [`RUNNER`]), because
+//! the kernel counts a parent's memory at the fork as its child's.
 
 use std::collections::BTreeMap;
 use std::io::{Read as _, Write as _};
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::{Child, Command, Output, Stdio};
 use std::time::{Duration, Instant};
 
 use nix::sys::resource::{Usage, UsageWho, getrusage};
@@ -16,38 +16,113 @@ use serde::{Deserialize, Serialize};
 
 use crate::Result;
 
-/// The word with which this program measures what standard input tells it to run.
-pub const RUNNER: &str = "--measure";
+/// The first argument that makes this program run and measure the [`Commands`] on standard input.
+pub(crate) const RUNNER: &str = "--measure";
+
+/// This program, even after a build has replaced its file.
+const THIS_PROGRAM: &str = "/proc/self/exe";
 
 #[derive(Debug, Clone, Copy, Serialize, Deserialize)]
-pub struct Cost {
-    pub wall_ms: f64,
-    /// User and system, of all threads and processes.
-    pub cpu_ms: f64,
-    /// Of the largest process; none for what ran inside this one.
-    pub peak_mb: Option<f64>,
+pub(crate) struct Cost {
+    pub(crate) wall_ms: f64,
+    /// User and system time of all threads and processes.
+    pub(crate) cpu_ms: f64,
+    /// Of the largest process; `None` for work inside this process.
+    pub(crate) peak_mb: Option<f64>,
 }
 
-/// Commands that run one after the other and count as one.
-#[derive(Debug, Serialize, Deserialize)]
-pub struct Commands {
-    /// This program.
-    pub runner: PathBuf,
-    pub program: PathBuf,
-    pub runs: Vec<Vec<String>>,
-    pub folder: PathBuf,
-    /// All of the environment but the search path.
-    pub environment: BTreeMap<String, String>,
+/// Runs of one program, one after the other, measured as one piece of work.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub(crate) struct Commands {
+    program: PathBuf,
+    runs: Vec<Vec<String>>,
+    folder: PathBuf,
+    /// The whole environment except `PATH`.
+    environment: BTreeMap<String, String>,
 }
 
 impl Commands {
-    pub fn measure(&self) -> Result<Cost> {
-        self.measure_and_ask().map(|(cost, _)| cost)
+    pub(crate) fn new<'a>(
+        program: &Path,
+        folder: &Path,
+        environment: impl IntoIterator<Item = (&'a str, PathBuf)>,
+    ) -> Self {
+        let text = |(name, value): (&str, PathBuf)| {
+            (name.to_owned(), value.to_string_lossy().into_owned())
+        };
+        Self {
+            program: program.to_owned(),
+            runs: Vec::new(),
+            folder: folder.to_owned(),
+            environment: environment.into_iter().map(text).collect(),
+        }
     }
 
-    /// The cost, and what the last of them printed.
-    pub fn measure_and_ask(&self) -> Result<(Cost, String)> {
-        ask_runner(&self.runner, RUNNER, self)
+    pub(crate) fn with(mut self, name: &str, value: &str) -> Self {
+        self.environment.insert(name.to_owned(), value.to_owned());
+        self
+    }
+
+    /// Adds a run with these arguments.
+    pub(crate) fn run(mut self, words: &[&str]) -> Self {
+        self.runs.push(words.iter().map(|&word| word.to_owned()).collect());
+        self
+    }
+
+    pub(crate) fn measure(&self) -> Result<Cost> {
+        self.measure_output().map(|(cost, _)| cost)
+    }
+
+    /// The cost, and what the last run printed.
+    pub(crate) fn measure_output(&self) -> Result<(Cost, String)> {
+        ask_runner(RUNNER, self)
+    }
+
+    /// Wall and processor time of a single run, started by this process with `input` on its standard
+    /// input.
+    pub(crate) fn time(&self, input: &str) -> Result<Cost> {
+        let mut command = self.command(self.single_run()?);
+        command.stdin(Stdio::piped()).stdout(Stdio::null());
+        let before = getrusage(UsageWho::RUSAGE_CHILDREN)?;
+        let start = Instant::now();
+        let mut process = command.spawn()?;
+        let mut stdin = process.stdin.take().ok_or("the process has no input")?;
+        // A program that does not read its input may have ended.
+        drop(stdin.write_all(input.as_bytes()));
+        drop(stdin);
+        let status = process.wait()?;
+        let wall = start.elapsed();
+        let after = getrusage(UsageWho::RUSAGE_CHILDREN)?;
+        if !status.success() {
+            return Err(format!("{command:?}: {status}").into());
+        }
+        Ok(Cost { wall_ms: millis(wall), cpu_ms: cpu_ms(&after) - cpu_ms(&before), peak_mb: None })
+    }
+
+    /// Starts a single run, its standard input and output open and its errors discarded.
+    pub(crate) fn spawn(&self) -> Result<Child> {
+        let mut command = self.command(self.single_run()?);
+        Ok(command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null()).spawn()?)
+    }
+
+    /// Executes all runs without measuring them; what the last one printed.
+    pub(crate) fn output(&self) -> Result<Vec<u8>> {
+        let mut last = Vec::new();
+        for run in &self.runs {
+            last = output_of(self.command(run).stdin(Stdio::null()))?.stdout;
+        }
+        Ok(last)
+    }
+
+    pub(crate) fn text(&self) -> Result<String> {
+        Ok(String::from_utf8(self.output()?)?)
+    }
+
+    fn single_run(&self) -> Result<&[String]> {
+        match &*self.runs {
+            [run] => Ok(run),
+            _ => Err("expected a single run".into()),
+        }
     }
 
     fn command(&self, arguments: &[String]) -> Command {
@@ -56,51 +131,38 @@ impl Commands {
         if let Some(path) = std::env::var_os("PATH") {
             command.env("PATH", path);
         }
-        command.stdin(Stdio::null());
         command
-    }
-
-    /// Runs them unmeasured; what the last one printed.
-    pub fn answer(&self) -> Result<String> {
-        let mut answer = Vec::new();
-        for run in &self.runs {
-            let output = self.command(run).stderr(Stdio::inherit()).output()?;
-            if !output.status.success() {
-                return Err(format!("{run:?} failed").into());
-            }
-            answer = output.stdout;
-        }
-        Ok(String::from_utf8(answer)?)
     }
 }
 
-/// Has the runner, started with `word`, do `work`; its answer.
-pub fn ask_runner<W: Serialize, A: DeserializeOwned>(
-    runner: &Path,
-    word: &str,
-    work: &W,
-) -> Result<A> {
-    let mut runner =
-        Command::new(runner).arg(word).stdin(Stdio::piped()).stdout(Stdio::piped()).spawn()?;
+/// Sends `request` to the runner that `word` selects; its answer.
+pub(crate) fn ask_runner<Q: Serialize, A: DeserializeOwned>(word: &str, request: &Q) -> Result<A> {
+    let mut runner = Command::new(THIS_PROGRAM)
+        .arg(word)
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .spawn()?;
     let mut input = runner.stdin.take().ok_or("the runner has no input")?;
-    input.write_all(&serde_json::to_vec(work)?)?;
+    input.write_all(&serde_json::to_vec(request)?)?;
     drop(input);
     let output = runner.wait_with_output()?;
     if !output.status.success() {
-        return Err(format!("what was measured failed: {}", serde_json::to_string(work)?).into());
+        return Err(format!("cannot measure {}", serde_json::to_string(request)?).into());
     }
     Ok(serde_json::from_slice(&output.stdout)?)
 }
 
-/// The runner's part: what it was given, what `work` answers, and what the processes cost that
-/// `work` started.
-pub fn run<W: DeserializeOwned, A: Serialize>(work: impl FnOnce(W) -> Result<A>) -> Result<()> {
+/// The runner's side: reads a request, lets `work` start processes for it, and writes their cost and
+/// the answer.
+pub(crate) fn run_request<Q: DeserializeOwned, A: Serialize>(
+    work: impl FnOnce(Q) -> Result<A>,
+) -> Result<()> {
     let mut text = String::new();
     std::io::stdin().read_to_string(&mut text)?;
-    let given = serde_json::from_str(&text)?;
-    let began = Instant::now();
-    let answer = work(given)?;
-    let wall = began.elapsed();
+    let request = serde_json::from_str(&text)?;
+    let start = Instant::now();
+    let answer = work(request)?;
+    let wall = start.elapsed();
     let usage = getrusage(UsageWho::RUSAGE_CHILDREN)?;
     #[expect(clippy::cast_precision_loss, reason = "kilobytes of memory are far below 2^52")]
     let peak_mb = Some(usage.max_rss() as f64 / 1024.0);
@@ -109,30 +171,25 @@ pub fn run<W: DeserializeOwned, A: Serialize>(work: impl FnOnce(W) -> Result<A>)
     Ok(())
 }
 
-pub fn run_commands() -> Result<()> {
-    run(|commands: Commands| {
-        let mut answer = Vec::new();
-        for run in &commands.runs {
-            let output = commands.command(run).stderr(Stdio::inherit()).output()?;
-            if !output.status.success() {
-                return Err(format!("{run:?} ended with {}", output.status).into());
-            }
-            answer = output.stdout;
-        }
-        Ok(String::from_utf8(answer)?)
-    })
+pub(crate) fn run_commands() -> Result<()> {
+    run_request(|commands: Commands| commands.text())
 }
 
-/// Measures what happens inside this process.
-pub fn inside<T>(work: impl FnOnce() -> Result<T>) -> Result<(T, Cost)> {
+/// Measures work inside this process.
+pub(crate) fn inside<T>(work: impl FnOnce() -> Result<T>) -> Result<(T, Cost)> {
     let before = getrusage(UsageWho::RUSAGE_SELF)?;
-    let began = Instant::now();
+    let start = Instant::now();
     let result = work()?;
-    let wall = began.elapsed();
+    let wall_ms = millis(start.elapsed());
     let after = getrusage(UsageWho::RUSAGE_SELF)?;
-    let cost =
-        Cost { wall_ms: millis(wall), cpu_ms: cpu_ms(&after) - cpu_ms(&before), peak_mb: None };
-    Ok((result, cost))
+    Ok((result, Cost { wall_ms, cpu_ms: cpu_ms(&after) - cpu_ms(&before), peak_mb: None }))
+}
+
+/// What `work` answered, and its wall time in milliseconds.
+pub(crate) fn timed<T>(work: impl FnOnce() -> Result<T>) -> Result<(T, f64)> {
+    let start = Instant::now();
+    let result = work()?;
+    Ok((result, millis(start.elapsed())))
 }
 
 fn cpu_ms(usage: &Usage) -> f64 {
@@ -141,42 +198,47 @@ fn cpu_ms(usage: &Usage) -> f64 {
     micros / 1000.0
 }
 
-pub fn millis(time: Duration) -> f64 {
+pub(crate) fn millis(time: Duration) -> f64 {
     time.as_secs_f64() * 1000.0
 }
 
-pub fn median(values: impl IntoIterator<Item = f64>) -> f64 {
-    let mut values: Vec<f64> = values.into_iter().collect();
-    values.sort_by(f64::total_cmp);
-    match values.len() {
-        0 => f64::NAN,
-        n if n % 2 == 1 => values[n / 2],
-        n => f64::midpoint(values[n / 2 - 1], values[n / 2]),
+/// Runs a command to its end. Its last line of output is the error if it fails.
+pub(crate) fn output_of(command: &mut Command) -> Result<Output> {
+    let program = Path::new(command.get_program()).display().to_string();
+    let output = command.output().map_err(|error| format!("{program}: {error}"))?;
+    if output.status.success() {
+        return Ok(output);
     }
+    let printed = [output.stderr.as_slice(), &output.stdout].concat();
+    let printed = String::from_utf8_lossy(&printed);
+    let last = printed.lines().rfind(|line| !line.trim().is_empty()).unwrap_or("no output");
+    Err(format!("{} ({})", last.trim(), output.status).into())
 }
 
-/// What a program of the system prints, on one line.
-pub fn answer_of(program: &str, arguments: &[&str]) -> Result<String> {
-    let output = Command::new(program).args(arguments).output()?;
+/// What a program of the system prints, trimmed.
+pub(crate) fn text_of(program: &str, arguments: &[&str]) -> Result<String> {
+    let output = output_of(Command::new(program).args(arguments))?;
     Ok(String::from_utf8(output.stdout)?.trim().to_owned())
 }
 
-/// Writes out what the system has only in memory, so that it is not paid for by what comes next.
-pub fn settle_disk() -> Result<()> {
-    answer_of("sync", &[]).map(drop)
+/// Flushes dirty pages, so that the next measurement does not pay for them.
+pub(crate) fn flush_disk() -> Result<()> {
+    text_of("sync", &[]).map(drop)
 }
 
-/// Bytes that a folder takes on the disk, its blocks counted whole.
-pub fn disk_usage(folder: &Path) -> Result<u64> {
-    use std::os::unix::fs::MetadataExt as _;
+/// Blocks on disk of everything in a folder, in bytes.
+pub(crate) fn disk_usage(folder: &Path) -> Result<u64> {
     let mut bytes = 0;
     for entry in std::fs::read_dir(folder)? {
-        let entry = entry?;
-        let metadata = entry.metadata()?;
-        bytes += metadata.blocks() * 512;
-        if metadata.is_dir() {
-            bytes += disk_usage(&entry.path())?;
-        }
+        bytes += blocks_of(&entry?.path())?;
     }
     Ok(bytes)
+}
+
+/// The same of one file, or of one folder with everything in it.
+pub(crate) fn blocks_of(path: &Path) -> Result<u64> {
+    use std::os::unix::fs::MetadataExt as _;
+    let metadata = std::fs::symlink_metadata(path)?;
+    let below = if metadata.is_dir() { disk_usage(path)? } else { 0 };
+    Ok(metadata.blocks() * 512 + below)
 }

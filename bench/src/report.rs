@@ -1,182 +1,251 @@
-//! The tables for people and the raw numbers for later.
+//! Rows of a comparison: Takeback's numbers next to another's, their ratio, and the goal.
 
-use std::collections::BTreeMap;
-use std::fmt::Write as _;
+use std::fmt::{self, Write as _};
 
 use serde::{Deserialize, Serialize};
-use takeback_bench::Result;
-use takeback_bench::machine::{self, load_average};
 
-use crate::rounds::{Case, Measured};
-use crate::rows::{Row, rows};
-use crate::tool::Who;
+use crate::rounds::{median, quantile};
 
-#[derive(Serialize, Deserialize)]
-pub(crate) struct Report {
-    date: String,
-    machine: Machine,
-    pub(crate) corpora: Vec<Measured>,
-    rows: Vec<Row>,
+/// One comparison. Values are one per round, in the same order on both sides.
+#[derive(Debug, Serialize)]
+pub(crate) struct Row {
+    pub(crate) name: String,
+    pub(crate) unit: Unit,
+    pub(crate) ours: Vec<f64>,
+    /// Empty where the other side was not measured.
+    pub(crate) theirs: Vec<f64>,
+    /// The other side.
+    pub(crate) peer: String,
+    pub(crate) judged: Judged,
+    pub(crate) goal: Option<Goal>,
 }
 
-#[derive(Serialize, Deserialize)]
-struct Machine {
-    #[serde(flatten)]
-    machine: machine::Machine,
-    takeback: String,
-    /// Of the peers that are there.
-    versions: BTreeMap<Who, String>,
-    load_before: String,
-    load_after: String,
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum Unit {
+    Times,
+    Ms,
+    Mb,
+    Kb,
+    PerSecond,
 }
 
-/// The rows of the same table that other programs of this bench measure.
-const ELSEWHERE: [(&str, &str, &str); 6] = [
-    ("fresh process capturing a 10 KB file", "≤ 3× an empty Rust process", "capture"),
-    ("capture in process, 10 KB", "≤ 4× a plain copy", "capture"),
-    ("capture in process, 1 MB", "≤ 1× copy + fsync", "capture"),
-    ("no-change snapshot with the watcher", "< 0.1× the floor without it", "watch"),
-    (
-        "growth per point of 3 small edits; the store after 100 points",
-        "≤ 8 KB; ≤ 0.45× shadow git before gc, smaller than restic",
-        "growth",
-    ),
-    ("10,000 points over the same paths: log, newest, rewind to the oldest", "≤ 2× 100", "points"),
-];
+/// What a goal is about.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum Judged {
+    /// Our value divided by theirs.
+    Ratio,
+    /// Their value divided by ours: how many times faster we are.
+    Speedup,
+    /// Our value alone.
+    Ours,
+}
 
-impl Report {
-    /// A row a goal, a column a tree.
-    fn write_goals(&self, out: &mut String) -> std::fmt::Result {
-        let trees: Vec<_> = self.corpora.iter().map(|measured| measured.corpus).collect();
-        let titles: Vec<&str> = trees.iter().map(|tree| tree.name()).collect();
-        writeln!(out, "| case | what is compared | goal | {} |", titles.join(" | "))?;
-        writeln!(out, "|---|---|---|{}", "--:|".repeat(trees.len()))?;
-        let mut goals: BTreeMap<_, Vec<&Row>> = BTreeMap::new();
-        for row in &self.rows {
-            goals.entry((row.case, row.place)).or_default().push(row);
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum Goal {
+    AtLeast(f64),
+    AtMost(f64),
+    Below(f64),
+}
+
+impl Row {
+    /// Milliseconds, judged by our value divided by theirs.
+    pub(crate) fn new(name: impl Into<String>, ours: &[f64], peer: &str, theirs: &[f64]) -> Self {
+        Self {
+            name: name.into(),
+            unit: Unit::Ms,
+            ours: ours.to_vec(),
+            theirs: theirs.to_vec(),
+            peer: peer.to_owned(),
+            judged: Judged::Ratio,
+            goal: None,
         }
-        for ((case, _), rows) in goals {
-            let mut wanted: Vec<String> = rows.iter().map(|row| row.goal.text()).collect();
-            wanted.dedup();
-            let of = |tree| rows.iter().find(|row| row.corpus == tree);
-            let cells: Vec<String> = trees
-                .iter()
-                .map(|&tree| of(tree).map_or(String::new(), |row| reached(row)))
-                .collect();
-            let (case, what) = (case.title(), &rows[0].what);
-            writeln!(out, "| {case} | {what} | {} | {} |", wanted.join(", "), cells.join(" | "))?;
-        }
-        Ok(())
     }
 
-    pub(crate) fn new(
-        date: String,
-        versions: BTreeMap<Who, String>,
-        corpora: Vec<Measured>,
-        load_before: String,
-    ) -> Result<Self> {
-        let machine = Machine {
-            machine: machine::Machine::this()?,
-            takeback: env!("CARGO_PKG_VERSION").to_owned(),
-            versions,
-            load_before,
-            load_after: load_average()?,
+    /// Judged by our value alone.
+    pub(crate) fn alone(name: impl Into<String>, ours: &[f64], unit: Unit) -> Self {
+        Self { unit, judged: Judged::Ours, ..Self::new(name, ours, "", &[]) }
+    }
+
+    pub(crate) fn unit(self, unit: Unit) -> Self {
+        Self { unit, ..self }
+    }
+
+    pub(crate) fn judged(self, judged: Judged) -> Self {
+        Self { judged, ..self }
+    }
+
+    pub(crate) fn goal(self, goal: Goal) -> Self {
+        Self { goal: Some(goal), ..self }
+    }
+
+    /// The value that the goal is about in each round.
+    fn values(&self) -> Vec<f64> {
+        let both = self.ours.iter().zip(&self.theirs);
+        match self.judged {
+            Judged::Ratio => both.map(|(ours, theirs)| ours / theirs).collect(),
+            Judged::Speedup => both.map(|(ours, theirs)| theirs / ours).collect(),
+            Judged::Ours => self.ours.clone(),
+        }
+    }
+
+    /// The median of what is judged; `None`: not measured.
+    pub(crate) fn value(&self) -> Option<f64> {
+        Some(median(self.values())).filter(|value| !value.is_nan())
+    }
+
+    pub(crate) fn judged_unit(&self) -> Unit {
+        if self.judged == Judged::Ours { self.unit } else { Unit::Times }
+    }
+
+    pub(crate) fn is_met(&self) -> bool {
+        self.goal.zip(self.value()).is_some_and(|(goal, value)| goal.is_met_by(value))
+    }
+
+    pub(crate) fn goal_text(&self) -> String {
+        self.goal.map_or(String::new(), |goal| goal.text(self.judged_unit()))
+    }
+
+    fn cells(&self) -> [String; 6] {
+        const NOT_MEASURED: &str = "not measured";
+        let show = |values: &[f64]| match median(values.iter().copied()) {
+            median if median.is_nan() => NOT_MEASURED.to_owned(),
+            median => self.unit.show(median),
         };
-        let rows = corpora.iter().flat_map(rows).collect();
-        Ok(Self { date, machine, corpora, rows })
+        let compared_with = match &*self.peer {
+            "" => String::new(),
+            peer => format!("{peer} {}", show(&self.theirs)),
+        };
+        let ratio = match self.value() {
+            _ if self.judged == Judged::Ours => String::new(),
+            None => NOT_MEASURED.to_owned(),
+            Some(value) => format!("**{}**{}", Unit::Times.show(value), spread(&self.values())),
+        };
+        let verdict = match (self.goal, self.value()) {
+            (None, _) => "",
+            (_, None) => NOT_MEASURED,
+            _ if self.is_met() => "met",
+            _ => "**missed**",
+        };
+        let (name, goal) = (self.name.clone(), self.goal_text());
+        [name, show(&self.ours), compared_with, ratio, goal, verdict.to_owned()]
+    }
+}
+
+/// The middle half of the rounds, where there are enough to speak of one.
+fn spread(values: &[f64]) -> String {
+    if values.len() < 5 {
+        return String::new();
+    }
+    let [low, high] = [0.25, 0.75].map(|part| quantile(values.iter().copied(), part));
+    format!(" ({low:.2}–{high:.2})")
+}
+
+impl Unit {
+    pub(crate) fn show(self, value: f64) -> String {
+        let digits = match (self, value) {
+            (Self::Times, _) => 2,
+            (Self::Ms, ..1.0) => 3,
+            (Self::Ms, ..10.0) => 2,
+            (Self::Ms | Self::Kb, _) => 1,
+            (Self::Mb | Self::PerSecond, _) => 0,
+        };
+        format!("{value:.digits$}{}", self.suffix())
     }
 
-    pub(crate) fn file_name(&self) -> String {
-        format!("{}-core.json", self.date)
-    }
-
-    pub(crate) fn json(&self) -> Result<String> {
-        Ok(serde_json::to_string_pretty(self)? + "\n")
-    }
-
-    pub(crate) fn tables(&self) -> String {
-        let mut out = String::new();
-        self.write(&mut out).expect("text can be written to memory");
-        out
-    }
-
-    fn write(&self, out: &mut String) -> std::fmt::Result {
-        let Machine { machine, versions, load_before, load_after, .. } = &self.machine;
-        let machine::Machine { cores, kernel, .. } = machine;
-        let versions: Vec<&str> = versions.values().map(String::as_str).collect();
-        writeln!(
-            out,
-            "{cores} cores, {kernel}; {}; load {load_before} before, {load_after} after.\n",
-            versions.join(", ")
-        )?;
-        self.write_goals(out)?;
-        self.corpora.iter().try_for_each(|measured| write_times(out, measured))?;
-        writeln!(out, "\nThe other rows have programs of their own:\n")?;
-        writeln!(out, "| | goal | `cargo run --release -p takeback-bench` |\n|---|---|---|")?;
-        for (what, goal, program) in ELSEWHERE {
-            writeln!(out, "| {what} | {goal} | `--bin {program}` |")?;
+    fn suffix(self) -> &'static str {
+        match self {
+            Self::Times => "×",
+            Self::Ms => " ms",
+            Self::Mb => " MB",
+            Self::Kb => " KB",
+            Self::PerSecond => "/s",
         }
-        Ok(())
     }
 }
 
-/// What a row reached, with Takeback's other form in brackets.
-fn reached(row: &Row) -> String {
-    let other = row.other.map_or(String::new(), |other| format!(" ({})", row.goal.show(other)));
-    match (row.reached, row.met) {
-        (Some(value), Some(true)) => format!("**{}**{other} met", row.goal.show(value)),
-        (Some(value), _) => format!("{}{other} **missed**", row.goal.show(value)),
-        (None, _) => "not there".to_owned(),
+impl Goal {
+    fn is_met_by(self, value: f64) -> bool {
+        match self {
+            Self::AtLeast(bound) => value >= bound,
+            Self::AtMost(bound) => value <= bound,
+            Self::Below(bound) => value < bound,
+        }
+    }
+
+    fn text(self, unit: Unit) -> String {
+        let (sign, bound) = match self {
+            Self::AtLeast(bound) => ("≥", bound),
+            Self::AtMost(bound) => ("≤", bound),
+            Self::Below(bound) => ("<", bound),
+        };
+        format!("{sign} {bound}{}", unit.suffix())
     }
 }
 
-fn write_times(out: &mut String, measured: &Measured) -> std::fmt::Result {
-    let Measured { corpus, files, folders, bytes, cases, sizes } = measured;
-    let shown: Vec<Who> = Who::ALL
-        .into_iter()
-        .filter(|who| cases.values().flatten().any(|round| round.contains_key(who)))
-        .collect();
-    writeln!(
-        out,
-        "\n**{}**: {files} files in {folders} folders, {:.0} MB. Milliseconds, and processor time after the stroke.\n",
-        corpus.name(),
-        mega(*bytes)
-    )?;
-    let titles: Vec<&str> = shown.iter().map(|who| who.title()).collect();
-    writeln!(out, "| case | rounds | {} |", titles.join(" | "))?;
-    writeln!(out, "|---|--:|{}", "--:|".repeat(shown.len()))?;
-    for (case, rounds) in cases {
-        let cells: Vec<String> = shown.iter().map(|&who| times(measured, *case, who)).collect();
-        writeln!(out, "| {} | {} | {} |", case.title(), rounds.len(), cells.join(" | "))?;
-    }
-    let cell =
-        |who: &Who| sizes.get(who).map_or(String::new(), |&size| format!("{:.1}", mega(size)));
-    let cells: Vec<String> = shown.iter().map(cell).collect();
-    writeln!(out, "| on disk after the first snapshot, MB | | {} |", cells.join(" | "))?;
-    for case in [Case::First, Case::Unchanged] {
-        let cells: Vec<String> = shown.iter().map(|&who| peak(measured, case, who)).collect();
-        writeln!(out, "| peak memory, {}, MB | | {} |", case.title(), cells.join(" | "))?;
-    }
-    Ok(())
+/// The rows as a table; `title` is the head of the first column.
+pub(crate) fn comparison(title: &str, rows: &[Row]) -> Table {
+    let head = [title, "Takeback:", "compared with:", "ratio (middle half):", "goal", ""];
+    rows.iter().fold(Table::new(head), |table, row| table.row(row.cells()))
 }
 
-fn times(measured: &Measured, case: Case, who: Who) -> String {
-    let wall = measured.median(case, who, |cost| cost.wall_ms);
-    let cpu = measured.median(case, who, |cost| cost.cpu_ms);
-    let short = |ms: f64| if ms < 10.0 { format!("{ms:.1}") } else { format!("{ms:.0}") };
-    match (wall, cpu) {
-        (Some(wall), Some(cpu)) => format!("{} / {}", short(wall), short(cpu)),
-        _ => String::new(),
+/// A table in Markdown.
+pub(crate) struct Table {
+    text: String,
+}
+
+impl Table {
+    /// A title that ends with a colon is that of a column aligned to the right.
+    pub(crate) fn new<'a>(titles: impl IntoIterator<Item = &'a str>) -> Self {
+        let titles: Vec<&str> = titles.into_iter().collect();
+        let table =
+            Self { text: String::new() }.row(titles.iter().map(|t| t.trim_end_matches(':')));
+        let lines = titles.iter().map(|title| if title.ends_with(':') { "--:|" } else { "---|" });
+        Self { text: format!("{}|{}\n", table.text, lines.collect::<String>()) }
+    }
+
+    pub(crate) fn row<T: fmt::Display>(mut self, cells: impl IntoIterator<Item = T>) -> Self {
+        self.add(cells);
+        self
+    }
+
+    pub(crate) fn add<T: fmt::Display>(&mut self, cells: impl IntoIterator<Item = T>) {
+        for cell in cells {
+            write!(self.text, "| {cell} ").expect("text can be written to memory");
+        }
+        self.text.push_str("|\n");
     }
 }
 
-fn peak(measured: &Measured, case: Case, who: Who) -> String {
-    let rounds = measured.cases.get(&case).into_iter().flatten();
-    let peaks = rounds.filter_map(|round| round.get(&who)?.peak_mb);
-    peaks.reduce(f64::max).map_or(String::new(), |peak| format!("{peak:.0}"))
+impl fmt::Display for Table {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.text)
+    }
 }
 
-#[expect(clippy::cast_precision_loss, reason = "sizes on a disk are far below 2^52")]
-fn mega(bytes: u64) -> f64 {
-    bytes as f64 / 1e6
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_ratio_is_the_median_of_the_ratios_of_rounds() {
+        // Another program ran during the second round. The ratio of the medians would be 6.
+        let rows = [
+            Row::new("edit", &[10.0, 100.0, 12.0], "git", &[50.0, 400.0, 72.0])
+                .judged(Judged::Speedup)
+                .goal(Goal::AtLeast(5.5)),
+            Row::new("fork", &[0.1], "worst", &[0.3]).judged(Judged::Ours).goal(Goal::Below(5.0)),
+            Row::new("read", &[2.0], "peer", &[]).goal(Goal::AtMost(1.0)),
+        ];
+        assert_eq!(
+            comparison("case", &rows).to_string(),
+            "| case | Takeback | compared with | ratio (middle half) | goal |  |\n\
+             |---|--:|--:|--:|---|---|\n\
+             | edit | 12.0 ms | git 72.0 ms | **5.00×** | ≥ 5.5× | **missed** |\n\
+             | fork | 0.100 ms | worst 0.300 ms |  | < 5 ms | met |\n\
+             | read | 2.00 ms | peer not measured | not measured | ≤ 1× | not measured |\n"
+        );
+    }
 }

@@ -3,15 +3,15 @@
 import { EventEmitter } from 'node:events';
 
 import { Connection, type Streams } from './connection.js';
+import type { AgentEvent } from './inputs.js';
 import type { Method, Params, Result } from './methods.js';
 import type {
-  AgentEvent,
+  CheckpointRecord,
   Execution,
   FileCheckpoint,
   PointCreated,
-  Recorded,
-  RewindResult,
-  StateRecord,
+  Receipt,
+  RecordAnswer,
 } from './types.js';
 
 export interface ClientEvents {
@@ -66,7 +66,7 @@ export class Client extends EventEmitter<ClientEvents> {
       sessionId: string,
       options: Options<'checkpoint:list', 'sessionId'> = {},
     ): Promise<FileCheckpoint[]> => this.call('checkpoint:list', { ...options, sessionId }),
-    rewind: (sessionId: string, messageId: string): Promise<RewindResult> =>
+    rewind: (sessionId: string, messageId: string): Promise<Receipt> =>
       this.call('checkpoint:rewind', { sessionId, messageId }),
     cleanup: (options: Options<'checkpoint:cleanup'> = {}): Promise<number> =>
       this.call('checkpoint:cleanup', options),
@@ -108,8 +108,8 @@ export class Client extends EventEmitter<ClientEvents> {
     list: (
       executionId: string,
       options: Options<'state:list', 'executionId'> = {},
-    ): Promise<StateRecord[]> =>
-      this.call('state:list', { ...options, executionId }) as Promise<StateRecord[]>,
+    ): Promise<CheckpointRecord[]> =>
+      this.call('state:list', { ...options, executionId }) as Promise<CheckpointRecord[]>,
     show: (id: string) => this.call('state:show', { id }),
     resume: (id: string, options: Options<'state:resume', 'id'> = {}) =>
       this.call('state:resume', { ...options, id }),
@@ -123,7 +123,7 @@ export class Client extends EventEmitter<ClientEvents> {
 
   readonly event = {
     /** Durable when it is answered. */
-    record: (event: AgentEvent): Promise<Recorded> => this.call('event:record', event),
+    record: (event: AgentEvent): Promise<RecordAnswer> => this.call('event:record', event),
     /** What a hook of an agent was given, in the agent's own words. */
     hook: (
       agent: string,

@@ -3,5 +3,7 @@
 export { connect, type ConnectOptions } from './connect.js';
 export { Client, type ClientEvents } from './client.js';
 export { ConnectionLost, TakebackError, type ErrorKind } from './errors.js';
-export { METHODS, type Method, type Methods, type Params, type Result } from './methods.js';
+export type * from './inputs.js';
+export type { Method, MethodParams, Params, Result } from './methods.js';
+export { METHODS } from './types.js';
 export type * from './types.js';

@@ -1,8 +1,168 @@
-// What stands in calls and answers. `docs/schema.json` has the same, and is tested against the program.
+// Generated from the Rust types: `UPDATE=1 cargo test -p takeback-answers` writes it again.
 
-/** What stood at a path when the answer to a message first named or changed it. */
-export interface FileCheckpoint {
+export type JsonValue = null | boolean | number | string | JsonValue[] | { [key: string]: JsonValue };
+
+/** An agent that may write while files are rewound. */
+export interface ActiveSession {
+  session: string;
+  /** The tool of an open call whose process is alive; `null` if only its last event is recent. */
+  tool: string | null;
+  lastEventAt: Time;
+}
+
+/** `session archive` and `session:archive`. */
+export interface ArchiveAnswer {
+  session: string;
+  archivedAt: Time | null;
+  keptDays: number;
+}
+
+export type Author =
+  | { kind: 'agent'; session: string; turn: Id; call: string; tool: string }
+  | { kind: 'human' }
+  | { kind: 'ambiguous'; sessions: string[] }
+  | { kind: 'rewind'; id: Id }
+  | { kind: 'deleted' }
+  | { kind: 'import' };
+
+/** A tool call. */
+export interface Call {
+  session: string;
   id: string;
+  tool: string;
+  /** For a shell call only. */
+  command: string | null;
+}
+
+/** One change of one path. */
+export interface Change {
+  seq: number;
+  filePath: string;
+  before: Entry;
+  after: Entry;
+  author: Author;
+  time: Time;
+  correction?: Correction;
+  /** For an agent's change only. */
+  evidence?: Evidence;
+  /** The exact bytes, where the path is not UTF-8 and `filePath` is lossy. */
+  filePathBase64?: string;
+}
+
+/** `state show` and `state:show`: a checkpoint with its values. */
+export interface Checkpoint {
+  id: string;
+  execution_id: string;
+  step_name: string;
+  step_index: number;
+  /** The first is 1. */
+  attempt: number;
+  branch: string;
+  parent: string | null;
+  timestamp: Time;
+  status: CheckpointStatus;
+  error: string | null;
+  /** The point with its files; `null`: none, or expired. */
+  point: Id | null;
+  state: JsonValue;
+  context: JsonValue;
+  variables: JsonValue;
+  metadata: JsonValue;
+}
+
+/** `checkpoint` and `checkpoint:create`: the new point. */
+export interface CheckpointAnswer {
+  id: Id;
+  seq: number;
+  label: string | null;
+  changes: number;
+  notCaptured: number;
+  unreadable: Unreadable[];
+}
+
+/** A checkpoint without its values. */
+export interface CheckpointRecord {
+  id: string;
+  execution_id: string;
+  step_name: string;
+  step_index: number;
+  /** The first is 1. */
+  attempt: number;
+  branch: string;
+  parent: string | null;
+  timestamp: Time;
+  status: CheckpointStatus;
+  error: string | null;
+  /** The point with its files; `null`: none, or expired. */
+  point: Id | null;
+}
+
+export type CheckpointStatus = 'success' | 'failed' | 'pending';
+
+/** `cleanup`, `session delete` and `session:delete`. */
+export interface CleanupAnswer {
+  points: number;
+  sessions: string[];
+  changes: number;
+  freedBytes: number;
+  /** Only of `cleanup`, if all stores together exceeded `maxHomeBytes`. */
+  home?: HomeCleanup;
+  over?: OverLimit;
+}
+
+/** How to cut an agent's conversation to the point. */
+export interface Conversation {
+  agent: string;
+  /** The agent's own id of it. */
+  session: string;
+  /** The first message to drop. */
+  messageId: string;
+  /** Instructions for people, the best way first. */
+  how: string[];
+  /** Continues before that message, in a copy of the conversation; append a prompt. */
+  command?: string;
+}
+
+/** What the person said about the author of a change. */
+export type Correction = 'mine' | { agent: { session: string } };
+
+/** What an agent does to the world and cannot take back. */
+export interface Effect {
+  key: string;
+  step_index: number | null;
+  intent: JsonValue;
+  intended_at: Time;
+  /** `null` also if that is the receipt: `received_at` says which. */
+  receipt: JsonValue;
+  received_at: Time | null;
+}
+
+/** What is, or was, at a path. */
+export type Entry =
+  | { kind: 'absent' }
+  | { kind: 'file'; digest: string; size: number; mode: number }
+  | { kind: 'symlink'; target: string }
+  | { kind: 'dir'; mode: number }
+  | { kind: 'notCaptured'; lack: NotCapturedReason }
+  | { kind: 'unknown' };
+
+/** How an agent is known to be the author, the most certain first. */
+export type Evidence = 'observed' | 'named' | 'afterEdit' | 'window' | 'openWindow';
+
+/** A run of an agent, as a series of checkpoints. */
+export interface Execution {
+  execution_id: string;
+  /** The current one first. */
+  branches: string[];
+  session: string | null;
+  checkpoints: number;
+  /** The newest checkpoint of the current branch. */
+  head: CheckpointRecord | null;
+}
+
+/** `checkpoint:list`: a file as it was when the answer to a message first named or changed it. */
+export interface FileCheckpoint {
+  id: Id;
   sessionId: string;
   messageId: string;
   filePath: string;
@@ -10,69 +170,107 @@ export interface FileCheckpoint {
   fileExisted: boolean;
   /** Milliseconds since 1970, UTC. */
   createdAt: number;
+  /** The exact bytes, where the path is not UTF-8 and `filePath` is lossy. */
+  filePathBase64?: string;
+  /** Why there is no content although the file existed. */
+  notCaptured?: string;
   /** Bytes that are not UTF-8; `originalContent` is null then. */
   originalContentBase64?: string;
-  /** Bytes of a path that is not UTF-8. */
+}
+
+/** A copy of a file that was kept before a tool call. */
+export interface FileCopy {
+  id: Id;
+  filePath: string;
+  /** The exact bytes, where the path is not UTF-8 and `filePath` is lossy. */
   filePathBase64?: string;
-  /** Why there is no content, although there was something. */
-  notCaptured?: string;
 }
 
-/** What a rewind did, checked against the disk; in a dry run, what it would do. */
-export interface RewindResult {
-  /** All that was planned was done, with no conflict, error or missing bytes. */
-  success: boolean;
-  restoredFiles: string[];
-  deletedFiles: string[];
-  errors: Array<{ filePath: string; error: string }>;
-  rewind: string | null;
-  point: string | null;
-  /** Goes back to before this rewind. */
-  safetyPoint: string | null;
-  mergedFiles: Note[];
-  keptFiles: Note[];
-  /** Files first seen after the point, by folder: new in an ignored folder, or not covered before. They stay. */
-  firstSeen: Array<{ filePath: string; filePathBase64?: string; names: number }>;
-  /** How each path that an agent changed is known to be its work: the least certain of it. */
-  evidence: PathEvidence[];
-  conflicts: Note[];
-  ambiguous: Note[];
-  notCaptured: Note[];
-  notes: Note[];
-  /** Changes that merely happened while a call ran. */
-  windows: Window[];
-  /** An agent's state that went along. */
-  state?: StateReceipt;
+/** One path that differs between two points, or between a point and the disk. */
+export interface FileDiff {
+  filePath: string;
+  before: Entry;
+  after: Entry;
+  /** `null`: not text. */
+  insertions: number | null;
+  /** `null`: not text. */
+  deletions: number | null;
+  /** Present, and true, if the store has lost the contents before or after. */
+  damaged?: boolean;
+  /** The exact bytes, where the path is not UTF-8 and `filePath` is lossy. */
+  filePathBase64?: string;
+  /** Only of `checkpoint:diff` with `patchBytes`, for text that fits. */
+  patch?: string;
 }
 
-/** A path and why. */
+/** Files first seen after the point, by folder: new in an ignored folder, or not covered before. A rewind keeps them. */
+export interface FirstSeen {
+  filePath: string;
+  names: number;
+  /** The exact bytes, where the path is not UTF-8 and `filePath` is lossy. */
+  filePathBase64?: string;
+}
+
+/** The user's repository when the point was made. */
+export interface GitState {
+  head: string | null;
+  branch: string | null;
+}
+
+export interface HomeCleanup {
+  limit: number;
+  bytes: number;
+  /** In stores of folders that no longer exist. */
+  goneBytes: number;
+  workspaces: HomeCleanupWorkspace[];
+}
+
+export interface HomeCleanupWorkspace {
+  root: string;
+  points: number;
+  freedBytes: number;
+}
+
+/** `event:hook`. */
+export interface HookAnswer {
+  ok: boolean;
+  error?: string;
+}
+
+/** 16 hexadecimal digits: the id of a point, a turn, a rewind or a copy of a file. */
+export type Id = string;
+
+export type NotCapturedReason = 'tooLarge' | 'deadline' | 'unreadable' | 'unstable' | 'purged' | 'special' | 'derived' | 'tooMany' | 'reserved' | 'damaged';
+
+/** A path and a reason. */
 export interface Note {
   filePath: string;
-  filePathBase64?: string;
   reason: string;
+  /** The exact bytes, where the path is not UTF-8 and `filePath` is lossy. */
+  filePathBase64?: string;
 }
 
-export interface Window {
-  session: string;
-  call: string;
-  tool: string;
-  command: string | null;
-  paths: number;
+/** The store is larger than `maxStoreBytes`. */
+export interface OverLimit {
+  limit: number;
+  bytes: number;
+  /** For the files as they are now. */
+  presentBytes: number;
+  /** For points with a label or a pin. */
+  markedBytes: number;
 }
 
-export interface StateReceipt {
-  execution: string;
-  branch: string;
-  checkpoint: string | null;
-  moved: boolean;
-  stays: boolean;
-  error: string | null;
+/** The least certain evidence of what an agent did at this path. */
+export interface PathEvidence {
+  filePath: string;
+  evidence: Evidence;
+  /** The exact bytes, where the path is not UTF-8 and `filePath` is lossy. */
+  filePathBase64?: string;
 }
 
-export type PointKind = 'prompt' | 'manual' | 'step' | 'safety';
-
+/** A point, with the sum of what changed between it and the next. */
 export interface Point {
-  id: string;
+  id: Id;
   seq: number;
   kind: PointKind;
   session: string | null;
@@ -80,215 +278,179 @@ export interface Point {
   description: string;
   label: string | null;
   pinned: boolean;
-  /** ISO 8601, UTC. */
-  createdAt: string;
+  createdAt: Time;
   filesChanged: number;
   insertions: number;
   deletions: number;
   notCaptured: number;
   hasState: boolean;
-  /** `scan`: the files were looked at. `watch`: those were of which the kernel had told the server. */
-  vouchedBy: 'scan' | 'watch';
+  vouchedBy: PointBasis;
+  /** Paths that could not be read when the point was made; left out if there are none. */
+  unreadable?: number;
 }
 
-/** What stands, or stood, at a path. */
-export type Entry =
-  | { kind: 'absent' }
-  | { kind: 'file'; digest: string; size: number; mode: number }
-  | { kind: 'symlink'; target: string }
-  | { kind: 'dir'; mode: number }
-  | { kind: 'notCaptured'; lack: string }
-  | { kind: 'unknown' };
+/** `scan`: the whole tree was scanned. `watch`: only the folders that the kernel reported as changed. */
+export type PointBasis = 'scan' | 'watch';
 
-export type Author =
-  | { kind: 'agent'; session: string; turn: string; call: string; tool: string }
-  | { kind: 'human' }
-  | { kind: 'ambiguous'; sessions: string[] }
-  | { kind: 'rewind'; id: string }
-  | { kind: 'deleted' }
-  | { kind: 'import' };
+/** The notification `point:created`. */
+export interface PointCreated {
+  /** The root of the workspace. */
+  workspace: string;
+  point: Point;
+}
 
-export interface Change {
-  seq: number;
+export type PointKind = 'prompt' | 'manual' | 'step' | 'safety';
+
+/** `checkpoint:preview`. */
+export interface PreviewAnswer {
+  /** Everything planned was done, with no conflict, error or missing contents. */
+  success: boolean;
+  rewind: Id | null;
+  point: Id | null;
+  /** A rewind to this point restores the files as they were before; `null` in a dry run. */
+  safetyPoint: Id | null;
+  restoredFiles: string[];
+  deletedFiles: string[];
+  mergedFiles: Note[];
+  keptFiles: Note[];
+  firstSeen: FirstSeen[];
+  conflicts: Note[];
+  ambiguous: Note[];
+  notCaptured: Note[];
+  evidence: PathEvidence[];
+  notes: Note[];
+  errors: Problem[];
+  /** `point:rewind` with this mark does what this preview shows, or nothing. */
+  mark: string;
+  /** Agents that were working; left out if there were none. */
+  atWork?: ActiveSession[];
+  /** How to cut the agent's conversation to the same point, if it went on after it. */
+  conversation?: Conversation;
+  /** The exact bytes of restored and deleted names that are not UTF-8, as base64, by their text: one for each time it occurs in `restoredFiles`, then in `deletedFiles`. Left out if all names are UTF-8. */
+  pathsBase64?: Record<string, string[]>;
+  /** The agent's state that was moved together with the files. */
+  state?: StateReceipt;
+  /** Changes whose only evidence is that they happened while a call ran. */
+  windows?: Window[];
+}
+
+/** A path and the error it failed with. */
+export interface Problem {
   filePath: string;
+  error: string;
+  /** The exact bytes, where the path is not UTF-8 and `filePath` is lossy. */
   filePathBase64?: string;
-  before: Entry;
-  after: Entry;
-  author: Author;
-  /** Of an agent's change. */
-  evidence?: Evidence;
-  /** What the person said of its author. */
-  correction?: 'mine' | { agent: { session: string } };
-  time: string;
 }
 
-export interface ShownPoint extends Point {
-  git: { head: string | null; branch: string | null } | null;
-  changes: Change[];
+/** `rewind`, `undo`, `redo`, `state rollback` and their methods: what was done, verified on disk; in a dry run, what would be done. */
+export interface Receipt {
+  /** Everything planned was done, with no conflict, error or missing contents. */
+  success: boolean;
+  rewind: Id | null;
+  point: Id | null;
+  /** A rewind to this point restores the files as they were before; `null` in a dry run. */
+  safetyPoint: Id | null;
+  restoredFiles: string[];
+  deletedFiles: string[];
+  mergedFiles: Note[];
+  keptFiles: Note[];
+  firstSeen: FirstSeen[];
+  conflicts: Note[];
+  ambiguous: Note[];
+  notCaptured: Note[];
+  evidence: PathEvidence[];
+  notes: Note[];
+  errors: Problem[];
+  /** Agents that were working; left out if there were none. */
+  atWork?: ActiveSession[];
+  /** How to cut the agent's conversation to the same point, if it went on after it. */
+  conversation?: Conversation;
+  /** The exact bytes of restored and deleted names that are not UTF-8, as base64, by their text: one for each time it occurs in `restoredFiles`, then in `deletedFiles`. Left out if all names are UTF-8. */
+  pathsBase64?: Record<string, string[]>;
+  /** The agent's state that was moved together with the files. */
+  state?: StateReceipt;
+  /** Changes whose only evidence is that they happened while a call ran. */
+  windows?: Window[];
 }
 
-export interface FileDiff {
-  filePath: string;
-  filePathBase64?: string;
-  before: Entry;
-  after: Entry;
-  /** null: not text. */
-  insertions: number | null;
-  deletions: number | null;
-  /** Asked for, text, and not too long. */
-  patch?: string;
-}
+/** `record`, for each line, and `event:record`. */
+export type RecordAnswer = RecordedEvent | RefusedEvent;
 
-export interface MadePoint {
-  id: string;
+/** An event that is durable. */
+export interface RecordedEvent {
+  ok: true;
+  event: string;
   seq: number;
-  label: string | null;
-  changes: number;
-  notCaptured: number;
-}
-
-export interface Session {
-  id: string;
-  agent: string | null;
-  parent: string | null;
-  startedAt: string;
-  endedAt: string | null;
-  archivedAt: string | null;
-  atWork: boolean;
-  points: number;
-  description: string;
-}
-
-export interface CleanedUp {
-  points: number;
-  sessions: string[];
-  changes: number;
-  freedBytes: number;
-}
-
-export type JsonValue = null | boolean | number | string | JsonValue[] | { [key: string]: JsonValue };
-
-/** A step of an agent, as it hands it over. */
-export interface NewStateCheckpoint {
-  execution_id: string;
-  step_name: string;
-  step_index: number;
-  state: JsonValue;
-  context: JsonValue;
-  variables?: JsonValue;
-  status?: 'success' | 'failed' | 'pending';
-  error?: string | null;
-  metadata?: JsonValue;
-  timestamp?: string;
-  id?: string;
-  parent?: string | null;
-  /** `newest`: `parent` must be the newest checkpoint, and without one there must be none yet. */
-  expect?: 'newest' | 'anything';
-  branch?: string;
+  point: Id | null;
+  notCaptured: Note[];
+  /** For a `step`. */
   attempt?: number;
-  session?: string;
+  /** For `before_tool`: the copy of the first path, by its id in `checkpoint:list`; `null` if none was kept. */
+  checkpoint?: Id | null;
+  /** For `before_tool`: every copy that was kept. */
+  checkpoints?: FileCopy[];
+  /** For a `step`: its checkpoint. */
+  id?: string;
 }
 
-/** A checkpoint without its values. */
-export interface StateRecord {
+/** An event that was not recorded. */
+export interface RefusedEvent {
+  ok: false;
+  error: string;
+  /** Absent if the line is not an event. */
+  event?: string;
+}
+
+/** `state resume` and `state:resume`. */
+export interface ResumeAnswer {
   id: string;
   execution_id: string;
   step_name: string;
   step_index: number;
+  /** The first is 1. */
   attempt: number;
   branch: string;
   parent: string | null;
-  timestamp: string;
-  status: 'success' | 'failed' | 'pending';
+  timestamp: Time;
+  status: CheckpointStatus;
   error: string | null;
-  point: string | null;
-}
-
-export interface SavedState extends StateRecord {
-  is_new: boolean;
-  not_captured: Note[];
-}
-
-export interface StateCheckpoint extends StateRecord {
+  /** The point with its files; `null`: none, or expired. */
+  point: Id | null;
   state: JsonValue;
   context: JsonValue;
   variables: JsonValue;
   metadata: JsonValue;
-}
-
-export interface Effect {
-  key: string;
-  step_index: number | null;
-  intent: JsonValue;
-  intended_at: string;
-  receipt: JsonValue;
-  received_at: string | null;
-}
-
-export interface ResumedState extends StateCheckpoint {
+  /** Intended, with no receipt: they may or may not have happened. */
   ambiguous_effects: Effect[];
+  /** Effects of later steps that have a receipt. */
   happened_effects: Effect[];
 }
 
-export interface Execution {
+/** `state save` and `state:save`. */
+export interface SaveAnswer {
+  id: string;
   execution_id: string;
-  branches: string[];
-  session: string | null;
-  checkpoints: number;
-  head: StateRecord | null;
+  step_name: string;
+  step_index: number;
+  /** The first is 1. */
+  attempt: number;
+  branch: string;
+  parent: string | null;
+  timestamp: Time;
+  status: CheckpointStatus;
+  error: string | null;
+  /** The point with its files; `null`: none, or expired. */
+  point: Id | null;
+  /** False if the same checkpoint was saved before. */
+  is_new: boolean;
+  not_captured: Note[];
 }
 
-/** What an agent tells, as a line of `takeback record`. */
-export type AgentEvent =
-  | {
-      event: 'session_start';
-      session: string;
-      agent?: string;
-      parent?: string;
-      /** The agent's process: its death ends the session. */
-      pid?: number;
-    }
-  | { event: 'prompt'; session: string; message?: string; text: string }
-  | {
-      event: 'before_tool';
-      session: string;
-      call: string;
-      tool: string;
-      paths?: string[];
-      shell?: string | boolean;
-    }
-  | {
-      event: 'after_tool';
-      session: string;
-      call: string;
-      ok?: boolean;
-      background?: boolean;
-      tool?: string;
-    }
-  | { event: 'turn_end'; session: string }
-  | { event: 'session_end'; session: string }
-  | { event: 'step'; session: string; checkpoint: NewStateCheckpoint };
-
-export type Recorded =
-  | {
-      ok: true;
-      event: string;
-      seq: number;
-      point: string | null;
-      notCaptured: Note[];
-      /** Of `before_tool`: the copy of the first path, as `checkpoint:list` has it, or null if none was kept. */
-      checkpoint?: string | null;
-      /** Of `before_tool`: every copy that was kept. */
-      checkpoints?: { id: string; filePath: string; filePathBase64?: string }[];
-      /** Of a step. */
-      id?: string;
-      attempt?: number;
-    }
-  | { ok: false; event?: string; error: string };
-
+/** `server:info`. */
 export interface ServerInfo {
   name: string;
   version: string;
+  /** Keys and methods may be added without a new number. */
   protocol: number;
   pid: number;
   home: string;
@@ -298,16 +460,19 @@ export interface ServerInfo {
   /** It was started with `--watch`. */
   watch: boolean;
   methods: string[];
-  limits: {
-    messageBytes: number;
-    batchCalls: number;
-    unreadBytes: number;
-    stallMs: number;
-    clients: number;
-  };
+  limits: ServerLimits;
 }
 
-export interface Status {
+export interface ServerLimits {
+  messageBytes: number;
+  batchCalls: number;
+  unreadBytes: number;
+  stallMs: number;
+  clients: number;
+}
+
+/** The method `status`, which reads the store and not the files. */
+export interface ServerStatus {
   root: string;
   recording: boolean;
   seq: number;
@@ -315,24 +480,194 @@ export interface Status {
   sessions: number;
   openTurns: number;
   openCalls: number;
+  /** The newest. */
   point: Point | null;
-  /** How many folders are watched, or why the next snapshot looks at everything; `null` without `--watch`. */
-  watch: { folders: number; why: null } | { folders: null; why: string } | null;
+  /** `null` without `--watch`. */
+  watch: WatchState | null;
 }
 
-/** Somebody made a point. */
-export interface PointCreated {
+/** An agent's conversation. */
+export interface Session {
+  id: string;
+  agent: string | null;
+  /** The session it was resumed or forked from. */
+  parent: string | null;
+  startedAt: Time;
+  endedAt: Time | null;
+  archivedAt: Time | null;
+  atWork: boolean;
+  points: number;
+  /** The first prompt that is kept. */
+  description: string;
+}
+
+/** `show` and `point:show`: a point, and every change between it and the next. */
+export interface ShowAnswer {
+  id: Id;
+  seq: number;
+  kind: PointKind;
+  session: string | null;
+  messageIds: string[];
+  description: string;
+  label: string | null;
+  pinned: boolean;
+  createdAt: Time;
+  filesChanged: number;
+  insertions: number;
+  deletions: number;
+  notCaptured: number;
+  hasState: boolean;
+  vouchedBy: PointBasis;
+  /** The whole prompt; `null` if no prompt made the point, or it is not known. */
+  prompt: string | null;
+  git: GitState | null;
+  changes: Change[];
+  /** The calls that the authors of the changes name, once each. */
+  calls: Call[];
+  /** Paths that could not be read when the point was made; left out if there are none. */
+  unreadable?: number;
+}
+
+/** `state delete` and `state:delete`. */
+export interface StateDeleteAnswer {
+  execution_id: string;
+  /** `null`: the whole execution. */
+  id: string | null;
+  checkpoints: number;
+  deleted: boolean;
+}
+
+/** `state fork` and `state:fork`. */
+export interface StateForkAnswer {
+  execution_id: string;
+  branch: string;
+  /** The checkpoint that the branch starts from. */
+  from: string;
+}
+
+/** `state list` and `state:list`: the executions, newest first; of one execution, its checkpoints by step and attempt. */
+export type StateListAnswer = Execution[] | CheckpointRecord[];
+
+/** What happened to an agent's state. */
+export interface StateReceipt {
+  execution: string;
+  branch: string;
+  /** The branch's newest checkpoint afterwards. */
+  checkpoint: string | null;
+  /** False in a dry run, and if nothing was done. */
+  moved: boolean;
+  /** It was not moved because the agent has saved newer checkpoints since. */
+  stays: boolean;
+  error: string | null;
+}
+
+/** `point:subscribe`. */
+export interface SubscribeAnswer {
   /** The root of the workspace. */
   workspace: string;
-  point: Point;
 }
 
-/** How an agent is known to be the author, the most certain first. */
-export type Evidence = 'observed' | 'named' | 'afterEdit' | 'window' | 'openWindow';
+/** A moment in ISO 8601, UTC. */
+export type Time = string;
 
-export interface PathEvidence {
+/** A folder or file that could not be read. What is known there counts as not captured. */
+export interface Unreadable {
   filePath: string;
-  /** The exact bytes, where the path is not UTF-8. */
+  kind: UnreadableKind;
+  /** Known names below it that could not be compared. */
+  known: number;
+  /** The exact bytes, where the path is not UTF-8 and `filePath` is lossy. */
   filePathBase64?: string;
-  evidence: Evidence;
 }
+
+export type UnreadableKind = 'file' | 'folder';
+
+/** `verify` and `checkpoint:verify`. */
+export interface VerifyAnswer {
+  ok: boolean;
+  damage: string[];
+}
+
+/** How many folders are watched, or why the next snapshot scans everything: the other one is `null`. */
+export interface WatchState {
+  folders: number | null;
+  why: string | null;
+}
+
+/** A call, and how many paths changed while it ran. */
+export interface Window {
+  session: string;
+  call: string;
+  tool: string;
+  command: string | null;
+  paths: number;
+}
+
+/** The result of every method. */
+export interface Results {
+  'checkpoint:cleanup': number;
+  'checkpoint:create': CheckpointAnswer;
+  'checkpoint:diff': FileDiff[];
+  'checkpoint:list': FileCheckpoint[];
+  'checkpoint:preview': PreviewAnswer;
+  'checkpoint:redo': Receipt;
+  'checkpoint:rewind': Receipt;
+  'checkpoint:undo': Receipt;
+  'checkpoint:verify': VerifyAnswer;
+  'event:hook': HookAnswer;
+  'event:record': RecordAnswer;
+  'point:list': Point[];
+  'point:rewind': Receipt;
+  'point:show': ShowAnswer;
+  'point:subscribe': SubscribeAnswer;
+  'point:unsubscribe': boolean;
+  'server:info': ServerInfo;
+  'session:archive': ArchiveAnswer;
+  'session:delete': CleanupAnswer;
+  'session:list': Session[];
+  'state:delete': StateDeleteAnswer;
+  'state:fork': StateForkAnswer;
+  'state:list': StateListAnswer;
+  'state:resume': ResumeAnswer;
+  'state:rollback': Receipt;
+  'state:save': SaveAnswer;
+  'state:show': Checkpoint;
+  status: ServerStatus;
+}
+
+/** What the server sends unasked. */
+export interface Notifications {
+  'point:created': PointCreated;
+}
+
+/** The methods that this client knows. */
+export const METHODS = [
+  'checkpoint:cleanup',
+  'checkpoint:create',
+  'checkpoint:diff',
+  'checkpoint:list',
+  'checkpoint:preview',
+  'checkpoint:redo',
+  'checkpoint:rewind',
+  'checkpoint:undo',
+  'checkpoint:verify',
+  'event:hook',
+  'event:record',
+  'point:list',
+  'point:rewind',
+  'point:show',
+  'point:subscribe',
+  'point:unsubscribe',
+  'server:info',
+  'session:archive',
+  'session:delete',
+  'session:list',
+  'state:delete',
+  'state:fork',
+  'state:list',
+  'state:resume',
+  'state:rollback',
+  'state:save',
+  'state:show',
+  'status',
+] as const;

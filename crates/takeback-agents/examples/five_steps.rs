@@ -30,13 +30,13 @@ use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use serde_json::{Value, json};
-use takeback_agents::{Agent, Ambiguous, Happening, Step, StepError};
+use takeback_agents::{EffectDecision, RunEvent, Step, StepAgent, StepError};
 use takeback_core::execution::{RollbackFiles, resume, rollback_to};
 use takeback_core::rewind::AmbiguousPolicy;
 use takeback_core::worktree::scope::ScopeOptions;
 use takeback_core::{Ambient, Limits, Workspace, WorkspaceOptions};
 use takeback_store::state::{
-    CheckpointId, ExecutionId, ListQuery, Record, StepIndex, Values, Which,
+    CheckpointId, ExecutionId, ListQuery, ListScope, Record, StepIndex, Values,
 };
 use takeback_store::{SqliteStates, SqliteStore, Timestamp};
 
@@ -70,20 +70,20 @@ pub(crate) fn play(folder: &Path, stop_after: Option<StepIndex>) -> Result<(), B
     let mut workspace = open(&project, &folder.join("store"))?;
     let execution = ExecutionId::new("release-notes")?;
 
-    let mut agent = Agent {
+    let mut agent = StepAgent {
         // To announce twice does no harm here. What would it do in your world?
-        on_ambiguous: Box::new(|_| Ambiguous::Repeat),
+        on_ambiguous: Box::new(|_| EffectDecision::Repeat),
         // Nobody but this agent writes into the project.
         uncertain_files: AmbiguousPolicy::Take,
         on_happening: Box::new(|happening| {
             tell(happening);
-            let Happening::Saved(record) = happening else { return };
+            let RunEvent::Saved(record) = happening else { return };
             if Some(record.key.step) == stop_after {
                 println!("… and the process dies. Start it again without --stop-after.");
                 std::process::abort();
             }
         }),
-        ..Agent::new(execution.clone(), steps(&project, &announced))
+        ..StepAgent::new(execution.clone(), steps(&project, &announced))
     };
     let initial = Values { state: json!({ "features": [] }), ..Values::default() };
     let values = agent.run(&mut workspace, &initial)?;
@@ -91,7 +91,8 @@ pub(crate) fn play(folder: &Path, stop_after: Option<StepIndex>) -> Result<(), B
     println!("\nThe state at the end: {}", values.state);
 
     println!("\nEvery attempt:");
-    let query = ListQuery { execution: &execution, which: Which::All, after: None, limit: None };
+    let query =
+        ListQuery { execution: &execution, scope: ListScope::All, after: None, limit: None };
     for record in workspace.states.list(&query)?.records {
         println!("  {}", line(&record));
     }
@@ -164,22 +165,22 @@ fn no_features() -> StepError {
     StepError::failed("step 1 left no features")
 }
 
-fn tell(happening: &Happening<'_>) {
+fn tell(happening: &RunEvent<'_>) {
     match happening {
-        Happening::Resumed(resumed) => {
+        RunEvent::Resumed(resumed) => {
             println!("goes on after {}", line(&resumed.checkpoint.record));
         }
-        Happening::Saved(record) => println!("{}", line(record)),
-        Happening::TakenBack(receipt) => {
+        RunEvent::Saved(record) => println!("{}", line(record)),
+        RunEvent::TakenBack(receipt) => {
             let (restored, deleted) = (receipt.restored_files.len(), receipt.deleted_files.len());
             println!("  its files are taken back: {restored} restored, {deleted} deleted");
             for note in &receipt.kept_files {
                 println!("  stays: {} ({})", note.path.display(), note.reason);
             }
         }
-        Happening::NotCaptured(paths) => {
-            for (path, lack) in *paths {
-                println!("  not kept: {} ({})", path.display(), lack.reason());
+        RunEvent::NotCaptured(paths) => {
+            for (path, reason) in *paths {
+                println!("  not kept: {} ({})", path.display(), reason.describe());
             }
         }
     }

@@ -1,11 +1,11 @@
-//! An agent of Takeback's own: five tools, and a model behind an endpoint or a scenario file.
+//! Takeback's own agent: five tools, and a model behind an endpoint or a scenario file.
 //!
-//! It is small enough to be read, and shows what Takeback asks of an agent: every prompt and every call
-//! is told to the recorder before it is acted on, and the conversation is saved at each step, so that a
-//! failed step costs nothing but its own work, and a killed process can be gone on with.
+//! It is small enough to read, and shows what Takeback expects of an agent: every prompt and call
+//! is recorded before it is acted on, and the conversation is saved at each step. A failed step
+//! costs only its own work, and a killed process can be resumed.
 //!
-//! One thread works (`work`); what is asked of it goes through a channel, and what ends a turn or
-//! decides something through `signals`.
+//! One thread works (`work`). It receives commands through a channel, and interrupts and decisions
+//! through `signals`.
 
 mod allowed;
 mod anthropic;
@@ -15,7 +15,7 @@ mod endpoint;
 mod http;
 mod model;
 mod openai;
-pub mod scenario;
+pub(crate) mod scenario;
 mod signals;
 mod steps;
 mod tools;
@@ -32,7 +32,7 @@ use std::time::Duration;
 use serde_json::Value;
 use takeback_store::state::ExecutionId;
 
-pub use self::endpoint::{Endpoint, EndpointError, Key, ProxyAddress, Style};
+pub use self::endpoint::{ApiKey, ApiStyle, Endpoint, EndpointError, ProxyAddress};
 pub use self::scenario::{Scenario, ScenarioError};
 pub use self::steps::last_memory;
 
@@ -46,11 +46,13 @@ use self::steps::Steps;
 use self::tools::Call;
 use self::work::{Command, Worker};
 use crate::capture::Capture;
-use crate::talk::{Agent, AgentError, Decision, OwnFiles, OwnFilesError, Said, Trial};
+use crate::chat_agent::{
+    AgentError, ChatAgent, ChatEvent, Decision, NativeFiles, NativeFilesError, Trial,
+};
 
 const NAME: &str = "builtin";
 
-/// What says what comes next.
+/// Where the agent's messages come from.
 #[derive(Debug, Clone)]
 pub enum Driver {
     Endpoint(Endpoint),
@@ -59,30 +61,30 @@ pub enum Driver {
     Tour,
 }
 
-/// What the agent does without asking.
+/// What the agent may do without asking.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Permissions {
-    /// It reads.
+    /// Read.
     Ask,
-    /// It reads, and edits files.
+    /// Read and edit files.
     AcceptEdits,
     AllowAll,
 }
 
 #[derive(Debug, Clone)]
-pub struct Options {
+pub struct BuiltinOptions {
     pub driver: Driver,
     pub permissions: Permissions,
-    /// A conversation to go on with, as [`Agent::memory`] gave it; `null` for none.
+    /// A conversation from [`ChatAgent::memory`] to continue; `null` for a new one.
     pub memory: Value,
-    /// When a shell command is ended.
+    /// The time limit of a shell command.
     pub shell_limit: Duration,
-    /// How many messages of the model a turn may have before it is ended.
+    /// The number of model messages after which a turn is ended.
     pub most_messages: usize,
 }
 
-impl Options {
-    /// A script asks nobody; a model does.
+impl BuiltinOptions {
+    /// A scripted driver needs no permissions; a model asks for each.
     #[must_use]
     pub fn new(driver: Driver) -> Self {
         let permissions = match driver {
@@ -107,12 +109,12 @@ pub struct Builtin {
 }
 
 impl Builtin {
-    /// Starts the agent on a thread of its own; [`Said::Ready`] comes when it listens. The session's
-    /// beginning and end are told to `capture`, and its states are saved under the session's name.
+    /// Starts the agent on its own thread; [`ChatEvent::Ready`] follows. The session's start and
+    /// end are recorded through `capture`, and its states are saved under the session's name.
     pub fn start(
-        options: Options,
+        options: BuiltinOptions,
         capture: Capture,
-        say: Sender<Said>,
+        say: Sender<ChatEvent>,
     ) -> Result<Self, AgentError> {
         let conversation =
             Conversation::from_memory(&options.memory).ok_or(AgentError::ForeignMemory(NAME))?;
@@ -139,7 +141,7 @@ impl Builtin {
         let (commands, received) = mpsc::channel();
         let works = move || {
             if catch_unwind(AssertUnwindSafe(|| worker.run(&received))).is_err() {
-                drop(say.send(Said::Gone("a fault in the agent".to_owned())));
+                drop(say.send(ChatEvent::Gone("a fault in the agent".to_owned())));
             }
         };
         let working = std::thread::Builder::new()
@@ -149,12 +151,12 @@ impl Builtin {
         Ok(Self { commands, signals, memory, working: Mutex::new(Some(working)) })
     }
 
-    /// [`Self::start`], going on with what the session named by `capture` last succeeded with: also
-    /// after its process was killed. Begins anew if there is nothing.
+    /// Like [`Self::start`], but continues from the last successful step of `capture`'s session,
+    /// even if its process was killed. Starts a new conversation if there is none.
     pub fn resume(
-        mut options: Options,
+        mut options: BuiltinOptions,
         capture: Capture,
-        say: Sender<Said>,
+        say: Sender<ChatEvent>,
     ) -> Result<Self, AgentError> {
         let refused = |why: String| AgentError::Refused(why);
         let execution = ExecutionId::new(capture.session.to_string())
@@ -165,7 +167,7 @@ impl Builtin {
         Self::start(options, capture, say)
     }
 
-    /// Takes the agent, which the worker gives back.
+    /// Reserves the agent; the worker releases it.
     fn begin(&self) -> Result<(), AgentError> {
         if self.signals.is_closed() || !self.is_live() {
             return Err(gone());
@@ -177,7 +179,7 @@ impl Builtin {
         self.commands.send(command).map_err(|_unheard| gone())
     }
 
-    /// Has the worker do something between two turns, and waits.
+    /// Runs a command between two turns and waits for it.
     fn between_turns(
         &self,
         command: impl FnOnce(mpsc::SyncSender<Result<(), AgentError>>) -> Command,
@@ -191,7 +193,7 @@ impl Builtin {
     fn wait(&self) {
         let working = self.working.lock().unwrap_or_else(PoisonError::into_inner).take();
         if let Some(working) = working {
-            // A panic has been said already.
+            // A panic was reported by the panic hook.
             drop(working.join());
         }
     }
@@ -200,15 +202,15 @@ impl Builtin {
 fn model(driver: Driver, root: &Path, conversation: &Conversation) -> Box<dyn Model> {
     match driver {
         Driver::Endpoint(endpoint) => match endpoint.style {
-            Style::Anthropic => Box::new(Anthropic::new(&endpoint, instructions(root))),
-            Style::OpenAi => Box::new(OpenAi::new(&endpoint, instructions(root))),
+            ApiStyle::Anthropic => Box::new(Anthropic::new(&endpoint, instructions(root))),
+            ApiStyle::OpenAi => Box::new(OpenAi::new(&endpoint, instructions(root))),
         },
         Driver::Scenario(scenario) => Box::new(scenario),
         Driver::Tour => Box::new(tour::scenario(root, conversation)),
     }
 }
 
-/// What a model is told before anything else.
+/// The system prompt.
 fn instructions(root: &Path) -> String {
     format!(
         "You are a coding agent in a terminal, and work in the folder {}. Use the tools to look before \
@@ -222,7 +224,7 @@ fn gone() -> AgentError {
     AgentError::Gone("it was closed".to_owned())
 }
 
-impl Agent for Builtin {
+impl ChatAgent for Builtin {
     fn name(&self) -> &'static str {
         NAME
     }
@@ -250,8 +252,8 @@ impl Agent for Builtin {
         working.as_ref().is_some_and(|working| !working.is_finished())
     }
 
-    /// The agent keeps no copies: Takeback has them.
-    fn rewind_files(&self, _: &str, _: Trial) -> Result<Option<OwnFiles>, OwnFilesError> {
+    /// The agent keeps no copies of files; Takeback has them.
+    fn rewind_files(&self, _: &str, _: Trial) -> Result<Option<NativeFiles>, NativeFilesError> {
         Ok(None)
     }
 
@@ -271,13 +273,13 @@ impl Agent for Builtin {
 
     fn close(&self) {
         self.signals.close();
-        // An error says that it has ended already.
+        // Fails if the worker has ended already.
         drop(self.send(Command::Close));
         self.wait();
     }
 }
 
-/// Ends the turn that runs, and leaves the session open, as a crash would.
+/// Ends the running turn and leaves the session open, like a crash.
 impl Drop for Builtin {
     fn drop(&mut self) {
         self.signals.close();

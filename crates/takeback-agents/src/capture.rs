@@ -1,5 +1,5 @@
-//! Recording for agents that somebody talks to: the same words as [`takeback_core::middleware`], for an
-//! agent that runs on a thread of its own and says what could not be recorded.
+//! Recording for chat agents: like [`takeback_core::middleware`], for an agent that runs on its own
+//! thread and reports what could not be recorded.
 
 use std::collections::HashSet;
 use std::error::Error;
@@ -9,34 +9,34 @@ use serde_json::Value;
 use takeback_core::middleware::{command_in, paths_in};
 use takeback_core::record::RecordError;
 use takeback_core::{
-    AgentEvent, Outcome, Recorded, Tools, Touches, Workspace, look_around, process, record,
+    AgentEvent, CallTargets, Outcome, RecordOutcome, Tools, Workspace, look_around, process, record,
 };
 use takeback_store::{CallId, PointQuery, Seq, SessionId};
 
-use crate::talk::{PromptPoint, Said};
+use crate::chat_agent::{ChatEvent, PromptPoint};
 
-/// What an agent is given to record with.
+/// What an agent needs for recording.
 pub struct Capture {
     pub workspace: Workspace,
     pub session: SessionId,
     pub tools: Tools,
-    /// Hears what could not be recorded.
-    pub say: Sender<Said>,
-    /// Switched off by the user: nothing is recorded.
+    /// Receives what could not be recorded.
+    pub say: Sender<ChatEvent>,
+    /// `false`: the user switched recording off.
     pub recording: bool,
-    /// A hook of the user's may change what the agent has just edited: a formatter.
+    /// A hook of the user's, such as a formatter, may change what the agent has just edited.
     pub formatter: bool,
 }
 
-/// Where an agent tells what it does before it does it. Nothing here fails the agent.
+/// Records an agent's actions before they happen. A recording error never fails the agent.
 pub(crate) struct Recording {
     pub(crate) workspace: Workspace,
     pub(crate) session: SessionId,
     pub(crate) tools: Tools,
     pub(crate) recording: bool,
     pub(crate) formatter: bool,
-    say: Sender<Said>,
-    /// What could not be recorded in this turn.
+    say: Sender<ChatEvent>,
+    /// Reported in this turn already.
     complaints: HashSet<String>,
 }
 
@@ -65,15 +65,15 @@ impl Recording {
         let id = self.tell(&event)?.point?;
         let found = self.workspace.store.find_points(PointQuery::Id(id)).ok();
         let made = found.and_then(|mut points| points.pop()).map(|point| point.created_at);
-        // It is durable, whether it can be read again or not.
+        // The point is durable even if it cannot be read back.
         let created_at = made.unwrap_or_else(|| (self.workspace.ambient.now)());
         Some(PromptPoint { id, created_at })
     }
 
-    /// Keeps what a call is about to overwrite. Durable when this returns.
+    /// Records what a call is about to overwrite. Durable when this returns.
     pub(crate) fn before(&mut self, call: &str, tool: &str, input: &Value) -> Option<Seq> {
         let touches = self.tools.touches(tool, paths_in(input), command_in(input));
-        if touches == Touches::Nothing {
+        if touches == CallTargets::Nothing {
             return None;
         }
         let (session, call, tool) = (self.session.clone(), CallId::from(call), tool.to_owned());
@@ -81,7 +81,7 @@ impl Recording {
         Some(told.seq)
     }
 
-    /// What a call did, which [`Self::before`] was told of.
+    /// Records the end of a call that [`Self::before`] recorded.
     pub(crate) fn after(&mut self, call: &str, outcome: Outcome) -> Option<Seq> {
         let (session, call) = (self.session.clone(), CallId::from(call));
         Some(
@@ -95,7 +95,7 @@ impl Recording {
         )
     }
 
-    /// Records what is there now. Durable when this returns; the turn stays open.
+    /// Records the current files. Durable when this returns; the turn stays open.
     pub(crate) fn look(&mut self) {
         if self.recording {
             let surveyed = look_around(&mut self.workspace);
@@ -111,8 +111,8 @@ impl Recording {
         self.tell(&AgentEvent::SessionEnd { session: self.session.clone() });
     }
 
-    /// What was recorded; `None` if it was not, which has been said.
-    pub(crate) fn tell(&mut self, event: &AgentEvent) -> Option<Recorded> {
+    /// Records an event; `None` if it could not be recorded, which has been reported.
+    pub(crate) fn tell(&mut self, event: &AgentEvent) -> Option<RecordOutcome> {
         if !self.recording {
             return None;
         }
@@ -123,12 +123,12 @@ impl Recording {
         self.heed(recorded)
     }
 
-    fn heed(&mut self, recorded: Result<Recorded, RecordError>) -> Option<Recorded> {
+    fn heed(&mut self, recorded: Result<RecordOutcome, RecordError>) -> Option<RecordOutcome> {
         match recorded {
             Ok(recorded) => {
-                for (path, lack) in &recorded.not_captured {
+                for (path, reason) in &recorded.not_captured {
                     let path = String::from_utf8_lossy(path.as_bytes());
-                    self.unrecorded(format!("{path}: {}", lack.reason()));
+                    self.unrecorded(format!("{path}: {}", reason.describe()));
                 }
                 Some(recorded)
             }
@@ -139,16 +139,16 @@ impl Recording {
         }
     }
 
-    /// Says each thing once in a turn.
+    /// Reports each reason once per turn.
     pub(crate) fn unrecorded(&mut self, why: String) {
         if self.complaints.insert(why.clone()) {
-            // Nobody listens any more when the session is being closed.
-            drop(self.say.send(Said::Unrecorded(why)));
+            // The receiver is gone while the session closes.
+            drop(self.say.send(ChatEvent::Unrecorded(why)));
         }
     }
 }
 
-/// An error and what is behind it, in one line.
+/// An error and its sources in one line.
 pub(crate) fn with_causes(error: &dyn Error) -> String {
     let mut text = error.to_string();
     let mut behind = error.source();
@@ -177,25 +177,25 @@ mod tests {
         let mut recording = Recording::from(Capture {
             workspace: sandbox.another_process(),
             session: SessionId::from("s"),
-            tools: Tools::default(),
+            tools: crate::tools::default_tools(),
             say,
             recording: true,
             formatter: false,
         });
         let store_dir = recording.workspace.store_dir.clone();
-        std::fs::create_dir_all(store_dir.join("spool/in the way")).expect("it is not there yet");
+        std::fs::write(store_dir.join("inbox"), "in the way").expect("it is not there yet");
         let turn = |recording: &mut Recording| {
             recording.prompt("m", "one");
             recording.before("c", "Bash", &serde_json::json!({ "command": "true" }));
             recording.turn_end();
         };
         let why = format!(
-            "the spool of waiting events in {} cannot be used: Is a directory (os error 21)",
+            "{}/inbox cannot be used (waiting for an event): Not a directory (os error 20)",
             store_dir.display()
         );
         for _ in 0..2 {
             turn(&mut recording);
-            assert_eq!(said.try_iter().collect::<Vec<_>>(), [Said::Unrecorded(why.clone())]);
+            assert_eq!(said.try_iter().collect::<Vec<_>>(), [ChatEvent::Unrecorded(why.clone())]);
         }
     }
 }

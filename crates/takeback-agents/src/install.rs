@@ -1,137 +1,247 @@
-//! Takeback's hooks in the settings of agents: where they stand, put in, taken out, found.
+//! Takeback's hooks in the settings of agents: install, remove, find.
 //!
-//! Contents come in, contents go out; nothing is read or written here. A settings file is its owner's:
-//! comments, order, indentation and everything that is not Takeback's stay as they are, and what cannot
-//! be understood is refused as a whole.
+//! Contents in, contents out; nothing is read or written here. A settings file belongs to its user:
+//! comments, order, indentation and all other settings stay as they are. A file that cannot be
+//! parsed is refused as a whole.
 
 mod command;
-mod own;
-mod place;
+mod own_file;
 mod sessions;
 mod settings;
 mod splice;
 
-pub use self::command::{HookCommand, Program};
-pub use self::place::{Homes, Scope, file_of, home_of};
-pub use self::sessions::{SeenSession, SessionFiles, seen_session, session_files};
+use std::path::Path;
+
 use serde_json::Value;
 
-use crate::hook::{Plugged, Wanted, wanted};
+pub(crate) use self::command::IGNORE_FAILURE;
+pub use self::command::{HookCommand, HookProgram, ProgramWord, command_line};
+pub use self::own_file::OwnFile;
+pub use self::sessions::{SessionInfo, read_session};
+pub use self::settings::{JsonDialect, SettingsFormat, TimeUnit};
+use crate::agents::AGENTS;
+use crate::kind::AgentKind;
 
+/// Whom hooks are installed for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum HookScope {
+    /// The user, in every project.
+    User,
+    /// Everyone who works in one project.
+    Project,
+}
+
+/// How an agent's hooks are written.
+#[derive(Debug, Clone, Copy)]
+pub enum HookFormat {
+    /// Into a JSON file that has other settings too.
+    Settings(SettingsFormat),
+    /// Into a file with nothing else in it.
+    OwnFile(OwnFile),
+}
+
+impl HookFormat {
+    /// Plain JSON, as Claude Code reads it.
+    pub const PLAIN_SETTINGS: Self = Self::Settings(SettingsFormat::PLAIN);
+
+    /// Whether Takeback's hooks have a file of their own.
+    #[must_use]
+    pub const fn is_own_file(&self) -> bool {
+        matches!(self, Self::OwnFile(_))
+    }
+}
+
+/// Why hooks cannot be installed in a file, or removed from it.
 #[derive(Debug, thiserror::Error)]
 pub enum SettingsError {
-    #[error("it is not text (UTF-8)")]
+    /// It is not UTF-8.
+    #[error("it is not UTF-8 text")]
     NotText,
+    /// It is not JSON that Takeback can read.
     #[error("line {line}, column {column}: {what}")]
-    NotJson { line: usize, column: usize, what: String },
-    #[error(
-        "line {line}, column {column}: {what}; {agent} refuses it, and everything else in the file"
-    )]
-    Refused { agent: &'static str, line: usize, column: usize, what: String },
+    NotJson {
+        /// Counted from 1.
+        line: usize,
+        /// Counted from 1.
+        column: usize,
+        /// What the parser says.
+        what: String,
+    },
+    /// Takeback can read it, and the agent cannot.
+    #[error("line {line}, column {column}: {what}; {agent} ignores the whole file because of it")]
+    Refused {
+        /// The agent's title.
+        agent: &'static str,
+        /// Counted from 1.
+        line: usize,
+        /// Counted from 1.
+        column: usize,
+        /// What the parser says.
+        what: String,
+    },
+    /// Something in it has another type than agents accept.
     #[error("{what} is not {must_be}")]
-    Shape { what: String, must_be: &'static str },
-    #[error("{what} stands in it twice")]
-    Twice { what: String },
-    #[error("something else than Takeback's hooks is in it")]
+    Shape {
+        /// The key.
+        what: String,
+        /// The type.
+        must_be: &'static str,
+    },
+    /// A key above the hooks appears twice, and agents would ignore the first.
+    #[error("{what} is in it twice")]
+    Twice {
+        /// The key.
+        what: String,
+    },
+    /// A file that should only have Takeback's hooks has other contents.
+    #[error("it has something other than Takeback's hooks in it")]
     Foreign,
-    #[error("what would come out is not what went in and Takeback's hooks")]
+    /// The result would change other settings. No input is known to cause this.
+    #[error("the result would change more than Takeback's hooks")]
     Unfaithful,
 }
 
-/// What stands in a settings file after Takeback's hooks were taken out.
+/// A settings file without Takeback's hooks.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Without {
-    /// There were none.
+pub enum Remainder {
+    /// There were no hooks of Takeback's.
     Same,
+    /// The other settings.
     Rest(Vec<u8>),
-    /// Nothing but them was in it.
+    /// Nothing else was in it.
     Nothing,
 }
 
 /// Takeback's hooks in a settings file.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Found {
-    pub hooks: Vec<FoundHook>,
-    /// Events that are wanted, and for which there is none.
+pub struct HooksInFile {
+    /// The hooks.
+    pub hooks: Vec<HookInFile>,
+    /// Events that should have a hook and have none.
     pub missing: Vec<&'static str>,
-    /// What in the same file keeps all hooks from running.
+    /// The key in the same file that switches all hooks off.
     pub switched_off: Option<&'static str>,
 }
 
+/// One of Takeback's hooks.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct FoundHook {
+pub struct HookInFile {
+    /// The agent's name for the event.
     pub event: String,
+    /// What it runs.
     pub command: HookCommand,
-    pub position: Position,
+    /// Where it is in the list of its event.
+    pub position: HookPosition,
 }
 
-/// Which group of an event's, and which hook in it, counted from 0.
+/// Which group of an event, and which hook in it, counted from 0.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Position {
+pub struct HookPosition {
+    /// The group.
     pub group: usize,
+    /// The hook in the group.
     pub hook: usize,
 }
 
-/// Whether Takeback's hooks have a file of their own.
-#[must_use]
-pub const fn is_own(agent: Plugged) -> bool {
-    matches!(agent, Plugged::Opencode | Plugged::Copilot)
+/// What an agent's trust in hooks depends on.
+#[derive(Debug, Clone, Copy)]
+pub struct TrustSite<'a> {
+    /// The contents of [`TrustCheck::file`](crate::kind::TrustCheck::file); empty if there is none.
+    pub config: &'a [u8],
+    /// The files with Takeback's hooks.
+    pub files: &'a [InstalledFile<'a>],
+    /// The root of the project.
+    pub root: &'a Path,
 }
 
-/// The contents with every hook that is wanted; `None`: they are all there.
+/// A file with Takeback's hooks.
+#[derive(Debug, Clone, Copy)]
+pub struct InstalledFile<'a> {
+    /// Whom they are for.
+    pub scope: HookScope,
+    /// The path by which the agent finds it.
+    pub path: &'a Path,
+    /// The same with links resolved.
+    pub real_path: &'a Path,
+    /// What is in it.
+    pub contents: &'a [u8],
+    /// Takeback's hooks in it.
+    pub hooks: &'a [HookInFile],
+}
+
+/// Why hooks that are installed do not run, and what to do about it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct HookProblem {
+    /// The reason.
+    pub why: String,
+    /// What the user can do.
+    pub next: String,
+}
+
+/// The contents with all of Takeback's hooks; `None`: they are there already.
 ///
-/// Hooks of Takeback's that cannot run, or are for an event that is no longer wanted, go.
-pub fn with_hooks(
-    agent: Plugged,
+/// Hooks of Takeback's that cannot run, or are for an event that is no longer used, are removed.
+pub fn add_hooks(
+    agent: &AgentKind,
     before: Option<&[u8]>,
-    program: &Program<'_>,
+    program: &HookProgram<'_>,
 ) -> Result<Option<Vec<u8>>, SettingsError> {
-    match agent {
-        _ if is_own(agent) => own::with_hooks(agent, before, program),
-        _ => settings::with_hooks(agent, before, program),
+    match &agent.install {
+        HookFormat::OwnFile(file) => file.add_hooks(before, program),
+        HookFormat::Settings(_) => settings::add_hooks(agent, before, program),
     }
 }
 
-/// The contents without any hook of Takeback's. `first`: what they were before the first of them was put
-/// in, if that is known; a list that was empty then stays.
-pub fn without_hooks(
-    agent: Plugged,
+/// The contents without Takeback's hooks. `first`: the contents before the first of them was installed, if
+/// known; a list that was empty then stays.
+pub fn remove_hooks(
+    agent: &AgentKind,
     now: &[u8],
     first: Option<&[u8]>,
-) -> Result<Without, SettingsError> {
-    match agent {
-        _ if is_own(agent) => own::without_hooks(agent, now),
-        _ => settings::without_hooks(agent, now, first),
+) -> Result<Remainder, SettingsError> {
+    match &agent.install {
+        HookFormat::OwnFile(file) => file.remove_hooks(now),
+        HookFormat::Settings(_) => settings::remove_hooks(agent, now, first),
     }
 }
 
-/// What a settings file says: JSON that may hold comments. An empty one is an empty object.
-pub fn value_of(contents: &[u8]) -> Result<Value, SettingsError> {
-    settings::value_of(contents)
+/// A settings file as JSON. It may hold comments; an empty one is an empty object.
+pub fn parse_settings(contents: &[u8]) -> Result<Value, SettingsError> {
+    settings::parse_settings(contents)
 }
 
-/// What in a settings file that Takeback can read makes the agent itself refuse it: not every agent reads
-/// comments, or commas before a closing bracket. `None` also for a file that only Takeback writes.
+/// Why the agent itself refuses a settings file that Takeback can read: not every agent accepts
+/// comments or trailing commas. `None` also for a file that only Takeback writes.
 #[must_use]
-pub fn refused(agent: Plugged, contents: &[u8]) -> Option<SettingsError> {
-    if is_own(agent) { None } else { settings::refused(agent, contents) }
+pub fn refusal(agent: &AgentKind, contents: &[u8]) -> Option<SettingsError> {
+    match &agent.install {
+        HookFormat::OwnFile(_) => None,
+        HookFormat::Settings(format) => settings::refusal(agent.title, format.dialect, contents),
+    }
 }
 
-/// Whether a command line is a hook of Takeback's, for whichever agent.
+/// Whether a command line is a hook of Takeback's, for any agent.
 #[must_use]
-pub fn is_own_command(line: &str) -> bool {
-    Plugged::ALL.into_iter().any(|agent| HookCommand::read(line, agent).is_some())
+pub fn is_takeback_command(line: &str) -> bool {
+    AGENTS.iter().any(|agent| HookCommand::read(line, agent.name).is_some())
 }
 
-pub fn find(agent: Plugged, contents: &[u8]) -> Result<Found, SettingsError> {
-    let mut found = match agent {
-        _ if is_own(agent) => own::find(agent, contents)?,
-        _ => settings::find(agent, contents)?,
+/// Takeback's hooks in a settings file.
+pub fn find_hooks(agent: &AgentKind, contents: &[u8]) -> Result<HooksInFile, SettingsError> {
+    let mut found = match &agent.install {
+        HookFormat::OwnFile(file) => file.find_hooks(contents)?,
+        HookFormat::Settings(format) => settings::find_hooks(agent, format, contents)?,
     };
-    let is_there = |wanted: &&Wanted| found.hooks.iter().any(|hook| hook.event == wanted.event);
-    found.missing =
-        wanted(agent).iter().filter(|hook| !is_there(hook)).map(|hook| hook.event).collect();
+    let is_there = |event: &str| found.hooks.iter().any(|hook| hook.event == event);
+    let events = agent.hooks.iter().map(|hook| hook.event);
+    found.missing = events.filter(|event| !is_there(event)).collect();
     Ok(found)
+}
+
+/// `disableAllHooks`, a key of Claude Code and those that follow it.
+pub(crate) fn disable_all_hooks(settings: &Value) -> Option<&'static str> {
+    const KEY: &str = "disableAllHooks";
+    (settings[KEY] == true).then_some(KEY)
 }
 
 #[cfg(test)]

@@ -1,34 +1,78 @@
 //! Agents on Takeback.
 //!
-//! [`reference`](mod@reference) is an agent without a model: a list of steps, run so that a failed or
-//! killed step costs nothing but its own work. It is there to be used, and to be read by whoever
-//! writes an agent of their own.
+//! **Agents that run hooks.** [`AGENTS`] is the table of supported agents. An [`AgentKind`] says where an
+//! agent's settings are ([`add_hooks`], [`remove_hooks`], [`find_hooks`]), parses what its hooks send
+//! ([`AgentKind::parse`]) and reads its transcripts ([`Transcript`]); [`record_hook_event`] puts a
+//! [`HookEvent`] into the log.
 //!
-//! [`talk`] is what can be asked of an agent that somebody talks to, and what it says. [`claude`] is
-//! the `claude` program, [`builtin`] an agent of Takeback's own. [`metadata`] is the list of a session's
-//! checkpoints as a file, [`restore`](mod@restore) goes back with an agent that is live.
+//! **Agents in `takeback chat`.** [`ChatAgent`] is an agent that a person talks to: [`Claude`] is the `claude`
+//! program, [`Builtin`] Takeback's own agent. [`Metadata`] is the list of a session's checkpoints as a file,
+//! [`restore_with_agent`] rewinds together with a running agent.
 //!
-//! [`hook`] is for agents that are used as they are: what their hooks tell, agent by agent ([`claude`],
-//! [`codex`], [`gemini`], [`qwen`], [`opencode`], [`copilot`]), and how it gets into the log. [`install`] puts those hooks into
-//! the agents' settings, and takes them out again.
+//! **Agents made of steps.** [`StepAgent`] is an agent without a model: a list of steps, run so that a failed
+//! or killed step costs only its own work. Use it, or read it before you write your own agent.
+//!
+//! ```
+//! use takeback_agents::{HookEventKind, agent_named};
+//!
+//! let codex = agent_named("codex").expect("it is in the table");
+//! let payload = br#"{"hook_event_name": "Stop", "session_id": "s", "cwd": "/project"}"#;
+//! let event = codex.parse(payload, None)?;
+//! assert_eq!(event.kind, HookEventKind::TurnEnd);
+//! # Ok::<(), takeback_agents::PayloadError>(())
+//! ```
 
-pub mod talk;
-pub mod capture;
-pub mod hook;
-pub mod install;
-pub mod claude;
-pub mod codex;
-pub mod gemini;
-pub mod qwen;
-pub mod opencode;
-pub mod copilot;
-pub mod cut;
-pub mod builtin;
-pub mod reference;
-pub mod metadata;
-pub mod restore;
+mod agents;
+mod builtin;
+mod capture;
+mod chat_agent;
+mod cut;
+mod hook;
+mod install;
+mod kind;
+mod metadata;
+mod restore;
+mod step_agent;
+mod tools;
+mod transcript;
 
-pub use reference::{Agent, Ambiguous, Effects, Happening, RunError, Step, StepError};
+pub use agents::claude::{
+    Claude, ClaudeHistoryError, ClaudeOptions, PastSession, claude_environment, claude_transcript,
+    claude_transcripts, find_claude, past_session,
+};
+pub use agents::*;
+pub use builtin::{
+    ApiKey, ApiStyle, Builtin, BuiltinOptions, Driver, Endpoint, EndpointError, Permissions,
+    ProxyAddress, Scenario, ScenarioError, last_memory,
+};
+pub use capture::Capture;
+pub use chat_agent::{
+    AgentError, ChatAgent, ChatEvent, Decision, NativeFiles, NativeFilesError, PermissionRequest,
+    PromptPoint, Trial, TurnResult,
+};
+pub use cut::{Cut, CutError, FindCut, PointPrompt};
+pub use hook::{
+    CallEnd, HookEvent, HookEventKind, HookSource, PayloadError, PermissionQuestion, ToolCall,
+    call_targets, has_other_post_edit_hook, paths_of_patch, record_hook_event,
+    record_hook_event_with, to_agent_event,
+};
+pub use install::{
+    HookCommand, HookFormat, HookInFile, HookPosition, HookProblem, HookProgram, HookScope,
+    HooksInFile, InstalledFile, JsonDialect, OwnFile, ProgramWord, Remainder, SessionInfo,
+    SettingsError, SettingsFormat, TimeUnit, TrustSite, add_hooks, command_line, find_hooks,
+    is_takeback_command, parse_settings, read_session, refusal, remove_hooks,
+};
+pub use kind::{
+    AgentKind, HomeFolder, Homes, HookSpec, HooksFile, SessionFiles, SettingsFiles, TrustCheck,
+};
+pub use metadata::{
+    Checkpoint, DamagedMetadata, Metadata, MetadataError, checkpoint_description,
+    checkpoints_in_log, rewrite_metadata, session_folder,
+};
+pub use restore::{NativeFilesResult, RestoreError, RestoreReport, restore_with_agent};
+pub use step_agent::{EffectDecision, Effects, RunError, RunEvent, Step, StepAgent, StepError};
+pub use tools::{ToolNames, default_tools};
+pub use transcript::{ListIds, Lookup, PathLookup, Transcript, TranscriptEnd, TranscriptEndKind};
 
 /// The page for authors, so that its code is compiled and run.
 #[cfg(doctest)]

@@ -1,9 +1,9 @@
-//! The list of a session's checkpoints as a file that other programs read:
+//! A session's checkpoints as a file for other programs:
 //! `<sessions>/<session>/checkpoints/metadata.json`.
 //!
-//! The file is a copy for others; a rewind never needs it. It is replaced as a whole: of two
-//! processes that write at once the last one wins, and nobody sees half a file. One that cannot be
-//! read is set aside, never overwritten, and filled again from the log.
+//! The file is a copy; a rewind never needs it. It is replaced atomically, so readers never see
+//! half a file, and the last of two concurrent writers wins. A file that cannot be parsed is
+//! renamed, never overwritten, and filled again from the log.
 
 use std::cmp::Reverse;
 use std::fs::OpenOptions;
@@ -18,7 +18,7 @@ use takeback_core::record::describe;
 use takeback_store::json_states::part_of;
 use takeback_store::{PointKind, SessionId, Store, StoreError, Timestamp, disk};
 
-/// One prompt of a session.
+/// A prompt of a session.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Checkpoint {
@@ -27,7 +27,7 @@ pub struct Checkpoint {
     #[serde(serialize_with = "iso", deserialize_with = "from_iso")]
     pub timestamp: Timestamp,
     pub description: String,
-    /// What the agent calls the conversation.
+    /// The agent's id of the conversation.
     pub session_id: String,
 }
 
@@ -39,9 +39,9 @@ pub struct Metadata {
     checkpoints: Vec<Checkpoint>,
 }
 
-/// A file that could not be read, and the name it has now.
+/// A file that could not be parsed, and its new name.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct SetAside {
+pub struct DamagedMetadata {
     pub path: PathBuf,
     pub why: String,
 }
@@ -55,24 +55,24 @@ pub enum MetadataError {
 }
 
 impl Metadata {
-    /// Makes the folder for its owner alone, and reads the file if there is one. `session` is the
-    /// host's id; whatever is in it, it names one folder directly below `sessions`.
+    /// Creates the folder for its owner alone, and reads the file if there is one. `session` is the
+    /// host's id; any text names one folder directly below `sessions`.
     pub fn open(
         sessions: &Path,
         session: &str,
         keep: usize,
-    ) -> Result<(Self, Option<SetAside>), MetadataError> {
+    ) -> Result<(Self, Option<DamagedMetadata>), MetadataError> {
         if session.is_empty() {
             return Err(MetadataError::NoSession);
         }
-        let folder = folder_of(sessions, session).join("checkpoints");
+        let folder = session_folder(sessions, session).join("checkpoints");
         disk::make_private_folder(&folder).map_err(failed(&folder, "make it"))?;
         let path = folder.join("metadata.json");
         let (checkpoints, set_aside) = match read(&path)? {
             Ok(checkpoints) => (checkpoints, None),
             Err(why) => {
                 let aside = set_aside(&path)?;
-                (Vec::new(), aside.map(|path| SetAside { path, why }))
+                (Vec::new(), aside.map(|path| DamagedMetadata { path, why }))
             }
         };
         let mut metadata = Self { path, keep, checkpoints };
@@ -81,7 +81,7 @@ impl Metadata {
         Ok((metadata, set_aside))
     }
 
-    /// Newest first, at most as many as are kept.
+    /// Newest first, at most the configured number.
     #[must_use]
     pub fn list(&self) -> &[Checkpoint] {
         &self.checkpoints
@@ -92,8 +92,8 @@ impl Metadata {
         &self.path
     }
 
-    /// Puts one first, also if one with the same id was there before; durable when this returns. If it
-    /// fails, the list has it all the same, and the next one that succeeds writes both.
+    /// Puts a checkpoint first and replaces one with the same id; durable when this returns. After
+    /// an error the list still has it, and the next successful call writes both.
     pub fn capture(&mut self, checkpoint: Checkpoint) -> Result<(), MetadataError> {
         self.checkpoints.retain(|known| known.id != checkpoint.id);
         self.checkpoints.insert(0, checkpoint);
@@ -101,8 +101,8 @@ impl Metadata {
         write(&self.path, self.checkpoints.clone())
     }
 
-    /// Lists what the log knows of the session, if the file did not list anything: it was damaged, or is
-    /// gone. Durable when this returns. Answers how many there are now.
+    /// Fills an empty list from the log, after the file was damaged or lost. Durable when this
+    /// returns. Returns the number of checkpoints.
     pub fn refill(&mut self, known: Vec<Checkpoint>) -> Result<usize, MetadataError> {
         if self.checkpoints.is_empty() && !known.is_empty() {
             self.checkpoints = known;
@@ -114,9 +114,9 @@ impl Metadata {
     }
 }
 
-/// The prompts of a session, as the log has them. `session_id` is what the agent calls the conversation,
-/// which is not in the log; `clock` tells the time of a prompt without text.
-pub fn in_log(
+/// The prompts of a session in the log. `session_id` is the agent's id of the conversation, which
+/// is not in the log; `clock` formats the time of a prompt without text.
+pub fn checkpoints_in_log(
     store: &dyn Store,
     session: &SessionId,
     session_id: &str,
@@ -125,21 +125,24 @@ pub fn in_log(
     let points = store.points()?.into_iter().rev();
     let prompts = points
         .filter(|point| point.kind == PointKind::Prompt && point.session.as_ref() == Some(session));
-    // A turn without a prompt has no message, and was not listed either.
+    // A turn without a prompt has no message and is never listed.
     let listed = prompts.filter_map(|point| {
         Some(Checkpoint {
             id: point.message_ids.into_iter().next()?,
             timestamp: point.created_at,
-            description: description(&point.description.into(), &clock(point.created_at)),
+            description: checkpoint_description(
+                &point.description.into(),
+                &clock(point.created_at),
+            ),
             session_id: session_id.to_owned(),
         })
     });
     Ok(listed.collect())
 }
 
-/// Changes descriptions in the files of all sessions: `change` answers `None` for those that stay. A
-/// file that cannot be read as ours is left alone.
-pub fn rewrite_all(
+/// Changes descriptions in the files of all sessions; `change` returns `None` to keep one. Files
+/// that cannot be parsed are skipped.
+pub fn rewrite_metadata(
     sessions: &Path,
     change: impl Fn(&str) -> Option<String>,
 ) -> Result<(), MetadataError> {
@@ -171,17 +174,17 @@ fn write(path: &Path, checkpoints: Vec<Checkpoint>) -> Result<(), MetadataError>
     disk::replace_private_file_durably(path, &text).map_err(failed(path, "replace it"))
 }
 
-/// The folder of a session, whether it is there or not: whatever is in the name, directly below
-/// `sessions`, and another one for each session.
+/// The folder of a session, whether it exists or not. Any text is a valid name: each session has
+/// its own folder directly below `sessions`.
 #[must_use]
-pub fn folder_of(sessions: &Path, session: &str) -> PathBuf {
+pub fn session_folder(sessions: &Path, session: &str) -> PathBuf {
     sessions.join(part_of(session))
 }
 
-/// What a checkpoint is called: the beginning of the prompt on one line; of several blocks, of the
-/// first that is text. `clock` (`14:03:59`) stands for a prompt without any.
+/// The description of a checkpoint: the start of the prompt on one line, or of its first text
+/// block. A prompt without text is described by its time, `clock` (`14:03:59`).
 #[must_use]
-pub fn description(content: &Value, clock: &str) -> String {
+pub fn checkpoint_description(content: &Value, clock: &str) -> String {
     let text = match content {
         Value::String(text) => Some(text.as_str()),
         Value::Array(blocks) => blocks
@@ -201,9 +204,9 @@ struct File {
     checkpoints: Vec<Checkpoint>,
 }
 
-/// The inner error is why the file is none of ours.
+/// The inner error: why the file cannot be parsed.
 fn read(path: &Path) -> Result<Result<Vec<Checkpoint>, String>, MetadataError> {
-    // A link is not followed, a pipe not waited for.
+    // Neither follows a link nor waits for a pipe's writer.
     let flags = (OFlags::NOFOLLOW | OFlags::NONBLOCK).bits().cast_signed();
     let mut file = match OpenOptions::new().read(true).custom_flags(flags).open(path) {
         Ok(file) => file,
@@ -222,7 +225,7 @@ fn read(path: &Path) -> Result<Result<Vec<Checkpoint>, String>, MetadataError> {
     Ok(read.map(|file: File| file.checkpoints).map_err(|error| error.to_string()))
 }
 
-/// Gives the file a name that nothing has. `None`: another process was faster.
+/// Renames a damaged file to a free name. `None`: another process was faster.
 fn set_aside(path: &Path) -> Result<Option<PathBuf>, MetadataError> {
     for n in 1.. {
         let mut aside = path.as_os_str().to_owned();
@@ -244,7 +247,7 @@ fn failed(path: &Path, doing: &'static str) -> impl FnOnce(io::Error) -> Metadat
     move |source| MetadataError::Io { path: path.to_owned(), doing, source }
 }
 
-/// With milliseconds always, so that the texts sort like the times.
+/// Always with milliseconds, so that the texts sort like the times.
 fn iso<S: Serializer>(time: &Timestamp, serializer: S) -> Result<S::Ok, S::Error> {
     let end = if time.0 < 0 { jiff::Timestamp::MIN } else { jiff::Timestamp::MAX };
     let time = jiff::Timestamp::from_millisecond(time.0).unwrap_or(end);
@@ -413,7 +416,7 @@ mod tests {
             let found = open(sessions.path()).list().to_vec();
             let (old, new) = (vec![checkpoint(1)], vec![checkpoint(2), checkpoint(1)]);
             assert!(found == old || found == new, "{n}: {found:?}");
-            // The next one is not in the way of what that left.
+            // What the crash left behind does not hinder the next write.
             open(sessions.path()).capture(checkpoint(3)).unwrap();
             if ended.is_ok() {
                 assert_eq!(found, new);
@@ -440,7 +443,7 @@ mod tests {
 
     #[test]
     fn descriptions_are_cut_at_characters() {
-        let say = |content: Value| description(&content, "14:03:59");
+        let say = |content: Value| checkpoint_description(&content, "14:03:59");
         assert_eq!(say("é".repeat(100).into()), "é".repeat(80));
         assert_eq!(say("one\ntwo\r\nthree".into()), "one two three");
         let blocks = serde_json::json!([

@@ -1,30 +1,30 @@
-//! Going back with an agent that is live: its own copies come back inside of Takeback's rewind, which
-//! then brings every file to what was recorded.
+//! A rewind with a live agent: the agent restores its own copies as part of Takeback's rewind,
+//! which then brings every file to its recorded contents.
 
 use takeback_core::Workspace;
-use takeback_core::rewind::journal::Preview;
+use takeback_core::rewind::Preview;
 use takeback_core::rewind::{
-    Helped, Helper, Receipt, RewindError, RewindRequest, rewind, rewind_with,
+    NativeOutcome, NativeRestore, Receipt, RewindError, RewindRequest, rewind, rewind_with,
 };
 
-use crate::talk::{Agent, AgentError, OwnFilesError, Trial};
+use crate::chat_agent::{AgentError, ChatAgent, NativeFilesError, Trial};
 
-/// What came of it.
+/// The result of a restore.
 #[derive(Debug)]
-pub struct Restored {
+pub struct RestoreReport {
     pub receipt: Receipt,
-    pub own: OwnCopies,
+    pub own: NativeFilesResult,
 }
 
-/// What became of the agent's own copies. The files are the same in every case.
+/// What happened to the agent's own copies. The files are the same in every case.
 #[derive(Debug)]
-pub enum OwnCopies {
-    /// It was asked to restore them, unless there was no need to or it could have done harm.
-    Asked(Helped),
-    /// It keeps none.
+pub enum NativeFilesResult {
+    /// The agent was asked to restore them, unless that was unnecessary or could do harm.
+    Asked(NativeOutcome),
+    /// The agent keeps no copies.
     None,
-    /// It could not even say what it would do.
-    Unavailable(OwnFilesError),
+    /// The agent could not report what it would do.
+    Unavailable(NativeFilesError),
 }
 
 #[derive(Debug, thiserror::Error)]
@@ -36,32 +36,32 @@ pub enum RestoreError {
     Rewind(#[from] RewindError),
 }
 
-/// Takes back what `request` asks for; `message` is the prompt by which the agent knows that moment.
-/// An agent whose copies are missing, wrong or only half there changes nothing in what comes out.
-pub fn restore(
+/// Carries out `request`; `message` is the agent's id of the prompt at that point. Missing, wrong
+/// or partial copies of the agent do not change the result.
+pub fn restore_with_agent(
     workspace: &mut Workspace,
-    agent: &dyn Agent,
+    agent: &dyn ChatAgent,
     message: &str,
     request: &RewindRequest,
     shown: Option<&Preview>,
-) -> Result<Restored, RestoreError> {
+) -> Result<RestoreReport, RestoreError> {
     if !agent.is_live() {
         return Err(RestoreError::NotLive);
     }
     let own = match agent.rewind_files(message, Trial::Dry) {
         Ok(Some(files)) => {
-            let paths = Helper::meant(workspace, &files.paths);
+            let paths = NativeRestore::meant(workspace, &files.paths);
             let mut run = || match agent.rewind_files(message, Trial::Real) {
                 Ok(_) => Ok(()),
                 Err(error) => Err(error.to_string()),
             };
-            let mut helper = Helper { paths, run: &mut run };
+            let mut helper = NativeRestore { paths, run: &mut run };
             let (receipt, helped) = rewind_with(workspace, request, shown, &mut helper)?;
-            return Ok(Restored { receipt, own: OwnCopies::Asked(helped) });
+            return Ok(RestoreReport { receipt, own: NativeFilesResult::Asked(helped) });
         }
-        Err(OwnFilesError::Agent(AgentError::Gone(_))) => return Err(RestoreError::NotLive),
-        Ok(None) => OwnCopies::None,
-        Err(error) => OwnCopies::Unavailable(error),
+        Err(NativeFilesError::Agent(AgentError::Gone(_))) => return Err(RestoreError::NotLive),
+        Ok(None) => NativeFilesResult::None,
+        Err(error) => NativeFilesResult::Unavailable(error),
     };
-    Ok(Restored { receipt: rewind(workspace, request, shown)?, own })
+    Ok(RestoreReport { receipt: rewind(workspace, request, shown)?, own })
 }

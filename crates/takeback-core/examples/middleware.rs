@@ -44,7 +44,7 @@ pub(crate) fn main() -> Result<(), Box<dyn Error>> {
     let mut takeback = Middleware {
         workspace: &mut workspace,
         session: SessionId::from("example"),
-        tools: Tools::default(),
+        tools: Tools::new(&["write_file"], &["bash"], &["read_file"]),
         on_unrecorded: Box::new(|what| eprintln!("not recorded: {what:?}")),
     };
     takeback.prompt(None, "make the greeting polite and tidy up");

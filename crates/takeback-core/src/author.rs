@@ -1,7 +1,7 @@
-//! Whose change it is: which of the calls that may have written made it, and how certain that is.
+//! The author of a change: which active call made it, and how certain that is.
 //!
-//! A call that named the path decides against every other. Then come calls that may write anything and
-//! ran at that time. What no call can have made is the person's.
+//! A call that named the path wins over every other. Next come calls that may write anything and ran at
+//! that time. A change that no call can have made is the person's.
 
 use std::collections::{BTreeSet, HashMap, HashSet};
 
@@ -12,35 +12,36 @@ use takeback_store::{
 
 use crate::process;
 
-/// A formatter in a hook of the agent's own has this long to change what a call named.
+/// How long after an edit a formatter in one of the agent's own hooks may still change the file.
 const AFTER_EDIT_MS: i64 = 5_000;
 
-/// A task in the background is quiet once nothing has changed for this long. From then on, only what it
-/// has changed before can be its work.
+/// A background call is quiet once nothing has changed for this long. From then on only paths that it
+/// has changed before are attributed to it.
 const QUIET_MS: i64 = 5_000;
 
-/// Who may be writing right now.
+/// The calls that may still write, and what is known about them.
 #[derive(Debug, Clone, Default)]
-pub struct Scene {
-    /// Calls that may have written since the last look: live, or with an end that was just learned.
+pub struct ActiveCalls {
+    /// Calls that may have written since the last observation: live, or with an end just learned.
     pub calls: Vec<Call>,
-    /// Calls of which it is not known whether they still ran.
+    /// Calls that may or may not still have been running.
     pub cut_off: HashSet<(SessionId, CallId)>,
-    /// Sessions that did something of which only the end is known.
-    pub unseen: Vec<SessionId>,
-    /// Sessions that are parts of others: what several of them may have written is not in doubt.
+    /// Sessions with a call whose start was not reported.
+    pub unreported: Vec<SessionId>,
+    /// The main session of each session that is part of another. Parts of one session do not make an
+    /// author ambiguous.
     pub wholes: HashMap<SessionId, SessionId>,
-    /// What calls in the background have changed before.
+    /// Paths that background calls have changed before.
     pub touched: HashMap<(SessionId, CallId), HashSet<WorkPath>>,
 }
 
-/// A change that needs an author.
+/// A path that changed and needs an author.
 #[derive(Debug, Clone, Copy)]
-pub struct Found<'a> {
+pub struct DatedPath<'a> {
     pub path: &'a WorkPath,
-    /// When it happened, if that can be told.
+    /// When it changed, if known.
     pub changed_at: Option<Timestamp>,
-    /// When it was found.
+    /// When the change was found.
     pub found_at: Timestamp,
 }
 
@@ -48,12 +49,12 @@ pub struct Found<'a> {
 struct Suspect<'a> {
     call: &'a Call,
     evidence: Evidence,
-    /// It is known to have run then.
+    /// The call is known to have been running.
     is_sure: bool,
 }
 
 impl Suspect<'_> {
-    /// A call that named the path decides, then one whose formatter may have run.
+    /// A call that named the path wins, then one whose formatter may have run.
     fn rank(&self) -> u8 {
         match self.evidence {
             Evidence::Named => 2,
@@ -63,8 +64,8 @@ impl Suspect<'_> {
     }
 }
 
-impl Scene {
-    /// As the store knows it. A call whose agent has died was cut off.
+impl ActiveCalls {
+    /// The calls in the store. A call whose agent has died is cut off.
     pub fn read(store: &dyn Store, sessions: &[Session]) -> Result<Self, StoreError> {
         let calls = store.live_calls()?;
         let died = |id: &SessionId| {
@@ -88,18 +89,18 @@ impl Scene {
             let paths = store.paths_of_call(&call.session, &call.id)?.into_iter().collect();
             touched.insert((call.session.clone(), call.id.clone()), paths);
         }
-        Ok(Self { calls, cut_off, unseen: Vec::new(), wholes, touched })
+        Ok(Self { calls, cut_off, unreported: Vec::new(), wholes, touched })
     }
 
-    /// From now on, whatever is found may be this session's.
+    /// Anything found from now on may be this session's work.
     pub fn may_have_written(&mut self, session: &SessionId) {
-        self.unseen.push(session.clone());
+        self.unreported.push(session.clone());
     }
 
-    /// These were open when the look began, whatever other processes have recorded of them meanwhile:
-    /// what was seen where they named something is theirs. If a command is over by now, the rest of what
-    /// was seen may have come after it.
-    pub fn were_open(&mut self, calls: &[Call]) {
+    /// Restores calls that were open when the observation began, even if another process has recorded
+    /// their end meanwhile. Paths they named are theirs. If a command has ended by now, everything else
+    /// that was found may have been written after it.
+    pub fn restore_open(&mut self, calls: &[Call]) {
         for call in calls {
             let same = |known: &&mut Call| (&known.session, &known.id) == (&call.session, &call.id);
             if let Some(known) = self.calls.iter_mut().find(same) {
@@ -116,13 +117,13 @@ impl Scene {
         }
     }
 
-    /// Notes what changed in step with tasks in the background, and answers those that are not quiet
-    /// yet.
-    pub fn keep_awake(&mut self, found: &[Found<'_>]) -> Vec<Call> {
+    /// Extends the activity of background calls by changes that follow closely, and returns the calls
+    /// whose activity moved.
+    pub fn extend_background(&mut self, found: &[DatedPath<'_>]) -> Vec<Call> {
         let mut times: Vec<Timestamp> =
             found.iter().map(|found| found.changed_at.unwrap_or(found.found_at)).collect();
         times.sort_unstable();
-        let mut awake = Vec::new();
+        let mut extended = Vec::new();
         for call in self.calls.iter_mut().filter(|call| call.state == CallState::Background) {
             let was = call.active_at.unwrap_or(call.opened_at);
             let mut active = was;
@@ -133,15 +134,15 @@ impl Scene {
             }
             if active != was {
                 call.active_at = Some(active);
-                awake.push(call.clone());
+                extended.push(call.clone());
             }
         }
-        awake
+        extended
     }
 
     /// The author of a change.
     #[must_use]
-    pub fn whose(&self, found: Found<'_>) -> (Author, Evidence) {
+    pub fn author_of(&self, found: DatedPath<'_>) -> (Author, Evidence) {
         let whole = |session| self.wholes.get(session).unwrap_or(session);
         let mut suspects: Vec<Suspect<'_>> =
             self.calls.iter().filter_map(|call| self.suspect(call, found)).collect();
@@ -150,9 +151,9 @@ impl Scene {
         let mut sessions: BTreeSet<&SessionId> =
             suspects.iter().map(|suspect| whole(&suspect.call.session)).collect();
         if highest == 0 {
-            sessions.extend(self.unseen.iter().map(whole));
+            sessions.extend(self.unreported.iter().map(whole));
         }
-        // Of one session's calls, one that is known to have run, and the later one.
+        // Among one session's calls, prefer one that is known to have run, then the latest.
         let best = suspects.iter().max_by_key(|suspect| suspect.is_sure);
         match (sessions.len(), best) {
             (0, _) => (Author::Human, Evidence::Named),
@@ -171,10 +172,11 @@ impl Scene {
         }
     }
 
-    /// What speaks for a call's having made a change; `None`: it cannot have.
-    fn suspect<'c>(&self, call: &'c Call, found: Found<'_>) -> Option<Suspect<'c>> {
+    /// The evidence that `call` made the change; `None`: it cannot have.
+    fn suspect<'c>(&self, call: &'c Call, found: DatedPath<'_>) -> Option<Suspect<'c>> {
         let names = call.kind.paths().contains(found.path);
-        let is_temporary = || call.kind.paths().iter().any(|named| is_for(found.path, named));
+        let is_temporary =
+            || call.kind.paths().iter().any(|named| is_temporary_of(found.path, named));
         let is_shell = matches!(call.kind, CallKind::Shell { .. }) || is_temporary();
         let id = (call.session.clone(), call.id.clone());
         let is_cut_off = self.cut_off.contains(&id) || call.state == CallState::CutOff;
@@ -199,7 +201,7 @@ impl Scene {
             CallState::Done | CallState::Failed | CallState::Interrupted => {
                 suspect(Evidence::Window, !is_cut_off)
             }
-            // It runs, or another call of its session began or ended after it.
+            // Still running, or overtaken by another call of its session.
             state => {
                 let is_sure = state == CallState::Open && !is_cut_off;
                 suspect(Evidence::OpenWindow, is_sure)
@@ -208,8 +210,8 @@ impl Scene {
     }
 }
 
-/// Whether a name is one under which a tool saves before the file gets its own: `a.txt.tmp.…` for `a.txt`.
-fn is_for(path: &WorkPath, named: &WorkPath) -> bool {
+/// Whether `path` is a temporary name that a tool writes before it renames: `a.txt.tmp.…` for `a.txt`.
+fn is_temporary_of(path: &WorkPath, named: &WorkPath) -> bool {
     path.as_bytes().strip_prefix(named.as_bytes()).is_some_and(|rest| rest.starts_with(b".tmp"))
 }
 

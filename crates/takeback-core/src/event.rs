@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use takeback_store::{CallId, Process, SessionId};
 
 /// Something an agent did or is about to do. Every adapter turns what it sees into these;
-/// [`crate::record`] is the one place that records them.
+/// [`crate::record`](mod@crate::record) is the one place that records them.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "event", rename_all = "snake_case")]
 pub enum AgentEvent {
@@ -27,7 +27,7 @@ pub enum AgentEvent {
         session: SessionId,
         call: CallId,
         tool: String,
-        touches: Touches,
+        touches: CallTargets,
     },
     AfterTool {
         session: SessionId,
@@ -82,7 +82,7 @@ impl AgentEvent {
 /// What a tool call may write.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Touches {
+pub enum CallTargets {
     Nothing,
     /// These, and nothing else. Absolute, or relative to the workspace's root.
     Paths(#[serde(with = "path_list")] Vec<PathBuf>),
@@ -95,7 +95,7 @@ pub enum Touches {
     },
 }
 
-impl Touches {
+impl CallTargets {
     /// Whatever it likes; no path is named.
     #[must_use]
     pub fn anything(command: Option<String>) -> Self {
@@ -130,7 +130,7 @@ pub struct CallReport {
     pub formatter: bool,
 }
 
-/// Which tools write what, by name.
+/// Which tools write what, by name. A tool that is in no list may write anything.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Tools {
     pub edit: Vec<String>,
@@ -138,88 +138,28 @@ pub struct Tools {
     pub read_only: Vec<String>,
 }
 
-impl Default for Tools {
-    fn default() -> Self {
-        let list = |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect();
-        Self {
-            edit: list(&[
-                "write_file",
-                "edit_file",
-                "create_file",
-                "replace",
-                "Write",
-                "Edit",
-                "MultiEdit",
-                "NotebookEdit",
-                "apply_patch",
-                "create",
-                "edit",
-                "write",
-                "multiedit",
-                "patch",
-                "str_replace_editor",
-                "notebook_edit",
-            ]),
-            shell: list(&[
-                "Bash",
-                "shell",
-                "bash",
-                "run_shell_command",
-                "exec_command",
-                "local_shell",
-                "shell_command",
-                "container.exec",
-            ]),
-            read_only: list(&[
-                "Read",
-                "Glob",
-                "Grep",
-                "LS",
-                "NotebookRead",
-                "WebFetch",
-                "WebSearch",
-                "TodoWrite",
-                "read_file",
-                "list_files",
-                "list_directory",
-                "glob",
-                "grep",
-                "search_file_content",
-                "view",
-                "read",
-                "list",
-                "read_many_files",
-                "google_web_search",
-                "web_fetch",
-                "webfetch",
-                "websearch",
-                "todowrite",
-                "todoread",
-                "todo_write",
-                "update_plan",
-                "report_intent",
-                "ask_user",
-                "task",
-            ]),
-        }
-    }
-}
-
 impl Tools {
+    /// From lists of names.
+    #[must_use]
+    pub fn new(edit: &[&str], shell: &[&str], read_only: &[&str]) -> Self {
+        let owned = |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect();
+        Self { edit: owned(edit), shell: owned(shell), read_only: owned(read_only) }
+    }
+
     /// What a call of `tool` may write. A tool that is neither a known edit with a path, nor known
     /// to only read, may write anything. The paths of one that is not known are not taken for paths
     /// that it writes: it may name what it reads, anywhere.
     #[must_use]
-    pub fn touches(&self, tool: &str, paths: Vec<PathBuf>, command: Option<String>) -> Touches {
+    pub fn touches(&self, tool: &str, paths: Vec<PathBuf>, command: Option<String>) -> CallTargets {
         let is = |names: &[String]| names.iter().any(|name| name == tool);
         if is(&self.shell) {
-            Touches::Anything { command, paths }
+            CallTargets::Anything { command, paths }
         } else if is(&self.edit) && !paths.is_empty() {
-            Touches::Paths(paths)
+            CallTargets::Paths(paths)
         } else if is(&self.read_only) && command.is_none() {
-            Touches::Nothing
+            CallTargets::Nothing
         } else {
-            Touches::anything(command)
+            CallTargets::anything(command)
         }
     }
 }

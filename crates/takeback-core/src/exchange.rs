@@ -1,7 +1,7 @@
 //! Taking history from one workspace to another: a bundle is written there and read here.
 //!
-//! [`export`] writes points, the changes between them and all contents they need into one file.
-//! [`import`] appends them to this workspace's log as a detour, which begins and ends at what
+//! [`export`](mod@export) writes points, the changes between them and all contents they need into one file.
+//! [`import`](mod@import) appends them to this workspace's log as a detour, which begins and ends at what
 //! stands on disk, and touches no file. What a bundle looks like, [`bundle`] alone knows; what it
 //! may say, [`check`] decides, before anything of it is kept. What another program kept of its own
 //! work becomes a bundle too ([`story`]).

@@ -1,7 +1,7 @@
 //! What an agent's author asks for: save a step with its files, go on after a crash, retry a step,
 //! go back to a checkpoint with state and files.
 //!
-//! States are kept by a [`StateStore`]; the files of a step are a point of the workspace's log.
+//! States are kept by a [`States`]; the files of a step are a point of the workspace's log.
 
 use std::collections::{BTreeSet, HashSet};
 
@@ -9,18 +9,16 @@ use serde_json::Value;
 use takeback_store::state::conversation::keep_last;
 use takeback_store::state::{
     BranchName, Checkpoint, CheckpointId, CheckpointKey, Effect, ExecutionId, HeadMove, ListQuery,
-    MoveTo, NewCheckpoint, Saved, Status, StepIndex, Values, Which,
+    ListScope, MoveTo, NewCheckpoint, SaveOutcome, Status, StepIndex, Values,
 };
-use takeback_store::{
-    Point, PointId, PointKind, SessionId, StateError, StateStore, StoreError, Write,
-};
+use takeback_store::{Point, PointId, PointKind, SessionId, StateError, States, StoreError, Write};
 
 use crate::event::AgentEvent;
-use crate::record::{RecordError, Recorded, record};
-use crate::rewind::journal::{Exactness, Preview, continued_by};
+use crate::record::{RecordError, RecordOutcome, record};
+use crate::rewind::target::continued_by;
 use crate::rewind::{
-    AmbiguousPolicy, Files, Receipt, RewindError, RewindRequest, Rollback, Target, Terms, Whose,
-    preview, rewind,
+    AmbiguousPolicy, Exactness, Files, Preview, Receipt, RewindError, RewindRequest, RewindScope,
+    Rollback, Target, Terms, preview, rewind,
 };
 use crate::workspace::Workspace;
 
@@ -34,11 +32,17 @@ pub enum ExecutionError {
     #[error(transparent)]
     Record(#[from] RecordError),
     #[error(transparent)]
-    Rewind(#[from] RewindError),
+    Rewind(Box<RewindError>),
     #[error("{id} was saved without its files")]
     NoFiles { id: CheckpointId },
     #[error("the files of {id} are no longer kept")]
     FilesGone { id: CheckpointId },
+}
+
+impl From<RewindError> for ExecutionError {
+    fn from(error: RewindError) -> Self {
+        Self::Rewind(Box::new(error))
+    }
 }
 
 /// Looks at the files, makes a point of them if they changed, and saves the checkpoint with it. The
@@ -48,7 +52,7 @@ pub enum ExecutionError {
 pub fn save_step(
     workspace: &mut Workspace,
     new: &NewCheckpoint<'_>,
-) -> Result<(Saved, Recorded), ExecutionError> {
+) -> Result<(SaveOutcome, RecordOutcome), ExecutionError> {
     let own = SessionId(new.execution.to_string());
     let session = new.session.unwrap_or(&own);
     let event = AgentEvent::Step { session: session.clone(), name: new.step_name.to_owned() };
@@ -110,7 +114,7 @@ fn same_moment(
 
 /// What an agent goes on from.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Resumed {
+pub struct ResumeState {
     pub checkpoint: Checkpoint,
     /// Effects that were intended and never confirmed: they may have happened, or not. What to do
     /// about them is for the agent's author to say.
@@ -121,14 +125,14 @@ pub struct Resumed {
 }
 
 /// The state, context and variables of a checkpoint, for the agent to go on from.
-pub fn resume(states: &dyn StateStore, id: &CheckpointId) -> Result<Resumed, StateError> {
+pub fn resume(states: &dyn States, id: &CheckpointId) -> Result<ResumeState, StateError> {
     let checkpoint = states.load(id)?.ok_or_else(|| StateError::NotFound { id: id.clone() })?;
     let step = checkpoint.record.key.step;
     let (received, ambiguous): (Vec<Effect>, Vec<Effect>) =
         states.effects(&id.execution)?.into_iter().partition(|effect| effect.receipt.is_some());
     let later = |effect: &Effect| effect.step.is_some_and(|of| of > step);
     let happened = received.into_iter().filter(later).collect();
-    Ok(Resumed { checkpoint, ambiguous, happened })
+    Ok(ResumeState { checkpoint, ambiguous, happened })
 }
 
 /// Leaves of every conversation, a list `messages` in the state or the context, the newest `most`: fewer
@@ -144,10 +148,10 @@ pub fn keep_last_messages(values: &mut Values, most: usize) {
 /// [`resume`] from the last success on a branch, which becomes the current one if it is named.
 /// `None`: nothing has succeeded yet, so the agent begins at its beginning.
 pub fn resume_last(
-    states: &dyn StateStore,
+    states: &dyn States,
     execution: &ExecutionId,
     branch: Option<&BranchName>,
-) -> Result<Option<Resumed>, StateError> {
+) -> Result<Option<ResumeState>, StateError> {
     if let Some(branch) = branch {
         states.switch(execution, branch)?;
     }
@@ -160,15 +164,15 @@ pub fn resume_last(
 /// Goes on from the last success before a step, to try the step again: `most` times at most, counted
 /// over restarts. What succeeded from that step on is left behind, not deleted.
 pub fn retry_from_step(
-    states: &dyn StateStore,
+    states: &dyn States,
     execution: &ExecutionId,
     step: StepIndex,
     most: u32,
-) -> Result<Resumed, StateError> {
+) -> Result<ResumeState, StateError> {
     let last = states.last_successful(execution, None, Some(step))?;
     let last = last.ok_or(StateError::NoSuccessBefore { step })?;
     states.count_retry(execution, step, most)?;
-    let query = ListQuery { execution, which: Which::Branch(None), after: None, limit: None };
+    let query = ListQuery { execution, scope: ListScope::Branch(None), after: None, limit: None };
     let after = step.0.checked_sub(1).map(StepIndex);
     let later = states.list(&ListQuery {
         after: after.map(|step| (step, takeback_store::state::Attempt::LAST)),
@@ -187,7 +191,7 @@ pub fn retry_from_step(
 }
 
 /// Executions for a menu, the one last saved to first: each with what is shown of it.
-pub fn history(states: &dyn StateStore) -> Result<Vec<(ExecutionId, String)>, StateError> {
+pub fn history(states: &dyn States) -> Result<Vec<(ExecutionId, String)>, StateError> {
     let executions = states.executions()?.executions.into_iter();
     let shown = executions.filter_map(|execution| {
         let step = execution.head?.step_name;
@@ -234,7 +238,7 @@ pub fn rollback_request(
         // After a crash no one can say what the session that died wrote itself, but it was this
         // execution, if no other session may have written it.
         request.ambiguous = AmbiguousPolicy::TakeOwn;
-        request.whose = Some(Whose::Sessions(sessions_of(workspace, &to.execution)?));
+        request.scope = Some(RewindScope::Sessions(sessions_of(workspace, &to.execution)?));
     }
     if files == RollbackFiles::Exact {
         request.exactness = Exactness::Exact;
@@ -259,7 +263,7 @@ fn sessions_of(
     workspace: &Workspace,
     execution: &ExecutionId,
 ) -> Result<BTreeSet<SessionId>, ExecutionError> {
-    let query = ListQuery { execution, which: Which::All, after: None, limit: None };
+    let query = ListQuery { execution, scope: ListScope::All, after: None, limit: None };
     let records = workspace.states.list(&query)?.records;
     let carried: HashSet<PointId> = records.iter().filter_map(|record| record.point).collect();
     let points = workspace.store.points().map_err(StateError::from)?;
@@ -271,11 +275,8 @@ fn sessions_of(
     let executions = workspace.states.executions()?.executions;
     let last = executions.into_iter().find(|one| one.id == *execution);
     own.extend(last.and_then(|one| one.session));
-    let mut all = BTreeSet::new();
-    for session in own {
-        all.extend(continued_by(&*workspace.store, &session).map_err(StateError::from)?);
-    }
-    Ok(all)
+    let sessions = workspace.store.sessions().map_err(StateError::from)?;
+    Ok(own.iter().flat_map(|session| continued_by(&sessions, session)).collect())
 }
 
 /// What [`rollback_to`] would do.

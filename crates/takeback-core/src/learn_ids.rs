@@ -2,14 +2,14 @@
 
 use takeback_store::{Point, SessionId, StoreError, Write};
 
-use crate::deferred::Whose;
+use crate::inbox::WaitFor;
 use crate::lock::{Hold, Patience};
 use crate::record::{RecordError, recorded_as};
 use crate::workspace::Workspace;
 
 /// From now on the newest point of `session` that is known by `known` is known by each of `also` too.
 /// Whether there was anything to learn; what was learned is durable. Nothing is written if there was
-/// not, or if no such point is there (it may still wait in the spool). Whoever asks waits for others no
+/// not, or if no such point is there (it may still wait in the inbox). Whoever asks waits for others no
 /// longer than with an event.
 pub fn learn_ids(
     workspace: &mut Workspace,
@@ -19,15 +19,15 @@ pub fn learn_ids(
 ) -> Result<bool, RecordError> {
     let session = recorded_as(session);
     let patience = Patience::starting_now(workspace.limits.recorder_patience);
-    if !workspace.is_past(Whose::Of(&session), patience.left())? {
+    if !workspace.inbox().wait_for(WaitFor::Session(&session), patience.left())? {
         return Err(RecordError::Locked);
     }
-    let Some(_lock) = workspace.lock_only(Hold::Shared, patience.left())? else {
+    let Some(_lock) = workspace.lock(Hold::Shared, patience.left())? else {
         return Err(RecordError::Locked);
     };
-    workspace.store.set_patience(Some(patience.left_for_a_commit()))?;
+    workspace.store.set_busy_timeout(Some(patience.left_for_a_commit()))?;
     let learned = learn(workspace, &session, known, also);
-    workspace.store.set_patience(None)?;
+    workspace.store.set_busy_timeout(None)?;
     learned
 }
 

@@ -1,11 +1,13 @@
 //! Records what happens in a folder, with its author, and takes back exactly what is asked.
 //!
-//! One edit, read from top to bottom: an agent reports a tool call ([`event`]); [`record`] decides
-//! what to look at; [`worktree`] finds what changed; the store keeps bytes and log; [`rewind`] plans,
+//! One edit, read from top to bottom: an agent reports a tool call ([`event`]); [`record`](mod@record) decides
+//! what to look at; [`worktree`] finds what changed; the store keeps bytes and log; [`rewind`](mod@rewind) plans,
 //! promises, does and proves. Nothing here prints, reads the environment, or knows the time.
 
 pub mod ambient;
+mod platform;
 mod ends;
+pub mod diff;
 pub mod progress;
 pub mod process;
 pub mod lock;
@@ -14,11 +16,8 @@ pub mod workspace;
 pub mod watch;
 pub mod event;
 pub mod author;
-pub mod spool;
-pub mod deferred;
-pub mod going_on;
+mod inbox;
 pub mod record;
-mod waiting;
 pub mod middleware;
 pub mod git_state;
 pub mod history;
@@ -33,11 +32,11 @@ pub mod exchange;
 
 pub use ambient::{Ambient, system_file_time};
 pub use ends::{EndKind, LearnedEnd, Witness};
-pub use event::{AgentEvent, CallReport, Outcome, Tools, Touches};
+pub use event::{AgentEvent, CallReport, CallTargets, Outcome, Tools};
+pub use inbox::{BackgroundScan, Inbox, InboxEvent, QueuedEvent, ScanProgress};
 pub use learn_ids::learn_ids;
 pub use record::{
-    Put, Recorded, checkpoint, left_to_read, look_around, look_at_rest, look_for_missed, record,
-    record_deferred, record_or_defer, wait_for_deferred,
+    Admission, RecordOutcome, bytes_left_to_read, checkpoint, finish_scan, look_around,
+    look_for_missed, record, record_late_events, record_or_queue, record_queued, wait_for_session,
 };
-pub use waiting::record_waiting;
 pub use workspace::{Limits, Workspace, WorkspaceError, WorkspaceOptions};

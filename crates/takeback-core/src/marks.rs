@@ -44,7 +44,7 @@ pub fn mark(workspace: &mut Workspace, id: PointId, mark: Mark<'_>) -> Result<Po
             Mark::Label(label) => {
                 check_label(label)?;
                 let has_it = |other: &&Point| other.id != id && is_called(other, label);
-                let called = workspace.store.find_points(PointQuery::Called(label))?;
+                let called = workspace.store.find_points(PointQuery::Name(label))?;
                 if let Some(other) = called.iter().find(has_it) {
                     let label = label.to_owned();
                     return Err(MarkError::LabelTaken { label, point: other.id });

@@ -5,10 +5,10 @@
 use std::path::PathBuf;
 
 use serde_json::Value;
-use takeback_store::{CallId, Lack, SessionId, WorkPath};
+use takeback_store::{CallId, NotCapturedReason, SessionId, WorkPath};
 
-use crate::event::{AgentEvent, CallReport, Outcome, Tools, Touches};
-use crate::record::{RecordError, Recorded, record};
+use crate::event::{AgentEvent, CallReport, CallTargets, Outcome, Tools};
+use crate::record::{RecordError, RecordOutcome, record};
 use crate::workspace::Workspace;
 
 /// A tool call as agents know it.
@@ -25,7 +25,7 @@ pub struct ToolCall<'a> {
 #[derive(Debug)]
 pub enum Unrecorded {
     Event { call: String, source: RecordError },
-    Bytes { call: String, path: WorkPath, lack: Lack },
+    Bytes { call: String, path: WorkPath, reason: NotCapturedReason },
 }
 
 /// Stands around a session's tool calls.
@@ -47,7 +47,7 @@ impl Middleware<'_> {
     /// Runs a tool call; what it is about to overwrite is kept first.
     pub fn around<R>(&mut self, call: ToolCall<'_>, execute: impl FnOnce(ToolCall<'_>) -> R) -> R {
         let touches = self.tools.touches(call.tool, paths_in(call.input), command_in(call.input));
-        if touches == Touches::Nothing {
+        if touches == CallTargets::Nothing {
             return execute(call);
         }
         self.tell(
@@ -79,9 +79,9 @@ impl Middleware<'_> {
 
     fn tell(&mut self, call: &str, event: &AgentEvent) {
         match record(self.workspace, event) {
-            Ok(Recorded { not_captured, .. }) => {
-                for (path, lack) in not_captured {
-                    (self.on_unrecorded)(Unrecorded::Bytes { call: call.to_owned(), path, lack });
+            Ok(RecordOutcome { not_captured, .. }) => {
+                for (path, reason) in not_captured {
+                    (self.on_unrecorded)(Unrecorded::Bytes { call: call.to_owned(), path, reason });
                 }
             }
             Err(source) => {

@@ -1,6 +1,6 @@
 //! Which point somebody means.
 
-use takeback_store::{Point, PointKind, PointQuery, Shown, Store, StoreError, Timestamp};
+use takeback_store::{Point, PointFilter, PointKind, PointQuery, Store, StoreError, Timestamp};
 
 use crate::exchange::imported::is_imported_point;
 
@@ -86,7 +86,7 @@ pub fn find_stored_point<E: From<StoreError>>(
     let near = match steps_back(name) {
         Some(back) => newest_but(store, back)?,
         None => {
-            let called = store.find_points(PointQuery::Called(name))?;
+            let called = store.find_points(PointQuery::Name(name))?;
             let own = !called.iter().any(is_imported_point);
             if own { find_point(&called, name, &|_| None).ok().cloned() } else { None }
         }
@@ -105,7 +105,8 @@ pub fn find_stored_point<E: From<StoreError>>(
 fn newest_but(store: &dyn Store, back: usize) -> Result<Option<Point>, StoreError> {
     let mut most = back.saturating_add(1);
     loop {
-        let mut newest = store.find_points(PointQuery::Newest { shown: Shown::NoSafety, most })?;
+        let mut newest =
+            store.find_points(PointQuery::Newest { filter: PointFilter::WithoutSafety, most })?;
         let all = newest.len() < most;
         newest.retain(|point| !is_imported_point(point));
         if newest.len() > back {

@@ -4,8 +4,11 @@ use std::collections::{HashMap, HashSet};
 use std::path::Path;
 use std::sync::OnceLock;
 
-use rustix::time::ClockId;
 use takeback_store::{Process, Timestamp};
+
+use crate::platform::clock::ProcessClock;
+use crate::platform::processes::{self, ProcessStat, stat_of};
+pub use crate::platform::processes::{children_of, command_line_of};
 
 /// This process.
 #[must_use]
@@ -22,7 +25,7 @@ pub fn started(pid: u32) -> Option<Process> {
 /// When the process that has this number now was started.
 #[must_use]
 pub fn started_at(pid: u32) -> Option<Timestamp> {
-    stat_of(pid).map(|stat| Clocks::read().time_of(stat.started))
+    stat_of(pid).map(|stat| Timestamp(ProcessClock::read().time_of(stat.started)))
 }
 
 /// Another number after every start of the machine: process numbers and times since the start come
@@ -30,8 +33,7 @@ pub fn started_at(pid: u32) -> Option<Timestamp> {
 fn boot_number() -> u64 {
     static NUMBER: OnceLock<u64> = OnceLock::new();
     *NUMBER.get_or_init(|| {
-        let id = std::fs::read("/proc/sys/kernel/random/boot_id").unwrap_or_default();
-        let hash = blake3::hash(id.trim_ascii());
+        let hash = blake3::hash(&processes::boot_id());
         let mut number = [0; 8];
         number.copy_from_slice(&hash.as_bytes()[..8]);
         u64::from_le_bytes(number)
@@ -44,8 +46,9 @@ fn boot_number() -> u64 {
 /// that the agent started earlier.
 #[must_use]
 pub fn has_running(agent: Process, from: Timestamp, until: Option<Timestamp>, root: &Path) -> bool {
-    let clocks = Clocks::read();
-    let all = every_process();
+    let clock = ProcessClock::read();
+    let all: HashMap<u32, ProcessStat> =
+        processes::all().into_iter().filter_map(|pid| Some((pid, stat_of(pid)?))).collect();
     let is_below = |pid: u32| {
         let up = |pid: &u32| all.get(pid).map(|stat| stat.parent).filter(|parent| *parent != 0);
         std::iter::successors(Some(pid), up)
@@ -56,12 +59,12 @@ pub fn has_running(agent: Process, from: Timestamp, until: Option<Timestamp>, ro
     let up = |pid: &u32| all.get(pid).map(|stat| stat.parent);
     let own: HashSet<u32> =
         std::iter::successors(Some(std::process::id()), up).take(MOST_ANCESTORS).collect();
-    let is_in_time = |stat: &Stat| {
+    let is_in_time = |stat: &ProcessStat| {
         // The kernel counts in hundredths of a second.
-        let at = clocks.time_of(stat.started).0;
+        let at = clock.time_of(stat.started);
         at + 20 >= from.0 && until.is_none_or(|until| at <= until.0)
     };
-    let candidates: Vec<(u32, &Stat)> = all
+    let candidates: Vec<(u32, &ProcessStat)> = all
         .iter()
         .filter(|(pid, stat)| !own.contains(pid) && is_in_time(stat))
         .map(|(pid, stat)| (*pid, stat))
@@ -77,41 +80,7 @@ pub fn has_running(agent: Process, from: Timestamp, until: Option<Timestamp>, ro
 const MOST_ANCESTORS: usize = 64;
 
 fn is_in_folder(pid: u32, root: &Path) -> bool {
-    std::fs::read_link(format!("/proc/{pid}/cwd")).is_ok_and(|cwd| cwd.starts_with(root))
-}
-
-fn every_process() -> HashMap<u32, Stat> {
-    let Ok(names) = std::fs::read_dir("/proc") else { return HashMap::new() };
-    let pids = names.filter_map(|name| name.ok()?.file_name().to_str()?.parse().ok());
-    pids.filter_map(|pid| Some((pid, stat_of(pid)?))).collect()
-}
-
-/// What it takes to turn ticks since the machine was started into a time.
-struct Clocks {
-    now: i64,
-    since_start: i64,
-    ticks_per_second: i64,
-}
-
-impl Clocks {
-    fn read() -> Self {
-        let milliseconds = |clock| {
-            let time = rustix::time::clock_gettime(clock);
-            time.tv_sec.saturating_mul(1000).saturating_add(time.tv_nsec / 1_000_000)
-        };
-        let ticks = rustix::param::clock_ticks_per_second();
-        Self {
-            now: milliseconds(ClockId::Realtime),
-            since_start: milliseconds(ClockId::Boottime),
-            ticks_per_second: i64::try_from(ticks).unwrap_or(100).max(1),
-        }
-    }
-
-    fn time_of(&self, ticks: u64) -> Timestamp {
-        let ticks = i64::try_from(ticks).unwrap_or(i64::MAX);
-        let started = ticks.saturating_mul(1000) / self.ticks_per_second;
-        Timestamp(self.now - self.since_start + started)
-    }
+    processes::working_folder_of(pid).is_some_and(|folder| folder.starts_with(root))
 }
 
 /// The process that started this one, or that took it over when the one that did had ended.
@@ -120,22 +89,16 @@ pub fn parent_of(pid: u32) -> Option<u32> {
     stat_of(pid).map(|stat| stat.parent).filter(|parent| *parent != 0)
 }
 
-/// The processes that a process has started and that have not ended; `None`: the kernel does not say.
+/// The processes that were started with this variable in their environment, and the session each is
+/// in. One that has ended has no environment.
 #[must_use]
-pub fn children_of(pid: u32) -> Option<Vec<u32>> {
-    let threads = std::fs::read_dir(format!("/proc/{pid}/task")).ok()?;
-    let lists: Vec<String> = threads
-        .filter_map(|thread| std::fs::read_to_string(thread.ok()?.path().join("children")).ok())
-        .collect();
-    let is_told = !lists.is_empty();
-    let children = lists.iter().flat_map(|list| list.split(' ')).filter_map(|pid| pid.parse().ok());
-    is_told.then(|| children.collect())
-}
-
-/// The program and the arguments that a process was started with, a zero byte after each.
-#[must_use]
-pub fn command_line_of(pid: u32) -> Option<Vec<u8>> {
-    std::fs::read(format!("/proc/{pid}/cmdline")).ok().filter(|line| !line.is_empty())
+pub fn with_variable(variable: &str) -> Vec<(u32, u32)> {
+    let has = |pid: &u32| {
+        processes::environment_of(*pid)
+            .is_some_and(|all| all.split(|byte| *byte == 0).any(|one| one == variable.as_bytes()))
+    };
+    let marked = processes::all().into_iter().filter(has);
+    marked.filter_map(|pid| Some((pid, stat_of(pid)?.session))).collect()
 }
 
 /// What a process is called: the name of its program, cut off after 15 bytes, unless it has given
@@ -148,31 +111,6 @@ pub fn name_of(pid: u32) -> Option<String> {
 #[must_use]
 pub fn is_alive(process: Process) -> bool {
     started(process.pid) == Some(process)
-}
-
-/// What the kernel tells of a process.
-struct Stat {
-    name: String,
-    parent: u32,
-    group: u32,
-    /// In clock ticks since boot.
-    started: u64,
-}
-
-/// `None`: there is none, or only its corpse.
-fn stat_of(pid: u32) -> Option<Stat> {
-    // A name is any bytes.
-    let stat = std::fs::read(format!("/proc/{pid}/stat")).ok()?;
-    let stat = String::from_utf8_lossy(&stat);
-    // It stands in parentheses and may hold more of them.
-    let (name, fields) = stat.split_once('(')?.1.rsplit_once(')')?;
-    let mut fields = fields.split_ascii_whitespace();
-    let state = fields.next()?;
-    let parent = fields.next()?.parse().ok()?;
-    let group = fields.next()?.parse().ok()?;
-    let started = fields.nth(16)?.parse().ok()?;
-    let runs = !matches!(state, "Z" | "X");
-    runs.then(|| Stat { name: name.to_owned(), parent, group, started })
 }
 
 #[cfg(test)]
@@ -200,7 +138,7 @@ mod tests {
 
     #[test]
     fn what_an_agent_started_runs_until_it_has_ended() {
-        let now = || Timestamp(Clocks::read().now);
+        let now = || Timestamp(ProcessClock::read().now);
         let agent = current().expect("this process runs");
         let root = tempfile::tempdir().expect("a folder");
         // An agent's helpers that were started earlier say nothing of a call.

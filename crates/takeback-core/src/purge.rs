@@ -10,14 +10,15 @@ use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::io;
 
 use takeback_store::{
-    Author, Call, CallKind, Change, Digest, Entry, Evidence, Head, Lack, PointKind, RewindId,
-    RewindRecord, Seq, StoreError, Timestamp, Turn, WorkPath, Write, disk,
+    Author, Call, CallKind, Change, CompactEffort, Digest, Entry, Evidence, Head,
+    NotCapturedReason, PointKind, RewindId, RewindRecord, Seq, StoreError, Timestamp, Turn,
+    WorkPath, Write, disk,
 };
 
 pub use self::scrub::Scrubber;
 use crate::lock::Hold;
-use crate::record::{RecordError, drain_spool};
-use crate::rewind::recover::recover_locked;
+use crate::record::{RecordError, drain_inbox};
+use crate::rewind::recover_locked;
 use crate::rewind::{Plan, RewindError};
 use crate::workspace::Workspace;
 use crate::worktree::write::{Slot, Stage, StageError, stages};
@@ -55,7 +56,7 @@ pub enum PurgeError {
     Store(#[from] StoreError),
 }
 
-const PURGED: Entry = Entry::NotCaptured { lack: Lack::Purged };
+const PURGED: Entry = Entry::NotCaptured { reason: NotCapturedReason::Purged };
 
 /// What [`purge`] would remove; nothing is done.
 pub fn would_purge(workspace: &Workspace, path: &WorkPath) -> Result<Purged, PurgeError> {
@@ -71,7 +72,7 @@ pub fn purge(workspace: &mut Workspace, path: &WorkPath) -> Result<(Purged, Scru
     };
     // It also finishes a purge that was interrupted.
     recover_locked(workspace)?;
-    drain_spool(workspace)?;
+    drain_inbox(workspace)?;
     let work = loop {
         let work = Work::prepare(workspace, path)?;
         clear_stages(workspace, &work)?;
@@ -112,9 +113,9 @@ pub(crate) fn finish(workspace: &mut Workspace) -> Result<(), StoreError> {
     if !is_unfinished(workspace) {
         return Ok(());
     }
-    let unnamed = workspace.store.unnamed()?;
-    workspace.store.forget(&unnamed)?;
-    workspace.store.expunge()?;
+    let unreferenced = workspace.store.unreferenced()?;
+    workspace.store.drop_blobs(&unreferenced)?;
+    workspace.store.compact(CompactEffort::Everything)?;
     let path = workspace.store_dir.join(UNFINISHED);
     disk::remove_store_file(&path).map_err(|source| StoreError::Io {
         path,
@@ -336,6 +337,6 @@ fn remove_index(workspace: &Workspace) -> Result<(), PurgeError> {
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
         removed => removed,
     };
-    let cleared = removed.and_then(|()| disk::clear_beside(&file));
+    let cleared = removed.and_then(|()| disk::remove_leftovers(&file));
     cleared.map_err(|source| PurgeError::Remove { path: file.display().to_string(), source })
 }

@@ -14,8 +14,8 @@ use std::io;
 
 use takeback_store::state::{Category, DocumentKey};
 use takeback_store::{
-    Author, Call, CallState, Change, Head, PointId, Repacked, Seq, Session, SessionId, Shown,
-    StateError, StateStore, Store, StoreError, Timestamp, Write, disk,
+    Author, Call, CallState, Change, CompactEffort, Head, PointFilter, PointId, RepackStats, Seq,
+    Session, SessionId, StateError, States, Store, StoreError, Timestamp, Write, disk,
 };
 
 pub use self::choose::Policy;
@@ -27,9 +27,9 @@ use crate::exchange::imported::import_of;
 use crate::history::settle;
 use crate::lock::{Hold, Lock};
 use crate::purge;
-use crate::record::{RecordError, drain_spool, look_around};
+use crate::record::{RecordError, drain_inbox, look_around};
 use crate::rewind::RewindError;
-use crate::rewind::recover::recover_locked;
+use crate::rewind::recover_locked;
 use crate::workspace::Workspace;
 use crate::worktree::index::Index;
 
@@ -79,7 +79,7 @@ pub enum CleanUpError {
     #[error("another command has the workspace locked")]
     Locked,
     #[error(transparent)]
-    Rewind(#[from] RewindError),
+    Rewind(Box<RewindError>),
     #[error(transparent)]
     Record(#[from] RecordError),
     #[error(transparent)]
@@ -88,14 +88,21 @@ pub enum CleanUpError {
     State(#[from] StateError),
 }
 
+impl From<RewindError> for CleanUpError {
+    fn from(error: RewindError) -> Self {
+        Self::Rewind(Box::new(error))
+    }
+}
+
 impl CleanUpError {
     /// There is no room on the disk.
     #[must_use]
     pub fn is_full(&self) -> bool {
         match self {
-            Self::Store(error)
-            | Self::Record(RecordError::Store(error))
-            | Self::Rewind(RewindError::Store(error)) => error.is_full(),
+            Self::Store(error) | Self::Record(RecordError::Store(error)) => error.is_full(),
+            Self::Rewind(error) => {
+                matches!(&**error, RewindError::Store(error) if error.is_full())
+            }
             _ => false,
         }
     }
@@ -153,7 +160,7 @@ pub fn is_crowded(
 /// Drops the points beyond the number that is kept, whatever the clock says, and what only they needed.
 pub fn hold_cap(workspace: &mut Workspace, policy: &Policy) -> Result<CleanedUp, CleanUpError> {
     let store = &*workspace.store;
-    let few = store.count_points(Shown::NoSafety)? <= policy.points_per_session.max(1);
+    let few = store.count_points(PointFilter::WithoutSafety)? <= policy.points_per_session.max(1);
     if few || too_many(&store.points()?, policy).is_empty() {
         return Ok(CleanedUp::default());
     }
@@ -162,7 +169,7 @@ pub fn hold_cap(workspace: &mut Workspace, policy: &Policy) -> Result<CleanedUp,
 
 /// A piece of the work that makes a store smaller: about `budget` bytes are read for it. For whoever
 /// stays and has nothing else to do.
-pub fn repack_some(workspace: &mut Workspace, budget: u64) -> Result<Repacked, StoreError> {
+pub fn repack_some(workspace: &mut Workspace, budget: u64) -> Result<RepackStats, StoreError> {
     workspace.store.repack(budget)
 }
 
@@ -182,7 +189,7 @@ fn repack_for_now(workspace: &mut Workspace) -> Result<u64, StoreError> {
 /// On a disk that is full, what can be had without writing anything: dead segments, and the index,
 /// which can be made again.
 fn make_room(workspace: &mut Workspace) -> Result<(), StoreError> {
-    if let Err(error) = workspace.store.squeeze()
+    if let Err(error) = workspace.store.compact(CompactEffort::ShortOfSpace)
         && !error.is_full()
     {
         return Err(error);
@@ -226,7 +233,7 @@ fn fit(
     if before <= limit {
         return Ok(());
     }
-    workspace.store.squeeze()?;
+    workspace.store.compact(CompactEffort::ShortOfSpace)?;
     let mut used = store_bytes(workspace);
     let mut aim = aim(policy);
     while used > limit {
@@ -234,7 +241,7 @@ fn fit(
         let more = retain(workspace, Occasion::AtStart, None, |store| {
             extend(store, choose(store, policy, now)?, policy, now, size)
         })?;
-        workspace.store.squeeze()?;
+        workspace.store.compact(CompactEffort::ShortOfSpace)?;
         used = store_bytes(workspace);
         if more.points == 0 {
             break;
@@ -362,7 +369,7 @@ fn clock_trouble(store: &dyn Store, now: Timestamp) -> Result<Option<ClockTroubl
 fn note_clean_up(store: &mut dyn Store, now: Timestamp) -> Result<(), StoreError> {
     loop {
         let head = store.head()?;
-        match store.commit(head, &[Write::CleanedUp(now)]) {
+        match store.commit(head, &[Write::CleanupTime(now)]) {
             Err(StoreError::Moved) => {}
             done => return done.map(drop),
         }
@@ -384,7 +391,7 @@ fn retain(
     if !work.writes.is_empty() || occasion == Occasion::OnDemand {
         let Some(_lock) = alone(workspace)? else { return Err(CleanUpError::Locked) };
         recover_locked(workspace)?;
-        drain_spool(workspace)?;
+        drain_inbox(workspace)?;
         loop {
             if workspace.store.head()? != work.head {
                 work = Work::prepare(&*workspace.store, occasion, &chosen, &with_state)?;
@@ -401,15 +408,15 @@ fn retain(
         }
     }
     // Also what an earlier clean-up was kept from giving back.
-    let unnamed = workspace.store.unnamed()?;
+    let unreferenced = workspace.store.unreferenced()?;
     let mut given_back = true;
-    if !unnamed.digests.is_empty() {
+    if !unreferenced.digests.is_empty() {
         match alone(workspace)? {
             Some(_lock) => {
                 // What an interrupted rewind has put is named by its plan alone.
                 recover_locked(workspace)?;
-                drain_spool(workspace)?;
-                workspace.store.forget(&unnamed)?;
+                drain_inbox(workspace)?;
+                workspace.store.drop_blobs(&unreferenced)?;
             }
             // The points are gone; their space goes the next time.
             None => given_back = false,
@@ -424,7 +431,7 @@ fn retain(
         Err(StateError::Store(StoreError::Missing { .. })) => {}
         collected => collected?,
     }
-    workspace.store.compact()?;
+    workspace.store.compact(CompactEffort::Worthwhile)?;
     if let Some(now) = noted.filter(|_| given_back) {
         note_clean_up(&mut *workspace.store, now)?;
     }
@@ -440,7 +447,7 @@ fn retain(
 }
 
 /// The executions of a session, and the conversation that was kept of it.
-fn delete_of_session(states: &dyn StateStore, id: &SessionId) -> Result<(), StateError> {
+fn delete_of_session(states: &dyn States, id: &SessionId) -> Result<(), StateError> {
     states.delete_of_session(id)?;
     if let Ok(key) = DocumentKey::new(id.0.as_str()) {
         states.delete_document(Category::Session, &key)?;
@@ -449,7 +456,7 @@ fn delete_of_session(states: &dyn StateStore, id: &SessionId) -> Result<(), Stat
 }
 
 /// The sessions of executions: nobody deletes an agent's state unasked.
-fn with_state(states: &dyn StateStore) -> Result<HashSet<SessionId>, StateError> {
+fn with_state(states: &dyn States) -> Result<HashSet<SessionId>, StateError> {
     match states.executions() {
         // Nobody has ever saved one.
         Err(StateError::Store(StoreError::Missing { .. })) => Ok(HashSet::new()),
@@ -473,7 +480,7 @@ fn settle_index(workspace: &Workspace) -> Result<(), StoreError> {
     }
     let mut index = Index::load(&file, &*workspace.store)?;
     index.save_durably(&file).map_err(failed)?;
-    disk::clear_beside(&file).map_err(failed)
+    disk::remove_leftovers(&file).map_err(failed)
 }
 
 /// A commit that drops, and the head it was made for.

@@ -1,25 +1,373 @@
-//! Taking back: plan, promise, do, prove. Undo and redo are the same with another aim.
+//! Rewind: from a request to a receipt. This file shows the order; the modules do the work.
+//!
+//! `lock -> recover -> select -> look -> plan -> stage -> promise -> apply -> verify -> close`, as in
+//! `docs/design/journal.md`. A preview stops after the plan. Undo, redo and rollback differ in what is
+//! selected. Recovery enters at *apply* with the plan of an open journal.
 
+mod apply;
+pub(crate) mod closed_folders;
+mod corrections;
+mod damage;
+mod error;
+pub(crate) mod history;
+mod journal;
 pub mod merge;
-pub mod path_filter;
-pub mod plan;
-pub mod state_move;
-pub mod helper;
-pub mod journal;
-pub mod apply;
-pub(crate) mod again;
-mod begin;
-mod correct;
-mod lost;
-mod safety;
-pub(crate) mod opened;
-pub mod recover;
-pub mod receipt;
+mod native;
+mod path_filter;
+mod plan;
+mod present;
+mod preview;
+mod receipt;
+mod recovery;
+mod request;
+mod safety_point;
+mod stage;
+mod state_move;
+pub(crate) mod target;
+mod windows;
 
-pub use helper::{Helped, Helper, NotRun};
-pub use journal::{RewindError, RewindRequest, Target, preview, rewind, rewind_with};
-pub use plan::first_seen::{self, FirstSeen};
-pub use plan::{AmbiguousPolicy, Plan, Step, Verdict, Whose};
-pub use receipt::{Problem, Receipt, StateReceipt};
-pub use recover::{Recovered, recover};
-pub use state_move::{Files, Rollback, StateMove, Terms};
+use std::collections::BTreeSet;
+
+use takeback_store::{Digest, PointId, RewindKind, RewindRecord, RewindState, Timestamp};
+
+use self::apply::{file_count, folder_modes, open_stages, resume_native};
+use self::journal::Fulfilment;
+use self::plan::PlanOptions;
+use self::present::StoreSources;
+use self::target::Selection;
+use crate::lock::{Hold, Lock};
+use crate::progress::Work;
+use crate::purge;
+use crate::record::drain_inbox;
+use crate::workspace::Workspace;
+
+pub use self::error::RewindError;
+pub use self::native::{NativeOutcome, NativePath, NativeRestore, NativeSkip};
+pub use self::path_filter::PathFilter;
+pub use self::plan::first_seen::{self, FirstSighting};
+pub use self::plan::{Plan, Step, UnlockedFolder, Verdict};
+pub use self::preview::Preview;
+pub use self::receipt::{
+    Note, PathEvidence, Problem, Receipt, StateReceipt, StepOutcome, UNCONFIRMED,
+};
+pub use self::recovery::{RecoveryReport, needs_recovery};
+pub use self::request::{AmbiguousPolicy, Exactness, RewindRequest, RewindScope, Target};
+pub use self::state_move::{Files, Rollback, StateGoal, StateMove, Terms};
+pub use self::windows::{Window, windows};
+
+/// What a rewind would do now. Changes nothing but the log, which takes in what was not recorded yet.
+pub fn preview(workspace: &mut Workspace, request: &RewindRequest) -> Result<Preview, RewindError> {
+    let _lock = lock(workspace, Hold::Shared)?;
+    drain_inbox(workspace)?;
+    let preview = look_and_plan(workspace, request, &BTreeSet::new())?;
+    let lost = damage::find(&preview.plan, &*workspace.store)?;
+    if lost.is_empty() { Ok(preview) } else { look_and_plan(workspace, request, &lost) }
+}
+
+/// Rewinds. If `shown` is given and this would do anything else, it does nothing and returns
+/// [`RewindError::Changed`].
+pub fn rewind(
+    workspace: &mut Workspace,
+    request: &RewindRequest,
+    shown: Option<&Preview>,
+) -> Result<Receipt, RewindError> {
+    run(workspace, request, shown, None).map(|(receipt, _)| receipt)
+}
+
+/// As [`rewind`], with the agent's own restore between the promise and the first step. Whatever that does
+/// or fails to do at the paths it named, the result is the same.
+///
+/// A file that the user saves at one of these paths while the native restore runs cannot be told from
+/// what that wrote: it is put back too, and stays in the stage if the store does not have it.
+pub fn rewind_with(
+    workspace: &mut Workspace,
+    request: &RewindRequest,
+    shown: Option<&Preview>,
+    native: &mut NativeRestore<'_>,
+) -> Result<(Receipt, NativeOutcome), RewindError> {
+    run(workspace, request, shown, Some(native))
+}
+
+/// Finishes what a crash interrupted. Commands call it before they change anything; hooks never do.
+pub fn recover(workspace: &mut Workspace) -> Result<RecoveryReport, RewindError> {
+    let _lock = lock(workspace, Hold::Exclusive)?;
+    let mut report = recover_locked(workspace)?;
+    report.drained = drain_inbox(workspace)?;
+    Ok(report)
+}
+
+fn run(
+    workspace: &mut Workspace,
+    request: &RewindRequest,
+    shown: Option<&Preview>,
+    native: Option<&mut NativeRestore<'_>>,
+) -> Result<(Receipt, NativeOutcome), RewindError> {
+    let _lock = lock(workspace, Hold::Exclusive)?;
+    let done = run_locked(workspace, request, shown, native);
+    let problems = closed_folders::close(workspace)?;
+    done.map(|(mut receipt, native)| {
+        receipt.add_errors(problems);
+        (receipt, native)
+    })
+}
+
+fn run_locked(
+    workspace: &mut Workspace,
+    request: &RewindRequest,
+    shown: Option<&Preview>,
+    mut native: Option<&mut NativeRestore<'_>>,
+) -> Result<(Receipt, NativeOutcome), RewindError> {
+    let not_run = NativeOutcome::Skipped(NativeSkip::NothingToDo);
+    let mut lost = shown.map(|shown| shown.lost.clone()).unwrap_or_default();
+    loop {
+        recover_locked(workspace)?;
+        drain_inbox(workspace)?;
+        let mut preview = look_and_plan(workspace, request, &lost)?;
+        if shown.is_some_and(|shown| damage::differ(shown, &preview)) {
+            return Err(RewindError::Changed(Box::new(preview)));
+        }
+        while !preview.plan.opens.is_empty() {
+            closed_folders::open(workspace, &preview)?;
+            preview = look_and_plan(workspace, request, &lost)?;
+        }
+        if preview.is_refused() {
+            return Ok((preview.receipt().refused(), not_run));
+        }
+        if preview.plan.does_nothing() {
+            corrections::remember(&mut *workspace.store, &preview.plan.corrections)?;
+            if matches!(preview.kind, RewindKind::Rewind { .. }) {
+                history::note_idle(workspace)?;
+            }
+            return Ok((preview.receipt(), not_run));
+        }
+        let may_run = native::prepare(workspace, request, &mut preview.plan, native.as_deref())?;
+        match begin(workspace, &preview)? {
+            Start::Promised(record) => {
+                let outcome = match (may_run, &mut native) {
+                    (Ok(()), Some(native)) => {
+                        native::run(workspace, &preview.plan, record.id, native)?
+                    }
+                    (Ok(()), None) => not_run,
+                    (Err(skip), _) => NativeOutcome::Skipped(skip),
+                };
+                let now = record.created_at;
+                return Ok((finish(workspace, &preview.plan, record, now)?, outcome));
+            }
+            Start::Lost(more) => {
+                lost.extend(more);
+                closed_folders::close(workspace)?;
+            }
+        }
+    }
+}
+
+/// select -> look -> plan.
+fn look_and_plan(
+    workspace: &mut Workspace,
+    request: &RewindRequest,
+    lost: &BTreeSet<Digest>,
+) -> Result<Preview, RewindError> {
+    if let Target::State(point) = request.target {
+        let kind = RewindKind::Rewind { point: point.unwrap_or(PointId(0)) };
+        request.rollback.as_ref().ok_or(RewindError::NoState)?;
+        let state = state_move::select(workspace, request, kind)?;
+        let plan = Plan { state, ..Plan::default() };
+        return Ok(Preview { plan, kind, windows: Vec::new(), lost: lost.clone() });
+    }
+    let selection = select(workspace, request)?;
+    let look = present::look(workspace, request, &selection)?;
+    let options = PlanOptions {
+        aim: selection.aim,
+        ambiguous: request.ambiguous,
+        points: look.points,
+        discard: request.discard.clone(),
+        outside: request.outside,
+        lost: lost.clone(),
+    };
+    let sources = StoreSources(&*workspace.store);
+    let mut plan = plan::plan(&look.histories, &look.disk, &options, &sources)?;
+    plan.surveyed = look.is_full_scan;
+    plan.corrections = look.corrections;
+    safety_point::keep_uncovered(&mut plan, &look.uncovered, &look.disk);
+    present::mark_links_elsewhere(workspace, &mut plan)?;
+    closed_folders::find(workspace, &mut plan);
+    plan.state = state_move::select(workspace, request, selection.kind)?;
+    let windows = windows(&*workspace.store, &plan)?;
+    Ok(Preview { plan, kind: selection.kind, windows, lost: options.lost })
+}
+
+fn select(workspace: &Workspace, request: &RewindRequest) -> Result<Selection, RewindError> {
+    let records = history::records_for(workspace, request.target)?;
+    let selected = target::select(request, &records);
+    if let Err(RewindError::RewoundNothing) = selected {
+        // Reported once; the next undo takes back the rewind before it.
+        history::clear_idle_note(workspace);
+    }
+    selected
+}
+
+enum Start {
+    Promised(RewindRecord),
+    /// The store has lost these contents: there must be a plan without them.
+    Lost(BTreeSet<Digest>),
+}
+
+/// stage -> promise.
+fn begin(workspace: &mut Workspace, preview: &Preview) -> Result<Start, RewindError> {
+    let id = closed_folders::promised_id(workspace);
+    let lost = stage::stage(workspace, preview, id)?;
+    if !lost.is_empty() {
+        return Ok(Start::Lost(lost));
+    }
+    let promised = journal::promise(workspace, preview, id);
+    match &promised {
+        // From here on this plan closes the folders that were opened for it.
+        Ok(_) => workspace.opened.promise = None,
+        Err(_) => stage::discard(workspace, id),
+    }
+    promised.map(Start::Promised)
+}
+
+/// Everything after the promise. A plan that is all or nothing and could not be done completely is
+/// reverted; its journal stays open until then, so that a recovery continues with that.
+fn finish(
+    workspace: &mut Workspace,
+    plan: &Plan,
+    record: RewindRecord,
+    now: Timestamp,
+) -> Result<Receipt, RewindError> {
+    if record.receipt.is_some() {
+        let receipt = Receipt::of_interrupted(&record, plan);
+        return revert(workspace, plan, record, receipt);
+    }
+    let id = record.id;
+    let receipt = fulfil(workspace, plan, record, now)?;
+    match workspace.store.rewind(id)?.filter(|record| record.state == RewindState::Open) {
+        Some(record) => revert(workspace, plan, record, receipt),
+        None => Ok(receipt),
+    }
+}
+
+/// apply -> verify -> close.
+fn fulfil(
+    workspace: &mut Workspace,
+    plan: &Plan,
+    mut record: RewindRecord,
+    now: Timestamp,
+) -> Result<Receipt, RewindError> {
+    let work = workspace.ambient.begin(Work::Apply, file_count(plan));
+    let store = &mut *workspace.store;
+    let mut stages = None;
+    let mut outcomes = Vec::new();
+    if !plan.leaves_files() {
+        let opened = open_stages(&workspace.root, plan, record.id);
+        let stages = stages.insert(opened.map_err(|source| RewindError::Waiting { source })?);
+        stages.apply(store, work.counter());
+        outcomes = stages.verify(work.counter());
+    }
+    let mut receipt = Receipt::of_rewind(&record, plan, &outcomes);
+    match &stages {
+        Some(stages) => receipt.add_conflicts(stages.strays()),
+        None => receipt.add_errors(folder_modes::lock_all(&workspace.root, &plan.unlocked)),
+    }
+    // Before the journal is closed: a recovery that finds it open moves the head if this did not.
+    state_move::apply(&*workspace.states, plan, record.id, &mut receipt);
+    receipt.add_unconfirmed(plan, &outcomes);
+    record.state = match state_move::must_revert(plan, &receipt) {
+        true => RewindState::Open,
+        false => RewindState::Done,
+    };
+    let done = Fulfilment { plan, outcomes: &outcomes, receipt: &receipt, time: now };
+    journal::close(store, record, &done)?;
+    if let Some(stages) = stages {
+        let leftovers = stages.clear(store);
+        receipt.add_errors(leftovers.problems);
+        receipt.notes.extend(leftovers.kept);
+    }
+    Ok(receipt)
+}
+
+/// Takes back what was done of a rewind that was to be all or nothing, and closes its journal.
+fn revert(
+    workspace: &mut Workspace,
+    plan: &Plan,
+    record: RewindRecord,
+    receipt: Receipt,
+) -> Result<Receipt, RewindError> {
+    let mut refused = receipt.refused();
+    let undoes = |other: &RewindRecord| other.kind == (RewindKind::Undo { of: record.id });
+    let begun = workspace.store.rewinds()?.into_iter().find(undoes);
+    let undone = match begun {
+        Some(undo) if undo.state == RewindState::Open => {
+            let now = undo.created_at;
+            match journal::plan_of(&undo) {
+                Ok(planned) => Some(fulfil(workspace, &planned, undo, now)?),
+                // The next recovery closes it.
+                Err(_) => None,
+            }
+        }
+        Some(_) => None,
+        None => Some(undo_what_was_done(workspace, plan)?),
+    };
+    if let Some(undone) = undone {
+        refused.conflicts.extend(undone.conflicts);
+        refused.errors.extend(undone.errors);
+    }
+    journal::close_without_changes(&mut *workspace.store, record)?;
+    Ok(refused)
+}
+
+/// The undo of a rewind that had to be all or nothing: the whole order once more.
+fn undo_what_was_done(workspace: &mut Workspace, plan: &Plan) -> Result<Receipt, RewindError> {
+    let request = RewindRequest::new(Target::Undo);
+    let mut lost = BTreeSet::new();
+    loop {
+        let mut back = look_and_plan(workspace, &request, &lost)?;
+        // The process that made the promise may have moved the head before it was stopped.
+        back.plan.state = plan.state.as_ref().map(StateMove::reversed);
+        back.plan.turns_back = true;
+        match begin(workspace, &back)? {
+            Start::Promised(record) => {
+                let now = record.created_at;
+                return finish(workspace, &back.plan, record, now);
+            }
+            Start::Lost(more) => lost.extend(more),
+        }
+    }
+}
+
+/// Finishes open journals, then clears stages that no open journal needs.
+pub(crate) fn recover_locked(workspace: &mut Workspace) -> Result<RecoveryReport, RewindError> {
+    let mut report = RecoveryReport::default();
+    purge::finish(workspace)?;
+    let now = (workspace.ambient.now)();
+    // Read again after each: finishing one may finish others.
+    while let Some(record) = journal::first_open(&*workspace.store)? {
+        report.finished.extend(recover_journal(workspace, record, now)?);
+    }
+    recovery::clear_stages(workspace, &mut report)?;
+    Ok(report)
+}
+
+fn recover_journal(
+    workspace: &mut Workspace,
+    record: RewindRecord,
+    now: Timestamp,
+) -> Result<Option<Receipt>, RewindError> {
+    let plan = match journal::plan_of(&record) {
+        Ok(plan) => plan,
+        Err(error) => return recovery::give_up(workspace, record, &error).map(Some),
+    };
+    if closed_folders::only_closes(&plan) {
+        let errors = closed_folders::close_promised(workspace, &plan, &record)?;
+        let receipt = Receipt { rewind: Some(record.id), errors, ..Receipt::default() };
+        return Ok(Some(receipt).filter(|receipt| !receipt.errors.is_empty()));
+    }
+    resume_native(&workspace.root, &*workspace.store, &plan, record.id)
+        .map_err(|source| RewindError::Waiting { source })?;
+    finish(workspace, &plan, record, now).map(Some)
+}
+
+fn lock(workspace: &Workspace, hold: Hold) -> Result<Lock, RewindError> {
+    workspace.lock(hold, workspace.limits.rewind_patience)?.ok_or(RewindError::Locked)
+}

@@ -6,7 +6,7 @@
 //! happened than the kernel keeps, the root moved, no more watches to be had), whenever a file with
 //! several names turns up, at least every [`Trust::WithScans`], and whenever somebody asks what there
 //! is (`status`, `diff`) or goes back. Between these a snapshot may be made on the watcher's word,
-//! whatever the event it is for, and its point says so ([`takeback_store::Vouched`]). Around shell
+//! whatever the event it is for, and its point says so ([`takeback_store::PointBasis`]). Around shell
 //! calls, too: a map that a command made goes with the command.
 //!
 //! A folder is watched once somebody has looked into it, and is looked at again after that: what
@@ -18,11 +18,9 @@
 pub mod watcher;
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::io;
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
-use rustix::io::Errno;
 use takeback_store::{Entry, Store, StoreError, Timestamp, WorkPath};
 
 pub use self::watcher::{Begun, Dirty, Watcher, Why};
@@ -30,7 +28,7 @@ use crate::workspace::Workspace;
 use crate::worktree::Root;
 use crate::worktree::fingerprint::Fingerprint;
 use crate::worktree::index::{Index, Known, folder_of};
-use crate::worktree::scan::{Extent, Observed};
+use crate::worktree::scan::{Extent, ObservedChange};
 
 /// How far the watcher is believed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -202,7 +200,7 @@ impl Watched {
     }
 
     /// What was seen is in the log: `index` is what is known now, `found` what differed.
-    pub(crate) fn settle(&self, root: &Root, look: Look, index: Index, found: &[Observed]) {
+    pub(crate) fn settle(&self, root: &Root, look: Look, index: Index, found: &[ObservedChange]) {
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         // Whoever began later looked at all that this one did, and more.
         if look.number != state.looks {
@@ -277,7 +275,7 @@ impl State {
         if self.given_up || (self.watcher.is_some() && !blind) {
             return;
         }
-        let watch_all = || -> io::Result<Watcher> {
+        let watch_all = || -> Result<Watcher, Why> {
             let mut watcher = Watcher::new(root)?;
             // By path, a folder before what is in it: one that moves meanwhile is told by that.
             for (path, about) in About::folders(index) {
@@ -287,7 +285,7 @@ impl State {
         };
         match watch_all() {
             Ok(watcher) => self.watcher = Some(watcher),
-            Err(error) => self.give_up(why_not(&error)),
+            Err(why) => self.give_up(why),
         }
     }
 
@@ -298,8 +296,8 @@ impl State {
         self.given_up = true;
     }
 
-    fn remember(&mut self, mut index: Index, found: &[Observed]) {
-        let is_unkept = |entry: &Entry| matches!(entry, Entry::NotCaptured { lack } if lack.may_be_kept_later());
+    fn remember(&mut self, mut index: Index, found: &[ObservedChange]) {
+        let is_unkept = |entry: &Entry| matches!(entry, Entry::NotCaptured { reason } if reason.may_be_captured_later());
         let unkept = found.iter().filter(|observed| is_unkept(&observed.after));
         self.unkept.extend(unkept.map(|observed| observed.path.clone()));
         self.unkept.retain(|path| {
@@ -319,7 +317,7 @@ impl State {
         root: &Root,
         look: &Look,
         index: &Index,
-        found: &[Observed],
+        found: &[ObservedChange],
     ) -> BTreeSet<Vec<u8>> {
         let mut again = BTreeSet::new();
         let Some(watcher) = &mut self.watcher else { return again };
@@ -350,21 +348,13 @@ impl State {
                 Ok(_) => {
                     again.insert(path);
                 }
-                Err(error) => {
-                    self.give_up(why_not(&error));
+                Err(why) => {
+                    self.give_up(why);
                     return again;
                 }
             }
         }
         again
-    }
-}
-
-fn why_not(error: &io::Error) -> Why {
-    if error.raw_os_error() == Some(Errno::NOSPC.raw_os_error()) {
-        Why::Limit
-    } else {
-        Why::Unreadable
     }
 }
 
@@ -399,7 +389,7 @@ impl About {
 }
 
 /// Watches a folder, if this very one is not watched.
-fn see_to(watcher: &mut Watcher, root: &Root, path: &[u8], about: About) -> io::Result<Begun> {
+fn see_to(watcher: &mut Watcher, root: &Root, path: &[u8], about: About) -> Result<Begun, Why> {
     if about.repository {
         watcher.watch_own_rules(root, path)?;
     }

@@ -6,13 +6,13 @@ use std::path::{Component, Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use takeback_store::{StateStore, Store, StoreError, WorkPath, disk};
+use takeback_store::{States, Store, StoreError, WorkPath, disk};
 
 use crate::ambient::Ambient;
-use crate::deferred::{self, Whose};
 use crate::ends::Witness;
+use crate::inbox::{Inbox, WaitFor};
 use crate::lock::{Hold, Lock, Patience, lock};
-use crate::rewind::opened::Opened;
+use crate::rewind::closed_folders::OpenedFolders;
 use crate::watch::Watched;
 use crate::worktree::Root;
 use crate::worktree::budget::Budget;
@@ -23,11 +23,11 @@ use crate::worktree::write::Mark;
 pub struct WorkspaceOptions {
     /// The root, as the user names it.
     pub root: PathBuf,
-    /// Where the index, the lock and the spool lie; with the SQLite store, its folder.
+    /// Where the index, the lock and the inbox are; with the SQLite store, its folder.
     pub store_dir: PathBuf,
     pub store: Box<dyn Store>,
     /// Where the states of the agents that work here are kept.
-    pub states: Arc<dyn StateStore>,
+    pub states: Arc<dyn States>,
     /// The user's home, which is never a workspace.
     pub home: Option<PathBuf>,
     pub scope: ScopeOptions,
@@ -46,7 +46,7 @@ pub struct Limits {
     /// How long files are read for an event; those that are left are not captured. None: as long as
     /// it takes.
     pub scan_budget: Option<Duration>,
-    /// How much longer than that names are looked at; then the event waits in the spool.
+    /// How much longer than that names are looked at; then the event waits in the inbox.
     pub scan_overrun: Duration,
     /// How long a rewind waits for recorders to finish.
     pub rewind_patience: Duration,
@@ -97,7 +97,7 @@ impl Limits {
 pub struct Workspace {
     pub root: Root,
     pub store: Box<dyn Store>,
-    pub states: Arc<dyn StateStore>,
+    pub states: Arc<dyn States>,
     pub store_dir: PathBuf,
     pub scope: ScopeOptions,
     pub limits: Limits,
@@ -107,7 +107,7 @@ pub struct Workspace {
     /// Who is asked for ends of calls that no event reported.
     pub witness: Option<Box<dyn Witness>>,
     /// Folders that a rewind has made readable for the moment, with the modes they have otherwise.
-    pub(crate) opened: Opened,
+    pub(crate) opened: OpenedFolders,
     /// What the last scan left: where somebody stays, the next one need not read it.
     last_index: Mutex<Option<Index>>,
 }
@@ -172,7 +172,7 @@ impl Workspace {
             ambient: options.ambient,
             watched: None,
             witness: None,
-            opened: Opened::default(),
+            opened: OpenedFolders::default(),
             last_index: Mutex::default(),
         })
     }
@@ -203,32 +203,20 @@ impl Workspace {
         Mark::of(&real_path(&self.store_dir))
     }
 
-    /// Whoever wants to have it alone waits first for what is deferred: that is told already.
+    #[must_use]
+    pub fn inbox(&self) -> Inbox {
+        Inbox::of(&self.store_dir)
+    }
+
+    /// `None`: other processes held the workspace all through `patience`. An exclusive lock also waits for the
+    /// claimed events: they happened before, and recording them needs the lock.
     pub(crate) fn lock(&self, hold: Hold, patience: Duration) -> Result<Option<Lock>, StoreError> {
         let patience = Patience::starting_now(patience);
-        if hold == Hold::Exclusive && !self.is_past(Whose::Everybodys, patience.left())? {
+        if hold == Hold::Exclusive && !self.inbox().wait_for(WaitFor::All, patience.left())? {
             return Ok(None);
         }
-        self.lock_only(hold, patience.left())
-    }
-
-    /// Waits for what is deferred; whether it is recorded by now. Never to be done with the lock in hand:
-    /// whoever records it needs that.
-    pub(crate) fn is_past(&self, whose: Whose<'_>, patience: Duration) -> Result<bool, StoreError> {
-        deferred::wait_for(&self.store_dir, whose, patience).map_err(|source| StoreError::Io {
-            path: self.store_dir.join("deferred"),
-            doing: "waiting for an event",
-            source,
-        })
-    }
-
-    pub(crate) fn lock_only(
-        &self,
-        hold: Hold,
-        patience: Duration,
-    ) -> Result<Option<Lock>, StoreError> {
         let path = self.store_dir.join("lock");
-        lock(&path, hold, patience).map_err(|source| StoreError::Io {
+        lock(&path, hold, patience.left()).map_err(|source| StoreError::Io {
             path,
             doing: "locking the workspace",
             source,

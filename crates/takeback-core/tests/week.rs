@@ -15,7 +15,7 @@ use takeback_core::marks::{Mark, mark};
 use takeback_core::retention::{
     Clock, Occasion, Policy, archive_session, clean_up, delete_session, is_due,
 };
-use takeback_core::rewind::journal::Exactness;
+use takeback_core::rewind::Exactness;
 use takeback_core::rewind::{RewindRequest, Target};
 use takeback_store::{Digest, Entry, Point, PointId, PointKind, Seq, SessionId, Store};
 use takeback_testkit::{Sandbox, Thing};
@@ -178,7 +178,7 @@ impl Week {
     fn everything_kept_is_exact(&self) {
         let store = &*self.sandbox.workspace.store;
         assert_eq!(store.check().unwrap(), Vec::<String>::new());
-        assert!(store.unnamed().unwrap().digests.is_empty());
+        assert!(store.unreferenced().unwrap().digests.is_empty());
         let points = self.listed();
         for point in &points {
             assert_eq!(tree_at(store, point.seq), self.trees[&point.id], "{}", point.description);

@@ -1,4 +1,4 @@
-//! One client: its calls come in and are answered one after the other, in order.
+//! One client: calls are read and answered one at a time, in order.
 
 use std::io::{Read, Write};
 use std::thread::Builder;
@@ -6,16 +6,16 @@ use std::thread::Builder;
 use serde_json::value::RawValue;
 
 use crate::Limits;
-use crate::found_id::id_in;
 use crate::frame::{Frame, FrameError, FrameReader};
+use crate::id_scanner::id_in;
 use crate::outlet::{Gone, Outlet};
-use crate::rpc::{Call, Fault, Message, Refused, Request, answer, read};
+use crate::rpc::{Call, Fault, InvalidRequest, Message, Request, answer, read};
 
-/// What a call comes to.
+/// The result of a call.
 pub type Outcome = Result<Box<RawValue>, Fault>;
 
-/// Serves a client until it is gone. `hang_up` is called if it no longer reads, and must see to it
-/// that reading from it ends too, where that is possible.
+/// Serves a client until it disconnects. `hang_up` is called when a write fails; it must also end
+/// reading from the client, where the transport allows it.
 pub fn serve(
     reader: impl Read,
     writer: impl Write + Send,
@@ -23,18 +23,24 @@ pub fn serve(
     hang_up: impl Fn() + Send,
     methods: &mut dyn FnMut(&Call, &Outlet) -> Outcome,
 ) -> Result<(), FrameError> {
-    serve_until(&|| false, reader, writer, limits, hang_up, methods)
+    serve_until(&|| false, Transport { reader, writer, hang_up }, limits, methods)
 }
 
-/// As [`serve`], and no call is begun once `is_over`.
+/// Both directions of a client's connection, and how to close them.
+pub(crate) struct Transport<R, W, H> {
+    pub(crate) reader: R,
+    pub(crate) writer: W,
+    pub(crate) hang_up: H,
+}
+
+/// Like [`serve`], but starts no call once `is_over` returns true.
 pub(crate) fn serve_until(
     is_over: &dyn Fn() -> bool,
-    reader: impl Read,
-    writer: impl Write + Send,
+    transport: Transport<impl Read, impl Write + Send, impl Fn() + Send>,
     limits: &Limits,
-    hang_up: impl Fn() + Send,
     methods: &mut dyn FnMut(&Call, &Outlet) -> Outcome,
 ) -> Result<(), FrameError> {
+    let Transport { reader, writer, hang_up } = transport;
     let outlet = Outlet::new(limits.unread);
     std::thread::scope(|scope| {
         let writing = outlet.clone();
@@ -44,14 +50,14 @@ pub(crate) fn serve_until(
             }
         };
         Builder::new().spawn_scoped(scope, write).map_err(FrameError::Io)?;
-        // Also when a method panics, the writer is to end.
+        // Also ends the writer thread if a method panics; the scope would wait for it forever.
         let _end = End(&outlet);
-        listen(reader, &Served { limits, outlet: &outlet, is_over }, methods)
+        listen(reader, &Connection { limits, outlet: &outlet, is_over }, methods)
     })
 }
 
-/// What is the same for all calls of a client.
-struct Served<'a> {
+/// The parts of a connection that every call needs.
+struct Connection<'a> {
     limits: &'a Limits,
     outlet: &'a Outlet,
     is_over: &'a dyn Fn() -> bool,
@@ -67,17 +73,17 @@ impl Drop for End<'_> {
 
 fn listen(
     reader: impl Read,
-    served: &Served<'_>,
+    connection: &Connection<'_>,
     methods: &mut dyn FnMut(&Call, &Outlet) -> Outcome,
 ) -> Result<(), FrameError> {
-    let Served { limits, outlet, is_over } = served;
+    let Connection { limits, outlet, is_over } = connection;
     let mut frames = FrameReader::new(reader, limits.frame);
     loop {
         let frame = match frames.next_frame() {
             Ok(Some(frame)) => frame,
             Ok(None) => return Ok(()),
             Err(error) => {
-                // Nobody knows where the next frame begins.
+                // The start of the next frame is unknown, so the connection ends.
                 if let FrameError::Header { why } = &error {
                     let fault = Fault::parse(*why);
                     if let Some(framing) = frames.framing() {
@@ -99,7 +105,7 @@ fn listen(
                 let id = id.clone().and_then(|id| RawValue::from_string(id).ok());
                 Some(answer(id.as_deref(), Err(&Fault::too_large(limits.frame))))
             }
-            Frame::Whole(bytes) => answer_frame(bytes, served, methods),
+            Frame::Whole(bytes) => answer_frame(bytes, connection, methods),
         };
         if let Some(Err(Gone)) = answered.map(|text| outlet.send(&text)) {
             return Ok(());
@@ -107,26 +113,26 @@ fn listen(
     }
 }
 
-/// `None`: nobody wants an answer.
+/// `None`: the client wants no answer.
 fn answer_frame(
     frame: &[u8],
-    served: &Served<'_>,
+    connection: &Connection<'_>,
     methods: &mut dyn FnMut(&Call, &Outlet) -> Outcome,
 ) -> Option<String> {
-    match read(frame, served.limits.batch) {
+    match read(frame, connection.limits.batch) {
         Err(fault) => Some(answer(id_in(frame).as_deref(), Err(&fault))),
-        Ok(Message::One(request)) => answer_one(request, served.outlet, methods),
-        Ok(Message::Batch(requests)) => answer_batch(requests, served, methods),
+        Ok(Message::One(request)) => answer_one(request, connection.outlet, methods),
+        Ok(Message::Batch(requests)) => answer_batch(requests, connection, methods),
     }
 }
 
-/// Once the answers are as many bytes as may wait, the rest is not done.
+/// Once the answers reach the limit of unread bytes, the remaining calls fail without being run.
 fn answer_batch(
-    requests: Vec<Result<Request, Refused>>,
-    served: &Served<'_>,
+    requests: Vec<Result<Request, InvalidRequest>>,
+    connection: &Connection<'_>,
     methods: &mut dyn FnMut(&Call, &Outlet) -> Outcome,
 ) -> Option<String> {
-    let Served { limits, outlet, is_over } = served;
+    let Connection { limits, outlet, is_over } = connection;
     let mut answers = Vec::new();
     let mut bytes = 0;
     for request in requests {
@@ -149,12 +155,12 @@ fn answer_batch(
 }
 
 fn answer_one(
-    request: Result<Request, Refused>,
+    request: Result<Request, InvalidRequest>,
     outlet: &Outlet,
     methods: &mut dyn FnMut(&Call, &Outlet) -> Outcome,
 ) -> Option<String> {
     match request {
-        Err(Refused { id, fault }) => Some(answer(id.as_deref(), Err(&fault))),
+        Err(InvalidRequest { id, fault }) => Some(answer(id.as_deref(), Err(&fault))),
         Ok(Request { id, call }) => {
             let outcome = methods(&call, outlet);
             id.map(|id| answer(Some(&id), outcome.as_deref()))

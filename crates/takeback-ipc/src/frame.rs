@@ -1,15 +1,15 @@
-//! Where one message ends and the next begins: a line each, or a `Content-Length` before each.
+//! Frames: one message per line, or a `Content-Length` header before each.
 //!
-//! The first byte that a client sends decides which it is, for as long as it is connected. A frame
-//! over the limit is passed over without being kept; only its id is looked for.
+//! A client's first byte selects the framing for the whole connection. A frame over the limit is
+//! skipped without being kept; only its id is extracted.
 
 use std::io::{self, BufRead, BufReader, Read};
 
-use crate::found_id::IdScanner;
+use crate::id_scanner::IdScanner;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Framing {
-    /// One JSON text a line.
+    /// One JSON text per line.
     Lines,
     /// `Content-Length: N`, an empty line, N bytes.
     Headers,
@@ -18,9 +18,9 @@ pub enum Framing {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Frame {
     Whole(Vec<u8>),
-    /// It was longer than is allowed, and is gone.
+    /// Longer than the limit, and skipped.
     TooLarge {
-        /// The id of the call, as JSON, if it could be found.
+        /// The id of the call as JSON, if there is one.
         id: Option<String>,
     },
 }
@@ -33,7 +33,7 @@ pub enum FrameError {
     Header { why: &'static str },
 }
 
-/// Headers are for people who write clients, not for data.
+/// Bounds the memory that a client can use before its first frame.
 const LONGEST_HEADER: usize = 8 << 10;
 
 pub struct FrameReader<R> {
@@ -47,13 +47,14 @@ impl<R: Read> FrameReader<R> {
         Self { reader: BufReader::with_capacity(64 << 10, reader), framing: None, limit }
     }
 
-    /// Known once something was read.
+    /// `None` until the first byte was read.
     #[must_use]
     pub fn framing(&self) -> Option<Framing> {
         self.framing
     }
 
-    /// The next frame that is not empty; `None`: there will be no more. A last line needs no end.
+    /// The next frame that is not empty; `None` at the end of the input. The last line may lack its
+    /// newline.
     pub fn next_frame(&mut self) -> Result<Option<Frame>, FrameError> {
         loop {
             let Some(first) = self.peek()? else { return Ok(None) };
@@ -118,7 +119,7 @@ impl<R: Read> FrameReader<R> {
         Ok((frame.len() == length).then_some(Frame::Whole(frame)))
     }
 
-    /// The length that they tell; `None`: the client went in the midst of them.
+    /// The value of `Content-Length`; `None`: the client disconnected within the headers.
     fn headers(&mut self) -> Result<Option<usize>, FrameError> {
         let mut length = None;
         let mut left = LONGEST_HEADER;
@@ -136,12 +137,12 @@ impl<R: Read> FrameReader<R> {
                 let why = "there is no Content-Length";
                 return length.ok_or(FrameError::Header { why }).map(Some);
             }
-            let why = "that is no header";
+            let why = "invalid header";
             let colon = line.iter().position(|byte| *byte == b':');
             let (name, value) = line.split_at(colon.ok_or(FrameError::Header { why })?);
             if name.trim_ascii().eq_ignore_ascii_case(b"Content-Length") {
                 let number = str::from_utf8(value[1..].trim_ascii()).ok();
-                let why = "its Content-Length is no number";
+                let why = "Content-Length is not a number";
                 length = Some(
                     number
                         .and_then(|number| number.parse().ok())
@@ -156,7 +157,7 @@ fn too_large_frame(scanner: &IdScanner) -> Frame {
     Frame::TooLarge { id: scanner.id().map(|id| id.get().to_owned()) }
 }
 
-/// As `fill_buf`, whatever signals come.
+/// `fill_buf`, retried after signals.
 fn fill<R: Read>(reader: &mut BufReader<R>) -> Result<&[u8], FrameError> {
     loop {
         match reader.fill_buf() {
@@ -169,7 +170,7 @@ fn fill<R: Read>(reader: &mut BufReader<R>) -> Result<&[u8], FrameError> {
 }
 
 impl Framing {
-    /// A message with what goes around it. `text` is JSON without line ends.
+    /// Adds the newline or header to a message. `text` is JSON without newlines.
     #[must_use]
     pub fn framed(self, text: &str) -> Vec<u8> {
         match self {

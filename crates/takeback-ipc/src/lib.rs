@@ -1,11 +1,11 @@
-//! JSON-RPC 2.0 for other programs, as `docs/design/protocol.md` specifies it.
+//! JSON-RPC 2.0 for other programs, as specified in `docs/design/protocol.md`.
 //!
-//! Bytes become frames ([`frame`]), frames become calls ([`rpc`], [`params`]), calls are answered by
-//! one function that the caller brings ([`connection`]), and answers wait in a bounded queue for a
-//! reader who may be slow ([`outlet`]). [`socket`] does the same for many clients at once, for the
-//! user's own processes alone. What the methods do, nobody knows here.
+//! Bytes become frames ([`frame`]), frames become calls ([`rpc`], [`params`]), and a function of
+//! the caller answers them ([`connection`]). Answers wait in a bounded queue until the client reads
+//! them ([`outlet`]). [`socket`] serves many clients at once, all of them processes of the same
+//! user. This crate knows no methods.
 
-mod found_id;
+mod id_scanner;
 pub mod frame;
 pub mod rpc;
 pub mod params;
@@ -22,22 +22,22 @@ pub use params::Params;
 pub use rpc::{Call, Fault};
 pub use serde_json::value::RawValue;
 
-/// Bytes of one message, on every surface: a call of `serve`, a line of `record`, what a hook or `state
-/// save` is given on standard input.
+/// Bytes of one message on every surface: a call of `serve`, a line of `record`, the standard input
+/// of a hook or `state save`.
 pub const LARGEST_MESSAGE: usize = 64 << 20;
 
-/// What a client may ask of a server.
+/// Limits for the clients of a server.
 #[derive(Debug, Clone)]
 pub struct Limits {
-    /// Bytes of a frame that comes in.
+    /// Bytes of an incoming frame.
     pub frame: usize,
     /// Calls in one batch.
     pub batch: usize,
-    /// Bytes of answers that wait to be read, beyond the one that is being written.
+    /// Bytes of answers that the client has not read, beyond the one being written.
     pub unread: usize,
-    /// How long a client may read nothing while something waits for it.
+    /// How long a client may read nothing while an answer waits.
     pub stall: Duration,
-    /// Clients at once.
+    /// Concurrent clients.
     pub clients: usize,
 }
 

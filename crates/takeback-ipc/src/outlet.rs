@@ -1,8 +1,7 @@
-//! Messages on their way to a client, in order, in a bounded queue.
+//! A bounded queue of messages to one client, in order.
 //!
-//! Whoever sends waits while the queue is full; a thread of the connection's own writes. A client that
-//! reads nothing is given up by whoever can tell (a socket by its write timeout), and then nobody
-//! waits for it any more.
+//! A sender waits while the queue is full; a thread of the connection writes. If a write fails (on
+//! a socket also by its write timeout), the client counts as gone and no sender waits any more.
 
 use std::collections::VecDeque;
 use std::io::{self, Write};
@@ -18,7 +17,7 @@ use crate::rpc::notification;
 #[error("the client is gone")]
 pub struct Gone;
 
-/// Where messages to one client go in. Any thread may hold one.
+/// The sending end. Any thread may hold one.
 #[derive(Debug, Clone)]
 pub struct Outlet {
     shared: Arc<Shared>,
@@ -36,14 +35,14 @@ struct Queue {
     waiting: VecDeque<Vec<u8>>,
     bytes: usize,
     framing: Framing,
-    /// Nothing more goes in; what waits is still written.
+    /// Accepts no more messages; those in the queue are still written.
     ended: bool,
-    /// Nobody reads.
+    /// A write failed.
     gone: bool,
 }
 
 impl Outlet {
-    /// `most`: bytes that may wait. One message alone may be longer.
+    /// `most`: bytes that may wait in the queue. A single message may be longer.
     pub(crate) fn new(most: usize) -> Self {
         let queue = Queue {
             waiting: VecDeque::new(),
@@ -56,7 +55,7 @@ impl Outlet {
         Self { shared: Arc::new(shared) }
     }
 
-    /// Tells the client something that it did not ask at this moment. Waits while the queue is full.
+    /// Sends a notification. Waits while the queue is full.
     pub fn notify(&self, method: &str, params: &impl Serialize) -> Result<(), Gone> {
         self.send(&notification(method, params))
     }
@@ -90,13 +89,13 @@ impl Outlet {
         self.queue().framing = framing;
     }
 
-    /// What waits is still written, then the writer ends.
+    /// The writer ends once the queue is empty.
     pub(crate) fn end(&self) {
         self.queue().ended = true;
         self.shared.changed.notify_all();
     }
 
-    /// Writes what is sent, until it is ended and empty, or nobody reads.
+    /// Writes messages until the queue is ended and empty, or a write fails.
     pub(crate) fn write_to(&self, mut writer: impl Write) -> io::Result<()> {
         loop {
             let message = {

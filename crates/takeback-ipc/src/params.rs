@@ -1,4 +1,4 @@
-//! What a call says beside its method: by name, or by position in the order that the method knows.
+//! The parameters of a call: by name, or by position in the order that the method defines.
 
 use std::collections::BTreeMap;
 
@@ -7,12 +7,12 @@ use serde_json::value::RawValue;
 
 use crate::rpc::Fault;
 
-/// As the client wrote them: nothing is rounded or lost.
+/// Parameters as the client wrote them: no number is rounded, no key dropped.
 #[derive(Debug, Clone)]
 pub struct Params(Option<Box<RawValue>>);
 
 impl Params {
-    /// `None`: neither an object nor a list.
+    /// `None`: neither an object nor an array.
     pub(crate) fn new(written: Option<&RawValue>) -> Option<Self> {
         match written.map(RawValue::get).map(str::as_bytes) {
             None | Some([b'{' | b'[', ..]) => Some(Self(written.map(ToOwned::to_owned))),
@@ -20,13 +20,13 @@ impl Params {
         }
     }
 
-    /// As the client wrote them.
+    /// The JSON as the client wrote it.
     #[must_use]
     pub fn text(&self) -> &str {
         self.0.as_ref().map_or("{}", |written| written.get())
     }
 
-    /// With their names. What has no name in `names`, or stands beyond them, is refused.
+    /// Parameters by name. An unknown name, or more values than `names`, is an error.
     pub fn named(&self, names: &[&str]) -> Result<Named, Fault> {
         let wrong = |error: serde_json::Error| Fault::invalid_params(error.to_string());
         let text = self.text();
@@ -35,7 +35,7 @@ impl Params {
                 serde_json::from_str(text).map_err(wrong)?;
             return match given.keys().find(|name| !names.contains(&name.as_str())) {
                 Some(strange) => Err(Fault::invalid_params(format!(
-                    "there is no parameter {strange}; there are: {}",
+                    "unknown parameter {strange}; expected: {}",
                     names.join(", ")
                 ))),
                 None => Ok(Named(given)),
@@ -44,14 +44,14 @@ impl Params {
         let given: Vec<Box<RawValue>> = serde_json::from_str(text).map_err(wrong)?;
         if given.len() > names.len() {
             let most = names.len();
-            return Err(Fault::invalid_params(format!("there are at most {most} parameters")));
+            return Err(Fault::invalid_params(format!("at most {most} parameters are allowed")));
         }
         let names = names.iter().map(|name| (*name).to_owned());
         Ok(Named(names.zip(given).collect()))
     }
 }
 
-/// Parameters by name. One that is `null` is as good as none.
+/// Parameters by name. `null` counts as missing.
 #[derive(Debug, Clone)]
 pub struct Named(BTreeMap<String, Box<RawValue>>);
 
@@ -72,7 +72,7 @@ impl Named {
         Ok(self.optional(name)?.unwrap_or_default())
     }
 
-    /// As the client wrote it.
+    /// The JSON of a parameter, as the client wrote it.
     #[must_use]
     pub fn raw(&self, name: &str) -> Option<&str> {
         self.0.get(name).map(|written| written.get()).filter(|written| *written != "null")

@@ -1,21 +1,21 @@
-//! JSON-RPC 2.0: what a message asks, and what is answered.
+//! JSON-RPC 2.0 messages: parsing requests, writing answers.
 
 use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
 
-use crate::found_id::{id_in, is_id};
+use crate::id_scanner::{id_in, is_id};
 use crate::params::Params;
 
-/// One thing that a client asks.
+/// A call of a method.
 #[derive(Debug, Clone)]
 pub struct Call {
-    /// With a colon, also where the client wrote a slash.
+    /// Separated by a colon, even if the client wrote a slash.
     pub method: String,
     pub params: Params,
 }
 
-/// Why a call was not done, as the client is told.
+/// The error of a call, as the client receives it.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Fault {
     pub code: i32,
@@ -32,12 +32,12 @@ impl Fault {
     pub const INTERNAL: i32 = -32603;
     pub const ANSWER_TOO_LARGE: i32 = -32011;
 
-    /// `kind`: the same in a word that stays the same, for programs.
+    /// `kind`: a stable word for programs.
     pub fn new(code: i32, kind: &str, message: impl Into<String>) -> Self {
         Self { code, message: message.into(), data: Some(json!({ "kind": kind })) }
     }
 
-    /// Says more in `data`.
+    /// Adds a key to `data`.
     #[must_use]
     pub fn with(mut self, key: &str, value: impl Into<Value>) -> Self {
         if let Some(Value::Object(data)) = &mut self.data {
@@ -55,7 +55,7 @@ impl Fault {
     }
 
     pub fn no_method(name: &str) -> Self {
-        Self::new(Self::NO_METHOD, "unknownMethod", format!("there is no method {name}"))
+        Self::new(Self::NO_METHOD, "unknownMethod", format!("unknown method {name}"))
     }
 
     pub fn invalid_params(message: impl Into<String>) -> Self {
@@ -67,105 +67,108 @@ impl Fault {
     }
 
     pub(crate) fn too_large(limit: usize) -> Self {
-        Self::new(Self::INVALID_REQUEST, "tooLarge", format!("a message has at most {limit} bytes"))
-            .with("limit", limit)
+        Self::new(
+            Self::INVALID_REQUEST,
+            "tooLarge",
+            format!("a message may have at most {limit} bytes"),
+        )
+        .with("limit", limit)
     }
 
     pub(crate) fn ending() -> Self {
-        Self::internal("this was not done: the server ends")
+        Self::internal("not run: the server is shutting down")
     }
 
     pub(crate) fn batch_too_large(limit: usize) -> Self {
-        let said = format!(
-            "this was not done: what the calls before it in the batch are answered has {limit} bytes or more"
-        );
+        let said =
+            format!("not run: the answers to earlier calls of the batch reached {limit} bytes");
         Self::new(Self::ANSWER_TOO_LARGE, "answerTooLarge", said).with("limit", limit)
     }
 }
 
-/// A message that was understood as far as possible.
+/// A message, parsed as far as possible.
 pub(crate) enum Message {
-    One(Result<Request, Refused>),
-    Batch(Vec<Result<Request, Refused>>),
+    One(Result<Request, InvalidRequest>),
+    Batch(Vec<Result<Request, InvalidRequest>>),
 }
 
 pub(crate) struct Request {
-    /// As the client wrote it; `None`: it wants no answer.
+    /// As the client wrote it; `None`: a notification.
     pub(crate) id: Option<Box<RawValue>>,
     pub(crate) call: Call,
 }
 
-/// A request that is none.
-pub(crate) struct Refused {
-    /// `None`: it cannot be known.
+/// A request that is invalid.
+pub(crate) struct InvalidRequest {
+    /// `None`: unknown.
     pub(crate) id: Option<Box<RawValue>>,
     pub(crate) fault: Fault,
 }
 
 #[derive(Deserialize)]
 struct WireRequest<'a> {
-    #[serde(borrow, default, deserialize_with = "even_null")]
+    #[serde(borrow, default, deserialize_with = "keep_null")]
     jsonrpc: Option<&'a RawValue>,
-    #[serde(borrow, default, deserialize_with = "even_null")]
+    #[serde(borrow, default, deserialize_with = "keep_null")]
     id: Option<&'a RawValue>,
-    #[serde(borrow, default, deserialize_with = "even_null")]
+    #[serde(borrow, default, deserialize_with = "keep_null")]
     method: Option<&'a RawValue>,
-    #[serde(borrow, default, deserialize_with = "even_null")]
+    #[serde(borrow, default, deserialize_with = "keep_null")]
     params: Option<&'a RawValue>,
 }
 
-/// That something is `null` is not that it is missing.
-fn even_null<'de, D: Deserializer<'de>>(from: D) -> Result<Option<&'de RawValue>, D::Error> {
+/// Tells `null` from a missing key.
+fn keep_null<'de, D: Deserializer<'de>>(from: D) -> Result<Option<&'de RawValue>, D::Error> {
     <&RawValue>::deserialize(from).map(Some)
 }
 
 pub(crate) fn read(frame: &[u8], most: usize) -> Result<Message, Fault> {
-    let text = str::from_utf8(frame)
-        .map_err(|error| Fault::parse(format!("that is not UTF-8: {error}")))?;
+    let text =
+        str::from_utf8(frame).map_err(|error| Fault::parse(format!("invalid UTF-8: {error}")))?;
     let value: &RawValue = serde_json::from_str(text)
-        .map_err(|error| Fault::parse(format!("that is not JSON: {error}")))?;
+        .map_err(|error| Fault::parse(format!("invalid JSON: {error}")))?;
     if !value.get().starts_with('[') {
         return Ok(Message::One(request(value)));
     }
     let calls: Vec<&RawValue> =
         serde_json::from_str(value.get()).map_err(|error| Fault::parse(error.to_string()))?;
     match calls.len() {
-        0 => Err(Fault::invalid_request("a batch has at least one call")),
+        0 => Err(Fault::invalid_request("a batch must have at least one call")),
         count if count > most => {
-            let said = format!("a batch has at most {most} calls");
+            let said = format!("a batch may have at most {most} calls");
             Err(Fault::invalid_request(said).with("limit", most))
         }
         _ => Ok(Message::Batch(calls.into_iter().map(request).collect())),
     }
 }
 
-fn request(value: &RawValue) -> Result<Request, Refused> {
+fn request(value: &RawValue) -> Result<Request, InvalidRequest> {
     let refused = |id: Option<&RawValue>, why: &str| {
         let (id, fault) = (id.map(ToOwned::to_owned), Fault::invalid_request(why.to_owned()));
-        Err(Refused { id, fault })
+        Err(InvalidRequest { id, fault })
     };
     let Ok(wire) = serde_json::from_str::<WireRequest<'_>>(value.get()) else {
-        let why = "a call is an object with jsonrpc, method, and perhaps id and params";
+        let why = "a call must be an object with jsonrpc, method, and optionally id and params";
         return refused(id_in(value.get().as_bytes()).as_deref(), why);
     };
     let id = wire.id;
     if id.is_some_and(|id| !is_id(id)) {
-        return refused(None, "an id is a text, a number or null");
+        return refused(None, "an id must be a string, a number or null");
     }
-    if wire.jsonrpc.is_none_or(|version| text_of(version).as_deref() != Some("2.0")) {
+    if wire.jsonrpc.is_none_or(|version| string_in(version).as_deref() != Some("2.0")) {
         return refused(id, "jsonrpc is not \"2.0\"");
     }
-    let Some(method) = wire.method.and_then(text_of) else {
-        return refused(id, "method is missing, or no text");
+    let Some(method) = wire.method.and_then(string_in) else {
+        return refused(id, "method is missing or not a string");
     };
     let Some(params) = Params::new(wire.params) else {
-        return refused(id, "params are an object or a list");
+        return refused(id, "params must be an object or an array");
     };
     let method = method.replacen('/', ":", 1);
     Ok(Request { id: id.map(ToOwned::to_owned), call: Call { method, params } })
 }
 
-fn text_of(value: &RawValue) -> Option<String> {
+fn string_in(value: &RawValue) -> Option<String> {
     serde_json::from_str(value.get()).ok()
 }
 
@@ -179,7 +182,7 @@ struct WireAnswer<'a> {
     error: Option<&'a Fault>,
 }
 
-/// An answer as JSON. `id`: `None` if nobody knows which call it is to.
+/// An answer as JSON. `id`: `None` if the call is unknown.
 pub(crate) fn answer(id: Option<&RawValue>, outcome: Result<&RawValue, &Fault>) -> String {
     let (result, error) = (outcome.ok(), outcome.err());
     to_text(&WireAnswer { jsonrpc: "2.0", id, result, error })

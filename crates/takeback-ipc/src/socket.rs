@@ -1,7 +1,7 @@
-//! A socket for the user's own processes: claimed by one server at a time, for many clients at once.
+//! A Unix socket for processes of the same user: one server at a time, many clients at once.
 //!
-//! Each client has a thread and methods of its own, so none waits for another. Who is somebody else
-//! is turned away without a word: the folder keeps them out already.
+//! Each client has its own thread and methods, so no client waits for another. Connections of other
+//! users are dropped without an answer; the folder's permissions keep them out already.
 
 use std::collections::HashMap;
 use std::io::{self, Write as _};
@@ -20,14 +20,14 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use takeback_core::lock::{Hold, Lock, lock};
 use takeback_store::disk;
 
-use crate::connection::{Outcome, serve_until};
+use crate::connection::{Outcome, Transport, serve_until};
 use crate::outlet::Outlet;
 use crate::rpc::{Call, Fault, answer};
 use crate::{Framing, Limits};
 
 #[derive(Debug, thiserror::Error)]
 pub enum SocketError {
-    #[error("a server listens at {path} already")]
+    #[error("another server already listens at {path}")]
     Taken { path: PathBuf },
     #[error("{path} cannot be used for a socket: {why}")]
     Unfit { path: PathBuf, why: &'static str },
@@ -35,23 +35,24 @@ pub enum SocketError {
     Io { path: PathBuf, doing: &'static str, source: io::Error },
 }
 
-/// A place to connect to. Nobody else listens there as long as this is held.
+/// A bound socket. It holds a lock, so that no other server listens at the same path.
 #[derive(Debug)]
 pub struct Socket {
     listener: UnixListener,
     path: PathBuf,
-    /// Device and number of what is at `path`.
+    /// Device and inode of the socket file.
     number: (u64, u64),
     held: Option<Lock>,
-    /// Given up for a moment to tell somebody that there is no room for them.
+    /// A file descriptor in reserve: closed to accept and refuse a client when no more can be
+    /// opened.
     spare: Option<UnixListener>,
 }
 
-/// The longest path that every system connects to, with a little for a name beside it.
+/// The longest path that every system can connect to, minus the suffix of a sibling file.
 const LONGEST: usize = 98;
 
 impl Socket {
-    /// Listens at `path`, for its owner alone. What a server that is gone left there is replaced.
+    /// Listens at `path`, for its owner alone. Replaces the socket file of a server that has ended.
     pub fn claim(path: &Path) -> Result<Self, SocketError> {
         let failed = |doing| move |source| SocketError::Io { path: path.to_owned(), doing, source };
         let unfit = |why| SocketError::Unfit { path: path.to_owned(), why };
@@ -65,7 +66,7 @@ impl Socket {
             return Err(unfit("its folder is a symbolic link"));
         }
         if !about.is_dir() {
-            return Err(unfit("its folder is none"));
+            return Err(unfit("its parent is not a folder"));
         }
         if about.uid() != rustix::process::geteuid().as_raw() {
             return Err(unfit("its folder is not yours"));
@@ -79,7 +80,7 @@ impl Socket {
         if path.symlink_metadata().is_ok_and(|there| !there.file_type().is_socket()) {
             return Err(unfit("something else has its name"));
         }
-        let listener = disk::listen_privately(path).map_err(failed("listening"))?;
+        let listener = disk::bind_private_socket(path).map_err(failed("listening"))?;
         listener.set_nonblocking(true).map_err(failed("listening"))?;
         let spare = listener.try_clone().map_err(failed("listening"))?;
         let about = path.symlink_metadata().map_err(failed("listening"))?;
@@ -93,31 +94,31 @@ impl Socket {
         &self.path
     }
 
-    /// The next who waits, though there is no room; `None` if not even that can be had.
+    /// Accepts a connection with the spare file descriptor; `None` if there is none.
     fn accept_with_spare(&mut self) -> Option<UnixStream> {
         drop(self.spare.take()?);
         self.listener.accept().ok().map(|(stream, _)| stream)
     }
 
-    /// After somebody was told.
+    /// Reserves the spare file descriptor again.
     fn keep_spare(&mut self) {
         if self.spare.is_none() {
             self.spare = self.listener.try_clone().ok();
         }
     }
 
-    /// Nobody finds it any more; who has connected is served.
+    /// Removes the socket file and releases the lock; connected clients are still served.
     fn retire(&mut self) {
         if let Some(held) = self.held.take() {
             if self.is_at_its_path() {
-                // Left behind, it would be replaced by the next.
+                // The next server replaces a file that stays behind.
                 drop(disk::remove_store_file(&self.path));
             }
             drop(held);
         }
     }
 
-    /// Whether who connects to the path comes here. Where nobody can look, it is taken for so.
+    /// Whether the path still leads to this socket. Assumes so if the path cannot be checked.
     fn is_at_its_path(&self) -> bool {
         match self.path.symlink_metadata() {
             Ok(about) => (about.dev(), about.ino()) == self.number,
@@ -138,24 +139,23 @@ impl Drop for Socket {
     }
 }
 
-/// Whether somebody listens there.
+/// Whether a server listens at `path`.
 #[must_use]
 pub fn answers(path: &Path) -> bool {
     UnixStream::connect(path).is_ok()
 }
 
-/// When a server ends by itself.
+/// When a server ends on its own.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Idle {
     Stays,
-    /// After so long without a client.
+    /// After this long without a client.
     Exits(Duration),
 }
 
-/// Serves whoever connects, until `stop` can be read from, or nobody has come for too long, or nobody
-/// can come any more since the socket was removed and the last client has gone. `connect`
-/// makes the methods of a client, in the client's own thread. What is being done when it is stopped
-/// is done to its end, and nothing after it.
+/// Serves clients until `stop` becomes readable, the idle time has passed, or the socket file was
+/// removed and the last client has disconnected. `connect` makes the methods of a client, in the
+/// client's thread. On stop, running calls complete and no other call starts.
 pub fn serve_all<M>(
     mut socket: Socket,
     limits: &Limits,
@@ -179,22 +179,22 @@ where
                 Idle::Exits(after) => Some(after.saturating_sub(last_seen.elapsed())),
             };
             if patience.is_some_and(|patience| patience.is_zero()) {
-                // Who came in this very moment is still served.
+                // A client may have connected since the last poll; serve it.
                 socket.retire();
                 accept_all(scope, &mut socket, clients, limits, connect)?;
                 return Ok(());
             }
             if !socket.is_retired() && !socket.is_at_its_path() {
-                // Somebody removed it, and the next is to find the place free.
+                // The file was removed: release the lock for the next server.
                 socket.retire();
             }
             if socket.is_retired() && clients.count() == 0 {
                 return Ok(());
             }
             match wait(&socket, stop, patience)? {
-                Woken::Stop => break,
-                Woken::Client => accept_all(scope, &mut socket, clients, limits, connect)?,
-                Woken::Nobody => {}
+                Wake::Stop => break,
+                Wake::Client => accept_all(scope, &mut socket, clients, limits, connect)?,
+                Wake::Timeout => {}
             }
         }
         socket.retire();
@@ -203,16 +203,16 @@ where
     })
 }
 
-enum Woken {
+enum Wake {
     Client,
     Stop,
-    Nobody,
+    Timeout,
 }
 
-fn wait(socket: &Socket, stop: BorrowedFd<'_>, patience: Option<Duration>) -> io::Result<Woken> {
-    /// How often it is looked whether the last client has gone, and whether the path still leads here.
+fn wait(socket: &Socket, stop: BorrowedFd<'_>, patience: Option<Duration>) -> io::Result<Wake> {
+    /// How often to check for the last client's disconnect and for the socket file.
     const TICK: Duration = Duration::from_millis(500);
-    /// The same where nobody's going matters.
+    /// The same while the server has no idle limit and its file is in place.
     const LOOK: Duration = Duration::from_secs(2);
     let timeout = match patience {
         Some(patience) => patience.min(TICK),
@@ -225,13 +225,13 @@ fn wait(socket: &Socket, stop: BorrowedFd<'_>, patience: Option<Duration>) -> io
         PollFd::from_borrowed_fd(stop, PollFlags::IN),
     ];
     match poll(&mut on, timeout.as_ref()) {
-        Err(rustix::io::Errno::INTR) => return Ok(Woken::Nobody),
+        Err(rustix::io::Errno::INTR) => return Ok(Wake::Timeout),
         polled => polled?,
     };
     Ok(match (on[0].revents().is_empty(), on[1].revents().is_empty()) {
-        (_, false) => Woken::Stop,
-        (false, true) => Woken::Client,
-        (true, true) => Woken::Nobody,
+        (_, false) => Wake::Stop,
+        (false, true) => Wake::Client,
+        (true, true) => Wake::Timeout,
     })
 }
 
@@ -254,7 +254,7 @@ where
             Err(error) if is_exhausted(&error) => {
                 let Some(stream) = socket.accept_with_spare() else {
                     socket.keep_spare();
-                    // Somebody who goes makes room.
+                    // Wait for a client to disconnect, which frees a descriptor.
                     std::thread::sleep(Duration::from_millis(20));
                     return Ok(());
                 };
@@ -272,14 +272,14 @@ where
             turn_away(stream, &format!("{} clients are connected", limits.clients));
             continue;
         }
-        let Some(present) = clients.add(&stream) else {
+        let Some(guard) = clients.add(&stream) else {
             turn_away(stream, &no_room(clients));
             continue;
         };
-        // Without a thread the stream is dropped, which ends it.
+        // If the thread cannot be spawned, the stream is dropped, which closes it.
         let spawned =
             std::thread::Builder::new().name("client".to_owned()).spawn_scoped(scope, move || {
-                let _present = present;
+                let _guard = guard;
                 serve_one(&stream, clients, limits, &mut connect());
             });
         drop(spawned);
@@ -301,24 +301,25 @@ fn serve_one(
     if stream.set_write_timeout(Some(limits.stall)).is_err() {
         return;
     }
-    // Who is already gone cannot be hung up on.
+    // Fails if the client has disconnected already.
     let hang_up = || drop(stream.shutdown(Shutdown::Both));
-    // What went wrong was said, as far as anybody was there. A method that panics ends its own client
-    // and nobody else.
+    // The client has received the error, if it still reads. A panic of a method ends only its own
+    // client.
     let is_over = || clients.ended.load(Ordering::Relaxed);
     drop(catch_unwind(AssertUnwindSafe(|| {
-        serve_until(&is_over, stream, stream, limits, hang_up, methods)
+        let transport = Transport { reader: stream, writer: stream, hang_up };
+        serve_until(&is_over, transport, limits, methods)
     })));
 }
 
-/// Whether a process of the same user has connected.
+/// Whether the peer is a process of the same user.
 #[cfg(target_os = "linux")]
 fn is_own(stream: &UnixStream) -> bool {
     let peer = rustix::net::sockopt::socket_peercred(stream);
     peer.is_ok_and(|peer| peer.uid == rustix::process::geteuid())
 }
 
-/// The folder is the only guard where the system has no safe way to ask.
+/// Without a safe way to ask, only the folder's permissions guard the socket.
 #[cfg(not(target_os = "linux"))]
 fn is_own(_: &UnixStream) -> bool {
     true
@@ -331,35 +332,35 @@ fn no_room(clients: &Clients) -> String {
 fn turn_away(mut stream: UnixStream, why: &str) {
     let fault = Fault::new(TOO_MANY, "tooManyClients", why);
     let text = Framing::Lines.framed(&answer(None, Err(&fault)));
-    // Nobody waits for who is turned away.
+    // A refused client must not block the server.
     drop(stream.set_nonblocking(true).and_then(|()| stream.write_all(&text)));
 }
 
-/// The code of the answer to one client too many.
+/// The error code for one client too many.
 pub const TOO_MANY: i32 = -32099;
 
-/// Those who are connected.
+/// The connected clients.
 #[derive(Debug, Default)]
 struct Clients {
-    connected: Mutex<Connected>,
-    /// No call is begun any more.
+    connected: Mutex<Streams>,
+    /// No new call may start.
     ended: AtomicBool,
 }
 
 #[derive(Debug, Default)]
-struct Connected {
+struct Streams {
     streams: HashMap<u64, UnixStream>,
     next: u64,
 }
 
-/// A client, until it is dropped.
-struct Present<'a> {
+/// Removes its client when dropped.
+struct ClientGuard<'a> {
     clients: &'a Clients,
     number: u64,
 }
 
 impl Clients {
-    fn connected(&self) -> MutexGuard<'_, Connected> {
+    fn connected(&self) -> MutexGuard<'_, Streams> {
         self.connected.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -367,26 +368,26 @@ impl Clients {
         self.connected().streams.len()
     }
 
-    fn add(&self, stream: &UnixStream) -> Option<Present<'_>> {
+    fn add(&self, stream: &UnixStream) -> Option<ClientGuard<'_>> {
         let stream = stream.try_clone().ok()?;
         let mut connected = self.connected();
         let number = connected.next;
         connected.next += 1;
         connected.streams.insert(number, stream);
-        Some(Present { clients: self, number })
+        Some(ClientGuard { clients: self, number })
     }
 
-    /// No more is read from anybody, and what was read and not begun is not done.
+    /// Stops reading from every client; calls that were read but not started are dropped.
     fn end(&self) {
         self.ended.store(true, Ordering::Relaxed);
         for stream in self.connected().streams.values() {
-            // One that is gone has ended.
+            // Fails if the client has disconnected already.
             drop(stream.shutdown(Shutdown::Read));
         }
     }
 }
 
-impl Drop for Present<'_> {
+impl Drop for ClientGuard<'_> {
     fn drop(&mut self) {
         self.clients.connected().streams.remove(&self.number);
     }

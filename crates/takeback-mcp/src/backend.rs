@@ -1,8 +1,7 @@
-//! `takeback serve --stdio` as a child process: one call after the other, each answered by the line
-//! with its id.
+//! `takeback serve --stdio` as a child process: one call at a time, answered by the line with its id.
 //!
-//! A child that has ended is started again when the next call comes; a call that it was ended by is
-//! made once more, unless it changes something and may have been done already.
+//! A child that has ended is started again for the next call. If it ends during a call, the call is
+//! repeated once, unless it changes something and may have been done already.
 
 use std::collections::VecDeque;
 use std::ffi::OsString;
@@ -12,6 +11,8 @@ use std::sync::{Arc, Mutex as StdMutex};
 use std::time::Duration;
 
 use serde::Deserialize;
+use serde::de::DeserializeOwned;
+use serde_json::value::RawValue;
 use serde_json::{Value, json};
 use tokio::io::{AsyncBufReadExt as _, AsyncWriteExt as _, BufReader, Lines};
 use tokio::process::{Child, ChildStderr, ChildStdin, ChildStdout, Command};
@@ -23,88 +24,83 @@ use tokio::task::JoinHandle;
 pub struct BackendOptions {
     /// The `takeback` program.
     pub program: PathBuf,
-    /// What stands before `serve --stdio`: where to work, where the data is.
+    /// Arguments before `serve --stdio`: the workspace and the home.
     pub arguments: Vec<OsString>,
 }
 
-/// Told what is called, and what the program says on standard error.
+/// Gets each call, and what the program writes to standard error.
 pub type Log = Arc<dyn Fn(&str) + Send + Sync>;
 
-/// The child, started when first asked for something.
+/// The child, started with the first call.
 pub struct Backend {
     options: BackendOptions,
     log: Log,
-    running: Mutex<Option<Running>>,
+    running: Mutex<Option<ChildProcess>>,
 }
 
-/// Whether a call may be made again when nobody knows what became of it.
+/// Whether a call may be repeated when its outcome is unknown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Kind {
-    Looks,
-    Changes,
+    Read,
+    Change,
 }
 
 #[derive(Debug, thiserror::Error)]
 pub enum CallError {
     #[error("cannot start {program}: {source}")]
     NotStarted { program: PathBuf, source: std::io::Error },
-    #[error("{program} ended before it answered{}", after(.said))]
-    Ended { program: PathBuf, kind: Kind, said: String },
-    #[error("{program} answered what is not an answer: {line}")]
+    #[error("{program} ended before it answered{}", after(.last_lines))]
+    Ended { program: PathBuf, kind: Kind, last_lines: String },
+    #[error("cannot parse the answer of {program}: {line}")]
     NoAnswer { program: PathBuf, line: String },
-    /// The program's own word.
+    /// The program's own error.
     #[error("{}", .0.message)]
     Refused(Fault),
 }
 
-/// An error as `takeback serve` tells it.
-#[derive(Debug, Clone, PartialEq, Deserialize)]
+/// A JSON-RPC error of `takeback serve`.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 pub struct Fault {
     pub code: i64,
     pub message: String,
     #[serde(default)]
-    pub data: Value,
+    pub data: FaultData,
 }
 
-impl Fault {
-    /// What the error is about, in one word: `noStore`, `unknownPoint`, ….
-    #[must_use]
-    pub fn kind(&self) -> &str {
-        self.data["kind"].as_str().unwrap_or_default()
-    }
-
-    #[must_use]
-    pub fn hint(&self) -> Option<&str> {
-        self.data["hint"].as_str()
-    }
+#[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
+#[serde(default)]
+pub struct FaultData {
+    /// The kind of error: `noStore`, `unknownPoint`, ….
+    pub kind: String,
+    pub hint: Option<String>,
 }
 
-fn after(said: &str) -> String {
-    if said.is_empty() { String::new() } else { format!(": {said}") }
+fn after(last_lines: &str) -> String {
+    if last_lines.is_empty() { String::new() } else { format!(": {last_lines}") }
 }
 
-struct Running {
+struct ChildProcess {
     child: Child,
     input: ChildStdin,
     output: Lines<BufReader<ChildStdout>>,
-    said: Said,
+    last_lines: LastLines,
     /// Ends with the child's standard error.
     listening: JoinHandle<()>,
     calls: u64,
-    /// A call was given up while it was being written: what follows would be read as its end.
+    /// A call was abandoned while it was being written: the child would read the next one as its end.
     torn: bool,
 }
 
 /// The last lines that the child wrote to standard error.
-type Said = Arc<StdMutex<VecDeque<String>>>;
+type LastLines = Arc<StdMutex<VecDeque<String>>>;
 
 const LINES_KEPT: usize = 5;
 
-/// One answer. A line without an id is not to a call, and not to be waited for.
+/// A line of the child. Without an id it is a notification.
 #[derive(Deserialize)]
 struct WireAnswer {
     id: Option<u64>,
-    result: Option<Value>,
+    result: Option<Box<RawValue>>,
     error: Option<Fault>,
 }
 
@@ -116,32 +112,36 @@ impl Backend {
 
     /// # Errors
     ///
-    /// [`CallError::Refused`] is the program's answer; the others say that there is none.
-    pub async fn call(&self, kind: Kind, method: &str, params: Value) -> Result<Value, CallError> {
-        let mut held = self.running.lock().await;
-        let is_new = self.revive(&mut held)?;
-        let running = held.as_mut().expect("it was just started");
+    /// [`CallError::Refused`] is the program's answer; with any other there is none.
+    pub async fn call<T: DeserializeOwned>(
+        &self,
+        kind: Kind,
+        method: &str,
+        params: Value,
+    ) -> Result<T, CallError> {
+        let mut child = self.running.lock().await;
+        let is_new = self.revive(&mut child)?;
+        let running = child.as_mut().expect("it was just started");
         (self.log)(&format!("{method} {params}"));
         let answer = match self.exchange(running, kind, method, &params).await {
-            Err(CallError::Ended { .. }) if kind == Kind::Looks && !is_new => {
-                *held = Some(self.start()?);
-                let running = held.as_mut().expect("it was just started");
+            Err(CallError::Ended { .. }) if kind == Kind::Read && !is_new => {
+                *child = Some(self.start()?);
+                let running = child.as_mut().expect("it was just started");
                 self.exchange(running, kind, method, &params).await
             }
             answer => answer,
         };
         if !matches!(answer, Ok(_) | Err(CallError::Refused(_))) {
-            *held = None;
+            *child = None;
         }
         answer
     }
 
-    /// Lets the child end: it has nothing more to read. One that is at work may finish that, and ends by
-    /// itself.
+    /// Closes the child's input, so that it ends. A child that is busy finishes its call first.
     pub async fn close(&self) {
-        // Whoever holds it waits for an answer, and nobody waits for them any more.
-        let Ok(mut held) = self.running.try_lock() else { return };
-        let Some(Running { mut child, input, output, .. }) = held.take() else { return };
+        // A call that holds the lock is waiting for an answer that no client needs any more.
+        let Ok(mut child) = self.running.try_lock() else { return };
+        let Some(ChildProcess { mut child, input, output, .. }) = child.take() else { return };
         drop((input, output));
         if tokio::time::timeout(PATIENCE, child.wait()).await.is_err()
             && let Err(error) = child.kill().await
@@ -150,17 +150,17 @@ impl Backend {
         }
     }
 
-    /// A child that can be asked; whether it was just started.
-    fn revive(&self, held: &mut Option<Running>) -> Result<bool, CallError> {
+    /// Makes sure that a child is running; returns whether it was just started.
+    fn revive(&self, child: &mut Option<ChildProcess>) -> Result<bool, CallError> {
         let is_alive =
-            held.as_mut().is_some_and(|it| !it.torn && matches!(it.child.try_wait(), Ok(None)));
+            child.as_mut().is_some_and(|it| !it.torn && matches!(it.child.try_wait(), Ok(None)));
         if !is_alive {
-            *held = Some(self.start()?);
+            *child = Some(self.start()?);
         }
         Ok(!is_alive)
     }
 
-    fn start(&self) -> Result<Running, CallError> {
+    fn start(&self) -> Result<ChildProcess, CallError> {
         let BackendOptions { program, arguments } = &self.options;
         let mut child = Command::new(program)
             .args(arguments)
@@ -172,19 +172,20 @@ impl Backend {
             .map_err(|source| CallError::NotStarted { program: program.clone(), source })?;
         let input = child.stdin.take().expect("it is a pipe");
         let output = BufReader::new(child.stdout.take().expect("it is a pipe")).lines();
-        let said = Said::default();
+        let last_lines = LastLines::default();
         let errors = child.stderr.take().expect("it is a pipe");
-        let listening = tokio::spawn(listen(errors, Arc::clone(&said), Arc::clone(&self.log)));
-        Ok(Running { child, input, output, said, listening, calls: 0, torn: false })
+        let listening =
+            tokio::spawn(listen(errors, Arc::clone(&last_lines), Arc::clone(&self.log)));
+        Ok(ChildProcess { child, input, output, last_lines, listening, calls: 0, torn: false })
     }
 
-    async fn exchange(
+    async fn exchange<T: DeserializeOwned>(
         &self,
-        running: &mut Running,
+        running: &mut ChildProcess,
         kind: Kind,
         method: &str,
         params: &Value,
-    ) -> Result<Value, CallError> {
+    ) -> Result<T, CallError> {
         running.calls += 1;
         let id = running.calls;
         let call = json!({"jsonrpc": "2.0", "id": id, "method": method, "params": params});
@@ -198,46 +199,52 @@ impl Backend {
             let Ok(Some(line)) = running.output.next_line().await else {
                 return Err(self.ended(running, kind).await);
             };
-            let Ok(answer) = serde_json::from_str::<WireAnswer>(&line) else {
+            let not_read = || {
                 let line = line.chars().take(200).collect();
-                return Err(CallError::NoAnswer { program: self.options.program.clone(), line });
+                CallError::NoAnswer { program: self.options.program.clone(), line }
+            };
+            let Ok(answer) = serde_json::from_str::<WireAnswer>(&line) else {
+                return Err(not_read());
             };
             match answer {
                 WireAnswer { id: Some(of), error: Some(fault), .. } if of == id => {
                     return Err(CallError::Refused(fault));
                 }
                 WireAnswer { id: Some(of), result, .. } if of == id => {
-                    return Ok(result.unwrap_or_default());
+                    let result = result.as_deref().map_or("null", RawValue::get);
+                    return serde_json::from_str(result).map_err(|_other| not_read());
                 }
-                // To a call that was given up, or a notification.
+                // An answer to an abandoned call, or a notification.
                 _ => {}
             }
         }
     }
 
-    async fn ended(&self, running: &mut Running, kind: Kind) -> CallError {
-        // Its last words may still be on their way. Who holds the pipe beyond its end is not waited for.
+    async fn ended(&self, running: &mut ChildProcess, kind: Kind) -> CallError {
+        // Its last lines may still be in the pipe. Another process may hold the pipe open, so do not
+        // wait for long.
         if tokio::time::timeout(PATIENCE, &mut running.listening).await.is_err() {
-            (self.log)("standard error stays open");
+            (self.log)("the program's standard error is still open");
         }
-        let said = running.said.lock().map(|said| Vec::from(said.clone()).join(" "));
-        let said = said.unwrap_or_default();
-        CallError::Ended { program: self.options.program.clone(), kind, said }
+        let last_lines =
+            running.last_lines.lock().map(|last_lines| Vec::from(last_lines.clone()).join(" "));
+        let last_lines = last_lines.unwrap_or_default();
+        CallError::Ended { program: self.options.program.clone(), kind, last_lines }
     }
 }
 
 /// How long a child that has nothing to do may take to end.
 const PATIENCE: Duration = Duration::from_millis(500);
 
-async fn listen(errors: ChildStderr, said: Said, log: Log) {
+async fn listen(errors: ChildStderr, last_lines: LastLines, log: Log) {
     let mut lines = BufReader::new(errors).lines();
     while let Ok(Some(line)) = lines.next_line().await {
         log(&line);
-        if let Ok(mut said) = said.lock() {
-            if said.len() == LINES_KEPT {
-                said.pop_front();
+        if let Ok(mut last_lines) = last_lines.lock() {
+            if last_lines.len() == LINES_KEPT {
+                last_lines.pop_front();
             }
-            said.push_back(line);
+            last_lines.push_back(line);
         }
     }
 }

@@ -1,9 +1,9 @@
-//! The user's leave for a rewind: the question, who can put it, and what it was about.
+//! The user's permission for a rewind: the question, how a client asks it, and what it was about.
 //!
 //! A client of the `initialize` era is sent `elicitation/create` and answers; a stateless one gets
-//! `input_required` back, asks, and calls again with the answer. In both, the leave holds for what was
-//! shown: the preview has a mark, `takeback` rewinds only what has the same, and another mark is another
-//! question. And it holds once: an answer uses its question up.
+//! `input_required` back, asks, and calls again with the answer. In both, the permission is for what was
+//! shown: the preview has a mark, `takeback` rewinds only a plan with the same mark, and another mark is
+//! another question. It is good once: an answer uses its question up.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::hash::{BuildHasher as _, RandomState};
@@ -15,34 +15,33 @@ use rmcp::model::{
     ElicitationSchema, InputRequest, InputRequiredResult, InputResponses, ProtocolVersion,
 };
 use rmcp::service::RequestContext;
-use serde_json::Value;
+use takeback_answers::{Point, PreviewAnswer, Receipt};
 
 use crate::inputs::Rewind;
+use crate::outputs::LeftOut;
 use crate::text::{self, Tense};
 
 /// What the user would agree to.
 #[derive(Debug, Clone)]
-pub(crate) struct Planned {
+pub(crate) struct RewindPlan {
     /// The id: a name such as `@` may mean another point by the time the answer comes.
     pub(crate) point: String,
     /// The point by its id, and when it was made.
     title: String,
     /// Its label or its prompt: words that an agent may have chosen.
-    called: Option<String>,
-    pub(crate) preview: Value,
+    name: Option<String>,
+    pub(crate) preview: Receipt,
     pub(crate) mark: String,
 }
 
-impl Planned {
-    /// From the answers of `point:show` and `checkpoint:preview`.
-    pub(crate) fn new(about: &Value, preview: Value) -> Self {
-        let text = |key: &str| preview[key].as_str().unwrap_or_default().to_owned();
+impl RewindPlan {
+    pub(crate) fn new(point: &Point, preview: PreviewAnswer) -> Self {
         Self {
-            point: text("point"),
-            mark: text("mark"),
-            title: text::title(about),
-            called: text::called(about).map(ToOwned::to_owned),
-            preview,
+            point: point.id.to_string(),
+            mark: preview.mark,
+            title: text::title(point),
+            name: text::name_of(point).map(ToOwned::to_owned),
+            preview: preview.receipt,
         }
     }
 
@@ -52,7 +51,7 @@ impl Planned {
     }
 }
 
-/// Questions to stateless clients that nobody has answered yet, each good for one answer.
+/// Open questions to stateless clients, each good for one answer.
 #[derive(Debug, Default)]
 pub(crate) struct Questions {
     open: Mutex<Open>,
@@ -67,15 +66,15 @@ struct Open {
     waiting: VecDeque<(String, String)>,
 }
 
-/// What an answer is to.
+/// Which question an answer belongs to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum AnswerTo {
-    /// The very question.
-    This,
-    /// A question about what was so then.
-    Another,
-    /// None that is open: made up, answered before, forgotten, or of another process.
-    Nothing,
+pub(crate) enum QuestionMatch {
+    /// The question about this plan.
+    Same,
+    /// A question about an earlier plan.
+    Changed,
+    /// No open question: made up, answered before, dropped, or of another process.
+    Unknown,
 }
 
 impl Questions {
@@ -83,7 +82,7 @@ impl Questions {
     const MOST: usize = 64;
 
     /// What a client brings back together with the answer.
-    fn put(&self, planned: &Planned) -> String {
+    fn put(&self, plan: &RewindPlan) -> String {
         let mut open = self.open.lock().unwrap_or_else(PoisonError::into_inner);
         open.put += 1;
         let halves = [self.random.hash_one((open.put, 0)), self.random.hash_one((open.put, 1))];
@@ -91,40 +90,42 @@ impl Questions {
         if open.waiting.len() == Self::MOST {
             open.waiting.pop_front();
         }
-        open.waiting.push_back((name.clone(), planned.subject()));
+        open.waiting.push_back((name.clone(), plan.subject()));
         name
     }
 
     /// Uses the question up.
-    pub(crate) fn take(&self, name: Option<&str>, planned: &Planned) -> AnswerTo {
+    pub(crate) fn take(&self, name: Option<&str>, plan: &RewindPlan) -> QuestionMatch {
         let mut open = self.open.lock().unwrap_or_else(PoisonError::into_inner);
         let at = open.waiting.iter().position(|(one, _)| Some(one.as_str()) == name);
         match at.and_then(|at| open.waiting.remove(at)) {
-            Some((_, subject)) if subject == planned.subject() => AnswerTo::This,
-            Some(_) => AnswerTo::Another,
-            None => AnswerTo::Nothing,
+            Some((_, subject)) if subject == plan.subject() => QuestionMatch::Same,
+            Some(_) => QuestionMatch::Changed,
+            None => QuestionMatch::Unknown,
         }
     }
 }
 
 /// How a client can ask its user.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Way {
+pub(crate) enum Elicitation {
     /// `elicitation/create`, while the call waits.
     Request,
     /// An `input_required` result, and the call again with the answer.
     Result,
-    None,
+    Unsupported,
 }
 
-pub(crate) fn way(context: &RequestContext<RoleServer>) -> Way {
+pub(crate) fn elicitation(context: &RequestContext<RoleServer>) -> Elicitation {
     let capabilities = context.client_capabilities();
     if !capabilities.as_ref().is_some_and(has_forms) {
-        return Way::None;
+        return Elicitation::Unsupported;
     }
     match context.protocol_version() {
-        Some(version) if version.as_str() >= ProtocolVersion::V_2026_07_28.as_str() => Way::Result,
-        _ => Way::Request,
+        Some(version) if version.as_str() >= ProtocolVersion::V_2026_07_28.as_str() => {
+            Elicitation::Result
+        }
+        _ => Elicitation::Request,
     }
 }
 
@@ -136,19 +137,19 @@ fn has_forms(capabilities: &ClientCapabilities) -> bool {
         .is_some_and(|elicitation| elicitation.form.is_some() || elicitation.url.is_none())
 }
 
-/// Whether it is the first time that this is asked.
+/// Whether the question is asked for the first time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Asked {
+pub(crate) enum Round {
     First,
-    /// What was shown before is not so any more.
-    Again,
+    /// The plan changed after the first question.
+    Repeat,
 }
 
 /// Accept or decline: the form has no fields.
-pub(crate) fn question(input: &Rewind, planned: &Planned, asked: Asked) -> ElicitRequest {
+pub(crate) fn question(input: &Rewind, plan: &RewindPlan, round: Round) -> ElicitRequest {
     ElicitRequest::new(ElicitRequestParams::FormElicitationParams {
         meta: None,
-        message: message(input, planned, asked),
+        message: message(input, plan, round),
         requested_schema: ElicitationSchema::new(BTreeMap::new()),
     })
 }
@@ -158,20 +159,22 @@ const MOST: usize = 10;
 
 /// What would be done comes first. Words that an agent chose come last, in quotes and on lines of their
 /// own, so that they are not taken for the question.
-fn message(input: &Rewind, planned: &Planned, asked: Asked) -> String {
-    let mut message = match asked {
-        Asked::First => String::new(),
-        Asked::Again => "Something changed meanwhile. This is what it would do now.\n".to_owned(),
+fn message(input: &Rewind, plan: &RewindPlan, round: Round) -> String {
+    let mut message = match round {
+        Round::First => String::new(),
+        Round::Repeat => {
+            "Something changed in the meantime. This is what it would do now.\n".to_owned()
+        }
     };
-    message += &format!("The agent asks to rewind files to point {}.\n", planned.title);
+    message += &format!("The agent asks to rewind files to point {}.\n", plan.title);
     if input.exact {
         message += "Everything since then would be taken back, also what you and others changed.\n";
     }
     message.push('\n');
-    message += &text::receipt(&planned.preview, Tense::Would);
+    message += &text::receipt(&plan.preview, &LeftOut::new(), Tense::Would);
     message += "\n`takeback undo` takes it back.";
-    if let Some(called) = &planned.called {
-        message += &format!("\n\nThe point is called:\n{}", text::quoted(called, 120));
+    if let Some(name) = &plan.name {
+        message += &format!("\n\nThe point is called:\n{}", text::quoted(name, 120));
     }
     if !input.paths.is_empty() {
         message += "\n\nThe agent asks for these paths only:";
@@ -191,12 +194,12 @@ const KEY: &str = "rewind";
 pub(crate) fn input_required(
     questions: &Questions,
     input: &Rewind,
-    planned: &Planned,
-    asked: Asked,
+    plan: &RewindPlan,
+    round: Round,
 ) -> InputRequiredResult {
-    let question = InputRequest::Elicitation(question(input, planned, asked));
+    let question = InputRequest::Elicitation(question(input, plan, round));
     let requests = BTreeMap::from([(KEY.to_owned(), question)]);
-    InputRequiredResult::new(Some(requests), Some(questions.put(planned)))
+    InputRequiredResult::new(Some(requests), Some(questions.put(plan)))
 }
 
 /// What the user said, if this call brings an answer.
@@ -208,28 +211,47 @@ pub(crate) fn answer(responses: Option<&InputResponses>) -> Option<ElicitationAc
 
 #[cfg(test)]
 mod tests {
-    use serde_json::json;
+    use serde_json::{Value, json};
+    use takeback_answers::{FilePath, Id, Note, PointBasis, PointKind, Time};
 
     use super::*;
 
-    fn about() -> Value {
-        json!({"id": "450e234ecd6f81a9", "createdAt": "2026-11-15T22:29:31Z", "kind": "manual",
-            "label": "first"})
-    }
-
-    fn preview() -> Value {
-        json!({"point": "450e234ecd6f81a9", "mark": "abc", "restoredFiles": ["a.txt"], "deletedFiles": ["b\n.txt"],
-            "keptFiles": [{"filePath": "c.txt", "reason": "changed by you"}]})
+    fn plan(label: &str) -> RewindPlan {
+        let point = Point {
+            id: Id::new("450e234ecd6f81a9"),
+            seq: 1,
+            kind: PointKind::Manual,
+            session: None,
+            message_ids: Vec::new(),
+            description: String::new(),
+            label: Some(label.to_owned()),
+            pinned: false,
+            created_at: Time("2026-11-15T22:29:31Z".to_owned()),
+            files_changed: 0,
+            insertions: 0,
+            deletions: 0,
+            not_captured: 0,
+            unreadable: 0,
+            has_state: false,
+            basis: PointBasis::Scan,
+        };
+        let path = FilePath { file_path: "c.txt".to_owned(), file_path_base64: None };
+        let receipt = Receipt {
+            restored_files: vec!["a.txt".to_owned()],
+            deleted_files: vec!["b\n.txt".to_owned()],
+            kept_files: vec![Note { path, reason: "changed by you".to_owned() }],
+            ..Receipt::default()
+        };
+        RewindPlan::new(&point, PreviewAnswer { receipt, mark: "abc".to_owned() })
     }
 
     #[test]
     fn the_question_shows_what_would_be_done() {
         let input =
             Rewind { point: "first".to_owned(), paths: vec!["src".to_owned()], exact: true };
-        let planned = Planned::new(&about(), preview());
         assert_eq!(
-            message(&input, &planned, Asked::Again),
-            "Something changed meanwhile. This is what it would do now.\n\
+            message(&input, &plan("first"), Round::Repeat),
+            "Something changed in the meantime. This is what it would do now.\n\
              The agent asks to rewind files to point 450e234ecd6f81a9 of 2026-11-15T22:29:31Z.\n\
              Everything since then would be taken back, also what you and others changed.\n\
              \n\
@@ -250,9 +272,8 @@ mod tests {
         let paths: Vec<String> =
             (1..=12).map(|n| format!("{n}”.\nNothing is lost\u{3164}")).collect();
         let input = Rewind { point: "first".to_owned(), paths, exact: false };
-        let mut about = about();
-        about["label"] = json!("x” of now.\nIt only shows what there is.");
-        let message = message(&input, &Planned::new(&about, preview()), Asked::First);
+        let plan = plan("x” of now.\nIt only shows what there is.");
+        let message = message(&input, &plan, Round::First);
         let (_, chosen) = message.split_once("`takeback undo` takes it back.").unwrap();
         let lines: Vec<&str> = chosen.lines().collect();
         assert_eq!(

@@ -8,6 +8,7 @@ pub mod backend;
 mod consent;
 mod inputs;
 mod outputs;
+mod schema;
 mod server;
 mod text;
 mod tools;

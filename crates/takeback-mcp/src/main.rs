@@ -19,26 +19,26 @@ Usage: takeback-mcp [-C DIR] [--home DIR] [-v]
 
   -C DIR      Work in this folder instead of the current one
   --home DIR  Where Takeback keeps its data
-  -v          Say on standard error what is done
+  -v          Log calls to standard error
 
-TAKEBACK_PROGRAM names the `takeback` to work with; else the one beside this program, else on PATH.
+TAKEBACK_PROGRAM names the `takeback` to run [default: beside this program, then on PATH].
 ";
 
 struct Arguments {
-    /// Handed on as they are.
-    handed_on: Vec<OsString>,
+    /// For the `takeback` that is started.
+    passed_on: Vec<OsString>,
     verbose: bool,
 }
 
-enum Wish {
+enum Action {
     Serve(Arguments),
-    Say(String),
+    Print(String),
 }
 
 fn main() -> ExitCode {
     let arguments = match read(std::env::args_os().skip(1)) {
-        Ok(Wish::Serve(arguments)) => arguments,
-        Ok(Wish::Say(text)) => {
+        Ok(Action::Serve(arguments)) => arguments,
+        Ok(Action::Print(text)) => {
             return match std::io::stdout().write_all(text.as_bytes()) {
                 Ok(()) => ExitCode::SUCCESS,
                 Err(_) => ExitCode::FAILURE,
@@ -49,7 +49,7 @@ fn main() -> ExitCode {
             return ExitCode::from(2);
         }
     };
-    let options = BackendOptions { program: program(), arguments: arguments.handed_on };
+    let options = BackendOptions { program: program(), arguments: arguments.passed_on };
     let log: Log = if arguments.verbose { Arc::new(say) } else { Arc::new(|_| {}) };
     let runtime = match tokio::runtime::Builder::new_current_thread().enable_all().build() {
         Ok(runtime) => runtime,
@@ -75,7 +75,7 @@ async fn serve(backend: Arc<Backend>) -> Result<(), String> {
     let server = Server::new(Arc::clone(&backend));
     let done = match server.serve(rmcp::transport::stdio()).await {
         Ok(running) => running.waiting().await.map(drop).map_err(|error| error.to_string()),
-        // Nobody said anything: that is no mistake.
+        // The client closed its end without a message: no error.
         Err(ServerInitializeError::ConnectionClosed(_)) => Ok(()),
         Err(error) => Err(error.to_string()),
     };
@@ -83,25 +83,25 @@ async fn serve(backend: Arc<Backend>) -> Result<(), String> {
     done
 }
 
-fn read(mut words: impl Iterator<Item = OsString>) -> Result<Wish, String> {
-    let mut arguments = Arguments { handed_on: Vec::new(), verbose: false };
+fn read(mut words: impl Iterator<Item = OsString>) -> Result<Action, String> {
+    let mut arguments = Arguments { passed_on: Vec::new(), verbose: false };
     while let Some(word) = words.next() {
         match word.to_str() {
             Some("-C" | "--home") => {
                 let Some(value) = words.next() else {
                     return Err(format!("{} needs a folder", word.display()));
                 };
-                arguments.handed_on.extend([word, value]);
+                arguments.passed_on.extend([word, value]);
             }
             Some("-v" | "--verbose") => arguments.verbose = true,
-            Some("-h" | "--help") => return Ok(Wish::Say(HELP.to_owned())),
+            Some("-h" | "--help") => return Ok(Action::Print(HELP.to_owned())),
             Some("-V" | "--version") => {
-                return Ok(Wish::Say(format!("takeback-mcp {}\n", env!("CARGO_PKG_VERSION"))));
+                return Ok(Action::Print(format!("takeback-mcp {}\n", env!("CARGO_PKG_VERSION"))));
             }
             _ => return Err(format!("{} is not known", word.display())),
         }
     }
-    Ok(Wish::Serve(arguments))
+    Ok(Action::Serve(arguments))
 }
 
 #[expect(clippy::disallowed_methods, reason = "the binary reads the environment, here alone")]
@@ -115,6 +115,6 @@ fn program() -> PathBuf {
 }
 
 fn say(line: &str) {
-    // Nobody is left to tell that it cannot be told.
+    // With standard error closed there is no place left to report it.
     drop(writeln!(std::io::stderr(), "{line}"));
 }

@@ -1,273 +1,247 @@
-//! What tools answer as JSON: the schemas, and how answers of `takeback serve` are cut to them.
+//! What tools answer as JSON: the answers of `takeback serve`, cut to what a model needs.
 //!
-//! Some agents show their model this and not the text beside it: whatever a model has to know stands here
-//! too. Lists go up to [`MOST`], and `leftOut` tells how many more there were; digests and modes are left
-//! out.
+//! Some agents show their model this and not the text: whatever a model has to know is here too. Lists
+//! have at most [`MOST`] entries, and `leftOut` counts the others; digests and modes are left out.
 
-use std::sync::Arc;
+use std::collections::BTreeMap;
 
-use rmcp::model::JsonObject;
-use serde_json::{Map, Value, json};
+use schemars::JsonSchema;
+use serde::Serialize;
+use takeback_answers::{
+    Author, Change, Correction, Entry, Evidence, FileDiff, FilePath, GitState, Point, Receipt,
+    ShowAnswer, Time,
+};
 
-/// Rows of a list that a model is given.
-pub(crate) const MOST: usize = 200;
+/// Entries of a list that a model is given.
+const MOST: usize = 200;
 
-fn object(schema: Value) -> Arc<JsonObject> {
-    match schema {
-        Value::Object(object) => Arc::new(object),
-        _ => unreachable!("every schema here is an object"),
+/// How many entries of each list were left out.
+pub(crate) type LeftOut = BTreeMap<&'static str, usize>;
+
+#[derive(Debug, Serialize, JsonSchema)]
+pub(crate) struct Points {
+    /// Newest first.
+    pub(crate) points: Vec<Point>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) hint: Option<String>,
+}
+
+#[derive(Debug, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct PointDetails {
+    #[serde(flatten)]
+    pub(crate) point: Point,
+    pub(crate) prompt: Option<String>,
+    pub(crate) git: Option<GitState>,
+    /// What changed after it, until the next point.
+    pub(crate) changes: Vec<ChangeSummary>,
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub(crate) left_out: LeftOut,
+}
+
+#[derive(Debug, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct ChangeSummary {
+    #[serde(flatten)]
+    pub(crate) path: FilePath,
+    pub(crate) change: ChangeKind,
+    pub(crate) author: Author,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) evidence: Option<Evidence>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    correction: Option<Correction>,
+    time: Time,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
+pub(crate) enum ChangeKind {
+    #[serde(rename = "created")]
+    Created,
+    #[serde(rename = "changed")]
+    Changed,
+    #[serde(rename = "deleted")]
+    Deleted,
+    #[serde(rename = "first seen")]
+    FirstSeen,
+}
+
+#[derive(Debug, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct Diff {
+    pub(crate) files: Vec<FileLines>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) note: Option<String>,
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    left_out: LeftOut,
+}
+
+#[derive(Debug, Serialize, JsonSchema)]
+pub(crate) struct FileLines {
+    #[serde(flatten)]
+    pub(crate) path: FilePath,
+    /// `null`: not text.
+    pub(crate) insertions: Option<usize>,
+    pub(crate) deletions: Option<usize>,
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    damaged: bool,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) patch: Option<String>,
+}
+
+/// A preview or a receipt.
+#[derive(Debug, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct RewindReceipt {
+    #[serde(flatten)]
+    pub(crate) receipt: Receipt,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) note: Option<&'static str>,
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub(crate) left_out: LeftOut,
+}
+
+#[derive(Debug, Serialize, JsonSchema)]
+pub(crate) struct Rewind {
+    pub(crate) outcome: RewindOutcome,
+    pub(crate) message: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) receipt: Option<RewindReceipt>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub(crate) enum RewindOutcome {
+    Done,
+    NothingToDo,
+    Declined,
+    Cancelled,
+}
+
+impl From<ShowAnswer> for PointDetails {
+    fn from(answer: ShowAnswer) -> Self {
+        let ShowAnswer { point, prompt, git, changes, calls: _ } = answer;
+        let mut changes: Vec<ChangeSummary> = changes.into_iter().map(Into::into).collect();
+        let mut left_out = LeftOut::new();
+        cut(&mut left_out, "changes", &mut changes);
+        Self { point, prompt, git, changes, left_out }
     }
 }
 
-fn point(mut more: Value) -> Value {
-    let mut properties = json!({
-        "id": {"type": "string"},
-        "kind": {"type": "string", "description": "prompt, manual, step, run or safety"},
-        "session": {"type": ["string", "null"]},
-        "messageIds": {"type": "array", "items": {"type": "string"}},
-        "description": {"type": "string"},
-        "label": {"type": ["string", "null"]},
-        "pinned": {"type": "boolean"},
-        "createdAt": {"type": "string"},
-        "filesChanged": {"type": "integer", "description": "between this point and the next"},
-        "insertions": {"type": "integer"},
-        "deletions": {"type": "integer"},
-        "notCaptured": {"type": "integer", "description": "files that could not be kept"},
-    });
-    if let (Some(all), Some(more)) = (properties.as_object_mut(), more.as_object_mut()) {
-        all.append(more);
-    }
-    json!({"type": "object", "properties": properties, "required": ["id", "kind", "createdAt"]})
-}
-
-fn left_out() -> Value {
-    json!({
-        "type": "object",
-        "description": "how many more there were of a list that was cut",
-        "additionalProperties": {"type": "integer"},
-    })
-}
-
-pub(crate) fn points() -> Arc<JsonObject> {
-    object(json!({
-        "type": "object",
-        "properties": {
-            "points": {"type": "array", "items": point(json!({})), "description": "newest first"},
-            "hint": {"type": "string"},
-        },
-        "required": ["points"],
-    }))
-}
-
-pub(crate) fn one_point() -> Arc<JsonObject> {
-    let changes = json!({
-        "changes": {
-            "type": "array",
-            "description": "what was changed after it, until the next point",
-            "items": {
-                "type": "object",
-                "properties": {
-                    "filePath": {"type": "string"},
-                    "change": {"enum": ["created", "changed", "deleted", "first seen"]},
-                    "author": {"type": "object", "properties": {"kind": {"type": "string"}}},
-                    "evidence": {"type": "string"},
-                    "time": {"type": "string"},
-                },
-                "required": ["filePath", "change", "author"],
-            },
-        },
-        "leftOut": left_out(),
-    });
-    object(point(changes))
-}
-
-pub(crate) fn diff() -> Arc<JsonObject> {
-    object(json!({
-        "type": "object",
-        "properties": {
-            "files": {
-                "type": "array",
-                "items": {
-                    "type": "object",
-                    "properties": {
-                        "filePath": {"type": "string"},
-                        "insertions": {"type": ["integer", "null"], "description": "null: not text"},
-                        "deletions": {"type": ["integer", "null"]},
-                        "patch": {"type": "string"},
-                    },
-                    "required": ["filePath"],
-                },
-            },
-            "note": {"type": "string"},
-            "leftOut": left_out(),
-        },
-        "required": ["files"],
-    }))
-}
-
-fn receipt() -> Value {
-    let paths =
-        |what: &str| json!({"type": "array", "items": {"type": "string"}, "description": what});
-    let notes = |what: &str| {
-        json!({
-            "type": "array",
-            "description": what,
-            "items": {
-                "type": "object",
-                "properties": {"filePath": {"type": "string"}, "reason": {"type": "string"}},
-                "required": ["filePath"],
-            },
-        })
-    };
-    json!({
-        "type": "object",
-        "properties": {
-            "success": {"type": "boolean", "description": "all that was planned is done; nothing is in the way"},
-            "point": {"type": ["string", "null"]},
-            "safetyPoint": {"type": ["string", "null"], "description": "how it was just before"},
-            "restoredFiles": paths("contents as at the point"),
-            "deletedFiles": paths("were not there at the point"),
-            "mergedFiles": notes("the agent's lines taken out, the user's kept"),
-            "keptFiles": notes("left alone, since they are not the agent's"),
-            "firstSeen": {
-                "type": "array",
-                "items": {"type": "object"},
-                "description": "folders with files first seen after the point, which stay: new in an ignored folder, or not covered before",
-            },
-            "conflicts": notes("left alone, since both changed the same lines"),
-            "ambiguous": notes("left alone, since it is not clear who changed them"),
-            "notCaptured": notes("cannot come back, since they were not kept"),
-            "errors": notes("went wrong"),
-            "note": {"type": "string"},
-            "leftOut": left_out(),
-        },
-        "required": ["success", "restoredFiles", "deletedFiles"],
-    })
-}
-
-pub(crate) fn preview() -> Arc<JsonObject> {
-    object(receipt())
-}
-
-pub(crate) fn rewind() -> Arc<JsonObject> {
-    object(json!({
-        "type": "object",
-        "properties": {
-            "outcome": {"enum": ["done", "nothingToDo", "declined", "cancelled"]},
-            "message": {"type": "string"},
-            "receipt": receipt(),
-        },
-        "required": ["outcome", "message"],
-    }))
-}
-
-pub(crate) fn checkpoint() -> Arc<JsonObject> {
-    object(json!({
-        "type": "object",
-        "properties": {
-            "id": {"type": "string"},
-            "label": {"type": ["string", "null"]},
-            "notCaptured": {"type": "integer"},
-        },
-        "required": ["id"],
-    }))
-}
-
-/// Of a point that is shown: what became of each path, in a word.
-pub(crate) fn without_entries(mut point: Value) -> Value {
-    for change in objects(&mut point["changes"]) {
-        let (before, after) = (change.remove("before"), change.remove("after"));
-        let kind = |entry: &Option<Value>| entry.as_ref()?["kind"].as_str().map(str::to_owned);
-        let word = match (kind(&before).as_deref(), kind(&after).as_deref()) {
-            (Some("unknown"), _) => "first seen",
-            (Some("absent"), _) => "created",
-            (_, Some("absent")) => "deleted",
-            _ => "changed",
+impl From<Change> for ChangeSummary {
+    fn from(change: Change) -> Self {
+        let Change { path, before, after, author, evidence, correction, time, seq: _ } = change;
+        let change = match (before, after) {
+            (Entry::Unknown, _) => ChangeKind::FirstSeen,
+            (Entry::Absent, _) => ChangeKind::Created,
+            (_, Entry::Absent) => ChangeKind::Deleted,
+            _ => ChangeKind::Changed,
         };
-        change.insert("change".to_owned(), json!(word));
+        Self { path, change, author, evidence, correction, time }
     }
-    point
 }
 
-/// Of the rows of a diff.
-pub(crate) fn only_lines(mut files: Value) -> Value {
-    for file in objects(&mut files) {
-        file.remove("before");
-        file.remove("after");
+impl From<FileDiff> for FileLines {
+    fn from(diff: FileDiff) -> Self {
+        let FileDiff { path, insertions, deletions, damaged, patch, .. } = diff;
+        Self { path, insertions, deletions, damaged, patch }
     }
-    files
 }
 
-fn objects(list: &mut Value) -> impl Iterator<Item = &mut JsonObject> {
-    list.as_array_mut().into_iter().flatten().filter_map(Value::as_object_mut)
+impl Diff {
+    pub(crate) fn new(mut files: Vec<FileLines>, note: Option<String>) -> Self {
+        let mut left_out = LeftOut::new();
+        cut(&mut left_out, "files", &mut files);
+        Self { files, note, left_out }
+    }
 }
 
-/// Of a preview or a receipt. Reasons speak to the user; here a model reads them.
-pub(crate) fn for_model(mut receipt: Value) -> Value {
-    let said = |row: &Value| row["reason"].as_str().is_some_and(|reason| reason.contains("you"));
-    let lists = receipt.as_object().into_iter().flat_map(JsonObject::values);
-    let speaks = lists.filter_map(Value::as_array).flatten().any(said);
-    if speaks {
-        receipt["note"] = json!("“You” in a reason is the user.");
+impl From<Receipt> for RewindReceipt {
+    /// Reasons speak to the user; here a model reads them.
+    fn from(mut receipt: Receipt) -> Self {
+        let notes = [
+            &receipt.merged_files,
+            &receipt.kept_files,
+            &receipt.conflicts,
+            &receipt.ambiguous,
+            &receipt.not_captured,
+            &receipt.notes,
+        ];
+        let says_you = notes.into_iter().flatten().any(|note| note.reason.contains("you"));
+        let mut left_out = LeftOut::new();
+        cut(&mut left_out, "restoredFiles", &mut receipt.restored_files);
+        cut(&mut left_out, "deletedFiles", &mut receipt.deleted_files);
+        cut(&mut left_out, "mergedFiles", &mut receipt.merged_files);
+        cut(&mut left_out, "keptFiles", &mut receipt.kept_files);
+        cut(&mut left_out, "firstSeen", &mut receipt.first_seen);
+        cut(&mut left_out, "conflicts", &mut receipt.conflicts);
+        cut(&mut left_out, "ambiguous", &mut receipt.ambiguous);
+        cut(&mut left_out, "notCaptured", &mut receipt.not_captured);
+        cut(&mut left_out, "evidence", &mut receipt.evidence);
+        cut(&mut left_out, "notes", &mut receipt.notes);
+        cut(&mut left_out, "errors", &mut receipt.errors);
+        cut(&mut left_out, "windows", receipt.windows.get_or_insert_default());
+        let note = says_you.then_some("“You” in a reason is the user.");
+        Self { receipt, note, left_out }
     }
-    if let Some(receipt) = receipt.as_object_mut() {
-        receipt.remove("mark");
-    }
-    cut(receipt)
 }
 
-/// Cuts the lists of an object.
-pub(crate) fn cut(mut value: Value) -> Value {
-    let Some(object) = value.as_object_mut() else { return value };
-    let mut left_out = Map::new();
-    for (key, list) in object.iter_mut() {
-        if let Value::Array(list) = list
-            && list.len() > MOST
-        {
-            left_out.insert(key.clone(), json!(list.len() - MOST));
-            list.truncate(MOST);
-        }
+fn cut<T>(left_out: &mut LeftOut, key: &'static str, list: &mut Vec<T>) {
+    if list.len() > MOST {
+        left_out.insert(key, list.len() - MOST);
+        list.truncate(MOST);
     }
-    if !left_out.is_empty() {
-        object.insert("leftOut".to_owned(), Value::Object(left_out));
-    }
-    value
 }
 
 #[cfg(test)]
 mod tests {
+    use takeback_answers::Note;
+
     use super::*;
 
     #[test]
-    fn a_point_is_shown_in_words() {
-        let change = |before: &str, after: &str| {
-            json!({"filePath": "a", "before": {"kind": before, "digest": "d"},
-                "after": {"kind": after}, "author": {"kind": "human"}})
-        };
-        let shown = json!({"id": "1", "changes": [change("absent", "file"), change("file", "absent"),
-            change("file", "file"), change("unknown", "file")]});
-        let words = ["created", "deleted", "changed", "first seen"];
-        let expected =
-            words.map(|word| json!({"filePath": "a", "change": word, "author": {"kind": "human"}}));
-        assert_eq!(without_entries(shown), json!({"id": "1", "changes": expected}));
+    fn a_change_is_one_word() {
+        let file = || Entry::Dir { mode: 0o755 };
+        for (before, after, expected) in [
+            (Entry::Absent, file(), ChangeKind::Created),
+            (file(), Entry::Absent, ChangeKind::Deleted),
+            (file(), file(), ChangeKind::Changed),
+            (Entry::Unknown, file(), ChangeKind::FirstSeen),
+        ] {
+            let path = FilePath { file_path: "a".to_owned(), file_path_base64: None };
+            let (time, author) = (Time(String::new()), Author::Human);
+            let change = Change {
+                seq: 1,
+                path,
+                before,
+                after,
+                author,
+                evidence: None,
+                correction: None,
+                time,
+            };
+            assert_eq!(ChangeSummary::from(change).change, expected);
+        }
     }
 
     #[test]
-    fn who_you_are_is_said_where_a_reason_says_you() {
-        let kept = |reason: &str| json!({"keptFiles": [{"filePath": "you", "reason": reason}], "mark": "m"});
-        assert_eq!(for_model(kept("changed by s1")).get("note"), None);
-        let told = for_model(kept("changed by you"));
-        assert_eq!(told["note"], "“You” in a reason is the user.");
-        assert_eq!(told.get("mark"), None);
+    fn a_reason_that_says_you_comes_with_who_that_is() {
+        let note = |reason: &str| Note {
+            path: FilePath { file_path: "you".to_owned(), file_path_base64: None },
+            reason: reason.to_owned(),
+        };
+        let kept = |reason| Receipt { kept_files: vec![note(reason)], ..Receipt::default() };
+        assert_eq!(RewindReceipt::from(kept("changed by s1")).note, None);
+        let note = RewindReceipt::from(kept("changed by you")).note;
+        assert_eq!(note, Some("“You” in a reason is the user."));
     }
 
     #[test]
     fn long_lists_are_cut_and_counted() {
-        let long: Vec<usize> = (0..MOST + 7).collect();
-        let told = cut(json!({"success": true, "restoredFiles": long, "keptFiles": [1]}));
-        assert_eq!(told["restoredFiles"].as_array().map(Vec::len), Some(MOST));
-        assert_eq!(told["leftOut"], json!({"restoredFiles": 7}));
-        let short = json!({"success": true, "restoredFiles": ["a"]});
-        assert_eq!(cut(short.clone()), short);
+        let restored_files = (0..MOST + 7).map(|n| n.to_string()).collect();
+        let receipt = RewindReceipt::from(Receipt { restored_files, ..Receipt::default() });
+        assert_eq!(receipt.receipt.restored_files.len(), MOST);
+        assert_eq!(receipt.left_out, LeftOut::from([("restoredFiles", 7)]));
+        let short = Receipt { deleted_files: vec!["a".to_owned()], ..Receipt::default() };
+        assert_eq!(RewindReceipt::from(short).left_out, LeftOut::new());
     }
 }

@@ -1,5 +1,5 @@
-//! The server: tool calls in, calls of `takeback serve` out, and the user asked in between where a
-//! rewind needs their leave.
+//! The server: tool calls in, calls of `takeback serve` out, and in between a question to the user where
+//! a rewind needs their permission.
 
 use std::sync::Arc;
 
@@ -10,12 +10,16 @@ use rmcp::model::{
 };
 use rmcp::service::RequestContext;
 use rmcp::{ErrorData, RoleServer, ServerHandler};
+use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
+use takeback_answers::{
+    CheckpointAnswer, DiffAnswer, LogAnswer, PreviewAnswer, Receipt, ServerInfo, ShowAnswer,
+};
 
 use crate::backend::{Backend, CallError, Kind};
-use crate::consent::{self, AnswerTo, Asked, Planned, Questions, Way};
-use crate::outputs::{cut, for_model, only_lines, without_entries};
+use crate::consent::{self, Elicitation, QuestionMatch, Questions, RewindPlan, Round};
+use crate::outputs::{Diff, FileLines, PointDetails, Points, Rewind, RewindOutcome, RewindReceipt};
 use crate::text::{self, DiffText, Tense};
 use crate::{inputs, tools};
 
@@ -32,8 +36,8 @@ enum ToolError {
     #[error(transparent)]
     Call(#[from] CallError),
     #[error(
-        "a rewind needs the user's leave, and this client cannot ask for it. Tell the user: they can run \
-         `takeback rewind {point}` themselves, or allow it for good with \"allowAgentRewind\": true in \
+        "a rewind needs the user's permission, and this client cannot ask for it. Tell the user: they can \
+         run `takeback rewind {point}` themselves, or allow rewinds with \"allowAgentRewind\": true in \
          their own Takeback settings. Nothing was changed"
     )]
     CannotAsk { point: String },
@@ -41,21 +45,27 @@ enum ToolError {
     KeepsChanging,
     #[error("the user could not be asked: {0}. Nothing was changed")]
     NotAsked(rmcp::ServiceError),
-    #[error("the client answered something else than was asked. Nothing was changed")]
+    #[error("the client sent an answer of another kind. Nothing was changed")]
     OtherAnswer,
 }
 
 impl ToolError {
-    /// Whether nothing was done because the plan was another by then.
+    /// Whether nothing was done because the plan had changed by then.
     fn is_of_change(&self) -> bool {
-        matches!(self, Self::Call(CallError::Refused(fault)) if fault.kind() == "changed")
+        matches!(self, Self::Call(CallError::Refused(fault)) if fault.data.kind == "changed")
     }
 }
 
-/// What a tool tells.
-struct Told {
+/// What a tool answers, as text and as JSON.
+struct Reply {
     text: String,
     value: Value,
+}
+
+impl Reply {
+    fn new(text: String, output: &impl Serialize) -> Self {
+        Self { text, value: serde_json::to_value(output).expect("plain data") }
+    }
 }
 
 /// Of patches in one answer.
@@ -70,82 +80,72 @@ impl Server {
         Self { backend, questions: Questions::default() }
     }
 
-    async fn look(&self, method: &str, params: Value) -> Result<Value, CallError> {
-        self.backend.call(Kind::Looks, method, params).await
+    async fn read<T: DeserializeOwned>(&self, method: &str, params: Value) -> Result<T, CallError> {
+        self.backend.call(Kind::Read, method, params).await
     }
 
-    async fn list_points(&self, input: inputs::ListPoints) -> Result<Told, ToolError> {
-        let limit = input.limit.unwrap_or(inputs::POINTS_DEFAULT).clamp(1, inputs::POINTS_MOST);
-        let params = json!({"limit": limit, "session": input.session_id});
-        let points = match self.look("point:list", params).await {
-            Ok(points) => points,
-            Err(CallError::Refused(fault)) if fault.kind() == "noStore" => {
+    async fn list_points(&self, input: inputs::ListPoints) -> Result<Reply, ToolError> {
+        let params = json!({"limit": input.limit(), "session": input.session_id});
+        let (points, hint): (LogAnswer, _) = match self.read("point:list", params).await {
+            Ok(points) => (points, None),
+            Err(CallError::Refused(fault)) if fault.data.kind == "noStore" => {
                 let hint = "Nothing has been recorded in this workspace yet. `checkpoint` makes the \
                             first point; `takeback init` (run by the user) records every prompt.";
-                let value = json!({"points": [], "hint": hint});
-                return Ok(Told { text: hint.to_owned(), value });
+                (Vec::new(), Some(hint.to_owned()))
             }
             Err(error) => return Err(error.into()),
         };
-        let text = text::points(points.as_array().map_or(&[], Vec::as_slice));
-        Ok(Told { text, value: json!({"points": points}) })
+        let text = hint.clone().unwrap_or_else(|| text::points(&points));
+        Ok(Reply::new(text, &Points { points, hint }))
     }
 
-    async fn show_point(&self, input: inputs::ShowPoint) -> Result<Told, ToolError> {
-        let shown = self.look("point:show", json!({"point": input.point})).await?;
-        let point = cut(without_entries(shown));
-        Ok(Told { text: text::one_point(&point), value: point })
+    async fn show_point(&self, input: inputs::ShowPoint) -> Result<Reply, ToolError> {
+        let shown: ShowAnswer = self.read("point:show", json!(input)).await?;
+        let details = PointDetails::from(shown);
+        Ok(Reply::new(text::point_details(&details), &details))
     }
 
-    async fn diff(&self, input: inputs::Diff) -> Result<Told, ToolError> {
+    async fn diff(&self, input: inputs::Diff) -> Result<Reply, ToolError> {
         let inputs::Diff { from, to, paths, stat } = input;
-        let params = json!({"from": from, "to": to, "paths": paths, "patchBytes": if stat { None } else { Some(PATCH_BYTES) }});
-        let files = only_lines(self.look("checkpoint:diff", params).await?);
-        let DiffText { text, note } =
-            text::diff(files.as_array().map_or(&[], Vec::as_slice), !stat);
-        let mut value = cut(json!({"files": files}));
-        if let Some(note) = note {
-            value["note"] = json!(note);
+        let most = (!stat).then_some(PATCH_BYTES);
+        let params = json!({"from": from, "to": to, "paths": paths, "patchBytes": most});
+        let files: DiffAnswer = self.read("checkpoint:diff", params).await?;
+        let files: Vec<FileLines> = files.into_iter().map(Into::into).collect();
+        let DiffText { text, note } = text::diff(&files, !stat);
+        Ok(Reply::new(text, &Diff::new(files, note)))
+    }
+
+    async fn preview(&self, input: &inputs::Rewind) -> Result<PreviewAnswer, CallError> {
+        self.read("checkpoint:preview", json!(input)).await
+    }
+
+    async fn preview_rewind(&self, input: &inputs::Rewind) -> Result<Reply, ToolError> {
+        let preview = RewindReceipt::from(self.preview(input).await?.receipt);
+        Ok(Reply::new(text::rewind_receipt(&preview, Tense::Would), &preview))
+    }
+
+    async fn checkpoint(&self, input: inputs::Checkpoint) -> Result<Reply, ToolError> {
+        let made = self.backend.call(Kind::Change, "checkpoint:create", json!(input));
+        let made: CheckpointAnswer = made.await?;
+        let mut text = format!("Made point {}.", made.id);
+        if made.not_captured > 0 {
+            let lacking = made.not_captured;
+            text += &format!(" {lacking} files could not be saved (show_point names them).");
         }
-        Ok(Told { text, value })
+        Ok(Reply::new(text, &made))
     }
 
-    async fn preview(&self, input: &inputs::Rewind) -> Result<Value, CallError> {
-        let inputs::Rewind { point, paths, exact } = input;
-        let params = json!({"point": point, "paths": paths, "exact": exact});
-        self.look("checkpoint:preview", params).await
-    }
-
-    async fn preview_rewind(&self, input: &inputs::Rewind) -> Result<Told, ToolError> {
-        let preview = for_model(self.preview(input).await?);
-        Ok(Told { text: text::receipt(&preview, Tense::Would), value: preview })
-    }
-
-    async fn checkpoint(&self, input: inputs::Checkpoint) -> Result<Told, ToolError> {
-        let params = json!({"label": input.label});
-        let made = self.backend.call(Kind::Changes, "checkpoint:create", params).await?;
-        let id = made["id"].as_str().unwrap_or_default();
-        let text = match made["notCaptured"].as_u64() {
-            Some(lacking) if lacking > 0 => {
-                format!(
-                    "Made point {id}. {lacking} files could not be kept (show_point names them)."
-                )
-            }
-            _ => format!("Made point {id}."),
-        };
-        Ok(Told { text, value: made })
-    }
-
-    async fn plan(&self, input: &inputs::Rewind) -> Result<Planned, CallError> {
+    async fn plan(&self, input: &inputs::Rewind) -> Result<RewindPlan, CallError> {
         let preview = self.preview(input).await?;
-        let about = self.look("point:show", json!({"point": preview["point"]})).await?;
-        Ok(Planned::new(&about, preview))
+        let point = json!({"point": preview.receipt.point});
+        let shown: ShowAnswer = self.read("point:show", point).await?;
+        Ok(RewindPlan::new(&shown.point, preview))
     }
 
-    /// Asked anew each time: the user may change their mind while this runs.
+    /// Read each time: the user may change the setting while this runs.
     async fn is_allowed(&self) -> Result<bool, CallError> {
-        let info = self.look("server:info", json!({})).await?;
-        Ok(info["allowAgentRewind"] == true)
+        let info: ServerInfo = self.read("server:info", json!({})).await?;
+        Ok(info.allow_agent_rewind)
     }
 
     async fn rewind(
@@ -154,69 +154,69 @@ impl Server {
         request: &CallToolRequestParams,
         context: &RequestContext<RoleServer>,
     ) -> Result<CallToolResponse, ToolError> {
-        let planned = self.plan(input).await?;
-        if text::does_nothing(&planned.preview) {
-            return Ok(complete(nothing_to_do(planned.preview)));
+        let plan = self.plan(input).await?;
+        if text::does_nothing(&plan.preview) {
+            return Ok(complete(nothing_to_do(plan.preview)));
         }
         if self.is_allowed().await? {
-            return Ok(complete(self.take_back(input, &planned).await?));
+            return Ok(complete(self.take_back(input, &plan).await?));
         }
-        match consent::way(context) {
-            Way::Result => self.by_result(input, planned, request).await,
-            Way::Request => self.by_request(input, planned, context).await.map(complete),
-            Way::None => Err(ToolError::CannotAsk { point: planned.point }),
+        match consent::elicitation(context) {
+            Elicitation::Result => self.by_result(input, plan, request).await,
+            Elicitation::Request => self.by_request(input, plan, context).await.map(complete),
+            Elicitation::Unsupported => Err(ToolError::CannotAsk { point: plan.point }),
         }
     }
 
     async fn by_result(
         &self,
         input: &inputs::Rewind,
-        mut planned: Planned,
+        mut plan: RewindPlan,
         request: &CallToolRequestParams,
     ) -> Result<CallToolResponse, ToolError> {
-        let answer_to = self.questions.take(request.request_state.as_deref(), &planned);
-        let asked = match consent::answer(request.input_responses.as_ref()) {
-            None => Asked::First,
-            Some(ElicitationAction::Accept) => match answer_to {
-                AnswerTo::This => match self.take_back(input, &planned).await {
+        let question = self.questions.take(request.request_state.as_deref(), &plan);
+        let round = match consent::answer(request.input_responses.as_ref()) {
+            None => Round::First,
+            Some(ElicitationAction::Accept) => match question {
+                QuestionMatch::Same => match self.take_back(input, &plan).await {
                     Err(error) if error.is_of_change() => {
-                        planned = self.plan(input).await?;
-                        Asked::Again
+                        plan = self.plan(input).await?;
+                        Round::Repeat
                     }
                     done => return done.map(complete),
                 },
-                AnswerTo::Another => Asked::Again,
-                AnswerTo::Nothing => Asked::First,
+                QuestionMatch::Changed => Round::Repeat,
+                QuestionMatch::Unknown => Round::First,
             },
-            Some(action) => return Ok(complete(not_done(&action, &planned))),
+            Some(action) => return Ok(complete(not_done(&action, &plan))),
         };
-        Ok(consent::input_required(&self.questions, input, &planned, asked).into())
+        Ok(consent::input_required(&self.questions, input, &plan, round).into())
     }
 
     async fn by_request(
         &self,
         input: &inputs::Rewind,
-        mut planned: Planned,
+        mut plan: RewindPlan,
         context: &RequestContext<RoleServer>,
-    ) -> Result<Told, ToolError> {
-        let mut asked = Asked::First;
+    ) -> Result<Reply, ToolError> {
+        let mut round = Round::First;
         for _ in 0..ROUNDS {
-            let question = ServerRequest::ElicitRequest(consent::question(input, &planned, asked));
+            let question = ServerRequest::ElicitRequest(consent::question(input, &plan, round));
             let waiting = context.ct.run_until_cancelled(context.peer.send_request(question));
             let Some(answer) = waiting.await else {
-                return Ok(not_done(&ElicitationAction::Cancel, &planned));
+                return Ok(not_done(&ElicitationAction::Cancel, &plan));
             };
             match answer.map_err(ToolError::NotAsked)? {
                 ClientResult::ElicitResult(result)
                     if result.action == ElicitationAction::Accept => {}
                 ClientResult::ElicitResult(result) => {
-                    return Ok(not_done(&result.action, &planned));
+                    return Ok(not_done(&result.action, &plan));
                 }
                 _ => return Err(ToolError::OtherAnswer),
             }
-            match self.take_back(input, &planned).await {
+            match self.take_back(input, &plan).await {
                 Err(error) if error.is_of_change() => {
-                    (planned, asked) = (self.plan(input).await?, Asked::Again);
+                    (plan, round) = (self.plan(input).await?, Round::Repeat);
                 }
                 done => return done,
             }
@@ -224,19 +224,20 @@ impl Server {
         Err(ToolError::KeepsChanging)
     }
 
-    /// What was planned, to the very point, whatever its name means by now; or nothing.
+    /// Carries out the plan the user agreed to, or nothing: by the point's id, since a name may mean
+    /// another point by now.
     async fn take_back(
         &self,
         input: &inputs::Rewind,
-        planned: &Planned,
-    ) -> Result<Told, ToolError> {
+        plan: &RewindPlan,
+    ) -> Result<Reply, ToolError> {
         let inputs::Rewind { paths, exact, .. } = input;
-        let Planned { point, mark, .. } = planned;
+        let RewindPlan { point, mark, .. } = plan;
         let params = json!({"point": point, "paths": paths, "exact": exact, "mark": mark});
-        let receipt = self.backend.call(Kind::Changes, "point:rewind", params).await?;
-        let receipt = for_model(receipt);
-        let verdict = if receipt["success"] == true {
-            "Done and checked on disk."
+        let receipt: Receipt = self.backend.call(Kind::Change, "point:rewind", params).await?;
+        let receipt = RewindReceipt::from(receipt);
+        let verdict = if receipt.receipt.success {
+            "Done and verified on disk."
         } else {
             "Done as far as possible."
         };
@@ -244,8 +245,11 @@ impl Server {
             "{verdict} Files you have read may be different now. The user can take this back with \
              `takeback undo`."
         );
-        let text = format!("{}\n{message}", text::receipt(&receipt, Tense::Did));
-        Ok(Told { text, value: json!({"outcome": "done", "message": message, "receipt": receipt}) })
+        let text = format!("{}\n{message}", text::rewind_receipt(&receipt, Tense::Did));
+        Ok(Reply::new(
+            text,
+            &Rewind { outcome: RewindOutcome::Done, message, receipt: Some(receipt) },
+        ))
     }
 
     async fn call(
@@ -253,7 +257,7 @@ impl Server {
         request: &CallToolRequestParams,
         context: &RequestContext<RoleServer>,
     ) -> Result<CallToolResponse, ToolError> {
-        let told = match request.name.as_ref() {
+        let reply = match request.name.as_ref() {
             tools::LIST_POINTS => self.list_points(arguments(request)?).await?,
             tools::SHOW_POINT => self.show_point(arguments(request)?).await?,
             tools::DIFF => self.diff(arguments(request)?).await?,
@@ -262,7 +266,7 @@ impl Server {
             tools::REWIND => return self.rewind(&arguments(request)?, request, context).await,
             other => unreachable!("{other} was looked for among the tools"),
         };
-        Ok(complete(told))
+        Ok(complete(reply))
     }
 }
 
@@ -300,38 +304,38 @@ fn arguments<T: DeserializeOwned>(request: &CallToolRequestParams) -> Result<T, 
     serde_json::from_value(Value::Object(given)).map_err(ToolError::Arguments)
 }
 
-fn complete(told: Told) -> CallToolResponse {
-    let mut result = CallToolResult::success(vec![ContentBlock::text(told.text)]);
-    result.structured_content = Some(told.value);
+fn complete(reply: Reply) -> CallToolResponse {
+    let mut result = CallToolResult::success(vec![ContentBlock::text(reply.text)]);
+    result.structured_content = Some(reply.value);
     result.into()
 }
 
-fn nothing_to_do(preview: Value) -> Told {
-    let preview = for_model(preview);
-    let message = "There is nothing to take back. Nothing was changed.";
-    let text = format!("{}\n{message}", text::receipt(&preview, Tense::Would));
-    let value = json!({"outcome": "nothingToDo", "message": message, "receipt": preview});
-    Told { text, value }
+fn nothing_to_do(preview: Receipt) -> Reply {
+    let receipt = RewindReceipt::from(preview);
+    let message = "There is nothing to take back. Nothing was changed.".to_owned();
+    let text = format!("{}\n{message}", text::rewind_receipt(&receipt, Tense::Would));
+    let outcome = RewindOutcome::NothingToDo;
+    Reply::new(text, &Rewind { outcome, message, receipt: Some(receipt) })
 }
 
-/// Somebody said no, or nobody said anything: an agent without a screen answers like that.
-fn not_done(action: &ElicitationAction, planned: &Planned) -> Told {
+/// The user said no, or gave no answer: an agent without a screen answers like that.
+fn not_done(action: &ElicitationAction, plan: &RewindPlan) -> Reply {
     let (outcome, message) = match action {
         ElicitationAction::Cancel => (
-            "cancelled",
+            RewindOutcome::Cancelled,
             format!(
                 "The question was not answered. Nothing was changed. The user can run `takeback rewind {}` \
                  themselves.",
-                planned.point
+                plan.point
             ),
         ),
         _ => (
-            "declined",
+            RewindOutcome::Declined,
             "The user declined. Nothing was changed. Do not try again unless they ask for it."
                 .to_owned(),
         ),
     };
-    Told { value: json!({"outcome": outcome, "message": message}), text: message }
+    Reply::new(message.clone(), &Rewind { outcome, message, receipt: None })
 }
 
 /// What went wrong, with what can be done about it.
@@ -344,10 +348,10 @@ fn failed(error: &ToolError) -> CallToolResult {
         said.push('.');
     }
     if let ToolError::Call(CallError::Refused(fault)) = error {
-        if let Some(hint) = fault.hint() {
+        if let Some(hint) = &fault.data.hint {
             said = format!("{said} {hint}");
         }
-        let next = match fault.kind() {
+        let next = match fault.data.kind.as_str() {
             "unknownPoint" | "ambiguousName" => "`list_points` shows the points with their ids.",
             "noStore" => "Nothing has been recorded here yet; `checkpoint` makes the first point.",
             "locked" => "Another Takeback command is at work; try again in a moment.",
@@ -357,7 +361,7 @@ fn failed(error: &ToolError) -> CallToolResult {
             said = format!("{said} {next}");
         }
     }
-    if matches!(error, ToolError::Call(CallError::Ended { kind: Kind::Changes, .. })) {
+    if matches!(error, ToolError::Call(CallError::Ended { kind: Kind::Change, .. })) {
         said +=
             " Whether it was done is not known; `list_points` and `diff` show how things stand.";
     }

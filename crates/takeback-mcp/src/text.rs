@@ -3,90 +3,94 @@
 
 use std::fmt::Write as _;
 
-use serde_json::Value;
+use takeback_answers::{Author, Evidence, Note, Point, Receipt};
 
-/// Lines of a list, before the rest is only counted.
+use crate::outputs::{ChangeKind, ChangeSummary, FileLines, LeftOut, PointDetails, RewindReceipt};
+
+/// Rows of a list, before the rest is only counted.
 const MOST: usize = 50;
 
-pub(crate) fn points(points: &[Value]) -> String {
+pub(crate) fn points(points: &[Point]) -> String {
     if points.is_empty() {
         return "No points.".to_owned();
     }
-    let mut text = String::from("Points, newest first:\n");
-    for point in points {
-        writeln!(text, "- {}", point_line(point)).expect("text can always be longer");
-    }
-    text
+    let rows: String = points.iter().map(|point| format!("- {}\n", point_line(point))).collect();
+    format!("Points, newest first:\n{rows}")
 }
 
-/// `717fc7c81e8ac477 of 2026-11-15T22:29:32Z`: nothing that anybody chose.
-pub(crate) fn title(point: &Value) -> String {
-    format!("{} of {}", word(&point["id"]), word(&point["createdAt"]))
+/// `717fc7c81e8ac477 of 2026-11-15T22:29:32Z`: nothing that an agent chose.
+pub(crate) fn title(point: &Point) -> String {
+    format!("{} of {}", point.id, point.created_at)
 }
 
 /// The label or the prompt of a point.
-pub(crate) fn called(point: &Value) -> Option<&str> {
-    let label = point["label"].as_str();
-    label.or_else(|| point["description"].as_str()).filter(|called| !called.is_empty())
+pub(crate) fn name_of(point: &Point) -> Option<&str> {
+    let name = point.label.as_deref().unwrap_or(&point.description);
+    (!name.is_empty()).then_some(name)
 }
 
 /// `717fc7c81e8ac477  2026-11-15T22:29:32Z  prompt “Make it better”  (session s1)  2 files, +2 -1`
-fn point_line(point: &Value) -> String {
-    let mut line =
-        format!("{}  {}  {}", word(&point["id"]), word(&point["createdAt"]), word(&point["kind"]));
-    if let Some(called) = called(point) {
-        line += &format!(" {}", quoted(called, 120));
+fn point_line(point: &Point) -> String {
+    let mut line = format!("{}  {}  {}", point.id, point.created_at, point.kind.name());
+    if let Some(name) = name_of(point) {
+        line += &format!(" {}", quoted(name, 120));
     }
-    if let Some(session) = point["session"].as_str() {
+    if let Some(session) = &point.session {
         line += &format!("  (session {})", one_line(session, 80));
     }
-    match (&point["filesChanged"], &point["insertions"], &point["deletions"]) {
-        (Value::Number(files), insertions, deletions) if files.as_u64() != Some(0) => {
-            let noun = if files.as_u64() == Some(1) { "file" } else { "files" };
-            line += &format!("  {files} {noun} changed after it, +{insertions} -{deletions}");
-        }
-        _ => {}
+    if point.files_changed > 0 {
+        let Point { insertions, deletions, .. } = point;
+        let files = count(point.files_changed, "file");
+        line += &format!("  {files} changed after it, +{insertions} -{deletions}");
     }
-    if let Some(lacking) = point["notCaptured"].as_u64().filter(|lacking| *lacking > 0) {
-        line += &format!("  {lacking} not captured");
+    if point.not_captured > 0 {
+        line += &format!("  {} not captured", point.not_captured);
     }
     line
 }
 
-pub(crate) fn one_point(point: &Value) -> String {
-    let mut text = point_line(point);
+fn count(n: usize, noun: &str) -> String {
+    format!("{n} {noun}{}", if n == 1 { "" } else { "s" })
+}
+
+pub(crate) fn point_details(details: &PointDetails) -> String {
+    let mut text = point_line(&details.point);
     text.push('\n');
-    let changes = list(point, "changes");
-    if changes.is_empty() {
+    if details.changes.is_empty() {
         text += "Nothing was changed between it and the next point.\n";
         return text;
     }
     text += "Changed after it, until the next point:\n";
-    let rows = changes.iter().map(|change| {
-        format!("{} {} by {}", word(&change["change"]), name(change), author(change))
+    let rows = details.changes.iter().map(|change| {
+        let kind = match change.change {
+            ChangeKind::Created => "created",
+            ChangeKind::Changed => "changed",
+            ChangeKind::Deleted => "deleted",
+            ChangeKind::FirstSeen => "first seen",
+        };
+        format!("{kind} {} by {}", path(&change.path.file_path), author(change))
     });
-    rest(&mut text, rows, changes.len() + counted(point, "changes"));
+    let all = details.changes.len() + left_out(&details.left_out, "changes");
+    push_rows(&mut text, rows, all);
     text
 }
 
-fn author(change: &Value) -> String {
-    let author = &change["author"];
-    let session = || one_line(word(&author["session"]), 80);
-    match word(&author["kind"]) {
-        "agent" => {
-            let tool = one_line(word(&author["tool"]), 40);
-            let how = match change["evidence"].as_str() {
-                Some("named") => "with",
-                Some("afterEdit") => "right after",
-                Some("openWindow") => "or the user, after the start of",
+fn author(change: &ChangeSummary) -> String {
+    match &change.author {
+        Author::Agent { session, tool, .. } => {
+            let how = match change.evidence {
+                Some(Evidence::Named) => "with",
+                Some(Evidence::AfterEdit) => "right after",
+                Some(Evidence::OpenWindow) => "or the user, after the start of",
                 _ => "while running",
             };
-            format!("session {} {how} {tool}", session())
+            format!("session {} {how} {}", one_line(session, 80), one_line(tool, 40))
         }
-        "human" => "the user".to_owned(),
-        "ambiguous" => "the user or an agent (unclear)".to_owned(),
-        "rewind" => "a rewind".to_owned(),
-        other => other.to_owned(),
+        Author::Human => "the user".to_owned(),
+        Author::Ambiguous { .. } => "the user or an agent (unclear)".to_owned(),
+        Author::Rewind { .. } => "a rewind".to_owned(),
+        Author::Deleted => "a deleted session".to_owned(),
+        Author::Import => "an import".to_owned(),
     }
 }
 
@@ -96,27 +100,26 @@ pub(crate) struct DiffText {
     pub(crate) note: Option<String>,
 }
 
-/// The numbers of each file, then the patches. Text without one, if they were `asked` for, was too long.
-pub(crate) fn diff(files: &[Value], asked: bool) -> DiffText {
+/// The counts of each file, then the patches. Text without one, if patches were asked for, was too long.
+pub(crate) fn diff(files: &[FileLines], with_patches: bool) -> DiffText {
     if files.is_empty() {
         return DiffText { text: "Nothing differs.".to_owned(), note: None };
     }
     let noun = if files.len() == 1 { "file differs" } else { "files differ" };
     let mut text = format!("{} {noun}:\n", files.len());
-    let rows =
-        files.iter().map(|file| match (file["insertions"].as_u64(), file["deletions"].as_u64()) {
-            (Some(more), Some(less)) => format!("{}  +{more} -{less}", name(file)),
-            _ => format!("{}  not text", name(file)),
-        });
-    rest(&mut text, rows, files.len());
-    for patch in files.iter().filter_map(|file| file["patch"].as_str()) {
+    let rows = files.iter().map(|file| match (file.insertions, file.deletions) {
+        (Some(more), Some(less)) => format!("{}  +{more} -{less}", path(&file.path.file_path)),
+        _ => format!("{}  not text", path(&file.path.file_path)),
+    });
+    push_rows(&mut text, rows, files.len());
+    for patch in files.iter().filter_map(|file| file.patch.as_ref()) {
         text.push('\n');
         text += patch;
     }
-    let lacks = |file: &&Value| asked && file["patch"].is_null() && file["insertions"].is_u64();
+    let lacks = |file: &&FileLines| file.patch.is_none() && file.insertions.is_some();
     let lacking = files.iter().filter(lacks).count();
-    let note = (lacking > 0).then(|| {
-        let files = if lacking == 1 { "1 file".to_owned() } else { format!("{lacking} files") };
+    let note = (with_patches && lacking > 0).then(|| {
+        let files = count(lacking, "file");
         format!("The patch is too long: that of {files} is left out. Ask again with `paths`, or read them.")
     });
     if let Some(note) = &note {
@@ -125,82 +128,102 @@ pub(crate) fn diff(files: &[Value], asked: bool) -> DiffText {
     DiffText { text, note }
 }
 
-/// Whether what is told has happened.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Tense {
     Would,
     Did,
 }
 
+/// What a rewind would do, or did, with what the model has to know about it.
+pub(crate) fn rewind_receipt(output: &RewindReceipt, tense: Tense) -> String {
+    let mut text = receipt(&output.receipt, &output.left_out, tense);
+    if let Some(note) = output.note {
+        text += &format!("({note})\n");
+    }
+    text
+}
+
 /// What a rewind would do, or did.
-pub(crate) fn receipt(receipt: &Value, tense: Tense) -> String {
-    let mut text = String::new();
+pub(crate) fn receipt(receipt: &Receipt, cut: &LeftOut, tense: Tense) -> String {
+    let paths = |paths: &[String]| -> Vec<String> { paths.iter().map(|one| path(one)).collect() };
+    let with = |at: &str, reason: &str| format!("{}: {}", path(at), one_line(reason, 200));
+    let notes = |notes: &[Note]| -> Vec<String> {
+        notes.iter().map(|note| with(&note.path.file_path, &note.reason)).collect()
+    };
+    let seen = receipt.first_seen.iter();
+    let seen = seen.map(|one| with(&one.path.file_path, &count(one.names, "file")));
+    let errors = receipt.errors.iter();
+    let errors = errors.map(|one| with(&one.path.file_path, &one.error));
     let groups = [
-        ("restoredFiles", "Would restore", "Restored"),
+        ("restoredFiles", "Would restore", "Restored", paths(&receipt.restored_files)),
         (
             "deletedFiles",
             "Would delete (not there at the point)",
             "Deleted (not there at the point)",
+            paths(&receipt.deleted_files),
         ),
-        ("mergedFiles", "Would merge", "Merged"),
-        ("keptFiles", "Would keep", "Kept"),
-        ("firstSeen", "Would stay, first seen since the point", "Stay, first seen since the point"),
-        ("conflicts", "In conflict, would be left alone", "In conflict, left alone"),
+        ("mergedFiles", "Would merge", "Merged", notes(&receipt.merged_files)),
+        ("keptFiles", "Would keep", "Kept", notes(&receipt.kept_files)),
+        (
+            "firstSeen",
+            "Would stay, first seen since the point",
+            "Stay, first seen since the point",
+            seen.collect(),
+        ),
+        (
+            "conflicts",
+            "In conflict, would be left alone",
+            "In conflict, left alone",
+            notes(&receipt.conflicts),
+        ),
         (
             "ambiguous",
             "Unclear who changed it, would be left alone",
             "Unclear who changed it, left alone",
+            notes(&receipt.ambiguous),
         ),
-        ("notCaptured", "Cannot come back", "Could not come back"),
-        ("notes", "Note", "Note"),
-        ("errors", "Would fail", "Failed"),
+        (
+            "notCaptured",
+            "Cannot be restored",
+            "Could not be restored",
+            notes(&receipt.not_captured),
+        ),
+        ("notes", "Note", "Note", notes(&receipt.notes)),
+        ("errors", "Would fail", "Failed", errors.collect()),
     ];
-    for (key, would, did) in groups {
-        let rows = list(receipt, key);
+    let mut text = String::new();
+    for (key, would, did, rows) in groups {
         if rows.is_empty() {
             continue;
         }
-        let all = rows.len() + counted(receipt, key);
+        let all = rows.len() + left_out(cut, key);
         let title = if tense == Tense::Would { would } else { did };
-        writeln!(text, "{title} ({all}):").expect("text can always be longer");
-        rest(&mut text, rows.iter().map(with_reason), all);
+        text += &format!("{title} ({all}):\n");
+        push_rows(&mut text, rows.into_iter(), all);
     }
-    for window in list(receipt, "windows") {
-        let what = window["command"].as_str().unwrap_or(word(&window["tool"]));
-        writeln!(
-            text,
-            "{} paths changed while {} ran; the user's changes may be among them.",
-            window["paths"],
-            quoted(what, 80)
-        )
-        .expect("text can always be longer");
+    for window in receipt.windows.iter().flatten() {
+        let (paths, command) =
+            (count(window.paths, "path"), window.command.as_ref().unwrap_or(&window.tool));
+        let ran = quoted(command, 80);
+        text +=
+            &format!("{paths} changed while {ran} ran; the user's changes may be among them.\n");
     }
     if text.is_empty() {
         text.push_str("Nothing to take back.\n");
-    }
-    if let Some(note) = receipt["note"].as_str() {
-        writeln!(text, "({note})").expect("text can always be longer");
     }
     text
 }
 
 /// Whether a preview says that no file would be touched.
-pub(crate) fn does_nothing(receipt: &Value) -> bool {
-    ["restoredFiles", "deletedFiles", "mergedFiles"].iter().all(|key| list(receipt, key).is_empty())
-        && receipt["state"].is_null()
+pub(crate) fn does_nothing(receipt: &Receipt) -> bool {
+    receipt.restored_files.is_empty()
+        && receipt.deleted_files.is_empty()
+        && receipt.merged_files.is_empty()
+        && receipt.state.is_none()
 }
 
-fn with_reason(row: &Value) -> String {
-    let reason = row["reason"].as_str().or_else(|| row["error"].as_str());
-    match (reason, row["names"].as_u64()) {
-        (Some(reason), _) => format!("{}: {}", name(row), one_line(reason, 200)),
-        (None, Some(names)) => format!("{}: {names} files", name(row)),
-        (None, None) => name(row),
-    }
-}
-
-/// As many rows as are shown of `all`, and how many are not.
-fn rest(text: &mut String, rows: impl Iterator<Item = String>, all: usize) {
+/// As many rows as fit, and how many of `all` do not.
+fn push_rows(text: &mut String, rows: impl Iterator<Item = String>, all: usize) {
     let mut shown = 0;
     for row in rows.take(MOST) {
         writeln!(text, "- {row}").expect("text can always be longer");
@@ -211,22 +234,12 @@ fn rest(text: &mut String, rows: impl Iterator<Item = String>, all: usize) {
     }
 }
 
-fn list<'a>(value: &'a Value, key: &str) -> &'a [Value] {
-    value[key].as_array().map_or(&[], Vec::as_slice)
+fn left_out(left_out: &LeftOut, key: &str) -> usize {
+    left_out.get(key).copied().unwrap_or(0)
 }
 
-/// How many of a list were cut off before.
-fn counted(value: &Value, key: &str) -> usize {
-    value["leftOut"][key].as_u64().and_then(|n| usize::try_from(n).ok()).unwrap_or(0)
-}
-
-fn word(value: &Value) -> &str {
-    value.as_str().unwrap_or_default()
-}
-
-/// A path, by itself or with more about it.
-fn name(row: &Value) -> String {
-    one_line(row.as_str().unwrap_or_else(|| word(&row["filePath"])), 300)
+fn path(path: &str) -> String {
+    one_line(path, 300)
 }
 
 /// As [`one_line`], in quotes that it cannot end by itself.
@@ -273,17 +286,26 @@ fn is_unseen(c: char) -> bool {
 #[cfg(test)]
 mod tests {
     use serde_json::json;
+    use takeback_answers::{FileDiff, ShowAnswer};
 
     use super::*;
 
+    fn point(more: serde_json::Value) -> serde_json::Value {
+        let mut point = json!({"id": "717fc7c81e8ac477", "seq": 1, "kind": "prompt", "session": null,
+            "messageIds": [], "description": "", "label": null, "pinned": false,
+            "createdAt": "2026-11-15T22:29:32Z", "filesChanged": 0, "insertions": 0, "deletions": 0,
+            "notCaptured": 0, "hasState": false, "vouchedBy": "scan"});
+        let serde_json::Value::Object(more) = more else { unreachable!("an object") };
+        point.as_object_mut().unwrap().extend(more);
+        point
+    }
+
     #[test]
     fn a_point_is_one_line() {
-        let point = json!({"id": "717fc7c81e8ac477", "kind": "prompt", "session": "s1",
-            "description": "Make it\nbetter \u{202e}", "label": null,
-            "createdAt": "2026-11-15T22:29:32Z", "filesChanged": 1, "insertions": 2, "deletions": 1,
-            "notCaptured": 3});
+        let point = point(json!({"session": "s1", "description": "Make it\nbetter \u{202e}",
+            "filesChanged": 1, "insertions": 2, "deletions": 1, "notCaptured": 3}));
         assert_eq!(
-            points(&[point]),
+            points(&[serde_json::from_value(point).unwrap()]),
             "Points, newest first:\n- 717fc7c81e8ac477  2026-11-15T22:29:32Z  prompt \
              “Make it\\nbetter \\u{202e}”  (session s1)  1 file changed after it, +2 -1  3 not captured\n"
         );
@@ -302,17 +324,26 @@ mod tests {
 
     #[test]
     fn a_point_says_who_changed_what() {
-        let point = json!({"id": "1", "kind": "manual", "label": "x", "createdAt": "then", "changes": [
-            {"filePath": "a", "change": "changed", "evidence": "named",
-                "author": {"kind": "agent", "session": "s1", "tool": "Write"}},
-            {"filePath": "b", "change": "created", "evidence": "window",
-                "author": {"kind": "agent", "session": "s1", "tool": "Bash"}},
-            {"filePath": "c", "change": "deleted", "author": {"kind": "human"}},
-            {"filePath": "d", "change": "first seen", "author": {"kind": "ambiguous"}},
-        ], "leftOut": {"changes": 60}});
+        let agent = |tool| json!({"kind": "agent", "session": "s1", "turn": "1", "call": "c", "tool": tool});
+        let change = |path, [before, after]: [&str; 2], author, evidence| {
+            let entry = |kind| json!({"kind": kind, "mode": 0});
+            json!({"seq": 1, "filePath": path, "before": entry(before), "after": entry(after),
+                "author": author, "evidence": evidence, "time": "then"})
+        };
+        let shown = point(
+            json!({"label": "x", "prompt": null, "git": null, "calls": [], "changes": [
+                change("a", ["dir", "dir"], agent("Write"), json!("named")),
+                change("b", ["absent", "dir"], agent("Bash"), json!("window")),
+                change("c", ["dir", "absent"], json!({"kind": "human"}), json!(null)),
+                change("d", ["unknown", "dir"], json!({"kind": "ambiguous", "sessions": []}), json!(null)),
+            ]}),
+        );
+        let shown: ShowAnswer = serde_json::from_value(shown).unwrap();
+        let left_out = LeftOut::from([("changes", 60)]);
         assert_eq!(
-            one_point(&point),
-            "1  then  manual “x”\nChanged after it, until the next point:\n\
+            point_details(&PointDetails { left_out, ..shown.into() }),
+            "717fc7c81e8ac477  2026-11-15T22:29:32Z  prompt “x”\n\
+             Changed after it, until the next point:\n\
              - changed a by session s1 with Write\n\
              - created b by session s1 while running Bash\n\
              - deleted c by the user\n\
@@ -323,10 +354,16 @@ mod tests {
 
     #[test]
     fn a_patch_that_is_missing_is_named() {
+        let absent = json!({"kind": "absent"});
+        let file = |path: &str, lines: Option<usize>, patch: Option<&str>| {
+            let diff = json!({"filePath": path, "before": absent, "after": absent,
+                "insertions": lines, "deletions": lines.map(|_| 0), "patch": patch});
+            FileLines::from(serde_json::from_value::<FileDiff>(diff).unwrap())
+        };
         let files = [
-            json!({"filePath": "long", "insertions": 9, "deletions": 0}),
-            json!({"filePath": "short", "insertions": 1, "deletions": 0, "patch": "+1\n"}),
-            json!({"filePath": "picture", "insertions": null, "deletions": null}),
+            file("long", Some(9), None),
+            file("short", Some(1), Some("+1\n")),
+            file("picture", None, None),
         ];
         let fits = diff(&files[1..], true);
         assert_eq!(fits.text, "2 files differ:\n- short  +1 -0\n- picture  not text\n\n+1\n");
@@ -346,21 +383,25 @@ mod tests {
     #[test]
     fn a_receipt_tells_every_kind() {
         let note = |path: &str| json!([{"filePath": path, "reason": "why"}]);
-        let told = json!({"restoredFiles": ["r"], "deletedFiles": ["d"], "mergedFiles": note("m"),
-            "keptFiles": note("k"), "conflicts": note("c"), "ambiguous": note("u"),
-            "notCaptured": note("n"), "errors": [{"filePath": "e", "error": "full"}],
-            "windows": [{"tool": "Bash", "command": "make\n", "paths": 2}]});
+        let all: Receipt = serde_json::from_value(json!({"success": false, "rewind": null,
+            "point": null, "safetyPoint": null, "restoredFiles": ["r"], "deletedFiles": ["d"],
+            "mergedFiles": note("m"), "keptFiles": note("k"), "firstSeen": [], "conflicts": note("c"),
+            "ambiguous": note("u"), "notCaptured": note("n"), "evidence": [], "notes": [],
+            "errors": [{"filePath": "e", "error": "full"}],
+            "windows": [{"session": "s", "call": "c", "tool": "Bash", "command": "make\n", "paths": 2}]}))
+        .unwrap();
         assert_eq!(
-            receipt(&told, Tense::Did),
+            receipt(&all, &LeftOut::new(), Tense::Did),
             "Restored (1):\n- r\nDeleted (not there at the point) (1):\n- d\n\
              Merged (1):\n- m: why\nKept (1):\n- k: why\nIn conflict, left alone (1):\n- c: why\n\
              Unclear who changed it, left alone (1):\n- u: why\n\
-             Could not come back (1):\n- n: why\nFailed (1):\n- e: full\n\
+             Could not be restored (1):\n- n: why\nFailed (1):\n- e: full\n\
              2 paths changed while “make\\n” ran; the user's changes may be among them.\n"
         );
-        assert!(!does_nothing(&told));
-        let kept = json!({"keptFiles": note("k"), "restoredFiles": []});
+        assert!(!does_nothing(&all));
+        let kept = Receipt { kept_files: all.kept_files, ..Receipt::default() };
         assert!(does_nothing(&kept));
-        assert_eq!(receipt(&json!({}), Tense::Would), "Nothing to take back.\n");
+        let nothing = receipt(&Receipt::default(), &LeftOut::new(), Tense::Would);
+        assert_eq!(nothing, "Nothing to take back.\n");
     }
 }

@@ -1,9 +1,10 @@
 //! The tools, as they are announced: what a model reads before it chooses one.
 
-use std::sync::Arc;
+use rmcp::model::{Tool, ToolAnnotations};
+use schemars::JsonSchema;
+use takeback_answers::CheckpointAnswer;
 
-use rmcp::model::{JsonObject, Tool, ToolAnnotations};
-
+use crate::schema::{input, output};
 use crate::{inputs, outputs};
 
 pub(crate) const LIST_POINTS: &str = "list_points";
@@ -14,88 +15,72 @@ pub(crate) const CHECKPOINT: &str = "checkpoint";
 pub(crate) const REWIND: &str = "rewind";
 
 pub(crate) const INSTRUCTIONS: &str = "Takeback records every change in this workspace with its author \
-    (an agent, the user, a command). A point is a moment that the files can be taken back to; one is made \
-    before every prompt. Use `checkpoint` before something risky. To undo your own work: `list_points` \
-    to find the point before it, `preview_rewind` to see what would happen, then `rewind`. What the user \
-    changed is kept. The user is asked before a rewind, and can take it back with `takeback undo`.";
+    (an agent, the user, a command). A point is a state of the files to go back to; one is made before \
+    every prompt. Use `checkpoint` before something risky. To undo your own work: `list_points` to find \
+    the point before it, `preview_rewind` to see what would happen, then `rewind`. The user's changes are \
+    kept. The user is asked before a rewind, and can undo it with `takeback undo`.";
 
 pub(crate) fn all() -> Vec<Tool> {
     vec![
-        tool(
+        tool::<inputs::ListPoints, outputs::Points>(
             LIST_POINTS,
             "List checkpoints",
-            "List the points that the files of this workspace can be taken back to, newest first: id, time, \
-             session, the prompt or label, and how much was changed after it. Call it to find the point \
-             that another tool needs.",
-            inputs::list_points(),
-            outputs::points(),
-            looks(),
+            "List the points of this workspace, newest first: id, time, session, the prompt or label, and how \
+             much was changed after it. Call it to find the point that another tool needs.",
+            read_only(),
         ),
-        tool(
+        tool::<inputs::ShowPoint, outputs::PointDetails>(
             SHOW_POINT,
             "Show a checkpoint",
             "Show one point and every change between it and the next, with its author: an agent's session \
              and tool, the user, or unclear. Call it to find out who changed a file.",
-            inputs::show_point(),
-            outputs::one_point(),
-            looks(),
+            read_only(),
         ),
-        tool(
+        tool::<inputs::Diff, outputs::Diff>(
             DIFF,
             "Compare with a checkpoint",
-            "Show as a unified diff what changed since a point, or between two points, whoever changed it. A \
-             long diff is cut: name `paths`, or set `stat` for the numbers alone.",
-            inputs::diff(),
-            outputs::diff(),
-            looks(),
+            "Show a unified diff of what changed since a point, or between two points, by any author. A long \
+             diff is cut: name `paths`, or set `stat` for the numbers alone.",
+            read_only(),
         ),
-        tool(
+        tool::<inputs::Rewind, outputs::RewindReceipt>(
             PREVIEW_REWIND,
             "Preview a rewind",
-            "Show what `rewind` with the same arguments would do: files to restore, delete and merge, what \
-             would be kept because the user changed it, conflicts, and what cannot come back. Changes \
-             nothing.",
-            inputs::rewind(),
-            outputs::preview(),
-            looks(),
+            "Show what `rewind` with the same arguments would do: files to restore, delete and merge, files to \
+             keep because the user changed them, conflicts, and what cannot be restored. Changes nothing.",
+            read_only(),
         ),
-        tool(
+        tool::<inputs::Checkpoint, CheckpointAnswer>(
             CHECKPOINT,
             "Make a checkpoint",
             "Make a point of the files as they are now, with an optional label. Call it before a risky or \
              large change, or when something works. Nothing in the workspace is changed.",
-            inputs::checkpoint(),
-            outputs::checkpoint(),
             ToolAnnotations::new().read_only(false).destructive(false).idempotent(false),
         ),
-        tool(
+        tool::<inputs::Rewind, outputs::Rewind>(
             REWIND,
             "Rewind files",
-            "Take back what agents did to the files since a point, and prove it with a receipt. What the user \
-             changed is kept, unless `exact` is set. The user is asked first and sees the preview; if they \
-             decline, nothing is done, and it is not to be tried again unless they say so. Only files of this \
-             workspace change; the conversation does not.",
-            inputs::rewind(),
-            outputs::rewind(),
+            "Take back what agents did to the files since a point, and return a receipt. The user's changes are \
+             kept, unless `exact` is set. The user is asked first and sees the preview; if they decline, \
+             nothing is done; do not try again unless they ask for it. Only files of this workspace change; \
+             the conversation does not.",
             ToolAnnotations::new().read_only(false).destructive(true).idempotent(true),
         ),
     ]
 }
 
-fn looks() -> ToolAnnotations {
+fn read_only() -> ToolAnnotations {
     ToolAnnotations::new().read_only(true)
 }
 
-fn tool(
+fn tool<Input: JsonSchema, Output: JsonSchema>(
     name: &'static str,
     title: &str,
     description: &'static str,
-    input: Arc<JsonObject>,
-    output: Arc<JsonObject>,
     annotations: ToolAnnotations,
 ) -> Tool {
-    Tool::new(name, description, input)
+    Tool::new(name, description, input::<Input>())
         .with_title(title)
-        .with_raw_output_schema(output)
+        .with_raw_output_schema(output::<Output>())
         .with_annotations(annotations.open_world(false))
 }

@@ -123,12 +123,12 @@ impl PackedBlob {
     /// As [`Self::new`], for contents whose digest is known already.
     #[must_use]
     pub fn with_digest(digest: Digest, contents: Vec<u8>) -> Self {
-        Self::packed(digest, contents, Packing::Now)
+        Self::pack(digest, contents, Packing::Now)
     }
 
     /// As [`Self::with_digest`], compressed now or later.
     #[must_use]
-    pub fn packed(digest: Digest, contents: Vec<u8>, packing: Packing) -> Self {
+    pub fn pack(digest: Digest, contents: Vec<u8>, packing: Packing) -> Self {
         let size = contents.len() as u64;
         let is_left = packing == Packing::Later && contents.len() > RAW_ABOVE;
         if !is_left && let Some(bytes) = compressed(&contents) {
@@ -139,7 +139,7 @@ impl PackedBlob {
 
     /// As [`Self::with_digest`], for when there is time.
     #[must_use]
-    pub fn thoroughly(digest: Digest, contents: Vec<u8>) -> Self {
+    pub fn compress_fully(digest: Digest, contents: Vec<u8>) -> Self {
         /// A twentieth smaller than at level 1 on source text, for seven times the work.
         const LEVEL: i32 = 7;
         let size = contents.len() as u64;
@@ -154,11 +154,11 @@ impl PackedBlob {
     /// Packs contents of any size in bounded memory: hands each part to `sink` as it is made, the
     /// blob that stands for the whole last. Answers the digest and size of the whole.
     pub fn stream(reader: &mut dyn Read, sink: &mut dyn FnMut(Self)) -> io::Result<(Digest, u64)> {
-        Self::stream_packed(reader, Packing::Now, sink)
+        Self::stream_with(reader, Packing::Now, sink)
     }
 
     /// As [`Self::stream`], compressed now or later.
-    pub fn stream_packed(
+    pub fn stream_with(
         reader: &mut dyn Read,
         packing: Packing,
         sink: &mut dyn FnMut(Self),
@@ -166,7 +166,7 @@ impl PackedBlob {
         let mut head = Vec::new();
         reader.take(CHUNKED_ABOVE + 1).read_to_end(&mut head)?;
         if head.len() as u64 <= CHUNKED_ABOVE {
-            let blob = Self::packed(Digest::of(&head), head, packing);
+            let blob = Self::pack(Digest::of(&head), head, packing);
             let whole = (blob.digest, blob.size);
             sink(blob);
             return Ok(whole);
@@ -179,7 +179,7 @@ impl PackedBlob {
             let contents = chunk?.data;
             hasher.update(&contents);
             size += contents.len() as u64;
-            let blob = Self::packed(Digest::of(&contents), contents, packing);
+            let blob = Self::pack(Digest::of(&contents), contents, packing);
             digests.extend_from_slice(&blob.digest.0);
             sink(blob);
         }
@@ -322,13 +322,13 @@ mod tests {
             (&text[..], Packing::Later, Encoding::Raw),
             (small, Packing::Later, Encoding::Zstd),
         ] {
-            let blob = PackedBlob::packed(Digest::of(contents), contents.to_vec(), packing);
+            let blob = PackedBlob::pack(Digest::of(contents), contents.to_vec(), packing);
             assert_eq!((blob.encoding, blob.unpack()), (expected, Some(contents.to_vec())));
         }
         let large = text.repeat(40);
         let mut parts = Vec::new();
         let mut sink = |blob: PackedBlob| parts.push((blob.encoding, blob.size));
-        let whole = PackedBlob::stream_packed(&mut &large[..], Packing::Later, &mut sink);
+        let whole = PackedBlob::stream_with(&mut &large[..], Packing::Later, &mut sink);
         assert_eq!(whole.expect("memory reads"), (Digest::of(&large), large.len() as u64));
         let last = parts.pop();
         assert_eq!(last, Some((Encoding::Chunks, large.len() as u64)));

@@ -11,7 +11,7 @@ use crate::change::{Author, Change, Correction, Evidence};
 use crate::entry::Entry;
 use crate::id::{SessionId, Timestamp};
 use crate::path::WorkPath;
-use crate::point::{Point, PointKind, Vouched};
+use crate::point::{Point, PointBasis, PointKind};
 use crate::rewind::{RewindKind, RewindRecord, RewindState};
 use crate::session::{Call, CallKind, CallState, Session, Turn};
 use crate::store::{Head, Write};
@@ -189,9 +189,9 @@ impl Sum {
                 bytes.optional(git.branch.as_deref());
             }
         }
-        bytes.0.push(match point.vouched {
-            Vouched::Scan => 0,
-            Vouched::Watch => 1,
+        bytes.0.push(match point.basis {
+            PointBasis::Scan => 0,
+            PointBasis::Watch => 1,
         });
         Self::of(&bytes)
     }
@@ -308,8 +308,8 @@ impl Bytes {
             Write::Call(call) => record(4, Sum::of_call(call)),
             Write::Point(point) => record(5, Sum::of_point(point)),
             Write::Rewind(rewind) => record(6, Sum::of_rewind(rewind)),
-            Write::Scanned(time) => Self::key(7, time.0.cast_unsigned()),
-            Write::CleanedUp(time) => Self::key(8, time.0.cast_unsigned()),
+            Write::ScanTime(time) => Self::key(7, time.0.cast_unsigned()),
+            Write::CleanupTime(time) => Self::key(8, time.0.cast_unsigned()),
             Write::ReplaceChange(change) => record(9, Sum::of_change(change)),
             Write::Correct { change, correction } => {
                 let mut bytes = Self::key(10, change.0);
@@ -395,7 +395,7 @@ impl Bytes {
                 self.0.push(3);
                 self.number(u64::from(*mode));
             }
-            Entry::NotCaptured { lack } => self.0.extend([4, *lack as u8]),
+            Entry::NotCaptured { reason } => self.0.extend([4, *reason as u8]),
             Entry::Unknown => self.0.push(5),
         }
     }
@@ -467,7 +467,7 @@ mod tests {
     fn the_values_are_those_of_the_documented_format() {
         let start = Chain::genesis(Head::default(), &RowSet::default());
         let head = Head { revision: 1, ..Head::default() };
-        let next = start.next(head, &body(&[Write::Scanned(Timestamp(5))]));
+        let next = start.next(head, &body(&[Write::ScanTime(Timestamp(5))]));
         let values = [start.0, next.0, set(&[7]).digest()].map(|digest| digest.to_string());
         assert_eq!(
             values.map(|value| value[..16].to_owned()),

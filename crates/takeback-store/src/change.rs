@@ -67,7 +67,6 @@ impl Author {
 #[serde(rename_all = "camelCase")]
 pub enum Evidence {
     /// The call named this path.
-    #[serde(alias = "tool")]
     Named,
     /// It changed while the call ran, and the call's start and end are known.
     Window,

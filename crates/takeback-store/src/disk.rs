@@ -10,7 +10,7 @@
 use std::cell::{Cell, RefCell};
 use std::fs::File;
 use std::io::{self, Write as _};
-use std::os::fd::{AsFd, AsRawFd as _, OwnedFd};
+use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::fs::{
     DirBuilderExt as _, FileExt as _, OpenOptionsExt as _, PermissionsExt as _,
 };
@@ -18,10 +18,10 @@ use std::os::unix::net::UnixListener;
 use std::path::Path;
 use std::thread::JoinHandle;
 
-use rustix::fs::{AtFlags, CWD, FallocateFlags, Mode, OFlags, RenameFlags};
-use rustix::io::Errno;
+use rustix::fs::{AtFlags, Mode, OFlags};
 
-use crate::at_once::at_once;
+use crate::parallel::map_in_parallel;
+use crate::platform;
 
 macro_rules! crash_points {
     ($($(#[$doc:meta])* $name:ident = $number:literal,)*) => {
@@ -42,7 +42,7 @@ macro_rules! crash_points {
 crash_points! {
     /// A folder of the store is made.
     MakeStoreFolder = 1,
-    /// Bytes are appended to a pack segment or the spool.
+    /// Bytes are appended to a pack segment or an event in the inbox.
     Append = 2,
     /// Appended bytes are made durable.
     Sync = 3,
@@ -61,7 +61,7 @@ crash_points! {
     /// An empty file of the store is made.
     MakeStoreFile = 10,
     /// The file that tells the last commit is written over.
-    Witness = 11,
+    Overwrite = 11,
     /// A folder is made in the workspace.
     MakeFolder = 20,
     /// A file is made in the stage.
@@ -118,17 +118,9 @@ pub fn only_plain_renames(only: bool) {
     PLAIN_RENAMES.set(only);
 }
 
-fn rename_with(
-    from: impl AsFd,
-    from_name: &[u8],
-    to: impl AsFd,
-    to_name: &[u8],
-    flags: RenameFlags,
-) -> io::Result<()> {
-    if PLAIN_RENAMES.get() {
-        return Err(Errno::INVAL.into());
-    }
-    Ok(rustix::fs::renameat_with(from, from_name, to, to_name, flags)?)
+/// Fails while a test allows only plain renames.
+fn check_renames() -> io::Result<()> {
+    if PLAIN_RENAMES.get() { Err(platform::unsupported_rename()) } else { Ok(()) }
 }
 
 /// Crash points passed by this thread since [`stop_at`].
@@ -197,7 +189,7 @@ pub fn create_private_file(path: &Path) -> io::Result<File> {
 
 /// A socket that only its owner may connect to, in place of what has its name. The name beside it is
 /// free, or a socket that somebody who had the same in mind left.
-pub fn listen_privately(path: &Path) -> io::Result<UnixListener> {
+pub fn bind_private_socket(path: &Path) -> io::Result<UnixListener> {
     let mut beside = path.as_os_str().to_owned();
     beside.push(".new");
     let beside = Path::new(&beside);
@@ -217,7 +209,7 @@ pub fn append(file: &mut File, bytes: &[u8]) -> io::Result<()> {
 }
 
 /// Opens a file of the store to be written over in place; made, if missing, for its owner alone.
-pub fn open_witness(path: &Path) -> io::Result<File> {
+pub fn open_overwritable(path: &Path) -> io::Result<File> {
     std::fs::OpenOptions::new()
         .read(true)
         .write(true)
@@ -230,7 +222,7 @@ pub fn open_witness(path: &Path) -> io::Result<File> {
 
 /// Writes over the first bytes of a file of the store. Not durable.
 pub fn overwrite(file: &File, bytes: &[u8]) -> io::Result<()> {
-    pass(CrashPoint::Witness)?;
+    pass(CrashPoint::Overwrite)?;
     file.write_all_at(bytes, 0)
 }
 
@@ -258,13 +250,12 @@ pub fn sync_folder(path: &Path) -> io::Result<()> {
 /// has that name already.
 pub fn place_private_file(from: &Path, to: &Path) -> io::Result<()> {
     pass(CrashPoint::Replace)?;
-    match rustix::fs::renameat_with(CWD, from, CWD, to, RenameFlags::NOREPLACE) {
-        // Not every file system (NFS) and not every kernel knows how.
-        Err(Errno::INVAL | Errno::NOSYS | Errno::NOTSUP) => {
+    match platform::rename_path_to_new(from, to) {
+        Err(error) if platform::is_unsupported(&error) => {
             std::fs::hard_link(from, to)?;
             remove_store_file(from)
         }
-        placed => Ok(placed?),
+        placed => placed,
     }
 }
 
@@ -307,7 +298,7 @@ pub fn replace_private_file_durably(path: &Path, bytes: &[u8]) -> io::Result<()>
 }
 
 /// Removes what a crash left of replacing `path`, for a caller who knows that nobody replaces it now.
-pub fn clear_beside(path: &Path) -> io::Result<()> {
+pub fn remove_leftovers(path: &Path) -> io::Result<()> {
     let (Some(folder), Some(name)) = (path.parent(), path.file_name()) else { return Ok(()) };
     for entry in std::fs::read_dir(folder)? {
         let entry = entry?;
@@ -337,11 +328,7 @@ pub fn shorten(file: &File, length: u64) -> io::Result<()> {
 /// where the file system does not know how.
 pub fn punch(file: &File, offset: u64, length: u64) -> io::Result<()> {
     pass(CrashPoint::Empty)?;
-    let flags = FallocateFlags::PUNCH_HOLE | FallocateFlags::KEEP_SIZE;
-    match rustix::fs::fallocate(file, flags, offset, length) {
-        Err(Errno::NOTSUP | Errno::NOSYS | Errno::INVAL) => Ok(()),
-        punched => Ok(punched?),
-    }
+    platform::punch(file, offset, length)
 }
 
 pub fn remove_store_file(path: &Path) -> io::Result<()> {
@@ -364,7 +351,7 @@ pub fn create_file(dir: impl AsFd, name: &[u8]) -> io::Result<File> {
 }
 
 /// What [`make_file`] comes to, for a caller who lets another thread call that.
-pub fn will_make_file() -> io::Result<()> {
+pub fn pass_make_file() -> io::Result<()> {
     use CrashPoint::{Link, SetMode, StageFile, SyncStaged};
     [StageFile, SetMode, SyncStaged, Link].into_iter().try_for_each(pass)
 }
@@ -378,14 +365,11 @@ pub fn make_file(
     mode: u32,
     write: impl FnOnce(&mut File) -> io::Result<()>,
 ) -> io::Result<()> {
-    let flags = OFlags::TMPFILE | OFlags::RDWR | OFlags::CLOEXEC;
-    let file = rustix::fs::openat(near, c".", flags, Mode::from_raw_mode(0o600))?;
-    let mut file = File::from(file);
+    let mut file = platform::create_unnamed(near)?;
     write(&mut file)?;
     rustix::fs::fchmod(&file, Mode::from_raw_mode(mode))?;
     rustix::fs::fsync(&file)?;
-    let held = format!("/proc/self/fd/{}", file.as_raw_fd());
-    Ok(rustix::fs::linkat(CWD, held, dir, name, AtFlags::SYMLINK_FOLLOW)?)
+    platform::name_file(&file, dir, name)
 }
 
 pub fn create_symlink(dir: impl AsFd, name: &[u8], target: &[u8]) -> io::Result<()> {
@@ -405,7 +389,7 @@ pub fn sync_staged(file: impl AsFd) -> io::Result<()> {
 pub fn sync_all(files: &[OwnedFd]) -> Vec<io::Result<()>> {
     const THREADS: usize = 8;
     let passed = files.iter().try_for_each(|_| pass(CrashPoint::SyncStaged));
-    at_once(files, THREADS, |file| match &passed {
+    map_in_parallel(files, THREADS, |file| match &passed {
         Ok(()) => Ok(rustix::fs::fsync(file)?),
         Err(error) => Err(error.kind().into()),
     })
@@ -414,13 +398,15 @@ pub fn sync_all(files: &[OwnedFd]) -> Vec<io::Result<()>> {
 /// Two existing names change places, atomically.
 pub fn exchange(a: impl AsFd, a_name: &[u8], b: impl AsFd, b_name: &[u8]) -> io::Result<()> {
     pass(CrashPoint::Exchange)?;
-    rename_with(a, a_name, b, b_name, RenameFlags::EXCHANGE)
+    check_renames()?;
+    platform::exchange(a, a_name, b, b_name)
 }
 
 /// Moves to a name that nothing has; fails if something has it.
 pub fn place(from: impl AsFd, from_name: &[u8], to: impl AsFd, to_name: &[u8]) -> io::Result<()> {
     pass(CrashPoint::Place)?;
-    rename_with(from, from_name, to, to_name, RenameFlags::NOREPLACE)
+    check_renames()?;
+    platform::rename_to_new(from, from_name, to, to_name)
 }
 
 /// Moves into a folder that nobody else writes to, to a name that the caller knows to be free.
@@ -447,10 +433,9 @@ pub fn set_mode(file: &OwnedFd, mode: u32) -> io::Result<()> {
 
 /// As [`set_mode`], of a folder that is held by its place alone (`O_PATH`), which its mode may not let
 /// anybody open.
-pub fn set_mode_unread(folder: &OwnedFd, mode: u32) -> io::Result<()> {
+pub fn set_mode_by_path(folder: &OwnedFd, mode: u32) -> io::Result<()> {
     pass(CrashPoint::SetMode)?;
-    let held = format!("/proc/self/fd/{}", folder.as_raw_fd());
-    Ok(rustix::fs::chmod(held, Mode::from_raw_mode(mode))?)
+    platform::set_mode_by_path(folder, mode)
 }
 
 pub fn unlink(dir: impl AsFd, name: &[u8]) -> io::Result<()> {
@@ -465,7 +450,7 @@ pub fn unlink_all(dir: impl AsFd + Copy + Sync, names: &[Vec<u8>]) -> Vec<io::Re
     const FEWEST: usize = 32;
     let passed = names.iter().try_for_each(|_| pass(CrashPoint::Unlink));
     let threads = if names.len() < FEWEST { 1 } else { THREADS };
-    at_once(names, threads, |name| match &passed {
+    map_in_parallel(names, threads, |name| match &passed {
         Ok(()) => Ok(rustix::fs::unlinkat(dir, name.as_slice(), AtFlags::empty())?),
         Err(error) => Err(error.kind().into()),
     })

@@ -25,7 +25,8 @@ pub enum Entry {
     },
     /// Something stood there whose bytes are not in the store.
     NotCaptured {
-        lack: Lack,
+        #[serde(rename = "lack")]
+        reason: NotCapturedReason,
     },
     /// Nobody looked.
     Unknown,
@@ -35,7 +36,7 @@ pub enum Entry {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 #[repr(u8)]
-pub enum Lack {
+pub enum NotCapturedReason {
     /// Over the limit for a copy before an edit, and no snapshot held it; or ignored, and over the budget
     /// for such files.
     TooLarge = 1,
@@ -59,28 +60,30 @@ pub enum Lack {
     Damaged = 10,
 }
 
-impl Lack {
+impl NotCapturedReason {
+    /// All reasons, by number.
+    pub const ALL: [Self; 10] = [
+        Self::TooLarge,
+        Self::Deadline,
+        Self::Unreadable,
+        Self::Unstable,
+        Self::Purged,
+        Self::Special,
+        Self::Derived,
+        Self::TooMany,
+        Self::Reserved,
+        Self::Damaged,
+    ];
+
+    /// The reason with this number.
     #[must_use]
     pub fn from_byte(byte: u8) -> Option<Self> {
-        [
-            Self::TooLarge,
-            Self::Deadline,
-            Self::Unreadable,
-            Self::Unstable,
-            Self::Purged,
-            Self::Special,
-            Self::Derived,
-            Self::TooMany,
-            Self::Reserved,
-            Self::Damaged,
-        ]
-        .into_iter()
-        .find(|lack| *lack as u8 == byte)
+        Self::ALL.into_iter().find(|reason| *reason as u8 == byte)
     }
 
     /// Whether the same file can be kept the next time it is looked at.
     #[must_use]
-    pub fn may_be_kept_later(self) -> bool {
+    pub fn may_be_captured_later(self) -> bool {
         matches!(
             self,
             Self::TooLarge | Self::Deadline | Self::Unreadable | Self::Unstable | Self::Damaged
@@ -89,12 +92,12 @@ impl Lack {
 
     /// Whether it stands for a folder and all that is in it: nothing below was looked at.
     #[must_use]
-    pub fn is_of_whole_folder(self) -> bool {
+    pub fn covers_folder(self) -> bool {
         matches!(self, Self::Derived | Self::TooMany | Self::Reserved)
     }
 
     #[must_use]
-    pub fn reason(self) -> &'static str {
+    pub fn describe(self) -> &'static str {
         match self {
             Self::TooLarge => "too large to be copied, or over the budget",
             Self::Deadline => "the agent went on before it could be read",
@@ -127,7 +130,7 @@ impl Entry {
     /// Whether something stood there, or may have, that could not be read.
     #[must_use]
     pub fn is_unreadable(&self) -> bool {
-        *self == Self::NotCaptured { lack: Lack::Unreadable }
+        *self == Self::NotCaptured { reason: NotCapturedReason::Unreadable }
     }
 
     #[must_use]

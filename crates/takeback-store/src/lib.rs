@@ -4,7 +4,7 @@
 //! kept once, by digest. [`Store`] is all that the rest of Takeback asks of a place to keep this in;
 //! [`SqliteStore`] is the one on disk, [`MemoryStore`] the one for tests and trials.
 
-mod at_once;
+mod parallel;
 pub mod blob;
 pub mod chain;
 pub mod change;
@@ -16,31 +16,35 @@ pub mod id;
 pub mod json_states;
 pub mod memory;
 pub mod path;
+pub mod platform;
 pub mod point;
 pub mod rewind;
 pub mod session;
+#[cfg(feature = "sqlite")]
 pub mod sqlite;
 pub mod state;
 pub mod store;
-pub mod stretch;
-mod varint;
+pub mod runs;
 
-pub use at_once::at_once;
 pub use blob::{Digest, PackedBlob};
 pub use chain::Chain;
 pub use change::{Attribution, Author, Change, Correction, Evidence};
-pub use entry::{Entry, Lack};
+pub use entry::{Entry, NotCapturedReason};
 pub use id::{CallId, PointId, RewindId, Seq, SessionId, Timestamp, TurnId};
 pub use json_states::JsonStates;
 pub use memory::MemoryStore;
-pub use path::{InvalidPath, Outermost, WorkPath};
-pub use point::{GitState, Point, PointKind, PointQuery, Shown, Vouched};
+pub use parallel::map_in_parallel;
+pub use path::{InvalidPath, OuterFolders, WorkPath};
+pub use point::{GitState, Point, PointBasis, PointFilter, PointKind, PointQuery};
 pub use rewind::{RewindKind, RewindRecord, RewindState};
+pub use runs::{ChangeRun, PathRuns};
 pub use session::{Call, CallKind, CallState, Process, SLACK_MS, Session, Turn};
+#[cfg(feature = "sqlite")]
 pub use sqlite::state::SqliteStates;
-pub use sqlite::{AtWork, Glance, LastPoint, SqliteStore, glance};
-pub use state::{StateError, StateStore};
+#[cfg(feature = "sqlite")]
+pub use sqlite::{ActiveSession, LastPoint, SqliteStore, StoreSummary, summarize};
+pub use state::{StateError, States};
 pub use store::{
-    Durability, Head, Loss, Repacked, Store, StoreError, Unnamed, Usage, Weight, Write,
+    Blobs, CompactEffort, Durability, Head, Log, Loss, MediumError, RepackStats, Store, StoreError,
+    StoredSize, UnreferencedBlobs, Upkeep, Usage, Write,
 };
-pub use stretch::{PathStretches, Stretch};

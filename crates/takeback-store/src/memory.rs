@@ -3,7 +3,6 @@
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::ops::Bound::{Excluded, Unbounded};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::Duration;
 
 use crate::blob::{Digest, Encoding, PackedBlob};
 use crate::chain::{self, Chain, RowSet};
@@ -15,7 +14,9 @@ use crate::path::WorkPath;
 use crate::point::Point;
 use crate::rewind::RewindRecord;
 use crate::session::{Call, Session, Turn};
-use crate::store::{Head, Store, StoreError, Unnamed, Usage, Write};
+use crate::store::{
+    Blobs, CompactEffort, Head, Log, StoreError, UnreferencedBlobs, Upkeep, Usage, Write,
+};
 
 /// One handle on a store in memory. A clone is another handle on the same store, as another process
 /// would have: it sees what this one commits, not what this one has merely put.
@@ -59,7 +60,7 @@ impl Clone for MemoryStore {
     }
 }
 
-impl Store for MemoryStore {
+impl Log for MemoryStore {
     fn head(&self) -> Result<Head, StoreError> {
         Ok(self.kept().head)
     }
@@ -69,23 +70,14 @@ impl Store for MemoryStore {
         if kept.head != expected {
             return Err(StoreError::Moved);
         }
-        let mut seq = expected.seq;
-        for write in writes {
-            if let Write::Change(change) = write {
-                if change.seq != seq.next() {
-                    return Err(StoreError::Gap { expected: seq.next(), found: change.seq });
-                }
-                seq = change.seq;
-            }
-        }
+        let head = Write::next_head(expected, writes)?;
         crash_point(CrashPoint::Commit);
         kept.blobs.extend(self.pending.drain());
         for write in writes {
             kept.apply(write.clone());
         }
-        kept.head = Head { revision: expected.revision + 1, seq };
-        kept.chain = Some(kept.chain().next(kept.head, &chain::body(writes)));
-        let head = kept.head;
+        kept.head = head;
+        kept.chain = Some(kept.chain().next(head, &chain::body(writes)));
         drop(kept);
         crash_point(CrashPoint::Committed);
         Ok(head)
@@ -93,11 +85,6 @@ impl Store for MemoryStore {
 
     fn chain(&self) -> Result<Chain, StoreError> {
         Ok(self.kept().chain())
-    }
-
-    /// Nobody waits here longer than another one's commit takes.
-    fn set_patience(&mut self, _patience: Option<Duration>) -> Result<(), StoreError> {
-        Ok(())
     }
 
     fn changes_after(&self, after: Seq) -> Result<Vec<Change>, StoreError> {
@@ -186,7 +173,9 @@ impl Store for MemoryStore {
     fn last_cleanup(&self) -> Result<Option<Timestamp>, StoreError> {
         Ok(self.kept().last_cleanup)
     }
+}
 
+impl Blobs for MemoryStore {
     fn put(&mut self, blob: PackedBlob) -> Result<(), StoreError> {
         if !self.has(&blob.digest)? {
             self.pending.insert(blob.digest, blob);
@@ -198,29 +187,32 @@ impl Store for MemoryStore {
         Ok(self.pending.contains_key(digest) || self.kept().blobs.contains_key(digest))
     }
 
-    fn packed(&self, digest: &Digest) -> Result<PackedBlob, StoreError> {
+    fn read_packed(&self, digest: &Digest) -> Result<PackedBlob, StoreError> {
         let pending = self.pending.get(digest).cloned();
         pending
             .or_else(|| self.kept().blobs.get(digest).cloned())
             .ok_or(StoreError::MissingBlob { digest: *digest })
     }
+}
 
-    fn unnamed(&self) -> Result<Unnamed, StoreError> {
+impl Upkeep for MemoryStore {
+    fn unreferenced(&self) -> Result<UnreferencedBlobs, StoreError> {
         let kept = self.kept();
-        let named = kept.named_after(Seq(0));
+        let named = kept.referenced();
         let digests = kept.blobs.keys().filter(|digest| !named.contains(digest)).copied().collect();
-        Ok(Unnamed { at: kept.head, digests })
+        Ok(UnreferencedBlobs { at: kept.head, digests })
     }
 
-    fn forget(&mut self, unnamed: &Unnamed) -> Result<(), StoreError> {
+    fn drop_blobs(&mut self, unreferenced: &UnreferencedBlobs) -> Result<(), StoreError> {
         let mut kept = self.kept();
-        let moved = kept.head != unnamed.at;
-        let named = if moved { kept.named_after(Seq(0)) } else { HashSet::new() };
-        kept.blobs.retain(|digest, _| !unnamed.digests.contains(digest) || named.contains(digest));
+        let moved = kept.head != unreferenced.at;
+        let named = if moved { kept.referenced() } else { HashSet::new() };
+        kept.blobs
+            .retain(|digest, _| !unreferenced.digests.contains(digest) || named.contains(digest));
         Ok(())
     }
 
-    fn compact(&mut self) -> Result<(), StoreError> {
+    fn compact(&mut self, _effort: CompactEffort) -> Result<(), StoreError> {
         Ok(())
     }
 
@@ -297,8 +289,8 @@ impl Kept {
                 Some(known) => *known = rewind,
                 None => self.rewinds.push(rewind),
             },
-            Write::Scanned(time) => self.last_scan = Some(time),
-            Write::CleanedUp(time) => self.last_cleanup = Some(time),
+            Write::ScanTime(time) => self.last_scan = Some(time),
+            Write::CleanupTime(time) => self.last_cleanup = Some(time),
             Write::ReplaceChange(change) => {
                 self.changes.insert(change.seq, change);
             }
@@ -361,10 +353,9 @@ impl Kept {
         }
     }
 
-    /// The contents that changes after `after` name, and the parts of those that are in parts.
-    fn named_after(&self, after: Seq) -> HashSet<Digest> {
-        let changes = self.changes.range((Excluded(after), Unbounded));
-        let entries = changes.flat_map(|(_, change)| [&change.before, &change.after]);
+    /// The blobs that changes refer to, and their parts.
+    fn referenced(&self) -> HashSet<Digest> {
+        let entries = self.changes.values().flat_map(|change| [&change.before, &change.after]);
         let mut named: HashSet<Digest> = entries.filter_map(Entry::digest).collect();
         let parts: Vec<Digest> =
             named.iter().filter_map(|d| self.blobs.get(d)).flat_map(PackedBlob::chunks).collect();

@@ -101,12 +101,12 @@ impl WorkPath {
 /// Finds the outermost of some folders that a path is in. Each folder is looked up once, however many paths
 /// are in it and however deep it is.
 #[derive(Debug)]
-pub struct Outermost<'a> {
+pub struct OuterFolders<'a> {
     among: HashSet<&'a WorkPath>,
     known: HashMap<WorkPath, Option<WorkPath>>,
 }
 
-impl<'a> Outermost<'a> {
+impl<'a> OuterFolders<'a> {
     pub fn among(folders: impl IntoIterator<Item = &'a WorkPath>) -> Self {
         Self { among: folders.into_iter().collect(), known: HashMap::new() }
     }
@@ -201,7 +201,7 @@ mod tests {
     fn the_outermost_folder_is_found_across_gaps() {
         let path = |text: &str| WorkPath::new(text).expect("a plain path");
         let folders = [path("a"), path("a/b/c"), path("a-b"), path("x/y")];
-        let mut outermost = Outermost::among(&folders);
+        let mut outermost = OuterFolders::among(&folders);
         for (of, above) in [
             ("a/b/c/d/e", Some("a")),
             ("a/b/c", Some("a")),

@@ -21,13 +21,13 @@ pub struct Point {
     pub message_ids: Vec<String>,
     pub git: Option<GitState>,
     #[serde(rename = "vouchedBy")]
-    pub vouched: Vouched,
+    pub basis: PointBasis,
 }
 
 impl Point {
     /// Whether it goes when there are too many: it is one of the list, with neither label nor pin.
     #[must_use]
-    pub fn may_go(&self) -> bool {
+    pub fn may_expire(&self) -> bool {
         self.kind != PointKind::Safety && !self.pinned && self.label.is_none()
     }
 }
@@ -45,7 +45,7 @@ pub enum PointKind {
 /// On whose word the tree was as the point has it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub enum Vouched {
+pub enum PointBasis {
     /// Everything the point speaks of was looked at when it was made.
     #[default]
     Scan,
@@ -74,27 +74,27 @@ pub enum PointQuery<'a> {
     },
     /// As many as this, the newest.
     Newest {
-        shown: Shown,
+        filter: PointFilter,
         most: usize,
     },
     /// The newest of a session's prompts.
     LastPromptOf(&'a SessionId),
     /// Those that somebody may mean by this: with this id or label, with an id that begins like
     /// this (at least four hex digits), with a message id that this is, or that ends it after a colon.
-    Called(&'a str),
+    Name(&'a str),
 }
 
 /// Whether the points that Takeback makes before rewinds are meant too.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Shown {
+pub enum PointFilter {
     All,
-    NoSafety,
+    WithoutSafety,
 }
 
 impl PointQuery<'_> {
     /// What it asks for, of all points (oldest first).
     #[must_use]
-    pub fn of(self, mut points: Vec<Point>) -> Vec<Point> {
+    pub fn select(self, mut points: Vec<Point>) -> Vec<Point> {
         match self {
             Self::Id(id) => points.retain(|point| point.id == id),
             Self::At(seq) => points.retain(|point| point.seq == seq),
@@ -102,8 +102,8 @@ impl PointQuery<'_> {
                 points.retain(|point| point.seq >= seq);
                 points.truncate(most);
             }
-            Self::Newest { shown, most } => {
-                points.retain(|point| shown.includes(point));
+            Self::Newest { filter, most } => {
+                points.retain(|point| filter.includes(point));
                 points.drain(..points.len().saturating_sub(most));
             }
             Self::LastPromptOf(session) => {
@@ -112,7 +112,7 @@ impl PointQuery<'_> {
                 });
                 points.drain(..points.len().saturating_sub(1));
             }
-            Self::Called(name) => {
+            Self::Name(name) => {
                 let messages = messages_in(name);
                 let prefix = id_prefix(name);
                 points.retain(|point| {
@@ -126,7 +126,7 @@ impl PointQuery<'_> {
     }
 }
 
-impl Shown {
+impl PointFilter {
     #[must_use]
     pub fn includes(self, point: &Point) -> bool {
         self == Self::All || point.kind != PointKind::Safety

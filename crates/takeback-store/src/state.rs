@@ -10,7 +10,6 @@
 pub mod conformance;
 pub mod conversation;
 pub mod key;
-pub(crate) mod tree;
 
 use std::collections::HashSet;
 use std::io;
@@ -26,14 +25,14 @@ use crate::id::{PointId, RewindId, SessionId, Timestamp};
 use crate::store::StoreError;
 
 /// Where agents' states are kept. Any number of threads and processes may use one at once.
-pub trait StateStore: Send + Sync {
+pub trait States: Send + Sync {
     /// Saves a checkpoint, durably.
     ///
     /// The content that the newest attempt of this step on the branch has already (all but the time),
     /// after the same parent if one is expected: that one is answered, and nothing is written. Other
     /// content, or a further try after it: a new attempt. Nothing is ever overwritten. If the branch
     /// does not stand where [`NewCheckpoint::expect`] says: [`StateError::Conflict`].
-    fn save(&self, new: &NewCheckpoint<'_>) -> Result<Saved, StateError>;
+    fn save(&self, new: &NewCheckpoint<'_>) -> Result<SaveOutcome, StateError>;
 
     /// The record that an id names: without an attempt the newest of that step on the current branch.
     fn find(&self, id: &CheckpointId) -> Result<Option<Record>, StateError>;
@@ -84,7 +83,7 @@ pub trait StateStore: Send + Sync {
 
     /// Moves the head of a branch, in constant time. To do the same move (by [`HeadMove::by`]) again
     /// changes nothing and answers the same.
-    fn move_head(&self, step: &HeadMove<'_>) -> Result<Moved, StateError>;
+    fn move_head(&self, step: &HeadMove<'_>) -> Result<MoveOutcome, StateError>;
 
     /// Counts one more retry of a step, durably, unless that would be more than `most`:
     /// [`StateError::RetriesExhausted`]. A success of the step ends the count.
@@ -97,10 +96,10 @@ pub trait StateStore: Send + Sync {
 
     /// Notes, durably, that an effect is about to happen. One that was noted before is answered as it
     /// stands, and nothing is written. Of several who intend the same, one is told that it is new.
-    fn intend(&self, new: &NewEffect<'_>) -> Result<Intended, StateError>;
+    fn declare_effect(&self, new: &NewEffect<'_>) -> Result<IntentOutcome, StateError>;
 
     /// Notes, durably, that an intended effect has happened. Of several receipts the first stands.
-    fn receive(
+    fn confirm_effect(
         &self,
         execution: &ExecutionId,
         key: &str,
@@ -109,7 +108,7 @@ pub trait StateStore: Send + Sync {
     ) -> Result<(), StateError>;
 
     /// Removes an intention that has no receipt, so that it can be intended anew.
-    fn withdraw(&self, execution: &ExecutionId, key: &str) -> Result<bool, StateError>;
+    fn withdraw_effect(&self, execution: &ExecutionId, key: &str) -> Result<bool, StateError>;
 
     /// All effects of an execution, in the order in which they were intended.
     fn effects(&self, execution: &ExecutionId) -> Result<Vec<Effect>, StateError>;
@@ -224,7 +223,7 @@ pub struct NewCheckpoint<'a> {
     pub error: Option<&'a str>,
     pub values: &'a Values,
     /// Where the branch must stand for this to be saved: compare and swap.
-    pub expect: Expect<'a>,
+    pub expect: ExpectedHead<'a>,
     /// The files that belong to it.
     pub point: Option<PointId>,
     /// Whose it is. An execution belongs to the session that saved to it last.
@@ -233,7 +232,7 @@ pub struct NewCheckpoint<'a> {
 
 /// Where a branch must stand for a checkpoint to be saved.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum Expect<'a> {
+pub enum ExpectedHead<'a> {
     /// Wherever it stands.
     #[default]
     Anything,
@@ -242,7 +241,7 @@ pub enum Expect<'a> {
     Newest(Option<&'a CheckpointId>),
 }
 
-impl<'a> Expect<'a> {
+impl<'a> ExpectedHead<'a> {
     /// The checkpoint that must be there.
     #[must_use]
     pub fn parent(self) -> Option<&'a CheckpointId> {
@@ -261,7 +260,7 @@ impl<'a> Expect<'a> {
 
 /// What became of a [`NewCheckpoint`].
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Saved {
+pub struct SaveOutcome {
     pub record: Record,
     /// Whether it was written, and not there already.
     pub is_new: bool,
@@ -304,14 +303,14 @@ pub struct Checkpoint {
 #[derive(Debug, Clone, Copy)]
 pub struct ListQuery<'a> {
     pub execution: &'a ExecutionId,
-    pub which: Which<'a>,
+    pub scope: ListScope<'a>,
     /// Only what comes after this one.
     pub after: Option<(StepIndex, Attempt)>,
     pub limit: Option<usize>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Which<'a> {
+pub enum ListScope<'a> {
     /// The newest attempt of each step on a branch (`None`: the current one).
     Branch(Option<&'a BranchName>),
     /// Every attempt on every branch, and what was left behind.
@@ -323,7 +322,7 @@ pub enum Which<'a> {
 pub struct Page {
     pub records: Vec<Record>,
     /// What could not be read, and is named here instead.
-    pub damaged: Vec<Damaged>,
+    pub damaged: Vec<Damage>,
     /// Whether there are others after these.
     pub more: bool,
 }
@@ -332,12 +331,12 @@ pub struct Page {
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Executions {
     pub executions: Vec<Execution>,
-    pub damaged: Vec<Damaged>,
+    pub damaged: Vec<Damage>,
 }
 
 /// Something that is kept and cannot be read.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Damaged {
+pub struct Damage {
     pub what: String,
     pub why: String,
 }
@@ -384,7 +383,7 @@ pub enum MoveTo<'a> {
 
 /// The branch and the lines that a move led from and to.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Moved {
+pub struct MoveOutcome {
     pub branch: BranchName,
     pub from: LineId,
     pub to: LineId,
@@ -403,7 +402,7 @@ pub struct NewEffect<'a> {
 
 /// What became of a [`NewEffect`].
 #[derive(Debug, Clone, PartialEq)]
-pub struct Intended {
+pub struct IntentOutcome {
     pub effect: Effect,
     /// Whether it was written, and not there already.
     pub is_new: bool,

@@ -1,14 +1,13 @@
-//! The scripted model for a program that is started by hand:
+//! The scripted model, for a program that you start by hand:
 //!
 //! ```sh
 //! cargo run -p takeback-testkit --example model [REQUESTS]
 //! ```
 //!
-//! Prints its address, serves until its input ends, and then writes what it was asked into REQUESTS, one
-//! request a line.
+//! Prints its address, serves until its input ends, and then writes the requests to REQUESTS, one per line.
 
-#![expect(clippy::print_stdout, reason = "whoever starts it has to learn the address")]
-#![expect(clippy::disallowed_methods, reason = "it writes where it was told to")]
+#![expect(clippy::print_stdout, reason = "the caller needs the address")]
+#![expect(clippy::disallowed_methods, reason = "it writes the file that the caller named")]
 
 use std::io;
 

@@ -1,18 +1,17 @@
-//! A model with a script in place of a mind, on a port of this machine. It speaks four formats: that of
-//! the Anthropic Messages API, OpenAI's chat completions and responses, and Gemini's `generateContent`.
+//! A scripted model: an HTTP server on this machine that speaks four formats: the Anthropic Messages API,
+//! OpenAI's chat completions and responses, and Gemini's `generateContent`.
 //!
-//! What it answers to a request: the next [`Answer`] that the test has queued; else the step of the
-//! script that the last prompt carries (see [`script`]); else `ok`. Every request is kept for the test
-//! to look at. Programs that ask for anything else (`GET`, `HEAD`, the count of tokens, an object to
-//! decide by) are answered with as little as keeps them going.
+//! It answers with the next [`Answer`] that the test queued, else with the step of the script in the last
+//! prompt (see `script.rs`), else with `ok`. The test can read every request. Other requests (`GET`,
+//! `HEAD`, token counts, routing decisions) get a minimal valid answer.
 
-pub mod script;
 mod anthropic;
 mod format;
 mod gemini;
 mod http;
 mod openai;
 mod responses;
+mod script;
 
 use std::collections::VecDeque;
 use std::io;
@@ -26,67 +25,84 @@ use serde_json::{Value, json};
 pub use self::format::Format;
 pub use self::http::Request;
 
-/// A part of what the model says.
+/// A part of a message.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Block {
+    /// Text.
     Text(String),
-    /// `id`: made up if there is none.
+    /// A tool call.
     Tool {
+        /// Generated if there is none.
         id: Option<String>,
+        /// The tool.
         name: String,
+        /// Its arguments.
         input: Value,
     },
 }
 
 impl Block {
+    /// Text.
     #[must_use]
     pub fn text(text: &str) -> Self {
         Self::Text(text.to_owned())
     }
 
+    /// A tool call with a generated id.
     #[must_use]
     pub fn tool(name: &str, input: Value) -> Self {
         Self::Tool { id: None, name: name.to_owned(), input }
     }
 }
 
-/// What a request for a message gets.
+/// The answer to a request for a message.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Answer {
+    /// A message.
     Says(Vec<Block>),
-    /// A status other than 200, with headers and a body as they are.
+    /// An error status.
     Refuses {
+        /// Other than 200.
         status: u16,
+        /// Additional headers.
         headers: Vec<(String, String)>,
+        /// The body, verbatim.
         body: String,
     },
-    /// The connection ends after so many events of the stream; after none, before the headers.
+    /// The connection closes in the middle of the stream; with 0 events, before the headers.
     Breaks {
+        /// The message.
         blocks: Vec<Block>,
+        /// How many events are sent.
         after: usize,
     },
-    /// After so many events nothing more comes, until the client or this server goes.
+    /// The stream stops without an end, until the client or the server closes it.
     Stalls {
+        /// The message.
         blocks: Vec<Block>,
+        /// How many events are sent.
         after: usize,
     },
-    /// A stream with these very bytes.
+    /// A stream with these bytes.
     Raw(String),
+    /// An answer after a delay.
     Later(Duration, Box<Self>),
 }
 
 impl Answer {
+    /// A message with this text.
     #[must_use]
     pub fn says(text: &str) -> Self {
         Self::Says(vec![Block::text(text)])
     }
 
+    /// A message with this tool call.
     #[must_use]
     pub fn calls(name: &str, input: Value) -> Self {
         Self::Says(vec![Block::tool(name, input)])
     }
 
-    /// An error in the words of either API.
+    /// An error in the format of the APIs.
     #[must_use]
     pub fn refuses(status: u16, kind: &str, message: &str) -> Self {
         let body = json!({"type": "error", "error": {"type": kind, "message": message}});
@@ -94,11 +110,11 @@ impl Answer {
     }
 }
 
-/// Answers until it is dropped.
+/// The server, until it is dropped.
 pub struct ModelServer {
     address: SocketAddr,
     shared: Arc<Shared>,
-    listening: Option<JoinHandle<()>>,
+    listener: Option<JoinHandle<()>>,
 }
 
 #[derive(Default)]
@@ -111,8 +127,8 @@ struct Shared {
 struct State {
     answers: VecDeque<Answer>,
     requests: Vec<Request>,
-    made_up: u64,
-    is_over: bool,
+    ids: u64,
+    closed: bool,
 }
 
 impl Shared {
@@ -122,28 +138,29 @@ impl Shared {
 }
 
 impl ModelServer {
+    /// Starts it on a free port.
     #[must_use]
     pub fn start() -> Self {
-        let listener = TcpListener::bind("127.0.0.1:0").expect("a port of this machine");
-        let address = listener.local_addr().expect("the port has a number");
+        let socket = TcpListener::bind("127.0.0.1:0").expect("a free port");
+        let address = socket.local_addr().expect("the port has a number");
         let shared = Arc::new(Shared::default());
-        let to_share = Arc::clone(&shared);
-        let listening = std::thread::spawn(move || listen(&listener, &to_share));
-        Self { address, shared, listening: Some(listening) }
+        let state = Arc::clone(&shared);
+        let listener = std::thread::spawn(move || listen(&socket, &state));
+        Self { address, shared, listener: Some(listener) }
     }
 
-    /// Without a path: `http://127.0.0.1:PORT`.
+    /// `http://127.0.0.1:PORT`.
     #[must_use]
     pub fn url(&self) -> String {
         format!("http://{}", self.address)
     }
 
-    /// Queues an answer, which goes before what a prompt carries.
+    /// Queues an answer; it has priority over scripts in prompts.
     pub fn answer(&self, answer: Answer) {
         self.shared.state().answers.push_back(answer);
     }
 
-    /// Every request so far, in the order in which they came.
+    /// Every request so far, oldest first.
     #[must_use]
     pub fn requests(&self) -> Vec<Request> {
         self.shared.state().requests.clone()
@@ -156,7 +173,7 @@ impl ModelServer {
         requests.filter(Request::wants_message).map(|request| request.body).collect()
     }
 
-    /// Waits until so many messages were asked for.
+    /// Waits until this many messages were requested.
     pub fn wait_for(&self, messages: usize) {
         let asked =
             |state: &State| state.requests.iter().filter(|request| request.wants_message()).count();
@@ -166,7 +183,7 @@ impl ModelServer {
             .changed
             .wait_timeout_while(state, PATIENCE, |state| asked(state) < messages);
         let (state, waited) = waited.unwrap_or_else(PoisonError::into_inner);
-        assert!(!waited.timed_out(), "only {} messages were asked for", asked(&state));
+        assert!(!waited.timed_out(), "only {} messages were requested", asked(&state));
     }
 }
 
@@ -174,25 +191,25 @@ const PATIENCE: Duration = Duration::from_secs(60);
 
 impl Drop for ModelServer {
     fn drop(&mut self) {
-        self.shared.state().is_over = true;
+        self.shared.state().closed = true;
         self.shared.changed.notify_all();
-        // Wakes the listener, which then sees that it is over.
+        // Wakes the listener, which then ends.
         drop(TcpStream::connect(self.address));
-        if let Some(listening) = self.listening.take() {
-            drop(listening.join());
+        if let Some(listener) = self.listener.take() {
+            drop(listener.join());
         }
     }
 }
 
 fn listen(listener: &TcpListener, shared: &Arc<Shared>) {
     for stream in listener.incoming() {
-        if shared.state().is_over {
+        if shared.state().closed {
             return;
         }
         let Ok(mut stream) = stream else { continue };
         let shared = Arc::clone(shared);
         std::thread::spawn(move || {
-            // A client that has gone is what some tests are about.
+            // Some tests close the connection early.
             drop(serve(&mut stream, &shared));
         });
     }
@@ -207,28 +224,28 @@ fn serve(stream: &mut TcpStream, shared: &Shared) -> io::Result<()> {
     };
     shared.changed.notify_all();
     if let Some(answer) = answer {
-        return give(stream, shared, &request, answer);
+        return send(stream, shared, &request, answer);
     }
     let Some(format) = request.format() else {
-        return http::write_json(stream, &request, 200, &beside(&request));
+        return http::write_json(stream, &request, 200, &other_answer(&request));
     };
-    if format.is_aside(&request.body) {
-        let aside = gemini::aside();
+    if format.is_decision(&request.body) {
+        let decision = gemini::decision();
         return if request.is_streamed() {
-            say(stream, &[gemini::event(&aside)])
+            stream_events(stream, &[gemini::event(&decision)])
         } else {
-            http::write_json(stream, &request, 200, &aside)
+            http::write_json(stream, &request, 200, &decision)
         };
     }
     let answer = match script::step(format, &request.body) {
         Ok(blocks) => Answer::Says(blocks),
         Err(why) => Answer::refuses(400, "invalid_request_error", &why),
     };
-    give(stream, shared, &request, answer)
+    send(stream, shared, &request, answer)
 }
 
-/// What is said to those who want no message.
-fn beside(request: &Request) -> Value {
+/// The answer to a request that wants no message.
+fn other_answer(request: &Request) -> Value {
     if request.method != "POST" {
         json!({"object": "list", "data": [], "models": [], "has_more": false})
     } else if request.path.ends_with("/count_tokens") {
@@ -240,7 +257,7 @@ fn beside(request: &Request) -> Value {
     }
 }
 
-fn give(
+fn send(
     stream: &mut TcpStream,
     shared: &Shared,
     request: &Request,
@@ -249,7 +266,7 @@ fn give(
     match answer {
         Answer::Later(delay, answer) => {
             wait(shared, delay);
-            give(stream, shared, request, *answer)
+            send(stream, shared, request, *answer)
         }
         Answer::Refuses { status, headers, body } => http::write(stream, status, &headers, &body),
         Answer::Raw(bytes) => {
@@ -259,23 +276,23 @@ fn give(
         Answer::Says(blocks) => {
             let reply = reply(shared, request, &blocks);
             if request.is_streamed() {
-                say(stream, &reply.events)
+                stream_events(stream, &reply.events)
             } else {
                 http::write_json(stream, request, 200, &reply.whole)
             }
         }
         Answer::Breaks { blocks, after } => {
-            say(stream, cut(&reply(shared, request, &blocks).events, after))
+            stream_events(stream, cut(&reply(shared, request, &blocks).events, after))
         }
         Answer::Stalls { blocks, after } => {
-            say(stream, cut(&reply(shared, request, &blocks).events, after))?;
+            stream_events(stream, cut(&reply(shared, request, &blocks).events, after))?;
             wait(shared, PATIENCE);
             Ok(())
         }
     }
 }
 
-/// The same message in two forms.
+/// A message as one object and as a stream.
 struct Reply {
     whole: Value,
     events: Vec<String>,
@@ -284,8 +301,8 @@ struct Reply {
 fn reply(shared: &Shared, request: &Request, blocks: &[Block]) -> Reply {
     let mut name = |kind: &str| {
         let mut state = shared.state();
-        state.made_up += 1;
-        format!("{kind}_{:022}", state.made_up)
+        state.ids += 1;
+        format!("{kind}_{:022}", state.ids)
     };
     match request.format() {
         Some(Format::Chat) => openai::reply(&request.body, blocks, &mut name),
@@ -295,7 +312,7 @@ fn reply(shared: &Shared, request: &Request, blocks: &[Block]) -> Reply {
     }
 }
 
-fn say(stream: &mut TcpStream, events: &[String]) -> io::Result<()> {
+fn stream_events(stream: &mut TcpStream, events: &[String]) -> io::Result<()> {
     if events.is_empty() {
         return Ok(());
     }
@@ -308,11 +325,11 @@ fn cut(events: &[String], after: usize) -> &[String] {
 }
 
 fn wait(shared: &Shared, time: Duration) {
-    let waited = shared.changed.wait_timeout_while(shared.state(), time, |state| !state.is_over);
+    let waited = shared.changed.wait_timeout_while(shared.state(), time, |state| !state.closed);
     drop(waited.unwrap_or_else(PoisonError::into_inner));
 }
 
-/// Two halves, so that whoever reads has to put them together.
+/// Splits a text in two, so that the client has to join the parts.
 fn halves(text: &str) -> [&str; 2] {
     let middle = (text.len() / 2..text.len()).find(|at| text.is_char_boundary(*at));
     let (first, second) = text.split_at(middle.unwrap_or(0));

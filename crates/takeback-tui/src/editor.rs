@@ -1,8 +1,7 @@
-//! The input line: a text of one or more lines, a cursor, and what was entered before.
+//! The input line: a text of one or more lines, a cursor, and the history of earlier input.
 //!
-//! Keys come in through [`Editor::press`]; what it does not know (Enter, Esc, Tab) it leaves to the
-//! caller. The cursor stands between graphemes, never inside one. [`Editor::layout`] says where
-//! everything is shown.
+//! [`Editor::press`] ignores the keys that belong to the caller (Enter, Esc, Tab). The cursor is always
+//! between two graphemes.
 
 mod history;
 mod layout;
@@ -12,33 +11,34 @@ use std::borrow::Cow;
 
 use crate::keys::Key;
 use history::History;
+use layout::Direction;
 pub use layout::Layout;
-use layout::Next;
 
+/// The input line.
 #[derive(Debug, Clone)]
 pub struct Editor {
     text: String,
     /// In bytes.
     cursor: usize,
     history: History,
-    /// What was deleted last with a key that deletes more than a character.
+    /// The text deleted last by a key that deletes more than one character.
     cut: String,
     width: u16,
 }
 
-/// What became of a key.
+/// The effect of a key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Edit {
-    /// The text, and maybe the cursor.
+    /// The text changed.
     Changed,
-    /// Taken, and the text is the same.
+    /// At most the cursor moved.
     Same,
-    /// Not for the editor.
+    /// The key is not for the editor.
     Ignored,
 }
 
 impl Editor {
-    /// `history`: what was entered before, oldest first.
+    /// An empty line. `history`: earlier input, oldest first.
     #[must_use]
     pub fn new(history: Vec<String>) -> Self {
         Self {
@@ -50,40 +50,41 @@ impl Editor {
         }
     }
 
-    /// In how many columns the text is shown: up and down go by the rows that are seen.
+    /// Sets the width at which the text is drawn: up and down move by drawn rows.
     pub fn set_width(&mut self, width: u16) {
         self.width = width;
     }
 
+    /// The text.
     #[must_use]
     pub fn text(&self) -> &str {
         &self.text
     }
 
-    /// In bytes, from the beginning of the text.
+    /// The cursor, as a byte offset into the text.
     #[must_use]
     pub fn cursor(&self) -> usize {
         self.cursor
     }
 
+    /// Whether there is no text.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.text.is_empty()
     }
 
-    /// Another text with the cursor at its end; what stood there is gone, and history is left.
+    /// Replaces the text, moves the cursor to its end, and leaves the history.
     pub fn set_text(&mut self, text: &str) {
         self.history.leave();
         self.replace_all(text);
     }
 
-    /// Another text with the cursor at its end, as an edit of the present one.
-    pub fn replace_all(&mut self, text: &str) {
+    fn replace_all(&mut self, text: &str) {
         self.text = with_line_feeds(text).into_owned();
         self.cursor = self.text.len();
     }
 
-    /// The text, which is in the history from here on; the line is empty.
+    /// Empties the line and adds the text to the history.
     pub fn take(&mut self) -> String {
         self.cursor = 0;
         let text = std::mem::take(&mut self.text);
@@ -91,13 +92,14 @@ impl Editor {
         text
     }
 
-    /// Puts text at the cursor.
+    /// Inserts text at the cursor.
     pub fn insert(&mut self, text: &str) {
         let text = with_line_feeds(text);
         self.text.insert_str(self.cursor, &text);
         self.cursor = moves::boundary_from(&self.text, self.cursor + text.len());
     }
 
+    /// Handles a key.
     pub fn press(&mut self, key: &Key) -> Edit {
         let before = self.cursor;
         match key {
@@ -138,7 +140,7 @@ impl Editor {
 
     fn delete(&mut self, from: usize, to: usize) {
         self.text.replace_range(from..to, "");
-        // What stood on both sides may be one grapheme by now.
+        // The two sides may have joined into one grapheme.
         self.cursor = moves::boundary_from(&self.text, from);
     }
 
@@ -150,7 +152,7 @@ impl Editor {
     }
 
     fn up(&mut self) -> Edit {
-        if let Some(above) = layout::in_next_row(&self.text, self.cursor, self.width, Next::Above) {
+        if let Some(above) = layout::move_row(&self.text, self.cursor, self.width, Direction::Up) {
             return self.go(above);
         }
         match self.history.older(&self.text) {
@@ -160,7 +162,8 @@ impl Editor {
     }
 
     fn down(&mut self) -> Edit {
-        if let Some(below) = layout::in_next_row(&self.text, self.cursor, self.width, Next::Below) {
+        if let Some(below) = layout::move_row(&self.text, self.cursor, self.width, Direction::Down)
+        {
             return self.go(below);
         }
         match self.history.newer(&self.text) {
@@ -174,14 +177,14 @@ impl Editor {
         Edit::Changed
     }
 
-    /// Where the text stands in `width` columns; give the same to [`Self::set_width`].
+    /// The text at a width, which should be the same as in [`Self::set_width`].
     #[must_use]
     pub fn layout(&self, width: u16) -> Layout {
         layout::lay_out(&self.text, self.cursor, width)
     }
 }
 
-/// Lines end with `\n` and with nothing else.
+/// Converts all line ends to `\n`.
 fn with_line_feeds(text: &str) -> Cow<'_, str> {
     if text.contains('\r') {
         Cow::Owned(text.replace("\r\n", "\n").replace('\r', "\n"))

@@ -1,16 +1,15 @@
-//! Text that has to fit into so many columns.
+//! Shortens text to a number of columns.
 
 use crate::clean::clean;
 use unicode_segmentation::UnicodeSegmentation;
 use unicode_width::UnicodeWidthStr;
 
-/// Emoji are made of many characters; more than this many in a column are not text.
+/// An emoji may consist of many characters; more than this many per column are not text.
 const CHARACTERS_PER_COLUMN: usize = 16;
 
-/// One line, cleaned, cut with `…` if it is wider.
-#[must_use]
-pub fn fit(text: &str, width: usize) -> String {
-    // Of a line of a megabyte only the beginning is looked at.
+/// One line, cleaned, and cut with `…` if it is too wide.
+pub(crate) fn fit(text: &str, width: usize) -> String {
+    // A line may be megabytes long; only its start is read.
     let most = width.saturating_add(1).saturating_mul(CHARACTERS_PER_COLUMN);
     let head = text.char_indices().nth(most).map_or(text, |(at, _)| &text[..at]);
     let whole = head.len() == text.len();
@@ -33,9 +32,8 @@ pub fn fit(text: &str, width: usize) -> String {
     out
 }
 
-/// Like [`fit`], but the end is kept: of a path it says more.
-#[must_use]
-pub fn fit_end(text: &str, width: usize) -> String {
+/// Like [`fit`], but keeps the end, which is the interesting part of a path.
+pub(crate) fn fit_end(text: &str, width: usize) -> String {
     let text = clean(text);
     if text.width() <= width {
         return text.into_owned();

@@ -1,8 +1,8 @@
-//! Bytes from a terminal, and when they came, as keys.
+//! Decodes the bytes of a terminal into keys.
 //!
-//! [`Decoder`] reads the bytes one by one, so what comes out does not depend on how they were cut into
-//! reads; only a lone ESC asks the clock. [`DoublePress`] finds the same key pressed twice, and
-//! [`parse_key`] reads the name of one from the settings, [`name_of`] writes it. Nothing here reads the terminal or the clock.
+//! [`Decoder`] works byte by byte, so the result does not depend on how reads split the input; only a
+//! lone ESC depends on time. [`DoublePress`] detects a key pressed twice, [`parse_key`] and [`key_name`]
+//! convert the names of keys. Nothing here reads the terminal or the clock.
 
 mod decode;
 mod double;
@@ -11,59 +11,83 @@ mod sequence;
 
 pub use decode::{Decoder, ESC_WAIT_MS};
 pub use double::DoublePress;
-pub use name::{KeyNameError, name_of, parse_key};
+pub use name::{KeyNameError, key_name, parse_key};
 
-/// Milliseconds on a clock that never goes back; where it begins is the caller's business.
+/// Milliseconds on a monotonic clock of the caller.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
-pub struct Moment(pub u64);
+pub struct Moment(
+    /// Milliseconds.
+    pub u64,
+);
 
 impl Moment {
+    /// This many milliseconds later.
     #[must_use]
     pub fn plus(self, milliseconds: u64) -> Self {
         Self(self.0.saturating_add(milliseconds))
     }
 
-    /// How long after `earlier`; 0 if it was not.
+    /// Milliseconds since `earlier`; 0 if that is later.
     #[must_use]
     pub fn since(self, earlier: Self) -> u64 {
         self.0.saturating_sub(earlier.0)
     }
 }
 
-/// A key and when its last byte came. Of an Esc: when it came, not when it was known to be alone.
+/// A key press.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Press {
+    /// The key.
     pub key: Key,
+    /// When its last byte arrived. For an Esc, when it arrived, not when it was known to be alone.
     pub at: Moment,
 }
 
-/// A key, or text that was pasted.
+/// A key, or pasted text.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Key {
+    /// A character.
     Char(char),
+    /// Ctrl with a character.
     Ctrl(char),
-    /// `'\x7f'` is Alt with Backspace.
+    /// Alt with a character; `'\x7f'` is Alt-Backspace.
     Alt(char),
+    /// Return.
     Enter,
-    /// Alt with Enter, or Shift with Enter where a terminal tells it, or Ctrl-J.
+    /// Alt-Enter, Ctrl-J, or Shift-Enter where the terminal reports it.
     NewLine,
+    /// Tab.
     Tab,
+    /// Shift-Tab.
     BackTab,
+    /// Backspace.
     Backspace,
+    /// Delete.
     Delete,
+    /// Escape.
     Esc,
+    /// Arrow up.
     Up,
+    /// Arrow down.
     Down,
+    /// Arrow left.
     Left,
+    /// Arrow right.
     Right,
+    /// Ctrl or Alt with arrow left.
     WordLeft,
+    /// Ctrl or Alt with arrow right.
     WordRight,
+    /// Home.
     Home,
+    /// End.
     End,
+    /// Page up.
     PageUp,
+    /// Page down.
     PageDown,
     /// F1 to F12.
     F(u8),
-    /// Bracketed: line ends are `\n`, tabs stay, other control characters are gone.
+    /// Pasted text: line ends are `\n`, tabs are kept, other control characters removed.
     Paste(String),
 }

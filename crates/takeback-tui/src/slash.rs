@@ -1,17 +1,23 @@
-//! Commands that begin with a slash: what they are called, and which of them a few letters may mean.
+//! Slash commands: their names, and completion of a partial name.
 
-/// A command as the user sees it. What it does is the caller's business.
+/// A command as the user sees it. The caller implements it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct SlashCommand {
     /// Without the slash.
     pub name: &'static str,
+    /// Other names, without the slash.
     pub aliases: &'static [&'static str],
-    /// `[label]`, `FILE`, or nothing.
+    /// `[label]`, `FILE`, or empty.
     pub arguments: &'static str,
+    /// One line for `/help` and completion.
     pub help: &'static str,
 }
 
+/// A command and the name or alias that matches the typed text.
+pub(crate) type Candidate = (&'static str, &'static SlashCommand);
+
 impl SlashCommand {
+    /// The name, then the aliases.
     pub fn names(&self) -> impl Iterator<Item = &'static str> {
         std::iter::once(self.name).chain(self.aliases.iter().copied())
     }
@@ -23,40 +29,29 @@ impl SlashCommand {
     }
 }
 
-/// A line that begins with a slash: the command's name and what follows it.
+/// Splits a line that starts with a slash into the command's name and its argument.
 #[must_use]
-pub fn split(line: &str) -> Option<(&str, &str)> {
+pub fn split_slash(line: &str) -> Option<(&str, &str)> {
     let line = line.strip_prefix('/')?;
     let end = line.find(char::is_whitespace).unwrap_or(line.len());
     Some((&line[..end], line[end..].trim()))
 }
 
-/// The command of that name or alias.
-#[must_use]
-pub fn find(commands: &'static [SlashCommand], name: &str) -> Option<&'static SlashCommand> {
-    commands.iter().find(|command| command.names().any(|known| known == name))
-}
-
-/// What the line may become, as long as only a name is being typed.
-#[must_use]
-pub fn candidates(
-    commands: &'static [SlashCommand],
-    line: &str,
-) -> Vec<(&'static str, &'static SlashCommand)> {
-    let Some(begun) = line.strip_prefix('/') else { return Vec::new() };
-    if begun.contains(char::is_whitespace) {
+/// The commands that a partly typed name may mean; none once an argument has begun.
+pub(crate) fn candidates(commands: &'static [SlashCommand], line: &str) -> Vec<Candidate> {
+    let Some(prefix) = line.strip_prefix('/') else { return Vec::new() };
+    if prefix.contains(char::is_whitespace) {
         return Vec::new();
     }
-    let fits = |command: &'static SlashCommand| {
-        let name = command.names().find(|name| name.starts_with(begun))?;
+    let matching = |command: &'static SlashCommand| {
+        let name = command.names().find(|name| name.starts_with(prefix))?;
         Some((name, command))
     };
-    commands.iter().filter_map(fits).collect()
+    commands.iter().filter_map(matching).collect()
 }
 
-/// The longest beginning that all candidates share, with the slash; a lone one is complete.
-#[must_use]
-pub fn completed(candidates: &[(&'static str, &'static SlashCommand)]) -> Option<String> {
+/// The longest prefix that all candidates share, with the slash; a single candidate is completed.
+pub(crate) fn complete(candidates: &[Candidate]) -> Option<String> {
     match candidates {
         [] => None,
         [(name, command)] => {
@@ -91,21 +86,15 @@ mod tests {
     }
 
     #[test]
-    fn a_line_is_a_name_and_the_rest() {
-        assert_eq!(split("/rewind  @~2 "), Some(("rewind", "@~2")));
-        assert_eq!(split("/"), Some(("", "")));
-        assert_eq!(split("no slash"), None);
-        assert_eq!(split("/label\nof two lines"), Some(("label", "of two lines")));
+    fn a_line_is_a_name_and_an_argument() {
+        assert_eq!(split_slash("/rewind  @~2 "), Some(("rewind", "@~2")));
+        assert_eq!(split_slash("/"), Some(("", "")));
+        assert_eq!(split_slash("no slash"), None);
+        assert_eq!(split_slash("/label\nof two lines"), Some(("label", "of two lines")));
     }
 
     #[test]
-    fn names_and_aliases_are_found_whole() {
-        assert_eq!(find(&COMMANDS, "restore").map(|command| command.name), Some("rewind"));
-        assert_eq!(find(&COMMANDS, "rest"), None);
-    }
-
-    #[test]
-    fn candidates_begin_with_what_was_typed() {
+    fn candidates_start_with_the_typed_text() {
         assert_eq!(names("/ex"), ["export", "exit"]);
         assert_eq!(names("/re"), ["rewind"], "one command is listed once");
         assert_eq!(names("/res"), ["restore"]);
@@ -114,8 +103,8 @@ mod tests {
     }
 
     #[test]
-    fn completion_goes_as_far_as_it_is_clear() {
-        let of = |line| completed(&candidates(&COMMANDS, line));
+    fn completion_stops_where_names_differ() {
+        let of = |line| complete(&candidates(&COMMANDS, line));
         assert_eq!(of("/e"), Some("/ex".to_owned()));
         assert_eq!(of("/exp"), Some("/export ".to_owned()));
         assert_eq!(of("/q"), Some("/quit".to_owned()));

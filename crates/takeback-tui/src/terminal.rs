@@ -1,8 +1,8 @@
-//! The terminal itself: the one place here that touches it.
+//! The terminal: the only module that touches it.
 //!
-//! [`Terminal::enter`] takes it over: raw mode, the alternate screen, pasted text marked as such. From
-//! then on what comes from it is sent to the caller by threads of its own. However the terminal is left,
-//! by dropping it, by a panic or because a signal made the program end in order, it is as it was before.
+//! [`Terminal::enter`] switches it to raw mode, the alternate screen and bracketed paste. Its threads
+//! send input and signals to the caller. The terminal is restored when the value is dropped, also after
+//! a panic or a signal that ends the program in order.
 
 mod modes;
 mod output;
@@ -19,44 +19,44 @@ use ratatui::backend::CrosstermBackend;
 use signal_hook::consts::{SIGCONT, SIGHUP, SIGINT, SIGTERM, SIGWINCH};
 use signal_hook::iterator::{Handle, Signals};
 
-/// A terminal that was taken over, until this is dropped. One at a time.
+/// The terminal in raw mode, until this is dropped. Only one can exist at a time.
 pub struct Terminal {
     screen: ratatui::Terminal<CrosstermBackend<Output>>,
     muted: Arc<AtomicBool>,
-    /// The program was stopped meanwhile, and a shell had the terminal.
+    /// Set after the program was stopped and continued: a shell used the terminal.
     stale: Arc<AtomicBool>,
     /// Closed to stop the reader.
     stop: Option<io::PipeWriter>,
     signals: Handle,
     threads: Vec<JoinHandle<()>>,
-    _taken: modes::Taken,
+    _modes: modes::Modes,
 }
 
-/// What comes from the terminal, or about it.
+/// Input from the terminal, or a signal.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum TerminalEvent {
-    /// For a [`crate::keys::Decoder`].
+    /// Input, for a [`Decoder`](crate::Decoder).
     Bytes(Vec<u8>),
-    /// Time to draw again: another size, or the program goes on after it was stopped.
+    /// Draw again: the size changed, or the program was continued after a stop.
     Resized,
-    /// SIGTERM, SIGHUP or SIGINT: time to end in order.
+    /// SIGTERM, SIGHUP or SIGINT: end in order.
     Signal(i32),
-    /// Nothing more will come.
+    /// There is no more input.
     Closed,
 }
 
-type Send = Arc<Mutex<dyn Fn(TerminalEvent) + std::marker::Send>>;
+type EventSender = Arc<Mutex<dyn Fn(TerminalEvent) + Send>>;
 
 impl Terminal {
-    /// Fails, with everything as it was, if standard input or output is no terminal.
+    /// Fails, and changes nothing, if standard input or output is not a terminal.
     ///
-    /// `send` is called from other threads and must not wait: [`Drop`] waits for it.
-    pub fn enter(send: impl Fn(TerminalEvent) + std::marker::Send + 'static) -> io::Result<Self> {
-        let taken = modes::take()?;
+    /// `send` is called from other threads and must not block: dropping the terminal waits for it.
+    pub fn enter(send: impl Fn(TerminalEvent) + Send + 'static) -> io::Result<Self> {
+        let modes = modes::enter()?;
         let output = Output::default();
         let muted = output.muted();
         let screen = ratatui::Terminal::new(CrosstermBackend::new(output))?;
-        let send: Send = Arc::new(Mutex::new(send));
+        let send: EventSender = Arc::new(Mutex::new(send));
         let mut signals = Signals::new([SIGTERM, SIGHUP, SIGINT, SIGWINCH, SIGCONT])?;
         let handle = signals.handle();
         let (stopped, stop) = io::pipe()?;
@@ -67,36 +67,36 @@ impl Terminal {
             stop: Some(stop),
             signals: handle,
             threads: Vec::new(),
-            _taken: taken,
+            _modes: modes,
         };
-        let to = Arc::clone(&send);
+        let sender = Arc::clone(&send);
         terminal.threads.push(
             thread::Builder::new()
                 .name("terminal".to_owned())
-                .spawn(move || reader::read(&stopped, |event| tell(&to, event)))?,
+                .spawn(move || reader::read(&stopped, |event| forward(&sender, event)))?,
         );
         let stale = Arc::clone(&terminal.stale);
-        let hear = move || {
+        let listen = move || {
             for signal in signals.forever() {
                 stale.fetch_or(signal == SIGCONT, Ordering::Relaxed);
                 let event = match signal {
                     SIGWINCH | SIGCONT => TerminalEvent::Resized,
                     _ => TerminalEvent::Signal(signal),
                 };
-                tell(&send, event);
+                forward(&send, event);
             }
         };
-        terminal.threads.push(thread::Builder::new().name("signals".to_owned()).spawn(hear)?);
+        terminal.threads.push(thread::Builder::new().name("signals".to_owned()).spawn(listen)?);
         Ok(terminal)
     }
 
-    /// Draws a whole frame; what is the same as before is not sent. The terminal shows it at once where
-    /// it can (synchronized updates).
+    /// Draws a frame and sends only what changed, as one synchronized update where the terminal supports
+    /// it.
     pub fn draw(&mut self, view: impl FnOnce(&mut Frame)) -> io::Result<()> {
         if self.stale.swap(false, Ordering::Relaxed) {
-            modes::take_again()?;
-            // Not `clear`, which asks the terminal where the cursor is and reads the answer from under
-            // our reader.
+            modes::reenter()?;
+            // Not `clear`: it asks the terminal for the cursor position and would compete with our reader
+            // for the reply.
             let size = self.screen.size()?;
             self.screen.resize(size.into())?;
         }
@@ -112,15 +112,15 @@ impl Drop for Terminal {
         drop(self.stop.take());
         self.signals.close();
         for thread in self.threads.drain(..) {
-            // A reader that panicked has nothing more to read.
+            // A thread that panicked has nothing left to do.
             drop(thread.join());
         }
     }
 }
 
-fn tell(send: &Send, event: TerminalEvent) {
+fn forward(send: &EventSender, event: TerminalEvent) {
     if matches!(event, TerminalEvent::Closed | TerminalEvent::Signal(SIGHUP)) {
-        modes::gone();
+        modes::mark_closed();
     }
     send.lock().unwrap_or_else(PoisonError::into_inner)(event);
 }

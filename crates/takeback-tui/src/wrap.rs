@@ -1,12 +1,11 @@
-//! Text in lines of a width, by words where that is possible, never through a character.
+//! Wraps text at word boundaries, and never inside a character.
 
 use crate::clean::clean;
 use unicode_segmentation::UnicodeSegmentation as _;
 use unicode_width::UnicodeWidthStr as _;
 
-/// The text, cleaned, in lines. A word that is too long is broken; an empty line stays one.
-#[must_use]
-pub fn wrap(text: &str, width: usize) -> Vec<String> {
+/// The cleaned text in lines of at most `width` columns. Long words are broken; empty lines stay.
+pub(crate) fn wrap(text: &str, width: usize) -> Vec<String> {
     text.split('\n').flat_map(|line| wrap_line(&clean(line), width.max(1))).collect()
 }
 
@@ -43,7 +42,7 @@ fn wrap_line(text: &str, width: usize) -> Vec<String> {
     lines
 }
 
-/// Words and the spaces between them, each for itself.
+/// Words and the spaces between them, as separate items.
 fn words(text: &str) -> impl Iterator<Item = &str> {
     let mut rest = text;
     std::iter::from_fn(move || {

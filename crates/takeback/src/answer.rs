@@ -2,7 +2,7 @@
 
 use std::io::{self, Write};
 
-/// What a command does when nobody reads its answer any more.
+/// What a command does when the reader of its answer is gone.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum WhenUnread {
     /// It has only been looking: `takeback log | head`.

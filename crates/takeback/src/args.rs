@@ -4,6 +4,7 @@ use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
 use clap::{Args as ClapArgs, Parser, Subcommand, ValueEnum};
+use takeback_agents::agent_names;
 use takeback_core::exchange::BundleLimits;
 
 #[cfg(test)]
@@ -80,10 +81,10 @@ pub(crate) struct Options {
     /// Where Takeback keeps its data [default: ~/.takeback, or TAKEBACK_HOME]
     #[arg(long, value_name = "DIR", global = true, help_heading = "Options for all")]
     pub(crate) home: Option<PathBuf>,
-    /// Answer with one JSON value
+    /// Print one JSON value
     #[arg(long, global = true, help_heading = "Options for all")]
     pub(crate) json: bool,
-    /// When to use colours
+    /// When to use color
     #[arg(
         long,
         value_name = "WHEN",
@@ -92,13 +93,13 @@ pub(crate) struct Options {
         help_heading = "Options for all"
     )]
     pub(crate) color: Color,
-    /// Say only what went wrong
+    /// Print only errors
     #[arg(short, long, global = true, help_heading = "Options for all")]
     pub(crate) quiet: bool,
-    /// Say more
+    /// Print more details
     #[arg(short, long, global = true, help_heading = "Options for all")]
     pub(crate) verbose: bool,
-    /// Do not send long answers through a pager
+    /// Do not use a pager for long output
     #[arg(long, global = true, help_heading = "Options for all")]
     pub(crate) no_pager: bool,
 }
@@ -123,51 +124,51 @@ impl Color {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
-    /// Show in a few seconds what Takeback does, in a temporary folder
+    /// Show what Takeback does, in a temporary folder; takes a few seconds
     Demo,
-    /// Run a command under protection: a point before, what changed after
+    /// Run a command with a point before it, and list what it changed
     ///
-    /// What you change yourself while it runs counts as the command's, since nobody can tell. Agents that
-    /// report their tool calls (`takeback record`) are told apart from you.
+    /// Your own edits while it runs are attributed to the command. Agents that report their tool
+    /// calls (`takeback record`) are told apart from you.
     Run(RunArgs),
-    /// Work with an agent in the terminal; Esc twice goes back to any prompt
+    /// Work with an agent in the terminal; press Esc twice to go back to any prompt
     ///
     /// Without --agent: `claude`, if it is on PATH; else the built-in agent, with the model that
-    /// ANTHROPIC_API_KEY or OPENAI_API_KEY give access to; else a short tour that needs neither.
+    /// ANTHROPIC_API_KEY or OPENAI_API_KEY gives access to; else a short tour that needs neither.
     Chat(ChatArgs),
-    /// Plug Takeback into the agents that are installed: puts its hooks into their settings
+    /// Install Takeback's hooks in your coding agents
     ///
-    /// Shows the change to each file and asks first. Everything else in the files stays as it is, and the
-    /// bytes of before are kept beside them. Can be run again at any time.
+    /// Shows the change to each settings file and asks first. Other settings are not touched, and a
+    /// backup is written next to each file. It is safe to run again.
     Init(InitArgs),
-    /// Take Takeback's hooks out of the agents' settings again
+    /// Remove Takeback's hooks from your coding agents
     ///
-    /// A file that nobody else has changed since gets back the very bytes that it had. What was recorded
-    /// stays: `takeback forget` deletes that.
+    /// A settings file that has not changed since `takeback init` gets its original bytes back.
+    /// Recorded history is kept; `takeback forget` deletes it.
     Uninstall(InitArgs),
-    /// Tell whether hooks have run, and whether all else is well
+    /// Check that hooks run and the store is healthy
     ///
-    /// That hooks stand in a settings file does not mean that they run: agents may not trust them. So each run
-    /// leaves a sign of life, and the agents' own records show which sessions have left none. Exits with 1 if
-    /// something is broken.
+    /// An installed hook may still not run, for example because the agent does not trust it. Each
+    /// hook run is noted, and the agents' own session records show which sessions ran without
+    /// hooks. Exits with 1 if something is broken.
     Doctor(DoctorArgs),
-    /// Record events of an agent: JSON lines on standard input, an answer for each
+    /// Record an agent's events: JSON lines on standard input, one answer per line
     ///
-    /// The end of the input ends the calls that were opened through it.
+    /// Calls that are still open when the input ends are closed.
     Record(RecordArgs),
-    /// Record what an agent's hook was given on standard input; `takeback init` puts it there
+    /// Record a hook payload from standard input; `takeback init` installs this command
     Hook(HookArgs),
-    /// Serve other programs: JSON-RPC on a socket that is yours alone, or on standard input and output
+    /// Serve other programs: JSON-RPC on a private socket, or on standard input and output
     ///
-    /// One server serves all folders. docs/design/protocol.md tells what can be asked.
+    /// One server serves all workspaces. docs/design/protocol.md lists the methods.
     Serve(ServeArgs),
-    /// Serve an agent's model over the Model Context Protocol, on standard input and output
+    /// Run an MCP server for an agent, on standard input and output
     Mcp(McpArgs),
     /// Make a point by hand
     Checkpoint(CheckpointArgs),
     /// List the points, newest first
     Log(LogArgs),
-    /// Show a point and what was changed after it, by whom
+    /// Show a point, and each change after it with its author
     Show(ShowArgs),
     /// Show what changed since a point, or between two
     Diff(DiffArgs),
@@ -177,48 +178,48 @@ pub(crate) enum Command {
     Undo(AgainArgs),
     /// Take back the last undo
     Redo(AgainArgs),
-    /// Give a point a name, or take it away
+    /// Label a point, or remove its label
     Label(LabelArgs),
-    /// Keep a point for good
+    /// Pin a point, so that it never expires
     Pin(PointArgs),
-    /// Keep a point only as long as others
+    /// Unpin a point; normal retention applies again
     Unpin(PointArgs),
     /// List the sessions, newest first
     Sessions(SessionsArgs),
     /// Archive or delete a session
     #[command(subcommand)]
     Session(SessionCommand),
-    /// Remove what is no longer to be kept, and give its space back
+    /// Delete expired points and reclaim disk space
     Cleanup(CleanupArgs),
-    /// Show where the store's space goes
+    /// Show what uses the store's disk space
     Du(DuArgs),
-    /// Show what is protected, what is not, and what is going on
+    /// Show what is protected, what is not, and which agents are at work
     Status(StatusArgs),
-    /// Finish what a crash interrupted
+    /// Finish a rewind that a crash interrupted
     Recover(RecoverArgs),
-    /// Check everything in the store
+    /// Read and check everything in the store
     Verify,
-    /// Show every setting with its value and where that comes from
+    /// Show every setting, its value and where it was set
     Config(ConfigArgs),
-    /// List the folders that are protected
+    /// List the protected folders
     Workspaces,
-    /// Delete all that was recorded in a folder; its files stay as they are
+    /// Delete a folder's history; its files are not touched
     Forget(ForgetArgs),
-    /// Remove a file or folder from all history: its contents and names; on disk it stays as it is
+    /// Remove a file or folder from all history; the file on disk is not touched
     Purge(PurgeArgs),
-    /// Tell that a protected folder has moved
+    /// Reconnect a store after its folder was moved
     Relocate(RelocateArgs),
-    /// Write points and the changes between them into one file, for another workspace
+    /// Export points and their changes to one file, for another workspace
     Export(ExportArgs),
-    /// Add the points of an exported file to this workspace; restores nothing by itself
+    /// Import points from an exported file; your files are not touched
     Import(ImportArgs),
-    /// Save, look at and take back the state of an agent, step by step
+    /// Save, inspect and roll back an agent's state, step by step
     #[command(subcommand)]
     State(StateCommand),
-    /// Look at the tree for an event whose hook has answered, and at what was left; what `takeback hook` starts
+    /// Finish recording an event after its hook has answered; started by `takeback hook`
     #[command(hide = true)]
     GoOn(GoOnArgs),
-    /// Watch for the command that an agent asks permission for; what `takeback hook` starts
+    /// Watch for the command that an agent asks permission for; started by `takeback hook`
     #[command(hide = true, name = "watch-command")]
     WatchFor,
     /// Print help
@@ -228,23 +229,23 @@ pub(crate) enum Command {
 
 #[derive(Debug, ClapArgs)]
 pub(crate) struct HelpArgs {
-    /// About this command
+    /// The command to explain
     pub(crate) command: Vec<String>,
 }
 
 #[derive(Debug, ClapArgs)]
 pub(crate) struct DoctorArgs {
-    /// You know that a history is gone: report it no longer
+    /// Stop reporting a history that you know is gone
     #[arg(long)]
     pub(crate) acknowledge: bool,
 }
 
 #[derive(Debug, ClapArgs)]
 pub(crate) struct ForgetArgs {
-    /// The folder; it need not exist any more [default: the workspace you are in]
+    /// The folder; it may be gone already [default: the current workspace]
     #[arg(value_name = "DIR")]
     pub(crate) folder: Option<PathBuf>,
-    /// Show what would be deleted and do nothing
+    /// Show what would be deleted, and change nothing
     #[arg(long)]
     pub(crate) dry_run: bool,
     /// Do not ask
@@ -254,10 +255,10 @@ pub(crate) struct ForgetArgs {
 
 #[derive(Debug, ClapArgs)]
 pub(crate) struct PurgeArgs {
-    /// The file or folder; it need not exist any more
+    /// The file or folder; it may be gone already
     #[arg(value_name = "PATH")]
     pub(crate) path: PathBuf,
-    /// Show what would be removed and do nothing
+    /// Show what would be removed, and change nothing
     #[arg(long)]
     pub(crate) dry_run: bool,
     /// Do not ask
@@ -271,14 +272,14 @@ pub(crate) struct RelocateArgs {
     pub(crate) old: PathBuf,
     /// Where it is now [default: the current folder]
     pub(crate) new: Option<PathBuf>,
-    /// Show what would be done and do nothing
+    /// Show what would be done, and change nothing
     #[arg(long)]
     pub(crate) dry_run: bool,
 }
 
 #[derive(Debug, ClapArgs)]
 pub(crate) struct ConfigArgs {
-    /// Only this setting's value
+    /// Show only this setting's value
     pub(crate) key: Option<String>,
 }
 
@@ -286,25 +287,25 @@ pub(crate) struct ConfigArgs {
 pub(crate) struct ChatArgs {
     /// The first prompt
     pub(crate) prompt: Option<String>,
-    /// Who answers
+    /// The agent to talk to
     #[arg(long, value_name = "AGENT")]
     pub(crate) agent: Option<AgentName>,
-    /// Go on with the last conversation in this folder
+    /// Continue the last conversation in this folder
     #[arg(short, long = "continue", conflicts_with = "resume")]
     pub(crate) continue_last: bool,
-    /// Go on with the conversation of this session
+    /// Continue the conversation of this session
     #[arg(short, long, value_name = "ID")]
     pub(crate) resume: Option<String>,
-    /// The model that answers
+    /// The model to use
     #[arg(long, value_name = "MODEL")]
     pub(crate) model: Option<String>,
     /// The `claude` program, if it is not on PATH
     #[arg(long, value_name = "FILE", conflicts_with = "scenario")]
     pub(crate) program: Option<PathBuf>,
-    /// Let the built-in agent play this file
+    /// Play this scenario file with the built-in agent
     #[arg(long, value_name = "FILE")]
     pub(crate) scenario: Option<PathBuf>,
-    /// Further arguments for `claude`, as they are
+    /// Arguments passed on to `claude`
     #[arg(last = true, value_name = "ARGS")]
     pub(crate) extra: Vec<OsString>,
 }
@@ -324,26 +325,25 @@ pub(crate) struct RunArgs {
 
 #[derive(Debug, ClapArgs)]
 pub(crate) struct RecordArgs {
-    /// The agent's process: its death ends the sessions, unless session_start names another
+    /// The agent's process; its sessions end when it exits, unless session_start names another
     #[arg(long, value_name = "PID")]
     pub(crate) pid: Option<u32>,
 }
 
 #[derive(Debug, ClapArgs)]
 pub(crate) struct HookArgs {
-    /// Whose hook it is: claude, codex, gemini, qwen, opencode or copilot
-    #[arg(long, value_name = "NAME")]
+    #[arg(long, value_name = "NAME", help = format!("The agent that runs the hook: {}", agent_names()))]
     pub(crate) agent: String,
-    /// Which hook it is, where the agent does not say so itself
+    /// The hook event, for agents whose payload does not name it
     #[arg(long, value_name = "EVENT")]
     pub(crate) event: Option<String>,
 }
 
 #[derive(Debug, ClapArgs)]
 pub(crate) struct GoOnArgs {
-    /// The event, whose file is locked on standard input [default: only what is left to read]
+    /// The event, whose file is locked on standard input [default: only finish a scan]
     pub(crate) event: Option<String>,
-    /// Whose hook it was
+    /// The agent that ran the hook
     #[arg(long, value_name = "NAME")]
     pub(crate) agent: Option<String>,
     /// The session, as the agent calls it
@@ -353,20 +353,20 @@ pub(crate) struct GoOnArgs {
 
 #[derive(Debug, ClapArgs)]
 pub(crate) struct ServeArgs {
-    /// Serve the one program that has started this, until it closes standard input
+    /// Serve the program that started this one, until it closes standard input
     #[arg(long, conflicts_with_all = ["ensure", "idle_exit"])]
     pub(crate) stdio: bool,
-    /// Start a server in the background if none answers; print where its socket is
+    /// Start a server in the background if none is running, and print its socket
     #[arg(long)]
     pub(crate) ensure: bool,
-    /// End after so many seconds without a client [default with --ensure: 1800]
+    /// Exit after this many seconds without a client [default with --ensure: 1800]
     #[arg(long, value_name = "SECONDS", value_parser = clap::value_parser!(u64).range(1..))]
     pub(crate) idle_exit: Option<u64>,
-    /// Watch the workspaces that are worked in: a snapshot then looks only where something happened,
-    /// and at everything every five minutes
+    /// Watch active workspaces, so that a point reads only paths that changed; a full scan still
+    /// runs every five minutes
     #[arg(long)]
     pub(crate) watch: bool,
-    /// What --ensure starts
+    /// Started by --ensure
     #[arg(long, hide = true, conflicts_with_all = ["stdio", "ensure"])]
     pub(crate) detached: bool,
 }
@@ -377,14 +377,16 @@ impl ServeArgs {
 
 #[derive(Debug, ClapArgs)]
 pub(crate) struct InitArgs {
-    /// Only this agent: claude, codex, gemini, qwen, opencode or copilot; may be repeated [default:
-    /// all that are found]
-    #[arg(long = "agent", value_name = "NAME")]
+    #[arg(
+        long = "agent",
+        value_name = "NAME",
+        help = format!("Only this agent ({}); may be repeated [default: all installed agents]", agent_names())
+    )]
     pub(crate) agents: Vec<String>,
-    /// In whose settings
+    /// Which settings to change
     #[arg(long, value_name = "SCOPE", default_value = "user")]
     pub(crate) scope: ScopeName,
-    /// Show what would be changed and do nothing
+    /// Show what would be changed, and change nothing
     #[arg(long)]
     pub(crate) dry_run: bool,
     /// Do not ask
@@ -394,9 +396,9 @@ pub(crate) struct InitArgs {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum ScopeName {
-    /// Yours, for all that you do
+    /// Your own settings, for all projects
     User,
-    /// The project's, for all who work in it
+    /// The project's settings, shared with everyone who works in it
     Project,
 }
 
@@ -415,13 +417,13 @@ pub(crate) struct CheckpointArgs {
 
 #[derive(Debug, ClapArgs)]
 pub(crate) struct LogArgs {
-    /// Show at most this many
+    /// Show at most N
     #[arg(short = 'n', long, value_name = "N", default_value_t = Self::LIMIT)]
     pub(crate) limit: usize,
     /// Show only the points of this session
     #[arg(long, value_name = "SESSION")]
     pub(crate) session: Option<String>,
-    /// Also the safety points before rewinds; -n still limits how many
+    /// Include the safety points made before rewinds (-n still applies)
     #[arg(short, long)]
     pub(crate) all: bool,
 }
@@ -432,7 +434,7 @@ impl LogArgs {
 
 #[derive(Debug, ClapArgs)]
 pub(crate) struct ShowArgs {
-    /// The point: @, @~N, an id or its beginning, a label, a message id, a time (10m, 14:00)
+    /// The point: @, @~N, an id or a prefix of it, a label, a message id, a time (10m, 14:00)
     #[arg(default_value = "@")]
     pub(crate) point: String,
 }
@@ -444,7 +446,7 @@ pub(crate) struct DiffArgs {
     pub(crate) from: String,
     /// To this one [default: the files as they are]
     pub(crate) to: Option<String>,
-    /// Only this path and what is below it; a glob; may be repeated
+    /// Only this path and everything below it, or a glob; may be repeated
     #[arg(long = "path", value_name = "PATH")]
     pub(crate) paths: Vec<String>,
     /// Show only how many lines changed
@@ -454,13 +456,13 @@ pub(crate) struct DiffArgs {
 
 #[derive(Debug, ClapArgs)]
 pub(crate) struct RewindArgs {
-    /// The point: @, @~N, an id or its beginning, a label, a message id, a time (10m, 14:00)
+    /// The point: @, @~N, an id or a prefix of it, a label, a message id, a time (10m, 14:00)
     /// [default: choose it from a menu]
     pub(crate) point: Option<String>,
-    /// Take back everything since, also what you and others did
+    /// Take back everything since the point, including your own and others' changes
     #[arg(long, conflicts_with_all = ["session", "all_agents", "ambiguous"])]
     pub(crate) exact: bool,
-    /// Only this path and what is below it; a glob; may be repeated
+    /// Only this path and everything below it, or a glob; may be repeated
     #[arg(long = "path", value_name = "PATH")]
     pub(crate) paths: Vec<String>,
     /// Take back only what this session did; may be repeated
@@ -469,14 +471,13 @@ pub(crate) struct RewindArgs {
     /// Take back what any agent did
     #[arg(long)]
     pub(crate) all_agents: bool,
-    /// What to do where it is not certain who changed a file
+    /// What to do with a file whose author is unclear
     #[arg(long, value_name = "POLICY", default_value = "leave")]
     pub(crate) ambiguous: Ambiguous,
-    /// The changes of this path are the agent's: take them back, and remember it; a glob; may be
-    /// repeated
+    /// The agent changed this path: take it back, and remember that; a glob; may be repeated
     #[arg(long, value_name = "PATH", conflicts_with = "exact")]
     pub(crate) take: Vec<String>,
-    /// The changes of this path are mine: keep them, and remember it; a glob; may be repeated
+    /// I changed this path: keep it, and remember that; a glob; may be repeated
     #[arg(long, value_name = "PATH", conflicts_with = "exact")]
     pub(crate) mine: Vec<String>,
     #[command(flatten)]
@@ -485,7 +486,7 @@ pub(crate) struct RewindArgs {
 
 #[derive(Debug, ClapArgs)]
 pub(crate) struct AgainArgs {
-    /// Bring back everything as it was, also what was changed since
+    /// Restore every file, including those changed since
     #[arg(long)]
     pub(crate) exact: bool,
     #[command(flatten)]
@@ -494,16 +495,16 @@ pub(crate) struct AgainArgs {
 
 #[derive(Debug, Clone, Default, ClapArgs)]
 pub(crate) struct DoingArgs {
-    /// Give up what stands at PATH, although it could not be kept; may be repeated
+    /// Overwrite PATH even though its current contents could not be saved; may be repeated
     #[arg(long, value_name = "PATH")]
     pub(crate) discard: Vec<PathBuf>,
-    /// Write also to files outside the workspace that the agent edited
+    /// Also restore files outside the workspace that the agent edited
     #[arg(long)]
     pub(crate) outside: bool,
-    /// Show what would be done and do nothing
+    /// Show what would be done, and change nothing
     #[arg(long)]
     pub(crate) dry_run: bool,
-    /// Show also how the files would change
+    /// Also show how the files would change
     #[arg(long)]
     pub(crate) diff: bool,
     /// Do not ask
@@ -513,60 +514,60 @@ pub(crate) struct DoingArgs {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Ambiguous {
-    /// Bring back what is missing, leave the rest
+    /// Restore deleted files, leave the others
     Leave,
-    /// Take it back like an agent's
+    /// Take it back, as if an agent had changed it
     Take,
 }
 
 #[derive(Debug, ClapArgs)]
 pub(crate) struct RecoverArgs {
-    /// Show whether there is something to finish and do nothing
+    /// Show whether a rewind is unfinished, and change nothing
     #[arg(long)]
     pub(crate) dry_run: bool,
 }
 
 #[derive(Debug, ClapArgs)]
 pub(crate) struct ExportArgs {
-    /// Where to; `-` is standard output
+    /// The file to write; `-` is standard output
     pub(crate) file: PathBuf,
-    /// Only this point [default: all, and what was changed since]
+    /// Only this point [default: all points, and the changes since]
     #[arg(conflicts_with = "session")]
     pub(crate) point: Option<String>,
-    /// Only the points of this session, and what was changed until its work ended
+    /// Only the points of this session, and the changes until it ended
     #[arg(long, value_name = "SESSION")]
     pub(crate) session: Option<String>,
     /// Also ignored files, and files outside the workspace
     #[arg(long)]
     pub(crate) include_ignored: bool,
-    /// Replace the file if it is there
+    /// Overwrite an existing file
     #[arg(long)]
     pub(crate) force: bool,
 }
 
 #[derive(Debug, ClapArgs)]
 pub(crate) struct StatusArgs {
-    /// One short line, at once, for prompts and status bars: looks at no files, empty without a store
+    /// One short line for shell prompts and status bars: reads no files, empty without a store
     #[arg(long)]
     pub(crate) line: bool,
 }
 
 #[derive(Debug, ClapArgs)]
 pub(crate) struct ImportArgs {
-    /// What `takeback export` wrote; `-` is standard input. With --from: a session or its transcript
-    /// (default: all sessions that worked in this workspace)
+    /// An exported file; `-` is standard input. With --from: a session or its transcript (default:
+    /// all sessions of this workspace)
     #[arg(required_unless_present = "from")]
     pub(crate) file: Option<PathBuf>,
-    /// Take what this agent kept of its sessions itself
+    /// Import the session history that this agent keeps itself
     #[arg(long, value_name = "AGENT")]
     pub(crate) from: Option<ImportFrom>,
     /// Also files outside the workspace
     #[arg(long)]
     pub(crate) include_ignored: bool,
-    /// Refuse a file with more contents than this, unpacked
+    /// Refuse a file whose unpacked contents are larger than this
     #[arg(long, value_name = "BYTES", default_value_t = BundleLimits::CONTENTS)]
     pub(crate) max_size: u64,
-    /// Show what would be added and add nothing
+    /// Show what would be added, and change nothing
     #[arg(long)]
     pub(crate) dry_run: bool,
 }
@@ -587,25 +588,25 @@ pub(crate) enum ImportFrom {
 
 #[derive(Debug, ClapArgs)]
 pub(crate) struct PointArgs {
-    /// The point: @, @~N, an id or its beginning, a label, a message id, a time (10m, 14:00)
+    /// The point: @, @~N, an id or a prefix of it, a label, a message id, a time (10m, 14:00)
     pub(crate) point: String,
 }
 
 #[derive(Debug, ClapArgs)]
 pub(crate) struct LabelArgs {
-    /// The point: @, @~N, an id or its beginning, a label, a message id, a time (10m, 14:00)
+    /// The point: @, @~N, an id or a prefix of it, a label, a message id, a time (10m, 14:00)
     pub(crate) point: String,
-    /// Its name from now on
+    /// The new label
     #[arg(required_unless_present = "remove")]
     pub(crate) label: Option<String>,
-    /// Take its name away
+    /// Remove the label
     #[arg(long, conflicts_with = "label")]
     pub(crate) remove: bool,
 }
 
 #[derive(Debug, ClapArgs)]
 pub(crate) struct SessionsArgs {
-    /// Show at most this many
+    /// Show at most N
     #[arg(short = 'n', long, value_name = "N", default_value_t = Self::LIMIT)]
     pub(crate) limit: usize,
 }
@@ -616,26 +617,26 @@ impl SessionsArgs {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum SessionCommand {
-    /// End it and keep its data only for some days more (the setting archiveDays); if it goes on, it is
-    /// kept again
+    /// End a session and delete its data after some days (the setting archiveDays); if the session
+    /// continues, it is no longer archived
     Archive(SessionArgs),
-    /// Delete it with all its points, labelled and pinned ones too; files are not touched
+    /// Delete a session with all its points, even labelled and pinned ones; files are not touched
     Delete(DeleteArgs),
 }
 
 #[derive(Debug, ClapArgs)]
 pub(crate) struct SessionArgs {
-    /// The session's id, its beginning, or what `takeback sessions` calls it
+    /// The session's id, a prefix of it, or its name in `takeback sessions`
     #[arg(value_name = "ID")]
     pub(crate) session: String,
 }
 
 #[derive(Debug, ClapArgs)]
 pub(crate) struct DeleteArgs {
-    /// The session's id, its beginning, or what `takeback sessions` calls it
+    /// The session's id, a prefix of it, or its name in `takeback sessions`
     #[arg(value_name = "ID")]
     pub(crate) session: String,
-    /// Show what would be deleted and do nothing
+    /// Show what would be deleted, and change nothing
     #[arg(long)]
     pub(crate) dry_run: bool,
     /// Do not ask
@@ -645,10 +646,10 @@ pub(crate) struct DeleteArgs {
 
 #[derive(Debug, ClapArgs)]
 pub(crate) struct CleanupArgs {
-    /// Show what would be removed and do nothing
+    /// Show what would be removed, and change nothing
     #[arg(long)]
     pub(crate) dry_run: bool,
-    /// Go on although the clock seems to have gone back, or to have jumped
+    /// Continue even if the clock seems to have jumped or gone back
     #[arg(long)]
     pub(crate) trust_clock: bool,
     /// Only remove the points beyond `pointsPerSession`
@@ -658,7 +659,7 @@ pub(crate) struct CleanupArgs {
 
 #[derive(Debug, ClapArgs)]
 pub(crate) struct DuArgs {
-    /// Name this many paths
+    /// List N paths
     #[arg(short = 'n', long, value_name = "N", default_value_t = 10)]
     pub(crate) limit: usize,
 }

@@ -5,10 +5,10 @@ use std::io::{self, BufRead as _, Write as _};
 use crate::error::{CommandError, Kind};
 use crate::screen::Screen;
 
-/// There is no terminal, and no `-y`.
-pub(crate) fn nobody(what: &str) -> CommandError {
-    CommandError::new(Kind::Usage, format!("this {what} and nobody can be asked"))
-        .hint("--dry-run shows what it would do, -y does it without asking.")
+/// The error where a question is needed, but there is neither a terminal nor `-y`.
+pub(crate) fn needs_confirmation(what: &str) -> CommandError {
+    CommandError::new(Kind::Usage, format!("this {what} and needs confirmation"))
+        .hint("Run it in a terminal, or pass -y; --dry-run shows what it would do.")
 }
 
 pub(crate) fn confirmed(screen: &mut Screen) -> io::Result<bool> {

@@ -16,7 +16,8 @@ use takeback_core::rewind::RewindError;
 use takeback_core::worktree::write::StageError;
 use takeback_store::{StateError, StoreError};
 
-use crate::screen::{HINT, WRONG, count, plain};
+use crate::answers::ErrorAnswer;
+use crate::screen::{ERROR, HINT, count, plain};
 
 /// Exit codes, as `docs/reference.md` promises them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -35,13 +36,13 @@ pub(crate) enum Kind {
 #[derive(Debug)]
 pub(crate) struct CommandError {
     pub(crate) kind: Kind,
-    pub(crate) source: Box<dyn Error>,
+    pub(crate) source: Box<dyn Error + Send + Sync>,
     /// What to do next.
     pub(crate) hints: Vec<String>,
 }
 
 impl CommandError {
-    pub(crate) fn new(kind: Kind, source: impl Into<Box<dyn Error>>) -> Self {
+    pub(crate) fn new(kind: Kind, source: impl Into<Box<dyn Error + Send + Sync>>) -> Self {
         Self { kind, source: source.into(), hints: Vec::new() }
     }
 
@@ -60,16 +61,15 @@ impl CommandError {
         let (message, hints) = self.words();
         let mut err = anstream::stderr().lock();
         let written = if json {
-            let value =
-                serde_json::json!({ "error": message, "hints": hints, "code": self.kind as u8 });
-            writeln!(err, "{value}")
+            let answer = ErrorAnswer { error: message, hints, code: self.kind as u8 };
+            writeln!(err, "{}", serde_json::to_string(&answer).unwrap_or(answer.error))
         } else {
-            writeln!(err, "{WRONG}takeback:{WRONG:#} {}", plain(&message)).and_then(|()| {
+            writeln!(err, "{ERROR}takeback:{ERROR:#} {}", plain(&message)).and_then(|()| {
                 let mut hints = hints.iter();
                 hints.try_for_each(|hint| writeln!(err, "{HINT}  {}{HINT:#}", plain(hint)))
             })
         };
-        // With standard error gone there is nobody left to tell.
+        // Standard error is closed; there is nowhere left to report this.
         drop(written);
         code
     }
@@ -189,11 +189,14 @@ impl From<StoreError> for CommandError {
     }
 }
 
-/// An error of the store; `files` says what that means for the user's.
 /// What to do about a database that is gone while other files of its store are there.
-pub(crate) const LOST_DATABASE: &str = "Put the file back from a backup. If there is none, `takeback \
-     forget` removes what is left, and recording begins anew.";
+pub(crate) const LOST_DATABASE: &str = "Restore the file from a backup. Without one, `takeback forget` deletes the rest, and \
+     recording starts over.";
 
+/// What to do about a store that a build before the first release wrote.
+pub(crate) const PRE_RELEASE: &str = "Remove it with `takeback forget`, or keep using that build.";
+
+/// An error of the store; `files` says what that means for the user's files.
 fn of_store(error: StoreError, files: &str) -> CommandError {
     let hint = match (&error, trouble(&error)) {
         (StoreError::Missing { .. }, _) => return no_store(error),
@@ -202,6 +205,7 @@ fn of_store(error: StoreError, files: &str) -> CommandError {
         }
         (StoreError::Newer { .. }, _) => "Update Takeback; nothing was changed.".to_owned(),
         (StoreError::LostDatabase { .. }, _) => format!("{LOST_DATABASE} {files}"),
+        (StoreError::PreRelease { .. }, _) => format!("{PRE_RELEASE} {files}"),
         (StoreError::Foreign { .. }, _) => {
             "Move it aside, or choose another folder with --home or TAKEBACK_HOME.".to_owned()
         }
@@ -212,25 +216,25 @@ fn of_store(error: StoreError, files: &str) -> CommandError {
              TAKEBACK_HOME. {files}"
         ),
         (_, Some(Trouble::Failing)) => {
-            format!("The disk is full or failing: see to it and try again. {files}")
+            format!("The disk is full or failing: fix that and try again. {files}")
         }
         // It cannot even be opened, and so not verified either.
         (StoreError::DamagedDatabase { .. }, _) => format!(
-            "Put back a copy of the store's folder, or move it aside to start anew. {files}"
+            "Restore the store's folder from a backup, or move it away to start over. {files}"
         ),
         (
-            StoreError::Sqlite { .. }
+            StoreError::Database { .. }
             | StoreError::DamagedRecord { .. }
             | StoreError::DamagedBlob { .. }
             | StoreError::MissingBlob { .. },
             _,
-        ) => format!("`takeback verify` tells what is damaged. {files}"),
+        ) => format!("`takeback verify` shows what is damaged. {files}"),
         _ => return CommandError::new(Kind::Error, error),
     };
     CommandError::new(Kind::Error, error).hint(hint)
 }
 
-pub(crate) fn no_store(source: impl Into<Box<dyn Error>>) -> CommandError {
+pub(crate) fn no_store(source: impl Into<Box<dyn Error + Send + Sync>>) -> CommandError {
     CommandError::new(Kind::NoStore, source)
         .hint("`takeback run -- CMD` or `takeback checkpoint` protects this folder.")
 }
@@ -245,7 +249,7 @@ impl From<WorkspaceError> for CommandError {
     }
 }
 
-pub(crate) fn locked(error: impl Into<Box<dyn Error>>) -> CommandError {
+pub(crate) fn locked(error: impl Into<Box<dyn Error + Send + Sync>>) -> CommandError {
     CommandError::new(Kind::Locked, error).hint("Wait until it is done, then try again.")
 }
 
@@ -257,7 +261,7 @@ impl From<RecordError> for CommandError {
             RecordError::LabelTaken { .. } => {
                 Self::new(Kind::Usage, error).hint("Choose another label.")
             }
-            RecordError::Scan(_) | RecordError::Spool { .. } => Self::new(Kind::Error, error),
+            RecordError::Scan(_) => Self::new(Kind::Error, error),
         }
     }
 }
@@ -270,7 +274,7 @@ impl From<MarkError> for CommandError {
                 Self::new(Kind::Error, error).hint("`takeback log` lists the points.")
             }
             MarkError::Safety(_) => Self::new(Kind::Usage, error)
-                .hint("`takeback checkpoint` makes a point that stays."),
+                .hint("`takeback checkpoint LABEL` makes a point that does not expire."),
             MarkError::LabelTaken { .. } | MarkError::NotALabel { .. } => {
                 Self::new(Kind::Usage, error).hint("Choose another label.")
             }
@@ -283,7 +287,7 @@ impl From<CleanUpError> for CommandError {
         match error {
             CleanUpError::Store(error) => error.into(),
             CleanUpError::Record(error) => error.into(),
-            CleanUpError::Rewind(error) => error.into(),
+            CleanUpError::Rewind(error) => (*error).into(),
             CleanUpError::State(error) => error.into(),
             CleanUpError::Locked => locked(error),
             CleanUpError::NoSession(_) => {
@@ -312,7 +316,7 @@ impl From<RewindError> for CommandError {
                 .hint("`takeback undo` once more takes back the rewind before it."),
             RewindError::Pattern { .. } => Self::new(Kind::Usage, error),
             RewindError::NotChanged { .. } => Self::new(Kind::Usage, error)
-                .hint("`takeback rewind POINT --dry-run` lists what has."),
+                .hint("`takeback rewind POINT --dry-run` lists the files that have."),
             RewindError::NoPoint(_) => {
                 Self::new(Kind::Error, error).hint("`takeback log` lists the points.")
             }
@@ -322,7 +326,7 @@ impl From<RewindError> for CommandError {
                         Some("Make the folder writable for you and try again.")
                     }
                     (RewindError::Stage(StageError::Contents { .. }), _) => {
-                        Some("`takeback verify` tells what is damaged.")
+                        Some("`takeback verify` shows what is damaged.")
                     }
                     (RewindError::Stage(StageError::InTheWay), _) => Some("Move it aside."),
                     _ => None,
@@ -332,21 +336,20 @@ impl From<RewindError> for CommandError {
                 told
             }
             RewindError::Waiting { .. } => Self::new(Kind::Error, error).hint(
-                "See to the disk, then run `takeback recover`: it goes on with the rewind. The next \
+                "Fix the disk, then run `takeback recover` to continue the rewind. The next \
                  command that changes something does the same.",
             ),
             RewindError::NotClosed { ref receipt, .. } => {
                 let places = [&receipt.restored_files, &receipt.deleted_files].map(Vec::len);
                 let files = count(places[0] + places[1] + receipt.merged_files.len(), "path");
                 Self::new(Kind::Error, error).hint(format!(
-                    "{files} of the rewind are in place. See to the disk, then run `takeback recover`: \
-                     it finishes the rewind, or takes it back, and says which. `takeback undo` takes \
-                     back what is finished."
+                    "{files} of the rewind are in place. Fix the disk, then run `takeback recover`: it \
+                     finishes the rewind or takes it back, and says which. `takeback undo` takes \
+                     back a finished one."
                 ))
             }
-            RewindError::Stages { .. } => Self::new(Kind::Error, error).hint(
-                "Takeback works in the folder .takeback of the workspace: see what is there.",
-            ),
+            RewindError::Stages { .. } => Self::new(Kind::Error, error)
+                .hint("Takeback needs the folder .takeback in the workspace: check what is there."),
             RewindError::Changed(_) | RewindError::NoState | RewindError::DamagedPlan { .. } => {
                 Self::new(Kind::Error, error)
             }
@@ -360,7 +363,7 @@ impl From<StateError> for CommandError {
             StateError::Store(error) => return error.into(),
             StateError::Conflict { .. } | StateError::Taken { .. } => (
                 Kind::Conflicts,
-                "Another process saved meanwhile: `takeback state list` shows where it stands.",
+                "Another process saved in the meantime: `takeback state list` shows the newest checkpoint.",
             ),
             StateError::NotFound { .. } | StateError::MissingParent { .. } => {
                 (Kind::Error, "`takeback state list EXECUTION` lists its checkpoints.")
@@ -372,18 +375,19 @@ impl From<StateError> for CommandError {
                 (Kind::Error, "`takeback state list` names the branches.")
             }
             StateError::BranchExists { .. } => (Kind::Usage, "Choose another name."),
-            StateError::InvalidKey(_) => (Kind::Usage, "`takeback state --help` tells more."),
+            StateError::InvalidKey(_) => (Kind::Usage, "See `takeback state --help`."),
             StateError::Locked { .. } => (Kind::Locked, "Try again in a moment."),
             StateError::Newer { .. } => (Kind::Error, "Update Takeback; nothing was changed."),
             StateError::Damaged { .. } => {
-                (Kind::Error, "`takeback verify` tells what else is damaged.")
+                (Kind::Error, "`takeback verify` shows what else is damaged.")
             }
             StateError::NoSuccessBefore { .. } => {
-                (Kind::Error, "Begin the execution at its beginning.")
+                (Kind::Error, "Start the execution from its first step.")
             }
-            StateError::RetriesExhausted { .. } => {
-                (Kind::Error, "A success of the step, or a higher --max-retries, ends the count.")
-            }
+            StateError::RetriesExhausted { .. } => (
+                Kind::Error,
+                "Raise --max-retries to try again; a success of the step resets the count.",
+            ),
             StateError::Unsupported { .. }
             | StateError::NoIntent { .. }
             | StateError::Unserialisable { .. }
@@ -399,9 +403,9 @@ impl From<ExecutionError> for CommandError {
         match error {
             ExecutionError::State(error) => error.into(),
             ExecutionError::Record(error) => error.into(),
-            ExecutionError::Rewind(error) => error.into(),
+            ExecutionError::Rewind(error) => (*error).into(),
             ExecutionError::NoFiles { .. } | ExecutionError::FilesGone { .. } => {
-                Self::new(Kind::Error, error).hint("--state-only brings back the state alone.")
+                Self::new(Kind::Error, error).hint("--state-only restores only the state.")
             }
         }
     }

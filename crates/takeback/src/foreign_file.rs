@@ -28,7 +28,7 @@ pub(crate) struct ForeignFile {
 pub(crate) enum FileError {
     #[error("{path} is not a file")]
     NotAFile { path: PathBuf },
-    #[error("{path} is a link to {target}, which is not there")]
+    #[error("{path} is a link to {target}, which does not exist")]
     LeadsNowhere { path: PathBuf, target: PathBuf },
     #[error("{path} is larger than {LARGEST} bytes")]
     TooLarge { path: PathBuf },
@@ -36,7 +36,7 @@ pub(crate) enum FileError {
     OtherOwner { path: PathBuf },
     #[error("{path} has other names (hard links), which would keep the old contents")]
     ManyNames { path: PathBuf },
-    #[error("{path} was changed by somebody else in just this moment")]
+    #[error("{path} was just changed by another program")]
     Changed { path: PathBuf },
     #[error("{doing} {path}")]
     Io { path: PathBuf, doing: &'static str, source: io::Error },
@@ -83,7 +83,7 @@ impl ForeignFile {
             Ok(about) if about.uid() != me => Err(FileError::OtherOwner { path }),
             Ok(about) if about.nlink() > 1 => Err(FileError::ManyNames { path }),
             Ok(_) => Ok(()),
-            // What root makes in the folder of somebody else, they cannot change any more.
+            // A file that root creates in another user's folder could no longer be changed by that user.
             Err(_) => match self.path.ancestors().skip(1).find_map(|f| std::fs::metadata(f).ok()) {
                 Some(folder) if me == 0 && folder.uid() != 0 => Err(FileError::OtherOwner { path }),
                 _ => Ok(()),
@@ -228,7 +228,7 @@ mod tests {
     }
 
     #[test]
-    fn what_somebody_else_wrote_in_between_stays() {
+    fn what_another_program_wrote_in_between_stays() {
         for plain in [false, true] {
             disk::only_plain_renames(plain);
             let folder = tempfile::tempdir().unwrap();

@@ -26,7 +26,7 @@ pub(crate) struct Installed {
     pub(crate) file: String,
     /// What was there before the first hook; `None`: no file.
     pub(crate) before: Option<Digest>,
-    /// What is there as long as nobody else changes it; `None`: somebody has, between two runs.
+    /// The file as Takeback left it; `None`: another program changed it between two runs.
     pub(crate) after: Option<Digest>,
     /// How many of the folders above the file were made for it.
     pub(crate) folders: usize,
@@ -34,7 +34,7 @@ pub(crate) struct Installed {
 
 const FOLDER: &str = "installed";
 const BACKUP: &str = ".takeback-backup";
-/// Another `init` asks nobody while it holds the lock.
+/// `init` does not prompt while it holds the lock.
 const PATIENCE: Duration = Duration::from_secs(10);
 
 impl Installed {
@@ -100,7 +100,7 @@ pub(crate) fn remove_empty_folders(file: &Path, count: usize) -> io::Result<()> 
     Ok(())
 }
 
-/// Nobody else puts hooks in or takes them out as long as this is held.
+/// While this is held, no other process installs or removes hooks.
 pub(crate) fn hold(home: &Path) -> Result<Lock, CommandError> {
     let folder = home.join(FOLDER);
     let failed = |error: io::Error| {
@@ -109,7 +109,7 @@ pub(crate) fn hold(home: &Path) -> Result<Lock, CommandError> {
     };
     disk::make_private_folder(&folder).map_err(failed)?;
     lock(&folder.join("lock"), Hold::Exclusive, PATIENCE).map_err(failed)?.ok_or_else(|| {
-        CommandError::new(Kind::Locked, "another `takeback init` or `uninstall` is at work")
+        CommandError::new(Kind::Locked, "another `takeback init` or `uninstall` is running")
             .hint("Try again in a moment.")
     })
 }

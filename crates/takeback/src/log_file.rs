@@ -54,7 +54,7 @@ impl LogFile {
         Self { path: home.join("logs").join("chat.log"), secrets }
     }
 
-    /// What goes wrong where nobody looks on: `<home>/logs/hooks.log`.
+    /// Problems of hooks, which have no terminal: `<home>/logs/hooks.log`.
     pub(crate) fn of_hooks(home: &Path, variable: impl Fn(&str) -> Option<String>) -> Self {
         Self { path: home.join("logs").join("hooks.log"), ..Self::new(home, variable) }
     }
@@ -109,7 +109,7 @@ impl LogFile {
         }
     }
 
-    /// Gives the files their next names. Whoever holds the lock on the file that still has the name
+    /// Gives the files their next names. The process that holds the lock on the file that still has the name
     /// does it; another process goes on with what it finds, be it a little longer.
     fn rotate(&self, file: &File) -> io::Result<()> {
         if file.try_lock().is_err() {

@@ -17,9 +17,10 @@ use rustix::fs::Access;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use takeback_store::{Timestamp, disk};
 
+use crate::answers;
 use crate::place::{environment, shown, user_home};
 use crate::stores::{self, StoreId};
-use crate::time::{iso, moment};
+use crate::time::moment;
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
@@ -48,7 +49,7 @@ pub(crate) struct Gone {
 
 /// What ends the report.
 pub(crate) const ACKNOWLEDGE: &str =
-    "`takeback doctor --acknowledge` ends this report, once you know why.";
+    "`takeback doctor --acknowledge` stops this report, once you know why.";
 
 impl Gone {
     /// What happened, without what to do.
@@ -59,19 +60,19 @@ impl Gone {
             None => String::new(),
         };
         format!(
-            "the history of {} is gone: its store {store}, made {}, is not there any more{now}",
+            "the history of {} is gone: its store {store}, made {}, no longer exists{now}",
             shown(&self.root),
             moment(self.made_at),
         )
     }
 
-    pub(crate) fn to_json(&self) -> serde_json::Value {
-        serde_json::json!({
-            "root": self.root.to_string_lossy(),
-            "store": self.store.to_string_lossy(),
-            "madeAt": iso(self.made_at),
-            "replacedAt": self.replaced_at.map(iso),
-        })
+    pub(crate) fn answer(&self) -> answers::HistoryGone {
+        answers::HistoryGone {
+            root: answers::place(&self.root),
+            store: answers::place(&self.store),
+            made_at: answers::time(self.made_at),
+            replaced_at: self.replaced_at.map(answers::time),
+        }
     }
 }
 

@@ -12,7 +12,7 @@ use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
-use takeback_core::rewind::recover::needs_recovery;
+use takeback_core::rewind::needs_recovery;
 use takeback_core::{Workspace, look_for_missed};
 use takeback_store::{SessionId, Timestamp, disk};
 
@@ -79,9 +79,9 @@ pub(crate) fn catch_up(workspace: &mut Workspace) -> Option<String> {
     let sessions: BTreeSet<SessionId> = missed.into_iter().map(|missed| missed.session).collect();
     let sessions: Vec<SessionId> = sessions.into_iter().collect();
     let then = match look_for_missed(workspace, &sessions).map(|_| forget(&store)) {
-        Ok(Ok(())) => "what changed meanwhile is unclear".to_owned(),
+        Ok(Ok(())) => "changes in the meantime are unclear".to_owned(),
         Ok(Err(error)) => format!("the note about it cannot be removed: {error}"),
-        Err(error) => format!("what changed meanwhile is not known yet: {error}"),
+        Err(error) => format!("changes in the meantime are not known yet: {error}"),
     };
     Some(format!("{what}; {then}"))
 }

@@ -42,7 +42,7 @@ struct Running {
 const NOT_RUN: [i32; 2] = [126, 127];
 
 impl Pager {
-    /// `None`: nobody looks, or their terminal cannot do it.
+    /// `None`: output is not a terminal, or the terminal cannot page.
     pub(crate) fn of_user() -> Option<Self> {
         let stdout = io::stdout();
         let able = environment("TERM").is_some_and(|term| term != "dumb");
@@ -183,7 +183,7 @@ impl Drop for Pager {
             }
             State::Plain => Ok(()),
         };
-        // With the terminal gone there is nobody left to show it to.
+        // The terminal is gone; there is nowhere left to show it.
         drop(written.and_then(|()| stdout.flush()));
     }
 }

@@ -5,21 +5,18 @@ use std::ffi::OsString;
 use std::io::{self, Write as _};
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 
-use takeback_core::rewind::recover::needs_recovery;
+use takeback_core::rewind::needs_recovery;
 use takeback_core::rewind::{Receipt, recover};
 use takeback_core::workspace::check_root;
-use takeback_core::{Ambient, Workspace, WorkspaceOptions, process, record_waiting};
-use takeback_store::{
-    Durability, JsonStates, Process, SqliteStates, SqliteStore, StateStore, StoreError,
-};
+use takeback_core::{Ambient, Workspace, WorkspaceOptions, process, record_late_events};
+use takeback_store::{Durability, Process, StoreError};
 
 use crate::args::Options;
 use crate::error::{CommandError, Kind, no_store};
 use crate::marker::{ACKNOWLEDGE, Gone, Markers};
 use crate::missed;
-use crate::screen::{CARE, HINT, name, plain};
+use crate::screen::{HINT, WARNING, name, plain};
 use crate::settings::{Settings, table};
 use crate::stores;
 use crate::time::{now, zone_warning};
@@ -79,14 +76,15 @@ fn warn_of_gaps(options: &Options, place: &Place) -> Result<(), CommandError> {
     say_warnings(options, &warnings)
 }
 
-/// Records what waits in the spool, and says what still waits. Who only looks is not kept from it by
-/// what cannot be recorded.
+/// Records late events, and warns of those that are left. A command that only reads goes on all the same.
 fn catch_up(options: &Options, workspace: &mut Workspace) -> Result<(), CommandError> {
-    let text = match record_waiting(workspace) {
+    let text = match record_late_events(workspace) {
         Ok(0) => return Ok(()),
-        Ok(1) => "1 event waits to be recorded: another command has the workspace".to_owned(),
+        Ok(1) => {
+            "1 event waits to be recorded: another command has the workspace locked".to_owned()
+        }
         Ok(number) => {
-            format!("{number} events wait to be recorded: another command has the workspace")
+            format!("{number} events wait to be recorded: another command has the workspace locked")
         }
         Err(error) => {
             format!("events wait and cannot be recorded: {}", CommandError::from(error).line())
@@ -99,7 +97,7 @@ fn catch_up(options: &Options, workspace: &mut Workspace) -> Result<(), CommandE
 pub(crate) fn mend(workspace: &mut Workspace) -> Result<(), CommandError> {
     if needs_recovery(workspace)? {
         for receipt in recover(workspace)?.finished {
-            // With standard error gone there is nobody left to tell.
+            // Standard error is closed; there is nowhere left to report this.
             drop(say_finished(&receipt));
         }
     }
@@ -108,7 +106,7 @@ pub(crate) fn mend(workspace: &mut Workspace) -> Result<(), CommandError> {
 
 fn say_finished(receipt: &Receipt) -> io::Result<()> {
     let mut err = anstream::stderr().lock();
-    writeln!(err, "{CARE}takeback:{CARE:#} finished a rewind that had been interrupted")?;
+    writeln!(err, "{WARNING}takeback:{WARNING:#} finished a rewind that had been interrupted")?;
     for note in receipt.conflicts.iter().chain(&receipt.not_captured) {
         writeln!(err, "  left  {}  {HINT}{}{HINT:#}", name(&note.path), note.reason)?;
     }
@@ -125,9 +123,14 @@ pub(crate) struct Prepared {
 }
 
 pub(crate) fn prepare(options: &Options) -> Result<Prepared, CommandError> {
-    let here = here(options)?;
-    let settings = Settings::load(&here.root, &here.home)?;
-    Ok(Prepared { here, settings })
+    let Here { root, home } = here(options)?;
+    prepare_at(root, home)
+}
+
+/// As [`prepare`], for the workspace with exactly this root.
+pub(crate) fn prepare_at(root: PathBuf, home: PathBuf) -> Result<Prepared, CommandError> {
+    let settings = Settings::load(&root, &home)?;
+    Ok(Prepared { here: Here { root, home }, settings })
 }
 
 impl Prepared {
@@ -140,6 +143,11 @@ impl Prepared {
         let hint =
             format!("{} is false ({origin}); set it to true to record again.", table::ENABLED);
         Some(CommandError::new(Kind::Usage, NotEnabled).hint(hint))
+    }
+
+    /// Opens the workspace and prints nothing.
+    pub(crate) fn open(self, store: Store) -> Result<Place, CommandError> {
+        open_with(&self.here.root, &self.here.home, self.settings, store)
     }
 }
 
@@ -262,12 +270,17 @@ pub(crate) fn start(options: &Options) -> Result<PathBuf, CommandError> {
         Some(directory) => directory.clone(),
         None => std::env::current_dir().map_err(|error| {
             CommandError::new(Kind::Usage, format!("the current folder cannot be used: {error}"))
-                .hint("Change to a folder that is there, or name one with -C DIR.")
+                .hint("Change to a folder that exists, or name one with -C DIR.")
         })?,
     };
-    std::fs::canonicalize(&start).map_err(|error| {
-        CommandError::new(Kind::Usage, format!("{} cannot be opened: {error}", start.display()))
-            .hint("Name a folder that is there.")
+    existing_folder(&start)
+}
+
+/// The folder's real path.
+pub(crate) fn existing_folder(folder: &Path) -> Result<PathBuf, CommandError> {
+    std::fs::canonicalize(folder).map_err(|error| {
+        CommandError::new(Kind::Usage, format!("cannot open {}: {error}", folder.display()))
+            .hint("Name a folder that exists.")
     })
 }
 
@@ -292,7 +305,7 @@ pub(crate) fn say_warnings(options: &Options, warnings: &[String]) -> Result<(),
         if options.json {
             writeln!(err, "{}", serde_json::json!({ "warning": warning }))?;
         } else {
-            writeln!(err, "{CARE}takeback:{CARE:#} {}", plain(warning))?;
+            writeln!(err, "{WARNING}takeback:{WARNING:#} {}", plain(warning))?;
         }
     }
     Ok(())
@@ -323,7 +336,7 @@ fn open_with(
     check_root(root, &store_dir, user_home.as_deref())?;
     let mut opened = match store {
         Store::Create | Store::Temporary => stores::create(&store_dir, root)?,
-        Store::MustExist => match SqliteStore::open(&store_dir) {
+        Store::MustExist => match stores::open(&store_dir) {
             Err(StoreError::Missing { .. }) => {
                 return Err(no_store(format!("{} is not protected", root.display())));
             }
@@ -346,9 +359,9 @@ fn open_with(
     scope.nested_workspaces = stores::nested(root, home);
     let mut workspace = Workspace::open(WorkspaceOptions {
         root: root.to_owned(),
-        states: states(&settings, &store_dir, home),
+        states: stores::open_states(&store_dir, home, &settings.states_medium()),
         store_dir,
-        store: Box::new(opened),
+        store: opened,
         home: user_home,
         scope,
         limits: settings.limits(),
@@ -359,15 +372,6 @@ fn open_with(
     let mut place = Place { workspace, settings, home, gone, missed: None };
     place.look_for_missed();
     Ok(place)
-}
-
-/// Where the user wants the states of agents kept.
-fn states(settings: &Settings, store_dir: &Path, home: &Path) -> Arc<dyn StateStore> {
-    if settings.states_as_json() {
-        Arc::new(JsonStates::at(stores::states_of(store_dir, home).join("persistence")))
-    } else {
-        Arc::new(SqliteStates::at(store_dir))
-    }
 }
 
 pub(crate) fn ambient() -> Ambient {
@@ -411,8 +415,13 @@ pub(crate) fn runtime_folder() -> Option<PathBuf> {
 }
 
 pub(crate) fn home(options: &Options) -> Result<PathBuf, CommandError> {
-    let home = match (&options.home, environment("TAKEBACK_HOME"), environment("HOME")) {
-        (Some(home), _, _) => home.clone(),
+    home_of(options.home.as_deref())
+}
+
+/// Takeback's home: `chosen`, `TAKEBACK_HOME`, or `~/.takeback`.
+pub(crate) fn home_of(chosen: Option<&Path>) -> Result<PathBuf, CommandError> {
+    let home = match (chosen, environment("TAKEBACK_HOME"), environment("HOME")) {
+        (Some(home), _, _) => home.to_owned(),
         (None, Some(home), _) => PathBuf::from(home),
         (None, None, Some(user)) => PathBuf::from(user).join(".takeback"),
         (None, None, None) => {

@@ -1,4 +1,4 @@
-//! The point that somebody names, and what to say if there is none.
+//! Finds the point that the user names, or explains why there is none.
 
 use takeback_core::point_name::{PointNameError, find_point, find_stored_point};
 use takeback_store::{Point, PointKind, Store, Timestamp};

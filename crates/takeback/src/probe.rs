@@ -5,9 +5,9 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use rustix::fs::Access;
-use serde_json::{Value, json};
 use takeback_store::disk;
 
+use crate::answers;
 use crate::place::{quoted, shown};
 use crate::stores;
 
@@ -34,7 +34,7 @@ impl NotWritable {
     pub(crate) fn next(&self) -> String {
         match self.error.kind() {
             io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => {
-                "Make room on that disk; `takeback cleanup` gives back what may go.".to_owned()
+                "Make room on that disk; `takeback cleanup` reclaims space.".to_owned()
             }
             io::ErrorKind::ReadOnlyFilesystem => {
                 "Mount it for writing, or choose another home with TAKEBACK_HOME.".to_owned()
@@ -43,12 +43,12 @@ impl NotWritable {
                 "`chmod u+rwX {}` as its owner, or choose another home with TAKEBACK_HOME.",
                 quoted(&self.path)
             ),
-            _ => "See to that disk, or choose another home with TAKEBACK_HOME.".to_owned(),
+            _ => "Fix that disk, or choose another home with TAKEBACK_HOME.".to_owned(),
         }
     }
 
-    pub(crate) fn to_json(&self) -> Value {
-        json!({ "path": self.path.to_string_lossy(), "error": self.error.to_string() })
+    pub(crate) fn answer(&self) -> answers::NotWritable {
+        answers::NotWritable { path: answers::place(&self.path), error: self.error.to_string() }
     }
 }
 

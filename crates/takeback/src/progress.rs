@@ -31,7 +31,7 @@ fn is_seen() -> bool {
     !HIDDEN.load(Ordering::Relaxed) && io::stderr().is_terminal()
 }
 
-/// For the library's work; `None` if nobody would see it.
+/// Progress of the library's work; `None` if standard error is not a terminal.
 pub(crate) fn watch() -> Option<Watch> {
     is_seen().then(|| -> Watch { Box::new(|work, progress| bar(work, progress)) })
 }
@@ -39,11 +39,11 @@ pub(crate) fn watch() -> Option<Watch> {
 fn bar(work: Work, progress: &Arc<Progress>) -> Box<dyn Any> {
     let progress = Arc::clone(progress);
     let (what, template) = match work {
-        Work::Count => ("Looking at names", SPINNER),
+        Work::Count => ("Listing files", SPINNER),
         Work::Scan if progress.of_bytes() == 0 => ("Reading files", SPINNER),
         Work::Scan => ("Reading files", BAR_WITH_WORDS),
-        Work::Stage => ("Making ready", BAR),
-        Work::Apply => ("Putting in place", BAR),
+        Work::Stage => ("Preparing files", BAR),
+        Work::Apply => ("Placing files", BAR),
     };
     Box::new(Shown::new(what, template, move |bar| {
         let (read, of) = (progress.bytes(), progress.of_bytes());
@@ -85,7 +85,7 @@ const SPINNER: &str = "{spinner} {prefix} {msg} {elapsed}";
 const BAR_WITH_WORDS: &str = "{spinner} {prefix} {wide_bar} {percent:>3}% {msg}";
 const BAR: &str = "{spinner} {prefix} {wide_bar} {percent:>3}% {elapsed}";
 
-/// For work of which nobody knows how far it is. Gone when it is dropped.
+/// A spinner for work of unknown length. Dropping it clears it.
 pub(crate) fn spinner(what: &'static str) -> Option<Shown> {
     is_seen().then(|| Shown::new(what, "{spinner} {prefix} {elapsed}", ProgressBar::tick))
 }

@@ -4,19 +4,12 @@ use std::io::{self, IsTerminal as _, Write};
 use std::os::fd::AsFd;
 
 use anstream::{AutoStream, ColorChoice};
-use anstyle::{AnsiColor, Style};
 use takeback_store::WorkPath;
 use unicode_width::UnicodeWidthChar as _;
 
 use crate::pager::Pager;
 
-pub(crate) const WRONG: Style = AnsiColor::Red.on_default().bold();
-pub(crate) const GOOD: Style = AnsiColor::Green.on_default();
-pub(crate) const CARE: Style = AnsiColor::Yellow.on_default();
-pub(crate) const BAD: Style = AnsiColor::Red.on_default();
-pub(crate) const NAME: Style = AnsiColor::Cyan.on_default();
-pub(crate) const HINT: Style = Style::new().dimmed();
-pub(crate) const STRONG: Style = Style::new().bold();
+pub(crate) use takeback_tui::palette::{ERROR, FAILURE, HEADING, HINT, NAME, SUCCESS, WARNING};
 
 /// Where a command's answer goes.
 pub(crate) struct Screen {
@@ -30,7 +23,7 @@ pub(crate) struct Screen {
 /// Who reads a diff.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Reader {
-    /// Somebody at a terminal: colours, and nothing that could upset it.
+    /// A terminal: colours, and no control characters that could upset it.
     Person,
     /// `git apply` or `patch`: every byte as it is.
     Program,
@@ -140,12 +133,12 @@ impl serde_json::ser::Formatter for Whole {
     }
 }
 
-/// Whether somebody sits there to be asked.
+/// Whether the user can be asked.
 pub(crate) fn is_interactive() -> bool {
     io::stdin().is_terminal() && io::stdout().is_terminal()
 }
 
-/// Columns for what must not be cut unless it has to be: all there are, where nobody looks.
+/// Columns for what must not be cut unless it has to be: unlimited when output is not a terminal.
 pub(crate) fn full_width() -> usize {
     if io::stdout().is_terminal() { width() } else { usize::MAX }
 }

@@ -1,7 +1,7 @@
 //! Settings: the environment over the project's file over the user's over the defaults, each value
 //! with where it comes from.
 //!
-//! A project's file is written by whoever wrote the project, or by an agent. So it can raise and add
+//! A project's file is written by the project's authors, or by an agent. So it can raise and add
 //! where the table allows it, and nothing else: what it may not say is refused and shown, and nothing
 //! in it is an error.
 
@@ -22,6 +22,7 @@ use self::table::{KEYS, Key, Project, Value};
 use crate::error::{CommandError, Kind};
 use crate::place::environment;
 use crate::screen::shorten;
+use crate::stores::StatesMedium;
 
 #[derive(Debug, Clone)]
 pub(crate) struct Settings {
@@ -73,8 +74,8 @@ impl Settings {
         let mut warnings = Vec::new();
         let user_keys = file::read(&user).map_err(|error| match error {
             Unusable::Wrong(why) => {
-                CommandError::new(Kind::Usage, format!("{} is not valid: {why}", user.display()))
-                    .hint("Mend it or move it aside.")
+                CommandError::new(Kind::Usage, format!("{} is invalid: {why}", user.display()))
+                    .hint("Fix it or move it away.")
             }
             Unusable::Unread(source) => {
                 CommandError::new(Kind::Error, Unread { path: user.clone(), source })
@@ -151,8 +152,11 @@ impl Settings {
     }
 
     /// Whether agents' states are kept as files that other programs can read.
-    pub(crate) fn states_as_json(&self) -> bool {
-        self.setting(table::STATES_AS_JSON).value == Value::Flag(true)
+    pub(crate) fn states_medium(&self) -> StatesMedium {
+        match self.setting(table::STATES_AS_JSON).value {
+            Value::Flag(true) => StatesMedium::Json,
+            _ => StatesMedium::Sqlite,
+        }
     }
 
     /// Checkpoints in `metadata.json` and on the rewind menu's first page.
@@ -258,12 +262,12 @@ fn unknown_keys(file: &Path, keys: &Keys) -> Vec<String> {
         .collect();
     if unknown.len() > MOST {
         let more = unknown.len() - MOST;
-        warnings.push(format!("{file}: and {more} more that are not known"));
+        warnings.push(format!("{file}: and {more} more unknown settings"));
     }
     warnings
 }
 
-/// Somebody tried to switch recording off, or wrote what cannot be read: that is said at once.
+/// A project tried to switch recording off, or its file is unreadable: warn right away.
 fn refusals(all: &[Setting]) -> Vec<String> {
     all.iter()
         .filter_map(|setting| {
@@ -290,7 +294,7 @@ fn of_user(
     } else if let Some(value) = in_file {
         let value = key.read_json(value).ok_or_else(|| {
             let text = format!("{}: {} must be {}", file.display(), key.name, key.takes());
-            CommandError::new(Kind::Usage, text).hint("Mend it there.")
+            CommandError::new(Kind::Usage, text).hint("Fix it there.")
         })?;
         (value, Origin::File(file.to_owned()))
     } else {
@@ -310,7 +314,7 @@ fn with_project(
 ) -> Setting {
     let may = match (key.project, key.read_json(wanted)) {
         (_, None) => Err(format!("{NOT_A_VALUE} {}", key.takes())),
-        (Project::Nothing, Some(_)) => Err("only your own settings may say it".to_owned()),
+        (Project::Nothing, Some(_)) => Err("only your own settings may set it".to_owned()),
         (Project::Raise, Some(Value::Flag(false))) if setting.value == Value::Flag(true) => {
             Err("a project cannot switch recording off".to_owned())
         }
@@ -374,7 +378,7 @@ mod tests {
     fn every_key_can_be_read_as_what_it_is() {
         let folder = tempfile::tempdir().unwrap();
         let settings = Settings::load(folder.path(), folder.path()).unwrap();
-        assert_eq!(settings.tools(), Tools::default());
+        assert_eq!(settings.tools(), takeback_agents::default_tools());
         assert_eq!(settings.retention(), Policy::default());
         assert_eq!(settings.limits().edit_capture_max, 1 << 20);
         assert_eq!(settings.limits().recorder_patience, Duration::from_secs(1));
@@ -390,7 +394,7 @@ mod tests {
     fn a_project_only_ever_covers_more() {
         let names = |names: &[&str]| Value::Names(names.iter().map(|n| (*n).to_owned()).collect());
         let raise = "a project can only raise it";
-        let nothing = "only your own settings may say it";
+        let nothing = "only your own settings may set it";
         let cases = [
             (
                 table::ENABLED,
@@ -456,6 +460,6 @@ mod tests {
         ] {
             assert_eq!(table::nearest(wrong), Some(right));
         }
-        assert_eq!(table::nearest(&"pointsPerSession".repeat(5)), None, "nobody meant that");
+        assert_eq!(table::nearest(&"pointsPerSession".repeat(5)), None, "too long for a typo");
     }
 }

@@ -8,14 +8,16 @@ use std::fs::File;
 use std::io;
 use std::os::unix::ffi::{OsStrExt as _, OsStringExt as _};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
-use takeback_agents::metadata::folder_of;
+use takeback_agents::session_folder;
 use takeback_core::git_state::git_state;
 use takeback_core::lock::{Hold, Lock, lock};
 use takeback_store::{
-    Entry, SessionId, SqliteStore, Store as _, StoreError, Timestamp, WorkPath, disk,
+    Entry, JsonStates, SessionId, SqliteStates, SqliteStore, States, Store, StoreError,
+    StoreSummary, Timestamp, WorkPath, disk,
 };
 
 use crate::error::{CommandError, Kind};
@@ -113,14 +115,52 @@ pub(crate) fn id_of(folder: &Path) -> io::Result<Option<StoreId>> {
     }
 }
 
-/// Opens the store in `folder`; made first, if there is none.
-pub(crate) fn create(folder: &Path, root: &Path) -> Result<SqliteStore, CommandError> {
+// Only the following functions choose a medium: everything else uses the traits.
+
+/// Opens the store in `folder`; [`StoreError::Missing`] if there is none.
+pub(crate) fn open(folder: &Path) -> Result<Box<dyn Store>, StoreError> {
+    Ok(Box::new(SqliteStore::open(folder)?))
+}
+
+/// Checks that this Takeback knows the format of the store in `folder`, without opening it.
+pub(crate) fn check_format(folder: &Path) -> Result<(), StoreError> {
+    SqliteStore::check_format(folder)
+}
+
+/// Reads the few numbers of a status line, without waiting for other processes.
+pub(crate) fn summarize(folder: &Path) -> Result<StoreSummary, StoreError> {
+    takeback_store::summarize(folder)
+}
+
+/// Where agents' states are stored.
+pub(crate) enum StatesMedium {
+    /// In the store itself.
+    Sqlite,
+    /// As JSON files next to the stores.
+    Json,
+}
+
+/// The states of agents that belong to the store in `folder`.
+pub(crate) fn open_states(folder: &Path, home: &Path, medium: &StatesMedium) -> Arc<dyn States> {
+    match medium {
+        StatesMedium::Sqlite => Arc::new(SqliteStates::at(folder)),
+        StatesMedium::Json => Arc::new(JsonStates::at(states_of(folder, home).join("persistence"))),
+    }
+}
+
+/// Opens the store in `folder`, and creates it first if there is none.
+pub(crate) fn create(folder: &Path, root: &Path) -> Result<Box<dyn Store>, CommandError> {
     // What cannot be looked for is reported by opening it.
     let is_missing = || is_store(folder).is_ok_and(|there| !there);
-    if is_missing() {
+    let is_unnamed = || !folder.join(ROOT_FILE).exists();
+    if is_missing() || is_unnamed() {
         disk::make_private_folder(folder).map_err(|source| failed(folder, "making it", source))?;
-        // Of several that make it, one gives it its id: two ids would look like a lost history.
+        // Of several processes and threads that create it, one gives it its id: two ids would look like
+        // a lost history.
         let _alone = hold_alone(folder)?;
+        if is_unnamed() {
+            note_root(folder, root)?;
+        }
         if is_missing() {
             // The id first: a database never has the id of the one before it.
             note_id(folder)?;
@@ -131,10 +171,7 @@ pub(crate) fn create(folder: &Path, root: &Path) -> Result<SqliteStore, CommandE
     if id_of(folder).is_ok_and(|id| id.is_none()) {
         note_id_of_older(folder)?;
     }
-    if !folder.join(ROOT_FILE).exists() {
-        note_root(folder, root)?;
-    }
-    Ok(store)
+    Ok(Box::new(store))
 }
 
 fn note_id(folder: &Path) -> Result<(), StoreError> {
@@ -236,7 +273,7 @@ pub(crate) fn nested(root: &Path, home: &Path) -> Vec<WorkPath> {
     stores(home).into_iter().filter_map(below).collect()
 }
 
-/// Nobody records into the store or rewinds from it as long as this is held.
+/// While this is held, no other process records into the store or rewinds from it.
 pub(crate) fn hold_alone(folder: &Path) -> Result<Lock, CommandError> {
     let path = folder.join("lock");
     let held = lock(&path, Hold::Exclusive, PATIENCE).map_err(|source| StoreError::Io {
@@ -259,8 +296,8 @@ pub(crate) fn remove(folder: &Path, home: &Path) -> Result<(), StoreError> {
             .remove(folder)
             .map_err(|source| failed(markers.folder(), "removing the store's marker", source))?;
     }
-    // Of a store that cannot be read nobody knows the sessions.
-    if let Ok(sessions) = SqliteStore::open(folder).and_then(|store| store.sessions()) {
+    // The sessions of an unreadable store are unknown.
+    if let Ok(sessions) = open(folder).and_then(|store| store.sessions()) {
         let ids: Vec<SessionId> = sessions.into_iter().map(|session| session.id).collect();
         remove_sessions(&ids, home)?;
     }
@@ -274,7 +311,7 @@ pub(crate) fn remove(folder: &Path, home: &Path) -> Result<(), StoreError> {
 /// Removes what was written for other programs about sessions that are gone.
 pub(crate) fn remove_sessions(gone: &[SessionId], home: &Path) -> Result<(), StoreError> {
     for session in gone {
-        let folder = folder_of(&sessions_in(home), &session.0);
+        let folder = session_folder(&sessions_in(home), &session.0);
         // What a link leads to is not ours.
         if folder.symlink_metadata().is_ok_and(|found| found.is_dir()) {
             remove_folder(&folder)?;
@@ -368,7 +405,7 @@ pub(crate) fn moved_here(root: &Path, home: &Path) -> Option<PathBuf> {
 
 /// The same commit is checked out, or all that the log knows right below the root is there.
 fn looks_like(kept: &Kept, root: &Path) -> bool {
-    let Ok(store) = SqliteStore::open(&kept.folder) else { return false };
+    let Ok(store) = open(&kept.folder) else { return false };
     let head = git_state(root).and_then(|git| git.head);
     let last = store.points().unwrap_or_default().pop().and_then(|point| point.git?.head);
     if head.is_some() && head == last {

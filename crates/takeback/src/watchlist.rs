@@ -1,7 +1,7 @@
 //! The trees that a server watches, each once for all its clients, so that their snapshots look only
 //! where something happened.
 //!
-//! What a watcher may have missed is looked for in between, when nobody waits for it.
+//! Full scans for events a watcher may have missed run while no request waits.
 
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};

@@ -4,15 +4,12 @@ use std::fs::File;
 use std::io::{Read as _, Seek as _, SeekFrom};
 use std::path::{Path, PathBuf};
 
-use takeback_agents::hook::{
-    EndKind as Told, Plugged, TranscriptEnd, ends_in, transcript_of, transcript_of_part,
-};
-use takeback_agents::install::home_of;
+use takeback_agents::{AgentKind, TranscriptEnd, TranscriptEndKind as Told, agent_named};
 use takeback_core::{EndKind, LearnedEnd, Witness, process};
 use takeback_store::{Call, CallState, Session, SessionId};
 
 use crate::heartbeat::Heartbeat;
-use crate::plugs;
+use crate::installed_agents;
 
 /// Knows where the agents of a home write their transcripts.
 pub(crate) struct TranscriptWitness {
@@ -22,7 +19,7 @@ pub(crate) struct TranscriptWitness {
 
 impl Witness for TranscriptWitness {
     fn ends_of(&self, session: &Session, calls: &[Call]) -> Vec<LearnedEnd> {
-        let agent = session.agent.as_deref().and_then(Plugged::named);
+        let agent = session.agent.as_deref().and_then(agent_named);
         let (background, calls): (Vec<&Call>, Vec<&Call>) =
             calls.iter().partition(|call| call.state == CallState::Background);
         let transcript = agent
@@ -30,7 +27,7 @@ impl Witness for TranscriptWitness {
             .and_then(|agent| Some((agent, end_of(&self.transcript_of(agent, session)?)?)));
         let told = transcript.map_or_else(Vec::new, |(agent, text)| {
             let ids: Vec<&str> = calls.iter().map(|call| call.id.0.as_str()).collect();
-            ends_in(agent, &text, &ids)
+            agent.transcript.ends(&text, &ids)
         });
         let mut ends: Vec<LearnedEnd> =
             told.iter().filter_map(|end| self.learned(session, &calls, end)).collect();
@@ -85,16 +82,19 @@ impl TranscriptWitness {
         })
     }
 
-    fn transcript_of(&self, agent: Plugged, session: &Session) -> Option<PathBuf> {
+    fn transcript_of(&self, agent: &AgentKind, session: &Session) -> Option<PathBuf> {
         let whole = session.whole().unwrap_or(&session.id);
-        let known = Heartbeat::of(&self.home, agent.name(), &whole.0)
+        let known = Heartbeat::of(&self.home, agent.name, &whole.0)
             .and_then(|heartbeat| heartbeat.transcript);
         let transcript = known.or_else(|| {
-            let homes = plugs::homes().ok()?;
-            transcript_of(agent, &home_of(agent, &homes), &whole.0)
+            let homes = installed_agents::homes().ok()?;
+            agent.transcript.path?(&agent.home.path(&homes), &whole.0)
         })?;
         match part_of(&session.id, whole) {
-            Some(part) => transcript_of_part(agent, &transcript, part).or(Some(transcript)),
+            Some(part) => {
+                let own = agent.transcript.subagent_path.and_then(|path| path(&transcript, part));
+                own.or(Some(transcript))
+            }
             None => Some(transcript),
         }
     }

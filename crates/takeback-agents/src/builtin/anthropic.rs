@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use super::conversation::{Block, Conversation, Message};
 use super::draft::Draft;
-use super::endpoint::{Endpoint, Key};
+use super::endpoint::{ApiKey, Endpoint};
 use super::http::{Line, Wrong};
 use super::model::{Heard, Model, ModelError, Reply};
 use super::signals::Signals;
@@ -24,7 +24,8 @@ pub(super) struct Anthropic {
 impl Anthropic {
     pub(super) fn new(endpoint: &Endpoint, system: String) -> Self {
         let mut headers = vec![("anthropic-version", VERSION.to_owned())];
-        headers.extend(endpoint.key.as_ref().map(|key| ("x-api-key", Key::as_str(key).to_owned())));
+        headers
+            .extend(endpoint.key.as_ref().map(|key| ("x-api-key", ApiKey::as_str(key).to_owned())));
         let line = Line::new(endpoint, "/v1/messages", headers);
         Self { model: endpoint.model.clone(), system, line }
     }

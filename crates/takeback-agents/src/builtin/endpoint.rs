@@ -6,12 +6,12 @@ use std::time::Duration;
 /// An endpoint of either style.
 #[derive(Clone)]
 pub struct Endpoint {
-    pub style: Style,
+    pub style: ApiStyle,
     /// Without the route: `https://api.anthropic.com`, `https://api.openai.com/v1`.
     pub base_url: String,
     pub model: String,
     /// A server on one's own machine may need none.
-    pub key: Option<Key>,
+    pub key: Option<ApiKey>,
     pub proxy: Option<ProxyAddress>,
     /// How often a request is made again that nothing has come of.
     pub retries: u32,
@@ -20,7 +20,7 @@ pub struct Endpoint {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Style {
+pub enum ApiStyle {
     /// The Messages API.
     Anthropic,
     /// Chat completions.
@@ -29,7 +29,7 @@ pub enum Style {
 
 /// A key that is sent and never shown.
 #[derive(Clone, PartialEq, Eq)]
-pub struct Key(String);
+pub struct ApiKey(String);
 
 /// An address that may hold a password, and is never shown.
 #[derive(Clone, PartialEq, Eq)]
@@ -47,7 +47,7 @@ pub enum EndpointError {
 
 /// What the two styles are called in the environment, and where the public ones are.
 struct Names {
-    style: Style,
+    style: ApiStyle,
     key: &'static str,
     base_url: &'static str,
     model: &'static str,
@@ -61,7 +61,7 @@ pub(crate) const SECRET_VARIABLES: [&str; 4] =
 
 const NAMES: [Names; 2] = [
     Names {
-        style: Style::Anthropic,
+        style: ApiStyle::Anthropic,
         key: "ANTHROPIC_API_KEY",
         base_url: "ANTHROPIC_BASE_URL",
         model: "ANTHROPIC_MODEL",
@@ -69,7 +69,7 @@ const NAMES: [Names; 2] = [
         public_model: "claude-sonnet-4-5",
     },
     Names {
-        style: Style::OpenAi,
+        style: ApiStyle::OpenAi,
         key: "OPENAI_API_KEY",
         base_url: "OPENAI_BASE_URL",
         model: "OPENAI_MODEL",
@@ -80,7 +80,7 @@ const NAMES: [Names; 2] = [
 
 impl Endpoint {
     #[must_use]
-    pub fn new(style: Style, base_url: &str, model: &str, key: Option<Key>) -> Self {
+    pub fn new(style: ApiStyle, base_url: &str, model: &str, key: Option<ApiKey>) -> Self {
         Self {
             style,
             base_url: base_url.trim_end_matches('/').to_owned(),
@@ -107,7 +107,7 @@ impl Endpoint {
             if key.is_none() && base_url.is_none() {
                 continue;
             }
-            let is_public = base_url.is_none() || names.style == Style::Anthropic;
+            let is_public = base_url.is_none() || names.style == ApiStyle::Anthropic;
             let base_url = base_url.unwrap_or_else(|| names.public_url.to_owned());
             let model = get("TAKEBACK_MODEL")
                 .or_else(|| get(names.model))
@@ -116,7 +116,7 @@ impl Endpoint {
                 let host = host_in(&base_url).to_owned();
                 return Err(EndpointError::NoModel { host, variable: names.model });
             };
-            let mut endpoint = Self::new(names.style, &base_url, &model, key.map(Key::new));
+            let mut endpoint = Self::new(names.style, &base_url, &model, key.map(ApiKey::new));
             endpoint.proxy = proxy_for(&base_url, get);
             return Ok(Some(endpoint));
         }
@@ -144,7 +144,7 @@ fn proxy_for(base_url: &str, get: impl Fn(&str) -> Option<String>) -> Option<Pro
     Some(ProxyAddress { url, except: either("NO_PROXY") })
 }
 
-impl Key {
+impl ApiKey {
     #[must_use]
     pub fn new(key: impl Into<String>) -> Self {
         Self(key.into())
@@ -171,9 +171,9 @@ impl fmt::Debug for Endpoint {
     }
 }
 
-impl fmt::Debug for Key {
+impl fmt::Debug for ApiKey {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("Key")
+        f.write_str("ApiKey")
     }
 }
 
@@ -194,7 +194,7 @@ mod tests {
         })
     }
 
-    fn summary(variables: &[(&str, &str)]) -> Option<(Style, String, String)> {
+    fn summary(variables: &[(&str, &str)]) -> Option<(ApiStyle, String, String)> {
         let endpoint = from(variables).unwrap()?;
         Some((endpoint.style, endpoint.base_url, endpoint.model))
     }
@@ -206,15 +206,15 @@ mod tests {
         assert_eq!(summary(&[("ANTHROPIC_API_KEY", "  "), ("TAKEBACK_MODEL", "m")]), None);
         assert_eq!(
             summary(&[("ANTHROPIC_API_KEY", "k"), ("OPENAI_API_KEY", "k")]),
-            is(Style::Anthropic, "https://api.anthropic.com", "claude-sonnet-4-5")
+            is(ApiStyle::Anthropic, "https://api.anthropic.com", "claude-sonnet-4-5")
         );
         assert_eq!(
             summary(&[("OPENAI_API_KEY", "k"), ("OPENAI_MODEL", "a"), ("TAKEBACK_MODEL", "b")]),
-            is(Style::OpenAi, "https://api.openai.com/v1", "b")
+            is(ApiStyle::OpenAi, "https://api.openai.com/v1", "b")
         );
         assert_eq!(
             summary(&[("OPENAI_BASE_URL", "http://localhost:1/v1/"), ("OPENAI_MODEL", "llama")]),
-            is(Style::OpenAi, "http://localhost:1/v1", "llama")
+            is(ApiStyle::OpenAi, "http://localhost:1/v1", "llama")
         );
         let error = from(&[("OPENAI_BASE_URL", "http://localhost:1")]).unwrap_err();
         assert_eq!(
@@ -242,7 +242,7 @@ mod tests {
         assert_eq!(endpoint.proxy, Some(expected));
         assert_eq!(format!("{endpoint:?}"), "Endpoint(OpenAi, example.org, m)");
         let key = endpoint.key.clone().unwrap();
-        assert_eq!(format!("{key:?}, {:?}", endpoint.proxy), "Key, Some(ProxyAddress)");
+        assert_eq!(format!("{key:?}, {:?}", endpoint.proxy), "ApiKey, Some(ProxyAddress)");
         assert_eq!(key.hidden_in("it is sk-secret.".to_owned()), "it is [key].");
     }
 }

@@ -14,7 +14,7 @@ use ureq::http::HeaderValue;
 
 use self::answer::{Received, read_answer, refusal};
 use super::draft::Draft;
-use super::endpoint::{Endpoint, Key};
+use super::endpoint::{ApiKey, Endpoint};
 use super::model::{Heard, ModelError, Reply};
 use super::signals::Signals;
 
@@ -35,7 +35,7 @@ pub(super) struct Line {
     url: String,
     headers: Vec<(&'static str, String)>,
     host: String,
-    pub(super) key: Option<Key>,
+    pub(super) key: Option<ApiKey>,
     retries: u32,
     first_wait: Duration,
 }

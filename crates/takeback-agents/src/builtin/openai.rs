@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use super::conversation::{Block, Conversation, Message};
 use super::draft::Draft;
-use super::endpoint::{Endpoint, Key};
+use super::endpoint::{ApiKey, Endpoint};
 use super::http::{Line, Wrong};
 use super::model::{Heard, Model, ModelError, Reply};
 use super::signals::Signals;
@@ -18,7 +18,7 @@ pub(super) struct OpenAi {
 
 impl OpenAi {
     pub(super) fn new(endpoint: &Endpoint, system: String) -> Self {
-        let bearer = |key: &Key| ("authorization", format!("Bearer {}", key.as_str()));
+        let bearer = |key: &ApiKey| ("authorization", format!("Bearer {}", key.as_str()));
         let headers = endpoint.key.as_ref().map(bearer).into_iter().collect();
         let line = Line::new(endpoint, "/chat/completions", headers);
         Self { model: endpoint.model.clone(), system, line }

@@ -3,7 +3,7 @@
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use crate::talk::Decision;
+use crate::chat_agent::Decision;
 
 #[derive(Default)]
 pub(crate) struct Signals {

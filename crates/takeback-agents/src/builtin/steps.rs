@@ -9,18 +9,18 @@
 use serde_json::{Value, json};
 use takeback_core::execution::{ExecutionError, resume_last, save_step};
 use takeback_store::state::{
-    Checkpoint, CheckpointKey, ExecutionId, Expect, HeadMove, ListQuery, MoveTo, NewCheckpoint,
-    Status, StepIndex, Values, Which,
+    Checkpoint, CheckpointKey, ExecutionId, ExpectedHead, HeadMove, ListQuery, ListScope, MoveTo,
+    NewCheckpoint, Status, StepIndex, Values,
 };
-use takeback_store::{StateError, StateStore};
+use takeback_store::{StateError, States};
 
 use super::conversation::Conversation;
 use crate::capture::{Recording, with_causes};
 
-/// The conversation that an execution stood at when it last succeeded, for [`crate::talk::Agent::load`]:
+/// The conversation that an execution stood at when it last succeeded, for [`crate::chat_agent::ChatAgent::load`]:
 /// also after its process was killed.
 pub fn last_memory(
-    states: &dyn StateStore,
+    states: &dyn States,
     execution: &ExecutionId,
 ) -> Result<Option<Value>, StateError> {
     let last = resume_last(states, execution, None)?;
@@ -49,7 +49,7 @@ pub(crate) struct Step<'a> {
 impl Steps {
     /// Goes on after the last step, if the execution has any.
     pub(crate) fn of(
-        states: &dyn StateStore,
+        states: &dyn States,
         execution: ExecutionId,
         model: &str,
     ) -> Result<Self, StateError> {
@@ -84,7 +84,7 @@ impl Steps {
             status: if step.error.is_some() { Status::Failed } else { Status::Success },
             error: step.error,
             values: &values,
-            expect: Expect::Anything,
+            expect: ExpectedHead::Anything,
             point: None,
             session: Some(&session),
         };
@@ -114,11 +114,11 @@ impl Steps {
     /// The state that stood before a prompt, if this execution has saved that prompt.
     pub(crate) fn before(
         &self,
-        states: &dyn StateStore,
+        states: &dyn States,
         message: &str,
     ) -> Result<Option<Checkpoint>, StateError> {
         let execution = &self.execution;
-        let query = ListQuery { execution, which: Which::All, after: None, limit: None };
+        let query = ListQuery { execution, scope: ListScope::All, after: None, limit: None };
         let records = states.list(&query)?.records;
         for record in records.into_iter().rev().filter(|record| record.step_name == "prompt") {
             let saved = states.load(&record.key.id())?;
@@ -135,7 +135,7 @@ impl Steps {
     /// What is saved next follows this checkpoint.
     pub(crate) fn stand_at(
         &mut self,
-        states: &dyn StateStore,
+        states: &dyn States,
         at: &CheckpointKey,
     ) -> Result<(), StateError> {
         let to = MoveTo::Checkpoint(at);

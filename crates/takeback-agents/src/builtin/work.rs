@@ -19,7 +19,7 @@ use super::signals::Signals;
 use super::steps::{Step, Steps};
 use super::tools::{Call, Outcome};
 use crate::capture::Recording;
-use crate::talk::{AgentError, Ending, Said};
+use crate::chat_agent::{AgentError, ChatEvent, TurnResult};
 
 pub(crate) enum Command {
     Prompt { message: String, text: String },
@@ -30,7 +30,7 @@ pub(crate) enum Command {
 
 pub(crate) struct Worker {
     pub(crate) capture: Recording,
-    pub(crate) say: Sender<Said>,
+    pub(crate) say: Sender<ChatEvent>,
     pub(crate) model: Box<dyn Model>,
     pub(crate) conversation: Conversation,
     pub(crate) steps: Steps,
@@ -52,14 +52,14 @@ impl Worker {
         self.capture.session_start(NAME);
         self.save("start");
         let model = Some(self.model.name().to_owned());
-        self.say(Said::Ready { session: None, model });
+        self.say(ChatEvent::Ready { session: None, model });
         while let Ok(command) = commands.recv() {
             match command {
                 Command::Prompt { message, text } => {
                     let ending = self.turn(&message, &text);
                     // Whoever hears of the end may begin the next turn at once.
                     self.signals.end();
-                    self.say(Said::TurnEnd(ending));
+                    self.say(ChatEvent::TurnEnd(ending));
                 }
                 Command::Cut { message, answer } => self.answer(&answer, |own| own.cut(&message)),
                 Command::Load { conversation, answer } => self.answer(&answer, |own| {
@@ -86,12 +86,12 @@ impl Worker {
         drop(answer.send(done));
     }
 
-    fn say(&self, said: Said) {
+    fn say(&self, said: ChatEvent) {
         // Nobody listens any more when the session is being closed.
         drop(self.say.send(said));
     }
 
-    fn turn(&mut self, message: &str, text: &str) -> Ending {
+    fn turn(&mut self, message: &str, text: &str) -> TurnResult {
         let point = self.capture.prompt(message, text);
         self.conversation.prompt(message, text);
         self.save_step(&Step {
@@ -100,7 +100,7 @@ impl Worker {
             error: None,
             with_files: true,
         });
-        self.say(Said::Prompted { message: message.to_owned(), session: None, point });
+        self.say(ChatEvent::Prompted { message: message.to_owned(), session: None, point });
         let ending = catch_unwind(AssertUnwindSafe(|| self.go_on())).unwrap_or_else(|panic| {
             self.go_back_after("model", &format!("a fault in the agent: {}", words_of(&*panic)))
         });
@@ -108,17 +108,17 @@ impl Worker {
         ending
     }
 
-    fn go_on(&mut self) -> Ending {
+    fn go_on(&mut self) -> TurnResult {
         for _ in 0..self.most_messages {
             if self.signals.is_interrupted() {
-                return Ending::Interrupted;
+                return TurnResult::Interrupted;
             }
             let (say, signals) = (self.say.clone(), Arc::clone(&self.signals));
             let mut hear = |heard: Heard<'_>| {
                 let said = match heard {
-                    Heard::Text(text) => Said::Text(text.to_owned()),
-                    Heard::TextEnd => Said::TextEnd,
-                    Heard::Note(note) => Said::Note(note),
+                    Heard::Text(text) => ChatEvent::Text(text.to_owned()),
+                    Heard::TextEnd => ChatEvent::TextEnd,
+                    Heard::Note(note) => ChatEvent::Note(note),
                 };
                 drop(say.send(said));
             };
@@ -133,25 +133,25 @@ impl Worker {
                 self.save_step(&Step { name: "model", message: None, error: None, with_files });
             }
             if reply.is_interrupted {
-                return Ending::Interrupted;
+                return TurnResult::Interrupted;
             }
             if calls.is_empty() {
-                return Ending::Done;
+                return TurnResult::Done;
             }
             if let Err(ending) = self.run_calls(calls) {
                 return ending;
             }
         }
         let most = self.most_messages;
-        Ending::Failed(format!("the turn was ended after {most} messages of the model"))
+        TurnResult::Failed(format!("the turn was ended after {most} messages of the model"))
     }
 
     /// The failed step is saved, and what it may have added is forgotten: the conversation is that of
     /// the last success.
-    fn go_back_after(&mut self, step: &str, why: &str) -> Ending {
+    fn go_back_after(&mut self, step: &str, why: &str) -> TurnResult {
         self.save_step(&Step { name: step, message: None, error: Some(why), with_files: true });
         self.conversation = self.memory.lock().unwrap_or_else(PoisonError::into_inner).clone();
-        Ending::Failed(why.to_owned())
+        TurnResult::Failed(why.to_owned())
     }
 
     /// Calls get names that no other call of this session has: a scenario is played again after a
@@ -221,7 +221,6 @@ fn words_of(panic: &(dyn std::any::Any + Send)) -> String {
 mod tests {
     use std::sync::mpsc;
 
-    use takeback_core::Tools;
     use takeback_store::SessionId;
     use takeback_store::state::ExecutionId;
     use takeback_testkit::Sandbox;
@@ -240,7 +239,7 @@ mod tests {
         let capture = crate::capture::Capture {
             workspace: sandbox.another_process(),
             session: SessionId::from("s"),
-            tools: Tools::default(),
+            tools: crate::tools::default_tools(),
             say: say.clone(),
             recording: true,
             formatter: false,
@@ -261,7 +260,7 @@ mod tests {
         };
         worker.save("start");
         let why = "list_files failed: a fault of".to_owned();
-        assert_eq!(worker.turn("m1", "go"), Ending::Failed(why.clone()));
+        assert_eq!(worker.turn("m1", "go"), TurnResult::Failed(why.clone()));
         let head = || {
             let head = sandbox.workspace.states.head(&execution, None).expect("it is there");
             let record = head.and_then(|head| head.record).expect("the failed step");
@@ -271,10 +270,11 @@ mod tests {
         assert_eq!(head(), failed);
         let calls = worker.conversation.memory().to_string().matches(INTERRUPTED).count();
         assert_eq!(calls, 2, "both calls have a result");
-        assert_eq!(worker.turn("m2", "go on"), Ending::Done);
+        assert_eq!(worker.turn("m2", "go on"), TurnResult::Done);
         worker.cut("m2").expect("it is known");
         assert_eq!(head(), failed, "what stood before the prompt, and no step of its own");
-        let ends = said.try_iter().filter(|said| matches!(said, Said::ToolEnd { ok: false, .. }));
+        let ends =
+            said.try_iter().filter(|said| matches!(said, ChatEvent::ToolEnd { ok: false, .. }));
         assert_eq!(ends.count(), 1);
     }
 }

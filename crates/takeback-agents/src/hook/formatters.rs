@@ -1,7 +1,7 @@
-//! Whether an agent runs something else than Takeback after an edit: a formatter, as a rule.
+//! Whether an agent runs something other than Takeback after an edit: usually a formatter.
 //!
-//! Reads the settings of the user and of the project, and nothing else: neither hooks of plugins and
-//! extensions nor those that an administrator has set are seen. What cannot be read counts as empty.
+//! Reads the settings of the user and of the project, and nothing else: hooks of plugins, of extensions and
+//! of an administrator are not seen. A file that cannot be read counts as empty.
 
 mod matcher;
 
@@ -13,109 +13,58 @@ use memchr::memmem;
 use serde_json::Value;
 
 use self::matcher::can_match;
-use super::Plugged;
-use crate::install::value_of;
+use crate::install::parse_settings;
+use crate::kind::AgentKind;
 
 /// Beyond this a settings file is not read.
 const LIMIT: u64 = 1 << 20;
+/// Files of one folder that are read.
+const MOST_FILES: usize = 32;
 
 /// Whether the settings of an agent name a hook after a tool that is not Takeback's and may run after an
 /// edit.
 ///
-/// `home`: the agent's folder, from [`home_of`](crate::install::home_of). `cwd`: where the agent works; the
-/// folders above it are looked at, too. `is_ours`: whether a command line is a hook of Takeback's.
+/// `home`: the agent's folder. `cwd`: where the agent works; settings in folders above it count, too.
+/// `is_ours`: whether a command line is a hook of Takeback's.
 #[must_use]
 pub fn has_other_post_edit_hook(
-    agent: Plugged,
+    agent: &AgentKind,
     home: &Path,
     cwd: &Path,
     is_ours: &dyn Fn(&str) -> bool,
 ) -> bool {
-    let Some(kind) = Kind::of(agent) else { return false };
-    files(agent, home, cwd).iter().any(|file| has_other(&kind, file, is_ours))
+    let user = agent.settings.user.iter().flat_map(|name| files(home, name));
+    let project = cwd
+        .ancestors()
+        .flat_map(|folder| agent.settings.project.iter().flat_map(|name| files(folder, name)));
+    user.chain(project).any(|file| has_other(agent, &file, is_ours))
 }
 
-/// How an agent's settings name hooks after tools.
-struct Kind {
-    events: &'static [&'static str],
-    /// Its tools that edit files.
-    tools: &'static [&'static str],
-}
-
-impl Kind {
-    fn of(agent: Plugged) -> Option<Self> {
-        let (events, tools): (&[&str], &[&str]) = match agent {
-            Plugged::Claude => {
-                (&["PostToolUse", "PostToolBatch"], &["Edit", "MultiEdit", "NotebookEdit", "Write"])
-            }
-            Plugged::Codex => (&["PostToolUse"], &["Edit", "Write", "apply_patch"]),
-            Plugged::Gemini => (&["AfterTool"], &["replace", "write_file"]),
-            Plugged::Qwen => {
-                (&["PostToolUse", "PostToolBatch"], &["edit", "notebook_edit", "write_file"])
-            }
-            Plugged::Copilot => (
-                &["postToolUse", "PostToolUse"],
-                &["Edit", "Write", "apply_patch", "create", "edit"],
-            ),
-            // Its plugins are programs: what they do after an edit is not written down.
-            Plugged::Opencode => return None,
-        };
-        Some(Self { events, tools })
-    }
-}
-
-fn files(agent: Plugged, home: &Path, cwd: &Path) -> Vec<PathBuf> {
-    let mut files = Vec::new();
-    let in_projects = |names: &[&str], files: &mut Vec<PathBuf>| {
-        for folder in cwd.ancestors() {
-            files.extend(names.iter().map(|name| folder.join(name)));
-        }
+/// The files of a name in [`SettingsFiles`](crate::kind::SettingsFiles).
+fn files(folder: &Path, name: &str) -> Vec<PathBuf> {
+    let path = folder.join(name);
+    let Some(folder) = path.parent().filter(|_| path.ends_with("*.json")) else {
+        return vec![path];
     };
-    match agent {
-        Plugged::Claude => {
-            files.push(home.join("settings.json"));
-            in_projects(&[".claude/settings.json", ".claude/settings.local.json"], &mut files);
-        }
-        Plugged::Codex => {
-            files.extend([home.join("hooks.json"), home.join("config.toml")]);
-            in_projects(&[".codex/hooks.json", ".codex/config.toml"], &mut files);
-        }
-        Plugged::Gemini | Plugged::Qwen => {
-            files.push(home.join("settings.json"));
-            in_projects(&[&format!(".{}/settings.json", agent.name())], &mut files);
-        }
-        Plugged::Copilot => {
-            files.extend(listed(&home.join("hooks")));
-            for folder in cwd.ancestors() {
-                files.extend(listed(&folder.join(".github/hooks")));
-            }
-            // In folders that it trusts it runs Claude Code's.
-            in_projects(&[".claude/settings.json", ".claude/settings.local.json"], &mut files);
-        }
-        Plugged::Opencode => {}
-    }
-    files
-}
-
-/// The files of hooks in a folder.
-fn listed(folder: &Path) -> Vec<PathBuf> {
     let Ok(entries) = fs::read_dir(folder) else { return Vec::new() };
     let paths = entries.filter_map(|entry| Some(entry.ok()?.path()));
-    paths.filter(|path| path.extension().is_some_and(|end| end == "json")).take(32).collect()
+    let is_json = |path: &PathBuf| path.extension().is_some_and(|end| end == "json");
+    paths.filter(is_json).take(MOST_FILES).collect()
 }
 
-fn has_other(kind: &Kind, file: &Path, is_ours: &dyn Fn(&str) -> bool) -> bool {
+fn has_other(agent: &AgentKind, file: &Path, is_ours: &dyn Fn(&str) -> bool) -> bool {
     let Some(contents) = contents(file) else { return false };
     let is_named = |event: &str| memmem::find(&contents, event.as_bytes()).is_some();
-    if !kind.events.iter().any(|event| is_named(event)) {
+    if !agent.post_tool_events.iter().any(|event| is_named(event)) {
         return false;
     }
     if file.extension().is_some_and(|end| end == "toml") {
-        return std::str::from_utf8(&contents).is_ok_and(|text| in_toml(kind, text, is_ours));
+        return std::str::from_utf8(&contents).is_ok_and(|text| in_toml(agent, text, is_ours));
     }
-    let Ok(settings) = value_of(&contents) else { return false };
-    let groups = kind.events.iter().filter_map(|event| settings["hooks"][event].as_array());
-    groups.flatten().any(|group| is_other(kind, group, is_ours))
+    let Ok(settings) = parse_settings(&contents) else { return false };
+    let groups =
+        agent.post_tool_events.iter().filter_map(|event| settings["hooks"][event].as_array());
+    groups.flatten().any(|group| is_other(agent, group, is_ours))
 }
 
 fn contents(file: &Path) -> Option<Vec<u8>> {
@@ -125,9 +74,9 @@ fn contents(file: &Path) -> Option<Vec<u8>> {
 }
 
 /// A group has a matcher and its hooks. Copilot CLI has no groups, and a command for each kind of shell.
-fn is_other(kind: &Kind, group: &Value, is_ours: &dyn Fn(&str) -> bool) -> bool {
+fn is_other(agent: &AgentKind, group: &Value, is_ours: &dyn Fn(&str) -> bool) -> bool {
     let matcher = group["matcher"].as_str();
-    if !kind.tools.iter().any(|tool| can_match(matcher, tool)) {
+    if !agent.tools.edit.iter().any(|tool| can_match(matcher, tool)) {
         return false;
     }
     let alone = std::slice::from_ref(group);
@@ -140,15 +89,13 @@ fn is_other(kind: &Kind, group: &Value, is_ours: &dyn Fn(&str) -> bool) -> bool 
 
 /// Codex's `[[hooks.PostToolUse]]`, with `[[hooks.PostToolUse.hooks]]` in it: a matcher is for the commands
 /// that follow.
-fn in_toml(kind: &Kind, text: &str, is_ours: &dyn Fn(&str) -> bool) -> bool {
+fn in_toml(agent: &AgentKind, text: &str, is_ours: &dyn Fn(&str) -> bool) -> bool {
     let (mut is_after, mut matches) = (false, true);
     text.lines().map(str::trim).any(|line| {
         if let Some(table) = line.strip_prefix('[') {
             let name = table.trim_matches(['[', ']', ' ']);
-            let inside = kind
-                .events
-                .iter()
-                .find_map(|event| name.strip_prefix("hooks.")?.strip_prefix(event));
+            let mut events = agent.post_tool_events.iter();
+            let inside = events.find_map(|event| name.strip_prefix("hooks.")?.strip_prefix(event));
             is_after = matches!(inside, Some("" | ".hooks"));
             matches |= inside == Some("");
             return false;
@@ -159,7 +106,7 @@ fn in_toml(kind: &Kind, text: &str, is_ours: &dyn Fn(&str) -> bool) -> bool {
             .unwrap_or_else(|_| value.trim_matches(['\'', '"']).to_owned());
         match key.trim() {
             "matcher" if is_after => {
-                matches = kind.tools.iter().any(|tool| can_match(Some(&value), tool));
+                matches = agent.tools.edit.iter().any(|tool| can_match(Some(&value), tool));
                 false
             }
             "command" => is_after && matches && !is_ours(&value),

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use serde_json::Value;
 use takeback_core::middleware::command_in;
-use takeback_core::{Tools, Touches};
+use takeback_core::{CallTargets, Tools};
 
 use super::folder::folder_after;
 
@@ -31,7 +31,7 @@ const BEGIN: &str = "*** Begin Patch";
 
 /// What a call of `tool` may write. Paths that are not absolute begin at `cwd`.
 #[must_use]
-pub fn touches(tools: &Tools, tool: &str, input: &Value, cwd: Option<&Path>) -> Touches {
+pub fn call_targets(tools: &Tools, tool: &str, input: &Value, cwd: Option<&Path>) -> CallTargets {
     // What is nothing but a patch is no command, whatever its key.
     let command = command_in(input)
         .or_else(|| text_of(input, "cmd"))
@@ -105,13 +105,14 @@ mod tests {
     use serde_json::json;
 
     use super::*;
+    use crate::tools::default_tools;
 
-    fn paths(tool: &str, input: &Value) -> Touches {
-        touches(&Tools::default(), tool, input, Some(Path::new("/w/sub")))
+    fn paths(tool: &str, input: &Value) -> CallTargets {
+        call_targets(&default_tools(), tool, input, Some(Path::new("/w/sub")))
     }
 
-    fn names(paths: &[&str]) -> Touches {
-        Touches::Paths(paths.iter().map(PathBuf::from).collect())
+    fn names(paths: &[&str]) -> CallTargets {
+        CallTargets::Paths(paths.iter().map(PathBuf::from).collect())
     }
 
     #[test]
@@ -138,7 +139,7 @@ mod tests {
         let patch = "*** Begin Patch\n*** Update File: a\n*** Delete File: /w/b\n*** End Patch\n";
         let command = format!("cd 'my dir' && apply_patch <<'EOF'\n{patch}EOF\n");
         let found = |input: Value| match paths("Bash", &input) {
-            Touches::Anything { paths, .. } => paths,
+            CallTargets::Anything { paths, .. } => paths,
             other => panic!("{other:?}"),
         };
         let both: Vec<PathBuf> =

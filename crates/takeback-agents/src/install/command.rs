@@ -1,22 +1,38 @@
-//! The command line of a hook of Takeback's: written, and known again.
+//! The command line of a hook of Takeback's: written, and recognized.
 //!
-//! It stays the same from release to release: Codex asks its user again about every hook whose line has
-//! changed.
+//! It must stay the same from release to release: Codex asks its user again about every hook whose line
+//! has changed.
 
-use crate::hook::Plugged;
+use crate::kind::AgentKind;
 
 /// The program that is to record, and which programs can.
-pub struct Program<'a> {
-    /// As it stands in a command line, quoted for a shell.
+pub struct HookProgram<'a> {
+    /// As it is written in a command line, quoted for a shell.
     pub word: &'a str,
-    /// Whether a program, as it stands in a command line that was found, can be run. A hook with one that
-    /// can is left as it is.
+    /// Whether a program, as it is named in a command line that was found, can be run. A hook with one
+    /// that can is left as it is.
     pub runs: &'a dyn Fn(&str) -> bool,
+}
+
+/// A program as a shell reads it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ProgramWord {
+    /// Quoted, with whatever precedes it in the command line.
+    pub word: String,
+    /// Without its quotes.
+    pub path: String,
+}
+
+impl ProgramWord {
+    pub(super) fn new(word: &str) -> Self {
+        Self { word: word.to_owned(), path: last_word(word) }
+    }
 }
 
 /// A command line that is known to be Takeback's.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct HookCommand {
+    /// The whole line.
     pub line: String,
     /// The program, without its quotes.
     pub program: String,
@@ -24,45 +40,38 @@ pub struct HookCommand {
 
 const NAME: &str = "takeback";
 
-const WHATEVER: &str = " || true";
+/// Ends a command line whose failure must not matter.
+pub(crate) const IGNORE_FAILURE: &str = " || true";
 
-pub(super) fn line(agent: Plugged, event: &str, program: &str) -> String {
-    let line = format!("{program} hook --agent {}", agent.name());
-    match (agent, event) {
-        // A hook of this one that cannot be run keeps Copilot CLI from every tool: also when Takeback was
-        // taken away, or lies elsewhere now.
-        (Plugged::Copilot, "preToolUse") => format!("{line} --event {event}{WHATEVER}"),
-        (Plugged::Copilot, _) => format!("{line} --event {event}"),
-        _ => line,
-    }
+/// The command line of a hook. `program`: quoted for a shell.
+#[must_use]
+pub fn command_line(agent: &AgentKind, event: &str, program: &str) -> String {
+    format!("{program} hook --agent {}{}", agent.name, (agent.command_suffix)(event))
 }
 
 impl HookCommand {
-    /// What stands in the line before `hook`.
-    pub(super) fn word(&self) -> &str {
-        self.line.rfind(" hook --agent").map_or(&self.line, |end| &self.line[..end])
+    /// The program, with what precedes it in the line.
+    pub(super) fn word(&self) -> ProgramWord {
+        let end = self.line.rfind(" hook --agent").unwrap_or(self.line.len());
+        ProgramWord { word: self.line[..end].to_owned(), path: self.program.clone() }
     }
 
-    /// Whatever path the program has, and whatever stands before it.
-    pub(super) fn read(line: &str, agent: Plugged) -> Option<Self> {
+    /// Recognizes a line for the agent of this name, whatever path the program has, and whatever precedes
+    /// it.
+    pub(crate) fn read(line: &str, agent: &str) -> Option<Self> {
         let trimmed = line.trim();
-        let suffix = format!(" hook --agent {}", agent.name());
+        let suffix = format!(" hook --agent {agent}");
         let at = trimmed.rfind(&suffix)?;
         let rest = trimmed[at + suffix.len()..].trim_start();
         let known = rest.is_empty()
             || rest
                 .strip_prefix("--event ")
-                .map(|event| event.strip_suffix(WHATEVER).unwrap_or(event))
+                .map(|event| event.strip_suffix(IGNORE_FAILURE).unwrap_or(event))
                 .is_some_and(|event| !event.trim().contains(' '));
         let program = last_word(trimmed[..at].trim_end());
         let name = program.rsplit(['/', '\\']).next();
         (known && name == Some(NAME)).then(|| Self { line: line.to_owned(), program })
     }
-}
-
-/// A word as a shell understands it: without its quotes.
-pub(super) fn word_of(quoted: &str) -> String {
-    last_word(quoted)
 }
 
 /// The last word of a shell's command line, without its quotes.
@@ -85,13 +94,11 @@ fn last_word(text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    const COPILOTS: (Plugged, &str) = (Plugged::Copilot, "preToolUse");
+    use crate::agents::AGENTS;
 
     #[test]
     fn without_takeback_copilot_runs_its_tools() {
-        let (agent, event) = COPILOTS;
-        let line = line(agent, event, "/nowhere/takeback");
+        let line = command_line(&crate::agents::COPILOT, "preToolUse", "/nowhere/takeback");
         let ran = std::process::Command::new("sh").args(["-c", &line]).output().unwrap();
         assert!(ran.status.success());
     }
@@ -106,12 +113,12 @@ mod tests {
             ("TAKEBACK_HOME=/x takeback", "takeback"),
         ];
         for (word, program) in programs {
-            for (agent, event) in
-                Plugged::ALL.map(|agent| (agent, "Event")).into_iter().chain([COPILOTS])
+            for (agent, hook) in
+                AGENTS.iter().flat_map(|agent| agent.hooks.iter().map(move |hook| (agent, hook)))
             {
-                let line = line(agent, event, word);
+                let line = command_line(agent, hook.event, word);
                 let program = program.to_owned();
-                let read = HookCommand::read(&line, agent);
+                let read = HookCommand::read(&line, agent.name);
                 assert_eq!(read, Some(HookCommand { line, program }));
             }
         }
@@ -131,7 +138,7 @@ mod tests {
             "hook --agent claude",
             "",
         ] {
-            assert_eq!(HookCommand::read(line, Plugged::Claude), None, "{line}");
+            assert_eq!(HookCommand::read(line, "claude"), None, "{line}");
         }
     }
 }

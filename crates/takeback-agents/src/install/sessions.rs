@@ -1,56 +1,21 @@
-//! What agents write down about their sessions, as far as it shows that there was one.
-
-use std::path::PathBuf;
+//! What agents record about their sessions, as far as it shows that there was one.
 
 use serde_json::Value;
 
-use super::place::{Homes, home_of};
-use crate::hook::Plugged;
+use crate::kind::SessionFiles;
 
-/// Where an agent keeps its sessions: below `folder`, each of `levels` a name, `*` any, `*.jsonl` any that
-/// ends so.
+/// A session by the id that hooks know it by, and when it began (ISO 8601).
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct SessionFiles {
-    pub folder: PathBuf,
-    pub levels: &'static [&'static str],
-}
-
-#[must_use]
-pub fn session_files(agent: Plugged, homes: &Homes) -> Vec<SessionFiles> {
-    let home = home_of(agent, homes);
-    let of = |folder: &str, levels| SessionFiles { folder: home.join(folder), levels };
-    match agent {
-        Plugged::Claude => vec![of("projects", &["*", "*.jsonl"])],
-        Plugged::Codex => vec![of("sessions", &["*", "*", "*", "*.jsonl"])],
-        Plugged::Gemini => {
-            vec![of("tmp", &["*", "chats", "*.jsonl"]), of("tmp", &["*", "chats", "*.json"])]
-        }
-        Plugged::Qwen => vec![of("projects", &["*", "chats", "*.jsonl"])],
-        Plugged::Copilot => vec![
-            of("session-state", &["*", "events.jsonl"]),
-            of("history-session-state", &["*.json"]),
-        ],
-        Plugged::Opencode => {
-            let data = homes.data.clone().unwrap_or_else(|| homes.user.join(".local/share"));
-            let folder = data.join("opencode/storage/session");
-            vec![SessionFiles { folder, levels: &["*", "*.json"] }]
-        }
-    }
-}
-
-/// A session by the name that hooks know it by, and when it began (ISO 8601).
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct SeenSession {
+pub struct SessionInfo {
+    /// Its id.
     pub id: String,
+    /// When it began.
     pub began: String,
 }
 
-/// What the beginning of a session's file tells. All six write JSON, most of them a line at a time.
+/// The session that a file is about, from the file's beginning: one JSON value, or one on each line.
 #[must_use]
-pub fn seen_session(beginning: &[u8]) -> Option<SeenSession> {
-    const IDS: &[&str] =
-        &["/sessionId", "/session_id", "/data/sessionId", "/payload/session_id", "/payload/id"];
-    const TIMES: &[&str] = &["/startTime", "/data/startTime", "/timestamp", "/payload/timestamp"];
+pub fn read_session(files: &SessionFiles, beginning: &[u8]) -> Option<SessionInfo> {
     let lines = beginning.split(|byte| *byte == b'\n');
     let values = std::iter::once(beginning)
         .chain(lines)
@@ -61,10 +26,10 @@ pub fn seen_session(beginning: &[u8]) -> Option<SeenSession> {
             let text = pointers.iter().find_map(|pointer| value.pointer(pointer)?.as_str());
             text.map(str::to_owned)
         };
-        id = id.or_else(|| first(IDS));
-        began = began.or_else(|| first(TIMES));
+        id = id.or_else(|| first(files.id));
+        began = began.or_else(|| first(files.began));
         if let (Some(id), Some(began)) = (&id, &began) {
-            return Some(SeenSession { id: id.clone(), began: began.clone() });
+            return Some(SessionInfo { id: id.clone(), began: began.clone() });
         }
     }
     None
@@ -73,36 +38,43 @@ pub fn seen_session(beginning: &[u8]) -> Option<SeenSession> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::agents::{CLAUDE, CODEX, COPILOT, GEMINI, QWEN};
+    use crate::kind::AgentKind;
 
     /// First lines as the programs have written them, cut short.
     #[test]
     fn every_agents_file_tells_its_session() {
-        let cases = [
+        let cases: [(&AgentKind, &str, (&str, &str)); 5] = [
             (
+                &CLAUDE,
                 r#"{"type":"queue-operation","operation":"enqueue","timestamp":"2026-11-15T20:00:00.000Z","sessionId":"a"}"#,
                 ("a", "2026-11-15T20:00:00.000Z"),
             ),
             (
+                &CODEX,
                 r#"{"timestamp":"2026-11-15T22:08:22.120Z","ordinal":0,"type":"session_meta","payload":{"session_id":"01a1e141","id":"01a1e141","timestamp":"2026-11-15T22:08:22.068Z"}}"#,
                 ("01a1e141", "2026-11-15T22:08:22.120Z"),
             ),
             (
+                &GEMINI,
                 "{\"sessionId\":\"f56d3ddc\",\"projectHash\":\"c0e5\",\"startTime\":\"2026-11-15T22:13:39.118Z\",\"kind\":\"main\"}\n{\"$set\":",
                 ("f56d3ddc", "2026-11-15T22:13:39.118Z"),
             ),
             (
+                &COPILOT,
                 r#"{"type":"session.start","data":{"sessionId":"64681315","version":1,"startTime":"2026-11-15T22:04:48.835Z"},"timestamp":"2026-11-15T22:04:48.876Z"}"#,
                 ("64681315", "2026-11-15T22:04:48.835Z"),
             ),
             (
+                &QWEN,
                 r#"{"uuid":"61c0","parentUuid":null,"sessionId":"5b1f","timestamp":"2026-11-15T22:09:57.710Z","type":"user"}"#,
                 ("5b1f", "2026-11-15T22:09:57.710Z"),
             ),
         ];
-        for (text, (id, began)) in cases {
-            let seen = SeenSession { id: id.to_owned(), began: began.to_owned() };
-            assert_eq!(seen_session(text.as_bytes()), Some(seen));
+        for (agent, text, (id, began)) in cases {
+            let seen = SessionInfo { id: id.to_owned(), began: began.to_owned() };
+            assert_eq!(read_session(&agent.sessions, text.as_bytes()), Some(seen));
         }
-        assert_eq!(seen_session(b"{\"sessionId\":\"cut"), None);
+        assert_eq!(read_session(&CLAUDE.sessions, b"{\"sessionId\":\"cut"), None);
     }
 }

@@ -1,42 +1,84 @@
-//! Hooks in a settings file that has other things in it, too: Claude Code, Codex, Gemini CLI, Qwen Code.
+//! Hooks in a settings file that has other settings too.
 //!
-//! All four have `{"hooks": {EVENT: [{"matcher": .., "hooks": [{"type": "command", ..}]}]}}`, in JSON that
-//! may hold comments and commas before a closing bracket. The text is changed one element at a time, and
-//! read again after each.
+//! Agents that have one read `{"hooks": {EVENT: [{"matcher": .., "hooks": [{"type": "command", ..}]}]}}`, in
+//! JSON that may hold comments and commas before a closing bracket. The text is changed one element at a
+//! time, and read again after each.
 
 mod read;
 
 use serde_json::{Value, json};
 
-use self::read::{HOOKS, Ours, Settings};
-pub(super) use self::read::{refused, value_of};
-use super::command::{HookCommand, Program, line};
+pub use self::read::JsonDialect;
+use self::read::{HOOKS, OwnHook, Settings};
+pub(super) use self::read::{parse_settings, refusal};
+use super::command::{HookProgram, command_line};
 use super::splice::{append, remove};
-use super::{Found, FoundHook, SettingsError, Without};
-use crate::hook::{Plugged, Wanted, wanted};
+use super::{HookFormat, HookInFile, HooksInFile, Remainder, SettingsError};
+use crate::kind::{AgentKind, HookSpec};
 
-pub(super) fn with_hooks(
-    agent: Plugged,
+/// How an agent's settings file has hooks in it.
+#[derive(Debug, Clone, Copy)]
+pub struct SettingsFormat {
+    /// The JSON that the agent reads.
+    pub dialect: JsonDialect,
+    /// In what a timeout is counted.
+    pub timeout: TimeUnit,
+    /// The `name` of a hook, for agents that list hooks by it.
+    pub hook_name: Option<&'static str>,
+    /// The key that keeps Takeback's hooks from running, if it is set so.
+    pub switched_off: fn(settings: &Value) -> Option<&'static str>,
+}
+
+impl SettingsFormat {
+    /// Plain JSON, timeouts in seconds.
+    pub const PLAIN: Self = Self {
+        dialect: JsonDialect::JSON,
+        timeout: TimeUnit::Seconds,
+        hook_name: None,
+        switched_off: |_| None,
+    };
+
+    fn of(agent: &AgentKind) -> &Self {
+        match &agent.install {
+            HookFormat::Settings(format) => format,
+            HookFormat::OwnFile(_) => &Self::PLAIN,
+        }
+    }
+}
+
+/// A unit of timeouts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum TimeUnit {
+    /// 1 s.
+    Seconds,
+    /// 1 ms.
+    Milliseconds,
+}
+
+pub(super) fn add_hooks(
+    agent: &AgentKind,
     before: Option<&[u8]>,
-    program: &Program<'_>,
+    program: &HookProgram<'_>,
 ) -> Result<Option<Vec<u8>>, SettingsError> {
     // An agent that passes over the file would pass over the hooks.
-    if let Some(error) = before.and_then(|before| refused(agent, before)) {
+    if let Some(error) =
+        before.and_then(|before| refusal(agent.title, SettingsFormat::of(agent).dialect, before))
+    {
         return Err(error);
     }
     put_in(agent, before, program)
 }
 
-/// As [`with_hooks`], into whatever Takeback can read.
+/// As [`add_hooks`], into whatever Takeback can read.
 pub(super) fn put_in(
-    agent: Plugged,
+    agent: &AgentKind,
     before: Option<&[u8]>,
-    program: &Program<'_>,
+    program: &HookProgram<'_>,
 ) -> Result<Option<Vec<u8>>, SettingsError> {
     let (bom, before) = read::text_of(before.unwrap_or_default())?;
     let mut text = before.to_owned();
     while let Some(surplus) = surplus(agent, &text, program)? {
-        let stays = |event: &str| wanted(agent).iter().any(|wanted| wanted.event == event);
+        let stays = |event: &str| agent.hooks.iter().any(|wanted| wanted.event == event);
         text = without(&text, &surplus, &|event| event.is_none_or(stays))?;
     }
     for wanted in missing(agent, &text)? {
@@ -49,90 +91,73 @@ pub(super) fn put_in(
     Ok(Some(format!("{bom}{text}").into_bytes()))
 }
 
-pub(super) fn without_hooks(
-    agent: Plugged,
+pub(super) fn remove_hooks(
+    agent: &AgentKind,
     now: &[u8],
     first: Option<&[u8]>,
-) -> Result<Without, SettingsError> {
+) -> Result<Remainder, SettingsError> {
     let (bom, before) = read::text_of(now)?;
-    let first_value = first.and_then(|first| value_of(first).ok());
+    let first_value = first.and_then(|first| parse_settings(first).ok());
     let was_there = |event: Option<&str>| {
         let hooks = first_value.as_ref().and_then(|first| first.get(HOOKS));
         hooks.is_some_and(|hooks| event.is_none_or(|event| hooks.get(event).is_some()))
     };
     let mut text = before.to_owned();
-    while let Some(ours) = Settings::read(&text)?.ours(agent).first() {
+    while let Some(ours) = Settings::read(&text)?.own_hooks(agent.name).first() {
         text = without(&text, ours, &was_there)?;
     }
     if text == before {
-        return Ok(Without::Same);
+        return Ok(Remainder::Same);
     }
     faithful(agent, before, &text)?;
     if first.is_none() && matches!(text.trim(), "" | "{}") {
-        return Ok(Without::Nothing);
+        return Ok(Remainder::Nothing);
     }
-    Ok(Without::Rest(format!("{bom}{text}").into_bytes()))
+    Ok(Remainder::Rest(format!("{bom}{text}").into_bytes()))
 }
 
-pub(super) fn find(agent: Plugged, contents: &[u8]) -> Result<Found, SettingsError> {
+pub(super) fn find_hooks(
+    agent: &AgentKind,
+    format: &SettingsFormat,
+    contents: &[u8],
+) -> Result<HooksInFile, SettingsError> {
     let (_, text) = read::text_of(contents)?;
-    let hooks = Settings::read(text)?.ours(agent).into_iter().map(|ours| FoundHook {
-        event: ours.event,
-        command: ours.command,
-        position: ours.position,
+    let hooks = Settings::read(text)?.own_hooks(agent.name).into_iter().map(|own| HookInFile {
+        event: own.event,
+        command: own.command,
+        position: own.position,
     });
-    let switched_off = switched_off(agent, &value_of(contents)?);
-    Ok(Found { hooks: hooks.collect(), switched_off, missing: Vec::new() })
+    let switched_off = (format.switched_off)(&parse_settings(contents)?);
+    Ok(HooksInFile { hooks: hooks.collect(), switched_off, missing: Vec::new() })
 }
-
-/// The key in a settings file that keeps hooks from running.
-fn switched_off(agent: Plugged, settings: &Value) -> Option<&'static str> {
-    let is = |pointer: &str, value: bool| settings.pointer(pointer) == Some(&Value::Bool(value));
-    let disabled = settings.pointer("/hooksConfig/disabled").and_then(Value::as_array);
-    let is_ours = |name: &Value| {
-        let name = name.as_str().unwrap_or_default();
-        name == NAME || HookCommand::read(name, agent).is_some()
-    };
-    match agent {
-        Plugged::Claude | Plugged::Qwen if is("/disableAllHooks", true) => Some("disableAllHooks"),
-        Plugged::Gemini if is("/hooksConfig/enabled", false) => Some("hooksConfig.enabled"),
-        Plugged::Gemini if disabled.is_some_and(|names| names.iter().any(is_ours)) => {
-            Some("hooksConfig.disabled")
-        }
-        _ => None,
-    }
-}
-
-/// By which Gemini CLI lists a hook.
-const NAME: &str = "takeback";
 
 /// The first hook of Takeback's that is of no use: for an event that is not wanted, a second one for the
 /// same, or with a program that does not run.
 fn surplus(
-    agent: Plugged,
+    agent: &AgentKind,
     text: &str,
-    program: &Program<'_>,
-) -> Result<Option<Ours>, SettingsError> {
+    program: &HookProgram<'_>,
+) -> Result<Option<OwnHook>, SettingsError> {
     let mut seen = Vec::new();
-    Ok(Settings::read(text)?.ours(agent).into_iter().find(|ours| {
-        let wanted = wanted(agent).iter().find(|wanted| ours.is_for(wanted));
+    Ok(Settings::read(text)?.own_hooks(agent.name).into_iter().find(|ours| {
+        let wanted = agent.hooks.iter().find(|wanted| ours.is_for(wanted));
         let is_first = !seen.contains(&ours.event);
         seen.push(ours.event.clone());
         wanted.is_none() || !is_first || !(program.runs)(&ours.command.program)
     }))
 }
 
-fn missing(agent: Plugged, text: &str) -> Result<Vec<&'static Wanted>, SettingsError> {
-    let ours = Settings::read(text)?.ours(agent);
-    let is_there = |wanted: &&Wanted| ours.iter().any(|ours| ours.event == wanted.event);
-    Ok(wanted(agent).iter().filter(|wanted| !is_there(wanted)).collect())
+fn missing(agent: &AgentKind, text: &str) -> Result<Vec<&'static HookSpec>, SettingsError> {
+    let ours = Settings::read(text)?.own_hooks(agent.name);
+    let is_there = |wanted: &&HookSpec| ours.iter().any(|ours| ours.event == wanted.event);
+    Ok(agent.hooks.iter().filter(|wanted| !is_there(wanted)).collect())
 }
 
 /// The text with one more hook, behind those of others.
 fn with(
-    agent: Plugged,
+    agent: &AgentKind,
     text: &str,
-    wanted: &Wanted,
+    wanted: &HookSpec,
     program: &str,
 ) -> Result<String, SettingsError> {
     if text.trim().is_empty() {
@@ -156,7 +181,7 @@ fn with(
 /// or all of `hooks`, is left, though it is empty.
 fn without(
     text: &str,
-    ours: &Ours,
+    ours: &OwnHook,
     stays: &dyn Fn(Option<&str>) -> bool,
 ) -> Result<String, SettingsError> {
     let holders = ours.holders.iter().rev();
@@ -179,23 +204,25 @@ fn without(
 }
 
 /// One group with one hook, as the agent reads it: JSON without blanks.
-fn group(agent: Plugged, wanted: &Wanted, program: &str) -> String {
-    let timeout = match agent {
-        Plugged::Gemini | Plugged::Qwen => u64::from(wanted.timeout_seconds) * 1000,
-        _ => u64::from(wanted.timeout_seconds),
+fn group(agent: &AgentKind, hook: &HookSpec, program: &str) -> String {
+    let format = SettingsFormat::of(agent);
+    let timeout = u64::from(hook.timeout_seconds)
+        * match format.timeout {
+            TimeUnit::Seconds => 1,
+            TimeUnit::Milliseconds => 1000,
+        };
+    let key = |key: &str, value: Option<&str>| {
+        value.map(|value| format!("\"{key}\":{},", json!(value))).unwrap_or_default()
     };
-    let name =
-        if agent == Plugged::Gemini { format!("\"name\":\"{NAME}\",") } else { String::new() };
-    let line = json!(line(agent, wanted.event, program));
-    let matcher = wanted.matcher.map(|matcher| format!("\"matcher\":{},", json!(matcher)));
+    let (matcher, name) = (key("matcher", hook.matcher), key("name", format.hook_name));
+    let line = json!(command_line(agent, hook.event, program));
     format!(
-        "{{{}\"{HOOKS}\":[{{{name}\"type\":\"command\",\"command\":{line},\"timeout\":{timeout}}}]}}",
-        matcher.unwrap_or_default()
+        "{{{matcher}\"{HOOKS}\":[{{{name}\"type\":\"command\",\"command\":{line},\"timeout\":{timeout}}}]}}"
     )
 }
 
 /// Both texts say the same, but for hooks of Takeback's.
-fn faithful(agent: Plugged, before: &str, after: &str) -> Result<(), SettingsError> {
-    let others = |text: &str| Ok(read::others(value_of(text.as_bytes())?, agent));
+fn faithful(agent: &AgentKind, before: &str, after: &str) -> Result<(), SettingsError> {
+    let others = |text: &str| Ok(read::others(parse_settings(text.as_bytes())?, agent.name));
     if others(before)? == others(after)? { Ok(()) } else { Err(SettingsError::Unfaithful) }
 }

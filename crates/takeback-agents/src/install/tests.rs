@@ -4,15 +4,21 @@ use proptest::prelude::*;
 use serde_json::json;
 
 use super::*;
-use crate::opencode;
+use crate::agents::AGENTS;
+use crate::agents::CLAUDE;
+use crate::agents::CODEX;
+use crate::agents::COPILOT;
+use crate::agents::GEMINI;
+use crate::agents::OPENCODE;
+use crate::agents::QWEN;
 
-fn program<'a>() -> Program<'a> {
-    Program { word: "takeback", runs: &|program| program == "takeback" }
+fn program<'a>() -> HookProgram<'a> {
+    HookProgram { word: "takeback", runs: &|program| program == "takeback" }
 }
 
-fn put_in(agent: Plugged, before: &str) -> String {
-    let after = match is_own(agent) {
-        true => with_hooks(agent, Some(before.as_bytes()), &program()),
+fn put_in(agent: &AgentKind, before: &str) -> String {
+    let after = match agent.install.is_own_file() {
+        true => add_hooks(agent, Some(before.as_bytes()), &program()),
         // Whether the agent reads it is another question.
         false => settings::put_in(agent, Some(before.as_bytes()), &program()),
     };
@@ -69,9 +75,9 @@ fn what_goes_in_comes_out_again() {
     // Blanks around what is put in may change with it.
     let spread = ["an empty object on two lines"];
     for (name, before) in ODD.iter().filter(|(name, _)| !spread.contains(name)) {
-        let after = put_in(Plugged::Claude, before);
-        let rest = without_hooks(Plugged::Claude, after.as_bytes(), Some(before.as_bytes()));
-        let Without::Rest(rest) = rest.unwrap() else { panic!("{name}") };
+        let after = put_in(&CLAUDE, before);
+        let rest = remove_hooks(&CLAUDE, after.as_bytes(), Some(before.as_bytes()));
+        let Remainder::Rest(rest) = rest.unwrap() else { panic!("{name}") };
         assert_eq!(String::from_utf8(rest).unwrap(), *before, "{name}");
     }
 }
@@ -83,30 +89,30 @@ fn nothing_goes_into_a_file_that_the_agent_refuses() {
     let comma = "{\n  \"a\": 1,\n}\n";
     let mark = "\u{feff}{\"a\": 1}";
     for (agent, reads_comments, reads_mark) in [
-        (Plugged::Claude, false, true),
-        (Plugged::Codex, false, false),
-        (Plugged::Gemini, true, false),
-        (Plugged::Qwen, true, true),
+        (&CLAUDE, false, true),
+        (&CODEX, false, false),
+        (&GEMINI, true, false),
+        (&QWEN, true, true),
     ] {
         for (text, is_read) in
             [(comment, reads_comments), (comma, false), (mark, reads_mark), ("{\"a\": 1}", true)]
         {
-            let put = with_hooks(agent, Some(text.as_bytes()), &program());
+            let put = add_hooks(agent, Some(text.as_bytes()), &program());
             assert_eq!(put.is_ok(), is_read, "{agent:?}: {text:?}: {put:?}");
-            assert_eq!(refused(agent, text.as_bytes()).is_none(), is_read, "{agent:?}: {text:?}");
+            assert_eq!(refusal(agent, text.as_bytes()).is_none(), is_read, "{agent:?}: {text:?}");
         }
         // Out of it they come all the same.
         let text = put_in(agent, comma);
-        let rest = without_hooks(agent, text.as_bytes(), Some(comma.as_bytes())).unwrap();
-        assert_eq!(rest, Without::Rest(comma.as_bytes().to_vec()));
+        let rest = remove_hooks(agent, text.as_bytes(), Some(comma.as_bytes())).unwrap();
+        assert_eq!(rest, Remainder::Rest(comma.as_bytes().to_vec()));
     }
-    let Err(error) = with_hooks(Plugged::Claude, Some(comment.as_bytes()), &program()) else {
+    let Err(error) = add_hooks(&CLAUDE, Some(comment.as_bytes()), &program()) else {
         panic!("it is refused");
     };
     assert!(error.to_string().starts_with("line 2, column 3: "), "{error}");
     // A file that is no JSON at all is reported as such.
     assert!(matches!(
-        with_hooks(Plugged::Claude, Some(b"{"), &program()),
+        add_hooks(&CLAUDE, Some(b"{"), &program()),
         Err(SettingsError::NotJson { .. })
     ));
 }
@@ -120,40 +126,40 @@ fn every_agent_gets_hooks_of_its_own_form() {
             { "type": "command", "command": command(agent), "timeout": timeout }
         ] }])
     };
-    assert_eq!(value(Plugged::Claude)["hooks"]["Stop"], plain("claude", 30));
-    assert_eq!(value(Plugged::Claude)["hooks"]["PreToolUse"][0]["matcher"], "*");
-    assert_eq!(value(Plugged::Codex)["hooks"]["Stop"], plain("codex", 30));
-    assert_eq!(value(Plugged::Codex)["hooks"]["SessionEnd"], plain("codex", 3));
-    assert_eq!(value(Plugged::Qwen)["hooks"]["Stop"], plain("qwen", 30_000));
+    assert_eq!(value(&CLAUDE)["hooks"]["Stop"], plain("claude", 30));
+    assert_eq!(value(&CLAUDE)["hooks"]["PreToolUse"][0]["matcher"], "*");
+    assert_eq!(value(&CODEX)["hooks"]["Stop"], plain("codex", 30));
+    assert_eq!(value(&CODEX)["hooks"]["SessionEnd"], plain("codex", 3));
+    assert_eq!(value(&QWEN)["hooks"]["Stop"], plain("qwen", 30_000));
     let mut gemini = plain("gemini", 30_000);
     gemini[0]["hooks"][0]["name"] = json!("takeback");
-    assert_eq!(value(Plugged::Gemini)["hooks"]["AfterAgent"], gemini);
-    let copilot = value(Plugged::Copilot);
+    assert_eq!(value(&GEMINI)["hooks"]["AfterAgent"], gemini);
+    let copilot = value(&COPILOT);
     let line = format!("{} --event agentStop", command("copilot"));
     let hook = json!([{ "type": "command", "bash": line, "timeoutSec": 30 }]);
     assert_eq!((&copilot["version"], &copilot["hooks"]["agentStop"]), (&json!(1), &hook));
-    assert_eq!(put_in(Plugged::Opencode, ""), opencode::plugin("takeback"));
-    for agent in Plugged::ALL {
+    assert_eq!(put_in(&OPENCODE, ""), include_str!("../agents/opencode/plugin.js"));
+    for agent in AGENTS {
         let text = put_in(agent, "");
-        let found = find(agent, text.as_bytes()).unwrap();
-        assert_eq!((found.hooks.len(), found.missing), (wanted(agent).len(), vec![]));
-        assert_eq!(with_hooks(agent, Some(text.as_bytes()), &program()).unwrap(), None);
-        assert_eq!(without_hooks(agent, text.as_bytes(), None).unwrap(), Without::Nothing);
+        let found = find_hooks(agent, text.as_bytes()).unwrap();
+        assert_eq!((found.hooks.len(), found.missing), (agent.hooks.len(), vec![]));
+        assert_eq!(add_hooks(agent, Some(text.as_bytes()), &program()).unwrap(), None);
+        assert_eq!(remove_hooks(agent, text.as_bytes(), None).unwrap(), Remainder::Nothing);
     }
 }
 
 #[test]
 fn a_file_of_its_own_follows_the_program_and_is_nobody_elses() {
-    for agent in [Plugged::Copilot, Plugged::Opencode] {
-        let quoted = Program { word: "'/my dir/takeback'", runs: &|p| p == "/my dir/takeback" };
-        let text = with_hooks(agent, None, &quoted).unwrap().unwrap();
-        let found = find(agent, &text).unwrap();
+    for agent in [&COPILOT, &OPENCODE] {
+        let quoted = HookProgram { word: "'/my dir/takeback'", runs: &|p| p == "/my dir/takeback" };
+        let text = add_hooks(agent, None, &quoted).unwrap().unwrap();
+        let found = find_hooks(agent, &text).unwrap();
         assert!(found.hooks.iter().all(|hook| hook.command.program == "/my dir/takeback"));
-        assert!(with_hooks(agent, Some(&text), &quoted).unwrap().is_none());
-        let gone = with_hooks(agent, Some(&text), &program()).unwrap().unwrap();
+        assert!(add_hooks(agent, Some(&text), &quoted).unwrap().is_none());
+        let gone = add_hooks(agent, Some(&text), &program()).unwrap().unwrap();
         assert_eq!(String::from_utf8(gone).unwrap(), put_in(agent, ""));
         let foreign = br#"{"version":1,"hooks":{"agentStop":[{"type":"command","bash":"x"}]}}"#;
-        let refused = with_hooks(agent, Some(foreign), &program());
+        let refused = add_hooks(agent, Some(foreign), &program());
         assert!(matches!(refused, Err(SettingsError::Foreign)), "{refused:?}");
     }
 }
@@ -163,7 +169,7 @@ fn hooks_of_others_around_it_stay_where_they_are() {
     let mine =
         |name: &str| format!(r#"{{ "hooks": [{{ "type": "command", "command": "{name}" }}] }}"#);
     let before = format!("{{\n  \"hooks\": {{ \"Stop\": [ {} ] }}\n}}\n", mine("first"));
-    let after = put_in(Plugged::Claude, &before);
+    let after = put_in(&CLAUDE, &before);
     // Others come behind it, before it, and beside it.
     let at = after.find("takeback hook").unwrap();
     let open = after[..at].rfind("{").unwrap();
@@ -171,13 +177,13 @@ fn hooks_of_others_around_it_stay_where_they_are() {
     let beside = r#"{ "type": "prompt", "prompt": "beside" }"#;
     let text =
         format!("{}{beside}, {}, {beside}{}", &after[..open], &after[open..close], &after[close..]);
-    let found = find(Plugged::Claude, text.as_bytes()).unwrap();
-    assert_eq!(found.hooks[0].position, Position { group: 1, hook: 1 });
-    let Without::Rest(rest) = without_hooks(Plugged::Claude, text.as_bytes(), None).unwrap() else {
+    let found = find_hooks(&CLAUDE, text.as_bytes()).unwrap();
+    assert_eq!(found.hooks[0].position, HookPosition { group: 1, hook: 1 });
+    let Remainder::Rest(rest) = remove_hooks(&CLAUDE, text.as_bytes(), None).unwrap() else {
         panic!("others are left")
     };
     let rest = String::from_utf8(rest).unwrap();
-    let value = value_of(rest.as_bytes()).unwrap();
+    let value = parse_settings(rest.as_bytes()).unwrap();
     let beside: Value = serde_json::from_str(beside).unwrap();
     let first: Value = serde_json::from_str(&mine("first")).unwrap();
     assert_eq!(value, json!({ "hooks": { "Stop": [first, { "hooks": [beside, beside] }] } }));
@@ -257,13 +263,13 @@ proptest! {
     #[test]
     fn any_file_comes_back_byte_for_byte(choices in prop::collection::vec(any::<u8>(), 0..90)) {
         let before = any_file(&mut choices.into_iter());
-        let after = settings::put_in(Plugged::Claude, Some(before.as_bytes()), &program());
+        let after = settings::put_in(&CLAUDE, Some(before.as_bytes()), &program());
         let after = after.map_err(|error| TestCaseError::fail(format!("{before:?}: {error}")))?;
         let after = after.expect("there is something to do");
-        let found = find(Plugged::Claude, &after).unwrap();
+        let found = find_hooks(&CLAUDE, &after).unwrap();
         prop_assert_eq!((found.hooks.len(), found.missing.len()), (11, 0));
-        let rest = without_hooks(Plugged::Claude, &after, Some(before.as_bytes())).unwrap();
-        let Without::Rest(rest) = rest else { panic!("{rest:?}") };
+        let rest = remove_hooks(&CLAUDE, &after, Some(before.as_bytes())).unwrap();
+        let Remainder::Rest(rest) = rest else { panic!("{rest:?}") };
         let after = String::from_utf8(after).unwrap();
         prop_assert_eq!(String::from_utf8(rest).unwrap(), before, "{}", after);
     }

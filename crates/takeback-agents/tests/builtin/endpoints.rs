@@ -1,28 +1,27 @@
 //! Both styles of endpoint, against a scripted server.
 
 use serde_json::json;
-use takeback_agents::builtin::{Endpoint, Key, Permissions, ProxyAddress, Style};
-use takeback_agents::talk::Decision;
+use takeback_agents::{ApiKey, ApiStyle, Decision, Endpoint, Permissions, ProxyAddress};
 use takeback_testkit::model::{Answer, Block, ModelServer};
 
 use super::*;
 
-pub(crate) const STYLES: [Style; 2] = [Style::Anthropic, Style::OpenAi];
+pub(crate) const STYLES: [ApiStyle; 2] = [ApiStyle::Anthropic, ApiStyle::OpenAi];
 
 const KEY: &str = "sk-very-secret-0123456789";
 
-pub(crate) fn endpoint(server: &ModelServer, style: Style) -> Endpoint {
+pub(crate) fn endpoint(server: &ModelServer, style: ApiStyle) -> Endpoint {
     let base_url = match style {
-        Style::Anthropic => server.url(),
-        Style::OpenAi => format!("{}/v1", server.url()),
+        ApiStyle::Anthropic => server.url(),
+        ApiStyle::OpenAi => format!("{}/v1", server.url()),
     };
-    let mut endpoint = Endpoint::new(style, &base_url, "test-model", Some(Key::new(KEY)));
+    let mut endpoint = Endpoint::new(style, &base_url, "test-model", Some(ApiKey::new(KEY)));
     endpoint.first_wait = Duration::from_millis(1);
     endpoint
 }
 
-pub(crate) fn options(server: &ModelServer, style: Style) -> Options {
-    let mut options = Options::new(Driver::Endpoint(endpoint(server, style)));
+pub(crate) fn options(server: &ModelServer, style: ApiStyle) -> BuiltinOptions {
+    let mut options = BuiltinOptions::new(Driver::Endpoint(endpoint(server, style)));
     options.permissions = Permissions::AllowAll;
     options
 }
@@ -42,7 +41,7 @@ fn tools_run_text_streams_and_the_history_is_right() {
         server.answer(Answer::says("That was all."));
         let heard = talk.turn("Write a file.");
         assert_eq!(text(&heard), "I write it.\nThat was all.\n", "{style:?}");
-        let pieces = heard.iter().filter(|said| matches!(said, Said::Text(_))).count();
+        let pieces = heard.iter().filter(|said| matches!(said, ChatEvent::Text(_))).count();
         assert_eq!(pieces, 4, "as they came");
         assert_eq!(
             tools(&heard),
@@ -51,7 +50,7 @@ fn tools_run_text_streams_and_the_history_is_right() {
                 called("$ cat é.txt; exit 3", false, "exit 3: eins"),
             ]
         );
-        assert_eq!(ending(&heard), &Ending::Done);
+        assert_eq!(ending(&heard), &TurnResult::Done);
         assert_eq!(sandbox.read("é.txt"), "eins\n");
         talk.turn("Thanks.");
 
@@ -62,7 +61,7 @@ fn tools_run_text_streams_and_the_history_is_right() {
         let id = |at: usize| memory["messages"][1]["content"][at]["id"].clone();
         let last = &asked[2]["messages"];
         match style {
-            Style::Anthropic => {
+            ApiStyle::Anthropic => {
                 assert_eq!(requests[0].path, "/v1/messages");
                 assert_eq!(requests[0].header("x-api-key"), Some(KEY));
                 assert_eq!(requests[0].header("anthropic-version"), Some("2023-06-01"));
@@ -85,7 +84,7 @@ fn tools_run_text_streams_and_the_history_is_right() {
                 ]);
                 assert_eq!(last, &expected);
             }
-            Style::OpenAi => {
+            ApiStyle::OpenAi => {
                 assert_eq!(requests[0].path, "/v1/chat/completions");
                 assert_eq!(requests[0].header("authorization"), Some(&*format!("Bearer {KEY}")));
                 let call = |at: usize, name: &str, input: &Value| {
@@ -138,7 +137,7 @@ fn a_call_that_makes_no_sense_is_answered_and_the_turn_goes_on() {
                 ),
             ]
         );
-        assert_eq!(ending(&heard), &Ending::Done);
+        assert_eq!(ending(&heard), &TurnResult::Done);
         assert_eq!(sandbox.tree().len(), 0);
     }
 }
@@ -147,7 +146,7 @@ fn a_call_that_makes_no_sense_is_answered_and_the_turn_goes_on() {
 fn edits_and_commands_wait_for_somebodys_word() {
     let server = ModelServer::start();
     let sandbox = Sandbox::new();
-    let mut options = options(&server, Style::Anthropic);
+    let mut options = options(&server, ApiStyle::Anthropic);
     options.permissions = Permissions::Ask;
     let mut talk = Talk::start(&sandbox, options);
     let write = |name: &str| Block::tool("write_file", json!({"path": name, "content": "x\n"}));
@@ -163,13 +162,13 @@ fn edits_and_commands_wait_for_somebodys_word() {
     talk.prompt("go");
     let mut asked = Vec::new();
     for decision in [Decision::Deny("not a".to_owned()), Decision::AllowAlways, Decision::Allow] {
-        let heard = talk.until(|said| matches!(said, Said::Asks(_)));
-        let Some(Said::Asks(permission)) = heard.last() else { panic!("{heard:?}") };
+        let heard = talk.until(|said| matches!(said, ChatEvent::Asks(_)));
+        let Some(ChatEvent::Asks(permission)) = heard.last() else { panic!("{heard:?}") };
         asked.push((permission.title.clone(), permission.detail.clone()));
         assert!(talk.agent.decide("something else", Decision::Allow).is_err());
         talk.agent.decide(&permission.request, decision).unwrap();
     }
-    assert_eq!(ending(&talk.to_the_end()), &Ending::Done);
+    assert_eq!(ending(&talk.to_the_end()), &TurnResult::Done);
     let ask = |title: &str, detail: &str| (title.to_owned(), detail.to_owned());
     assert_eq!(
         asked,
@@ -185,7 +184,7 @@ fn edits_and_commands_wait_for_somebodys_word() {
 fn edits_can_be_accepted_and_commands_not() {
     let server = ModelServer::start();
     let sandbox = Sandbox::new();
-    let mut options = options(&server, Style::OpenAi);
+    let mut options = options(&server, ApiStyle::OpenAi);
     options.permissions = Permissions::AcceptEdits;
     let mut talk = Talk::start(&sandbox, options);
     server.answer(Answer::Says(vec![
@@ -193,10 +192,10 @@ fn edits_can_be_accepted_and_commands_not() {
         Block::tool("shell", json!({"command": "touch b"})),
     ]));
     talk.prompt("go");
-    let heard = talk.until(|said| matches!(said, Said::Asks(_)));
+    let heard = talk.until(|said| matches!(said, ChatEvent::Asks(_)));
     assert!(sandbox.exists("a"), "{heard:?}");
     talk.agent.interrupt().unwrap();
-    assert_eq!(ending(&talk.to_the_end()), &Ending::Interrupted);
+    assert_eq!(ending(&talk.to_the_end()), &TurnResult::Interrupted);
     assert!(!sandbox.exists("b"));
 }
 
@@ -214,11 +213,11 @@ fn the_key_is_never_said_or_saved() {
             .answer(Answer::calls("shell", json!({"command": format!("echo {KEY}; echo {KEY}")})));
         server.answer(Answer::refuses(400, "x", &format!("{KEY} again")));
         all.extend(talk.turn("two"));
-        let Ending::Failed(why) = ending(&all) else { panic!("{all:?}") };
+        let TurnResult::Failed(why) = ending(&all) else { panic!("{all:?}") };
         assert!(why.ends_with("answered 400: [key] again"), "{why}");
         // The model itself named it in its command: what the tool answers does not repeat it.
-        let ends: Vec<&Said> =
-            all.iter().filter(|said| !matches!(said, Said::Tool { .. })).collect();
+        let ends: Vec<&ChatEvent> =
+            all.iter().filter(|said| !matches!(said, ChatEvent::Tool { .. })).collect();
         assert!(!format!("{ends:?}").contains("secret"), "{ends:?}");
         let results =
             talk.agent.memory()["messages"].to_string().replace(&format!("echo {KEY}"), "");
@@ -230,7 +229,7 @@ fn the_key_is_never_said_or_saved() {
 fn each_text_is_a_paragraph() {
     let server = ModelServer::start();
     let sandbox = Sandbox::new();
-    let mut talk = Talk::start(&sandbox, options(&server, Style::Anthropic));
+    let mut talk = Talk::start(&sandbox, options(&server, ApiStyle::Anthropic));
     server.answer(Answer::Says(vec![Block::text("One."), Block::text("Two.")]));
     assert_eq!(text(&talk.turn("go")), "One.\nTwo.\n");
 }
@@ -240,12 +239,12 @@ fn a_proxy_is_used_unless_the_host_is_an_exception() {
     for (except, expected) in [(None, Some("CONNECT")), (Some("example.invalid"), None)] {
         let server = ModelServer::start();
         let sandbox = Sandbox::new();
-        let mut endpoint = Endpoint::new(Style::OpenAi, "http://example.invalid/v1", "m", None);
+        let mut endpoint = Endpoint::new(ApiStyle::OpenAi, "http://example.invalid/v1", "m", None);
         endpoint.retries = 0;
         let except = except.map(str::to_owned);
         endpoint.proxy = Some(ProxyAddress { url: server.url(), except });
-        let mut talk = Talk::start(&sandbox, Options::new(Driver::Endpoint(endpoint)));
-        assert!(matches!(ending(&talk.turn("go")), Ending::Failed(_)));
+        let mut talk = Talk::start(&sandbox, BuiltinOptions::new(Driver::Endpoint(endpoint)));
+        assert!(matches!(ending(&talk.turn("go")), TurnResult::Failed(_)));
         let requests = server.requests();
         assert_eq!(requests.first().map(|request| request.method.as_str()), expected);
     }

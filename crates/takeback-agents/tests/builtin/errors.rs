@@ -1,7 +1,7 @@
 //! What goes wrong with a model: one clear line, a failed step, and the next prompt works.
 
 use serde_json::json;
-use takeback_agents::builtin::{Endpoint, Style};
+use takeback_agents::{ApiStyle, Endpoint};
 use takeback_testkit::model::{Answer, Block, ModelServer};
 
 use super::endpoints::{STYLES, endpoint, options};
@@ -11,9 +11,9 @@ fn host(server: &ModelServer) -> String {
     server.url().replace("http://", "")
 }
 
-fn failed(heard: &[Said]) -> &str {
+fn failed(heard: &[ChatEvent]) -> &str {
     match ending(heard) {
-        Ending::Failed(why) => why,
+        TurnResult::Failed(why) => why,
         other => panic!("{other:?}"),
     }
 }
@@ -69,7 +69,7 @@ fn each_error_is_one_clear_line_and_the_session_goes_on() {
         }
         server.answer(Answer::says("Here I am."));
         let heard = talk.turn("And now?");
-        assert_eq!((text(&heard).as_str(), ending(&heard)), ("Here I am.\n", &Ending::Done));
+        assert_eq!((text(&heard).as_str(), ending(&heard)), ("Here I am.\n", &TurnResult::Done));
     }
 }
 
@@ -85,11 +85,11 @@ fn what_passes_is_tried_again() {
         server.answer(Answer::Breaks { blocks: vec![Block::text("never heard")], after: 1 });
         server.answer(Answer::says("At last."));
         let heard = talk.turn("go");
-        assert_eq!((text(&heard).as_str(), ending(&heard)), ("At last.\n", &Ending::Done));
+        assert_eq!((text(&heard).as_str(), ending(&heard)), ("At last.\n", &TurnResult::Done));
         let notes: Vec<&str> = heard
             .iter()
             .filter_map(|said| match said {
-                Said::Note(note) => Some(note.as_str()),
+                ChatEvent::Note(note) => Some(note.as_str()),
                 _ => None,
             })
             .collect();
@@ -110,7 +110,7 @@ fn what_passes_is_tried_again() {
         }
         let heard = talk.turn("go");
         assert_eq!(failed(&heard), format!("{host} answered 500: broken"));
-        assert_eq!(ending(&talk.turn("go on")), &Ending::Done);
+        assert_eq!(ending(&talk.turn("go on")), &TurnResult::Done);
     }
 }
 
@@ -118,9 +118,9 @@ fn what_passes_is_tried_again() {
 fn an_error_in_the_middle_of_a_stream_is_told() {
     let server = ModelServer::start();
     let sandbox = Sandbox::new();
-    let mut options = options(&server, Style::Anthropic);
+    let mut options = options(&server, ApiStyle::Anthropic);
     options.driver =
-        Driver::Endpoint(Endpoint { retries: 0, ..endpoint(&server, Style::Anthropic) });
+        Driver::Endpoint(Endpoint { retries: 0, ..endpoint(&server, ApiStyle::Anthropic) });
     let mut talk = Talk::start(&sandbox, options);
     let error =
         json!({"type": "error", "error": {"type": "overloaded_error", "message": "Overloaded"}});
@@ -136,9 +136,9 @@ fn nobody_there_is_one_line_too() {
     let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     let address = listener.local_addr().unwrap();
     drop(listener);
-    let mut endpoint = Endpoint::new(Style::OpenAi, &format!("http://{address}/v1"), "m", None);
+    let mut endpoint = Endpoint::new(ApiStyle::OpenAi, &format!("http://{address}/v1"), "m", None);
     endpoint.retries = 0;
-    let mut talk = Talk::start(&sandbox, Options::new(Driver::Endpoint(endpoint)));
+    let mut talk = Talk::start(&sandbox, BuiltinOptions::new(Driver::Endpoint(endpoint)));
     let heard = talk.turn("hello?");
     let why = failed(&heard);
     assert!(why.starts_with(&format!("{address} cannot be reached: ")), "{why}");
@@ -159,7 +159,7 @@ fn after_an_error_the_results_of_finished_calls_are_still_known() {
             step_names(&sandbox),
             ["start", "prompt", "model", "tool write_file", "model (failed)"]
         );
-        assert_eq!(ending(&talk.turn("go on")), &Ending::Done);
+        assert_eq!(ending(&talk.turn("go on")), &TurnResult::Done);
         let last = server.asked().pop().unwrap()["messages"].to_string();
         assert!(last.contains("a was created.") && last.contains("go on"), "{last}");
     }
@@ -169,23 +169,23 @@ fn after_an_error_the_results_of_finished_calls_are_still_known() {
 fn an_answer_without_the_last_word_of_the_stream_is_whole_if_it_says_so() {
     let server = ModelServer::start();
     let sandbox = Sandbox::new();
-    let mut talk = Talk::start(&sandbox, options(&server, Style::OpenAi));
+    let mut talk = Talk::start(&sandbox, options(&server, ApiStyle::OpenAi));
     let said = json!({"choices": [{"delta": {"content": "short"}, "finish_reason": "stop"}]});
     server.answer(Answer::Raw(format!("data: {said}\r\n\r\n")));
     let heard = talk.turn("go");
-    assert_eq!((text(&heard).as_str(), ending(&heard)), ("short\n", &Ending::Done));
+    assert_eq!((text(&heard).as_str(), ending(&heard)), ("short\n", &TurnResult::Done));
 }
 
 #[test]
 fn a_turn_without_end_is_ended() {
     let server = ModelServer::start();
     let sandbox = Sandbox::new();
-    let mut options = options(&server, Style::Anthropic);
+    let mut options = options(&server, ApiStyle::Anthropic);
     options.most_messages = 3;
     let mut talk = Talk::start(&sandbox, options);
     for _ in 0..3 {
         server.answer(Answer::calls("list_files", json!({})));
     }
     assert_eq!(failed(&talk.turn("go")), "the turn was ended after 3 messages of the model");
-    assert_eq!(ending(&talk.turn("go on")), &Ending::Done);
+    assert_eq!(ending(&talk.turn("go on")), &TurnResult::Done);
 }

@@ -3,18 +3,18 @@
 use std::time::Instant;
 
 use serde_json::json;
-use takeback_agents::builtin::Style;
+use takeback_agents::ApiStyle;
 use takeback_testkit::model::{Answer, Block, ModelServer};
 
 use super::endpoints::{STYLES, options};
 use super::*;
 
 /// All that is said from here to the end of the turn, which comes soon.
-fn interrupted(talk: &Talk) -> Vec<Said> {
+fn interrupted(talk: &Talk) -> Vec<ChatEvent> {
     let begun = Instant::now();
     talk.agent.interrupt().unwrap();
     let heard = talk.to_the_end();
-    assert_eq!(ending(&heard), &Ending::Interrupted);
+    assert_eq!(ending(&heard), &TurnResult::Interrupted);
     assert!(begun.elapsed() < Duration::from_secs(30), "far less than what was going on");
     heard
 }
@@ -32,7 +32,7 @@ fn in_the_middle_of_a_text() {
     ]});
     let mut talk = Talk::start(&sandbox, scenario(&script.to_string()));
     talk.prompt("go");
-    talk.until(|said| *said == Said::TextEnd);
+    talk.until(|said| *said == ChatEvent::TextEnd);
     interrupted(&talk);
     let said = json!({"role": "assistant", "content": [{"type": "text", "text": "one"}]});
     assert_eq!(last_message(&talk), said);
@@ -64,7 +64,7 @@ fn in_the_middle_of_a_command_and_its_children() {
     let lines: Vec<_> = heard
         .iter()
         .filter_map(|said| match said {
-            Said::ToolEnd { ok, line, changes, .. } => {
+            ChatEvent::ToolEnd { ok, line, changes, .. } => {
                 Some((*ok, line.as_str(), changes.is_some()))
             }
             _ => None,
@@ -82,7 +82,7 @@ fn in_the_middle_of_a_command_and_its_children() {
     assert_eq!(contents, ["begun\n[interrupted]", "interrupted"]);
     assert!(!sandbox.exists("never"));
     wait_until_gone(&pid);
-    assert_eq!(ending(&talk.turn("on")), &Ending::Done);
+    assert_eq!(ending(&talk.turn("on")), &TurnResult::Done);
 }
 
 #[test]
@@ -100,14 +100,14 @@ fn while_the_endpoint_says_nothing_and_while_it_speaks() {
 
         // The events before the text, and its first half.
         let after = match style {
-            Style::Anthropic => 3,
-            Style::OpenAi => 2,
+            ApiStyle::Anthropic => 3,
+            ApiStyle::OpenAi => 2,
         };
         server.answer(Answer::Stalls { blocks, after });
         talk.prompt("go on");
-        talk.until(|said| matches!(said, Said::Text(_)));
+        talk.until(|said| matches!(said, ChatEvent::Text(_)));
         let heard = interrupted(&talk);
-        assert_eq!(heard.first(), Some(&Said::TextEnd), "the paragraph is closed");
+        assert_eq!(heard.first(), Some(&ChatEvent::TextEnd), "the paragraph is closed");
         let half = json!({"role": "assistant", "content": [{"type": "text", "text": "half "}]});
         assert_eq!(last_message(&talk), half);
 
@@ -127,7 +127,7 @@ fn while_it_waits_to_try_again() {
     let headers = vec![("retry-after".to_owned(), "600".to_owned())];
     server.answer(Answer::Refuses { status: 429, headers, body: String::new() });
     talk.prompt("go");
-    let heard = talk.until(|said| matches!(said, Said::Note(_)));
+    let heard = talk.until(|said| matches!(said, ChatEvent::Note(_)));
     let note = format!("{:?}", heard.last().unwrap());
     assert!(note.contains("trying again in 60 s"), "nobody is made to wait longer: {note}");
     interrupted(&talk);
@@ -142,7 +142,7 @@ fn without_a_turn_nothing_happens_and_no_second_one_is_begun() {
     ]});
     let mut talk = Talk::start(&sandbox, scenario(&script.to_string()));
     talk.agent.interrupt().unwrap();
-    assert_eq!(ending(&talk.turn("go")), &Ending::Done);
+    assert_eq!(ending(&talk.turn("go")), &TurnResult::Done);
 
     let message = talk.prompt("go");
     let busy = |done: Result<(), AgentError>| matches!(done, Err(AgentError::Busy));
@@ -160,11 +160,11 @@ fn closing_ends_the_turn_and_waits() {
         r#"{"turns":[{"steps":[{"tool":"shell","input":{"command":"touch a; sleep 600"}}]}]}"#;
     let mut talk = Talk::start(&sandbox, scenario(script));
     talk.prompt("go");
-    talk.until(|said| matches!(said, Said::Tool { .. }));
+    talk.until(|said| matches!(said, ChatEvent::Tool { .. }));
     assert!(talk.agent.is_live());
     talk.agent.close();
     assert!(!talk.agent.is_live());
-    assert_eq!(ending(&talk.to_the_end()), &Ending::Interrupted);
+    assert_eq!(ending(&talk.to_the_end()), &TurnResult::Interrupted);
     let gone = |done: Result<(), AgentError>| matches!(done, Err(AgentError::Gone(_)));
     assert!(gone(talk.agent.prompt("m", "go")) && gone(talk.agent.cut(&message(1))));
     talk.agent.close();

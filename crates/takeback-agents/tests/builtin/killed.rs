@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
 use serde_json::json;
-use takeback_agents::builtin::last_memory;
+use takeback_agents::last_memory;
 use takeback_core::worktree::scope::ScopeOptions;
 use takeback_core::{Ambient, Limits, Workspace, WorkspaceOptions};
 use takeback_store::{SqliteStates, SqliteStore, Timestamp};
@@ -41,7 +41,7 @@ fn open(folder: &Path) -> Workspace {
 
 fn talk_in(
     folder: &Path,
-    start: impl FnOnce(Options, Capture, Sender<Said>) -> Result<Builtin, AgentError>,
+    start: impl FnOnce(BuiltinOptions, Capture, Sender<ChatEvent>) -> Result<Builtin, AgentError>,
 ) -> Talk {
     // The command ends when the process that runs it has gone.
     let command =
@@ -59,7 +59,7 @@ fn talk_in(
     let capture = Capture {
         workspace: open(folder),
         session: SessionId::from(SESSION),
-        tools: Tools::default(),
+        tools: takeback_agents::default_tools(),
         say: say.clone(),
         recording: true,
         formatter: false,
@@ -107,8 +107,12 @@ fn the_next_process_goes_on_with_every_call_answered() {
     assert_eq!(text(&talk.turn("three")), "three\n");
     talk.agent.cut(&message(2)).unwrap();
     assert_eq!(talk.agent.memory()["messages"].as_array().unwrap().len(), 4);
-    let query =
-        ListQuery { execution: &execution(), which: Which::Branch(None), after: None, limit: None };
+    let query = ListQuery {
+        execution: &execution(),
+        scope: ListScope::Branch(None),
+        after: None,
+        limit: None,
+    };
     let names: Vec<String> =
         states.list(&query).unwrap().records.into_iter().map(|record| record.step_name).collect();
     assert_eq!(names, ["start", "prompt", "model", "tool write_file", "model"]);

@@ -16,12 +16,12 @@ use std::sync::mpsc::{self, Receiver, Sender};
 use std::time::Duration;
 
 use serde_json::Value;
-use takeback_agents::builtin::{Builtin, Driver, Options, Scenario};
-use takeback_agents::capture::Capture;
-use takeback_agents::talk::{Agent, AgentError, Ending, Said};
-use takeback_core::Tools;
+use takeback_agents::{
+    AgentError, Builtin, BuiltinOptions, Capture, ChatAgent, ChatEvent, Driver, Scenario,
+    TurnResult,
+};
 use takeback_core::rewind::{Receipt, RewindRequest, Target, rewind};
-use takeback_store::state::{ExecutionId, ListQuery, Record, Status, Which};
+use takeback_store::state::{ExecutionId, ListQuery, ListScope, Record, Status};
 use takeback_store::{PointId, SessionId};
 use takeback_testkit::Sandbox;
 
@@ -32,19 +32,19 @@ const SESSION: &str = "session-1";
 /// An agent, and somebody who talks to it.
 struct Talk {
     agent: Builtin,
-    said: Receiver<Said>,
+    said: Receiver<ChatEvent>,
     prompts: usize,
 }
 
-fn scenario(text: &str) -> Options {
-    Options::new(Driver::Scenario(Scenario::parse(text).unwrap()))
+fn scenario(text: &str) -> BuiltinOptions {
+    BuiltinOptions::new(Driver::Scenario(Scenario::parse(text).unwrap()))
 }
 
-fn capture(sandbox: &Sandbox, say: &Sender<Said>) -> Capture {
+fn capture(sandbox: &Sandbox, say: &Sender<ChatEvent>) -> Capture {
     Capture {
         workspace: sandbox.another_process(),
         session: SessionId::from(SESSION),
-        tools: Tools::default(),
+        tools: takeback_agents::default_tools(),
         say: say.clone(),
         recording: true,
         formatter: false,
@@ -52,34 +52,34 @@ fn capture(sandbox: &Sandbox, say: &Sender<Said>) -> Capture {
 }
 
 impl Talk {
-    fn start(sandbox: &Sandbox, options: Options) -> Self {
+    fn start(sandbox: &Sandbox, options: BuiltinOptions) -> Self {
         Self::by(Builtin::start, sandbox, options, 0)
     }
 
     /// As after a crash.
-    fn resume(sandbox: &Sandbox, options: Options, prompts: usize) -> Self {
+    fn resume(sandbox: &Sandbox, options: BuiltinOptions, prompts: usize) -> Self {
         Self::by(Builtin::resume, sandbox, options, prompts)
     }
 
     fn by(
-        start: impl FnOnce(Options, Capture, Sender<Said>) -> Result<Builtin, AgentError>,
+        start: impl FnOnce(BuiltinOptions, Capture, Sender<ChatEvent>) -> Result<Builtin, AgentError>,
         sandbox: &Sandbox,
-        options: Options,
+        options: BuiltinOptions,
         prompts: usize,
     ) -> Self {
         let (say, said) = mpsc::channel();
         let agent = start(options, capture(sandbox, &say), say).unwrap();
         let talk = Self { agent, said, prompts };
-        assert!(matches!(talk.next(), Said::Ready { session: None, .. }));
+        assert!(matches!(talk.next(), ChatEvent::Ready { session: None, .. }));
         talk
     }
 
-    fn next(&self) -> Said {
+    fn next(&self) -> ChatEvent {
         self.said.recv_timeout(PATIENCE).expect("the agent says something")
     }
 
     /// All up to something, that included.
-    fn until(&self, is_it: impl Fn(&Said) -> bool) -> Vec<Said> {
+    fn until(&self, is_it: impl Fn(&ChatEvent) -> bool) -> Vec<ChatEvent> {
         let mut heard = Vec::new();
         loop {
             heard.push(self.next());
@@ -89,8 +89,8 @@ impl Talk {
         }
     }
 
-    fn to_the_end(&self) -> Vec<Said> {
-        self.until(|said| matches!(said, Said::TurnEnd(_)))
+    fn to_the_end(&self) -> Vec<ChatEvent> {
+        self.until(|said| matches!(said, ChatEvent::TurnEnd(_)))
     }
 
     /// Begins a turn; the id of its prompt.
@@ -101,7 +101,7 @@ impl Talk {
         message
     }
 
-    fn turn(&mut self, text: &str) -> Vec<Said> {
+    fn turn(&mut self, text: &str) -> Vec<ChatEvent> {
         self.prompt(text);
         self.to_the_end()
     }
@@ -111,30 +111,30 @@ fn message(number: usize) -> String {
     format!("00000000-0000-4000-8000-{number:012}")
 }
 
-fn ending(heard: &[Said]) -> &Ending {
+fn ending(heard: &[ChatEvent]) -> &TurnResult {
     match heard.last() {
-        Some(Said::TurnEnd(ending)) => ending,
+        Some(ChatEvent::TurnEnd(ending)) => ending,
         other => panic!("{other:?}"),
     }
 }
 
 /// All text, paragraph by paragraph.
-fn text(heard: &[Said]) -> String {
+fn text(heard: &[ChatEvent]) -> String {
     let pieces = heard.iter().filter_map(|said| match said {
-        Said::Text(text) => Some(text.as_str()),
-        Said::TextEnd => Some("\n"),
+        ChatEvent::Text(text) => Some(text.as_str()),
+        ChatEvent::TextEnd => Some("\n"),
         _ => None,
     });
     pieces.collect()
 }
 
 /// Every tool call: its title, whether it went well, and its line.
-fn tools(heard: &[Said]) -> Vec<(String, bool, String)> {
+fn tools(heard: &[ChatEvent]) -> Vec<(String, bool, String)> {
     let mut all = Vec::new();
     for said in heard {
-        let Said::Tool { call, title } = said else { continue };
+        let ChatEvent::Tool { call, title } = said else { continue };
         let end = heard.iter().find_map(|said| match said {
-            Said::ToolEnd { call: ended, ok, line, .. } if ended == call => {
+            ChatEvent::ToolEnd { call: ended, ok, line, .. } if ended == call => {
                 Some((title.clone(), *ok, line.clone()))
             }
             _ => None,
@@ -148,9 +148,9 @@ fn called(title: &str, ok: bool, line: &str) -> (String, bool, String) {
     (title.to_owned(), ok, line.to_owned())
 }
 
-fn point(heard: &[Said]) -> PointId {
+fn point(heard: &[ChatEvent]) -> PointId {
     let points = heard.iter().find_map(|said| match said {
-        Said::Prompted { point, .. } => point.map(|point| point.id),
+        ChatEvent::Prompted { point, .. } => point.map(|point| point.id),
         _ => None,
     });
     points.expect("the prompt has a point")
@@ -173,8 +173,12 @@ fn execution() -> ExecutionId {
 
 /// The steps on the current branch.
 fn steps(sandbox: &Sandbox) -> Vec<Record> {
-    let query =
-        ListQuery { execution: &execution(), which: Which::Branch(None), after: None, limit: None };
+    let query = ListQuery {
+        execution: &execution(),
+        scope: ListScope::Branch(None),
+        after: None,
+        limit: None,
+    };
     sandbox.workspace.states.list(&query).unwrap().records
 }
 

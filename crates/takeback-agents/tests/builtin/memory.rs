@@ -1,12 +1,11 @@
 //! What the agent remembers: cut, loaded, and found again after its process was killed.
 
 use serde_json::json;
-use takeback_agents::builtin::last_memory;
-use takeback_agents::talk::{OwnFiles, Trial};
+use takeback_agents::{NativeFiles, Trial, last_memory};
 
 use super::*;
 
-fn counting() -> Options {
+fn counting() -> BuiltinOptions {
     let say = |text: &str| json!({"steps": [{"say": text}]});
     scenario(&json!({"turns": [say("one"), say("two"), say("three")]}).to_string())
 }
@@ -60,7 +59,7 @@ fn what_was_cut_comes_back_with_load() {
     assert_eq!(talk.agent.memory(), json!({"agent": "builtin", "messages": []}));
     let foreign = talk.agent.load(&json!({"agent": "claude", "session": "x"})).unwrap_err();
     assert_eq!(foreign.to_string(), "this conversation is not one of builtin's");
-    assert_eq!(talk.agent.rewind_files(&message(1), Trial::Dry).unwrap(), None::<OwnFiles>);
+    assert_eq!(talk.agent.rewind_files(&message(1), Trial::Dry).unwrap(), None::<NativeFiles>);
 }
 
 #[test]
@@ -114,8 +113,8 @@ fn without_recording_the_agent_works_and_remembers() {
     let agent = Builtin::start(scenario(script), capture, say).unwrap();
     let mut talk = Talk { agent, said: heard, prompts: 0 };
     let heard = talk.turn("go");
-    assert_eq!(ending(&heard), &Ending::Done);
-    let prompted = Said::Prompted { message: message(1), session: None, point: None };
+    assert_eq!(ending(&heard), &TurnResult::Done);
+    let prompted = ChatEvent::Prompted { message: message(1), session: None, point: None };
     assert!(heard.contains(&prompted), "{heard:?}");
     assert_eq!(sandbox.read("a"), "b");
     assert_eq!(sandbox.workspace.store.points().unwrap(), []);

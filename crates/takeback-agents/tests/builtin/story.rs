@@ -7,7 +7,7 @@ use super::*;
 const ADD: &str = "export function add(a: number, b: number) { return a + b; }\n";
 const MULTIPLY: &str = "export function multiply(a: number, b: number) { return a * b; }\n";
 
-fn utils() -> Options {
+fn utils() -> BuiltinOptions {
     let script = json!({"turns": [
         {"steps": [
             {"say": "I create it."},
@@ -40,7 +40,7 @@ fn create_utils_add_to_it_go_back_and_add_again() {
             called("$ echo made > log.txt", true, "done, no output"),
         ]
     );
-    assert_eq!(ending(&first), &Ending::Done);
+    assert_eq!(ending(&first), &TurnResult::Done);
     assert!(is_between_turns(&sandbox));
     let memory = talk.agent.memory();
 
@@ -127,7 +127,7 @@ fn each_call_says_what_it_changed() {
     let changes: Vec<_> = heard
         .iter()
         .filter_map(|said| match said {
-            Said::ToolEnd { changes, .. } => Some(changes.expect("it changed something")),
+            ChatEvent::ToolEnd { changes, .. } => Some(changes.expect("it changed something")),
             _ => None,
         })
         .collect();
@@ -146,6 +146,6 @@ fn after_the_last_turn_it_says_so() {
     let mut talk = Talk::start(&sandbox, scenario(r#"{"turns":[]}"#));
     let heard = talk.turn("anything");
     assert!(text(&heard).starts_with("The scenario is over"), "{heard:?}");
-    assert_eq!(ending(&heard), &Ending::Done);
-    assert_eq!(ending(&talk.turn("more")), &Ending::Done);
+    assert_eq!(ending(&heard), &TurnResult::Done);
+    assert_eq!(ending(&talk.turn("more")), &TurnResult::Done);
 }

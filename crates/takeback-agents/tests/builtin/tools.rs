@@ -15,7 +15,7 @@ fn run(sandbox: &Sandbox, calls: &[(&str, Value)]) -> Vec<(bool, String, String)
     options.shell_limit = Duration::from_secs(20);
     let mut talk = Talk::start(sandbox, options);
     let heard = talk.turn("go");
-    assert_eq!(ending(&heard), &Ending::Done);
+    assert_eq!(ending(&heard), &TurnResult::Done);
     let memory = talk.agent.memory();
     let results = memory["messages"][2]["content"].as_array().unwrap().clone();
     talk.agent.close();

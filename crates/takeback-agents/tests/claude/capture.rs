@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::time::Duration;
 
 use serde_json::json;
-use takeback_agents::talk::{Ending, Said};
+use takeback_agents::{ChatEvent, TurnResult};
 use takeback_core::lock::{Hold, lock};
 use takeback_store::{Author, Change, PointKind};
 use takeback_testkit::model::{Answer, Block};
@@ -29,17 +29,17 @@ fn a_tool_waits_until_what_it_may_overwrite_is_durable() {
         let answer = Answer::Later(Duration::from_millis(300), Box::new(Answer::Says(vec![call])));
         lab.model.answer(answer);
         let message = lab.prompt("one", &json!(["never", "ok"]));
-        lab.until(|said| matches!(said, Said::Prompted { .. }));
+        lab.until(|said| matches!(said, ChatEvent::Prompted { .. }));
         let held =
             lock(&lab.lock_file(), Hold::Exclusive, Duration::from_secs(60)).unwrap().unwrap();
-        lab.until(|said| matches!(said, Said::Tool { .. }));
+        lab.until(|said| matches!(said, ChatEvent::Tool { .. }));
         std::thread::sleep(LONG_ENOUGH);
         assert_eq!(lab.sandbox.read("a.txt"), "mine\n");
         assert!(!lab.sandbox.exists("b.txt"));
         drop(held);
-        let heard = lab.until(|said| matches!(said, Said::TurnEnd(_)));
-        assert_eq!(heard.last(), Some(&Said::TurnEnd(Ending::Done)));
-        assert!(!heard.iter().any(|said| matches!(said, Said::Unrecorded(_))), "{heard:#?}");
+        let heard = lab.until(|said| matches!(said, ChatEvent::TurnEnd(_)));
+        assert_eq!(heard.last(), Some(&ChatEvent::TurnEnd(TurnResult::Done)));
+        assert!(!heard.iter().any(|said| matches!(said, ChatEvent::Unrecorded(_))), "{heard:#?}");
         assert!(lab.sandbox.read("a.txt") == "theirs\n" || lab.sandbox.exists("b.txt"));
         assert!(lab.rewind_to(&message).is_whole());
         assert_eq!(lab.sandbox.read("a.txt"), "mine\n");
@@ -53,7 +53,7 @@ fn the_model_goes_on_when_what_a_tool_did_is_durable() {
     let Some(lab) = trusting() else { return };
     let script = json!([run("until [ -e go ]; do sleep 0.1; done"), "ok"]);
     lab.prompt("one", &script);
-    lab.until(|said| matches!(said, Said::Tool { .. }));
+    lab.until(|said| matches!(said, ChatEvent::Tool { .. }));
     // The call is in the log as soon as the program may begin it.
     while lab.sandbox.workspace.store.live_calls().unwrap().is_empty() {
         std::thread::yield_now();
@@ -64,7 +64,7 @@ fn the_model_goes_on_when_what_a_tool_did_is_durable() {
     std::thread::sleep(LONG_ENOUGH);
     assert_eq!(lab.model.asked().len(), asked);
     drop(held);
-    lab.until(|said| matches!(said, Said::TurnEnd(_)));
+    lab.until(|said| matches!(said, ChatEvent::TurnEnd(_)));
     assert!(lab.model.asked().len() > asked);
     assert!(lab.sandbox.workspace.store.live_calls().unwrap().is_empty());
 }
@@ -87,7 +87,7 @@ fn what_subagents_do_at_once_is_taken_back_with_the_prompt() {
     let titles: Vec<&str> = heard
         .iter()
         .filter_map(|said| match said {
-            Said::Tool { title, .. } => Some(title.as_str()),
+            ChatEvent::Tool { title, .. } => Some(title.as_str()),
             _ => None,
         })
         .collect();
@@ -98,12 +98,13 @@ fn what_subagents_do_at_once_is_taken_back_with_the_prompt() {
     let said: String = heard
         .iter()
         .filter_map(|said| match said {
-            Said::Text(text) => Some(text.as_str()),
+            ChatEvent::Text(text) => Some(text.as_str()),
             _ => None,
         })
         .collect();
     assert_eq!(said, "all done", "what subagents say is for the agent");
-    let ends = heard.iter().filter(|said| matches!(said, Said::ToolEnd { ok: true, .. })).count();
+    let ends =
+        heard.iter().filter(|said| matches!(said, ChatEvent::ToolEnd { ok: true, .. })).count();
     assert_eq!(ends, titles.len());
     assert!(!lab.sandbox.exists("mine.txt"));
 

@@ -1,7 +1,7 @@
 //! What the model is shown after something was cut off, loaded or gone on with.
 
 use serde_json::{Value, json};
-use takeback_agents::talk::{Agent as _, AgentError, Said, Trial};
+use takeback_agents::{AgentError, ChatAgent as _, ChatEvent, Trial};
 
 use crate::lab::{Lab, run, seen, start, trusting};
 
@@ -79,7 +79,7 @@ fn an_interrupted_turn_is_remembered_as_such() {
         std::thread::yield_now();
     }
     lab.claude.interrupt().unwrap();
-    lab.until(|said| matches!(said, Said::TurnEnd(_)));
+    lab.until(|said| matches!(said, ChatEvent::TurnEnd(_)));
     let (second, _) = lab.turn("prompt two", &json!(["said two"]));
     lab.claude.cut(&second).unwrap();
     assert_eq!(shown(&lab, "prompt new"), ["prompt one", "prompt new"]);

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use takeback_agents::claude::history::{PastSession, past_session, transcript_of, transcripts};
+use takeback_agents::{PastSession, claude_transcript, claude_transcripts, past_session};
 use takeback_core::exchange::{Kept, StoryPrompt};
 use tempfile::TempDir;
 
@@ -17,7 +17,7 @@ fn recorded(version: &str) -> PathBuf {
 
 /// The session and its fork.
 fn sessions(config: &Path) -> [PastSession; 2] {
-    let files = transcripts(config, Path::new(ROOT)).unwrap();
+    let files = claude_transcripts(config, Path::new(ROOT)).unwrap();
     let read = |file: &PathBuf| past_session(config, file).unwrap().unwrap();
     let mut read: Vec<PastSession> = files.iter().map(read).collect();
     read.sort_by_key(|past| past.session.ended_at);
@@ -122,7 +122,7 @@ fn spoilt(version: &str) -> (TempDir, PathBuf) {
     let folder = tempfile::tempdir().unwrap();
     copy(&recorded(version), folder.path());
     let [past, _] = sessions(folder.path());
-    let file = transcript_of(folder.path(), &past.session.id.0).unwrap().unwrap();
+    let file = claude_transcript(folder.path(), &past.session.id.0).unwrap().unwrap();
     (folder, file)
 }
 
@@ -189,16 +189,19 @@ fn a_name_that_leads_elsewhere_is_a_lost_copy() {
 #[test]
 fn sessions_are_found_by_folder_and_by_name() {
     let config = recorded("2.1.325");
-    let found = |root: &str| transcripts(&config, Path::new(root)).unwrap().len();
+    let found = |root: &str| claude_transcripts(&config, Path::new(root)).unwrap().len();
     assert_eq!(found(ROOT), 2);
     // Whoever works below a workspace works in it; beside it is elsewhere.
     assert_eq!(found("/home/user"), 2);
     assert_eq!(found("/home/user/proj"), 0);
     assert_eq!(found("/home/user/project/src"), 0);
     let [past, _] = sessions(&config);
-    assert!(transcript_of(&config, &past.session.id.0).unwrap().is_some());
+    assert!(claude_transcript(&config, &past.session.id.0).unwrap().is_some());
     for name in ["", "..", "nobody", "../projects"] {
-        assert_eq!(transcript_of(&config, name).unwrap(), None, "{name}");
+        assert_eq!(claude_transcript(&config, name).unwrap(), None, "{name}");
     }
-    assert_eq!(transcripts(Path::new("/nowhere"), Path::new(ROOT)).unwrap(), Vec::<PathBuf>::new());
+    assert_eq!(
+        claude_transcripts(Path::new("/nowhere"), Path::new(ROOT)).unwrap(),
+        Vec::<PathBuf>::new()
+    );
 }

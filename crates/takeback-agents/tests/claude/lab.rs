@@ -7,10 +7,9 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
-use takeback_agents::capture::Capture;
-use takeback_agents::claude::{Claude, ClaudeOptions};
-use takeback_agents::talk::{Agent as _, Ending, Permission, Said};
-use takeback_core::Tools;
+use takeback_agents::{
+    Capture, ChatAgent as _, ChatEvent, Claude, ClaudeOptions, PermissionRequest, TurnResult,
+};
 use takeback_core::rewind::Receipt;
 use takeback_store::{PointId, SessionId};
 use takeback_testkit::Sandbox;
@@ -24,7 +23,7 @@ pub(crate) struct Lab {
     pub(crate) sandbox: Sandbox,
     pub(crate) model: ModelServer,
     pub(crate) claude: Claude,
-    pub(crate) said: Receiver<Said>,
+    pub(crate) said: Receiver<ChatEvent>,
     pub(crate) options: ClaudeOptions,
     _home: TempDir,
 }
@@ -64,14 +63,14 @@ pub(crate) fn trusting() -> Option<Lab> {
     })
 }
 
-pub(crate) fn start(sandbox: &Sandbox, options: &ClaudeOptions) -> (Claude, Receiver<Said>) {
+pub(crate) fn start(sandbox: &Sandbox, options: &ClaudeOptions) -> (Claude, Receiver<ChatEvent>) {
     let (say, said) = channel();
     let mut workspace = sandbox.another_process();
     workspace.limits.recorder_patience = PATIENCE;
     let capture = Capture {
         workspace,
         session: SessionId::from(SESSION),
-        tools: Tools::default(),
+        tools: takeback_agents::default_tools(),
         say: say.clone(),
         recording: true,
         formatter: false,
@@ -125,7 +124,7 @@ impl Lab {
     }
 
     /// All that is said until something is said that `ends`, with it.
-    pub(crate) fn until(&self, ends: impl Fn(&Said) -> bool) -> Vec<Said> {
+    pub(crate) fn until(&self, ends: impl Fn(&ChatEvent) -> bool) -> Vec<ChatEvent> {
         let deadline = Instant::now() + PATIENCE;
         let mut heard = Vec::new();
         loop {
@@ -145,17 +144,17 @@ impl Lab {
     }
 
     /// All that is said until the turn is over, which is done.
-    pub(crate) fn turn(&self, text: &str, script: &Value) -> (String, Vec<Said>) {
+    pub(crate) fn turn(&self, text: &str, script: &Value) -> (String, Vec<ChatEvent>) {
         let message = self.prompt(text, script);
-        let heard = self.until(|said| matches!(said, Said::TurnEnd(_)));
-        assert_eq!(heard.last(), Some(&Said::TurnEnd(Ending::Done)), "{heard:#?}");
+        let heard = self.until(|said| matches!(said, ChatEvent::TurnEnd(_)));
+        assert_eq!(heard.last(), Some(&ChatEvent::TurnEnd(TurnResult::Done)), "{heard:#?}");
         (message, heard)
     }
 
-    pub(crate) fn asked(&self) -> (Permission, Vec<Said>) {
-        let heard = self.until(|said| matches!(said, Said::Asks(_)));
+    pub(crate) fn asked(&self) -> (PermissionRequest, Vec<ChatEvent>) {
+        let heard = self.until(|said| matches!(said, ChatEvent::Asks(_)));
         match heard.last() {
-            Some(Said::Asks(permission)) => (permission.clone(), heard),
+            Some(ChatEvent::Asks(permission)) => (permission.clone(), heard),
             _ => unreachable!("the last one asks"),
         }
     }

@@ -3,7 +3,9 @@
 use std::collections::BTreeSet;
 
 use serde_json::json;
-use takeback_agents::talk::{Agent as _, AgentError, OwnFiles, OwnFilesError, Said, Trial};
+use takeback_agents::{
+    AgentError, ChatAgent as _, ChatEvent, NativeFiles, NativeFilesError, Trial,
+};
 
 use crate::lab::{Wishes, lab, run, trusting};
 
@@ -19,12 +21,12 @@ fn they_come_back_for_a_prompt_that_has_some() {
     assert_eq!(paths, BTreeSet::from([lab.sandbox.at("a.txt"), lab.sandbox.at("b.txt")]));
     assert_eq!(lab.sandbox.read("a.txt"), "1\n");
     let real = lab.claude.rewind_files(&message, Trial::Real).unwrap();
-    assert_eq!(real, Some(OwnFiles::default()));
+    assert_eq!(real, Some(NativeFiles::default()));
     assert_eq!(lab.sandbox.read("a.txt"), "0\n");
     assert!(!lab.sandbox.exists("b.txt"));
     for trial in [Trial::Dry, Trial::Real] {
         let unknown = lab.claude.rewind_files("00000000-0000-4000-8000-000000000099", trial);
-        assert!(matches!(unknown, Err(OwnFilesError::NoCheckpoint)), "{trial:?} {unknown:?}");
+        assert!(matches!(unknown, Err(NativeFilesError::NoCheckpoint)), "{trial:?} {unknown:?}");
     }
 }
 
@@ -33,13 +35,13 @@ fn they_stay_while_a_turn_runs() {
     let Some(lab) = trusting() else { return };
     let (first, _) = lab.turn("one", &json!([lab.write("a.txt", "1\n"), "ok"]));
     lab.prompt("two", &json!([run("until [ -e go ]; do sleep 0.1; done"), "ok"]));
-    lab.until(|said| matches!(said, Said::Tool { .. }));
+    lab.until(|said| matches!(said, ChatEvent::Tool { .. }));
     let real = lab.claude.rewind_files(&first, Trial::Real);
-    assert!(matches!(real, Err(OwnFilesError::Agent(AgentError::Busy))), "{real:?}");
+    assert!(matches!(real, Err(NativeFilesError::Agent(AgentError::Busy))), "{real:?}");
     let dry = lab.claude.rewind_files(&first, Trial::Dry).unwrap().unwrap();
     assert_eq!(dry.paths, [lab.sandbox.at("a.txt")]);
     lab.sandbox.write("go", "");
-    lab.until(|said| matches!(said, Said::TurnEnd(_)));
+    lab.until(|said| matches!(said, ChatEvent::TurnEnd(_)));
     assert_eq!(lab.sandbox.read("a.txt"), "1\n");
 }
 

@@ -10,15 +10,17 @@ use std::sync::mpsc::Receiver;
 use std::time::Duration;
 
 use serde_json::Value;
-use takeback_agents::claude::{Claude, ClaudeOptions};
-use takeback_agents::talk::{Agent as _, AgentError, Ending, OwnFiles, OwnFilesError, Said, Trial};
+use takeback_agents::{
+    AgentError, ChatAgent as _, ChatEvent, Claude, ClaudeOptions, NativeFiles, NativeFilesError,
+    Trial, TurnResult,
+};
 use takeback_testkit::Sandbox;
 
 use crate::lab::start;
 
 pub(crate) struct Stage {
     pub(crate) claude: Claude,
-    pub(crate) said: Receiver<Said>,
+    pub(crate) said: Receiver<ChatEvent>,
     pub(crate) sandbox: Sandbox,
 }
 
@@ -63,7 +65,7 @@ pub(crate) fn stage_as(
 }
 
 impl Stage {
-    pub(crate) fn until(&self, ends: impl Fn(&Said) -> bool) -> Vec<Said> {
+    pub(crate) fn until(&self, ends: impl Fn(&ChatEvent) -> bool) -> Vec<ChatEvent> {
         let mut heard = Vec::new();
         loop {
             let said = self.said.recv_timeout(Duration::from_secs(60));
@@ -85,26 +87,26 @@ pub(crate) fn first_line(text: &str) -> (&str, &str) {
 }
 
 /// In words, without what differs from run to run.
-fn told(said: &Said) -> String {
+fn told(said: &ChatEvent) -> String {
     match said {
-        Said::Ready { session, model } => {
+        ChatEvent::Ready { session, model } => {
             format!("ready {} {}", session.is_some(), model.as_deref().unwrap_or("-"))
         }
-        Said::Prompted { message, session, point } => {
+        ChatEvent::Prompted { message, session, point } => {
             format!("prompted {} {} {}", message == MESSAGE, session.is_some(), point.is_some())
         }
-        Said::Text(text) => format!("text {text}"),
-        Said::TurnBegin => "turn begin".to_owned(),
-        Said::TextEnd => "text end".to_owned(),
-        Said::Tool { title, .. } => format!("tool {title}"),
-        Said::ToolEnd { ok, line, changes, .. } => {
+        ChatEvent::Text(text) => format!("text {text}"),
+        ChatEvent::TurnBegin => "turn begin".to_owned(),
+        ChatEvent::TextEnd => "text end".to_owned(),
+        ChatEvent::Tool { title, .. } => format!("tool {title}"),
+        ChatEvent::ToolEnd { ok, line, changes, .. } => {
             format!("tool end {ok} {line} {}", changes.is_some())
         }
-        Said::Asks(permission) => format!("asks {}: {}", permission.title, permission.detail),
-        Said::TurnEnd(ending) => format!("turn end {ending:?}"),
-        Said::Unrecorded(why) => format!("unrecorded {why}"),
-        Said::Note(note) => format!("note {note}"),
-        Said::Gone(why) => format!("gone {why}"),
+        ChatEvent::Asks(permission) => format!("asks {}: {}", permission.title, permission.detail),
+        ChatEvent::TurnEnd(ending) => format!("turn end {ending:?}"),
+        ChatEvent::Unrecorded(why) => format!("unrecorded {why}"),
+        ChatEvent::Note(note) => format!("note {note}"),
+        ChatEvent::Gone(why) => format!("gone {why}"),
     }
 }
 
@@ -113,7 +115,7 @@ fn a_turn_with_a_subagent_is_told_in_order() {
     let (ready, turn) = first_line(TURN);
     let stage = stage(&[&format!("{ready}\n"), turn]);
     stage.claude.prompt(MESSAGE, "one").unwrap();
-    let heard = stage.until(|said| matches!(said, Said::TurnEnd(_)));
+    let heard = stage.until(|said| matches!(said, ChatEvent::TurnEnd(_)));
     let heard: Vec<String> = heard.iter().map(told).collect();
     // The tools' paths lie in another folder than the one of this test.
     let expected = [
@@ -151,9 +153,9 @@ fn an_interrupted_turn_ends_as_such() {
     let (ready, _) = first_line(TURN);
     let stage = stage(&[&format!("{ready}\n"), INTERRUPTED]);
     stage.claude.prompt("00000000-0000-4000-8000-000000000002", "two").unwrap();
-    let heard = stage.until(|said| matches!(said, Said::TurnEnd(_)));
-    assert_eq!(heard.last(), Some(&Said::TurnEnd(Ending::Interrupted)));
-    let [.., Said::ToolEnd { ok: false, line, .. }, _] = heard.as_slice() else {
+    let heard = stage.until(|said| matches!(said, ChatEvent::TurnEnd(_)));
+    assert_eq!(heard.last(), Some(&ChatEvent::TurnEnd(TurnResult::Interrupted)));
+    let [.., ChatEvent::ToolEnd { ok: false, line, .. }, _] = heard.as_slice() else {
         panic!("{heard:#?}")
     };
     assert_eq!(line, "interrupted");
@@ -166,12 +168,12 @@ fn own_files_and_their_errors_are_understood() {
         [ready].into_iter().chain(OWN_FILES.lines()).map(|line| format!("{line}\n")).collect();
     let stage = stage(&answers.iter().map(String::as_str).collect::<Vec<_>>());
     let dry = stage.claude.rewind_files(MESSAGE, Trial::Dry).unwrap();
-    assert_eq!(dry, Some(OwnFiles { paths: vec!["/proj/a.txt".into()] }));
+    assert_eq!(dry, Some(NativeFiles { paths: vec!["/proj/a.txt".into()] }));
     let real = stage.claude.rewind_files(MESSAGE, Trial::Real).unwrap();
-    assert_eq!(real, Some(OwnFiles::default()));
+    assert_eq!(real, Some(NativeFiles::default()));
     for trial in [Trial::Dry, Trial::Real] {
         let unknown = stage.claude.rewind_files(MESSAGE, trial);
-        assert!(matches!(unknown, Err(OwnFilesError::NoCheckpoint)), "{trial:?} {unknown:?}");
+        assert!(matches!(unknown, Err(NativeFilesError::NoCheckpoint)), "{trial:?} {unknown:?}");
     }
 }
 
@@ -192,14 +194,14 @@ fn a_program_that_does_not_bring_its_copies_back_in_time_writes_no_more() {
     let Stage { claude, said, sandbox } = stage_with(sandbox, &script);
     let claude = claude.with_files_patience(Duration::from_millis(50));
     let stage = Stage { claude, said, sandbox };
-    stage.until(|said| matches!(said, Said::Ready { .. }));
+    stage.until(|said| matches!(said, ChatEvent::Ready { .. }));
     let real = stage.claude.rewind_files(MESSAGE, Trial::Real);
-    assert!(matches!(real, Err(OwnFilesError::Agent(AgentError::Silent(_)))), "{real:?}");
+    assert!(matches!(real, Err(NativeFilesError::Agent(AgentError::Silent(_)))), "{real:?}");
     let pid: u32 = std::fs::read_to_string(pid).unwrap().trim().parse().unwrap();
     assert!(!std::path::Path::new(&format!("/proc/{pid}")).exists(), "{pid} still runs");
     assert!(!stage.claude.is_live());
-    let heard = stage.until(|said| matches!(said, Said::Gone(_)));
-    assert_eq!(heard, [Said::Gone("it did not answer in time".to_owned())]);
+    let heard = stage.until(|said| matches!(said, ChatEvent::Gone(_)));
+    assert_eq!(heard, [ChatEvent::Gone("it did not answer in time".to_owned())]);
     stage.claude.load(&Value::Null).unwrap();
     assert!(stage.claude.is_live());
 }
@@ -211,7 +213,7 @@ fn what_is_no_json_is_said_once_and_what_is_not_known_not_at_all() {
     let result = "{\"type\":\"result\",\"subtype\":\"success\"}\n";
     let stage = stage(&[&format!("{ready}\n"), &format!("{odd}{result}")]);
     stage.claude.prompt(MESSAGE, "one").unwrap();
-    let heard = stage.until(|said| matches!(said, Said::TurnEnd(_)));
+    let heard = stage.until(|said| matches!(said, ChatEvent::TurnEnd(_)));
     let heard: Vec<String> = heard.iter().map(told).collect();
     let expected =
         ["ready false -", "note claude said something that is no JSON: oh", "turn end Done"];
@@ -222,12 +224,12 @@ fn what_is_no_json_is_said_once_and_what_is_not_known_not_at_all() {
 fn a_program_that_ends_says_why() {
     let script = "#!/bin/sh\nread -r line\necho first >&2\necho 'not logged in' >&2\nexit 3\n";
     let stage = stage_with(Sandbox::new(), script);
-    let heard = stage.until(|said| matches!(said, Said::Gone(_)));
-    assert_eq!(heard, [Said::Gone("not logged in".to_owned())]);
+    let heard = stage.until(|said| matches!(said, ChatEvent::Gone(_)));
+    assert_eq!(heard, [ChatEvent::Gone("not logged in".to_owned())]);
     assert!(!stage.claude.is_live());
     let silent = stage_with(Sandbox::new(), "#!/bin/sh\nread -r line\nexit 3\n");
-    let heard = silent.until(|said| matches!(said, Said::Gone(_)));
-    assert_eq!(heard, [Said::Gone("it ended with code 3".to_owned())]);
+    let heard = silent.until(|said| matches!(said, ChatEvent::Gone(_)));
+    assert_eq!(heard, [ChatEvent::Gone("it ended with code 3".to_owned())]);
 }
 
 #[test]
@@ -236,7 +238,7 @@ fn a_program_that_does_not_stop_is_ended() {
     let stage = stage(&[&format!("{ready}\n")]);
     stage.claude.prompt(MESSAGE, "one").unwrap();
     stage.claude.interrupt().unwrap();
-    let heard = stage.until(|said| matches!(said, Said::Gone(_)));
+    let heard = stage.until(|said| matches!(said, ChatEvent::Gone(_)));
     let heard: Vec<String> = heard.iter().map(told).collect();
     let expected =
         ["ready false -", "turn end Interrupted", "gone it did not stop when it was interrupted"];
@@ -259,8 +261,8 @@ fn a_prompt_that_was_still_waiting_is_interrupted_when_it_begins() {
     let stage = stage(&[&format!("{ready}\n"), "", &lifecycle(), &format!("{aborted}\n")]);
     stage.claude.prompt(MESSAGE, "one").unwrap();
     stage.claude.interrupt().unwrap();
-    let heard = stage.until(|said| matches!(said, Said::TurnEnd(_) | Said::Gone(_)));
-    assert_eq!(heard.last(), Some(&Said::TurnEnd(Ending::Interrupted)));
+    let heard = stage.until(|said| matches!(said, ChatEvent::TurnEnd(_) | ChatEvent::Gone(_)));
+    assert_eq!(heard.last(), Some(&ChatEvent::TurnEnd(TurnResult::Interrupted)));
     assert!(stage.claude.is_live(), "it did not have to be ended for that");
 }
 
@@ -272,7 +274,7 @@ fn the_end_of_a_turn_that_it_began_by_itself_is_not_the_end_of_the_prompts() {
     let answer = format!("{itself}\n{RESULT}{}{RESULT}", lifecycle());
     let stage = stage(&[&format!("{ready}\n"), &answer]);
     stage.claude.prompt(MESSAGE, "one").unwrap();
-    let heard = stage.until(|said| matches!(said, Said::TurnEnd(_)));
+    let heard = stage.until(|said| matches!(said, ChatEvent::TurnEnd(_)));
     let heard: Vec<String> = heard.iter().map(told).collect();
     assert_eq!(heard, ["ready false -", "prompted true true true", "turn end Done"]);
 }
@@ -291,7 +293,7 @@ fn a_program_that_is_kept_from_stopping_goes_on_with_the_same_prompt() {
     let answer = format!("{}{stop}\n{call}\n{called}\n{stop}\n{RESULT}", lifecycle());
     let stage = stage(&[&format!("{ready}\n"), &answer]);
     stage.claude.prompt(MESSAGE, "one").unwrap();
-    stage.until(|said| matches!(said, Said::TurnEnd(_)));
+    stage.until(|said| matches!(said, ChatEvent::TurnEnd(_)));
     let store = &stage.sandbox.workspace.store;
     let points: Vec<String> =
         store.points().unwrap().into_iter().map(|point| point.description).collect();
@@ -314,7 +316,7 @@ fn what_changed_is_in_the_log_before_the_program_may_stop() {
     );
     let stage = stage_with(sandbox, &script);
     stage.claude.prompt(MESSAGE, "one").unwrap();
-    stage.until(|said| matches!(said, Said::Ready { session: Some(_), .. }));
+    stage.until(|said| matches!(said, ChatEvent::Ready { session: Some(_), .. }));
     let changes = stage.sandbox.workspace.store.changes_after(takeback_store::Seq(0)).unwrap();
     assert!(changes.iter().any(|change| change.path == takeback_testkit::path("mine.txt")));
 }
@@ -340,8 +342,8 @@ fn killed_in_a_command(start: &str) -> Stage {
     );
     let stage = stage_with(sandbox, &script);
     stage.claude.prompt(MESSAGE, "one").unwrap();
-    let heard = stage.until(|said| matches!(said, Said::Gone(_)));
-    assert_eq!(heard.last(), Some(&Said::Gone("it was killed by signal 9".to_owned())));
+    let heard = stage.until(|said| matches!(said, ChatEvent::Gone(_)));
+    assert_eq!(heard.last(), Some(&ChatEvent::Gone("it was killed by signal 9".to_owned())));
     stage
 }
 

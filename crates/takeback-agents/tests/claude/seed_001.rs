@@ -3,8 +3,10 @@
 
 use std::ffi::OsString;
 
-use takeback_agents::metadata::{Checkpoint, Metadata, description};
-use takeback_agents::talk::{Agent as _, AgentError, OwnFiles, OwnFilesError, Said, Trial};
+use takeback_agents::{
+    AgentError, ChatAgent as _, ChatEvent, Checkpoint, Metadata, NativeFiles, NativeFilesError,
+    Trial, checkpoint_description,
+};
 use takeback_store::{PointKind, Timestamp};
 use takeback_testkit::Sandbox;
 
@@ -20,11 +22,13 @@ fn a_user_message_is_taken_in_and_captured_as_a_checkpoint() {
     assert!(turn.matches(r#""type":"user""#).count() > 1, "results of tools are such messages too");
     let stage = stage(&[&format!("{ready}\n"), turn]);
     stage.claude.prompt(MESSAGE, "one").unwrap();
-    let heard = stage.until(|said| matches!(said, Said::TurnEnd(_)));
+    let heard = stage.until(|said| matches!(said, ChatEvent::TurnEnd(_)));
     let prompted: Vec<(&str, Option<&str>)> = heard
         .iter()
         .filter_map(|said| match said {
-            Said::Prompted { message, session, .. } => Some((message.as_str(), session.as_deref())),
+            ChatEvent::Prompted { message, session, .. } => {
+                Some((message.as_str(), session.as_deref()))
+            }
             _ => None,
         })
         .collect();
@@ -43,7 +47,7 @@ fn a_user_message_is_taken_in_and_captured_as_a_checkpoint() {
     let checkpoint = Checkpoint {
         id: prompted[0].0.to_owned(),
         timestamp: Timestamp(1_700_000_000_000),
-        description: description(&"one".into(), "12:00:00"),
+        description: checkpoint_description(&"one".into(), "12:00:00"),
         session_id: theirs.to_owned(),
     };
     metadata.capture(checkpoint.clone()).unwrap();
@@ -62,7 +66,7 @@ fn started_with(extra: &[&str], checkpointing: bool) -> (Vec<String>, String) {
         options.extra_args = extra.iter().map(OsString::from).collect();
         options.checkpointing = checkpointing;
     });
-    stage.until(|said| matches!(said, Said::Gone(_)));
+    stage.until(|said| matches!(said, ChatEvent::Gone(_)));
     let told = std::fs::read_to_string(file).unwrap();
     let mut lines = told.lines().map(str::to_owned);
     let variable = lines.next().unwrap();
@@ -96,13 +100,13 @@ fn the_live_conversation_can_be_asked_and_one_that_is_gone_cannot() {
     let live = stage(&answers.iter().map(String::as_str).collect::<Vec<_>>());
     assert!(live.claude.is_live());
     let files = live.claude.rewind_files(MESSAGE, Trial::Dry).unwrap();
-    assert_eq!(files, Some(OwnFiles { paths: vec!["/proj/a.txt".into()] }));
+    assert_eq!(files, Some(NativeFiles { paths: vec!["/proj/a.txt".into()] }));
 
     let Stage { claude: gone, said, sandbox } = stage_with(Sandbox::new(), "#!/bin/sh\nexit 0\n");
-    let last = said.iter().find(|said| matches!(said, Said::Gone(_)));
+    let last = said.iter().find(|said| matches!(said, ChatEvent::Gone(_)));
     assert!(last.is_some() && !gone.is_live());
     let refused = gone.rewind_files(MESSAGE, Trial::Real);
-    assert!(matches!(refused, Err(OwnFilesError::Agent(AgentError::Gone(_)))), "{refused:?}");
+    assert!(matches!(refused, Err(NativeFilesError::Agent(AgentError::Gone(_)))), "{refused:?}");
     assert!(matches!(gone.prompt(MESSAGE, "one"), Err(AgentError::Gone(_))));
     drop(sandbox);
 }

@@ -1,18 +1,20 @@
 //! A turn as the host hears it: text and calls, permission, interruption, failure, death.
 
 use serde_json::json;
-use takeback_agents::talk::{Agent as _, AgentError, Decision, Ending, OwnFilesError, Said, Trial};
+use takeback_agents::{
+    AgentError, ChatAgent as _, ChatEvent, Decision, NativeFilesError, Trial, TurnResult,
+};
 use takeback_core::rewind::RewindRequest;
 
 use crate::lab::{Wishes, lab, run, trusting};
 
 /// What was said of calls, without their ids and places in the log.
-fn calls(heard: &[Said]) -> Vec<String> {
+fn calls(heard: &[ChatEvent]) -> Vec<String> {
     let mut lines = Vec::new();
     for said in heard {
         match said {
-            Said::Tool { title, .. } => lines.push(title.clone()),
-            Said::ToolEnd { ok, line, changes, .. } => {
+            ChatEvent::Tool { title, .. } => lines.push(title.clone()),
+            ChatEvent::ToolEnd { ok, line, changes, .. } => {
                 let changed = changes.map_or(0, |(from, to)| to.0 - from.0);
                 lines.push(format!("{} {line} ({changed})", if *ok { "ok" } else { "failed" }));
             }
@@ -22,10 +24,10 @@ fn calls(heard: &[Said]) -> Vec<String> {
     lines
 }
 
-fn text(heard: &[Said]) -> String {
+fn text(heard: &[ChatEvent]) -> String {
     let pieces = heard.iter().map(|said| match said {
-        Said::Text(text) => text.as_str(),
-        Said::TextEnd => "|",
+        ChatEvent::Text(text) => text.as_str(),
+        ChatEvent::TextEnd => "|",
         _ => "",
     });
     pieces.collect()
@@ -58,15 +60,15 @@ fn write_and_shell_are_told_and_taken_back() {
     assert!(calls[7].starts_with("failed File does not exist."), "{calls:#?}");
     assert_eq!(calls.len(), 8);
     assert_eq!(text(&heard), "First.|All done.|");
-    let prompted = heard.iter().filter(|said| matches!(said, Said::Prompted { .. })).count();
+    let prompted = heard.iter().filter(|said| matches!(said, ChatEvent::Prompted { .. })).count();
     assert_eq!(prompted, 1, "{heard:#?}");
     let point = lab.point_of(&message);
     let told = heard.iter().any(|said| {
-        matches!(said, Said::Prompted { message: m, session: Some(_), point: Some(p) }
+        matches!(said, ChatEvent::Prompted { message: m, session: Some(_), point: Some(p) }
             if *m == message && p.id == point)
     });
     assert!(told, "{heard:#?}");
-    assert!(matches!(heard[0], Said::Ready { .. }), "{heard:#?}");
+    assert!(matches!(heard[0], ChatEvent::Ready { .. }), "{heard:#?}");
     assert!(lab.sandbox.exists("shell.txt") && !lab.sandbox.exists("mine.txt"));
 
     let receipt = lab.rewind_to(&message);
@@ -83,7 +85,7 @@ fn each_prompt_has_a_point_and_turns_come_one_at_a_time() {
     assert!(matches!(busy, Err(AgentError::Busy)), "{busy:?}");
     let cut = lab.claude.cut(&first);
     assert!(matches!(cut, Err(AgentError::Busy)), "{cut:?}");
-    lab.until(|said| matches!(said, Said::TurnEnd(_)));
+    lab.until(|said| matches!(said, ChatEvent::TurnEnd(_)));
     assert_eq!(lab.sandbox.read("a.txt"), "2\n");
     lab.rewind_to(&second);
     assert_eq!(lab.sandbox.read("a.txt"), "1\n");
@@ -103,7 +105,7 @@ fn what_needs_leave_is_asked_for() {
     assert_eq!(calls(&heard), ["ok created (1)", "$ touch b.txt; exit 0"]);
     assert_eq!(shell.title, "$ touch b.txt; exit 0");
     lab.claude.decide(&shell.request, Decision::Deny("not that".to_owned())).unwrap();
-    let heard = lab.until(|said| matches!(said, Said::TurnEnd(_)));
+    let heard = lab.until(|said| matches!(said, ChatEvent::TurnEnd(_)));
     assert_eq!(calls(&heard), ["failed not allowed (0)"]);
     assert!(lab.sandbox.exists("a.txt") && !lab.sandbox.exists("b.txt"));
     let again = lab.claude.decide(&shell.request, Decision::Allow);
@@ -124,7 +126,7 @@ fn what_is_always_allowed_is_not_asked_again_inside_the_folder() {
     assert_eq!((asked.title.as_str(), asked.detail.as_str()), ("Write link/c.txt", "3\n"));
     assert_eq!(lab.sandbox.read("b.txt"), "2\n");
     lab.claude.decide(&asked.request, Decision::Deny("no".to_owned())).unwrap();
-    lab.until(|said| matches!(said, Said::TurnEnd(_)));
+    lab.until(|said| matches!(said, ChatEvent::TurnEnd(_)));
     assert!(!lab.sandbox.outside().join("c.txt").exists());
 }
 
@@ -135,7 +137,7 @@ fn what_a_person_does_while_leave_is_asked_for_stays() {
     let (asked, _) = lab.asked();
     lab.sandbox.write("person.txt", "person\n");
     lab.claude.decide(&asked.request, Decision::Allow).unwrap();
-    lab.until(|said| matches!(said, Said::TurnEnd(_)));
+    lab.until(|said| matches!(said, ChatEvent::TurnEnd(_)));
     assert!(lab.sandbox.exists("agent.txt"));
     let receipt = lab.rewind_to(&message);
     assert!(!lab.sandbox.exists("agent.txt"), "{receipt:#?}");
@@ -148,14 +150,14 @@ fn an_interrupted_turn_ends_and_the_next_one_runs() {
     lab.claude.interrupt().unwrap();
     let script = json!([run("echo 1 > one.txt; sleep 300; echo 2 > two.txt"), "never"]);
     let message = lab.prompt("one", &script);
-    lab.until(|said| matches!(said, Said::Tool { .. }));
+    lab.until(|said| matches!(said, ChatEvent::Tool { .. }));
     while !lab.sandbox.exists("one.txt") {
         std::thread::yield_now();
     }
     lab.claude.interrupt().unwrap();
-    let heard = lab.until(|said| matches!(said, Said::TurnEnd(_)));
-    assert_eq!(heard.last(), Some(&Said::TurnEnd(Ending::Interrupted)));
-    let Said::ToolEnd { ok: false, changes: Some((from, to)), .. } = &heard[0] else {
+    let heard = lab.until(|said| matches!(said, ChatEvent::TurnEnd(_)));
+    assert_eq!(heard.last(), Some(&ChatEvent::TurnEnd(TurnResult::Interrupted)));
+    let ChatEvent::ToolEnd { ok: false, changes: Some((from, to)), .. } = &heard[0] else {
         panic!("{heard:#?}")
     };
     assert_eq!(to.0 - from.0, 1, "one.txt");
@@ -173,8 +175,8 @@ fn a_turn_can_be_interrupted_before_it_has_begun_and_while_it_asks() {
             lab.asked();
         }
         lab.claude.interrupt().unwrap();
-        let heard = lab.until(|said| matches!(said, Said::TurnEnd(_)));
-        assert_eq!(heard.last(), Some(&Said::TurnEnd(Ending::Interrupted)), "{heard:#?}");
+        let heard = lab.until(|said| matches!(said, ChatEvent::TurnEnd(_)));
+        assert_eq!(heard.last(), Some(&ChatEvent::TurnEnd(TurnResult::Interrupted)), "{heard:#?}");
     }
     lab.turn("two", &json!(["fine"]));
     assert!(!lab.sandbox.exists("a.txt"));
@@ -185,8 +187,8 @@ fn a_model_that_refuses_fails_the_turn_and_not_the_session() {
     let Some(lab) = trusting() else { return };
     // The model answers a script that it cannot read with an error of its API.
     lab.claude.prompt("00000000-0000-4000-8000-000000000099", "<<LAB [ LAB>>").unwrap();
-    let heard = lab.until(|said| matches!(said, Said::TurnEnd(_)));
-    assert!(matches!(heard.last(), Some(Said::TurnEnd(Ending::Failed(_)))), "{heard:#?}");
+    let heard = lab.until(|said| matches!(said, ChatEvent::TurnEnd(_)));
+    assert!(matches!(heard.last(), Some(ChatEvent::TurnEnd(TurnResult::Failed(_)))), "{heard:#?}");
     lab.turn("two", &json!(["fine"]));
 }
 
@@ -204,8 +206,9 @@ fn a_killed_program_is_gone_and_what_it_did_can_be_taken_back() {
     assert!(lab.claude.is_live());
     let pid = rustix::process::Pid::from_raw(lab.pid()).unwrap();
     rustix::process::kill_process(pid, rustix::process::Signal::KILL).unwrap();
-    let heard = lab.until(|said| matches!(said, Said::Gone(_)));
-    let [.., Said::TurnEnd(Ending::Failed(_)), Said::Gone(why)] = heard.as_slice() else {
+    let heard = lab.until(|said| matches!(said, ChatEvent::Gone(_)));
+    let [.., ChatEvent::TurnEnd(TurnResult::Failed(_)), ChatEvent::Gone(why)] = heard.as_slice()
+    else {
         panic!("{heard:#?}")
     };
     assert!(!why.is_empty());
@@ -213,7 +216,7 @@ fn a_killed_program_is_gone_and_what_it_did_can_be_taken_back() {
     let shell = format!("/proc/{}/environ", lab.sandbox.read("one.txt").trim());
     assert_eq!(std::fs::read(shell).unwrap_or_default(), b"", "its command has ended with it");
     let rewound = lab.claude.rewind_files(&message, Trial::Real);
-    assert!(matches!(rewound, Err(OwnFilesError::Agent(AgentError::Gone(_)))), "{rewound:?}");
+    assert!(matches!(rewound, Err(NativeFilesError::Agent(AgentError::Gone(_)))), "{rewound:?}");
     let prompt = lab.claude.prompt("00000000-0000-4000-8000-000000000099", "x");
     assert!(matches!(prompt, Err(AgentError::Gone(_))), "{prompt:?}");
     let sessions = lab.sandbox.workspace.store.sessions().unwrap();
@@ -238,8 +241,8 @@ fn what_goes_on_in_the_background_is_the_agents_until_it_ends() {
     let (message, heard) = lab.turn("one", &json!([[{ "name": "Bash", "input": input }], "later"]));
     assert!(calls(&heard)[1].starts_with("ok runs in the background"), "{heard:#?}");
     lab.sandbox.write("go", "");
-    let heard = lab.until(|said| matches!(said, Said::TurnEnd(_)));
-    assert!(heard.contains(&Said::TurnBegin), "{heard:#?}");
+    let heard = lab.until(|said| matches!(said, ChatEvent::TurnEnd(_)));
+    assert!(heard.contains(&ChatEvent::TurnBegin), "{heard:#?}");
     assert!(lab.sandbox.exists("late.txt"));
     let point = lab.point_of(&message);
     lab.sandbox.reopen();
@@ -290,16 +293,20 @@ fn a_subagent_in_the_background_goes_on_until_it_is_interrupted() {
         std::thread::yield_now();
     }
     lab.claude.interrupt().unwrap();
-    let heard = lab.until(|said| matches!(said, Said::TurnEnd(_)));
-    assert_eq!(heard.last(), Some(&Said::TurnEnd(Ending::Interrupted)));
-    let ended = |said: &&Said| matches!(said, Said::ToolEnd { ok: false, .. });
+    let heard = lab.until(|said| matches!(said, ChatEvent::TurnEnd(_)));
+    assert_eq!(heard.last(), Some(&ChatEvent::TurnEnd(TurnResult::Interrupted)));
+    let ended = |said: &&ChatEvent| matches!(said, ChatEvent::ToolEnd { ok: false, .. });
     assert_eq!(heard.iter().filter(ended).count(), 1, "{heard:#?}");
     assert!(lab.claude.is_live(), "it did not have to be ended for that");
     assert!(lab.sandbox.workspace.store.live_calls().unwrap().is_empty());
     lab.sandbox.write("go", "");
     lab.claude.interrupt().unwrap();
-    let heard = lab.until(|said| matches!(said, Said::TurnEnd(_)));
-    assert_eq!(heard.last(), Some(&Said::TurnEnd(Ending::Interrupted)), "also without a turn");
+    let heard = lab.until(|said| matches!(said, ChatEvent::TurnEnd(_)));
+    assert_eq!(
+        heard.last(),
+        Some(&ChatEvent::TurnEnd(TurnResult::Interrupted)),
+        "also without a turn"
+    );
     lab.claude.close();
     assert!(!lab.sandbox.exists("two.txt"));
 }

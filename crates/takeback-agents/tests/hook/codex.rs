@@ -3,10 +3,12 @@
 use std::path::{Path, PathBuf};
 
 use serde_json::{Value, json};
-use takeback_agents::hook::{Heard, News, Plugged, ToolCall, touches};
-use takeback_core::{Outcome, Tools, Touches};
+use takeback_agents::{
+    CODEX, HookEvent, HookEventKind as Kind, ToolCall, call_targets, default_tools,
+};
+use takeback_core::{CallTargets, Outcome};
 
-use crate::recorded::{all_are_heard_as, given};
+use crate::recorded::{all_are_parsed_as, given};
 
 const SESSION: &str = "01a1e141-1168-76e2-b14a-d62943403594";
 const SUBAGENT: &str = "01a1e141-152c-7ac1-bae9-fc377addd69a";
@@ -23,8 +25,8 @@ const PATCH: &str = "*** Begin Patch\n*** Add File: new/added.txt\n+one\n*** Upd
 const PATCH_IN_SHELL: &str = "apply_patch <<'EOF'\n*** Begin Patch\n*** Update File: kept.txt\n@@\n\
                               -new\n+newer\n*** End Patch\nEOF";
 
-fn heard(event: &str, news: News) -> Heard {
-    Heard {
+fn hook_event(event: &str, kind: Kind) -> HookEvent {
+    HookEvent {
         event: event.to_owned(),
         session: SESSION.to_owned(),
         subagent: None,
@@ -34,19 +36,24 @@ fn heard(event: &str, news: News) -> Heard {
         timestamp: None,
         is_fork: false,
         forked_from: None,
-        news,
+        kind,
     }
 }
 
-fn of_subagent(event: &str, news: News) -> Heard {
+fn of_subagent(event: &str, kind: Kind) -> HookEvent {
     let transcript = Some(transcript("22-08-21", SUBAGENT));
-    Heard { subagent: Some(SUBAGENT.to_owned()), transcript, prompt: None, ..heard(event, news) }
+    HookEvent {
+        subagent: Some(SUBAGENT.to_owned()),
+        transcript,
+        prompt: None,
+        ..hook_event(event, kind)
+    }
 }
 
-fn of_other(event: &str, news: News) -> Heard {
+fn of_other(event: &str, kind: Kind) -> HookEvent {
     let transcript = Some(transcript("22-08-22", OTHER));
     let prompt = Some("01a1e141-185c-78f3-a2b1-fe064b11d181".to_owned());
-    Heard { session: OTHER.to_owned(), transcript, prompt, ..heard(event, news) }
+    HookEvent { session: OTHER.to_owned(), transcript, prompt, ..hook_event(event, kind) }
 }
 
 fn transcript(time: &str, session: &str) -> PathBuf {
@@ -60,23 +67,24 @@ fn call(id: &str, tool: &str, command: &str) -> ToolCall {
 }
 
 /// Outside of any turn.
-fn between(event: &str, news: News) -> Heard {
-    Heard { prompt: None, ..heard(event, news) }
+fn between(event: &str, kind: Kind) -> HookEvent {
+    HookEvent { prompt: None, ..hook_event(event, kind) }
 }
 
-fn later(event: &str, news: News) -> Heard {
-    Heard { prompt: Some(SECOND.to_owned()), ..heard(event, news) }
+fn later(event: &str, kind: Kind) -> HookEvent {
+    HookEvent { prompt: Some(SECOND.to_owned()), ..hook_event(event, kind) }
 }
 
-fn prompt(recording: &str) -> News {
+fn prompt(recording: &str) -> Kind {
     let given: Value = serde_json::from_slice(&given("codex", recording)).unwrap();
-    News::Prompt { text: given["prompt"].as_str().unwrap().to_owned() }
+    Kind::Prompt { text: given["prompt"].as_str().unwrap().to_owned() }
 }
 
 #[test]
 fn what_the_program_gives_is_understood() {
-    let before = |call: ToolCall| heard("PreToolUse", News::Before(call));
-    let after = |call: ToolCall| heard("PostToolUse", News::After(call, Outcome::Done.into()));
+    let before = |call: ToolCall| hook_event("PreToolUse", Kind::BeforeTool(call));
+    let after =
+        |call: ToolCall| hook_event("PostToolUse", Kind::AfterTool(call, Outcome::Done.into()));
     let patch = || call("475eee62-c173-4cee-a749-986af83924ef", "apply_patch", PATCH);
     let shell = || call("620e00ac-b09a-46f9-85ce-4226db69ba1f", "Bash", "printf shell > shell.txt");
     let fails = || call("da8bcf27-4436-45f0-9e2e-c4171af77929", "Bash", "echo no; exit 3");
@@ -89,23 +97,23 @@ fn what_the_program_gives_is_understood() {
     let patched = call("f0775e29-f110-403b-8213-6d5906c4d1a2", "Bash", PATCH_IN_SHELL);
     let first = prompt("UserPromptSubmit-first");
     let second = prompt("UserPromptSubmit-second");
-    let asked = Heard {
+    let asked = HookEvent {
         subagent: Some(OTHERS_SUBAGENT.to_owned()),
         transcript: Some(transcript("22-08-22", OTHERS_SUBAGENT)),
         prompt: None,
-        ..of_other("UserPromptSubmit", News::Nothing)
+        ..of_other("UserPromptSubmit", Kind::Irrelevant)
     };
     // Its own conversation stands in another field here.
-    let stopped = Heard {
+    let stopped = HookEvent {
         transcript: Some(transcript("22-08-20", SESSION)),
-        ..of_subagent("SubagentStop", News::SubagentStop)
+        ..of_subagent("SubagentStop", Kind::SubagentStop)
     };
-    all_are_heard_as(
-        Plugged::Codex,
+    all_are_parsed_as(
+        &CODEX,
         "codex",
         &[
-            ("SessionStart-new", between("SessionStart", News::SessionStart)),
-            ("UserPromptSubmit-first", heard("UserPromptSubmit", first)),
+            ("SessionStart-new", between("SessionStart", Kind::SessionStart)),
+            ("UserPromptSubmit-first", hook_event("UserPromptSubmit", first)),
             ("PreToolUse-apply_patch", before(patch())),
             ("PostToolUse-apply_patch", after(patch())),
             ("PreToolUse-Bash", before(shell())),
@@ -114,21 +122,21 @@ fn what_the_program_gives_is_understood() {
             ("PostToolUse-Bash-exit-3", after(fails())),
             ("PreToolUse-Bash-apply_patch", before(patched)),
             ("PreToolUse-apply_patch-without-file", before(no_file)),
-            ("PreToolUse-get_goal", heard("PreToolUse", News::Nothing)),
-            ("Stop", heard("Stop", News::TurnEnd)),
-            ("SessionEnd", between("SessionEnd", News::SessionEnd)),
-            ("SessionStart-resume", between("SessionStart", News::SessionStart)),
+            ("PreToolUse-get_goal", hook_event("PreToolUse", Kind::Irrelevant)),
+            ("Stop", hook_event("Stop", Kind::TurnEnd)),
+            ("SessionEnd", between("SessionEnd", Kind::SessionEnd)),
+            ("SessionStart-resume", between("SessionStart", Kind::SessionStart)),
             ("UserPromptSubmit-second", later("UserPromptSubmit", second)),
-            ("PreToolUse-spawn_agent", later("PreToolUse", News::Nothing)),
-            ("SubagentStart", of_subagent("SubagentStart", News::SubagentStart)),
-            ("PreToolUse-subagent-Bash", of_subagent("PreToolUse", News::Before(helps()))),
+            ("PreToolUse-spawn_agent", later("PreToolUse", Kind::Irrelevant)),
+            ("SubagentStart", of_subagent("SubagentStart", Kind::SubagentStart)),
+            ("PreToolUse-subagent-Bash", of_subagent("PreToolUse", Kind::BeforeTool(helps()))),
             (
                 "PostToolUse-subagent-Bash",
-                of_subagent("PostToolUse", News::After(helps(), Outcome::Done.into())),
+                of_subagent("PostToolUse", Kind::AfterTool(helps(), Outcome::Done.into())),
             ),
             ("SubagentStop", stopped),
             ("UserPromptSubmit-subagent", asked),
-            ("PreToolUse-wait_agent", of_other("PreToolUse", News::Nothing)),
+            ("PreToolUse-wait_agent", of_other("PreToolUse", Kind::Irrelevant)),
         ],
     );
 }
@@ -137,12 +145,12 @@ fn what_the_program_gives_is_understood() {
 fn a_patch_names_its_files_and_a_command_that_carries_one_may_do_more() {
     let touched = |tool: &str, command: &str| {
         let input = json!({ "command": command });
-        touches(&Tools::default(), tool, &input, Some(Path::new(PROJECT)))
+        call_targets(&default_tools(), tool, &input, Some(Path::new(PROJECT)))
     };
     let paths = ["new/added.txt", "kept.txt", "moved.txt", "new/there.txt", "gone.txt"];
     let paths = paths.map(|path| Path::new(PROJECT).join(path)).to_vec();
-    assert_eq!(touched("apply_patch", PATCH), Touches::Paths(paths));
+    assert_eq!(touched("apply_patch", PATCH), CallTargets::Paths(paths));
     let command = Some(PATCH_IN_SHELL.to_owned());
     let paths = vec![Path::new(PROJECT).join("kept.txt")];
-    assert_eq!(touched("Bash", PATCH_IN_SHELL), Touches::Anything { command, paths });
+    assert_eq!(touched("Bash", PATCH_IN_SHELL), CallTargets::Anything { command, paths });
 }

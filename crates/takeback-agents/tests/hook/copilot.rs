@@ -3,17 +3,20 @@
 use std::path::{Path, PathBuf};
 
 use serde_json::{Value, json};
-use takeback_agents::hook::{HearError, Heard, News, Plugged, ToolCall, hear, touches};
-use takeback_core::{Outcome, Tools, Touches};
+use takeback_agents::{
+    CLAUDE, COPILOT, HookEvent, HookEventKind as Kind, PayloadError, ToolCall, call_targets,
+    default_tools,
+};
+use takeback_core::{CallTargets, Outcome};
 
-use crate::recorded::{all_are_heard_as, given, names_of, sent_at};
+use crate::recorded::{all_are_parsed_as, given, names_of, sent_at};
 
 const SESSION: &str = "5b1f3c52-5d0e-4a43-9b1c-0d6a4f0a6f11";
 const SUBAGENT: &str = "476ae9f1-7efc-4d47-9256-8b8006910d8c";
 const PROJECT: &str = "/home/user/project";
 
-fn heard(event: &str, news: News) -> Heard {
-    Heard {
+fn hook_event(event: &str, kind: Kind) -> HookEvent {
+    HookEvent {
         event: event.to_owned(),
         session: SESSION.to_owned(),
         subagent: None,
@@ -23,26 +26,27 @@ fn heard(event: &str, news: News) -> Heard {
         timestamp: None,
         is_fork: false,
         forked_from: None,
-        news,
+        kind,
     }
 }
 
-fn of_subagent(event: &str, news: News) -> Heard {
-    Heard { subagent: Some(SUBAGENT.to_owned()), ..heard(event, news) }
+fn of_subagent(event: &str, kind: Kind) -> HookEvent {
+    HookEvent { subagent: Some(SUBAGENT.to_owned()), ..hook_event(event, kind) }
 }
 
 /// As an event that tells where the conversation lies.
-fn told_where(heard: Heard) -> Heard {
-    let transcript = format!("/home/user/.copilot/session-state/{}/events.jsonl", heard.session);
-    Heard { transcript: Some(PathBuf::from(transcript)), ..heard }
+fn told_where(hook_event: HookEvent) -> HookEvent {
+    let transcript =
+        format!("/home/user/.copilot/session-state/{}/events.jsonl", hook_event.session);
+    HookEvent { transcript: Some(PathBuf::from(transcript)), ..hook_event }
 }
 
-fn in_session(session: &str, heard: Heard) -> Heard {
-    Heard { session: session.to_owned(), ..heard }
+fn in_session(session: &str, hook_event: HookEvent) -> HookEvent {
+    HookEvent { session: session.to_owned(), ..hook_event }
 }
 
-fn prompt(text: &str) -> News {
-    News::Prompt { text: text.to_owned() }
+fn prompt(text: &str) -> Kind {
+    Kind::Prompt { text: text.to_owned() }
 }
 
 fn call(id: &str, tool: &str, input: Value) -> ToolCall {
@@ -56,9 +60,10 @@ fn create() -> ToolCall {
 
 #[test]
 fn what_the_program_gives_is_understood() {
-    let pre = |call: ToolCall| heard("preToolUse", News::Before(call));
-    let post =
-        |call: ToolCall, outcome: Outcome| heard("postToolUse", News::After(call, outcome.into()));
+    let pre = |call: ToolCall| hook_event("preToolUse", Kind::BeforeTool(call));
+    let post = |call: ToolCall, outcome: Outcome| {
+        hook_event("postToolUse", Kind::AfterTool(call, outcome.into()))
+    };
     let edit = |file: &str, old: &str, new: &str| {
         let path = format!("{PROJECT}/{file}");
         json!({"path": path, "old_str": old, "new_str": new})
@@ -83,14 +88,14 @@ fn what_the_program_gives_is_understood() {
     let written = || call("ef41c3d327b3ea22", "create", written.clone());
     let patching = "64681315-c22d-48dd-9a54-31804d51695f";
     let waiting = "c760a795-3a2b-40df-ace0-ee37b2d3d6a8";
-    all_are_heard_as(
-        Plugged::Copilot,
+    all_are_parsed_as(
+        &COPILOT,
         "copilot",
         &[
-            ("sessionStart-new", heard("sessionStart", News::SessionStart)),
+            ("sessionStart-new", hook_event("sessionStart", Kind::SessionStart)),
             (
                 "userPromptSubmitted-first",
-                heard(
+                hook_event(
                     "userPromptSubmitted",
                     prompt("Write the notes. <<LABFILE /home/user/one.json FILE>>"),
                 ),
@@ -101,40 +106,46 @@ fn what_the_program_gives_is_understood() {
             ("postToolUse-edit", post(edit_notes(), Outcome::Done)),
             ("preToolUse-bash", pre(moved())),
             ("postToolUse-bash", post(moved(), Outcome::Done)),
-            ("preToolUse-view", heard("preToolUse", News::Nothing)),
-            ("postToolUse-view", heard("postToolUse", News::Nothing)),
+            ("preToolUse-view", hook_event("preToolUse", Kind::Irrelevant)),
+            ("postToolUse-view", hook_event("postToolUse", Kind::Irrelevant)),
             ("preToolUse-edit-without-match", pre(edit_nothing())),
             (
                 "postToolUseFailure-edit-without-match",
-                heard("postToolUseFailure", News::After(edit_nothing(), Outcome::Failed.into())),
+                hook_event(
+                    "postToolUseFailure",
+                    Kind::AfterTool(edit_nothing(), Outcome::Failed.into()),
+                ),
             ),
             ("preToolUse-bash-exit-3", pre(fails())),
             ("postToolUse-bash-exit-3", post(fails(), Outcome::Done)),
-            ("agentStop-first", told_where(heard("agentStop", News::TurnEnd))),
-            ("sessionEnd-first", heard("sessionEnd", News::SessionEnd)),
-            ("sessionStart-resume", heard("sessionStart", News::SessionStart)),
+            ("agentStop-first", told_where(hook_event("agentStop", Kind::TurnEnd))),
+            ("sessionEnd-first", hook_event("sessionEnd", Kind::SessionEnd)),
+            ("sessionStart-resume", hook_event("sessionStart", Kind::SessionStart)),
             (
                 "userPromptSubmitted-second",
-                heard(
+                hook_event(
                     "userPromptSubmitted",
                     prompt("Now the second. <<LABFILE /home/user/two.json FILE>>"),
                 ),
             ),
             ("preToolUse-bash-async", pre(started())),
             ("postToolUse-bash-async", post(started(), Outcome::Background)),
-            ("preToolUse-task", heard("preToolUse", News::Nothing)),
-            ("subagentStart", told_where(of_subagent("subagentStart", News::SubagentStart))),
-            ("userPromptSubmitted-subagent", of_subagent("userPromptSubmitted", News::Nothing)),
-            ("preToolUse-subagent-create", of_subagent("preToolUse", News::Before(written()))),
+            ("preToolUse-task", hook_event("preToolUse", Kind::Irrelevant)),
+            ("subagentStart", told_where(of_subagent("subagentStart", Kind::SubagentStart))),
+            ("userPromptSubmitted-subagent", of_subagent("userPromptSubmitted", Kind::Irrelevant)),
+            ("preToolUse-subagent-create", of_subagent("preToolUse", Kind::BeforeTool(written()))),
             (
                 "postToolUse-subagent-create",
-                of_subagent("postToolUse", News::After(written(), Outcome::Done.into())),
+                of_subagent("postToolUse", Kind::AfterTool(written(), Outcome::Done.into())),
             ),
-            ("agentStop-subagent", told_where(of_subagent("agentStop", News::Nothing))),
-            ("subagentStop", told_where(of_subagent("subagentStop", News::SubagentStop))),
-            ("postToolUse-task", heard("postToolUse", News::Nothing)),
-            ("userPromptSubmitted-notification", heard("userPromptSubmitted", News::Nothing)),
-            ("notification", heard("Notification", News::Nothing)),
+            ("agentStop-subagent", told_where(of_subagent("agentStop", Kind::Irrelevant))),
+            ("subagentStop", told_where(of_subagent("subagentStop", Kind::SubagentStop))),
+            ("postToolUse-task", hook_event("postToolUse", Kind::Irrelevant)),
+            (
+                "userPromptSubmitted-notification",
+                hook_event("userPromptSubmitted", Kind::Irrelevant),
+            ),
+            ("notification", hook_event("Notification", Kind::Irrelevant)),
             ("preToolUse-apply_patch", in_session(patching, pre(patched()))),
             ("postToolUse-apply_patch", in_session(patching, post(patched(), Outcome::Done))),
             ("preToolUse-bash-long", in_session(waiting, pre(long()))),
@@ -148,9 +159,11 @@ fn what_the_program_gives_is_understood() {
 fn hooks_of_claude_code_are_given_what_says_itself_what_happened() {
     let session = "023fb2ce-7720-4aa5-8b9d-78203b489ce0";
     let subagent = "c02e66d6-5a94-41ed-b26e-269396dbf904";
-    let heard = |event: &str, news| in_session(session, heard(event, news));
-    let of_subagent =
-        |event: &str, news| Heard { subagent: Some(subagent.to_owned()), ..heard(event, news) };
+    let hook_event = |event: &str, kind| in_session(session, hook_event(event, kind));
+    let of_subagent = |event: &str, kind| HookEvent {
+        subagent: Some(subagent.to_owned()),
+        ..hook_event(event, kind)
+    };
     let write =
         |file: &str, text: &str| json!({"path": format!("{PROJECT}/{file}"), "file_text": text});
     let write_it = || call("47a414e828cfe753", "Write", write("pascal.md", "one\n"));
@@ -161,36 +174,39 @@ fn hooks_of_claude_code_are_given_what_says_itself_what_happened() {
     let edit = json!({"path": "/home/user/project/pascal.md", "old_str": "zzz", "new_str": "y"});
     let edit = call("c1b0b7a2331c8735", "Edit", edit);
     let by_other = call("a7cb1e33998bf7b7", "Write", write("by-other.md", "z\n"));
-    all_are_heard_as(
-        Plugged::Copilot,
+    all_are_parsed_as(
+        &COPILOT,
         "copilot/as-claude",
         &[
-            ("SessionStart", heard("SessionStart", News::SessionStart)),
+            ("SessionStart", hook_event("SessionStart", Kind::SessionStart)),
             (
                 "UserPromptSubmit",
-                heard(
+                hook_event(
                     "UserPromptSubmit",
                     prompt("Write it. <<LABFILE /home/user/pascal.json FILE>>"),
                 ),
             ),
-            ("PreToolUse-Write", heard("PreToolUse", News::Before(write_it()))),
+            ("PreToolUse-Write", hook_event("PreToolUse", Kind::BeforeTool(write_it()))),
             (
                 "PostToolUse-Write",
-                heard("PostToolUse", News::After(write_it(), Outcome::Done.into())),
+                hook_event("PostToolUse", Kind::AfterTool(write_it(), Outcome::Done.into())),
             ),
-            ("PreToolUse-Bash", heard("PreToolUse", News::Before(bash()))),
-            ("PostToolUse-Bash", heard("PostToolUse", News::After(bash(), Outcome::Done.into()))),
+            ("PreToolUse-Bash", hook_event("PreToolUse", Kind::BeforeTool(bash()))),
+            (
+                "PostToolUse-Bash",
+                hook_event("PostToolUse", Kind::AfterTool(bash(), Outcome::Done.into())),
+            ),
             (
                 "PostToolUseFailure-Edit",
-                heard("PostToolUseFailure", News::After(edit, Outcome::Failed.into())),
+                hook_event("PostToolUseFailure", Kind::AfterTool(edit, Outcome::Failed.into())),
             ),
-            ("PreToolUse-Agent", heard("PreToolUse", News::Nothing)),
-            ("SubagentStart", told_where(of_subagent("SubagentStart", News::SubagentStart))),
-            ("PreToolUse-subagent-Write", of_subagent("PreToolUse", News::Before(by_other))),
-            ("Stop-subagent", told_where(of_subagent("Stop", News::Nothing))),
-            ("SubagentStop", told_where(of_subagent("SubagentStop", News::SubagentStop))),
-            ("Stop", told_where(heard("Stop", News::TurnEnd))),
-            ("SessionEnd", heard("SessionEnd", News::SessionEnd)),
+            ("PreToolUse-Agent", hook_event("PreToolUse", Kind::Irrelevant)),
+            ("SubagentStart", told_where(of_subagent("SubagentStart", Kind::SubagentStart))),
+            ("PreToolUse-subagent-Write", of_subagent("PreToolUse", Kind::BeforeTool(by_other))),
+            ("Stop-subagent", told_where(of_subagent("Stop", Kind::Irrelevant))),
+            ("SubagentStop", told_where(of_subagent("SubagentStop", Kind::SubagentStop))),
+            ("Stop", told_where(hook_event("Stop", Kind::TurnEnd))),
+            ("SessionEnd", hook_event("SessionEnd", Kind::SessionEnd)),
         ],
     );
 }
@@ -199,12 +215,12 @@ fn hooks_of_claude_code_are_given_what_says_itself_what_happened() {
 #[test]
 fn what_copilot_gives_hooks_of_claude_code_is_not_taken_for_claude_codes() {
     for name in names_of("copilot/as-claude") {
-        let heard = hear(Plugged::Claude, &given("copilot/as-claude", &name), None);
+        let hook_event = CLAUDE.parse(&given("copilot/as-claude", &name), None);
         // Of this one Copilot CLI spells the names as it does for its own.
         let is_its_own = name == "SubagentStart";
-        match heard.unwrap_err() {
-            HearError::Another { agent: "claude", by: "Copilot CLI" } if !is_its_own => {}
-            HearError::NotUnderstood { agent: "claude", .. } if is_its_own => {}
+        match hook_event.unwrap_err() {
+            PayloadError::OtherAgent { agent: "claude", by: "Copilot CLI" } if !is_its_own => {}
+            PayloadError::Malformed { agent: "claude", .. } if is_its_own => {}
             error => panic!("{name}: {error}"),
         }
     }
@@ -216,24 +232,27 @@ fn arguments_may_be_json_in_a_text() {
     let mut given: Value = serde_json::from_slice(recorded).unwrap();
     given["toolArgs"] = json!(given["toolArgs"].to_string());
     let given = given.to_string();
-    let before = heard("preToolUse", News::Before(create()));
-    let heard = hear(Plugged::Copilot, given.as_bytes(), Some("preToolUse")).unwrap();
-    assert_eq!(Heard { timestamp: None, ..heard }, before);
+    let before = hook_event("preToolUse", Kind::BeforeTool(create()));
+    let hook_event = COPILOT.parse(given.as_bytes(), Some("preToolUse")).unwrap();
+    assert_eq!(HookEvent { timestamp: None, ..hook_event }, before);
 }
 
 #[test]
 fn without_the_name_of_what_happened_nothing_is_understood() {
     let given = include_bytes!("recorded/copilot/preToolUse-create.json");
-    let error = hear(Plugged::Copilot, given, None).unwrap_err();
-    assert!(matches!(error, HearError::Lacks { agent: "copilot", field: "event" }), "{error}");
+    let error = COPILOT.parse(given, None).unwrap_err();
+    assert!(
+        matches!(error, PayloadError::MissingField { agent: "copilot", field: "event" }),
+        "{error}"
+    );
 }
 
 #[test]
 fn edits_name_their_files_and_a_command_may_write_anything() {
     let of = |tool: &str, input: Value| {
-        touches(&Tools::default(), tool, &input, Some(Path::new("/home/user/project")))
+        call_targets(&default_tools(), tool, &input, Some(Path::new("/home/user/project")))
     };
-    let notes = || Touches::Paths(vec![PathBuf::from("/home/user/project/notes.md")]);
+    let notes = || CallTargets::Paths(vec![PathBuf::from("/home/user/project/notes.md")]);
     let create = create();
     assert_eq!(of(&create.tool, create.input), notes());
     let edit = json!({"path": "/home/user/project/notes.md", "old_str": "a", "new_str": "b"});
@@ -241,13 +260,13 @@ fn edits_name_their_files_and_a_command_may_write_anything() {
     let patch = "*** Begin Patch\n*** Add File: notes.md\n+p\n*** End Patch\n";
     assert_eq!(of("apply_patch", json!(patch)), notes());
     let bash = of("bash", json!({"command": "make", "description": "d"}));
-    assert_eq!(bash, Touches::Anything { command: Some("make".to_owned()), paths: Vec::new() });
+    assert_eq!(bash, CallTargets::Anything { command: Some("make".to_owned()), paths: Vec::new() });
 }
 
 #[test]
 fn every_hook_says_when_it_was_sent() {
-    let at = sent_at(Plugged::Copilot, "copilot", "postToolUse-bash");
+    let at = sent_at(&COPILOT, "copilot", "postToolUse-bash");
     assert_eq!(at, Some(1_794_780_190_152));
-    let as_claude = sent_at(Plugged::Copilot, "copilot/as-claude", "PostToolUse-Bash");
+    let as_claude = sent_at(&COPILOT, "copilot/as-claude", "PostToolUse-Bash");
     assert_eq!(as_claude, Some(1_794_780_346_973));
 }

@@ -9,7 +9,9 @@ use std::fs;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use takeback_agents::hook::{EndKind, News, Plugged, ends_in, hear};
+use takeback_agents::{
+    AGENTS, AgentKind, CLAUDE, CODEX, COPILOT, GEMINI, HookEventKind as Kind, TranscriptEndKind,
+};
 
 use crate::recorded::given;
 
@@ -20,8 +22,8 @@ fn transcript(name: &str) -> Vec<u8> {
 }
 
 /// How one call ended, and when.
-fn end(agent: Plugged, transcript: &[u8], call: &str) -> Option<(EndKind, i64)> {
-    let ends = ends_in(agent, transcript, &[call]);
+fn end(agent: &AgentKind, transcript: &[u8], call: &str) -> Option<(TranscriptEndKind, i64)> {
+    let ends = agent.transcript.ends(transcript, &[call]);
     assert!(ends.len() <= 1, "{ends:?}");
     let end = ends.first()?;
     assert_eq!(end.call, call);
@@ -29,19 +31,19 @@ fn end(agent: Plugged, transcript: &[u8], call: &str) -> Option<(EndKind, i64)> 
 }
 
 /// The name that the hook before a call gives it.
-fn called(agent: Plugged, folder: &str, name: &str) -> String {
-    let heard = hear(agent, &given(folder, name), name.split('-').next()).unwrap();
-    let News::Before(call) = heard.news else { panic!("{heard:?}") };
+fn called(agent: &AgentKind, folder: &str, name: &str) -> String {
+    let hook_event = agent.parse(&given(folder, name), name.split('-').next()).unwrap();
+    let Kind::BeforeTool(call) = hook_event.kind else { panic!("{hook_event:?}") };
     call.id
 }
 
 #[test]
 fn what_is_no_transcript_tells_nothing() {
-    for agent in Plugged::ALL {
+    for agent in AGENTS {
         for text in ["", "\n", "{", "call", "{\"call\": 1}\n[\"call\"]\ncall", "\u{fffd}call\n"] {
-            assert_eq!(ends_in(agent, text.as_bytes(), &["call"]), [], "{agent:?} {text}");
+            assert_eq!(agent.transcript.ends(text.as_bytes(), &["call"]), [], "{agent:?} {text}");
         }
-        assert_eq!(ends_in(agent, b"{}", &[]), []);
+        assert_eq!(agent.transcript.ends(b"{}", &[]), []);
     }
 }
 
@@ -50,10 +52,10 @@ fn what_is_no_transcript_tells_nothing() {
 #[test]
 fn a_megabyte_is_searched_in_no_time() {
     let recorded = [
-        (Plugged::Claude, "claude/ends/main.jsonl", "toolu_a40bc5384ee746bba1c111"),
-        (Plugged::Codex, "codex/ends/rollout.jsonl", "call_01001e36e28e"),
-        (Plugged::Gemini, "gemini/ends/chat.jsonl", "no such call"),
-        (Plugged::Copilot, "copilot/ends/events.jsonl", "no such call"),
+        (&CLAUDE, "claude/ends/main.jsonl", "toolu_a40bc5384ee746bba1c111"),
+        (&CODEX, "codex/ends/rollout.jsonl", "call_01001e36e28e"),
+        (&GEMINI, "gemini/ends/chat.jsonl", "no such call"),
+        (&COPILOT, "copilot/ends/events.jsonl", "no such call"),
     ];
     for (agent, name, call) in recorded {
         let text = transcript(name);
@@ -63,9 +65,9 @@ fn a_megabyte_is_searched_in_no_time() {
             megabyte.extend_from_slice(said.as_bytes());
         }
         let began = Instant::now();
-        let ends = ends_in(agent, &megabyte, &[call]);
+        let ends = agent.transcript.ends(&megabyte, &[call]);
         let took = began.elapsed();
-        assert_eq!(ends, ends_in(agent, &text, &[call]));
+        assert_eq!(ends, agent.transcript.ends(&text, &[call]));
         assert!(took < Duration::from_millis(250), "{agent:?}: {took:?}");
         println!("{agent:?}: {took:?}");
     }

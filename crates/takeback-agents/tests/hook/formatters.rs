@@ -6,9 +6,9 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
-use takeback_agents::hook::{Plugged, has_other_post_edit_hook, wanted};
-use takeback_agents::install::{
-    Homes, Program, Scope, file_of, home_of, is_own_command, with_hooks,
+use takeback_agents::{
+    AGENTS, AgentKind, CLAUDE, CODEX, COPILOT, GEMINI, Homes, HookProgram, HookScope, OPENCODE,
+    QWEN, add_hooks, has_other_post_edit_hook, is_takeback_command,
 };
 use tempfile::TempDir;
 
@@ -21,7 +21,7 @@ struct Desk {
 impl Desk {
     fn new() -> Self {
         let dir = TempDir::new().unwrap();
-        let homes = Homes { user: dir.path().join("home"), ..Homes::default() };
+        let homes = Homes { user: dir.path().join("home"), variable: |_| None };
         let project = dir.path().join("work/project");
         fs::create_dir_all(project.join("src/deep")).unwrap();
         Self { _dir: dir, homes, project }
@@ -37,21 +37,21 @@ impl Desk {
     }
 
     /// Below the agent's folder of the user.
-    fn in_home(&self, agent: Plugged, file: &str, text: &str) {
-        self.put(&home_of(agent, &self.homes).join(file), text.as_bytes());
+    fn in_home(&self, agent: &AgentKind, file: &str, text: &str) {
+        self.put(&agent.home.path(&self.homes).join(file), text.as_bytes());
     }
 
-    fn has_other(&self, agent: Plugged) -> bool {
+    fn has_other(&self, agent: &AgentKind) -> bool {
         let cwd = self.project.join("src/deep");
-        has_other_post_edit_hook(agent, &home_of(agent, &self.homes), &cwd, &is_own_command)
+        has_other_post_edit_hook(agent, &agent.home.path(&self.homes), &cwd, &is_takeback_command)
     }
 }
 
-const GROUPED: [(Plugged, &str, &str, &str); 4] = [
-    (Plugged::Claude, "settings.json", "PostToolUse", "Edit|Write"),
-    (Plugged::Codex, "hooks.json", "PostToolUse", "apply_patch"),
-    (Plugged::Gemini, "settings.json", "AfterTool", "write_file|replace"),
-    (Plugged::Qwen, "settings.json", "PostToolUse", "^(write_file|edit)$"),
+static GROUPED: [(&AgentKind, &str, &str, &str); 4] = [
+    (&CLAUDE, "settings.json", "PostToolUse", "Edit|Write"),
+    (&CODEX, "hooks.json", "PostToolUse", "apply_patch"),
+    (&GEMINI, "settings.json", "AfterTool", "write_file|replace"),
+    (&QWEN, "settings.json", "PostToolUse", "^(write_file|edit)$"),
 ];
 
 fn settings(event: &str, matcher: &str, command: &str) -> String {
@@ -63,19 +63,19 @@ fn settings(event: &str, matcher: &str, command: &str) -> String {
 
 #[test]
 fn without_settings_there_is_none() {
-    for agent in Plugged::ALL {
+    for agent in AGENTS {
         assert!(!Desk::new().has_other(agent), "{agent:?}");
     }
 }
 
 #[test]
 fn takebacks_own_hooks_do_not_count() {
-    for agent in Plugged::ALL {
+    for agent in AGENTS {
         let desk = Desk::new();
-        let program = Program { word: "/usr/bin/takeback", runs: &|_| true };
-        let own = with_hooks(agent, None, &program).unwrap().unwrap();
-        for scope in [Scope::User, Scope::Project] {
-            desk.put(&file_of(agent, scope, &desk.homes, &desk.project), &own);
+        let program = HookProgram { word: "/usr/bin/takeback", runs: &|_| true };
+        let own = add_hooks(agent, None, &program).unwrap().unwrap();
+        for scope in [HookScope::User, HookScope::Project] {
+            desk.put(&agent.hooks_file(scope, &desk.homes, &desk.project), &own);
         }
         assert!(!desk.has_other(agent), "{agent:?}");
     }
@@ -86,9 +86,9 @@ fn a_formatter_beside_takebacks_counts() {
     for (agent, file, event, matcher) in GROUPED {
         let desk = Desk::new();
         let formats = settings(event, matcher, "npx prettier --write .");
-        let program = Program { word: "takeback", runs: &|_| true };
-        let both = with_hooks(agent, Some(formats.as_bytes()), &program).unwrap().unwrap();
-        desk.put(&home_of(agent, &desk.homes).join(file), &both);
+        let program = HookProgram { word: "takeback", runs: &|_| true };
+        let both = add_hooks(agent, Some(formats.as_bytes()), &program).unwrap().unwrap();
+        desk.put(&agent.home.path(&desk.homes).join(file), &both);
         assert!(desk.has_other(agent), "{agent:?}");
     }
 }
@@ -98,18 +98,18 @@ fn a_formatter_of_the_project_counts() {
     for (agent, file, event, matcher) in GROUPED {
         let desk = Desk::new();
         let formats = settings(event, matcher, "gofmt -w .");
-        desk.in_project(&format!(".{}/{file}", agent.name()), &formats);
+        desk.in_project(&format!(".{}/{file}", agent.name), &formats);
         assert!(desk.has_other(agent), "{agent:?}");
     }
     let desk = Desk::new();
     desk.in_project(".claude/settings.local.json", &settings("PostToolUse", "", "gofmt -w ."));
-    assert!(desk.has_other(Plugged::Claude));
+    assert!(desk.has_other(&CLAUDE));
 }
 
 #[test]
 fn a_hook_for_another_tool_or_another_moment_does_not_count() {
     for (agent, file, event, matcher) in GROUPED {
-        let before = wanted(agent).iter().map(|hook| hook.event);
+        let before = agent.hooks.iter().map(|hook| hook.event);
         let before = before.filter(|name| name.starts_with("Pre") || name.starts_with("Before"));
         for (event, matcher) in before.map(|name| (name, matcher)).chain([(event, "Bash")]) {
             let desk = Desk::new();
@@ -127,18 +127,18 @@ fn copilot_reads_every_file_in_its_folders() {
         )
     };
     let desk = Desk::new();
-    desk.in_home(Plugged::Copilot, "hooks/log.json", &hook("preToolUse", "date"));
-    assert!(!desk.has_other(Plugged::Copilot));
+    desk.in_home(&COPILOT, "hooks/log.json", &hook("preToolUse", "date"));
+    assert!(!desk.has_other(&COPILOT));
     desk.in_project(".github/hooks/format.json", &hook("postToolUse", "npx prettier --write ."));
-    assert!(desk.has_other(Plugged::Copilot));
+    assert!(desk.has_other(&COPILOT));
 
     let desk = Desk::new();
-    desk.in_home(Plugged::Copilot, "hooks/format.json", &hook("postToolUse", "gofmt -w ."));
-    assert!(desk.has_other(Plugged::Copilot));
+    desk.in_home(&COPILOT, "hooks/format.json", &hook("postToolUse", "gofmt -w ."));
+    assert!(desk.has_other(&COPILOT));
 
     let desk = Desk::new();
     desk.in_project(".claude/settings.json", &settings("PostToolUse", "Edit", "gofmt -w ."));
-    assert!(desk.has_other(Plugged::Copilot), "it runs hooks of Claude Code, too");
+    assert!(desk.has_other(&COPILOT), "it runs hooks of Claude Code, too");
 }
 
 #[test]
@@ -157,25 +157,25 @@ fn codex_has_hooks_in_its_config_too() {
         ("PostToolUse", "apply_patch", "takeback hook --agent codex", false),
     ] {
         let desk = Desk::new();
-        desk.in_home(Plugged::Codex, "config.toml", &config(event, matcher, command));
-        assert_eq!(desk.has_other(Plugged::Codex), expected, "{event} {matcher} {command}");
+        desk.in_home(&CODEX, "config.toml", &config(event, matcher, command));
+        assert_eq!(desk.has_other(&CODEX), expected, "{event} {matcher} {command}");
     }
 }
 
 #[test]
 fn opencodes_plugins_are_not_looked_into() {
     let desk = Desk::new();
-    desk.in_home(Plugged::Opencode, "plugins/format.js", "// tool.execute.after: prettier");
-    assert!(!desk.has_other(Plugged::Opencode));
+    desk.in_home(&OPENCODE, "plugins/format.js", "// tool.execute.after: prettier");
+    assert!(!desk.has_other(&OPENCODE));
 }
 
 #[test]
 fn what_cannot_be_understood_is_none() {
     let desk = Desk::new();
-    desk.in_home(Plugged::Claude, "settings.json", "{\"hooks\": {\"PostToolUse\": ");
-    assert!(!desk.has_other(Plugged::Claude));
-    desk.in_home(Plugged::Claude, "settings.json", "{\"hooks\": {\"PostToolUse\": \"x\"}}");
-    assert!(!desk.has_other(Plugged::Claude));
+    desk.in_home(&CLAUDE, "settings.json", "{\"hooks\": {\"PostToolUse\": ");
+    assert!(!desk.has_other(&CLAUDE));
+    desk.in_home(&CLAUDE, "settings.json", "{\"hooks\": {\"PostToolUse\": \"x\"}}");
+    assert!(!desk.has_other(&CLAUDE));
 }
 
 /// Every hook asks this. The bound leaves room for a busy machine and a build without optimisation.

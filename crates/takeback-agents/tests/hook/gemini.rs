@@ -3,17 +3,19 @@
 use std::path::{Path, PathBuf};
 
 use serde_json::{Value, json};
-use takeback_agents::hook::{Heard, News, Plugged, ToolCall, touches};
-use takeback_core::{Outcome, Tools, Touches};
+use takeback_agents::{
+    GEMINI, HookEvent, HookEventKind as Kind, ToolCall, call_targets, default_tools,
+};
+use takeback_core::{CallTargets, Outcome};
 
-use crate::recorded::{all_are_heard_as, given, sent_at};
+use crate::recorded::{all_are_parsed_as, given, sent_at};
 
 const SESSION: &str = "f56d3ddc-949a-4978-b256-e640bf391ee0";
 const PROJECT: &str = "/home/user/project";
 
-fn heard(event: &str, news: News) -> Heard {
+fn hook_event(event: &str, kind: Kind) -> HookEvent {
     let transcript = "/home/user/.gemini/tmp/project/chats/session-2026-11-15T22-13-f56d3ddc.jsonl";
-    Heard {
+    HookEvent {
         event: event.to_owned(),
         session: SESSION.to_owned(),
         subagent: None,
@@ -23,7 +25,7 @@ fn heard(event: &str, news: News) -> Heard {
         timestamp: None,
         is_fork: false,
         forked_from: None,
-        news,
+        kind,
     }
 }
 
@@ -47,16 +49,17 @@ fn replace(id: &str, path: &str, old: &str, new: &str) -> ToolCall {
     call(id, "replace", input)
 }
 
-fn prompt(recording: &str) -> News {
+fn prompt(recording: &str) -> Kind {
     let given: Value = serde_json::from_slice(&given("gemini", recording)).unwrap();
-    News::Prompt { text: given["prompt"].as_str().unwrap().to_owned() }
+    Kind::Prompt { text: given["prompt"].as_str().unwrap().to_owned() }
 }
 
 #[test]
 fn what_the_program_gives_is_understood() {
-    let before = |call: ToolCall| heard("BeforeTool", News::Before(call));
-    let after =
-        |call: ToolCall, outcome: Outcome| heard("AfterTool", News::After(call, outcome.into()));
+    let before = |call: ToolCall| hook_event("BeforeTool", Kind::BeforeTool(call));
+    let after = |call: ToolCall, outcome: Outcome| {
+        hook_event("AfterTool", Kind::AfterTool(call, outcome.into()))
+    };
     let added = || write("c9d44d9b86e96adb", "new/added.txt", "one\n");
     let helped = || write("9c0d546cb2933ebe", "sub.txt", "sub\n");
     let changed = || replace("29b1d1ef95876da9", "kept.txt", "old", "new");
@@ -67,13 +70,13 @@ fn what_the_program_gives_is_understood() {
         let input = json!({"command": "sleep 1; echo late > late.txt", "is_background": true});
         call("d3f5219861267a60", "run_shell_command", input)
     };
-    let nothing = |event: &str| heard(event, News::Nothing);
-    all_are_heard_as(
-        Plugged::Gemini,
+    let nothing = |event: &str| hook_event(event, Kind::Irrelevant);
+    all_are_parsed_as(
+        &GEMINI,
         "gemini",
         &[
-            ("SessionStart-startup", heard("SessionStart", News::SessionStart)),
-            ("BeforeAgent-first", heard("BeforeAgent", prompt("BeforeAgent-first"))),
+            ("SessionStart-startup", hook_event("SessionStart", Kind::SessionStart)),
+            ("BeforeAgent-first", hook_event("BeforeAgent", prompt("BeforeAgent-first"))),
             ("PreCompress", nothing("PreCompress")),
             ("BeforeTool-write_file", before(added())),
             ("AfterTool-write_file", after(added(), Outcome::Done)),
@@ -88,10 +91,10 @@ fn what_the_program_gives_is_understood() {
             ("BeforeTool-run_shell_command-background", before(stays())),
             ("AfterTool-run_shell_command-background", after(stays(), Outcome::Background)),
             ("BeforeTool-read_file", nothing("BeforeTool")),
-            ("AfterAgent", heard("AfterAgent", News::TurnEnd)),
-            ("SessionEnd", heard("SessionEnd", News::SessionEnd)),
-            ("SessionStart-resume", heard("SessionStart", News::SessionStart)),
-            ("BeforeAgent-second", heard("BeforeAgent", prompt("BeforeAgent-second"))),
+            ("AfterAgent", hook_event("AfterAgent", Kind::TurnEnd)),
+            ("SessionEnd", hook_event("SessionEnd", Kind::SessionEnd)),
+            ("SessionStart-resume", hook_event("SessionStart", Kind::SessionStart)),
+            ("BeforeAgent-second", hook_event("BeforeAgent", prompt("BeforeAgent-second"))),
             ("BeforeTool-invoke_agent", nothing("BeforeTool")),
             ("BeforeTool-subagent-write_file", before(helped())),
             ("AfterTool-subagent-write_file", after(helped(), Outcome::Done)),
@@ -104,15 +107,15 @@ fn what_the_program_gives_is_understood() {
 #[test]
 fn edits_name_their_file_and_a_path_may_begin_where_the_agent_works() {
     let touched = |call: ToolCall| {
-        touches(&Tools::default(), &call.tool, &call.input, Some(Path::new(PROJECT)))
+        call_targets(&default_tools(), &call.tool, &call.input, Some(Path::new(PROJECT)))
     };
-    let file = |path: &str| Touches::Paths(vec![Path::new(PROJECT).join(path)]);
+    let file = |path: &str| CallTargets::Paths(vec![Path::new(PROJECT).join(path)]);
     assert_eq!(touched(write("", "new/added.txt", "one\n")), file("new/added.txt"));
     assert_eq!(touched(replace("", "kept.txt", "old", "new")), file("kept.txt"));
 }
 
 #[test]
 fn every_hook_says_when_it_was_sent() {
-    let at = sent_at(Plugged::Gemini, "gemini", "AfterTool-run_shell_command");
+    let at = sent_at(&GEMINI, "gemini", "AfterTool-run_shell_command");
     assert_eq!(at, Some(1_794_780_820_141));
 }

@@ -5,20 +5,22 @@ use std::process::Command;
 use std::time::Duration;
 
 use serde_json::{Value, json};
-use takeback_agents::hook::{Heard, News, Plugged, Teller, ToolCall, event_of, hear, touches};
-use takeback_agents::opencode::plugin;
-use takeback_core::{AgentEvent, CallReport, Outcome, Tools, Touches};
+use takeback_agents::{
+    HookEvent, HookEventKind as Kind, HookProgram, HookSource, OPENCODE, ToolCall, add_hooks,
+    call_targets, default_tools, to_agent_event,
+};
+use takeback_core::{AgentEvent, CallReport, CallTargets, Outcome};
 use takeback_store::{CallId, SessionId};
 use takeback_testkit::Sandbox;
 
-use crate::recorded::all_are_heard_as;
+use crate::recorded::all_are_parsed_as;
 
 const SESSION: &str = "ses_e1eb57241ffehJO6HfNZbeh2xv";
 const SUBAGENT: &str = "ses_e1eb4fc5cffeNcyOCHIi1Oerjo";
 const PROJECT: &str = "/home/user/project";
 
-fn heard(event: &str, news: News) -> Heard {
-    Heard {
+fn hook_event(event: &str, kind: Kind) -> HookEvent {
+    HookEvent {
         event: event.to_owned(),
         session: SESSION.to_owned(),
         subagent: None,
@@ -28,21 +30,21 @@ fn heard(event: &str, news: News) -> Heard {
         timestamp: None,
         is_fork: false,
         forked_from: None,
-        news,
+        kind,
     }
 }
 
-fn of_subagent(event: &str, news: News) -> Heard {
-    Heard { subagent: Some(SUBAGENT.to_owned()), ..heard(event, news) }
+fn of_subagent(event: &str, kind: Kind) -> HookEvent {
+    HookEvent { subagent: Some(SUBAGENT.to_owned()), ..hook_event(event, kind) }
 }
 
-fn message(id: &str, heard: Heard) -> Heard {
-    Heard { prompt: Some(id.to_owned()), ..heard }
+fn message(id: &str, hook_event: HookEvent) -> HookEvent {
+    HookEvent { prompt: Some(id.to_owned()), ..hook_event }
 }
 
 /// `opencode run` puts what it was told between quotes.
-fn prompt(text: &str) -> Heard {
-    heard("chat.message", News::Prompt { text: format!("\"{text}\"") })
+fn prompt(text: &str) -> HookEvent {
+    hook_event("chat.message", Kind::Prompt { text: format!("\"{text}\"") })
 }
 
 fn call(id: &str, tool: &str, input: Value) -> ToolCall {
@@ -64,18 +66,18 @@ fn bash(id: &str, command: &str, description: &str) -> ToolCall {
 }
 
 /// In its terminal, where a person is asked for permissions.
-fn refused() -> Heard {
+fn refused() -> HookEvent {
     let input = json!({"command": "touch denied-bash.txt", "description": "d"});
     let call = call("call_82aa4009a811", "bash", input);
     let session = "ses_e1bd242a5ffeLUVvA7IjFxddI9".to_owned();
-    Heard { session, ..heard("message.part.updated", News::Rejected(call)) }
+    HookEvent { session, ..hook_event("message.part.updated", Kind::ToolRejected(call)) }
 }
 
 /// It ends, and has done nothing.
 #[test]
 fn a_refusal_is_the_end_of_the_call() {
-    let teller = Teller::new(Plugged::Opencode, None);
-    let event = event_of(&Tools::default(), teller, &refused());
+    let source = HookSource::new(&OPENCODE, None);
+    let event = to_agent_event(&default_tools(), source, &refused());
     let session = SessionId("ses_e1bd242a5ffeLUVvA7IjFxddI9".to_owned());
     let (call, outcome) = (CallId("call_82aa4009a811".to_owned()), Outcome::Rejected);
     assert_eq!(
@@ -88,8 +90,8 @@ fn a_refusal_is_the_end_of_the_call() {
 fn a_call_that_had_to_be_allowed_says_how_long_it_ran() {
     let given = br#"{"hook": "tool.execute.after", "directory": "/p", "ranMs": 1200,
         "input": {"tool": "bash", "sessionID": "s", "callID": "c", "args": {"command": "make"}}}"#;
-    let heard = hear(Plugged::Opencode, given, None).unwrap();
-    let News::After(_, ending) = heard.news else { panic!("{heard:?}") };
+    let hook_event = OPENCODE.parse(given, None).unwrap();
+    let Kind::AfterTool(_, ending) = hook_event.kind else { panic!("{hook_event:?}") };
     assert_eq!(ending.took, Some(Duration::from_millis(1200)));
 }
 
@@ -97,8 +99,8 @@ fn a_call_that_had_to_be_allowed_says_how_long_it_ran() {
 fn what_the_program_gives_is_understood() {
     const BEFORE: &str = "tool.execute.before";
     const AFTER: &str = "tool.execute.after";
-    let before = |call| heard(BEFORE, News::Before(call));
-    let after = |call| heard(AFTER, News::After(call, Outcome::Done.into()));
+    let before = |call| hook_event(BEFORE, Kind::BeforeTool(call));
+    let after = |call| hook_event(AFTER, Kind::AfterTool(call, Outcome::Done.into()));
     let notes = || write("call_80", "notes.md", "one\n");
     let edited = || edit("call_82", "notes.md", "one", "two");
     let moves = "mv notes.md kept.md && mkdir -p sub && echo side > sub/shell.txt";
@@ -109,12 +111,15 @@ fn what_the_program_gives_is_understood() {
     let patch = "*** Begin Patch\n*** Add File: patched.md\n+p\n*** Update File: kept.md\n@@\n\
                  -three\n+four\n*** End Patch";
     let patched = || call("call_104", "apply_patch", json!({ "patchText": patch }));
-    let patching = |heard| Heard { session: "ses_e1eb44567ffefCziia21xJnkFf".to_owned(), ..heard };
-    all_are_heard_as(
-        Plugged::Opencode,
+    let patching = |hook_event| HookEvent {
+        session: "ses_e1eb44567ffefCziia21xJnkFf".to_owned(),
+        ..hook_event
+    };
+    all_are_parsed_as(
+        &OPENCODE,
         "opencode",
         &[
-            ("event-session.created", heard("session.created", News::SessionStart)),
+            ("event-session.created", hook_event("session.created", Kind::SessionStart)),
             (
                 "chat.message-first",
                 message(
@@ -128,18 +133,21 @@ fn what_the_program_gives_is_understood() {
             ("tool.execute.after-edit", after(edited())),
             ("tool.execute.before-bash", before(moved())),
             ("tool.execute.after-bash", after(moved())),
-            ("tool.execute.before-read", heard(BEFORE, News::Nothing)),
-            ("tool.execute.after-read", heard(AFTER, News::Nothing)),
+            ("tool.execute.before-read", hook_event(BEFORE, Kind::Irrelevant)),
+            ("tool.execute.after-read", hook_event(AFTER, Kind::Irrelevant)),
             ("tool.execute.before-edit-without-match", before(unmatched())),
             (
                 "event-message.part.updated",
-                heard("message.part.updated", News::After(unmatched(), Outcome::Failed.into())),
+                hook_event(
+                    "message.part.updated",
+                    Kind::AfterTool(unmatched(), Outcome::Failed.into()),
+                ),
             ),
             ("event-message.part.updated-refused", refused()),
             ("tool.execute.before-bash-exit-3", before(exit_3())),
             ("tool.execute.after-bash-exit-3", after(exit_3())),
-            ("event-session.idle", heard("session.idle", News::TurnEnd)),
-            ("dispose", heard("dispose", News::SessionEnd)),
+            ("event-session.idle", hook_event("session.idle", Kind::TurnEnd)),
+            ("dispose", hook_event("dispose", Kind::SessionEnd)),
             (
                 "chat.message-second",
                 message(
@@ -147,25 +155,25 @@ fn what_the_program_gives_is_understood() {
                     prompt("Now the second. <<LABFILE /home/user/two.json FILE>>"),
                 ),
             ),
-            ("tool.execute.before-task", heard(BEFORE, News::Nothing)),
-            ("event-session.created-subagent", of_subagent("session.created", News::SubagentStart)),
+            ("tool.execute.before-task", hook_event(BEFORE, Kind::Irrelevant)),
+            ("event-session.created-subagent", of_subagent("session.created", Kind::SubagentStart)),
             (
                 "chat.message-subagent",
                 message(
                     "msg_1e14b03d5001FrIySVWBxFI2bM",
-                    of_subagent("chat.message", News::Nothing),
+                    of_subagent("chat.message", Kind::Irrelevant),
                 ),
             ),
             (
                 "tool.execute.before-subagent-write",
-                of_subagent(BEFORE, News::Before(by_subagent())),
+                of_subagent(BEFORE, Kind::BeforeTool(by_subagent())),
             ),
             (
                 "tool.execute.after-subagent-write",
-                of_subagent(AFTER, News::After(by_subagent(), Outcome::Done.into())),
+                of_subagent(AFTER, Kind::AfterTool(by_subagent(), Outcome::Done.into())),
             ),
-            ("event-session.idle-subagent", of_subagent("session.idle", News::SubagentStop)),
-            ("tool.execute.after-task", heard(AFTER, News::Nothing)),
+            ("event-session.idle-subagent", of_subagent("session.idle", Kind::SubagentStop)),
+            ("tool.execute.after-task", hook_event(AFTER, Kind::Irrelevant)),
             ("tool.execute.before-apply_patch", patching(before(patched()))),
             ("tool.execute.after-apply_patch", patching(after(patched()))),
         ],
@@ -175,20 +183,25 @@ fn what_the_program_gives_is_understood() {
 #[test]
 fn edits_name_their_files_and_a_command_may_write_anything() {
     let of = |call: ToolCall| {
-        touches(&Tools::default(), &call.tool, &call.input, Some(Path::new(PROJECT)))
+        call_targets(&default_tools(), &call.tool, &call.input, Some(Path::new(PROJECT)))
     };
-    let notes = || Touches::Paths(vec![PathBuf::from("/home/user/project/notes.md")]);
+    let notes = || CallTargets::Paths(vec![PathBuf::from("/home/user/project/notes.md")]);
     assert_eq!(of(write("c", "notes.md", "x")), notes());
     assert_eq!(of(edit("c", "notes.md", "x", "y")), notes());
     let patch = "*** Begin Patch\n*** Add File: notes.md\n+p\n*** End Patch\n";
     assert_eq!(of(call("c", "apply_patch", json!({ "patchText": patch }))), notes());
     let command = Some("make".to_owned());
-    assert_eq!(of(bash("c", "make", "d")), Touches::Anything { command, paths: Vec::new() });
+    assert_eq!(of(bash("c", "make", "d")), CallTargets::Anything { command, paths: Vec::new() });
+}
+
+fn plugin_for(program: &str) -> String {
+    let program = HookProgram { word: &format!("'{program}'"), runs: &|_| true };
+    String::from_utf8(add_hooks(&OPENCODE, None, &program).unwrap().unwrap()).unwrap()
 }
 
 #[test]
 fn the_plugin_calls_takeback_by_the_path_it_is_given() {
-    let plugin = plugin("/opt/take \"back\"");
+    let plugin = plugin_for("/opt/take \"back\"");
     let line = plugin.lines().find(|line| line.starts_with("const TAKEBACK"));
     assert_eq!(line, Some(r#"const TAKEBACK = "/opt/take \"back\"";"#));
 }
@@ -201,7 +214,7 @@ fn the_plugin_waits_for_the_server_and_does_without() {
     let sandbox = Sandbox::new();
     let stage = sandbox.outside();
     let takeback = stage.join("takeback");
-    std::fs::write(stage.join("takeback.js"), plugin(takeback.to_str().unwrap())).unwrap();
+    std::fs::write(stage.join("takeback.js"), plugin_for(takeback.to_str().unwrap())).unwrap();
     let script = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/hook/plugin.mjs");
     let node = Command::new("node").arg(script).arg(&stage).output();
     let Ok(node) = node else {

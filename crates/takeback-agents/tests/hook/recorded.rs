@@ -5,28 +5,28 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use takeback_agents::hook::{Ending, Heard, Plugged, hear};
+use takeback_agents::{AgentKind, CallEnd, HookEvent};
 use takeback_core::Outcome;
 use takeback_store::Timestamp;
 
-/// Compares what is heard of every recording in a folder with what is expected of it. What happened is
+/// Compares what is parsed from every recording in a folder with what is expected of it. What happened is
 /// the part of a recording's name before the first `-`. When it was sent is not compared.
 #[track_caller]
-pub(crate) fn all_are_heard_as(agent: Plugged, folder: &str, expected: &[(&str, Heard)]) {
+pub(crate) fn all_are_parsed_as(agent: &AgentKind, folder: &str, expected: &[(&str, HookEvent)]) {
     let mut names: Vec<&str> = expected.iter().map(|(name, _)| *name).collect();
     names.sort_unstable();
     assert_eq!(names, names_of(folder));
     for (name, expected) in expected {
         let event = name.split('-').next();
-        let heard = hear(agent, &given(folder, name), event).unwrap();
-        assert_eq!(Heard { timestamp: None, ..heard }, *expected, "{name}");
+        let hook_event = agent.parse(&given(folder, name), event).unwrap();
+        assert_eq!(HookEvent { timestamp: None, ..hook_event }, *expected, "{name}");
     }
 }
 
 /// When a recording says that it was sent, in milliseconds since 1970.
-pub(crate) fn sent_at(agent: Plugged, folder: &str, name: &str) -> Option<i64> {
-    let heard = hear(agent, &given(folder, name), name.split('-').next()).unwrap();
-    heard.timestamp.map(|Timestamp(millis)| millis)
+pub(crate) fn sent_at(agent: &AgentKind, folder: &str, name: &str) -> Option<i64> {
+    let hook_event = agent.parse(&given(folder, name), name.split('-').next()).unwrap();
+    hook_event.timestamp.map(|Timestamp(millis)| millis)
 }
 
 pub(crate) fn names_of(folder: &str) -> Vec<String> {
@@ -51,6 +51,6 @@ fn recordings(folder: &str) -> PathBuf {
 }
 
 /// The end of a call that says how long it ran.
-pub(crate) fn took(outcome: Outcome, millis: u64) -> Ending {
-    Ending { took: Some(Duration::from_millis(millis)), ..outcome.into() }
+pub(crate) fn took(outcome: Outcome, millis: u64) -> CallEnd {
+    CallEnd { took: Some(Duration::from_millis(millis)), ..outcome.into() }
 }

@@ -4,7 +4,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use serde_json::{Value, json};
-use takeback_agents::cut::{AgentHomes, AskedFor, Cut, cut};
+use takeback_agents::{Cut, PointPrompt, agent_named};
 
 const THREAD: &str = "01a1e143-f71b-7033-9b5a-1d57bbee37d5";
 const TURNS: [&str; 2] =
@@ -14,21 +14,22 @@ fn tests() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests")
 }
 
-fn homes() -> AgentHomes {
-    AgentHomes {
-        claude: tests().join("claude/recorded/history/2.1.325"),
-        codex: tests().join("it/recorded/codex"),
+fn home(agent: &str) -> PathBuf {
+    match agent {
+        "codex" => tests().join("it/recorded/codex"),
+        _ => tests().join("claude/recorded/history/2.1.325"),
     }
 }
 
 fn asked(agent: &str, session: &str, message: &str) -> Option<Cut> {
-    asked_at(&homes(), agent, session, message)
+    asked_at(&home(agent), agent, session, message)
 }
 
-fn asked_at(homes: &AgentHomes, agent: &str, session: &str, message: &str) -> Option<Cut> {
+fn asked_at(home: &Path, agent: &str, session: &str, message: &str) -> Option<Cut> {
     let message_ids = &[message.to_owned()];
     let text = "a prompt\nof two lines";
-    cut(homes, AskedFor { agent, session, message_ids, text }).expect("it can be read")
+    let cut = agent_named(agent).expect("it is known").cut?;
+    cut(home, PointPrompt { session, message_ids, text }).expect("it can be read")
 }
 
 #[test]
@@ -43,9 +44,12 @@ fn a_thread_of_codex_is_forked_after_the_turn_before() {
     assert_eq!(given, params);
     let (session, message_id) = (THREAD.to_owned(), TURNS[1].to_owned());
     let how = vec![resume, told.how[1].clone()];
-    assert_eq!(told, Cut { agent: "codex", session, message_id, how, command: None });
+    assert_eq!(
+        told,
+        Cut { agent: "codex", title: "Codex", session, message_id, how, command: None }
+    );
     let first = asked("codex", THREAD, TURNS[0]).expect("the first turn");
-    assert_eq!(first.how[1], "it began with that prompt: `codex` begins a new one");
+    assert_eq!(first.how[1], "the conversation began with that prompt: `codex` starts a new one");
 }
 
 #[test]
@@ -55,16 +59,14 @@ fn nothing_is_said_of_what_is_not_there() {
     assert_eq!(asked("codex", "../../..", TURNS[0]), None);
     assert_eq!(asked("gemini", THREAD, TURNS[0]), None);
     assert_eq!(asked("claude", THREAD, TURNS[0]), None);
-    let nowhere =
-        AgentHomes { claude: PathBuf::from("/nowhere"), codex: PathBuf::from("/nowhere") };
     for agent in ["claude", "codex"] {
-        assert_eq!(asked_at(&nowhere, agent, THREAD, TURNS[0]), None);
+        assert_eq!(asked_at(Path::new("/nowhere"), agent, THREAD, TURNS[0]), None);
     }
 }
 
 /// The longer of the two recorded sessions: its name and its lines.
 fn recorded() -> (String, Vec<Value>) {
-    let folder = homes().claude.join("projects/-home-user-project");
+    let folder = home("claude").join("projects/-home-user-project");
     let files = fs::read_dir(folder).expect("transcripts").map(|file| file.expect("a name").path());
     let file = files.max_by_key(|file| fs::metadata(file).expect("a file").len()).expect("one");
     let name = file.file_stem().expect("a name").to_str().expect("text").to_owned();
@@ -119,10 +121,12 @@ fn what_was_cut_already_is_not_cut_again() {
     fs::create_dir_all(&project).expect("a folder");
     let text: Vec<String> = lines.iter().map(Value::to_string).collect();
     fs::write(project.join(format!("{session}.jsonl")), text.join("\n")).expect("a file");
-    let homes = AgentHomes { claude: folder.path().to_owned(), ..homes() };
     for gone in [word(&second["uuid"]), &third] {
-        assert_eq!(asked_at(&homes, "claude", &session, gone), None, "{gone}");
+        assert_eq!(asked_at(folder.path(), "claude", &session, gone), None, "{gone}");
     }
     let first = word(&prompts(&lines)[0]["uuid"]).to_owned();
-    assert!(asked_at(&homes, "claude", &session, &first).is_some(), "it went on after the first");
+    assert!(
+        asked_at(folder.path(), "claude", &session, &first).is_some(),
+        "it went on after the first"
+    );
 }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
 
 use serde_json::{Value, json};
-use takeback_agents::{Agent, Ambiguous, Happening, RunError, Step, StepError};
+use takeback_agents::{EffectDecision, RunError, RunEvent, Step, StepAgent, StepError};
 use takeback_core::Workspace;
 use takeback_store::Timestamp;
 use takeback_store::state::{Effect, NewEffect, Status};
@@ -44,12 +44,12 @@ impl World {
         })
     }
 
-    fn agent<'a>(&'a self, steps: Vec<Step<'a>>, policy: Ambiguous) -> Agent<'a> {
+    fn agent<'a>(&'a self, steps: Vec<Step<'a>>, policy: EffectDecision) -> StepAgent<'a> {
         let on_ambiguous = Box::new(move |effect: &Effect| {
             self.asked.borrow_mut().push(effect.clone());
             policy
         });
-        Agent { on_ambiguous, ..Agent::new(execution(), steps) }
+        StepAgent { on_ambiguous, ..StepAgent::new(execution(), steps) }
     }
 }
 
@@ -79,8 +79,10 @@ fn an_effect_with_a_receipt_is_not_repeated_by_a_retry() {
         tries += 1;
         if tries < 3 { Err(StepError::failed("something else")) } else { Ok(()) }
     });
-    let values =
-        world.agent(vec![step], Ambiguous::Stop).run(&mut sandbox.workspace, &initial()).unwrap();
+    let values = world
+        .agent(vec![step], EffectDecision::Stop)
+        .run(&mut sandbox.workspace, &initial())
+        .unwrap();
     assert_eq!(world.sent.get(), 1);
     assert_eq!(values.state["receipt"], json!({ "message": 1 }), "the receipt is handed back");
     assert_eq!(attempts(&sandbox.workspace).len(), 4);
@@ -96,7 +98,7 @@ fn an_effect_that_is_to_be_repeated_happens_again() {
     let world = World::default();
     let steps = vec![world.mail(Fate::TimesOut)];
     let values =
-        world.agent(steps, Ambiguous::Repeat).run(&mut sandbox.workspace, &initial()).unwrap();
+        world.agent(steps, EffectDecision::Repeat).run(&mut sandbox.workspace, &initial()).unwrap();
     assert_eq!(world.sent.get(), 2);
     assert_eq!(values.state["receipt"], json!({ "message": 2 }));
     let asked = world.asked.borrow();
@@ -116,8 +118,10 @@ fn an_effect_that_is_to_be_skipped_counts_as_done_from_then_on() {
         tries += 1;
         if tries < 2 { Err(StepError::failed("something else")) } else { Ok(()) }
     });
-    let values =
-        world.agent(vec![step], Ambiguous::Skip).run(&mut sandbox.workspace, &initial()).unwrap();
+    let values = world
+        .agent(vec![step], EffectDecision::Skip)
+        .run(&mut sandbox.workspace, &initial())
+        .unwrap();
     assert_eq!(world.sent.get(), 1);
     assert_eq!(values.state["receipt"], Value::Null);
     assert_eq!(world.asked.borrow().len(), 1, "it is asked once");
@@ -139,7 +143,7 @@ fn an_effect_that_is_to_be_looked_at_ends_the_run_and_is_told_to_the_next() {
         vec![Step::new("before", |_, _| Ok(())), mail]
     };
     let error = world
-        .agent(steps(Fate::TimesOut), Ambiguous::Stop)
+        .agent(steps(Fate::TimesOut), EffectDecision::Stop)
         .run(&mut sandbox.workspace, &initial())
         .unwrap_err();
     assert_eq!(error.to_string(), "nobody knows whether the effect \"mail\" happened");
@@ -152,9 +156,9 @@ fn an_effect_that_is_to_be_looked_at_ends_the_run_and_is_told_to_the_next() {
 
     sandbox.reopen();
     let heard = RefCell::new(Vec::new());
-    let mut agent = world.agent(steps(Fate::Arrives), Ambiguous::Repeat);
+    let mut agent = world.agent(steps(Fate::Arrives), EffectDecision::Repeat);
     agent.on_happening = Box::new(|happening| {
-        if let Happening::Resumed(resumed) = happening {
+        if let RunEvent::Resumed(resumed) = happening {
             heard.borrow_mut().extend(resumed.ambiguous.clone());
         }
     });
@@ -170,7 +174,7 @@ fn an_effect_that_certainly_did_not_happen_is_not_ambiguous() {
     let world = World::default();
     let steps = vec![world.mail(Fate::Unreachable)];
     let values =
-        world.agent(steps, Ambiguous::Stop).run(&mut sandbox.workspace, &initial()).unwrap();
+        world.agent(steps, EffectDecision::Stop).run(&mut sandbox.workspace, &initial()).unwrap();
     assert_eq!(values.state["receipt"], json!({ "message": 2 }));
     assert!(world.asked.borrow().is_empty());
 }
@@ -190,7 +194,7 @@ fn an_effect_that_another_run_noted_first_is_not_done_unasked() {
             let (execution, intent) = (execution(), json!("the other's"));
             let (step, time) = (None, now());
             let new = NewEffect { execution: &execution, key: "mail", step, intent: &intent, time };
-            states.intend(&new).unwrap();
+            states.declare_effect(&new).unwrap();
         }
         now()
     });
@@ -200,7 +204,7 @@ fn an_effect_that_another_run_noted_first_is_not_done_unasked() {
         (mail.run)(values, effects)
     });
     let error = world
-        .agent(vec![step], Ambiguous::Stop)
+        .agent(vec![step], EffectDecision::Stop)
         .run(&mut sandbox.workspace, &initial())
         .unwrap_err();
     let RunError::AmbiguousEffect { effect } = error else { panic!("{error:?}") };

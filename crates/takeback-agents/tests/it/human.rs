@@ -4,8 +4,8 @@ use std::cell::RefCell;
 use std::fs;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-use takeback_agents::{Agent, Happening, RunError, Step, StepError};
-use takeback_core::Touches;
+use takeback_agents::{RunError, RunEvent, Step, StepAgent, StepError};
+use takeback_core::CallTargets;
 use takeback_core::execution::{RollbackFiles, rollback_to};
 use takeback_core::rewind::Files;
 use takeback_store::state::Status;
@@ -33,9 +33,9 @@ fn editing<'a>(sandbox: &Sandbox) -> Vec<Step<'a>> {
 /// Runs, and does `edit` as the user right after the failure; what happened then, in words.
 fn with_an_edit(sandbox: &mut Sandbox, edit: impl Fn()) -> (Result<(), RunError>, Vec<String>) {
     let happenings = RefCell::new(Vec::new());
-    let mut agent = Agent::new(execution(), editing(sandbox));
+    let mut agent = StepAgent::new(execution(), editing(sandbox));
     agent.on_happening = Box::new(|happening| {
-        if matches!(happening, Happening::Saved(record) if record.status == Status::Failed) {
+        if matches!(happening, RunEvent::Saved(record) if record.status == Status::Failed) {
             edit();
         }
         happenings.borrow_mut().push(told(happening));
@@ -94,8 +94,8 @@ fn an_edit_in_the_way_ends_the_run_and_nothing_is_taken_back() {
 #[test]
 fn a_step_that_names_its_paths_leaves_the_others_to_the_user() {
     for (touches, expected) in [
-        (Touches::Paths(vec!["agents.txt".into()]), "meanwhile\n"),
-        (Touches::anything(None), "before\n"),
+        (CallTargets::Paths(vec!["agents.txt".into()]), "meanwhile\n"),
+        (CallTargets::anything(None), "before\n"),
     ] {
         let mut sandbox = Sandbox::new();
         sandbox.write("mine.txt", "before\n");
@@ -106,7 +106,7 @@ fn a_step_that_names_its_paths_leaves_the_others_to_the_user() {
             Err(StepError::failed("always"))
         });
         let step = Step { touches, ..step };
-        let mut agent = Agent::new(execution(), vec![step]);
+        let mut agent = StepAgent::new(execution(), vec![step]);
         agent.most_retries = 0;
         agent.run(&mut sandbox.workspace, &initial()).unwrap_err();
         drop(agent);
@@ -132,7 +132,7 @@ fn what_a_cut_off_step_may_have_written_goes_back_only_if_asked() {
     sandbox.write("since.txt", "mine, or the step's\n");
     let before = sandbox.tree();
 
-    let careful = Agent::new(execution(), five_steps(&places, 0, nothing))
+    let careful = StepAgent::new(execution(), five_steps(&places, 0, nothing))
         .run(&mut sandbox.workspace, &initial());
     let Err(RunError::InTheWay { receipt, .. }) = careful else { panic!("{careful:?}") };
     let uncertain: Vec<_> = receipt.ambiguous.iter().map(|note| note.path.display()).collect();
@@ -176,10 +176,10 @@ fn after_a_rollback_of_the_state_alone_the_files_can_stay() {
             };
             vec![writing("first"), writing("second")]
         };
-        Agent::new(execution(), steps()).run(&mut sandbox.workspace, &initial()).unwrap();
+        StepAgent::new(execution(), steps()).run(&mut sandbox.workspace, &initial()).unwrap();
         let first = sandbox.workspace.states.find(&"ckpt-exec-1-1".parse().unwrap()).unwrap();
         rollback_to(&mut sandbox.workspace, &first.unwrap().key, RollbackFiles::Stay).unwrap();
-        let mut agent = Agent { files_at_start, ..Agent::new(execution(), steps()) };
+        let mut agent = StepAgent { files_at_start, ..StepAgent::new(execution(), steps()) };
         agent.run(&mut sandbox.workspace, &initial()).unwrap();
         let expected = if twice { "first\nsecond\nsecond\n" } else { "first\nsecond\n" };
         assert_eq!(sandbox.read("all.txt"), expected);

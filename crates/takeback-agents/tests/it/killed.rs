@@ -11,7 +11,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use rustix::process::{Signal, getpid, kill_process};
 use serde_json::json;
-use takeback_agents::{Agent, Ambiguous, Happening, RunError, Step};
+use takeback_agents::{EffectDecision, RunError, RunEvent, Step, StepAgent};
 use takeback_core::worktree::scope::ScopeOptions;
 use takeback_core::{Ambient, Limits, Workspace, WorkspaceOptions};
 use takeback_store::state::Status;
@@ -97,7 +97,7 @@ fn in_another_process() {
     let mut workspace = open(folder);
     let places = places(folder);
     if stop == "effect" {
-        let mut agent = mailing(&places, |_| die_at("effect"), Ambiguous::Stop);
+        let mut agent = mailing(&places, |_| die_at("effect"), EffectDecision::Stop);
         agent.run(&mut workspace, &initial()).unwrap();
         return;
     }
@@ -110,11 +110,11 @@ fn in_another_process() {
     };
     let mut agent = agent(five_steps(&places, FAILURES, passing));
     agent.on_happening = Box::new(|happening| match happening {
-        Happening::Saved(record) if record.status == Status::Failed => {
+        RunEvent::Saved(record) if record.status == Status::Failed => {
             die_at(&format!("failed {}", record.key.attempt));
         }
-        Happening::Saved(record) => die_at(&format!("saved {}", record.key.step)),
-        Happening::TakenBack(_) => die_at(&format!("taken back {}", places.count("fail 3"))),
+        RunEvent::Saved(record) => die_at(&format!("saved {}", record.key.step)),
+        RunEvent::TakenBack(_) => die_at(&format!("taken back {}", places.count("fail 3"))),
         _ => {}
     });
     agent.run(&mut workspace, &initial()).unwrap();
@@ -222,7 +222,11 @@ fn a_run_that_is_under_way_is_not_disturbed_by_another() {
 }
 
 /// One step that sends a mail, and passes by in the sending.
-fn mailing<'a>(places: &'a Places, passing: impl Fn(u32) + 'a, policy: Ambiguous) -> Agent<'a> {
+fn mailing<'a>(
+    places: &'a Places,
+    passing: impl Fn(u32) + 'a,
+    policy: EffectDecision,
+) -> StepAgent<'a> {
     let step = Step::new("mail", move |values, effects| {
         values.state["receipt"] = effects.once("mail", &json!({ "to": "you" }), || {
             places.note("sent");
@@ -232,15 +236,15 @@ fn mailing<'a>(places: &'a Places, passing: impl Fn(u32) + 'a, policy: Ambiguous
         Ok(())
     });
     let on_ambiguous = Box::new(move |_: &_| policy);
-    Agent { on_ambiguous, ..agent(vec![step]) }
+    StepAgent { on_ambiguous, ..agent(vec![step]) }
 }
 
 #[test]
 fn an_effect_that_was_cut_off_is_decided_by_the_agents_author() {
     for (policy, sent, receipt) in [
-        (Ambiguous::Repeat, 2, json!("accepted")),
-        (Ambiguous::Skip, 1, json!(null)),
-        (Ambiguous::Stop, 1, json!(null)),
+        (EffectDecision::Repeat, 2, json!("accepted")),
+        (EffectDecision::Skip, 1, json!(null)),
+        (EffectDecision::Stop, 1, json!(null)),
     ] {
         let folder = new_folder();
         let places = places(folder.path());
@@ -248,7 +252,7 @@ fn an_effect_that_was_cut_off_is_decided_by_the_agents_author() {
         let reported = Cell::new(0);
         let mut agent = mailing(&places, |_| {}, policy);
         agent.on_happening = Box::new(|happening| {
-            if let Happening::Resumed(resumed) = happening {
+            if let RunEvent::Resumed(resumed) = happening {
                 reported.set(resumed.ambiguous.len());
             }
         });
@@ -256,7 +260,7 @@ fn an_effect_that_was_cut_off_is_decided_by_the_agents_author() {
         drop(agent);
         assert_eq!(reported.get(), 1);
         match (policy, ended) {
-            (Ambiguous::Stop, Err(RunError::AmbiguousEffect { effect })) => {
+            (EffectDecision::Stop, Err(RunError::AmbiguousEffect { effect })) => {
                 assert_eq!(effect.key, "mail");
             }
             (_, ended) => assert_eq!(ended.unwrap().state["receipt"], receipt),

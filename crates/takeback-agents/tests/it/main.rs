@@ -19,10 +19,10 @@ use std::io::Write as _;
 use std::path::{Path, PathBuf};
 
 use serde_json::json;
-use takeback_agents::{Agent, Happening, Step, StepError};
+use takeback_agents::{RunEvent, Step, StepAgent, StepError};
 use takeback_core::Workspace;
 use takeback_core::rewind::AmbiguousPolicy;
-use takeback_store::state::{ExecutionId, ListQuery, Record, Status, Values, Which};
+use takeback_store::state::{ExecutionId, ListQuery, ListScope, Record, Status, Values};
 use takeback_testkit::{Sandbox, Thing};
 
 type Tree = BTreeMap<PathBuf, Thing>;
@@ -108,9 +108,9 @@ fn five_steps<'a>(
 fn nothing(_: &str, _: u32) {}
 
 /// An agent that goes on whatever a killed run left.
-fn agent(steps: Vec<Step<'_>>) -> Agent<'_> {
+fn agent(steps: Vec<Step<'_>>) -> StepAgent<'_> {
     let uncertain_files = AmbiguousPolicy::Take;
-    Agent { uncertain_files, ..Agent::new(execution(), steps) }
+    StepAgent { uncertain_files, ..StepAgent::new(execution(), steps) }
 }
 
 /// The values and the files of a run to which nothing happens.
@@ -132,12 +132,12 @@ fn attempts(workspace: &Workspace) -> Vec<(u32, u32, Status, Option<String>)> {
         let key = record.key;
         (key.step.0, key.attempt.0.get(), record.status, record.error)
     };
-    records(workspace, Which::All).into_iter().map(told).collect()
+    records(workspace, ListScope::All).into_iter().map(told).collect()
 }
 
-fn records(workspace: &Workspace, which: Which<'_>) -> Vec<Record> {
+fn records(workspace: &Workspace, scope: ListScope<'_>) -> Vec<Record> {
     let execution = execution();
-    let query = ListQuery { execution: &execution, which, after: None, limit: None };
+    let query = ListQuery { execution: &execution, scope, after: None, limit: None };
     workspace.states.list(&query).unwrap().records
 }
 
@@ -146,14 +146,14 @@ fn head(workspace: &Workspace) -> Record {
 }
 
 /// What happened, in words.
-fn told(happening: &Happening<'_>) -> String {
+fn told(happening: &RunEvent<'_>) -> String {
     match happening {
-        Happening::Resumed(resumed) => format!("resumed {}", resumed.checkpoint.record.id()),
-        Happening::Saved(record) => format!("{} {}", record.id(), record.status.name()),
-        Happening::TakenBack(receipt) => {
+        RunEvent::Resumed(resumed) => format!("resumed {}", resumed.checkpoint.record.id()),
+        RunEvent::Saved(record) => format!("{} {}", record.id(), record.status.name()),
+        RunEvent::TakenBack(receipt) => {
             let kept: Vec<_> = receipt.kept_files.iter().map(|note| note.path.display()).collect();
             format!("taken back, kept {kept:?}")
         }
-        Happening::NotCaptured(paths) => format!("not captured: {}", paths.len()),
+        RunEvent::NotCaptured(paths) => format!("not captured: {}", paths.len()),
     }
 }

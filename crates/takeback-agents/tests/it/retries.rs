@@ -3,8 +3,8 @@
 use std::cell::RefCell;
 
 use serde_json::json;
-use takeback_agents::{Agent, RunError, Step, StepError};
-use takeback_store::state::{Status, Which};
+use takeback_agents::{RunError, Step, StepAgent, StepError};
+use takeback_store::state::{ListScope, Status};
 use takeback_testkit::Sandbox;
 
 use crate::{
@@ -47,7 +47,7 @@ fn a_step_that_fails_twice_leaves_two_failed_attempts_and_nothing_else() {
             success(5, 1),
         ]
     );
-    let branch = records(&sandbox.workspace, Which::Branch(None));
+    let branch = records(&sandbox.workspace, ListScope::Branch(None));
     assert!(branch.iter().all(|record| record.status == Status::Success && record.is_newest));
     assert_eq!(
         happenings.take(),
@@ -134,7 +134,7 @@ fn the_first_step_can_fail_too() {
         values.state = json!(tries);
         if tries < 3 { Err(StepError::failed("not yet")) } else { Ok(()) }
     });
-    let values = Agent::new(execution(), vec![step]).run(&mut sandbox.workspace, &initial());
+    let values = StepAgent::new(execution(), vec![step]).run(&mut sandbox.workspace, &initial());
     assert_eq!(values.unwrap().state, json!(3));
     assert_eq!(sandbox.tree().into_keys().collect::<Vec<_>>(), [std::path::Path::new("try-3")]);
 }
@@ -159,7 +159,7 @@ fn a_run_that_ends_says_so() {
 fn tries_that_come_to_the_same_are_all_kept() {
     let mut sandbox = Sandbox::new();
     let step = Step::new("only", |_, _| Err(StepError::failed("no luck")));
-    let error = Agent::new(execution(), vec![step]).run(&mut sandbox.workspace, &initial());
+    let error = StepAgent::new(execution(), vec![step]).run(&mut sandbox.workspace, &initial());
     assert!(matches!(error, Err(RunError::GaveUp { retries: 3, .. })), "{error:?}");
     let failures: Vec<_> = (1..=4).map(|attempt| failure(1, attempt)).collect();
     assert_eq!(attempts(&sandbox.workspace)[1..], failures);

@@ -1,4 +1,4 @@
-//! The scenarios of the design for file checkpoints through the Claude Agent SDK, as far as they are
+//! The scenarios of the design for file checkpoints through the Claude StepAgent SDK, as far as they are
 //! about the checkpoints themselves: their list, their file, and going back with a live agent.
 
 use std::fs;
@@ -6,10 +6,11 @@ use std::path::PathBuf;
 use std::sync::Mutex;
 
 use serde_json::{Value, json};
-use takeback_agents::metadata::{Checkpoint, Metadata, description};
-use takeback_agents::restore::{OwnCopies, RestoreError, restore};
-use takeback_agents::talk::{Agent, AgentError, Decision, OwnFiles, OwnFilesError, Trial};
-use takeback_core::rewind::{Helped, RewindError, RewindRequest, Target};
+use takeback_agents::{
+    AgentError, ChatAgent, Checkpoint, Decision, Metadata, NativeFiles, NativeFilesError,
+    NativeFilesResult, RestoreError, Trial, checkpoint_description, restore_with_agent,
+};
+use takeback_core::rewind::{NativeOutcome, RewindError, RewindRequest, Target};
 use takeback_store::{PointId, Timestamp};
 use takeback_testkit::Sandbox;
 
@@ -88,7 +89,7 @@ fn listing_the_checkpoints_there_are() {
 // 智能提取检查点描述
 #[test]
 fn finding_a_description_for_a_checkpoint() {
-    let say = |content: Value| description(&content, "09:05:00");
+    let say = |content: Value| checkpoint_description(&content, "09:05:00");
     assert_eq!(say(json!("line one\nline two")), "line one line two");
     assert_eq!(say(json!("好".repeat(81))), "好".repeat(80));
     let blocks = json!([
@@ -120,7 +121,7 @@ impl Keeper {
     }
 }
 
-impl Agent for Keeper {
+impl ChatAgent for Keeper {
     fn name(&self) -> &'static str {
         "keeper"
     }
@@ -141,17 +142,21 @@ impl Agent for Keeper {
         self.live
     }
 
-    fn rewind_files(&self, message: &str, trial: Trial) -> Result<Option<OwnFiles>, OwnFilesError> {
+    fn rewind_files(
+        &self,
+        message: &str,
+        trial: Trial,
+    ) -> Result<Option<NativeFiles>, NativeFilesError> {
         self.asked.lock().unwrap().push((message.to_owned(), trial));
-        let copies = self.copies.as_ref().ok_or(OwnFilesError::NoCheckpoint)?;
+        let copies = self.copies.as_ref().ok_or(NativeFilesError::NoCheckpoint)?;
         if trial == Trial::Dry {
             let paths = copies.iter().map(|(path, _)| path.clone()).collect();
-            return Ok(Some(OwnFiles { paths }));
+            return Ok(Some(NativeFiles { paths }));
         }
         for (path, text) in copies {
             fs::write(path, text).unwrap();
         }
-        Ok(Some(OwnFiles::default()))
+        Ok(Some(NativeFiles::default()))
     }
 
     fn cut(&self, _: &str) -> Result<(), AgentError> {
@@ -192,11 +197,16 @@ fn restoring_files_to_a_checkpoint() {
     let copies = vec![(sandbox.at("utils.ts"), "add, subtract\n"), (sandbox.at("mine.txt"), "")];
     let agent = Keeper::new(Some(copies));
     let request = RewindRequest::new(Target::Point(point));
-    let restored = restore(&mut sandbox.workspace, &agent, "uuid-1", &request, None).unwrap();
+    let restored =
+        restore_with_agent(&mut sandbox.workspace, &agent, "uuid-1", &request, None).unwrap();
 
     let uuid = || "uuid-1".to_owned();
     assert_eq!(agent.asked(), [(uuid(), Trial::Dry), (uuid(), Trial::Real)]);
-    assert!(matches!(restored.own, OwnCopies::Asked(Helped::Ran)), "{:?}", restored.own);
+    assert!(
+        matches!(restored.own, NativeFilesResult::Asked(NativeOutcome::Ran)),
+        "{:?}",
+        restored.own
+    );
     assert!(restored.receipt.success, "{:?}", restored.receipt);
     assert_eq!(sandbox.read("utils.ts"), "add, subtract\n");
     assert_eq!(sandbox.read("by-shell.txt"), "one\n", "of which the agent knows nothing");
@@ -211,15 +221,17 @@ fn restoring_files_to_a_checkpoint_of_which_there_is_no_data() {
     let (mut sandbox, point) = played();
     let agent = Keeper::new(None);
     let nowhere = RewindRequest::new(Target::Point(PointId(77)));
-    let refused = restore(&mut sandbox.workspace, &agent, "uuid-7", &nowhere, None).unwrap_err();
+    let refused =
+        restore_with_agent(&mut sandbox.workspace, &agent, "uuid-7", &nowhere, None).unwrap_err();
     assert!(matches!(refused, RestoreError::Rewind(RewindError::NoPoint(PointId(77)))));
     assert_eq!(refused.to_string(), "there is no point 000000000000004d");
 
     // The agent has none, but Takeback has.
     let request = RewindRequest::new(Target::Point(point));
-    let restored = restore(&mut sandbox.workspace, &agent, "uuid-1", &request, None).unwrap();
+    let restored =
+        restore_with_agent(&mut sandbox.workspace, &agent, "uuid-1", &request, None).unwrap();
     assert!(restored.receipt.success);
-    let OwnCopies::Unavailable(why) = restored.own else { panic!("{:?}", restored.own) };
+    let NativeFilesResult::Unavailable(why) = restored.own else { panic!("{:?}", restored.own) };
     assert_eq!(why.to_string(), "the agent has no copies for this prompt");
     assert_eq!(sandbox.read("utils.ts"), "add, subtract\n");
 }
@@ -232,7 +244,8 @@ fn restoring_files_without_a_live_agent_is_refused() {
     let before = sandbox.tree();
     let agent = Keeper { live: false, ..Keeper::new(Some(Vec::new())) };
     let request = RewindRequest::new(Target::Point(point));
-    let refused = restore(&mut sandbox.workspace, &agent, "uuid-1", &request, None).unwrap_err();
+    let refused =
+        restore_with_agent(&mut sandbox.workspace, &agent, "uuid-1", &request, None).unwrap_err();
     assert!(matches!(refused, RestoreError::NotLive));
     assert_eq!(refused.to_string(), "No active query session. Cannot restore checkpoint.");
     assert_eq!(sandbox.tree(), before);

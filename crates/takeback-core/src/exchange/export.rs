@@ -4,8 +4,8 @@ use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::io::Write;
 
 use takeback_store::{
-    Author, Change, Digest, Entry, Lack, PackedBlob, Point, PointId, PointKind, Seq, Session,
-    SessionId, Store, StoreError, Timestamp, Turn, WorkPath, blob,
+    Author, Change, Digest, Entry, NotCapturedReason, PackedBlob, Point, PointId, PointKind, Seq,
+    Session, SessionId, Store, StoreError, Timestamp, Turn, WorkPath, blob,
 };
 
 use super::bundle::{BundleError, BundleWriter, Piece, WriteError};
@@ -14,7 +14,7 @@ use super::file::FileError;
 use super::left_out::LeftOut;
 use super::states::{self, StatesLeftOut};
 use crate::lock::Hold;
-use crate::record::{RecordError, drain_spool};
+use crate::record::{RecordError, drain_inbox};
 use crate::workspace::Workspace;
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -102,7 +102,7 @@ pub fn export(
     let Some(_lock) = workspace.lock(Hold::Shared, workspace.limits.rewind_patience)? else {
         return Err(ExportError::Locked);
     };
-    drain_spool(workspace)?;
+    drain_inbox(workspace)?;
     let Chosen { piece, left_out, damaged } = piece(workspace, options)?;
     let mut writer = BundleWriter::new(sink)?;
     writer.piece(&piece)?;
@@ -186,7 +186,7 @@ fn without_lost(
     let mut seen: HashMap<Digest, bool> = HashMap::new();
     let mut is_lost = |entry: &Entry| -> Result<bool, StoreError> {
         // No bundle has this: it is a matter of this store.
-        if *entry == (Entry::NotCaptured { lack: Lack::Damaged }) {
+        if *entry == (Entry::NotCaptured { reason: NotCapturedReason::Damaged }) {
             return Ok(true);
         }
         let Some(digest) = entry.digest() else { return Ok(false) };
@@ -206,7 +206,7 @@ fn without_lost(
         .flat_map(|change| [(&change.path, &mut change.before), (&change.path, &mut change.after)]);
     for (path, entry) in base.iter_mut().chain(changed) {
         if is_lost(entry)? {
-            *entry = Entry::NotCaptured { lack: Lack::Unreadable };
+            *entry = Entry::NotCaptured { reason: NotCapturedReason::Unreadable };
             damaged.insert(path.clone());
         }
     }
@@ -388,7 +388,7 @@ fn write_blob(
         return Ok(());
     }
     let damaged = || StoreError::DamagedBlob { digest: *digest };
-    let whole = store.packed(digest)?;
+    let whole = store.read_packed(digest)?;
     let parts = whole.chunks();
     if parts.is_empty() && whole.size <= blob::CHUNKED_ABOVE {
         whole.unpack().ok_or_else(damaged)?;
@@ -409,7 +409,7 @@ fn write_blob(
     }
     let mut hasher = blake3::Hasher::new();
     for part in parts {
-        let packed = store.packed(&part)?;
+        let packed = store.read_packed(&part)?;
         hasher.update(&packed.unpack().ok_or_else(damaged)?);
         if written.insert(part) {
             writer.blob(&packed)?;

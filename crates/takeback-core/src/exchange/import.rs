@@ -16,9 +16,9 @@ use super::bundle::{BundleError, BundleFile, Piece};
 use super::imported::{import_name, import_of, session_name};
 use crate::ambient::Ambient;
 use crate::lock::Hold;
-use crate::record::{RecordError, drain_spool, look_at_paths, survey};
+use crate::record::{RecordError, drain_inbox, look_at_paths, survey};
 use crate::rewind::RewindError;
-use crate::rewind::recover::recover_locked;
+use crate::rewind::recover_locked;
 use crate::workspace::Workspace;
 use crate::worktree::index::Index;
 
@@ -86,7 +86,7 @@ pub fn import(
         return Err(ImportError::Locked);
     };
     recover_locked(workspace)?;
-    drain_spool(workspace)?;
+    drain_inbox(workspace)?;
     survey(workspace)?;
     let paths = paths(&bundle.piece);
     if trial == Trial::ForReal {
@@ -412,7 +412,7 @@ fn masked(entry: &Entry) -> Entry {
 
 #[cfg(test)]
 mod tests {
-    use takeback_store::{Digest, PointKind, Vouched};
+    use takeback_store::{Digest, PointBasis, PointKind};
 
     use super::*;
 
@@ -451,7 +451,7 @@ mod tests {
             created_at: Timestamp(11),
             message_ids: Vec::new(),
             git: None,
-            vouched: Vouched::Scan,
+            basis: PointBasis::Scan,
         };
         let piece = Piece {
             base: vec![(path.clone(), file(0o10_4755))],

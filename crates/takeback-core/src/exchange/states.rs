@@ -1,6 +1,6 @@
 //! Agents' states are not part of a bundle: which of them an export leaves behind.
 
-use takeback_store::{SessionId, StateError, StateStore, StoreError};
+use takeback_store::{SessionId, StateError, States, StoreError};
 
 use super::export::Selection;
 
@@ -12,7 +12,7 @@ pub struct StatesLeftOut {
 }
 
 /// Of the points in `selection`. `None`: the states cannot be read.
-pub(super) fn left_out(states: &dyn StateStore, selection: &Selection) -> Option<StatesLeftOut> {
+pub(super) fn left_out(states: &dyn States, selection: &Selection) -> Option<StatesLeftOut> {
     match count(states, selection) {
         // Nothing was ever saved.
         Err(StateError::Store(StoreError::Missing { .. })) => Some(StatesLeftOut::default()),
@@ -20,7 +20,7 @@ pub(super) fn left_out(states: &dyn StateStore, selection: &Selection) -> Option
     }
 }
 
-fn count(states: &dyn StateStore, selection: &Selection) -> Result<StatesLeftOut, StateError> {
+fn count(states: &dyn States, selection: &Selection) -> Result<StatesLeftOut, StateError> {
     if let Selection::Point(point) = selection {
         let is_carried = states.points()?.contains(point);
         let (executions, checkpoints) = (usize::from(is_carried), u64::from(is_carried));

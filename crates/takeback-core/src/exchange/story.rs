@@ -15,7 +15,9 @@ use std::io::{self, BufWriter};
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 
-use takeback_store::{CallId, Digest, Entry, Lack, PackedBlob, SessionId, Timestamp, WorkPath};
+use takeback_store::{
+    CallId, Digest, Entry, NotCapturedReason, PackedBlob, SessionId, Timestamp, WorkPath,
+};
 
 use super::bundle::{BundleError, BundleFile, BundleLimits, BundleWriter, WriteError};
 
@@ -159,7 +161,7 @@ impl<'s> Copies<'s> {
     fn entry(&mut self, kept: &'s Kept) -> Entry {
         match kept {
             Kept::Absent => Entry::Absent,
-            Kept::Lost => Entry::NotCaptured { lack: Lack::Unreadable },
+            Kept::Lost => Entry::NotCaptured { reason: NotCapturedReason::Unreadable },
             Kept::Bytes { bytes, mode } => {
                 let digest = Digest::of(bytes);
                 self.places.entry(digest).or_insert(Source::Bytes(bytes));
@@ -171,7 +173,9 @@ impl<'s> Copies<'s> {
                 }
                 let entry = match file_entry(path) {
                     Ok(entry) => entry,
-                    Err(_unreadable) => Entry::NotCaptured { lack: Lack::Unreadable },
+                    Err(_unreadable) => {
+                        Entry::NotCaptured { reason: NotCapturedReason::Unreadable }
+                    }
                 };
                 if let Some(digest) = entry.digest() {
                     self.places.entry(digest).or_insert(Source::File(path));

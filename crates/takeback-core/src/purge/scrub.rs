@@ -73,6 +73,9 @@ impl Scrubber {
             Value::Object(fields) => {
                 fields.retain(|name, value| name != "one_with" || !self.is_path(value));
                 fields.values_mut().for_each(|value| self.clean(value));
+                // In `pathsBase64` the names themselves are keys.
+                let is_emptied = |value: &Value| value.as_array().is_some_and(Vec::is_empty);
+                fields.retain(|name, value| !(self.paths.contains(name) && is_emptied(value)));
             }
             Value::Null | Value::Bool(_) | Value::Number(_) => {}
         }
@@ -109,6 +112,7 @@ fn without_word(text: &str, word: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::rewind::Receipt;
 
     fn scrubber() -> Scrubber {
         let path = |text: &str| WorkPath::new(text).expect("a plain path");
@@ -132,5 +136,17 @@ mod tests {
         let value = |text: &str| serde_json::from_str::<Value>(text).expect("JSON");
         assert_eq!(value(&clean), value(expected));
         assert_eq!(scrubber().json(r#"{"path":"other"}"#), None);
+    }
+
+    #[test]
+    fn a_receipt_loses_names_that_are_not_text() {
+        let odd = WorkPath::new(b"key-\xff").expect("a plain path");
+        let scrubber = Scrubber::of(&odd, &BTreeSet::from([odd.clone()]));
+        let other = WorkPath::new(b"other-\xff").expect("a plain path");
+        let receipt = |restored_files| Receipt { restored_files, ..Receipt::default() };
+        let json = serde_json::to_string(&receipt(vec![odd, other.clone()])).expect("JSON");
+        let clean = scrubber.json(&json).expect("it is about them");
+        let clean: Receipt = serde_json::from_str(&clean).expect("a receipt");
+        assert_eq!(clean, receipt(vec![other]));
     }
 }

@@ -1,70 +1,72 @@
-//! What was seen and decided becomes one commit: changes with their authors, the event's own traces,
-//! and perhaps a point.
+//! The last phase of recording: one commit with the observed changes and their authors, the session, turn
+//! and call of the event, and perhaps a point.
 
 use takeback_store::{
-    Author, Call, CallKind, Change, Entry, Evidence, Head, Lack, Point, PointKind, Seq, StoreError,
-    Timestamp, WorkPath, Write,
+    Author, Call, CallKind, Change, Entry, Evidence, Head, NotCapturedReason, Point, PointKind,
+    Seq, StoreError, Timestamp, WorkPath, Write,
 };
 
-use super::decide::{Decision, Now, PointAt};
-use super::sight::Sight;
-use super::unseen::{Judgement, Unseen};
-use super::{RecordError, Recorded};
-use crate::author::{Found, Scene};
+use super::decide::{Decision, LogView, PointPosition};
+use super::gaps::{GapVerdict, Gaps};
+use super::observation::Observation;
+use super::{RecordError, RecordOutcome};
+use crate::author::{ActiveCalls, DatedPath};
 use crate::ends::LearnedEnd;
 use crate::git_state::git_state;
 use crate::workspace::Workspace;
 
-/// Appends what was seen and decided, trying again as long as others come first.
+/// Commits the observation and the decision. If another process committed first, moves the observation
+/// to the new head, decides again, and repeats.
 pub(super) fn commit(
     workspace: &mut Workspace,
-    mut sight: Sight,
+    mut observation: Observation,
     ends: &[LearnedEnd],
-    mut decide: impl FnMut(&Now) -> Result<Decision, RecordError>,
-) -> Result<Recorded, RecordError> {
+    mut decide: impl FnMut(&LogView<'_>) -> Result<Decision, RecordError>,
+) -> Result<RecordOutcome, RecordError> {
     let learned_at = if ends.is_empty() { Timestamp(0) } else { (workspace.ambient.now)() };
     loop {
         let head = workspace.store.head()?;
-        sight.catch_up(workspace, head)?;
-        let now = Now::read(&*workspace.store, ends, learned_at)?;
-        let decision = decide(&now)?;
-        let is_whole = sight.index.is_some();
-        let buried = if is_whole { now.buried(decision.time) } else { Vec::new() };
-        // A command may have written anywhere: only a look at the whole tree takes in all of it.
-        let closed = now.ended.iter().filter(|call| is_whole || is_edit(call)).cloned();
+        observation.catch_up(workspace, head)?;
+        let log = LogView::read(&*workspace.store, ends, learned_at)?;
+        let decision = decide(&log)?;
+        let is_whole = observation.index.is_some();
+        let dead = if is_whole { log.close_dead_sessions(decision.time) } else { Vec::new() };
+        // A command may have written anywhere: only a scan finds all of it.
+        let closed = log.ended.iter().filter(|call| is_whole || is_edit(call)).cloned();
         let closed: Vec<Write> = closed.map(Write::Call).collect();
-        let mut scene = decision.scene.unwrap_or_else(|| now.scene.clone());
-        let (Authored { changes: mut writes, filled_in, not_captured }, awake) =
-            authored(workspace, &sight, &mut scene, head, decision.time)?;
+        let mut active = decision.active.unwrap_or_else(|| log.active.clone());
+        let AuthoredChanges { changes: mut writes, completed, not_captured, background } =
+            attribute(workspace, &observation, &mut active, head, decision.time)?;
         let seq = Seq(head.seq.0 + writes.len() as u64);
-        let unreadable = sight.unreadable.clone();
-        let stats = sight.stats;
-        let mut recorded = Recorded { stats, not_captured, unreadable, ..Recorded::nothing(seq) };
+        let unreadable = observation.unreadable.clone();
+        let stats = observation.stats;
+        let mut recorded =
+            RecordOutcome { stats, not_captured, unreadable, ..RecordOutcome::nothing(seq) };
         recorded.changes = writes.len();
-        let unread = Entry::NotCaptured { lack: Lack::Deadline };
-        recorded.unfinished =
-            sight.index.is_some() && sight.found.iter().any(|observed| observed.after == unread);
+        let unread = Entry::NotCaptured { reason: NotCapturedReason::Deadline };
+        recorded.unfinished = observation.index.is_some()
+            && observation.found.iter().any(|observed| observed.after == unread);
         if recorded.unfinished {
-            super::want_the_rest(workspace)?;
+            workspace.inbox().request_scan()?;
         }
-        writes.extend(filled_in.into_iter().map(Write::ReplaceChange));
-        writes.extend(awake);
+        writes.extend(completed.into_iter().map(Write::ReplaceChange));
+        writes.extend(background);
         writes.extend(closed);
-        writes.extend(buried);
+        writes.extend(dead);
         writes.extend(decision.writes);
-        // A step that found everything as at the session's last point needs none of its own.
-        let standing = match &decision.point {
-            Some(point) if point.kind == PointKind::Step => now.point_at(seq, &point.session)?,
-            _ => decision.standing,
+        // A step that found no change since the session's last point needs no point of its own.
+        let existing = match &decision.point {
+            Some(point) if point.kind == PointKind::Step => log.point_at(seq, &point.session)?,
+            _ => decision.existing_point,
         };
-        recorded.point = standing;
-        if let Some(point) = decision.point.filter(|_| standing.is_none()) {
+        recorded.point = existing;
+        if let Some(point) = decision.point.filter(|_| existing.is_none()) {
             recorded.point = Some(point.id);
             writes.push(Write::Point(Point {
                 id: point.id,
-                seq: match decision.point_at {
-                    PointAt::BeforeWhatWasSeen => head.seq,
-                    PointAt::AfterWhatWasSeen => seq,
+                seq: match decision.position {
+                    PointPosition::BeforeChanges => head.seq,
+                    PointPosition::AfterChanges => seq,
                 },
                 session: point.session,
                 kind: point.kind,
@@ -74,21 +76,21 @@ pub(super) fn commit(
                 created_at: decision.time,
                 message_ids: point.message.into_iter().collect(),
                 git: git_state(workspace.root.path()),
-                vouched: sight.vouched(),
+                basis: observation.basis(),
             }));
         }
         let worth = !writes.is_empty() || workspace.store.last_scan()?.is_none();
         if let Some(scanned) = decision.scanned.filter(|_| worth) {
-            writes.push(Write::Scanned(scanned));
+            writes.push(Write::ScanTime(scanned));
         }
         if writes.is_empty() {
-            sight.save_index(workspace, head);
+            observation.save_index(workspace, head);
             return Ok(recorded);
         }
         match workspace.store.commit(head, &writes) {
             Ok(head) => {
                 drop(writes);
-                sight.save_index(workspace, head);
+                observation.save_index(workspace, head);
                 return Ok(recorded);
             }
             Err(StoreError::Moved) => {}
@@ -97,77 +99,79 @@ pub(super) fn commit(
     }
 }
 
-/// About as many as an event leaves besides its changes.
-const MORE_WRITES: usize = 8;
+/// About as many writes as an event makes in addition to its changes.
+const EVENT_WRITES: usize = 8;
 
-/// What a sight means for the log.
-struct Authored {
-    /// Nothing else; as writes, since a first scan has very many of them.
+/// An observation as the log has it.
+struct AuthoredChanges {
+    /// As writes, so that the many changes of a first scan are not copied.
     changes: Vec<Write>,
-    not_captured: Vec<(WorkPath, Lack)>,
-    /// Changes of which it is known by now what they left: the file is still the very same, and there
-    /// was time to read it.
-    filled_in: Vec<Change>,
+    not_captured: Vec<(WorkPath, NotCapturedReason)>,
+    /// Earlier changes whose result could not be read then: the file is still the same and was read now.
+    completed: Vec<Change>,
+    /// Background calls that were found to be active.
+    background: Vec<Write>,
 }
 
 fn is_edit(call: &Call) -> bool {
     matches!(call.kind, CallKind::Edit { .. })
 }
 
-/// The changes, and the calls in the background that were seen to be at work.
-fn authored(
+/// Finds the author of every observed change.
+fn attribute(
     workspace: &Workspace,
-    sight: &Sight,
-    scene: &mut Scene,
+    observation: &Observation,
+    active: &mut ActiveCalls,
     head: Head,
     time: Timestamp,
-) -> Result<(Authored, Vec<Write>), StoreError> {
-    // Dates decide between calls; without any, there is nothing to decide.
-    let unseen = Unseen::of(workspace, sight)?;
-    let needs_dates = !scene.calls.is_empty() || !unseen.is_empty();
-    let dates = if needs_dates { sight.dates(workspace) } else { Vec::new() };
+) -> Result<AuthoredChanges, StoreError> {
+    // Dates cost a stat each, and only decide between calls.
+    let gaps = Gaps::of(workspace, observation)?;
+    let needs_dates = !active.calls.is_empty() || !gaps.is_empty();
+    let dates = if needs_dates { observation.dates(workspace) } else { Vec::new() };
     let date = |at: usize| dates.get(at).copied().flatten();
-    let found: Vec<Found<'_>> = (0..)
-        .zip(&sight.found)
-        .map(|(at, one)| Found { path: &one.path, changed_at: date(at), found_at: time })
+    let found: Vec<DatedPath<'_>> = (0..)
+        .zip(&observation.found)
+        .map(|(at, one)| DatedPath { path: &one.path, changed_at: date(at), found_at: time })
         .collect();
-    let awake = scene.keep_awake(&found).into_iter().map(Write::Call).collect();
-    let mut authored = Authored {
-        changes: Vec::with_capacity(sight.found.len() + MORE_WRITES),
+    let background = active.extend_background(&found).into_iter().map(Write::Call).collect();
+    let mut authored = AuthoredChanges {
+        changes: Vec::with_capacity(observation.found.len() + EVENT_WRITES),
         not_captured: Vec::new(),
-        filled_in: Vec::new(),
+        completed: Vec::new(),
+        background,
     };
-    let same = sight.found.iter().filter(|observed| observed.same_file);
+    let same = observation.found.iter().filter(|observed| observed.same_file);
     let same: Vec<WorkPath> = same.map(|observed| observed.path.clone()).collect();
     let mut latest = workspace.store.latest_of(&same)?.into_iter();
     let mut seq = head.seq;
-    for (observed, found) in sight.found.iter().zip(found) {
+    for (observed, found) in observation.found.iter().zip(found) {
         if observed.same_file {
             match latest.next().flatten() {
                 Some(change) if change.after == observed.before => {
                     let after = observed.after.clone();
-                    authored.filled_in.push(Change { after, ..change });
+                    authored.completed.push(Change { after, ..change });
                     continue;
                 }
-                // Somebody else was first.
+                // Another process has completed it.
                 Some(change) if change.after == observed.after => continue,
                 _ => {}
             }
         }
-        let is_first_seen = sight.first_seen.contains(&observed.path);
-        let (author, evidence) = match unseen.judge(observed, found, scene) {
-            Some(Judgement::SameChange(change)) => {
-                authored.filled_in.push(change);
+        let is_first_seen = observation.first_seen.contains(&observed.path);
+        let (author, evidence) = match gaps.judge(observed, found, active) {
+            Some(GapVerdict::Completes(change)) => {
+                authored.completed.push(change);
                 continue;
             }
-            Some(Judgement::Whose(author, evidence)) => (author, evidence),
-            // It came into sight; whose work it is, it does not say.
+            Some(GapVerdict::MadeBy(author, evidence)) => (author, evidence),
+            // It came into scope; that says nothing about who made it.
             None if is_first_seen => (Author::Human, Evidence::Named),
-            None => scene.whose(found),
+            None => active.author_of(found),
         };
         seq = seq.next();
-        if let Entry::NotCaptured { lack } = observed.after {
-            authored.not_captured.push((observed.path.clone(), lack));
+        if let Entry::NotCaptured { reason } = observed.after {
+            authored.not_captured.push((observed.path.clone(), reason));
         }
         authored.changes.push(Write::Change(Change {
             seq,
@@ -182,5 +186,5 @@ fn authored(
             cancels: Vec::new(),
         }));
     }
-    Ok((authored, awake))
+    Ok(authored)
 }

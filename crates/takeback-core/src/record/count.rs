@@ -1,10 +1,11 @@
-//! How much a first look at a tree will be, for whoever watches it.
+//! How much a first scan will read, for a progress display.
 
 use std::collections::HashSet;
 use std::time::Duration;
 
 use takeback_store::Entry;
 
+use super::RecordError;
 use crate::progress::Work;
 use crate::workspace::Workspace;
 use crate::worktree::budget::Budget;
@@ -19,8 +20,8 @@ pub(super) struct Amount {
     pub(super) bytes: u64,
 }
 
-/// Looks at all names, which takes little beside reading the files. Nobody knows (none) after the first
-/// look, when only what has changed is read, and nobody is told if nobody watches.
+/// Lists all names, which is cheap compared with reading the files. Zero after the first scan, which
+/// leaves only changed files to read, and without a progress display.
 pub(super) fn to_read(workspace: &Workspace, before: &Index) -> Result<Amount, ScanError> {
     if workspace.ambient.watch.is_none() || before.least_folders() > 0 {
         return Ok(Amount::default());
@@ -39,19 +40,27 @@ pub(super) fn to_read(workspace: &Workspace, before: &Index) -> Result<Amount, S
         stages: &HashSet::new(),
     };
     let scan = scan(&ask, &mut |_| {})?;
-    let mut amount = Amount { files: scan.stats.files, bytes: 0 };
-    for (_, folder) in scan.index.folders() {
-        amount.bytes +=
-            folder.children.iter().filter_map(|child| unread(&child.known)).sum::<u64>();
-    }
-    Ok(amount)
+    Ok(Amount { files: scan.stats.files, bytes: bytes_unread(&scan.index) })
 }
 
-/// The size of a file whose bytes are still to be kept.
-pub(super) fn unread(known: &Known) -> Option<u64> {
+/// How many bytes earlier scans had no time to read, as far as known.
+pub fn bytes_left_to_read(workspace: &Workspace) -> Result<u64, RecordError> {
+    let index = Index::load(&workspace.index_file(), &*workspace.store)?;
+    Ok(bytes_unread(&index))
+}
+
+fn bytes_unread(index: &Index) -> u64 {
+    let children = index.folders().map(|(_, folder)| folder);
+    children
+        .map(|folder| folder.children.iter().filter_map(|child| unread(&child.known)).sum::<u64>())
+        .sum()
+}
+
+/// The size of a file whose bytes are still to be read.
+fn unread(known: &Known) -> Option<u64> {
     match known {
-        Known::Entry { entry: Entry::NotCaptured { lack }, fingerprint: Some(print), .. } => {
-            lack.may_be_kept_later().then_some(print.size)
+        Known::Entry { entry: Entry::NotCaptured { reason }, fingerprint: Some(print), .. } => {
+            reason.may_be_captured_later().then_some(print.size)
         }
         _ => None,
     }

@@ -1,46 +1,48 @@
-//! What an event means: which calls, turns and points it opens and closes, and who may have written
-//! what was found. Reads the store, writes nothing.
+//! The third phase of recording: which session, turn, call and point an event opens or closes, and which
+//! calls may have made the changes that were found. Reads the store, writes nothing.
 
 use std::time::Duration;
 
 use takeback_store::{
     Call, CallKind, CallState, Point, PointId, PointKind, PointQuery, Seq, Session, SessionId,
-    Store, StoreError, Timestamp, Turn, TurnId, WorkPath, Write,
+    Store, StoreError, Timestamp, Turn, WorkPath, Write,
 };
 
-use crate::author::Scene;
+use super::observe::SessionCalls;
+use super::{Arrival, NewIds};
+use crate::author::ActiveCalls;
 use crate::ends::LearnedEnd;
-use crate::event::{AgentEvent, CallReport, Outcome, Touches};
+use crate::event::{AgentEvent, CallReport, CallTargets, Outcome};
 
-/// Who is there, read afresh for every try of a commit.
-pub(super) struct Now<'s> {
+/// Sessions and active calls in the log, read again each time a commit is tried.
+pub(super) struct LogView<'s> {
     pub(super) store: &'s dyn Store,
     pub(super) sessions: Vec<Session>,
-    pub(super) scene: Scene,
-    /// Calls whose end was learned elsewhere than from an event.
+    pub(super) active: ActiveCalls,
+    /// Calls whose end no event reported, but a transcript or process list showed.
     pub(super) ended: Vec<Call>,
 }
 
-impl<'s> Now<'s> {
+impl<'s> LogView<'s> {
     pub(super) fn read(
         store: &'s dyn Store,
         ends: &[LearnedEnd],
         time: Timestamp,
     ) -> Result<Self, StoreError> {
         let sessions = store.sessions()?;
-        let mut scene = Scene::read(store, &sessions)?;
+        let mut active = ActiveCalls::read(store, &sessions)?;
         let mut ended = Vec::new();
-        for call in &mut scene.calls {
+        for call in &mut active.calls {
             if let Some(end) = ends.iter().find(|end| end.is_of(call)) {
                 *call = end.of(call, time);
-                scene.cut_off.remove(&(call.session.clone(), call.id.clone()));
+                active.cut_off.remove(&(call.session.clone(), call.id.clone()));
                 ended.push(call.clone());
             }
         }
-        Ok(Self { store, sessions, scene, ended })
+        Ok(Self { store, sessions, active, ended })
     }
 
-    /// The newest point of a session, if it is of this moment of the log.
+    /// The newest point of a session, if it is at this position in the log.
     pub(super) fn point_at(
         &self,
         seq: Seq,
@@ -51,8 +53,7 @@ impl<'s> Now<'s> {
         Ok(points.iter().rev().find(listed).map(|point| point.id))
     }
 
-    /// The newest point of a session's prompts, if it is of this message: whoever tells a prompt twice
-    /// means one.
+    /// The point of a session's newest prompt, if it has this message id: the prompt was reported twice.
     fn point_of(
         &self,
         session: &SessionId,
@@ -63,10 +64,10 @@ impl<'s> Now<'s> {
         Ok(last.filter(|point| point.message_ids.contains(message)).map(|point| point.id))
     }
 
-    /// Whether what a session does without a prompt belongs to an earlier one: the whole's if it is a
-    /// part of another session, which may work on in the background after its turn; its own if it goes
-    /// on by itself, because something in the background has ended.
-    fn goes_on_from_a_prompt(&self, session: &Session) -> Result<bool, StoreError> {
+    /// Whether a call without an open turn belongs to an earlier prompt. A part of another session may
+    /// continue in the background after its turn. A session of its own may continue by itself when
+    /// something in the background has ended.
+    fn continues_prompt(&self, session: &Session) -> Result<bool, StoreError> {
         if session.whole().is_some() {
             return Ok(true);
         }
@@ -76,11 +77,11 @@ impl<'s> Now<'s> {
         Ok(last.is_some_and(|last| has_a_name(&last)))
     }
 
-    /// Ends what died without a word, once a scan has found all that it may have left.
-    pub(super) fn buried(&self, time: Timestamp) -> Vec<Write> {
+    /// Closes calls and sessions of agents that died, once a scan has found all they may have written.
+    pub(super) fn close_dead_sessions(&self, time: Timestamp) -> Vec<Write> {
         let cut_off =
-            |call: &&Call| self.scene.cut_off.contains(&(call.session.clone(), call.id.clone()));
-        let calls: Vec<&Call> = self.scene.calls.iter().filter(cut_off).collect();
+            |call: &&Call| self.active.cut_off.contains(&(call.session.clone(), call.id.clone()));
+        let calls: Vec<&Call> = self.active.calls.iter().filter(cut_off).collect();
         let session_died = |session: &&Session| calls.iter().any(|call| call.session == session.id);
         let sessions = self.sessions.iter().filter(session_died).map(|session| {
             Write::Session(Session { open_turn: None, ended_at: Some(time), ..session.clone() })
@@ -106,77 +107,72 @@ pub(super) struct NewPoint {
     pub(super) message: Option<String>,
 }
 
-/// What a commit is to hold beside the changes that were seen.
+/// What a commit holds in addition to the observed changes.
 pub(super) struct Decision {
     pub(super) time: Timestamp,
     pub(super) scanned: Option<Timestamp>,
-    /// Who might have written what was seen; `None`: as the store tells it.
-    pub(super) scene: Option<Scene>,
+    /// The calls that may have made the changes; `None`: those of the [`LogView`].
+    pub(super) active: Option<ActiveCalls>,
     pub(super) point: Option<NewPoint>,
-    /// The point that stands for the event, which needs none of its own.
-    pub(super) standing: Option<PointId>,
-    pub(super) point_at: PointAt,
+    /// A point that already covers the event, which then makes none.
+    pub(super) existing_point: Option<PointId>,
+    pub(super) position: PointPosition,
     pub(super) writes: Vec<Write>,
 }
 
 impl Decision {
     pub(super) fn at(time: Timestamp) -> Self {
-        let point_at = PointAt::AfterWhatWasSeen;
         Self {
             time,
             scanned: None,
-            scene: None,
+            active: None,
             point: None,
-            standing: None,
-            point_at,
+            existing_point: None,
+            position: PointPosition::AfterChanges,
             writes: Vec::new(),
         }
     }
 
-    /// Nobody looked when it happened: what is seen now may be what the session has done since.
-    pub(super) fn come_late(&mut self, event: &AgentEvent) {
-        self.point_at = PointAt::BeforeWhatWasSeen;
+    /// The tree was not observed when the event happened: the changes may be what the session did since.
+    pub(super) fn mark_late(&mut self, event: &AgentEvent) {
+        self.position = PointPosition::BeforeChanges;
         let opens = matches!(event, AgentEvent::Prompt { .. } | AgentEvent::BeforeTool { .. });
-        if let Some(scene) = self.scene.as_mut().filter(|_| opens) {
-            scene.may_have_written(event.session());
+        if let Some(active) = self.active.as_mut().filter(|_| opens) {
+            active.may_have_written(event.session());
         }
     }
 }
 
-/// Where a new point stands in the log.
+/// Where a new point is in the log, relative to the changes of its commit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum PointAt {
-    BeforeWhatWasSeen,
-    AfterWhatWasSeen,
+pub(super) enum PointPosition {
+    BeforeChanges,
+    AfterChanges,
 }
 
 pub(super) fn decide(
-    event: &AgentEvent,
-    now: &Now<'_>,
-    new_turn: TurnId,
-    new_point: PointId,
-    named: &[WorkPath],
-    time: Timestamp,
+    arrival: &Arrival<'_>,
+    calls: &SessionCalls,
+    ids: &NewIds,
+    log: &LogView<'_>,
 ) -> Result<Decision, StoreError> {
+    let &Arrival { event, time, .. } = arrival;
     let id = event.session();
     let mut decision = Decision::at(time);
-    let known = now.sessions.iter().find(|session| session.id == *id);
+    let known = log.sessions.iter().find(|session| session.id == *id);
     let mut session = known.cloned().unwrap_or_else(|| new_session(id, time));
     session.ended_at = None;
     session.archived_at = None;
-    let turn = match session.open_turn {
-        Some(turn) => now.store.turn(turn)?,
-        None => None,
-    };
-    let mut scene = now.scene.clone();
+    let turn = session.open_turn.map(|turn| log.store.turn(turn)).transpose()?.flatten();
+    let mut active = log.active.clone();
     if let AgentEvent::Prompt { message, .. } = event {
-        decision.standing = now.point_of(id, message.as_ref())?;
+        decision.existing_point = log.point_of(id, message.as_ref())?;
     }
-    if decision.standing.is_none() {
-        close_lost_calls(event, now, &mut scene, &mut decision);
+    if decision.existing_point.is_none() {
+        close_lost_calls(event, log, &mut active, &mut decision);
     }
     let new_turn_of = |prompt: &str, message: Option<&String>| Turn {
-        id: new_turn,
+        id: ids.turn,
         session: id.clone(),
         message: message.cloned(),
         prompt: prompt.to_owned(),
@@ -189,13 +185,13 @@ pub(super) fn decide(
             writes.push(Write::Turn(Turn { closed_at: Some(time), ..turn.clone() }));
         }
     };
-    let prompt_point = |description: String, message: Option<String>| NewPoint {
-        id: new_point,
-        kind: PointKind::Prompt,
+    let new_point = |kind: PointKind, text: &str, message: Option<&String>| NewPoint {
+        id: ids.point,
+        kind,
         session: Some(id.clone()),
-        description,
+        description: describe(text),
         label: None,
-        message,
+        message: message.cloned(),
     };
     let mut call = None;
     match event {
@@ -204,27 +200,27 @@ pub(super) fn decide(
             session.parent = parent.clone().or(session.parent);
             session.owner = owner.or(session.owner);
         }
-        AgentEvent::Prompt { .. } if decision.standing.is_some() => {}
+        AgentEvent::Prompt { .. } if decision.existing_point.is_some() => {}
         AgentEvent::Prompt { message, text, .. } => {
             close_turn(&mut session, &mut decision.writes);
-            session.open_turn = Some(new_turn);
+            session.open_turn = Some(ids.turn);
             decision.writes.push(Write::Turn(new_turn_of(text, message.as_ref())));
-            decision.point = Some(prompt_point(describe(text), message.clone()));
+            decision.point = Some(new_point(PointKind::Prompt, text, message.as_ref()));
         }
         AgentEvent::BeforeTool { call: call_id, tool, touches, .. } => {
             if session.open_turn.is_none() {
-                session.open_turn = Some(new_turn);
+                session.open_turn = Some(ids.turn);
                 decision.writes.push(Write::Turn(new_turn_of("", None)));
-                if !now.goes_on_from_a_prompt(&session)? {
-                    decision.point = Some(prompt_point(String::new(), None));
+                if !log.continues_prompt(&session)? {
+                    decision.point = Some(new_point(PointKind::Prompt, "", None));
                 }
             }
             call = Some(Call {
                 session: id.clone(),
                 id: call_id.clone(),
-                turn: session.open_turn.unwrap_or(new_turn),
+                turn: session.open_turn.unwrap_or(ids.turn),
                 tool: tool.clone(),
-                kind: kind_of(touches, named),
+                kind: kind_of(touches, &calls.targets),
                 state: CallState::Open,
                 opened_at: time,
                 began_at: None,
@@ -233,22 +229,21 @@ pub(super) fn decide(
             });
         }
         AgentEvent::AfterTool { call: call_id, outcome, report, .. } => {
-            match now.store.call(id, call_id)? {
+            match log.store.call(id, call_id)? {
                 Some(ending) => {
-                    // One that was given up for lost ran after all.
-                    scene.calls.retain(|c| (&c.session, &c.id) != (id, call_id));
+                    // It may have been closed as lost, and ran after all.
+                    active.calls.retain(|c| (&c.session, &c.id) != (id, call_id));
                     let was_in_background = ending.active_at.is_some();
-                    let ending = ended(ending, *outcome, *report, time);
-                    scene.calls.push(as_it_ran(&ending, was_in_background, time));
+                    let ending = close_call(ending, *outcome, *report, time);
+                    active.calls.push(as_it_ran(&ending, was_in_background, time));
                     call = Some(ending);
                 }
-                // Nobody told when it began.
-                None => scene.may_have_written(id),
+                // Its start was not reported.
+                None => active.may_have_written(id),
             }
         }
         AgentEvent::Step { name, .. } => {
-            let kind = PointKind::Step;
-            decision.point = Some(NewPoint { kind, ..prompt_point(describe(name), None) });
+            decision.point = Some(new_point(PointKind::Step, name, None));
         }
         AgentEvent::TurnEnd { .. } => close_turn(&mut session, &mut decision.writes),
         AgentEvent::SessionEnd { .. } => {
@@ -256,20 +251,21 @@ pub(super) fn decide(
             session.ended_at = Some(time);
         }
     }
-    // The store wants a session before its turns, and a turn before its calls.
+    // The store needs a session before its turns, and a turn before its calls.
     decision.writes.insert(0, Write::Session(session));
     decision.writes.extend(call.map(Write::Call));
-    decision.scene = Some(scene);
+    active.restore_open(&calls.open);
+    decision.active = Some(active);
     Ok(decision)
 }
 
-fn kind_of(touches: &Touches, named: &[WorkPath]) -> CallKind {
+fn kind_of(touches: &CallTargets, named: &[WorkPath]) -> CallKind {
     match touches {
-        Touches::Paths(_) => CallKind::Edit { paths: named.to_vec() },
-        Touches::Anything { command, .. } => {
+        CallTargets::Paths(_) => CallKind::Edit { paths: named.to_vec() },
+        CallTargets::Anything { command, .. } => {
             CallKind::Shell { command: command.clone(), paths: named.to_vec() }
         }
-        Touches::Nothing => CallKind::Edit { paths: Vec::new() },
+        CallTargets::Nothing => CallKind::Edit { paths: Vec::new() },
     }
 }
 
@@ -286,11 +282,15 @@ fn new_session(id: &SessionId, time: Timestamp) -> Session {
     }
 }
 
-/// What an event says of calls of its session whose end no event reported. Another call that begins or
-/// ends overtakes them: they may still run. Whatever else comes says that they are over, and not when
-/// they ended.
-fn close_lost_calls(event: &AgentEvent, now: &Now<'_>, scene: &mut Scene, decision: &mut Decision) {
-    let own = now.scene.calls.iter().filter(|call| call.session == *event.session());
+/// Closes calls of the session whose end no event reported. Another call that begins or ends overtakes
+/// them: they may still run. Any other event shows that they are over, but not when they ended.
+fn close_lost_calls(
+    event: &AgentEvent,
+    log: &LogView<'_>,
+    active: &mut ActiveCalls,
+    decision: &mut Decision,
+) {
+    let own = log.active.calls.iter().filter(|call| call.session == *event.session());
     for call in own.filter(|call| call.state.may_write()) {
         let (state, closed_at) = match event {
             AgentEvent::Step { .. } => continue,
@@ -305,7 +305,7 @@ fn close_lost_calls(event: &AgentEvent, now: &Now<'_>, scene: &mut Scene, decisi
                 (CallState::Overtaken, None)
             }
             AgentEvent::Prompt { .. } | AgentEvent::SessionStart { .. } => {
-                scene.cut_off.insert((call.session.clone(), call.id.clone()));
+                active.cut_off.insert((call.session.clone(), call.id.clone()));
                 (CallState::CutOff, Some(decision.time))
             }
             AgentEvent::TurnEnd { .. } => (CallState::CutOff, Some(decision.time)),
@@ -314,8 +314,8 @@ fn close_lost_calls(event: &AgentEvent, now: &Now<'_>, scene: &mut Scene, decisi
     }
 }
 
-/// A call for the changes that its end finds: it did them itself, whatever goes on from here. What a task
-/// in the background left stays in doubt.
+/// The call as the author of the changes found at its end: it made them itself, whatever runs on from
+/// here. Changes of a background task stay in doubt.
 fn as_it_ran(ending: &Call, was_in_background: bool, time: Timestamp) -> Call {
     let state = match ending.state {
         _ if was_in_background => CallState::Background,
@@ -325,12 +325,12 @@ fn as_it_ran(ending: &Call, was_in_background: bool, time: Timestamp) -> Call {
     Call { state, closed_at: ending.closed_at.or(Some(time)), ..ending.clone() }
 }
 
-/// A call as its own event says that it ended.
-fn ended(call: Call, outcome: Outcome, report: CallReport, time: Timestamp) -> Call {
+/// The call with the end that its own event reports.
+fn close_call(call: Call, outcome: Outcome, report: CallReport, time: Timestamp) -> Call {
     let is_edit = !call.kind.paths().is_empty();
     let is_shell = matches!(call.kind, CallKind::Shell { .. });
     let state = match outcome {
-        // What changed while it waited may be the person's.
+        // It waited for permission: changes made meanwhile may be the person's.
         Outcome::Done | Outcome::Failed | Outcome::Interrupted if report.waited && is_shell => {
             CallState::CutOff
         }

@@ -12,10 +12,10 @@ use crate::worktree::scope::{Distrusted, EXCLUDE, MOST_RULES, has_rules, is_excl
 /// Whose work a scan may find.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Writers {
-    /// That of the calls which the store knows to be live.
+    /// That of live calls in the store.
     Live,
-    /// Also that of a call of which only the end is known.
-    Unseen,
+    /// Also that of a call whose start was not reported.
+    Unreported,
 }
 
 /// The files with rules that are not to hide what `scan` found to be new. `before`: the index that it
@@ -34,7 +34,7 @@ pub(super) fn distrusted(
     let may_be_an_agents = |path: &WorkPath| {
         let could =
             |kind: &CallKind| matches!(kind, CallKind::Shell { .. }) || kind.paths().contains(path);
-        writers == Writers::Unseen || calls.iter().any(|call| could(&call.kind))
+        writers == Writers::Unreported || calls.iter().any(|call| could(&call.kind))
     };
     let judges: Vec<WorkPath> = scan.judges.iter().cloned().collect();
     let latest = store.latest_of(&judges)?;

@@ -8,7 +8,7 @@ use takeback_store::{
 };
 
 use super::erase;
-use crate::rewind::again::without_contents;
+use crate::rewind::history::erased;
 
 /// How much is kept.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -119,7 +119,7 @@ impl Drops {
         self.kept.retain(|point| !going.points.contains(&point.id));
         self.points.extend(going.points);
         self.rewinds.extend(going.rewinds);
-        Ok(going.newest.map(|newest| Write::Rewind(without_contents(&newest))))
+        Ok(going.newest.map(|newest| Write::Rewind(erased(&newest))))
     }
 
     /// Adds what goes with these points of the list.
@@ -163,8 +163,8 @@ pub(super) fn choose(
     let expired: HashSet<&SessionId> =
         sessions.iter().filter(|s| is_expired(s, policy, now)).map(|s| &s.id).collect();
     let is_expired = |point: &Point| point.session.as_ref().is_some_and(|id| expired.contains(id));
-    let mut going = beyond(&points, policy, |point| point.may_go() && !is_expired(point));
-    let goes = |point: &&Point| point.may_go() && is_expired(point);
+    let mut going = beyond(&points, policy, |point| point.may_expire() && !is_expired(point));
+    let goes = |point: &&Point| point.may_expire() && is_expired(point);
     going.extend(points.iter().filter(goes).map(|point| point.id));
     let staying: HashSet<&SessionId> =
         points.iter().filter(|p| !going.contains(&p.id)).flat_map(|p| &p.session).collect();
@@ -174,7 +174,7 @@ pub(super) fn choose(
 
 /// The points of the list beyond the number that is kept.
 pub(super) fn too_many(points: &[Point], policy: &Policy) -> BTreeSet<PointId> {
-    beyond(points, policy, Point::may_go)
+    beyond(points, policy, Point::may_expire)
 }
 
 fn beyond(points: &[Point], policy: &Policy, counts: impl Fn(&Point) -> bool) -> BTreeSet<PointId> {

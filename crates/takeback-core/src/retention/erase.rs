@@ -66,32 +66,32 @@ fn is_own(change: &Change, sessions: &[SessionId]) -> bool {
     matches!(&change.author, Author::Agent { session, .. } if sessions.contains(session))
 }
 
-/// The stretches of the log in which a path has contents of a session that no listed point has.
+/// The runs of the log in which a path has contents of a session that no listed point has.
 struct Held {
     /// From the change that made them to the one that replaced them.
-    stretches: Vec<(Seq, Seq)>,
+    runs: Vec<(Seq, Seq)>,
 }
 
 impl Held {
     fn by(changes: &[Change], kept: &[Point], sessions: &[SessionId]) -> Self {
         let listed = kept.iter().filter(|point| point.kind != PointKind::Safety);
         let listed: BTreeSet<Seq> = listed.map(|point| point.seq).collect();
-        let mut stretches = Vec::new();
+        let mut runs = Vec::new();
         for own in by_path(changes).values() {
             let contents = contents_of(own, sessions);
             for pair in own.windows(2) {
                 let (from, to) = (pair[0].seq, pair[1].seq);
                 let is_listed = listed.range(from..to).next().is_some();
                 if contents.contains(&pair[0].after) && !is_listed {
-                    stretches.push((from, to));
+                    runs.push((from, to));
                 }
             }
         }
-        Self { stretches }
+        Self { runs }
     }
 
     fn at(&self, seq: Seq) -> bool {
-        self.stretches.iter().any(|(from, to)| (*from..*to).contains(&seq))
+        self.runs.iter().any(|(from, to)| (*from..*to).contains(&seq))
     }
 }
 

@@ -8,8 +8,8 @@ use std::collections::{BTreeSet, HashMap, HashSet};
 use std::path::Path;
 
 use takeback_store::{
-    Change, Digest, Point, PointId, PointKind, Seq, SessionId, Store, StoreError, Timestamp,
-    Weight, Write,
+    Change, Digest, Point, PointId, PointKind, Seq, SessionId, Store, StoreError, StoredSize,
+    Timestamp, Write,
 };
 
 use super::choose::{Drops, Policy, Together, is_exempt};
@@ -168,7 +168,7 @@ fn at_work(
 struct Needs {
     changes: Vec<Change>,
     head: Seq,
-    weights: HashMap<Digest, Weight>,
+    weights: HashMap<Digest, StoredSize>,
 }
 
 /// What one set of kept points needs.
@@ -182,7 +182,7 @@ impl Needs {
         let head = store.head()?.seq;
         let changes = store.changes_after(Seq(0))?;
         let named = changes.iter().flat_map(named_by).collect();
-        Ok(Self { head, weights: store.weights(&named)?, changes })
+        Ok(Self { head, weights: store.stored_sizes(&named)?, changes })
     }
 
     fn of_points(&self, kept: &BTreeSet<Seq>) -> Need {

@@ -9,12 +9,11 @@ use std::collections::HashMap;
 use std::iter::zip;
 use std::ops::Range;
 
-mod line_diff;
-mod search;
 mod separate;
 
-use line_diff::{Hunk, diff_lines};
 use separate::{Replacement, separate};
+
+use crate::diff::{Effort, Hunk, diff_numbers};
 
 /// Contents above this, or binary ones (a NUL byte in the first 8000 bytes of any side), are never
 /// merged.
@@ -51,7 +50,7 @@ pub fn merge_text(base: &[u8], ours: &[u8], theirs: &[u8]) -> TextMerge {
 
     let mut numbers = HashMap::new();
     let [base, ours, theirs] = sides.map(|side| Text::new(side, &mut numbers));
-    let diff = |side: &Text| diff_lines(&base.lines, &side.lines, numbers.len());
+    let diff = |side: &Text| diff_numbers(&base.lines, &side.lines, Effort::MERGE);
     let Some((our_hunks, their_hunks)) =
         diff(&ours).and_then(|hunks| Some((hunks, diff(&theirs)?)))
     else {

@@ -6,7 +6,7 @@ use std::os::unix::ffi::OsStrExt as _;
 use globset::{GlobBuilder, GlobSet, GlobSetBuilder};
 use takeback_store::WorkPath;
 
-use super::journal::RewindError;
+use super::error::RewindError;
 
 /// Paths and globs that a request is limited to; a folder stands for all that is in it.
 #[derive(Debug)]

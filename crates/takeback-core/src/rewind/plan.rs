@@ -13,13 +13,14 @@ mod three_way;
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
+use serde::de::IgnoredAny;
 use serde::{Deserialize, Serialize};
 use takeback_store::{
-    Attribution, Author, Change, Correction, Digest, Entry, Evidence, PackedBlob, PathStretches,
-    RewindId, Seq, SessionId, StoreError, WorkPath,
+    Attribution, Author, Change, Correction, Digest, Entry, Evidence, PackedBlob, PathRuns,
+    RewindId, Seq, StoreError, WorkPath,
 };
 
-use self::first_seen::FirstSeen;
+use self::first_seen::FirstSighting;
 use self::folders::{make_room, unlock_folders};
 use self::links::keep_links;
 use self::renames::tell_renames;
@@ -27,22 +28,22 @@ use self::roles::{Role, may_be_taken, roles};
 pub(crate) use self::set_id::dropped_bits;
 use self::set_id::{givable, only_bits_are_gone};
 use self::three_way::{Merged, Texts, merge_entry};
-use super::helper::Named;
+use super::native::NativePath;
+use super::request::{AmbiguousPolicy, RewindScope};
 use super::state_move::StateMove;
-use crate::exchange::imported::is_imported;
 
 /// What a rewind would do, path by path.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Plan {
+pub struct Plan<Steps = Vec<Step>> {
     /// By path.
-    pub steps: Vec<Step>,
+    pub steps: Steps,
     /// By path.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub unlocked: Vec<Unlocked>,
+    pub unlocked: Vec<UnlockedFolder>,
     /// Folders that cannot be read and belong to the user: the rewind makes them readable before it
     /// plans again. By path.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub opens: Vec<Unlocked>,
+    pub opens: Vec<UnlockedFolder>,
     /// An agent's state that goes along.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub state: Option<StateMove>,
@@ -51,13 +52,13 @@ pub struct Plan {
     pub turns_back: bool,
     /// What the agent's own restore may write before the steps are done. By path.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub named: Vec<Named>,
+    pub named: Vec<NativePath>,
     /// Whether the whole tree was looked at for it: then its safety point knows every path.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub surveyed: bool,
     /// What came into sight since the aim's moment and stays. By path.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub first_seen: Vec<FirstSeen>,
+    pub first_seen: Vec<FirstSighting>,
     /// What the person says of authors with it, to be remembered.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub corrections: Vec<(Seq, Correction)>,
@@ -66,6 +67,9 @@ pub struct Plan {
     #[serde(skip)]
     pub merged: Vec<PackedBlob>,
 }
+
+/// A plan of the log without its steps, which may be very many: they are skipped as it is read.
+pub(super) type PlanHeader = Plan<IgnoredAny>;
 
 /// One path of a plan.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -94,7 +98,7 @@ pub struct Step {
 
 /// A folder that its owner may not write to, and that is made writable while the plan is done.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Unlocked {
+pub struct UnlockedFolder {
     pub path: WorkPath,
     /// What it has before, and afterwards if no step gives it another.
     pub mode: u32,
@@ -210,57 +214,18 @@ impl Plan {
 
 /// Where a plan leads.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Aim {
+pub(super) enum Aim {
     /// Back to the moment `at`, as far as `whose` wrote it.
-    Point { at: Seq, whose: Whose },
+    Point { at: Seq, scope: RewindScope },
     /// Every path as it was at the moment `at`, whoever wrote it.
     Exact { at: Seq },
     /// As if this rewind, undo or redo had not been.
     Without { rewind: RewindId },
 }
 
-/// Whose changes are taken back.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Whose {
-    /// All of this workspace: sessions that were imported did nothing here.
-    AllAgents,
-    Sessions(BTreeSet<SessionId>),
-}
-
-impl Whose {
-    fn includes(&self, author: &Author) -> bool {
-        match (self, author) {
-            (Self::AllAgents, author) => !author.sessions().is_empty() && !is_imported(author),
-            (Self::Sessions(chosen), author) => {
-                author.sessions().iter().any(|s| chosen.contains(s))
-            }
-        }
-    }
-
-    /// Whether no other session can have written it.
-    fn includes_all(&self, author: &Author) -> bool {
-        match self {
-            Self::AllAgents => self.includes(author),
-            Self::Sessions(chosen) => author.sessions().iter().all(|s| chosen.contains(s)),
-        }
-    }
-}
-
-/// What to do where it is not certain whose change it is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum AmbiguousPolicy {
-    /// Bring back what is missing; leave the rest.
-    #[default]
-    Leave,
-    /// Take it back like an agent's where only the chosen sessions can have written it.
-    TakeOwn,
-    /// Take it back like an agent's.
-    Take,
-}
-
 /// How a plan is to be made.
 #[derive(Debug, Clone)]
-pub struct PlanOptions {
+pub(super) struct PlanOptions {
     pub aim: Aim,
     pub ambiguous: AmbiguousPolicy,
     /// Where points stand in the log.
@@ -275,7 +240,7 @@ pub struct PlanOptions {
 
 /// What is on disk now.
 #[derive(Debug, Clone, Default)]
-pub struct Present {
+pub(super) struct DiskState {
     pub entries: BTreeMap<WorkPath, Entry>,
     /// The names in the folders among them.
     pub names: BTreeMap<WorkPath, Vec<WorkPath>>,
@@ -288,20 +253,20 @@ pub struct Present {
 }
 
 /// Reads what a plan needs from the store.
-pub trait Sources {
+pub(super) trait Sources {
     /// An earlier change, for what a rewind cancelled, with the author that is known now.
     fn change(&self, seq: Seq) -> Result<Option<Change>, StoreError>;
     fn contents(&self, digest: &Digest) -> Result<Vec<u8>, StoreError>;
 }
 
 /// Plans. `histories` holds every path changed after the aim's moment that is asked for.
-pub fn plan(
-    histories: &[PathStretches],
-    present: &Present,
+pub(super) fn plan(
+    histories: &[PathRuns],
+    present: &DiskState,
     options: &PlanOptions,
     sources: &dyn Sources,
 ) -> Result<Plan, StoreError> {
-    let mut plan = Plan::default();
+    let mut plan: Plan = Plan::default();
     for history in histories {
         let now = present.entries.get(&history.path).unwrap_or(history.at_end());
         let step = match &options.aim {
@@ -322,8 +287,8 @@ pub fn plan(
 }
 
 /// The paths a plan may touch, before anything was looked at.
-pub fn candidates(
-    histories: &[PathStretches],
+pub(super) fn candidates(
+    histories: &[PathRuns],
     aim: &Aim,
     points: &BTreeSet<Seq>,
     sources: &dyn Sources,
@@ -349,20 +314,20 @@ struct Run<'a> {
     seqs: Vec<Seq>,
 }
 
-fn runs<'a>(history: &'a PathStretches, roles: &[Role]) -> Vec<Run<'a>> {
+fn runs<'a>(history: &'a PathRuns, roles: &[Role]) -> Vec<Run<'a>> {
     let mut runs: Vec<Run<'a>> = Vec::new();
-    for (stretch, role) in history.stretches.iter().zip(roles) {
+    for (next, role) in history.runs.iter().zip(roles) {
         match runs.last_mut() {
             _ if *role == Role::Dead => {}
             Some(run) if run.role == *role => {
-                run.after = &stretch.after;
-                run.seqs.extend(&stretch.seqs);
+                run.after = &next.after;
+                run.seqs.extend(&next.seqs);
             }
             _ => runs.push(Run {
                 role: *role,
-                before: &stretch.before,
-                after: &stretch.after,
-                seqs: stretch.seqs.clone(),
+                before: &next.before,
+                after: &next.after,
+                seqs: next.seqs.clone(),
             }),
         }
     }
@@ -370,7 +335,7 @@ fn runs<'a>(history: &'a PathStretches, roles: &[Role]) -> Vec<Run<'a>> {
 }
 
 fn path_step(
-    history: &PathStretches,
+    history: &PathRuns,
     now: &Entry,
     aim: &Aim,
     options: &PlanOptions,
@@ -452,18 +417,20 @@ fn path_step(
 
 const UNCLEAR: &str = "it is not certain who wrote it; --ambiguous take takes it back";
 
-fn exact_step(history: &PathStretches, now: &Entry) -> Option<Step> {
+fn exact_step(history: &PathRuns, now: &Entry) -> Option<Step> {
     let goal = history.at_start();
     let verdict = match goal {
         goal if goal == now => return None,
         Entry::Unknown => Verdict::NotCaptured { reason: UNKNOWN_BEFORE.to_owned() },
-        Entry::NotCaptured { lack } => Verdict::NotCaptured { reason: lack.reason().to_owned() },
+        Entry::NotCaptured { reason } => {
+            Verdict::NotCaptured { reason: reason.describe().to_owned() }
+        }
         Entry::Absent => Verdict::Delete,
         to => Verdict::Restore { to: to.clone() },
     };
-    let roles = vec![Role::Take; history.stretches.len()];
+    let roles = vec![Role::Take; history.runs.len()];
     Some(Step {
-        cancels: history.stretches.iter().flat_map(|stretch| &stretch.seqs).copied().collect(),
+        cancels: history.runs.iter().flat_map(|run| &run.seqs).copied().collect(),
         because: causes(history, &roles),
         evidence: weakest(history, &roles),
         ..Step::new(history.path.clone(), now.clone(), verdict)
@@ -475,26 +442,22 @@ pub(crate) const DAMAGED: &str = "damaged in the store";
 
 const UNKNOWN_BEFORE: &str = "it was not covered before, so what stood there is not known";
 
-fn causes(history: &PathStretches, roles: &[Role]) -> Vec<Attribution> {
+fn causes(history: &PathRuns, roles: &[Role]) -> Vec<Attribution> {
     let asked = |role: &Role| matches!(role, Role::Take | Role::Ambiguous | Role::Other);
-    let stretches = history.stretches.iter().zip(roles).filter(|(_, role)| asked(role));
+    let runs = history.runs.iter().zip(roles).filter(|(_, role)| asked(role));
     let mut seen = HashSet::new();
-    stretches
-        .flat_map(|(stretch, _)| &stretch.unnamed)
-        .filter(|known| seen.insert(*known))
-        .cloned()
-        .collect()
+    runs.flat_map(|(run, _)| &run.inferred).filter(|known| seen.insert(*known)).cloned().collect()
 }
 
 /// The least certain evidence of what an agent did here and is, or might be, taken back.
-fn weakest(history: &PathStretches, roles: &[Role]) -> Option<Evidence> {
+fn weakest(history: &PathRuns, roles: &[Role]) -> Option<Evidence> {
     let asked = |role: &Role| matches!(role, Role::Take | Role::Ambiguous);
-    let stretches = history.stretches.iter().zip(roles).filter(|(_, role)| asked(role));
-    let of_agents = stretches.filter(|(stretch, _)| !stretch.author.sessions().is_empty());
+    let runs = history.runs.iter().zip(roles).filter(|(_, role)| asked(role));
+    let of_agents = runs.filter(|(run, _)| !run.author.sessions().is_empty());
     of_agents
-        .flat_map(|(stretch, _)| {
-            let unnamed = stretch.unnamed.iter().map(|known| known.evidence);
-            unnamed.chain([stretch.evidence])
+        .flat_map(|(run, _)| {
+            let unnamed = run.inferred.iter().map(|known| known.evidence);
+            unnamed.chain([run.evidence])
         })
         .max_by_key(|evidence| match evidence {
             Evidence::Named => 0,
@@ -504,14 +467,14 @@ fn weakest(history: &PathStretches, roles: &[Role]) -> Option<Evidence> {
         })
 }
 
-fn kept_reason(history: &PathStretches, roles: &[Role]) -> String {
+fn kept_reason(history: &PathRuns, roles: &[Role]) -> String {
     let mut sessions = BTreeSet::new();
     let (mut human, mut deleted) = (false, false);
-    let others = history.stretches.iter().zip(roles).filter(|(_, role)| **role == Role::Other);
-    for (stretch, _) in others {
-        human |= matches!(stretch.author, Author::Human | Author::Ambiguous { .. });
-        deleted |= stretch.author == Author::Deleted;
-        sessions.extend(stretch.author.sessions().iter().map(|session| session.0.clone()));
+    let others = history.runs.iter().zip(roles).filter(|(_, role)| **role == Role::Other);
+    for (run, _) in others {
+        human |= matches!(run.author, Author::Human | Author::Ambiguous { .. });
+        deleted |= run.author == Author::Deleted;
+        sessions.extend(run.author.sessions().iter().map(|session| session.0.clone()));
     }
     let mut who = Vec::new();
     if human || (sessions.is_empty() && !deleted) {
@@ -535,12 +498,12 @@ fn guarded(mut step: Step, options: &PlanOptions) -> Step {
     if step.path.is_outside() && !options.outside {
         let reason = "outside the workspace; --outside takes it back too".to_owned();
         step.verdict = Verdict::Keep { reason };
-    } else if let Entry::NotCaptured { lack } = step.present
+    } else if let Entry::NotCaptured { reason } = step.present
         && !options.discard.contains(&step.path)
     {
         let reason = format!(
             "what stands there now could not be kept ({}); --discard PATH gives it up",
-            lack.reason()
+            reason.describe()
         );
         step.verdict = Verdict::NotCaptured { reason };
     } else if step.placed().is_some_and(|digest| options.lost.contains(&digest)) {

@@ -1,14 +1,17 @@
-//! An agent's state that goes back together with the files: where it stands, and where it is to stand.
+//! An agent's state that moves together with the files: where its head is, and where it goes.
 
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
 use takeback_store::state::{
     Attempt, BranchName, CheckpointKey, ExecutionId, HeadMove, LineId, MoveTo, StepIndex,
 };
-use takeback_store::{RewindId, RewindRecord, StateError, StateStore};
+use takeback_store::{RewindId, RewindKind, RewindRecord, StateError, States};
 
+use super::error::RewindError;
+use super::journal;
 use super::plan::Plan;
-use super::receipt::StateReceipt;
+use super::receipt::{Receipt, StateReceipt};
+use super::request::RewindRequest;
+use crate::workspace::Workspace;
 
 /// A head that is to be moved. Part of a promise.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -63,10 +66,7 @@ pub struct Rollback {
 
 impl StateMove {
     /// Where the current branch stands now, and where it is to.
-    pub(super) fn back_to(
-        states: &dyn StateStore,
-        rollback: &Rollback,
-    ) -> Result<Self, StateError> {
+    pub(super) fn back_to(states: &dyn States, rollback: &Rollback) -> Result<Self, StateError> {
         let CheckpointKey { execution, step, attempt } = &rollback.to;
         if states.find(&rollback.to.id())?.is_none() {
             return Err(StateError::NotFound { id: rollback.to.id() });
@@ -91,15 +91,14 @@ impl StateMove {
 
     /// What takes back the move of a rewind, if it had one and did it.
     pub(super) fn without(
-        states: &dyn StateStore,
+        states: &dyn States,
         rewind: &RewindRecord,
     ) -> Result<Option<Self>, StateError> {
-        let plan: Option<Plan> = serde_json::from_str(&rewind.plan).ok();
-        let Some(done) = plan.and_then(|plan| plan.state).filter(|_| was_moved(rewind)) else {
+        let Some(moved) = moved_state(rewind) else { return Ok(None) };
+        let Some(done) = journal::plan_header_of(rewind).ok().and_then(|plan| plan.state) else {
             return Ok(None);
         };
-        // Its execution may have been deleted since, and another have its name: then there is nothing
-        // to take back.
+        // The execution may have been deleted since, and another one have its name.
         if !states.has_line(&done.execution, done.from)? {
             return Ok(None);
         }
@@ -109,7 +108,7 @@ impl StateMove {
             Err(error) => return Err(error),
         };
         let stands = head.record.map(|record| record.key.to_string());
-        let to = match stands == left_at(rewind) {
+        let to = match stands == moved.checkpoint {
             true => StateGoal::Line(done.from),
             false => StateGoal::Stay,
         };
@@ -122,9 +121,9 @@ impl StateMove {
     }
 
     /// Moves the head, once for each rewind, and answers where it stands.
-    pub(super) fn carry_out(
+    pub(super) fn move_head(
         &self,
-        states: &dyn StateStore,
+        states: &dyn States,
         by: RewindId,
     ) -> Result<StateReceipt, StateError> {
         let key;
@@ -168,18 +167,48 @@ impl StateMove {
     }
 }
 
-fn told(rewind: &RewindRecord) -> Value {
-    let receipt = rewind.receipt.as_deref();
-    let receipt = receipt.and_then(|json| serde_json::from_str::<Value>(json).ok());
-    receipt.map_or(Value::Null, |mut receipt| receipt["state"].take())
+/// The move that a rewind did, if it did one.
+fn moved_state(rewind: &RewindRecord) -> Option<StateReceipt> {
+    journal::receipt_of(rewind)?.state.filter(|state| state.moved)
 }
 
-/// Whether a rewind moved a head.
-fn was_moved(rewind: &RewindRecord) -> bool {
-    told(rewind)["moved"] == true
+/// The move that belongs to a request.
+pub(super) fn select(
+    workspace: &Workspace,
+    request: &RewindRequest,
+    kind: RewindKind,
+) -> Result<Option<StateMove>, RewindError> {
+    let states = &*workspace.states;
+    match kind {
+        RewindKind::Rewind { .. } => match &request.rollback {
+            Some(rollback) => Ok(Some(StateMove::back_to(states, rollback)?)),
+            None => Ok(None),
+        },
+        // Taking back some paths of a rewind is not taking back the rewind.
+        RewindKind::Undo { .. } | RewindKind::Redo { .. } if !request.paths.is_empty() => Ok(None),
+        RewindKind::Undo { of } | RewindKind::Redo { of } => match workspace.store.rewind(of)? {
+            Some(record) => Ok(StateMove::without(states, &record)?),
+            None => Ok(None),
+        },
+    }
 }
 
-/// The checkpoint at which a rewind left the branch that it moved.
-fn left_at(rewind: &RewindRecord) -> Option<String> {
-    told(rewind)["checkpoint"].as_str().map(ToOwned::to_owned)
+/// Moves the head, unless the files did not all go where they had to, and adds that to the receipt.
+pub(super) fn apply(states: &dyn States, plan: &Plan, by: RewindId, receipt: &mut Receipt) {
+    let Some(state) = &plan.state else { return };
+    if state.terms == Terms::Partly || receipt.is_whole() {
+        let moved = state.move_head(states, by).unwrap_or_else(|error| StateReceipt {
+            error: Some(error.to_string()),
+            ..state.receipt()
+        });
+        receipt.success &= moved.moved || !state.is_move();
+        receipt.state = Some(moved);
+    }
+}
+
+/// Whether a plan was to be done completely or not at all, and its state could not move.
+pub(super) fn must_revert(plan: &Plan, receipt: &Receipt) -> bool {
+    let terms = plan.state.as_ref().map(|state| state.terms);
+    let is_moved = receipt.state.as_ref().is_some_and(|state| state.moved);
+    terms == Some(Terms::AllOrNothing) && !is_moved
 }

@@ -1,4 +1,4 @@
-//! What the kernel tells of the folders of a tree (inotify).
+//! What the kernel reports of the folders of a tree.
 //!
 //! In: folders to be watched, reached from the root without following a link. Out: folders in which
 //! something happened since it was last asked, or that this is not known. Everything that a call
@@ -6,25 +6,18 @@
 //! told when the map goes. Looks at no file and decides nothing.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
-use std::io;
-use std::mem::MaybeUninit;
 use std::ops::Bound;
-use std::os::fd::{AsRawFd as _, OwnedFd};
 
-use rustix::fs::inotify::{
-    CreateFlags, Event, ReadFlags, Reader, WatchFlags, add_watch, init, remove_watch,
-};
-use rustix::io::Errno;
-
+use crate::platform::watches::{WatchError, WatchEvent, WatchId, Watches};
 use crate::worktree::fingerprint::stat_open;
 use crate::worktree::root::{Access, Root, is_no_folder};
 
 /// Folders of one tree that are watched.
 #[derive(Debug)]
 pub struct Watcher {
-    queue: OwnedFd,
+    watches: Watches,
     folders: BTreeMap<Vec<u8>, Spot>,
-    paths: HashMap<i32, Vec<u8>>,
+    paths: HashMap<WatchId, Vec<u8>>,
     /// Folders that are there and cannot be watched: nobody knows what happens in them.
     unwatchable: BTreeSet<Vec<u8>>,
 }
@@ -32,7 +25,7 @@ pub struct Watcher {
 /// A folder under watch: it, and not what may have taken its name since.
 #[derive(Debug, Clone, Copy)]
 struct Spot {
-    number: i32,
+    id: WatchId,
     inode: u64,
 }
 
@@ -101,46 +94,26 @@ pub enum Begun {
     Not,
 }
 
-/// Every way to change a folder's names, or the contents and the metadata of what they name.
-const HAPPENINGS: WatchFlags = WatchFlags::MODIFY
-    .union(WatchFlags::CLOSE_WRITE)
-    .union(WatchFlags::ATTRIB)
-    .union(WatchFlags::CREATE)
-    .union(WatchFlags::DELETE)
-    .union(WatchFlags::MOVED_FROM)
-    .union(WatchFlags::MOVED_TO)
-    .union(WatchFlags::DELETE_SELF)
-    .union(WatchFlags::MOVE_SELF)
-    .union(WatchFlags::ONLYDIR)
-    .union(WatchFlags::DONT_FOLLOW);
-
-/// A name came, went, or stands for something else.
-const NAMES: ReadFlags = ReadFlags::CREATE
-    .union(ReadFlags::DELETE)
-    .union(ReadFlags::MOVED_FROM)
-    .union(ReadFlags::MOVED_TO);
-
 /// Where a repository keeps rules of its own, from its folder.
 const OWN_RULES: &[u8] = b".git/info";
 
 impl Watcher {
     /// Watches the root.
-    pub fn new(root: &Root) -> io::Result<Self> {
-        let queue = init(CreateFlags::CLOEXEC | CreateFlags::NONBLOCK)?;
+    pub fn new(root: &Root) -> Result<Self, Why> {
         let mut watcher = Self {
-            queue,
+            watches: Watches::new().map_err(cause_of)?,
             folders: BTreeMap::new(),
             paths: HashMap::new(),
             unwatchable: BTreeSet::new(),
         };
         match watcher.watch(root, b"")? {
             Begun::Now | Begun::Before => Ok(watcher),
-            Begun::Gone | Begun::Not => Err(Errno::NOTDIR.into()),
+            Begun::Gone | Begun::Not => Err(Why::Unreadable),
         }
     }
 
     /// Watches a folder. Fails if no more folders can be watched, or none at all.
-    pub fn watch(&mut self, root: &Root, path: &[u8]) -> io::Result<Begun> {
+    pub fn watch(&mut self, root: &Root, path: &[u8]) -> Result<Begun, Why> {
         let folder = match root.folder(path, Access::Reach) {
             Ok(folder) => folder,
             Err(error) if is_no_folder(&error) => {
@@ -154,26 +127,23 @@ impl Watcher {
         if self.folders.get(path).is_some_and(|spot| spot.inode == inode) {
             return Ok(Begun::Before);
         }
-        // The descriptor's own name, so that nothing can take the folder's place on the way. It is a
-        // link, which is followed for not being the last part of the path.
-        let name = format!("/proc/self/fd/{}/.", folder.as_raw_fd());
-        let number = match add_watch(&self.queue, name, HAPPENINGS) {
-            Ok(number) => number,
-            Err(Errno::ACCESS | Errno::PERM) => return Ok(self.cannot_watch(path)),
-            Err(error) => return Err(error.into()),
+        let id = match self.watches.add(&folder) {
+            Ok(id) => id,
+            Err(WatchError::Forbidden) => return Ok(self.cannot_watch(path)),
+            Err(error) => return Err(cause_of(error)),
         };
         self.forget(path);
         // The same folder under another path, from which it was moved.
-        if let Some(old) = self.paths.insert(number, path.to_vec()) {
+        if let Some(old) = self.paths.insert(id, path.to_vec()) {
             self.folders.remove(&old);
             self.unwatchable.insert(old);
         }
-        self.folders.insert(path.to_vec(), Spot { number, inode });
+        self.folders.insert(path.to_vec(), Spot { id, inode });
         Ok(Begun::Now)
     }
 
     /// Watches the rules that a repository at `path` keeps for itself, if it has any.
-    pub fn watch_own_rules(&mut self, root: &Root, path: &[u8]) -> io::Result<()> {
+    pub fn watch_own_rules(&mut self, root: &Root, path: &[u8]) -> Result<(), Why> {
         let rules = join(path, OWN_RULES);
         self.watch(root, &rules)?;
         self.unwatchable.remove(&rules);
@@ -203,26 +173,17 @@ impl Watcher {
     pub fn forget(&mut self, path: &[u8]) {
         self.unwatchable.remove(path);
         if let Some(spot) = self.folders.remove(path) {
-            self.paths.remove(&spot.number);
-            // It fails if the folder is gone, and the kernel has forgotten it.
-            drop(remove_watch(&self.queue, spot.number).map_err(io::Error::from));
+            self.paths.remove(&spot.id);
+            self.watches.remove(spot.id);
         }
     }
 
     /// Where something happened since this was last asked.
     pub fn drain(&mut self) -> Dirty {
         let mut told = Told { folders: self.unwatchable.clone(), lost: None };
-        let mut buffer = [MaybeUninit::uninit(); 64 << 10];
-        // Of the descriptor's own: while events are read, watches come and go.
-        let Ok(queue) = self.queue.try_clone() else { return Dirty::Everything(Why::Unreadable) };
-        let mut reader = Reader::new(&queue, &mut buffer);
-        loop {
-            match reader.next() {
-                Ok(event) => self.take(&event, &mut told),
-                Err(Errno::INTR) => {}
-                Err(Errno::AGAIN) => break,
-                Err(_) => return Dirty::Everything(Why::Unreadable),
-            }
+        let Ok(events) = self.watches.drain() else { return Dirty::Everything(Why::Unreadable) };
+        for event in events {
+            self.take(event, &mut told);
         }
         match told.lost {
             Some(why) => Dirty::Everything(why),
@@ -230,45 +191,37 @@ impl Watcher {
         }
     }
 
-    fn take(&mut self, event: &Event<'_>, told: &mut Told) {
-        let what = event.events();
-        if what.contains(ReadFlags::QUEUE_OVERFLOW) {
-            told.lost = Some(Why::Overflow);
-            return;
-        }
-        // One that is not watched any more.
-        let Some(path) = self.paths.get(&event.wd()).cloned() else { return };
-        let Some(name) = event.file_name() else {
-            self.of_itself(&path, what, told);
-            return;
-        };
-        let name = name.to_bytes();
-        if let Some(repository) = repository_of(&path) {
-            told.folders.insert(repository.to_vec());
-            return;
-        }
-        let child = join(&path, name);
-        told.folders.insert(path);
-        if what.intersects(NAMES) {
-            self.forget_with_all_below(&child, told);
-        }
-        if what.contains(ReadFlags::ISDIR) {
-            told.folders.insert(child);
-        }
-    }
-
-    /// Something happened to the folder and not in it.
-    fn of_itself(&mut self, path: &[u8], what: ReadFlags, told: &mut Told) {
-        let gone =
-            ReadFlags::DELETE_SELF | ReadFlags::MOVE_SELF | ReadFlags::UNMOUNT | ReadFlags::IGNORED;
-        if what.intersects(gone) {
-            if path.is_empty() {
-                told.lost = Some(Why::Root);
+    fn take(&mut self, event: WatchEvent, told: &mut Told) {
+        match event {
+            WatchEvent::Overflow => told.lost = Some(Why::Overflow),
+            WatchEvent::Name { watch, name, renamed, is_folder } => {
+                // One that is not watched any more.
+                let Some(path) = self.paths.get(&watch).cloned() else { return };
+                if let Some(repository) = repository_of(&path) {
+                    told.folders.insert(repository.to_vec());
+                    return;
+                }
+                let child = join(&path, &name);
+                told.folders.insert(path);
+                if renamed {
+                    self.forget_with_all_below(&child, told);
+                }
+                if is_folder {
+                    told.folders.insert(child);
+                }
             }
-            self.forget_with_all_below(path, told);
+            WatchEvent::Folder { watch, gone } => {
+                let Some(path) = self.paths.get(&watch).cloned() else { return };
+                if gone && path.is_empty() {
+                    told.lost = Some(Why::Root);
+                }
+                if gone {
+                    self.forget_with_all_below(&path, told);
+                }
+                told.folders.insert(parent(&path).to_vec());
+                told.folders.insert(path);
+            }
         }
-        told.folders.insert(path.to_vec());
-        told.folders.insert(parent(path).to_vec());
     }
 
     /// Whatever is below has moved with it, or is gone: what is there now has to be found.
@@ -291,6 +244,13 @@ impl Watcher {
                 told.folders.insert(folder);
             }
         }
+    }
+}
+
+fn cause_of(error: WatchError) -> Why {
+    match error {
+        WatchError::Limit => Why::Limit,
+        WatchError::Forbidden | WatchError::Kernel => Why::Unreadable,
     }
 }
 

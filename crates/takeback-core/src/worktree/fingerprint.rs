@@ -5,7 +5,8 @@ use std::os::fd::AsFd;
 
 use rustix::fs::{AtFlags, FileType};
 use rustix::io::Errno;
-use rustix::time::ClockId;
+
+use crate::platform::clock;
 
 /// As long as these are the same, so are a file's bytes. The change time (`ctime`) catches what
 /// restores the modification time: `cp -p`, `touch -r`, archives.
@@ -80,15 +81,11 @@ fn convert(stat: &rustix::fs::Stat) -> Stat {
 #[derive(Debug, Clone, Copy)]
 pub struct RacySince(i64);
 
-/// The longest tick of a kernel's clock (100 Hz).
-const TICK: i64 = 10_000_000;
-
 impl RacySince {
     /// The kernel's clock for file times, which no fixed test clock can stand in for.
     #[must_use]
     pub fn now() -> Self {
-        let now = rustix::time::clock_gettime(ClockId::RealtimeCoarse);
-        Self(now.tv_sec.saturating_mul(1_000_000_000).saturating_add(now.tv_nsec) - TICK)
+        Self(clock::file_time_now() - clock::FILE_TIME_TICK)
     }
 
     #[must_use]

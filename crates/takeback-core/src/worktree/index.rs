@@ -8,25 +8,19 @@
 //! appended to it. Only when that has become long is the file written anew.
 
 mod file;
+mod folder;
+mod storage;
 
 use std::collections::HashMap;
-use std::fs::{File, OpenOptions};
-use std::io;
-use std::os::unix::fs::FileExt as _;
-use std::path::Path;
 use std::sync::Arc;
-use std::thread::Builder;
 
-use takeback_store::{Change, Entry, Seq, Store, StoreError, WorkPath, disk};
+use takeback_store::{Change, Entry, Seq, WorkPath};
 
+use self::file::Heading;
 pub(crate) use self::file::{Base, Block, Brief, Kind};
-use self::file::{Delta, FolderDelta, Heading};
-use super::fingerprint::{Fingerprint, stat_open};
+pub use self::folder::{Child, Folder, Known};
+use super::fingerprint::Fingerprint;
 use super::scope::{OWN_FOLDER, OutReason, has_rules};
-
-/// What was appended to a file of the index may be this large, or a quarter of it: then it is written
-/// anew.
-const MOST_APPENDED: u64 = 256 << 10;
 
 /// In the place of [`Index::scope`]: what was passed over is judged again by the next scan.
 const UNJUDGED: u64 = 0;
@@ -65,115 +59,6 @@ pub struct Linked {
     pub since: Seq,
     /// … up to this one, which was the last; none: they still are.
     pub until: Option<Seq>,
-}
-
-/// What is known of the names in one folder.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Folder {
-    /// The last scan read all its names: one that is not among `children` was absent then.
-    pub listed: bool,
-    /// It could not be read since a scan that read all its names: what is found in it that is not among
-    /// `children` came after that scan.
-    pub hidden: bool,
-    /// Its own, from before its names were read: as long as it is the same, so are the names. None:
-    /// they must be read again.
-    pub fingerprint: Option<Fingerprint>,
-    /// It holds a `.git`.
-    pub repository: bool,
-    /// That of the repository's own rules, which are no entry (`.git/info/exclude`).
-    pub excludes: Option<Fingerprint>,
-    /// By name.
-    pub children: Vec<Child>,
-}
-
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Child {
-    pub name: Box<[u8]>,
-    pub known: Known,
-}
-
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Known {
-    Entry {
-        entry: Entry,
-        /// None: it must be looked at.
-        fingerprint: Option<Fingerprint>,
-        /// Ignored, and in scope for being small.
-        precious: bool,
-    },
-    /// It stood there and was out of scope: what it was before it comes into scope is unknown.
-    Skipped {
-        why: OutReason,
-        /// Of a file that might come into scope by becoming another.
-        fingerprint: Option<Fingerprint>,
-    },
-}
-
-impl Known {
-    #[must_use]
-    pub fn is_skipped(&self) -> bool {
-        matches!(self, Self::Skipped { .. })
-    }
-
-    /// A folder that is recorded as one path.
-    #[must_use]
-    pub fn is_left(&self) -> bool {
-        matches!(self, Self::Entry { entry: Entry::NotCaptured { lack }, .. }
-            if lack.is_of_whole_folder())
-    }
-
-    /// What is known not to have been read, and what is in it.
-    #[must_use]
-    pub fn is_unreadable(&self) -> bool {
-        matches!(self, Self::Entry { entry, .. } if entry.is_unreadable())
-    }
-
-    /// Why it is not covered, nor what is in it.
-    pub(crate) fn left_out(&self) -> Option<OutReason> {
-        match self {
-            Self::Skipped { why, .. } => Some(*why),
-            Self::Entry { entry: Entry::NotCaptured { lack }, .. } => OutReason::of_left(*lack),
-            Self::Entry { .. } => None,
-        }
-    }
-
-    pub(crate) fn fingerprint(&self) -> Option<Fingerprint> {
-        match self {
-            Self::Entry { fingerprint, .. } | Self::Skipped { fingerprint, .. } => *fingerprint,
-        }
-    }
-}
-
-impl Folder {
-    #[must_use]
-    pub fn child(&self, name: &[u8]) -> Option<&Known> {
-        let at = self.children.binary_search_by(|child| (*child.name).cmp(name)).ok()?;
-        Some(&self.children[at].known)
-    }
-
-    /// What was known of a folder whose names could not be read.
-    #[must_use]
-    pub fn unread(&self) -> Self {
-        Self { listed: false, fingerprint: None, ..self.clone() }
-    }
-
-    /// Whether names in it were passed over, or left as a whole.
-    pub(crate) fn has_skipped(&self) -> bool {
-        self.children.iter().any(|child| child.known.left_out().is_some())
-    }
-
-    /// How large the ignored files in it are that are kept all the same.
-    pub(crate) fn precious_bytes(&self) -> u64 {
-        let size = |child: &Child| match child.known {
-            Known::Entry { entry: Entry::File { size, .. }, precious: true, .. } => size,
-            _ => 0,
-        };
-        self.children.iter().map(size).fold(0, u64::saturating_add)
-    }
-
-    fn without_children(&self) -> Self {
-        Self { children: Vec::new(), ..*self }
-    }
 }
 
 /// A name that was passed over.
@@ -443,178 +328,6 @@ impl Index {
             self.folder_mut(path.as_bytes()).listed = false;
         }
     }
-
-    /// The index as of the store's head.
-    pub fn load(file: &Path, store: &dyn Store) -> Result<Self, StoreError> {
-        Self::read(file).map_or_else(|| Self::rebuilt(store), |index| index.up_to_date(store))
-    }
-
-    /// As of the store's head.
-    pub(crate) fn up_to_date(mut self, store: &dyn Store) -> Result<Self, StoreError> {
-        if self.stamp > store.head()?.seq {
-            return Self::rebuilt(store);
-        }
-        self.catch_up(&store.changes_after(self.stamp)?);
-        Ok(self)
-    }
-
-    /// From the log alone.
-    fn rebuilt(store: &dyn Store) -> Result<Self, StoreError> {
-        let mut index = Self::stamped(store.head()?.seq);
-        for (path, entry) in store.latest()? {
-            index.set(&path, &entry);
-        }
-        Ok(index)
-    }
-
-    /// Whether so many folders lie beside the bulk of it that they are not worth copying each time.
-    pub(crate) fn is_loose(&self) -> bool {
-        self.over.len() > 512
-    }
-
-    /// Whether it is what is in the file, and worth keeping in memory.
-    pub(crate) fn is_kept_in(&self, file: &Path) -> bool {
-        let is_saved = |saved: &Saved| {
-            let stat = File::open(file).and_then(|file| stat_open(&file));
-            stat.is_ok_and(|stat| stat.fingerprint == saved.fingerprint)
-        };
-        self.unsaved.is_empty() && !self.is_loose() && self.saved.as_ref().is_some_and(is_saved)
-    }
-
-    fn read(file: &Path) -> Option<Self> {
-        let opened = File::open(file).ok()?;
-        let fingerprint = stat_open(&opened).ok()?.fingerprint;
-        let mut bytes = vec![0; usize::try_from(fingerprint.size).ok()?];
-        read_in_parts(&opened, &mut bytes).ok()?;
-        let decoded = file::decode(bytes)?;
-        let heading = decoded.heading;
-        let base_length = decoded.base.file_length();
-        let saved = Saved { fingerprint, heading: heading.clone(), base_length };
-        Some(Self {
-            stamp: heading.stamp,
-            linked: heading.linked,
-            scope: heading.scope,
-            base: Some(Arc::new(decoded.base)),
-            over: decoded.over,
-            unsaved: HashMap::new(),
-            saved: decoded.is_whole.then_some(saved),
-        })
-    }
-
-    /// The names that were one file at a moment, as far as the index in `file` knows. Reads no more
-    /// of it than that.
-    pub fn linked_at(file: &Path, head: Seq, moment: Seq) -> Vec<Vec<WorkPath>> {
-        let known = File::open(file).ok().and_then(|file| file::read_heading(&file));
-        let known = known.filter(|heading| heading.stamp <= head);
-        let held = |linked: &Linked| {
-            linked.since < moment && linked.until.is_none_or(|until| moment <= until)
-        };
-        let known = known.into_iter().flat_map(|heading| heading.linked);
-        known.filter(held).map(|linked| linked.names).collect()
-    }
-
-    /// As [`Self::save`], in one piece; a crash brings no older one back.
-    pub fn save_durably(&mut self, file: &Path) -> io::Result<()> {
-        self.replace(file)?;
-        disk::sync(&File::open(file)?)?;
-        file.parent().map_or(Ok(()), disk::sync_folder)
-    }
-
-    /// Appends to the file what it does not know, or writes it anew.
-    pub fn save(&mut self, file: &Path) -> io::Result<()> {
-        let Some(saved) = &self.saved else { return self.replace(file) };
-        let heading = self.heading();
-        if heading == saved.heading && self.unsaved.is_empty() {
-            return Ok(());
-        }
-        let appended = saved.fingerprint.size - saved.base_length;
-        let most = MOST_APPENDED.max(saved.base_length / 4);
-        // What is there costs far more than a folder: no need to encode it to see that it is too much.
-        if appended > most || self.unsaved.len() as u64 * 64 > most {
-            return self.replace(file);
-        }
-        let folders = self.unsaved.iter().map(|(path, before)| {
-            let after = self.folder(path);
-            (path.clone(), FolderDelta::between(before.as_deref(), after))
-        });
-        let delta = Delta {
-            stamp: heading.stamp,
-            scope: heading.scope,
-            linked: (heading.linked != saved.heading.linked).then(|| heading.linked.clone()),
-            folders: folders.collect(),
-        };
-        let bytes = delta.encode();
-        if appended + bytes.len() as u64 > most {
-            return self.replace(file);
-        }
-        let fingerprint = append(file, saved.fingerprint, &bytes)?;
-        let base_length = saved.base_length;
-        self.saved = fingerprint.map(|fingerprint| Saved { fingerprint, heading, base_length });
-        self.unsaved.clear();
-        Ok(())
-    }
-
-    /// Puts everything in one piece, as if it had been read from a file: then copies cost nothing.
-    pub(crate) fn compact(&mut self) {
-        let encoded = self.encode();
-        if let Some(decoded) = file::decode(encoded) {
-            self.base = Some(Arc::new(decoded.base));
-            self.over.clear();
-        }
-    }
-
-    fn encode(&self) -> Vec<u8> {
-        let mut folders: Vec<_> = self.over().collect();
-        folders.sort_unstable_by_key(|(path, _)| *path);
-        file::encode(&self.heading(), self.blocks(), &folders)
-    }
-
-    fn heading(&self) -> Heading {
-        Heading { stamp: self.stamp, scope: self.scope, linked: self.linked.clone() }
-    }
-
-    fn replace(&mut self, file: &Path) -> io::Result<()> {
-        let heading = self.heading();
-        let bytes = self.encode();
-        let written = disk::replace_private_file(file, &bytes)?;
-        let (fingerprint, base_length) = (stat_open(&written)?.fingerprint, bytes.len() as u64);
-        self.saved = Some(Saved { fingerprint, heading, base_length });
-        self.unsaved.clear();
-        Ok(())
-    }
-}
-
-/// Appends to the file if it still is the one that is known: what others wrote meanwhile is as good,
-/// and what is lost with this is only time. Its fingerprint after that.
-fn append(file: &Path, known: Fingerprint, bytes: &[u8]) -> io::Result<Option<Fingerprint>> {
-    let mut opened = match OpenOptions::new().read(true).append(true).open(file) {
-        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
-        opened => opened?,
-    };
-    opened.lock()?;
-    if stat_open(&opened)?.fingerprint != known {
-        return Ok(None);
-    }
-    disk::append(&mut opened, bytes)?;
-    Ok(Some(stat_open(&opened)?.fingerprint))
-}
-
-/// Reads a file from its beginning; a large one by two threads, since most of it is to find the memory.
-fn read_in_parts(file: &File, bytes: &mut [u8]) -> io::Result<()> {
-    const ONE_BELOW: usize = 4 << 20;
-    if bytes.len() < ONE_BELOW {
-        return file.read_exact_at(bytes, 0);
-    }
-    let (first, rest) = bytes.split_at_mut(bytes.len() / 2);
-    let behind = first.len() as u64;
-    let read = std::thread::scope(|scope| {
-        let other = Builder::new().spawn_scoped(scope, || file.read_exact_at(rest, behind)).ok()?;
-        let read = file.read_exact_at(first, 0);
-        let other = other.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
-        Some(read.and(other))
-    });
-    // There may be no thread to be had.
-    read.unwrap_or_else(|| file.read_exact_at(bytes, 0))
 }
 
 /// A name in a folder of the index, as a path.

@@ -5,13 +5,14 @@ use std::fs::File;
 use std::io::{self, Read};
 use std::os::fd::AsFd;
 
-use rustix::fs::{FileType, Mode, OFlags};
+use rustix::fs::FileType;
 use rustix::io::Errno;
 use takeback_store::blob::{CHUNKED_ABOVE, Packing};
-use takeback_store::{Digest, Entry, Lack, PackedBlob};
+use takeback_store::{Digest, Entry, NotCapturedReason, PackedBlob};
 
 use super::budget::Budget;
 use super::fingerprint::{Fingerprint, RacySince, Stat, stat, stat_open};
+use crate::platform::folder::open_file;
 
 /// What to do with the bytes of a file.
 pub enum Bytes<'a> {
@@ -51,9 +52,7 @@ pub fn look(folder: impl AsFd, name: &[u8], bytes: &mut Bytes<'_>) -> io::Result
 #[must_use]
 pub fn as_known(known: Option<&Entry>, looked: Entry) -> Entry {
     match known {
-        Some(left @ Entry::NotCaptured { lack })
-            if lack.is_of_whole_folder() && looked.is_dir() =>
-        {
+        Some(left @ Entry::NotCaptured { reason }) if reason.covers_folder() && looked.is_dir() => {
             left.clone()
         }
         _ => looked,
@@ -74,20 +73,20 @@ pub fn look_at(
         let entry = match seen.kind {
             FileType::RegularFile => match read_file(&folder, name, &seen, bytes) {
                 Err(error) if is_out_of_time(&error) => {
-                    let entry = Entry::NotCaptured { lack: Lack::Deadline };
+                    let entry = Entry::NotCaptured { reason: NotCapturedReason::Deadline };
                     return Ok(Looked { entry, fingerprint: lasting(&folder, name, &seen) });
                 }
                 // Whatever keeps a file from being read, a scan goes on and a rewind leaves it alone.
-                Err(_) => Some(Entry::NotCaptured { lack: Lack::Unreadable }),
+                Err(_) => Some(Entry::NotCaptured { reason: NotCapturedReason::Unreadable }),
                 Ok(entry) => entry,
             },
             FileType::Directory => Some(Entry::Dir { mode: seen.mode() }),
             FileType::Symlink => match rustix::fs::readlinkat(&folder, name, Vec::new()) {
                 Ok(target) => Some(Entry::Symlink { target: target.into_bytes() }),
                 Err(Errno::INVAL | Errno::NOENT) => None,
-                Err(_) => Some(Entry::NotCaptured { lack: Lack::Unreadable }),
+                Err(_) => Some(Entry::NotCaptured { reason: NotCapturedReason::Unreadable }),
             },
-            _ => Some(Entry::NotCaptured { lack: Lack::Special }),
+            _ => Some(Entry::NotCaptured { reason: NotCapturedReason::Special }),
         };
         if let Some(entry) = entry {
             return Ok(Looked { entry, fingerprint: Some(seen.fingerprint) });
@@ -97,7 +96,7 @@ pub fn look_at(
             None => return Ok(Looked { entry: Entry::Absent, fingerprint: None }),
         }
     }
-    let entry = Entry::NotCaptured { lack: Lack::Unstable };
+    let entry = Entry::NotCaptured { reason: NotCapturedReason::Unstable };
     Ok(Looked { entry, fingerprint: None })
 }
 
@@ -140,10 +139,8 @@ fn read_file(
     if matches!(bytes, Bytes::Keep { budget, .. } if !budget.lets_read()) {
         return Err(out_of_time());
     }
-    // NONBLOCK: should a pipe have taken the name meanwhile, opening it must not wait.
-    let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
-    let mut file = match rustix::fs::openat(folder, name, flags, Mode::empty()) {
-        Ok(fd) => File::from(fd),
+    let mut file = match open_file(folder, name) {
+        Ok(file) => file,
         Err(Errno::NOENT | Errno::LOOP | Errno::NXIO) => return Ok(None),
         Err(other) => return Err(other.into()),
     };
@@ -170,15 +167,15 @@ fn read_file(
             let size = contents.len() as u64;
             let is_kept = *known == Some(digest) || kept.is_some_and(|kept| kept.contains(&digest));
             if !is_kept && size == seen.fingerprint.size {
-                sink(PackedBlob::packed(digest, contents, packing));
+                sink(PackedBlob::pack(digest, contents, packing));
             }
             (digest, size)
         }
         Bytes::Keep { sink, budget, .. } => {
             let mut file = InTime { file: &mut file, budget: *budget };
-            PackedBlob::stream_packed(&mut file, packing, *sink)?
+            PackedBlob::stream_with(&mut file, packing, *sink)?
         }
-        Bytes::KeepQuickly { sink, .. } => PackedBlob::stream_packed(&mut file, packing, *sink)?,
+        Bytes::KeepQuickly { sink, .. } => PackedBlob::stream_with(&mut file, packing, *sink)?,
     };
     let steady = stat_open(&file)?.fingerprint == seen.fingerprint && size == seen.fingerprint.size;
     Ok(steady.then_some(Entry::File { digest, size, mode: seen.mode() }))
@@ -244,7 +241,7 @@ mod tests {
         let no_time = Budget::starting_now(Duration::ZERO, Duration::ZERO);
         let write = |dir: &std::path::Path| std::fs::write(dir.join("a"), "text").expect("written");
         let (looked, blobs) = look_with(no_time, "a", write);
-        assert_eq!(looked.entry, Entry::NotCaptured { lack: Lack::Deadline });
+        assert_eq!(looked.entry, Entry::NotCaptured { reason: NotCapturedReason::Deadline });
         assert!(looked.fingerprint.is_some_and(|print| print.size == 4), "{looked:?}");
         assert_eq!(blobs, 0);
         let (looked, blobs) = look_with(Budget::UNLIMITED, "a", write);

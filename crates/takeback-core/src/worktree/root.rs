@@ -6,9 +6,12 @@ use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use rustix::fs::{CWD, Mode, OFlags, RawDir, ResolveFlags};
 use rustix::io::Errno;
 use takeback_store::WorkPath;
+
+use crate::platform::folder;
+pub use crate::platform::folder::Access;
+pub(crate) use crate::platform::folder::names_in;
 
 /// The workspace's root folder.
 #[derive(Debug)]
@@ -28,42 +31,11 @@ pub struct Root {
     unnamed: AtomicBool,
 }
 
-/// What an opened folder is for.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Access {
-    /// To reach what is in it; needs no permission to read the folder.
-    Reach,
-    /// To read its names, make them durable, or set its mode.
-    Read,
-}
-
-impl Access {
-    fn flags(self) -> OFlags {
-        let base = OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-        match self {
-            Self::Reach => base | OFlags::PATH,
-            Self::Read => base | OFlags::RDONLY,
-        }
-    }
-}
-
-/// ext2 to ext4, XFS, btrfs, tmpfs, F2FS, ZFS, overlayfs, bcachefs: as the kernel numbers them.
-const LOCAL_FILE_SYSTEMS: [u32; 8] = [
-    0x0000_ef53,
-    0x5846_5342,
-    0x9123_683e,
-    0x0102_1994,
-    0xf2f5_2010,
-    0x2fc1_2fc1,
-    0x794c_7630,
-    0xca45_1a4e,
-];
-
 impl Root {
     /// `path` must be absolute and canonical: a link anywhere in it, also one that took a folder's
     /// place since, is refused.
     pub fn open(path: &Path) -> io::Result<Self> {
-        let slash = rustix::fs::openat(CWD, c"/", Access::Read.flags(), Mode::empty())?;
+        let slash = folder::open_file_system_root(Access::Read)?;
         let slash = Self::from_folder(slash, Path::new("/"))?;
         match path.as_os_str().as_bytes().strip_prefix(b"/") {
             Some(b"") => Ok(slash),
@@ -74,10 +46,7 @@ impl Root {
 
     fn from_folder(fd: OwnedFd, path: &Path) -> io::Result<Self> {
         let device = rustix::fs::fstat(&fd)?.st_dev;
-        let folder_times = rustix::fs::fstatfs(&fd).is_ok_and(|fs| {
-            let kind = u32::try_from(fs.f_type & 0xffff_ffff).unwrap_or(0);
-            LOCAL_FILE_SYSTEMS.contains(&kind)
-        });
+        let folder_times = folder::is_on_local_file_system(&fd);
         Ok(Self {
             fd,
             path: path.to_owned(),
@@ -98,21 +67,21 @@ impl Root {
     /// stands anywhere on the way.
     pub fn folder(&self, path: &[u8], access: Access) -> io::Result<OwnedFd> {
         if path.is_empty() {
-            return Ok(rustix::fs::openat(&self.fd, c".", access.flags(), Mode::empty())?);
+            return Ok(folder::open_folder(&self.fd, b".", access)?);
         }
         if self.openat2.load(Ordering::Relaxed) {
-            match open_beneath(self.fd.as_fd(), path, access) {
-                Err(Errno::NOSYS | Errno::PERM) => self.openat2.store(false, Ordering::Relaxed),
+            match folder::open_beneath(self.fd.as_fd(), path, access) {
+                Err(error) if folder::lacks_open_beneath(error) => self.without_openat2(),
                 opened => return Ok(opened?),
             }
         }
         let mut at: Option<OwnedFd> = None;
         for part in path.split(|b| *b == b'/') {
             let from = at.as_ref().unwrap_or(&self.fd);
-            at = Some(rustix::fs::openat(from, part, Access::Reach.flags(), Mode::empty())?);
+            at = Some(folder::open_folder(from, part, Access::Reach)?);
         }
         let at = at.expect("a path has at least one component");
-        Ok(rustix::fs::openat(at, c".", access.flags(), Mode::empty())?)
+        Ok(folder::open_folder(at, b".", access)?)
     }
 
     /// The folder in which `path` stands.
@@ -147,31 +116,10 @@ impl Root {
     }
 }
 
-/// The folder at `path` below `from`, by as few calls as the length of a path allows.
-fn open_beneath(from: BorrowedFd<'_>, path: &[u8], access: Access) -> Result<OwnedFd, Errno> {
-    let open = |from: BorrowedFd<'_>, path: &[u8], access: Access| {
-        let resolve =
-            ResolveFlags::BENEATH | ResolveFlags::NO_SYMLINKS | ResolveFlags::NO_MAGICLINKS;
-        rustix::fs::openat2(from, path, access.flags(), Mode::empty(), resolve)
-    };
-    let (mut at, mut rest) = (None::<OwnedFd>, path);
-    while rest.len() > LONGEST_PATH {
-        let cut = rest[..LONGEST_PATH].iter().rposition(|b| *b == b'/');
-        let cut = cut.ok_or(Errno::NAMETOOLONG)?;
-        let above = at.as_ref().map_or(from, OwnedFd::as_fd);
-        at = Some(open(above, &rest[..cut], Access::Reach)?);
-        rest = &rest[cut + 1..];
-    }
-    open(at.as_ref().map_or(from, OwnedFd::as_fd), rest, access)
-}
-
-/// What the kernel takes in one call, without the zero byte at its end.
-const LONGEST_PATH: usize = 4095;
-
 /// Opens folders for reading, each from near the last one: in a deep tree the way from the root is not gone
 /// again for every folder. Nothing is written through it: a folder that it holds may have been moved.
 #[derive(Debug)]
-pub(crate) struct Near<'r> {
+pub(crate) struct FolderOpener<'r> {
     root: &'r Root,
     /// The folder opened last.
     last: Vec<u8>,
@@ -179,7 +127,7 @@ pub(crate) struct Near<'r> {
     held: Vec<(usize, OwnedFd)>,
 }
 
-impl<'r> Near<'r> {
+impl<'r> FolderOpener<'r> {
     pub(crate) fn new(root: &'r Root) -> Self {
         Self { root, last: Vec::new(), held: Vec::new() }
     }
@@ -199,9 +147,9 @@ impl<'r> Near<'r> {
             let (from, rest) = (from.map_or(self.root.as_fd(), AsFd::as_fd), &path[len..]);
             let next = rest.iter().skip(HELD_APART).position(|b| *b == b'/');
             let Some(next) = next.map(|at| at + HELD_APART) else {
-                return Ok(open_beneath(from, rest, access)?);
+                return Ok(folder::open_beneath(from, rest, access)?);
             };
-            let fd = open_beneath(from, &rest[..next], Access::Reach)?;
+            let fd = folder::open_beneath(from, &rest[..next], Access::Reach)?;
             self.held.push((len + next, fd));
         }
     }
@@ -222,22 +170,6 @@ pub(crate) fn is_no_folder(error: &io::Error) -> bool {
     [Errno::NOENT, Errno::NOTDIR, Errno::LOOP]
         .iter()
         .any(|errno| error.raw_os_error() == Some(errno.raw_os_error()))
-}
-
-/// The names in a folder, sorted, without `.` and `..`.
-pub(crate) fn names_in(folder: impl AsFd) -> io::Result<Vec<Vec<u8>>> {
-    const BUFFER: usize = 32 << 10;
-    let mut buffer = Vec::with_capacity(BUFFER);
-    let mut entries = RawDir::new(folder, buffer.spare_capacity_mut());
-    let mut names = Vec::new();
-    while let Some(entry) = entries.next() {
-        let name = entry?.file_name().to_bytes().to_vec();
-        if !matches!(name.as_slice(), b"." | b"..") {
-            names.push(name);
-        }
-    }
-    names.sort_unstable();
-    Ok(names)
 }
 
 #[cfg(test)]
@@ -264,7 +196,7 @@ mod tests {
             std::fs::create_dir_all(folder.path().join(path)).expect("made");
         }
         let inode = |fd: OwnedFd| rustix::fs::fstat(fd).expect("a folder").st_ino;
-        let mut near = Near::new(&root);
+        let mut near = FolderOpener::new(&root);
         for path in &paths {
             let path = path.as_bytes();
             let expected = inode(root.folder(path, Access::Read).expect("opens"));

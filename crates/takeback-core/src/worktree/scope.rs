@@ -9,12 +9,12 @@ use std::os::unix::ffi::OsStrExt as _;
 use std::sync::Arc;
 
 use ignore::gitignore::{Gitignore, GitignoreBuilder};
-use rustix::fs::{Mode, OFlags};
 use serde::Serialize;
-use takeback_store::{Lack, WorkPath};
+use takeback_store::{NotCapturedReason, WorkPath};
 
 pub use self::distrust::{Distrusted, is_exclude};
 pub(crate) use self::distrust::{has_rules, manifests_of};
+use crate::platform::folder::open_file;
 
 /// What a workspace covers beyond the rules of its ignore files.
 #[derive(Debug, Clone)]
@@ -77,7 +77,7 @@ pub enum Coverage {
     Precious,
     Out(OutReason),
     /// Recorded as one path, without what is in it.
-    Left(Lack),
+    Left(NotCapturedReason),
 }
 
 /// What a folder is in, by the rules.
@@ -145,11 +145,11 @@ impl OutReason {
     }
 
     /// Of a folder that is recorded as one path.
-    pub(crate) fn of_left(lack: Lack) -> Option<Self> {
-        match lack {
-            Lack::Derived => Some(Self::Derived),
-            Lack::TooMany => Some(Self::TooMany),
-            Lack::Reserved => Some(Self::Reserved),
+    pub(crate) fn of_left(reason: NotCapturedReason) -> Option<Self> {
+        match reason {
+            NotCapturedReason::Derived => Some(Self::Derived),
+            NotCapturedReason::TooMany => Some(Self::TooMany),
+            NotCapturedReason::Reserved => Some(Self::Reserved),
             _ => None,
         }
     }
@@ -477,10 +477,8 @@ pub(crate) const MOST_RULES: u64 = 1 << 20;
 
 /// An ignore file's text, or the first of it if it is absurdly large.
 fn small_file(folder: impl AsFd, name: &[u8]) -> Option<Vec<u8>> {
-    let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
-    let file = std::fs::File::from(rustix::fs::openat(folder, name, flags, Mode::empty()).ok()?);
     let mut text = Vec::new();
-    file.take(MOST_RULES).read_to_end(&mut text).ok()?;
+    open_file(folder, name).ok()?.take(MOST_RULES).read_to_end(&mut text).ok()?;
     Some(text)
 }
 

@@ -11,13 +11,15 @@ use std::fs::File;
 use std::io::{self, Seek as _, SeekFrom, Write as _};
 use std::os::fd::{AsFd, OwnedFd};
 
-use rustix::fs::{Mode, OFlags};
 use rustix::io::Errno;
+pub(crate) use takeback_store::platform::is_unsupported;
+use takeback_store::platform::lacks_unnamed_files;
 use takeback_store::{Entry, RewindId, Store, StoreError, WorkPath, disk};
 
 use super::look::{Bytes, Looked, look};
 use super::root::{Access, Root, is_no_folder};
 use super::scope::{OUTSIDE_STAGE_PREFIX, OWN_FOLDER, STAGE_PREFIX};
+use crate::platform::folder::{open_file, open_folder};
 pub use left::{Mark, clear_stage, is_nobodys, remove_marks, remove_own_folder, stages};
 
 /// A private folder beside what a rewind changes.
@@ -93,8 +95,7 @@ impl Stage {
     }
 
     fn existing(holder: OwnedFd, name: Vec<u8>) -> io::Result<Self> {
-        let flags = OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC | OFlags::RDONLY;
-        let folder = rustix::fs::openat(&holder, name.as_slice(), flags, Mode::empty())?;
+        let folder = open_folder(&holder, &name, Access::Read)?;
         Ok(Self { holder, name, folder })
     }
 
@@ -136,10 +137,10 @@ impl Stage {
                     })
                 };
                 let made = if root.has_unnamed_files() {
-                    disk::will_make_file().map_err(failed)?;
+                    disk::pass_make_file().map_err(failed)?;
                     match self.make_unnamed(step, *mode, root, place, &mut write) {
                         Err(error) if must_have_a_name(&error) => {
-                            if has_no_unnamed_files(&error) {
+                            if lacks_unnamed_files(&error) {
                                 root.without_unnamed_files();
                             }
                             self.make_named(step, *mode, &mut write)
@@ -165,7 +166,7 @@ impl Stage {
     }
 
     /// As [`Self::make`], of a file whose contents are at hand, by a thread that comes to no crash
-    /// points: whoever lets it has passed those of [`disk::will_make_file`].
+    /// points: whoever lets it has passed those of [`disk::pass_make_file`].
     pub fn make_of(
         &self,
         step: usize,
@@ -178,7 +179,7 @@ impl Stage {
         self.make_unnamed(step, mode, root, place, &mut write)
     }
 
-    /// As [`Self::make`], by a file that has no name until it is whole. Near its place: where very many
+    /// As [`Self::make`], by a file that has no name until it is whole. FolderOpener its place: where very many
     /// come and go in one folder, a file system may look long for room.
     fn make_unnamed(
         &self,
@@ -353,22 +354,19 @@ pub fn remove_empty_folder(folder: impl AsFd, name: &[u8]) -> io::Result<()> {
 
 /// Sets all mode bits of a file.
 pub fn set_file_mode(folder: impl AsFd, name: &[u8], mode: u32) -> io::Result<()> {
-    let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
-    let file = rustix::fs::openat(folder, name, flags, Mode::empty())?;
-    disk::set_mode(&file, mode)
+    disk::set_mode(&open_file(folder, name)?.into(), mode)
 }
 
 /// Sets the permission bits of a folder; set-group-id and sticky bit stay as they are.
 pub fn set_folder_mode(folder: impl AsFd, name: &[u8], mode: u32) -> io::Result<()> {
-    let flags = OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
     let special =
         |folder: &OwnedFd| Ok::<_, io::Error>(rustix::fs::fstat(folder)?.st_mode & 0o7000);
-    match rustix::fs::openat(&folder, name, flags | OFlags::RDONLY, Mode::empty()) {
+    match open_folder(&folder, name, Access::Read) {
         // Not even its owner may look into it, but set its mode.
         Err(Errno::ACCESS) => {
-            let held = rustix::fs::openat(&folder, name, flags | OFlags::PATH, Mode::empty())?;
+            let held = open_folder(&folder, name, Access::Reach)?;
             let special = special(&held)?;
-            disk::set_mode_unread(&held, mode | special)
+            disk::set_mode_by_path(&held, mode | special)
         }
         opened => {
             let opened = opened?;
@@ -394,18 +392,6 @@ fn make_if_missing(folder: impl AsFd, name: &[u8], mode: u32) -> io::Result<()> 
 /// file system has no others, its folder may not be written to or is on another one, `/proc` is not there.
 fn must_have_a_name(error: &io::Error) -> bool {
     let refusals = [Errno::ACCESS, Errno::PERM, Errno::NOENT, Errno::XDEV, Errno::ROFS];
-    has_no_unnamed_files(error)
+    lacks_unnamed_files(error)
         || refusals.iter().any(|errno| error.raw_os_error() == Some(errno.raw_os_error()))
-}
-
-/// Whether a file without a name could not be made because there are none.
-fn has_no_unnamed_files(error: &io::Error) -> bool {
-    is_unsupported(error) || error.raw_os_error() == Some(Errno::ISDIR.raw_os_error())
-}
-
-/// Whether a kind of rename is one that the file system or the kernel does not have.
-pub(crate) fn is_unsupported(error: &io::Error) -> bool {
-    [Errno::INVAL, Errno::NOSYS, Errno::OPNOTSUPP]
-        .iter()
-        .any(|errno| error.raw_os_error() == Some(errno.raw_os_error()))
 }

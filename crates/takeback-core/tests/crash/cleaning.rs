@@ -2,13 +2,13 @@
 
 use takeback_core::retention::{Clock, Occasion, Policy, clean_up};
 use takeback_store::RewindState;
-use takeback_testkit::{Frozen, Sandbox};
+use takeback_testkit::{Sandbox, SandboxImage};
 
 use crate::scene::Scene;
 use crate::{Abilities, Listed, after_a_crash, assert_intact, go_exactly_to, stopped};
 
 /// Six turns, of which two are to stay.
-fn scene() -> (Frozen, Vec<Listed>) {
+fn scene() -> (SandboxImage, Vec<Listed>) {
     let mut sandbox = Sandbox::new();
     let mut listed = Vec::new();
     for number in 0..6_u32 {
@@ -46,7 +46,7 @@ fn a_clean_up_that_is_cut_off_leaves_every_listed_point_intact() {
         assert_intact(&sandbox, &still);
         clean_up(&mut sandbox.workspace, &policy, Occasion::OnDemand, Clock::Doubted).unwrap();
         assert_intact(&sandbox, &listed[4..]);
-        assert!(sandbox.workspace.store.unnamed().unwrap().digests.is_empty(), "point {n}");
+        assert!(sandbox.workspace.store.unreferenced().unwrap().digests.is_empty(), "point {n}");
         for Listed { point, tree } in &listed[4..] {
             go_exactly_to(&mut sandbox, *point);
             assert_eq!(sandbox.tree(), *tree, "point {n}");

@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use takeback_core::rewind::{Helper, RewindRequest, Target, rewind_with};
+use takeback_core::rewind::{NativeRestore, RewindRequest, Target, rewind_with};
 use takeback_store::disk::{self, CrashPoint};
 use takeback_store::{Author, Entry, Seq};
 use takeback_testkit::{Sandbox, Thing, path};
@@ -56,7 +56,7 @@ fn helped(sandbox: &mut Sandbox, scene: &Scene, does: &mut dyn FnMut()) {
         does();
         Ok(())
     };
-    let mut helper = Helper { paths, run: &mut run };
+    let mut helper = NativeRestore { paths, run: &mut run };
     let request = RewindRequest::new(Target::Point(scene.listed[1].point));
     rewind_with(&mut sandbox.workspace, &request, None, &mut helper).unwrap();
 }
@@ -106,7 +106,7 @@ fn differing(one: &Tree, other: &Tree) -> Vec<PathBuf> {
     paths.into_iter().filter(|path| one.get(*path) != other.get(*path)).cloned().collect()
 }
 
-fn conflicts_of(recovered: &takeback_core::rewind::Recovered) -> Vec<PathBuf> {
+fn conflicts_of(recovered: &takeback_core::rewind::RecoveryReport) -> Vec<PathBuf> {
     let conflicts = recovered.finished.iter().flat_map(|receipt| &receipt.conflicts);
     let kept = recovered.finished.iter().flat_map(|receipt| &receipt.kept_files);
     conflicts.chain(kept).map(|note| PathBuf::from(note.path.display())).collect()
@@ -211,7 +211,7 @@ fn a_save_while_it_is_put_back_stays() {
                 })));
                 Ok(())
             };
-            let mut helper = Helper { paths, run: &mut run };
+            let mut helper = NativeRestore { paths, run: &mut run };
             let request = RewindRequest::new(Target::Point(scene.listed[1].point));
             let done = rewind_with(&mut sandbox.workspace, &request, None, &mut helper);
             disk::watch(None);

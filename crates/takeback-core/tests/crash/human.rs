@@ -10,7 +10,7 @@ use std::rc::Rc;
 use takeback_core::checkpoint;
 use takeback_core::rewind::Receipt;
 use takeback_store::disk::{self, CrashPoint};
-use takeback_testkit::{Frozen, Sandbox, Thing};
+use takeback_testkit::{Sandbox, SandboxImage, Thing};
 
 use crate::{
     Abilities, Listed, after_a_crash, assert_intact, assert_nothing_left_behind, left_in_stages,
@@ -35,7 +35,7 @@ struct Case {
     name: &'static str,
     /// Where the person saves.
     path: &'static str,
-    frozen: Frozen,
+    frozen: SandboxImage,
     /// The point to go back to, and one of the moment before the rewind.
     listed: [Listed; 2],
 }

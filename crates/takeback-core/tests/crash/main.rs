@@ -31,8 +31,8 @@ use std::path::{Path, PathBuf};
 use std::rc::Rc;
 use std::sync::Once;
 
-use takeback_core::rewind::journal::Exactness;
-use takeback_core::rewind::{Recovered, RewindRequest, Target, recover};
+use takeback_core::rewind::Exactness;
+use takeback_core::rewind::{RecoveryReport, RewindRequest, Target, recover};
 use takeback_store::disk::{self, CrashPoint, Stopped};
 use takeback_store::{Entry, PointId, Seq, Store, WorkPath};
 use takeback_testkit::{Sandbox, Thing};
@@ -118,12 +118,12 @@ struct Listed {
     tree: Tree,
 }
 
-fn after_a_crash(sandbox: &mut Sandbox, abilities: Abilities) -> Recovered {
+fn after_a_crash(sandbox: &mut Sandbox, abilities: Abilities) -> RecoveryReport {
     sandbox.reopen();
     abilities.limit(sandbox);
     let recovered = recover(&mut sandbox.workspace).expect("it recovers");
     let again = recover(&mut sandbox.workspace).expect("it recovers again");
-    assert_eq!(again, Recovered::default(), "the second recovery finds nothing to do");
+    assert_eq!(again, RecoveryReport::default(), "the second recovery finds nothing to do");
     recovered
 }
 

@@ -3,13 +3,13 @@
 use std::time::Duration;
 
 use takeback_core::lock::{Hold, lock};
-use takeback_core::spool::{Spooled, push};
 use takeback_core::{
-    AgentEvent, Outcome, Put, Touches, checkpoint, record, record_deferred, record_or_defer,
+    Admission, AgentEvent, CallTargets, Inbox, InboxEvent, Outcome, checkpoint, record,
+    record_or_queue, record_queued,
 };
 use takeback_store::disk::CrashPoint;
 use takeback_store::{CallId, SessionId};
-use takeback_testkit::{Frozen, Sandbox};
+use takeback_testkit::{Sandbox, SandboxImage};
 
 use crate::{
     Abilities, Listed, after_a_crash, assert_intact, assert_nothing_left_behind, assert_same,
@@ -23,9 +23,9 @@ pub(crate) fn all_points() -> Vec<CrashPoint> {
     let (frozen, _) = in_a_turn();
     let mut sandbox = frozen.thaw();
     points.extend(points_of(|| edit(&mut sandbox)));
-    points.extend(points_of(|| spool(&mut sandbox)));
+    points.extend(points_of(|| push(&mut sandbox)));
     points.extend(points_of(|| drain(&mut sandbox)));
-    points.extend(points_of(|| defer(&mut sandbox)));
+    points.extend(points_of(|| queue(&mut sandbox)));
     points
 }
 
@@ -148,7 +148,7 @@ fn a_later_snapshot() {
 }
 
 /// A turn is open; `a.txt` was changed by a person since the last look.
-fn in_a_turn() -> (Frozen, Listed) {
+fn in_a_turn() -> (SandboxImage, Listed) {
     let mut sandbox = Sandbox::new();
     sandbox.write("a.txt", "one\n");
     let point = sandbox.prompt("s", "do it");
@@ -162,7 +162,7 @@ fn before_tool(call: &str, path: &str) -> AgentEvent {
         session: SessionId::from("s"),
         call: CallId::from(call),
         tool: "Edit".to_owned(),
-        touches: Touches::Paths(vec![path.into()]),
+        touches: CallTargets::Paths(vec![path.into()]),
     }
 }
 
@@ -241,11 +241,11 @@ fn the_look_after_an_edit() {
 }
 
 /// An event that comes while a rewind has the workspace.
-fn spool(sandbox: &mut Sandbox) {
+fn push(sandbox: &mut Sandbox) {
     let alone = lock(&store_dir(sandbox).join("lock"), Hold::Exclusive, Duration::ZERO);
     let _alone = alone.unwrap().expect("nobody has it");
     sandbox.workspace.limits.recorder_patience = Duration::ZERO;
-    assert!(sandbox.tell(&before_tool("late", "a.txt")).spooled);
+    assert!(sandbox.tell(&before_tool("late", "a.txt")).late);
 }
 
 fn drain(sandbox: &mut Sandbox) {
@@ -253,33 +253,31 @@ fn drain(sandbox: &mut Sandbox) {
 }
 
 /// A prompt that is answered before the tree has been looked at.
-fn defer(sandbox: &mut Sandbox) {
+fn queue(sandbox: &mut Sandbox) {
     let (session, text) = (SessionId::from("s"), "deferred".to_owned());
     let event = AgentEvent::Prompt { session, message: None, text };
-    match record_or_defer(&mut sandbox.workspace, &event, 0).unwrap() {
-        Put::Deferred(deferred) => record_deferred(&mut sandbox.workspace, deferred).unwrap(),
-        Put::Recorded(recorded) => panic!("{recorded:?}"),
+    match record_or_queue(&mut sandbox.workspace, &event, 0).unwrap() {
+        Admission::Queued(queued) => record_queued(&mut sandbox.workspace, queued).unwrap(),
+        Admission::Recorded(recorded) => panic!("{recorded:?}"),
     };
 }
 
 fn assert_nothing_waits(sandbox: &Sandbox) {
-    let deferred = std::fs::read_dir(store_dir(sandbox).join("deferred"));
-    assert_eq!(deferred.map_or(0, Iterator::count), 0);
-    let waiting = ["spool", "spool.draining"].map(|name| store_dir(sandbox).join(name));
-    let sizes = waiting.map(|file| std::fs::metadata(file).map_or(0, |f| f.len()));
-    assert_eq!(sizes, [0, 0]);
+    assert_eq!(Inbox::of(&store_dir(sandbox)).len().unwrap(), 0);
+    let left = std::fs::read_dir(store_dir(sandbox).join("inbox"));
+    assert_eq!(left.map_or(0, Iterator::count), 0);
 }
 
 const WAITING: [&str; 3] = ["first", "second", "third"];
 
 /// Prompts that come while a rewind has the workspace.
-fn spool_prompts(sandbox: &mut Sandbox) {
+fn push_prompts(sandbox: &mut Sandbox) {
     let alone = lock(&store_dir(sandbox).join("lock"), Hold::Exclusive, Duration::ZERO);
     let _alone = alone.unwrap().expect("nobody has it");
     sandbox.workspace.limits.recorder_patience = Duration::ZERO;
     for text in WAITING {
         let (session, text) = (SessionId::from("s"), text.to_owned());
-        assert!(sandbox.tell(&AgentEvent::Prompt { session, message: None, text }).spooled);
+        assert!(sandbox.tell(&AgentEvent::Prompt { session, message: None, text }).late);
     }
 }
 
@@ -292,7 +290,7 @@ fn prompts(sandbox: &Sandbox) -> Vec<String> {
 fn events_that_wait_are_recorded_once_and_in_order() {
     let (frozen, listed) = in_a_turn();
     let mut sandbox = frozen.thaw();
-    spool_prompts(&mut sandbox);
+    push_prompts(&mut sandbox);
     let frozen = sandbox.freeze();
     for n in 1.. {
         let mut sandbox = frozen.thaw();
@@ -313,7 +311,7 @@ fn events_that_wait_are_recorded_once_and_in_order() {
 fn what_a_drain_cut_short_left_comes_before_what_is_pushed_after_it() {
     let (frozen, listed) = in_a_turn();
     let mut sandbox = frozen.thaw();
-    spool_prompts(&mut sandbox);
+    push_prompts(&mut sandbox);
     let frozen = sandbox.freeze();
     for n in 1.. {
         let mut sandbox = frozen.thaw();
@@ -322,7 +320,7 @@ fn what_a_drain_cut_short_left_comes_before_what_is_pushed_after_it() {
         let (session, text) = (SessionId::from("s"), "later".to_owned());
         let event = AgentEvent::Prompt { session, message: None, text };
         let time = takeback_store::Timestamp(i64::MAX);
-        push(&store_dir(&sandbox), &Spooled { time, event }).unwrap();
+        Inbox::of(&store_dir(&sandbox)).push(InboxEvent { time, event }).unwrap();
         after_a_crash(&mut sandbox, Abilities::All);
         assert_eq!(prompts(&sandbox), ["first", "second", "third", "later"], "{n}: {reached:?}");
         assert_intact(&sandbox, std::slice::from_ref(&listed));
@@ -338,7 +336,7 @@ fn an_event_that_waits() {
     for n in 1.. {
         let mut sandbox = frozen.thaw();
         let reached = stopped(n, || {
-            spool(&mut sandbox);
+            push(&mut sandbox);
             drain(&mut sandbox);
         });
         println!("stopped at {n}: {reached:?}");
@@ -356,13 +354,13 @@ fn an_event_that_waits() {
 }
 
 #[test]
-fn an_event_that_is_deferred() {
+fn an_event_that_is_queued() {
     let (frozen, listed) = in_a_turn();
     let mut last = 0;
     for n in 1.. {
         let mut sandbox = frozen.thaw();
         sandbox.write("a.txt", "mine\n");
-        let reached = stopped(n, || defer(&mut sandbox));
+        let reached = stopped(n, || queue(&mut sandbox));
         println!("stopped at {n}: {reached:?}");
         after_a_crash(&mut sandbox, Abilities::All);
         let found = prompts(&sandbox);

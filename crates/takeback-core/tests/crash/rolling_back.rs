@@ -9,9 +9,9 @@ use takeback_store::SessionId;
 use takeback_store::Timestamp;
 use takeback_store::disk::{self, CrashPoint};
 use takeback_store::state::{
-    Attempt, CheckpointKey, ExecutionId, Expect, NewCheckpoint, Status, StepIndex, Values,
+    Attempt, CheckpointKey, ExecutionId, ExpectedHead, NewCheckpoint, Status, StepIndex, Values,
 };
-use takeback_testkit::{Frozen, Sandbox};
+use takeback_testkit::{Sandbox, SandboxImage};
 
 use crate::{Abilities, Tree, after_a_crash, assert_nothing_left_behind, stopped};
 
@@ -35,14 +35,14 @@ fn save(sandbox: &mut Sandbox, step: u32) {
             state: json!({ "at": step, "text": "x".repeat(5000) }),
             ..Values::default()
         },
-        expect: Expect::Anything,
+        expect: ExpectedHead::Anything,
         point: None,
         session: Some(&SessionId::from("s")),
     };
     save_step(&mut sandbox.workspace, &new).unwrap();
 }
 
-fn three_steps() -> Frozen {
+fn three_steps() -> SandboxImage {
     let mut sandbox = Sandbox::new();
     sandbox.write("a.txt", "0\n");
     sandbox.write("gone.txt", "still here\n");
@@ -79,7 +79,7 @@ fn both(sandbox: &Sandbox) -> (Tree, Value) {
     (sandbox.tree(), state["at"].clone())
 }
 
-fn at_every_point(begun: &Frozen, work: fn(&mut Sandbox)) {
+fn at_every_point(begun: &SandboxImage, work: fn(&mut Sandbox)) {
     let mut sandbox = begun.thaw();
     let before = both(&sandbox);
     work(&mut sandbox);
@@ -134,7 +134,7 @@ fn a_rollback_of_one_file_and_then_somebody_edits_it() {
     and_then_somebody_edits(&sandbox.freeze());
 }
 
-fn and_then_somebody_edits(begun: &Frozen) {
+fn and_then_somebody_edits(begun: &SandboxImage) {
     let before = both(&begun.thaw());
     let mut after = begun.thaw();
     roll_back(&mut after);

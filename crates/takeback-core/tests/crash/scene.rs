@@ -4,13 +4,13 @@ use std::os::unix::fs::symlink;
 
 use takeback_core::checkpoint;
 use takeback_core::rewind::Receipt;
-use takeback_testkit::{Frozen, Sandbox};
+use takeback_testkit::{Sandbox, SandboxImage};
 
 use crate::{Listed, Tree};
 
 /// A beginning, and what a rewind makes of it.
 pub(crate) struct Scene {
-    pub(crate) frozen: Frozen,
+    pub(crate) frozen: SandboxImage,
     /// Oldest first.
     pub(crate) listed: Vec<Listed>,
     pub(crate) before: Tree,

@@ -8,13 +8,13 @@ use std::path::Path;
 use std::rc::Rc;
 
 use takeback_core::retention::{Clock, Occasion, Policy, clean_up};
-use takeback_core::rewind::recover::needs_recovery;
-use takeback_core::rewind::{Recovered, recover};
+use takeback_core::rewind::needs_recovery;
+use takeback_core::rewind::{RecoveryReport, recover};
 use takeback_core::worktree::scope::ScopeOptions;
 use takeback_core::{Ambient, Limits, Workspace, WorkspaceOptions};
 use takeback_store::disk::{self, CrashPoint};
 use takeback_store::{MemoryStore, RewindId, SqliteStates, SqliteStore, Store, Timestamp};
-use takeback_testkit::{Frozen, Sandbox};
+use takeback_testkit::{Sandbox, SandboxImage};
 
 use crate::scene::Scene;
 use crate::{
@@ -60,10 +60,10 @@ fn another_stores_stage_is_left_alone_at_every_point() {
         let is_empty_stage = stages.len() == 1;
         assert_eq!(needs_recovery(&other).unwrap(), is_empty_stage, "stopped at {n}: {reached:?}");
         let recovered = recover(&mut other).unwrap();
-        let expected = Recovered {
+        let expected = RecoveryReport {
             left: if is_full { vec![stage_in(&stages)] } else { Vec::new() },
             cleared: if is_empty_stage { vec![stage_in(&stages)] } else { Vec::new() },
-            ..Recovered::default()
+            ..RecoveryReport::default()
         };
         assert_eq!(recovered, expected, "stopped at {n}: {reached:?}");
         assert_same(&sandbox.tree(), &tree);
@@ -143,7 +143,7 @@ fn a_store_knows_its_stages_by_whichever_path_it_is_reached() {
     let store = Box::new(SqliteStore::open(&link).unwrap());
     let id = stage_in(&left_in_stages(&sandbox));
     let recovered = recover(&mut with_store(&sandbox, &link, store)).unwrap();
-    assert_eq!(recovered, Recovered { cleared: vec![id], ..Recovered::default() });
+    assert_eq!(recovered, RecoveryReport { cleared: vec![id], ..RecoveryReport::default() });
     assert_nothing_left_behind(&sandbox);
 }
 
@@ -168,7 +168,10 @@ fn a_promise_is_kept_by_a_store_that_has_moved() {
     fs::rename(&sandbox.workspace.store_dir, &moved).unwrap();
     let store = Box::new(SqliteStore::open(&moved).unwrap());
     let recovered = recover(&mut with_store(&sandbox, &moved, store)).unwrap();
-    assert_eq!(recovered, Recovered { finished: vec![scene.receipt], ..Recovered::default() });
+    assert_eq!(
+        recovered,
+        RecoveryReport { finished: vec![scene.receipt], ..RecoveryReport::default() }
+    );
     assert_same(&sandbox.tree(), &scene.after);
     assert_nothing_left_behind(&sandbox);
 }
@@ -177,7 +180,7 @@ const KEPT: &str = "agent\nsaved\n";
 
 /// A program that had a file open wrote to it right before the receipt: what it wrote is kept in the
 /// stage. Many points later the rewind is not to be remembered any more.
-fn with_a_save_in_the_stage() -> (Frozen, RewindId) {
+fn with_a_save_in_the_stage() -> (SandboxImage, RewindId) {
     let mut sandbox = Sandbox::new();
     sandbox.write("a.txt", "a\n");
     sandbox.prompt("s", "first");
@@ -228,7 +231,10 @@ fn what_a_rewind_kept_for_the_user_outlives_its_record() {
         let left = if is_dropped { vec![id] } else { Vec::new() };
         for _ in 0..2 {
             let recovered = recover(&mut sandbox.workspace).unwrap();
-            assert_eq!(recovered, Recovered { left: left.clone(), ..Recovered::default() });
+            assert_eq!(
+                recovered,
+                RecoveryReport { left: left.clone(), ..RecoveryReport::default() }
+            );
             assert_eq!(sandbox.read(&place_of(id)), KEPT, "stopped at {n}: {reached:?}");
         }
         clean(&mut sandbox);

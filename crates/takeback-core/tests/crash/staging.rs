@@ -4,7 +4,7 @@ use std::fs;
 use std::os::unix::fs::symlink;
 use std::path::PathBuf;
 
-use takeback_core::rewind::{Receipt, Recovered, RewindError, RewindRequest, Target, recover};
+use takeback_core::rewind::{Receipt, RecoveryReport, RewindError, RewindRequest, Target, recover};
 use takeback_store::disk::{self, CrashPoint};
 use takeback_store::{PointId, RewindState, Write};
 use takeback_testkit::Sandbox;
@@ -129,7 +129,7 @@ fn a_plan_that_cannot_be_read() {
         assert_eq!(recovered.finished[0].errors.len(), 1);
         assert_same(&sandbox.tree(), &tree);
         assert_eq!(left_in_stages(&sandbox), stage);
-        assert_eq!(recover(&mut sandbox.workspace).unwrap(), Recovered::default());
+        assert_eq!(recover(&mut sandbox.workspace).unwrap(), RecoveryReport::default());
         let safety = Listed { point: record.safety_point, tree: scene.before.clone() };
         assert_intact(&sandbox, &[safety]);
         let last = scene.listed.last().unwrap();

@@ -12,7 +12,7 @@ mod large;
 mod listing;
 mod rows;
 
-use takeback_core::rewind::receipt::Note;
+use takeback_core::rewind::Note;
 use takeback_core::rewind::{Receipt, RewindRequest, Target, preview};
 use takeback_store::disk;
 use takeback_testkit::Sandbox;

@@ -5,11 +5,11 @@ use std::sync::{Mutex, mpsc};
 use std::thread;
 use std::time::Duration;
 
-use takeback_core::spool::{self, Spooled};
-use takeback_core::{AgentEvent, Outcome, Touches, look_around, record};
+use takeback_core::{AgentEvent, CallTargets, InboxEvent, look_around, record};
 use takeback_store::{Author, CallId, CallState, Entry, PointKind, SessionId, Timestamp};
 use takeback_testkit::Sandbox;
 
+use crate::events::{after, edit, prompt};
 use crate::shown::{assert_consistent, log, who};
 
 fn two_files() -> Sandbox {
@@ -23,16 +23,6 @@ fn two_files() -> Sandbox {
 fn state_of(sandbox: &Sandbox, call: &str) -> CallState {
     let call = sandbox.workspace.store.call(&"s".into(), &CallId::from(call)).unwrap();
     call.expect("it is known").state
-}
-
-fn after(call: &str) -> AgentEvent {
-    let (session, call) = (SessionId::from("s"), CallId::from(call));
-    AgentEvent::AfterTool {
-        session,
-        call,
-        outcome: Outcome::Done,
-        report: takeback_core::CallReport::default(),
-    }
 }
 
 #[test]
@@ -154,11 +144,11 @@ fn ends_while(sandbox: &mut Sandbox, call: &str, meanwhile: impl FnOnce(&mut San
         random()
     });
     thread::scope(|scope| {
-        let slow = scope.spawn(move || record(&mut slow, &after(call)).unwrap());
+        let slow = scope.spawn(move || record(&mut slow, &after("s", call)).unwrap());
         wait_for_look.recv().unwrap();
         meanwhile(sandbox);
         go_on.send(()).unwrap();
-        assert!(!slow.join().unwrap().spooled);
+        assert!(!slow.join().unwrap().late);
     });
 }
 
@@ -224,11 +214,11 @@ fn edits_of_one_session_by_many_processes_are_never_taken_for_a_persons() {
                         session: SessionId::from("s"),
                         call: CallId::from(&*call),
                         tool: "Edit".to_owned(),
-                        touches: Touches::Paths(vec![file.clone()]),
+                        touches: CallTargets::Paths(vec![file.clone()]),
                     };
-                    assert!(!record(&mut workspace, &begins).unwrap().spooled);
+                    assert!(!record(&mut workspace, &begins).unwrap().late);
                     fs::write(&file, format!("{round}\n")).unwrap();
-                    assert!(!record(&mut workspace, &after(&call)).unwrap().spooled);
+                    assert!(!record(&mut workspace, &after("s", &call)).unwrap().late);
                 }
             });
         }
@@ -247,23 +237,69 @@ fn edits_of_one_session_by_many_processes_are_never_taken_for_a_persons() {
     assert_eq!(sandbox.workspace.store.live_calls().unwrap(), []);
 }
 
+#[test]
+fn several_processes_record_into_one_consistent_log() {
+    const PROCESSES: usize = 4;
+    const ROUNDS: usize = 8;
+    let mut sandbox = Sandbox::new();
+    sandbox.write("shared.txt", "start\n");
+    sandbox.prompt("s0", "go");
+    thread::scope(|scope| {
+        for number in 0..PROCESSES {
+            let mut workspace = sandbox.another_process();
+            let root = sandbox.root();
+            scope.spawn(move || {
+                let session = SessionId(format!("s{number}"));
+                let mut tell = |event| {
+                    let recorded = record(&mut workspace, &event).expect("it is recorded");
+                    assert!(!recorded.late);
+                };
+                for round in 0..ROUNDS {
+                    let call = CallId(format!("{round}"));
+                    let shell = round % 2 == 1;
+                    let own = root.join(format!("own-{number}.txt"));
+                    let touches = if shell {
+                        CallTargets::anything(None)
+                    } else {
+                        CallTargets::Paths(vec![own.clone()])
+                    };
+                    tell(AgentEvent::BeforeTool {
+                        session: session.clone(),
+                        call: call.clone(),
+                        tool: "tool".to_owned(),
+                        touches,
+                    });
+                    fs::write(own, format!("{number} {round}\n")).unwrap();
+                    if shell {
+                        fs::write(root.join("shared.txt"), format!("{number} {round}\n")).unwrap();
+                    }
+                    tell(after(&session.0, &call.0));
+                }
+                tell(AgentEvent::TurnEnd { session });
+            });
+        }
+    });
+    assert_consistent(&sandbox);
+    let head = log(&sandbox).len();
+    assert_eq!(look_around(&mut sandbox.workspace).unwrap().recorded.changes, 0);
+    assert_eq!(log(&sandbox).len(), head, "the log already tells what is on disk");
+    for number in 0..PROCESSES {
+        let authors = who(&sandbox, &format!("own-{number}.txt"));
+        let me = format!("s{number}");
+        let sure = authors.iter().all(|author| author.contains(&me));
+        assert!(sure, "nobody else alone wrote own-{number}.txt: {authors:?}");
+    }
+}
+
 // --- told twice ---------------------------------------------------------------------------------
 
 #[test]
 fn a_call_that_is_in_the_log_is_not_opened_again_by_what_waited() {
     let mut sandbox = two_files();
     let time = Timestamp(1_800_000_000_000);
-    let begins = Spooled {
-        time,
-        event: AgentEvent::BeforeTool {
-            session: SessionId::from("s"),
-            call: CallId::from("c"),
-            tool: "Edit".to_owned(),
-            touches: Touches::Paths(vec![sandbox.at("a.txt")]),
-        },
-    };
-    let push = |sandbox: &Sandbox, spooled: &Spooled| {
-        spool::push(&sandbox.workspace.store_dir, spooled).unwrap();
+    let begins = InboxEvent { time, event: edit("s", "c", "a.txt") };
+    let push = |sandbox: &Sandbox, event: &InboxEvent| {
+        sandbox.workspace.inbox().push(event.clone()).unwrap();
     };
     push(&sandbox, &begins);
     sandbox.write("a.txt", "after\n");
@@ -276,7 +312,7 @@ fn a_call_that_is_in_the_log_is_not_opened_again_by_what_waited() {
     assert_eq!(state_of(&sandbox, "c"), CallState::Done);
 
     // At another time it is another call, if of the same name.
-    push(&sandbox, &Spooled { time: Timestamp(time.0 + 1), ..begins });
+    push(&sandbox, &InboxEvent { time: Timestamp(time.0 + 1), ..begins });
     look_around(&mut sandbox.workspace).unwrap();
     assert_eq!(state_of(&sandbox, "c"), CallState::Open);
 }
@@ -317,8 +353,7 @@ fn a_prompt_told_twice_makes_one_point_and_one_turn() {
 #[test]
 fn a_prompt_without_an_id_is_always_another() {
     let mut sandbox = two_files();
-    let event =
-        AgentEvent::Prompt { session: SessionId::from("s"), message: None, text: "go".to_owned() };
+    let event = prompt("s", "go");
     let first = sandbox.tell(&event).point.expect("it makes a point");
     assert_ne!(sandbox.tell(&event).point.expect("it makes a point"), first);
 }

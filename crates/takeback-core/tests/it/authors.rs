@@ -1,11 +1,10 @@
 //! Whose change it is: every row of the table, and the ways in which calls end.
 
-use std::path::PathBuf;
 use std::process::Command;
 
 use serde_json::json;
 use takeback_core::middleware::{Middleware, ToolCall};
-use takeback_core::{AgentEvent, CallReport, Outcome, Tools, Touches};
+use takeback_core::{AgentEvent, CallReport, CallTargets, Outcome, Tools};
 use takeback_store::{
     Author, CallId, CallState, Entry, Evidence, PointKind, Process, SessionId, TurnId,
 };
@@ -245,7 +244,7 @@ fn what_a_call_never_closed_has_done_is_found_by_the_next_event_of_its_session()
                 session: SessionId::from("s"),
                 call: CallId::from("an edit of b.txt"),
                 tool: "Edit".to_owned(),
-                touches: Touches::Paths(vec![sandbox.at("b.txt")]),
+                touches: CallTargets::Paths(vec![sandbox.at("b.txt")]),
             });
             let (call, tool) = match kind {
                 "edit" => (sandbox.before_edit("s", &["a.txt"]), "Edit named"),
@@ -454,7 +453,7 @@ fn an_event_of_an_unknown_session_opens_it() {
             session: session(),
             call: CallId::from("c"),
             tool: "Bash".to_owned(),
-            touches: Touches::anything(None),
+            touches: CallTargets::anything(None),
         },
         AgentEvent::AfterTool {
             session: session(),
@@ -504,49 +503,6 @@ fn a_call_without_a_turn_opens_one_with_a_point_to_go_back_to() {
 // --- which tools write what ---------------------------------------------------------------------
 
 #[test]
-fn a_tool_that_is_neither_a_known_edit_nor_known_to_read_may_write_anything() {
-    let tools = Tools::default();
-    let paths = || vec![PathBuf::from("a.txt")];
-    let anything = || Touches::anything(None);
-    let make = || Some("make".to_owned());
-    for (tool, paths, command, touches) in [
-        ("Edit", paths(), None, Touches::Paths(paths())),
-        ("write_file", paths(), None, Touches::Paths(paths())),
-        ("MultiEdit", paths(), None, Touches::Paths(paths())),
-        ("NotebookEdit", paths(), None, Touches::Paths(paths())),
-        ("Edit", Vec::new(), None, anything()),
-        ("Read", paths(), None, Touches::Nothing),
-        ("Grep", Vec::new(), None, Touches::Nothing),
-        ("Bash", Vec::new(), make(), Touches::anything(make())),
-        ("Bash", Vec::new(), None, anything()),
-        ("Bash", paths(), make(), Touches::Anything { command: make(), paths: paths() }),
-        ("container.exec", paths(), None, Touches::Anything { command: None, paths: paths() }),
-        ("apply_patch", paths(), None, Touches::Paths(paths())),
-        ("apply_patch", Vec::new(), None, anything()),
-        // Its command is `create` or `view`, and not for a shell.
-        ("str_replace_editor", paths(), make(), Touches::Paths(paths())),
-        ("view", paths(), None, Touches::Nothing),
-        ("task", Vec::new(), make(), Touches::anything(make())),
-        // What it names it may only read, and that may be anything of the user's.
-        ("mcp__files__move", paths(), None, anything()),
-        ("mystery", paths(), make(), Touches::anything(make())),
-        ("Task", Vec::new(), None, anything()),
-        ("save_memory", Vec::new(), None, anything()),
-        ("mystery", Vec::new(), make(), Touches::anything(make())),
-    ] {
-        assert_eq!(tools.touches(tool, paths.clone(), command), touches, "{tool} of {paths:?}");
-    }
-}
-
-#[test]
-fn no_tool_is_in_two_lists() {
-    let Tools { edit, shell, read_only } = Tools::default();
-    let all: Vec<&String> = edit.iter().chain(&shell).chain(&read_only).collect();
-    let different: std::collections::HashSet<&&String> = all.iter().collect();
-    assert_eq!(different.len(), all.len(), "{all:?}");
-}
-
-#[test]
 fn tools_that_only_read_record_nothing() {
     let mut sandbox = a_file();
     sandbox.prompt("s", "go");
@@ -556,7 +512,7 @@ fn tools_that_only_read_record_nothing() {
         session: SessionId::from("s"),
         call: CallId::from("c"),
         tool: "Read".to_owned(),
-        touches: Touches::Nothing,
+        touches: CallTargets::Nothing,
     });
     assert_eq!(sandbox.workspace.store.head().unwrap(), head);
     assert_eq!(sandbox.workspace.store.live_calls().unwrap(), []);
@@ -572,7 +528,7 @@ fn what_a_person_saves_while_the_agent_reads_is_the_persons() {
     let mut middleware = Middleware {
         workspace: &mut sandbox.workspace,
         session: SessionId::from("s"),
-        tools: Tools::default(),
+        tools: Tools::new(&["write_file"], &[], &["Read"]),
         on_unrecorded: Box::new(|unrecorded| panic!("{unrecorded:?}")),
     };
     middleware.around(ToolCall { id: "c", tool: "Read", input: &input }, |_| {

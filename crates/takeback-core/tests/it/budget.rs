@@ -5,14 +5,14 @@ use std::fs;
 use std::time::Duration;
 
 use takeback_core::rewind::{RewindRequest, Target, preview};
-use takeback_core::{AgentEvent, Recorded, checkpoint, look_around};
+use takeback_core::{AgentEvent, RecordOutcome, checkpoint, look_around};
 use takeback_store::disk::{self, CrashPoint};
-use takeback_store::{Author, Digest, Entry, Lack, PointId, SessionId};
+use takeback_store::{Author, Digest, Entry, NotCapturedReason, PointId, SessionId};
 use takeback_testkit::{Sandbox, path};
 
 use crate::shown::{assert_consistent, history, log, said, who};
 
-const UNREAD: Entry = Entry::NotCaptured { lack: Lack::Deadline };
+const UNREAD: Entry = Entry::NotCaptured { reason: NotCapturedReason::Deadline };
 
 /// So much time passes that the times of files written now differ from those of files written then.
 fn settle() {
@@ -40,7 +40,7 @@ fn file(text: &str) -> Entry {
     Entry::File { digest, size: text.len() as u64, mode: 0o644 }
 }
 
-fn prompt(sandbox: &mut Sandbox) -> Recorded {
+fn prompt(sandbox: &mut Sandbox) -> RecordOutcome {
     let session = SessionId::from("s");
     sandbox.tell(&AgentEvent::Prompt { session, message: None, text: "go".to_owned() })
 }
@@ -67,8 +67,9 @@ fn with_no_time_nothing_is_read_and_everything_is_said() {
     no_time_to_read(&mut sandbox);
     let recorded = prompt(&mut sandbox);
     let unread = [".gitignore", "a.txt", "env.local", "lib/b.txt"];
-    let missing: Vec<_> = unread.into_iter().map(|of| (path(of), Lack::Deadline)).collect();
-    assert_eq!((recorded.not_captured, recorded.spooled, recorded.stats.read), (missing, false, 1));
+    let missing: Vec<_> =
+        unread.into_iter().map(|of| (path(of), NotCapturedReason::Deadline)).collect();
+    assert_eq!((recorded.not_captured, recorded.late, recorded.stats.read), (missing, false, 1));
     let point = recorded.point.expect("the prompt is in the log");
     assert!(unread.iter().all(|of| steps(&sandbox, of) == [(Entry::Unknown, UNREAD)]));
     assert_eq!(steps(&sandbox, "link")[0].1, Entry::Symlink { target: b"a.txt".to_vec() });
@@ -96,7 +97,7 @@ fn each_scan_gets_further() {
     settle();
     no_time_to_read(&mut sandbox);
     let recorded = sandbox.tell(&AgentEvent::TurnEnd { session: SessionId::from("s") });
-    let missing = ["c.txt", "lib/b.txt"].map(|of| (path(of), Lack::Deadline));
+    let missing = ["c.txt", "lib/b.txt"].map(|of| (path(of), NotCapturedReason::Deadline));
     assert_eq!(recorded.not_captured, missing);
     time_enough(&mut sandbox);
     let caught_up = sandbox.tell(&AgentEvent::TurnEnd { session: SessionId::from("s") });
@@ -109,7 +110,7 @@ fn a_command_does_not_run_out_of_time() {
     let mut sandbox = lay_out();
     no_time_at_all(&mut sandbox);
     let recorded = checkpoint(&mut sandbox.workspace, Some("by hand")).unwrap();
-    assert_eq!((recorded.not_captured, recorded.spooled), (Vec::new(), false));
+    assert_eq!((recorded.not_captured, recorded.late), (Vec::new(), false));
     sandbox.write("a.txt", "two\n");
     let surveyed = look_around(&mut sandbox.workspace).unwrap().recorded;
     assert_eq!((surveyed.changes, surveyed.not_captured), (1, Vec::new()));
@@ -215,7 +216,7 @@ fn a_tree_that_cannot_be_walked_in_time_makes_the_event_wait() {
     sandbox.turn_end("s");
     no_time_at_all(&mut sandbox);
     let recorded = prompt(&mut sandbox);
-    assert_eq!((recorded.spooled, recorded.point, recorded.changes), (true, None, 0));
+    assert_eq!((recorded.late, recorded.point, recorded.changes), (true, None, 0));
     let call = sandbox.before_shell("s", "rm a.txt");
     fs::remove_file(sandbox.at("a.txt")).unwrap();
     sandbox.write("lib/b.txt", "changed\n");

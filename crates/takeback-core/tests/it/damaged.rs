@@ -5,7 +5,7 @@ use std::fs;
 use std::os::unix::fs::FileExt as _;
 
 use takeback_core::exchange::{ExportOptions, Ignored, Selection, export};
-use takeback_core::rewind::journal::Exactness;
+use takeback_core::rewind::Exactness;
 use takeback_core::rewind::{RewindError, RewindRequest, Target, preview, rewind};
 use takeback_store::Digest;
 use takeback_testkit::Sandbox;

@@ -2,7 +2,7 @@
 
 use takeback_core::checkpoint;
 use takeback_core::retention::delete_session;
-use takeback_core::rewind::journal::Exactness;
+use takeback_core::rewind::Exactness;
 use takeback_core::rewind::{RewindError, RewindRequest, Target};
 use takeback_store::{Author, Change, Digest, Entry, PointId, PointKind};
 use takeback_testkit::Sandbox;

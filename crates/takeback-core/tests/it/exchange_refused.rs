@@ -6,7 +6,7 @@ use takeback_core::exchange::{
     BundleError, BundleFile, BundleLimits, FileError, Ignored, Overwrite, Selection, Trial, import,
     write_file,
 };
-use takeback_core::rewind::journal::Exactness;
+use takeback_core::rewind::Exactness;
 use takeback_core::rewind::{RewindRequest, Target};
 use takeback_core::{checkpoint, look_around};
 use takeback_store::Digest;

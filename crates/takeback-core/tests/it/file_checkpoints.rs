@@ -1,8 +1,8 @@
 //! A copy of a file is listed from the moment it is kept, whatever becomes of the call.
 
 use takeback_core::history::{FileCheckpoint, FileCheckpointId, file_checkpoints, kept_for_call};
-use takeback_core::{AgentEvent, Outcome, Touches};
-use takeback_store::{CallId, Digest, Entry, Lack, SessionId, WorkPath};
+use takeback_core::{AgentEvent, CallTargets, Outcome};
+use takeback_store::{CallId, Digest, Entry, NotCapturedReason, SessionId, WorkPath};
 use takeback_testkit::Sandbox;
 
 fn file(text: &str, mode: u32) -> Entry {
@@ -104,13 +104,13 @@ fn what_is_too_large_to_copy_has_no_copy() {
     sandbox.prompt("s", "go");
     sandbox.write("large", "more than eight bytes");
     let call = sandbox.before_edit("s", &["large"]);
-    let lack = Entry::NotCaptured { lack: Lack::TooLarge };
-    assert_eq!(told(&listed(&sandbox)), [("large".to_owned(), lack)]);
+    let not_captured = Entry::NotCaptured { reason: NotCapturedReason::TooLarge };
+    assert_eq!(told(&listed(&sandbox)), [("large".to_owned(), not_captured)]);
     assert_eq!(of_call(&sandbox, &call), []);
 }
 
 #[test]
-fn a_call_that_waits_in_the_spool_has_no_copy_yet() {
+fn a_late_call_has_no_copy_yet() {
     let sandbox = Sandbox::new();
     assert_eq!(of_call(&sandbox, "unheard of"), []);
 }
@@ -124,7 +124,7 @@ fn a_session_that_calls_itself_an_import_finds_its_copies() {
         session: session.clone(),
         call: CallId::from("c"),
         tool: "Edit".to_owned(),
-        touches: Touches::Paths(vec!["a.txt".into()]),
+        touches: CallTargets::Paths(vec!["a.txt".into()]),
     });
     let store = &*sandbox.workspace.store;
     let copies = file_checkpoints(store, &session).unwrap();

@@ -5,7 +5,7 @@ use std::fs;
 use std::time::Duration;
 
 use takeback_core::look_around;
-use takeback_core::rewind::FirstSeen;
+use takeback_core::rewind::FirstSighting;
 use takeback_core::worktree::scope::OutReason;
 use takeback_store::{Entry, WorkPath};
 use takeback_testkit::{Sandbox, path};
@@ -50,7 +50,7 @@ fn small_files_in_an_ignored_folder_come_back() {
     assert_eq!(sandbox.read("data/x.csv"), "1,2\n");
     assert_eq!(sandbox.read("data/deep/y.csv"), "3,4\n");
     assert!(sandbox.exists("data/made/new.csv"), "what is new there is kept, as build output is");
-    let stays = FirstSeen { path: path("data/made"), folder: true, names: 1 };
+    let stays = FirstSighting { path: path("data/made"), folder: true, names: 1 };
     assert_eq!(receipt.first_seen, [stays], "and the receipt says so");
     sandbox.agent_runs("s", "rm -rf data", |sandbox| sandbox.remove("data"));
     sandbox.turn_end("s");
@@ -201,7 +201,7 @@ fn what_is_made_again_goes_back_to_what_it_was() {
     assert_eq!(sandbox.read("data/x.csv"), "1,2\n");
     assert_eq!(sandbox.read("data/deep/y.csv"), "3,4\n");
     assert_eq!(sandbox.read("data/new.csv"), "new\n", "as it was first seen");
-    let stays = FirstSeen { path: path("data"), folder: true, names: 1 };
+    let stays = FirstSighting { path: path("data"), folder: true, names: 1 };
     assert_eq!(receipt.first_seen, [stays]);
 }
 

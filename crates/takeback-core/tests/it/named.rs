@@ -7,19 +7,19 @@ use std::time::Duration;
 
 use takeback_core::lock::{Hold, lock};
 use takeback_core::point_name::find_point;
-use takeback_core::{AgentEvent, Recorded, Touches, learn_ids};
-use takeback_store::{CallId, CallKind, Entry, Lack, SessionId};
+use takeback_core::{AgentEvent, CallTargets, RecordOutcome, learn_ids};
+use takeback_store::{CallId, CallKind, Entry, NotCapturedReason, SessionId};
 use takeback_testkit::{Sandbox, path};
 
 use crate::shown::{assert_consistent, history, said, who};
 
 /// A command that carries a patch of these files.
-fn before(sandbox: &mut Sandbox, call: &str, paths: &[PathBuf]) -> Recorded {
+fn before(sandbox: &mut Sandbox, call: &str, paths: &[PathBuf]) -> RecordOutcome {
     sandbox.tell(&AgentEvent::BeforeTool {
         session: SessionId::from("s"),
         call: CallId::from(call),
         tool: "Bash".to_owned(),
-        touches: Touches::Anything {
+        touches: CallTargets::Anything {
             command: Some("apply_patch".to_owned()),
             paths: paths.to_vec(),
         },
@@ -132,13 +132,13 @@ fn what_a_command_named_while_nobody_could_look_is_said_to_be_missing() {
     let held = lock(&sandbox.workspace.store_dir.join("lock"), Hold::Exclusive, Duration::ZERO);
     let names = [sandbox.at(DERIVED), sandbox.at("a.txt"), sandbox.at("none.txt")];
     let recorded = before(&mut sandbox, "c", &names);
-    let missing = ["a.txt", DERIVED, "none.txt"].map(|of| (path(of), Lack::Deadline));
-    assert_eq!((recorded.spooled, &recorded.not_captured[..]), (true, &missing[..]));
+    let missing = ["a.txt", DERIVED, "none.txt"].map(|of| (path(of), NotCapturedReason::Deadline));
+    assert_eq!((recorded.late, &recorded.not_captured[..]), (true, &missing[..]));
     drop(held);
     sandbox.write(DERIVED, "two\n");
     sandbox.after("s", "c");
     sandbox.turn_end("s");
-    let unread = Entry::NotCaptured { lack: Lack::Deadline };
+    let unread = Entry::NotCaptured { reason: NotCapturedReason::Deadline };
     let derived = steps(&sandbox, DERIVED);
     assert_eq!(derived[0], (Entry::Unknown, unread.clone()));
     assert_eq!(derived[1].0, unread);

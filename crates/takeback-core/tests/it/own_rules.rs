@@ -5,7 +5,7 @@ use std::fs;
 use takeback_core::look_around;
 use takeback_core::rewind::Receipt;
 use takeback_core::worktree::scope::OutReason;
-use takeback_store::{Entry, Lack, PointId};
+use takeback_store::{Entry, NotCapturedReason, PointId};
 use takeback_testkit::{Sandbox, path};
 
 use crate::recording::settle;
@@ -293,7 +293,7 @@ fn a_derived_folder_beside_the_agents_manifest_is_listed_as_left() {
         assert!(!receipt.success, "{with:?}");
         assert!(!sandbox.exists("app/package.json"), "{with:?}");
         assert_eq!(sandbox.read("app/node_modules/dep/index.js"), "x\n", "{with:?}");
-        let derived = Entry::NotCaptured { lack: Lack::Derived };
+        let derived = Entry::NotCaptured { reason: NotCapturedReason::Derived };
         let changes: Vec<_> = history(&sandbox, "app/node_modules")
             .into_iter()
             .map(|change| (change.before, change.after))

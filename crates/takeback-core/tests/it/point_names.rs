@@ -2,7 +2,7 @@
 
 use takeback_core::point_name::{PointNameError, find_point, find_stored_point};
 use takeback_store::{
-    Point, PointId, PointKind, Seq, Session, StoreError, Timestamp, Vouched, Write,
+    Point, PointBasis, PointId, PointKind, Seq, Session, StoreError, Timestamp, Write,
 };
 use takeback_testkit::Sandbox;
 
@@ -30,7 +30,7 @@ fn point(id: u64, session: Option<&str>) -> Point {
         created_at: Timestamp(i64::try_from(id % 1000).unwrap()),
         message_ids: Vec::new(),
         git: None,
-        vouched: Vouched::Scan,
+        basis: PointBasis::Scan,
     }
 }
 

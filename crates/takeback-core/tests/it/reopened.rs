@@ -1,7 +1,7 @@
 //! Rewinds that a later rewind takes back, and what was brought back by hand.
 
 use takeback_core::checkpoint;
-use takeback_core::rewind::journal::Exactness;
+use takeback_core::rewind::Exactness;
 use takeback_core::rewind::{RewindRequest, Target};
 use takeback_store::PointId;
 use takeback_testkit::Sandbox;

@@ -8,7 +8,7 @@ use takeback_core::retention::{
     delete_session, is_due, would_drop,
 };
 use takeback_core::rewind::{AmbiguousPolicy, RewindError, RewindRequest, Target};
-use takeback_core::{AgentEvent, Touches, checkpoint, history, record};
+use takeback_core::{AgentEvent, CallTargets, checkpoint, history, record};
 use takeback_store::{CallId, Change, Entry, PointId, PointKind, Seq, SessionId, Timestamp, Write};
 use takeback_testkit::Sandbox;
 
@@ -327,7 +327,7 @@ fn recorders_go_on_while_somebody_cleans_up() {
                     let text = format!("turn {turn}");
                     tell(&AgentEvent::Prompt { session: session.clone(), message: None, text });
                     let call = CallId(format!("{turn}"));
-                    let touches = Touches::anything(None);
+                    let touches = CallTargets::anything(None);
                     let tool = "Bash".to_owned();
                     let begun =
                         AgentEvent::BeforeTool { session: session.clone(), call, tool, touches };

@@ -11,8 +11,8 @@ use takeback_core::retention::{Clock, Occasion, Policy, clean_up, delete_session
 use takeback_core::rewind::{Receipt, RewindError, RewindRequest, Target};
 use takeback_store::disk::{self, CrashPoint};
 use takeback_store::state::{
-    Attempt, CheckpointId, CheckpointKey, ExecutionId, Expect, ListQuery, NewCheckpoint, NewEffect,
-    Saved, Status, StepIndex, Values, Which,
+    Attempt, CheckpointId, CheckpointKey, ExecutionId, ExpectedHead, ListQuery, ListScope,
+    NewCheckpoint, NewEffect, SaveOutcome, Status, StepIndex, Values,
 };
 use takeback_store::{PointKind, SessionId, StateError, Timestamp};
 use takeback_testkit::Sandbox;
@@ -28,7 +28,7 @@ fn key(step: u32, attempt: u32) -> CheckpointKey {
     CheckpointKey { execution: execution(), step: StepIndex(step), attempt }
 }
 
-fn save(sandbox: &mut Sandbox, step: u32, state: Value, status: Status) -> Saved {
+fn save(sandbox: &mut Sandbox, step: u32, state: Value, status: Status) -> SaveOutcome {
     let execution = execution();
     let new = NewCheckpoint {
         execution: &execution,
@@ -40,7 +40,7 @@ fn save(sandbox: &mut Sandbox, step: u32, state: Value, status: Status) -> Saved
         status,
         error: None,
         values: &Values { state, ..Values::default() },
-        expect: Expect::Anything,
+        expect: ExpectedHead::Anything,
         point: None,
         session: Some(&SessionId::from("s")),
     };
@@ -53,8 +53,12 @@ fn stands(sandbox: &Sandbox) -> (Value, Vec<u32>) {
     let head = states.head(&execution(), None).unwrap().unwrap().record.unwrap();
     let state = states.load(&head.key.id()).unwrap().unwrap().values.state;
     let execution = execution();
-    let query =
-        ListQuery { execution: &execution, which: Which::Branch(None), after: None, limit: None };
+    let query = ListQuery {
+        execution: &execution,
+        scope: ListScope::Branch(None),
+        after: None,
+        limit: None,
+    };
     let records = states.list(&query).unwrap().records;
     (state, records.iter().map(|record| record.key.step.0).collect())
 }
@@ -311,7 +315,7 @@ fn a_checkpoint_without_its_files_says_so() {
         status: Status::Success,
         error: None,
         values: &Values::default(),
-        expect: Expect::Anything,
+        expect: ExpectedHead::Anything,
         point: None,
         session: None,
     };
@@ -364,10 +368,10 @@ fn what_is_resumed_tells_of_effects_that_may_have_happened() {
         let step = Some(StepIndex(step));
         let time = Timestamp(1);
         let new = NewEffect { execution: &execution, key: name, step, intent: &intent, time };
-        states.intend(&new).unwrap();
+        states.declare_effect(&new).unwrap();
     }
     for done in ["mail-2", "mail-3"] {
-        states.receive(&execution, done, &json!("sent"), Timestamp(2)).unwrap();
+        states.confirm_effect(&execution, done, &json!("sent"), Timestamp(2)).unwrap();
     }
     let names = |effects: &[takeback_store::state::Effect]| {
         effects.iter().map(|effect| effect.key.clone()).collect::<Vec<_>>()
@@ -455,7 +459,7 @@ fn a_step_that_is_refused_leaves_no_point() {
         status: Status::Success,
         error: None,
         values: &Values::default(),
-        expect: Expect::Newest(Some(&missing)),
+        expect: ExpectedHead::Newest(Some(&missing)),
         point: None,
         session: Some(&SessionId::from("s")),
     };
@@ -499,7 +503,7 @@ fn the_runs_of_others_take_no_state_and_none_of_its_points_with_them() {
             status: Status::Success,
             error: None,
             values: &values,
-            expect: Expect::Anything,
+            expect: ExpectedHead::Anything,
             point: None,
             session: Some(&run),
         };

@@ -7,7 +7,7 @@ use takeback_core::marks::{Mark, mark};
 use takeback_core::retention::{
     CleanedUp, Clock, Occasion, Policy, clean_up, held, is_tight, store_bytes, would_drop,
 };
-use takeback_core::rewind::journal::Exactness;
+use takeback_core::rewind::Exactness;
 use takeback_core::rewind::{RewindRequest, Target};
 use takeback_store::{PointId, PointKind};
 use takeback_testkit::Sandbox;

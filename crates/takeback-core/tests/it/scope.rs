@@ -9,7 +9,7 @@ use takeback_core::rewind::{RewindRequest, Target, preview};
 use takeback_core::workspace::check_root;
 use takeback_core::worktree::scope::OutReason;
 use takeback_core::{WorkspaceError, look_around};
-use takeback_store::{Entry, Lack, Seq};
+use takeback_store::{Entry, NotCapturedReason, Seq};
 use takeback_testkit::{Sandbox, Thing, path};
 
 use crate::recording::settle;
@@ -194,7 +194,7 @@ fn pipes_are_never_opened() {
 
     sandbox.prompt("s", "go");
     sandbox.before_edit("s", &["pipe"]);
-    let special = Entry::NotCaptured { lack: Lack::Special };
+    let special = Entry::NotCaptured { reason: NotCapturedReason::Special };
     let named: Vec<_> =
         history(&sandbox, "pipe").into_iter().map(|c| (c.before, c.after)).collect();
     assert_eq!(named, [(Entry::Unknown, special.clone())]);

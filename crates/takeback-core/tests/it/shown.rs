@@ -2,9 +2,11 @@
 
 use std::collections::BTreeMap;
 
-use takeback_core::rewind::Receipt;
-use takeback_core::rewind::receipt::Note;
-use takeback_store::{Attribution, Author, Change, Entry, Evidence, Lack, Seq, WorkPath};
+use takeback_core::rewind::{Note, Receipt};
+
+use takeback_store::{
+    Attribution, Author, Change, Entry, Evidence, NotCapturedReason, Seq, WorkPath,
+};
 use takeback_testkit::{Sandbox, path};
 
 /// The whole log.
@@ -80,7 +82,7 @@ pub(crate) fn assert_consistent(sandbox: &Sandbox) {
     assert_eq!(numbers, (1..=log.len() as u64).collect::<Vec<_>>());
     let mut last: BTreeMap<&WorkPath, &Change> = BTreeMap::new();
     for change in &log {
-        let unread = Entry::NotCaptured { lack: Lack::Deadline };
+        let unread = Entry::NotCaptured { reason: NotCapturedReason::Deadline };
         assert!(change.before != change.after || change.after == unread, "{change:?}: no change");
         if let Some(earlier) = last.insert(&change.path, change) {
             assert_eq!(earlier.after, change.before, "{earlier:?} and then {change:?}");

@@ -5,8 +5,8 @@ use std::os::unix::ffi::OsStrExt as _;
 use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 
-use takeback_core::rewind::recover::needs_recovery;
-use takeback_core::rewind::{Recovered, recover};
+use takeback_core::rewind::needs_recovery;
+use takeback_core::rewind::{RecoveryReport, recover};
 use takeback_store::{Digest, PointId, RewindId};
 use takeback_testkit::{Sandbox, tree};
 
@@ -57,7 +57,11 @@ fn what_is_not_this_stores_is_left_alone() {
         let own = tree(&sandbox.at(".takeback"));
         assert!(!needs_recovery(&sandbox.workspace).unwrap(), "{what}");
         let recovered = recover(&mut sandbox.workspace).unwrap();
-        assert_eq!(recovered, Recovered { left: vec![ID], ..Recovered::default() }, "{what}");
+        assert_eq!(
+            recovered,
+            RecoveryReport { left: vec![ID], ..RecoveryReport::default() },
+            "{what}"
+        );
         let receipt = sandbox.rewind_to(point);
         assert!(receipt.success, "{what}: {receipt:?}");
         assert_eq!(sandbox.read("a.txt"), "a\n", "{what}");
@@ -72,7 +76,7 @@ fn what_only_looks_like_the_name_of_a_stage_is_none() {
         sandbox.write(&format!(".takeback/{name}/new-0"), "mine\n");
     }
     let own = tree(&sandbox.at(".takeback"));
-    assert_eq!(recover(&mut sandbox.workspace).unwrap(), Recovered::default());
+    assert_eq!(recover(&mut sandbox.workspace).unwrap(), RecoveryReport::default());
     assert_eq!(tree(&sandbox.at(".takeback")), own);
 }
 
@@ -88,7 +92,7 @@ fn an_empty_stage_and_one_with_the_stores_mark_go() {
         }
         assert!(needs_recovery(&sandbox.workspace).unwrap());
         let recovered = recover(&mut sandbox.workspace).unwrap();
-        assert_eq!(recovered, Recovered { cleared: vec![ID], ..Recovered::default() });
+        assert_eq!(recovered, RecoveryReport { cleared: vec![ID], ..RecoveryReport::default() });
         assert!(!sandbox.exists(".takeback"), "{files:?}");
     }
 }
@@ -101,7 +105,7 @@ fn a_stage_that_cannot_be_cleared_stops_nothing() {
     sandbox.write(&format!("{STAGE}/{mark}"), "");
     sandbox.write(&format!("{STAGE}/sub/mine.txt"), "mine\n");
     let recovered = recover(&mut sandbox.workspace).unwrap();
-    assert_eq!(recovered, Recovered { left: vec![ID], ..Recovered::default() });
+    assert_eq!(recovered, RecoveryReport { left: vec![ID], ..RecoveryReport::default() });
     assert!(sandbox.rewind_to(point).success);
     assert_eq!(sandbox.read("a.txt"), "a\n");
     let left: Vec<PathBuf> = tree(&sandbox.at(STAGE)).into_keys().collect();

@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use takeback_core::rewind::journal::Exactness;
+use takeback_core::rewind::Exactness;
 use takeback_core::rewind::{Receipt, RewindError, RewindRequest, Target};
 use takeback_store::{PointId, PointKind};
 use takeback_testkit::Sandbox;

@@ -5,7 +5,7 @@ use std::fs;
 use std::os::unix::fs::{MetadataExt as _, symlink};
 use std::path::PathBuf;
 
-use takeback_core::rewind::journal::Exactness;
+use takeback_core::rewind::Exactness;
 use takeback_core::rewind::{RewindRequest, Target};
 use takeback_store::PointId;
 use takeback_testkit::{Sandbox, Thing, tree};

@@ -7,15 +7,15 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use takeback_core::rewind::journal::Exactness;
+use takeback_core::rewind::Exactness;
 use takeback_core::rewind::{RewindRequest, Target};
 use takeback_core::watch::{EVERY, Standing, Trust, Watched, Why};
 use takeback_core::worktree::scan::ScanStats;
-use takeback_core::{Recorded, checkpoint, look_around};
-use takeback_store::Vouched::{Scan, Watch};
-use takeback_store::{Entry, Vouched, WorkPath};
+use takeback_core::{RecordOutcome, checkpoint, look_around};
+use takeback_store::PointBasis::{Scan, Watch};
+use takeback_store::{Entry, PointBasis, WorkPath};
+use takeback_testkit::MemoryMap;
 use takeback_testkit::Sandbox;
-use takeback_testkit::mapped::Mapped;
 
 use crate::watcher::overflow;
 
@@ -38,11 +38,11 @@ fn watch(sandbox: &mut Sandbox, trust: Trust) {
 }
 
 /// A point made by hand, and on whose word.
-fn point(sandbox: &mut Sandbox) -> (Recorded, Vouched) {
+fn point(sandbox: &mut Sandbox) -> (RecordOutcome, PointBasis) {
     let recorded = checkpoint(&mut sandbox.workspace, None).unwrap();
     let points = sandbox.workspace.store.points().unwrap();
     let made = points.iter().find(|point| Some(point.id) == recorded.point).unwrap();
-    (recorded, made.vouched)
+    (recorded, made.basis)
 }
 
 fn standing(sandbox: &Sandbox) -> Standing {
@@ -62,25 +62,25 @@ fn a_snapshot_of_a_tree_in_which_nothing_happened_looks_at_nothing() {
     }
     watch(&mut sandbox, CHECKED);
     assert_eq!(standing(&sandbox), Standing::Scanning(Why::Start));
-    let (first, vouched) = point(&mut sandbox);
-    assert_eq!((first.changes, vouched), (5, Scan));
+    let (first, basis) = point(&mut sandbox);
+    assert_eq!((first.changes, basis), (5, Scan));
     // Nobody had heard of these folders, so nobody watched them while they were looked at.
-    let (second, vouched) = point(&mut sandbox);
-    assert_eq!((second.stats.folders, vouched), (3, Watch));
+    let (second, basis) = point(&mut sandbox);
+    assert_eq!((second.stats.folders, basis), (3, Watch));
     assert_eq!(standing(&sandbox), Standing::Watching { folders: 4 });
-    let (third, vouched) = point(&mut sandbox);
-    assert_eq!((third.stats, vouched), (ScanStats::default(), Watch));
+    let (third, basis) = point(&mut sandbox);
+    assert_eq!((third.stats, basis), (ScanStats::default(), Watch));
     assert_eq!(third.seq, first.seq);
 }
 
 #[test]
 fn the_whole_tree_is_looked_at_when_it_is_due() {
     let mut sandbox = watched(Trust::WithScans { every: Duration::from_secs(3600) });
-    let vouched = [0, 58, 0, 4, 0].map(|minutes| {
+    let basis = [0, 58, 0, 4, 0].map(|minutes| {
         sandbox.days_pass(f64::from(minutes) / 24.0 / 60.0);
         point(&mut sandbox).1
     });
-    assert_eq!(vouched, [Watch, Watch, Watch, Scan, Watch]);
+    assert_eq!(basis, [Watch, Watch, Watch, Scan, Watch]);
     // A clock that was set back says nothing of how long ago it was.
     sandbox.days_pass(-1.0);
     assert_eq!(point(&mut sandbox).1, Scan);
@@ -137,8 +137,8 @@ fn whatever_is_done_is_found_by_looking_at_its_folders_alone() {
     let mut sandbox = watched(CHECKED);
     for (number, (deed, changes)) in deeds.into_iter().enumerate() {
         deed(&sandbox);
-        let (recorded, vouched) = point(&mut sandbox);
-        assert_eq!((recorded.changes, vouched), (changes, Watch), "deed {number}");
+        let (recorded, basis) = point(&mut sandbox);
+        assert_eq!((recorded.changes, basis), (changes, Watch), "deed {number}");
         assert_eq!(lost(&sandbox), 0, "deed {number}");
     }
 }
@@ -153,20 +153,20 @@ fn a_file_is_looked_at_under_all_its_names() {
     watch(&mut sandbox, CHECKED);
     point(&mut sandbox);
     sandbox.write("a/f", "new");
-    let (recorded, vouched) = point(&mut sandbox);
-    assert_eq!((recorded.changes, vouched), (2, Watch));
+    let (recorded, basis) = point(&mut sandbox);
+    assert_eq!((recorded.changes, basis), (2, Watch));
     // They are still known to be one.
     sandbox.write("b/c/f", "y");
     point(&mut sandbox);
     sandbox.write("b/c/g", "newer");
-    let (recorded, vouched) = point(&mut sandbox);
-    assert_eq!((recorded.changes, vouched), (2, Watch));
+    let (recorded, basis) = point(&mut sandbox);
+    assert_eq!((recorded.changes, basis), (2, Watch));
     assert_eq!(lost(&sandbox), 0);
     // A new name of a file that had one is told of the new name alone.
     fs::hard_link(sandbox.at("b/c/f"), sandbox.at("a/new")).unwrap();
     sandbox.write("a/new", "by its new name");
-    let (recorded, vouched) = point(&mut sandbox);
-    assert_eq!((recorded.changes, vouched), (2, Scan));
+    let (recorded, basis) = point(&mut sandbox);
+    assert_eq!((recorded.changes, basis), (2, Scan));
 }
 
 /// What becomes of one change under each policy: how many changes a second point has, on whose word,
@@ -175,13 +175,13 @@ fn outcome(
     trust: Trust,
     lay: impl FnOnce(&mut Sandbox),
     does: impl FnOnce(&mut Sandbox),
-) -> (usize, Vouched, usize) {
+) -> (usize, PointBasis, usize) {
     let mut sandbox = watched(trust);
     lay(&mut sandbox);
     point(&mut sandbox);
     does(&mut sandbox);
-    let (recorded, vouched) = point(&mut sandbox);
-    (recorded.changes, vouched, lost(&sandbox))
+    let (recorded, basis) = point(&mut sandbox);
+    (recorded.changes, basis, lost(&sandbox))
 }
 
 #[test]
@@ -203,8 +203,8 @@ fn after_an_overflow_the_tree_is_watched_anew() {
     sandbox.write("d/f", "another");
     assert_eq!(point(&mut sandbox).1, Scan);
     sandbox.write("d/f", "another yet");
-    let (recorded, vouched) = point(&mut sandbox);
-    assert_eq!((recorded.changes, vouched, lost(&sandbox)), (1, Watch, 0));
+    let (recorded, basis) = point(&mut sandbox);
+    assert_eq!((recorded.changes, basis, lost(&sandbox)), (1, Watch, 0));
 }
 
 #[test]
@@ -252,10 +252,10 @@ fn what_was_stored_through_a_map_is_looked_for_when_it_is_due() {
         let mut sandbox = watched(trust);
         sandbox.write("d/f", "mapped");
         point(&mut sandbox);
-        map.insert(Mapped::open(&sandbox.at("d/f"))).store(b"stored");
+        map.insert(MemoryMap::open(&sandbox.at("d/f"))).store(b"stored");
         sandbox.days_pass(hours / 24.0);
-        let (recorded, vouched) = point(&mut sandbox);
-        let before = (recorded.changes, vouched);
+        let (recorded, basis) = point(&mut sandbox);
+        let before = (recorded.changes, basis);
         drop(map);
         (before, point(&mut sandbox).0.changes)
     };
@@ -271,7 +271,7 @@ fn who_goes_back_takes_nobodys_word() {
     sandbox.start("s");
     let before = sandbox.prompt("s", "go");
     sandbox.agent_writes("s", "a/f", "by the agent");
-    let mut map = Mapped::open(&sandbox.at("d/f"));
+    let mut map = MemoryMap::open(&sandbox.at("d/f"));
     map.store(b"NEW");
     let mut request = RewindRequest::new(Target::Point(before));
     request.exactness = Exactness::Exact;
@@ -279,8 +279,8 @@ fn who_goes_back_takes_nobodys_word() {
     assert_eq!((sandbox.read("a/f"), sandbox.read("d/f")), ("old".into(), "old".into()));
     sandbox.undo();
     assert_eq!(sandbox.read("d/f"), "NEW", "it was kept before it went");
-    let (recorded, vouched) = point(&mut sandbox);
-    assert_eq!((recorded.changes, vouched, lost(&sandbox)), (0, Watch, 0));
+    let (recorded, basis) = point(&mut sandbox);
+    assert_eq!((recorded.changes, basis, lost(&sandbox)), (0, Watch, 0));
 }
 
 #[test]
@@ -289,8 +289,8 @@ fn a_look_that_was_not_committed_is_made_again() {
     checkpoint(&mut sandbox.workspace, Some("taken")).unwrap();
     sandbox.write("d/f", "new");
     assert!(checkpoint(&mut sandbox.workspace, Some("taken")).is_err());
-    let (recorded, vouched) = point(&mut sandbox);
-    assert_eq!((recorded.changes, vouched, lost(&sandbox)), (1, Watch, 0));
+    let (recorded, basis) = point(&mut sandbox);
+    assert_eq!((recorded.changes, basis, lost(&sandbox)), (1, Watch, 0));
 }
 
 /// Two looks at once: the later one hears what happened since the first, and comes to nothing.
@@ -309,8 +309,8 @@ fn what_another_look_heard_and_lost_is_looked_for() {
         ids.fetch_add(1, Ordering::Relaxed)
     });
     assert_eq!(point(&mut sandbox).0.changes, 0);
-    let (recorded, vouched) = point(&mut sandbox);
-    assert_eq!((recorded.changes, vouched, lost(&sandbox)), (1, Watch, 0));
+    let (recorded, basis) = point(&mut sandbox);
+    assert_eq!((recorded.changes, basis, lost(&sandbox)), (1, Watch, 0));
 }
 
 #[test]
@@ -321,8 +321,8 @@ fn what_others_recorded_is_known() {
     sandbox.write("e/new", "new");
     assert_eq!(look_around(&mut other).unwrap().recorded.changes, 3);
     sandbox.write("a/f", "new");
-    let (recorded, vouched) = point(&mut sandbox);
-    assert_eq!((recorded.changes, vouched, lost(&sandbox)), (1, Watch, 0));
+    let (recorded, basis) = point(&mut sandbox);
+    assert_eq!((recorded.changes, basis, lost(&sandbox)), (1, Watch, 0));
 }
 
 #[test]
@@ -333,8 +333,8 @@ fn two_handles_share_what_is_watched() {
     sandbox.write("d/f", "new");
     assert_eq!(checkpoint(&mut other, None).unwrap().changes, 1);
     sandbox.write("a/f", "new");
-    let (recorded, vouched) = point(&mut sandbox);
-    assert_eq!((recorded.changes, vouched, lost(&sandbox)), (1, Watch, 0));
+    let (recorded, basis) = point(&mut sandbox);
+    assert_eq!((recorded.changes, basis, lost(&sandbox)), (1, Watch, 0));
 }
 
 #[test]

@@ -7,7 +7,7 @@ use std::path::Path;
 
 use takeback_core::watch::{Begun, Dirty, Watcher, Why};
 use takeback_core::worktree::Root;
-use takeback_testkit::mapped::Mapped;
+use takeback_testkit::MemoryMap;
 use tempfile::TempDir;
 
 /// A tree with the folders `a`, `a/b`, `a/b/c` and `d`, a file in each and in the root, all watched.
@@ -199,7 +199,7 @@ pub(crate) fn overflow(one: &Path, other: &Path) {
 #[test]
 fn a_store_through_a_map_is_told_when_the_map_goes() {
     let mut tree = Tree::new();
-    let mut map = Mapped::open(&tree.at("d/f"));
+    let mut map = MemoryMap::open(&tree.at("d/f"));
     assert_eq!(tree.after(|_| map.store(b"g")), folders(&[]));
     assert_eq!(fs::read(tree.at("d/f")).unwrap(), b"g");
     assert_eq!(tree.after(|_| drop(map)), folders(&["d"]));

@@ -4,6 +4,9 @@
 //! The rules are those of the documentation; where they leave a choice, the comment at its place says
 //! which is taken.
 
+mod tree_scan;
+
+use self::tree_scan::{Inside, Scan, ignored_folders};
 use std::collections::{BTreeMap, BTreeSet};
 
 use takeback_store::PointId;
@@ -543,72 +546,6 @@ impl Oracle {
         self.listed = scan.listed;
         self.skipped = scan.skipped;
         scan.found
-    }
-}
-
-#[derive(Default)]
-struct Scan {
-    ignored: Vec<&'static str>,
-    /// The same, by rules that hide what is new.
-    hidden: Vec<&'static str>,
-    found: BTreeMap<String, (Seen, Option<Thing>)>,
-    listed: BTreeSet<String>,
-    skipped: BTreeSet<String>,
-}
-
-/// What holds for all that is in a folder.
-#[derive(Default, Clone, Copy)]
-struct Inside {
-    ignored: bool,
-    hidden: bool,
-    /// It was not there at the last scan.
-    is_new: bool,
-}
-
-impl Scan {
-    fn folder(&mut self, oracle: &Oracle, folder: &str, inside: Inside) {
-        for (path, thing) in &oracle.disk {
-            if folders_above(path).next().unwrap_or_default() != folder {
-                continue;
-            }
-            let known = oracle.known.get(path);
-            let is_folder = matches!(thing, Thing::Folder { .. });
-            let names = |folders: &[&str]| is_folder && folders.contains(&path.as_str());
-            let ignored = inside.ignored || names(&self.ignored);
-            let hidden = inside.hidden || names(&self.hidden);
-            let before = match known {
-                Some(thing) => Seen::A(thing.clone()),
-                None if oracle.skipped.contains(path) => Seen::Unknown,
-                None if inside.is_new || oracle.listed.contains(folder) => Seen::Nothing,
-                None => Seen::Unknown,
-            };
-            // What came just now is hidden only by rules that no agent wrote.
-            let is_out = if before == Seen::Nothing { ignored && hidden } else { ignored };
-            if known.is_none() && is_out {
-                self.skipped.insert(path.clone());
-                continue;
-            }
-            if is_folder {
-                let is_new = !matches!(before, Seen::A(Thing::Folder { .. }) | Seen::Unknown);
-                self.folder(oracle, path, Inside { ignored, hidden, is_new });
-            }
-            if before != Seen::A(thing.clone()) {
-                self.found.insert(path.clone(), (before, Some(thing.clone())));
-            }
-        }
-        self.listed.insert(folder.to_owned());
-    }
-}
-
-fn ignored_folders(rules: Option<&Thing>) -> Vec<&'static str> {
-    match rules {
-        Some(Thing::File { bytes, .. }) => match bytes.as_slice() {
-            b"ig/\n" | b"/ig/\n" => vec!["ig"],
-            b"d/\n" => vec!["d"],
-            b"*.log/\n" => vec!["k.log"],
-            _ => Vec::new(),
-        },
-        _ => Vec::new(),
     }
 }
 

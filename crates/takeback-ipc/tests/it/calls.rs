@@ -62,19 +62,19 @@ fn what_is_no_call_is_refused_with_a_code() {
         "null",
         -32700,
         "parse",
-        "that is not JSON: EOF while parsing an object at line 1 column 1",
+        "invalid JSON: EOF while parsing an object at line 1 column 1",
     );
-    let object = "a call is an object with jsonrpc, method, and perhaps id and params";
+    let object = "a call must be an object with jsonrpc, method, and optionally id and params";
     refused("7", "null", -32600, "invalidRequest", object);
-    refused("[]", "null", -32600, "invalidRequest", "a batch has at least one call");
+    refused("[]", "null", -32600, "invalidRequest", "a batch must have at least one call");
     let version = "jsonrpc is not \\\"2.0\\\"";
     refused(r#"{"id":1,"method":"echo"}"#, "1", -32600, "invalidRequest", version);
     refused(r#"{"jsonrpc":2.0,"id":1,"method":"echo"}"#, "1", -32600, "invalidRequest", version);
-    let method = "method is missing, or no text";
+    let method = "method is missing or not a string";
     refused(r#"{"jsonrpc":"2.0","id":1}"#, "1", -32600, "invalidRequest", method);
     refused(r#"{"jsonrpc":"2.0","id":1,"method":1}"#, "1", -32600, "invalidRequest", method);
     refused(r#"{"jsonrpc":"2.0","id":1,"result":1}"#, "1", -32600, "invalidRequest", method);
-    let params = "params are an object or a list";
+    let params = "params must be an object or an array";
     refused(
         r#"{"jsonrpc":"2.0","id":1,"method":"echo","params":7}"#,
         "1",
@@ -89,20 +89,20 @@ fn what_is_no_call_is_refused_with_a_code() {
         "invalidRequest",
         params,
     );
-    let id = "an id is a text, a number or null";
+    let id = "an id must be a string, a number or null";
     refused(r#"{"jsonrpc":"2.0","id":{},"method":"echo"}"#, "null", -32600, "invalidRequest", id);
     refused(
         r#"{"jsonrpc":"2.0","id":1,"method":"dance"}"#,
         "1",
         -32601,
         "unknownMethod",
-        "there is no method dance",
+        "unknown method dance",
     );
     let add = |params| format!(r#"{{"jsonrpc":"2.0","id":1,"method":"add","params":{params}}}"#);
     let invalid = |params, said: &str| refused(&add(params), "1", -32602, "invalidParams", said);
     invalid("[]", "the parameter a is missing");
-    invalid("[1,2,3]", "there are at most 2 parameters");
-    invalid(r#"{"a":1,"c":2}"#, "there is no parameter c; there are: a, b");
+    invalid("[1,2,3]", "at most 2 parameters are allowed");
+    invalid(r#"{"a":1,"c":2}"#, "unknown parameter c; expected: a, b");
     invalid(
         r#"["1"]"#,
         "the parameter a: invalid type: string \\\"1\\\", expected i64 at line 1 column 3",
@@ -115,15 +115,15 @@ fn a_batch_is_answered_as_one() {
     let of = |id, a| format!(r#"{{"jsonrpc":"2.0","id":{id},"result":{a}}}"#);
     let batch = format!("[{},{},{}]", add(r#","id":1"#, 10), add("", 20), add(r#","id":2"#, 30));
     assert_eq!(answer(&batch), format!("[{},{}]\n", of(1, 10), of(2, 30)));
-    assert_eq!(answer(&format!("[{},{}]", add("", 1), add("", 2))), "", "nobody wants to know");
+    assert_eq!(answer(&format!("[{},{}]", add("", 1), add("", 2))), "", "no answer is wanted");
     let mixed = answer(&format!("[1,{}]", add(r#","id":2"#, 30)));
     assert!(mixed.starts_with(r#"[{"jsonrpc":"2.0","id":null,"error":{"code":-32600"#), "{mixed}");
     assert!(mixed.ends_with(&format!("{}]\n", of(2, 30))), "{mixed}");
     let long = answer("[1,2,3,4]");
     assert_eq!(
         long,
-        "{\"jsonrpc\":\"2.0\",\"id\":null,\"error\":{\"code\":-32600,\"message\":\"a batch has at most 3 \
-         calls\",\"data\":{\"kind\":\"invalidRequest\",\"limit\":3}}}\n"
+        "{\"jsonrpc\":\"2.0\",\"id\":null,\"error\":{\"code\":-32600,\"message\":\"a batch may have at most \
+         3 calls\",\"data\":{\"kind\":\"invalidRequest\",\"limit\":3}}}\n"
     );
 }
 
@@ -144,8 +144,8 @@ fn a_batch_has_no_more_answers_than_may_wait() {
     let done = |id| format!(r#"{{"jsonrpc":"2.0","id":{id},"result":"{full}"}}"#);
     let not = |id| {
         format!(
-            "{{\"jsonrpc\":\"2.0\",\"id\":{id},\"error\":{{\"code\":-32011,\"message\":\"this was not done: what \
-             the calls before it in the batch are answered has 1000 bytes or more\",\
+            "{{\"jsonrpc\":\"2.0\",\"id\":{id},\"error\":{{\"code\":-32011,\"message\":\"not run: the \
+             answers to earlier calls of the batch reached 1000 bytes\",\
              \"data\":{{\"kind\":\"answerTooLarge\",\"limit\":1000}}}}}}"
         )
     };

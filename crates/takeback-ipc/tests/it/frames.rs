@@ -67,9 +67,9 @@ fn a_frame_may_have_its_length_before_it() {
 fn a_broken_header_ends_it() {
     let long = [b"Content-Length: 2\r\nX: ".as_slice(), &[b'x'; 9000]].concat();
     let cases: [(&[u8], &str); 4] = [
-        (b"Content-Length: many\r\n\r\n{}", "its Content-Length is no number"),
+        (b"Content-Length: many\r\n\r\n{}", "Content-Length is not a number"),
         (b"Content-Type: x\r\n\r\n{}", "there is no Content-Length"),
-        (b"Content\r\n\r\n{}", "that is no header"),
+        (b"Content\r\n\r\n{}", "invalid header"),
         (&long, "the headers are too long"),
     ];
     for (bytes, why) in cases {

@@ -314,7 +314,7 @@ fn what_was_begun_is_done_when_it_is_stopped() {
     let queued = format!("{}\n{}", add(5), add(6));
     assert_eq!(stopped_during(&GATE, slow, &queued), sum(5), "what waits is not begun");
     let batch = format!("[{},{}]", add(5), add(6));
-    let not = r#"{"jsonrpc":"2.0","id":6,"error":{"code":-32603,"message":"this was not done: the server ends","data":{"kind":"error"}}}"#;
+    let not = r#"{"jsonrpc":"2.0","id":6,"error":{"code":-32603,"message":"not run: the server is shutting down","data":{"kind":"error"}}}"#;
     assert_eq!(stopped_during(&GATE, slow, &batch), format!("[{},{not}]\n", sum(5).trim_end()));
 }
 

@@ -1,4 +1,4 @@
-//! Nothing is rewound without the user's leave, and nothing else than what they were asked about.
+//! A rewind needs the user's permission, and does only what they were asked about.
 
 use std::fs;
 
@@ -23,7 +23,7 @@ fn files(files: &[(&str, &str)]) -> Vec<(String, String)> {
 }
 
 #[test]
-fn a_client_that_can_ask_nobody_is_told_what_the_user_can_do() {
+fn a_client_without_forms_is_told_what_the_user_can_do() {
     let user = User::with_work();
     let mut client = user.initialized(&json!({"sampling": {}}));
     let refused = client.call("rewind", &json!({"point": "first"}));
@@ -51,11 +51,14 @@ fn an_accepted_question_is_carried_out_and_can_be_undone() {
     assert_eq!(done["structuredContent"]["outcome"], "done", "{done}");
     assert_eq!(done["structuredContent"]["receipt"]["success"], true);
     assert_eq!(done["structuredContent"]["receipt"]["deletedFiles"], json!(["b.txt"]));
-    assert!(text(&done).contains("Done and checked on disk."), "{done}");
+    assert!(text(&done).contains("Done and verified on disk."), "{done}");
     assert_eq!(user.files(), rewound());
 
     let nothing = client.call("rewind", &json!({"point": "first"}));
-    assert_eq!(nothing["structuredContent"]["outcome"], "nothingToDo", "nobody is asked for that");
+    assert_eq!(
+        nothing["structuredContent"]["outcome"], "nothingToDo",
+        "no question is needed for that"
+    );
     user.takeback(&["undo", "-y"], "");
     assert_eq!(user.files(), worked());
 }
@@ -91,7 +94,7 @@ fn another_plan_is_another_question() {
     user.write("b.txt", "new, and by the user\n");
     client.answer(&id, "accept");
     let (again, id) = client.asked();
-    assert!(again.starts_with("Something changed meanwhile."), "{again}");
+    assert!(again.starts_with("Something changed in the meantime."), "{again}");
     assert_ne!(user.files(), rewound(), "the first answer was to another question");
     client.answer(&id, "accept");
     let done = client.hear()["result"].clone();
@@ -173,7 +176,7 @@ fn without_a_connection_the_answer_comes_with_the_call() {
     assert_eq!(anew["resultType"], "input_required", "{anew}");
     let message =
         anew["inputRequests"]["rewind"]["params"]["message"].as_str().expect("a question");
-    assert!(message.starts_with("Something changed meanwhile."), "{message}");
+    assert!(message.starts_with("Something changed in the meantime."), "{message}");
     assert_ne!(anew["requestState"], asked["requestState"]);
 
     let mut forged = anew.clone();

@@ -39,7 +39,7 @@ fn when_input_ends_all_ends_and_no_child_is_left() {
 
     let mut silent = user.connect();
     silent.close();
-    assert_eq!(silent.wait(), Some(0), "nobody said anything");
+    assert_eq!(silent.wait(), Some(0), "no message came");
 }
 
 #[test]
@@ -100,5 +100,5 @@ fn a_program_that_is_not_there_or_no_server_is_told() {
     let mut client = user.connect_with(&user.script("read line\necho Hello.\nread line"));
     client.initialize(&json!({}));
     let other = client.call("list_points", &json!({}));
-    assert!(text(&other).contains("answered what is not an answer: Hello."), "{other}");
+    assert!(text(&other).contains("/program: Hello."), "{other}");
 }

@@ -7,7 +7,7 @@ use crate::change::{Author, Change, Correction};
 use crate::entry::Entry;
 use crate::id::{Seq, Timestamp};
 use crate::session::Session;
-use crate::store::{Head, Store, Write};
+use crate::store::{Head, Store, StoreError, Write};
 
 /// The chain is a matter of what was written, in which order: anybody who knows that can tell it.
 pub(super) fn the_same_commits_make_the_same_chain(store: &mut dyn Store, other: &mut dyn Store) {
@@ -18,7 +18,7 @@ pub(super) fn the_same_commits_make_the_same_chain(store: &mut dyn Store, other:
         &[],
         &[Write::Session(session("s")), Write::Point(point(1, 2))],
         &[Write::Point(point(1, 2))],
-        &[Write::DropPoint(point(1, 2).id), Write::Scanned(Timestamp(1))],
+        &[Write::DropPoint(point(1, 2).id), Write::ScanTime(Timestamp(1))],
     ];
     let mut seen = vec![expected];
     for writes in commits {
@@ -30,7 +30,7 @@ pub(super) fn the_same_commits_make_the_same_chain(store: &mut dyn Store, other:
         seen.push(expected);
     }
     let moved = store.commit(Head::default(), &[human(3, "c")]);
-    assert!(moved.is_err_and(|error| error.is_moved()));
+    assert!(moved.is_err_and(|error| matches!(error, StoreError::Moved)));
     assert_eq!(good(store.chain()), expected);
     assert_eq!(good(store.losses()), []);
     let turned = [human(2, "b"), human(1, "a")];

@@ -9,7 +9,7 @@ use crate::id::{CallId, PointId, RewindId, Seq, Timestamp, TurnId};
 use crate::point::Point;
 use crate::rewind::{RewindKind, RewindRecord, RewindState};
 use crate::session::{Call, CallKind, CallState, Session, Turn};
-use crate::store::{Store, StoreError, Write};
+use crate::store::{CompactEffort, Store, StoreError, Write};
 
 fn file(digest: Digest, size: usize) -> Entry {
     Entry::File { digest, size: size as u64, mode: 0o644 }
@@ -75,7 +75,7 @@ pub(super) fn what_is_dropped_is_gone_and_the_rest_stands(
             Write::DropChange(Seq(2)),
             Write::DropPoint(PointId(1)),
             Write::DropRewind(RewindId(2)),
-            Write::CleanedUp(Timestamp(77)),
+            Write::CleanupTime(Timestamp(77)),
             // What is not there.
             Write::DropChange(Seq(9)),
             Write::DropPoint(PointId(9)),
@@ -224,22 +224,22 @@ pub(super) fn contents_that_nothing_names_are_forgotten(
             named(3, file(filled_in, 30), file(again, 19)),
         ],
     );
-    assert!(good(store.unnamed()).digests.is_empty());
+    assert!(good(store.unreferenced()).digests.is_empty());
     commit(store, &[Write::DropChange(Seq(2)), Write::DropChange(Seq(3))]);
     let used = good(store.usage());
-    let unnamed = good(other.unnamed());
-    assert_eq!(unnamed.at, good(store.head()));
-    let parts = |digest| good(store.packed(&digest)).chunks();
+    let unreferenced = good(other.unreferenced());
+    assert_eq!(unreferenced.at, good(store.head()));
+    let parts = |digest| good(store.read_packed(&digest)).chunks();
     let mut expected: Vec<Digest> = [lost, lost_large, again, filled_in].into();
     expected.extend(parts(lost_large));
-    assert_eq!(unnamed.digests, expected.iter().copied().collect());
+    assert_eq!(unreferenced.digests, expected.iter().copied().collect());
 
     commit(store, &[named(4, Entry::Absent, file(again, 19))]);
     let (before_it, after_it) = (file(before, 6), file(filled_in, 30));
     let replaced = Change { before: before_it, after: after_it, ..change(1, "a") };
     commit(store, &[Write::ReplaceChange(replaced)]);
-    good(other.forget(&unnamed));
-    good(other.compact());
+    good(other.drop_blobs(&unreferenced));
+    good(other.compact(CompactEffort::Worthwhile));
     for digest in [kept_large, before, again, filled_in] {
         assert!(good(store.contents(&digest)).len() > 5);
         assert!(good(other.has(&digest)));

@@ -9,10 +9,10 @@ use crate::change::{Attribution, Author, Change, Evidence};
 use crate::entry::Entry;
 use crate::id::{PointId, RewindId, Seq, SessionId, Timestamp};
 use crate::path::WorkPath;
-use crate::point::{Point, PointKind, PointQuery, Shown};
+use crate::point::{Point, PointFilter, PointKind, PointQuery};
 use crate::rewind::{RewindKind, RewindRecord, RewindState};
+use crate::runs::{CallLookup, ChangeRun, group_runs};
 use crate::store::{Store, Write};
-use crate::stretch::{Calls, Stretch, in_brief};
 
 pub(super) fn points_are_found_by_what_is_asked(store: &mut dyn Store, other: &mut dyn Store) {
     let ids = [0xabcd_0000_0000_0001, 0xabcd_0000_0000_0002, 0xabce_0000_0000_0000, 7, u64::MAX];
@@ -47,9 +47,9 @@ pub(super) fn points_are_found_by_what_is_asked(store: &mut dyn Store, other: &m
         let most = usize::try_from(n).expect("it is small");
         queries.push(PointQuery::At(Seq(n)));
         queries.push(PointQuery::From { seq: Seq(n), most: 2 });
-        for shown in [Shown::All, Shown::NoSafety] {
-            queries.push(PointQuery::Newest { shown, most });
-            queries.push(PointQuery::Newest { shown, most: usize::MAX });
+        for filter in [PointFilter::All, PointFilter::WithoutSafety] {
+            queries.push(PointQuery::Newest { filter, most });
+            queries.push(PointQuery::Newest { filter, most: usize::MAX });
         }
     }
     queries.extend(
@@ -73,25 +73,25 @@ pub(super) fn points_are_found_by_what_is_asked(store: &mut dyn Store, other: &m
             "%",
             "hər",
         ]
-        .map(PointQuery::Called),
+        .map(PointQuery::Name),
     );
     let all = good(other.points());
     assert_eq!(all.len(), 6);
     for query in queries {
-        assert_eq!(good(other.find_points(query)), query.of(all.clone()), "{query:?}");
+        assert_eq!(good(other.find_points(query)), query.select(all.clone()), "{query:?}");
     }
-    assert_eq!(good(other.count_points(Shown::All)), 6);
-    assert_eq!(good(other.count_points(Shown::NoSafety)), 5);
+    assert_eq!(good(other.count_points(PointFilter::All)), 6);
+    assert_eq!(good(other.count_points(PointFilter::WithoutSafety)), 5);
     let of_session = |session: &SessionId| {
         let points = good(other.points());
         let own = points.iter().filter(|point| point.session.as_ref() == Some(session));
-        own.filter(|point| point.may_go()).count()
+        own.filter(|point| point.may_expire()).count()
     };
     for session in good(other.sessions()) {
         let counted = good(other.count_points_of(&session.id));
         assert_eq!(counted, of_session(&session.id), "{:?}", session.id);
     }
-    let found = good(other.find_points(PointQuery::Called("abcd")));
+    let found = good(other.find_points(PointQuery::Name("abcd")));
     assert_eq!(found.iter().map(|point| point.id.0).collect::<Vec<_>>(), ids[..2]);
 }
 
@@ -161,15 +161,19 @@ pub(super) fn the_log_in_brief_says_what_the_log_says(
     let both = BTreeSet::from(["s".into(), "t".into(), "unheard".into()]);
     let moments = [0, 1, 30, 100, 160, 299, 301, 330, 362, 363, u64::MAX];
     for (after, as_one) in moments.iter().flat_map(|after| [(*after, &nobody), (*after, &both)]) {
-        let brief = good(other.stretches_after(Seq(after), as_one));
+        let brief = good(other.runs_after(Seq(after), as_one));
         let whole = good(other.changes_after(Seq(after)));
-        assert_eq!(brief, in_brief(whole.clone(), &Calls::default(), as_one), "after {after}");
+        assert_eq!(
+            brief,
+            group_runs(whole.clone(), &CallLookup::default(), as_one),
+            "after {after}"
+        );
         let mut told: Vec<Seq> = Vec::new();
         for history in &brief {
-            for stretch in &history.stretches {
-                longest = longest.max(stretch.seqs.len());
-                check(&whole, &history.path, stretch, as_one);
-                told.extend(&stretch.seqs);
+            for run in &history.runs {
+                longest = longest.max(run.seqs.len());
+                check(&whole, &history.path, run, as_one);
+                told.extend(&run.seqs);
             }
         }
         told.sort();
@@ -179,19 +183,18 @@ pub(super) fn the_log_in_brief_says_what_the_log_says(
     commit(store, &[Write::DropSession("s".into())]);
     let whole = good(other.changes_after(Seq(0)));
     assert_eq!(
-        good(other.stretches_after(Seq(0), &nobody)),
-        in_brief(whole, &Calls::default(), &nobody)
+        good(other.runs_after(Seq(0), &nobody)),
+        group_runs(whole, &CallLookup::default(), &nobody)
     );
 }
 
-fn check(log: &[Change], path: &WorkPath, stretch: &Stretch, as_one: &BTreeSet<SessionId>) {
-    let own: Vec<&Change> =
-        log.iter().filter(|change| stretch.seqs.contains(&change.seq)).collect();
-    assert_eq!((&own[0].before, &own[own.len() - 1].after), (&stretch.before, &stretch.after));
-    let between = stretch.seqs[0]..=stretch.seqs[own.len() - 1];
+fn check(log: &[Change], path: &WorkPath, run: &ChangeRun, as_one: &BTreeSet<SessionId>) {
+    let own: Vec<&Change> = log.iter().filter(|change| run.seqs.contains(&change.seq)).collect();
+    assert_eq!((&own[0].before, &own[own.len() - 1].after), (&run.before, &run.after));
+    let between = run.seqs[0]..=run.seqs[own.len() - 1];
     let neighbours =
         log.iter().filter(|change| change.path == *path && between.contains(&change.seq));
-    assert_eq!(neighbours.count(), own.len(), "somebody else's lies between: {stretch:?}");
+    assert_eq!(neighbours.count(), own.len(), "somebody else's lies between: {run:?}");
     for change in &own {
         assert_eq!(change.path, *path);
         let hand = |author: &Author| {
@@ -199,14 +202,14 @@ fn check(log: &[Change], path: &WorkPath, stretch: &Stretch, as_one: &BTreeSet<S
             let sessions = if as_one { &[] } else { author.sessions() };
             (std::mem::discriminant(author), sessions.to_vec())
         };
-        assert_eq!(hand(&change.author), hand(&stretch.author));
+        assert_eq!(hand(&change.author), hand(&run.author));
         for rewind in log.iter().filter(|other| other.path == *path) {
             let taken = |seq: &Seq| rewind.cancels.contains(seq);
-            assert_eq!(taken(&change.seq), taken(&stretch.seqs[0]), "{stretch:?}");
+            assert_eq!(taken(&change.seq), taken(&run.seqs[0]), "{run:?}");
         }
         let is_window =
             change.evidence == Evidence::Window && matches!(change.author, Author::Agent { .. });
         let known = Attribution { author: change.author.clone(), evidence: change.evidence };
-        assert!(!is_window || stretch.unnamed.contains(&known));
+        assert!(!is_window || run.inferred.contains(&known));
     }
 }

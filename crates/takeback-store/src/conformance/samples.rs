@@ -2,10 +2,10 @@
 
 use crate::blob::Digest;
 use crate::change::{Author, Change, Evidence};
-use crate::entry::{Entry, Lack};
+use crate::entry::{Entry, NotCapturedReason};
 use crate::id::{PointId, RewindId, Seq, SessionId, Timestamp, TurnId};
 use crate::path::WorkPath;
-use crate::point::{Point, PointKind, Vouched};
+use crate::point::{Point, PointBasis, PointKind};
 use crate::session::Session;
 use crate::store::Write;
 
@@ -53,7 +53,7 @@ pub(super) fn point(id: u64, seq: u64) -> Point {
         created_at: Timestamp(1),
         message_ids: Vec::new(),
         git: None,
-        vouched: Vouched::Scan,
+        basis: PointBasis::Scan,
     }
 }
 
@@ -72,15 +72,15 @@ pub(super) fn session(id: &str) -> Session {
 
 pub(super) fn every_entry() -> Vec<Entry> {
     let lacks = [
-        Lack::TooLarge,
-        Lack::Deadline,
-        Lack::Unreadable,
-        Lack::Unstable,
-        Lack::Purged,
-        Lack::Special,
-        Lack::Derived,
-        Lack::TooMany,
-        Lack::Reserved,
+        NotCapturedReason::TooLarge,
+        NotCapturedReason::Deadline,
+        NotCapturedReason::Unreadable,
+        NotCapturedReason::Unstable,
+        NotCapturedReason::Purged,
+        NotCapturedReason::Special,
+        NotCapturedReason::Derived,
+        NotCapturedReason::TooMany,
+        NotCapturedReason::Reserved,
     ];
     let mut entries = vec![
         Entry::Absent,
@@ -92,7 +92,7 @@ pub(super) fn every_entry() -> Vec<Entry> {
         Entry::Dir { mode: u32::MAX },
         Entry::Unknown,
     ];
-    entries.extend(lacks.map(|lack| Entry::NotCaptured { lack }));
+    entries.extend(lacks.map(|reason| Entry::NotCaptured { reason }));
     entries
 }
 

@@ -42,7 +42,7 @@ pub(super) struct Book {
     pub(super) deleted: bool,
     /// Files like this one that were damaged and set aside, with the effects that were in them.
     pub(super) lost: Vec<String>,
-    /// Checkpoints that were deleted on purpose. `None`: an older version wrote the file and did not count them.
+    /// Checkpoints that were deleted on purpose. `None`: the file was rebuilt from the checkpoints.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) removed: Option<Vec<Removed>>,
 }

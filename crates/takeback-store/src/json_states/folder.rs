@@ -9,13 +9,14 @@ use std::time::Duration;
 use serde_json::Value;
 
 use super::book::{Book, Entry, FIRST_LINE};
+use super::documents::unencoded_document;
 use super::file::{self, Unusable, io_error};
 use super::name::{self, Named};
 use super::record::Kept;
-use super::{JsonStates, stem, unencoded_document};
+use super::{JsonStates, stem};
 use crate::disk;
 use crate::state::{
-    Attempt, Category, CheckpointId, Damaged, DocumentKey, ExecutionId, Record, StateError,
+    Attempt, Category, CheckpointId, Damage, DocumentKey, ExecutionId, Record, StateError,
     StepIndex, Values,
 };
 
@@ -328,7 +329,7 @@ impl JsonStates {
         match is_there(&aside) {
             false => Ok(()),
             true => {
-                let Damaged { what, why } = self.set_aside_before(
+                let Damage { what, why } = self.set_aside_before(
                     CHECKPOINTS,
                     aside.file_name().and_then(|name| name.to_str()).unwrap_or_default(),
                 );
@@ -338,10 +339,10 @@ impl JsonStates {
     }
 
     /// What is said of a file that was set aside at another time.
-    pub(super) fn set_aside_before(&self, folder: &str, name: &str) -> Damaged {
+    pub(super) fn set_aside_before(&self, folder: &str, name: &str) -> Damage {
         let original = name::original(name).unwrap_or(name);
         let what = self.dir.join(folder).join(original).display().to_string();
-        Damaged { what, why: format!("it was set aside as {name}") }
+        Damage { what, why: format!("it was set aside as {name}") }
     }
 
     /// The highest attempt that a step ever had, by all that is there.

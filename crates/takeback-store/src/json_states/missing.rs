@@ -13,7 +13,7 @@ use std::collections::BTreeSet;
 use super::JsonStates;
 use super::book::{Book, Place, Removed};
 use super::folder::{Found, Steps};
-use crate::state::{CheckpointKey, Damaged, ExecutionId, StateError};
+use crate::state::{CheckpointKey, Damage, ExecutionId, StateError};
 
 /// Checkpoints of an execution that are missing.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -55,20 +55,20 @@ impl Missing {
     }
 
     /// For a list of what cannot be read: one for each that has a name, one for the others.
-    pub(super) fn damaged(&self, execution: &ExecutionId) -> Vec<Damaged> {
+    pub(super) fn damaged(&self, execution: &ExecutionId) -> Vec<Damage> {
         let named = self.named.iter().take(self.count).map(|(step, attempt)| {
             let key =
                 CheckpointKey { execution: execution.clone(), step: *step, attempt: *attempt };
-            Damaged { what: key.id().to_string(), why: GONE.to_owned() }
+            Damage { what: key.id().to_string(), why: GONE.to_owned() }
         });
-        let mut damaged: Vec<Damaged> = named.collect();
+        let mut damaged: Vec<Damage> = named.collect();
         let others = self.count - damaged.len();
         if others > 0 {
             let what = match others {
                 1 => format!("a checkpoint of execution {execution}"),
                 others => format!("{others} checkpoints of execution {execution}"),
             };
-            damaged.push(Damaged { what, why: GONE.to_owned() });
+            damaged.push(Damage { what, why: GONE.to_owned() });
         }
         damaged
     }
@@ -107,7 +107,7 @@ impl JsonStates {
         execution: &ExecutionId,
         book: &Book,
         steps: &Steps,
-    ) -> Result<Vec<Damaged>, StateError> {
+    ) -> Result<Vec<Damage>, StateError> {
         let found = self.readable(execution, steps, book)?;
         let missing = Missing::of(book, &found, unread(steps, &found));
         Ok(missing.map_or_else(Vec::new, |missing| missing.damaged(execution)))
@@ -115,7 +115,7 @@ impl JsonStates {
 }
 
 impl JsonStates {
-    /// What [`Self::check`](crate::state::StateStore::check) says of an execution's files that are gone.
+    /// What [`Self::check`](crate::state::States::check) says of an execution's files that are gone.
     pub(super) fn missing_files(
         &self,
         part: &str,
@@ -128,7 +128,7 @@ impl JsonStates {
                 let missing = self.missing(&execution, book, &steps)?;
                 Ok(missing
                     .into_iter()
-                    .map(|Damaged { what, why }| format!("{what}: {why}"))
+                    .map(|Damage { what, why }| format!("{what}: {why}"))
                     .collect())
             }
             None => Ok(self.without_book(&execution, steps)?.into_iter().collect()),

@@ -11,9 +11,12 @@ use super::file::{self, Held, Unusable, io_error};
 use super::folder::{
     Aside, CHECKPOINTS, EXECUTIONS, Found, Steps, aside_path, asides, is_same_file, is_there,
 };
-use super::{JsonStates, LOOKS, name};
+use super::list::LOOKS;
+use super::{JsonStates, name};
 use crate::disk;
-use crate::state::{CheckpointId, Damaged, ExecutionId, Expect, NewCheckpoint, Record, StateError};
+use crate::state::{
+    CheckpointId, Damage, ExecutionId, ExpectedHead, NewCheckpoint, Record, StateError,
+};
 
 impl JsonStates {
     pub(super) fn book_path(&self, execution: &ExecutionId) -> Result<PathBuf, StateError> {
@@ -208,7 +211,7 @@ impl JsonStates {
         &self,
         book: &mut Book,
         aside: Aside,
-        note: &mut Vec<Damaged>,
+        note: &mut Vec<Damage>,
     ) -> Result<Option<Record>, StateError> {
         let mut at_head = |book: &Book| {
             let Some((step, attempt)) = book.head() else {
@@ -219,7 +222,7 @@ impl JsonStates {
             match self.find_kept(&id, Some(book), aside) {
                 Ok(found) => Ok(found.map(|found| found.split().0)),
                 Err(StateError::Damaged { what, why }) => {
-                    note.push(Damaged { what, why });
+                    note.push(Damage { what, why });
                     Ok(None)
                 }
                 Err(error) => Err(error),
@@ -244,9 +247,9 @@ impl JsonStates {
         let execution = new.execution;
         let id = CheckpointId { execution: execution.clone(), step: new.step, attempt: None };
         let expected = match new.expect {
-            Expect::Anything => return Ok(()),
-            Expect::Newest(None) => None,
-            Expect::Newest(Some(parent)) => {
+            ExpectedHead::Anything => return Ok(()),
+            ExpectedHead::Newest(None) => None,
+            ExpectedHead::Newest(Some(parent)) => {
                 let found = match parent.execution == *execution {
                     true => self.find_kept(parent, Some(book), Aside::Holding)?,
                     false => None,

@@ -6,10 +6,10 @@ use std::error::Error as _;
 use rusqlite::Connection;
 
 use super::SqliteStore;
-use super::covered::{self, Tally};
 use super::pack::{self, Location};
 use super::rows::{self, RowError};
-use super::{WITNESS, witness};
+use super::sums::{self, Tally};
+use super::{LAST_COMMIT, last_commit, log};
 use crate::blob::{Digest, Encoding, PackedBlob};
 use crate::chain::Chain;
 use crate::change::Change;
@@ -19,11 +19,11 @@ use crate::path::WorkPath;
 use crate::point::Point;
 use crate::rewind::RewindRecord;
 use crate::session::{Call, Session, Turn};
-use crate::store::{Head, Store as _, StoreError};
+use crate::store::{Blobs as _, Head, StoreError};
 
 /// Only a store that cannot be looked at is an error; whatever is wrong with it is in the answer.
 pub(super) fn check(store: &SqliteStore) -> Result<Vec<String>, StoreError> {
-    let told = witness::last_at(&store.dir.join(WITNESS));
+    let told = last_commit::read_at(&store.dir.join(LAST_COMMIT));
     let moment = store.db.unchecked_transaction();
     let moment = store.rows("checking it", moment.map_err(RowError::from))?;
     let mut damage = Damage { store, found: Vec::new() };
@@ -62,7 +62,7 @@ pub(super) fn check(store: &SqliteStore) -> Result<Vec<String>, StoreError> {
         Ok(false) => damage.found.push(MISSING_RECORDS.to_owned()),
         Err(error) => unreadable.push(error),
     }
-    for line in damage.unless(covered::broken_links(&moment, head))?.unwrap_or_default() {
+    for line in damage.unless(sums::broken_links(&moment, head))?.unwrap_or_default() {
         damage.found.push(line);
     }
 
@@ -108,15 +108,14 @@ impl Damage<'_> {
         head: Head,
         told: Option<(Head, Chain)>,
     ) -> Result<(), StoreError> {
-        for loss in self.unless(covered::losses(moment))?.unwrap_or_default() {
+        for loss in self.unless(sums::losses(moment))?.unwrap_or_default() {
             self.found
                 .push(format!("{loss}: the end of the log was cut off or an older copy put back"));
         }
         let Some((told, chain)) = told else { return Ok(()) };
-        if let Some(loss) = super::loss(told, head) {
+        if let Some(loss) = log::loss(told, head) {
             self.found.push(format!("{loss}: the end of the log is cut off or damaged"));
-        } else if told == head
-            && self.unless(covered::chain(moment))?.is_some_and(|now| now != chain)
+        } else if told == head && self.unless(sums::chain(moment))?.is_some_and(|now| now != chain)
         {
             self.found.push(format!("commit {} is another than was made", head.revision));
         }

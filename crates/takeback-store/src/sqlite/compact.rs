@@ -1,8 +1,8 @@
-//! Gives the space of what was forgotten back to the system: bytes of the packs, then pages of the
-//! database.
+//! Returns the space of dropped records to the system: first segments, then pages of the database.
 //!
-//! Disturbs nobody, and needs room for the live part of one segment at most: what is copied is durable
-//! and named before the segment it was in goes, and that goes before the next is begun.
+//! Other processes may go on using the store. At most the live part of one segment exists twice: a
+//! copied record is durable and has its row before the old segment is removed, and that happens before
+//! the next segment is begun.
 
 use std::collections::{HashMap, HashSet};
 
@@ -13,35 +13,14 @@ use super::pack::{HEADER, Location, Packs, Retired, header};
 use super::rows;
 use crate::blob::{Digest, PackedBlob};
 use crate::disk::{CrashPoint, crash_point};
-use crate::store::StoreError;
+use crate::store::{CompactEffort, StoreError};
 
-/// How much dead weight a segment is emptied for.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Thrift {
-    /// As much as is left to copy.
-    WorthIt,
-    /// A sixteenth: room is short.
-    Room,
-    /// Anything: it must not be there any more.
-    Nothing,
-}
-
-impl Thrift {
-    fn least(self, size: u64) -> u64 {
-        match self {
-            Self::WorthIt => size.div_ceil(2),
-            Self::Room => size.div_ceil(16),
-            Self::Nothing => 1,
-        }
-    }
-}
-
-/// Segments smaller than this are put together, …
+/// Segments smaller than this are merged, …
 const SMALL: u64 = 4 << 20;
-/// … once there are more of them than this: some belong to those who record at the same time.
+/// … once there are more of them than this: processes that record at the same time have one each.
 const FEW: usize = 4;
 
-pub(super) fn compact(store: &mut SqliteStore, thrift: Thrift) -> Result<(), StoreError> {
+pub(super) fn compact(store: &mut SqliteStore, effort: CompactEffort) -> Result<(), StoreError> {
     // On a full disk even a transaction that deletes finds no room before something has gone.
     let evacuated = remove_dead(store).and_then(|()| {
         let dropped = (|| {
@@ -51,22 +30,29 @@ pub(super) fn compact(store: &mut SqliteStore, thrift: Thrift) -> Result<(), Sto
             Ok(())
         })();
         store.rows("dropping what nothing names", dropped)?;
-        match evacuate(store, thrift) {
+        match evacuate(store, effort) {
             Err(error) if error.is_full() => {
                 punch_dead(store)?;
-                evacuate(store, thrift)
+                evacuate(store, effort)
             }
             evacuated => evacuated,
         }
     });
     store.rows("giving space back", rows::vacuum(&store.db))?;
-    evacuated
+    evacuated?;
+    match effort {
+        CompactEffort::Everything => store.rows("writing it anew", rows::rewrite(&store.db)),
+        CompactEffort::Worthwhile | CompactEffort::ShortOfSpace => Ok(()),
+    }
 }
 
-/// Writes anew every segment with anything dead in it, and the database.
-pub(super) fn expunge(store: &mut SqliteStore) -> Result<(), StoreError> {
-    compact(store, Thrift::Nothing)?;
-    store.rows("writing it anew", rows::rewrite(&store.db))
+/// How many dead bytes a segment of this size is rewritten for.
+fn least_dead(effort: CompactEffort, size: u64) -> u64 {
+    match effort {
+        CompactEffort::Worthwhile => size.div_ceil(2),
+        CompactEffort::ShortOfSpace => size.div_ceil(16),
+        CompactEffort::Everything => 1,
+    }
 }
 
 /// Removes the segments of which nothing lives, but for the newest: its number must not be used again.
@@ -123,14 +109,14 @@ fn punch_between(old: &Retired, from: u64, to: u64) -> Result<(), StoreError> {
 
 /// Empties and removes the segments with that much dead weight: those first that cost least, so that
 /// a full disk has more room before anything is copied.
-pub(super) fn evacuate(store: &mut SqliteStore, thrift: Thrift) -> Result<(), StoreError> {
+pub(super) fn evacuate(store: &mut SqliteStore, effort: CompactEffort) -> Result<(), StoreError> {
     let live = live_records(store)?;
     let heavy: Vec<(u64, u32)> = store
         .packs
         .segments()?
         .into_iter()
         .map(|(number, size)| (kept_in(&live, number), number, size))
-        .filter(|(kept, _, size)| *size > 0 && size - kept.min(size) >= thrift.least(*size))
+        .filter(|(kept, _, size)| *size > 0 && size - kept.min(size) >= least_dead(effort, *size))
         .map(|(kept, number, _)| (kept, number))
         .collect();
     empty(store, heavy)

@@ -2,15 +2,15 @@
 //! numbers, lists of paths. `docs/design/store-format.md` has every byte.
 
 use crate::blob::Digest;
-use crate::entry::{Entry, Lack};
+use crate::entry::{Entry, NotCapturedReason};
 use crate::id::Seq;
 use crate::path::WorkPath;
-use crate::varint::{push_varint, take_varint};
+use crate::sqlite::varint::{push_varint, take_varint};
 
 /// Numbers that stand for the variants of an enum.
 pub(super) mod kinds {
     use crate::change::{Author, Evidence};
-    use crate::point::{PointKind, Vouched};
+    use crate::point::{PointBasis, PointKind};
     use crate::rewind::RewindState;
     use crate::session::CallState;
 
@@ -24,17 +24,17 @@ pub(super) mod kinds {
     pub(in super::super) const MINE: i64 = 0;
     pub(in super::super) const AGENTS: i64 = 1;
 
-    /// The statement for live calls and its index know that the states up to 1 may write.
+    /// The statements for live calls and their index rely on states up to 3 being those that may write.
     pub(in super::super) const CALL_STATES: [(i64, CallState); 9] = [
-        (-2, CallState::Settling),
-        (-1, CallState::Overtaken),
         (0, CallState::Open),
-        (1, CallState::Background),
-        (2, CallState::Done),
-        (3, CallState::Failed),
-        (4, CallState::CutOff),
-        (5, CallState::Interrupted),
-        (6, CallState::Rejected),
+        (1, CallState::Overtaken),
+        (2, CallState::Background),
+        (3, CallState::Settling),
+        (4, CallState::Done),
+        (5, CallState::Failed),
+        (6, CallState::CutOff),
+        (7, CallState::Interrupted),
+        (8, CallState::Rejected),
     ];
 
     pub(in super::super) const POINTS: [(i64, PointKind); 4] = [
@@ -44,8 +44,8 @@ pub(super) mod kinds {
         (3, PointKind::Safety),
     ];
 
-    pub(in super::super) const VOUCHED: [(i64, Vouched); 2] =
-        [(0, Vouched::Scan), (1, Vouched::Watch)];
+    pub(in super::super) const BASES: [(i64, PointBasis); 2] =
+        [(0, PointBasis::Scan), (1, PointBasis::Watch)];
 
     pub(in super::super) const REWIND_STATES: [(i64, RewindState); 2] =
         [(0, RewindState::Open), (1, RewindState::Done)];
@@ -98,19 +98,6 @@ const DIR: u8 = 3;
 const NOT_CAPTURED: u8 = 4;
 const UNKNOWN: u8 = 5;
 
-const LACKS: [(u8, Lack); 10] = [
-    (1, Lack::TooLarge),
-    (2, Lack::Deadline),
-    (3, Lack::Unreadable),
-    (4, Lack::Unstable),
-    (5, Lack::Purged),
-    (6, Lack::Special),
-    (7, Lack::Derived),
-    (8, Lack::TooMany),
-    (9, Lack::Reserved),
-    (10, Lack::Damaged),
-];
-
 pub(super) fn entry_bytes(entry: &Entry) -> Vec<u8> {
     let mut out = Vec::with_capacity(48);
     match entry {
@@ -129,10 +116,7 @@ pub(super) fn entry_bytes(entry: &Entry) -> Vec<u8> {
             out.push(DIR);
             push_varint(&mut out, u64::from(*mode));
         }
-        Entry::NotCaptured { lack } => {
-            let byte = LACKS.iter().find(|(_, known)| known == lack).map(|(byte, _)| *byte);
-            out.extend([NOT_CAPTURED, byte.expect("every lack has its byte")]);
-        }
+        Entry::NotCaptured { reason } => out.extend([NOT_CAPTURED, *reason as u8]),
         Entry::Unknown => out.push(UNKNOWN),
     }
     out
@@ -162,8 +146,7 @@ pub(super) fn entry(bytes: &[u8]) -> Option<Entry> {
         }
         NOT_CAPTURED => {
             let (byte, rest) = rest.split_first()?;
-            let (_, lack) = LACKS.into_iter().find(|(known, _)| known == byte)?;
-            (Entry::NotCaptured { lack }, rest)
+            (Entry::NotCaptured { reason: NotCapturedReason::from_byte(*byte)? }, rest)
         }
         UNKNOWN => (Entry::Unknown, rest),
         _ => return None,
@@ -238,7 +221,7 @@ mod tests {
             Entry::Dir { mode: 0o755 },
             Entry::Unknown,
         ];
-        entries.extend(LACKS.map(|(_, lack)| Entry::NotCaptured { lack }));
+        entries.extend(NotCapturedReason::ALL.map(|reason| Entry::NotCaptured { reason }));
         entries
     }
 
@@ -264,7 +247,7 @@ mod tests {
         assert_eq!(file, [&[1][..], &[7; 32], &[0xac, 0x02], &[0xa4, 0x03]].concat());
         assert_eq!(entry_bytes(&Entry::Symlink { target: b"ab".to_vec() }), b"\x02ab");
         assert_eq!(entry_bytes(&Entry::Dir { mode: 0o755 }), [3, 0xed, 0x03]);
-        assert_eq!(entry_bytes(&Entry::NotCaptured { lack: Lack::Purged }), [4, 5]);
+        assert_eq!(entry_bytes(&Entry::NotCaptured { reason: NotCapturedReason::Purged }), [4, 5]);
         assert_eq!(seqs_bytes(&[Seq(5), Seq(6), Seq(4)]), [10, 2, 3]);
         let path = WorkPath::new("a/b").unwrap();
         assert_eq!(paths_bytes(&[path.clone(), path]), b"\x03a/b\x03a/b");

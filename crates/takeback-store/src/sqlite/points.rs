@@ -6,7 +6,7 @@ use super::encoding::{kinds, signed, unsigned};
 use super::rows::{self, RowError, Rows};
 use crate::chain::Sum;
 use crate::id::{PointId, Seq, SessionId, Timestamp};
-use crate::point::{GitState, Point, PointKind, PointQuery, Shown, id_prefix, messages_in};
+use crate::point::{GitState, Point, PointFilter, PointKind, PointQuery, id_prefix, messages_in};
 
 macro_rules! select_points {
     ($rest:literal) => {
@@ -15,7 +15,7 @@ macro_rules! select_points {
                  p.git, p.git_head, p.git_branch,
                  (SELECT json_group_array(m.message ORDER BY m.position)
                   FROM point_message m WHERE m.point = p.number),
-                 p.vouched, p.sum
+                 p.basis, p.sum
              FROM point p LEFT JOIN session s ON s.id = p.session ",
             $rest
         )
@@ -42,10 +42,10 @@ pub(super) fn find(db: &Connection, query: PointQuery<'_>) -> Rows<Point> {
             let sql = select_points!("WHERE p.seq >= ?1 ORDER BY p.seq, p.number LIMIT ?2");
             read(db, sql, [signed(seq.0), most(limit)])
         }
-        PointQuery::Newest { shown, most: limit } => {
+        PointQuery::Newest { filter, most: limit } => {
             let sql =
                 select_points!("WHERE p.kind <> ?1 ORDER BY p.seq DESC, p.number DESC LIMIT ?2");
-            Ok(reversed(read(db, sql, [left_out(shown), most(limit)])?))
+            Ok(reversed(read(db, sql, [left_out(filter), most(limit)])?))
         }
         PointQuery::LastPromptOf(session) => {
             let sql = select_points!(
@@ -55,7 +55,7 @@ pub(super) fn find(db: &Connection, query: PointQuery<'_>) -> Rows<Point> {
             let prompt = kinds::number(&kinds::POINTS, &PointKind::Prompt);
             read(db, sql, (&session.0, prompt))
         }
-        PointQuery::Called(name) => called(db, name),
+        PointQuery::Name(name) => called(db, name),
     }
 }
 
@@ -74,28 +74,28 @@ fn called(db: &Connection, name: &str) -> Rows<Point> {
     read(db, sql, (name, first.cast_signed(), last.cast_signed(), messages))
 }
 
-pub(super) fn count(db: &Connection, shown: Shown) -> Result<usize, RowError> {
+pub(super) fn count(db: &Connection, filter: PointFilter) -> Result<usize, RowError> {
     let mut select = db.prepare_cached("SELECT count(*) FROM point WHERE kind <> ?1")?;
-    let points: i64 = select.query_row([left_out(shown)], |row| row.get(0))?;
+    let points: i64 = select.query_row([left_out(filter)], |row| row.get(0))?;
     Ok(usize::try_from(points).unwrap_or(0))
 }
 
-/// As [`Point::may_go`].
+/// As [`Point::may_expire`].
 pub(super) fn count_of(db: &Connection, session: &SessionId) -> Result<usize, RowError> {
     let mut select = db.prepare_cached(
         "SELECT count(*) FROM point WHERE session = (SELECT id FROM session WHERE name = ?1)
              AND kind <> ?2 AND NOT pinned AND label IS NULL",
     )?;
-    let safety = left_out(Shown::NoSafety);
+    let safety = left_out(PointFilter::WithoutSafety);
     let points: i64 = select.query_row((&session.0, safety), |row| row.get(0))?;
     Ok(usize::try_from(points).unwrap_or(0))
 }
 
 /// The number of the kind that is not meant; one that no kind has, if all are.
-fn left_out(shown: Shown) -> i64 {
-    match shown {
-        Shown::All => -1,
-        Shown::NoSafety => kinds::number(&kinds::POINTS, &PointKind::Safety),
+fn left_out(filter: PointFilter) -> i64 {
+    match filter {
+        PointFilter::All => -1,
+        PointFilter::WithoutSafety => kinds::number(&kinds::POINTS, &PointKind::Safety),
     }
 }
 
@@ -137,7 +137,6 @@ pub(super) fn point(row: &Row<'_>) -> Result<Point, RowError> {
         message_ids: serde_json::from_str(&row.get::<_, String>(11)?)
             .map_err(|_not_json| damaged("its other ids"))?,
         git: if git { Some(GitState { head: row.get(9)?, branch: row.get(10)? }) } else { None },
-        vouched: kinds::value(&kinds::VOUCHED, row.get(12)?)
-            .ok_or_else(|| damaged("who vouches for it"))?,
+        basis: kinds::value(&kinds::BASES, row.get(12)?).ok_or_else(|| damaged("its basis"))?,
     })
 }

@@ -12,13 +12,13 @@ use std::path::PathBuf;
 use rusqlite::TransactionBehavior;
 
 use super::SqliteStore;
-use super::compact::{Thrift, evacuate, live_records, merge_small};
+use super::compact::{evacuate, live_records, merge_small};
 use super::pack::{HEADER, Location, Packs, Retired, header};
 use super::rows;
 use super::schema::io_error;
 use crate::blob::{Digest, Encoding, PackedBlob};
 use crate::disk::{self, CrashPoint, crash_point};
-use crate::store::{Repacked, StoreError};
+use crate::store::{CompactEffort, RepackStats, StoreError};
 
 /// A segment that has grown by less is not looked at again.
 const LEAST: u64 = 256 << 10;
@@ -26,7 +26,7 @@ const LEAST: u64 = 256 << 10;
 /// A segment is written anew if that is expected to make it smaller by this part.
 const PART: u64 = 16;
 
-pub(super) fn repack(store: &mut SqliteStore, budget: u64) -> Result<Repacked, StoreError> {
+pub(super) fn repack(store: &mut SqliteStore, budget: u64) -> Result<RepackStats, StoreError> {
     let mut seen = Seen::load(store)?;
     let (mut read, mut gained) = (0, 0);
     for (number, size) in store.packs.segments()? {
@@ -34,18 +34,18 @@ pub(super) fn repack(store: &mut SqliteStore, budget: u64) -> Result<Repacked, S
             continue;
         }
         if read >= budget {
-            return Ok(Repacked { gained, more: true });
+            return Ok(RepackStats { gained, more: true });
         }
         read += size;
         gained += rewrite(store, number, size, &mut seen)?;
         seen.save(store)?;
     }
-    evacuate(store, Thrift::WorthIt)?;
+    evacuate(store, CompactEffort::Worthwhile)?;
     merge_small(store)?;
     if read > 0 {
         store.rows("giving space back", rows::vacuum(&store.db))?;
     }
-    Ok(Repacked { gained, more: false })
+    Ok(RepackStats { gained, more: false })
 }
 
 /// Writes a segment anew if that is worth it; answers the bytes that were given back. One that
@@ -126,7 +126,7 @@ fn smaller(
     }
     let Some(bytes) = store.packs.read(place)? else { return Ok(None) };
     let blob = PackedBlob { digest: *digest, size, encoding, bytes };
-    let smaller = blob.unpack().map(|contents| PackedBlob::thoroughly(*digest, contents));
+    let smaller = blob.unpack().map(|contents| PackedBlob::compress_fully(*digest, contents));
     Ok(smaller.filter(|smaller| smaller.bytes.len() < blob.bytes.len()))
 }
 

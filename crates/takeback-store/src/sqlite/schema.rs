@@ -1,4 +1,4 @@
-//! The tables of a store, its format number, and how a database becomes or is known to be one.
+//! Connections to a store's database: creation, identity, settings, and SQLite's errors.
 
 use std::io;
 use std::os::unix::ffi::OsStrExt as _;
@@ -6,42 +6,29 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use rusqlite::config::DbConfig;
-use rusqlite::{Connection, ErrorCode, OpenFlags, TransactionBehavior};
+use rusqlite::{Connection, ErrorCode, OpenFlags};
 use rustix::io::Errno;
 
-use super::covered;
+use super::sums;
 use crate::store::StoreError;
 
-/// The format this Takeback writes: the number of [`STEPS`].
-pub(super) const FORMAT: i64 = STEPS.len() as i64;
+/// The format this Takeback reads and writes. It may still change until the first release.
+pub(super) const FORMAT: i64 = 1;
 
-/// `TkBk`.
-const APPLICATION_ID: i64 = 0x546b_426b;
+/// `TkBS`.
+const APPLICATION_ID: i64 = 0x546b_4253;
+
+/// The id of stores that were written before the first release, in several formats.
+const PRE_RELEASE_ID: i64 = 0x546b_426b;
 
 /// How long a connection waits for another process before it gives up.
-const PATIENCE: Duration = Duration::from_secs(5);
+const BUSY_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// What leads from each format to the next, from the empty database on. A step that has been
-/// released is never changed.
-const STEPS: [&str; 7] = [
-    include_str!("format1.sql"),
-    include_str!("format2.sql"),
-    include_str!("format3.sql"),
-    include_str!("format4.sql"),
-    include_str!("format5.sql"),
-    include_str!("format6.sql"),
-    include_str!("format7.sql"),
-];
-
-/// The first format in which commits make a chain.
-const CHAINED: i64 = 7;
-
-/// A log of more bytes is carried over by whoever opens the store next: the first to open it reads the
-/// whole log (2 µs a page), and to carry it over takes two waits for the disk. A commit is about 15
-/// pages.
+/// A longer SQLite log is checkpointed when the store is opened. The first connection reads the whole
+/// log (2 µs a page), while a checkpoint waits for the disk twice. A commit is about 15 pages.
 const LOG_LIMIT: u64 = 128 * 4120;
 
-/// Connects to the store at `path` and brings it to [`FORMAT`] if it is older.
+/// Connects to the store at `path`.
 pub(super) fn open(path: &Path) -> Result<Connection, StoreError> {
     if !path.try_exists().map_err(|source| io_error(path, "looking for it", source))? {
         return Err(match left_of(path)? {
@@ -49,28 +36,24 @@ pub(super) fn open(path: &Path) -> Result<Connection, StoreError> {
             None => StoreError::Missing { path: path.to_owned() },
         });
     }
-    // To open a database without its log makes one, also of a store that is then refused.
+    // Opening a database that has no log creates one, even if the store is then refused.
     if !log_of(path).exists() {
         check_format(path)?;
     }
-    let mut db = connect(path).map_err(|error| foreign_or(path, error))?;
-    // Before anything is carried over: a newer Takeback may have its own idea of its log.
-    let found = check_identity(&db, path)?;
+    let db = connect(path).map_err(|error| foreign_or(path, error))?;
+    // Before the checkpoint: not a byte of another format may be changed.
+    check_identity(&db, path)?;
     if std::fs::metadata(log_of(path)).is_ok_and(|log| log.len() > LOG_LIMIT) {
-        carry_over(&db).map_err(|error| foreign_or(path, error))?;
+        checkpoint(&db).map_err(|error| foreign_or(path, error))?;
     }
-    set_patience(&db, None).map_err(|error| foreign_or(path, error))?;
-    if found < FORMAT {
-        migrate(&mut db)
-            .map_err(|error| error_at(path, "bringing its format up to date", error))?;
-    }
+    set_busy_timeout(&db, None).map_err(|error| foreign_or(path, error))?;
     Ok(db)
 }
 
-/// What there is of a store whose database is gone. A store that was never made whole has none of it.
+/// What is left of a store whose database is gone. A store that was never complete has none of it.
 fn left_of(database: &Path) -> Result<Option<PathBuf>, StoreError> {
     let folder = database.parent().unwrap_or(Path::new(""));
-    let holds = |path: &Path| std::fs::metadata(path).is_ok_and(|found| found.len() > 0);
+    let has_bytes = |path: &Path| std::fs::metadata(path).is_ok_and(|found| found.len() > 0);
     let mut packs = Vec::new();
     let listed = folder.join(super::PACKS);
     match std::fs::read_dir(&listed) {
@@ -78,39 +61,44 @@ fn left_of(database: &Path) -> Result<Option<PathBuf>, StoreError> {
         Err(error) if error.kind() == io::ErrorKind::NotFound => {}
         Err(source) => return Err(io_error(&listed, "listing it", source)),
     }
-    let mut left = vec![log_of(database), folder.join(super::WITNESS)];
+    let mut left = vec![log_of(database), folder.join(super::LAST_COMMIT)];
     left.extend(packs);
-    Ok(left.into_iter().find(|path| holds(path)))
+    Ok(left.into_iter().find(|path| has_bytes(path)))
 }
 
-/// Whether this Takeback knows the format of the store at `path`. Writes nothing.
+/// Checks that this Takeback knows the format of the store at `path`. Writes nothing.
 pub(super) fn check_format(path: &Path) -> Result<(), StoreError> {
     let db = connect_to_read(path).map_err(|error| foreign_or(path, error))?;
-    check_identity(&db, path).map(drop)
+    check_identity(&db, path)
 }
 
-/// Whether it is a store that this Takeback can read; its format.
-pub(super) fn check_identity(db: &Connection, path: &Path) -> Result<i64, StoreError> {
-    let (application, found) = identity(db).map_err(|error| foreign_or(path, error))?;
-    if application != APPLICATION_ID {
-        return Err(StoreError::Foreign { path: path.to_owned() });
+/// Checks that it is a store that this Takeback can read.
+pub(super) fn check_identity(db: &Connection, path: &Path) -> Result<(), StoreError> {
+    let number = |name| db.pragma_query_value(None, name, |row| row.get::<_, i64>(0));
+    let read = number("application_id").and_then(|id| Ok((id, number("user_version")?)));
+    let path = path.to_owned();
+    match read.map_err(|error| foreign_or(&path, error))? {
+        (APPLICATION_ID, FORMAT) => Ok(()),
+        (APPLICATION_ID, found) => Err(StoreError::Newer { path, found, known: FORMAT }),
+        (PRE_RELEASE_ID, _) => Err(StoreError::PreRelease { path }),
+        _ => Err(StoreError::Foreign { path }),
     }
-    if found > FORMAT {
-        return Err(StoreError::Newer { path: path.to_owned(), found, known: FORMAT });
-    }
-    Ok(found)
 }
 
-/// Makes an empty store of the file at `path`, which must be empty.
+/// Creates an empty store in the file at `path`, which must be empty.
 pub(super) fn create(path: &Path) -> Result<(), StoreError> {
     let make = || -> rusqlite::Result<()> {
         let mut db = connect(path)?;
-        // Only a database without a page can still be given this.
+        // Only a database without pages can still be given this.
         db.pragma_update(None, "auto_vacuum", "INCREMENTAL")?;
         db.pragma_update(None, "application_id", APPLICATION_ID)?;
-        migrate(&mut db)?;
+        let transaction = db.transaction()?;
+        transaction.execute_batch(include_str!("schema.sql"))?;
+        sums::begin(&transaction)?;
+        transaction.pragma_update(None, "user_version", FORMAT)?;
+        transaction.commit()?;
         db.pragma_update(None, "journal_mode", "WAL")?;
-        // It is given another name, which a log left behind would not know.
+        // The file is renamed next; a log left behind would keep the old name.
         db.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, false)?;
         db.close().map_err(|(_, error)| error)
     };
@@ -122,10 +110,10 @@ fn connect(path: &Path) -> rusqlite::Result<Connection> {
     let db = Connection::open_with_flags(path, flags)?;
     for (setting, on) in [
         (DbConfig::SQLITE_DBCONFIG_ENABLE_FKEY, true),
-        // Otherwise a statement is planned anew whenever it is asked for something else.
+        // Otherwise SQLite plans a statement again whenever its parameters change.
         (DbConfig::SQLITE_DBCONFIG_ENABLE_QPSG, true),
-        // A short command would pay for it with two waits for the disk, and the next one with two more
-        // for a new log.
+        // A checkpoint on close costs a short command two waits for the disk, and the next command two
+        // more for a new log.
         (DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, true),
     ] {
         db.set_db_config(setting, on)?;
@@ -146,10 +134,10 @@ pub(super) fn connect_to_read(path: &Path) -> rusqlite::Result<Connection> {
     let flags = OpenFlags::SQLITE_OPEN_READ_ONLY
         | OpenFlags::SQLITE_OPEN_NO_MUTEX
         | OpenFlags::SQLITE_OPEN_URI;
-    // Without its log a database is at rest, and asking SQLite to take it so spares it to make the log
-    // and its index, which a reader would leave behind. A process that begins to write just now writes to
-    // a log of its own first; only if that is carried over within these few milliseconds can a page
-    // be read that is younger than another, and then a count is off until the next glance.
+    // Without a log no process is writing. `immutable` keeps SQLite from creating the log and its index,
+    // which a reader would leave behind. A process that begins to write now writes to a log first; only if
+    // it is checkpointed within these few milliseconds can one page be newer than another, and then a
+    // count is wrong until the next summary.
     let uri = format!(
         "file:{}{}",
         percent_encoded(path.as_os_str().as_bytes()),
@@ -173,13 +161,12 @@ fn percent_encoded(bytes: &[u8]) -> String {
     encoded
 }
 
-/// What SQLite waits for, in its words.
+/// SQLite's `synchronous` setting.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Synchronous {
-    /// Every commit is on the disk when it returns.
+    /// Every commit is on disk when it returns.
     Full,
-    /// Only what keeps the database whole: its log before it is carried over, and what was carried
-    /// over before the log begins anew.
+    /// Only a checkpoint syncs: the log before it, and the database before the log is reused.
     Normal,
 }
 
@@ -197,8 +184,8 @@ pub(super) fn log_of(path: &Path) -> PathBuf {
     PathBuf::from(log)
 }
 
-/// Empties the log into the database, unless somebody reads or writes just now, or nobody may write.
-pub(super) fn carry_over(db: &Connection) -> rusqlite::Result<()> {
+/// Empties SQLite's log into the database, unless another process uses it or the file is read-only.
+pub(super) fn checkpoint(db: &Connection) -> rusqlite::Result<()> {
     db.busy_timeout(Duration::ZERO)?;
     let done = db.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(()));
     match done.as_ref().err().and_then(rusqlite::Error::sqlite_error_code) {
@@ -207,32 +194,13 @@ pub(super) fn carry_over(db: &Connection) -> rusqlite::Result<()> {
     }
 }
 
-pub(super) fn set_patience(db: &Connection, patience: Option<Duration>) -> rusqlite::Result<()> {
+pub(super) fn set_busy_timeout(db: &Connection, timeout: Option<Duration>) -> rusqlite::Result<()> {
     /// SQLite counts milliseconds in a signed integer of 32 bits.
     const MOST: Duration = Duration::from_millis(i32::MAX as u64);
-    db.busy_timeout(patience.unwrap_or(PATIENCE).min(MOST))
+    db.busy_timeout(timeout.unwrap_or(BUSY_TIMEOUT).min(MOST))
 }
 
-fn identity(db: &Connection) -> rusqlite::Result<(i64, i64)> {
-    let number = |name| db.pragma_query_value(None, name, |row| row.get(0));
-    Ok((number("application_id")?, number("user_version")?))
-}
-
-/// Another process may do the same at the same time: the one that comes second finds it done.
-fn migrate(db: &mut Connection) -> rusqlite::Result<()> {
-    let transaction = db.transaction_with_behavior(TransactionBehavior::Immediate)?;
-    let (_, found) = identity(&transaction)?;
-    for step in STEPS.iter().skip(usize::try_from(found).unwrap_or(0)) {
-        transaction.execute_batch(step)?;
-    }
-    if found < CHAINED {
-        covered::begin(&transaction)?;
-    }
-    transaction.pragma_update(None, "user_version", FORMAT)?;
-    transaction.commit()
-}
-
-/// An error of SQLite as the store's user should hear it.
+/// An error of SQLite as a [`StoreError`].
 pub(super) fn error_at(path: &Path, doing: &'static str, error: rusqlite::Error) -> StoreError {
     use rusqlite::Error as Sqlite;
     let path = path.to_owned();
@@ -240,7 +208,7 @@ pub(super) fn error_at(path: &Path, doing: &'static str, error: rusqlite::Error)
         Sqlite::SqliteFailure(failure, _) => match failure.code {
             ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked => StoreError::Busy { path },
             ErrorCode::DatabaseCorrupt | ErrorCode::NotADatabase => {
-                StoreError::DamagedDatabase { path, source: error }
+                StoreError::DamagedDatabase { path, source: error.into() }
             }
             ErrorCode::DiskFull => {
                 let source = io::Error::new(io::ErrorKind::StorageFull, error);
@@ -254,7 +222,7 @@ pub(super) fn error_at(path: &Path, doing: &'static str, error: rusqlite::Error)
                 let source = io::Error::from_raw_os_error(Errno::IO.raw_os_error());
                 StoreError::Io { path, doing, source }
             }
-            _ => StoreError::Sqlite { path, doing, source: error },
+            _ => StoreError::Database { path, doing, source: error.into() },
         },
         Sqlite::FromSqlConversionFailure(..)
         | Sqlite::IntegralValueOutOfRange(..)
@@ -264,7 +232,7 @@ pub(super) fn error_at(path: &Path, doing: &'static str, error: rusqlite::Error)
             what: format!("a record read while {doing}"),
             why: error.to_string(),
         },
-        _ => StoreError::Sqlite { path, doing, source: error },
+        _ => StoreError::Database { path, doing, source: error.into() },
     }
 }
 
@@ -297,14 +265,14 @@ mod tests {
     }
 
     #[test]
-    fn patience_is_set_and_given_back() {
+    fn the_busy_timeout_is_set_and_reset() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("timeline.db");
         drop(crate::disk::create_private_file(&path).unwrap());
         create(&path).unwrap();
         let db = open(&path).unwrap();
-        let milliseconds = |patience| {
-            set_patience(&db, patience).unwrap();
+        let milliseconds = |timeout| {
+            set_busy_timeout(&db, timeout).unwrap();
             db.pragma_query_value(None, "busy_timeout", |row| row.get::<_, i64>(0)).unwrap()
         };
         let set = [Some(Duration::ZERO), Some(Duration::from_millis(7)), Some(Duration::MAX), None];
@@ -312,7 +280,7 @@ mod tests {
     }
 
     #[test]
-    fn only_a_store_of_an_older_format_is_written_to_when_it_is_opened() {
+    fn opening_a_store_writes_nothing() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("timeline.db");
         drop(crate::disk::create_private_file(&path).unwrap());

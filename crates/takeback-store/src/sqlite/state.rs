@@ -4,12 +4,15 @@
 //! writer; those that write take turns and share commits ([`turns`]). The value last saved of each
 //! execution stays in memory, so that saving the next one costs what differs.
 
+mod audit;
 mod facts;
 mod last;
 mod ledger;
+mod lookup;
 mod nodes;
 mod rows;
 mod save;
+mod tree;
 mod turns;
 
 use std::collections::{HashMap, HashSet};
@@ -19,21 +22,23 @@ use std::sync::{Arc, Mutex};
 use rusqlite::Connection;
 use serde_json::Value;
 
+use self::audit::{check_step, mark};
 use self::last::{KeptValues, LastSaved};
+use self::lookup::{branch_of, known, list, named, record_at};
 use self::nodes::Nodes;
-use self::rows::{BranchRow, ExecutionRow, Lineage, RowError, StepRow};
+use self::rows::{Lineage, RowError, StepRow};
 use self::save::{Place, Written, begin, head_hasher, make_ready, save};
+use self::tree::{Kept, NewNodes, Pieces};
 use self::turns::{Refusal, Turns, Writer, lock};
 use super::schema::{self, error_at};
 use super::{DATABASE, SqliteStore};
 use crate::blob::Digest;
 use crate::id::{PointId, SessionId, Timestamp};
-use crate::state::tree::{self, Kept, NewNodes, Pieces};
 use crate::state::{
-    BranchName, Category, Checkpoint, CheckpointId, CheckpointKey, Damaged, DocumentKey, Effect,
-    Execution, ExecutionId, Executions, Head, HeadMove, Intended, LineId, ListQuery, MoveTo, Moved,
-    NewCheckpoint, NewEffect, Page, Record, Saved, StateError, StateStore, Status, StepIndex,
-    Values, Which,
+    BranchName, Category, Checkpoint, CheckpointId, CheckpointKey, DocumentKey, Effect, Execution,
+    ExecutionId, Executions, Head, HeadMove, IntentOutcome, LineId, ListQuery, MoveOutcome, MoveTo,
+    NewCheckpoint, NewEffect, Page, Record, SaveOutcome, StateError, States, Status, StepIndex,
+    Values,
 };
 use crate::store::StoreError;
 
@@ -195,70 +200,8 @@ fn failure(database: &Path, doing: &'static str, error: RowError) -> StateError 
     }
 }
 
-// --- looking things up --------------------------------------------------------------------------
-
-fn known(db: &Connection, id: &ExecutionId) -> rows::Result<ExecutionRow> {
-    rows::execution(db, id)?.ok_or_else(|| StateError::NoExecution(id.clone()).into())
-}
-
-fn branch_of(
-    db: &Connection,
-    id: &ExecutionId,
-    execution: &ExecutionRow,
-    branch: Option<&BranchName>,
-) -> rows::Result<BranchRow> {
-    match branch {
-        None => rows::branch(db, execution.branch),
-        Some(name) => rows::branch_named(db, execution.id, name)?.ok_or_else(|| {
-            StateError::NoBranch { execution: id.clone(), branch: name.clone() }.into()
-        }),
-    }
-}
-
-/// The newest attempt that is on a lineage, of attempts that stand newest first.
-fn newest_on<'a>(lineage: &Lineage, attempts: &'a [StepRow]) -> Option<&'a StepRow> {
-    attempts.iter().find(|row| lineage.has(row))
-}
-
-/// The row that an id names, and whether that is the newest on the current branch.
-fn named(
-    db: &Connection,
-    execution: &ExecutionRow,
-    id: &CheckpointId,
-) -> rows::Result<Option<(StepRow, bool)>> {
-    let attempts = rows::attempts(db, execution.id, id.step)?;
-    if attempts.is_empty() {
-        return Ok(None);
-    }
-    let current = Lineage::of(db, rows::branch(db, execution.branch)?.line)?;
-    let newest = newest_on(&current, &attempts).map(|row| row.id);
-    let row = match id.attempt {
-        Some(attempt) => attempts.into_iter().find(|row| row.attempt == attempt),
-        None => attempts.into_iter().find(|row| Some(row.id) == newest),
-    };
-    Ok(row.map(|row| {
-        let is_newest = Some(row.id) == newest;
-        (row, is_newest)
-    }))
-}
-
-/// A row as its users see it, asked for by its number.
-fn record_at(
-    db: &Connection,
-    id: &ExecutionId,
-    execution: &ExecutionRow,
-    step: i64,
-) -> rows::Result<Option<Record>> {
-    let Some(row) = rows::step(db, step)? else { return Ok(None) };
-    let key = CheckpointId { execution: id.clone(), step: row.step, attempt: Some(row.attempt) };
-    match named(db, execution, &key)? {
-        Some((row, is_newest)) => rows::record(db, id, row, is_newest).map(Some),
-        None => Ok(None),
-    }
-}
-
-impl StateStore for SqliteStates {
-    fn save(&self, new: &NewCheckpoint<'_>) -> Result<Saved, StateError> {
+impl States for SqliteStates {
+    fn save(&self, new: &NewCheckpoint<'_>) -> Result<SaveOutcome, StateError> {
         let doing = "saving a checkpoint";
         let mut kept = lock(&self.last).take(new.execution);
         loop {
@@ -446,7 +389,7 @@ impl StateStore for SqliteStates {
         })
     }
 
-    fn move_head(&self, step: &HeadMove<'_>) -> Result<Moved, StateError> {
+    fn move_head(&self, step: &HeadMove<'_>) -> Result<MoveOutcome, StateError> {
         enum To {
             Checkpoint(CheckpointKey),
             Line(LineId),
@@ -494,7 +437,7 @@ impl StateStore for SqliteStates {
                 }
             };
             let line = |line: i64| LineId(line.cast_unsigned());
-            Ok(Moved { branch: branch.name, from: line(from), to: line(to) })
+            Ok(MoveOutcome { branch: branch.name, from: line(from), to: line(to) })
         })
     }
 
@@ -511,7 +454,7 @@ impl StateStore for SqliteStates {
         })
     }
 
-    fn intend(&self, new: &NewEffect<'_>) -> Result<Intended, StateError> {
+    fn declare_effect(&self, new: &NewEffect<'_>) -> Result<IntentOutcome, StateError> {
         let id = new.execution.clone();
         let effect = Effect {
             key: new.key.to_owned(),
@@ -528,14 +471,14 @@ impl StateStore for SqliteStates {
                 None => begin(db, &id, None)?.execution,
             };
             if let Some(effect) = ledger::effect(db, execution.id, &effect.key)? {
-                return Ok(Intended { effect, is_new: false });
+                return Ok(IntentOutcome { effect, is_new: false });
             }
             ledger::insert_effect(db, execution.id, &effect, &intent)?;
-            Ok(Intended { effect, is_new: true })
+            Ok(IntentOutcome { effect, is_new: true })
         })
     }
 
-    fn receive(
+    fn confirm_effect(
         &self,
         id: &ExecutionId,
         key: &str,
@@ -553,7 +496,7 @@ impl StateStore for SqliteStates {
         })
     }
 
-    fn withdraw(&self, id: &ExecutionId, key: &str) -> Result<bool, StateError> {
+    fn withdraw_effect(&self, id: &ExecutionId, key: &str) -> Result<bool, StateError> {
         let (id, key) = (id.clone(), key.to_owned());
         self.write("withdrawing an effect", move |db| match rows::execution(db, &id)? {
             Some(execution) => ledger::delete_intent(db, execution.id, &key),
@@ -643,104 +586,6 @@ impl StateStore for SqliteStates {
             Ok(damage)
         })
     }
-}
-
-fn list(db: &Connection, query: &ListQuery<'_>) -> rows::Result<Page> {
-    let id = query.execution;
-    let Some(execution) = rows::execution(db, id)? else { return Ok(Page::default()) };
-    let current = Lineage::of(db, rows::branch(db, execution.branch)?.line)?;
-    let wanted = match query.which {
-        Which::Branch(branch) => {
-            Some(Lineage::of(db, branch_of(db, id, &execution, branch)?.line)?)
-        }
-        Which::All => None,
-    };
-    // All attempts of one step together, so that the newest of them is known. They begin before the
-    // place asked for: an older attempt of the same step must not take the place of a newer one.
-    let start = query.after.and_then(|(step, _)| step.0.checked_sub(1));
-    let start = start.map(|step| (StepIndex(step), crate::state::Attempt::LAST));
-    let limit = query.limit.unwrap_or(usize::MAX);
-    let mut page = Page::default();
-    let mut attempts: Vec<StepRow> = Vec::new();
-    let mut flush = |attempts: &mut Vec<StepRow>| -> rows::Result<bool> {
-        let newest = attempts.iter().rev().find(|row| current.has(row)).map(|row| row.id);
-        let chosen: Vec<StepRow> = match &wanted {
-            Some(wanted) => {
-                attempts.drain(..).rev().find(|row| wanted.has(row)).into_iter().collect()
-            }
-            None => std::mem::take(attempts),
-        };
-        attempts.clear();
-        for row in chosen {
-            if query.after.is_some_and(|after| (row.step, row.attempt) <= after) {
-                continue;
-            }
-            if page.records.len() == limit {
-                page.more = true;
-                return Ok(false);
-            }
-            let is_newest = Some(row.id) == newest;
-            page.records.push(rows::record(db, id, row, is_newest)?);
-        }
-        Ok(true)
-    };
-    let mut go_on = true;
-    let mut damaged = Vec::new();
-    rows::each_step_after(db, execution.id, start, &mut |row| {
-        let row = match row {
-            Err(RowError::State(StateError::Damaged { what, why })) => {
-                damaged.push(Damaged { what, why });
-                return Ok(true);
-            }
-            row => row?,
-        };
-        if attempts.last().is_some_and(|last| last.step != row.step) {
-            go_on = flush(&mut attempts)?;
-        }
-        attempts.push(row);
-        Ok(go_on)
-    })?;
-    if go_on {
-        flush(&mut attempts)?;
-    }
-    page.damaged = damaged;
-    Ok(page)
-}
-
-/// Notes the nodes that steps after `after` and all documents use. Answers the last step. What is
-/// damaged needs what could be read of it, and keeps nobody from getting space back.
-fn mark(db: &Connection, after: i64, used: &mut HashSet<u64>) -> rows::Result<i64> {
-    let mut nodes = Nodes::of(db)?;
-    rows::each_body(db, after, &mut |packed| {
-        let Some(body) = tree::unpack(&packed) else { return Ok(()) };
-        match tree::parts_of(&body, &mut nodes, &mut |number, _| used.insert(number)) {
-            Err(RowError::Broken(_)) => Ok(()),
-            marked => marked,
-        }
-    })
-}
-
-/// What is wrong with a step; nothing if nothing is.
-fn check_step(
-    db: &Connection,
-    execution: ExecutionId,
-    row: &StepRow,
-    known: &mut HashMap<u64, Digest>,
-) -> rows::Result<Option<String>> {
-    let key = CheckpointKey { execution, step: row.step, attempt: row.attempt };
-    let packed = rows::body_of(db, row.id)?;
-    let Some(body) = tree::unpack(&packed) else {
-        return Ok(Some(format!("{key} is damaged: its values cannot be unpacked")));
-    };
-    let mut hasher = head_hasher(&row.name, row.status, row.error.as_deref());
-    match tree::verify(&body, 4, &mut hasher, &mut Nodes::of(db)?, known) {
-        Err(RowError::Broken(broken)) => return Ok(Some(format!("{key} is damaged: {broken}"))),
-        verified => verified?,
-    }
-    let found = Digest(*hasher.finalize().as_bytes());
-    let expected = row.digest;
-    Ok((found != expected)
-        .then(|| format!("{key} is damaged: its digest should be {expected} and is {found}")))
 }
 
 impl From<StoreError> for RowError {

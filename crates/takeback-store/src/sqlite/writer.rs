@@ -4,10 +4,10 @@ use std::collections::HashMap;
 
 use rusqlite::{CachedStatement, Connection, OptionalExtension as _, params};
 
-use super::covered::{self, Covered};
 use super::encoding::{self, kinds, signed, unsigned};
 use super::pack::Location;
 use super::rows::{self, RowError};
+use super::sums::{self, Covered};
 use crate::blob::Digest;
 use crate::chain::{self, Chain, RowSet, Sum};
 use crate::change::{Author, Change, Correction};
@@ -31,7 +31,7 @@ pub(super) struct Writer<'a> {
 
 impl<'a> Writer<'a> {
     pub(super) fn new(db: &'a Connection) -> Result<Self, RowError> {
-        let set = covered::set(db)?;
+        let set = sums::set(db)?;
         Ok(Self { db, set, authors: HashMap::new(), insert_path: None, insert_change: None })
     }
 
@@ -41,7 +41,7 @@ impl<'a> Writer<'a> {
             self.db.prepare_cached("UPDATE meta SET revision = ?1, seq = ?2, records = ?3")?;
         let set = self.set.to_bytes();
         update.execute(params![signed(head.revision), signed(head.seq.0), set])?;
-        covered::add_link(self.db, head, &chain::body(writes))
+        sums::add_link(self.db, head, &chain::body(writes))
     }
 
     /// A record is about to be written, in place of one with the same key if there is one.
@@ -91,12 +91,12 @@ impl<'a> Writer<'a> {
             Write::Call(call) => self.call(call),
             Write::Point(point) => self.point(point),
             Write::Rewind(rewind) => self.rewind(rewind),
-            Write::Scanned(time) => {
+            Write::ScanTime(time) => {
                 let mut update = self.db.prepare_cached("UPDATE meta SET last_scan = ?1")?;
                 update.execute([time.0])?;
                 Ok(())
             }
-            Write::CleanedUp(time) => {
+            Write::CleanupTime(time) => {
                 let mut update = self.db.prepare_cached("UPDATE meta SET last_cleanup = ?1")?;
                 update.execute([time.0])?;
                 Ok(())
@@ -171,12 +171,15 @@ impl<'a> Writer<'a> {
         self.db.prepare_cached("DELETE FROM session WHERE id = ?1")?.execute([number])?;
         for old in intact {
             if let Some(new) = rows::changed_at(self.db, old.seq)? {
-                self.sum_again(&old, &new)?;
+                self.sum_change_again(&old, &new)?;
             }
         }
         for old in sessions {
             if let Some(new) = rows::session_named(self.db, &old.id)? {
-                self.sum_again(&old, &new)?;
+                self.replaces(Some(old.sum()), new.sum());
+                let mut update =
+                    self.db.prepare_cached("UPDATE session SET sum = ?2 WHERE name = ?1")?;
+                update.execute(params![new.id.0, &new.sum().0[..]])?;
             }
         }
         Ok(())
@@ -188,10 +191,11 @@ impl<'a> Writer<'a> {
         Ok(found.collect::<rusqlite::Result<_>>()?)
     }
 
-    /// A record that was as it had been recorded says something else now.
-    fn sum_again<R: Covered>(&mut self, old: &R, new: &R) -> Result<(), RowError> {
+    /// Updates the checksum of an intact change that another write altered.
+    fn sum_change_again(&mut self, old: &Change, new: &Change) -> Result<(), RowError> {
         self.replaces(Some(old.sum()), new.sum());
-        new.store_sum(self.db, new.sum())?;
+        let mut update = self.db.prepare_cached("UPDATE change SET sum = ?2 WHERE seq = ?1")?;
+        update.execute(params![signed(new.seq.0), &new.sum().0[..]])?;
         Ok(())
     }
 
@@ -201,7 +205,7 @@ impl<'a> Writer<'a> {
                  AND NOT EXISTS (SELECT 1 FROM author a JOIN change c ON c.author = a.id
                      WHERE a.session = t.session AND a.turn = t.id)
                  AND NOT EXISTS (SELECT 1 FROM call l
-                     WHERE l.state <= 1 AND l.session = t.session AND l.turn = t.id)";
+                     WHERE l.state <= 3 AND l.session = t.session AND l.turn = t.id)";
         for delete in [
             format!(
                 "DELETE FROM call WHERE turn IN ({OVER})
@@ -270,7 +274,7 @@ impl<'a> Writer<'a> {
         };
         self.set_correction(change, correction)?;
         if let (Some(old), Some(new)) = (intact, rows::changed_at(self.db, change)?) {
-            self.sum_again(&old, &new)?;
+            self.sum_change_again(&old, &new)?;
         }
         Ok(())
     }
@@ -383,11 +387,11 @@ impl<'a> Writer<'a> {
         let git = point.git.as_ref();
         let mut upsert = self.db.prepare_cached(
             "INSERT INTO point (id, seq, session, kind, description, label, pinned, created_at, git,
-                 git_head, git_branch, vouched, sum)
+                 git_head, git_branch, basis, sum)
              VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13)
              ON CONFLICT (id) DO UPDATE SET seq = ?2, session = ?3, kind = ?4, description = ?5,
                  label = ?6, pinned = ?7, created_at = ?8, git = ?9, git_head = ?10, git_branch = ?11,
-                 vouched = ?12, sum = ?13
+                 basis = ?12, sum = ?13
              RETURNING number",
         )?;
         let values = params![
@@ -402,7 +406,7 @@ impl<'a> Writer<'a> {
             git.is_some(),
             git.and_then(|git| git.head.as_ref()),
             git.and_then(|git| git.branch.as_ref()),
-            kinds::number(&kinds::VOUCHED, &point.vouched),
+            kinds::number(&kinds::BASES, &point.basis),
             &sum.0[..],
         ];
         let number: i64 = upsert.query_row(values, |row| row.get(0))?;

@@ -1,4 +1,4 @@
-//! The suite that every place for agents' states must pass: each promise of [`StateStore`]'s
+//! The suite that every place for agents' states must pass: each promise of [`States`]'s
 //! documentation, put to the test.
 
 mod moving;
@@ -8,21 +8,21 @@ mod saving;
 mod values;
 mod world;
 
-use super::{StateError, StateStore};
+use super::{StateError, States};
 
 /// What one place can do and another cannot.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Abilities {
-    /// Otherwise [`StateStore::fork`] answers [`StateError::Unsupported`].
+    /// Otherwise [`States::fork`] answers [`StateError::Unsupported`].
     pub fork: bool,
 }
 
 /// The same states, held twice, as two processes would.
-type Pair<'a> = [&'a dyn StateStore; 2];
+type Pair<'a> = [&'a dyn States; 2];
 
 /// Runs every case on a place of its own. `make` makes a new, empty one and opens it twice, as two
 /// processes would. Panics at the first promise that is not kept.
-pub fn run(make: &mut dyn FnMut() -> [Box<dyn StateStore>; 2], abilities: Abilities) {
+pub fn run(make: &mut dyn FnMut() -> [Box<dyn States>; 2], abilities: Abilities) {
     let cases: &[fn(Pair<'_>)] = &[
         saving::a_new_place_is_empty,
         saving::a_checkpoint_is_made_and_loaded,
@@ -98,11 +98,10 @@ mod tests {
 
     use super::*;
     use crate::json_states::JsonStates;
-    use crate::sqlite::state::SqliteStates;
 
     /// Runs the suite on places on disk. `open` makes one in a folder of its own, which is not there
     /// yet, the first time, and opens the same one the second time.
-    fn run_on_disk(open: &dyn Fn(&Path) -> Box<dyn StateStore>, abilities: Abilities) {
+    fn run_on_disk(open: &dyn Fn(&Path) -> Box<dyn States>, abilities: Abilities) {
         let dir = tempfile::tempdir().unwrap();
         let mut number = 0;
         let mut make = || {
@@ -113,9 +112,12 @@ mod tests {
         run(&mut make, abilities);
     }
 
+    #[cfg(feature = "sqlite")]
     #[test]
     fn sqlite() {
-        let open = |dir: &Path| -> Box<dyn StateStore> {
+        use crate::sqlite::state::SqliteStates;
+
+        let open = |dir: &Path| -> Box<dyn States> {
             Box::new(SqliteStates::create(dir).expect("it is made"))
         };
         run_on_disk(&open, Abilities { fork: true });
@@ -123,7 +125,7 @@ mod tests {
 
     #[test]
     fn json() {
-        let open = |dir: &Path| -> Box<dyn StateStore> { Box::new(JsonStates::at(dir.to_owned())) };
+        let open = |dir: &Path| -> Box<dyn States> { Box::new(JsonStates::at(dir.to_owned())) };
         run_on_disk(&open, Abilities { fork: false });
     }
 }

@@ -1,6 +1,6 @@
 //! What goes with a session, and what stays.
 
-use takeback_store::{Author, SqliteStore, Store as _, TurnId, Write};
+use takeback_store::{Author, Log as _, SqliteStore, TurnId, Upkeep as _, Write};
 
 use crate::sample;
 

@@ -7,8 +7,8 @@ use std::rc::Rc;
 
 use takeback_store::disk::{self, CrashPoint, Stopped};
 use takeback_store::{
-    Author, Change, Digest, Entry, Evidence, PackedBlob, Seq, SqliteStore, Store as _, Timestamp,
-    WorkPath, Write,
+    Author, Blobs as _, Change, CompactEffort, Digest, Entry, Evidence, Log as _, PackedBlob, Seq,
+    SqliteStore, Timestamp, Upkeep as _, WorkPath, Write,
 };
 
 use crate::sample;
@@ -47,9 +47,9 @@ fn drop_changes(store: &mut SqliteStore, seqs: impl IntoIterator<Item = u64>) {
 }
 
 fn collect(store: &mut SqliteStore) {
-    let unnamed = store.unnamed().unwrap();
-    store.forget(&unnamed).unwrap();
-    store.compact().unwrap();
+    let unreferenced = store.unreferenced().unwrap();
+    store.drop_blobs(&unreferenced).unwrap();
+    store.compact(CompactEffort::Worthwhile).unwrap();
 }
 
 fn bytes(dir: &Path) -> u64 {
@@ -273,8 +273,8 @@ fn a_segment_with_holes_is_as_good_as_one_with_dead_weight() {
     let reader = SqliteStore::open(dir.path()).unwrap();
     let digests = fill(&mut store, 6);
     drop_changes(&mut store, 2..=5);
-    let unnamed = store.unnamed().unwrap();
-    store.forget(&unnamed).unwrap();
+    let unreferenced = store.unreferenced().unwrap();
+    store.drop_blobs(&unreferenced).unwrap();
     let segment = dir.path().join("packs/00000001.pack");
     let file = std::fs::OpenOptions::new().write(true).open(&segment).unwrap();
     let record = file.metadata().unwrap().len() / 6;
@@ -285,7 +285,7 @@ fn a_segment_with_holes_is_as_good_as_one_with_dead_weight() {
             assert_eq!(store.contents(&digests[kept]).unwrap().len(), 1 << 20);
         }
     }
-    store.compact().unwrap();
+    store.compact(CompactEffort::Worthwhile).unwrap();
     assert_eq!(segments(dir.path()), ["00000002.pack"]);
     assert_eq!(reader.contents(&digests[5]).unwrap().len(), 1 << 20);
 }

@@ -4,7 +4,7 @@
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use takeback_store::disk::{self, CrashPoint, Stopped};
-use takeback_store::{Head, SqliteStore, Store as _};
+use takeback_store::{Head, Log as _, SqliteStore, Upkeep as _};
 
 use crate::sample;
 
@@ -72,7 +72,7 @@ fn a_commit_that_is_cut_off_is_done_or_not_done() {
 /// Contents before what names them; the name of a new segment before its contents.
 #[test]
 fn a_commit_reaches_the_disk_in_this_order() {
-    use CrashPoint::{Append, Commit, Committed, MakeStoreFile, Sync, Witness};
+    use CrashPoint::{Append, Commit, Committed, MakeStoreFile, Overwrite, Sync};
     let steps = |prepare: fn(&mut SqliteStore)| -> Vec<CrashPoint> {
         let step = |n| {
             let dir = tempfile::tempdir().unwrap();
@@ -85,15 +85,15 @@ fn a_commit_reaches_the_disk_in_this_order() {
         (1..).map_while(step).collect()
     };
     let first = steps(|_| {});
-    assert_eq!(first, [MakeStoreFile, Sync, Append, Sync, Commit, Committed, Witness]);
+    assert_eq!(first, [MakeStoreFile, Sync, Append, Sync, Commit, Committed, Overwrite]);
     let second = steps(|store| {
         sample::commit(store, 1).unwrap();
     });
-    assert_eq!(second, [Append, Sync, Commit, Committed, Witness]);
+    assert_eq!(second, [Append, Sync, Commit, Committed, Overwrite]);
     let nothing_new = steps(|store| {
         sample::commit(store, 2).unwrap();
     });
-    assert_eq!(nothing_new, [Commit, Committed, Witness]);
+    assert_eq!(nothing_new, [Commit, Committed, Overwrite]);
 }
 
 #[test]

@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use takeback_store::{SqliteStore, Store as _, StoreError};
+use takeback_store::{Blobs as _, Log as _, SqliteStore, StoreError, Upkeep as _};
 
 use crate::sample;
 
@@ -30,7 +30,7 @@ fn assert_noticed(dir: &Path, told: &str, what: &str) -> Vec<String> {
             | StoreError::DamagedRecord { .. }
             | StoreError::Foreign { .. }
             | StoreError::Newer { .. }
-            | StoreError::Sqlite { .. }),
+            | StoreError::Database { .. }),
         ) => return vec![error.to_string()],
         Err(error) => panic!("{what}: {error:?}"),
     };

@@ -6,8 +6,9 @@ use std::rc::Rc;
 
 use takeback_store::disk::{self, CrashPoint};
 use takeback_store::{
-    Durability, Head, PackedBlob, PointId, RewindId, RewindKind, RewindRecord, RewindState, Seq,
-    SessionId, SqliteStore, Store as _, Timestamp, Turn, TurnId, Write,
+    Blobs as _, Durability, Head, Log as _, PackedBlob, PointId, RewindId, RewindKind,
+    RewindRecord, RewindState, Seq, SessionId, SqliteStore, Timestamp, Turn, TurnId, Upkeep as _,
+    Write,
 };
 
 use crate::sample;
@@ -54,22 +55,22 @@ fn passed(store: &mut SqliteStore, contents: &str, write: Write) -> Vec<CrashPoi
 
 #[test]
 fn a_commit_waits_for_what_it_was_told_to_and_a_rewind_for_everything() {
-    use CrashPoint::{Append, Commit, Committed, Sync, Witness};
+    use CrashPoint::{Append, Commit, Committed, Overwrite, Sync};
     let dir = tempfile::tempdir().unwrap();
     let mut store = SqliteStore::create(dir.path()).unwrap();
     passed(&mut store, "the first makes a segment", turn(0, ""));
-    let waits = [Append, Sync, Commit, Committed, Witness];
+    let waits = [Append, Sync, Commit, Committed, Overwrite];
     for (durability, plain, promise) in [
         (Durability::Full, waits.as_slice(), waits.as_slice()),
         (Durability::Normal, &waits, &waits),
         // Before its own contents those of all commits before it.
         (
             Durability::Off,
-            &[Append, Commit, Committed, Witness],
-            &[Sync, Append, Sync, Commit, Committed, Witness],
+            &[Append, Commit, Committed, Overwrite],
+            &[Sync, Append, Sync, Commit, Committed, Overwrite],
         ),
     ] {
-        let word = durability.word();
+        let word = durability.name();
         store.set_durability(durability).unwrap();
         for round in 0..2 {
             let contents = |what: &str| format!("{word} {what} {round}");
@@ -91,7 +92,7 @@ fn at_every_level_another_process_finds_what_was_committed() {
         let copy = tempfile::tempdir().unwrap();
         sample::copy(dir.path(), copy.path());
         let found = SqliteStore::open(copy.path()).unwrap();
-        assert_eq!(found.check().unwrap(), Vec::<String>::new(), "{}", durability.word());
+        assert_eq!(found.check().unwrap(), Vec::<String>::new(), "{}", durability.name());
         assert_eq!(sample::told(&found).unwrap(), sample::told(&store).unwrap());
     }
 }

@@ -1,24 +1,24 @@
-//! A store that an earlier version wrote is opened by this one; one of a later version is refused.
-//!
-//! `fixtures/format<n>` is a store of each format, as the version that introduced it wrote it.
+//! `fixtures/format1` is a store of the present format. Stores of other formats are refused and left alone.
 
 use std::path::{Path, PathBuf};
 
 use serde_json::json;
 use takeback_store::state::{
-    Attempt, BranchName, Category, CheckpointKey, DocumentKey, ExecutionId, Expect, NewCheckpoint,
-    NewEffect, Status, StepIndex, Values,
+    Attempt, BranchName, Category, CheckpointKey, DocumentKey, ExecutionId, ExpectedHead,
+    NewCheckpoint, NewEffect, Status, StepIndex, Values,
 };
 use takeback_store::{
-    SessionId, SqliteStates, SqliteStore, StateStore as _, Store as _, StoreError, Timestamp,
+    SessionId, SqliteStates, SqliteStore, States as _, StoreError, Timestamp, Upkeep as _,
 };
 
 use crate::sample;
 
-const FORMAT: i64 = 7;
+const FORMAT: i64 = 1;
+/// The `application_id` of stores that builds before the first release wrote.
+const PRE_RELEASE_ID: i64 = 0x546b_426b;
 
-fn fixture(format: i64) -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("tests/fixtures/format{format}"))
+fn fixture() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/format1")
 }
 
 fn with_database<T>(dir: &Path, ask: impl FnOnce(&rusqlite::Connection) -> T) -> T {
@@ -47,36 +47,52 @@ fn shape(dir: &Path) -> Vec<String> {
 }
 
 #[test]
-fn stores_of_every_format_are_opened() {
+fn a_sample_of_the_format_is_read() {
     let new = tempfile::tempdir().unwrap();
     let mut expected = SqliteStore::create(new.path()).unwrap();
     sample::commit(&mut expected, 1).unwrap();
     sample::commit(&mut expected, 2).unwrap();
-    let expected_told = sample::told(&expected).unwrap();
-    drop(expected);
-    for format in 1..=FORMAT {
-        let dir = tempfile::tempdir().unwrap();
-        sample::copy(&fixture(format), dir.path());
-        let mut store = SqliteStore::open(dir.path()).unwrap();
-        assert_eq!(sample::told(&store).unwrap(), expected_told, "format {format}");
-        assert_eq!(store.check().unwrap(), Vec::<String>::new(), "format {format}");
-        sample::commit(&mut store, 3).unwrap();
-        drop(store);
-        assert_eq!(shape(dir.path()), shape(new.path()), "format {format}, brought up to date");
-    }
+    let dir = tempfile::tempdir().unwrap();
+    sample::copy(&fixture(), dir.path());
+    let mut store = SqliteStore::open(dir.path()).unwrap();
+    assert_eq!(sample::told(&store).unwrap(), sample::told(&expected).unwrap());
+    assert_eq!(store.check().unwrap(), Vec::<String>::new());
+    sample::commit(&mut store, 3).unwrap();
 }
 
-/// Tables that changed without a new format would leave the stores of this one behind.
+/// A released format must not change: stores on disk would be left behind.
 #[test]
-fn the_newest_format_is_the_one_of_its_fixture() {
+fn the_format_is_the_one_of_the_sample() {
     let dir = tempfile::tempdir().unwrap();
     drop(SqliteStore::create(dir.path()).unwrap());
     let copy = tempfile::tempdir().unwrap();
-    sample::copy(&fixture(FORMAT), copy.path());
+    sample::copy(&fixture(), copy.path());
     assert_eq!(shape(dir.path()), shape(copy.path()));
-    assert!(shape(dir.path()).contains(&format!("user_version = {FORMAT}")));
-    assert!(shape(dir.path()).contains(&"auto_vacuum = 2".to_owned()));
+    for setting in ["user_version = 1", "application_id = 1416315475", "auto_vacuum = 2"] {
+        assert!(shape(dir.path()).contains(&setting.to_owned()), "{setting}");
+    }
     assert!(shape(dir.path()).contains(&"journal_mode = wal".to_owned()));
+}
+
+#[test]
+fn a_store_of_a_pre_release_build_is_refused_and_left_alone() {
+    for format in [1, 7] {
+        let dir = tempfile::tempdir().unwrap();
+        drop(SqliteStore::create(dir.path()).unwrap());
+        with_database(dir.path(), |db| {
+            db.pragma_update(None, "application_id", PRE_RELEASE_ID).unwrap();
+            db.pragma_update(None, "user_version", format).unwrap();
+        });
+        let before = files(dir.path());
+        for opened in [SqliteStore::open(dir.path()).err(), SqliteStore::create(dir.path()).err()] {
+            let error = opened.expect("it is refused");
+            assert!(matches!(error, StoreError::PreRelease { .. }), "{error}");
+        }
+        let error = takeback_store::summarize(dir.path()).unwrap_err().to_string();
+        assert!(error.ends_with("was written by a pre-release build of Takeback"), "{error}");
+        assert!(SqliteStates::at(dir.path()).executions().is_err());
+        assert!(files(dir.path()) == before, "something was written");
+    }
 }
 
 #[test]
@@ -138,7 +154,7 @@ fn not_a_byte_of_a_newer_format_is_changed() {
         for opened in [SqliteStore::open(dir).err(), SqliteStore::create(dir).err()] {
             assert!(matches!(opened, Some(StoreError::Newer { .. })), "{rows} rows: {opened:?}");
         }
-        assert!(matches!(takeback_store::glance(dir), Err(StoreError::Newer { .. })));
+        assert!(matches!(takeback_store::summarize(dir), Err(StoreError::Newer { .. })));
         assert!(SqliteStates::at(dir).executions().is_err());
         assert!(files(dir) == before, "{rows} rows: something was written");
     }
@@ -159,8 +175,6 @@ fn conversation(messages: u32) -> Values {
 }
 
 const STEPS: u32 = 6;
-/// The first format that holds states.
-const WITH_STATES: i64 = 3;
 
 fn save_states(dir: &Path) {
     let states = SqliteStates::at(dir);
@@ -176,7 +190,7 @@ fn save_states(dir: &Path) {
             status: Status::Success,
             error: None,
             values: &conversation(step),
-            expect: Expect::Anything,
+            expect: ExpectedHead::Anything,
             point: None,
             session: Some(&SessionId::from("agent")),
         };
@@ -189,39 +203,37 @@ fn save_states(dir: &Path) {
     let (key, intent, time) = ("mail", json!({ "to": "a@example.org" }), Timestamp(2));
     let step = Some(StepIndex(4));
     let effect = NewEffect { execution: &execution, key, step, intent: &intent, time };
-    states.intend(&effect).unwrap();
+    states.declare_effect(&effect).unwrap();
     let key = DocumentKey::new("conv").unwrap();
     states.put_document(Category::Conversation, &key, &conversation(2).context).unwrap();
 }
 
 #[test]
-fn states_of_every_format_are_read() {
-    for format in WITH_STATES..=FORMAT {
-        let dir = tempfile::tempdir().unwrap();
-        sample::copy(&fixture(format), dir.path());
-        let states = SqliteStates::at(dir.path());
-        let execution = ExecutionId::new("exec-1").unwrap();
-        for step in 1..=STEPS {
-            let id = format!("ckpt-exec-1-{step}.a1").parse().unwrap();
-            let found = states.load(&id).unwrap().expect("it was saved");
-            assert_eq!(found.values, conversation(step), "format {format}");
-        }
-        let head = states.head(&execution, None).unwrap().unwrap();
-        assert_eq!((head.branch.as_str(), head.record.unwrap().key.step.0), ("other", 3));
-        assert_eq!(states.count_retry(&execution, StepIndex(4), 3).unwrap(), 2);
-        assert_eq!(states.effects(&execution).unwrap()[0].intent["to"], "a@example.org");
-        let key = DocumentKey::new("conv").unwrap();
-        let document = states.document(Category::Conversation, &key).unwrap();
-        assert_eq!(document, Some(conversation(2).context));
-        assert_eq!(states.check().unwrap(), Vec::<String>::new(), "format {format}");
+fn states_of_the_sample_are_read() {
+    let dir = tempfile::tempdir().unwrap();
+    sample::copy(&fixture(), dir.path());
+    let states = SqliteStates::at(dir.path());
+    let execution = ExecutionId::new("exec-1").unwrap();
+    for step in 1..=STEPS {
+        let id = format!("ckpt-exec-1-{step}.a1").parse().unwrap();
+        let found = states.load(&id).unwrap().expect("it was saved");
+        assert_eq!(found.values, conversation(step));
     }
+    let head = states.head(&execution, None).unwrap().unwrap();
+    assert_eq!((head.branch.as_str(), head.record.unwrap().key.step.0), ("other", 3));
+    assert_eq!(states.count_retry(&execution, StepIndex(4), 3).unwrap(), 2);
+    assert_eq!(states.effects(&execution).unwrap()[0].intent["to"], "a@example.org");
+    let key = DocumentKey::new("conv").unwrap();
+    let document = states.document(Category::Conversation, &key).unwrap();
+    assert_eq!(document, Some(conversation(2).context));
+    assert_eq!(states.check().unwrap(), Vec::<String>::new());
 }
 
-/// For whoever makes a new format: `cargo test -p takeback-store write_the_fixture -- --ignored`.
+/// `cargo test -p takeback-store write_the_sample -- --ignored`
 #[test]
-#[ignore = "writes the fixture of the newest format"]
-fn write_the_fixture() {
-    let dir = fixture(FORMAT);
+#[ignore = "writes the sample of the format anew"]
+fn write_the_sample() {
+    let dir = fixture();
     if dir.exists() {
         std::fs::remove_dir_all(&dir).unwrap();
     }
@@ -230,6 +242,6 @@ fn write_the_fixture() {
     sample::commit(&mut store, 2).unwrap();
     save_states(&dir);
     drop(store);
-    // Closing this one carries the log over.
+    // Closing a connection with SQLite's defaults empties the log into the database.
     with_database(&dir, |db| db.execute_batch("SELECT * FROM meta")).unwrap();
 }

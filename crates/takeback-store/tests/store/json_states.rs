@@ -14,9 +14,9 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 use takeback_store::state::{
-    Attempt, Category, CheckpointId, CheckpointKey, DocumentKey, ExecutionId, Expect, HeadMove,
-    ListQuery, MoveTo, NewCheckpoint, NewEffect, Page, Record, StateError, StateStore, Status,
-    StepIndex, Values, Which,
+    Attempt, Category, CheckpointId, CheckpointKey, DocumentKey, ExecutionId, ExpectedHead,
+    HeadMove, ListQuery, ListScope, MoveTo, NewCheckpoint, NewEffect, Page, Record, StateError,
+    States, Status, StepIndex, Values,
 };
 use takeback_store::{JsonStates, PointId, Timestamp, disk};
 use tempfile::TempDir;
@@ -55,7 +55,7 @@ fn new<'a>(execution: &'a ExecutionId, step: u32, values: &'a Values) -> NewChec
         status: Status::Success,
         error: None,
         values,
-        expect: Expect::Anything,
+        expect: ExpectedHead::Anything,
         point: None,
         session: None,
     }
@@ -81,9 +81,9 @@ fn move_to(states: &JsonStates, text: &str) {
     states.move_head(&step).unwrap();
 }
 
-fn page(states: &JsonStates, name: &str, which: Which<'_>) -> Page {
+fn page(states: &JsonStates, name: &str, scope: ListScope<'_>) -> Page {
     let execution = &execution(name);
-    states.list(&ListQuery { execution, which, after: None, limit: None }).unwrap()
+    states.list(&ListQuery { execution, scope, after: None, limit: None }).unwrap()
 }
 
 fn places(page: &Page) -> Vec<(u32, u32)> {
@@ -228,7 +228,7 @@ fn nothing_is_made_before_something_is_kept() {
     assert_eq!(states.load(&id("ckpt-e-1")).unwrap(), None);
     assert!(!states.delete(&key("ckpt-e-1.a1")).unwrap());
     assert!(!states.delete_execution(&execution("e")).unwrap());
-    assert!(!states.withdraw(&execution("e"), "mail").unwrap());
+    assert!(!states.withdraw_effect(&execution("e"), "mail").unwrap());
     assert!(states.executions().unwrap().executions.is_empty());
     assert_eq!(states.document(Category::Config, &document("a")).unwrap(), None);
     states.collect().unwrap();
@@ -246,7 +246,7 @@ fn what_is_deleted_leaves_no_file() {
         }
         fs::write(at.join("checkpoint/ckpt-e-3.json"), "damaged").unwrap();
         assert_eq!(
-            page(&states, name, Which::Branch(None)).damaged.len(),
+            page(&states, name, ListScope::Branch(None)).damaged.len(),
             usize::from(name == "e")
         );
         fs::write(at.join("checkpoint/ckpt-e-3.json.77.new"), "unfinished").unwrap();
@@ -292,7 +292,7 @@ fn a_lock_that_another_holds_is_respected_and_named() {
         assert_eq!(error.to_string(), format!("Could not acquire lock for {}", path.display()));
         // Readers wait for nobody.
         assert!(text_of(&states, "ckpt-e-1").is_some());
-        assert_eq!(page(&states, "e", Which::All).damaged, []);
+        assert_eq!(page(&states, "e", ListScope::All).damaged, []);
         assert!(states.document(Category::Config, &document("settings")).unwrap().is_some());
         drop(lock);
         write().unwrap();
@@ -345,7 +345,7 @@ fn readers_beside_a_writer_miss_nothing() {
         });
         let mut most = 0;
         while !writer.is_finished() {
-            let page = page(&states, "e", Which::All);
+            let page = page(&states, "e", ListScope::All);
             assert_eq!(page.damaged, []);
             let places = places(&page).split_off(400);
             let every: Vec<_> =
@@ -358,7 +358,7 @@ fn readers_beside_a_writer_miss_nothing() {
             assert!(states.head(&execution("e"), None).unwrap().unwrap().record.is_some());
         }
     });
-    assert_eq!(page(&states, "e", Which::All).records.len(), 460);
+    assert_eq!(page(&states, "e", ListScope::All).records.len(), 460);
 }
 
 /// One that is listed before it gets its number, and read after its name is another's.
@@ -389,7 +389,7 @@ fn a_save_in_the_midst_of_a_list_hides_nothing() {
         });
         for number in 1..=9 {
             started.recv().unwrap();
-            let places = places(&page(states, "e", Which::All)).split_off(600);
+            let places = places(&page(states, "e", ListScope::All)).split_off(600);
             let until = |last| (1..=last).map(|n| (900, n)).collect::<Vec<_>>();
             assert!(places == until(number) || places == until(number + 1), "{places:?}");
             done.send(()).unwrap();
@@ -429,7 +429,7 @@ fn links_lead_no_write_outside() {
     // One that has the name which an older attempt is to get is in nobody's way.
     save(&states, "e", 1, "one again").unwrap();
     assert_eq!(text_of(&states, "ckpt-e-1.a1").as_deref(), Some("one"));
-    assert_eq!(page(&states, "e", Which::All).damaged.len(), 2);
+    assert_eq!(page(&states, "e", ListScope::All).damaged.len(), 2);
     // Also where a good checkpoint is at its other end, which is not kept here.
     let whole = outside.join("whole");
     fs::rename(checkpoint.join("ckpt-e-2.json"), &whole).unwrap();
@@ -462,8 +462,13 @@ fn what_cannot_be_read_again_is_not_written() {
     let refused = states.put_document(Category::Config, &document("a"), &deep);
     assert!(matches!(refused, Err(StateError::Unserialisable { .. })), "{refused:?}");
     let time = Timestamp(1);
-    let refused =
-        states.intend(&NewEffect { execution: &e, key: "k", step: None, intent: &deep, time });
+    let refused = states.declare_effect(&NewEffect {
+        execution: &e,
+        key: "k",
+        step: None,
+        intent: &deep,
+        time,
+    });
     assert!(matches!(refused, Err(StateError::Unserialisable { .. })), "{refused:?}");
     assert_eq!(names(&persistence(&dir)), Vec::<String>::new());
 }
@@ -486,14 +491,14 @@ fn ten_thousand_steps_are_listed_by_pages() {
         foreign::write(&at, "e", step, "success", "2024-01-02T03:04:05.678901");
     }
     let began = Instant::now();
-    assert_eq!(page(&states, "e", Which::Branch(None)).records.len(), 10_000);
+    assert_eq!(page(&states, "e", ListScope::Branch(None)).records.len(), 10_000);
     let whole = began.elapsed();
     let e = execution("e");
     let began = Instant::now();
     let last = states.last_successful(&e, None, None).unwrap().unwrap();
     assert_eq!(last.key.step, StepIndex(9999));
     let after = Some((StepIndex(9_989), last.key.attempt));
-    let query = ListQuery { execution: &e, which: Which::All, after, limit: Some(5) };
+    let query = ListQuery { execution: &e, scope: ListScope::All, after, limit: Some(5) };
     let page = states.list(&query).unwrap();
     assert_eq!((page.records.len(), page.more), (5, true));
     // Only what is wanted is opened.

@@ -6,15 +6,19 @@ use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
 use takeback_store::{
-    Author, Change, Digest, Entry, Evidence, PackedBlob, Seq, SqliteStore, Store, StoreError,
-    Timestamp, WorkPath, Write, disk,
+    Author, Blobs as _, Change, Digest, Entry, Evidence, Log as _, PackedBlob, Seq, SqliteStore,
+    StoreError, Timestamp, Upkeep as _, WorkPath, Write, disk,
 };
 
 use crate::sample;
 
 /// One change of a path of its own, with contents of its own, however often others come between.
 /// Answers the number it got.
-fn record(store: &mut dyn Store, writer: u64, number: u64) -> Result<Seq, StoreError> {
+fn record(
+    store: &mut dyn takeback_store::Store,
+    writer: u64,
+    number: u64,
+) -> Result<Seq, StoreError> {
     let contents = format!("{writer} wrote {number}").into_bytes();
     let entry = |digest, size| Entry::File { digest, size, mode: 0o600 };
     let after = entry(Digest::of(&contents), contents.len() as u64);
@@ -34,7 +38,7 @@ fn record(store: &mut dyn Store, writer: u64, number: u64) -> Result<Seq, StoreE
             cancels: Vec::new(),
         };
         match store.commit(head, &[Write::Change(change)]) {
-            Err(error) if error.is_moved() => {}
+            Err(StoreError::Moved) => {}
             done => return Ok(done?.seq),
         }
     }

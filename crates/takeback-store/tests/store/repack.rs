@@ -6,8 +6,8 @@ use std::path::Path;
 use takeback_store::blob::Encoding;
 use takeback_store::disk::{self, CrashPoint, Stopped};
 use takeback_store::{
-    Author, Change, Digest, Entry, Evidence, PackedBlob, Repacked, SqliteStore, Store as _,
-    Timestamp, WorkPath, Write,
+    Author, Blobs as _, Change, CompactEffort, Digest, Entry, Evidence, Log as _, PackedBlob,
+    RepackStats, SqliteStore, Timestamp, Upkeep as _, WorkPath, Write,
 };
 
 use crate::sample;
@@ -88,12 +88,12 @@ fn what_came_in_a_hurry_is_compressed_thoroughly() {
     assert!(gained > 800_000 && before - after == gained, "{before} to {after}, {gained}");
     for store in [&store, &reader] {
         for (number, digest) in (0..).zip(&texts) {
-            assert_eq!(store.packed(digest).unwrap().encoding, Encoding::Zstd);
+            assert_eq!(store.read_packed(digest).unwrap().encoding, Encoding::Zstd);
             assert_eq!(store.contents(digest).unwrap(), text(number));
         }
-        assert!(store.packed(&hasty.digest).unwrap().bytes.len() < hasty.bytes.len());
+        assert!(store.read_packed(&hasty.digest).unwrap().bytes.len() < hasty.bytes.len());
         assert_eq!(store.contents(&hasty.digest).unwrap(), words(7));
-        assert_eq!(store.packed(&noise).unwrap().encoding, Encoding::Raw);
+        assert_eq!(store.read_packed(&noise).unwrap().encoding, Encoding::Raw);
         assert_eq!(store.check().unwrap(), Vec::<String>::new());
     }
     let log = std::fs::metadata(dir.path().join("timeline.db-wal")).unwrap();
@@ -108,7 +108,7 @@ fn what_does_not_shrink_is_looked_at_once() {
     let segment = dir.path().join("packs/00000001.pack");
     keep(&mut store, raw(sample::noise(1, 300_000)));
     let noted = || std::fs::read_to_string(dir.path().join("repacked")).unwrap();
-    assert_eq!(store.repack(ALL).unwrap(), Repacked::default());
+    assert_eq!(store.repack(ALL).unwrap(), RepackStats::default());
     assert_eq!(noted(), "00000001 300053\n");
     // Somebody who looked at it again would find it damaged and say the same.
     let modified = || std::fs::metadata(dir.path().join("repacked")).unwrap().modified().unwrap();
@@ -118,7 +118,7 @@ fn what_does_not_shrink_is_looked_at_once() {
     store.repack(ALL).unwrap();
     assert_eq!(modified(), before, "another process knows it, too");
     keep(&mut store, raw(b"a little more ".repeat(1000)));
-    assert_eq!(store.repack(ALL).unwrap(), Repacked::default(), "it has hardly grown");
+    assert_eq!(store.repack(ALL).unwrap(), RepackStats::default(), "it has hardly grown");
     for number in 0..3 {
         keep(&mut store, raw(text(number)));
     }
@@ -126,7 +126,7 @@ fn what_does_not_shrink_is_looked_at_once() {
     assert!(!segment.exists() && noted().starts_with("00000002 3"), "{}", noted());
     // Whatever stands in the file, it only says what may be passed over.
     std::fs::write(dir.path().join("repacked"), b"nonsense\n1 x\n\xff\n").unwrap();
-    assert_eq!(store.repack(ALL).unwrap(), Repacked::default());
+    assert_eq!(store.repack(ALL).unwrap(), RepackStats::default());
     assert!(noted().starts_with("00000002 3"), "{}", noted());
 }
 
@@ -147,7 +147,7 @@ fn a_piece_is_a_segment_or_as_many_as_asked() {
     let large = |number| text(number).repeat(2);
     let texts = segments_of(dir.path(), &large);
     let compressed = |store: &SqliteStore| {
-        texts.iter().filter(|d| store.packed(d).unwrap().encoding == Encoding::Zstd).count()
+        texts.iter().filter(|d| store.read_packed(d).unwrap().encoding == Encoding::Zstd).count()
     };
     let mut counts = Vec::new();
     while store.repack(1).unwrap().more {
@@ -188,7 +188,7 @@ fn a_segment_with_damaged_contents_stays() {
     contents[last] ^= 1;
     std::fs::write(&segment, &contents).unwrap();
     for _ in 0..2 {
-        assert_eq!(store.repack(ALL).unwrap(), Repacked::default());
+        assert_eq!(store.repack(ALL).unwrap(), RepackStats::default());
         assert_eq!(std::fs::read(&segment).unwrap(), contents);
         let all: u64 = packs(dir.path()).iter().sum();
         assert_eq!(all, contents.len() as u64, "what was copied for nothing is gone");
@@ -256,7 +256,7 @@ fn repacking_disturbs_nobody() {
                 while !done.load(std::sync::atomic::Ordering::Relaxed) {
                     store.repack(500_000).unwrap();
                     if compacts {
-                        store.squeeze().unwrap();
+                        store.compact(CompactEffort::ShortOfSpace).unwrap();
                     }
                 }
             });

@@ -4,7 +4,8 @@
 use std::path::{Path, PathBuf};
 
 use takeback_store::{
-    Entry, Lack, Loss, PointId, PointQuery, Seq, SqliteStore, Store as _, StoreError,
+    Entry, Log as _, Loss, NotCapturedReason, PointId, PointQuery, Seq, SqliteStore, StoreError,
+    Upkeep as _,
 };
 
 use crate::sample;
@@ -35,7 +36,7 @@ fn every_altered_record_is_found() {
         ("UPDATE change SET changed_at = 5 WHERE seq = 2", "change 2 of "),
         ("UPDATE change SET evidence = 3 - evidence WHERE seq = 1", "change 1 of "),
         ("UPDATE change SET cancels = NULL WHERE cancels IS NOT NULL", "change 5 of "),
-        ("UPDATE change SET sum = NULL WHERE seq = 2", "change 2 of "),
+        ("UPDATE session SET sum = NULL", "session "),
         ("UPDATE change SET sum = randomblob(16) WHERE seq = 2", "change 2 of "),
         ("UPDATE path SET bytes = x'6c696e6c' WHERE bytes = x'6c696e6b'", "of linl"),
         ("UPDATE author SET tool = 'Other'", "change 1 of "),
@@ -62,7 +63,10 @@ fn every_altered_record_is_found() {
              after = excluded.after, sum = excluded.sum",
             "change 4 of ",
         ),
-        ("INSERT INTO turn (id, session, prompt, opened_at) VALUES (99, 1, 'x', 1)", "a turn of"),
+        (
+            "INSERT INTO turn SELECT 99, session, NULL, 'x', 1, NULL, sum FROM turn LIMIT 1",
+            "a turn of",
+        ),
         ("UPDATE meta SET records = zeroblob(2048)", RECORDS),
         ("UPDATE meta SET records = x'00'", "the set of all records"),
         ("UPDATE link SET body = zeroblob(32) WHERE revision = 1", "commit 1 does not follow"),
@@ -99,14 +103,17 @@ fn a_damaged_record_is_missing_and_the_rest_goes_on() {
     let mut store = SqliteStore::open(dir.path()).unwrap();
     let now = store.changes_after(Seq(0)).unwrap();
     assert_ne!(now[0].after, flipped);
-    assert_eq!(now[0].after, Entry::NotCaptured { lack: Lack::Damaged });
+    assert_eq!(now[0].after, Entry::NotCaptured { reason: NotCapturedReason::Damaged });
     assert_eq!(now[0].path, before[0].path);
     assert_eq!(now[1..], before[1..]);
     // New work goes on, and hides nothing.
     sample::commit(&mut store, 3).unwrap();
     let found = store.check().unwrap();
     assert_eq!(found.len(), 1, "{found:?}");
-    assert!(matches!(store.unnamed(), Err(StoreError::DamagedRecord { .. })), "nothing is dropped");
+    assert!(
+        matches!(store.unreferenced(), Err(StoreError::DamagedRecord { .. })),
+        "nothing is dropped"
+    );
 }
 
 #[test]

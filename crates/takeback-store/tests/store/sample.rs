@@ -3,10 +3,10 @@
 use std::path::Path;
 
 use takeback_store::{
-    Author, Call, CallKind, CallState, Change, Digest, Entry, Evidence, GitState, Head, Lack,
-    PackedBlob, Point, PointId, PointKind, Process, RewindId, RewindKind, RewindRecord,
-    RewindState, Seq, Session, Store, StoreError, Timestamp, Turn, TurnId, Vouched, WorkPath,
-    Write,
+    Author, Call, CallKind, CallState, Change, Digest, Entry, Evidence, GitState, Head,
+    NotCapturedReason, PackedBlob, Point, PointBasis, PointId, PointKind, Process, RewindId,
+    RewindKind, RewindRecord, RewindState, Seq, Session, Store, StoreError, Timestamp, Turn,
+    TurnId, WorkPath, Write,
 };
 
 /// What a store holds after the first `n` of [`commit`]s, as text: easy to compare, easy to read.
@@ -56,12 +56,12 @@ pub(crate) fn commit(store: &mut dyn Store, number: u64) -> Result<Head, StoreEr
     let link = Entry::Symlink { target: b"../caf\xe9".to_vec() };
     let suspects = vec!["parser".into(), session.as_str().into()];
     let rewind = Author::Rewind { id: RewindId(number) };
-    let lack = Entry::NotCaptured { lack: Lack::TooLarge };
+    let not_captured = Entry::NotCaptured { reason: NotCapturedReason::TooLarge };
     let steps = [
         (&b"src/main.rs"[..], before, after, agent),
         (b"link", Entry::Absent, link, Author::Human),
         (b"caf\xe9", Entry::Unknown, large, Author::Ambiguous { sessions: suspects }),
-        (b"out", lack, Entry::Dir { mode: 0o755 }, Author::Deleted),
+        (b"out", not_captured, Entry::Dir { mode: 0o755 }, Author::Deleted),
         (b"link", Entry::Dir { mode: 0o700 }, Entry::Absent, rewind),
     ];
     let mut writes = Vec::new();
@@ -100,7 +100,7 @@ pub(crate) fn commit(store: &mut dyn Store, number: u64) -> Result<Head, StoreEr
         created_at: time,
         message_ids: vec![format!("message-{number}"), "prompt".to_owned()],
         git: Some(GitState { head: Some("abc".to_owned()), branch: None }),
-        vouched: Vouched::Scan,
+        basis: PointBasis::Scan,
     }));
     writes.push(Write::Rewind(RewindRecord {
         id: RewindId(number),
@@ -112,7 +112,7 @@ pub(crate) fn commit(store: &mut dyn Store, number: u64) -> Result<Head, StoreEr
         plan: "{}".to_owned(),
         receipt: Some("{}".to_owned()),
     }));
-    writes.push(Write::Scanned(time));
+    writes.push(Write::ScanTime(time));
     store.commit(head, &writes)
 }
 

@@ -9,10 +9,10 @@ use std::time::Duration;
 use rusqlite::Connection;
 use serde_json::{Value, json};
 use takeback_store::state::{
-    Attempt, BranchName, CheckpointId, CheckpointKey, ExecutionId, Expect, HeadMove, ListQuery,
-    MoveTo, NewCheckpoint, NewEffect, Saved, Status, StepIndex, Values, Which,
+    Attempt, BranchName, CheckpointId, CheckpointKey, ExecutionId, ExpectedHead, HeadMove,
+    ListQuery, ListScope, MoveTo, NewCheckpoint, NewEffect, SaveOutcome, Status, StepIndex, Values,
 };
-use takeback_store::{SqliteStates, StateError, StateStore, StoreError, Timestamp};
+use takeback_store::{SqliteStates, StateError, States, StoreError, Timestamp};
 
 fn execution() -> ExecutionId {
     ExecutionId::new("e").unwrap()
@@ -27,11 +27,11 @@ fn key(step: u32) -> CheckpointKey {
 }
 
 fn save(
-    states: &dyn StateStore,
+    states: &dyn States,
     execution: &ExecutionId,
     step: u32,
     values: &Values,
-) -> Result<Saved, StateError> {
+) -> Result<SaveOutcome, StateError> {
     states.save(&NewCheckpoint {
         execution,
         branch: None,
@@ -42,7 +42,7 @@ fn save(
         status: Status::Success,
         error: None,
         values,
-        expect: Expect::Anything,
+        expect: ExpectedHead::Anything,
         point: None,
         session: None,
     })
@@ -149,8 +149,8 @@ fn a_flipped_bit_or_a_lost_byte_in_a_value_is_an_error_that_names_the_checkpoint
     // A damaged one does not keep the rest from being listed or saved to.
     database(dir.path()).execute("UPDATE step SET body = x'00' WHERE step = 2", []).unwrap();
     let states = SqliteStates::at(dir.path());
-    let (execution, which) = (execution(), Which::Branch(None));
-    let query = ListQuery { execution: &execution, which, after: None, limit: None };
+    let (execution, scope) = (execution(), ListScope::Branch(None));
+    let query = ListQuery { execution: &execution, scope, after: None, limit: None };
     assert_eq!(states.list(&query).unwrap().records.len(), STEPS as usize);
     database(dir.path()).execute("UPDATE step SET status = 9 WHERE step = 3", []).unwrap();
     let page = states.list(&query).unwrap();
@@ -283,7 +283,7 @@ fn of_many_that_follow_one_parent_one_does() {
                             status: Status::Success,
                             error: None,
                             values: &values,
-                            expect: Expect::Newest(Some(parent)),
+                            expect: ExpectedHead::Newest(Some(parent)),
                             point: None,
                             session: None,
                         })
@@ -365,7 +365,7 @@ fn what_a_handle_knows_of_a_parent_is_what_the_database_says() {
         status: Status::Success,
         error: None,
         values: &number(9),
-        expect: Expect::Anything,
+        expect: ExpectedHead::Anything,
         point: None,
         session: None,
     };
@@ -373,7 +373,7 @@ fn what_a_handle_knows_of_a_parent_is_what_the_database_says() {
     // The newest attempt of step 1 is its second, and the head is its first.
     let (step, attempt, values) = (StepIndex(2), None, &number(3));
     let next =
-        NewCheckpoint { step, attempt, values, expect: Expect::Newest(Some(&parent)), ..new };
+        NewCheckpoint { step, attempt, values, expect: ExpectedHead::Newest(Some(&parent)), ..new };
     for states in [states, SqliteStates::at(dir.path())] {
         let refused = states.save(&next);
         assert!(matches!(refused, Err(StateError::Conflict { .. })), "{refused:?}");
@@ -387,7 +387,7 @@ fn the_first_step_may_choose_its_branch_also_after_an_effect() {
     let (execution, branch) = (execution(), BranchName::new("mine").unwrap());
     let (key, intent, time) = ("mail", json!(1), Timestamp(1));
     let effect = NewEffect { execution: &execution, key, step: None, intent: &intent, time };
-    states.intend(&effect).unwrap();
+    states.declare_effect(&effect).unwrap();
     let new = NewCheckpoint {
         execution: &execution,
         branch: Some(&branch),
@@ -398,7 +398,7 @@ fn the_first_step_may_choose_its_branch_also_after_an_effect() {
         status: Status::Success,
         error: None,
         values: &Values::default(),
-        expect: Expect::Anything,
+        expect: ExpectedHead::Anything,
         point: None,
         session: None,
     };
@@ -421,7 +421,7 @@ fn no_attempt_comes_after_the_last_and_no_effect_is_nested_without_end() {
         status: Status::Success,
         error: None,
         values: &Values::default(),
-        expect: Expect::Anything,
+        expect: ExpectedHead::Anything,
         point: None,
         session: None,
     };
@@ -432,7 +432,7 @@ fn no_attempt_comes_after_the_last_and_no_effect_is_nested_without_end() {
     let intent = (0..200).fold(json!(1), |inner, _| json!([inner]));
     let (key, time) = ("deep", Timestamp(0));
     let effect = NewEffect { execution: &execution, key, step: None, intent: &intent, time };
-    let refused = states.intend(&effect);
+    let refused = states.declare_effect(&effect);
     assert!(matches!(refused, Err(StateError::Unserialisable { .. })), "{refused:?}");
     assert_eq!(states.effects(&execution).unwrap(), []);
 }
@@ -472,7 +472,7 @@ fn many_threads_save_through_one_handle() {
                         status: Status::Success,
                         error: None,
                         values: &values,
-                        expect: Expect::Newest(Some(&missing)),
+                        expect: ExpectedHead::Newest(Some(&missing)),
                         point: None,
                         session: None,
                     });
@@ -535,8 +535,8 @@ fn ten_thousand_steps_are_listed_forked_and_gone_back_in() {
             });
         }
     });
-    let (execution, which) = (execution(), Which::Branch(None));
-    let query = ListQuery { execution: &execution, which, after: None, limit: None };
+    let (execution, scope) = (execution(), ListScope::Branch(None));
+    let query = ListQuery { execution: &execution, scope, after: None, limit: None };
     let listed = states.list(&query).unwrap().records;
     let steps: Vec<u32> = listed.iter().map(|record| record.key.step.0).collect();
     assert_eq!(steps, (1..=STEPS).collect::<Vec<_>>());

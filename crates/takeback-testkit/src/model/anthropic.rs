@@ -1,4 +1,4 @@
-//! A message as the Anthropic Messages API says it: whole, or as events.
+//! A message in the format of the Anthropic Messages API.
 
 use serde_json::{Value, json};
 
@@ -40,15 +40,16 @@ fn events(whole: &Value, content: &[Value], stop: &str) -> Vec<String> {
     (start["content"], start["stop_reason"]) = (json!([]), Value::Null);
     let mut events = vec![json!({"type": "message_start", "message": start})];
     for (index, block) in content.iter().enumerate() {
-        let mut begun = block.clone();
+        let mut started = block.clone();
         let (kind, field, text) = if block["type"] == "text" {
-            begun["text"] = json!("");
+            started["text"] = json!("");
             ("text_delta", "text", block["text"].as_str().unwrap_or_default().to_owned())
         } else {
-            begun["input"] = json!({});
+            started["input"] = json!({});
             ("input_json_delta", "partial_json", block["input"].to_string())
         };
-        events.push(json!({"type": "content_block_start", "index": index, "content_block": begun}));
+        events
+            .push(json!({"type": "content_block_start", "index": index, "content_block": started}));
         for half in halves(&text) {
             let delta = json!({"type": kind, field: half});
             events.push(json!({"type": "content_block_delta", "index": index, "delta": delta}));

@@ -1,8 +1,8 @@
-//! The formats in which programs talk to a model: which one a request is in, and what was said so far.
+//! The formats of model APIs: which one a request uses, and the conversation in it.
 
 use serde_json::Value;
 
-/// How a conversation stands in a request, and an answer in what comes back.
+/// The format of a request and its answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Format {
     /// Anthropic's messages.
@@ -15,16 +15,16 @@ pub enum Format {
     Gemini,
 }
 
-/// One that spoke, as far as scripts need it.
+/// A turn of the conversation, as far as scripts need it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Turn<'a> {
-    /// A message of the user's, text by text.
+    /// The texts of a user message.
     User(Vec<&'a str>),
     Model,
 }
 
 impl Format {
-    /// The one that is spoken at a path. `None`: nobody is asked to say something there.
+    /// The format of a path; `None` if the path does not request a message.
     pub(super) fn at(path: &str) -> Option<Self> {
         let ends = [
             ("/messages", Self::Messages),
@@ -36,7 +36,7 @@ impl Format {
         ends.into_iter().find(|(end, _)| path.ends_with(end)).map(|(_, format)| format)
     }
 
-    /// Whether the answer is to come in pieces.
+    /// Whether the answer is a stream.
     pub(super) fn is_streamed(self, path: &str, body: &Value) -> bool {
         match self {
             Self::Gemini => path.ends_with(STREAMED),
@@ -44,12 +44,12 @@ impl Format {
         }
     }
 
-    /// Whether a program asks for an object to decide by, not for the next words of the conversation.
-    pub(super) fn is_aside(self, body: &Value) -> bool {
-        let asked = &body["generationConfig"];
+    /// Whether the program asks for a routing decision as JSON, not for the next message.
+    pub(super) fn is_decision(self, body: &Value) -> bool {
+        let config = &body["generationConfig"];
         self == Self::Gemini
-            && (asked["responseMimeType"] == "application/json"
-                || asked.get("responseJsonSchema").is_some())
+            && (config["responseMimeType"] == "application/json"
+                || config.get("responseJsonSchema").is_some())
     }
 
     pub(super) fn conversation(self, body: &Value) -> Vec<Turn<'_>> {
@@ -64,7 +64,7 @@ impl Format {
         let said = said.as_array().map_or(&[][..], Vec::as_slice);
         match self {
             Self::Messages | Self::Chat => said.iter().filter_map(message).collect(),
-            Self::Responses => of_items(said),
+            Self::Responses => item_turns(said),
             Self::Gemini => said.iter().filter_map(content).collect(),
         }
     }
@@ -80,27 +80,26 @@ fn message(message: &Value) -> Option<Turn<'_>> {
     }
 }
 
-/// What the model said in one answer is an item for each of its texts and calls: those that follow each
-/// other are one turn.
-fn of_items(items: &[Value]) -> Vec<Turn<'_>> {
+/// One answer of the model has an item for each text and call: consecutive items are one turn.
+fn item_turns(items: &[Value]) -> Vec<Turn<'_>> {
     let mut turns = Vec::new();
-    let mut goes_on = false;
+    let mut in_answer = false;
     for item in items {
-        let turn = of_item(item);
+        let turn = item_turn(item);
         let is_model = turn == Some(Turn::Model);
-        turns.extend(turn.filter(|_| !(is_model && goes_on)));
-        goes_on = is_model;
+        turns.extend(turn.filter(|_| !(is_model && in_answer)));
+        in_answer = is_model;
     }
     turns
 }
 
-fn of_item(item: &Value) -> Option<Turn<'_>> {
+fn item_turn(item: &Value) -> Option<Turn<'_>> {
     let kind = item["type"].as_str().unwrap_or("message");
     match (kind, item["role"].as_str()) {
         ("message", Some("user")) => Some(Turn::User(texts(&item["content"], "input_text"))),
         (_, Some("assistant")) => Some(Turn::Model),
         (_, Some(_)) => None,
-        // What one agent tells another, as a prompt tells it.
+        // A message from another agent counts as a prompt.
         ("agent_message", None) => {
             let content = item["content"].as_array()?.iter();
             let texts = content.filter_map(|part| {

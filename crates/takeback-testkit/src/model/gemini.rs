@@ -1,4 +1,4 @@
-//! A message as Gemini's `generateContent` says it: whole, or piece by piece.
+//! A message in the format of Gemini's `generateContent`.
 
 use serde_json::{Value, json};
 
@@ -21,13 +21,13 @@ pub(super) fn reply(blocks: &[Block], name: &mut impl FnMut(&str) -> String) -> 
     Reply { whole, events: events.collect() }
 }
 
-/// What a program that asks for an object gets, whatever it is to decide.
-pub(super) fn aside() -> Value {
-    let decided = json!({
+/// An answer that fits every routing decision.
+pub(super) fn decision() -> Value {
+    let answer = json!({
         "reasoning": "scripted", "model_choice": "flash", "complexity_score": 10,
         "complexity_reasoning": "scripted", "next_speaker": "user",
     });
-    response("aside", &[json!({"text": decided.to_string()})], true)
+    response("decision", &[json!({"text": answer.to_string()})], true)
 }
 
 pub(super) fn event(response: &Value) -> String {

@@ -1,4 +1,4 @@
-//! As much of HTTP/1.1 as a client of a model speaks: one request a connection.
+//! As much of HTTP/1.1 as model clients need: one request per connection.
 
 use std::io::{self, BufRead as _, BufReader, Read as _, Write as _};
 use std::net::TcpStream;
@@ -7,32 +7,34 @@ use serde_json::Value;
 
 use super::format::Format;
 
-/// A request as it came.
+/// A request.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Request {
+    /// `GET`, `POST`, …
     pub method: String,
-    /// Without what follows a `?`.
+    /// Without the query.
     pub path: String,
-    /// Names in lower case.
+    /// With names in lower case.
     pub headers: Vec<(String, String)>,
-    /// `null` if there was none, or no JSON.
+    /// `null` if there is none or it is not JSON.
     pub body: Value,
 }
 
 impl Request {
+    /// The value of a header, by its name in lower case.
     #[must_use]
     pub fn header(&self, name: &str) -> Option<&str> {
         let header = self.headers.iter().find(|(known, _)| known == name);
         header.map(|(_, value)| value.as_str())
     }
 
-    /// Whether the model is to say something.
+    /// Whether it requests a message.
     #[must_use]
     pub fn wants_message(&self) -> bool {
-        self.format().is_some_and(|format| !format.is_aside(&self.body))
+        self.format().is_some_and(|format| !format.is_decision(&self.body))
     }
 
-    /// In which the model is asked for something.
+    /// The format of the request, if it is for the model.
     #[must_use]
     pub fn format(&self) -> Option<Format> {
         if self.method == "POST" { Format::at(&self.path) } else { None }
@@ -43,7 +45,7 @@ impl Request {
     }
 }
 
-/// `None`: the client went without a word.
+/// `None`: the client closed the connection.
 pub(super) fn read(stream: &TcpStream) -> io::Result<Option<Request>> {
     let mut reader = BufReader::new(stream);
     let mut line = String::new();
@@ -124,7 +126,7 @@ fn json_type() -> (String, String) {
 }
 
 fn head(stream: &mut TcpStream, status: u16, headers: &[(String, String)]) -> io::Result<()> {
-    let mut text = format!("HTTP/1.1 {status} Said\r\nconnection: close\r\n");
+    let mut text = format!("HTTP/1.1 {status} Scripted\r\nconnection: close\r\n");
     for (name, value) in headers {
         text.push_str(&format!("{name}: {value}\r\n"));
     }

@@ -1,4 +1,4 @@
-//! A message as OpenAI's chat completions say it: whole, or as pieces.
+//! A message in the format of OpenAI's chat completions.
 
 use serde_json::{Value, json};
 

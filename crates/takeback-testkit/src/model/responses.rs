@@ -1,4 +1,4 @@
-//! A message as OpenAI's responses say it: whole, or as events.
+//! A message in the format of OpenAI's responses.
 
 use serde_json::{Value, json};
 
@@ -34,8 +34,8 @@ fn item(body: &Value, block: &Block, name: &mut impl FnMut(&str) -> String) -> V
         }
         Block::Tool { id, name: tool, input } => {
             let call = id.clone().unwrap_or_else(|| name("call"));
-            let offered = offered(body, tool);
-            let (kind, field, id) = if offered.is_custom {
+            let declared = tool_kind(body, tool);
+            let (kind, field, id) = if declared.is_custom {
                 ("custom_tool_call", "input", name("ctc"))
             } else {
                 ("function_call", "arguments", name("fc"))
@@ -45,7 +45,7 @@ fn item(body: &Value, block: &Block, name: &mut impl FnMut(&str) -> String) -> V
                 "type": kind, "id": id, "call_id": call, "name": tool, "status": "completed",
                 field: input,
             });
-            if let Some(namespace) = offered.namespace {
+            if let Some(namespace) = declared.namespace {
                 item["namespace"] = json!(namespace);
             }
             item
@@ -53,16 +53,16 @@ fn item(body: &Value, block: &Block, name: &mut impl FnMut(&str) -> String) -> V
     }
 }
 
-/// How a request offers a tool.
+/// How a request declares a tool.
 #[derive(Default)]
-struct Offered<'a> {
-    /// It takes a text of its own, not JSON.
+struct ToolKind<'a> {
+    /// Takes plain text instead of JSON.
     is_custom: bool,
     namespace: Option<&'a str>,
 }
 
-/// Tools stand in the request itself, or in an item of the conversation; those in a namespace below it.
-fn offered<'a>(body: &'a Value, tool: &str) -> Offered<'a> {
+/// Finds a tool among those of the request and of the conversation's items, also in namespaces.
+fn tool_kind<'a>(body: &'a Value, tool: &str) -> ToolKind<'a> {
     let list = |tools: &'a Value| tools.as_array().map_or(&[][..], Vec::as_slice);
     let items = list(&body["input"]).iter().flat_map(|item| list(&item["tools"]));
     for known in list(&body["tools"]).iter().chain(items) {
@@ -72,39 +72,39 @@ fn offered<'a>(body: &'a Value, tool: &str) -> Offered<'a> {
         };
         if let Some(known) = inside.iter().find(|known| known["name"] == tool) {
             let namespace = namespace.filter(|namespace| *namespace != OF_THEIR_OWN);
-            return Offered { is_custom: known["type"] == "custom", namespace };
+            return ToolKind { is_custom: known["type"] == "custom", namespace };
         }
     }
-    Offered::default()
+    ToolKind::default()
 }
 
-/// The namespace that is meant where none is named.
+/// The namespace of a tool without one.
 const OF_THEIR_OWN: &str = "functions";
 
 fn events(whole: &Value, output: &[Value]) -> Vec<String> {
-    let mut begun = whole.clone();
-    (begun["status"], begun["output"], begun["usage"]) =
+    let mut started = whole.clone();
+    (started["status"], started["output"], started["usage"]) =
         (json!("in_progress"), json!([]), Value::Null);
-    let mut events = vec![json!({"type": "response.created", "response": begun})];
+    let mut events = vec![json!({"type": "response.created", "response": started})];
     for (index, item) in output.iter().enumerate() {
-        let mut begun = item.clone();
-        begun["status"] = json!("in_progress");
+        let mut started = item.clone();
+        started["status"] = json!("in_progress");
         let (kind, text) = match item["type"].as_str() {
             Some("message") => {
-                begun["content"] = json!([]);
+                started["content"] = json!([]);
                 ("response.output_text.delta", &item["content"][0]["text"])
             }
             Some("custom_tool_call") => {
-                begun["input"] = json!("");
+                started["input"] = json!("");
                 ("response.custom_tool_call_input.delta", &item["input"])
             }
             _ => {
-                begun["arguments"] = json!("");
+                started["arguments"] = json!("");
                 ("response.function_call_arguments.delta", &item["arguments"])
             }
         };
         let added = "response.output_item.added";
-        events.push(json!({"type": added, "output_index": index, "item": begun}));
+        events.push(json!({"type": added, "output_index": index, "item": started}));
         for half in halves(text.as_str().unwrap_or_default()) {
             events.push(json!({
                 "type": kind, "item_id": item["id"], "output_index": index, "content_index": 0,

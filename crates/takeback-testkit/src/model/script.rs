@@ -1,18 +1,17 @@
-//! A script that a prompt carries: `<<LAB [[{"name":"Write","input":{…}}], "final text"] LAB>>`.
+//! Scripts in prompts: `<<LAB [[{"name":"Write","input":{…}}], "final text"] LAB>>`.
 //!
-//! A list of steps; each is a list of tool calls and texts, which make one message, or a text, which
-//! ends the turn. The step to play is the number of the model's turns after the last prompt that carries
-//! a script, so nothing is remembered from one request to the next. A script that would hold
-//! another one lies in a file: `<<LABFILE script.json FILE>>`. Prompts without a script get `ok`, and
-//! after the last step comes `done`.
+//! A script is a list of steps: a list of tool calls and texts, which form one message, or a text, which
+//! ends the turn. The current step is the number of the model's turns after the last prompt with a
+//! script, so the server needs no state. A script that contains another one is in a file:
+//! `<<LABFILE script.json FILE>>`. Prompts without a script get `ok`; after the last step comes `done`.
 
 use serde_json::Value;
 
 use super::Block;
 use super::format::{Format, Turn};
 
-/// What comes next in a conversation.
-pub fn step(format: Format, body: &Value) -> Result<Vec<Block>, String> {
+/// The next message of a conversation.
+pub(super) fn step(format: Format, body: &Value) -> Result<Vec<Block>, String> {
     let turns = format.conversation(body);
     let mut found = None;
     for (at, turn) in turns.iter().enumerate() {
@@ -29,7 +28,7 @@ pub fn step(format: Format, body: &Value) -> Result<Vec<Block>, String> {
     }
     let Some((at, script)) = found else { return Ok(vec![Block::text("ok")]) };
     let script: Vec<Value> = serde_json::from_str(&script)
-        .map_err(|error| format!("the script is no list of steps: {error}"))?;
+        .map_err(|error| format!("the script is not a list of steps: {error}"))?;
     let played = turns[at + 1..].iter().filter(|turn| **turn == Turn::Model).count();
     match script.get(played) {
         None => Ok(vec![Block::text("done")]),
@@ -81,6 +80,6 @@ mod tests {
         assert_eq!(play(&messages), Ok(vec![Block::text("done")]));
         assert_eq!(play(&[]), Ok(vec![Block::text("ok")]));
         let broken = json!({"role": "user", "content": "<<LAB [ LAB>>"});
-        assert!(play(&[broken]).unwrap_err().starts_with("the script is no list of steps"));
+        assert!(play(&[broken]).unwrap_err().starts_with("the script is not a list of steps"));
     }
 }

@@ -1,4 +1,4 @@
-//! The server, asked over its port.
+//! Requests to a real server.
 
 use std::io::{Read as _, Write as _};
 
@@ -135,7 +135,7 @@ fn gemini_gets_parts_whole_and_as_pieces() {
 }
 
 #[test]
-fn what_a_program_decides_by_takes_no_step_and_no_answer() {
+fn a_routing_decision_uses_no_step_and_no_answer() {
     let server = ModelServer::start();
     server.answer(Answer::says("queued"));
     let path = "/v1beta/models/m:generateContent";
@@ -164,7 +164,7 @@ fn a_body_may_come_in_chunks() {
 }
 
 #[test]
-fn what_the_test_queued_goes_first() {
+fn queued_answers_come_first() {
     let server = ModelServer::start();
     server.answer(Answer::refuses(529, "overloaded_error", "later"));
     server.answer(Answer::Breaks { blocks: vec![Block::text("half")], after: 3 });

@@ -1,142 +1,150 @@
-//! What the agent waits for, and how much of the first question has been on the screen.
+//! The agent's open questions, and how much of the first one was visible.
 //!
-//! Nothing is allowed that could not be read: [`Questions::may_allow`] says no until the last line was
-//! shown, and for a moment after a question came, so that who is writing does not answer it.
+//! A question cannot be allowed unread: [`Questions::may_allow`] is false until its last line was drawn,
+//! and for a moment after it appeared, so that a user who is typing does not answer it by accident.
 
 use std::collections::VecDeque;
 
 use crate::keys::{Key, Moment};
 
-/// Who writes does not see at once that a letter would be an answer.
-const NOT_AT_ONCE_MS: u64 = 500;
+/// How long a new question ignores letters that would allow it.
+const GRACE_MS: u64 = 500;
 
-/// Something that somebody has to allow.
+/// Something that the user must allow.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Question {
+    /// Identifies it in [`Effect::Answer`](super::Effect::Answer).
     pub request: String,
+    /// What is asked, in one line.
     pub title: String,
+    /// The whole command or edit.
     pub detail: String,
 }
 
+/// The user's answer to a [`Question`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Answer {
+    /// Allow it.
     Yes,
+    /// Allow it for the rest of the session.
     Always,
+    /// Deny it.
     No,
 }
 
-/// The oldest first; only that one is shown.
+/// Oldest first; only the first is view.
 #[derive(Debug, Default)]
-pub(crate) struct Questions {
+pub(super) struct Questions {
     waiting: VecDeque<Question>,
-    shown: Shown,
+    view: QuestionView,
 }
 
-/// What was drawn of the first question.
+/// How the first question is drawn.
 #[derive(Debug, Default)]
-struct Shown {
-    /// Since when it can be seen: it came to the front, and then was drawn.
+struct QuestionView {
+    /// When it became the first, or was first drawn if that is later.
     since: Moment,
     drawn: bool,
-    /// Wrapped for this many columns.
+    /// Its lines, wrapped at `width`.
     width: usize,
     lines: Vec<String>,
-    /// The first line on the screen, and for how many there was room.
+    /// The first visible line, and how many fit.
     top: usize,
     rows: usize,
-    /// Whether the last line has been on the screen.
-    to_end: bool,
+    /// Whether the last line was visible.
+    is_read: bool,
 }
 
-/// The part of a question that has room.
-pub(crate) struct Part<'a> {
-    pub(crate) lines: &'a [String],
-    pub(crate) above: usize,
-    pub(crate) below: usize,
+/// The visible part of a question.
+pub(super) struct VisibleLines<'a> {
+    pub(super) lines: &'a [String],
+    /// How many lines are hidden above and below.
+    pub(super) above: usize,
+    pub(super) below: usize,
 }
 
 impl Questions {
-    pub(crate) fn push(&mut self, question: Question, at: Moment) {
+    pub(super) fn push(&mut self, question: Question, at: Moment) {
         if self.waiting.is_empty() {
-            self.shown = Shown { since: at, ..Shown::default() };
+            self.view = QuestionView { since: at, ..QuestionView::default() };
         }
         self.waiting.push_back(question);
     }
 
-    pub(crate) fn first(&self) -> Option<&Question> {
+    pub(super) fn first(&self) -> Option<&Question> {
         self.waiting.front()
     }
 
-    pub(crate) fn iter(&self) -> impl Iterator<Item = &Question> {
+    pub(super) fn iter(&self) -> impl Iterator<Item = &Question> {
         self.waiting.iter()
     }
 
-    /// Takes the first; the next one comes to the front at this moment.
-    pub(crate) fn take(&mut self, at: Moment) -> Option<Question> {
-        self.shown = Shown { since: at, ..Shown::default() };
+    /// Removes the first; the next one becomes the first at this moment.
+    pub(super) fn take(&mut self, at: Moment) -> Option<Question> {
+        self.view = QuestionView { since: at, ..QuestionView::default() };
         self.waiting.pop_front()
     }
 
-    pub(crate) fn clear(&mut self) {
+    pub(super) fn clear(&mut self) {
         self.waiting.clear();
-        self.shown = Shown::default();
+        self.view = QuestionView::default();
     }
 
-    /// Whether the last line of the first one has been on the screen.
-    pub(crate) fn is_read(&self) -> bool {
-        self.shown.to_end
+    /// Whether the last line of the first question was visible.
+    pub(super) fn is_read(&self) -> bool {
+        self.view.is_read
     }
 
-    /// Whether the first may be answered with anything but no.
-    pub(crate) fn may_allow(&self, at: Moment) -> bool {
-        self.is_read() && at.since(self.shown.since) >= NOT_AT_ONCE_MS
+    /// Whether the first may be allowed.
+    pub(super) fn may_allow(&self, at: Moment) -> bool {
+        self.is_read() && at.since(self.view.since) >= GRACE_MS
     }
 
-    /// How many lines the first one has at this width; `wrap` makes them. At another width than before
-    /// it begins at its first line again: as many lines from the top would be another text.
-    pub(crate) fn arrange(
+    /// Wraps the first question with `wrap` and returns its number of lines. A new width scrolls back to
+    /// the first line, since the same offset would be another text.
+    pub(super) fn arrange(
         &mut self,
         width: usize,
         wrap: impl FnOnce(&Question) -> Vec<String>,
     ) -> usize {
         let Some(question) = self.waiting.front() else { return 0 };
-        let shown = &mut self.shown;
-        if shown.width != width {
-            (shown.width, shown.lines, shown.top) = (width, wrap(question), 0);
+        let view = &mut self.view;
+        if view.width != width {
+            (view.width, view.lines, view.top) = (width, wrap(question), 0);
         }
-        shown.lines.len()
+        view.lines.len()
     }
 
-    /// What of the arranged lines is seen on so many rows; it counts as seen.
-    pub(crate) fn show(&mut self, rows: usize, now: Moment) -> Part<'_> {
-        let shown = &mut self.shown;
-        if !std::mem::replace(&mut shown.drawn, true) {
-            shown.since = shown.since.max(now);
+    /// The lines that are visible on this many rows; they count as read.
+    pub(super) fn show(&mut self, rows: usize, now: Moment) -> VisibleLines<'_> {
+        let view = &mut self.view;
+        if !std::mem::replace(&mut view.drawn, true) {
+            view.since = view.since.max(now);
         }
-        shown.rows = rows;
-        shown.top = shown.top.min(shown.lines.len().saturating_sub(rows));
-        let end = (shown.top + rows).min(shown.lines.len());
-        shown.to_end |= end == shown.lines.len();
-        Part {
-            lines: &shown.lines[shown.top..end],
-            above: shown.top,
-            below: shown.lines.len() - end,
+        view.rows = rows;
+        view.top = view.top.min(view.lines.len().saturating_sub(rows));
+        let end = (view.top + rows).min(view.lines.len());
+        view.is_read |= end == view.lines.len();
+        VisibleLines {
+            lines: &view.lines[view.top..end],
+            above: view.top,
+            below: view.lines.len() - end,
         }
     }
 
-    /// Whether the key has scrolled; it never does if there was room for all.
-    pub(crate) fn scroll(&mut self, key: &Key) -> bool {
-        let shown = &mut self.shown;
-        if self.waiting.is_empty() || shown.lines.len() <= shown.rows {
+    /// Whether the key scrolled; it does not if all lines are visible.
+    pub(super) fn scroll(&mut self, key: &Key) -> bool {
+        let view = &mut self.view;
+        if self.waiting.is_empty() || view.lines.len() <= view.rows {
             return false;
         }
-        let page = shown.rows.saturating_sub(1).max(1);
-        let last = shown.lines.len() - shown.rows;
-        shown.top = match key {
-            Key::Up => shown.top.saturating_sub(1),
-            Key::Down => shown.top + 1,
-            Key::PageUp => shown.top.saturating_sub(page),
-            Key::PageDown => shown.top + page,
+        let page = view.rows.saturating_sub(1).max(1);
+        let last = view.lines.len() - view.rows;
+        view.top = match key {
+            Key::Up => view.top.saturating_sub(1),
+            Key::Down => view.top + 1,
+            Key::PageUp => view.top.saturating_sub(page),
+            Key::PageDown => view.top + page,
             _ => return false,
         }
         .min(last);
@@ -144,7 +152,7 @@ impl Questions {
     }
 }
 
-/// What a key says to a question.
+/// The answer that a key gives.
 pub(super) fn answer_of(key: &Key) -> Option<Answer> {
     match key {
         Key::Char('y') => Some(Answer::Yes),

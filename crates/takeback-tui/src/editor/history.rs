@@ -1,13 +1,13 @@
-//! What was entered before, and what is being written meanwhile.
+//! Earlier input, and the draft.
 
-/// A place in it is one of the entries, or behind the last: the draft. What is changed at a place
-/// stays there until something is entered.
+/// A position is an entry or, after the last entry, the draft. Edits at a position are kept until the next
+/// line is entered.
 #[derive(Debug, Clone, Default)]
 pub(super) struct History {
     entries: Vec<String>,
-    /// Texts by place, where they differ from the entries; the draft is behind the last.
-    changed: std::collections::BTreeMap<usize, String>,
-    place: Option<usize>,
+    /// Edited texts by position.
+    edits: std::collections::BTreeMap<usize, String>,
+    position: Option<usize>,
 }
 
 impl History {
@@ -16,11 +16,11 @@ impl History {
     }
 
     pub(super) fn leave(&mut self) {
-        self.place = None;
-        self.changed.clear();
+        self.position = None;
+        self.edits.clear();
     }
 
-    /// Blank text and the same text again are not worth a place.
+    /// Adds an entry, unless it is blank or repeats the last one.
     pub(super) fn add(&mut self, text: &str) {
         self.leave();
         if !text.trim().is_empty() && self.entries.last().is_none_or(|last| last != text) {
@@ -29,20 +29,20 @@ impl History {
     }
 
     pub(super) fn older(&mut self, now: &str) -> Option<String> {
-        let place = self.place.unwrap_or(self.entries.len()).checked_sub(1)?;
-        Some(self.go(place, now))
+        let position = self.position.unwrap_or(self.entries.len()).checked_sub(1)?;
+        Some(self.go(position, now))
     }
 
     pub(super) fn newer(&mut self, now: &str) -> Option<String> {
-        let place = self.place? + 1;
-        (place <= self.entries.len()).then(|| self.go(place, now))
+        let position = self.position? + 1;
+        (position <= self.entries.len()).then(|| self.go(position, now))
     }
 
-    fn go(&mut self, place: usize, now: &str) -> String {
-        let left = self.place.unwrap_or(self.entries.len());
-        self.changed.insert(left, now.to_owned());
-        self.place = Some(place);
-        let entry = self.changed.get(&place).or_else(|| self.entries.get(place));
+    fn go(&mut self, position: usize, now: &str) -> String {
+        let left = self.position.unwrap_or(self.entries.len());
+        self.edits.insert(left, now.to_owned());
+        self.position = Some(position);
+        let entry = self.edits.get(&position).or_else(|| self.entries.get(position));
         entry.cloned().unwrap_or_default()
     }
 }

@@ -1,39 +1,40 @@
-//! A text in so many columns.
+//! Lays out the input at a width.
 
 use crate::clean::clean;
 use unicode_segmentation::UnicodeSegmentation;
 use unicode_width::UnicodeWidthStr;
 
-/// Lines as they are shown, and the cell of the cursor.
+/// The input as it is drawn.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Layout {
-    /// At least one, none wider than asked for, without control characters.
+    /// At least one; none is wider than the width or has control characters.
     pub lines: Vec<String>,
+    /// The row of the cursor.
     pub row: usize,
-    /// Less than the width.
+    /// The column of the cursor, less than the width.
     pub column: usize,
 }
 
-/// A grapheme wider than all there is.
+/// Replaces a grapheme that is wider than the width.
 const TOO_WIDE: &str = "?";
 
 pub(super) fn lay_out(text: &str, cursor: usize, width: u16) -> Layout {
     rows(text, cursor, width).0
 }
 
-/// Which row, seen from the one that the cursor is in.
+/// Where the cursor moves.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum Next {
-    Above,
-    Below,
+pub(super) enum Direction {
+    Up,
+    Down,
 }
 
-/// The same column in the next row, or as far as that goes; `None` if there is no such row.
-pub(super) fn in_next_row(text: &str, cursor: usize, width: u16, next: Next) -> Option<usize> {
+/// The same column in the row above or below, or the end of that row; `None` if there is no such row.
+pub(super) fn move_row(text: &str, cursor: usize, width: u16, to: Direction) -> Option<usize> {
     let (layout, starts) = rows(text, cursor, width);
-    let row = match next {
-        Next::Above => layout.row.checked_sub(1)?,
-        Next::Below => layout.row + 1,
+    let row = match to {
+        Direction::Up => layout.row.checked_sub(1)?,
+        Direction::Down => layout.row + 1,
     };
     let start = *starts.get(row)?;
     let end = starts.get(row + 1).copied().unwrap_or(text.len());
@@ -46,11 +47,11 @@ pub(super) fn in_next_row(text: &str, cursor: usize, width: u16, next: Next) -> 
             return Some(last);
         }
     }
-    // Behind the last character of a row that is full the cursor would stand in the one after it.
+    // After the last character of a full row, the cursor would be in the following row.
     Some(if row + 1 < starts.len() { last } else { end })
 }
 
-/// The layout, and where in the text each row begins.
+/// The layout, and the offset at which each row starts.
 fn rows(text: &str, cursor: usize, width: u16) -> (Layout, Vec<usize>) {
     let width = usize::from(width.max(1));
     let mut out = Layout { lines: vec![String::new()], row: 0, column: 0 };
@@ -60,7 +61,7 @@ fn rows(text: &str, cursor: usize, width: u16) -> (Layout, Vec<usize>) {
         let shown = clean(grapheme);
         let shown = if shown.width() > width { TOO_WIDE } else { &shown };
         let line_end = grapheme == "\n";
-        // A line that is full leaves no cell for the cursor, which then stands in a row of its own.
+        // A full line has no cell left for the cursor, which gets a row of its own.
         let full = column >= width && (!line_end || at == cursor);
         if full || (!line_end && column + shown.width() > width) {
             out.lines.push(String::new());

@@ -1,8 +1,8 @@
-//! Where the cursor can go: all places are in bytes, between graphemes.
+//! Cursor movements. Positions are byte offsets between graphemes.
 
 use unicode_segmentation::GraphemeCursor;
 
-/// `at` itself, or the next place after it.
+/// The first grapheme boundary at or after `at`.
 pub(super) fn boundary_from(text: &str, at: usize) -> usize {
     let mut cursor = GraphemeCursor::new(at, text.len(), true);
     match cursor.is_boundary(text, 0) {
@@ -35,11 +35,11 @@ pub(super) fn word_left(text: &str, at: usize) -> usize {
 }
 
 pub(super) fn word_right(text: &str, at: usize) -> usize {
-    let gap = forth_while(text, at, |grapheme| !is_word(grapheme));
-    forth_while(text, gap, is_word)
+    let gap = forward_while(text, at, |grapheme| !is_word(grapheme));
+    forward_while(text, gap, is_word)
 }
 
-/// As shells delete a word: up to a blank.
+/// The start of the blank-separated word, as shells define it.
 pub(super) fn blank_left(text: &str, at: usize) -> usize {
     let gap = back_while(text, at, is_blank);
     back_while(text, gap, |grapheme| !is_blank(grapheme))
@@ -56,7 +56,7 @@ fn back_while(text: &str, mut at: usize, is: impl Fn(&str) -> bool) -> usize {
     at
 }
 
-fn forth_while(text: &str, mut at: usize, is: impl Fn(&str) -> bool) -> usize {
+fn forward_while(text: &str, mut at: usize, is: impl Fn(&str) -> bool) -> usize {
     while at < text.len() {
         let after = right(text, at);
         if !is(&text[at..after]) {

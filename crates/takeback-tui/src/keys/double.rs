@@ -1,8 +1,8 @@
-//! The same key twice, quickly.
+//! Detects a key pressed twice within an interval.
 
 use super::{Key, Moment, Press};
 
-/// Finds the second press of `key` within `within_ms` of the first.
+/// Detects a second press of a key.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DoublePress {
     key: Key,
@@ -11,22 +11,24 @@ pub struct DoublePress {
 }
 
 impl DoublePress {
+    /// For this key, with at most `within_ms` milliseconds between the presses.
     #[must_use]
     pub fn new(key: Key, within_ms: u64) -> Self {
         Self { key, within_ms, first: None }
     }
 
+    /// The key.
     #[must_use]
     pub fn key(&self) -> &Key {
         &self.key
     }
 
-    /// The next press is a first one.
-    pub fn forget(&mut self) {
+    /// Makes the next press a first one.
+    pub fn reset(&mut self) {
         self.first = None;
     }
 
-    /// Whether this press is the second. A third begins anew, and so does the first after another key.
+    /// Whether this is the second press. The next one is a first press again, as is one after another key.
     pub fn press(&mut self, press: &Press) -> bool {
         if press.key != self.key {
             self.first = None;
@@ -55,12 +57,12 @@ mod tests {
     }
 
     #[test]
-    fn too_late_is_a_first_one() {
+    fn a_late_press_is_a_first_one() {
         assert_eq!(run(&[(Key::Esc, 0), (Key::Esc, 301), (Key::Esc, 400)]), [false, false, true]);
     }
 
     #[test]
-    fn a_third_begins_anew() {
+    fn a_third_press_is_a_first_one() {
         let presses = [(Key::Esc, 0), (Key::Esc, 10), (Key::Esc, 20), (Key::Esc, 30)];
         assert_eq!(run(&presses), [false, true, false, true]);
     }

@@ -1,20 +1,22 @@
-//! The name of a key in the settings.
+//! The names of keys in the settings.
 
 use super::Key;
 
-/// Ctrl with these is something else: Enter, Tab, Backspace, the new line, or the way out.
-const TAKEN: &[char] = &['c', 'd', 'h', 'i', 'j', 'm'];
+/// Ctrl with these letters is Enter, Tab, Backspace or a new line, or ends the program.
+const RESERVED: &[char] = &['c', 'd', 'h', 'i', 'j', 'm'];
 
+/// A name that [`parse_key`] does not accept.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error(
-    "{name:?} is no key that can be pressed twice: possible are esc, tab, f1 to f12, ctrl- with a \
-     letter other than c, d, h, i, j and m, and alt- with a character"
+    "{name:?} cannot be pressed twice: use esc, tab, f1 to f12, ctrl- with a letter other than c, d, h, i, \
+     j or m, or alt- with a character"
 )]
 pub struct KeyNameError {
+    /// The name.
     pub name: String,
 }
 
-/// `esc`, `ctrl-r`, `alt-z`, `f2`; case does not matter, nor `+` for `-`.
+/// Parses `esc`, `ctrl-r`, `alt-z` or `f2`, in any case and also with `+` for `-`.
 pub fn parse_key(name: &str) -> Result<Key, KeyNameError> {
     let error = || KeyNameError { name: name.to_owned() };
     let lower = name.trim().to_lowercase();
@@ -30,15 +32,15 @@ pub fn parse_key(name: &str) -> Result<Key, KeyNameError> {
     let mut rest = rest.chars();
     let (Some(c), None) = (rest.next(), rest.next()) else { return Err(error()) };
     match modifier {
-        "ctrl" if c.is_ascii_lowercase() && !TAKEN.contains(&c) => Ok(Key::Ctrl(c)),
+        "ctrl" if c.is_ascii_lowercase() && !RESERVED.contains(&c) => Ok(Key::Ctrl(c)),
         "alt" if !c.is_control() && !c.is_whitespace() => Ok(Key::Alt(c)),
         _ => Err(error()),
     }
 }
 
-/// The name for people of a key that [`parse_key`] knows: `Esc`, `Ctrl-R`, `Alt-z`, `F2`.
+/// The display name of a key: `Esc`, `Ctrl-R`, `Alt-z`, `F2`.
 #[must_use]
-pub fn name_of(key: &Key) -> String {
+pub fn key_name(key: &Key) -> String {
     match key {
         Key::Ctrl(c) => format!("Ctrl-{}", c.to_uppercase()),
         Key::Alt(c) => format!("Alt-{c}"),
@@ -64,18 +66,18 @@ mod tests {
             ("F12", Key::F(12)),
         ] {
             assert_eq!(parse_key(name), Ok(key.clone()), "{name}");
-            assert_eq!(parse_key(&name_of(&key)), Ok(key), "{name}");
+            assert_eq!(parse_key(&key_name(&key)), Ok(key), "{name}");
         }
     }
 
     #[test]
-    fn keys_are_named_for_people() {
+    fn display_names() {
         let keys = [Key::Esc, Key::Tab, Key::F(2), Key::Ctrl('r'), Key::Alt('z')];
-        assert_eq!(keys.map(|key| name_of(&key)), ["Esc", "Tab", "F2", "Ctrl-R", "Alt-z"]);
+        assert_eq!(keys.map(|key| key_name(&key)), ["Esc", "Tab", "F2", "Ctrl-R", "Alt-z"]);
     }
 
     #[test]
-    fn what_is_no_such_key_is_named() {
+    fn the_error_names_the_key() {
         for name in
             ["", "x", "ctrl-", "ctrl-c", "ctrl-m", "ctrl-1", "alt-ab", "f0", "f13", "meta-x"]
         {
@@ -84,7 +86,7 @@ mod tests {
         }
         insta::assert_snapshot!(
             parse_key("enter").unwrap_err(),
-            @r#""enter" is no key that can be pressed twice: possible are esc, tab, f1 to f12, ctrl- with a letter other than c, d, h, i, j and m, and alt- with a character"#
+            @r#""enter" cannot be pressed twice: use esc, tab, f1 to f12, ctrl- with a letter other than c, d, h, i, j or m, or alt- with a character"#
         );
     }
 }

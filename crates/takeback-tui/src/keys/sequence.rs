@@ -1,19 +1,19 @@
-//! What a byte alone, `ESC [ …` and `ESC O …` mean.
+//! The meaning of single bytes and of the sequences `ESC [ …` and `ESC O …`.
 
 use super::Key;
 
 pub(super) enum Meaning {
     Unfinished,
-    /// Complete, and no key of ours: a report, or a key nobody asked for.
+    /// Complete, but no supported key: a report, or a key that has no use here.
     Nothing,
     Key(Key),
-    /// What follows was pasted.
+    /// Pasted text follows.
     Paste,
-    /// Three bytes follow, whatever they are.
+    /// Three bytes of a mouse report follow.
     Mouse,
 }
 
-/// A byte below 0x80 that is not ESC.
+/// The key of a byte below 0x80 that is not ESC.
 pub(super) fn single(byte: u8) -> Key {
     match byte {
         b'\r' => Key::Enter,
@@ -27,7 +27,7 @@ pub(super) fn single(byte: u8) -> Key {
     }
 }
 
-/// `bytes`: what came after `ESC [` or `ESC O`, up to a limit; `last`: what came last, also beyond it.
+/// `bytes`: what followed `ESC [` or `ESC O`, up to a limit; `last`: the last byte, even beyond it.
 pub(super) fn read(kind: u8, bytes: &[u8], last: u8, alt: bool) -> Meaning {
     let params = &bytes[..bytes.len().saturating_sub(1)];
     if kind == b'O' {
@@ -37,17 +37,17 @@ pub(super) fn read(kind: u8, bytes: &[u8], last: u8, alt: bool) -> Meaning {
         };
     }
     match (bytes, last) {
-        // The Linux console's function keys: `ESC [ [ A`.
+        // Function keys of the Linux console: `ESC [ [ A`.
         ([b'['], _) => Meaning::Unfinished,
         ([b'[', letter], _) => match letter {
             b'A'..=b'E' => Meaning::Key(Key::F(letter - b'A' + 1)),
             _ => Meaning::Nothing,
         },
         ([b'M'], _) => Meaning::Mouse,
-        // rxvt ends Shift with a key in `$`, which in other sequences is not the end.
+        // rxvt ends Shift combinations with `$`, which does not end other sequences.
         ([b'0'..=b'9', ..], b'$') => numbered(params, alt),
         (_, 0x20..=0x3f) => Meaning::Unfinished,
-        // Reports: of the mouse, of modes, of what the terminal is.
+        // Reports of the mouse, of modes, of the terminal's type.
         ([b'<' | b'=' | b'>' | b'?', ..], _) => Meaning::Nothing,
         (_, b'~' | b'^' | b'@') => numbered(params, alt),
         (_, b'u') => {
@@ -58,7 +58,7 @@ pub(super) fn read(kind: u8, bytes: &[u8], last: u8, alt: bool) -> Meaning {
     }
 }
 
-/// Shift, Alt and Ctrl as terminals write them: one more than the sum of 1, 2 and 4.
+/// Shift, Alt and Ctrl; terminals send one more than the sum of 1, 2 and 4.
 #[derive(Clone, Copy)]
 struct Modifiers {
     shift: bool,
@@ -77,7 +77,7 @@ impl Modifiers {
     }
 }
 
-/// The first three numbers of `1;5:2;13`, without what stands behind a colon.
+/// The first three numbers of `1;5:2;13`, without what follows a colon.
 fn numbers(params: &[u8]) -> [u32; 3] {
     let mut numbers = [0; 3];
     for (number, part) in numbers.iter_mut().zip(params.split(|byte| *byte == b';')) {
@@ -89,7 +89,7 @@ fn numbers(params: &[u8]) -> [u32; 3] {
     numbers
 }
 
-/// Some terminals also tell when a key is let go: `5:3`.
+/// Some terminals also report key releases: `5:3`.
 fn is_release(params: &[u8]) -> bool {
     params.split(|byte| *byte == b';').nth(1).is_some_and(|part| part.ends_with(b":3"))
 }
@@ -106,7 +106,7 @@ fn application(params: &[u8], last: u8, alt: bool) -> Meaning {
         b'p'..=b'y' => digit(b'p'),
         b'j'..=b'o' => Meaning::Key(Key::Char((last - b'j' + b'*').into())),
         _ => {
-            // `ESC O 5 D`: the modifiers stand where others have a 1 before them.
+            // `ESC O 5 D`: the modifiers come first, without the usual `1;`.
             let [first, second, _] = numbers(params);
             arrow(last, Modifiers::new(first.max(second), alt))
         }
@@ -119,7 +119,7 @@ fn lettered(params: &[u8], last: u8, alt: bool) -> Meaning {
         _ if is_release(params) => Meaning::Nothing,
         b'Z' => Meaning::Key(Key::BackTab),
         b'a'..=b'd' => arrow(last.to_ascii_uppercase(), Modifiers::new(modifiers, alt)),
-        // Not F3 but where the cursor is.
+        // Not F3 but a report of the cursor position.
         b'R' if first > 1 => Meaning::Nothing,
         _ => arrow(last, Modifiers::new(modifiers, alt)),
     }
@@ -163,7 +163,7 @@ fn function(number: u32) -> Key {
     Key::F(u8::try_from(number).unwrap_or(0))
 }
 
-/// A key told by the number of its character: `ESC [ 13 ; 2 u`, `ESC [ 27 ; 2 ; 13 ~`.
+/// A key by the code of its character: `ESC [ 13 ; 2 u`, `ESC [ 27 ; 2 ; 13 ~`.
 fn coded(code: u32, modifiers: u32, alt: bool, release: bool) -> Meaning {
     let modifiers = Modifiers::new(modifiers, alt);
     let any = modifiers.shift || modifiers.word();
@@ -176,7 +176,7 @@ fn coded(code: u32, modifiers: u32, alt: bool, release: bool) -> Meaning {
         (9, _) => Key::Tab,
         (8 | 127, _) if modifiers.word() => Key::Alt('\x7f'),
         (8 | 127, _) => Key::Backspace,
-        // The private range has the keys that are no characters.
+        // The private-use range has keys that are not characters.
         (57344..=63743, _) | (_, None) => return Meaning::Nothing,
         (_, Some(c)) if c.is_control() => return Meaning::Nothing,
         (_, Some(c)) if modifiers.ctrl => Key::Ctrl(c.to_ascii_lowercase()),

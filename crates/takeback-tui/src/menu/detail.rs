@@ -1,103 +1,104 @@
-//! The second stage: the files of one row with ticks, a diff, and what is to go back. An execution goes
-//! back as a whole: its files have no ticks.
+//! The second stage: the files of one row with ticks, a diff, and the choice of what to restore.
+//!
+//! An execution is restored as a whole: its files have no ticks.
 
-use super::{FilePreview, Mark, Marks, Preview, Subject, What};
-use crate::keys::Key;
 use std::collections::{HashMap, HashSet};
 
+use super::{
+    FilePreview, FileSelection, Mark, Marks, MenuAction, Preview, RestoreChoice, RestoreScope,
+    RowId,
+};
+use crate::keys::Key;
+
 pub(super) struct Detail {
-    subject: Subject,
+    row: RowId,
     conversation: bool,
-    file: usize,
-    /// Paths that are to stay as they are.
-    unticked: HashSet<String>,
     can_mark: bool,
+    /// The selected file.
+    file: usize,
+    /// Paths that stay as they are.
+    unticked: HashSet<String>,
     /// By path.
     ///
-    /// A mark makes no new preview: that scans the tree, and the other rows would move under the cursor
-    /// at each key. The receipt shows what a mark came to.
+    /// A mark does not recompute the preview: that scans the tree, and rows would move under the cursor
+    /// at every key. The receipt shows its effect.
     marks: HashMap<String, Mark>,
-    /// The first line of the diff that is shown; drawing keeps it within the diff.
+    /// The first visible line of the diff; drawing limits it to the diff's length.
     pub(super) scroll: usize,
-    /// How many lines there was room for.
+    /// How many lines of the diff fit.
     pub(super) page: usize,
-    /// Which of the choices is selected, once they are shown. A preview that comes meanwhile may leave
-    /// fewer of them, but never puts another one under the cursor.
-    choosing: Option<Choice>,
+    /// The selected choice, once the choices are shown. A preview that arrives meanwhile may remove
+    /// choices, but never moves the cursor to another one.
+    choice: Option<Choice>,
     notice: Option<&'static str>,
 }
 
+/// What the menu must do after a key.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum Outcome {
+pub(super) enum DetailAction {
     Stay,
+    /// To the list.
     Back,
-    Restore(super::Outcome),
+    Restore(MenuAction),
 }
 
+/// An answer to "what to restore".
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Choice {
-    Of(What),
-    /// Of an execution.
-    StateAndFiles,
+    Point(RestoreScope),
+    Execution,
 }
 
 impl Choice {
-    pub(super) fn words(self) -> &'static str {
+    pub(super) fn title(self) -> &'static str {
         match self {
-            Self::Of(what) => what.words(),
-            Self::StateAndFiles => "State and files",
+            Self::Point(scope) => scope.title(),
+            Self::Execution => "State and files",
         }
     }
 
-    /// Chooses it at once.
+    /// The key that chooses it directly.
     pub(super) fn key(self) -> char {
         match self {
-            Self::Of(what) => what.key(),
-            Self::StateAndFiles => 's',
+            Self::Point(scope) => scope.key(),
+            Self::Execution => 's',
         }
     }
 }
 
-type Known<'a> = Option<&'a Result<Preview, String>>;
+/// `None` until the preview arrives.
+type PreviewResult<'a> = Option<&'a Result<Preview, String>>;
 
 impl Detail {
-    pub(super) fn of_point(id: String, conversation: bool, can_mark: bool) -> Self {
-        Self { can_mark, ..Self::new(Subject::Point(id), conversation) }
-    }
-
-    pub(super) fn of_execution(execution: String) -> Self {
-        Self::new(Subject::Execution(execution), false)
-    }
-
-    fn new(subject: Subject, conversation: bool) -> Self {
+    pub(super) fn new(row: RowId, conversation: bool, can_mark: bool) -> Self {
         Self {
-            subject,
+            row,
             conversation,
+            can_mark,
             file: 0,
             unticked: HashSet::new(),
-            can_mark: false,
             marks: HashMap::new(),
             scroll: 0,
             page: 10,
-            choosing: None,
+            choice: None,
             notice: None,
         }
     }
 
-    pub(super) fn subject(&self) -> &Subject {
-        &self.subject
+    pub(super) fn row(&self) -> &RowId {
+        &self.row
     }
 
     pub(super) fn has_ticks(&self) -> bool {
-        matches!(self.subject, Subject::Point(_))
+        matches!(self.row, RowId::Point(_))
     }
 
     pub(super) fn file(&self) -> usize {
         self.file
     }
 
-    pub(super) fn choosing(&self) -> Option<Choice> {
-        self.choosing
+    pub(super) fn choice(&self) -> Option<Choice> {
+        self.choice
     }
 
     pub(super) fn notice(&self) -> Option<&'static str> {
@@ -112,23 +113,23 @@ impl Detail {
         self.marks.get(&file.path).copied()
     }
 
-    /// Whether it can be ticked: its mark decides for a marked file.
+    /// Whether the file can be ticked: a mark decides instead.
     pub(super) fn has_tick(&self, file: &FilePreview) -> bool {
-        file.fate.changes() && !self.marks.contains_key(&file.path)
+        file.action.changes_file() && !self.marks.contains_key(&file.path)
     }
 
     pub(super) fn is_ticked(&self, file: &FilePreview) -> bool {
         self.has_tick(file) && !self.unticked.contains(&file.path)
     }
 
-    /// What can go back: without a tick or a mark no files, and without a preview that works neither.
-    pub(super) fn choices(&self, known: Known) -> Vec<Choice> {
-        if let Subject::Execution(_) = self.subject {
-            // Its state goes back also where no file would change.
-            let possible = !matches!(known, Some(Err(_)));
-            return possible.then_some(Choice::StateAndFiles).into_iter().collect();
+    /// What can be restored. Files need a tick or a mark, and a preview that did not fail.
+    pub(super) fn choices(&self, preview: PreviewResult) -> Vec<Choice> {
+        if let RowId::Execution(_) = self.row {
+            // Its state can be restored even if no file would change.
+            let possible = !matches!(preview, Some(Err(_)));
+            return possible.then_some(Choice::Execution).into_iter().collect();
         }
-        let files = match known {
+        let files = match preview {
             None => true,
             Some(Err(_)) => false,
             Some(Ok(preview)) => {
@@ -137,105 +138,107 @@ impl Detail {
         };
         let mut choices = Vec::new();
         if files && self.conversation {
-            choices.push(Choice::Of(What::FilesAndConversation));
+            choices.push(Choice::Point(RestoreScope::FilesAndConversation));
         }
         if files {
-            choices.push(Choice::Of(What::Files));
+            choices.push(Choice::Point(RestoreScope::Files));
         }
         if self.conversation {
-            choices.push(Choice::Of(What::Conversation));
+            choices.push(Choice::Point(RestoreScope::Conversation));
         }
         choices
     }
 
-    pub(super) fn press(&mut self, key: &Key, known: Known) -> Outcome {
+    pub(super) fn press(&mut self, key: &Key, preview: PreviewResult) -> DetailAction {
         self.notice = None;
-        match self.choosing {
-            Some(selected) => self.press_choosing(selected, key, known),
-            None => self.press_looking(key, known),
+        match self.choice {
+            Some(selected) => self.press_in_choices(selected, key, preview),
+            None => self.press_in_files(key, preview),
         }
     }
 
-    fn press_looking(&mut self, key: &Key, known: Known) -> Outcome {
-        let files = match known {
+    fn press_in_files(&mut self, key: &Key, preview: PreviewResult) -> DetailAction {
+        let files = match preview {
             Some(Ok(preview)) => preview.files.as_slice(),
             _ => &[],
         };
         let last = files.len().saturating_sub(1);
         match key {
-            Key::Esc | Key::Char('q' | 'h') | Key::Left => return Outcome::Back,
-            Key::Up | Key::Char('k') => self.go(self.file.saturating_sub(1)),
-            Key::Down | Key::Char('j') => self.go((self.file + 1).min(last)),
-            Key::Home => self.go(0),
-            Key::End => self.go(last),
+            Key::Esc | Key::Char('q' | 'h') | Key::Left => return DetailAction::Back,
+            Key::Up | Key::Char('k') => self.select(self.file.saturating_sub(1)),
+            Key::Down | Key::Char('j') => self.select((self.file + 1).min(last)),
+            Key::Home => self.select(0),
+            Key::End => self.select(last),
             Key::PageDown | Key::Ctrl('d') => self.scroll += self.page.max(1),
             Key::PageUp | Key::Ctrl('u') => {
                 self.scroll = self.scroll.saturating_sub(self.page.max(1));
             }
             Key::Char(' ' | 'a' | 't' | 'm') if !self.has_ticks() => {
-                self.notice = Some("An execution goes back as a whole.");
+                self.notice = Some("An execution is restored as a whole.");
             }
             Key::Char(' ') => self.tick(files.get(self.file)),
             Key::Char('t') => self.mark(files.get(self.file), Mark::Take),
             Key::Char('m') => self.mark(files.get(self.file), Mark::Mine),
-            Key::Char('a') => {
-                let changing = files.iter().filter(|file| file.fate.changes());
-                if self.unticked.is_empty() {
-                    self.unticked = changing.map(|file| file.path.clone()).collect();
-                } else {
-                    self.unticked.clear();
-                }
+            Key::Char('a') if self.unticked.is_empty() => {
+                let changing = files.iter().filter(|file| file.action.changes_file());
+                self.unticked = changing.map(|file| file.path.clone()).collect();
             }
+            Key::Char('a') => self.unticked.clear(),
             Key::Enter | Key::Right | Key::Char('l') => {
-                self.choosing = self.choices(known).first().copied();
-                if self.choosing.is_none() {
-                    self.notice = Some("There is nothing to restore.");
+                self.choice = self.choices(preview).first().copied();
+                if self.choice.is_none() {
+                    self.notice = Some("Nothing to restore.");
                 }
             }
             _ => {}
         }
-        Outcome::Stay
+        DetailAction::Stay
     }
 
-    fn press_choosing(&mut self, selected: Choice, key: &Key, known: Known) -> Outcome {
-        let choices = self.choices(known);
-        let at = choices.iter().position(|what| *what == selected);
-        let chosen = match key {
+    fn press_in_choices(
+        &mut self,
+        selected: Choice,
+        key: &Key,
+        preview: PreviewResult,
+    ) -> DetailAction {
+        let choices = self.choices(preview);
+        let at = choices.iter().position(|choice| *choice == selected);
+        let choice = match key {
             Key::Esc | Key::Char('q' | 'h') | Key::Left => {
-                self.choosing = None;
-                return Outcome::Stay;
+                self.choice = None;
+                return DetailAction::Stay;
             }
             Key::Up | Key::Char('k') => {
                 let above = at.map_or(0, |at| at.saturating_sub(1));
-                self.choosing = choices.get(above).copied();
-                return Outcome::Stay;
+                self.choice = choices.get(above).copied();
+                return DetailAction::Stay;
             }
             Key::Down | Key::Char('j') => {
                 let below = at.map_or(0, |at| (at + 1).min(choices.len() - 1));
-                self.choosing = choices.get(below).copied();
-                return Outcome::Stay;
+                self.choice = choices.get(below).copied();
+                return DetailAction::Stay;
             }
             Key::Enter => selected,
-            Key::Char(c) => match choices.iter().find(|what| what.key() == *c) {
-                Some(what) => *what,
-                None => return Outcome::Stay,
+            Key::Char(c) => match choices.iter().find(|choice| choice.key() == *c) {
+                Some(choice) => *choice,
+                None => return DetailAction::Stay,
             },
-            _ => return Outcome::Stay,
+            _ => return DetailAction::Stay,
         };
-        if choices.contains(&chosen) {
-            return Outcome::Restore(self.outcome(chosen, known));
+        if choices.contains(&choice) {
+            return DetailAction::Restore(self.restore(choice, preview));
         }
-        self.choosing = choices.first().copied();
-        self.notice = Some("That is not possible here.");
-        Outcome::Stay
+        self.choice = choices.first().copied();
+        self.notice = Some("Not possible here.");
+        DetailAction::Stay
     }
 
     fn tick(&mut self, file: Option<&FilePreview>) {
         let Some(file) = file else { return };
         if self.marks.contains_key(&file.path) {
-            self.notice = Some("This file is marked; the same key again removes the mark.");
-        } else if !file.fate.changes() {
-            self.notice = Some("This file stays as it is.");
+            self.notice = Some("This file is marked; press the same key to remove the mark.");
+        } else if !file.action.changes_file() {
+            self.notice = Some("This file would not change.");
         } else if !self.unticked.remove(&file.path) {
             self.unticked.insert(file.path.clone());
         }
@@ -244,51 +247,48 @@ impl Detail {
     fn mark(&mut self, file: Option<&FilePreview>, mark: Mark) {
         let Some(file) = file else { return };
         if !self.can_mark {
-            self.notice = Some("With --exact every file goes back.");
+            self.notice = Some("--exact restores every file.");
         } else if self.mark_of(file) == Some(mark) {
             self.marks.remove(&file.path);
-        } else if let Some(refusal) = mark.refusal(file.fate) {
+        } else if let Some(refusal) = mark.refusal(file.action) {
             self.notice = Some(refusal);
         } else {
             self.marks.insert(file.path.clone(), mark);
         }
     }
 
-    fn go(&mut self, file: usize) {
+    fn select(&mut self, file: usize) {
         self.file = file;
         self.scroll = 0;
     }
 
-    fn outcome(&self, chosen: Choice, known: Known) -> super::Outcome {
-        match (&self.subject, chosen) {
-            (Subject::Point(id), Choice::Of(what)) => {
-                let paths = self.paths(what, known);
-                let marks = self.marks(what, known);
-                super::Outcome::Restore { id: id.clone(), what, paths, marks }
+    fn restore(&self, choice: Choice, preview: PreviewResult) -> MenuAction {
+        match (&self.row, choice) {
+            (RowId::Point(point), Choice::Point(scope)) => {
+                let files = match preview {
+                    Some(Ok(preview)) if scope != RestoreScope::Conversation => {
+                        self.selection(preview)
+                    }
+                    _ => FileSelection::default(),
+                };
+                MenuAction::Restore(RestoreChoice { point: point.clone(), scope, files })
             }
-            (Subject::Execution(id), Choice::StateAndFiles) => {
-                super::Outcome::RestoreExecution(id.clone())
+            (RowId::Execution(name), Choice::Execution) => {
+                MenuAction::RestoreExecution(name.clone())
             }
-            (Subject::Point(_), Choice::StateAndFiles) | (Subject::Execution(_), Choice::Of(_)) => {
-                super::Outcome::Stay
+            (RowId::Point(_), Choice::Execution) | (RowId::Execution(_), Choice::Point(_)) => {
+                MenuAction::Stay
             }
         }
     }
 
-    fn paths(&self, what: What, known: Known) -> Option<Vec<String>> {
-        let Some(Ok(preview)) = known else { return None };
-        if what == What::Conversation || self.unticked.is_empty() {
-            return None;
-        }
+    fn selection(&self, preview: &Preview) -> FileSelection {
         let ticked = preview.files.iter().filter(|file| self.is_ticked(file));
-        Some(ticked.map(|file| file.path.clone()).collect())
-    }
-
-    fn marks(&self, what: What, known: Known) -> Marks {
+        let ticked = ticked.map(|file| file.path.clone());
+        let paths = (!self.unticked.is_empty()).then(|| ticked.collect());
         let mut marks = Marks::default();
-        let Some(Ok(preview)) = known.filter(|_| what != What::Conversation) else { return marks };
         let mut seen = HashSet::new();
-        // A file of which only a part is unclear has two rows.
+        // A file that is only partly unclear has two rows.
         for file in preview.files.iter().filter(|file| seen.insert(&file.path)) {
             match self.mark_of(file) {
                 Some(Mark::Take) => marks.take.push(file.path.clone()),
@@ -296,6 +296,6 @@ impl Detail {
                 None => {}
             }
         }
-        marks
+        FileSelection { paths, marks }
     }
 }

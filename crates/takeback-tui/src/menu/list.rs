@@ -1,44 +1,46 @@
-//! The list of one tab: which entries are shown, which is selected, the filter, and typed numbers.
+//! The list of one tab: its visible entries, the selection, the filter, and typed numbers.
 
-use super::{ExecutionRow, Origin, Row};
+use super::{ExecutionRow, Origin, PointRow};
 use crate::keys::Key;
 
 pub(super) struct List {
-    /// Those of this session first.
+    /// Those of other sessions last.
     items: Vec<Item>,
+    /// How many belong to this session.
     own: usize,
+    /// How many of them are shown before `older…`.
     keep: usize,
-    /// Whether all of this session are shown.
-    open: bool,
+    /// Whether all of them are shown.
+    expanded: bool,
     filter: Option<String>,
     entries: Vec<Entry>,
     selected: usize,
-    /// The beginning of a number.
+    /// The digits of a number so far.
     typed: String,
     notice: Option<String>,
-    /// The first entry that is shown, and how many there is room for: what was drawn last.
+    /// The first visible entry and how many fit, as of the last frame.
     pub(super) top: usize,
     pub(super) page: usize,
 }
 
-/// What can be searched of a row.
+/// The searchable text of a row.
 pub(super) struct Item {
-    /// What is read, in lower case.
+    /// Visible text in lower case.
     text: String,
     id: Id,
     other: bool,
 }
 
-/// What a row is known by, and is not read: a filter asks for it only with a word that looks like one.
+/// An id that the row does not show; it matches only words that look like an id.
 enum Id {
     /// Hex digits.
     Point(String),
-    /// With the step behind it, a checkpoint's name: `ckpt-build-`.
+    /// The prefix of its checkpoint names, followed by a step: `ckpt-build-`.
     Checkpoints(String),
 }
 
 impl Id {
-    fn is_meant_by(&self, word: &str) -> bool {
+    fn matches(&self, word: &str) -> bool {
         match self {
             Self::Point(id) => looks_like_point(word) && id.starts_with(word),
             Self::Checkpoints(head) => {
@@ -50,8 +52,8 @@ impl Id {
     }
 }
 
-/// Four to sixteen hex digits: with a 0 to 9 among them, or so many that they are hardly a word. `add`,
-/// `face` and `404` are words.
+/// Four to sixteen hex digits, and either one of 0 to 9 among them or at least eight. `add`, `face` and
+/// `404` are words.
 fn looks_like_point(word: &str) -> bool {
     let is_hex = word.bytes().all(|b| b.is_ascii_hexdigit());
     let has_digit = word.bytes().any(|b| b.is_ascii_digit());
@@ -61,29 +63,33 @@ fn looks_like_point(word: &str) -> bool {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Entry {
     Current,
-    /// Its number is one more.
+    /// The row at this index; its number is one higher.
     Item(usize),
-    /// So many more before those of other sessions.
+    /// This many more rows before those of other sessions.
     Older(usize),
-    /// Those of other sessions follow.
+    /// Starts the rows of other sessions.
     Heading,
 }
 
+/// What the menu must do after a key.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum Outcome {
+pub(super) enum ListAction {
     Stay,
     /// Another entry is selected.
-    Moved,
+    Move,
     Cancel,
-    Chosen(usize),
-    NotMine,
+    /// Open this row.
+    Choose(usize),
+    /// The key is not for the list.
+    Unhandled,
 }
 
 impl Item {
-    pub(super) fn of_row(row: &Row) -> Self {
+    pub(super) fn of_point(row: &PointRow) -> Self {
         let label = row.label.as_deref().unwrap_or_default();
-        let text = format!("{}\n{label}\n{}", row.description, row.whose()).to_lowercase();
-        let other = row.origin == Origin::Other;
+        let text =
+            format!("{}\n{label}\n{}", row.description, row.agent_and_session()).to_lowercase();
+        let other = row.origin == Origin::OtherSession;
         Self { text, id: Id::Point(row.id.to_lowercase()), other }
     }
 
@@ -94,7 +100,7 @@ impl Item {
     }
 
     fn matches(&self, word: &str) -> bool {
-        self.text.contains(word) || self.id.is_meant_by(word)
+        self.text.contains(word) || self.id.matches(word)
     }
 }
 
@@ -105,7 +111,7 @@ impl List {
             items,
             own,
             keep: keep.max(1),
-            open: false,
+            expanded: false,
             filter: None,
             entries: Vec::new(),
             selected: 0,
@@ -146,16 +152,16 @@ impl List {
         self.notice.as_deref()
     }
 
-    pub(super) fn press(&mut self, key: &Key) -> Outcome {
+    pub(super) fn press(&mut self, key: &Key) -> ListAction {
         self.notice = None;
         let typed = std::mem::take(&mut self.typed);
         if *key == Key::Enter && !typed.is_empty() && self.selected_number() != typed {
             self.notice = Some(no_number(&typed));
-            return Outcome::Stay;
+            return ListAction::Stay;
         }
-        let outcome = self.press_move(key);
-        if outcome != Outcome::NotMine {
-            return outcome;
+        let action = self.press_move(key);
+        if action != ListAction::Unhandled {
+            return action;
         }
         if let Some(filter) = self.filter.take() {
             return self.press_in_filter(filter, key);
@@ -168,15 +174,15 @@ impl List {
             Key::Backspace if !typed.is_empty() => {
                 self.typed = typed;
                 self.typed.pop();
-                Outcome::Stay
+                ListAction::Stay
             }
-            Key::Esc if !typed.is_empty() => Outcome::Stay,
-            Key::Esc | Key::Char('q') => Outcome::Cancel,
-            _ => Outcome::NotMine,
+            Key::Esc if !typed.is_empty() => ListAction::Stay,
+            Key::Esc | Key::Char('q') => ListAction::Cancel,
+            _ => ListAction::Unhandled,
         }
     }
 
-    fn press_move(&mut self, key: &Key) -> Outcome {
+    fn press_move(&mut self, key: &Key) -> ListAction {
         let page = isize::try_from(self.page.max(1)).unwrap_or(isize::MAX);
         match key {
             Key::Up | Key::Ctrl('p') => self.step(-1),
@@ -186,11 +192,11 @@ impl List {
             Key::Home => self.step(isize::MIN / 2),
             Key::End => self.step(isize::MAX / 2),
             Key::Enter => self.choose(),
-            _ => Outcome::NotMine,
+            _ => ListAction::Unhandled,
         }
     }
 
-    fn press_in_filter(&mut self, mut filter: String, key: &Key) -> Outcome {
+    fn press_in_filter(&mut self, mut filter: String, key: &Key) -> ListAction {
         match key {
             Key::Esc => return self.set_filter(None),
             Key::Backspace => {
@@ -203,29 +209,29 @@ impl List {
             Key::Paste(text) => filter.push_str(&text.replace('\n', " ")),
             _ => {
                 self.filter = Some(filter);
-                return Outcome::Stay;
+                return ListAction::Stay;
             }
         }
         self.set_filter(Some(filter))
     }
 
-    fn choose(&mut self) -> Outcome {
+    fn choose(&mut self) -> ListAction {
         match self.selected() {
-            Some(Entry::Current) => Outcome::Cancel,
-            Some(Entry::Item(index)) => Outcome::Chosen(index),
+            Some(Entry::Current) => ListAction::Cancel,
+            Some(Entry::Item(index)) => ListAction::Choose(index),
             Some(Entry::Older(_)) => {
-                self.open = true;
+                self.expanded = true;
                 self.arrange();
-                Outcome::Moved
+                ListAction::Move
             }
-            Some(Entry::Heading) | None => Outcome::Stay,
+            Some(Entry::Heading) | None => ListAction::Stay,
         }
     }
 
-    /// A number that no other one begins with is chosen at once.
-    fn number(&mut self, mut typed: String, digit: char) -> Outcome {
+    /// Opens a row as soon as no longer number starts with the typed digits.
+    fn number(&mut self, mut typed: String, digit: char) -> ListAction {
         if typed.is_empty() && digit == '0' {
-            return Outcome::Cancel;
+            return ListAction::Cancel;
         }
         typed.push(digit);
         let mut exact = None;
@@ -242,19 +248,19 @@ impl List {
         match exact {
             None if !longer => {
                 self.notice = Some(no_number(&typed));
-                Outcome::Stay
+                ListAction::Stay
             }
             None => {
                 self.typed = typed;
-                Outcome::Stay
+                ListAction::Stay
             }
             Some((at, index)) => {
                 self.selected = at;
                 if longer {
                     self.typed = typed;
-                    Outcome::Moved
+                    ListAction::Move
                 } else {
-                    Outcome::Chosen(index)
+                    ListAction::Choose(index)
                 }
             }
         }
@@ -267,43 +273,43 @@ impl List {
         }
     }
 
-    fn step(&mut self, by: isize) -> Outcome {
+    fn step(&mut self, by: isize) -> ListAction {
         let last = self.entries.len().saturating_sub(1);
         let to = self.selected.saturating_add_signed(by).min(last);
-        let forth = by > 0;
+        let down = by > 0;
         let is_heading = |at: usize| self.entries.get(at) == Some(&Entry::Heading);
-        // A heading is never last: rows follow it.
-        let to = match (is_heading(to), forth) {
+        // Rows always follow a heading, so `to + 1` exists.
+        let to = match (is_heading(to), down) {
             (false, _) => to,
             (true, true) => to + 1,
             (true, false) => to.saturating_sub(1),
         };
         if to == self.selected || is_heading(to) {
-            return Outcome::Stay;
+            return ListAction::Stay;
         }
         self.selected = to;
-        Outcome::Moved
+        ListAction::Move
     }
 
-    fn set_filter(&mut self, filter: Option<String>) -> Outcome {
+    fn set_filter(&mut self, filter: Option<String>) -> ListAction {
         let selected = self.selected();
-        let leaves = filter.is_none();
+        let closes = filter.is_none();
         self.filter = filter;
-        if let (true, Some(Entry::Item(index))) = (leaves, selected) {
-            self.open |= index >= self.keep && index < self.own;
+        if let (true, Some(Entry::Item(index))) = (closes, selected) {
+            self.expanded |= index >= self.keep && index < self.own;
         }
         self.arrange();
         let same = self.entries.iter().position(|entry| Some(*entry) == selected);
-        self.selected = if leaves { same.unwrap_or(0) } else { self.first_item() };
+        self.selected = if closes { same.unwrap_or(0) } else { self.first_item() };
         self.top = 0;
-        Outcome::Moved
+        ListAction::Move
     }
 
     fn first_item(&self) -> usize {
         self.entries.iter().position(|entry| matches!(entry, Entry::Item(_))).unwrap_or(0)
     }
 
-    /// Without a filter `(current)` stands first. With one, rows alone, and all that match.
+    /// Rebuilds the entries: `(current)` and the newest rows, or with a filter every row that matches.
     fn arrange(&mut self) {
         self.entries.clear();
         let words: Vec<String> = self
@@ -317,11 +323,11 @@ impl List {
         if !filtered {
             self.entries.push(Entry::Current);
         }
-        let shown = if filtered || self.open { self.own } else { self.keep.min(self.own) };
-        let own = (0..shown).filter(|index| matches(&self.items[*index]));
+        let visible = if filtered || self.expanded { self.own } else { self.keep.min(self.own) };
+        let own = (0..visible).filter(|index| matches(&self.items[*index]));
         self.entries.extend(own.map(Entry::Item));
-        if shown < self.own {
-            self.entries.push(Entry::Older(self.own - shown));
+        if visible < self.own {
+            self.entries.push(Entry::Older(self.own - visible));
         }
         let heading = self.entries.len();
         let others = (self.own..self.items.len()).filter(|index| matches(&self.items[*index]));
@@ -333,5 +339,5 @@ impl List {
 }
 
 fn no_number(typed: &str) -> String {
-    format!("There is no number {typed}.")
+    format!("There is no row {typed}.")
 }

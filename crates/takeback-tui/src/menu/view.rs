@@ -1,5 +1,5 @@
-//! The menu as it is shown: a title, the list with a preview of the selected row or the second stage,
-//! and a line of keys.
+//! Draws the menu: a title, then the list and the preview of the selected row or the second stage, then a
+//! line of keys.
 
 mod detail;
 mod help;
@@ -15,10 +15,10 @@ use ratatui::layout::Rect;
 use ratatui::text::{Line, Span};
 use unicode_width::UnicodeWidthStr;
 
-/// From this width on two panes stand side by side.
+/// From this width on, two panes are drawn side by side.
 const SIDE_BY_SIDE: u16 = 110;
 
-/// With fewer rows than this there is no room for a second pane.
+/// With fewer rows than this, there is only one pane.
 const TWO_PANES: u16 = 8;
 
 pub(super) fn draw(menu: &mut Menu, frame: &mut Frame, area: Rect, theme: &Theme) {
@@ -32,34 +32,35 @@ pub(super) fn draw(menu: &mut Menu, frame: &mut Frame, area: Rect, theme: &Theme
     let body = Rect { y: area.y + 1, height: area.height - 2, ..area };
     let foot = Rect { y: area.bottom() - 1, height: 1, ..area };
     if menu.help {
-        put(buffer, title, 0, &Line::styled("Keys", theme.strong));
+        put(buffer, title, 0, &Line::styled("Keys", theme.heading));
         help::draw(buffer, body, theme);
-        put(buffer, foot, 0, &Line::styled("any key closes this", theme.hint));
+        put(buffer, foot, 0, &Line::styled("press any key to close", theme.hint));
         return;
     }
     if let Some(mut open) = menu.detail.take() {
-        detail::draw(menu, &mut open, buffer, Parts { title, body, foot }, theme);
+        detail::draw(menu, &mut open, buffer, Areas { title, body, foot }, theme);
         menu.detail = Some(open);
         return;
     }
     put(buffer, title, 0, &title_line(menu, theme));
-    let (list, beside) = split(body, list_height(menu, body), buffer, theme);
+    let (list, preview) = split(body, list_height(menu, body), buffer, theme);
     rows::draw(menu, buffer, list, theme);
-    if let Some(beside) = beside {
-        let lines = preview::lines(menu, beside, theme);
-        put_all(buffer, beside, &lines);
+    if let Some(area) = preview {
+        put_all(buffer, area, &preview::lines(menu, area, theme));
     }
     put(buffer, foot, 0, &foot_line(menu, usize::from(foot.width), theme));
 }
 
+/// Where the parts of the menu are drawn.
 #[derive(Clone, Copy)]
-struct Parts {
+struct Areas {
     title: Rect,
     body: Rect,
     foot: Rect,
 }
 
-/// Two panes with a line between them: side by side where it is wide, else the first of `height` above.
+/// Two panes with a line between them: side by side on a wide screen, else the first on top with `height`
+/// rows.
 fn split(body: Rect, height: u16, buffer: &mut Buffer, theme: &Theme) -> (Rect, Option<Rect>) {
     if body.height < TWO_PANES {
         return (body, None);
@@ -91,49 +92,49 @@ fn list_height(menu: &Menu, body: Rect) -> u16 {
 fn title_line(menu: &Menu, theme: &Theme) -> Line<'static> {
     let tab = |tab, word: &'static str| {
         if menu.tab == tab {
-            Span::styled(format!("[{word}]"), theme.strong)
+            Span::styled(format!("[{word}]"), theme.heading)
         } else {
             Span::styled(format!(" {word} "), theme.hint)
         }
     };
     Line::from(vec![
-        Span::styled("Checkpoints", theme.strong),
+        Span::styled("Checkpoints", theme.heading),
         Span::raw("  "),
         tab(Tab::Points, "points"),
         tab(Tab::Executions, "executions"),
     ])
 }
 
-/// What was typed, or what went wrong, or the keys.
+/// A notice, or the typed text, or the keys.
 fn foot_line(menu: &Menu, width: usize, theme: &Theme) -> Line<'static> {
     let list = menu.list();
     if let Some(notice) = menu.notice.as_deref().or(list.notice()) {
-        return Line::styled(fit(notice, width), theme.care);
+        return Line::styled(fit(notice, width), theme.warning);
     }
     if let Some(filter) = list.filter() {
-        let keys = "   esc leaves the filter";
+        let keys = "   esc closes the filter";
         let room = width.saturating_sub(keys.width() + 2);
         return Line::from(vec![
-            Span::styled(format!("/{}", crate::fit::fit_end(filter, room)), theme.strong),
-            Span::styled("▏", theme.strong),
+            Span::styled(format!("/{}", crate::fit::fit_end(filter, room)), theme.heading),
+            Span::styled("▏", theme.heading),
             Span::styled(keys, theme.hint),
         ]);
     }
     if !list.typed().is_empty() {
-        let keys = "   enter chooses this number";
+        let keys = "   enter opens this row";
         return Line::from(vec![
-            Span::styled(list.typed().to_owned(), theme.strong),
+            Span::styled(list.typed().to_owned(), theme.heading),
             Span::styled(keys, theme.hint),
         ]);
     }
-    let mut keys = vec!["enter choose", "esc cancel", "? keys", "/ filter", "tab other list"];
+    let mut keys = vec!["enter open", "esc cancel", "? keys", "/ filter", "tab other list"];
     if menu.options.can_undo {
         keys.insert(3, "u undo last rewind");
     }
     Line::styled(keys_that_fit(&keys, width), theme.hint)
 }
 
-/// The most important come first; what has no room is left to `?`.
+/// As many keys as fit, the most important first; `?` lists them all.
 fn keys_that_fit(keys: &[&str], width: usize) -> String {
     let mut out = String::new();
     for key in keys {
@@ -147,14 +148,14 @@ fn keys_that_fit(keys: &[&str], width: usize) -> String {
     out
 }
 
-/// One line of a pane, cut at its edge.
+/// Draws one line of a pane, cut at its edge.
 fn put(buffer: &mut Buffer, area: Rect, row: u16, line: &Line) {
     if row < area.height {
         buffer.set_line(area.x, area.y + row, line, area.width);
     }
 }
 
-/// As many lines as there is room for.
+/// Draws as many lines as fit.
 fn put_all(buffer: &mut Buffer, area: Rect, lines: &[Line]) {
     for (row, line) in (0..area.height).zip(lines) {
         put(buffer, area, row, line);

@@ -1,4 +1,4 @@
-//! What is to be shown, collected and sent in one piece.
+//! Collects a frame and writes it in one piece.
 
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::io::Errno;
@@ -6,8 +6,8 @@ use std::io::{self, Write};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// Unlike a `BufWriter` it drops what was not flushed: half a frame does not belong on the screen that a
-/// panic has given back.
+/// Unlike a `BufWriter`, it drops unflushed bytes: after a panic, half a frame must not reach the restored
+/// screen.
 #[derive(Default)]
 pub(super) struct Output {
     pending: Vec<u8>,
@@ -15,8 +15,8 @@ pub(super) struct Output {
 }
 
 impl Output {
-    /// Set it to true and nothing is sent any more. ratatui shows the cursor when it is dropped, and
-    /// complains with a panic of its own if the terminal is gone by then.
+    /// Set it to true to discard all output. ratatui shows the cursor when it is dropped, and panics if the
+    /// terminal is gone by then.
     pub(super) fn muted(&self) -> Arc<AtomicBool> {
         Arc::clone(&self.muted)
     }
@@ -34,7 +34,7 @@ impl Write for Output {
     }
 }
 
-/// Straight to standard output, also where another program has set it to not wait.
+/// Writes to standard output, even if another program made it non-blocking.
 pub(super) fn send(mut bytes: &[u8]) -> io::Result<()> {
     let stdout = rustix::stdio::stdout();
     while !bytes.is_empty() {

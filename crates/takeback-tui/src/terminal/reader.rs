@@ -1,12 +1,12 @@
-//! Bytes from standard input, until somebody says stop.
+//! Reads standard input until it is told to stop.
 
 use super::TerminalEvent;
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::io::Errno;
 use std::os::fd::AsFd;
 
-/// Ends when the other end of `stop` is closed, or when there is nothing more to read. What was not
-/// read by then is left to whoever reads next.
+/// Ends when the other end of `stop` is closed, or at the end of input. Unread bytes are left for the next
+/// reader.
 pub(super) fn read(stop: &impl AsFd, send: impl Fn(TerminalEvent)) {
     let stdin = rustix::stdio::stdin();
     let mut bytes = [0; 4096];

@@ -1,14 +1,11 @@
-//! The session as it is drawn.
+//! The session, drawn.
 
 use ratatui::Terminal;
 use ratatui::backend::TestBackend;
-use takeback_tui::chat::{Answer, Chat, ChatOptions, Effect, Question, Status};
-use takeback_tui::keys::{Key, Moment, Press};
-use takeback_tui::menu::{DiffLine, LineKind};
-use takeback_tui::slash::SlashCommand;
-use takeback_tui::theme::Theme;
-use takeback_tui::transcript::{Item, Tone, ToolEnd};
-use takeback_tui::view::draw;
+use takeback_tui::{
+    Answer, Chat, ChatOptions, DiffLine, Effect, Item, Key, LineKind, Moment, Press, Question,
+    SlashCommand, StatusLine, Theme, Tone, ToolEnd,
+};
 
 static COMMANDS: [SlashCommand; 2] = [
     SlashCommand {
@@ -28,7 +25,7 @@ fn chat() -> Chat {
         double_ms: 300,
         history: Vec::new(),
     };
-    let status = Status {
+    let status = StatusLine {
         agent: "claude".into(),
         session: "chat-0badcafe".into(),
         points: Some(2),
@@ -60,7 +57,7 @@ fn chat() -> Chat {
 
 fn shown(chat: &mut Chat, width: u16, height: u16) -> String {
     let mut terminal = Terminal::new(TestBackend::new(width, height)).expect("no I/O is done");
-    terminal.draw(|frame| draw(chat, frame, Moment(5000))).expect("no I/O is done");
+    terminal.draw(|frame| chat.draw(frame, Moment(5000))).expect("no I/O is done");
     let buffer = terminal.backend().buffer().clone();
     let rows = buffer.area.rows().map(|row| {
         let cells = (0..row.width).map(|x| buffer[(x, row.y)].symbol());
@@ -223,7 +220,7 @@ fn nothing_is_allowed_before_its_last_line_was_seen() {
             for line in &detail {
                 assert!(seen.iter().any(|seen| seen.trim() == line), "{line} was skipped");
             }
-            // It was seen: whoever goes up again may answer.
+            // It was visible: the user may scroll up and answer.
             key(&mut chat, Key::PageUp, 9000);
             shown(&mut chat, 40, 12);
             let answered = Effect::Answer("1".into(), answer);
@@ -356,7 +353,7 @@ fn what_a_slash_may_become() {
 }
 
 #[test]
-fn whoever_scrolls_is_told_that_there_is_more() {
+fn lines_below_the_window_are_counted() {
     let mut chat = chat();
     chat.end_turn();
     for n in 0..10_000 {
@@ -371,7 +368,7 @@ fn whoever_scrolls_is_told_that_there_is_more() {
     line 9995
     line 9996 3 more lines below, page down
     ────────────────────────────────────────
-    > say what to do, / for commands
+    > Type a prompt, or / for commands
     ────────────────────────────────────────
     claude · 2 points · 1 file +12 -3
     ");
@@ -395,7 +392,7 @@ fn the_hint_at_a_second_press_has_room_at_every_width() {
         chat.press(&Press { key: Key::Esc, at: Moment(4000) });
         let foot = shown(&mut chat, width, 12).lines().last().unwrap_or_default().to_owned();
         assert!(foot.contains("Esc again to rewind"), "{width}: {foot}");
-        chat.end_hint(Moment(5500));
+        chat.expire_hint(Moment(5500));
         let foot = shown(&mut chat, width, 12).lines().last().unwrap_or_default().to_owned();
         assert!(!foot.contains("again"), "{width}: {foot}");
     }

@@ -1,8 +1,7 @@
 //! The input line: keys in, text and cursor out.
 
 use proptest::prelude::*;
-use takeback_tui::editor::{Edit, Editor, Layout};
-use takeback_tui::keys::Key;
+use takeback_tui::{Edit, Editor, Key, Layout};
 use unicode_segmentation::UnicodeSegmentation;
 use unicode_width::UnicodeWidthStr;
 

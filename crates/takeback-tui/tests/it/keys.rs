@@ -1,7 +1,7 @@
 //! Bytes as terminals send them, in every cut.
 
 use proptest::prelude::*;
-use takeback_tui::keys::{Decoder, ESC_WAIT_MS, Key, Moment, Press};
+use takeback_tui::{Decoder, ESC_WAIT_MS, Key, Moment, Press};
 
 /// What these bytes are when nothing follows.
 fn keys(bytes: &[u8]) -> Vec<Key> {
@@ -15,8 +15,8 @@ fn esc(at: u64) -> Press {
     Press { key: Key::Esc, at: Moment(at) }
 }
 
-/// The event parser of crossterm makes one Esc of these two bytes; who goes through it never sees a
-/// quick double ESC.
+/// The event parser of crossterm turns these two bytes into one Esc, and would never report a quick double
+/// ESC.
 #[test]
 fn two_esc_in_one_read_are_two_presses() {
     let mut decoder = Decoder::new();

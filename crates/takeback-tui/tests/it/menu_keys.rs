@@ -1,58 +1,62 @@
-//! What each key of the menu does.
+//! RestoreScope each key of the menu does.
 
-use crate::sample::{self, menu_of, options};
+use crate::sample::{self, execution, menu_of, options, point};
 use proptest::prelude::*;
 use proptest::sample::select;
-use takeback_tui::keys::Key;
-use takeback_tui::menu::{
-    ExecutionRow, Fate, Marks, Menu, MenuOptions, Origin, Outcome, Preview, Row, What,
+use takeback_tui::{
+    ExecutionRow, FileAction, FileSelection, Key, Marks, Menu, MenuAction, MenuOptions, Origin,
+    PointRow, Preview, RestoreChoice, RestoreScope, RowId,
 };
 
-fn look(id: &str) -> Outcome {
-    Outcome::Look(id.to_owned())
+fn look(id: &str) -> MenuAction {
+    MenuAction::Preview(point(id))
 }
 
-fn look_execution(execution: &str) -> Outcome {
-    Outcome::LookExecution(execution.to_owned())
+fn look_execution(name: &str) -> MenuAction {
+    MenuAction::Preview(execution(name))
 }
 
-fn restore_execution(execution: &str) -> Outcome {
-    Outcome::RestoreExecution(execution.to_owned())
+fn restore_execution(execution: &str) -> MenuAction {
+    MenuAction::RestoreExecution(execution.to_owned())
 }
 
-fn all(id: &str, what: What) -> Outcome {
-    Outcome::Restore { id: id.to_owned(), what, paths: None, marks: Marks::default() }
+fn all(id: &str, scope: RestoreScope) -> MenuAction {
+    let files = FileSelection::default();
+    MenuAction::Restore(RestoreChoice { point: id.to_owned(), scope, files })
 }
 
-fn some(id: &str, what: What, paths: &[&str]) -> Outcome {
-    let paths = Some(paths.iter().map(|path| (*path).to_owned()).collect());
-    Outcome::Restore { id: id.to_owned(), what, paths, marks: Marks::default() }
+fn some(id: &str, scope: RestoreScope, paths: &[&str]) -> MenuAction {
+    let files = FileSelection { paths: Some(owned(paths)), marks: Marks::default() };
+    MenuAction::Restore(RestoreChoice { point: id.to_owned(), scope, files })
 }
 
-fn marked(outcome: Outcome, take: &[&str], mine: &[&str]) -> Outcome {
-    let owned = |paths: &[&str]| paths.iter().map(|path| (*path).to_owned()).collect();
-    match outcome {
-        Outcome::Restore { id, what, paths, .. } => {
-            let marks = Marks { take: owned(take), mine: owned(mine) };
-            Outcome::Restore { id, what, paths, marks }
+fn owned(paths: &[&str]) -> Vec<String> {
+    paths.iter().map(|path| (*path).to_owned()).collect()
+}
+
+fn marked(action: MenuAction, take: &[&str], mine: &[&str]) -> MenuAction {
+    match action {
+        MenuAction::Restore(mut choice) => {
+            choice.files.marks = Marks { take: owned(take), mine: owned(mine) };
+            MenuAction::Restore(choice)
         }
         other => other,
     }
 }
 
-/// The outcome of the last key.
-fn press(menu: &mut Menu, keys: &[Key]) -> Outcome {
+/// The action of the last key.
+fn press(menu: &mut Menu, keys: &[Key]) -> MenuAction {
     keys.iter().map(|key| menu.press(key)).last().expect("at least one key")
 }
 
-fn type_in(menu: &mut Menu, text: &str) -> Outcome {
+fn type_in(menu: &mut Menu, text: &str) -> MenuAction {
     press(menu, &text.chars().map(Key::Char).collect::<Vec<_>>())
 }
 
 /// Which row Enter, Enter, Enter restores.
 fn chosen(menu: &mut Menu) -> String {
     match press(menu, &[Key::Enter, Key::Enter, Key::Enter]) {
-        Outcome::Restore { id, .. } => id,
+        MenuAction::Restore(choice) => choice.point,
         other => panic!("{other:?}"),
     }
 }
@@ -60,30 +64,30 @@ fn chosen(menu: &mut Menu) -> String {
 fn opened_with(preview: Preview) -> Menu {
     let mut menu = menu_of(1, options());
     assert_eq!(menu.press(&Key::Down), look("p1"));
-    menu.set_preview("p1", Ok(preview));
-    assert_eq!(menu.press(&Key::Enter), Outcome::Stay);
+    menu.set_preview(point("p1"), Ok(preview));
+    assert_eq!(menu.press(&Key::Enter), MenuAction::Stay);
     menu
 }
 
 #[test]
 fn enter_at_first_does_nothing() {
-    assert_eq!(menu_of(3, options()).press(&Key::Enter), Outcome::Cancel);
+    assert_eq!(menu_of(3, options()).press(&Key::Enter), MenuAction::Cancel);
 }
 
 #[test]
 fn enter_opens_a_row_and_then_asks_what_goes_back() {
     let mut menu = menu_of(3, options());
     let keys = [Key::Down, Key::Down, Key::Enter, Key::Enter, Key::Enter];
-    let seen: Vec<Outcome> = keys.iter().map(|key| menu.press(key)).collect();
-    let restore = all("p2", What::FilesAndConversation);
-    assert_eq!(seen, [look("p1"), look("p2"), Outcome::Stay, Outcome::Stay, restore]);
+    let seen: Vec<MenuAction> = keys.iter().map(|key| menu.press(key)).collect();
+    let restore = all("p2", RestoreScope::FilesAndConversation);
+    assert_eq!(seen, [look("p1"), look("p2"), MenuAction::Stay, MenuAction::Stay, restore]);
 }
 
 #[test]
 fn esc_0_q_and_ctrl_c_cancel() {
     for key in [Key::Esc, Key::Char('0'), Key::Char('q'), Key::Ctrl('c')] {
         let mut menu = menu_of(3, options());
-        assert_eq!(press(&mut menu, &[Key::Down, key]), Outcome::Cancel);
+        assert_eq!(press(&mut menu, &[Key::Down, key]), MenuAction::Cancel);
     }
 }
 
@@ -111,7 +115,7 @@ fn keys_that_move() {
 fn a_number_that_no_other_begins_with_is_chosen_at_once() {
     let mut menu = menu_of(3, options());
     assert_eq!(menu.press(&Key::Char('2')), look("p2"));
-    let restore = all("p2", What::FilesAndConversation);
+    let restore = all("p2", RestoreScope::FilesAndConversation);
     assert_eq!(press(&mut menu, &[Key::Enter, Key::Enter]), restore);
 }
 
@@ -124,7 +128,7 @@ fn a_number_that_others_begin_with_ends_with_enter() {
     let mut menu = menu_of(10, options());
     assert_eq!(menu.press(&Key::Char('1')), look("p1"));
     assert_eq!(menu.press(&Key::Char('0')), look("p10"));
-    let restore = all("p10", What::FilesAndConversation);
+    let restore = all("p10", RestoreScope::FilesAndConversation);
     assert_eq!(press(&mut menu, &[Key::Enter, Key::Enter]), restore);
 }
 
@@ -132,31 +136,31 @@ fn a_number_that_others_begin_with_ends_with_enter() {
 fn a_number_can_be_taken_back() {
     let mut menu = menu_of(10, options());
     assert_eq!(type_in(&mut menu, "1"), look("p1"));
-    assert_eq!(menu.press(&Key::Backspace), Outcome::Stay);
+    assert_eq!(menu.press(&Key::Backspace), MenuAction::Stay);
     assert_eq!(type_in(&mut menu, "2"), look("p2"));
 
     let mut menu = menu_of(10, options());
     assert_eq!(type_in(&mut menu, "1"), look("p1"));
-    assert_eq!(menu.press(&Key::Esc), Outcome::Stay);
-    assert_eq!(menu.press(&Key::Char('0')), Outcome::Cancel);
+    assert_eq!(menu.press(&Key::Esc), MenuAction::Stay);
+    assert_eq!(menu.press(&Key::Char('0')), MenuAction::Cancel);
 }
 
 #[test]
 fn a_number_that_is_not_there_leaves_things_as_they_are() {
     let mut menu = menu_of(3, options());
     press(&mut menu, &[Key::Down]);
-    assert_eq!(menu.press(&Key::Char('7')), Outcome::Stay);
+    assert_eq!(menu.press(&Key::Char('7')), MenuAction::Stay);
     assert_eq!(chosen(&mut menu), "p1");
 }
 
 /// Rows 2 to 19 are folded away, 20 is another session's: `2` is the beginning of a number and none.
 #[test]
 fn half_a_number_chooses_nothing() {
-    let mut rows: Vec<Row> =
+    let mut rows: Vec<PointRow> =
         (1..20).map(|n| sample::row(&format!("p{n}"), "1 h", "mine")).collect();
     rows.push(sample::other(sample::row("o20", "1 d", "another's"), "claude", "s"));
     let mut menu = Menu::new(rows, Vec::new(), MenuOptions { keep: 1, ..options() });
-    assert_eq!(press(&mut menu, &[Key::Char('2'), Key::Enter]), Outcome::Stay);
+    assert_eq!(press(&mut menu, &[Key::Char('2'), Key::Enter]), MenuAction::Stay);
     assert_eq!(type_in(&mut menu, "20"), look("o20"));
 }
 
@@ -164,7 +168,7 @@ fn half_a_number_chooses_nothing() {
 fn older_rows_have_no_number_until_they_are_shown() {
     let mut menu = menu_of(12, MenuOptions { keep: 3, ..options() });
     assert_eq!(menu.press(&Key::Char('1')), look("p1"));
-    assert_eq!(menu.press(&Key::Esc), Outcome::Stay);
+    assert_eq!(menu.press(&Key::Esc), MenuAction::Stay);
     assert_eq!(press(&mut menu, &[Key::End, Key::Enter]), look("p4"));
     assert_eq!(menu.press(&Key::Char('1')), look("p1"));
     assert_eq!(menu.press(&Key::Char('2')), look("p12"));
@@ -177,12 +181,15 @@ fn other_sessions_come_last_and_have_files_alone() {
     let mut menu = Menu::new(rows, Vec::new(), options());
     assert_eq!(menu.press(&Key::Down), look("a1"));
     assert_eq!(menu.press(&Key::Down), look("o1"), "the heading is passed over");
-    assert_eq!(press(&mut menu, &[Key::Enter, Key::Enter, Key::Enter]), all("o1", What::Files));
+    assert_eq!(
+        press(&mut menu, &[Key::Enter, Key::Enter, Key::Enter]),
+        all("o1", RestoreScope::Files)
+    );
 
     let mut menu = Menu::new(vec![sample::rows()[3].clone()], Vec::new(), options());
     assert_eq!(menu.press(&Key::Down), look("d1"));
-    assert_eq!(menu.press(&Key::Up), Outcome::Stay);
-    assert_eq!(menu.press(&Key::Enter), Outcome::Cancel);
+    assert_eq!(menu.press(&Key::Up), MenuAction::Stay);
+    assert_eq!(menu.press(&Key::Enter), MenuAction::Cancel);
 }
 
 #[test]
@@ -269,11 +276,11 @@ fn the_filter_takes_every_letter_and_esc_leaves_it_first() {
     let mut menu = Menu::new(sample::rows(), Vec::new(), options());
     assert_eq!(menu.press(&Key::Char('/')), look("a1"));
     for c in "jkqu0?9".chars() {
-        assert_eq!(menu.press(&Key::Char(c)), Outcome::Stay, "{c}");
+        assert_eq!(menu.press(&Key::Char(c)), MenuAction::Stay, "{c}");
     }
-    assert_eq!(menu.press(&Key::Enter), Outcome::Stay, "nothing matches");
-    assert_eq!(menu.press(&Key::Esc), Outcome::Stay);
-    assert_eq!(menu.press(&Key::Esc), Outcome::Cancel);
+    assert_eq!(menu.press(&Key::Enter), MenuAction::Stay, "nothing matches");
+    assert_eq!(menu.press(&Key::Esc), MenuAction::Stay);
+    assert_eq!(menu.press(&Key::Esc), MenuAction::Cancel);
 }
 
 #[test]
@@ -289,7 +296,7 @@ fn leaving_the_filter_stays_on_the_row_also_among_the_older_ones() {
 fn an_empty_filter_is_left_with_backspace() {
     let mut menu = menu_of(3, options());
     press(&mut menu, &[Key::Char('/'), Key::Char('x'), Key::Backspace, Key::Backspace]);
-    assert_eq!(menu.press(&Key::Char('0')), Outcome::Cancel);
+    assert_eq!(menu.press(&Key::Char('0')), MenuAction::Cancel);
 }
 
 #[test]
@@ -297,11 +304,11 @@ fn a_preview_is_asked_for_once() {
     let mut menu = menu_of(3, options());
     assert_eq!(menu.press(&Key::Down), look("p1"));
     assert_eq!(menu.press(&Key::Down), look("p2"));
-    menu.set_preview("p2", Err("no".to_owned()));
+    menu.set_preview(point("p2"), Err("no".to_owned()));
     assert_eq!(menu.press(&Key::Up), look("p1"), "it was not answered");
-    menu.set_preview("p1", Ok(sample::preview()));
-    assert_eq!(menu.press(&Key::Down), Outcome::Stay);
-    assert_eq!(menu.press(&Key::Up), Outcome::Stay);
+    menu.set_preview(point("p1"), Ok(sample::preview()));
+    assert_eq!(menu.press(&Key::Down), MenuAction::Stay);
+    assert_eq!(menu.press(&Key::Up), MenuAction::Stay);
 }
 
 #[test]
@@ -309,11 +316,11 @@ fn a_preview_that_was_dropped_is_asked_for_again() {
     let mut menu = menu_of(100, MenuOptions { keep: 100, ..options() });
     for n in 1..=100 {
         assert_eq!(menu.press(&Key::Down), look(&format!("p{n}")));
-        menu.set_preview(&format!("p{n}"), Ok(sample::preview()));
+        menu.set_preview(point(&format!("p{n}")), Ok(sample::preview()));
     }
-    assert_eq!(menu.press(&Key::Home), Outcome::Stay);
+    assert_eq!(menu.press(&Key::Home), MenuAction::Stay);
     for n in 0..100 {
-        menu.set_preview(&format!("another{n}"), Ok(sample::preview()));
+        menu.set_preview(point(&format!("another{n}")), Ok(sample::preview()));
     }
     assert_eq!(menu.press(&Key::End), look("p100"), "the one that was asked for last too");
     assert_eq!(press(&mut menu, &[Key::Home, Key::Down]), look("p1"));
@@ -323,7 +330,7 @@ fn a_preview_that_was_dropped_is_asked_for_again() {
 fn tab_goes_to_the_executions_and_back() {
     let mut menu = Menu::new(sample::rows(), sample::executions(), options());
     assert_eq!(menu.press(&Key::Down), look("a1"));
-    assert_eq!(menu.press(&Key::Tab), Outcome::Stay);
+    assert_eq!(menu.press(&Key::Tab), MenuAction::Stay);
     assert_eq!(menu.press(&Key::Down), look_execution("exec-1"));
     assert_eq!(menu.press(&Key::Down), look_execution("exec-10"));
     press(&mut menu, &[Key::BackTab, Key::Down, Key::Up]);
@@ -337,7 +344,7 @@ fn an_execution_is_chosen_by_number_too() {
     assert_eq!(press(&mut menu, &[Key::Enter, Key::Enter]), restore_execution("exec-10"));
     let none: Vec<ExecutionRow> = Vec::new();
     let mut menu = Menu::new(Vec::new(), none, options());
-    assert_eq!(press(&mut menu, &[Key::Tab, Key::Down, Key::Enter]), Outcome::Cancel);
+    assert_eq!(press(&mut menu, &[Key::Tab, Key::Down, Key::Enter]), MenuAction::Cancel);
 }
 
 #[test]
@@ -350,11 +357,11 @@ fn an_execution_is_looked_at_before_it_is_restored() {
             let mut menu = Menu::new(sample::rows(), sample::executions(), options());
             press(&mut menu, &[Key::Tab]);
             press(&mut menu, keys);
-            menu.set_execution_preview(id, Ok(sample::preview()));
-            assert_eq!(menu.press(&Key::Enter), Outcome::Stay, "the files");
-            assert_eq!(menu.press(&Key::Char(' ')), Outcome::Stay, "there are no ticks");
-            assert_eq!(menu.press(&Key::Enter), Outcome::Stay, "the choice");
-            assert_eq!(menu.press(&Key::Char('f')), Outcome::Stay);
+            menu.set_preview(execution(id), Ok(sample::preview()));
+            assert_eq!(menu.press(&Key::Enter), MenuAction::Stay, "the files");
+            assert_eq!(menu.press(&Key::Char(' ')), MenuAction::Stay, "there are no ticks");
+            assert_eq!(menu.press(&Key::Enter), MenuAction::Stay, "the choice");
+            assert_eq!(menu.press(&Key::Char('f')), MenuAction::Stay);
             assert_eq!(menu.press(&restore), restore_execution(id));
         }
     }
@@ -364,15 +371,15 @@ fn an_execution_is_looked_at_before_it_is_restored() {
 fn an_execution_that_cannot_be_looked_at_is_not_restored() {
     let mut menu = Menu::new(sample::rows(), sample::executions(), options());
     press(&mut menu, &[Key::Tab, Key::Down]);
-    menu.set_execution_preview("exec-1", Err("damaged".to_owned()));
-    assert_eq!(press(&mut menu, &[Key::Enter, Key::Enter, Key::Enter]), Outcome::Stay);
-    assert_eq!(press(&mut menu, &[Key::Esc, Key::Esc]), Outcome::Cancel);
+    menu.set_preview(execution("exec-1"), Err("damaged".to_owned()));
+    assert_eq!(press(&mut menu, &[Key::Enter, Key::Enter, Key::Enter]), MenuAction::Stay);
+    assert_eq!(press(&mut menu, &[Key::Esc, Key::Esc]), MenuAction::Cancel);
 
     // Nor if that is known only after it was chosen.
     let mut menu = Menu::new(sample::rows(), sample::executions(), options());
     press(&mut menu, &[Key::Tab, Key::Down, Key::Enter, Key::Enter]);
-    menu.set_execution_preview("exec-1", Err("damaged".to_owned()));
-    assert_eq!(press(&mut menu, &[Key::Enter, Key::Enter, Key::Enter]), Outcome::Stay);
+    menu.set_preview(execution("exec-1"), Err("damaged".to_owned()));
+    assert_eq!(press(&mut menu, &[Key::Enter, Key::Enter, Key::Enter]), MenuAction::Stay);
 }
 
 #[test]
@@ -381,41 +388,41 @@ fn a_point_and_an_execution_of_one_name_have_their_own_previews() {
     let rows = vec![sample::row("p1", "now", "prompt")];
     let mut menu = Menu::new(rows, vec![execution], options());
     assert_eq!(menu.press(&Key::Down), look("p1"));
-    menu.set_preview("p1", Ok(sample::preview()));
+    menu.set_preview(point("p1"), Ok(sample::preview()));
     assert_eq!(press(&mut menu, &[Key::Tab, Key::Down]), look_execution("p1"));
 }
 
 #[test]
 fn u_undoes_where_there_is_something_to_undo() {
-    assert_eq!(menu_of(1, options()).press(&Key::Char('u')), Outcome::Undo);
+    assert_eq!(menu_of(1, options()).press(&Key::Char('u')), MenuAction::Undo);
     let mut menu = menu_of(1, MenuOptions { can_undo: false, ..options() });
-    assert_eq!(menu.press(&Key::Char('u')), Outcome::Stay);
+    assert_eq!(menu.press(&Key::Char('u')), MenuAction::Stay);
 }
 
 #[test]
 fn any_key_closes_the_help_and_does_nothing_else() {
     let mut menu = menu_of(1, options());
-    assert_eq!(press(&mut menu, &[Key::Char('?'), Key::Esc]), Outcome::Stay);
+    assert_eq!(press(&mut menu, &[Key::Char('?'), Key::Esc]), MenuAction::Stay);
     assert_eq!(press(&mut menu, &[Key::Down]), look("p1"));
-    assert_eq!(press(&mut menu, &[Key::Enter, Key::Char('?'), Key::Char('q')]), Outcome::Stay);
-    let restore = all("p1", What::FilesAndConversation);
+    assert_eq!(press(&mut menu, &[Key::Enter, Key::Char('?'), Key::Char('q')]), MenuAction::Stay);
+    let restore = all("p1", RestoreScope::FilesAndConversation);
     assert_eq!(press(&mut menu, &[Key::Enter, Key::Enter]), restore);
 }
 
 #[test]
 fn the_choices_by_arrow_and_by_key() {
-    for (keys, what) in [
-        (&[Key::Enter][..], What::FilesAndConversation),
-        (&[Key::Down, Key::Enter], What::Files),
-        (&[Key::Down, Key::Down, Key::Down, Key::Enter], What::Conversation),
-        (&[Key::Char('j'), Key::Char('k'), Key::Enter], What::FilesAndConversation),
-        (&[Key::Char('b')], What::FilesAndConversation),
-        (&[Key::Char('f')], What::Files),
-        (&[Key::Char('c')], What::Conversation),
+    for (keys, scope) in [
+        (&[Key::Enter][..], RestoreScope::FilesAndConversation),
+        (&[Key::Down, Key::Enter], RestoreScope::Files),
+        (&[Key::Down, Key::Down, Key::Down, Key::Enter], RestoreScope::Conversation),
+        (&[Key::Char('j'), Key::Char('k'), Key::Enter], RestoreScope::FilesAndConversation),
+        (&[Key::Char('b')], RestoreScope::FilesAndConversation),
+        (&[Key::Char('f')], RestoreScope::Files),
+        (&[Key::Char('c')], RestoreScope::Conversation),
     ] {
         let mut menu = opened_with(sample::preview());
         press(&mut menu, &[Key::Enter]);
-        assert_eq!(press(&mut menu, keys), all("p1", what), "{keys:?}");
+        assert_eq!(press(&mut menu, keys), all("p1", scope), "{keys:?}");
     }
 }
 
@@ -423,8 +430,8 @@ fn the_choices_by_arrow_and_by_key() {
 fn esc_goes_back_stage_by_stage() {
     let mut menu = opened_with(sample::preview());
     press(&mut menu, &[Key::Enter]);
-    for outcome in [Outcome::Stay, Outcome::Stay, Outcome::Cancel] {
-        assert_eq!(menu.press(&Key::Esc), outcome);
+    for action in [MenuAction::Stay, MenuAction::Stay, MenuAction::Cancel] {
+        assert_eq!(menu.press(&Key::Esc), action);
     }
 }
 
@@ -432,7 +439,7 @@ fn esc_goes_back_stage_by_stage() {
 fn a_file_without_its_tick_stays() {
     let mut menu = opened_with(sample::preview());
     press(&mut menu, &[Key::Down, Key::Char(' '), Key::Enter]);
-    let restore = some("p1", What::Files, &["utils.ts", "README.md"]);
+    let restore = some("p1", RestoreScope::Files, &["utils.ts", "README.md"]);
     assert_eq!(menu.press(&Key::Char('f')), restore);
 }
 
@@ -440,25 +447,25 @@ fn a_file_without_its_tick_stays() {
 fn a_tick_comes_back() {
     let mut menu = opened_with(sample::preview());
     press(&mut menu, &[Key::Char(' '), Key::Char(' '), Key::Enter]);
-    assert_eq!(menu.press(&Key::Char('f')), all("p1", What::Files));
+    assert_eq!(menu.press(&Key::Char('f')), all("p1", RestoreScope::Files));
 
     let mut menu = opened_with(sample::preview());
     press(&mut menu, &[Key::Char(' '), Key::Char('a'), Key::Enter]);
-    assert_eq!(menu.press(&Key::Char('f')), all("p1", What::Files));
+    assert_eq!(menu.press(&Key::Char('f')), all("p1", RestoreScope::Files));
 }
 
 #[test]
 fn only_what_would_change_has_a_tick() {
     let mut menu = opened_with(sample::preview());
     press(&mut menu, &[Key::End, Key::Char(' '), Key::Up, Key::Char(' '), Key::Enter]);
-    assert_eq!(menu.press(&Key::Char('f')), all("p1", What::Files));
+    assert_eq!(menu.press(&Key::Char('f')), all("p1", RestoreScope::Files));
 }
 
 #[test]
 fn the_conversation_has_no_paths() {
     let mut menu = opened_with(sample::preview());
     press(&mut menu, &[Key::Char(' '), Key::Enter]);
-    assert_eq!(menu.press(&Key::Char('c')), all("p1", What::Conversation));
+    assert_eq!(menu.press(&Key::Char('c')), all("p1", RestoreScope::Conversation));
 }
 
 // The rows of the sample: utils.ts restored, generated.ts deleted, README.md merged, notes.txt kept, main.ts
@@ -482,7 +489,7 @@ fn t_marks_what_is_unclear_or_kept_and_m_what_is_unclear_or_taken_back() {
             let paths: Vec<&str> = path.into_iter().collect();
             let (take, mine) =
                 if key == 't' { (&paths[..], &[][..]) } else { (&[][..], &paths[..]) };
-            let expected = marked(all("p1", What::Files), take, mine);
+            let expected = marked(all("p1", RestoreScope::Files), take, mine);
             assert_eq!(menu.press(&Key::Char('f')), expected, "{key} on row {row}");
         }
     }
@@ -501,60 +508,61 @@ fn the_same_key_removes_a_mark_and_the_other_one_replaces_it() {
         press(&mut menu, &[Key::End]);
         type_in(&mut menu, keys);
         press(&mut menu, &[Key::Enter]);
-        let expected = marked(all("p1", What::Files), take, mine);
+        let expected = marked(all("p1", RestoreScope::Files), take, mine);
         assert_eq!(menu.press(&Key::Char('f')), expected, "{keys}");
     }
 }
 
 #[test]
 fn a_mark_is_enough_to_go_on_and_decides_for_a_tick() {
-    let unclear = |path| sample::file(path, Fate::Unclear, None, &[]);
+    let unclear = |path| sample::file(path, FileAction::Unclear, None, &[]);
     let files = vec![unclear("a"), unclear("b")];
     for key in ['t', 'm'] {
         let mut menu = opened_with(Preview { files: files.clone(), notes: Vec::new() });
         press(&mut menu, &[Key::Down, Key::Char(key), Key::Enter]);
         let (take, mine) = if key == 't' { (&["b"][..], &[][..]) } else { (&[][..], &["b"][..]) };
-        assert_eq!(menu.press(&Key::Char('f')), marked(all("p1", What::Files), take, mine));
+        assert_eq!(menu.press(&Key::Char('f')), marked(all("p1", RestoreScope::Files), take, mine));
     }
     let mut menu = opened_with(sample::preview());
     press(&mut menu, &[Key::Char('m'), Key::Char(' '), Key::Down, Key::Char(' '), Key::Enter]);
-    let expected = marked(some("p1", What::Files, &["README.md"]), &[], &["utils.ts"]);
+    let expected = marked(some("p1", RestoreScope::Files, &["README.md"]), &[], &["utils.ts"]);
     assert_eq!(menu.press(&Key::Char('f')), expected);
 }
 
 #[test]
 fn a_file_with_two_rows_is_marked_once() {
     let row = |fate| sample::file("a", fate, None, &[]);
-    let files = vec![row(Fate::Merged), row(Fate::Unclear)];
+    let files = vec![row(FileAction::Merge), row(FileAction::Unclear)];
     let mut menu = opened_with(Preview { files, notes: Vec::new() });
     press(&mut menu, &[Key::Down, Key::Char('t'), Key::Enter]);
-    assert_eq!(menu.press(&Key::Char('f')), marked(all("p1", What::Files), &["a"], &[]));
+    assert_eq!(menu.press(&Key::Char('f')), marked(all("p1", RestoreScope::Files), &["a"], &[]));
 }
 
 #[test]
 fn marks_need_files_of_a_point_that_is_not_exact() {
     let mut menu = opened_with(sample::preview());
     press(&mut menu, &[Key::Char('m'), Key::Enter]);
-    assert_eq!(menu.press(&Key::Char('c')), all("p1", What::Conversation));
+    assert_eq!(menu.press(&Key::Char('c')), all("p1", RestoreScope::Conversation));
 
     let mut menu = menu_of(1, MenuOptions { can_mark: false, ..options() });
     press(&mut menu, &[Key::Down]);
-    menu.set_preview("p1", Ok(sample::preview()));
+    menu.set_preview(point("p1"), Ok(sample::preview()));
     press(&mut menu, &[Key::Enter, Key::Char('m'), Key::End, Key::Char('t'), Key::Enter]);
-    assert_eq!(menu.press(&Key::Char('f')), all("p1", What::Files));
+    assert_eq!(menu.press(&Key::Char('f')), all("p1", RestoreScope::Files));
 }
 
 #[test]
 fn without_files_to_restore_there_is_the_conversation() {
-    let kept = Preview { files: vec![sample::file("a", Fate::Kept, None, &[])], notes: Vec::new() };
+    let kept =
+        Preview { files: vec![sample::file("a", FileAction::Keep, None, &[])], notes: Vec::new() };
     for (preview, keys) in
         [(kept, &[Key::Enter][..]), (sample::preview(), &[Key::Char('a'), Key::Enter])]
     {
         let mut menu = opened_with(preview);
         press(&mut menu, keys);
-        assert_eq!(menu.press(&Key::Char('f')), Outcome::Stay);
-        assert_eq!(menu.press(&Key::Char('b')), Outcome::Stay);
-        assert_eq!(menu.press(&Key::Enter), all("p1", What::Conversation));
+        assert_eq!(menu.press(&Key::Char('f')), MenuAction::Stay);
+        assert_eq!(menu.press(&Key::Char('b')), MenuAction::Stay);
+        assert_eq!(menu.press(&Key::Enter), all("p1", RestoreScope::Conversation));
     }
 }
 
@@ -562,25 +570,25 @@ fn without_files_to_restore_there_is_the_conversation() {
 fn without_a_conversation_there_are_the_files() {
     let mut menu = menu_of(1, MenuOptions { conversation: false, ..options() });
     press(&mut menu, &[Key::Down, Key::Enter, Key::Enter]);
-    assert_eq!(menu.press(&Key::Char('c')), Outcome::Stay);
-    assert_eq!(menu.press(&Key::Char('b')), Outcome::Stay);
-    assert_eq!(menu.press(&Key::Enter), all("p1", What::Files));
+    assert_eq!(menu.press(&Key::Char('c')), MenuAction::Stay);
+    assert_eq!(menu.press(&Key::Char('b')), MenuAction::Stay);
+    assert_eq!(menu.press(&Key::Enter), all("p1", RestoreScope::Files));
 
     let mut menu = menu_of(1, MenuOptions { conversation: false, ..options() });
     press(&mut menu, &[Key::Down]);
-    menu.set_preview("p1", Err("damaged".to_owned()));
-    assert_eq!(press(&mut menu, &[Key::Enter, Key::Enter, Key::Enter]), Outcome::Stay);
+    menu.set_preview(point("p1"), Err("damaged".to_owned()));
+    assert_eq!(press(&mut menu, &[Key::Enter, Key::Enter, Key::Enter]), MenuAction::Stay);
 }
 
-/// Whoever has the cursor on files and conversation must not get the conversation alone, because a
-/// preview came in between.
+/// With the cursor on files and conversation, Enter must not restore the conversation alone because a preview
+/// arrived meanwhile.
 #[test]
 fn a_preview_that_comes_late_never_changes_what_enter_means() {
     let mut menu = menu_of(1, options());
     press(&mut menu, &[Key::Down, Key::Enter, Key::Enter]);
-    menu.set_preview("p1", Err("damaged".to_owned()));
-    assert_eq!(menu.press(&Key::Enter), Outcome::Stay);
-    assert_eq!(menu.press(&Key::Enter), all("p1", What::Conversation));
+    menu.set_preview(point("p1"), Err("damaged".to_owned()));
+    assert_eq!(menu.press(&Key::Enter), MenuAction::Stay);
+    assert_eq!(menu.press(&Key::Enter), all("p1", RestoreScope::Conversation));
 }
 
 fn any_key() -> impl Strategy<Value = Key> {
@@ -603,7 +611,7 @@ proptest! {
         keys in proptest::collection::vec((any_key(), any::<bool>(), 0u16..130, 0u16..30), 0..80),
         keep in 1usize..8,
     ) {
-        let mut rows: Vec<Row> = (0..25).map(|n| sample::row(&format!("p{n}"), "1 h", "prompt")).collect();
+        let mut rows: Vec<PointRow> = (0..25).map(|n| sample::row(&format!("p{n}"), "1 h", "prompt")).collect();
         for row in rows.iter_mut().skip(18) {
             *row = sample::other(row.clone(), "codex", "another");
         }
@@ -611,39 +619,38 @@ proptest! {
         let fresh = || Menu::new(rows.clone(), sample::executions(), MenuOptions { keep, ..options() });
         let mut menu = fresh();
         for (key, answer, width, height) in keys {
-            let outcome = menu.press(&key);
+            let action = menu.press(&key);
             crate::menu_view::text(&mut menu, width, height);
-            match outcome {
-                Outcome::Look(id) => {
-                    prop_assert!(ids.contains(&id));
+            match action {
+                MenuAction::Preview(row) => {
+                    let exists = match &row {
+                        RowId::Point(id) => ids.contains(id),
+                        RowId::Execution(name) => name.starts_with("exec-1"),
+                    };
+                    prop_assert!(exists);
                     if answer {
-                        menu.set_preview(&id, Ok(sample::preview()));
+                        menu.set_preview(row, Ok(sample::preview()));
                     }
                 }
-                Outcome::Restore { id, what, paths, marks } => {
+                MenuAction::Restore(RestoreChoice { point: id, scope, files }) => {
+                    let FileSelection { paths, marks } = files;
                     prop_assert!(ids.contains(&id));
-                    let other = rows.iter().any(|row| row.id == id && row.origin == Origin::Other);
-                    prop_assert!(!other || what == What::Files);
+                    let other = rows.iter().any(|row| row.id == id && row.origin == Origin::OtherSession);
+                    prop_assert!(!other || scope == RestoreScope::Files);
                     for path in paths.into_iter().flatten() {
                         prop_assert!(["utils.ts", "src/a/deep/folder/with/generated.ts", "README.md"].contains(&path.as_str()));
                     }
-                    prop_assert!(what != What::Conversation || marks.is_empty());
+                    prop_assert!(scope != RestoreScope::Conversation || marks.is_empty());
                     prop_assert!(marks.take.iter().all(|path| ["notes.txt", "log.txt"].contains(&path.as_str())));
                     prop_assert!(!marks.mine.iter().any(|path| marks.take.contains(path)));
                     menu = fresh();
                 }
-                Outcome::LookExecution(execution) => {
-                    prop_assert!(execution.starts_with("exec-1"));
-                    if answer {
-                        menu.set_execution_preview(&execution, Ok(sample::preview()));
-                    }
-                }
-                Outcome::RestoreExecution(execution) => {
+                MenuAction::RestoreExecution(execution) => {
                     prop_assert!(execution.starts_with("exec-1"));
                     menu = fresh();
                 }
-                Outcome::Cancel | Outcome::Undo => menu = fresh(),
-                Outcome::Stay => {}
+                MenuAction::Cancel | MenuAction::Undo => menu = fresh(),
+                MenuAction::Stay => {}
             }
         }
     }

@@ -1,12 +1,12 @@
-//! The menu as it is drawn.
+//! The menu, drawn.
 
-use crate::sample;
+use crate::sample::{self, execution, point};
 use ratatui::Terminal;
 use ratatui::backend::TestBackend;
 use ratatui::buffer::Buffer;
-use takeback_tui::keys::Key;
-use takeback_tui::menu::{Fate, LineKind, Menu, MenuOptions, Preview, Row, Scope};
-use takeback_tui::theme::Theme;
+use takeback_tui::{
+    FileAction, Key, LineKind, Menu, MenuOptions, MenuScope, PointRow, Preview, Theme,
+};
 use unicode_width::UnicodeWidthStr;
 
 fn cells(menu: &mut Menu, width: u16, height: u16, theme: &Theme) -> Buffer {
@@ -45,7 +45,7 @@ fn sample_menu() -> Menu {
 fn with_preview() -> Menu {
     let mut menu = sample_menu();
     press(&mut menu, &[Key::Down]);
-    menu.set_preview("a1", Ok(sample::preview()));
+    menu.set_preview(point("a1"), Ok(sample::preview()));
     menu
 }
 
@@ -77,7 +77,7 @@ fn marks_stand_in_place_of_the_fate() {
         insta::assert_snapshot!(format!("marks-{width}x{height}"), text(&mut menu, width, height));
     }
     press(&mut menu, &[Key::Home, Key::Down, Key::Char('t')]);
-    assert!(text(&mut menu, 80, 24).contains("This file is taken back anyway."));
+    assert!(text(&mut menu, 80, 24).contains("This file is restored anyway."));
     press(&mut menu, &[Key::Home, Key::Char(' ')]);
     assert!(text(&mut menu, 80, 24).contains("This file is marked"));
 }
@@ -91,12 +91,12 @@ fn at_first_nothing_is_to_be_restored() {
 fn a_preview_that_is_not_there_yet_or_cannot_be() {
     let mut menu = sample_menu();
     press(&mut menu, &[Key::Down]);
-    assert!(text(&mut menu, 80, 24).contains("looking…"));
+    assert!(text(&mut menu, 80, 24).contains("loading…"));
     press(&mut menu, &[Key::Enter]);
-    assert!(text(&mut menu, 80, 24).contains("looking…"));
-    menu.set_preview("a1", Err("the contents of utils.ts are damaged".to_owned()));
+    assert!(text(&mut menu, 80, 24).contains("loading…"));
+    menu.set_preview(point("a1"), Err("the contents of utils.ts are damaged".to_owned()));
     assert!(text(&mut menu, 80, 24).contains("the contents of utils.ts are damaged"));
-    menu.set_preview("a1", Ok(Preview { files: Vec::new(), notes: Vec::new() }));
+    menu.set_preview(point("a1"), Ok(Preview { files: Vec::new(), notes: Vec::new() }));
     assert!(text(&mut menu, 80, 24).contains("No file would change."));
     press(&mut menu, &[Key::Esc]);
     assert!(text(&mut menu, 80, 24).contains("No file would change."));
@@ -122,18 +122,18 @@ fn what_is_older_is_counted_and_named_as_what_it_is() {
         (1..=6).map(row).chain([other]).collect::<Vec<_>>()
     };
     for (scope, by_hand, words) in [
-        (Scope::Session, &[][..], "4 more of this session"),
-        (Scope::Session, &[1, 2], "4 more of this session"),
-        (Scope::Session, &[4], "4 more: 3 of this session, 1 by hand"),
-        (Scope::Session, &[3, 4, 5, 6], "4 more by hand"),
-        (Scope::Folder, &[4], "4 more"),
+        (MenuScope::Session, &[][..], "4 more in this session"),
+        (MenuScope::Session, &[1, 2], "4 more in this session"),
+        (MenuScope::Session, &[4], "4 more: 3 in this session, 1 by hand"),
+        (MenuScope::Session, &[3, 4, 5, 6], "4 more made by hand"),
+        (MenuScope::Folder, &[4], "4 more"),
     ] {
         let options = MenuOptions { keep: 2, scope, ..sample::options() };
         let mut menu = Menu::new(rows(by_hand), Vec::new(), options);
         press(&mut menu, &[Key::Down, Key::Down, Key::Down]);
         let drawn = text(&mut menu, 80, 24);
-        let told = |line: &str| line.trim_end().ends_with(&format!("older…  {words}"));
-        assert!(drawn.lines().any(told), "{words}:\n{drawn}");
+        let ends = |line: &str| line.trim_end().ends_with(&format!("older…  {words}"));
+        assert!(drawn.lines().any(ends), "{words}:\n{drawn}");
         assert!(drawn.contains(&format!("enter shows {words}.")), "{words}:\n{drawn}");
     }
 }
@@ -141,7 +141,7 @@ fn what_is_older_is_counted_and_named_as_what_it_is() {
 /// Names of agents, in a list where there are several, and numbers that are whole.
 #[test]
 fn every_width_has_the_agent_and_the_lines() {
-    let row = |id: &str, files, lines| Row {
+    let row = |id: &str, files, lines| PointRow {
         files,
         lines,
         ..sample::row(id, "12 min ago", "rewrite the importer so that it reads both formats")
@@ -179,7 +179,7 @@ fn every_width_has_the_agent_and_the_lines() {
 
 #[test]
 fn one_agent_alone_is_named_outside_its_chat() {
-    for (scope, named) in [(Scope::Session, false), (Scope::Folder, true)] {
+    for (scope, named) in [(MenuScope::Session, false), (MenuScope::Folder, true)] {
         let mut menu = sample::menu_of(3, MenuOptions { scope, ..sample::options() });
         let drawn = text(&mut menu, 80, 24);
         assert_eq!(drawn.contains("1 min ago  claude  prompt 1"), named, "{drawn}");
@@ -194,7 +194,7 @@ fn one_agent_alone_is_named_outside_its_chat() {
 fn a_point_that_is_called_by_its_label_is_named_once() {
     let label = "before the storm".to_owned();
     let row = sample::by_hand(sample::row("a", "1 h ago", &label));
-    let rows = vec![Row { label: Some(label), ..row }, sample::row("b", "2 h ago", "one")];
+    let rows = vec![PointRow { label: Some(label), ..row }, sample::row("b", "2 h ago", "one")];
     for width in [40, 80] {
         let mut menu = Menu::new(rows.clone(), Vec::new(), sample::options());
         let drawn = text(&mut menu, width, 24);
@@ -206,7 +206,7 @@ fn a_point_that_is_called_by_its_label_is_named_once() {
 
 #[test]
 fn no_number_is_cut_at_any_width() {
-    let huge = Row {
+    let huge = PointRow {
         files: 12_345,
         lines: Some((1_234_567, 7_654_321)),
         ..sample::row("a", "12 min ago", "all")
@@ -230,8 +230,8 @@ fn executions() {
     let mut menu = sample_menu();
     press(&mut menu, &[Key::Tab, Key::Down]);
     insta::assert_snapshot!(text(&mut menu, 80, 12));
-    menu.set_execution_preview("exec-1", Ok(sample::preview()));
-    assert!(text(&mut menu, 80, 24).contains("restored      utils.ts"));
+    menu.set_preview(execution("exec-1"), Ok(sample::preview()));
+    assert!(text(&mut menu, 80, 24).contains("restore       utils.ts"));
     let mut menu = Menu::new(Vec::new(), Vec::new(), sample::options());
     press(&mut menu, &[Key::Tab]);
     insta::assert_snapshot!("no_executions", text(&mut menu, 80, 10));
@@ -241,7 +241,7 @@ fn executions() {
 fn the_files_of_an_execution_and_the_choice() {
     let mut menu = sample_menu();
     press(&mut menu, &[Key::Tab, Key::Down]);
-    menu.set_execution_preview("exec-1", Ok(sample::preview()));
+    menu.set_preview(execution("exec-1"), Ok(sample::preview()));
     press(&mut menu, &[Key::Enter, Key::Enter]);
     insta::assert_snapshot!("execution", text(&mut menu, 80, 22));
 }
@@ -257,13 +257,13 @@ fn the_filter_and_a_number_are_seen_as_they_are_typed() {
     let mut menu = sample::menu_of(12, MenuOptions { keep: 12, ..sample::options() });
     press(&mut menu, &[Key::Char('1')]);
     let drawn = text(&mut menu, 80, 24);
-    assert!(drawn.contains("1   enter chooses this number"), "{drawn}");
+    assert!(drawn.contains("1   enter opens this row"), "{drawn}");
     press(&mut menu, &[Key::Char('9')]);
-    assert!(text(&mut menu, 80, 24).contains("There is no number 19."));
+    assert!(text(&mut menu, 80, 24).contains("There is no row 19."));
 }
 
 #[test]
-fn the_keys_are_told() {
+fn the_help_lists_the_keys() {
     let mut menu = sample_menu();
     press(&mut menu, &[Key::Char('?')]);
     insta::assert_snapshot!(text(&mut menu, 40, 24));
@@ -297,8 +297,8 @@ fn what_comes_from_outside_does_not_steer_the_terminal() {
     row.session = Some(evil.to_owned());
     let mut menu = Menu::new(vec![row], sample::executions(), sample::options());
     press(&mut menu, &[Key::Down]);
-    let file = sample::file(evil, Fate::Restored, Some(evil), &[(LineKind::Added, evil)]);
-    menu.set_preview("a1", Ok(Preview { files: vec![file], notes: vec![evil.to_owned()] }));
+    let file = sample::file(evil, FileAction::Restore, Some(evil), &[(LineKind::Added, evil)]);
+    menu.set_preview(point("a1"), Ok(Preview { files: vec![file], notes: vec![evil.to_owned()] }));
     for _ in 0..3 {
         for (width, height) in SIZES {
             let drawn = text(&mut menu, width, height);
@@ -348,10 +348,10 @@ fn the_selected_row_is_always_seen() {
 fn a_long_diff_scrolls_to_its_end_and_no_further() {
     let lines: Vec<String> = (1..=100).map(|n| format!("line {n} of 100")).collect();
     let diff: Vec<_> = lines.iter().map(|line| (LineKind::Added, line.as_str())).collect();
-    let file = sample::file("a", Fate::Restored, None, &diff);
+    let file = sample::file("a", FileAction::Restore, None, &diff);
     let mut menu = sample_menu();
     press(&mut menu, &[Key::Down, Key::Enter]);
-    menu.set_preview("a1", Ok(Preview { files: vec![file], notes: Vec::new() }));
+    menu.set_preview(point("a1"), Ok(Preview { files: vec![file], notes: Vec::new() }));
     assert!(text(&mut menu, 80, 24).contains("+line 1 of"));
     for _ in 0..50 {
         press(&mut menu, &[Key::PageDown]);

@@ -1,12 +1,20 @@
-//! Rows and previews to show.
+//! Rows and previews for the tests.
 
-use takeback_tui::menu::{
-    DiffLine, ExecutionRow, Fate, FilePreview, LineKind, Menu, MenuOptions, Origin, Preview, Row,
-    Scope,
+use takeback_tui::{
+    DiffLine, ExecutionRow, FileAction, FilePreview, LineKind, Menu, MenuOptions, MenuScope,
+    Origin, PointRow, Preview, RowId,
 };
 
-pub(crate) fn row(id: &str, age: &str, description: &str) -> Row {
-    Row {
+pub(crate) fn point(id: &str) -> RowId {
+    RowId::Point(id.to_owned())
+}
+
+pub(crate) fn execution(name: &str) -> RowId {
+    RowId::Execution(name.to_owned())
+}
+
+pub(crate) fn row(id: &str, age: &str, description: &str) -> PointRow {
+    PointRow {
         id: id.to_owned(),
         age: age.to_owned(),
         description: description.to_owned(),
@@ -15,25 +23,25 @@ pub(crate) fn row(id: &str, age: &str, description: &str) -> Row {
         lines: Some((3, 1)),
         agent: "claude".to_owned(),
         session: None,
-        origin: Origin::Present,
+        origin: Origin::ThisSession,
     }
 }
 
 /// A row of another session.
-pub(crate) fn other(row: Row, agent: &str, session: &str) -> Row {
+pub(crate) fn other(row: PointRow, agent: &str, session: &str) -> PointRow {
     let (agent, session) = (agent.to_owned(), Some(session.to_owned()));
-    Row { agent, session, origin: Origin::Other, ..row }
+    PointRow { agent, session, origin: Origin::OtherSession, ..row }
 }
 
 /// A row that was made by hand.
-pub(crate) fn by_hand(row: Row) -> Row {
-    Row { agent: "by hand".to_owned(), origin: Origin::ByHand, ..row }
+pub(crate) fn by_hand(row: PointRow) -> PointRow {
+    PointRow { agent: "by hand".to_owned(), origin: Origin::Manual, ..row }
 }
 
 pub(crate) fn options() -> MenuOptions {
     MenuOptions {
         keep: 10,
-        scope: Scope::Session,
+        scope: MenuScope::Session,
         conversation: true,
         can_undo: true,
         can_mark: true,
@@ -47,8 +55,8 @@ pub(crate) fn menu_of(count: usize, options: MenuOptions) -> Menu {
     Menu::new(rows.collect(), Vec::new(), options)
 }
 
-pub(crate) fn rows() -> Vec<Row> {
-    let labelled = Row {
+pub(crate) fn rows() -> Vec<PointRow> {
+    let labelled = PointRow {
         label: Some("works".to_owned()),
         files: 2,
         lines: Some((10, 1)),
@@ -58,7 +66,7 @@ pub(crate) fn rows() -> Vec<Row> {
             "create utils.ts with add and subtract, and a test for each of them",
         )
     };
-    let quiet = Row {
+    let quiet = PointRow {
         files: 0, ..row("c1", "1 h ago", "这个函数做什么？请解释一下 👩‍👩‍👧")
     };
     let other = other(row("d1", "2 days ago", "look at auth.rs"), "codex", "019a0b1c");
@@ -76,13 +84,13 @@ pub(crate) fn executions() -> Vec<ExecutionRow> {
 
 pub(crate) fn file(
     path: &str,
-    fate: Fate,
+    action: FileAction,
     reason: Option<&str>,
     diff: &[(LineKind, &str)],
 ) -> FilePreview {
     FilePreview {
         path: path.to_owned(),
-        fate,
+        action,
         reason: reason.map(str::to_owned),
         diff: diff
             .iter()
@@ -97,7 +105,7 @@ pub(crate) fn preview() -> Preview {
         files: vec![
             file(
                 "utils.ts",
-                Fate::Restored,
+                FileAction::Restore,
                 None,
                 &[
                     (Heading, "@@ -1,4 +1,2 @@"),
@@ -109,15 +117,15 @@ pub(crate) fn preview() -> Preview {
             ),
             file(
                 "src/a/deep/folder/with/generated.ts",
-                Fate::Deleted,
+                FileAction::Delete,
                 None,
                 &[(Removed, "let x;")],
             ),
-            file("README.md", Fate::Merged, Some("you changed it too"), &[(Added, "hello")]),
-            file("notes.txt", Fate::Kept, Some("written by you"), &[]),
-            file("main.ts", Fate::Conflict, Some("both changed line 3"), &[]),
-            file("big.bin", Fate::NotCaptured, Some("larger than 1 MiB"), &[]),
-            file("log.txt", Fate::Unclear, Some("changed while a command ran"), &[]),
+            file("README.md", FileAction::Merge, Some("you changed it too"), &[(Added, "hello")]),
+            file("notes.txt", FileAction::Keep, Some("written by you"), &[]),
+            file("main.ts", FileAction::Conflict, Some("both changed line 3"), &[]),
+            file("big.bin", FileAction::NotCaptured, Some("larger than 1 MiB"), &[]),
+            file("log.txt", FileAction::Unclear, Some("changed while a command ran"), &[]),
         ],
         notes: vec!["1 file could not be captured".to_owned()],
     }

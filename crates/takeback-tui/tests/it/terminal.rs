@@ -1,5 +1,5 @@
-//! A program that takes a terminal over, in a real pseudo-terminal: this test binary itself, started
-//! with the name of one of the programs at the end of this file.
+//! Programs in a real pseudo-terminal: this test binary itself, started with the name of one of the programs
+//! at the end of this file.
 
 use std::io::{Read as _, Write as _};
 use std::num::NonZeroU16;
@@ -7,7 +7,7 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::time::{Duration, Instant};
 
 use portable_pty::{Child, CommandBuilder, MasterPty, PtySize, native_pty_system};
-use takeback_tui::terminal::{Terminal, TerminalEvent};
+use takeback_tui::{Terminal, TerminalEvent};
 
 /// Long enough for a slow machine; a test that passes never waits for it.
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -85,7 +85,7 @@ impl Session {
         assert!(self.written_has("\x1b[?1007l"));
     }
 
-    fn assert_given_back(&self) {
+    fn assert_restored(&self) {
         let screen = self.screen.screen();
         assert!(!screen.alternate_screen() && !screen.bracketed_paste() && !screen.hide_cursor());
         assert!(self.written_has("\x1b[?1007r"));
@@ -117,7 +117,7 @@ fn settings(master: &dyn MasterPty) -> String {
 }
 
 #[test]
-fn it_is_given_back_when_the_program_leaves() {
+fn it_is_restored_when_the_program_leaves() {
     let mut session = Session::start("program_shows_what_comes");
     session.wait_for("ready");
     session.assert_taken();
@@ -125,7 +125,7 @@ fn it_is_given_back_when_the_program_leaves() {
     session.wait_for("[27, 27, 120]");
     session.type_in(b"q");
     session.wait_for("left");
-    session.assert_given_back();
+    session.assert_restored();
     assert_eq!(settings(&*session.master), session.settings);
     // In lines again, with echo.
     session.type_in(b"a line\n");
@@ -134,7 +134,7 @@ fn it_is_given_back_when_the_program_leaves() {
 }
 
 #[test]
-fn a_new_size_is_told() {
+fn a_new_size_is_reported() {
     let mut session = Session::start("program_shows_what_comes");
     session.wait_for("ready");
     let size = PtySize { rows: 10, cols: 40, pixel_width: 0, pixel_height: 0 };
@@ -161,14 +161,14 @@ fn after_a_stop_everything_is_set_and_drawn_again() {
     assert_eq!(settings(&*session.master), raw);
     session.type_in(b"q");
     session.wait_for("left");
-    session.assert_given_back();
+    session.assert_restored();
     assert_eq!(settings(&*session.master), session.settings);
     session.type_in(b"\n");
     assert_eq!(session.end(), 0);
 }
 
 #[test]
-fn signals_are_told_and_the_program_ends_in_order() {
+fn signals_are_reported_and_the_program_ends_in_order() {
     use rustix::process::Signal;
     for (signal, number) in [(Signal::TERM, 15), (Signal::HUP, 1), (Signal::INT, 2)] {
         let mut session = Session::start("program_ends_at_a_signal");
@@ -176,7 +176,7 @@ fn signals_are_told_and_the_program_ends_in_order() {
         session.assert_taken();
         session.signal(signal);
         session.wait_for(&format!("ended by {number}"));
-        session.assert_given_back();
+        session.assert_restored();
         assert_eq!(session.end(), 0);
     }
 }
@@ -193,17 +193,17 @@ fn a_signal_ends_what_comes_after_the_menu() {
 }
 
 #[test]
-fn a_panic_is_told_on_the_screen_that_was_there_before() {
+fn a_panic_is_printed_on_the_restored_screen() {
     let mut session = Session::start("program_panics");
     session.wait_for("ready");
     session.assert_taken();
     session.type_in(b"q");
     assert_ne!(session.end(), 0);
-    session.assert_given_back();
+    session.assert_restored();
     let all = String::from_utf8_lossy(&session.all).into_owned();
-    let given_back = all.find("\x1b[?1049l").expect("given back");
-    let told = all.find("out of luck").expect("told");
-    assert!(given_back < told, "{all}");
+    let restored = all.find("\x1b[?1049l").expect("restored");
+    let printed = all.find("out of luck").expect("printed");
+    assert!(restored < printed, "{all}");
     assert_eq!(all.matches("\x1b[?1049l").count(), 1);
 }
 
@@ -212,15 +212,15 @@ fn a_panic_of_another_thread_does_not_write_across_the_screen() {
     let mut session = Session::start("program_with_a_thread_that_panics");
     session.wait_for("the thread is gone");
     session.assert_taken();
-    assert!(!session.written_has("nobody listens"));
+    assert!(!session.written_has("no listener"));
     session.type_in(b"q");
-    session.wait_for("nobody listens");
-    session.assert_given_back();
+    session.wait_for("no listener");
+    session.assert_restored();
     assert_eq!(session.end(), 0);
 }
 
 #[test]
-fn a_terminal_that_is_gone_is_told() {
+fn a_closed_terminal_is_reported() {
     let (master, mut child, _) = start("program_ends_when_the_terminal_is_gone");
     let mut reader = master.try_clone_reader().expect("a reader");
     let mut all = Vec::new();
@@ -243,13 +243,13 @@ fn without_a_terminal_nothing_is_taken() {
         .output()
         .expect("it starts");
     let out = String::from_utf8_lossy(&ran.stdout);
-    assert!(out.contains("standard input or output is no terminal"), "{out}");
+    assert!(out.contains("standard input or output is not a terminal"), "{out}");
     assert!(!out.contains('\x1b'), "{out}");
 }
 
 fn entered() -> (Terminal, Receiver<TerminalEvent>) {
     let (send, receive) = channel();
-    let terminal = Terminal::enter(move |event| send.send(event).expect("somebody listens"));
+    let terminal = Terminal::enter(move |event| send.send(event).expect("the test listens"));
     (terminal.expect("a terminal"), receive)
 }
 
@@ -316,7 +316,7 @@ fn program_panics() {
 #[ignore = "a program for the tests above"]
 fn program_with_a_thread_that_panics() {
     let (mut terminal, events) = entered();
-    let thread = std::thread::spawn(|| panic!("nobody listens"));
+    let thread = std::thread::spawn(|| panic!("no listener"));
     assert!(thread.join().is_err());
     show(&mut terminal, "the thread is gone");
     wait_for_q(&mut terminal, &events);
@@ -327,8 +327,8 @@ fn program_with_a_thread_that_panics() {
 fn program_ends_when_the_terminal_is_gone() {
     let (mut terminal, events) = entered();
     show(&mut terminal, "ready");
-    let told = |event| matches!(event, TerminalEvent::Closed | TerminalEvent::Signal(_));
-    assert!(events.into_iter().any(told));
+    let ends = |event| matches!(event, TerminalEvent::Closed | TerminalEvent::Signal(_));
+    assert!(events.into_iter().any(ends));
     drop(terminal);
     // The test harness would fail to write its report to a terminal that is gone.
     std::process::exit(0);

@@ -22,10 +22,10 @@ const PRINTED_BY: &[(&str, &str, &[&str])] = &[
     ("core/rewind/plan.rs", "what is there now is ", RECEIPTS),
     // An undo asks for what a rewind did: `nothing_of_an_undo_is_unclear` in takeback-core.
     ("core/rewind/plan.rs", "it is not certain who wrote it", &["rewind", "state rollback"]),
-    ("takeback/commands/rewind.rs", "--partial leaves", &["state rollback"]),
+    ("takeback/commands/rewind.rs", "--partial skips", &["state rollback"]),
     (
         "takeback/ask.rs",
-        "--dry-run shows",
+        "Run it in a terminal",
         &[
             "rewind",
             "undo",
@@ -39,15 +39,15 @@ const PRINTED_BY: &[(&str, &str, &[&str])] = &[
             "uninstall",
         ],
     ),
-    ("takeback/error.rs", "A success of the step", &["state resume"]),
-    ("takeback/error.rs", "--state-only brings back", &["state rollback"]),
+    ("takeback/error.rs", "Raise --max-retries", &["state resume"]),
+    ("takeback/error.rs", "--state-only restores", &["state rollback"]),
     ("takeback/commands/init/doubts.rs", " --scope project", &["init", "uninstall"]),
     ("takeback/commands/init.rs", "--agent NAME", &["init", "uninstall"]),
     ("takeback/commands/init.rs", "Change to a project's folder", &["init", "uninstall"]),
     // Options of other programs, and of commands that this one starts.
     ("takeback/commands/patch.rs", "diff --git", &[]),
     ("takeback/commands/mcp.rs", "Install it: `cargo install", &[]),
-    ("takeback/commands/doctor/cause.rs", "If it was started with settings of its own", &[]),
+    ("takeback/commands/doctor/cause.rs", "This is expected if it was started", &[]),
     ("takeback/commands/mcp.rs", "--home", &["serve"]),
     ("takeback/commands/hook/within.rs", "--", &["go-on"]),
 ];

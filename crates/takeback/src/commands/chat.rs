@@ -1,152 +1,198 @@
-//! `chat`: a person works with an agent, and goes back at any moment by pressing Esc twice.
+//! `chat`: an interactive session with an agent, in which Esc Esc goes back to any prompt.
+//!
+//! Three threads and a loop: the terminal, the agent and the [`worker`] send [`Event`]s, the [`host`]
+//! handles them one by one and draws the screen.
 
+mod agent;
+mod conversation;
 mod host;
 mod restore;
-mod session;
 mod slash;
-mod work;
+mod worker;
 
-use std::ffi::OsString;
-use std::io::{self, Write as _};
+use std::io::Write as _;
+use std::path::Path;
 use std::sync::Arc;
-use std::sync::mpsc::{Sender, channel};
-use std::thread::Builder;
+use std::sync::mpsc::channel;
+use std::thread::JoinHandle;
 
-use serde_json::Value;
-use takeback_agents::builtin::{self, Builtin, Driver, Endpoint, Scenario};
-use takeback_agents::capture::Capture;
-use takeback_agents::claude::{self, Claude, ClaudeOptions};
-use takeback_agents::hook::Plugged;
-use takeback_agents::metadata::{self, Metadata, SetAside};
-use takeback_agents::talk::{Agent, Said};
+use takeback_agents::{ChatEvent, DamagedMetadata, Metadata, checkpoints_in_log};
 use takeback_core::process;
 use takeback_store::SessionId;
-use takeback_store::state::ExecutionId;
-use takeback_tui::chat::{Activity, Chat, ChatOptions, Status};
-use takeback_tui::keys::parse_key;
-use takeback_tui::terminal::{Terminal, TerminalEvent};
-use takeback_tui::theme::Theme;
-use takeback_tui::transcript::Tone;
+use takeback_tui::{
+    Activity, Chat, ChatOptions, Key, StatusLine, Terminal, TerminalEvent, Theme, Tone, parse_key,
+};
 
-use self::host::Host;
-use self::session::Kept;
-use self::work::{Done, Worker};
+use self::agent::AgentStart;
+use self::conversation::Conversation;
+use self::host::{Host, HostOptions};
+use self::worker::{Job, JobResult, Worker};
 use super::cleanup::when_due;
-use super::state::save::SESSION_VARIABLE;
-use crate::args::{AgentName, ChatArgs, Options};
+use crate::args::{ChatArgs, Options};
 use crate::error::{CommandError, Kind};
 use crate::log_file::LogFile;
 use crate::place::{self, Place, Store, environment, random};
-use crate::plugs;
 use crate::progress;
-use crate::screen::{CARE, HINT, NAME, count, is_interactive, plain};
+use crate::screen::{HINT, NAME, WARNING, count, is_interactive};
 use crate::stores;
 use crate::time::{clock, zone_warning};
 
-/// What the SDK wants to see before it keeps copies of files.
+/// Makes the Claude Agent SDK keep copies of files.
 const CHECKPOINTING: &str = "CLAUDE_CODE_ENABLE_SDK_FILE_CHECKPOINTING";
 
-/// Something that the session has to do with.
-enum Happening {
+/// Printed if a settings file enables checkpoints and the variable is not set; the agent gets it anyway.
+const VARIABLE_WARNING: [&str; 2] = [
+    "Warning: File checkpointing enabled but environment variable not set",
+    "Set CLAUDE_CODE_ENABLE_SDK_FILE_CHECKPOINTING=1 to enable SDK checkpointing",
+];
+
+/// What the session's loop waits for.
+enum Event {
     Terminal(TerminalEvent),
-    Said(Said),
-    Done(Box<Done>),
+    Agent(ChatEvent),
+    Worker(Box<JobResult>),
 }
 
 pub(crate) fn chat(options: &Options, args: &ChatArgs) -> Result<u8, CommandError> {
     if !is_interactive() || options.json {
         return Err(CommandError::new(Kind::Usage, "chat needs a terminal")
-            .hint("`takeback run -- CMD` protects a command without one."));
+            .hint("Use `takeback run -- CMD` to protect a command without a terminal."));
     }
     let mut place = place::open_mended(options, Store::Create)?;
     when_due(&mut place, options);
-    let key_name = place.settings.rewind_key().to_lowercase();
-    let rewind_key = parse_key(place.settings.rewind_key()).map_err(|error| {
-        CommandError::new(Kind::Usage, error).hint("Mend rewindKey in your settings.")
-    })?;
+    let rewind_key = rewind_key(&place)?;
     let warnings = warnings(&place);
     for line in warnings {
-        writeln!(anstream::stderr().lock(), "{CARE}{line}{CARE:#}")?;
+        writeln!(anstream::stderr().lock(), "{WARNING}{line}{WARNING:#}")?;
     }
-    let kept = match (&args.resume, args.continue_last) {
-        (None, false) => None,
-        (id, _) => Some(session::to_continue(&*place.workspace.states, id.as_deref())?),
-    };
-    if let Some(kept) = &kept {
-        check_alone(&place, kept)?;
-    }
-    let session = match &kept {
-        Some(kept) => SessionId(kept.session.clone()),
+    let previous = previous_conversation(&place, args)?;
+    let session = match &previous {
+        Some(previous) => SessionId(previous.session.clone()),
         None => SessionId(format!("chat-{:08x}", random() >> 32)),
     };
     let home = place::home(options)?;
     let log = LogFile::new(&home, |name| environment(name)?.into_string().ok());
-    let sessions = stores::sessions_in(&home);
-    let keep = place.settings.checkpoint_keep_count();
-    let recording = place.settings.is_enabled();
-    let (metadata, set_aside) = if recording {
-        let failed = |error| CommandError::new(Kind::Error, error);
-        let (mut metadata, set_aside) =
-            Metadata::open(&sessions, &session.0, keep).map_err(failed)?;
-        let known = match &kept {
-            Some(kept) if metadata.list().is_empty() => {
-                let store = &*place.workspace.store;
-                metadata::in_log(store, &session, kept.session_of_agent(), clock)?
-            }
-            _ => Vec::new(),
-        };
-        let listed = metadata.refill(known).map_err(failed)?;
-        (Some(metadata), set_aside.map(|aside| (aside, listed)))
-    } else {
-        (None, None)
-    };
+    let list = CheckpointList::open(&home, &place, &session, previous.as_ref())?;
 
-    let (send, receive) = channel();
-    let agent = start_agent(options, args, &session, kept.as_ref(), recording, &send)?;
-    // From here on what takes long is seen in the session, not beside it.
+    let (events, inbox) = channel();
+    let previous = previous.as_ref();
+    let recording = list.metadata.is_some();
+    let agent = AgentStart { options, args, session: &session, previous, recording };
+    let agent = agent.start(&events)?;
+    // From here on, progress is shown inside the session.
     progress::hide();
     place.workspace.ambient.watch = None;
-    let double_ms = place.settings.double_esc_ms();
-    let history = session::entered(&*place.workspace.states)?;
-    let handle = Arc::clone(&agent);
-    let (jobs, working) =
-        Worker::start(place, options.clone(), session.clone(), handle, send.clone())?;
-    let theme = if super::has_colour() { Theme::colour() } else { Theme::plain() };
-    let status = Status {
+    let key_name = place.settings.rewind_key().to_lowercase();
+    let status = StatusLine {
         agent: agent.name().to_owned(),
         session: session.0.clone(),
         points: recording.then_some(0),
         hint: format!("{key_name} {key_name} rewinds"),
-        ..Status::default()
+        ..StatusLine::default()
     };
-    let chat = Chat::new(
-        ChatOptions { commands: slash::registry(), theme, rewind_key, double_ms, history },
-        status,
-    );
-    let mut host = Host::new(chat, agent, session, jobs, (metadata, keep), log);
-    host.greet(args, &key_name, kept.as_ref(), set_aside);
-    for line in warnings {
-        host.say(Tone::Care, *line);
+    let chat_options = ChatOptions {
+        commands: slash::registry(),
+        theme: if super::has_colour() { Theme::colour() } else { Theme::plain() },
+        rewind_key,
+        double_ms: place.settings.double_esc_ms(),
+        history: conversation::history(&*place.workspace.states)?,
+    };
+    let keep = place.settings.checkpoint_keep_count();
+    let worker =
+        Worker::new(place, options.clone(), session.clone(), Arc::clone(&agent), events.clone());
+    let (jobs, worker) = worker.start()?;
+    let chat = Chat::new(chat_options, status);
+    let CheckpointList { metadata, damage } = list;
+    let mut host = Host::new(HostOptions { chat, agent, session, jobs, metadata, keep, log });
+    host.greet(args, &key_name, previous, damage);
+    for line in warnings.iter().copied().map(str::to_owned).chain(zone_warning()) {
+        host.say(Tone::Warning, line);
     }
-    if let Some(line) = zone_warning() {
-        host.say(Tone::Care, line);
-    }
-    let terminal_says = send.clone();
-    drop(send);
     let mut terminal = Terminal::enter(move |event| {
-        // Nobody reads any more when the session is over.
-        drop(terminal_says.send(Happening::Terminal(event)));
+        // After the session the channel has no receiver.
+        drop(events.send(Event::Terminal(event)));
     })?;
-    // Until the agent is there, what is said to it waits.
+    // Prompts wait until the agent is ready.
     host.chat.activity = Activity::Working(host.now());
     host.chat.queued.extend(args.prompt.clone());
-    let ran = host.run(&mut terminal, &receive);
+    let result = host.run(&mut terminal, &inbox);
     drop(terminal);
     let signal = host.signal;
-    host.end(working);
-    ran?;
-    // As whoever is ended by a signal says it.
+    host.end(worker);
+    result?;
+    // The exit code of a program that a signal ended.
     Ok(signal.and_then(|signal| u8::try_from(128 + signal).ok()).unwrap_or(0))
+}
+
+fn rewind_key(place: &Place) -> Result<Key, CommandError> {
+    parse_key(place.settings.rewind_key()).map_err(|error| {
+        CommandError::new(Kind::Usage, error).hint("Fix rewindKey in your settings.")
+    })
+}
+
+fn warnings(place: &Place) -> &'static [&'static str] {
+    let is_set = environment(CHECKPOINTING).is_some_and(|value| value == "1" || value == "true");
+    if place.settings.is_enabled_by_a_file() && !is_set { &VARIABLE_WARNING } else { &[] }
+}
+
+/// The conversation that `--continue` or `--resume` names.
+fn previous_conversation(
+    place: &Place,
+    args: &ChatArgs,
+) -> Result<Option<Conversation>, CommandError> {
+    if args.resume.is_none() && !args.continue_last {
+        return Ok(None);
+    }
+    let previous = conversation::find(&*place.workspace.states, args.resume.as_deref())?;
+    check_not_open(place, &previous)?;
+    Ok(Some(previous))
+}
+
+/// Two processes in one conversation would each lose what the other adds.
+fn check_not_open(place: &Place, previous: &Conversation) -> Result<(), CommandError> {
+    let session = place.workspace.store.session(&SessionId(previous.session.clone()))?;
+    match session.filter(|session| session.ended_at.is_none()).and_then(|session| session.owner) {
+        Some(owner) if process::is_alive(owner) => Err(CommandError::new(
+            Kind::Error,
+            format!("the conversation {} is open in process {}", previous.session, owner.pid),
+        )
+        .hint("Close it there first, or start a new one with `takeback chat`.")),
+        _ => Ok(()),
+    }
+}
+
+/// The session's `metadata.json`.
+struct CheckpointList {
+    /// `None` if nothing is recorded.
+    metadata: Option<Metadata>,
+    /// A damaged file that was moved away, and how many entries the log had.
+    damage: Option<(DamagedMetadata, usize)>,
+}
+
+impl CheckpointList {
+    fn open(
+        home: &Path,
+        place: &Place,
+        session: &SessionId,
+        previous: Option<&Conversation>,
+    ) -> Result<Self, CommandError> {
+        if !place.settings.is_enabled() {
+            return Ok(Self { metadata: None, damage: None });
+        }
+        let failed = |error| CommandError::new(Kind::Error, error);
+        let keep = place.settings.checkpoint_keep_count();
+        let folder = stores::sessions_in(home);
+        let (mut metadata, damage) = Metadata::open(&folder, &session.0, keep).map_err(failed)?;
+        let from_log = match previous {
+            Some(previous) if metadata.list().is_empty() => {
+                let store = &*place.workspace.store;
+                checkpoints_in_log(store, session, previous.agent_session(), clock)?
+            }
+            _ => Vec::new(),
+        };
+        let refilled = metadata.refill(from_log).map_err(failed)?;
+        Ok(Self { metadata: Some(metadata), damage: damage.map(|damage| (damage, refilled)) })
+    }
 }
 
 impl Host {
@@ -154,209 +200,60 @@ impl Host {
         &mut self,
         args: &ChatArgs,
         key: &str,
-        kept: Option<&Kept>,
-        set_aside: Option<(SetAside, usize)>,
+        previous: Option<&Conversation>,
+        damage: Option<(DamagedMetadata, usize)>,
     ) {
-        if let Some(kept) = kept {
-            self.show(kept);
-            let points = count(self.prompts.len(), "prompt");
-            self.say(Tone::Hint, format!("Continued after {points}."));
+        if let Some(previous) = previous {
+            self.show(previous);
+            let prompts = count(self.prompts.len(), "prompt");
+            self.say(Tone::Hint, format!("Continued after {prompts}."));
         } else {
-            let said =
+            let text =
                 format!("Press {key} twice to go back to any prompt. /help lists the commands.");
-            self.say(Tone::Hint, said);
+            self.say(Tone::Hint, text);
             if self.agent.name() == "builtin" && args.agent.is_none() && args.scenario.is_none() {
-                self.say(Tone::Hint, "The built-in agent answers: `claude` was not found.");
+                self.say(Tone::Hint, "`claude` was not found; the built-in agent answers.");
             }
         }
-        if let Some((SetAside { path, why }, listed)) = set_aside {
-            let again = match listed {
+        if let Some((DamagedMetadata { path, why }, refilled)) = damage {
+            let refilled = match refilled {
                 0 => "the log has no checkpoints of this session".to_owned(),
-                1 => "1 checkpoint is listed again from the log".to_owned(),
-                listed => format!("{listed} checkpoints are listed again from the log"),
+                1 => "1 checkpoint was restored from the log".to_owned(),
+                n => format!("{n} checkpoints were restored from the log"),
             };
             let path = path.display();
-            let said = format!("metadata.json was damaged ({why}) and is now {path}; {again}");
-            self.note_error(&said);
-            self.say(Tone::Care, said);
+            let text =
+                format!("metadata.json was damaged ({why}) and was moved to {path}; {refilled}");
+            self.log_error(&text);
+            self.say(Tone::Warning, text);
         }
-        if self.chat.status.points.is_none() {
-            self.say(Tone::Care, "Nothing is recorded: enableFileCheckpointing is false.");
+        if !self.is_recording() {
+            self.say(Tone::Warning, "Nothing is recorded: enableFileCheckpointing is false.");
         }
     }
 
-    /// Ends everything in order; says how to go on.
-    fn end(self, working: std::thread::JoinHandle<()>) {
+    /// Stops the agent and the worker in order, and prints how to continue.
+    fn end(self, worker: JoinHandle<()>) {
         self.agent.close();
-        let kept = Box::new(self.kept());
         let prompts = self.prompts.len();
         if prompts > 0 {
-            self.job(work::Job::Keep(kept));
+            self.save_session();
         }
         if !self.entered.is_empty() {
-            self.job(work::Job::Remember(self.entered.clone()));
+            self.job(Job::AddToHistory(self.entered.clone()));
         }
         let session = self.session.0.clone();
         drop(self);
-        // What the worker was about to keep is kept.
-        drop(working.join());
+        // The worker finishes its jobs; a panic in one of them was reported.
+        drop(worker.join());
         if prompts > 0 {
             let mut out = anstream::stdout().lock();
-            let said = writeln!(
+            // Standard output may be closed by now.
+            drop(writeln!(
                 out,
-                "{HINT}{} in{HINT:#} {NAME}{session}{NAME:#}{HINT}; go on with{HINT:#} takeback chat --continue",
+                "{HINT}{} in{HINT:#} {NAME}{session}{NAME:#}{HINT}; continue with{HINT:#} takeback chat --continue",
                 count(prompts, "prompt"),
-            );
-            drop(said);
+            ));
         }
     }
-}
-
-/// Two that go on with one conversation would each lose what the other says.
-fn check_alone(place: &Place, kept: &Kept) -> Result<(), CommandError> {
-    let session = place.workspace.store.session(&SessionId(kept.session.clone()))?;
-    match session.filter(|session| session.ended_at.is_none()).and_then(|session| session.owner) {
-        Some(owner) if process::is_alive(owner) => Err(CommandError::new(
-            Kind::Error,
-            format!("the conversation {} is open in process {}", kept.session, owner.pid),
-        )
-        .hint("Leave it there first, or begin another with `takeback chat`.")),
-        _ => Ok(()),
-    }
-}
-
-/// What is said if a settings file asks for checkpoints and the SDK has not been told. It is told all
-/// the same.
-const NOT_TOLD: [&str; 2] = [
-    "Warning: File checkpointing enabled but environment variable not set",
-    "Set CLAUDE_CODE_ENABLE_SDK_FILE_CHECKPOINTING=1 to enable SDK checkpointing",
-];
-
-fn warnings(place: &Place) -> &'static [&'static str] {
-    let is_told = environment(CHECKPOINTING).is_some_and(|value| value == "1" || value == "true");
-    if place.settings.is_enabled_by_a_file() && !is_told { &NOT_TOLD } else { &[] }
-}
-
-/// The user's choice, or whoever is there: `claude`, a model behind an endpoint, the tour.
-fn start_agent(
-    options: &Options,
-    args: &ChatArgs,
-    session: &SessionId,
-    kept: Option<&Kept>,
-    recording: bool,
-    send: &Sender<Happening>,
-) -> Result<Arc<dyn Agent>, CommandError> {
-    let place = place::open(options, Store::Create)?;
-    let folder = place.workspace.root.path().to_owned();
-    let say = said_to(send)?;
-    let tools = place.settings.tools();
-    let mut workspace = place.workspace;
-    workspace.ambient.watch = None;
-    let formatter = plugs::has_formatter(Plugged::Claude, Some(&folder));
-    let capture = Capture {
-        workspace,
-        session: session.clone(),
-        tools,
-        say: say.clone(),
-        recording,
-        formatter,
-    };
-    let program = claude::locate(environment("PATH").as_deref(), args.program.as_deref());
-    let wanted = args.agent.or_else(|| match kept.map(|kept| kept.agent.as_str()) {
-        Some("claude") => Some(AgentName::Claude),
-        Some("builtin") => Some(AgentName::Builtin),
-        _ if args.scenario.is_some() => Some(AgentName::Builtin),
-        _ if args.program.is_some() => Some(AgentName::Claude),
-        _ => None,
-    });
-    let memory = kept.map_or(Value::Null, |kept| kept.memory.clone());
-    let failed = |error| CommandError::new(Kind::CannotStart, error);
-    match (wanted, program) {
-        (Some(AgentName::Claude), None) => Err(CommandError::new(
-            Kind::CannotStart,
-            match &args.program {
-                Some(program) => format!("{} is not a program", plain(&program.to_string_lossy())),
-                None => "`claude` was not found".to_owned(),
-            },
-        )
-        .hint("Install it and see that it is on PATH, or name it with --program FILE.")
-        .hint("`takeback chat --agent builtin` goes without it.")),
-        (Some(AgentName::Claude) | None, Some(program)) => {
-            let options = ClaudeOptions {
-                program,
-                extra_args: args.extra.clone(),
-                folder,
-                model: args.model.clone(),
-                environment: recorded_here(claude::environment_for(all_variables()), session),
-                checkpointing: recording,
-                resume: memory,
-            };
-            Ok(Arc::new(Claude::start(options, capture, say).map_err(failed)?))
-        }
-        (Some(AgentName::Builtin), _) | (None, None) => {
-            let driver = driver(args)?;
-            let mut options = builtin::Options::new(driver);
-            // Saved at each step, and so newer than what was kept if the last one was killed.
-            let execution = ExecutionId::new(session.0.as_str())
-                .map_err(|error| CommandError::new(Kind::Usage, error))?;
-            let last = kept.map(|_| builtin::last_memory(&*capture.workspace.states, &execution));
-            options.memory = last.transpose()?.flatten().unwrap_or(memory);
-            Ok(Arc::new(Builtin::start(options, capture, say).map_err(failed)?))
-        }
-    }
-}
-
-/// What the built-in agent is driven by.
-fn driver(args: &ChatArgs) -> Result<Driver, CommandError> {
-    if let Some(file) = &args.scenario {
-        let unusable =
-            |why: String| CommandError::new(Kind::Usage, format!("{}: {why}", file.display()));
-        let text = std::fs::read_to_string(file).map_err(|error| unusable(error.to_string()))?;
-        let scenario = Scenario::parse(&text).map_err(|error| unusable(error.to_string()))?;
-        return Ok(Driver::Scenario(scenario));
-    }
-    let get = |name: &str| environment(name).and_then(|value| value.into_string().ok());
-    let endpoint =
-        Endpoint::from_variables(get).map_err(|error| CommandError::new(Kind::Usage, error))?;
-    Ok(match endpoint {
-        Some(mut endpoint) => {
-            if let Some(model) = &args.model {
-                endpoint.model.clone_from(model);
-            }
-            Driver::Endpoint(endpoint)
-        }
-        None => Driver::Tour,
-    })
-}
-
-/// Agents speak of nothing but themselves.
-fn said_to(send: &Sender<Happening>) -> io::Result<Sender<Said>> {
-    let (say, said) = channel();
-    let send = send.clone();
-    Builder::new().spawn(move || {
-        for word in said {
-            if send.send(Happening::Said(word)).is_err() {
-                return;
-            }
-        }
-    })?;
-    Ok(say)
-}
-
-/// The agent's hooks have nothing to record: this session does.
-fn recorded_here(
-    mut environment: Vec<(OsString, OsString)>,
-    session: &SessionId,
-) -> Vec<(OsString, OsString)> {
-    environment.retain(|(name, _)| name != SESSION_VARIABLE);
-    environment.push((SESSION_VARIABLE.into(), session.0.clone().into()));
-    environment
-}
-
-#[expect(
-    clippy::disallowed_methods,
-    reason = "an agent gets the environment of whoever started it"
-)]
-fn all_variables() -> impl Iterator<Item = (OsString, OsString)> {
-    std::env::vars_os()
 }

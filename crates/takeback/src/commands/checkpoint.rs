@@ -3,17 +3,16 @@
 use std::io::Write as _;
 use std::os::unix::ffi::OsStrExt as _;
 
-use serde_json::json;
-use takeback_core::Recorded;
+use takeback_core::RecordOutcome;
 
 use super::cleanup::when_due;
 use super::unread;
+use crate::answers;
 use crate::args::{CheckpointArgs, Options};
 use crate::error::{CommandError, Kind};
 use crate::place::{self, Store};
 use crate::point::check_label;
-use crate::screen::{GOOD, HINT, NAME, Screen, count, plain, plain_bytes};
-use crate::wire::{self, Json};
+use crate::screen::{HINT, NAME, SUCCESS, Screen, count, plain, plain_bytes};
 
 pub(crate) fn checkpoint(
     options: &Options,
@@ -31,14 +30,14 @@ pub(crate) fn checkpoint(
     let recorded = takeback_core::checkpoint(&mut place.workspace, args.label.as_deref())?;
     let id = id_of(&recorded);
     if screen.json {
-        screen.json(&told(&recorded, args.label.as_deref())?)?;
+        screen.json(&answer(&recorded, args.label.as_deref()))?;
     } else if !screen.quiet {
         let label =
             args.label.as_deref().map(|label| format!(" “{}”", plain(label))).unwrap_or_default();
         writeln!(
             screen.out,
-            "{GOOD}Point{GOOD:#} {NAME}{}{NAME:#}{label}  {HINT}{} in {}{HINT:#}",
-            &id[..8],
+            "{SUCCESS}Point{SUCCESS:#} {NAME}{}{NAME:#}{label}  {HINT}{} in {}{HINT:#}",
+            &id.0[..8],
             count(usize::try_from(recorded.stats.files).unwrap_or(usize::MAX), "file"),
             plain_bytes(place.workspace.root.path().as_os_str().as_bytes()),
         )?;
@@ -49,17 +48,17 @@ pub(crate) fn checkpoint(
     Ok(if recorded.unreadable.is_empty() { 0 } else { Kind::Partly as u8 })
 }
 
-fn id_of(recorded: &Recorded) -> String {
-    recorded.point.map(|point| point.to_string()).unwrap_or_default()
+fn id_of(recorded: &RecordOutcome) -> answers::Id {
+    answers::Id(recorded.point.map(|point| point.to_string()).unwrap_or_default())
 }
 
-pub(crate) fn told(recorded: &Recorded, label: Option<&str>) -> Result<Json, CommandError> {
-    Ok(wire::json(&json!({
-        "id": id_of(recorded),
-        "seq": recorded.seq,
-        "label": label,
-        "changes": recorded.changes,
-        "notCaptured": recorded.not_captured.len(),
-        "unreadable": unread::answers(&recorded.unreadable),
-    }))?)
+pub(crate) fn answer(recorded: &RecordOutcome, label: Option<&str>) -> answers::CheckpointAnswer {
+    answers::CheckpointAnswer {
+        id: id_of(recorded),
+        seq: recorded.seq.0,
+        label: label.map(str::to_owned),
+        changes: recorded.changes,
+        not_captured: recorded.not_captured.len(),
+        unreadable: answers::unreadable(&recorded.unreadable),
+    }
 }

@@ -1,11 +1,10 @@
-//! `cleanup`: what is no longer kept goes. The same, once a day, when something is begun.
+//! `cleanup`: what is expired goes. The same, once a day, when something is begun.
 
 mod home;
 
 use std::io::Write as _;
 use std::process::Stdio;
 
-use serde_json::{Value, json};
 use takeback_core::retention::{
     self, CleanedUp, Clock, ClockTrouble, Occasion, WouldDrop, clean_up, is_due, is_tight,
     would_drop,
@@ -18,14 +17,14 @@ use self::home::{HomeCleanedUp, fit_home};
 use super::hook::meanwhile;
 use super::room;
 
+use crate::answers;
 use crate::args::{CleanupArgs, Options};
 use crate::error::{CommandError, Kind};
 use crate::place::{self, Place, Store};
 use crate::progress;
-use crate::screen::{CARE, GOOD, HINT, Screen, bytes, count, plain};
+use crate::screen::{HINT, SUCCESS, Screen, WARNING, bytes, count, plain};
 use crate::stores;
 use crate::time::moment;
-use crate::wire::{self, Json};
 
 pub(crate) fn cleanup(
     options: &Options,
@@ -45,50 +44,48 @@ pub(crate) fn cleanup(
             return Err(doubted(trouble));
         }
         if screen.json {
-            screen.json(&json!({ "points": points, "sessions": sessions }))?;
+            screen.json(&answers::CleanupPreview {
+                points: points.iter().map(answers::Id::new).collect(),
+                sessions: answers::names(&sessions),
+            })?;
         } else if points.is_empty() && sessions.is_empty() {
-            writeln!(screen.out, "{HINT}No point is too old or too many.{HINT:#}")?;
+            writeln!(screen.out, "{HINT}Nothing to expire.{HINT:#}")?;
         } else {
             let (points, sessions) = (points.len(), sessions.len());
             let sessions = count(sessions, "session");
-            writeln!(screen.out, "{} and {sessions} would go.", count(points, "point"))?;
+            writeln!(screen.out, "{} and {sessions} would be deleted.", count(points, "point"))?;
         }
         return Ok(0);
     }
     let done = clean_up_now(&mut place, options, clock)?;
     let home = fit_home(&mut place, options, clock)?;
     if screen.json {
-        let mut told = value_of(&done);
-        if let Some(home) = &home {
-            told["home"] = home_to_json(home);
-        }
-        screen.json(&told)?;
+        let home = home.as_ref().map(home_answer);
+        screen.json(&answers::CleanupAnswer { home, ..answer(&done) })?;
         return Ok(0);
     }
-    told(&done, screen)?;
+    report(&done, screen)?;
     if let Some(home) = home.filter(|_| !screen.quiet) {
         for (root, done) in &home.workspaces {
             let root = plain(&root.to_string_lossy());
             writeln!(screen.out, "{}  {HINT}in {root}{HINT:#}", sentence(done))?;
         }
         if home.left.is_over() {
-            writeln!(screen.out, "{CARE}{}{CARE:#}", capital(&home.left.words()))?;
+            writeln!(screen.out, "{WARNING}{}{WARNING:#}", capital(&home.left.words()))?;
         }
     }
     Ok(0)
 }
 
-fn home_to_json(home: &HomeCleanedUp) -> Value {
-    let workspaces: Vec<Value> = home
-        .workspaces
-        .iter()
-        .map(|(root, done)| {
-            let (root, points) = (root.to_string_lossy(), done.points);
-            json!({ "root": root, "points": points, "freedBytes": done.freed })
-        })
-        .collect();
+fn home_answer(home: &HomeCleanedUp) -> answers::HomeCleanup {
+    let workspaces = home.workspaces.iter().map(|(root, done)| answers::HomeCleanupWorkspace {
+        root: answers::place(root),
+        points: done.points,
+        freed_bytes: done.freed,
+    });
     let room::Home { limit, used, of_gone } = home.left;
-    json!({ "limit": limit, "bytes": used, "goneBytes": of_gone, "workspaces": workspaces })
+    let workspaces = workspaces.collect();
+    answers::HomeCleanup { limit, bytes: used, gone_bytes: of_gone, workspaces }
 }
 
 fn capital(words: &str) -> String {
@@ -131,54 +128,48 @@ pub(crate) fn clean_up_now(
 }
 
 /// Says what was removed; the exit code.
-pub(crate) fn told(done: &CleanedUp, screen: &mut Screen) -> Result<u8, CommandError> {
+pub(crate) fn report(done: &CleanedUp, screen: &mut Screen) -> Result<u8, CommandError> {
     if let Some(trouble) = done.stopped {
         return Err(doubted(trouble));
     }
     if screen.json {
-        screen.json(&to_json(done)?)?;
+        screen.json(&answer(done))?;
     } else if !screen.quiet {
         writeln!(screen.out, "{}", sentence(done))?;
         if let Some(over) = &done.over {
-            writeln!(screen.out, "{CARE}{}{CARE:#}", capital(&room::words(over)))?;
+            writeln!(screen.out, "{WARNING}{}{WARNING:#}", capital(&room::words(over)))?;
         }
     }
     Ok(0)
 }
 
-pub(crate) fn to_json(done: &CleanedUp) -> Result<Json, CommandError> {
-    Ok(wire::json(&value_of(done))?)
-}
-
-fn value_of(done: &CleanedUp) -> Value {
-    let mut told = json!({
-        "points": done.points,
-        "sessions": done.sessions,
-        "changes": done.changes,
-        "freedBytes": done.freed,
-    });
-    if let Some(over) = &done.over {
-        told["over"] = room::to_json(over);
+pub(crate) fn answer(done: &CleanedUp) -> answers::CleanupAnswer {
+    answers::CleanupAnswer {
+        points: done.points,
+        sessions: answers::names(&done.sessions),
+        changes: done.changes,
+        freed_bytes: done.freed,
+        over: done.over.as_ref().map(room::answer),
+        home: None,
     }
-    told
 }
 
 fn doubted(trouble: ClockTrouble) -> CommandError {
     CommandError::new(Kind::Error, clock_trouble(trouble))
-        .hint("Set the clock right; or, if it is right, use --trust-clock.")
+        .hint("Correct the clock or, if it is right, pass --trust-clock.")
 }
 
 fn sentence(done: &CleanedUp) -> String {
     let freed = bytes(done.freed);
     if done.points == 0 && done.sessions.is_empty() {
-        return format!("No point is too old or too many.  {HINT}{freed} given back{HINT:#}");
+        return format!("Nothing to expire.  {HINT}reclaimed {freed}{HINT:#}");
     }
     let mut gone = vec![count(done.points, "point")];
     if !done.sessions.is_empty() {
         gone.push(count(done.sessions.len(), "session"));
     }
     let gone = gone.join(" and ");
-    format!("{GOOD}Removed{GOOD:#} {gone}  {HINT}{freed} given back{HINT:#}")
+    format!("{SUCCESS}Removed{SUCCESS:#} {gone}  {HINT}reclaimed {freed}{HINT:#}")
 }
 
 fn clock_trouble(trouble: ClockTrouble) -> String {
@@ -219,7 +210,7 @@ pub(crate) fn hold_cap_meanwhile(place: &Place, session: &SessionId) {
 }
 
 /// Once a day, or when the store has become too large, when something is begun. Whatever goes wrong is
-/// said and stops nobody.
+/// reported, and stops no command.
 pub(crate) fn when_due(place: &mut Place, options: &Options) {
     let said = match clean_up_when_due(place, options) {
         Ok(None) => return,
@@ -233,8 +224,8 @@ pub(crate) fn when_due(place: &mut Place, options: &Options) {
         Err(error) => format!("nothing was cleaned up: {}", error.source),
     };
     let mut err = anstream::stderr().lock();
-    // With standard error gone there is nobody left to tell.
-    drop(writeln!(err, "{CARE}takeback:{CARE:#} {said}"));
+    // Standard error is closed; there is nowhere left to report this.
+    drop(writeln!(err, "{WARNING}takeback:{WARNING:#} {said}"));
 }
 
 fn clean_up_when_due(

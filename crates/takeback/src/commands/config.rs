@@ -2,12 +2,11 @@
 
 use std::io::Write as _;
 
-use serde_json::json;
-
+use crate::answers;
 use crate::args::{ConfigArgs, Options};
 use crate::error::{CommandError, Kind};
 use crate::place;
-use crate::screen::{CARE, HINT, NAME, Screen, full_width, plain, shorten, shorten_path, wrap};
+use crate::screen::{HINT, NAME, Screen, WARNING, full_width, plain, shorten, shorten_path, wrap};
 use crate::settings::{Setting, Settings, table};
 use crate::table::{Cell, Give, Table};
 
@@ -42,7 +41,7 @@ fn one(settings: &Settings, name: &str, screen: &mut Screen) -> Result<(), Comma
     }
     let setting = settings.setting(name);
     if screen.json {
-        screen.json(&told(setting))?;
+        screen.json(&answer(setting))?;
         return Ok(());
     }
     writeln!(screen.out, "{}", plain(&setting.value.to_string()))?;
@@ -55,7 +54,7 @@ fn one(settings: &Settings, name: &str, screen: &mut Screen) -> Result<(), Comma
 
 fn all(settings: &Settings, screen: &mut Screen) -> Result<(), CommandError> {
     if screen.json {
-        screen.json(&settings.all.iter().map(told).collect::<Vec<_>>())?;
+        screen.json(&settings.all.iter().map(answer).collect::<answers::ConfigAnswer>())?;
         return Ok(());
     }
     screen.page()?;
@@ -119,22 +118,19 @@ fn refusal(setting: &Setting, screen: &mut Screen) -> std::io::Result<()> {
     let Some(refused) = &setting.refused else { return Ok(()) };
     let value = shorten(&plain(&refused.value.to_string()), 40);
     let file = plain(&refused.file.to_string_lossy());
-    writeln!(screen.out, "{CARE}refused:{CARE:#} {} = {value} in {file}", setting.name)?;
+    writeln!(screen.out, "{WARNING}refused:{WARNING:#} {} = {value} in {file}", setting.name)?;
     writeln!(screen.out, "  {HINT}{}{HINT:#}", refused.why)
 }
 
-fn told(setting: &Setting) -> serde_json::Value {
-    let mut value = json!({
-        "key": setting.name,
-        "value": setting.value.to_json(),
-        "origin": setting.origin.to_string(),
-    });
-    if let Some(refused) = &setting.refused {
-        value["refused"] = json!({
-            "value": refused.value,
-            "origin": refused.file.to_string_lossy(),
-            "why": refused.why,
-        });
+fn answer(setting: &Setting) -> answers::Setting {
+    answers::Setting {
+        key: setting.name.to_owned(),
+        value: setting.value.answer(),
+        origin: setting.origin.to_string(),
+        refused: setting.refused.as_ref().map(|refused| answers::RefusedSetting {
+            value: refused.value.clone(),
+            origin: answers::place(&refused.file),
+            why: refused.why.to_string(),
+        }),
     }
-    value
 }

@@ -16,16 +16,16 @@ use std::path::Path;
 use std::process::Command;
 
 use takeback_core::rewind::{RewindRequest, Target, preview, rewind};
-use takeback_core::{AgentEvent, Outcome, Touches, Workspace, record};
+use takeback_core::{AgentEvent, CallTargets, Outcome, Workspace, record};
 use takeback_store::{CallId, PointId, SessionId};
 
 use super::filediff::{Contents, between};
-use super::log::{self, tell};
+use super::log::{self, point_answer};
 use super::patch::for_people;
 use super::receipt::{self, Tense};
 use crate::error::{CommandError, Kind};
 use crate::place::{self, Store};
-use crate::screen::{CARE, GOOD, HINT, NAME, STRONG, Screen};
+use crate::screen::{HEADING, HINT, NAME, SUCCESS, Screen, WARNING};
 use crate::session_name::SessionNames;
 
 const CART: &str = "\
@@ -55,7 +55,7 @@ pub(crate) fn demo(screen: &mut Screen) -> Result<u8, CommandError> {
             Kind::Usage,
             "the demo is for people and has no JSON answer",
         )
-        .hint("Leave --json away."));
+        .hint("Run it without --json."));
     }
     let folder = tempfile::tempdir()?;
     let root = folder.path().join("shop-project");
@@ -73,9 +73,9 @@ pub(crate) fn demo(screen: &mut Screen) -> Result<u8, CommandError> {
     let out = &mut screen.out;
     writeln!(
         out,
-        "{STRONG}Takeback records every change with its author and takes back what you ask.{STRONG:#}"
+        "{HEADING}Takeback records every change with its author, and takes back what you choose.{HEADING:#}"
     )?;
-    writeln!(out, "{HINT}This happens now, with three small files in a temporary folder.{HINT:#}")?;
+    writeln!(out, "{HINT}This runs now, with three small files in a temporary folder.{HINT:#}")?;
 
     heading(out, 1, "An agent and you work in the same folder")?;
     let point = prompt(workspace, "Make the cart handle discounts")?;
@@ -87,7 +87,7 @@ pub(crate) fn demo(screen: &mut Screen) -> Result<u8, CommandError> {
     actor(out, "agent", "Edit shop/cart.py", "its edit tool: two lines")?;
     let cart = root.join("shop/cart.py");
     fs::write(&cart, fs::read_to_string(&cart)?.replace("retuns", "returns"))?;
-    actor(out, "you", "shop/cart.py", "you mend a typo further down")?;
+    actor(out, "you", "shop/cart.py", "you fix a typo further down")?;
     shell(workspace, &root)?;
     actor(out, "agent", &format!("$ {COMMAND}"), "")?;
     record(workspace, &AgentEvent::TurnEnd { session: session() })?;
@@ -98,7 +98,8 @@ pub(crate) fn demo(screen: &mut Screen) -> Result<u8, CommandError> {
     let told: Vec<_> = points
         .into_iter()
         .map(|point| {
-            let told = tell(store, &point, &store.changes_after(point.seq)?, &HashSet::new())?;
+            let told =
+                point_answer(store, &point, &store.changes_after(point.seq)?, &HashSet::new())?;
             Ok((point, told))
         })
         .collect::<Result<_, CommandError>>()?;
@@ -120,7 +121,7 @@ pub(crate) fn demo(screen: &mut Screen) -> Result<u8, CommandError> {
     expect(root.join("tests/test_cart.py").exists(), "the deleted folder is back")?;
     writeln!(
         out,
-        "\n{GOOD}The agent's work is gone, your edit is still there.{GOOD:#} All that differs now:\n"
+        "\n{SUCCESS}The agent's work is gone, your edit is still there.{SUCCESS:#} All that differs now:\n"
     )?;
     for diff in between(
         &takeback_core::history::by_path(
@@ -138,7 +139,7 @@ pub(crate) fn demo(screen: &mut Screen) -> Result<u8, CommandError> {
         undone.success && root.join("report.txt").exists(),
         "the undo brings the agent's work back",
     )?;
-    writeln!(out, "\n{GOOD}Everything is as the agent left it, your edit included.{GOOD:#}")?;
+    writeln!(out, "\n{SUCCESS}Everything is as the agent left it, your edit included.{SUCCESS:#}")?;
     writeln!(
         out,
         "\nTry it: {NAME}takeback run -- YOUR-AGENT{NAME:#} {HINT}in any folder{HINT:#}"
@@ -147,11 +148,11 @@ pub(crate) fn demo(screen: &mut Screen) -> Result<u8, CommandError> {
 }
 
 fn heading(out: &mut dyn std::io::Write, number: usize, text: &str) -> std::io::Result<()> {
-    writeln!(out, "\n{CARE}{number}{CARE:#} {STRONG}{text}{STRONG:#}\n")
+    writeln!(out, "\n{WARNING}{number}{WARNING:#} {HEADING}{text}{HEADING:#}\n")
 }
 
 fn actor(out: &mut dyn std::io::Write, who: &str, what: &str, note: &str) -> std::io::Result<()> {
-    let style = if who == "you" { GOOD } else { NAME };
+    let style = if who == "you" { SUCCESS } else { NAME };
     writeln!(out, "  {style}{who:<6}{style:#}  {what:<32}  {HINT}{note}{HINT:#}")
 }
 
@@ -173,13 +174,13 @@ fn edit(
     change: impl Fn(&str) -> String,
 ) -> Result<(), CommandError> {
     let file = root.join(path);
-    around(workspace, "1", "Edit", Touches::Paths(vec![file.clone()]), || {
+    around(workspace, "1", "Edit", CallTargets::Paths(vec![file.clone()]), || {
         fs::write(&file, change(&fs::read_to_string(&file)?))
     })
 }
 
 fn shell(workspace: &mut Workspace, root: &Path) -> Result<(), CommandError> {
-    let touches = Touches::anything(Some(COMMAND.to_owned()));
+    let touches = CallTargets::anything(Some(COMMAND.to_owned()));
     around(workspace, "2", "Bash", touches, || {
         Command::new("sh").arg("-c").arg(COMMAND).current_dir(root).status().map(drop)
     })
@@ -189,7 +190,7 @@ fn around(
     workspace: &mut Workspace,
     call: &str,
     tool: &str,
-    touches: Touches,
+    touches: CallTargets,
     act: impl FnOnce() -> std::io::Result<()>,
 ) -> Result<(), CommandError> {
     let (call, tool) = (CallId::from(call), tool.to_owned());

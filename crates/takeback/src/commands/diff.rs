@@ -2,64 +2,21 @@
 
 use std::io::Write;
 
-use serde::Serialize;
 use takeback_core::Workspace;
 use takeback_core::history::by_path;
-use takeback_core::rewind::path_filter::PathFilter;
-use takeback_store::{Entry, Seq};
+use takeback_core::rewind::PathFilter;
+use takeback_store::Seq;
 
 use super::filediff::{Compared, Contents, DAMAGED, FileDiff, Lines, between};
 use super::patch::{InPatch, as_patch, print_all};
 use super::rewind::from_root;
+use crate::answers;
 use crate::args::{DiffArgs, Options};
 use crate::error::{CommandError, Kind};
 use crate::place::{self, Store};
 use crate::point::named;
-use crate::screen::{BAD, CARE, GOOD, HINT, Reader, Screen, count, name, plain};
+use crate::screen::{FAILURE, HINT, Reader, SUCCESS, Screen, WARNING, count, name, plain};
 use crate::table::{Cell, Give, Table};
-use crate::wire::WirePath;
-
-/// One path of a diff as JSON.
-#[derive(Serialize)]
-#[serde(rename_all = "camelCase")]
-pub(crate) struct ToldDiff<'a> {
-    #[serde(flatten)]
-    path: WirePath,
-    before: &'a Entry,
-    after: &'a Entry,
-    /// `null`: not text.
-    insertions: Option<usize>,
-    deletions: Option<usize>,
-    /// The store has lost the contents before or after.
-    #[serde(skip_serializing_if = "std::ops::Not::not")]
-    damaged: bool,
-    /// Asked for, text, and not too long.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    patch: Option<String>,
-}
-
-impl<'a> ToldDiff<'a> {
-    pub(crate) fn compared(
-        diff: &'a FileDiff,
-        store: &dyn takeback_store::Store,
-    ) -> Result<Self, takeback_store::StoreError> {
-        let compared = diff.compare(store)?;
-        let lines = compared.lines();
-        Ok(Self {
-            path: (&diff.path).into(),
-            before: &diff.before,
-            after: &diff.after,
-            insertions: lines.map(|lines| lines.insertions),
-            deletions: lines.map(|lines| lines.deletions),
-            damaged: compared == Compared::Damaged,
-            patch: None,
-        })
-    }
-
-    pub(crate) fn is_damaged(&self) -> bool {
-        self.damaged
-    }
-}
 
 pub(crate) fn diff(
     options: &Options,
@@ -70,9 +27,9 @@ pub(crate) fn diff(
     let diffs = differences(&mut place.workspace, options, args)?;
     let store = &*place.workspace.store;
     if screen.json {
-        let told = told(store, &diffs)?;
-        screen.json(&told)?;
-        return Ok(exit_code(told.iter().filter(|diff| diff.is_damaged()).count()));
+        let answer = diff_answer(store, &diffs)?;
+        screen.json(&answer)?;
+        return Ok(exit_code(answer.iter().filter(|diff| diff.damaged).count()));
     }
     screen.page()?;
     if diffs.is_empty() {
@@ -122,16 +79,29 @@ pub(crate) fn differences(
 }
 
 /// Each with how many lines changed.
-pub(crate) fn told<'a>(
+pub(crate) fn diff_answer(
     store: &dyn takeback_store::Store,
-    diffs: &'a [FileDiff],
-) -> Result<Vec<ToldDiff<'a>>, CommandError> {
-    diffs.iter().map(|diff| Ok(ToldDiff::compared(diff, store)?)).collect()
+    diffs: &[FileDiff],
+) -> Result<answers::DiffAnswer, CommandError> {
+    let answer = |diff: &FileDiff| {
+        let compared = diff.compare(store)?;
+        let lines = compared.lines();
+        Ok(answers::FileDiff {
+            path: answers::path(&diff.path),
+            before: answers::entry(&diff.before),
+            after: answers::entry(&diff.after),
+            insertions: lines.map(|lines| lines.insertions),
+            deletions: lines.map(|lines| lines.deletions),
+            damaged: compared == Compared::Damaged,
+            patch: None,
+        })
+    };
+    diffs.iter().map(answer).collect()
 }
 
 /// Adds the patches of those that are text, in order, each that fits into what is left of `most` bytes.
-pub(crate) fn with_patches(
-    rows: &mut [ToldDiff<'_>],
+pub(crate) fn add_patches(
+    rows: &mut [answers::FileDiff],
     diffs: &[FileDiff],
     store: &dyn takeback_store::Store,
     most: usize,
@@ -160,7 +130,7 @@ fn nothing_differs(args: &DiffArgs, screen: &mut Screen) -> Result<u8, CommandEr
         writeln!(screen.out, "{HINT}{said}{HINT:#}")?;
     } else if !args.paths.is_empty() {
         // A patch is empty; a path may be misspelt.
-        writeln!(anstream::stderr().lock(), "{CARE}takeback:{CARE:#} {said}")?;
+        writeln!(anstream::stderr().lock(), "{WARNING}takeback:{WARNING:#} {said}")?;
     }
     Ok(0)
 }
@@ -192,8 +162,8 @@ fn print_stat(
         if let Some(Lines { insertions, deletions }) = compared.lines()
             && insertions + deletions > 0
         {
-            counts.push(GOOD, format!("{:>added$}", format!("+{insertions}")));
-            counts.push(BAD, format!(" {:>removed$}", format!("-{deletions}")));
+            counts.push(SUCCESS, format!("{:>added$}", format!("+{insertions}")));
+            counts.push(FAILURE, format!(" {:>removed$}", format!("-{deletions}")));
         }
         table.rows.push([Cell::plain(name(&diff.path)), counts, Cell::new(HINT, what)]);
     }
@@ -202,6 +172,10 @@ fn print_stat(
         (added + lines.insertions, removed + lines.deletions)
     });
     let files = diffs.iter().filter(|diff| !diff.is_folder()).count();
-    writeln!(out, "{}, {GOOD}+{added}{GOOD:#} {BAD}-{removed}{BAD:#}", count(files, "file"))?;
+    writeln!(
+        out,
+        "{}, {SUCCESS}+{added}{SUCCESS:#} {FAILURE}-{removed}{FAILURE:#}",
+        count(files, "file")
+    )?;
     Ok(counted.iter().filter(|(_, compared)| *compared == Compared::Damaged).count())
 }

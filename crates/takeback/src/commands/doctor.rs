@@ -11,38 +11,16 @@ mod version;
 
 use std::io::Write as _;
 
-use serde_json::json;
-
 use self::agent::Checkup;
+use crate::answers::{self, Health};
 use crate::args::{DoctorArgs, Options};
 use crate::error::{CommandError, Kind};
 use crate::heartbeat::heartbeats;
+use crate::installed_agents;
 use crate::marker::Markers;
 use crate::place;
-use crate::plugs;
-use crate::screen::{BAD, CARE, GOOD, HINT, STRONG, Screen, width, wrap};
+use crate::screen::{FAILURE, HEADING, HINT, SUCCESS, Screen, WARNING, width, wrap};
 use crate::time::now;
-
-/// How something is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) enum Health {
-    /// There is nothing to say about it.
-    None,
-    Good,
-    Care,
-    Broken,
-}
-
-impl Health {
-    const fn name(self) -> &'static str {
-        match self {
-            Self::None => "none",
-            Self::Good => "good",
-            Self::Care => "warning",
-            Self::Broken => "broken",
-        }
-    }
-}
 
 /// One thing that was looked at.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -63,8 +41,9 @@ impl Told {
         self
     }
 
-    fn to_json(&self) -> serde_json::Value {
-        json!({ "health": self.health.name(), "what": self.what, "next": self.next })
+    fn answer(&self) -> answers::Check {
+        let (what, next) = (self.what.clone(), self.next.clone());
+        answers::Check { health: self.health, what, next }
     }
 }
 
@@ -77,7 +56,7 @@ pub(crate) fn doctor(
     if let Some(markers) = Markers::of_user().filter(|_| args.acknowledge) {
         markers.acknowledge(&here.home)?;
     }
-    let homes = plugs::homes()?;
+    let homes = installed_agents::homes()?;
     let beats = heartbeats(&here.home);
     let site = agent::Site { homes: &homes, here: &here, beats: &beats, now: now() };
     let agents = Checkup::of_all(&site);
@@ -85,31 +64,31 @@ pub(crate) fn doctor(
     let told: Vec<&Told> = agents.iter().map(|agent| &agent.told).chain(&state.told).collect();
     let broken = told.iter().any(|told| told.health == Health::Broken);
     if screen.json {
-        screen.json(&json!({
-            "ok": !broken,
-            "version": env!("CARGO_PKG_VERSION"),
-            "home": here.home.to_string_lossy(),
-            "homeBytes": state.home_bytes,
-            "agents": agents.iter().map(Checkup::to_json).collect::<Vec<_>>(),
-            "checks": state.told.iter().map(Told::to_json).collect::<Vec<_>>(),
-        }))?;
+        screen.json(&answers::DoctorAnswer {
+            ok: !broken,
+            version: env!("CARGO_PKG_VERSION").to_owned(),
+            home: answers::place(&here.home),
+            home_bytes: state.home_bytes,
+            agents: agents.iter().map(Checkup::answer).collect(),
+            checks: state.told.iter().map(Told::answer).collect(),
+        })?;
         return Ok(u8::from(broken));
     }
     if !screen.quiet {
-        writeln!(screen.out, "{STRONG}takeback {}{STRONG:#}", env!("CARGO_PKG_VERSION"))?;
+        writeln!(screen.out, "{HEADING}takeback {}{HEADING:#}", env!("CARGO_PKG_VERSION"))?;
     }
     for told in told {
         let is_shown = match told.health {
             Health::None => screen.verbose,
             Health::Good => !screen.quiet,
-            Health::Care | Health::Broken => true,
+            Health::Warning | Health::Broken => true,
         };
         if is_shown {
             print(told, screen)?;
         }
     }
     if agents.iter().all(|agent| agent.told.health == Health::None) && !screen.quiet {
-        print(&Told::new(Health::None, "no agent that Takeback plugs into is installed"), screen)?;
+        print(&Told::new(Health::None, "no supported agent is installed"), screen)?;
     }
     Ok(if broken { Kind::Error as u8 } else { 0 })
 }
@@ -117,9 +96,9 @@ pub(crate) fn doctor(
 fn print(told: &Told, screen: &mut Screen) -> Result<(), CommandError> {
     let (style, mark) = match told.health {
         Health::None => (HINT, '·'),
-        Health::Good => (GOOD, '✓'),
-        Health::Care => (CARE, '!'),
-        Health::Broken => (BAD, '✗'),
+        Health::Good => (SUCCESS, '✓'),
+        Health::Warning => (WARNING, '!'),
+        Health::Broken => (FAILURE, '✗'),
     };
     let room = width().saturating_sub(4);
     for (at, line) in wrap(&told.what, room).iter().enumerate() {

@@ -4,21 +4,19 @@ use std::collections::{BTreeMap, HashMap};
 use std::io::Write as _;
 use std::os::unix::ffi::OsStrExt as _;
 
-use serde::Serialize;
-use serde_json::json;
 use takeback_store::{Digest, Entry, Seq, WorkPath};
 
 use super::room;
+use crate::answers;
 use crate::args::{DuArgs, Options};
 use crate::error::CommandError;
 use crate::place::{self, Store};
 use crate::screen::{
-    CARE, HINT, NAME, STRONG, Screen, bytes, count, name, plain_bytes, width, wrap,
+    HEADING, HINT, NAME, Screen, WARNING, bytes, count, name, plain_bytes, width, wrap,
 };
 use crate::size::folder_bytes;
 use crate::stores;
 use crate::table::{Cell, Give, Table};
-use crate::wire::WirePath;
 
 pub(crate) fn du(
     options: &Options,
@@ -39,44 +37,43 @@ pub(crate) fn du(
     let over = room::over(&*workspace.store, total, &place.settings)?;
     let largest = largest(&*workspace.store, args.limit)?;
     if screen.json {
-        let paths: Vec<_> = largest
-            .iter()
-            .map(|(path, versions, size)| {
-                json!(ToldPath { path: path.into(), versions: *versions, bytes: *size })
-            })
-            .collect();
-        screen.json(&json!({
-            "root": workspace.root.path().to_string_lossy(),
-            "storeBytes": total,
-            "contentBytes": usage.contents,
-            "keptBytes": usage.kept,
-            "unusedBytes": unused,
-            "databaseBytes": usage.database,
-            "indexBytes": index,
-            "journalBytes": journal,
-            "maxStoreBytes": limit,
-            "over": over.as_ref().map(room::to_json),
-            "homeBytes": home.used,
-            "maxHomeBytes": home.limit,
-            "contents": usage.blobs,
-            "changes": usage.changes,
-            "paths": paths,
-        }))?;
+        let path = |(path, versions, bytes): &(WorkPath, usize, u64)| answers::DuPath {
+            path: answers::path(path),
+            versions: *versions,
+            bytes: *bytes,
+        };
+        screen.json(&answers::DuAnswer {
+            root: answers::place(workspace.root.path()),
+            store_bytes: total,
+            content_bytes: usage.contents,
+            kept_bytes: usage.kept,
+            unused_bytes: unused,
+            database_bytes: usage.database,
+            index_bytes: index,
+            journal_bytes: journal,
+            max_store_bytes: limit,
+            over: over.as_ref().map(room::answer),
+            home_bytes: home.used,
+            max_home_bytes: home.limit,
+            contents: usage.blobs,
+            changes: usage.changes,
+            paths: largest.iter().map(path).collect(),
+        })?;
         return Ok(0);
     }
     let root = plain_bytes(workspace.root.path().as_os_str().as_bytes());
     screen.page()?;
     let out = &mut screen.out;
-    writeln!(out, "{STRONG}{}{STRONG:#}  {root}", bytes(total))?;
+    writeln!(out, "{HEADING}{}{HEADING:#}  {root}", bytes(total))?;
     let number = |n: u64| usize::try_from(n).unwrap_or(usize::MAX);
     let versions = count(number(usage.blobs), "version");
     let mut table = Table::new(2, [Give::Nothing, Give::End(20)]);
     for (size, what) in [
         (usage.kept, format!("contents: {versions}, {} as they were", bytes(usage.contents))),
-        (unused, "of no use any more; given back once it is half of a file".to_owned()),
+        (unused, "unused (reclaimed when half of a segment is)".to_owned()),
         (usage.database, format!("log: {}", count(number(usage.changes), "change"))),
         (index, "index".to_owned()),
-        (journal, "on its way into the log, locks".to_owned()),
+        (journal, "inbox and locks".to_owned()),
     ] {
         let size = format!("{:>9}", bytes(size));
         table.rows.push([Cell::plain(size), Cell::new(HINT, what)]);
@@ -91,11 +88,11 @@ pub(crate) fn du(
     let all_over = home.is_over().then(|| home.words());
     for words in over.as_ref().map(room::words).into_iter().chain(all_over) {
         for line in wrap(&words, width()) {
-            writeln!(out, "{CARE}{line}{CARE:#}")?;
+            writeln!(out, "{WARNING}{line}{WARNING:#}")?;
         }
     }
     if !largest.is_empty() {
-        writeln!(out, "\nMost is kept of:")?;
+        writeln!(out, "\nLargest paths:")?;
     }
     let mut table = Table::new(2, [Give::Nothing, Give::Start(12), Give::All(1)]);
     for (path, versions, size) in largest {
@@ -107,14 +104,6 @@ pub(crate) fn du(
     }
     table.print(out)?;
     Ok(0)
-}
-
-#[derive(Serialize)]
-struct ToldPath {
-    #[serde(flatten)]
-    path: WirePath,
-    versions: usize,
-    bytes: u64,
 }
 
 /// The paths of which most bytes are kept, as they were: with how many versions and bytes.

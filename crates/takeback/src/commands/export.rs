@@ -3,7 +3,6 @@
 use std::io::{self, IsTerminal as _, Write};
 use std::path::Path;
 
-use serde_json::json;
 use takeback_core::exchange::{
     ExportError, ExportOptions, Exported, FileError, Ignored, Overwrite, Selection, export as pack,
     write_file,
@@ -12,13 +11,13 @@ use takeback_core::point_name::find_point;
 
 use super::filediff::DAMAGED;
 use super::sessions::find_session;
+use crate::answers;
 use crate::args::{ExportArgs, Options};
 use crate::error::{CommandError, Kind};
 use crate::place::{self, Store};
 use crate::progress;
-use crate::screen::{CARE, GOOD, HINT, Screen, bytes, count, name};
+use crate::screen::{HINT, SUCCESS, Screen, WARNING, bytes, count, name};
 use crate::time::{now, parse};
-use crate::wire::WirePath;
 
 pub(crate) fn export(
     options: &Options,
@@ -42,8 +41,11 @@ pub(crate) fn export(
     if args.file == Path::new("-") {
         let mut out = io::stdout().lock();
         if out.is_terminal() {
-            let usage = CommandError::new(Kind::Usage, "a bundle is nothing to look at");
-            return Err(usage.hint("Name a file, or pipe it somewhere."));
+            let usage = CommandError::new(
+                Kind::Usage,
+                "a bundle is binary and is not written to a terminal",
+            );
+            return Err(usage.hint("Name a file, or pipe the output."));
         }
         let exported = pack(workspace, &options, &mut out)?;
         drop(writing);
@@ -67,21 +69,21 @@ fn tell(
     screen: &Screen,
 ) -> Result<u8, CommandError> {
     if screen.json {
-        let value = json!({
-            "file": args.file.to_string_lossy(),
-            "points": exported.points,
-            "changes": exported.changes,
-            "blobs": exported.blobs,
-            "bytes": exported.bytes,
-            "leftOut": exported.left_out,
-            "damaged": exported.damaged.iter().map(WirePath::from).collect::<Vec<_>>(),
-            "statesLeftOut": exported.states.map(|states| states.checkpoints),
-        });
-        writeln!(out, "{value}")?;
+        let answer = answers::ExportAnswer {
+            file: answers::place(&args.file),
+            points: exported.points,
+            changes: exported.changes,
+            blobs: exported.blobs,
+            bytes: exported.bytes,
+            left_out: exported.left_out,
+            damaged: exported.damaged.iter().map(answers::path).collect(),
+            states_left_out: exported.states.map(|states| states.checkpoints),
+        };
+        writeln!(out, "{}", serde_json::to_string(&answer)?)?;
     } else if !screen.quiet {
         writeln!(
             out,
-            "{GOOD}Exported{GOOD:#} {} and {}  {HINT}{} in {}{HINT:#}",
+            "{SUCCESS}Exported{SUCCESS:#} {} and {}  {HINT}{} in {}{HINT:#}",
             count(exported.points, "point"),
             count(exported.changes, "change"),
             bytes(exported.bytes),
@@ -95,7 +97,7 @@ fn tell(
                 if args.include_ignored {
                     String::new()
                 } else {
-                    format!(" {HINT}--include-ignored takes the first two along.{HINT:#}")
+                    format!(" {HINT}--include-ignored includes the first two.{HINT:#}")
                 },
             )?;
         }
@@ -106,9 +108,9 @@ fn tell(
     }
     if !screen.json {
         for path in &exported.damaged {
-            writeln!(out, "{CARE}missing{CARE:#}  {}  {HINT}{DAMAGED}{HINT:#}", name(path))?;
+            writeln!(out, "{WARNING}missing{WARNING:#}  {}  {HINT}{DAMAGED}{HINT:#}", name(path))?;
         }
-        writeln!(out, "{HINT}`takeback verify` tells what is damaged.{HINT:#}")?;
+        writeln!(out, "{HINT}`takeback verify` shows what is damaged.{HINT:#}")?;
     }
     Ok(Kind::Conflicts as u8)
 }
@@ -120,15 +122,15 @@ fn tell_states(out: &mut dyn Write, exported: &Exported) -> io::Result<()> {
         Some(states) if states.checkpoints == 0 => Ok(()),
         Some(states) => writeln!(
             out,
-            "{CARE}{NOT}:{CARE:#} {} of {} left out.  \
+            "{WARNING}{NOT}:{WARNING:#} {} of {} left out.  \
              {HINT}`takeback state export EXECUTION` writes them.{HINT:#}",
             count(usize::try_from(states.checkpoints).unwrap_or(usize::MAX), "checkpoint"),
             count(states.executions, "execution"),
         ),
         None => writeln!(
             out,
-            "{CARE}{NOT},{CARE:#} and they cannot be read.  \
-             {HINT}`takeback verify` tells what is damaged.{HINT:#}",
+            "{WARNING}{NOT},{WARNING:#} and they cannot be read.  \
+             {HINT}`takeback verify` shows what is damaged.{HINT:#}",
         ),
     }
 }
@@ -165,7 +167,7 @@ impl From<ExportError> for CommandError {
                 Self::new(Kind::Error, error).hint("`takeback checkpoint` makes one.")
             }
             ExportError::Inconsistent { .. } => {
-                Self::new(Kind::Error, error).hint("`takeback verify` tells what is damaged.")
+                Self::new(Kind::Error, error).hint("`takeback verify` shows what is damaged.")
             }
             ExportError::RecordTooLarge { .. } | ExportError::Sink { .. } => {
                 Self::new(Kind::Error, error)

@@ -1,14 +1,16 @@
 //! What differs between two entries, in lines.
 
 use std::collections::HashMap;
+use std::fmt;
 use std::io;
+use std::ops::Range;
 use std::time::{Duration, Instant};
 
-use similar::{Algorithm, DiffOp, DiffTag, capture_diff_slices_deadline};
+use takeback_core::diff::{Hunk, diff};
 use takeback_core::history::PathHistory;
 use takeback_store::{Digest, Entry, PackedBlob, Seq, Store, StoreError, WorkPath};
 
-use crate::screen::{BAD, CARE, GOOD, HINT};
+use crate::screen::{FAILURE, HINT, SUCCESS, WARNING};
 use crate::table::Cell;
 
 /// One path, before and after.
@@ -44,7 +46,7 @@ pub(crate) fn between(histories: &[PathHistory], to: Option<Seq>) -> Vec<FileDif
 #[derive(Clone, Copy)]
 pub(crate) struct Contents<'a> {
     pub(crate) store: &'a dyn Store,
-    /// What a plan has made, and nobody has kept yet.
+    /// Contents that a plan has made and the store does not have yet.
     pub(crate) made: &'a [PackedBlob],
 }
 
@@ -67,8 +69,8 @@ pub(crate) const DAMAGED: &str = "damaged in the store";
 
 /// Contents above this are not compared line by line.
 const MOST: u64 = 4 << 20;
-/// After this long a diff need not be the shortest any more.
-const PATIENCE: Duration = Duration::from_millis(500);
+/// Lines shown around what changed.
+const CONTEXT: usize = 3;
 
 /// Contents as far as they can be compared.
 pub(crate) enum Text {
@@ -101,25 +103,81 @@ impl Text {
 pub(crate) struct LineDiff<'a> {
     pub(crate) old: Vec<&'a [u8]>,
     pub(crate) new: Vec<&'a [u8]>,
-    pub(crate) ops: Vec<DiffOp>,
+    hunks: Vec<Hunk>,
+}
+
+/// Hunks that are near each other, and the unchanged lines around them.
+pub(crate) struct Passage {
+    pub(crate) old: Range<usize>,
+    pub(crate) new: Range<usize>,
+    pub(crate) parts: Vec<Part>,
+}
+
+/// Lines of a passage.
+pub(crate) struct Part {
+    pub(crate) old: Range<usize>,
+    pub(crate) new: Range<usize>,
+    pub(crate) differs: bool,
+}
+
+/// As a patch begins its hunks: `@@ -3,7 +3,8 @@`.
+impl fmt::Display for Passage {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let range = |lines: &Range<usize>| match lines.len() {
+            0 => format!("{},0", lines.start),
+            1 => format!("{}", lines.start + 1),
+            n => format!("{},{n}", lines.start + 1),
+        };
+        write!(f, "@@ -{} +{} @@", range(&self.old), range(&self.new))
+    }
 }
 
 impl<'a> LineDiff<'a> {
     pub(crate) fn new(old: &'a [u8], new: &'a [u8]) -> Self {
         let lines = |text: &'a [u8]| text.split_inclusive(|byte| *byte == b'\n').collect();
         let (old, new): (Vec<&[u8]>, Vec<&[u8]>) = (lines(old), lines(new));
-        let until = Instant::now() + PATIENCE;
-        let ops = capture_diff_slices_deadline(Algorithm::Myers, &old, &new, Some(until));
-        Self { old, new, ops }
+        let hunks = diff(&old, &new);
+        Self { old, new, hunks }
     }
 
     pub(crate) fn count(&self) -> Lines {
         let mut lines = Lines::default();
-        for op in self.ops.iter().filter(|op| op.tag() != DiffTag::Equal) {
-            lines.insertions += op.new_range().len();
-            lines.deletions += op.old_range().len();
+        for hunk in &self.hunks {
+            lines.insertions += hunk.after.len();
+            lines.deletions += hunk.before.len();
         }
         lines
+    }
+
+    pub(crate) fn differ(&self) -> bool {
+        !self.hunks.is_empty()
+    }
+
+    pub(crate) fn passages(&self) -> impl Iterator<Item = Passage> {
+        let near = |a: &Hunk, b: &Hunk| b.before.start - a.before.end <= 2 * CONTEXT;
+        self.hunks.chunk_by(near).map(|hunks| self.passage(hunks))
+    }
+
+    fn passage(&self, hunks: &[Hunk]) -> Passage {
+        let mut parts = Vec::new();
+        let (first, last) = (&hunks[0], &hunks[hunks.len() - 1]);
+        let above = first.before.start.min(CONTEXT);
+        let below = (self.old.len() - last.before.end).min(CONTEXT);
+        let old = first.before.start - above..last.before.end + below;
+        let new = first.after.start - above..last.after.end + below;
+        let mut at = (old.start, new.start);
+        let same = |parts: &mut Vec<Part>, at: (usize, usize), end: (usize, usize)| {
+            if at != end {
+                parts.push(Part { old: at.0..end.0, new: at.1..end.1, differs: false });
+            }
+        };
+        for Hunk { before, after } in hunks {
+            same(&mut parts, at, (before.start, after.start));
+            parts.push(Part { old: before.clone(), new: after.clone(), differs: true });
+            at = (before.end, after.end);
+        }
+        same(&mut parts, at, (old.end, new.end));
+        Passage { old, new, parts }
     }
 }
 
@@ -212,12 +270,12 @@ impl FileDiff {
         Ok(match self.compare(store)? {
             Compared::Lines(Lines { insertions: 0, deletions: 0 }) => Cell::default(),
             Compared::Lines(lines) => {
-                let mut cell = Cell::new(GOOD, format!("+{}", lines.insertions));
-                cell.push(BAD, format!(" -{}", lines.deletions));
+                let mut cell = Cell::new(SUCCESS, format!("+{}", lines.insertions));
+                cell.push(FAILURE, format!(" -{}", lines.deletions));
                 cell
             }
             Compared::NotText => Cell::new(HINT, "not text"),
-            Compared::Damaged => Cell::new(CARE, DAMAGED),
+            Compared::Damaged => Cell::new(WARNING, DAMAGED),
         })
     }
 
@@ -230,8 +288,8 @@ impl FileDiff {
             (Entry::Absent, _) => "new".to_owned(),
             (Entry::Dir { .. }, Entry::Absent) => "folder deleted".to_owned(),
             (_, Entry::Absent) => "deleted".to_owned(),
-            (Entry::NotCaptured { lack }, _) | (_, Entry::NotCaptured { lack }) => {
-                format!("not kept: {}", lack.reason())
+            (Entry::NotCaptured { reason }, _) | (_, Entry::NotCaptured { reason }) => {
+                format!("not kept: {}", reason.describe())
             }
             (before, after) => match (before.mode(), after.mode()) {
                 (Some(old), Some(new)) if old != new => format!("mode {old:o} → {new:o}"),
@@ -273,7 +331,7 @@ impl From<PrintError> for crate::error::CommandError {
 
 #[cfg(test)]
 mod tests {
-    use takeback_store::MemoryStore;
+    use takeback_store::{Blobs as _, MemoryStore};
 
     use super::*;
 

@@ -1,9 +1,8 @@
-//! `go-on`: the look at the tree that `hook` left to another process.
+//! `go-on`: scans the tree in the background, for a `hook` that has answered its agent.
 //!
-//! With an event, standard input is the event's file, locked: whoever waits for it is let through when
-//! this process is done with it, however it ends. Then, and without an event, what there was no
-//! time to read is read. Nobody reads what this says; what went wrong is where `hook` would have put
-//! it.
+//! With an event, standard input is the event's file in the inbox, locked: the lock is released when this
+//! process has recorded the event, or when it ends in any way. Then, and without an event, it reads the files
+//! that earlier events left no time for. It prints nothing: problems go where `hook` reports its own.
 
 use std::any::Any;
 use std::fs::File;
@@ -15,10 +14,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-use takeback_core::deferred::Deferred;
-use takeback_core::going_on::{Going, GoingOn};
 use takeback_core::progress::{Progress, Watch};
-use takeback_core::{left_to_read, look_at_rest, record_deferred};
+use takeback_core::{BackgroundScan, ScanProgress, bytes_left_to_read, finish_scan, record_queued};
 
 use super::hook::{lacking, whole};
 use crate::args::{GoOnArgs, Options};
@@ -28,7 +25,7 @@ use crate::place::{self, Place, Store, environment};
 use crate::progress;
 use crate::time::now;
 
-/// How much others come first.
+/// Other processes come first.
 const NICE: i32 = 10;
 const TICK: Duration = Duration::from_millis(500);
 
@@ -39,9 +36,9 @@ pub(crate) fn go_on(options: &Options, args: &GoOnArgs) -> u8 {
         Some(event) => recorded(options, &home, event),
         None => Ok(None),
     };
-    let rest = rest(options, &home).map(|()| None);
+    let scan = finish(options, &home).map(|()| None);
     let mut code = 0;
-    for problem in [event, rest].into_iter().filter_map(|done| done.unwrap_or_else(Some)) {
+    for problem in [event, scan].into_iter().filter_map(|done| done.unwrap_or_else(Some)) {
         let log = LogFile::of_hooks(&home, |name| environment(name)?.into_string().ok());
         let agent = args.agent.as_deref().unwrap_or("go-on");
         log.add(now(), Level::Error, &format!("{agent}: {problem}"));
@@ -59,75 +56,73 @@ fn open(options: &Options, home: &Path) -> Result<Place, String> {
     place::open_at(&root, home, Store::MustExist).map_err(|error| error.line())
 }
 
-/// What is not in the log as it should be.
+/// Records the event; answers what is not in the log as it should be.
 fn recorded(options: &Options, home: &Path, event: &str) -> Result<Option<String>, String> {
     let mut place = open(options, home)?;
     let workspace = &mut place.workspace;
     workspace.limits = place.settings.agent_limits();
     let file = io::stdin().as_fd().try_clone_to_owned().map(File::from);
-    let deferred = file
-        .and_then(|file| Deferred::taken_over(&workspace.store_dir, event, file))
-        .map_err(|error| format!("{event}: {error}"))?;
-    let Some(deferred) = deferred else { return Ok(None) };
-    let time = deferred.spooled.time;
+    let file = file.map_err(|error| format!("{event}: {error}"))?;
+    let queued = workspace.inbox().take_over(event, file).map_err(|error| whole(&error))?;
+    let Some(queued) = queued else { return Ok(None) };
+    let time = queued.event.time;
     workspace.ambient.now = Box::new(move || time);
-    let recorded = record_deferred(workspace, deferred).map_err(|error| whole(&error))?;
+    let recorded = record_queued(workspace, queued).map_err(|error| whole(&error))?;
     Ok(lacking(&recorded))
 }
 
-/// Reads what there was no time for, unless somebody is at it.
-fn rest(options: &Options, home: &Path) -> Result<(), String> {
+/// Reads what there was no time for, unless another process does.
+fn finish(options: &Options, home: &Path) -> Result<(), String> {
     let mut place = open(options, home)?;
     let workspace = &mut place.workspace;
     let failed = |error: io::Error| format!("{}: {error}", home.display());
-    let Some(going_on) = GoingOn::begin(&workspace.store_dir).map_err(failed)? else {
-        return Ok(());
-    };
+    let scan = workspace.inbox().claim_scan().map_err(|error| whole(&error))?;
+    let Some(scan) = scan else { return Ok(()) };
     rustix::process::nice(NICE).map_err(|error| failed(error.into()))?;
-    let of = left_to_read(workspace).map_err(|error| whole(&error))?;
-    let going_on = Arc::new(Mutex::new(going_on));
-    workspace.ambient.watch = Some(told_of(Arc::clone(&going_on), of));
-    look_at_rest(workspace).map_err(|error| whole(&error))?;
+    let of = bytes_left_to_read(workspace).map_err(|error| whole(&error))?;
+    let scan = Arc::new(Mutex::new(scan));
+    workspace.ambient.watch = Some(report_to(Arc::clone(&scan), of));
+    finish_scan(workspace).map_err(|error| whole(&error))?;
     workspace.ambient.watch = None;
-    let going_on = Arc::into_inner(going_on).ok_or("somebody still tells how far it is")?;
-    going_on.into_inner().unwrap_or_else(PoisonError::into_inner).done().map_err(failed)
+    let scan = Arc::into_inner(scan).ok_or("the scan's progress is still being reported")?;
+    scan.into_inner().unwrap_or_else(PoisonError::into_inner).done().map_err(failed)
 }
 
-/// Whoever asks can read how far it is.
-fn told_of(going_on: Arc<Mutex<GoingOn>>, of: u64) -> Watch {
+/// Writes the progress of the scan into its file, for `status`.
+fn report_to(scan: Arc<Mutex<BackgroundScan>>, of: u64) -> Watch {
     Box::new(move |_, progress| -> Box<dyn Any> {
-        Box::new(Told::new(Arc::clone(&going_on), Arc::clone(progress), of))
+        Box::new(Reporter::new(Arc::clone(&scan), Arc::clone(progress), of))
     })
 }
 
-/// Tells how far it is, until it is dropped.
-struct Told {
+/// Reports how far the scan is, until it is dropped.
+struct Reporter {
     thread: Option<JoinHandle<()>>,
     done: Option<Sender<()>>,
 }
 
-impl Told {
-    fn new(going_on: Arc<Mutex<GoingOn>>, progress: Arc<Progress>, of: u64) -> Self {
+impl Reporter {
+    fn new(scan: Arc<Mutex<BackgroundScan>>, progress: Arc<Progress>, of: u64) -> Self {
         let (done, wait) = channel();
-        let tell = move || {
+        let report = move || {
             loop {
                 let of = if of == 0 { progress.of_bytes() } else { of };
-                let going = Going { read: progress.bytes(), of };
-                // Nothing hangs on it.
-                drop(going_on.lock().unwrap_or_else(PoisonError::into_inner).tell(going));
+                let so_far = ScanProgress { read: progress.bytes(), of };
+                // Only `status` reads it.
+                drop(scan.lock().unwrap_or_else(PoisonError::into_inner).report(so_far));
                 if wait.recv_timeout(TICK) != Err(RecvTimeoutError::Timeout) {
                     return;
                 }
             }
         };
-        Self { thread: std::thread::Builder::new().spawn(tell).ok(), done: Some(done) }
+        Self { thread: std::thread::Builder::new().spawn(report).ok(), done: Some(done) }
     }
 }
 
-impl Drop for Told {
+impl Drop for Reporter {
     fn drop(&mut self) {
         self.done = None;
-        // One that panicked has told all that it will tell.
+        // A thread that panicked has nothing more to report.
         drop(self.thread.take().map(JoinHandle::join));
     }
 }

@@ -17,13 +17,11 @@ use std::sync::mpsc::channel;
 use std::thread::Builder;
 use std::time::{Duration, Instant};
 
-use takeback_agents::hook::{
-    HearError, Heard, News, Plugged, Teller, allowed_in, event_of, hear, message_to, touches,
-    transcript_of,
+use takeback_agents::{
+    AgentKind, HookEvent, HookEventKind, HookSource, PayloadError, agent_named, agent_names,
+    call_targets, to_agent_event,
 };
-use takeback_agents::install::home_of;
-use takeback_core::deferred::is_any as is_deferred;
-use takeback_core::{AgentEvent, Outcome, Touches, process};
+use takeback_core::{AgentEvent, CallTargets, Inbox, Outcome, process};
 use takeback_store::Timestamp;
 
 use self::failure::{Failure, Notice};
@@ -35,9 +33,9 @@ pub(super) use self::within::{lacking, meanwhile};
 use super::state::save::SESSION_VARIABLE;
 use crate::args::{HookArgs, Options};
 use crate::heartbeat::{Beat, Heartbeat, NOT_UNDERSTOOD, leave};
+use crate::installed_agents;
 use crate::log_file::{Level, LogFile};
 use crate::place::{self, environment};
-use crate::plugs;
 use crate::progress;
 use crate::settings::Settings;
 use crate::stores;
@@ -66,8 +64,9 @@ pub(crate) fn hook(options: &Options, args: &HookArgs) -> u8 {
     {
         anstream::eprintln!("takeback hook: {why}");
     }
-    let agent = Plugged::named(&args.agent);
-    if let Some(answer) = agent.zip(taken.notice).and_then(|(to, text)| message_to(to, &text)) {
+    let message = agent_named(&args.agent).and_then(|agent| agent.message);
+    if let Some((message, text)) = message.zip(taken.notice) {
+        let answer = message(&text);
         // An agent that does not listen is told by `doctor`.
         drop(writeln!(std::io::stdout(), "{answer}"));
     }
@@ -89,10 +88,8 @@ fn log(home: &Path, args: &HookArgs, taken: &Taken) {
 
 fn from_stdin(home: &Path, args: &HookArgs, begun: Instant) -> Result<Taken, String> {
     let given = read_input()?;
-    let agent = Plugged::named(&args.agent).ok_or_else(|| {
-        let known: Vec<&str> = Plugged::ALL.iter().map(|agent| agent.name()).collect();
-        format!("there is no agent of this name; known: {}", known.join(", "))
-    })?;
+    let agent = agent_named(&args.agent)
+        .ok_or_else(|| format!("there is no agent of this name; known: {}", agent_names()))?;
     // It may be gone; most agents say themselves where they work.
     let folder = std::env::current_dir().ok();
     let happening = Happening {
@@ -133,13 +130,13 @@ fn read_input() -> Result<Vec<u8>, String> {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Recorder {
     Hook,
-    /// Whoever started the agent does already: `run`, or `chat`.
+    /// The command that started the agent does already: `run`, or `chat`.
     Other,
 }
 
 /// What a hook was given, and by whom.
 pub(crate) struct Happening<'a> {
-    pub(crate) agent: Plugged,
+    pub(crate) agent: &'static AgentKind,
     pub(crate) given: &'a [u8],
     /// What the command line says that it is.
     pub(crate) event: Option<&'a str>,
@@ -155,29 +152,31 @@ pub(crate) struct Happening<'a> {
 
 impl Happening<'_> {
     /// `edits`: whether it is about a call that names what it writes.
-    fn teller(&self, heard: &Heard, now: Timestamp, edits: bool) -> Teller {
-        let sent = heard.timestamp.or(self.run.at).filter(|at| *at <= now).unwrap_or(now);
+    fn source(&self, hook_event: &HookEvent, now: Timestamp, edits: bool) -> HookSource {
+        let sent = hook_event.timestamp.or(self.run.at).filter(|at| *at <= now).unwrap_or(now);
         let late = Duration::from_millis((now.0 - sent.0).unsigned_abs());
         let formatter = edits
-            && matches!(heard.news, News::After(..))
-            && plugs::has_formatter(self.agent, heard.cwd.as_deref());
-        Teller { late, formatter, ..Teller::new(self.agent, self.run.agent) }
+            && matches!(hook_event.kind, HookEventKind::AfterTool(..))
+            && installed_agents::has_formatter(self.agent, hook_event.cwd.as_deref());
+        HookSource { late, formatter, ..HookSource::new(self.agent, self.run.agent) }
     }
 
     /// How long a call ran, of agents that do not say so: since the person allowed it.
-    fn since_allowed(&self, heard: &Heard, event: &mut AgentEvent, now: Timestamp) {
+    fn since_allowed(&self, hook_event: &HookEvent, event: &mut AgentEvent, now: Timestamp) {
         let AgentEvent::AfterTool { report, .. } = event else { return };
-        let (News::After(call, _), None) = (&heard.news, report.ran_for) else { return };
-        let own = || {
-            let homes = plugs::homes().ok()?;
-            transcript_of(self.agent, &home_of(self.agent, &homes), &heard.session)
+        let (HookEventKind::AfterTool(call, _), None) = (&hook_event.kind, report.ran_for) else {
+            return;
         };
-        // The others say it themselves, or never.
-        let is_asked = matches!(self.agent, Plugged::Codex | Plugged::Copilot);
-        let path = heard.transcript.clone().filter(|_| is_asked).or_else(own);
+        let transcript = &self.agent.transcript;
+        let Some(allowed_at) = transcript.allowed_at else { return };
+        let own = || {
+            let homes = installed_agents::homes().ok()?;
+            transcript.path?(&self.agent.home.path(&homes), &hook_event.session)
+        };
+        let path = hook_event.transcript.clone().or_else(own);
         let allowed = path
             .and_then(|path| end_of(&path))
-            .and_then(|end| allowed_in(self.agent, &end, &call.id))
+            .and_then(|end| allowed_at(&end, &call.id))
             .filter(|at| *at <= now);
         report.ran_for = allowed.map(|at| Duration::from_millis((now.0 - at.0).unsigned_abs()));
     }
@@ -222,28 +221,28 @@ impl Taken {
 /// Records it, and leaves a heartbeat, whatever else happens.
 pub(crate) fn take(home: &Path, happening: &Happening<'_>) -> Taken {
     let (agent, time) = (happening.agent, now());
-    let mut heard = match hear(agent, happening.given, happening.event) {
-        Ok(heard) => heard,
-        Err(another @ HearError::Another { .. }) => return Taken::refused(whole(&another)),
+    let mut hook_event = match agent.parse(happening.given, happening.event) {
+        Ok(hook_event) => hook_event,
+        Err(another @ PayloadError::OtherAgent { .. }) => return Taken::refused(whole(&another)),
         Err(error) => {
             let why = whole(&error);
             let beat = Beat { problem: Some(why.clone()), ..Beat::default() };
-            leave(home, agent.name(), NOT_UNDERSTOOD, time, &beat);
+            leave(home, agent.name, NOT_UNDERSTOOD, time, &beat);
             return Taken::refused(why);
         }
     };
-    heard.cwd = heard.cwd.or_else(|| happening.folder.map(Path::to_owned));
-    let known = Heartbeat::of(home, agent.name(), &heard.session);
+    hook_event.cwd = hook_event.cwd.or_else(|| happening.folder.map(Path::to_owned));
+    let known = Heartbeat::of(home, agent.name, &hook_event.session);
     let mut beat = Beat {
-        event: heard.event.clone(),
-        transcript: heard.transcript.clone(),
-        is_orphan: heard.is_fork.then_some(true),
+        event: hook_event.event.clone(),
+        transcript: hook_event.transcript.clone(),
+        is_orphan: hook_event.is_fork.then_some(true),
         ..Beat::default()
     };
     let is_new =
         |notice: &Notice| known.as_ref().is_none_or(|known| !known.was_told(notice.cause.name()));
     let taken = match happening.recorder {
-        Recorder::Hook => into_log(home, happening, &heard, time, known.as_ref(), &mut beat),
+        Recorder::Hook => into_log(home, happening, &hook_event, time, known.as_ref(), &mut beat),
         Recorder::Other => Ok(InLog::default()),
     };
     let (recorded, notice) = match taken {
@@ -258,7 +257,7 @@ pub(crate) fn take(home: &Path, happening: &Happening<'_>) -> Taken {
     };
     beat.problem = recorded.as_ref().err().cloned();
     beat.told = notice.as_ref().map(|notice| notice.cause.name());
-    leave(home, agent.name(), &heard.session, time, &beat);
+    leave(home, agent.name, &hook_event.session, time, &beat);
     Taken { recorded, notice: notice.map(|notice| notice.text) }
 }
 
@@ -273,7 +272,7 @@ struct InLog {
 fn into_log(
     home: &Path,
     happening: &Happening<'_>,
-    heard: &Heard,
+    hook_event: &HookEvent,
     time: Timestamp,
     known: Option<&Heartbeat>,
     beat: &mut Beat,
@@ -281,16 +280,16 @@ fn into_log(
     let (known, learnt, is_orphan) = known
         .map(|known| (known.roots.clone(), known.learnt.clone(), known.is_orphan))
         .unwrap_or_default();
-    let roots = roots_of(home, heard, &known)?;
-    let call_start = permission::heed(home, happening.agent, &happening.run, heard, time);
+    let roots = roots_of(home, hook_event, &known)?;
+    let call_start = permission::heed(home, happening.agent, &happening.run, hook_event, time);
     let mut in_log = InLog::default();
     // A worktree may be gone again.
     let there = |root: &&PathBuf| root.is_dir() || roots.first() == Some(*root);
     for root in roots.iter().filter(there) {
         let settings = Settings::load(root, home).map_err(|error| error.line())?;
-        let edited = edited(&settings, heard);
-        let teller = happening.teller(heard, time, edited.is_some());
-        let event = event_of(&settings.tools(), teller, heard)
+        let edited = edited(&settings, hook_event);
+        let source = happening.source(hook_event, time, edited.is_some());
+        let event = to_agent_event(&settings.tools(), source, hook_event)
             .filter(|_| settings.is_enabled())
             .and_then(|event| at(root, &roots, event, edited.as_deref()));
         let Some(mut event) = event else { continue };
@@ -300,23 +299,23 @@ fn into_log(
         // An edit names what is to be looked at, anything else is a scan.
         let is_quick = edited.is_some() || matches!(event, AgentEvent::SessionStart { .. });
         let mut patience = if is_quick { settings.hook_deadline() } else { settings.scan_budget() };
-        // What the session has under way is waited for as long as a look at the tree may take.
-        if is_deferred(&stores::store_of(root, home)) {
+        // A claimed event of the session is waited for as long as a scan may take.
+        if Inbox::of(&stores::store_of(root, home)).has_claimed().is_ok_and(|claimed| claimed) {
             patience += settings.scan_budget();
         }
         let until = happening.begun + patience;
         let (home, root) = (home.to_owned(), root.clone());
-        let (heard, learnt) = (heard.clone(), learnt.clone());
+        let (hook_event, learnt) = (hook_event.clone(), learnt.clone());
         let watchlist = happening.watchlist.cloned();
         let mut event = happening.unless_it_goes_on(event, &root, time);
-        happening.since_allowed(&heard, &mut event, time);
+        happening.since_allowed(&hook_event, &mut event, time);
         let store = stores::store_of(&root, &home);
         let session = event.session().clone();
         let task = Task {
             home,
             root: root.clone(),
-            teller,
-            heard,
+            source,
+            hook_event,
             event,
             time,
             learnt,
@@ -348,19 +347,22 @@ fn at(
     if edited.is_some_and(|paths| !paths.iter().any(lies_here)) {
         return None;
     }
-    if let AgentEvent::BeforeTool { touches: Touches::Paths(paths), .. } = &mut event {
+    if let AgentEvent::BeforeTool { touches: CallTargets::Paths(paths), .. } = &mut event {
         paths.retain(lies_here);
     }
     Some(event)
 }
 
 /// The files that a call names, if it writes no others.
-fn edited(settings: &Settings, heard: &Heard) -> Option<Vec<PathBuf>> {
-    let (News::Before(call) | News::After(call, _)) = &heard.news else { return None };
-    let cwd = heard.cwd.as_deref();
-    match touches(&settings.tools(), &call.tool, &call.input, cwd) {
-        Touches::Paths(paths) => Some(paths),
-        Touches::Anything { .. } | Touches::Nothing => None,
+fn edited(settings: &Settings, hook_event: &HookEvent) -> Option<Vec<PathBuf>> {
+    let (HookEventKind::BeforeTool(call) | HookEventKind::AfterTool(call, _)) = &hook_event.kind
+    else {
+        return None;
+    };
+    let cwd = hook_event.cwd.as_deref();
+    match call_targets(&settings.tools(), &call.tool, &call.input, cwd) {
+        CallTargets::Paths(paths) => Some(paths),
+        CallTargets::Anything { .. } | CallTargets::Nothing => None,
     }
 }
 

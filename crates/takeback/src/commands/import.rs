@@ -6,17 +6,17 @@ use std::fs::File;
 use std::io::{self, Read as _, Seek as _, Write as _};
 use std::path::{Path, PathBuf};
 
-use serde_json::{Value, json};
 use takeback_core::exchange::{
     BundleError, BundleFile, BundleLimits, ImportError, Imported, Outside, Trial, import as append,
     would_import,
 };
 
+use crate::answers;
 use crate::args::{ImportArgs, ImportFrom, Options};
 use crate::error::{CommandError, Kind};
 use crate::place::{self, Store};
 use crate::progress;
-use crate::screen::{CARE, GOOD, HINT, NAME, Screen, count, plain, shorten, width};
+use crate::screen::{HINT, NAME, SUCCESS, Screen, WARNING, count, plain, shorten, width};
 
 /// The file, and what is wrong with it.
 #[derive(Debug, thiserror::Error)]
@@ -53,14 +53,14 @@ pub(crate) fn import(
     let trial = if args.dry_run { Trial::DryRun } else { Trial::ForReal };
     let imported = brought(options, &bundle, trial, &file)?;
     if screen.json {
-        screen.json(&as_json(&imported))?;
+        screen.json(&answer(&imported))?;
     } else if !screen.quiet {
         tell(&imported, trial, screen)?;
         if trial == Trial::ForReal {
             writeln!(
                 screen.out,
-                "Your files are as they were. {HINT}`takeback rewind ID --exact` brings the files \
-                 of a point.{HINT:#}",
+                "Your files were not changed. {HINT}`takeback rewind ID --exact` restores the \
+                 files of a point.{HINT:#}",
             )?;
         }
     }
@@ -120,36 +120,38 @@ fn refused(file: &Path, error: BundleError) -> CommandError {
             "Copy it or export it again; nothing was imported."
         }
         BundleError::Outside { .. } => {
-            "--include-ignored takes such paths too, if you trust it; nothing was imported."
+            "If you trust the file, --include-ignored accepts such paths; nothing was imported."
         }
         BundleError::TooLarge { .. } => {
-            "--max-size allows more, if you trust it; nothing was imported."
+            "If you trust the file, --max-size allows more; nothing was imported."
         }
         BundleError::Io { .. } => "Nothing was imported.",
-        _ => "Whoever made it did not use Takeback; nothing was imported.",
+        _ => "It was not written by Takeback; nothing was imported.",
     };
     let file = file.display().to_string();
     CommandError::new(Kind::Error, Refused { file, source: error }).hint(hint)
 }
 
-fn as_json(imported: &Imported) -> Value {
-    let points = imported.points.iter().map(|point| {
-        json!({
-            "id": point.id,
-            "was": point.was,
-            "label": point.label,
-            "description": point.description,
-        })
+fn answer(imported: &Imported) -> answers::ImportAnswer {
+    let points = imported.points.iter().map(|point| answers::ImportedPoint {
+        id: answers::Id::new(point.id),
+        was: Some(answers::Id::new(point.was)),
+        label: point.label.clone(),
+        description: point.description.clone(),
+        message_ids: None,
     });
-    let sessions =
-        imported.sessions.iter().map(|session| json!({ "id": session.id, "was": session.was }));
-    json!({
-        "points": points.collect::<Vec<_>>(),
-        "sessions": sessions.collect::<Vec<_>>(),
-        "changes": imported.changes,
-        "blobs": imported.blobs,
-        "stepsWithoutState": imported.steps,
-    })
+    let sessions = imported.sessions.iter().map(|session| answers::ImportedSession {
+        id: session.id.0.clone(),
+        was: session.was.as_ref().map(|was| was.0.clone()),
+    });
+    answers::ImportAnswer {
+        points: points.collect(),
+        sessions: sessions.collect(),
+        changes: imported.changes,
+        blobs: imported.blobs,
+        steps_without_state: imported.steps,
+        passed_over: None,
+    }
 }
 
 fn tell(imported: &Imported, trial: Trial, screen: &mut Screen) -> io::Result<()> {
@@ -160,7 +162,7 @@ fn tell(imported: &Imported, trial: Trial, screen: &mut Screen) -> io::Result<()
     let out = &mut screen.out;
     writeln!(
         out,
-        "{GOOD}{did}{GOOD:#} {} and {}  {HINT}{}, {}{HINT:#}",
+        "{SUCCESS}{did}{SUCCESS:#} {} and {}  {HINT}{}, {}{HINT:#}",
         count(imported.points.len(), "point"),
         count(imported.sessions.len(), "session"),
         count(imported.changes, "change"),
@@ -181,7 +183,7 @@ fn tell(imported: &Imported, trial: Trial, screen: &mut Screen) -> io::Result<()
     if imported.steps > 0 {
         writeln!(
             out,
-            "{CARE}Agent states are not included:{CARE:#} {} of an agent {} its files only.  \
+            "{WARNING}Agent states are not included:{WARNING:#} {} of an agent {} its files only.  \
              {HINT}`takeback state export` writes states.{HINT:#}",
             count(imported.steps, "step"),
             if imported.steps == 1 { "has" } else { "have" },

@@ -7,22 +7,23 @@ mod plan;
 
 use std::io::Write as _;
 
-use serde_json::json;
-use takeback_agents::hook::Plugged;
-use takeback_agents::install::{Homes, Scope};
+use takeback_agents::{AGENTS, AgentKind, Homes, HookScope, agent_named, agent_names};
 use takeback_store::{Entry, MemoryStore, PackedBlob, WorkPath};
 
 use self::plan::{After, Direction, Planned};
 use super::filediff::{Contents, FileDiff};
 use super::patch;
+use crate::answers;
 use crate::args::{InitArgs, Options, ScopeName};
 use crate::ask;
 use crate::error::{CommandError, Kind};
 use crate::installed;
+use crate::installed_agents;
 use crate::marker::Markers;
 use crate::place;
-use crate::plugs;
-use crate::screen::{BAD, CARE, GOOD, HINT, STRONG, Screen, is_interactive, plain, width, wrap};
+use crate::screen::{
+    FAILURE, HEADING, HINT, SUCCESS, Screen, WARNING, is_interactive, plain, width, wrap,
+};
 
 pub(crate) fn init(
     options: &Options,
@@ -46,24 +47,26 @@ fn run(
     direction: Direction,
     screen: &mut Screen,
 ) -> Result<u8, CommandError> {
-    let homes = plugs::homes()?;
+    let homes = installed_agents::homes()?;
     let here = place::here(options)?;
     let scope = match args.scope {
-        ScopeName::User => Scope::User,
-        ScopeName::Project => Scope::Project,
+        ScopeName::User => HookScope::User,
+        ScopeName::Project => HookScope::Project,
     };
-    if scope == Scope::Project && std::fs::canonicalize(&homes.user).is_ok_and(|h| h == here.root) {
-        return Err(CommandError::new(Kind::Usage, "your home folder is no project")
+    if scope == HookScope::Project
+        && std::fs::canonicalize(&homes.user).is_ok_and(|h| h == here.root)
+    {
+        return Err(CommandError::new(Kind::Usage, "your home folder is not a project")
             .hint("Change to a project's folder, or leave --scope out."));
     }
     let agents = agents(args, direction, &homes)?;
     let site = plan::Site { homes: &homes, root: &here.root, home: &here.home, scope };
     let mut planned: Vec<Planned> =
-        agents.iter().map(|agent| plan::plan(*agent, direction, &site)).collect();
+        agents.iter().map(|agent| plan::plan(agent, direction, &site)).collect();
     let is_change = |one: &Planned| matches!(&one.after, Ok(after) if *after != After::AsItIs);
     let changes = planned.iter().filter(|one| is_change(one)).count();
     if changes > 0 && !args.yes && !args.dry_run && (!is_interactive() || screen.json) {
-        return Err(ask::nobody("changes settings of your agents"));
+        return Err(ask::needs_confirmation("changes settings of your agents"));
     }
     let doubts = doubts::doubts(&planned, direction, &site);
     if !screen.json {
@@ -71,7 +74,7 @@ fn run(
             show(one, direction, screen)?;
         }
         for line in doubts.iter().flat_map(|line| wrap(line, width().saturating_sub(2))) {
-            writeln!(screen.out, "{CARE}{line}{CARE:#}")?;
+            writeln!(screen.out, "{WARNING}{line}{WARNING:#}")?;
         }
     }
     let mut done = false;
@@ -87,18 +90,18 @@ fn run(
     }
     let failed = planned.iter().any(|one| one.after.is_err());
     // Without hooks there is no session that a loss could be reported in.
-    let is_all = args.agents.is_empty() && scope == Scope::User && !failed && !args.dry_run;
+    let is_all = args.agents.is_empty() && scope == HookScope::User && !failed && !args.dry_run;
     if let Some(markers) = Markers::of_user().filter(|_| is_all && direction == Direction::Out) {
         markers.remove_all(&here.home)?;
     }
     let next = next(&planned, direction, scope);
     if screen.json {
-        screen.json(&json!({
-            "scope": if scope == Scope::User { "user" } else { "project" },
-            "done": done,
-            "agents": planned.iter().map(Planned::to_json).collect::<Vec<_>>(),
-            "next": doubts.iter().chain(&next).collect::<Vec<_>>(),
-        }))?;
+        screen.json(&answers::InitAnswer {
+            scope: answers::scope(scope),
+            done,
+            agents: planned.iter().map(Planned::answer).collect(),
+            next: doubts.into_iter().chain(next).collect(),
+        })?;
     } else if !args.dry_run {
         tell(&planned, direction, screen)?;
         if !screen.quiet {
@@ -115,49 +118,46 @@ fn agents(
     args: &InitArgs,
     direction: Direction,
     homes: &Homes,
-) -> Result<Vec<Plugged>, CommandError> {
-    let known = || Plugged::ALL.map(Plugged::name).join(", ");
+) -> Result<Vec<&'static AgentKind>, CommandError> {
     if args.agents.is_empty() {
-        let here: Vec<Plugged> = Plugged::ALL
-            .into_iter()
-            .filter(|agent| direction == Direction::Out || plugs::is_here(*agent, homes))
-            .collect();
+        let is_meant = |agent: &&AgentKind| {
+            direction == Direction::Out || installed_agents::is_here(agent, homes)
+        };
+        let here: Vec<_> = AGENTS.iter().copied().filter(is_meant).collect();
         if here.is_empty() {
             return Err(CommandError::new(Kind::Error, "no agent was found")
                 .hint(format!(
                     "Looked for {}: programs on PATH, and folders in your home.",
-                    known()
+                    agent_names()
                 ))
-                .hint("--agent NAME puts the hooks in all the same."));
+                .hint("--agent NAME installs the hooks anyway."));
         }
         return Ok(here);
     }
-    let named = |name: &String| {
-        Plugged::named(name).ok_or_else(|| {
-            CommandError::new(Kind::Usage, format!("there is no agent {name}"))
-                .hint(format!("Known are {}.", known()))
-        })
-    };
-    let mut agents = args.agents.iter().map(named).collect::<Result<Vec<_>, _>>()?;
-    agents.sort();
-    agents.dedup();
-    Ok(agents)
+    for name in &args.agents {
+        if agent_named(name).is_none() {
+            return Err(CommandError::new(Kind::Usage, format!("there is no agent {name}"))
+                .hint(format!("Known agents: {}.", agent_names())));
+        }
+    }
+    let is_named = |agent: &&AgentKind| args.agents.iter().any(|name| name == agent.name);
+    Ok(AGENTS.iter().copied().filter(is_named).collect())
 }
 
 /// The change to one file, as a diff.
 fn show(one: &Planned, direction: Direction, screen: &mut Screen) -> Result<(), CommandError> {
-    let title = one.agent.title();
+    let title = one.agent.title;
     let after = match &one.after {
         Err(_) => return Ok(()),
         Ok(After::AsItIs) => {
             let state = match direction {
-                Direction::In => "hooks are in it",
+                Direction::In => "hooks installed",
                 Direction::Out => return Ok(()),
             };
             if !screen.quiet {
                 writeln!(
                     screen.out,
-                    "{STRONG}{title}{STRONG:#}  {HINT}{}: {state}{HINT:#}",
+                    "{HEADING}{title}{HEADING:#}  {HINT}{}: {state}{HINT:#}",
                     one.shown()
                 )?;
             }
@@ -166,7 +166,7 @@ fn show(one: &Planned, direction: Direction, screen: &mut Screen) -> Result<(), 
         Ok(After::Bytes(bytes)) => Some(bytes.clone()),
         Ok(After::Gone) => None,
     };
-    writeln!(screen.out, "{STRONG}{title}{STRONG:#}")?;
+    writeln!(screen.out, "{HEADING}{title}{HEADING:#}")?;
     let blobs: Vec<PackedBlob> = [one.before(), after.as_ref()]
         .into_iter()
         .flatten()
@@ -196,7 +196,7 @@ fn tell(
 ) -> Result<(), CommandError> {
     let mut changed = 0;
     for one in planned {
-        let (title, file) = (one.agent.title(), one.shown());
+        let (title, file) = (one.agent.title, one.shown());
         match &one.after {
             Ok(After::AsItIs) => continue,
             Ok(_) if screen.quiet => {}
@@ -206,18 +206,18 @@ fn tell(
                 let backup = backup.unwrap_or_default();
                 writeln!(
                     screen.out,
-                    "{GOOD}Hooks of {title} are in{GOOD:#} {file}{HINT}{backup}{HINT:#}"
+                    "{SUCCESS}Installed {title}'s hooks in{SUCCESS:#} {file}{HINT}{backup}{HINT:#}"
                 )?;
             }
             Ok(After::Bytes(_)) => {
-                writeln!(screen.out, "{GOOD}Hooks of {title} are out of{GOOD:#} {file}")?;
+                writeln!(screen.out, "{SUCCESS}Removed {title}'s hooks from{SUCCESS:#} {file}")?;
             }
             Ok(After::Gone) => {
-                writeln!(screen.out, "{GOOD}Hooks of {title} are gone with{GOOD:#} {file}")?;
+                writeln!(screen.out, "{SUCCESS}Removed {title}'s hooks with{SUCCESS:#} {file}")?;
             }
             Err(error) => {
                 let line = plain(&error.what());
-                writeln!(screen.out, "{BAD}{title}:{BAD:#} {line}")?;
+                writeln!(screen.out, "{FAILURE}{title}:{FAILURE:#} {line}")?;
                 for hint in &error.hints {
                     writeln!(screen.out, "  {HINT}{}{HINT:#}", plain(hint))?;
                 }
@@ -227,8 +227,8 @@ fn tell(
     }
     if changed == 0 && !screen.quiet {
         let text = match direction {
-            Direction::In => "Nothing to do: all hooks are in place.",
-            Direction::Out => "Nothing to do: there are no hooks of Takeback's.",
+            Direction::In => "Nothing to do: all hooks are installed.",
+            Direction::Out => "Nothing to do: no Takeback hooks are installed.",
         };
         writeln!(screen.out, "{HINT}{text}{HINT:#}")?;
     }
@@ -236,39 +236,25 @@ fn tell(
 }
 
 /// What the user does next.
-fn next(planned: &[Planned], direction: Direction, scope: Scope) -> Vec<String> {
+fn next(planned: &[Planned], direction: Direction, scope: HookScope) -> Vec<String> {
     let mut next = Vec::new();
-    let changed: Vec<Plugged> = planned
-        .iter()
-        .filter(|one| matches!(one.after, Ok(After::Bytes(_) | After::Gone)))
-        .map(|one| one.agent)
-        .collect();
+    let is_changed = |one: &&Planned| matches!(one.after, Ok(After::Bytes(_) | After::Gone));
+    let changed: Vec<&Planned> = planned.iter().filter(is_changed).collect();
     if changed.is_empty() {
         return next;
     }
     if direction == Direction::Out {
         next.push(
-            "What was recorded stays: `takeback workspaces` lists it, `takeback forget` deletes it."
+            "Recorded history is kept: `takeback workspaces` lists it, `takeback forget` deletes it."
                 .to_owned(),
         );
         return next;
     }
-    if changed.contains(&Plugged::Codex) {
-        next.push(
-            "Codex runs new hooks only once you trust them: start `codex`, enter /hooks and press t."
-                .to_owned(),
-        );
-    }
-    if changed.contains(&Plugged::Copilot) && scope == Scope::Project {
-        next.push(
-            "Copilot CLI runs a project's hooks only in a folder that you trust: start `copilot` there \
-             and say yes."
-                .to_owned(),
-        );
-    }
+    let notes = changed.iter().filter_map(|one| (one.agent.install_note)(scope));
+    next.extend(notes.map(str::to_owned));
     next.push(
-        "Sessions that run already go on without: restart them. After the next prompt, `takeback \
-         doctor` tells whether the hooks have run."
+        "Restart running sessions: they do not have the hooks yet. After the next prompt, \
+         `takeback doctor` shows whether the hooks ran."
             .to_owned(),
     );
     next

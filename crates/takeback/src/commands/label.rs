@@ -5,12 +5,12 @@ use std::io::Write as _;
 use takeback_core::marks::{Mark, mark};
 use takeback_store::Point;
 
-use super::log::{tell, title, within};
+use super::log::{point_answer, title, within};
 use crate::args::{LabelArgs, Options, PointArgs};
 use crate::error::CommandError;
 use crate::place::{self, Store};
 use crate::point::{check_label, named};
-use crate::screen::{GOOD, HINT, NAME, Screen, plain, shorten, width};
+use crate::screen::{HINT, NAME, SUCCESS, Screen, plain, shorten, width};
 
 pub(crate) fn label(
     options: &Options,
@@ -57,13 +57,14 @@ fn put(
         let next = points.iter().find(|other| other.seq > point.seq).map(|other| other.seq);
         let changes = store.changes_after(point.seq)?;
         let with_state = place.workspace.states.points()?;
-        screen.json(&tell(store, &point, within(&changes, point.seq, next), &with_state)?)?;
+        let changes = within(&changes, point.seq, next);
+        screen.json(&point_answer(store, &point, changes, &with_state)?)?;
     } else if !screen.quiet {
         let short = &point.id.to_string()[..8];
         let (done, why) = said(before, &point, what);
         writeln!(
             screen.out,
-            "{GOOD}{done}{GOOD:#} {NAME}{short}{NAME:#}  {}  {HINT}{why}{HINT:#}",
+            "{SUCCESS}{done}{SUCCESS:#} {NAME}{short}{NAME:#}  {}  {HINT}{why}{HINT:#}",
             shorten(&title(&point), width().saturating_sub(64).clamp(12, 60)),
         )?;
     }

@@ -3,49 +3,25 @@
 use std::collections::{HashMap, HashSet};
 use std::io::{self, Write};
 
-use serde::Serialize;
 use takeback_core::Workspace;
 use takeback_core::exchange::{name_there, same_story};
 use takeback_core::history::by_path;
 use takeback_store::{
-    Change, Entry, Point, PointId, PointKind, PointQuery, Seq, SessionId, Shown, StoreError,
-    Vouched, WorkPath,
+    Change, Entry, Point, PointBasis, PointFilter, PointId, PointKind, PointQuery, Seq, SessionId,
+    StoreError, WorkPath,
 };
 
 use super::cleanup::hold_cap;
 use super::filediff::{FileDiff, Lines, between};
 use super::sessions::find_session;
+use crate::answers;
 use crate::args::{LogArgs, Options};
 use crate::error::CommandError;
 use crate::place::{self, Store};
-use crate::screen::{BAD, CARE, GOOD, HINT, NAME, Screen, count, plain, shorten};
+use crate::screen::{FAILURE, HINT, NAME, SUCCESS, Screen, WARNING, count, plain, shorten};
 use crate::session_name::SessionNames;
 use crate::table::{Cell, Give, Table};
-use crate::time::{ago, clock, iso, now};
-
-/// A point as `log` tells it.
-#[derive(Debug, Serialize)]
-#[serde(rename_all = "camelCase")]
-pub(crate) struct Told {
-    pub(crate) id: String,
-    pub(crate) seq: Seq,
-    pub(crate) kind: PointKind,
-    pub(crate) session: Option<String>,
-    pub(crate) message_ids: Vec<String>,
-    pub(crate) description: String,
-    pub(crate) label: Option<String>,
-    pub(crate) pinned: bool,
-    pub(crate) created_at: String,
-    pub(crate) files_changed: usize,
-    pub(crate) insertions: usize,
-    pub(crate) deletions: usize,
-    pub(crate) not_captured: usize,
-    /// Paths of which the point does not know what stood there, since they could not be read.
-    #[serde(skip_serializing_if = "is_zero")]
-    pub(crate) unreadable: usize,
-    pub(crate) has_state: bool,
-    pub(crate) vouched_by: Vouched,
-}
+use crate::time::{ago, clock, now};
 
 pub(crate) fn log(
     options: &Options,
@@ -54,15 +30,15 @@ pub(crate) fn log(
 ) -> Result<u8, CommandError> {
     let mut place = place::open_caught_up(options, Store::MustExist)?;
     hold_cap(&mut place);
-    let Listed { told, session, all } = list(&place.workspace, args)?;
+    let PointList { points, session, all } = list(&place.workspace, args)?;
     if screen.json {
-        let told: Vec<&Told> = told.iter().map(|(_, told)| told).collect();
-        screen.json(&told)?;
+        let points: answers::LogAnswer = points.into_iter().map(|(_, answer)| answer).collect();
+        screen.json(&points)?;
         return Ok(0);
     }
     screen.page()?;
     let names = SessionNames::of(&place.workspace.store.sessions()?);
-    print(&mut screen.out, &told, &names)?;
+    print(&mut screen.out, &points, &names)?;
     match &session {
         None if all == 0 => {
             writeln!(screen.out, "No points yet. {HINT}`takeback checkpoint` makes one.{HINT:#}")?;
@@ -70,9 +46,9 @@ pub(crate) fn log(
         Some(session) if all == 0 => {
             writeln!(screen.out, "{} has no points.", plain(&session.0))?;
         }
-        _ if all > told.len() => {
-            let older = if told.is_empty() { "not shown" } else { "older" };
-            writeln!(screen.out, "{HINT}{} {older}; -n shows more{HINT:#}", all - told.len())?;
+        _ if all > points.len() => {
+            let older = if points.is_empty() { "not shown" } else { "older" };
+            writeln!(screen.out, "{HINT}{} {older}; -n shows more{HINT:#}", all - points.len())?;
         }
         _ => {}
     }
@@ -80,23 +56,23 @@ pub(crate) fn log(
 }
 
 /// The points that were asked for.
-pub(crate) struct Listed {
+pub(crate) struct PointList {
     /// Newest first.
-    pub(crate) told: Vec<(Point, Told)>,
-    /// Whose they are to be.
+    pub(crate) points: Vec<(Point, answers::Point)>,
+    /// The only session to list.
     session: Option<SessionId>,
     /// How many there would be without a limit.
     all: usize,
 }
 
-pub(crate) fn list(workspace: &Workspace, args: &LogArgs) -> Result<Listed, CommandError> {
+pub(crate) fn list(workspace: &Workspace, args: &LogArgs) -> Result<PointList, CommandError> {
     let store = &*workspace.store;
     let session = args.session.as_ref().map(|name| find_session(workspace, name)).transpose()?;
-    let kinds = if args.all { Shown::All } else { Shown::NoSafety };
+    let kinds = if args.all { PointFilter::All } else { PointFilter::WithoutSafety };
     // Without a session those that come after the ones that are shown are shown too.
     let (listed, all) = match &session {
         None => {
-            let newest = PointQuery::Newest { shown: kinds, most: args.limit };
+            let newest = PointQuery::Newest { filter: kinds, most: args.limit };
             (store.find_points(newest)?, store.count_points(kinds)?)
         }
         Some(_) => {
@@ -120,14 +96,14 @@ pub(crate) fn list(workspace: &Workspace, args: &LogArgs) -> Result<Listed, Comm
     let changes = oldest.map_or(Ok(Vec::new()), |oldest| store.changes_after(oldest))?;
     let with_state = workspace.states.points()?;
     let still_unread = store.unreadable()?;
-    let mut told = Vec::new();
+    let mut points = Vec::new();
     for (point, next) in &shown {
         let unreadable = unreadable_at(&changes, &still_unread, point.seq);
         let changes = within(&changes, point.seq, *next);
-        let point_told = Told { unreadable, ..tell(store, point, changes, &with_state)? };
-        told.push(((*point).clone(), point_told));
+        let answer = point_answer(store, point, changes, &with_state)?;
+        points.push(((*point).clone(), answers::Point { unreadable, ..answer }));
     }
-    Ok(Listed { told, session, all })
+    Ok(PointList { points, session, all })
 }
 
 /// How many paths could not be read when a point was made. `changes`: those after it, or more;
@@ -156,19 +132,19 @@ pub(crate) fn within(changes: &[Change], from: Seq, to: Option<Seq>) -> &[Change
 /// A line a point.
 pub(crate) fn print(
     out: &mut dyn Write,
-    told: &[(Point, Told)],
+    points: &[(Point, answers::Point)],
     names: &SessionNames,
 ) -> io::Result<()> {
     let time = now();
     let gives = [Give::Nothing, Give::All(1), Give::All(3), Give::End(20), Give::All(2)];
     let mut table = Table::new(0, gives);
-    for (point, told) in told {
+    for (point, answer) in points {
         table.rows.push([
-            Cell::new(NAME, &told.id[..8]),
+            Cell::new(NAME, &answer.id.0[..8]),
             Cell::new(HINT, ago(point.created_at, time)),
             Cell::plain(whose(point, names)),
             Cell::plain(title(point)),
-            changes(told),
+            changes(answer),
         ]);
     }
     table.print(out)
@@ -215,36 +191,36 @@ pub(crate) fn described(point: &Point) -> String {
     format!("{}{}", point.description, if cut { "…" } else { "" })
 }
 
-fn changes(told: &Told) -> Cell {
-    let mut cell = match (told.files_changed, told.not_captured + told.unreadable) {
+fn changes(point: &answers::Point) -> Cell {
+    let mut cell = match (point.files_changed, point.not_captured + point.unreadable) {
         (0, 0) => Cell::new(HINT, "–"),
         (files, _) => Cell::plain(count(files, "file")),
     };
-    if told.insertions > 0 {
-        cell.push(GOOD, format!(" +{}", told.insertions));
+    if point.insertions > 0 {
+        cell.push(SUCCESS, format!(" +{}", point.insertions));
     }
-    if told.deletions > 0 {
-        cell.push(BAD, format!(" -{}", told.deletions));
+    if point.deletions > 0 {
+        cell.push(FAILURE, format!(" -{}", point.deletions));
     }
-    if told.not_captured > 0 {
-        cell.push(CARE, format!(" {} not kept", told.not_captured));
+    if point.not_captured > 0 {
+        cell.push(WARNING, format!(" {} not kept", point.not_captured));
     }
-    if told.unreadable > 0 {
-        cell.push(CARE, format!(" {} not read", told.unreadable));
+    if point.unreadable > 0 {
+        cell.push(WARNING, format!(" {} not read", point.unreadable));
     }
-    if told.has_state {
+    if point.has_state {
         cell.push(NAME, " state");
     }
     cell
 }
 
 /// A point with what was changed between it and the next.
-pub(crate) fn tell(
+pub(crate) fn point_answer(
     store: &dyn takeback_store::Store,
     point: &Point,
     changes: &[Change],
     with_state: &HashSet<PointId>,
-) -> Result<Told, StoreError> {
+) -> Result<answers::Point, StoreError> {
     let not_captured =
         changes.iter().filter(|change| matches!(change.after, Entry::NotCaptured { .. })).count();
     let diffs: Vec<FileDiff> = between(&by_path(changes.to_vec()), None);
@@ -257,27 +233,30 @@ pub(crate) fn tell(
             total.deletions += lines.deletions;
         }
     }
-    Ok(Told {
-        id: point.id.to_string(),
-        seq: point.seq,
-        kind: point.kind,
+    Ok(answers::Point {
+        id: answers::Id::new(point.id),
+        seq: point.seq.0,
+        kind: match point.kind {
+            PointKind::Prompt => answers::PointKind::Prompt,
+            PointKind::Manual => answers::PointKind::Manual,
+            PointKind::Step => answers::PointKind::Step,
+            PointKind::Safety => answers::PointKind::Safety,
+        },
         session: point.session.as_ref().map(|session| session.0.clone()),
         message_ids: point.message_ids.clone(),
         description: point.description.clone(),
         label: point.label.clone(),
         pinned: point.pinned,
-        created_at: iso(point.created_at),
+        created_at: answers::time(point.created_at),
         files_changed: diffs.iter().filter(|diff| !diff.is_folder()).count(),
         insertions: total.insertions,
         deletions: total.deletions,
         not_captured,
         unreadable: 0,
         has_state: with_state.contains(&point.id),
-        vouched_by: point.vouched,
+        basis: match point.basis {
+            PointBasis::Scan => answers::PointBasis::Scan,
+            PointBasis::Watch => answers::PointBasis::Watch,
+        },
     })
-}
-
-#[expect(clippy::trivially_copy_pass_by_ref, reason = "as serde hands it over")]
-fn is_zero(count: &usize) -> bool {
-    *count == 0
 }

@@ -33,7 +33,7 @@ pub(crate) fn mcp(options: &Options, args: &McpArgs) -> Result<u8, CommandError>
     let error = command.exec();
     let what = format!("cannot start {}", program.display());
     if error.kind() == io::ErrorKind::NotFound {
-        let said = format!("{what}: it is not there");
+        let said = format!("{what}: it does not exist");
         return Err(CommandError::new(Kind::Error, said).hint(
             "Install it: `cargo install --path crates/takeback-mcp` in Takeback's source, \
              or put it beside this program.",

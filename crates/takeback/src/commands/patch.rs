@@ -3,22 +3,18 @@
 use std::io::{self, Write};
 
 use anstyle::Style;
-use similar::udiff::UnifiedHunkHeader;
-use similar::{DiffOp, DiffTag, group_diff_ops};
 use takeback_store::{Entry, WorkPath};
 
-use super::filediff::{Contents, DAMAGED, FileDiff, LineDiff, PrintError, Text};
-use super::words::{Budget, Part, compare};
+use super::filediff::{Contents, DAMAGED, FileDiff, LineDiff, Part, PrintError, Text};
+use super::words::{self, Budget, compare};
 use crate::screen::{
-    BAD, CARE, GOOD, HINT, NAME, Reader, STRONG, Screen, count, name, plain_bytes, shorten_path,
-    width,
+    FAILURE, HEADING, HINT, NAME, Reader, SUCCESS, Screen, WARNING, count, name, plain_bytes,
+    shorten_path, width,
 };
 
 /// Words that differ stand out on dark and on light ground.
-const ADDED_WORD: Style = GOOD.invert();
-const REMOVED_WORD: Style = BAD.invert();
-/// Lines shown around what changed.
-const CONTEXT: usize = 3;
+const ADDED_WORD: Style = SUCCESS.invert();
+const REMOVED_WORD: Style = FAILURE.invert();
 
 /// Prints each of them; how many of them the store has lost contents of.
 pub(crate) fn print_all(
@@ -45,7 +41,7 @@ pub(crate) fn print_all(
                     let mut err = anstream::stderr().lock();
                     writeln!(
                         err,
-                        "{CARE}takeback:{CARE:#} {files} {verb} {why} and not in the patch"
+                        "{WARNING}takeback:{WARNING:#} {files} {verb} {why} and not in the patch"
                     )?;
                 }
             }
@@ -73,16 +69,16 @@ pub(crate) fn for_people(
     let what = diff.what();
     let room = width().saturating_sub(what.chars().count() + 2 + 14).max(16);
     let title = shorten_path(&name(&diff.path), room);
-    write!(out, "{STRONG}{title}{STRONG:#}  {HINT}{what}{HINT:#}")?;
+    write!(out, "{HEADING}{title}{HEADING:#}  {HINT}{what}{HINT:#}")?;
     let texts = (text(&diff.before, contents)?, text(&diff.after, contents)?);
     let (before, after) = match &texts {
         (Text::Lines(before), Text::Lines(after)) => (before, after),
         (Text::TooLarge, _) | (_, Text::TooLarge) => {
-            writeln!(out, "\n{HINT}  too large to be compared{HINT:#}")?;
+            writeln!(out, "\n{HINT}  too large to compare{HINT:#}")?;
             return Ok(InPatch::NotText);
         }
         (Text::Damaged, _) | (_, Text::Damaged) => {
-            writeln!(out, "\n{CARE}  {DAMAGED}; `takeback verify` tells more{CARE:#}")?;
+            writeln!(out, "\n{WARNING}  {DAMAGED}; `takeback verify` shows details{WARNING:#}")?;
             return Ok(InPatch::Damaged);
         }
         _ => {
@@ -93,17 +89,17 @@ pub(crate) fn for_people(
     let lines = LineDiff::new(before, after);
     let count = lines.count();
     if count.insertions > 0 {
-        write!(out, " {GOOD}+{}{GOOD:#}", count.insertions)?;
+        write!(out, " {SUCCESS}+{}{SUCCESS:#}", count.insertions)?;
     }
     if count.deletions > 0 {
-        write!(out, " {BAD}-{}{BAD:#}", count.deletions)?;
+        write!(out, " {FAILURE}-{}{FAILURE:#}", count.deletions)?;
     }
     writeln!(out)?;
     let mut budget = Budget::default();
-    for hunk in group_diff_ops(lines.ops.clone(), CONTEXT) {
-        writeln!(out, "{NAME}{}{NAME:#}", UnifiedHunkHeader::new(&hunk))?;
-        for op in hunk {
-            print_op(&op, &lines, &mut budget, out)?;
+    for passage in lines.passages() {
+        writeln!(out, "{NAME}{passage}{NAME:#}")?;
+        for part in &passage.parts {
+            print_part(part, &lines, &mut budget, out)?;
         }
     }
     Ok(InPatch::Yes)
@@ -118,14 +114,14 @@ fn text(entry: &Entry, contents: Contents<'_>) -> Result<Text, PrintError> {
     Ok(text)
 }
 
-fn print_op(
-    op: &DiffOp,
+fn print_part(
+    part: &Part,
     lines: &LineDiff<'_>,
     budget: &mut Budget,
     out: &mut dyn Write,
 ) -> io::Result<()> {
-    let (old, new) = (&lines.old[op.old_range()], &lines.new[op.new_range()]);
-    if op.tag() == DiffTag::Equal {
+    let (old, new) = (&lines.old[part.old.clone()], &lines.new[part.new.clone()]);
+    if !part.differs {
         for line in old {
             let text = body(line);
             writeln!(out, " {}", on_screen(text.strip_suffix(b"\r").unwrap_or(text)))?;
@@ -136,11 +132,12 @@ fn print_op(
     let old_bodies: Vec<&[u8]> = old.iter().map(|line| body(line)).collect();
     let new_bodies: Vec<&[u8]> = new.iter().map(|line| body(line)).collect();
     let (old_parts, new_parts) = compare(&old_bodies, &new_bodies, budget);
-    let sides = [('-', BAD, REMOVED_WORD, old, old_parts), ('+', GOOD, ADDED_WORD, new, new_parts)];
+    let sides =
+        [('-', FAILURE, REMOVED_WORD, old, old_parts), ('+', SUCCESS, ADDED_WORD, new, new_parts)];
     for (sign, line_style, word_style, lines, parts) in sides {
         for (line, parts) in lines.iter().zip(parts) {
             write!(out, "{line_style}{sign}{line_style:#}")?;
-            for Part { text, differs } in parts.iter().filter(|part| !part.text.is_empty()) {
+            for words::Part { text, differs } in parts.iter().filter(|part| !part.text.is_empty()) {
                 let style = if *differs { word_style } else { line_style };
                 write!(out, "{style}{}{style:#}", on_screen(text))?;
             }
@@ -234,8 +231,7 @@ pub(crate) fn as_patch(
         _ => {}
     }
     let lines = LineDiff::new(&before, &after);
-    let hunks = group_diff_ops(lines.ops.clone(), CONTEXT);
-    if !hunks.is_empty() {
+    if lines.differ() {
         for (sign, mode, name) in [("---", old, &a), ("+++", new, &b)] {
             write!(out, "{sign} ")?;
             out.write_all(if mode.is_some() { name } else { b"/dev/null" })?;
@@ -244,13 +240,13 @@ pub(crate) fn as_patch(
             out.write_all(if tab { b"\t\n" } else { b"\n" })?;
         }
     }
-    for hunk in hunks {
-        writeln!(out, "{}", UnifiedHunkHeader::new(&hunk))?;
-        for op in hunk {
-            let (old, new) = (&lines.old[op.old_range()], &lines.new[op.new_range()]);
-            let sides: &[(&[u8], &[&[u8]])] = match op.tag() {
-                DiffTag::Equal => &[(b" ", old)],
-                _ => &[(b"-", old), (b"+", new)],
+    for passage in lines.passages() {
+        writeln!(out, "{passage}")?;
+        for part in &passage.parts {
+            let (old, new) = (&lines.old[part.old.clone()], &lines.new[part.new.clone()]);
+            let sides: &[(&[u8], &[&[u8]])] = match part.differs {
+                false => &[(b" ", old)],
+                true => &[(b"-", old), (b"+", new)],
             };
             for (sign, lines) in sides {
                 for line in *lines {

@@ -3,35 +3,18 @@
 use std::io::Write as _;
 use std::path::{Component, Path, PathBuf};
 
-use serde::Serialize;
-use takeback_agents::metadata;
+use takeback_agents::rewrite_metadata;
 use takeback_core::Workspace;
 use takeback_core::purge::{PurgeError, Purged, Scrubber, purge as take_out, would_purge};
 use takeback_store::WorkPath;
 
+use crate::answers;
 use crate::args::{Options, PurgeArgs};
 use crate::ask;
 use crate::error::{CommandError, Kind, locked};
 use crate::place::{self, Store};
 use crate::progress;
-use crate::screen::{GOOD, HINT, NAME, STRONG, Screen, bytes, count, is_interactive, name};
-use crate::wire::WirePath;
-
-/// What a purge removed, or with `--dry-run` would remove.
-#[derive(Debug, Serialize)]
-#[serde(rename_all = "camelCase")]
-struct PurgeAnswer {
-    #[serde(flatten)]
-    path: WirePath,
-    purged: bool,
-    paths: usize,
-    versions: usize,
-    bytes: u64,
-    shared: usize,
-    points: usize,
-    /// It stands on disk, and is recorded again by the next look unless it is excluded.
-    on_disk: bool,
-}
+use crate::screen::{HEADING, HINT, NAME, SUCCESS, Screen, bytes, count, is_interactive, name};
 
 pub(crate) fn purge(
     options: &Options,
@@ -42,7 +25,7 @@ pub(crate) fn purge(
     let path = path_of(&place.workspace, options, &args.path)?;
     let would = would_purge(&place.workspace, &path)?;
     if !args.yes && !args.dry_run && (!is_interactive() || screen.json) {
-        return Err(ask::nobody("removes history"));
+        return Err(ask::needs_confirmation("removes history"));
     }
     let on_disk = place.workspace.absolute(&path).symlink_metadata().is_ok();
     if args.dry_run || !args.yes {
@@ -50,8 +33,8 @@ pub(crate) fn purge(
             screen.json(&answer(&path, &would, on_disk, false))?;
             return Ok(0);
         }
-        writeln!(screen.out, "{STRONG}Purge {}{STRONG:#}\n", name(&path))?;
-        tell(&path, &would, on_disk, "would leave the store", screen)?;
+        writeln!(screen.out, "{HEADING}Purge {}{HEADING:#}\n", name(&path))?;
+        tell(&path, &would, on_disk, "would be removed from the store", screen)?;
         if args.dry_run {
             return Ok(0);
         }
@@ -68,8 +51,8 @@ pub(crate) fn purge(
     if screen.json {
         screen.json(&answer(&path, &purged, on_disk, true))?;
     } else if !screen.quiet {
-        writeln!(screen.out, "{GOOD}Purged{GOOD:#} {NAME}{}{NAME:#}", name(&path))?;
-        tell(&path, &purged, on_disk, "left the store", screen)?;
+        writeln!(screen.out, "{SUCCESS}Purged{SUCCESS:#} {NAME}{}{NAME:#}", name(&path))?;
+        tell(&path, &purged, on_disk, "removed from the store", screen)?;
     }
     Ok(0)
 }
@@ -98,10 +81,10 @@ fn path_of(
     })
 }
 
-fn answer(path: &WorkPath, purged: &Purged, on_disk: bool, is_done: bool) -> PurgeAnswer {
+fn answer(path: &WorkPath, purged: &Purged, on_disk: bool, is_done: bool) -> answers::PurgeAnswer {
     let Purged { paths, versions, bytes, shared, points } = purged;
-    PurgeAnswer {
-        path: path.into(),
+    answers::PurgeAnswer {
+        path: answers::path(path),
         purged: is_done,
         paths: paths.len(),
         versions: *versions,
@@ -124,7 +107,7 @@ fn tell(
     writeln!(out, "  {paths} with {versions} ({}) {what}", bytes(purged.bytes))?;
     if purged.shared > 0 {
         let shared = count(purged.shared, "version");
-        writeln!(out, "  {HINT}{shared} of the same contents stay: other files have them{HINT:#}")?;
+        writeln!(out, "  {HINT}{shared} stay: other files have the same contents{HINT:#}")?;
     }
     if purged.points > 0 {
         let points = count(purged.points, "point");
@@ -132,14 +115,8 @@ fn tell(
     }
     if on_disk {
         let name = name(path);
-        writeln!(
-            out,
-            "  {HINT}{name} stays on disk, and is recorded again by the next look{HINT:#}"
-        )?;
-        writeln!(
-            out,
-            "  {HINT}if it is still covered; a line in .takebackignore excludes it{HINT:#}"
-        )?;
+        writeln!(out, "  {HINT}{name} stays on disk; the next scan records it again{HINT:#}")?;
+        writeln!(out, "  {HINT}unless a line in .takebackignore excludes it{HINT:#}")?;
     }
     Ok(())
 }
@@ -147,7 +124,7 @@ fn tell(
 /// The prompts that `takeback chat` lists for other programs.
 fn clean_metadata(options: &Options, scrubber: &Scrubber) -> Result<(), CommandError> {
     let sessions = place::home(options)?.join("sessions");
-    metadata::rewrite_all(&sessions, |text| scrubber.text(text))
+    rewrite_metadata(&sessions, |text| scrubber.text(text))
         .map_err(|error| CommandError::new(Kind::Error, error))
 }
 
@@ -155,7 +132,7 @@ impl From<PurgeError> for CommandError {
     fn from(error: PurgeError) -> Self {
         match error {
             PurgeError::Unknown { .. } => Self::new(Kind::Nothing, error)
-                .hint("A path counts from the folder you are in. `takeback du` lists paths."),
+                .hint("Paths are relative to the current folder. `takeback du` lists paths."),
             PurgeError::Locked => locked(error),
             PurgeError::Record(error) => error.into(),
             PurgeError::Rewind(error) => error.into(),

@@ -5,14 +5,14 @@ use std::collections::BTreeMap;
 use std::io::{self, Write};
 
 use anstyle::Style;
-use takeback_core::rewind::journal::Window;
-use takeback_core::rewind::{FirstSeen, Receipt, StateReceipt};
-use takeback_store::{Evidence, Outermost, WorkPath};
+use takeback_core::rewind::Window;
+use takeback_core::rewind::{FirstSighting, Receipt, StateReceipt};
+use takeback_store::{Evidence, OuterFolders, WorkPath};
 
 use crate::error::Kind;
 use crate::screen::{
-    BAD, CARE, GOOD, HINT, columns, count, fit_path, name, plain, shorten, shorten_path, width,
-    wrap,
+    FAILURE, HINT, SUCCESS, WARNING, columns, count, fit_path, name, plain, shorten, shorten_path,
+    width, wrap,
 };
 
 /// Whether it tells of the future or the past.
@@ -47,31 +47,31 @@ pub(crate) fn print(
     let known = known(receipt, all);
     let state = receipt.state.iter();
     let mut rows: Vec<Row<'_>> = state.map(|state| state_row(state, receipt, tense)).collect();
-    for (verb, paths, reason) in [
-        (verb("restore", "restored"), &receipt.restored_files, ""),
-        (verb("delete", "deleted"), &receipt.deleted_files, made),
+    for (verb, style, paths, reason) in [
+        (verb("restore", "restored"), SUCCESS, &receipt.restored_files, ""),
+        (verb("delete", "deleted"), FAILURE, &receipt.deleted_files, made),
     ] {
         for (path, inside) in if all { each(paths) } else { by_folder(paths) } {
             let row = match inside {
                 0 => {
                     let reason = with_evidence(reason, known.get(path));
-                    Row { verb, style: GOOD, name: name(path), reason }
+                    Row { verb, style, name: name(path), reason }
                 }
                 inside => {
                     let name = format!("{}/", name(path));
-                    Row { verb, style: GOOD, name, reason: format!("and {inside} in it").into() }
+                    Row { verb, style, name, reason: format!("and {inside} in it").into() }
                 }
             };
             rows.push(row);
         }
     }
     let groups = [
-        (verb("merge", "merged"), GOOD, &receipt.merged_files),
+        (verb("merge", "merged"), SUCCESS, &receipt.merged_files),
         (verb("keep", "kept"), HINT, &receipt.kept_files),
-        ("conflict", BAD, &receipt.conflicts),
-        ("unclear", CARE, &receipt.ambiguous),
-        ("missing", CARE, &receipt.not_captured),
-        ("note", CARE, &receipt.notes),
+        ("conflict", FAILURE, &receipt.conflicts),
+        ("unclear", WARNING, &receipt.ambiguous),
+        ("missing", WARNING, &receipt.not_captured),
+        ("note", WARNING, &receipt.notes),
     ];
     for (verb, style, notes) in groups {
         // A note is about a file that has a row of its own.
@@ -91,7 +91,7 @@ pub(crate) fn print(
     }));
     rows.extend(receipt.errors.iter().map(|problem| Row {
         verb: "error",
-        style: BAD,
+        style: FAILURE,
         name: name(&problem.path),
         reason: problem.error.as_str().into(),
     }));
@@ -105,18 +105,18 @@ pub(crate) fn print(
         );
         writeln!(out)?;
         for line in wrap(&text, width()) {
-            writeln!(out, "{CARE}{line}{CARE:#}")?;
+            writeln!(out, "{WARNING}{line}{WARNING:#}")?;
         }
     }
     writeln!(out, "\n{}", summary(receipt, tense))
 }
 
 /// The folder that names were first seen in, or the one file.
-pub(crate) fn first_seen_name(seen: &FirstSeen) -> String {
+pub(crate) fn first_seen_name(seen: &FirstSighting) -> String {
     if seen.folder { format!("{}/", name(&seen.path)) } else { name(&seen.path) }
 }
 
-pub(crate) fn first_seen_reason(seen: &FirstSeen) -> String {
+pub(crate) fn first_seen_reason(seen: &FirstSighting) -> String {
     match seen.names {
         0 => "first seen since then".to_owned(),
         names => format!("{} first seen since then", count(names, "file")),
@@ -154,16 +154,16 @@ fn state_row<'a>(state: &'a StateReceipt, receipt: &Receipt, tense: Tense) -> Ro
     };
     let branch = shorten(&plain(state.branch.as_str()), 20);
     let (verb, style, reason) = match (&state.error, tense) {
-        (Some(error), _) => ("error", BAD, plain(error)),
+        (Some(error), _) => ("error", FAILURE, plain(error)),
         (None, _) if state.stays => {
-            ("stays", HINT, format!("branch {branch}: the agent has gone on since"))
+            ("stays", HINT, format!("branch {branch}: the agent has continued since"))
         }
         (None, _) if stays => ("stays", HINT, format!("the state of branch {branch}")),
-        (None, Tense::Did) => ("state", GOOD, format!("branch {branch} stands there")),
+        (None, Tense::Did) => ("state", SUCCESS, format!("branch {branch} is now there")),
         (None, _) if state.checkpoint.is_none() => {
-            ("state", GOOD, format!("branch {branch} would stand where it stood before"))
+            ("state", SUCCESS, format!("branch {branch} would be where it was before"))
         }
-        (None, _) => ("state", GOOD, format!("branch {branch} would stand there")),
+        (None, _) => ("state", SUCCESS, format!("branch {branch} would be there")),
     };
     Row { verb, style, name, reason: reason.into() }
 }
@@ -187,7 +187,7 @@ fn each(paths: &[WorkPath]) -> Vec<(&WorkPath, usize)> {
 
 /// A folder that comes or goes as a whole stands for what is in it: with how many that is.
 fn by_folder(paths: &[WorkPath]) -> Vec<(&WorkPath, usize)> {
-    let mut outermost = Outermost::among(paths);
+    let mut outermost = OuterFolders::among(paths);
     let mut inside: BTreeMap<WorkPath, usize> = BTreeMap::new();
     let mut tops = Vec::new();
     for path in paths {
@@ -245,8 +245,8 @@ fn summary(receipt: &Receipt, tense: Tense) -> String {
     let did = tense == Tense::Did;
     let mut done = Vec::new();
     match (&receipt.state, tense) {
-        (Some(state), Tense::Did) if state.moved => done.push("state taken back".to_owned()),
-        (Some(state), Tense::Would) if !state.stays => done.push("state to take back".to_owned()),
+        (Some(state), Tense::Did) if state.moved => done.push("state restored".to_owned()),
+        (Some(state), Tense::Would) if !state.stays => done.push("state to restore".to_owned()),
         _ => {}
     }
     for (n, past, future) in [
@@ -258,8 +258,7 @@ fn summary(receipt: &Receipt, tense: Tense) -> String {
             done.push(format!("{n} {}", if did { past } else { future }));
         }
     }
-    let nothing =
-        if is_refused(receipt, tense) { "nothing taken back" } else { "nothing to take back" };
+    let nothing = if is_refused(receipt, tense) { "nothing changed" } else { "nothing to change" };
     let mut parts = vec![if done.is_empty() { nothing.to_owned() } else { done.join(", ") }];
     if !receipt.kept_files.is_empty() {
         parts.push(format!("{} kept", receipt.kept_files.len()));
@@ -300,7 +299,7 @@ pub(crate) fn exit_code(receipt: &Receipt, tense: Tense) -> u8 {
 
 #[cfg(test)]
 mod tests {
-    use takeback_core::rewind::receipt::{Note, PathEvidence};
+    use takeback_core::rewind::{Note, PathEvidence};
 
     use super::*;
 

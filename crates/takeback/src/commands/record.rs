@@ -8,23 +8,26 @@ use std::io::{self, BufRead, Read as _};
 use std::path::PathBuf;
 use std::time::Duration;
 
-use serde::{Deserialize, Serialize};
-use serde_json::{Value, json};
-use takeback_core::history::{FileCheckpointId, kept_for_call};
-use takeback_core::record::{RecordError, Recorded};
-use takeback_core::{AgentEvent, CallReport, Outcome, Tools, Touches, Workspace, process};
+use serde::Deserialize;
+use serde_json::Value;
+use takeback_core::history::kept_for_call;
+use takeback_core::record::{RecordError, RecordOutcome};
+use takeback_core::{AgentEvent, CallReport, CallTargets, Outcome, Tools, Workspace, process};
 use takeback_store::{
-    CallId, CallState, Lack, PointId, Process, Seq, SessionId, StoreError, TurnId, WorkPath,
+    CallId, CallState, NotCapturedReason, PointId, Process, Seq, SessionId, StoreError, TurnId,
+    WorkPath,
 };
 
 use super::cleanup::{hold_cap_meanwhile, when_due};
 use super::state::input::check_exact;
 use super::state::save::{Files, keep, of_event};
+use crate::answers::{
+    self, FileCopies, FileCopy, RecordAnswer, RecordedEvent, RecordedStep, RefusedEvent,
+};
 use crate::args::{Options, RecordArgs};
 use crate::error::{CommandError, Kind};
 use crate::place::{self, Place, Store};
 use crate::screen::Screen;
-use crate::wire::{WireNote, WirePath};
 
 /// One line of input.
 #[derive(Debug, Deserialize)]
@@ -109,8 +112,7 @@ pub(crate) fn record(
     screen: &mut Screen,
 ) -> Result<u8, CommandError> {
     let owner = args.pid.map(running).transpose().map_err(|error| {
-        CommandError::new(Kind::Usage, error)
-            .hint("--pid names the agent's process, while it runs.")
+        CommandError::new(Kind::Usage, error).hint("--pid must name a running process.")
     })?;
     let prepared = place::prepare(options)?;
     if let Some(refusal) = prepared.refusal() {
@@ -140,20 +142,20 @@ pub(crate) fn without_files<'p>(
     line: &[u8],
     refusal: &CommandError,
     open: impl FnOnce() -> Result<&'p mut Place, CommandError>,
-) -> Value {
+) -> RecordAnswer {
     let Ok(WireEvent::Step { session, checkpoint }) = serde_json::from_slice(line) else {
-        return json!({ "ok": false, "error": refusal.what() });
+        return refused(None, refusal.what());
     };
     match open() {
         Ok(place) => step(&mut place.workspace, line, session, checkpoint, Files::Not),
-        Err(error) => refused("step", error),
+        Err(error) => refused(Some("step"), error.what()),
     }
 }
 
 /// Answers line by line; the exit code says whether one was refused.
 fn answer_each(
     screen: &mut Screen,
-    mut answer: impl FnMut(&[u8]) -> Value,
+    mut answer: impl FnMut(&[u8]) -> RecordAnswer,
 ) -> Result<u8, CommandError> {
     let mut failed = false;
     let mut lines = Lines { from: io::stdin().lock() };
@@ -162,11 +164,10 @@ fn answer_each(
             Line::Whole(line) if line.trim_ascii().is_empty() => continue,
             Line::Whole(line) => answer(&line),
             Line::TooLong => {
-                let error = format!("the line is longer than {} MiB", LONGEST_LINE >> 20);
-                json!({ "ok": false, "error": error })
+                refused(None, format!("the line is longer than {} MiB", LONGEST_LINE >> 20))
             }
         };
-        failed |= answer["ok"] == false;
+        failed |= matches!(answer, RecordAnswer::Refused(_));
         screen.json(&answer)?;
     }
     Ok(u8::from(failed))
@@ -227,38 +228,38 @@ struct OpenedCall {
 
 impl Recording {
     /// Records the event that `line` tells.
-    pub(crate) fn answer(&mut self, place: &mut Place, line: &[u8]) -> Value {
+    pub(crate) fn answer(&mut self, place: &mut Place, line: &[u8]) -> RecordAnswer {
         let (workspace, tools) = (&mut place.workspace, place.settings.tools());
         let wire: WireEvent = match serde_json::from_slice(line) {
             Ok(event) => event,
-            Err(error) => return json!({ "ok": false, "error": format!("not an event: {error}") }),
+            Err(error) => return refused(None, format!("not an event: {error}")),
         };
         let name = name_of(&wire);
         let read_only = matches!(&wire, WireEvent::AfterTool { tool: Some(tool), .. }
-            if tools.touches(tool, Vec::new(), None) == Touches::Nothing);
+            if tools.touches(tool, Vec::new(), None) == CallTargets::Nothing);
         let event = match convert(wire, &tools) {
             Ok(Told::Event(event)) if event.session().0.trim().is_empty() => {
-                return refused(name, CommandError::new(Kind::Usage, "`session` is empty"));
+                return refused(Some(name), "`session` is empty".to_owned());
             }
             Ok(Told::Event(event)) => event,
             Ok(Told::Step { session, checkpoint }) => {
                 return match self.own(workspace, &SessionId(session.clone())) {
                     Ok(()) => step(workspace, line, session, checkpoint, Files::Too),
-                    Err(error) => refused(name, error.into()),
+                    Err(error) => refused_by(name, error),
                 };
             }
-            Err(error) => return refused(name, CommandError::new(Kind::Usage, error)),
+            Err(error) => return refused(Some(name), error.to_string()),
         };
         match &event {
-            AgentEvent::BeforeTool { session, call, touches: Touches::Nothing, .. } => {
+            AgentEvent::BeforeTool { session, call, touches: CallTargets::Nothing, .. } => {
                 self.passed_over.insert((session.clone(), call.clone()));
             }
             AgentEvent::AfterTool { session, call, .. }
                 if self.passed_over.remove(&(session.clone(), call.clone())) || read_only =>
             {
                 return match workspace.store.head() {
-                    Ok(head) => accepted(name, head.seq, None, &[]),
-                    Err(error) => refused(name, error.into()),
+                    Ok(head) => RecordAnswer::Recorded(accepted(name, head.seq, None, &[])),
+                    Err(error) => refused_by(name, error),
                 };
             }
             _ => {}
@@ -277,15 +278,15 @@ impl Recording {
             Ok(recorded) => {
                 let mut answer =
                     accepted(name, recorded.seq, recorded.point, &recorded.not_captured);
-                if let Some((session, call, path)) = opened {
-                    name_copies(&mut answer, workspace, &session, &call, path.as_ref());
-                }
+                answer.copies = opened.map(|(session, call, path)| {
+                    file_copies(workspace, &session, &call, path.as_ref())
+                });
                 if let Some(session) = prompted {
                     hold_cap_meanwhile(place, &session);
                 }
-                answer
+                RecordAnswer::Recorded(answer)
             }
-            Err(error) => refused(name, error.into()),
+            Err(error) => refused_by(name, error),
         }
     }
 
@@ -293,7 +294,7 @@ impl Recording {
         &mut self,
         workspace: &mut Workspace,
         mut event: AgentEvent,
-    ) -> Result<Recorded, RecordError> {
+    ) -> Result<RecordOutcome, RecordError> {
         if let AgentEvent::SessionStart { session, owner, .. } = &mut event {
             *owner = owner.or(self.owner);
             self.owned.insert(session.clone());
@@ -325,14 +326,14 @@ impl Recording {
         &mut self,
         workspace: &Workspace,
         event: &AgentEvent,
-        recorded: &Recorded,
+        recorded: &RecordOutcome,
     ) -> Result<(), StoreError> {
         match event {
-            AgentEvent::BeforeTool { touches: Touches::Nothing, .. } => {}
+            AgentEvent::BeforeTool { touches: CallTargets::Nothing, .. } => {}
             AgentEvent::BeforeTool { session, call, .. } => self.opened.push(OpenedCall {
                 session: session.clone(),
                 call: call.clone(),
-                is_spooled: recorded.spooled,
+                is_spooled: recorded.late,
             }),
             AgentEvent::AfterTool { session, call, .. } => {
                 self.opened.retain(|one| (&one.session, &one.call) != (session, call));
@@ -400,60 +401,47 @@ fn step(
     session: String,
     checkpoint: Value,
     files: Files,
-) -> Value {
+) -> RecordAnswer {
     let given = check_exact(line).and_then(|()| of_event(session, checkpoint));
     let kept = given.map_err(CommandError::from).and_then(|given| keep(workspace, &given, files));
     match kept {
         Ok(kept) => {
             let record = &kept.saved.record;
-            let mut answer = accepted("step", kept.seq, record.point, &kept.not_captured);
-            answer["id"] = json!(record.id().to_string());
-            answer["attempt"] = json!(record.key.attempt);
-            answer
+            let step = RecordedStep { id: record.id().to_string(), attempt: record.key.attempt.0 };
+            let answer = accepted("step", kept.seq, record.point, &kept.not_captured);
+            RecordAnswer::Recorded(RecordedEvent { step: Some(step), ..answer })
         }
-        Err(error) => refused("step", error),
+        Err(error) => refused(Some("step"), error.what()),
     }
 }
 
-/// Adds the ids under which `checkpoint:list` has the copies that were kept for a call, and which of them
-/// is that of `path`.
-fn name_copies(
-    answer: &mut Value,
+/// The copies that were kept for a call, by their ids in `checkpoint:list`, and which of them is that of
+/// `path`.
+fn file_copies(
     workspace: &Workspace,
     session: &SessionId,
     call: &CallId,
     path: Option<&WorkPath>,
-) {
+) -> FileCopies {
     // A log that cannot be read names no copies. The event is recorded all the same.
     let kept = kept_for_call(&*workspace.store, session, call).unwrap_or_default();
     let first = kept.iter().find(|(kept, _)| Some(kept) == path);
-    answer["checkpoint"] = json!(first.map(|(_, id)| id.to_string()));
-    let each: Vec<_> = kept.iter().map(|(path, id)| WireCopy::new(path, *id)).collect();
-    answer["checkpoints"] = json!(each);
-}
-
-/// The first path that a call names, as it is recorded.
-fn first_path(workspace: &Workspace, touches: &Touches) -> Option<WorkPath> {
-    match touches {
-        Touches::Paths(paths) | Touches::Anything { paths, .. } => {
-            workspace.resolve(paths.first()?)
-        }
-        Touches::Nothing => None,
+    FileCopies {
+        checkpoint: first.map(|(_, id)| answers::Id::new(id)),
+        checkpoints: kept
+            .iter()
+            .map(|(path, id)| FileCopy { id: answers::Id::new(id), path: answers::path(path) })
+            .collect(),
     }
 }
 
-/// A copy of a file that was kept before a tool call.
-#[derive(Serialize)]
-#[serde(rename_all = "camelCase")]
-struct WireCopy {
-    id: String,
-    #[serde(flatten)]
-    path: WirePath,
-}
-
-impl WireCopy {
-    fn new(path: &WorkPath, id: FileCheckpointId) -> Self {
-        Self { id: id.to_string(), path: path.into() }
+/// The first path that a call names, as it is recorded.
+fn first_path(workspace: &Workspace, touches: &CallTargets) -> Option<WorkPath> {
+    match touches {
+        CallTargets::Paths(paths) | CallTargets::Anything { paths, .. } => {
+            workspace.resolve(paths.first()?)
+        }
+        CallTargets::Nothing => None,
     }
 }
 
@@ -461,16 +449,25 @@ fn accepted(
     event: &str,
     seq: Seq,
     point: Option<PointId>,
-    not_captured: &[(WorkPath, Lack)],
-) -> Value {
-    let not_captured: Vec<_> =
-        not_captured.iter().map(|(path, lack)| WireNote::new(path, lack.reason())).collect();
-    json!({ "ok": true, "event": event, "seq": seq, "point": point, "notCaptured": not_captured })
+    not_captured: &[(WorkPath, NotCapturedReason)],
+) -> RecordedEvent {
+    RecordedEvent {
+        ok: true,
+        event: event.to_owned(),
+        seq: seq.0,
+        point: point.map(answers::Id::new),
+        not_captured: answers::not_captured(not_captured),
+        copies: None,
+        step: None,
+    }
 }
 
-#[expect(clippy::needless_pass_by_value, reason = "an error is told once")]
-fn refused(event: &str, error: CommandError) -> Value {
-    json!({ "ok": false, "event": event, "error": error.what() })
+fn refused(event: Option<&str>, error: String) -> RecordAnswer {
+    RecordAnswer::Refused(RefusedEvent { ok: false, event: event.map(str::to_owned), error })
+}
+
+fn refused_by(event: &str, error: impl Into<CommandError>) -> RecordAnswer {
+    refused(Some(event), error.into().what())
 }
 
 fn name_of(event: &WireEvent) -> &'static str {
@@ -505,14 +502,15 @@ fn convert(event: WireEvent, tools: &Tools) -> Result<Told, NoProcess> {
         }
         WireEvent::BeforeTool { session, call, tool, paths, shell } => {
             let touches = match (shell, paths) {
-                (Some(WireShell::Command(command)), paths) => {
-                    Touches::Anything { command: Some(command), paths: paths.unwrap_or_default() }
-                }
+                (Some(WireShell::Command(command)), paths) => CallTargets::Anything {
+                    command: Some(command),
+                    paths: paths.unwrap_or_default(),
+                },
                 (Some(WireShell::Flag(true)), paths) => {
-                    Touches::Anything { command: None, paths: paths.unwrap_or_default() }
+                    CallTargets::Anything { command: None, paths: paths.unwrap_or_default() }
                 }
                 // Paths given are the adapter's word, whatever the tool is called.
-                (_, Some(paths)) if !paths.is_empty() => Touches::Paths(paths),
+                (_, Some(paths)) if !paths.is_empty() => CallTargets::Paths(paths),
                 _ => tools.touches(&tool, Vec::new(), None),
             };
             AgentEvent::BeforeTool {

@@ -2,16 +2,16 @@
 
 use std::io::Write as _;
 
-use serde_json::json;
-use takeback_core::rewind::recover as mend;
-use takeback_core::rewind::recover::needs_recovery;
+use takeback_core::rewind;
+use takeback_core::rewind::needs_recovery;
 use takeback_store::RewindId;
 
 use super::receipt::{self, Tense};
+use crate::answers;
 use crate::args::{Options, RecoverArgs};
 use crate::error::CommandError;
 use crate::place::{self, Store};
-use crate::screen::{GOOD, HINT, Screen, count};
+use crate::screen::{HINT, SUCCESS, Screen, count};
 use crate::stores;
 
 pub(crate) fn recover(
@@ -23,7 +23,7 @@ pub(crate) fn recover(
     if args.dry_run {
         let open = needs_recovery(&place.workspace)?;
         if screen.json {
-            screen.json(&json!({ "interruptedRewind": open }))?;
+            screen.json(&answers::RecoverPreview { interrupted_rewind: open })?;
         } else {
             let text = if open { "A rewind was interrupted." } else { "Nothing was interrupted." };
             writeln!(screen.out, "{text}")?;
@@ -32,7 +32,7 @@ pub(crate) fn recover(
     }
     let workspace = &mut place.workspace;
     let is_mended = stores::mend_root(&workspace.store_dir, workspace.root.path())?;
-    let recovered = mend::recover(workspace)?;
+    let recovered = rewind::recover(workspace)?;
     let code = recovered
         .finished
         .iter()
@@ -40,31 +40,31 @@ pub(crate) fn recover(
         .find(|code| matches!(code, 1 | 3 | 4))
         .unwrap_or(0);
     if screen.json {
-        screen.json(&json!({
-            "finished": recovered.finished,
-            "clearedStages": recovered.cleared.len(),
-            "leftStages": recovered.left.iter().map(place_of).collect::<Vec<_>>(),
-            "drainedEvents": recovered.drained,
-            "mendedRoot": is_mended,
-        }))?;
+        screen.json(&answers::RecoverAnswer {
+            finished: recovered.finished.iter().map(answers::receipt).collect(),
+            cleared_stages: recovered.cleared.len(),
+            left_stages: recovered.left.iter().map(place_of).collect(),
+            drained_events: recovered.drained,
+            mended_root: is_mended,
+        })?;
         return Ok(code);
     }
     for receipt in &recovered.finished {
-        writeln!(screen.out, "{GOOD}Finished{GOOD:#} an interrupted rewind:\n")?;
+        writeln!(screen.out, "{SUCCESS}Finished{SUCCESS:#} an interrupted rewind:\n")?;
         receipt::print(&mut screen.out, receipt, &[], Tense::Did, screen.verbose)?;
     }
     if recovered.drained > 0 {
         writeln!(screen.out, "Recorded {}.", count(recovered.drained, "waiting event"))?;
     }
     if is_mended {
-        writeln!(screen.out, "Wrote the folder's path into the store again.")?;
+        writeln!(screen.out, "Restored the folder's path in the store.")?;
     } else if recovered.finished.is_empty()
         && recovered.cleared.is_empty()
         && recovered.drained == 0
     {
         writeln!(screen.out, "{HINT}Nothing was interrupted.{HINT:#}")?;
     } else if !recovered.cleared.is_empty() {
-        writeln!(screen.out, "Cleared away a rewind that had not begun.")?;
+        writeln!(screen.out, "Removed a rewind that had not started.")?;
     }
     for id in &recovered.left {
         let place = place_of(id);

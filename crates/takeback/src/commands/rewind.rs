@@ -8,21 +8,22 @@ use std::collections::BTreeSet;
 use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 
-use takeback_agents::cut::Cut;
+use takeback_agents::Cut;
 use takeback_core::Workspace;
 use takeback_core::record::look_around;
-use takeback_core::rewind::journal::{Exactness, Preview, Window};
-use takeback_core::rewind::receipt::UNCONFIRMED;
+use takeback_core::rewind::UNCONFIRMED;
 use takeback_core::rewind::{
-    AmbiguousPolicy, Receipt, RewindError, RewindRequest, Target, Whose, preview,
+    AmbiguousPolicy, Receipt, RewindError, RewindRequest, RewindScope, Target, preview,
     rewind as take_back,
 };
+use takeback_core::rewind::{Exactness, Preview, Window};
 use takeback_store::{Point, SessionId, WorkPath};
+use takeback_tui::{Menu, MenuAction, MenuOptions, MenuScope, RowId};
 
 pub(crate) use self::at_once::{as_marked, at_once, marked};
 use self::at_once::{receipt_of, stands_there, tense_of, windows_of};
 use self::at_work::{AtWork, at_work};
-use super::choose::{Choices, Chosen, Looked, choose};
+use super::choose::choose;
 use super::cleanup::hold_cap;
 use super::conversation::{self, cut_of};
 use super::filediff::{Contents, DAMAGED, FileDiff, LineCounts};
@@ -31,13 +32,15 @@ use super::menu;
 use super::patch::print_all;
 use super::receipt::{self, Tense};
 use super::sessions::find_session;
+use crate::answers;
 use crate::args::{AgainArgs, Ambiguous, DoingArgs, Options, RewindArgs};
 use crate::ask;
 use crate::error::{CommandError, Kind};
 use crate::place::{self, Store};
 use crate::point::named_in;
 use crate::screen::{
-    BAD, CARE, GOOD, HINT, STRONG, Screen, columns, is_interactive, plain, shorten, width, wrap,
+    FAILURE, HEADING, HINT, SUCCESS, Screen, WARNING, columns, is_interactive, plain, shorten,
+    width, wrap,
 };
 use crate::session_name::SessionNames;
 use crate::time::{ago, now};
@@ -68,9 +71,9 @@ pub(crate) fn request(
 ) -> Result<RewindRequest, CommandError> {
     let mut request = RewindRequest::new(Target::Point(point.id));
     if args.all_agents {
-        request.whose = Some(Whose::AllAgents);
+        request.scope = Some(RewindScope::AllAgents);
     } else if !args.session.is_empty() {
-        request.whose = Some(Whose::Sessions(known_sessions(workspace, &args.session)?));
+        request.scope = Some(RewindScope::Sessions(known_sessions(workspace, &args.session)?));
     }
     if args.exact {
         request.exactness = Exactness::Exact;
@@ -91,7 +94,7 @@ impl From<Ambiguous> for AmbiguousPolicy {
     }
 }
 
-/// Chosen from a menu, which shows what would be done: nobody is asked again.
+/// Chosen from a menu, which has shown the preview: the user is not asked again.
 fn by_menu(
     place: &mut place::Place,
     options: &Options,
@@ -102,14 +105,9 @@ fn by_menu(
     let keep = place.settings.checkpoint_keep_count();
     let workspace = &mut place.workspace;
     let points = workspace.store.points()?;
-    let choices = Choices {
-        rows: menu::rows(workspace, None, None, &mut LineCounts::default())?,
-        executions: menu::execution_rows(workspace)?,
-        keep,
-        can_undo: !workspace.store.rewinds()?.is_empty(),
-        can_mark: !args.exact,
-    };
-    if choices.rows.is_empty() && choices.executions.is_empty() {
+    let rows = menu::point_rows(workspace, None, None, &mut LineCounts::default())?;
+    let executions = menu::execution_rows(workspace)?;
+    if rows.is_empty() && executions.is_empty() {
         writeln!(screen.out, "No checkpoints found.")?;
         return Ok(Kind::Nothing as u8);
     }
@@ -120,37 +118,44 @@ fn by_menu(
     // What takes long is seen in the menu, not across it.
     let shown = workspace.ambient.watch.take();
     let of = |id: &str| points.iter().find(|point| point.id.to_string() == id);
-    let chosen = choose(choices, |looked| {
-        let id = match looked {
-            Looked::Point(id) => id,
-            Looked::Execution(name) => return menu::execution_preview(workspace, name),
+    let menu_options = MenuOptions {
+        keep,
+        scope: MenuScope::Folder,
+        conversation: false,
+        can_undo: !workspace.store.rewinds()?.is_empty(),
+        can_mark: !args.exact,
+    };
+    let action = choose(Menu::new(rows, executions, menu_options), |row| {
+        let id = match row {
+            RowId::Point(id) => id,
+            RowId::Execution(name) => return menu::execution_preview(workspace, name),
         };
         let point = of(id).ok_or_else(|| CommandError::new(Kind::Error, "the point is gone"))?;
         let request = request(workspace, options, args, point)?;
         let shown = preview(workspace, &request)?;
-        menu::preview_of(&*workspace.store, &shown)
+        menu::preview_files(&*workspace.store, &shown)
     })?;
     workspace.ambient.watch = shown;
     let mut doing = DoingArgs { yes: !args.doing.dry_run, ..args.doing.clone() };
-    match chosen {
-        Chosen::Point { id, picks } => {
-            let point =
-                of(&id).ok_or_else(|| CommandError::new(Kind::Error, "the point is gone"))?;
+    match action {
+        MenuAction::Restore(choice) => {
+            let point = of(&choice.point)
+                .ok_or_else(|| CommandError::new(Kind::Error, "the point is gone"))?;
             let mut request = request(workspace, options, args, point)?;
-            menu::pick(workspace, &mut request, &picks)?;
+            menu::select_files(workspace, &mut request, &choice.files)?;
             // What the menu showed may be the agent's next moment.
             doing.yes &= args.doing.yes || at_work(&*workspace.store, &request)?.is_empty();
             let title = format!("Rewind to {}", name_of(point));
             carry_out(workspace, options, request, &doing, &title, screen)
         }
-        Chosen::Execution(execution) => {
+        MenuAction::RestoreExecution(execution) => {
             super::state::rollback_execution(workspace, options, &execution, &doing, screen)
         }
-        Chosen::Undo => {
+        MenuAction::Undo => {
             let request = RewindRequest::new(Target::Undo);
             carry_out(workspace, options, request, &doing, "Undo the last rewind", screen)
         }
-        Chosen::Nothing => {
+        MenuAction::Cancel | MenuAction::Stay | MenuAction::Preview(_) => {
             writeln!(screen.out, "Exited checkpoint selection.")?;
             Ok(Kind::Nothing as u8)
         }
@@ -204,7 +209,7 @@ fn catch_up(workspace: &mut Workspace, request: &RewindRequest) -> Result<(), Co
     Ok(())
 }
 
-/// Previews a request if somebody looks, asks if somebody must, does it, and says what became of it.
+/// Previews a request on a terminal, asks if confirmation is needed, applies it, and prints the receipt.
 pub(crate) fn carry_out(
     workspace: &mut Workspace,
     options: &Options,
@@ -215,18 +220,16 @@ pub(crate) fn carry_out(
 ) -> Result<u8, CommandError> {
     let busy = at_work(&*workspace.store, &request)?;
     if screen.json && (args.yes || args.dry_run) {
-        let (mut told, code) = at_once(workspace, options, request, args)?;
-        if !busy.is_empty() {
-            told["atWork"] = busy.iter().map(AtWork::to_json).collect();
-        }
-        screen.json(&told)?;
+        let (answer, code) = at_once(workspace, options, request, args)?;
+        let at_work = busy.iter().map(AtWork::answer).collect();
+        screen.json(&answers::Receipt { at_work, ..answer })?;
         return Ok(code);
     }
     request.outside = args.outside;
     request.discard = discarded(workspace, options, &args.discard)?;
     catch_up(workspace, &request)?;
     let ask = !args.yes;
-    // With -y nobody sees a preview, so none is made.
+    // With -y no preview is shown, so none is made.
     let look_first = ask || args.dry_run || args.diff || stands_there(workspace, &request)?;
     let mut shown = if look_first { Some(preview(workspace, &request)?) } else { None };
     if ask && !args.dry_run && (!is_interactive() || screen.json) {
@@ -234,7 +237,7 @@ pub(crate) fn carry_out(
             Target::State(_) => "changes an agent's state",
             _ => "changes files",
         };
-        return Err(ask::nobody(what));
+        return Err(ask::needs_confirmation(what));
     }
     if args.dry_run {
         screen.page()?;
@@ -296,7 +299,7 @@ pub(crate) fn carry_out(
             done => {
                 let done = done?;
                 if only_remembers {
-                    let said = "What you said of these files is remembered.";
+                    let said = "Your choice for these files is remembered.";
                     writeln!(screen.out, "{HINT}{said}{HINT:#}")?;
                     return Ok(receipt::exit_code(&done, Tense::Did));
                 }
@@ -348,23 +351,25 @@ fn told(
         if receipt::is_refused(done, Tense::Did) {
             say_refused(Tense::Did, screen)?;
         } else if done.changed_something() {
-            let verdict =
-                if done.success { "Done and checked on disk." } else { "Done as far as possible." };
+            let verdict = if done.success {
+                "Done and verified on disk."
+            } else {
+                "Done as far as possible."
+            };
             let inverse = if request.target == Target::Undo { "redo" } else { "undo" };
             let hint = format!("`takeback {inverse}` takes it back.");
             let fits = columns(verdict) + 1 + columns(&hint) <= width();
             let between = if fits { ' ' } else { '\n' };
-            writeln!(screen.out, "{GOOD}{verdict}{GOOD:#}{between}{HINT}{hint}{HINT:#}")?;
+            writeln!(screen.out, "{SUCCESS}{verdict}{SUCCESS:#}{between}{HINT}{hint}{HINT:#}")?;
         }
         if done.errors.iter().any(|problem| problem.error.contains(UNCONFIRMED)) {
-            let said =
-                "The files are as listed, but may not survive a loss of power: see to the disk.";
+            let said = "The files are as listed, but may not survive a power loss: check the disk.";
             for line in wrap(said, width()) {
-                writeln!(screen.out, "{BAD}{line}{BAD:#}")?;
+                writeln!(screen.out, "{FAILURE}{line}{FAILURE:#}")?;
             }
         }
         if done.not_captured.iter().any(|note| note.reason.contains(DAMAGED)) {
-            writeln!(screen.out, "{HINT}`takeback verify` tells what is damaged.{HINT:#}")?;
+            writeln!(screen.out, "{HINT}`takeback verify` shows what is damaged.{HINT:#}")?;
         }
         if let Some(cut) = cut {
             conversation::say(cut, screen.verbose, &mut screen.out)?;
@@ -387,7 +392,7 @@ fn say_at_work(
     writeln!(screen.out)?;
     for one in busy {
         for line in wrap(&one.said(&names, tense), width()) {
-            writeln!(screen.out, "{CARE}{line}{CARE:#}")?;
+            writeln!(screen.out, "{WARNING}{line}{WARNING:#}")?;
         }
     }
     Ok(())
@@ -397,14 +402,14 @@ fn say_at_work(
 fn say_refused(tense: Tense, screen: &mut Screen) -> io::Result<()> {
     let said = match tense {
         Tense::Would | Tense::WouldNot => {
-            "Nothing would be changed: state and files go back together, or not at all."
+            "Nothing would be changed: state and files are restored together or not at all."
         }
-        Tense::Did => "Nothing was changed: state and files go back together, or not at all.",
+        Tense::Did => "Nothing was changed: state and files are restored together or not at all.",
     };
-    let hint = "--partial leaves what is in the way, --exact takes it back too, --state-only leaves \
-                all files.";
+    let hint = "--partial skips those files, --exact overwrites them, --state-only restores no \
+                files.";
     for line in wrap(said, width()) {
-        writeln!(screen.out, "{BAD}{line}{BAD:#}")?;
+        writeln!(screen.out, "{FAILURE}{line}{FAILURE:#}")?;
     }
     for line in wrap(hint, width()) {
         writeln!(screen.out, "{HINT}{line}{HINT:#}")?;
@@ -440,7 +445,7 @@ fn say_if_unmatched(receipt: &Receipt, paths: &[String], screen: &mut Screen) ->
 
 fn print_title(title: &str, screen: &mut Screen) -> io::Result<()> {
     for line in wrap(title, width()) {
-        writeln!(screen.out, "{STRONG}{line}{STRONG:#}")?;
+        writeln!(screen.out, "{HEADING}{line}{HEADING:#}")?;
     }
     writeln!(screen.out)
 }

@@ -2,10 +2,10 @@
 
 use std::path::Path;
 
-use serde_json::json;
 use takeback_core::retention::{Held, Over, held};
 use takeback_store::{Store, StoreError};
 
+use crate::answers;
 use crate::screen::bytes;
 use crate::settings::{Settings, table};
 use crate::size::folder_bytes;
@@ -27,12 +27,12 @@ pub(crate) fn over(
 /// Beginning with a small letter, without a full stop.
 pub(crate) fn words(over: &Over) -> String {
     let Over { limit, used, held: Held { present, marked } } = *over;
-    let mut held = vec![format!("the files as they are hold {}", bytes(present))];
+    let mut held = vec![format!("current files use {}", bytes(present))];
     if marked > 0 {
-        held.push(format!("points with a pin or a label {}", bytes(marked)));
+        held.push(format!("pinned and labelled points {}", bytes(marked)));
     }
     format!(
-        "over {} ({}) by {}: {}; recording goes on",
+        "over {} ({}) by {}: {}; recording continues",
         table::MAX_STORE,
         bytes(limit),
         bytes(used - limit),
@@ -40,13 +40,13 @@ pub(crate) fn words(over: &Over) -> String {
     )
 }
 
-pub(crate) fn to_json(over: &Over) -> serde_json::Value {
-    json!({
-        "limit": over.limit,
-        "bytes": over.used,
-        "presentBytes": over.held.present,
-        "markedBytes": over.held.marked,
-    })
+pub(crate) fn answer(over: &Over) -> answers::OverLimit {
+    answers::OverLimit {
+        limit: over.limit,
+        bytes: over.used,
+        present_bytes: over.held.present,
+        marked_bytes: over.held.marked,
+    }
 }
 
 /// All stores in Takeback's home.
@@ -54,7 +54,7 @@ pub(crate) fn to_json(over: &Over) -> serde_json::Value {
 pub(crate) struct Home {
     pub(crate) limit: u64,
     pub(crate) used: u64,
-    /// By stores of folders that are not there any more.
+    /// By stores of folders that no longer exist.
     pub(crate) of_gone: u64,
 }
 
@@ -83,7 +83,7 @@ impl Home {
         if self.of_gone > 0 {
             let gone = bytes(self.of_gone);
             words.push_str(&format!(
-                "; {gone} are of folders that are not there any more: `takeback forget` removes them"
+                "; {gone} are of folders that no longer exist: `takeback forget` removes them"
             ));
         }
         words

@@ -12,26 +12,27 @@ use std::time::{Duration, Instant};
 use rustix::fs::Access;
 use rustix::io::Errno;
 use rustix::process::{Pid, Signal, kill_process};
-use serde_json::json;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGQUIT, SIGTERM};
 use signal_hook::iterator::Signals;
 use takeback_core::history::by_path;
 use takeback_core::rewind::first_seen;
-use takeback_core::{AgentEvent, Outcome, Recorded, Touches, Workspace, look_around, record};
+use takeback_core::{
+    AgentEvent, CallTargets, Outcome, RecordOutcome, Workspace, look_around, record,
+};
 use takeback_store::{CallId, SessionId};
 
 use super::cleanup::when_due;
-use super::diff::ToldDiff;
+use super::diff::diff_answer;
 use super::filediff::{FileDiff, between};
 use super::receipt::first_seen_name;
 use super::state::save::SESSION_VARIABLE;
 use super::unread;
+use crate::answers;
 use crate::args::{Options, RunArgs};
 use crate::error::{CommandError, Kind};
 use crate::place::{self, Store, environment, random, this_process};
-use crate::screen::{CARE, HINT, NAME, count, name, width_of};
+use crate::screen::{HINT, NAME, WARNING, count, name, width_of};
 use crate::table::{Cell, Give, Table};
-use crate::wire::{WireFirstSeen, WireNote};
 
 pub(crate) fn run(options: &Options, args: &RunArgs) -> Result<u8, CommandError> {
     // Before anything else: a command that cannot be started leaves no point.
@@ -56,13 +57,13 @@ pub(crate) fn run(options: &Options, args: &RunArgs) -> Result<u8, CommandError>
     workspace.ambient.watch = shown;
     let outcome = if status.success() { Outcome::Done } else { Outcome::Failed };
     let code = exit_code(status);
-    let told = end(workspace, &begun, outcome).and_then(|after| match options {
-        Options { json: true, .. } => tell_json(workspace, &begun, &after, code),
+    let reported = end(workspace, &begun, outcome).and_then(|after| match options {
+        Options { json: true, .. } => report_json(workspace, &begun, &after, code),
         Options { quiet: true, .. } => Ok(()),
-        _ => tell(workspace, &begun.before, &after),
+        _ => report(workspace, &begun.before, &after),
     });
     // Whatever became of the recording, the command did what it did.
-    if let Err(error) = told {
+    if let Err(error) = reported {
         error.report(options.json);
     }
     let root = workspace.root.path();
@@ -82,7 +83,7 @@ pub(crate) fn run(options: &Options, args: &RunArgs) -> Result<u8, CommandError>
 struct Begun {
     session: SessionId,
     call: CallId,
-    before: Recorded,
+    before: RecordOutcome,
 }
 
 fn begin(workspace: &mut Workspace, args: &RunArgs) -> Result<Begun, CommandError> {
@@ -113,7 +114,7 @@ fn begin(workspace: &mut Workspace, args: &RunArgs) -> Result<Begun, CommandErro
             session: session.clone(),
             call: call.clone(),
             tool: "run".to_owned(),
-            touches: Touches::anything(Some(line)),
+            touches: CallTargets::anything(Some(line)),
         },
     )?;
     Ok(Begun { session, call, before })
@@ -135,7 +136,7 @@ fn run_unrecorded(
         let mut err = anstream::stderr().lock();
         writeln!(
             err,
-            "{CARE}takeback:{CARE:#} {}: nothing is recorded {HINT}({hint}){HINT:#}",
+            "{WARNING}takeback:{WARNING:#} {}: nothing is recorded {HINT}({hint}){HINT:#}",
             refusal.source
         )?;
     }
@@ -237,7 +238,7 @@ fn end(
     workspace: &mut Workspace,
     begun: &Begun,
     outcome: Outcome,
-) -> Result<Recorded, CommandError> {
+) -> Result<RecordOutcome, CommandError> {
     let (session, call) = (begun.session.clone(), begun.call.clone());
     let after = record(
         workspace,
@@ -252,39 +253,36 @@ fn end(
     Ok(after)
 }
 
-/// As [`tell`], for programs. It cannot go to standard output, which is the command's.
-fn tell_json(
+/// As [`report`], for programs. It cannot go to standard output, which is the command's.
+fn report_json(
     workspace: &Workspace,
     begun: &Begun,
-    after: &Recorded,
+    after: &RecordOutcome,
     code: u8,
 ) -> Result<(), CommandError> {
     let Begun { session, before, .. } = begun;
     let store = &*workspace.store;
     let histories = by_path(store.changes_after(before.seq)?);
     let diffs: Vec<FileDiff> = between(&histories, None);
-    let mut changes = Vec::new();
-    for diff in &diffs {
-        changes.push(ToldDiff::compared(diff, store)?);
-    }
-    let lacks = before.not_captured.iter();
-    let not_captured: Vec<_> =
-        lacks.map(|(path, lack)| WireNote::new(path, lack.reason())).collect();
-    let told = json!({
-        "point": before.point,
-        "session": session,
-        "exitCode": code,
-        "changes": changes,
-        "notCaptured": not_captured,
-        "firstSeen": first_seen::of_changes(&histories).iter().map(WireFirstSeen::new).collect::<Vec<_>>(),
-        "unreadable": unread::answers(&after.unreadable),
-    });
-    writeln!(io::stderr().lock(), "{told}")?;
+    let answer = answers::RunAnswer {
+        point: before.point.map(answers::Id::new),
+        session: session.0.clone(),
+        exit_code: code,
+        changes: diff_answer(store, &diffs)?,
+        not_captured: answers::not_captured(&before.not_captured),
+        first_seen: answers::first_seen(&first_seen::of_changes(&histories)),
+        unreadable: answers::unreadable(&after.unreadable),
+    };
+    writeln!(io::stderr().lock(), "{}", serde_json::to_string(&answer)?)?;
     Ok(())
 }
 
 /// What changed, and how to take it back. On standard error: the command's output stays its own.
-fn tell(workspace: &Workspace, before: &Recorded, after: &Recorded) -> Result<(), CommandError> {
+fn report(
+    workspace: &Workspace,
+    before: &RecordOutcome,
+    after: &RecordOutcome,
+) -> Result<(), CommandError> {
     const MOST: usize = 10;
     let store = &*workspace.store;
     let histories = by_path(store.changes_after(before.seq)?);
@@ -313,9 +311,9 @@ fn tell(workspace: &Workspace, before: &Recorded, after: &Recorded) -> Result<()
             "  first seen: {name}  {HINT}{files}; a rewind keeps what is new there{HINT:#}"
         )?;
     }
-    let of_after = Recorded { not_captured: before.not_captured.clone(), ..after.clone() };
+    let of_after = RecordOutcome { not_captured: before.not_captured.clone(), ..after.clone() };
     for (what, name, why) in unread::lines(&of_after) {
-        writeln!(err, "  {CARE}{what}:{CARE:#} {name}  {HINT}{why}{HINT:#}")?;
+        writeln!(err, "  {WARNING}{what}:{WARNING:#} {name}  {HINT}{why}{HINT:#}")?;
     }
     if let Some(point) = before.point {
         let point = &point.to_string()[..8];

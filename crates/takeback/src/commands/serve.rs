@@ -22,13 +22,13 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
-use serde_json::json;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use signal_hook::{flag, low_level};
 use takeback_ipc::socket::{Idle, Socket, SocketError, serve_all};
 use takeback_ipc::{Call, Limits, Outlet};
 
 use self::client::{Client, Start};
+use crate::answers;
 use crate::args::{Options, ServeArgs};
 use crate::error::{CommandError, Kind};
 use crate::progress;
@@ -89,10 +89,11 @@ fn many_clients(start: &Start, args: &ServeArgs, screen: &mut Screen) -> Result<
     }
     let socket = Socket::claim(&address::of(start.home())?)?;
     if screen.json {
-        screen.json(&json!({ "socket": socket.path().to_string_lossy() }))?;
+        let socket = answers::place(socket.path());
+        screen.json(&answers::ServeAnswer { socket, started: None })?;
     } else if !screen.quiet {
         let path = plain(&socket.path().to_string_lossy());
-        writeln!(screen.out, "Listening at {path}  {HINT}Ctrl-C ends it{HINT:#}")?;
+        writeln!(screen.out, "Listening at {path}  {HINT}Ctrl-C stops it{HINT:#}")?;
         screen.out.flush()?;
     }
     if args.detached {
@@ -107,7 +108,7 @@ fn many_clients(start: &Start, args: &ServeArgs, screen: &mut Screen) -> Result<
     Ok(0)
 }
 
-/// Can be read from once somebody wants this process to end; who says it twice ends it at once.
+/// Readable once a signal asks this process to end; a second signal ends it immediately.
 fn until_told() -> io::Result<UnixStream> {
     let (told, tells) = UnixStream::pair()?;
     let again = Arc::new(AtomicBool::new(false));

@@ -2,42 +2,25 @@
 
 use std::io::Write as _;
 
-use serde::Serialize;
-use serde_json::json;
 use takeback_core::Workspace;
 use takeback_core::point_name::distance;
 use takeback_core::process;
 use takeback_core::retention::{CleanedUp, archive_session, delete_session, rewinds_with_session};
 use takeback_store::{Point, PointKind, Session, SessionId};
 
-use super::cleanup::told;
+use super::cleanup::report;
 use super::log::described;
+use crate::answers;
 use crate::args::{DeleteArgs, Options, SessionArgs, SessionsArgs};
 use crate::ask;
 use crate::error::{CommandError, Kind};
 use crate::place::{self, Place, Store};
 use crate::progress;
-use crate::screen::{CARE, GOOD, HINT, NAME, STRONG, Screen, count, is_interactive, plain};
+use crate::screen::{HEADING, HINT, NAME, SUCCESS, Screen, WARNING, count, is_interactive, plain};
 use crate::session_name::SessionNames;
 use crate::stores;
 use crate::table::{Cell, Give, Table};
-use crate::time::{ago, iso, now};
-use crate::wire::{self, Json};
-
-#[derive(Serialize)]
-#[serde(rename_all = "camelCase")]
-struct ToldSession<'a> {
-    id: &'a str,
-    agent: Option<&'a str>,
-    parent: Option<&'a str>,
-    started_at: String,
-    ended_at: Option<String>,
-    archived_at: Option<String>,
-    at_work: bool,
-    points: usize,
-    /// The first prompt that is kept.
-    description: &'a str,
-}
+use crate::time::{ago, now};
 
 /// Whether a turn is open, and the agent's process is not known to be dead.
 pub(crate) fn may_be_at_work(session: &Session) -> bool {
@@ -60,17 +43,16 @@ pub(crate) fn sessions(
     // What a subagent did is told with the session that it is a part of.
     let wholes = || sessions.iter().filter(|session| session.whole().is_none());
     let newest: Vec<&Session> = wholes().rev().take(args.limit).collect();
-    let told: Vec<ToldSession<'_>> = newest.iter().map(|session| tell(session, &points)).collect();
-    if told.is_empty() {
-        writeln!(screen.out, "No sessions yet. {HINT}`takeback run -- CMD` is one.{HINT:#}")?;
+    if newest.is_empty() {
+        writeln!(screen.out, "No sessions yet. {HINT}`takeback run -- CMD` starts one.{HINT:#}")?;
     }
     let time = now();
     let gives = [Give::End(8), Give::All(1), Give::All(2), Give::All(3), Give::End(8)];
     let mut table = Table::new(0, gives);
-    for (session, told) in newest.iter().zip(&told) {
+    for session in &newest {
         let state = match session {
             session if session.archived_at.is_some() => Cell::new(HINT, "archived"),
-            session if may_be_at_work(session) => Cell::new(CARE, "at work"),
+            session if may_be_at_work(session) => Cell::new(WARNING, "at work"),
             session if session.ended_at.is_some() => Cell::new(HINT, "ended"),
             _ => Cell::new(HINT, "idle"),
         };
@@ -78,40 +60,46 @@ pub(crate) fn sessions(
             Cell::new(NAME, names.get(&session.id)),
             Cell::new(HINT, ago(session.started_at, time)),
             state,
-            Cell::plain(count(told.points, "point")),
+            Cell::plain(count(point_count(session, &points), "point")),
             Cell::plain(plain(&first_of(session, &points).map_or_else(String::new, described))),
         ]);
     }
     screen.page()?;
     table.print(&mut screen.out)?;
     let all = wholes().count();
-    if all > told.len() {
-        let older = all - told.len();
+    if all > newest.len() {
+        let older = all - newest.len();
         writeln!(screen.out, "{HINT}{older} older; -n shows more{HINT:#}")?;
     }
     Ok(0)
 }
 
-/// As [`sessions`] tells them.
-pub(crate) fn list(workspace: &Workspace, limit: usize) -> Result<Json, CommandError> {
+pub(crate) fn list(
+    workspace: &Workspace,
+    limit: usize,
+) -> Result<answers::SessionsAnswer, CommandError> {
     let (sessions, points) = (workspace.store.sessions()?, workspace.store.points()?);
-    let newest = sessions.iter().rev().take(limit).map(|session| tell(session, &points));
-    Ok(wire::json(&newest.collect::<Vec<_>>())?)
+    let newest = sessions.iter().rev().take(limit);
+    Ok(newest.map(|session| session_answer(session, &points)).collect())
 }
 
-fn tell<'a>(session: &'a Session, points: &'a [Point]) -> ToldSession<'a> {
-    let own = || own_of(session, points);
-    ToldSession {
-        id: &session.id.0,
-        agent: session.agent.as_deref(),
-        parent: session.parent.as_ref().map(|parent| parent.0.as_str()),
-        started_at: iso(session.started_at),
-        ended_at: session.ended_at.map(iso),
-        archived_at: session.archived_at.map(iso),
+fn session_answer(session: &Session, points: &[Point]) -> answers::Session {
+    let first = first_of(session, points);
+    answers::Session {
+        id: session.id.0.clone(),
+        agent: session.agent.clone(),
+        parent: session.parent.as_ref().map(|parent| parent.0.clone()),
+        started_at: answers::time(session.started_at),
+        ended_at: session.ended_at.map(answers::time),
+        archived_at: session.archived_at.map(answers::time),
         at_work: may_be_at_work(session),
-        points: own().filter(|point| point.kind != PointKind::Safety).count(),
-        description: first_of(session, points).map_or("", |point| point.description.as_str()),
+        points: point_count(session, points),
+        description: first.map_or_else(String::new, |point| point.description.clone()),
     }
+}
+
+fn point_count(session: &Session, points: &[Point]) -> usize {
+    own_of(session, points).filter(|point| point.kind != PointKind::Safety).count()
 }
 
 fn own_of<'a>(session: &Session, points: &'a [Point]) -> impl Iterator<Item = &'a Point> {
@@ -136,8 +124,7 @@ pub(crate) fn archive(
     } else if !screen.quiet {
         writeln!(
             screen.out,
-            "{GOOD}Archived{GOOD:#} {NAME}{}{NAME:#}  {HINT}its data goes in {}, but for \
-             labelled and pinned points{HINT:#}",
+            "{SUCCESS}Archived{SUCCESS:#} {NAME}{}{NAME:#}  {HINT}its data is deleted in {}, except labelled and pinned points{HINT:#}",
             plain(&id.0),
             count(days as usize, "day"),
         )?;
@@ -145,10 +132,16 @@ pub(crate) fn archive(
     Ok(0)
 }
 
-pub(crate) fn archived(place: &Place, id: &SessionId) -> Result<Json, CommandError> {
-    let archived = place.workspace.store.session(id)?.and_then(|s| s.archived_at).map(iso);
-    let days = place.settings.retention().archive_days;
-    Ok(wire::json(&json!({ "session": id, "archivedAt": archived, "keptDays": days }))?)
+pub(crate) fn archived(
+    place: &Place,
+    id: &SessionId,
+) -> Result<answers::ArchiveAnswer, CommandError> {
+    let session = place.workspace.store.session(id)?;
+    Ok(answers::ArchiveAnswer {
+        session: id.0.clone(),
+        archived_at: session.and_then(|session| session.archived_at).map(answers::time),
+        kept_days: place.settings.retention().archive_days.into(),
+    })
 }
 
 pub(crate) fn delete(
@@ -162,23 +155,21 @@ pub(crate) fn delete(
     let own: Vec<&Point> = points.iter().filter(|p| p.session.as_ref() == Some(&id)).collect();
     let marked = own.iter().filter(|point| point.pinned || point.label.is_some()).count();
     if !args.yes && !args.dry_run && (!is_interactive() || screen.json) {
-        return Err(ask::nobody("deletes points"));
+        return Err(ask::needs_confirmation("deletes points"));
     }
     let rewinds = rewinds_with_session(&*place.workspace.store, &id)?;
     if args.dry_run && screen.json {
-        let (points, sessions) = (own.len(), [id]);
-        screen.json(&json!({
-            "sessions": sessions, "points": points, "marked": marked, "rewinds": rewinds,
-        }))?;
+        let (points, sessions) = (own.len(), vec![id.0]);
+        screen.json(&answers::SessionDeletePreview { sessions, points, marked, rewinds })?;
         return Ok(0);
     }
     if !args.yes || args.dry_run {
-        writeln!(screen.out, "{STRONG}Delete session {}{STRONG:#}\n", plain(&id.0))?;
+        writeln!(screen.out, "{HEADING}Delete session {}{HEADING:#}\n", plain(&id.0))?;
         let marked = match marked {
             0 => String::new(),
             marked => format!(", {marked} of them labelled or pinned"),
         };
-        writeln!(screen.out, "  {} would be gone{marked}", count(own.len(), "point"))?;
+        writeln!(screen.out, "  {} would be deleted{marked}", count(own.len(), "point"))?;
         let executions = place.workspace.states.executions()?.executions;
         let states = executions.iter().filter(|one| one.session.as_ref() == Some(&id)).count();
         if states > 0 {
@@ -198,7 +189,7 @@ pub(crate) fn delete(
             return Ok(0);
         }
     }
-    let code = told(&delete_now(&mut place, options, &id)?, screen)?;
+    let code = report(&delete_now(&mut place, options, &id)?, screen)?;
     if rewinds > 0 && !screen.json && !screen.quiet {
         let which = count(rewinds, "rewind");
         writeln!(screen.out, "{HINT}{which} can no longer be undone.{HINT:#}")?;
@@ -223,7 +214,7 @@ pub(crate) fn delete_now(
 pub(crate) fn find_session(workspace: &Workspace, name: &str) -> Result<SessionId, CommandError> {
     let lists = "`takeback sessions` lists the sessions.";
     if name.is_empty() {
-        return Err(CommandError::new(Kind::Usage, "an empty name names no session").hint(lists));
+        return Err(CommandError::new(Kind::Usage, "the session's name is empty").hint(lists));
     }
     let sessions = workspace.store.sessions()?;
     let names = SessionNames::of(&sessions);

@@ -4,46 +4,26 @@ use std::collections::HashSet;
 use std::io::{self, Write};
 
 use anstyle::Style;
-use serde::Serialize;
-use serde_json::{Value, json};
 use takeback_core::Workspace;
 use takeback_core::exchange::{is_detour, same_story};
 use takeback_core::history::{PathHistory, by_path, settle};
 use takeback_core::record::describe;
 use takeback_store::{
-    Author, CallId, CallKind, Change, Correction, Entry, Evidence, Point, PointKind, PointQuery,
-    Seq, SessionId, StoreError, Turn, Vouched,
+    Author, CallKind, Change, Entry, Evidence, Point, PointBasis, PointKind, PointQuery, Seq,
+    StoreError, Turn,
 };
 
 use super::filediff::FileDiff;
-use super::log::{Told, tell, title, unreadable_at};
+use super::log::{point_answer, title, unreadable_at};
+use crate::answers;
 use crate::args::{Options, ShowArgs};
 use crate::error::CommandError;
 use crate::place::{self, Store};
 use crate::point::named_in;
-use crate::screen::{HINT, NAME, STRONG, Screen, name, plain, width, wrap};
+use crate::screen::{HEADING, HINT, NAME, Screen, name, plain, width, wrap};
 use crate::session_name::SessionNames;
 use crate::table::{Cell, Give, Table};
-use crate::time::{ago, clock, iso, now};
-use crate::wire::WirePath;
-
-#[derive(Serialize)]
-#[serde(rename_all = "camelCase")]
-struct ToldChange<'a> {
-    seq: u64,
-    #[serde(flatten)]
-    path: WirePath,
-    before: &'a Entry,
-    after: &'a Entry,
-    author: &'a Author,
-    /// Of an agent's: how that is known.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    evidence: Option<Evidence>,
-    /// What the person said of its author.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    correction: Option<&'a Correction>,
-    time: String,
-}
+use crate::time::{ago, clock, now};
 
 pub(crate) fn show(
     options: &Options,
@@ -53,28 +33,27 @@ pub(crate) fn show(
     let place = place::open_caught_up(options, Store::MustExist)?;
     let store = &*place.workspace.store;
     let time = now();
-    let shown = look_at(&place.workspace, &args.point)?;
+    let PointDetails { point, changes, answer } = details(&place.workspace, &args.point)?;
     if screen.json {
-        screen.json(&shown.to_json()?)?;
+        screen.json(&answer)?;
         return Ok(0);
     }
-    let Shown { point, told, prompt, changes, .. } = shown;
     let point = &point;
     screen.page()?;
     let out = &mut screen.out;
     for line in wrap(&title(point), width()) {
-        writeln!(out, "{STRONG}{line}{STRONG:#}")?;
+        writeln!(out, "{HEADING}{line}{HEADING:#}")?;
     }
-    detail(out, "point", NAME, &told.id)?;
+    detail(out, "point", NAME, &point.id.to_string())?;
     let made = format!("{} ({})", clock(point.created_at), ago(point.created_at, time));
     detail(out, "made", PLAIN, &made)?;
-    if let Some(session) = &told.session {
-        detail(out, "session", PLAIN, &plain(session))?;
+    if let Some(session) = &point.session {
+        detail(out, "session", PLAIN, &plain(&session.0))?;
     }
     for message in &point.message_ids {
         detail(out, "message", PLAIN, &plain(message))?;
     }
-    if let Some(prompt) = prompt.filter(|prompt| *prompt != point.description) {
+    if let Some(prompt) = answer.prompt.filter(|prompt| *prompt != point.description) {
         for (at, line) in prompt.lines().enumerate() {
             detail(out, if at == 0 { "prompt" } else { "" }, PLAIN, &plain(line))?;
         }
@@ -85,9 +64,9 @@ pub(crate) fn show(
         detail(out, "git", PLAIN, &format!("{} {}", plain(branch), plain(head)))?;
     }
     if screen.verbose {
-        let vouched = match point.vouched {
-            Vouched::Scan => "by a look at the files",
-            Vouched::Watch => "by the watcher, since the last look at all files",
+        let vouched = match point.basis {
+            PointBasis::Scan => "by a scan",
+            PointBasis::Watch => "by the watcher, since the last full scan",
         };
         detail(out, "known", PLAIN, vouched)?;
     }
@@ -97,7 +76,7 @@ pub(crate) fn show(
     histories.iter_mut().for_each(skip_first_sight);
     histories.retain(|history| !is_detour(history));
     if histories.is_empty() {
-        writeln!(out, "{HINT}Nothing was changed after it.{HINT:#}")?;
+        writeln!(out, "{HINT}Nothing changed after it.{HINT:#}")?;
     }
     let mut table = Table::new(2, [Give::Start(12), Give::End(10), Give::End(10)]);
     for history in histories {
@@ -132,26 +111,13 @@ fn skip_first_sight(history: &mut PathHistory) {
 }
 
 /// A point, and what was changed between it and the next.
-pub(crate) struct Shown {
+pub(crate) struct PointDetails {
     point: Point,
-    told: Told,
-    /// All of the prompt, if the point was made by one and it is known.
-    prompt: Option<String>,
     changes: Vec<Change>,
-    /// The calls that made them, once each.
-    calls: Vec<ToldCall>,
+    pub(crate) answer: answers::ShowAnswer,
 }
 
-#[derive(Serialize)]
-struct ToldCall {
-    session: SessionId,
-    id: CallId,
-    tool: String,
-    /// Of a shell call.
-    command: Option<String>,
-}
-
-pub(crate) fn look_at(workspace: &Workspace, name: &str) -> Result<Shown, CommandError> {
+pub(crate) fn details(workspace: &Workspace, name: &str) -> Result<PointDetails, CommandError> {
     let store = &*workspace.store;
     let point = named_in(store, name)?;
     let next = next_of(store, &point)?;
@@ -159,11 +125,15 @@ pub(crate) fn look_at(workspace: &Workspace, name: &str) -> Result<Shown, Comman
     let unreadable = unreadable_at(&changes, &store.unreadable()?, point.seq);
     changes.retain(|change| next.is_none_or(|next| change.seq <= next));
     settle(store, &mut changes)?;
-    let told = tell(store, &point, &changes, &workspace.states.points()?)?;
-    let told = Told { unreadable, ..told };
-    let prompt = whole_prompt(store, &point, &changes)?;
-    let calls = calls_of(store, &changes)?;
-    Ok(Shown { point, told, prompt, changes, calls })
+    let answer = point_answer(store, &point, &changes, &workspace.states.points()?)?;
+    let answer = answers::ShowAnswer {
+        point: answers::Point { unreadable, ..answer },
+        prompt: whole_prompt(store, &point, &changes)?,
+        git: point.git.clone().map(|git| answers::GitState { head: git.head, branch: git.branch }),
+        changes: changes.iter().map(answers::change).collect(),
+        calls: calls_of(store, &changes)?,
+    };
+    Ok(PointDetails { point, changes, answer })
 }
 
 /// Where the next point of the same story is, if there is one.
@@ -185,36 +155,11 @@ fn next_of(store: &dyn takeback_store::Store, point: &Point) -> Result<Option<Se
     }
 }
 
-impl Shown {
-    pub(crate) fn to_json(&self) -> Result<Value, CommandError> {
-        let changes: Vec<ToldChange<'_>> = self
-            .changes
-            .iter()
-            .map(|change| ToldChange {
-                seq: change.seq.0,
-                path: (&change.path).into(),
-                before: &change.before,
-                after: &change.after,
-                author: &change.author,
-                evidence: (!change.author.sessions().is_empty()).then_some(change.evidence),
-                correction: change.correction.as_ref(),
-                time: iso(change.time),
-            })
-            .collect();
-        let mut value = serde_json::to_value(&self.told)?;
-        value["prompt"] = json!(self.prompt);
-        value["git"] = json!(self.point.git);
-        value["calls"] = json!(self.calls);
-        value["changes"] = json!(changes);
-        Ok(value)
-    }
-}
-
 /// The calls that the authors of changes name.
 fn calls_of(
     store: &dyn takeback_store::Store,
     changes: &[Change],
-) -> Result<Vec<ToldCall>, StoreError> {
+) -> Result<Vec<answers::Call>, StoreError> {
     let mut seen = HashSet::new();
     let mut calls = Vec::new();
     for change in changes {
@@ -226,8 +171,8 @@ fn calls_of(
             CallKind::Shell { command, .. } => command,
             CallKind::Edit { .. } => None,
         });
-        let (session, id, tool) = (session.clone(), call.clone(), tool.clone());
-        calls.push(ToldCall { session, id, tool, command });
+        let (session, id) = (session.0.clone(), call.0.clone());
+        calls.push(answers::Call { session, id, tool: tool.clone(), command });
     }
     Ok(calls)
 }

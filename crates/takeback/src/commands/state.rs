@@ -1,5 +1,6 @@
 //! `state`: what agents hand over at each step, and get back.
 
+mod answer;
 pub(crate) mod delete;
 mod diff;
 mod effect;
@@ -12,9 +13,8 @@ pub(crate) mod rollback;
 pub(crate) use self::rollback::rollback_execution;
 pub(crate) mod save;
 pub(crate) mod show;
-mod wire;
 
-use takeback_store::StateStore;
+use takeback_store::States;
 use takeback_store::state::{CheckpointId, ExecutionId, Head, Record, StateError};
 
 use crate::args::{Options, StateCommand};
@@ -40,14 +40,14 @@ pub(crate) fn state(
     }
 }
 
-/// What somebody means by a word.
+/// What a name on the command line refers to.
 enum Named {
     Checkpoint(Record),
     Execution(ExecutionId, Head),
 }
 
 /// A checkpoint that there is goes before an execution that has the same name as its id.
-fn named(states: &dyn StateStore, name: &str) -> Result<Named, CommandError> {
+fn named(states: &dyn States, name: &str) -> Result<Named, CommandError> {
     let id = name.parse::<CheckpointId>();
     if let Ok(id) = &id
         && let Some(record) = states.find(id)?
@@ -63,7 +63,7 @@ fn named(states: &dyn StateStore, name: &str) -> Result<Named, CommandError> {
 }
 
 /// The checkpoint that is meant; of an execution, the one at which its current branch stands.
-fn checkpoint_named(states: &dyn StateStore, name: &str) -> Result<Record, CommandError> {
+fn checkpoint_named(states: &dyn States, name: &str) -> Result<Record, CommandError> {
     match named(states, name)? {
         Named::Checkpoint(record) | Named::Execution(_, Head { record: Some(record), .. }) => {
             Ok(record)
@@ -76,7 +76,7 @@ fn checkpoint_named(states: &dyn StateStore, name: &str) -> Result<Record, Comma
 }
 
 /// An execution that there is.
-fn execution_named(states: &dyn StateStore, name: &str) -> Result<ExecutionId, CommandError> {
+fn execution_named(states: &dyn States, name: &str) -> Result<ExecutionId, CommandError> {
     let execution = ExecutionId::new(name).map_err(StateError::from)?;
     match states.head(&execution, None)? {
         Some(_) => Ok(execution),

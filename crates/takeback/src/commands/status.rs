@@ -11,13 +11,10 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use anstyle::Style;
-use serde::Serialize;
-use serde_json::json;
-use takeback_core::going_on::{Going, how_far};
-use takeback_core::record::{Surveyed, Unreadable};
+use takeback_core::record::{ScanReport, Unreadable};
 use takeback_core::worktree::scan::ScanStats;
 use takeback_core::worktree::scope::OutReason;
-use takeback_core::{Workspace, look_around};
+use takeback_core::{ScanProgress, Workspace, look_around};
 use takeback_store::{Loss, PointKind, RewindState, Session, StoreError, WorkPath};
 
 use self::gaps::Gaps;
@@ -25,17 +22,19 @@ use self::ignored::Ignored;
 pub(crate) use self::line::line;
 use super::sessions::may_be_at_work;
 use super::{room, unread};
+use crate::answers;
 use crate::args::Options;
 use crate::error::{CommandError, Kind};
+use crate::marker::Gone;
 use crate::place::{self, Place, Store};
+use crate::probe::NotWritable;
 use crate::screen::{
-    CARE, HINT, NAME, STRONG, Screen, bytes, count, name, plain, plain_bytes, width, wrap,
+    HEADING, HINT, NAME, Screen, WARNING, bytes, count, name, plain, plain_bytes, width, wrap,
 };
 use crate::session_name::SessionNames;
 use crate::settings::Settings;
 use crate::size::{Budget, Size, folder_bytes, sizes};
 use crate::time::{ago, now};
-use crate::wire::WirePath;
 
 /// What finding out the sizes of what is not covered may cost.
 const NAMES: usize = 20_000;
@@ -48,7 +47,7 @@ pub(crate) fn status(options: &Options, screen: &mut Screen) -> Result<u8, Comma
     let here = place::here(options)?;
     let gaps = Gaps::of(&here);
     let mut place = place::open(options, Store::MustExist)?;
-    let going = how_far(&place.workspace.store_dir)?;
+    let going = place.workspace.inbox().scan_progress()?;
     // Not while another process reads the tree, nor where what is found could not be recorded.
     let is_looked_at = going.is_none() && gaps.not_writable.is_none();
     let surveyed = if is_looked_at { look(&mut place)? } else { None };
@@ -65,50 +64,53 @@ pub(crate) fn status(options: &Options, screen: &mut Screen) -> Result<u8, Comma
     let losses = workspace.store.losses()?;
     let over = room::over(&*workspace.store, size, &place.settings)?;
     let (stats, left_out, unreadable) = match surveyed {
-        Some(Surveyed { recorded, skipped }) => {
+        Some(ScanReport { recorded, skipped }) => {
             let left_out = measured(workspace, skipped);
             (Some(recorded.stats), Some(left_out), Some(recorded.unreadable))
         }
         None => (None, None, None),
     };
     if screen.json {
-        let mut answer = json!({
-            "root": workspace.root.path().to_string_lossy(),
-            "store": workspace.store_dir.to_string_lossy(),
-            "storeBytes": size,
-            "recording": place.settings.is_enabled(),
-            "locked": stats.is_none() && is_looked_at,
-            "goingOn": going.map(|going| json!({ "readBytes": going.read, "ofBytes": going.of })),
-            "files": stats.map(|stats| stats.files),
-            "folders": stats.map(|stats| stats.folders),
-            "points": listed,
-            "seq": workspace.store.head()?.seq,
-            "sessions": sessions.len(),
-            "openTurns": sessions.iter().filter(|session| session.open_turn.is_some()).count(),
-            "openCalls": calls.len(),
-            "pointsPerSession": place.settings.points_per_session(),
-            "archiveDays": place.settings.archive_days(),
-            "maxStoreBytes": place.settings.max_store_bytes(),
-            "over": over.as_ref().map(room::to_json),
-            "losses": losses.iter().map(ToString::to_string).collect::<Vec<_>>(),
-            "precious": {
-                "files": precious.files,
-                "bytes": precious.bytes,
-                "fileMax": workspace.scope.precious_file_max,
-                "totalMax": workspace.scope.precious_total_max,
+        screen.json(&answers::StatusAnswer {
+            root: answers::place(workspace.root.path()),
+            store: answers::place(&workspace.store_dir),
+            store_bytes: size,
+            recording: place.settings.is_enabled(),
+            not_writable: gaps.not_writable.as_ref().map(NotWritable::answer),
+            history_gone: place.gone.as_ref().map(Gone::answer),
+            too_old: gaps.too_old(),
+            locked: stats.is_none() && is_looked_at,
+            background_scan: going.map(|going| answers::BackgroundScan {
+                read_bytes: going.read,
+                of_bytes: going.of,
+            }),
+            files: stats.map(|stats| stats.files),
+            folders: stats.map(|stats| stats.folders),
+            points: listed,
+            seq: workspace.store.head()?.seq.0,
+            sessions: sessions.len(),
+            open_turns: sessions.iter().filter(|session| session.open_turn.is_some()).count(),
+            open_calls: calls.len(),
+            points_per_session: place.settings.points_per_session(),
+            archive_days: place.settings.archive_days(),
+            max_store_bytes: place.settings.max_store_bytes(),
+            over: over.as_ref().map(room::answer),
+            losses: losses.iter().map(ToString::to_string).collect(),
+            precious: answers::PreciousFiles {
+                files: precious.files,
+                bytes: precious.bytes,
+                file_max: workspace.scope.precious_file_max,
+                total_max: workspace.scope.precious_total_max,
             },
-            "ignoredFolders": precious.answers(),
-            "unreadable": unreadable.as_deref().map(unread::answers),
-            "notCovered": left_out
-                .map(|left_out| left_out.iter().map(LeftOut::to_json).collect::<Vec<_>>()),
-        });
-        gaps.add_to(&place, &mut answer);
-        screen.json(&answer)?;
+            ignored_folders: precious.answer(),
+            unreadable: unreadable.as_deref().map(answers::unreadable),
+            not_covered: left_out.map(|all| all.iter().map(LeftOut::answer).collect()),
+        })?;
         return Ok(0);
     }
     screen.page()?;
     let root = plain_bytes(workspace.root.path().as_os_str().as_bytes());
-    writeln!(screen.out, "{STRONG}{root}{STRONG:#}")?;
+    writeln!(screen.out, "{HEADING}{root}{HEADING:#}")?;
     let most = match place.settings.max_store_bytes() {
         0 => String::new(),
         most => format!(" of at most {}", bytes(most)),
@@ -121,7 +123,7 @@ pub(crate) fn status(options: &Options, screen: &mut Screen) -> Result<u8, Comma
     };
     said.extend(looked(stats, going, why, kept));
     if let Some(over) = &over {
-        said.push((CARE, format!("It is {}", room::words(over))));
+        said.push((WARNING, format!("It is {}", room::words(over))));
     }
     said.extend(losses.iter().map(lost));
     said.extend(precious.line(workspace.scope.precious_total_max).map(|line| (Style::new(), line)));
@@ -161,15 +163,15 @@ fn at_work(
 }
 
 fn lost(loss: &Loss) -> (Style, String) {
-    (CARE, format!("History is damaged: {loss}; {}", place::LOSS))
+    (WARNING, format!("History is damaged: {loss}; {}", place::LOSS))
 }
 
 fn print_refused(out: &mut dyn std::io::Write, settings: &Settings) -> std::io::Result<()> {
     let refused = settings.all.iter().filter(|setting| setting.refused.is_some());
     let refused: Vec<&str> = refused.map(|setting| setting.name).collect();
     if !refused.is_empty() {
-        writeln!(out, "\n{CARE}The project's settings are not followed in:{CARE:#}")?;
-        let refused = format!("{} (`takeback config` tells why)", refused.join(", "));
+        writeln!(out, "\n{WARNING}Ignored project settings:{WARNING:#}")?;
+        let refused = format!("{} (`takeback config` shows why)", refused.join(", "));
         print_wrapped(out, Style::new(), &refused)?;
     }
     Ok(())
@@ -181,7 +183,7 @@ fn print_unread(out: &mut dyn std::io::Write, unreadable: &[Unreadable]) -> std:
     if unreadable.is_empty() {
         return Ok(());
     }
-    writeln!(out, "\n{CARE}Could not be read:{CARE:#}")?;
+    writeln!(out, "\n{WARNING}Could not be read:{WARNING:#}")?;
     for one in unreadable.iter().take(MOST) {
         let (_, name, why) = unread::line(one);
         writeln!(out, "  {name}  {HINT}{why}{HINT:#}")?;
@@ -189,14 +191,14 @@ fn print_unread(out: &mut dyn std::io::Write, unreadable: &[Unreadable]) -> std:
     if unreadable.len() > MOST {
         writeln!(out, "  {HINT}and {} more{HINT:#}", unreadable.len() - MOST)?;
     }
-    let what = "Make it readable for you (chmod u+rwX): the next look records what is there.";
+    let what = "Make it readable for you (chmod u+rwX): the next scan records it.";
     print_wrapped(out, HINT, what)
 }
 
 /// What is known of the files, and what is kept of them.
 fn looked(
     stats: Option<ScanStats>,
-    going: Option<Going>,
+    going: Option<ScanProgress>,
     why: &str,
     kept: String,
 ) -> Vec<(Style, String)> {
@@ -207,12 +209,12 @@ fn looked(
             return vec![(Style::new(), format!("{files} in {folders} protected, {kept}"))];
         }
         (None, Some(going)) => format!("Files are being read in the background: {}", far(going)),
-        (None, None) => format!("{why}: the files were not looked at"),
+        (None, None) => format!("{why}: the files were not scanned"),
     };
-    vec![(CARE, care), (Style::new(), kept)]
+    vec![(WARNING, care), (Style::new(), kept)]
 }
 
-fn far(going: Going) -> String {
+fn far(going: ScanProgress) -> String {
     match going.read.saturating_mul(100).checked_div(going.of) {
         Some(percent) => format!("{} % of {}", percent.min(99), bytes(going.of)),
         None => format!("{} so far", bytes(going.read)),
@@ -220,7 +222,7 @@ fn far(going: Going) -> String {
 }
 
 /// `None`: another command has the workspace locked.
-fn look(place: &mut Place) -> Result<Option<Surveyed>, CommandError> {
+fn look(place: &mut Place) -> Result<Option<ScanReport>, CommandError> {
     place.workspace.limits.rewind_patience = PATIENCE;
     let looked = place::mend(&mut place.workspace).and_then(|()| {
         place.look_for_missed();
@@ -237,17 +239,6 @@ fn print_wrapped(out: &mut dyn std::io::Write, style: Style, text: &str) -> std:
         writeln!(out, "  {style}{line}{style:#}")?;
     }
     Ok(())
-}
-
-#[derive(Serialize)]
-#[serde(rename_all = "camelCase")]
-struct ToldLeftOut {
-    #[serde(flatten)]
-    path: WirePath,
-    reason: OutReason,
-    size: Option<u64>,
-    /// There may be more.
-    at_least: bool,
 }
 
 /// A file or folder that is not covered.
@@ -272,22 +263,40 @@ fn measured(workspace: &Workspace, skipped: Vec<(WorkPath, OutReason)>) -> Vec<L
 }
 
 impl LeftOut {
-    fn to_json(&self) -> serde_json::Value {
+    fn answer(&self) -> answers::NotCovered {
         let (size, at_least) = match self.size {
             Some(Size::Exactly(size)) => (Some(size), false),
             Some(Size::AtLeast(size)) => (Some(size), true),
             None => (None, false),
         };
-        json!(ToldLeftOut { path: (&self.path).into(), reason: self.reason, size, at_least })
+        let path = answers::path(&self.path);
+        answers::NotCovered { path, reason: reason(self.reason), size, at_least }
     }
 
-    fn told(&self) -> String {
+    fn line(&self) -> String {
         let name = name(&self.path);
         match self.size {
             Some(Size::Exactly(size)) => format!("{name} ({})", bytes(size)),
             Some(Size::AtLeast(size)) => format!("{name} (at least {})", bytes(size)),
             None => name,
         }
+    }
+}
+
+fn reason(reason: OutReason) -> answers::NotCoveredReason {
+    use answers::NotCoveredReason as Reason;
+    match reason {
+        OutReason::Derived => Reason::Derived,
+        OutReason::IgnoredFolder => Reason::IgnoredFolder,
+        OutReason::IgnoredFile => Reason::IgnoredFile,
+        OutReason::OverBudget => Reason::OverBudget,
+        OutReason::TooMany => Reason::TooMany,
+        OutReason::Reserved => Reason::Reserved,
+        OutReason::Excluded => Reason::Excluded,
+        OutReason::NestedWorkspace => Reason::NestedWorkspace,
+        OutReason::OtherFileSystem => Reason::OtherFileSystem,
+        OutReason::Special => Reason::Special,
+        OutReason::Unreachable => Reason::Unreachable,
     }
 }
 
@@ -307,7 +316,7 @@ fn print_left_out(
     }
     for (reason, of_it) in by_reason {
         let most = if all { of_it.len() } else { MOST };
-        let mut names: Vec<String> = of_it.iter().take(most).map(|one| one.told()).collect();
+        let mut names: Vec<String> = of_it.iter().take(most).map(|one| one.line()).collect();
         if of_it.len() > most {
             names.push(format!("and {} more (-v shows all)", of_it.len() - most));
         }

@@ -1,18 +1,18 @@
 //! `verify`: checks everything in the store.
 
-use std::io::{self, Write as _};
+use std::io::Write as _;
 use std::path::Path;
 
-use serde_json::json;
-use takeback_core::{Workspace, spool};
+use takeback_core::{Inbox, Workspace};
+use takeback_store::StoreError;
 
+use crate::answers;
 use crate::args::Options;
 use crate::error::{CommandError, Kind};
 use crate::place::{self, Store};
 use crate::progress;
-use crate::screen::{BAD, GOOD, HINT, Screen, count, plain};
+use crate::screen::{FAILURE, HINT, SUCCESS, Screen, count, plain};
 use crate::stores;
-use crate::wire::{self, Json};
 
 pub(crate) fn verify(options: &Options, screen: &mut Screen) -> Result<u8, CommandError> {
     let place = place::open(options, Store::MustExist)?;
@@ -21,19 +21,20 @@ pub(crate) fn verify(options: &Options, screen: &mut Screen) -> Result<u8, Comma
     let damage = damage(&place.workspace);
     drop(spinner);
     let damage = damage?;
+    let code = if damage.is_empty() { 0 } else { Kind::Error as u8 };
     if screen.json {
-        screen.json(&told(&damage)?)?;
+        screen.json(&answer(damage))?;
     } else if damage.is_empty() {
         let points = store.points()?.len();
         writeln!(
             screen.out,
-            "{GOOD}All is well.{GOOD:#} {HINT}{}, {}, every byte read and checked.{HINT:#}",
+            "{SUCCESS}No damage found.{SUCCESS:#} {HINT}{}, {}, every byte read and checked.{HINT:#}",
             count(points, "point"),
             count(usize::try_from(store.usage()?.changes).unwrap_or(usize::MAX), "change"),
         )?;
     } else {
         for line in &damage {
-            writeln!(screen.out, "{BAD}damaged{BAD:#}  {}", plain(line))?;
+            writeln!(screen.out, "{FAILURE}damaged{FAILURE:#}  {}", plain(line))?;
         }
         writeln!(
             screen.out,
@@ -41,7 +42,7 @@ pub(crate) fn verify(options: &Options, screen: &mut Screen) -> Result<u8, Comma
             count(damage.len(), "damage")
         )?;
     }
-    Ok(if damage.is_empty() { 0 } else { Kind::Error as u8 })
+    Ok(code)
 }
 
 /// What is damaged, in words.
@@ -51,22 +52,35 @@ pub(crate) fn damage(workspace: &Workspace) -> Result<Vec<String>, CommandError>
 }
 
 /// What is damaged beside the log, in the store of `root` that is in `folder`. Quick to tell.
-pub(crate) fn damage_beside(root: &Path, folder: &Path) -> io::Result<Vec<String>> {
+pub(crate) fn damage_beside(root: &Path, folder: &Path) -> Result<Vec<String>, StoreError> {
     let mut damage = Vec::new();
     if let Some(noted) = stores::misnamed(folder, root) {
         let (noted, root) = (noted.display(), root.display());
         damage.push(format!(
-            "the file `root` names {noted} instead of {root}; `takeback recover` mends it"
+            "the file `root` names {noted} instead of {root}; `takeback recover` fixes it"
         ));
     }
-    let lost = spool::damaged(folder)?;
+    let lost = Inbox::of(folder).damaged()?;
     if lost > 0 {
         let lost = count(lost, "event");
-        damage.push(format!("{lost} could not be read from the spool, and cannot be recorded"));
+        damage.push(format!("{lost} in the inbox cannot be read, and will not be recorded"));
+    }
+    for name in ["spool", "spool.draining", "deferred"] {
+        let path = folder.join(name);
+        let is_used = match std::fs::read_dir(&path) {
+            Ok(mut names) => names.next().is_some(),
+            Err(_) => path.metadata().is_ok_and(|file| file.len() > 0),
+        };
+        if is_used {
+            let path = path.display();
+            damage.push(format!(
+                "{path} was written by an older build; the events in it will not be recorded"
+            ));
+        }
     }
     Ok(damage)
 }
 
-pub(crate) fn told(damage: &[String]) -> Result<Json, CommandError> {
-    Ok(wire::json(&json!({ "ok": damage.is_empty(), "damage": damage }))?)
+pub(crate) fn answer(damage: Vec<String>) -> answers::VerifyAnswer {
+    answers::VerifyAnswer { ok: damage.is_empty(), damage }
 }

@@ -4,7 +4,7 @@
 //! line cut into parts that differ and parts that do not. Bounded: what is too long to be compared,
 //! or has too little in common, is left as one part.
 
-use similar::{Algorithm, DiffOp, capture_diff_slices};
+use takeback_core::diff::diff;
 
 /// Pairs of words that may be compared in one place.
 const MOST_AT_ONCE: usize = 2_000_000;
@@ -63,13 +63,11 @@ fn together<'a>(
         return (whole(old), whole(new));
     }
     budget.0 -= pairs;
-    let mut old_same = vec![false; old_words.len()];
-    let mut new_same = vec![false; new_words.len()];
-    for op in capture_diff_slices(Algorithm::Myers, &old_words, &new_words) {
-        if let DiffOp::Equal { old_index, new_index, len } = op {
-            old_same[old_index..old_index + len].fill(true);
-            new_same[new_index..new_index + len].fill(true);
-        }
+    let mut old_same = vec![true; old_words.len()];
+    let mut new_same = vec![true; new_words.len()];
+    for hunk in diff(&old_words, &new_words) {
+        old_same[hunk.before].fill(false);
+        new_same[hunk.after].fill(false);
     }
     (in_parts(old, &old_same), in_parts(new, &new_same))
 }

@@ -3,42 +3,44 @@
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
 
-use serde_json::json;
 use takeback_core::workspace::check_root;
-use takeback_store::{PointKind, RewindState, SqliteStore, Store as _, StoreError, Timestamp};
+use takeback_store::{PointKind, RewindState, StoreError, Timestamp};
 
 use super::room;
+use crate::answers;
 use crate::args::{ForgetArgs, Options, RelocateArgs};
 use crate::ask;
 use crate::error::{CommandError, Kind};
 use crate::place::{self, user_home};
 use crate::screen::{
-    CARE, GOOD, HINT, NAME, Screen, bytes, count, full_width, is_interactive, plain,
+    HINT, NAME, SUCCESS, Screen, WARNING, bytes, count, full_width, is_interactive, plain,
 };
 use crate::settings::Settings;
 use crate::size::folder_bytes;
 use crate::stores::{self, Kept};
 use crate::table::{Cell, Give, Table};
-use crate::time::{ago, iso, now};
+use crate::time::{ago, now};
 
 pub(crate) fn workspaces(options: &Options, screen: &mut Screen) -> Result<u8, CommandError> {
     let home = place::home(options)?;
     stores::clear_leftovers(&home)?;
-    let told: Vec<Told> = stores::stores(&home).iter().map(|kept| Told::of(kept, &home)).collect();
+    let stores = stores::stores(&home);
+    let all: Vec<StoreDetails> = stores.iter().map(|kept| StoreDetails::of(kept, &home)).collect();
     if screen.json {
-        screen.json(&told.iter().map(Told::to_json).collect::<Vec<_>>())?;
+        let answer: answers::WorkspacesAnswer = all.iter().map(StoreDetails::answer).collect();
+        screen.json(&answer)?;
         return Ok(0);
     }
-    if told.is_empty() {
+    if all.is_empty() {
         writeln!(screen.out, "{HINT}No folder is protected.{HINT:#}")?;
     }
     let time = now();
     let gives = [Give::Start(16), Give::All(1), Give::All(2), Give::All(3), Give::Nothing];
     let mut table = Table::new(0, gives);
-    for one in &told {
+    for one in &all {
         let points = match &one.inside {
             Ok(inside) => Cell::plain(count(inside.points, "point")),
-            Err(_) => Cell::new(CARE, "unreadable"),
+            Err(_) => Cell::new(WARNING, "unreadable"),
         };
         let active = one.inside.as_ref().ok().and_then(|inside| inside.last_activity);
         let there = one.exists || one.inside.is_err();
@@ -47,15 +49,15 @@ pub(crate) fn workspaces(options: &Options, screen: &mut Screen) -> Result<u8, C
             points,
             Cell::plain(bytes(one.bytes)),
             Cell::new(HINT, active.map(|active| ago(active, time)).unwrap_or_default()),
-            Cell::new(CARE, if there { "" } else { "not there any more" }),
+            Cell::new(WARNING, if there { "" } else { "no longer exists" }),
         ]);
     }
     screen.page()?;
     table.print_within(full_width(), &mut screen.out)?;
     let here = place::here(options)?;
-    let all = room::Home::of(&home, &Settings::load(&here.root, &home)?);
-    if all.is_over() {
-        writeln!(screen.out, "\n{CARE}{}{CARE:#}", all.words())?;
+    let usage = room::Home::of(&home, &Settings::load(&here.root, &home)?);
+    if usage.is_over() {
+        writeln!(screen.out, "\n{WARNING}{}{WARNING:#}", usage.words())?;
     }
     Ok(0)
 }
@@ -72,7 +74,7 @@ pub(crate) fn forget(
         None => place::here(options)?.root,
     };
     let kept = known(&root, &home)?;
-    let told = Told::of(&kept, &home);
+    let details = StoreDetails::of(&kept, &home);
     if unfinished(&kept) {
         let own = kept.root.join(".takeback");
         return Err(CommandError::new(
@@ -80,23 +82,22 @@ pub(crate) fn forget(
             format!("a rewind in {} is not finished", kept.root.display()),
         )
         .hint(format!(
-            "`takeback recover` finishes it; what is in {} after it is yours to keep or remove.",
+            "`takeback recover` finishes it; keep or remove what is then left in {}.",
             own.display()
         )));
     }
     if !args.yes && !args.dry_run && (!is_interactive() || screen.json) {
-        return Err(ask::nobody("deletes what was recorded"));
+        return Err(ask::needs_confirmation("deletes what was recorded"));
     }
-    let what = match &told.inside {
-        Ok(inside) => format!("{}, {}", count(inside.points, "point"), bytes(told.bytes)),
-        Err(_) => bytes(told.bytes),
+    let what = match &details.inside {
+        Ok(inside) => format!("{}, {}", count(inside.points, "point"), bytes(details.bytes)),
+        Err(_) => bytes(details.bytes),
     };
     if !args.yes && !screen.json {
-        writeln!(screen.out, "Forget what was recorded in {}: {what}.", told.root())?;
+        writeln!(screen.out, "Delete the history of {}: {what}.", details.root())?;
         writeln!(
             screen.out,
-            "{HINT}Your files stay as they are; what was done to them cannot be taken back any \
-             more.{HINT:#}"
+            "{HINT}Your files are not touched; earlier changes can no longer be taken back.{HINT:#}"
         )?;
     }
     if !args.dry_run {
@@ -108,11 +109,16 @@ pub(crate) fn forget(
         stores::remove(&kept.folder, &home)?;
     }
     if screen.json {
-        let mut value = told.to_json();
-        value["forgotten"] = json!(!args.dry_run);
-        screen.json(&value)?;
+        screen.json(&answers::ForgetAnswer {
+            workspace: details.answer(),
+            forgotten: !args.dry_run,
+        })?;
     } else if !args.dry_run && !screen.quiet {
-        writeln!(screen.out, "{GOOD}Forgotten:{GOOD:#} {}  {HINT}{what}{HINT:#}", told.root())?;
+        writeln!(
+            screen.out,
+            "{SUCCESS}Deleted the history of{SUCCESS:#} {}  {HINT}{what}{HINT:#}",
+            details.root()
+        )?;
     }
     Ok(0)
 }
@@ -132,7 +138,7 @@ pub(crate) fn relocate(
             Kind::Usage,
             format!("{} is still there and protected", old.display()),
         )
-        .hint("Only the store of a folder that has moved can follow it."));
+        .hint("Only the store of a moved folder can be relocated."));
     }
     let new =
         check_root(&new, &stores::store_of(&stores::real(&new)?, &home), user_home().as_deref())?;
@@ -148,17 +154,18 @@ pub(crate) fn relocate(
         stores::relocate(&kept.folder, &new, &home)?;
     }
     if screen.json {
-        screen.json(&json!({
-            "from": old.to_string_lossy(),
-            "to": new.to_string_lossy(),
-            "store": stores::store_of(&new, &home).to_string_lossy(),
-            "relocated": !args.dry_run,
-        }))?;
+        screen.json(&answers::RelocateAnswer {
+            from: answers::place(&old),
+            to: answers::place(&new),
+            store: answers::place(&stores::store_of(&new, &home)),
+            relocated: !args.dry_run,
+        })?;
     } else if !screen.quiet || args.dry_run {
-        let verb = if args.dry_run { "Would be the store of" } else { "Now the store of" };
+        let verb =
+            if args.dry_run { "Would reconnect the store to" } else { "Reconnected the store to" };
         writeln!(
             screen.out,
-            "{GOOD}{verb}{GOOD:#} {}  {HINT}before: {}{HINT:#}",
+            "{SUCCESS}{verb}{SUCCESS:#} {}  {HINT}before: {}{HINT:#}",
             plain(&new.to_string_lossy()),
             plain(&old.to_string_lossy())
         )?;
@@ -173,7 +180,7 @@ fn known(root: &Path, home: &Path) -> Result<Kept, CommandError> {
     })
 }
 
-/// Whether bytes of the user may be waiting in a stage, which without its store nobody could tell
+/// Whether bytes of the user may be waiting in a stage, which without its store no command could tell
 /// from rubbish.
 fn unfinished(kept: &Kept) -> bool {
     let staged = std::fs::read_dir(kept.root.join(".takeback")).is_ok_and(|names| {
@@ -181,14 +188,14 @@ fn unfinished(kept: &Kept) -> bool {
             .filter_map(Result::ok)
             .any(|name| name.file_name().as_encoded_bytes().starts_with(b"stage-"))
     });
-    let open = SqliteStore::open(&kept.folder)
+    let open = stores::open(&kept.folder)
         .and_then(|store| store.rewinds())
         .is_ok_and(|rewinds| rewinds.iter().any(|rewind| rewind.state == RewindState::Open));
     staged || open && kept.root.is_dir()
 }
 
-/// What is told of a store.
-struct Told {
+/// A store, and what is in it.
+struct StoreDetails {
     root: PathBuf,
     folder: PathBuf,
     exists: bool,
@@ -201,7 +208,7 @@ struct Inside {
     last_activity: Option<Timestamp>,
 }
 
-impl Told {
+impl StoreDetails {
     fn of(kept: &Kept, home: &Path) -> Self {
         Self {
             root: kept.root.clone(),
@@ -220,16 +227,16 @@ impl Told {
         }
     }
 
-    fn to_json(&self) -> serde_json::Value {
+    fn answer(&self) -> answers::WorkspaceAnswer {
         let inside = self.inside.as_ref().ok();
-        json!({
-            "root": self.root.is_absolute().then(|| self.root.to_string_lossy()),
-            "store": self.folder.to_string_lossy(),
-            "exists": self.exists,
-            "bytes": self.bytes,
-            "points": inside.map(|inside| inside.points),
-            "lastActivity": inside.and_then(|inside| inside.last_activity).map(iso),
-        })
+        answers::WorkspaceAnswer {
+            root: self.root.is_absolute().then(|| answers::place(&self.root)),
+            store: answers::place(&self.folder),
+            exists: self.exists,
+            bytes: self.bytes,
+            points: inside.map(|inside| inside.points),
+            last_activity: inside.and_then(|inside| inside.last_activity).map(answers::time),
+        }
     }
 }
 
@@ -239,7 +246,7 @@ pub(crate) fn last_activity(folder: &Path) -> Option<Timestamp> {
 }
 
 fn look_inside(folder: &Path) -> Result<Inside, StoreError> {
-    let store = SqliteStore::open(folder)?;
+    let store = stores::open(folder)?;
     let points = store.points()?;
     let newest = points.iter().map(|point| point.created_at).max();
     let changed = store.change(store.head()?.seq)?.map(|change| change.time);

@@ -1,6 +1,6 @@
 //! Taking secrets out of a text: values that are known, and what looks like a key or a password.
 //!
-//! Rather too much than too little: nobody misses a word in a log as they would a key.
+//! When in doubt it redacts: a lost word in a log costs less than a leaked key.
 
 const HIDDEN: &str = "[redacted]";
 

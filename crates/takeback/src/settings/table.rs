@@ -1,12 +1,14 @@
 //! Every key that can be set: its default, what it means, and what a project's own file may do with
 //! it. The one source for `config`, for warnings, and for reading.
 
-use serde_json::json;
+use takeback_agents::default_tools;
+use takeback_core::Limits;
 use takeback_core::point_name::distance;
 use takeback_core::retention::Policy;
 use takeback_core::worktree::scope::ScopeOptions;
-use takeback_core::{Limits, Tools};
 use takeback_store::Durability;
+
+use crate::answers::SettingValue;
 
 /// A row of the table.
 #[derive(Debug)]
@@ -67,54 +69,54 @@ pub(crate) const KEYS: [Key; 21] = [
         name: ENABLED,
         default: || Value::Flag(true),
         project: Project::Raise,
-        meaning: "whether anything is recorded",
+        meaning: "record changes and make points",
     },
     Key {
         name: POINTS_PER_SESSION,
         default: || Value::Number(50),
         project: Project::Raise,
-        meaning: "points kept of a session, the oldest go first",
+        meaning: "points kept per session; the oldest are dropped first",
     },
     Key {
         name: ARCHIVE_DAYS,
         default: || Value::Number(7),
         project: Project::Raise,
-        meaning: "days that an archived session is kept",
+        meaning: "days an archived session is kept",
     },
     Key {
         name: MAX_STORE,
         default: || Value::Number(Policy::default().max_bytes),
         project: Project::Nothing,
-        meaning: "what a store may take before its oldest points go, 0: any",
+        meaning: "maximum size of a store in bytes; oldest points are dropped first (0 = unlimited)",
     },
     Key {
         name: MAX_HOME,
         default: || Value::Number(20 << 30),
         project: Project::Nothing,
-        meaning: "what all stores may take, 0: any",
+        meaning: "maximum size of all stores in bytes (0 = unlimited)",
     },
     Key {
         name: EDIT_CAPTURE_MAX,
         default: || Value::Number(Limits::default().edit_capture_max),
         project: Project::Raise,
-        meaning: "larger files are not copied before an edit, unless a snapshot has them",
+        meaning: "maximum size of a file that is saved before an edit, unless a point already has it",
     },
     // A tool that is not known may write anything; calling it an edit would mean less is looked at.
     Key {
         name: EDIT_TOOLS,
-        default: || Value::Names(Tools::default().edit),
+        default: || Value::Names(default_tools().edit),
         project: Project::Nothing,
         meaning: "tools that write only the paths they name",
     },
     Key {
         name: SHELL_TOOLS,
-        default: || Value::Names(Tools::default().shell),
+        default: || Value::Names(default_tools().shell),
         project: Project::Add,
-        meaning: "tools that may write anything, as every tool that is not known",
+        meaning: "tools that may write anywhere; unknown tools count as such",
     },
     Key {
         name: READ_ONLY_TOOLS,
-        default: || Value::Names(Tools::default().read_only),
+        default: || Value::Names(default_tools().read_only),
         project: Project::Nothing,
         meaning: "tools that write nothing",
     },
@@ -122,19 +124,19 @@ pub(crate) const KEYS: [Key; 21] = [
         name: PRECIOUS_FILE_MAX,
         default: || Value::Number(ScopeOptions::default().precious_file_max),
         project: Project::Raise,
-        meaning: "ignored files up to this size are kept, …",
+        meaning: "maximum size of an ignored file that is still recorded",
     },
     Key {
         name: PRECIOUS_TOTAL,
         default: || Value::Number(ScopeOptions::default().precious_total_max),
         project: Project::Raise,
-        meaning: "… as long as all together are not larger than this",
+        meaning: "maximum size of all recorded ignored files together",
     },
     Key {
         name: DERIVED_FOLDERS,
         default: || Value::Names(Vec::new()),
         project: Project::Nothing,
-        meaning: "further folders whose contents can be made again",
+        meaning: "more build output folders that are not recorded",
     },
     Key {
         name: HOOK_DEADLINE,
@@ -143,25 +145,25 @@ pub(crate) const KEYS: [Key; 21] = [
             Value::Number(u64::try_from(patience).unwrap_or(u64::MAX))
         },
         project: Project::Nothing,
-        meaning: "how long an agent waits for a workspace that is locked",
+        meaning: "how long an agent waits for a locked workspace, in milliseconds",
     },
     Key {
         name: SCAN_BUDGET,
         default: || Value::Number(10_000),
         project: Project::Nothing,
-        meaning: "how long files are read while an agent waits",
+        meaning: "how long a scan may keep an agent waiting, in milliseconds",
     },
     Key {
         name: BACKGROUND_SCAN,
         default: || Value::Number(20_000),
         project: Project::Nothing,
-        meaning: "from about so many files on, a prompt is answered before they are looked at",
+        meaning: "scan in the background once a tree has about this many files",
     },
     Key {
         name: STATES_AS_JSON,
         default: || Value::Flag(false),
         project: Project::Nothing,
-        meaning: "agents' states lie in JSON files instead of the store",
+        meaning: "keep agents' states in JSON files instead of the store",
     },
     Key {
         name: KEEP_COUNT,
@@ -173,25 +175,25 @@ pub(crate) const KEYS: [Key; 21] = [
         name: DOUBLE_ESC,
         default: || Value::Number(300),
         project: Project::Nothing,
-        meaning: "how quickly the rewind key is pressed twice",
+        meaning: "longest time between the two presses of the rewind key, in milliseconds",
     },
     Key {
         name: REWIND_KEY,
         default: || Value::Word("esc".to_owned()),
         project: Project::Nothing,
-        meaning: "the key that opens the rewind menu when it is pressed twice",
+        meaning: "key that opens the rewind menu when pressed twice",
     },
     Key {
         name: ALLOW_AGENT_REWIND,
         default: || Value::Flag(false),
         project: Project::Nothing,
-        meaning: "whether a model may rewind over MCP without asking you",
+        meaning: "let a model rewind over MCP without asking you",
     },
     Key {
         name: DURABILITY,
         default: || Value::Durability(Durability::default()),
         project: Project::Nothing,
-        meaning: "what recording waits for: full, normal or off; a power loss may take the last seconds",
+        meaning: "how recording syncs to disk: full, normal or off; a power loss may cost the last seconds",
     },
 ];
 
@@ -271,17 +273,17 @@ impl Key {
 
 fn durability(word: &str) -> Option<Value> {
     let mut levels = Durability::ALL.into_iter();
-    levels.find(|level| level.word() == word).map(Value::Durability)
+    levels.find(|level| level.name() == word).map(Value::Durability)
 }
 
 impl Value {
-    pub(crate) fn to_json(&self) -> serde_json::Value {
+    pub(crate) fn answer(&self) -> SettingValue {
         match self {
-            Self::Flag(flag) => json!(flag),
-            Self::Number(number) => json!(number),
-            Self::Names(names) => json!(names),
-            Self::Word(word) => json!(word),
-            Self::Durability(durability) => json!(durability.word()),
+            Self::Flag(flag) => SettingValue::Flag(*flag),
+            Self::Number(number) => SettingValue::Number(*number),
+            Self::Names(names) => SettingValue::Names(names.clone()),
+            Self::Word(word) => SettingValue::Text(word.clone()),
+            Self::Durability(durability) => SettingValue::Text(durability.name().to_owned()),
         }
     }
 }
@@ -293,7 +295,7 @@ impl std::fmt::Display for Value {
             Self::Number(number) => write!(f, "{number}"),
             Self::Names(names) => f.write_str(&names.join(", ")),
             Self::Word(word) => f.write_str(word),
-            Self::Durability(durability) => f.write_str(durability.word()),
+            Self::Durability(durability) => f.write_str(durability.name()),
         }
     }
 }

@@ -19,16 +19,16 @@ mod terminal;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use takeback_agents::AgentKind;
 
 use serde_json::{Value, json};
-use takeback_agents::hook::Plugged;
 use takeback_testkit::Thing;
 
 use self::desk::Desk;
 
 /// An agent as its tests drive it.
 trait Driven {
-    const AGENT: Plugged;
+    const AGENT: &'static AgentKind;
 
     /// Writes the settings with which the program finds the model and runs the hooks.
     fn settle(desk: &Desk);
@@ -82,7 +82,7 @@ const AFTER_SECOND: &[(&str, &str)] = &[
     ("made/new.txt", "agent"),
 ];
 
-/// Two prompts with edits and commands, somebody's own work in between, and back to before the first.
+/// Two prompts with edits and commands, the user's own work in between, and back to before the first.
 fn is_taken_back_and_yours_stays<A: Driven>() {
     let Some(desk) = Desk::of::<A>(FILES) else { return };
     let user = &desk.user;
@@ -126,7 +126,7 @@ fn is_taken_back_and_yours_stays<A: Driven>() {
     assert_eq!(user.takeback(&["verify"]).code, 0);
 }
 
-/// The tree as it was before the first prompt, with what somebody has done since.
+/// The tree as it was before the first prompt, with what the user has done since.
 fn with_yours(mut before: Tree, now: &Tree) -> Tree {
     for path in ["mine.txt", "human", "human/made.txt"].map(PathBuf::from) {
         let yours = now[&path].clone();

@@ -36,14 +36,14 @@ fn an_open_call_is_named_and_asked_about() {
     let mut recorder = at_work(&user, &agent);
     let asked = Terminal::new(24, 90).run(&user, &["rewind", "go"], ASKED, "n\r");
     let screen = asked.shown();
-    let said = "s is at work (Bash is running). What it writes after the rewind stays.";
+    let said = "s is at work (Bash is running). What it writes after the rewind is kept.";
     assert!(screen.contains(said), "{screen}");
     assert!(screen.find(said) < screen.find(ASKED), "before the question\n{screen}");
     assert_eq!(user.read("a.txt"), "agent\n");
 
     let done = user.takeback(&["rewind", "go", "-y"]);
     assert_eq!((done.code, user.read("a.txt")), (0, "one\n".to_owned()), "{done:?}");
-    let said = "s was at work (Bash was running). What it writes after the rewind stays.";
+    let said = "s was at work (Bash was running). What it writes after the rewind is kept.";
     assert!(done.out.contains(said), "{done:?}");
     edit(&user, &mut recorder, "agent again\n");
     recorder.tell(&before("s", "d"));

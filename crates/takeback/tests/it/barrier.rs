@@ -59,21 +59,25 @@ fn until(what: &str, is_so: impl Fn() -> bool) {
     }
 }
 
-fn deferred(user: &User) -> Vec<PathBuf> {
-    let Ok(names) = fs::read_dir(user.store().join("deferred")) else { return Vec::new() };
+/// The events that are not in the log yet.
+fn inbox(user: &User) -> Vec<PathBuf> {
+    let Ok(names) = fs::read_dir(user.store().join("inbox")) else { return Vec::new() };
     names.map(|name| name.unwrap().path()).collect()
 }
 
-/// The process that looks at the tree for an event.
-fn looker(event: &Path) -> u32 {
+/// The process that looks at the tree for an event. Other stores have events of the same name.
+fn looker(user: &User, event: &Path) -> u32 {
     let name = event.file_name().unwrap().as_encoded_bytes();
+    let root = fs::canonicalize(user.work()).unwrap();
     let is_it = |pid: &u32| {
         let line = fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
         let mut words = line.split(|byte| *byte == 0);
-        words.any(|word| word == b"go-on") && words.next() == Some(name)
+        words.any(|word| word == root.as_os_str().as_encoded_bytes())
+            && words.any(|word| word == b"go-on")
+            && words.next() == Some(name)
     };
     let all = fs::read_dir("/proc").unwrap().map(|entry| entry.unwrap().file_name());
-    all.filter_map(|name| name.to_str()?.parse().ok()).find(is_it).expect("somebody looks")
+    all.filter_map(|name| name.to_str()?.parse().ok()).find(is_it).expect("a process scans")
 }
 
 fn signal(pid: u32, signal: &str) {
@@ -92,15 +96,15 @@ impl Stopped {
         let user = User::with(&[("a.txt", "one\n"), ("mine.txt", "one\n")]);
         prompt(&user, "first");
         tell(&user, "Stop", &json!({}));
-        until("the turn's end is in the log", || deferred(&user).is_empty());
+        until("the turn's end is in the log", || inbox(&user).is_empty());
         user.write("a.txt", "mine\n");
         user.write("mine.txt", "mine\n");
-        // As a rewind has it: whoever looks waits for it.
+        // Locked as by a rewind: every reader waits for it.
         let held = File::options().write(true).open(user.store().join("lock")).unwrap();
         held.lock().unwrap();
         prompt(&user, "second");
-        let [event] = deferred(&user).try_into().expect("one event is deferred");
-        let looker = looker(&event);
+        let [event] = inbox(&user).try_into().expect("one event is claimed");
+        let looker = looker(&user, &event);
         signal(looker, "-STOP");
         Self { user, event, looker }
     }
@@ -115,7 +119,7 @@ impl Stopped {
     fn end(&self) {
         tell(&self.user, "PostToolUse", &edit(&self.user));
         tell(&self.user, "Stop", &json!({}));
-        until("all is in the log", || deferred(&self.user).is_empty());
+        until("all is in the log", || inbox(&self.user).is_empty());
         assert_eq!(self.user.takeback(&["verify"]).code, 0);
     }
 
@@ -150,7 +154,7 @@ fn an_edit_waits_for_the_look_at_the_tree() {
     assert_eq!(edit.try_wait().unwrap(), None, "it still waits");
     signal(stopped.looker, "-CONT");
     assert!(edit.wait().unwrap().success());
-    assert_eq!(deferred(user), Vec::<PathBuf>::new(), "the prompt is in the log");
+    assert_eq!(inbox(user), Vec::<PathBuf>::new(), "the prompt is in the log");
     user.write("a.txt", "agent\n");
     stopped.end();
     assert_eq!(stopped.points(), ["second", "first"]);
@@ -169,7 +173,7 @@ fn an_edit_that_cannot_wait_so_long_is_marked() {
     assert!(before_edit(user, hasty).wait().unwrap().success());
     user.write("a.txt", "agent\n");
     signal(stopped.looker, "-CONT");
-    until("the prompt is in the log", || deferred(user).is_empty());
+    until("the prompt is in the log", || !stopped.event.exists());
     stopped.end();
     assert_eq!(stopped.points(), ["second", "first"]);
     let changes = stopped.changes("second");
@@ -182,12 +186,12 @@ fn an_edit_that_cannot_wait_so_long_is_marked() {
 }
 
 #[test]
-fn what_somebody_died_over_is_recorded_late() {
+fn the_event_of_a_killed_process_is_recorded_late() {
     let stopped = Stopped::new();
     let user = &stopped.user;
     signal(stopped.looker, "-KILL");
     assert!(before_edit(user, hook(user)).wait().unwrap().success());
-    assert_eq!(deferred(user), Vec::<PathBuf>::new(), "the prompt is in the log");
+    assert_eq!(inbox(user), Vec::<PathBuf>::new(), "the prompt is in the log");
     user.write("a.txt", "agent\n");
     stopped.end();
     assert_eq!(stopped.points(), ["second", "first"]);
@@ -200,8 +204,9 @@ fn what_somebody_died_over_is_recorded_late() {
 fn what_was_left_is_read_in_the_background() {
     let user = User::with(&[("a.txt", "one\n")]);
     prompt(&user, "first");
-    until("the prompt is in the log", || deferred(&user).is_empty());
-    let path = user.store().join("going-on");
+    until("the prompt is in the log", || inbox(&user).is_empty());
+    let path = user.store().join("inbox/scan");
+    fs::create_dir_all(path.parent().unwrap()).unwrap();
     fs::write(&path, r#"{"read":430,"of":1000}"#).unwrap();
     let reader = File::open(&path).unwrap();
     reader.lock().unwrap();
@@ -212,7 +217,7 @@ fn what_was_left_is_read_in_the_background() {
     assert_eq!(status["goingOn"], json!({"readBytes": 430, "ofBytes": 1000}));
     assert_eq!((&status["locked"], &status["files"]), (&json!(false), &Value::Null));
     tell(&user, "Stop", &json!({}));
-    assert!(path.exists(), "somebody is at it");
+    assert!(path.exists(), "a process works on it");
     // As if it had been killed.
     drop(reader);
     user.write("a.txt", "two\n");

@@ -1,4 +1,4 @@
-//! `takeback chat`, as somebody sits before it.
+//! `takeback chat`, as its user sees it.
 
 mod again;
 pub(crate) mod claude;

@@ -92,15 +92,15 @@ fn prompts_become_points_and_a_second_import_adds_nothing() {
               ID  say hi
               ID  and once more <<LABFILE /home/user/scripts/and-once-more.json FILE>>
               ID  another way <<LABFILE /home/user/scripts/another-way.json FILE>>
-            1 file outside the workspace left out. --include-ignored takes such along.
-            Your files are as they were. `takeback rewind ID` takes back what Claude did after a point; with --exact its files are as they were then.
+            1 file outside the workspace left out. --include-ignored includes them.
+            Your files were not changed. `takeback rewind ID` takes back what Claude did after a point; --exact restores every file of the point.
             ");
         }
         assert_eq!(user.tree(), before, "{version}");
         let again = user.takeback(&["import", "--from", "claude"]);
         assert_eq!(
             (again.code, again.out.as_str()),
-            (5, "Nothing new.\n5 prompts passed over: here already.\n"),
+            (5, "Nothing new.\n5 prompts skipped: already imported.\n"),
             "{version}"
         );
         let nothing = user.takeback(&["--json", "import", "--from", "claude"]);
@@ -175,7 +175,7 @@ fn a_rewind_takes_back_what_claude_did_and_leaves_what_a_person_wrote() {
         let user = &worked.user;
         worked.import();
         let first = &worked.messages[0];
-        // At the first prompt nobody knew of them, but since then only Claude wrote to them.
+        // They were unknown at the first prompt, but since then only Claude wrote to them.
         let answer = user.takeback(&["rewind", first, "-y"]);
         assert_eq!(answer.code, 0, "{version} {answer:?}");
         assert_eq!(user.read("a.txt"), "one\ntwo\nthree\nmine\n", "{version}");
@@ -227,24 +227,28 @@ fn a_receipt_says_how_to_cut_the_conversation() {
                 "`claude --resume {session}`, then Esc Esc, “change it <<LABFILE /home/user/scripts/…”, \
                  Restore conversation"
             ),
-            format!("`{command} PROMPT` goes on from there in a copy of it"),
+            format!("`{command} PROMPT` continues from there in a copy"),
         ],
         "command": format!("claude -p --resume {session} --resume-session-at {before} --fork-session"),
     });
     assert_eq!(told, expected);
     let begun = cut(first);
     assert_eq!(begun["command"], Value::Null, "nothing was said before it");
-    assert_eq!(begun["how"][1], "it began with that prompt: `claude` begins a new one");
+    assert_eq!(
+        begun["how"][1],
+        "the conversation began with that prompt: `claude` starts a new one"
+    );
     assert_eq!(cut(fourth)["messageId"], fourth.as_str());
     assert_ne!(cut(fork)["session"], session.as_str());
     // A part of the files: the agent need not forget the rest.
     let part = user.json(&["rewind", second, "--path", "a.txt", "-y"]);
     assert_eq!(part["conversation"], Value::Null);
     let said = user.takeback(&["rewind", second, "-y"]).out;
-    let (_, ending) = said.split_once("Done and checked on disk.").expect("it is done");
+    let (_, ending) = said.split_once("Done and verified on disk.").expect("it is done");
     let ending = ending.split_whitespace().collect::<Vec<_>>().join(" ");
     let (_, ending) = ending.split_once("takes it back. ").expect("and can be undone");
-    let begin = "Claude Code still remembers what came after. To cut that too: `claude --resume ";
+    let begin =
+        "Claude Code still remembers what came after. To remove that too: `claude --resume ";
     assert!(ending.starts_with(begin) && ending.ends_with("Restore conversation"), "{ending}");
     assert_eq!(user.takeback(&["undo", "-y"]).code, 0);
     for file in worked.transcripts() {
@@ -318,7 +322,7 @@ fn one_session_is_imported_by_its_name_or_its_file() {
     let elsewhere = User::new();
     let none = elsewhere.takeback(&["import", "--from", "claude"]);
     assert_eq!(none.code, 5, "{none:?}");
-    assert!(none.out.starts_with("Claude Code kept no files of a session in "), "{none:?}");
+    assert!(none.out.starts_with("Claude Code saved no session's files in "), "{none:?}");
     assert!(!elsewhere.home().join(".takeback").exists(), "no store is made for nothing");
 }
 

@@ -1,4 +1,4 @@
-//! What is covered and what is not, and that nobody but you changes that.
+//! What is covered and what is not, and that only you can change that.
 
 use serde_json::json;
 
@@ -51,11 +51,11 @@ fn ignored_files_that_matter_come_back_and_what_can_be_made_again_is_not_copied(
         [".env", "local.db", "conf/settings.local.json"].map(|path| user.read(path)),
         ["SECRET=1\n", "rows", "{}\n"]
     );
-    assert!(!user.exists("node_modules"), "nobody has a copy");
+    assert!(!user.exists("node_modules"), "there is no copy");
     user.write("node_modules/dep/index.js", "0123456789");
     insta::assert_snapshot!(not_covered(&user), @"
     FOLDER/work
-      3 of them ignored, yet kept: 16 B of 268.4 MB used
+      3 of them ignored but recorded: 16 B of 268.4 MB used
 
     Not covered:
       can be made again:
@@ -90,9 +90,9 @@ fn what_is_over_the_budget_is_listed_with_the_reason() {
     user.takeback(&["checkpoint"]);
     insta::assert_snapshot!(not_covered(&user), @"
     FOLDER/work
-      1 of them ignored, yet kept: 8 B of 9 B used
+      1 of them ignored but recorded: 8 B of 9 B used
 
-    Ignored folders, covered within the same budget:
+    Ignored folders, recorded within the same budget:
       build/  0 files, 0 B, 1 not covered
 
     Not covered:
@@ -202,9 +202,9 @@ fn small_files_in_ignored_folders_are_covered_and_listed() {
     );
     insta::assert_snapshot!(not_covered(&user), @"
     FOLDER/work
-      2 of them ignored, yet kept: 8 B of 268.4 MB used
+      2 of them ignored but recorded: 8 B of 268.4 MB used
 
-    Ignored folders, covered within the same budget:
+    Ignored folders, recorded within the same budget:
       data/  2 files, 8 B, 1 not covered
 
     Not covered:

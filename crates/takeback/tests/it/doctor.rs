@@ -42,10 +42,10 @@ fn each_state_has_its_words() {
     nothing done: 0
     takeback 0.1.0
     ! Claude Code 2.1.325: no hooks
-        `takeback init` puts them in.
+        `takeback init` installs them.
     hooks put in: 0
     takeback 0.1.0
-    ✓ Claude Code 2.1.325: hooks in ~/.claude/settings.json, no session since they were put in
+    ✓ Claude Code 2.1.325: hooks in ~/.claude/settings.json, no session since they were installed
     ✓ ~/.takeback: SIZE in 0 workspaces
     one is missing: 0
     takeback 0.1.0
@@ -54,14 +54,15 @@ fn each_state_has_its_words() {
     ✓ ~/.takeback: SIZE in 0 workspaces
     the program is gone: 1
     takeback 0.1.0
-    ✗ Claude Code 2.1.325: the hooks in ~/.claude/settings.json run /gone/takeback, which is not there
-        `takeback init` mends them.
+    ✗ Claude Code 2.1.325: the hooks in ~/.claude/settings.json run /gone/takeback, which does not
+      exist
+        `takeback init` fixes them.
     ✓ ~/.takeback: SIZE in 0 workspaces
     no settings: 0
     takeback 0.1.0
     ! Claude Code 2.1.325: ~/.claude/settings.json cannot be read: line 1, column 3: Expected string
       for object property
-        Mend it there.
+        Fix it there.
     ✓ ~/.takeback: SIZE in 0 workspaces
     one ran: 0
     takeback 0.1.0
@@ -113,7 +114,7 @@ fn what_went_wrong_lately_is_told_whichever_session_it_was() {
     leave_trace(&user, "old", 24 * 8 * HOUR, Some("long ago"));
     doctor("more than a week ago");
     leave_trace(&user, "not-understood", 3 * HOUR, Some("no session_id in it"));
-    doctor("an event nobody understood");
+    doctor("an unknown event");
     leave_trace(&user, "fine", HOUR, None);
     doctor("and a session that went well");
     leave_trace(&user, "bad", 2 * HOUR, Some("the disk is full"));
@@ -121,10 +122,10 @@ fn what_went_wrong_lately_is_told_whichever_session_it_was() {
     insta::assert_snapshot!(told, @"
     more than a week ago: good, fired old
       Claude Code 2.1.325: hooks ran 8 days ago (1 in session old)
-    an event nobody understood: warning, fired old
-      Claude Code 2.1.325: hooks ran 8 days ago (1 in session old); an event was not understood 3 h ago: no session_id in it
+    an unknown event: warning, fired old
+      Claude Code 2.1.325: hooks ran 8 days ago (1 in session old); an event could not be parsed 3 h ago: no session_id in it
     and a session that went well: warning, fired fine
-      Claude Code 2.1.325: hooks ran 1 h ago (1 in session fine); an event was not understood 3 h ago: no session_id in it
+      Claude Code 2.1.325: hooks ran 1 h ago (1 in session fine); an event could not be parsed 3 h ago: no session_id in it
     and one that did not: warning, fired fine
       Claude Code 2.1.325: hooks ran 1 h ago (1 in session fine); session bad went wrong 2 h ago: the disk is full (1 more within a week)
     ");
@@ -142,7 +143,7 @@ fn only_files_are_read() {
     pipe(user.work().join(".claude/settings.local.json"));
     pipe(user.home().join(".claude/projects/-work/s.jsonl"));
     let answer = takeback(&user, &["doctor"]);
-    assert!(answer.out.contains("no session since they were put in"), "{answer:?}");
+    assert!(answer.out.contains("no session since they were installed"), "{answer:?}");
     pipe(user.work().join(".claude/settings.json"));
     let answer = takeback(&user, &["doctor"]);
     let what = "work/.claude/settings.json cannot be read: it is not a regular file";
@@ -166,7 +167,7 @@ fn a_session_without_a_sign_of_life_is_found() {
     let file = fs::File::options().append(true).open(settings).expect("settings");
     file.set_modified(later).expect("a time is set");
     let answer = takeback(&user, &["doctor"]);
-    assert_eq!(answer.code, 0, "nobody knows whether it is still so: {answer:?}");
+    assert_eq!(answer.code, 0, "it may have been fixed since: {answer:?}");
     assert!(answer.out.contains("changed since"), "{answer:?}");
     let old = line.replace("2999", "1999");
     fs::write(project.join("s2.jsonl"), old).expect("a transcript");
@@ -213,17 +214,17 @@ fn agents_that_do_not_trust_hooks_are_named() {
     nothing is trusted: 0
       warning: Codex 0.166.0: hooks in ~/.codex/hooks.json will not run: 8 of 8 hooks not trusted
         Start `codex`, enter /hooks and press t.
-      warning: Copilot CLI 1.0.102: hooks in FOLDER/work/.github/hooks/takeback.json will not run: Copilot CLI does not trust FOLDER/work, and passes over its hooks
+      warning: Copilot CLI 1.0.102: hooks in FOLDER/work/.github/hooks/takeback.json will not run: Copilot CLI does not trust this folder and ignores its hooks
         Start `copilot` there and trust the folder, or use `takeback init` without --scope project.
     sessions without a sign of life: 1
       broken: Codex 0.166.0: hooks did not run in session c1 (just now): 8 of 8 hooks not trusted
         Start `codex`, enter /hooks and press t.
-      broken: Copilot CLI 1.0.102: hooks did not run in session p1 (just now): Copilot CLI does not trust FOLDER/work, and passes over its hooks
+      broken: Copilot CLI 1.0.102: hooks did not run in session p1 (just now): Copilot CLI does not trust this folder and ignores its hooks
         Start `copilot` there and trust the folder, or use `takeback init` without --scope project.
     the folder is trusted: 1
       broken: Codex 0.166.0: hooks did not run in session c1 (just now): 8 of 8 hooks not trusted
         Start `codex`, enter /hooks and press t.
-      good: Copilot CLI 1.0.102: hooks in FOLDER/work/.github/hooks/takeback.json, no session since they were put in
+      good: Copilot CLI 1.0.102: hooks in FOLDER/work/.github/hooks/takeback.json, no session since they were installed
     ");
 }
 
@@ -296,7 +297,7 @@ fn another_takeback_that_the_hooks_run_is_found_if_it_is_older() {
     fs::remove_file(bin(&user).join("takeback")).expect("it goes");
     let answer = takeback(&user, &["doctor"]);
     assert_eq!(answer.code, 1, "not on PATH at all: {answer:?}");
-    assert!(answer.out.contains("run takeback, which is not there"), "{answer:?}");
+    assert!(answer.out.contains("run takeback, which does not exist"), "{answer:?}");
 }
 
 #[test]
@@ -378,6 +379,10 @@ fn the_real_program_refuses_what_doctor_says_it_refuses() {
         let told = &told["agents"][0];
         assert_eq!(answer.code, i32::from(!is_read), "{title}: {told}");
         let what = told["what"].as_str().expect("text");
-        assert_eq!(what.contains("; Claude Code refuses it"), !is_read, "{title}: {told}");
+        assert_eq!(
+            what.contains("; Claude Code ignores the whole file"),
+            !is_read,
+            "{title}: {told}"
+        );
     }
 }

@@ -78,9 +78,7 @@ fn errors_are_json_when_asked() {
     let user = User::new();
     let answer = user.takeback(&["log", "--json"]);
     assert_eq!((answer.code, answer.out.as_str()), (10, ""));
-    insta::assert_snapshot!(answer.err, @r#"
-    {"code":10,"error":"FOLDER/work is not protected","hints":["`takeback run -- CMD` or `takeback checkpoint` protects this folder."]}
-    "#);
+    insta::assert_snapshot!(answer.err, @r#"{"error":"FOLDER/work is not protected","hints":["`takeback run -- CMD` or `takeback checkpoint` protects this folder."],"code":10}"#);
 }
 
 #[test]
@@ -130,7 +128,7 @@ fn what_only_has_the_name_of_a_stage_stops_no_command() {
             ");
         }
         insta::allow_duplicates! {
-            insta::assert_snapshot!(user.takeback(&["recover", "--json"]).out, @r#"{"clearedStages":0,"drainedEvents":0,"finished":[],"leftStages":[".takeback/stage-LONG-ID"],"mendedRoot":false}"#);
+            insta::assert_snapshot!(user.takeback(&["recover", "--json"]).out, @r#"{"finished":[],"clearedStages":0,"leftStages":[".takeback/stage-LONG-ID"],"drainedEvents":0,"mendedRoot":false}"#);
         }
         insta::allow_duplicates! {
             insta::assert_snapshot!(user.takeback(&["recover", "--dry-run"]).out, @"Nothing was interrupted.");
@@ -145,8 +143,8 @@ fn a_folder_that_is_not_there() {
     let answer = user.takeback(&["-C", "nowhere", "log"]);
     assert_eq!(answer.code, 2);
     insta::assert_snapshot!(answer.err, @r"
-    takeback: nowhere cannot be opened: No such file or directory (os error 2)
-      Name a folder that is there.
+    takeback: cannot open nowhere: No such file or directory (os error 2)
+      Name a folder that exists.
     ");
     user.write("gone/x", "");
     let script = "cd gone && rm -r ../gone && exec \"$0\" log";
@@ -157,7 +155,7 @@ fn a_folder_that_is_not_there() {
     assert_eq!(answer.code, 2);
     insta::assert_snapshot!(answer.err, @r"
     takeback: the current folder cannot be used: No such file or directory (os error 2)
-      Change to a folder that is there, or name one with -C DIR.
+      Change to a folder that exists, or name one with -C DIR.
     ");
 }
 
@@ -238,7 +236,7 @@ fn wrong_arguments_are_json_when_asked() {
         let error: serde_json::Value = serde_json::from_str(&answer.err).expect("one JSON value");
         assert_eq!((answer.code, &error["code"]), (2, &2.into()), "{args:?}");
     }
-    insta::assert_snapshot!(user.takeback(&["lgo", "--json"]).err, @r#"{"code":2,"error":"unrecognized subcommand 'lgo'","hints":["Usage: takeback [OPTIONS] <COMMAND>"]}"#);
+    insta::assert_snapshot!(user.takeback(&["lgo", "--json"]).err, @r#"{"error":"unrecognized subcommand 'lgo'","hints":["Usage: takeback [OPTIONS] <COMMAND>"],"code":2}"#);
     assert!(user.takeback(&["lgo"]).err.starts_with("error: "), "for people as ever");
     let answer = user.takeback(&["run", "--", "sh", "-c", "exit 3", "--json"]);
     assert_eq!(answer.code, 3);

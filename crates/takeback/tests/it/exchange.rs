@@ -33,7 +33,7 @@ fn history_goes_from_one_folder_to_another() {
     assert_eq!(exported.code, 0, "{exported:?}");
     insta::assert_snapshot!(exported.out.replace(char::is_numeric, "N"), @r"
     Exported N points and N change  NNN B in ../bundle
-    N path left out: ignored, outside the workspace, or Takeback's own. --include-ignored takes the first two along.
+    N path left out: ignored, outside the workspace, or Takeback's own. --include-ignored includes the first two.
     ");
     let other = User::new();
     let imported =
@@ -43,7 +43,7 @@ fn history_goes_from_one_folder_to_another() {
     Imported 2 points and 2 sessions  1 change, 4 new blobs
       ID  make it two
       ID  [done]
-    Your files are as they were. `takeback rewind ID --exact` brings the files of a point.
+    Your files were not changed. `takeback rewind ID --exact` restores the files of a point.
     ");
     assert!(!other.exists("a.txt"));
     let listed = other.json(&["log"]);
@@ -83,9 +83,9 @@ fn a_second_import_says_which_label_is_taken() {
       ID  make it two
       ID  [done-2] done
                 the label “done” is taken here
-    Your files are as they were. `takeback rewind ID --exact` brings the files of a point.
+    Your files were not changed. `takeback rewind ID --exact` restores the files of a point.
     ");
-    // What was done here is told as before, also where somebody counts or names a message.
+    // What was done here is told as before, also when points are counted or named by message.
     insta::assert_snapshot!(user.takeback(&["log"]).out, @r"
     ID  just now  by hand (imported)  [done-2] done  –
     ID  just now  s (imported)        make it two    1 file +1 -1
@@ -98,7 +98,7 @@ fn a_second_import_says_which_label_is_taken() {
 
       a.txt  changed  s with Edit
     ");
-    insta::assert_snapshot!(user.takeback(&["show", "done"]).out.lines().skip(3).collect::<Vec<_>>().join("\n"), @"Nothing was changed after it.");
+    insta::assert_snapshot!(user.takeback(&["show", "done"]).out.lines().skip(3).collect::<Vec<_>>().join("\n"), @"Nothing changed after it.");
     insta::assert_snapshot!(user.takeback(&["show"]).out.lines().next().unwrap_or(""), @"[done]");
 }
 
@@ -241,7 +241,7 @@ fn a_file_that_is_refused_leaves_nothing_behind() {
     ");
     insta::assert_snapshot!(told(&good, &["--max-size", "3"]), @r"
     takeback: FOLDER/home/bundle is refused: its contents are larger than 3 bytes
-      --max-size allows more, if you trust it; nothing was imported.
+      If you trust the file, --max-size allows more; nothing was imported.
     ");
     let folder = other.home();
     let answer = other.takeback(&["import", folder.to_str().expect("utf-8")]);

@@ -62,7 +62,7 @@ fn an_agent_that_deletes_the_home_is_reported_until_you_acknowledge_it() {
     session.tell("PreToolUse", bash("c2"));
     fs::remove_dir_all(user.home().join(".takeback")).expect("it goes");
     let told = message(&session.ask("PostToolUse", bash("c2"))).expect("it is told at once");
-    insta::assert_snapshot!(untimed(&told), @"Takeback: the history of FOLDER/work is gone: its store ~/.takeback/workspaces/work-LONG-ID, made 0000-00-00 00:00:00, is not there any more; an empty one was made 0000-00-00 00:00:00. `takeback doctor --acknowledge` ends this report, once you know why.");
+    insta::assert_snapshot!(untimed(&told), @"Takeback: the history of FOLDER/work is gone: its store ~/.takeback/workspaces/work-LONG-ID, made 0000-00-00 00:00:00, no longer exists; an empty one was made 0000-00-00 00:00:00. `takeback doctor --acknowledge` stops this report, once you know why.");
     session.stop();
     let log = fs::read_to_string(user.home().join(".takeback/logs/hooks.log")).expect("a log");
     assert!(log.contains("is gone"), "{log}");
@@ -230,7 +230,7 @@ fn recording_goes_on_without_a_place_for_markers() {
     let doctor = user.takeback(&["doctor"]);
     let told = untimed(&doctor.out);
     assert_eq!(doctor.code, 0, "{told}");
-    assert!(told.contains("! a deleted store would not be noticed"), "{told}");
+    assert!(told.contains("! a deleted store would go unnoticed"), "{told}");
 }
 
 #[test]

@@ -16,7 +16,7 @@ pub(crate) struct User {
 }
 
 /// A user that every system has, and that may do very little.
-const NOBODY: u32 = 65_534;
+const UNPRIVILEGED: u32 = 65_534;
 
 /// What a command answered.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -173,7 +173,7 @@ impl User {
         fs::metadata(self.work()).expect("it is there").uid() == 0
     }
 
-    /// Gives everything to somebody who may not do everything: if we are root, to nobody.
+    /// Gives everything to an unprivileged user: if we are root, to uid 65534.
     pub(crate) fn give_up_privileges(&self) {
         if !self.is_root() {
             return;
@@ -184,7 +184,10 @@ impl User {
         let program = folder.join("takeback");
         let run = |command: &mut Command| assert!(command.status().expect("it runs").success());
         run(Command::new("cp").arg(env!("CARGO_BIN_EXE_takeback")).arg(program));
-        run(Command::new("chown").arg("-R").arg(format!("{NOBODY}:{NOBODY}")).arg(folder));
+        run(Command::new("chown")
+            .arg("-R")
+            .arg(format!("{UNPRIVILEGED}:{UNPRIVILEGED}"))
+            .arg(folder));
         run(Command::new("chmod").arg("0755").arg(folder));
     }
 
@@ -209,7 +212,7 @@ impl User {
         if self.is_given_up() {
             command = Command::new(self.folder.path().join("takeback"));
             command.args(args).current_dir(self.work()).env_clear().env("HOME", self.home());
-            command.uid(NOBODY);
+            command.uid(UNPRIVILEGED);
         }
         command.env("TAKEBACK_HOOK_DEADLINE_MS", "60000");
         command.env("TAKEBACK_SCAN_BUDGET_MS", "60000").envs(variables.iter().copied());
@@ -226,7 +229,7 @@ impl User {
         tracer.arg(self.program()).args(args).current_dir(self.work()).env_clear();
         tracer.env("HOME", self.home()).env("PATH", std::env::var_os("PATH").unwrap_or_default());
         if self.is_given_up() {
-            tracer.uid(NOBODY);
+            tracer.uid(UNPRIVILEGED);
         }
         let status = tracer.stdout(Stdio::null()).stderr(Stdio::null()).status();
         status.expect("it starts").code().is_none()

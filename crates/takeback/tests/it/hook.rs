@@ -148,7 +148,7 @@ fn whatever_comes_the_agent_is_neither_stopped_nor_spoken_to() {
     let log = fs::read_to_string(user.home().join(".takeback/logs/hooks.log")).unwrap();
     assert_eq!(log.lines().count(), 6, "{log}");
     let lost = heartbeats(&user).into_iter().find(|beat| beat["session"] == "not-understood");
-    assert!(lost.unwrap()["problem"]["what"].as_str().unwrap().contains("no JSON"), "{log}");
+    assert!(lost.unwrap()["problem"]["what"].as_str().unwrap().contains("cannot parse"), "{log}");
     assert!(log.contains("nobody: there is no agent of this name; known: claude, codex"), "{log}");
     for args in [&["hook"][..], &["hook", "--agent"], &["hook", "--unknown"]] {
         let answer = user.fed(args, "{}");
@@ -318,7 +318,7 @@ fn what_cannot_be_recorded_in_time_waits_and_is_marked() {
     let answer = user.answer_of(late, &session.given("PreToolUse", told.clone()).to_string());
     assert_eq!(answer, Answer { code: 0, out: String::new(), err: String::new() });
     let problem = heartbeat(&user)["problem"]["what"].to_string();
-    assert!(problem.contains("it waits in the spool"), "{problem}");
+    assert!(problem.contains("it waits in the inbox"), "{problem}");
     user.write("a.txt", "two\n");
     session.tell("PostToolUse", told);
     session.stop();
@@ -356,7 +356,7 @@ fn a_command_in_the_background_ends_when_the_agent_is_told_so() {
     assert_eq!(authors.len(), 2, "{authors:?}");
     assert!(authors.iter().any(|(path, author)| path == "served.txt" && author.contains("\"s\"")));
     assert!(authors.iter().any(|(path, author)| path == "mine.txt" && author.contains("human")));
-    assert_eq!(user.json(&["log"]).as_array().unwrap().len(), 1, "nobody asked for anything");
+    assert_eq!(user.json(&["log"]).as_array().unwrap().len(), 1, "no client asked for anything");
 }
 
 #[test]

@@ -1,6 +1,7 @@
 //! What a user sees of labels, pins, sessions and clean-ups.
 
 use serde_json::Value;
+use takeback::store::{Change, Log as _, Point, Seq, Session, SqliteStore, Timestamp, Write};
 
 use crate::home::User;
 
@@ -30,7 +31,7 @@ fn prompts_of(user: &User, numbers: std::ops::Range<usize>) {
     }
 }
 
-/// As if the clock, or somebody, had done it.
+/// As if the clock or the user had done it.
 fn change_store(user: &User, sql: &str) {
     let database = rusqlite::Connection::open(user.store().join("timeline.db")).expect("it opens");
     database.execute(sql, []).expect("it is done");
@@ -125,7 +126,7 @@ fn only_so_many_points_of_a_session_are_kept() {
         (kept.len(), kept[0].as_str(), kept[49].as_str(), kept[50].as_str()),
         (51, "prompt 54", "prompt 5", "prompt 0")
     );
-    insta::assert_snapshot!(user.takeback(&["cleanup"]).out, @"No point is too old or too many.  0 B given back");
+    insta::assert_snapshot!(user.takeback(&["cleanup"]).out, @"Nothing to expire.  reclaimed 0 B");
     let gone = user.takeback(&["rewind", "m1", "-y"]);
     assert_eq!(gone.code, 1, "{gone:?}");
     assert_eq!(user.takeback(&["rewind", "m5", "-y"]).code, 0);
@@ -167,7 +168,7 @@ fn what_is_begun_cleans_up_once_a_day() {
     assert_eq!((begun.err.as_str(), described(&user).len()), ("", 53), "it was done today");
     user.set("{}");
     change_store(&user, "UPDATE meta SET last_cleanup = last_cleanup - 90000000");
-    insta::assert_snapshot!(user.takeback(&["run", "--", "true"]).err.lines().next().unwrap_or_default(), @"takeback: Removed 2 points  0 B given back");
+    insta::assert_snapshot!(user.takeback(&["run", "--", "true"]).err.lines().next().unwrap_or_default(), @"takeback: Removed 2 points  reclaimed 0 B");
     assert_eq!(described(&user).len(), 52);
     change_store(&user, "UPDATE meta SET last_cleanup = last_cleanup + 2 * 86400000");
     let begun = user.takeback(&["run", "--", "true"]);
@@ -195,28 +196,28 @@ fn a_clock_that_jumped_is_not_believed_at_once() {
             "UPDATE meta SET last_cleanup = last_cleanup - 31 * {day}, last_scan = last_scan - 31 * {day}"
         ),
     );
-    for (table, column) in [("point", "created_at"), ("change", "time"), ("session", "started_at")]
-    {
-        change_store(&user, &format!("UPDATE {table} SET {column} = {column} - 31 * {day}"));
-    }
-    // As if the store had been made like that: its chain begins when it is opened.
-    for table in ["change", "session", "turn", "call", "point", "rewind"] {
-        change_store(&user, &format!("ALTER TABLE {table} DROP COLUMN sum"));
-    }
-    for sql in [
-        "ALTER TABLE meta DROP COLUMN records",
-        "DROP TABLE link",
-        "DROP TABLE loss",
-        "PRAGMA user_version = 6",
-    ] {
-        change_store(&user, sql);
-    }
+    // Through the store, which keeps the checksums of what it writes.
+    let mut store = SqliteStore::open(&user.store()).expect("it opens");
+    let earlier = |time: Timestamp| Timestamp(time.0 - 31 * day);
+    let points = store.points().unwrap().into_iter();
+    let points =
+        points.map(|point| Write::Point(Point { created_at: earlier(point.created_at), ..point }));
+    let changes = store.changes_after(Seq(0)).unwrap().into_iter();
+    let changes =
+        changes.map(|change| Write::ReplaceChange(Change { time: earlier(change.time), ..change }));
+    let sessions = store.sessions().unwrap().into_iter();
+    let sessions =
+        sessions.map(|one| Write::Session(Session { started_at: earlier(one.started_at), ..one }));
+    let writes: Vec<Write> = points.chain(changes).chain(sessions).collect();
+    let head = store.head().unwrap();
+    store.commit(head, &writes).expect("it is written");
+    drop(store);
     let asked = user.takeback(&["cleanup"]);
     assert_eq!(asked.code, 1);
     let words: String = asked.err.chars().filter(|c| !c.is_ascii_digit()).collect();
     insta::assert_snapshot!(words, @"
     takeback: nothing was cleaned up: the clock seems to have jumped (from -- :: to -- ::, with nothing in between)
-      Set the clock right; or, if it is right, use --trust-clock.
+      Correct the clock or, if it is right, pass --trust-clock.
     ");
     assert_eq!(user.json(&["status"])["points"], 51);
     assert_eq!(user.takeback(&["cleanup", "--trust-clock"]).code, 0);
@@ -228,7 +229,7 @@ fn sessions_are_listed_archived_and_deleted() {
     let user = User::with(&[("a.txt", "first\n")]);
     assert_eq!(user.takeback(&["sessions"]).code, 10);
     user.takeback(&["checkpoint"]);
-    insta::assert_snapshot!(user.takeback(&["sessions"]).out, @"No sessions yet. `takeback run -- CMD` is one.");
+    insta::assert_snapshot!(user.takeback(&["sessions"]).out, @"No sessions yet. `takeback run -- CMD` starts one.");
     session_of(&user, 2);
     user.takeback(&["pin", "m1"]);
     insta::assert_snapshot!(user.takeback(&["sessions"]).out, @"s  just now  idle  2 points  prompt 0");
@@ -238,11 +239,11 @@ fn sessions_are_listed_archived_and_deleted() {
         (&Value::from("s"), &Value::from(2), &Value::from(false))
     );
 
-    insta::assert_snapshot!(user.takeback(&["session", "archive", "s"]).out, @"Archived s  its data goes in 7 days, but for labelled and pinned points");
+    insta::assert_snapshot!(user.takeback(&["session", "archive", "s"]).out, @"Archived s  its data is deleted in 7 days, except labelled and pinned points");
     assert!(user.takeback(&["sessions"]).out.contains("archived"));
-    let nobody = user.takeback(&["session", "archive", "nobody"]);
-    assert_eq!(nobody.code, 1);
-    insta::assert_snapshot!(nobody.err, @"
+    let unknown = user.takeback(&["session", "archive", "nobody"]);
+    assert_eq!(unknown.code, 1);
+    insta::assert_snapshot!(unknown.err, @"
     takeback: there is no session nobody
       `takeback sessions` lists the sessions.
     ");
@@ -250,13 +251,13 @@ fn sessions_are_listed_archived_and_deleted() {
     let asked = user.takeback(&["session", "delete", "s"]);
     assert_eq!(asked.code, 2);
     insta::assert_snapshot!(asked.err, @"
-    takeback: this deletes points and nobody can be asked
-      --dry-run shows what it would do, -y does it without asking.
+    takeback: this deletes points and needs confirmation
+      Run it in a terminal, or pass -y; --dry-run shows what it would do.
     ");
     insta::assert_snapshot!(user.takeback(&["session", "delete", "s", "--dry-run"]).out, @"
     Delete session s
 
-      2 points would be gone, 1 of them labelled or pinned
+      2 points would be deleted, 1 of them labelled or pinned
       files are not touched; this cannot be undone
     ");
     assert_eq!(described(&user).len(), 3);
@@ -297,7 +298,7 @@ fn an_empty_name_means_no_session() {
     ] {
         let answer = user.takeback(args);
         assert_eq!(answer.code, 2, "{args:?}: {answer:?}");
-        assert!(answer.err.contains("an empty name names no session"), "{answer:?}");
+        assert!(answer.err.contains("the session's name is empty"), "{answer:?}");
     }
     assert_eq!(user.json(&["sessions"]).as_array().map(Vec::len), Some(1));
 }

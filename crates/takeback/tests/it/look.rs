@@ -149,7 +149,7 @@ fn verify_reads_every_byte() {
     let user = two_points();
     let answer = user.takeback(&["verify"]);
     assert_eq!(answer.code, 0);
-    insta::assert_snapshot!(answer.out, @"All is well. 2 points, 5 changes, every byte read and checked.");
+    insta::assert_snapshot!(answer.out, @"No damage found. 2 points, 5 changes, every byte read and checked.");
     let packs = user.store().join("packs");
     let pack = std::fs::read_dir(packs).expect("packs").next().expect("one").expect("named").path();
     let mut bytes = std::fs::read(&pack).expect("it can be read");
@@ -167,7 +167,7 @@ fn recover_says_when_there_is_nothing_to_do() {
     insta::assert_snapshot!(user.takeback(&["recover"]).out, @"Nothing was interrupted.");
 }
 
-/// As somebody who may not read everything.
+/// As a user who may not read everything.
 #[test]
 fn what_cannot_be_read_is_named_and_stops_nothing() {
     use std::os::unix::fs::PermissionsExt as _;

@@ -15,6 +15,7 @@ mod gone;
 mod home;
 mod hook;
 mod keeping;
+mod library;
 mod line;
 mod look;
 mod mcp;

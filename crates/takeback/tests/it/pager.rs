@@ -24,7 +24,7 @@ fn terminal() -> Terminal {
 /// A command that marks each line, so that it can be seen to have been there.
 const MARKS: &str = "sed s/^/paged:/";
 
-/// A pager that reads one line and goes; it leaves its process id.
+/// A pager that reads one line and exits; it writes its process id.
 fn impatient(user: &User) -> (String, PathBuf) {
     let note = user.home().join("pager.pid");
     (format!("echo $$ > '{}'; head -n 1", note.display()), note)
@@ -41,7 +41,7 @@ fn a_long_answer_waits_in_less_until_it_is_left() {
 }
 
 #[test]
-fn the_users_own_pager_goes_first() {
+fn the_users_own_pager_has_priority() {
     let user = long_log();
     let other = terminal().with("PAGER", MARKS).run(&user, &LOG, "", "");
     assert!(other.shown().contains("paged:"), "{}", other.shown());
@@ -62,7 +62,7 @@ fn what_fits_the_terminal_is_not_paged() {
 }
 
 #[test]
-fn nobody_is_paged_who_cannot_or_does_not_want_to() {
+fn no_pager_without_a_terminal_or_if_turned_off() {
     let user = long_log();
     let marked = || terminal().with("PAGER", MARKS);
     for (terminal, args) in [
@@ -107,7 +107,7 @@ fn a_pager_that_is_not_there_loses_nothing_of_a_long_answer() {
 }
 
 #[test]
-fn leaving_the_pager_early_is_no_error_and_leaves_nobody_behind() {
+fn leaving_the_pager_early_is_no_error_and_leaves_no_process() {
     let user = User::new();
     let lines: String = (0..200_000).map(|n| format!("line {n}\n")).collect();
     user.takeback(&["checkpoint"]);

@@ -102,14 +102,14 @@ fn events_are_answered_line_by_line() {
     ];
     let answer = user.fed(&["record"], &events.join("\n"));
     insta::assert_snapshot!(answer.out, @r#"
-    {"event":"session_start","notCaptured":[],"ok":true,"point":null,"seq":0}
-    {"event":"prompt","notCaptured":[],"ok":true,"point":"LONG-ID","seq":1}
-    {"checkpoint":"LONG-ID","checkpoints":[{"filePath":"a.txt","id":"LONG-ID"}],"event":"before_tool","notCaptured":[],"ok":true,"point":null,"seq":1}
-    {"event":"after_tool","notCaptured":[],"ok":true,"point":null,"seq":1}
-    {"error":"not an event: expected ident at line 1 column 2","ok":false}
-    {"error":"not an event: unknown variant `dance`, expected one of `session_start`, `prompt`, `before_tool`, `after_tool`, `turn_end`, `session_end`, `step` at line 1 column 16","ok":false}
-    {"event":"turn_end","notCaptured":[],"ok":true,"point":null,"seq":1}
-    {"event":"session_end","notCaptured":[],"ok":true,"point":null,"seq":1}
+    {"ok":true,"event":"session_start","seq":0,"point":null,"notCaptured":[]}
+    {"ok":true,"event":"prompt","seq":1,"point":"LONG-ID","notCaptured":[]}
+    {"ok":true,"event":"before_tool","seq":1,"point":null,"notCaptured":[],"checkpoint":"LONG-ID","checkpoints":[{"id":"LONG-ID","filePath":"a.txt"}]}
+    {"ok":true,"event":"after_tool","seq":1,"point":null,"notCaptured":[]}
+    {"ok":false,"error":"not an event: expected ident at line 1 column 2"}
+    {"ok":false,"error":"not an event: unknown variant `dance`, expected one of `session_start`, `prompt`, `before_tool`, `after_tool`, `turn_end`, `session_end`, `step` at line 1 column 16"}
+    {"ok":true,"event":"turn_end","seq":1,"point":null,"notCaptured":[]}
+    {"ok":true,"event":"session_end","seq":1,"point":null,"notCaptured":[]}
     "#);
     assert_eq!(answer.code, 1, "some lines were no events");
     let point = &user.json(&["log"])[0];
@@ -142,7 +142,7 @@ fn an_edit_told_from_outside_is_taken_back_from_outside() {
       deleted   sub/  and 1 in it
 
     1 restored, 2 deleted
-    Done and checked on disk. `takeback undo` takes it back.
+    Done and verified on disk. `takeback undo` takes it back.
     ");
     assert!(!user.exists("sub"));
 }
@@ -287,7 +287,7 @@ fn a_process_that_does_not_run_is_refused() {
     let refused = user.fed(&["record", "--pid", &pid.to_string()], "");
     assert_eq!(
         (refused.code, refused.err),
-        (2, format!("takeback: {error}\n  --pid names the agent's process, while it runs.\n"))
+        (2, format!("takeback: {error}\n  --pid must name a running process.\n"))
     );
     assert_eq!(user.json(&["sessions"]), json!([]), "no session was recorded");
 }

@@ -31,13 +31,13 @@ fn a_preview_changes_nothing() {
 }
 
 #[test]
-fn nobody_to_ask_is_an_error_that_says_what_to_do() {
+fn a_missing_confirmation_is_an_error_that_says_what_to_do() {
     let user = after_a_run();
     let answer = user.takeback(&["rewind", "@"]);
     assert_eq!(answer.code, 2);
     insta::assert_snapshot!(answer.err, @r"
-    takeback: this changes files and nobody can be asked
-      --dry-run shows what it would do, -y does it without asking.
+    takeback: this changes files and needs confirmation
+      Run it in a terminal, or pass -y; --dry-run shows what it would do.
     ");
     assert!(user.exists("new.txt"));
 }
@@ -57,7 +57,7 @@ fn rewind_undo_redo() {
     2 paths changed while `sh -c sed -i s/one/1/ a.txt; echo n > new.txt` ran; may include yours.
 
     1 restored, 1 deleted · 1 kept
-    Done and checked on disk. `takeback undo` takes it back.
+    Done and verified on disk. `takeback undo` takes it back.
     ");
     assert!(!user.exists("new.txt") && user.read("a.txt").starts_with("one"));
     assert_eq!(user.read("mine.txt"), "changed\n");
@@ -70,7 +70,7 @@ fn rewind_undo_redo() {
       restored  new.txt
 
     2 restored
-    Done and checked on disk. `takeback redo` takes it back.
+    Done and verified on disk. `takeback redo` takes it back.
     ");
     assert!(user.exists("new.txt") && user.read("a.txt").starts_with("1\n"));
     assert_eq!(user.takeback(&["redo", "-y"]).code, 0);
@@ -192,7 +192,7 @@ fn a_preview_shows_how_files_would_change_merged_ones_too() {
     assert!(user.exists("new.txt"));
     let done = user.takeback(&["rewind", "@", "-y", "--diff"]);
     assert_eq!(done.code, 0);
-    assert!(done.out.contains(diffs) && done.out.contains("Done and checked"), "{}", done.out);
+    assert!(done.out.contains(diffs) && done.out.contains("Done and verified"), "{}", done.out);
     assert_eq!(user.read("a.txt"), "one\ntwo\nthree\nfour\nmine\n");
 }
 
@@ -236,9 +236,11 @@ fn what_you_changed_a_moment_ago_is_among_what_is_kept() {
 fn what_you_save_while_you_are_asked_changes_nothing() {
     let user = after_a_turn();
     let terminal = crate::terminal::Terminal::new(40, 80);
-    let done = terminal.run_while(&user, &["rewind", "m"], "[y/N]", "y\r", || {
-        user.write("mine.txt", "changed\n");
-    });
+    let mut seat = terminal.start(&user, &["rewind", "m"]);
+    seat.sees("[y/N]");
+    user.write("mine.txt", "changed\n");
+    seat.types("y\r");
+    let done = crate::terminal::Ran::of(seat);
     assert_eq!(done.code, 0, "{}", done.shown());
     assert!(!done.shown().contains("Something changed meanwhile"), "{}", done.shown());
     assert_eq!((user.read("a.txt"), user.read("mine.txt")), ("one\n".into(), "changed\n".into()));

@@ -57,14 +57,14 @@ fn what_is_pinned_is_said_to_be_in_the_way() {
     assert_eq!(answer.code, 0);
     let said = answer.out.lines().nth(1).expect("a second line");
     assert!(said.starts_with("Over maxStoreBytes (100.0 KB) by "), "{said}");
-    assert!(said.contains(", points with a pin or a label 4"), "{said}");
+    assert!(said.contains(", pinned and labelled points 4"), "{said}");
     assert_eq!(listed(&user), 2, "the pinned and the newest");
     for command in ["status", "du", "doctor"] {
         let answer = user.takeback(&[command]);
         assert_eq!(answer.code, 0);
         let told = answer.out.split_whitespace().collect::<Vec<_>>().join(" ");
         assert!(told.contains("over maxStoreBytes (100.0 KB) by "), "{command}: {told}");
-        assert!(told.contains("recording goes on"), "{command}: {told}");
+        assert!(told.contains("recording continues"), "{command}: {told}");
     }
     points(&user, 5, 1);
     assert_eq!(listed(&user), 3, "it does");
@@ -125,16 +125,16 @@ fn the_store_used_longest_ago_gives_way_for_the_home() {
     user.set(r#"{"maxHomeBytes": 1000}"#);
     let answer = user.takeback(&["-C", &new, "cleanup"]);
     assert_eq!(answer.code, 0);
-    assert!(answer.out.contains("are of folders that are not there any more"), "{answer:?}");
+    assert!(answer.out.contains("are of folders that no longer exist"), "{answer:?}");
     assert_eq!((count(&old), count(&new)), (1, 1));
     let workspaces = user.takeback(&["workspaces"]).out;
     assert!(workspaces.contains("over maxHomeBytes (1.0 KB) by"), "{workspaces}");
-    assert_eq!(user.json(&["workspaces"])[0]["points"], 8, "nobody knows whether it moved");
+    assert_eq!(user.json(&["workspaces"])[0]["points"], 8, "it may have moved");
 }
 
-/// A home on a disk of 24 MB, for one test and whatever it starts; `None`: this system lets nobody
+/// A home on a disk of 24 MB, for one test and whatever it starts; `None`: this system lets no user
 /// have one.
-#[expect(clippy::print_stderr, reason = "whoever reads the tests' output has to know")]
+#[expect(clippy::print_stderr, reason = "a skipped test must show in the output")]
 fn on_a_small_disk(user: &User, script: &str) -> Option<std::process::Output> {
     let alone = |script: &str| {
         let mut command = std::process::Command::new("unshare");

@@ -68,7 +68,7 @@ fn a_command_that_cannot_be_protected_is_not_started() {
     let answer = user.takeback(&["run", "--", "touch", "started"]);
     assert_eq!((answer.code, user.exists("started")), (125, false));
     insta::assert_snapshot!(answer.err, @r"
-    takeback: FOLDER/home/.takeback/workspaces/work-LONG-ID/timeline.db cannot be used (looking for it): Not a directory (os error 20)
+    takeback: FOLDER/home/.takeback/workspaces/work-LONG-ID cannot be used (making it): Not a directory (os error 20)
       The command was not started.
     ");
 }

@@ -27,8 +27,8 @@ fn every_setting_is_listed_with_its_origin() {
     maxStoreBytes            5368709120                                                    default
     maxHomeBytes             21474836480                                                   default
     editCaptureMaxBytes      1048576                                                       default
-    editTools                write_file, edit_file, create_file, replace, Write, Edit, M…  default
-    shellTools               Bash, shell, bash, run_shell_command, exec_command, local_s…  default
+    editTools                write_file, edit_file, create_file, str_replace_editor, Wri…  default
+    shellTools               Bash, shell, bash, exec_command, local_shell, shell_command…  default
     readOnlyTools            Read, Glob, Grep, LS, NotebookRead, WebFetch, WebSearch, To…  default
     preciousFileMaxBytes     ID                                                      default
     preciousTotalBytes       268435456                                                     default
@@ -59,7 +59,7 @@ fn the_environment_goes_before_the_project_and_the_project_before_your_file() {
     pointsPerSession         55                                                            TAKEBACK_POINTS_PER_SESSION
     archiveDays              9                                                             FOLDER/work/.takeback/settings.json
     editCaptureMaxBytes      5                                                             FOLDER/home/.takeback/settings.json
-    shellTools               Bash, shell, bash, run_shell_command, exec_command, local_s…  FOLDER/work/.takeback/settings.json
+    shellTools               Bash, shell, bash, exec_command, local_shell, shell_command…  FOLDER/work/.takeback/settings.json
     derivedFolders           gen, out                                                      TAKEBACK_DERIVED_FOLDERS
     ");
     assert_eq!(user.json(&["config", "shellTools"])["value"][8], "make");
@@ -92,17 +92,17 @@ fn a_project_cannot_disarm_you() {
     refused: editCaptureMaxBytes = 0 in FOLDER/work/.takeback/settings.json
       a project can only raise it
     refused: editTools = ["mcp__run"] in FOLDER/work/.takeback/settings.json
-      only your own settings may say it
+      only your own settings may set it
     refused: readOnlyTools = ["Bash"] in FOLDER/work/.takeback/settings.json
-      only your own settings may say it
+      only your own settings may set it
     refused: preciousFileMaxBytes = 0 in FOLDER/work/.takeback/settings.json
       a project can only raise it
     refused: preciousTotalBytes = 0 in FOLDER/work/.takeback/settings.json
       a project can only raise it
     refused: derivedFolders = ["lib"] in FOLDER/work/.takeback/settings.json
-      only your own settings may say it
+      only your own settings may set it
     refused: hookDeadlineMs = 0 in FOLDER/work/.takeback/settings.json
-      only your own settings may say it
+      only your own settings may set it
     refused: checkpointKeepCount = 0 in FOLDER/work/.takeback/settings.json
       a project can only choose 1 or more
     "#);
@@ -170,16 +170,16 @@ fn your_own_settings_must_make_sense() {
     user.set("{ nonsense");
     let answer = user.takeback(&["checkpoint"]);
     assert_eq!(answer.code, 2);
-    insta::assert_snapshot!(answer.err, @r"
-    takeback: FOLDER/home/.takeback/settings.json is not valid: key must be a string at line 1 column 3
-      Mend it or move it aside.
+    insta::assert_snapshot!(answer.err, @"
+    takeback: FOLDER/home/.takeback/settings.json is invalid: key must be a string at line 1 column 3
+      Fix it or move it away.
     ");
     user.set(r#"{"archiveDays": "many"}"#);
     let answer = user.takeback(&["log"]);
     assert_eq!(answer.code, 2);
-    insta::assert_snapshot!(answer.err, @r"
+    insta::assert_snapshot!(answer.err, @"
     takeback: FOLDER/home/.takeback/settings.json: archiveDays must be a whole number
-      Mend it there.
+      Fix it there.
     ");
     user.set("{}");
     let mut command = user.command(&["config"]);
@@ -224,7 +224,7 @@ fn a_key_that_is_not_known_is_named_once_with_the_nearest() {
 
     let answer = user.takeback(&["config", "pointPerSession"]);
     assert_eq!(answer.code, 2);
-    insta::assert_snapshot!(answer.err.lines().skip(1).collect::<Vec<_>>().join("\n"), @r"
+    insta::assert_snapshot!(answer.err.lines().skip(1).collect::<Vec<_>>().join("\n"), @"
     takeback: there is no setting pointPerSession
       Did you mean pointsPerSession? `takeback config` lists them.
     ");
@@ -236,7 +236,7 @@ fn you_can_switch_recording_off() {
     user.set(r#"{"enableFileCheckpointing": false}"#);
     let answer = user.takeback(&["checkpoint"]);
     assert_eq!(answer.code, 2);
-    insta::assert_snapshot!(answer.err, @r"
+    insta::assert_snapshot!(answer.err, @"
     takeback: Checkpoint feature not enabled
       enableFileCheckpointing is false (FOLDER/home/.takeback/settings.json); set it to true to record again.
     ");
@@ -252,8 +252,8 @@ fn you_can_switch_recording_off() {
     let answer = user.fed(&["record"], events);
     assert_eq!(answer.code, 1);
     insta::assert_snapshot!(answer.out, @r#"
-    {"error":"Checkpoint feature not enabled","ok":false}
-    {"error":"Checkpoint feature not enabled","ok":false}
+    {"ok":false,"error":"Checkpoint feature not enabled"}
+    {"ok":false,"error":"Checkpoint feature not enabled"}
     "#);
     assert!(!user.home().join(".takeback/workspaces").exists(), "nothing was recorded");
     // A project may ask for it, and so may you for one command.
@@ -290,7 +290,7 @@ fn a_projects_settings_cannot_flood_you() {
     insta::assert_snapshot!(user.takeback(&["log"]).err, @"takeback: FOLDER/work/.takeback/settings.json: there is no setting unknown-00000; did you mean maxHomeBytes? (5 more: `takeback config`)");
     let answer = user.takeback(&["config"]);
     assert_eq!(answer.err.lines().count(), 6, "{}", answer.err);
-    insta::assert_snapshot!(answer.err.lines().last().expect("a line"), @"takeback: FOLDER/work/.takeback/settings.json: and 29995 more that are not known");
+    insta::assert_snapshot!(answer.err.lines().last().expect("a line"), @"takeback: FOLDER/work/.takeback/settings.json: and 29995 more unknown settings");
     user.write(PROJECT, &format!(r#"{{"{}": 1}}"#, "k".repeat(1_000_000)));
     insta::assert_snapshot!(user.takeback(&["log"]).err, @"takeback: FOLDER/work/.takeback/settings.json: there is no setting kkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkk…");
     user.write(PROJECT, &format!(r#"{{"{}": 1}}"#, "k".repeat(1 << 20)));

@@ -1,18 +1,14 @@
-//! In a real pseudo-terminal, with a screen.
+//! Commands in a real pseudo-terminal, with a screen.
 
-use std::io::{Read as _, Write as _};
-use std::num::NonZeroU16;
-use std::sync::mpsc::channel;
-use std::time::{Duration, Instant};
+use portable_pty::CommandBuilder;
 
-use portable_pty::{CommandBuilder, PtySize, native_pty_system};
-
+use crate::chat::seat::Seat;
 use crate::home::User;
 
 const ROWS: u16 = 70;
 const COLUMNS: u16 = 80;
 
-/// A terminal of some size, and what is set in it.
+/// A terminal of some size, with these variables set.
 pub(crate) struct Terminal {
     pub(crate) rows: u16,
     pub(crate) columns: u16,
@@ -29,23 +25,8 @@ impl Terminal {
         self
     }
 
-    /// Runs `takeback ARGS`, types `keys` once `prompt` is on the screen; the screen at the end, all
-    /// that was written to it, and the exit code.
-    pub(crate) fn run(&self, user: &User, args: &[&str], prompt: &str, keys: &str) -> Ran {
-        self.run_while(user, args, prompt, keys, || ())
-    }
-
-    /// As [`Self::run`], and `meanwhile` happens before `keys` are typed.
-    pub(crate) fn run_while(
-        &self,
-        user: &User,
-        args: &[&str],
-        prompt: &str,
-        keys: &str,
-        meanwhile: impl Fn(),
-    ) -> Ran {
-        let size = PtySize { rows: self.rows, cols: self.columns, pixel_width: 0, pixel_height: 0 };
-        let pair = native_pty_system().openpty(size).expect("a terminal");
+    /// Starts `takeback ARGS`.
+    pub(crate) fn start(&self, user: &User, args: &[&str]) -> Seat {
         let mut command = CommandBuilder::new(env!("CARGO_BIN_EXE_takeback"));
         command.args(args);
         command.cwd(user.work());
@@ -56,46 +37,21 @@ impl Terminal {
         for (name, value) in &self.environment {
             command.env(name, value);
         }
-        let mut child = pair.slave.spawn_command(command).expect("it starts");
-        drop(pair.slave);
-        let mut reader = pair.master.try_clone_reader().expect("a reader");
-        let (send, receive) = channel();
-        std::thread::spawn(move || {
-            let mut buffer = [0; 4096];
-            while let Ok(n) = reader.read(&mut buffer) {
-                if n == 0 || send.send(buffer[..n].to_vec()).is_err() {
-                    break;
-                }
-            }
-        });
-        let mut writer = pair.master.take_writer().expect("a keyboard");
-        let some = |n| NonZeroU16::new(n).expect("some rows and columns");
-        let mut screen = vt100::Parser::new(some(self.rows), some(self.columns), 0);
-        let mut written = Vec::new();
-        let mut typed = keys.is_empty();
-        let until = Instant::now() + Duration::from_secs(60);
-        while Instant::now() < until {
-            match receive.recv_timeout(Duration::from_millis(50)) {
-                Ok(bytes) => {
-                    screen.process(&bytes);
-                    written.extend(bytes);
-                }
-                Err(std::sync::mpsc::RecvTimeoutError::Disconnected) => break,
-                Err(std::sync::mpsc::RecvTimeoutError::Timeout) => {}
-            }
-            if !typed && screen.screen().contents().contains(prompt) {
-                meanwhile();
-                writer.write_all(keys.as_bytes()).expect("keys are typed");
-                typed = true;
-            }
+        Seat::start(command, self.columns, self.rows)
+    }
+
+    /// Runs `takeback ARGS` to its end, and types `keys` once `prompt` is on the screen.
+    #[track_caller]
+    pub(crate) fn run(&self, user: &User, args: &[&str], prompt: &str, keys: &str) -> Ran {
+        let mut seat = self.start(user, args);
+        if !keys.is_empty() {
+            seat.sees(prompt).types(keys);
         }
-        assert!(typed, "never saw {prompt:?} in\n{}", screen.screen().contents());
-        let code = child.wait().expect("it ends").exit_code();
-        Ran { screen, written: String::from_utf8_lossy(&written).into_owned(), code }
+        Ran::of(seat)
     }
 }
 
-/// What was seen on a terminal.
+/// What a command showed on a terminal.
 pub(crate) struct Ran {
     pub(crate) screen: vt100::Parser,
     pub(crate) written: String,
@@ -103,6 +59,13 @@ pub(crate) struct Ran {
 }
 
 impl Ran {
+    /// Waits for the end.
+    #[track_caller]
+    pub(crate) fn of(seat: Seat) -> Self {
+        let (code, screen, written) = seat.finish();
+        Self { screen, written, code }
+    }
+
     pub(crate) fn shown(&self) -> String {
         self.screen.screen().contents()
     }
@@ -140,7 +103,7 @@ fn a_rewind_asks_and_does_it_on_y() {
     let shown = screen.screen().contents();
     assert_eq!(code, 0, "{shown}");
     assert!(
-        shown.contains("restore   a.txt") && shown.contains("Done and checked on disk."),
+        shown.contains("restore   a.txt") && shown.contains("Done and verified on disk."),
         "{shown}"
     );
     assert_eq!(user.read("a.txt"), "one\n");
@@ -193,7 +156,7 @@ fn the_demo_is_coloured_and_fits_80_columns() {
     assert_eq!(screen.cell(row, 2).map(vt100::Cell::fgcolor), Some(vt100::Color::Idx(2)), "green");
 }
 
-/// Rows of the screen, with what stands in reverse in [brackets].
+/// Rows of the screen, with reversed text in [brackets].
 fn marked(ran: &Ran) -> Vec<String> {
     let screen = ran.screen.screen();
     let mut rows = Vec::new();
@@ -263,7 +226,7 @@ fn what_takes_long_shows_how_far_it_is_and_leaves_no_trace() {
         (&["run", "--", "sh", "-c", "echo two > a.txt"][..], &["Reading files"][..]),
         (&["status"], &["Reading files"]),
         (&["verify"], &["Reading everything in the store"]),
-        (&["rewind", "@~1", "-y"], &["Making ready", "Putting in place"]),
+        (&["rewind", "@~1", "-y"], &["Preparing files", "Placing files"]),
         (&["checkpoint"], &["Reading files"]),
     ] {
         let ran = at_once().run(&user, args, "", "");
@@ -277,8 +240,8 @@ fn what_takes_long_shows_how_far_it_is_and_leaves_no_trace() {
     }
     let soon = Terminal::new(ROWS, COLUMNS).run(&user, &["status"], "", "");
     assert!(!soon.written.contains("Reading"), "{:?}", soon.written);
-    let told = at_once().run(&user, &["--json", "status"], "", "");
-    assert!(!told.written.contains("Reading"), "{:?}", told.written);
+    let json = at_once().run(&user, &["--json", "status"], "", "");
+    assert!(!json.written.contains("Reading"), "{:?}", json.written);
 }
 
 /// Longer than the pause after which the tree is looked at while a command runs.

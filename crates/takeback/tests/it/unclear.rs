@@ -111,7 +111,7 @@ fn an_answer_that_changes_no_file_is_remembered() {
     let user = after_two_commands();
     let ran = rewind(&user, &["--path", "made.txt"], "m\r");
     assert_eq!(ran.code, 5, "{}", ran.shown());
-    assert!(ran.shown().contains("What you said of these files is remembered."), "{}", ran.shown());
+    assert!(ran.shown().contains("Your choice for these files is remembered."), "{}", ran.shown());
     assert_eq!(author(&user, "made.txt"), "you (you said so)");
     let told = user.json(&["rewind", "m npm run dev", "--path", "made.txt", "--dry-run"]);
     assert_eq!(told["ambiguous"], json!([]), "it is not asked again");

@@ -100,6 +100,34 @@ fn an_older_hook_refuses_a_newer_store_and_the_newer_one_tells() {
     assert!(out.contains(&format!("! {program}")), "it is still a warning: {out}");
 }
 
+#[test]
+fn a_store_of_a_pre_release_build_is_refused_until_it_is_forgotten() {
+    let user = User::with(&[("a.txt", "one\n")]);
+    let mut session = Session::of(&user, "s");
+    session.prompt("go");
+    let db = rusqlite::Connection::open(user.store().join("timeline.db")).expect("a database");
+    db.pragma_update(None, "application_id", 0x546b_426b).expect("it is set");
+    db.pragma_update(None, "user_version", 7).expect("it is set");
+    drop(db);
+    let before = files(&user.store());
+    let told = message(&session.ask("PreToolUse", write_tool(&user, "c1"))).expect("it is told");
+    assert!(told.contains("pre-release build"), "{told}");
+    for command in [&["checkpoint"][..], &["status"], &["log"], &["doctor"]] {
+        let answer = user.takeback(command);
+        let told = format!("{}{}", answer.out, answer.err);
+        let told = told.split_whitespace().collect::<Vec<_>>().join(" ");
+        assert_eq!(answer.code, 1, "{command:?}: {answer:?}");
+        assert!(told.contains("was written by a pre-release build of Takeback"), "{told}");
+        assert!(
+            told.contains("Remove it with `takeback forget`, or keep using that build."),
+            "{told}"
+        );
+    }
+    assert!(files(&user.store()) == before, "something was written into the old store");
+    assert_eq!(user.takeback(&["forget", "-y"]).code, 0);
+    assert_eq!(user.takeback(&["checkpoint"]).code, 0);
+}
+
 /// As an older one leaves it, which knew less of itself.
 #[test]
 fn what_an_older_one_left_is_told_with_its_version_and_program() {

@@ -1,4 +1,4 @@
-//! A prompt that waits in the spool is a point all the same.
+//! A prompt that waits in the inbox is a point all the same.
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on panics")]
 
@@ -13,7 +13,7 @@ fn tell(user: &User, event: &str, more: &Value) {
     given.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
     let mut hook = user.patient(&["hook", "--agent", "claude"]);
     if event == "UserPromptSubmit" {
-        // So long does it wait for somebody who has the workspace.
+        // How long it waits for another process that has the workspace locked.
         hook.env("TAKEBACK_HOOK_DEADLINE_MS", "100");
     }
     let answer = user.answer_of(hook, &given.to_string());
@@ -27,7 +27,7 @@ fn hold(user: &User) -> File {
     file
 }
 
-/// One turn that is done, and a second prompt that came while somebody had the workspace.
+/// One turn that is done, and a second prompt that came while the workspace was locked.
 fn with_a_prompt_that_waits() -> User {
     let user = User::with(&[("a.txt", "one\n")]);
     tell(&user, "UserPromptSubmit", &json!({"prompt": "first", "prompt_id": "p1"}));
@@ -40,7 +40,7 @@ fn with_a_prompt_that_waits() -> User {
     let held = hold(&user);
     tell(&user, "UserPromptSubmit", &json!({"prompt": "second", "prompt_id": "p2"}));
     drop(held);
-    assert!(user.store().join("spool").metadata().unwrap().len() > 0, "it waits");
+    assert_eq!(user.store().join("inbox").read_dir().unwrap().count(), 1, "it waits");
     user
 }
 
@@ -51,7 +51,7 @@ fn descriptions(user: &User) -> Vec<String> {
 }
 
 #[test]
-fn whoever_looks_at_points_sees_it() {
+fn every_command_that_lists_points_sees_it() {
     let user = with_a_prompt_that_waits();
     assert_eq!(descriptions(&user), ["second", "first"]);
     let user = with_a_prompt_that_waits();
@@ -79,7 +79,7 @@ fn a_rewind_to_it_leaves_what_was_done_before() {
 fn what_still_waits_is_said() {
     let user = with_a_prompt_that_waits();
     let held = hold(&user);
-    let said = "takeback: 1 event waits to be recorded: another command has the workspace\n";
+    let said = "takeback: 1 event waits to be recorded: another command has the workspace locked\n";
     let answer = user.takeback(&["log"]);
     assert_eq!((answer.code, answer.err.as_str()), (0, said), "{answer:?}");
     assert!(answer.out.contains("first") && !answer.out.contains("second"), "{answer:?}");

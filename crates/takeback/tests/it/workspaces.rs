@@ -56,7 +56,7 @@ fn the_protected_folders_are_listed() {
     user.takeback(&in_folder(&other, &["checkpoint"]));
     fs::remove_dir(&other).expect("it goes");
     insta::assert_snapshot!(without_sizes(&user.takeback(&["workspaces"]).out), @"
-    FOLDER/other  2 points  N KB  just now  not there any more
+    FOLDER/other  2 points  N KB  just now  no longer exists
     FOLDER/work   1 point   N KB  just now
     ");
     let told = user.json(&["workspaces"]);
@@ -78,19 +78,19 @@ fn a_folder_is_forgotten_and_its_files_stay() {
     let answer = user.takeback(&["forget"]);
     assert_eq!(answer.code, 2);
     insta::assert_snapshot!(answer.err, @r"
-    takeback: this deletes what was recorded and nobody can be asked
-      --dry-run shows what it would do, -y does it without asking.
+    takeback: this deletes what was recorded and needs confirmation
+      Run it in a terminal, or pass -y; --dry-run shows what it would do.
     ");
     let answer = user.takeback(&["forget", "--dry-run"]);
     assert_eq!(answer.code, 0);
     insta::assert_snapshot!(without_sizes(&answer.out), @r"
-    Forget what was recorded in FOLDER/work: 1 point, N KB.
-    Your files stay as they are; what was done to them cannot be taken back any more.
+    Delete the history of FOLDER/work: 1 point, N KB.
+    Your files are not touched; earlier changes can no longer be taken back.
     ");
     assert_eq!(user.takeback(&["log"]).code, 0, "it is all there");
     let answer = user.takeback(&["forget", "-y"]);
     assert_eq!(answer.code, 0, "{answer:?}");
-    insta::assert_snapshot!(without_sizes(&answer.out), @"Forgotten: FOLDER/work  1 point, N KB");
+    insta::assert_snapshot!(without_sizes(&answer.out), @"Deleted the history of FOLDER/work  1 point, N KB");
     assert_eq!(user.takeback(&["log"]).code, 10);
     assert_eq!((user.read("a.txt").as_str(), stores(&user).len()), ("two\n", 0));
     let answer = user.takeback(&["forget", "-y"]);
@@ -140,10 +140,10 @@ fn what_an_interrupted_forget_left_is_cleared() {
 }
 
 #[test]
-fn a_store_that_somebody_uses_is_not_forgotten_and_does_not_move() {
+fn a_store_in_use_is_not_forgotten_and_does_not_move() {
     let user = after_an_agent();
     let lock = fs::File::open(user.store().join("lock")).expect("a lock");
-    lock.lock_shared().expect("somebody records");
+    lock.lock_shared().expect("another process records");
     let answer = user.takeback(&["forget", "-y"]);
     assert_eq!(answer.code, 11);
     insta::assert_snapshot!(answer.err, @r"
@@ -160,12 +160,12 @@ fn a_store_that_somebody_uses_is_not_forgotten_and_does_not_move() {
 #[test]
 fn a_rewind_that_is_not_finished_is_not_forgotten() {
     let user = after_an_agent();
-    user.write(".takeback/stage-00000000000000ff/new-0", "somebody's bytes");
+    user.write(".takeback/stage-00000000000000ff/new-0", "a user's bytes");
     let answer = user.takeback(&["forget", "-y"]);
     assert_eq!(answer.code, 1);
     insta::assert_snapshot!(answer.err, @r"
     takeback: a rewind in FOLDER/work is not finished
-      `takeback recover` finishes it; what is in FOLDER/work/.takeback after it is yours to keep or remove.
+      `takeback recover` finishes it; keep or remove what is then left in FOLDER/work/.takeback.
     ");
     assert_eq!(user.takeback(&["log"]).code, 0);
 }
@@ -183,11 +183,11 @@ fn a_folder_that_moved_keeps_its_history() {
     };
     let old = old.to_str().expect("utf-8");
     let answer = there(&["relocate", old, "--dry-run"]);
-    insta::assert_snapshot!(answer.out, @"Would be the store of FOLDER/moved  before: FOLDER/work");
+    insta::assert_snapshot!(answer.out, @"Would reconnect the store to FOLDER/moved  before: FOLDER/work");
     assert_eq!(there(&["log"]).code, 10);
     let answer = there(&["relocate", old]);
     assert_eq!((answer.code, answer.err.as_str()), (0, ""));
-    insta::assert_snapshot!(answer.out, @"Now the store of FOLDER/moved  before: FOLDER/work");
+    insta::assert_snapshot!(answer.out, @"Reconnected the store to FOLDER/moved  before: FOLDER/work");
     insta::assert_snapshot!(there(&["log"]).out, @"ID  just now  run-ID  sh -c echo two > a.txt; rm -r lib  2 files +1 -2");
     assert_eq!(there(&["rewind", "@", "-y"]).code, 0);
     let read = |path: &str| fs::read_to_string(new.join(path)).expect("it is there");
@@ -200,7 +200,7 @@ fn a_folder_that_moved_keeps_its_history() {
         user.command(&["workspaces"]).current_dir(&new).status().expect("it runs").code(),
         Some(0)
     );
-    assert_eq!(there(&["relocate", old]).code, 10, "it is not there any more");
+    assert_eq!(there(&["relocate", old]).code, 10, "it no longer exists");
 }
 
 /// Cut off between its two steps, it is finished by saying it again.
@@ -230,7 +230,7 @@ fn moves_that_make_no_sense_are_refused() {
     assert_eq!(answer.code, 2);
     insta::assert_snapshot!(answer.err, @r"
     takeback: FOLDER/work is still there and protected
-      Only the store of a folder that has moved can follow it.
+      Only the store of a moved folder can be relocated.
     ");
     let answer = user.takeback(&in_folder(&new, &["relocate", "nowhere"]));
     assert_eq!(answer.code, 10);

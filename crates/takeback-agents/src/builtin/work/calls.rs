@@ -9,7 +9,7 @@ use takeback_store::Seq;
 use super::{Worker, words_of};
 use crate::builtin::conversation::{Block, INTERRUPTED};
 use crate::builtin::tools::{Call, Outcome};
-use crate::talk::{Decision, Ending, Permission, Said};
+use crate::chat_agent::{ChatEvent, Decision, PermissionRequest, TurnResult};
 
 /// A tool call that the turn does not go on after.
 enum Stopped {
@@ -19,12 +19,15 @@ enum Stopped {
 
 impl Worker {
     /// Each call has its result in the conversation when this returns, also those that were not run.
-    pub(super) fn run_calls(&mut self, calls: Vec<(String, String, Value)>) -> Result<(), Ending> {
+    pub(super) fn run_calls(
+        &mut self,
+        calls: Vec<(String, String, Value)>,
+    ) -> Result<(), TurnResult> {
         for (id, tool, input) in calls {
             if self.signals.is_interrupted() {
                 self.conversation.mend();
                 self.save(INTERRUPTED);
-                return Err(Ending::Interrupted);
+                return Err(TurnResult::Interrupted);
             }
             let name = format!("tool {tool}");
             match self.run_call(&id, &tool, &input) {
@@ -36,7 +39,7 @@ impl Worker {
                 Err(Stopped::Interrupted) => {
                     self.conversation.mend();
                     self.save(&name);
-                    return Err(Ending::Interrupted);
+                    return Err(TurnResult::Interrupted);
                 }
                 Err(Stopped::Panicked(why)) => {
                     return Err(self.go_back_after(&name, &format!("{tool} failed: {why}")));
@@ -49,7 +52,7 @@ impl Worker {
     fn run_call(&mut self, id: &str, tool: &str, input: &Value) -> Result<Outcome, Stopped> {
         let parsed = Call::parse(tool, input);
         let title = parsed.as_ref().map_or_else(|_| tool.to_owned(), Call::title);
-        self.say(Said::Tool { call: id.to_owned(), title: title.clone() });
+        self.say(ChatEvent::Tool { call: id.to_owned(), title: title.clone() });
         let checked = parsed.and_then(|call| {
             call.check(&self.capture.workspace)?;
             Ok(call)
@@ -86,7 +89,7 @@ impl Worker {
 
     fn ended(&self, id: &str, outcome: Outcome, changes: Option<(Seq, Seq)>) -> Outcome {
         let line = self.model.discreet(outcome.line.clone());
-        self.say(Said::ToolEnd { call: id.to_owned(), ok: outcome.ok, line, changes });
+        self.say(ChatEvent::ToolEnd { call: id.to_owned(), ok: outcome.ok, line, changes });
         outcome
     }
 
@@ -97,7 +100,7 @@ impl Worker {
         }
         self.signals.ask(id);
         let (request, detail) = (id.to_owned(), call.detail());
-        self.say(Said::Asks(Permission { request, title, detail }));
+        self.say(ChatEvent::Asks(PermissionRequest { request, title, detail }));
         Some(match self.signals.decision()? {
             Decision::Allow => Ok(()),
             Decision::AllowAlways => {

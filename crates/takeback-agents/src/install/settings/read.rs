@@ -9,8 +9,8 @@ use serde_json::Value;
 
 use super::super::command::HookCommand;
 use super::super::splice::{Container, Layout};
-use super::super::{Position, SettingsError};
-use crate::hook::{Plugged, Wanted};
+use super::super::{HookPosition, SettingsError};
+use crate::kind::HookSpec;
 
 pub(super) const HOOKS: &str = "hooks";
 const BOM: &str = "\u{feff}";
@@ -21,19 +21,19 @@ pub(super) struct Settings<'t> {
 }
 
 /// One of Takeback's hooks, and where it stands.
-pub(super) struct Ours {
+pub(super) struct OwnHook {
     pub(super) event: String,
     pub(super) command: HookCommand,
-    pub(super) position: Position,
+    pub(super) position: HookPosition,
     matcher: Option<String>,
     is_command: bool,
     /// What holds it, from the outermost, each with the number of the element in it.
     pub(super) holders: [(Container, usize); 4],
 }
 
-impl Ours {
+impl OwnHook {
     /// Whether it does what is wanted.
-    pub(super) fn is_for(&self, wanted: &Wanted) -> bool {
+    pub(super) fn is_for(&self, wanted: &HookSpec) -> bool {
         let all = |matcher: Option<&str>| matches!(matcher, None | Some("" | "*"));
         let own = self.matcher.as_deref();
         let tools = own == wanted.matcher || all(own) && all(wanted.matcher);
@@ -78,7 +78,7 @@ impl<'t> Settings<'t> {
         property.value.as_object().ok_or_else(|| shape(HOOKS, "an object")).map(Some)
     }
 
-    pub(super) fn ours(&self, agent: Plugged) -> Vec<Ours> {
+    pub(super) fn own_hooks(&self, agent: &str) -> Vec<OwnHook> {
         let mut found = Vec::new();
         let Ok(Some(object)) = self.object() else { return found };
         let Ok(Some((number, _))) = only(object, HOOKS, HOOKS) else { return found };
@@ -97,10 +97,10 @@ impl<'t> Settings<'t> {
                     let line = text("command").unwrap_or_default();
                     let Some(command) = HookCommand::read(line, agent) else { continue };
                     let [first, second] = holders.clone();
-                    found.push(Ours {
+                    found.push(OwnHook {
                         event: list.name.as_str().to_owned(),
                         command,
-                        position: Position { group: group_number, hook: hook_number },
+                        position: HookPosition { group: group_number, hook: hook_number },
                         matcher: group.get_string("matcher").map(|text| text.value.to_string()),
                         is_command: text("type") == Some("command"),
                         holders: [
@@ -127,13 +127,13 @@ pub(super) fn text_of(bytes: &[u8]) -> Result<(&'static str, &str), SettingsErro
 }
 
 /// What a settings file says; nothing, if it is empty.
-pub(in super::super) fn value_of(bytes: &[u8]) -> Result<Value, SettingsError> {
+pub(in super::super) fn parse_settings(bytes: &[u8]) -> Result<Value, SettingsError> {
     let value = parse(text_of(bytes)?.1)?.map(Value::from);
     Ok(value.unwrap_or_else(|| Value::Object(serde_json::Map::new())))
 }
 
 /// What a settings file says beside Takeback's hooks; what is empty without them counts as not there.
-pub(super) fn others(mut settings: Value, agent: Plugged) -> Value {
+pub(super) fn others(mut settings: Value, agent: &str) -> Value {
     let Some(hooks) = settings.get_mut(HOOKS).and_then(Value::as_object_mut) else {
         return settings;
     };
@@ -192,37 +192,33 @@ pub(super) fn pretty(json: &str, indent: &str, layout: &Layout) -> String {
     text
 }
 
-/// What an agent reads in its settings beside plain JSON, as seen of the programs themselves.
+/// The JSON that an agent reads in its settings, as seen in the programs themselves.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct Dialect {
-    comments: bool,
-    trailing_commas: bool,
-    byte_order_mark: bool,
+pub struct JsonDialect {
+    /// `//` and `/* */`.
+    pub comments: bool,
+    /// A comma before a closing bracket.
+    pub trailing_commas: bool,
+    /// U+FEFF at the beginning.
+    pub byte_order_mark: bool,
 }
 
-impl Dialect {
-    /// What Takeback reads: all that any of them does.
-    const ANY: Self = Self { comments: true, trailing_commas: true, byte_order_mark: true };
-    const PLAIN: Self = Self { comments: false, trailing_commas: false, byte_order_mark: false };
-
-    const fn of(agent: Plugged) -> Self {
-        match agent {
-            Plugged::Claude => Self { byte_order_mark: true, ..Self::PLAIN },
-            Plugged::Codex | Plugged::Copilot => Self::PLAIN,
-            Plugged::Gemini => Self { comments: true, ..Self::PLAIN },
-            Plugged::Qwen => Self { trailing_commas: false, ..Self::ANY },
-            // Its hooks are a program.
-            Plugged::Opencode => Self::ANY,
-        }
-    }
+impl JsonDialect {
+    /// Everything that any agent reads. Takeback reads this.
+    pub const ANY: Self = Self { comments: true, trailing_commas: true, byte_order_mark: true };
+    /// RFC 8259.
+    pub const JSON: Self = Self { comments: false, trailing_commas: false, byte_order_mark: false };
 }
 
-/// What in a settings file makes the agent itself refuse it.
-pub(in super::super) fn refused(agent: Plugged, bytes: &[u8]) -> Option<SettingsError> {
+/// What makes an agent refuse a settings file.
+pub(in super::super) fn refusal(
+    agent: &'static str,
+    dialect: JsonDialect,
+    bytes: &[u8],
+) -> Option<SettingsError> {
     let (mark, text) = text_of(bytes).ok()?;
     // A file that Takeback cannot read either is another error.
     parse(text).ok()?;
-    let dialect = Dialect::of(agent);
     let (line, column, what) = match parse_as(text, dialect) {
         _ if !mark.is_empty() && !dialect.byte_order_mark => {
             (1, 1, "A byte order mark is not allowed".to_owned())
@@ -230,14 +226,14 @@ pub(in super::super) fn refused(agent: Plugged, bytes: &[u8]) -> Option<Settings
         Err(SettingsError::NotJson { line, column, what }) => (line, column, what),
         _ => return None,
     };
-    Some(SettingsError::Refused { agent: agent.title(), line, column, what })
+    Some(SettingsError::Refused { agent, line, column, what })
 }
 
 fn parse(text: &str) -> Result<Option<Node<'_>>, SettingsError> {
-    parse_as(text, Dialect::ANY)
+    parse_as(text, JsonDialect::ANY)
 }
 
-fn parse_as(text: &str, dialect: Dialect) -> Result<Option<Node<'_>>, SettingsError> {
+fn parse_as(text: &str, dialect: JsonDialect) -> Result<Option<Node<'_>>, SettingsError> {
     let options = ParseOptions {
         allow_comments: dialect.comments,
         allow_trailing_commas: dialect.trailing_commas,

@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use takeback_agents::hook::{EndKind, Plugged, ends_in, parent_in, prompts_in, transcript_of_part};
+use takeback_agents::{CLAUDE, TranscriptEndKind};
 
 use super::{end, transcript};
 
@@ -14,20 +14,20 @@ const REFUSED_WITH_WORDS: &str = "toolu_3202a251725d4b249227b9";
 const STOPPED_BY_PROMPT: &str = "toolu_71f4020e57224d8ead0b86";
 const FAILED: &str = "toolu_a7719262f4034ff085df36";
 
-fn in_file(name: &str, call: &str) -> Option<(EndKind, i64)> {
-    end(Plugged::Claude, &transcript(&format!("claude/ends/{name}.jsonl")), call)
+fn in_file(name: &str, call: &str) -> Option<(TranscriptEndKind, i64)> {
+    end(&CLAUDE, &transcript(&format!("claude/ends/{name}.jsonl")), call)
 }
 
 #[test]
 fn a_refusal_and_an_interruption_are_told_apart() {
     let ends = [
-        (REFUSED, EndKind::Rejected, 1_794_827_817_838),
-        (REFUSED_BY_ESC, EndKind::Rejected, 1_794_827_824_639),
-        (STOPPED, EndKind::Interrupted, 1_794_827_834_461),
-        (WAITED, EndKind::Finished, 1_794_827_846_441),
-        (REFUSED_WITH_WORDS, EndKind::Rejected, 1_794_827_855_175),
-        (STOPPED_BY_PROMPT, EndKind::Interrupted, 1_794_827_867_779),
-        (FAILED, EndKind::Finished, 1_794_827_875_749),
+        (REFUSED, TranscriptEndKind::Rejected, 1_794_827_817_838),
+        (REFUSED_BY_ESC, TranscriptEndKind::Rejected, 1_794_827_824_639),
+        (STOPPED, TranscriptEndKind::Interrupted, 1_794_827_834_461),
+        (WAITED, TranscriptEndKind::Finished, 1_794_827_846_441),
+        (REFUSED_WITH_WORDS, TranscriptEndKind::Rejected, 1_794_827_855_175),
+        (STOPPED_BY_PROMPT, TranscriptEndKind::Interrupted, 1_794_827_867_779),
+        (FAILED, TranscriptEndKind::Finished, 1_794_827_875_749),
     ];
     for (call, how, at) in ends {
         assert_eq!(in_file("main", call), Some((how, at)), "{call}");
@@ -38,25 +38,29 @@ fn a_refusal_and_an_interruption_are_told_apart() {
 #[test]
 fn several_calls_are_answered_at_once() {
     let main = transcript("claude/ends/main.jsonl");
-    let ends = ends_in(Plugged::Claude, &main, &[STOPPED, "toolu_unknown", REFUSED]);
-    let ends: Vec<(&str, EndKind)> = ends.iter().map(|end| (&*end.call, end.how)).collect();
-    assert_eq!(ends, [(STOPPED, EndKind::Interrupted), (REFUSED, EndKind::Rejected)]);
+    let ends = CLAUDE.transcript.ends(&main, &[STOPPED, "toolu_unknown", REFUSED]);
+    let ends: Vec<(&str, TranscriptEndKind)> =
+        ends.iter().map(|end| (&*end.call, end.how)).collect();
+    assert_eq!(
+        ends,
+        [(STOPPED, TranscriptEndKind::Interrupted), (REFUSED, TranscriptEndKind::Rejected)]
+    );
 }
 
 #[test]
 fn what_rules_and_auto_mode_refuse_never_ran() {
     let by_auto_mode = in_file("auto_mode", "toolu_e32f98b18f204de3b8e530");
-    assert_eq!(by_auto_mode, Some((EndKind::Rejected, 1_794_827_918_068)));
+    assert_eq!(by_auto_mode, Some((TranscriptEndKind::Rejected, 1_794_827_918_068)));
     let by_rule = in_file("rule", "toolu_1c9195c8c70d48828621cf");
-    assert_eq!(by_rule, Some((EndKind::Rejected, 1_794_827_920_663)));
+    assert_eq!(by_rule, Some((TranscriptEndKind::Rejected, 1_794_827_920_663)));
 }
 
 #[test]
 fn a_subagents_transcript_tells_its_calls() {
     let refused = in_file("subagent_refused", "toolu_c4251257eb034ffb94b52e");
-    assert_eq!(refused, Some((EndKind::Rejected, 1_794_827_885_135)));
+    assert_eq!(refused, Some((TranscriptEndKind::Rejected, 1_794_827_885_135)));
     let stopped = in_file("subagent_stopped", "toolu_a836d9faac7c4621a907fe");
-    assert_eq!(stopped, Some((EndKind::Interrupted, 1_794_827_898_328)));
+    assert_eq!(stopped, Some((TranscriptEndKind::Interrupted, 1_794_827_898_328)));
 }
 
 #[test]
@@ -68,15 +72,15 @@ fn a_transcript_may_be_cut_anywhere() {
     };
     let start = main[..answer(STOPPED)].iter().rposition(|byte| *byte == b'\n').unwrap() + 1;
     for from in [start - 1, start] {
-        let how = end(Plugged::Claude, &main[from..], STOPPED).map(|(how, _)| how);
-        assert_eq!(how, Some(EndKind::Interrupted), "{from}");
+        let how = end(&CLAUDE, &main[from..], STOPPED).map(|(how, _)| how);
+        assert_eq!(how, Some(TranscriptEndKind::Interrupted), "{from}");
     }
     for from in [start + 1, answer(STOPPED)] {
-        assert_eq!(end(Plugged::Claude, &main[from..], STOPPED), None, "half a line");
+        assert_eq!(end(&CLAUDE, &main[from..], STOPPED), None, "half a line");
     }
 }
 
-/// The answer is written before the line that tells a refusal from an interruption.
+/// The answer is written before the line that tells a refused from an interruption.
 #[test]
 fn an_answer_without_its_next_line_tells_nothing_yet() {
     let main = String::from_utf8(transcript("claude/ends/main.jsonl")).unwrap();
@@ -84,13 +88,17 @@ fn an_answer_without_its_next_line_tells_nothing_yet() {
         let is_answer = |line: &str| line.contains(&format!("\"tool_use_id\":\"{call}\""));
         let number = main.lines().position(is_answer).unwrap();
         let lines: Vec<&str> = main.lines().take(number + 1 + more).collect();
-        end(Plugged::Claude, lines.join("\n").as_bytes(), call).map(|(how, _)| how)
+        end(&CLAUDE, lines.join("\n").as_bytes(), call).map(|(how, _)| how)
     };
     assert_eq!(upto(REFUSED, 0), None);
-    assert_eq!(upto(REFUSED, 1), Some(EndKind::Rejected));
+    assert_eq!(upto(REFUSED, 1), Some(TranscriptEndKind::Rejected));
     assert_eq!(upto(STOPPED, 0), None);
-    assert_eq!(upto(STOPPED, 1), Some(EndKind::Interrupted));
-    assert_eq!(upto(REFUSED_WITH_WORDS, 0), Some(EndKind::Rejected), "a decision says enough");
+    assert_eq!(upto(STOPPED, 1), Some(TranscriptEndKind::Interrupted));
+    assert_eq!(
+        upto(REFUSED_WITH_WORDS, 0),
+        Some(TranscriptEndKind::Rejected),
+        "a decision says enough"
+    );
 }
 
 /// As versions wrote it that did not say why a call was denied: it may have run.
@@ -98,14 +106,14 @@ fn an_answer_without_its_next_line_tells_nothing_yet() {
 fn without_the_kind_of_denial_a_call_counts_as_interrupted() {
     let main = String::from_utf8(transcript("claude/ends/main.jsonl")).unwrap();
     let earlier = main.replace("\"toolDenialKind\":\"user-rejected\",", "");
-    let how = end(Plugged::Claude, earlier.as_bytes(), REFUSED).map(|(how, _)| how);
-    assert_eq!(how, Some(EndKind::Interrupted));
+    let how = end(&CLAUDE, earlier.as_bytes(), REFUSED).map(|(how, _)| how);
+    assert_eq!(how, Some(TranscriptEndKind::Interrupted));
 }
 
 #[test]
 fn a_subagent_has_a_transcript_of_its_own() {
     let of = |transcript: &str, part: &str| {
-        transcript_of_part(Plugged::Claude, Path::new(transcript), part)
+        (CLAUDE.transcript.subagent_path.unwrap())(Path::new(transcript), part)
     };
     let session = "/home/user/.claude/projects/-home-user-project/51d7b7d3";
     let own = PathBuf::from(format!("{session}/subagents/agent-ada6f406ea7cb3cc4.jsonl"));
@@ -119,7 +127,10 @@ fn a_branch_names_its_parent() {
     let (parent, branch) =
         ("51d7b7d3-4245-43ce-a603-cc1c7bd3e58f", "b9932c23-1f84-46af-a34a-1ab0b3701230");
     let parent_of = |file: &str, session: &str| {
-        parent_in(Plugged::Claude, &transcript(&format!("claude/forks/{file}.jsonl")), session)
+        (CLAUDE.transcript.parent.unwrap())(
+            &transcript(&format!("claude/forks/{file}.jsonl")),
+            session,
+        )
     };
     assert_eq!(parent_of("by_branch", branch), Some(parent.to_owned()));
     assert_eq!(parent_of("by_branch", parent), None, "it is no fork itself");
@@ -129,7 +140,7 @@ fn a_branch_names_its_parent() {
 /// `--fork-session` copies the messages of the parent, under their names.
 #[test]
 fn a_fork_has_its_parents_prompts() {
-    let prompts = |file: &str| prompts_in(Plugged::Claude, &transcript(file));
+    let prompts = |file: &str| (CLAUDE.transcript.prompts.unwrap())(&transcript(file));
     let parent = prompts("claude/ends/rule.jsonl");
     assert_eq!(parent, ["d1948205-dbdb-4944-b5be-762342034b75"]);
     let own = "18a49861-cfdc-45d3-b146-57a0550c82cc".to_owned();

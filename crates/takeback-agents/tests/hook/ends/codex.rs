@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use takeback_agents::hook::{EndKind, Plugged, ends_in};
+use takeback_agents::{CODEX, TranscriptEndKind};
 
 use super::{end, transcript};
 
@@ -21,20 +21,20 @@ fn rollout() -> Vec<u8> {
 #[test]
 fn what_ran_tells_its_end() {
     let ends = [
-        (WAITED, EndKind::Finished, 1_794_828_882_192),
-        (FAILED, EndKind::Finished, 1_794_828_947_530),
-        (PATCH, EndKind::Finished, 1_794_828_936_834),
-        (REFUSED_PATCH, EndKind::Rejected, 1_794_828_892_953),
+        (WAITED, TranscriptEndKind::Finished, 1_794_828_882_192),
+        (FAILED, TranscriptEndKind::Finished, 1_794_828_947_530),
+        (PATCH, TranscriptEndKind::Finished, 1_794_828_936_834),
+        (REFUSED_PATCH, TranscriptEndKind::Rejected, 1_794_828_892_953),
     ];
     for (call, how, at) in ends {
-        assert_eq!(end(Plugged::Codex, &rollout(), call), Some((how, at)), "{call}");
+        assert_eq!(end(&CODEX, &rollout(), call), Some((how, at)), "{call}");
     }
 }
 
 /// The command waited for eight seconds and ran for two.
 #[test]
 fn the_time_that_a_command_waited_does_not_count() {
-    let ends = ends_in(Plugged::Codex, &rollout(), &[WAITED]);
+    let ends = CODEX.transcript.ends(&rollout(), &[WAITED]);
     assert_eq!(ends[0].took, Some(Duration::new(1, 873_401_937)));
 }
 
@@ -42,14 +42,14 @@ fn the_time_that_a_command_waited_does_not_count() {
 #[test]
 fn what_a_person_refuses_looks_like_what_they_stop() {
     for (call, at) in [(REFUSED, 1_794_828_958_239), (REFUSED_BY_ESC, 1_794_828_852_629)] {
-        let given_up = Some((EndKind::Abandoned, at));
-        assert_eq!(end(Plugged::Codex, &rollout(), call), given_up, "{call}");
+        let given_up = Some((TranscriptEndKind::Abandoned, at));
+        assert_eq!(end(&CODEX, &rollout(), call), given_up, "{call}");
     }
     let rollout = String::from_utf8(rollout()).unwrap();
     let is_item = |line: &&str| line.contains("\"item_completed\"") && line.contains(STOPPED);
     let number = rollout.lines().position(|line| is_item(&line)).unwrap();
     let before: Vec<&str> = rollout.lines().take(number).collect();
-    let end = |text: &str| end(Plugged::Codex, text.as_bytes(), STOPPED);
-    assert_eq!(end(&before.join("\n")), Some((EndKind::Abandoned, 1_794_828_866_393)));
-    assert_eq!(end(&rollout), Some((EndKind::Finished, 1_794_828_892_395)), "26 s later");
+    let end = |text: &str| end(&CODEX, text.as_bytes(), STOPPED);
+    assert_eq!(end(&before.join("\n")), Some((TranscriptEndKind::Abandoned, 1_794_828_866_393)));
+    assert_eq!(end(&rollout), Some((TranscriptEndKind::Finished, 1_794_828_892_395)), "26 s later");
 }

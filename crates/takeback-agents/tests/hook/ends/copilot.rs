@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use takeback_agents::hook::{EndKind, News, Plugged, allowed_in, hear, transcript_of};
+use takeback_agents::{COPILOT, HookEventKind as Kind, TranscriptEndKind};
 use takeback_core::Outcome;
 use takeback_store::Timestamp;
 
@@ -14,7 +14,7 @@ fn events() -> Vec<u8> {
 }
 
 fn call(name: &str) -> String {
-    called(Plugged::Copilot, "copilot/ends", &format!("preToolUse-{name}"))
+    called(&COPILOT, "copilot/ends", &format!("preToolUse-{name}"))
 }
 
 /// The command that was stopped is called again later.
@@ -28,33 +28,33 @@ fn upto_the_second_call() -> Vec<u8> {
 #[test]
 fn a_refusal_and_an_interruption_are_told_apart() {
     let ends = [
-        ("refused-write", EndKind::Rejected, 1_794_828_527_627),
-        ("refused-shell", EndKind::Rejected, 1_794_828_538_255),
-        ("waited", EndKind::Finished, 1_794_828_554_341),
-        ("failed", EndKind::Finished, 1_794_828_565_420),
-        ("stopped", EndKind::Interrupted, 1_794_828_581_060),
+        ("refused-write", TranscriptEndKind::Rejected, 1_794_828_527_627),
+        ("refused-shell", TranscriptEndKind::Rejected, 1_794_828_538_255),
+        ("waited", TranscriptEndKind::Finished, 1_794_828_554_341),
+        ("failed", TranscriptEndKind::Finished, 1_794_828_565_420),
+        ("stopped", TranscriptEndKind::Interrupted, 1_794_828_581_060),
     ];
     for (name, how, at) in ends {
-        let end = end(Plugged::Copilot, &upto_the_second_call(), &call(name));
+        let end = end(&COPILOT, &upto_the_second_call(), &call(name));
         assert_eq!(end, Some((how, at)), "{name}");
     }
-    let written = end(Plugged::Copilot, &events(), &call("waited-write"));
-    assert_eq!(written, Some((EndKind::Finished, 1_794_828_601_747)));
+    let written = end(&COPILOT, &events(), &call("waited-write"));
+    assert_eq!(written, Some((TranscriptEndKind::Finished, 1_794_828_601_747)));
 }
 
 /// A new prompt in the middle of a command sends it to the background.
 #[test]
 fn a_command_that_a_prompt_sent_away_goes_on() {
-    assert_eq!(end(Plugged::Copilot, &events(), &call("stopped")), None);
-    let heard =
-        hear(Plugged::Copilot, &given("copilot/ends", "postToolUse-stopped"), Some("postToolUse"));
-    let News::After(_, ending) = heard.unwrap().news else { panic!("no end") };
+    assert_eq!(end(&COPILOT, &events(), &call("stopped")), None);
+    let hook_event =
+        COPILOT.parse(&given("copilot/ends", "postToolUse-stopped"), Some("postToolUse"));
+    let Kind::AfterTool(_, ending) = hook_event.unwrap().kind else { panic!("no end") };
     assert_eq!(ending.outcome, Outcome::Background);
 }
 
 #[test]
 fn it_says_when_a_person_allowed_a_call() {
-    let allowed = |name: &str| allowed_in(Plugged::Copilot, &events(), &call(name));
+    let allowed = |name: &str| (COPILOT.transcript.allowed_at.unwrap())(&events(), &call(name));
     assert_eq!(allowed("waited"), Some(Timestamp(1_794_828_551_991)));
     assert_eq!(allowed("refused-shell"), None);
     assert_eq!(allowed("refused-write"), None);
@@ -62,7 +62,7 @@ fn it_says_when_a_person_allowed_a_call() {
 
 #[test]
 fn a_sessions_transcript_is_below_the_agents_folder() {
-    let of = |session: &str| transcript_of(Plugged::Copilot, Path::new("/u/.copilot"), session);
+    let of = |session: &str| (COPILOT.transcript.path.unwrap())(Path::new("/u/.copilot"), session);
     let file = PathBuf::from("/u/.copilot/session-state/7e3d8d64-0d73/events.jsonl");
     assert_eq!(of("7e3d8d64-0d73"), Some(file));
     assert_eq!(of("../x"), None);

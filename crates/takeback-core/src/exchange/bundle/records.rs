@@ -5,8 +5,9 @@
 
 use takeback_store::blob::Encoding;
 use takeback_store::{
-    Author, CallId, Change, Digest, Entry, Evidence, GitState, Lack, PackedBlob, Point, PointId,
-    PointKind, RewindId, Seq, Session, SessionId, Timestamp, Turn, TurnId, Vouched, WorkPath,
+    Author, CallId, Change, Digest, Entry, Evidence, GitState, NotCapturedReason, PackedBlob,
+    Point, PointBasis, PointId, PointKind, RewindId, Seq, Session, SessionId, Timestamp, Turn,
+    TurnId, WorkPath,
 };
 
 pub(super) fn put_session(out: &mut Vec<u8>, session: &Session) {
@@ -152,7 +153,7 @@ pub(super) fn point(body: &[u8]) -> Option<Point> {
         git: input.option(|input| {
             Some(GitState { head: input.option(Input::text)?, branch: input.option(Input::text)? })
         })?,
-        vouched: Vouched::Scan,
+        basis: PointBasis::Scan,
     };
     input.end(point)
 }
@@ -191,7 +192,7 @@ fn put_entry(out: &mut Vec<u8>, entry: &Entry) {
             out.push(3);
             out.extend_from_slice(&mode.to_le_bytes());
         }
-        Entry::NotCaptured { lack } => out.extend([4, *lack as u8]),
+        Entry::NotCaptured { reason } => out.extend([4, *reason as u8]),
         Entry::Unknown => out.push(5),
     }
 }
@@ -319,7 +320,7 @@ impl<'a> Input<'a> {
             }
             2 => Entry::Symlink { target: self.bytes()?.to_vec() },
             3 => Entry::Dir { mode: self.u32()? },
-            4 => Entry::NotCaptured { lack: Lack::from_byte(self.byte()?)? },
+            4 => Entry::NotCaptured { reason: NotCapturedReason::from_byte(self.byte()?)? },
             5 => Entry::Unknown,
             _ => return None,
         })

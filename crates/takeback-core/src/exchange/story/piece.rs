@@ -6,8 +6,8 @@ use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Component, Path, PathBuf};
 
 use takeback_store::{
-    Author, Change, Entry, Evidence, Lack, Point, PointId, PointKind, Seq, Session, SessionId,
-    Timestamp, Turn, TurnId, Vouched, WorkPath,
+    Author, Change, Entry, Evidence, NotCapturedReason, Point, PointBasis, PointId, PointKind, Seq,
+    Session, SessionId, Timestamp, Turn, TurnId, WorkPath,
 };
 
 use super::{Copies, Edit, Kept, Story, StoryPrompt, StorySession};
@@ -123,7 +123,7 @@ impl<'s> Log<'_, 's> {
             created_at: prompt.at,
             message_ids: prompt.message_ids.clone(),
             git: None,
-            vouched: Vouched::Scan,
+            basis: PointBasis::Scan,
         });
         TurnId(id)
     }
@@ -171,7 +171,7 @@ impl<'s> Log<'_, 's> {
         let above = files.flat_map(|(path, _)| path.ancestors());
         let folders: BTreeSet<WorkPath> = above.filter(|above| tree.contains_key(above)).collect();
         for folder in folders {
-            tree.insert(folder, Entry::NotCaptured { lack: Lack::Special });
+            tree.insert(folder, Entry::NotCaptured { reason: NotCapturedReason::Special });
         }
         tree
     }

@@ -58,7 +58,7 @@ fn trees(told: &ToldStory) -> Vec<String> {
         seen = point.seq.0 as usize;
         let word = |entry: &Entry| match entry {
             Entry::File { size, mode, .. } => format!("{size} bytes {mode:o}"),
-            Entry::NotCaptured { lack } => format!("{lack:?}"),
+            Entry::NotCaptured { reason } => format!("{reason:?}"),
             other => format!("{other:?}"),
         };
         let words = tree.iter().map(|(path, entry)| format!("{}: {}", path.display(), word(entry)));

@@ -6,8 +6,8 @@ use std::collections::HashSet;
 use std::iter::zip;
 use std::ops::Range;
 
-use super::line_diff::Hunk;
 use super::{Side, Text};
+use crate::diff::Hunk;
 
 /// Lines of the base, by number, and the text they become.
 pub(super) struct Replacement<'a> {

@@ -4,14 +4,14 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use serde::{Deserialize, Serialize};
-use takeback_store::{Author, Entry, Outermost, PathStretches, WorkPath};
+use takeback_store::{Author, Entry, OuterFolders, PathRuns, WorkPath};
 
-use super::Present;
+use super::DiskState;
 use crate::history::PathHistory;
 
 /// Names that were first seen after a moment, by the folder they are in.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct FirstSeen {
+pub struct FirstSighting {
     /// The outermost folder that is itself one of them, or else the folder that holds them. A file at the
     /// top of the workspace is by itself.
     pub path: WorkPath,
@@ -22,17 +22,16 @@ pub struct FirstSeen {
 }
 
 /// Of every path changed since, those that only came into sight.
-pub(super) fn of_histories(histories: &[PathStretches], present: &Present) -> Vec<FirstSeen> {
-    let now = |one: &PathStretches| present.entries.get(&one.path).unwrap_or(one.at_end()).clone();
-    let came =
-        histories.iter().filter(|one| is_first_sight(one.at_start(), &one.stretches[0].author));
+pub(super) fn of_histories(histories: &[PathRuns], present: &DiskState) -> Vec<FirstSighting> {
+    let now = |one: &PathRuns| present.entries.get(&one.path).unwrap_or(one.at_end()).clone();
+    let came = histories.iter().filter(|one| is_first_sight(one.at_start(), &one.runs[0].author));
     let came: Vec<(&WorkPath, Entry)> = came.map(|one| (&one.path, now(one))).collect();
     fold(came.iter().map(|(path, entry)| (*path, entry)))
 }
 
 /// Of paths with their changes, those that only came into sight.
 #[must_use]
-pub fn of_changes(histories: &[PathHistory]) -> Vec<FirstSeen> {
+pub fn of_changes(histories: &[PathHistory]) -> Vec<FirstSighting> {
     let came = histories
         .iter()
         .filter(|one| is_first_sight(&one.changes[0].before, &one.changes[0].author));
@@ -44,7 +43,7 @@ fn is_first_sight(before: &Entry, author: &Author) -> bool {
 }
 
 /// Folds names by folder. What is gone is left out.
-fn fold<'a>(came: impl Iterator<Item = (&'a WorkPath, &'a Entry)>) -> Vec<FirstSeen> {
+fn fold<'a>(came: impl Iterator<Item = (&'a WorkPath, &'a Entry)>) -> Vec<FirstSighting> {
     let (mut folders, mut files) = (BTreeSet::new(), Vec::new());
     for (path, entry) in came {
         match entry {
@@ -53,12 +52,12 @@ fn fold<'a>(came: impl Iterator<Item = (&'a WorkPath, &'a Entry)>) -> Vec<FirstS
             _ => files.push(path),
         }
     }
-    let mut seen: BTreeMap<WorkPath, FirstSeen> = BTreeMap::new();
+    let mut seen: BTreeMap<WorkPath, FirstSighting> = BTreeMap::new();
     let mut count = |path: WorkPath, folder: bool, names: usize| {
-        let first = FirstSeen { path: path.clone(), folder, names: 0 };
+        let first = FirstSighting { path: path.clone(), folder, names: 0 };
         seen.entry(path).or_insert(first).names += names;
     };
-    let mut outermost = Outermost::among(&folders);
+    let mut outermost = OuterFolders::among(&folders);
     for folder in &folders {
         if outermost.above(folder).is_none() {
             count(folder.clone(), true, 0);

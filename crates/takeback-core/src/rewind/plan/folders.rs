@@ -4,16 +4,16 @@ use std::collections::{BTreeMap, HashSet};
 
 use takeback_store::{Entry, WorkPath};
 
-use super::{Plan, Present, Step, Unlocked, Verdict};
+use super::{DiskState, Plan, Step, UnlockedFolder, Verdict};
 use crate::worktree::scope::OWN_FOLDER;
 
 /// Makes the plan possible: what comes back needs its folders, and a folder goes only when empty.
-pub(super) fn make_room(plan: &mut Plan, present: &Present) {
+pub(super) fn make_room(plan: &mut Plan, present: &DiskState) {
     add_missing_folders(plan, present);
     keep_full_folders(plan, present);
 }
 
-fn add_missing_folders(plan: &mut Plan, present: &Present) {
+fn add_missing_folders(plan: &mut Plan, present: &DiskState) {
     let mut place: BTreeMap<WorkPath, usize> =
         plan.steps.iter().enumerate().map(|(at, step)| (step.path.clone(), at)).collect();
     // Folders that are there or planned, and so are those around them.
@@ -65,7 +65,7 @@ fn add_missing_folders(plan: &mut Plan, present: &Present) {
 const NOT_EMPTY: &str = "something else is in it";
 
 /// Deepest first: what stays in a folder keeps it, and the folders around it.
-fn keep_full_folders(plan: &mut Plan, present: &Present) {
+fn keep_full_folders(plan: &mut Plan, present: &DiskState) {
     let place: BTreeMap<WorkPath, usize> =
         plan.steps.iter().enumerate().map(|(at, step)| (step.path.clone(), at)).collect();
     let mut folders: Vec<usize> = (0..plan.steps.len())
@@ -101,7 +101,7 @@ fn keep_full_folders(plan: &mut Plan, present: &Present) {
 }
 
 /// Finds the folders in which something comes, goes or is replaced, and whose owner may not do that.
-pub(super) fn unlock_folders(plan: &mut Plan, present: &Present) {
+pub(super) fn unlock_folders(plan: &mut Plan, present: &DiskState) {
     const WRITE: u32 = 0o700;
     const SEARCH: u32 = 0o100;
     let mut unlocked = BTreeMap::new();
@@ -129,5 +129,6 @@ pub(super) fn unlock_folders(plan: &mut Plan, present: &Present) {
             check(folder, SEARCH);
         }
     }
-    plan.unlocked = unlocked.into_iter().map(|(path, mode)| Unlocked { path, mode }).collect();
+    plan.unlocked =
+        unlocked.into_iter().map(|(path, mode)| UnlockedFolder { path, mode }).collect();
 }

@@ -4,13 +4,13 @@ use std::collections::{HashMap, hash_map};
 
 use takeback_store::{Entry, WorkPath};
 
-use super::{Plan, Present};
+use super::{DiskState, Plan};
 use crate::worktree::fingerprint::links_of;
 use crate::worktree::root::Root;
 
 /// Only names that will have the same bytes and mode: nobody's save is lost by it. A name that stays
 /// as it is takes the others in; else the first one that comes does.
-pub(super) fn keep_links(plan: &mut Plan, present: &Present) {
+pub(super) fn keep_links(plan: &mut Plan, present: &DiskState) {
     for names in &present.linked {
         let mut anchors: HashMap<Entry, &WorkPath> = HashMap::new();
         for name in names.iter().rev() {

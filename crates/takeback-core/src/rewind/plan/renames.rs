@@ -2,13 +2,13 @@
 
 use std::collections::HashMap;
 
-use takeback_store::{Author, Digest, Entry, PathStretches, Stretch, WorkPath};
+use takeback_store::{Author, ChangeRun, Digest, Entry, PathRuns, WorkPath};
 
 use super::{Plan, Verdict};
 
 /// A file that vanished and one that appeared with the same bytes in the same call were one file. If
 /// the old name is restored and the new one has to stay, the new one's reason names the old one.
-pub(super) fn tell_renames(plan: &mut Plan, histories: &[PathStretches]) {
+pub(super) fn tell_renames(plan: &mut Plan, histories: &[PathRuns]) {
     let restored: Vec<&WorkPath> = plan
         .steps
         .iter()
@@ -17,19 +17,19 @@ pub(super) fn tell_renames(plan: &mut Plan, histories: &[PathStretches]) {
         .collect();
     let mut vanished: HashMap<(Digest, &Author), Vec<&WorkPath>> = HashMap::new();
     for history in histories {
-        // A change by which a file comes or goes is a stretch of its own.
-        for stretch in &history.stretches {
-            if let Some(digest) = worth_matching(&stretch.before)
-                && stretch.after == Entry::Absent
+        // A change by which a file comes or goes is a run of its own.
+        for run in &history.runs {
+            if let Some(digest) = worth_matching(&run.before)
+                && run.after == Entry::Absent
                 && restored.binary_search(&&history.path).is_ok()
             {
-                vanished.entry((digest, &stretch.author)).or_default().push(&history.path);
+                vanished.entry((digest, &run.author)).or_default().push(&history.path);
             }
         }
     }
-    let moved_from = |path: &WorkPath, stretch: &Stretch| {
-        let digest = worth_matching(&stretch.after).filter(|_| stretch.before == Entry::Absent)?;
-        let names = vanished.get(&(digest, &stretch.author))?;
+    let moved_from = |path: &WorkPath, run: &ChangeRun| {
+        let digest = worth_matching(&run.after).filter(|_| run.before == Entry::Absent)?;
+        let names = vanished.get(&(digest, &run.author))?;
         let same_name = names.iter().find(|name| name.file_name() == path.file_name());
         Some((*same_name.or(names.first())?).clone())
     };
@@ -38,7 +38,7 @@ pub(super) fn tell_renames(plan: &mut Plan, histories: &[PathStretches]) {
         if let Verdict::Conflict { .. } = &step.verdict
             && let Ok(found) = histories.binary_search_by(|history| history.path.cmp(&step.path))
             && let Some(old) =
-                histories[found].stretches.iter().find_map(|one| moved_from(&step.path, one))
+                histories[found].runs.iter().find_map(|one| moved_from(&step.path, one))
         {
             let old = old.display();
             let reason = format!("it was {old}, which is restored, and it was changed since");

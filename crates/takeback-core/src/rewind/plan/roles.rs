@@ -5,11 +5,12 @@ use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::ops::Range;
 
 use takeback_store::{
-    Author, Change, Entry, Evidence, PathStretches, Seq, StoreError, Stretch, WorkPath,
+    Author, Change, ChangeRun, Entry, Evidence, PathRuns, Seq, StoreError, WorkPath,
 };
 
-use super::{Aim, AmbiguousPolicy, Sources, Whose};
+use super::{Aim, Sources};
 use crate::exchange::imported::is_imported;
+use crate::rewind::request::{AmbiguousPolicy, RewindScope};
 
 /// What a change is to a plan.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -29,7 +30,7 @@ pub(super) enum Role {
 
 /// The roles of a path's changes.
 pub(super) struct Roles {
-    /// One for each stretch of the history.
+    /// One for each run of the history.
     pub(super) of: Vec<Role>,
     /// What others did before the aim's moment, which a rewind took back together with what comes back
     /// now. It stays taken back. Oldest first.
@@ -50,7 +51,7 @@ impl Roles {
 }
 
 pub(super) fn roles(
-    history: &PathStretches,
+    history: &PathRuns,
     aim: &Aim,
     policy: AmbiguousPolicy,
     points: &BTreeSet<Seq>,
@@ -62,7 +63,7 @@ pub(super) fn roles(
 /// Whether something of the path may have to be taken back, whatever a look at it will show. What was
 /// brought to nothing may have come back: a stash that was popped.
 pub(super) fn may_be_taken(
-    history: &PathStretches,
+    history: &PathRuns,
     aim: &Aim,
     points: &BTreeSet<Seq>,
     sources: &dyn Sources,
@@ -79,34 +80,34 @@ pub(super) fn may_be_taken(
 }
 
 fn roles_with(
-    history: &PathStretches,
+    history: &PathRuns,
     blocks: &[Block],
     aim: &Aim,
     policy: AmbiguousPolicy,
     sources: &dyn Sources,
 ) -> Result<Roles, StoreError> {
     let effects = Effects::of(history, blocks, aim, sources)?;
-    let role = |at: usize, stretch: &Stretch| match (&stretch.author, aim) {
-        _ if effects.dead.contains(&stretch.seqs[0]) => Role::Dead,
-        _ if effects.taken.contains(&stretch.seqs[0]) => Role::Take,
+    let role = |at: usize, run: &ChangeRun| match (&run.author, aim) {
+        _ if effects.dead.contains(&run.seqs[0]) => Role::Dead,
+        _ if effects.taken.contains(&run.seqs[0]) => Role::Take,
         _ if effects.returns.contains(&at) => Role::Neutral,
         (Author::Rewind { .. } | Author::Import, _) => Role::Neutral,
-        (author, Aim::Point { whose, .. }) if whose.includes(author) => {
+        (author, Aim::Point { scope, .. }) if scope.includes(author) => {
             let is_sure = match policy {
                 AmbiguousPolicy::Take => true,
-                AmbiguousPolicy::TakeOwn if whose.includes_all(author) => true,
-                AmbiguousPolicy::Leave | AmbiguousPolicy::TakeOwn => !is_in_doubt(stretch),
+                AmbiguousPolicy::TakeOwn if scope.includes_all(author) => true,
+                AmbiguousPolicy::Leave | AmbiguousPolicy::TakeOwn => !is_in_doubt(run),
             };
             if is_sure { Role::Take } else { Role::Ambiguous }
         }
         (author, _) if is_imported(author) => Role::Neutral,
         // Nothing changed: it came into sight.
-        _ if stretch.before == Entry::Unknown => Role::Neutral,
+        _ if run.before == Entry::Unknown => Role::Neutral,
         _ => Role::Other,
     };
-    let of = history.stretches.iter().enumerate().map(|(at, stretch)| role(at, stretch)).collect();
+    let of = history.runs.iter().enumerate().map(|(at, run)| role(at, run)).collect();
     let stays_taken = match aim {
-        Aim::Point { whose, .. } => others_work(effects.stood_before, whose),
+        Aim::Point { scope, .. } => others_work(effects.stood_before, scope),
         _ => Vec::new(),
     };
     Ok(Roles { of, stays_taken })
@@ -129,14 +130,14 @@ struct Effects {
 impl Effects {
     /// From the newest back: a rewind that was undone cancels nothing.
     fn of(
-        history: &PathStretches,
+        history: &PathRuns,
         blocks: &[Block],
         aim: &Aim,
         sources: &dyn Sources,
     ) -> Result<Self, StoreError> {
         let mut effects = Self::default();
         for block in blocks.iter().rev() {
-            let own = &history.stretches[block.own.clone()];
+            let own = &history.runs[block.own.clone()];
             let (first, last) = (&own[0], &own[own.len() - 1]);
             if effects.dead.contains(&first.seqs[0]) {
                 continue;
@@ -145,15 +146,15 @@ impl Effects {
                 Aim::Without { rewind } if first.author == (Author::Rewind { id: *rewind }) => {
                     effects.taken.insert(first.seqs[0]);
                 }
-                Aim::Point { at, whose } if is_reopened(first, *at, whose, sources)? => {
-                    effects.reopen(history, first, *at, whose, sources)?;
+                Aim::Point { at, scope } if is_reopened(first, *at, scope, sources)? => {
+                    effects.reopen(history, first, *at, scope, sources)?;
                 }
                 _ => effects.dead.extend(&first.cancels),
             }
             // Taken back itself, it brings nothing back.
             if !block.back_over.is_empty() && !effects.taken.contains(&last.seqs[0]) {
-                let between = &history.stretches[block.back_over.clone()];
-                effects.dead.extend(between.iter().flat_map(|stretch| &stretch.seqs));
+                let between = &history.runs[block.back_over.clone()];
+                effects.dead.extend(between.iter().flat_map(|run| &run.seqs));
                 effects.returns.extend(block.own.clone());
             }
         }
@@ -162,56 +163,56 @@ impl Effects {
 
     fn reopen(
         &mut self,
-        history: &PathStretches,
-        rewind: &Stretch,
+        history: &PathRuns,
+        rewind: &ChangeRun,
         at: Seq,
-        whose: &Whose,
+        scope: &RewindScope,
         sources: &dyn Sources,
     ) -> Result<(), StoreError> {
         self.taken.insert(rewind.seqs[0]);
-        let is_others = |stretch: &&Stretch| {
-            stretch.seqs[0] > at
-                && rewind.cancels.contains(&stretch.seqs[0])
-                && is_work(&stretch.author, &stretch.before)
-                && !whose.includes(&stretch.author)
+        let is_others = |run: &&ChangeRun| {
+            run.seqs[0] > at
+                && rewind.cancels.contains(&run.seqs[0])
+                && is_work(&run.author, &run.before)
+                && !scope.includes(&run.author)
         };
-        let others = history.stretches.iter().filter(is_others);
-        self.taken.extend(others.map(|stretch| stretch.seqs[0]));
+        let others = history.runs.iter().filter(is_others);
+        self.taken.extend(others.map(|run| run.seqs[0]));
         let stood = stood_at(at, &history.path, &rewind.cancels, sources)?;
         self.stood_before.extend(stood.into_iter().map(|change| (change.seq, change)));
         Ok(())
     }
 }
 
-fn is_in_doubt(stretch: &Stretch) -> bool {
-    match stretch.author {
+fn is_in_doubt(run: &ChangeRun) -> bool {
+    match run.author {
         Author::Ambiguous { .. } => true,
-        Author::Agent { .. } => stretch.evidence == Evidence::OpenWindow,
+        Author::Agent { .. } => run.evidence == Evidence::OpenWindow,
         _ => false,
     }
 }
 
-/// Neighbouring stretches by one author, with no point between them, of which no rewind took back some
+/// Neighbouring runs by one author, with no point between them, of which no rewind took back some
 /// and not the others.
 #[derive(Debug, Clone)]
 struct Block {
     own: Range<usize>,
-    /// The stretches before it that it takes the effect of by bringing back what stood there: a
+    /// The runs before it that it takes the effect of by bringing back what stood there: a
     /// `git stash`, a switch of branches, the agent's own restore. It holds nothing new, so it is no edit.
     back_over: Range<usize>,
 }
 
 /// What stood there counts at points and where the author changes, and nowhere else: between those,
 /// retention makes one change of several, and a plan must not depend on whether it has.
-fn with_returns(history: &PathStretches, points: &BTreeSet<Seq>) -> Vec<Block> {
+fn with_returns(history: &PathRuns, points: &BTreeSet<Seq>) -> Vec<Block> {
     let is_known = |entry: &Entry| !matches!(entry, Entry::Unknown | Entry::NotCaptured { .. });
     let mut stood: HashMap<&Entry, usize> = HashMap::new();
     stood.extend(Some((history.at_start(), 0)).filter(|(entry, _)| is_known(entry)));
     let mut with_returns = Vec::new();
     for own in blocks(history, points) {
-        let last = &history.stretches[own.end - 1];
+        let last = &history.runs[own.end - 1];
         let back_to = stood.get(&last.after).map_or(own.start, |before| *before);
-        let counts = may_return(last, &history.stretches[back_to..own.start]);
+        let counts = may_return(last, &history.runs[back_to..own.start]);
         let back_over = if counts { back_to..own.start } else { 0..0 };
         if is_known(&last.after) {
             stood.insert(&last.after, own.end);
@@ -223,8 +224,8 @@ fn with_returns(history: &PathStretches, points: &BTreeSet<Seq>) -> Vec<Block> {
 
 /// A person decides for all. What an agent may have done counts only where nothing of anyone else's
 /// goes: a `git checkout` that destroys a person's edit has to be taken back.
-fn may_return(by: &Stretch, between: &[Stretch]) -> bool {
-    let is_of_same = |other: &Stretch| {
+fn may_return(by: &ChangeRun, between: &[ChangeRun]) -> bool {
+    let is_of_same = |other: &ChangeRun| {
         let sessions = other.author.sessions();
         !sessions.is_empty() && sessions.iter().all(|one| by.author.sessions().contains(one))
     };
@@ -238,28 +239,28 @@ fn may_return(by: &Stretch, between: &[Stretch]) -> bool {
 }
 
 /// As of [`Block::own`].
-fn blocks(history: &PathStretches, points: &BTreeSet<Seq>) -> Vec<Range<usize>> {
-    let stretches = &history.stretches;
-    let mut cancelled_by: Vec<Vec<usize>> = vec![Vec::new(); stretches.len()];
-    for (by, rewind) in stretches.iter().enumerate() {
+fn blocks(history: &PathRuns, points: &BTreeSet<Seq>) -> Vec<Range<usize>> {
+    let runs = &history.runs;
+    let mut cancelled_by: Vec<Vec<usize>> = vec![Vec::new(); runs.len()];
+    for (by, rewind) in runs.iter().enumerate() {
         for seq in &rewind.cancels {
             // In the order of the log.
-            let of = stretches.partition_point(|stretch| stretch.seqs[0] <= *seq);
-            if let Some(of) = of.checked_sub(1).filter(|of| stretches[*of].seqs.contains(seq)) {
+            let of = runs.partition_point(|run| run.seqs[0] <= *seq);
+            if let Some(of) = of.checked_sub(1).filter(|of| runs[*of].seqs.contains(seq)) {
                 cancelled_by[of].push(by);
             }
         }
     }
     cancelled_by.iter_mut().for_each(Vec::dedup);
     let goes_on = |at: usize| {
-        let (one, next) = (&stretches[at - 1], &stretches[at]);
+        let (one, next) = (&runs[at - 1], &runs[at]);
         let last = one.seqs[one.seqs.len() - 1];
         is_one_author(one, next)
             && points.range(last..next.seqs[0]).next().is_none()
             && cancelled_by[at - 1] == cancelled_by[at]
     };
     let mut blocks: Vec<Range<usize>> = Vec::new();
-    for at in 0..stretches.len() {
+    for at in 0..runs.len() {
         match blocks.last_mut() {
             Some(block) if goes_on(at) => block.end = at + 1,
             _ => blocks.push(at..at + 1),
@@ -268,7 +269,7 @@ fn blocks(history: &PathStretches, points: &BTreeSet<Seq>) -> Vec<Range<usize>> 
     blocks
 }
 
-fn is_one_author(a: &Stretch, b: &Stretch) -> bool {
+fn is_one_author(a: &ChangeRun, b: &ChangeRun) -> bool {
     match (&a.author, &b.author) {
         (Author::Agent { session: one, .. }, Author::Agent { session: other, .. }) => {
             one == other && is_in_doubt(a) == is_in_doubt(b)
@@ -281,13 +282,13 @@ fn is_one_author(a: &Stretch, b: &Stretch) -> bool {
 /// Whether a rewind that came after the point took back something of the chosen sessions from before
 /// it: at the point that stood, so going there takes the rewind back, as far as it concerns them.
 fn is_reopened(
-    rewind: &Stretch,
+    rewind: &ChangeRun,
     at: Seq,
-    whose: &Whose,
+    scope: &RewindScope,
     sources: &dyn Sources,
 ) -> Result<bool, StoreError> {
     let earlier = rewind.cancels.iter().copied().filter(|seq| *seq <= at).collect();
-    concern(earlier, whose, sources)
+    concern(earlier, scope, sources)
 }
 
 /// Of what a rewind took back, the changes up to `at` that had their effect then.
@@ -313,11 +314,11 @@ fn stood_at(
 
 /// Of changes from before the point, those that are someone else's work. Neighbours go together:
 /// retention may have made one change of them.
-fn others_work(stood: BTreeMap<Seq, Change>, whose: &Whose) -> Vec<EarlierRun> {
+fn others_work(stood: BTreeMap<Seq, Change>, scope: &RewindScope) -> Vec<EarlierRun> {
     let mut runs: Vec<EarlierRun> = Vec::new();
     let mut goes_on = false;
     for (seq, Change { before, after, author, .. }) in stood {
-        if !is_work(&author, &before) || whose.includes(&author) {
+        if !is_work(&author, &before) || scope.includes(&author) {
             goes_on = false;
             continue;
         }
@@ -341,12 +342,16 @@ fn is_work(author: &Author, before: &Entry) -> bool {
 }
 
 /// Whether any of these cancelled changes was, at the bottom, by any of `whose`.
-fn concern(cancelled: Vec<Seq>, whose: &Whose, sources: &dyn Sources) -> Result<bool, StoreError> {
+fn concern(
+    cancelled: Vec<Seq>,
+    scope: &RewindScope,
+    sources: &dyn Sources,
+) -> Result<bool, StoreError> {
     let mut open = cancelled;
     while let Some(seq) = open.pop() {
         // One that retention has dropped: its author is not known any more.
         let Some(change) = sources.change(seq)? else { continue };
-        if whose.includes(&change.author) {
+        if scope.includes(&change.author) {
             return Ok(true);
         }
         open.extend(change.cancels);

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use takeback_store::{Digest, Entry, Lack, StoreError};
+use takeback_store::{Digest, Entry, NotCapturedReason, StoreError};
 
 use super::{DAMAGED, Sources, UNKNOWN_BEFORE};
 use crate::rewind::merge::{TextMerge, merge_text};
@@ -48,12 +48,14 @@ pub(super) fn merge_entry(
     for entry in [theirs, base] {
         match entry {
             Entry::Unknown => return Ok(Merged::Lacking(UNKNOWN_BEFORE.to_owned())),
-            Entry::NotCaptured { lack } => return Ok(Merged::Lacking(lack.reason().to_owned())),
+            Entry::NotCaptured { reason } => {
+                return Ok(Merged::Lacking(reason.describe().to_owned()));
+            }
             _ => {}
         }
     }
     if ours.is_unreadable() {
-        return Ok(Merged::Lacking(Lack::Unreadable.reason().to_owned()));
+        return Ok(Merged::Lacking(NotCapturedReason::Unreadable.describe().to_owned()));
     }
     if ours == base {
         return Ok(clean(theirs));

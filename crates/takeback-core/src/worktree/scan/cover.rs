@@ -1,13 +1,14 @@
 //! Whether a name that no scan has seen is looked at: by all rules, and, if these keep it out, by
 //! those alone that no agent wrote.
 
-use takeback_store::{Entry, Lack};
+use takeback_store::{Entry, NotCapturedReason};
 
+use super::join;
 use super::visit::{Visit, passed_over};
-use super::{Walk, join};
+use super::walk::Walk;
 use crate::worktree::fingerprint::stat;
 use crate::worktree::index::Known;
-use crate::worktree::root::{Access, Near, names_in};
+use crate::worktree::root::{Access, FolderOpener, names_in};
 use crate::worktree::scope::{
     By, Coverage, Inside, MOST_NAMES, OutReason, is_always_out, manifests_of, may_be_derived,
 };
@@ -35,9 +36,9 @@ impl Visit<'_, '_> {
         // What is in a new folder was counted with it.
         let is_counted = held.inside != Inside::Plain && self.task.was_absent;
         match all {
-            Coverage::Out(OutReason::Derived) => Coverage::Left(Lack::Derived),
+            Coverage::Out(OutReason::Derived) => Coverage::Left(NotCapturedReason::Derived),
             _ if !is_counted && self.walk.has_more_names(path, MOST_NAMES) => {
-                Coverage::Left(Lack::TooMany)
+                Coverage::Left(NotCapturedReason::TooMany)
             }
             _ => Coverage::In,
         }
@@ -68,8 +69,13 @@ impl Visit<'_, '_> {
     }
 
     /// Records a folder as one path, without what is in it.
-    pub(super) fn leave(&mut self, path: Vec<u8>, before: Option<&Known>, lack: Lack) -> Known {
-        let entry = Entry::NotCaptured { lack };
+    pub(super) fn leave(
+        &mut self,
+        path: Vec<u8>,
+        before: Option<&Known>,
+        reason: NotCapturedReason,
+    ) -> Known {
+        let entry = Entry::NotCaptured { reason };
         let was = self.before(before);
         self.differs(path, was, &entry, false);
         Known::Entry { entry, fingerprint: None, precious: false }
@@ -86,7 +92,7 @@ impl Visit<'_, '_> {
             return None;
         }
         if self.is_new(before) {
-            return Some(self.leave(path, before, Lack::Reserved));
+            return Some(self.leave(path, before, NotCapturedReason::Reserved));
         }
         Some(passed_over(OutReason::Reserved))
     }
@@ -120,9 +126,9 @@ impl Walk<'_> {
     pub(super) fn has_more_names(&self, path: &[u8], most: usize) -> bool {
         let mut count = 0;
         let mut open = vec![path.to_vec()];
-        let mut near = Near::new(self.root);
+        let mut opener = FolderOpener::new(self.root);
         while let Some(path) = open.pop() {
-            let Ok(folder) = near.folder(&path, Access::Read) else { continue };
+            let Ok(folder) = opener.folder(&path, Access::Read) else { continue };
             let Ok(names) = names_in(&folder) else { continue };
             count += names.len();
             if count > most {

@@ -6,17 +6,18 @@
 use std::collections::HashMap;
 use std::io;
 
-use takeback_store::{Entry, Lack, PackedBlob, WorkPath};
+use takeback_store::{Entry, NotCapturedReason, PackedBlob, WorkPath};
 
 use super::visit::Visit;
-use super::{Observed, Scan, ScanError, Unreadable, Walk, is_unread, valid};
+use super::walk::Walk;
+use super::{ObservedChange, Scan, ScanError, Unreadable, is_unread, valid};
 use crate::worktree::fingerprint::{Fingerprint, Stat};
 use crate::worktree::index::Known;
 use crate::worktree::look::{Bytes, Looked, look_at};
 use crate::worktree::scope::{Coverage, Inside, OutReason};
 
 /// Something changed that is not covered.
-pub(super) const UNCOVERED: Entry = Entry::NotCaptured { lack: Lack::TooLarge };
+pub(super) const UNCOVERED: Entry = Entry::NotCaptured { reason: NotCapturedReason::TooLarge };
 
 /// An ignored file, in if there is room.
 pub(super) struct Candidate {
@@ -36,8 +37,8 @@ impl Candidate {
     }
 
     /// That it changed, although it is not covered.
-    pub(super) fn noticed(&self) -> Option<Observed> {
-        self.has_changed().then(|| Observed {
+    pub(super) fn noticed(&self) -> Option<ObservedChange> {
+        self.has_changed().then(|| ObservedChange {
             path: self.path.clone(),
             before: self.before.clone(),
             after: UNCOVERED,
@@ -110,7 +111,7 @@ impl Walk<'_> {
                         scan.unreadable.push(Unreadable::file(path.clone()));
                     }
                     let fingerprint = self.lasting(&looked);
-                    scan.found.push(Observed {
+                    scan.found.push(ObservedChange {
                         path: path.clone(),
                         before,
                         after: looked.entry.clone(),
@@ -146,7 +147,7 @@ impl Walk<'_> {
             Ok(looked) if looked.entry == Entry::Absent => None,
             Ok(looked) => Some(looked),
             Err(_) => {
-                let entry = Entry::NotCaptured { lack: Lack::Unreadable };
+                let entry = Entry::NotCaptured { reason: NotCapturedReason::Unreadable };
                 Some(Looked { entry, fingerprint: None })
             }
         }
@@ -209,7 +210,7 @@ impl Visit<'_, '_> {
         };
         let was = self.before(before);
         if known.is_some_and(is_exact) {
-            let after = Entry::NotCaptured { lack: Lack::TooMany };
+            let after = Entry::NotCaptured { reason: NotCapturedReason::TooMany };
             self.differs(path, was, &after, false);
         }
         let fingerprint = Some(self.walk.watched(seen.fingerprint));

@@ -5,7 +5,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use rustix::fs::FileType;
 use takeback_store::{Seq, WorkPath};
 
-use super::{Extent, Observed, Part, valid};
+use super::walk::Part;
+use super::{Extent, ObservedChange, valid};
 use crate::worktree::fingerprint::Stat;
 use crate::worktree::index::{Index, Linked, folder_of};
 
@@ -26,7 +27,7 @@ pub(super) fn since(
     before: &Index,
     extent: Extent<'_>,
     names: Vec<(u64, WorkPath)>,
-    found: &[Observed],
+    found: &[ObservedChange],
 ) -> Vec<Linked> {
     let mut by_inode: BTreeMap<u64, BTreeSet<WorkPath>> = BTreeMap::new();
     for (inode, name) in names {

@@ -3,9 +3,10 @@
 use std::collections::HashSet;
 use std::io;
 
-use takeback_store::{Entry, Lack, PackedBlob, WorkPath};
+use takeback_store::{Entry, NotCapturedReason, PackedBlob, WorkPath};
 
-use super::{Observed, Scan, ScanError, Unreadable, Walk, join, valid};
+use super::walk::Walk;
+use super::{ObservedChange, Scan, ScanError, Unreadable, join, valid};
 use crate::worktree::fingerprint::{Fingerprint, stat};
 use crate::worktree::index::{Child, Folder, Known};
 use crate::worktree::look::{Bytes, Looked, as_known, look_at};
@@ -20,7 +21,10 @@ enum Stray {
 
 /// What cannot be looked at is not known to be as it was.
 fn unreadable(known: &Entry) -> Stray {
-    let looked = Looked { entry: Entry::NotCaptured { lack: Lack::Unreadable }, fingerprint: None };
+    let looked = Looked {
+        entry: Entry::NotCaptured { reason: NotCapturedReason::Unreadable },
+        fingerprint: None,
+    };
     Stray::Looked { looked, same_file: known.is_unreadable() }
 }
 
@@ -55,7 +59,7 @@ impl Walk<'_> {
                         && self.is_nothing(&below).unwrap_or(false);
                     if is_gone {
                         let (before, after) = (Entry::Unknown, Entry::Absent);
-                        found.push(Observed { path: below, before, after, same_file: false });
+                        found.push(ObservedChange { path: below, before, after, same_file: false });
                     }
                     continue;
                 };
@@ -79,8 +83,8 @@ impl Walk<'_> {
                     unread.push(Unreadable::file(below.clone()));
                 }
                 let (before, after) = (entry.clone(), looked.entry);
-                let observed = Observed { path: below, before, after, same_file };
-                found.extend(Some(observed).filter(Observed::is_a_change));
+                let observed = ObservedChange { path: below, before, after, same_file };
+                found.extend(Some(observed).filter(ObservedChange::is_a_change));
             }
             let strays = Folder { children: stay, ..Folder::default() };
             if strays.children.is_empty() {
@@ -125,7 +129,7 @@ impl Walk<'_> {
         let mut looked = look_at(&folder, path.file_name(), &seen, &mut bytes)?;
         looked.entry = as_known(Some(entry), looked.entry);
         if looked.entry == *entry
-            && matches!(entry, Entry::NotCaptured { lack } if lack.is_of_whole_folder())
+            && matches!(entry, Entry::NotCaptured { reason } if reason.covers_folder())
         {
             return Ok(Stray::AsItWas);
         }

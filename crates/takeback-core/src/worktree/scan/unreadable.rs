@@ -4,10 +4,10 @@
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::sync::Arc;
 
-use takeback_store::{Entry, Lack, WorkPath};
+use takeback_store::{Entry, NotCapturedReason, WorkPath};
 
 use super::visit::{Visit, passed_over};
-use super::{Observed, Scan, join, parent, valid};
+use super::{ObservedChange, Scan, join, parent, valid};
 use crate::worktree::index::{Child, Folder, Known};
 use crate::worktree::scope::OutReason;
 
@@ -41,7 +41,7 @@ impl Unreadable {
 
 /// What the second pass could not read.
 #[derive(Debug, Default)]
-pub(super) struct Unread {
+pub(super) struct UnreadParts {
     pub(super) folders: BTreeSet<Vec<u8>>,
     /// Folders that were listed and not searched, with how many known names that concerns.
     pub(super) unsearched: BTreeMap<Vec<u8>, usize>,
@@ -50,7 +50,7 @@ pub(super) struct Unread {
     pub(super) surfaced: Vec<WorkPath>,
 }
 
-impl Unread {
+impl UnreadParts {
     pub(super) fn add(&mut self, other: Self) {
         self.folders.extend(other.folders);
         self.unsearched.extend(other.unsearched);
@@ -59,7 +59,7 @@ impl Unread {
     }
 }
 
-const UNREADABLE: Entry = Entry::NotCaptured { lack: Lack::Unreadable };
+const UNREADABLE: Entry = Entry::NotCaptured { reason: NotCapturedReason::Unreadable };
 
 impl Visit<'_, '_> {
     /// A name of a folder that may be listed and not searched.
@@ -94,8 +94,8 @@ fn may_be_hidden(entry: &Entry) -> bool {
 }
 
 impl Scan {
-    pub(super) fn take_in_unread(&mut self, unread: Unread) {
-        let Unread { folders, unsearched, files, surfaced } = unread;
+    pub(super) fn take_in_unread(&mut self, unread: UnreadParts) {
+        let UnreadParts { folders, unsearched, files, surfaced } = unread;
         self.surfaced.extend(surfaced);
         let mut reported: HashSet<&[u8]> = HashSet::new();
         for path in folders.iter().filter(|path| !is_below_one(path, &folders)) {
@@ -139,7 +139,7 @@ impl Scan {
                     children.push(child.clone());
                     continue;
                 }
-                self.found.push(Observed {
+                self.found.push(ObservedChange {
                     path: valid(below),
                     before: entry.clone(),
                     after: UNREADABLE,

@@ -6,11 +6,15 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 use rustix::fs::FileType;
-use takeback_store::{Entry, Lack};
+use takeback_store::{Entry, NotCapturedReason};
 
-use super::glance::excludes_of;
+use super::blobs::Blobs;
+use super::first_pass::excludes_of;
 use super::ignored::UNCOVERED;
-use super::{Blobs, Observed, Part, Task, Walk, is_unread, join, parent, valid};
+use super::tasks::Task;
+use super::walk::Part;
+use super::walk::Walk;
+use super::{ObservedChange, is_unread, join, parent, valid};
 use crate::worktree::fingerprint::{Fingerprint, Stat, stat};
 use crate::worktree::index::{Child, Folder, Kind, Known};
 use crate::worktree::look::{Bytes, Looked, look_at};
@@ -19,7 +23,7 @@ use crate::worktree::scope::{
 };
 
 /// The rules that hold in a folder.
-pub(super) struct Held {
+pub(super) struct FolderRules {
     pub(super) rules: Arc<Rules>,
     /// Whether the folder is ignored, or is in one that is.
     pub(super) inside: Inside,
@@ -31,32 +35,17 @@ pub(super) struct Held {
 pub(super) struct Visit<'a, 'w> {
     pub(super) walk: &'a Walk<'w>,
     pub(super) task: &'a Task,
-    folder: OwnedFd,
+    pub(super) folder: OwnedFd,
     /// As they are now; none: those that are known.
-    names: Option<Rc<Vec<Vec<u8>>>>,
+    pub(super) names: Option<Rc<Vec<Vec<u8>>>>,
     pub(super) known: Option<&'a Folder>,
-    rules: OnceCell<Held>,
+    pub(super) rules: OnceCell<FolderRules>,
     pub(super) part: &'a mut Part,
-    below: &'a mut Vec<Task>,
-    blobs: &'a Blobs<'a>,
+    pub(super) below: &'a mut Vec<Task>,
+    pub(super) blobs: &'a Blobs<'a>,
 }
 
 impl<'a, 'w> Visit<'a, 'w> {
-    #[expect(clippy::too_many_arguments, reason = "its parts, put together in one place")]
-    pub(super) fn new(
-        walk: &'a Walk<'w>,
-        task: &'a Task,
-        folder: OwnedFd,
-        names: Option<Vec<Vec<u8>>>,
-        known: Option<&'a Folder>,
-        part: &'a mut Part,
-        below: &'a mut Vec<Task>,
-        blobs: &'a Blobs<'a>,
-    ) -> Self {
-        let (names, rules) = (names.map(Rc::new), OnceCell::new());
-        Self { walk, task, folder, names, known, rules, part, below, blobs }
-    }
-
     /// What is known of all its names from now on; `None`: the time is up.
     pub(super) fn children(&mut self) -> Option<Vec<Child>> {
         let old = self.known.map(|folder| folder.children.as_slice()).unwrap_or_default();
@@ -138,7 +127,7 @@ impl<'a, 'w> Visit<'a, 'w> {
     }
 
     /// Read when they are first needed.
-    pub(super) fn rules(&self) -> &Held {
+    pub(super) fn rules(&self) -> &FolderRules {
         self.rules.get_or_init(|| {
             let path = &self.task.path;
             let above = match &self.task.above {
@@ -155,7 +144,7 @@ impl<'a, 'w> Visit<'a, 'w> {
                 Inside::Plain => Inside::Plain,
                 _ => rules.inside(path, By::Trusted),
             };
-            Held { rules, inside, inside_by_trusted }
+            FolderRules { rules, inside, inside_by_trusted }
         })
     }
 
@@ -206,7 +195,7 @@ impl<'a, 'w> Visit<'a, 'w> {
         }
         match coverage {
             Coverage::Out(reason) => return Some(passed_over(reason)),
-            Coverage::Left(lack) => return Some(self.leave(path, before, lack)),
+            Coverage::Left(reason) => return Some(self.leave(path, before, reason)),
             Coverage::In | Coverage::Precious => {}
         }
         let precious = match before {
@@ -304,7 +293,7 @@ impl<'a, 'w> Visit<'a, 'w> {
         };
         let mut bytes = Bytes::Keep { known, kept: self.walk.kept, sink: &mut sink, budget };
         let looked = look_at(&self.folder, name, seen, &mut bytes).unwrap_or(Looked {
-            entry: Entry::NotCaptured { lack: Lack::Unreadable },
+            entry: Entry::NotCaptured { reason: NotCapturedReason::Unreadable },
             fingerprint: None,
         });
         if looked.entry == Entry::Absent {
@@ -350,8 +339,9 @@ impl<'a, 'w> Visit<'a, 'w> {
     }
 
     pub(super) fn differs(&mut self, path: Vec<u8>, before: Entry, after: &Entry, same_file: bool) {
-        let observed = Observed { path: valid(path), before, after: after.clone(), same_file };
-        self.part.found.extend(Some(observed).filter(Observed::is_a_change));
+        let observed =
+            ObservedChange { path: valid(path), before, after: after.clone(), same_file };
+        self.part.found.extend(Some(observed).filter(ObservedChange::is_a_change));
     }
 
     /// Another file system hides what was known here; it is still there, below.
@@ -369,7 +359,7 @@ impl<'a, 'w> Visit<'a, 'w> {
     fn special(&mut self, path: Vec<u8>, before: Option<&Known>) -> Known {
         match before {
             Some(Known::Entry { entry, .. }) => {
-                let after = Entry::NotCaptured { lack: Lack::Special };
+                let after = Entry::NotCaptured { reason: NotCapturedReason::Special };
                 self.differs(path.clone(), entry.clone(), &after, false);
                 self.part.skipped.push((valid(path), OutReason::Special));
                 Known::Entry { entry: after, fingerprint: None, precious: false }

@@ -9,7 +9,7 @@ use proptest::prelude::*;
 use proptest::sample::select;
 use rustix::fs::{CWD, RenameFlags};
 use takeback_core::look_around;
-use takeback_testkit::mapped::Mapped;
+use takeback_testkit::MemoryMap;
 
 use super::Run;
 use crate::recording::settle;
@@ -242,7 +242,7 @@ impl Run {
             Deed::StoreThroughMap(file) => {
                 let path = self.existing(file);
                 self.writes += 1;
-                Mapped::open(&path).fill(self.writes);
+                MemoryMap::open(&path).fill(self.writes);
             }
             _ => unreachable!("{deed:?} is done where somebody looks"),
         }
@@ -316,7 +316,7 @@ impl Run {
         if keeps_maps_dirty(&path) {
             return Ok(());
         }
-        let mut map = Mapped::open(&path);
+        let mut map = MemoryMap::open(&path);
         for _ in 0..2 {
             self.writes += 1;
             map.fill(self.writes);

@@ -1,7 +1,7 @@
 //! The values last saved of a few executions, in memory, so that saving the next costs what differs.
 
+use super::tree::Kept;
 use crate::state::ExecutionId;
-use crate::state::tree::Kept;
 
 /// The values last saved of a few executions.
 #[derive(Debug, Default)]

@@ -5,9 +5,9 @@ use serde_json::Value;
 
 use super::nodes::Nodes;
 use super::rows::{Result, RowError};
+use super::tree;
 use crate::blob::Digest;
 use crate::id::Timestamp;
-use crate::state::tree;
 use crate::state::{Category, DocumentKey, Effect, StateError, StepIndex};
 
 pub(super) fn retries(db: &Connection, execution: i64, step: StepIndex) -> Result<u32> {

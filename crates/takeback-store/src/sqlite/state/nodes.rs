@@ -7,9 +7,9 @@ use std::thread::Builder;
 use rusqlite::{CachedStatement, Connection};
 
 use super::rows::{Result, RowError};
+use super::tree::{self, Broken, Fetch, Node};
 use super::turns::lock;
 use crate::blob::Digest;
-use crate::state::tree::{self, Broken, Fetch, Node};
 
 pub(super) struct Nodes<'a> {
     select: CachedStatement<'a>,
@@ -162,7 +162,8 @@ mod tests {
     use crate::sqlite::DATABASE;
     use crate::sqlite::state::SqliteStates;
     use crate::state::{
-        ExecutionId, Expect, NewCheckpoint, StateError, StateStore as _, Status, StepIndex, Values,
+        ExecutionId, ExpectedHead, NewCheckpoint, StateError, States as _, Status, StepIndex,
+        Values,
     };
 
     #[test]
@@ -185,7 +186,7 @@ mod tests {
             status: Status::Success,
             error: None,
             values: &values,
-            expect: Expect::Anything,
+            expect: ExpectedHead::Anything,
             point: None,
             session: None,
         };

@@ -1,10 +1,18 @@
 //! The SQL of agents' states: rows in, rows out.
 
+mod lines;
+mod nodes;
+
 use rusqlite::{Connection, OptionalExtension as _, Row, params};
 
+pub(super) use self::lines::{
+    Lineage, branch, branch_named, branches, has_line, head_move, head_of, insert_branch,
+    insert_head_move, insert_line, rename_branch, set_current, set_head, set_line,
+};
+pub(super) use self::nodes::{deleted, each_body, each_step, keep_nodes, sweep, sweeps, vacuum};
+use super::tree::Broken;
 use crate::blob::Digest;
-use crate::id::{PointId, RewindId, SessionId, Timestamp};
-use crate::state::tree::{Broken, NewNodes};
+use crate::id::{PointId, SessionId, Timestamp};
 use crate::state::{
     Attempt, BranchName, CheckpointKey, ExecutionId, Record, StateError, Status, StepIndex,
 };
@@ -153,152 +161,6 @@ fn name<T>(
     let name = String::from_utf8(bytes).ok().and_then(|name| parse(name).ok());
     name.ok_or_else(|| damaged(format!("the name of {of}"), "it is none"))
 }
-
-// --- branches and lines -------------------------------------------------------------------------
-
-pub(super) fn branch_named(
-    db: &Connection,
-    execution: i64,
-    name: &BranchName,
-) -> Result<Option<BranchRow>> {
-    let mut select =
-        db.prepare_cached("SELECT id, line FROM branch WHERE execution = ? AND name = ?")?;
-    let row = select.query_row(params![execution, name.as_str().as_bytes()], |row| {
-        Ok(BranchRow { id: row.get(0)?, name: name.clone(), line: row.get(1)? })
-    });
-    Ok(row.optional()?)
-}
-
-pub(super) fn branch(db: &Connection, id: i64) -> Result<BranchRow> {
-    let mut select = db.prepare_cached("SELECT name, line FROM branch WHERE id = ?")?;
-    let row = select.query_row([id], |row| Ok((row.get(0)?, row.get(1)?))).optional()?;
-    let (bytes, line) = row.ok_or_else(|| damaged(format!("branch {id}"), "it is not there"))?;
-    Ok(BranchRow { id, name: name(bytes, "a branch", BranchName::new)?, line })
-}
-
-pub(super) fn branches(db: &Connection, execution: i64) -> Result<Vec<BranchRow>> {
-    let mut select =
-        db.prepare_cached("SELECT id, name, line FROM branch WHERE execution = ? ORDER BY id")?;
-    let rows = select.query_and_then([execution], |row| {
-        let name = name(row.get(1)?, "a branch", BranchName::new)?;
-        Ok(BranchRow { id: row.get(0)?, name, line: row.get(2)? })
-    })?;
-    rows.collect()
-}
-
-pub(super) fn insert_branch(db: &Connection, execution: i64, name: &BranchName) -> Result<i64> {
-    let mut insert =
-        db.prepare_cached("INSERT INTO branch (execution, name, line) VALUES (?, ?, 0)")?;
-    Ok(insert.insert(params![execution, name.as_str().as_bytes()])?)
-}
-
-pub(super) fn rename_branch(db: &Connection, branch: i64, name: &BranchName) -> Result<()> {
-    let mut update = db.prepare_cached("UPDATE branch SET name = ? WHERE id = ?")?;
-    update.execute(params![name.as_str().as_bytes(), branch])?;
-    Ok(())
-}
-
-pub(super) fn set_current(db: &Connection, execution: i64, branch: i64) -> Result<()> {
-    let mut update = db.prepare_cached("UPDATE execution SET branch = ? WHERE id = ?")?;
-    update.execute([branch, execution])?;
-    Ok(())
-}
-
-pub(super) fn set_line(db: &Connection, branch: i64, line: i64) -> Result<()> {
-    db.prepare_cached("UPDATE branch SET line = ? WHERE id = ?")?.execute([line, branch])?;
-    Ok(())
-}
-
-/// A line that begins after a step, or at the beginning.
-pub(super) fn insert_line(
-    db: &Connection,
-    execution: i64,
-    branch: i64,
-    after: Option<&StepRow>,
-) -> Result<i64> {
-    let mut insert = db.prepare_cached(
-        "INSERT INTO line (execution, branch, parent, forked_at, head) VALUES (?1, ?2, ?3, ?4, ?4)",
-    )?;
-    let (parent, forked_at) = (after.map(|step| step.line), after.map(|step| step.id));
-    Ok(insert.insert(params![execution, branch, parent, forked_at])?)
-}
-
-/// The branch that a rewind moved, the line it left, and the one it went to.
-pub(super) fn head_move(
-    db: &Connection,
-    execution: i64,
-    id: RewindId,
-) -> Result<Option<(i64, i64, i64)>> {
-    let mut select = db.prepare_cached(
-        "SELECT branch, left_line, line FROM head_move WHERE rewind = ? AND execution = ?",
-    )?;
-    let row = select.query_row([id.0.cast_signed(), execution], |row| {
-        Ok((row.get(0)?, row.get(1)?, row.get(2)?))
-    });
-    Ok(row.optional()?)
-}
-
-pub(super) fn insert_head_move(
-    db: &Connection,
-    execution: i64,
-    id: RewindId,
-    (branch, from, to): (i64, i64, i64),
-) -> Result<()> {
-    let mut insert = db.prepare_cached("INSERT INTO head_move VALUES (?, ?, ?, ?, ?)")?;
-    insert.execute([id.0.cast_signed(), execution, branch, from, to])?;
-    Ok(())
-}
-
-pub(super) fn has_line(db: &Connection, execution: i64, line: i64) -> Result<bool> {
-    let mut select = db.prepare_cached("SELECT 1 FROM line WHERE id = ? AND execution = ?")?;
-    Ok(select.exists([line, execution])?)
-}
-
-pub(super) fn head_of(db: &Connection, line: i64) -> Result<Option<i64>> {
-    let mut select = db.prepare_cached("SELECT head FROM line WHERE id = ?")?;
-    Ok(select.query_row([line], |row| row.get(0)).optional()?.flatten())
-}
-
-pub(super) fn set_head(db: &Connection, line: i64, head: i64) -> Result<()> {
-    db.prepare_cached("UPDATE line SET head = ? WHERE id = ?")?.execute([head, line])?;
-    Ok(())
-}
-
-/// The lines that lead to the end of one, each with the last step that counts on it.
-#[derive(Debug, Clone, Default)]
-pub(super) struct Lineage(Vec<(i64, i64)>);
-
-impl Lineage {
-    pub(super) fn of(db: &Connection, line: i64) -> Result<Self> {
-        let mut select = db.prepare_cached("SELECT parent, forked_at FROM line WHERE id = ?")?;
-        let mut lines = vec![(line, i64::MAX)];
-        let mut at = line;
-        loop {
-            let row = select
-                .query_row([at], |row| Ok((row.get::<_, Option<i64>>(0)?, row.get(1)?)))
-                .optional()?;
-            let Some((Some(parent), Some(until))) = row else { return Ok(Self(lines)) };
-            // A parent is older than its child: so this ends.
-            if parent >= at {
-                return Err(damaged(format!("line {at}"), "it begins on a later one"));
-            }
-            lines.push((parent, until));
-            at = parent;
-        }
-    }
-
-    pub(super) fn has(&self, step: &StepRow) -> bool {
-        // A line may be left and come back to: only the nearest visit counts, and a cut further up
-        // the way cuts off all that is behind it.
-        let mut most = i64::MAX;
-        self.0.iter().any(|(line, until)| {
-            most = most.min(*until);
-            *line == step.line && step.id <= most
-        })
-    }
-}
-
-// --- steps --------------------------------------------------------------------------------------
 
 fn step_row(row: &Row<'_>) -> Result<StepRow> {
     let id: i64 = row.get(0)?;
@@ -501,109 +363,4 @@ pub(super) fn record(
         error: row.error,
         point: row.point,
     })
-}
-
-// --- nodes --------------------------------------------------------------------------------------
-
-/// Gives every node its number: that of an equal one, or a new one.
-pub(super) fn keep_nodes(db: &Connection, new: NewNodes) -> Result<()> {
-    let mut select = db.prepare_cached("SELECT id, rest FROM node WHERE start = ?")?;
-    let mut insert = db.prepare_cached("INSERT INTO node (start, rest, body) VALUES (?, ?, ?)")?;
-    for node in new.nodes {
-        let part = node.part.clone();
-        let (start, rest) = part.digest.0.split_first_chunk::<8>().expect("a digest has 32 bytes");
-        let start = i64::from_le_bytes(*start);
-        let mut same = None;
-        let mut rows = select.query([start])?;
-        while let Some(row) = rows.next()? {
-            if row.get_ref(1)?.as_blob().is_ok_and(|other| other == rest) {
-                same = Some(row.get(0)?);
-                break;
-            }
-        }
-        let number: i64 = match same {
-            Some(number) => number,
-            None => insert.insert(params![start, rest, node.body.packed()])?,
-        };
-        part.set_number(number.cast_unsigned());
-    }
-    Ok(())
-}
-
-/// How many steps have ever been deleted. The number of one that was may be that of another since.
-pub(super) fn deleted(db: &Connection) -> Result<i64> {
-    let mut select = db.prepare_cached("SELECT steps_deleted FROM meta")?;
-    Ok(select.query_row([], |row| row.get(0))?)
-}
-
-/// How often nodes have been swept.
-pub(super) fn sweeps(db: &Connection) -> Result<i64> {
-    let mut select = db.prepare_cached("SELECT state_sweeps FROM meta")?;
-    Ok(select.query_row([], |row| row.get(0))?)
-}
-
-/// The bodies of steps after one, and of all documents.
-pub(super) fn each_body(
-    db: &Connection,
-    after: i64,
-    take: &mut dyn FnMut(Vec<u8>) -> Result<()>,
-) -> Result<i64> {
-    let mut last = after;
-    let mut select = db.prepare("SELECT id, body FROM step WHERE id > ? ORDER BY id")?;
-    let mut rows = select.query([after])?;
-    while let Some(row) = rows.next()? {
-        last = row.get(0)?;
-        take(row.get(1)?)?;
-    }
-    let mut select = db.prepare("SELECT body FROM document")?;
-    let mut rows = select.query([])?;
-    while let Some(row) = rows.next()? {
-        take(row.get(0)?)?;
-    }
-    Ok(last)
-}
-
-/// Every step with its execution, to be looked at.
-pub(super) fn each_step(
-    db: &Connection,
-    take: &mut dyn FnMut(Result<(ExecutionId, StepRow)>),
-) -> Result<()> {
-    let columns = STEP.split(", ").map(|column| format!("step.{column}")).collect::<Vec<_>>();
-    let mut select = db.prepare(&format!(
-        "SELECT {}, execution.name FROM step JOIN execution ON execution.id = step.execution
-         ORDER BY step.id",
-        columns.join(", ")
-    ))?;
-    let mut rows = select.query([])?;
-    while let Some(row) = rows.next()? {
-        take(
-            step_row(row)
-                .and_then(|step| Ok((name(row.get(11)?, "an execution", ExecutionId::new)?, step))),
-        );
-    }
-    Ok(())
-}
-
-pub(super) fn sweep(db: &Connection, is_used: &dyn Fn(u64) -> bool) -> Result<()> {
-    let unused: Vec<i64> = {
-        let mut select = db.prepare("SELECT id FROM node")?;
-        let ids = select.query_map([], |row| row.get::<_, i64>(0))?;
-        ids.filter(|id| !matches!(id, Ok(id) if is_used(id.cast_unsigned())))
-            .collect::<rusqlite::Result<_>>()?
-    };
-    let mut delete = db.prepare("DELETE FROM node WHERE id = ?")?;
-    for id in unused {
-        delete.execute([id])?;
-    }
-    db.execute("UPDATE meta SET state_sweeps = state_sweeps + 1", [])?;
-    Ok(())
-}
-
-pub(super) fn vacuum(db: &Connection) -> Result<()> {
-    for pragma in ["PRAGMA incremental_vacuum", "PRAGMA wal_checkpoint(TRUNCATE)"] {
-        let mut statement = db.prepare(pragma)?;
-        let mut rows = statement.query([])?;
-        while rows.next()?.is_some() {}
-    }
-    Ok(())
 }

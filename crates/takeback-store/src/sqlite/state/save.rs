@@ -4,15 +4,16 @@ use rusqlite::Connection;
 
 use super::facts::Facts;
 use super::last::{KeptValues, MOST_KEPT};
+use super::ledger;
+use super::lookup::{branch_of, named, newest_on, record_at};
 use super::rows::{self, BranchRow, ExecutionRow, Lineage, RowError, StepRow};
+use super::tree::{self, Body, Kept, NewNodes, Pieces};
 use super::turns::Writer;
-use super::{branch_of, ledger, named, newest_on, record_at};
 use crate::blob::Digest;
 use crate::id::SessionId;
-use crate::state::tree::{self, Body, Kept, NewNodes, Pieces};
 use crate::state::{
-    Attempt, BranchName, CheckpointId, CheckpointKey, ExecutionId, NewCheckpoint, Record, Saved,
-    StateError, Status, Values,
+    Attempt, BranchName, CheckpointId, CheckpointKey, ExecutionId, NewCheckpoint, Record,
+    SaveOutcome, StateError, Status, Values,
 };
 
 /// A checkpoint made ready to be written: compared, cut, hashed and compressed.
@@ -97,7 +98,7 @@ pub(super) struct Place {
 
 /// What saving came to, and how often nodes had been swept then.
 pub(super) struct Written {
-    pub(super) saved: Saved,
+    pub(super) saved: SaveOutcome,
     pub(super) sweeps: i64,
 }
 
@@ -165,7 +166,7 @@ fn append(
     facts.last = step.step;
     let sweeps = facts.sweeps;
     writer.know(&place.execution, facts);
-    Ok(Written { saved: Saved { record, is_new: true }, sweeps })
+    Ok(Written { saved: SaveOutcome { record, is_new: true }, sweeps })
 }
 
 /// Saves to any branch, whatever is there: everything is asked before anything is written.
@@ -228,7 +229,7 @@ fn save_anywhere(writer: &mut Writer, place: &Place, ready: Ready) -> rows::Resu
     if is_current {
         writer.know(&place.execution, facts);
     }
-    Ok(Written { saved: Saved { record, is_new: true }, sweeps })
+    Ok(Written { saved: SaveOutcome { record, is_new: true }, sweeps })
 }
 
 /// What stands where a checkpoint is to be saved.
@@ -241,7 +242,7 @@ pub(super) struct There {
     /// The attempt that comes next, on whatever branch.
     next: Attempt,
     /// The very same checkpoint.
-    same: Option<Saved>,
+    same: Option<SaveOutcome>,
 }
 
 impl There {
@@ -301,7 +302,7 @@ impl There {
                 let found = named(db, &there.execution, &key.id())?;
                 let (row, is_newest) = found.expect("it was just read");
                 let record = rows::record(db, &place.execution, row, is_newest)?;
-                there.same = Some(Saved { record, is_new: false });
+                there.same = Some(SaveOutcome { record, is_new: false });
                 return Ok(there);
             }
             if place.attempt.is_some() {

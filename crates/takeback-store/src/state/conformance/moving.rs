@@ -9,12 +9,12 @@ use super::samples::{
 use super::{Pair, good};
 use crate::id::RewindId;
 use crate::state::{
-    BranchName, ExecutionId, Expect, Head, HeadMove, LineId, MoveTo, Moved, NewCheckpoint, Record,
-    StateError, StateStore, StepIndex, Which,
+    BranchName, ExecutionId, ExpectedHead, Head, HeadMove, LineId, ListScope, MoveOutcome, MoveTo,
+    NewCheckpoint, Record, StateError, States, StepIndex,
 };
 
 #[track_caller]
-fn back(store: &dyn StateStore, execution: &ExecutionId, step: u32, number: u32) -> Moved {
+fn back(store: &dyn States, execution: &ExecutionId, step: u32, number: u32) -> MoveOutcome {
     let key = key(execution, step, number);
     good(store.move_head(&HeadMove {
         execution,
@@ -25,7 +25,7 @@ fn back(store: &dyn StateStore, execution: &ExecutionId, step: u32, number: u32)
 }
 
 #[track_caller]
-fn line(store: &dyn StateStore, execution: &ExecutionId) -> LineId {
+fn line(store: &dyn States, execution: &ExecutionId) -> LineId {
     good(store.head(execution, None)).expect("it is known").line
 }
 
@@ -80,8 +80,8 @@ pub(super) fn attempts_go_on_counting_after_a_move([store, other]: Pair<'_>) {
     }
     // A parent on the line that was left is there, and is not the head.
     let left = id("ckpt-e-4.a1");
-    let refused =
-        store.save(&NewCheckpoint { expect: Expect::Newest(Some(&left)), ..new(&execution, 5) });
+    let refused = store
+        .save(&NewCheckpoint { expect: ExpectedHead::Newest(Some(&left)), ..new(&execution, 5) });
     assert!(matches!(refused, Err(StateError::Conflict { .. })), "{refused:?}");
 }
 
@@ -90,7 +90,7 @@ pub(super) fn the_way_back_is_exact([store, other]: Pair<'_>) {
     steps(store, &execution, 5);
     save(store, &execution, 3, "third, again");
     save(store, &execution, 2, "second, again");
-    let told = |store: &dyn StateStore| -> (Vec<Record>, Vec<Record>, Option<Head>) {
+    let told = |store: &dyn States| -> (Vec<Record>, Vec<Record>, Option<Head>) {
         (listed(store, &execution), all(store, &execution), good(store.head(&execution, None)))
     };
     let before = told(store);
@@ -102,7 +102,10 @@ pub(super) fn the_way_back_is_exact([store, other]: Pair<'_>) {
     let return_to =
         |line| HeadMove { execution: &execution, branch: None, to: MoveTo::Line(line), by: None };
     let returned = good(other.move_head(&return_to(moved.from)));
-    assert_eq!(returned, Moved { branch: BranchName::main(), from: moved.to, to: moved.from });
+    assert_eq!(
+        returned,
+        MoveOutcome { branch: BranchName::main(), from: moved.to, to: moved.from }
+    );
     assert_eq!(told(store), before);
     // And forth again, to go on from there, which the first line never learns of.
     good(store.move_head(&return_to(moved.to)));
@@ -188,7 +191,7 @@ pub(super) fn a_move_to_nowhere_does_nothing([store, other]: Pair<'_>) {
 }
 
 /// A line of a number that no other execution here has.
-fn line_made(store: &dyn StateStore, execution: &ExecutionId) -> LineId {
+fn line_made(store: &dyn States, execution: &ExecutionId) -> LineId {
     (0..5).map(|_| back(store, execution, 1, 1).to).last().expect("five were made")
 }
 
@@ -211,7 +214,7 @@ pub(super) fn a_fork_goes_its_own_way([store, other]: Pair<'_>) {
         assert_eq!(stands.branch, side);
         assert_eq!(stands.record.expect("it goes on from one").key, key(&execution, 2, 1));
         assert_eq!(places(&listed(store, &execution)), [(1, 1), (2, 1)]);
-        let on_main = page(store, &execution, Which::Branch(Some(&main))).records;
+        let on_main = page(store, &execution, ListScope::Branch(Some(&main))).records;
         assert_eq!(places(&on_main), [(1, 1), (2, 1), (3, 1), (4, 1)]);
         assert_eq!(on_main.iter().filter(|record| record.is_newest).count(), 2);
     }
@@ -273,7 +276,7 @@ pub(super) fn a_branch_is_saved_to_without_switching([store, other]: Pair<'_>) {
     for store in [store, other] {
         assert_eq!(head(store, &execution), Some((2, 1)));
         assert_eq!(text_of(store, "ckpt-e-2").as_deref(), Some("2"));
-        let aside = page(store, &execution, Which::Branch(Some(&side))).records;
+        let aside = page(store, &execution, ListScope::Branch(Some(&side))).records;
         assert_eq!(places(&aside), [(1, 1), (2, 2)]);
         let stands = good(store.head(&execution, Some(&side))).expect("it is known");
         assert_eq!(stands.record, Some(saved.clone()));
@@ -281,7 +284,7 @@ pub(super) fn a_branch_is_saved_to_without_switching([store, other]: Pair<'_>) {
     let parent = id("ckpt-e-2.a1");
     let three = NewCheckpoint {
         branch: Some(&side),
-        expect: Expect::Newest(Some(&parent)),
+        expect: ExpectedHead::Newest(Some(&parent)),
         ..new(&execution, 3)
     };
     let refused = store.save(&three);
@@ -291,6 +294,7 @@ pub(super) fn a_branch_is_saved_to_without_switching([store, other]: Pair<'_>) {
     assert_eq!(branch, side);
     let parent = saved.key.id();
     assert!(
-        good(store.save(&NewCheckpoint { expect: Expect::Newest(Some(&parent)), ..three })).is_new
+        good(store.save(&NewCheckpoint { expect: ExpectedHead::Newest(Some(&parent)), ..three }))
+            .is_new
     );
 }

@@ -4,19 +4,19 @@ use serde_json::json;
 
 use super::samples::{all, execution, head, key, listed, new, places, save, state, steps, text_of};
 use super::{Pair, good};
-use crate::state::{HeadMove, MoveTo, NewCheckpoint, StateStore, StepIndex, Values};
+use crate::state::{HeadMove, MoveTo, NewCheckpoint, States, StepIndex, Values};
 
 /// Too long to stand in its checkpoint's row.
 fn long(text: &str) -> Values {
     state(json!({ "messages": [text.repeat(3000), "and another".repeat(700)] }))
 }
 
-fn save_long(store: &dyn StateStore, step: u32, text: &str) {
+fn save_long(store: &dyn States, step: u32, text: &str) {
     let (execution, values) = (execution("e"), long(text));
     good(store.save(&NewCheckpoint { values: &values, ..new(&execution, step) }));
 }
 
-fn loaded(store: &dyn StateStore, step: u32) -> Values {
+fn loaded(store: &dyn States, step: u32) -> Values {
     let id = format!("ckpt-e-{step}").parse().expect("an id");
     good(store.load(&id)).expect("it is there").values
 }

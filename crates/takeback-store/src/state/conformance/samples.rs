@@ -7,8 +7,8 @@ use serde_json::{Value, json};
 use super::good;
 use crate::id::Timestamp;
 use crate::state::{
-    Attempt, BranchName, CheckpointId, CheckpointKey, ExecutionId, Expect, ListQuery,
-    NewCheckpoint, Page, Record, StateStore, Status, StepIndex, Values, Which,
+    Attempt, BranchName, CheckpointId, CheckpointKey, ExecutionId, ExpectedHead, ListQuery,
+    ListScope, NewCheckpoint, Page, Record, States, Status, StepIndex, Values,
 };
 
 pub(super) fn execution(name: &str) -> ExecutionId {
@@ -48,7 +48,7 @@ pub(super) fn new(execution: &ExecutionId, step: u32) -> NewCheckpoint<'_> {
         status: Status::Success,
         error: None,
         values: &EMPTY,
-        expect: Expect::Anything,
+        expect: ExpectedHead::Anything,
         point: None,
         session: None,
     }
@@ -56,12 +56,7 @@ pub(super) fn new(execution: &ExecutionId, step: u32) -> NewCheckpoint<'_> {
 
 /// Saves what was not there: a step whose state is `{"is": text}`.
 #[track_caller]
-pub(super) fn save(
-    store: &dyn StateStore,
-    execution: &ExecutionId,
-    step: u32,
-    text: &str,
-) -> Record {
+pub(super) fn save(store: &dyn States, execution: &ExecutionId, step: u32, text: &str) -> Record {
     let values = state(json!({ "is": text }));
     let saved = good(store.save(&NewCheckpoint { values: &values, ..new(execution, step) }));
     assert!(saved.is_new, "{saved:?}");
@@ -69,28 +64,28 @@ pub(super) fn save(
 }
 
 /// Steps 1 to `last`, each with its number as its state.
-pub(super) fn steps(store: &dyn StateStore, execution: &ExecutionId, last: u32) {
+pub(super) fn steps(store: &dyn States, execution: &ExecutionId, last: u32) {
     for step in 1..=last {
         save(store, execution, step, &step.to_string());
     }
 }
 
 #[track_caller]
-pub(super) fn page(store: &dyn StateStore, execution: &ExecutionId, which: Which<'_>) -> Page {
-    let page = good(store.list(&ListQuery { execution, which, after: None, limit: None }));
+pub(super) fn page(store: &dyn States, execution: &ExecutionId, scope: ListScope<'_>) -> Page {
+    let page = good(store.list(&ListQuery { execution, scope, after: None, limit: None }));
     assert_eq!((&page.damaged[..], page.more), (&[][..], false));
     page
 }
 
 /// The newest attempts on the current branch.
 #[track_caller]
-pub(super) fn listed(store: &dyn StateStore, execution: &ExecutionId) -> Vec<Record> {
-    page(store, execution, Which::Branch(None)).records
+pub(super) fn listed(store: &dyn States, execution: &ExecutionId) -> Vec<Record> {
+    page(store, execution, ListScope::Branch(None)).records
 }
 
 #[track_caller]
-pub(super) fn all(store: &dyn StateStore, execution: &ExecutionId) -> Vec<Record> {
-    page(store, execution, Which::All).records
+pub(super) fn all(store: &dyn States, execution: &ExecutionId) -> Vec<Record> {
+    page(store, execution, ListScope::All).records
 }
 
 pub(super) fn places(records: &[Record]) -> Vec<(u32, u32)> {
@@ -99,7 +94,7 @@ pub(super) fn places(records: &[Record]) -> Vec<(u32, u32)> {
 
 /// What [`save`] put into the checkpoint of an id, if there is one.
 #[track_caller]
-pub(super) fn text_of(store: &dyn StateStore, text: &str) -> Option<String> {
+pub(super) fn text_of(store: &dyn States, text: &str) -> Option<String> {
     let loaded = good(store.load(&id(text)))?;
     assert_eq!(good(store.find(&id(text))), Some(loaded.record));
     Some(loaded.values.state["is"].as_str().expect("it was saved here").to_owned())
@@ -107,7 +102,7 @@ pub(super) fn text_of(store: &dyn StateStore, text: &str) -> Option<String> {
 
 /// The place of the head of the current branch.
 #[track_caller]
-pub(super) fn head(store: &dyn StateStore, execution: &ExecutionId) -> Option<(u32, u32)> {
+pub(super) fn head(store: &dyn States, execution: &ExecutionId) -> Option<(u32, u32)> {
     let record = good(store.head(execution, None)).expect("there is one").record?;
     assert_eq!(record.key.execution, *execution);
     Some((record.key.step.0, record.key.attempt.0.get()))

@@ -9,9 +9,9 @@ use super::samples::{
 use super::{Pair, good};
 use crate::id::{PointId, Timestamp};
 use crate::state::{
-    BranchName, Category, Checkpoint, CheckpointId, ExecutionId, Executions, Expect, ListQuery,
-    NewCheckpoint, NewEffect, Page, Record, StateError, StateStore, Status, StepIndex, Values,
-    Which,
+    BranchName, Category, Checkpoint, CheckpointId, ExecutionId, Executions, ExpectedHead,
+    ListQuery, ListScope, NewCheckpoint, NewEffect, Page, Record, StateError, States, Status,
+    StepIndex, Values,
 };
 
 pub(super) fn a_new_place_is_empty([store, _]: Pair<'_>) {
@@ -205,13 +205,15 @@ pub(super) fn lists_come_in_pages([store, other]: Pair<'_>) {
     let execution = execution("e");
     steps(store, &execution, 12);
     save(store, &execution, 5, "again");
-    for which in [Which::Branch(None), Which::Branch(Some(&BranchName::main())), Which::All] {
-        let whole = page(other, &execution, which).records;
-        assert_eq!(whole.len(), if which == Which::All { 13 } else { 12 });
+    for scope in
+        [ListScope::Branch(None), ListScope::Branch(Some(&BranchName::main())), ListScope::All]
+    {
+        let whole = page(other, &execution, scope).records;
+        assert_eq!(whole.len(), if scope == ListScope::All { 13 } else { 12 });
         for limit in [1, 2, 5, 12, 13, 50] {
             let (mut read, mut after) = (Vec::new(), None);
             loop {
-                let query = ListQuery { execution: &execution, which, after, limit: Some(limit) };
+                let query = ListQuery { execution: &execution, scope, after, limit: Some(limit) };
                 let page = good(other.list(&query));
                 assert!(page.records.len() <= limit);
                 assert_eq!(page.more, read.len() + page.records.len() < whole.len());
@@ -225,7 +227,7 @@ pub(super) fn lists_come_in_pages([store, other]: Pair<'_>) {
         }
         // After what is not there.
         let after = Some((StepIndex(11), attempt(9)));
-        let query = ListQuery { execution: &execution, which, after, limit: None };
+        let query = ListQuery { execution: &execution, scope, after, limit: None };
         assert_eq!(places(&good(store.list(&query)).records), [(12, 1)]);
         let nothing = ListQuery { limit: Some(0), after: None, ..query };
         let page = good(store.list(&nothing));
@@ -323,7 +325,7 @@ pub(super) fn an_attempt_can_be_given([store, other]: Pair<'_>) {
 /// What a refused save was told: the checkpoint's step, its parent, the branch, and the step of the head.
 #[track_caller]
 fn conflict(
-    refused: Result<crate::state::Saved, StateError>,
+    refused: Result<crate::state::SaveOutcome, StateError>,
 ) -> (StepIndex, Option<CheckpointId>, BranchName, Option<StepIndex>) {
     match refused {
         Err(StateError::Conflict { id, parent, branch, head }) => {
@@ -338,24 +340,25 @@ pub(super) fn a_parent_must_be_the_head([store, other]: Pair<'_>) {
     let main = BranchName::main;
     steps(store, &execution, 2);
     let (one, two) = (id("ckpt-e-1"), id("ckpt-e-2"));
-    let three = NewCheckpoint { expect: Expect::Newest(Some(&one)), ..new(&execution, 3) };
+    let three = NewCheckpoint { expect: ExpectedHead::Newest(Some(&one)), ..new(&execution, 3) };
     let refused = conflict(other.save(&three));
     assert_eq!(refused, (StepIndex(3), Some(one.clone()), main(), Some(StepIndex(2))));
     assert_eq!(places(&all(store, &execution)), [(1, 1), (2, 1)]);
 
-    let saved =
-        good(other.save(&NewCheckpoint { expect: Expect::Newest(Some(&two)), ..three.clone() }));
+    let saved = good(
+        other.save(&NewCheckpoint { expect: ExpectedHead::Newest(Some(&two)), ..three.clone() }),
+    );
     assert_eq!(saved.record.parent, Some((StepIndex(2), attempt(1))));
     // The head that an id names without an attempt is the newest attempt; an older one is not it.
     save(store, &execution, 3, "again");
     let old = id("ckpt-e-3.a1");
-    let four = NewCheckpoint { expect: Expect::Newest(Some(&old)), ..new(&execution, 4) };
+    let four = NewCheckpoint { expect: ExpectedHead::Newest(Some(&old)), ..new(&execution, 4) };
     assert_eq!(conflict(store.save(&four)).3, Some(StepIndex(3)));
     for parent in ["ckpt-e-3.a2", "ckpt-e-4.a1", "ckpt-e-5"] {
         let parent = id(parent);
         let step = parent.step.0 + 1;
         let saved = good(store.save(&NewCheckpoint {
-            expect: Expect::Newest(Some(&parent)),
+            expect: ExpectedHead::Newest(Some(&parent)),
             ..new(&execution, step)
         }));
         assert_eq!(saved.record.parent.expect("it has one").0, parent.step);
@@ -367,7 +370,7 @@ pub(super) fn a_parent_must_be_the_head([store, other]: Pair<'_>) {
 
 pub(super) fn a_first_step_is_the_only_one([store, other]: Pair<'_>) {
     let execution = execution("e");
-    let first = NewCheckpoint { expect: Expect::Newest(None), ..new(&execution, 1) };
+    let first = NewCheckpoint { expect: ExpectedHead::Newest(None), ..new(&execution, 1) };
     let saved = good(store.save(&first));
     assert_eq!((saved.is_new, saved.record.parent), (true, None));
     // An answer that was lost can be asked for again; other content is refused, and so is another step.
@@ -386,7 +389,7 @@ pub(super) fn a_first_step_is_the_only_one([store, other]: Pair<'_>) {
     let intent = json!("mail");
     let time = Timestamp(1);
     let effect = NewEffect { execution: &anew, key: "mail", step: None, intent: &intent, time };
-    good(store.intend(&effect));
+    good(store.declare_effect(&effect));
     assert!(good(other.save(&NewCheckpoint { execution: &anew, ..first.clone() })).is_new);
 
     // Once all of them are deleted, there is none.
@@ -398,9 +401,9 @@ pub(super) fn of_many_who_begin_one_makes_the_first_step([store, other]: Pair<'_
     const ROUNDS: u32 = 10;
     for round in 0..ROUNDS {
         let execution = execution(&format!("e{round}"));
-        let begin = |store: &dyn StateStore, who: u32| {
+        let begin = |store: &dyn States, who: u32| {
             let values = state(json!({ "by": who }));
-            let expect = Expect::Newest(None);
+            let expect = ExpectedHead::Newest(None);
             store.save(&NewCheckpoint { expect, values: &values, ..new(&execution, 1) })
         };
         let outcomes = std::thread::scope(|scope| {
@@ -423,10 +426,12 @@ pub(super) fn of_many_who_begin_one_makes_the_first_step([store, other]: Pair<'_
 
 pub(super) fn a_missing_parent_is_named([store, other]: Pair<'_>) {
     let here = execution("e");
-    let refuse = |store: &dyn StateStore, execution: &ExecutionId, parent: &str| {
+    let refuse = |store: &dyn States, execution: &ExecutionId, parent: &str| {
         let parent = id(parent);
-        let refused = store
-            .save(&NewCheckpoint { expect: Expect::Newest(Some(&parent)), ..new(execution, 2) });
+        let refused = store.save(&NewCheckpoint {
+            expect: ExpectedHead::Newest(Some(&parent)),
+            ..new(execution, 2)
+        });
         let Err(StateError::MissingParent { id, parent: named }) = refused else {
             panic!("{parent}: {refused:?}");
         };
@@ -446,8 +451,11 @@ pub(super) fn an_answer_that_was_lost_can_be_asked_for_again([store, other]: Pai
     let execution = execution("e");
     steps(store, &execution, 1);
     let (one, values) = (id("ckpt-e-1"), state(json!("two")));
-    let two =
-        NewCheckpoint { expect: Expect::Newest(Some(&one)), values: &values, ..new(&execution, 2) };
+    let two = NewCheckpoint {
+        expect: ExpectedHead::Newest(Some(&one)),
+        values: &values,
+        ..new(&execution, 2)
+    };
     let saved = good(store.save(&two));
     for store in [store, other] {
         let again = good(store.save(&two));
@@ -455,7 +463,7 @@ pub(super) fn an_answer_that_was_lost_can_be_asked_for_again([store, other]: Pai
     }
     // A further try that comes to the same is one of its own, if it says so.
     let further =
-        NewCheckpoint { expect: Expect::Newest(Some(&saved.record.key.id())), ..two.clone() };
+        NewCheckpoint { expect: ExpectedHead::Newest(Some(&saved.record.key.id())), ..two.clone() };
     let tried = good(other.save(&further));
     assert_eq!((tried.is_new, tried.record.key.attempt), (true, attempt(2)));
     assert_eq!(tried.record.parent, Some((StepIndex(2), attempt(1))));
@@ -473,9 +481,9 @@ pub(super) fn of_two_writers_one_wins([store, other]: Pair<'_>) {
     steps(store, &execution, 1);
     for round in 1..=ROUNDS {
         let parent = id(&format!("ckpt-e-{round}"));
-        let save = |store: &dyn StateStore, text: &str| {
+        let save = |store: &dyn States, text: &str| {
             let values = state(json!({ "is": text }));
-            let expect = Expect::Newest(Some(&parent));
+            let expect = ExpectedHead::Newest(Some(&parent));
             store.save(&NewCheckpoint { expect, values: &values, ..new(&execution, round + 1) })
         };
         let outcomes = std::thread::scope(|scope| {
@@ -528,8 +536,8 @@ pub(super) fn unknown_names_are_told_from_empty_answers([store, other]: Pair<'_>
     let nobody = execution("nobody");
     let side = branch("side");
     save(store, &execution("nobody-1"), 1, "another's");
-    for which in [Which::Branch(None), Which::All] {
-        assert_eq!(page(other, &nobody, which), Page::default());
+    for scope in [ListScope::Branch(None), ListScope::All] {
+        assert_eq!(page(other, &nobody, scope), Page::default());
     }
     assert_eq!(good(other.find(&id("ckpt-nobody-1"))), None);
     assert_eq!(good(other.load(&id("ckpt-nobody-1.a1"))), None);
@@ -545,7 +553,7 @@ pub(super) fn unknown_names_are_told_from_empty_answers([store, other]: Pair<'_>
     let known = execution("nobody-1");
     let query = ListQuery {
         execution: &known,
-        which: Which::Branch(Some(&side)),
+        scope: ListScope::Branch(Some(&side)),
         after: None,
         limit: None,
     };

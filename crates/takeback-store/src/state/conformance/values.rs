@@ -5,7 +5,7 @@ use serde_json::{Map, Value, json};
 use super::samples::{all, execution, id, key, listed, new, places, save, state, text_of};
 use super::{Pair, good};
 use crate::id::PointId;
-use crate::state::{Category, DocumentKey, NewCheckpoint, StateStore, Values};
+use crate::state::{Category, DocumentKey, NewCheckpoint, States, Values};
 
 /// One of everything that JSON has.
 fn every_value() -> Vec<Value> {
@@ -212,7 +212,7 @@ pub(super) fn documents_are_kept_by_category_and_key([store, other]: Pair<'_>) {
     let mut names = hostile();
     names.sort();
     let value = |category: Category, key: &str| json!({ "of": category.name(), "key": key });
-    let keys = |store: &dyn StateStore, category| -> Vec<String> {
+    let keys = |store: &dyn States, category| -> Vec<String> {
         good(store.documents(category)).into_iter().map(String::from).collect()
     };
     for category in Category::ALL {

@@ -8,8 +8,8 @@ use super::samples::{
 use super::{Pair, good};
 use crate::id::{PointId, Timestamp};
 use crate::state::{
-    BranchName, Category, DocumentKey, Effect, Execution, Expect, Intended, NewCheckpoint,
-    NewEffect, StateError, StateStore, Status, StepIndex,
+    BranchName, Category, DocumentKey, Effect, Execution, ExpectedHead, IntentOutcome,
+    NewCheckpoint, NewEffect, StateError, States, Status, StepIndex,
 };
 
 pub(super) fn one_checkpoint_is_deleted([store, other]: Pair<'_>) {
@@ -27,8 +27,8 @@ pub(super) fn one_checkpoint_is_deleted([store, other]: Pair<'_>) {
         assert_eq!(head(store, &execution), Some((5, 1)));
     }
     let gone = id("ckpt-e-3");
-    let refused =
-        store.save(&NewCheckpoint { expect: Expect::Newest(Some(&gone)), ..new(&execution, 6) });
+    let refused = store
+        .save(&NewCheckpoint { expect: ExpectedHead::Newest(Some(&gone)), ..new(&execution, 6) });
     assert!(matches!(refused, Err(StateError::MissingParent { .. })), "{refused:?}");
     // The newest attempt: the one before it is the newest.
     assert!(good(other.delete(&key(&execution, 2, 2))));
@@ -50,7 +50,7 @@ pub(super) fn an_execution_is_deleted_with_all_that_is_its([store, other]: Pair<
         steps(store, execution, 3);
         save(store, execution, 2, "second, again");
         assert_eq!(good(store.count_retry(execution, StepIndex(9), 3)), 1);
-        good(store.intend(&effect(execution, "mail")));
+        good(store.declare_effect(&effect(execution, "mail")));
     }
     let to = crate::state::MoveTo::Checkpoint(&key(&here, 1, 1));
     good(store.move_head(&crate::state::HeadMove { execution: &here, branch: None, to, by: None }));
@@ -96,7 +96,7 @@ pub(super) fn the_executions_of_a_session_are_deleted([store, other]: Pair<'_>) 
     }
     assert_eq!(good(other.delete_of_session(&me)), 1);
     assert_eq!(good(store.delete_of_session(&me)), 0);
-    let left = |store: &dyn StateStore| -> Vec<usize> {
+    let left = |store: &dyn States| -> Vec<usize> {
         [&mine, &passed_on, &theirs, &nobodys].map(|execution| all(store, execution).len()).into()
     };
     assert_eq!(left(store), [0, 2, 1, 1]);
@@ -107,7 +107,7 @@ pub(super) fn the_executions_of_a_session_are_deleted([store, other]: Pair<'_>) 
 pub(super) fn executions_are_listed_the_last_saved_first([store, other]: Pair<'_>) {
     let names = ["b", "a", "c"];
     let mut time = 1_700_000_000_000;
-    let mut save_at = |store: &dyn StateStore, name: &str, step, text: &str| {
+    let mut save_at = |store: &dyn States, name: &str, step, text: &str| {
         time += 1000;
         let values = state(json!({ "is": text }));
         let execution = execution(name);
@@ -120,7 +120,7 @@ pub(super) fn executions_are_listed_the_last_saved_first([store, other]: Pair<'_
     }
     save_at(other, "a", 2, "two");
     save_at(other, "a", 1, "one again");
-    let listed = |store: &dyn StateStore| good(store.executions()).executions;
+    let listed = |store: &dyn States| good(store.executions()).executions;
     for store in [store, other] {
         let executions = listed(store);
         let ids: Vec<_> = executions.iter().map(|execution| execution.id.as_str()).collect();
@@ -199,21 +199,21 @@ pub(super) fn effects_are_intended_and_received([store, other]: Pair<'_>) {
         intended_at: first.time,
         receipt: None,
     };
-    let is = |effect: &Effect, is_new| Intended { effect: effect.clone(), is_new };
-    assert_eq!(good(store.intend(&first)), is(&stands, true));
+    let is = |effect: &Effect, is_new| IntentOutcome { effect: effect.clone(), is_new };
+    assert_eq!(good(store.declare_effect(&first)), is(&stands, true));
     let (intent, time) = (json!("something else"), Timestamp(5));
     let again = NewEffect { intent: &intent, time, step: None, ..first.clone() };
-    assert_eq!(good(other.intend(&again)), is(&stands, false));
+    assert_eq!(good(other.declare_effect(&again)), is(&stands, false));
     let second = NewEffect { key: "\0 ../pay", ..again };
-    let paid = good(other.intend(&second)).effect;
+    let paid = good(other.declare_effect(&second)).effect;
     assert_eq!((paid.step, &paid.intent, paid.intended_at), (None, &intent, time));
-    good(other.intend(&NewEffect { key: "a third", ..first.clone() }));
+    good(other.declare_effect(&NewEffect { key: "a third", ..first.clone() }));
 
     let receipt = json!({ "id": 7, "ok": true, "took": 0.3 });
-    good(store.receive(&execution, "\0 ../pay", &receipt, Timestamp(9)));
+    good(store.confirm_effect(&execution, "\0 ../pay", &receipt, Timestamp(9)));
     let paid = Effect { receipt: Some((receipt, Timestamp(9))), ..paid };
-    good(other.receive(&execution, "\0 ../pay", &json!("another"), Timestamp(10)));
-    assert_eq!(good(other.intend(&second)), is(&paid, false));
+    good(other.confirm_effect(&execution, "\0 ../pay", &json!("another"), Timestamp(10)));
+    assert_eq!(good(other.declare_effect(&second)), is(&paid, false));
     for store in [store, other] {
         let effects = good(store.effects(&execution));
         assert_eq!(
@@ -223,18 +223,18 @@ pub(super) fn effects_are_intended_and_received([store, other]: Pair<'_>) {
         assert_eq!(effects[..2], [stands.clone(), paid.clone()]);
     }
     // What has a receipt has happened, and is not withdrawn.
-    assert!(!good(store.withdraw(&execution, "\0 ../pay")));
-    assert!(good(other.withdraw(&execution, "mail")));
-    assert!(!good(store.withdraw(&execution, "mail")));
+    assert!(!good(store.withdraw_effect(&execution, "\0 ../pay")));
+    assert!(good(other.withdraw_effect(&execution, "mail")));
+    assert!(!good(store.withdraw_effect(&execution, "mail")));
     for key in ["mail", "never"] {
-        let refused = other.receive(&execution, key, &json!(1), Timestamp(1));
+        let refused = other.confirm_effect(&execution, key, &json!(1), Timestamp(1));
         let Err(StateError::NoIntent { execution: of, key: named }) = refused else {
             panic!("{refused:?}");
         };
         assert_eq!((&of, &*named), (&execution, key));
     }
     // Anew: as it is intended this time, behind the others.
-    let anew = good(store.intend(&NewEffect { key: "mail", ..second.clone() }));
+    let anew = good(store.declare_effect(&NewEffect { key: "mail", ..second.clone() }));
     assert!(anew.is_new);
     let anew = anew.effect;
     assert_eq!((&anew.intent, anew.receipt.as_ref()), (&intent, None));
@@ -258,7 +258,7 @@ pub(super) fn of_many_who_intend_the_same_one_is_the_first([store, other]: Pair<
                 .into_iter()
                 .map(|place| {
                     let (execution, key) = (&execution, &key);
-                    scope.spawn(move || good(place.intend(&effect(execution, key))).is_new)
+                    scope.spawn(move || good(place.declare_effect(&effect(execution, key))).is_new)
                 })
                 .collect();
             tries.into_iter().filter_map(|one| one.join().ok()).filter(|is_new| *is_new).count()
@@ -269,13 +269,13 @@ pub(super) fn of_many_who_intend_the_same_one_is_the_first([store, other]: Pair<
 
 pub(super) fn effects_of_executions_do_not_meet([store, other]: Pair<'_>) {
     let (here, there) = (execution("e"), execution("e2"));
-    good(store.intend(&effect(&here, "mail")));
+    good(store.declare_effect(&effect(&here, "mail")));
     assert_eq!(good(other.effects(&there)), []);
-    assert!(!good(other.withdraw(&there, "mail")));
-    let refused = other.receive(&there, "mail", &json!(1), Timestamp(1));
+    assert!(!good(other.withdraw_effect(&there, "mail")));
+    let refused = other.confirm_effect(&there, "mail", &json!(1), Timestamp(1));
     assert!(matches!(refused, Err(StateError::NoIntent { .. })), "{refused:?}");
-    good(other.intend(&effect(&there, "mail")));
-    good(other.receive(&there, "mail", &json!(1), Timestamp(1)));
+    good(other.declare_effect(&effect(&there, "mail")));
+    good(other.confirm_effect(&there, "mail", &json!(1), Timestamp(1)));
     assert_eq!(good(store.effects(&here))[0].receipt, None);
 }
 

@@ -9,7 +9,7 @@ use crate::crash::stopped;
 /// All that can be asked.
 fn told(states: &JsonStates) -> String {
     let e = execution("e");
-    let all = page(states, "e", Which::All);
+    let all = page(states, "e", ListScope::All);
     let mut texts = Vec::new();
     for record in &all.records {
         texts.push(states.load(&record.key.id()).unwrap());
@@ -21,7 +21,7 @@ fn told(states: &JsonStates) -> String {
     format!(
         "{:#?}",
         (
-            page(states, "e", Which::Branch(None)),
+            page(states, "e", ListScope::Branch(None)),
             texts,
             states.head(&e, None).unwrap(),
             states.last_successful(&e, None, None).unwrap(),
@@ -49,7 +49,13 @@ fn sample(dir: &Path) -> JsonStates {
     let intent = json!("mail");
     let time = Timestamp(1);
     states
-        .intend(&NewEffect { execution: &e, key: "mail", step: None, intent: &intent, time })
+        .declare_effect(&NewEffect {
+            execution: &e,
+            key: "mail",
+            step: None,
+            intent: &intent,
+            time,
+        })
         .unwrap();
     states.put_document(Category::Config, &document("settings"), &json!(1)).unwrap();
     states
@@ -149,11 +155,11 @@ fn what_is_noted_is_noted_or_not() {
         let time = Timestamp(5);
         let step = Some(StepIndex(3));
         states
-            .intend(&NewEffect { execution: &e, key: "pay", step, intent: &intent, time })
+            .declare_effect(&NewEffect { execution: &e, key: "pay", step, intent: &intent, time })
             .unwrap();
     });
     at_every_point("a receipt", 3, |states| {
-        states.receive(&e, "mail", &json!("sent"), Timestamp(6)).unwrap();
+        states.confirm_effect(&e, "mail", &json!("sent"), Timestamp(6)).unwrap();
     });
     at_every_point("a document", 3, |states| {
         states.put_document(Category::Config, &document("settings"), &json!(2)).unwrap();
@@ -169,7 +175,7 @@ fn a_save_in_the_place_of_what_is_damaged_is_done_or_not_done() {
         let dir = tempfile::tempdir().unwrap();
         let states = sample(dir.path());
         fs::write(dir.path().join("persistence/checkpoint/ckpt-e-2.json"), "damaged").unwrap();
-        assert_eq!(page(&states, "e", Which::Branch(None)).damaged.len(), 1);
+        assert_eq!(page(&states, "e", ListScope::Branch(None)).damaged.len(), 1);
         let reached = stopped(n, || drop(save(&states, "e", 2, "anew").unwrap()));
         let head = states.head(&e, None).unwrap().unwrap().record.unwrap();
         heads.push(head.key.id().to_string());
@@ -210,7 +216,7 @@ fn retries_are_counted_over_a_crash() {
 /// The book says what will be there, and what is there says whether it is.
 #[test]
 fn a_save_reaches_the_disk_in_this_order() {
-    use takeback_store::disk::CrashPoint::{Link, Replace, Sync, Witness, WriteBeside};
+    use takeback_store::disk::CrashPoint::{Link, Overwrite, Replace, Sync, WriteBeside};
     let steps = |step: u32, text: &str| -> Vec<_> {
         let stop = |n| {
             let dir = tempfile::tempdir().unwrap();
@@ -220,7 +226,7 @@ fn a_save_reaches_the_disk_in_this_order() {
         (1..).map_while(stop).collect()
     };
     let file = [WriteBeside, Sync, Replace, Sync];
-    assert_eq!(steps(4, "4 elsewhere"), [&file[..], &file, &[Witness]].concat());
-    assert_eq!(steps(3, "3 once more"), [&file[..], &[Link, Sync], &file, &[Witness]].concat());
+    assert_eq!(steps(4, "4 elsewhere"), [&file[..], &file, &[Overwrite]].concat());
+    assert_eq!(steps(3, "3 once more"), [&file[..], &[Link, Sync], &file, &[Overwrite]].concat());
     assert_eq!(steps(3, "3 elsewhere"), []);
 }

@@ -15,7 +15,7 @@ fn sample() -> (TempDir, JsonStates, std::path::PathBuf) {
 #[track_caller]
 fn assert_named(states: &JsonStates, path: &Path, bytes: &[u8]) {
     for again in [false, true] {
-        let listed = page(states, "e", Which::Branch(None));
+        let listed = page(states, "e", ListScope::Branch(None));
         assert_eq!(places(&listed), [(1, 1), (3, 1)]);
         assert_eq!(listed.damaged.len(), 1, "{listed:?}");
         assert_eq!(listed.damaged[0].what, path.display().to_string());
@@ -135,7 +135,7 @@ fn several_can_be_set_aside_under_one_name() {
         let aside = path.with_file_name(format!("ckpt-e-2.json.damaged-{number}"));
         assert_eq!(fs::read_to_string(aside).unwrap(), format!("damaged {number}"));
     }
-    assert_eq!(page(&states, "e", Which::All).damaged.len(), 3);
+    assert_eq!(page(&states, "e", ListScope::All).damaged.len(), 3);
 }
 
 #[test]
@@ -147,7 +147,7 @@ fn a_damaged_head_is_passed_over_as_if_it_had_been_deleted() {
         |states| drop(states.head(&execution("e"), None).unwrap()),
         |states| assert_eq!(states.executions().unwrap().executions[0].checkpoints, 2),
         |states| drop(states.last_successful(&execution("e"), None, None).unwrap()),
-        |states| drop(page(states, "e", Which::Branch(None))),
+        |states| drop(page(states, "e", ListScope::Branch(None))),
         |states| drop(states.load(&id("ckpt-e-3")).unwrap_err()),
     ];
     let e = execution("e");
@@ -173,13 +173,13 @@ fn a_damaged_head_is_passed_over_as_if_it_had_been_deleted() {
                 let named: Vec<_> = all.damaged.into_iter().map(|one| one.what).collect();
                 assert_eq!(named, [path.display().to_string()]);
             }
-            let listed = page(&states, "e", Which::Branch(None));
+            let listed = page(&states, "e", ListScope::Branch(None));
             assert_eq!((places(&listed), listed.damaged.len()), (vec![(1, 1), (2, 1)], 1));
             let damaged = states.load(&id("ckpt-e-3"));
             assert!(matches!(damaged, Err(StateError::Damaged { .. })), "{damaged:?}");
             let (values, parent) = (is("on"), id("ckpt-e-2"));
             let following = NewCheckpoint {
-                expect: takeback_store::state::Expect::Newest(Some(&parent)),
+                expect: takeback_store::state::ExpectedHead::Newest(Some(&parent)),
                 ..new(&e, 4, &values)
             };
             assert_eq!(states.save(&following).unwrap().record.key, key("ckpt-e-4.a1"));
@@ -198,7 +198,7 @@ fn a_damaged_head_is_passed_over_as_if_it_had_been_deleted() {
 
             let (_dir, states, _) = damaged_head();
             move_to(&states, "ckpt-e-1.a1");
-            assert_eq!(places(&page(&states, "e", Which::Branch(None))), [(1, 1)]);
+            assert_eq!(places(&page(&states, "e", ListScope::Branch(None))), [(1, 1)]);
 
             let (dir, states, _) = damaged_head();
             assert!(states.delete_execution(&e).unwrap());
@@ -253,8 +253,8 @@ fn an_older_attempt_that_is_damaged_leaves_the_newest() {
     let (_dir, states, path) = sample();
     save(&states, "e", 2, "again").unwrap();
     fs::write(path.with_file_name("ckpt-e-2.a1.json"), "{").unwrap();
-    assert_eq!(page(&states, "e", Which::Branch(None)).damaged, []);
-    let all = page(&states, "e", Which::All);
+    assert_eq!(page(&states, "e", ListScope::Branch(None)).damaged, []);
+    let all = page(&states, "e", ListScope::All);
     assert_eq!((places(&all), all.damaged.len()), (vec![(1, 1), (2, 2), (3, 1)], 1));
     let damaged = states.load(&id("ckpt-e-2.a1"));
     assert!(matches!(damaged, Err(StateError::Damaged { .. })), "{damaged:?}");
@@ -272,8 +272,8 @@ fn a_damaged_execution_is_known_by_its_checkpoints_and_its_effects_by_nobody() {
     let intent = json!("mail");
     let (key_of, time) = ("mail", Timestamp(1));
     let effect = NewEffect { execution: &e, key: key_of, step: None, intent: &intent, time };
-    states.intend(&effect).unwrap();
-    let told = || (page(&states, "e", Which::Branch(None)), page(&states, "e", Which::All));
+    states.declare_effect(&effect).unwrap();
+    let told = || (page(&states, "e", ListScope::Branch(None)), page(&states, "e", ListScope::All));
     let head = || states.head(&e, None).map(|head| head.unwrap().record);
     let before = (told(), head().unwrap());
     let book = persistence(&dir).join("execution/e.json");
@@ -290,16 +290,16 @@ fn a_damaged_execution_is_known_by_its_checkpoints_and_its_effects_by_nobody() {
     assert_eq!((told(), head().unwrap()), before);
     assert_eq!(states.executions().unwrap().damaged.len(), 1);
     assert_eq!(save(&states, "e", 2, "on").unwrap().key, key("ckpt-e-2.a4"));
-    assert_eq!(places(&page(&states, "e", Which::Branch(None))), [(1, 1), (2, 4)]);
+    assert_eq!(places(&page(&states, "e", ListScope::Branch(None))), [(1, 1), (2, 4)]);
     move_to(&states, "ckpt-e-3.a1");
-    assert_eq!(places(&page(&states, "e", Which::Branch(None))), [(1, 1), (2, 1), (3, 1)]);
+    assert_eq!(places(&page(&states, "e", ListScope::Branch(None))), [(1, 1), (2, 1), (3, 1)]);
     // Whether mail was sent nobody can say, until somebody decides that nobody must.
-    for refused in [states.effects(&e).map(drop), states.intend(&effect).map(drop)] {
+    for refused in [states.effects(&e).map(drop), states.declare_effect(&effect).map(drop)] {
         assert!(matches!(refused, Err(StateError::Damaged { .. })), "{refused:?}");
     }
     fs::remove_file(aside).unwrap();
     assert_eq!(states.effects(&e).unwrap(), []);
-    states.intend(&effect).unwrap();
+    states.declare_effect(&effect).unwrap();
 }
 
 #[test]
@@ -320,7 +320,7 @@ fn a_newer_format_is_named_and_left_alone() {
     assert_newer(states.load(&id("ckpt-e-2")).unwrap_err(), &path);
     assert_newer(save(&states, "e", 2, "other").unwrap_err(), &path);
     assert_newer(states.points().unwrap_err(), &path);
-    let listed = page(&states, "e", Which::Branch(None));
+    let listed = page(&states, "e", ListScope::Branch(None));
     assert_eq!((places(&listed), listed.damaged.len()), (vec![(1, 1), (3, 1)], 1));
     assert!(listed.damaged[0].why.contains("format 9"), "{listed:?}");
     assert_eq!(fs::read(&path).unwrap(), bytes);

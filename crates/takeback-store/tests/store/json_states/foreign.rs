@@ -40,9 +40,9 @@ fn they_are_read_listed_and_gone_on_from() {
     write(&at, "exec-10", 1, "success", "2024-01-02T03:04:05");
     let before = files(&persistence(&dir));
 
-    let listed = page(&states, "exec-1", Which::Branch(None));
+    let listed = page(&states, "exec-1", ListScope::Branch(None));
     assert_eq!(places(&listed), [(1, 1), (2, 1), (9, 1), (10, 1)]);
-    assert_eq!(page(&states, "exec-1", Which::All), listed);
+    assert_eq!(page(&states, "exec-1", ListScope::All), listed);
     let record = &listed.records[1];
     assert_eq!(record.time, Timestamp(1_704_164_645_678));
     assert_eq!((record.step_name.as_str(), record.status), ("step2", Status::Success));
@@ -73,7 +73,7 @@ fn they_are_read_listed_and_gone_on_from() {
     let theirs = id("ckpt-exec-1-10");
     let values = is("ours");
     let ours = NewCheckpoint {
-        expect: takeback_store::state::Expect::Newest(Some(&theirs)),
+        expect: takeback_store::state::ExpectedHead::Newest(Some(&theirs)),
         ..new(&e, 10, &values)
     };
     let saved = states.save(&ours).unwrap().record;
@@ -89,8 +89,8 @@ fn they_are_read_listed_and_gone_on_from() {
 
     // Back to a step of theirs, and on from there.
     move_to(&states, "ckpt-exec-1-2.a1");
-    assert_eq!(places(&page(&states, "exec-1", Which::Branch(None))), [(1, 1), (2, 1)]);
-    assert_eq!(page(&states, "exec-1", Which::All).records.len(), 5);
+    assert_eq!(places(&page(&states, "exec-1", ListScope::Branch(None))), [(1, 1), (2, 1)]);
+    assert_eq!(page(&states, "exec-1", ListScope::All).records.len(), 5);
     assert_eq!(save(&states, "exec-1", 9, "ours").unwrap().key, key("ckpt-exec-1-9.a2"));
     assert!(states.delete_execution(&e).unwrap());
     assert_eq!(names(&persistence(&dir)), ["checkpoint/ckpt-exec-10-1.json"]);
@@ -106,8 +106,8 @@ fn they_may_come_between_ours() {
     write(&at, "e", 3, "success", TIME);
     // It writes over what is there. What it cannot know of stays.
     write(&at, "e", 1, "failed", TIME);
-    assert_eq!(places(&page(&states, "e", Which::Branch(None))), [(1, 2), (2, 1), (3, 1)]);
-    assert_eq!(places(&page(&states, "e", Which::All)), [(1, 1), (1, 2), (2, 1), (3, 1)]);
+    assert_eq!(places(&page(&states, "e", ListScope::Branch(None))), [(1, 2), (2, 1), (3, 1)]);
+    assert_eq!(places(&page(&states, "e", ListScope::All)), [(1, 1), (1, 2), (2, 1), (3, 1)]);
     assert_eq!(text_of(&states, "ckpt-e-1").as_deref(), Some("seed's 1"));
     assert_eq!(text_of(&states, "ckpt-e-1.a1").as_deref(), Some("ours 1"));
     let last = states.last_successful(&execution("e"), None, None).unwrap().unwrap();
@@ -117,7 +117,7 @@ fn they_may_come_between_ours() {
     // Under a name that was left.
     move_to(&states, "ckpt-e-1.a1");
     write(&at, "e", 2, "success", TIME);
-    assert_eq!(places(&page(&states, "e", Which::All)).len(), 6);
+    assert_eq!(places(&page(&states, "e", ListScope::All)).len(), 6);
     assert_eq!(text_of(&states, "ckpt-e-2.a2").as_deref(), Some("seed's 2"));
     assert_eq!(save(&states, "e", 2, "more").unwrap().key, key("ckpt-e-2.a3"));
     assert_eq!(states.check().unwrap(), Vec::<String>::new());
@@ -130,14 +130,18 @@ fn names_that_it_did_not_encode_are_found() {
     for name in ["my run", "名前", ".x"] {
         write(&at, name, 1, "success", TIME);
         write(&at, name, 2, "success", TIME);
-        assert_eq!(places(&page(&states, name, Which::Branch(None))), [(1, 1), (2, 1)], "{name}");
+        assert_eq!(
+            places(&page(&states, name, ListScope::Branch(None))),
+            [(1, 1), (2, 1)],
+            "{name}"
+        );
         assert_eq!(text_of(&states, &format!("ckpt-{name}-1")).as_deref(), Some("seed's 1"));
         save(&states, name, 1, "ours").unwrap();
-        assert_eq!(places(&page(&states, name, Which::All)), [(1, 1), (1, 2), (2, 1)]);
+        assert_eq!(places(&page(&states, name, ListScope::All)), [(1, 1), (1, 2), (2, 1)]);
         assert_eq!(text_of(&states, &format!("ckpt-{name}-1")).as_deref(), Some("ours"));
         assert_eq!(text_of(&states, &format!("ckpt-{name}-1.a1")).as_deref(), Some("seed's 1"));
         move_to(&states, &format!("ckpt-{name}-1.a1"));
-        assert_eq!(places(&page(&states, name, Which::Branch(None))), [(1, 1)], "{name}");
+        assert_eq!(places(&page(&states, name, ListScope::Branch(None))), [(1, 1)], "{name}");
         assert!(states.delete_execution(&execution(name)).unwrap());
     }
     assert_eq!(names(&persistence(&dir)), Vec::<String>::new());

@@ -1,6 +1,6 @@
 //! Files that another program deleted are named.
 
-use takeback_store::state::Damaged;
+use takeback_store::state::Damage;
 
 use super::*;
 
@@ -22,8 +22,8 @@ fn remove(dir: &TempDir, name: &str) {
 
 /// What is said to be missing: by a list of the execution, by the list of all, and by a check.
 fn told(states: &JsonStates) -> [Vec<String>; 3] {
-    let said = |damaged: &Damaged| format!("{}: {}", damaged.what, damaged.why);
-    let listed = page(states, "e", Which::All).damaged.iter().map(said).collect();
+    let said = |damaged: &Damage| format!("{}: {}", damaged.what, damaged.why);
+    let listed = page(states, "e", ListScope::All).damaged.iter().map(said).collect();
     let all = states.executions().unwrap().damaged.iter().map(said).collect();
     [listed, all, states.check().unwrap()]
 }
@@ -41,7 +41,7 @@ fn a_checkpoint_that_others_follow_is_named() {
     remove(&dir, "checkpoint/ckpt-e-2.json");
     for _ in 0..2 {
         assert_told(&states, &["ckpt-e-2.a1"], "a checkpoint of execution e");
-        assert_eq!(places(&page(&states, "e", Which::All)), [(1, 1), (3, 1)]);
+        assert_eq!(places(&page(&states, "e", ListScope::All)), [(1, 1), (3, 1)]);
         save(&states, "e", 4, "goes on").unwrap();
         states.delete(&key("ckpt-e-4.a1")).unwrap();
     }

@@ -1,9 +1,9 @@
-//! The second stage: files with ticks, the diff of the selected one, and the choices.
+//! Draws the second stage: files with ticks, the diff of the selected one, and the choices.
 
 use super::super::detail::Detail;
-use super::super::{Menu, Preview, Subject};
-use super::preview::{self, LOOKING, NO_FILE, diff_line, fate_width, file_line, wrapped};
-use super::{Parts, keys_that_fit, put, put_all, split};
+use super::super::{Menu, Preview, RowId};
+use super::preview::{self, FileColumns, wrapped};
+use super::{Areas, keys_that_fit, put, put_all, split};
 use crate::fit::fit;
 use crate::theme::Theme;
 use ratatui::buffer::Buffer;
@@ -15,13 +15,13 @@ pub(super) fn draw(
     menu: &Menu,
     detail: &mut Detail,
     buffer: &mut Buffer,
-    parts: Parts,
+    areas: Areas,
     theme: &Theme,
 ) {
-    let Parts { title, mut body, foot } = parts;
+    let Areas { title, mut body, foot } = areas;
     let width = usize::from(body.width);
-    put(buffer, title, 0, &Line::styled("Checkpoints", theme.strong));
-    let known = menu.previews.get(detail.subject());
+    put(buffer, title, 0, &Line::styled("Checkpoints", theme.heading));
+    let result = menu.previews.get(detail.row());
 
     let choices = choice_lines(detail, menu, width, theme);
     let height = u16::try_from(choices.len()).unwrap_or(u16::MAX).min(body.height / 2);
@@ -29,23 +29,13 @@ pub(super) fn draw(
     body.height -= height;
     put_all(buffer, bottom, &choices);
 
-    let mut above = preview::about(menu, detail.subject(), width, theme);
-    match known {
-        None => above.push(Line::styled(LOOKING, theme.hint)),
-        Some(Err(why)) => above.extend(wrapped(why, width, theme.bad)),
-        Some(Ok(preview)) => {
-            above.extend(preview::notes(preview, width, theme));
-            if !preview.files.iter().any(|file| file.fate.changes()) {
-                above.push(Line::raw(NO_FILE));
-            }
-        }
-    }
+    let mut above = preview::head(menu, detail.row(), width, theme);
     above.truncate(usize::from(body.height / 2).max(1));
     put_all(buffer, body, &above);
     let used = u16::try_from(above.len()).unwrap_or(u16::MAX).min(body.height);
     body = Rect { y: body.y + used, height: body.height - used, ..body };
 
-    if let Some(Ok(preview)) = known {
+    if let Some(Ok(preview)) = result {
         draw_files(detail, preview, buffer, body, theme);
     }
     put(buffer, foot, 0, &foot_line(detail, foot.width.into(), theme));
@@ -59,9 +49,9 @@ fn draw_files(
     theme: &Theme,
 ) {
     let wanted = u16::try_from(preview.files.len()).unwrap_or(u16::MAX);
-    let (files, beside) = split(body, wanted, buffer, theme);
+    let (files, diff) = split(body, wanted, buffer, theme);
     let height = usize::from(files.height);
-    let fates = fate_width(preview);
+    let columns = FileColumns::new(preview, files.width.into());
     let selected = detail.file().min(preview.files.len().saturating_sub(1));
     let top = (selected + 1).saturating_sub(height);
     for (row, (at, file)) in
@@ -75,45 +65,45 @@ fn draw_files(
             (false, _) => "    ",
         };
         let head = format!("{mark} {tick}");
-        let said = detail.mark_of(file);
-        put(buffer, files, row, &file_line(file, said, &head, fates, files.width.into(), theme));
+        let line = columns.line(file, detail.mark_of(file), &head, theme);
+        put(buffer, files, row, &line);
         if at == selected {
             let whole = Rect { y: files.y + row, height: 1, ..files };
             buffer.set_style(whole, theme.selected);
         }
     }
-    let Some(area) = beside else { return };
+    let Some(area) = diff else { return };
     let Some(file) = preview.files.get(selected) else { return };
     let width = usize::from(area.width);
     let mut lines = Vec::new();
     if let Some(reason) = &file.reason {
-        lines.extend(wrapped(reason, width, theme.care));
+        lines.extend(wrapped(reason, width, theme.warning));
     }
     let room = usize::from(area.height).saturating_sub(lines.len());
     detail.page = room.saturating_sub(1).max(1);
     detail.scroll = detail.scroll.min(file.diff.len().saturating_sub(room));
-    let seen = file.diff.iter().skip(detail.scroll).take(room);
-    lines.extend(seen.map(|line| diff_line(line, width, theme)));
+    let visible = file.diff.iter().skip(detail.scroll).take(room);
+    lines.extend(visible.map(|line| line.to_line(0, width, theme)));
     put_all(buffer, area, &lines);
 }
 
 fn choice_lines(detail: &Detail, menu: &Menu, width: usize, theme: &Theme) -> Vec<Line<'static>> {
-    let Some(selected) = detail.choosing() else { return Vec::new() };
-    let asked = match detail.subject() {
-        Subject::Point(_) => "What is to go back?",
-        Subject::Execution(_) => "Restore state and files?",
+    let Some(selected) = detail.choice() else { return Vec::new() };
+    let question = match detail.row() {
+        RowId::Point(_) => "Restore what?",
+        RowId::Execution(_) => "Restore state and files?",
     };
     let mut lines =
-        vec![Line::styled("─".repeat(width), theme.hint), Line::styled(asked, theme.strong)];
-    for what in detail.choices(menu.previews.get(detail.subject())) {
-        let mark = if what == selected { "> " } else { "  " };
-        let words = format!("{mark}{}  ", what.words());
+        vec![Line::styled("─".repeat(width), theme.hint), Line::styled(question, theme.heading)];
+    for choice in detail.choices(menu.previews.get(detail.row())) {
+        let mark = if choice == selected { "> " } else { "  " };
+        let words = format!("{mark}{}  ", choice.title());
         let gap =
             " ".repeat(width.saturating_sub(words.width() + 1).min(28 - words.width().min(28)));
-        let style = if what == selected { theme.selected } else { ratatui::style::Style::new() };
+        let style = if choice == selected { theme.selected } else { ratatui::style::Style::new() };
         lines.push(Line::from(vec![
             Span::styled(words + &gap, style),
-            Span::styled(what.key().to_string(), theme.hint),
+            Span::styled(choice.key().to_string(), theme.hint),
         ]));
     }
     lines
@@ -121,16 +111,16 @@ fn choice_lines(detail: &Detail, menu: &Menu, width: usize, theme: &Theme) -> Ve
 
 fn foot_line(detail: &Detail, width: usize, theme: &Theme) -> Line<'static> {
     if let Some(notice) = detail.notice() {
-        return Line::styled(fit(notice, width), theme.care);
+        return Line::styled(fit(notice, width), theme.warning);
     }
-    let keys: &[&str] = match detail.choosing() {
+    let keys: &[&str] = match detail.choice() {
         Some(_) => &["enter restore", "esc back"],
-        None if !detail.has_ticks() => &["enter go on", "esc back", "pgdn diff", "? keys"],
+        None if !detail.has_ticks() => &["enter continue", "esc back", "pgdn diff", "? keys"],
         None if !detail.can_mark() => {
-            &["enter go on", "esc back", "space tick", "a all", "pgdn diff", "? keys"]
+            &["enter continue", "esc back", "space tick", "a all", "pgdn diff", "? keys"]
         }
         None => &[
-            "enter go on",
+            "enter continue",
             "esc back",
             "space tick",
             "a all",

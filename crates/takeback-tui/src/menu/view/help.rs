@@ -1,4 +1,4 @@
-//! The keys.
+//! Draws the list of keys.
 
 use super::put;
 use crate::theme::Theme;
@@ -9,17 +9,17 @@ use ratatui::text::{Line, Span};
 
 const KEYS: &[(&str, &str)] = &[
     ("↑ ↓ j k", "up and down"),
-    ("pgup pgdn", "a page; with a row open, the diff"),
-    ("home end", "to the first, to the last"),
-    ("1 2 …", "the row of this number"),
-    ("enter", "open the row, then choose what goes back"),
-    ("space", "tick a file, or leave it as it is"),
+    ("pgup pgdn", "a page; in an open row, the diff"),
+    ("home end", "first and last"),
+    ("1 2 …", "open the row with this number"),
+    ("enter", "open the row, then choose what to restore"),
+    ("space", "tick or untick a file"),
     ("a", "tick all files, or none"),
-    ("t", "an unclear or kept file is the agent's: take it back"),
-    ("m", "this file is mine: keep it"),
+    ("t", "the agent changed this file: restore it"),
+    ("m", "I changed this file: keep it"),
     ("b f c", "both, files, conversation"),
     ("/", "filter by description, label and id"),
-    ("tab", "points, executions"),
+    ("tab", "points or executions"),
     ("u", "undo the last rewind"),
     ("esc q 0", "back; in the list, cancel"),
 ];
@@ -31,7 +31,7 @@ pub(super) fn draw(buffer: &mut Buffer, area: Rect, theme: &Theme) {
         {
             let keys = if at == 0 { *keys } else { "" };
             let line = Line::from(vec![
-                Span::styled(format!("{keys:<12}"), theme.strong),
+                Span::styled(format!("{keys:<12}"), theme.heading),
                 Span::raw(part.clone()),
             ]);
             put(buffer, area, row, &line);

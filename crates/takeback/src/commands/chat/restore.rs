@@ -1,46 +1,57 @@
-//! Going back: the agent's own copies inside Takeback's rewind, then the conversation.
+//! Restores a point in a session: files first, then the conversation.
+//!
+//! [`restore`] shows the order. Files go through Takeback's own rewind, inside which the agent restores
+//! its own copies; a conversation is cut only if all files were restored.
 
 use serde_json::Value;
-use takeback_agents::restore::{OwnCopies, restore as bring_back};
-use takeback_agents::talk::{Agent, OwnFilesError};
+use takeback_agents::{self as agents, ChatAgent, NativeFilesError, NativeFilesResult};
 use takeback_core::Workspace;
-use takeback_core::rewind::{Helped, Receipt, RewindRequest, Target, rewind};
+use takeback_core::rewind::Note;
+use takeback_core::rewind::{NativeOutcome, Receipt, RewindRequest, Target, rewind};
 use takeback_store::{Point, PointKind, SessionId};
-use takeback_tui::menu::What;
+use takeback_tui::{RestoreChoice, RestoreScope};
 
-use crate::commands::menu::{Picks, pick};
+use crate::commands::menu::select_files;
 use crate::error::CommandError;
+use crate::screen::name;
 use crate::time::clock;
 
-/// What was chosen.
+/// What to restore.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Choice {
-    /// The point's.
-    pub(super) id: String,
-    pub(super) what: What,
-    pub(super) picks: Picks,
-    /// Whether the agent is asked for its own copies too.
+pub(super) struct RestoreJob {
+    pub(super) choice: RestoreChoice,
+    /// Whether the agent restores its own copies too.
     pub(super) with_agent: bool,
-    /// The prompts that the conversation has.
+    /// The prompts of the conversation.
     pub(super) messages: Vec<String>,
 }
 
-/// What became of it.
-pub(super) struct Restored {
-    pub(super) description: String,
-    /// What was done to files, if they were to go back.
-    pub(super) receipt: Option<Receipt>,
-    /// The prompt that the agent has forgotten, with all after it.
-    pub(super) cut: Option<Cut>,
-    /// Worth telling.
-    pub(super) notes: Vec<String>,
-    /// Why it was not all that was asked for.
-    pub(super) failed: Option<String>,
+/// Where it is restored.
+pub(super) struct RestoreContext<'a> {
+    pub(super) workspace: &'a mut Workspace,
+    pub(super) agent: &'a dyn ChatAgent,
+    pub(super) session: &'a SessionId,
 }
 
-pub(super) struct Cut {
+/// What was restored.
+pub(super) struct RestoreOutcome {
+    /// The point's description.
+    pub(super) description: String,
+    /// `None` if files were not to be restored.
+    pub(super) receipt: Option<Receipt>,
+    /// Set if the conversation was cut.
+    pub(super) cut: Option<ConversationCut>,
+    /// Remarks for the user.
+    pub(super) notes: Vec<String>,
+    /// Why not everything was restored.
+    pub(super) failure: Option<String>,
+}
+
+/// The end of a conversation that the agent has forgotten.
+pub(super) struct ConversationCut {
+    /// The first forgotten prompt.
     pub(super) message: String,
-    /// The conversation before, for [`Agent::load`].
+    /// The conversation before the cut, for [`ChatAgent::load`].
     pub(super) before: Value,
 }
 
@@ -62,147 +73,158 @@ impl<E: Into<CommandError>> From<E> for RestoreError {
 }
 
 pub(super) fn restore(
-    workspace: &mut Workspace,
-    agent: &dyn Agent,
-    session: &SessionId,
-    choice: &Choice,
-) -> Result<Restored, RestoreError> {
-    if choice.with_agent && !agent.is_live() {
+    context: &mut RestoreContext<'_>,
+    job: &RestoreJob,
+) -> Result<RestoreOutcome, RestoreError> {
+    if job.with_agent && !context.agent.is_live() {
         return Err(RestoreError::NoQuery);
     }
-    let points = workspace.store.points()?;
-    let point = points.iter().find(|point| point.id.to_string() == choice.id);
-    let point = point.ok_or_else(|| RestoreError::NotFound(choice.id.clone()))?;
-    let mut restored = Restored {
-        description: name_of(point),
-        receipt: None,
-        cut: None,
-        notes: Vec::new(),
-        failed: None,
-    };
-    if choice.what != What::Conversation {
-        let receipt = files(workspace, agent, session, point, choice, &mut restored.notes)?;
-        if !receipt.success {
-            restored.failed = Some(why_not_whole(&receipt));
-        }
-        restored.receipt = Some(receipt);
+    let points = context.workspace.store.points()?;
+    let point = find_point(&points, &job.choice.point)?;
+    let mut outcome = RestoreOutcome::new(point);
+    if job.choice.scope != RestoreScope::Conversation {
+        restore_files(context, point, job, &mut outcome)?;
     }
-    if choice.what != What::Files && restored.failed.is_none() {
-        let is_known = |message: &String| choice.messages.contains(message);
-        let lost = point.kind == PointKind::Prompt && !point.message_ids.iter().any(is_known);
-        match conversation(agent, session, point, &points, &is_known) {
-            Ok(cut) => restored.cut = cut,
-            Err(why) if restored.receipt.is_some() => {
-                restored.failed = Some(format!("files are back, the conversation is not: {why}"));
-            }
-            Err(why) => restored.failed = Some(why),
-        }
-        if lost && restored.cut.is_none() && restored.failed.is_none() {
-            let note = "the conversation does not have this prompt any more, and stays as it is";
-            restored.notes.push(note.to_owned());
-        }
+    if job.choice.scope != RestoreScope::Files && outcome.failure.is_none() {
+        restore_conversation(context, (point, &points), job, &mut outcome);
     }
-    Ok(restored)
+    Ok(outcome)
 }
 
-/// What the user calls it.
-fn name_of(point: &Point) -> String {
-    match (point.description.as_str(), &point.label) {
-        ("", Some(label)) => label.clone(),
-        ("", None) => format!("Checkpoint at {}", clock(point.created_at)),
-        (description, _) => description.to_owned(),
+fn find_point<'a>(points: &'a [Point], id: &str) -> Result<&'a Point, RestoreError> {
+    let point = points.iter().find(|point| point.id.to_string() == id);
+    point.ok_or_else(|| RestoreError::NotFound(id.to_owned()))
+}
+
+impl RestoreOutcome {
+    fn new(point: &Point) -> Self {
+        let description = match (point.description.as_str(), &point.label) {
+            ("", Some(label)) => label.clone(),
+            ("", None) => format!("Checkpoint at {}", clock(point.created_at)),
+            (description, _) => description.to_owned(),
+        };
+        Self { description, receipt: None, cut: None, notes: Vec::new(), failure: None }
     }
 }
 
-fn files(
-    workspace: &mut Workspace,
-    agent: &dyn Agent,
-    session: &SessionId,
+fn restore_files(
+    context: &mut RestoreContext<'_>,
     point: &Point,
-    choice: &Choice,
-    notes: &mut Vec<String>,
-) -> Result<Receipt, RestoreError> {
+    job: &RestoreJob,
+    outcome: &mut RestoreOutcome,
+) -> Result<(), RestoreError> {
     let mut request = RewindRequest::new(Target::Point(point.id));
-    pick(workspace, &mut request, &choice.picks)?;
-    // It knows the prompts of its own session alone.
-    let own = choice.with_agent && point.session.as_ref() == Some(session);
-    let Some(message) = point.message_ids.first().filter(|_| own) else {
-        return Ok(rewind(workspace, &request, None)?);
-    };
-    let restored = match bring_back(workspace, agent, message, &request, None) {
-        Err(takeback_agents::restore::RestoreError::NotLive) => return Err(RestoreError::NoQuery),
-        Err(takeback_agents::restore::RestoreError::Rewind(error)) => return Err(error.into()),
-        Ok(restored) => restored,
-    };
-    match restored.own {
-        OwnCopies::Unavailable(error) => notes.push(explained(&error)),
-        OwnCopies::Asked(Helped::Failed(why)) => {
-            notes.push(format!("{why}; Takeback's own copies were used"));
+    select_files(context.workspace, &mut request, &job.choice.files)?;
+    // The agent knows only the prompts of its own session.
+    let is_own = job.with_agent && point.session.as_ref() == Some(context.session);
+    let receipt = match point.message_ids.first().filter(|_| is_own) {
+        Some(message) => {
+            let (receipt, note) = restore_with_agent(context, message, &request)?;
+            outcome.notes.extend(note);
+            receipt
         }
-        OwnCopies::Asked(Helped::Ran | Helped::NotRun(_)) | OwnCopies::None => {}
-    }
-    Ok(restored.receipt)
+        None => rewind(context.workspace, &request, None)?,
+    };
+    outcome.failure = (!receipt.success).then(|| describe_failure(&receipt));
+    outcome.receipt = Some(receipt);
+    Ok(())
 }
 
-/// What it means that the agent's own copies were of no use, and what to do.
-fn explained(error: &OwnFilesError) -> String {
+/// The receipt, and why the agent's own copies were not used.
+fn restore_with_agent(
+    context: &mut RestoreContext<'_>,
+    message: &str,
+    request: &RewindRequest,
+) -> Result<(Receipt, Option<String>), RestoreError> {
+    let restored =
+        agents::restore_with_agent(context.workspace, context.agent, message, request, None);
+    let restored = restored.map_err(|error| match error {
+        agents::RestoreError::NotLive => RestoreError::NoQuery,
+        agents::RestoreError::Rewind(error) => error.into(),
+    })?;
+    let note = match restored.own {
+        NativeFilesResult::Unavailable(error) => Some(describe_own_files(&error)),
+        NativeFilesResult::Asked(NativeOutcome::Failed(why)) => {
+            Some(format!("{why}; used Takeback's own copies"))
+        }
+        NativeFilesResult::Asked(NativeOutcome::Ran | NativeOutcome::Skipped(_))
+        | NativeFilesResult::None => None,
+    };
+    Ok((restored.receipt, note))
+}
+
+fn describe_own_files(error: &NativeFilesError) -> String {
     match error {
-        OwnFilesError::NoCheckpoint => {
-            "the agent has no copies for this prompt (its turn was cut off, or it is too long ago); \
-             Takeback's own were used"
+        NativeFilesError::NoCheckpoint => {
+            "the agent has no copies for this prompt (its turn was interrupted, or they have expired); \
+             used Takeback's own"
                 .to_owned()
         }
-        OwnFilesError::NotEnabled => {
-            "the agent keeps no copies of its own; Takeback's were used. \
-             CLAUDE_CODE_ENABLE_SDK_FILE_CHECKPOINTING=1 makes it keep them"
+        NativeFilesError::NotEnabled => {
+            "the agent keeps no copies of its own; used Takeback's. \
+             Set CLAUDE_CODE_ENABLE_SDK_FILE_CHECKPOINTING=1 to make it keep them"
                 .to_owned()
         }
-        OwnFilesError::Failed(_) | OwnFilesError::Agent(_) => {
-            format!("{error}; Takeback's own copies were used")
+        NativeFilesError::Failed(_) | NativeFilesError::Agent(_) => {
+            format!("{error}; used Takeback's own copies")
         }
     }
 }
 
-/// The agent forgets what came after the point; which prompt was the first of that, of those that the
-/// conversation has.
-fn conversation(
-    agent: &dyn Agent,
-    session: &SessionId,
-    point: &Point,
-    points: &[Point],
-    is_known: &dyn Fn(&String) -> bool,
-) -> Result<Option<Cut>, String> {
+fn restore_conversation(
+    context: &RestoreContext<'_>,
+    (point, points): (&Point, &[Point]),
+    job: &RestoreJob,
+    outcome: &mut RestoreOutcome,
+) {
+    let is_known = |message: &&String| job.messages.contains(message);
+    // The first prompt at or after the point that the conversation still has.
     let is_after = |other: &&Point| {
         other.kind == PointKind::Prompt
-            && other.session.as_ref() == Some(session)
+            && other.session.as_ref() == Some(context.session)
             && (other.id == point.id || other.created_at > point.created_at)
     };
     let messages = points.iter().filter(is_after).filter_map(|point| point.message_ids.first());
-    let Some(message) = messages.into_iter().find(|message| is_known(message)) else {
-        return Ok(None);
-    };
-    let before = agent.memory();
-    agent.cut(message).map_err(|error| error.to_string())?;
-    Ok(Some(Cut { message: message.clone(), before }))
+    match messages.into_iter().find(is_known) {
+        Some(message) => match cut(context.agent, message) {
+            Ok(cut) => outcome.cut = Some(cut),
+            Err(why) if outcome.receipt.is_some() => {
+                outcome.failure =
+                    Some(format!("files were restored, the conversation was not: {why}"));
+            }
+            Err(why) => outcome.failure = Some(why),
+        },
+        None if point.kind == PointKind::Prompt
+            && !point.message_ids.iter().any(|id| is_known(&id)) =>
+        {
+            let note = "the conversation no longer has this prompt and was not changed";
+            outcome.notes.push(note.to_owned());
+        }
+        None => {}
+    }
 }
 
-/// Why a rewind is no whole success, in a line.
-pub(super) fn why_not_whole(receipt: &Receipt) -> String {
-    let named = |what: &str, paths: Vec<String>| match paths.as_slice() {
+fn cut(agent: &dyn ChatAgent, message: &str) -> Result<ConversationCut, String> {
+    let before = agent.memory();
+    agent.cut(message).map_err(|error| error.to_string())?;
+    Ok(ConversationCut { message: message.to_owned(), before })
+}
+
+/// Why a rewind was not complete, in one line.
+pub(super) fn describe_failure(receipt: &Receipt) -> String {
+    let listed = |before: &str, paths: Vec<String>, after: &str| match paths.as_slice() {
         [] => None,
-        [path] => Some(format!("{path} {what}")),
-        [path, ..] => Some(format!("{path} and {} more {what}", paths.len() - 1)),
+        [path] => Some(format!("{before} {path}{after}")),
+        [path, ..] => Some(format!("{before} {path} and {} more{after}", paths.len() - 1)),
     };
-    let of = |notes: &[takeback_core::rewind::receipt::Note]| {
-        notes.iter().map(|note| crate::screen::name(&note.path)).collect::<Vec<_>>()
-    };
-    let errors = receipt.errors.iter().map(|problem| crate::screen::name(&problem.path)).collect();
+    let paths = |notes: &[Note]| notes.iter().map(|note| name(&note.path)).collect();
+    let errors = receipt.errors.iter().map(|problem| name(&problem.path)).collect();
     let parts = [
-        named("could not be written", errors),
-        named("was changed by you too and stays", of(&receipt.conflicts)),
-        named("may be yours and stays", of(&receipt.ambiguous)),
-        named("was never captured", of(&receipt.not_captured)),
+        listed("could not write", errors, ""),
+        listed("kept", paths(&receipt.conflicts), " (you changed it too)"),
+        listed("kept", paths(&receipt.ambiguous), " (may be yours)"),
+        listed("no saved contents of", paths(&receipt.not_captured), ""),
     ];
-    let said: Vec<String> = parts.into_iter().flatten().collect();
-    if said.is_empty() { "not everything could be restored".to_owned() } else { said.join("; ") }
+    let parts: Vec<String> = parts.into_iter().flatten().collect();
+    if parts.is_empty() { "not everything could be restored".to_owned() } else { parts.join("; ") }
 }

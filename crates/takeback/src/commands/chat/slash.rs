@@ -1,7 +1,7 @@
-//! The commands of the interactive session.
+//! The slash commands of a session: the table, and how a line is parsed.
 
 use takeback_core::point_name::distance;
-use takeback_tui::slash::{SlashCommand, find, split};
+use takeback_tui::{SlashCommand, split_slash};
 
 /// What a command does.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -33,79 +33,83 @@ const fn command(
     SlashCommand { name, aliases, arguments, help }
 }
 
-/// In the order in which `/help` lists them.
+/// In the order of `/help`, which is that of [`VERBS`].
 static REGISTRY: [SlashCommand; 16] = [
     command(
         "checkpoint",
         &[],
         "[label]",
-        "make a point of that name; without one, choose where to go back to",
+        "create a point with this label; without one, open the rewind menu",
     ),
-    command("rewind", &["restore"], "[point]", "go back to a point, or choose one"),
-    command("undo", &[], "", "take back the last rewind"),
-    command("redo", &[], "", "take back the last undo"),
-    command("diff", &[], "", "what changed since the last prompt"),
-    command("points", &["log"], "", "list the points, newest first"),
-    command("status", &[], "", "what is recorded, and where"),
-    command("save", &[], "[name]", "keep this conversation under a name"),
-    command("load", &[], "NAME", "go on from a conversation that was saved"),
-    command("conversations", &[], "", "list the conversations that were saved"),
-    command("delete", &[], "NAME", "delete a conversation that was saved"),
-    command("export", &[], "FILE", "write all points into one file"),
-    command("import", &[], "FILE", "add the points of such a file"),
-    command("help", &["?"], "", "list the commands and keys"),
-    command("clear", &[], "", "begin a new conversation; files and points stay"),
-    command("exit", &["quit"], "", "leave"),
+    command(
+        "rewind",
+        &["restore"],
+        "[point]",
+        "go back to a point; without one, open the rewind menu",
+    ),
+    command("undo", &[], "", "undo the last rewind"),
+    command("redo", &[], "", "undo the last undo"),
+    command("diff", &[], "", "show what changed since the last prompt"),
+    command("points", &["log"], "", "list points, newest first"),
+    command("status", &[], "", "show what is recorded, and where"),
+    command("save", &[], "[name]", "save this conversation under a name"),
+    command("load", &[], "NAME", "continue a saved conversation"),
+    command("conversations", &[], "", "list saved conversations"),
+    command("delete", &[], "NAME", "delete a saved conversation"),
+    command("export", &[], "FILE", "write all points to a file"),
+    command("import", &[], "FILE", "import points from a file"),
+    command("help", &["?"], "", "list commands and keys"),
+    command("clear", &[], "", "start a new conversation; files and points stay"),
+    command("exit", &["quit"], "", "end the session"),
 ];
 
-fn verb_of(name: &str) -> Verb {
-    match name {
-        "checkpoint" => Verb::Checkpoint,
-        "rewind" => Verb::Rewind,
-        "undo" => Verb::Undo,
-        "redo" => Verb::Redo,
-        "diff" => Verb::Diff,
-        "points" => Verb::Points,
-        "status" => Verb::Status,
-        "save" => Verb::Save,
-        "load" => Verb::Load,
-        "conversations" => Verb::Conversations,
-        "delete" => Verb::Delete,
-        "export" => Verb::Export,
-        "import" => Verb::Import,
-        "clear" => Verb::Clear,
-        "exit" => Verb::Exit,
-        _ => Verb::Help,
-    }
-}
+const VERBS: [Verb; 16] = [
+    Verb::Checkpoint,
+    Verb::Rewind,
+    Verb::Undo,
+    Verb::Redo,
+    Verb::Diff,
+    Verb::Points,
+    Verb::Status,
+    Verb::Save,
+    Verb::Load,
+    Verb::Conversations,
+    Verb::Delete,
+    Verb::Export,
+    Verb::Import,
+    Verb::Help,
+    Verb::Clear,
+    Verb::Exit,
+];
 
 pub(super) fn registry() -> &'static [SlashCommand] {
     &REGISTRY
 }
 
-/// The command of a line and its argument; or why there is none.
+/// The command of a line and its argument, or why the line has none.
 pub(super) fn parse(line: &str) -> Result<(Verb, Option<&str>), String> {
-    let Some((name, rest)) = split(line) else { return Err("not a command".to_owned()) };
-    let Some(command) = find(&REGISTRY, name) else { return Err(unknown(name)) };
-    let verb = verb_of(command.name);
+    let Some((name, rest)) = split_slash(line) else { return Err("not a command".to_owned()) };
+    let found = REGISTRY.iter().zip(VERBS).find(|(command, _)| command.names().any(|n| n == name));
+    let Some((command, verb)) = found else { return Err(unknown(name)) };
     let argument = Some(rest).filter(|rest| !rest.is_empty());
     if command.arguments.starts_with(|c: char| c.is_uppercase()) && argument.is_none() {
         return Err(format!("/{name} needs a {}", command.arguments.to_lowercase()));
     }
     if command.arguments.is_empty() && argument.is_some() {
-        return Err(format!("/{name} takes nothing after it"));
+        return Err(format!("/{name} takes no argument"));
     }
     Ok((verb, argument))
 }
 
 fn unknown(name: &str) -> String {
     let names = REGISTRY.iter().flat_map(SlashCommand::names);
-    let nearest = names.min_by_key(|known| distance(known, name));
-    match nearest {
-        Some(nearest) if name.len() <= 24 => {
-            format!("there is no command /{name}; did you mean /{nearest}?")
-        }
-        _ => "there is no such command; /help lists them".to_owned(),
+    // More changes than this turn any name into any other.
+    let most = name.len().div_ceil(3);
+    let close = names.map(|known| (distance(known, name), known)).filter(|(far, _)| *far <= most);
+    match close.min() {
+        Some((_, known)) => format!("there is no command /{name}; did you mean /{known}?"),
+        None if name.len() <= 24 => format!("there is no command /{name}; /help lists them"),
+        None => "there is no such command; /help lists them".to_owned(),
     }
 }
 
@@ -131,12 +135,16 @@ mod tests {
     }
 
     #[test]
-    fn what_is_wrong_is_told() {
+    fn errors_say_what_is_wrong() {
         assert_eq!(
             parse("/rewnd"),
             Err("there is no command /rewnd; did you mean /rewind?".to_owned())
         );
+        assert_eq!(
+            parse("/frobnicate"),
+            Err("there is no command /frobnicate; /help lists them".to_owned())
+        );
         assert_eq!(parse("/load"), Err("/load needs a name".to_owned()));
-        assert_eq!(parse("/undo now"), Err("/undo takes nothing after it".to_owned()));
+        assert_eq!(parse("/undo now"), Err("/undo takes no argument".to_owned()));
     }
 }

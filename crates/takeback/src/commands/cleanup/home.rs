@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use takeback_core::retention::{CleanedUp, Clock, Occasion, Policy, clean_up, store_bytes};
-use takeback_core::rewind::recover::needs_recovery;
+use takeback_core::rewind::needs_recovery;
 use takeback_store::Timestamp;
 
 use crate::args::Options;
@@ -23,7 +23,7 @@ pub(crate) struct HomeCleanedUp {
 }
 
 /// `None`: it fits. Stores that cannot be used just now, and those of folders that are gone, stay as
-/// they are: nobody can say whether they will be wanted.
+/// they are: they may still be wanted.
 pub(super) fn fit_home(
     place: &mut Place,
     options: &Options,
@@ -60,7 +60,7 @@ pub(super) fn fit_home(
 }
 
 /// What was done, and the bytes that the store then has. `None`: a rewind waits to be finished there,
-/// and that is for somebody who works there.
+/// and that is up to a user who works there.
 fn fit_into(
     most: u64,
     place: &mut Place,

@@ -3,23 +3,24 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 
-use serde_json::{Value, json};
-use takeback_agents::hook::{Plugged, wanted};
-use takeback_agents::install::{Found, Homes, Scope, file_of, find, refused};
+use takeback_agents::{
+    AGENTS, AgentKind, Homes, HookProblem, HookScope, HooksInFile, find_hooks, refusal,
+};
 use takeback_store::Timestamp;
 
-use super::cause::{Cause, cause, changed_since, likely};
+use super::Told;
+use super::cause::{cause, changed_since, likely};
 use super::files;
 use super::problems::add_problems;
 use super::session::{Session, modified, newest};
 use super::version::{is_older, versions};
-use super::{Health, Told};
+use crate::answers::{self, Health, HookFileState};
 use crate::heartbeat::{Heartbeat, NOT_UNDERSTOOD};
 use crate::installed::Installed;
+use crate::installed_agents;
 use crate::place::{Here, shown};
-use crate::plugs;
 use crate::screen::plain;
-use crate::time::{ago, iso};
+use crate::time::ago;
 
 pub(super) struct Site<'a> {
     pub(super) homes: &'a Homes,
@@ -30,14 +31,14 @@ pub(super) struct Site<'a> {
 }
 
 impl Site<'_> {
-    fn beats_of(&self, agent: Plugged) -> impl Iterator<Item = &Heartbeat> {
-        self.beats.iter().filter(move |beat| beat.agent == agent.name())
+    fn beats_of(&self, agent: &'static AgentKind) -> impl Iterator<Item = &Heartbeat> {
+        self.beats.iter().filter(move |beat| beat.agent == agent.name)
     }
 }
 
 /// What was found out about an agent.
 pub(super) struct Checkup {
-    agent: Plugged,
+    agent: &'static AgentKind,
     program: Option<PathBuf>,
     version: Option<String>,
     places: Vec<Place>,
@@ -48,13 +49,13 @@ pub(super) struct Checkup {
 
 /// A settings file in which hooks of Takeback's can stand.
 pub(super) struct Place {
-    pub(super) scope: Scope,
+    pub(super) scope: HookScope,
     pub(super) file: PathBuf,
     /// Links followed.
     pub(super) real: PathBuf,
     /// Since when they are there, as far as that is known.
     since: Option<Timestamp>,
-    pub(super) found: Result<Found, String>,
+    pub(super) found: Result<HooksInFile, String>,
     /// Why the agent itself does not read the file.
     refused: Option<String>,
 }
@@ -62,8 +63,7 @@ pub(super) struct Place {
 impl Checkup {
     /// Of every agent.
     pub(super) fn of_all(site: &Site<'_>) -> Vec<Self> {
-        let mut all: Vec<Self> =
-            Plugged::ALL.into_iter().map(|agent| Self::begin(agent, site)).collect();
+        let mut all: Vec<Self> = AGENTS.iter().map(|agent| Self::begin(agent, site)).collect();
         let other = |place: &Place| place.programs().filter_map(|it| other_copy(&it)).collect();
         let others =
             all.iter().flat_map(|it| &it.places).flat_map(|it| -> Vec<PathBuf> { other(it) });
@@ -75,9 +75,9 @@ impl Checkup {
     }
 
     /// All but what programs say of themselves.
-    fn begin(agent: Plugged, site: &Site<'_>) -> Self {
-        let program = plugs::program_of(agent);
-        let places: Vec<Place> = [Scope::User, Scope::Project]
+    fn begin(agent: &'static AgentKind, site: &Site<'_>) -> Self {
+        let program = installed_agents::program_of(agent);
+        let places: Vec<Place> = [HookScope::User, HookScope::Project]
             .into_iter()
             .filter_map(|scope| Place::of(agent, scope, site))
             .collect();
@@ -98,36 +98,36 @@ impl Checkup {
 
     fn verdict(&self, site: &Site<'_>, versions: &BTreeMap<PathBuf, String>) -> Told {
         let title = match &self.version {
-            Some(version) => format!("{} {version}", self.agent.title()),
-            None => self.agent.title().to_owned(),
+            Some(version) => format!("{} {version}", self.agent.title),
+            None => self.agent.title.to_owned(),
         };
-        let init = "`takeback init` puts them in.";
+        let init = "`takeback init` installs them.";
         if let Some(place) = self.places.iter().find(|place| place.found.is_err()) {
             let why = place.found.as_ref().err().cloned().unwrap_or_default();
             let what = format!("{title}: {} cannot be read: {why}", shown(&place.file));
-            return Told::new(Health::Care, what).next("Mend it there.");
+            return Told::new(Health::Warning, what).next("Fix it there.");
         }
         if let Some((place, why)) =
             self.places.iter().find_map(|it| Some((it, it.refused.as_ref()?)))
         {
             let file = shown(&place.file);
-            let health = if place.has_hooks() { Health::Broken } else { Health::Care };
+            let health = if place.has_hooks() { Health::Broken } else { Health::Warning };
             let what = format!("{title}: {file} is not read: {why}");
             return Told::new(health, plain(&what))
-                .next(format!("Make {file} plain JSON, without comments and surplus commas."));
+                .next(format!("Make {file} plain JSON, without comments and trailing commas."));
         }
         let with_hooks: Vec<&Place> =
             self.places.iter().filter(|place| place.has_hooks()).collect();
         let Some(place) = with_hooks.first() else {
-            return match plugs::is_here(self.agent, site.homes) {
-                true => Told::new(Health::Care, format!("{title}: no hooks")).next(init),
+            return match installed_agents::is_here(self.agent, site.homes) {
+                true => Told::new(Health::Warning, format!("{title}: no hooks")).next(init),
                 false => Told::new(Health::None, format!("{title}: not installed")),
             };
         };
         let file = shown(&place.file);
         if let Some(program) = with_hooks.iter().find_map(|place| place.gone()) {
-            let what = format!("{title}: the hooks in {file} run {program}, which is not there");
-            return Told::new(Health::Broken, plain(&what)).next("`takeback init` mends them.");
+            let what = format!("{title}: the hooks in {file} run {program}, which does not exist");
+            return Told::new(Health::Broken, plain(&what)).next("`takeback init` fixes them.");
         }
         if let Some((program, version)) = with_hooks.iter().find_map(|it| it.older(versions)) {
             let (program, own) = (shown(&program), env!("CARGO_PKG_VERSION"));
@@ -136,7 +136,7 @@ impl Checkup {
                  this one ({own})"
             );
             return Told::new(Health::Broken, plain(&what))
-                .next("Update that one, or put the folder of this one before it on PATH.");
+                .next("Update that one, or put this one's folder before it on PATH.");
         }
         let cause = cause(self.agent, &with_hooks, site.homes, &site.here.root);
         if let Some(session) = self.silent(&with_hooks, site) {
@@ -146,26 +146,27 @@ impl Checkup {
             let is_other = changed_since(self.agent, &with_hooks, site.homes, root, session.last);
             if cause.is_none() && is_other {
                 let what = format!("{what}; settings were changed since");
-                return Told::new(Health::Care, what)
+                return Told::new(Health::Warning, what)
                     .next("The next session shows whether they run.");
             }
-            let Cause { why, next } = cause.unwrap_or_else(|| likely(self.agent, &with_hooks));
+            let HookProblem { why, next } =
+                cause.unwrap_or_else(|| likely(self.agent, &with_hooks));
             return Told::new(Health::Broken, format!("{what}: {why}")).next(next);
         }
-        if let Some(Cause { why, next }) = cause {
+        if let Some(HookProblem { why, next }) = cause {
             let what = format!("{title}: hooks in {file} will not run: {why}");
-            return Told::new(Health::Care, what).next(next);
+            return Told::new(Health::Warning, what).next(next);
         }
         let missing = with_hooks.iter().map(|place| place.missing()).min().unwrap_or_default();
         if missing > 0 {
-            let all = wanted(self.agent).len();
+            let all = self.agent.hooks.len();
             let what = format!("{title}: {} of {all} hooks in {file}", all - missing);
-            return Told::new(Health::Care, what).next("`takeback init` completes them.");
+            return Told::new(Health::Warning, what).next("`takeback init` completes them.");
         }
         match &self.fired {
             None => Told::new(
                 Health::Good,
-                format!("{title}: hooks in {file}, no session since they were put in"),
+                format!("{title}: hooks in {file}, no session since they were installed"),
             ),
             // The agent may find another one on its PATH than this shell does.
             Some(beat) if ran_older(beat) => {
@@ -175,7 +176,7 @@ impl Checkup {
                     "{title}: hooks ran {when} with takeback {version}, older than this one ({own})"
                 );
                 Told::new(Health::Broken, what)
-                    .next("Look for another takeback on the PATH that the agent is started with.")
+                    .next("Look for another takeback on the agent's PATH.")
             }
             Some(beat) => {
                 let events: u64 = beat.events.values().sum();
@@ -199,36 +200,34 @@ impl Checkup {
         (!ran && session.began > since).then_some(session)
     }
 
-    pub(super) fn to_json(&self) -> Value {
-        json!({
-            "agent": self.agent.name(),
-            "health": self.told.health.name(),
-            "what": self.told.what,
-            "next": self.told.next,
-            "program": self.program.as_ref().map(|program| program.to_string_lossy()),
-            "version": self.version,
-            "hooks": self.places.iter().map(|place| place.to_json(self.agent)).collect::<Vec<_>>(),
-            "fired": self.fired.as_ref().map(|beat| json!({
-                "session": beat.session,
-                "root": beat.roots.first().map(|root| root.to_string_lossy()),
-                "firstAt": iso(beat.first_at),
-                "lastAt": iso(beat.last_at),
-                "events": beat.events.values().sum::<u64>(),
-                "recorded": beat.recorded,
-                "problem": beat.problem.as_ref().map(|problem| &problem.what),
-            })),
-            "lastSession": self.session.as_ref().map(|session| json!({
-                "session": session.id,
-                "began": iso(session.began),
-                "last": iso(session.last),
-            })),
-        })
+    pub(super) fn answer(&self) -> answers::AgentCheckup {
+        answers::AgentCheckup {
+            agent: self.agent.name.to_owned(),
+            check: self.told.answer(),
+            program: self.program.as_deref().map(answers::place),
+            version: self.version.clone(),
+            hooks: self.places.iter().map(|place| place.answer(self.agent)).collect(),
+            fired: self.fired.as_ref().map(|beat| answers::HookSession {
+                session: beat.session.clone(),
+                root: beat.roots.first().map(|root| answers::place(root)),
+                first_at: answers::time(beat.first_at),
+                last_at: answers::time(beat.last_at),
+                events: beat.events.values().sum(),
+                recorded: beat.recorded,
+                problem: beat.problem.as_ref().map(|problem| problem.what.clone()),
+            }),
+            last_session: self.session.as_ref().map(|session| answers::LastSession {
+                session: session.id.clone(),
+                began: answers::time(session.began),
+                last: answers::time(session.last),
+            }),
+        }
     }
 }
 
 /// The program that a command line runs, if it is not this one.
 fn other_copy(program: &str) -> Option<PathBuf> {
-    let found = plugs::found(program)?;
+    let found = installed_agents::found(program)?;
     let real = |path: PathBuf| std::fs::canonicalize(path).ok();
     (real(found.clone()) != std::env::current_exe().ok().and_then(real)).then_some(found)
 }
@@ -240,13 +239,14 @@ fn ran_older(beat: &Heartbeat) -> bool {
 }
 
 impl Place {
-    fn of(agent: Plugged, scope: Scope, site: &Site<'_>) -> Option<Self> {
-        let file = file_of(agent, scope, site.homes, &site.here.root);
+    fn of(agent: &AgentKind, scope: HookScope, site: &Site<'_>) -> Option<Self> {
+        let file = agent.hooks_file(scope, site.homes, &site.here.root);
         let real = std::fs::canonicalize(&file).ok()?;
         let bytes = files::read(&real).map_err(|error| error.to_string());
-        let refused = bytes.as_ref().ok().and_then(|bytes| refused(agent, bytes));
+        let refused = bytes.as_ref().ok().and_then(|bytes| refusal(agent, bytes));
         let refused = refused.map(|error| error.to_string());
-        let found = bytes.and_then(|bytes| find(agent, &bytes).map_err(|error| error.to_string()));
+        let found =
+            bytes.and_then(|bytes| find_hooks(agent, &bytes).map_err(|error| error.to_string()));
         let noted = Installed::of(&real, &site.here.home).map(|installed| installed.at);
         let since = noted.or_else(|| modified(&real));
         Some(Self { scope, file, real, since, found, refused })
@@ -269,7 +269,7 @@ impl Place {
 
     /// A program that the hooks run, and that cannot be run.
     fn gone(&self) -> Option<String> {
-        self.programs().find(|program| !plugs::runs(program))
+        self.programs().find(|program| !installed_agents::runs(program))
     }
 
     /// Another copy of Takeback that the hooks run, and its version, if that is older.
@@ -280,26 +280,27 @@ impl Place {
         older.next().map(|(program, version)| (program.clone(), version.clone()))
     }
 
-    fn to_json(&self, agent: Plugged) -> Value {
+    fn answer(&self, agent: &AgentKind) -> answers::HookFile {
         let found = self.found.as_ref().ok();
         let hooks = found.map_or(0, |found| found.hooks.len());
+        let missing = found.map_or(&[][..], |found| found.missing.as_slice());
         let state = match found {
-            None => "unreadable",
-            Some(_) if self.refused.is_some() => "refused",
-            Some(_) if hooks == 0 => "none",
-            Some(_) if self.gone().is_some() => "broken",
-            Some(found) if !found.missing.is_empty() => "partial",
-            Some(_) => "complete",
+            None => HookFileState::Unreadable,
+            Some(_) if self.refused.is_some() => HookFileState::Refused,
+            Some(_) if hooks == 0 => HookFileState::None,
+            Some(_) if self.gone().is_some() => HookFileState::Broken,
+            Some(_) if !missing.is_empty() => HookFileState::Partial,
+            Some(_) => HookFileState::Complete,
         };
-        json!({
-            "scope": if self.scope == Scope::User { "user" } else { "project" },
-            "file": self.file.to_string_lossy(),
-            "state": state,
-            "hooks": hooks,
-            "wanted": wanted(agent).len(),
-            "missing": found.map(|found| found.missing.clone()).unwrap_or_default(),
-            "since": self.since.map(iso),
-            "error": self.found.as_ref().err().or(self.refused.as_ref()),
-        })
+        answers::HookFile {
+            scope: answers::scope(self.scope),
+            file: answers::place(&self.file),
+            state,
+            hooks,
+            wanted: agent.hooks.len(),
+            missing: missing.iter().map(ToString::to_string).collect(),
+            since: self.since.map(answers::time),
+            error: self.found.as_ref().err().or(self.refused.as_ref()).cloned(),
+        }
     }
 }

@@ -1,4 +1,4 @@
-//! Files of others, read only if they are files: whoever opens a pipe waits until somebody writes.
+//! Reads other programs' files, only if they are regular: opening a pipe blocks until it has a writer.
 
 use std::io;
 use std::path::Path;

@@ -21,7 +21,7 @@ pub(super) fn add_problems<'a>(
     problems.sort_by_key(|(problem, _)| problem.at);
     let Some((newest, session)) = problems.pop() else { return told };
     let what = match session {
-        NOT_UNDERSTOOD => "an event was not understood".to_owned(),
+        NOT_UNDERSTOOD => "an event could not be parsed".to_owned(),
         session => format!("session {} went wrong", plain(session)),
     };
     let more = match problems.len() {
@@ -30,6 +30,6 @@ pub(super) fn add_problems<'a>(
     };
     let (when, why) = (ago(newest.at, now), plain(&newest.what));
     told.what = format!("{}; {what} {when}: {why}{more}", told.what);
-    told.health = told.health.max(Health::Care);
+    told.health = told.health.max(Health::Warning);
     told
 }

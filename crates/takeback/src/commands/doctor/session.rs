@@ -5,8 +5,7 @@ use std::io::Read as _;
 use std::path::{Path, PathBuf};
 use std::time::UNIX_EPOCH;
 
-use takeback_agents::hook::Plugged;
-use takeback_agents::install::{Homes, seen_session, session_files};
+use takeback_agents::{AgentKind, Homes, read_session};
 use takeback_store::Timestamp;
 
 use crate::time::parse_iso;
@@ -24,21 +23,25 @@ const NAMES: usize = 50_000;
 /// Files that may turn out to be no session's before one is.
 const TRIES: usize = 8;
 
-pub(super) fn newest(agent: Plugged, homes: &Homes) -> Option<Session> {
+pub(super) fn newest(agent: &AgentKind, homes: &Homes) -> Option<Session> {
     let mut files = Vec::new();
     let mut names = NAMES;
-    for place in session_files(agent, homes) {
-        find(&place.folder, place.levels, &mut names, &mut files);
+    let folder = agent.sessions.folder.path(homes);
+    for pattern in agent.sessions.patterns {
+        find(&folder, pattern, &mut names, &mut files);
     }
     files.sort();
     files.iter().rev().take(TRIES).find_map(|(last, path)| {
-        let seen = seen_session(&beginning(path)?)?;
+        let seen = read_session(&agent.sessions, &beginning(path)?)?;
         Some(Session { id: seen.id, began: parse_iso(&seen.began)?, last: *last })
     })
 }
 
 fn find(folder: &Path, levels: &[&str], names: &mut usize, found: &mut Vec<(Timestamp, PathBuf)>) {
     let Some((level, below)) = levels.split_first() else { return };
+    if !level.contains('*') && !below.is_empty() {
+        return find(&folder.join(level), below, names, found);
+    }
     let Ok(entries) = std::fs::read_dir(folder) else { return };
     for entry in entries.filter_map(Result::ok) {
         if *names == 0 {

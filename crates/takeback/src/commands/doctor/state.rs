@@ -3,13 +3,13 @@
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
 
-use takeback_core::deferred;
-use takeback_store::{PointKind, RewindState, SqliteStore, Store as _, StoreError};
+use takeback_core::Inbox;
+use takeback_store::{PointKind, RewindState, StoreError};
 
 use super::{Health, Told};
 use crate::commands::room;
 use crate::commands::verify::damage_beside;
-use crate::error::LOST_DATABASE;
+use crate::error::{LOST_DATABASE, PRE_RELEASE};
 use crate::heartbeat::{Heartbeat, Refusal, refusals};
 use crate::marker::{ACKNOWLEDGE, Markers};
 use crate::missed;
@@ -48,7 +48,7 @@ fn home(home: &Path, size: u64) -> Told {
     let mode = about.permissions().mode() & 0o777;
     if mode & 0o077 != 0 {
         let what = format!("{shown} can be read by others (mode {mode:o})");
-        return Told::new(Health::Care, what).next(format!("chmod 700 {shown}"));
+        return Told::new(Health::Warning, what).next(format!("chmod 700 {shown}"));
     }
     let stores = stores::stores(home).len();
     let what = format!("{shown}: {} in {}", bytes(size), count(stores, "workspace"));
@@ -70,9 +70,8 @@ fn histories(here: &Here) -> Vec<Told> {
         && let Err(error) = markers.is_usable()
     {
         let folder = shown(markers.folder());
-        let what =
-            format!("a deleted store would not be noticed: {folder} cannot be used: {error}");
-        told.push(Told::new(Health::Care, what).next("Make it a folder that you can write to."));
+        let what = format!("a deleted store would go unnoticed: {folder} cannot be used: {error}");
+        told.push(Told::new(Health::Warning, what).next("Make it a folder that you can write to."));
     }
     told
 }
@@ -88,7 +87,7 @@ fn too_old(beats: &[Heartbeat]) -> Vec<Told> {
             beat.session,
             beat.agent,
         );
-        let health = if is_last { Health::Broken } else { Health::Care };
+        let health = if is_last { Health::Broken } else { Health::Warning };
         Told::new(health, plain(&what)).next("Update or remove that one.")
     };
     refusals(beats, None, now()).into_iter().map(tell).collect()
@@ -103,12 +102,12 @@ fn settings(here: &Here) -> Vec<Told> {
         .refusals
         .iter()
         .chain(&settings.warnings)
-        .map(|warning| Told::new(Health::Care, warning.clone()))
+        .map(|warning| Told::new(Health::Warning, warning.clone()))
         .collect();
     if !settings.is_enabled() {
         let origin = &settings.setting(table::ENABLED).origin;
         let what = format!("recording is off: {} is false ({origin})", table::ENABLED);
-        told.push(Told::new(Health::Care, what).next("Set it to true to record again."));
+        told.push(Told::new(Health::Warning, what).next("Set it to true to record again."));
     }
     told
 }
@@ -133,8 +132,9 @@ fn workspace(here: &Here) -> Vec<Told> {
         Err(error) => {
             let what = format!("the store of {root} cannot be used: {error}");
             let next = match error {
-                StoreError::Newer { .. } => "Update this Takeback; it leaves the store as it is.",
-                _ => "`takeback verify` tells what is damaged.",
+                StoreError::PreRelease { .. } => PRE_RELEASE,
+                StoreError::Newer { .. } => "Update this Takeback; the store was not touched.",
+                _ => "`takeback verify` shows what is damaged.",
             };
             vec![Told::new(Health::Broken, what).next(next)]
         }
@@ -148,16 +148,16 @@ fn room(here: &Here) -> Vec<Told> {
     let used = folder_bytes(&folder);
     let mut told = Vec::new();
     if let Ok(Some(over)) =
-        SqliteStore::open(&folder).and_then(|store| room::over(&store, used, &settings))
+        stores::open(&folder).and_then(|store| room::over(&*store, used, &settings))
     {
         let what = format!("the store of {} is {}", shown(&here.root), room::words(&over));
-        told.push(Told::new(Health::Care, what).next("`takeback cleanup` gives back what may go."));
+        told.push(Told::new(Health::Warning, what).next("`takeback cleanup` reclaims space."));
     }
     let all = room::Home::of(&here.home, &settings);
     if all.is_over() {
         told.push(
-            Told::new(Health::Care, all.words())
-                .next("`takeback cleanup` drops points of those used longest ago."),
+            Told::new(Health::Warning, all.words())
+                .next("`takeback cleanup` drops points of the least recently used ones."),
         );
     }
     told
@@ -167,31 +167,30 @@ fn look(here: &Here, folder: &Path) -> Result<Vec<Told>, StoreError> {
     let root = shown(&here.root);
     // Before it is opened: SQLite has files beside it as long as it is.
     let size = bytes(folder_bytes(folder));
-    let store = SqliteStore::open(folder)?;
+    let store = stores::open(folder)?;
     let points = store.points()?;
     let listed = points.iter().filter(|point| point.kind != PointKind::Safety).count();
-    let scanned = store.last_scan()?.map(|at| format!(", looked at {}", ago(at, now())));
+    let scanned = store.last_scan()?.map(|at| format!(", scanned {}", ago(at, now())));
     let what = format!("{root}: {}, {size}{}", count(listed, "point"), scanned.unwrap_or_default());
     let mut told = vec![Told::new(Health::Good, what)];
     if store.rewinds()?.iter().any(|rewind| rewind.state == RewindState::Open) {
-        let what = format!("a rewind in {root} was interrupted, or is going on");
-        told.push(Told::new(Health::Care, what).next("`takeback recover` finishes it."));
+        let what = format!("a rewind in {root} was interrupted, or is still running");
+        told.push(Told::new(Health::Warning, what).next("`takeback recover` finishes it."));
     }
     for loss in store.losses()? {
         let what = format!("history of {root} is damaged: {loss}");
         told.push(
-            Told::new(Health::Care, what)
+            Told::new(Health::Warning, what)
                 .next("What is left is intact; a backup of the store's folder has the rest."),
         );
     }
-    let waiting = std::fs::metadata(folder.join("spool")).map_or(0, |spool| spool.len());
-    if waiting > 0 || deferred::is_any(folder) {
+    if Inbox::of(folder).is_empty().is_ok_and(|empty| !empty) {
         let what = format!("events wait to be recorded in {root}");
-        told.push(Told::new(Health::Care, what).next("The next command there records them."));
+        told.push(Told::new(Health::Warning, what).next("The next command there records them."));
     }
     if let Some(what) = missed::summary(&missed::noted(folder)) {
-        let next = "The next hook or command there looks for what changed meanwhile.";
-        told.push(Told::new(Health::Care, what).next(next));
+        let next = "The next hook or command there scans for the changes since.";
+        told.push(Told::new(Health::Warning, what).next(next));
     }
     Ok(told)
 }

@@ -47,7 +47,9 @@ impl Cause {
         let of_store =
             causes(error).find_map(|cause| match cause.downcast_ref::<StoreError>()? {
                 StoreError::Newer { .. } => Some(Self::NewerStore),
-                StoreError::LostDatabase { .. } => Some(Self::HistoryGone),
+                StoreError::LostDatabase { .. } | StoreError::PreRelease { .. } => {
+                    Some(Self::HistoryGone)
+                }
                 _ => None,
             });
         if of_store.is_some() {

@@ -14,7 +14,7 @@ use std::process::Stdio;
 use std::time::{Duration, Instant};
 
 use serde::{Deserialize, Serialize};
-use takeback_agents::hook::{Heard, News, Plugged, Question};
+use takeback_agents::{AgentKind, HookEvent, HookEventKind, PermissionQuestion};
 use takeback_core::{AgentEvent, process};
 use takeback_store::{Process, Timestamp, disk};
 
@@ -62,22 +62,22 @@ enum Began {
 /// Notes what a hook says of questions, and adds to a call's end when the call began.
 pub(super) fn heed(
     home: &Path,
-    agent: Plugged,
+    agent: &'static AgentKind,
     run: &HookRun,
-    heard: &Heard,
+    hook_event: &HookEvent,
     now: Timestamp,
 ) -> Option<CallStart> {
-    let questions = Questions { folder: home.join(FOLDER), agent, session: &heard.session };
-    match &heard.news {
-        News::Asks(question) => {
+    let questions = Questions { folder: home.join(FOLDER), agent, session: &hook_event.session };
+    match &hook_event.kind {
+        HookEventKind::PermissionAsked(question) => {
             // If it cannot be watched, when the command began stays unknown.
             drop(questions.ask(home, question, run.agent, now));
             None
         }
-        News::After(call, _) => {
-            questions.answered(&Question::about(call), run.at.unwrap_or(now)).map(CallStart)
-        }
-        News::Prompt { .. } | News::TurnEnd | News::SessionEnd => {
+        HookEventKind::AfterTool(call, _) => questions
+            .answered(&PermissionQuestion::about(call), run.at.unwrap_or(now))
+            .map(CallStart),
+        HookEventKind::Prompt { .. } | HookEventKind::TurnEnd | HookEventKind::SessionEnd => {
             questions.forget();
             None
         }
@@ -104,31 +104,33 @@ impl CallStart {
 /// The open questions of a session.
 struct Questions<'a> {
     folder: PathBuf,
-    agent: Plugged,
+    agent: &'static AgentKind,
     session: &'a str,
 }
 
 impl Questions<'_> {
     fn prefix(&self) -> String {
-        format!("{}-{}-", self.agent.name(), hash(self.session))
+        format!("{}-{}-", self.agent.name, hash(self.session))
     }
 
-    fn file(&self, question: &Question) -> PathBuf {
-        let (Question::Command(about) | Question::Tool(about)) = question;
+    fn file(&self, question: &PermissionQuestion) -> PathBuf {
+        let (PermissionQuestion::Command(about) | PermissionQuestion::Tool(about)) = question;
         self.folder.join(format!("{}{}", self.prefix(), hash(about.trim())))
     }
 
     fn ask(
         &self,
         home: &Path,
-        question: &Question,
+        question: &PermissionQuestion,
         agent: Option<Process>,
         asked_at: Timestamp,
     ) -> io::Result<()> {
         disk::make_private_folder(&self.folder)?;
         let file = self.file(question);
         disk::replace_private_file(&file, b"")?;
-        let (Question::Command(command), Some(agent)) = (question, agent) else { return Ok(()) };
+        let (PermissionQuestion::Command(command), Some(agent)) = (question, agent) else {
+            return Ok(());
+        };
         let command = command.trim().to_owned();
         let watched = serde_json::to_vec(&Watched { file, agent, command, asked_at })?;
         let mut child = meanwhile(home)?.arg("watch-command").stdin(Stdio::piped()).spawn()?;
@@ -136,7 +138,7 @@ impl Questions<'_> {
     }
 
     /// `None`: the person was not asked. `ended`: when the agent ran the hook after the call.
-    fn answered(&self, question: &Question, ended: Timestamp) -> Option<Began> {
+    fn answered(&self, question: &PermissionQuestion, ended: Timestamp) -> Option<Began> {
         let path = self.file(question);
         let mut file = File::open(&path).ok()?;
         let is_watched = matches!(file.try_lock_shared(), Err(TryLockError::WouldBlock));
@@ -296,12 +298,12 @@ mod tests {
     }
 
     fn questions(folder: &Path) -> Questions<'_> {
-        Questions { folder: folder.to_owned(), agent: Plugged::Gemini, session: "s" }
+        Questions { folder: folder.to_owned(), agent: &takeback_agents::GEMINI, session: "s" }
     }
 
     /// The file of a question, and who looks for its command.
     fn watched(folder: &Path, agent: &Agent, command: &str) -> JoinHandle<io::Result<()>> {
-        let file = questions(folder).file(&Question::Command(command.to_owned()));
+        let file = questions(folder).file(&PermissionQuestion::Command(command.to_owned()));
         disk::replace_private_file(&file, b"").expect("a file");
         let watched =
             Watched { file, agent: agent.process, command: command.to_owned(), asked_at: now() };
@@ -316,7 +318,7 @@ mod tests {
     }
 
     fn answered(folder: &Path, command: &str, ended: Timestamp) -> Option<Began> {
-        questions(folder).answered(&Question::Command(command.to_owned()), ended)
+        questions(folder).answered(&PermissionQuestion::Command(command.to_owned()), ended)
     }
 
     #[test]
@@ -353,7 +355,7 @@ mod tests {
         let mut agent = Agent::start();
         let watcher = watched(dir.path(), &agent, "make it");
         agent.runs("sleep 1");
-        let file = questions(dir.path()).file(&Question::Command("make it".to_owned()));
+        let file = questions(dir.path()).file(&PermissionQuestion::Command("make it".to_owned()));
         while std::fs::read(&file).expect("it is there").is_empty() {
             std::thread::sleep(EVERY);
         }
@@ -365,7 +367,7 @@ mod tests {
     #[test]
     fn when_it_began_is_not_known_if_no_process_looked() {
         let dir = tempfile::tempdir().expect("a folder");
-        let file = questions(dir.path()).file(&Question::Command("make it".to_owned()));
+        let file = questions(dir.path()).file(&PermissionQuestion::Command("make it".to_owned()));
         disk::replace_private_file(&file, b"").expect("a file");
         assert_eq!(answered(dir.path(), "make it", now()), Some(Began::Unknown));
     }

@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use takeback_agents::hook::{Heard, News};
+use takeback_agents::{HookEvent, HookEventKind};
 use takeback_core::process;
 use takeback_store::{Process, Timestamp};
 
@@ -19,12 +19,12 @@ const MOST: usize = 8;
 /// already. Nothing else becomes a workspace because an agent was there, least of all a folder above.
 pub(super) fn roots_of(
     home: &Path,
-    heard: &Heard,
+    hook_event: &HookEvent,
     known: &[PathBuf],
 ) -> Result<Vec<PathBuf>, String> {
     let mut roots = known.to_vec();
-    let cwd = heard.cwd.as_deref().or(known.first().map(PathBuf::as_path));
-    let cwd = cwd.ok_or("where the agent works is not known")?;
+    let cwd = hook_event.cwd.as_deref().or(known.first().map(PathBuf::as_path));
+    let cwd = cwd.ok_or("the agent's folder is unknown")?;
     let Some(cwd) = there(cwd) else {
         let lost = || format!("{}: there is no such folder", cwd.display());
         return if roots.is_empty() { Err(lost()) } else { Ok(roots) };
@@ -34,7 +34,10 @@ pub(super) fn roots_of(
         return Ok(vec![worktree.unwrap_or_else(|| place::root_of(&cwd, home))]);
     };
     // What ends here has begun where it was told to begin.
-    let begins = matches!(heard.news, News::SessionStart | News::Prompt { .. } | News::Before(_));
+    let begins = matches!(
+        hook_event.kind,
+        HookEventKind::SessionStart | HookEventKind::Prompt { .. } | HookEventKind::BeforeTool(_)
+    );
     if !begins || roots.len() >= MOST {
         return Ok(roots);
     }

@@ -1,8 +1,8 @@
 //! Recording against the clock.
 //!
-//! A thread records, the main one waits for it, but no longer than the agent may be kept. What is not
-//! recorded by then goes to the spool, as something that nobody could look at in time: what stood there
-//! before is then missing, and is never read late and taken for it.
+//! A thread records; the main one waits for it, but no longer than the agent may be kept waiting. An event that
+//! is not recorded by then goes into the inbox and is late: the contents before its edit are missing, and are
+//! never read later and taken for them.
 
 use std::io;
 use std::os::unix::process::CommandExt as _;
@@ -13,17 +13,14 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::Builder;
 use std::time::Instant;
 
-use takeback_agents::claude::hook::message_of;
-use takeback_agents::hook::{Heard, News, Plugged, Teller, parent_in, prompts_in, tell_by};
-use takeback_core::deferred::Deferred;
-use takeback_core::going_on::is_wanted;
+use takeback_agents::{HookEvent, HookEventKind, HookSource, record_hook_event_with};
 use takeback_core::record::RecordError;
 use takeback_core::retention::{is_due, is_tight};
-use takeback_core::spool::{self, Spooled};
 use takeback_core::{
-    self as core, AgentEvent, Put, Workspace, learn_ids, record, record_deferred, record_or_defer,
+    self as core, Admission, AgentEvent, Inbox, InboxEvent, QueuedEvent, Workspace, learn_ids,
+    record, record_or_queue, record_queued,
 };
-use takeback_store::{PointQuery, SessionId, SqliteStore, StoreError, Timestamp};
+use takeback_store::{PointQuery, SessionId, StoreError, Timestamp};
 
 use super::failure::Failure;
 use crate::commands::cleanup::hold_cap_meanwhile;
@@ -38,8 +35,8 @@ use crate::witness::end_of;
 pub(super) struct Task {
     pub(super) home: PathBuf,
     pub(super) root: PathBuf,
-    pub(super) teller: Teller,
-    pub(super) heard: Heard,
+    pub(super) source: HookSource,
+    pub(super) hook_event: HookEvent,
     pub(super) event: AgentEvent,
     /// When it happened.
     pub(super) time: Timestamp,
@@ -82,11 +79,11 @@ struct Recording {
 
 /// Records what is to be recorded, or keeps it for later, by `until`.
 ///
-/// A recorder that is cut short may have recorded it all the same. Its time is in the spool then: who
-/// drains it knows what is in the log already.
+/// A recorder that is cut short may have recorded the event all the same. The inbox has its time: a drain knows
+/// what is in the log already.
 pub(super) fn within(until: Instant, task: Task) -> Result<Done, Failure> {
     let left = || until.saturating_duration_since(Instant::now());
-    let spooled = Spooled { time: task.time, event: task.event.clone() };
+    let event = InboxEvent { time: task.time, event: task.event.clone() };
     let store_dir = stores::store_of(&task.root, &task.home);
     let known = task.learnt.clone();
     let (say, said) = channel();
@@ -112,12 +109,12 @@ pub(super) fn within(until: Instant, task: Task) -> Result<Done, Failure> {
         Ok(Err(why)) => return Err(why),
         Err(RecvTimeoutError::Timeout | RecvTimeoutError::Disconnected) => {
             // A newer Takeback need not understand what this one would leave there.
-            if let Err(error @ StoreError::Newer { .. }) = SqliteStore::check_format(&store_dir) {
+            if let Err(error @ StoreError::Newer { .. }) = stores::check_format(&store_dir) {
                 return Err(RecordError::from(error).into());
             }
-            spool::push(&store_dir, &spooled)
-                .map_err(|source| RecordError::Spool { path: store_dir.clone(), source })?;
-            let lacking = Some("time was up before it was recorded; it waits in the spool".into());
+            Inbox::of(&store_dir).push(event).map_err(RecordError::from)?;
+            let lacking =
+                Some("the deadline passed before it was recorded; it waits in the inbox".into());
             return Ok(Done { learnt: known, has_parent: false, lacking, gone: None });
         }
     };
@@ -130,7 +127,7 @@ pub(super) fn within(until: Instant, task: Task) -> Result<Done, Failure> {
 }
 
 impl Task {
-    /// Nobody listens any more when time is up.
+    /// After the deadline the channel has no receiver.
     fn run(mut self, say: &Sender<Result<Said, Failure>>) {
         let recorded = match self.record() {
             Ok(Recording { place, recorded }) => {
@@ -154,33 +151,37 @@ impl Task {
         workspace.limits = place.settings.agent_limits();
         let time = self.time;
         workspace.ambient.now = Box::new(move || time);
-        // What is deferred is not in the log yet, so nothing can be learnt after it.
-        if matches!(self.heard.news, News::TurnEnd | News::SessionEnd)
+        // A queued event is not in the log yet, so nothing can be learnt after it.
+        if matches!(self.hook_event.kind, HookEventKind::TurnEnd | HookEventKind::SessionEnd)
             && let Ok(learnt) = self.learn(workspace)
         {
             self.learnt = learnt;
         }
         let has_parent = self.is_orphan && self.adopt(workspace)?;
         let from_files = place.settings.background_scan_files();
-        let put = tell_by(workspace, self.teller, &self.heard, &self.event, |workspace, event| {
-            record_or_defer(workspace, event, from_files)
-        });
+        let put = record_hook_event_with(
+            workspace,
+            self.source,
+            &self.hook_event,
+            &self.event,
+            |workspace, event| record_or_queue(workspace, event, from_files),
+        );
         let gone = place.gone.clone();
         let lacking = match put? {
             None => None,
-            Some(Put::Recorded(recorded)) => {
+            Some(Admission::Recorded(recorded)) => {
                 lacking(&recorded).or(self.begun_unseen(workspace, &recorded)?)
             }
-            Some(Put::Deferred(deferred)) => {
-                let lacking = self.go_on_meanwhile(workspace, deferred)?;
+            Some(Admission::Queued(queued)) => {
+                let lacking = self.record_in_background(workspace, queued)?;
                 let lacking = place.missed.clone().or(lacking);
                 let recorded = Recorded { lacking, has_parent, gone };
                 return Ok(Recording { place: None, recorded });
             }
         };
-        self.read_rest_meanwhile();
+        self.finish_scan_in_background();
         let policy = place.settings.retention();
-        if self.heard.news == News::SessionStart
+        if self.hook_event.kind == HookEventKind::SessionStart
             && (is_due(workspace).is_ok_and(|due| due)
                 || is_tight(workspace, &policy).is_ok_and(|tight| tight))
         {
@@ -197,15 +198,15 @@ impl Task {
     fn begun_unseen(
         &self,
         workspace: &Workspace,
-        recorded: &core::Recorded,
+        recorded: &core::RecordOutcome,
     ) -> Result<Option<String>, Failure> {
-        let (AgentEvent::AfterTool { session, call, .. }, News::After(told, _)) =
-            (&self.event, &self.heard.news)
+        let (AgentEvent::AfterTool { session, call, .. }, HookEventKind::AfterTool(told, _)) =
+            (&self.event, &self.hook_event.kind)
         else {
             return Ok(None);
         };
         let call = workspace.store.call(session, call).map_err(|error| Failure::of(&error))?;
-        let is_unseen = call.is_none() && !recorded.spooled;
+        let is_unseen = call.is_none() && !recorded.late;
         Ok(is_unseen.then(|| {
             let tool = &told.tool;
             format!(
@@ -215,37 +216,39 @@ impl Task {
         }))
     }
 
-    /// Leaves the rest to a process that holds up the session's next event until it is done.
-    fn go_on_meanwhile(
+    /// Hands the event to a process that holds up the session's next event until it is done.
+    fn record_in_background(
         &self,
         workspace: &mut Workspace,
-        deferred: Deferred,
+        queued: QueuedEvent,
     ) -> Result<Option<String>, Failure> {
         let start = || -> io::Result<Child> {
             let mut command = self.meanwhile()?;
-            command.arg("go-on").arg(deferred.name()).args(["--agent", self.teller.agent.name()]);
-            command.arg(format!("--session={}", self.heard.session));
-            command.stdin(Stdio::from(deferred.file()?)).spawn()
+            command.arg("go-on").arg(queued.name()).args(["--agent", self.source.agent.name]);
+            command.arg(format!("--session={}", self.hook_event.session));
+            command.stdin(Stdio::from(queued.file()?)).spawn()
         };
         match start() {
             Ok(mut child) => {
-                // Who stays longer than it, as a server does, is told when it ends.
+                // A server that outlives the child has to reap it.
                 drop(Builder::new().spawn(move || child.wait()));
                 Ok(None)
             }
             Err(_) => {
-                let recorded = record_deferred(workspace, deferred);
+                let recorded = record_queued(workspace, queued);
                 Ok(lacking(&recorded?))
             }
         }
     }
 
-    /// Gives the prompt's point the name by which the rest of Claude Code knows it, once the transcript
-    /// has it.
+    /// Gives the prompt's point the id by which the rest of the agent knows it, once the transcript has
+    /// it.
     fn learn(&self, workspace: &mut Workspace) -> Result<Option<String>, Failure> {
-        let (Plugged::Claude, Some(transcript), Some(prompt)) =
-            (self.teller.agent, &self.heard.transcript, &self.heard.prompt)
-        else {
+        let (Some(message_of), Some(transcript), Some(prompt)) = (
+            self.source.agent.transcript.message,
+            &self.hook_event.transcript,
+            &self.hook_event.prompt,
+        ) else {
             return Ok(self.learnt.clone());
         };
         if self.learnt.as_ref() == Some(prompt) {
@@ -254,7 +257,7 @@ impl Task {
         let Some(message) = end_of(transcript).and_then(|end| message_of(&end, prompt)) else {
             return Ok(self.learnt.clone());
         };
-        let session = SessionId(self.heard.session.clone());
+        let session = SessionId(self.hook_event.session.clone());
         learn_ids(workspace, &session, prompt, &[message]).map_err(|error| Failure::of(&error))?;
         Ok(Some(prompt.clone()))
     }
@@ -262,15 +265,18 @@ impl Task {
     /// Gives a copy of a session the session that it was copied from as its parent, once the transcript
     /// says which that is. Whether it does.
     fn adopt(&self, workspace: &mut Workspace) -> Result<bool, Failure> {
-        let Some(end) = self.heard.transcript.as_deref().and_then(end_of) else {
+        let (agent, own) = (self.source.agent, SessionId(self.hook_event.session.clone()));
+        let transcript = self.hook_event.transcript.as_deref();
+        let is_read = agent.transcript.parent.is_some() || agent.transcript.prompts.is_some();
+        let Some(end) = transcript.filter(|_| is_read).and_then(end_of) else {
             return Ok(false);
         };
-        let (agent, own) = (self.teller.agent, SessionId(self.heard.session.clone()));
-        let named = parent_in(agent, &end, &own.0).map(SessionId);
+        let named = agent.transcript.parent.and_then(|parent| parent(&end, &own.0)).map(SessionId);
         // The copied messages keep their names: the newest that is known is the parent's.
         let copied = || -> Result<Option<SessionId>, StoreError> {
-            for message in prompts_in(agent, &end).iter().rev() {
-                let points = workspace.store.find_points(PointQuery::Called(message))?;
+            let prompts = agent.transcript.prompts.map_or_else(Vec::new, |prompts| prompts(&end));
+            for message in prompts.iter().rev() {
+                let points = workspace.store.find_points(PointQuery::Name(message))?;
                 let mut sessions = points.into_iter().filter_map(|point| point.session);
                 if let Some(session) = sessions.find(|session| *session != own) {
                     return Ok(Some(session));
@@ -285,18 +291,18 @@ impl Task {
         let Some(parent) = parent.filter(|parent| *parent != own) else { return Ok(false) };
         let event = AgentEvent::SessionStart {
             session: own,
-            agent: Some(agent.name().to_owned()),
+            agent: Some(agent.name.to_owned()),
             parent: Some(parent),
-            owner: self.teller.process,
+            owner: self.source.process,
         };
         record(workspace, &event)?;
         Ok(true)
     }
 
-    /// If there was no time for everything, now or some time ago, and nobody is at it.
-    fn read_rest_meanwhile(&self) {
-        let store_dir = stores::store_of(&self.root, &self.home);
-        if is_wanted(&store_dir).is_ok_and(|wanted| wanted) {
+    /// If files are left to read, of this event or an earlier one, and no process reads them.
+    fn finish_scan_in_background(&self) {
+        let inbox = Inbox::of(&stores::store_of(&self.root, &self.home));
+        if inbox.wants_scan().is_ok_and(|wanted| wanted) {
             let started = self
                 .meanwhile()
                 .and_then(|mut command| command.arg("go-on").stdin(Stdio::null()).spawn());
@@ -330,9 +336,9 @@ pub(in crate::commands) fn meanwhile(home: &Path) -> io::Result<Command> {
     Ok(command)
 }
 
-pub(in crate::commands) fn lacking(recorded: &core::Recorded) -> Option<String> {
-    if recorded.spooled {
-        return Some("the workspace was busy; it waits in the spool".to_owned());
+pub(in crate::commands) fn lacking(recorded: &core::RecordOutcome) -> Option<String> {
+    if recorded.late {
+        return Some("the workspace was busy; it waits in the inbox".to_owned());
     }
     let lines = unread::lines(recorded);
     let (what, path, why) = lines.first()?;

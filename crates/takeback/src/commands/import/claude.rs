@@ -4,20 +4,19 @@ use std::collections::HashSet;
 use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 
-use serde_json::{Value, json};
-use takeback_agents::claude::history::{
-    HistoryError, PastSession, past_session, transcript_of, transcripts,
+use takeback_agents::{
+    ClaudeHistoryError, PastSession, claude_transcript, claude_transcripts, past_session,
 };
 use takeback_core::exchange::{BundleLimits, Imported, Outside, Story, StoryError, Trial};
 use takeback_store::WorkPath;
 
-use super::{as_json, brought, refused, tell};
+use super::{answer, brought, refused, tell};
+use crate::answers;
 use crate::args::{ImportArgs, Options};
 use crate::error::{CommandError, Kind};
 use crate::place::{self, Here, Store};
 use crate::progress;
-use crate::screen::{CARE, HINT, Screen, count, name, plain_bytes, width, wrap};
-use crate::wire::WirePath;
+use crate::screen::{HINT, Screen, WARNING, count, name, plain_bytes, width, wrap};
 
 /// What of the sessions does not come along, and why.
 #[derive(Default)]
@@ -55,15 +54,15 @@ pub(super) fn import(
     let trial = if args.dry_run { Trial::DryRun } else { Trial::ForReal };
     let imported = brought(options, &told.bundle, trial, from)?;
     if screen.json {
-        screen.json(&in_json(&imported, &passed))?;
+        screen.json(&answer_of(&imported, &passed))?;
     } else if !screen.quiet {
         tell(&imported, trial, screen)?;
         say_passed(&passed, screen)?;
         if trial == Trial::ForReal {
             writeln!(
                 screen.out,
-                "Your files are as they were. {HINT}`takeback rewind ID` takes back what Claude did \
-                 after a point; with --exact its files are as they were then.{HINT:#}",
+                "Your files were not changed. {HINT}`takeback rewind ID` takes back what Claude \
+                 did after a point; --exact restores every file of the point.{HINT:#}",
             )?;
         }
     }
@@ -73,11 +72,11 @@ pub(super) fn import(
 /// The sessions that are asked for, the oldest first.
 fn read(here: &Here, args: &ImportArgs) -> Result<(Story, Passed), CommandError> {
     let config = config()?;
-    let failed = |error: HistoryError| CommandError::new(Kind::Error, error);
+    let failed = |error: ClaudeHistoryError| CommandError::new(Kind::Error, error);
     let mut sessions: Vec<PastSession> = Vec::new();
     match &args.file {
         None => {
-            for file in transcripts(&config, &here.root).map_err(failed)? {
+            for file in claude_transcripts(&config, &here.root).map_err(failed)? {
                 let session = past_session(&config, &file).map_err(failed)?;
                 sessions.extend(session.filter(|past| past.folder.starts_with(&here.root)));
             }
@@ -101,7 +100,7 @@ fn config() -> Result<PathBuf, CommandError> {
     let own = place::environment("CLAUDE_CONFIG_DIR").map(PathBuf::from);
     own.or_else(|| Some(place::user_home()?.join(".claude"))).ok_or_else(|| {
         CommandError::new(Kind::Usage, "there is no home folder")
-            .hint("Set HOME, or CLAUDE_CONFIG_DIR if Claude Code keeps its things elsewhere.")
+            .hint("Set HOME, or CLAUDE_CONFIG_DIR if Claude Code uses another folder.")
     })
 }
 
@@ -109,8 +108,8 @@ fn config() -> Result<PathBuf, CommandError> {
 fn found(config: &Path, asked: &Path) -> Result<PathBuf, CommandError> {
     let name = asked.to_str().filter(|name| !name.contains('/') && !name.ends_with(".jsonl"));
     let Some(session) = name else { return Ok(asked.to_owned()) };
-    let found =
-        transcript_of(config, session).map_err(|error| CommandError::new(Kind::Error, error))?;
+    let found = claude_transcript(config, session)
+        .map_err(|error| CommandError::new(Kind::Error, error))?;
     found.ok_or_else(|| {
         let folder = config.join("projects");
         CommandError::new(Kind::Error, format!("no session of Claude Code is called {session:?}"))
@@ -140,35 +139,34 @@ fn nothing(passed: &Passed, here: &Here, screen: &mut Screen) -> Result<u8, Comm
     let none =
         Imported { points: Vec::new(), sessions: Vec::new(), changes: 0, blobs: 0, steps: 0 };
     if screen.json {
-        screen.json(&in_json(&none, passed))?;
+        screen.json(&answer_of(&none, passed))?;
     } else if !screen.quiet {
         let root = plain_bytes(here.root.as_os_str().as_encoded_bytes());
         if passed.known > 0 {
             writeln!(screen.out, "Nothing new.")?;
         } else {
-            writeln!(screen.out, "Claude Code kept no files of a session in {root}.")?;
+            writeln!(screen.out, "Claude Code saved no session's files in {root}.")?;
         }
         say_passed(passed, screen)?;
     }
     Ok(Kind::Nothing as u8)
 }
 
-fn in_json(imported: &Imported, passed: &Passed) -> Value {
-    let mut value = as_json(imported);
-    for (told, point) in value["points"].as_array_mut().into_iter().flatten().zip(&imported.points)
-    {
+fn answer_of(imported: &Imported, passed: &Passed) -> answers::ImportAnswer {
+    let mut answer = answer(imported);
+    for (answer, point) in answer.points.iter_mut().zip(&imported.points) {
         // Only its messages mean something where it comes from.
-        told["was"] = Value::Null;
-        told["messageIds"] = json!(point.message_ids);
+        answer.was = None;
+        answer.message_ids = Some(point.message_ids.clone());
     }
-    value["passedOver"] = json!({
-        "known": passed.known,
-        "withoutFiles": passed.without_files,
-        "damagedLines": passed.damaged_lines,
-        "lost": passed.lost.iter().map(WirePath::from).collect::<Vec<_>>(),
-        "outside": passed.outside.iter().map(|path| path.to_string_lossy()).collect::<Vec<_>>(),
+    answer.passed_over = Some(answers::ImportSkips {
+        known: passed.known,
+        without_files: passed.without_files,
+        damaged_lines: passed.damaged_lines,
+        lost: passed.lost.iter().map(answers::path).collect(),
+        outside: passed.outside.iter().map(|path| answers::place(path)).collect(),
     });
-    value
+    answer
 }
 
 fn say_passed(passed: &Passed, screen: &mut Screen) -> io::Result<()> {
@@ -178,15 +176,15 @@ fn say_passed(passed: &Passed, screen: &mut Screen) -> io::Result<()> {
             said.push(format!("{} {text}", count(n, what)));
         }
     };
-    say(passed.known, "prompt", "passed over: here already.");
-    say(passed.without_files, "prompt", "passed over: Claude Code kept no files with it.");
-    say(passed.damaged_lines, "line", "of its transcripts passed over: damaged.");
+    say(passed.known, "prompt", "skipped: already imported.");
+    say(passed.without_files, "prompt", "skipped: Claude Code saved no files.");
+    say(passed.damaged_lines, "line", "of its transcripts skipped: damaged.");
     let (lost, outside) = (passed.lost.len(), passed.outside.len());
-    say(outside, "file", "outside the workspace left out. --include-ignored takes such along.");
-    say(lost, "file", "cannot be brought back at every point, because copies are gone:");
+    say(outside, "file", "outside the workspace left out. --include-ignored includes them.");
+    say(lost, "file", "cannot be restored at every point, because copies are gone:");
     for text in said {
         for line in wrap(&text, width()) {
-            writeln!(screen.out, "{CARE}{line}{CARE:#}")?;
+            writeln!(screen.out, "{WARNING}{line}{WARNING:#}")?;
         }
     }
     const MOST: usize = 5;

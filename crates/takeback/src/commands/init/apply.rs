@@ -5,8 +5,7 @@
 
 use std::path::Path;
 
-use takeback_agents::hook::Plugged;
-use takeback_agents::install::is_own;
+use takeback_agents::AgentKind;
 use takeback_store::Digest;
 
 use super::plan::{After, Direction, Planned};
@@ -41,7 +40,7 @@ pub(super) fn apply(
 }
 
 fn put_in(
-    agent: Plugged,
+    agent: &AgentKind,
     file: &ForeignFile,
     bytes: &[u8],
     home: &Path,
@@ -56,7 +55,7 @@ fn put_in(
     let before = file.bytes.as_deref().map(Digest::of);
     let after = Some(Digest::of(bytes));
     let installed = match known {
-        // Nobody but Takeback has changed it since the first time.
+        // Only Takeback has changed it since the first time.
         Some(known) if known.after == before || known.before == before => {
             Installed { after, ..known }
         }
@@ -65,7 +64,7 @@ fn put_in(
             at: now(),
             file: file.path.to_string_lossy().into_owned(),
             // What stood in a file of Takeback's own was Takeback's.
-            before: before.filter(|_| !is_own(agent)),
+            before: before.filter(|_| !agent.install.is_own_file()),
             after,
             folders: file.missing_folders().len(),
         },
@@ -93,7 +92,7 @@ fn take_out(file: &ForeignFile, after: &After, home: &Path) -> Result<(), Comman
     Ok(())
 }
 
-/// Nothing of Takeback's is in it any more: somebody has taken it out by hand, or an `uninstall` was cut
+/// Nothing of Takeback's is in it any more: the user removed it by hand, or an `uninstall` was cut
 /// off. A copy that is not the one of before the first change is left.
 fn tidy(file: &ForeignFile, home: &Path) -> Result<(), CommandError> {
     if let Some(installed) = Installed::of(&file.path, home) {

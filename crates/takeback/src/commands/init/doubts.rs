@@ -2,8 +2,7 @@
 
 use std::path::Path;
 
-use takeback_agents::hook::Plugged;
-use takeback_agents::install::{FoundHook, Scope, file_of, find};
+use takeback_agents::{HookInFile, HookScope, find_hooks};
 
 use super::plan::{After, Direction, Planned, Site};
 use crate::foreign_file::ForeignFile;
@@ -15,12 +14,12 @@ pub(super) fn doubts(planned: &[Planned], direction: Direction, site: &Site<'_>)
         return Vec::new();
     }
     let mut doubts = Vec::new();
-    let is_absolute = |hook: &FoundHook| Path::new(&hook.command.program).is_absolute();
+    let is_absolute = |hook: &HookInFile| Path::new(&hook.command.program).is_absolute();
     let is_bound = |one: &Planned| hooks_after(one).iter().any(is_absolute);
-    if site.scope == Scope::Project && planned.iter().any(is_bound) {
+    if site.scope == HookScope::Project && planned.iter().any(is_bound) {
         doubts.push(
-            "The hooks name this machine's takeback by its path: others who use this project need \
-             takeback at the same place. Put it on PATH and run init again."
+            "The hooks name this machine's takeback by its path: others who use this project need takeback at the same path. Put it on PATH and run \
+             init again."
                 .to_owned(),
         );
     }
@@ -28,43 +27,45 @@ pub(super) fn doubts(planned: &[Planned], direction: Direction, site: &Site<'_>)
     doubts
 }
 
-/// Hooks of both scopes run. Claude Code alone is known to run the same line once.
+/// Hooks of both scopes run, unless the agent runs equal ones once.
 fn twice(one: &Planned, site: &Site<'_>) -> Option<String> {
     let own = hooks_after(one);
     if own.is_empty() {
         return None;
     }
     let (scope, option) = match site.scope {
-        Scope::User => (Scope::Project, " --scope project"),
-        Scope::Project => (Scope::User, ""),
+        HookScope::User => (HookScope::Project, " --scope project"),
+        HookScope::Project => (HookScope::User, ""),
     };
-    let path = file_of(one.agent, scope, site.homes, site.root);
+    let path = one.agent.hooks_file(scope, site.homes, site.root);
     let other = ForeignFile::read(&path, 0o600).ok()?;
     if one.file.as_ref().is_some_and(|file| file.path == other.path) {
         return None;
     }
-    let others = find(one.agent, &other.bytes?).ok()?.hooks;
-    let is_same = |hook: &FoundHook| {
+    let others = find_hooks(one.agent, &other.bytes?).ok()?.hooks;
+    let is_same = |hook: &HookInFile| {
         own.iter().any(|own| (&own.event, &own.command) == (&hook.event, &hook.command))
     };
-    if others.is_empty() || (one.agent == Plugged::Claude && others.iter().all(is_same)) {
+    if others.is_empty() || (one.agent.runs_equal_hooks_once && others.iter().all(is_same)) {
         return None;
     }
-    let name = one.agent.name();
+    let name = one.agent.name;
     Some(format!(
         "{} has hooks in {} too: each prompt would be recorded twice. `takeback uninstall --agent \
-         {name}{option}` takes them out there.",
-        one.agent.title(),
+         {name}{option}` removes them there.",
+        one.agent.title,
         shown(&path),
     ))
 }
 
 /// The hooks that stand in the file once all is done.
-fn hooks_after(one: &Planned) -> Vec<FoundHook> {
+fn hooks_after(one: &Planned) -> Vec<HookInFile> {
     let bytes = match &one.after {
         Ok(After::Bytes(bytes)) => Some(bytes),
         Ok(After::AsItIs) => one.before(),
         Ok(After::Gone) | Err(_) => None,
     };
-    bytes.and_then(|bytes| find(one.agent, bytes).ok()).map_or_else(Vec::new, |found| found.hooks)
+    bytes
+        .and_then(|bytes| find_hooks(one.agent, bytes).ok())
+        .map_or_else(Vec::new, |found| found.hooks)
 }

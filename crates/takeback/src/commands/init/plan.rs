@@ -2,18 +2,17 @@
 
 use std::path::{Path, PathBuf};
 
-use serde_json::json;
-use takeback_agents::hook::Plugged;
-use takeback_agents::install::{
-    Homes, Program, Scope, SettingsError, Without, file_of, with_hooks, without_hooks,
+use takeback_agents::{
+    AgentKind, Homes, HookProgram, HookScope, Remainder, SettingsError, add_hooks, remove_hooks,
 };
 use takeback_store::Digest;
 
+use crate::answers::{self, InitChange};
 use crate::error::{CommandError, Kind};
 use crate::foreign_file::{FileError, ForeignFile};
 use crate::installed::{Installed, backup_of};
+use crate::installed_agents;
 use crate::place;
-use crate::plugs;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Direction {
@@ -26,12 +25,12 @@ pub(super) struct Site<'a> {
     pub(super) root: &'a Path,
     /// Takeback's.
     pub(super) home: &'a Path,
-    pub(super) scope: Scope,
+    pub(super) scope: HookScope,
 }
 
 /// A settings file, and what is to become of it.
 pub(super) struct Planned {
-    pub(super) agent: Plugged,
+    pub(super) agent: &'static AgentKind,
     /// As the agent knows it.
     pub(super) path: PathBuf,
     pub(super) file: Option<ForeignFile>,
@@ -47,15 +46,15 @@ pub(super) enum After {
     Gone,
 }
 
-pub(super) fn plan(agent: Plugged, direction: Direction, site: &Site<'_>) -> Planned {
-    let path = file_of(agent, site.scope, site.homes, site.root);
-    let mode = if site.scope == Scope::User { 0o600 } else { 0o644 };
+pub(super) fn plan(agent: &'static AgentKind, direction: Direction, site: &Site<'_>) -> Planned {
+    let path = agent.hooks_file(site.scope, site.homes, site.root);
+    let mode = if site.scope == HookScope::User { 0o600 } else { 0o644 };
     let read = ForeignFile::read(&path, mode).map_err(CommandError::from);
     let (file, after) = match read {
         Err(error) => (None, Err(error)),
         Ok(file) => {
             let after = match direction {
-                Direction::In => put_in(agent, &file, site),
+                Direction::In => put_in(agent, &file),
                 Direction::Out => take_out(agent, &file, site),
             };
             (Some(file), after.map_err(|error| about(error, &path)))
@@ -64,10 +63,10 @@ pub(super) fn plan(agent: Plugged, direction: Direction, site: &Site<'_>) -> Pla
     Planned { agent, path, file, after, backup: None }
 }
 
-fn put_in(agent: Plugged, file: &ForeignFile, _site: &Site<'_>) -> Result<After, CommandError> {
-    let word = plugs::own_word()?;
-    let program = Program { word: &word, runs: &plugs::runs };
-    Ok(match with_hooks(agent, file.bytes.as_deref(), &program)? {
+fn put_in(agent: &AgentKind, file: &ForeignFile) -> Result<After, CommandError> {
+    let word = installed_agents::own_word()?;
+    let program = HookProgram { word: &word, runs: &installed_agents::runs };
+    Ok(match add_hooks(agent, file.bytes.as_deref(), &program)? {
         None => After::AsItIs,
         Some(after) => {
             file.may_be_replaced()?;
@@ -76,7 +75,7 @@ fn put_in(agent: Plugged, file: &ForeignFile, _site: &Site<'_>) -> Result<After,
     })
 }
 
-fn take_out(agent: Plugged, file: &ForeignFile, site: &Site<'_>) -> Result<After, CommandError> {
+fn take_out(agent: &AgentKind, file: &ForeignFile, site: &Site<'_>) -> Result<After, CommandError> {
     let Some(now) = &file.bytes else { return Ok(After::AsItIs) };
     let backup = std::fs::read(backup_of(&file.path)).ok();
     let exact = Installed::of(&file.path, site.home)
@@ -86,13 +85,13 @@ fn take_out(agent: Plugged, file: &ForeignFile, site: &Site<'_>) -> Result<After
         file.may_be_replaced()?;
         return Ok(backup.map_or(After::Gone, After::Bytes));
     }
-    Ok(match without_hooks(agent, now, backup.as_deref())? {
-        Without::Same => After::AsItIs,
-        Without::Rest(rest) => {
+    Ok(match remove_hooks(agent, now, backup.as_deref())? {
+        Remainder::Same => After::AsItIs,
+        Remainder::Rest(rest) => {
             file.may_be_replaced()?;
             After::Bytes(rest)
         }
-        Without::Nothing => After::Gone,
+        Remainder::Nothing => After::Gone,
     })
 }
 
@@ -106,23 +105,23 @@ impl Planned {
         place::shown(&self.path)
     }
 
-    pub(super) fn to_json(&self) -> serde_json::Value {
+    pub(super) fn answer(&self) -> answers::InitAgent {
         let change = match &self.after {
-            Err(_) => "failed",
-            Ok(After::AsItIs) => "none",
-            Ok(After::Bytes(_)) if self.before().is_none() => "created",
-            Ok(After::Bytes(_)) => "changed",
-            Ok(After::Gone) => "removed",
+            Err(_) => InitChange::Failed,
+            Ok(After::AsItIs) => InitChange::None,
+            Ok(After::Bytes(_)) if self.before().is_none() => InitChange::Created,
+            Ok(After::Bytes(_)) => InitChange::Changed,
+            Ok(After::Gone) => InitChange::Removed,
         };
         let error = self.after.as_ref().err();
-        json!({
-            "agent": self.agent.name(),
-            "file": self.path.to_string_lossy(),
-            "change": change,
-            "backup": self.backup,
-            "error": error.map(CommandError::what),
-            "hints": error.map(|error| error.hints.clone()).unwrap_or_default(),
-        })
+        answers::InitAgent {
+            agent: self.agent.name.to_owned(),
+            file: answers::place(&self.path),
+            change,
+            backup: self.backup.clone(),
+            error: error.map(CommandError::what),
+            hints: error.map(|error| error.hints.clone()).unwrap_or_default(),
+        }
     }
 }
 
@@ -132,13 +131,13 @@ fn about(error: CommandError, path: &Path) -> CommandError {
         Ok(source) => {
             let hint = match *source {
                 SettingsError::Refused { .. } => {
-                    "Make it plain JSON, without comments and surplus commas, and try again; nothing \
+                    "Make it plain JSON, without comments and trailing commas, and try again; nothing \
                      was written."
                 }
                 SettingsError::NotJson { .. } | SettingsError::NotText => {
-                    "Mend it there and try again; nothing was written."
+                    "Fix it there and try again; nothing was written."
                 }
-                SettingsError::Foreign => "Move it aside and try again; nothing was written.",
+                SettingsError::Foreign => "Move it away and try again; nothing was written.",
                 _ => "Nothing was written.",
             };
             let text = format!("{} cannot be used: {source}", place::shown(path));
@@ -159,7 +158,7 @@ impl From<FileError> for CommandError {
         let hint = match &error {
             FileError::OtherOwner { .. } => "Run this as that user.",
             FileError::Changed { .. } => "Try again.",
-            FileError::LeadsNowhere { .. } => "Make the file that it leads to, or remove the link.",
+            FileError::LeadsNowhere { .. } => "Create the file it points to, or remove the link.",
             FileError::ManyNames { .. } => "Make it a file of its own, or a symbolic link.",
             FileError::NotAFile { .. } | FileError::TooLarge { .. } => "Move it aside.",
             FileError::Io { .. } => "Make the folder and the file writable for you.",

@@ -1,13 +1,13 @@
-//! A rewind that nobody watches: done without a question, and told as one JSON value.
+//! A rewind for a program: no confirmation, and one JSON value as its answer.
 
-use serde_json::{Value, json};
 use takeback_core::Workspace;
-use takeback_core::rewind::journal::{Preview, Window, windows};
+use takeback_core::rewind::{Preview, Window, windows};
 use takeback_core::rewind::{
     Receipt, RewindError, RewindRequest, Rollback, Step, Verdict, preview, rewind as take_back,
 };
 
 use super::{catch_up, discarded};
+use crate::answers;
 use crate::args::{DoingArgs, Options};
 use crate::commands::conversation::cut_of;
 use crate::commands::receipt::{self, Tense};
@@ -19,7 +19,7 @@ pub(crate) fn at_once(
     options: &Options,
     mut request: RewindRequest,
     args: &DoingArgs,
-) -> Result<(Value, u8), CommandError> {
+) -> Result<(answers::Receipt, u8), CommandError> {
     request.outside = args.outside;
     request.discard = discarded(workspace, options, &args.discard)?;
     catch_up(workspace, &request)?;
@@ -29,30 +29,27 @@ pub(crate) fn at_once(
         if args.dry_run || is_there {
             let receipt = receipt_of(&shown, is_there);
             let code = receipt::exit_code(&receipt, tense_of(&shown));
-            return Ok((with_windows(&receipt, &shown.windows)?, code));
+            return Ok((with_windows(&receipt, &shown.windows), code));
         }
     }
     let done = take_back(workspace, &request, None)?;
     let windows = windows_of(&*workspace.store, &done)?;
-    let mut told = with_windows(&done, &windows)?;
-    if !receipt::is_refused(&done, Tense::Did)
-        && let Some(cut) = cut_of(workspace, &request)?
-    {
-        told["conversation"] = json!(cut);
+    let mut answer = with_windows(&done, &windows);
+    if !receipt::is_refused(&done, Tense::Did) {
+        answer.conversation = cut_of(workspace, &request)?.as_ref().map(answers::conversation);
     }
-    Ok((told, receipt::exit_code(&done, Tense::Did)))
+    Ok((answer, receipt::exit_code(&done, Tense::Did)))
 }
 
-/// What would be done, for a program that shows it to somebody, with a `mark` of the plan.
+/// The preview, for a program that shows it to its user, with a `mark` of the plan.
 pub(crate) fn marked(
     workspace: &mut Workspace,
     request: &RewindRequest,
-) -> Result<Value, CommandError> {
+) -> Result<answers::PreviewAnswer, CommandError> {
     catch_up(workspace, request)?;
     let shown = preview(workspace, request)?;
-    let mut told = with_windows(&receipt_of(&shown, false), &shown.windows)?;
-    told["mark"] = json!(mark_of(&shown)?);
-    Ok(told)
+    let receipt = with_windows(&receipt_of(&shown, false), &shown.windows);
+    Ok(answers::PreviewAnswer { receipt, mark: mark_of(&shown)? })
 }
 
 /// Does what [`marked`] showed; if that would be anything else by now, it does nothing and answers
@@ -63,7 +60,7 @@ pub(crate) fn as_marked(
     mut request: RewindRequest,
     args: &DoingArgs,
     mark: &str,
-) -> Result<Value, CommandError> {
+) -> Result<answers::Receipt, CommandError> {
     request.outside = args.outside;
     request.discard = discarded(workspace, options, &args.discard)?;
     catch_up(workspace, &request)?;
@@ -73,7 +70,7 @@ pub(crate) fn as_marked(
     }
     let done = take_back(workspace, &request, Some(&shown))?;
     let windows = windows_of(&*workspace.store, &done)?;
-    Ok(with_windows(&done, &windows)?)
+    Ok(with_windows(&done, &windows))
 }
 
 /// The same for the same steps from the same contents, whichever process asks.
@@ -120,8 +117,6 @@ pub(super) fn windows_of(
     }
 }
 
-fn with_windows(receipt: &Receipt, windows: &[Window]) -> Result<Value, serde_json::Error> {
-    let mut value = serde_json::to_value(receipt)?;
-    value["windows"] = json!(windows);
-    Ok(value)
+fn with_windows(receipt: &Receipt, windows: &[Window]) -> answers::Receipt {
+    answers::Receipt { windows: Some(answers::windows(windows)), ..answers::receipt(receipt) }
 }

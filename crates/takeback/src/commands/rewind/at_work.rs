@@ -1,13 +1,13 @@
 //! Agents that are at work while files are taken back under them.
 
-use serde_json::{Value, json};
 use takeback_core::process;
 use takeback_core::rewind::{RewindRequest, Target};
 use takeback_store::{Call, CallState, Session, SessionId, Store, StoreError, Timestamp};
 
+use crate::answers;
 use crate::commands::receipt::Tense;
 use crate::session_name::SessionNames;
-use crate::time::{ago, iso, now};
+use crate::time::{ago, now};
 
 /// An agent that said something this long ago is taken to be at work.
 const RECENT_MS: i64 = 10_000;
@@ -77,10 +77,14 @@ impl AtWork {
             (None, Tense::Did) => "may have been at work".to_owned(),
             (None, _) => format!("may be at work (last event {})", ago(self.last_event, now())),
         };
-        format!("{session} {what}. What it writes after the rewind stays.")
+        format!("{session} {what}. What it writes after the rewind is kept.")
     }
 
-    pub(crate) fn to_json(&self) -> Value {
-        json!({"session": self.session, "tool": self.tool, "lastEventAt": iso(self.last_event)})
+    pub(crate) fn answer(&self) -> answers::ActiveSession {
+        answers::ActiveSession {
+            session: self.session.0.clone(),
+            tool: self.tool.clone(),
+            last_event_at: answers::time(self.last_event),
+        }
     }
 }

@@ -11,7 +11,9 @@ use takeback_store::{
 use crate::ask;
 use crate::commands::menu::patterns_of;
 use crate::error::CommandError;
-use crate::screen::{CARE, HINT, Screen, count, name, plain, shorten, shorten_path, width, wrap};
+use crate::screen::{
+    HINT, Screen, WARNING, count, name, plain, shorten, shorten_path, width, wrap,
+};
 
 /// More questions than this are a nuisance; `--take` and `--mine` take patterns.
 const MOST_GROUPS: usize = 5;
@@ -80,7 +82,7 @@ impl Group<'_> {
             }
         };
         writeln!(screen.out)?;
-        print_lines(&said, CARE, screen)?;
+        print_lines(&said, WARNING, screen)?;
         for path in self.paths.iter().take(MOST_PATHS) {
             writeln!(screen.out, "  {}", shorten_path(&name(path), width() - 2))?;
         }

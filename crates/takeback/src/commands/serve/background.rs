@@ -1,4 +1,4 @@
-//! A server that nobody has to think of: started when it is needed, gone when it is not.
+//! A server in the background: started when it is needed, and ended when it is idle.
 
 use std::fs::File;
 use std::io::{self, Read as _, Write as _};
@@ -8,11 +8,11 @@ use std::sync::mpsc::channel;
 use std::thread::Builder;
 use std::time::{Duration, Instant};
 
-use serde_json::json;
 use takeback_ipc::socket::answers;
 
 use super::address;
 use super::client::Start;
+use crate::answers::{self, ServeAnswer};
 use crate::error::{CommandError, Kind};
 use crate::screen::Screen;
 
@@ -36,7 +36,8 @@ pub(super) fn ensure(
         wait_for(&path, || spawn(start, idle, watch))?;
     }
     if screen.json {
-        screen.json(&json!({ "socket": path.to_string_lossy(), "started": started }))?;
+        let socket = answers::place(&path);
+        screen.json(&ServeAnswer { socket, started: Some(started) })?;
     } else {
         writeln!(screen.out, "{}", path.display())?;
         screen.out.flush()?;
@@ -115,7 +116,7 @@ pub(super) fn leave_terminal() -> io::Result<()> {
     }
 }
 
-/// Whoever started it reads no more of what it says.
+/// The process that started it no longer reads its output.
 pub(super) fn leave_output() -> io::Result<()> {
     let nowhere = File::options().write(true).open("/dev/null")?;
     rustix::stdio::dup2_stderr(&nowhere)?;

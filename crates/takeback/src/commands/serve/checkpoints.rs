@@ -1,11 +1,11 @@
 //! `checkpoint:*` beside the three of [`super::file_checkpoints`]: what the commands do, by name.
 
-use takeback_core::rewind::journal::Exactness;
+use takeback_core::rewind::Exactness;
 use takeback_core::rewind::{RewindRequest, Target};
 use takeback_ipc::params::Named;
 use takeback_ipc::{Fault, Outcome, Outlet};
 
-use super::client::{Client, told};
+use super::client::{Client, result};
 use super::points::{Wish, rewind_to};
 use crate::args::{DiffArgs, DoingArgs};
 use crate::commands::{checkpoint, diff, rewind, verify};
@@ -23,7 +23,7 @@ pub(super) fn create(client: &mut Client, params: &Named, _: &Outlet) -> Outcome
     }
     let at = client.mended(params, Store::Create)?;
     let made = takeback_core::checkpoint(&mut at.handle.place.workspace, label.as_deref());
-    Ok(checkpoint::told(&made.map_err(CommandError::from)?, label.as_deref())?)
+    result(&checkpoint::answer(&made.map_err(CommandError::from)?, label.as_deref()))
 }
 
 pub(super) fn preview(client: &mut Client, params: &Named, _: &Outlet) -> Outcome {
@@ -41,11 +41,11 @@ pub(super) fn differences(client: &mut Client, params: &Named, _: &Outlet) -> Ou
     let workspace = &mut at.handle.place.workspace;
     let diffs = diff::differences(workspace, &at.options, &args)?;
     let store = &*workspace.store;
-    let mut rows = diff::told(store, &diffs)?;
+    let mut rows = diff::diff_answer(store, &diffs)?;
     if let Some(most) = params.optional("patchBytes")? {
-        diff::with_patches(&mut rows, &diffs, store, most)?;
+        diff::add_patches(&mut rows, &diffs, store, most)?;
     }
-    told(&rows)
+    result(&rows)
 }
 
 pub(super) fn undo(client: &mut Client, params: &Named, _: &Outlet) -> Outcome {
@@ -65,7 +65,7 @@ fn again(client: &mut Client, params: &Named, target: Target) -> Outcome {
     let at = client.mended(params, Store::MustExist)?;
     let (receipt, _) =
         rewind::at_once(&mut at.handle.place.workspace, &at.options, request, &doing)?;
-    told(&receipt)
+    result(&receipt)
 }
 
 /// How a rewind is to be done.
@@ -81,5 +81,5 @@ pub(super) fn doing(params: &Named) -> Result<DoingArgs, Fault> {
 
 pub(super) fn verify(client: &mut Client, params: &Named, _: &Outlet) -> Outcome {
     let at = client.at(params, Store::MustExist)?;
-    Ok(verify::told(&verify::damage(&at.handle.place.workspace)?)?)
+    result(&verify::answer(verify::damage(&at.handle.place.workspace)?))
 }

@@ -42,7 +42,7 @@ pub(super) struct Client {
 /// How the server was started.
 #[derive(Clone)]
 pub(super) struct Start {
-    /// But that nobody sits there.
+    /// The same, but without a user to ask.
     options: Options,
     folder: PathBuf,
     home: PathBuf,
@@ -232,7 +232,7 @@ impl Handle {
     }
 }
 
-/// A result.
-pub(super) fn told(value: &impl Serialize) -> Outcome {
+/// The result of a call.
+pub(super) fn result(value: &impl Serialize) -> Outcome {
     serde_json::value::to_raw_value(value).map_err(|error| Fault::internal(error.to_string()))
 }

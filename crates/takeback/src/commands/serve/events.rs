@@ -4,14 +4,14 @@ use std::path::PathBuf;
 use std::time::Instant;
 
 use serde::Deserialize;
-use serde_json::json;
-use takeback_agents::hook::Plugged;
+use takeback_agents::agent_named;
 use takeback_core::process;
 use takeback_ipc::params::Named;
 use takeback_ipc::{Fault, Outcome, Outlet, Params, RawValue};
 
-use super::client::{Client, told};
+use super::client::{Client, result};
 use super::fault::{self, fault};
+use crate::answers::HookAnswer;
 use crate::commands::hook::{Happening, HookRun, Recorder, take};
 use crate::commands::record::without_files;
 use crate::place::{self, Store};
@@ -45,12 +45,12 @@ pub(super) fn record(client: &mut Client, params: &Params) -> Outcome {
     let options = client.options_at(workspace.as_deref());
     let line = event.as_bytes();
     if let Some(refusal) = place::not_enabled(&options)? {
-        return told(&without_files(line, &refusal, || {
+        return result(&without_files(line, &refusal, || {
             Ok(&mut client.opened(options, Store::Create)?.handle.place)
         }));
     }
     let at = client.opened(options, Store::Create)?;
-    told(&at.handle.recording.answer(&mut at.handle.place, line))
+    result(&at.handle.recording.answer(&mut at.handle.place, line))
 }
 
 /// What an agent's hook tells, in the agent's own words. As with `record`, what is refused is an answer.
@@ -64,7 +64,7 @@ pub(super) fn hook(client: &mut Client, params: &Named, _: &Outlet) -> Outcome {
         Some(folder) => client.folder().join(folder),
         None => client.folder().to_owned(),
     };
-    let agent = Plugged::named(&name)
+    let agent = agent_named(&name)
         .ok_or_else(|| fault(fault::UNKNOWN_AGENT, format!("no agent is known as {name}")))?;
     let happening = Happening {
         agent,
@@ -76,8 +76,8 @@ pub(super) fn hook(client: &mut Client, params: &Named, _: &Outlet) -> Outcome {
         recorder: Recorder::Hook,
         watchlist: client.watchlist(),
     };
-    told(&match take(client.home(), &happening).recorded {
-        Ok(()) => json!({ "ok": true }),
-        Err(why) => json!({ "ok": false, "error": why }),
+    result(&match take(client.home(), &happening).recorded {
+        Ok(()) => HookAnswer { ok: true, error: None },
+        Err(why) => HookAnswer { ok: false, error: Some(why) },
     })
 }

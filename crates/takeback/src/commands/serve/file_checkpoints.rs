@@ -3,43 +3,21 @@
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use serde::Serialize;
 use takeback_core::history::{FileCheckpoint, file_checkpoints};
 use takeback_core::retention::Clock;
 use takeback_core::rewind::{RewindRequest, Target};
 use takeback_ipc::params::Named;
 use takeback_ipc::{Fault, Outcome, Outlet};
-use takeback_store::{Entry, Lack, Point, PointKind, SessionId, StoreError};
+use takeback_store::{Entry, NotCapturedReason, Point, PointKind, SessionId, StoreError};
 
-use super::client::{Client, told};
+use super::client::{Client, result};
 use super::fault::{self, fault};
+use crate::answers;
 use crate::args::DoingArgs;
 use crate::commands::cleanup::clean_up_now;
 use crate::commands::rewind::at_once;
 use crate::error::CommandError;
 use crate::place::Store;
-use crate::wire::WirePath;
-
-/// What stood at a path when the answer to a message first named or changed it.
-#[derive(Serialize)]
-#[serde(rename_all = "camelCase")]
-struct WireFileCheckpoint {
-    id: String,
-    session_id: String,
-    message_id: String,
-    #[serde(flatten)]
-    path: WirePath,
-    original_content: Option<String>,
-    /// Of bytes that are not text.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    original_content_base64: Option<String>,
-    file_existed: bool,
-    /// Milliseconds since 1970.
-    created_at: i64,
-    /// Why there is no content, although there was.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    not_captured: Option<&'static str>,
-}
 
 pub(super) fn list(client: &mut Client, params: &Named, _: &Outlet) -> Outcome {
     let session = SessionId(params.required("sessionId")?);
@@ -55,11 +33,11 @@ pub(super) fn list(client: &mut Client, params: &Named, _: &Outlet) -> Outcome {
             .with("hint", "With contents false they are left out."));
     }
     let points = store.points().map_err(CommandError::from)?;
-    let told_each = listed.iter().map(|one| {
+    let each = listed.iter().map(|one| {
         let content = if contents { content_of(store, &one.original)? } else { None };
-        Ok(tell(one, content, &points))
+        Ok(answer(one, content, &points))
     });
-    told(&told_each.collect::<Result<Vec<_>, StoreError>>().map_err(CommandError::from)?)
+    result(&each.collect::<Result<Vec<_>, StoreError>>().map_err(CommandError::from)?)
 }
 
 /// Bytes of contents in one answer.
@@ -83,7 +61,11 @@ fn content_of(
     })
 }
 
-fn tell(one: &FileCheckpoint, content: Option<Vec<u8>>, points: &[Point]) -> WireFileCheckpoint {
+fn answer(
+    one: &FileCheckpoint,
+    content: Option<Vec<u8>>,
+    points: &[Point],
+) -> answers::FileCheckpoint {
     let (text, bytes) = match content.map(String::from_utf8) {
         None => (None, None),
         Some(Ok(text)) => (Some(text), None),
@@ -94,18 +76,18 @@ fn tell(one: &FileCheckpoint, content: Option<Vec<u8>>, points: &[Point]) -> Wir
         .filter(|point| point.kind == PointKind::Prompt)
         .find(|point| point.session.as_ref() == Some(&one.session));
     let of_point = || made_for.map(|point| point.id.to_string()).unwrap_or_default();
-    WireFileCheckpoint {
-        id: one.id.to_string(),
+    answers::FileCheckpoint {
+        id: answers::Id::new(one.id),
         session_id: one.session.0.clone(),
         message_id: one.message.clone().unwrap_or_else(of_point),
-        path: (&one.path).into(),
+        path: answers::path(&one.path),
         original_content: text,
         original_content_base64: bytes,
         file_existed: one.original != Entry::Absent,
         created_at: one.time.0,
         not_captured: match &one.original {
-            Entry::NotCaptured { lack } => Some(Lack::reason(*lack)),
-            Entry::Unknown => Some("nobody looked before"),
+            Entry::NotCaptured { reason } => Some(NotCapturedReason::describe(*reason).to_owned()),
+            Entry::Unknown => Some("it was not read before".to_owned()),
             _ => None,
         },
     }
@@ -120,7 +102,7 @@ pub(super) fn rewind(client: &mut Client, params: &Named, _: &Outlet) -> Outcome
     let point = of_message(&points, &session, &message)?;
     let request = RewindRequest::new(Target::Point(point.id));
     let (receipt, _) = at_once(workspace, &at.options, request, &DoingArgs::default())?;
-    told(&receipt)
+    result(&receipt)
 }
 
 /// The point before a message of a session, by the message's id or the point's.
@@ -143,5 +125,5 @@ pub(super) fn cleanup(client: &mut Client, params: &Named, _: &Outlet) -> Outcom
     let clock = if params.or_default("trustClock")? { Clock::Trusted } else { Clock::Doubted };
     let at = client.mended(params, Store::MustExist)?;
     let done = clean_up_now(&mut at.handle.place, &at.options, clock)?;
-    told(&done.points)
+    result(&done.points)
 }

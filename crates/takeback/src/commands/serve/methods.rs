@@ -135,4 +135,16 @@ mod tests {
         methods.sort();
         assert_eq!(told, methods);
     }
+
+    #[test]
+    fn every_method_has_a_result_in_the_schema() {
+        let schema = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/schema.json");
+        let schema = std::fs::read_to_string(schema).unwrap();
+        let schema: serde_json::Value = serde_json::from_str(&schema).unwrap();
+        let results: Vec<&str> =
+            schema["methods"].as_object().unwrap().keys().map(String::as_str).collect();
+        let mut methods: Vec<&str> = METHODS.iter().map(|method| method.name).collect();
+        methods.sort_unstable();
+        assert_eq!(results, methods);
+    }
 }

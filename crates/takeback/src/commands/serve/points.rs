@@ -4,7 +4,8 @@ use takeback_ipc::params::Named;
 use takeback_ipc::{Fault, Outcome, Outlet};
 
 use super::checkpoints::doing;
-use super::client::{Client, told};
+use super::client::{Client, result};
+use crate::answers::LogAnswer;
 use crate::args::{Ambiguous, DoingArgs, LogArgs, RewindArgs};
 use crate::commands::cleanup::hold_cap;
 use crate::commands::{log, rewind, show};
@@ -21,14 +22,14 @@ pub(super) fn list(client: &mut Client, params: &Named, _: &Outlet) -> Outcome {
     let at = client.at(params, Store::MustExist)?;
     hold_cap(&mut at.handle.place);
     let listed = log::list(&at.handle.place.workspace, &args)?;
-    told(&listed.told.iter().map(|(_, told)| told).collect::<Vec<_>>())
+    result(&listed.points.into_iter().map(|(_, answer)| answer).collect::<LogAnswer>())
 }
 
 pub(super) fn show(client: &mut Client, params: &Named, _: &Outlet) -> Outcome {
     let name: Option<String> = params.optional("point")?;
     let at = client.at(params, Store::MustExist)?;
-    let shown = show::look_at(&at.handle.place.workspace, name.as_deref().unwrap_or("@"))?;
-    told(&shown.to_json()?)
+    let name = name.as_deref().unwrap_or("@");
+    result(&show::details(&at.handle.place.workspace, name)?.answer)
 }
 
 pub(super) fn rewind(client: &mut Client, params: &Named, _: &Outlet) -> Outcome {
@@ -80,14 +81,15 @@ pub(super) fn rewind_to(
     let points = workspace.store.points().map_err(CommandError::from)?;
     let request = rewind::request(workspace, &at.options, &args, named(&points, &name)?)?;
     let mark: Option<String> = params.optional("mark")?;
-    let receipt = match (wish, &mark) {
-        (Wish::Preview, _) => rewind::marked(workspace, &request)?,
+    match (wish, &mark) {
+        (Wish::Preview, _) => result(&rewind::marked(workspace, &request)?),
         (Wish::Rewind, Some(mark)) if !args.doing.dry_run => {
-            rewind::as_marked(workspace, &at.options, request, &args.doing, mark)?
+            result(&rewind::as_marked(workspace, &at.options, request, &args.doing, mark)?)
         }
-        (Wish::Rewind, _) => rewind::at_once(workspace, &at.options, request, &args.doing)?.0,
-    };
-    told(&receipt)
+        (Wish::Rewind, _) => {
+            result(&rewind::at_once(workspace, &at.options, request, &args.doing)?.0)
+        }
+    }
 }
 
 pub(super) fn ambiguous(params: &Named) -> Result<Option<Ambiguous>, Fault> {

@@ -1,4 +1,4 @@
-//! What a server does for the stores it has been asked about while nobody asks for anything: it makes
+//! What an idle server does for the stores that clients have asked about: it makes
 //! them smaller, a piece at a time.
 
 use std::collections::BTreeSet;
@@ -12,11 +12,11 @@ use takeback_core::retention::repack_some;
 use crate::error::CommandError;
 use crate::place::{self, Store};
 
-/// For how long nobody has asked for anything.
+/// How long the server must have been idle.
 const QUIET: Duration = Duration::from_secs(20);
 /// How often it is looked whether it is quiet.
 const OFTEN: Duration = Duration::from_secs(5);
-/// Read at a time; at least a segment, which takes some seconds. Nobody has to wait for it.
+/// Read at a time; at least a segment, which takes some seconds. No client waits for it.
 const PIECE: u64 = 8 << 20;
 
 /// When a server was last asked, and which stores have not been seen to since.
@@ -34,7 +34,7 @@ impl Quiet {
         Self(Mutex::new(State { asked: now, roots: BTreeSet::new() }))
     }
 
-    /// Somebody asked for something.
+    /// A client sent a request.
     pub(super) fn asked(&self, now: Instant) {
         self.state().asked = now;
     }
@@ -66,7 +66,7 @@ pub(super) fn work_when_quiet(quiet: Arc<Quiet>, home: PathBuf) {
         loop {
             thread::sleep(OFTEN);
             while let Some(root) = quiet.next(Instant::now()) {
-                // A store that cannot be used tells so to whoever asks about it.
+                // A store that cannot be used is reported to the next client that asks about it.
                 if !matches!(a_piece(&root, &home), Ok(true)) {
                     quiet.seen_to(&root);
                 }
@@ -92,12 +92,12 @@ mod tests {
         let begun = Instant::now();
         let after = |seconds| begun + Duration::from_secs(seconds);
         let quiet = Quiet::new(begun);
-        assert_eq!(quiet.next(after(60)), None, "nobody asked about any");
+        assert_eq!(quiet.next(after(60)), None, "no client asked about any");
         for root in ["/b", "/a", "/b"] {
             quiet.asked(after(60));
             quiet.asked_about(Path::new(root));
         }
-        assert_eq!(quiet.next(after(79)), None, "somebody may be at work");
+        assert_eq!(quiet.next(after(79)), None, "an agent may be at work");
         assert_eq!(quiet.next(after(80)), Some("/a".into()));
         quiet.asked(after(81));
         assert_eq!(quiet.next(after(90)), None);

@@ -6,7 +6,7 @@ use takeback_ipc::params::Named;
 use takeback_ipc::{Fault, Outcome, Outlet};
 use takeback_store::SessionId;
 
-use super::client::Client;
+use super::client::{Client, result};
 use super::fault::{self, fault};
 use crate::args::SessionsArgs;
 use crate::commands::{cleanup, sessions};
@@ -16,7 +16,7 @@ use crate::place::Store;
 pub(super) fn list(client: &mut Client, params: &Named, _: &Outlet) -> Outcome {
     let limit = params.optional("limit")?.unwrap_or(SessionsArgs::LIMIT);
     let at = client.at(params, Store::MustExist)?;
-    Ok(sessions::list(&at.handle.place.workspace, limit)?)
+    result(&sessions::list(&at.handle.place.workspace, limit)?)
 }
 
 pub(super) fn archive(client: &mut Client, params: &Named, _: &Outlet) -> Outcome {
@@ -24,14 +24,15 @@ pub(super) fn archive(client: &mut Client, params: &Named, _: &Outlet) -> Outcom
     let at = client.at(params, Store::MustExist)?;
     let id = exactly(&at.handle.place.workspace, id)?;
     archive_session(&mut at.handle.place.workspace, &id).map_err(CommandError::from)?;
-    Ok(sessions::archived(&at.handle.place, &id)?)
+    result(&sessions::archived(&at.handle.place, &id)?)
 }
 
 pub(super) fn delete(client: &mut Client, params: &Named, _: &Outlet) -> Outcome {
     let id: String = params.required("sessionId")?;
     let at = client.mended(params, Store::MustExist)?;
     let id = exactly(&at.handle.place.workspace, id)?;
-    Ok(cleanup::to_json(&sessions::delete_now(&mut at.handle.place, &at.options, &id)?)?)
+    let deleted = sessions::delete_now(&mut at.handle.place, &at.options, &id)?;
+    result(&cleanup::answer(&deleted))
 }
 
 /// A session that there is. A program that knows only the beginning of an id is told so, and does

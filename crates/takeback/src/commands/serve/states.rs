@@ -6,7 +6,7 @@ use takeback_ipc::{Fault, Outcome, Outlet};
 use takeback_store::SessionId;
 
 use super::checkpoints::doing;
-use super::client::{Client, told};
+use super::client::{Client, result};
 use super::fault::{self, fault};
 use super::points::ambiguous;
 use crate::args::{ForkArgs, ListStateArgs, ResumeArgs, RollbackArgs};
@@ -29,7 +29,7 @@ pub(super) fn save(client: &mut Client, params: &Named, _: &Outlet) -> Outcome {
     let at = client.at(params, Store::Create)?;
     let workspace = &mut at.handle.place.workspace;
     mend_unless_locked(workspace)?;
-    Ok(save::told(&keep(workspace, &given, files)?)?)
+    result(&save::answer(&keep(workspace, &given, files)?))
 }
 
 /// Where something is damaged, the rest is in the error's data.
@@ -48,9 +48,9 @@ pub(super) fn list(client: &mut Client, params: &Named, _: &Outlet) -> Outcome {
         return Err(Fault::invalid_params("all and branch do not go together"));
     }
     let at = client.at(params, Store::MustExist)?;
-    let (readable, damaged) = list::told(&at.handle.place.workspace, &args)?;
+    let (readable, damaged) = list::answer(&at.handle.place.workspace, &args)?;
     if damaged.is_empty() {
-        return Ok(readable);
+        return result(&readable);
     }
     let what = damaged.iter().map(|one| format!("{} is damaged: {}", one.what, one.why));
     let fault = fault(fault::DAMAGED, "not everything can be read")
@@ -64,7 +64,7 @@ pub(super) fn list(client: &mut Client, params: &Named, _: &Outlet) -> Outcome {
 pub(super) fn show(client: &mut Client, params: &Named, _: &Outlet) -> Outcome {
     let id: String = params.required("id")?;
     let at = client.at(params, Store::MustExist)?;
-    Ok(show::told(&at.handle.place.workspace, &id)?)
+    result(&show::answer(&at.handle.place.workspace, &id)?)
 }
 
 pub(super) fn resume(client: &mut Client, params: &Named, _: &Outlet) -> Outcome {
@@ -76,7 +76,7 @@ pub(super) fn resume(client: &mut Client, params: &Named, _: &Outlet) -> Outcome
         last_messages: params.optional("lastMessages")?,
     };
     let at = client.mended(params, Store::MustExist)?;
-    Ok(resume::told(&at.handle.place.workspace, &args)?)
+    result(&resume::answer(&at.handle.place.workspace, &args)?)
 }
 
 pub(super) fn rollback(client: &mut Client, params: &Named, _: &Outlet) -> Outcome {
@@ -97,19 +97,19 @@ pub(super) fn rollback(client: &mut Client, params: &Named, _: &Outlet) -> Outco
     let at = client.mended(params, Store::MustExist)?;
     let workspace = &mut at.handle.place.workspace;
     let (_, request) = rollback::request(workspace, &args)?;
-    told(&at_once(workspace, &at.options, request, &args.doing)?.0)
+    result(&at_once(workspace, &at.options, request, &args.doing)?.0)
 }
 
 pub(super) fn fork(client: &mut Client, params: &Named, _: &Outlet) -> Outcome {
     let args = ForkArgs { id: params.required("id")?, branch: params.optional("branch")? };
     let at = client.mended(params, Store::MustExist)?;
     let (key, branch) = fork::fork_now(&*at.handle.place.workspace.states, &args)?;
-    Ok(fork::told(&key, &branch)?)
+    result(&fork::answer(&key, &branch))
 }
 
 pub(super) fn delete(client: &mut Client, params: &Named, _: &Outlet) -> Outcome {
     let id: String = params.required("id")?;
     let dry_run = params.or_default("dryRun")?;
     let at = client.mended(params, Store::MustExist)?;
-    Ok(delete::delete_now(&*at.handle.place.workspace.states, &id, dry_run)?)
+    result(&delete::delete_now(&*at.handle.place.workspace.states, &id, dry_run)?)
 }

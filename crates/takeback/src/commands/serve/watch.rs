@@ -9,15 +9,15 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-use serde_json::json;
 use takeback_ipc::Outlet;
 use takeback_ipc::outlet::Gone;
 use takeback_ipc::params::Named;
 use takeback_ipc::{Fault, Outcome};
 use takeback_store::{Head, PointId, PointKind};
 
-use super::client::{Client, told};
-use crate::commands::log::tell;
+use super::client::{Client, result};
+use crate::answers::{self, LogAnswer, PointCreated, SubscribeAnswer};
+use crate::commands::log::point_answer;
 use crate::error::CommandError;
 use crate::place::{self, Here, Place, Store};
 use crate::watchlist::number_of;
@@ -60,16 +60,16 @@ pub(super) fn subscribe(client: &mut Client, params: &Named, outlet: &Outlet) ->
     let thread = std::thread::Builder::new()
         .name("watch".to_owned())
         .spawn(move || sight.watch(&outlet, &wait))
-        .map_err(|error| Fault::internal(format!("nobody can watch: {error}")))?;
+        .map_err(|error| Fault::internal(format!("cannot watch: {error}")))?;
     client.watches.push(Watch { root: root.clone(), thread: Some(thread), over: Some(over) });
-    told(&json!({ "workspace": root.to_string_lossy() }))
+    result(&SubscribeAnswer { workspace: answers::place(&root) })
 }
 
 pub(super) fn unsubscribe(client: &mut Client, params: &Named, _: &Outlet) -> Outcome {
     let root = place::here(&client.options_for(params)?)?.root;
     let before = client.watches.len();
     client.watches.retain(|watch| watch.root != root);
-    told(&(client.watches.len() < before))
+    result(&(client.watches.len() < before))
 }
 
 /// What was last seen of a workspace.
@@ -95,10 +95,9 @@ impl Sight {
             }
             // A store that cannot be read now may be readable later; who asks it is told why not.
             let new = self.look().unwrap_or_default();
-            let root = self.here.root.to_string_lossy().into_owned();
             for point in new {
-                let params = json!({ "workspace": root, "point": point });
-                if let Err(Gone) = outlet.notify("point:created", &params) {
+                let created = PointCreated { workspace: answers::place(&self.here.root), point };
+                if let Err(Gone) = outlet.notify("point:created", &created) {
                     return;
                 }
             }
@@ -106,7 +105,7 @@ impl Sight {
     }
 
     /// The points that were not there before, oldest first.
-    fn look(&mut self) -> Result<Vec<serde_json::Value>, CommandError> {
+    fn look(&mut self) -> Result<LogAnswer, CommandError> {
         let number = number_of(&self.here.root, &self.here.home);
         if self.open.as_ref().map(|(_, open)| *open) != number {
             (self.open, self.head) = (None, None);
@@ -125,7 +124,7 @@ impl Sight {
         let mut new = Vec::new();
         for point in points.iter().filter(|point| !self.known.contains(&point.id)) {
             if self.which == Which::All || point.kind != PointKind::Safety {
-                new.push(serde_json::to_value(tell(store, point, &[], &with_state)?)?);
+                new.push(point_answer(store, point, &[], &with_state)?);
             }
         }
         self.known = points.iter().map(|point| point.id).collect();

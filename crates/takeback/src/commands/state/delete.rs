@@ -2,17 +2,18 @@
 
 use std::io::Write as _;
 
-use serde_json::json;
-use takeback_store::StateStore;
+use takeback_store::States;
 use takeback_store::state::{ExecutionId, Record};
 
 use super::{Named, named};
+use crate::answers;
 use crate::args::{Options, StateDeleteArgs};
 use crate::ask;
 use crate::error::CommandError;
 use crate::place::{self, Store};
-use crate::screen::{GOOD, HINT, NAME, STRONG, Screen, count, is_interactive, plain, width, wrap};
-use crate::wire::{self, Json};
+use crate::screen::{
+    HEADING, HINT, NAME, SUCCESS, Screen, count, is_interactive, plain, width, wrap,
+};
 
 /// What is to go.
 enum Goes {
@@ -29,7 +30,7 @@ pub(crate) fn delete(
     let states = &*place.workspace.states;
     let goes = Goes::find(states, &args.name)?;
     if !args.yes && !args.dry_run && (!is_interactive() || screen.json) {
-        return Err(ask::nobody("deletes checkpoints"));
+        return Err(ask::needs_confirmation("deletes checkpoints"));
     }
     if !(screen.json || args.yes && !args.dry_run) {
         preview(&goes, screen)?;
@@ -44,17 +45,17 @@ pub(crate) fn delete(
 
 /// Without a question.
 pub(crate) fn delete_now(
-    states: &dyn StateStore,
+    states: &dyn States,
     name: &str,
     dry_run: bool,
-) -> Result<Json, CommandError> {
+) -> Result<answers::StateDeleteAnswer, CommandError> {
     let goes = Goes::find(states, name)?;
     let deleted = if dry_run { false } else { carry_out(states, &goes)? };
-    goes.told(deleted)
+    Ok(goes.answer(deleted))
 }
 
 impl Goes {
-    fn find(states: &dyn StateStore, name: &str) -> Result<Self, CommandError> {
+    fn find(states: &dyn States, name: &str) -> Result<Self, CommandError> {
         Ok(match named(states, name)? {
             Named::Checkpoint(record) => Self::Checkpoint(record),
             Named::Execution(id, _) => {
@@ -74,14 +75,9 @@ impl Goes {
         }
     }
 
-    fn told(&self, deleted: bool) -> Result<Json, CommandError> {
+    fn answer(&self, deleted: bool) -> answers::StateDeleteAnswer {
         let (execution, id, checkpoints) = self.parts();
-        Ok(wire::json(&json!({
-            "execution_id": execution,
-            "id": id,
-            "checkpoints": checkpoints,
-            "deleted": deleted,
-        }))?)
+        answers::StateDeleteAnswer { execution_id: execution.to_string(), id, checkpoints, deleted }
     }
 }
 
@@ -91,25 +87,27 @@ fn preview(goes: &Goes, screen: &mut Screen) -> Result<(), CommandError> {
             let id = plain(&record.id().to_string());
             (
                 format!("Delete checkpoint {id}"),
-                "this attempt would be gone; others and later steps stay".to_owned(),
+                "this attempt would be deleted; others and later steps stay".to_owned(),
             )
         }
         Goes::Execution { id, checkpoints } => {
             let n = usize::try_from(*checkpoints).unwrap_or(usize::MAX);
-            let what =
-                format!("{} would be gone, with its branches and effects", count(n, "checkpoint"));
+            let what = format!(
+                "{} would be deleted, with its branches and effects",
+                count(n, "checkpoint")
+            );
             (format!("Delete execution {}", plain(id.as_str())), what)
         }
     };
     for line in wrap(&title, width()) {
-        writeln!(screen.out, "{STRONG}{line}{STRONG:#}")?;
+        writeln!(screen.out, "{HEADING}{line}{HEADING:#}")?;
     }
     writeln!(screen.out, "\n  {what}")?;
     writeln!(screen.out, "  {HINT}files are not touched; this cannot be undone{HINT:#}")?;
     Ok(())
 }
 
-fn carry_out(states: &dyn StateStore, goes: &Goes) -> Result<bool, CommandError> {
+fn carry_out(states: &dyn States, goes: &Goes) -> Result<bool, CommandError> {
     let deleted = match goes {
         Goes::Checkpoint(record) => states.delete(&record.key)?,
         Goes::Execution { id, .. } => states.delete_execution(id)?,
@@ -125,13 +123,16 @@ fn tell(
     screen: &mut Screen,
 ) -> Result<u8, CommandError> {
     if screen.json {
-        screen.json(&goes.told(deleted)?)?;
+        screen.json(&goes.answer(deleted))?;
     } else if !(screen.quiet || dry_run) {
         let (execution, id, checkpoints) = goes.parts();
         let name = plain(id.as_deref().unwrap_or(execution.as_str()));
         let n = usize::try_from(checkpoints).unwrap_or(usize::MAX);
         let what = count(n, "checkpoint");
-        writeln!(screen.out, "{GOOD}Deleted{GOOD:#} {NAME}{name}{NAME:#}  {HINT}{what}{HINT:#}")?;
+        writeln!(
+            screen.out,
+            "{SUCCESS}Deleted{SUCCESS:#} {NAME}{name}{NAME:#}  {HINT}{what}{HINT:#}"
+        )?;
     }
     Ok(0)
 }

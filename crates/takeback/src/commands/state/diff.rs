@@ -2,17 +2,17 @@
 
 use std::io::Write as _;
 
-use serde::Serialize;
 use serde_json::{Value, json};
-use takeback_store::StateStore;
+use takeback_store::States;
 use takeback_store::state::{Checkpoint, StateError};
 
 use super::checkpoint_named;
 use super::input::escaped;
+use crate::answers::{StateDiffAnswer, StateDifference};
 use crate::args::{Options, StateDiffArgs};
 use crate::error::CommandError;
 use crate::place::{self, Store};
-use crate::screen::{BAD, CARE, GOOD, HINT, Screen, count, plain, shorten};
+use crate::screen::{FAILURE, HINT, SUCCESS, Screen, WARNING, count, plain, shorten};
 use crate::table::{Cell, Give, Table};
 
 pub(crate) fn diff(
@@ -31,14 +31,14 @@ pub(crate) fn diff(
     }
     screen.page()?;
     let mut table = Table::new(2, [Give::Nothing, Give::Start(16), Give::End(16)]);
-    for Difference { path, before, after } in &differences {
+    for StateDifference { path, before, after } in &differences {
         let (verb, style, values) = match (before, after) {
-            (None, Some(after)) => ("added", GOOD, brief(after, 200)),
-            (Some(before), None) => ("removed", BAD, brief(before, 200)),
+            (None, Some(after)) => ("added", SUCCESS, brief(after, 200)),
+            (Some(before), None) => ("removed", FAILURE, brief(before, 200)),
             (before, after) => {
                 let [before, after] = [before, after]
-                    .map(|value| value.map_or_else(String::new, |value| brief(value, 40)));
-                ("changed", CARE, format!("{before} → {after}"))
+                    .map(|value| value.as_ref().map_or_else(String::new, |value| brief(value, 40)));
+                ("changed", WARNING, format!("{before} → {after}"))
             }
         };
         let path = shorten(&plain(path), 400);
@@ -53,7 +53,7 @@ pub(crate) fn diff(
 }
 
 /// What is compared of a checkpoint: all but its name, place and time.
-fn whole(states: &dyn StateStore, name: &str) -> Result<Value, CommandError> {
+fn whole(states: &dyn States, name: &str) -> Result<Value, CommandError> {
     let id = checkpoint_named(states, name)?.key.id();
     let checkpoint = states.load(&id)?.ok_or(StateError::NotFound { id })?;
     let Checkpoint { record, values } = checkpoint;
@@ -70,18 +70,8 @@ fn whole(states: &dyn StateStore, name: &str) -> Result<Value, CommandError> {
     Ok(whole)
 }
 
-/// A value that is not the same on both sides.
-#[derive(Debug, PartialEq, Serialize)]
-struct Difference<'a> {
-    /// A JSON pointer. Into the second side, but for what only the first has.
-    path: String,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    before: Option<&'a Value>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    after: Option<&'a Value>,
-}
-
-fn compare<'a>(before: &'a Value, after: &'a Value, path: String, all: &mut Vec<Difference<'a>>) {
+/// Paths lead into the second side, but for what only the first has.
+fn compare(before: &Value, after: &Value, path: String, all: &mut StateDiffAnswer) {
     let below = |key: &str| format!("{path}/{}", escaped(key));
     match (before, after) {
         _ if before == after => {}
@@ -103,19 +93,25 @@ fn compare<'a>(before: &'a Value, after: &'a Value, path: String, all: &mut Vec<
                 side_by_side(old.get(at), new.get(at), below(&(first + at).to_string()), all);
             }
         }
-        _ => all.push(Difference { path, before: Some(before), after: Some(after) }),
+        _ => all.push(StateDifference {
+            path,
+            before: Some(before.clone()),
+            after: Some(after.clone()),
+        }),
     }
 }
 
-fn side_by_side<'a>(
-    before: Option<&'a Value>,
-    after: Option<&'a Value>,
+fn side_by_side(
+    before: Option<&Value>,
+    after: Option<&Value>,
     path: String,
-    all: &mut Vec<Difference<'a>>,
+    all: &mut StateDiffAnswer,
 ) {
     match (before, after) {
         (Some(before), Some(after)) => compare(before, after, path, all),
-        (before, after) => all.push(Difference { path, before, after }),
+        (before, after) => {
+            all.push(StateDifference { path, before: before.cloned(), after: after.cloned() });
+        }
     }
 }
 

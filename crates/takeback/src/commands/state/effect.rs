@@ -2,27 +2,18 @@
 
 use std::io::Write as _;
 
-use serde::Serialize;
-use serde_json::json;
-use takeback_store::StateStore;
-use takeback_store::state::{Effect, ExecutionId, Intended, NewEffect, StateError, StepIndex};
+use takeback_store::States;
+use takeback_store::state::{Effect, ExecutionId, IntentOutcome, NewEffect, StateError, StepIndex};
 
+use super::answer;
 use super::input::read_one;
 use super::save::standard_input;
-use super::wire::WireEffect;
+use crate::answers;
 use crate::args::{EffectArgs, Options};
 use crate::error::{CommandError, Kind};
 use crate::place::{self, Store};
-use crate::screen::{CARE, GOOD, HINT, NAME, Screen, plain, shorten, width, wrap};
+use crate::screen::{HINT, NAME, SUCCESS, Screen, WARNING, plain, shorten, width, wrap};
 use crate::time::{ago, now};
-
-#[derive(Serialize)]
-struct ToldEffect<'a> {
-    execution_id: &'a ExecutionId,
-    #[serde(flatten)]
-    effect: WireEffect<'a>,
-    is_new: bool,
-}
 
 pub(crate) fn effect(
     options: &Options,
@@ -31,7 +22,7 @@ pub(crate) fn effect(
 ) -> Result<u8, CommandError> {
     let execution = ExecutionId::new(args.execution.as_str()).map_err(StateError::from)?;
     if args.key.is_empty() {
-        return Err(CommandError::new(Kind::Usage, "an empty key names no effect"));
+        return Err(CommandError::new(Kind::Usage, "the effect's key is empty"));
     }
     let input = if args.withdraw { None } else { Some(read_one(&standard_input()?)?) };
     // The first step has effects before anything is saved.
@@ -47,12 +38,12 @@ pub(crate) fn effect(
         // What came of it first stands.
         let is_new = known.as_ref().is_none_or(|known| known.receipt.is_none());
         if is_new {
-            states.receive(&execution, &args.key, &input, now())?;
+            states.confirm_effect(&execution, &args.key, &input, now())?;
         }
         let effect = find(states, &execution, &args.key)?;
         (effect.ok_or_else(|| no_intent(&execution, &args.key))?, is_new)
     } else {
-        let Intended { effect, is_new } = states.intend(&NewEffect {
+        let IntentOutcome { effect, is_new } = states.declare_effect(&NewEffect {
             execution: &execution,
             key: &args.key,
             step: args.step.map(StepIndex),
@@ -62,8 +53,8 @@ pub(crate) fn effect(
         (effect, is_new)
     };
     if screen.json {
-        let told = ToldEffect { execution_id: &execution, effect: (&effect).into(), is_new };
-        screen.json(&told)?;
+        let (execution_id, effect) = (execution.to_string(), answer::effect(&effect));
+        screen.json(&answers::EffectAnswer { execution_id, effect, is_new })?;
     } else if !screen.quiet || !is_new {
         print(&effect, is_new, screen)?;
     }
@@ -71,7 +62,7 @@ pub(crate) fn effect(
 }
 
 fn find(
-    states: &dyn StateStore,
+    states: &dyn States,
     execution: &ExecutionId,
     key: &str,
 ) -> Result<Option<Effect>, StateError> {
@@ -87,23 +78,24 @@ fn no_intent(execution: &ExecutionId, key: &str) -> StateError {
 }
 
 fn withdraw(
-    states: &dyn StateStore,
+    states: &dyn States,
     execution: &ExecutionId,
     key: &str,
     known: Option<&Effect>,
     screen: &mut Screen,
 ) -> Result<u8, CommandError> {
-    if !states.withdraw(execution, key)? {
+    if !states.withdraw_effect(execution, key)? {
         return Err(match known {
             Some(_) => CommandError::new(Kind::Error, format!("the effect {key:?} has happened"))
-                .hint("What has a receipt is not withdrawn."),
+                .hint("An effect with a receipt cannot be withdrawn."),
             None => no_intent(execution, key).into(),
         });
     }
     if screen.json {
-        screen.json(&json!({ "execution_id": execution, "key": key, "withdrawn": true }))?;
+        let (execution_id, key) = (execution.to_string(), key.to_owned());
+        screen.json(&answers::WithdrawAnswer { execution_id, key, withdrawn: true })?;
     } else if !screen.quiet {
-        writeln!(screen.out, "{GOOD}Withdrawn{GOOD:#} {NAME}{}{NAME:#}", plain(key))?;
+        writeln!(screen.out, "{SUCCESS}Withdrawn{SUCCESS:#} {NAME}{}{NAME:#}", plain(key))?;
     }
     Ok(0)
 }
@@ -112,17 +104,17 @@ fn print(effect: &Effect, is_new: bool, screen: &mut Screen) -> Result<(), Comma
     let time = now();
     let key = shorten(&plain(&effect.key), 60);
     let (style, done, since) = match (&effect.receipt, is_new) {
-        (None, true) => (GOOD, "Intended", None),
-        (None, false) => (CARE, "Intended before", Some(effect.intended_at)),
-        (Some(_), true) => (GOOD, "Received", None),
-        (Some((_, at)), false) => (CARE, "Happened before", Some(*at)),
+        (None, true) => (SUCCESS, "Intended", None),
+        (None, false) => (WARNING, "Intended before", Some(effect.intended_at)),
+        (Some(_), true) => (SUCCESS, "Received", None),
+        (Some((_, at)), false) => (WARNING, "Happened before", Some(*at)),
     };
     let age = since.map_or_else(String::new, |since| format!("  {}", ago(since, time)));
     writeln!(screen.out, "{style}{done}{style:#} {NAME}{key}{NAME:#}{HINT}{age}{HINT:#}")?;
     if !is_new {
         let (said, value) = match &effect.receipt {
-            Some((receipt, _)) => ("It is not to be done again. What came of it: ", receipt),
-            None => ("Nobody knows whether it happened. What was intended: ", &effect.intent),
+            Some((receipt, _)) => ("Do not repeat it. Its result: ", receipt),
+            None => ("It may or may not have happened. Intended effect: ", &effect.intent),
         };
         let said = format!("{said}{}", shorten(&plain(&value.to_string()), 400));
         for line in wrap(&said, width()) {

@@ -3,17 +3,17 @@
 use std::io::{self, Write};
 use std::path::Path;
 
-use serde_json::json;
 use takeback_core::exchange::{FileError, Overwrite, write_file};
-use takeback_store::StateStore;
-use takeback_store::state::{ExecutionId, ListQuery, StateError, Which};
+use takeback_store::States;
+use takeback_store::state::{ExecutionId, ListQuery, ListScope, StateError};
 
+use super::answer::{KnownPoints, effect};
 use super::execution_named;
-use super::wire::{KeptPoints, WireEffect};
+use crate::answers;
 use crate::args::{Options, StateExportArgs};
 use crate::error::CommandError;
 use crate::place::{self, Store};
-use crate::screen::{GOOD, HINT, Screen, count, plain};
+use crate::screen::{HINT, SUCCESS, Screen, count, plain};
 
 pub(crate) fn export(
     options: &Options,
@@ -23,7 +23,7 @@ pub(crate) fn export(
     let place = place::open(options, Store::MustExist)?;
     let states = &*place.workspace.states;
     let execution = execution_named(states, &args.execution)?;
-    let kept = KeptPoints::of(&place.workspace)?;
+    let kept = KnownPoints::of(&place.workspace)?;
     let Some(file) = args.file.as_deref().filter(|file| *file != Path::new("-")) else {
         let mut out = screen.bare()?;
         write(states, &execution, &kept, &mut out)?;
@@ -38,15 +38,12 @@ pub(crate) fn export(
     })
     .map_err(without_force)?;
     if screen.json {
-        screen.json(&json!({
-            "execution_id": execution,
-            "file": file.to_string_lossy(),
-            "checkpoints": checkpoints,
-        }))?;
+        let (execution_id, file) = (execution.to_string(), answers::place(file));
+        screen.json(&answers::StateExportAnswer { execution_id, file, checkpoints })?;
     } else if !screen.quiet {
         writeln!(
             screen.out,
-            "{GOOD}Exported{GOOD:#} {}  {HINT}{} in {}{HINT:#}",
+            "{SUCCESS}Exported{SUCCESS:#} {}  {HINT}{} in {}{HINT:#}",
             plain(execution.as_str()),
             count(checkpoints, "checkpoint"),
             plain(&file.to_string_lossy()),
@@ -68,9 +65,9 @@ fn without_force(error: CommandError) -> CommandError {
 /// Writes the document, one checkpoint after the other: all together may be more than memory holds.
 /// Answers how many there are. One that is damaged is an error.
 fn write(
-    states: &dyn StateStore,
+    states: &dyn States,
     execution: &ExecutionId,
-    kept: &KeptPoints,
+    kept: &KnownPoints,
     out: &mut dyn Write,
 ) -> Result<usize, CommandError> {
     let all = states.executions()?.executions;
@@ -80,28 +77,27 @@ fn write(
     for name in &own.branches {
         let head = states.head(execution, Some(name))?.and_then(|head| head.record);
         let head = head.map(|record| record.key.to_string());
-        branches.push(json!({ "name": name, "head": head }));
+        branches.push(answers::Branch { name: name.to_string(), head });
     }
-    let query = ListQuery { execution, which: Which::All, after: None, limit: None };
+    let query = ListQuery { execution, scope: ListScope::All, after: None, limit: None };
     let page = states.list(&query)?;
     if let Some(damaged) = page.damaged.into_iter().next() {
         return Err(StateError::Damaged { what: damaged.what, why: damaged.why }.into());
     }
     let effects = states.effects(execution)?;
-    let head = json!({
-        "execution_id": execution,
-        "session": own.session,
-        "branches": branches,
-        "effects": effects.iter().map(WireEffect::from).collect::<Vec<_>>(),
-    });
-    let head = head.to_string();
+    let head = serde_json::to_string(&answers::StateExportHead {
+        execution_id: execution.to_string(),
+        session: own.session.map(|session| session.0),
+        branches,
+        effects: effects.iter().map(effect).collect(),
+    })?;
     let open = head.strip_suffix('}').unwrap_or(&head);
     write!(out, "{open},\"checkpoints\":[")?;
     for (at, record) in page.records.iter().enumerate() {
         writeln!(out, "{}", if at == 0 { "" } else { "," })?;
         let id = record.key.id();
         let checkpoint = states.load(&id)?.ok_or(StateError::NotFound { id })?;
-        serde_json::to_writer(&mut *out, &kept.checkpoint(&checkpoint))?;
+        serde_json::to_writer(&mut *out, &kept.checkpoint(checkpoint))?;
     }
     writeln!(out, "\n]}}")?;
     Ok(page.records.len())

@@ -2,16 +2,15 @@
 
 use std::io::Write as _;
 
-use serde_json::json;
-use takeback_store::StateStore;
+use takeback_store::States;
 use takeback_store::state::{BranchName, CheckpointKey, ExecutionId, StateError};
 
 use super::checkpoint_named;
+use crate::answers;
 use crate::args::{ForkArgs, Options};
 use crate::error::CommandError;
 use crate::place::{self, Store};
-use crate::screen::{GOOD, HINT, NAME, Screen, plain};
-use crate::wire::{self, Json};
+use crate::screen::{HINT, NAME, SUCCESS, Screen, plain};
 
 pub(crate) fn fork(
     options: &Options,
@@ -21,12 +20,11 @@ pub(crate) fn fork(
     let place = place::open_mended(options, Store::MustExist)?;
     let (key, branch) = fork_now(&*place.workspace.states, args)?;
     if screen.json {
-        screen.json(&told(&key, &branch)?)?;
+        screen.json(&answer(&key, &branch))?;
     } else if !screen.quiet {
         writeln!(
             screen.out,
-            "{GOOD}Forked{GOOD:#} {NAME}{}{NAME:#}  {HINT}from {}; it is the current branch, files \
-             stay as they are{HINT:#}",
+            "{SUCCESS}Forked{SUCCESS:#} {NAME}{}{NAME:#}  {HINT}from {}; it is now the current branch; files are not touched{HINT:#}",
             plain(branch.as_str()),
             plain(&key.to_string()),
         )?;
@@ -36,7 +34,7 @@ pub(crate) fn fork(
 
 /// The checkpoint that the new branch goes on from, and the branch.
 pub(crate) fn fork_now(
-    states: &dyn StateStore,
+    states: &dyn States,
     args: &ForkArgs,
 ) -> Result<(CheckpointKey, BranchName), CommandError> {
     let key = checkpoint_named(states, &args.id)?.key;
@@ -48,15 +46,15 @@ pub(crate) fn fork_now(
     Ok((key, branch))
 }
 
-pub(crate) fn told(key: &CheckpointKey, branch: &BranchName) -> Result<Json, CommandError> {
-    Ok(wire::json(&json!({
-        "execution_id": key.execution,
-        "branch": branch,
-        "from": key.to_string(),
-    }))?)
+pub(crate) fn answer(key: &CheckpointKey, branch: &BranchName) -> answers::StateForkAnswer {
+    answers::StateForkAnswer {
+        execution_id: key.execution.to_string(),
+        branch: branch.to_string(),
+        from: key.to_string(),
+    }
 }
 
-fn free_name(states: &dyn StateStore, execution: &ExecutionId) -> Result<BranchName, StateError> {
+fn free_name(states: &dyn States, execution: &ExecutionId) -> Result<BranchName, StateError> {
     let all = states.executions()?.executions;
     let own = all.into_iter().find(|one| one.id == *execution);
     let taken = own.map(|own| own.branches).unwrap_or_default();

@@ -8,7 +8,8 @@ use serde_json::{Map, Value};
 use takeback_core::point_name::distance;
 use takeback_ipc::LARGEST_MESSAGE;
 use takeback_store::state::{
-    Attempt, BranchName, CheckpointId, ExecutionId, Expect, InvalidKey, Status, StepIndex, Values,
+    Attempt, BranchName, CheckpointId, ExecutionId, ExpectedHead, InvalidKey, Status, StepIndex,
+    Values,
 };
 use takeback_store::{SessionId, Timestamp};
 
@@ -22,7 +23,7 @@ pub(crate) enum InputError {
     Empty,
     #[error("standard input has more than {} MiB", LARGEST_MESSAGE >> 20)]
     TooLarge,
-    #[error("this is not JSON: {0}")]
+    #[error("invalid JSON: {0}")]
     NotJson(#[source] serde_json::Error),
     #[error("there is more than one JSON value")]
     Several,
@@ -36,7 +37,7 @@ pub(crate) enum InputError {
     Missing { field: &'static str },
     #[error("the field {field} must be {expected}, not {found}")]
     Unfit { field: &'static str, expected: &'static str, found: String },
-    #[error("a checkpoint has no field {field:?}{}", meant.map_or_else(String::new, |meant| format!("; {meant} perhaps?")))]
+    #[error("a checkpoint has no field {field:?}{}", meant.map_or_else(String::new, |meant| format!("; did you mean {meant}?")))]
     Unknown { field: String, meant: Option<&'static str> },
     #[error("the field {field} cannot be used: {source}")]
     Key { field: &'static str, source: InvalidKey },
@@ -80,10 +81,10 @@ pub(crate) enum Expected {
 }
 
 impl Expected {
-    pub(crate) fn borrowed(&self) -> Expect<'_> {
+    pub(crate) fn borrowed(&self) -> ExpectedHead<'_> {
         match self {
-            Self::Anything => Expect::Anything,
-            Self::Newest(parent) => Expect::Newest(parent.as_ref()),
+            Self::Anything => ExpectedHead::Anything,
+            Self::Newest(parent) => ExpectedHead::Newest(parent.as_ref()),
         }
     }
 
@@ -153,7 +154,7 @@ impl Given {
         let time = match fields.text("timestamp")? {
             Some(text) => Some(parse_iso(&text).ok_or_else(|| InputError::Unfit {
                 field: "timestamp",
-                expected: "a time as ISO 8601 has it",
+                expected: "an ISO 8601 time",
                 found: brief(&Value::String(text)),
             })?),
             None => None,
@@ -263,7 +264,7 @@ impl Fields {
     }
 }
 
-/// The field that somebody may have meant.
+/// The field that the caller may have meant.
 fn nearest(name: &str) -> Option<&'static str> {
     const LONGEST: usize = 32;
     if name.len() > LONGEST {
@@ -455,7 +456,7 @@ mod tests {
         for (text, refused) in [
             ("", "standard input is empty; one JSON value is expected"),
             (" \n", "standard input is empty; one JSON value is expected"),
-            ("{", "this is not JSON: EOF while parsing an object at line 1 column 1"),
+            ("{", "invalid JSON: EOF while parsing an object at line 1 column 1"),
             ("{} {}", "there is more than one JSON value"),
             ("[]", "a checkpoint is an object, not a list"),
             ("{}", "the field execution_id is missing"),
@@ -489,7 +490,7 @@ mod tests {
             assert_eq!(refusal(text), refused, "{text}");
         }
         for (fields, refused) in [
-            (r#","stat":1"#, "a checkpoint has no field \"stat\"; state perhaps?"),
+            (r#","stat":1"#, "a checkpoint has no field \"stat\"; did you mean state?"),
             (r#","\u001b":1"#, "a checkpoint has no field \"\\u{1b}\""),
             (
                 r#","status":"done""#,
@@ -498,7 +499,7 @@ mod tests {
             (r#","error":{}"#, "the field error must be a text, not an object"),
             (
                 r#","timestamp":"yesterday""#,
-                "the field timestamp must be a time as ISO 8601 has it, not \"yesterday\"",
+                "the field timestamp must be an ISO 8601 time, not \"yesterday\"",
             ),
             (r#","timestamp":1700000000"#, "the field timestamp must be a text, not 1700000000"),
             (

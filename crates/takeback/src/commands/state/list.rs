@@ -3,25 +3,24 @@
 use std::io::{self, Write};
 
 use anstyle::Style;
-use serde::Serialize;
 use takeback_core::Workspace;
-use takeback_store::StateStore;
+use takeback_store::States;
 use takeback_store::state::{
-    Attempt, BranchName, CheckpointId, Damaged, Execution, ExecutionId, ListQuery, Page, Record,
-    StateError, Status, StepIndex, Which,
+    Attempt, BranchName, CheckpointId, Damage, Execution, ExecutionId, ListQuery, ListScope, Page,
+    Record, StateError, Status, StepIndex,
 };
 
+use super::answer::KnownPoints;
 use super::execution_named;
-use super::wire::{KeptPoints, WireRecord};
+use crate::answers::{self, StateListAnswer};
 use crate::args::{ListStateArgs, Options};
 use crate::error::{CommandError, Kind};
 use crate::place::{self, Store, quoted_text};
 use crate::screen::{
-    BAD, CARE, GOOD, HINT, NAME, Screen, count, plain, shorten, shorten_path, width, wrap,
+    FAILURE, HINT, NAME, SUCCESS, Screen, WARNING, count, plain, shorten, shorten_path, width, wrap,
 };
 use crate::table::{Cell, Give, Table};
 use crate::time::{ago, now};
-use crate::wire::{self, Json};
 
 pub(crate) fn list(
     options: &Options,
@@ -30,9 +29,9 @@ pub(crate) fn list(
 ) -> Result<u8, CommandError> {
     let place = place::open(options, Store::MustExist)?;
     if screen.json {
-        let (told, damaged) = told(&place.workspace, args)?;
+        let (answer, damaged) = answer(&place.workspace, args)?;
         say_damaged(options, &damaged)?;
-        screen.json(&told)?;
+        screen.json(&answer)?;
         return Ok(exit_code(&damaged));
     }
     match &args.execution {
@@ -45,33 +44,22 @@ pub(crate) fn list(
 }
 
 /// What can be read, and what cannot.
-pub(crate) fn told(
+pub(crate) fn answer(
     workspace: &Workspace,
     args: &ListStateArgs,
-) -> Result<(Json, Vec<Damaged>), CommandError> {
+) -> Result<(StateListAnswer, Vec<Damage>), CommandError> {
     let states = &*workspace.states;
     let Some(execution) = &args.execution else {
         let all = states.executions()?;
-        let kept = KeptPoints::of(workspace)?;
+        let kept = KnownPoints::of(workspace)?;
         let shown = all.executions.iter().take(args.limit.unwrap_or(usize::MAX));
-        let told = wire::json(&shown.map(|one| tell(one, &kept)).collect::<Vec<_>>())?;
-        return Ok((told, all.damaged));
+        let shown = shown.map(|one| execution_answer(one, &kept)).collect();
+        return Ok((StateListAnswer::Executions(shown), all.damaged));
     };
     let page = page(states, &execution_named(states, execution)?, args)?;
-    let kept = KeptPoints::of(workspace)?;
+    let kept = KnownPoints::of(workspace)?;
     let records = page.records.iter().map(|record| kept.record(record));
-    Ok((wire::json(&records.collect::<Vec<_>>())?, page.damaged))
-}
-
-#[derive(Serialize)]
-struct ToldExecution<'a> {
-    execution_id: &'a str,
-    /// The current one first.
-    branches: Vec<&'a str>,
-    session: Option<&'a str>,
-    checkpoints: u64,
-    /// Where the current branch stands.
-    head: Option<WireRecord<'a>>,
+    Ok((StateListAnswer::Checkpoints(records.collect()), page.damaged))
 }
 
 fn executions(
@@ -121,28 +109,28 @@ fn executions(
     Ok(exit_code(&all.damaged))
 }
 
-fn tell<'a>(execution: &'a Execution, kept: &KeptPoints) -> ToldExecution<'a> {
-    ToldExecution {
-        execution_id: execution.id.as_str(),
-        branches: execution.branches.iter().map(BranchName::as_str).collect(),
-        session: execution.session.as_ref().map(|session| session.0.as_str()),
+fn execution_answer(execution: &Execution, known: &KnownPoints) -> answers::Execution {
+    answers::Execution {
+        execution_id: execution.id.to_string(),
+        branches: execution.branches.iter().map(ToString::to_string).collect(),
+        session: execution.session.as_ref().map(|session| session.0.clone()),
         checkpoints: execution.checkpoints,
-        head: execution.head.as_ref().map(|head| kept.record(head)),
+        head: execution.head.as_ref().map(|head| known.record(head)),
     }
 }
 
 fn page(
-    states: &dyn StateStore,
+    states: &dyn States,
     execution: &ExecutionId,
     args: &ListStateArgs,
 ) -> Result<Page, CommandError> {
     let branch = args.branch.as_ref().map(BranchName::new).transpose().map_err(StateError::from)?;
-    let which = if args.all { Which::All } else { Which::Branch(branch.as_ref()) };
+    let scope = if args.all { ListScope::All } else { ListScope::Branch(branch.as_ref()) };
     let after = match &args.after {
         Some(id) => Some(place_of(states, execution, id)?),
         None => None,
     };
-    Ok(states.list(&ListQuery { execution, which, after, limit: args.limit })?)
+    Ok(states.list(&ListQuery { execution, scope, after, limit: args.limit })?)
 }
 
 fn checkpoints(
@@ -152,7 +140,7 @@ fn checkpoints(
     screen: &mut Screen,
 ) -> Result<u8, CommandError> {
     let page = page(&*workspace.states, execution, args)?;
-    let kept = KeptPoints::of(workspace)?;
+    let kept = KnownPoints::of(workspace)?;
     screen.page()?;
     print(&mut screen.out, &page, &kept)?;
     print_damaged(&mut screen.out, &page.damaged)?;
@@ -162,10 +150,10 @@ fn checkpoints(
     if let (true, Some(last)) = (page.more, page.records.last()) {
         let after = quoted_text(&last.key.to_string());
         let hint = if after.len() <= 200 && plain(&after) == after {
-            format!("There are more: --after {after} goes on.")
+            format!("More: --after {after} continues.")
         } else {
-            // Nobody could type it.
-            "There are more: --after and the last id, as --json tells it, goes on.".to_owned()
+            // It could not be typed.
+            "More: continue with --after and the last id that --json prints.".to_owned()
         };
         for line in wrap(&hint, width()) {
             writeln!(screen.out, "{HINT}{line}{HINT:#}")?;
@@ -177,7 +165,7 @@ fn checkpoints(
 /// Where in the list an id stands. Without an attempt, and with the checkpoint gone: after all
 /// attempts of its step.
 fn place_of(
-    states: &dyn StateStore,
+    states: &dyn States,
     execution: &ExecutionId,
     id: &str,
 ) -> Result<(StepIndex, Attempt), CommandError> {
@@ -190,7 +178,7 @@ fn place_of(
     Ok((id.step, id.attempt.or(known).unwrap_or(Attempt::LAST)))
 }
 
-fn print(out: &mut dyn Write, page: &Page, kept: &KeptPoints) -> io::Result<()> {
+fn print(out: &mut dyn Write, page: &Page, kept: &KnownPoints) -> io::Result<()> {
     let time = now();
     let gives =
         [Give::Start(12), Give::End(12), Give::Nothing, Give::All(2), Give::All(3), Give::All(1)];
@@ -224,13 +212,13 @@ pub(super) fn status(status: Status) -> Cell {
 
 pub(super) fn style_of(status: Status) -> Style {
     match status {
-        Status::Success => GOOD,
-        Status::Failed => BAD,
-        Status::Pending => CARE,
+        Status::Success => SUCCESS,
+        Status::Failed => FAILURE,
+        Status::Pending => WARNING,
     }
 }
 
-/// A name for a table: nobody reads more of it there, and it may be endless.
+/// A name shortened for a table: it may be of any length.
 fn short(text: &str) -> String {
     shorten(&plain(text), 120)
 }
@@ -240,20 +228,25 @@ fn short_id(record: &Record) -> String {
     shorten_path(&plain(&record.id().to_string()), 120)
 }
 
-fn print_damaged(out: &mut dyn Write, damaged: &[Damaged]) -> io::Result<()> {
-    for Damaged { what, why } in damaged {
-        writeln!(out, "{BAD}damaged{BAD:#}  {}  {HINT}{}{HINT:#}", plain(what), plain(why))?;
+fn print_damaged(out: &mut dyn Write, damaged: &[Damage]) -> io::Result<()> {
+    for Damage { what, why } in damaged {
+        writeln!(
+            out,
+            "{FAILURE}damaged{FAILURE:#}  {}  {HINT}{}{HINT:#}",
+            plain(what),
+            plain(why)
+        )?;
     }
     Ok(())
 }
 
-fn say_damaged(options: &Options, damaged: &[Damaged]) -> Result<(), CommandError> {
-    let said = damaged.iter().map(|Damaged { what, why }| format!("{what} is damaged: {why}"));
+fn say_damaged(options: &Options, damaged: &[Damage]) -> Result<(), CommandError> {
+    let said = damaged.iter().map(|Damage { what, why }| format!("{what} is damaged: {why}"));
     place::say_warnings(options, &said.collect::<Vec<_>>())
 }
 
 /// What can be read is told, but it is not all.
-fn exit_code(damaged: &[Damaged]) -> u8 {
+fn exit_code(damaged: &[Damage]) -> u8 {
     if damaged.is_empty() { 0 } else { Kind::Partly as u8 }
 }
 
@@ -263,7 +256,7 @@ mod tests {
 
     #[test]
     fn what_is_damaged_is_named_below_the_rest() {
-        let damaged = [Damaged { what: "ckpt-e\u{1b}-1".to_owned(), why: "it is cut".to_owned() }];
+        let damaged = [Damage { what: "ckpt-e\u{1b}-1".to_owned(), why: "it is cut".to_owned() }];
         let mut out = Vec::new();
         print_damaged(&mut out, &damaged).unwrap();
         let told = anstream::adapter::strip_bytes(&out).into_vec();

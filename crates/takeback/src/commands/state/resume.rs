@@ -2,30 +2,21 @@
 
 use std::io::{self, Write};
 
-use serde::Serialize;
 use takeback_core::Workspace;
 use takeback_core::execution::{
-    Resumed, keep_last_messages, resume as resume_at, resume_last, retry_from_step,
+    ResumeState, keep_last_messages, resume as resume_at, resume_last, retry_from_step,
 };
-use takeback_store::StateStore;
+use takeback_store::States;
 use takeback_store::state::{BranchName, Effect, ExecutionId, StateError, StepIndex};
 
+use super::answer::{KnownPoints, effect};
 use super::show::{print_head, print_values};
-use super::wire::{KeptPoints, WireCheckpoint, WireEffect};
 use super::{Named, named};
+use crate::answers;
 use crate::args::{Options, ResumeArgs};
 use crate::error::{CommandError, Kind};
 use crate::place::{self, Store};
-use crate::screen::{CARE, HINT, Screen, plain, shorten, shorten_path, width, wrap};
-use crate::wire::{self, Json};
-
-#[derive(Serialize)]
-struct ToldResumed<'a> {
-    #[serde(flatten)]
-    checkpoint: WireCheckpoint<'a>,
-    ambiguous_effects: Vec<WireEffect<'a>>,
-    happened_effects: Vec<WireEffect<'a>>,
-}
+use crate::screen::{HINT, Screen, WARNING, plain, shorten, shorten_path, width, wrap};
 
 pub(crate) fn resume(
     options: &Options,
@@ -35,11 +26,11 @@ pub(crate) fn resume(
     let place = place::open_mended(options, Store::MustExist)?;
     let states = &*place.workspace.states;
     if screen.json {
-        screen.json(&told(&place.workspace, args)?)?;
+        screen.json(&answer(&place.workspace, args)?)?;
         return Ok(0);
     }
     let (resumed, meant) = go_on(states, args)?;
-    let kept = KeptPoints::of(&place.workspace)?;
+    let kept = KnownPoints::of(&place.workspace)?;
     screen.page()?;
     let record = &resumed.checkpoint.record;
     print_head(&mut screen.out, &resumed.checkpoint, &kept)?;
@@ -49,8 +40,8 @@ pub(crate) fn resume(
     if let Some(head) = head.filter(|head| meant == Meant::Checkpoint && head.key != record.key) {
         writeln!(screen.out)?;
         let hint = format!(
-            "The current branch stands at {}. `takeback state rollback` brings it back here, \
-             `takeback state fork` goes on from here on a branch of its own.",
+            "The current branch is at {}. `takeback state rollback` moves it back here, `takeback \
+             state fork` starts a new branch here.",
             shorten_path(&plain(&head.id().to_string()), 60)
         );
         for line in wrap(&hint, width()) {
@@ -60,17 +51,19 @@ pub(crate) fn resume(
     Ok(0)
 }
 
-pub(crate) fn told(workspace: &Workspace, args: &ResumeArgs) -> Result<Json, CommandError> {
+pub(crate) fn answer(
+    workspace: &Workspace,
+    args: &ResumeArgs,
+) -> Result<answers::ResumeAnswer, CommandError> {
     let (resumed, _) = go_on(&*workspace.states, args)?;
-    let kept = KeptPoints::of(workspace)?;
-    Ok(wire::json(&ToldResumed {
-        checkpoint: kept.checkpoint(&resumed.checkpoint),
-        ambiguous_effects: resumed.ambiguous.iter().map(WireEffect::from).collect(),
-        happened_effects: resumed.happened.iter().map(WireEffect::from).collect(),
-    })?)
+    Ok(answers::ResumeAnswer {
+        checkpoint: KnownPoints::of(workspace)?.checkpoint(resumed.checkpoint),
+        ambiguous_effects: resumed.ambiguous.iter().map(effect).collect(),
+        happened_effects: resumed.happened.iter().map(effect).collect(),
+    })
 }
 
-fn go_on(states: &dyn StateStore, args: &ResumeArgs) -> Result<(Resumed, Meant), CommandError> {
+fn go_on(states: &dyn States, args: &ResumeArgs) -> Result<(ResumeState, Meant), CommandError> {
     // An agent that starts must be able to tell `nothing to go on from` from trouble.
     let (mut resumed, meant) = find(states, args).map_err(|error| {
         let state = error.source.downcast_ref::<StateError>();
@@ -91,7 +84,7 @@ enum Meant {
     Execution,
 }
 
-fn find(states: &dyn StateStore, args: &ResumeArgs) -> Result<(Resumed, Meant), CommandError> {
+fn find(states: &dyn States, args: &ResumeArgs) -> Result<(ResumeState, Meant), CommandError> {
     let execution = match named(states, &args.name)? {
         Named::Checkpoint(record) => {
             let unfit = match (&args.branch, args.from_step) {
@@ -101,7 +94,7 @@ fn find(states: &dyn StateStore, args: &ResumeArgs) -> Result<(Resumed, Meant), 
             };
             return match unfit {
                 Some(option) => {
-                    let text = format!("{option} goes with an execution, not with a checkpoint");
+                    let text = format!("{option} needs an execution, not a checkpoint");
                     Err(CommandError::new(Kind::Usage, text))
                 }
                 None => Ok((resume_at(states, &record.key.id())?, Meant::Checkpoint)),
@@ -127,16 +120,16 @@ fn find(states: &dyn StateStore, args: &ResumeArgs) -> Result<(Resumed, Meant), 
 
 fn none_succeeded(execution: &ExecutionId) -> CommandError {
     let text = format!("No successful checkpoint found in execution {execution}");
-    CommandError::new(Kind::Nothing, text).hint("Begin the execution at its beginning.")
+    CommandError::new(Kind::Nothing, text).hint("Start the execution from its first step.")
 }
 
-fn print_effects(out: &mut dyn Write, resumed: &Resumed) -> io::Result<()> {
+fn print_effects(out: &mut dyn Write, resumed: &ResumeState) -> io::Result<()> {
     let execution = &resumed.checkpoint.record.key.execution;
     if !resumed.ambiguous.is_empty() {
-        writeln!(out, "\n{CARE}Nobody knows whether these happened:{CARE:#}")?;
+        writeln!(out, "\n{WARNING}These may or may not have happened:{WARNING:#}")?;
         print_each(out, &resumed.ambiguous)?;
         let hint = format!(
-            "Look, then tell: `takeback state effect {} KEY --receipt` if one did, --withdraw if not.",
+            "Check, then run `takeback state effect {} KEY --receipt` if it did, or with --withdraw if not.",
             shorten(&plain(&place::quoted_text(execution.as_str())), 60)
         );
         for line in wrap(&hint, width()) {
@@ -144,7 +137,7 @@ fn print_effects(out: &mut dyn Write, resumed: &Resumed) -> io::Result<()> {
         }
     }
     if !resumed.happened.is_empty() {
-        writeln!(out, "\nThese happened in later steps, and stay done:")?;
+        writeln!(out, "\nThese happened in later steps and are not taken back:")?;
         print_each(out, &resumed.happened)?;
     }
     Ok(())

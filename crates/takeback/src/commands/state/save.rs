@@ -2,30 +2,21 @@
 
 use std::io::{self, Read as _, Write as _};
 
-use serde::Serialize;
 use takeback_core::Workspace;
 use takeback_core::execution::save_step;
 use takeback_ipc::LARGEST_MESSAGE;
-use takeback_store::state::{NewCheckpoint, Saved};
-use takeback_store::{Lack, Seq, SessionId, WorkPath};
+use takeback_store::state::{NewCheckpoint, SaveOutcome};
+use takeback_store::{NotCapturedReason, Seq, SessionId, WorkPath};
 
+use super::answer::checkpoint_record;
 use super::input::{Given, InputError, read_one};
-use super::wire::WireRecord;
+use crate::answers;
 use crate::args::{Options, SaveArgs};
 use crate::commands::cleanup::when_due;
 use crate::error::{CommandError, Kind};
 use crate::place::{self, Store, environment};
-use crate::screen::{CARE, GOOD, HINT, NAME, Screen, name, plain};
+use crate::screen::{HINT, NAME, SUCCESS, Screen, WARNING, name, plain};
 use crate::time::now;
-use crate::wire::{self, Json, WireNote};
-
-#[derive(Serialize)]
-struct ToldSaved<'a> {
-    #[serde(flatten)]
-    record: WireRecord<'a>,
-    is_new: bool,
-    not_captured: Vec<WireNote<&'a str>>,
-}
 
 pub(crate) fn save(
     options: &Options,
@@ -42,7 +33,7 @@ pub(crate) fn save(
     let kept = keep(&mut place.workspace, &given, files)?;
     let record = &kept.saved.record;
     if screen.json {
-        screen.json(&told(&kept)?)?;
+        screen.json(&answer(&kept))?;
         return Ok(0);
     }
     if screen.quiet {
@@ -51,19 +42,19 @@ pub(crate) fn save(
     let done = if kept.saved.is_new { "Saved" } else { "Saved already" };
     let files = match (record.point, &switched_off) {
         (Some(point), _) => format!("with the files of {}", &point.to_string()[..8]),
-        (None, Some(_)) => "without files, since recording is switched off".to_owned(),
+        (None, Some(_)) => "without files: recording is off".to_owned(),
         (None, None) if args.no_files => "without files".to_owned(),
         (None, None) => "without files: the workspace is locked".to_owned(),
     };
     writeln!(
         screen.out,
-        "{GOOD}{done}{GOOD:#} {NAME}{}{NAME:#}  {HINT}{files}{HINT:#}",
+        "{SUCCESS}{done}{SUCCESS:#} {NAME}{}{NAME:#}  {HINT}{files}{HINT:#}",
         plain(&record.id().to_string())
     )?;
     const MOST: usize = 20;
-    for (path, lack) in kept.not_captured.iter().take(MOST) {
-        let (path, why) = (name(path), lack.reason());
-        writeln!(screen.out, "  {CARE}not kept:{CARE:#} {path}  {HINT}{why}{HINT:#}")?;
+    for (path, reason) in kept.not_captured.iter().take(MOST) {
+        let (path, why) = (name(path), reason.describe());
+        writeln!(screen.out, "  {WARNING}not kept:{WARNING:#} {path}  {HINT}{why}{HINT:#}")?;
     }
     if kept.not_captured.len() > MOST {
         writeln!(screen.out, "  {HINT}and {} more{HINT:#}", kept.not_captured.len() - MOST)?;
@@ -80,19 +71,18 @@ pub(crate) fn mend_unless_locked(workspace: &mut Workspace) -> Result<(), Comman
     }
 }
 
-pub(crate) fn told(kept: &Kept) -> Result<Json, CommandError> {
-    let not_captured = kept.not_captured.iter();
-    Ok(wire::json(&ToldSaved {
-        record: (&kept.saved.record).into(),
+pub(crate) fn answer(kept: &Kept) -> answers::SaveAnswer {
+    answers::SaveAnswer {
+        record: checkpoint_record(&kept.saved.record),
         is_new: kept.saved.is_new,
-        not_captured: not_captured.map(|(path, lack)| WireNote::new(path, lack.reason())).collect(),
-    })?)
+        not_captured: answers::not_captured(&kept.not_captured),
+    }
 }
 
 fn session(args: &SaveArgs) -> Result<Option<SessionId>, CommandError> {
     match &args.session {
         Some(name) if name.is_empty() => {
-            Err(CommandError::new(Kind::Usage, "an empty name names no session"))
+            Err(CommandError::new(Kind::Usage, "the session's name is empty"))
         }
         name => Ok(name.clone().map(SessionId)),
     }
@@ -125,10 +115,10 @@ pub(crate) enum Files {
 
 /// What became of a checkpoint and the files that go with it.
 pub(crate) struct Kept {
-    pub(crate) saved: Saved,
+    pub(crate) saved: SaveOutcome,
     /// Where the log stands.
     pub(crate) seq: Seq,
-    pub(crate) not_captured: Vec<(WorkPath, Lack)>,
+    pub(crate) not_captured: Vec<(WorkPath, NotCapturedReason)>,
 }
 
 pub(crate) fn keep(

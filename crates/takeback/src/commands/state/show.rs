@@ -4,19 +4,20 @@ use std::io::{self, Write};
 
 use serde_json::Value;
 use takeback_core::Workspace;
-use takeback_store::StateStore;
+use takeback_store::States;
 use takeback_store::state::{Checkpoint, StateError};
 
+use super::answer::{KnownPoints, parent_of};
 use super::checkpoint_named;
 use super::list::style_of;
-use super::wire::{KeptPoints, parent_of};
+
+use crate::answers;
 use crate::args::{Options, StateArgs};
 use crate::commands::show::{PLAIN, detail};
 use crate::error::CommandError;
 use crate::place::{self, Store};
-use crate::screen::{BAD, NAME, STRONG, Screen, plain, width, wrap};
+use crate::screen::{FAILURE, HEADING, NAME, Screen, plain, width, wrap};
 use crate::time::{ago, clock, now};
-use crate::wire::{self, Json};
 
 pub(crate) fn show(
     options: &Options,
@@ -25,42 +26,45 @@ pub(crate) fn show(
 ) -> Result<u8, CommandError> {
     let place = place::open(options, Store::MustExist)?;
     if screen.json {
-        screen.json(&told(&place.workspace, &args.id)?)?;
+        screen.json(&answer(&place.workspace, &args.id)?)?;
         return Ok(0);
     }
     let checkpoint = whole(&*place.workspace.states, &args.id)?;
-    let kept = KeptPoints::of(&place.workspace)?;
+    let kept = KnownPoints::of(&place.workspace)?;
     screen.page()?;
     print_head(&mut screen.out, &checkpoint, &kept)?;
     print_values(&mut screen.out, &checkpoint)?;
     Ok(0)
 }
 
-fn whole(states: &dyn StateStore, name: &str) -> Result<Checkpoint, CommandError> {
+fn whole(states: &dyn States, name: &str) -> Result<Checkpoint, CommandError> {
     let id = checkpoint_named(states, name)?.key.id();
     Ok(states.load(&id)?.ok_or(StateError::NotFound { id })?)
 }
 
-pub(crate) fn told(workspace: &Workspace, name: &str) -> Result<Json, CommandError> {
+pub(crate) fn answer(
+    workspace: &Workspace,
+    name: &str,
+) -> Result<answers::Checkpoint, CommandError> {
     let checkpoint = whole(&*workspace.states, name)?;
-    Ok(wire::json(&KeptPoints::of(workspace)?.checkpoint(&checkpoint))?)
+    Ok(KnownPoints::of(workspace)?.checkpoint(checkpoint))
 }
 
 /// What a checkpoint is, without its values.
 pub(super) fn print_head(
     out: &mut dyn Write,
     checkpoint: &Checkpoint,
-    kept: &KeptPoints,
+    kept: &KnownPoints,
 ) -> io::Result<()> {
     let record = &checkpoint.record;
     for line in wrap(&plain(&record.step_name), width()) {
-        writeln!(out, "{STRONG}{line}{STRONG:#}")?;
+        writeln!(out, "{HEADING}{line}{HEADING:#}")?;
     }
     detail(out, "id", NAME, &plain(&record.id().to_string()))?;
     detail(out, "saved", PLAIN, &format!("{} ({})", clock(record.time), ago(record.time, now())))?;
     detail(out, "status", style_of(record.status), record.status.name())?;
     if let Some(error) = &record.error {
-        detail(out, "error", BAD, &plain(error))?;
+        detail(out, "error", FAILURE, &plain(error))?;
     }
     let attempt = format!("{}, attempt {}", plain(record.branch.as_str()), record.key.attempt);
     detail(out, "branch", PLAIN, &attempt)?;
@@ -69,7 +73,7 @@ pub(super) fn print_head(
     }
     match kept.point_of(record) {
         Some(point) => detail(out, "files", NAME, &point.to_string()),
-        None if record.point.is_some() => detail(out, "files", PLAIN, "no longer kept"),
+        None if record.point.is_some() => detail(out, "files", PLAIN, "expired"),
         None => detail(out, "files", PLAIN, "none"),
     }
 }
@@ -87,7 +91,7 @@ pub(super) fn print_values(
         ("metadata", &values.metadata),
     ] {
         if !is_empty(value) {
-            writeln!(out, "\n{STRONG}{name}{STRONG:#}")?;
+            writeln!(out, "\n{HEADING}{name}{HEADING:#}")?;
             for line in serde_json::to_string_pretty(value)?.lines() {
                 writeln!(out, "{}", plain(line))?;
             }

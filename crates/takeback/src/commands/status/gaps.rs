@@ -1,17 +1,17 @@
 //! What keeps changes out of the log, and what is missing in it.
 
 use anstyle::Style;
-use serde_json::{Value, json};
 
+use crate::answers;
 use crate::commands::verify::damage_beside;
 use crate::heartbeat::{Refusal, heartbeats, refusals};
-use crate::marker::{ACKNOWLEDGE, Gone};
+use crate::marker::ACKNOWLEDGE;
 use crate::place::{Here, Place, sentence};
 use crate::probe::{NotWritable, not_writable};
-use crate::screen::{CARE, plain};
+use crate::screen::{WARNING, plain};
 use crate::settings::table;
 use crate::stores;
-use crate::time::{ago, iso, now};
+use crate::time::{ago, now};
 
 pub(super) struct Gaps {
     pub(super) not_writable: Option<NotWritable>,
@@ -55,18 +55,16 @@ impl Gaps {
                  Update or remove it."
             ));
         }
-        said.iter().map(|text| (CARE, plain(text))).collect()
+        said.iter().map(|text| (WARNING, plain(text))).collect()
     }
 
-    /// Into the answer.
-    pub(super) fn add_to(&self, place: &Place, answer: &mut Value) {
-        answer["notWritable"] = json!(self.not_writable.as_ref().map(NotWritable::to_json));
-        answer["historyGone"] = json!(place.gone.as_ref().map(Gone::to_json));
-        answer["tooOld"] = json!(self.too_old.as_ref().map(|(session, refusal)| json!({
-            "at": iso(refusal.at),
-            "version": refusal.version,
-            "program": refusal.program,
-            "session": session,
-        })));
+    pub(super) fn too_old(&self) -> Option<answers::TooOld> {
+        let (session, refusal) = self.too_old.as_ref()?;
+        Some(answers::TooOld {
+            at: answers::time(refusal.at),
+            version: refusal.version.clone(),
+            program: refusal.program.clone(),
+            session: session.clone(),
+        })
     }
 }

@@ -3,13 +3,12 @@
 use std::collections::BTreeMap;
 use std::io::{self, Write};
 
-use serde::Serialize;
 use takeback_core::Workspace;
 use takeback_core::worktree::index::{Index, Known};
 use takeback_store::{Entry, StoreError, WorkPath};
 
+use crate::answers;
 use crate::screen::{HINT, bytes, count, name};
-use crate::wire::WirePath;
 
 /// What is covered of what is ignored.
 #[derive(Debug, Default)]
@@ -25,16 +24,6 @@ struct FolderCoverage {
     files: usize,
     bytes: u64,
     /// Names in it that were passed over.
-    not_covered: usize,
-}
-
-#[derive(Debug, Serialize)]
-#[serde(rename_all = "camelCase")]
-pub(super) struct IgnoredFolderAnswer {
-    #[serde(flatten)]
-    path: WirePath,
-    files: usize,
-    bytes: u64,
     not_covered: usize,
 }
 
@@ -69,12 +58,12 @@ impl Ignored {
     /// How many files there are, and how much of `most` they take.
     pub(super) fn line(&self, most: u64) -> Option<String> {
         let used = format!("{} of {} used", bytes(self.bytes), bytes(most));
-        (self.files > 0).then(|| format!("{} of them ignored, yet kept: {used}", self.files))
+        (self.files > 0).then(|| format!("{} of them ignored but recorded: {used}", self.files))
     }
 
-    pub(super) fn answers(&self) -> Vec<IgnoredFolderAnswer> {
-        let answer = |(path, covered): (&WorkPath, &FolderCoverage)| IgnoredFolderAnswer {
-            path: path.into(),
+    pub(super) fn answer(&self) -> Vec<answers::IgnoredFolder> {
+        let answer = |(path, covered): (&WorkPath, &FolderCoverage)| answers::IgnoredFolder {
+            path: answers::path(path),
             files: covered.files,
             bytes: covered.bytes,
             not_covered: covered.not_covered,
@@ -88,7 +77,7 @@ impl Ignored {
         if self.folders.is_empty() {
             return Ok(());
         }
-        writeln!(out, "\nIgnored folders, covered within the same budget:")?;
+        writeln!(out, "\nIgnored folders, recorded within the same budget:")?;
         let most = if all { self.folders.len() } else { MOST };
         for (path, covered) in self.folders.iter().take(most) {
             let files = count(covered.files, "file");

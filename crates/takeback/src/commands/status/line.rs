@@ -1,27 +1,27 @@
 //! `status --line`: one short line, for prompts and status bars, which ask for it all the time.
 //!
 //! Looks at the store alone, in a few milliseconds: files are not looked at, nothing is written,
-//! mended or waited for. Where there is no store the line is empty, so that it disturbs nobody.
+//! mended or waited for. Where there is no store the line is empty, so that a status bar shows nothing.
 
 use std::io::Write as _;
 
-use serde_json::{Value, json};
 use takeback_core::process::is_alive;
-use takeback_store::{Glance, LastPoint, StoreError, Timestamp, glance};
+use takeback_store::{LastPoint, StoreError, StoreSummary, Timestamp};
 
+use crate::answers;
 use crate::args::Options;
 use crate::error::{CommandError, Kind};
 use crate::place;
 use crate::screen::{Screen, columns, count, plain, shorten, width};
-use crate::stores::store_of;
-use crate::time::{iso, now};
+use crate::stores;
+use crate::time::now;
 
 /// More than that is no longer short.
 const LONGEST: usize = 60;
 
 pub(crate) fn line(options: &Options, screen: &mut Screen) -> Result<u8, CommandError> {
     let seen = match place::here(options) {
-        Ok(here) => glance(&store_of(&here.root, &here.home)),
+        Ok(here) => stores::summarize(&stores::store_of(&here.root, &here.home)),
         // A shell may stand in a folder that is gone.
         Err(_) if options.directory.is_none() => return nothing(screen),
         Err(error) => return Err(error),
@@ -35,9 +35,9 @@ pub(crate) fn line(options: &Options, screen: &mut Screen) -> Result<u8, Command
             return Ok(Kind::Error as u8);
         }
     };
-    seen.at_work.retain(|session| session.owner.is_none_or(is_alive));
+    seen.active_sessions.retain(|session| session.owner.is_none_or(is_alive));
     if screen.json {
-        screen.json(&as_json(&seen))?;
+        screen.json(&answer(&seen))?;
     } else {
         writeln!(screen.out, "{}", text(&seen, now(), room()))?;
     }
@@ -46,7 +46,7 @@ pub(crate) fn line(options: &Options, screen: &mut Screen) -> Result<u8, Command
 
 fn nothing(screen: &mut Screen) -> Result<u8, CommandError> {
     if screen.json {
-        screen.json(&Value::Null)?;
+        screen.json(&None::<answers::StatusLineAnswer>)?;
     } else {
         writeln!(screen.out)?;
     }
@@ -59,30 +59,29 @@ fn room() -> usize {
     said.unwrap_or_else(width).min(LONGEST)
 }
 
-fn as_json(seen: &Glance) -> Value {
-    let last = seen.last.as_ref().map(|last| {
-        json!({
-            "id": last.id,
-            "label": last.label,
-            "description": last.description,
-            "createdAt": iso(last.created_at),
-        })
+fn answer(seen: &StoreSummary) -> answers::StatusLineAnswer {
+    let at_work = seen.active_sessions.iter().map(|one| answers::WorkingSession {
+        session: one.session.0.clone(),
+        agent: one.agent.clone(),
     });
-    let at_work = seen.at_work.iter();
-    let at_work = at_work.map(|one| json!({ "session": one.session, "agent": one.agent }));
-    json!({
-        "points": seen.points,
-        "lastPoint": last,
-        "atWork": at_work.collect::<Vec<_>>(),
-        "openRewind": seen.open_rewind,
-    })
+    answers::StatusLineAnswer {
+        points: seen.points,
+        last_point: seen.last.as_ref().map(|last| answers::LastPoint {
+            id: answers::Id::new(last.id),
+            label: last.label.clone(),
+            description: last.description.clone(),
+            created_at: answers::time(last.created_at),
+        }),
+        at_work: at_work.collect(),
+        open_rewind: seen.open_rewind,
+    }
 }
 
 /// `3 points · last 4m ago: fix the parser · claude at work`; in fewer columns with fewer words.
-fn text(seen: &Glance, now: Timestamp, room: usize) -> String {
+fn text(seen: &StoreSummary, now: Timestamp, room: usize) -> String {
     let points = usize::try_from(seen.points).unwrap_or(usize::MAX);
     let agent = |agent: &Option<String>| plain(agent.as_deref().unwrap_or("agent"));
-    let at_work = match seen.at_work.as_slice() {
+    let at_work = match seen.active_sessions.as_slice() {
         [] => None,
         [one] => Some(shorten(&agent(&one.agent), 12)),
         more => Some(more.len().to_string()),
@@ -154,31 +153,31 @@ fn age(time: Timestamp, now: Timestamp) -> String {
 
 #[cfg(test)]
 mod tests {
-    use takeback_store::{AtWork, PointId, SessionId};
+    use takeback_store::{ActiveSession, PointId, SessionId};
 
     use super::*;
 
-    fn seen(description: &str, at_work: &[&str]) -> Glance {
+    fn seen(description: &str, at_work: &[&str]) -> StoreSummary {
         let last = LastPoint {
             id: PointId(1),
             description: description.to_owned(),
             label: None,
             created_at: Timestamp(0),
         };
-        let session = |agent: &&str| AtWork {
+        let session = |agent: &&str| ActiveSession {
             session: SessionId::from("s"),
             agent: Some((*agent).to_owned()),
             owner: None,
         };
-        let at_work = at_work.iter().map(session).collect();
-        Glance { points: 3, last: Some(last), at_work, open_rewind: false }
+        let active_sessions = at_work.iter().map(session).collect();
+        StoreSummary { points: 3, last: Some(last), active_sessions, open_rewind: false }
     }
 
     #[test]
     fn it_fits_in_the_columns_there_are() {
         let now = Timestamp(4 * 60_000);
         let one = seen("\n  fix the parser of the long description\nand more", &["claude"]);
-        let told = |seen: &Glance, room| text(seen, now, room);
+        let told = |seen: &StoreSummary, room| text(seen, now, room);
         for (room, expected) in [
             (80, "3 points · last 4m ago: fix the parser of the long description · claude at work"),
             (60, "3 points · last 4m ago: fix the parser of … · claude at work"),
@@ -197,7 +196,8 @@ mod tests {
             told(&seen("go", &["claude", "codex"]), 60),
             "3 points · last 4m ago: go · 2 at work"
         );
-        let bare = Glance { points: 0, last: None, at_work: Vec::new(), open_rewind: true };
+        let bare =
+            StoreSummary { points: 0, last: None, active_sessions: Vec::new(), open_rewind: true };
         assert_eq!(told(&bare, 60), "rewind unfinished · 0 points");
     }
 

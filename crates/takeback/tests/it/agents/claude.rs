@@ -2,9 +2,9 @@
 
 use std::process::Command;
 use std::time::Duration;
+use takeback_agents::{AgentKind, CLAUDE};
 
 use serde_json::{Value, json};
-use takeback_agents::hook::Plugged;
 
 use super::desk::Desk;
 use super::stories;
@@ -15,7 +15,7 @@ use crate::chat::seat::ESC;
 struct Claude;
 
 impl Driven for Claude {
-    const AGENT: Plugged = Plugged::Claude;
+    const AGENT: &'static AgentKind = &CLAUDE;
 
     fn settle(desk: &Desk) {
         desk.init(Self::AGENT);
@@ -80,7 +80,7 @@ struct Elsewhere;
 const FOLDER: &str = "CLAUDE_CONFIG_DIR";
 
 impl Driven for Elsewhere {
-    const AGENT: Plugged = Plugged::Claude;
+    const AGENT: &'static AgentKind = &CLAUDE;
 
     fn settle(desk: &Desk) {
         let mut init = desk.user.command(&["init", "--agent", "claude", "-y"]);

@@ -1,10 +1,10 @@
 //! Codex. Its newest models have one tool, to which they give a program that calls all others; older
-//! ones call them one by one. Its hooks run only once somebody has trusted them, or with a flag.
+//! ones call them one by one. Its hooks run only once the user has trusted them, or with a flag.
 
 use std::process::Command;
+use takeback_agents::{AgentKind, CODEX};
 
 use serde_json::{Value, json};
-use takeback_agents::hook::Plugged;
 
 use super::desk::Desk;
 use super::stories;
@@ -15,7 +15,7 @@ use crate::chat::seat::ESC;
 struct Codex;
 
 impl Driven for Codex {
-    const AGENT: Plugged = Plugged::Codex;
+    const AGENT: &'static AgentKind = &CODEX;
 
     fn settle(desk: &Desk) {
         settle(desk, "gpt-6.1-sol");
@@ -52,7 +52,7 @@ impl Driven for Codex {
 struct Older;
 
 impl Driven for Older {
-    const AGENT: Plugged = Plugged::Codex;
+    const AGENT: &'static AgentKind = &CODEX;
 
     fn settle(desk: &Desk) {
         settle(desk, "gpt-5.5");
@@ -79,7 +79,7 @@ impl Driven for Older {
 struct Asking;
 
 impl Driven for Asking {
-    const AGENT: Plugged = Plugged::Codex;
+    const AGENT: &'static AgentKind = &CODEX;
 
     fn settle(desk: &Desk) {
         Older::settle(desk);
@@ -137,7 +137,7 @@ fn settle(desk: &Desk, model: &str) {
          wire_api = \"responses\"\nenv_key = \"MODEL_KEY\"\n"
     );
     desk.settle(".codex/config.toml", &config);
-    desk.init(Plugged::Codex);
+    desk.init(&CODEX);
 }
 
 /// A program that calls one tool.

@@ -2,9 +2,9 @@
 
 use std::process::Command;
 use std::time::Duration;
+use takeback_agents::{AgentKind, COPILOT};
 
 use serde_json::{Value, json};
-use takeback_agents::hook::Plugged;
 
 use super::desk::Desk;
 use super::stories;
@@ -15,7 +15,7 @@ use crate::chat::seat::{ENTER, ESC};
 struct Copilot;
 
 impl Driven for Copilot {
-    const AGENT: Plugged = Plugged::Copilot;
+    const AGENT: &'static AgentKind = &COPILOT;
 
     fn settle(desk: &Desk) {
         desk.init(Self::AGENT);

@@ -6,9 +6,9 @@ use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
+use takeback_agents::AgentKind;
 
 use serde_json::{Value, json};
-use takeback_agents::hook::Plugged;
 use takeback_testkit::model::ModelServer;
 
 use super::{Conversation, Driven};
@@ -79,8 +79,8 @@ impl Desk {
     }
 
     /// Has `takeback` put the hooks into the agent's settings.
-    pub(super) fn init(&self, agent: Plugged) {
-        let answer = self.user.takeback(&["init", "--agent", agent.name(), "-y"]);
+    pub(super) fn init(&self, agent: &AgentKind) {
+        let answer = self.user.takeback(&["init", "--agent", agent.name, "-y"]);
         assert_eq!(answer.code, 0, "{answer:?}");
     }
 
@@ -90,8 +90,8 @@ impl Desk {
         let [session] = sessions.as_array().map_or(&[][..], Vec::as_slice) else {
             panic!("{sessions}");
         };
-        assert_eq!(session["agent"], A::AGENT.name());
-        let folder = self.user.home().join(".takeback/hooks").join(A::AGENT.name());
+        assert_eq!(session["agent"], A::AGENT.name);
+        let folder = self.user.home().join(".takeback/hooks").join(A::AGENT.name);
         for file in fs::read_dir(folder).expect("hooks have run") {
             let beat = fs::read(file.expect("it has a name").path()).expect("a heartbeat");
             let beat: Value = serde_json::from_slice(&beat).expect("it is JSON");
@@ -101,16 +101,16 @@ impl Desk {
     }
 }
 
-fn program(agent: Plugged) -> Option<PathBuf> {
-    let name = agent.name();
+fn program(agent: &AgentKind) -> Option<PathBuf> {
+    let name = agent.name;
     let variable = format!("TAKEBACK_{}", name.to_uppercase());
     let agents = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../target/agents");
-    let installed = match agent {
-        Plugged::Claude => agents.join(name),
-        _ => agents.join("bin").join(name),
-    };
-    let program = env::var_os(&variable).map_or(installed, PathBuf::from);
-    if let Ok(folder) = program.parent().unwrap_or(&program).canonicalize()
+    // Claude Code's is a link beside the others' folders.
+    let installed = [agents.join("bin").join(name), agents.join(name)];
+    let installed = installed.into_iter().find(|program| program.is_file());
+    let named = env::var_os(&variable).map(PathBuf::from);
+    if let Some(program) = named.or(installed)
+        && let Ok(folder) = program.parent().unwrap_or(&program).canonicalize()
         && program.exists()
     {
         return Some(folder.join(program.file_name()?));

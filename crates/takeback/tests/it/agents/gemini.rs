@@ -2,9 +2,9 @@
 
 use std::process::Command;
 use std::time::Duration;
+use takeback_agents::{AgentKind, GEMINI};
 
 use serde_json::{Value, json};
-use takeback_agents::hook::Plugged;
 
 use super::desk::Desk;
 use super::stories;
@@ -15,7 +15,7 @@ use crate::chat::seat::ESC;
 struct Gemini;
 
 impl Driven for Gemini {
-    const AGENT: Plugged = Plugged::Gemini;
+    const AGENT: &'static AgentKind = &GEMINI;
 
     fn settle(desk: &Desk) {
         let settings = json!({

@@ -4,8 +4,7 @@ use std::process::Command;
 use std::time::Duration;
 
 use serde_json::{Value, json};
-use takeback_agents::hook::Plugged;
-use takeback_agents::opencode::plugin;
+use takeback_agents::{AgentKind, HookProgram, OPENCODE, add_hooks};
 
 use super::desk::Desk;
 use super::stories;
@@ -16,7 +15,7 @@ use crate::chat::seat::{ENTER, ESC};
 struct Opencode;
 
 impl Driven for Opencode {
-    const AGENT: Plugged = Plugged::Opencode;
+    const AGENT: &'static AgentKind = &OPENCODE;
 
     fn settle(desk: &Desk) {
         let folder = ".config/opencode";
@@ -37,7 +36,9 @@ impl Driven for Opencode {
         desk.settle(&format!("{folder}/opencode.json"), &config.to_string());
         // The server goes soon after the test.
         let ensure = r#""serve", "--ensure""#;
-        let plugin = plugin(env!("CARGO_BIN_EXE_takeback"));
+        let program = HookProgram { word: env!("CARGO_BIN_EXE_takeback"), runs: &|_| true };
+        let plugin = add_hooks(&OPENCODE, None, &program).expect("a plugin").expect("a new one");
+        let plugin = String::from_utf8(plugin).expect("text");
         assert!(plugin.contains(ensure));
         let plugin = plugin.replace(ensure, &format!(r#"{ensure}, "--idle-exit", "10""#));
         desk.settle(&format!("{folder}/plugins/takeback.js"), &plugin);

@@ -1,9 +1,9 @@
 //! Qwen Code.
 
 use std::process::Command;
+use takeback_agents::{AgentKind, QWEN};
 
 use serde_json::{Value, json};
-use takeback_agents::hook::Plugged;
 
 use super::desk::Desk;
 use super::stories;
@@ -14,7 +14,7 @@ use crate::chat::seat::ESC;
 struct Qwen;
 
 impl Driven for Qwen {
-    const AGENT: Plugged = Plugged::Qwen;
+    const AGENT: &'static AgentKind = &QWEN;
 
     fn settle(desk: &Desk) {
         desk.init(Self::AGENT);

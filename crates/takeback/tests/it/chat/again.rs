@@ -1,7 +1,9 @@
 //! Going back more than once, and to prompts that the conversation no longer has.
 
-use super::seat::{ENTER, ESC, Place};
-use super::story::{after_two_prompts, goes_back, opens_the_menu, scenario, two};
+use super::seat::{ENTER, ESC};
+use super::story::{
+    after_two_prompts, goes_back, goes_back_to, opens_the_menu, plays, point_of, restores, two,
+};
 use crate::home::User;
 
 const SECOND: &str = "Add multiply and divide functions to utils.ts";
@@ -11,10 +13,12 @@ fn step_by_step_to_the_beginning() {
     let user = User::with(&[("mine.txt", "mine\n")]);
     let before = user.tree();
     let mut seat = after_two_prompts(&user);
-    opens_the_menu(&mut seat).types("1");
-    goes_back(&mut seat).sees("Restored to checkpoint: Add multiply").sees(&format!("> {SECOND}"));
-    opens_the_menu(&mut seat).types("2");
-    goes_back(&mut seat).sees("Restored to checkpoint: Create a file").sees("> Create a file");
+    goes_back_to(&mut seat, "1")
+        .sees("Restored to checkpoint: Add multiply")
+        .sees(&format!("> {SECOND}"));
+    goes_back_to(&mut seat, "2")
+        .sees("Restored to checkpoint: Create a file")
+        .sees("> Create a file");
     assert_eq!(user.tree(), before);
     seat.types("\x15").says("/undo").sees("Undone.").sees("It has add and subtract.");
     assert_eq!(user.read("utils.ts"), two());
@@ -26,13 +30,12 @@ fn step_by_step_to_the_beginning() {
 fn to_a_prompt_that_a_rewind_has_cut_off() {
     let user = User::new();
     let mut seat = after_two_prompts(&user);
-    opens_the_menu(&mut seat).types("2");
-    goes_back(&mut seat).sees("Restored to checkpoint: Create a file");
+    goes_back_to(&mut seat, "2").sees("Restored to checkpoint: Create a file");
     assert!(!user.exists("utils.ts"));
-    seat.types("\x15").sees("say what to do");
+    seat.types("\x15").sees("Type a prompt");
     opens_the_menu(&mut seat).sees("2 files +7 -0").types("1");
     goes_back(&mut seat).sees("Restored to checkpoint: Add multiply");
-    seat.sees("the conversation does not have this prompt any more");
+    seat.sees("the conversation no longer has this prompt");
     assert_eq!((user.read("utils.ts"), user.exists("index.ts")), (two(), false));
     // The agent has forgotten both.
     seat.says("again").sees("It has add and subtract.");
@@ -43,9 +46,8 @@ fn to_a_prompt_from_before_the_conversation_was_cleared() {
     let user = User::new();
     let mut seat = after_two_prompts(&user);
     seat.says("/clear").sees("A new conversation.");
-    opens_the_menu(&mut seat).types("1");
-    goes_back(&mut seat).sees("Restored to checkpoint: Add multiply");
-    seat.sees("the conversation does not have this prompt any more");
+    goes_back_to(&mut seat, "1").sees("Restored to checkpoint: Add multiply");
+    seat.sees("the conversation no longer has this prompt");
     assert_eq!((user.read("utils.ts"), user.exists("index.ts")), (two(), false));
 }
 
@@ -53,12 +55,14 @@ fn to_a_prompt_from_before_the_conversation_was_cleared() {
 fn to_a_prompt_that_was_given_again() {
     let user = User::new();
     let mut seat = after_two_prompts(&user);
-    opens_the_menu(&mut seat).types("1");
-    goes_back(&mut seat).sees("Restored to checkpoint: Add multiply").sees_no("divide too.");
+    goes_back_to(&mut seat, "1")
+        .sees("Restored to checkpoint: Add multiply")
+        .sees_no("divide too.");
     seat.types(ENTER).sees("divide too.").sees("3 points");
     // The one that was cut off; what was given in its place is cut instead.
-    opens_the_menu(&mut seat).types("2");
-    goes_back(&mut seat).sees("Restored to checkpoint: Add multiply").sees_no("divide too.");
+    goes_back_to(&mut seat, "2")
+        .sees("Restored to checkpoint: Add multiply")
+        .sees_no("divide too.");
     assert_eq!((user.read("utils.ts"), user.exists("index.ts")), (two(), false));
     seat.sees(&format!("> {SECOND}"));
 }
@@ -80,8 +84,7 @@ fn a_new_session_after_others() {
     let mut seat = after_two_prompts(&user);
     seat.says("/exit");
     assert_eq!(seat.ends(), 0);
-    let scenario = scenario(&user);
-    let mut seat = Place::of(&user).sit(&["chat", "--scenario", &scenario]);
+    let mut seat = plays(&user, &[]);
     seat.sees("builtin").types(ESC).types(ESC).sees("other sessions");
 }
 
@@ -89,11 +92,11 @@ fn a_new_session_after_others() {
 fn what_went_last_comes_back_first() {
     let user = User::new();
     let mut seat = after_two_prompts(&user);
-    opens_the_menu(&mut seat).types("1").sees("[x] ").types(ENTER).sees("What is to go back?");
-    seat.types("c").sees("Restored to checkpoint: Add multiply").sees_no("divide too.");
-    seat.types("\x15").sees("say what to do");
-    opens_the_menu(&mut seat).types("1").sees("[x] ").types(ENTER).sees("What is to go back?");
-    seat.types("f").sees("1 restored, 1 deleted").sees_no("divide too.");
+    restores(&mut seat, "1", "c")
+        .sees("Restored to checkpoint: Add multiply")
+        .sees_no("divide too.");
+    seat.types("\x15").sees("Type a prompt");
+    restores(&mut seat, "1", "f").sees("1 restored, 1 deleted").sees_no("divide too.");
     assert_eq!(user.read("utils.ts"), two());
     seat.says("/undo").sees("Undone.");
     assert!(user.read("utils.ts").contains("divide"), "files went last");
@@ -104,8 +107,9 @@ fn what_went_last_comes_back_first() {
 fn what_was_said_after_a_rewind_comes_back_by_redo() {
     let user = User::new();
     let mut seat = after_two_prompts(&user);
-    opens_the_menu(&mut seat).types("1");
-    goes_back(&mut seat).sees("Restored to checkpoint: Add multiply").sees_no("divide too.");
+    goes_back_to(&mut seat, "1")
+        .sees("Restored to checkpoint: Add multiply")
+        .sees_no("divide too.");
     seat.types("\x15").says("quite another prompt").sees("divide too.").sees_no("working");
     // The same files came of both prompts.
     seat.says("/undo").sees("No file had to change.").sees("The conversation is back.");
@@ -116,19 +120,14 @@ fn what_was_said_after_a_rewind_comes_back_by_redo() {
 }
 
 #[test]
-fn a_rewind_of_somebody_else_is_not_undone_unasked() {
+fn a_rewind_of_another_process_is_not_undone() {
     let user = User::new();
     let mut seat = after_two_prompts(&user);
-    opens_the_menu(&mut seat).types("1").sees("[x] ").types(ENTER).sees("What is to go back?");
-    seat.types("f").sees("Restored to checkpoint: Add multiply");
-    let first =
-        user.json(&["log", "-n", "99"]).as_array().expect("a list").iter().find_map(|point| {
-            let is_it = point["description"].as_str()?.starts_with("Create a file");
-            point["id"].as_str().filter(|_| is_it).map(str::to_owned)
-        });
-    assert_eq!(user.takeback(&["rewind", &first.expect("a point"), "-y"]).code, 0);
+    restores(&mut seat, "1", "f").sees("Restored to checkpoint: Add multiply");
+    let first = point_of(&user, "Create a file");
+    assert_eq!(user.takeback(&["rewind", &first, "-y"]).code, 0);
     let before = user.tree();
-    seat.says("/undo").sees("Command execution failed: somebody else has gone back");
+    seat.says("/undo").sees("Command execution failed: another process has rewound");
     assert_eq!(user.tree(), before);
 }
 
@@ -136,20 +135,20 @@ fn a_rewind_of_somebody_else_is_not_undone_unasked() {
 fn redo_says_what_became_of_the_conversation() {
     let user = User::new();
     let mut seat = after_two_prompts(&user);
-    opens_the_menu(&mut seat).types("1");
-    goes_back(&mut seat).sees("Restored to checkpoint: Add multiply").sees_no("divide too.");
-    seat.types("\x15").says("/undo").sees("Undone. Checked on disk.");
+    goes_back_to(&mut seat, "1")
+        .sees("Restored to checkpoint: Add multiply")
+        .sees_no("divide too.");
+    seat.types("\x15").says("/undo").sees("Undone. Verified on disk.");
     seat.sees("The conversation is back.").sees("divide too.");
-    seat.says("/redo").sees("Redone. Checked on disk.");
+    seat.says("/redo").sees("Redone. Verified on disk.");
     seat.sees("The conversation is as it was before the undo.").sees_no("divide too.");
     assert!(!seat.shown().contains("is back"), "it has gone again:\n{}", seat.shown());
     assert_eq!(user.read("utils.ts"), two());
     seat.types("\x15").says("/undo").sees("The conversation is back.").says("/exit");
     assert_eq!(seat.ends(), 0);
     // Another run knows of the files alone.
-    let scenario = scenario(&user);
-    let mut seat = Place::of(&user).sit(&["chat", "--scenario", &scenario, "--continue"]);
-    seat.sees("divide too.").says("/redo").sees("Redone. Checked on disk.");
+    let mut seat = plays(&user, &["--continue"]);
+    seat.sees("divide too.").says("/redo").sees("Redone. Verified on disk.");
     seat.sees("Only files were redone; the conversation stays as it is.").sees("divide too.");
     assert_eq!(user.read("utils.ts"), two());
     seat.says("/undo").sees("Only files were undone; the conversation stays as it is.");
@@ -160,12 +159,13 @@ fn redo_says_what_became_of_the_conversation() {
 fn redo_of_a_part_is_not_called_a_whole() {
     let user = User::new();
     let mut seat = after_two_prompts(&user);
-    opens_the_menu(&mut seat).types("1").sees("[x] ").types(ENTER).sees("What is to go back?");
-    seat.types("f").sees("Restored to checkpoint: Add multiply").says("/undo").sees("Undone.");
+    restores(&mut seat, "1", "f")
+        .sees("Restored to checkpoint: Add multiply")
+        .says("/undo")
+        .sees("Undone.");
     user.write("utils.ts", &user.read("utils.ts").replace("a / b", "a / b / 1"));
-    let failed =
-        "Restore failed: not all of it was redone: utils.ts was changed by you too and stays";
-    seat.says("/redo").sees("1 conflict").sees("Restore failed: not all of it was redone");
+    let failed = "Restore failed: not everything was redone: kept utils.ts (you changed it too)";
+    seat.says("/redo").sees("1 conflict").sees("Restore failed: not everything was redone");
     let words: Vec<String> = seat.shown().split_whitespace().map(str::to_owned).collect();
     assert!(words.join(" ").contains(failed), "{}", seat.shown());
     assert!(!seat.shown().contains("Redone."), "{}", seat.shown());
@@ -176,13 +176,15 @@ fn redo_of_a_part_is_not_called_a_whole() {
 fn redo_that_finds_everything_done_says_so() {
     let user = User::new();
     let mut seat = after_two_prompts(&user);
-    opens_the_menu(&mut seat).types("1").sees("[x] ").types(ENTER).sees("What is to go back?");
-    seat.types("f").sees("Restored to checkpoint: Add multiply").says("/undo").sees("Undone.");
+    restores(&mut seat, "1", "f")
+        .sees("Restored to checkpoint: Add multiply")
+        .says("/undo")
+        .sees("Undone.");
     user.write("utils.ts", &two());
     std::fs::remove_file(user.work().join("index.ts")).expect("it goes");
     seat.says("/redo").sees("No file had to change.");
     assert!(!seat.shown().contains("Redone."), "{}", seat.shown());
-    // The conversation never went, so nothing is said of it, and the agent goes on with it.
+    // The conversation never changed, so there is no message about it.
     seat.says("/undo").sees("Command execution failed");
     assert!(!seat.shown().contains("The conversation is"), "{}", seat.shown());
     seat.says("a third thing").sees("Half of it is done.");

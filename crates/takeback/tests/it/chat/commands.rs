@@ -1,15 +1,19 @@
 //! Each slash command, by each of its names.
 
+use serde_json::json;
+
 use super::seat::{DOWN, ENTER, ESC, Place, Seat};
-use super::story::{after_two_prompts, after_two_prompts_at, opens_the_menu};
+use super::story::{
+    after_two_prompts, after_two_prompts_at, opens_the_menu, plays_turns, point_of,
+};
 use crate::home::User;
 
-/// Sees the answer to one command alone: what stood there before is gone.
+/// Runs a command and waits for its answer.
 fn asks<'a>(seat: &'a mut Seat, line: &str, answer: &str) -> &'a mut Seat {
     seat.says(line).sees(answer)
 }
 
-/// An empty folder, and nothing said yet.
+/// A session without prompts in an empty folder.
 fn fresh(user: &User) -> Seat {
     let mut seat = Place::of(user).sit(&["chat", "--agent", "builtin"]);
     seat.sees("builtin");
@@ -21,7 +25,7 @@ fn help_lists_all_of_them_by_both_names() {
     let user = User::new();
     for name in ["/help", "/?"] {
         let mut seat = Place::of(&user).sized(120, 40).sit(&["chat", "--agent", "builtin"]);
-        seat.sees("builtin").says(name).sees("ctrl-d leaves");
+        seat.sees("builtin").says(name).sees("ctrl-d exits");
         let shown = seat.shown();
         let listed: Vec<&str> = shown
             .lines()
@@ -68,7 +72,7 @@ fn tab_completes() {
 }
 
 #[test]
-fn a_point_by_hand_stands_in_the_menu_with_its_label() {
+fn a_point_by_hand_is_in_the_menu_with_its_label() {
     let user = User::with(&[("a.txt", "one\n")]);
     let mut seat = fresh(&user);
     asks(&mut seat, "/checkpoint before lunch", "“before lunch”").sees("1 point ");
@@ -89,17 +93,13 @@ fn rewind_and_restore_go_to_the_point_they_name() {
     let mut seat = after_two_prompts(&user);
     let after = user.tree();
     asks(&mut seat, "/checkpoint both", "“both”");
-    let message = user.json(&["log"]).as_array().expect("a list").iter().find_map(|point| {
-        let is_it = point["description"].as_str()?.starts_with("Add multiply");
-        point["id"].as_str().filter(|_| is_it).map(str::to_owned)
-    });
-    let line = format!("/rewind {}", message.expect("a point"));
-    asks(&mut seat, &line, "[x] ").types(ENTER).sees("What is to go back?");
+    let line = format!("/rewind {}", point_of(&user, "Add multiply"));
+    asks(&mut seat, &line, "[x] ").types(ENTER).sees("Restore what?");
     seat.types("f").sees("Restored to checkpoint: Add multiply");
     assert!(!user.exists("index.ts"));
-    asks(&mut seat, "/undo", "Undone. Checked on disk.");
+    asks(&mut seat, "/undo", "Undone. Verified on disk.");
     assert_eq!(user.tree(), after);
-    asks(&mut seat, "/redo", "Redone. Checked on disk.");
+    asks(&mut seat, "/redo", "Redone. Verified on disk.");
     assert!(!user.exists("index.ts"));
     // A step of the agent, which the menu lists only if it is asked for.
     asks(&mut seat, "/rewind @~1", "model").sees("[x] ").types(ESC).sees("(current)");
@@ -124,14 +124,19 @@ fn diff_points_and_status_answer_on_the_screen() {
 #[test]
 fn diff_says_when_there_is_nothing() {
     let user = User::new();
-    asks(&mut fresh(&user), "/diff", "Nothing changed since the last prompt.");
+    let mut seat = fresh(&user);
+    asks(&mut seat, "/diff", "/diff compares with your last prompt; there is none yet.");
+    let turns = json!({ "turns": [{ "steps": [{ "say": "I only talk." }] }] });
+    let mut seat = plays_turns(&user, &turns);
+    seat.says("talk").sees("I only talk.").sees("1 point ");
+    asks(&mut seat, "/diff", "Nothing changed since the last prompt.");
 }
 
 #[test]
 fn a_conversation_is_saved_listed_loaded_and_deleted() {
     let user = User::new();
     let mut seat = after_two_prompts(&user);
-    asks(&mut seat, "/conversations", "No conversations are saved.");
+    asks(&mut seat, "/conversations", "No saved conversations.");
     asks(&mut seat, "/save first try", "Saved as first try");
     asks(&mut seat, "/save", "Saved as 20");
     asks(&mut seat, "/clear", "A new conversation. Files and points stay.").sees_no("divide too.");
@@ -178,7 +183,7 @@ fn exit_and_quit_leave_and_say_how_to_go_on() {
         let mut seat = fresh(&user);
         seat.says(name);
         assert_eq!(seat.ends(), 0);
-        assert!(!seat.shown().contains("go on with"), "nothing was said: {}", seat.shown());
+        assert!(!seat.shown().contains("continue with"), "nothing was said: {}", seat.shown());
     }
     let mut seat = after_two_prompts(&user);
     seat.says("/exit");
@@ -196,7 +201,7 @@ fn a_menu_of_one_point_is_gone_through_with_arrows() {
 }
 
 #[test]
-fn a_zone_that_is_not_known_is_told_once_and_not_across_the_screen() {
+fn an_unknown_time_zone_is_reported_once_and_inside_the_session() {
     let user = User::new();
     let place = Place::of(&user).with("TZ", "Mars/Olympus");
     let mut seat = after_two_prompts_at(place);

@@ -1,11 +1,14 @@
-//! Every message that other programs' users know, word for word, and in its colour.
+//! The messages that users know from other programs, word for word and in their colours.
 
 use std::os::unix::fs::PermissionsExt as _;
 
 use serde_json::json;
 
+use super::rewind_menu::after_a_step;
 use super::seat::{A_WHILE, DOWN, ENTER, ESC, Place, Seat};
-use super::story::{after_two_prompts, goes_back, opens_the_menu, playing, scenario};
+use super::story::{
+    after_two_prompts, goes_back, goes_back_to, opens_the_menu, plays, plays_turns,
+};
 use crate::home::User;
 
 const GREEN: vt100::Color = vt100::Color::Idx(2);
@@ -14,7 +17,7 @@ const VARIABLE: &str = "CLAUDE_CODE_ENABLE_SDK_FILE_CHECKPOINTING";
 const WARNING: &str = "Warning: File checkpointing enabled but environment variable not set";
 const ADVICE: &str = "Set CLAUDE_CODE_ENABLE_SDK_FILE_CHECKPOINTING=1 to enable SDK checkpointing";
 
-/// Starts and leaves again; what stood on standard error.
+/// Starts and ends a session; its standard error.
 pub(super) fn errors_at_start(place: Place<'_>) -> String {
     let file = place.user.home().join("errors");
     let mut seat = place.errors_to(file.clone()).sit(&["chat", "--agent", "builtin"]);
@@ -27,7 +30,7 @@ pub(super) fn log_of(user: &User) -> String {
     std::fs::read_to_string(user.home().join(".takeback/logs/chat.log")).unwrap_or_default()
 }
 
-/// A program in place of `claude`, which does what this line of shell does.
+/// A shell script in place of `claude`.
 pub(super) fn program(user: &User, line: &str) -> String {
     let file = user.home().join("program.sh");
     std::fs::write(&file, format!("#!/bin/sh\n{line}\n")).expect("a program");
@@ -35,19 +38,19 @@ pub(super) fn program(user: &User, line: &str) -> String {
     file.display().to_string()
 }
 
-/// With an agent that is gone at once, a point, and a change by an agent after it.
+/// An agent that exits at once, a point, and another agent's change after it.
 fn without_an_agent(user: &User) -> Seat {
     let program = program(user, "exit 0");
     let mut seat = Place::of(user).sit(&["chat", "--agent", "claude", "--program", &program]);
-    seat.sees("The agent has ended").says("/checkpoint before").sees("“before”");
-    let told = |line: &str| assert_eq!(user.fed(&["record"], line).code, 0);
-    told(r#"{"event":"prompt","session":"s","message":"m1","text":"make it two"}"#);
-    told(r#"{"event":"before_tool","session":"s","call":"c1","tool":"Edit","paths":["a.txt"]}"#);
+    seat.sees("The agent has exited").says("/checkpoint before").sees("“before”");
+    let record = |line: &str| assert_eq!(user.fed(&["record"], line).code, 0);
+    record(r#"{"event":"prompt","session":"s","message":"m1","text":"make it two"}"#);
+    record(r#"{"event":"before_tool","session":"s","call":"c1","tool":"Edit","paths":["a.txt"]}"#);
     user.write("a.txt", "two\n");
-    told(r#"{"event":"after_tool","session":"s","call":"c1"}"#);
-    told(r#"{"event":"turn_end","session":"s"}"#);
+    record(r#"{"event":"after_tool","session":"s","call":"c1"}"#);
+    record(r#"{"event":"turn_end","session":"s"}"#);
     seat.types(ESC).types(ESC).sees("[before]").types(DOWN).sees("> 1 ").types(ENTER);
-    seat.sees("a.txt").types(ENTER).sees("What is to go back?").types(ENTER);
+    seat.sees("a.txt").types(ENTER).sees("Restore what?").types(ENTER);
     seat.sees("Restore failed: No active query session. Cannot restore checkpoint.");
     assert_eq!(seat.colour_of("Restore failed"), RED);
     assert_eq!(user.read("a.txt"), "two\n", "nothing was changed");
@@ -63,7 +66,7 @@ fn a_settings_file_that_asks_for_checkpoints_and_no_variable_make_two_lines() {
     assert_eq!(errors_at_start(Place::of(&user)), format!("{WARNING}\n{ADVICE}\n"));
     assert_eq!(errors_at_start(Place::of(&user).with(VARIABLE, "1")), "");
     user.set(r#"{"enableFileCheckpointing": false}"#);
-    assert_eq!(errors_at_start(Place::of(&user)), "", "nobody asks for any");
+    assert_eq!(errors_at_start(Place::of(&user)), "", "checkpoints are off");
 
     let user = User::new();
     user.write(".takeback/settings.json", r#"{"enableFileCheckpointing": true}"#);
@@ -71,7 +74,7 @@ fn a_settings_file_that_asks_for_checkpoints_and_no_variable_make_two_lines() {
 }
 
 #[test]
-fn the_warning_stands_on_the_terminal_before_the_session() {
+fn the_warning_is_printed_before_the_session() {
     let user = User::new();
     user.set(r#"{"enableFileCheckpointing": true}"#);
     let mut seat = Place::of(&user).sit(&["chat", "--agent", "builtin"]);
@@ -86,8 +89,7 @@ fn checkpoint_feature_not_enabled() {
     let user = User::new();
     user.set(r#"{"enableFileCheckpointing": false}"#);
     let said = "Checkpoint feature not enabled";
-    let scenario = scenario(&user);
-    let mut seat = Place::of(&user).sit(&["chat", "--scenario", &scenario]);
+    let mut seat = plays(&user, &[]);
     seat.sees("not recorded").types(ESC).types(ESC).sees(said);
     seat.says("/rewind").sees_times(2, said);
     seat.says("/checkpoint x").sees_times(3, said);
@@ -117,7 +119,7 @@ fn no_checkpoints_available() {
 }
 
 #[test]
-fn where_there_are_executions_alone_they_are_what_is_chosen_from() {
+fn without_points_the_menu_opens_on_the_executions() {
     let user = User::with(&[("a.txt", "zero\n")]);
     for (step, status) in [(1, "success"), (2, "failed")] {
         let state = json!({ "execution_id": "build", "step_index": step, "status": status,
@@ -139,7 +141,7 @@ fn where_there_are_executions_alone_they_are_what_is_chosen_from() {
     }
     seat.types(ESC).types(ESC);
     opens(&mut seat);
-    seat.types(DOWN).types(ENTER).sees("enter go on").types(ENTER);
+    seat.types(DOWN).types(ENTER).sees("enter continue").types(ENTER);
     seat.sees("Restore state and files?").types(ENTER).sees("Restored to checkpoint: build");
     let listed = user.json(&["state", "list"]);
     let mut listed = listed.as_array().expect("a list").iter();
@@ -151,8 +153,7 @@ fn where_there_are_executions_alone_they_are_what_is_chosen_from() {
 fn restored_is_green_and_logged() {
     let user = User::new();
     let mut seat = after_two_prompts(&user);
-    opens_the_menu(&mut seat).types("1");
-    goes_back(&mut seat).sees("Restored to checkpoint: Add multiply and divide functions");
+    goes_back_to(&mut seat, "1").sees("Restored to checkpoint: Add multiply and divide functions");
     assert_eq!(seat.colour_of("Restored to"), GREEN);
     assert!(log_of(&user).contains("restored to checkpoint"), "{}", log_of(&user));
 }
@@ -164,14 +165,14 @@ fn a_conflict_is_red_and_logged_and_the_conversation_is_not_cut() {
     let theirs = user.read("utils.ts").replace("a * b", "b * a");
     user.write("utils.ts", &theirs);
     opens_the_menu(&mut seat).types("1").sees("conflict");
-    goes_back(&mut seat).sees("Restore failed: utils.ts was changed by you too and stays");
+    goes_back(&mut seat).sees("Restore failed: kept utils.ts (you changed it too)");
     assert_eq!(seat.colour_of("Restore failed"), RED);
     assert!(!seat.ever().contains("Restored to checkpoint"));
-    seat.sees("--exact` takes yours back too").sees("divide too.").sees("say what to do");
+    seat.sees("--exact` undoes your changes too").sees("divide too.").sees("Type a prompt");
     assert_eq!(user.read("utils.ts"), theirs);
     let log = log_of(&user);
     let line = log.lines().last().expect("a line");
-    let why = "restore failed: utils.ts was changed by you too and stays";
+    let why = "restore failed: kept utils.ts (you changed it too)";
     assert!(line.contains(" ERROR ") && line.ends_with(why), "{log}");
 }
 
@@ -186,7 +187,7 @@ fn without_a_live_agent_files_are_offered_from_the_own_copy() {
 }
 
 #[test]
-fn without_a_live_agent_nothing_is_done_that_nobody_wants() {
+fn without_a_live_agent_nothing_is_restored_unasked() {
     let user = User::with(&[("a.txt", "one\n")]);
     let mut seat = without_an_agent(&user);
     seat.types("n").sees_no("y yes").says("/status").sees("points");
@@ -197,19 +198,11 @@ fn without_a_live_agent_nothing_is_done_that_nobody_wants() {
 
 #[test]
 fn a_step_of_an_execution_is_restored() {
-    let user = User::with(&[("a.txt", "zero\n")]);
-    let program = env!("CARGO_BIN_EXE_takeback");
-    let state = json!({ "execution_id": "build", "step_index": 1, "step_name": "compile",
-        "state": { "n": 1 }, "context": {} });
-    user.write("../home/1.json", &state.to_string());
-    let line =
-        format!("echo one > a.txt; {program} -q state save < $HOME/1.json; echo two > a.txt");
-    let ran = user.takeback(&["-q", "run", "--", "sh", "-c", &line]);
-    assert_eq!((ran.code, user.read("a.txt").as_str()), (0, "two\n"), "{ran:?}");
+    let user = after_a_step();
     let mut seat = Place::of(&user).sit(&["chat", "--agent", "builtin"]);
     seat.sees("builtin").types(ESC).types(ESC).sees("Checkpoints").types("\t");
     seat.sees("Restore build").sees("Step: compile").types("/").types("build");
-    seat.sees_no("Step: start").types(ENTER).sees("enter go on").types(ENTER);
+    seat.sees_no("Step: start").types(ENTER).sees("enter continue").types(ENTER);
     seat.sees("Restore state and files?").types(ENTER).sees("Restored to checkpoint: build");
     assert_eq!(seat.colour_of("Restored to"), GREEN);
     assert_eq!(user.read("a.txt"), "one\n");
@@ -221,7 +214,7 @@ fn a_step_of_an_execution_is_restored() {
 }
 
 #[test]
-fn a_command_that_fails_is_told_and_the_session_goes_on() {
+fn a_failing_command_is_reported_and_the_session_continues() {
     let user = User::new();
     let mut seat = after_two_prompts(&user);
     seat.says("/rewnd").sees("Command execution failed: there is no command /rewnd; did you mean");
@@ -235,36 +228,34 @@ fn a_command_that_fails_is_told_and_the_session_goes_on() {
 }
 
 #[test]
-fn a_turn_that_fails_is_told() {
+fn a_failing_tool_is_red() {
     let user = User::new();
     let turns = json!({ "turns": [{ "steps": [
         { "tool": "shell", "input": { "command": "echo no such thing; exit 4" } },
         { "say": "That did not work." },
     ] }] });
-    let scenario = playing(&user, &turns);
-    let mut seat = Place::of(&user).sit(&["chat", "--scenario", &scenario]);
-    seat.sees("builtin").says("try it").sees("exit 4: no such thing").sees("did not work.");
+    let mut seat = plays_turns(&user, &turns);
+    seat.says("try it").sees("exit 4: no such thing").sees("did not work.");
     assert_eq!((seat.colour_of("◆ $ echo"), seat.colour_of("exit 4:")), (RED, RED));
 }
 
 #[test]
 fn an_agent_that_is_not_there_is_named() {
     let user = User::new();
-    let answer = |args: &[&str]| {
-        let mut seat = Place::of(&user).sit(args);
-        let code = seat.ends();
-        (code, seat.shown())
-    };
-    let (code, said) = answer(&["chat", "--agent", "claude", "--program", "/nowhere/claude"]);
-    assert_eq!(code, 125, "{said}");
-    assert!(said.contains("/nowhere/claude is not a program"), "{said}");
-    // Who names a program wants no other agent.
-    let (code, said) = answer(&["chat", "--program", "/nowhere/claude"]);
-    assert_eq!(code, 125, "{said}");
-    assert!(said.contains("/nowhere/claude is not a program"), "{said}");
-    let (code, said) = answer(&["chat", "--agent", "claude"]);
-    assert_eq!(code, 125, "{said}");
-    assert!(said.contains("`claude` was not found") && said.contains("--agent builtin"), "{said}");
+    for (args, why) in [
+        (
+            &["--agent", "claude", "--program", "/nowhere/claude"][..],
+            "/nowhere/claude is not a program",
+        ),
+        // A named program excludes other agents.
+        (&["--program", "/nowhere/claude"], "/nowhere/claude is not a program"),
+        (&["--agent", "claude"], "`claude` was not found"),
+    ] {
+        let mut seat = Place::of(&user).sit(&[&["chat"], args].concat());
+        assert_eq!(seat.ends(), 125, "{}", seat.shown());
+        let said = seat.shown();
+        assert!(said.contains(why) && said.contains("--agent builtin"), "{said}");
+    }
     let piped = user.takeback(&["chat"]);
     assert_eq!(piped.code, 2);
     assert!(piped.err.contains("chat needs a terminal"), "{piped:?}");

@@ -1,4 +1,4 @@
-//! `takeback rewind` without a point: the same menu, for one choice.
+//! `takeback rewind` without a point: the menu on the command line.
 
 use serde_json::json;
 
@@ -6,7 +6,7 @@ use super::seat::{DOWN, ENTER, ESC, Place, Seat};
 use crate::home::User;
 use crate::unclear::after_two_commands;
 
-/// Two prompts: the first made `a.txt` what it is, the second changed it and made `b.txt`; then somebody
+/// Two prompts: the first changed `a.txt`, the second changed it again and created `b.txt`; then the user
 /// wrote `mine.txt`.
 fn after_two_prompts() -> User {
     let user = User::with(&[("a.txt", "zero\n"), ("mine.txt", "mine\n")]);
@@ -17,20 +17,20 @@ fn after_two_prompts() -> User {
 }
 
 fn agent_writes(user: &User, number: u32, prompt: &str, files: &[(&str, &str)]) {
-    let told = |event: serde_json::Value| {
+    let record = |event: serde_json::Value| {
         let answer = user.fed(&["record"], &event.to_string());
         assert_eq!(answer.code, 0, "{answer:?}");
     };
     let paths: Vec<&str> = files.iter().map(|(path, _)| *path).collect();
     let (message, call) = (format!("m{number}"), format!("c{number}"));
-    told(json!({ "event": "prompt", "session": "s", "message": message, "text": prompt }));
-    told(json!({ "event": "before_tool", "session": "s", "call": call, "tool": "Edit",
+    record(json!({ "event": "prompt", "session": "s", "message": message, "text": prompt }));
+    record(json!({ "event": "before_tool", "session": "s", "call": call, "tool": "Edit",
         "paths": paths }));
     for (path, text) in files {
         user.write(path, text);
     }
-    told(json!({ "event": "after_tool", "session": "s", "call": call }));
-    told(json!({ "event": "turn_end", "session": "s" }));
+    record(json!({ "event": "after_tool", "session": "s", "call": call }));
+    record(json!({ "event": "turn_end", "session": "s" }));
 }
 
 fn sits(user: &User, flags: &[&str]) -> Seat {
@@ -52,13 +52,13 @@ fn a_point_is_chosen_and_gone_back_to() {
     let user = after_two_prompts();
     let mut seat = sits(&user, &[]);
     seat.sees("1 just now").sees("make it two").sees("make it one");
-    seat.types(DOWN).sees("b.txt").types(ENTER).sees("[x] deleted").sees("[x] restored");
-    seat.types(ENTER).sees("What is to go back?").sees("Files only");
+    seat.types(DOWN).sees("b.txt").types(ENTER).sees("[x] delete").sees("[x] restore");
+    seat.types(ENTER).sees("Restore what?").sees("Files only");
     assert!(!seat.shown().contains("onversation"), "{}", seat.shown());
     seat.types(ENTER);
     assert_eq!(seat.ends(), 0);
     assert!(seat.is_restored());
-    seat.sees("Rewind to").sees("deleted   b.txt").sees("Done and checked on disk.");
+    seat.sees("Rewind to").sees("deleted   b.txt").sees("Done and verified on disk.");
     assert_eq!(files(&user), are("one\n", false, "mine, later\n"));
 }
 
@@ -69,7 +69,7 @@ fn while_an_agent_is_at_work_there_is_a_question() {
     let prompt = json!({ "event": "prompt", "session": "s", "message": "m3", "text": "go on" });
     assert_eq!(user.fed(&["record"], &prompt.to_string()).code, 0);
     let mut seat = sits(&user, &[]);
-    seat.types("2").sees("[x] ").types(ENTER).sees("What is to go back?").types("f");
+    seat.types("2").sees("[x] ").types(ENTER).sees("Restore what?").types("f");
     seat.sees("s may be at work (last event").sees("Do this? [y/N]").types("n\r");
     assert_eq!(seat.ends(), 5);
     assert_eq!(files(&user), are("two\n", true, "mine, later\n"));
@@ -79,7 +79,7 @@ fn while_an_agent_is_at_work_there_is_a_question() {
 fn a_number_is_enough() {
     let user = after_two_prompts();
     let mut seat = sits(&user, &[]);
-    seat.types("2").sees("[x] ").types(ENTER).sees("What is to go back?").types("f");
+    seat.types("2").sees("[x] ").types(ENTER).sees("Restore what?").types("f");
     assert_eq!(seat.ends(), 0);
     assert_eq!(files(&user), are("zero\n", false, "mine, later\n"));
 }
@@ -88,8 +88,8 @@ fn a_number_is_enough() {
 fn a_file_that_is_unticked_stays() {
     let user = after_two_prompts();
     let mut seat = sits(&user, &[]);
-    seat.types("1").sees("> [x] restored").types(DOWN).sees("> [x] deleted").types(" ");
-    seat.sees("[ ] deleted").types(ENTER).sees("What is to go back?").types(ENTER);
+    seat.types("1").sees("> [x] restore").types(DOWN).sees("> [x] delete").types(" ");
+    seat.sees("[ ] delete").types(ENTER).sees("Restore what?").types(ENTER);
     assert_eq!(seat.ends(), 0);
     assert_eq!(files(&user), are("one\n", true, "mine, later\n"));
 }
@@ -109,7 +109,7 @@ fn a_file_with_an_odd_name_is_chosen_like_any_other() {
         let before = seat.shown();
         seat.types(DOWN).sees_that("another line", |screen| screen != before);
     }
-    seat.types(" ").sees("> [ ] restored").types(ENTER).sees("What is to go back?").types(ENTER);
+    seat.types(" ").sees("> [ ] restore").types(ENTER).sees("Restore what?").types(ENTER);
     assert_eq!(seat.ends(), 0, "{}", seat.shown());
     assert_eq!((user.read("a.txt").as_str(), user.read("x.txt").as_str()), ("one\n", "mine\n"));
     for path in odd {
@@ -124,8 +124,8 @@ fn what_there_was_no_room_for_goes_back_too() {
     let written: Vec<(&str, &str)> = names.iter().map(|path| (path.as_str(), "x\n")).collect();
     agent_writes(&user, 1, "make many", &written);
     let mut seat = sits(&user, &[]);
-    seat.types("1").sees("more files").sees("[x] deleted  made/000").types(" ");
-    seat.sees("[ ] deleted  made/000").types(ENTER).sees("What is to go back?").types(ENTER);
+    seat.types("1").sees("more files").sees("[x] delete  made/000").types(" ");
+    seat.sees("[ ] delete  made/000").types(ENTER).sees("Restore what?").types(ENTER);
     assert_eq!(seat.ends(), 0, "{}", seat.shown());
     let left: Vec<&String> = names.iter().filter(|path| user.exists(path)).collect();
     assert_eq!(left, ["made/000"]);
@@ -159,8 +159,8 @@ fn the_last_rewind_is_undone() {
     assert_eq!(files(&user), are("two\n", true, "mine, later\n"));
 }
 
-#[test]
-fn a_step_of_an_execution_is_chosen_in_the_second_list() {
+/// A file that was `one` when the execution `build` saved its step, and `two` later.
+pub(super) fn after_a_step() -> User {
     let user = User::with(&[("a.txt", "zero\n")]);
     let program = env!("CARGO_BIN_EXE_takeback");
     let state = json!({ "execution_id": "build", "step_index": 1, "step_name": "compile",
@@ -168,10 +168,17 @@ fn a_step_of_an_execution_is_chosen_in_the_second_list() {
     user.write("../home/1.json", &state.to_string());
     let line =
         format!("echo one > a.txt; {program} -q state save < $HOME/1.json; echo two > a.txt");
-    assert_eq!(user.takeback(&["-q", "run", "--", "sh", "-c", &line]).code, 0);
+    let ran = user.takeback(&["-q", "run", "--", "sh", "-c", &line]);
+    assert_eq!((ran.code, user.read("a.txt").as_str()), (0, "two\n"), "{ran:?}");
+    user
+}
+
+#[test]
+fn a_step_of_an_execution_is_chosen_in_the_second_list() {
+    let user = after_a_step();
     let mut seat = sits(&user, &[]);
     seat.types("\t").sees("Restore build").sees("Step: compile").types(DOWN).types(ENTER);
-    seat.sees("enter go on").types(ENTER).sees("Restore state and files?").types(ENTER);
+    seat.sees("enter continue").types(ENTER).sees("Restore state and files?").types(ENTER);
     assert_eq!(seat.ends(), 0);
     seat.sees("Roll back to ckpt-build-1").sees("restored  a.txt");
     assert_eq!(user.read("a.txt"), "one\n");
@@ -184,20 +191,20 @@ fn exact_and_paths_and_dry_run_mean_what_they_mean_with_a_point() {
     seat.types("1").sees("mine.txt").sees("a.txt").types(ESC).sees("(current)").types(ESC);
     assert_eq!(seat.ends(), 5);
     let mut seat = sits(&user, &["--path", "a.txt"]);
-    seat.types("1").sees("[x] restored").types(ENTER).sees("What is to go back?");
+    seat.types("1").sees("[x] restore").types(ENTER).sees("Restore what?");
     assert!(!seat.shown().contains("b.txt"), "{}", seat.shown());
     seat.types(ESC).sees("esc back").types(ESC).sees("(current)").types(ESC);
     assert_eq!(seat.ends(), 5);
 
     let before = user.tree();
     let mut seat = sits(&user, &["--dry-run"]);
-    seat.types("1").sees("[x] ").types(ENTER).sees("What is to go back?").types(ENTER);
+    seat.types("1").sees("[x] ").types(ENTER).sees("Restore what?").types(ENTER);
     assert_eq!(seat.ends(), 0);
     seat.sees("1 to restore, 1 to delete");
     assert_eq!(user.tree(), before);
 
     let mut seat = sits(&user, &["--exact"]);
-    seat.types("1").sees("[x] ").types(ENTER).sees("What is to go back?").types(ENTER);
+    seat.types("1").sees("[x] ").types(ENTER).sees("Restore what?").types(ENTER);
     assert_eq!(seat.ends(), 0);
     assert_eq!(files(&user), are("one\n", false, "mine\n"));
 }
@@ -230,14 +237,14 @@ fn without_points_there_is_no_menu() {
 fn files_are_marked_as_the_agents_or_as_ones_own() {
     let user = after_two_commands();
     let mut seat = sits(&user, &[]);
-    seat.types("3").sees("> [x] deleted").sees("named.txt").sees("unclear");
+    seat.types("3").sees("> [x] delete").sees("named.txt").sees("unclear");
     seat.types("m").sees(">     mine");
     while !seat.shown().lines().any(|line| line.starts_with('>') && line.contains("no[t]es")) {
         let before = seat.shown();
         seat.types(DOWN).sees_that("another line", |screen| screen != before);
     }
     seat.types("t").sees(">     take");
-    seat.types(ENTER).sees("What is to go back?").types(ENTER);
+    seat.types(ENTER).sees("Restore what?").types(ENTER);
     assert_eq!(seat.ends(), 4, "{}", seat.shown());
     seat.sees("deleted   no[t]es!.txt").sees("kept      named.txt");
     let left: Vec<&str> = ["made.txt", "no[t]es!.txt", "notes!.txt", "watched.txt", "named.txt"]
@@ -254,7 +261,7 @@ fn files_are_marked_as_the_agents_or_as_ones_own() {
 fn an_exact_rewind_has_no_marks() {
     let user = after_two_commands();
     let mut seat = sits(&user, &["--exact"]);
-    seat.types("3").sees("> [x] deleted").types("m").sees("With --exact every file goes back.");
+    seat.types("3").sees("> [x] delete").types("m").sees("--exact restores every file.");
     seat.types("\x03");
     assert_eq!(seat.ends(), 5);
 }
@@ -321,6 +328,6 @@ fn what_is_older_is_not_called_this_session_where_there_is_none() {
     user.set(r#"{"checkpointKeepCount": 2}"#);
     let mut seat = sits(&user, &[]);
     seat.sees("older…  2 more").types(DOWN).types(DOWN).types(DOWN).sees("enter shows 2 more.");
-    assert!(!seat.ever().contains("of this session"), "{}", seat.shown());
+    assert!(!seat.ever().contains("in this session"), "{}", seat.shown());
     seat.types(ENTER).sees("prompt 0");
 }

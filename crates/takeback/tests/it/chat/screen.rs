@@ -1,12 +1,14 @@
-//! The screen: of any size, without colour, with what others wrote, and given back in the end.
+//! The screen: any size, no colours, untrusted text, and the terminal restored at the end.
 
 use std::process::Command;
 
 use serde_json::json;
 
 use super::seat::{DOWN, ENTER, ESC, Place, Seat};
-use super::story::{after_two_prompts, after_two_prompts_at, goes_back, opens_the_menu, playing};
-use super::story::{scenario, two};
+use super::story::{
+    after_two_prompts, after_two_prompts_at, goes_back, goes_back_to, opens_the_menu, plays,
+    plays_turns, scenario, two,
+};
 use crate::home::User;
 
 const PAGE_UP: &str = "\x1b[5~";
@@ -42,15 +44,15 @@ fn it_is_drawn_anew_when_the_size_changes() {
 #[test]
 fn forty_columns_are_enough() {
     let user = User::new();
-    let scenario = scenario(&user);
-    let mut seat = Place::of(&user).sized(40, 20).sit(&["chat", "--scenario", &scenario]);
+    let args = ["chat", "--scenario", &scenario(&user)];
+    let mut seat = Place::of(&user).sized(40, 20).sit(&args);
     seat.sees("builtin").says("Create utils.ts").sees("It has add and subtract.").sees("1 point ");
     seat.says("Add multiply").sees("divide too.").sees("2 points");
-    opens_the_menu(&mut seat).sees("Add multiply").types(DOWN).sees("deleted").types(ENTER);
-    seat.sees("[x] deleted").types(" ").sees("[ ] deleted").types(" ");
+    opens_the_menu(&mut seat).sees("Add multiply").types(DOWN).sees("delete").types(ENTER);
+    seat.sees("[x] delete").types(" ").sees("[ ] delete").types(" ");
     goes_back(&mut seat).sees("Restored to checkpoint: Add multiply");
     assert_eq!((user.read("utils.ts"), user.exists("index.ts")), (two(), false));
-    seat.sees("> Add multiply").types("\x15").says("/help").sees("ctrl-d leaves");
+    seat.sees("> Add multiply").types("\x15").says("/help").sees("ctrl-d exits");
     fills(&mut seat, 40);
 }
 
@@ -58,8 +60,7 @@ fn forty_columns_are_enough() {
 fn without_colour_nothing_is_coloured() {
     let user = User::new();
     let mut seat = after_two_prompts_at(Place::of(&user).with("NO_COLOR", "1"));
-    opens_the_menu(&mut seat).types("1");
-    goes_back(&mut seat).sees("Restored to checkpoint: ").types("\x15").says("/nonsense");
+    goes_back_to(&mut seat, "1").sees("Restored to checkpoint: ").types("\x15").says("/nonsense");
     seat.sees("Command execution failed").says("/exit");
     assert_eq!(seat.ends(), 0);
     let ever = seat.ever();
@@ -81,20 +82,17 @@ fn what_others_wrote_does_not_steer_the_terminal() {
     let user = User::new();
     let evil = "\x1b]2;pwned\x07\x1b[31mred\u{9b}2J\r\x08";
     let make = r#"printf 'evil \033]2;pwned\007 text\n' > "$(printf 'name\033]2;pwned\007')""#;
-    let scenario = playing(
-        &user,
-        &json!({ "turns": [{ "steps": [
-            { "say": format!("I say {evil} this.") },
-            { "tool": "shell", "input": { "command": format!("{make} # {evil}") } },
-            { "tool": "shell", "input": { "command": r"printf 'out\033]2;pwned\007\n'; false" } },
-            { "say": "Done with it." },
-        ] }] }),
-    );
-    let mut seat = Place::of(&user).sit(&["chat", "--scenario", &scenario]);
-    seat.sees("builtin").types("\x1b[200~be evil \x1b]2;pwned\x07 now\x1b[201~");
+    let turns = json!({ "turns": [{ "steps": [
+        { "say": format!("I say {evil} this.") },
+        { "tool": "shell", "input": { "command": format!("{make} # {evil}") } },
+        { "tool": "shell", "input": { "command": r"printf 'out\033]2;pwned\007\n'; false" } },
+        { "say": "Done with it." },
+    ] }] });
+    let mut seat = plays_turns(&user, &turns);
+    seat.types("\x1b[200~be evil \x1b]2;pwned\x07 now\x1b[201~");
     seat.sees("be evil").types(ENTER).sees("Done with it.").sees("1 point ");
     seat.says("/diff").sees("text").says("/points").sees_times(2, "be evil");
-    opens_the_menu(&mut seat).types(DOWN).sees("deleted").types(ENTER).sees("[x] deleted");
+    opens_the_menu(&mut seat).types(DOWN).sees("delete").types(ENTER).sees("[x] delete");
     goes_back(&mut seat).sees("Restored to checkpoint: be evil");
     seat.types("\x15").says("/status").sees("points").says("/exit");
     assert_eq!(seat.ends(), 0);
@@ -110,9 +108,8 @@ fn ten_thousand_lines_can_be_gone_through() {
     let user = User::new();
     let lines: Vec<String> = (1..=10_000).map(|n| format!("This is line {n}.")).collect();
     let turns = json!({ "turns": [{ "steps": [{ "say": lines.join("\n") }] }] });
-    let scenario = playing(&user, &turns);
-    let mut seat = Place::of(&user).sit(&["chat", "--scenario", &scenario]);
-    seat.sees("builtin").says("talk").sees("This is line 10000.");
+    let mut seat = plays_turns(&user, &turns);
+    seat.says("talk").sees("This is line 10000.");
     seat.types(&PAGE_UP.repeat(1010)).sees("This is line 1.").sees("more lines below, page down");
     seat.types(&PAGE_DOWN.repeat(280)).sees_that("the middle", |screen| {
         screen.contains("This is line 5") && !screen.contains("This is line 1.")
@@ -123,7 +120,7 @@ fn ten_thousand_lines_can_be_gone_through() {
     seat.sees("Command execution failed");
 }
 
-/// Ends a session in some way; the terminal is as before, and what was said is kept.
+/// Ends a session; the terminal is as before, and the conversation is stored.
 fn is_restored_after(code: u32, end: impl Fn(&mut Seat)) {
     let user = User::new();
     let mut seat = after_two_prompts(&user);
@@ -132,8 +129,7 @@ fn is_restored_after(code: u32, end: impl Fn(&mut Seat)) {
     assert_eq!(seat.ends(), code);
     assert!(seat.is_restored(), "{:?}", seat.ever());
     seat.sees("2 prompts in chat-");
-    let scenario = scenario(&user);
-    let mut seat = Place::of(&user).sit(&["chat", "--scenario", &scenario, "--continue"]);
+    let mut seat = plays(&user, &["--continue"]);
     seat.sees("Continued after 2 prompts.").sees("divide too.");
 }
 
@@ -143,29 +139,17 @@ fn signals(seat: &Seat, signal: &str) {
 }
 
 #[test]
-fn the_terminal_is_given_back_by_exit() {
+fn exit_and_keys_restore_the_terminal() {
+    is_restored_after(0, |seat| _ = seat.says("/exit"));
+    is_restored_after(0, |seat| _ = seat.types("\x04"));
     is_restored_after(0, |seat| {
-        seat.says("/exit");
+        seat.types("\x03").sees("Press ctrl-c again to exit").types("\x03");
     });
 }
 
 #[test]
-fn the_terminal_is_given_back_by_ctrl_d_and_ctrl_c_twice() {
-    is_restored_after(0, |seat| {
-        seat.types("\x04");
-    });
-    is_restored_after(0, |seat| {
-        seat.types("\x03").sees("ctrl-c again leaves").types("\x03");
-    });
-}
-
-#[test]
-fn the_terminal_is_given_back_by_sigterm() {
+fn signals_restore_the_terminal() {
     is_restored_after(143, |seat| signals(seat, "-TERM"));
-}
-
-#[test]
-fn the_terminal_is_given_back_by_sighup() {
     is_restored_after(129, |seat| signals(seat, "-HUP"));
 }
 

@@ -1,4 +1,4 @@
-//! Somebody at a real pseudo-terminal: looks, types, and waits for what is to be seen.
+//! A user at a real pseudo-terminal: types, and waits for text on the screen.
 
 use std::io::{Read as _, Write};
 use std::num::NonZeroU16;
@@ -10,10 +10,10 @@ use portable_pty::{Child, CommandBuilder, MasterPty, PtySize, native_pty_system}
 
 use crate::home::User;
 
-/// How long something is waited for before it is called missing.
+/// How long to wait for something before it counts as missing.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// Longer than a question stands before it can be answered with yes.
+/// Longer than a question must be visible before it can be allowed.
 pub(crate) const A_WHILE: Duration = Duration::from_millis(700);
 
 pub(crate) const ESC: &str = "\x1b";
@@ -21,6 +21,7 @@ pub(crate) const UP: &str = "\x1b[A";
 pub(crate) const DOWN: &str = "\x1b[B";
 pub(crate) const ENTER: &str = "\r";
 
+/// A program in a terminal.
 pub(crate) struct Seat {
     screen: vt100::Parser,
     pub(crate) written: Vec<u8>,
@@ -28,11 +29,11 @@ pub(crate) struct Seat {
     keyboard: Box<dyn Write + Send>,
     master: Box<dyn MasterPty + Send>,
     child: Box<dyn Child + Send + Sync>,
-    /// How the terminal was set before.
-    set: String,
+    /// The settings of the terminal before.
+    settings: String,
 }
 
-/// A terminal, and what is set in it.
+/// Where a program is started.
 pub(crate) struct Place<'a> {
     pub(crate) user: &'a User,
     pub(crate) rows: u16,
@@ -62,7 +63,7 @@ impl<'a> Place<'a> {
         self
     }
 
-    /// Starts `takeback ARGS` there.
+    /// Starts `takeback ARGS`.
     pub(crate) fn sit(self, args: &[&str]) -> Seat {
         let program = env!("CARGO_BIN_EXE_takeback");
         let mut command = match &self.errors {
@@ -92,7 +93,7 @@ impl Seat {
     pub(crate) fn start(command: CommandBuilder, cols: u16, rows: u16) -> Self {
         let size = PtySize { rows, cols, pixel_width: 0, pixel_height: 0 };
         let pair = native_pty_system().openpty(size).expect("a terminal");
-        let set = setting(&*pair.master);
+        let settings = settings(&*pair.master);
         let child = pair.slave.spawn_command(command).expect("it starts");
         drop(pair.slave);
         let mut reader = pair.master.try_clone_reader().expect("a reader");
@@ -108,30 +109,30 @@ impl Seat {
         let keyboard = pair.master.take_writer().expect("a keyboard");
         let some = |n| NonZeroU16::new(n).expect("some rows and columns");
         let screen = vt100::Parser::new(some(rows), some(cols), 0);
-        Self { screen, written: Vec::new(), bytes, keyboard, master: pair.master, child, set }
+        Self { screen, written: Vec::new(), bytes, keyboard, master: pair.master, child, settings }
     }
 
-    /// Types, all at once.
+    /// Types keys, all at once.
     pub(crate) fn types(&mut self, keys: &str) -> &mut Self {
         self.keyboard.write_all(keys.as_bytes()).expect("keys are typed");
         self.keyboard.flush().expect("keys are typed");
         self
     }
 
-    /// A line, and Enter as a key of its own.
+    /// Types a line, and then Enter.
     pub(crate) fn says(&mut self, line: &str) -> &mut Self {
         self.types(line);
         self.sees(line.get(..line.len().min(30)).unwrap_or(line));
         self.types(ENTER)
     }
 
-    /// Waits until something stands on the screen.
+    /// Waits until a text is on the screen.
     #[track_caller]
     pub(crate) fn sees(&mut self, what: &str) -> &mut Self {
         self.sees_that(what, |screen| screen.contains(what))
     }
 
-    /// Waits until something stands there so many times.
+    /// Waits until a text is there this many times.
     #[track_caller]
     pub(crate) fn sees_times(&mut self, times: usize, what: &str) -> &mut Self {
         self.sees_that(&format!("{times} times {what}"), |screen| {
@@ -139,12 +140,13 @@ impl Seat {
         })
     }
 
-    /// Waits until something no longer stands there.
+    /// Waits until a text is gone.
     #[track_caller]
     pub(crate) fn sees_no(&mut self, what: &str) -> &mut Self {
         self.sees_that(&format!("no {what}"), |screen| !screen.contains(what))
     }
 
+    /// Waits until the screen meets a condition, which `what` describes.
     #[track_caller]
     pub(crate) fn sees_that(&mut self, what: &str, is_so: impl Fn(&str) -> bool) -> &mut Self {
         let until = Instant::now() + PATIENCE;
@@ -157,7 +159,7 @@ impl Seat {
         }
     }
 
-    /// Takes in what comes within a while.
+    /// Reads output for this long, or until the terminal is closed.
     pub(crate) fn look(&mut self, within: Duration) -> &mut Self {
         let until = Instant::now() + within;
         loop {
@@ -171,11 +173,12 @@ impl Seat {
         }
     }
 
-    /// All that ever came, as text.
+    /// All output so far.
     pub(crate) fn ever(&self) -> String {
         String::from_utf8_lossy(&self.written).into_owned()
     }
 
+    /// The screen.
     pub(crate) fn shown(&self) -> String {
         self.screen.screen().contents()
     }
@@ -208,11 +211,18 @@ impl Seat {
         self.child.process_id().expect("it runs")
     }
 
-    /// Whether the terminal is as it was: its modes, the first screen, the cursor shown.
+    /// Whether the terminal is as before: its settings, the main screen, a visible cursor.
     pub(crate) fn is_restored(&self) -> bool {
         let screen = self.screen.screen();
         let shown = !screen.alternate_screen() && !screen.hide_cursor();
-        shown && !screen.bracketed_paste() && setting(&*self.master) == self.set
+        shown && !screen.bracketed_paste() && settings(&*self.master) == self.settings
+    }
+
+    /// Waits for the end; the exit code, the last screen, and all output.
+    #[track_caller]
+    pub(crate) fn finish(mut self) -> (u32, vt100::Parser, String) {
+        let code = self.ends();
+        (code, std::mem::take(&mut self.screen), self.ever())
     }
 
     /// Row and column, from 0.
@@ -227,7 +237,8 @@ impl Seat {
         loop {
             self.look(Duration::from_millis(20));
             if let Some(status) = self.child.try_wait().expect("it can be asked") {
-                self.look(Duration::from_millis(100));
+                // Returns as soon as the terminal is closed.
+                self.look(Duration::from_secs(1));
                 return status.exit_code();
             }
             assert!(Instant::now() < until, "it does not end:\n{}", self.shown());
@@ -235,7 +246,7 @@ impl Seat {
     }
 }
 
-fn setting(terminal: &dyn MasterPty) -> String {
+fn settings(terminal: &dyn MasterPty) -> String {
     format!("{:?}", terminal.get_termios().expect("it can be asked"))
 }
 

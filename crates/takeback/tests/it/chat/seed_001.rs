@@ -1,10 +1,10 @@
-//! The scenarios of the design for file checkpoints through the Claude Agent SDK that somebody at a
-//! terminal sees. Those about the list, its file and the agent itself are with the agents.
+//! The scenarios of the design for file checkpoints through the Claude Agent SDK, as a user sees them in the
+//! terminal. Those about the list, its file and the agent are in takeback-agents.
 
 use super::messages::{errors_at_start, log_of, program};
 use super::seat::{ENTER, ESC, Place, Seat};
 use super::sessions::{list, list_file};
-use super::story::{after_two_prompts, goes_back, opens_the_menu, two};
+use super::story::{after_two_prompts, goes_back_to, opens_the_menu, two};
 use crate::home::User;
 
 const VARIABLE: &str = "CLAUDE_CODE_ENABLE_SDK_FILE_CHECKPOINTING";
@@ -33,20 +33,19 @@ fn pressing_esc_twice_opens_the_checkpoint_menu() {
 fn choosing_a_checkpoint_restores_it_in_green() {
     let user = User::new();
     let mut seat = after_two_prompts(&user);
-    opens_the_menu(&mut seat).types("1");
-    goes_back(&mut seat).sees("Restored to checkpoint: Add multiply and divide functions");
+    goes_back_to(&mut seat, "1").sees("Restored to checkpoint: Add multiply and divide functions");
     assert_eq!(seat.colour_of("Restored to"), vt100::Color::Idx(2));
     assert_eq!(user.read("utils.ts"), two());
 }
 
 // 用户选择检查点并恢复: 应当在失败时显示红色错误消息并记录日志
 #[test]
-fn a_checkpoint_that_cannot_be_restored_is_told_in_red_and_logged() {
+fn a_checkpoint_that_cannot_be_restored_is_red_and_logged() {
     let user = User::with(&[("a.txt", "one\n")]);
     let program = program(&user, "exit 0");
     let mut seat = Place::of(&user).sit(&["chat", "--agent", "claude", "--program", &program]);
-    seat.sees("The agent has ended").says("/checkpoint here").sees("“here”");
-    seat.says("/rewind here").sees("esc back").types(ENTER).sees("What is to go back?");
+    seat.sees("The agent has exited").says("/checkpoint here").sees("“here”");
+    seat.says("/rewind here").sees("esc back").types(ENTER).sees("Restore what?");
     seat.types(ENTER).sees("No active query session. Cannot restore checkpoint.");
     assert_eq!(seat.colour_of("Restore failed: "), vt100::Color::Idx(1));
     let log = log_of(&user);
@@ -146,7 +145,7 @@ fn the_interactive_session_captures_with_and_goes_back_by_the_same_checkpoints()
     let listed = list(&user);
     let captured = listed["checkpoints"][0]["id"].as_str().expect("an id").to_owned();
     seat.says(&format!("/rewind {captured}")).sees("[x] ").types(ENTER);
-    seat.sees("What is to go back?").types(ENTER);
+    seat.sees("Restore what?").types(ENTER);
     seat.sees("Restored to checkpoint: Add multiply and divide functions");
     assert_eq!((user.read("utils.ts"), user.exists("index.ts")), (two(), false));
 }

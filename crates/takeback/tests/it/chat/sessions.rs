@@ -1,4 +1,4 @@
-//! What is kept of a session, and going on with one.
+//! Stored sessions, and how they are continued.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
@@ -7,7 +7,9 @@ use std::path::{Path, PathBuf};
 use serde_json::{Value, json};
 
 use super::seat::{DOWN, ENTER, ESC, Place, Seat};
-use super::story::{after_two_prompts, goes_back, opens_the_menu, playing, scenario, two};
+use super::story::{
+    after_two_prompts, goes_back_to, opens_the_menu, playing, plays, plays_turns, scenario, two,
+};
 use crate::home::User;
 
 const FIRST: &str = "Create a file utils.ts with add and subtract functions";
@@ -92,9 +94,8 @@ fn the_list_is_as_long_as_the_settings_say() {
     user.set(r#"{"checkpointKeepCount": 2}"#);
     let turn = |text: &str| json!({ "steps": [{ "say": text }] });
     let turns = json!({ "turns": [turn("first."), turn("second."), turn("third.")] });
-    let scenario = playing(&user, &turns);
-    let mut seat = Place::of(&user).sit(&["chat", "--scenario", &scenario]);
-    seat.sees("builtin").says("one").sees("first.").sees("1 point ").says("two\u{3000}zwei");
+    let mut seat = plays_turns(&user, &turns);
+    seat.says("one").sees("first.").sees("1 point ").says("two\u{3000}zwei");
     seat.sees("second.").sees("2 points").says("three").sees("third.").sees("3 points");
     let described: Vec<Value> = list(&user)["checkpoints"]
         .as_array()
@@ -104,7 +105,7 @@ fn the_list_is_as_long_as_the_settings_say() {
         .collect();
     assert_eq!(described, ["three", "two\u{3000}zwei"]);
     // The menu shows as many, and the rest when it is asked for.
-    seat.types(ESC).types(ESC).sees("older…").sees("1 more of this session").types(DOWN);
+    seat.types(ESC).types(ESC).sees("older…").sees("1 more in this session").types(DOWN);
     seat.types(DOWN).types(DOWN).types(ENTER).sees_no("older…").sees("> 3 just now");
 }
 
@@ -139,7 +140,7 @@ fn a_damaged_list_is_set_aside_and_filled_from_the_log() {
     assert_eq!(whole, with_milliseconds(listed_in_the_log(&user)), "the log knows all of it");
     fs::write(&file, "{ rubbish").expect("it is damaged");
     let mut seat = comes_back(&user, &["--continue"]);
-    seat.sees("metadata.json was damaged").sees("damaged-1").sees("2 checkpoints are listed again");
+    seat.sees("metadata.json was damaged").sees("damaged-1").sees("2 checkpoints were restored");
     let aside = file.with_file_name("metadata.json.damaged-1");
     assert_eq!(fs::read_to_string(aside).expect("it is there"), "{ rubbish");
     assert_eq!(list(&user), whole);
@@ -166,7 +167,7 @@ fn a_list_that_is_gone_is_filled_from_the_log_as_long_as_the_settings_say() {
     user.set(r#"{"checkpointKeepCount": 1}"#);
     fs::write(&file, [0, 159, 146, 150]).expect("it is damaged");
     let mut seat = comes_back(&user, &["--continue"]);
-    seat.sees("1 checkpoint is listed again");
+    seat.sees("1 checkpoint was restored");
     assert_eq!(list(&user)["checkpoints"], json!([whole["checkpoints"][0]]));
     leaves(seat);
 }
@@ -178,8 +179,7 @@ fn a_session_goes_on_and_goes_back_to_before_it_was_left() {
     let session = ids(&user);
     let mut seat = comes_back(&user, &["--continue"]);
     seat.sees("2 points").sees(&session[0]);
-    opens_the_menu(&mut seat).types("1");
-    goes_back(&mut seat).sees(&format!("Restored to checkpoint: {SECOND}"));
+    goes_back_to(&mut seat, "1").sees(&format!("Restored to checkpoint: {SECOND}"));
     assert_eq!((user.read("utils.ts"), user.exists("index.ts")), (two(), false));
     seat.sees_no("divide too.").sees(&format!("> {SECOND}")).types(ENTER).sees("divide too.");
     assert!(user.exists("index.ts"));
@@ -198,11 +198,9 @@ fn a_session_goes_on_and_goes_back_to_before_it_was_left() {
 fn what_was_cut_before_it_was_left_stays_cut() {
     let user = User::new();
     let mut seat = after_two_prompts(&user);
-    opens_the_menu(&mut seat).types("1");
-    goes_back(&mut seat).sees("Restored to checkpoint: ").types("\x15");
+    goes_back_to(&mut seat, "1").sees("Restored to checkpoint: ").types("\x15");
     leaves(seat);
-    let scenario = scenario(&user);
-    let mut seat = Place::of(&user).sit(&["chat", "--scenario", &scenario, "--continue"]);
+    let mut seat = plays(&user, &["--continue"]);
     seat.sees("Continued after 1 prompt.").sees("It has add and subtract.");
     assert!(!seat.shown().contains("divide too."), "{}", seat.shown());
     seat.says("again").sees("divide too.");
@@ -219,16 +217,16 @@ fn a_session_is_named_by_its_id_or_the_beginning_of_it() {
     leaves(comes_back(&user, &["--resume", &first]));
     leaves(comes_back(&user, &["--resume", &first[..first.len() - 1]]));
 
-    let (code, said) = fails(&user, &["--resume", "nobody"]);
+    let (code, said) = fails(&user, &["--resume", "unknown"]);
     assert_eq!(code, 1, "{said}");
-    assert!(said.contains("there is no conversation nobody"), "{said}");
+    assert!(said.contains("there is no conversation unknown"), "{said}");
     let mut seat = Place::of(&user).sit(&["chat", "--agent", "builtin"]);
-    seat.sees("builtin").says("hello").sees("1 point ").types(ESC).sees("say what to do");
+    seat.sees("builtin").says("hello").sees("1 point ").types(ESC).sees("Type a prompt");
     leaves(seat);
     let second = ids(&user).remove(0);
     let (code, said) = fails(&user, &["--resume", "chat-"]);
     assert_eq!(code, 2, "{said}");
-    assert!(said.contains("chat- may be") && said.contains(" or "), "{said}");
+    assert!(said.contains("chat- is ambiguous: "), "{said}");
     assert!(said.contains(&first) && said.contains(&second), "{said}");
 }
 
@@ -240,7 +238,7 @@ fn a_point_of_another_session_is_restored() {
     let mut seat = Place::of(&user).sized(120, 30).sit(&["chat", "--scenario", &scenario]);
     seat.sees("builtin").sees("0 points");
     opens_the_menu(&mut seat).sees("other sessions").sees("Add multiply").types(DOWN).types(ENTER);
-    seat.sees("[x] ").types(ENTER).sees("What is to go back?").sees("Files only");
+    seat.sees("[x] ").types(ENTER).sees("Restore what?").sees("Files only");
     assert!(!seat.shown().contains("onversation only"), "{}", seat.shown());
     seat.types(ENTER).sees(&format!("Restored to checkpoint: {SECOND}"));
     assert_eq!((user.read("utils.ts"), user.exists("index.ts")), (two(), false));
@@ -263,8 +261,8 @@ fn a_deleted_session_leaves_neither_conversation_nor_folder() {
     assert!(user.exists("utils.ts") && user.exists("index.ts"), "files are not touched");
 }
 
-/// A session of prompts alone, about which a chat has written.
-fn told_about(user: &User, session: &str) -> PathBuf {
+/// A session of prompts only, with a list as `chat` writes it.
+fn session_with_list(user: &User, session: &str) -> PathBuf {
     let event = json!({ "event": "prompt", "session": session, "text": "go" });
     assert_eq!(user.fed(&["record"], &event.to_string()).code, 0);
     let folder = user.home().join(".takeback/sessions").join(session).join("checkpoints");
@@ -291,7 +289,7 @@ fn archived_long_ago(user: &User, session: &str) {
 #[test]
 fn what_is_cleaned_up_or_forgotten_leaves_no_folder() {
     let user = User::with(&[("a.txt", "one\n")]);
-    let [asked, due, stays] = ["asked", "due", "stays"].map(|id| told_about(&user, id));
+    let [asked, due, stays] = ["asked", "due", "stays"].map(|id| session_with_list(&user, id));
     archived_long_ago(&user, "asked");
     let done = user.json(&["cleanup"]);
     assert_eq!(done["sessions"], json!(["asked"]));
@@ -312,14 +310,13 @@ fn what_is_cleaned_up_or_forgotten_leaves_no_folder() {
 }
 
 #[test]
-fn what_stood_in_the_old_place_for_snapshots_is_left_alone() {
+fn old_snapshots_are_left_alone() {
     let old = ".claude/snapshots/1.json";
     let user = User::with(&[(old, "{}\n"), ("a.txt", "one\n")]);
     let before = |path: &str| fs::metadata(user.work().join(path)).expect("it is there");
     let time = before(old).modified().expect("a time");
     let mut seat = after_two_prompts(&user);
-    opens_the_menu(&mut seat).types("2");
-    goes_back(&mut seat).sees("Restored to checkpoint: ").types("\x15");
+    goes_back_to(&mut seat, "2").sees("Restored to checkpoint: ").types("\x15");
     leaves(seat);
     assert_eq!(user.read(old), "{}\n");
     assert_eq!(before(old).modified().expect("a time"), time);
@@ -346,8 +343,7 @@ fn killed_in_its_first_turn_it_can_be_gone_on_with() {
     seat.ends();
     let mut seat = Place::of(&user).sit(&["chat", "--scenario", &scenario, "--continue"]);
     seat.sees("Continued after 1 prompt").sees("> Do the first thing");
-    opens_the_menu(&mut seat).types("1");
-    goes_back(&mut seat).sees("Restored to checkpoint: Do the first thing");
+    goes_back_to(&mut seat, "1").sees("Restored to checkpoint: Do the first thing");
     assert!(!user.exists("half.ts"));
     seat.sees_no("Continued after").sees("> Do the first thing");
 }
@@ -356,12 +352,11 @@ fn killed_in_its_first_turn_it_can_be_gone_on_with() {
 fn one_conversation_is_not_gone_on_with_twice_at_once() {
     let user = User::new();
     let mut seat = after_two_prompts(&user);
-    let scenario = scenario(&user);
-    let mut other = Place::of(&user).sit(&["chat", "--scenario", &scenario, "--continue"]);
+    let mut other = plays(&user, &["--continue"]);
     assert_eq!(other.ends(), 1);
     assert!(other.shown().contains("is open in process"), "{}", other.shown());
     seat.says("/exit");
     assert_eq!(seat.ends(), 0);
-    let mut other = Place::of(&user).sit(&["chat", "--scenario", &scenario, "--continue"]);
+    let mut other = plays(&user, &["--continue"]);
     other.sees("Continued after 2 prompts");
 }

@@ -1,4 +1,4 @@
-//! The seed's own story: two prompts, Esc twice, and the file is as after the first.
+//! The story of the design: two prompts, Esc Esc, and the file is as it was after the first.
 
 use std::time::{Duration, Instant};
 
@@ -12,8 +12,7 @@ pub(super) fn two() -> String {
     format!("{ADD}{SUBTRACT}")
 }
 
-/// What the agent does at each prompt: makes a file, changes it and makes another by the shell, waits
-/// long enough to be interrupted.
+/// Three turns: write a file; change it and create another with the shell; wait for an interrupt.
 pub(super) fn scenario(user: &User) -> String {
     let four = format!(
         "{}export function multiply(a: number, b: number) {{\n  return a * b;\n}}\n\
@@ -41,14 +40,27 @@ pub(super) fn scenario(user: &User) -> String {
     playing(user, &turns)
 }
 
-/// A scenario in a file, whose name this is.
+/// Starts `chat` with the scenario and these flags.
+pub(super) fn plays(user: &User, flags: &[&str]) -> Seat {
+    Place::of(user).sit(&[&["chat", "--scenario", &scenario(user)], flags].concat())
+}
+
+/// Starts `chat` with these turns as its scenario.
+pub(super) fn plays_turns(user: &User, turns: &serde_json::Value) -> Seat {
+    let scenario = playing(user, turns);
+    let mut seat = Place::of(user).sit(&["chat", "--scenario", &scenario]);
+    seat.sees("builtin");
+    seat
+}
+
+/// Writes a scenario to a file; its name.
 pub(super) fn playing(user: &User, scenario: &serde_json::Value) -> String {
     let file = user.home().join("scenario.json");
     std::fs::write(&file, scenario.to_string()).expect("a scenario");
     file.display().to_string()
 }
 
-/// After both prompts.
+/// A session after two prompts.
 pub(super) fn after_two_prompts(user: &User) -> Seat {
     after_two_prompts_at(Place::of(user))
 }
@@ -65,13 +77,34 @@ pub(super) fn after_two_prompts_at(place: Place<'_>) -> Seat {
     seat
 }
 
+/// The id of the point whose description starts with this.
+pub(super) fn point_of(user: &User, description: &str) -> String {
+    let log = user.json(&["log", "-n", "99"]);
+    let is_it = |point: &&serde_json::Value| {
+        point["description"].as_str().is_some_and(|text| text.starts_with(description))
+    };
+    let point = log.as_array().expect("a list").iter().find(is_it).expect("a point");
+    point["id"].as_str().expect("an id").to_owned()
+}
+
 pub(super) fn opens_the_menu(seat: &mut Seat) -> &mut Seat {
     seat.types(ESC).types(ESC).sees("Checkpoints").sees("(current)")
 }
 
-/// From an open preview on.
+/// Restores files and conversation from an open preview.
 pub(super) fn goes_back(seat: &mut Seat) -> &mut Seat {
-    seat.sees("[x] ").types(ENTER).sees("What is to go back?").types(ENTER)
+    seat.sees("[x] ").types(ENTER).sees("Restore what?").types(ENTER)
+}
+
+/// Opens the menu and restores the row of this number, files and conversation.
+pub(super) fn goes_back_to<'a>(seat: &'a mut Seat, number: &str) -> &'a mut Seat {
+    opens_the_menu(seat).types(number);
+    goes_back(seat)
+}
+
+/// The same with the key of a choice: `f` for files, `c` for the conversation.
+pub(super) fn restores<'a>(seat: &'a mut Seat, number: &str, key: &str) -> &'a mut Seat {
+    opens_the_menu(seat).types(number).sees("[x] ").types(ENTER).sees("Restore what?").types(key)
 }
 
 #[test]
@@ -96,10 +129,9 @@ fn a_number_chooses_and_the_first_prompt_brings_back_the_beginning() {
     let user = User::with(&[("mine.txt", "mine\n")]);
     let mut seat = after_two_prompts(&user);
     user.write("mine.txt", "mine, and more\n");
-    opens_the_menu(&mut seat).types("2");
-    goes_back(&mut seat).sees("Restored to checkpoint: Create a file");
+    goes_back_to(&mut seat, "2").sees("Restored to checkpoint: Create a file");
     assert!(!user.exists("utils.ts") && !user.exists("index.ts"));
-    assert_eq!(user.read("mine.txt"), "mine, and more\n", "nobody else's work is touched");
+    assert_eq!(user.read("mine.txt"), "mine, and more\n", "the user's work is untouched");
 }
 
 #[test]
@@ -137,8 +169,7 @@ fn u_takes_the_rewind_back() {
     let user = User::new();
     let mut seat = after_two_prompts(&user);
     let before = user.tree();
-    opens_the_menu(&mut seat).types("2");
-    goes_back(&mut seat).sees("Restored to checkpoint: Create a file");
+    goes_back_to(&mut seat, "2").sees("Restored to checkpoint: Create a file");
     opens_the_menu(&mut seat).types("u").sees("Undone.").sees("The conversation is back.");
     assert_eq!(user.tree(), before);
     seat.sees("divide too.");
@@ -151,12 +182,12 @@ fn files_alone_or_the_conversation_alone() {
     let user = User::new();
     let mut seat = after_two_prompts(&user);
     let after = user.tree();
-    opens_the_menu(&mut seat).types("1").sees("[x] ").types(ENTER).sees("What is to go back?");
-    seat.types("c").sees("Restored to checkpoint: Add multiply").sees_no("divide too.");
+    restores(&mut seat, "1", "c")
+        .sees("Restored to checkpoint: Add multiply")
+        .sees_no("divide too.");
     assert_eq!(user.tree(), after, "files stay");
     seat.types("\x15").says("/undo").sees("The conversation is back.").sees("divide too.");
-    opens_the_menu(&mut seat).types("1").sees("[x] ").types(ENTER).sees("What is to go back?");
-    seat.types("f").sees("Restored to checkpoint: Add multiply").sees("divide too.");
+    restores(&mut seat, "1", "f").sees("Restored to checkpoint: Add multiply").sees("divide too.");
     assert_eq!(user.read("utils.ts"), two());
 }
 
@@ -164,8 +195,8 @@ fn files_alone_or_the_conversation_alone() {
 fn a_file_that_is_unticked_stays() {
     let user = User::new();
     let mut seat = after_two_prompts(&user);
-    opens_the_menu(&mut seat).types("1").sees("[x] deleted").types(" ").sees("[ ] deleted");
-    seat.types(ENTER).sees("What is to go back?").types("f").sees("Restored to checkpoint:");
+    opens_the_menu(&mut seat).types("1").sees("[x] delete").types(" ").sees("[ ] delete");
+    seat.types(ENTER).sees("Restore what?").types("f").sees("Restored to checkpoint:");
     assert_eq!(user.read("utils.ts"), two());
     assert!(user.exists("index.ts"), "it was unticked");
 }
@@ -176,8 +207,7 @@ fn in_the_middle_of_a_turn() {
     let mut seat = after_two_prompts(&user);
     seat.says("Do the third thing").sees("Half of it is done.");
     assert!(user.exists("half.ts"));
-    opens_the_menu(&mut seat).types("1");
-    goes_back(&mut seat).sees("Restored to checkpoint: Do the third thing");
+    goes_back_to(&mut seat, "1").sees("Restored to checkpoint: Do the third thing");
     assert!(!user.exists("half.ts") && !user.exists("whole.ts"));
     seat.sees("> Do the third thing");
 }

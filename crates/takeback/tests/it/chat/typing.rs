@@ -1,11 +1,11 @@
-//! What is typed: prompts in any script, pasted, queued, brought back, and answers to questions.
+//! Typing: prompts in any script, pasted, queued and recalled, and answers to questions.
 
 use serde_json::{Value, json};
 use takeback_testkit::model::{Answer, ModelServer};
 
 use super::seat::{A_WHILE, DOWN, ENTER, ESC, Place, Seat, UP};
 use super::sessions::list;
-use super::story::{after_two_prompts, opens_the_menu, playing, scenario};
+use super::story::{after_two_prompts, opens_the_menu, plays, plays_turns};
 use crate::home::User;
 
 fn described(user: &User) -> Vec<String> {
@@ -14,9 +14,8 @@ fn described(user: &User) -> Vec<String> {
     listed.map(|one| one["description"].as_str().expect("a text").to_owned()).collect()
 }
 
-fn plays(user: &User) -> Seat {
-    let scenario = scenario(user);
-    let mut seat = Place::of(user).sit(&["chat", "--scenario", &scenario]);
+fn starts(user: &User) -> Seat {
+    let mut seat = plays(user, &[]);
     seat.sees("builtin");
     seat
 }
@@ -24,7 +23,7 @@ fn plays(user: &User) -> Seat {
 #[test]
 fn every_script_has_its_width() {
     let user = User::new();
-    let mut seat = plays(&user);
+    let mut seat = starts(&user);
     let prompt = "grün 中文 e\u{301}x";
     seat.types(prompt).sees(&format!("> {prompt}"));
     let (row, column) = seat.cursor();
@@ -41,7 +40,7 @@ fn every_script_has_its_width() {
 #[test]
 fn many_lines_are_pasted_as_one_prompt() {
     let user = User::new();
-    let mut seat = plays(&user);
+    let mut seat = starts(&user);
     seat.types("\x1b[200~one\ntwo\r\nthree\x1b[201~").sees("> one").sees("  two").sees("  three");
     seat.types(ENTER).sees("It has add and subtract.").sees("1 point ");
     assert_eq!(described(&user), ["one two three"]);
@@ -55,7 +54,7 @@ fn many_lines_are_pasted_as_one_prompt() {
 #[test]
 fn a_line_can_be_broken() {
     let user = User::new();
-    let mut seat = plays(&user);
+    let mut seat = starts(&user);
     seat.types("first\x1b\rsecond").sees("> first").sees("  second").types(ENTER);
     seat.sees("It has add and subtract.").sees("1 point ");
     assert_eq!(described(&user), ["first second"]);
@@ -70,9 +69,8 @@ fn what_is_typed_while_a_turn_runs_comes_after_it() {
         { "steps": [{ "say": "Then this." }] },
         { "steps": [{ "say": "And that." }] },
     ] });
-    let scenario = playing(&user, &turns);
-    let mut seat = Place::of(&user).sit(&["chat", "--scenario", &scenario]);
-    seat.sees("builtin").says("wait").sees("working").sees("1 point ").says("and then this");
+    let mut seat = plays_turns(&user, &turns);
+    seat.says("wait").sees("working").sees("1 point ").says("and then this");
     seat.sees("next: and then this").says("and that").sees("next: and that");
     assert_eq!(described(&user), ["wait"]);
     user.write("go", "");
@@ -91,19 +89,18 @@ fn what_was_entered_comes_back_with_the_arrows() {
     seat.types(UP).sees_that("the first one", |screen| screen.rfind(first) > screen.rfind(second));
     seat.types(DOWN).types(DOWN).types(DOWN).sees("> begun").types("\x15").says("/exit");
     assert_eq!(seat.ends(), 0);
-    let mut seat = plays(&user);
+    let mut seat = starts(&user);
     seat.types(UP).sees(second).types(UP).sees(first).types("\x15").says("/exit");
     assert_eq!(seat.ends(), 0);
-    let scenario = scenario(&user);
-    let mut seat = Place::of(&user).sit(&["chat", "--scenario", &scenario, "--continue"]);
+    let mut seat = plays(&user, &["--continue"]);
     seat.sees("Continued").says("/exit");
     assert_eq!(seat.ends(), 0);
-    let mut seat = plays(&user);
+    let mut seat = starts(&user);
     seat.types(UP).sees(second).types(UP).sees(first).types(UP).types(DOWN);
     seat.sees(second);
 }
 
-/// Somebody before a model that calls `write_file` for each of these, one a turn.
+/// A session with a model that calls `write_file` for each of these paths, one per turn.
 fn before_a_model(user: &User, server: &ModelServer, paths: &[&str]) -> Seat {
     for path in paths {
         server.answer(Answer::calls("write_file", json!({ "path": path, "content": "text\n" })));
@@ -118,8 +115,8 @@ fn before_a_model(user: &User, server: &ModelServer, paths: &[&str]) -> Seat {
     seat
 }
 
-/// What the model was told about its last call.
-fn told(server: &ModelServer) -> Value {
+/// The result of the model's last call.
+fn last_result(server: &ModelServer) -> Value {
     let asked = server.asked();
     let messages = asked.last().expect("a request")["messages"].as_array().expect("a list");
     messages.last().expect("a message")["content"][0].clone()
@@ -137,10 +134,10 @@ fn a_question_is_answered_with_yes_no_and_always() {
         .types("y")
         .sees("That was yes.txt.");
     assert_eq!(user.read("yes.txt"), "text\n");
-    seat.says("two").sees("Allow Write no.txt?").types("n").sees("not allowed: Write no.txt");
+    seat.says("two").sees("Allow Write no.txt?").types("n").sees("denied: Write no.txt");
     seat.sees("That was no.txt.");
     assert!(!user.exists("no.txt"));
-    assert_eq!(told(&server)["is_error"], true);
+    assert_eq!(last_result(&server)["is_error"], true);
     seat.says("three")
         .sees("Allow Write always.txt?")
         .look(A_WHILE)
@@ -148,7 +145,7 @@ fn a_question_is_answered_with_yes_no_and_always() {
         .sees("That was always.txt.");
     seat.says("four").sees("That was later.txt.");
     assert!(user.exists("always.txt") && user.exists("later.txt"));
-    assert_eq!(seat.ever().matches("later.txt?").count(), 0, "nobody was asked");
+    assert_eq!(seat.ever().matches("later.txt?").count(), 0, "no question");
     let home = user.home().join(".takeback");
     let secret =
         std::process::Command::new("grep").args(["-r", "sk-very-secret"]).arg(home).output();
@@ -159,8 +156,8 @@ fn a_question_is_answered_with_yes_no_and_always() {
 fn esc_answers_no_and_ends_the_turn() {
     let (user, server) = (User::new(), ModelServer::start());
     let mut seat = before_a_model(&user, &server, &["a.txt"]);
-    seat.says("one").sees("Allow Write a.txt?").types(ESC).sees("not allowed: Write a.txt");
-    seat.sees("interrupted").sees("say what to do");
+    seat.says("one").sees("Allow Write a.txt?").types(ESC).sees("denied: Write a.txt");
+    seat.sees("interrupted").sees("Type a prompt");
     assert!(!user.exists("a.txt"));
     assert!(!seat.shown().contains("y yes"), "{}", seat.shown());
     assert!(!seat.ever().contains("again to rewind"), "it was an answer:\n{}", seat.shown());
@@ -193,8 +190,8 @@ fn a_question_without_room_is_read_to_its_end() {
         .with("ANTHROPIC_API_KEY", "key")
         .with("TAKEBACK_MODEL", "test-model");
     let mut seat = place.sit(&["chat", "--agent", "builtin"]);
-    seat.sees("say what to do").says("one").sees("Allow Write a.txt?").sees("more lines, ↓");
-    seat.sees("n no").sees("> esc interrupts").sees("y and a wait for the last line").types("y");
+    seat.sees("Type a prompt").says("one").sees("Allow Write a.txt?").sees("more lines, ↓");
+    seat.sees("n no").sees("> esc interrupts").sees("to the last line to allow").types("y");
     for line in &lines {
         seat.types(DOWN).sees(line);
     }
@@ -209,6 +206,6 @@ fn the_menu_opens_although_something_is_asked() {
     let mut seat = before_a_model(&user, &server, &["a.txt"]);
     seat.says("one").sees("Allow Write a.txt?");
     opens_the_menu(&mut seat).types("1").sees("No file would change.").types(ENTER);
-    seat.sees("What is to go back?").types(ENTER).sees("Restored to checkpoint: one").sees("> one");
+    seat.sees("Restore what?").types(ENTER).sees("Restored to checkpoint: one").sees("> one");
     assert!(!user.exists("a.txt"));
 }

@@ -18,7 +18,7 @@ fn a_rewind_while_another_runs_waits_and_then_says_so() {
     ");
     assert_eq!(user.tree(), before);
     let event = r#"{"event":"prompt","session":"t","message":"late","text":"go"}"#;
-    assert_eq!(user.fed(&["record"], event).code, 0, "an agent's events wait in the spool");
+    assert_eq!(user.fed(&["record"], event).code, 0, "an agent's events wait in the inbox");
     drop(lock);
     assert_eq!(user.takeback(&["rewind", "m", "-y"]).code, 0);
     assert_eq!(user.takeback(&["show", "late"]).code, 0);
@@ -53,7 +53,7 @@ fn how_things_are_is_told_while_a_rewind_runs() {
     lock.lock().expect("another command has it");
     let answer = user.takeback(&["status"]);
     assert_eq!(answer.code, 0, "{answer:?}");
-    insta::assert_snapshot!(answer.out.lines().nth(1).expect("a line"), @"  Another command has it locked: the files were not looked at");
+    insta::assert_snapshot!(answer.out.lines().nth(1).expect("a line"), @"  Another command has it locked: the files were not scanned");
     let told = user.json(&["status"]);
     assert_eq!(
         (&told["locked"], &told["files"], &told["points"]),

@@ -93,7 +93,7 @@ fn a_full_disk_says_what_to_do() {
     let in_database = user.with_failing("pwrite64:error=ENOSPC:when=1+", None, &["checkpoint"]);
     insta::assert_snapshot!(in_database.err, @"
     takeback: FOLDER/home/.takeback/workspaces/work-LONG-ID/timeline.db cannot be used (opening it): Input/output error (os error 5)
-      The disk is full or failing: see to it and try again. Your files were not changed.
+      The disk is full or failing: fix that and try again. Your files were not changed.
     ");
     let calls = user.calls("pwrite64", &["checkpoint"]);
     user.write("more", "something newer\n");
@@ -123,7 +123,7 @@ fn an_answer_that_finds_no_room() {
     ");
     let (code, err) = full(&["log", "--json"]);
     assert_eq!(code, Some(1));
-    insta::assert_snapshot!(err, @r#"{"code":1,"error":"the answer could not be written: No space left on device (os error 28)","hints":["Make room on the disk and try again; nothing was lost."]}"#);
+    insta::assert_snapshot!(err, @r#"{"error":"the answer could not be written: No space left on device (os error 28)","hints":["Make room on the disk and try again; nothing was lost."],"code":1}"#);
 }
 
 #[test]

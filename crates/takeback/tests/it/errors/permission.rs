@@ -31,7 +31,7 @@ fn a_file_that_may_not_be_read_is_named_and_left_alone() {
 
       missing   secret  it could not be read
 
-    nothing to take back · 1 missing
+    nothing to change · 1 missing
     ");
 }
 

@@ -40,7 +40,7 @@ fn a_flipped_mode_is_found_and_costs_that_file_alone() {
 
     2 restored, 1 deleted · 1 missing
     Done as far as possible. `takeback undo` takes it back.
-    `takeback verify` tells what is damaged.
+    `takeback verify` shows what is damaged.
     ");
     assert_eq!((user.read("a.txt").as_str(), user.read("lib/b.txt").as_str()), ("two\n", "b\n"));
     let undone = user.takeback(&["undo", "-y"]);
@@ -92,7 +92,7 @@ fn a_database_that_is_gone_is_never_made_anew_beside_its_log() {
     }
     insta::assert_snapshot!(user.takeback(&["log"]).err, @"
     takeback: the database FOLDER/home/.takeback/workspaces/work-LONG-ID/timeline.db is gone, but FOLDER/home/.takeback/workspaces/work-LONG-ID/timeline.db-wal is still there
-      Put the file back from a backup. If there is none, `takeback forget` removes what is left, and recording begins anew. Your files were not changed.
+      Restore the file from a backup. Without one, `takeback forget` deletes the rest, and recording starts over. Your files were not changed.
     ");
     let work = user.work();
     let prompt = serde_json::json!({

@@ -1,4 +1,4 @@
-//! A store that is missing, damaged, somebody else's, newer, or not to be written.
+//! A store that is missing, damaged, another user's, newer, or not to be written.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
@@ -20,7 +20,7 @@ fn spoil(file: &Path, at: std::ops::Range<usize>) {
 }
 
 #[test]
-fn a_store_from_the_future_or_of_somebody_else() {
+fn a_store_from_the_future_or_of_another_program() {
     let user = User::with(&[("a", "1")]);
     user.takeback(&["checkpoint"]);
     let database = user.store().join("timeline.db");
@@ -30,7 +30,7 @@ fn a_store_from_the_future_or_of_somebody_else() {
     let answer = user.takeback(&["log"]);
     assert_eq!(answer.code, 1);
     insta::assert_snapshot!(answer.err, @r"
-    takeback: the store at FOLDER/home/.takeback/workspaces/work-LONG-ID/timeline.db has format 999; this Takeback knows formats up to 7
+    takeback: the store at FOLDER/home/.takeback/workspaces/work-LONG-ID/timeline.db has format 999; this Takeback knows formats up to 1
       Update Takeback; nothing was changed.
     ");
     std::fs::write(&database, "something else entirely").expect("foreign");
@@ -56,17 +56,17 @@ fn a_store_whose_database_is_damaged() {
     }
     insta::assert_snapshot!(user.takeback(&["log"]).err, @"
     takeback: the database FOLDER/home/.takeback/workspaces/work-LONG-ID/timeline.db is damaged: database disk image is malformed
-      Put back a copy of the store's folder, or move it aside to start anew. Your files were not changed.
+      Restore the store's folder from a backup, or move it away to start over. Your files were not changed.
     ");
     insta::assert_snapshot!(user.takeback(&["rewind", "m", "-y"]).err, @"
     takeback: the database FOLDER/home/.takeback/workspaces/work-LONG-ID/timeline.db is damaged: database disk image is malformed
-      Put back a copy of the store's folder, or move it aside to start anew. Your files were not changed.
+      Restore the store's folder from a backup, or move it away to start over. Your files were not changed.
     ");
     let answer = user.fed(&["record"], r#"{"event":"turn_end","session":"s"}"#);
     assert_eq!(answer.code, 1);
     insta::assert_snapshot!(answer.err, @"
     takeback: the database FOLDER/home/.takeback/workspaces/work-LONG-ID/timeline.db is damaged: database disk image is malformed
-      Put back a copy of the store's folder, or move it aside to start anew. Your files were not changed.
+      Restore the store's folder from a backup, or move it away to start over. Your files were not changed.
     ");
     assert_eq!(user.tree(), before);
     // What the hint says.
@@ -125,7 +125,7 @@ fn contents_that_are_damaged() {
 
     1 restored · 3 missing
     Done as far as possible. `takeback undo` takes it back.
-    `takeback verify` tells what is damaged.
+    `takeback verify` shows what is damaged.
     ");
     assert_eq!((user.read("a.txt").as_str(), user.read("new").as_str()), ("two\n", "new\n"));
     assert_eq!(user.takeback(&["undo", "-y"]).code, 0);
@@ -162,7 +162,7 @@ fn contents_that_are_damaged() {
     missing  a.txt  damaged in the store
     missing  lib/b.txt  damaged in the store
     missing  new  damaged in the store
-    `takeback verify` tells what is damaged.
+    `takeback verify` shows what is damaged.
     ");
     let answer = user.takeback(&["verify"]);
     assert_eq!(answer.code, 1);
@@ -283,14 +283,14 @@ fn a_store_that_names_another_folder_is_reported_and_mended() {
         fs::write(&root, wrong).expect("it is written");
         let found = user.takeback(&["verify"]);
         assert_eq!(found.code, 1);
-        assert!(found.out.contains("`takeback recover` mends it"), "{found:?}");
+        assert!(found.out.contains("`takeback recover` fixes it"), "{found:?}");
         let (status, doctor) = (user.takeback(&["status"]), user.takeback(&["doctor"]));
         assert!(status.out.contains("instead of"), "{status:?}");
         assert!(doctor.out.contains("instead of") && doctor.code == 1, "{doctor:?}");
         let mended = user.takeback(&["recover"]);
         assert_eq!(
             (mended.code, mended.out.as_str()),
-            (0, "Wrote the folder's path into the store again.\n")
+            (0, "Restored the folder's path in the store.\n")
         );
         assert_eq!(fs::read(&root).expect("a root"), right);
         assert_eq!(user.takeback(&["verify"]).code, 0);
@@ -301,11 +301,13 @@ fn a_store_that_names_another_folder_is_reported_and_mended() {
 fn an_event_that_was_damaged_while_it_waited_is_reported() {
     let user = after_an_agent();
     let event = r#"{"time":1,"event":"prompt","session":"s","message":null,"text":"go"}"#;
-    fs::write(user.store().join("spool"), event.replace("\"go", "xgo") + "\n").expect("a spool");
+    let inbox = user.store().join("inbox");
+    fs::create_dir_all(&inbox).expect("an inbox");
+    fs::write(inbox.join("0000000000000001"), event.replace("\"go", "xgo")).expect("an event");
     for _ in 0..2 {
         let found = user.takeback(&["verify"]);
         assert_eq!(found.code, 1);
-        let told = "1 event could not be read from the spool";
+        let told = "1 event in the inbox cannot be read";
         assert!(found.out.contains(told), "{found:?}");
         let (status, doctor) = (user.takeback(&["status"]), user.takeback(&["doctor"]));
         assert!(status.out.contains(told), "{status:?}");

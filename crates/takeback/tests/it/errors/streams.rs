@@ -1,4 +1,4 @@
-//! Standard input that is closed, and answers that nobody reads.
+//! Standard input that is closed, and answers without a reader.
 
 use std::process::{Command, Stdio};
 
@@ -23,11 +23,11 @@ fn input_that_is_closed() {
     for command in ["rewind m", "forget"] {
         let answer = in_shell(&user, &format!(r#""$0" {command} <&-"#));
         assert_eq!(answer.code, 2, "{answer:?}");
-        assert!(answer.err.contains("nobody can be asked"), "{answer:?}");
+        assert!(answer.err.contains("needs confirmation"), "{answer:?}");
     }
     insta::assert_snapshot!(in_shell(&user, r#""$0" rewind m <&-"#).err, @r"
-    takeback: this changes files and nobody can be asked
-      --dry-run shows what it would do, -y does it without asking.
+    takeback: this changes files and needs confirmation
+      Run it in a terminal, or pass -y; --dry-run shows what it would do.
     ");
     assert_eq!(in_shell(&user, r#""$0" run -- cat <&-"#).code, 0);
     assert_eq!(user.tree(), before);
@@ -42,7 +42,7 @@ fn output_that_is_closed() {
     }
 }
 
-/// Runs with a pipe as output that nobody reads.
+/// Runs with a pipe without a reader as output.
 fn unread(user: &User, args: &[&str], input: &str) -> Answer {
     let (reader, writer) = std::io::pipe().expect("a pipe");
     drop(reader);

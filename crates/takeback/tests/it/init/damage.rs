@@ -20,7 +20,7 @@ fn a_file_that_is_no_json_is_left_and_the_others_go_on() {
         ("[]", "the file is not an object"),
         ("{\"hooks\": []}", "hooks is not an object"),
         ("{\"hooks\": {\"Stop\": {}}}", "hooks.Stop is not a list"),
-        ("{\"hooks\": {}, \"hooks\": {}}", "hooks stands in it twice"),
+        ("{\"hooks\": {}, \"hooks\": {}}", "hooks is in it twice"),
     ] {
         write_settings(&user, text);
         let before = home(&user);
@@ -30,7 +30,7 @@ fn a_file_that_is_no_json_is_left_and_the_others_go_on() {
         assert_eq!(home(&user), before);
     }
     fs::write(settings(&user), b"{\"a\": \"\xff\"}").expect("settings");
-    assert!(takeback(&user, &["init", "-y"]).out.contains("not text"));
+    assert!(takeback(&user, &["init", "-y"]).out.contains("not UTF-8 text"));
 }
 
 #[test]
@@ -51,7 +51,7 @@ fn a_linked_file_stays_where_it_is() {
     fs::remove_file(dotfiles.join("claude.json")).expect("it goes");
     let answer = takeback(&user, &["init", "-y"]);
     assert_eq!(answer.code, 3, "{answer:?}");
-    assert!(answer.out.contains("which is not there"), "{answer:?}");
+    assert!(answer.out.contains("which does not exist"), "{answer:?}");
 }
 
 #[test]
@@ -96,7 +96,7 @@ fn many_at_once_end_as_one() {
         for _ in 0..6 {
             scope.spawn(|| {
                 let answer = takeback(&user, &["init", "-y"]);
-                let one_was_faster = answer.out.contains("changed by somebody else");
+                let one_was_faster = answer.out.contains("just changed by another program");
                 assert!(answer.code == 0 || answer.code == 3 && one_was_faster, "{answer:?}");
             });
         }

@@ -4,6 +4,7 @@ use std::fs;
 use std::os::unix::fs::{PermissionsExt as _, symlink};
 
 use serde_json::json;
+use takeback_agents::agent_names;
 
 use super::{bin, home, json, program, settings, takeback, with_agents, write_settings};
 use crate::home::User;
@@ -43,15 +44,14 @@ fn comments_stay_where_the_agent_reads_them_and_are_refused_where_it_does_not() 
     let answer = takeback(&user, &["init", "-y"]);
     assert_eq!(answer.code, 3, "{answer:?}");
     let what = "Claude Code: ~/.claude/settings.json cannot be used: line 1, column 1: Comments are not \
-        allowed; Claude Code refuses it, and everything else in the file\n  Make it plain JSON, without \
-        comments and surplus commas, and try again; nothing was written.\n";
+        allowed; Claude Code ignores the whole file because of it\n  Make it plain JSON, without comments and trailing commas, and try again; nothing was written.\n";
     assert!(answer.out.contains(what), "{answer:?}");
     assert_eq!(fs::read_to_string(settings(&user)).expect("it is there"), text);
     let now = fs::read_to_string(&file).expect("it is there");
     assert!(now.contains("takeback") && now.contains("1, // beside\n"), "{now}");
     let doctor = takeback(&user, &["doctor"]);
     let out = doctor.out.split_whitespace().collect::<Vec<_>>().join(" ");
-    let what = "! Claude Code 2: ~/.claude/settings.json is not read: line 1, column 1: Comments are not allowed; Claude Code refuses it";
+    let what = "! Claude Code 2: ~/.claude/settings.json is not read: line 1, column 1: Comments are not allowed; Claude Code ignores the whole file";
     assert!(out.contains(what), "{out}");
     assert_eq!(takeback(&user, &["uninstall", "-y"]).code, 0);
     assert_eq!(home(&user), before);
@@ -113,7 +113,7 @@ fn a_second_run_finds_nothing_to_do_and_a_half_one_is_completed() {
     assert_eq!(takeback(&user, &["init", "-y"]).code, 0);
     let whole = home(&user);
     let again = takeback(&user, &["init"]);
-    assert_eq!(again.code, 0, "nobody has to be asked: {again:?}");
+    assert_eq!(again.code, 0, "no confirmation is needed: {again:?}");
     assert!(again.out.contains("Nothing to do"), "{again:?}");
     assert_eq!(home(&user), whole);
     let text = fs::read_to_string(settings(&user)).expect("it is there");
@@ -171,13 +171,13 @@ fn hooks_of_a_project_stand_in_the_project() {
 
 #[test]
 fn a_path_of_this_machine_in_a_project_is_pointed_out() {
-    const DOUBT: &str = "others who use this project need takeback at the same place";
+    const DOUBT: &str = "others who use this project need takeback at the same path";
     let user = with_agents(&[("claude", "2")]);
     let project = ["init", "-y", "--scope", "project"];
     let said =
         |args: &[&str]| takeback(&user, args).out.split_whitespace().collect::<Vec<_>>().join(" ");
     assert!(said(&["init", "--dry-run", "--scope", "project"]).contains(DOUBT));
-    assert!(!said(&["init", "--dry-run"]).contains(DOUBT), "it is nobody else's");
+    assert!(!said(&["init", "--dry-run"]).contains(DOUBT), "it is the user's own");
     let next = json(&user, &project)["next"][0].to_string();
     assert!(next.contains(DOUBT), "{next}");
     assert!(said(&project).contains(DOUBT), "it is still so");
@@ -199,7 +199,7 @@ fn hooks_in_both_scopes_are_pointed_out_where_both_would_run() {
     assert_eq!(twice(&["init", "-y"]), [""; 0]);
     // The same line: Claude Code runs it once.
     let copilot = "Copilot CLI has hooks in ~/.copilot/hooks/takeback.json too: each prompt would be \
-                   recorded twice. `takeback uninstall --agent copilot` takes them out there.";
+                   recorded twice. `takeback uninstall --agent copilot` removes them there.";
     assert_eq!(twice(&["init", "-y", "--scope", "project"]), [copilot]);
     let text = fs::read_to_string(settings(&user)).expect("it is there");
     symlink(env!("CARGO_BIN_EXE_takeback"), bin(&user).join("takeback")).expect("a link");
@@ -209,7 +209,7 @@ fn hooks_in_both_scopes_are_pointed_out_where_both_would_run() {
     assert_eq!(found.len(), 1, "{found:?}");
     assert!(
         found[0]
-            .ends_with("`takeback uninstall --agent claude --scope project` takes them out there.")
+            .ends_with("`takeback uninstall --agent claude --scope project` removes them there.")
     );
     let home = user.home().display().to_string();
     assert_eq!(twice(&["-C", &home, "init", "-y"]), [""; 0], "it is one file");
@@ -219,16 +219,16 @@ fn hooks_in_both_scopes_are_pointed_out_where_both_would_run() {
 fn agents_are_found_by_their_folder_too_and_wrong_names_are_refused() {
     let user = User::new();
     let answer = takeback(&user, &["init", "-y"]);
-    insta::assert_snapshot!(answer.err, @"
+    insta::assert_snapshot!(answer.err.replace(&agent_names(), "AGENTS"), @"
     takeback: no agent was found
-      Looked for claude, codex, gemini, qwen, opencode, copilot: programs on PATH, and folders in your home.
-      --agent NAME puts the hooks in all the same.
+      Looked for AGENTS: programs on PATH, and folders in your home.
+      --agent NAME installs the hooks anyway.
     ");
     assert_eq!(answer.code, 1);
     let answer = takeback(&user, &["init", "-y", "--agent", "cloude"]);
-    insta::assert_snapshot!(answer.err, @"
+    insta::assert_snapshot!(answer.err.replace(&agent_names(), "AGENTS"), @"
     takeback: there is no agent cloude
-      Known are claude, codex, gemini, qwen, opencode, copilot.
+      Known agents: AGENTS.
     ");
     assert_eq!(answer.code, 2);
     let mut homeless = user.command(&["init", "-y", "--home", "/nowhere"]);
@@ -240,7 +240,7 @@ fn agents_are_found_by_their_folder_too_and_wrong_names_are_refused() {
     ");
     assert_eq!(answer.code, 2);
     fs::create_dir(user.home().join(".claude")).expect("a folder");
-    assert_eq!(takeback(&user, &["init"]).code, 2, "nobody can be asked");
+    assert_eq!(takeback(&user, &["init"]).code, 2, "needs confirmation");
     assert_eq!(takeback(&user, &["init", "--dry-run"]).code, 0);
     assert!(!settings(&user).exists());
     assert_eq!(takeback(&user, &["init", "-y"]).code, 0);
@@ -325,7 +325,7 @@ fn every_agent_is_plugged_in_and_out_again() {
 }
 
 #[test]
-fn somebody_at_a_terminal_is_asked() {
+fn a_user_at_a_terminal_is_asked() {
     let user = with_agents(&[]);
     let init = ["init", "--agent", "claude"];
     let (screen, code) = on_a_terminal(&user, &init, "[y/N]", "\r");
@@ -333,6 +333,6 @@ fn somebody_at_a_terminal_is_asked() {
     assert!(!settings(&user).exists());
     let (screen, code) = on_a_terminal(&user, &init, "[y/N]", "y\r");
     let shown = screen.screen().contents();
-    assert!(code == 0 && shown.contains("Hooks of Claude Code are in ~/.claude"), "{shown}");
+    assert!(code == 0 && shown.contains("Installed Claude Code's hooks in ~/.claude"), "{shown}");
     assert!(settings(&user).exists());
 }

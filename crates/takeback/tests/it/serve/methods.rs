@@ -299,7 +299,7 @@ fn a_locked_or_damaged_store_has_a_code() {
     let line = &mut server.line;
     story(&user, line);
     let lock = fs::File::open(user.store().join("lock")).expect("a lock");
-    lock.lock().expect("nobody else has it");
+    lock.lock().expect("no other process has it");
     assert_eq!(line.fault("checkpoint:create", &json!([])), (-32001, "locked".into()));
     drop(lock);
     for pack in fs::read_dir(user.store().join("packs")).expect("packs") {

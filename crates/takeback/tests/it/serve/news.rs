@@ -6,7 +6,7 @@ use super::wire::stdio;
 use crate::home::User;
 
 #[test]
-fn points_are_told_whoever_makes_them() {
+fn every_clients_points_are_announced() {
     let user = User::with(&[("a.txt", "one\n")]);
     let mut server = stdio(&user);
     let line = &mut server.line;

@@ -44,7 +44,7 @@ fn a_second_server_is_refused_and_a_dead_ones_socket_replaced() {
     let mut server = Listening::start(&user);
     let second = user.takeback(&["serve"]);
     insta::assert_snapshot!(second.err, @"
-    takeback: a server listens at FOLDER/home/.takeback/run/LONG-ID.sock already
+    takeback: another server already listens at FOLDER/home/.takeback/run/LONG-ID.sock
       Connect to it; `takeback serve --ensure` prints where it is.
     ");
     assert_eq!(second.code, 11);

@@ -38,7 +38,7 @@ fn points_say_who_vouches_for_them() {
     let changed = line.call("point:show", &json!(["m1"]))["filesChanged"].clone();
     assert_eq!(changed, 1, "what a shell call did is its own");
 
-    // Whoever asks what there is sees for himself, and what he finds is no news to the next.
+    // A client that lists points finds the change itself, and it is not reported again.
     user.write("a.txt", "three\n");
     assert_eq!(line.call("checkpoint:diff", &json!(["m1"])).as_array().map(Vec::len), Some(3));
     assert_eq!(point(line), (json!("watch"), json!(0)));

@@ -70,6 +70,6 @@ fn without_the_word_a_parent_that_is_null_expects_nothing() {
     assert_eq!(refused.code, 4);
     insta::assert_snapshot!(refused.err, @"
     takeback: ckpt-e-1 was to be the first, but branch main stands at ckpt-e-1.a2
-      Another process saved meanwhile: `takeback state list` shows where it stands.
+      Another process saved in the meantime: `takeback state list` shows the newest checkpoint.
     ");
 }

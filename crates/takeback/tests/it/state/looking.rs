@@ -49,7 +49,7 @@ fn a_list_goes_on_where_a_page_ended() {
     insta::assert_snapshot!(page.out, @"
     ckpt-e-1  step 1  success             ID  just now
     ckpt-e-2  step 2  success  attempt 2  ID  just now
-    There are more: --after ckpt-e-2.a2 goes on.
+    More: --after ckpt-e-2.a2 continues.
     ");
     assert_eq!(user.ids(&["e", "-n", "2"]), ["ckpt-e-1", "ckpt-e-2"]);
     assert_eq!(user.ids(&["e", "--after", "ckpt-e-2.a2", "-n", "2"]), ["ckpt-e-3", "ckpt-e-4"]);
@@ -169,20 +169,20 @@ fn a_checkpoint_or_an_execution_is_deleted() {
     insta::assert_snapshot!(user.takeback(&["state", "delete", "ckpt-e-1", "--dry-run"]).out, @"
     Delete checkpoint ckpt-e-1
 
-      this attempt would be gone; others and later steps stay
+      this attempt would be deleted; others and later steps stay
       files are not touched; this cannot be undone
     ");
     insta::assert_snapshot!(user.takeback(&["state", "delete", "e", "--dry-run"]).out, @"
     Delete execution e
 
-      2 checkpoints would be gone, with its branches and effects
+      2 checkpoints would be deleted, with its branches and effects
       files are not touched; this cannot be undone
     ");
-    let nobody = user.takeback(&["state", "delete", "e"]);
-    assert_eq!(nobody.code, 2);
-    insta::assert_snapshot!(nobody.err, @"
-    takeback: this deletes checkpoints and nobody can be asked
-      --dry-run shows what it would do, -y does it without asking.
+    let refused = user.takeback(&["state", "delete", "e"]);
+    assert_eq!(refused.code, 2);
+    insta::assert_snapshot!(refused.err, @"
+    takeback: this deletes checkpoints and needs confirmation
+      Run it in a terminal, or pass -y; --dry-run shows what it would do.
     ");
     assert_eq!(user.ids(&["e"]), ["ckpt-e-1", "ckpt-e-2"]);
     assert_eq!(
@@ -264,16 +264,16 @@ fn lists_fit_whatever_the_names_hold() {
     insta::assert_snapshot!(at_widths(&user, &["state", "list", "st\u{1b}[2Jeers\u{202e}\n\u{7}", "-n", "1"]), @r"
     40 columns
     …202e}\n\u{7}-1  do st\u{1b}[2…  success
-    There are more: --after and the last id,
-    as --json tells it, goes on.
+    More: continue with --after and the last
+    id that --json prints.
 
     80 columns
     …[2Jeers\u{202e}\n\u{7}-1  do st\u{1b}[2Jeers\u{20…  success  ID  just now
-    There are more: --after and the last id, as --json tells it, goes on.
+    More: continue with --after and the last id that --json prints.
 
     200 columns
     ckpt-st\u{1b}[2Jeers\u{202e}\n\u{7}-1  do st\u{1b}[2Jeers\u{202e}\n\u{7}  success  ID  just now
-    There are more: --after and the last id, as --json tells it, goes on.
+    More: continue with --after and the last id that --json prints.
     ");
 }
 
@@ -313,7 +313,7 @@ fn a_damaged_checkpoint_is_named_and_others_are_not_its_victims() {
     assert_eq!(damaged.code, 1, "{damaged:?}");
     insta::assert_snapshot!(damaged.err, @"
     takeback: ckpt-e-2.a1 is damaged: it ends too early
-      `takeback verify` tells what else is damaged.
+      `takeback verify` shows what else is damaged.
     ");
     assert_eq!(user.ids(&["e"]), ["ckpt-e-1", "ckpt-e-2", "ckpt-e-3"]);
     assert_eq!(user.json(&["state", "show", "ckpt-e-3"])["state"], json!({ "step": 3 }));
@@ -346,9 +346,7 @@ fn a_point_that_is_no_longer_kept_is_not_shown_as_one_to_go_back_to() {
     assert_eq!(points(&user.json(&["state", "list", "e"])), [false, false, true]);
     assert_eq!(points(&user.json(&["state", "export", "e"])["checkpoints"]), [false, false, true]);
     for verb in ["show", "resume"] {
-        for (id, files) in
-            [("ckpt-e-1", "files    no longer kept"), ("ckpt-e-3", "files    LONG-ID")]
-        {
+        for (id, files) in [("ckpt-e-1", "files    expired"), ("ckpt-e-3", "files    LONG-ID")] {
             let shown = user.takeback(&["state", verb, id]).out;
             assert!(shown.lines().any(|line| line == files), "{verb} {id}: {shown}");
             let is_kept = user.json(&["state", verb, id])["point"].is_string();

@@ -26,8 +26,8 @@ fn an_execution_goes_on_from_its_last_success() {
       "step": 1
     }
 
-    The current branch stands at ckpt-e-3. `takeback state rollback` brings it back here, `takeback
-    state fork` goes on from here on a branch of its own.
+    The current branch is at ckpt-e-3. `takeback state rollback` moves it back here, `takeback state
+    fork` starts a new branch here.
     "#);
     let execution = user.takeback(&["state", "resume", "e"]).out;
     assert!(!execution.contains("rollback"), "to try step 3 again needs nothing: {execution}");
@@ -69,7 +69,7 @@ fn who_cannot_go_on_is_told_why() {
         (
             &["state", "resume", "ckpt-e-1", "--from-step", "1"],
             2,
-            "--from-step goes with an execution, not with a checkpoint",
+            "--from-step needs an execution, not a checkpoint",
         ),
         (&["state", "resume", ""], 2, "the name of an execution is empty"),
         (&["state", "show", "e-1"], 1, "there is no execution e-1"),
@@ -93,7 +93,7 @@ fn a_step_is_tried_again_only_so_often_over_all_restarts() {
     assert_eq!(answer.code, 1);
     insta::assert_snapshot!(answer.err, @"
     takeback: step 2 of execution e was retried 3 times, which is the most
-      A success of the step, or a higher --max-retries, ends the count.
+      Raise --max-retries to try again; a success of the step resets the count.
     ");
     let more = [&again[..], &["--max-retries", "4"]].concat();
     assert_eq!(user.takeback(&more).code, 0);
@@ -103,7 +103,7 @@ fn a_step_is_tried_again_only_so_often_over_all_restarts() {
 }
 
 #[test]
-fn effects_that_nobody_knows_of_are_named() {
+fn effects_without_a_receipt_are_named() {
     let user = User::new();
     let effect = ["state", "effect", "e", "mail/1"];
     let intend = user.fed(&[&effect[..], &["--step", "1"]].concat(), r#"{"to":"you"}"#);
@@ -112,14 +112,14 @@ fn effects_that_nobody_knows_of_are_named() {
     let again = user.fed(&effect, r#"{"to":"others"}"#);
     insta::assert_snapshot!(again.out, @r#"
     Intended before mail/1  just now
-    Nobody knows whether it happened. What was intended: {"to":"you"}
+    It may or may not have happened. Intended effect: {"to":"you"}
     "#);
     let resumed = user.takeback(&["state", "resume", "e"]).out;
     let (_, named) = resumed.split_once("\n\n").expect("a head, then effects");
     insta::assert_snapshot!(named, @r#"
-    Nobody knows whether these happened:
+    These may or may not have happened:
       mail/1  step 1  {"to":"you"}
-    Look, then tell: `takeback state effect e KEY --receipt` if one did, --withdraw if not.
+    Check, then run `takeback state effect e KEY --receipt` if it did, or with --withdraw if not.
 
     state
     {
@@ -131,7 +131,7 @@ fn effects_that_nobody_knows_of_are_named() {
     let again = user.fed(&[&effect[..], &["--receipt"]].concat(), r#"{"sent":false}"#);
     insta::assert_snapshot!(again.out, @r#"
     Happened before mail/1  just now
-    It is not to be done again. What came of it: {"sent":true}
+    Do not repeat it. Its result: {"sent":true}
     "#);
     let resumed = user.json(&["state", "resume", "e"]);
     assert_eq!(
@@ -165,7 +165,7 @@ fn an_intention_is_withdrawn_but_not_what_happened() {
     assert_eq!(happened.code, 1);
     insta::assert_snapshot!(happened.err, @r#"
     takeback: the effect "k" has happened
-      What has a receipt is not withdrawn.
+      An effect with a receipt cannot be withdrawn.
     "#);
     assert_eq!(effect(&[], "").code, 2, "an intention is JSON");
     assert_eq!(effect(&["--receipt", "--withdraw"], "").code, 2);
@@ -176,7 +176,7 @@ fn branches_go_on_side_by_side() {
     let user = User::new();
     user.saved(3);
     let forked = user.takeback(&["state", "fork", "ckpt-e-1"]);
-    insta::assert_snapshot!(forked.out, @"Forked fork-1  from ckpt-e-1.a1; it is the current branch, files stay as they are");
+    insta::assert_snapshot!(forked.out, @"Forked fork-1  from ckpt-e-1.a1; it is now the current branch; files are not touched");
     assert_eq!(user.json(&["state", "fork", "ckpt-e-1"])["branch"], "fork-2");
     assert_eq!(user.save(2, &json!({ "state": "other" })).code, 0);
     assert_eq!(user.json(&["state", "show", "ckpt-e-2"])["state"], "other");

@@ -46,30 +46,30 @@ fn state_and_files_of_a_run_go_back_together_and_forth_again() {
     insta::assert_snapshot!(preview.out, @"
     Roll back to ckpt-e-1 “step 1” (just now)
 
-      state     ckpt-e-1.a1  branch main would stand there
+      state     ckpt-e-1.a1  branch main would be there
       restore   a.txt
       delete    b.txt        was not there then
 
     2 paths changed while `sh FOLDER/home/agent.sh` ran; may include yours.
 
-    state to take back, 1 to restore, 1 to delete
+    state to restore, 1 to restore, 1 to delete
     ");
     assert_eq!(stands(&user), before);
-    let nobody = user.takeback(&["state", "rollback", "ckpt-e-1"]);
-    assert_eq!(nobody.code, 2, "{nobody:?}");
+    let refused = user.takeback(&["state", "rollback", "ckpt-e-1"]);
+    assert_eq!(refused.code, 2, "{refused:?}");
     let done = user.takeback(&["state", "rollback", "ckpt-e-1", "-y"]);
     assert_eq!(done.code, 0);
     insta::assert_snapshot!(done.out, @"
     Roll back to ckpt-e-1 “step 1” (just now)
 
-      state     ckpt-e-1.a1  branch main stands there
+      state     ckpt-e-1.a1  branch main is now there
       restored  a.txt
       deleted   b.txt        was not there then
 
     2 paths changed while `sh FOLDER/home/agent.sh` ran; may include yours.
 
-    state taken back, 1 restored, 1 deleted
-    Done and checked on disk. `takeback undo` takes it back.
+    state restored, 1 restored, 1 deleted
+    Done and verified on disk. `takeback undo` takes it back.
     ");
     let back = is("ckpt-e-1", "one\n", false);
     assert_eq!(stands(&user), back);
@@ -85,23 +85,23 @@ fn state_and_files_of_a_run_go_back_together_and_forth_again() {
     insta::assert_snapshot!(preview.out, @"
     Undo the last rewind
 
-      state     e  branch main would stand where it stood before
+      state     e  branch main would be where it was before
       restore   a.txt
       restore   b.txt
 
-    state to take back, 2 to restore
+    state to restore, 2 to restore
     ");
     let undone = user.takeback(&["undo", "-y"]);
     assert_eq!(undone.code, 0);
     insta::assert_snapshot!(undone.out, @"
     Undo the last rewind
 
-      state     ckpt-e-2.a1  branch main stands there
+      state     ckpt-e-2.a1  branch main is now there
       restored  a.txt
       restored  b.txt
 
-    state taken back, 2 restored
-    Done and checked on disk. `takeback redo` takes it back.
+    state restored, 2 restored
+    Done and verified on disk. `takeback redo` takes it back.
     ");
     assert_eq!(stands(&user), before);
     let redone = user.json(&["redo", "-y"]);
@@ -132,9 +132,9 @@ fn with_something_in_the_way_nothing_is_done_unless_it_is_said_how() {
       stays     e      the state of branch main
       conflict  a.txt  both changed the same lines
 
-    nothing taken back · 1 conflict
-    Nothing was changed: state and files go back together, or not at all.
-    --partial leaves what is in the way, --exact takes it back too, --state-only leaves all files.
+    nothing changed · 1 conflict
+    Nothing was changed: state and files are restored together or not at all.
+    --partial skips those files, --exact overwrites them, --state-only restores no files.
     ");
     let preview = user.takeback(&["state", "rollback", "ckpt-e-1", "--dry-run"]);
     assert_eq!(preview.code, 4);
@@ -144,9 +144,9 @@ fn with_something_in_the_way_nothing_is_done_unless_it_is_said_how() {
       stays     e      the state of branch main
       conflict  a.txt  both changed the same lines
 
-    nothing taken back · 1 conflict
-    Nothing would be changed: state and files go back together, or not at all.
-    --partial leaves what is in the way, --exact takes it back too, --state-only leaves all files.
+    nothing changed · 1 conflict
+    Nothing would be changed: state and files are restored together or not at all.
+    --partial skips those files, --exact overwrites them, --state-only restores no files.
     ");
     let receipt = user.takeback(&["state", "rollback", "ckpt-e-1", "-y", "--json"]);
     assert_eq!(receipt.code, 4);
@@ -157,7 +157,7 @@ fn with_something_in_the_way_nothing_is_done_unless_it_is_said_how() {
     let (asked, code) =
         crate::terminal::on_a_terminal(&user, &["state", "rollback", "ckpt-e-1"], "", "");
     let shown = asked.screen().contents();
-    assert!(code == 4 && !shown.contains("[y/N]"), "nobody is asked about nothing: {shown}");
+    assert!(code == 4 && !shown.contains("[y/N]"), "an empty rollback asks nothing: {shown}");
     assert!(shown.contains("Nothing was changed"), "{shown}");
     assert_eq!(stands(&user), before);
 
@@ -167,13 +167,13 @@ fn with_something_in_the_way_nothing_is_done_unless_it_is_said_how() {
     insta::assert_snapshot!(partial.out, @"
     Roll back to ckpt-e-1 “step 1” (just now)
 
-      state     ckpt-e-1.a1  branch main stands there
+      state     ckpt-e-1.a1  branch main is now there
       deleted   b.txt        was not there then
       conflict  a.txt        both changed the same lines
 
     1 path changed while `sh FOLDER/home/agent.sh` ran; may include yours.
 
-    state taken back, 1 deleted · 1 conflict
+    state restored, 1 deleted · 1 conflict
     Done as far as possible. `takeback undo` takes it back.
     ");
     assert_eq!(stands(&user), is("ckpt-e-1", "mine\n", false));
@@ -186,10 +186,10 @@ fn with_something_in_the_way_nothing_is_done_unless_it_is_said_how() {
     insta::assert_snapshot!(state.out, @"
     Roll back to ckpt-e-1 “step 1” (just now)
 
-      state     ckpt-e-1.a1  branch main stands there
+      state     ckpt-e-1.a1  branch main is now there
 
-    state taken back
-    Done and checked on disk. `takeback undo` takes it back.
+    state restored
+    Done and verified on disk. `takeback undo` takes it back.
     ");
     assert_eq!(stands(&user), is("ckpt-e-1", "mine\n", true));
     assert_eq!(user.takeback(&["undo", "-y"]).code, 0);
@@ -216,9 +216,9 @@ fn what_an_execution_did_in_several_runs_goes_back() {
     assert_eq!(stands(&user), is("ckpt-e-1", "one\n", false));
 }
 
-/// A file of somebody else is no conflict of a rewind, but it is not as it was either.
+/// Another author's file is no conflict of a rewind, but it is not as it was either.
 #[test]
-fn what_somebody_else_changed_is_in_the_way_too() {
+fn another_authors_change_blocks_it_too() {
     let user = after_a_run();
     user.write("mine.txt", "changed\n");
     user.takeback(&["status"]);
@@ -230,9 +230,9 @@ fn what_somebody_else_changed_is_in_the_way_too() {
       stays     e         the state of branch main
       kept      mine.txt  changed by you
 
-    nothing taken back · 1 kept
-    Nothing was changed: state and files go back together, or not at all.
-    --partial leaves what is in the way, --exact takes it back too, --state-only leaves all files.
+    nothing changed · 1 kept
+    Nothing was changed: state and files are restored together or not at all.
+    --partial skips those files, --exact overwrites them, --state-only restores no files.
     ");
     assert_eq!(stands(&user), is("ckpt-e-2", "three\n", true));
     let partial = user.takeback(&["state", "rollback", "ckpt-e-1", "-y", "--partial"]);
@@ -263,12 +263,12 @@ fn an_undo_says_that_the_agent_has_gone_on() {
     insta::assert_snapshot!(undone.out, @"
     Undo the last rewind
 
-      stays     e  branch main: the agent has gone on since
+      stays     e  branch main: the agent has continued since
       restored  a.txt
       restored  b.txt
 
     2 restored
-    Done and checked on disk. `takeback redo` takes it back.
+    Done and verified on disk. `takeback redo` takes it back.
     ");
     assert_eq!(user.json(&["state", "show", "e"])["state"], "another way");
 }

@@ -75,7 +75,7 @@ fn the_same_again_is_nothing_new_and_other_content_is_the_next_attempt() {
     assert_eq!(other.code, 4, "{other:?}");
     insta::assert_snapshot!(other.err, @"
     takeback: ckpt-e-1.a1 is there already, with other content
-      Another process saved meanwhile: `takeback state list` shows where it stands.
+      Another process saved in the meantime: `takeback state list` shows the newest checkpoint.
     ");
 }
 
@@ -87,7 +87,7 @@ fn only_who_knows_the_head_goes_on_from_it() {
     assert_eq!(late.code, 4, "{late:?}");
     insta::assert_snapshot!(late.err, @"
     takeback: ckpt-e-3 was to follow ckpt-e-1, but branch main stands at ckpt-e-2.a1
-      Another process saved meanwhile: `takeback state list` shows where it stands.
+      Another process saved in the meantime: `takeback state list` shows the newest checkpoint.
     ");
     assert_eq!(user.save(3, &json!({ "parent": "ckpt-e-2" })).code, 0);
     let lost = user.save(4, &json!({ "parent": "ckpt-e-9" }));
@@ -100,7 +100,7 @@ fn what_is_wrong_is_named_and_nothing_is_made() {
     let user = User::new();
     for (input, says) in [
         ("", "standard input is empty; one JSON value is expected"),
-        ("nonsense", "this is not JSON: expected ident at line 1 column 2"),
+        ("nonsense", "invalid JSON: expected ident at line 1 column 2"),
         ("{}{}", "there is more than one JSON value"),
         (
             &checkpoint(1, &json!({ "step_index": -1 })),
@@ -118,13 +118,13 @@ fn what_is_wrong_is_named_and_nothing_is_made() {
         ),
         (
             &checkpoint(1, &json!({ "variable": 1 })),
-            "a checkpoint has no field \"variable\"; variables perhaps?",
+            "a checkpoint has no field \"variable\"; did you mean variables?",
         ),
         (
             &checkpoint(1, &json!({ "id": "ckpt-f-1" })),
             "the field id is ckpt-f-1, but execution_id and step_index say ckpt-e-1",
         ),
-        (&"[".repeat(1000), "this is not JSON: recursion limit exceeded at line 1 column 128"),
+        (&"[".repeat(1000), "invalid JSON: recursion limit exceeded at line 1 column 128"),
     ] {
         let answer = user.fed(&["state", "save"], input);
         assert_eq!(answer.code, 2, "{answer:?}");
@@ -158,15 +158,15 @@ fn files_are_left_out_when_that_is_asked_for_or_recording_is_off() {
     let without = user.fed(&["state", "save", "--no-files"], &checkpoint(1, &json!({})));
     insta::assert_snapshot!(without.out, @"Saved ckpt-e-1  without files");
     user.set(r#"{"enableFileCheckpointing": false}"#);
-    insta::assert_snapshot!(user.save(2, &json!({})).out, @"Saved ckpt-e-2  without files, since recording is switched off");
+    insta::assert_snapshot!(user.save(2, &json!({})).out, @"Saved ckpt-e-2  without files: recording is off");
     let events = [
         r#"{"event":"prompt","session":"s","text":"go"}"#.to_owned(),
         format!(r#"{{"event":"step","session":"s","checkpoint":{}}}"#, checkpoint(3, &json!({}))),
     ];
     let answer = user.fed(&["record"], &events.join("\n"));
     insta::assert_snapshot!(answer.out, @r#"
-    {"error":"Checkpoint feature not enabled","ok":false}
-    {"attempt":1,"event":"step","id":"ckpt-e-3","notCaptured":[],"ok":true,"point":null,"seq":0}
+    {"ok":false,"error":"Checkpoint feature not enabled"}
+    {"ok":true,"event":"step","seq":0,"point":null,"notCaptured":[],"id":"ckpt-e-3","attempt":1}
     "#);
     user.set("{}");
     assert_eq!(user.json(&["log"]), json!([]));
@@ -174,7 +174,7 @@ fn files_are_left_out_when_that_is_asked_for_or_recording_is_off() {
     assert_eq!(answer.code, 1);
     insta::assert_snapshot!(answer.err, @"
     takeback: ckpt-e-1.a1 was saved without its files
-      --state-only brings back the state alone.
+      --state-only restores only the state.
     ");
     assert_eq!(user.takeback(&["state", "rollback", "ckpt-e-1", "-y", "--state-only"]).code, 0);
 }
@@ -211,13 +211,13 @@ fn steps_among_events_are_answered_and_a_bad_one_does_not_end_the_stream() {
     let answer = user.fed(&["record"], &events.join("\n"));
     assert_eq!(answer.code, 1);
     insta::assert_snapshot!(answer.out, @r#"
-    {"event":"prompt","notCaptured":[],"ok":true,"point":"LONG-ID","seq":1}
-    {"attempt":1,"event":"step","id":"ckpt-e-1","notCaptured":[],"ok":true,"point":"LONG-ID","seq":1}
-    {"error":"the field execution_id is missing","event":"step","ok":false}
-    {"error":"the number 18446744073709551616 at /checkpoint/state does not fit 64 bits and would be rounded","event":"step","ok":false}
-    {"error":"the session of the event is \"s\", that of its checkpoint \"other\"","event":"step","ok":false}
-    {"error":"the parent ckpt-e-7 of ckpt-e-2 is not there","event":"step","ok":false}
-    {"error":"not an event: missing field `checkpoint`","ok":false}
-    {"attempt":2,"event":"step","id":"ckpt-e-1","notCaptured":[],"ok":true,"point":"LONG-ID","seq":1}
+    {"ok":true,"event":"prompt","seq":1,"point":"LONG-ID","notCaptured":[]}
+    {"ok":true,"event":"step","seq":1,"point":"LONG-ID","notCaptured":[],"id":"ckpt-e-1","attempt":1}
+    {"ok":false,"event":"step","error":"the field execution_id is missing"}
+    {"ok":false,"event":"step","error":"the number 18446744073709551616 at /checkpoint/state does not fit 64 bits and would be rounded"}
+    {"ok":false,"event":"step","error":"the session of the event is \"s\", that of its checkpoint \"other\""}
+    {"ok":false,"event":"step","error":"the parent ckpt-e-7 of ckpt-e-2 is not there"}
+    {"ok":false,"error":"not an event: missing field `checkpoint`"}
+    {"ok":true,"event":"step","seq":1,"point":"LONG-ID","notCaptured":[],"id":"ckpt-e-1","attempt":2}
     "#);
 }

@@ -6,11 +6,12 @@ use std::sync::Arc;
 
 use takeback_store::Seq;
 
-use super::{
-    Base, Block, CHECKSUM, HAS_PRINT, HIDDEN, Input, LISTED, REPOSITORY, checksum, flags,
-    get_fingerprint, get_known, get_linked, linked_bytes, put_block, put_bytes, put_fingerprint,
-    put_known, read_print, tag, write_print,
+use super::block::{Base, Block};
+use super::codec::{
+    HAS_PRINT, Input, get_fingerprint, get_known, get_linked, linked_bytes, put_bytes,
+    put_fingerprint, put_known, read_print, tag, write_print,
 };
+use super::{CHECKSUM, HIDDEN, LISTED, REPOSITORY, checksum, flags, put_block};
 use crate::worktree::index::{Child, Folder, Linked};
 
 /// In a delta: otherwise the folder is gone.

@@ -1,15 +1,15 @@
-//! What a line that begins with a slash sets going.
+//! Runs slash commands.
 
 use serde_json::Value;
-use takeback_tui::transcript::Tone;
+use takeback_tui::Tone;
 
-use super::Host;
-use super::back::{Recalling, Way};
+use super::undo::RecallReason;
+use super::{Direction, Host};
 use crate::commands::chat::slash::{self, Verb};
-use crate::commands::chat::work::{Asked, Job};
+use crate::commands::chat::worker::{Job, MenuTrigger};
 
 impl Host {
-    pub(super) fn slash(&mut self, line: &str) {
+    pub(super) fn run_slash(&mut self, line: &str) {
         let (verb, argument) = match slash::parse(line) {
             Ok(parsed) => parsed,
             Err(why) => return self.fail(&why),
@@ -20,20 +20,20 @@ impl Host {
                 self.job(Job::Checkpoint(label));
             }
             (Verb::Checkpoint | Verb::Rewind, Some(_)) if !self.is_recording() => {
-                self.say(Tone::Care, "Checkpoint feature not enabled");
+                self.say(Tone::Warning, "Checkpoint feature not enabled");
             }
             (Verb::Rewind, Some(id)) if id.starts_with("ckpt-") => {
                 self.begin(Job::RestoreExecution(id));
             }
-            (Verb::Checkpoint | Verb::Rewind, point) => self.open_menu(point, Asked::Slash),
-            (Verb::Undo, _) => self.again(Way::Undo),
-            (Verb::Redo, _) => self.again(Way::Redo),
+            (Verb::Checkpoint | Verb::Rewind, point) => self.open_menu(point, MenuTrigger::Slash),
+            (Verb::Undo, _) => self.reverse(Direction::Undo),
+            (Verb::Redo, _) => self.reverse(Direction::Redo),
             (Verb::Diff, _) => self.job(Job::Diff),
             (Verb::Points, _) => self.job(Job::Points),
             (Verb::Status, _) => self.job(Job::Status),
             (Verb::Save, name) => {
-                let kept = Box::new(self.kept());
-                self.job(Job::Save { name, kept });
+                let conversation = Box::new(self.conversation());
+                self.job(Job::Save { name, conversation });
             }
             (Verb::Load, Some(name)) => self.begin(Job::Load(name)),
             (Verb::Conversations, _) => self.job(Job::Conversations),
@@ -41,22 +41,14 @@ impl Host {
             (Verb::Export, Some(file)) => self.job(Job::Export(file)),
             (Verb::Import, Some(file)) => self.job(Job::Import(file)),
             (Verb::Clear, _) => self.clear(),
-            (Verb::Exit, _) => self.left = true,
+            (Verb::Exit, _) => self.exit = true,
             (Verb::Help | Verb::Load | Verb::Delete | Verb::Export | Verb::Import, _) => {
                 self.help();
             }
         }
     }
 
-    pub(super) fn open_menu(&mut self, open: Option<String>, asked: Asked) {
-        if self.is_recording() {
-            self.job(Job::Rows { open, asked });
-        } else {
-            self.say(Tone::Care, "Checkpoint feature not enabled");
-        }
-    }
-
-    pub(super) fn help(&mut self) {
+    fn help(&mut self) {
         for command in slash::registry() {
             let aliases: Vec<String> =
                 command.aliases.iter().map(|name| format!("/{name}")).collect();
@@ -69,15 +61,15 @@ impl Host {
         }
         self.say(
             Tone::Hint,
-            "esc interrupts · esc esc goes back · alt-enter a new line · tab completes · page up and down \
-             scroll · ctrl-o unfolds diffs · ctrl-d leaves",
+            "esc interrupts · esc esc rewinds · alt-enter new line · tab completes · page up/down scrolls · \
+             ctrl-o unfolds diffs · ctrl-d exits",
         );
     }
 
-    pub(super) fn clear(&mut self) {
+    fn clear(&mut self) {
         if self.chat.is_in_turn() {
-            return self.fail("a turn is running; esc ends it");
+            return self.fail("a turn is running; press esc to stop it");
         }
-        self.recall(Value::Null, Recalling::Anew);
+        self.recall(Value::Null, RecallReason::Clear);
     }
 }

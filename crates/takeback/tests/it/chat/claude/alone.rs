@@ -1,4 +1,4 @@
-//! What the program's own rewind makes of the same moment, tried and taken back again.
+//! The program's own rewind, tried on the same state and then reverted.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -44,7 +44,7 @@ impl Desk {
         assert!(output.status.success(), "{output:?}");
         assert!(says.contains("Files rewound to state at message"), "{output:?}");
         let tree = self.user.tree();
-        // The folder itself stays: the session stands in it.
+        // The folder itself must stay: the session runs in it.
         run(Command::new("find").arg(&work).args(["-mindepth", "1", "-delete"]));
         run(Command::new("cp").arg("-a").arg(kept.join(".")).arg(&work));
         run(Command::new("rm").arg("-r").args([&kept, &knows]));

@@ -1,5 +1,5 @@
-//! Where the program's own rewind says that it is done and is not: each test first shows that, and
-//! then what Takeback makes of the same moment.
+//! Where the program's own rewind reports success but is incomplete: each test first shows that, and then
+//! Takeback's rewind of the same state.
 
 use std::fs;
 
@@ -95,7 +95,7 @@ fn what_a_person_added_to_a_file_of_the_agents_is_not_deleted_with_it() {
     let alone = desk.alone(1, |_| ());
     assert_eq!(alone.text("notes.txt"), None, "what was added by hand is lost");
 
-    desk.goes_back_to("1").sees("Restore failed: notes.txt was changed by you too and stays");
+    desk.goes_back_to("1").sees("Restore failed: kept notes.txt (you changed it too)");
     assert_eq!(desk.seat.colour_of("Restore failed"), vt100::Color::Idx(1), "red");
     assert_eq!(desk.user.read("notes.txt"), "by the agent\nby hand\n");
     assert!(!desk.user.exists("more.txt"));
@@ -129,7 +129,7 @@ fn copies_that_the_program_has_lost_are_not_missed() {
     for copy in copies(&config(&desk.user)) {
         fs::remove_file(copy).expect("it goes");
     }
-    desk.goes_back_to("1").sees("Takeback's own copies were used");
+    desk.goes_back_to("1").sees("used Takeback's own copies");
     desk.seat.sees("Restored to checkpoint: Change both");
     assert_eq!(desk.user.tree(), before);
 }

@@ -19,7 +19,7 @@ pub(super) struct Desk {
     pub(super) user: User,
 }
 
-/// Edits and shell commands need nobody's leave.
+/// Edits and shell commands need no permission.
 const TRUSTING: &[&str] =
     &["--permission-mode", "acceptEdits", "--allowedTools", "Bash,Write,Edit,Read,Agent,Task"];
 
@@ -78,7 +78,7 @@ impl Desk {
     /// Esc twice, the row of that number, and all of it.
     pub(super) fn goes_back_to(&mut self, number: &str) -> &mut Seat {
         self.seat.types(ESC).types(ESC).sees("Checkpoints").sees("(current)").types(number);
-        self.seat.sees("[x] ").types(ENTER).sees("What is to go back?").types(ENTER)
+        self.seat.sees("[x] ").types(ENTER).sees("Restore what?").types(ENTER)
     }
 
     /// Writes a new file, or an old one that was read.
@@ -100,7 +100,7 @@ impl Desk {
         self.user.work().canonicalize().expect("it is there").join(path)
     }
 
-    /// What stands in `metadata.json`, newest first.
+    /// The entries of `metadata.json`, newest first.
     pub(super) fn metadata(&self) -> Vec<Value> {
         let sessions = self.user.home().join(".takeback/sessions");
         let session = fs::read_dir(sessions).expect("sessions").next().expect("one").expect("it");

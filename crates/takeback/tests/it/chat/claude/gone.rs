@@ -21,7 +21,7 @@ fn after_the_program_was_killed_files_come_back_from_takebacks_own_copies() {
     // The three calls are done when the model is asked what comes next.
     desk.model.wait_for(asked + 4);
     kill(&desk);
-    desk.seat.sees("The agent has ended: it was killed by signal 9");
+    desk.seat.sees("The turn failed: it was killed by signal 9").sees("The agent has exited.");
     let half = desk.user.tree();
     assert_ne!(half, before);
 
@@ -32,7 +32,7 @@ fn after_the_program_was_killed_files_come_back_from_takebacks_own_copies() {
     let no_query = "Restore failed: No active query session. Cannot restore checkpoint.";
     desk.seat.sees(no_query).sees("files only, from Takeback's own copy");
     assert_eq!(desk.seat.colour_of(no_query), vt100::Color::Idx(1), "red");
-    assert_eq!(desk.user.tree(), half, "nothing is changed until somebody says so");
+    assert_eq!(desk.user.tree(), half, "nothing changes without an answer");
     desk.seat.look(A_WHILE).types("y").sees("Restored to checkpoint: Change the rest");
     assert_eq!(desk.user.tree(), before);
 
@@ -57,10 +57,10 @@ fn a_program_that_was_killed_is_started_again_for_the_next_prompt() {
     let write = desk.write("first.txt", "first\n");
     desk.turn("Make the first file", &[write, json!("The first is there.")]);
     kill(&desk);
-    desk.seat.sees("The agent has ended: it was killed by signal 9");
+    desk.seat.sees("The agent has exited: it was killed by signal 9");
     let edit = [desk.look_at("first.txt"), desk.edit("first.txt", "first", "second")];
     desk.turn("Change it", &[edit.as_slice(), &[json!("It is changed.")]].concat());
-    assert!(desk.seat.shown().contains("The agent is started again."));
+    assert!(desk.seat.shown().contains("Restarting the agent."));
     assert_eq!(desk.user.read("first.txt"), "second\n");
     desk.goes_back_to("1").sees("Restored to checkpoint: Change it");
     assert_eq!(desk.user.read("first.txt"), "first\n");

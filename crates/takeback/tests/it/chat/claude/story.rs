@@ -1,4 +1,4 @@
-//! The seed's own story, told by the real program.
+//! The story of the design, with the real program.
 
 use serde_json::json;
 
@@ -40,7 +40,7 @@ fn esc_twice_brings_the_file_and_the_conversation_back() {
     }
     desk.seat.types(ESC).types(ESC).sees("Checkpoints").sees("(current)").types(DOWN);
     desk.seat.sees("utils.ts").types(ENTER).sees("[x] ").types(ENTER);
-    desk.seat.sees("What is to go back?").types(ENTER);
+    desk.seat.sees("Restore what?").types(ENTER);
     desk.seat.sees(&format!("Restored to checkpoint: {EXTEND}"));
     assert_eq!(desk.seat.colour_of("Restored to"), vt100::Color::Idx(2), "green");
     assert_eq!(desk.user.read("utils.ts"), two());

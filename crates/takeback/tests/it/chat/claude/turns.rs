@@ -17,7 +17,7 @@ fn nothing_is_done_without_leave() {
 
     desk.begin("Remove it", &[run("rm yes.txt"), json!("Then it stays.")]);
     desk.seat.sees("Allow ").sees("rm yes.txt").sees("y yes").types("n");
-    desk.seat.sees("not allowed: ").sees("Then it stays.");
+    desk.seat.sees("denied: ").sees("Then it stays.");
     assert_eq!(desk.user.read("yes.txt"), "yes\n");
     assert!(desk.shown_last().contains("The user does not want this."));
 

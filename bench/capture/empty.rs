@@ -1,3 +1,0 @@
-//! A Rust program that does nothing: what every other one costs at least.
-
-fn main() {}

@@ -1,0 +1,14 @@
+//! One module per subcommand.
+
+pub(crate) mod capture;
+pub(crate) mod fidelity;
+pub(crate) mod growth;
+pub(crate) mod hooks;
+pub(crate) mod ignored;
+pub(crate) mod line;
+pub(crate) mod points;
+pub(crate) mod scale;
+pub(crate) mod screen;
+pub(crate) mod snapshot;
+pub(crate) mod state;
+pub(crate) mod watch;

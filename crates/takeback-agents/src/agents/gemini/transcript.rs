@@ -1,0 +1,58 @@
+//! What Gemini CLI's transcript says about the ends of calls.
+//!
+//! Its call ids are unknown to hooks: a call is found by its tool and arguments. Calls are written
+//! when they have ended.
+
+use serde::Deserialize;
+use serde_json::Value;
+
+use super::hook::SENT_AWAY;
+use crate::hook::{call_id, moment_of};
+use crate::transcript::{TranscriptEnd, TranscriptEndKind, records_with};
+
+/// The model's answer for a call that a person did not allow.
+const REFUSED: &str = "User denied execution";
+
+#[derive(Debug, Deserialize)]
+struct WireMessage {
+    #[serde(rename = "toolCalls")]
+    calls: Vec<WireCall>,
+}
+
+#[derive(Debug, Deserialize)]
+struct WireCall {
+    name: String,
+    #[serde(default)]
+    args: Value,
+    status: Option<String>,
+    timestamp: Option<String>,
+    #[serde(default)]
+    result: Value,
+    #[serde(default, rename = "resultDisplay")]
+    shown: Value,
+}
+
+impl WireCall {
+    fn how(&self) -> Option<TranscriptEndKind> {
+        let is_sent_away = self.shown.as_str().is_some_and(|text| text.starts_with(SENT_AWAY));
+        match self.status.as_deref()? {
+            "success" if is_sent_away => None,
+            "success" | "error" => Some(TranscriptEndKind::Finished),
+            "cancelled" if self.result.to_string().contains(REFUSED) => {
+                Some(TranscriptEndKind::Rejected)
+            }
+            "cancelled" => Some(TranscriptEndKind::Interrupted),
+            _ => None,
+        }
+    }
+}
+
+pub(super) fn end(transcript: &[u8], call: &str) -> Option<TranscriptEnd> {
+    records_with(transcript, "\"toolCalls\"").find_map(|(message, _): (WireMessage, _)| {
+        message.calls.iter().rev().find_map(|told| {
+            let how = told.how().filter(|_| call_id(&told.name, &told.args) == call)?;
+            let at = told.timestamp.as_deref().and_then(moment_of);
+            Some(TranscriptEnd { call: call.to_owned(), how, at, took: None })
+        })
+    })
+}

@@ -1,5 +1,0 @@
-//! Codex, used as it is: Takeback hears of it through its hooks.
-
-pub(crate) mod ends;
-pub mod hook;
-pub mod trust;

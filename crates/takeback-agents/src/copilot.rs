@@ -1,4 +1,0 @@
-//! Copilot CLI, used as it is: Takeback hears of it through its hooks.
-
-pub(crate) mod ends;
-pub mod hook;

@@ -1,0 +1,159 @@
+//! Turns a hook event into log events and records them.
+//!
+//! Every hook is a process of its own that knows nothing of those before it: what has to be known (is
+//! the session there, who owns it) is asked of the store.
+
+use std::time::Duration;
+
+use takeback_core::record::RecordError;
+use takeback_core::{
+    AgentEvent, CallReport, CallTargets, Outcome, RecordOutcome, Tools, Workspace, process, record,
+    wait_for_session,
+};
+use takeback_store::{CallId, CallState, Process, Session, SessionId, StoreError};
+
+use super::{HookEvent, HookEventKind, ToolCall, call_targets};
+use crate::kind::AgentKind;
+
+/// Who told it.
+#[derive(Debug, Clone, Copy)]
+pub struct HookSource {
+    pub agent: &'static AgentKind,
+    /// The agent's process, whose death ends its session.
+    pub process: Option<Process>,
+    /// How long ago the agent ran the hook.
+    pub late: Duration,
+    /// Whether a hook that is not Takeback's may change what a call edited.
+    pub formatter: bool,
+}
+
+impl HookSource {
+    /// What it says is of this moment.
+    #[must_use]
+    pub fn new(agent: &'static AgentKind, process: Option<Process>) -> Self {
+        Self { agent, process, late: Duration::ZERO, formatter: false }
+    }
+}
+
+/// What is to be recorded; `None`: it does not concern files.
+#[must_use]
+pub fn to_agent_event(
+    tools: &Tools,
+    source: HookSource,
+    hook_event: &HookEvent,
+) -> Option<AgentEvent> {
+    let whole = SessionId(hook_event.session.clone());
+    let part = part_of(hook_event);
+    let session = part.clone().unwrap_or_else(|| whole.clone());
+    let targets = |call: &ToolCall| {
+        let targets = call_targets(tools, &call.tool, &call.input, hook_event.cwd.as_deref());
+        (targets != CallTargets::Nothing).then_some(targets)
+    };
+    Some(match &hook_event.kind {
+        HookEventKind::Irrelevant | HookEventKind::PermissionAsked(_) => return None,
+        HookEventKind::SessionStart => source.session_start(whole, None),
+        HookEventKind::SubagentStart => source.session_start(part?, Some(whole)),
+        // One that nobody names has told what it did by its calls.
+        HookEventKind::SubagentStop => AgentEvent::SessionEnd { session: part? },
+        HookEventKind::Prompt { text } => {
+            AgentEvent::Prompt { session, message: hook_event.prompt.clone(), text: text.clone() }
+        }
+        HookEventKind::BeforeTool(call) => AgentEvent::BeforeTool {
+            session,
+            call: CallId(call.id.clone()),
+            tool: call.tool.clone(),
+            touches: targets(call)?,
+        },
+        HookEventKind::AfterTool(call, end) => {
+            targets(call)?;
+            let outcome = if end.interrupted { Outcome::Interrupted } else { end.outcome };
+            let report = CallReport {
+                ran_for: end.took.map(|took| took + source.late),
+                waited: false,
+                formatter: source.formatter,
+            };
+            AgentEvent::AfterTool { session, call: CallId(call.id.clone()), outcome, report }
+        }
+        HookEventKind::ToolRejected(call) => {
+            targets(call)?;
+            let (call, outcome) = (CallId(call.id.clone()), Outcome::Rejected);
+            AgentEvent::AfterTool { session, call, outcome, report: CallReport::default() }
+        }
+        HookEventKind::BackgroundEnded { call } => {
+            let (call, outcome) = (CallId(call.clone()), Outcome::Done);
+            AgentEvent::AfterTool { session, call, outcome, report: CallReport::default() }
+        }
+        HookEventKind::TurnEnd => AgentEvent::TurnEnd { session },
+        HookEventKind::SessionEnd => AgentEvent::SessionEnd { session },
+    })
+}
+
+/// Records `event`, which [`to_agent_event`] made from `hook_event`; `None`: it adds nothing.
+///
+/// A session that is not known yet, or goes on in another process, is introduced first.
+pub fn record_hook_event(
+    workspace: &mut Workspace,
+    source: HookSource,
+    hook_event: &HookEvent,
+    event: &AgentEvent,
+) -> Result<Option<RecordOutcome>, RecordError> {
+    record_hook_event_with(workspace, source, hook_event, event, record)
+}
+
+/// As [`record_hook_event`], with another function that records the event.
+pub fn record_hook_event_with<R>(
+    workspace: &mut Workspace,
+    source: HookSource,
+    hook_event: &HookEvent,
+    event: &AgentEvent,
+    put: impl FnOnce(&mut Workspace, &AgentEvent) -> Result<R, RecordError>,
+) -> Result<Option<R>, RecordError> {
+    if matches!(hook_event.kind, HookEventKind::BackgroundEnded { .. })
+        && !is_in_background(workspace, event)?
+    {
+        return Ok(None);
+    }
+    if !matches!(event, AgentEvent::SessionStart { parent: None, .. }) {
+        let whole = SessionId(hook_event.session.clone());
+        let sessions = workspace.store.sessions()?;
+        let is_current = |id: &SessionId| {
+            sessions.iter().any(|known| known.id == *id && source.still_owns(known))
+        };
+        if !is_current(&whole) {
+            record(workspace, &source.session_start(whole.clone(), None))?;
+        }
+        if let Some(part) = part_of(hook_event).filter(|part| !is_current(part)) {
+            record(workspace, &source.session_start(part, Some(whole)))?;
+        }
+    }
+    put(workspace, event).map(Some)
+}
+
+/// Subagents end in the same words as commands, and have told what they did themselves.
+fn is_in_background(workspace: &Workspace, event: &AgentEvent) -> Result<bool, StoreError> {
+    let AgentEvent::AfterTool { session, call, .. } = event else { return Ok(false) };
+    // That it went on may be what is still to be recorded.
+    wait_for_session(workspace, session)?;
+    let call = workspace.store.call(session, call)?;
+    Ok(call.is_some_and(|call| call.state == CallState::Background))
+}
+
+fn part_of(hook_event: &HookEvent) -> Option<SessionId> {
+    let part = hook_event.subagent.as_ref()?;
+    Some(SessionId(format!("{}/{part}", hook_event.session)))
+}
+
+impl HookSource {
+    fn session_start(self, session: SessionId, parent: Option<SessionId>) -> AgentEvent {
+        let agent = Some(self.agent.name.to_owned());
+        AgentEvent::SessionStart { session, agent, parent, owner: self.process }
+    }
+
+    fn still_owns(self, session: &Session) -> bool {
+        let owner = session.owner;
+        session.agent.is_some()
+            && (self.process.is_none()
+                || owner == self.process
+                || owner.is_some_and(process::is_alive))
+    }
+}

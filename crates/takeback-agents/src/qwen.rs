@@ -1,3 +1,0 @@
-//! Qwen Code, used as it is: Takeback hears of it through its hooks.
-
-pub mod hook;

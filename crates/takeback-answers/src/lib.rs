@@ -1,0 +1,91 @@
+//! What Takeback answers as JSON: one type for each `--json` answer and each JSON-RPC result.
+//!
+//! A crate of its own, of plain data: the MCP server and other clients read answers with these types
+//! and build none of what the program needs. The program writes its answers with them, and
+//! `docs/schema.json` and the TypeScript types are generated from them, so that all agree.
+//!
+//! Keys are camelCase, but an agent's own checkpoints keep the snake_case names it saved them with.
+//! Absent and `null` differ: a key that can be absent is marked `skip_serializing_if`.
+
+mod agent;
+mod exchange;
+mod file;
+mod point;
+mod rewind;
+mod rpc;
+#[cfg(feature = "schema")]
+pub mod schema;
+mod session;
+mod state;
+mod store;
+
+use std::fmt::{self, Display};
+
+use serde::{Deserialize, Serialize};
+
+pub use self::agent::{
+    AgentCheckup, Check, DoctorAnswer, Health, HookFile, HookFileState, HookSession, InitAgent,
+    InitAnswer, InitChange, InitScope, LastSession,
+};
+pub use self::exchange::{ExportAnswer, ImportAnswer, ImportSkips, ImportedPoint, ImportedSession};
+pub use self::file::{
+    Author, Change, Correction, Entry, Evidence, FileDiff, FilePath, FirstSeen, NotCapturedReason,
+    Note, PathEvidence, Problem, Unreadable, UnreadableKind,
+};
+pub use self::point::{
+    Call, CheckpointAnswer, DiffAnswer, GitState, LogAnswer, Point, PointBasis, PointKind,
+    RunAnswer, ShowAnswer,
+};
+pub use self::rewind::{
+    ActiveSession, Conversation, PreviewAnswer, Receipt, RecoverAnswer, RecoverPreview,
+    StateReceipt, Window,
+};
+pub use self::rpc::{
+    FileCheckpoint, FileCopies, FileCopy, HookAnswer, PointCreated, RecordAnswer, RecordedEvent,
+    RecordedStep, RefusedEvent, ServerInfo, ServerLimits, ServerStatus, SubscribeAnswer,
+    WatchState,
+};
+pub use self::session::{ArchiveAnswer, Session, SessionDeletePreview, SessionsAnswer};
+pub use self::state::{
+    Branch, Checkpoint, CheckpointRecord, CheckpointStatus, Effect, EffectAnswer, Execution,
+    ResumeAnswer, SaveAnswer, StateDeleteAnswer, StateDiffAnswer, StateDifference, StateExport,
+    StateExportAnswer, StateExportHead, StateForkAnswer, StateListAnswer, WithdrawAnswer,
+};
+pub use self::store::{
+    BackgroundScan, CleanupAnswer, CleanupPreview, ConfigAnswer, DuAnswer, DuPath, ErrorAnswer,
+    ForgetAnswer, HistoryGone, HomeCleanup, HomeCleanupWorkspace, IgnoredFolder, LastPoint,
+    NotCovered, NotCoveredReason, NotWritable, OverLimit, PreciousFiles, PurgeAnswer,
+    RefusedSetting, RelocateAnswer, ServeAnswer, Setting, SettingValue, StatusAnswer,
+    StatusLineAnswer, TooOld, VerifyAnswer, WorkingSession, WorkspaceAnswer, WorkspacesAnswer,
+};
+
+/// 16 hexadecimal digits: the id of a point, a turn, a rewind or a copy of a file.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(transparent)]
+pub struct Id(#[cfg_attr(feature = "schema", schemars(length(equal = 16)))] pub String);
+
+/// A moment in ISO 8601, UTC.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", schemars(extend("format" = "date-time")))]
+#[serde(transparent)]
+pub struct Time(pub String);
+
+impl Id {
+    pub fn new(id: impl Display) -> Self {
+        Self(id.to_string())
+    }
+}
+
+impl Display for Id {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl Display for Time {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}

@@ -1,0 +1,115 @@
+//! Emptying the stages after the receipt. A slot is emptied only if its contents are known to exist
+//! elsewhere: this is the one place where bytes are removed for good.
+
+use std::collections::BTreeSet;
+use std::io;
+
+use takeback_store::{Entry, Store, WorkPath};
+
+use super::{Action, Note, Problem, Site, SiteRoot, Slot, Stages, look_at_all, plain_error};
+
+/// What could not be cleared away.
+#[derive(Debug, Default)]
+pub(in crate::rewind) struct StageLeftovers {
+    pub(in crate::rewind) problems: Vec<Problem>,
+    /// Contents found where a native restore had written, and that exist nowhere else.
+    pub(in crate::rewind) kept: Vec<Note>,
+}
+
+/// What is in a slot when the rewind is closed.
+enum SlotContents {
+    Nothing,
+    /// The store has it, or it is at its place.
+    Redundant,
+    /// A file that another program saved, and the only copy.
+    OnlyCopy,
+}
+
+impl Stages<'_> {
+    /// What lies in the slots of a step, and whether it may go.
+    fn in_slots(&self, at: usize) -> [(Slot, io::Result<SlotContents>); 3] {
+        let action = &self.actions[at];
+        let stage = &self.sites[action.site].stage;
+        [Slot::Part(action.number), Slot::New(action.number), Slot::Old(action.number)].map(
+            |slot| {
+                let lies = || -> io::Result<SlotContents> {
+                    let entry = stage.look(slot)?.entry;
+                    Ok(if entry == Entry::Absent {
+                        SlotContents::Nothing
+                    } else if matches!(slot, Slot::Part(_))
+                        || action.knows(&entry)
+                        || entry == self.present(at)?
+                    {
+                        SlotContents::Redundant
+                    } else {
+                        SlotContents::OnlyCopy
+                    })
+                };
+                (slot, lies())
+            },
+        )
+    }
+
+    /// Empties and removes the stages. What lies there and is in the store (or was given up), or
+    /// stands at its place, goes; anything else stays, and is named.
+    pub(in crate::rewind) fn clear(self, store: &dyn Store) -> StageLeftovers {
+        let mut left = StageLeftovers { problems: Vec::new(), kept: self.clear_native(store) };
+        let mut full = BTreeSet::new();
+        if !left.kept.is_empty() {
+            full.insert(0);
+        }
+        let mut not_cleared = |action: &Action<'_>, error: String| {
+            full.insert(action.site);
+            left.problems.push(Problem { path: action.step.path.clone(), error });
+        };
+        let mut redundant: Vec<Vec<(&Action<'_>, Slot)>> = vec![Vec::new(); self.sites.len()];
+        let lying = look_at_all(self.actions.len(), |at| self.in_slots(at));
+        for (action, slots) in self.actions.iter().zip(lying) {
+            for (slot, lies) in slots {
+                match lies {
+                    Ok(SlotContents::Nothing) => {}
+                    Ok(SlotContents::Redundant) => redundant[action.site].push((action, slot)),
+                    Ok(SlotContents::OnlyCopy) => {
+                        let place = self.sites[action.site].stage.place_of(slot);
+                        let kept = "a version saved while the rewind ran is kept as";
+                        not_cleared(action, format!("{kept} {place}"));
+                    }
+                    Err(error) => not_cleared(action, plain_error(&error)),
+                }
+            }
+        }
+        for (site, slots) in self.sites.iter().zip(redundant) {
+            let names: Vec<Slot> = slots.iter().map(|(_, slot)| *slot).collect();
+            for ((action, _), discarded) in slots.iter().zip(site.stage.discard_all(&names)) {
+                if let Err(error) = discarded {
+                    not_cleared(action, plain_error(&error));
+                }
+            }
+        }
+        let of_own_folder =
+            |error: &io::Error| Problem { path: own_path(), error: plain_error(error) };
+        for (at, site) in self.sites.into_iter().enumerate().rev() {
+            let Site { root, stage } = site;
+            if full.contains(&at) || (at == 0 && !left.problems.is_empty()) {
+                // A power cut must not bring back the mark that says that nothing here is anybody's.
+                if let Err(error) = stage.sync() {
+                    left.problems.push(of_own_folder(&error));
+                }
+                continue;
+            }
+            let root = match &root {
+                SiteRoot::Workspace(root) => root,
+                SiteRoot::Outside(root) => root,
+            };
+            if let Err(error) = stage.close(root) {
+                left.problems.push(of_own_folder(&error));
+            }
+        }
+        left.problems.extend(self.left_open);
+        left
+    }
+}
+
+fn own_path() -> WorkPath {
+    WorkPath::new(".takeback").expect("a plain path")
+}

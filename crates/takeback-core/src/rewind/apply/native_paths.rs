@@ -1,0 +1,156 @@
+//! Putting back what a native restore wrote, before the plan's own steps.
+//!
+//! It uses the rewind's stage and the moves of a step: a native path has the slots behind those of the
+//! actions, by its position in the plan. What is displaced stays in its slot until the rewind is closed.
+
+use takeback_store::{Entry, RewindId, Store};
+
+use super::{Action, CHANGED_WHILE_RUNNING, Note, Site, SiteRoot, Slot, Stages};
+use crate::progress::Counter;
+use crate::rewind::native::{NativePath, entry_at};
+use crate::rewind::plan::{Plan, Step, Verdict};
+use crate::worktree::Root;
+use crate::worktree::write::{Stage, StageError};
+
+/// After a native restore: every native path that is neither what it was nor the plan's goal becomes what
+/// it was. If one cannot, the plan's own steps find it in conflict.
+pub(in crate::rewind) fn put_back_native(
+    root: &Root,
+    store: &dyn Store,
+    plan: &Plan,
+    id: RewindId,
+) -> Result<(), StageError> {
+    let stage = Stage::open_promised(root, id)?;
+    let strays = plan.named.iter().enumerate().filter_map(|(at, named)| {
+        let now = entry_at(root, &named.path);
+        let goal = goal_of(plan, named);
+        let will_be_folder = now.is_dir() && goal.as_ref().is_some_and(Entry::is_dir);
+        let is_known = now == named.present || Some(&now) == goal.as_ref() || will_be_folder;
+        (!is_known).then(|| (at, back_to(named, now)))
+    });
+    put_back(root, store, plan, stage, &strays.collect::<Vec<_>>());
+    Ok(())
+}
+
+/// After a crash: what the native restore wrote cannot be told from a later save, so it is left. Only where
+/// [`put_back_native`] had emptied a path and not filled it yet, that is finished.
+pub(in crate::rewind) fn resume_native(
+    root: &Root,
+    store: &dyn Store,
+    plan: &Plan,
+    id: RewindId,
+) -> Result<(), StageError> {
+    if plan.named.is_empty() {
+        return Ok(());
+    }
+    let stage = Stage::open_promised(root, id)?;
+    let actions: Vec<&Step> = plan.actions().collect();
+    let first = actions.len();
+    let emptied = plan.named.iter().enumerate().filter_map(|(at, named)| {
+        let moved_away = stage.look(Slot::Old(first + at)).ok()?.entry;
+        // If the step's own slot is filled, the step has emptied the path later.
+        let step = actions.binary_search_by(|step| step.path.cmp(&named.path));
+        let step_began = match step {
+            Ok(step) => stage.look(Slot::Old(step)).ok()?.entry != Entry::Absent,
+            Err(_) => false,
+        };
+        let is_emptied = moved_away != Entry::Absent
+            && !step_began
+            && matches!(named.present, Entry::File { .. } | Entry::Symlink { .. })
+            && goal_of(plan, named) != Some(Entry::Absent)
+            && entry_at(root, &named.path) == Entry::Absent;
+        is_emptied.then(|| (at, back_to(named, moved_away)))
+    });
+    let emptied: Vec<(usize, Step)> = emptied.collect();
+    put_back(root, store, plan, stage, &emptied);
+    Ok(())
+}
+
+fn goal_of(plan: &Plan, named: &NativePath) -> Option<Entry> {
+    let step = plan.steps.binary_search_by(|step| step.path.cmp(&named.path)).ok()?;
+    plan.steps[step].goal()
+}
+
+fn back_to(named: &NativePath, now: Entry) -> Step {
+    let verdict = match &named.present {
+        Entry::Absent => Verdict::Delete,
+        to => Verdict::Restore { to: to.clone() },
+    };
+    Step::new(named.path.clone(), now, verdict)
+}
+
+fn put_back(root: &Root, store: &dyn Store, plan: &Plan, stage: Stage, steps: &[(usize, Step)]) {
+    if steps.is_empty() {
+        return;
+    }
+    let first = plan.actions().count();
+    let actions = steps.iter().map(|(at, step)| Action {
+        step,
+        goal: step.goal().expect("it has a verdict that does something"),
+        number: first + at,
+        site: 0,
+        path: step.path.clone(),
+        outcome: None,
+    });
+    let mut stages = Stages {
+        actions: actions.collect(),
+        unlocked: &plan.unlocked,
+        left_open: Vec::new(),
+        native: &[],
+        sites: vec![Site { root: SiteRoot::Workspace(root), stage }],
+    };
+    stages.apply(store, Counter::nobodys());
+    stages.verify(Counter::nobodys());
+}
+
+impl Stages<'_> {
+    /// The native paths without a step of their own that are not as they were.
+    pub(in crate::rewind) fn strays(&self) -> Vec<Note> {
+        let root = self.sites[0].root();
+        let has_step = |named: &NativePath| {
+            self.actions.binary_search_by(|action| action.step.path.cmp(&named.path)).is_ok()
+        };
+        let unplanned = self.native.iter().filter(|named| !has_step(named));
+        unplanned
+            .filter(|named| entry_at(root, &named.path) != named.present)
+            .map(|named| Note {
+                path: named.path.clone(),
+                reason: CHANGED_WHILE_RUNNING.to_owned(),
+            })
+            .collect()
+    }
+
+    /// Empties the slots of the native paths. What a native restore wrote is nearly always an earlier
+    /// version, which is in the store, or an empty file. Anything else may be a file that the user saved: it
+    /// stays and is returned.
+    pub(super) fn clear_native(&self, store: &dyn Store) -> Vec<Note> {
+        let (root, stage) = (self.sites[0].root(), &self.sites[0].stage);
+        let mut kept = Vec::new();
+        for (at, named) in self.native.iter().enumerate() {
+            let number = self.actions.len() + at;
+            for slot in [Slot::Part(number), Slot::New(number), Slot::Old(number)] {
+                let cleared = stage.look(slot).and_then(|looked| match looked.entry {
+                    Entry::Absent => Ok(true),
+                    entry
+                        if matches!(slot, Slot::Part(_))
+                            || matches!(entry, Entry::File { size: 0, .. })
+                            || entry == named.present
+                            || entry.digest().is_some_and(|it| store.has(&it).unwrap_or(false))
+                            || entry == entry_at(root, &named.path) =>
+                    {
+                        stage.discard(slot).map(|()| true)
+                    }
+                    _ => Ok(false),
+                });
+                let what = match cleared {
+                    Ok(true) => continue,
+                    Ok(false) => "what stood there after the agent's own restore is kept as",
+                    Err(_) => "this could not be cleared away:",
+                };
+                let reason = format!("{what} {}", stage.place_of(slot));
+                kept.push(Note { path: named.path.clone(), reason });
+            }
+        }
+        kept
+    }
+}

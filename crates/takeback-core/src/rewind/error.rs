@@ -1,0 +1,52 @@
+//! What can stop a rewind.
+
+use std::io;
+
+use takeback_store::{PointId, RewindId, StateError, StoreError};
+
+use super::{Preview, Receipt};
+use crate::record::RecordError;
+use crate::worktree::write::StageError;
+
+/// Why a rewind, preview or recovery did not finish. Up to [`Self::Waiting`] nothing has changed on disk.
+#[derive(Debug, thiserror::Error)]
+pub enum RewindError {
+    #[error("there is no point {0}")]
+    NoPoint(PointId),
+    #[error("there is no rewind to undo")]
+    NothingToUndo,
+    #[error("the last rewind changed nothing, so there is nothing to undo")]
+    RewoundNothing,
+    #[error("there is no undo to redo")]
+    NothingToRedo,
+    #[error("the last rewind cannot be undone or redone: it went with a session that was deleted")]
+    SessionDeleted,
+    #[error("a rollback of a state must say which")]
+    NoState,
+    #[error("{pattern:?} is not a path or pattern")]
+    Pattern { pattern: String, source: globset::Error },
+    #[error("{pattern:?} has not changed since that point")]
+    NotChanged { pattern: String },
+    #[error("another command has the workspace locked")]
+    Locked,
+    #[error("something changed since the preview")]
+    Changed(Box<Preview>),
+    #[error("the plan of rewind {id} in the store cannot be read")]
+    DamagedPlan { id: RewindId, source: serde_json::Error },
+    #[error("no folder of rewind {id} can be looked at")]
+    Stages { id: RewindId, source: io::Error },
+    /// The journal is open: the next command tries again.
+    #[error("the rewind has been promised and cannot go on")]
+    Waiting { source: StageError },
+    /// Everything that could be done is in place, but not in the log yet. The journal is open.
+    #[error("the files are in place, but the store could not record it")]
+    NotClosed { receipt: Box<Receipt>, source: StoreError },
+    #[error(transparent)]
+    Record(#[from] RecordError),
+    #[error(transparent)]
+    Stage(#[from] StageError),
+    #[error(transparent)]
+    Store(#[from] StoreError),
+    #[error(transparent)]
+    State(#[from] StateError),
+}

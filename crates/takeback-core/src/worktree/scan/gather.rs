@@ -1,0 +1,156 @@
+//! Puts the findings of both passes together: changes, skipped names, and the new index.
+
+use std::collections::{BTreeSet, HashSet};
+use std::sync::Arc;
+
+use takeback_store::{Entry, PackedBlob, WorkPath};
+
+use super::first_pass::{ChangedFolder, FirstPass};
+use super::unreadable::UnreadParts;
+use super::walk::{Part, Visited, Walk, visited};
+use super::{ObservedChange, Scan, ScanError, linked, parent, valid};
+use crate::worktree::index::{Child, Folder, Known, folder_of};
+use crate::worktree::scope::{OWN_FOLDER, OutReason};
+
+impl Walk<'_> {
+    /// Puts what the passes found together, and lets in the ignored files for which there is room.
+    pub(super) fn gather(
+        &self,
+        first: FirstPass,
+        parts: Vec<Part>,
+        sink: &mut dyn FnMut(PackedBlob),
+    ) -> Result<Scan, ScanError> {
+        let mut scan = Scan {
+            found: Vec::new(),
+            index: self.before.clone(),
+            index_changed: self.before.scope != self.scope,
+            skipped: Vec::new(),
+            unreadable: Vec::new(),
+            surfaced: HashSet::new(),
+            new_in_ignored: HashSet::new(),
+            judges: BTreeSet::new(),
+            linked: Vec::new(),
+            stats: first.stats,
+        };
+        scan.index.scope = self.scope;
+        let visited: HashSet<Vec<u8>> = visited(&parts).map(<[u8]>::to_vec).collect();
+        let mut candidates = Vec::new();
+        let mut dropped: HashSet<Vec<u8>> = HashSet::new();
+        let mut linked = first.linked;
+        let mut unread = UnreadParts::default();
+        unread.folders.extend(first.unreadable.iter().cloned());
+        for part in parts {
+            unread.add(part.unread);
+            scan.new_in_ignored.extend(part.new_in_ignored);
+            for Visited { path, changed } in part.visited {
+                if let Some(folder) = changed {
+                    scan.set_folder(path, folder);
+                }
+            }
+            dropped.extend(part.dropped);
+            scan.found.extend(part.found);
+            scan.skipped.extend(part.skipped);
+            scan.judges.extend(part.judges.into_iter().map(valid));
+            candidates.extend(part.precious);
+            linked.extend(part.linked);
+            scan.stats.files += part.stats.files;
+            scan.stats.folders += part.stats.folders;
+            scan.stats.read += part.stats.read;
+        }
+        for path in &dropped {
+            scan.index.remove_folder(path);
+            scan.index_changed = true;
+        }
+        for path in first.lost.iter().chain(&first.foreign) {
+            let is_left = !visited.contains(path) && !self.strays.contains(path);
+            if is_left && !dropped.contains(path) {
+                scan.unread(path);
+            }
+        }
+        unread.folders.retain(|path| !dropped.contains(path) && !self.strays.contains(path));
+        scan.take_in_unread(unread);
+        self.note_foreign(&first.foreign, &mut scan);
+        for moved in first.moved.iter().filter(|moved| !visited.contains(parent(&moved.path))) {
+            note_mode(moved, &mut scan);
+        }
+        self.let_in(candidates, &mut scan, &mut linked, sink)?;
+        self.look_at_strays(&visited, &mut scan, sink)?;
+        // What was visited and then found gone is gone.
+        scan.found.sort_by(|a, b| {
+            let is_there = |observed: &ObservedChange| observed.after != Entry::Absent;
+            a.path.cmp(&b.path).then(is_there(a).cmp(&is_there(b)))
+        });
+        scan.found.dedup_by(|later, first| later.path == first.path);
+        scan.skipped.sort();
+        scan.unreadable.sort();
+        scan.linked = linked.iter().map(|(_, path)| path.clone()).collect();
+        if scan.index_changed || !visited.is_empty() {
+            let linked = linked::since(self.before, self.extent, linked, &scan.found);
+            scan.index_changed |= linked != self.before.linked;
+            scan.index.linked = linked;
+        }
+        Ok(scan)
+    }
+
+    /// Another file system hides what was known here; it is still there, below.
+    fn note_foreign(&self, foreign: &[Vec<u8>], scan: &mut Scan) {
+        let hidden: HashSet<&[u8]> = foreign.iter().map(Vec::as_slice).collect();
+        for path in foreign.iter().filter(|path| !hidden.contains(parent(path))) {
+            let path = valid(path.clone());
+            if self.is_reached(path.as_bytes()) {
+                scan.skipped.push((path, OutReason::OtherFileSystem));
+            }
+        }
+        scan.skipped.sort();
+        scan.skipped.dedup();
+    }
+}
+
+impl Scan {
+    pub(super) fn set_folder(&mut self, path: Vec<u8>, folder: Folder) {
+        self.index.set_folder(path, Arc::new(folder));
+        self.index_changed = true;
+    }
+
+    /// Nothing is known of a folder that cannot be reached: what it held stays as it was.
+    fn unread(&mut self, path: &[u8]) {
+        if let Some(folder) = self.index.folder(path) {
+            let unread = folder.unread();
+            if unread != *folder {
+                self.set_folder(path.to_vec(), unread);
+            }
+        }
+    }
+
+    pub(super) fn set_child(&mut self, path: &WorkPath, known: Known) {
+        let folder = folder_of(path);
+        if self.index.known(path).as_ref() == Some(&known) {
+            return;
+        }
+        let children = &mut self.index.folder_mut(folder).children;
+        match children.binary_search_by(|child| (*child.name).cmp(path.file_name())) {
+            Ok(at) => children[at].known = known,
+            Err(at) => children.insert(at, Child { name: path.file_name().into(), known }),
+        }
+        self.index_changed = true;
+    }
+}
+
+/// A folder's mode is known in the folder it is in, which may be as it was.
+fn note_mode(moved: &ChangedFolder, scan: &mut Scan) {
+    if moved.path.is_empty() || moved.path == OWN_FOLDER {
+        return;
+    }
+    let path = valid(moved.path.clone());
+    let Some(Known::Entry { entry: before @ Entry::Dir { .. }, precious, .. }) =
+        scan.index.known(&path)
+    else {
+        return;
+    };
+    let after = Entry::Dir { mode: moved.mode };
+    if before != after {
+        let entry = after.clone();
+        scan.set_child(&path, Known::Entry { entry, fingerprint: None, precious });
+        scan.found.push(ObservedChange { path, before, after, same_file: false });
+    }
+}

@@ -1,0 +1,100 @@
+//! The calls of `disk.rs` that only Linux has in this form. A port replaces this file and
+//! `takeback-core/src/platform`; `docs/design/porting.md` says with what, and what it must prove.
+//!
+//! Nothing here passes a crash point: only `disk.rs` calls these functions, and passes it first.
+
+#![expect(clippy::disallowed_methods, reason = "a part of the layer that changes the disk")]
+
+use std::fs::File;
+use std::io;
+use std::os::fd::{AsFd, AsRawFd as _, OwnedFd};
+use std::path::Path;
+
+use rustix::fs::{AtFlags, CWD, FallocateFlags, Mode, OFlags, RenameFlags};
+use rustix::io::Errno;
+
+#[cfg(not(target_os = "linux"))]
+compile_error!(
+    "Takeback runs on Linux only: docs/design/porting.md lists what another system needs."
+);
+
+/// Two existing names swap what they name, in one step that no other process sees half done. Fails,
+/// with nothing changed, where [`is_unsupported`] says so.
+pub(crate) fn exchange(a: impl AsFd, a_name: &[u8], b: impl AsFd, b_name: &[u8]) -> io::Result<()> {
+    Ok(rustix::fs::renameat_with(a, a_name, b, b_name, RenameFlags::EXCHANGE)?)
+}
+
+/// Renames, and fails if the new name exists: another process that makes it at the same moment keeps
+/// its file. Fails, with nothing changed, where [`is_unsupported`] says so.
+pub(crate) fn rename_to_new(
+    from: impl AsFd,
+    from_name: &[u8],
+    to: impl AsFd,
+    to_name: &[u8],
+) -> io::Result<()> {
+    Ok(rustix::fs::renameat_with(from, from_name, to, to_name, RenameFlags::NOREPLACE)?)
+}
+
+/// As [`rename_to_new`], by paths.
+pub(crate) fn rename_path_to_new(from: &Path, to: &Path) -> io::Result<()> {
+    Ok(rustix::fs::renameat_with(CWD, from, CWD, to, RenameFlags::NOREPLACE)?)
+}
+
+/// What [`exchange`] and [`rename_to_new`] fail with on a file system (NFS, FUSE) or a kernel that
+/// has only plain renames.
+pub(crate) fn unsupported_rename() -> io::Error {
+    Errno::INVAL.into()
+}
+
+/// Whether a kind of rename, or a file without a name, is missing on this file system or kernel.
+#[must_use]
+pub fn is_unsupported(error: &io::Error) -> bool {
+    is_any_of(error, &[Errno::INVAL, Errno::NOSYS, Errno::OPNOTSUPP])
+}
+
+/// A new file without a name, for its owner alone, on the file system of `folder`. It vanishes with
+/// the process unless [`name_file`] names it.
+pub(crate) fn create_unnamed(folder: impl AsFd) -> io::Result<File> {
+    let flags = OFlags::TMPFILE | OFlags::RDWR | OFlags::CLOEXEC;
+    Ok(File::from(rustix::fs::openat(folder, c".", flags, Mode::from_raw_mode(0o600))?))
+}
+
+/// Names a file of [`create_unnamed`]; fails if the name exists.
+pub(crate) fn name_file(file: &File, folder: impl AsFd, name: &[u8]) -> io::Result<()> {
+    // Linking the descriptor itself (AT_EMPTY_PATH) needs a privilege; its name in /proc does not.
+    let flags = AtFlags::SYMLINK_FOLLOW;
+    Ok(rustix::fs::linkat(CWD, descriptor_path(file), folder, name, flags)?)
+}
+
+/// Whether [`create_unnamed`] failed because the file system has no files without a name.
+#[must_use]
+pub fn lacks_unnamed_files(error: &io::Error) -> bool {
+    is_unsupported(error) || is_any_of(error, &[Errno::ISDIR])
+}
+
+/// Sets the mode of a folder that is open only as a place (`O_PATH`): its mode may let nobody read it.
+pub(crate) fn set_mode_by_path(folder: &OwnedFd, mode: u32) -> io::Result<()> {
+    // fchmod refuses such a descriptor.
+    Ok(rustix::fs::chmod(descriptor_path(folder), Mode::from_raw_mode(mode))?)
+}
+
+/// Frees the blocks of a part of a file, which reads as zeros from then on; does nothing where the file
+/// system cannot.
+pub(crate) fn punch(file: &File, offset: u64, length: u64) -> io::Result<()> {
+    let flags = FallocateFlags::PUNCH_HOLE | FallocateFlags::KEEP_SIZE;
+    match rustix::fs::fallocate(file, flags, offset, length) {
+        Err(Errno::NOTSUP | Errno::NOSYS | Errno::INVAL) => Ok(()),
+        punched => Ok(punched?),
+    }
+}
+
+/// A path that leads to an open file or folder, whatever its names are now. Only this process can use
+/// it, and only where `/proc` is mounted.
+#[must_use]
+pub fn descriptor_path(file: impl AsFd) -> String {
+    format!("/proc/self/fd/{}", file.as_fd().as_raw_fd())
+}
+
+fn is_any_of(error: &io::Error, numbers: &[Errno]) -> bool {
+    numbers.iter().any(|number| error.raw_os_error() == Some(number.raw_os_error()))
+}

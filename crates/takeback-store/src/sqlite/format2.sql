@@ -1,1 +1,0 @@
-ALTER TABLE meta ADD COLUMN last_cleanup INTEGER;

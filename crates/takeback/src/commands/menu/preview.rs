@@ -1,0 +1,145 @@
+//! Previews for the menu: what a restore would do, file by file, with diffs.
+
+use takeback_core::Workspace;
+use takeback_core::rewind::Preview;
+use takeback_core::rewind::{Receipt, Step, preview};
+use takeback_store::{Entry, Store, StoreError, WorkPath};
+use takeback_tui::{DiffLine, FileAction, FilePreview, LineKind};
+
+use super::execution_request;
+use crate::commands::filediff::{Contents, DAMAGED, FileDiff, LineDiff, Text};
+use crate::commands::receipt::{first_seen_name, first_seen_reason};
+use crate::error::CommandError;
+use crate::screen::{count, name};
+use crate::session_name::SessionNames;
+
+/// A preview is for a look, not for reading a whole library.
+const LINES_MAX: usize = 2000;
+pub(super) const FILES_MAX: usize = 500;
+
+/// What restoring an execution would do.
+pub(crate) fn execution_preview(
+    workspace: &mut Workspace,
+    name: &str,
+) -> Result<takeback_tui::Preview, CommandError> {
+    let (_, request) = execution_request(workspace, name)?;
+    let planned = preview(workspace, &request)?;
+    let mut files = preview_files(&*workspace.store, &planned)?;
+    if planned.is_refused() {
+        let why = "state and files are restored together or not at all: nothing would change";
+        files.notes.push(why.to_owned());
+    }
+    Ok(files)
+}
+
+/// The preview of a rewind, file by file.
+pub(crate) fn preview_files(
+    store: &dyn Store,
+    preview: &Preview,
+) -> Result<takeback_tui::Preview, CommandError> {
+    let receipt = preview.receipt();
+    let contents = Contents { store, made: &preview.plan.merged };
+    let mut files = Vec::new();
+    let mut left = LINES_MAX;
+    for diff in preview.plan.actions().take(FILES_MAX).map(diff_of) {
+        if diff.is_folder() {
+            continue;
+        }
+        let path = name(&diff.path);
+        let (action, reason) = action_of(&receipt, &diff.path, &diff);
+        let lines = diff_lines(&diff, contents, left)?;
+        left = left.saturating_sub(lines.len());
+        files.push(FilePreview { path, action, reason, diff: lines });
+    }
+    let actions = preview.plan.actions().count();
+    let names = SessionNames::of(&store.sessions()?);
+    let groups = [
+        (FileAction::Keep, &receipt.kept_files),
+        (FileAction::Conflict, &receipt.conflicts),
+        (FileAction::Unclear, &receipt.ambiguous),
+        (FileAction::NotCaptured, &receipt.not_captured),
+    ];
+    for (action, notes) in groups {
+        for note in notes.iter().take(FILES_MAX) {
+            let reason = Some(names.in_text(&note.reason));
+            files.push(FilePreview { path: name(&note.path), action, reason, diff: Vec::new() });
+        }
+    }
+    for seen in receipt.first_seen.iter().take(FILES_MAX) {
+        let (path, reason) = (first_seen_name(seen), Some(first_seen_reason(seen)));
+        files.push(FilePreview { path, action: FileAction::Keep, reason, diff: Vec::new() });
+    }
+    let mut notes: Vec<String> = preview
+        .windows
+        .iter()
+        .filter_map(|window| {
+            let command = window.command.as_ref()?;
+            let files = count(window.paths, "file");
+            Some(format!("{files} changed while `{command}` ran; may include yours"))
+        })
+        .collect();
+    if actions > FILES_MAX {
+        notes.push(format!("and {} more files", actions - FILES_MAX));
+    }
+    Ok(takeback_tui::Preview { files, notes })
+}
+
+pub(super) fn diff_of(step: &Step) -> FileDiff {
+    let after = step.goal().unwrap_or_else(|| step.present.clone());
+    FileDiff { path: step.path.clone(), before: step.present.clone(), after }
+}
+
+fn action_of(receipt: &Receipt, path: &WorkPath, diff: &FileDiff) -> (FileAction, Option<String>) {
+    if let Some(note) = receipt.merged_files.iter().find(|note| note.path == *path) {
+        return (FileAction::Merge, Some(note.reason.clone()));
+    }
+    match diff.after {
+        Entry::Absent => (FileAction::Delete, None),
+        _ => (FileAction::Restore, None),
+    }
+}
+
+/// The diff of a file with some context, cut after about `most` lines.
+pub(crate) fn diff_lines(
+    diff: &FileDiff,
+    contents: Contents<'_>,
+    most: usize,
+) -> Result<Vec<DiffLine>, StoreError> {
+    let heading = |text: &str| vec![DiffLine { kind: LineKind::Heading, text: text.to_owned() }];
+    let texts = (Text::of(&diff.before, contents)?, Text::of(&diff.after, contents)?);
+    let (before, after) = match &texts {
+        (Text::Lines(before), Text::Lines(after)) => (before, after),
+        (Text::TooLarge, _) | (_, Text::TooLarge) => {
+            return Ok(heading("too large to compare"));
+        }
+        (Text::Damaged, _) | (_, Text::Damaged) => return Ok(heading(DAMAGED)),
+        _ => return Ok(heading("binary file")),
+    };
+    let lines = LineDiff::new(before, after);
+    let mut out = Vec::new();
+    for passage in lines.passages() {
+        if !out.is_empty() {
+            out.extend(heading(&format!("line {}", passage.new.start + 1)));
+        }
+        for part in passage.parts {
+            let (old, new) = (&lines.old[part.old], &lines.new[part.new]);
+            if part.differs {
+                out.extend(old.iter().map(|line| of_line(LineKind::Removed, line)));
+                out.extend(new.iter().map(|line| of_line(LineKind::Added, line)));
+            } else {
+                out.extend(new.iter().map(|line| of_line(LineKind::Context, line)));
+            }
+        }
+        if out.len() > most {
+            out.truncate(most);
+            out.extend(heading("…"));
+            break;
+        }
+    }
+    Ok(out)
+}
+
+fn of_line(kind: LineKind, line: &[u8]) -> DiffLine {
+    let text = String::from_utf8_lossy(line).trim_end_matches(['\n', '\r']).to_owned();
+    DiffLine { kind, text }
+}

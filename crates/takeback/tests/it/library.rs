@@ -1,0 +1,216 @@
+//! The library: `Takeback::open` and what follows it.
+
+use std::fs;
+use std::io;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::path::Path;
+
+use takeback::core::Outcome;
+use takeback::store::{Author, CallState, SessionId};
+use takeback::{Takeback, Tool, Unrecorded};
+use tempfile::TempDir;
+
+#[path = "../../examples/library.rs"]
+mod example;
+
+#[test]
+fn what_the_library_page_shows_runs() {
+    example::main().expect("the example runs");
+}
+
+/// The page has each function of the example, and no other code.
+#[test]
+fn the_library_page_shows_the_example_as_it_is() {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let example = fs::read_to_string(folder.join("examples/library.rs")).unwrap();
+    let page = fs::read_to_string(folder.join("../../docs/library.md")).unwrap();
+    let blocks = page.split("```rust\n").skip(1);
+    let shown: Vec<&str> =
+        blocks.map(|rest| rest.split("```").next().unwrap_or_default()).collect();
+    for code in &shown {
+        assert!(example.contains(code), "not in the example:\n{code}");
+    }
+    for function in example.split("\nfn ").skip(1) {
+        let name = function.split('(').next().unwrap_or_default();
+        let is_shown = shown.iter().any(|code| code.starts_with(&format!("fn {name}(")));
+        assert!(is_shown, "{name} is not on the page");
+    }
+    for class in [
+        "CheckpointManager",
+        "FileCheckpointService",
+        "FileCheckpointMiddleware",
+        "PersistenceManager",
+        "ExecutionRecovery",
+    ] {
+        assert!(page.contains(&format!("`{class}`")), "{class}");
+    }
+}
+
+struct Desk {
+    folder: TempDir,
+    takeback: Takeback,
+}
+
+fn desk() -> Desk {
+    let folder = TempDir::new().expect("the test's own folder");
+    fs::create_dir(folder.path().join("project")).expect("the test's own folder");
+    fs::write(folder.path().join("project/a.txt"), "before\n").expect("the test's own folder");
+    let takeback = open(&folder);
+    Desk { folder, takeback }
+}
+
+fn open(folder: &TempDir) -> Takeback {
+    Takeback::open_with_home(folder.path().join("project"), folder.path().join("home"))
+        .expect("the test's own folder")
+}
+
+impl Desk {
+    fn write(&self, name: &str, text: &str) -> io::Result<()> {
+        fs::write(self.folder.path().join("project").join(name), text)
+    }
+
+    fn read(&self, name: &str) -> String {
+        fs::read_to_string(self.folder.path().join("project").join(name))
+            .expect("the test's own folder")
+    }
+
+    fn state_of(&self, call: &str) -> Option<CallState> {
+        self.takeback.with_workspace(|workspace| {
+            let call = workspace
+                .store
+                .call(&SessionId::from("s"), &call.into())
+                .expect("the store is read");
+            call.map(|call| call.state)
+        })
+    }
+}
+
+#[test]
+fn a_tools_error_comes_back_and_its_work_is_still_its_own() {
+    let desk = desk();
+    let turn = desk.takeback.prompt("s", "break it").unwrap();
+    let failed: Result<(), io::Error> = turn.call("c1", Tool::edit("a.txt"), || {
+        desk.write("a.txt", "half\n")?;
+        Err(io::Error::other("no more tokens"))
+    });
+    assert_eq!(failed.unwrap_err().to_string(), "no more tokens");
+    let receipt = desk.takeback.rewind(turn.point()).unwrap().apply().unwrap();
+    assert!(receipt.success);
+    assert_eq!(desk.read("a.txt"), "before\n");
+    desk.takeback.undo().unwrap().apply().unwrap();
+    assert_eq!(desk.read("a.txt"), "half\n");
+    desk.takeback.redo().unwrap().apply().unwrap();
+    assert_eq!(desk.read("a.txt"), "before\n");
+}
+
+#[test]
+fn a_tool_that_panics_leaves_no_open_call() {
+    let desk = desk();
+    let turn = desk.takeback.prompt("s", "panic").unwrap();
+    let panicked = catch_unwind(AssertUnwindSafe(|| {
+        turn.call("c1", Tool::shell("boom"), || -> Result<(), ()> { panic!("in the tool") })
+    }));
+    assert!(panicked.is_err());
+    assert_eq!(desk.state_of("c1"), Some(CallState::Failed));
+    // What the person writes now is theirs.
+    desk.write("mine.txt", "mine\n").unwrap();
+    desk.takeback.rewind(turn.point()).unwrap().apply().unwrap();
+    assert_eq!(desk.read("mine.txt"), "mine\n");
+}
+
+#[test]
+fn calls_on_several_threads_overlap() {
+    let desk = desk();
+    let turn = desk.takeback.prompt("s", "two at once").unwrap();
+    let both_run = std::sync::Barrier::new(2);
+    std::thread::scope(|scope| {
+        for name in ["x.txt", "y.txt"] {
+            let (turn, desk, both_run) = (&turn, &desk, &both_run);
+            scope.spawn(move || {
+                turn.call(name, Tool::edit(name), || {
+                    // Neither waits for the other to end.
+                    both_run.wait();
+                    desk.write(name, "agent\n")
+                })
+            });
+        }
+    });
+    turn.end();
+    let authors = desk.takeback.with_workspace(|workspace| {
+        let changes = workspace.store.changes_after(takeback::store::Seq(0)).unwrap();
+        let agents = changes.into_iter().filter_map(|change| match change.author {
+            Author::Agent { call, .. } => Some((change.path.as_bytes().to_vec(), call.0)),
+            _ => None,
+        });
+        agents.collect::<Vec<_>>()
+    });
+    let expected = ["x.txt", "y.txt"].map(|name| (name.as_bytes().to_vec(), name.to_owned()));
+    assert_eq!(
+        authors.into_iter().collect::<std::collections::BTreeSet<_>>(),
+        std::collections::BTreeSet::from(expected)
+    );
+}
+
+#[test]
+fn what_cannot_be_recorded_is_listed_and_the_tool_runs() {
+    let desk = desk();
+    let turn = desk.takeback.prompt("s", "large").unwrap();
+    // Larger than a copy before an edit may be, and not seen by a scan yet.
+    desk.write("large.bin", &"x".repeat(2 << 20)).unwrap();
+    turn.call("c1", Tool::edit("large.bin"), || desk.write("large.bin", "small")).unwrap();
+    let unrecorded = desk.takeback.unrecorded();
+    assert!(
+        matches!(&*unrecorded, [Unrecorded::Contents { call, path, .. }]
+            if call == "c1" && path.as_bytes() == b"large.bin"),
+        "{unrecorded:?}"
+    );
+    assert!(desk.takeback.unrecorded().is_empty(), "it is listed once");
+}
+
+#[test]
+fn a_call_is_closed_by_how_it_ended() {
+    let desk = desk();
+    let turn = desk.takeback.prompt("s", "ends").unwrap();
+    for (call, outcome, expected) in [
+        ("done", Outcome::Done, Some(CallState::Done)),
+        ("background", Outcome::Background, Some(CallState::Background)),
+        ("refused", Outcome::Rejected, Some(CallState::Rejected)),
+    ] {
+        turn.begin(call, Tool::shell("true")).end(outcome);
+        assert_eq!(desk.state_of(call), expected, "{call}");
+    }
+    let input = serde_json::json!({ "file_path": "a.txt" });
+    turn.call("read", Tool::named("Read", &input), || Ok::<(), ()>(())).unwrap();
+    assert_eq!(desk.state_of("read"), None, "a tool that only reads is not recorded");
+}
+
+#[test]
+fn a_folder_is_opened_as_the_program_opens_it() {
+    let desk = desk();
+    let point = desk.takeback.checkpoint(Some("start")).unwrap();
+    fs::create_dir(desk.folder.path().join("project/src")).unwrap();
+    let home = desk.folder.path().join("home");
+    let below = Takeback::open_with_home(desk.folder.path().join("project/src"), &home).unwrap();
+    assert_eq!(below.root(), desk.takeback.root(), "the protected folder above");
+    assert_eq!(below.point("start").unwrap(), point);
+    let missing = Takeback::open_with_home("/nonexistent", &home).unwrap_err().to_string();
+    assert!(missing.contains("/nonexistent") && missing.contains("Name a folder"), "{missing}");
+    let unknown = below.point("nothing").unwrap_err().to_string();
+    assert!(unknown.contains("nothing"), "{unknown}");
+    fs::write(home.join("settings.json"), r#"{"enableFileCheckpointing": false}"#).unwrap();
+    let off = Takeback::open_with_home(below.root(), &home).unwrap_err().to_string();
+    assert!(off.starts_with("Checkpoint feature not enabled"), "{off}");
+}
+
+#[test]
+fn a_session_is_named_and_ended() {
+    let desk = desk();
+    desk.takeback.start_session("s", Some("my-agent"), None).unwrap();
+    desk.takeback.prompt("s", "one").unwrap();
+    desk.takeback.end_session("s").unwrap();
+    let session = desk.takeback.with_workspace(|workspace| {
+        workspace.store.session(&SessionId::from("s")).unwrap().unwrap()
+    });
+    assert_eq!(session.agent.as_deref(), Some("my-agent"));
+    assert!(session.ended_at.is_some());
+}
