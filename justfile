@@ -1,12 +1,34 @@
-# Short names for the commands in CONTRIBUTING.md. Nothing needs `just`: .ci/run calls cargo itself.
+# The commands that a change has to pass, by name. `.ci/run` calls the same recipes.
 
 default:
     @just --list
 
-# formatting and lints
-check:
+# everything that is checked without running the program
+check: fmt lint doc typos deny
+
+# formatting
+fmt:
     cargo fmt --all --check
+
+# clippy, with warnings denied
+lint:
     cargo clippy --workspace --all-targets -- -D warnings
+
+# rustdoc, with warnings denied
+doc:
+    RUSTDOCFLAGS="-D warnings -A rustdoc::private_intra_doc_links" cargo doc --workspace --no-deps
+
+# spelling (needs typos: pip install typos)
+typos:
+    typos
+
+# licences, bans and sources of the dependencies (needs cargo-deny)
+deny:
+    cargo deny check licenses bans sources
+
+# what would be published, built from the packaged files
+package:
+    cargo publish --workspace --dry-run --allow-dirty
 
 # all tests
 test *args:
@@ -16,30 +38,18 @@ test *args:
 e2e *agents:
     scripts/e2e {{ agents }}
 
-# what a hook costs, beside an empty one
-bench-hooks:
-    cargo run --release -p takeback-bench --bin hooks
+# the TypeScript client against the real program (needs node and npm)
+test-typescript:
+    scripts/test-typescript
 
-# `takeback mcp` with the clients that agents are built with (needs node and npm)
+# the MCP server against an agent's client (needs node and npm)
 test-mcp:
     scripts/test-mcp
 
-# comparisons with other tools, as ratios in one run
-bench *args:
-    cargo run --release -p takeback-bench -- {{ args }}
-
-# the state store beside langgraph-checkpoint-sqlite and SQLite alone (needs python3 and the network, once)
-bench-state *args:
-    cargo run --release -p takeback-bench --bin state -- {{ args }}
-
-# what comes back, beside git and restic
-fidelity:
-    cargo run -p takeback-bench --bin fidelity
-
-# a rewind from start to end, in a throw-away folder
+# a rewind from start to end, in a temporary folder
 demo:
     cargo run --release -- demo
 
-# licences, duplicates and origins of the dependencies (needs cargo-deny)
-deny:
-    cargo deny check licenses bans sources
+# comparisons with other tools, as ratios in one run; `just bench --help` lists them
+bench *args:
+    cargo run --release -p takeback-bench -- {{ args }}
