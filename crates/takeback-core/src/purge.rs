@@ -19,7 +19,7 @@ pub use self::scrub::Scrubber;
 use crate::lock::Hold;
 use crate::record::{RecordError, drain_inbox};
 use crate::rewind::recover_locked;
-use crate::rewind::{Plan, RewindError};
+use crate::rewind::{RewindError, for_each_step};
 use crate::workspace::Workspace;
 use crate::worktree::write::{Slot, Stage, StageError, stages};
 
@@ -251,9 +251,15 @@ fn without_paths(call: Call, paths: &BTreeSet<WorkPath>, scrubber: &Scrubber) ->
 
 /// The steps of a rewind that concern what goes, by their numbers in its stage.
 fn steps_of(record: &RewindRecord, paths: &BTreeSet<WorkPath>) -> Vec<(RewindId, usize)> {
-    let Ok(plan) = serde_json::from_str::<Plan>(&record.plan) else { return Vec::new() };
-    let steps = plan.actions().enumerate().filter(|(_, step)| paths.contains(&step.path));
-    steps.map(|(number, _)| (record.id, number)).collect()
+    let (mut number, mut steps) = (0, Vec::new());
+    let read = for_each_step(&record.plan, |step| {
+        if step.goal().is_some() {
+            steps.extend(paths.contains(&step.path).then_some((record.id, number)));
+            number += 1;
+        }
+    });
+    // A plan that cannot be read has no stage that is still of use.
+    if read.is_ok() { steps } else { Vec::new() }
 }
 
 fn scrubbed(record: RewindRecord, scrubber: &Scrubber) -> Option<Write> {
@@ -262,7 +268,7 @@ fn scrubbed(record: RewindRecord, scrubber: &Scrubber) -> Option<Write> {
     if plan.is_none() && receipt.is_none() {
         return None;
     }
-    let plan = plan.unwrap_or(record.plan);
+    let plan = plan.map_or(record.plan, Into::into);
     Some(Write::Rewind(RewindRecord { plan, receipt: receipt.or(record.receipt), ..record }))
 }
 

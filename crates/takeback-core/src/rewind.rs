@@ -45,6 +45,7 @@ pub use self::error::RewindError;
 pub use self::native::{NativeOutcome, NativePath, NativeRestore, NativeSkip};
 pub use self::path_filter::PathFilter;
 pub use self::plan::first_seen::{self, FirstSighting};
+pub(crate) use self::plan::stream::for_each_step;
 pub use self::plan::{Plan, Step, UnlockedFolder, Verdict};
 pub use self::preview::Preview;
 pub use self::receipt::{
@@ -53,7 +54,8 @@ pub use self::receipt::{
 pub use self::recovery::{RecoveryReport, needs_recovery};
 pub use self::request::{AmbiguousPolicy, Exactness, RewindRequest, RewindScope, Target};
 pub use self::state_move::{Files, Rollback, StateGoal, StateMove, Terms};
-pub use self::windows::{Window, windows};
+use self::windows::windows;
+pub use self::windows::{Window, windows_of};
 
 /// What a rewind would do now. Changes nothing but the log, which takes in what was not recorded yet.
 pub fn preview(workspace: &mut Workspace, request: &RewindRequest) -> Result<Preview, RewindError> {

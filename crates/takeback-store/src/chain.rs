@@ -61,7 +61,10 @@ impl Sum {
     pub const LENGTH: usize = 16;
 
     fn of(bytes: &Bytes) -> Self {
-        let hash = blake3::hash(&bytes.0);
+        Self::of_hash(blake3::hash(&bytes.0))
+    }
+
+    fn of_hash(hash: blake3::Hash) -> Self {
         let mut sum = [0; Self::LENGTH];
         sum.copy_from_slice(&hash.as_bytes()[..Self::LENGTH]);
         Self(sum)
@@ -214,9 +217,13 @@ impl Sum {
         bytes.number(rewind.began_at.0);
         bytes.number(rewind.safety_point.0);
         bytes.time(Some(rewind.created_at));
-        bytes.text(&rewind.plan);
+        // A plan can be large: hashed where it is, as `Bytes::text` would have it.
+        bytes.number(rewind.plan.len() as u64);
+        let mut hasher = blake3::Hasher::new();
+        hasher.update(&bytes.0).update(rewind.plan.as_bytes());
+        let mut bytes = Bytes(Vec::new());
         bytes.optional(rewind.receipt.as_deref());
-        Self::of(&bytes)
+        Self::of_hash(hasher.update(&bytes.0).finalize())
     }
 }
 

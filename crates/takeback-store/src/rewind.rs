@@ -1,5 +1,7 @@
 //! A rewind as the store keeps it: promised, then done.
 
+use std::sync::Arc;
+
 use serde::{Deserialize, Serialize};
 
 use crate::id::{PointId, RewindId, Seq, Timestamp};
@@ -15,8 +17,8 @@ pub struct RewindRecord {
     pub began_at: Seq,
     pub safety_point: PointId,
     pub created_at: Timestamp,
-    /// The plan, as JSON. The store does not look inside.
-    pub plan: String,
+    /// The plan, as JSON. The store does not look inside. Shared, because it can be large.
+    pub plan: Arc<str>,
     /// The receipt, as JSON, once it is done.
     pub receipt: Option<String>,
 }

@@ -10,6 +10,7 @@ use std::collections::hash_map::Entry as Slot;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::hash::{BuildHasher as _, BuildHasherDefault, DefaultHasher};
 use std::ops::Range;
+use std::sync::Arc;
 
 use crate::change::{Attribution, Author, Change, Evidence};
 use crate::entry::Entry;
@@ -34,7 +35,7 @@ pub struct ChangeRun {
     /// As of [`Change::cancels`].
     pub cancels: Vec<Seq>,
     /// Of those of them that an agent's call made without naming the path, once each, in order.
-    pub inferred: Vec<Attribution>,
+    pub inferred: Vec<Arc<Attribution>>,
 }
 
 /// The runs of one path after some moment, oldest first; never empty.
@@ -99,6 +100,8 @@ pub fn group_runs(
     as_one: &BTreeSet<SessionId>,
 ) -> Vec<PathRuns> {
     let mut sessions: HashMap<SessionId, i64> = HashMap::new();
+    // Most paths have one change: a vector that grows by itself would keep room for four.
+    let one = || (Vec::with_capacity(1), Vec::with_capacity(1));
     let mut paths: BTreeMap<WorkPath, (Vec<ChangeOutline>, Vec<Change>)> = BTreeMap::new();
     let mark = |entry: &Entry| BuildHasherDefault::<DefaultHasher>::new().hash_one(entry);
     for mut change in changes {
@@ -121,14 +124,16 @@ pub fn group_runs(
             states: [mark(&change.before), mark(&change.after)],
             cancels: change.cancels.clone(),
         };
-        let (leans, changes) = paths.entry(change.path.clone()).or_default();
+        let (leans, changes) = paths.entry(change.path.clone()).or_insert_with(one);
         leans.push(lean);
         changes.push(change);
     }
-    let runs = |leans: &[ChangeOutline], changes: Vec<Change>| {
+    let mut last = LastInferred::default();
+    let mut runs = |leans: &[ChangeOutline], changes: Vec<Change>| {
         let mut changes = changes.into_iter();
         let groups = groups(leans).into_iter();
-        groups.map(|group| together(changes.by_ref().take(group.len()).collect())).collect()
+        let mut join = |changes: Vec<Change>| together(changes, &mut last);
+        groups.map(|group| join(changes.by_ref().take(group.len()).collect())).collect()
     };
     paths
         .into_iter()
@@ -137,25 +142,44 @@ pub fn group_runs(
 }
 
 /// These changes, at least one, as one. Their authors are those that are known now.
-fn together(changes: Vec<Change>) -> ChangeRun {
+fn together(changes: Vec<Change>, last: &mut LastInferred) -> ChangeRun {
     let seqs = changes.iter().map(|change| change.seq).collect();
     let mut inferred = Vec::new();
-    changes.iter().for_each(|change| add_inferred(&mut inferred, &change.author, change.evidence));
+    for change in &changes {
+        last.add_to(&mut inferred, &change.author, change.evidence);
+    }
     let after = changes[changes.len() - 1].after.clone();
     let first = changes.into_iter().next().expect("there is at least one");
     let Change { before, author, evidence, cancels, .. } = first;
     ChangeRun { seqs, before, after, author, evidence, cancels, inferred }
 }
 
-/// As of [`ChangeRun::inferred`].
-pub(crate) fn add_inferred(inferred: &mut Vec<Attribution>, author: &Author, evidence: Evidence) {
-    // One call's changes of a path are neighbours.
-    let is_last = |last: &Attribution| last.author == *author && last.evidence == evidence;
-    if matches!(author, Author::Agent { .. })
-        && evidence != Evidence::Named
-        && !inferred.last().is_some_and(is_last)
-    {
-        inferred.push(Attribution { author: author.clone(), evidence });
+/// The last attribution that was added to a run's [`inferred`](ChangeRun::inferred). One call may have changed very
+/// many paths: they share it.
+#[derive(Default)]
+pub(crate) struct LastInferred(Option<Arc<Attribution>>);
+
+impl LastInferred {
+    pub(crate) fn add_to(
+        &mut self,
+        inferred: &mut Vec<Arc<Attribution>>,
+        author: &Author,
+        evidence: Evidence,
+    ) {
+        // One call's changes of a path are neighbours.
+        let is_same = |one: &Attribution| one.author == *author && one.evidence == evidence;
+        if matches!(author, Author::Agent { .. })
+            && evidence != Evidence::Named
+            && !inferred.last().is_some_and(|last| is_same(last))
+        {
+            let shared = match self.0.take() {
+                Some(last) if is_same(&last) => last,
+                _ => Arc::new(Attribution { author: author.clone(), evidence }),
+            };
+            inferred.reserve_exact(1);
+            inferred.push(Arc::clone(&shared));
+            self.0 = Some(shared);
+        }
     }
 }
 

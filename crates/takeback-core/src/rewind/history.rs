@@ -67,7 +67,7 @@ const ERASED: &str = r#"{"sessionDeleted":true}"#;
 /// What is left of a rewind when a session is deleted whose work it held: that there was one. Without it,
 /// an undo would take back an older rewind instead of saying why there is nothing.
 pub(crate) fn erased(rewind: &RewindRecord) -> RewindRecord {
-    RewindRecord { plan: String::new(), receipt: Some(ERASED.to_owned()), ..*rewind }
+    RewindRecord { plan: "".into(), receipt: Some(ERASED.to_owned()), ..*rewind }
 }
 
 fn is_erased(rewind: &RewindRecord) -> bool {

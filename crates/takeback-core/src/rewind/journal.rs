@@ -41,7 +41,7 @@ pub(super) fn promise(
         began_at: Seq(0),
         safety_point,
         created_at: now,
-        plan,
+        plan: plan.into(),
         receipt: None,
     };
     let description = describe(preview);

@@ -9,9 +9,11 @@ pub(in crate::rewind) mod links;
 mod renames;
 mod roles;
 mod set_id;
+pub(crate) mod stream;
 mod three_way;
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
+use std::sync::Arc;
 
 use serde::de::IgnoredAny;
 use serde::{Deserialize, Serialize};
@@ -81,7 +83,7 @@ pub struct Step {
     /// The changes that doing this takes the effect of.
     pub cancels: Vec<Seq>,
     /// The calls that changed it since and did not name it: in order, once each.
-    pub because: Vec<Attribution>,
+    pub because: Vec<Arc<Attribution>>,
     /// The least certain evidence among the agent's changes that the plan takes back.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub evidence: Option<Evidence>,
@@ -403,6 +405,7 @@ fn path_step(
         return Ok(if in_doubt { step(unclear(), Vec::new(), false) } else { None });
     }
     cancels.sort();
+    cancels.shrink_to_fit();
     if let Some((digest, text)) = entry.digest().and_then(|digest| texts.made.remove_entry(&digest))
     {
         merged.push(PackedBlob::with_digest(digest, text));
@@ -442,11 +445,15 @@ pub(crate) const DAMAGED: &str = "damaged in the store";
 
 const UNKNOWN_BEFORE: &str = "it was not covered before, so what stood there is not known";
 
-fn causes(history: &PathRuns, roles: &[Role]) -> Vec<Attribution> {
+fn causes(history: &PathRuns, roles: &[Role]) -> Vec<Arc<Attribution>> {
     let asked = |role: &Role| matches!(role, Role::Take | Role::Ambiguous | Role::Other);
     let runs = history.runs.iter().zip(roles).filter(|(_, role)| asked(role));
     let mut seen = HashSet::new();
-    runs.flat_map(|(run, _)| &run.inferred).filter(|known| seen.insert(*known)).cloned().collect()
+    let known = runs.flat_map(|(run, _)| &run.inferred).filter(|known| seen.insert(*known));
+    let mut causes: Vec<Arc<Attribution>> = known.cloned().collect();
+    // A plan may have very many steps, and most of them one cause.
+    causes.shrink_to_fit();
+    causes
 }
 
 /// The least certain evidence of what an agent did here and is, or might be, taken back.

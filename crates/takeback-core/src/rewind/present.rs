@@ -162,29 +162,43 @@ fn disk_state(
 ) -> Result<DiskState, RewindError> {
     let touched: HashSet<&WorkPath> = touched.iter().collect();
     let mut disk = DiskState::default();
-    let latest = workspace.store.latest_of(paths)?;
-    for (path, latest) in paths.iter().zip(latest) {
+    // In pieces: a change takes several times the memory of what is kept of it.
+    for paths in paths.chunks(1024) {
+        for (path, latest) in paths.iter().zip(workspace.store.latest_of(paths)?) {
+            disk.add(workspace, path, latest, touched.contains(path));
+        }
+    }
+    Ok(disk)
+}
+
+impl DiskState {
+    fn add(
+        &mut self,
+        workspace: &Workspace,
+        path: &WorkPath,
+        latest: Option<Change>,
+        is_touched: bool,
+    ) {
         if let Some(Change { before: Entry::Dir { mode }, after: Entry::Absent, .. }) = latest {
-            disk.former_modes.insert(path.clone(), mode);
+            self.former_modes.insert(path.clone(), mode);
         }
         let entry = latest.map_or(Entry::Absent, |change| change.after);
-        if entry.is_dir() && !path.is_outside() && touched.contains(path) {
+        if entry.is_dir() && !path.is_outside() && is_touched {
             match workspace.root.folder(path.as_bytes(), Access::Read).and_then(names_in) {
                 Ok(names) => {
                     let below = names.into_iter().filter_map(|name| {
                         WorkPath::new([path.as_bytes(), b"/", name.as_slice()].concat()).ok()
                     });
-                    disk.names.insert(path.clone(), below.collect());
+                    self.names.insert(path.clone(), below.collect());
                 }
                 // Not permitted, or just removed by another program: only this folder stays.
                 Err(_) => {
-                    disk.unread.insert(path.clone());
+                    self.unread.insert(path.clone());
                 }
             }
         }
-        disk.entries.insert(path.clone(), entry);
+        self.entries.insert(path.clone(), entry);
     }
-    Ok(disk)
 }
 
 /// Marks steps that part a file from a name that the workspace does not know.

@@ -4,9 +4,13 @@
 use std::collections::HashMap;
 
 use serde::Serialize;
-use takeback_store::{Author, CallId, CallKind, Evidence, SessionId, Store, StoreError};
+use takeback_store::{
+    Author, CallId, CallKind, Evidence, RewindRecord, SessionId, Store, StoreError,
+};
 
-use super::plan::Plan;
+use super::error::RewindError;
+use super::plan::stream::for_each_step;
+use super::plan::{Plan, Step};
 
 /// A call and how many paths changed while it ran.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -22,30 +26,62 @@ pub struct Window {
 
 /// The windows that a plan takes back changes of, in the order of its steps.
 pub fn windows(store: &dyn Store, plan: &Plan) -> Result<Vec<Window>, StoreError> {
-    let mut windows: Vec<Window> = Vec::new();
-    let mut known: HashMap<(&SessionId, &CallId), usize> = HashMap::new();
-    for cause in plan.actions().flat_map(|step| &step.because) {
-        let (Author::Agent { session, call, tool, .. }, Evidence::Window | Evidence::OpenWindow) =
-            (&cause.author, cause.evidence)
-        else {
-            continue;
-        };
-        if let Some(at) = known.get(&(session, call)) {
-            windows[*at].paths += 1;
-            continue;
+    let mut counts = WindowCounts::default();
+    plan.actions().for_each(|step| counts.add(step));
+    counts.finish(store)
+}
+
+/// The same for a rewind that the store has.
+pub fn windows_of(store: &dyn Store, record: &RewindRecord) -> Result<Vec<Window>, RewindError> {
+    let mut counts = WindowCounts::default();
+    let read = for_each_step(&record.plan, |step| {
+        if step.goal().is_some() {
+            counts.add(&step);
         }
-        let command = store.call(session, call)?.and_then(|call| match call.kind {
-            CallKind::Shell { command, .. } => command,
-            CallKind::Edit { .. } => None,
-        });
-        known.insert((session, call), windows.len());
-        windows.push(Window {
-            session: session.clone(),
-            call: call.clone(),
-            tool: tool.clone(),
-            command,
-            paths: 1,
-        });
+    });
+    read.map_err(|source| RewindError::DamagedPlan { id: record.id, source })?;
+    Ok(counts.finish(store)?)
+}
+
+#[derive(Default)]
+struct WindowCounts {
+    /// Without their commands.
+    windows: Vec<Window>,
+    places: HashMap<(SessionId, CallId), usize>,
+}
+
+impl WindowCounts {
+    fn add(&mut self, step: &Step) {
+        for cause in &step.because {
+            let (Evidence::Window | Evidence::OpenWindow) = cause.evidence else { continue };
+            let Author::Agent { session, call, tool, .. } = &cause.author else { continue };
+            // Neighbouring steps mostly have the same call.
+            let is_its = |window: &Window| window.call == *call && window.session == *session;
+            let place = match self.windows.last() {
+                Some(last) if is_its(last) => self.windows.len() - 1,
+                _ => *self.places.entry((session.clone(), call.clone())).or_insert_with(|| {
+                    self.windows.push(Window {
+                        session: session.clone(),
+                        call: call.clone(),
+                        tool: tool.clone(),
+                        command: None,
+                        paths: 0,
+                    });
+                    self.windows.len() - 1
+                }),
+            };
+            self.windows[place].paths += 1;
+        }
     }
-    Ok(windows)
+
+    fn finish(mut self, store: &dyn Store) -> Result<Vec<Window>, StoreError> {
+        for window in &mut self.windows {
+            let call = store.call(&window.session, &window.call)?;
+            window.command = call.and_then(|call| match call.kind {
+                CallKind::Shell { command, .. } => command,
+                CallKind::Edit { .. } => None,
+            });
+        }
+        Ok(self.windows)
+    }
 }

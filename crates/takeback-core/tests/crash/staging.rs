@@ -116,7 +116,7 @@ fn a_plan_that_cannot_be_read() {
         if record.state == RewindState::Done {
             break;
         }
-        record.plan = "{\"steps\":[{\"path\":".to_owned();
+        record.plan = "{\"steps\":[{\"path\":".into();
         let head = store.head().unwrap();
         store.commit(head, &[Write::Rewind(record.clone())]).unwrap();
         let (tree, mut stage) = (sandbox.tree(), left_in_stages(&sandbox));

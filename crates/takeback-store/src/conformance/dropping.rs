@@ -52,7 +52,7 @@ pub(super) fn what_is_dropped_is_gone_and_the_rest_stands(
         began_at: Seq(1),
         safety_point: PointId(2),
         created_at: Timestamp(1),
-        plan: "{}".to_owned(),
+        plan: "{}".into(),
         receipt: None,
     };
     let known = Point { message_ids: vec!["m".to_owned()], ..point(1, 1) };

@@ -170,7 +170,7 @@ pub(super) fn rewinds_are_listed_oldest_first_and_replaced_by_id(
         began_at: Seq(began_at),
         safety_point: PointId(u64::MAX),
         created_at: Timestamp(1),
-        plan: "{\"steps\":[]}".to_owned(),
+        plan: "{\"steps\":[]}".into(),
         receipt: None,
     };
     let mut rewinds = [

@@ -316,7 +316,7 @@ fn rewind(row: &Row<'_>) -> Result<RewindRecord, RowError> {
     if is_recorded(row, REWIND_SUM, Sum::of_rewind(&rewind))? {
         return Ok(rewind);
     }
-    Ok(RewindRecord { plan: String::new(), ..rewind })
+    Ok(RewindRecord { plan: "".into(), ..rewind })
 }
 
 pub(super) const REWINDS: &str = select_rewinds!("");

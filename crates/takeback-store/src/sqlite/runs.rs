@@ -5,6 +5,7 @@
 
 use std::collections::{BTreeSet, HashMap, HashSet};
 use std::hash::{BuildHasher as _, BuildHasherDefault, DefaultHasher};
+use std::sync::Arc;
 
 use rusqlite::{Connection, OptionalExtension as _};
 
@@ -13,7 +14,7 @@ use super::rows::{self, RowError};
 use crate::change::{Attribution, Author, Change, Evidence};
 use crate::id::{Seq, SessionId};
 use crate::runs::{
-    AuthorKey, CallLookup, ChangeOutline, ChangeRun, HUMAN, PathRuns, add_inferred, group_runs,
+    AuthorKey, CallLookup, ChangeOutline, ChangeRun, HUMAN, LastInferred, PathRuns, group_runs,
     groups,
 };
 use crate::session::Call;
@@ -48,6 +49,7 @@ pub(super) fn runs_after(
         }
         return Ok(group_runs(changes, &calls, as_one));
     }
+    let mut last_inferred = LastInferred::default();
     let mut found = Vec::with_capacity(paths.len());
     for (rows, groups) in paths.iter().zip(groups) {
         let mut path = None;
@@ -68,7 +70,7 @@ pub(super) fn runs_after(
                 author: known.author,
                 evidence: known.evidence,
                 cancels: first.cancels,
-                inferred: inferred(db, rows)?,
+                inferred: inferred(db, rows, &mut last_inferred)?,
             });
         }
         found.extend(path.map(|path| PathRuns { path, runs }));
@@ -131,7 +133,7 @@ fn by_path(db: &Connection, after: Seq, hands: &mut AuthorKeys) -> Result<Vec<Ve
             .filter(|_| kind == kinds::AGENT && evidence != Evidence::Named)
             .map(|author| (author, evidence));
         let at = *place.entry(row.get(1)?).or_insert_with(|| {
-            paths.push(Vec::new());
+            paths.push(Vec::with_capacity(1));
             paths.len() - 1
         });
         let lean = ChangeOutline { seq, hand, states: [before.1, after.1], cancels };
@@ -239,13 +241,17 @@ impl AuthorKeys {
     }
 }
 
-fn inferred(db: &Connection, rows: &[Row]) -> Result<Vec<Attribution>, RowError> {
+fn inferred(
+    db: &Connection,
+    rows: &[Row],
+    shared: &mut LastInferred,
+) -> Result<Vec<Arc<Attribution>>, RowError> {
     let mut inferred = Vec::new();
     let mut last = None;
     for row in rows.iter().filter(|row| row.inferred.is_some()) {
         if row.inferred != last {
             let (_, known) = present(db, row.lean.seq)?;
-            add_inferred(&mut inferred, &known.author, known.evidence);
+            shared.add_to(&mut inferred, &known.author, known.evidence);
         }
         last = row.inferred;
     }

@@ -32,7 +32,7 @@ fn rewind() -> Write {
         began_at: Seq(0),
         safety_point: PointId(2),
         created_at: Timestamp(0),
-        plan: "{}".to_owned(),
+        plan: "{}".into(),
         receipt: None,
     })
 }

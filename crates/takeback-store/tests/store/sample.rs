@@ -109,7 +109,7 @@ pub(crate) fn commit(store: &mut dyn Store, number: u64) -> Result<Head, StoreEr
         began_at: head.seq,
         safety_point: PointId(number),
         created_at: time,
-        plan: "{}".to_owned(),
+        plan: "{}".into(),
         receipt: Some("{}".to_owned()),
     }));
     writes.push(Write::ScanTime(time));

@@ -1,5 +1,7 @@
 //! What a preview promises and a receipt reports.
 
+use std::sync::Arc;
+
 use super::*;
 
 #[test]
@@ -18,7 +20,7 @@ fn a_preview_is_the_plan_and_changes_nothing_on_disk() {
 
     let author = history(&sandbox, "made.txt")[0].author.clone();
     assert!(matches!(author, Author::Agent { .. }));
-    let because = vec![Attribution { author, evidence: Evidence::Window }];
+    let because = vec![Arc::new(Attribution { author, evidence: Evidence::Window })];
     let entry = |text: &str| Entry::File {
         digest: Digest::of(text.as_bytes()),
         size: text.len() as u64,

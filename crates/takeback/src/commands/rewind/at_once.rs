@@ -1,7 +1,7 @@
 //! A rewind for a program: no confirmation, and one JSON value as its answer.
 
 use takeback_core::Workspace;
-use takeback_core::rewind::{Preview, Window, windows};
+use takeback_core::rewind::{self, Preview, Window};
 use takeback_core::rewind::{
     Receipt, RewindError, RewindRequest, Rollback, Step, Verdict, preview, rewind as take_back,
 };
@@ -112,7 +112,7 @@ pub(super) fn windows_of(
 ) -> Result<Vec<Window>, CommandError> {
     let record = done.rewind.map(|id| store.rewind(id)).transpose()?;
     match record.flatten() {
-        Some(record) => Ok(windows(store, &serde_json::from_str(&record.plan)?)?),
+        Some(record) => Ok(rewind::windows_of(store, &record)?),
         None => Ok(Vec::new()),
     }
 }

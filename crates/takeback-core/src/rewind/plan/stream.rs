@@ -1,0 +1,95 @@
+//! Reads the steps of a stored plan one at a time, so that a reader's memory does not grow with the plan.
+
+use std::fmt;
+
+use serde::de::{DeserializeSeed, Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
+
+use super::Step;
+
+/// Calls `visit` with each step of a plan that was written as JSON, in order.
+pub(crate) fn for_each_step(
+    plan: &str,
+    mut visit: impl FnMut(Step),
+) -> Result<(), serde_json::Error> {
+    let mut json = serde_json::Deserializer::from_str(plan);
+    json.deserialize_map(PlanVisitor(&mut visit))?;
+    json.end()
+}
+
+struct PlanVisitor<'v, F>(&'v mut F);
+
+impl<'de, F: FnMut(Step)> Visitor<'de> for PlanVisitor<'_, F> {
+    type Value = ();
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a plan")
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<(), A::Error> {
+        while let Some(key) = map.next_key::<String>()? {
+            match key.as_str() {
+                "steps" => map.next_value_seed(StepsVisitor(&mut *self.0))?,
+                _ => drop(map.next_value::<IgnoredAny>()?),
+            }
+        }
+        Ok(())
+    }
+}
+
+struct StepsVisitor<'v, F>(&'v mut F);
+
+impl<'de, F: FnMut(Step)> DeserializeSeed<'de> for StepsVisitor<'_, F> {
+    type Value = ();
+
+    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<(), D::Error> {
+        deserializer.deserialize_seq(self)
+    }
+}
+
+impl<'de, F: FnMut(Step)> Visitor<'de> for StepsVisitor<'_, F> {
+    type Value = ();
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("the steps of a plan")
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut steps: A) -> Result<(), A::Error> {
+        while let Some(step) = steps.next_element()? {
+            (self.0)(step);
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use takeback_store::{Entry, WorkPath};
+
+    use super::super::{Plan, Verdict};
+    use super::*;
+
+    fn plan() -> Plan {
+        let step = |name: &str, verdict| {
+            let path = WorkPath::new(name.as_bytes().to_vec()).unwrap();
+            Step::new(path, Entry::Absent, verdict)
+        };
+        let keep = Verdict::Keep { reason: "changed by you".to_owned() };
+        let steps = vec![step("a", Verdict::Delete), step("b", keep), step("c", Verdict::Delete)];
+        Plan { steps, surveyed: true, ..Plan::default() }
+    }
+
+    #[test]
+    fn every_step_comes_once_and_in_order() {
+        let mut steps = Vec::new();
+        for_each_step(&serde_json::to_string(&plan()).unwrap(), |step| steps.push(step)).unwrap();
+        assert_eq!(steps, plan().steps);
+    }
+
+    #[test]
+    fn what_is_not_a_whole_plan_is_an_error() {
+        let plan = serde_json::to_string(&plan()).unwrap();
+        for damaged in ["", "[]", &plan[..plan.len() - 1], &format!("{plan}x")] {
+            assert!(for_each_step(damaged, |_| {}).is_err(), "{damaged:?}");
+        }
+    }
+}
