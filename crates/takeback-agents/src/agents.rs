@@ -5,6 +5,7 @@ mod codex;
 mod copilot;
 mod gemini;
 mod opencode;
+mod pi;
 mod qwen;
 
 pub use self::claude::CLAUDE;
@@ -12,11 +13,12 @@ pub use self::codex::CODEX;
 pub use self::copilot::COPILOT;
 pub use self::gemini::GEMINI;
 pub use self::opencode::OPENCODE;
+pub use self::pi::PI;
 pub use self::qwen::QWEN;
 use crate::kind::AgentKind;
 
 /// Every supported agent, in the order in which commands list them.
-pub static AGENTS: &[&AgentKind] = &[&CLAUDE, &CODEX, &GEMINI, &QWEN, &OPENCODE, &COPILOT];
+pub static AGENTS: &[&AgentKind] = &[&CLAUDE, &CODEX, &GEMINI, &QWEN, &OPENCODE, &COPILOT, &PI];
 
 /// The agent of this name.
 #[must_use]

@@ -6,6 +6,7 @@
 
 mod command;
 mod own_file;
+pub(crate) mod plugin;
 mod sessions;
 mod settings;
 mod splice;

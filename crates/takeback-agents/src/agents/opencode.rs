@@ -2,9 +2,7 @@
 
 mod hook;
 
-use serde_json::json;
-
-use crate::install::{HookCommand, HookFormat, HookInFile, HookPosition, HooksInFile, OwnFile};
+use crate::install::{HookFormat, OwnFile, plugin};
 use crate::kind::{AgentKind, HomeFolder, HooksFile};
 use crate::tools::ToolNames;
 
@@ -24,8 +22,8 @@ pub static OPENCODE: AgentKind = AgentKind {
     hooks_file: HooksFile { user: "plugins/takeback.js", project: ".opencode/plugins/takeback.js" },
     hooks: hook::HOOKS,
     install: HookFormat::OwnFile(OwnFile {
-        render: |program| plugin(&program.path),
-        find: |text| Ok(find(text)),
+        render: |program| plugin::render(PLUGIN, program),
+        find: |text| Ok(plugin::find(&OPENCODE, text)),
     }),
     tools: ToolNames {
         edit: &["edit", "write", "multiedit", "patch", "apply_patch"],
@@ -49,28 +47,3 @@ pub static OPENCODE: AgentKind = AgentKind {
 };
 
 const PLUGIN: &str = include_str!("opencode/plugin.js");
-const FIRST_LINE: &str = "// Tells Takeback what opencode does.";
-
-/// The plugin, which runs `program`: a name on the `PATH`, or a path.
-fn plugin(program: &str) -> String {
-    let constant = format!("const TAKEBACK = {};", json!(program));
-    PLUGIN.replace("const TAKEBACK = \"takeback\";", &constant)
-}
-
-/// The plugin names the program that it runs on a line of its own.
-fn find(text: &str) -> HooksInFile {
-    let program = text.lines().find_map(|line| {
-        let value = line.strip_prefix("const TAKEBACK = ")?.strip_suffix(';')?;
-        serde_json::from_str::<String>(value).ok()
-    });
-    let Some(program) = program.filter(|_| text.starts_with(FIRST_LINE)) else {
-        return HooksInFile::default();
-    };
-    let command = HookCommand { line: program.clone(), program };
-    let hooks = hook::HOOKS.iter().map(|spec| HookInFile {
-        event: spec.event.to_owned(),
-        command: command.clone(),
-        position: HookPosition::default(),
-    });
-    HooksInFile { hooks: hooks.collect(), ..HooksInFile::default() }
-}

@@ -51,7 +51,9 @@ pub fn to_agent_event(
     };
     Some(match &hook_event.kind {
         HookEventKind::Irrelevant | HookEventKind::PermissionAsked(_) => return None,
-        HookEventKind::SessionStart => source.session_start(whole, None),
+        HookEventKind::SessionStart => {
+            source.session_start(whole, hook_event.forked_from.clone().map(SessionId))
+        }
         HookEventKind::SubagentStart => source.session_start(part?, Some(whole)),
         // One that nobody names has told what it did by its calls.
         HookEventKind::SubagentStop => AgentEvent::SessionEnd { session: part? },
@@ -155,5 +157,32 @@ impl HookSource {
             && (self.process.is_none()
                 || owner == self.process
                 || owner.is_some_and(process::is_alive))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::agents::AGENTS;
+    use crate::tools::default_tools;
+
+    #[test]
+    fn a_session_that_names_the_one_it_was_copied_from_has_it_as_its_parent() {
+        let copy = HookEvent {
+            event: "start".to_owned(),
+            session: "copy".to_owned(),
+            subagent: None,
+            cwd: None,
+            transcript: None,
+            prompt: None,
+            timestamp: None,
+            is_fork: false,
+            forked_from: Some("first".to_owned()),
+            kind: HookEventKind::SessionStart,
+        };
+        let source = HookSource::new(AGENTS[0], None);
+        let event = to_agent_event(&default_tools(), source, &copy);
+        let (session, parent) = (SessionId("copy".to_owned()), SessionId("first".to_owned()));
+        assert_eq!(event, Some(source.session_start(session, Some(parent))));
     }
 }

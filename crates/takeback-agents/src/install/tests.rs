@@ -138,7 +138,7 @@ fn every_agent_gets_hooks_of_its_own_form() {
     let line = format!("{} --event agentStop", command("copilot"));
     let hook = json!([{ "type": "command", "bash": line, "timeoutSec": 30 }]);
     assert_eq!((&copilot["version"], &copilot["hooks"]["agentStop"]), (&json!(1), &hook));
-    assert_eq!(put_in(&OPENCODE, ""), include_str!("../agents/opencode/plugin.js"));
+    assert!(put_in(&OPENCODE, "").starts_with(include_str!("../agents/opencode/plugin.js")));
     for agent in AGENTS {
         let text = put_in(agent, "");
         let found = find_hooks(agent, text.as_bytes()).unwrap();
@@ -150,7 +150,7 @@ fn every_agent_gets_hooks_of_its_own_form() {
 
 #[test]
 fn a_file_of_its_own_follows_the_program_and_is_nobody_elses() {
-    for agent in [&COPILOT, &OPENCODE] {
+    for agent in AGENTS.iter().filter(|agent| agent.install.is_own_file()) {
         let quoted = HookProgram { word: "'/my dir/takeback'", runs: &|p| p == "/my dir/takeback" };
         let text = add_hooks(agent, None, &quoted).unwrap().unwrap();
         let found = find_hooks(agent, &text).unwrap();

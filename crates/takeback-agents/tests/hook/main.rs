@@ -9,5 +9,6 @@ mod ends;
 mod formatters;
 mod gemini;
 mod opencode;
+mod pi;
 mod qwen;
 mod recorded;

@@ -12,6 +12,7 @@ mod copilot;
 mod desk;
 mod gemini;
 mod opencode;
+mod pi;
 mod qwen;
 mod stories;
 mod terminal;

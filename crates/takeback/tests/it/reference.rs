@@ -1,4 +1,6 @@
-//! `docs/reference.md` holds every command's help, word for word.
+//! `docs/reference.md` holds every command's help, word for word, and the settings files of every agent.
+
+use takeback_agents::{AGENTS, AgentKind};
 
 use crate::home::User;
 
@@ -27,8 +29,6 @@ fn commands(user: &User, above: &[String]) -> Vec<Vec<String>> {
 fn the_reference_is_what_help_says() {
     let file = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/reference.md");
     let text = std::fs::read_to_string(&file).expect("the reference is there");
-    let (before, rest) = text.split_once("<!-- help -->\n").expect("where help begins");
-    let (_, after) = rest.split_once("<!-- end of help -->").expect("where help ends");
     let user = User::new();
     let mut help = String::new();
     let commands = commands(&user, &[]);
@@ -41,12 +41,34 @@ fn the_reference_is_what_help_says() {
         let (own, _for_all) = answer.out.split_once("\nOptions for all:").expect("options for all");
         help.push_str(&format!("\n### `takeback {command}`\n\n```text\n{}\n```\n", own.trim_end()));
     }
-    let expected = format!("{before}<!-- help -->\n{help}\n<!-- end of help -->{after}");
+    let expected = with_section(&text, "help", &help);
+    let expected = with_section(&expected, "agents", &settings_files());
     if std::env::var_os("TAKEBACK_UPDATE_REFERENCE").is_some() {
         std::fs::write(&file, &expected).expect("the reference is written");
     }
     assert!(
         std::fs::read_to_string(&file).expect("it is there") == expected,
-        "docs/reference.md is not what --help says; TAKEBACK_UPDATE_REFERENCE=1 rewrites it"
+        "docs/reference.md is not what --help and the table of agents say; \
+         TAKEBACK_UPDATE_REFERENCE=1 rewrites it"
     );
+}
+
+/// The text with another section of this name, which is between two comments.
+fn with_section(text: &str, name: &str, section: &str) -> String {
+    let (begin, end) = (format!("<!-- {name} -->\n"), format!("<!-- end of {name} -->"));
+    let (before, rest) = text.split_once(&begin).expect("where it begins");
+    let (_, after) = rest.split_once(&end).expect("where it ends");
+    format!("{before}{begin}{section}\n{end}{after}")
+}
+
+fn settings_files() -> String {
+    let row = |agent: &&AgentKind| {
+        let file = format!("`~/{}/{}`", agent.home.default, agent.hooks_file.user);
+        let variable = agent.home.variable.map(|variable| format!("`{variable}`"));
+        let project = agent.hooks_file.project;
+        let title = agent.title;
+        format!("| {title} | {file} | {} | `{project}` |\n", variable.unwrap_or_default())
+    };
+    let rows: String = AGENTS.iter().map(row).collect();
+    format!("\n| agent | file | moved by | in a project |\n|---|---|---|---|\n{rows}")
 }
