@@ -58,7 +58,7 @@ impl Blobs for SqliteStore {
     fn is_complete(&self, digest: &Digest) -> Result<bool, StoreError> {
         let lies = |digest: &Digest| -> Result<Option<Location>, StoreError> {
             let location = self.locate(digest)?;
-            Ok(self.packs.lies_at(digest, &location)?.then_some(location))
+            Ok(self.packs.has_record_at(digest, &location)?.then_some(location))
         };
         let whole = |location: Option<Location>| -> Result<bool, StoreError> {
             match location {

@@ -68,9 +68,9 @@ impl Log for SqliteStore {
             return Err(StoreError::Moved);
         };
         crash_point(CrashPoint::Committed);
-        self.packs.committed();
+        self.packs.mark_committed();
         self.note_commit(head, chain, loss);
-        // Without records it was part of a snapshot that is still running.
+        // A commit without records is part of a scan that is still running.
         if !writes.is_empty() {
             self.known_blobs = KnownBlobs::NotRead;
         }
@@ -85,7 +85,7 @@ impl Log for SqliteStore {
     }
 
     fn losses(&self) -> Result<Vec<Loss>, StoreError> {
-        // In this order: a commit in between is no loss.
+        // Read in this order: otherwise a commit in between would look like a loss.
         let noted = last_commit::read_at(&self.dir.join(LAST_COMMIT));
         let head = self.head()?;
         let mut losses = self.rows("reading what is lost", sums::losses(&self.db))?;
@@ -124,7 +124,7 @@ impl Log for SqliteStore {
 
     fn latest_of(&self, paths: &[WorkPath]) -> Result<Vec<Option<Change>>, StoreError> {
         let doing = "reading the newest changes of some paths";
-        // One transaction, so that no commit comes between two of them.
+        // One transaction, so that all paths are read at the same commit.
         let moment = self.rows(doing, self.db.unchecked_transaction().map_err(RowError::from))?;
         let changes = paths.iter().map(|path| rows::latest_of(&moment, path)).collect();
         self.rows(doing, changes)
@@ -212,8 +212,8 @@ impl Log for SqliteStore {
 }
 
 impl SqliteStore {
-    /// Commits a rewind whatever the durability: it and all earlier commits are on disk when this
-    /// returns.
+    /// Commits a rewind: it and all earlier commits are on disk when this returns, whatever the
+    /// durability.
     fn commit_promise(&mut self, expected: Head, writes: &[Write]) -> Result<Head, StoreError> {
         if self.durability == Durability::Off {
             self.packs.make_all_durable()?;

@@ -1,4 +1,4 @@
-//! Executions as a whole: what is deleted, retries, effects.
+//! Whole executions: deletion, retries, effects.
 
 use serde_json::json;
 
@@ -36,7 +36,7 @@ pub(super) fn one_checkpoint_is_deleted([store, other]: Pair<'_>) {
         assert_eq!(text_of(store, "ckpt-e-2").as_deref(), Some("2"));
         assert_eq!(places(&all(store, &execution)), [(1, 1), (2, 1), (4, 1), (5, 1)]);
     }
-    // The head: one can go on, behind what is left.
+    // The head: the next save follows what is left.
     assert!(good(other.delete(&key(&execution, 5, 1))));
     let parent = save(store, &execution, 6, "6").parent.expect("it follows something");
     assert_eq!(parent.0, StepIndex(4));
@@ -44,7 +44,7 @@ pub(super) fn one_checkpoint_is_deleted([store, other]: Pair<'_>) {
     assert_eq!(places(&listed(other, &execution)), [(1, 1), (2, 1), (4, 1), (6, 1)]);
 }
 
-pub(super) fn an_execution_is_deleted_with_all_that_is_its([store, other]: Pair<'_>) {
+pub(super) fn an_execution_is_deleted_with_everything([store, other]: Pair<'_>) {
     let (here, there) = (execution("e"), execution("f"));
     for execution in [&here, &there] {
         steps(store, execution, 3);
@@ -68,7 +68,7 @@ pub(super) fn an_execution_is_deleted_with_all_that_is_its([store, other]: Pair<
         assert_eq!(all(store, &there).len(), 4);
         assert_eq!(good(store.effects(&there)).len(), 1);
     }
-    // One of that name begins anew.
+    // A new execution with that name starts from the beginning.
     assert_eq!(save(store, &here, 2, "anew").key, key(&here, 2, 1));
     assert_eq!(good(other.count_retry(&here, StepIndex(9), 3)), 1);
     assert_eq!(good(other.count_retry(&there, StepIndex(9), 3)), 2);
@@ -147,7 +147,7 @@ pub(super) fn retries_are_counted([store, other]: Pair<'_>) {
     let step = StepIndex(3);
     for (store, count) in [(store, 1), (other, 2), (store, 3)] {
         assert_eq!(good(store.count_retry(&here, step, 3)), count);
-        // A failure of the step leaves the count as it is.
+        // A failure of the step does not change the count.
         let error = format!("failed the {count}. time");
         let status = Status::Failed;
         good(store.save(&NewCheckpoint { status, error: Some(&error), ..new(&here, 3) }));
@@ -159,7 +159,7 @@ pub(super) fn retries_are_counted([store, other]: Pair<'_>) {
         };
         assert_eq!((&execution, of, count), (&here, step, 3));
     }
-    // Neither another step nor another execution had one; and more may be allowed.
+    // Counts are per step and execution, and a caller may allow more.
     assert_eq!(good(other.count_retry(&here, StepIndex(2), 3)), 1);
     assert_eq!(good(other.count_retry(&there, step, 3)), 1);
     assert_eq!(good(other.count_retry(&here, step, 5)), 4);
@@ -188,7 +188,7 @@ fn effect<'a>(execution: &'a crate::state::ExecutionId, key: &'a str) -> NewEffe
     NewEffect { execution, key, step, intent: &INTENT, time: Timestamp(1_700_000_000_123) }
 }
 
-pub(super) fn effects_are_intended_and_received([store, other]: Pair<'_>) {
+pub(super) fn effects_are_declared_and_confirmed([store, other]: Pair<'_>) {
     // Before anything was saved: the first step may have effects.
     let execution = execution("e");
     let first = effect(&execution, "mail");
@@ -222,7 +222,7 @@ pub(super) fn effects_are_intended_and_received([store, other]: Pair<'_>) {
         );
         assert_eq!(effects[..2], [stands.clone(), paid.clone()]);
     }
-    // What has a receipt has happened, and is not withdrawn.
+    // An effect with a receipt has happened and cannot be withdrawn.
     assert!(!good(store.withdraw_effect(&execution, "\0 ../pay")));
     assert!(good(other.withdraw_effect(&execution, "mail")));
     assert!(!good(store.withdraw_effect(&execution, "mail")));
@@ -233,7 +233,7 @@ pub(super) fn effects_are_intended_and_received([store, other]: Pair<'_>) {
         };
         assert_eq!((&of, &*named), (&execution, key));
     }
-    // Anew: as it is intended this time, behind the others.
+    // Declared again: with the new intent, after the others.
     let anew = good(store.declare_effect(&NewEffect { key: "mail", ..second.clone() }));
     assert!(anew.is_new);
     let anew = anew.effect;
@@ -243,13 +243,13 @@ pub(super) fn effects_are_intended_and_received([store, other]: Pair<'_>) {
         effects.iter().map(|effect| &*effect.key).collect::<Vec<_>>(),
         ["\0 ../pay", "a third", "mail"]
     );
-    // Checkpoints come and go beside them.
+    // Saving and deleting checkpoints does not affect effects.
     steps(store, &execution, 2);
     good(store.delete(&key(&execution, 2, 1)));
     assert_eq!(good(other.effects(&execution)), effects);
 }
 
-pub(super) fn of_many_who_intend_the_same_one_is_the_first([store, other]: Pair<'_>) {
+pub(super) fn one_of_many_concurrent_declarations_is_new([store, other]: Pair<'_>) {
     let execution = execution("e");
     for round in 0..20 {
         let key = format!("mail {round}");
@@ -267,7 +267,7 @@ pub(super) fn of_many_who_intend_the_same_one_is_the_first([store, other]: Pair<
     }
 }
 
-pub(super) fn effects_of_executions_do_not_meet([store, other]: Pair<'_>) {
+pub(super) fn effects_belong_to_their_execution([store, other]: Pair<'_>) {
     let (here, there) = (execution("e"), execution("e2"));
     good(store.declare_effect(&effect(&here, "mail")));
     assert_eq!(good(other.effects(&there)), []);
@@ -279,7 +279,7 @@ pub(super) fn effects_of_executions_do_not_meet([store, other]: Pair<'_>) {
     assert_eq!(good(store.effects(&here))[0].receipt, None);
 }
 
-pub(super) fn what_is_left_outlives_a_collection([store, other]: Pair<'_>) {
+pub(super) fn live_data_survives_a_collection([store, other]: Pair<'_>) {
     let (here, gone) = (execution("e"), execution("gone"));
     let messages = |count: usize| state(json!({ "messages": vec!["m".repeat(3000); count] }));
     for step in 1..=20 {
