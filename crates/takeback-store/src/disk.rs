@@ -196,16 +196,17 @@ pub fn create_private_file(path: &Path) -> io::Result<File> {
 /// temporary name next to it must be unused, or be a socket that another process left there while
 /// doing the same.
 pub fn bind_private_socket(path: &Path) -> io::Result<UnixListener> {
-    let mut beside = path.as_os_str().to_owned();
-    beside.push(".new");
-    let beside = Path::new(&beside);
-    if beside.symlink_metadata().is_ok() {
-        remove_store_file(beside)?;
+    let mut temporary = path.as_os_str().to_owned();
+    temporary.push(".new");
+    let temporary = Path::new(&temporary);
+    if temporary.symlink_metadata().is_ok() {
+        remove_store_file(temporary)?;
     }
     pass(CrashPoint::MakeStoreFile)?;
-    let listener = UnixListener::bind(beside)?;
-    std::fs::set_permissions(beside, std::fs::Permissions::from_mode(0o600))?;
-    rename_private_file(beside, path)?;
+    let listener = UnixListener::bind(temporary)?;
+    // Under the final name it must never be open to others, not even for a moment.
+    std::fs::set_permissions(temporary, std::fs::Permissions::from_mode(0o600))?;
+    rename_private_file(temporary, path)?;
     Ok(listener)
 }
 
@@ -240,8 +241,8 @@ pub fn sync(file: &File) -> io::Result<()> {
     file.sync_data()
 }
 
-/// Starts to make appended bytes durable on another thread. Joining it tells whether they are.
-/// `None` if the system starts no thread; then nothing was done.
+/// Starts to make appended bytes durable on another thread. Joining it returns the result. `None`
+/// if the system starts no thread; then nothing was done.
 pub fn begin_sync(file: &File) -> io::Result<Option<JoinHandle<io::Result<()>>>> {
     pass(CrashPoint::Sync)?;
     let file = file.try_clone()?;
@@ -261,6 +262,7 @@ pub fn place_private_file(from: &Path, to: &Path) -> io::Result<()> {
     pass(CrashPoint::Replace)?;
     match platform::rename_path_to_new(from, to) {
         Err(error) if platform::is_unsupported(&error) => {
+            // A hard link fails if `to` exists, like the rename. A crash in between leaves both names.
             std::fs::hard_link(from, to)?;
             remove_store_file(from)
         }
@@ -271,38 +273,39 @@ pub fn place_private_file(from: &Path, to: &Path) -> io::Result<()> {
 /// Replaces a file of the store as a whole: readers see the old or the new contents. Not durable.
 /// Returns the new file.
 pub fn replace_private_file(path: &Path, bytes: &[u8]) -> io::Result<File> {
-    let mut beside = path.as_os_str().to_owned();
-    beside.push(format!(".{}.new", std::process::id()));
-    let beside = Path::new(&beside);
+    let mut temporary = path.as_os_str().to_owned();
+    temporary.push(format!(".{}.new", std::process::id()));
+    let temporary = Path::new(&temporary);
     pass(CrashPoint::WriteBeside)?;
     let mut file = std::fs::OpenOptions::new()
         .write(true)
         .create(true)
         .truncate(true)
         .mode(0o600)
-        .open(beside)?;
+        .open(temporary)?;
     file.write_all(bytes)?;
     pass(CrashPoint::Replace)?;
-    std::fs::rename(beside, path)?;
+    std::fs::rename(temporary, path)?;
     Ok(file)
 }
 
 /// Like [`replace_private_file`], and durable. Whatever has the temporary name is removed first, so
 /// a symlink planted there is never followed.
 pub fn replace_private_file_durably(path: &Path, bytes: &[u8]) -> io::Result<()> {
-    let mut beside = path.as_os_str().to_owned();
-    beside.push(format!(".{}.new", std::process::id()));
-    let beside = Path::new(&beside);
-    if beside.symlink_metadata().is_ok() {
-        remove_store_file(beside)?;
+    let mut temporary = path.as_os_str().to_owned();
+    temporary.push(format!(".{}.new", std::process::id()));
+    let temporary = Path::new(&temporary);
+    if temporary.symlink_metadata().is_ok() {
+        remove_store_file(temporary)?;
     }
     pass(CrashPoint::WriteBeside)?;
     let mut file =
-        std::fs::OpenOptions::new().write(true).create_new(true).mode(0o600).open(beside)?;
+        std::fs::OpenOptions::new().write(true).create_new(true).mode(0o600).open(temporary)?;
     file.write_all(bytes)?;
+    // The bytes before the name: otherwise a power loss could leave an empty file under the name.
     sync(&file)?;
     drop(file);
-    rename_private_file(beside, path)?;
+    rename_private_file(temporary, path)?;
     sync_folder(path.parent().unwrap_or(Path::new("")))
 }
 
@@ -312,9 +315,9 @@ pub fn remove_leftovers(path: &Path) -> io::Result<()> {
     let (Some(folder), Some(name)) = (path.parent(), path.file_name()) else { return Ok(()) };
     for entry in std::fs::read_dir(folder)? {
         let entry = entry?;
-        let beside = entry.file_name();
-        let (beside, name) = (beside.as_encoded_bytes(), name.as_encoded_bytes());
-        let rest = beside.strip_prefix(name).and_then(|rest| rest.strip_prefix(b"."));
+        let temporary = entry.file_name();
+        let (temporary, name) = (temporary.as_encoded_bytes(), name.as_encoded_bytes());
+        let rest = temporary.strip_prefix(name).and_then(|rest| rest.strip_prefix(b"."));
         if rest.is_some_and(|rest| rest.ends_with(b".new")) {
             remove_store_file(&entry.path())?;
         }

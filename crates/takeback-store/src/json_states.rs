@@ -168,6 +168,7 @@ impl States for JsonStates {
             Err(StateError::Damaged { .. }) => Manifest::begin(execution),
             Err(error) => return Err(error),
         };
+        // Announced before the first file is removed, so that an interrupted deletion is finished later.
         manifest.deleted = true;
         self.write_manifest(&mut manifest)?;
         self.finish_deletion(execution)?;

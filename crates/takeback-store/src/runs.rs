@@ -234,11 +234,11 @@ fn divide_at_returns(changes: &[&ChangeOutline], divided: &mut [bool]) -> bool {
     let Some(first) = changes.first() else { return false };
     let mut has_returns = false;
     // For each state, the change before which it was current.
-    let mut stood: HashMap<u64, usize> = HashMap::from([(first.states[0], 0)]);
+    let mut positions: HashMap<u64, usize> = HashMap::from([(first.states[0], 0)]);
     for (at, change) in changes.iter().enumerate() {
-        if let Some(stood) = stood.insert(change.states[1], at + 1) {
+        if let Some(earlier) = positions.insert(change.states[1], at + 1) {
             has_returns = true;
-            for border in [stood, at, at + 1] {
+            for border in [earlier, at, at + 1] {
                 if let Some(divided) = divided.get_mut(border) {
                     *divided = true;
                 }

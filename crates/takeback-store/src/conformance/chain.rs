@@ -62,8 +62,8 @@ pub(super) fn drops_and_replacements_leave_a_clean_check(
     );
     let whole = |store: &dyn Store| assert_eq!(good(store.check()), Vec::<String>::new());
     whole(store);
-    let said = Correction::Agent { session: "s".into() };
-    commit(store, &[Write::Correct { change: Seq(3), correction: said }]);
+    let correction = Correction::Agent { session: "s".into() };
+    commit(store, &[Write::Correct { change: Seq(3), correction }]);
     whole(store);
     commit(store, &[Write::Correct { change: Seq(9), correction: Correction::Mine }]);
     whole(store);

@@ -83,7 +83,7 @@ pub(super) fn dropped_records_are_gone_and_the_rest_stays(
             Write::DropSession("nobody".into()),
         ],
     );
-    assert_eq!((head.revision, head.seq), (2, Seq(3)), "the log does not begin anew");
+    assert_eq!((head.revision, head.seq), (2, Seq(3)), "the log does not start over");
     left.changes.truncate(1);
     left.latest.truncate(1);
     left.points.remove(0);

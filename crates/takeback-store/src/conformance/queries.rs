@@ -35,11 +35,11 @@ pub(super) fn every_point_query_finds_its_points(store: &mut dyn Store, other: &
     let writes: Vec<Write> = writes.chain(points.into_iter().map(Write::Point)).collect();
     commit(store, &writes);
 
-    let (s, t, nobody) = (SessionId::from("s"), SessionId::from("t"), SessionId::from("nobody"));
+    let (s, t, none) = (SessionId::from("s"), SessionId::from("t"), SessionId::from("nobody"));
     let mut queries = vec![
         PointQuery::LastPromptOf(&s),
         PointQuery::LastPromptOf(&t),
-        PointQuery::LastPromptOf(&nobody),
+        PointQuery::LastPromptOf(&none),
     ];
     queries.extend(ids.map(|id| PointQuery::Id(PointId(id))));
     queries.push(PointQuery::Id(PointId(99)));
@@ -154,10 +154,10 @@ pub(super) fn runs_agree_with_the_changes(store: &mut dyn Store, other: &mut dyn
     }
     commit(store, &log.iter().cloned().map(Write::Change).collect::<Vec<_>>());
     let mut longest = 0;
-    let nobody = BTreeSet::new();
+    let none = BTreeSet::new();
     let both = BTreeSet::from(["s".into(), "t".into(), "unheard".into()]);
     let moments = [0, 1, 30, 100, 160, 299, 301, 330, 362, 363, u64::MAX];
-    for (after, merged) in moments.iter().flat_map(|after| [(*after, &nobody), (*after, &both)]) {
+    for (after, merged) in moments.iter().flat_map(|after| [(*after, &none), (*after, &both)]) {
         let brief = good(other.runs_after(Seq(after), merged));
         let whole = good(other.changes_after(Seq(after)));
         assert_eq!(
@@ -165,23 +165,23 @@ pub(super) fn runs_agree_with_the_changes(store: &mut dyn Store, other: &mut dyn
             group_runs(whole.clone(), &CallLookup::default(), merged),
             "after {after}"
         );
-        let mut told: Vec<Seq> = Vec::new();
+        let mut seqs: Vec<Seq> = Vec::new();
         for history in &brief {
             for run in &history.runs {
                 longest = longest.max(run.seqs.len());
                 check(&whole, &history.path, run, merged);
-                told.extend(&run.seqs);
+                seqs.extend(&run.seqs);
             }
         }
-        told.sort();
-        assert_eq!(told, whole.iter().map(|change| change.seq).collect::<Vec<_>>());
+        seqs.sort();
+        assert_eq!(seqs, whole.iter().map(|change| change.seq).collect::<Vec<_>>());
     }
     assert!(longest >= 15, "little was put together: {longest}");
     commit(store, &[Write::DropSession("s".into())]);
     let whole = good(other.changes_after(Seq(0)));
     assert_eq!(
-        good(other.runs_after(Seq(0), &nobody)),
-        group_runs(whole, &CallLookup::default(), &nobody)
+        good(other.runs_after(Seq(0), &none)),
+        group_runs(whole, &CallLookup::default(), &none)
     );
 }
 

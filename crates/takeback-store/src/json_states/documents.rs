@@ -30,7 +30,7 @@ impl JsonStates {
         } else {
             file::pretty(document)
         };
-        disk::replace_private_file_durably(&path, &text).map_err(io_error(&path, "write it"))?;
+        disk::replace_private_file_durably(&path, &text).map_err(io_error(&path, "writing it"))?;
         if let Some(unencoded) = unencoded_document(&folder, key) {
             file::remove(&unencoded)?;
         }

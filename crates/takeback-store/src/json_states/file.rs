@@ -39,13 +39,13 @@ pub(super) fn bytes(path: &Path) -> Result<Option<Result<Vec<u8>, FileError>>, S
         Err(error) if error.raw_os_error() == Some(rustix::io::Errno::LOOP.raw_os_error()) => {
             return damaged("it is a link");
         }
-        Err(error) => return Err(io_error(path, "read it")(error)),
+        Err(error) => return Err(io_error(path, "reading it")(error)),
     };
-    if !file.metadata().map_err(io_error(path, "read it"))?.is_file() {
+    if !file.metadata().map_err(io_error(path, "reading it"))?.is_file() {
         return damaged("it is not a file");
     }
     let mut bytes = Vec::new();
-    file.read_to_end(&mut bytes).map_err(io_error(path, "read it"))?;
+    file.read_to_end(&mut bytes).map_err(io_error(path, "reading it"))?;
     Ok(Some(Ok(bytes)))
 }
 
@@ -126,7 +126,7 @@ pub(super) fn noted_save(path: &Path) -> Option<u64> {
 /// valid only if its name still refers to the locked inode.
 pub(super) fn lock(path: &Path, lock_timeout: Duration) -> Result<FileLock, StateError> {
     let lock = lock_path(path);
-    let failed = || io_error(&lock, "lock it");
+    let failed = || io_error(&lock, "locking it");
     let until = Instant::now() + lock_timeout;
     let mut pause = Duration::from_millis(1);
     loop {
@@ -135,6 +135,7 @@ pub(super) fn lock(path: &Path, lock_timeout: Duration) -> Result<FileLock, Stat
             Ok(()) => {
                 let held = file.metadata().map_err(failed())?;
                 let named = std::fs::symlink_metadata(&lock);
+                // The previous holder may have removed the file: then this lock excludes no other process.
                 if named.is_ok_and(|named| (named.dev(), named.ino()) == (held.dev(), held.ino())) {
                     return Ok(FileLock { file });
                 }
@@ -158,7 +159,7 @@ pub(super) fn remove(path: &Path) -> Result<bool, StateError> {
     }
     match disk::remove_store_file(path) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(false),
-        removed => removed.map(|()| true).map_err(io_error(path, "remove it")),
+        removed => removed.map(|()| true).map_err(io_error(path, "removing it")),
     }
 }
 

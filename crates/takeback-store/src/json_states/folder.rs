@@ -88,7 +88,7 @@ impl JsonStates {
         match std::fs::symlink_metadata(&path) {
             Ok(found) if !found.is_dir() => {
                 let error = io::Error::other("it is not a folder");
-                Err(io_error(&path, "use it as a folder")(error))
+                Err(io_error(&path, "using it as a folder")(error))
             }
             _ => Ok(path),
         }
@@ -96,7 +96,7 @@ impl JsonStates {
 
     pub(super) fn make_folder(&self, name: &str) -> Result<PathBuf, StateError> {
         let path = self.folder(name)?;
-        disk::make_private_folder(&path).map_err(io_error(&path, "make it"))?;
+        disk::make_private_folder(&path).map_err(io_error(&path, "making it"))?;
         self.folder(name)
     }
 
@@ -105,10 +105,10 @@ impl JsonStates {
         let path = self.folder(folder)?;
         let listed = match std::fs::read_dir(&path) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
-            listed => listed.map_err(io_error(&path, "list it"))?,
+            listed => listed.map_err(io_error(&path, "listing it"))?,
         };
         let paths = listed.map(|entry| Ok(entry?.path()));
-        paths.collect::<io::Result<_>>().map_err(io_error(&path, "list it"))
+        paths.collect::<io::Result<_>>().map_err(io_error(&path, "listing it"))
     }
 
     pub(super) fn files(&self, folder: &str) -> Result<Vec<PathBuf>, StateError> {
@@ -495,7 +495,7 @@ impl JsonStates {
     /// Makes the names in the folder of a file durable.
     pub(super) fn sync(&self, path: &Path) -> Result<(), StateError> {
         let folder = path.parent().unwrap_or(&self.dir);
-        disk::sync_folder(folder).map_err(io_error(folder, "make it durable"))
+        disk::sync_folder(folder).map_err(io_error(folder, "making it durable"))
     }
 }
 

@@ -60,7 +60,7 @@ impl JsonStates {
             unreachable!("it has fields");
         };
         disk::replace_private_file_durably(&path, &file::text(fields))
-            .map_err(io_error(&path, "write it"))
+            .map_err(io_error(&path, "writing it"))
     }
 
     /// The manifest of an execution after finishing interrupted work. The caller must hold the
@@ -117,6 +117,7 @@ impl JsonStates {
             let present = self
                 .manifest_at(&path, DamagePolicy::LockAndSetAside)?
                 .map(|manifest| manifest.revision);
+            // The revision alone is not enough: a deleted and recreated execution starts over at 1.
             if present == revision && self::stamp(&path) == stamp {
                 return answer;
             }
@@ -355,7 +356,7 @@ impl JsonStates {
         let flags = OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::RDONLY | OFlags::CLOEXEC;
         let opened = rustix::fs::open(&folder, flags, Mode::empty());
         let opened =
-            opened.map_err(|error| io_error(&folder, "use it as a folder")(error.into()))?;
+            opened.map_err(|error| io_error(&folder, "using it as a folder")(error.into()))?;
         let name = |path: &Path| path.file_name().unwrap_or_default().as_encoded_bytes().to_vec();
         match disk::link(&opened, &name(from), &opened, &name(to)) {
             Ok(()) => Ok(true),
@@ -364,7 +365,8 @@ impl JsonStates {
                 let Some(Ok(bytes)) = file::bytes(from)? else {
                     return Ok(false);
                 };
-                disk::replace_private_file_durably(to, &bytes).map_err(io_error(to, "write it"))?;
+                disk::replace_private_file_durably(to, &bytes)
+                    .map_err(io_error(to, "writing it"))?;
                 Ok(true)
             }
         }
@@ -386,6 +388,7 @@ impl JsonStates {
             self.link(&found.path, &to)?;
         }
         let folder = self.own_path(&execution, crate::state::StepIndex(0), None)?;
+        // The numbered names are durable before any short name is removed or reused.
         self.sync(&folder)?;
         let foreign = all.iter().filter(|found| found.kept.own.is_none() && is_wanted(found));
         let foreign = foreign.map(|found| (found.kept.step.0, found.attempt)).collect();
@@ -404,7 +407,7 @@ impl JsonStates {
                     }
                 }
                 (false, true) => disk::rename_private_file(&found.path, &newest)
-                    .map_err(io_error(&newest, "rename it"))?,
+                    .map_err(io_error(&newest, "renaming it"))?,
                 // The numbered file is a different file, left by an interrupted save: keep it.
                 (true, true) if exists(&number) && !is_same_file(&number, &newest) => {}
                 (true, true) => {

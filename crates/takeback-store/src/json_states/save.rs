@@ -93,7 +93,7 @@ impl JsonStates {
         if let Some(found) = &newest {
             self.link_under_number(found)?;
         }
-        disk::replace_private_file_durably(&own, &text).map_err(io_error(&own, "write it"))?;
+        disk::replace_private_file_durably(&own, &text).map_err(io_error(&own, "writing it"))?;
         if path != own {
             // The old file had a name that another program gave it; it has its numbered name by
             // now.

@@ -35,11 +35,11 @@ pub(super) fn check(store: &SqliteStore) -> Result<Vec<String>, StoreError> {
     let mut tally = Tally::default();
     let mut named = HashMap::new();
     let mut unreadable = Vec::new();
-    let mut behind = Vec::new();
+    let mut after_end = Vec::new();
     let tables = [
         tally.table::<Point>(&moment, &mut |point| {
             if point.seq > head.seq {
-                behind.push(format!("point {} is after the end of the log", point.id));
+                after_end.push(format!("point {} is after the end of the log", point.id));
             }
         }),
         tally.table::<RewindRecord>(&moment, &mut drop),
@@ -50,9 +50,9 @@ pub(super) fn check(store: &SqliteStore) -> Result<Vec<String>, StoreError> {
     ];
     let last = rows::last_change(&moment);
     if let Some(last) = damage.or_note_damage(last)?.flatten().filter(|last| *last > head.seq) {
-        behind.push(format!("change {last} is after the end of the log"));
+        after_end.push(format!("change {last} is after the end of the log"));
     }
-    damage.found.append(&mut behind);
+    damage.found.append(&mut after_end);
     let is_whole = tally.is_whole(&moment);
     unreadable.append(&mut tally.damaged);
     let unread = tables.into_iter().filter_map(Result::err);
@@ -93,7 +93,7 @@ pub(super) fn check(store: &SqliteStore) -> Result<Vec<String>, StoreError> {
 }
 
 const MISSING_RECORDS: &str =
-    "the log: records that were written are missing, or there are records that were not written";
+    "the log: records are missing, or there are records that were never written";
 
 struct DamageReport<'a> {
     store: &'a SqliteStore,

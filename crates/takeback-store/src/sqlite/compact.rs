@@ -41,7 +41,7 @@ pub(super) fn compact(store: &mut SqliteStore, effort: CompactEffort) -> Result<
     store.rows("giving space back", rows::vacuum(&store.db))?;
     evacuated?;
     match effort {
-        CompactEffort::Everything => store.rows("writing it anew", rows::rewrite(&store.db)),
+        CompactEffort::Everything => store.rows("rewriting it", rows::rewrite(&store.db)),
         CompactEffort::Worthwhile | CompactEffort::ShortOfSpace => Ok(()),
     }
 }
@@ -196,6 +196,7 @@ fn move_records(
     })();
     store.rows("moving contents", moved)?;
     packs.mark_committed();
+    // Rows first, then the file: a crash in between leaves dead space, the other order lost contents.
     store.packs.close(old.number());
     old.remove()
 }
@@ -216,6 +217,8 @@ fn copy_records(
         packs.append(&PackedBlob { digest: *digest, size, encoding, bytes })?;
     }
     packs.make_durable()?;
+    // Compare with the original before it is removed: this is the last moment at which a bad copy does
+    // no harm.
     for (digest, from) in records {
         if packs.read_record(&packs.pending()[digest])? != store.packs.read_record(from)? {
             return Ok(false);

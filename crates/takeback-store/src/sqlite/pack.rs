@@ -103,7 +103,7 @@ impl RetiredSegment {
     /// Frees the blocks of a part of it. No row may refer to that part.
     pub(super) fn punch(&self, offset: u64, length: u64) -> Result<(), StoreError> {
         disk::punch(&self.0.file, offset, length)
-            .map_err(|source| io_error(&self.0.path, "giving back a part of it", source))
+            .map_err(|source| io_error(&self.0.path, "freeing a part of it", source))
     }
 
     /// Removes it. No row may refer to it.

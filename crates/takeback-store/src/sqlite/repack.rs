@@ -233,7 +233,7 @@ impl ExaminedSegments {
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
             noted => noted
                 .map(drop)
-                .map_err(|source| io_error(&path, "noting what was looked at", source)),
+                .map_err(|source| io_error(&path, "noting the examined segments", source)),
         }
     }
 

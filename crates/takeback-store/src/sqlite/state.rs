@@ -557,10 +557,10 @@ impl States for SqliteStates {
         // Mark in a read transaction, so that writers do not wait. The transaction that sweeps
         // marks what was added since.
         let mut used = HashSet::new();
-        let (last, deleted) = self.read("looking for what no state needs", |db| {
+        let (last, deleted) = self.read("looking for unused nodes", |db| {
             Ok((mark(db, 0, &mut used)?, rows::deleted(db)?))
         })?;
-        self.write("forgetting what no state needs", move |db| {
+        self.write("deleting unused nodes", move |db| {
             let mut used = used;
             // The number of a deleted step may have been reused: then mark everything again.
             let last = if rows::deleted(db)? == deleted { last } else { 0 };
@@ -568,7 +568,7 @@ impl States for SqliteStates {
             rows::sweep(db, &|number| used.contains(&number))
         })?;
         let db = self.connect()?;
-        rows::vacuum(&db).map_err(|error| failure(&self.database, "giving space back", error))
+        rows::vacuum(&db).map_err(|error| failure(&self.database, "reclaiming space", error))
     }
 
     fn check(&self) -> Result<Vec<String>, StateError> {

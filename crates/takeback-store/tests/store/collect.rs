@@ -264,7 +264,8 @@ fn segments_without_live_records_are_removed_first() {
     disk::watch(Some(Box::new(move |point| noted.borrow_mut().push(point))));
     collect(&mut store);
     disk::watch(None);
-    let at = |wanted| seen.borrow().iter().position(|point| *point == wanted).expect("it came");
+    let at =
+        |wanted| seen.borrow().iter().position(|point| *point == wanted).expect("it was passed");
     assert!(at(CrashPoint::RemoveStoreFile) < at(CrashPoint::Append), "{:?}", seen.borrow());
 }
 

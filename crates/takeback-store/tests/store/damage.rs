@@ -53,8 +53,9 @@ fn a_flipped_bit_in_a_segment_is_found() {
         let found = assert_noticed(dir.path(), &dump, &format!("byte {at}"));
         // A part of large files: the part and both files are reported.
         assert!(matches!(found.len(), 1..=3), "byte {at}: {found:?}");
-        let said = |line: &String| line.contains("damaged") || line.contains("lack their part");
-        assert!(found.iter().all(said), "byte {at}: {found:?}");
+        let is_expected =
+            |line: &String| line.contains("damaged") || line.contains("lack their part");
+        assert!(found.iter().all(is_expected), "byte {at}: {found:?}");
     }
 }
 
@@ -134,7 +135,7 @@ fn rows_that_contradict_one_another_are_found() {
         ("UPDATE point SET seq = 99 WHERE id = 1", "point 0000000000000001 is after"),
         ("UPDATE meta SET seq = 9", "change 10 is after"),
         ("DELETE FROM meta", "damaged"),
-        ("DELETE FROM path WHERE bytes = x'6c696e6b'", "a change names a path"),
+        ("DELETE FROM path WHERE bytes = x'6c696e6b'", "a change refers to a path"),
         ("DELETE FROM session WHERE name = 'parser'", "refers to a session that does not exist"),
         ("DELETE FROM blob WHERE encoding = 1", "src/main.rs (change 1) are not in the store"),
         ("DELETE FROM blob WHERE size < 4194304 AND size > 100000", "lack their part"),

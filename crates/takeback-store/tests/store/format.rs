@@ -232,7 +232,7 @@ fn states_of_the_sample_are_read() {
 
 /// `cargo test -p takeback-store write_the_sample -- --ignored`
 #[test]
-#[ignore = "writes the sample of the format anew"]
+#[ignore = "rewrites the sample of the format"]
 fn write_the_sample() {
     let dir = fixture();
     if dir.exists() {

@@ -130,27 +130,27 @@ fn commits_reported_by_a_killed_process_survive() {
     for writer in 0..8 {
         let mut child = child(dir.path(), Task::Record { writer, number: u64::MAX });
         let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
-        let mut said = 0;
+        let mut reported = 0;
         let mut read = |enough: u64| {
             for line in lines.by_ref() {
                 let line = line.unwrap();
                 let Some(seq) = line.split("recorded ").nth(1) else { continue };
-                said = seq.parse().unwrap();
-                if said >= enough {
+                reported = seq.parse().unwrap();
+                if reported >= enough {
                     break;
                 }
             }
-            said
+            reported
         };
         let already = SqliteStore::open(dir.path()).unwrap().head().unwrap().seq.0;
         read(already + 20);
         std::thread::sleep(Duration::from_micros(writer * 700));
         child.kill().unwrap();
         child.wait().unwrap();
-        let said = read(u64::MAX);
+        let reported = read(u64::MAX);
 
         let store = SqliteStore::open(dir.path()).unwrap();
-        assert!(store.head().unwrap().seq.0 >= said);
+        assert!(store.head().unwrap().seq.0 >= reported);
         let changes = store.changes_after(Seq(0)).unwrap();
         assert_eq!(changes.len() as u64, store.head().unwrap().seq.0);
         assert_eq!(store.check().unwrap(), Vec::<String>::new());

@@ -122,7 +122,7 @@ fn incompressible_segments_are_examined_once() {
     for number in 0..3 {
         keep(&mut store, raw(text(number)));
     }
-    assert!(store.repack(ALL).unwrap().gained > 500_000, "what came behind it is new");
+    assert!(store.repack(ALL).unwrap().gained > 500_000, "only the appended records are new");
     assert!(!segment.exists() && noted().starts_with("00000002 3"), "{}", noted());
     // The file only lists what may be skipped, so any contents are harmless.
     std::fs::write(dir.path().join("repacked"), b"nonsense\n1 x\n\xff\n").unwrap();
@@ -191,7 +191,7 @@ fn a_segment_with_damaged_contents_stays() {
         assert_eq!(store.repack(ALL).unwrap(), RepackStats::default());
         assert_eq!(std::fs::read(&segment).unwrap(), contents);
         let all: u64 = packs(dir.path()).iter().sum();
-        assert_eq!(all, contents.len() as u64, "what was copied for nothing is gone");
+        assert_eq!(all, contents.len() as u64, "the useless copy is gone");
     }
     assert_eq!(store.contents(&whole).unwrap(), text(1));
     assert_eq!(store.check().unwrap().len(), 1);

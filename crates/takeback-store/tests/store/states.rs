@@ -230,13 +230,13 @@ fn child_process() {
 /// The steps that a child reported, up to this many; then kills it.
 fn killed_after(child: &mut Child, steps: usize) -> BTreeSet<u32> {
     let lines = BufReader::new(child.stdout.take().unwrap()).lines().map_while(Result::ok);
-    let said = lines.filter_map(|line| line.split_once("saved ")?.1.trim().parse().ok());
-    let said: BTreeSet<u32> = said.take(steps).collect();
+    let reported = lines.filter_map(|line| line.split_once("saved ")?.1.trim().parse().ok());
+    let reported: BTreeSet<u32> = reported.take(steps).collect();
     // In the middle of the next save.
     std::thread::sleep(Duration::from_micros((steps as u64 * 97) % 1500));
     child.kill().unwrap();
     child.wait().unwrap();
-    said
+    reported
 }
 
 #[test]
@@ -245,14 +245,14 @@ fn reported_saves_survive_a_kill() {
         let dir = tempfile::tempdir().unwrap();
         drop(SqliteStates::create(dir.path()).unwrap());
         let mut children = ["e", "f"].map(|name| saver(dir.path(), name));
-        let said = children.each_mut().map(|child| killed_after(child, round));
+        let reported = children.each_mut().map(|child| killed_after(child, round));
         let states = SqliteStates::at(dir.path());
         assert_eq!(states.check().unwrap(), Vec::<String>::new());
-        for (name, said) in ["e", "f"].into_iter().zip(said) {
-            assert!(said.len() >= round, "{name} saved {}", said.len());
-            for step in said {
+        for (name, reported) in ["e", "f"].into_iter().zip(reported) {
+            assert!(reported.len() >= round, "{name} saved {}", reported.len());
+            for step in reported {
                 let id = format!("ckpt-{name}-{step}").parse().unwrap();
-                let found = states.load(&id).unwrap().expect("it was said to be saved");
+                let found = states.load(&id).unwrap().expect("it was reported as saved");
                 assert_eq!(found.values, conversation(step), "{id}");
                 assert_eq!(found.record.key.attempt, Attempt::FIRST, "{id}");
             }

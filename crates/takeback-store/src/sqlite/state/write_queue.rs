@@ -51,6 +51,8 @@ impl Writer {
         self.db.prepare_cached("BEGIN IMMEDIATE")?.execute([])?;
         let version =
             self.db.prepare_cached("PRAGMA data_version")?.query_row([], |row| row.get(0))?;
+        // Another connection committed: nothing cached can be trusted. Compared inside the transaction,
+        // so no commit can follow unnoticed.
         if version != self.version {
             self.version = version;
             self.cached_head.clear();

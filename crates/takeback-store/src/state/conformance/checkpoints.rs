@@ -386,12 +386,12 @@ pub(super) fn a_first_step_is_the_only_one([store, other]: Pair<'_>) {
     assert_eq!(places(&all(store, &execution)), [(1, 1)]);
 
     // An effect or a further attempt does not count as a step.
-    let anew = super::samples::execution("f");
+    let fresh = super::samples::execution("f");
     let intent = json!("mail");
     let time = Timestamp(1);
-    let effect = NewEffect { execution: &anew, key: "mail", step: None, intent: &intent, time };
+    let effect = NewEffect { execution: &fresh, key: "mail", step: None, intent: &intent, time };
     good(store.declare_effect(&effect));
-    assert!(good(other.save(&NewCheckpoint { execution: &anew, ..first.clone() })).is_new);
+    assert!(good(other.save(&NewCheckpoint { execution: &fresh, ..first.clone() })).is_new);
 
     // After all checkpoints are deleted, a first one can be saved.
     assert!(good(store.delete_execution(&execution)));
@@ -535,22 +535,22 @@ pub(super) fn many_writers_lose_nothing([store, other]: Pair<'_>) {
 }
 
 pub(super) fn unknown_names_are_not_empty_answers([store, other]: Pair<'_>) {
-    let nobody = execution("nobody");
+    let unknown = execution("nobody");
     let side = branch("side");
     save(store, &execution("nobody-1"), 1, "another's");
     for scope in [ListScope::Branch(None), ListScope::All] {
-        assert_eq!(page(other, &nobody, scope), Page::default());
+        assert_eq!(page(other, &unknown, scope), Page::default());
     }
     assert_eq!(good(other.find(&id("ckpt-nobody-1"))), None);
     assert_eq!(good(other.load(&id("ckpt-nobody-1.a1"))), None);
-    assert_eq!(good(other.last_successful(&nobody, None, None)), None);
-    assert_eq!(good(other.head(&nobody, None)), None);
-    assert_eq!(good(other.effects(&nobody)), []);
-    assert!(!good(other.delete(&key(&nobody, 1, 1))));
-    assert!(!good(other.delete_execution(&nobody)));
+    assert_eq!(good(other.last_successful(&unknown, None, None)), None);
+    assert_eq!(good(other.head(&unknown, None)), None);
+    assert_eq!(good(other.effects(&unknown)), []);
+    assert!(!good(other.delete(&key(&unknown, 1, 1))));
+    assert!(!good(other.delete_execution(&unknown)));
     assert_eq!(good(other.delete_of_session(&"nobody".into())), 0);
-    let refused = other.switch(&nobody, &side);
-    assert!(matches!(&refused, Err(StateError::NoExecution(of)) if *of == nobody), "{refused:?}");
+    let refused = other.switch(&unknown, &side);
+    assert!(matches!(&refused, Err(StateError::NoExecution(of)) if *of == unknown), "{refused:?}");
 
     let known = execution("nobody-1");
     let query = ListQuery {

@@ -75,13 +75,13 @@ pub(super) fn an_execution_is_deleted_with_everything([store, other]: Pair<'_>) 
 }
 
 pub(super) fn the_executions_of_a_session_are_deleted([store, other]: Pair<'_>) {
-    let [mine, passed_on, theirs, nobodys] = ["a", "b", "c", "d"].map(execution);
+    let [mine, passed_on, theirs, unowned] = ["a", "b", "c", "d"].map(execution);
     let (me, them) = ("me".into(), "them".into());
     for (execution, step, session) in [
         (&mine, 1, Some(&me)),
         (&passed_on, 1, Some(&me)),
         (&theirs, 1, Some(&them)),
-        (&nobodys, 1, None),
+        (&unowned, 1, None),
         (&passed_on, 2, Some(&them)),
     ] {
         good(store.save(&NewCheckpoint { session, ..new(execution, step) }));
@@ -91,13 +91,13 @@ pub(super) fn the_executions_of_a_session_are_deleted([store, other]: Pair<'_>) 
         .into_iter()
         .map(|execution| (execution.id, execution.session))
         .collect();
-    for (execution, session) in [(&mine, Some(&me)), (&passed_on, Some(&them)), (&nobodys, None)] {
+    for (execution, session) in [(&mine, Some(&me)), (&passed_on, Some(&them)), (&unowned, None)] {
         assert!(sessions.contains(&(execution.clone(), session.cloned())), "{sessions:?}");
     }
     assert_eq!(good(other.delete_of_session(&me)), 1);
     assert_eq!(good(store.delete_of_session(&me)), 0);
     let left = |store: &dyn States| -> Vec<usize> {
-        [&mine, &passed_on, &theirs, &nobodys].map(|execution| all(store, execution).len()).into()
+        [&mine, &passed_on, &theirs, &unowned].map(|execution| all(store, execution).len()).into()
     };
     assert_eq!(left(store), [0, 2, 1, 1]);
     assert_eq!(good(store.delete_of_session(&them)), 2);
@@ -192,7 +192,7 @@ pub(super) fn effects_are_declared_and_confirmed([store, other]: Pair<'_>) {
     // Before anything was saved: the first step may have effects.
     let execution = execution("e");
     let first = effect(&execution, "mail");
-    let stands = Effect {
+    let expected = Effect {
         key: "mail".to_owned(),
         step: first.step,
         intent: first.intent.clone(),
@@ -200,10 +200,10 @@ pub(super) fn effects_are_declared_and_confirmed([store, other]: Pair<'_>) {
         receipt: None,
     };
     let is = |effect: &Effect, is_new| IntentOutcome { effect: effect.clone(), is_new };
-    assert_eq!(good(store.declare_effect(&first)), is(&stands, true));
+    assert_eq!(good(store.declare_effect(&first)), is(&expected, true));
     let (intent, time) = (json!("something else"), Timestamp(5));
     let again = NewEffect { intent: &intent, time, step: None, ..first.clone() };
-    assert_eq!(good(other.declare_effect(&again)), is(&stands, false));
+    assert_eq!(good(other.declare_effect(&again)), is(&expected, false));
     let second = NewEffect { key: "\0 ../pay", ..again };
     let paid = good(other.declare_effect(&second)).effect;
     assert_eq!((paid.step, &paid.intent, paid.intended_at), (None, &intent, time));
@@ -220,7 +220,7 @@ pub(super) fn effects_are_declared_and_confirmed([store, other]: Pair<'_>) {
             effects.iter().map(|effect| &*effect.key).collect::<Vec<_>>(),
             ["mail", "\0 ../pay", "a third"]
         );
-        assert_eq!(effects[..2], [stands.clone(), paid.clone()]);
+        assert_eq!(effects[..2], [expected.clone(), paid.clone()]);
     }
     // An effect with a receipt has happened and cannot be withdrawn.
     assert!(!good(store.withdraw_effect(&execution, "\0 ../pay")));
@@ -234,10 +234,10 @@ pub(super) fn effects_are_declared_and_confirmed([store, other]: Pair<'_>) {
         assert_eq!((&of, &*named), (&execution, key));
     }
     // Declared again: with the new intent, after the others.
-    let anew = good(store.declare_effect(&NewEffect { key: "mail", ..second.clone() }));
-    assert!(anew.is_new);
-    let anew = anew.effect;
-    assert_eq!((&anew.intent, anew.receipt.as_ref()), (&intent, None));
+    let again = good(store.declare_effect(&NewEffect { key: "mail", ..second.clone() }));
+    assert!(again.is_new);
+    let again = again.effect;
+    assert_eq!((&again.intent, again.receipt.as_ref()), (&intent, None));
     let effects = good(other.effects(&execution));
     assert_eq!(
         effects.iter().map(|effect| &*effect.key).collect::<Vec<_>>(),

@@ -39,8 +39,8 @@ pub(super) fn a_moved_head_keeps_the_old_line([store, other]: Pair<'_>) {
     for store in [store, other] {
         assert_eq!(places(&listed(store, &execution)), [(1, 1), (2, 1)]);
         assert_eq!(head(store, &execution), Some((2, 1)));
-        let stands = good(store.head(&execution, None)).expect("it is known");
-        assert_eq!((&stands.branch, stands.line), (&BranchName::main(), moved.to));
+        let head = good(store.head(&execution, None)).expect("it is known");
+        assert_eq!((&head.branch, head.line), (&BranchName::main(), moved.to));
         let last = good(store.last_successful(&execution, None, None));
         assert_eq!(last.map(|record| record.key), Some(key(&execution, 2, 1)));
         // A checkpoint on the old line still exists, but its short id does not refer to it.
@@ -90,15 +90,15 @@ pub(super) fn the_way_back_is_exact([store, other]: Pair<'_>) {
     steps(store, &execution, 5);
     save(store, &execution, 3, "third, again");
     save(store, &execution, 2, "second, again");
-    let told = |store: &dyn States| -> (Vec<Record>, Vec<Record>, Option<Head>) {
+    let listing = |store: &dyn States| -> (Vec<Record>, Vec<Record>, Option<Head>) {
         (listed(store, &execution), all(store, &execution), good(store.head(&execution, None)))
     };
-    let before = told(store);
+    let before = listing(store);
     assert_eq!(places(&before.0), [(1, 1), (2, 2), (3, 2), (4, 1), (5, 1)]);
     let moved = back(store, &execution, 3, 1);
-    let beside = told(other);
+    let moved_back = listing(other);
     // Attempt 2 of both steps was saved later, on the old line.
-    assert_eq!(places(&beside.0), [(1, 1), (2, 1), (3, 1)]);
+    assert_eq!(places(&moved_back.0), [(1, 1), (2, 1), (3, 1)]);
     let return_to =
         |line| HeadMove { execution: &execution, branch: None, to: MoveTo::Line(line), by: None };
     let returned = good(other.move_head(&return_to(moved.from)));
@@ -106,14 +106,14 @@ pub(super) fn the_way_back_is_exact([store, other]: Pair<'_>) {
         returned,
         MoveOutcome { branch: BranchName::main(), from: moved.to, to: moved.from }
     );
-    assert_eq!(told(store), before);
+    assert_eq!(listing(store), before);
     // Forward again and continue there, which does not affect the first line.
     good(store.move_head(&return_to(moved.to)));
-    assert_eq!(told(other), beside);
+    assert_eq!(listing(other), moved_back);
     assert_eq!(save(store, &execution, 4, "fourth, elsewhere").key, key(&execution, 4, 2));
     good(other.move_head(&return_to(moved.from)));
-    assert_eq!(told(store).0, before.0);
-    assert_eq!(told(other).2, before.2);
+    assert_eq!(listing(store).0, before.0);
+    assert_eq!(listing(other).2, before.2);
     assert_eq!(all(store, &execution).len(), before.1.len() + 1);
     // Attempt numbers on the first line continue over both lines.
     assert_eq!(save(other, &execution, 4, "fourth, here").key, key(&execution, 4, 3));
@@ -162,7 +162,7 @@ pub(super) fn a_head_can_move_to_an_old_line([store, other]: Pair<'_>) {
 }
 
 pub(super) fn a_move_to_nowhere_does_nothing([store, other]: Pair<'_>) {
-    let (here, nobody) = (execution("e"), execution("nobody"));
+    let (here, unknown) = (execution("e"), execution("nobody"));
     steps(store, &here, 2);
     let before = (all(store, &here), good(store.head(&here, None)));
     for missing in [key(&here, 3, 1), key(&here, 2, 2)] {
@@ -180,12 +180,12 @@ pub(super) fn a_move_to_nowhere_does_nothing([store, other]: Pair<'_>) {
         panic!("{refused:?}");
     };
     assert_eq!((execution, line), (here.clone(), LineId(1 << 40)));
-    let refused = other.move_head(&HeadMove { execution: &nobody, branch: None, to, by: None });
-    assert!(matches!(&refused, Err(StateError::NoExecution(of)) if *of == nobody), "{refused:?}");
+    let refused = other.move_head(&HeadMove { execution: &unknown, branch: None, to, by: None });
+    assert!(matches!(&refused, Err(StateError::NoExecution(of)) if *of == unknown), "{refused:?}");
     assert_eq!((all(store, &here), good(store.head(&here, None))), before);
     // A line of another execution does not exist here.
-    steps(store, &nobody, 1);
-    let to = MoveTo::Line(line_made(store, &nobody));
+    steps(store, &unknown, 1);
+    let to = MoveTo::Line(line_made(store, &unknown));
     let refused = other.move_head(&HeadMove { execution: &here, branch: None, to, by: None });
     assert!(matches!(refused, Err(StateError::NoLine { .. })), "{refused:?}");
 }
@@ -210,9 +210,9 @@ pub(super) fn a_fork_is_independent([store, other]: Pair<'_>) {
     steps(store, &execution, 4);
     good(store.fork(&key(&execution, 2, 1), &side));
     for store in [store, other] {
-        let stands = good(store.head(&execution, None)).expect("it is known");
-        assert_eq!(stands.branch, side);
-        assert_eq!(stands.record.expect("a fork has a head").key, key(&execution, 2, 1));
+        let head = good(store.head(&execution, None)).expect("it is known");
+        assert_eq!(head.branch, side);
+        assert_eq!(head.record.expect("a fork has a head").key, key(&execution, 2, 1));
         assert_eq!(places(&listed(store, &execution)), [(1, 1), (2, 1)]);
         let on_main = page(store, &execution, ListScope::Branch(Some(&main))).records;
         assert_eq!(places(&on_main), [(1, 1), (2, 1), (3, 1), (4, 1)]);
@@ -278,8 +278,8 @@ pub(super) fn a_branch_is_saved_to_without_switching([store, other]: Pair<'_>) {
         assert_eq!(text_of(store, "ckpt-e-2").as_deref(), Some("2"));
         let aside = page(store, &execution, ListScope::Branch(Some(&side))).records;
         assert_eq!(places(&aside), [(1, 1), (2, 2)]);
-        let stands = good(store.head(&execution, Some(&side))).expect("it is known");
-        assert_eq!(stands.record, Some(saved.clone()));
+        let head = good(store.head(&execution, Some(&side))).expect("it is known");
+        assert_eq!(head.record, Some(saved.clone()));
     }
     let parent = id("ckpt-e-2.a1");
     let three = NewCheckpoint {

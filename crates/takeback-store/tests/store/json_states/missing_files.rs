@@ -20,7 +20,7 @@ fn remove(dir: &TempDir, name: &str) {
     fs::remove_file(persistence(dir).join(name)).unwrap();
 }
 
-/// What is describe to be missing: by a list of the execution, by the list of all, and by a check.
+/// What is reported as missing: by a list of the execution, by the list of all, and by a check.
 fn reported(states: &JsonStates) -> [Vec<String>; 3] {
     let describe = |damaged: &Damage| format!("{}: {}", damaged.what, damaged.why);
     let listed = page(states, "e", ListScope::All).damaged.iter().map(describe).collect();

@@ -99,6 +99,7 @@ pub(in crate::sqlite::state) fn sweep(
     for id in unused {
         delete.execute([id])?;
     }
+    // In the same transaction: handles compare the count before they reuse the number of a node.
     db.execute("UPDATE meta SET state_sweeps = state_sweeps + 1", [])?;
     Ok(())
 }
