@@ -15,7 +15,7 @@ use rustix::fs::OFlags;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::Value;
 use takeback_core::record::describe;
-use takeback_store::json_states::part_of;
+use takeback_store::file_name_part;
 use takeback_store::{PointKind, SessionId, Store, StoreError, Timestamp, disk};
 
 /// A prompt of a session.
@@ -178,7 +178,7 @@ fn write(path: &Path, checkpoints: Vec<Checkpoint>) -> Result<(), MetadataError>
 /// its own folder directly below `sessions`.
 #[must_use]
 pub fn session_folder(sessions: &Path, session: &str) -> PathBuf {
-    sessions.join(part_of(session))
+    sessions.join(file_name_part(session))
 }
 
 /// The description of a checkpoint: the start of the prompt on one line, or of its first text

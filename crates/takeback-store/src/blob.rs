@@ -1,4 +1,4 @@
-//! Contents by digest.
+//! Contents as the store takes them: hashed, compressed and cut into chunks.
 
 use std::cell::RefCell;
 use std::fmt;
@@ -8,11 +8,12 @@ use std::str::FromStr;
 use serde::{Deserialize, Serialize};
 use zstd::bulk::{Compressor, Decompressor};
 
-/// BLAKE3 of some bytes.
+/// The BLAKE3 hash of some bytes. Shown and serialized as 64 hex digits.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Digest(pub [u8; 32]);
 
 impl Digest {
+    /// Hashes `bytes`.
     #[must_use]
     pub fn of(bytes: &[u8]) -> Self {
         Self(*blake3::hash(bytes).as_bytes())
@@ -31,6 +32,7 @@ impl fmt::Debug for Digest {
     }
 }
 
+/// The text that is not a digest.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{0:?} is not a digest of 64 hex digits")]
 pub struct InvalidDigest(pub String);
@@ -67,77 +69,87 @@ impl<'de> Deserialize<'de> for Digest {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[repr(u8)]
 pub enum Encoding {
+    /// The contents themselves.
     Raw = 0,
+    /// The contents as one Zstandard frame.
     Zstd = 1,
-    /// The digests of the blobs that follow one another to make this one.
+    /// The digests of the blobs that make up this one, in order.
     Chunks = 2,
 }
 
 impl Encoding {
+    /// The encoding with this number, if there is one.
     #[must_use]
     pub fn from_byte(byte: u8) -> Option<Self> {
         [Self::Raw, Self::Zstd, Self::Chunks].into_iter().find(|encoding| *encoding as u8 == byte)
     }
 }
 
-/// Contents ready to be put into a store: hashed and, where that pays, compressed. Making one is the
-/// expensive part and needs no store, so that many threads can do it at once.
+/// Contents ready to be put into a store: hashed and, where that pays, compressed. Making one is
+/// the expensive part and needs no store, so many threads can do it at once.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PackedBlob {
+    /// The digest of the contents, not of `bytes`.
     pub digest: Digest,
     /// Size of the contents, not of `bytes`.
     pub size: u64,
+    /// How `bytes` are encoded.
     pub encoding: Encoding,
+    /// The bytes as the store keeps them.
     pub bytes: Vec<u8>,
 }
 
-/// When contents are compressed.
+/// When to compress contents.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Packing {
-    /// Right away, where that pays.
+    /// Now, where that pays.
     Now,
-    /// Somebody waits: of contents above [`RAW_ABOVE`] that is left to whoever tidies up.
+    /// An agent is waiting: contents above [`RAW_ABOVE`] stay raw until
+    /// [`Upkeep::repack`](crate::Upkeep::repack) compresses them.
     Later,
 }
 
-/// Up to this, compressing costs less than the wait for the disk.
+/// Contents up to this many bytes are always compressed: that costs less than the wait for the
+/// disk.
 pub const RAW_ABOVE: usize = 64 << 10;
 
-/// Of contents above this a sample tells whether they can be compressed at all.
+/// Contents above this are sampled first, to see whether they compress.
 const SAMPLED_ABOVE: usize = 32 << 10;
 const SAMPLE: usize = 4 << 10;
 
-/// Contents above this are cut into chunks at places that depend on the contents, so that a change
-/// in one place of a large file costs one chunk.
+/// Contents above this many bytes are cut into chunks at places that depend on the contents, so
+/// that one edit in a large file costs one chunk.
 pub const CHUNKED_ABOVE: u64 = 4 << 20;
 const CHUNK_MIN: usize = 256 << 10;
 const CHUNK_AVERAGE: usize = 1 << 20;
 const CHUNK_MAX: usize = 4 << 20;
 
 impl PackedBlob {
+    /// Hashes and compresses contents that fit in memory. Never cuts them into chunks;
+    /// [`Self::stream`] does.
     #[must_use]
     pub fn new(contents: Vec<u8>) -> Self {
         Self::with_digest(Digest::of(&contents), contents)
     }
 
-    /// As [`Self::new`], for contents whose digest is known already.
+    /// Like [`Self::new`], for contents whose digest is already known. The digest is not checked.
     #[must_use]
     pub fn with_digest(digest: Digest, contents: Vec<u8>) -> Self {
         Self::pack(digest, contents, Packing::Now)
     }
 
-    /// As [`Self::with_digest`], compressed now or later.
+    /// Like [`Self::with_digest`], with a choice of when to compress.
     #[must_use]
     pub fn pack(digest: Digest, contents: Vec<u8>, packing: Packing) -> Self {
         let size = contents.len() as u64;
         let is_left = packing == Packing::Later && contents.len() > RAW_ABOVE;
-        if !is_left && let Some(bytes) = compressed(&contents) {
+        if !is_left && let Some(bytes) = compress_if_smaller(&contents) {
             return Self { digest, size, encoding: Encoding::Zstd, bytes };
         }
         Self { digest, size, encoding: Encoding::Raw, bytes: contents }
     }
 
-    /// As [`Self::with_digest`], for when there is time.
+    /// Like [`Self::with_digest`], but compresses harder; for background work.
     #[must_use]
     pub fn compress_fully(digest: Digest, contents: Vec<u8>) -> Self {
         /// A twentieth smaller than at level 1 on source text, for seven times the work.
@@ -151,13 +163,13 @@ impl PackedBlob {
         }
     }
 
-    /// Packs contents of any size in bounded memory: hands each part to `sink` as it is made, the
-    /// blob that stands for the whole last. Answers the digest and size of the whole.
+    /// Packs contents of any size in bounded memory. Passes each part to `sink` as it is made, and
+    /// the blob for the whole last. Returns the digest and size of the whole.
     pub fn stream(reader: &mut dyn Read, sink: &mut dyn FnMut(Self)) -> io::Result<(Digest, u64)> {
         Self::stream_with(reader, Packing::Now, sink)
     }
 
-    /// As [`Self::stream`], compressed now or later.
+    /// Like [`Self::stream`], with a choice of when to compress.
     pub fn stream_with(
         reader: &mut dyn Read,
         packing: Packing,
@@ -188,7 +200,7 @@ impl PackedBlob {
         Ok((digest, size))
     }
 
-    /// The chunks that make this blob, when it is made of chunks.
+    /// The chunks that make up this blob, in order; empty if it is not made of chunks.
     #[must_use]
     pub fn chunks(&self) -> Vec<Digest> {
         match self.encoding {
@@ -206,7 +218,7 @@ impl PackedBlob {
         let contents = match self.encoding {
             Encoding::Raw => self.bytes.clone(),
             Encoding::Zstd => {
-                // A damaged size asks for memory that is not there; that must not be the end.
+                // A damaged size may ask for more memory than there is: fail instead of aborting.
                 let mut contents = Vec::new();
                 contents.try_reserve_exact(size).ok()?;
                 decompress(&self.bytes, &mut contents)?;
@@ -218,8 +230,8 @@ impl PackedBlob {
     }
 }
 
-/// The contents compressed, if that makes them smaller by a sixteenth at least.
-fn compressed(contents: &[u8]) -> Option<Vec<u8>> {
+/// The compressed contents, if they are at least a sixteenth smaller.
+fn compress_if_smaller(contents: &[u8]) -> Option<Vec<u8>> {
     let shrinks = |contents: &[u8]| {
         compress(contents).filter(|bytes| bytes.len() + bytes.len() / 16 < contents.len())
     };
@@ -246,7 +258,7 @@ pub(crate) fn compress(contents: &[u8]) -> Option<Vec<u8>> {
             // Level 1 costs eight times the hash already; higher levels gain 3 % on source text.
             *kept = Compressor::new(1).ok();
         }
-        // Into a buffer that stays: what is compressed takes a third of the room it may need.
+        // Reuse one buffer: compressed source text fills about a third of the worst-case bound.
         COMPRESSED.with_borrow_mut(|buffer| {
             buffer.clear();
             buffer.reserve(zstd::zstd_safe::compress_bound(contents.len()));
@@ -290,14 +302,14 @@ mod tests {
     }
 
     #[test]
-    fn contents_come_back_as_they_were() {
+    fn contents_survive_packing() {
         for contents in [Vec::new(), b"fn main() {}\n".repeat(500), noise(10_000)] {
             assert_eq!(PackedBlob::new(contents.clone()).unpack(), Some(contents));
         }
     }
 
     #[test]
-    fn what_cannot_be_compressed_is_kept_as_it_is() {
+    fn incompressible_contents_stay_raw() {
         let text = b"let number = 1;\n".repeat(8 << 10);
         let encoding = |contents: &[u8]| PackedBlob::new(contents.to_vec()).encoding;
         let mut half = noise(64 << 10);
@@ -314,7 +326,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_large_is_left_as_it_is_for_somebody_who_waits() {
+    fn large_contents_stay_raw_while_an_agent_waits() {
         let text = b"let number = 1;\n".repeat(8 << 10);
         let small = &text[..RAW_ABOVE];
         for (contents, packing, expected) in [
@@ -343,7 +355,7 @@ mod tests {
     }
 
     #[test]
-    fn a_size_beyond_all_memory_is_noticed() {
+    fn a_wrong_or_enormous_size_is_noticed() {
         let mut blob = PackedBlob::new(b"text ".repeat(1000));
         assert_eq!(blob.encoding, Encoding::Zstd);
         for size in [0, 4999, 5001, u64::MAX >> 1, u64::MAX] {

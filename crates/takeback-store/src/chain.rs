@@ -1,10 +1,11 @@
-//! One chain over the commits of a log, and a checksum of every record in it.
+//! A hash chain over the commits of a log, and a checksum of every record.
 //!
-//! A [`Sum`] covers all that a record says. A [`RowSet`] stands for a whole set of records: it says
-//! whether one was added, lost or changed, and is brought up to date by each commit without reading the
-//! others. A [`Chain`] is the hash of a commit over what it wrote and over the hash before it: two logs
-//! with the same one came about in the same way. None of this depends on how a store keeps its records,
-//! so that any two can be compared. `docs/design/store-format.md` has the bytes.
+//! A [`Sum`] covers every field of a record. A [`RowSet`] is a checksum of a whole set of records:
+//! it shows whether one was added, lost or changed, and each commit updates it without reading the
+//! other records. A [`Chain`] is the hash of a commit: over what it wrote and over the previous
+//! hash. Two logs with the same chain had the same commits. None of this depends on how a store
+//! lays out its records, so any two stores can be compared. `docs/design/store-format.md` describes
+//! the bytes.
 
 use crate::blob::Digest;
 use crate::change::{Author, Change, Correction, Evidence};
@@ -16,12 +17,13 @@ use crate::rewind::{RewindKind, RewindRecord, RewindState};
 use crate::session::{Call, CallKind, CallState, Session, Turn};
 use crate::store::{Head, Write};
 
-/// The hash of a commit: over what it wrote, and over the hash of the commit before it.
+/// The hash of a commit: over what it wrote and over the hash of the commit before it. Equal chains
+/// mean equal histories.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Chain(pub Digest);
 
 impl Chain {
-    /// Where a chain begins: what was in the log by then.
+    /// The first hash of a chain: over the head and the records that the log had at that time.
     #[must_use]
     pub fn genesis(head: Head, rows: &RowSet) -> Self {
         let mut hasher = blake3::Hasher::new_derive_key("takeback chain 1 genesis");
@@ -31,7 +33,7 @@ impl Chain {
         Self(Digest(*hasher.finalize().as_bytes()))
     }
 
-    /// The hash of the commit that leads to `head` by writing `body`.
+    /// The hash of the next commit, which wrote `body` and led to `head`.
     #[must_use]
     pub fn next(self, head: Head, body: &Digest) -> Self {
         let mut hasher = blake3::Hasher::new_derive_key("takeback chain 1 commit");
@@ -43,9 +45,9 @@ impl Chain {
     }
 }
 
-/// What a commit writes, as one hash: each write in order, a record by its [`Sum`].
+/// The hash of what a commit writes: each write in order, a record by its [`Sum`].
 #[must_use]
-pub fn body(writes: &[Write]) -> Digest {
+pub fn hash_writes(writes: &[Write]) -> Digest {
     let mut hasher = blake3::Hasher::new_derive_key("takeback chain 1 body");
     for write in writes {
         hasher.update(&Bytes::of_write(write).0);
@@ -58,6 +60,7 @@ pub fn body(writes: &[Write]) -> Digest {
 pub struct Sum(pub [u8; Self::LENGTH]);
 
 impl Sum {
+    /// The length of a sum in bytes.
     pub const LENGTH: usize = 16;
 
     fn of(bytes: &Bytes) -> Self {
@@ -70,6 +73,7 @@ impl Sum {
         Self(sum)
     }
 
+    /// The sum of a change.
     #[must_use]
     pub fn of_change(change: &Change) -> Self {
         let mut bytes = Bytes::tagged(b'c');
@@ -95,6 +99,7 @@ impl Sum {
         Self::of(&bytes)
     }
 
+    /// The sum of a session.
     #[must_use]
     pub fn of_session(session: &Session) -> Self {
         let mut bytes = Bytes::tagged(b's');
@@ -116,6 +121,7 @@ impl Sum {
         Self::of(&bytes)
     }
 
+    /// The sum of a turn.
     #[must_use]
     pub fn of_turn(turn: &Turn) -> Self {
         let mut bytes = Bytes::tagged(b't');
@@ -128,6 +134,7 @@ impl Sum {
         Self::of(&bytes)
     }
 
+    /// The sum of a call.
     #[must_use]
     pub fn of_call(call: &Call) -> Self {
         let mut bytes = Bytes::tagged(b'l');
@@ -166,6 +173,7 @@ impl Sum {
         Self::of(&bytes)
     }
 
+    /// The sum of a point.
     #[must_use]
     pub fn of_point(point: &Point) -> Self {
         let mut bytes = Bytes::tagged(b'p');
@@ -199,6 +207,7 @@ impl Sum {
         Self::of(&bytes)
     }
 
+    /// The sum of a rewind.
     #[must_use]
     pub fn of_rewind(rewind: &RewindRecord) -> Self {
         let mut bytes = Bytes::tagged(b'r');
@@ -227,20 +236,22 @@ impl Sum {
     }
 }
 
-/// A set of records by their sums (`LtHash`, 1,024 sums of 16 bits): whatever the order in which they
-/// came and went, the same set is the same value, and no other set can be found that is.
+/// A checksum of a set of records (`LtHash`, 1,024 lanes of 16 bits). It does not depend on the
+/// order in which records came and went, and finding another set with the same value is infeasible.
 #[derive(Clone, PartialEq, Eq)]
 pub struct RowSet(Box<[u16; Self::LANES]>);
 
 impl RowSet {
     const LANES: usize = 1024;
-    /// As bytes.
+    /// The length of [`Self::to_bytes`].
     pub const LENGTH: usize = 2 * Self::LANES;
 
+    /// Adds a record. Adding the same one twice is not the same as once.
     pub fn add(&mut self, sum: Sum) {
         self.each(sum, u16::wrapping_add);
     }
 
+    /// Removes a record that was added before.
     pub fn remove(&mut self, sum: Sum) {
         self.each(sum, u16::wrapping_sub);
     }
@@ -254,6 +265,7 @@ impl RowSet {
         }
     }
 
+    /// The set as [`Self::LENGTH`] bytes, for storage.
     #[must_use]
     pub fn to_bytes(&self) -> Vec<u8> {
         self.0.iter().flat_map(|lane| lane.to_le_bytes()).collect()
@@ -273,6 +285,7 @@ impl RowSet {
         Some(set)
     }
 
+    /// The digest of the set, for comparison and hashing.
     #[must_use]
     pub fn digest(&self) -> Digest {
         Digest::of(&self.to_bytes())
@@ -291,8 +304,8 @@ impl std::fmt::Debug for RowSet {
     }
 }
 
-/// A record as bytes that mean one record only: numbers in 8 bytes (little-endian), texts and paths
-/// with their length before them, 0 or 1 before what may be missing.
+/// An unambiguous encoding of a record: numbers in 8 bytes (little-endian), texts and paths after
+/// their length, optional values after a 0 or 1.
 struct Bytes(Vec<u8>);
 
 impl Bytes {
@@ -457,7 +470,7 @@ mod tests {
     }
 
     #[test]
-    fn a_set_is_what_is_in_it_whatever_the_order() {
+    fn the_order_of_records_does_not_matter() {
         assert_eq!(set(&[1, 2, 3]), set(&[3, 1, 2]));
         for other in [&[1, 2][..], &[1, 2, 4], &[1, 2, 3, 3], &[]] {
             assert_ne!(set(&[1, 2, 3]), set(other), "{other:?}");
@@ -469,12 +482,12 @@ mod tests {
         assert_eq!(RowSet::from_bytes(&less.to_bytes()[1..]), None);
     }
 
-    /// Later versions must come to the same values: these are in stores.
+    /// Later versions must compute the same values: stores on disk contain them.
     #[test]
     fn the_values_are_those_of_the_documented_format() {
         let start = Chain::genesis(Head::default(), &RowSet::default());
         let head = Head { revision: 1, ..Head::default() };
-        let next = start.next(head, &body(&[Write::ScanTime(Timestamp(5))]));
+        let next = start.next(head, &hash_writes(&[Write::ScanTime(Timestamp(5))]));
         let values = [start.0, next.0, set(&[7]).digest()].map(|digest| digest.to_string());
         assert_eq!(
             values.map(|value| value[..16].to_owned()),

@@ -1,4 +1,4 @@
-//! One step of the log: a path was this before and that after, by someone.
+//! One change in the log: a path, its entries before and after, and an author.
 
 use serde::{Deserialize, Serialize};
 
@@ -7,51 +7,70 @@ use crate::id::{CallId, RewindId, Seq, SessionId, Timestamp, TurnId};
 use crate::path::WorkPath;
 use crate::session::Call;
 
+/// One entry of the log: what a path was before and after.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Change {
+    /// Its position in the log.
     pub seq: Seq,
+    /// The path that changed.
     pub path: WorkPath,
+    /// What was there before.
     pub before: Entry,
+    /// What was there afterwards.
     pub after: Entry,
-    /// As it was known when the change was recorded; [`Change::attribution`] is what is known now.
+    /// The author as known when the change was recorded; [`Change::attribution`] adds what is known
+    /// now.
     pub author: Author,
+    /// How the author is known.
     pub evidence: Evidence,
     /// When it was recorded.
     pub time: Timestamp,
-    /// When it happened, by the file's own change time. `None`: that cannot be known, as of a deletion.
+    /// When it happened, by the file's own change time. `None` if that cannot be known, for example
+    /// for a deletion.
     pub changed_at: Option<Timestamp>,
-    /// What the person said of its author.
+    /// What the user said about its author.
     pub correction: Option<Correction>,
-    /// Only a [`Author::Rewind`] cancels: the earlier changes whose effect it took away. A cancelled
-    /// rewind cancels nothing, so that undoing it revives what it had taken back.
+    /// The earlier changes whose effect this change removed; only a change by [`Author::Rewind`]
+    /// has any. A cancelled rewind cancels nothing, so undoing it revives the changes it had
+    /// removed.
     pub cancels: Vec<Seq>,
 }
 
+/// Who made a change.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "camelCase")]
 pub enum Author {
+    /// A tool call of an agent's session.
     Agent {
+        /// The session.
         session: SessionId,
+        /// The turn of the call.
         turn: TurnId,
+        /// The call.
         call: CallId,
+        /// The name of the tool, for display.
         tool: String,
     },
+    /// The user.
     Human,
-    /// Any of these sessions, or the human.
+    /// One of these sessions, or the user; which one is not known.
     Ambiguous {
+        /// The possible sessions; the user is always possible too.
         sessions: Vec<SessionId>,
     },
+    /// A rewind, undo or redo.
     Rewind {
+        /// The rewind.
         id: RewindId,
     },
     /// A session that has been deleted since.
     Deleted,
-    /// Nobody here: an import led the log into another one's history, and back.
+    /// No author in this workspace: an import led the log into another store's history, and back.
     Import,
 }
 
 impl Author {
-    /// The sessions that may have written it.
+    /// The sessions that may have written it; empty if none can have.
     #[must_use]
     pub fn sessions(&self) -> &[SessionId] {
         match self {
@@ -62,7 +81,7 @@ impl Author {
     }
 }
 
-/// How an agent is known to be the author. Of other authors it says nothing.
+/// How an agent is known to be the author. Meaningless for other authors.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub enum Evidence {
@@ -70,32 +89,37 @@ pub enum Evidence {
     Named,
     /// It changed while the call ran, and the call's start and end are known.
     Window,
-    /// The call named this path, and a hook of the agent's own changed it right afterwards.
+    /// The call named this path, and one of the agent's own hooks changed it right afterwards.
     AfterEdit,
     /// It changed after the call began, and the call's end is not known.
     OpenWindow,
 }
 
-/// What the person said of a change's author.
+/// What the user said about a change's author.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub enum Correction {
-    /// It is the person's own.
+    /// The user made it.
     Mine,
     /// This session made it.
-    Agent { session: SessionId },
+    Agent {
+        /// The session.
+        session: SessionId,
+    },
 }
 
-/// Whose change it is, and how that is known.
+/// The author of a change, and how it is known.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Attribution {
+    /// The author.
     pub author: Author,
+    /// How the author is known.
     pub evidence: Evidence,
 }
 
 impl Change {
-    /// Whose it is by what is known now: what the person said decides, then how the call ended. `call`:
-    /// the record of the call that the author names, if there is one.
+    /// The author according to everything known now: the user's correction decides, then how the
+    /// call ended. `call` is the record of the call that the author names, if there is one.
     #[must_use]
     pub fn attribution(&self, call: Option<&Call>) -> Attribution {
         let stored = Attribution { author: self.author.clone(), evidence: self.evidence };

@@ -1,9 +1,9 @@
-//! The suite that every store must pass: each promise of [`Store`]'s documentation, put to the test.
+//! The suite that every store must pass: it tests each promise in the documentation of [`Store`].
 
-mod chaining;
+mod chain;
 mod contents;
-mod dropping;
-mod finding;
+mod deletion;
+mod queries;
 mod records;
 mod samples;
 
@@ -22,18 +22,18 @@ use crate::rewind::RewindRecord;
 use crate::session::{Call, Session};
 use crate::store::{Head, Store, StoreError, Write};
 
-/// Runs every case on stores of its own. `make` makes a new, empty store and opens it twice, as two
-/// processes would. Panics at the first promise that is not kept.
+/// Runs every case on a fresh store. `make` creates an empty store and opens it twice, as two
+/// processes would. Panics at the first broken promise.
 pub fn run(make: &mut dyn FnMut() -> [Box<dyn Store>; 2]) {
     let cases: [fn(&mut dyn Store, &mut dyn Store); 28] = [
         a_new_store_is_empty,
         every_commit_moves_the_head,
-        chaining::the_same_commits_make_the_same_chain,
-        chaining::what_is_dropped_and_replaced_leaves_the_rest_whole,
+        chain::the_same_commits_make_the_same_chain,
+        chain::drops_and_replacements_leave_a_clean_check,
         a_commit_against_an_old_head_does_nothing,
         changes_leave_no_gap,
         every_change_reads_back_as_written,
-        a_change_may_name_a_session_that_nobody_recorded,
+        a_change_may_name_a_session_without_a_record,
         the_newest_change_of_a_path_is_found,
         records::points_are_listed_oldest_first_and_replaced_by_id,
         records::sessions_and_turns_are_replaced_by_id,
@@ -44,16 +44,16 @@ pub fn run(make: &mut dyn FnMut() -> [Box<dyn Store>; 2]) {
         contents::contents_of_every_encoding_read_back,
         contents::contents_are_seen_by_others_once_committed,
         contents::contents_outlive_a_failed_commit,
-        contents::missing_and_damaged_contents_are_told_apart,
+        contents::missing_and_damaged_contents_are_different_errors,
         contents::a_check_finds_what_is_wrong,
-        dropping::what_is_dropped_is_gone_and_the_rest_stands,
-        dropping::a_change_is_replaced_in_its_place,
-        dropping::a_session_takes_its_own_with_it_and_leaves_the_log,
-        dropping::turns_go_that_are_over_and_that_no_change_names,
-        dropping::contents_that_nothing_names_are_forgotten,
-        finding::points_are_found_by_what_is_asked,
-        finding::rewinds_are_found_by_id_and_while_they_are_open,
-        finding::the_log_in_brief_says_what_the_log_says,
+        deletion::dropped_records_are_gone_and_the_rest_stays,
+        deletion::a_change_is_replaced_in_its_place,
+        deletion::dropping_a_session_drops_its_records_and_keeps_the_log,
+        deletion::closed_turns_that_no_change_names_are_dropped,
+        deletion::unreferenced_contents_are_dropped,
+        queries::every_point_query_finds_its_points,
+        queries::rewinds_are_found_by_id_and_while_they_are_open,
+        queries::runs_agree_with_the_changes,
     ];
     for case in cases {
         let [mut one, mut other] = make();
@@ -63,7 +63,7 @@ pub fn run(make: &mut dyn FnMut() -> [Box<dyn Store>; 2]) {
 
 fn a_new_store_is_empty(store: &mut dyn Store, _other: &mut dyn Store) {
     assert_eq!(good(store.head()), Head::default());
-    assert_eq!(everything(store), Everything::default());
+    assert_eq!(list_everything(store), StoreListing::default());
     assert_eq!(good(store.change(Seq(0))), None);
     assert_eq!(good(store.change(Seq(1))), None);
     assert_eq!(good(store.latest_of(&[path("a")])), [None]);
@@ -87,14 +87,14 @@ fn every_commit_moves_the_head(store: &mut dyn Store, other: &mut dyn Store) {
 fn a_commit_against_an_old_head_does_nothing(store: &mut dyn Store, other: &mut dyn Store) {
     let old = good(store.head());
     commit(other, &[human(1, "theirs")]);
-    let before = everything(store);
+    let before = list_everything(store);
     let head = good(store.head());
     let ahead = Head { revision: head.revision + 1, seq: head.seq };
     let elsewhere = Head { revision: head.revision, seq: Seq(0) };
     for expected in [old, ahead, elsewhere] {
         let refused = store.commit(expected, &[human(1, "ours"), Write::Point(point(1, 0))]);
         assert!(matches!(refused, Err(StoreError::Moved)), "{refused:?}");
-        assert_eq!(everything(store), before);
+        assert_eq!(list_everything(store), before);
         assert_eq!(good(store.head()), head);
     }
     good(store.commit(head, &[human(2, "ours")]));
@@ -103,12 +103,12 @@ fn a_commit_against_an_old_head_does_nothing(store: &mut dyn Store, other: &mut 
 
 fn changes_leave_no_gap(store: &mut dyn Store, _other: &mut dyn Store) {
     commit(store, &[human(1, "a")]);
-    let before = everything(store);
+    let before = list_everything(store);
     let head = good(store.head());
     for (seqs, expected, found) in
         [(&[1][..], 2, 1), (&[3], 2, 3), (&[0], 2, 0), (&[2, 4], 3, 4), (&[2, 3, 3], 4, 3)]
     {
-        // What comes before the wrong one is not done either.
+        // The writes before the wrong one are not applied either.
         let mut writes = vec![
             Write::Session(session("s")),
             Write::Point(point(1, 1)),
@@ -120,7 +120,7 @@ fn changes_leave_no_gap(store: &mut dyn Store, _other: &mut dyn Store) {
             panic!("{seqs:?} was not refused: {refused:?}");
         };
         assert_eq!((wanted, got), (Seq(expected), Seq(found)));
-        assert_eq!(everything(store), before);
+        assert_eq!(list_everything(store), before);
         assert_eq!(good(store.head()), head);
     }
     good(store.commit(head, &[human(2, "b"), human(3, "b")]));
@@ -185,7 +185,7 @@ fn every_change_reads_back_as_written(store: &mut dyn Store, other: &mut dyn Sto
     }
 }
 
-fn a_change_may_name_a_session_that_nobody_recorded(store: &mut dyn Store, _other: &mut dyn Store) {
+fn a_change_may_name_a_session_without_a_record(store: &mut dyn Store, _other: &mut dyn Store) {
     let change = Change { author: agent("ghost", 1, "c"), ..change(1, "a") };
     commit(store, &[Write::Change(change.clone())]);
     assert_eq!(good(store.changes_after(Seq(0))), [change]);
@@ -212,7 +212,7 @@ fn the_newest_change_of_a_path_is_found(store: &mut dyn Store, other: &mut dyn S
     for store in [&*store, other] {
         let entries = newest.iter().map(|(path, change)| (path.clone(), change.after.clone()));
         assert_eq!(good(store.latest()), entries.collect::<Vec<_>>());
-        // In the order they were asked for, also twice.
+        // The answer has the order of the request, including duplicates.
         let mut asked: Vec<_> = newest.keys().rev().cloned().collect();
         asked.push(path("never/seen"));
         asked.push(asked[0].clone());
@@ -227,11 +227,11 @@ fn the_newest_change_of_a_path_is_found(store: &mut dyn Store, other: &mut dyn S
     }
 }
 
-// --- what the cases have in common ----------------------------------------------------------
+// --- shared by the cases ------------------------------------------------------------------
 
-/// All that a store lists.
+/// Everything that a store lists.
 #[derive(Debug, PartialEq, Eq, Default)]
-struct Everything {
+struct StoreListing {
     changes: Vec<Change>,
     latest: Vec<(WorkPath, Entry)>,
     points: Vec<Point>,
@@ -242,8 +242,8 @@ struct Everything {
     last_cleanup: Option<Timestamp>,
 }
 
-fn everything(store: &dyn Store) -> Everything {
-    Everything {
+fn list_everything(store: &dyn Store) -> StoreListing {
+    StoreListing {
         changes: good(store.changes_after(Seq(0))),
         latest: good(store.latest()),
         points: good(store.points()),

@@ -1,9 +1,9 @@
 //! The one layer through which Takeback changes anything on disk: its store, and the user's files.
 //!
 //! Every operation here passes a numbered [`CrashPoint`] before it happens. A test can arm the
-//! current thread to stop at the n-th point passed; from then on nothing is written by that thread,
-//! as if the process had been killed there. `docs/design/journal.md` tells, for each number, what a
-//! crash there leaves behind.
+//! current thread to stop at the n-th point passed; from then on that thread writes nothing, as if
+//! the process had been killed there. `docs/design/journal.md` describes what a crash at each
+//! number leaves behind.
 
 #![expect(clippy::disallowed_methods, reason = "this is the layer that may")]
 
@@ -25,7 +25,8 @@ use crate::platform;
 
 macro_rules! crash_points {
     ($($(#[$doc:meta])* $name:ident = $number:literal,)*) => {
-        /// What is about to happen. The numbers are used in the documentation and never reused.
+        /// The operation that is about to happen. The documentation uses the numbers; they are
+        /// never reused.
         #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
         #[repr(u8)]
         pub enum CrashPoint {
@@ -33,14 +34,14 @@ macro_rules! crash_points {
         }
 
         impl CrashPoint {
-            /// Every one, by number.
+            /// Every crash point, in the order of the numbers.
             pub const ALL: &[Self] = &[$(Self::$name,)*];
         }
     };
 }
 
 crash_points! {
-    /// A folder of the store is made.
+    /// A folder of the store is created.
     MakeStoreFolder = 1,
     /// Bytes are appended to a pack segment or an event in the inbox.
     Append = 2,
@@ -50,29 +51,29 @@ crash_points! {
     Commit = 4,
     /// A transaction has been committed.
     Committed = 5,
-    /// A whole file of the store (the index) is written beside its place.
+    /// A whole file of the store (the index) is written under a temporary name.
     WriteBeside = 6,
-    /// … and takes its place; or a file of the store gets another name.
+    /// The temporary file replaces the old one; or a file of the store is renamed.
     Replace = 7,
     /// A file of the store is removed.
     RemoveStoreFile = 8,
-    /// The end of a segment, or a part of it, is taken away that nothing names.
+    /// An unreferenced end or part of a segment is freed.
     Empty = 9,
-    /// An empty file of the store is made.
+    /// An empty file of the store is created.
     MakeStoreFile = 10,
-    /// The file that tells the last commit is written over.
+    /// The file that repeats the last commit is overwritten.
     Overwrite = 11,
-    /// A folder is made in the workspace.
+    /// A folder is created in the workspace.
     MakeFolder = 20,
-    /// A file is made in the stage.
+    /// A file is created in the stage.
     StageFile = 21,
-    /// A link is made in the stage.
+    /// A symlink is created in the stage.
     StageLink = 22,
     /// A staged file or a folder is made durable.
     SyncStaged = 23,
-    /// A staged file and the user's change places.
+    /// A staged file and the user's file swap places.
     Exchange = 24,
-    /// Something is given a name that nothing has.
+    /// Something is moved to an unused name.
     Place = 25,
     /// A mode is set.
     SetMode = 26,
@@ -80,7 +81,7 @@ crash_points! {
     Unlink = 27,
     /// An empty folder is removed.
     RemoveFolder = 28,
-    /// A file gets a second name that nothing has.
+    /// A file gets an unused second name.
     Link = 29,
     /// Something of the user's is moved into the stage.
     TakeAway = 30,
@@ -93,27 +94,28 @@ thread_local! {
     static WATCH: RefCell<Option<Watch>> = const { RefCell::new(None) };
 }
 
-/// Told of every crash point right before it is passed.
+/// Called with every crash point right before it is passed.
 type Watch = Box<dyn FnMut(CrashPoint)>;
 
-/// The panic of a thread that reached the point it was to stop at. Only tests ever see one.
+/// The panic payload of a thread that stopped at a crash point. Only tests arm one, with
+/// [`stop_at`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Stopped(pub CrashPoint);
+pub struct SimulatedCrash(pub CrashPoint);
 
-/// From now on this thread stops at the `n`-th crash point it passes (counted from 1), by panicking
-/// with [`Stopped`], and at every one after it. `None`: never.
+/// Makes this thread stop at the `n`-th crash point it passes (counted from 1) and at every one
+/// after it, by panicking with [`SimulatedCrash`]. `None` disarms it.
 pub fn stop_at(n: Option<u64>) {
     UNTIL_STOP.set(n);
     PASSED.set(0);
 }
 
-/// From now on `watch` is told of every crash point that this thread comes to, before it is passed:
-/// a test sees them, and can play somebody who changes a file in just that moment.
+/// Calls `watch` with every crash point of this thread, right before it is passed. A test can
+/// record them, or change a file at that moment as another process would.
 pub fn watch(watch: Option<Watch>) {
     WATCH.set(watch);
 }
 
-/// Whether this thread, from now on, is on a file system that knows no renames but plain ones.
+/// Makes this thread behave as on a file system that supports only plain renames.
 pub fn only_plain_renames(only: bool) {
     PLAIN_RENAMES.set(only);
 }
@@ -123,26 +125,27 @@ fn check_renames() -> io::Result<()> {
     if PLAIN_RENAMES.get() { Err(platform::unsupported_rename()) } else { Ok(()) }
 }
 
-/// Crash points passed by this thread since [`stop_at`].
+/// The number of crash points that this thread passed since [`stop_at`].
 #[must_use]
 pub fn points_passed() -> u64 {
     PASSED.get()
 }
 
-/// Passes a crash point that is not one of this module's own operations.
+/// Passes a crash point for an operation that is not in this module, such as a commit. Panics where
+/// [`stop_at`] says so.
 pub fn crash_point(point: CrashPoint) {
-    // Taken out for the call, which may come to a crash point itself.
+    // Taken out during the call, because the callback may pass crash points itself.
     if let Some(mut watch) = WATCH.take() {
         watch(point);
         WATCH.set(Some(watch));
     }
     PASSED.set(PASSED.get() + 1);
     if UNTIL_STOP.get().is_some_and(|n| PASSED.get() >= n) && !std::thread::panicking() {
-        std::panic::panic_any(Stopped(point));
+        std::panic::panic_any(SimulatedCrash(point));
     }
 }
 
-/// Whether this thread has been stopped: then nothing more may be written.
+/// Whether this thread was stopped and must not write any more.
 fn stopped() -> bool {
     UNTIL_STOP.get().is_some_and(|n| PASSED.get() >= n)
 }
@@ -154,7 +157,8 @@ fn pass(point: CrashPoint) -> io::Result<()> {
 
 // --- the store -------------------------------------------------------------------------------
 
-/// Makes a folder of the store with all folders above it, readable by its owner alone, durably.
+/// Creates a folder of the store and its parents, durably, accessible only to the owner. Existing
+/// folders stay as they are.
 pub fn make_private_folder(path: &Path) -> io::Result<()> {
     let missing: Vec<_> = path.ancestors().take_while(|folder| !is_folder(folder)).collect();
     if missing.is_empty() {
@@ -165,12 +169,13 @@ pub fn make_private_folder(path: &Path) -> io::Result<()> {
     missing.iter().filter_map(|made| made.parent()).try_for_each(sync_folder)
 }
 
-/// The folder above `name` is the empty path, which the system does not know.
+/// The parent of a bare name is the empty path, which the system does not resolve.
 fn is_folder(path: &Path) -> bool {
     path.as_os_str().is_empty() || path.is_dir()
 }
 
-/// Opens a file of the store for reading and appending; made, if missing, for its owner alone.
+/// Opens a file of the store for reading and appending. Creates it if missing, accessible only to
+/// the owner.
 pub fn open_private_file(path: &Path) -> io::Result<File> {
     std::fs::OpenOptions::new()
         .read(true)
@@ -181,34 +186,38 @@ pub fn open_private_file(path: &Path) -> io::Result<File> {
         .open(path)
 }
 
-/// A new file of the store, for its owner alone; fails if the name is taken.
+/// Creates a file of the store, accessible only to the owner. Fails if the name is taken.
 pub fn create_private_file(path: &Path) -> io::Result<File> {
     pass(CrashPoint::MakeStoreFile)?;
     std::fs::OpenOptions::new().read(true).append(true).create_new(true).mode(0o600).open(path)
 }
 
-/// A socket that only its owner may connect to, in place of what has its name. The name beside it is
-/// free, or a socket that somebody who had the same in mind left.
+/// Binds a socket that only its owner may connect to, and replaces whatever has its name. The
+/// temporary name next to it must be unused, or be a socket that another process left there while
+/// doing the same.
 pub fn bind_private_socket(path: &Path) -> io::Result<UnixListener> {
-    let mut beside = path.as_os_str().to_owned();
-    beside.push(".new");
-    let beside = Path::new(&beside);
-    if beside.symlink_metadata().is_ok() {
-        remove_store_file(beside)?;
+    let mut temporary = path.as_os_str().to_owned();
+    temporary.push(".new");
+    let temporary = Path::new(&temporary);
+    if temporary.symlink_metadata().is_ok() {
+        remove_store_file(temporary)?;
     }
     pass(CrashPoint::MakeStoreFile)?;
-    let listener = UnixListener::bind(beside)?;
-    std::fs::set_permissions(beside, std::fs::Permissions::from_mode(0o600))?;
-    rename_private_file(beside, path)?;
+    let listener = UnixListener::bind(temporary)?;
+    // Under the final name it must never be open to others, not even for a moment.
+    std::fs::set_permissions(temporary, std::fs::Permissions::from_mode(0o600))?;
+    rename_private_file(temporary, path)?;
     Ok(listener)
 }
 
+/// Appends to a file of the store. Not durable before [`sync`].
 pub fn append(file: &mut File, bytes: &[u8]) -> io::Result<()> {
     pass(CrashPoint::Append)?;
     file.write_all(bytes)
 }
 
-/// Opens a file of the store to be written over in place; made, if missing, for its owner alone.
+/// Opens a file of the store for overwriting in place. Creates it if missing, accessible only to
+/// the owner.
 pub fn open_overwritable(path: &Path) -> io::Result<File> {
     std::fs::OpenOptions::new()
         .read(true)
@@ -220,38 +229,40 @@ pub fn open_overwritable(path: &Path) -> io::Result<File> {
         .open(path)
 }
 
-/// Writes over the first bytes of a file of the store. Not durable.
+/// Overwrites the first bytes of a file of the store. Not durable.
 pub fn overwrite(file: &File, bytes: &[u8]) -> io::Result<()> {
     pass(CrashPoint::Overwrite)?;
     file.write_all_at(bytes, 0)
 }
 
+/// Makes the bytes of a file of the store durable.
 pub fn sync(file: &File) -> io::Result<()> {
     pass(CrashPoint::Sync)?;
     file.sync_data()
 }
 
-/// Begins to make appended bytes durable, without waiting; joining it says whether they are. `None`:
-/// there is no thread for it.
+/// Starts to make appended bytes durable on another thread. Joining it returns the result. `None`
+/// if the system starts no thread; then nothing was done.
 pub fn begin_sync(file: &File) -> io::Result<Option<JoinHandle<io::Result<()>>>> {
     pass(CrashPoint::Sync)?;
     let file = file.try_clone()?;
     Ok(std::thread::Builder::new().spawn(move || file.sync_data()).ok())
 }
 
-/// Makes the names in a folder durable.
+/// Makes the names in a folder durable: files created, renamed or removed there before.
 pub fn sync_folder(path: &Path) -> io::Result<()> {
     pass(CrashPoint::Sync)?;
     let path = if path.as_os_str().is_empty() { Path::new(".") } else { path };
     File::open(path)?.sync_all()
 }
 
-/// Gives a finished file of the store the name `to`; fails, and leaves it where it is, if something
-/// has that name already.
+/// Renames a finished file of the store to `to`. If that name is taken, fails and leaves the file
+/// where it is.
 pub fn place_private_file(from: &Path, to: &Path) -> io::Result<()> {
     pass(CrashPoint::Replace)?;
     match platform::rename_path_to_new(from, to) {
         Err(error) if platform::is_unsupported(&error) => {
+            // A hard link fails if `to` exists, like the rename. A crash in between leaves both names.
             std::fs::hard_link(from, to)?;
             remove_store_file(from)
         }
@@ -259,52 +270,54 @@ pub fn place_private_file(from: &Path, to: &Path) -> io::Result<()> {
     }
 }
 
-/// Replaces a file of the store as a whole: readers see the old or the new one. Not durable. The file
-/// that has its place now.
+/// Replaces a file of the store as a whole: readers see the old or the new contents. Not durable.
+/// Returns the new file.
 pub fn replace_private_file(path: &Path, bytes: &[u8]) -> io::Result<File> {
-    let mut beside = path.as_os_str().to_owned();
-    beside.push(format!(".{}.new", std::process::id()));
-    let beside = Path::new(&beside);
+    let mut temporary = path.as_os_str().to_owned();
+    temporary.push(format!(".{}.new", std::process::id()));
+    let temporary = Path::new(&temporary);
     pass(CrashPoint::WriteBeside)?;
     let mut file = std::fs::OpenOptions::new()
         .write(true)
         .create(true)
         .truncate(true)
         .mode(0o600)
-        .open(beside)?;
+        .open(temporary)?;
     file.write_all(bytes)?;
     pass(CrashPoint::Replace)?;
-    std::fs::rename(beside, path)?;
+    std::fs::rename(temporary, path)?;
     Ok(file)
 }
 
-/// As [`replace_private_file`], and durable. What lies where it is written beside its place is
-/// removed, so no link that was put there leads anywhere.
+/// Like [`replace_private_file`], and durable. Whatever has the temporary name is removed first, so
+/// a symlink planted there is never followed.
 pub fn replace_private_file_durably(path: &Path, bytes: &[u8]) -> io::Result<()> {
-    let mut beside = path.as_os_str().to_owned();
-    beside.push(format!(".{}.new", std::process::id()));
-    let beside = Path::new(&beside);
-    if beside.symlink_metadata().is_ok() {
-        remove_store_file(beside)?;
+    let mut temporary = path.as_os_str().to_owned();
+    temporary.push(format!(".{}.new", std::process::id()));
+    let temporary = Path::new(&temporary);
+    if temporary.symlink_metadata().is_ok() {
+        remove_store_file(temporary)?;
     }
     pass(CrashPoint::WriteBeside)?;
     let mut file =
-        std::fs::OpenOptions::new().write(true).create_new(true).mode(0o600).open(beside)?;
+        std::fs::OpenOptions::new().write(true).create_new(true).mode(0o600).open(temporary)?;
     file.write_all(bytes)?;
+    // The bytes before the name: otherwise a power loss could leave an empty file under the name.
     sync(&file)?;
     drop(file);
-    rename_private_file(beside, path)?;
+    rename_private_file(temporary, path)?;
     sync_folder(path.parent().unwrap_or(Path::new("")))
 }
 
-/// Removes what a crash left of replacing `path`, for a caller who knows that nobody replaces it now.
+/// Removes what a crash during the replacement of `path` left behind. The caller must know that no
+/// other process is replacing it now.
 pub fn remove_leftovers(path: &Path) -> io::Result<()> {
     let (Some(folder), Some(name)) = (path.parent(), path.file_name()) else { return Ok(()) };
     for entry in std::fs::read_dir(folder)? {
         let entry = entry?;
-        let beside = entry.file_name();
-        let (beside, name) = (beside.as_encoded_bytes(), name.as_encoded_bytes());
-        let rest = beside.strip_prefix(name).and_then(|rest| rest.strip_prefix(b"."));
+        let temporary = entry.file_name();
+        let (temporary, name) = (temporary.as_encoded_bytes(), name.as_encoded_bytes());
+        let rest = temporary.strip_prefix(name).and_then(|rest| rest.strip_prefix(b"."));
         if rest.is_some_and(|rest| rest.ends_with(b".new")) {
             remove_store_file(&entry.path())?;
         }
@@ -312,25 +325,27 @@ pub fn remove_leftovers(path: &Path) -> io::Result<()> {
     Ok(())
 }
 
-/// Gives a finished file of the store the name `to`, and takes it from what has it. Not durable.
+/// Renames a finished file of the store to `to` and replaces the file that has this name. Not
+/// durable.
 pub fn rename_private_file(from: &Path, to: &Path) -> io::Result<()> {
     pass(CrashPoint::Replace)?;
     std::fs::rename(from, to)
 }
 
-/// Takes the end of a file of the store away again.
+/// Truncates a file of the store to `length`.
 pub fn shorten(file: &File, length: u64) -> io::Result<()> {
     pass(CrashPoint::Empty)?;
     file.set_len(length)
 }
 
-/// Gives the blocks of a part of a file of the store back; it reads as zeros from then on. Does nothing
-/// where the file system does not know how.
+/// Frees the blocks of a part of a file of the store, which then reads as zeros. Does nothing where
+/// the file system cannot do that.
 pub fn punch(file: &File, offset: u64, length: u64) -> io::Result<()> {
     pass(CrashPoint::Empty)?;
     platform::punch(file, offset, length)
 }
 
+/// Removes a file of the store. Not durable before [`sync_folder`].
 pub fn remove_store_file(path: &Path) -> io::Result<()> {
     pass(CrashPoint::RemoveStoreFile)?;
     std::fs::remove_file(path)
@@ -338,26 +353,28 @@ pub fn remove_store_file(path: &Path) -> io::Result<()> {
 
 // --- the workspace: always a name in an open folder, never a path ----------------------------
 
+/// Creates a folder in `dir`; fails if the name is taken.
 pub fn make_folder(dir: impl AsFd, name: &[u8], mode: u32) -> io::Result<()> {
     pass(CrashPoint::MakeFolder)?;
     Ok(rustix::fs::mkdirat(dir, name, Mode::from_raw_mode(mode))?)
 }
 
-/// A new file for its owner alone; fails if the name is taken.
+/// Creates a file accessible only to the owner. Fails if the name is taken.
 pub fn create_file(dir: impl AsFd, name: &[u8]) -> io::Result<File> {
     pass(CrashPoint::StageFile)?;
     let flags = OFlags::CREATE | OFlags::EXCL | OFlags::RDWR | OFlags::NOFOLLOW | OFlags::CLOEXEC;
     Ok(rustix::fs::openat(dir, name, flags, Mode::from_raw_mode(0o600)).map(File::from)?)
 }
 
-/// What [`make_file`] comes to, for a caller who lets another thread call that.
+/// Passes the crash points of [`make_file`] for a caller that runs it on another thread, where they
+/// would not count.
 pub fn pass_make_file() -> io::Result<()> {
     use CrashPoint::{Link, SetMode, StageFile, SyncStaged};
     [StageFile, SetMode, SyncStaged, Link].into_iter().try_for_each(pass)
 }
 
-/// A new file that appears in `dir` as a whole, durable, and with its mode. Until then it has no name,
-/// and lies near `near`, which is on the same file system.
+/// Creates a file that appears in `dir` complete, durable and with its mode. Until then it has no
+/// name; its blocks are on the file system of `near`, which must be the same.
 pub fn make_file(
     near: impl AsFd,
     dir: impl AsFd,
@@ -372,6 +389,7 @@ pub fn make_file(
     platform::name_file(&file, dir, name)
 }
 
+/// Creates a symlink in `dir`; fails if the name is taken.
 pub fn create_symlink(dir: impl AsFd, name: &[u8], target: &[u8]) -> io::Result<()> {
     pass(CrashPoint::StageLink)?;
     Ok(rustix::fs::symlinkat(target, dir, name)?)
@@ -383,9 +401,9 @@ pub fn sync_staged(file: impl AsFd) -> io::Result<()> {
     Ok(rustix::fs::fsync(file)?)
 }
 
-/// Makes several files' bytes, or folders' names, durable. All at once: a file system that keeps a
-/// journal writes them as one group, where one after the other each would wait for the disk. Answers
-/// for each whether it is.
+/// Makes several files' bytes, or folders' names, durable. It syncs them at once: a journaling file
+/// system writes them as one group, while one after the other each would wait for the disk. Returns
+/// one result per file.
 pub fn sync_all(files: &[OwnedFd]) -> Vec<io::Result<()>> {
     const THREADS: usize = 8;
     let passed = files.iter().try_for_each(|_| pass(CrashPoint::SyncStaged));
@@ -395,21 +413,22 @@ pub fn sync_all(files: &[OwnedFd]) -> Vec<io::Result<()>> {
     })
 }
 
-/// Two existing names change places, atomically.
+/// Swaps two existing names atomically.
 pub fn exchange(a: impl AsFd, a_name: &[u8], b: impl AsFd, b_name: &[u8]) -> io::Result<()> {
     pass(CrashPoint::Exchange)?;
     check_renames()?;
     platform::exchange(a, a_name, b, b_name)
 }
 
-/// Moves to a name that nothing has; fails if something has it.
+/// Moves to an unused name; fails if it is taken.
 pub fn place(from: impl AsFd, from_name: &[u8], to: impl AsFd, to_name: &[u8]) -> io::Result<()> {
     pass(CrashPoint::Place)?;
     check_renames()?;
     platform::rename_to_new(from, from_name, to, to_name)
 }
 
-/// Moves into a folder that nobody else writes to, to a name that the caller knows to be free.
+/// Moves into a folder that no other process writes to, to a name that the caller knows to be
+/// unused.
 pub fn take_away(
     from: impl AsFd,
     from_name: &[u8],
@@ -420,33 +439,36 @@ pub fn take_away(
     Ok(rustix::fs::renameat(from, from_name, to, to_name)?)
 }
 
-/// Gives a file a second name that nothing has; fails if something has it.
+/// Gives a file a second name; fails if that is taken.
 pub fn link(from: impl AsFd, from_name: &[u8], to: impl AsFd, to_name: &[u8]) -> io::Result<()> {
     pass(CrashPoint::Link)?;
     Ok(rustix::fs::linkat(from, from_name, to, to_name, AtFlags::empty())?)
 }
 
+/// Sets the mode of an open file.
 pub fn set_mode(file: &OwnedFd, mode: u32) -> io::Result<()> {
     pass(CrashPoint::SetMode)?;
     Ok(rustix::fs::fchmod(file, Mode::from_raw_mode(mode))?)
 }
 
-/// As [`set_mode`], of a folder that is held by its place alone (`O_PATH`), which its mode may not let
-/// anybody open.
+/// Like [`set_mode`], for a folder opened with `O_PATH` because its mode may forbid opening it
+/// otherwise.
 pub fn set_mode_by_path(folder: &OwnedFd, mode: u32) -> io::Result<()> {
     pass(CrashPoint::SetMode)?;
     platform::set_mode_by_path(folder, mode)
 }
 
+/// Removes a file in `dir`, which must be in the stage: user files are never unlinked.
 pub fn unlink(dir: impl AsFd, name: &[u8]) -> io::Result<()> {
     pass(CrashPoint::Unlink)?;
     Ok(rustix::fs::unlinkat(dir, name, AtFlags::empty())?)
 }
 
-/// As [`unlink`], of many: the most of it is to give back what they took, which several threads do sooner.
+/// Like [`unlink`], for many files. Most of the time goes into freeing their blocks, so several
+/// threads share the work.
 pub fn unlink_all(dir: impl AsFd + Copy + Sync, names: &[Vec<u8>]) -> Vec<io::Result<()>> {
     const THREADS: usize = 8;
-    /// Below this many a thread costs more than it saves.
+    /// With fewer files a thread costs more than it saves.
     const FEWEST: usize = 32;
     let passed = names.iter().try_for_each(|_| pass(CrashPoint::Unlink));
     let threads = if names.len() < FEWEST { 1 } else { THREADS };
@@ -456,7 +478,7 @@ pub fn unlink_all(dir: impl AsFd + Copy + Sync, names: &[Vec<u8>]) -> Vec<io::Re
     })
 }
 
-/// Removes a folder that is empty; fails if it is not.
+/// Removes an empty folder; fails if it is not empty.
 pub fn remove_folder(dir: impl AsFd, name: &[u8]) -> io::Result<()> {
     pass(CrashPoint::RemoveFolder)?;
     Ok(rustix::fs::unlinkat(dir, name, AtFlags::REMOVEDIR)?)

@@ -1,34 +1,42 @@
-//! What stands at a path.
+//! What is at a path: a file, a link, a folder, nothing, or something that was not captured.
 
 use serde::{Deserialize, Serialize};
 
 use crate::blob::Digest;
 
-/// What stood at a path when it was looked at.
+/// What was at a path when Takeback looked.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "camelCase")]
 pub enum Entry {
-    /// Looked at, and nothing stood there.
+    /// Nothing was there.
     Absent,
     /// A regular file. Its bytes are in the store.
     File {
+        /// The digest of its contents.
         digest: Digest,
+        /// Its size in bytes.
         size: u64,
+        /// Its permission bits.
         mode: u32,
     },
+    /// A symlink.
     Symlink {
+        /// Where it points, byte for byte; never followed.
         #[serde(with = "target_bytes")]
         target: Vec<u8>,
     },
+    /// A folder.
     Dir {
+        /// Its permission bits.
         mode: u32,
     },
-    /// Something stood there whose bytes are not in the store.
+    /// Something was there, but its bytes are not in the store.
     NotCaptured {
+        /// Why not.
         #[serde(rename = "lack")]
         reason: NotCapturedReason,
     },
-    /// Nobody looked.
+    /// Takeback did not look.
     Unknown,
 }
 
@@ -37,8 +45,8 @@ pub enum Entry {
 #[serde(rename_all = "camelCase")]
 #[repr(u8)]
 pub enum NotCapturedReason {
-    /// Over the limit for a copy before an edit, and no snapshot held it; or ignored, and over the budget
-    /// for such files.
+    /// Over the size limit for a copy before an edit, and no scan had saved it; or ignored, and
+    /// over the budget for such files.
     TooLarge = 1,
     /// The agent could not be kept waiting any longer.
     Deadline = 2,
@@ -46,17 +54,17 @@ pub enum NotCapturedReason {
     Unreadable = 3,
     /// It kept changing while it was read.
     Unstable = 4,
-    /// Removed from the store on the user's word.
+    /// The user had it removed from the store.
     Purged = 5,
     /// A device, socket or pipe.
     Special = 6,
-    /// A folder whose contents can be made again, beside a manifest that an agent made.
+    /// A derived folder (build output) next to a manifest that an agent created.
     Derived = 7,
-    /// A folder with more new names in it than are copied.
+    /// A folder with more new files than Takeback copies.
     TooMany = 8,
-    /// It has the name of a stage, and no stage of this store has it.
+    /// It is named like a stage but is not a stage of this store.
     Reserved = 9,
-    /// The record of it is not what was written: nothing it says can be relied on.
+    /// Its record in the store is damaged and cannot be trusted.
     Damaged = 10,
 }
 
@@ -81,7 +89,7 @@ impl NotCapturedReason {
         Self::ALL.into_iter().find(|reason| *reason as u8 == byte)
     }
 
-    /// Whether the same file can be kept the next time it is looked at.
+    /// Whether the next scan may be able to capture the same file.
     #[must_use]
     pub fn may_be_captured_later(self) -> bool {
         matches!(
@@ -90,12 +98,13 @@ impl NotCapturedReason {
         )
     }
 
-    /// Whether it stands for a folder and all that is in it: nothing below was looked at.
+    /// Whether the entry represents a folder with everything in it: nothing below was read.
     #[must_use]
     pub fn covers_folder(self) -> bool {
         matches!(self, Self::Derived | Self::TooMany | Self::Reserved)
     }
 
+    /// The reason as a fragment for messages, such as "it could not be read".
     #[must_use]
     pub fn describe(self) -> &'static str {
         match self {
@@ -116,23 +125,25 @@ impl NotCapturedReason {
 }
 
 impl Entry {
-    /// Whether the store can bring exactly this back.
+    /// Whether the store has everything needed to restore exactly this.
     #[must_use]
     pub fn is_restorable(&self) -> bool {
         !matches!(self, Self::NotCaptured { .. } | Self::Unknown)
     }
 
+    /// Whether it is a folder whose entry was captured.
     #[must_use]
     pub fn is_dir(&self) -> bool {
         matches!(self, Self::Dir { .. })
     }
 
-    /// Whether something stood there, or may have, that could not be read.
+    /// Whether something was there, or may have been, that could not be read.
     #[must_use]
     pub fn is_unreadable(&self) -> bool {
         *self == Self::NotCaptured { reason: NotCapturedReason::Unreadable }
     }
 
+    /// The digest of a file's contents; `None` for anything else.
     #[must_use]
     pub fn digest(&self) -> Option<Digest> {
         match self {
@@ -141,6 +152,7 @@ impl Entry {
         }
     }
 
+    /// The permission bits of a file or folder; `None` for anything else.
     #[must_use]
     pub fn mode(&self) -> Option<u32> {
         match self {

@@ -1,5 +1,5 @@
-//! Names and numbers by which things are known. Each kind has its own type, so that a session can
-//! never be passed where a call is meant.
+//! Ids and numbers. Each kind has its own type, so a session id cannot be passed where a call id is
+//! expected.
 
 use std::fmt;
 use std::str::FromStr;
@@ -14,6 +14,7 @@ use serde::{Deserialize, Serialize};
 pub struct Seq(pub u64);
 
 impl Seq {
+    /// The position after this one.
     #[must_use]
     pub fn next(self) -> Self {
         Self(self.0 + 1)
@@ -33,7 +34,7 @@ impl fmt::Display for Seq {
 #[serde(transparent)]
 pub struct Timestamp(pub i64);
 
-/// An id that Takeback makes itself: 16 hex digits on screen and in JSON.
+/// An id that Takeback generates: 16 hex digits on screen and in JSON.
 macro_rules! random_id {
     ($(#[$doc:meta])* $name:ident) => {
         $(#[$doc])*
@@ -81,7 +82,7 @@ macro_rules! random_id {
 }
 
 random_id!(
-    /// A checkpoint.
+    /// A point.
     PointId
 );
 random_id!(
@@ -89,10 +90,11 @@ random_id!(
     RewindId
 );
 random_id!(
-    /// One prompt of a session and all that the agent does for it.
+    /// A turn: one prompt of a session and everything the agent does for it.
     TurnId
 );
 
+/// The text that is not an id.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{0:?} is not an id of 16 hex digits")]
 pub struct InvalidId(pub String);
@@ -103,13 +105,13 @@ pub struct InvalidId(pub String);
 pub struct SessionId(pub String);
 
 impl SessionId {
-    /// The name of one run of a command.
+    /// The session id of one `takeback run`, which is not an agent's conversation.
     #[must_use]
     pub fn of_run(number: u32) -> Self {
         Self(format!("run-{number:08x}"))
     }
 
-    /// Whether it is the name of a run of a command.
+    /// Whether this is an id made by [`Self::of_run`].
     #[must_use]
     pub fn is_run(&self) -> bool {
         let digits = self.0.strip_prefix("run-");

@@ -1,34 +1,35 @@
-//! Agents' states as JSON files that people and other programs can read: one file for each checkpoint
-//! and document, `{category}/{key}.json`, as the programs have them that this layout is from.
+//! Agents' states as JSON files that people and other programs can read. Each checkpoint and
+//! document is one file, `{category}/{key}.json`, in the layout of existing programs.
 //!
 //! ```text
 //! checkpoint/ckpt-{execution}-{step}.json        the newest attempt on the current line
 //! checkpoint/ckpt-{execution}-{step}.a{K}.json   every other attempt
-//! conversation|history|session|config/{key}.json documents, as they were given
+//! conversation|history|session|config/{key}.json documents, unchanged
 //! execution/{execution}.json                     lines, retries, effects
 //! ```
 //!
-//! Keys are encoded so that they cannot leave their folder ([`name`]). Every file is replaced as a
-//! whole, durably; a write that needs more than one is ordered so that the next use finishes it or
-//! finds it not begun. Writers hold the lock of the execution and of the file, `{file}.json.lock`;
-//! readers hold none. Lock files are removed together with what they are for, and only then. A file
-//! that is damaged is renamed to `….json.damaged-N` and named in the answer, and stays until its
-//! execution is deleted. Files of other programs, without what only ours have, are read as they are.
+//! Keys are encoded so that they cannot leave their folder ([`file_name`]). Every file is replaced
+//! as a whole, durably. Writes of several files are ordered so that, after a crash, the next use
+//! either finishes them or finds them not begun. Writers hold the locks of the execution and of the
+//! file, `{file}.json.lock`; readers hold none. A lock file is removed together with its file, and
+//! only then. A damaged file is renamed to `….json.damaged-N` and reported, and stays until its
+//! execution is deleted. Files written by other programs lack Takeback's own fields; they are read
+//! without them.
 //!
-//! There is one branch, `main`: [`States::fork`] is [`StateError::Unsupported`].
+//! There is one branch, `main`: [`States::fork`] fails with [`StateError::Unsupported`].
 
-mod book;
+mod manifest;
 mod documents;
 mod file;
 mod folder;
 mod list;
-mod missing;
-mod name;
+mod missing_files;
+mod file_name;
 mod record;
 mod save;
-mod settle;
+mod recovery;
 
-pub use name::part_of;
+pub use file_name::file_name_part;
 
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
@@ -36,8 +37,8 @@ use std::time::Duration;
 
 use serde_json::Value;
 
-use self::book::{Book, KeptEffect, KeptMove, KeptReceipt, Removed};
-use self::folder::{Aside, CHECKPOINTS, EXECUTIONS};
+use self::folder::{CHECKPOINTS, DamagePolicy, EXECUTIONS};
+use self::manifest::{DeletedCheckpoint, Manifest, StoredEffect, StoredMove, StoredReceipt};
 use self::record::check_depth;
 use crate::id::{PointId, SessionId, Timestamp};
 use crate::state::{
@@ -48,18 +49,19 @@ use crate::state::{
 
 const STORE: &str = "JSON files";
 
-/// A folder of JSON files. Nothing is made in it before something is kept.
+/// Agents' states in a folder of JSON files. Nothing is created in it before something is saved.
 #[derive(Debug, Clone)]
 pub struct JsonStates {
     dir: PathBuf,
-    /// How long to wait for a lock.
-    pub patience: Duration,
+    /// How long to wait for a lock before failing with [`StateError::Locked`].
+    pub lock_timeout: Duration,
 }
 
 impl JsonStates {
+    /// States in the folder `dir`, which need not exist. Waits up to 5 s for a lock.
     #[must_use]
     pub fn at(dir: PathBuf) -> Self {
-        Self { dir, patience: Duration::from_secs(5) }
+        Self { dir, lock_timeout: Duration::from_secs(5) }
     }
 }
 
@@ -73,8 +75,8 @@ impl States for JsonStates {
     }
 
     fn load(&self, id: &CheckpointId) -> Result<Option<Checkpoint>, StateError> {
-        self.reading(&id.execution, &mut |book| {
-            let found = self.find_kept(id, book, Aside::Locking)?;
+        self.read_consistently(&id.execution, &mut |manifest| {
+            let found = self.find_stored(id, manifest, DamagePolicy::LockAndSetAside)?;
             Ok(found.map(|found| {
                 let (record, values) = found.split();
                 Checkpoint { record, values }
@@ -100,20 +102,21 @@ impl States for JsonStates {
         execution: &ExecutionId,
         branch: Option<&BranchName>,
     ) -> Result<Option<Head>, StateError> {
-        self.reading(execution, &mut |book| {
-            let Some(mut book) = self.or_rebuilt(execution, book, None)? else {
+        self.read_consistently(execution, &mut |manifest| {
+            let Some(mut manifest) = self.or_rebuild(execution, manifest, None)? else {
                 return Ok(None);
             };
             only_main(execution, branch)?;
-            let record = self.stand(&mut book, Aside::Locking, &mut Vec::new())?;
-            Ok(Some(Head { branch: BranchName::main(), line: book.line, record }))
+            let record =
+                self.load_head(&mut manifest, DamagePolicy::LockAndSetAside, &mut Vec::new())?;
+            Ok(Some(Head { branch: BranchName::main(), line: manifest.line, record }))
         })
     }
 
     fn has_line(&self, execution: &ExecutionId, line: LineId) -> Result<bool, StateError> {
-        self.reading(execution, &mut |book| {
-            let book = self.or_rebuilt(execution, book, None)?;
-            Ok(book.is_some_and(|book| book.lines.contains_key(&line.0)))
+        self.read_consistently(execution, &mut |manifest| {
+            let manifest = self.or_rebuild(execution, manifest, None)?;
+            Ok(manifest.is_some_and(|manifest| manifest.lines.contains_key(&line.0)))
         })
     }
 
@@ -123,47 +126,51 @@ impl States for JsonStates {
 
     fn delete(&self, key: &CheckpointKey) -> Result<bool, StateError> {
         let execution = &key.execution;
-        if !self.is_there(execution)? {
+        if !self.exists(execution)? {
             return Ok(false);
         }
         let _held = self.lock_execution(execution)?;
-        let Some(mut book) = self.working(execution)? else {
+        let Some(mut manifest) = self.load_settled(execution)? else {
             return Ok(false);
         };
-        let Some(found) = self.find_kept(&key.id(), Some(&book), Aside::Holding)? else {
+        let Some(found) =
+            self.find_stored(&key.id(), Some(&manifest), DamagePolicy::SetAsideUnderLock)?
+        else {
             return Ok(false);
         };
-        let _file_held = file::lock(&self.place(execution, key.step, None)?, self.patience)?;
-        // Never given again: an id names one content for ever.
-        book.note_attempt((key.step, key.attempt));
-        if let (Some(removed), Some(one)) = (&mut book.removed, Removed::of(&found)) {
+        let _file_held =
+            file::lock(&self.current_path(execution, key.step, None)?, self.lock_timeout)?;
+        // An attempt number is never reused: an id names one content for ever.
+        manifest.note_attempt((key.step, key.attempt));
+        if let (Some(removed), Some(one)) = (&mut manifest.removed, DeletedCheckpoint::of(&found)) {
             removed.push(one);
         }
-        book.unsettled = true;
-        self.write_book(&mut book)?;
-        file::remove(&self.canonical(execution, key.step, Some(key.attempt))?)?;
+        manifest.unsettled = true;
+        self.write_manifest(&mut manifest)?;
+        file::remove(&self.own_path(execution, key.step, Some(key.attempt))?)?;
         file::remove(&found.path)?;
-        self.settle(&mut book)?;
+        self.settle(&mut manifest)?;
         if !self.steps(execution)?.contains_key(&key.step) {
-            file::remove(&file::lock_path(&self.canonical(execution, key.step, None)?))?;
+            file::remove(&file::lock_path(&self.own_path(execution, key.step, None)?))?;
         }
         Ok(true)
     }
 
     fn delete_execution(&self, execution: &ExecutionId) -> Result<bool, StateError> {
-        if !self.is_there(execution)? {
+        if !self.exists(execution)? {
             return Ok(false);
         }
         let _held = self.lock_execution(execution)?;
-        let mut book = match self.working(execution) {
-            Ok(Some(book)) => book,
+        let mut manifest = match self.load_settled(execution) {
+            Ok(Some(manifest)) => manifest,
             Ok(None) => return Ok(false),
-            // What cannot be read can be removed.
-            Err(StateError::Damaged { .. }) => Book::begin(execution),
+            // A damaged execution can still be deleted.
+            Err(StateError::Damaged { .. }) => Manifest::begin(execution),
             Err(error) => return Err(error),
         };
-        book.deleted = true;
-        self.write_book(&mut book)?;
+        // Announced before the first file is removed, so that an interrupted deletion is finished later.
+        manifest.deleted = true;
+        self.write_manifest(&mut manifest)?;
         self.finish_deletion(execution)?;
         Ok(true)
     }
@@ -180,11 +187,11 @@ impl States for JsonStates {
     }
 
     fn fork(&self, _from: &CheckpointKey, _name: &BranchName) -> Result<(), StateError> {
-        Err(StateError::Unsupported { what: "a fork", store: STORE })
+        Err(StateError::Unsupported { what: "forks", store: STORE })
     }
 
     fn switch(&self, execution: &ExecutionId, branch: &BranchName) -> Result<(), StateError> {
-        if !self.is_there(execution)? {
+        if !self.exists(execution)? {
             return Err(StateError::NoExecution(execution.clone()));
         }
         only_main(execution, Some(branch))
@@ -194,35 +201,39 @@ impl States for JsonStates {
         let HeadMove { execution, branch, to, by } = *step;
         only_main(execution, branch)?;
         let unknown = || StateError::NoExecution(execution.clone());
-        if !self.is_there(execution)? {
+        if !self.exists(execution)? {
             return Err(unknown());
         }
         let _held = self.lock_execution(execution)?;
-        let mut book = self.working(execution)?.ok_or_else(unknown)?;
+        let mut manifest = self.load_settled(execution)?.ok_or_else(unknown)?;
         let moved = |from, to| MoveOutcome { branch: BranchName::main(), from, to };
-        if let Some(done) = book.moves.iter().find(|done| Some(done.by) == by) {
+        if let Some(done) = manifest.moves.iter().find(|done| Some(done.by) == by) {
             return Ok(moved(done.from, done.to));
         }
-        let from = book.line;
-        book.line = match to {
-            MoveTo::Line(line) if book.lines.contains_key(&line.0) => line,
+        let from = manifest.line;
+        manifest.line = match to {
+            MoveTo::Line(line) if manifest.lines.contains_key(&line.0) => line,
             MoveTo::Line(line) => {
                 return Err(StateError::NoLine { execution: execution.clone(), line });
             }
             MoveTo::Checkpoint(key) => {
                 let found = match key.execution == *execution {
-                    true => self.find_kept(&key.id(), Some(&book), Aside::Holding)?,
+                    true => self.find_stored(
+                        &key.id(),
+                        Some(&manifest),
+                        DamagePolicy::SetAsideUnderLock,
+                    )?,
                     false => None,
                 };
                 let found = found.ok_or_else(|| StateError::NotFound { id: key.id() })?;
-                book.add_line(&found.entry())
+                manifest.add_line(&found.entry())
             }
         };
-        let to = book.line;
-        book.moves.extend(by.map(|by| KeptMove { by, from, to }));
-        book.unsettled = true;
-        self.write_book(&mut book)?;
-        self.settle(&mut book)?;
+        let to = manifest.line;
+        manifest.moves.extend(by.map(|by| StoredMove { by, from, to }));
+        manifest.unsettled = true;
+        self.write_manifest(&mut manifest)?;
+        self.settle(&mut manifest)?;
         Ok(moved(from, to))
     }
 
@@ -233,31 +244,31 @@ impl States for JsonStates {
         most: u32,
     ) -> Result<u32, StateError> {
         let unknown = || StateError::NoExecution(execution.clone());
-        if !self.is_there(execution)? {
+        if !self.exists(execution)? {
             return Err(unknown());
         }
         let _held = self.lock_execution(execution)?;
-        let mut book = self.working(execution)?.ok_or_else(unknown)?;
-        let count = book.retries.get(&step.0).copied().unwrap_or(0);
+        let mut manifest = self.load_settled(execution)?.ok_or_else(unknown)?;
+        let count = manifest.retries.get(&step.0).copied().unwrap_or(0);
         if count >= most {
             let execution = execution.clone();
             return Err(StateError::RetriesExhausted { execution, step, count });
         }
-        book.retries.insert(step.0, count + 1);
-        self.write_book(&mut book)?;
+        manifest.retries.insert(step.0, count + 1);
+        self.write_manifest(&mut manifest)?;
         Ok(count + 1)
     }
 
     fn declare_effect(&self, new: &NewEffect<'_>) -> Result<IntentOutcome, StateError> {
         check_depth("intent", new.intent)?;
         let _held = self.lock_execution(new.execution)?;
-        let book = self.working(new.execution)?;
-        let mut book = book.unwrap_or_else(|| Book::begin(new.execution));
-        self.check_lost(&book)?;
-        if let Some(effect) = book.effects.iter().find(|effect| effect.key == new.key) {
+        let manifest = self.load_settled(new.execution)?;
+        let mut manifest = manifest.unwrap_or_else(|| Manifest::begin(new.execution));
+        self.check_lost(&manifest)?;
+        if let Some(effect) = manifest.effects.iter().find(|effect| effect.key == new.key) {
             return Ok(IntentOutcome { effect: effect.effect(), is_new: false });
         }
-        let kept = KeptEffect {
+        let kept = StoredEffect {
             key: new.key.to_owned(),
             step: new.step,
             intent: new.intent.clone(),
@@ -265,8 +276,8 @@ impl States for JsonStates {
             receipt: None,
         };
         let effect = kept.effect();
-        book.effects.push(kept);
-        self.write_book(&mut book)?;
+        manifest.effects.push(kept);
+        self.write_manifest(&mut manifest)?;
         Ok(IntentOutcome { effect, is_new: true })
     }
 
@@ -279,55 +290,55 @@ impl States for JsonStates {
     ) -> Result<(), StateError> {
         check_depth("receipt", receipt)?;
         let missing = || StateError::NoIntent { execution: execution.clone(), key: key.to_owned() };
-        if !self.is_there(execution)? {
+        if !self.exists(execution)? {
             return Err(missing());
         }
         let _held = self.lock_execution(execution)?;
-        let mut book = self.working(execution)?.ok_or_else(missing)?;
-        self.check_lost(&book)?;
+        let mut manifest = self.load_settled(execution)?.ok_or_else(missing)?;
+        self.check_lost(&manifest)?;
         let effect =
-            book.effects.iter_mut().find(|effect| effect.key == key).ok_or_else(missing)?;
+            manifest.effects.iter_mut().find(|effect| effect.key == key).ok_or_else(missing)?;
         if effect.receipt.is_some() {
             return Ok(());
         }
-        effect.receipt = Some(KeptReceipt { receipt: receipt.clone(), received_at: time });
-        self.write_book(&mut book)
+        effect.receipt = Some(StoredReceipt { receipt: receipt.clone(), received_at: time });
+        self.write_manifest(&mut manifest)
     }
 
     fn withdraw_effect(&self, execution: &ExecutionId, key: &str) -> Result<bool, StateError> {
-        if !self.is_there(execution)? {
+        if !self.exists(execution)? {
             return Ok(false);
         }
         let _held = self.lock_execution(execution)?;
-        let Some(mut book) = self.working(execution)? else {
+        let Some(mut manifest) = self.load_settled(execution)? else {
             return Ok(false);
         };
-        self.check_lost(&book)?;
-        let before = book.effects.len();
-        book.effects.retain(|effect| effect.key != key || effect.receipt.is_some());
-        let was_there = book.effects.len() < before;
+        self.check_lost(&manifest)?;
+        let before = manifest.effects.len();
+        manifest.effects.retain(|effect| effect.key != key || effect.receipt.is_some());
+        let was_there = manifest.effects.len() < before;
         if was_there {
-            self.write_book(&mut book)?;
+            self.write_manifest(&mut manifest)?;
         }
         Ok(was_there)
     }
 
     fn effects(&self, execution: &ExecutionId) -> Result<Vec<Effect>, StateError> {
-        self.reading(execution, &mut |book| {
-            let Some(book) = self.or_rebuilt(execution, book, None)? else {
+        self.read_consistently(execution, &mut |manifest| {
+            let Some(manifest) = self.or_rebuild(execution, manifest, None)? else {
                 return Ok(Vec::new());
             };
-            self.check_lost(&book)?;
-            Ok(book.effects.iter().map(KeptEffect::effect).collect())
+            self.check_lost(&manifest)?;
+            Ok(manifest.effects.iter().map(StoredEffect::effect).collect())
         })
     }
 
     fn points(&self) -> Result<HashSet<PointId>, StateError> {
         let mut points = HashSet::new();
         for path in self.checkpoint_files()? {
-            match self.kept(&path, Aside::Never) {
+            match self.kept(&path, DamagePolicy::Leave) {
                 Ok(kept) => points.extend(kept.and_then(|kept| kept.point)),
-                // Whatever point it carried, it can no longer be gone back to.
+                // A damaged checkpoint cannot be restored, so its point is not needed.
                 Err(StateError::Damaged { .. }) => {}
                 Err(error) => return Err(error),
             }
@@ -356,7 +367,7 @@ impl States for JsonStates {
         self.remove_document(category, key)
     }
 
-    /// Removes what writers left behind that did not finish.
+    /// Removes the temporary files of writers that crashed.
     fn collect(&self) -> Result<(), StateError> {
         let folders = [CHECKPOINTS, EXECUTIONS].into_iter();
         for folder in folders.chain(Category::ALL.map(Category::name)) {
@@ -366,7 +377,8 @@ impl States for JsonStates {
                     process.bytes().all(|byte| byte.is_ascii_digit()).then_some(of)
                 });
                 let Some(of) = unfinished else { continue };
-                // Whoever writes a file beside its place holds its lock.
+                // A writer holds the lock while its temporary file exists: a free lock means that
+                // the writer is gone.
                 match file::lock(Path::new(of), Duration::ZERO) {
                     Ok(_held) => drop(file::remove(&path)?),
                     Err(StateError::Locked { .. }) => {}
@@ -377,7 +389,7 @@ impl States for JsonStates {
         Ok(())
     }
 
-    /// What was set aside is named until it is removed. Nothing is set aside here.
+    /// Reports files that were set aside until they are removed. Sets nothing aside itself.
     fn check(&self) -> Result<Vec<String>, StateError> {
         let mut found = Vec::new();
         let mut note = |looked: Result<(), StateError>| match looked {
@@ -388,14 +400,14 @@ impl States for JsonStates {
             looked => looked,
         };
         for path in self.checkpoint_files()? {
-            note(self.kept(&path, Aside::Never).map(drop))?;
+            note(self.kept(&path, DamagePolicy::Leave).map(drop))?;
         }
         for path in self.files(EXECUTIONS)? {
-            note(self.book_at(&path, Aside::Never).map(drop))?;
+            note(self.manifest_at(&path, DamagePolicy::Leave).map(drop))?;
         }
         for category in Category::ALL {
             for path in self.files(category.name())? {
-                note(self.kept_document(&path, Aside::Never).map(drop))?;
+                note(self.read_stored_document(&path, DamagePolicy::Leave).map(drop))?;
             }
         }
         for (part, files) in self.parts()? {
@@ -405,7 +417,7 @@ impl States for JsonStates {
         for folder in folders.chain(Category::ALL.map(Category::name)) {
             for path in self.names(folder)? {
                 let name = path.file_name().and_then(|name| name.to_str());
-                if name.is_some_and(|name| name::original(name).is_some()) {
+                if name.is_some_and(|name| file_name::original(name).is_some()) {
                     found.push(format!("{} was damaged and set aside", path.display()));
                 }
             }
@@ -423,7 +435,7 @@ fn only_main(execution: &ExecutionId, branch: Option<&BranchName>) -> Result<(),
     }
 }
 
-/// What cannot be read, for a list; any other failure is the list's own.
+/// Turns an error about one unreadable file into a list item; any other error fails the list.
 fn damaged(error: StateError) -> Result<Damage, StateError> {
     match error {
         StateError::Damaged { what, why } => Ok(Damage { what, why }),
@@ -435,7 +447,7 @@ fn damaged(error: StateError) -> Result<Damage, StateError> {
     }
 }
 
-/// The part of a file's name before `.json`.
+/// The file name without `.json`.
 fn stem(path: &Path) -> Option<&str> {
     path.file_name()?.to_str()?.strip_suffix(".json")
 }

@@ -1,4 +1,4 @@
-//! A store in memory, for tests and trials: nothing of it outlives the process.
+//! A store in memory, for tests and experiments. It ends with the process.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::ops::Bound::{Excluded, Unbounded};
@@ -18,16 +18,16 @@ use crate::store::{
     Blobs, CompactEffort, Head, Log, StoreError, UnreferencedBlobs, Upkeep, Usage, Write,
 };
 
-/// One handle on a store in memory. A clone is another handle on the same store, as another process
-/// would have: it sees what this one commits, not what this one has merely put.
+/// One handle on a store in memory. A clone is another handle on the same store, like one in
+/// another process: it sees what this handle committed, but not blobs that it only put.
 #[derive(Debug, Default)]
 pub struct MemoryStore {
-    kept: Arc<Mutex<Kept>>,
+    records: Arc<Mutex<Records>>,
     pending: HashMap<Digest, PackedBlob>,
 }
 
 #[derive(Debug, Default)]
-struct Kept {
+struct Records {
     head: Head,
     chain: Option<Chain>,
     changes: BTreeMap<Seq, Change>,
@@ -43,53 +43,55 @@ struct Kept {
 }
 
 impl MemoryStore {
+    /// An empty store.
     #[must_use]
     pub fn new() -> Self {
         Self::default()
     }
 
-    fn kept(&self) -> MutexGuard<'_, Kept> {
-        // A commit changes nothing before its last crash point, so a panic leaves no half of one.
-        self.kept.lock().unwrap_or_else(PoisonError::into_inner)
+    fn records(&self) -> MutexGuard<'_, Records> {
+        // A commit changes nothing before its last crash point, so a panic never leaves half a
+        // commit behind.
+        self.records.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 impl Clone for MemoryStore {
     fn clone(&self) -> Self {
-        Self { kept: Arc::clone(&self.kept), pending: HashMap::new() }
+        Self { records: Arc::clone(&self.records), pending: HashMap::new() }
     }
 }
 
 impl Log for MemoryStore {
     fn head(&self) -> Result<Head, StoreError> {
-        Ok(self.kept().head)
+        Ok(self.records().head)
     }
 
     fn commit(&mut self, expected: Head, writes: &[Write]) -> Result<Head, StoreError> {
-        let mut kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
-        if kept.head != expected {
+        let mut records = self.records.lock().unwrap_or_else(PoisonError::into_inner);
+        if records.head != expected {
             return Err(StoreError::Moved);
         }
         let head = Write::next_head(expected, writes)?;
         crash_point(CrashPoint::Commit);
-        kept.blobs.extend(self.pending.drain());
+        records.blobs.extend(self.pending.drain());
         for write in writes {
-            kept.apply(write.clone());
+            records.apply(write.clone());
         }
-        kept.head = head;
-        kept.chain = Some(kept.chain().next(head, &chain::body(writes)));
-        drop(kept);
+        records.head = head;
+        records.chain = Some(records.chain().next(head, &chain::hash_writes(writes)));
+        drop(records);
         crash_point(CrashPoint::Committed);
         Ok(head)
     }
 
     fn chain(&self) -> Result<Chain, StoreError> {
-        Ok(self.kept().chain())
+        Ok(self.records().chain())
     }
 
     fn changes_after(&self, after: Seq) -> Result<Vec<Change>, StoreError> {
         Ok(self
-            .kept()
+            .records()
             .changes
             .range((Excluded(after), Unbounded))
             .map(|(_, change)| change.clone())
@@ -97,50 +99,53 @@ impl Log for MemoryStore {
     }
 
     fn change(&self, seq: Seq) -> Result<Option<Change>, StoreError> {
-        Ok(self.kept().changes.get(&seq).cloned())
+        Ok(self.records().changes.get(&seq).cloned())
     }
 
     fn latest_of(&self, paths: &[WorkPath]) -> Result<Vec<Option<Change>>, StoreError> {
-        let kept = self.kept();
-        Ok(paths.iter().map(|path| Some(kept.changes[kept.newest.get(path)?].clone())).collect())
+        let records = self.records();
+        Ok(paths
+            .iter()
+            .map(|path| Some(records.changes[records.newest.get(path)?].clone()))
+            .collect())
     }
 
     fn latest(&self) -> Result<Vec<(WorkPath, Entry)>, StoreError> {
-        let kept = self.kept();
-        let entry = |seq| kept.changes[seq].after.clone();
-        Ok(kept.newest.iter().map(|(path, seq)| (path.clone(), entry(seq))).collect())
+        let records = self.records();
+        let entry = |seq| records.changes[seq].after.clone();
+        Ok(records.newest.iter().map(|(path, seq)| (path.clone(), entry(seq))).collect())
     }
 
     fn points(&self) -> Result<Vec<Point>, StoreError> {
-        let mut points = self.kept().points.clone();
+        let mut points = self.records().points.clone();
         points.sort_by_key(|point| point.seq);
         Ok(points)
     }
 
     fn sessions(&self) -> Result<Vec<Session>, StoreError> {
-        let mut sessions: Vec<_> = self.kept().sessions.values().cloned().collect();
+        let mut sessions: Vec<_> = self.records().sessions.values().cloned().collect();
         sessions.sort_by(|a, b| (a.started_at, &a.id).cmp(&(b.started_at, &b.id)));
         Ok(sessions)
     }
 
     fn session(&self, id: &SessionId) -> Result<Option<Session>, StoreError> {
-        Ok(self.kept().sessions.get(id).cloned())
+        Ok(self.records().sessions.get(id).cloned())
     }
 
     fn turn(&self, id: TurnId) -> Result<Option<Turn>, StoreError> {
-        Ok(self.kept().turns.get(&id).cloned())
+        Ok(self.records().turns.get(&id).cloned())
     }
 
     fn turns(&self) -> Result<Vec<Turn>, StoreError> {
-        let mut turns: Vec<Turn> = self.kept().turns.values().cloned().collect();
+        let mut turns: Vec<Turn> = self.records().turns.values().cloned().collect();
         turns.sort_by_key(|turn| (turn.opened_at, turn.id));
         Ok(turns)
     }
 
     fn live_calls(&self) -> Result<Vec<Call>, StoreError> {
-        let kept = self.kept();
+        let records = self.records();
         let mut calls: Vec<_> =
-            kept.calls.values().filter(|call| call.state.may_write()).cloned().collect();
+            records.calls.values().filter(|call| call.state.may_write()).cloned().collect();
         calls.sort_by(|a, b| {
             (a.opened_at, &a.session, &a.id).cmp(&(b.opened_at, &b.session, &b.id))
         });
@@ -149,7 +154,7 @@ impl Log for MemoryStore {
 
     fn calls_since(&self, time: Timestamp) -> Result<Vec<Call>, StoreError> {
         let ran = |call: &&Call| call.closed_at.is_none_or(|closed| closed >= time);
-        let mut calls: Vec<_> = self.kept().calls.values().filter(ran).cloned().collect();
+        let mut calls: Vec<_> = self.records().calls.values().filter(ran).cloned().collect();
         calls.sort_by(|a, b| {
             (a.opened_at, &a.session, &a.id).cmp(&(b.opened_at, &b.session, &b.id))
         });
@@ -157,21 +162,21 @@ impl Log for MemoryStore {
     }
 
     fn call(&self, session: &SessionId, id: &CallId) -> Result<Option<Call>, StoreError> {
-        Ok(self.kept().calls.get(&(session.clone(), id.clone())).cloned())
+        Ok(self.records().calls.get(&(session.clone(), id.clone())).cloned())
     }
 
     fn rewinds(&self) -> Result<Vec<RewindRecord>, StoreError> {
-        let mut rewinds = self.kept().rewinds.clone();
+        let mut rewinds = self.records().rewinds.clone();
         rewinds.sort_by_key(|rewind| rewind.began_at);
         Ok(rewinds)
     }
 
     fn last_scan(&self) -> Result<Option<Timestamp>, StoreError> {
-        Ok(self.kept().last_scan)
+        Ok(self.records().last_scan)
     }
 
     fn last_cleanup(&self) -> Result<Option<Timestamp>, StoreError> {
-        Ok(self.kept().last_cleanup)
+        Ok(self.records().last_cleanup)
     }
 }
 
@@ -184,30 +189,32 @@ impl Blobs for MemoryStore {
     }
 
     fn has(&self, digest: &Digest) -> Result<bool, StoreError> {
-        Ok(self.pending.contains_key(digest) || self.kept().blobs.contains_key(digest))
+        Ok(self.pending.contains_key(digest) || self.records().blobs.contains_key(digest))
     }
 
     fn read_packed(&self, digest: &Digest) -> Result<PackedBlob, StoreError> {
         let pending = self.pending.get(digest).cloned();
         pending
-            .or_else(|| self.kept().blobs.get(digest).cloned())
+            .or_else(|| self.records().blobs.get(digest).cloned())
             .ok_or(StoreError::MissingBlob { digest: *digest })
     }
 }
 
 impl Upkeep for MemoryStore {
     fn unreferenced(&self) -> Result<UnreferencedBlobs, StoreError> {
-        let kept = self.kept();
-        let named = kept.referenced();
-        let digests = kept.blobs.keys().filter(|digest| !named.contains(digest)).copied().collect();
-        Ok(UnreferencedBlobs { at: kept.head, digests })
+        let records = self.records();
+        let named = records.referenced();
+        let digests =
+            records.blobs.keys().filter(|digest| !named.contains(digest)).copied().collect();
+        Ok(UnreferencedBlobs { at: records.head, digests })
     }
 
     fn drop_blobs(&mut self, unreferenced: &UnreferencedBlobs) -> Result<(), StoreError> {
-        let mut kept = self.kept();
-        let moved = kept.head != unreferenced.at;
-        let named = if moved { kept.referenced() } else { HashSet::new() };
-        kept.blobs
+        let mut records = self.records();
+        let moved = records.head != unreferenced.at;
+        let named = if moved { records.referenced() } else { HashSet::new() };
+        records
+            .blobs
             .retain(|digest, _| !unreferenced.digests.contains(digest) || named.contains(digest));
         Ok(())
     }
@@ -217,30 +224,30 @@ impl Upkeep for MemoryStore {
     }
 
     fn usage(&self) -> Result<Usage, StoreError> {
-        let kept = self.kept();
-        let bytes: u64 = kept.blobs.values().map(|blob| blob.bytes.len() as u64).sum();
-        let whole = kept.blobs.values().filter(|blob| blob.encoding != Encoding::Chunks);
+        let records = self.records();
+        let bytes: u64 = records.blobs.values().map(|blob| blob.bytes.len() as u64).sum();
+        let whole = records.blobs.values().filter(|blob| blob.encoding != Encoding::Chunks);
         Ok(Usage {
             contents: whole.map(|blob| blob.size).sum(),
             kept: bytes,
             packs: bytes,
             database: 0,
-            blobs: kept.blobs.len() as u64,
-            changes: kept.changes.len() as u64,
+            blobs: records.blobs.len() as u64,
+            changes: records.changes.len() as u64,
         })
     }
 
     fn check(&self) -> Result<Vec<String>, StoreError> {
         let mut damage = Vec::new();
         let (digests, entries, points, head) = {
-            let kept = self.kept();
-            let digests: Vec<_> = kept.blobs.keys().copied().collect();
-            let entries: Vec<_> = kept
+            let records = self.records();
+            let digests: Vec<_> = records.blobs.keys().copied().collect();
+            let entries: Vec<_> = records
                 .changes
                 .values()
                 .flat_map(|change| [&change.before, &change.after].map(|e| (change.seq, e.clone())))
                 .collect();
-            (digests, entries, kept.points.clone(), kept.head)
+            (digests, entries, records.points.clone(), records.head)
         };
         for digest in digests {
             if let Err(error) = self.read(&digest, &mut |_| Ok(())) {
@@ -255,13 +262,13 @@ impl Upkeep for MemoryStore {
             }
         }
         for point in points.iter().filter(|point| point.seq > head.seq) {
-            damage.push(format!("point {} lies after the end of the log", point.id));
+            damage.push(format!("point {} is after the end of the log", point.id));
         }
         Ok(damage)
     }
 }
 
-impl Kept {
+impl Records {
     fn chain(&self) -> Chain {
         self.chain.unwrap_or_else(|| Chain::genesis(Head::default(), &RowSet::default()))
     }

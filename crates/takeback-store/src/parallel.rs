@@ -1,9 +1,9 @@
-//! The same for many, by several threads.
+//! Maps a slice on several threads.
 
 use std::thread::Builder;
 
-/// What `act` answers for each of `items`, in their order, by `threads` that share them, or by as many
-/// as the system starts.
+/// Calls `act` on each of `items`, on up to `threads` threads, and returns the results in the order
+/// of the items. Uses fewer threads if the system starts fewer.
 pub fn map_in_parallel<T: Sync, R: Send>(
     items: &[T],
     threads: usize,
@@ -32,7 +32,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_answers_are_in_order_however_many_threads_there_are() {
+    fn results_are_in_order_with_any_number_of_threads() {
         for (count, threads) in [(0, 4), (1, 4), (3, 8), (100, 1), (100, 3), (100, 7)] {
             let items: Vec<usize> = (0..count).collect();
             let doubled: Vec<usize> = (0..count).map(|item| 2 * item).collect();

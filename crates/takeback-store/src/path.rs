@@ -1,4 +1,4 @@
-//! A path as Takeback keeps it: bytes, since file names are bytes.
+//! A path as Takeback stores it: bytes, because file names are bytes.
 
 use std::collections::{HashMap, HashSet};
 use std::fmt;
@@ -8,22 +8,26 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use serde::{Deserialize, Serialize};
 
-/// Where something stands, relative to the workspace's root (`src/main.rs`), or absolute
-/// (`/etc/hosts`) when an edit call named a file outside of it.
+/// A path relative to the workspace's root (`src/main.rs`), or an absolute one (`/etc/hosts`) if an
+/// edit call named a file outside of it.
 ///
-/// Holds no empty component, no `.` and `..`, no NUL and no `/` at the end: joined to the root it
-/// cannot leave it. Ordered by bytes. A copy shares them.
+/// It has no empty component, no `.` or `..`, no NUL and no trailing `/`, so joining it to the root
+/// cannot leave the root. Ordered by bytes. Clones share the bytes.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct WorkPath(Arc<[u8]>);
 
+/// Why some bytes are not a [`WorkPath`].
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{path:?} is not a plain path: {why}")]
 pub struct InvalidPath {
+    /// The path, with invalid UTF-8 replaced.
     pub path: String,
+    /// The rule that it breaks.
     pub why: &'static str,
 }
 
 impl WorkPath {
+    /// Accepts bytes that keep the rules above; never normalizes.
     pub fn new(bytes: impl Into<Vec<u8>>) -> Result<Self, InvalidPath> {
         let bytes = bytes.into();
         let relative = bytes.strip_prefix(b"/").unwrap_or(&bytes);
@@ -39,18 +43,19 @@ impl WorkPath {
         Err(InvalidPath { path: String::from_utf8_lossy(&bytes).into_owned(), why })
     }
 
+    /// The bytes of the path.
     #[must_use]
     pub fn as_bytes(&self) -> &[u8] {
         &self.0
     }
 
-    /// Whether this path lies outside the workspace.
+    /// Whether this path is outside the workspace.
     #[must_use]
     pub fn is_outside(&self) -> bool {
         self.0.starts_with(b"/")
     }
 
-    /// The folder it stands in; `None` directly below the root (or below `/`).
+    /// The folder that contains it; `None` directly below the root (or below `/`).
     #[must_use]
     pub fn parent(&self) -> Option<Self> {
         let cut = self.0.iter().rposition(|b| *b == b'/').filter(|cut| *cut > 0)?;
@@ -62,19 +67,20 @@ impl WorkPath {
         std::iter::successors(self.parent(), Self::parent)
     }
 
+    /// The last component.
     #[must_use]
     pub fn file_name(&self) -> &[u8] {
         let cut = self.0.iter().rposition(|b| *b == b'/').map_or(0, |cut| cut + 1);
         &self.0[cut..]
     }
 
-    /// Number of components: an order in which a folder always differs from what it holds.
+    /// The number of components. A folder's depth is always less than that of anything in it.
     #[must_use]
     pub fn depth(&self) -> usize {
         self.0.iter().filter(|b| **b == b'/').count()
     }
 
-    /// Whether this path is `folder` or lies below it.
+    /// Whether this path is `folder` or below it.
     #[must_use]
     pub fn is_within(&self, folder: &[u8]) -> bool {
         match self.0.strip_prefix(folder) {
@@ -83,7 +89,7 @@ impl WorkPath {
         }
     }
 
-    /// For people: bytes that are not UTF-8 are replaced, control characters escaped.
+    /// The path for display: invalid UTF-8 is replaced, control characters are escaped.
     #[must_use]
     pub fn display(&self) -> String {
         let mut shown = String::new();
@@ -98,8 +104,8 @@ impl WorkPath {
     }
 }
 
-/// Finds the outermost of some folders that a path is in. Each folder is looked up once, however many paths
-/// are in it and however deep it is.
+/// Finds, for a path, the outermost of some folders that contains it. Each folder is looked up
+/// once, however many paths are in it.
 #[derive(Debug)]
 pub struct OuterFolders<'a> {
     among: HashSet<&'a WorkPath>,
@@ -107,10 +113,12 @@ pub struct OuterFolders<'a> {
 }
 
 impl<'a> OuterFolders<'a> {
+    /// A finder for these folders.
     pub fn among(folders: impl IntoIterator<Item = &'a WorkPath>) -> Self {
         Self { among: folders.into_iter().collect(), known: HashMap::new() }
     }
 
+    /// The outermost of the folders that contains `path`; `path` itself does not count.
     pub fn above(&mut self, path: &WorkPath) -> Option<WorkPath> {
         let mut unknown = Vec::new();
         let mut top = None;
@@ -169,7 +177,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_plain_paths_are_taken() {
+    fn only_plain_paths_are_accepted() {
         for good in [&b"a"[..], b"a/b", b"/etc/hosts", b"...", b"-x", b"\xff\n"] {
             assert!(WorkPath::new(good).is_ok(), "{good:?}");
         }

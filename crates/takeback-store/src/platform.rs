@@ -18,14 +18,14 @@ compile_error!(
     "Takeback runs on Linux only: docs/design/porting.md lists what another system needs."
 );
 
-/// Two existing names swap what they name, in one step that no other process sees half done. Fails,
-/// with nothing changed, where [`is_unsupported`] says so.
+/// Swaps two existing names in one step, which no other process sees half done. Fails without
+/// changing anything where [`is_unsupported`] says so.
 pub(crate) fn exchange(a: impl AsFd, a_name: &[u8], b: impl AsFd, b_name: &[u8]) -> io::Result<()> {
     Ok(rustix::fs::renameat_with(a, a_name, b, b_name, RenameFlags::EXCHANGE)?)
 }
 
-/// Renames, and fails if the new name exists: another process that makes it at the same moment keeps
-/// its file. Fails, with nothing changed, where [`is_unsupported`] says so.
+/// Renames, and fails if the new name exists: a file that another process creates there at the same
+/// moment survives. Fails without changing anything where [`is_unsupported`] says so.
 pub(crate) fn rename_to_new(
     from: impl AsFd,
     from_name: &[u8],
@@ -35,25 +35,26 @@ pub(crate) fn rename_to_new(
     Ok(rustix::fs::renameat_with(from, from_name, to, to_name, RenameFlags::NOREPLACE)?)
 }
 
-/// As [`rename_to_new`], by paths.
+/// Like [`rename_to_new`], by path.
 pub(crate) fn rename_path_to_new(from: &Path, to: &Path) -> io::Result<()> {
     Ok(rustix::fs::renameat_with(CWD, from, CWD, to, RenameFlags::NOREPLACE)?)
 }
 
-/// What [`exchange`] and [`rename_to_new`] fail with on a file system (NFS, FUSE) or a kernel that
-/// has only plain renames.
+/// The error of [`exchange`] and [`rename_to_new`] on a file system (NFS, FUSE) or kernel that has
+/// only plain renames.
 pub(crate) fn unsupported_rename() -> io::Error {
     Errno::INVAL.into()
 }
 
-/// Whether a kind of rename, or a file without a name, is missing on this file system or kernel.
+/// Whether an operation failed because this file system or kernel lacks that kind of rename or
+/// unnamed files.
 #[must_use]
 pub fn is_unsupported(error: &io::Error) -> bool {
     is_any_of(error, &[Errno::INVAL, Errno::NOSYS, Errno::OPNOTSUPP])
 }
 
-/// A new file without a name, for its owner alone, on the file system of `folder`. It vanishes with
-/// the process unless [`name_file`] names it.
+/// Creates a file without a name, accessible only to the owner, on the file system of `folder`. It
+/// disappears with the process unless [`name_file`] names it.
 pub(crate) fn create_unnamed(folder: impl AsFd) -> io::Result<File> {
     let flags = OFlags::TMPFILE | OFlags::RDWR | OFlags::CLOEXEC;
     Ok(File::from(rustix::fs::openat(folder, c".", flags, Mode::from_raw_mode(0o600))?))
@@ -72,14 +73,14 @@ pub fn lacks_unnamed_files(error: &io::Error) -> bool {
     is_unsupported(error) || is_any_of(error, &[Errno::ISDIR])
 }
 
-/// Sets the mode of a folder that is open only as a place (`O_PATH`): its mode may let nobody read it.
+/// Sets the mode of a folder opened with `O_PATH`, which works even if its mode forbids reading it.
 pub(crate) fn set_mode_by_path(folder: &OwnedFd, mode: u32) -> io::Result<()> {
-    // fchmod refuses such a descriptor.
+    // fchmod rejects an `O_PATH` descriptor.
     Ok(rustix::fs::chmod(descriptor_path(folder), Mode::from_raw_mode(mode))?)
 }
 
-/// Frees the blocks of a part of a file, which reads as zeros from then on; does nothing where the file
-/// system cannot.
+/// Frees the blocks of a part of a file, which then reads as zeros. Does nothing where the file
+/// system cannot do that.
 pub(crate) fn punch(file: &File, offset: u64, length: u64) -> io::Result<()> {
     let flags = FallocateFlags::PUNCH_HOLE | FallocateFlags::KEEP_SIZE;
     match rustix::fs::fallocate(file, flags, offset, length) {
@@ -88,8 +89,8 @@ pub(crate) fn punch(file: &File, offset: u64, length: u64) -> io::Result<()> {
     }
 }
 
-/// A path that leads to an open file or folder, whatever its names are now. Only this process can use
-/// it, and only where `/proc` is mounted.
+/// A path to an open file or folder that works even after it was renamed or removed. Only this
+/// process can use it, and only where `/proc` is mounted.
 #[must_use]
 pub fn descriptor_path(file: impl AsFd) -> String {
     format!("/proc/self/fd/{}", file.as_fd().as_raw_fd())

@@ -1,98 +1,122 @@
-//! A checkpoint: a position in the log that can be gone back to.
+//! Points: positions in the log that a rewind can go back to.
 
 use serde::{Deserialize, Serialize};
 
 use crate::id::{PointId, Seq, SessionId, Timestamp};
 
+/// A position in the log that a rewind can go back to.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Point {
+    /// Its id.
     pub id: PointId,
-    /// Every change up to and including this one lies before the point.
+    /// The last change before the point.
     pub seq: Seq,
-    /// `None`: made by hand; it stands for all agents.
+    /// The session it belongs to. `None` if the user made it; then it counts for all agents.
     pub session: Option<SessionId>,
+    /// Why it was made.
     pub kind: PointKind,
+    /// A description for display, such as the prompt.
     pub description: String,
+    /// The user's own name for it. A point with a label never expires.
     pub label: Option<String>,
+    /// Whether the user pinned it. A pinned point never expires.
     pub pinned: bool,
+    /// When it was made.
     pub created_at: Timestamp,
-    /// Other ids it is known by: message uuid, prompt id. In the order in which they were learned.
+    /// Other ids of the point (message uuid, prompt id), in the order in which Takeback learned
+    /// them.
     pub message_ids: Vec<String>,
+    /// The state of the user's Git repository at that time, if there is one.
     pub git: Option<GitState>,
+    /// How the state of the tree was known.
     #[serde(rename = "vouchedBy")]
     pub basis: PointBasis,
 }
 
 impl Point {
-    /// Whether it goes when there are too many: it is one of the list, with neither label nor pin.
+    /// Whether it may be dropped when there are too many points: it is not a safety point and has
+    /// neither label nor pin.
     #[must_use]
     pub fn may_expire(&self) -> bool {
         self.kind != PointKind::Safety && !self.pinned && self.label.is_none()
     }
 }
 
+/// Why a point was made.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub enum PointKind {
+    /// Before a prompt.
     Prompt,
+    /// By the user, with `takeback checkpoint`.
     Manual,
+    /// At a step of an agent's execution.
     Step,
-    /// Made by Takeback itself before a rewind.
+    /// Made by Takeback before a rewind.
     Safety,
 }
 
-/// On whose word the tree was as the point has it.
+/// How Takeback knew the state of the tree when it made the point.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub enum PointBasis {
-    /// Everything the point speaks of was looked at when it was made.
+    /// A scan read everything when the point was made.
     #[default]
     Scan,
-    /// Only folders of which the kernel had told were looked at, since the scan before it. A store
-    /// through a memory map is not told, and shows at the next scan.
+    /// Takeback read only the folders for which the kernel had reported events since the last scan.
+    /// Writes through a memory map are not reported; the next scan finds them.
     Watch,
 }
 
-/// Where the user's repository stood. For people; never restored.
+/// The state of the user's Git repository, for display; never restored.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct GitState {
+    /// The commit that is checked out; `None` before the first commit.
     pub head: Option<String>,
+    /// The branch that is checked out; `None` if HEAD is detached.
     pub branch: Option<String>,
 }
 
-/// Which points are asked for. Answers are oldest first.
+/// Selects points. Results are oldest first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum PointQuery<'a> {
+    /// The point with this id.
     Id(PointId),
-    /// All of one moment of the log.
+    /// All points at one position of the log.
     At(Seq),
-    /// Of this moment or later, as many as this, those first that come first.
+    /// The first `most` points at this position or later.
     From {
+        /// The lowest position.
         seq: Seq,
+        /// The limit.
         most: usize,
     },
-    /// As many as this, the newest.
+    /// The newest `most` points.
     Newest {
+        /// Which points count.
         filter: PointFilter,
+        /// The limit.
         most: usize,
     },
-    /// The newest of a session's prompts.
+    /// The newest prompt point of a session.
     LastPromptOf(&'a SessionId),
-    /// Those that somebody may mean by this: with this id or label, with an id that begins like
-    /// this (at least four hex digits), with a message id that this is, or that ends it after a colon.
+    /// The points that a user may mean by this text: its id or label, the start of its id (at least
+    /// four hex digits), one of its message ids, or text that ends with a colon and a message id.
     Name(&'a str),
 }
 
-/// Whether the points that Takeback makes before rewinds are meant too.
+/// Whether to include the safety points that Takeback makes before rewinds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum PointFilter {
+    /// All points.
     All,
+    /// All points except safety points.
     WithoutSafety,
 }
 
 impl PointQuery<'_> {
-    /// What it asks for, of all points (oldest first).
+    /// The selected ones of `points`, which must be all points, oldest first.
     #[must_use]
     pub fn select(self, mut points: Vec<Point>) -> Vec<Point> {
         match self {
@@ -127,19 +151,20 @@ impl PointQuery<'_> {
 }
 
 impl PointFilter {
+    /// Whether `point` passes the filter.
     #[must_use]
     pub fn includes(self, point: &Point) -> bool {
         self == Self::All || point.kind != PointKind::Safety
     }
 }
 
-/// The message ids that a name may stand for: itself, and what follows a colon in it.
+/// The message ids that a name may mean: the whole name, and the part after each colon.
 pub(crate) fn messages_in(name: &str) -> Vec<&str> {
     let colons = name.match_indices(':').map(|(at, _)| &name[at + 1..]);
     std::iter::once(name).chain(colons).collect()
 }
 
-/// The first and the last id that begin like this.
+/// The lowest and the highest id that start with these hex digits.
 pub(crate) fn id_prefix(name: &str) -> Option<(u64, u64)> {
     const DIGITS: usize = 16;
     if !(4..=DIGITS).contains(&name.len()) || !name.bytes().all(|b| b.is_ascii_hexdigit()) {

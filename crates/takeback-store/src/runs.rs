@@ -1,10 +1,10 @@
-//! The log in brief: neighbouring changes of a path by one author, as one.
+//! Runs of changes: neighbouring changes of one path by one author, merged.
 //!
-//! What a plan needs of a long history: where each author's work began and where it ended. Only what
-//! nothing tells apart is put together: a change by which a file comes or goes stands alone, and so
-//! does one that a rewind took back without its neighbour, one whose author is in doubt, and one that
-//! brings back what stood there before. Where something comes back, the sessions count, too. Authors are
-//! those that are known now.
+//! A plan needs from a long history only where each author's work began and ended. A change is a
+//! run of its own if it creates or deletes the file, if a rewind cancelled it without its
+//! neighbour, if its author is unclear, or if it brings back an earlier state of the file. Where a
+//! state comes back, changes of different sessions are not merged either. Authors are the ones
+//! known now.
 
 use std::collections::hash_map::Entry as Slot;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
@@ -18,54 +18,59 @@ use crate::id::{CallId, Seq, SessionId};
 use crate::path::WorkPath;
 use crate::session::Call;
 
-/// Changes of one path by one hand, with nobody else's between them. A hand is a session, people, or
-/// all of some sessions that the reader does not tell apart.
+/// Consecutive changes of one path by one author. The author is a session, the user, or a set of
+/// sessions that the caller asked to merge.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ChangeRun {
-    /// Oldest first, at least one.
+    /// The changes, oldest first; at least one.
     pub seqs: Vec<Seq>,
-    /// Before the first.
+    /// The entry before the first change.
     pub before: Entry,
-    /// After the last.
+    /// The entry after the last change.
     pub after: Entry,
-    /// Of the first; the others are of the same kind, and by the same hand.
+    /// The author of the first change. The others have the same author, or one of the merged
+    /// sessions.
     pub author: Author,
-    /// Of the first. [`Evidence::OpenWindow`] stands alone.
+    /// The evidence of the first change. A change with [`Evidence::OpenWindow`] is a run of its
+    /// own.
     pub evidence: Evidence,
-    /// As of [`Change::cancels`].
+    /// The changes that this run cancels, as in [`Change::cancels`].
     pub cancels: Vec<Seq>,
-    /// Of those of them that an agent's call made without naming the path, once each, in order.
+    /// The attributions of the changes that an agent's call made without naming the path, each
+    /// once, in order.
     pub inferred: Vec<Arc<Attribution>>,
 }
 
-/// The runs of one path after some moment, oldest first; never empty.
+/// The runs of one path after some position of the log.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PathRuns {
+    /// The path.
     pub path: WorkPath,
+    /// Its runs, oldest first; never empty.
     pub runs: Vec<ChangeRun>,
 }
 
 impl PathRuns {
-    /// What stood here at the moment after which the changes came.
+    /// The entry before the first run.
     #[must_use]
     pub fn at_start(&self) -> &Entry {
         &self.runs[0].before
     }
 
-    /// What stood here after the last change.
+    /// The entry after the last run.
     #[must_use]
     pub fn at_end(&self) -> &Entry {
         &self.runs[self.runs.len() - 1].after
     }
 }
 
-/// The calls that changes name as their authors.
+/// The calls that changes name as their authors, each looked up once.
 #[derive(Debug, Default)]
-pub struct CallLookup(HashMap<SessionId, HashMap<CallId, Option<Call>>>);
+pub(crate) struct CallLookup(HashMap<SessionId, HashMap<CallId, Option<Call>>>);
 
 impl CallLookup {
-    /// Looks a call up, once.
-    pub fn learn<E>(
+    /// Calls `look_up` unless the call was looked up before.
+    pub(crate) fn look_up_once<E>(
         &mut self,
         session: &SessionId,
         id: &CallId,
@@ -92,12 +97,13 @@ impl CallLookup {
     }
 }
 
-/// The changes (oldest first) by path, in brief. The sessions of `as_one` are one hand.
+/// Groups changes (oldest first) by path and into runs. The sessions in `merged` count as one
+/// author.
 #[must_use]
-pub fn group_runs(
+pub(crate) fn group_runs(
     changes: Vec<Change>,
     calls: &CallLookup,
-    as_one: &BTreeSet<SessionId>,
+    merged: &BTreeSet<SessionId>,
 ) -> Vec<PathRuns> {
     let mut sessions: HashMap<SessionId, i64> = HashMap::new();
     // Most paths have one change: a vector that grows by itself would keep room for four.
@@ -107,42 +113,43 @@ pub fn group_runs(
     for mut change in changes {
         let Attribution { author, evidence } = calls.attribution(&change);
         (change.author, change.evidence) = (author, evidence);
-        let hand = match &change.author {
+        let author_key = match &change.author {
             Author::Agent { .. } if change.evidence == Evidence::OpenWindow => None,
             Author::Agent { session, .. } => {
                 let next = sessions.len() as i64;
                 let session_number = *sessions.entry(session.clone()).or_insert(next);
-                Some(AuthorKey { session: session_number, is_as_one: as_one.contains(session) })
+                Some(AuthorKey { session: session_number, is_merged: merged.contains(session) })
             }
             Author::Human => Some(HUMAN),
             _ => None,
         };
         let is_file = |entry: &Entry| matches!(entry, Entry::File { .. });
-        let lean = ChangeOutline {
+        let outline = ChangeOutline {
             seq: change.seq,
-            hand: hand.filter(|_| is_file(&change.before) && is_file(&change.after)),
+            author_key: author_key.filter(|_| is_file(&change.before) && is_file(&change.after)),
             states: [mark(&change.before), mark(&change.after)],
             cancels: change.cancels.clone(),
         };
-        let (leans, changes) = paths.entry(change.path.clone()).or_insert_with(one);
-        leans.push(lean);
+        let (outlines, changes) = paths.entry(change.path.clone()).or_insert_with(one);
+        outlines.push(outline);
         changes.push(change);
     }
     let mut last = LastInferred::default();
-    let mut runs = |leans: &[ChangeOutline], changes: Vec<Change>| {
+    let mut runs = |outlines: &[ChangeOutline], changes: Vec<Change>| {
         let mut changes = changes.into_iter();
-        let groups = groups(leans).into_iter();
-        let mut join = |changes: Vec<Change>| together(changes, &mut last);
-        groups.map(|group| join(changes.by_ref().take(group.len()).collect())).collect()
+        let groups = groups(outlines).into_iter();
+        let mut merge = |changes: Vec<Change>| merge_changes(changes, &mut last);
+        groups.map(|group| merge(changes.by_ref().take(group.len()).collect())).collect()
     };
     paths
         .into_iter()
-        .map(|(path, (leans, changes))| PathRuns { path, runs: runs(&leans, changes) })
+        .map(|(path, (outlines, changes))| PathRuns { path, runs: runs(&outlines, changes) })
         .collect()
 }
 
-/// These changes, at least one, as one. Their authors are those that are known now.
-fn together(changes: Vec<Change>, last: &mut LastInferred) -> ChangeRun {
+/// Makes one run of these changes. There must be at least one, and the authors must be the ones
+/// known now.
+fn merge_changes(changes: Vec<Change>, last: &mut LastInferred) -> ChangeRun {
     let seqs = changes.iter().map(|change| change.seq).collect();
     let mut inferred = Vec::new();
     for change in &changes {
@@ -183,30 +190,30 @@ impl LastInferred {
     }
 }
 
-/// Whose a change is.
+/// The author of a change, for comparison.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct AuthorKey {
-    /// Its number.
+    /// The number of the session.
     pub(crate) session: i64,
-    /// It is one of those that the reader does not tell apart.
-    pub(crate) is_as_one: bool,
+    /// Whether it is one of the merged sessions.
+    pub(crate) is_merged: bool,
 }
 
-/// People, who are no session.
-pub(crate) const HUMAN: AuthorKey = AuthorKey { session: -1, is_as_one: false };
+/// The user, who has no session.
+pub(crate) const HUMAN: AuthorKey = AuthorKey { session: -1, is_merged: false };
 
-/// What decides whether a change is put together with its neighbours.
+/// The parts of a change that decide whether it is merged with its neighbours.
 #[derive(Debug)]
 pub(crate) struct ChangeOutline {
     pub(crate) seq: Seq,
-    /// Whose it is; none: it stands alone.
-    pub(crate) hand: Option<AuthorKey>,
-    /// Numbers of what stood there before and after; the same for the same.
+    /// `None` if the change must be a run of its own.
+    pub(crate) author_key: Option<AuthorKey>,
+    /// Hashes of the entries before and after.
     pub(crate) states: [u64; 2],
     pub(crate) cancels: Vec<Seq>,
 }
 
-/// Which neighbours among the changes of one path (oldest first) go together.
+/// Divides the changes of one path (oldest first) into runs.
 pub(crate) fn groups<'a>(
     changes: impl IntoIterator<Item = &'a ChangeOutline>,
 ) -> Vec<Range<usize>> {
@@ -223,18 +230,20 @@ pub(crate) fn groups<'a>(
             divided[at] |= taken[at] != taken[at - 1];
         }
     }
-    // What a return takes the effect of depends on who made it.
+    // Which changes a return makes void depends on their sessions.
     let has_returns = divide_at_returns(&changes, &mut divided);
     let is_one_hand = |a: Option<AuthorKey>, b: Option<AuthorKey>| match (a, b) {
         (Some(a), Some(b)) => {
-            a.session == b.session || (!has_returns && a.is_as_one && b.is_as_one)
+            a.session == b.session || (!has_returns && a.is_merged && b.is_merged)
         }
         _ => false,
     };
     let mut groups: Vec<Range<usize>> = Vec::new();
     for (at, change) in changes.iter().enumerate() {
         match groups.last_mut() {
-            Some(group) if is_one_hand(changes[at - 1].hand, change.hand) && !divided[at] => {
+            Some(group)
+                if is_one_hand(changes[at - 1].author_key, change.author_key) && !divided[at] =>
+            {
                 group.end = at + 1;
             }
             _ => groups.push(at..at + 1),
@@ -243,17 +252,17 @@ pub(crate) fn groups<'a>(
     groups
 }
 
-/// What stood there before and is brought back must be seen to have stood there, and the change that
-/// brings it back, too. Answers whether there is any.
+/// Divides the changes where an earlier state comes back: both the state and the change that
+/// restores it must stay visible. Returns whether there is any.
 fn divide_at_returns(changes: &[&ChangeOutline], divided: &mut [bool]) -> bool {
     let Some(first) = changes.first() else { return false };
     let mut has_returns = false;
-    // By state: before which change it stood.
-    let mut stood: HashMap<u64, usize> = HashMap::from([(first.states[0], 0)]);
+    // For each state, the change before which it was current.
+    let mut positions: HashMap<u64, usize> = HashMap::from([(first.states[0], 0)]);
     for (at, change) in changes.iter().enumerate() {
-        if let Some(stood) = stood.insert(change.states[1], at + 1) {
+        if let Some(earlier) = positions.insert(change.states[1], at + 1) {
             has_returns = true;
-            for border in [stood, at, at + 1] {
+            for border in [earlier, at, at + 1] {
                 if let Some(divided) = divided.get_mut(border) {
                     *divided = true;
                 }

@@ -1,4 +1,4 @@
-//! Who works in a workspace: sessions, their turns, their tool calls.
+//! Sessions of agents, their turns and their tool calls.
 
 use serde::{Deserialize, Serialize};
 
@@ -10,6 +10,7 @@ use crate::path::WorkPath;
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Session {
+    /// The agent's own id of the conversation.
     pub id: SessionId,
     /// The program, as it calls itself (`claude`, `run`).
     pub agent: Option<String>,
@@ -17,16 +18,19 @@ pub struct Session {
     pub parent: Option<SessionId>,
     /// The process whose death ends it, where that is known.
     pub owner: Option<Process>,
+    /// When it started.
     pub started_at: Timestamp,
+    /// When it ended; `None` while it is open or its end is unknown.
     pub ended_at: Option<Timestamp>,
+    /// When it was archived. Retention deletes it some days later.
     pub archived_at: Option<Timestamp>,
     /// The turn under way.
     pub open_turn: Option<TurnId>,
 }
 
 impl Session {
-    /// The session that this one is a part of, as a subagent's is: its parent, if it is named below it
-    /// (`parent/part`). Otherwise it is a whole.
+    /// The session that this one is a part of, for a subagent's session: its parent, if its id is
+    /// below the parent's (`parent/part`). `None` for a session of its own.
     #[must_use]
     pub fn whole(&self) -> Option<&SessionId> {
         let below = |parent: &&SessionId| {
@@ -36,24 +40,30 @@ impl Session {
     }
 }
 
-/// A running process, told apart from a later one with the same number by its start.
+/// A running process. Its start time distinguishes it from a later process with the same pid.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Process {
+    /// The process id.
     pub pid: u32,
     /// Clock ticks since boot, as the kernel counts them.
     pub started: u64,
 }
 
-/// One prompt, and all that the agent does for it.
+/// One prompt and everything the agent does for it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Turn {
+    /// Its id.
     pub id: TurnId,
+    /// The session it belongs to.
     pub session: SessionId,
     /// The agent's id of the user's message.
     pub message: Option<String>,
+    /// The prompt.
     pub prompt: String,
+    /// When the prompt came.
     pub opened_at: Timestamp,
+    /// When the agent finished; `None` while it works.
     pub closed_at: Option<Timestamp>,
 }
 
@@ -61,40 +71,48 @@ pub struct Turn {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Call {
+    /// The session it belongs to.
     pub session: SessionId,
+    /// The agent's own id of the call.
     pub id: CallId,
+    /// The turn it belongs to.
     pub turn: TurnId,
+    /// The name of the tool.
     pub tool: String,
+    /// What it may write.
     pub kind: CallKind,
+    /// How far it is.
     pub state: CallState,
+    /// When the agent announced it.
     pub opened_at: Timestamp,
-    /// When it began to run, where the agent said how long it took: before that it waited for the
-    /// person's permission.
+    /// When it began to run, if the agent reported a duration: before that it waited for the user's
+    /// permission.
     #[serde(default)]
     pub began_at: Option<Timestamp>,
+    /// When it ended; `None` while it may run.
     pub closed_at: Option<Timestamp>,
-    /// Of a call that went to the background: when files last changed in step with it.
+    /// For a background call: when files last changed while it ran.
     #[serde(default)]
     pub active_at: Option<Timestamp>,
 }
 
-/// How much earlier or later than its call a file may seem to have changed: hooks are delivered with a
-/// delay, and file times come from a coarser clock.
+/// How many milliseconds before or after its call a file's change time may be: hooks arrive late,
+/// and file times come from a coarser clock.
 pub const SLACK_MS: i64 = 250;
 
 impl Call {
-    /// Whether this call can have changed `path` at `changed_at`, by the times that are known. What
-    /// cannot be dated is not ruled out.
+    /// Whether this call can have changed `path` at `changed_at`, according to the known times. A
+    /// change without a time is not ruled out.
     #[must_use]
     pub fn may_have_made(&self, path: &WorkPath, changed_at: Option<Timestamp>) -> bool {
         if self.state == CallState::Rejected {
             return false;
         }
-        // A file that came with a folder that was moved keeps its time from before the call.
+        // A file inside a moved folder keeps its time from before the call.
         let Some(at) = changed_at.filter(|at| at.0 >= self.opened_at.0 - SLACK_MS) else {
             return true;
         };
-        // A call that succeeded wrote what it named, however late the hook came that says so.
+        // A successful call wrote the paths it named, however late its hook arrived.
         let wrote_it = matches!(self.state, CallState::Done | CallState::Settling)
             && self.kind.paths().contains(path);
         let began = self.began_at.filter(|_| !wrote_it);
@@ -102,17 +120,17 @@ impl Call {
             && self.closed_at.is_none_or(|closed| at.0 <= closed.0 + SLACK_MS)
     }
 
-    /// How certain it is that this call made a change that was recorded as its own in `turn`; `None`:
+    /// The evidence that this call made a change that was recorded as its own in `turn`. `None` if
     /// it did not.
     pub(crate) fn evidence_of(&self, change: &Change, turn: TurnId) -> Option<Evidence> {
         let recorded = change.evidence;
-        // Agents that give calls no id run the same call again under the same one.
+        // Agents without call ids reuse the same id when they run a call again.
         if self.turn != turn || change.time < self.opened_at || recorded == Evidence::AfterEdit {
             return Some(recorded);
         }
         match self.state {
             CallState::Rejected => None,
-            // What happens in the background stays in doubt.
+            // Changes by a background call stay unclear.
             _ if self.active_at.is_some() => Some(recorded),
             CallState::Open | CallState::Overtaken | CallState::Background | CallState::CutOff => {
                 Some(recorded)
@@ -127,38 +145,48 @@ impl Call {
     }
 }
 
+/// What a call may write.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "camelCase")]
 pub enum CallKind {
     /// Writes these paths and no others.
-    Edit { paths: Vec<WorkPath> },
-    /// May write anything, and is known to write `paths`. `command` is for people.
+    Edit {
+        /// The paths.
+        paths: Vec<WorkPath>,
+    },
+    /// May write anything, and is known to write `paths`. `command` is for display.
     Shell {
+        /// The command line.
         command: Option<String>,
+        /// Paths that it is known to write.
         #[serde(default)]
         paths: Vec<WorkPath>,
     },
 }
 
+/// How far a call is, and how it ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub enum CallState {
+    /// It runs.
     Open,
-    /// Another call of its session began or ended after it, and nobody said that it did: agents run
-    /// several at once, so it may still write.
+    /// Another call of its session began or ended later, and no hook reported the end of this one.
+    /// Agents run several calls at once, so it may still write.
     Overtaken,
-    /// It answered, but what it started still runs.
+    /// It returned, but a process that it started still runs.
     Background,
-    /// It ended, and a hook of the agent's own may still change what it named (a formatter), until the
-    /// session's next event.
+    /// It ended, but one of the agent's own hooks (a formatter) may still change the paths it
+    /// named, until the session's next event.
     Settling,
+    /// It succeeded.
     Done,
+    /// It failed; it may have written before.
     Failed,
-    /// It is over, and it is not known when it ran.
+    /// It is over; when it ran is not known.
     CutOff,
-    /// The person stopped it; it ran until `closed_at`.
+    /// The user stopped it; it ran until `closed_at`.
     Interrupted,
-    /// The person refused it; it never ran.
+    /// The user refused it; it never ran.
     Rejected,
 }
 
@@ -173,6 +201,7 @@ impl CallKind {
 }
 
 impl CallState {
+    /// Whether a call in this state may still write.
     #[must_use]
     pub fn may_write(self) -> bool {
         matches!(self, Self::Open | Self::Overtaken | Self::Background | Self::Settling)

@@ -1,4 +1,4 @@
-//! The store on disk: a SQLite database for everything but contents, and packs next to it for those.
+//! The store on disk: a SQLite database for records, and packs next to it for contents.
 //!
 //! `docs/design/store-format.md` describes every byte. Only this folder has SQL; files are written by
 //! [`crate::disk`].
@@ -15,7 +15,7 @@ mod repack;
 mod rows;
 mod runs;
 mod schema;
-pub mod state;
+mod state;
 mod summary;
 mod sums;
 mod upkeep;
@@ -34,6 +34,7 @@ use self::last_commit::LastCommit;
 use self::pack::Packs;
 use self::rows::RowError;
 use self::schema::{error_at, io_error};
+pub use self::state::SqliteStates;
 pub use self::summary::{ActiveSession, LastPoint, StoreSummary, summarize};
 use crate::blob::Digest;
 use crate::disk;
@@ -65,7 +66,7 @@ pub struct SqliteStore {
 enum KnownBlobs {
     NotRead,
     Some,
-    /// There were none: a first snapshot is running, and has put these. No lookup is needed for each.
+    /// There were none: a first scan is running and has put these. No lookup is needed for each.
     Only(HashSet<Digest>),
 }
 
@@ -115,7 +116,7 @@ impl SqliteStore {
             Ok(()) => disk::sync_folder(dir).map_err(failed)?,
             Err(error) => {
                 disk::remove_store_file(&temporary).map_err(failed)?;
-                // The database of another creator is as good.
+                // Another process created it at the same time: use that one.
                 if !database.exists() {
                     return Err(error);
                 }

@@ -4,7 +4,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::Once;
 
 use takeback_core::execution::{RollbackFiles, rollback_to};
-use takeback_store::disk::{self, CrashPoint, Stopped};
+use takeback_store::disk::{self, CrashPoint, SimulatedCrash};
 use takeback_testkit::Sandbox;
 
 use crate::{Places, agent, execution, five_steps, initial, nothing, undisturbed};
@@ -15,7 +15,7 @@ fn stopped(n: u64, work: impl FnOnce()) -> Option<CrashPoint> {
     QUIET.call_once(|| {
         let usual = std::panic::take_hook();
         std::panic::set_hook(Box::new(move |panic| {
-            if !panic.payload().is::<Stopped>() {
+            if !panic.payload().is::<SimulatedCrash>() {
                 usual(panic);
             }
         }));
@@ -24,7 +24,7 @@ fn stopped(n: u64, work: impl FnOnce()) -> Option<CrashPoint> {
     let ended = catch_unwind(AssertUnwindSafe(work));
     disk::stop_at(None);
     let Err(panic) = ended else { return None };
-    match panic.downcast::<Stopped>() {
+    match panic.downcast::<SimulatedCrash>() {
         Ok(stopped) => Some(stopped.0),
         Err(panic) => resume_unwind(panic),
     }

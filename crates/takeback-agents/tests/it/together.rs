@@ -38,8 +38,8 @@ fn the_slower_of_two_runs_loses_and_says_so() {
         assert_eq!(
             source.unwrap().to_string(),
             format!(
-                "ckpt-exec-1-{cut_in} was to follow ckpt-exec-1-{parent}.a1, but branch main \
-                 stands at ckpt-exec-1-5.a1"
+                "ckpt-exec-1-{cut_in} must follow ckpt-exec-1-{parent}.a1, but branch main \
+                 is at ckpt-exec-1-5.a1"
             )
         );
         let (values, _) = undisturbed();

@@ -15,7 +15,7 @@ use std::fs::File;
 use std::io::{self, Write};
 use std::os::unix::fs::FileExt as _;
 
-use takeback_store::blob::Encoding;
+use takeback_store::Encoding;
 use takeback_store::{
     Change, Digest, Entry, PackedBlob, Point, Session, Timestamp, Turn, WorkPath,
 };
@@ -39,7 +39,7 @@ const METADATA_MAX: u64 = 256 << 20;
 const METADATA_COUNT_MAX: u64 = 2_000_000;
 const BLOB_COUNT_MAX: u64 = 4_000_000;
 /// Contents above this are cut into parts.
-const PART_MAX: u64 = takeback_store::blob::CHUNKED_ABOVE;
+const PART_MAX: u64 = takeback_store::CHUNKED_ABOVE;
 /// Milliseconds of the year 10000, which no clock shows.
 const TIME_END: Timestamp = Timestamp(253_402_300_800_000);
 

@@ -5,7 +5,7 @@ use std::io::Write;
 
 use takeback_store::{
     Author, Change, Digest, Entry, NotCapturedReason, PackedBlob, Point, PointId, PointKind, Seq,
-    Session, SessionId, Store, StoreError, Timestamp, Turn, WorkPath, blob,
+    Session, SessionId, Store, StoreError, Timestamp, Turn, WorkPath,
 };
 
 use super::bundle::{BundleError, BundleWriter, Piece, WriteError};
@@ -390,7 +390,7 @@ fn write_blob(
     let damaged = || StoreError::DamagedBlob { digest: *digest };
     let whole = store.read_packed(digest)?;
     let parts = whole.chunks();
-    if parts.is_empty() && whole.size <= blob::CHUNKED_ABOVE {
+    if parts.is_empty() && whole.size <= takeback_store::CHUNKED_ABOVE {
         whole.unpack().ok_or_else(damaged)?;
         written.insert(*digest);
         return Ok(writer.blob(&whole)?);

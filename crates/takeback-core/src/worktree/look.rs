@@ -7,7 +7,7 @@ use std::os::fd::AsFd;
 
 use rustix::fs::FileType;
 use rustix::io::Errno;
-use takeback_store::blob::{CHUNKED_ABOVE, Packing};
+use takeback_store::{CHUNKED_ABOVE, Packing};
 use takeback_store::{Digest, Entry, NotCapturedReason, PackedBlob};
 
 use super::budget::Budget;

@@ -21,7 +21,7 @@ mod walk;
 use std::collections::{BTreeSet, HashSet};
 use std::io;
 
-use takeback_store::blob::Encoding;
+use takeback_store::Encoding;
 use takeback_store::{Digest, Entry, NotCapturedReason, PackedBlob, WorkPath};
 
 pub use self::unreadable::{Unreadable, UnreadableKind};

@@ -33,7 +33,7 @@ use std::sync::Once;
 
 use takeback_core::rewind::Exactness;
 use takeback_core::rewind::{RecoveryReport, RewindRequest, Target, recover};
-use takeback_store::disk::{self, CrashPoint, Stopped};
+use takeback_store::disk::{self, CrashPoint, SimulatedCrash};
 use takeback_store::{Entry, PointId, Seq, Store, WorkPath};
 use takeback_testkit::{Sandbox, Thing};
 
@@ -82,8 +82,8 @@ fn stopped(n: u64, work: impl FnOnce()) -> Option<CrashPoint> {
     }
 }
 
-fn stop_in(panic: Box<dyn Any + Send>) -> Stopped {
-    match panic.downcast::<Stopped>() {
+fn stop_in(panic: Box<dyn Any + Send>) -> SimulatedCrash {
+    match panic.downcast::<SimulatedCrash>() {
         Ok(stopped) => *stopped,
         Err(panic) => resume_unwind(panic),
     }
@@ -94,7 +94,7 @@ fn keep_quiet_about_stops() {
     ONCE.call_once(|| {
         let usual = std::panic::take_hook();
         std::panic::set_hook(Box::new(move |panic| {
-            if !panic.payload().is::<Stopped>() {
+            if !panic.payload().is::<SimulatedCrash>() {
                 usual(panic);
             }
         }));

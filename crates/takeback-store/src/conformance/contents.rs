@@ -25,7 +25,7 @@ pub(super) fn contents_of_every_encoding_read_back(store: &mut dyn Store, other:
         assert_eq!(good(store.read_packed(&digest)).encoding, encoding);
         kept.push((digest, contents));
     }
-    // Many, so that they do not all fit into whatever the store gathers before it writes.
+    // Enough to overflow any buffer that the store fills before it writes.
     for number in 10..3000 {
         let contents = noise(number, 700);
         kept.push((put(store, &contents), contents));
@@ -53,7 +53,8 @@ pub(super) fn contents_are_seen_by_others_once_committed(
     assert!(!good(other.has(&digest)));
     assert!(matches!(other.contents(&digest), Err(StoreError::MissingBlob { .. })));
 
-    // Another handle's commit takes only what was put there. Both may keep the same contents.
+    // A commit through another handle includes only what was put through that handle. Both may
+    // store the same contents.
     let theirs = put(other, b"theirs");
     assert_eq!(put(other, b"ours"), digest);
     commit(other, &[]);
@@ -84,7 +85,7 @@ pub(super) fn contents_outlive_a_failed_commit(store: &mut dyn Store, other: &mu
     assert_eq!(good(other.check()), Vec::<String>::new());
 }
 
-pub(super) fn missing_and_damaged_contents_are_told_apart(
+pub(super) fn missing_and_damaged_contents_are_different_errors(
     store: &mut dyn Store,
     _other: &mut dyn Store,
 ) {
@@ -130,7 +131,7 @@ pub(super) fn missing_and_damaged_contents_are_told_apart(
         assert_eq!(digest, damaged.digest);
         assert_eq!(good(store.read_packed(&damaged.digest)), damaged);
     }
-    assert!(!good(store.is_complete(&lacking.digest)), "a part of it is not there");
+    assert!(!good(store.is_complete(&lacking.digest)), "a part of it is missing");
     let read = store.contents(&lacking.digest);
     assert!(matches!(read, Err(StoreError::MissingBlob { digest: part }) if part == digest));
 

@@ -31,7 +31,7 @@ pub(super) fn points_are_listed_oldest_first_and_replaced_by_id(
         Point { kind: PointKind::Step, ..point(3, 1) },
         Point { kind: PointKind::Safety, created_at: Timestamp(-5), ..point(5, 2) },
     ];
-    // At one place of the log the order is that in which they came.
+    // Points at the same position are listed in the order in which they were committed.
     for at in [3, 1, 2, 0] {
         commit(store, &[Write::Point(points[at].clone())]);
     }
@@ -76,7 +76,8 @@ pub(super) fn sessions_and_turns_are_replaced_by_id(store: &mut dyn Store, other
     assert_eq!(good(other.session(&"elsewhere".into())), None);
     assert_eq!(good(other.turn(turn.id)), Some(turn.clone()));
 
-    // Of two in one commit the later counts. What belongs to a session stays when it is replaced.
+    // Of two records in one commit the later one counts. Replacing a session keeps its turns, calls
+    // and points.
     let passing = Session { agent: Some("passing".to_owned()), ..first.clone() };
     first = Session { started_at: Timestamp(50), ..session("first") };
     commit(other, &[Write::Session(passing), Write::Session(first.clone())]);
@@ -119,7 +120,7 @@ pub(super) fn calls_are_live_until_they_end(store: &mut dyn Store, other: &mut d
                 tool: "Bash".to_owned(),
                 kind: kind.clone(),
                 state,
-                // The order of opening is not the order of writing.
+                // Calls are opened in another order than they are written.
                 opened_at: Timestamp(-opened),
                 began_at: (opened % 2 == 0).then_some(Timestamp(50 + opened)),
                 active_at: (opened % 3 == 0).then_some(Timestamp(60 + opened)),

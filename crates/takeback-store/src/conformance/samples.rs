@@ -1,4 +1,4 @@
-//! Values for the cases: plain ones, and one of everything.
+//! Values for the cases: plain ones, and one of every variant.
 
 use crate::blob::Digest;
 use crate::change::{Author, Change, Evidence};
@@ -119,7 +119,7 @@ pub(super) fn every_author() -> Vec<Author> {
     ]
 }
 
-/// By bytes, none of them in the order in which a text would sort.
+/// Sorted by bytes, which is not how a text sort would order them.
 pub(super) fn every_path() -> Vec<WorkPath> {
     let long = b"d/".repeat(2000);
     let all = [
@@ -141,7 +141,7 @@ pub(super) fn every_path() -> Vec<WorkPath> {
     all.into_iter().map(|bytes| WorkPath::new(bytes).expect("a plain path")).collect()
 }
 
-/// Bytes that do not compress; another `seed`, other bytes.
+/// Bytes that do not compress and that depend on `seed`.
 pub(super) fn noise(seed: u64, len: usize) -> Vec<u8> {
     let mut bytes = vec![0; len];
     blake3::Hasher::new().update(&seed.to_le_bytes()).finalize_xof().fill(&mut bytes);

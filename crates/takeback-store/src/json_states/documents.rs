@@ -5,9 +5,9 @@ use std::path::{Path, PathBuf};
 use serde_json::{Value, json};
 
 use super::file::{self, io_error};
-use super::folder::Aside;
+use super::folder::DamagePolicy;
 use super::record::check_depth;
-use super::{JsonStates, name, stem};
+use super::{JsonStates, file_name, stem};
 use crate::disk;
 use crate::state::{Category, DocumentKey, StateError};
 
@@ -20,17 +20,17 @@ impl JsonStates {
     ) -> Result<(), StateError> {
         check_depth("document", document)?;
         let folder = self.make_folder(category.name())?;
-        let part = name::part_of(key.as_str());
+        let part = file_name::file_name_part(key.as_str());
         let path = folder.join(format!("{part}.json"));
-        let _held = file::lock(&path, self.patience)?;
-        let text = if name::is_cut(&part) {
+        let _held = file::lock(&path, self.lock_timeout)?;
+        let text = if file_name::is_cut(&part) {
             let fields = json!({ "key": key.as_str(), "document": document });
             let Value::Object(fields) = fields else { unreachable!("it is one") };
             file::text(fields)
         } else {
             file::pretty(document)
         };
-        disk::replace_private_file_durably(&path, &text).map_err(io_error(&path, "write it"))?;
+        disk::replace_private_file_durably(&path, &text).map_err(io_error(&path, "writing it"))?;
         if let Some(unencoded) = unencoded_document(&folder, key) {
             file::remove(&unencoded)?;
         }
@@ -45,7 +45,9 @@ impl JsonStates {
         let Some(path) = self.document_path(category, key)? else {
             return Ok(None);
         };
-        Ok(self.kept_document(&path, Aside::Locking)?.map(|(_, document)| document))
+        Ok(self
+            .read_stored_document(&path, DamagePolicy::LockAndSetAside)?
+            .map(|(_, document)| document))
     }
 
     pub(super) fn list_documents(
@@ -55,10 +57,11 @@ impl JsonStates {
         let mut keys = Vec::new();
         for path in self.files(category.name())? {
             let Some(part) = stem(&path) else { continue };
-            let key = if name::is_cut(part) {
-                self.kept_document(&path, Aside::Locking)?.and_then(|(key, _)| key)
+            let key = if file_name::is_cut(part) {
+                self.read_stored_document(&path, DamagePolicy::LockAndSetAside)?
+                    .and_then(|(key, _)| key)
             } else {
-                name::key_of(part)
+                file_name::key_of(part)
             };
             keys.extend(key.and_then(|key| DocumentKey::new(key).ok()));
         }
@@ -78,7 +81,7 @@ impl JsonStates {
         if std::fs::symlink_metadata(&path).is_err() {
             return Ok(false);
         }
-        let _held = file::lock(&path, self.patience)?;
+        let _held = file::lock(&path, self.lock_timeout)?;
         let was_there = file::remove(&path)?;
         self.sync(&path)?;
         file::remove(&file::lock_path(&path))?;
@@ -86,9 +89,10 @@ impl JsonStates {
     }
 }
 
-/// Where a program that encodes nothing would have put a document, if that is elsewhere.
+/// Where a program that does not encode keys would have put a document, if that is a different
+/// path.
 pub(super) fn unencoded_document(folder: &Path, key: &DocumentKey) -> Option<PathBuf> {
     let key = key.as_str();
     let is_own = !key.contains(['/', '\0', '%']) && key.len() <= 250;
-    (is_own && name::part_of(key) != key).then(|| folder.join(format!("{key}.json")))
+    (is_own && file_name::file_name_part(key) != key).then(|| folder.join(format!("{key}.json")))
 }

@@ -1,4 +1,4 @@
-//! The folders and the files in them: where a checkpoint lies, and what is damaged.
+//! The folders and their files: finds checkpoints and sets damaged files aside.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -8,11 +8,11 @@ use std::time::Duration;
 
 use serde_json::Value;
 
-use super::book::{Book, Entry, FIRST_LINE};
 use super::documents::unencoded_document;
-use super::file::{self, Unusable, io_error};
-use super::name::{self, Named};
-use super::record::Kept;
+use super::file::{self, FileError, io_error};
+use super::file_name::{self, CheckpointFileName};
+use super::manifest::{Entry, FIRST_LINE, Manifest};
+use super::record::StoredCheckpoint;
 use super::{JsonStates, stem};
 use crate::disk;
 use crate::state::{
@@ -22,30 +22,32 @@ use crate::state::{
 
 pub(super) const CHECKPOINTS: &str = "checkpoint";
 pub(super) const EXECUTIONS: &str = "execution";
-/// How long a reader waits to set a file aside; if it must wait longer, the next one does it.
-const ASIDE_PATIENCE: Duration = Duration::from_millis(200);
+/// How long a reader waits for the lock to set a file aside. After that it leaves the file to the
+/// next reader.
+const ASIDE_TIMEOUT: Duration = Duration::from_millis(200);
 
-/// Whether a damaged file is set aside.
+/// What to do with a file that turns out to be damaged.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Aside {
-    /// Yes: the lock is held.
-    Holding,
-    /// Yes, if the lock can be had.
-    Locking,
-    Never,
+pub(super) enum DamagePolicy {
+    /// Set it aside; the caller holds the lock.
+    SetAsideUnderLock,
+    /// Take the lock and set it aside; leave it if the lock is not free in time.
+    LockAndSetAside,
+    /// Report it and leave it where it is.
+    Leave,
 }
 
 /// A checkpoint and the file it was found in.
 #[derive(Debug)]
-pub(super) struct Found {
-    pub(super) kept: Kept,
+pub(super) struct FoundCheckpoint {
+    pub(super) kept: StoredCheckpoint,
     pub(super) attempt: Attempt,
-    /// Whether its file has the name of the newest attempt.
+    /// Whether its file has the short name, which is that of the newest attempt.
     pub(super) is_newest: bool,
     pub(super) path: PathBuf,
 }
 
-impl Found {
+impl FoundCheckpoint {
     pub(super) fn split(self) -> (Record, Values) {
         self.kept.record(self.attempt, self.is_newest)
     }
@@ -67,7 +69,7 @@ impl Found {
 pub(super) struct StepFiles {
     pub(super) newest: Option<PathBuf>,
     pub(super) older: BTreeMap<Attempt, PathBuf>,
-    /// Names of those that were set aside.
+    /// Names of the files that were set aside.
     pub(super) aside: Vec<String>,
 }
 
@@ -80,13 +82,13 @@ impl StepFiles {
 pub(super) type Steps = BTreeMap<StepIndex, StepFiles>;
 
 impl JsonStates {
-    /// The path of a folder. One that is a link is refused: it would lead elsewhere.
+    /// The path of a folder. Refuses a symlink, which would lead outside.
     pub(super) fn folder(&self, name: &str) -> Result<PathBuf, StateError> {
         let path = self.dir.join(name);
         match std::fs::symlink_metadata(&path) {
             Ok(found) if !found.is_dir() => {
                 let error = io::Error::other("it is not a folder");
-                Err(io_error(&path, "use it as a folder")(error))
+                Err(io_error(&path, "using it as a folder")(error))
             }
             _ => Ok(path),
         }
@@ -94,7 +96,7 @@ impl JsonStates {
 
     pub(super) fn make_folder(&self, name: &str) -> Result<PathBuf, StateError> {
         let path = self.folder(name)?;
-        disk::make_private_folder(&path).map_err(io_error(&path, "make it"))?;
+        disk::make_private_folder(&path).map_err(io_error(&path, "making it"))?;
         self.folder(name)
     }
 
@@ -103,10 +105,10 @@ impl JsonStates {
         let path = self.folder(folder)?;
         let listed = match std::fs::read_dir(&path) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
-            listed => listed.map_err(io_error(&path, "list it"))?,
+            listed => listed.map_err(io_error(&path, "listing it"))?,
         };
         let paths = listed.map(|entry| Ok(entry?.path()));
-        paths.collect::<io::Result<_>>().map_err(io_error(&path, "list it"))
+        paths.collect::<io::Result<_>>().map_err(io_error(&path, "listing it"))
     }
 
     pub(super) fn files(&self, folder: &str) -> Result<Vec<PathBuf>, StateError> {
@@ -123,7 +125,7 @@ impl JsonStates {
 
     /// The files of an execution's checkpoints.
     pub(super) fn steps(&self, execution: &ExecutionId) -> Result<Steps, StateError> {
-        let part = name::part_of(execution.as_str());
+        let part = file_name::file_name_part(execution.as_str());
         let paths = self.names(CHECKPOINTS)?;
         Ok(sorted(paths.into_iter().filter_map(|path| {
             let named = named(&path).filter(|named| named.part == part)?;
@@ -131,10 +133,10 @@ impl JsonStates {
         })))
     }
 
-    /// The files of every execution's checkpoints, by the part of their names that is the
-    /// execution's; also where there are none, but an execution.
+    /// The checkpoint files of every execution, by the execution's part of the file name. Includes
+    /// executions that have a manifest but no checkpoints.
     pub(super) fn parts(&self) -> Result<BTreeMap<String, Steps>, StateError> {
-        let mut parts: BTreeMap<String, Vec<(Named, PathBuf)>> = BTreeMap::new();
+        let mut parts: BTreeMap<String, Vec<(CheckpointFileName, PathBuf)>> = BTreeMap::new();
         for path in self.names(CHECKPOINTS)? {
             if let Some(named) = named(&path) {
                 parts.entry(named.part.clone()).or_default().push((named, path));
@@ -146,21 +148,22 @@ impl JsonStates {
         Ok(parts.into_iter().map(|(part, files)| (part, sorted(files.into_iter()))).collect())
     }
 
-    /// Whose files these are; a part that was cut does not tell.
+    /// The execution that these files belong to. A shortened name does not contain the id, so a
+    /// file must be read.
     pub(super) fn execution_of(
         &self,
         part: &str,
         steps: &Steps,
     ) -> Result<Option<ExecutionId>, StateError> {
-        if !name::is_cut(part) {
-            return Ok(name::key_of(part).and_then(|key| ExecutionId::new(key).ok()));
+        if !file_name::is_cut(part) {
+            return Ok(file_name::key_of(part).and_then(|key| ExecutionId::new(key).ok()));
         }
-        let book = self.folder(EXECUTIONS)?.join(format!("{part}.json"));
-        if let Some(book) = self.book_at(&book, Aside::Locking)? {
-            return Ok(Some(book.execution_id));
+        let manifest = self.folder(EXECUTIONS)?.join(format!("{part}.json"));
+        if let Some(manifest) = self.manifest_at(&manifest, DamagePolicy::LockAndSetAside)? {
+            return Ok(Some(manifest.execution_id));
         }
         for path in steps.values().flat_map(|files| files.paths(true)) {
-            if let Ok(Some(kept)) = self.kept(path, Aside::Locking) {
+            if let Ok(Some(kept)) = self.kept(path, DamagePolicy::LockAndSetAside) {
                 return Ok(Some(kept.execution));
             }
         }
@@ -174,14 +177,14 @@ impl JsonStates {
         times.map(|found| (found.mtime(), found.mtime_nsec())).max()
     }
 
-    /// How many checkpoints these files are.
+    /// The number of checkpoints in these files.
     pub(super) fn count(&self, steps: &Steps) -> u64 {
         let of_step = |files: &StepFiles| {
             let newest = files.newest.as_ref().map(|path| {
-                // Only where there are others can one of them be the same.
+                // The newest attempt can have a second name only if there are numbered files.
                 let kept = match files.older.is_empty() {
                     true => None,
-                    false => self.kept(path, Aside::Never).ok().flatten(),
+                    false => self.kept(path, DamagePolicy::Leave).ok().flatten(),
                 };
                 let own = kept.and_then(|kept| kept.own);
                 u64::from(!own.is_some_and(|own| files.older.contains_key(&own.attempt)))
@@ -191,62 +194,66 @@ impl JsonStates {
         steps.values().map(of_step).sum()
     }
 
-    /// The path that a checkpoint's file is given here.
-    pub(super) fn canonical(
+    /// The path under which Takeback writes a checkpoint.
+    pub(super) fn own_path(
         &self,
         execution: &ExecutionId,
         step: StepIndex,
         attempt: Option<Attempt>,
     ) -> Result<PathBuf, StateError> {
-        Ok(self.folder(CHECKPOINTS)?.join(name::checkpoint(execution, step, attempt)))
+        Ok(self.folder(CHECKPOINTS)?.join(file_name::checkpoint(execution, step, attempt)))
     }
 
-    /// The path that a checkpoint's file has: also one that another program gave it.
-    pub(super) fn place(
+    /// The path of an existing checkpoint file, which may have a name that another program gave it.
+    pub(super) fn current_path(
         &self,
         execution: &ExecutionId,
         step: StepIndex,
         attempt: Option<Attempt>,
     ) -> Result<PathBuf, StateError> {
-        let path = self.canonical(execution, step, attempt)?;
-        if let Some(other) = name::unencoded(execution, step, attempt)
-            && !is_there(&path)
+        let path = self.own_path(execution, step, attempt)?;
+        if let Some(other) = file_name::unencoded(execution, step, attempt)
+            && !exists(&path)
         {
             let other = self.folder(CHECKPOINTS)?.join(other);
-            if is_there(&other) {
+            if exists(&other) {
                 return Ok(other);
             }
         }
         Ok(path)
     }
 
-    /// The checkpoint in a file; `None` if there is no file.
-    pub(super) fn kept(&self, path: &Path, aside: Aside) -> Result<Option<Kept>, StateError> {
+    /// The checkpoint in a file; `None` if the file does not exist.
+    pub(super) fn kept(
+        &self,
+        path: &Path,
+        aside: DamagePolicy,
+    ) -> Result<Option<StoredCheckpoint>, StateError> {
         self.read(path, aside, &|bytes| {
-            let kept = Kept::from_fields(file::fields(bytes)?)
-                .map_err(|field| Unusable::Damaged(format!("its {field} is missing or wrong")))?;
+            let kept = StoredCheckpoint::from_fields(file::fields(bytes)?)
+                .map_err(|field| FileError::Damaged(format!("its {field} is missing or wrong")))?;
             let attempt = named(path).and_then(|named| named.attempt);
             let name = path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
-            let Kept { execution, step, own, .. } = &kept;
-            let plain = name::named(execution.as_str(), *step, attempt);
-            let fits = name == name::checkpoint(execution, *step, attempt) || name == plain;
+            let StoredCheckpoint { execution, step, own, .. } = &kept;
+            let plain = file_name::named(execution.as_str(), *step, attempt);
+            let fits = name == file_name::checkpoint(execution, *step, attempt) || name == plain;
             let fits =
                 fits && (attempt.is_none() || own.is_none_or(|own| Some(own.attempt) == attempt));
             match fits {
                 true => Ok(kept),
-                false => Err(Unusable::Damaged("it is not what its name says".to_owned())),
+                false => Err(FileError::Damaged("it is not what its name says".to_owned())),
             }
         })
     }
 
-    /// The checkpoint in a file of an execution; `None` if there is no file, or it is another's.
+    /// The checkpoint in a file; `None` if the file does not exist or belongs to another execution.
     pub(super) fn found(
         &self,
         execution: &ExecutionId,
         path: &Path,
-        book: Option<&Book>,
-        aside: Aside,
-    ) -> Result<Option<Found>, StateError> {
+        manifest: Option<&Manifest>,
+        aside: DamagePolicy,
+    ) -> Result<Option<FoundCheckpoint>, StateError> {
         let Some(kept) = self.kept(path, aside)?.filter(|kept| kept.execution == *execution) else {
             return Ok(None);
         };
@@ -254,14 +261,16 @@ impl JsonStates {
         let attempt = match (kept.own, by_name) {
             (Some(own), _) => own.attempt,
             (None, Some(attempt)) => attempt,
-            // Another program knows no attempts: it is the highest that is known, or one more.
+            // Other programs have no attempt numbers: use the highest known one, or the next free
+            // one.
             (None, None) => {
                 let is_free = |attempt| -> Result<bool, StateError> {
-                    let number = self.canonical(execution, kept.step, Some(attempt))?;
-                    Ok(!is_there(&number) || is_same_file(&number, path))
+                    let number = self.own_path(execution, kept.step, Some(attempt))?;
+                    Ok(!exists(&number) || is_same_file(&number, path))
                 };
-                let given = book.and_then(|book| book.foreign.get(&kept.step.0)).copied();
-                let known = book.and_then(|book| book.attempts.get(&kept.step.0));
+                let given =
+                    manifest.and_then(|manifest| manifest.foreign.get(&kept.step.0)).copied();
+                let known = manifest.and_then(|manifest| manifest.attempts.get(&kept.step.0));
                 let mut attempt = known.copied().unwrap_or(Attempt::FIRST);
                 match given {
                     Some(given) if is_free(given)? => attempt = given,
@@ -274,7 +283,12 @@ impl JsonStates {
                 attempt
             }
         };
-        Ok(Some(Found { kept, attempt, is_newest: by_name.is_none(), path: path.to_owned() }))
+        Ok(Some(FoundCheckpoint {
+            kept,
+            attempt,
+            is_newest: by_name.is_none(),
+            path: path.to_owned(),
+        }))
     }
 
     /// The newest attempt of a step on the current line.
@@ -282,25 +296,25 @@ impl JsonStates {
         &self,
         execution: &ExecutionId,
         step: StepIndex,
-        book: Option<&Book>,
-        aside: Aside,
-    ) -> Result<Option<Found>, StateError> {
-        self.found(execution, &self.place(execution, step, None)?, book, aside)
+        manifest: Option<&Manifest>,
+        aside: DamagePolicy,
+    ) -> Result<Option<FoundCheckpoint>, StateError> {
+        self.found(execution, &self.current_path(execution, step, None)?, manifest, aside)
     }
 
-    /// What an id names. What was set aside is an error for as long as it lies there.
-    pub(super) fn find_kept(
+    /// The checkpoint with this id. Fails if its file was set aside, until that file is removed.
+    pub(super) fn find_stored(
         &self,
         id: &CheckpointId,
-        book: Option<&Book>,
-        aside: Aside,
-    ) -> Result<Option<Found>, StateError> {
+        manifest: Option<&Manifest>,
+        aside: DamagePolicy,
+    ) -> Result<Option<FoundCheckpoint>, StateError> {
         let CheckpointId { execution, step, attempt } = id;
-        let newest = self.newest(execution, *step, book, aside);
+        let newest = self.newest(execution, *step, manifest, aside);
         let Some(attempt) = *attempt else {
             let newest = newest?;
             if newest.is_none() {
-                self.check_aside(&self.canonical(execution, *step, None)?)?;
+                self.check_aside(&self.own_path(execution, *step, None)?)?;
             }
             return Ok(newest);
         };
@@ -309,24 +323,24 @@ impl JsonStates {
         {
             return newest;
         }
-        let path = self.canonical(execution, *step, Some(attempt))?;
-        if let Some(found) = self.found(execution, &path, book, aside)? {
+        let path = self.own_path(execution, *step, Some(attempt))?;
+        if let Some(found) = self.found(execution, &path, manifest, aside)? {
             return Ok(Some(found));
         }
         self.check_aside(&path)?;
-        // It may have been this one: only its name told that it was the newest.
+        // The damaged file may have been this attempt: its short name does not contain the number.
         let newest = newest?;
-        let known = book.and_then(|book| book.attempts.get(&step.0)).copied();
+        let known = manifest.and_then(|manifest| manifest.attempts.get(&step.0)).copied();
         let highest = known.max(newest.map(|found| found.attempt)).unwrap_or(Attempt::FIRST);
         if attempt <= highest {
-            self.check_aside(&self.canonical(execution, *step, None)?)?;
+            self.check_aside(&self.own_path(execution, *step, None)?)?;
         }
         Ok(None)
     }
 
     fn check_aside(&self, path: &Path) -> Result<(), StateError> {
         let aside = aside_path(path, 1);
-        match is_there(&aside) {
+        match exists(&aside) {
             false => Ok(()),
             true => {
                 let Damage { what, why } = self.set_aside_before(
@@ -338,40 +352,40 @@ impl JsonStates {
         }
     }
 
-    /// What is said of a file that was set aside at another time.
+    /// Describes a file that was set aside earlier.
     pub(super) fn set_aside_before(&self, folder: &str, name: &str) -> Damage {
-        let original = name::original(name).unwrap_or(name);
+        let original = file_name::original(name).unwrap_or(name);
         let what = self.dir.join(folder).join(original).display().to_string();
         Damage { what, why: format!("it was set aside as {name}") }
     }
 
-    /// The highest attempt that a step ever had, by all that is there.
+    /// The highest attempt that a step ever had, according to the manifest and the existing files.
     pub(super) fn highest(
         &self,
         execution: &ExecutionId,
         step: StepIndex,
-        book: &Book,
-        newest: Option<&Found>,
+        manifest: &Manifest,
+        newest: Option<&FoundCheckpoint>,
     ) -> Result<Option<Attempt>, StateError> {
-        let known = book.attempts.get(&step.0).copied();
+        let known = manifest.attempts.get(&step.0).copied();
         let known = known.max(newest.map(|found| found.attempt));
         if known.is_some() {
             return Ok(known);
         }
-        let first = self.canonical(execution, step, Some(Attempt::FIRST))?;
-        let only = self.canonical(execution, step, None)?;
+        let first = self.own_path(execution, step, Some(Attempt::FIRST))?;
+        let only = self.own_path(execution, step, None)?;
         let was_there =
-            is_there(&first) || is_there(&aside_path(&first, 1)) || is_there(&aside_path(&only, 1));
+            exists(&first) || exists(&aside_path(&first, 1)) || exists(&aside_path(&only, 1));
         Ok(was_there.then_some(Attempt::FIRST))
     }
 
     /// The key, if the file has it inside, and the document.
-    pub(super) fn kept_document(
+    pub(super) fn read_stored_document(
         &self,
         path: &Path,
-        aside: Aside,
+        aside: DamagePolicy,
     ) -> Result<Option<(Option<String>, Value)>, StateError> {
-        let is_cut = stem(path).is_some_and(name::is_cut);
+        let is_cut = stem(path).is_some_and(file_name::is_cut);
         self.read(path, aside, &|bytes| {
             if !is_cut {
                 return Ok((None, file::json(bytes)?));
@@ -379,27 +393,27 @@ impl JsonStates {
             let mut fields = file::fields(bytes)?;
             match (fields.remove("key"), fields.remove("document")) {
                 (Some(Value::String(key)), Some(document)) => Ok((Some(key), document)),
-                _ => Err(Unusable::Damaged("its key or its document is missing".to_owned())),
+                _ => Err(FileError::Damaged("its key or its document is missing".to_owned())),
             }
         })
     }
 
-    /// Where a document lies; `None` if it does not. One that was set aside is an error.
+    /// The path of a document; `None` if it does not exist. Fails if its file was set aside.
     pub(super) fn document_path(
         &self,
         category: Category,
         key: &DocumentKey,
     ) -> Result<Option<PathBuf>, StateError> {
         let folder = self.folder(category.name())?;
-        let path = folder.join(format!("{}.json", name::part_of(key.as_str())));
-        if is_there(&path) {
+        let path = folder.join(format!("{}.json", file_name::file_name_part(key.as_str())));
+        if exists(&path) {
             return Ok(Some(path));
         }
-        if let Some(other) = unencoded_document(&folder, key).filter(|other| is_there(other)) {
+        if let Some(other) = unencoded_document(&folder, key).filter(|other| exists(other)) {
             return Ok(Some(other));
         }
         let aside = aside_path(&path, 1);
-        match is_there(&aside) {
+        match exists(&aside) {
             false => Ok(None),
             true => Err(StateError::Damaged {
                 what: path.display().to_string(),
@@ -408,12 +422,13 @@ impl JsonStates {
         }
     }
 
-    /// Reads a file; one that is damaged is set aside, if it still is when its lock is held.
+    /// Reads a file. Sets it aside if it is damaged and is still the same file when the lock is
+    /// held.
     pub(super) fn read<T>(
         &self,
         path: &Path,
-        aside: Aside,
-        parse: &dyn Fn(&[u8]) -> Result<T, Unusable>,
+        aside: DamagePolicy,
+        parse: &dyn Fn(&[u8]) -> Result<T, FileError>,
     ) -> Result<Option<T>, StateError> {
         let Some(read) = file::bytes(path)? else {
             return Ok(None);
@@ -427,18 +442,18 @@ impl JsonStates {
         };
         let what = path.display().to_string();
         let why = match unusable {
-            Unusable::Newer(found) => {
+            FileError::Newer(found) => {
                 return Err(StateError::Newer { what, found, known: file::FORMAT });
             }
-            Unusable::Damaged(why) => why,
+            FileError::Damaged(why) => why,
         };
         let _held = match aside {
-            Aside::Never => return Err(StateError::Damaged { what, why }),
-            Aside::Holding => None,
-            Aside::Locking => {
-                match file::lock(&self.writer_of(path)?, ASIDE_PATIENCE.min(self.patience)) {
+            DamagePolicy::Leave => return Err(StateError::Damaged { what, why }),
+            DamagePolicy::SetAsideUnderLock => None,
+            DamagePolicy::LockAndSetAside => {
+                match file::lock(&self.writer_of(path)?, ASIDE_TIMEOUT.min(self.lock_timeout)) {
                     Ok(held) => Some(held),
-                    // Left where it is: it is damaged all the same.
+                    // Leave the file where it is; it is still reported as damaged.
                     Err(_) => return Err(StateError::Damaged { what, why }),
                 }
             }
@@ -480,11 +495,11 @@ impl JsonStates {
     /// Makes the names in the folder of a file durable.
     pub(super) fn sync(&self, path: &Path) -> Result<(), StateError> {
         let folder = path.parent().unwrap_or(&self.dir);
-        disk::sync_folder(folder).map_err(io_error(folder, "make it durable"))
+        disk::sync_folder(folder).map_err(io_error(folder, "making it durable"))
     }
 }
 
-fn sorted(files: impl Iterator<Item = (Named, PathBuf)>) -> Steps {
+fn sorted(files: impl Iterator<Item = (CheckpointFileName, PathBuf)>) -> Steps {
     let mut steps = Steps::new();
     for (named, path) in files {
         let files = steps.entry(named.step).or_default();
@@ -503,8 +518,8 @@ fn sorted(files: impl Iterator<Item = (Named, PathBuf)>) -> Steps {
     steps
 }
 
-fn named(path: &Path) -> Option<Named> {
-    name::parse(path.file_name()?.to_str()?)
+fn named(path: &Path) -> Option<CheckpointFileName> {
+    file_name::parse(path.file_name()?.to_str()?)
 }
 
 pub(super) fn aside_path(path: &Path, number: u32) -> PathBuf {
@@ -513,12 +528,12 @@ pub(super) fn aside_path(path: &Path, number: u32) -> PathBuf {
     aside.into()
 }
 
-/// How many files of a name were set aside.
+/// The number of files with this name that were set aside.
 pub(super) fn asides(path: &Path) -> u32 {
-    (1..).take_while(|number| is_there(&aside_path(path, *number))).last().unwrap_or(0)
+    (1..).take_while(|number| exists(&aside_path(path, *number))).last().unwrap_or(0)
 }
 
-pub(super) fn is_there(path: &Path) -> bool {
+pub(super) fn exists(path: &Path) -> bool {
     std::fs::symlink_metadata(path).is_ok()
 }
 

@@ -1,4 +1,4 @@
-//! A checkpoint as the fields of a file, and back.
+//! Converts a checkpoint to the fields of a file and back.
 
 use serde_json::{Map, Value};
 
@@ -8,16 +8,16 @@ use crate::state::{
     Status, StepIndex, Values,
 };
 
-/// As deep as a value can be, so that a file with it can be read again.
+/// The deepest nesting of a value with which its file can still be parsed.
 const DEEPEST: usize = 120;
 
-/// A checkpoint as it lies in its file.
+/// A checkpoint as its file has it.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) struct Kept {
+pub(super) struct StoredCheckpoint {
     pub(super) execution: ExecutionId,
     pub(super) step: StepIndex,
-    /// `None`: another program wrote it.
-    pub(super) own: Option<Own>,
+    /// `None` if another program wrote it.
+    pub(super) own: Option<OwnFields>,
     pub(super) branch: BranchName,
     pub(super) parent: Option<(StepIndex, Attempt)>,
     pub(super) step_name: String,
@@ -28,16 +28,16 @@ pub(super) struct Kept {
     pub(super) values: Values,
 }
 
-/// What only our own files say.
+/// The fields that only Takeback writes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Own {
+pub(super) struct OwnFields {
     pub(super) attempt: Attempt,
     pub(super) line: LineId,
-    /// The how-manieth save of its execution it was, from 1.
+    /// The number of this save within its execution, from 1.
     pub(super) position: u64,
 }
 
-impl Kept {
+impl StoredCheckpoint {
     pub(super) fn record(self, attempt: Attempt, is_newest: bool) -> (Record, Values) {
         let key = CheckpointKey { execution: self.execution, step: self.step, attempt };
         let record = Record {
@@ -77,7 +77,7 @@ impl Kept {
             CheckpointId { execution: execution.clone(), step, attempt: Some(attempt) }.to_string()
         });
         add("parent", parent.into());
-        if let Some(Own { attempt, line, position }) = self.own {
+        if let Some(OwnFields { attempt, line, position }) = self.own {
             add("attempt", attempt.0.get().into());
             add("line", line.0.into());
             add("position", position.into());
@@ -85,7 +85,8 @@ impl Kept {
         Ok(fields)
     }
 
-    /// Which field is wrong, if one is. What only our own files have may be missing, all of it.
+    /// Parses the fields, or returns the name of the wrong one. Takeback's own fields may be
+    /// missing, but only all of them.
     pub(super) fn from_fields(mut fields: Map<String, Value>) -> Result<Self, &'static str> {
         let execution = text(&fields, "execution_id").ok_or("execution_id")?;
         let execution = ExecutionId::new(execution).map_err(|_invalid| "execution_id")?;
@@ -100,7 +101,7 @@ impl Kept {
         };
         let own = match fields.get("attempt") {
             None => None,
-            Some(attempt) => Some(Own {
+            Some(attempt) => Some(OwnFields {
                 attempt: attempt
                     .as_u64()
                     .and_then(|number| Attempt::new(u32::try_from(number).ok()?))
@@ -149,7 +150,7 @@ fn text<'a>(fields: &'a Map<String, Value>, name: &str) -> Option<&'a str> {
     fields.get(name)?.as_str()
 }
 
-/// The inner `None` for a field that is missing or null.
+/// `Some(None)` if the field is missing or null, `None` if it is not a text.
 #[expect(clippy::option_option, reason = "three answers: wrong, none, and a text")]
 fn optional_text<'a>(fields: &'a Map<String, Value>, name: &str) -> Option<Option<&'a str>> {
     match fields.get(name) {
@@ -162,7 +163,7 @@ fn number(fields: &Map<String, Value>, name: &str) -> Option<u64> {
     fields.get(name)?.as_u64()
 }
 
-/// ISO 8601, with an offset that every reader of it knows.
+/// ISO 8601 with an offset that every parser accepts.
 pub(super) fn time_text(time: Timestamp) -> Result<String, StateError> {
     let text = jiff::Timestamp::from_millisecond(time.0)
         .map(|time| format!("{}+00:00", format!("{time:.3}").trim_end_matches('Z')));
@@ -175,7 +176,7 @@ pub(super) fn time_text(time: Timestamp) -> Result<String, StateError> {
     }
 }
 
-/// A time without an offset is UTC: which zone its writer had in mind nobody knows any more.
+/// A time without an offset counts as UTC, because the writer's time zone is not recorded.
 pub(super) fn time_of(text: &str) -> Option<Timestamp> {
     if let Ok(time) = text.parse::<jiff::Timestamp>() {
         return Some(Timestamp(time.as_millisecond()));
@@ -185,7 +186,7 @@ pub(super) fn time_of(text: &str) -> Option<Timestamp> {
     Some(Timestamp(time.as_millisecond()))
 }
 
-/// A value that is nested too deeply could be written, and never be read.
+/// Refuses a value that is nested too deeply: it could be written but never parsed again.
 pub(super) fn check_depth(path: &str, value: &Value) -> Result<(), StateError> {
     let mut level = vec![value];
     for _ in 0..=DEEPEST {
@@ -211,7 +212,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn times_read_back_and_those_of_others_read() {
+    fn times_read_back_and_foreign_times_parse() {
         for time in [0, 1, -1, 1_700_000_000_123, -62_135_596_800_000, 253_402_207_199_999] {
             let text = time_text(Timestamp(time)).unwrap();
             assert_eq!(time_of(&text), Some(Timestamp(time)), "{text}");
@@ -236,10 +237,10 @@ mod tests {
     }
 
     #[test]
-    fn what_is_as_deep_as_allowed_can_be_read() {
+    fn a_value_of_the_allowed_depth_can_be_read() {
         let nested = |depth| (0..depth).fold(json!(1), |value, _| json!([value]));
         check_depth("state", &nested(DEEPEST)).unwrap();
-        // In the deepest place that any file has for a value.
+        // The deepest position at which a file contains a value.
         let file = json!({ "effects": [{ "receipt": [nested(DEEPEST), 1] }] });
         assert_eq!(
             serde_json::from_slice::<Value>(&super::super::file::pretty(&file)).unwrap(),

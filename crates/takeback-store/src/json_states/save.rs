@@ -1,9 +1,10 @@
-//! Saves a checkpoint: the execution's file names the save before the checkpoint's file is replaced.
+//! Saves a checkpoint. The manifest announces the save before the checkpoint's file is replaced, so
+//! a crash in between can be detected.
 
-use super::book::{Book, Saving};
 use super::file::{self, io_error};
-use super::folder::{self, Aside};
-use super::record::{Kept, Own};
+use super::folder::{self, DamagePolicy};
+use super::manifest::{Manifest, PendingSave};
+use super::record::{OwnFields, StoredCheckpoint};
 use super::{JsonStates, only_main};
 use crate::disk;
 use crate::state::{
@@ -17,35 +18,38 @@ impl JsonStates {
     ) -> Result<SaveOutcome, StateError> {
         let NewCheckpoint { execution, step, .. } = *new;
         let _held = self.lock_execution(execution)?;
-        let known = self.working(execution)?;
+        let known = self.load_settled(execution)?;
         only_main(execution, new.branch)?;
-        let path = self.place(execution, step, None)?;
-        let file_held = file::lock(&path, self.patience)?;
-        let mut book = known.unwrap_or_else(|| Book::begin(execution));
-        match self.stand(&mut book, Aside::Holding, &mut Vec::new()) {
-            // What cannot be read for that reason is there all the same, and can be followed.
+        let path = self.current_path(execution, step, None)?;
+        let file_held = file::lock(&path, self.lock_timeout)?;
+        let mut manifest = known.unwrap_or_else(|| Manifest::begin(execution));
+        match self.load_head(&mut manifest, DamagePolicy::SetAsideUnderLock, &mut Vec::new()) {
+            // A head in a newer format exists although it cannot be read; a checkpoint can follow
+            // it.
             Ok(_) | Err(StateError::Newer { .. }) => {}
             Err(error) => return Err(error),
         }
 
-        let newest = match self.newest(execution, step, Some(&book), Aside::Holding) {
-            // It was set aside: what follows is another attempt.
-            Err(StateError::Damaged { .. }) => None,
-            newest => newest?,
-        };
+        let newest =
+            match self.newest(execution, step, Some(&manifest), DamagePolicy::SetAsideUnderLock) {
+                // It was set aside, so this save is a new attempt.
+                Err(StateError::Damaged { .. }) => None,
+                newest => newest?,
+            };
         if let Some(found) = &newest
             && new.attempt.is_none_or(|attempt| attempt == found.attempt)
             && is_same(&found.kept, new)
-            && self.follows(&found.kept, new, &book)?
+            && self.follows(&found.kept, new, &manifest)?
         {
             let (record, _) = newest.expect("it was looked at").split();
             return Ok(SaveOutcome { record, is_new: false });
         }
         if let Some(attempt) = new.attempt {
             let key = CheckpointKey { execution: execution.clone(), step, attempt };
-            match self.find_kept(&key.id(), Some(&book), Aside::Holding)? {
+            match self.find_stored(&key.id(), Some(&manifest), DamagePolicy::SetAsideUnderLock)? {
                 Some(found)
-                    if is_same(&found.kept, new) && self.follows(&found.kept, new, &book)? =>
+                    if is_same(&found.kept, new)
+                        && self.follows(&found.kept, new, &manifest)? =>
                 {
                     return Ok(SaveOutcome { record: found.split().0, is_new: false });
                 }
@@ -53,20 +57,20 @@ impl JsonStates {
                 None => {}
             }
         }
-        self.check_parent(new, &book)?;
+        self.check_parent(new, &manifest)?;
 
         let attempt = match new.attempt {
             Some(attempt) => attempt,
             None => self
-                .highest(execution, step, &book, newest.as_ref())?
+                .highest(execution, step, &manifest, newest.as_ref())?
                 .map_or(Attempt::FIRST, Attempt::next),
         };
-        let kept = Kept {
+        let kept = StoredCheckpoint {
             execution: execution.clone(),
             step,
-            own: Some(Own { attempt, line: book.line, position: book.saves + 1 }),
+            own: Some(OwnFields { attempt, line: manifest.line, position: manifest.saves + 1 }),
             branch: BranchName::main(),
-            parent: book.head(),
+            parent: manifest.head(),
             step_name: new.step_name.to_owned(),
             time: new.time,
             status: new.status,
@@ -75,50 +79,51 @@ impl JsonStates {
             values: new.values.clone(),
         };
         let text = file::text(kept.fields()?);
-        let own = self.canonical(execution, step, None)?;
-        book.saving = Some(Saving {
+        let own = self.own_path(execution, step, None)?;
+        manifest.saving = Some(PendingSave {
             step,
             attempt,
-            position: book.saves + 1,
+            position: manifest.saves + 1,
             session: new.session.cloned(),
             succeeds: new.status == Status::Success,
             replaces: newest.is_some(),
             asides: folder::asides(&own),
         });
-        self.write_book(&mut book)?;
+        self.write_manifest(&mut manifest)?;
         if let Some(found) = &newest {
-            self.give_number(found)?;
+            self.link_under_number(found)?;
         }
-        disk::replace_private_file_durably(&own, &text).map_err(io_error(&own, "write it"))?;
+        disk::replace_private_file_durably(&own, &text).map_err(io_error(&own, "writing it"))?;
         if path != own {
-            // It lay under a name that another program gave it, and has its number.
+            // The old file had a name that another program gave it; it has its numbered name by
+            // now.
             file::remove(&path)?;
         } else {
-            file_held.note_saved(book.saves + 1);
+            file_held.note_saved(manifest.saves + 1);
         }
         Ok(SaveOutcome { record: kept.record(attempt, true).0, is_new: true })
     }
 
-    /// Whether a checkpoint comes after what another expects to follow.
+    /// Whether a stored checkpoint has the parent that `new` expects.
     fn follows(
         &self,
-        kept: &Kept,
+        kept: &StoredCheckpoint,
         new: &NewCheckpoint<'_>,
-        book: &Book,
+        manifest: &Manifest,
     ) -> Result<bool, StateError> {
         let Some(parent) = new.expect.parent() else {
             return Ok(!new.expect.is_first() || kept.parent.is_none());
         };
         let found = match parent.execution == *new.execution {
-            true => self.find_kept(parent, Some(book), Aside::Holding)?,
+            true => self.find_stored(parent, Some(manifest), DamagePolicy::SetAsideUnderLock)?,
             false => None,
         };
         Ok(found.is_none_or(|found| kept.parent == Some((found.kept.step, found.attempt))))
     }
 }
 
-/// Whether a checkpoint is what is to be saved, whenever that was.
-fn is_same(kept: &Kept, new: &NewCheckpoint<'_>) -> bool {
+/// Whether a stored checkpoint has the same content as `new`, apart from the time.
+fn is_same(kept: &StoredCheckpoint, new: &NewCheckpoint<'_>) -> bool {
     kept.step_name == new.step_name
         && kept.status == new.status
         && kept.error.as_deref() == new.error

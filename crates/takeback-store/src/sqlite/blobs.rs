@@ -56,9 +56,9 @@ impl Blobs for SqliteStore {
     }
 
     fn is_complete(&self, digest: &Digest) -> Result<bool, StoreError> {
-        let lies = |digest: &Digest| -> Result<Option<Location>, StoreError> {
+        let find_record = |digest: &Digest| -> Result<Option<Location>, StoreError> {
             let location = self.locate(digest)?;
-            Ok(self.packs.lies_at(digest, &location)?.then_some(location))
+            Ok(self.packs.has_record_at(digest, &location)?.then_some(location))
         };
         let whole = |location: Option<Location>| -> Result<bool, StoreError> {
             match location {
@@ -66,11 +66,11 @@ impl Blobs for SqliteStore {
                 Some(location) if location.encoding != Encoding::Chunks => Ok(true),
                 Some(_) => {
                     let mut parts = self.read_packed(digest)?.chunks().into_iter();
-                    parts.try_fold(true, |whole, part| Ok(whole && lies(&part)?.is_some()))
+                    parts.try_fold(true, |whole, part| Ok(whole && find_record(&part)?.is_some()))
                 }
             }
         };
-        match lies(digest).and_then(whole) {
+        match find_record(digest).and_then(whole) {
             Ok(true) => Ok(true),
             // Another process may have moved it, or only the header of its record is damaged.
             _ => match self.read(digest, &mut |_| Ok(())) {

@@ -1,4 +1,4 @@
-//! Looks at everything a store on disk holds and says what is damaged.
+//! Reads everything in a store on disk and reports what is damaged.
 
 use std::collections::HashMap;
 use std::error::Error as _;
@@ -21,25 +21,25 @@ use crate::rewind::RewindRecord;
 use crate::session::{Call, Session, Turn};
 use crate::store::{Blobs as _, Head, StoreError};
 
-/// Only a store that cannot be looked at is an error; whatever is wrong with it is in the answer.
+/// Fails only if the store cannot be read at all; damage is part of the result.
 pub(super) fn check(store: &SqliteStore) -> Result<Vec<String>, StoreError> {
-    let told = last_commit::read_at(&store.dir.join(LAST_COMMIT));
+    let noted = last_commit::read_at(&store.dir.join(LAST_COMMIT));
     let moment = store.db.unchecked_transaction();
     let moment = store.rows("checking it", moment.map_err(RowError::from))?;
-    let mut damage = Damage { store, found: Vec::new() };
+    let mut damage = DamageReport { store, found: Vec::new() };
     let tables = database(&moment, &mut damage.found);
-    damage.unless(tables)?;
+    damage.or_note_damage(tables)?;
 
-    let head = damage.unless(rows::head(&moment))?.unwrap_or_default();
-    damage.lost_commits(&moment, head, told)?;
+    let head = damage.or_note_damage(rows::head(&moment))?.unwrap_or_default();
+    damage.lost_commits(&moment, head, noted)?;
     let mut tally = Tally::default();
     let mut named = HashMap::new();
     let mut unreadable = Vec::new();
-    let mut behind = Vec::new();
+    let mut after_end = Vec::new();
     let tables = [
         tally.table::<Point>(&moment, &mut |point| {
             if point.seq > head.seq {
-                behind.push(format!("point {} lies behind the end of the log", point.id));
+                after_end.push(format!("point {} is after the end of the log", point.id));
             }
         }),
         tally.table::<RewindRecord>(&moment, &mut drop),
@@ -49,10 +49,10 @@ pub(super) fn check(store: &SqliteStore) -> Result<Vec<String>, StoreError> {
         tally.table::<Change>(&moment, &mut |change| note_contents(&change, &mut named)),
     ];
     let last = rows::last_change(&moment);
-    if let Some(last) = damage.unless(last)?.flatten().filter(|last| *last > head.seq) {
-        behind.push(format!("change {last} lies behind the end of the log"));
+    if let Some(last) = damage.or_note_damage(last)?.flatten().filter(|last| *last > head.seq) {
+        after_end.push(format!("change {last} is after the end of the log"));
     }
-    damage.found.append(&mut behind);
+    damage.found.append(&mut after_end);
     let is_whole = tally.is_whole(&moment);
     unreadable.append(&mut tally.damaged);
     let unread = tables.into_iter().filter_map(Result::err);
@@ -62,7 +62,7 @@ pub(super) fn check(store: &SqliteStore) -> Result<Vec<String>, StoreError> {
         Ok(false) => damage.found.push(MISSING_RECORDS.to_owned()),
         Err(error) => unreadable.push(error),
     }
-    for line in damage.unless(sums::broken_links(&moment, head))?.unwrap_or_default() {
+    for line in damage.or_note_damage(sums::broken_links(&moment, head))?.unwrap_or_default() {
         damage.found.push(line);
     }
 
@@ -93,37 +93,38 @@ pub(super) fn check(store: &SqliteStore) -> Result<Vec<String>, StoreError> {
 }
 
 const MISSING_RECORDS: &str =
-    "the log: records are missing that were written, or are there that were not";
+    "the log: records are missing, or there are records that were never written";
 
-struct Damage<'a> {
+struct DamageReport<'a> {
     store: &'a SqliteStore,
     found: Vec<String>,
 }
 
-impl Damage<'_> {
-    /// Commits that are known to have been there.
+impl DamageReport<'_> {
+    /// Reports commits that existed and are lost.
     fn lost_commits(
         &mut self,
         moment: &Connection,
         head: Head,
-        told: Option<(Head, Chain)>,
+        noted: Option<(Head, Chain)>,
     ) -> Result<(), StoreError> {
-        for loss in self.unless(sums::losses(moment))?.unwrap_or_default() {
+        for loss in self.or_note_damage(sums::losses(moment))?.unwrap_or_default() {
             self.found
                 .push(format!("{loss}: the end of the log was cut off or an older copy put back"));
         }
-        let Some((told, chain)) = told else { return Ok(()) };
-        if let Some(loss) = log::loss(told, head) {
+        let Some((noted, chain)) = noted else { return Ok(()) };
+        if let Some(loss) = log::loss(noted, head) {
             self.found.push(format!("{loss}: the end of the log is cut off or damaged"));
-        } else if told == head && self.unless(sums::chain(moment))?.is_some_and(|now| now != chain)
+        } else if noted == head
+            && self.or_note_damage(sums::chain(moment))?.is_some_and(|now| now != chain)
         {
-            self.found.push(format!("commit {} is another than was made", head.revision));
+            self.found.push(format!("commit {} is not the one that was made", head.revision));
         }
         Ok(())
     }
 
-    /// What was read; if that failed because of damage, `None`, and the damage is noted.
-    fn unless<T>(&mut self, read: Result<T, RowError>) -> Result<Option<T>, StoreError> {
+    /// The value that was read; on damage notes it and returns `None`.
+    fn or_note_damage<T>(&mut self, read: Result<T, RowError>) -> Result<Option<T>, StoreError> {
         match read {
             Ok(value) => Ok(Some(value)),
             Err(error) => self.add(error).map(|()| None),
@@ -142,23 +143,24 @@ impl Damage<'_> {
     }
 }
 
-/// The first change that names some contents, for people.
-struct Name {
+/// The first change that refers to some contents, for the report.
+struct FirstReference {
     seq: Seq,
     path: WorkPath,
     size: u64,
 }
 
-impl std::fmt::Display for Name {
+impl std::fmt::Display for FirstReference {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(f, "{} (change {})", self.path.display(), self.seq)
     }
 }
 
-fn note_contents(change: &Change, named: &mut HashMap<Digest, Name>) {
+fn note_contents(change: &Change, named: &mut HashMap<Digest, FirstReference>) {
     for entry in [&change.before, &change.after] {
         if let Entry::File { digest, size, .. } = entry {
-            let name = || Name { seq: change.seq, path: change.path.clone(), size: *size };
+            let name =
+                || FirstReference { seq: change.seq, path: change.path.clone(), size: *size };
             named.entry(*digest).or_insert_with(name);
         }
     }
@@ -177,7 +179,7 @@ fn database(db: &Connection, found: &mut Vec<String>) -> Result<(), RowError> {
         relations.query_map([], |row| Ok((row.get::<_, String>(0)?, row.get::<_, String>(2)?)))?;
     for row in broken {
         let (table, parent) = row?;
-        found.push(format!("the database: a {table} names a {parent} that is not there"));
+        found.push(format!("the database: a {table} refers to a {parent} that does not exist"));
     }
     Ok(())
 }
@@ -187,7 +189,7 @@ fn contents(
     store: &SqliteStore,
     digest: &Digest,
     location: &Location,
-    named: Option<&Name>,
+    named: Option<&FirstReference>,
 ) -> Option<String> {
     if named.is_some_and(|name| name.size != location.size) {
         return Some("have another size in the log than in the store".to_owned());

@@ -9,19 +9,19 @@ use std::collections::{HashMap, HashSet};
 use rusqlite::TransactionBehavior;
 
 use super::SqliteStore;
-use super::pack::{HEADER, Location, Packs, Retired, header};
+use super::pack::{HEADER, Location, Packs, RetiredSegment, header};
 use super::rows;
 use crate::blob::{Digest, PackedBlob};
 use crate::disk::{CrashPoint, crash_point};
 use crate::store::{CompactEffort, StoreError};
 
-/// Segments smaller than this are merged, …
+/// Segments smaller than this are merged,
 const SMALL: u64 = 4 << 20;
-/// … once there are more of them than this: processes that record at the same time have one each.
+/// once there are more of them than this. Processes that record at the same time have one each.
 const FEW: usize = 4;
 
 pub(super) fn compact(store: &mut SqliteStore, effort: CompactEffort) -> Result<(), StoreError> {
-    // On a full disk even a transaction that deletes finds no room before something has gone.
+    // On a full disk even a transaction that deletes needs space first, so free some without one.
     let evacuated = remove_dead(store).and_then(|()| {
         let dropped = (|| {
             let transaction = store.db.transaction_with_behavior(TransactionBehavior::Immediate)?;
@@ -41,12 +41,12 @@ pub(super) fn compact(store: &mut SqliteStore, effort: CompactEffort) -> Result<
     store.rows("giving space back", rows::vacuum(&store.db))?;
     evacuated?;
     match effort {
-        CompactEffort::Everything => store.rows("writing it anew", rows::rewrite(&store.db)),
+        CompactEffort::Everything => store.rows("rewriting it", rows::rewrite(&store.db)),
         CompactEffort::Worthwhile | CompactEffort::ShortOfSpace => Ok(()),
     }
 }
 
-/// How many dead bytes a segment of this size is rewritten for.
+/// The number of dead bytes from which a segment of this size is rewritten.
 fn least_dead(effort: CompactEffort, size: u64) -> u64 {
     match effort {
         CompactEffort::Worthwhile => size.div_ceil(2),
@@ -55,7 +55,7 @@ fn least_dead(effort: CompactEffort, size: u64) -> u64 {
     }
 }
 
-/// Removes the segments of which nothing lives, but for the newest: its number must not be used again.
+/// Removes segments without live records, except the newest: its number must not be reused.
 fn remove_dead(store: &SqliteStore) -> Result<(), StoreError> {
     let live: HashSet<u32> = live_records(store)?.into_keys().collect();
     let segments = store.packs.segments()?;
@@ -69,7 +69,7 @@ fn remove_dead(store: &SqliteStore) -> Result<(), StoreError> {
     if retired.is_empty() {
         return Ok(());
     }
-    // Read again under the locks: their last writers may have committed since.
+    // Read again under the locks: the last writers may have committed since.
     let live = live_records(store)?;
     for old in retired {
         if !live.contains_key(&old.number()) {
@@ -80,8 +80,7 @@ fn remove_dead(store: &SqliteStore) -> Result<(), StoreError> {
     Ok(())
 }
 
-/// Gives back the blocks of dead records where they lie: the way out where there is no room to copy
-/// what lives beside them.
+/// Frees the blocks of dead records in place, for a disk without space to copy the live ones.
 fn punch_dead(store: &SqliteStore) -> Result<(), StoreError> {
     let mut retired = Vec::new();
     for (number, _) in store.packs.segments()? {
@@ -101,14 +100,14 @@ fn punch_dead(store: &SqliteStore) -> Result<(), StoreError> {
     Ok(())
 }
 
-fn punch_between(old: &Retired, from: u64, to: u64) -> Result<(), StoreError> {
-    /// Less than this frees no block.
+fn punch_between(old: &RetiredSegment, from: u64, to: u64) -> Result<(), StoreError> {
+    /// A smaller range frees no block.
     const BLOCK: u64 = 4096;
     if to.saturating_sub(from) >= BLOCK { old.punch(from, to - from) } else { Ok(()) }
 }
 
-/// Empties and removes the segments with that much dead weight: those first that cost least, so that
-/// a full disk has more room before anything is copied.
+/// Empties and removes segments with enough dead space. Cheapest first, so that a full disk has
+/// more room before larger copies.
 pub(super) fn evacuate(store: &mut SqliteStore, effort: CompactEffort) -> Result<(), StoreError> {
     let live = live_records(store)?;
     let heavy: Vec<(u64, u32)> = store
@@ -122,7 +121,7 @@ pub(super) fn evacuate(store: &mut SqliteStore, effort: CompactEffort) -> Result
     empty(store, heavy)
 }
 
-/// Puts small segments together, if there are many.
+/// Merges small segments if there are many.
 pub(super) fn merge_small(store: &mut SqliteStore) -> Result<(), StoreError> {
     let live = live_records(store)?;
     let segments = store.packs.segments()?;
@@ -139,7 +138,7 @@ fn kept_in(live: &HashMap<u32, Vec<(Digest, Location)>>, number: u32) -> u64 {
     records.map(|(_, place)| HEADER as u64 + u64::from(place.length)).sum()
 }
 
-/// Empties and removes these segments, each with what is left in it.
+/// Empties and removes these segments; each has the number of its live bytes.
 fn empty(store: &mut SqliteStore, mut segments: Vec<(u64, u32)>) -> Result<(), StoreError> {
     segments.sort_unstable();
     let newest = store.packs.segments()?.last().map(|(number, _)| *number);
@@ -150,7 +149,7 @@ fn empty(store: &mut SqliteStore, mut segments: Vec<(u64, u32)>) -> Result<(), S
     if retired.iter().any(|old| Some(old.number()) == newest) {
         store.packs.begin_segment()?;
     }
-    // Read again under the locks: their last writers may have committed since.
+    // Read again under the locks: the last writers may have committed since.
     let mut live = live_records(store)?;
     for old in retired {
         let records = live.remove(&old.number()).unwrap_or_default();
@@ -172,17 +171,17 @@ pub(super) fn live_records(
     Ok(live)
 }
 
-/// Copies these records elsewhere, durably, reads them back, says so, and removes the segment. One
-/// with a damaged record stays, for whoever may still get something out of it.
+/// Copies these records to another segment, durably, reads them back, updates their rows, and
+/// removes the old segment. A segment with a damaged record stays, for a later attempt at recovery.
 fn move_records(
     store: &mut SqliteStore,
-    old: Retired,
+    old: RetiredSegment,
     records: &[(Digest, Location)],
 ) -> Result<(), StoreError> {
     let mut packs = Packs::new(store.dir.join(super::PACKS));
     let copied = copy_records(store, &mut packs, records);
     if !matches!(copied, Ok(true)) {
-        packs.give_up()?;
+        packs.discard_pending()?;
         return copied.map(drop);
     }
     let moved = (|| {
@@ -196,12 +195,13 @@ fn move_records(
         Ok(())
     })();
     store.rows("moving contents", moved)?;
-    packs.committed();
+    packs.mark_committed();
+    // Rows first, then the file: a crash in between leaves dead space, the other order lost contents.
     store.packs.close(old.number());
     old.remove()
 }
 
-/// Whether all of them could be read, there and where they are now.
+/// Returns whether every record could be read before and after copying.
 fn copy_records(
     store: &SqliteStore,
     packs: &mut Packs,
@@ -217,6 +217,8 @@ fn copy_records(
         packs.append(&PackedBlob { digest: *digest, size, encoding, bytes })?;
     }
     packs.make_durable()?;
+    // Compare with the original before it is removed: this is the last moment at which a bad copy does
+    // no harm.
     for (digest, from) in records {
         if packs.read_record(&packs.pending()[digest])? != store.packs.read_record(from)? {
             return Ok(false);

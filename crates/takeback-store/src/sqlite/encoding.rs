@@ -1,5 +1,5 @@
-//! How values that are not columns of their own are written into one: entries, lists of sequence
-//! numbers, lists of paths. `docs/design/store-format.md` has every byte.
+//! Encodes values that share a column: entries, lists of sequence numbers, lists of paths.
+//! `docs/design/store-format.md` describes every byte.
 
 use crate::blob::Digest;
 use crate::entry::{Entry, NotCapturedReason};
@@ -7,7 +7,7 @@ use crate::id::Seq;
 use crate::path::WorkPath;
 use crate::sqlite::varint::{push_varint, take_varint};
 
-/// Numbers that stand for the variants of an enum.
+/// The numbers of enum variants in the database.
 pub(super) mod kinds {
     use crate::change::{Author, Evidence};
     use crate::point::{PointBasis, PointKind};
@@ -82,7 +82,7 @@ pub(super) mod kinds {
     }
 }
 
-/// A count as SQLite keeps it. One that does not fit is more than anything there.
+/// A count as SQLite stores it. One that does not fit is larger than any real count.
 pub(super) fn signed(count: u64) -> i64 {
     i64::try_from(count).unwrap_or(i64::MAX)
 }
@@ -154,7 +154,8 @@ pub(super) fn entry(bytes: &[u8]) -> Option<Entry> {
     rest.is_empty().then_some(entry)
 }
 
-/// Each as the difference from the one before it, so that neighbours cost a byte each.
+/// Encodes each number as the difference from the previous one, so that neighbours cost a byte
+/// each.
 pub(super) fn seqs_bytes(seqs: &[Seq]) -> Vec<u8> {
     let mut out = Vec::with_capacity(seqs.len() + 4);
     let mut previous = 0_i64;

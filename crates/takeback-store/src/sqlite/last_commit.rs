@@ -68,7 +68,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_told_reads_back_and_nothing_else_does() {
+    fn a_line_reads_back_and_a_damaged_one_does_not() {
         let head = Head { revision: 3, seq: Seq(u64::MAX) };
         let chain = Chain(Digest::of(b"x"));
         let line = line(head, chain);

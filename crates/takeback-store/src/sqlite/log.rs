@@ -38,6 +38,8 @@ impl Log for SqliteStore {
         {
             return self.commit_promise(expected, writes);
         }
+        // Contents before the rows that refer to them: the other order could leave a committed change
+        // without its contents after a power loss.
         match self.durability {
             Durability::Full | Durability::Normal => self.packs.make_durable()?,
             Durability::Off => self.packs.write_out()?,
@@ -68,9 +70,12 @@ impl Log for SqliteStore {
             return Err(StoreError::Moved);
         };
         crash_point(CrashPoint::Committed);
-        self.packs.committed();
+        // Only now may other handles append after these records: before the commit they could still have
+        // been truncated.
+        self.packs.mark_committed();
+        // After the commit and never before: a file that is ahead of the database means a loss.
         self.note_commit(head, chain, loss);
-        // Without records it was part of a snapshot that is still running.
+        // A commit without records is part of a scan that is still running.
         if !writes.is_empty() {
             self.known_blobs = KnownBlobs::NotRead;
         }
@@ -85,10 +90,10 @@ impl Log for SqliteStore {
     }
 
     fn losses(&self) -> Result<Vec<Loss>, StoreError> {
-        // In this order: a commit in between is no loss.
+        // Read in this order: otherwise a commit in between would look like a loss.
         let noted = last_commit::read_at(&self.dir.join(LAST_COMMIT));
         let head = self.head()?;
-        let mut losses = self.rows("reading what is lost", sums::losses(&self.db))?;
+        let mut losses = self.rows("reading lost commits", sums::losses(&self.db))?;
         losses.extend(noted.and_then(|(noted, _)| loss(noted, head)));
         Ok(losses)
     }
@@ -124,7 +129,7 @@ impl Log for SqliteStore {
 
     fn latest_of(&self, paths: &[WorkPath]) -> Result<Vec<Option<Change>>, StoreError> {
         let doing = "reading the newest changes of some paths";
-        // One transaction, so that no commit comes between two of them.
+        // One transaction, so that all paths are read at the same commit.
         let moment = self.rows(doing, self.db.unchecked_transaction().map_err(RowError::from))?;
         let changes = paths.iter().map(|path| rows::latest_of(&moment, path)).collect();
         self.rows(doing, changes)
@@ -212,8 +217,8 @@ impl Log for SqliteStore {
 }
 
 impl SqliteStore {
-    /// Commits a rewind whatever the durability: it and all earlier commits are on disk when this
-    /// returns.
+    /// Commits a rewind: it and all earlier commits are on disk when this returns, whatever the
+    /// durability.
     fn commit_promise(&mut self, expected: Head, writes: &[Write]) -> Result<Head, StoreError> {
         if self.durability == Durability::Off {
             self.packs.make_all_durable()?;
@@ -221,6 +226,7 @@ impl SqliteStore {
         let durability = std::mem::replace(&mut self.durability, Durability::Full);
         self.synchronize(Durability::Full)?;
         let committed = self.commit(expected, writes);
+        // Also after a failure: the next commit must have the level that the caller set.
         self.set_durability(durability)?;
         committed
     }
@@ -243,12 +249,14 @@ impl SqliteStore {
 
     fn open_last_commit(&mut self) {
         if self.last_commit.is_none() {
-            // Without it a loss of later commits goes unnoticed; that is no reason to refuse this one.
+            // Without the file a later loss goes unnoticed, but that is no reason to refuse this
+            // commit.
             self.last_commit = LastCommit::open(&self.dir.join(LAST_COMMIT)).ok();
         }
     }
 
-    /// Notes a commit. After a loss the index contains changes whose numbers are now reused: it goes.
+    /// Notes a commit. After a loss the index contains changes whose numbers are now reused, so it
+    /// is removed.
     fn note_commit(&self, head: Head, chain: Chain, loss: Option<Loss>) {
         if loss.is_some() {
             drop(disk::remove_store_file(&self.dir.join(INDEX)));

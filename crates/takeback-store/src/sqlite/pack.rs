@@ -1,7 +1,7 @@
 //! Contents in append-only segments: `packs/<8 hex digits>.pack`.
 //!
-//! Takes blobs and answers where they lie; reads them back from there. Which of them belong to the
-//! store is not its business: a record that no row names is dead weight, never an error.
+//! Appends blobs, returns their location, and reads them back. It does not know which blobs belong
+//! to the store: a record without a row is dead space, never an error.
 
 use std::cell::RefCell;
 use std::collections::HashMap;
@@ -17,24 +17,24 @@ use crate::blob::{Digest, Encoding, PackedBlob};
 use crate::disk;
 use crate::store::StoreError;
 
-/// A record that would end behind this starts a new segment.
+/// A record that would end after this offset starts a new segment.
 const SEGMENT_LIMIT: u64 = 64 << 20;
 
-/// Records are gathered up to this before they are written.
+/// Records are buffered up to this size before they are written.
 const BATCH: usize = 1 << 20;
 
 const MAGIC: [u8; 4] = *b"TkB1";
 
-/// What stands before the bytes of a record.
+/// The length of the header before the bytes of a record.
 pub(super) const HEADER: usize = 53;
 
-/// Where a blob lies, and what it is.
+/// The location of a blob, its size and its encoding.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Location {
     pub(super) segment: u32,
     /// Where its record begins.
     pub(super) offset: u64,
-    /// Bytes kept, without the record's header.
+    /// Stored bytes, without the record's header.
     pub(super) length: u32,
     /// Size of the contents.
     pub(super) size: u64,
@@ -45,17 +45,18 @@ pub(super) struct Location {
 #[derive(Debug)]
 pub(super) struct Packs {
     dir: PathBuf,
-    /// Segments this handle appends to, locked; the last one takes the next record. No other handle
-    /// appends to them until these records are committed or given up.
+    /// Locked segments that this handle appends to; the next record goes into the last one. No
+    /// other handle appends to them until these records are committed or discarded.
     held: Vec<Segment>,
     /// Records for the last held segment that are not written yet.
     buffer: Vec<u8>,
-    /// Everything put since the last commit, also what is still in the buffer.
+    /// Everything put since the last commit, including what is still in the buffer.
     pending: HashMap<Digest, Location>,
-    /// The system may have dropped what it could not make durable, and would not say so twice.
+    /// Set after a failed sync: the kernel may have dropped the pages and would report success the
+    /// next time.
     lost: bool,
     limit: u64,
-    /// If only these segments, or new ones, may be appended to.
+    /// If set, only these segments and new ones may be appended to.
     only: Option<Vec<u32>>,
     readers: RefCell<HashMap<u32, File>>,
 }
@@ -65,12 +66,12 @@ struct Segment {
     number: u32,
     path: PathBuf,
     file: File,
-    /// Where it ended when it was taken.
+    /// Its length when this handle locked it.
     taken_at: u64,
-    /// The buffer will be written here.
+    /// The offset at which the buffer will be written.
     end: u64,
     unsynced: bool,
-    /// It is full, and on its way to the disk.
+    /// Set once it is full: the sync that runs in the background.
     syncing: Option<JoinHandle<io::Result<()>>>,
 }
 
@@ -86,11 +87,11 @@ impl Segment {
     }
 }
 
-/// A segment that nobody appends to any more.
+/// A locked segment that no handle appends to until this is dropped.
 #[derive(Debug)]
-pub(super) struct Retired(Segment);
+pub(super) struct RetiredSegment(Segment);
 
-impl Retired {
+impl RetiredSegment {
     pub(super) fn number(&self) -> u32 {
         self.0.number
     }
@@ -99,13 +100,13 @@ impl Retired {
         self.0.end
     }
 
-    /// Gives back the blocks of a part of it that no row names.
+    /// Frees the blocks of a part of it. No row may refer to that part.
     pub(super) fn punch(&self, offset: u64, length: u64) -> Result<(), StoreError> {
         disk::punch(&self.0.file, offset, length)
-            .map_err(|source| io_error(&self.0.path, "giving back a part of it", source))
+            .map_err(|source| io_error(&self.0.path, "freeing a part of it", source))
     }
 
-    /// Removes it. No row may name it.
+    /// Removes it. No row may refer to it.
     pub(super) fn remove(self) -> Result<(), StoreError> {
         disk::remove_store_file(&self.0.path)
             .map_err(|source| io_error(&self.0.path, "removing it", source))
@@ -126,12 +127,12 @@ impl Packs {
         }
     }
 
-    /// From now on records go to these segments, or to new ones.
+    /// Appends only to these segments or to new ones from now on.
     pub(super) fn append_only_to(&mut self, segments: Vec<u32>) {
         self.only = Some(segments);
     }
 
-    /// Where the segments end that were appended to, once that is durable.
+    /// The lengths of the segments that were appended to, once they are durable.
     pub(super) fn ends(&self) -> impl Iterator<Item = (u32, u64)> {
         self.held.iter().map(|segment| (segment.number, segment.end))
     }
@@ -154,7 +155,8 @@ impl Packs {
         let room = |segment: &Segment| segment.end + buffered + record <= self.limit;
         if !self.held.last().is_some_and(room) {
             self.flush()?;
-            // A first snapshot fills several, and would otherwise wait for all of them at its end.
+            // A first scan fills several segments and would otherwise wait for all of them at its
+            // end.
             if let Some(full) = self.held.last_mut().filter(|segment| segment.unsynced) {
                 let begun = disk::begin_sync(&full.file);
                 full.syncing =
@@ -177,8 +179,8 @@ impl Packs {
         if self.buffer.len() >= BATCH { self.flush() } else { Ok(()) }
     }
 
-    /// Once this has failed to make bytes durable it fails for good: only a new handle, to which
-    /// everything is put again, can know what is on disk.
+    /// Makes everything put so far durable. After one failure it always fails: the kernel may have
+    /// dropped the unwritten pages, so only a new handle that puts everything again can be right.
     pub(super) fn make_durable(&mut self) -> Result<(), StoreError> {
         if self.lost {
             let source = io::Error::other("contents were lost; the store must be opened again");
@@ -194,12 +196,12 @@ impl Packs {
         Ok(())
     }
 
-    /// Hands what was put to the system, which keeps it if this process dies.
+    /// Writes what was put to the kernel, which keeps it if this process dies.
     pub(super) fn write_out(&mut self) -> Result<(), StoreError> {
         self.flush()
     }
 
-    /// Makes every segment durable, whoever has written to it.
+    /// Makes every segment durable, including those of other processes.
     pub(super) fn make_all_durable(&self) -> Result<(), StoreError> {
         for number in segment_numbers(&self.dir)? {
             let path = segment_path(&self.dir, number);
@@ -211,7 +213,7 @@ impl Packs {
         Ok(())
     }
 
-    /// The segments there are, oldest first, with their sizes.
+    /// All segments, oldest first, with their sizes.
     pub(super) fn segments(&self) -> Result<Vec<(u32, u64)>, StoreError> {
         let mut segments = Vec::new();
         for number in segment_numbers(&self.dir)? {
@@ -226,24 +228,23 @@ impl Packs {
         Ok(segments)
     }
 
-    /// From now on nobody appends to this segment, until it is removed or this is dropped. `None` if
-    /// somebody does, or it is gone.
-    pub(super) fn retire(&self, number: u32) -> Result<Option<Retired>, StoreError> {
+    /// Locks a segment so that no other handle appends to it until it is removed or the lock is
+    /// dropped. `None` if another handle has it, or it is gone.
+    pub(super) fn retire(&self, number: u32) -> Result<Option<RetiredSegment>, StoreError> {
         let path = segment_path(&self.dir, number);
         match OpenOptions::new().read(true).append(true).open(&path) {
-            Ok(file) => Ok(self.lock(number, path, file)?.map(Retired)),
+            Ok(file) => Ok(self.lock(number, path, file)?.map(RetiredSegment)),
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
             Err(source) => Err(io_error(&path, "opening it", source)),
         }
     }
 
-    /// Lets go of a segment that is being removed: the system gives its space back when nobody has it
-    /// open.
+    /// Closes a segment that is being removed: its space is freed when no process has it open.
     pub(super) fn close(&self, number: u32) {
         self.readers.borrow_mut().remove(&number);
     }
 
-    /// Makes an empty segment behind all others, so that no number is ever used a second time.
+    /// Creates an empty segment after all others, so that no number is ever reused.
     pub(super) fn begin_segment(&self) -> Result<(), StoreError> {
         let newest = segment_numbers(&self.dir)?.into_iter().max().unwrap_or(0);
         let path = segment_path(&self.dir, newest + 1);
@@ -253,8 +254,9 @@ impl Packs {
         }
     }
 
-    /// Takes back what was appended and will not be named: nobody else has appended behind it.
-    pub(super) fn give_up(&mut self) -> Result<(), StoreError> {
+    /// Truncates what was appended and will not be committed. Safe because the lock kept other
+    /// handles from appending after it.
+    pub(super) fn discard_pending(&mut self) -> Result<(), StoreError> {
         self.buffer.clear();
         self.pending.clear();
         for segment in self.held.drain(..) {
@@ -264,19 +266,20 @@ impl Packs {
         Ok(())
     }
 
-    /// What was pending is now named by rows: other handles may append behind it.
-    pub(super) fn committed(&mut self) {
+    /// Records that the pending records have rows now, and unlocks: other handles may append after
+    /// them.
+    pub(super) fn mark_committed(&mut self) {
         self.pending.clear();
         self.held.clear();
     }
 
-    /// The bytes of a blob as they are kept; `None` if they are not there, or not any more.
+    /// The stored bytes of a blob; `None` if they are not there, or no longer.
     pub(super) fn read(&self, location: &Location) -> Result<Option<Vec<u8>>, StoreError> {
         let record = self.read_record(location)?.filter(|record| record[..4] != [0; 4]);
         Ok(record.map(|mut record| record.split_off(HEADER)))
     }
 
-    /// The whole record; `None` if the segment or that part of it is not there.
+    /// The whole record; `None` if the segment or that part of it does not exist.
     pub(super) fn read_record(&self, location: &Location) -> Result<Option<Vec<u8>>, StoreError> {
         let length = HEADER + location.length as usize;
         if let Some(segment) = self.held.last()
@@ -298,7 +301,7 @@ impl Packs {
             },
         };
         let failed = |source| io_error(&path, "reading it", source);
-        // A damaged row must not ask for more memory than the segment is long.
+        // A damaged row must not make this allocate more than the length of the segment.
         let end = location.offset.checked_add(length as u64);
         if end.is_none_or(|end| end > self.limit) {
             let longest = file.metadata().map_err(failed)?.len();
@@ -314,8 +317,13 @@ impl Packs {
         }
     }
 
-    /// Whether the record of `digest` begins there and the segment has all of it. Its bytes are not read.
-    pub(super) fn lies_at(&self, digest: &Digest, location: &Location) -> Result<bool, StoreError> {
+    /// Whether the record of `digest` begins there and the segment is long enough for it. Does not
+    /// read its bytes.
+    pub(super) fn has_record_at(
+        &self,
+        digest: &Digest,
+        location: &Location,
+    ) -> Result<bool, StoreError> {
         let Some(found) = self.read_record(&Location { length: 0, ..*location })? else {
             return Ok(false);
         };
@@ -341,7 +349,8 @@ impl Packs {
         segment.unsynced = true;
         let written = disk::append(&mut segment.file, &self.buffer);
         if let Err(source) = written {
-            // Part of it may be there. The whole buffer goes behind that at the next try.
+            // Part of the buffer may have been written. The next try writes the whole buffer after
+            // it.
             let end = segment.file.metadata().map_err(failed)?.len();
             let moved = end - segment.end;
             for location in self.pending.values_mut() {
@@ -357,7 +366,7 @@ impl Packs {
         Ok(())
     }
 
-    /// The newest segment that has room and that nobody appends to, or a new one.
+    /// Locks the newest segment with enough room that no other handle has, or a new one.
     fn take_segment(&self, room: u64) -> Result<Segment, StoreError> {
         let mut numbers = segment_numbers(&self.dir)?;
         numbers.sort_unstable();
@@ -380,7 +389,7 @@ impl Packs {
             let path = segment_path(&self.dir, number);
             match disk::create_private_file(&path) {
                 Ok(file) => {
-                    // Another handle may have seen and locked it already.
+                    // Another handle may have found and locked it already.
                     if let Some(segment) = self.lock(number, path, file)? {
                         return Ok(segment);
                     }
@@ -400,14 +409,15 @@ impl Packs {
             Err(TryLockError::WouldBlock) => return Ok(None),
             Err(TryLockError::Error(source)) => return Err(failed(source)),
         }
-        // Behind whatever a crash has left at the end.
+        // Append after whatever a crash left at the end.
         let metadata = file.metadata().map_err(failed)?;
         if metadata.nlink() == 0 {
             return Ok(None);
         }
         let end = metadata.len();
         if end == 0 {
-            // Before the first byte, whoever made it: a segment with bytes has a durable name.
+            // Before the first byte, even if another handle created it: a segment with bytes must
+            // have a durable name.
             disk::sync_folder(&self.dir)
                 .map_err(|source| io_error(&self.dir, "making it durable", source))?;
         }
@@ -434,8 +444,8 @@ fn segment_numbers(dir: &Path) -> Result<Vec<u32>, StoreError> {
     Ok(numbers)
 }
 
-/// All that is needed to find the record again without a row: magic, encoding, digest, size, length,
-/// and a checksum of these.
+/// What it takes to find the record without a row: magic, encoding, digest, size, length, and a
+/// checksum of these.
 pub(super) fn header(digest: &Digest, location: &Location) -> [u8; HEADER] {
     let mut header = [0; HEADER];
     header[..4].copy_from_slice(&MAGIC);

@@ -1,4 +1,4 @@
-//! Points, read back as values: all of them, or at the cost of those that are asked for.
+//! Reads points: all of them, or the ones that a query selects, through an index.
 
 use rusqlite::{Connection, Params, Row};
 
@@ -29,10 +29,10 @@ pub(super) fn all(db: &Connection) -> Rows<Point> {
 pub(super) fn find(db: &Connection, query: PointQuery<'_>) -> Rows<Point> {
     let most = |most: usize| i64::try_from(most).unwrap_or(i64::MAX);
     match query {
-        // A rewind asks for its point like this: it must be where it was.
+        // A rewind looks up its target like this, so the record must be intact.
         PointQuery::Id(id) => {
             let mut select = db.prepare_cached(select_points!("WHERE p.id = ?1"))?;
-            select.query_and_then([id.0.cast_signed()], recorded)?.collect()
+            select.query_and_then([id.0.cast_signed()], intact_point)?.collect()
         }
         PointQuery::At(seq) => {
             let sql = select_points!("WHERE p.seq = ?1 ORDER BY p.number");
@@ -45,7 +45,7 @@ pub(super) fn find(db: &Connection, query: PointQuery<'_>) -> Rows<Point> {
         PointQuery::Newest { filter, most: limit } => {
             let sql =
                 select_points!("WHERE p.kind <> ?1 ORDER BY p.seq DESC, p.number DESC LIMIT ?2");
-            Ok(reversed(read(db, sql, [left_out(filter), most(limit)])?))
+            Ok(reversed(read(db, sql, [excluded_kind(filter), most(limit)])?))
         }
         PointQuery::LastPromptOf(session) => {
             let sql = select_points!(
@@ -55,11 +55,11 @@ pub(super) fn find(db: &Connection, query: PointQuery<'_>) -> Rows<Point> {
             let prompt = kinds::number(&kinds::POINTS, &PointKind::Prompt);
             read(db, sql, (&session.0, prompt))
         }
-        PointQuery::Name(name) => called(db, name),
+        PointQuery::Name(name) => find_by_name(db, name),
     }
 }
 
-fn called(db: &Connection, name: &str) -> Rows<Point> {
+fn find_by_name(db: &Connection, name: &str) -> Rows<Point> {
     let sql = select_points!(
         "WHERE p.number IN (
              SELECT number FROM point WHERE label = ?1
@@ -68,7 +68,8 @@ fn called(db: &Connection, name: &str) -> Rows<Point> {
                  WHERE message IN (SELECT value FROM json_each(?4)))
          ORDER BY p.seq, p.number"
     );
-    // As many first digits as these are of ids of one sign: the numbers between are those between.
+    // Four or more leading hex digits fix the sign of the stored number, so the ids in between are
+    // one range.
     let (first, last) = id_prefix(name).unwrap_or((1, 0));
     let messages = serde_json::Value::from(messages_in(name)).to_string();
     read(db, sql, (name, first.cast_signed(), last.cast_signed(), messages))
@@ -76,23 +77,23 @@ fn called(db: &Connection, name: &str) -> Rows<Point> {
 
 pub(super) fn count(db: &Connection, filter: PointFilter) -> Result<usize, RowError> {
     let mut select = db.prepare_cached("SELECT count(*) FROM point WHERE kind <> ?1")?;
-    let points: i64 = select.query_row([left_out(filter)], |row| row.get(0))?;
+    let points: i64 = select.query_row([excluded_kind(filter)], |row| row.get(0))?;
     Ok(usize::try_from(points).unwrap_or(0))
 }
 
-/// As [`Point::may_expire`].
+/// Counts as [`Point::may_expire`] does.
 pub(super) fn count_of(db: &Connection, session: &SessionId) -> Result<usize, RowError> {
     let mut select = db.prepare_cached(
         "SELECT count(*) FROM point WHERE session = (SELECT id FROM session WHERE name = ?1)
              AND kind <> ?2 AND NOT pinned AND label IS NULL",
     )?;
-    let safety = left_out(PointFilter::WithoutSafety);
+    let safety = excluded_kind(PointFilter::WithoutSafety);
     let points: i64 = select.query_row((&session.0, safety), |row| row.get(0))?;
     Ok(usize::try_from(points).unwrap_or(0))
 }
 
-/// The number of the kind that is not meant; one that no kind has, if all are.
-fn left_out(filter: PointFilter) -> i64 {
+/// The number of the kind to leave out; a number that no kind has, if none is.
+fn excluded_kind(filter: PointFilter) -> i64 {
     match filter {
         PointFilter::All => -1,
         PointFilter::WithoutSafety => kinds::number(&kinds::POINTS, &PointKind::Safety),
@@ -108,8 +109,8 @@ fn read(db: &Connection, sql: &str, params: impl Params) -> Rows<Point> {
     db.prepare_cached(sql)?.query_and_then(params, point)?.collect()
 }
 
-/// A point, if it is as it was recorded.
-fn recorded(row: &Row<'_>) -> Result<Point, RowError> {
+/// A point whose checksum is right; an error otherwise.
+fn intact_point(row: &Row<'_>) -> Result<Point, RowError> {
     let point = point(row)?;
     if rows::stored_sum(row, SUM)? == Some(Sum::of_point(&point)) {
         return Ok(point);

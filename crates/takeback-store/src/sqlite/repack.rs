@@ -1,9 +1,9 @@
-//! Makes what is kept smaller when there is time: what came in raw or hastily compressed, since
-//! somebody waited for it, is compressed thoroughly; segments that are mostly dead, and many small
-//! ones, are written anew.
+//! Compresses contents further in the background: what was stored raw or at a fast level because an
+//! agent was waiting. Also rewrites segments that are mostly dead, and merges small ones.
 //!
-//! A segment at a time: it is written anew as a whole, or left as it is, so that never more is there
-//! twice. The file `repacked` notes which have been looked at; without it they are looked at again.
+//! Works on one segment at a time and rewrites it as a whole or not at all, so that at most one
+//! segment exists twice. The file `repacked` lists the examined segments; without it they are
+//! examined again.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -13,24 +13,24 @@ use rusqlite::TransactionBehavior;
 
 use super::SqliteStore;
 use super::compact::{evacuate, live_records, merge_small};
-use super::pack::{HEADER, Location, Packs, Retired, header};
+use super::pack::{HEADER, Location, Packs, RetiredSegment, header};
 use super::rows;
 use super::schema::io_error;
 use crate::blob::{Digest, Encoding, PackedBlob};
 use crate::disk::{self, CrashPoint, crash_point};
 use crate::store::{CompactEffort, RepackStats, StoreError};
 
-/// A segment that has grown by less is not looked at again.
+/// A segment that has grown by less is not examined again.
 const LEAST: u64 = 256 << 10;
 
-/// A segment is written anew if that is expected to make it smaller by this part.
+/// A segment is rewritten if that is expected to shrink it by one part in this many.
 const PART: u64 = 16;
 
 pub(super) fn repack(store: &mut SqliteStore, budget: u64) -> Result<RepackStats, StoreError> {
-    let mut seen = Seen::load(store)?;
+    let mut seen = ExaminedSegments::load(store)?;
     let (mut read, mut gained) = (0, 0);
     for (number, size) in store.packs.segments()? {
-        if !seen.is_news(number, size) {
+        if !seen.has_unexamined(number, size) {
             continue;
         }
         if read >= budget {
@@ -48,14 +48,14 @@ pub(super) fn repack(store: &mut SqliteStore, budget: u64) -> Result<RepackStats
     Ok(RepackStats { gained, more: false })
 }
 
-/// Writes a segment anew if that is worth it; answers the bytes that were given back. One that
-/// somebody appends to is left for the next time, and one with damage for whoever may still get
-/// something out of it.
+/// Rewrites a segment if that is worth it and returns the number of bytes freed. Skips a segment
+/// that another process appends to until the next time, and keeps one with damage for a later
+/// attempt at recovery.
 fn rewrite(
     store: &mut SqliteStore,
     number: u32,
     size: u64,
-    seen: &mut Seen,
+    seen: &mut ExaminedSegments,
 ) -> Result<u64, StoreError> {
     let records = live_records(store)?.remove(&number).unwrap_or_default();
     if !is_worth_it(store, &records, size)? {
@@ -66,25 +66,25 @@ fn rewrite(
     // Read again under the lock: its last writer may have committed since.
     let records = live_records(store)?.remove(&number).unwrap_or_default();
     let mut packs = Packs::new(store.dir.join(super::PACKS));
-    packs.append_only_to(seen.looked_at(&store.packs.segments()?));
+    packs.append_only_to(seen.examined(&store.packs.segments()?));
     let copied = copy_smaller(store, &mut packs, &records);
     if !matches!(copied, Ok(true)) {
-        packs.give_up()?;
+        packs.discard_pending()?;
         seen.note(number, size);
         return copied.map(|_damaged| 0);
     }
-    name_there(store, &packs, &records)?;
+    move_rows(store, &packs, &records)?;
     for (segment, end) in packs.ends() {
         seen.note(segment, end);
     }
     let kept: u64 = records.iter().map(|(digest, _)| record_of(&packs.pending()[digest])).sum();
-    packs.committed();
+    packs.mark_committed();
     remove(store, old)?;
     Ok(size.saturating_sub(kept))
 }
 
-fn remove(store: &SqliteStore, old: Retired) -> Result<(), StoreError> {
-    // Its number must not be used again.
+fn remove(store: &SqliteStore, old: RetiredSegment) -> Result<(), StoreError> {
+    // The number of the newest segment must not be reused.
     if store.packs.segments()?.last().is_some_and(|(newest, _)| *newest == old.number()) {
         store.packs.begin_segment()?;
     }
@@ -96,7 +96,7 @@ fn record_of(place: &Location) -> u64 {
     HEADER as u64 + u64::from(place.length)
 }
 
-/// Tries some of the records, and expects the same of the others.
+/// Compresses a sample of the records and expects the same ratio for the others.
 fn is_worth_it(
     store: &SqliteStore,
     records: &[(Digest, Location)],
@@ -114,7 +114,7 @@ fn is_worth_it(
     Ok(expected + u128::from(size / PART) < u128::from(size))
 }
 
-/// The same contents in fewer bytes; `None`: there are none, or they are damaged.
+/// The same contents in fewer bytes; `None` if that does not help or they are damaged.
 fn smaller(
     store: &SqliteStore,
     digest: &Digest,
@@ -130,7 +130,7 @@ fn smaller(
     Ok(smaller.filter(|smaller| smaller.bytes.len() < blob.bytes.len()))
 }
 
-/// Whether all of them could be read, there and where they are now.
+/// Returns whether every record could be read before and after copying.
 fn copy_smaller(
     store: &SqliteStore,
     packs: &mut Packs,
@@ -159,13 +159,14 @@ fn copy_smaller(
     Ok(true)
 }
 
-/// A list of chunks says nothing that could be checked here.
+/// A list of chunks cannot be verified here.
 fn is_whole(blob: &PackedBlob) -> bool {
     blob.encoding == Encoding::Chunks || blob.unpack().is_some()
 }
 
-/// Rows get the new places, some at a time: nobody waits long.
-fn name_there(
+/// Updates rows to the new locations, in small transactions so that other processes do not wait
+/// long.
+fn move_rows(
     store: &mut SqliteStore,
     packs: &Packs,
     records: &[(Digest, Location)],
@@ -184,12 +185,12 @@ fn name_there(
     store.rows("moving contents", named)
 }
 
-/// The segments that have been looked at, with their sizes then.
+/// The segments that were examined, with their sizes at that time.
 #[derive(Debug, Default, PartialEq, Eq)]
-struct Seen(BTreeMap<u32, u64>);
+struct ExaminedSegments(BTreeMap<u32, u64>);
 
-impl Seen {
-    /// What cannot be read has not been looked at.
+impl ExaminedSegments {
+    /// Lines that cannot be parsed are ignored: their segments are examined again.
     fn load(store: &SqliteStore) -> Result<Self, StoreError> {
         let path = Self::path(store);
         let text = match std::fs::read(&path) {
@@ -203,14 +204,14 @@ impl Seen {
         Ok(Self(String::from_utf8_lossy(&text).lines().filter_map(line).collect()))
     }
 
-    /// Whether there is enough in a segment that has not been looked at.
-    fn is_news(&self, segment: u32, size: u64) -> bool {
-        let looked_at = self.0.get(&segment).copied().unwrap_or(0);
-        size.saturating_sub(looked_at) >= LEAST.max(looked_at / 4)
+    /// Whether a segment has grown enough since it was examined.
+    fn has_unexamined(&self, segment: u32, size: u64) -> bool {
+        let examined = self.0.get(&segment).copied().unwrap_or(0);
+        size.saturating_sub(examined) >= LEAST.max(examined / 4)
     }
 
-    /// The segments in which nothing else is.
-    fn looked_at(&self, segments: &[(u32, u64)]) -> Vec<u32> {
+    /// The segments without unexamined data.
+    fn examined(&self, segments: &[(u32, u64)]) -> Vec<u32> {
         let whole = |(number, size): &&(u32, u64)| self.0.get(number) == Some(size);
         segments.iter().filter(whole).map(|(number, _)| *number).collect()
     }
@@ -219,7 +220,7 @@ impl Seen {
         self.0.insert(segment, size);
     }
 
-    /// Without the segments that are gone.
+    /// Saves the list without segments that no longer exist.
     fn save(&mut self, store: &SqliteStore) -> Result<(), StoreError> {
         let there: Vec<u32> = store.packs.segments()?.into_iter().map(|(n, _)| n).collect();
         self.0.retain(|segment, _| there.contains(segment));
@@ -227,11 +228,12 @@ impl Seen {
             self.0.iter().map(|(segment, size)| format!("{segment:08x} {size}\n")).collect();
         let path = Self::path(store);
         match disk::replace_private_file(&path, lines.as_bytes()) {
-            // Another thread of this process has just done the same.
+            // Another thread of this process has just replaced the file under the same temporary
+            // name.
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
             noted => noted
                 .map(drop)
-                .map_err(|source| io_error(&path, "noting what was looked at", source)),
+                .map_err(|source| io_error(&path, "noting the examined segments", source)),
         }
     }
 

@@ -1,4 +1,4 @@
-//! What the tables hold, read back as values.
+//! Reads records from the tables.
 
 mod blobs;
 mod sessions;
@@ -27,7 +27,7 @@ use crate::store::Head;
 #[derive(Debug)]
 pub(super) enum RowError {
     Sqlite(rusqlite::Error),
-    /// The row is there, but what stands in it is not what Takeback writes.
+    /// The row exists, but Takeback did not write what is in it.
     Damaged {
         what: String,
         why: &'static str,
@@ -90,7 +90,7 @@ pub(super) fn changes_after(db: &Connection, after: Seq) -> Rows<Change> {
     db.prepare_cached(sql)?.query_and_then([signed(after.0)], change)?.collect()
 }
 
-/// The last change that is there, wherever the log is said to end.
+/// The last change in the table, even if it is after the head.
 pub(super) fn last_change(db: &Connection) -> Result<Option<Seq>, RowError> {
     let mut select = db.prepare_cached("SELECT max(seq) FROM change")?;
     let seq: Option<i64> = select.query_row([], |row| row.get(0))?;
@@ -99,8 +99,8 @@ pub(super) fn last_change(db: &Connection) -> Result<Option<Seq>, RowError> {
 
 pub(super) const CHANGES: &str = select_changes!("ORDER BY c.seq");
 
-/// Hands over every change after `after` as it was recorded, oldest first, each by itself: a damaged one
-/// does not hide the others.
+/// Passes every change after `after` to the callback, oldest first, each with its own result: a
+/// damaged one does not hide the others.
 pub(super) fn each_change_after(
     db: &Connection,
     after: Seq,
@@ -108,23 +108,23 @@ pub(super) fn each_change_after(
 ) -> Result<(), RowError> {
     let sql = select_changes!("WHERE c.seq > ?1 ORDER BY c.seq");
     let mut select = db.prepare_cached(sql)?;
-    select.query_and_then([signed(after.0)], recorded_change)?.for_each(take);
+    select.query_and_then([signed(after.0)], intact_change)?.for_each(take);
     Ok(())
 }
 
-/// As [`change_at`], whatever its checksum says: it is about to get another.
-pub(super) fn changed_at(db: &Connection, seq: Seq) -> Result<Option<Change>, RowError> {
+/// Like [`change_at`], without verifying the checksum, because it is about to be replaced.
+pub(super) fn unverified_change_at(db: &Connection, seq: Seq) -> Result<Option<Change>, RowError> {
     let sql = select_changes!("WHERE c.seq = ?1");
     let mut select = db.prepare_cached(sql)?;
-    let mut found = select.query_and_then([signed(seq.0)], |row| decoded_change(row, Err))?;
+    let mut found = select.query_and_then([signed(seq.0)], |row| decode_change(row, Err))?;
     found.next().transpose()
 }
 
-/// As [`change_at`], if it is as it was recorded.
+/// Like [`change_at`], but fails if the checksum is wrong.
 pub(super) fn intact_change_at(db: &Connection, seq: Seq) -> Result<Option<Change>, RowError> {
     let sql = select_changes!("WHERE c.seq = ?1");
     let mut select = db.prepare_cached(sql)?;
-    select.query_and_then([signed(seq.0)], recorded_change)?.next().transpose()
+    select.query_and_then([signed(seq.0)], intact_change)?.next().transpose()
 }
 
 pub(super) fn change_at(db: &Connection, seq: Seq) -> Result<Option<Change>, RowError> {
@@ -170,22 +170,22 @@ pub(super) fn unreadable(db: &Connection) -> Rows<WorkPath> {
     select.query_and_then([unreadable], |row| path(row, 0, "a path"))?.collect()
 }
 
-/// A change. If it is not as it was recorded, nothing is known of what stood there: the caller goes
-/// on without it, and says so.
+/// A change. If its checksum is wrong, its entries become [`NotCapturedReason::Damaged`], so that
+/// callers can continue and report it.
 fn change(row: &Row<'_>) -> Result<Change, RowError> {
     let change =
-        decoded_change(row, |_| Ok(Entry::NotCaptured { reason: NotCapturedReason::Damaged }))?;
-    if is_recorded(row, CHANGE_SUM, Sum::of_change(&change))? {
+        decode_change(row, |_| Ok(Entry::NotCaptured { reason: NotCapturedReason::Damaged }))?;
+    if has_recorded_sum(row, CHANGE_SUM, Sum::of_change(&change))? {
         return Ok(change);
     }
     let lost = || Entry::NotCaptured { reason: NotCapturedReason::Damaged };
     Ok(Change { before: lost(), after: lost(), ..change })
 }
 
-/// A change, if it is as it was recorded.
-pub(super) fn recorded_change(row: &Row<'_>) -> Result<Change, RowError> {
-    let change = decoded_change(row, Err)?;
-    if is_recorded(row, CHANGE_SUM, Sum::of_change(&change))? {
+/// A change whose checksum is right; an error otherwise.
+pub(super) fn intact_change(row: &Row<'_>) -> Result<Change, RowError> {
+    let change = decode_change(row, Err)?;
+    if has_recorded_sum(row, CHANGE_SUM, Sum::of_change(&change))? {
         return Ok(change);
     }
     let what = format!("change {} of {}", change.seq, change.path.display());
@@ -195,8 +195,8 @@ pub(super) fn recorded_change(row: &Row<'_>) -> Result<Change, RowError> {
 pub(super) const NOT_AS_RECORDED: &str = "it is not what was recorded";
 pub(super) const CHANGE_SUM: usize = 17;
 
-/// Whether a record has the checksum that was written with it.
-fn is_recorded(row: &Row<'_>, column: usize, sum: Sum) -> Result<bool, RowError> {
+/// Whether a record still matches the checksum that was written with it.
+fn has_recorded_sum(row: &Row<'_>, column: usize, sum: Sum) -> Result<bool, RowError> {
     Ok(stored_sum(row, column)? == Some(sum))
 }
 
@@ -204,8 +204,9 @@ pub(super) fn stored_sum(row: &Row<'_>, column: usize) -> Result<Option<Sum>, Ro
     Ok(blob_or_null(row, column)?.and_then(|bytes| bytes.try_into().ok()).map(Sum))
 }
 
-/// A change as it stands there. `bad` decides on an entry that cannot be read.
-pub(super) fn decoded_change(
+/// Decodes a change without verifying it. `bad` decides what to do about an entry that cannot be
+/// decoded.
+pub(super) fn decode_change(
     row: &Row<'_>,
     bad: impl Fn(RowError) -> Result<Entry, RowError>,
 ) -> Result<Change, RowError> {
@@ -217,7 +218,7 @@ pub(super) fn decoded_change(
         None => Vec::new(),
     };
     let author = match row.get(4)? {
-        // Deleting a session takes its authors with it.
+        // Deleting a session deletes its author rows.
         kinds::AGENT if row.get_ref(5)? == ValueRef::Null => Author::Deleted,
         kinds::AGENT => Author::Agent {
             session: SessionId(row.get(5)?),
@@ -310,10 +311,10 @@ pub(super) fn open_rewinds(db: &Connection) -> Rows<RewindRecord> {
     db.prepare_cached(sql)?.query_and_then([], rewind)?.collect()
 }
 
-/// A rewind. If it is not as it was recorded, its plan is not to be relied on: it is empty.
+/// A rewind. If its checksum is wrong, the plan cannot be trusted and is returned empty.
 fn rewind(row: &Row<'_>) -> Result<RewindRecord, RowError> {
-    let rewind = decoded_rewind(row)?;
-    if is_recorded(row, REWIND_SUM, Sum::of_rewind(&rewind))? {
+    let rewind = decode_rewind(row)?;
+    if has_recorded_sum(row, REWIND_SUM, Sum::of_rewind(&rewind))? {
         return Ok(rewind);
     }
     Ok(RewindRecord { plan: "".into(), ..rewind })
@@ -322,7 +323,7 @@ fn rewind(row: &Row<'_>) -> Result<RewindRecord, RowError> {
 pub(super) const REWINDS: &str = select_rewinds!("");
 pub(super) const REWIND_SUM: usize = 9;
 
-pub(super) fn decoded_rewind(row: &Row<'_>) -> Result<RewindRecord, RowError> {
+pub(super) fn decode_rewind(row: &Row<'_>) -> Result<RewindRecord, RowError> {
     let id = RewindId(row.get::<_, i64>(0)?.cast_unsigned());
     let damaged = |why| RowError::Damaged { what: format!("rewind {id}"), why };
     let target = row.get::<_, i64>(2)?.cast_unsigned();

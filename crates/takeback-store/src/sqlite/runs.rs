@@ -1,7 +1,7 @@
-//! The log in brief, read without what is left out of it.
+//! Runs of changes, read without decoding every change.
 //!
-//! Of a change in the middle of a run only numbers are read: its path, its author and which call
-//! it was are looked up for the first and the last alone.
+//! For a change in the middle of a run only numbers are read; path, author and call are looked up
+//! only for the first and the last change of a run.
 
 use std::collections::{BTreeSet, HashMap, HashSet};
 use std::hash::{BuildHasher as _, BuildHasherDefault, DefaultHasher};
@@ -19,35 +19,37 @@ use crate::runs::{
 };
 use crate::session::Call;
 
-/// A change's numbers.
+/// The numbers of a change.
 struct Row {
-    lean: ChangeOutline,
-    /// The author's row, if its call did not name the path.
+    outline: ChangeOutline,
+    /// The author row, if its call did not name the path.
     inferred: Option<(i64, Evidence)>,
 }
 
-/// As [`group_runs`] of all changes after `after`. The caller sees to it that no commit comes between.
+/// The same result as [`group_runs`] of all changes after `after`. The caller must hold a read
+/// transaction.
 pub(super) fn runs_after(
     db: &Connection,
     after: Seq,
-    as_one: &BTreeSet<SessionId>,
+    merged: &BTreeSet<SessionId>,
 ) -> Result<Vec<PathRuns>, RowError> {
-    let mut hands = AuthorKeys::read(db, after, as_one)?;
-    let paths = by_path(db, after, &mut hands)?;
+    let mut authors = AuthorKeys::read(db, after, merged)?;
+    let paths = by_path(db, after, &mut authors)?;
     let changes: usize = paths.iter().map(Vec::len).sum();
     let groups: Vec<_> =
-        paths.iter().map(|rows| groups(rows.iter().map(|row| &row.lean))).collect();
+        paths.iter().map(|rows| groups(rows.iter().map(|row| &row.outline))).collect();
     let looked_up: usize = groups.iter().map(Vec::len).sum();
-    // One by one is slower than all at once, and where little goes together nothing is won.
+    // Looking up changes one by one is slower than reading all at once, so it does not pay if runs
+    // are short.
     if looked_up * 4 > changes {
         let changes = rows::changes_after(db, after)?;
-        let mut calls = hands.into_calls()?;
+        let mut calls = authors.into_calls()?;
         for change in &changes {
             if let Author::Agent { session, call, .. } = &change.author {
-                calls.learn(session, call, || rows::call_named(db, session, call))?;
+                calls.look_up_once(session, call, || rows::call_named(db, session, call))?;
             }
         }
-        return Ok(group_runs(changes, &calls, as_one));
+        return Ok(group_runs(changes, &calls, merged));
     }
     let mut last_inferred = LastInferred::default();
     let mut found = Vec::with_capacity(paths.len());
@@ -57,14 +59,14 @@ pub(super) fn runs_after(
         for group in groups {
             let rows = &rows[group];
             let (last, first) = (&rows[rows.len() - 1], &rows[0]);
-            let (first, known) = present(db, first.lean.seq)?;
+            let (first, known) = change_with_attribution(db, first.outline.seq)?;
             let after = match rows {
                 [_] => first.after,
-                _ => present(db, last.lean.seq)?.0.after,
+                _ => change_with_attribution(db, last.outline.seq)?.0.after,
             };
             path = Some(first.path);
             runs.push(ChangeRun {
-                seqs: rows.iter().map(|row| row.lean.seq).collect(),
+                seqs: rows.iter().map(|row| row.outline.seq).collect(),
                 before: first.before,
                 after,
                 author: known.author,
@@ -80,7 +82,11 @@ pub(super) fn runs_after(
 }
 
 /// The numbers of all changes after `after`, oldest first, by path.
-fn by_path(db: &Connection, after: Seq, hands: &mut AuthorKeys) -> Result<Vec<Vec<Row>>, RowError> {
+fn by_path(
+    db: &Connection,
+    after: Seq,
+    authors: &mut AuthorKeys,
+) -> Result<Vec<Vec<Row>>, RowError> {
     let mut select = db.prepare_cached(
         "SELECT seq, path, kind, author, evidence, before, after, cancels, correction
          FROM change WHERE seq > ?1 ORDER BY seq",
@@ -96,23 +102,24 @@ fn by_path(db: &Connection, after: Seq, hands: &mut AuthorKeys) -> Result<Vec<Ve
         let evidence = evidence.unwrap_or(Evidence::OpenWindow);
         let is_corrected = row.get_ref(8)? != rusqlite::types::ValueRef::Null;
         let plain = match author {
-            Some(author) if kind == kinds::AGENT => hands.is_plain(author, evidence),
+            Some(author) if kind == kinds::AGENT => authors.is_plain(author, evidence),
             _ => true,
         };
-        // What its call's record or the person says of it decides: that takes the whole change.
-        let (hand, evidence) = if is_corrected || !plain {
-            let (_, known) = present(db, seq)?;
-            (hands.of_attribution(db, &known)?, known.evidence)
+        // The record of its call, or the user's correction, decides the author: that needs the
+        // whole change.
+        let (author_key, evidence) = if is_corrected || !plain {
+            let (_, known) = change_with_attribution(db, seq)?;
+            (authors.of_attribution(db, &known)?, known.evidence)
         } else {
-            let hand = match kind {
+            let author_key = match kind {
                 kinds::AGENT => match author {
-                    Some(author) => hands.of(db, author)?,
+                    Some(author) => authors.of(db, author)?,
                     None => None,
                 },
                 kinds::HUMAN => Some(HUMAN),
                 _ => None,
             };
-            (hand, evidence)
+            (author_key, evidence)
         };
         let state = |column| -> Result<(bool, u64), RowError> {
             let bytes = rows::blob_or_null(row, column)?.unwrap_or_default();
@@ -120,8 +127,8 @@ fn by_path(db: &Connection, after: Seq, hands: &mut AuthorKeys) -> Result<Vec<Ve
             Ok((encoding::is_file(bytes), mark))
         };
         let (before, after) = (state(5)?, state(6)?);
-        let is_sure = evidence != Evidence::OpenWindow || hand == Some(HUMAN);
-        let hand = hand.filter(|_| before.0 && after.0 && is_sure);
+        let is_sure = evidence != Evidence::OpenWindow || author_key == Some(HUMAN);
+        let author_key = author_key.filter(|_| before.0 && after.0 && is_sure);
         let cancels = match rows::blob_or_null(row, 7)? {
             Some(bytes) => encoding::seqs(bytes).ok_or_else(|| RowError::Damaged {
                 what: format!("change {seq}"),
@@ -136,28 +143,28 @@ fn by_path(db: &Connection, after: Seq, hands: &mut AuthorKeys) -> Result<Vec<Ve
             paths.push(Vec::with_capacity(1));
             paths.len() - 1
         });
-        let lean = ChangeOutline { seq, hand, states: [before.1, after.1], cancels };
-        paths[at].push(Row { lean, inferred });
+        let outline = ChangeOutline { seq, author_key, states: [before.1, after.1], cancels };
+        paths[at].push(Row { outline, inferred });
     }
     Ok(paths)
 }
 
-/// Whose hand each author is, and the call behind it.
+/// The keys of author rows, and their calls.
 struct AuthorKeys {
-    /// By session's number.
-    as_one: HashSet<i64>,
+    /// The merged sessions, by number.
+    merged: HashSet<i64>,
     sessions: HashMap<SessionId, i64>,
-    /// By author.
+    /// By author row.
     known: HashMap<i64, AuthorKey>,
     calls: HashMap<i64, Call>,
 }
 
 impl AuthorKeys {
-    /// Authors are written in the order of the changes: those after `after` are read in one go, and
+    /// Author rows are in the order of the changes: the ones after `after` are read at once, and
     /// few others have to be looked up.
-    fn read(db: &Connection, after: Seq, as_one: &BTreeSet<SessionId>) -> Result<Self, RowError> {
-        let mut hands = Self {
-            as_one: HashSet::new(),
+    fn read(db: &Connection, after: Seq, merged: &BTreeSet<SessionId>) -> Result<Self, RowError> {
+        let mut authors = Self {
+            merged: HashSet::new(),
             sessions: HashMap::new(),
             known: HashMap::new(),
             calls: HashMap::new(),
@@ -166,43 +173,44 @@ impl AuthorKeys {
         let mut rows = sessions.query([])?;
         while let Some(row) = rows.next()? {
             let (number, name) = (row.get(0)?, SessionId(row.get(1)?));
-            if as_one.contains(&name) {
-                hands.as_one.insert(number);
+            if merged.contains(&name) {
+                authors.merged.insert(number);
             }
-            hands.sessions.insert(name, number);
+            authors.sessions.insert(name, number);
         }
         let mut first = db.prepare_cached(
             "SELECT author FROM change WHERE seq > ?1 AND author IS NOT NULL ORDER BY seq LIMIT 1",
         )?;
         let Some(first) = first.query_row([signed(after.0)], |row| row.get(0)).optional()? else {
-            return Ok(hands);
+            return Ok(authors);
         };
-        let mut authors = db.prepare_cached("SELECT id, session FROM author WHERE id >= ?1")?;
-        let mut rows = authors.query([first])?;
+        let mut select = db.prepare_cached("SELECT id, session FROM author WHERE id >= ?1")?;
+        let mut rows = select.query([first])?;
         while let Some(row) = rows.next()? {
-            let hand = hands.of_session(row.get(1)?);
-            hands.known.insert(row.get(0)?, hand);
+            let author_key = authors.of_session(row.get(1)?);
+            authors.known.insert(row.get(0)?, author_key);
         }
-        hands.calls.extend(rows::calls_of_authors(db, first)?);
-        Ok(hands)
+        authors.calls.extend(rows::calls_of_authors(db, first)?);
+        Ok(authors)
     }
 
     fn of_session(&self, session: i64) -> AuthorKey {
-        AuthorKey { session, is_as_one: self.as_one.contains(&session) }
+        AuthorKey { session, is_merged: self.merged.contains(&session) }
     }
 
     fn of(&mut self, db: &Connection, author: i64) -> Result<Option<AuthorKey>, RowError> {
-        if let Some(hand) = self.known.get(&author) {
-            return Ok(Some(*hand));
+        if let Some(author_key) = self.known.get(&author) {
+            return Ok(Some(*author_key));
         }
         let mut select = db.prepare_cached("SELECT session FROM author WHERE id = ?1")?;
         let session: Option<i64> = select.query_row([author], |row| row.get(0)).optional()?;
-        let hand = session.map(|session| self.of_session(session));
-        self.known.extend(hand.map(|hand| (author, hand)));
-        Ok(hand)
+        let author_key = session.map(|session| self.of_session(session));
+        self.known.extend(author_key.map(|author_key| (author, author_key)));
+        Ok(author_key)
     }
 
-    /// Whether a change by this author is what it was recorded as, whatever its times.
+    /// Whether the recorded attribution of a change by this author holds without looking at its
+    /// times.
     fn is_plain(&self, author: i64, evidence: Evidence) -> bool {
         use crate::session::CallState::{Done, Failed};
         evidence != Evidence::OpenWindow
@@ -235,7 +243,7 @@ impl AuthorKeys {
         let mut calls = CallLookup::default();
         for call in self.calls.into_values() {
             let (session, id) = (call.session.clone(), call.id.clone());
-            calls.learn(&session, &id, || Ok::<_, RowError>(Some(call)))?;
+            calls.look_up_once(&session, &id, || Ok::<_, RowError>(Some(call)))?;
         }
         Ok(calls)
     }
@@ -250,7 +258,7 @@ fn inferred(
     let mut last = None;
     for row in rows.iter().filter(|row| row.inferred.is_some()) {
         if row.inferred != last {
-            let (_, known) = present(db, row.lean.seq)?;
+            let (_, known) = change_with_attribution(db, row.outline.seq)?;
             shared.add_to(&mut inferred, &known.author, known.evidence);
         }
         last = row.inferred;
@@ -258,8 +266,8 @@ fn inferred(
     Ok(inferred)
 }
 
-/// A change that is known to be there, and whose it is by what is known now.
-fn present(db: &Connection, seq: Seq) -> Result<(Change, Attribution), RowError> {
+/// A change that must exist, with the attribution that is known now.
+fn change_with_attribution(db: &Connection, seq: Seq) -> Result<(Change, Attribution), RowError> {
     let change = rows::change_at(db, seq)?
         .ok_or_else(|| RowError::Damaged { what: format!("change {seq}"), why: "it is gone" })?;
     let call = match &change.author {

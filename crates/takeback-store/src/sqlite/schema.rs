@@ -41,7 +41,7 @@ pub(super) fn open(path: &Path) -> Result<Connection, StoreError> {
         check_format(path)?;
     }
     let db = connect(path).map_err(|error| foreign_or(path, error))?;
-    // Before the checkpoint: not a byte of another format may be changed.
+    // Check before the checkpoint, which writes: no byte of a store in another format may change.
     check_identity(&db, path)?;
     if std::fs::metadata(log_of(path)).is_ok_and(|log| log.len() > LOG_LIMIT) {
         checkpoint(&db).map_err(|error| foreign_or(path, error))?;
@@ -50,7 +50,8 @@ pub(super) fn open(path: &Path) -> Result<Connection, StoreError> {
     Ok(db)
 }
 
-/// What is left of a store whose database is gone. A store that was never complete has none of it.
+/// A file that is left of a store whose database is gone. A store that was never completely created
+/// has none.
 fn left_of(database: &Path) -> Result<Option<PathBuf>, StoreError> {
     let folder = database.parent().unwrap_or(Path::new(""));
     let has_bytes = |path: &Path| std::fs::metadata(path).is_ok_and(|found| found.len() > 0);
@@ -89,7 +90,7 @@ pub(super) fn check_identity(db: &Connection, path: &Path) -> Result<(), StoreEr
 pub(super) fn create(path: &Path) -> Result<(), StoreError> {
     let make = || -> rusqlite::Result<()> {
         let mut db = connect(path)?;
-        // Only a database without pages can still be given this.
+        // This setting only takes effect on an empty database.
         db.pragma_update(None, "auto_vacuum", "INCREMENTAL")?;
         db.pragma_update(None, "application_id", APPLICATION_ID)?;
         let transaction = db.transaction()?;

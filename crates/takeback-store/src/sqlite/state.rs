@@ -1,19 +1,20 @@
-//! Agents' states in the store's database, by structure.
+//! Agents' states in the store's database. Values are stored by structure, so that equal parts are
+//! stored once.
 //!
-//! Many threads may use one handle: each reads on a connection of its own and is never blocked by a
-//! writer; those that write take turns and share commits ([`turns`]). The value last saved of each
-//! execution stays in memory, so that saving the next one costs what differs.
+//! Many threads may use one handle. Each reads on a connection of its own and never waits for a
+//! writer; writers queue and share commits ([`write_queue`]). The last saved value of each
+//! execution stays in memory, so saving the next one costs only the difference.
 
 mod audit;
-mod facts;
-mod last;
+mod cached_head;
+mod last_saved;
 mod ledger;
 mod lookup;
 mod nodes;
 mod rows;
 mod save;
 mod tree;
-mod turns;
+mod write_queue;
 
 use std::collections::{HashMap, HashSet};
 use std::path::{Path, PathBuf};
@@ -23,13 +24,13 @@ use rusqlite::Connection;
 use serde_json::Value;
 
 use self::audit::{check_step, mark};
-use self::last::{KeptValues, LastSaved};
+use self::last_saved::{LastSaved, SavedValues};
 use self::lookup::{branch_of, known, list, named, record_at};
 use self::nodes::Nodes;
 use self::rows::{Lineage, RowError, StepRow};
-use self::save::{Place, Written, begin, head_hasher, make_ready, save};
-use self::tree::{Kept, NewNodes, Pieces};
-use self::turns::{Refusal, Turns, Writer, lock};
+use self::save::{SaveRequest, WriteOutcome, begin, head_hasher, prepare, save};
+use self::tree::{NewNodes, Pieces, SavedValue};
+use self::write_queue::{JobError, WriteQueue, Writer, lock};
 use super::schema::{self, error_at};
 use super::{DATABASE, SqliteStore};
 use crate::blob::Digest;
@@ -42,39 +43,40 @@ use crate::state::{
 };
 use crate::store::StoreError;
 
-/// Agents' states in the store in a folder. Connects when it is first used.
+/// Agents' states in the store in a folder. Connects when first used.
 #[derive(Debug)]
 pub struct SqliteStates {
     database: PathBuf,
-    turns: Turns,
-    /// Connections that nobody reads on.
+    write_queue: WriteQueue,
+    /// Open connections that are not in use.
     idle: Mutex<Vec<Connection>>,
     last: Mutex<LastSaved>,
-    loaded: Mutex<Option<Loaded>>,
+    loaded: Mutex<Option<LoadedValues>>,
 }
 
-/// The values last loaded, which never change.
+/// The values that were loaded last. A checkpoint is immutable, so they stay valid.
 #[derive(Debug)]
-struct Loaded {
+struct LoadedValues {
     step: i64,
     digest: Digest,
     values: Arc<Values>,
 }
 
 impl SqliteStates {
-    /// The states in the store in the folder `dir`, which must be there when they are asked for.
+    /// The states in the store in the folder `dir`. The store must exist when the handle is first
+    /// used.
     #[must_use]
     pub fn at(dir: &Path) -> Self {
         Self {
             database: dir.join(DATABASE),
-            turns: Turns::default(),
+            write_queue: WriteQueue::default(),
             idle: Mutex::default(),
             last: Mutex::default(),
             loaded: Mutex::default(),
         }
     }
 
-    /// As [`Self::at`], and makes the store if there is none.
+    /// Like [`Self::at`], but creates the store if there is none.
     pub fn create(dir: &Path) -> Result<Self, StateError> {
         let SqliteStore { db, .. } = SqliteStore::create(dir)?;
         Ok(Self { idle: Mutex::new(vec![db]), ..Self::at(dir) })
@@ -84,7 +86,7 @@ impl SqliteStates {
         Ok(schema::open(&self.database)?)
     }
 
-    /// Reads at one moment, which no writer waits for or changes.
+    /// Reads in one transaction: no writer waits for it or changes what it sees.
     fn read<T>(
         &self,
         doing: &'static str,
@@ -103,58 +105,59 @@ impl SqliteStates {
         answer.map_err(|error| failure(&self.database, doing, error))
     }
 
-    /// Writes, durably, all or nothing. What refuses must do so before it writes.
+    /// Writes durably, all or nothing. `write` must not return an error after it wrote something:
+    /// other jobs share its transaction.
     fn write<T: Send + 'static>(
         &self,
         doing: &'static str,
         write: impl FnOnce(&Connection) -> rows::Result<T> + Send + 'static,
     ) -> Result<T, StateError> {
-        self.write_knowing(doing, move |writer| {
+        self.write_with_cache(doing, move |writer| {
             writer.forget_all();
             write(&writer.db)
         })
     }
 
-    /// As [`Self::write`], for one that keeps what the writer knows up to date.
-    fn write_knowing<T: Send + 'static>(
+    /// Like [`Self::write`], for a job that keeps the writer's cache up to date.
+    fn write_with_cache<T: Send + 'static>(
         &self,
         doing: &'static str,
         write: impl FnOnce(&mut Writer) -> rows::Result<T> + Send + 'static,
     ) -> Result<T, StateError> {
         let database = self.database.clone();
-        self.turns.commit(
+        self.write_queue.commit(
             &|| self.connect(),
             &|error| StateError::Store(error_at(&self.database, doing, error)),
             move |writer| {
                 write(writer).map_err(|error| match error {
-                    RowError::Sqlite(error) => Refusal::Failed(error),
-                    error => Refusal::Refused(failure(&database, doing, error)),
+                    RowError::Sqlite(error) => JobError::Failed(error),
+                    error => JobError::Refused(failure(&database, doing, error)),
                 })
             },
         )
     }
 
-    /// The values of a step. Those last asked for are at hand.
+    /// The values of a step. The ones loaded last are cached.
     fn values(&self, db: &Connection, key: &CheckpointKey, row: &StepRow) -> rows::Result<Values> {
-        let at_hand = match &*lock(&self.loaded) {
+        let cached = match &*lock(&self.loaded) {
             Some(loaded) if loaded.step == row.id && loaded.digest == row.digest => {
                 Some(Arc::clone(&loaded.values))
             }
             _ => None,
         };
-        if let Some(values) = at_hand {
+        if let Some(values) = cached {
             return Ok(Values::clone(&values));
         }
         let (values, size) = Self::read_values(db, key, row)?;
         if size <= MOST_LOADED {
             let loaded =
-                Loaded { step: row.id, digest: row.digest, values: Arc::new(values.clone()) };
+                LoadedValues { step: row.id, digest: row.digest, values: Arc::new(values.clone()) };
             *lock(&self.loaded) = Some(loaded);
         }
         Ok(values)
     }
 
-    /// Verifies and makes the values of a step; and how many bytes were read for them.
+    /// Reads and verifies the values of a step. Also returns the number of bytes read.
     fn read_values(
         db: &Connection,
         key: &CheckpointKey,
@@ -169,7 +172,7 @@ impl SqliteStates {
         let values =
             nodes.read_ahead(&body).and_then(|()| tree::read(&body, 4, &mut hasher, &mut nodes));
         let values = values.map_err(|error| match error {
-            RowError::Broken(broken) => damaged(broken.to_string()).into(),
+            RowError::Tree(broken) => damaged(broken.to_string()).into(),
             error => error,
         })?;
         let found = Digest(*hasher.finalize().as_bytes());
@@ -183,19 +186,19 @@ impl SqliteStates {
     }
 }
 
-/// Values that took more to read are not kept at hand.
+/// Values with more bytes than this are not cached.
 const MOST_LOADED: usize = 16 << 20;
 
-/// An error of rows as the user of a state store should hear it.
+/// Converts an error of rows into the public one.
 fn failure(database: &Path, doing: &'static str, error: RowError) -> StateError {
     match error {
         RowError::Sqlite(error) => StateError::Store(error_at(database, doing, error)),
         RowError::State(error) => error,
-        RowError::Broken(broken) => {
+        RowError::Tree(broken) => {
             StateError::Damaged { what: "the state".to_owned(), why: broken.to_string() }
         }
         RowError::Swept => {
-            StateError::NotCommitted { why: "the state was cleaned up meanwhile".to_owned() }
+            StateError::NotCommitted { why: "unused state was deleted at the same time".to_owned() }
         }
     }
 }
@@ -205,8 +208,8 @@ impl States for SqliteStates {
         let doing = "saving a checkpoint";
         let mut kept = lock(&self.last).take(new.execution);
         loop {
-            let ready = make_ready(new, &mut kept)?;
-            let place = Place {
+            let prepared = prepare(new, &mut kept)?;
+            let request = SaveRequest {
                 execution: new.execution.clone(),
                 branch: new.branch.cloned(),
                 attempt: new.attempt,
@@ -214,16 +217,17 @@ impl States for SqliteStates {
                 is_first: new.expect.is_first(),
                 session: new.session.cloned(),
             };
-            let written =
-                self.write_knowing(doing, move |writer| match save(writer, &place, ready) {
+            let written = self.write_with_cache(doing, move |writer| {
+                match save(writer, &request, prepared) {
                     Err(RowError::Swept) => Ok(None),
                     written => written.map(Some),
-                })?;
-            let Some(Written { saved, sweeps }) = written else {
-                kept = KeptValues::default();
+                }
+            })?;
+            let Some(WriteOutcome { saved, sweeps }) = written else {
+                kept = SavedValues::default();
                 continue;
             };
-            // Nodes that were not written have no numbers.
+            // Nodes of a save that wrote nothing have no numbers, so the values cannot be reused.
             if saved.is_new {
                 kept.sweeps = Some(sweeps);
                 lock(&self.last).put(new.execution, kept);
@@ -290,7 +294,7 @@ impl States for SqliteStates {
         id: &ExecutionId,
         branch: Option<&BranchName>,
     ) -> Result<Option<Head>, StateError> {
-        self.read("looking where an execution stands", |db| {
+        self.read("looking for the head of a branch", |db| {
             let Some(execution) = rows::execution(db, id)? else { return Ok(None) };
             let branch = branch_of(db, id, &execution, branch)?;
             let record = match rows::head_of(db, branch.line)? {
@@ -390,13 +394,13 @@ impl States for SqliteStates {
     }
 
     fn move_head(&self, step: &HeadMove<'_>) -> Result<MoveOutcome, StateError> {
-        enum To {
+        enum MoveTarget {
             Checkpoint(CheckpointKey),
             Line(LineId),
         }
         let to = match step.to {
-            MoveTo::Checkpoint(key) => To::Checkpoint(key.clone()),
-            MoveTo::Line(line) => To::Line(line),
+            MoveTo::Checkpoint(key) => MoveTarget::Checkpoint(key.clone()),
+            MoveTo::Line(line) => MoveTarget::Line(line),
         };
         let (id, branch, by) = (step.execution.clone(), step.branch.cloned(), step.by);
         self.write("moving a head", move |db| {
@@ -410,14 +414,14 @@ impl States for SqliteStates {
                 None => {
                     let branch = branch_of(db, &id, &execution, branch.as_ref())?;
                     let line = match to {
-                        To::Line(line) => {
+                        MoveTarget::Line(line) => {
                             let to = line.0.cast_signed();
                             if !rows::has_line(db, execution.id, to)? {
                                 return Err(StateError::NoLine { execution: id, line }.into());
                             }
                             to
                         }
-                        To::Checkpoint(key) => {
+                        MoveTarget::Checkpoint(key) => {
                             let found = match key.execution == id {
                                 true => named(db, &execution, &key.id())?,
                                 false => None,
@@ -465,7 +469,7 @@ impl States for SqliteStates {
         };
         let intent = ledger::json_text("intent", new.intent)?;
         self.write("noting an effect", move |db| {
-            // The first step has effects before anything is saved.
+            // The first step may have effects before anything is saved.
             let execution = match rows::execution(db, &id)? {
                 Some(execution) => execution,
                 None => begin(db, &id, None)?.execution,
@@ -523,7 +527,7 @@ impl States for SqliteStates {
         key: &DocumentKey,
         document: &Value,
     ) -> Result<(), StateError> {
-        let mut kept = Kept::default();
+        let mut kept = SavedValue::default();
         let mut nodes = NewNodes::default();
         kept.update(document, &mut tree::Path::root(category.name()), &mut nodes)?;
         let mut pieces = Pieces::default();
@@ -550,21 +554,21 @@ impl States for SqliteStates {
     }
 
     fn collect(&self) -> Result<(), StateError> {
-        // Marked without disturbing anybody; what came meanwhile is marked in the same transaction
-        // that sweeps.
+        // Mark in a read transaction, so that writers do not wait. The transaction that sweeps
+        // marks what was added since.
         let mut used = HashSet::new();
-        let (last, deleted) = self.read("looking for what no state needs", |db| {
+        let (last, deleted) = self.read("looking for unused nodes", |db| {
             Ok((mark(db, 0, &mut used)?, rows::deleted(db)?))
         })?;
-        self.write("forgetting what no state needs", move |db| {
+        self.write("deleting unused nodes", move |db| {
             let mut used = used;
-            // The number of a step that was deleted may be that of another now.
+            // The number of a deleted step may have been reused: then mark everything again.
             let last = if rows::deleted(db)? == deleted { last } else { 0 };
             mark(db, last, &mut used)?;
             rows::sweep(db, &|number| used.contains(&number))
         })?;
         let db = self.connect()?;
-        rows::vacuum(&db).map_err(|error| failure(&self.database, "giving space back", error))
+        rows::vacuum(&db).map_err(|error| failure(&self.database, "reclaiming space", error))
     }
 
     fn check(&self) -> Result<Vec<String>, StateError> {

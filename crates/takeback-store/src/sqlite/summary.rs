@@ -15,35 +15,45 @@ use crate::rewind::RewindState;
 use crate::session::Process;
 use crate::store::StoreError;
 
+/// Counts and the newest point of a store, all of the same commit.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct StoreSummary {
-    /// Without those that rewinds made to be safe.
+    /// The number of points, without safety points.
     pub points: u64,
-    /// The youngest of these.
+    /// The newest of these points.
     pub last: Option<LastPoint>,
-    /// Sessions with a turn under way, by name.
+    /// Sessions with an open turn, by name.
     pub active_sessions: Vec<ActiveSession>,
-    /// Whether a rewind was promised and is not done: it runs, or was interrupted.
+    /// Whether a rewind is open: it is running or was interrupted.
     pub open_rewind: bool,
 }
 
+/// The newest point, for a status line.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LastPoint {
+    /// Its id.
     pub id: PointId,
-    /// The beginning of it.
+    /// The beginning of its description.
     pub description: String,
+    /// Its label.
     pub label: Option<String>,
+    /// When it was made.
     pub created_at: Timestamp,
 }
 
+/// A session with an open turn.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ActiveSession {
+    /// Its id.
     pub session: SessionId,
+    /// The program, as it calls itself.
     pub agent: Option<String>,
+    /// The process whose death ends it, if known.
     pub owner: Option<Process>,
 }
 
-/// Looks at the store in the folder `dir`; [`StoreError::Missing`] if there is none.
+/// Summarizes the store in the folder `dir`. Fails with [`StoreError::Missing`] if there is none,
+/// and with [`StoreError::Busy`] instead of waiting.
 pub fn summarize(dir: &Path) -> Result<StoreSummary, StoreError> {
     let path = dir.join(DATABASE);
     if !path.exists() {
@@ -56,7 +66,7 @@ pub fn summarize(dir: &Path) -> Result<StoreSummary, StoreError> {
 }
 
 fn look(db: &Connection) -> rusqlite::Result<StoreSummary> {
-    // One transaction, so that no commit comes between.
+    // One transaction, so that all counts are of the same commit.
     let moment = db.unchecked_transaction()?;
     let safety = kinds::number(&kinds::POINTS, &PointKind::Safety);
     let points =
@@ -148,9 +158,9 @@ mod tests {
     }
 
     #[test]
-    fn it_sees_what_is_committed_and_leaves_nothing_behind() {
+    fn a_summary_sees_commits_and_leaves_no_files() {
         let folder = tempfile::tempdir().expect("a folder");
-        // A name that means something else in an address.
+        // A name with characters that have a meaning in a URI.
         let dir = &folder.path().join("a b%41?c#d");
         let missing = summarize(dir);
         assert!(matches!(missing, Err(StoreError::Missing { .. })), "{missing:?}");
@@ -183,7 +193,8 @@ mod tests {
         let log = "timeline.db-wal".to_owned();
         assert!(names(dir).contains(&log));
         assert_eq!(summarize(dir).expect("it is seen"), expected);
-        // A closed store leaves its log; one that was carried over and removed is not made again.
+        // A closed store leaves its log behind; a summary does not create one that was emptied and
+        // removed.
         drop(store);
         let before = names(dir);
         assert!(before.contains(&log), "{before:?}");
@@ -199,7 +210,7 @@ mod tests {
     }
 
     #[test]
-    fn somebody_who_writes_is_not_waited_for() {
+    fn a_summary_does_not_wait_for_a_writer() {
         let folder = tempfile::tempdir().expect("a folder");
         let store = SqliteStore::create(folder.path()).expect("a store");
         store.db.execute_batch("BEGIN EXCLUSIVE").expect("it is ours");

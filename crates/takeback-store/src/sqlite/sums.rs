@@ -14,28 +14,28 @@ use crate::rewind::RewindRecord;
 use crate::session::{Call, Session, Turn};
 use crate::store::{Head, Loss};
 
-/// Links that are kept: what is older only says how the oldest of these came about.
+/// How many links of the chain are kept. Older ones would only explain the oldest of these.
 const LINKS: u64 = 1024;
 
-/// A table whose rows are covered.
-pub(super) trait Covered: Sized {
-    /// All rows.
+/// A record that the chain covers, with its table.
+pub(super) trait ChainedRecord: Sized {
+    /// The statement that selects all rows.
     const SELECT: &'static str;
     /// The column with the checksum.
     const SUM: usize;
 
     fn decode(row: &Row<'_>) -> Result<Self, RowError>;
     fn sum(&self) -> Sum;
-    /// For people.
+    /// A name for the report.
     fn name(&self) -> String;
 }
 
-impl Covered for Change {
+impl ChainedRecord for Change {
     const SELECT: &'static str = rows::CHANGES;
     const SUM: usize = rows::CHANGE_SUM;
 
     fn decode(row: &Row<'_>) -> Result<Self, RowError> {
-        rows::decoded_change(row, Err)
+        rows::decode_change(row, Err)
     }
 
     fn sum(&self) -> Sum {
@@ -47,7 +47,7 @@ impl Covered for Change {
     }
 }
 
-impl Covered for Session {
+impl ChainedRecord for Session {
     const SELECT: &'static str = rows::SESSIONS;
     const SUM: usize = rows::SESSION_SUM;
 
@@ -64,7 +64,7 @@ impl Covered for Session {
     }
 }
 
-impl Covered for Turn {
+impl ChainedRecord for Turn {
     const SELECT: &'static str = rows::TURNS;
     const SUM: usize = rows::TURN_SUM;
 
@@ -81,7 +81,7 @@ impl Covered for Turn {
     }
 }
 
-impl Covered for Call {
+impl ChainedRecord for Call {
     const SELECT: &'static str = rows::CALLS;
     const SUM: usize = rows::CALL_SUM;
 
@@ -98,7 +98,7 @@ impl Covered for Call {
     }
 }
 
-impl Covered for Point {
+impl ChainedRecord for Point {
     const SELECT: &'static str = points::ALL;
     const SUM: usize = points::SUM;
 
@@ -115,12 +115,12 @@ impl Covered for Point {
     }
 }
 
-impl Covered for RewindRecord {
+impl ChainedRecord for RewindRecord {
     const SELECT: &'static str = rows::REWINDS;
     const SUM: usize = rows::REWIND_SUM;
 
     fn decode(row: &Row<'_>) -> Result<Self, RowError> {
-        rows::decoded_rewind(row)
+        rows::decode_rewind(row)
     }
 
     fn sum(&self) -> Sum {
@@ -172,7 +172,7 @@ pub(super) fn chain(db: &Connection) -> Result<Chain, RowError> {
     Ok(Chain(Digest(hash.ok_or_else(lost)?)))
 }
 
-/// The set of all records that the chain covers, as commits have left it.
+/// The checksum of all records that the chain covers, as the last commit stored it.
 pub(super) fn set(db: &Connection) -> Result<RowSet, RowError> {
     let mut select = db.prepare_cached("SELECT records FROM meta")?;
     let bytes: Vec<u8> = select.query_row([], |row| row.get(0))?;
@@ -206,18 +206,18 @@ pub(super) fn add_loss(db: &Connection, loss: Loss) -> Result<(), RowError> {
 
 // --- looking for damage ------------------------------------------------------------------------
 
-/// What a check of one table came to.
+/// The result of checking tables.
 #[derive(Default)]
 pub(super) struct Tally {
-    /// By the checksums that are stored, and by what the records say.
+    /// Computed from the stored checksums, and from the records themselves.
     stored: RowSet,
     actual: RowSet,
     pub(super) damaged: Vec<RowError>,
 }
 
 impl Tally {
-    /// Looks at every record of a table; hands over those that can be read.
-    pub(super) fn table<R: Covered>(
+    /// Checks every record of a table and passes the readable ones to the callback.
+    pub(super) fn table<R: ChainedRecord>(
         &mut self,
         db: &Connection,
         take: &mut dyn FnMut(R),
@@ -243,14 +243,14 @@ impl Tally {
         Ok(())
     }
 
-    /// Whether records were lost or added, whatever else is wrong with those that are there.
+    /// Whether no record was lost or added, whatever else is wrong with the existing ones.
     pub(super) fn is_whole(&self, db: &Connection) -> Result<bool, RowError> {
         let known = set(db)?;
         Ok(known == self.stored || known == self.actual)
     }
 }
 
-/// What is wrong with the links, in words.
+/// Describes what is wrong with the links.
 pub(super) fn broken_links(db: &Connection, head: Head) -> Result<Vec<String>, RowError> {
     let mut select = db.prepare("SELECT revision, seq, body, hash FROM link ORDER BY revision")?;
     let mut found = select.query([])?;

@@ -24,7 +24,7 @@ const BATCH: usize = 4000;
 
 impl Upkeep for SqliteStore {
     fn unreferenced(&self) -> Result<UnreferencedBlobs, StoreError> {
-        let doing = "looking for contents that nothing names";
+        let doing = "looking for unreferenced contents";
         let at = self.rows(doing, rows::head(&self.db))?;
         let mut digests = HashSet::new();
         let mut broken = None;
@@ -57,7 +57,7 @@ impl Upkeep for SqliteStore {
             crash_point(CrashPoint::Committed);
             if dropped.len() > BATCH { rows::checkpoint(&self.db) } else { Ok(()) }
         });
-        self.rows("forgetting contents that nothing names", done)
+        self.rows("dropping unreferenced contents", done)
     }
 
     fn compact(&mut self, effort: CompactEffort) -> Result<(), StoreError> {

@@ -1,5 +1,5 @@
-//! Whole numbers in as few bytes as they need: seven bits a byte, lowest first; the top bit says that
-//! more follow.
+//! Variable-length integers: seven bits per byte, lowest first; the top bit means that more bytes
+//! follow.
 
 pub(crate) fn push_varint(out: &mut Vec<u8>, mut value: u64) {
     while value >= 0x80 {
@@ -9,7 +9,7 @@ pub(crate) fn push_varint(out: &mut Vec<u8>, mut value: u64) {
     out.push(value as u8);
 }
 
-/// A number and what follows it; `None` if there is none, or one that is too large.
+/// A number and the rest of the bytes; `None` if it is cut off or too large.
 pub(crate) fn take_varint(bytes: &[u8]) -> Option<(u64, &[u8])> {
     let mut value = 0_u64;
     for (at, byte) in bytes.iter().enumerate().take(10) {

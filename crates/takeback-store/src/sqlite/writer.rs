@@ -1,4 +1,4 @@
-//! Writes values into the tables.
+//! Writes records into the tables.
 
 use std::collections::HashMap;
 
@@ -7,7 +7,7 @@ use rusqlite::{CachedStatement, Connection, OptionalExtension as _, params};
 use super::encoding::{self, kinds, signed, unsigned};
 use super::pack::Location;
 use super::rows::{self, RowError};
-use super::sums::{self, Covered};
+use super::sums::{self, ChainedRecord};
 use crate::blob::Digest;
 use crate::chain::{self, Chain, RowSet, Sum};
 use crate::change::{Author, Change, Correction};
@@ -18,13 +18,13 @@ use crate::rewind::{RewindKind, RewindRecord};
 use crate::session::{Call, CallKind, Session, Turn};
 use crate::store::{Head, Write};
 
-/// Writes into one transaction, remembering what it has already looked up.
+/// Writes into one transaction and caches what it looks up.
 pub(super) struct Writer<'a> {
     db: &'a Connection,
-    /// All records that the chain covers, as they are so far.
+    /// The checksum of all records that the chain covers, as of the last write.
     set: RowSet,
     authors: HashMap<&'a Author, i64>,
-    // A first snapshot runs these two tens of thousands of times: they are looked for once.
+    // A first scan runs these two tens of thousands of times, so they are prepared once.
     insert_path: Option<CachedStatement<'a>>,
     insert_change: Option<CachedStatement<'a>>,
 }
@@ -35,22 +35,22 @@ impl<'a> Writer<'a> {
         Ok(Self { db, set, authors: HashMap::new(), insert_path: None, insert_change: None })
     }
 
-    /// Ends the commit of `writes`: the head, and the link that the chain grows by.
+    /// Finishes the commit of `writes`: stores the head and the next link of the chain.
     pub(super) fn head(&self, head: Head, writes: &[Write]) -> Result<Chain, RowError> {
         let mut update =
             self.db.prepare_cached("UPDATE meta SET revision = ?1, seq = ?2, records = ?3")?;
         let set = self.set.to_bytes();
         update.execute(params![signed(head.revision), signed(head.seq.0), set])?;
-        sums::add_link(self.db, head, &chain::body(writes))
+        sums::add_link(self.db, head, &chain::hash_writes(writes))
     }
 
-    /// A record is about to be written, in place of one with the same key if there is one.
+    /// Updates the set for a record that replaces `old`, if there is one.
     fn replaces(&mut self, old: Option<Sum>, new: Sum) {
         old.into_iter().for_each(|sum| self.set.remove(sum));
         self.set.add(new);
     }
 
-    /// The checksums that a statement finds; a row without one has none to lose.
+    /// The checksums that a statement selects; rows without one are skipped.
     fn sums(&self, sql: &str, key: impl rusqlite::Params) -> Result<Vec<Sum>, RowError> {
         let mut select = self.db.prepare_cached(sql)?;
         let found = select.query_and_then(key, |row| rows::stored_sum(row, 0))?;
@@ -61,13 +61,14 @@ impl<'a> Writer<'a> {
         Ok(self.sums(sql, key)?.pop())
     }
 
-    /// Another process may have kept the same contents meanwhile: its copy stays the one in use.
+    /// Adds rows for blobs. If another process stored the same contents in the meantime, its copy
+    /// stays in use.
     pub(super) fn blobs(&self, blobs: &HashMap<Digest, Location>) -> Result<(), RowError> {
         let mut insert = self.db.prepare_cached(
             "INSERT OR IGNORE INTO blob (digest, segment, offset, length, size, encoding)
              VALUES (?1, ?2, ?3, ?4, ?5, ?6)",
         )?;
-        // In the order of the table: a first snapshot fills it several times faster.
+        // Insert in the order of the table: that is several times faster for a first scan.
         let mut blobs: Vec<_> = blobs.iter().collect();
         blobs.sort_unstable_by_key(|(digest, _)| **digest);
         for (digest, location) in blobs {
@@ -118,7 +119,7 @@ impl<'a> Writer<'a> {
         }
     }
 
-    /// Deletes covered rows; the statement answers their checksums.
+    /// Deletes rows that the chain covers; the statement must return their checksums.
     fn delete(&mut self, sql: &str, key: impl rusqlite::ToSql) -> Result<(), RowError> {
         self.sums(sql, [key])?.into_iter().for_each(|sum| self.set.remove(sum));
         Ok(())
@@ -128,7 +129,8 @@ impl<'a> Writer<'a> {
         self.delete("DELETE FROM change WHERE seq = ?1 RETURNING sum", signed(seq.0))
     }
 
-    /// What the session had goes with it. What only named it says something else from then on.
+    /// Deletes a session with its records. Records that only referred to it change, so their
+    /// checksums are updated.
     fn drop_session(&mut self, id: &SessionId) -> Result<(), RowError> {
         let number = "SELECT id FROM session WHERE name = ?1";
         let number: Option<i64> =
@@ -152,7 +154,7 @@ impl<'a> Writer<'a> {
              UNION SELECT seq FROM change WHERE corrected_for = ?1",
             number,
         )?;
-        // A damaged record keeps its checksum, or the damage would not show any more.
+        // A damaged record keeps its wrong checksum, or the damage would become invisible.
         let mut intact = Vec::new();
         for seq in changes {
             match rows::intact_change_at(self.db, Seq(unsigned(seq))) {
@@ -170,7 +172,7 @@ impl<'a> Writer<'a> {
         }
         self.db.prepare_cached("DELETE FROM session WHERE id = ?1")?.execute([number])?;
         for old in intact {
-            if let Some(new) = rows::changed_at(self.db, old.seq)? {
+            if let Some(new) = rows::unverified_change_at(self.db, old.seq)? {
                 self.sum_change_again(&old, &new)?;
             }
         }
@@ -273,7 +275,7 @@ impl<'a> Writer<'a> {
             intact => intact?,
         };
         self.set_correction(change, correction)?;
-        if let (Some(old), Some(new)) = (intact, rows::changed_at(self.db, change)?) {
+        if let (Some(old), Some(new)) = (intact, rows::unverified_change_at(self.db, change)?) {
             self.sum_change_again(&old, &new)?;
         }
         Ok(())
@@ -451,7 +453,8 @@ impl<'a> Writer<'a> {
     }
 
     fn path_number(&mut self, path: &WorkPath) -> Result<i64, RowError> {
-        // Inserting first: a first snapshot has tens of thousands of paths, all of them new.
+        // Insert before looking it up: in a first scan all of the tens of thousands of paths are
+        // new.
         let insert =
             match &mut self.insert_path {
                 Some(insert) => insert,

@@ -1,76 +1,76 @@
-//! The suite that every place for agents' states must pass: each promise of [`States`]'s
-//! documentation, put to the test.
+//! The suite that every implementation of [`States`] must pass: it tests each promise in its
+//! documentation.
 
-mod moving;
-mod remembering;
+mod heads;
+mod caches;
 mod samples;
-mod saving;
+mod checkpoints;
 mod values;
-mod world;
+mod executions;
 
 use super::{StateError, States};
 
-/// What one place can do and another cannot.
+/// What an implementation supports.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Abilities {
-    /// Otherwise [`States::fork`] answers [`StateError::Unsupported`].
+    /// Whether [`States::fork`] works; otherwise it must fail with [`StateError::Unsupported`].
     pub fork: bool,
 }
 
-/// The same states, held twice, as two processes would.
+/// Two handles on the same states, as two processes would have.
 type Pair<'a> = [&'a dyn States; 2];
 
-/// Runs every case on a place of its own. `make` makes a new, empty one and opens it twice, as two
-/// processes would. Panics at the first promise that is not kept.
+/// Runs every case on fresh states. `make` creates empty ones and opens them twice, as two
+/// processes would. Panics at the first broken promise.
 pub fn run(make: &mut dyn FnMut() -> [Box<dyn States>; 2], abilities: Abilities) {
     let cases: &[fn(Pair<'_>)] = &[
-        saving::a_new_place_is_empty,
-        saving::a_checkpoint_is_made_and_loaded,
-        saving::checkpoints_are_listed,
-        saving::the_last_success_is_found,
-        saving::the_last_success_may_have_to_be_before_a_step,
-        saving::every_field_reads_back,
-        saving::names_that_begin_alike_never_meet,
-        saving::lists_are_in_the_order_of_numbers,
-        saving::lists_come_in_pages,
-        saving::the_same_content_again_is_the_same_checkpoint,
-        saving::other_content_is_another_attempt,
-        saving::an_attempt_can_be_given,
-        saving::a_parent_must_be_the_head,
-        saving::a_first_step_is_the_only_one,
-        saving::of_many_who_begin_one_makes_the_first_step,
-        saving::a_missing_parent_is_named,
-        saving::an_answer_that_was_lost_can_be_asked_for_again,
-        saving::of_two_writers_one_wins,
-        saving::many_writers_lose_nothing,
-        saving::unknown_names_are_told_from_empty_answers,
+        checkpoints::new_states_are_empty,
+        checkpoints::a_checkpoint_is_made_and_loaded,
+        checkpoints::checkpoints_are_listed,
+        checkpoints::the_last_success_is_found,
+        checkpoints::the_last_success_may_have_to_be_before_a_step,
+        checkpoints::every_field_reads_back,
+        checkpoints::names_with_a_common_prefix_stay_apart,
+        checkpoints::lists_are_in_the_order_of_numbers,
+        checkpoints::lists_come_in_pages,
+        checkpoints::the_same_content_again_is_the_same_checkpoint,
+        checkpoints::other_content_is_another_attempt,
+        checkpoints::an_attempt_can_be_given,
+        checkpoints::a_parent_must_be_the_head,
+        checkpoints::a_first_step_is_the_only_one,
+        checkpoints::one_of_many_concurrent_writers_saves_the_first_step,
+        checkpoints::a_missing_parent_is_an_error,
+        checkpoints::a_save_whose_answer_was_lost_can_be_repeated,
+        checkpoints::one_of_two_writers_wins,
+        checkpoints::many_writers_lose_nothing,
+        checkpoints::unknown_names_are_not_empty_answers,
         values::any_json_reads_back,
         values::large_values_read_back,
         values::hostile_names_are_kept_apart,
         values::documents_are_kept_by_category_and_key,
         values::points_are_those_of_the_checkpoints,
-        moving::a_moved_head_leaves_the_tail,
-        moving::attempts_go_on_counting_after_a_move,
-        moving::the_way_back_is_exact,
-        moving::the_same_move_again_does_nothing,
-        moving::a_head_can_move_to_what_was_left,
-        moving::a_move_to_nowhere_does_nothing,
-        remembering::a_head_that_moved_is_saved_after,
-        remembering::what_was_deleted_is_not_saved_after,
-        remembering::what_was_collected_is_kept_anew,
-        remembering::what_was_loaded_is_not_taken_for_what_came_after,
-        remembering::a_collection_takes_nothing_that_is_saved_meanwhile,
-        remembering::a_success_right_after_another_ends_its_count,
-        world::one_checkpoint_is_deleted,
-        world::an_execution_is_deleted_with_all_that_is_its,
-        world::the_executions_of_a_session_are_deleted,
-        world::executions_are_listed_the_last_saved_first,
-        world::retries_are_counted,
-        world::a_success_ends_the_count,
-        world::effects_are_intended_and_received,
-        world::of_many_who_intend_the_same_one_is_the_first,
-        world::effects_of_executions_do_not_meet,
-        world::what_is_left_outlives_a_collection,
+        heads::a_moved_head_keeps_the_old_line,
+        heads::attempt_numbers_continue_after_a_move,
+        heads::the_way_back_is_exact,
+        heads::the_same_move_again_does_nothing,
+        heads::a_head_can_move_to_an_old_line,
+        heads::a_move_to_nowhere_does_nothing,
+        caches::a_save_follows_a_moved_head,
+        caches::a_save_does_not_follow_a_deleted_checkpoint,
+        caches::collected_contents_are_stored_again,
+        caches::a_cached_load_is_not_used_for_a_later_checkpoint,
+        caches::a_collection_keeps_what_is_saved_at_the_same_time,
+        caches::a_success_right_after_another_ends_its_count,
+        executions::one_checkpoint_is_deleted,
+        executions::an_execution_is_deleted_with_everything,
+        executions::the_executions_of_a_session_are_deleted,
+        executions::executions_are_listed_the_last_saved_first,
+        executions::retries_are_counted,
+        executions::a_success_ends_the_count,
+        executions::effects_are_declared_and_confirmed,
+        executions::one_of_many_concurrent_declarations_is_new,
+        executions::effects_belong_to_their_execution,
+        executions::live_data_survives_a_collection,
     ];
     let mut each = |case: &dyn Fn(Pair<'_>)| {
         let [one, other] = make();
@@ -79,11 +79,11 @@ pub fn run(make: &mut dyn FnMut() -> [Box<dyn States>; 2], abilities: Abilities)
     };
     cases.iter().for_each(|case| each(case));
     if abilities.fork {
-        each(&moving::a_fork_goes_its_own_way);
-        each(&moving::a_fork_from_what_was_left);
-        each(&moving::a_branch_is_saved_to_without_switching);
+        each(&heads::a_fork_is_independent);
+        each(&heads::a_fork_from_an_old_line);
+        each(&heads::a_branch_is_saved_to_without_switching);
     } else {
-        each(&moving::a_fork_is_refused_and_changes_nothing);
+        each(&heads::a_fork_is_refused_and_changes_nothing);
     }
 }
 
@@ -99,8 +99,8 @@ mod tests {
     use super::*;
     use crate::json_states::JsonStates;
 
-    /// Runs the suite on places on disk. `open` makes one in a folder of its own, which is not there
-    /// yet, the first time, and opens the same one the second time.
+    /// Runs the suite on states on disk. `open` creates them in a folder that does not exist yet,
+    /// and opens the same ones when called again.
     fn run_on_disk(open: &dyn Fn(&Path) -> Box<dyn States>, abilities: Abilities) {
         let dir = tempfile::tempdir().unwrap();
         let mut number = 0;
@@ -115,7 +115,7 @@ mod tests {
     #[cfg(feature = "sqlite")]
     #[test]
     fn sqlite() {
-        use crate::sqlite::state::SqliteStates;
+        use crate::sqlite::SqliteStates;
 
         let open = |dir: &Path| -> Box<dyn States> {
             Box::new(SqliteStates::create(dir).expect("it is made"))

@@ -1,17 +1,17 @@
-//! Where a conversation can be cut: never between a tool call and its result. Pure.
+//! Finds where a conversation can be cut: never between a tool call and its result. Pure.
 //!
-//! A model refuses a conversation in which a call has lost its result, or a result its call. So a cut
-//! is only made where no pair is on both sides of it. Messages are plain JSON; the shapes in which
-//! calls and results are known are those of Anthropic (`tool_use` and `tool_result` blocks), of OpenAI
-//! (`tool_calls` and `tool_call_id`; `function_call` and `function_call_output` items) and of LangChain
-//! (as OpenAI's; also below `data` or `kwargs`). Any other message is a plain one.
+//! A model rejects a conversation in which a call has no result, or a result no call, so a cut
+//! never separates a pair. Messages are plain JSON. The known shapes of calls and results are those
+//! of Anthropic (`tool_use` and `tool_result` blocks), of OpenAI (`tool_calls` and `tool_call_id`;
+//! `function_call` and `function_call_output` items) and of LangChain (as OpenAI's; also below
+//! `data` or `kwargs`). Any other message is a plain one.
 
 use std::collections::HashMap;
 
 use serde_json::Value;
 
-/// How many messages to keep of the beginning: the most up to `n` that separate no pair. If the first
-/// ones belong together and are more than `n`, those, and no others: something is kept unless `n` is 0.
+/// The number of messages to keep from the beginning: the most up to `n` that separate no pair. If
+/// the first group is larger than `n`, that whole group: something is kept unless `n` is 0.
 #[must_use]
 pub fn keep_first(messages: &[Value], n: usize) -> usize {
     let clean = clean_cuts(messages);
@@ -21,9 +21,9 @@ pub fn keep_first(messages: &[Value], n: usize) -> usize {
     fewer.next().or_else(|| more.next()).unwrap_or(0)
 }
 
-/// The index of the first message to keep of the end: of the most up to `n` messages that separate no
-/// pair. If the last ones belong together and are more than `n`, of those: something is kept unless
-/// `n` is 0.
+/// The index of the first message to keep at the end, so that at most `n` are kept and no pair is
+/// separated. If the last group is larger than `n`, the start of that group: something is kept
+/// unless `n` is 0.
 #[must_use]
 pub fn keep_last(messages: &[Value], n: usize) -> usize {
     let clean = clean_cuts(messages);
@@ -34,16 +34,17 @@ pub fn keep_last(messages: &[Value], n: usize) -> usize {
     fewer.next().or_else(|| more.next()).unwrap_or(length)
 }
 
-/// For each place before, between and behind the messages, whether no pair is on both sides of it.
+/// For each position before, between and after the messages, whether a cut there separates no pair.
 fn clean_cuts(messages: &[Value]) -> Vec<bool> {
-    // How many pairs begin or end at a place, so that the sum is how many are on both its sides.
+    // Pairs that begin minus pairs that end at a position: the running sum counts the pairs that a
+    // cut there would separate.
     let mut change = vec![0_i64; messages.len() + 2];
     let mut pair = |a: usize, b: usize| {
         change[a.min(b) + 1] += 1;
         change[a.max(b) + 1] -= 1;
     };
-    // Some agents use an id again. A result is of the last call before it that has its id; if none
-    // has, of the first one after it.
+    // Some agents reuse ids. A result belongs to the last earlier call with its id, or else to the
+    // first later one.
     let mut calls: HashMap<&str, usize> = HashMap::new();
     let mut early: HashMap<&str, Vec<usize>> = HashMap::new();
     for (position, message) in messages.iter().enumerate() {
@@ -72,7 +73,7 @@ fn clean_cuts(messages: &[Value]) -> Vec<bool> {
         .collect()
 }
 
-/// The ids of the calls and of the results that are in a message.
+/// The ids of the calls and results in a message.
 #[derive(Default)]
 struct Ids<'a> {
     calls: Vec<&'a str>,
@@ -81,7 +82,7 @@ struct Ids<'a> {
 
 fn ids_of(message: &Value) -> Ids<'_> {
     let mut ids = Ids::default();
-    // LangChain keeps messages in an envelope, and so do the transcripts of some agents.
+    // LangChain and the transcripts of some agents wrap messages in an envelope.
     let wrapped = ["data", "kwargs", "message"].into_iter().filter_map(|name| message.get(name));
     for message in std::iter::once(message).chain(wrapped) {
         let calls = message.get("tool_calls").and_then(Value::as_array).into_iter().flatten();
@@ -94,7 +95,8 @@ fn ids_of(message: &Value) -> Ids<'_> {
         }
         let blocks = message.get("content").and_then(Value::as_array).into_iter().flatten();
         for block in blocks {
-            // Also `server_tool_use` and `mcp_tool_use`, and the results that belong to those.
+            // Includes `server_tool_use` and `mcp_tool_use`; their results also have a
+            // `tool_use_id`.
             if text(block, "type").is_some_and(|kind| kind.ends_with("tool_use")) {
                 ids.calls.extend(text(block, "id"));
             }
@@ -185,7 +187,7 @@ mod tests {
     }
 
     #[test]
-    fn what_belongs_together_is_kept_whole_when_it_comes_first_or_last() {
+    fn the_first_and_last_group_are_kept_whole() {
         let messages = &openai()[1..4];
         for n in 1..=3 {
             assert_eq!((keep_first(messages, n), keep_last(messages, n)), (3, 0));
@@ -195,9 +197,9 @@ mod tests {
     }
 
     #[test]
-    fn what_has_no_partner_binds_nothing() {
+    fn a_message_without_a_partner_can_be_cut_off() {
         let mut messages = openai();
-        // The answer to b is still to come, that to a is there.
+        // The result of b has not come yet; the result of a has.
         messages.remove(3);
         assert_eq!(keep_first(&messages, 2), 1);
         messages.remove(2);
@@ -207,7 +209,7 @@ mod tests {
     }
 
     #[test]
-    fn an_id_that_is_used_again_is_another_pair() {
+    fn a_reused_id_is_another_pair() {
         let twice = [openai(), openai()].concat();
         assert_eq!((keep_first(&twice, 5), keep_last(&twice, 5)), (5, 5));
         assert_eq!((keep_first(&twice, 8), keep_last(&twice, 8)), (6, 4));
@@ -230,7 +232,7 @@ mod tests {
         }
     }
 
-    /// A conversation of any shape, and which messages belong together.
+    /// A random conversation and its pairs of messages.
     fn conversation(seed: u64) -> (Vec<Value>, Vec<(usize, usize)>) {
         let mut state = seed;
         let mut random = |below: usize| {
@@ -256,7 +258,7 @@ mod tests {
                 _ => json!({ "type": "ai", "data": { "tool_calls": ids.iter().map(|id| json!({ "id": id })).collect::<Vec<_>>() } }),
             });
             for id in ids {
-                // Somebody speaks in between; a call is never answered; one is answered twice.
+                // Plain messages in between, calls without a result, and calls with two results.
                 for _ in 0..[1, 1, 1, 1, 0, 2][random(6)] {
                     if random(5) == 0 {
                         messages.push(plain());

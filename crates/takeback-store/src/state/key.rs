@@ -1,5 +1,5 @@
-//! The names of executions, branches, steps and attempts, each a type of its own: `exec-1` can never
-//! be met when `exec-10` is meant.
+//! The names of executions, branches, steps and attempts. Each has its own type, and ids are
+//! parsed, so `exec-1` never matches `exec-10`.
 
 use std::fmt;
 use std::num::NonZeroU32;
@@ -7,10 +7,12 @@ use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
 
-/// Longer names are refused.
+/// The most bytes of a name.
 const LONGEST: usize = 16 << 10;
 
+/// Why a text is not a name or an id.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[expect(missing_docs, reason = "the messages say what the fields are")]
 pub enum InvalidKey {
     #[error("the name of {what} is empty")]
     Empty { what: &'static str },
@@ -22,7 +24,7 @@ pub enum InvalidKey {
     NoCheckpointId(String),
 }
 
-/// A name that an agent gives: any text that is neither empty nor endless.
+/// A name that an agent chooses: any non-empty text up to [`LONGEST`] bytes.
 macro_rules! name {
     ($(#[$doc:meta])* $name:ident, $what:literal) => {
         $(#[$doc])*
@@ -31,6 +33,7 @@ macro_rules! name {
         pub struct $name(String);
 
         impl $name {
+            /// Accepts any non-empty text that is not too long.
             pub fn new(name: impl Into<String>) -> Result<Self, InvalidKey> {
                 let name = name.into();
                 match name.len() {
@@ -40,6 +43,7 @@ macro_rules! name {
                 }
             }
 
+            /// The name as text.
             #[must_use]
             pub fn as_str(&self) -> &str {
                 &self.0
@@ -82,25 +86,25 @@ name!(
     "an execution"
 );
 name!(
-    /// One of the ways that an execution went.
+    /// A named line of an execution. The first one is `main`.
     BranchName,
     "a branch"
 );
 name!(
-    /// What a document is kept under.
+    /// The key of a document within its category.
     DocumentKey,
     "a document"
 );
 
 impl BranchName {
-    /// The branch that every execution begins with.
+    /// `main`, the first branch of an execution.
     #[must_use]
     pub fn main() -> Self {
         Self("main".to_owned())
     }
 }
 
-/// The number of a step. Steps are in order by it.
+/// The number of a step, which gives the order of steps.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct StepIndex(pub u32);
@@ -111,22 +115,24 @@ impl fmt::Display for StepIndex {
     }
 }
 
-/// The how-manieth try of a step, from 1, counted over all branches of its execution.
+/// The number of an attempt at a step, from 1, counted over all branches of the execution.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct Attempt(pub NonZeroU32);
 
 impl Attempt {
+    /// The first attempt.
     pub const FIRST: Self = Self(NonZeroU32::MIN);
-    /// No attempt comes after it.
+    /// The highest attempt; none can follow it.
     pub const LAST: Self = Self(NonZeroU32::MAX);
 
-    /// `None` for 0, which no attempt has.
+    /// The attempt with this number; `None` for 0.
     #[must_use]
     pub fn new(number: u32) -> Option<Self> {
         NonZeroU32::new(number).map(Self)
     }
 
+    /// The next attempt; [`Self::LAST`] stays the same.
     #[must_use]
     pub fn next(self) -> Self {
         Self(self.0.saturating_add(1))
@@ -139,21 +145,24 @@ impl fmt::Display for Attempt {
     }
 }
 
-/// A run of checkpoints that follow one another, by number.
+/// The number of a line: a sequence of checkpoints, each the parent of the next.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct LineId(pub u64);
 
-/// What one checkpoint, and no other, is kept under.
+/// The full key of one checkpoint.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct CheckpointKey {
+    /// The execution.
     pub execution: ExecutionId,
+    /// The step.
     pub step: StepIndex,
+    /// The attempt.
     pub attempt: Attempt,
 }
 
 impl CheckpointKey {
-    /// The id that names this attempt whatever comes after it.
+    /// The id of exactly this attempt, which stays valid when newer ones follow.
     #[must_use]
     pub fn id(&self) -> CheckpointId {
         let Self { execution, step, attempt } = self.clone();
@@ -167,12 +176,15 @@ impl fmt::Display for CheckpointKey {
     }
 }
 
-/// How people and agents name a checkpoint: `ckpt-{execution}-{step}` is the newest attempt on the
-/// current branch, `ckpt-{execution}-{step}.a{attempt}` that attempt.
+/// A checkpoint's id as people and agents write it: `ckpt-{execution}-{step}` for the newest
+/// attempt on the current branch, `ckpt-{execution}-{step}.a{attempt}` for one attempt.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct CheckpointId {
+    /// The execution.
     pub execution: ExecutionId,
+    /// The step.
     pub step: StepIndex,
+    /// The attempt; `None` means the newest one on the current branch.
     pub attempt: Option<Attempt>,
 }
 
@@ -192,7 +204,7 @@ impl FromStr for CheckpointId {
     fn from_str(text: &str) -> Result<Self, InvalidKey> {
         let invalid = || InvalidKey::NoCheckpointId(text.to_owned());
         let rest = text.strip_prefix("ckpt-").ok_or_else(invalid)?;
-        // Neither a step nor an attempt has a dash, so the last one ends the execution's name.
+        // Steps and attempts contain no dash, so the last dash ends the execution's name.
         let (execution, place) = rest.rsplit_once('-').ok_or_else(invalid)?;
         let (step, attempt) = match place.split_once(".a") {
             Some((step, attempt)) => (step, Some(attempt)),
@@ -213,7 +225,7 @@ impl FromStr for CheckpointId {
     }
 }
 
-/// Digits as they are printed: no sign, no leading zero. So every id is written in one way only.
+/// Parses digits without a sign or leading zeros, so that every id has only one spelling.
 fn plain_number(text: &str) -> Option<u32> {
     let number: u32 = text.parse().ok()?;
     (number.to_string() == text).then_some(number)
@@ -265,7 +277,7 @@ mod tests {
     }
 
     #[test]
-    fn names_are_neither_empty_nor_endless() {
+    fn empty_and_overlong_names_are_refused() {
         assert_eq!(ExecutionId::new(""), Err(InvalidKey::Empty { what: "an execution" }));
         assert!(ExecutionId::new("x".repeat(LONGEST)).is_ok());
         let length = LONGEST + 1;

@@ -76,7 +76,7 @@ pub trait Log {
         let mut calls = CallLookup::default();
         for change in &changes {
             if let Author::Agent { session, call, .. } = &change.author {
-                calls.learn(session, call, || self.call(session, call))?;
+                calls.look_up_once(session, call, || self.call(session, call))?;
             }
         }
         Ok(group_runs(changes, &calls, merged))

@@ -10,8 +10,8 @@ pub trait Upkeep: Blobs {
     /// The blobs that no change refers to.
     fn unreferenced(&self) -> Result<UnreferencedBlobs, StoreError>;
 
-    /// Drops these blobs, except those that a change refers to by now. The caller must make sure that
-    /// no other process has put a blob, or has been told that it is stored, without having committed
+    /// Drops these blobs, except those that a change refers to by now. The caller must make sure
+    /// that no other process has put a blob, or found that it is stored, without having committed
     /// the change that refers to it.
     fn drop_blobs(&mut self, unreferenced: &UnreferencedBlobs) -> Result<(), StoreError>;
 

@@ -1,11 +1,11 @@
-//! What goes with a session, and what stays.
+//! What is deleted with a session, and what stays.
 
 use takeback_store::{Author, Log as _, SqliteStore, TurnId, Upkeep as _, Write};
 
 use crate::sample;
 
 #[test]
-fn a_session_takes_its_own_with_it_and_leaves_the_log() {
+fn dropping_a_session_drops_its_records_and_keeps_the_log() {
     let dir = tempfile::tempdir().unwrap();
     let mut store = SqliteStore::create(dir.path()).unwrap();
     for number in 1..=2 {
@@ -19,7 +19,7 @@ fn a_session_takes_its_own_with_it_and_leaves_the_log() {
     let head = store.commit(head, &[Write::DropSession("session-1".into())]).unwrap();
     let db = rusqlite::Connection::open(dir.path().join("timeline.db")).unwrap();
 
-    // Changes may be needed to go back to a point of another session: they stay, without a name.
+    // Changes stay, without an author: going back to a point of another session may need them.
     for change in &mut changes {
         match &mut change.author {
             Author::Agent { session, .. } if session.0 == "session-1" => {
@@ -42,7 +42,7 @@ fn a_session_takes_its_own_with_it_and_leaves_the_log() {
     };
     assert_eq!(["author", "turn", "call", "point", "point_message"].map(rows), [1, 1, 3, 1, 2]);
 
-    // A parent that goes leaves its children without one.
+    // Children of a deleted session have no parent.
     store.commit(head, &[Write::DropSession("parser".into())]).unwrap();
     assert_eq!(store.session(&"session-2".into()).unwrap().unwrap().parent, None);
     assert_eq!(store.check().unwrap(), Vec::<String>::new());

@@ -1,11 +1,11 @@
-//! Space that nothing needs goes back to the system, whatever happens meanwhile.
+//! Unused space is returned to the system, whatever else happens at the same time.
 
 use std::cell::RefCell;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
 use std::rc::Rc;
 
-use takeback_store::disk::{self, CrashPoint, Stopped};
+use takeback_store::disk::{self, CrashPoint, SimulatedCrash};
 use takeback_store::{
     Author, Blobs as _, Change, CompactEffort, Digest, Entry, Evidence, Log as _, PackedBlob, Seq,
     SqliteStore, Timestamp, Upkeep as _, WorkPath, Write,
@@ -13,7 +13,7 @@ use takeback_store::{
 
 use crate::sample;
 
-/// Changes of one file of a megabyte each that does not compress; numbered like the log.
+/// Commits changes of one file, each with a megabyte that does not compress, numbered like the log.
 fn fill(store: &mut SqliteStore, count: u64) -> Vec<Digest> {
     let mut digests = Vec::new();
     for _ in 0..count {
@@ -71,7 +71,7 @@ fn segments(dir: &Path) -> Vec<String> {
 }
 
 #[test]
-fn disk_space_is_given_back() {
+fn disk_space_is_returned() {
     let dir = tempfile::tempdir().unwrap();
     let mut store = SqliteStore::create(dir.path()).unwrap();
     let mut reader = SqliteStore::open(dir.path()).unwrap();
@@ -91,7 +91,7 @@ fn disk_space_is_given_back() {
         }
         assert_eq!(store.check().unwrap(), Vec::<String>::new());
     }
-    // No number is used twice: an old handle must never read a new segment for an old one.
+    // No number is reused: an old handle must never read a new segment in place of an old one.
     assert_eq!(segments(dir.path()), ["00000003.pack"]);
     drop_changes(&mut store, 1..=80);
     collect(&mut store);
@@ -148,7 +148,7 @@ fn a_segment_that_is_mostly_alive_or_being_written_to_stays() {
     let digest = late.digest;
     writer.put(late).unwrap();
     collect(&mut store);
-    assert!(bytes(&dir.path().join("packs")) >= full, "somebody is appending to it");
+    assert!(bytes(&dir.path().join("packs")) >= full, "another handle is appending to it");
     let after = Entry::File { digest, size: 10, mode: 0o644 };
     let head = writer.head().unwrap();
     let change = Change {
@@ -186,7 +186,7 @@ fn a_segment_with_a_damaged_record_stays() {
 }
 
 #[test]
-fn a_collection_that_is_cut_off_loses_nothing() {
+fn an_interrupted_collection_loses_nothing() {
     let mut reached = Vec::new();
     for n in 1.. {
         let dir = tempfile::tempdir().unwrap();
@@ -207,7 +207,9 @@ fn a_collection_that_is_cut_off_loses_nothing() {
         }
         assert!(bytes(dir.path()) < 3 << 20, "point {n}: {}", bytes(dir.path()));
         fill(&mut store, 1);
-        match ended.map_err(|panic| panic.downcast::<Stopped>().expect("nothing else failed")) {
+        match ended
+            .map_err(|panic| panic.downcast::<SimulatedCrash>().expect("nothing else failed"))
+        {
             Ok(()) => break,
             Err(stopped) => reached.push(stopped.0),
         }
@@ -231,12 +233,13 @@ fn a_collection_that_is_cut_off_loses_nothing() {
 }
 
 #[test]
-fn what_was_copied_for_nothing_takes_no_space() {
+fn useless_copies_take_no_space() {
     let dir = tempfile::tempdir().unwrap();
     let mut store = SqliteStore::create(dir.path()).unwrap();
     fill(&mut store, 6);
     drop_changes(&mut store, 2..=5);
-    // The second of the two that are left, so that the first has been copied when it is found.
+    // Damage the second of the two remaining records, so that the first one has been copied when it
+    // is found.
     let segment = dir.path().join("packs/00000001.pack");
     let mut contents = std::fs::read(&segment).unwrap();
     let last = contents.len() / 6 * 5;
@@ -248,9 +251,9 @@ fn what_was_copied_for_nothing_takes_no_space() {
     }
 }
 
-/// On a full disk nothing can be copied before something has gone.
+/// On a full disk nothing can be copied before something was removed.
 #[test]
-fn segments_that_cost_nothing_go_first() {
+fn segments_without_live_records_are_removed_first() {
     let dir = tempfile::tempdir().unwrap();
     let mut store = SqliteStore::create(dir.path()).unwrap();
     fill(&mut store, 70);
@@ -261,13 +264,14 @@ fn segments_that_cost_nothing_go_first() {
     disk::watch(Some(Box::new(move |point| noted.borrow_mut().push(point))));
     collect(&mut store);
     disk::watch(None);
-    let at = |wanted| seen.borrow().iter().position(|point| *point == wanted).expect("it came");
+    let at =
+        |wanted| seen.borrow().iter().position(|point| *point == wanted).expect("it was passed");
     assert!(at(CrashPoint::RemoveStoreFile) < at(CrashPoint::Append), "{:?}", seen.borrow());
 }
 
-/// As a disk without room leaves it that lets dead records go where they lie, and nothing more.
+/// The state that a full disk leaves behind: dead records freed in place, nothing copied.
 #[test]
-fn a_segment_with_holes_is_as_good_as_one_with_dead_weight() {
+fn a_segment_with_holes_is_collected_like_any_other() {
     let dir = tempfile::tempdir().unwrap();
     let mut store = SqliteStore::create(dir.path()).unwrap();
     let reader = SqliteStore::open(dir.path()).unwrap();

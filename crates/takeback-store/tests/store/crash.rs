@@ -1,33 +1,34 @@
-//! A process that ends at any moment leaves a store that opens, with all that was committed and
-//! nothing by halves.
+//! A process that ends at any moment leaves a store that opens, with every commit complete or
+//! absent.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-use takeback_store::disk::{self, CrashPoint, Stopped};
+use takeback_store::disk::{self, CrashPoint, SimulatedCrash};
 use takeback_store::{Head, Log as _, SqliteStore, Upkeep as _};
 
 use crate::sample;
 
-/// What a store tells after each number of samples.
+/// The dumps of a store after each number of samples.
 fn stages(number: u64) -> Vec<String> {
     let dir = tempfile::tempdir().unwrap();
     let mut store = SqliteStore::create(dir.path()).unwrap();
-    let mut stages = vec![sample::told(&store).unwrap()];
+    let mut stages = vec![sample::dump(&store).unwrap()];
     for number in 1..=number {
         sample::commit(&mut store, number).unwrap();
-        stages.push(sample::told(&store).unwrap());
+        stages.push(sample::dump(&store).unwrap());
     }
     stages
 }
 
-/// Runs `work` and stops at the `n`-th crash point; answers which one that is, if there are so many.
+/// Runs `work` and stops it at the `n`-th crash point. Returns that point, or `None` if there are
+/// fewer.
 pub(crate) fn stopped(n: u64, work: impl FnOnce()) -> Option<CrashPoint> {
     disk::stop_at(Some(n));
     let ended = catch_unwind(AssertUnwindSafe(work));
     disk::stop_at(None);
     match ended {
         Ok(()) => None,
-        Err(panic) => match panic.downcast::<Stopped>() {
+        Err(panic) => match panic.downcast::<SimulatedCrash>() {
             Ok(stopped) => Some(stopped.0),
             Err(panic) => std::panic::resume_unwind(panic),
         },
@@ -35,7 +36,7 @@ pub(crate) fn stopped(n: u64, work: impl FnOnce()) -> Option<CrashPoint> {
 }
 
 #[test]
-fn a_commit_that_is_cut_off_is_done_or_not_done() {
+fn an_interrupted_commit_is_done_or_not_done() {
     let stages = stages(3);
     let mut outcomes = Vec::new();
     for n in 1.. {
@@ -50,16 +51,16 @@ fn a_commit_that_is_cut_off_is_done_or_not_done() {
         drop(store);
 
         let reopened = SqliteStore::open(dir.path()).unwrap();
-        let told = sample::told(&reopened).unwrap();
-        let done = stages.iter().position(|stage| *stage == told).expect("it is one of the stages");
+        let dump = sample::dump(&reopened).unwrap();
+        let done = stages.iter().position(|stage| *stage == dump).expect("it is one of the stages");
         assert!((1..=2).contains(&done), "point {n}: stage {done}");
         outcomes.push(done);
         assert_eq!(reopened.check().unwrap(), Vec::<String>::new(), "point {n}");
-        assert_eq!(sample::told(&survivor).unwrap(), told);
+        assert_eq!(sample::dump(&survivor).unwrap(), dump);
         for next in done..3 {
             sample::commit(&mut survivor, next as u64 + 1).unwrap();
         }
-        assert_eq!(sample::told(&survivor).unwrap(), stages[3], "point {n}");
+        assert_eq!(sample::dump(&survivor).unwrap(), stages[3], "point {n}");
         assert_eq!(reopened.check().unwrap(), Vec::<String>::new(), "point {n}");
         if reached.is_none() {
             break;
@@ -69,7 +70,7 @@ fn a_commit_that_is_cut_off_is_done_or_not_done() {
     assert!(outcomes.len() > 3 && outcomes.ends_with(&[1, 2, 2, 2]), "{outcomes:?}");
 }
 
-/// Contents before what names them; the name of a new segment before its contents.
+/// Contents before the records that refer to them; the name of a new segment before its contents.
 #[test]
 fn a_commit_reaches_the_disk_in_this_order() {
     use CrashPoint::{Append, Commit, Committed, MakeStoreFile, Overwrite, Sync};
@@ -97,7 +98,7 @@ fn a_commit_reaches_the_disk_in_this_order() {
 }
 
 #[test]
-fn the_same_handle_can_go_on_after_a_stop() {
+fn the_same_handle_works_after_a_stop() {
     let stages = stages(2);
     for n in 1.. {
         let dir = tempfile::tempdir().unwrap();
@@ -109,10 +110,10 @@ fn the_same_handle_can_go_on_after_a_stop() {
             sample::commit(&mut store, 1).unwrap();
         }
         sample::commit(&mut store, 2).unwrap();
-        assert_eq!(sample::told(&store).unwrap(), stages[2], "point {n}");
+        assert_eq!(sample::dump(&store).unwrap(), stages[2], "point {n}");
         drop(store);
         let reopened = SqliteStore::open(dir.path()).unwrap();
-        assert_eq!(sample::told(&reopened).unwrap(), stages[2], "point {n}");
+        assert_eq!(sample::dump(&reopened).unwrap(), stages[2], "point {n}");
         assert_eq!(reopened.check().unwrap(), Vec::<String>::new(), "point {n}");
         if reached.is_none() {
             break;
@@ -121,7 +122,7 @@ fn the_same_handle_can_go_on_after_a_stop() {
 }
 
 #[test]
-fn a_creation_that_is_cut_off_can_be_repeated() {
+fn an_interrupted_creation_can_be_repeated() {
     let stages = stages(1);
     for n in 1.. {
         let dir = tempfile::tempdir().unwrap();
@@ -134,7 +135,7 @@ fn a_creation_that_is_cut_off_can_be_repeated() {
         if store.head().unwrap() == Head::default() {
             sample::commit(&mut store, 1).unwrap();
         }
-        assert_eq!(sample::told(&store).unwrap(), stages[1], "point {n}");
+        assert_eq!(sample::dump(&store).unwrap(), stages[1], "point {n}");
         if reached.is_none() {
             assert!(n > 8, "only {n} points passed");
             break;

@@ -1,4 +1,4 @@
-//! Whatever happens to the files of a store, it is noticed, said in words, and never a panic.
+//! Any damage to the files of a store is noticed and described, and never causes a panic.
 
 use std::path::{Path, PathBuf};
 
@@ -11,18 +11,18 @@ fn store() -> (tempfile::TempDir, String) {
     let mut store = SqliteStore::create(dir.path()).unwrap();
     sample::commit(&mut store, 1).unwrap();
     sample::commit(&mut store, 2).unwrap();
-    let told = sample::told(&store).unwrap();
-    (dir, told)
+    let dump = sample::dump(&store).unwrap();
+    (dir, dump)
 }
 
 fn segment(dir: &Path) -> PathBuf {
     dir.join("packs/00000001.pack")
 }
 
-/// Everything read through a store either is what it was or is an error; and if not all of it is
-/// there, a check says so. Answers what the check found.
+/// Everything read from the store is unchanged or an error, and if something is missing, a check
+/// reports it. Returns what the check found.
 #[track_caller]
-fn assert_noticed(dir: &Path, told: &str, what: &str) -> Vec<String> {
+fn assert_noticed(dir: &Path, dump: &str, what: &str) -> Vec<String> {
     let store = match SqliteStore::open(dir) {
         Ok(store) => store,
         Err(
@@ -35,8 +35,8 @@ fn assert_noticed(dir: &Path, told: &str, what: &str) -> Vec<String> {
         Err(error) => panic!("{what}: {error:?}"),
     };
     let found = store.check().unwrap_or_else(|error| panic!("{what}: {error:?}"));
-    match sample::told(&store) {
-        Ok(now) => assert!(now == told || !found.is_empty(), "{what}: changed, unnoticed"),
+    match sample::dump(&store) {
+        Ok(now) => assert!(now == dump || !found.is_empty(), "{what}: changed, unnoticed"),
         Err(error) => assert!(!found.is_empty(), "{what}: {error:?}, but a check finds nothing"),
     }
     found
@@ -44,28 +44,29 @@ fn assert_noticed(dir: &Path, told: &str, what: &str) -> Vec<String> {
 
 #[test]
 fn a_flipped_bit_in_a_segment_is_found() {
-    let (dir, told) = store();
+    let (dir, dump) = store();
     let whole = std::fs::read(segment(dir.path())).unwrap();
     for at in (0..whole.len()).step_by(whole.len() / 100) {
         let mut bytes = whole.clone();
         bytes[at] ^= 0x10;
         std::fs::write(segment(dir.path()), bytes).unwrap();
-        let found = assert_noticed(dir.path(), &told, &format!("byte {at}"));
-        // A part of large files: the part and both files are named.
+        let found = assert_noticed(dir.path(), &dump, &format!("byte {at}"));
+        // A part of large files: the part and both files are reported.
         assert!(matches!(found.len(), 1..=3), "byte {at}: {found:?}");
-        let said = |line: &String| line.contains("damaged") || line.contains("lack their part");
-        assert!(found.iter().all(said), "byte {at}: {found:?}");
+        let is_expected =
+            |line: &String| line.contains("damaged") || line.contains("lack their part");
+        assert!(found.iter().all(is_expected), "byte {at}: {found:?}");
     }
 }
 
 #[test]
-fn contents_are_read_although_the_head_of_their_record_is_damaged() {
-    let (dir, told) = store();
+fn contents_are_readable_if_only_their_header_is_damaged() {
+    let (dir, dump) = store();
     let mut bytes = std::fs::read(segment(dir.path())).unwrap();
     bytes[20] ^= 1;
     std::fs::write(segment(dir.path()), bytes).unwrap();
     let store = SqliteStore::open(dir.path()).unwrap();
-    assert_eq!(sample::told(&store).unwrap(), told);
+    assert_eq!(sample::dump(&store).unwrap(), dump);
     let found = store.check().unwrap();
     assert_eq!(found.len(), 1);
     assert!(found[0].contains("src/main.rs (change 1) are whole, but"), "{found:?}");
@@ -73,11 +74,11 @@ fn contents_are_read_although_the_head_of_their_record_is_damaged() {
 
 #[test]
 fn a_truncated_or_missing_segment_is_found() {
-    let (dir, told) = store();
+    let (dir, dump) = store();
     let whole = std::fs::read(segment(dir.path())).unwrap();
     for length in [whole.len() - 1, whole.len() / 2, 60, 10, 0] {
         std::fs::write(segment(dir.path()), &whole[..length]).unwrap();
-        let found = assert_noticed(dir.path(), &told, &format!("{length} bytes"));
+        let found = assert_noticed(dir.path(), &dump, &format!("{length} bytes"));
         assert!(
             found.iter().any(|line| line.contains("missing from segment 00000001")),
             "{found:?}"
@@ -87,8 +88,8 @@ fn a_truncated_or_missing_segment_is_found() {
     let store = SqliteStore::open(dir.path()).unwrap();
     let found = store.check().unwrap();
     assert!(found.iter().any(|line| line.contains("of src/main.rs (change 1)")), "{found:?}");
-    assert!(matches!(sample::told(&store), Err(StoreError::DamagedBlob { .. })));
-    // What is recorded from now on is kept as ever.
+    assert!(matches!(sample::dump(&store), Err(StoreError::DamagedBlob { .. })));
+    // New changes are stored as usual.
     drop(store);
     let mut store = SqliteStore::open(dir.path()).unwrap();
     sample::commit(&mut store, 3).unwrap();
@@ -98,7 +99,7 @@ fn a_truncated_or_missing_segment_is_found() {
 
 #[test]
 fn a_flipped_bit_in_the_database_is_never_a_panic() {
-    let (dir, told) = store();
+    let (dir, dump) = store();
     let database = dir.path().join("timeline.db");
     let whole = std::fs::read(&database).unwrap();
     for step in 0..200 {
@@ -109,20 +110,20 @@ fn a_flipped_bit_in_the_database_is_never_a_panic() {
         // The database has no checksums: a flipped bit in a time or a text is another time or text.
         let Ok(store) = SqliteStore::open(dir.path()) else { continue };
         store.check().unwrap();
-        sample::told(&store).map(drop).unwrap_or_default();
+        sample::dump(&store).map(drop).unwrap_or_default();
     }
     std::fs::write(&database, &whole).unwrap();
-    assert_eq!(assert_noticed(dir.path(), &told, "whole again"), Vec::<String>::new());
+    assert_eq!(assert_noticed(dir.path(), &dump, "whole again"), Vec::<String>::new());
 }
 
 #[test]
 fn a_truncated_database_is_found() {
-    let (dir, told) = store();
+    let (dir, dump) = store();
     let database = dir.path().join("timeline.db");
     let whole = std::fs::read(&database).unwrap();
     for length in (0..whole.len()).step_by(4096).chain([1, 99, 1000, whole.len() - 1]) {
         std::fs::write(&database, &whole[..length]).unwrap();
-        let found = assert_noticed(dir.path(), &told, &format!("{length} bytes"));
+        let found = assert_noticed(dir.path(), &dump, &format!("{length} bytes"));
         assert!(!found.is_empty(), "{length} bytes");
     }
 }
@@ -131,11 +132,11 @@ fn a_truncated_database_is_found() {
 fn rows_that_contradict_one_another_are_found() {
     let (whole, _) = store();
     for (damage, word) in [
-        ("UPDATE point SET seq = 99 WHERE id = 1", "point 0000000000000001 lies behind"),
-        ("UPDATE meta SET seq = 9", "change 10 lies behind"),
+        ("UPDATE point SET seq = 99 WHERE id = 1", "point 0000000000000001 is after"),
+        ("UPDATE meta SET seq = 9", "change 10 is after"),
         ("DELETE FROM meta", "damaged"),
-        ("DELETE FROM path WHERE bytes = x'6c696e6b'", "a change names a path"),
-        ("DELETE FROM session WHERE name = 'parser'", "names a session that is not there"),
+        ("DELETE FROM path WHERE bytes = x'6c696e6b'", "a change refers to a path"),
+        ("DELETE FROM session WHERE name = 'parser'", "refers to a session that does not exist"),
         ("DELETE FROM blob WHERE encoding = 1", "src/main.rs (change 1) are not in the store"),
         ("DELETE FROM blob WHERE size < 4194304 AND size > 100000", "lack their part"),
         ("UPDATE blob SET encoding = 7 WHERE encoding = 0", "its encoding"),

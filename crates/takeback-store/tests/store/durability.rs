@@ -1,4 +1,4 @@
-//! What a commit waits for, and what becomes of SQLite's log.
+//! What a commit waits for, and what happens to SQLite's log.
 
 use std::cell::RefCell;
 use std::path::Path;
@@ -54,7 +54,7 @@ fn passed(store: &mut SqliteStore, contents: &str, write: Write) -> Vec<CrashPoi
 }
 
 #[test]
-fn a_commit_waits_for_what_it_was_told_to_and_a_rewind_for_everything() {
+fn a_commit_obeys_its_durability_and_a_rewind_is_always_durable() {
     use CrashPoint::{Append, Commit, Committed, Overwrite, Sync};
     let dir = tempfile::tempdir().unwrap();
     let mut store = SqliteStore::create(dir.path()).unwrap();
@@ -63,7 +63,7 @@ fn a_commit_waits_for_what_it_was_told_to_and_a_rewind_for_everything() {
     for (durability, plain, promise) in [
         (Durability::Full, waits.as_slice(), waits.as_slice()),
         (Durability::Normal, &waits, &waits),
-        // Before its own contents those of all commits before it.
+        // The contents of all earlier commits before its own.
         (
             Durability::Off,
             &[Append, Commit, Committed, Overwrite],
@@ -88,16 +88,16 @@ fn at_every_level_another_process_finds_what_was_committed() {
         store.set_durability(durability).unwrap();
         sample::commit(&mut store, 1).unwrap();
         sample::commit(&mut store, 2).unwrap();
-        // As if the process had been killed: nothing is closed.
+        // Nothing is closed, as if the process had been killed.
         let copy = tempfile::tempdir().unwrap();
         sample::copy(dir.path(), copy.path());
         let found = SqliteStore::open(copy.path()).unwrap();
         assert_eq!(found.check().unwrap(), Vec::<String>::new(), "{}", durability.name());
-        assert_eq!(sample::told(&found).unwrap(), sample::told(&store).unwrap());
+        assert_eq!(sample::dump(&found).unwrap(), sample::dump(&store).unwrap());
     }
 }
 
-/// Commits until the log is longer than a process that comes next would want to read.
+/// Commits until the log is so long that the next process checkpoints it.
 fn fill_log(store: &mut SqliteStore) -> Head {
     let mut head = store.head().unwrap();
     for number in 0..10 {
@@ -107,7 +107,7 @@ fn fill_log(store: &mut SqliteStore) -> Head {
 }
 
 #[test]
-fn a_long_log_is_carried_over_by_whoever_opens_the_store() {
+fn opening_a_store_checkpoints_a_long_log() {
     let dir = tempfile::tempdir().unwrap();
     let mut store = SqliteStore::create(dir.path()).unwrap();
     let head = store.commit(Head::default(), &[turn(0, "short")]).unwrap();
@@ -123,7 +123,7 @@ fn a_long_log_is_carried_over_by_whoever_opens_the_store() {
 }
 
 #[test]
-fn a_log_that_somebody_reads_is_left() {
+fn a_log_in_use_is_left_alone() {
     let dir = tempfile::tempdir().unwrap();
     let mut store = SqliteStore::create(dir.path()).unwrap();
     let reader = rusqlite::Connection::open(dir.path().join("timeline.db")).unwrap();
@@ -133,12 +133,12 @@ fn a_log_that_somebody_reads_is_left() {
     let long = log_of(dir.path());
     let mut store = SqliteStore::open(dir.path()).unwrap();
     assert_eq!((store.head().unwrap(), log_of(dir.path())), (head, long));
-    store.commit(head, &[turn(11, "and on it goes")]).unwrap();
+    store.commit(head, &[turn(11, "one more")]).unwrap();
     reader.execute_batch("COMMIT").unwrap();
 }
 
 #[test]
-fn what_was_deleted_does_not_live_on_in_the_log() {
+fn deleted_records_leave_the_log() {
     let dir = tempfile::tempdir().unwrap();
     let mut store = SqliteStore::create(dir.path()).unwrap();
     let head = store.commit(Head::default(), &[turn(1, "my password is hunter2")]).unwrap();

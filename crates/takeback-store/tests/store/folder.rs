@@ -1,4 +1,4 @@
-//! The folder of a store: what is in it, who may read it, and what is not one.
+//! The folder of a store: its files, their permissions, and folders that are not stores.
 
 use std::collections::BTreeMap;
 use std::os::unix::fs::PermissionsExt as _;
@@ -59,7 +59,7 @@ fn a_closed_store_leaves_itself_and_a_log() {
 }
 
 #[test]
-fn what_is_replaced_leaves_no_trace_in_the_file() {
+fn replaced_records_leave_no_trace_in_the_file() {
     let dir = tempfile::tempdir().unwrap();
     let mut store = SqliteStore::create(dir.path()).unwrap();
     let turn = Turn {
@@ -74,7 +74,7 @@ fn what_is_replaced_leaves_no_trace_in_the_file() {
     let forgotten = Turn { prompt: String::new(), ..turn };
     store.commit(head, &[Write::Turn(forgotten)]).unwrap();
     drop(store);
-    // Closing it carries the log over, which Takeback leaves to the next who needs it.
+    // Closing this connection checkpoints the log, which Takeback itself avoids.
     let db = rusqlite::Connection::open(dir.path().join("timeline.db")).unwrap();
     db.execute_batch("SELECT * FROM turn").unwrap();
     drop(db);
@@ -96,7 +96,7 @@ fn handles_that_commit_in_turn_share_a_segment() {
 }
 
 #[test]
-fn making_a_store_again_opens_it() {
+fn creating_an_existing_store_opens_it() {
     let dir = tempfile::tempdir().unwrap();
     let mut store = SqliteStore::create(dir.path()).unwrap();
     let head = sample::commit(&mut store, 1).unwrap();
@@ -106,7 +106,7 @@ fn making_a_store_again_opens_it() {
 }
 
 #[test]
-fn a_creator_that_died_does_not_stand_in_the_way() {
+fn leftovers_of_a_crashed_creator_do_not_matter() {
     let dir = tempfile::tempdir().unwrap();
     for number in 0..100 {
         let left = format!("timeline.db.{}-{number}.new", std::process::id());
@@ -137,7 +137,7 @@ fn many_creators_make_one_store() {
 }
 
 #[test]
-fn there_is_no_store_where_there_is_none() {
+fn opening_a_missing_store_fails() {
     let dir = tempfile::tempdir().unwrap();
     for missing in [dir.path().to_owned(), dir.path().join("not/here")] {
         let opened = SqliteStore::open(&missing);
@@ -150,7 +150,7 @@ fn there_is_no_store_where_there_is_none() {
 }
 
 #[test]
-fn what_is_not_a_store_is_left_alone() {
+fn foreign_files_are_left_alone() {
     let dir = tempfile::tempdir().unwrap();
     let database = dir.path().join("timeline.db");
     let other_database = {
@@ -170,14 +170,14 @@ fn what_is_not_a_store_is_left_alone() {
 }
 
 #[test]
-fn a_writer_that_does_not_let_go_is_named() {
+fn a_writer_that_keeps_the_lock_is_reported() {
     let dir = tempfile::tempdir().unwrap();
     let mut store = SqliteStore::create(dir.path()).unwrap();
     let db = rusqlite::Connection::open(dir.path().join("timeline.db")).unwrap();
     db.execute_batch("BEGIN IMMEDIATE").unwrap();
     let refused = sample::commit(&mut store, 1);
     assert!(matches!(refused, Err(StoreError::Busy { .. })), "{refused:?}");
-    // Others can be read meanwhile, and what was put is committed by the next try.
+    // Reading still works, and the next try commits what was put.
     assert_eq!(store.head().unwrap(), Head::default());
     db.execute_batch("ROLLBACK").unwrap();
     store.commit(Head::default(), &[]).unwrap();

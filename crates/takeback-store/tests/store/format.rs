@@ -1,4 +1,5 @@
-//! `fixtures/format1` is a store of the present format. Stores of other formats are refused and left alone.
+//! `fixtures/format1` is a store in the current format. Stores in other formats are refused and
+//! left alone.
 
 use std::path::{Path, PathBuf};
 
@@ -25,7 +26,7 @@ fn with_database<T>(dir: &Path, ask: impl FnOnce(&rusqlite::Connection) -> T) ->
     ask(&rusqlite::Connection::open(dir.join("timeline.db")).unwrap())
 }
 
-/// What tells one format from another: the tables, and what is set once at creation.
+/// The shape of a format: its tables, and the settings made at creation.
 fn shape(dir: &Path) -> Vec<String> {
     with_database(dir, |db| {
         let mut shape: Vec<String> = db
@@ -55,7 +56,7 @@ fn a_sample_of_the_format_is_read() {
     let dir = tempfile::tempdir().unwrap();
     sample::copy(&fixture(), dir.path());
     let mut store = SqliteStore::open(dir.path()).unwrap();
-    assert_eq!(sample::told(&store).unwrap(), sample::told(&expected).unwrap());
+    assert_eq!(sample::dump(&store).unwrap(), sample::dump(&expected).unwrap());
     assert_eq!(store.check().unwrap(), Vec::<String>::new());
     sample::commit(&mut store, 3).unwrap();
 }
@@ -125,8 +126,8 @@ fn files(dir: &Path) -> Vec<(PathBuf, Vec<u8>)> {
     files
 }
 
-/// With a log of SQLite's that is so long that opening the store carries it over, with a short one,
-/// and with none.
+/// With a SQLite log that is long enough to be checkpointed on opening, with a short one, and with
+/// none.
 #[test]
 fn not_a_byte_of_a_newer_format_is_changed() {
     for rows in [0, 1, 3000] {
@@ -141,7 +142,7 @@ fn not_a_byte_of_a_newer_format_is_changed() {
         }
         let kept = tempfile::tempdir().unwrap();
         if rows > 0 {
-            // As a process leaves it that does not carry its log over.
+            // The state after a process that does not checkpoint its log.
             sample::copy(dir.path(), kept.path());
         } else {
             drop(db);
@@ -231,7 +232,7 @@ fn states_of_the_sample_are_read() {
 
 /// `cargo test -p takeback-store write_the_sample -- --ignored`
 #[test]
-#[ignore = "writes the sample of the format anew"]
+#[ignore = "rewrites the sample of the format"]
 fn write_the_sample() {
     let dir = fixture();
     if dir.exists() {

@@ -3,8 +3,8 @@
 
 mod crash;
 mod damage;
-mod foreign;
-mod missing;
+mod foreign_files;
+mod missing_files;
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -95,7 +95,7 @@ fn text_of(states: &JsonStates, text: &str) -> Option<String> {
     Some(loaded.values.state["is"].as_str().unwrap().to_owned())
 }
 
-/// The files below a folder, by name, but locks.
+/// The files below a folder by name, without locks.
 fn files(dir: &Path) -> BTreeMap<String, Vec<u8>> {
     let mut all = BTreeMap::new();
     for folder in fs::read_dir(dir).into_iter().flatten() {
@@ -124,7 +124,7 @@ fn persistence(dir: &TempDir) -> std::path::PathBuf {
 }
 
 #[test]
-fn files_lie_where_the_layout_says() {
+fn files_follow_the_layout() {
     let (dir, states) = states();
     let at = persistence(&dir);
     save(&states, "exec-001", 0, "zero").unwrap();
@@ -187,7 +187,7 @@ fn files_lie_where_the_layout_says() {
             "format": 1,
         })
     );
-    // Documents are what was given, and nothing else.
+    // Documents contain what was given and nothing else.
     assert_eq!(files["config/a%2Fb.json"], b"{\n  \"a\": [\n    1\n  ]\n}\n");
     for entry in fs::read_dir(&at).unwrap() {
         let folder = entry.unwrap();
@@ -216,14 +216,14 @@ fn the_short_name_is_the_newest_on_the_current_line() {
     save(&states, "e", 2, "2 elsewhere").unwrap();
     assert_eq!(checkpoints(), ["1.json", "2.a1.json", "2.a2.json", "2.json", "3.a1.json"]);
     move_to(&states, "ckpt-e-3.a1");
-    // The line of step 3 had the first attempt of step 2 when it came by.
+    // The line of step 3 branched off when step 2 had only its first attempt.
     assert_eq!(checkpoints(), ["1.json", "2.a2.json", "2.a3.json", "2.json", "3.json"]);
     assert_eq!(text_of(&states, "ckpt-e-2").as_deref(), Some("2"));
     assert_eq!(states.check().unwrap(), Vec::<String>::new());
 }
 
 #[test]
-fn nothing_is_made_before_something_is_kept() {
+fn nothing_is_created_before_the_first_save() {
     let (dir, states) = states();
     assert_eq!(states.load(&id("ckpt-e-1")).unwrap(), None);
     assert!(!states.delete(&key("ckpt-e-1.a1")).unwrap());
@@ -236,7 +236,7 @@ fn nothing_is_made_before_something_is_kept() {
 }
 
 #[test]
-fn what_is_deleted_leaves_no_file() {
+fn deleted_checkpoints_leave_no_file() {
     let (dir, states) = states();
     let at = persistence(&dir);
     for name in ["e", &"x".repeat(4096)] {
@@ -268,13 +268,13 @@ fn what_is_deleted_leaves_no_file() {
 }
 
 #[test]
-fn a_lock_that_another_holds_is_respected_and_named() {
+fn a_lock_of_another_process_is_respected_and_reported() {
     let (dir, mut states) = states();
-    assert_eq!(states.patience, Duration::from_secs(5));
+    assert_eq!(states.lock_timeout, Duration::from_secs(5));
     let at = persistence(&dir);
     save(&states, "e", 1, "one").unwrap();
     states.put_document(Category::Config, &document("settings"), &json!(1)).unwrap();
-    states.patience = Duration::from_millis(80);
+    states.lock_timeout = Duration::from_millis(80);
     for name in ["checkpoint/ckpt-e-1.json", "execution/e.json", "config/settings.json"] {
         let path = at.join(name);
         let lock =
@@ -288,9 +288,9 @@ fn a_lock_that_another_holds_is_respected_and_named() {
             _ => save(&states, "e", 1, name).map(drop),
         };
         let error = write().unwrap_err();
-        assert!(began.elapsed() >= states.patience);
+        assert!(began.elapsed() >= states.lock_timeout);
         assert_eq!(error.to_string(), format!("Could not acquire lock for {}", path.display()));
-        // Readers wait for nobody.
+        // Readers do not wait for locks.
         assert!(text_of(&states, "ckpt-e-1").is_some());
         assert_eq!(page(&states, "e", ListScope::All).damaged, []);
         assert!(states.document(Category::Config, &document("settings")).unwrap().is_some());
@@ -300,9 +300,10 @@ fn a_lock_that_another_holds_is_respected_and_named() {
     assert_eq!(text_of(&states, "ckpt-e-1").as_deref(), Some("execution/e.json"));
 }
 
-/// Lock files go with what they are for: whoever waited for one must not go on with one that is gone.
+/// Lock files are removed with their files: a process that waited for one must not continue with a
+/// removed one.
 #[test]
-fn writers_beside_deletions_lose_nothing_and_stay_apart() {
+fn concurrent_saves_and_deletions_lose_nothing() {
     let (_dir, states) = states();
     std::thread::scope(|scope| {
         for writer in 0..3 {
@@ -325,12 +326,12 @@ fn writers_beside_deletions_lose_nothing_and_stay_apart() {
 }
 
 #[test]
-fn readers_beside_a_writer_miss_nothing() {
+fn concurrent_readers_miss_nothing() {
     let (dir, states) = states();
-    // Others before it, so that there is time between the names being listed and the last being read.
+    // Many steps, so that there is time between listing the names and reading the last file.
     for step in 1..=400 {
         let at = persistence(&dir).join("checkpoint");
-        foreign::write(&at, "e", step, "success", "2024-01-02T03:04:05.678901");
+        foreign_files::write(&at, "e", step, "success", "2024-01-02T03:04:05.678901");
     }
     save(&states, "e", 900, "1").unwrap();
     std::thread::scope(|scope| {
@@ -361,13 +362,14 @@ fn readers_beside_a_writer_miss_nothing() {
     assert_eq!(page(&states, "e", ListScope::All).records.len(), 460);
 }
 
-/// One that is listed before it gets its number, and read after its name is another's.
+/// A checkpoint that is listed before it gets its numbered name and read after its short name was
+/// reused.
 #[test]
-fn a_save_in_the_midst_of_a_list_hides_nothing() {
+fn a_save_during_a_list_hides_nothing() {
     let (dir, states) = states();
     for step in 1..=600 {
         let at = persistence(&dir).join("checkpoint");
-        foreign::write(&at, "e", step, "success", "2024-01-02T03:04:05.678901");
+        foreign_files::write(&at, "e", step, "success", "2024-01-02T03:04:05.678901");
     }
     save(&states, "e", 900, "1").unwrap();
     std::thread::scope(|scope| {
@@ -398,7 +400,7 @@ fn a_save_in_the_midst_of_a_list_hides_nothing() {
 }
 
 #[test]
-fn links_lead_no_write_outside() {
+fn symlinks_do_not_lead_writes_outside() {
     let (dir, states) = states();
     let at = persistence(&dir);
     let outside = dir.path().join("outside");
@@ -426,11 +428,11 @@ fn links_lead_no_write_outside() {
     }
     save(&states, "e", 2, "two").unwrap();
     assert_eq!(text_of(&states, "ckpt-e-2").as_deref(), Some("two"));
-    // One that has the name which an older attempt is to get is in nobody's way.
+    // A symlink with the name that an older attempt will get is not in the way.
     save(&states, "e", 1, "one again").unwrap();
     assert_eq!(text_of(&states, "ckpt-e-1.a1").as_deref(), Some("one"));
     assert_eq!(page(&states, "e", ListScope::All).damaged.len(), 2);
-    // Also where a good checkpoint is at its other end, which is not kept here.
+    // Even if the symlink leads to a valid checkpoint outside.
     let whole = outside.join("whole");
     fs::rename(checkpoint.join("ckpt-e-2.json"), &whole).unwrap();
     symlink(&whole, checkpoint.join("ckpt-e-2.json")).unwrap();
@@ -446,7 +448,7 @@ fn links_lead_no_write_outside() {
 }
 
 #[test]
-fn what_cannot_be_read_again_is_not_written() {
+fn values_that_could_not_be_read_again_are_not_written() {
     let (dir, states) = states();
     let deep = (0..121).fold(json!(1), |value, _| json!([value]));
     let values = Values { context: deep.clone(), ..Values::default() };
@@ -474,7 +476,7 @@ fn what_cannot_be_read_again_is_not_written() {
 }
 
 #[test]
-fn fifty_megabytes_are_kept() {
+fn fifty_megabytes_are_saved() {
     let (_dir, states) = states();
     let values = Values { state: json!("x".repeat(50 << 20)), ..Values::default() };
     states.save(&new(&execution("e"), 1, &values)).unwrap();
@@ -488,7 +490,7 @@ fn ten_thousand_steps_are_listed_by_pages() {
     save(&states, "e", 0, "0").unwrap();
     let at = persistence(&dir).join("checkpoint");
     for step in 1..10_000 {
-        foreign::write(&at, "e", step, "success", "2024-01-02T03:04:05.678901");
+        foreign_files::write(&at, "e", step, "success", "2024-01-02T03:04:05.678901");
     }
     let began = Instant::now();
     assert_eq!(page(&states, "e", ListScope::Branch(None)).records.len(), 10_000);
@@ -501,7 +503,7 @@ fn ten_thousand_steps_are_listed_by_pages() {
     let query = ListQuery { execution: &e, scope: ListScope::All, after, limit: Some(5) };
     let page = states.list(&query).unwrap();
     assert_eq!((page.records.len(), page.more), (5, true));
-    // Only what is wanted is opened.
+    // Only the requested files are opened.
     assert!(began.elapsed() < whole.max(Duration::from_secs(1)), "{:?}", began.elapsed());
     assert!(whole < Duration::from_secs(20), "{whole:?}");
 }

@@ -1,4 +1,5 @@
-//! The store on disk, from outside: what only a store on disk can promise.
+//! Tests of the stores on disk through their public interface: what only a store on disk can
+//! promise.
 
 #![expect(clippy::disallowed_methods, reason = "stores are damaged and copied here on purpose")]
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
@@ -13,6 +14,6 @@ mod format;
 mod json_states;
 mod processes;
 mod repack;
-mod rot;
+mod altered_records;
 mod sample;
 mod states;

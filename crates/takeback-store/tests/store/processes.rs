@@ -12,8 +12,8 @@ use takeback_store::{
 
 use crate::sample;
 
-/// One change of a path of its own, with contents of its own, however often others come between.
-/// Answers the number it got.
+/// Commits one change of its own path with its own contents, retrying as often as others commit
+/// first. Returns the number of the change.
 fn record(
     store: &mut dyn takeback_store::Store,
     writer: u64,
@@ -97,7 +97,7 @@ fn a_process_that_dies_in_a_commit_leaves_all_of_it_or_nothing() {
         let mut store = SqliteStore::create(dir.path()).unwrap();
         let mut stage = |number| {
             sample::commit(&mut store, number).unwrap();
-            sample::told(&store).unwrap()
+            sample::dump(&store).unwrap()
         };
         vec![stage(1), stage(2)]
     };
@@ -105,63 +105,63 @@ fn a_process_that_dies_in_a_commit_leaves_all_of_it_or_nothing() {
         let dir = tempfile::tempdir().unwrap();
         let mut store = SqliteStore::create(dir.path()).unwrap();
         sample::commit(&mut store, 1).unwrap();
-        // Half of the time nobody else has it open when it happens.
+        // Half of the time no other handle is open when it happens.
         let survivor = (n % 2 == 0).then_some(store);
         let status = child(dir.path(), Task::StopAt { n }).wait().unwrap();
         let reopened = SqliteStore::open(dir.path()).unwrap();
-        let told = sample::told(&reopened).unwrap();
-        assert!(expected.contains(&told), "point {n}");
+        let dump = sample::dump(&reopened).unwrap();
+        assert!(expected.contains(&dump), "point {n}");
         assert_eq!(reopened.check().unwrap(), Vec::<String>::new(), "point {n}");
         if let Some(survivor) = survivor {
-            assert_eq!(sample::told(&survivor).unwrap(), told);
+            assert_eq!(sample::dump(&survivor).unwrap(), dump);
         }
         if status.success() {
             assert!(n > 4, "only {n} points passed");
-            assert_eq!(told, expected[1]);
+            assert_eq!(dump, expected[1]);
             break;
         }
     }
 }
 
 #[test]
-fn what_a_killed_process_said_it_had_committed_is_there() {
+fn commits_reported_by_a_killed_process_survive() {
     let dir = tempfile::tempdir().unwrap();
     drop(SqliteStore::create(dir.path()).unwrap());
     for writer in 0..8 {
         let mut child = child(dir.path(), Task::Record { writer, number: u64::MAX });
         let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
-        let mut said = 0;
+        let mut reported = 0;
         let mut read = |enough: u64| {
             for line in lines.by_ref() {
                 let line = line.unwrap();
                 let Some(seq) = line.split("recorded ").nth(1) else { continue };
-                said = seq.parse().unwrap();
-                if said >= enough {
+                reported = seq.parse().unwrap();
+                if reported >= enough {
                     break;
                 }
             }
-            said
+            reported
         };
         let already = SqliteStore::open(dir.path()).unwrap().head().unwrap().seq.0;
         read(already + 20);
         std::thread::sleep(Duration::from_micros(writer * 700));
         child.kill().unwrap();
         child.wait().unwrap();
-        let said = read(u64::MAX);
+        let reported = read(u64::MAX);
 
         let store = SqliteStore::open(dir.path()).unwrap();
-        assert!(store.head().unwrap().seq.0 >= said);
+        assert!(store.head().unwrap().seq.0 >= reported);
         let changes = store.changes_after(Seq(0)).unwrap();
         assert_eq!(changes.len() as u64, store.head().unwrap().seq.0);
         assert_eq!(store.check().unwrap(), Vec::<String>::new());
     }
 }
 
-// --- what runs in another process ------------------------------------------------------------
+// --- the child process ------------------------------------------------------------
 
 #[derive(Debug, Clone, Copy)]
 enum Task {
-    /// Records so often, and says so each time.
+    /// Records this many changes and prints each number.
     Record { writer: u64, number: u64 },
     /// Commits the second sample, and dies at the n-th crash point.
     StopAt { n: u64 },
@@ -173,7 +173,7 @@ fn child(dir: &Path, task: Task) -> Child {
         Task::StopAt { n } => ("stop", n.to_string()),
     };
     Command::new(std::env::current_exe().unwrap())
-        .args(["--exact", "processes::in_another_process", "--ignored", "--nocapture"])
+        .args(["--exact", "processes::child_process", "--ignored", "--nocapture"])
         .env("TAKEBACK_TEST_TASK", format!("{what} {numbers}"))
         .env("TAKEBACK_TEST_STORE", dir)
         .stdout(Stdio::piped())
@@ -184,7 +184,7 @@ fn child(dir: &Path, task: Task) -> Child {
 
 #[test]
 #[ignore = "run by the other tests, in a process of its own"]
-fn in_another_process() {
+fn child_process() {
     let Some(dir) = std::env::var_os("TAKEBACK_TEST_STORE") else { return };
     let mut store = SqliteStore::create(Path::new(&dir)).unwrap();
     let task = std::env::var("TAKEBACK_TEST_TASK").unwrap();

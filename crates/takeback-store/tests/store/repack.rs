@@ -1,10 +1,10 @@
-//! What came in raw is compressed when there is time, and nothing is lost on the way.
+//! Raw contents are compressed in the background, and nothing is lost.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
 
-use takeback_store::blob::Encoding;
-use takeback_store::disk::{self, CrashPoint, Stopped};
+use takeback_store::Encoding;
+use takeback_store::disk::{self, CrashPoint, SimulatedCrash};
 use takeback_store::{
     Author, Blobs as _, Change, CompactEffort, Digest, Entry, Evidence, Log as _, PackedBlob,
     RepackStats, SqliteStore, Timestamp, Upkeep as _, WorkPath, Write,
@@ -14,7 +14,7 @@ use crate::sample;
 
 const ALL: u64 = u64::MAX;
 
-/// Kept as they are, as a hook does that somebody waits for.
+/// Stored raw, as a hook does while an agent waits.
 fn raw(contents: Vec<u8>) -> PackedBlob {
     let (digest, size) = (Digest::of(&contents), contents.len() as u64);
     PackedBlob { digest, size, encoding: Encoding::Raw, bytes: contents }
@@ -45,7 +45,7 @@ fn keep(store: &mut SqliteStore, blob: PackedBlob) -> Digest {
     digest
 }
 
-/// Until there is no more; what was gained.
+/// Repacks until there is nothing left; returns the bytes gained.
 fn repack(store: &mut SqliteStore) -> u64 {
     let mut gained = 0;
     loop {
@@ -63,12 +63,12 @@ fn packs(dir: &Path) -> Vec<u64> {
 }
 
 #[test]
-fn what_came_in_a_hurry_is_compressed_thoroughly() {
+fn raw_contents_are_compressed() {
     let dir = tempfile::tempdir().unwrap();
     let mut store = SqliteStore::create(dir.path()).unwrap();
     let reader = SqliteStore::open(dir.path()).unwrap();
     let texts: Vec<Digest> = (0..4).map(|n| keep(&mut store, raw(text(n)))).collect();
-    // Words in no order: a better look at them gains something.
+    // Words in random order, which a higher level compresses better.
     let words = |seed: u64| -> Vec<u8> {
         let noise = sample::noise(seed, 30_000);
         noise
@@ -98,11 +98,11 @@ fn what_came_in_a_hurry_is_compressed_thoroughly() {
     }
     let log = std::fs::metadata(dir.path().join("timeline.db-wal")).unwrap();
     assert_eq!(log.len(), 0, "nothing is left on its way");
-    assert_eq!(repack(&mut store), 0, "there is no more to gain");
+    assert_eq!(repack(&mut store), 0, "nothing is left to gain");
 }
 
 #[test]
-fn what_does_not_shrink_is_looked_at_once() {
+fn incompressible_segments_are_examined_once() {
     let dir = tempfile::tempdir().unwrap();
     let mut store = SqliteStore::create(dir.path()).unwrap();
     let segment = dir.path().join("packs/00000001.pack");
@@ -110,7 +110,7 @@ fn what_does_not_shrink_is_looked_at_once() {
     let noted = || std::fs::read_to_string(dir.path().join("repacked")).unwrap();
     assert_eq!(store.repack(ALL).unwrap(), RepackStats::default());
     assert_eq!(noted(), "00000001 300053\n");
-    // Somebody who looked at it again would find it damaged and say the same.
+    // Examining it again would find the damage and write the file again.
     let modified = || std::fs::metadata(dir.path().join("repacked")).unwrap().modified().unwrap();
     let before = modified();
     drop(store);
@@ -122,15 +122,15 @@ fn what_does_not_shrink_is_looked_at_once() {
     for number in 0..3 {
         keep(&mut store, raw(text(number)));
     }
-    assert!(store.repack(ALL).unwrap().gained > 500_000, "what came behind it is new");
+    assert!(store.repack(ALL).unwrap().gained > 500_000, "only the appended records are new");
     assert!(!segment.exists() && noted().starts_with("00000002 3"), "{}", noted());
-    // Whatever stands in the file, it only says what may be passed over.
+    // The file only lists what may be skipped, so any contents are harmless.
     std::fs::write(dir.path().join("repacked"), b"nonsense\n1 x\n\xff\n").unwrap();
     assert_eq!(store.repack(ALL).unwrap(), RepackStats::default());
     assert!(noted().starts_with("00000002 3"), "{}", noted());
 }
 
-/// Several who record at once, each with a segment of its own.
+/// Several handles that record at once, each with a segment of its own.
 fn segments_of(dir: &Path, contents: &dyn Fn(u64) -> Vec<u8>) -> Vec<Digest> {
     let mut writers: Vec<SqliteStore> = (0..7).map(|_| SqliteStore::open(dir).unwrap()).collect();
     for (number, writer) in (0..).zip(&mut writers) {
@@ -141,7 +141,7 @@ fn segments_of(dir: &Path, contents: &dyn Fn(u64) -> Vec<u8>) -> Vec<Digest> {
 }
 
 #[test]
-fn a_piece_is_a_segment_or_as_many_as_asked() {
+fn one_call_handles_one_segment_or_the_budget() {
     let dir = tempfile::tempdir().unwrap();
     let mut store = SqliteStore::create(dir.path()).unwrap();
     let large = |number| text(number).repeat(2);
@@ -191,14 +191,14 @@ fn a_segment_with_damaged_contents_stays() {
         assert_eq!(store.repack(ALL).unwrap(), RepackStats::default());
         assert_eq!(std::fs::read(&segment).unwrap(), contents);
         let all: u64 = packs(dir.path()).iter().sum();
-        assert_eq!(all, contents.len() as u64, "what was copied for nothing is gone");
+        assert_eq!(all, contents.len() as u64, "the useless copy is gone");
     }
     assert_eq!(store.contents(&whole).unwrap(), text(1));
     assert_eq!(store.check().unwrap().len(), 1);
 }
 
 #[test]
-fn a_repacking_that_is_cut_off_loses_nothing() {
+fn an_interrupted_repack_loses_nothing() {
     let mut reached = Vec::new();
     for n in 1.. {
         let dir = tempfile::tempdir().unwrap();
@@ -217,7 +217,9 @@ fn a_repacking_that_is_cut_off_loses_nothing() {
             repack(&mut store);
         }
         assert!(packs(dir.path()).iter().sum::<u64>() < 30_000, "point {n}");
-        match ended.map_err(|panic| panic.downcast::<Stopped>().expect("nothing else failed")) {
+        match ended
+            .map_err(|panic| panic.downcast::<SimulatedCrash>().expect("nothing else failed"))
+        {
             Ok(_) => break,
             Err(stopped) => reached.push(stopped.0),
         }
@@ -241,9 +243,9 @@ fn a_repacking_that_is_cut_off_loses_nothing() {
     );
 }
 
-/// A writer, a collector and a repacker at work at once: whatever was kept can be read.
+/// A writer, a collector and a repacker at the same time: everything stored can be read.
 #[test]
-fn repacking_disturbs_nobody() {
+fn repacking_does_not_disturb_other_handles() {
     const COUNT: u64 = 60;
     let dir = tempfile::tempdir().unwrap();
     let mut store = SqliteStore::create(dir.path()).unwrap();

@@ -1,4 +1,4 @@
-//! Commits that leave nothing of a store's format out, and what must then be read back.
+//! Sample commits that cover the whole format of a store, and a dump to compare.
 
 use std::path::Path;
 
@@ -9,35 +9,35 @@ use takeback_store::{
     TurnId, WorkPath, Write,
 };
 
-/// What a store holds after the first `n` of [`commit`]s, as text: easy to compare, easy to read.
-pub(crate) fn told(store: &dyn Store) -> Result<String, StoreError> {
+/// Everything in a store, as text that is easy to compare and to read.
+pub(crate) fn dump(store: &dyn Store) -> Result<String, StoreError> {
     use std::fmt::Write as _;
-    let mut told = String::new();
-    let mut tell = |what: &dyn std::fmt::Debug| {
-        writeln!(told, "{what:?}").expect("memory can be written");
+    let mut dump = String::new();
+    let mut add = |what: &dyn std::fmt::Debug| {
+        writeln!(dump, "{what:?}").expect("memory can be written");
     };
-    tell(&store.head()?);
+    add(&store.head()?);
     for change in store.changes_after(Seq(0))? {
         for digest in [change.before.digest(), change.after.digest()].into_iter().flatten() {
             let contents = store.contents(&digest)?;
-            tell(&(contents.len(), Digest::of(&contents)));
+            add(&(contents.len(), Digest::of(&contents)));
         }
-        tell(&change);
+        add(&change);
     }
-    tell(&store.latest()?);
-    tell(&store.points()?);
-    tell(&store.sessions()?);
+    add(&store.latest()?);
+    add(&store.points()?);
+    add(&store.sessions()?);
     for number in 1..10 {
-        tell(&store.turn(TurnId(number))?);
-        tell(&store.call(&"parser".into(), &format!("call-{number}").as_str().into())?);
+        add(&store.turn(TurnId(number))?);
+        add(&store.call(&"parser".into(), &format!("call-{number}").as_str().into())?);
     }
-    tell(&store.live_calls()?);
-    tell(&store.rewinds()?);
-    tell(&store.last_scan()?);
-    Ok(told)
+    add(&store.live_calls()?);
+    add(&store.rewinds()?);
+    add(&store.last_scan()?);
+    Ok(dump)
 }
 
-/// Puts and commits the sample with this number, from 1. Each holds something of every kind.
+/// Commits the sample with this number, from 1. Each has a record of every kind.
 pub(crate) fn commit(store: &mut dyn Store, number: u64) -> Result<Head, StoreError> {
     let head = store.head()?;
     let before = put(store, format!("fn main() {{ {number} }}\n").repeat(50).as_bytes())?;
@@ -88,7 +88,7 @@ pub(crate) fn commit(store: &mut dyn Store, number: u64) -> Result<Head, StoreEr
             cancels,
         }));
     }
-    writes.extend(people(number, &session, time));
+    writes.extend(session_writes(number, &session, time));
     writes.push(Write::Point(Point {
         id: PointId(number),
         seq,
@@ -116,7 +116,7 @@ pub(crate) fn commit(store: &mut dyn Store, number: u64) -> Result<Head, StoreEr
     store.commit(head, &writes)
 }
 
-fn people(number: u64, session: &str, time: Timestamp) -> [Write; 4] {
+fn session_writes(number: u64, session: &str, time: Timestamp) -> [Write; 4] {
     let call = Call {
         session: "parser".into(),
         id: format!("call-{number}").as_str().into(),
@@ -168,7 +168,7 @@ fn put(store: &mut dyn Store, contents: &[u8]) -> Result<Entry, StoreError> {
     Ok(Entry::File { digest, size, mode: 0o644 })
 }
 
-/// Bytes that do not compress; another `seed`, other bytes.
+/// Bytes that do not compress and that depend on `seed`.
 pub(crate) fn noise(seed: u64, len: usize) -> Vec<u8> {
     let mut bytes = vec![0; len];
     blake3::Hasher::new().update(&seed.to_le_bytes()).finalize_xof().fill(&mut bytes);

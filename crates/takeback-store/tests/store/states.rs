@@ -1,4 +1,4 @@
-//! Agents' states in the database: damage, processes that die, two that write, and large things.
+//! Agents' states in the database: damage, killed processes, concurrent writers, and large values.
 
 use std::collections::BTreeSet;
 use std::io::{BufRead as _, BufReader};
@@ -48,7 +48,7 @@ fn save(
     })
 }
 
-/// Some text that is nobody else's.
+/// A unique text.
 fn text(number: u64, length: usize) -> String {
     let mut state = number.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1;
     std::iter::repeat_with(|| {
@@ -74,8 +74,8 @@ fn database(dir: &Path) -> Connection {
 
 // --- damage -------------------------------------------------------------------------------------
 
-/// Everything a store says, or the error it says instead.
-fn told(dir: &Path, steps: u32) -> Vec<Result<Values, String>> {
+/// The values of every step, or the error instead.
+fn load_all(dir: &Path, steps: u32) -> Vec<Result<Values, String>> {
     let states = SqliteStates::at(dir);
     let load = |step| match states.load(&id(step)) {
         Ok(Some(checkpoint)) => Ok(checkpoint.values),
@@ -94,7 +94,7 @@ fn a_flipped_bit_or_a_lost_byte_in_a_value_is_an_error_that_names_the_checkpoint
         save(&states, &execution(), step, &conversation(step)).unwrap();
     }
     drop(states);
-    let whole = told(dir.path(), STEPS);
+    let whole = load_all(dir.path(), STEPS);
     let rows: Vec<(&str, i64, Vec<u8>)> = {
         let db = database(dir.path());
         let mut rows = Vec::new();
@@ -127,7 +127,7 @@ fn a_flipped_bit_or_a_lost_byte_in_a_value_is_an_error_that_names_the_checkpoint
             for wrong in [flipped, bytes[..at].to_vec()] {
                 put(&wrong);
                 let what = format!("{table} {row}, {column}, byte {at}");
-                let found = told(dir.path(), STEPS);
+                let found = load_all(dir.path(), STEPS);
                 assert_ne!(found, whole, "{what}");
                 for (step, (found, whole)) in found.iter().zip(&whole).enumerate() {
                     if let Err(error) = found {
@@ -145,8 +145,8 @@ fn a_flipped_bit_or_a_lost_byte_in_a_value_is_an_error_that_names_the_checkpoint
         }
         put(&bytes);
     }
-    assert_eq!(told(dir.path(), STEPS), whole);
-    // A damaged one does not keep the rest from being listed or saved to.
+    assert_eq!(load_all(dir.path(), STEPS), whole);
+    // A damaged checkpoint does not prevent listing or saving others.
     database(dir.path()).execute("UPDATE step SET body = x'00' WHERE step = 2", []).unwrap();
     let states = SqliteStates::at(dir.path());
     let (execution, scope) = (execution(), ListScope::Branch(None));
@@ -161,13 +161,13 @@ fn a_flipped_bit_or_a_lost_byte_in_a_value_is_an_error_that_names_the_checkpoint
 }
 
 #[test]
-fn a_missing_node_and_a_newer_store_are_named() {
+fn a_missing_node_and_a_newer_store_are_reported() {
     let dir = tempfile::tempdir().unwrap();
     let states = SqliteStates::create(dir.path()).unwrap();
     save(&states, &execution(), 1, &conversation(1)).unwrap();
     database(dir.path()).execute("DELETE FROM node", []).unwrap();
     let error = SqliteStates::at(dir.path()).load(&id(1)).unwrap_err();
-    assert_eq!(error.to_string(), "ckpt-e-1.a1 is damaged: a node of it is not there");
+    assert_eq!(error.to_string(), "ckpt-e-1.a1 is damaged: a node of it is missing");
     database(dir.path()).execute_batch("PRAGMA user_version = 99").unwrap();
     let error = SqliteStates::at(dir.path()).load(&id(1)).unwrap_err();
     assert!(matches!(error, StateError::Store(StoreError::Newer { found: 99, .. })), "{error}");
@@ -177,7 +177,7 @@ fn a_missing_node_and_a_newer_store_are_named() {
 }
 
 #[test]
-fn damage_keeps_nobody_from_getting_space_back() {
+fn damage_does_not_block_a_collection() {
     let dir = tempfile::tempdir().unwrap();
     let states = SqliteStates::create(dir.path()).unwrap();
     let large = ExecutionId::new("large").unwrap();
@@ -191,7 +191,7 @@ fn damage_keeps_nobody_from_getting_space_back() {
     states.collect().unwrap();
     assert!(database_size(dir.path()) < full - 250_000, "{full}");
     assert_eq!(states.load(&id(1)).unwrap().unwrap().values, conversation(2));
-    // What is damaged can be deleted, whatever of it is.
+    // A damaged checkpoint can be deleted, whatever part of it is damaged.
     database(dir.path()).execute("UPDATE step SET digest = x'00' WHERE step = 2", []).unwrap();
     assert!(states.load(&id(2)).is_err());
     assert!(states.delete(&key(2)).unwrap());
@@ -202,10 +202,11 @@ fn damage_keeps_nobody_from_getting_space_back() {
 
 const TASK: &str = "TAKEBACK_TEST_STATES";
 
-/// Saves steps of a growing conversation for ever, and says each once it is saved.
+/// A child process that saves steps of a growing conversation for ever and prints each one once it
+/// is saved.
 fn saver(dir: &Path, name: &str) -> Child {
     Command::new(std::env::current_exe().unwrap())
-        .args(["states::what_a_child_does", "--exact", "--ignored", "--nocapture"])
+        .args(["states::child_process", "--exact", "--ignored", "--nocapture"])
         .env(TASK, format!("{name} {}", dir.display()))
         .stdout(Stdio::piped())
         .stderr(Stdio::null())
@@ -215,7 +216,7 @@ fn saver(dir: &Path, name: &str) -> Child {
 
 #[test]
 #[ignore = "the body of a child process"]
-fn what_a_child_does() {
+fn child_process() {
     let Ok(task) = std::env::var(TASK) else { return };
     let (name, dir) = task.split_once(' ').unwrap();
     let states = SqliteStates::at(Path::new(dir));
@@ -226,32 +227,32 @@ fn what_a_child_does() {
     }
 }
 
-/// What a child said was saved, up to this many; then it is killed.
+/// The steps that a child reported, up to this many; then kills it.
 fn killed_after(child: &mut Child, steps: usize) -> BTreeSet<u32> {
     let lines = BufReader::new(child.stdout.take().unwrap()).lines().map_while(Result::ok);
-    let said = lines.filter_map(|line| line.split_once("saved ")?.1.trim().parse().ok());
-    let said: BTreeSet<u32> = said.take(steps).collect();
-    // Somewhere in the next one.
+    let reported = lines.filter_map(|line| line.split_once("saved ")?.1.trim().parse().ok());
+    let reported: BTreeSet<u32> = reported.take(steps).collect();
+    // In the middle of the next save.
     std::thread::sleep(Duration::from_micros((steps as u64 * 97) % 1500));
     child.kill().unwrap();
     child.wait().unwrap();
-    said
+    reported
 }
 
 #[test]
-fn what_was_said_to_be_saved_outlives_a_kill() {
+fn reported_saves_survive_a_kill() {
     for round in [1, 2, 3, 5, 8, 13, 21, 34] {
         let dir = tempfile::tempdir().unwrap();
         drop(SqliteStates::create(dir.path()).unwrap());
         let mut children = ["e", "f"].map(|name| saver(dir.path(), name));
-        let said = children.each_mut().map(|child| killed_after(child, round));
+        let reported = children.each_mut().map(|child| killed_after(child, round));
         let states = SqliteStates::at(dir.path());
         assert_eq!(states.check().unwrap(), Vec::<String>::new());
-        for (name, said) in ["e", "f"].into_iter().zip(said) {
-            assert!(said.len() >= round, "{name} saved {}", said.len());
-            for step in said {
+        for (name, reported) in ["e", "f"].into_iter().zip(reported) {
+            assert!(reported.len() >= round, "{name} saved {}", reported.len());
+            for step in reported {
                 let id = format!("ckpt-{name}-{step}").parse().unwrap();
-                let found = states.load(&id).unwrap().expect("it was said to be saved");
+                let found = states.load(&id).unwrap().expect("it was reported as saved");
                 assert_eq!(found.values, conversation(step), "{id}");
                 assert_eq!(found.record.key.attempt, Attempt::FIRST, "{id}");
             }
@@ -260,7 +261,7 @@ fn what_was_said_to_be_saved_outlives_a_kill() {
 }
 
 #[test]
-fn of_many_that_follow_one_parent_one_does() {
+fn one_of_many_concurrent_children_follows_a_parent() {
     let dir = tempfile::tempdir().unwrap();
     drop(SqliteStates::create(dir.path()).unwrap());
     save(&SqliteStates::at(dir.path()), &execution(), 0, &Values::default()).unwrap();
@@ -302,11 +303,11 @@ fn of_many_that_follow_one_parent_one_does() {
 }
 
 #[test]
-fn a_collection_takes_nothing_of_a_step_with_the_number_of_one_that_was_deleted() {
+fn a_collection_keeps_a_step_that_reuses_the_number_of_a_deleted_one() {
     let dir = tempfile::tempdir().unwrap();
     let states = SqliteStates::create(dir.path()).unwrap();
     let (large, small) = (ExecutionId::new("large").unwrap(), ExecutionId::new("small").unwrap());
-    // Enough to take a while to mark.
+    // Enough steps that marking takes a while.
     for step in 0..40 {
         let texts: Vec<String> = (0..40).map(|n| text(step * 100 + n, 2000)).collect();
         let values = Values { state: json!(texts), ..Values::default() };
@@ -318,11 +319,11 @@ fn a_collection_takes_nothing_of_a_step_with_the_number_of_one_that_was_deleted(
             let other = SqliteStates::at(dir.path());
             while !is_over.load(std::sync::atomic::Ordering::Relaxed) {
                 other.collect().unwrap();
-                // Who writes beside it must get its turn, also on a busy machine.
+                // Let the writer make progress, even on a busy machine.
                 std::thread::sleep(Duration::from_millis(1));
             }
         });
-        let _ends_the_other = Over(&is_over);
+        let _ends_the_other = SetOnDrop(&is_over);
         for round in 0..60 {
             let values =
                 Values { state: json!(text(1_000_000 + round, 5000)), ..Values::default() };
@@ -336,17 +337,17 @@ fn a_collection_takes_nothing_of_a_step_with_the_number_of_one_that_was_deleted(
     });
 }
 
-/// Says that it is over, also if that is because something failed.
-struct Over<'a>(&'a std::sync::atomic::AtomicBool);
+/// Sets the flag when dropped, also after a panic.
+struct SetOnDrop<'a>(&'a std::sync::atomic::AtomicBool);
 
-impl Drop for Over<'_> {
+impl Drop for SetOnDrop<'_> {
     fn drop(&mut self) {
         self.0.store(true, std::sync::atomic::Ordering::Relaxed);
     }
 }
 
 #[test]
-fn what_a_handle_knows_of_a_parent_is_what_the_database_says() {
+fn the_cached_parent_agrees_with_the_database() {
     let dir = tempfile::tempdir().unwrap();
     let states = SqliteStates::create(dir.path()).unwrap();
     let number = |number: u32| Values { state: json!(number), ..Values::default() };
@@ -407,7 +408,7 @@ fn the_first_step_may_choose_its_branch_also_after_an_effect() {
 }
 
 #[test]
-fn no_attempt_comes_after_the_last_and_no_effect_is_nested_without_end() {
+fn no_attempt_follows_the_last_and_effects_have_a_nesting_limit() {
     let dir = tempfile::tempdir().unwrap();
     let states = SqliteStates::create(dir.path()).unwrap();
     let execution = execution();
@@ -459,7 +460,7 @@ fn many_threads_save_through_one_handle() {
             let states = &states;
             scope.spawn(move || {
                 for step in 1..=40 {
-                    // Some are refused, and nobody else with them.
+                    // Some saves are refused, which must not affect the others.
                     let missing = "ckpt-nobody-1".parse().unwrap();
                     let (execution, values) = (name(writer), conversation(step % 5));
                     let refused = states.save(&NewCheckpoint {
@@ -496,7 +497,7 @@ fn many_threads_save_through_one_handle() {
 // --- large things -------------------------------------------------------------------------------
 
 #[test]
-fn values_of_1_and_50_megabytes_come_back_and_cost_their_change() {
+fn values_of_1_and_50_megabytes_read_back_and_cost_their_difference() {
     let dir = tempfile::tempdir().unwrap();
     let states = SqliteStates::create(dir.path()).unwrap();
     for (number, size) in [(0, 1 << 20), (10, 50 << 20)] {
@@ -511,7 +512,7 @@ fn values_of_1_and_50_megabytes_come_back_and_cost_their_change() {
     }
 }
 
-/// As the pages of the database count, whatever waits in the log.
+/// By the number of pages, including those in the log.
 fn database_size(dir: &Path) -> u64 {
     let db = database(dir);
     let pages: i64 = db.query_row("PRAGMA page_count", [], |row| row.get(0)).unwrap();
@@ -519,11 +520,11 @@ fn database_size(dir: &Path) -> u64 {
 }
 
 #[test]
-fn ten_thousand_steps_are_listed_forked_and_gone_back_in() {
+fn ten_thousand_steps_are_listed_forked_and_rewound() {
     const STEPS: u32 = 10_000;
     let dir = tempfile::tempdir().unwrap();
     let states = SqliteStates::create(dir.path()).unwrap();
-    // Durable one by one they would take the disk a while.
+    // Several threads, because one durable save after another would take long.
     std::thread::scope(|scope| {
         for part in 0..8 {
             let states = &states;

@@ -8,7 +8,7 @@ use std::collections::{HashMap, HashSet};
 use std::fs::File;
 use std::io::{self, BufReader, Read as _, Seek as _, SeekFrom};
 
-use takeback_store::blob::Encoding;
+use takeback_store::Encoding;
 use takeback_store::{Change, Digest, PackedBlob, Seq, Timestamp, WorkPath};
 
 use super::{

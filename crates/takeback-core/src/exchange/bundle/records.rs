@@ -3,7 +3,7 @@
 //! `docs/design/bundle-format.md` has every byte. Reading takes nothing on trust: a body that ends
 //! early, goes on too long, or holds a number that means nothing is `None`.
 
-use takeback_store::blob::Encoding;
+use takeback_store::Encoding;
 use takeback_store::{
     Author, CallId, Change, Digest, Entry, Evidence, GitState, NotCapturedReason, PackedBlob,
     Point, PointBasis, PointId, PointKind, RewindId, Seq, Session, SessionId, Timestamp, Turn,

@@ -4,7 +4,7 @@ mod refused;
 
 use std::io::{Seek as _, Write as _};
 
-use takeback_store::blob::Encoding;
+use takeback_store::Encoding;
 use takeback_store::{
     Author, CallId, Evidence, GitState, NotCapturedReason, PointBasis, PointId, PointKind,
     RewindId, Seq, SessionId, TurnId,

@@ -13,7 +13,7 @@ fn assert_kept(packs: &Packs, blob: &PackedBlob, location: &Location) {
     assert_eq!(packs.read(location).unwrap().as_ref(), Some(&blob.bytes));
 }
 
-/// Every whole record of a segment, found as somebody would who has lost the database.
+/// Every whole record of a segment, found without the database.
 fn salvage(segment: &[u8]) -> Vec<Digest> {
     let record = |at: usize| {
         let (header, rest) = segment[at..].split_first_chunk::<HEADER>()?;
@@ -76,7 +76,7 @@ fn a_full_segment_is_followed_by_another() {
         assert!(segment.file.metadata().unwrap().len() <= 1000);
     }
     let kept = packs.pending.clone();
-    packs.committed();
+    packs.mark_committed();
     for blob in &blobs {
         assert_kept(&packs, blob, &kept[&blob.digest]);
     }
@@ -86,7 +86,7 @@ fn a_full_segment_is_followed_by_another() {
 }
 
 #[test]
-fn the_next_record_goes_behind_a_torn_one() {
+fn the_next_record_goes_after_a_torn_one() {
     // The second record torn in its header, and in its bytes.
     for torn in [160, 250] {
         let dir = tempfile::tempdir().unwrap();
@@ -124,8 +124,8 @@ fn two_handles_never_append_to_one_segment() {
     }
     let segment = |packs: &Packs, number| packs.pending[&blob(number).digest].segment;
     assert_eq!((segment(&one, 1), segment(&other, 2), segment(&one, 3)), (1, 2, 1));
-    // Given up or committed, a segment is free again.
-    other.committed();
+    // A discarded or committed segment is free again.
+    other.mark_committed();
     drop(one);
     other.append(&blob(4)).unwrap();
     let mut third = Packs::new(dir.path().to_owned());
@@ -134,7 +134,7 @@ fn two_handles_never_append_to_one_segment() {
 }
 
 #[test]
-fn what_could_not_be_written_is_written_at_the_next_try() {
+fn a_failed_write_is_retried_in_full() {
     let dir = tempfile::tempdir().unwrap();
     let mut packs = Packs::new(dir.path().to_owned());
     packs.append(&blob(1)).unwrap();
@@ -160,7 +160,7 @@ fn what_could_not_be_written_is_written_at_the_next_try() {
 }
 
 #[test]
-fn what_could_not_be_made_durable_is_never_called_so() {
+fn a_failed_sync_fails_for_good() {
     let dir = tempfile::tempdir().unwrap();
     let mut packs = Packs::new(dir.path().to_owned());
     packs.append(&blob(1)).unwrap();
@@ -174,7 +174,7 @@ fn what_could_not_be_made_durable_is_never_called_so() {
 }
 
 #[test]
-fn a_place_outside_of_every_segment_holds_nothing() {
+fn a_location_outside_every_segment_reads_nothing() {
     let dir = tempfile::tempdir().unwrap();
     let mut packs = Packs::new(dir.path().to_owned());
     packs.append(&blob(1)).unwrap();

@@ -1,4 +1,4 @@
-//! Rows of blobs, and the space that the database file takes.
+//! Rows of blobs, and the size of the database file.
 
 use rusqlite::{Connection, Row};
 
@@ -53,7 +53,7 @@ pub(in crate::sqlite) fn move_blob(
     Ok(())
 }
 
-/// Paths and authors that no change names any more.
+/// Deletes paths and authors that no change refers to.
 pub(in crate::sqlite) fn drop_orphans(db: &Connection) -> Result<(), RowError> {
     for delete in [
         "DELETE FROM path WHERE id NOT IN (SELECT path FROM change)",
@@ -64,8 +64,8 @@ pub(in crate::sqlite) fn drop_orphans(db: &Connection) -> Result<(), RowError> {
     Ok(())
 }
 
-/// Gives free pages back to the system, some at a time: pages from the end take the places of free
-/// ones, and nobody waits long for it, nor does the journal become as large as the database.
+/// Returns free pages to the system in small steps: pages from the end move into free ones. Other
+/// processes do not wait long, and SQLite's log does not grow to the size of the database.
 pub(in crate::sqlite) fn vacuum(db: &Connection) -> Result<(), RowError> {
     let free = || db.pragma_query_value(None, "freelist_count", |row| row.get::<_, i64>(0));
     let mut left = free()?;
@@ -81,18 +81,18 @@ pub(in crate::sqlite) fn vacuum(db: &Connection) -> Result<(), RowError> {
     all_steps(db, "PRAGMA wal_checkpoint(TRUNCATE)")
 }
 
-/// Writes what is in the journal into the database, as far as nobody needs it there.
+/// Copies SQLite's log into the database, as far as no reader needs the older pages.
 pub(in crate::sqlite) fn checkpoint(db: &Connection) -> Result<(), RowError> {
     all_steps(db, "PRAGMA wal_checkpoint(PASSIVE)")
 }
 
-/// Writes the whole database anew: nothing is in its file but what it holds.
+/// Rewrites the whole database, so that its file contains no deleted data.
 pub(in crate::sqlite) fn rewrite(db: &Connection) -> Result<(), RowError> {
     db.execute_batch("VACUUM")?;
     all_steps(db, "PRAGMA wal_checkpoint(TRUNCATE)")
 }
 
-/// Each step of such a statement does some of it.
+/// Runs a pragma to its end: each step does only part of the work.
 fn all_steps(db: &Connection, pragma: &str) -> Result<(), RowError> {
     let mut statement = db.prepare(pragma)?;
     let mut rows = statement.query([])?;
@@ -117,7 +117,7 @@ pub(in crate::sqlite) fn usage(db: &Connection) -> Result<Usage, RowError> {
     })?)
 }
 
-/// Hands over every blob with its place, in the order in which they lie there.
+/// Passes every blob with its location to the callback, in the order of the segments.
 pub(in crate::sqlite) fn each_blob(
     db: &Connection,
     take: &mut dyn FnMut(Result<(Digest, Location), RowError>),

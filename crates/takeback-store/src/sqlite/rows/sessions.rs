@@ -149,7 +149,7 @@ pub(in crate::sqlite) fn call(row: &Row<'_>) -> Result<Call, RowError> {
     })
 }
 
-/// The calls that the authors from `first` on name, with their author's number.
+/// The calls of the author rows from `first` on, each with the number of its author row.
 pub(in crate::sqlite) fn calls_of_authors(db: &Connection, first: i64) -> Rows<(i64, Call)> {
     let sql = "SELECT s.name, c.id, c.turn, c.tool, c.paths, c.command, c.state, c.opened_at,
              c.closed_at, c.named, c.began_at, c.active_at, a.id
@@ -158,7 +158,7 @@ pub(in crate::sqlite) fn calls_of_authors(db: &Connection, first: i64) -> Rows<(
     db.prepare_cached(sql)?.query_and_then([first], |row| Ok((row.get(12)?, call(row)?)))?.collect()
 }
 
-/// The paths that changes of a call have in the log.
+/// The paths of the changes recorded for a call.
 pub(in crate::sqlite) fn paths_of_call(
     db: &Connection,
     session: &SessionId,

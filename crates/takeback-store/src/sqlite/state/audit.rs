@@ -11,20 +11,20 @@ use super::tree;
 use crate::blob::Digest;
 use crate::state::{CheckpointKey, ExecutionId};
 
-/// Notes the nodes that steps after `after` and all documents use. Answers the last step. What is
-/// damaged needs what could be read of it, and keeps nobody from getting space back.
+/// Adds the nodes that steps after `after` and all documents use. Returns the last step. For a
+/// damaged value it adds the nodes that could be read: damage must not block collection.
 pub(super) fn mark(db: &Connection, after: i64, used: &mut HashSet<u64>) -> rows::Result<i64> {
     let mut nodes = Nodes::of(db)?;
     rows::each_body(db, after, &mut |packed| {
         let Some(body) = tree::unpack(&packed) else { return Ok(()) };
         match tree::parts_of(&body, &mut nodes, &mut |number, _| used.insert(number)) {
-            Err(RowError::Broken(_)) => Ok(()),
+            Err(RowError::Tree(_)) => Ok(()),
             marked => marked,
         }
     })
 }
 
-/// What is wrong with a step; nothing if nothing is.
+/// Describes what is wrong with a step; `None` if nothing is.
 pub(super) fn check_step(
     db: &Connection,
     execution: ExecutionId,
@@ -38,7 +38,7 @@ pub(super) fn check_step(
     };
     let mut hasher = head_hasher(&row.name, row.status, row.error.as_deref());
     match tree::verify(&body, 4, &mut hasher, &mut Nodes::of(db)?, known) {
-        Err(RowError::Broken(broken)) => return Ok(Some(format!("{key} is damaged: {broken}"))),
+        Err(RowError::Tree(broken)) => return Ok(Some(format!("{key} is damaged: {broken}"))),
         verified => verified?,
     }
     let found = Digest(*hasher.finalize().as_bytes());

@@ -1,4 +1,4 @@
-//! The SQL of what stands beside the steps: retries, effects, documents.
+//! The SQL of retries, effects and documents.
 
 use rusqlite::{Connection, OptionalExtension as _, Row, params};
 use serde_json::Value;
@@ -83,7 +83,7 @@ pub(super) fn effect(db: &Connection, execution: i64, key: &str) -> Result<Optio
     rows.next()?.map(effect_row).transpose()
 }
 
-/// JSON that can be read back.
+/// The JSON text of a value. Fails if it is nested too deeply to be parsed again.
 pub(super) fn json_text(what: &str, value: &Value) -> std::result::Result<String, StateError> {
     let text = value.to_string();
     match serde_json::from_str::<Value>(&text) {
@@ -114,7 +114,7 @@ pub(super) fn insert_effect(
     Ok(())
 }
 
-/// Whether there is such an intent.
+/// Returns whether there is such an intent.
 pub(super) fn set_receipt(
     db: &Connection,
     execution: i64,
@@ -130,7 +130,7 @@ pub(super) fn set_receipt(
     Ok(update.execute(params![receipt, time.0, execution, key.as_bytes()])? > 0)
 }
 
-/// Whether there was such an intent, without a receipt.
+/// Returns whether there was such an intent without a receipt.
 pub(super) fn delete_intent(db: &Connection, execution: i64, key: &str) -> Result<bool> {
     let mut delete = db
         .prepare_cached("DELETE FROM effect WHERE execution = ? AND key = ? AND receipt IS NULL")?;
@@ -178,7 +178,7 @@ pub(super) fn document(
     let mut hasher = blake3::Hasher::new();
     let mut values =
         tree::read(&body, 1, &mut hasher, &mut Nodes::of(db)?).map_err(|error| match error {
-            RowError::Broken(broken) => damaged(broken.to_string()).into(),
+            RowError::Tree(broken) => damaged(broken.to_string()).into(),
             error => error,
         })?;
     let found = Digest(*hasher.finalize().as_bytes());
@@ -210,7 +210,7 @@ pub(super) fn delete_document(
     Ok(delete.execute(params![number(category), key.as_str().as_bytes()])? > 0)
 }
 
-/// Adds what is wrong with effects and documents.
+/// Adds what is wrong with effects and documents to `damage`.
 pub(super) fn check(db: &Connection, damage: &mut Vec<String>) -> Result<()> {
     let mut select = db.prepare(&format!("SELECT {EFFECT} FROM effect"))?;
     let mut rows = select.query([])?;

@@ -1,4 +1,4 @@
-//! Finds executions, branches and checkpoints by the names that users have for them.
+//! Finds executions, branches and checkpoints by their public names.
 
 use rusqlite::Connection;
 
@@ -26,12 +26,12 @@ pub(super) fn branch_of(
     }
 }
 
-/// The newest attempt that is on a lineage, of attempts that stand newest first.
+/// The first of `attempts` (newest first) that is on a lineage.
 pub(super) fn newest_on<'a>(lineage: &Lineage, attempts: &'a [StepRow]) -> Option<&'a StepRow> {
     attempts.iter().find(|row| lineage.has(row))
 }
 
-/// The row that an id names, and whether that is the newest on the current branch.
+/// The row with this id, and whether it is the newest attempt on the current branch.
 pub(super) fn named(
     db: &Connection,
     execution: &ExecutionRow,
@@ -53,7 +53,7 @@ pub(super) fn named(
     }))
 }
 
-/// A row as its users see it, asked for by its number.
+/// The public record of the row with this number.
 pub(super) fn record_at(
     db: &Connection,
     id: &ExecutionId,
@@ -78,8 +78,8 @@ pub(super) fn list(db: &Connection, query: &ListQuery<'_>) -> rows::Result<Page>
         }
         ListScope::All => None,
     };
-    // All attempts of one step together, so that the newest of them is known. They begin before the
-    // place asked for: an older attempt of the same step must not take the place of a newer one.
+    // Collect all attempts of a step before choosing the newest. Start one step earlier than asked
+    // for, or an older attempt of that step would be taken for the newest.
     let start = query.after.and_then(|(step, _)| step.0.checked_sub(1));
     let start = start.map(|step| (StepIndex(step), Attempt::LAST));
     let limit = query.limit.unwrap_or(usize::MAX);

@@ -1,4 +1,4 @@
-//! Nodes as they lie in the database, read one by one, or many ahead.
+//! Reads nodes from the database, one by one or many ahead.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::{Mutex, mpsc};
@@ -7,31 +7,31 @@ use std::thread::Builder;
 use rusqlite::{CachedStatement, Connection};
 
 use super::rows::{Result, RowError};
-use super::tree::{self, Broken, Fetch, Node};
-use super::turns::lock;
+use super::tree::{self, Fetch, Node, TreeError};
+use super::write_queue::lock;
 use crate::blob::Digest;
 
 pub(super) struct Nodes<'a> {
     select: CachedStatement<'a>,
-    /// Read ahead, and verified.
+    /// Nodes that were read ahead and verified.
     ready: HashMap<u64, Node>,
-    /// How many bytes were read.
+    /// The number of bytes read.
     pub(super) read: usize,
 }
 
-/// A node that nobody has unpacked.
-struct Packed {
+/// A node that is not unpacked yet.
+struct PackedNode {
     number: u64,
     digest: Digest,
     bytes: Vec<u8>,
 }
 
-/// How many texts must be read for others to help with them.
+/// From this many texts on, other threads help.
 const HELPED_FROM: usize = 64;
-/// How many are handed over at once.
+/// The number of nodes passed to a thread at once.
 const AT_ONCE: usize = 32;
 const MOST_THREADS: usize = 4;
-/// No more packed bytes than these are read ahead.
+/// The limit of packed bytes that are read ahead.
 const MOST_AHEAD: usize = 16 << 20;
 
 impl<'a> Nodes<'a> {
@@ -40,8 +40,9 @@ impl<'a> Nodes<'a> {
         Ok(Self { select, ready: HashMap::new(), read: 0 })
     }
 
-    /// Reads the texts that some values name, if there are many: to unpack and to verify them is most
-    /// of the work, and can be shared. What is damaged or missing is left for whoever asks for it.
+    /// Reads the texts that some values refer to, if there are many: unpacking and verifying them
+    /// is most of the work, and threads can share it. Damaged or missing texts are skipped; reading
+    /// them later reports the error.
     pub(super) fn read_ahead(&mut self, body: &[u8]) -> Result<()> {
         let mut met = HashSet::new();
         let mut texts = Vec::new();
@@ -53,7 +54,7 @@ impl<'a> Nodes<'a> {
             is_new
         });
         match named {
-            Err(RowError::Broken(_)) => return Ok(()),
+            Err(RowError::Tree(_)) => return Ok(()),
             named => named?,
         }
         let threads = std::thread::available_parallelism().map_or(1, usize::from).min(MOST_THREADS);
@@ -79,20 +80,20 @@ impl<'a> Nodes<'a> {
         Ok(())
     }
 
-    fn send(&mut self, numbers: &[u64], send: &mpsc::Sender<Vec<Packed>>) -> Result<()> {
+    fn send(&mut self, numbers: &[u64], send: &mpsc::Sender<Vec<PackedNode>>) -> Result<()> {
         let mut ahead = 0;
         for numbers in numbers.chunks(AT_ONCE) {
             let mut some = Vec::with_capacity(numbers.len());
             for &number in numbers {
                 let found = self.select(number, |digest, bytes| {
-                    Ok(Packed { number, digest, bytes: bytes.to_vec() })
+                    Ok(PackedNode { number, digest, bytes: bytes.to_vec() })
                 });
                 match found {
                     Ok(packed) => {
                         ahead += packed.bytes.len();
                         some.push(packed);
                     }
-                    Err(RowError::Broken(_)) => {}
+                    Err(RowError::Tree(_)) => {}
                     Err(error) => return Err(error),
                 }
             }
@@ -106,11 +107,11 @@ impl<'a> Nodes<'a> {
     fn select<T>(
         &mut self,
         number: u64,
-        make: impl FnOnce(Digest, &[u8]) -> std::result::Result<T, Broken>,
+        make: impl FnOnce(Digest, &[u8]) -> std::result::Result<T, TreeError>,
     ) -> Result<T> {
         let mut rows = self.select.query([number.cast_signed()])?;
         let Some(row) = rows.next()? else {
-            return Err(Broken::Bytes("a node of it is not there").into());
+            return Err(TreeError::Bytes("a node of it is missing").into());
         };
         let start: i64 = row.get(0)?;
         let rest = row.get_ref(1)?.as_blob().unwrap_or_default();
@@ -118,7 +119,7 @@ impl<'a> Nodes<'a> {
         digest[..8].copy_from_slice(&start.to_le_bytes());
         match <[u8; 24]>::try_from(rest) {
             Ok(rest) => digest[8..].copy_from_slice(&rest),
-            Err(_) => return Err(Broken::Bytes("a node of it has no digest").into()),
+            Err(_) => return Err(TreeError::Bytes("a node of it has no digest").into()),
         }
         let body = row.get_ref(2)?.as_blob().map_err(rusqlite::Error::from)?;
         self.read += body.len();
@@ -137,14 +138,14 @@ impl Fetch for Nodes<'_> {
     }
 }
 
-/// All that are sent, but for the damaged.
-fn unpack_all(receive: &Mutex<mpsc::Receiver<Vec<Packed>>>) -> HashMap<u64, Node> {
+/// Unpacks all nodes that are sent, except damaged ones.
+fn unpack_all(receive: &Mutex<mpsc::Receiver<Vec<PackedNode>>>) -> HashMap<u64, Node> {
     let mut ready = HashMap::new();
     loop {
-        // In a statement of its own: while one unpacks, another must be able to receive.
+        // In its own statement, so that the lock is released before unpacking.
         let received = lock(receive).recv();
         let Ok(some) = received else { return ready };
-        for Packed { number, digest, bytes } in some {
+        for PackedNode { number, digest, bytes } in some {
             if let Ok(node) = Node::unpacked(digest, &bytes).and_then(|node| node.verified(number))
             {
                 ready.insert(number, node);
@@ -160,19 +161,19 @@ mod tests {
     use super::*;
     use crate::id::Timestamp;
     use crate::sqlite::DATABASE;
-    use crate::sqlite::state::SqliteStates;
+    use crate::sqlite::SqliteStates;
     use crate::state::{
         ExecutionId, ExpectedHead, NewCheckpoint, StateError, States as _, Status, StepIndex,
         Values,
     };
 
     #[test]
-    fn many_texts_are_read_back_and_none_that_is_damaged() {
+    fn texts_are_read_ahead_except_damaged_ones() {
         let dir = tempfile::tempdir().unwrap();
         let execution = ExecutionId::new("e").unwrap();
         let texts: Vec<Value> =
             (0..2 * HELPED_FROM).map(|n| json!(format!("text {n} ").repeat(300))).collect();
-        // One of them twice, and one of more than one node.
+        // One text twice, and one of more than one node.
         let long: String = (0..20_000).map(|n| n.to_string()).collect();
         let state = json!({ "texts": texts, "again": texts[7], "long": long });
         let values = Values { state, ..Values::default() };

@@ -10,20 +10,20 @@ pub(super) use self::lines::{
     insert_head_move, insert_line, rename_branch, set_current, set_head, set_line,
 };
 pub(super) use self::nodes::{deleted, each_body, each_step, keep_nodes, sweep, sweeps, vacuum};
-use super::tree::Broken;
+use super::tree::TreeError;
 use crate::blob::Digest;
 use crate::id::{PointId, SessionId, Timestamp};
 use crate::state::{
     Attempt, BranchName, CheckpointKey, ExecutionId, Record, StateError, Status, StepIndex,
 };
 
-/// What goes wrong with rows: the database, or what stands in it.
+/// An error of the database, or of what is in it.
 #[derive(Debug)]
 pub(super) enum RowError {
     Sqlite(rusqlite::Error),
     State(StateError),
-    Broken(Broken),
-    /// Nodes that were known by their numbers have been swept since.
+    Tree(TreeError),
+    /// A sweep may have deleted nodes that a cached value refers to: save again without the cache.
     Swept,
 }
 
@@ -39,9 +39,9 @@ impl From<StateError> for RowError {
     }
 }
 
-impl From<Broken> for RowError {
-    fn from(broken: Broken) -> Self {
-        Self::Broken(broken)
+impl From<TreeError> for RowError {
+    fn from(broken: TreeError) -> Self {
+        Self::Tree(broken)
     }
 }
 
@@ -50,7 +50,7 @@ pub(super) type Result<T> = std::result::Result<T, RowError>;
 #[derive(Debug, Clone, Copy)]
 pub(super) struct ExecutionRow {
     pub(super) id: i64,
-    /// The current one.
+    /// The current branch.
     pub(super) branch: i64,
     pub(super) session: Option<i64>,
 }
@@ -62,7 +62,7 @@ pub(super) struct BranchRow {
     pub(super) line: i64,
 }
 
-/// A step as it stands in its row, without its values.
+/// The row of a step, without its values.
 #[derive(Debug, Clone)]
 pub(super) struct StepRow {
     pub(super) id: i64,
@@ -200,7 +200,8 @@ pub(super) fn step(db: &Connection, id: i64) -> Result<Option<StepRow>> {
     rows.next()?.map(step_row).transpose()
 }
 
-/// The steps of an execution after a place, by step and attempt; `take` says whether to go on.
+/// Passes the steps of an execution after a position to `take`, by step and attempt, until it
+/// returns false.
 pub(super) fn each_step_after(
     db: &Connection,
     execution: i64,
@@ -224,7 +225,7 @@ pub(super) fn each_step_after(
     Ok(())
 }
 
-/// The steps of an execution before one, the last first, of each its newest attempt first.
+/// Passes the steps of an execution before a step to `take`, last step and newest attempt first.
 pub(super) fn each_step_before(
     db: &Connection,
     execution: i64,
@@ -276,7 +277,7 @@ pub(super) fn body_of(db: &Connection, step: i64) -> Result<Vec<u8>> {
     Ok(select.query_row([step], |row| row.get(0))?)
 }
 
-/// The number of an attempt and that of its parent, whatever else stands in its row.
+/// The row numbers of an attempt and of its parent. Works even if the rest of the row is damaged.
 pub(super) fn place_of(
     db: &Connection,
     execution: i64,
@@ -290,7 +291,8 @@ pub(super) fn place_of(
     Ok(select.query_row(key, |row| Ok((row.get(0)?, row.get(1)?))).optional()?)
 }
 
-/// Takes one step out: what follows it follows what was before it, and no line begins after it.
+/// Deletes one step. Its children get its parent, and lines that began after it begin after its
+/// parent.
 pub(super) fn delete_step(
     db: &Connection,
     execution: i64,
@@ -313,7 +315,7 @@ pub(super) fn delete_step(
     Ok(())
 }
 
-/// The last step that an execution, which has steps, has on whatever line.
+/// The highest step of an execution on any line. The execution must have steps.
 pub(super) fn last_step(db: &Connection, execution: i64) -> Result<StepIndex> {
     let mut select = db.prepare_cached("SELECT max(step) FROM step WHERE execution = ?")?;
     Ok(StepIndex(select.query_row([execution], |row| row.get(0))?))
@@ -330,7 +332,7 @@ pub(super) fn points(db: &Connection) -> Result<Vec<PointId>> {
     Ok(points.collect::<rusqlite::Result<_>>()?)
 }
 
-/// A row as its users see it.
+/// The public record of a row.
 pub(super) fn record(
     db: &Connection,
     execution: &ExecutionId,

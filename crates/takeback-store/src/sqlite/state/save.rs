@@ -1,14 +1,15 @@
-//! Saving a checkpoint: made ready by whoever saves it, then written by whoever's turn it is.
+//! Saves a checkpoint. The calling thread prepares it; the thread that currently leads the write
+//! queue writes it.
 
 use rusqlite::Connection;
 
-use super::facts::Facts;
-use super::last::{KeptValues, MOST_KEPT};
+use super::cached_head::CachedHead;
+use super::last_saved::{MOST_SAVED, SavedValues};
 use super::ledger;
 use super::lookup::{branch_of, named, newest_on, record_at};
 use super::rows::{self, BranchRow, ExecutionRow, Lineage, RowError, StepRow};
-use super::tree::{self, Body, Kept, NewNodes, Pieces};
-use super::turns::Writer;
+use super::tree::{self, Body, NewNodes, Pieces, SavedValue};
+use super::write_queue::Writer;
 use crate::blob::Digest;
 use crate::id::SessionId;
 use crate::state::{
@@ -16,19 +17,19 @@ use crate::state::{
     SaveOutcome, StateError, Status, Values,
 };
 
-/// A checkpoint made ready to be written: compared, cut, hashed and compressed.
-pub(super) struct Ready {
+/// A checkpoint that is ready to be written: compared, cut, hashed and compressed.
+pub(super) struct PreparedCheckpoint {
     step: StepRow,
     body: Body,
     nodes: NewNodes,
     sweeps: Option<i64>,
 }
 
-/// The values as they were saved last become those of `new`.
-pub(super) fn make_ready(
+/// Prepares `new`, and updates `kept` from the values last saved to those of `new`.
+pub(super) fn prepare(
     new: &NewCheckpoint<'_>,
-    kept: &mut KeptValues,
-) -> Result<Ready, StateError> {
+    kept: &mut SavedValues,
+) -> Result<PreparedCheckpoint, StateError> {
     let mut nodes = NewNodes::default();
     let mut pieces = Pieces::default();
     let mut changed = false;
@@ -38,16 +39,16 @@ pub(super) fn make_ready(
         kept.write(&mut pieces);
     }
     if changed {
-        // Exact enough: what was measured last time, and what came.
-        kept.footprint = if kept.footprint == 0 || kept.footprint > MOST_KEPT / 2 {
-            kept.values.iter().map(Kept::footprint).sum()
+        // An estimate: the last measurement plus what was added.
+        kept.footprint = if kept.footprint == 0 || kept.footprint > MOST_SAVED / 2 {
+            kept.values.iter().map(SavedValue::footprint).sum()
         } else {
             kept.footprint + 2 * nodes.bytes
         };
     }
     let mut hasher = head_hasher(new.step_name, new.status, new.error);
     pieces.digest_into(&mut hasher);
-    Ok(Ready {
+    Ok(PreparedCheckpoint {
         step: StepRow {
             id: 0,
             line: 0,
@@ -67,7 +68,8 @@ pub(super) fn make_ready(
     })
 }
 
-/// Of what makes two checkpoints of a step the same, but for their files.
+/// Starts the hash that decides whether two checkpoints of a step are the same, apart from their
+/// point.
 pub(super) fn head_hasher(name: &str, status: Status, error: Option<&str>) -> blake3::Hasher {
     let mut hasher = blake3::Hasher::new();
     for text in [name, status.name()] {
@@ -85,75 +87,83 @@ pub(super) fn head_hasher(name: &str, status: Status, error: Option<&str>) -> bl
     hasher
 }
 
-/// What of a [`NewCheckpoint`] is needed in the transaction.
-pub(super) struct Place {
+/// The parts of a [`NewCheckpoint`] that the transaction needs.
+pub(super) struct SaveRequest {
     pub(super) execution: ExecutionId,
     pub(super) branch: Option<BranchName>,
     pub(super) attempt: Option<Attempt>,
     pub(super) parent: Option<CheckpointId>,
-    /// There must be no checkpoint yet.
+    /// Whether there must be no checkpoint yet.
     pub(super) is_first: bool,
     pub(super) session: Option<SessionId>,
 }
 
-/// What saving came to, and how often nodes had been swept then.
-pub(super) struct Written {
+/// The result of a save, and the sweep count at that time.
+pub(super) struct WriteOutcome {
     pub(super) saved: SaveOutcome,
     pub(super) sweeps: i64,
 }
 
-pub(super) fn save(writer: &mut Writer, place: &Place, ready: Ready) -> rows::Result<Written> {
-    match writer.facts(&place.execution) {
-        Some(facts) if goes_on(facts, place, &ready) => {
-            let facts = facts.clone();
-            append(writer, place, facts, ready)
+pub(super) fn save(
+    writer: &mut Writer,
+    request: &SaveRequest,
+    prepared: PreparedCheckpoint,
+) -> rows::Result<WriteOutcome> {
+    match writer.cached_head(&request.execution) {
+        Some(cached_head) if can_append(cached_head, request, &prepared) => {
+            let cached_head = cached_head.clone();
+            append(writer, request, cached_head, prepared)
         }
-        _ => save_anywhere(writer, place, ready),
+        _ => save_anywhere(writer, request, prepared),
     }
 }
 
-/// Whether what the writer knows is enough: the next step of the current branch.
-fn goes_on(facts: &Facts, place: &Place, ready: &Ready) -> bool {
-    let (_, step, attempt) = facts.head;
-    !place.is_first
-        && ready.step.step > facts.last
-        && ready.sweeps.is_none_or(|then| then == facts.sweeps)
-        && !facts.has_retries
-        && place.attempt.is_none()
-        && place.branch.as_ref().is_none_or(|branch| *branch == facts.branch)
-        && (place.session.is_none() || place.session == facts.session)
-        && place.parent.as_ref().is_none_or(|parent| {
+/// Whether the cached head is enough: this is the next step of the current branch.
+fn can_append(
+    cached_head: &CachedHead,
+    request: &SaveRequest,
+    prepared: &PreparedCheckpoint,
+) -> bool {
+    let (_, step, attempt) = cached_head.head;
+    !request.is_first
+        && prepared.step.step > cached_head.last
+        && prepared.sweeps.is_none_or(|then| then == cached_head.sweeps)
+        && !cached_head.has_retries
+        && request.attempt.is_none()
+        && request.branch.as_ref().is_none_or(|branch| *branch == cached_head.branch)
+        && (request.session.is_none() || request.session == cached_head.session)
+        && request.parent.as_ref().is_none_or(|parent| {
             let is_meant = match parent.attempt {
                 Some(wanted) => wanted == attempt,
-                None => facts.head_is_newest,
+                None => cached_head.head_is_newest,
             };
-            parent.execution == place.execution && parent.step == step && is_meant
+            parent.execution == request.execution && parent.step == step && is_meant
         })
 }
 
 /// Writes the next step of the current branch.
 fn append(
     writer: &mut Writer,
-    place: &Place,
-    mut facts: Facts,
-    ready: Ready,
-) -> rows::Result<Written> {
-    let Ready { mut step, body, nodes, .. } = ready;
+    request: &SaveRequest,
+    mut cached_head: CachedHead,
+    prepared: PreparedCheckpoint,
+) -> rows::Result<WriteOutcome> {
+    let PreparedCheckpoint { mut step, body, nodes, .. } = prepared;
     let db = &writer.db;
     rows::keep_nodes(db, nodes)?;
-    let (head, head_step, head_attempt) = facts.head;
-    step.line = facts.line;
+    let (head, head_step, head_attempt) = cached_head.head;
+    step.line = cached_head.line;
     step.parent = Some(head);
-    let id = rows::insert_step(db, facts.execution, &step, &body.packed())?;
-    rows::set_head(db, facts.line, id)?;
+    let id = rows::insert_step(db, cached_head.execution, &step, &body.packed())?;
+    rows::set_head(db, cached_head.line, id)?;
     let record = Record {
         key: CheckpointKey {
-            execution: place.execution.clone(),
+            execution: request.execution.clone(),
             step: step.step,
             attempt: step.attempt,
         },
         is_newest: true,
-        branch: facts.branch.clone(),
+        branch: cached_head.branch.clone(),
         parent: Some((head_step, head_attempt)),
         step_name: step.name,
         time: step.time,
@@ -161,107 +171,113 @@ fn append(
         error: step.error,
         point: step.point,
     };
-    facts.head = (id, step.step, step.attempt);
-    facts.head_is_newest = true;
-    facts.last = step.step;
-    let sweeps = facts.sweeps;
-    writer.know(&place.execution, facts);
-    Ok(Written { saved: SaveOutcome { record, is_new: true }, sweeps })
+    cached_head.head = (id, step.step, step.attempt);
+    cached_head.head_is_newest = true;
+    cached_head.last = step.step;
+    let sweeps = cached_head.sweeps;
+    writer.cache_head(&request.execution, cached_head);
+    Ok(WriteOutcome { saved: SaveOutcome { record, is_new: true }, sweeps })
 }
 
-/// Saves to any branch, whatever is there: everything is asked before anything is written.
-fn save_anywhere(writer: &mut Writer, place: &Place, ready: Ready) -> rows::Result<Written> {
-    writer.forget(&place.execution);
+/// Saves to any branch. All queries come before the first write, so that a refused save writes
+/// nothing.
+fn save_anywhere(
+    writer: &mut Writer,
+    request: &SaveRequest,
+    prepared: PreparedCheckpoint,
+) -> rows::Result<WriteOutcome> {
+    writer.forget(&request.execution);
     let db = &writer.db;
     let sweeps = rows::sweeps(db)?;
-    if ready.sweeps.is_some_and(|then| then != sweeps) {
+    if prepared.sweeps.is_some_and(|then| then != sweeps) {
         return Err(RowError::Swept);
     }
-    let there = match rows::execution(db, &place.execution)? {
-        // Without a step there is no parent, and no branch that somebody chose: only effects.
+    let target = match rows::execution(db, &request.execution)? {
+        // An execution without steps has only effects: there is no parent, and its branch was not
+        // chosen yet.
         Some(execution) if !rows::has_steps(db, execution.id)? => {
-            if place.parent.is_some() {
-                return Err(place.missing_parent(&ready.step));
+            if request.parent.is_some() {
+                return Err(request.missing_parent(&prepared.step));
             }
-            if let Some(branch) = &place.branch {
+            if let Some(branch) = &request.branch {
                 rows::rename_branch(db, execution.branch, branch)?;
             }
-            Some(There::look(db, place, execution, &ready.step)?)
+            Some(SaveTarget::find(db, request, execution, &prepared.step)?)
         }
-        Some(execution) => Some(There::look(db, place, execution, &ready.step)?),
-        None if place.parent.is_some() => return Err(place.missing_parent(&ready.step)),
+        Some(execution) => Some(SaveTarget::find(db, request, execution, &prepared.step)?),
+        None if request.parent.is_some() => return Err(request.missing_parent(&prepared.step)),
         None => None,
     };
-    if let Some(saved) = there.as_ref().and_then(|there| there.same.clone()) {
-        return Ok(Written { saved, sweeps });
+    if let Some(saved) = target.as_ref().and_then(|target| target.same.clone()) {
+        return Ok(WriteOutcome { saved, sweeps });
     }
-    let there = match there {
-        Some(there) => there,
-        None => begin(db, &place.execution, place.branch.clone())?,
+    let target = match target {
+        Some(target) => target,
+        None => begin(db, &request.execution, request.branch.clone())?,
     };
-    let Ready { mut step, body, nodes, .. } = ready;
+    let PreparedCheckpoint { mut step, body, nodes, .. } = prepared;
     rows::keep_nodes(db, nodes)?;
-    step.attempt = place.attempt.unwrap_or(there.next);
-    step.line = there.branch.line;
-    step.parent = there.head;
-    step.id = rows::insert_step(db, there.execution.id, &step, &body.packed())?;
+    step.attempt = request.attempt.unwrap_or(target.next);
+    step.line = target.branch.line;
+    step.parent = target.head;
+    step.id = rows::insert_step(db, target.execution.id, &step, &body.packed())?;
     rows::set_head(db, step.line, step.id)?;
-    if let Some(session) = &place.session {
-        rows::set_session(db, &there.execution, session)?;
+    if let Some(session) = &request.session {
+        rows::set_session(db, &target.execution, session)?;
     }
     if step.status == Status::Success {
-        ledger::forget_retries(db, there.execution.id, step.step)?;
+        ledger::forget_retries(db, target.execution.id, step.step)?;
     }
-    let is_current = there.branch.id == there.execution.branch;
-    let facts = Facts {
-        execution: there.execution.id,
-        session: place.session.clone(),
-        branch: there.branch.name,
+    let is_current = target.branch.id == target.execution.branch;
+    let cached_head = CachedHead {
+        execution: target.execution.id,
+        session: request.session.clone(),
+        branch: target.branch.name,
         line: step.line,
         head: (step.id, step.step, step.attempt),
-        head_is_newest: there.newest.is_none_or(|newest| newest < step.attempt),
-        last: rows::last_step(db, there.execution.id)?,
-        has_retries: ledger::has_retries(db, there.execution.id)?,
+        head_is_newest: target.newest.is_none_or(|newest| newest < step.attempt),
+        last: rows::last_step(db, target.execution.id)?,
+        has_retries: ledger::has_retries(db, target.execution.id)?,
         sweeps,
     };
-    let is_newest = is_current && there.newest.is_none_or(|newest| newest < step.attempt);
-    let record = rows::record(db, &place.execution, step, is_newest)?;
+    let is_newest = is_current && target.newest.is_none_or(|newest| newest < step.attempt);
+    let record = rows::record(db, &request.execution, step, is_newest)?;
     if is_current {
-        writer.know(&place.execution, facts);
+        writer.cache_head(&request.execution, cached_head);
     }
-    Ok(Written { saved: SaveOutcome { record, is_new: true }, sweeps })
+    Ok(WriteOutcome { saved: SaveOutcome { record, is_new: true }, sweeps })
 }
 
-/// What stands where a checkpoint is to be saved.
-pub(super) struct There {
+/// The branch that a checkpoint is saved to, and what it has for that step.
+pub(super) struct SaveTarget {
     pub(super) execution: ExecutionRow,
     branch: BranchRow,
     head: Option<i64>,
     /// The newest attempt of the step on the branch.
     newest: Option<Attempt>,
-    /// The attempt that comes next, on whatever branch.
+    /// The next attempt number, counted over all branches.
     next: Attempt,
-    /// The very same checkpoint.
+    /// The existing checkpoint with the same content, if there is one.
     same: Option<SaveOutcome>,
 }
 
-impl There {
-    /// Refuses what must not be saved here.
-    fn look(
+impl SaveTarget {
+    /// Finds the target of a save. Fails if the checkpoint must not be saved there.
+    fn find(
         db: &Connection,
-        place: &Place,
+        request: &SaveRequest,
         execution: ExecutionRow,
         step: &StepRow,
     ) -> rows::Result<Self> {
-        let branch = branch_of(db, &place.execution, &execution, place.branch.as_ref())?;
+        let branch = branch_of(db, &request.execution, &execution, request.branch.as_ref())?;
         let attempts = rows::attempts(db, execution.id, step.step)?;
         let head = rows::head_of(db, branch.line)?;
-        let parent = match &place.parent {
-            Some(parent) if parent.execution == place.execution => {
+        let parent = match &request.parent {
+            Some(parent) if parent.execution == request.execution => {
                 let found = parent_row(db, &execution, &branch, parent)?;
-                Some((parent, found.ok_or_else(|| place.missing_parent(step))?))
+                Some((parent, found.ok_or_else(|| request.missing_parent(step))?))
             }
-            Some(_) => return Err(place.missing_parent(step)),
+            Some(_) => return Err(request.missing_parent(step)),
             None => None,
         };
         let newest = match attempts.as_slice() {
@@ -269,14 +285,14 @@ impl There {
             attempts => newest_on(&Lineage::of(db, branch.line)?, attempts).cloned(),
         };
         let next = match attempts.first() {
-            Some(last) if last.attempt == Attempt::LAST && place.attempt.is_none() => {
-                let execution = place.execution.clone();
+            Some(last) if last.attempt == Attempt::LAST && request.attempt.is_none() => {
+                let execution = request.execution.clone();
                 let key = CheckpointKey { execution, step: last.step, attempt: last.attempt };
                 return Err(StateError::Taken { key }.into());
             }
             last => last.map_or(Attempt::FIRST, |row| row.attempt.next()),
         };
-        let mut there = Self {
+        let mut target = Self {
             execution,
             head,
             newest: newest.as_ref().map(|row| row.attempt),
@@ -284,53 +300,53 @@ impl There {
             same: None,
             branch,
         };
-        let other = match place.attempt {
+        let other = match request.attempt {
             Some(attempt) => attempts.into_iter().find(|row| row.attempt == attempt),
             None => newest,
         };
         if let Some(other) = other {
             let key = CheckpointKey {
-                execution: place.execution.clone(),
+                execution: request.execution.clone(),
                 step: other.step,
                 attempt: other.attempt,
             };
             let follows = match &parent {
                 Some((_, row)) => other.parent == Some(row.id),
-                None => !place.is_first || other.parent.is_none(),
+                None => !request.is_first || other.parent.is_none(),
             };
             if other.digest == step.digest && other.point == step.point && follows {
-                let found = named(db, &there.execution, &key.id())?;
+                let found = named(db, &target.execution, &key.id())?;
                 let (row, is_newest) = found.expect("it was just read");
-                let record = rows::record(db, &place.execution, row, is_newest)?;
-                there.same = Some(SaveOutcome { record, is_new: false });
-                return Ok(there);
+                let record = rows::record(db, &request.execution, row, is_newest)?;
+                target.same = Some(SaveOutcome { record, is_new: false });
+                return Ok(target);
             }
-            if place.attempt.is_some() {
+            if request.attempt.is_some() {
                 return Err(StateError::Taken { key }.into());
             }
         }
         let is_expected = match &parent {
             Some((_, row)) => head == Some(row.id),
-            None => !place.is_first || head.is_none(),
+            None => !request.is_first || head.is_none(),
         };
         if is_expected {
-            return Ok(there);
+            return Ok(target);
         }
         let head = match head {
-            Some(head) => record_at(db, &place.execution, &there.execution, head)?,
+            Some(head) => record_at(db, &request.execution, &target.execution, head)?,
             None => None,
         };
         Err(StateError::Conflict {
-            id: place.id(step),
+            id: request.id(step),
             parent: parent.map(|(parent, _)| parent.clone()),
-            branch: there.branch.name,
+            branch: target.branch.name,
             head: head.map(|head| head.key.id()),
         }
         .into())
     }
 }
 
-impl Place {
+impl SaveRequest {
     fn id(&self, step: &StepRow) -> CheckpointId {
         let execution = self.execution.clone();
         CheckpointId { execution, step: step.step, attempt: self.attempt }
@@ -342,7 +358,7 @@ impl Place {
     }
 }
 
-/// A parent is looked for on the branch that is saved to.
+/// Finds a parent; without an attempt, the newest one on the branch that is saved to.
 fn parent_row(
     db: &Connection,
     execution: &ExecutionRow,
@@ -357,19 +373,19 @@ fn parent_row(
     Ok(newest_on(&lineage, &attempts).cloned())
 }
 
-/// Makes an execution with its first branch.
+/// Creates an execution with its first branch.
 pub(super) fn begin(
     db: &Connection,
     execution: &ExecutionId,
     branch: Option<BranchName>,
-) -> rows::Result<There> {
+) -> rows::Result<SaveTarget> {
     let id = rows::insert_execution(db, execution)?;
     let name = branch.unwrap_or_else(BranchName::main);
     let branch = rows::insert_branch(db, id, &name)?;
     let line = rows::insert_line(db, id, branch, None)?;
     rows::set_line(db, branch, line)?;
     rows::set_current(db, id, branch)?;
-    Ok(There {
+    Ok(SaveTarget {
         execution: ExecutionRow { id, branch, session: None },
         branch: BranchRow { id: branch, name, line },
         head: None,

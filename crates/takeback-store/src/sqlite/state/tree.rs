@@ -1,13 +1,14 @@
-//! JSON by structure: what of a value was kept before is named, not written again.
+//! JSON values by structure: a part that was saved before is referred to, not written again.
 //!
-//! A value that is short stands where it is used. A longer text is a *node*, one that is longer still
-//! a tree of nodes, cut where its contents say. A list or map that is longer than its parts make it
-//! is cut into *runs* of items, in a tree of which only the last branch changes when something is
-//! appended. A node is known by the digest of its value, and named by its number in the store.
+//! A short value is written inline. A longer text is a *node*; a still longer one is a tree of
+//! nodes, cut at places that depend on its contents. A list or map that is too long even with its
+//! long items as references is cut into *runs* of items, in a tree of which only the last branch
+//! changes on an append. A node is identified by the digest of its value and referred to by its
+//! number in the store.
 //!
-//! [`Kept`] is a value as it was last saved, in memory: to save the next one costs the comparison and
-//! what differs. How a value is cut depends on nothing but the value, so equal values have equal
-//! digests, whatever was saved before. `docs/design/store-format.md` has every byte.
+//! [`SavedValue`] is the last saved value in memory: saving the next one costs a comparison and the
+//! difference. How a value is cut depends only on the value, so equal values have equal digests,
+//! whatever was saved before. `docs/design/store-format.md` describes every byte.
 
 mod pieces;
 mod plain;
@@ -18,25 +19,26 @@ use serde_json::Value;
 use self::pieces::add_node;
 pub(crate) use self::pieces::{Body, NewNodes, Part, Pieces};
 use self::plain::plain_bytes;
-pub(crate) use self::read::{Broken, Fetch, Node, parts_of, read, unpack, verify};
+pub(crate) use self::read::{Fetch, Node, TreeError, parts_of, read, unpack, verify};
 use super::StateError;
 use crate::sqlite::varint::push_varint;
 
-/// What is shorter stands where it is used.
+/// Shorter values are written inline.
 const INLINE: usize = 1536;
 /// A run ends after this many items, or when it has grown to [`RUN_BYTES`].
 const RUN_ITEMS: usize = 32;
 const RUN_BYTES: usize = 1024;
-/// How many nodes a node of a tree names.
+/// The number of nodes that an inner node refers to.
 const FAN_OUT: usize = 32;
-/// What the number of a node counts for where it is decided how to cut.
+/// The size of a node's number in the computation of cuts. Fixed, so that cuts do not depend on
+/// actual numbers.
 const NUMBER: usize = 4;
 /// A text above this is cut into chunks.
 const CHUNKED_ABOVE: usize = 64 << 10;
 const CHUNK_MIN: usize = 4 << 10;
 const CHUNK_AVERAGE: usize = 16 << 10;
 const CHUNK_MAX: usize = 64 << 10;
-/// As deep as the parser of JSON goes.
+/// The nesting limit of the JSON parser.
 const DEEPEST: usize = 128;
 
 const NULL: u8 = 0;
@@ -48,15 +50,15 @@ const FLOAT: u8 = 5;
 const TEXT: u8 = 6;
 const LIST: u8 = 7;
 const MAP: u8 = 8;
-/// The depth of a tree and the nodes it begins with.
+/// Followed by the depth of the tree and its top nodes.
 const TEXT_TREE: u8 = 9;
 const LIST_TREE: u8 = 10;
 const MAP_TREE: u8 = 11;
 
 /// A value as it was last saved.
 #[derive(Debug)]
-pub(crate) enum Kept {
-    /// Short: written whole where it is used.
+pub(crate) enum SavedValue {
+    /// A short value, written inline.
     Plain(Box<[u8]>),
     Text {
         text: String,
@@ -72,44 +74,44 @@ pub(crate) struct Tree {
     parts: Vec<Part>,
 }
 
-/// A list, or a map by its keys, of which something lies in nodes.
+/// A list, or a map sorted by key, with at least one part in nodes.
 #[derive(Debug, Default)]
 pub(crate) struct Items {
     keyed: bool,
     items: Vec<Item>,
-    /// What the items count for, all together, where it is decided how to cut.
+    /// The size of all items together, for the computation of cuts.
     whole: usize,
-    /// Which way a list was compared last.
+    /// The direction of the last comparison of a list.
     backwards: bool,
-    /// None if the items, with what they name, are short enough to be written where they are used.
+    /// Empty if the items, with references, are short enough to be written inline.
     runs: Vec<Run>,
-    /// The levels of the tree above the runs, each of full groups but for its last.
+    /// The levels of the tree above the runs. All groups of a level are full except the last.
     upper: Vec<Vec<Part>>,
 }
 
 #[derive(Debug)]
 struct Item {
-    /// Of a list: empty.
+    /// Empty in a list.
     key: String,
-    value: Kept,
+    value: SavedValue,
 }
 
 #[derive(Debug)]
 struct Run {
     items: usize,
-    /// Whether nothing can be added to it.
+    /// Whether no item can be added to it.
     is_full: bool,
     part: Part,
 }
 
-impl Default for Kept {
+impl Default for SavedValue {
     fn default() -> Self {
         Self::Plain([NULL].into())
     }
 }
 
-impl Kept {
-    /// Whether it is `value`.
+impl SavedValue {
+    /// Whether it equals `value`.
     fn is(&self, value: &Value) -> bool {
         match (self, value) {
             (Self::Text { text, .. }, Value::String(other)) => text == other,
@@ -139,8 +141,8 @@ impl Kept {
         }
     }
 
-    /// Becomes `value`; whether it was anything else. `path` is for the error: where in the whole this
-    /// stands.
+    /// Becomes `value` and returns whether that was a change. `path` is the position in the whole
+    /// value, for errors.
     pub(crate) fn update(
         &mut self,
         value: &Value,
@@ -192,7 +194,7 @@ impl Kept {
         }
     }
 
-    /// What it counts for where it is decided how to cut.
+    /// Its size in the computation of cuts.
     fn size(&self) -> usize {
         match self {
             Self::Plain(bytes) => bytes.len(),
@@ -201,7 +203,7 @@ impl Kept {
         }
     }
 
-    /// About how much memory it takes.
+    /// An estimate of its memory use.
     pub(crate) fn footprint(&self) -> usize {
         let own = match self {
             Self::Plain(bytes) => bytes.len(),
@@ -216,7 +218,7 @@ impl Kept {
     }
 }
 
-/// Where in a whole a value stands: for errors, and so that nothing is nested without end.
+/// The position of a value in the whole, for errors and for the nesting limit.
 #[derive(Debug)]
 pub(crate) struct Path<'a> {
     pub(crate) above: Option<&'a Self>,
@@ -273,7 +275,7 @@ impl Items {
             }
         }
         for (at, value) in new.iter().enumerate().skip(common) {
-            let mut item = Item { key: String::new(), value: Kept::default() };
+            let mut item = Item { key: String::new(), value: SavedValue::default() };
             item.value.update(value, &mut path.below(Name::Index(at)), nodes)?;
             self.items.push(item);
         }
@@ -285,14 +287,14 @@ impl Items {
         Ok(!is_same)
     }
 
-    /// The places, in order, at which a list and its items differ, as far as both go.
+    /// The indexes, in order, at which a list and the saved items differ, up to the shorter length.
     fn differing(&mut self, new: &[Value]) -> Vec<usize> {
         let pairs = self.items.iter().zip(new).enumerate();
         let differs = |(at, (item, value)): (usize, (&Item, &Value))| {
             if item.value.is(value) { None } else { Some(at) }
         };
-        // A long list is more than a processor's cache holds: the end at which one comparison stops
-        // is where the next finds something in it.
+        // A long list exceeds the processor's cache: alternate the direction, so that a comparison
+        // starts where the last one ended.
         self.backwards = !self.backwards;
         if self.backwards {
             let mut found: Vec<usize> = pairs.rev().filter_map(differs).collect();
@@ -340,7 +342,7 @@ impl Items {
                 }
                 self.items.push(item);
             } else {
-                let mut item = Item { key: key.clone(), value: Kept::default() };
+                let mut item = Item { key: key.clone(), value: SavedValue::default() };
                 item.value.update(value, &mut path, nodes)?;
                 self.items.push(item);
                 same = same.min(at);
@@ -353,7 +355,7 @@ impl Items {
         Ok(!is_same)
     }
 
-    /// Cuts the items into runs, and those into a tree, where the first `same` items are as before.
+    /// Cuts the items into runs and those into a tree. The first `same` items are unchanged.
     fn cut(&mut self, same: usize, nodes: &mut NewNodes) {
         self.whole = self.items.iter().map(Item::size).sum();
         if self.whole <= INLINE {
@@ -476,7 +478,7 @@ fn group_node(group: &[Part], nodes: &mut NewNodes) -> Part {
     add_node(pieces, nodes)
 }
 
-/// The nodes of a text hold its bytes and nothing else.
+/// Cuts a text into nodes, which contain its bytes and nothing else.
 fn text_tree(text: &[u8], nodes: &mut NewNodes) -> Tree {
     let leaf = |bytes: &[u8], nodes: &mut NewNodes| {
         add_node(Pieces { bytes: bytes.to_vec(), parts: Vec::new() }, nodes)

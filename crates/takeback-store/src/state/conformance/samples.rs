@@ -1,4 +1,4 @@
-//! What the cases have in common: names, plain checkpoints, short questions.
+//! Helpers for the cases: names, plain checkpoints, short queries.
 
 use std::sync::LazyLock;
 
@@ -54,7 +54,7 @@ pub(super) fn new(execution: &ExecutionId, step: u32) -> NewCheckpoint<'_> {
     }
 }
 
-/// Saves what was not there: a step whose state is `{"is": text}`.
+/// Saves a new step whose state is `{"is": text}`.
 #[track_caller]
 pub(super) fn save(store: &dyn States, execution: &ExecutionId, step: u32, text: &str) -> Record {
     let values = state(json!({ "is": text }));
@@ -92,7 +92,7 @@ pub(super) fn places(records: &[Record]) -> Vec<(u32, u32)> {
     records.iter().map(|record| (record.key.step.0, record.key.attempt.0.get())).collect()
 }
 
-/// What [`save`] put into the checkpoint of an id, if there is one.
+/// The text that [`save`] put into the checkpoint with this id, if it exists.
 #[track_caller]
 pub(super) fn text_of(store: &dyn States, text: &str) -> Option<String> {
     let loaded = good(store.load(&id(text)))?;
@@ -100,10 +100,10 @@ pub(super) fn text_of(store: &dyn States, text: &str) -> Option<String> {
     Some(loaded.values.state["is"].as_str().expect("it was saved here").to_owned())
 }
 
-/// The place of the head of the current branch.
+/// The step and attempt of the head of the current branch.
 #[track_caller]
 pub(super) fn head(store: &dyn States, execution: &ExecutionId) -> Option<(u32, u32)> {
-    let record = good(store.head(execution, None)).expect("there is one").record?;
+    let record = good(store.head(execution, None)).expect("the execution exists").record?;
     assert_eq!(record.key.execution, *execution);
     Some((record.key.step.0, record.key.attempt.0.get()))
 }

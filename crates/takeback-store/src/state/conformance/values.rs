@@ -1,4 +1,4 @@
-//! What is kept under which name: any JSON, any name, documents.
+//! Values, names and documents: any JSON and any name must read back.
 
 use serde_json::{Map, Value, json};
 
@@ -7,7 +7,7 @@ use super::{Pair, good};
 use crate::id::PointId;
 use crate::state::{Category, DocumentKey, NewCheckpoint, States, Values};
 
-/// One of everything that JSON has.
+/// One of every kind of JSON value.
 fn every_value() -> Vec<Value> {
     let nested = |mut value: Value, wrap: fn(Value) -> Value| {
         for _ in 0..100 {
@@ -23,7 +23,7 @@ fn every_value() -> Vec<Value> {
         json!(i64::MIN),
         json!(i64::MAX),
         json!([0.1, 1e308, -1e-308, f64::MIN_POSITIVE, f64::EPSILON, 5e-324, 0.1 + 0.2]),
-        // Texts of 17 digits, of which not every parser makes the same number again.
+        // Numbers of 17 digits, which not every parser reads back exactly.
         json!([123_456_789.012_345_67, 2.225_073_858_507_201e-308, 9_007_199_254_740_993.0]),
         json!([1.0, 1, 1e21]),
         json!(""),
@@ -55,7 +55,7 @@ pub(super) fn any_json_reads_back([store, other]: Pair<'_>) {
         }
         assert!(!good(other.save(&made)).is_new, "{values:?}");
     }
-    // Equal to 0.0, and yet another number.
+    // Equal to 0.0, but a different number.
     let made = state(json!([-0.0]));
     good(store.save(&NewCheckpoint { values: &made, ..new(&execution, 1000) }));
     let loaded = good(other.load(&id("ckpt-e-1000"))).expect("it was saved");
@@ -105,7 +105,8 @@ pub(super) fn large_values_read_back([store, other]: Pair<'_>) {
     assert!(read.as_ref() == Some(&large[5]));
 }
 
-/// Names that would leave a folder, end a string, be another name's, or be too long for a file.
+/// Names that could leave a folder, end a string, collide with another name, or be too long for a
+/// file.
 fn hostile() -> Vec<String> {
     let long = "x".repeat(4 << 10);
     let mut names: Vec<_> = [
@@ -163,7 +164,7 @@ fn hostile() -> Vec<String> {
     .map(ToOwned::to_owned)
     .collect();
     names.extend([format!("{long}a"), format!("{long}b"), "é".repeat(2000), "x".repeat(16 << 10)]);
-    // Around what a file's name can have.
+    // Lengths around the limit of a file name.
     let lengths = [199, 200, 201, 206, 209, 220, 239, 240, 245, 250, 251, 255, 256];
     names.extend(lengths.map(|length| "y".repeat(length)));
     names
@@ -240,7 +241,7 @@ pub(super) fn documents_are_kept_by_category_and_key([store, other]: Pair<'_>) {
     assert_eq!(keys(other, Category::History), kept);
     assert_eq!(keys(other, Category::Config), names);
 
-    // Any JSON is a document, also one that looks like something else.
+    // Any JSON is a document, even one that looks like a file of ours.
     let odd = document("odd");
     for value in every_value() {
         good(store.put_document(Category::Config, &odd, &value));

@@ -1,13 +1,13 @@
-//! A process that ends at any moment leaves states that read as before or as after, and that can be
-//! gone on with.
+//! A process that ends at any moment leaves states that read as before or as after, and that can
+//! still be used.
 
 use takeback_store::RewindId;
 
 use super::*;
 use crate::crash::stopped;
 
-/// All that can be asked.
-fn told(states: &JsonStates) -> String {
+/// Everything that can be queried, as text.
+fn dump(states: &JsonStates) -> String {
     let e = execution("e");
     let all = page(states, "e", ListScope::All);
     let mut texts = Vec::new();
@@ -61,30 +61,30 @@ fn sample(dir: &Path) -> JsonStates {
     states
 }
 
-/// Stops `work` at every point: what is told is what was told before or what is told after, and once
-/// after, always. `work` can be repeated from any, with the same end.
+/// Stops `work` at every crash point. The states must read as before or as after, and as after from
+/// the first point on where they do. Repeating `work` must always lead to the same end.
 fn at_every_point(what: &str, least: u64, work: impl Fn(&JsonStates)) {
     let (before, after) = {
         let dir = tempfile::tempdir().unwrap();
         let states = sample(dir.path());
-        let before = told(&states);
+        let before = dump(&states);
         work(&states);
-        (before, told(&states))
+        (before, dump(&states))
     };
     let mut is_done = false;
     for n in 1.. {
         let dir = tempfile::tempdir().unwrap();
         let states = sample(dir.path());
         let reached = stopped(n, || work(&states));
-        let seen = told(&states);
+        let seen = dump(&states);
         assert!(seen == before || seen == after, "{what}, point {n}, {reached:?}: {seen}");
         let done = seen == after && before != after;
         assert!(done || !is_done, "{what}, point {n}: not done any more");
         is_done = done;
         assert_eq!(states.check().unwrap(), Vec::<String>::new(), "{what}, point {n}");
-        assert_eq!(told(&JsonStates::at(dir.path().join("persistence"))), seen);
+        assert_eq!(dump(&JsonStates::at(dir.path().join("persistence"))), seen);
         work(&states);
-        assert_eq!(told(&states), after, "{what}, point {n}, repeated");
+        assert_eq!(dump(&states), after, "{what}, point {n}, repeated");
         save(&states, "e", 9, "on").unwrap();
         states.collect().unwrap();
         assert_eq!(states.check().unwrap(), Vec::<String>::new(), "{what}, point {n}");
@@ -99,7 +99,7 @@ fn at_every_point(what: &str, least: u64, work: impl Fn(&JsonStates)) {
 }
 
 #[test]
-fn a_save_that_is_cut_off_is_done_or_not_done() {
+fn an_interrupted_save_is_done_or_not_done() {
     let again = |step: u32, text: &'static str| {
         move |states: &JsonStates| drop(save(states, "e", step, text).unwrap())
     };
@@ -111,7 +111,7 @@ fn a_save_that_is_cut_off_is_done_or_not_done() {
 }
 
 #[test]
-fn a_move_that_is_cut_off_is_done_or_not_done() {
+fn an_interrupted_move_is_done_or_not_done() {
     let e = execution("e");
     for target in ["ckpt-e-1.a1", "ckpt-e-4.a1", "ckpt-e-3.a2", "ckpt-e-3.a3"] {
         let key = key(target);
@@ -130,7 +130,7 @@ fn a_move_that_is_cut_off_is_done_or_not_done() {
 }
 
 #[test]
-fn a_deletion_that_is_cut_off_is_done_or_not_done() {
+fn an_interrupted_deletion_is_done_or_not_done() {
     for target in ["ckpt-e-3.a3", "ckpt-e-3.a1", "ckpt-e-2.a1"] {
         let key = key(target);
         at_every_point(target, 8, |states| {
@@ -148,7 +148,7 @@ fn a_deletion_that_is_cut_off_is_done_or_not_done() {
 }
 
 #[test]
-fn what_is_noted_is_noted_or_not() {
+fn an_interrupted_manifest_write_is_done_or_not_done() {
     let e = execution("e");
     let intent = json!({ "to": "x" });
     at_every_point("an intent", 3, |states| {
@@ -166,9 +166,9 @@ fn what_is_noted_is_noted_or_not() {
     });
 }
 
-/// What lies aside under the name of what is to be saved is not taken for it.
+/// A set-aside file with the name of a pending save must not count as that save.
 #[test]
-fn a_save_in_the_place_of_what_is_damaged_is_done_or_not_done() {
+fn an_interrupted_save_over_a_damaged_file_is_done_or_not_done() {
     let e = execution("e");
     let mut heads = Vec::new();
     for n in 1.. {
@@ -189,7 +189,7 @@ fn a_save_in_the_place_of_what_is_damaged_is_done_or_not_done() {
     assert_eq!(heads, ["ckpt-e-3.a3", "ckpt-e-2.a2"]);
 }
 
-/// A success that was cut off leaves the count of the retries as it was.
+/// An interrupted success leaves the retry count as it was.
 #[test]
 fn retries_are_counted_over_a_crash() {
     let e = execution("e");
@@ -213,7 +213,7 @@ fn retries_are_counted_over_a_crash() {
     }
 }
 
-/// The book says what will be there, and what is there says whether it is.
+/// The manifest announces the save; the checkpoint's file proves it.
 #[test]
 fn a_save_reaches_the_disk_in_this_order() {
     use takeback_store::disk::CrashPoint::{Link, Overwrite, Replace, Sync, WriteBeside};

@@ -1,4 +1,4 @@
-//! A damaged file is set aside and named, and the rest goes on.
+//! A damaged file is set aside and reported, and everything else still works.
 
 use super::*;
 
@@ -34,7 +34,7 @@ fn assert_named(states: &JsonStates, path: &Path, bytes: &[u8]) {
     assert_eq!(executions.executions.len(), 1);
     assert_eq!(executions.damaged[0].what, path.display().to_string());
     assert_eq!(states.check().unwrap().len(), 1);
-    // The step can be saved anew; what is damaged keeps its number.
+    // The step can be saved again; the damaged attempt keeps its number.
     assert_eq!(save(states, "e", 2, "anew").unwrap().key, key("ckpt-e-2.a2"));
     assert_eq!(text_of(states, "ckpt-e-2").as_deref(), Some("anew"));
     let damaged = states.load(&id("ckpt-e-2.a1"));
@@ -43,7 +43,7 @@ fn assert_named(states: &JsonStates, path: &Path, bytes: &[u8]) {
 }
 
 #[test]
-fn whatever_is_wrong_with_it_it_is_set_aside_and_named() {
+fn any_damaged_file_is_set_aside_and_reported() {
     let fields = |change: &dyn Fn(&mut Value)| {
         let (_dir, _states, path) = sample();
         let mut file: Value = serde_json::from_slice(&fs::read(path).unwrap()).unwrap();
@@ -101,7 +101,7 @@ fn no_bit_flips_and_no_end_goes_missing_unnoticed() {
     let mut look = |bytes: &[u8]| {
         fs::write(&path, bytes).unwrap();
         match states.load(&id("ckpt-e-2")) {
-            // White space that is other white space.
+            // One kind of white space became another.
             Ok(same) => assert_eq!(same, loaded),
             Err(StateError::Damaged { .. }) => noticed += 1,
             Err(StateError::Newer { .. }) if bytes.len() == whole.len() => noticed += 1,
@@ -119,7 +119,7 @@ fn no_bit_flips_and_no_end_goes_missing_unnoticed() {
             look(&flipped);
         }
     }
-    // All but the line's end at the end.
+    // Any truncation except of the final newline.
     for length in 0..whole.len() - 1 {
         look(&whole[..length]);
     }
@@ -139,9 +139,9 @@ fn several_can_be_set_aside_under_one_name() {
 }
 
 #[test]
-fn a_damaged_head_is_passed_over_as_if_it_had_been_deleted() {
+fn a_damaged_head_is_skipped_as_if_deleted() {
     type Look = fn(&JsonStates);
-    // Whoever comes first finds it damaged, and sets it aside.
+    // The first operation that reads it finds the damage and sets it aside.
     let first: [Look; 6] = [
         |_| {},
         |states| drop(states.head(&execution("e"), None).unwrap()),
@@ -209,7 +209,7 @@ fn a_damaged_head_is_passed_over_as_if_it_had_been_deleted() {
 }
 
 #[test]
-fn a_damaged_head_is_passed_over_also_while_somebody_writes() {
+fn a_damaged_head_is_skipped_while_another_process_writes() {
     let (dir, states, path) = sample();
     let path = path.with_file_name("ckpt-e-3.json");
     fs::write(&path, "{").unwrap();
@@ -225,7 +225,7 @@ fn a_damaged_head_is_passed_over_also_while_somebody_writes() {
 }
 
 #[test]
-fn a_damaged_head_goes_back_to_the_attempt_before_it() {
+fn a_damaged_head_falls_back_to_the_previous_attempt() {
     let (_dir, states, path) = sample();
     save(&states, "e", 3, "again").unwrap();
     fs::write(path.with_file_name("ckpt-e-3.json"), "{").unwrap();
@@ -234,7 +234,7 @@ fn a_damaged_head_goes_back_to_the_attempt_before_it() {
 }
 
 #[test]
-fn an_execution_whose_only_checkpoint_is_damaged_stands_nowhere_and_can_be_deleted() {
+fn an_execution_with_only_a_damaged_checkpoint_has_no_head_and_can_be_deleted() {
     let (dir, states) = states();
     let e = execution("e");
     save(&states, "e", 1, "one").unwrap();
@@ -263,7 +263,7 @@ fn an_older_attempt_that_is_damaged_leaves_the_newest() {
 }
 
 #[test]
-fn a_damaged_execution_is_known_by_its_checkpoints_and_its_effects_by_nobody() {
+fn a_damaged_manifest_is_rebuilt_and_its_effects_are_unknown() {
     let (dir, states, _) = sample();
     let e = execution("e");
     save(&states, "e", 2, "again").unwrap();
@@ -273,9 +273,10 @@ fn a_damaged_execution_is_known_by_its_checkpoints_and_its_effects_by_nobody() {
     let (key_of, time) = ("mail", Timestamp(1));
     let effect = NewEffect { execution: &e, key: key_of, step: None, intent: &intent, time };
     states.declare_effect(&effect).unwrap();
-    let told = || (page(&states, "e", ListScope::Branch(None)), page(&states, "e", ListScope::All));
+    let pages =
+        || (page(&states, "e", ListScope::Branch(None)), page(&states, "e", ListScope::All));
     let head = || states.head(&e, None).map(|head| head.unwrap().record);
-    let before = (told(), head().unwrap());
+    let before = (pages(), head().unwrap());
     let book = persistence(&dir).join("execution/e.json");
     let mut bytes = fs::read(&book).unwrap();
     let middle = bytes.len() / 2;
@@ -287,13 +288,13 @@ fn a_damaged_execution_is_known_by_its_checkpoints_and_its_effects_by_nobody() {
     let aside = book.with_file_name("e.json.damaged-1");
     assert_eq!(fs::read(&aside).unwrap(), bytes);
 
-    assert_eq!((told(), head().unwrap()), before);
+    assert_eq!((pages(), head().unwrap()), before);
     assert_eq!(states.executions().unwrap().damaged.len(), 1);
     assert_eq!(save(&states, "e", 2, "on").unwrap().key, key("ckpt-e-2.a4"));
     assert_eq!(places(&page(&states, "e", ListScope::Branch(None))), [(1, 1), (2, 4)]);
     move_to(&states, "ckpt-e-3.a1");
     assert_eq!(places(&page(&states, "e", ListScope::Branch(None))), [(1, 1), (2, 1), (3, 1)]);
-    // Whether mail was sent nobody can say, until somebody decides that nobody must.
+    // Whether mail was sent is unknown, until the user removes the file that was set aside.
     for refused in [states.effects(&e).map(drop), states.declare_effect(&effect).map(drop)] {
         assert!(matches!(refused, Err(StateError::Damaged { .. })), "{refused:?}");
     }
@@ -303,7 +304,7 @@ fn a_damaged_execution_is_known_by_its_checkpoints_and_its_effects_by_nobody() {
 }
 
 #[test]
-fn a_newer_format_is_named_and_left_alone() {
+fn a_newer_format_is_reported_and_left_alone() {
     let (dir, states, path) = sample();
     let book = persistence(&dir).join("execution/e.json");
     let newer = |path: &Path| {

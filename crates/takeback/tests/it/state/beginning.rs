@@ -35,7 +35,7 @@ fn one_of_eight_makes_the_first_step(user: &User) {
     assert_eq!((codes(0), codes(4)), (1, 7), "{outputs:#?}");
     for refused in outputs.iter().filter(|one| one.status.code() == Some(4)) {
         let told = String::from_utf8_lossy(&refused.stderr);
-        let expected = "ckpt-e-1 was to be the first, but branch main stands at ckpt-e-1.a1";
+        let expected = "ckpt-e-1 must be the first, but branch main is at ckpt-e-1.a1";
         assert!(told.contains(expected), "{told}");
     }
     let listed = user.json(&["state", "list", "e", "--all"]);
@@ -69,7 +69,7 @@ fn without_the_word_a_parent_that_is_null_expects_nothing() {
     let refused = user.save(1, &first(2));
     assert_eq!(refused.code, 4);
     insta::assert_snapshot!(refused.err, @"
-    takeback: ckpt-e-1 was to be the first, but branch main stands at ckpt-e-1.a2
+    takeback: ckpt-e-1 must be the first, but branch main is at ckpt-e-1.a2
       Another process saved in the meantime: `takeback state list` shows the newest checkpoint.
     ");
 }

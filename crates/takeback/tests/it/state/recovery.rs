@@ -92,7 +92,7 @@ fn a_step_is_tried_again_only_so_often_over_all_restarts() {
     let answer = user.takeback(&again);
     assert_eq!(answer.code, 1);
     insta::assert_snapshot!(answer.err, @"
-    takeback: step 2 of execution e was retried 3 times, which is the most
+    takeback: step 2 of execution e was retried 3 times, which is the limit
       Raise --max-retries to try again; a success of the step resets the count.
     ");
     let more = [&again[..], &["--max-retries", "4"]].concat();
@@ -154,7 +154,7 @@ fn an_intention_is_withdrawn_but_not_what_happened() {
     let none = effect(&["--receipt"], "1");
     assert_eq!(
         (none.code, none.err.as_str()),
-        (1, "takeback: execution e never intended the effect \"k\"\n")
+        (1, "takeback: execution e never declared the effect \"k\"\n")
     );
     assert_eq!(effect(&["--withdraw"], "").code, 1);
     assert_eq!(effect(&[], "1").code, 0);

@@ -74,7 +74,7 @@ fn the_same_again_is_nothing_new_and_other_content_is_the_next_attempt() {
     let other = user.save(1, &json!({ "attempt": 1, "state": 3 }));
     assert_eq!(other.code, 4, "{other:?}");
     insta::assert_snapshot!(other.err, @"
-    takeback: ckpt-e-1.a1 is there already, with other content
+    takeback: ckpt-e-1.a1 already exists with different content
       Another process saved in the meantime: `takeback state list` shows the newest checkpoint.
     ");
 }
@@ -86,13 +86,13 @@ fn only_who_knows_the_head_goes_on_from_it() {
     let late = user.save(3, &json!({ "parent": "ckpt-e-1" }));
     assert_eq!(late.code, 4, "{late:?}");
     insta::assert_snapshot!(late.err, @"
-    takeback: ckpt-e-3 was to follow ckpt-e-1, but branch main stands at ckpt-e-2.a1
+    takeback: ckpt-e-3 must follow ckpt-e-1, but branch main is at ckpt-e-2.a1
       Another process saved in the meantime: `takeback state list` shows the newest checkpoint.
     ");
     assert_eq!(user.save(3, &json!({ "parent": "ckpt-e-2" })).code, 0);
     let lost = user.save(4, &json!({ "parent": "ckpt-e-9" }));
     assert_eq!(lost.code, 1, "{lost:?}");
-    assert!(lost.err.contains("the parent ckpt-e-9 of ckpt-e-4 is not there"), "{lost:?}");
+    assert!(lost.err.contains("the parent ckpt-e-9 of ckpt-e-4 does not exist"), "{lost:?}");
 }
 
 #[test]
@@ -216,7 +216,7 @@ fn steps_among_events_are_answered_and_a_bad_one_does_not_end_the_stream() {
     {"ok":false,"event":"step","error":"the field execution_id is missing"}
     {"ok":false,"event":"step","error":"the number 18446744073709551616 at /checkpoint/state does not fit 64 bits and would be rounded"}
     {"ok":false,"event":"step","error":"the session of the event is \"s\", that of its checkpoint \"other\""}
-    {"ok":false,"event":"step","error":"the parent ckpt-e-7 of ckpt-e-2 is not there"}
+    {"ok":false,"event":"step","error":"the parent ckpt-e-7 of ckpt-e-2 does not exist"}
     {"ok":false,"error":"not an event: missing field `checkpoint`"}
     {"ok":true,"event":"step","seq":1,"point":"LONG-ID","notCaptured":[],"id":"ckpt-e-1","attempt":2}
     "#);

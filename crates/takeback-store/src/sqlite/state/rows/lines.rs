@@ -74,7 +74,7 @@ pub(in crate::sqlite::state) fn set_line(db: &Connection, branch: i64, line: i64
     Ok(())
 }
 
-/// A line that begins after a step, or at the beginning.
+/// Adds a line that begins after a step, or that is the first.
 pub(in crate::sqlite::state) fn insert_line(
     db: &Connection,
     execution: i64,
@@ -88,7 +88,7 @@ pub(in crate::sqlite::state) fn insert_line(
     Ok(insert.insert(params![execution, branch, parent, forked_at])?)
 }
 
-/// The branch that a rewind moved, the line it left, and the one it went to.
+/// The branch that a rewind moved, the line it left and the line it moved to.
 pub(in crate::sqlite::state) fn head_move(
     db: &Connection,
     execution: i64,
@@ -133,7 +133,7 @@ pub(in crate::sqlite::state) fn set_head(db: &Connection, line: i64, head: i64) 
     Ok(())
 }
 
-/// The lines that lead to the end of one, each with the last step that counts on it.
+/// The chain of lines from one line to the first, each with the last step that belongs to it.
 #[derive(Debug, Clone, Default)]
 pub(in crate::sqlite::state) struct Lineage(Vec<(i64, i64)>);
 
@@ -147,7 +147,7 @@ impl Lineage {
                 .query_row([at], |row| Ok((row.get::<_, Option<i64>>(0)?, row.get(1)?)))
                 .optional()?;
             let Some((Some(parent), Some(until))) = row else { return Ok(Self(lines)) };
-            // A parent is older than its child: so this ends.
+            // A parent is older than its child; anything else is damage and would loop.
             if parent >= at {
                 return Err(damaged(format!("line {at}"), "it begins on a later one"));
             }
@@ -157,8 +157,8 @@ impl Lineage {
     }
 
     pub(in crate::sqlite::state) fn has(&self, step: &StepRow) -> bool {
-        // A line may be left and come back to: only the nearest visit counts, and a cut further up
-        // the way cuts off all that is behind it.
+        // A line may occur more than once: only its nearest occurrence counts, and each fork also
+        // limits everything after it.
         let mut most = i64::MAX;
         self.0.iter().any(|(line, until)| {
             most = most.min(*until);

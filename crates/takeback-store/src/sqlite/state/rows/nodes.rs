@@ -1,4 +1,4 @@
-//! Rows of nodes, and the walks over every step that collecting and checking need.
+//! Rows of nodes, and the walks over all steps for collection and checks.
 
 use rusqlite::{Connection, params};
 
@@ -6,7 +6,7 @@ use super::{Result, STEP, StepRow, name, step_row};
 use crate::sqlite::state::tree::NewNodes;
 use crate::state::ExecutionId;
 
-/// Gives every node its number: that of an equal one, or a new one.
+/// Stores new nodes and sets their numbers; an equal node that exists is reused.
 pub(in crate::sqlite::state) fn keep_nodes(db: &Connection, new: NewNodes) -> Result<()> {
     let mut select = db.prepare_cached("SELECT id, rest FROM node WHERE start = ?")?;
     let mut insert = db.prepare_cached("INSERT INTO node (start, rest, body) VALUES (?, ?, ?)")?;
@@ -31,19 +31,19 @@ pub(in crate::sqlite::state) fn keep_nodes(db: &Connection, new: NewNodes) -> Re
     Ok(())
 }
 
-/// How many steps have ever been deleted. The number of one that was may be that of another since.
+/// The number of steps ever deleted. The row number of a deleted step may be reused.
 pub(in crate::sqlite::state) fn deleted(db: &Connection) -> Result<i64> {
     let mut select = db.prepare_cached("SELECT steps_deleted FROM meta")?;
     Ok(select.query_row([], |row| row.get(0))?)
 }
 
-/// How often nodes have been swept.
+/// The number of sweeps so far.
 pub(in crate::sqlite::state) fn sweeps(db: &Connection) -> Result<i64> {
     let mut select = db.prepare_cached("SELECT state_sweeps FROM meta")?;
     Ok(select.query_row([], |row| row.get(0))?)
 }
 
-/// The bodies of steps after one, and of all documents.
+/// Passes the bodies of the steps after one, and of all documents, to `take`.
 pub(in crate::sqlite::state) fn each_body(
     db: &Connection,
     after: i64,
@@ -64,7 +64,7 @@ pub(in crate::sqlite::state) fn each_body(
     Ok(last)
 }
 
-/// Every step with its execution, to be looked at.
+/// Passes every step with its execution to `take`.
 pub(in crate::sqlite::state) fn each_step(
     db: &Connection,
     take: &mut dyn FnMut(Result<(ExecutionId, StepRow)>),
@@ -99,6 +99,7 @@ pub(in crate::sqlite::state) fn sweep(
     for id in unused {
         delete.execute([id])?;
     }
+    // In the same transaction: handles compare the count before they reuse the number of a node.
     db.execute("UPDATE meta SET state_sweeps = state_sweeps + 1", [])?;
     Ok(())
 }

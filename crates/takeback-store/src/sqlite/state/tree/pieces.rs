@@ -1,4 +1,4 @@
-//! Nodes, and bytes that name nodes.
+//! Nodes, and bytes that refer to nodes.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -7,7 +7,7 @@ use super::NUMBER;
 use crate::blob::{Digest, compress};
 use crate::sqlite::varint::push_varint;
 
-/// A node, by its digest, and by its number once it has one.
+/// A reference to a node: its digest, and its number once it has one.
 #[derive(Debug, Clone)]
 pub(crate) struct Part {
     pub(crate) digest: Digest,
@@ -19,7 +19,7 @@ impl Part {
         Self { digest, number: Arc::new(AtomicU64::new(0)) }
     }
 
-    /// Whoever writes the node into a store says which number it has there.
+    /// Sets the number that the node got in the store.
     pub(crate) fn set_number(&self, number: u64) {
         self.number.store(number, Ordering::Release);
     }
@@ -38,14 +38,14 @@ pub(crate) struct NewNode {
 
 #[derive(Debug)]
 pub(crate) enum Body {
-    /// As it will lie in the store.
+    /// Packed for the store.
     Packed(Vec<u8>),
-    /// Names others, whose numbers must be known first.
+    /// Refers to other nodes, whose numbers must be known first.
     Naming(Pieces),
 }
 
 impl Body {
-    /// As it lies in the store. All nodes that it names must have their numbers.
+    /// The packed bytes. All nodes that it refers to must have numbers.
     pub(crate) fn packed(self) -> Vec<u8> {
         match self {
             Self::Packed(bytes) => bytes,
@@ -54,11 +54,11 @@ impl Body {
     }
 }
 
-/// Bytes with the names of nodes in between.
+/// Bytes with references to nodes in between.
 #[derive(Debug, Default, Clone)]
 pub(crate) struct Pieces {
     pub(super) bytes: Vec<u8>,
-    /// Each with the place in `bytes` before which it stands.
+    /// Each with the offset in `bytes` at which it is inserted.
     pub(super) parts: Vec<(usize, Part)>,
 }
 
@@ -71,7 +71,7 @@ impl Pieces {
         self.bytes.len() + NUMBER * self.parts.len()
     }
 
-    /// Of the bytes, with the digest of each node where it is named.
+    /// Hashes the bytes, with the digest of each node in place of its number.
     pub(crate) fn digest_into(&self, hasher: &mut blake3::Hasher) {
         let mut done = 0;
         for (at, part) in &self.parts {
@@ -88,7 +88,7 @@ impl Pieces {
         Digest(*hasher.finalize().as_bytes())
     }
 
-    /// Packed at once if that can be: so it is not left to the one who writes for all.
+    /// Packs now if possible, so that the thread that writes for all does not have to.
     pub(crate) fn into_body(self) -> Body {
         if self.parts.is_empty() {
             Body::Packed(pack(&self.bytes, COMPRESSED_FROM))
@@ -97,7 +97,7 @@ impl Pieces {
         }
     }
 
-    /// The bytes, with the number of each node where it is named. All must have theirs.
+    /// The bytes with the numbers of nodes. All nodes must have numbers.
     pub(super) fn numbered(&self) -> Vec<u8> {
         let mut out = Vec::with_capacity(self.size());
         let mut done = 0;
@@ -111,13 +111,13 @@ impl Pieces {
     }
 }
 
-/// The nodes that saving a value makes, in an order in which each comes after those that it names.
+/// The nodes that saving a value creates. Each comes after the ones that it refers to.
 #[derive(Debug, Default)]
 pub(crate) struct NewNodes {
     pub(crate) nodes: Vec<NewNode>,
-    /// How many bytes they hold, before they are packed.
+    /// Their total size before packing.
     pub(crate) bytes: usize,
-    /// Where a value is written to be compared.
+    /// A buffer for encoding a value to compare it.
     pub(super) scratch: Vec<u8>,
 }
 
@@ -130,12 +130,12 @@ pub(super) fn add_node(pieces: Pieces, nodes: &mut NewNodes) -> Part {
 
 pub(super) const RAW: u8 = 0;
 pub(super) const ZSTD: u8 = 1;
-/// To compress a shorter body costs a tenth of a wait for the disk and saves less than a page.
+/// Compressing a shorter body costs a tenth of a wait for the disk and saves less than a page.
 pub(super) const COMPRESSED_FROM: usize = 1200;
-/// What names nodes repeats itself: the keys of a list's maps.
+/// A lower limit for bodies that refer to nodes, because they repeat the keys of a list's maps.
 const NAMING_COMPRESSED_FROM: usize = 200;
 
-/// A body as it lies in the store.
+/// Packs a body for the store.
 pub(super) fn pack(bytes: &[u8], compressed_from: usize) -> Vec<u8> {
     let compressed = if bytes.len() >= compressed_from { compress(bytes) } else { None };
     let mut out = Vec::with_capacity(bytes.len() + 4);

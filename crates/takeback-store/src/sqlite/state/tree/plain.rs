@@ -1,11 +1,11 @@
-//! Short values, written whole where they are used.
+//! Short values, written inline.
 
 use serde_json::{Number, Value};
 
 use super::{DEEPEST, FALSE, FLOAT, INLINE, LIST, MAP, NEGATIVE, NULL, TEXT, TRUE, UNSIGNED};
 use crate::sqlite::varint::push_varint;
 
-/// Writes a value whole, if it is short and not nested too deep; whether it was.
+/// Writes a value inline if it is short and not nested too deeply; returns whether it did.
 pub(super) fn plain_bytes(value: &Value, depth: usize, out: &mut Vec<u8>) -> bool {
     if depth > DEEPEST {
         return false;

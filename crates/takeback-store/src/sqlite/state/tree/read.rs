@@ -1,4 +1,4 @@
-//! Reading a value back, and verifying it: every digest is computed again from what was read.
+//! Reads and verifies values: every digest is computed again from what was read.
 
 use std::collections::HashMap;
 use std::ops::Range;
@@ -12,50 +12,50 @@ use super::{
 use crate::blob::{Digest, decompress};
 use crate::sqlite::varint::take_varint;
 
-/// Where nodes come from.
+/// A source of nodes.
 pub(crate) trait Fetch {
-    type Error: From<Broken>;
+    type Error: From<TreeError>;
 
     fn node(&mut self, number: u64) -> Result<Node, Self::Error>;
 }
 
-/// A node as it was found.
+/// A node as it was read.
 #[derive(Debug, Clone)]
 pub(crate) struct Node {
-    /// As it should be.
+    /// The digest that it should have.
     pub(crate) digest: Digest,
-    /// As it was before it was packed.
+    /// The unpacked body.
     pub(crate) body: Vec<u8>,
-    /// Whether the digest is known to be that of the body.
+    /// Whether the digest was compared with the body.
     pub(crate) is_verified: bool,
 }
 
 impl Node {
-    pub(crate) fn unpacked(digest: Digest, packed: &[u8]) -> Result<Self, Broken> {
-        let body = unpack(packed).ok_or(Broken::Bytes("a node of it cannot be unpacked"))?;
+    pub(crate) fn unpacked(digest: Digest, packed: &[u8]) -> Result<Self, TreeError> {
+        let body = unpack(packed).ok_or(TreeError::Bytes("a node of it cannot be unpacked"))?;
         Ok(Self { digest, body, is_verified: false })
     }
 
-    /// Of one whose body is all that it is.
-    pub(crate) fn verified(self, number: u64) -> Result<Self, Broken> {
+    /// Verifies a node that refers to no other nodes.
+    pub(crate) fn verified(self, number: u64) -> Result<Self, TreeError> {
         let (expected, found) = (self.digest, Digest::of(&self.body));
         if found != expected {
-            return Err(Broken::Digest { number, expected, found });
+            return Err(TreeError::Digest { number, expected, found });
         }
         Ok(Self { is_verified: true, ..self })
     }
 }
 
-/// Why what was read is not what was written.
+/// Why a value that was read is not the one that was written.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Broken {
-    /// A node has another digest than its contents.
+pub(crate) enum TreeError {
+    /// The digest of a node does not match its contents.
     Digest {
         number: u64,
         expected: Digest,
         found: Digest,
     },
-    /// A node names one that can only have come later.
+    /// A node refers to one with a higher number, which can only have been written later.
     Order {
         number: u64,
         below: u64,
@@ -63,7 +63,7 @@ pub(crate) enum Broken {
     Bytes(&'static str),
 }
 
-impl std::fmt::Display for Broken {
+impl std::fmt::Display for TreeError {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
             Self::Digest { number, expected, found } => {
@@ -75,7 +75,7 @@ impl std::fmt::Display for Broken {
     }
 }
 
-/// Reads `count` values that stand one after another, and feeds what they are to `hasher`.
+/// Reads `count` consecutive values and hashes them into `hasher`.
 pub(crate) fn read<F: Fetch>(
     body: &[u8],
     count: usize,
@@ -88,8 +88,8 @@ pub(crate) fn read<F: Fetch>(
     Ok(values)
 }
 
-/// The numbers of the nodes that some values name, each with whether it holds text and nothing else.
-/// `is_new` says of each whether it has not been met before; of those that have, nothing more is asked.
+/// Visits the nodes that some values refer to. `is_new` gets each number and whether the node is
+/// pure text; it returns false for a node that it has seen, which is then not read again.
 pub(crate) fn parts_of<F: Fetch>(
     body: &[u8],
     fetch: &mut F,
@@ -102,8 +102,8 @@ pub(crate) fn parts_of<F: Fetch>(
     Ok(())
 }
 
-/// Verifies `count` values as [`read`] does, without making them, and each node once: `known` are the
-/// digests of those that have been verified.
+/// Verifies `count` values like [`read`], without building them, and each node once: `known` has
+/// the digests of verified nodes.
 pub(crate) fn verify<F: Fetch>(
     body: &[u8],
     count: usize,
@@ -118,7 +118,7 @@ pub(crate) fn verify<F: Fetch>(
     Ok(reader.end(hasher)?)
 }
 
-/// A body as it was before it was packed.
+/// Unpacks a body; `None` if it is damaged.
 pub(crate) fn unpack(packed: &[u8]) -> Option<Vec<u8>> {
     match packed.split_first()? {
         (&RAW, bytes) => Some(bytes.to_vec()),
@@ -137,13 +137,13 @@ pub(crate) fn unpack(packed: &[u8]) -> Option<Vec<u8>> {
 struct Reader<'a> {
     bytes: &'a [u8],
     at: usize,
-    /// How far the hasher has been fed.
+    /// The offset up to which bytes were hashed.
     hashed: usize,
-    /// The number of the node that is read: those that it names came before it.
+    /// The number of this node. It may only refer to lower numbers, which rules out cycles.
     number: u64,
 }
 
-const TORN: Broken = Broken::Bytes("it ends too early");
+const TORN: TreeError = TreeError::Bytes("it ends too early");
 
 impl<'a> Reader<'a> {
     fn new(bytes: &'a [u8], number: u64) -> Self {
@@ -154,39 +154,40 @@ impl<'a> Reader<'a> {
         self.at == self.bytes.len()
     }
 
-    fn end(&self, hasher: &mut blake3::Hasher) -> Result<(), Broken> {
+    fn end(&self, hasher: &mut blake3::Hasher) -> Result<(), TreeError> {
         if !self.is_at_end() {
-            return Err(Broken::Bytes("something follows its end"));
+            return Err(TreeError::Bytes("something follows its end"));
         }
         hasher.update(&self.bytes[self.hashed..]);
         Ok(())
     }
 
-    fn byte(&mut self) -> Result<u8, Broken> {
+    fn byte(&mut self) -> Result<u8, TreeError> {
         let byte = *self.bytes.get(self.at).ok_or(TORN)?;
         self.at += 1;
         Ok(byte)
     }
 
-    fn varint(&mut self) -> Result<u64, Broken> {
+    fn varint(&mut self) -> Result<u64, TreeError> {
         let (value, rest) = take_varint(&self.bytes[self.at..]).ok_or(TORN)?;
         self.at = self.bytes.len() - rest.len();
         Ok(value)
     }
 
-    /// How many of something follow, each of at least one byte.
-    fn count(&mut self) -> Result<usize, Broken> {
+    /// The number of items that follow. Each has at least one byte, so a count beyond the remaining
+    /// bytes is damage.
+    fn count(&mut self) -> Result<usize, TreeError> {
         let count = usize::try_from(self.varint()?).ok();
         count.filter(|count| *count <= self.bytes.len() - self.at).ok_or(TORN)
     }
 
-    fn take(&mut self, length: usize) -> Result<&'a [u8], Broken> {
+    fn take(&mut self, length: usize) -> Result<&'a [u8], TreeError> {
         let taken = self.bytes.get(self.at..self.at + length).ok_or(TORN)?;
         self.at += length;
         Ok(taken)
     }
 
-    fn text(&mut self) -> Result<String, Broken> {
+    fn text(&mut self) -> Result<String, TreeError> {
         let length = self.count()?;
         let bytes = self.take(length)?;
         match std::str::from_utf8(bytes) {
@@ -195,28 +196,28 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// The number of a node, and where in the bytes it stands.
-    fn named(&mut self) -> Result<(u64, Range<usize>), Broken> {
+    /// The number of a node and its range in the bytes.
+    fn named(&mut self) -> Result<(u64, Range<usize>), TreeError> {
         let from = self.at;
         let number = self.varint()?;
         if number >= self.number {
-            return Err(Broken::Order { number, below: self.number });
+            return Err(TreeError::Order { number, below: self.number });
         }
         Ok((number, from..self.at))
     }
 
-    fn number_of(&mut self, tag: u8) -> Result<Number, Broken> {
+    fn number_of(&mut self, tag: u8) -> Result<Number, TreeError> {
         Ok(match tag {
             UNSIGNED => self.varint()?.into(),
             NEGATIVE => {
                 let size = self.varint()?;
                 let number = 0_i64.checked_sub_unsigned(size);
-                number.ok_or(Broken::Bytes("a number in it is too small"))?.into()
+                number.ok_or(TreeError::Bytes("a number in it is too small"))?.into()
             }
             _ => {
                 let bytes = self.take(8)?.first_chunk::<8>().expect("eight were taken");
                 let number = f64::from_bits(u64::from_le_bytes(*bytes));
-                Number::from_f64(number).ok_or(Broken::Bytes("a number in it is none"))?
+                Number::from_f64(number).ok_or(TreeError::Bytes("a number in it is none"))?
             }
         })
     }
@@ -275,11 +276,11 @@ impl<'a> Reader<'a> {
                 })?;
                 Value::Object(items)
             }
-            _ => return Err(Broken::Bytes("a value in it is of no known kind").into()),
+            _ => return Err(TreeError::Bytes("a value in it is of no known kind").into()),
         })
     }
 
-    /// Puts the leaves of a text one behind another.
+    /// Concatenates the leaves of a text.
     fn chunks<F: Fetch>(
         &mut self,
         depth: u8,
@@ -307,7 +308,7 @@ impl<'a> Reader<'a> {
                 below.end(&mut own)?;
                 let found = Digest(*own.finalize().as_bytes());
                 if found != expected {
-                    return Err(Broken::Digest { number, expected, found }.into());
+                    return Err(TreeError::Digest { number, expected, found }.into());
                 }
             }
             hasher.update(&self.bytes[self.hashed..named.start]);
@@ -317,12 +318,12 @@ impl<'a> Reader<'a> {
         Ok(())
     }
 
-    /// Hands over the leaves of a tree in order, each with a hasher for what it is.
+    /// Passes the leaves of a tree to the visitor in order, each with a hasher.
     fn tree<F: Fetch>(
         &mut self,
         hasher: &mut blake3::Hasher,
         fetch: &mut F,
-        take: &mut Take<'_, F>,
+        take: &mut LeafVisitor<'_, F>,
     ) -> Result<(), F::Error> {
         let depth = self.byte()?;
         self.branches(depth, hasher, fetch, take)
@@ -333,7 +334,7 @@ impl<'a> Reader<'a> {
         depth: u8,
         hasher: &mut blake3::Hasher,
         fetch: &mut F,
-        take: &mut Take<'_, F>,
+        take: &mut LeafVisitor<'_, F>,
     ) -> Result<(), F::Error> {
         for _ in 0..self.count()? {
             let (number, named) = self.named()?;
@@ -348,7 +349,7 @@ impl<'a> Reader<'a> {
             }
             let found = Digest(*own.finalize().as_bytes());
             if found != expected {
-                return Err(Broken::Digest { number, expected, found }.into());
+                return Err(TreeError::Digest { number, expected, found }.into());
             }
             hasher.update(&self.bytes[self.hashed..named.start]);
             hasher.update(&found.0);
@@ -357,7 +358,7 @@ impl<'a> Reader<'a> {
         Ok(())
     }
 
-    /// Passes over a value and tells what nodes it names.
+    /// Skips a value and reports the nodes that it refers to.
     fn skim<F: Fetch>(
         &mut self,
         fetch: &mut F,
@@ -384,7 +385,7 @@ impl<'a> Reader<'a> {
                 let depth = self.byte()?;
                 self.skim_branches(tag, depth, fetch, is_new)?;
             }
-            _ => return Err(Broken::Bytes("a value in it is of no known kind").into()),
+            _ => return Err(TreeError::Bytes("a value in it is of no known kind").into()),
         }
         Ok(())
     }
@@ -447,7 +448,7 @@ impl Reader<'_> {
                 let depth = self.byte()?;
                 self.verify_branches(tag, depth, hasher, fetch, known)?;
             }
-            _ => return Err(Broken::Bytes("a value in it is of no known kind").into()),
+            _ => return Err(TreeError::Bytes("a value in it is of no known kind").into()),
         }
         Ok(())
     }
@@ -503,13 +504,13 @@ fn verified_node<F: Fetch>(
     below.end(&mut own)?;
     let found = Digest(*own.finalize().as_bytes());
     if found != expected {
-        return Err(Broken::Digest { number, expected, found }.into());
+        return Err(TreeError::Digest { number, expected, found }.into());
     }
     Ok(found)
 }
 
-/// What is done with a leaf of a tree.
-type Take<'a, F> =
+/// Reads one leaf of a tree.
+type LeafVisitor<'a, F> =
     dyn FnMut(&mut Reader<'_>, &mut blake3::Hasher, &mut F) -> Result<(), <F as Fetch>::Error> + 'a;
 
-const NOT_TEXT: Broken = Broken::Bytes("a text in it is not text");
+const NOT_TEXT: TreeError = TreeError::Bytes("a text in it is not text");

@@ -30,8 +30,8 @@ impl Nodes {
         }
     }
 
-    /// Saves `value` where `kept` was, and answers its bytes and its digest.
-    fn save(&mut self, kept: &mut Kept, value: &Value) -> (Vec<u8>, Digest) {
+    /// Saves `value` over `kept` and returns its bytes and its digest.
+    fn save(&mut self, kept: &mut SavedValue, value: &Value) -> (Vec<u8>, Digest) {
         let mut nodes = NewNodes::default();
         kept.update(value, &mut Path::root("state"), &mut nodes).unwrap();
         self.keep(nodes);
@@ -40,7 +40,7 @@ impl Nodes {
         (pieces.numbered(), pieces.digest())
     }
 
-    fn read(&mut self, body: &[u8]) -> Result<(Value, Digest), Broken> {
+    fn read(&mut self, body: &[u8]) -> Result<(Value, Digest), TreeError> {
         let mut hasher = blake3::Hasher::new();
         let mut values = read(body, 1, &mut hasher, self)?;
         Ok((values.pop().unwrap(), Digest(*hasher.finalize().as_bytes())))
@@ -48,16 +48,16 @@ impl Nodes {
 }
 
 impl Fetch for Nodes {
-    type Error = Broken;
+    type Error = TreeError;
 
-    fn node(&mut self, number: u64) -> Result<Node, Broken> {
-        let at = usize::try_from(number).unwrap().checked_sub(1).ok_or(Broken::Bytes("none"))?;
-        let (digest, packed) = self.bodies.get(at).ok_or(Broken::Bytes("none"))?;
+    fn node(&mut self, number: u64) -> Result<Node, TreeError> {
+        let at = usize::try_from(number).unwrap().checked_sub(1).ok_or(TreeError::Bytes("none"))?;
+        let (digest, packed) = self.bodies.get(at).ok_or(TreeError::Bytes("none"))?;
         Node::unpacked(*digest, packed)
     }
 }
 
-/// Numbers that look random and are the same in every run.
+/// Pseudo-random numbers that are the same in every run.
 struct Dice(u64);
 
 impl Dice {
@@ -134,12 +134,12 @@ fn every_value_reads_back_and_its_digest_depends_on_nothing_else() {
     let mut dice = Dice(7);
     for _ in 0..60 {
         let mut nodes = Nodes::default();
-        let mut kept = Kept::default();
+        let mut kept = SavedValue::default();
         let mut value = dice.value(3);
         for _ in 0..8 {
             let (body, digest) = nodes.save(&mut kept, &value);
             assert_eq!(nodes.read(&body), Ok((value.clone(), digest)));
-            let (_, anew) = Nodes::default().save(&mut Kept::default(), &value);
+            let (_, anew) = Nodes::default().save(&mut SavedValue::default(), &value);
             assert_eq!(anew, digest);
             dice.change(&mut value);
         }
@@ -163,16 +163,17 @@ fn long_and_odd_values_read_back() {
         wide,
         map,
     ] {
-        let (body, digest) = nodes.save(&mut Kept::default(), &value);
+        let (body, digest) = nodes.save(&mut SavedValue::default(), &value);
         assert_eq!(nodes.read(&body), Ok((value, digest)));
     }
 }
 
 #[test]
-fn what_is_nested_too_deep_is_named() {
+fn a_value_that_is_nested_too_deep_is_refused() {
     let deep = (0..140).fold(json!(1), |inner, _| json!({ "a/b": [inner] }));
     let mut nodes = NewNodes::default();
-    let error = Kept::default().update(&deep, &mut Path::root("state"), &mut nodes).unwrap_err();
+    let error =
+        SavedValue::default().update(&deep, &mut Path::root("state"), &mut nodes).unwrap_err();
     let StateError::Unserialisable { path, why } = error else { panic!("{error}") };
     assert!(path.starts_with("/state/a~1b/0/a~1b/0/"), "{path}");
     assert_eq!(why, "it is nested too deep");
@@ -182,7 +183,7 @@ fn what_is_nested_too_deep_is_named() {
 fn a_conversation_costs_what_is_added_to_it() {
     let mut dice = Dice(3);
     let mut nodes = Nodes::default();
-    let mut kept = Kept::default();
+    let mut kept = SavedValue::default();
     let mut messages = Vec::new();
     let mut bodies = 0;
     for step in 0..1200 {
@@ -200,7 +201,7 @@ fn a_conversation_costs_what_is_added_to_it() {
 fn short_messages_do_not_cost_their_whole_run_each() {
     let mut dice = Dice(3);
     let mut nodes = Nodes::default();
-    let mut kept = Kept::default();
+    let mut kept = SavedValue::default();
     let mut messages = Vec::new();
     let mut added = 0;
     for _ in 0..1000 {
@@ -215,7 +216,7 @@ fn short_messages_do_not_cost_their_whole_run_each() {
 fn one_place_in_a_large_text_costs_few_chunks() {
     let mut text = Dice(3).text(1 << 20);
     let mut nodes = Nodes::default();
-    let mut kept = Kept::default();
+    let mut kept = SavedValue::default();
     nodes.save(&mut kept, &json!(text));
     text.insert_str(1 << 19, "inserted");
     nodes.save(&mut kept, &json!(text));
@@ -228,7 +229,7 @@ fn no_flipped_bit_and_no_lost_byte_goes_unnoticed() {
     let messages: Value =
         (0..200).map(|_| json!({ "role": "user", "content": dice.text(1700) })).collect();
     let mut nodes = Nodes::default();
-    let (body, digest) = nodes.save(&mut Kept::default(), &messages);
+    let (body, digest) = nodes.save(&mut SavedValue::default(), &messages);
     let right = Ok((messages, digest));
     assert_eq!(nodes.read(&body), right);
     for at in (0..nodes.bodies.len()).step_by(9) {
@@ -250,19 +251,19 @@ fn no_flipped_bit_and_no_lost_byte_goes_unnoticed() {
 }
 
 #[test]
-fn a_node_that_names_itself_is_noticed() {
+fn a_node_that_refers_to_itself_is_noticed() {
     let mut nodes = Nodes::default();
     nodes.bodies.push((Digest([0; 32]), pack(&[1, LIST_TREE, 0, 1, 1], COMPRESSED_FROM)));
     let found = nodes.read(&[LIST_TREE, 0, 1, 1]);
-    assert_eq!(found, Err(Broken::Order { number: 1, below: 1 }));
+    assert_eq!(found, Err(TreeError::Order { number: 1, below: 1 }));
 }
 
 #[test]
-fn every_node_that_a_value_needs_is_named() {
+fn every_node_of_a_value_is_visited() {
     let mut dice = Dice(11);
     for _ in 0..40 {
         let mut nodes = Nodes::default();
-        let (body, _) = nodes.save(&mut Kept::default(), &dice.value(3));
+        let (body, _) = nodes.save(&mut SavedValue::default(), &dice.value(3));
         let mut met = std::collections::HashSet::new();
         parts_of(&body, &mut nodes, &mut |number, _| met.insert(number)).unwrap();
         assert_eq!(met.len(), nodes.bodies.len());
@@ -273,14 +274,14 @@ fn every_node_that_a_value_needs_is_named() {
 fn the_bytes_are_those_of_the_documented_format() {
     let mut nodes = Nodes::default();
     let value = json!({"b": [null, false, true, 300, -2, "é"], "a": 0.5});
-    let (body, digest) = nodes.save(&mut Kept::default(), &value);
+    let (body, digest) = nodes.save(&mut SavedValue::default(), &value);
     let mut expected = vec![MAP, 2, 1, b'a', FLOAT];
     expected.extend_from_slice(&0.5_f64.to_le_bytes());
     expected.extend([1, b'b', LIST, 6, NULL, FALSE, TRUE, UNSIGNED, 0xac, 2, NEGATIVE, 2]);
     expected.extend([TEXT, 2, 0xc3, 0xa9]);
     assert_eq!(body, expected);
     assert_eq!(digest, Digest::of(&expected));
-    let (body, _) = nodes.save(&mut Kept::default(), &json!("x".repeat(2000)));
+    let (body, _) = nodes.save(&mut SavedValue::default(), &json!("x".repeat(2000)));
     assert_eq!(body, [TEXT_TREE, 0, 1, 1]);
     assert_eq!(nodes.bodies[0].0, Digest::of("x".repeat(2000).as_bytes()));
 }

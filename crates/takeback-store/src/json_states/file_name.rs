@@ -1,22 +1,23 @@
-//! What the files are called: keys as parts of file names that cannot leave their folder.
+//! File names: keys are encoded so that they cannot leave their folder.
 
 use std::fmt::Write as _;
 
 use crate::blob::Digest;
 use crate::state::{Attempt, CheckpointId, ExecutionId, StepIndex};
 
-/// A longer part is cut. With all that stands before and after it (`ckpt-`, a step, an attempt,
-/// `.json`, what a lock, a set aside or an unfinished file has) a name keeps below 255 bytes.
+/// Longer parts are shortened, so that a whole name stays below 255 bytes: with `ckpt-`, step,
+/// attempt, `.json`, and the suffix of a lock, a damaged or a temporary file.
 const LONGEST: usize = 200;
-/// How much of a part that is cut stays, for people to see.
+/// How many bytes of a shortened part stay readable.
 const SHOWN: usize = 120;
-/// Stands between it and its digest. A part that was not cut has no `%` before a dash.
+/// Separates the readable bytes from the digest. Other parts never contain `%` before a dash.
 const CUT: &str = "%-";
 
-/// A key as a part of a file's name: letters, digits, `_`, `-` and dots that are not the first stand
-/// for themselves, any other byte is `%XX`. One that is too long is cut and told apart by its digest.
+/// Encodes a key as a part of a file name. Letters, digits, `_`, `-` and dots (except a leading
+/// one) stay as they are; any other byte becomes `%XX`. A part over 200 bytes is shortened and gets
+/// the digest of the key, so different keys never have the same part.
 #[must_use]
-pub fn part_of(key: &str) -> String {
+pub fn file_name_part(key: &str) -> String {
     let mut part = String::with_capacity(key.len());
     for (position, byte) in key.bytes().enumerate() {
         let plain = byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-');
@@ -27,7 +28,7 @@ pub fn part_of(key: &str) -> String {
         }
     }
     if part.len() > LONGEST {
-        // Before a `%` that would be left without its digits.
+        // Do not cut between a `%` and its digits.
         let end = part[..SHOWN].rfind('%').filter(|at| at + 3 > SHOWN).unwrap_or(SHOWN);
         part.truncate(end);
         write!(part, "{CUT}{}", Digest::of(key.as_bytes())).expect("a text takes any");
@@ -35,8 +36,8 @@ pub fn part_of(key: &str) -> String {
     part
 }
 
-/// The key that a part stands for; `None` if it was cut, or is no key's. What is not encoded, though
-/// it should be, stands for itself: other programs write such names.
+/// Decodes a part; `None` if it was shortened or is invalid. Accepts bytes that should have been
+/// encoded: other programs write such names.
 pub(super) fn key_of(part: &str) -> Option<String> {
     let mut bytes = Vec::with_capacity(part.len());
     let mut rest = part.bytes();
@@ -57,18 +58,17 @@ pub(super) fn is_cut(part: &str) -> bool {
     part.contains(CUT)
 }
 
-/// The name of the file of a checkpoint: of the newest attempt on the current line, or of one by its
-/// number.
+/// The file name of a checkpoint: without an attempt, that of the newest one on the current line.
 pub(super) fn checkpoint(
     execution: &ExecutionId,
     step: StepIndex,
     attempt: Option<Attempt>,
 ) -> String {
-    named(&part_of(execution.as_str()), step, attempt)
+    named(&file_name_part(execution.as_str()), step, attempt)
 }
 
-/// The same as programs write it that encode nothing; `None` if that is no file's name, or what
-/// another key is encoded as, or the same.
+/// The file name that a program without encoding uses. `None` if that is not a valid name, is the
+/// encoding of another key, or is the same name.
 pub(super) fn unencoded(
     execution: &ExecutionId,
     step: StepIndex,
@@ -77,10 +77,10 @@ pub(super) fn unencoded(
     let key = execution.as_str();
     let name = named(key, step, attempt);
     let is_own = !key.contains(['/', '\0', '%']) && name.len() <= 255;
-    (is_own && part_of(key) != key).then_some(name)
+    (is_own && file_name_part(key) != key).then_some(name)
 }
 
-/// The same with the execution's part as it is.
+/// The file name with an already encoded part.
 pub(super) fn named(part: &str, step: StepIndex, attempt: Option<Attempt>) -> String {
     match attempt {
         Some(attempt) => format!("ckpt-{part}-{step}.a{attempt}.json"),
@@ -88,29 +88,29 @@ pub(super) fn named(part: &str, step: StepIndex, attempt: Option<Attempt>) -> St
     }
 }
 
-/// What a file's name says about the checkpoint in it.
+/// The parts of a checkpoint's file name.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Named {
-    /// Of the execution.
+pub(super) struct CheckpointFileName {
+    /// The encoded execution id.
     pub(super) part: String,
     pub(super) step: StepIndex,
     pub(super) attempt: Option<Attempt>,
-    /// What stands behind `.json`, if the file was set aside.
+    /// Whether the file was set aside (`.json.damaged-N`).
     pub(super) aside: bool,
 }
 
-pub(super) fn parse(name: &str) -> Option<Named> {
+pub(super) fn parse(name: &str) -> Option<CheckpointFileName> {
     let (stem, aside) = match name.strip_suffix(".json") {
         Some(stem) => (stem, false),
         None => (original(name)?.strip_suffix(".json")?, true),
     };
     let (part, place) = stem.strip_prefix("ckpt-")?.rsplit_once('-')?;
     let CheckpointId { step, attempt, .. } = format!("ckpt-x-{place}").parse().ok()?;
-    let part = if is_cut(part) { part.to_owned() } else { part_of(&key_of(part)?) };
-    (!part.is_empty()).then_some(Named { part, step, attempt, aside })
+    let part = if is_cut(part) { part.to_owned() } else { file_name_part(&key_of(part)?) };
+    (!part.is_empty()).then_some(CheckpointFileName { part, step, attempt, aside })
 }
 
-/// The name that a file had before it was set aside.
+/// The name of a file before it was set aside; `None` if it was not.
 pub(super) fn original(name: &str) -> Option<&str> {
     let (original, number) = name.rsplit_once(".damaged-")?;
     number.bytes().all(|byte| byte.is_ascii_digit()).then_some(original)
@@ -121,7 +121,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn parts_name_nothing_outside_and_read_back() {
+    fn parts_stay_in_their_folder_and_read_back() {
         for (key, part) in [
             ("exec-1_A.b", "exec-1_A.b"),
             ("..", "%2E."),
@@ -132,7 +132,7 @@ mod tests {
             ("%2e", "%252e"),
             ("ä ", "%C3%A4%20"),
         ] {
-            assert_eq!(part_of(key), part);
+            assert_eq!(file_name_part(key), part);
             assert_eq!(key_of(part).as_deref(), Some(key));
         }
         for bad in ["%", "%4", "%+1", "%zz", "%FF", "a%-b"] {
@@ -146,13 +146,13 @@ mod tests {
         for key in
             ["x".repeat(201), "/".repeat(67), format!("{}é", "x".repeat(195)), "é".repeat(8000)]
         {
-            let part = part_of(&key);
+            let part = file_name_part(&key);
             assert!(part.len() <= LONGEST && is_cut(&part), "{part}");
-            assert_ne!(part, part_of(&format!("{key}y")));
+            assert_ne!(part, file_name_part(&format!("{key}y")));
             let (shown, _) = part.split_once(CUT).unwrap();
             assert!(key_of(shown).is_some() || shown.ends_with("%C3"), "{shown}");
         }
-        assert_eq!(part_of(&"x".repeat(200)), "x".repeat(200));
+        assert_eq!(file_name_part(&"x".repeat(200)), "x".repeat(200));
         let longest = format!(
             "{}.damaged-9999",
             checkpoint(
@@ -165,10 +165,15 @@ mod tests {
     }
 
     #[test]
-    fn names_tell_what_is_in_them() {
+    fn names_are_parsed() {
         let named = |part: &str, step, attempt, aside| {
             let attempt = Attempt::new(attempt);
-            Some(Named { part: part.to_owned(), step: StepIndex(step), attempt, aside })
+            Some(CheckpointFileName {
+                part: part.to_owned(),
+                step: StepIndex(step),
+                attempt,
+                aside,
+            })
         };
         assert_eq!(parse("ckpt-exec-1-10.json"), named("exec-1", 10, 0, false));
         assert_eq!(parse("ckpt-a.a1-1.a2.json"), named("a.a1", 1, 2, false));

@@ -14,7 +14,7 @@ use crate::state::{
     StepIndex, Values,
 };
 
-pub(super) fn a_new_place_is_empty([store, _]: Pair<'_>) {
+pub(super) fn new_states_are_empty([store, _]: Pair<'_>) {
     assert_eq!(good(store.executions()), Executions::default());
     assert_eq!(good(store.points()), [].into());
     for category in Category::ALL {
@@ -146,7 +146,7 @@ pub(super) fn every_field_reads_back([store, other]: Pair<'_>) {
     assert_eq!(all(other, &execution).len(), 27);
 }
 
-pub(super) fn names_that_begin_alike_never_meet([store, other]: Pair<'_>) {
+pub(super) fn names_with_a_common_prefix_stay_apart([store, other]: Pair<'_>) {
     let names =
         ["exec-1", "exec-10", "exec-1-1", "exec-1-1.a1", "exec", "exec-", "exec-01", "xexec-1"];
     for name in names {
@@ -225,7 +225,7 @@ pub(super) fn lists_come_in_pages([store, other]: Pair<'_>) {
             }
             assert_eq!(read, whole, "by {limit}");
         }
-        // After what is not there.
+        // After a checkpoint that does not exist.
         let after = Some((StepIndex(11), attempt(9)));
         let query = ListQuery { execution: &execution, scope, after, limit: None };
         assert_eq!(places(&good(store.list(&query)).records), [(12, 1)]);
@@ -253,7 +253,7 @@ pub(super) fn the_same_content_again_is_the_same_checkpoint([store, other]: Pair
             assert_eq!(again.record, first.record);
         }
     }
-    // Also when others were saved since: it is not saved again, and the head stays.
+    // Even if other steps were saved since, it is not saved again and the head stays.
     save(other, &execution, 2, "next");
     assert!(!good(store.save(&made)).is_new);
     assert_eq!(head(other, &execution), Some((2, 1)));
@@ -296,7 +296,7 @@ pub(super) fn other_content_is_another_attempt([store, other]: Pair<'_>) {
             let loaded = good(store.load(&record.key.id()));
             assert_eq!(loaded, Some(Checkpoint { record, values: made.values.clone() }));
         }
-        let newest = good(store.load(&id("ckpt-e-1"))).expect("there are nine");
+        let newest = good(store.load(&id("ckpt-e-1"))).expect("nine attempts were saved");
         assert_eq!(newest.record, records[8]);
         assert_eq!(good(store.load(&id("ckpt-e-1.a10"))), None);
     }
@@ -315,14 +315,15 @@ pub(super) fn an_attempt_can_be_given([store, other]: Pair<'_>) {
     assert_eq!(taken, key(&execution, 1, 5));
     let next = NewCheckpoint { attempt: None, values: &others, ..made.clone() };
     assert_eq!(good(other.save(&next)).record.key, key(&execution, 1, 6));
-    // What an older attempt has, asked for by its number.
+    // The content of an older attempt, saved again with its number.
     let again = good(store.save(&made));
     assert_eq!((again.is_new, again.record.key), (false, key(&execution, 1, 5)));
     assert_eq!(places(&all(store, &execution)), [(1, 5), (1, 6)]);
     assert_eq!(good(store.load(&id("ckpt-e-1.a5"))).expect("it stays").values, values);
 }
 
-/// What a refused save was told: the checkpoint's step, its parent, the branch, and the step of the head.
+/// The parts of a conflict: the checkpoint's step, its parent, the branch, and the step of the
+/// head.
 #[track_caller]
 fn conflict(
     refused: Result<crate::state::SaveOutcome, StateError>,
@@ -349,7 +350,7 @@ pub(super) fn a_parent_must_be_the_head([store, other]: Pair<'_>) {
         other.save(&NewCheckpoint { expect: ExpectedHead::Newest(Some(&two)), ..three.clone() }),
     );
     assert_eq!(saved.record.parent, Some((StepIndex(2), attempt(1))));
-    // The head that an id names without an attempt is the newest attempt; an older one is not it.
+    // An id without an attempt means the newest attempt, so an older one is not the head.
     save(store, &execution, 3, "again");
     let old = id("ckpt-e-3.a1");
     let four = NewCheckpoint { expect: ExpectedHead::Newest(Some(&old)), ..new(&execution, 4) };
@@ -363,7 +364,7 @@ pub(super) fn a_parent_must_be_the_head([store, other]: Pair<'_>) {
         }));
         assert_eq!(saved.record.parent.expect("it has one").0, parent.step);
     }
-    // Without one it follows whatever is the head.
+    // Without an expected parent it follows the head.
     let saved = save(other, &execution, 9, "last");
     assert_eq!(saved.parent, Some((StepIndex(6), attempt(1))));
 }
@@ -373,7 +374,7 @@ pub(super) fn a_first_step_is_the_only_one([store, other]: Pair<'_>) {
     let first = NewCheckpoint { expect: ExpectedHead::Newest(None), ..new(&execution, 1) };
     let saved = good(store.save(&first));
     assert_eq!((saved.is_new, saved.record.parent), (true, None));
-    // An answer that was lost can be asked for again; other content is refused, and so is another step.
+    // A save whose answer was lost can be repeated; other content and other steps are refused.
     let again = good(other.save(&first));
     assert_eq!((again.is_new, again.record.key.attempt), (false, attempt(1)));
     let values = state(json!({ "is": "another" }));
@@ -384,20 +385,20 @@ pub(super) fn a_first_step_is_the_only_one([store, other]: Pair<'_>) {
     }
     assert_eq!(places(&all(store, &execution)), [(1, 1)]);
 
-    // Neither an effect nor a further attempt of it is a step.
-    let anew = super::samples::execution("f");
+    // An effect or a further attempt does not count as a step.
+    let fresh = super::samples::execution("f");
     let intent = json!("mail");
     let time = Timestamp(1);
-    let effect = NewEffect { execution: &anew, key: "mail", step: None, intent: &intent, time };
+    let effect = NewEffect { execution: &fresh, key: "mail", step: None, intent: &intent, time };
     good(store.declare_effect(&effect));
-    assert!(good(other.save(&NewCheckpoint { execution: &anew, ..first.clone() })).is_new);
+    assert!(good(other.save(&NewCheckpoint { execution: &fresh, ..first.clone() })).is_new);
 
-    // Once all of them are deleted, there is none.
+    // After all checkpoints are deleted, a first one can be saved.
     assert!(good(store.delete_execution(&execution)));
     assert!(good(other.save(&NewCheckpoint { values: &values, ..first })).is_new);
 }
 
-pub(super) fn of_many_who_begin_one_makes_the_first_step([store, other]: Pair<'_>) {
+pub(super) fn one_of_many_concurrent_writers_saves_the_first_step([store, other]: Pair<'_>) {
     const ROUNDS: u32 = 10;
     for round in 0..ROUNDS {
         let execution = execution(&format!("e{round}"));
@@ -424,7 +425,7 @@ pub(super) fn of_many_who_begin_one_makes_the_first_step([store, other]: Pair<'_
     }
 }
 
-pub(super) fn a_missing_parent_is_named([store, other]: Pair<'_>) {
+pub(super) fn a_missing_parent_is_an_error([store, other]: Pair<'_>) {
     let here = execution("e");
     let refuse = |store: &dyn States, execution: &ExecutionId, parent: &str| {
         let parent = id(parent);
@@ -447,7 +448,7 @@ pub(super) fn a_missing_parent_is_named([store, other]: Pair<'_>) {
     assert_eq!(places(&all(store, &here)), [(1, 1)]);
 }
 
-pub(super) fn an_answer_that_was_lost_can_be_asked_for_again([store, other]: Pair<'_>) {
+pub(super) fn a_save_whose_answer_was_lost_can_be_repeated([store, other]: Pair<'_>) {
     let execution = execution("e");
     steps(store, &execution, 1);
     let (one, values) = (id("ckpt-e-1"), state(json!("two")));
@@ -461,13 +462,13 @@ pub(super) fn an_answer_that_was_lost_can_be_asked_for_again([store, other]: Pai
         let again = good(store.save(&two));
         assert_eq!((again.is_new, &again.record), (false, &saved.record));
     }
-    // A further try that comes to the same is one of its own, if it says so.
+    // A further attempt with the same content is a new one if it names its parent.
     let further =
         NewCheckpoint { expect: ExpectedHead::Newest(Some(&saved.record.key.id())), ..two.clone() };
     let tried = good(other.save(&further));
     assert_eq!((tried.is_new, tried.record.key.attempt), (true, attempt(2)));
     assert_eq!(tried.record.parent, Some((StepIndex(2), attempt(1))));
-    // Also the very first, which had none to name.
+    // Also the very first checkpoint, which has no parent.
     let first = save(store, &super::samples::execution("f"), 1, "one");
     let values = state(json!({ "is": "one" }));
     let again =
@@ -475,7 +476,7 @@ pub(super) fn an_answer_that_was_lost_can_be_asked_for_again([store, other]: Pai
     assert_eq!((again.is_new, again.record), (false, first));
 }
 
-pub(super) fn of_two_writers_one_wins([store, other]: Pair<'_>) {
+pub(super) fn one_of_two_writers_wins([store, other]: Pair<'_>) {
     const ROUNDS: u32 = 20;
     let execution = execution("e");
     steps(store, &execution, 1);
@@ -514,7 +515,8 @@ pub(super) fn many_writers_lose_nothing([store, other]: Pair<'_>) {
             let [together, apart] = [&together, &apart];
             scope.spawn(move || {
                 for number in 0..SAVES {
-                    // All on one step: each is an attempt of its own. And each on steps of its own.
+                    // All on one step, where each save is a new attempt; and each on steps of its
+                    // own.
                     save(store, together, 7, &format!("{writer} {number}"));
                     save(store, apart, writer * SAVES + number, "it");
                 }
@@ -526,29 +528,29 @@ pub(super) fn many_writers_lose_nothing([store, other]: Pair<'_>) {
     assert_eq!(places(&listed(other, &together)), every[every.len() - 1..]);
     let every: Vec<_> = (0..WRITERS * SAVES).map(|step| (step, 1)).collect();
     assert_eq!(places(&listed(other, &apart)), every);
-    // One behind the other, whoever wrote it.
+    // Each follows the one before, whichever thread wrote it.
     let parents: std::collections::HashSet<_> =
         all(store, &apart).iter().map(|record| record.parent).collect();
     assert_eq!(parents.len(), every.len());
 }
 
-pub(super) fn unknown_names_are_told_from_empty_answers([store, other]: Pair<'_>) {
-    let nobody = execution("nobody");
+pub(super) fn unknown_names_are_not_empty_answers([store, other]: Pair<'_>) {
+    let unknown = execution("nobody");
     let side = branch("side");
     save(store, &execution("nobody-1"), 1, "another's");
     for scope in [ListScope::Branch(None), ListScope::All] {
-        assert_eq!(page(other, &nobody, scope), Page::default());
+        assert_eq!(page(other, &unknown, scope), Page::default());
     }
     assert_eq!(good(other.find(&id("ckpt-nobody-1"))), None);
     assert_eq!(good(other.load(&id("ckpt-nobody-1.a1"))), None);
-    assert_eq!(good(other.last_successful(&nobody, None, None)), None);
-    assert_eq!(good(other.head(&nobody, None)), None);
-    assert_eq!(good(other.effects(&nobody)), []);
-    assert!(!good(other.delete(&key(&nobody, 1, 1))));
-    assert!(!good(other.delete_execution(&nobody)));
+    assert_eq!(good(other.last_successful(&unknown, None, None)), None);
+    assert_eq!(good(other.head(&unknown, None)), None);
+    assert_eq!(good(other.effects(&unknown)), []);
+    assert!(!good(other.delete(&key(&unknown, 1, 1))));
+    assert!(!good(other.delete_execution(&unknown)));
     assert_eq!(good(other.delete_of_session(&"nobody".into())), 0);
-    let refused = other.switch(&nobody, &side);
-    assert!(matches!(&refused, Err(StateError::NoExecution(of)) if *of == nobody), "{refused:?}");
+    let refused = other.switch(&unknown, &side);
+    assert!(matches!(&refused, Err(StateError::NoExecution(of)) if *of == unknown), "{refused:?}");
 
     let known = execution("nobody-1");
     let query = ListQuery {

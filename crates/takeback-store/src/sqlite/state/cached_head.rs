@@ -1,11 +1,12 @@
-//! What the writer knows of an execution without asking, because nobody else wrote since.
+//! What the writer knows about an execution without a query, as long as no other connection has
+//! written.
 
 use crate::id::SessionId;
 use crate::state::{Attempt, BranchName, StepIndex};
 
-/// Where the current branch of an execution stands.
+/// The head of the current branch of an execution.
 #[derive(Debug, Clone)]
-pub(super) struct Facts {
+pub(super) struct CachedHead {
     pub(super) execution: i64,
     pub(super) session: Option<SessionId>,
     pub(super) branch: BranchName,
@@ -14,10 +15,10 @@ pub(super) struct Facts {
     pub(super) head: (i64, StepIndex, Attempt),
     /// Whether the head is the newest attempt of its step on the branch.
     pub(super) head_is_newest: bool,
-    /// No step of the execution, on whatever line, comes after this one.
+    /// The highest step of the execution on any line.
     pub(super) last: StepIndex,
-    /// Whether a retry of some step is counted.
+    /// Whether any step has a retry count.
     pub(super) has_retries: bool,
-    /// How often nodes have been swept.
+    /// The number of sweeps so far; a sweep may delete nodes that a cached value refers to.
     pub(super) sweeps: i64,
 }

@@ -1,4 +1,4 @@
-//! Executions as a whole: what is deleted, retries, effects.
+//! Whole executions: deletion, retries, effects.
 
 use serde_json::json;
 
@@ -36,7 +36,7 @@ pub(super) fn one_checkpoint_is_deleted([store, other]: Pair<'_>) {
         assert_eq!(text_of(store, "ckpt-e-2").as_deref(), Some("2"));
         assert_eq!(places(&all(store, &execution)), [(1, 1), (2, 1), (4, 1), (5, 1)]);
     }
-    // The head: one can go on, behind what is left.
+    // The head: the next save follows what is left.
     assert!(good(other.delete(&key(&execution, 5, 1))));
     let parent = save(store, &execution, 6, "6").parent.expect("it follows something");
     assert_eq!(parent.0, StepIndex(4));
@@ -44,7 +44,7 @@ pub(super) fn one_checkpoint_is_deleted([store, other]: Pair<'_>) {
     assert_eq!(places(&listed(other, &execution)), [(1, 1), (2, 1), (4, 1), (6, 1)]);
 }
 
-pub(super) fn an_execution_is_deleted_with_all_that_is_its([store, other]: Pair<'_>) {
+pub(super) fn an_execution_is_deleted_with_everything([store, other]: Pair<'_>) {
     let (here, there) = (execution("e"), execution("f"));
     for execution in [&here, &there] {
         steps(store, execution, 3);
@@ -68,20 +68,20 @@ pub(super) fn an_execution_is_deleted_with_all_that_is_its([store, other]: Pair<
         assert_eq!(all(store, &there).len(), 4);
         assert_eq!(good(store.effects(&there)).len(), 1);
     }
-    // One of that name begins anew.
+    // A new execution with that name starts from the beginning.
     assert_eq!(save(store, &here, 2, "anew").key, key(&here, 2, 1));
     assert_eq!(good(other.count_retry(&here, StepIndex(9), 3)), 1);
     assert_eq!(good(other.count_retry(&there, StepIndex(9), 3)), 2);
 }
 
 pub(super) fn the_executions_of_a_session_are_deleted([store, other]: Pair<'_>) {
-    let [mine, passed_on, theirs, nobodys] = ["a", "b", "c", "d"].map(execution);
+    let [mine, passed_on, theirs, unowned] = ["a", "b", "c", "d"].map(execution);
     let (me, them) = ("me".into(), "them".into());
     for (execution, step, session) in [
         (&mine, 1, Some(&me)),
         (&passed_on, 1, Some(&me)),
         (&theirs, 1, Some(&them)),
-        (&nobodys, 1, None),
+        (&unowned, 1, None),
         (&passed_on, 2, Some(&them)),
     ] {
         good(store.save(&NewCheckpoint { session, ..new(execution, step) }));
@@ -91,13 +91,13 @@ pub(super) fn the_executions_of_a_session_are_deleted([store, other]: Pair<'_>) 
         .into_iter()
         .map(|execution| (execution.id, execution.session))
         .collect();
-    for (execution, session) in [(&mine, Some(&me)), (&passed_on, Some(&them)), (&nobodys, None)] {
+    for (execution, session) in [(&mine, Some(&me)), (&passed_on, Some(&them)), (&unowned, None)] {
         assert!(sessions.contains(&(execution.clone(), session.cloned())), "{sessions:?}");
     }
     assert_eq!(good(other.delete_of_session(&me)), 1);
     assert_eq!(good(store.delete_of_session(&me)), 0);
     let left = |store: &dyn States| -> Vec<usize> {
-        [&mine, &passed_on, &theirs, &nobodys].map(|execution| all(store, execution).len()).into()
+        [&mine, &passed_on, &theirs, &unowned].map(|execution| all(store, execution).len()).into()
     };
     assert_eq!(left(store), [0, 2, 1, 1]);
     assert_eq!(good(store.delete_of_session(&them)), 2);
@@ -147,7 +147,7 @@ pub(super) fn retries_are_counted([store, other]: Pair<'_>) {
     let step = StepIndex(3);
     for (store, count) in [(store, 1), (other, 2), (store, 3)] {
         assert_eq!(good(store.count_retry(&here, step, 3)), count);
-        // A failure of the step leaves the count as it is.
+        // A failure of the step does not change the count.
         let error = format!("failed the {count}. time");
         let status = Status::Failed;
         good(store.save(&NewCheckpoint { status, error: Some(&error), ..new(&here, 3) }));
@@ -159,7 +159,7 @@ pub(super) fn retries_are_counted([store, other]: Pair<'_>) {
         };
         assert_eq!((&execution, of, count), (&here, step, 3));
     }
-    // Neither another step nor another execution had one; and more may be allowed.
+    // Counts are per step and execution, and a caller may allow more.
     assert_eq!(good(other.count_retry(&here, StepIndex(2), 3)), 1);
     assert_eq!(good(other.count_retry(&there, step, 3)), 1);
     assert_eq!(good(other.count_retry(&here, step, 5)), 4);
@@ -188,11 +188,11 @@ fn effect<'a>(execution: &'a crate::state::ExecutionId, key: &'a str) -> NewEffe
     NewEffect { execution, key, step, intent: &INTENT, time: Timestamp(1_700_000_000_123) }
 }
 
-pub(super) fn effects_are_intended_and_received([store, other]: Pair<'_>) {
+pub(super) fn effects_are_declared_and_confirmed([store, other]: Pair<'_>) {
     // Before anything was saved: the first step may have effects.
     let execution = execution("e");
     let first = effect(&execution, "mail");
-    let stands = Effect {
+    let expected = Effect {
         key: "mail".to_owned(),
         step: first.step,
         intent: first.intent.clone(),
@@ -200,10 +200,10 @@ pub(super) fn effects_are_intended_and_received([store, other]: Pair<'_>) {
         receipt: None,
     };
     let is = |effect: &Effect, is_new| IntentOutcome { effect: effect.clone(), is_new };
-    assert_eq!(good(store.declare_effect(&first)), is(&stands, true));
+    assert_eq!(good(store.declare_effect(&first)), is(&expected, true));
     let (intent, time) = (json!("something else"), Timestamp(5));
     let again = NewEffect { intent: &intent, time, step: None, ..first.clone() };
-    assert_eq!(good(other.declare_effect(&again)), is(&stands, false));
+    assert_eq!(good(other.declare_effect(&again)), is(&expected, false));
     let second = NewEffect { key: "\0 ../pay", ..again };
     let paid = good(other.declare_effect(&second)).effect;
     assert_eq!((paid.step, &paid.intent, paid.intended_at), (None, &intent, time));
@@ -220,9 +220,9 @@ pub(super) fn effects_are_intended_and_received([store, other]: Pair<'_>) {
             effects.iter().map(|effect| &*effect.key).collect::<Vec<_>>(),
             ["mail", "\0 ../pay", "a third"]
         );
-        assert_eq!(effects[..2], [stands.clone(), paid.clone()]);
+        assert_eq!(effects[..2], [expected.clone(), paid.clone()]);
     }
-    // What has a receipt has happened, and is not withdrawn.
+    // An effect with a receipt has happened and cannot be withdrawn.
     assert!(!good(store.withdraw_effect(&execution, "\0 ../pay")));
     assert!(good(other.withdraw_effect(&execution, "mail")));
     assert!(!good(store.withdraw_effect(&execution, "mail")));
@@ -233,23 +233,23 @@ pub(super) fn effects_are_intended_and_received([store, other]: Pair<'_>) {
         };
         assert_eq!((&of, &*named), (&execution, key));
     }
-    // Anew: as it is intended this time, behind the others.
-    let anew = good(store.declare_effect(&NewEffect { key: "mail", ..second.clone() }));
-    assert!(anew.is_new);
-    let anew = anew.effect;
-    assert_eq!((&anew.intent, anew.receipt.as_ref()), (&intent, None));
+    // Declared again: with the new intent, after the others.
+    let again = good(store.declare_effect(&NewEffect { key: "mail", ..second.clone() }));
+    assert!(again.is_new);
+    let again = again.effect;
+    assert_eq!((&again.intent, again.receipt.as_ref()), (&intent, None));
     let effects = good(other.effects(&execution));
     assert_eq!(
         effects.iter().map(|effect| &*effect.key).collect::<Vec<_>>(),
         ["\0 ../pay", "a third", "mail"]
     );
-    // Checkpoints come and go beside them.
+    // Saving and deleting checkpoints does not affect effects.
     steps(store, &execution, 2);
     good(store.delete(&key(&execution, 2, 1)));
     assert_eq!(good(other.effects(&execution)), effects);
 }
 
-pub(super) fn of_many_who_intend_the_same_one_is_the_first([store, other]: Pair<'_>) {
+pub(super) fn one_of_many_concurrent_declarations_is_new([store, other]: Pair<'_>) {
     let execution = execution("e");
     for round in 0..20 {
         let key = format!("mail {round}");
@@ -267,7 +267,7 @@ pub(super) fn of_many_who_intend_the_same_one_is_the_first([store, other]: Pair<
     }
 }
 
-pub(super) fn effects_of_executions_do_not_meet([store, other]: Pair<'_>) {
+pub(super) fn effects_belong_to_their_execution([store, other]: Pair<'_>) {
     let (here, there) = (execution("e"), execution("e2"));
     good(store.declare_effect(&effect(&here, "mail")));
     assert_eq!(good(other.effects(&there)), []);
@@ -279,7 +279,7 @@ pub(super) fn effects_of_executions_do_not_meet([store, other]: Pair<'_>) {
     assert_eq!(good(store.effects(&here))[0].receipt, None);
 }
 
-pub(super) fn what_is_left_outlives_a_collection([store, other]: Pair<'_>) {
+pub(super) fn live_data_survives_a_collection([store, other]: Pair<'_>) {
     let (here, gone) = (execution("e"), execution("gone"));
     let messages = |count: usize| state(json!({ "messages": vec!["m".repeat(3000); count] }));
     for step in 1..=20 {

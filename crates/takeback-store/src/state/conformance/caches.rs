@@ -1,4 +1,4 @@
-//! What a handle remembers, to be quick, is never what others have changed since, nor it itself.
+//! A handle's caches are never stale, whether another handle or the handle itself made the change.
 
 use serde_json::json;
 
@@ -6,7 +6,7 @@ use super::samples::{all, execution, head, key, listed, new, places, save, state
 use super::{Pair, good};
 use crate::state::{HeadMove, MoveTo, NewCheckpoint, States, StepIndex, Values};
 
-/// Too long to stand in its checkpoint's row.
+/// Too long to be stored inline in the checkpoint's row.
 fn long(text: &str) -> Values {
     state(json!({ "messages": [text.repeat(3000), "and another".repeat(700)] }))
 }
@@ -18,10 +18,10 @@ fn save_long(store: &dyn States, step: u32, text: &str) {
 
 fn loaded(store: &dyn States, step: u32) -> Values {
     let id = format!("ckpt-e-{step}").parse().expect("an id");
-    good(store.load(&id)).expect("it is there").values
+    good(store.load(&id)).expect("it exists").values
 }
 
-pub(super) fn a_head_that_moved_is_saved_after([store, other]: Pair<'_>) {
+pub(super) fn a_save_follows_a_moved_head([store, other]: Pair<'_>) {
     let execution = execution("e");
     steps(store, &execution, 3);
     for (mover, step) in [(store, 4), (other, 5)] {
@@ -34,7 +34,7 @@ pub(super) fn a_head_that_moved_is_saved_after([store, other]: Pair<'_>) {
     }
 }
 
-pub(super) fn what_was_deleted_is_not_saved_after([store, other]: Pair<'_>) {
+pub(super) fn a_save_does_not_follow_a_deleted_checkpoint([store, other]: Pair<'_>) {
     let execution = execution("e");
     for (deleter, last) in [(store, 4), (other, 5)] {
         steps(store, &execution, 3);
@@ -49,8 +49,8 @@ pub(super) fn what_was_deleted_is_not_saved_after([store, other]: Pair<'_>) {
     }
 }
 
-pub(super) fn what_was_collected_is_kept_anew([store, other]: Pair<'_>) {
-    // A text of its own each time: what was loaded before is not read again.
+pub(super) fn collected_contents_are_stored_again([store, other]: Pair<'_>) {
+    // A new text each time, so that no cached value is used.
     for (collector, text) in [(store, "one"), (other, "two")] {
         save_long(store, 1, text);
         assert!(good(collector.delete_execution(&execution("e"))));
@@ -63,7 +63,7 @@ pub(super) fn what_was_collected_is_kept_anew([store, other]: Pair<'_>) {
     }
 }
 
-pub(super) fn what_was_loaded_is_not_taken_for_what_came_after([store, other]: Pair<'_>) {
+pub(super) fn a_cached_load_is_not_used_for_a_later_checkpoint([store, other]: Pair<'_>) {
     for deleter in [store, other] {
         save_long(store, 1, "one");
         assert!(loaded(store, 1) == long("one"));
@@ -74,11 +74,11 @@ pub(super) fn what_was_loaded_is_not_taken_for_what_came_after([store, other]: P
     }
 }
 
-pub(super) fn a_collection_takes_nothing_that_is_saved_meanwhile([store, other]: Pair<'_>) {
+pub(super) fn a_collection_keeps_what_is_saved_at_the_same_time([store, other]: Pair<'_>) {
     std::thread::scope(|scope| {
         let saver = scope.spawn(|| {
             for step in 1..=60 {
-                // What was deleted is needed again, and again.
+                // The deleted contents are needed again and again.
                 save_long(store, step, if step % 2 == 0 { "even" } else { "odd" });
                 good(store.delete(&key(&execution("e"), step.saturating_sub(1), 1)));
             }

@@ -1,7 +1,7 @@
-//! What is dropped goes, with what belongs to it and nothing else.
+//! Dropping a record removes it with everything that belongs to it, and nothing else.
 
 use super::samples::{agent, change, human, noise, path, point, session};
-use super::{commit, everything, good, put};
+use super::{commit, good, list_everything, put};
 use crate::blob::{CHUNKED_ABOVE, Digest};
 use crate::change::{Author, Change};
 use crate::entry::Entry;
@@ -41,7 +41,7 @@ fn call(id: &str, of: &str, turn: u64, state: CallState) -> Call {
     }
 }
 
-pub(super) fn what_is_dropped_is_gone_and_the_rest_stands(
+pub(super) fn dropped_records_are_gone_and_the_rest_stays(
     store: &mut dyn Store,
     other: &mut dyn Store,
 ) {
@@ -66,7 +66,7 @@ pub(super) fn what_is_dropped_is_gone_and_the_rest_stands(
         Write::Rewind(rewind(2)),
     ];
     commit(store, &writes);
-    let mut left = everything(store);
+    let mut left = list_everything(store);
 
     let head = commit(
         other,
@@ -76,20 +76,20 @@ pub(super) fn what_is_dropped_is_gone_and_the_rest_stands(
             Write::DropPoint(PointId(1)),
             Write::DropRewind(RewindId(2)),
             Write::CleanupTime(Timestamp(77)),
-            // What is not there.
+            // Records that do not exist.
             Write::DropChange(Seq(9)),
             Write::DropPoint(PointId(9)),
             Write::DropRewind(RewindId(9)),
             Write::DropSession("nobody".into()),
         ],
     );
-    assert_eq!((head.revision, head.seq), (2, Seq(3)), "the log does not begin anew");
+    assert_eq!((head.revision, head.seq), (2, Seq(3)), "the log does not start over");
     left.changes.truncate(1);
     left.latest.truncate(1);
     left.points.remove(0);
     left.rewinds.pop();
     left.last_cleanup = Some(Timestamp(77));
-    assert_eq!(everything(store), left);
+    assert_eq!(list_everything(store), left);
     assert_eq!(good(store.latest_of(&[path("a"), path("b")])), [Some(change(1, "a")), None]);
     assert_eq!(good(store.change(Seq(2))), None);
     commit(store, &[human(4, "b")]);
@@ -117,7 +117,7 @@ pub(super) fn a_change_is_replaced_in_its_place(store: &mut dyn Store, other: &m
     assert_eq!(good(other.change(Seq(1))), Some(now));
 }
 
-pub(super) fn a_session_takes_its_own_with_it_and_leaves_the_log(
+pub(super) fn dropping_a_session_drops_its_records_and_keeps_the_log(
     store: &mut dyn Store,
     other: &mut dyn Store,
 ) {
@@ -144,28 +144,28 @@ pub(super) fn a_session_takes_its_own_with_it_and_leaves_the_log(
             Write::Point(point(3, 1)),
         ],
     );
-    let mut left = everything(store);
+    let mut left = list_everything(store);
     commit(other, &[Write::DropSession("going".into())]);
 
-    // Changes may be needed to go back to a point of another session: they stay, without a name.
+    // Changes stay, without an author: going back to a point of another session may need them.
     left.changes[0].author = Author::Deleted;
     left.changes[2].author = unclear(&["staying"]);
     left.changes[3].author = unclear(&[]);
     left.points.remove(0);
     left.sessions = vec![session("staying")];
     left.live_calls.retain(|call| call.session.0 == "staying");
-    assert_eq!(everything(store), left);
+    assert_eq!(list_everything(store), left);
     assert_eq!(good(store.session(&"going".into())), None);
     assert_eq!(good(store.turn(TurnId(1))), None);
     assert!(good(store.turn(TurnId(2))).is_some());
     assert_eq!(good(store.call(&"going".into(), &"c".into())), None);
     assert_eq!(good(store.check()), Vec::<String>::new());
-    // The same name again is another session.
+    // A new session with the same name is a different session.
     commit(store, &[Write::Session(session("going")), by(5, agent("going", 1, "c"))]);
     assert_eq!(good(other.change(Seq(1))).map(|change| change.author), Some(Author::Deleted));
 }
 
-pub(super) fn turns_go_that_are_over_and_that_no_change_names(
+pub(super) fn closed_turns_that_no_change_names_are_dropped(
     store: &mut dyn Store,
     other: &mut dyn Store,
 ) {
@@ -202,13 +202,10 @@ pub(super) fn turns_go_that_are_over_and_that_no_change_names(
     assert_eq!(gone, [("s", "over")]);
 }
 
-pub(super) fn contents_that_nothing_names_are_forgotten(
-    store: &mut dyn Store,
-    other: &mut dyn Store,
-) {
+pub(super) fn unreferenced_contents_are_dropped(store: &mut dyn Store, other: &mut dyn Store) {
     let large_size = usize::try_from(CHUNKED_ABOVE).expect("it fits") * 2;
     let kept_large = put(store, &noise(1, large_size));
-    // A store may wait until half of what it has is dead weight.
+    // A store may wait until half of its space is dead.
     let lost_size = large_size + 500;
     let lost_large = put(store, &noise(2, lost_size));
     let before = put(store, b"before");
@@ -253,7 +250,7 @@ pub(super) fn contents_that_nothing_names_are_forgotten(
     assert_eq!(used.contents - now.contents, lost_size as u64 + 4);
     assert!(now.kept < used.kept && now.packs < used.packs && now.blobs < used.blobs);
 
-    // What was forgotten can be kept again.
+    // Dropped contents can be stored again.
     assert_eq!(put(store, b"lost"), lost);
     commit(store, &[named(5, Entry::Absent, file(lost, 4))]);
     assert_eq!(good(other.contents(&lost)), b"lost");

@@ -1,4 +1,4 @@
-//! Files that another program deleted are named.
+//! Files that another program deleted are reported.
 
 use takeback_store::state::Damage;
 
@@ -20,27 +20,27 @@ fn remove(dir: &TempDir, name: &str) {
     fs::remove_file(persistence(dir).join(name)).unwrap();
 }
 
-/// What is said to be missing: by a list of the execution, by the list of all, and by a check.
-fn told(states: &JsonStates) -> [Vec<String>; 3] {
-    let said = |damaged: &Damage| format!("{}: {}", damaged.what, damaged.why);
-    let listed = page(states, "e", ListScope::All).damaged.iter().map(said).collect();
-    let all = states.executions().unwrap().damaged.iter().map(said).collect();
+/// What is reported as missing: by a list of the execution, by the list of all, and by a check.
+fn reported(states: &JsonStates) -> [Vec<String>; 3] {
+    let describe = |damaged: &Damage| format!("{}: {}", damaged.what, damaged.why);
+    let listed = page(states, "e", ListScope::All).damaged.iter().map(describe).collect();
+    let all = states.executions().unwrap().damaged.iter().map(describe).collect();
     [listed, all, states.check().unwrap()]
 }
 
-fn assert_told(states: &JsonStates, by_name: &[&str], in_all: &str) {
+fn assert_reported(states: &JsonStates, by_name: &[&str], in_all: &str) {
     let by_name: Vec<String> = by_name.iter().map(|name| format!("{name}: {GONE}")).collect();
     let in_all = vec![format!("{in_all}: {GONE}")];
-    assert_eq!(told(states), [by_name.clone(), in_all, by_name]);
+    assert_eq!(reported(states), [by_name.clone(), in_all, by_name]);
 }
 
 #[test]
 fn a_checkpoint_that_others_follow_is_named() {
     let (dir, states) = sample();
-    assert_eq!(told(&states), NOTHING);
+    assert_eq!(reported(&states), NOTHING);
     remove(&dir, "checkpoint/ckpt-e-2.json");
     for _ in 0..2 {
-        assert_told(&states, &["ckpt-e-2.a1"], "a checkpoint of execution e");
+        assert_reported(&states, &["ckpt-e-2.a1"], "a checkpoint of execution e");
         assert_eq!(places(&page(&states, "e", ListScope::All)), [(1, 1), (3, 1)]);
         save(&states, "e", 4, "goes on").unwrap();
         states.delete(&key("ckpt-e-4.a1")).unwrap();
@@ -48,32 +48,32 @@ fn a_checkpoint_that_others_follow_is_named() {
 }
 
 #[test]
-fn the_newest_is_named_too_and_stays_named_when_it_goes_on() {
+fn the_newest_is_reported_and_stays_reported_after_the_next_save() {
     let (dir, states) = sample();
     remove(&dir, "checkpoint/ckpt-e-3.json");
-    assert_told(&states, &["ckpt-e-3.a1"], "a checkpoint of execution e");
+    assert_reported(&states, &["ckpt-e-3.a1"], "a checkpoint of execution e");
     assert_eq!(save(&states, "e", 4, "goes on").unwrap().parent.unwrap().0, StepIndex(2));
-    let [listed, all, checked] = told(&states);
+    let [listed, all, checked] = reported(&states);
     assert_eq!((listed.len(), all.len(), checked.len()), (1, 1, 1), "{listed:?}");
     remove(&dir, "checkpoint/ckpt-e-1.json");
     remove(&dir, "checkpoint/ckpt-e-4.json");
-    assert!(told(&states)[1][0].starts_with("3 checkpoints of execution e: "));
+    assert!(reported(&states)[1][0].starts_with("3 checkpoints of execution e: "));
 }
 
 #[test]
-fn the_only_one_and_all_of_them_are_missed() {
+fn the_only_checkpoint_and_all_of_them_are_missed() {
     let (dir, states) = states();
     save(&states, "e", 1, "first").unwrap();
     remove(&dir, "checkpoint/ckpt-e-1.json");
-    assert_told(&states, &["ckpt-e-1.a1"], "a checkpoint of execution e");
+    assert_reported(&states, &["ckpt-e-1.a1"], "a checkpoint of execution e");
 
     let (dir, states) = sample();
     fs::remove_dir_all(persistence(&dir).join("checkpoint")).unwrap();
-    // That the last save was done went with its lock file.
+    // The proof of the last save was in the lock file, which is gone too.
     assert!(
-        told(&states)[1][0].starts_with("2 checkpoints of execution e: "),
+        reported(&states)[1][0].starts_with("2 checkpoints of execution e: "),
         "{:?}",
-        told(&states)
+        reported(&states)
     );
 }
 
@@ -83,42 +83,42 @@ fn an_older_attempt_is_missed() {
     save(&states, "e", 2, "again").unwrap();
     save(&states, "e", 2, "and again").unwrap();
     remove(&dir, "checkpoint/ckpt-e-2.a1.json");
-    let [listed, all, _] = told(&states);
+    let [listed, all, _] = reported(&states);
     assert_eq!((listed.len(), all.len()), (1, 1), "{listed:?}");
 }
 
 #[test]
-fn what_was_deleted_or_set_aside_is_not_missed() {
+fn deleted_and_set_aside_checkpoints_are_not_missed() {
     let (_dir, states) = sample();
     save(&states, "e", 2, "again").unwrap();
     states.delete(&key("ckpt-e-2.a1")).unwrap();
     states.delete(&key("ckpt-e-3.a1")).unwrap();
     move_to(&states, "ckpt-e-1.a1");
     save(&states, "e", 2, "another way").unwrap();
-    assert_eq!(told(&states), NOTHING);
+    assert_eq!(reported(&states), NOTHING);
 
     let (other_dir, other) = sample();
     fs::write(persistence(&other_dir).join("checkpoint/ckpt-e-2.json"), "{").unwrap();
-    let [listed, all, checked] = told(&other);
+    let [listed, all, checked] = reported(&other);
     assert_eq!((listed.len(), all.len(), checked.len()), (1, 1, 1), "{listed:?} {checked:?}");
 }
 
 #[test]
-fn a_save_that_was_cut_off_is_not_missed() {
+fn an_interrupted_save_is_not_missed() {
     let (dir, states) = sample();
     save(&states, "e", 4, "cut off").unwrap();
     let lock = persistence(&dir).join("checkpoint/ckpt-e-4.json.lock");
     remove(&dir, "checkpoint/ckpt-e-4.json");
-    // The note comes after the file: a process that was cut off before it left none.
+    // The note is written after the file, so an interrupted process leaves none.
     fs::write(lock, "").unwrap();
-    assert_eq!(told(&states), NOTHING);
+    assert_eq!(reported(&states), NOTHING);
 }
 
 #[test]
 fn the_file_of_an_execution_is_missed() {
     let (dir, states) = sample();
     remove(&dir, "execution/e.json");
-    let [listed, _, checked] = told(&states);
+    let [listed, _, checked] = reported(&states);
     assert_eq!(listed, Vec::<String>::new());
     assert_eq!(checked.len(), 1, "{checked:?}");
     assert!(

@@ -1,4 +1,4 @@
-//! Heads that move, and branches.
+//! Moving heads, and branches.
 
 use serde_json::json;
 
@@ -29,7 +29,7 @@ fn line(store: &dyn States, execution: &ExecutionId) -> LineId {
     good(store.head(execution, None)).expect("it is known").line
 }
 
-pub(super) fn a_moved_head_leaves_the_tail([store, other]: Pair<'_>) {
+pub(super) fn a_moved_head_keeps_the_old_line([store, other]: Pair<'_>) {
     let execution = execution("e");
     steps(store, &execution, 12);
     let from = line(store, &execution);
@@ -39,11 +39,11 @@ pub(super) fn a_moved_head_leaves_the_tail([store, other]: Pair<'_>) {
     for store in [store, other] {
         assert_eq!(places(&listed(store, &execution)), [(1, 1), (2, 1)]);
         assert_eq!(head(store, &execution), Some((2, 1)));
-        let stands = good(store.head(&execution, None)).expect("it is known");
-        assert_eq!((&stands.branch, stands.line), (&BranchName::main(), moved.to));
+        let head = good(store.head(&execution, None)).expect("it is known");
+        assert_eq!((&head.branch, head.line), (&BranchName::main(), moved.to));
         let last = good(store.last_successful(&execution, None, None));
         assert_eq!(last.map(|record| record.key), Some(key(&execution, 2, 1)));
-        // What was left is not what its short id names, and is there.
+        // A checkpoint on the old line still exists, but its short id does not refer to it.
         for step in 3..=12 {
             assert_eq!(text_of(store, &format!("ckpt-e-{step}")), None);
             assert_eq!(text_of(store, &format!("ckpt-e-{step}.a1")), Some(step.to_string()));
@@ -59,7 +59,7 @@ pub(super) fn a_moved_head_leaves_the_tail([store, other]: Pair<'_>) {
     }
 }
 
-pub(super) fn attempts_go_on_counting_after_a_move([store, other]: Pair<'_>) {
+pub(super) fn attempt_numbers_continue_after_a_move([store, other]: Pair<'_>) {
     let execution = execution("e");
     steps(store, &execution, 4);
     save(store, &execution, 3, "third, again");
@@ -67,7 +67,7 @@ pub(super) fn attempts_go_on_counting_after_a_move([store, other]: Pair<'_>) {
     let three = save(store, &execution, 3, "third, elsewhere");
     assert_eq!(three.key, key(&execution, 3, 3));
     assert_eq!(three.parent, Some((StepIndex(2), attempt(1))));
-    // The same content as what was left: there it was another's, here it is saved.
+    // The content of an attempt on the old line is saved again on this one.
     let four = save(other, &execution, 4, "4");
     assert_eq!(four.key, key(&execution, 4, 2));
     for store in [store, other] {
@@ -78,7 +78,7 @@ pub(super) fn attempts_go_on_counting_after_a_move([store, other]: Pair<'_>) {
         assert_eq!(text_of(store, "ckpt-e-3.a1").as_deref(), Some("3"));
         assert_eq!(head(store, &execution), Some((4, 2)));
     }
-    // A parent on the line that was left is there, and is not the head.
+    // A parent on the old line exists but is not the head.
     let left = id("ckpt-e-4.a1");
     let refused = store
         .save(&NewCheckpoint { expect: ExpectedHead::Newest(Some(&left)), ..new(&execution, 5) });
@@ -90,15 +90,15 @@ pub(super) fn the_way_back_is_exact([store, other]: Pair<'_>) {
     steps(store, &execution, 5);
     save(store, &execution, 3, "third, again");
     save(store, &execution, 2, "second, again");
-    let told = |store: &dyn States| -> (Vec<Record>, Vec<Record>, Option<Head>) {
+    let listing = |store: &dyn States| -> (Vec<Record>, Vec<Record>, Option<Head>) {
         (listed(store, &execution), all(store, &execution), good(store.head(&execution, None)))
     };
-    let before = told(store);
+    let before = listing(store);
     assert_eq!(places(&before.0), [(1, 1), (2, 2), (3, 2), (4, 1), (5, 1)]);
     let moved = back(store, &execution, 3, 1);
-    let beside = told(other);
-    // Attempt 2 of both steps came later on the line that was left.
-    assert_eq!(places(&beside.0), [(1, 1), (2, 1), (3, 1)]);
+    let moved_back = listing(other);
+    // Attempt 2 of both steps was saved later, on the old line.
+    assert_eq!(places(&moved_back.0), [(1, 1), (2, 1), (3, 1)]);
     let return_to =
         |line| HeadMove { execution: &execution, branch: None, to: MoveTo::Line(line), by: None };
     let returned = good(other.move_head(&return_to(moved.from)));
@@ -106,16 +106,16 @@ pub(super) fn the_way_back_is_exact([store, other]: Pair<'_>) {
         returned,
         MoveOutcome { branch: BranchName::main(), from: moved.to, to: moved.from }
     );
-    assert_eq!(told(store), before);
-    // And forth again, to go on from there, which the first line never learns of.
+    assert_eq!(listing(store), before);
+    // Forward again and continue there, which does not affect the first line.
     good(store.move_head(&return_to(moved.to)));
-    assert_eq!(told(other), beside);
+    assert_eq!(listing(other), moved_back);
     assert_eq!(save(store, &execution, 4, "fourth, elsewhere").key, key(&execution, 4, 2));
     good(other.move_head(&return_to(moved.from)));
-    assert_eq!(told(store).0, before.0);
-    assert_eq!(told(other).2, before.2);
+    assert_eq!(listing(store).0, before.0);
+    assert_eq!(listing(other).2, before.2);
     assert_eq!(all(store, &execution).len(), before.1.len() + 1);
-    // What follows on the first line counts on over both.
+    // Attempt numbers on the first line continue over both lines.
     assert_eq!(save(other, &execution, 4, "fourth, here").key, key(&execution, 4, 3));
 }
 
@@ -128,7 +128,7 @@ pub(super) fn the_same_move_again_does_nothing([store, other]: Pair<'_>) {
     save(store, &execution, 3, "elsewhere");
     assert_eq!(good(other.move_head(&by(7, MoveTo::Checkpoint(&two)))), moved);
     assert_eq!(head(store, &execution), Some((3, 2)));
-    // Another one is another one, and leaves the first as it was answered.
+    // A move with another id is another move, and does not change the outcome of the first.
     let second = good(other.move_head(&by(u64::MAX, MoveTo::Checkpoint(&four))));
     assert_eq!(second.from, moved.to);
     assert_ne!(second.to, moved.to);
@@ -139,11 +139,11 @@ pub(super) fn the_same_move_again_does_nothing([store, other]: Pair<'_>) {
         assert_eq!(good(store.move_head(&by(0, MoveTo::Line(moved.from)))), third);
         assert_eq!(head(store, &execution), Some((5, 1)));
     }
-    // Without a name every one is another one.
+    // Without an id every move is a new one.
     assert_ne!(back(store, &execution, 2, 1).to, back(store, &execution, 2, 1).to);
 }
 
-pub(super) fn a_head_can_move_to_what_was_left([store, other]: Pair<'_>) {
+pub(super) fn a_head_can_move_to_an_old_line([store, other]: Pair<'_>) {
     let execution = execution("e");
     steps(store, &execution, 4);
     back(store, &execution, 1, 1);
@@ -162,7 +162,7 @@ pub(super) fn a_head_can_move_to_what_was_left([store, other]: Pair<'_>) {
 }
 
 pub(super) fn a_move_to_nowhere_does_nothing([store, other]: Pair<'_>) {
-    let (here, nobody) = (execution("e"), execution("nobody"));
+    let (here, unknown) = (execution("e"), execution("nobody"));
     steps(store, &here, 2);
     let before = (all(store, &here), good(store.head(&here, None)));
     for missing in [key(&here, 3, 1), key(&here, 2, 2)] {
@@ -180,17 +180,17 @@ pub(super) fn a_move_to_nowhere_does_nothing([store, other]: Pair<'_>) {
         panic!("{refused:?}");
     };
     assert_eq!((execution, line), (here.clone(), LineId(1 << 40)));
-    let refused = other.move_head(&HeadMove { execution: &nobody, branch: None, to, by: None });
-    assert!(matches!(&refused, Err(StateError::NoExecution(of)) if *of == nobody), "{refused:?}");
+    let refused = other.move_head(&HeadMove { execution: &unknown, branch: None, to, by: None });
+    assert!(matches!(&refused, Err(StateError::NoExecution(of)) if *of == unknown), "{refused:?}");
     assert_eq!((all(store, &here), good(store.head(&here, None))), before);
-    // Another's line is nobody's here.
-    steps(store, &nobody, 1);
-    let to = MoveTo::Line(line_made(store, &nobody));
+    // A line of another execution does not exist here.
+    steps(store, &unknown, 1);
+    let to = MoveTo::Line(line_made(store, &unknown));
     let refused = other.move_head(&HeadMove { execution: &here, branch: None, to, by: None });
     assert!(matches!(refused, Err(StateError::NoLine { .. })), "{refused:?}");
 }
 
-/// A line of a number that no other execution here has.
+/// A line whose number no other execution here has.
 fn line_made(store: &dyn States, execution: &ExecutionId) -> LineId {
     (0..5).map(|_| back(store, execution, 1, 1).to).last().expect("five were made")
 }
@@ -204,15 +204,15 @@ pub(super) fn a_fork_is_refused_and_changes_nothing([store, other]: Pair<'_>) {
     assert_eq!((all(other, &execution), good(other.executions())), before);
 }
 
-pub(super) fn a_fork_goes_its_own_way([store, other]: Pair<'_>) {
+pub(super) fn a_fork_is_independent([store, other]: Pair<'_>) {
     let execution = execution("e");
     let (main, side) = (BranchName::main(), branch("../side\0"));
     steps(store, &execution, 4);
     good(store.fork(&key(&execution, 2, 1), &side));
     for store in [store, other] {
-        let stands = good(store.head(&execution, None)).expect("it is known");
-        assert_eq!(stands.branch, side);
-        assert_eq!(stands.record.expect("it goes on from one").key, key(&execution, 2, 1));
+        let head = good(store.head(&execution, None)).expect("it is known");
+        assert_eq!(head.branch, side);
+        assert_eq!(head.record.expect("a fork has a head").key, key(&execution, 2, 1));
         assert_eq!(places(&listed(store, &execution)), [(1, 1), (2, 1)]);
         let on_main = page(store, &execution, ListScope::Branch(Some(&main))).records;
         assert_eq!(places(&on_main), [(1, 1), (2, 1), (3, 1), (4, 1)]);
@@ -243,14 +243,14 @@ pub(super) fn a_fork_goes_its_own_way([store, other]: Pair<'_>) {
     }
 }
 
-pub(super) fn a_fork_from_what_was_left([store, other]: Pair<'_>) {
+pub(super) fn a_fork_from_an_old_line([store, other]: Pair<'_>) {
     let execution = execution("e");
     steps(store, &execution, 3);
     let moved = back(store, &execution, 1, 1);
     save(store, &execution, 2, "elsewhere");
     good(store.fork(&key(&execution, 2, 1), &branch("old")));
     assert_eq!(places(&listed(other, &execution)), [(1, 1), (2, 1)]);
-    // A head moves on the branch that is current, and on no other.
+    // A move affects the current branch and no other.
     back(other, &execution, 1, 1);
     assert_eq!(places(&listed(store, &execution)), [(1, 1)]);
     good(store.switch(&execution, &BranchName::main()));
@@ -278,8 +278,8 @@ pub(super) fn a_branch_is_saved_to_without_switching([store, other]: Pair<'_>) {
         assert_eq!(text_of(store, "ckpt-e-2").as_deref(), Some("2"));
         let aside = page(store, &execution, ListScope::Branch(Some(&side))).records;
         assert_eq!(places(&aside), [(1, 1), (2, 2)]);
-        let stands = good(store.head(&execution, Some(&side))).expect("it is known");
-        assert_eq!(stands.record, Some(saved.clone()));
+        let head = good(store.head(&execution, Some(&side))).expect("it is known");
+        assert_eq!(head.record, Some(saved.clone()));
     }
     let parent = id("ckpt-e-2.a1");
     let three = NewCheckpoint {

@@ -1,4 +1,4 @@
-//! Every commit is a link of one chain, whichever store keeps it.
+//! The chain of commits, which is the same in every store.
 
 use super::samples::{agent, change, human, point, session};
 use super::{commit, good};
@@ -9,7 +9,8 @@ use crate::id::{Seq, Timestamp};
 use crate::session::Session;
 use crate::store::{Head, Store, StoreError, Write};
 
-/// The chain is a matter of what was written, in which order: anybody who knows that can tell it.
+/// The chain depends only on what was written and in which order: the test computes it from the
+/// writes.
 pub(super) fn the_same_commits_make_the_same_chain(store: &mut dyn Store, other: &mut dyn Store) {
     let mut expected = Chain::genesis(Head::default(), &RowSet::default());
     assert_eq!(good(store.chain()), expected);
@@ -23,7 +24,7 @@ pub(super) fn the_same_commits_make_the_same_chain(store: &mut dyn Store, other:
     let mut seen = vec![expected];
     for writes in commits {
         let head = commit(store, writes);
-        expected = expected.next(head, &chain::body(writes));
+        expected = expected.next(head, &chain::hash_writes(writes));
         assert_eq!(good(store.chain()), expected);
         assert_eq!(good(other.chain()), expected, "as another process sees it");
         assert!(!seen.contains(&expected), "never the same twice");
@@ -34,12 +35,12 @@ pub(super) fn the_same_commits_make_the_same_chain(store: &mut dyn Store, other:
     assert_eq!(good(store.chain()), expected);
     assert_eq!(good(store.losses()), []);
     let turned = [human(2, "b"), human(1, "a")];
-    assert_ne!(chain::body(&turned), chain::body(&[human(1, "a"), human(2, "b")]));
+    assert_ne!(chain::hash_writes(&turned), chain::hash_writes(&[human(1, "a"), human(2, "b")]));
 }
 
-/// Retention, a deleted session and what a person says change records that are there: a check finds
-/// nothing wrong with that.
-pub(super) fn what_is_dropped_and_replaced_leaves_the_rest_whole(
+/// Retention, deleting a session and corrections alter existing records; a check must not report
+/// that as damage.
+pub(super) fn drops_and_replacements_leave_a_clean_check(
     store: &mut dyn Store,
     _other: &mut dyn Store,
 ) {
@@ -61,8 +62,8 @@ pub(super) fn what_is_dropped_and_replaced_leaves_the_rest_whole(
     );
     let whole = |store: &dyn Store| assert_eq!(good(store.check()), Vec::<String>::new());
     whole(store);
-    let said = Correction::Agent { session: "s".into() };
-    commit(store, &[Write::Correct { change: Seq(3), correction: said }]);
+    let correction = Correction::Agent { session: "s".into() };
+    commit(store, &[Write::Correct { change: Seq(3), correction }]);
     whole(store);
     commit(store, &[Write::Correct { change: Seq(9), correction: Correction::Mine }]);
     whole(store);

@@ -1,6 +1,6 @@
-//! One writer, many who write: whoever comes while another commits waits, and the next to write does
-//! all that wait in one transaction. So eight writers pay for one wait for the disk, and one alone
-//! pays for nothing but its own.
+//! A queue of writers that share commits. A job that arrives during a commit waits; then one of the
+//! waiting threads leads and runs all waiting jobs in one transaction. Eight writers pay for one
+//! wait for the disk, and a single writer pays nothing extra.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
@@ -8,52 +8,54 @@ use std::time::{Duration, Instant};
 
 use rusqlite::Connection;
 
-use super::facts::Facts;
+use super::cached_head::CachedHead;
 use crate::disk::{CrashPoint, crash_point};
 use crate::state::{ExecutionId, StateError};
 
-/// The one connection that writes, and what it knows without asking.
+/// The only connection that writes, with a cache of what it knows.
 pub(super) struct Writer {
     pub(super) db: Connection,
-    facts: HashMap<ExecutionId, Facts>,
-    /// As SQLite counts what other connections commit.
+    cached_head: HashMap<ExecutionId, CachedHead>,
+    /// SQLite's `data_version`, which changes when another connection commits.
     version: i64,
 }
 
 impl Writer {
     pub(super) fn new(db: Connection) -> Self {
-        Self { db, facts: HashMap::new(), version: 0 }
+        Self { db, cached_head: HashMap::new(), version: 0 }
     }
 
-    pub(super) fn facts(&self, execution: &ExecutionId) -> Option<&Facts> {
-        self.facts.get(execution)
+    pub(super) fn cached_head(&self, execution: &ExecutionId) -> Option<&CachedHead> {
+        self.cached_head.get(execution)
     }
 
-    /// What is known of an execution from here on.
-    pub(super) fn know(&mut self, execution: &ExecutionId, facts: Facts) {
-        /// What many executions leave behind in memory has an end.
+    /// Caches the head of an execution.
+    pub(super) fn cache_head(&mut self, execution: &ExecutionId, cached_head: CachedHead) {
+        /// The cache is emptied at this size, so that it does not grow without limit.
         const MOST: usize = 1024;
-        if self.facts.len() >= MOST {
-            self.facts.clear();
+        if self.cached_head.len() >= MOST {
+            self.cached_head.clear();
         }
-        self.facts.insert(execution.clone(), facts);
+        self.cached_head.insert(execution.clone(), cached_head);
     }
 
     pub(super) fn forget(&mut self, execution: &ExecutionId) {
-        self.facts.remove(execution);
+        self.cached_head.remove(execution);
     }
 
     pub(super) fn forget_all(&mut self) {
-        self.facts.clear();
+        self.cached_head.clear();
     }
 
     fn begin(&mut self) -> rusqlite::Result<()> {
         self.db.prepare_cached("BEGIN IMMEDIATE")?.execute([])?;
         let version =
             self.db.prepare_cached("PRAGMA data_version")?.query_row([], |row| row.get(0))?;
+        // Another connection committed: nothing cached can be trusted. Compared inside the transaction,
+        // so no commit can follow unnoticed.
         if version != self.version {
             self.version = version;
-            self.facts.clear();
+            self.cached_head.clear();
         }
         Ok(())
     }
@@ -65,24 +67,25 @@ impl Writer {
         Ok(())
     }
 
-    /// Undoes what an open transaction did, if one is open.
+    /// Rolls back, if a transaction is open.
     fn roll_back(&mut self) {
-        self.facts.clear();
+        self.cached_head.clear();
         if !self.db.is_autocommit() {
-            // If even that fails, the next beginning says so.
+            // If this fails, the next BEGIN fails and reports it.
             drop(self.db.execute_batch("ROLLBACK"));
         }
     }
 }
 
-/// Something to be done in a transaction. If it refuses, it must not have written anything.
-type Work = Box<dyn FnOnce(&mut Writer) -> Result<(), Refusal> + Send>;
+/// A job in a transaction. It must not return [`JobError::Refused`] after writing, because the
+/// transaction still commits.
+type Work = Box<dyn FnOnce(&mut Writer) -> Result<(), JobError> + Send>;
 
-/// Why something is not done.
-pub(super) enum Refusal {
-    /// For a reason of its own: others are not touched by it.
+/// Why a job was not done.
+pub(super) enum JobError {
+    /// The job refused; other jobs in the transaction are not affected.
     Refused(StateError),
-    /// The database fails, and with it all that share the transaction.
+    /// The database failed, and with it all jobs in the transaction.
     Failed(rusqlite::Error),
 }
 
@@ -93,15 +96,15 @@ struct Job {
 
 #[derive(Default)]
 struct Ticket {
-    call: Mutex<Call>,
-    called: Condvar,
+    signal: Mutex<Signal>,
+    changed: Condvar,
 }
 
 #[derive(Default)]
-enum Call {
+enum Signal {
     #[default]
     Wait,
-    /// It is this one's turn to write for all that wait.
+    /// This thread must lead: it writes for all that wait.
     Lead,
     Done(Outcome),
 }
@@ -109,46 +112,47 @@ enum Call {
 type Outcome = Result<(), StateError>;
 
 impl Ticket {
-    fn call(&self, call: Call) {
-        *lock(&self.call) = call;
-        self.called.notify_one();
+    fn send(&self, signal: Signal) {
+        *lock(&self.signal) = signal;
+        self.changed.notify_one();
     }
 }
 
 #[derive(Default)]
-struct Queue {
+struct Waiting {
     waiting: Vec<Job>,
-    /// Whether somebody leads.
+    /// Whether a thread leads.
     is_led: bool,
-    /// How many shared the last transaction.
+    /// The number of jobs in the last transaction.
     last: usize,
 }
 
-/// How many jobs share one transaction at most, so that none waits for ever.
+/// The most jobs in one transaction, so that none waits for ever.
 const MOST_AT_ONCE: usize = 256;
-/// How long a leader waits for those who were there last time. Less than a disk takes.
+/// How long a leader waits for the threads of the last transaction. Shorter than a wait for the
+/// disk.
 const PATIENCE: Duration = Duration::from_micros(100);
 
 #[derive(Default)]
-pub(super) struct Turns {
-    queue: Mutex<Queue>,
+pub(super) struct WriteQueue {
+    queue: Mutex<Waiting>,
     writer: Mutex<Option<Writer>>,
 }
 
-impl std::fmt::Debug for Turns {
+impl std::fmt::Debug for WriteQueue {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Turns").finish_non_exhaustive()
+        f.debug_struct("WriteQueue").finish_non_exhaustive()
     }
 }
 
-impl Turns {
-    /// Does `work` in a transaction, perhaps together with others', and answers when it is durable.
-    /// If it is refused, what others do is done all the same.
+impl WriteQueue {
+    /// Runs `work` in a transaction, perhaps together with other jobs, and returns when it is
+    /// durable. A job that is refused does not affect the others.
     pub(super) fn commit<T: Send + 'static>(
         &self,
         connect: &dyn Fn() -> Result<Connection, StateError>,
         failed: &dyn Fn(rusqlite::Error) -> StateError,
-        work: impl FnOnce(&mut Writer) -> Result<T, Refusal> + Send + 'static,
+        work: impl FnOnce(&mut Writer) -> Result<T, JobError> + Send + 'static,
     ) -> Result<T, StateError> {
         let answer: Arc<Mutex<Option<T>>> = Arc::default();
         let put = Arc::clone(&answer);
@@ -163,32 +167,32 @@ impl Turns {
             !std::mem::replace(&mut queue.is_led, true)
         };
         if !leads {
-            let mut call = lock(&ticket.call);
-            while matches!(*call, Call::Wait) {
-                call = ticket.called.wait(call).unwrap_or_else(PoisonError::into_inner);
+            let mut signal = lock(&ticket.signal);
+            while matches!(*signal, Signal::Wait) {
+                signal = ticket.changed.wait(signal).unwrap_or_else(PoisonError::into_inner);
             }
-            if let Call::Done(outcome) = std::mem::take(&mut *call) {
+            if let Signal::Done(outcome) = std::mem::take(&mut *signal) {
                 outcome?;
-                return Ok(lock(&answer).take().expect("what is done has an answer"));
+                return Ok(lock(&answer).take().expect("a job that is done has an answer"));
             }
         }
         self.lead(connect, failed);
-        let outcome = std::mem::take(&mut *lock(&ticket.call));
+        let outcome = std::mem::take(&mut *lock(&ticket.signal));
         match outcome {
-            Call::Done(outcome) => outcome?,
-            Call::Wait | Call::Lead => unreachable!("a leader does its own job too"),
+            Signal::Done(outcome) => outcome?,
+            Signal::Wait | Signal::Lead => unreachable!("a leader does its own job too"),
         }
-        Ok(lock(&answer).take().expect("what is done has an answer"))
+        Ok(lock(&answer).take().expect("a job that is done has an answer"))
     }
 
-    /// Does all that wait, and hands the lead on to one who came meanwhile.
+    /// Runs all waiting jobs, then passes the lead to a thread that arrived in the meantime.
     fn lead(
         &self,
         connect: &dyn Fn() -> Result<Connection, StateError>,
         failed: &dyn Fn(rusqlite::Error) -> StateError,
     ) {
-        // However this ends, somebody else must be able to lead.
-        let _handed_on = HandOn(self);
+        // Even after a panic another thread must be able to lead.
+        let _handed_on = LeadHandover(self);
         self.wait_for_others();
         let jobs = {
             let mut queue = lock(&self.queue);
@@ -206,7 +210,7 @@ impl Turns {
             }
         }
         let writer = writer.as_mut().expect("it was just connected");
-        match together(writer, works) {
+        match commit_together(writer, works) {
             Ok(outcomes) => tickets.done(outcomes),
             Err(error) => {
                 writer.roll_back();
@@ -215,7 +219,7 @@ impl Turns {
         }
     }
 
-    /// Those who shared the last transaction are likely to be on their way.
+    /// Waits briefly: the threads of the last transaction are likely to come again.
     fn wait_for_others(&self) {
         let expected = lock(&self.queue).last;
         if expected <= 1 {
@@ -228,19 +232,19 @@ impl Turns {
     }
 }
 
-struct HandOn<'a>(&'a Turns);
+struct LeadHandover<'a>(&'a WriteQueue);
 
-impl Drop for HandOn<'_> {
+impl Drop for LeadHandover<'_> {
     fn drop(&mut self) {
         let mut queue = lock(&self.0.queue);
         match queue.waiting.first() {
-            Some(next) => next.ticket.call(Call::Lead),
+            Some(next) => next.ticket.send(Signal::Lead),
             None => queue.is_led = false,
         }
     }
 }
 
-/// Those whose jobs were taken along: each is told what became of its own, whatever happens.
+/// The tickets of the jobs in a transaction. Each gets its outcome, even if the leader panics.
 #[derive(Default)]
 struct Tickets(Vec<Arc<Ticket>>);
 
@@ -253,12 +257,12 @@ impl Extend<Arc<Ticket>> for Tickets {
 impl Tickets {
     fn done(mut self, outcomes: Vec<Outcome>) {
         for (ticket, outcome) in std::mem::take(&mut self.0).into_iter().zip(outcomes) {
-            ticket.call(Call::Done(outcome));
+            ticket.send(Signal::Done(outcome));
         }
     }
 
     fn fail(mut self, error: StateError) {
-        // The error itself can be given to one only: the others get all that it says.
+        // An error cannot be cloned: the first job gets it, the others get its text.
         let mut why = error.to_string();
         let mut source = std::error::Error::source(&error);
         while let Some(cause) = source {
@@ -267,27 +271,27 @@ impl Tickets {
         }
         let mut tickets = std::mem::take(&mut self.0).into_iter();
         if let Some(first) = tickets.next() {
-            first.call(Call::Done(Err(error)));
+            first.send(Signal::Done(Err(error)));
         }
         for ticket in tickets {
             let error = StateError::NotCommitted { why: why.clone() };
-            ticket.call(Call::Done(Err(error)));
+            ticket.send(Signal::Done(Err(error)));
         }
     }
 }
 
 impl Drop for Tickets {
-    /// Only a panic leaves any.
+    /// Tickets are left only after a panic.
     fn drop(&mut self) {
         for ticket in self.0.drain(..) {
-            let why = "the one who wrote was stopped".to_owned();
-            ticket.call(Call::Done(Err(StateError::NotCommitted { why })));
+            let why = "the thread that wrote it was stopped".to_owned();
+            ticket.send(Signal::Done(Err(StateError::NotCommitted { why })));
         }
     }
 }
 
-fn together(writer: &mut Writer, works: Vec<Work>) -> rusqlite::Result<Vec<Outcome>> {
-    // A panic of an earlier leader may have left one open.
+fn commit_together(writer: &mut Writer, works: Vec<Work>) -> rusqlite::Result<Vec<Outcome>> {
+    // A panic of an earlier leader may have left a transaction open.
     writer.roll_back_if_open();
     writer.begin()?;
     let before = writer.db.total_changes();
@@ -296,11 +300,11 @@ fn together(writer: &mut Writer, works: Vec<Work>) -> rusqlite::Result<Vec<Outco
         let changes = writer.db.total_changes();
         match work(writer) {
             Ok(()) => outcomes.push(Ok(())),
-            Err(Refusal::Refused(error)) => {
+            Err(JobError::Refused(error)) => {
                 debug_assert_eq!(writer.db.total_changes(), changes, "refused after writing");
                 outcomes.push(Err(error));
             }
-            Err(Refusal::Failed(error)) => return Err(error),
+            Err(JobError::Failed(error)) => return Err(error),
         }
     }
     if writer.db.total_changes() == before {
@@ -319,7 +323,7 @@ impl Writer {
     }
 }
 
-/// A thread that panicked left nothing half done: its transaction was never committed.
+/// Locks a mutex. Poisoning is ignored: a thread that panicked never committed its transaction.
 pub(super) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
@@ -329,7 +333,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn who_shares_a_failure_hears_its_cause() {
+    fn every_job_of_a_failed_transaction_gets_the_cause() {
         let tickets: [Arc<Ticket>; 2] = Default::default();
         let error = StateError::Io {
             path: "timeline.db".into(),
@@ -338,14 +342,14 @@ mod tests {
         };
         Tickets(tickets.to_vec()).fail(error);
         let [first, second] =
-            tickets.map(|ticket| match std::mem::take(&mut *lock(&ticket.call)) {
-                Call::Done(Err(error)) => error,
-                _ => panic!("it was not told of the failure"),
+            tickets.map(|ticket| match std::mem::take(&mut *lock(&ticket.signal)) {
+                Signal::Done(Err(error)) => error,
+                _ => panic!("it did not get the failure"),
             });
         assert!(matches!(first, StateError::Io { .. }));
         assert_eq!(
             second.to_string(),
-            "it was not committed with others: \
+            "not committed, because a shared transaction failed: \
              timeline.db cannot be used (saving a checkpoint): the disk is full"
         );
     }

@@ -1,4 +1,4 @@
-//! What is found at the cost of what is asked for is what a look at everything finds.
+//! A targeted query finds the same as a scan of all records.
 
 use std::collections::BTreeSet;
 
@@ -14,7 +14,7 @@ use crate::rewind::{RewindKind, RewindRecord, RewindState};
 use crate::runs::{CallLookup, ChangeRun, group_runs};
 use crate::store::{Store, Write};
 
-pub(super) fn points_are_found_by_what_is_asked(store: &mut dyn Store, other: &mut dyn Store) {
+pub(super) fn every_point_query_finds_its_points(store: &mut dyn Store, other: &mut dyn Store) {
     let ids = [0xabcd_0000_0000_0001, 0xabcd_0000_0000_0002, 0xabce_0000_0000_0000, 7, u64::MAX];
     let kinds = [PointKind::Prompt, PointKind::Step, PointKind::Manual, PointKind::Safety];
     let mut points: Vec<Point> = Vec::new();
@@ -35,11 +35,11 @@ pub(super) fn points_are_found_by_what_is_asked(store: &mut dyn Store, other: &m
     let writes: Vec<Write> = writes.chain(points.into_iter().map(Write::Point)).collect();
     commit(store, &writes);
 
-    let (s, t, nobody) = (SessionId::from("s"), SessionId::from("t"), SessionId::from("nobody"));
+    let (s, t, none) = (SessionId::from("s"), SessionId::from("t"), SessionId::from("nobody"));
     let mut queries = vec![
         PointQuery::LastPromptOf(&s),
         PointQuery::LastPromptOf(&t),
-        PointQuery::LastPromptOf(&nobody),
+        PointQuery::LastPromptOf(&none),
     ];
     queries.extend(ids.map(|id| PointQuery::Id(PointId(id))));
     queries.push(PointQuery::Id(PointId(99)));
@@ -122,10 +122,7 @@ pub(super) fn rewinds_are_found_by_id_and_while_they_are_open(
     assert_eq!(good(other.open_rewinds()), [rewinds[2].clone(), rewinds[0].clone()]);
 }
 
-pub(super) fn the_log_in_brief_says_what_the_log_says(
-    store: &mut dyn Store,
-    other: &mut dyn Store,
-) {
+pub(super) fn runs_agree_with_the_changes(store: &mut dyn Store, other: &mut dyn Store) {
     let file = |n: u64| Entry::File { digest: Digest::of(&n.to_le_bytes()), size: n, mode: 0o644 };
     let mut log: Vec<Change> = Vec::new();
     let mut add = |at: &str, author: Author, evidence, cancels: &[u64]| {
@@ -148,7 +145,7 @@ pub(super) fn the_log_in_brief_says_what_the_log_says(
         };
         add(at, author, evidence, &[]);
     }
-    // The first is undone by the second; both take back some neighbours and not the others.
+    // The second rewind undoes the first; both cancel some neighbouring changes and not others.
     add("a", Author::Rewind { id: RewindId(1) }, Evidence::Named, &[31, 34, 37, 40]);
     add("a", Author::Rewind { id: RewindId(2) }, Evidence::Named, &[301]);
     add("b", Author::Rewind { id: RewindId(1) }, Evidence::Named, &[50, 44, 47]);
@@ -157,49 +154,49 @@ pub(super) fn the_log_in_brief_says_what_the_log_says(
     }
     commit(store, &log.iter().cloned().map(Write::Change).collect::<Vec<_>>());
     let mut longest = 0;
-    let nobody = BTreeSet::new();
+    let none = BTreeSet::new();
     let both = BTreeSet::from(["s".into(), "t".into(), "unheard".into()]);
     let moments = [0, 1, 30, 100, 160, 299, 301, 330, 362, 363, u64::MAX];
-    for (after, as_one) in moments.iter().flat_map(|after| [(*after, &nobody), (*after, &both)]) {
-        let brief = good(other.runs_after(Seq(after), as_one));
+    for (after, merged) in moments.iter().flat_map(|after| [(*after, &none), (*after, &both)]) {
+        let brief = good(other.runs_after(Seq(after), merged));
         let whole = good(other.changes_after(Seq(after)));
         assert_eq!(
             brief,
-            group_runs(whole.clone(), &CallLookup::default(), as_one),
+            group_runs(whole.clone(), &CallLookup::default(), merged),
             "after {after}"
         );
-        let mut told: Vec<Seq> = Vec::new();
+        let mut seqs: Vec<Seq> = Vec::new();
         for history in &brief {
             for run in &history.runs {
                 longest = longest.max(run.seqs.len());
-                check(&whole, &history.path, run, as_one);
-                told.extend(&run.seqs);
+                check(&whole, &history.path, run, merged);
+                seqs.extend(&run.seqs);
             }
         }
-        told.sort();
-        assert_eq!(told, whole.iter().map(|change| change.seq).collect::<Vec<_>>());
+        seqs.sort();
+        assert_eq!(seqs, whole.iter().map(|change| change.seq).collect::<Vec<_>>());
     }
     assert!(longest >= 15, "little was put together: {longest}");
     commit(store, &[Write::DropSession("s".into())]);
     let whole = good(other.changes_after(Seq(0)));
     assert_eq!(
-        good(other.runs_after(Seq(0), &nobody)),
-        group_runs(whole, &CallLookup::default(), &nobody)
+        good(other.runs_after(Seq(0), &none)),
+        group_runs(whole, &CallLookup::default(), &none)
     );
 }
 
-fn check(log: &[Change], path: &WorkPath, run: &ChangeRun, as_one: &BTreeSet<SessionId>) {
+fn check(log: &[Change], path: &WorkPath, run: &ChangeRun, merged: &BTreeSet<SessionId>) {
     let own: Vec<&Change> = log.iter().filter(|change| run.seqs.contains(&change.seq)).collect();
     assert_eq!((&own[0].before, &own[own.len() - 1].after), (&run.before, &run.after));
     let between = run.seqs[0]..=run.seqs[own.len() - 1];
     let neighbours =
         log.iter().filter(|change| change.path == *path && between.contains(&change.seq));
-    assert_eq!(neighbours.count(), own.len(), "somebody else's lies between: {run:?}");
+    assert_eq!(neighbours.count(), own.len(), "a change by another author is in between: {run:?}");
     for change in &own {
         assert_eq!(change.path, *path);
         let hand = |author: &Author| {
-            let as_one = author.sessions().iter().all(|session| as_one.contains(session));
-            let sessions = if as_one { &[] } else { author.sessions() };
+            let merged = author.sessions().iter().all(|session| merged.contains(session));
+            let sessions = if merged { &[] } else { author.sessions() };
             (std::mem::discriminant(author), sessions.to_vec())
         };
         assert_eq!(hand(&change.author), hand(&run.author));

@@ -1,9 +1,9 @@
-//! Files as the program wrote them that the layout is from: no fields of our own, no file of the
-//! execution, local times without an offset.
+//! Files of the program that the layout comes from: without Takeback's own fields, without
+//! manifest, with local times without an offset.
 
 use super::*;
 
-/// As `json.dump(data, f, ensure_ascii=False, indent=2)` has it.
+/// Written like `json.dump(data, f, ensure_ascii=False, indent=2)`.
 pub(super) fn write(checkpoints: &Path, execution: &str, step: u32, status: &str, time: &str) {
     fs::create_dir_all(checkpoints).unwrap();
     let text = format!(
@@ -31,7 +31,7 @@ pub(super) fn write(checkpoints: &Path, execution: &str, step: u32, status: &str
 const TIME: &str = "2024-01-02T03:04:05.678901";
 
 #[test]
-fn they_are_read_listed_and_gone_on_from() {
+fn they_are_read_listed_and_continued() {
     let (dir, states) = states();
     let at = persistence(&dir).join("checkpoint");
     for (step, status) in [(10, "failed"), (2, "success"), (1, "success"), (9, "pending")] {
@@ -59,10 +59,10 @@ fn they_are_read_listed_and_gone_on_from() {
     let counts: Vec<_> = executions.executions.iter().map(|one| one.checkpoints).collect();
     assert_eq!((counts, executions.damaged), (vec![4, 1], vec![]));
     assert_eq!(states.check().unwrap(), Vec::<String>::new());
-    // To read changes nothing.
+    // Reading changes nothing.
     assert_eq!(files(&persistence(&dir)), before);
 
-    // The same again is the same; something else is another attempt, and theirs stays.
+    // The same content is the same checkpoint; other content is a new attempt, and theirs stays.
     let values = Values {
         context: json!({ "messages": [] }),
         state: json!({ "is": "seed's 2" }),
@@ -87,7 +87,7 @@ fn they_are_read_listed_and_gone_on_from() {
         before["checkpoint/ckpt-exec-1-10.json"]
     );
 
-    // Back to a step of theirs, and on from there.
+    // Back to one of their steps, and continue from there.
     move_to(&states, "ckpt-exec-1-2.a1");
     assert_eq!(places(&page(&states, "exec-1", ListScope::Branch(None))), [(1, 1), (2, 1)]);
     assert_eq!(page(&states, "exec-1", ListScope::All).records.len(), 5);
@@ -104,7 +104,7 @@ fn they_may_come_between_ours() {
     save(&states, "e", 1, "ours 1 again").unwrap();
     save(&states, "e", 2, "ours 2").unwrap();
     write(&at, "e", 3, "success", TIME);
-    // It writes over what is there. What it cannot know of stays.
+    // The other program overwrites the short name. Numbered attempts, which it does not know, stay.
     write(&at, "e", 1, "failed", TIME);
     assert_eq!(places(&page(&states, "e", ListScope::Branch(None))), [(1, 2), (2, 1), (3, 1)]);
     assert_eq!(places(&page(&states, "e", ListScope::All)), [(1, 1), (1, 2), (2, 1), (3, 1)]);
@@ -114,7 +114,7 @@ fn they_may_come_between_ours() {
     assert_eq!(last.key.step, StepIndex(3));
     assert_eq!(save(&states, "e", 1, "ours 1 at last").unwrap().key, key("ckpt-e-1.a3"));
     assert_eq!(text_of(&states, "ckpt-e-1.a2").as_deref(), Some("seed's 1"));
-    // Under a name that was left.
+    // Under the name of an attempt on an old line.
     move_to(&states, "ckpt-e-1.a1");
     write(&at, "e", 2, "success", TIME);
     assert_eq!(places(&page(&states, "e", ListScope::All)).len(), 6);

@@ -1,5 +1,5 @@
-//! Records that are not what was written, and commits that are gone: found by a check, and before
-//! anything is made of them. The database is altered here by SQLite itself.
+//! Altered records and lost commits: a check finds them, and so does every use of them. These tests
+//! alter the database through SQLite.
 
 use std::path::{Path, PathBuf};
 
@@ -24,7 +24,7 @@ fn alter(dir: &Path, sql: &str) {
     db.execute_batch(sql).unwrap();
 }
 
-/// Nothing that a record says can be another without notice.
+/// No field of a record can change unnoticed.
 #[test]
 fn every_altered_record_is_found() {
     let whole = store();
@@ -87,9 +87,9 @@ fn every_altered_record_is_found() {
     assert_eq!(found, Vec::<String>::new());
 }
 
-/// The rest of the log is read as ever; of the damaged record it is known that nothing is known.
+/// The rest of the log is readable; the entries of the damaged record are marked as damaged.
 #[test]
-fn a_damaged_record_is_missing_and_the_rest_goes_on() {
+fn a_damaged_record_does_not_affect_the_rest() {
     let dir = store();
     let before = SqliteStore::open(dir.path()).unwrap().changes_after(Seq(0)).unwrap();
     let Entry::File { digest, size, mode } = before[0].after else { panic!("{:?}", before[0]) };
@@ -106,7 +106,7 @@ fn a_damaged_record_is_missing_and_the_rest_goes_on() {
     assert_eq!(now[0].after, Entry::NotCaptured { reason: NotCapturedReason::Damaged });
     assert_eq!(now[0].path, before[0].path);
     assert_eq!(now[1..], before[1..]);
-    // New work goes on, and hides nothing.
+    // New commits work and do not hide the damage.
     sample::commit(&mut store, 3).unwrap();
     let found = store.check().unwrap();
     assert_eq!(found.len(), 1, "{found:?}");
@@ -117,7 +117,7 @@ fn a_damaged_record_is_missing_and_the_rest_goes_on() {
 }
 
 #[test]
-fn a_point_that_was_moved_is_not_gone_to_and_a_plan_that_was_changed_is_not_done() {
+fn a_moved_point_and_a_changed_plan_are_not_used() {
     let dir = store();
     alter(dir.path(), "UPDATE point SET seq = 1; UPDATE rewind SET plan = plan || ' '");
     let store = SqliteStore::open(dir.path()).unwrap();
@@ -127,9 +127,9 @@ fn a_point_that_was_moved_is_not_gone_to_and_a_plan_that_was_changed_is_not_done
     assert!(store.rewinds().unwrap().iter().all(|rewind| rewind.plan.is_empty()));
 }
 
-/// Only so many links are kept, and what is left is still one chain.
+/// Only a limited number of links is kept, and they still form one chain.
 #[test]
-fn old_links_go() {
+fn old_links_are_dropped() {
     let dir = tempfile::tempdir().unwrap();
     let mut store = SqliteStore::create(dir.path()).unwrap();
     store.set_durability(takeback_store::Durability::Off).unwrap();
@@ -149,7 +149,7 @@ fn wal(dir: &Path) -> PathBuf {
     dir.join("timeline.db-wal")
 }
 
-/// A store of which nothing after the first commit has been carried over into the database.
+/// A store in which everything after the first commit is only in SQLite's log.
 fn with_wal() -> tempfile::TempDir {
     let dir = tempfile::tempdir().unwrap();
     let mut store = SqliteStore::create(dir.path()).unwrap();
@@ -161,7 +161,7 @@ fn with_wal() -> tempfile::TempDir {
 }
 
 #[test]
-fn a_log_that_was_cut_or_damaged_is_found_and_told_for_good() {
+fn a_cut_or_damaged_log_is_found_and_stays_reported() {
     let whole = with_wal();
     let length = std::fs::metadata(wal(whole.path())).unwrap().len();
     let head = SqliteStore::open(whole.path()).unwrap().head().unwrap();
@@ -178,7 +178,7 @@ fn a_log_that_was_cut_or_damaged_is_found_and_told_for_good() {
             bytes[usize::try_from(at).unwrap()] ^= 0x20;
         }
         std::fs::write(wal(dir.path()), bytes).unwrap();
-        // The index of the log is made again from it, as after a crash.
+        // Without its shared memory SQLite rebuilds the index of the log, as after a crash.
         drop(std::fs::remove_file(dir.path().join("timeline.db-shm")));
         let mut store = SqliteStore::open(dir.path()).unwrap();
         let now = store.head().unwrap();
@@ -204,9 +204,9 @@ fn a_log_that_was_cut_or_damaged_is_found_and_told_for_good() {
     assert!(lost > 10, "{lost}");
 }
 
-/// SQLite would take the log for that of a new database.
+/// SQLite would apply the log to a new database.
 #[test]
-fn a_lost_database_is_never_made_anew_beside_what_is_left() {
+fn a_lost_database_is_never_created_again_next_to_its_remains() {
     let whole = with_wal();
     for kept in ["timeline.db-wal", "head", "packs"] {
         let dir = tempfile::tempdir().unwrap();
