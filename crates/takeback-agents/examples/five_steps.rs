@@ -75,7 +75,7 @@ pub(crate) fn play(folder: &Path, stop_after: Option<StepIndex>) -> Result<(), B
         on_ambiguous: Box::new(|_| EffectDecision::Repeat),
         // Nobody but this agent writes into the project.
         uncertain_files: AmbiguousPolicy::Take,
-        on_happening: Box::new(|happening| {
+        on_event: Box::new(|happening| {
             tell(happening);
             let RunEvent::Saved(record) = happening else { return };
             if Some(record.key.step) == stop_after {

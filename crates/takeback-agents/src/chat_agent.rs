@@ -6,7 +6,7 @@
 use serde_json::Value;
 use takeback_store::{PointId, Seq, Timestamp};
 
-/// Called from several threads at once: a turn can be interrupted while another call waits.
+/// An agent that the user talks to. Called from several threads at once: a turn can be interrupted while another call waits.
 pub trait ChatAgent: Send + Sync {
     /// `claude`, `builtin`.
     fn name(&self) -> &'static str;
@@ -21,7 +21,7 @@ pub trait ChatAgent: Send + Sync {
     /// follows, even without a turn, and nothing is written after it.
     fn interrupt(&self) -> Result<(), AgentError>;
 
-    /// Answers a [`ChatEvent::Asks`].
+    /// Answers a [`ChatEvent::PermissionRequest`].
     fn decide(&self, request: &str, decision: Decision) -> Result<(), AgentError>;
 
     /// Whether the agent can receive prompts: its process or thread runs.
@@ -32,11 +32,11 @@ pub trait ChatAgent: Send + Sync {
     fn rewind_files(
         &self,
         message: &str,
-        trial: Trial,
+        mode: RestoreMode,
     ) -> Result<Option<NativeFiles>, NativeFilesError>;
 
     /// Makes the agent forget `message` and everything after it. Waits until it has. Restarts the
-    /// agent if necessary, also if it had died.
+    /// agent if necessary, even if it had died.
     fn cut(&self, message: &str) -> Result<(), AgentError>;
 
     /// The current conversation, for [`Self::load`]: now or after a restart, here or in another
@@ -69,7 +69,7 @@ pub enum ChatEvent {
     },
     /// A prompt was accepted, and its point is durable. `point`: `None` if it could not be
     /// recorded.
-    Prompted {
+    PromptAccepted {
         message: String,
         session: Option<String>,
         point: Option<PromptPoint>,
@@ -94,14 +94,14 @@ pub enum ChatEvent {
         changes: Option<(Seq, Seq)>,
     },
     /// The agent asks for permission and waits for [`ChatAgent::decide`].
-    Asks(PermissionRequest),
+    PermissionRequest(PermissionRequest),
     TurnEnd(TurnResult),
     /// What could not be recorded, and why. No rewind restores it.
-    Unrecorded(String),
+    NotRecorded(String),
     /// A message for the user.
     Note(String),
     /// The agent ended, and why. [`ChatAgent::cut`] and [`ChatAgent::load`] start it again.
-    Gone(String),
+    Ended(String),
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -130,10 +130,10 @@ pub enum TurnResult {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Trial {
+pub enum RestoreMode {
     /// Only reports what it would do.
-    Dry,
-    Real,
+    DryRun,
+    Apply,
 }
 
 /// What an agent's own copies would restore, or restored.
@@ -148,11 +148,11 @@ pub enum AgentError {
     #[error("a turn is running")]
     Busy,
     #[error("the agent has ended: {0}")]
-    Gone(String),
+    Ended(String),
     #[error("{program} cannot be started")]
     CannotStart { program: String, source: std::io::Error },
     #[error("the agent did not answer within {0} s")]
-    Silent(u64),
+    Timeout(u64),
     #[error("the agent does not know the message {0}")]
     UnknownMessage(String),
     #[error("this conversation is not one of {0}'s")]

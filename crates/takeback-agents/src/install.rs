@@ -22,7 +22,7 @@ pub use self::settings::{JsonDialect, SettingsFormat, TimeUnit};
 use crate::agents::AGENTS;
 use crate::kind::AgentKind;
 
-/// Whom hooks are installed for.
+/// Who hooks are installed for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum HookScope {
     /// The user, in every project.
@@ -98,13 +98,13 @@ pub enum SettingsError {
     Foreign,
     /// The result would change other settings. No input is known to cause this.
     #[error("the result would change more than Takeback's hooks")]
-    Unfaithful,
+    ChangesOthers,
 }
 
 /// A settings file without Takeback's hooks.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Remainder {
-    /// There were no hooks of Takeback's.
+    /// None of Takeback's hooks were in it.
     Same,
     /// The other settings.
     Rest(Vec<u8>),
@@ -157,13 +157,13 @@ pub struct TrustSite<'a> {
 /// A file with Takeback's hooks.
 #[derive(Debug, Clone, Copy)]
 pub struct InstalledFile<'a> {
-    /// Whom they are for.
+    /// Who the hooks are for.
     pub scope: HookScope,
     /// The path by which the agent finds it.
     pub path: &'a Path,
     /// The same with links resolved.
     pub real_path: &'a Path,
-    /// What is in it.
+    /// Its contents.
     pub contents: &'a [u8],
     /// Takeback's hooks in it.
     pub hooks: &'a [HookInFile],
@@ -178,9 +178,9 @@ pub struct HookProblem {
     pub next: String,
 }
 
-/// The contents with all of Takeback's hooks; `None`: they are there already.
+/// The contents with all of Takeback's hooks; `None` if they are installed already.
 ///
-/// Hooks of Takeback's that cannot run, or are for an event that is no longer used, are removed.
+/// Removes hooks of Takeback's that cannot run or whose event is no longer used.
 pub fn add_hooks(
     agent: &AgentKind,
     before: Option<&[u8]>,
@@ -238,7 +238,7 @@ pub fn find_hooks(agent: &AgentKind, contents: &[u8]) -> Result<HooksInFile, Set
     Ok(found)
 }
 
-/// `disableAllHooks`, a key of Claude Code and those that follow it.
+/// `disableAllHooks`, a key of Claude Code and of agents modelled on it.
 pub(crate) fn disable_all_hooks(settings: &Value) -> Option<&'static str> {
     const KEY: &str = "disableAllHooks";
     (settings[KEY] == true).then_some(KEY)

@@ -22,6 +22,8 @@
 //! # Ok::<(), takeback_agents::PayloadError>(())
 //! ```
 
+#![warn(missing_docs)]
+
 mod agents;
 mod builtin;
 mod capture;
@@ -42,15 +44,15 @@ pub use agents::claude::{
 };
 pub use agents::*;
 pub use builtin::{
-    ApiKey, ApiStyle, Builtin, BuiltinOptions, Driver, Endpoint, EndpointError, Permissions,
+    ApiKey, ApiStyle, Builtin, BuiltinOptions, Endpoint, EndpointError, ModelSource, Permissions,
     ProxyAddress, Scenario, ScenarioError, last_memory,
 };
 pub use capture::Capture;
 pub use chat_agent::{
     AgentError, ChatAgent, ChatEvent, Decision, NativeFiles, NativeFilesError, PermissionRequest,
-    PromptPoint, Trial, TurnResult,
+    PromptPoint, RestoreMode, TurnResult,
 };
-pub use cut::{Cut, CutError, FindCut, PointPrompt};
+pub use cut::{Cut, CutError, CutFinder, PointPrompt};
 pub use hook::{
     CallEnd, HookEvent, HookEventKind, HookSource, PayloadError, PermissionQuestion, ToolCall,
     call_targets, has_other_post_edit_hook, paths_of_patch, record_hook_event,
@@ -72,7 +74,7 @@ pub use metadata::{
 pub use restore::{NativeFilesResult, RestoreError, RestoreReport, restore_with_agent};
 pub use step_agent::{EffectDecision, Effects, RunError, RunEvent, Step, StepAgent, StepError};
 pub use tools::{ToolNames, default_tools};
-pub use transcript::{ListIds, Lookup, PathLookup, Transcript, TranscriptEnd, TranscriptEndKind};
+pub use transcript::{IdsLookup, Lookup, PathLookup, Transcript, TranscriptEnd, TranscriptEndKind};
 
 /// The page for authors, so that its code is compiled and run.
 #[cfg(doctest)]

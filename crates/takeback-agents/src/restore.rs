@@ -7,7 +7,7 @@ use takeback_core::rewind::{
     NativeOutcome, NativeRestore, Receipt, RewindError, RewindRequest, rewind, rewind_with,
 };
 
-use crate::chat_agent::{AgentError, ChatAgent, NativeFilesError, Trial};
+use crate::chat_agent::{AgentError, ChatAgent, NativeFilesError, RestoreMode};
 
 /// The result of a restore.
 #[derive(Debug)]
@@ -48,10 +48,10 @@ pub fn restore_with_agent(
     if !agent.is_live() {
         return Err(RestoreError::NotLive);
     }
-    let own = match agent.rewind_files(message, Trial::Dry) {
+    let own = match agent.rewind_files(message, RestoreMode::DryRun) {
         Ok(Some(files)) => {
             let paths = NativeRestore::meant(workspace, &files.paths);
-            let mut run = || match agent.rewind_files(message, Trial::Real) {
+            let mut run = || match agent.rewind_files(message, RestoreMode::Apply) {
                 Ok(_) => Ok(()),
                 Err(error) => Err(error.to_string()),
             };
@@ -59,7 +59,7 @@ pub fn restore_with_agent(
             let (receipt, helped) = rewind_with(workspace, request, shown, &mut helper)?;
             return Ok(RestoreReport { receipt, own: NativeFilesResult::Asked(helped) });
         }
-        Err(NativeFilesError::Agent(AgentError::Gone(_))) => return Err(RestoreError::NotLive),
+        Err(NativeFilesError::Agent(AgentError::Ended(_))) => return Err(RestoreError::NotLive),
         Ok(None) => NativeFilesResult::None,
         Err(error) => NativeFilesResult::Unavailable(error),
     };

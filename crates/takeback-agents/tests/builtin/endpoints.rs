@@ -21,7 +21,7 @@ pub(crate) fn endpoint(server: &ModelServer, style: ApiStyle) -> Endpoint {
 }
 
 pub(crate) fn options(server: &ModelServer, style: ApiStyle) -> BuiltinOptions {
-    let mut options = BuiltinOptions::new(Driver::Endpoint(endpoint(server, style)));
+    let mut options = BuiltinOptions::new(ModelSource::Endpoint(endpoint(server, style)));
     options.permissions = Permissions::AllowAll;
     options
 }
@@ -31,7 +31,7 @@ fn tools_run_text_streams_and_the_history_is_right() {
     for style in STYLES {
         let server = ModelServer::start();
         let sandbox = Sandbox::new();
-        let mut talk = Talk::start(&sandbox, options(&server, style));
+        let mut talk = ChatFixture::start(&sandbox, options(&server, style));
         let write = json!({"path": "é.txt", "content": "eins\n"});
         server.answer(Answer::Says(vec![
             Block::text("I write it."),
@@ -118,7 +118,7 @@ fn a_call_that_makes_no_sense_is_answered_and_the_turn_goes_on() {
     for style in STYLES {
         let server = ModelServer::start();
         let sandbox = Sandbox::new();
-        let mut talk = Talk::start(&sandbox, options(&server, style));
+        let mut talk = ChatFixture::start(&sandbox, options(&server, style));
         server.answer(Answer::Says(vec![
             Block::tool("Write", json!({"file_path": "a"})),
             Block::tool("write_file", json!({"path": "a"})),
@@ -148,7 +148,7 @@ fn edits_and_commands_wait_for_somebodys_word() {
     let sandbox = Sandbox::new();
     let mut options = options(&server, ApiStyle::Anthropic);
     options.permissions = Permissions::Ask;
-    let mut talk = Talk::start(&sandbox, options);
+    let mut talk = ChatFixture::start(&sandbox, options);
     let write = |name: &str| Block::tool("write_file", json!({"path": name, "content": "x\n"}));
     let shell = |command: &str| Block::tool("shell", json!({"command": command}));
     server.answer(Answer::Says(vec![
@@ -162,8 +162,10 @@ fn edits_and_commands_wait_for_somebodys_word() {
     talk.prompt("go");
     let mut asked = Vec::new();
     for decision in [Decision::Deny("not a".to_owned()), Decision::AllowAlways, Decision::Allow] {
-        let heard = talk.until(|said| matches!(said, ChatEvent::Asks(_)));
-        let Some(ChatEvent::Asks(permission)) = heard.last() else { panic!("{heard:?}") };
+        let heard = talk.until(|said| matches!(said, ChatEvent::PermissionRequest(_)));
+        let Some(ChatEvent::PermissionRequest(permission)) = heard.last() else {
+            panic!("{heard:?}")
+        };
         asked.push((permission.title.clone(), permission.detail.clone()));
         assert!(talk.agent.decide("something else", Decision::Allow).is_err());
         talk.agent.decide(&permission.request, decision).unwrap();
@@ -186,13 +188,13 @@ fn edits_can_be_accepted_and_commands_not() {
     let sandbox = Sandbox::new();
     let mut options = options(&server, ApiStyle::OpenAi);
     options.permissions = Permissions::AcceptEdits;
-    let mut talk = Talk::start(&sandbox, options);
+    let mut talk = ChatFixture::start(&sandbox, options);
     server.answer(Answer::Says(vec![
         Block::tool("write_file", json!({"path": "a", "content": ""})),
         Block::tool("shell", json!({"command": "touch b"})),
     ]));
     talk.prompt("go");
-    let heard = talk.until(|said| matches!(said, ChatEvent::Asks(_)));
+    let heard = talk.until(|said| matches!(said, ChatEvent::PermissionRequest(_)));
     assert!(sandbox.exists("a"), "{heard:?}");
     talk.agent.interrupt().unwrap();
     assert_eq!(ending(&talk.to_the_end()), &TurnResult::Interrupted);
@@ -206,7 +208,7 @@ fn the_key_is_never_said_or_saved() {
         let sandbox = Sandbox::new();
         let options = options(&server, style);
         assert!(!format!("{options:?}").contains("secret"));
-        let mut talk = Talk::start(&sandbox, options);
+        let mut talk = ChatFixture::start(&sandbox, options);
         server.answer(Answer::refuses(401, "authentication_error", &format!("bad key {KEY}")));
         let mut all = talk.turn("one");
         server
@@ -229,7 +231,7 @@ fn the_key_is_never_said_or_saved() {
 fn each_text_is_a_paragraph() {
     let server = ModelServer::start();
     let sandbox = Sandbox::new();
-    let mut talk = Talk::start(&sandbox, options(&server, ApiStyle::Anthropic));
+    let mut talk = ChatFixture::start(&sandbox, options(&server, ApiStyle::Anthropic));
     server.answer(Answer::Says(vec![Block::text("One."), Block::text("Two.")]));
     assert_eq!(text(&talk.turn("go")), "One.\nTwo.\n");
 }
@@ -243,7 +245,8 @@ fn a_proxy_is_used_unless_the_host_is_an_exception() {
         endpoint.retries = 0;
         let except = except.map(str::to_owned);
         endpoint.proxy = Some(ProxyAddress { url: server.url(), except });
-        let mut talk = Talk::start(&sandbox, BuiltinOptions::new(Driver::Endpoint(endpoint)));
+        let mut talk =
+            ChatFixture::start(&sandbox, BuiltinOptions::new(ModelSource::Endpoint(endpoint)));
         assert!(matches!(ending(&talk.turn("go")), TurnResult::Failed(_)));
         let requests = server.requests();
         assert_eq!(requests.first().map(|request| request.method.as_str()), expected);

@@ -23,7 +23,7 @@ fn each_error_is_one_clear_line_and_the_session_goes_on() {
     for style in STYLES {
         let server = ModelServer::start();
         let sandbox = Sandbox::new();
-        let mut talk = Talk::start(&sandbox, options(&server, style));
+        let mut talk = ChatFixture::start(&sandbox, options(&server, style));
         let host = host(&server);
         let half = vec![Block::text("half a word")];
         for (answer, expected) in [
@@ -78,7 +78,7 @@ fn what_passes_is_tried_again() {
     for style in STYLES {
         let server = ModelServer::start();
         let sandbox = Sandbox::new();
-        let mut talk = Talk::start(&sandbox, options(&server, style));
+        let mut talk = ChatFixture::start(&sandbox, options(&server, style));
         let wait = vec![("retry-after".to_owned(), "0".to_owned())];
         server.answer(Answer::Refuses { status: 429, headers: wait, body: "slowly".to_owned() });
         server.answer(Answer::refuses(529, "overloaded_error", "too much"));
@@ -119,9 +119,9 @@ fn an_error_in_the_middle_of_a_stream_is_told() {
     let server = ModelServer::start();
     let sandbox = Sandbox::new();
     let mut options = options(&server, ApiStyle::Anthropic);
-    options.driver =
-        Driver::Endpoint(Endpoint { retries: 0, ..endpoint(&server, ApiStyle::Anthropic) });
-    let mut talk = Talk::start(&sandbox, options);
+    options.source =
+        ModelSource::Endpoint(Endpoint { retries: 0, ..endpoint(&server, ApiStyle::Anthropic) });
+    let mut talk = ChatFixture::start(&sandbox, options);
     let error =
         json!({"type": "error", "error": {"type": "overloaded_error", "message": "Overloaded"}});
     server.answer(Answer::Raw(format!("event: error\ndata: {error}\n\n")));
@@ -138,7 +138,8 @@ fn nobody_there_is_one_line_too() {
     drop(listener);
     let mut endpoint = Endpoint::new(ApiStyle::OpenAi, &format!("http://{address}/v1"), "m", None);
     endpoint.retries = 0;
-    let mut talk = Talk::start(&sandbox, BuiltinOptions::new(Driver::Endpoint(endpoint)));
+    let mut talk =
+        ChatFixture::start(&sandbox, BuiltinOptions::new(ModelSource::Endpoint(endpoint)));
     let heard = talk.turn("hello?");
     let why = failed(&heard);
     assert!(why.starts_with(&format!("{address} cannot be reached: ")), "{why}");
@@ -151,7 +152,7 @@ fn after_an_error_the_results_of_finished_calls_are_still_known() {
     for style in STYLES {
         let server = ModelServer::start();
         let sandbox = Sandbox::new();
-        let mut talk = Talk::start(&sandbox, options(&server, style));
+        let mut talk = ChatFixture::start(&sandbox, options(&server, style));
         server.answer(Answer::calls("write_file", json!({"path": "a", "content": "a"})));
         server.answer(Answer::refuses(400, "x", "no"));
         failed(&talk.turn("write"));
@@ -169,7 +170,7 @@ fn after_an_error_the_results_of_finished_calls_are_still_known() {
 fn an_answer_without_the_last_word_of_the_stream_is_whole_if_it_says_so() {
     let server = ModelServer::start();
     let sandbox = Sandbox::new();
-    let mut talk = Talk::start(&sandbox, options(&server, ApiStyle::OpenAi));
+    let mut talk = ChatFixture::start(&sandbox, options(&server, ApiStyle::OpenAi));
     let said = json!({"choices": [{"delta": {"content": "short"}, "finish_reason": "stop"}]});
     server.answer(Answer::Raw(format!("data: {said}\r\n\r\n")));
     let heard = talk.turn("go");
@@ -182,7 +183,7 @@ fn a_turn_without_end_is_ended() {
     let sandbox = Sandbox::new();
     let mut options = options(&server, ApiStyle::Anthropic);
     options.most_messages = 3;
-    let mut talk = Talk::start(&sandbox, options);
+    let mut talk = ChatFixture::start(&sandbox, options);
     for _ in 0..3 {
         server.answer(Answer::calls("list_files", json!({})));
     }

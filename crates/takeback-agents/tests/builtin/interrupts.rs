@@ -10,7 +10,7 @@ use super::endpoints::{STYLES, options};
 use super::*;
 
 /// All that is said from here to the end of the turn, which comes soon.
-fn interrupted(talk: &Talk) -> Vec<ChatEvent> {
+fn interrupted(talk: &ChatFixture) -> Vec<ChatEvent> {
     let begun = Instant::now();
     talk.agent.interrupt().unwrap();
     let heard = talk.to_the_end();
@@ -19,7 +19,7 @@ fn interrupted(talk: &Talk) -> Vec<ChatEvent> {
     heard
 }
 
-fn last_message(talk: &Talk) -> Value {
+fn last_message(talk: &ChatFixture) -> Value {
     talk.agent.memory()["messages"].as_array().unwrap().last().unwrap().clone()
 }
 
@@ -30,7 +30,7 @@ fn in_the_middle_of_a_text() {
         {"steps": [{"say": "one"}, {"pauseMs": 600_000}, {"say": "two"}]},
         {"steps": [{"say": "three"}]},
     ]});
-    let mut talk = Talk::start(&sandbox, scenario(&script.to_string()));
+    let mut talk = ChatFixture::start(&sandbox, scenario(&script.to_string()));
     talk.prompt("go");
     talk.until(|said| *said == ChatEvent::TextEnd);
     interrupted(&talk);
@@ -51,11 +51,11 @@ fn in_the_middle_of_a_command_and_its_children() {
             {"say": "never"},
         ]},
     ]});
-    let mut talk = Talk::start(&sandbox, scenario(&script.to_string()));
+    let mut talk = ChatFixture::start(&sandbox, scenario(&script.to_string()));
     talk.prompt("go");
     let begun = Instant::now();
     while !sandbox.exists("pid") || sandbox.read("pid").is_empty() {
-        assert!(begun.elapsed() < PATIENCE, "the command begins");
+        assert!(begun.elapsed() < TIMEOUT, "the command begins");
         std::thread::sleep(Duration::from_millis(5));
     }
     let pid = sandbox.read("pid");
@@ -90,7 +90,7 @@ fn while_the_endpoint_says_nothing_and_while_it_speaks() {
     for style in STYLES {
         let server = ModelServer::start();
         let sandbox = Sandbox::new();
-        let mut talk = Talk::start(&sandbox, options(&server, style));
+        let mut talk = ChatFixture::start(&sandbox, options(&server, style));
         let blocks =
             vec![Block::text("half a word"), Block::tool("shell", json!({"command": "touch x"}))];
         server.answer(Answer::Stalls { blocks: blocks.clone(), after: 0 });
@@ -123,7 +123,7 @@ fn while_the_endpoint_says_nothing_and_while_it_speaks() {
 fn while_it_waits_to_try_again() {
     let server = ModelServer::start();
     let sandbox = Sandbox::new();
-    let mut talk = Talk::start(&sandbox, options(&server, STYLES[0]));
+    let mut talk = ChatFixture::start(&sandbox, options(&server, STYLES[0]));
     let headers = vec![("retry-after".to_owned(), "600".to_owned())];
     server.answer(Answer::Refuses { status: 429, headers, body: String::new() });
     talk.prompt("go");
@@ -140,7 +140,7 @@ fn without_a_turn_nothing_happens_and_no_second_one_is_begun() {
         {"steps": [{"say": "one"}]},
         {"steps": [{"say": "two"}, {"pauseMs": 600_000}]},
     ]});
-    let mut talk = Talk::start(&sandbox, scenario(&script.to_string()));
+    let mut talk = ChatFixture::start(&sandbox, scenario(&script.to_string()));
     talk.agent.interrupt().unwrap();
     assert_eq!(ending(&talk.turn("go")), &TurnResult::Done);
 
@@ -158,14 +158,14 @@ fn closing_ends_the_turn_and_waits() {
     let sandbox = Sandbox::new();
     let script =
         r#"{"turns":[{"steps":[{"tool":"shell","input":{"command":"touch a; sleep 600"}}]}]}"#;
-    let mut talk = Talk::start(&sandbox, scenario(script));
+    let mut talk = ChatFixture::start(&sandbox, scenario(script));
     talk.prompt("go");
     talk.until(|said| matches!(said, ChatEvent::Tool { .. }));
     assert!(talk.agent.is_live());
     talk.agent.close();
     assert!(!talk.agent.is_live());
     assert_eq!(ending(&talk.to_the_end()), &TurnResult::Interrupted);
-    let gone = |done: Result<(), AgentError>| matches!(done, Err(AgentError::Gone(_)));
+    let gone = |done: Result<(), AgentError>| matches!(done, Err(AgentError::Ended(_)));
     assert!(gone(talk.agent.prompt("m", "go")) && gone(talk.agent.cut(&message(1))));
     talk.agent.close();
     let sessions = sandbox.workspace.store.sessions().unwrap();

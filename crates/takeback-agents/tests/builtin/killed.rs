@@ -42,7 +42,7 @@ fn open(folder: &Path) -> Workspace {
 fn talk_in(
     folder: &Path,
     start: impl FnOnce(BuiltinOptions, Capture, Sender<ChatEvent>) -> Result<Builtin, AgentError>,
-) -> Talk {
+) -> ChatFixture {
     // The command ends when the process that runs it has gone.
     let command =
         "echo x > half; touch begun; while kill -0 $PPID; do sleep 0.05; done 2>/dev/null";
@@ -65,7 +65,7 @@ fn talk_in(
         formatter: false,
     };
     let agent = start(scenario(&script.to_string()), capture, say).unwrap();
-    Talk { agent, said, prompts: 0 }
+    ChatFixture { agent, said, prompts: 0 }
 }
 
 /// The process that is killed. As a test of its own it does nothing.
@@ -88,7 +88,7 @@ fn the_next_process_goes_on_with_every_call_answered() {
         .unwrap();
     let begun = Instant::now();
     while !folder.path().join("work/begun").exists() {
-        assert!(begun.elapsed() < PATIENCE && child.try_wait().unwrap().is_none());
+        assert!(begun.elapsed() < TIMEOUT && child.try_wait().unwrap().is_none());
         std::thread::sleep(Duration::from_millis(5));
     }
     child.kill().unwrap();

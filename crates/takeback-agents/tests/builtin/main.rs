@@ -17,7 +17,7 @@ use std::time::Duration;
 
 use serde_json::Value;
 use takeback_agents::{
-    AgentError, Builtin, BuiltinOptions, Capture, ChatAgent, ChatEvent, Driver, Scenario,
+    AgentError, Builtin, BuiltinOptions, Capture, ChatAgent, ChatEvent, ModelSource, Scenario,
     TurnResult,
 };
 use takeback_core::rewind::{Receipt, RewindRequest, Target, rewind};
@@ -25,19 +25,19 @@ use takeback_store::state::{ExecutionId, ListQuery, ListScope, Record, Status};
 use takeback_store::{PointId, SessionId};
 use takeback_testkit::Sandbox;
 
-const PATIENCE: Duration = Duration::from_secs(60);
+const TIMEOUT: Duration = Duration::from_secs(60);
 
 const SESSION: &str = "session-1";
 
 /// An agent, and somebody who talks to it.
-struct Talk {
+struct ChatFixture {
     agent: Builtin,
     said: Receiver<ChatEvent>,
     prompts: usize,
 }
 
 fn scenario(text: &str) -> BuiltinOptions {
-    BuiltinOptions::new(Driver::Scenario(Scenario::parse(text).unwrap()))
+    BuiltinOptions::new(ModelSource::Scenario(Scenario::parse(text).unwrap()))
 }
 
 fn capture(sandbox: &Sandbox, say: &Sender<ChatEvent>) -> Capture {
@@ -51,7 +51,7 @@ fn capture(sandbox: &Sandbox, say: &Sender<ChatEvent>) -> Capture {
     }
 }
 
-impl Talk {
+impl ChatFixture {
     fn start(sandbox: &Sandbox, options: BuiltinOptions) -> Self {
         Self::by(Builtin::start, sandbox, options, 0)
     }
@@ -75,7 +75,7 @@ impl Talk {
     }
 
     fn next(&self) -> ChatEvent {
-        self.said.recv_timeout(PATIENCE).expect("the agent says something")
+        self.said.recv_timeout(TIMEOUT).expect("the agent says something")
     }
 
     /// All up to something, that included.
@@ -150,7 +150,7 @@ fn called(title: &str, ok: bool, line: &str) -> (String, bool, String) {
 
 fn point(heard: &[ChatEvent]) -> PointId {
     let points = heard.iter().find_map(|said| match said {
-        ChatEvent::Prompted { point, .. } => point.map(|point| point.id),
+        ChatEvent::PromptAccepted { point, .. } => point.map(|point| point.id),
         _ => None,
     });
     points.expect("the prompt has a point")
@@ -204,7 +204,7 @@ fn wait_until_gone(pid: &str) {
     };
     let begun = std::time::Instant::now();
     while is_there().is_some() {
-        assert!(begun.elapsed() < PATIENCE, "process {pid} goes on");
+        assert!(begun.elapsed() < TIMEOUT, "process {pid} goes on");
         std::thread::sleep(Duration::from_millis(5));
     }
 }

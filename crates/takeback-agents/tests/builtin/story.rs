@@ -29,7 +29,7 @@ fn utils() -> BuiltinOptions {
 #[test]
 fn create_utils_add_to_it_go_back_and_add_again() {
     let mut sandbox = Sandbox::new();
-    let mut talk = Talk::start(&sandbox, utils());
+    let mut talk = ChatFixture::start(&sandbox, utils());
 
     let first = talk.turn("Create a file utils.ts");
     assert_eq!(text(&first), "I create it.\nThere it is.\n");
@@ -74,7 +74,7 @@ fn create_utils_add_to_it_go_back_and_add_again() {
 #[test]
 fn every_step_is_saved_and_a_turn_has_files_where_it_begins_and_ends() {
     let sandbox = Sandbox::new();
-    let mut talk = Talk::start(&sandbox, utils());
+    let mut talk = ChatFixture::start(&sandbox, utils());
     let heard = talk.turn("Create a file utils.ts");
     let names = ["start", "prompt", "model", "tool write_file", "tool shell", "model"];
     assert_eq!(step_names(&sandbox), names);
@@ -122,7 +122,7 @@ fn every_step_is_saved_and_a_turn_has_files_where_it_begins_and_ends() {
 #[test]
 fn each_call_says_what_it_changed() {
     let sandbox = Sandbox::new();
-    let mut talk = Talk::start(&sandbox, utils());
+    let mut talk = ChatFixture::start(&sandbox, utils());
     let heard = talk.turn("go");
     let changes: Vec<_> = heard
         .iter()
@@ -143,7 +143,7 @@ fn each_call_says_what_it_changed() {
 #[test]
 fn after_the_last_turn_it_says_so() {
     let sandbox = Sandbox::new();
-    let mut talk = Talk::start(&sandbox, scenario(r#"{"turns":[]}"#));
+    let mut talk = ChatFixture::start(&sandbox, scenario(r#"{"turns":[]}"#));
     let heard = talk.turn("anything");
     assert!(text(&heard).starts_with("The scenario is over"), "{heard:?}");
     assert_eq!(ending(&heard), &TurnResult::Done);

@@ -13,7 +13,7 @@ fn run(sandbox: &Sandbox, calls: &[(&str, Value)]) -> Vec<(bool, String, String)
     let script = json!({"turns": [{"steps": steps}]});
     let mut options = scenario(&script.to_string());
     options.shell_limit = Duration::from_secs(20);
-    let mut talk = Talk::start(sandbox, options);
+    let mut talk = ChatFixture::start(sandbox, options);
     let heard = talk.turn("go");
     assert_eq!(ending(&heard), &TurnResult::Done);
     let memory = talk.agent.memory();
@@ -308,7 +308,7 @@ fn a_command_that_takes_too_long_is_ended() {
     let script = json!({"turns": [{"steps": [{"tool": "shell", "input": {"command": command}}]}]});
     let mut options = scenario(&script.to_string());
     options.shell_limit = Duration::from_secs(1);
-    let mut talk = Talk::start(&sandbox, options);
+    let mut talk = ChatFixture::start(&sandbox, options);
     let heard = talk.turn("go");
     assert_eq!(tools(&heard), [called(&format!("$ {command}"), false, "stopped after 1 s")]);
     let heard = talk.agent.memory()["messages"][2]["content"][0]["content"].clone();

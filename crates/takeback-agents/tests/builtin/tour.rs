@@ -8,7 +8,7 @@ fn its_story_goes_back_edit_and_shell_alike() {
     sandbox.write("utils.ts", "mine");
     sandbox.write("takeback-tour/notes.md", "mine too");
     let before = sandbox.tree();
-    let mut talk = Talk::start(&sandbox, BuiltinOptions::new(Driver::Tour));
+    let mut talk = ChatFixture::start(&sandbox, BuiltinOptions::new(ModelSource::Tour));
 
     let first = talk.turn("hello");
     assert_eq!(ending(&first), &TurnResult::Done);
@@ -36,10 +36,10 @@ fn its_story_goes_back_edit_and_shell_alike() {
 #[test]
 fn gone_on_with_it_stays_in_its_folder() {
     let sandbox = Sandbox::new();
-    let mut talk = Talk::start(&sandbox, BuiltinOptions::new(Driver::Tour));
+    let mut talk = ChatFixture::start(&sandbox, BuiltinOptions::new(ModelSource::Tour));
     talk.turn("hello");
     drop(talk);
-    let mut talk = Talk::resume(&sandbox, BuiltinOptions::new(Driver::Tour), 1);
+    let mut talk = ChatFixture::resume(&sandbox, BuiltinOptions::new(ModelSource::Tour), 1);
     let heard = talk.turn("go on");
     assert_eq!(tools(&heard)[0].0, "Edit takeback-tour/utils.ts");
     assert!(tools(&heard).iter().all(|(_, ok, _)| *ok), "{heard:?}");

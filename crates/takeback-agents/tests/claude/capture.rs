@@ -29,7 +29,7 @@ fn a_tool_waits_until_what_it_may_overwrite_is_durable() {
         let answer = Answer::Later(Duration::from_millis(300), Box::new(Answer::Says(vec![call])));
         lab.model.answer(answer);
         let message = lab.prompt("one", &json!(["never", "ok"]));
-        lab.until(|said| matches!(said, ChatEvent::Prompted { .. }));
+        lab.until(|said| matches!(said, ChatEvent::PromptAccepted { .. }));
         let held =
             lock(&lab.lock_file(), Hold::Exclusive, Duration::from_secs(60)).unwrap().unwrap();
         lab.until(|said| matches!(said, ChatEvent::Tool { .. }));
@@ -39,7 +39,7 @@ fn a_tool_waits_until_what_it_may_overwrite_is_durable() {
         drop(held);
         let heard = lab.until(|said| matches!(said, ChatEvent::TurnEnd(_)));
         assert_eq!(heard.last(), Some(&ChatEvent::TurnEnd(TurnResult::Done)));
-        assert!(!heard.iter().any(|said| matches!(said, ChatEvent::Unrecorded(_))), "{heard:#?}");
+        assert!(!heard.iter().any(|said| matches!(said, ChatEvent::NotRecorded(_))), "{heard:#?}");
         assert!(lab.sandbox.read("a.txt") == "theirs\n" || lab.sandbox.exists("b.txt"));
         assert!(lab.rewind_to(&message).is_whole());
         assert_eq!(lab.sandbox.read("a.txt"), "mine\n");

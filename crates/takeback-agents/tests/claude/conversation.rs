@@ -1,7 +1,7 @@
 //! What the model is shown after something was cut off, loaded or gone on with.
 
 use serde_json::{Value, json};
-use takeback_agents::{AgentError, ChatAgent as _, ChatEvent, Trial};
+use takeback_agents::{AgentError, ChatAgent as _, ChatEvent, RestoreMode};
 
 use crate::lab::{Lab, run, seen, start, trusting};
 
@@ -95,7 +95,7 @@ fn copies_of_files_are_known_after_a_cut() {
     let (first, _) = lab.turn("prompt one", &json!([lab.write("a.txt", "1\n"), "ok"]));
     let (second, _) = lab.turn("prompt two", &json!([lab.write("b.txt", "1\n"), "ok"]));
     lab.claude.cut(&second).unwrap();
-    lab.claude.rewind_files(&first, Trial::Real).unwrap();
+    lab.claude.rewind_files(&first, RestoreMode::Apply).unwrap();
     assert!(!lab.sandbox.exists("a.txt"));
 }
 

@@ -17,7 +17,7 @@ use takeback_testkit::model::ModelServer;
 use tempfile::TempDir;
 
 pub(crate) const SESSION: &str = "talk";
-const PATIENCE: Duration = Duration::from_secs(90);
+const TIMEOUT: Duration = Duration::from_secs(90);
 
 pub(crate) struct Lab {
     pub(crate) sandbox: Sandbox,
@@ -30,24 +30,24 @@ pub(crate) struct Lab {
 
 /// What is asked of the program beside what every test asks.
 #[derive(Default)]
-pub(crate) struct Wishes<'a> {
+pub(crate) struct LabOptions<'a> {
     pub(crate) extra_args: &'a [&'a str],
     pub(crate) no_copies: bool,
 }
 
 /// `None`: the program is not here, which has been said.
-pub(crate) fn lab(wishes: &Wishes<'_>) -> Option<Lab> {
+pub(crate) fn lab(options: &LabOptions<'_>) -> Option<Lab> {
     let program = program()?;
     let sandbox = Sandbox::new();
     let model = ModelServer::start();
     let home = tempfile::tempdir().unwrap();
     let options = ClaudeOptions {
         program,
-        extra_args: wishes.extra_args.iter().map(OsString::from).collect(),
+        extra_args: options.extra_args.iter().map(OsString::from).collect(),
         folder: sandbox.root(),
         model: None,
         environment: environment(home.path(), &model.url()),
-        checkpointing: !wishes.no_copies,
+        checkpointing: !options.no_copies,
         resume: Value::Null,
     };
     let (claude, said) = start(&sandbox, &options);
@@ -57,16 +57,16 @@ pub(crate) fn lab(wishes: &Wishes<'_>) -> Option<Lab> {
 /// Edits and shell commands need nobody's leave.
 pub(crate) fn trusting() -> Option<Lab> {
     let allowed = "Bash,Write,Edit,Read,Agent,Task";
-    lab(&Wishes {
+    lab(&LabOptions {
         extra_args: &["--permission-mode", "acceptEdits", "--allowedTools", allowed],
-        ..Wishes::default()
+        ..LabOptions::default()
     })
 }
 
 pub(crate) fn start(sandbox: &Sandbox, options: &ClaudeOptions) -> (Claude, Receiver<ChatEvent>) {
     let (say, said) = channel();
     let mut workspace = sandbox.another_process();
-    workspace.limits.recorder_patience = PATIENCE;
+    workspace.limits.recorder_patience = TIMEOUT;
     let capture = Capture {
         workspace,
         session: SessionId::from(SESSION),
@@ -125,7 +125,7 @@ impl Lab {
 
     /// All that is said until something is said that `ends`, with it.
     pub(crate) fn until(&self, ends: impl Fn(&ChatEvent) -> bool) -> Vec<ChatEvent> {
-        let deadline = Instant::now() + PATIENCE;
+        let deadline = Instant::now() + TIMEOUT;
         let mut heard = Vec::new();
         loop {
             match self.said.recv_timeout(deadline.saturating_duration_since(Instant::now())) {
@@ -152,9 +152,9 @@ impl Lab {
     }
 
     pub(crate) fn asked(&self) -> (PermissionRequest, Vec<ChatEvent>) {
-        let heard = self.until(|said| matches!(said, ChatEvent::Asks(_)));
+        let heard = self.until(|said| matches!(said, ChatEvent::PermissionRequest(_)));
         match heard.last() {
-            Some(ChatEvent::Asks(permission)) => (permission.clone(), heard),
+            Some(ChatEvent::PermissionRequest(permission)) => (permission.clone(), heard),
             _ => unreachable!("the last one asks"),
         }
     }

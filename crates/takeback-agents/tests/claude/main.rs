@@ -10,7 +10,7 @@ mod capture;
 mod conversation;
 mod history;
 mod lab;
-mod own_files;
+mod native_files;
 mod replayed;
 mod seed_001;
 mod turns;

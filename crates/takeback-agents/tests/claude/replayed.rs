@@ -12,20 +12,20 @@ use std::time::Duration;
 use serde_json::Value;
 use takeback_agents::{
     AgentError, ChatAgent as _, ChatEvent, Claude, ClaudeOptions, NativeFiles, NativeFilesError,
-    Trial, TurnResult,
+    RestoreMode, TurnResult,
 };
 use takeback_testkit::Sandbox;
 
 use crate::lab::start;
 
-pub(crate) struct Stage {
+pub(crate) struct ReplayedAgent {
     pub(crate) claude: Claude,
     pub(crate) said: Receiver<ChatEvent>,
     pub(crate) sandbox: Sandbox,
 }
 
 /// Answers each line that it reads with what stands in the next file.
-pub(crate) fn stage(answers: &[&str]) -> Stage {
+pub(crate) fn replay(answers: &[&str]) -> ReplayedAgent {
     let sandbox = Sandbox::new();
     let mut script = String::from("#!/bin/sh\n");
     for (number, answer) in answers.iter().enumerate() {
@@ -34,19 +34,19 @@ pub(crate) fn stage(answers: &[&str]) -> Stage {
         script += &format!("read -r line\ncat '{}'\n", file.display());
     }
     script += "while read -r line; do :; done\n";
-    stage_with(sandbox, &script)
+    replay_script(sandbox, &script)
 }
 
-pub(crate) fn stage_with(sandbox: Sandbox, script: &str) -> Stage {
-    stage_as(sandbox, script, |_| {})
+pub(crate) fn replay_script(sandbox: Sandbox, script: &str) -> ReplayedAgent {
+    replay_with(sandbox, script, |_| {})
 }
 
-/// With further wishes.
-pub(crate) fn stage_as(
+/// Runs `script` as the program, with options changed by `adjust`.
+pub(crate) fn replay_with(
     sandbox: Sandbox,
     script: &str,
-    wishes: impl FnOnce(&mut ClaudeOptions),
-) -> Stage {
+    adjust: impl FnOnce(&mut ClaudeOptions),
+) -> ReplayedAgent {
     let program = sandbox.outside().join("claude");
     std::fs::write(&program, script).unwrap();
     std::fs::set_permissions(&program, std::fs::Permissions::from_mode(0o755)).unwrap();
@@ -59,12 +59,12 @@ pub(crate) fn stage_as(
         checkpointing: true,
         resume: Value::Null,
     };
-    wishes(&mut options);
+    adjust(&mut options);
     let (claude, said) = start(&sandbox, &options);
-    Stage { claude, said, sandbox }
+    ReplayedAgent { claude, said, sandbox }
 }
 
-impl Stage {
+impl ReplayedAgent {
     pub(crate) fn until(&self, ends: impl Fn(&ChatEvent) -> bool) -> Vec<ChatEvent> {
         let mut heard = Vec::new();
         loop {
@@ -87,12 +87,12 @@ pub(crate) fn first_line(text: &str) -> (&str, &str) {
 }
 
 /// In words, without what differs from run to run.
-fn told(said: &ChatEvent) -> String {
+fn describe(said: &ChatEvent) -> String {
     match said {
         ChatEvent::Ready { session, model } => {
             format!("ready {} {}", session.is_some(), model.as_deref().unwrap_or("-"))
         }
-        ChatEvent::Prompted { message, session, point } => {
+        ChatEvent::PromptAccepted { message, session, point } => {
             format!("prompted {} {} {}", message == MESSAGE, session.is_some(), point.is_some())
         }
         ChatEvent::Text(text) => format!("text {text}"),
@@ -102,21 +102,23 @@ fn told(said: &ChatEvent) -> String {
         ChatEvent::ToolEnd { ok, line, changes, .. } => {
             format!("tool end {ok} {line} {}", changes.is_some())
         }
-        ChatEvent::Asks(permission) => format!("asks {}: {}", permission.title, permission.detail),
+        ChatEvent::PermissionRequest(permission) => {
+            format!("asks {}: {}", permission.title, permission.detail)
+        }
         ChatEvent::TurnEnd(ending) => format!("turn end {ending:?}"),
-        ChatEvent::Unrecorded(why) => format!("unrecorded {why}"),
+        ChatEvent::NotRecorded(why) => format!("unrecorded {why}"),
         ChatEvent::Note(note) => format!("note {note}"),
-        ChatEvent::Gone(why) => format!("gone {why}"),
+        ChatEvent::Ended(why) => format!("gone {why}"),
     }
 }
 
 #[test]
 fn a_turn_with_a_subagent_is_told_in_order() {
     let (ready, turn) = first_line(TURN);
-    let stage = stage(&[&format!("{ready}\n"), turn]);
+    let stage = replay(&[&format!("{ready}\n"), turn]);
     stage.claude.prompt(MESSAGE, "one").unwrap();
     let heard = stage.until(|said| matches!(said, ChatEvent::TurnEnd(_)));
-    let heard: Vec<String> = heard.iter().map(told).collect();
+    let heard: Vec<String> = heard.iter().map(describe).collect();
     // The tools' paths lie in another folder than the one of this test.
     let expected = [
         "ready false -",
@@ -151,7 +153,7 @@ fn a_turn_with_a_subagent_is_told_in_order() {
 #[test]
 fn an_interrupted_turn_ends_as_such() {
     let (ready, _) = first_line(TURN);
-    let stage = stage(&[&format!("{ready}\n"), INTERRUPTED]);
+    let stage = replay(&[&format!("{ready}\n"), INTERRUPTED]);
     stage.claude.prompt("00000000-0000-4000-8000-000000000002", "two").unwrap();
     let heard = stage.until(|said| matches!(said, ChatEvent::TurnEnd(_)));
     assert_eq!(heard.last(), Some(&ChatEvent::TurnEnd(TurnResult::Interrupted)));
@@ -166,14 +168,14 @@ fn own_files_and_their_errors_are_understood() {
     let (ready, _) = first_line(TURN);
     let answers: Vec<String> =
         [ready].into_iter().chain(OWN_FILES.lines()).map(|line| format!("{line}\n")).collect();
-    let stage = stage(&answers.iter().map(String::as_str).collect::<Vec<_>>());
-    let dry = stage.claude.rewind_files(MESSAGE, Trial::Dry).unwrap();
+    let stage = replay(&answers.iter().map(String::as_str).collect::<Vec<_>>());
+    let dry = stage.claude.rewind_files(MESSAGE, RestoreMode::DryRun).unwrap();
     assert_eq!(dry, Some(NativeFiles { paths: vec!["/proj/a.txt".into()] }));
-    let real = stage.claude.rewind_files(MESSAGE, Trial::Real).unwrap();
+    let real = stage.claude.rewind_files(MESSAGE, RestoreMode::Apply).unwrap();
     assert_eq!(real, Some(NativeFiles::default()));
-    for trial in [Trial::Dry, Trial::Real] {
-        let unknown = stage.claude.rewind_files(MESSAGE, trial);
-        assert!(matches!(unknown, Err(NativeFilesError::NoCheckpoint)), "{trial:?} {unknown:?}");
+    for mode in [RestoreMode::DryRun, RestoreMode::Apply] {
+        let unknown = stage.claude.rewind_files(MESSAGE, mode);
+        assert!(matches!(unknown, Err(NativeFilesError::NoCheckpoint)), "{mode:?} {unknown:?}");
     }
 }
 
@@ -191,17 +193,17 @@ fn a_program_that_does_not_bring_its_copies_back_in_time_writes_no_more() {
         "#!/bin/sh\necho $$ > '{}'\n{ANSWER}while read -r line; do :; done\n",
         pid.display()
     );
-    let Stage { claude, said, sandbox } = stage_with(sandbox, &script);
-    let claude = claude.with_files_patience(Duration::from_millis(50));
-    let stage = Stage { claude, said, sandbox };
+    let ReplayedAgent { claude, said, sandbox } = replay_script(sandbox, &script);
+    let claude = claude.with_files_timeout(Duration::from_millis(50));
+    let stage = ReplayedAgent { claude, said, sandbox };
     stage.until(|said| matches!(said, ChatEvent::Ready { .. }));
-    let real = stage.claude.rewind_files(MESSAGE, Trial::Real);
-    assert!(matches!(real, Err(NativeFilesError::Agent(AgentError::Silent(_)))), "{real:?}");
+    let real = stage.claude.rewind_files(MESSAGE, RestoreMode::Apply);
+    assert!(matches!(real, Err(NativeFilesError::Agent(AgentError::Timeout(_)))), "{real:?}");
     let pid: u32 = std::fs::read_to_string(pid).unwrap().trim().parse().unwrap();
     assert!(!std::path::Path::new(&format!("/proc/{pid}")).exists(), "{pid} still runs");
     assert!(!stage.claude.is_live());
-    let heard = stage.until(|said| matches!(said, ChatEvent::Gone(_)));
-    assert_eq!(heard, [ChatEvent::Gone("it did not answer in time".to_owned())]);
+    let heard = stage.until(|said| matches!(said, ChatEvent::Ended(_)));
+    assert_eq!(heard, [ChatEvent::Ended("it did not answer in time".to_owned())]);
     stage.claude.load(&Value::Null).unwrap();
     assert!(stage.claude.is_live());
 }
@@ -211,10 +213,10 @@ fn what_is_no_json_is_said_once_and_what_is_not_known_not_at_all() {
     let (ready, _) = first_line(TURN);
     let odd = "oh\n{\"type\":\"weather\",\"sun\":1}\n{\"type\":\"user\"}\n\nno\n";
     let result = "{\"type\":\"result\",\"subtype\":\"success\"}\n";
-    let stage = stage(&[&format!("{ready}\n"), &format!("{odd}{result}")]);
+    let stage = replay(&[&format!("{ready}\n"), &format!("{odd}{result}")]);
     stage.claude.prompt(MESSAGE, "one").unwrap();
     let heard = stage.until(|said| matches!(said, ChatEvent::TurnEnd(_)));
-    let heard: Vec<String> = heard.iter().map(told).collect();
+    let heard: Vec<String> = heard.iter().map(describe).collect();
     let expected =
         ["ready false -", "note claude said something that is no JSON: oh", "turn end Done"];
     assert_eq!(heard, expected);
@@ -223,23 +225,23 @@ fn what_is_no_json_is_said_once_and_what_is_not_known_not_at_all() {
 #[test]
 fn a_program_that_ends_says_why() {
     let script = "#!/bin/sh\nread -r line\necho first >&2\necho 'not logged in' >&2\nexit 3\n";
-    let stage = stage_with(Sandbox::new(), script);
-    let heard = stage.until(|said| matches!(said, ChatEvent::Gone(_)));
-    assert_eq!(heard, [ChatEvent::Gone("not logged in".to_owned())]);
+    let stage = replay_script(Sandbox::new(), script);
+    let heard = stage.until(|said| matches!(said, ChatEvent::Ended(_)));
+    assert_eq!(heard, [ChatEvent::Ended("not logged in".to_owned())]);
     assert!(!stage.claude.is_live());
-    let silent = stage_with(Sandbox::new(), "#!/bin/sh\nread -r line\nexit 3\n");
-    let heard = silent.until(|said| matches!(said, ChatEvent::Gone(_)));
-    assert_eq!(heard, [ChatEvent::Gone("it ended with code 3".to_owned())]);
+    let silent = replay_script(Sandbox::new(), "#!/bin/sh\nread -r line\nexit 3\n");
+    let heard = silent.until(|said| matches!(said, ChatEvent::Ended(_)));
+    assert_eq!(heard, [ChatEvent::Ended("it ended with code 3".to_owned())]);
 }
 
 #[test]
 fn a_program_that_does_not_stop_is_ended() {
     let (ready, _) = first_line(TURN);
-    let stage = stage(&[&format!("{ready}\n")]);
+    let stage = replay(&[&format!("{ready}\n")]);
     stage.claude.prompt(MESSAGE, "one").unwrap();
     stage.claude.interrupt().unwrap();
-    let heard = stage.until(|said| matches!(said, ChatEvent::Gone(_)));
-    let heard: Vec<String> = heard.iter().map(told).collect();
+    let heard = stage.until(|said| matches!(said, ChatEvent::Ended(_)));
+    let heard: Vec<String> = heard.iter().map(describe).collect();
     let expected =
         ["ready false -", "turn end Interrupted", "gone it did not stop when it was interrupted"];
     assert_eq!(heard, expected);
@@ -258,10 +260,10 @@ fn a_prompt_that_was_still_waiting_is_interrupted_when_it_begins() {
     let aborted = INTERRUPTED.lines().last().unwrap();
     assert!(aborted.contains("aborted_tools"));
     // The start, the prompt, the interruption, and the one that comes after it has begun.
-    let stage = stage(&[&format!("{ready}\n"), "", &lifecycle(), &format!("{aborted}\n")]);
+    let stage = replay(&[&format!("{ready}\n"), "", &lifecycle(), &format!("{aborted}\n")]);
     stage.claude.prompt(MESSAGE, "one").unwrap();
     stage.claude.interrupt().unwrap();
-    let heard = stage.until(|said| matches!(said, ChatEvent::TurnEnd(_) | ChatEvent::Gone(_)));
+    let heard = stage.until(|said| matches!(said, ChatEvent::TurnEnd(_) | ChatEvent::Ended(_)));
     assert_eq!(heard.last(), Some(&ChatEvent::TurnEnd(TurnResult::Interrupted)));
     assert!(stage.claude.is_live(), "it did not have to be ended for that");
 }
@@ -272,10 +274,10 @@ fn the_end_of_a_turn_that_it_began_by_itself_is_not_the_end_of_the_prompts() {
     let is_hook = |line: &&str| line.contains("\"UserPromptSubmit\"");
     let itself = TURN.lines().find(is_hook).unwrap().replace("one <<LAB", "a task has ended");
     let answer = format!("{itself}\n{RESULT}{}{RESULT}", lifecycle());
-    let stage = stage(&[&format!("{ready}\n"), &answer]);
+    let stage = replay(&[&format!("{ready}\n"), &answer]);
     stage.claude.prompt(MESSAGE, "one").unwrap();
     let heard = stage.until(|said| matches!(said, ChatEvent::TurnEnd(_)));
-    let heard: Vec<String> = heard.iter().map(told).collect();
+    let heard: Vec<String> = heard.iter().map(describe).collect();
     assert_eq!(heard, ["ready false -", "prompted true true true", "turn end Done"]);
 }
 
@@ -291,7 +293,7 @@ fn a_program_that_is_kept_from_stopping_goes_on_with_the_same_prompt() {
     };
     let (call, called) = (hook("PreToolUse"), hook("PostToolUseFailure"));
     let answer = format!("{}{stop}\n{call}\n{called}\n{stop}\n{RESULT}", lifecycle());
-    let stage = stage(&[&format!("{ready}\n"), &answer]);
+    let stage = replay(&[&format!("{ready}\n"), &answer]);
     stage.claude.prompt(MESSAGE, "one").unwrap();
     stage.until(|said| matches!(said, ChatEvent::TurnEnd(_)));
     let store = &stage.sandbox.workspace.store;
@@ -314,7 +316,7 @@ fn what_changed_is_in_the_log_before_the_program_may_stop() {
          while read -r line; do :; done\n",
         answer.display()
     );
-    let stage = stage_with(sandbox, &script);
+    let stage = replay_script(sandbox, &script);
     stage.claude.prompt(MESSAGE, "one").unwrap();
     stage.until(|said| matches!(said, ChatEvent::Ready { session: Some(_), .. }));
     let changes = stage.sandbox.workspace.store.changes_after(takeback_store::Seq(0)).unwrap();
@@ -323,7 +325,7 @@ fn what_changed_is_in_the_log_before_the_program_may_stop() {
 
 /// A program that is killed while its shell runs on, which writes `late.txt` when there is `go`. The
 /// shell is started by `start`.
-fn killed_in_a_command(start: &str) -> Stage {
+fn killed_in_a_command(start: &str) -> ReplayedAgent {
     let sandbox = Sandbox::new();
     let hook = |name: &str| {
         let is_it = |line: &&str| line.contains(&format!("\"callback_id\":\"{name}\""));
@@ -340,10 +342,10 @@ fn killed_in_a_command(start: &str) -> Stage {
         answer.display(),
         pid = pid.display(),
     );
-    let stage = stage_with(sandbox, &script);
+    let stage = replay_script(sandbox, &script);
     stage.claude.prompt(MESSAGE, "one").unwrap();
-    let heard = stage.until(|said| matches!(said, ChatEvent::Gone(_)));
-    assert_eq!(heard.last(), Some(&ChatEvent::Gone("it was killed by signal 9".to_owned())));
+    let heard = stage.until(|said| matches!(said, ChatEvent::Ended(_)));
+    assert_eq!(heard.last(), Some(&ChatEvent::Ended("it was killed by signal 9".to_owned())));
     stage
 }
 
@@ -382,9 +384,9 @@ fn what_a_subagent_says_is_no_place_to_go_back_to() {
     let is_subagents = |line: &str| line.contains("\"parent_tool_use_id\":\"toolu");
     let until = turn.lines().position(|line| is_subagents(line) && line.contains("\"tool_use\""));
     let lines: Vec<&str> = turn.lines().take(until.unwrap() + 1).collect();
-    let stage = stage(&[&format!("{ready}\n"), &format!("{}\n", lines.join("\n"))]);
+    let stage = replay(&[&format!("{ready}\n"), &format!("{}\n", lines.join("\n"))]);
     stage.claude.prompt(MESSAGE, "one").unwrap();
-    stage.until(|said| told(said) == "tool Write /proj/sub.txt");
+    stage.until(|said| describe(said) == "tool Write /proj/sub.txt");
     let memory = stage.claude.memory();
     let last = memory["upTo"].as_str().unwrap();
     let line = TURN.lines().find(|line| line.contains(&format!("\"uuid\":\"{last}\""))).unwrap();

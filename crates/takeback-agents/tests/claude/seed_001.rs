@@ -5,13 +5,15 @@ use std::ffi::OsString;
 
 use takeback_agents::{
     AgentError, ChatAgent as _, ChatEvent, Checkpoint, Metadata, NativeFiles, NativeFilesError,
-    Trial, checkpoint_description,
+    RestoreMode, checkpoint_description,
 };
 use takeback_store::{PointKind, Timestamp};
 use takeback_testkit::Sandbox;
 
 use crate::lab::SESSION;
-use crate::replayed::{MESSAGE, OWN_FILES, Stage, TURN, first_line, stage, stage_as, stage_with};
+use crate::replayed::{
+    MESSAGE, OWN_FILES, ReplayedAgent, TURN, first_line, replay, replay_script, replay_with,
+};
 
 const VARIABLE: &str = "CLAUDE_CODE_ENABLE_SDK_FILE_CHECKPOINTING";
 
@@ -20,13 +22,13 @@ const VARIABLE: &str = "CLAUDE_CODE_ENABLE_SDK_FILE_CHECKPOINTING";
 fn a_user_message_is_taken_in_and_captured_as_a_checkpoint() {
     let (ready, turn) = first_line(TURN);
     assert!(turn.matches(r#""type":"user""#).count() > 1, "results of tools are such messages too");
-    let stage = stage(&[&format!("{ready}\n"), turn]);
+    let stage = replay(&[&format!("{ready}\n"), turn]);
     stage.claude.prompt(MESSAGE, "one").unwrap();
     let heard = stage.until(|said| matches!(said, ChatEvent::TurnEnd(_)));
     let prompted: Vec<(&str, Option<&str>)> = heard
         .iter()
         .filter_map(|said| match said {
-            ChatEvent::Prompted { message, session, .. } => {
+            ChatEvent::PromptAccepted { message, session, .. } => {
                 Some((message.as_str(), session.as_deref()))
             }
             _ => None,
@@ -62,11 +64,11 @@ fn started_with(extra: &[&str], checkpointing: bool) -> (Vec<String>, String) {
         "#!/bin/sh\n{{ echo \"${VARIABLE}\"; for one; do echo \"$one\"; done; }} > '{}'\nexit 0\n",
         file.display()
     );
-    let stage = stage_as(sandbox, &script, |options| {
+    let stage = replay_with(sandbox, &script, |options| {
         options.extra_args = extra.iter().map(OsString::from).collect();
         options.checkpointing = checkpointing;
     });
-    stage.until(|said| matches!(said, ChatEvent::Gone(_)));
+    stage.until(|said| matches!(said, ChatEvent::Ended(_)));
     let told = std::fs::read_to_string(file).unwrap();
     let mut lines = told.lines().map(str::to_owned);
     let variable = lines.next().unwrap();
@@ -97,16 +99,17 @@ fn the_live_conversation_can_be_asked_and_one_that_is_gone_cannot() {
     let (ready, _) = first_line(TURN);
     let answers: Vec<String> =
         [ready].into_iter().chain(OWN_FILES.lines()).map(|line| format!("{line}\n")).collect();
-    let live = stage(&answers.iter().map(String::as_str).collect::<Vec<_>>());
+    let live = replay(&answers.iter().map(String::as_str).collect::<Vec<_>>());
     assert!(live.claude.is_live());
-    let files = live.claude.rewind_files(MESSAGE, Trial::Dry).unwrap();
+    let files = live.claude.rewind_files(MESSAGE, RestoreMode::DryRun).unwrap();
     assert_eq!(files, Some(NativeFiles { paths: vec!["/proj/a.txt".into()] }));
 
-    let Stage { claude: gone, said, sandbox } = stage_with(Sandbox::new(), "#!/bin/sh\nexit 0\n");
-    let last = said.iter().find(|said| matches!(said, ChatEvent::Gone(_)));
+    let ReplayedAgent { claude: gone, said, sandbox } =
+        replay_script(Sandbox::new(), "#!/bin/sh\nexit 0\n");
+    let last = said.iter().find(|said| matches!(said, ChatEvent::Ended(_)));
     assert!(last.is_some() && !gone.is_live());
-    let refused = gone.rewind_files(MESSAGE, Trial::Real);
-    assert!(matches!(refused, Err(NativeFilesError::Agent(AgentError::Gone(_)))), "{refused:?}");
-    assert!(matches!(gone.prompt(MESSAGE, "one"), Err(AgentError::Gone(_))));
+    let refused = gone.rewind_files(MESSAGE, RestoreMode::Apply);
+    assert!(matches!(refused, Err(NativeFilesError::Agent(AgentError::Ended(_)))), "{refused:?}");
+    assert!(matches!(gone.prompt(MESSAGE, "one"), Err(AgentError::Ended(_))));
     drop(sandbox);
 }

@@ -2,11 +2,11 @@
 
 use serde_json::json;
 use takeback_agents::{
-    AgentError, ChatAgent as _, ChatEvent, Decision, NativeFilesError, Trial, TurnResult,
+    AgentError, ChatAgent as _, ChatEvent, Decision, NativeFilesError, RestoreMode, TurnResult,
 };
 use takeback_core::rewind::RewindRequest;
 
-use crate::lab::{Wishes, lab, run, trusting};
+use crate::lab::{LabOptions, lab, run, trusting};
 
 /// What was said of calls, without their ids and places in the log.
 fn calls(heard: &[ChatEvent]) -> Vec<String> {
@@ -60,11 +60,12 @@ fn write_and_shell_are_told_and_taken_back() {
     assert!(calls[7].starts_with("failed File does not exist."), "{calls:#?}");
     assert_eq!(calls.len(), 8);
     assert_eq!(text(&heard), "First.|All done.|");
-    let prompted = heard.iter().filter(|said| matches!(said, ChatEvent::Prompted { .. })).count();
+    let prompted =
+        heard.iter().filter(|said| matches!(said, ChatEvent::PromptAccepted { .. })).count();
     assert_eq!(prompted, 1, "{heard:#?}");
     let point = lab.point_of(&message);
     let told = heard.iter().any(|said| {
-        matches!(said, ChatEvent::Prompted { message: m, session: Some(_), point: Some(p) }
+        matches!(said, ChatEvent::PromptAccepted { message: m, session: Some(_), point: Some(p) }
             if *m == message && p.id == point)
     });
     assert!(told, "{heard:#?}");
@@ -95,7 +96,7 @@ fn each_prompt_has_a_point_and_turns_come_one_at_a_time() {
 
 #[test]
 fn what_needs_leave_is_asked_for() {
-    let Some(lab) = lab(&Wishes::default()) else { return };
+    let Some(lab) = lab(&LabOptions::default()) else { return };
     lab.prompt("one", &json!([lab.write("a.txt", "1\n"), run("touch b.txt; exit 0"), "ok"]));
     let (asked, _) = lab.asked();
     assert_eq!((asked.title.as_str(), asked.detail.as_str()), ("Write a.txt", "1\n"));
@@ -116,7 +117,7 @@ fn what_needs_leave_is_asked_for() {
 
 #[test]
 fn what_is_always_allowed_is_not_asked_again_inside_the_folder() {
-    let Some(lab) = lab(&Wishes::default()) else { return };
+    let Some(lab) = lab(&LabOptions::default()) else { return };
     std::os::unix::fs::symlink(lab.sandbox.outside(), lab.sandbox.at("link")).unwrap();
     let writes = [lab.write("a.txt", "1\n"), lab.write("b.txt", "2\n")];
     lab.prompt("one", &json!([writes[0], writes[1], lab.write("link/c.txt", "3\n"), "ok"]));
@@ -132,7 +133,7 @@ fn what_is_always_allowed_is_not_asked_again_inside_the_folder() {
 
 #[test]
 fn what_a_person_does_while_leave_is_asked_for_stays() {
-    let Some(mut lab) = lab(&Wishes::default()) else { return };
+    let Some(mut lab) = lab(&LabOptions::default()) else { return };
     let message = lab.prompt("one", &json!([run("echo agent > agent.txt; exit 0"), "ok"]));
     let (asked, _) = lab.asked();
     lab.sandbox.write("person.txt", "person\n");
@@ -168,7 +169,7 @@ fn an_interrupted_turn_ends_and_the_next_one_runs() {
 
 #[test]
 fn a_turn_can_be_interrupted_before_it_has_begun_and_while_it_asks() {
-    let Some(lab) = lab(&Wishes::default()) else { return };
+    let Some(lab) = lab(&LabOptions::default()) else { return };
     for number in 0..2 {
         lab.prompt("one", &json!([lab.write("a.txt", "1\n"), "never"]));
         if number == 1 {
@@ -206,8 +207,8 @@ fn a_killed_program_is_gone_and_what_it_did_can_be_taken_back() {
     assert!(lab.claude.is_live());
     let pid = rustix::process::Pid::from_raw(lab.pid()).unwrap();
     rustix::process::kill_process(pid, rustix::process::Signal::KILL).unwrap();
-    let heard = lab.until(|said| matches!(said, ChatEvent::Gone(_)));
-    let [.., ChatEvent::TurnEnd(TurnResult::Failed(_)), ChatEvent::Gone(why)] = heard.as_slice()
+    let heard = lab.until(|said| matches!(said, ChatEvent::Ended(_)));
+    let [.., ChatEvent::TurnEnd(TurnResult::Failed(_)), ChatEvent::Ended(why)] = heard.as_slice()
     else {
         panic!("{heard:#?}")
     };
@@ -215,10 +216,10 @@ fn a_killed_program_is_gone_and_what_it_did_can_be_taken_back() {
     assert!(!lab.claude.is_live());
     let shell = format!("/proc/{}/environ", lab.sandbox.read("one.txt").trim());
     assert_eq!(std::fs::read(shell).unwrap_or_default(), b"", "its command has ended with it");
-    let rewound = lab.claude.rewind_files(&message, Trial::Real);
-    assert!(matches!(rewound, Err(NativeFilesError::Agent(AgentError::Gone(_)))), "{rewound:?}");
+    let rewound = lab.claude.rewind_files(&message, RestoreMode::Apply);
+    assert!(matches!(rewound, Err(NativeFilesError::Agent(AgentError::Ended(_)))), "{rewound:?}");
     let prompt = lab.claude.prompt("00000000-0000-4000-8000-000000000099", "x");
-    assert!(matches!(prompt, Err(AgentError::Gone(_))), "{prompt:?}");
+    assert!(matches!(prompt, Err(AgentError::Ended(_))), "{prompt:?}");
     let sessions = lab.sandbox.workspace.store.sessions().unwrap();
     assert_eq!(sessions.len(), 2, "{sessions:#?}");
     assert!(sessions.iter().all(|session| session.open_turn.is_none()), "{sessions:#?}");
@@ -276,7 +277,7 @@ fn closing_in_the_middle_of_a_turn_ends_the_program_and_the_session() {
     };
     assert!(sessions.iter().all(is_over), "{sessions:#?}");
     let late = lab.claude.prompt("00000000-0000-4000-8000-000000000099", "x");
-    assert!(matches!(late, Err(AgentError::Gone(_))), "{late:?}");
+    assert!(matches!(late, Err(AgentError::Ended(_))), "{late:?}");
     lab.rewind_to(&message);
     assert!(!lab.sandbox.exists("one.txt"));
 }

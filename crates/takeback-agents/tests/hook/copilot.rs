@@ -35,7 +35,7 @@ fn of_subagent(event: &str, kind: Kind) -> HookEvent {
 }
 
 /// As an event that tells where the conversation lies.
-fn told_where(hook_event: HookEvent) -> HookEvent {
+fn with_transcript(hook_event: HookEvent) -> HookEvent {
     let transcript =
         format!("/home/user/.copilot/session-state/{}/events.jsonl", hook_event.session);
     HookEvent { transcript: Some(PathBuf::from(transcript)), ..hook_event }
@@ -118,7 +118,7 @@ fn what_the_program_gives_is_understood() {
             ),
             ("preToolUse-bash-exit-3", pre(fails())),
             ("postToolUse-bash-exit-3", post(fails(), Outcome::Done)),
-            ("agentStop-first", told_where(hook_event("agentStop", Kind::TurnEnd))),
+            ("agentStop-first", with_transcript(hook_event("agentStop", Kind::TurnEnd))),
             ("sessionEnd-first", hook_event("sessionEnd", Kind::SessionEnd)),
             ("sessionStart-resume", hook_event("sessionStart", Kind::SessionStart)),
             (
@@ -131,15 +131,15 @@ fn what_the_program_gives_is_understood() {
             ("preToolUse-bash-async", pre(started())),
             ("postToolUse-bash-async", post(started(), Outcome::Background)),
             ("preToolUse-task", hook_event("preToolUse", Kind::Irrelevant)),
-            ("subagentStart", told_where(of_subagent("subagentStart", Kind::SubagentStart))),
+            ("subagentStart", with_transcript(of_subagent("subagentStart", Kind::SubagentStart))),
             ("userPromptSubmitted-subagent", of_subagent("userPromptSubmitted", Kind::Irrelevant)),
             ("preToolUse-subagent-create", of_subagent("preToolUse", Kind::BeforeTool(written()))),
             (
                 "postToolUse-subagent-create",
                 of_subagent("postToolUse", Kind::AfterTool(written(), Outcome::Done.into())),
             ),
-            ("agentStop-subagent", told_where(of_subagent("agentStop", Kind::Irrelevant))),
-            ("subagentStop", told_where(of_subagent("subagentStop", Kind::SubagentStop))),
+            ("agentStop-subagent", with_transcript(of_subagent("agentStop", Kind::Irrelevant))),
+            ("subagentStop", with_transcript(of_subagent("subagentStop", Kind::SubagentStop))),
             ("postToolUse-task", hook_event("postToolUse", Kind::Irrelevant)),
             (
                 "userPromptSubmitted-notification",
@@ -201,11 +201,11 @@ fn hooks_of_claude_code_are_given_what_says_itself_what_happened() {
                 hook_event("PostToolUseFailure", Kind::AfterTool(edit, Outcome::Failed.into())),
             ),
             ("PreToolUse-Agent", hook_event("PreToolUse", Kind::Irrelevant)),
-            ("SubagentStart", told_where(of_subagent("SubagentStart", Kind::SubagentStart))),
+            ("SubagentStart", with_transcript(of_subagent("SubagentStart", Kind::SubagentStart))),
             ("PreToolUse-subagent-Write", of_subagent("PreToolUse", Kind::BeforeTool(by_other))),
-            ("Stop-subagent", told_where(of_subagent("Stop", Kind::Irrelevant))),
-            ("SubagentStop", told_where(of_subagent("SubagentStop", Kind::SubagentStop))),
-            ("Stop", told_where(hook_event("Stop", Kind::TurnEnd))),
+            ("Stop-subagent", with_transcript(of_subagent("Stop", Kind::Irrelevant))),
+            ("SubagentStop", with_transcript(of_subagent("SubagentStop", Kind::SubagentStop))),
+            ("Stop", with_transcript(hook_event("Stop", Kind::TurnEnd))),
             ("SessionEnd", hook_event("SessionEnd", Kind::SessionEnd)),
         ],
     );

@@ -26,17 +26,17 @@ impl World {
         json!({ "message": self.sent.get() })
     }
 
-    fn mail(&self, fate: Fate) -> Step<'_> {
+    fn mail(&self, outcome: SendOutcome) -> Step<'_> {
         Step::new("mail", move |values, effects| {
             let receipt = effects.once("mail", &json!({ "to": "you" }), || {
                 let receipt = self.send();
-                match fate {
-                    Fate::TimesOut if self.sent.get() == 1 => Err("no answer in time"),
-                    Fate::Unreachable if self.sent.get() == 1 => Err("no route"),
+                match outcome {
+                    SendOutcome::TimesOut if self.sent.get() == 1 => Err("no answer in time"),
+                    SendOutcome::Unreachable if self.sent.get() == 1 => Err("no route"),
                     _ => Ok(receipt),
                 }
             });
-            if fate == Fate::Unreachable && receipt.is_err() {
+            if outcome == SendOutcome::Unreachable && receipt.is_err() {
                 assert!(effects.withdraw("mail")?);
             }
             values.state["receipt"] = receipt?;
@@ -54,7 +54,7 @@ impl World {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Fate {
+enum SendOutcome {
     Arrives,
     /// The first time: it was sent, but nobody said so.
     TimesOut,
@@ -72,7 +72,7 @@ fn effect(workspace: &Workspace) -> Effect {
 fn an_effect_with_a_receipt_is_not_repeated_by_a_retry() {
     let mut sandbox = Sandbox::new();
     let world = World::default();
-    let mut mail = world.mail(Fate::Arrives);
+    let mut mail = world.mail(SendOutcome::Arrives);
     let mut tries = 0;
     let step = Step::new("mail", move |values, effects| {
         (mail.run)(values, effects)?;
@@ -96,7 +96,7 @@ fn an_effect_with_a_receipt_is_not_repeated_by_a_retry() {
 fn an_effect_that_is_to_be_repeated_happens_again() {
     let mut sandbox = Sandbox::new();
     let world = World::default();
-    let steps = vec![world.mail(Fate::TimesOut)];
+    let steps = vec![world.mail(SendOutcome::TimesOut)];
     let values =
         world.agent(steps, EffectDecision::Repeat).run(&mut sandbox.workspace, &initial()).unwrap();
     assert_eq!(world.sent.get(), 2);
@@ -111,7 +111,7 @@ fn an_effect_that_is_to_be_repeated_happens_again() {
 fn an_effect_that_is_to_be_skipped_counts_as_done_from_then_on() {
     let mut sandbox = Sandbox::new();
     let world = World::default();
-    let mut mail = world.mail(Fate::TimesOut);
+    let mut mail = world.mail(SendOutcome::TimesOut);
     let mut tries = 0;
     let step = Step::new("mail", move |values, effects| {
         (mail.run)(values, effects)?;
@@ -133,9 +133,9 @@ fn an_effect_that_is_to_be_looked_at_ends_the_run_and_is_told_to_the_next() {
     let mut sandbox = Sandbox::new();
     let world = World::default();
     let root = sandbox.root();
-    let steps = |fate| {
+    let steps = |outcome| {
         let root = &root;
-        let mut mail = world.mail(fate);
+        let mut mail = world.mail(outcome);
         let mail = Step::new("mail", move |values, effects| {
             std::fs::write(root.join("draft.txt"), "dear you\n")?;
             (mail.run)(values, effects)
@@ -143,7 +143,7 @@ fn an_effect_that_is_to_be_looked_at_ends_the_run_and_is_told_to_the_next() {
         vec![Step::new("before", |_, _| Ok(())), mail]
     };
     let error = world
-        .agent(steps(Fate::TimesOut), EffectDecision::Stop)
+        .agent(steps(SendOutcome::TimesOut), EffectDecision::Stop)
         .run(&mut sandbox.workspace, &initial())
         .unwrap_err();
     assert_eq!(error.to_string(), "nobody knows whether the effect \"mail\" happened");
@@ -156,9 +156,9 @@ fn an_effect_that_is_to_be_looked_at_ends_the_run_and_is_told_to_the_next() {
 
     sandbox.reopen();
     let heard = RefCell::new(Vec::new());
-    let mut agent = world.agent(steps(Fate::Arrives), EffectDecision::Repeat);
-    agent.on_happening = Box::new(|happening| {
-        if let RunEvent::Resumed(resumed) = happening {
+    let mut agent = world.agent(steps(SendOutcome::Arrives), EffectDecision::Repeat);
+    agent.on_event = Box::new(|event| {
+        if let RunEvent::Resumed(resumed) = event {
             heard.borrow_mut().extend(resumed.ambiguous.clone());
         }
     });
@@ -172,7 +172,7 @@ fn an_effect_that_is_to_be_looked_at_ends_the_run_and_is_told_to_the_next() {
 fn an_effect_that_certainly_did_not_happen_is_not_ambiguous() {
     let mut sandbox = Sandbox::new();
     let world = World::default();
-    let steps = vec![world.mail(Fate::Unreachable)];
+    let steps = vec![world.mail(SendOutcome::Unreachable)];
     let values =
         world.agent(steps, EffectDecision::Stop).run(&mut sandbox.workspace, &initial()).unwrap();
     assert_eq!(values.state["receipt"], json!({ "message": 2 }));
@@ -198,7 +198,7 @@ fn an_effect_that_another_run_noted_first_is_not_done_unasked() {
         }
         now()
     });
-    let mut mail = world.mail(Fate::Arrives);
+    let mut mail = world.mail(SendOutcome::Arrives);
     let step = Step::new("mail", move |values, effects| {
         about_to_note.store(true, Ordering::Relaxed);
         (mail.run)(values, effects)

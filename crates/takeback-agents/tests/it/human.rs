@@ -11,7 +11,7 @@ use takeback_core::rewind::Files;
 use takeback_store::state::Status;
 use takeback_testkit::Sandbox;
 
-use crate::{Places, agent, execution, five_steps, head, initial, nothing, told};
+use crate::{Places, agent, describe, execution, five_steps, head, initial, nothing};
 
 /// Step 1 writes a file of five lines; step 2 changes the first one, writes another file, and fails once.
 fn editing<'a>(sandbox: &Sandbox) -> Vec<Step<'a>> {
@@ -34,11 +34,11 @@ fn editing<'a>(sandbox: &Sandbox) -> Vec<Step<'a>> {
 fn with_an_edit(sandbox: &mut Sandbox, edit: impl Fn()) -> (Result<(), RunError>, Vec<String>) {
     let happenings = RefCell::new(Vec::new());
     let mut agent = StepAgent::new(execution(), editing(sandbox));
-    agent.on_happening = Box::new(|happening| {
-        if matches!(happening, RunEvent::Saved(record) if record.status == Status::Failed) {
+    agent.on_event = Box::new(|event| {
+        if matches!(event, RunEvent::Saved(record) if record.status == Status::Failed) {
             edit();
         }
-        happenings.borrow_mut().push(told(happening));
+        happenings.borrow_mut().push(describe(event));
     });
     let ended = agent.run(&mut sandbox.workspace, &initial()).map(drop);
     drop(agent);
@@ -79,7 +79,7 @@ fn an_edit_in_the_way_ends_the_run_and_nothing_is_taken_back() {
         error.to_string(),
         "what was done since ckpt-exec-1-1.a1 cannot be taken back without losing work of others"
     );
-    let RunError::InTheWay { receipt, .. } = error else { panic!("{error:?}") };
+    let RunError::WouldLoseWork { receipt, .. } = error else { panic!("{error:?}") };
     assert_eq!(receipt.conflicts[0].path.display(), "text.txt");
     assert!(!receipt.success && receipt.restored_files.is_empty());
     assert_eq!(sandbox.read("text.txt"), edited);
@@ -134,7 +134,7 @@ fn what_a_cut_off_step_may_have_written_goes_back_only_if_asked() {
 
     let careful = StepAgent::new(execution(), five_steps(&places, 0, nothing))
         .run(&mut sandbox.workspace, &initial());
-    let Err(RunError::InTheWay { receipt, .. }) = careful else { panic!("{careful:?}") };
+    let Err(RunError::WouldLoseWork { receipt, .. }) = careful else { panic!("{careful:?}") };
     let uncertain: Vec<_> = receipt.ambiguous.iter().map(|note| note.path.display()).collect();
     assert_eq!(uncertain, ["all.txt", "half-3.txt", "since.txt"]);
     assert_eq!(sandbox.tree(), before);

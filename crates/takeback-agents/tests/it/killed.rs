@@ -109,7 +109,7 @@ fn in_another_process() {
         }
     };
     let mut agent = agent(five_steps(&places, FAILURES, passing));
-    agent.on_happening = Box::new(|happening| match happening {
+    agent.on_event = Box::new(|event| match event {
         RunEvent::Saved(record) if record.status == Status::Failed => {
             die_at(&format!("failed {}", record.key.attempt));
         }
@@ -194,7 +194,7 @@ fn retries_are_counted_over_processes() {
     let error = agent(five_steps(&places, usize::MAX, nothing))
         .run(&mut open(folder.path()), &initial())
         .unwrap_err();
-    assert!(matches!(error, RunError::GaveUp { retries: 3, .. }), "{error:?}");
+    assert!(matches!(error, RunError::RetriesExhausted { retries: 3, .. }), "{error:?}");
     assert_eq!(places.count("begin 3"), 4, "two in the first process, two in this one");
     assert_eq!(head(&open(folder.path())).status, Status::Failed);
 }
@@ -251,8 +251,8 @@ fn an_effect_that_was_cut_off_is_decided_by_the_agents_author() {
         kill_at(folder.path(), "effect");
         let reported = Cell::new(0);
         let mut agent = mailing(&places, |_| {}, policy);
-        agent.on_happening = Box::new(|happening| {
-            if let RunEvent::Resumed(resumed) = happening {
+        agent.on_event = Box::new(|event| {
+            if let RunEvent::Resumed(resumed) = event {
                 reported.set(resumed.ambiguous.len());
             }
         });

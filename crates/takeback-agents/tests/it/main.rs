@@ -128,11 +128,11 @@ fn undisturbed() -> (Values, Tree) {
 
 /// Every attempt: its step, its number, how it ended and with what error.
 fn attempts(workspace: &Workspace) -> Vec<(u32, u32, Status, Option<String>)> {
-    let told = |record: Record| {
+    let summary = |record: Record| {
         let key = record.key;
         (key.step.0, key.attempt.0.get(), record.status, record.error)
     };
-    records(workspace, ListScope::All).into_iter().map(told).collect()
+    records(workspace, ListScope::All).into_iter().map(summary).collect()
 }
 
 fn records(workspace: &Workspace, scope: ListScope<'_>) -> Vec<Record> {
@@ -146,8 +146,8 @@ fn head(workspace: &Workspace) -> Record {
 }
 
 /// What happened, in words.
-fn told(happening: &RunEvent<'_>) -> String {
-    match happening {
+fn describe(event: &RunEvent<'_>) -> String {
+    match event {
         RunEvent::Resumed(resumed) => format!("resumed {}", resumed.checkpoint.record.id()),
         RunEvent::Saved(record) => format!("{} {}", record.id(), record.status.name()),
         RunEvent::TakenBack(receipt) => {

@@ -8,7 +8,7 @@ use takeback_store::state::{ListScope, Status};
 use takeback_testkit::Sandbox;
 
 use crate::{
-    Places, agent, attempts, execution, five_steps, head, initial, nothing, records, told,
+    Places, agent, attempts, describe, execution, five_steps, head, initial, nothing, records,
     undisturbed,
 };
 
@@ -28,7 +28,7 @@ fn a_step_that_fails_twice_leaves_two_failed_attempts_and_nothing_else() {
     let places = Places::of(&sandbox);
     let happenings = RefCell::new(Vec::new());
     let mut agent = agent(five_steps(&places, 2, nothing));
-    agent.on_happening = Box::new(|happening| happenings.borrow_mut().push(told(happening)));
+    agent.on_event = Box::new(|event| happenings.borrow_mut().push(describe(event)));
     let found = agent.run(&mut sandbox.workspace, &initial()).unwrap();
     drop(agent);
 
@@ -99,7 +99,7 @@ fn a_step_that_always_fails_is_given_up_and_its_failure_stands() {
         error.to_string(),
         "ckpt-exec-1-3.a4 (step 3) failed after 3 retries, which is the most: no luck"
     );
-    let RunError::GaveUp { checkpoint, .. } = error else { panic!("{error:?}") };
+    let RunError::RetriesExhausted { checkpoint, .. } = error else { panic!("{error:?}") };
     assert_eq!(places.count("begin 3"), 4, "once, and three retries");
     let head = head(&sandbox.workspace);
     assert_eq!((head.key, head.status), (checkpoint, Status::Failed));
@@ -111,7 +111,7 @@ fn a_step_that_always_fails_is_given_up_and_its_failure_stands() {
     let error = agent(five_steps(&places, usize::MAX, nothing))
         .run(&mut sandbox.workspace, &initial())
         .unwrap_err();
-    assert!(matches!(error, RunError::GaveUp { retries: 3, .. }), "{error:?}");
+    assert!(matches!(error, RunError::RetriesExhausted { retries: 3, .. }), "{error:?}");
     assert_eq!(places.count("begin 3"), 4);
     let mut patient = agent(five_steps(&places, 4, nothing));
     patient.most_retries = 4;
@@ -160,7 +160,7 @@ fn tries_that_come_to_the_same_are_all_kept() {
     let mut sandbox = Sandbox::new();
     let step = Step::new("only", |_, _| Err(StepError::failed("no luck")));
     let error = StepAgent::new(execution(), vec![step]).run(&mut sandbox.workspace, &initial());
-    assert!(matches!(error, Err(RunError::GaveUp { retries: 3, .. })), "{error:?}");
+    assert!(matches!(error, Err(RunError::RetriesExhausted { retries: 3, .. })), "{error:?}");
     let failures: Vec<_> = (1..=4).map(|attempt| failure(1, attempt)).collect();
     assert_eq!(attempts(&sandbox.workspace)[1..], failures);
 }
@@ -198,5 +198,5 @@ fn an_execution_goes_on_only_with_the_steps_it_began_with() {
     );
     let fewer = five_steps(&places, 0, nothing).into_iter().take(1).collect();
     let error = agent(fewer).run(&mut sandbox.workspace, &initial()).unwrap_err();
-    assert!(matches!(error, RunError::OtherSteps { .. }), "{error:?}");
+    assert!(matches!(error, RunError::StepsChanged { .. }), "{error:?}");
 }

@@ -8,7 +8,7 @@ use std::sync::Mutex;
 use serde_json::{Value, json};
 use takeback_agents::{
     AgentError, ChatAgent, Checkpoint, Decision, Metadata, NativeFiles, NativeFilesError,
-    NativeFilesResult, RestoreError, Trial, checkpoint_description, restore_with_agent,
+    NativeFilesResult, RestoreError, RestoreMode, checkpoint_description, restore_with_agent,
 };
 use takeback_core::rewind::{NativeOutcome, RewindError, RewindRequest, Target};
 use takeback_store::{PointId, Timestamp};
@@ -104,24 +104,24 @@ fn finding_a_description_for_a_checkpoint() {
 }
 
 /// An agent of which only its copies of files are of interest.
-struct Keeper {
+struct CopyingAgent {
     live: bool,
     /// What it would restore to what text; none: it has no copies of that prompt.
     copies: Option<Vec<(PathBuf, &'static str)>>,
-    asked: Mutex<Vec<(String, Trial)>>,
+    asked: Mutex<Vec<(String, RestoreMode)>>,
 }
 
-impl Keeper {
+impl CopyingAgent {
     fn new(copies: Option<Vec<(PathBuf, &'static str)>>) -> Self {
         Self { live: true, copies, asked: Mutex::default() }
     }
 
-    fn asked(&self) -> Vec<(String, Trial)> {
+    fn asked(&self) -> Vec<(String, RestoreMode)> {
         self.asked.lock().unwrap().clone()
     }
 }
 
-impl ChatAgent for Keeper {
+impl ChatAgent for CopyingAgent {
     fn name(&self) -> &'static str {
         "keeper"
     }
@@ -145,11 +145,11 @@ impl ChatAgent for Keeper {
     fn rewind_files(
         &self,
         message: &str,
-        trial: Trial,
+        mode: RestoreMode,
     ) -> Result<Option<NativeFiles>, NativeFilesError> {
-        self.asked.lock().unwrap().push((message.to_owned(), trial));
+        self.asked.lock().unwrap().push((message.to_owned(), mode));
         let copies = self.copies.as_ref().ok_or(NativeFilesError::NoCheckpoint)?;
-        if trial == Trial::Dry {
+        if mode == RestoreMode::DryRun {
             let paths = copies.iter().map(|(path, _)| path.clone()).collect();
             return Ok(Some(NativeFiles { paths }));
         }
@@ -195,13 +195,13 @@ fn restoring_files_to_a_checkpoint() {
     let (mut sandbox, point) = played();
     let before = sandbox.tree();
     let copies = vec![(sandbox.at("utils.ts"), "add, subtract\n"), (sandbox.at("mine.txt"), "")];
-    let agent = Keeper::new(Some(copies));
+    let agent = CopyingAgent::new(Some(copies));
     let request = RewindRequest::new(Target::Point(point));
     let restored =
         restore_with_agent(&mut sandbox.workspace, &agent, "uuid-1", &request, None).unwrap();
 
     let uuid = || "uuid-1".to_owned();
-    assert_eq!(agent.asked(), [(uuid(), Trial::Dry), (uuid(), Trial::Real)]);
+    assert_eq!(agent.asked(), [(uuid(), RestoreMode::DryRun), (uuid(), RestoreMode::Apply)]);
     assert!(
         matches!(restored.own, NativeFilesResult::Asked(NativeOutcome::Ran)),
         "{:?}",
@@ -219,7 +219,7 @@ fn restoring_files_to_a_checkpoint() {
 #[test]
 fn restoring_files_to_a_checkpoint_of_which_there_is_no_data() {
     let (mut sandbox, point) = played();
-    let agent = Keeper::new(None);
+    let agent = CopyingAgent::new(None);
     let nowhere = RewindRequest::new(Target::Point(PointId(77)));
     let refused =
         restore_with_agent(&mut sandbox.workspace, &agent, "uuid-7", &nowhere, None).unwrap_err();
@@ -242,7 +242,7 @@ fn restoring_files_to_a_checkpoint_of_which_there_is_no_data() {
 fn restoring_files_without_a_live_agent_is_refused() {
     let (mut sandbox, point) = played();
     let before = sandbox.tree();
-    let agent = Keeper { live: false, ..Keeper::new(Some(Vec::new())) };
+    let agent = CopyingAgent { live: false, ..CopyingAgent::new(Some(Vec::new())) };
     let request = RewindRequest::new(Target::Point(point));
     let refused =
         restore_with_agent(&mut sandbox.workspace, &agent, "uuid-1", &request, None).unwrap_err();

@@ -8,7 +8,7 @@ mod chain;
 mod lines;
 mod transcript;
 mod wire;
-mod written;
+mod edited_text;
 
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -93,7 +93,7 @@ pub fn past_session(config: &Path, file: &Path) -> Result<Option<PastSession>, C
     let mut prompts = Vec::new();
     for prompt in transcript.prompts {
         if let Some(backups) = transcript.backups.get(&prompt.uuid) {
-            prompts.push(told(prompt, backups, &folder, &copies));
+            prompts.push(to_story_prompt(prompt, backups, &folder, &copies));
         }
     }
     let Some(first) = prompts.first() else { return Ok(None) };
@@ -126,7 +126,7 @@ fn read<T>(
     reader(BufReader::with_capacity(1 << 18, opened)).map_err(failed)
 }
 
-fn told(
+fn to_story_prompt(
     prompt: Prompt,
     backups: &BTreeMap<String, WireBackup>,
     folder: &Path,
@@ -140,9 +140,9 @@ fn told(
     let files: BTreeMap<PathBuf, Kept> =
         backups.iter().map(|(path, backup)| (folder.join(path), kept(backup))).collect();
     let left = prompt
-        .written
+        .edited
         .iter()
-        .filter_map(|(path, written)| Some((path.clone(), written.kept(files.get(path)?)?)));
+        .filter_map(|(path, edited)| Some((path.clone(), edited.kept(files.get(path)?)?)));
     StoryPrompt {
         left: left.collect(),
         message_ids: [prompt.uuid].into_iter().chain(prompt.prompt_id).collect(),

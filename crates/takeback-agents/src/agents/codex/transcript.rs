@@ -15,7 +15,7 @@ use crate::transcript::{TranscriptEnd, TranscriptEndKind, records_with};
 /// The model's answer for a call that was aborted.
 const ABORTED: &str = "aborted by user";
 /// The model's answer for a command that it does not wait for.
-const GOES_ON: &str = "Process running with session ID";
+const STILL_RUNNING: &str = "Process running with session ID";
 
 #[derive(Debug, Deserialize)]
 struct WireLine {
@@ -74,7 +74,7 @@ pub(super) fn end(transcript: &[u8], call: &str) -> Option<TranscriptEnd> {
     let answer =
         lines.iter().filter(of_call).find(|line| line.payload.kind.ends_with("_output"))?;
     let said = answer.payload.output.to_string();
-    if said.contains(GOES_ON) {
+    if said.contains(STILL_RUNNING) {
         return None;
     }
     if !said.contains(ABORTED) {

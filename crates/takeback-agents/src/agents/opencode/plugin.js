@@ -1,27 +1,27 @@
-// Tells Takeback what opencode does. `takeback init` puts this file here, `takeback uninstall` takes it
-// away; without Takeback it does nothing.
+// Tells Takeback what opencode does. `takeback init` installs this file, `takeback uninstall` removes it;
+// without Takeback it does nothing.
 //
-// Before a tool runs, opencode waits until Takeback has kept what the tool may change, and never longer
-// than WAIT_MS. Nothing in here throws into opencode or prints.
+// Before a tool runs, opencode waits until Takeback has saved what the tool may change, at most WAIT_MS.
+// Nothing in here throws into opencode or prints.
 
 import { spawn } from "node:child_process";
 import { connect } from "node:net";
 
 const TAKEBACK = "takeback";
 
-/** Takeback keeps to deadlines of its own (`hookDeadlineMs`, `scanBudgetMs`); this is for one that hangs. */
+/** Takeback has its own deadlines (`hookDeadlineMs`, `scanBudgetMs`); this limit is for one that hangs. */
 const WAIT_MS = 12000;
-/** So long for the server to be there; what is left of the time is for `takeback hook`. */
+/** How long to wait for a connection; the rest of the time is for `takeback hook`. */
 const CONNECT_MS = 700;
-/** Not sooner than this is a server looked for again that could not be had. */
-const AGAIN_MS = 30000;
+/** How long to wait after a failed connection before the next attempt. */
+const RETRY_MS = 30000;
 
 const EVENTS = ["session.created", "session.idle", "session.deleted"];
 
 export const Takeback = async ({ directory, worktree }) => {
   const server = new Server();
-  server.seek();
-  /** The sessions of subagents, and whose they are. */
+  server.open();
+  /** The parent session of each subagent's session. */
   const parents = new Map();
   const sessions = new Set();
   const pending = new Set();
@@ -29,13 +29,13 @@ export const Takeback = async ({ directory, worktree }) => {
   const waiting = new Map();
   const allowedAt = new Map();
 
-  const tell = (hook, sessionID, what) => {
+  const send = (hook, sessionID, what) => {
     const parent = parents.get(sessionID);
     if (parent === undefined && sessionID !== undefined) sessions.add(sessionID);
     const payload = { hook, directory, worktree, ...(parent && { parent }), ...what };
-    const told = within(WAIT_MS + CONNECT_MS, server.tell(payload)).catch(() => {});
-    pending.add(told);
-    return told.finally(() => pending.delete(told));
+    const sent = within(WAIT_MS + CONNECT_MS, server.send(payload)).catch(() => {});
+    pending.add(sent);
+    return sent.finally(() => pending.delete(sent));
   };
 
   /** Waiting for a permission is not running. */
@@ -59,52 +59,52 @@ export const Takeback = async ({ directory, worktree }) => {
     const { sessionID, info, part } = event.properties ?? {};
     if (info?.parentID) parents.set(info.id, info.parentID);
     onPermission(event);
-    if (EVENTS.includes(event.type)) return tell("event", info?.id ?? sessionID, { event });
-    // Of a tool that failed, `tool.execute.after` says nothing.
+    if (EVENTS.includes(event.type)) return send("event", info?.id ?? sessionID, { event });
+    // opencode sends no `tool.execute.after` for a tool that failed.
     const failed = event.type === "message.part.updated" && part?.type === "tool" && part.state?.status === "error";
-    if (failed) return tell("event", part.sessionID, { event, ...ran(part.callID) });
+    if (failed) return send("event", part.sessionID, { event, ...ran(part.callID) });
   };
 
   return {
     event: quietly(({ event }) => onEvent(event)),
     "chat.message": quietly((input, output) =>
-      tell("chat.message", input.sessionID, { input, output }),
+      send("chat.message", input.sessionID, { input, output }),
     ),
     "tool.execute.before": quietly((input, output) =>
-      tell("tool.execute.before", input.sessionID, { input, output }),
+      send("tool.execute.before", input.sessionID, { input, output }),
     ),
-    // What the tool answered stays here: it may be long, and nothing would be read of it.
+    // The tool's output is not sent: it may be long, and Takeback does not read it.
     "tool.execute.after": quietly((input) =>
-      tell("tool.execute.after", input.sessionID, { input, ...ran(input.callID) }),
+      send("tool.execute.after", input.sessionID, { input, ...ran(input.callID) }),
     ),
     dispose: quietly(async () => {
-      for (const sessionID of sessions) tell("dispose", sessionID, { sessionID });
+      for (const sessionID of sessions) send("dispose", sessionID, { sessionID });
       await Promise.all(pending);
-      server.leave();
+      server.close();
     }),
   };
 };
 
 /** `takeback serve`, and `takeback hook` for when there is no server. */
 class Server {
-  /** A promise of the connection; `undefined`: there is none, and none is sought. */
-  found = undefined;
-  soughtAt = -Infinity;
+  /** A promise of the connection; `undefined`: there is none, and none is being opened. */
+  connection = undefined;
+  openedAt = -Infinity;
   answers = new Map();
   asked = 0;
   hooks = Promise.resolve();
   isGone = false;
-  // Whoever started opencode records it already: `takeback hook` knows that, the server does not.
+  // The program that started opencode records it already; `takeback hook` checks that, the server does not.
   isRecorded = process.env.TAKEBACK_SESSION !== undefined;
 
-  seek() {
-    if (this.found || this.isRecorded || Date.now() - this.soughtAt < AGAIN_MS) return;
-    this.soughtAt = Date.now();
-    this.found = this.connect().catch(() => this.lose());
+  open() {
+    if (this.connection || this.isRecorded || Date.now() - this.openedAt < RETRY_MS) return;
+    this.openedAt = Date.now();
+    this.connection = this.connect().catch(() => this.disconnect());
   }
 
-  lose() {
-    this.found = undefined;
+  disconnect() {
+    this.connection = undefined;
     for (const answer of this.answers.values()) answer(false);
     this.answers.clear();
   }
@@ -112,7 +112,7 @@ class Server {
   async connect() {
     const { code, output } = await run(["serve", "--ensure"]);
     const path = output.trim().split("\n").pop();
-    if (code !== 0 || !path) return this.lose();
+    if (code !== 0 || !path) return this.disconnect();
     return new Promise((resolve) => {
       const socket = connect(path);
       socket.setEncoding("utf8");
@@ -121,36 +121,36 @@ class Server {
       socket.on("data", (data) => {
         const lines = (rest + data).split("\n");
         rest = lines.pop();
-        lines.forEach((line) => this.hear(line));
+        lines.forEach((line) => this.receive(line));
       });
       socket.on("error", () => {});
-      socket.on("close", () => resolve(this.lose()));
+      socket.on("close", () => resolve(this.disconnect()));
       socket.unref();
     });
   }
 
-  hear(line) {
+  receive(line) {
     try {
       const { id, error } = JSON.parse(line);
       this.answers.get(id)?.(error === undefined);
       this.answers.delete(id);
     } catch {
-      // No answer to anything.
+      // Not an answer.
     }
   }
 
-  async tell(payload) {
+  async send(payload) {
     if (this.isGone) return;
-    this.seek();
-    const socket = await within(CONNECT_MS, this.found);
-    const isTold = socket !== undefined && (await within(WAIT_MS, this.ask(socket, payload)));
-    if (isTold === undefined) {
-      // It hangs. What it was asked may be recorded yet; from now on `takeback hook` is told.
-      this.lose();
+    this.open();
+    const socket = await within(CONNECT_MS, this.connection);
+    const isSent = socket !== undefined && (await within(WAIT_MS, this.ask(socket, payload)));
+    if (isSent === undefined) {
+      // The server hangs. It may still record the payload; later ones are sent to `takeback hook`.
+      this.disconnect();
       socket.destroy();
       return;
     }
-    if (!isTold) await this.hook(payload);
+    if (!isSent) await this.hook(payload);
   }
 
   ask(socket, payload) {
@@ -162,7 +162,7 @@ class Server {
     return answer;
   }
 
-  /** One after the other, in the order in which things happened. */
+  /** One at a time, in the order of the events. */
   hook(payload) {
     const input = JSON.stringify(payload);
     const start = () => run(["hook", "--agent", "opencode"], input);
@@ -172,8 +172,8 @@ class Server {
     return this.hooks;
   }
 
-  async leave() {
-    (await within(0, this.found))?.end();
+  async close() {
+    (await within(0, this.connection))?.end();
   }
 }
 
@@ -190,7 +190,7 @@ function run(args, input) {
   });
 }
 
-/** What comes of it, or `undefined` when it takes longer. */
+/** The value of a promise, or `undefined` if it takes longer than `ms`. */
 function within(ms, promise) {
   let timer;
   const late = new Promise((resolve) => {
@@ -200,11 +200,11 @@ function within(ms, promise) {
 }
 
 function quietly(hook) {
-  return async (...given) => {
+  return async (...args) => {
     try {
-      await hook(...given);
+      await hook(...args);
     } catch {
-      // opencode goes on as if this file was not there.
+      // opencode continues as if this file did not exist.
     }
   };
 }
