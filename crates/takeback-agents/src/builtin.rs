@@ -55,7 +55,9 @@ const NAME: &str = "builtin";
 /// Where the model's messages come from.
 #[derive(Debug, Clone)]
 pub enum ModelSource {
+    /// A model behind an HTTP API.
     Endpoint(Endpoint),
+    /// A scenario file.
     Scenario(Scenario),
     /// The scripted tour.
     Tour,
@@ -68,12 +70,16 @@ pub enum Permissions {
     Ask,
     /// Read and edit files.
     AcceptEdits,
+    /// Everything.
     AllowAll,
 }
 
+/// How to start the built-in agent.
 #[derive(Debug, Clone)]
 pub struct BuiltinOptions {
+    /// Where the model's messages come from.
     pub source: ModelSource,
+    /// What the agent may do without asking.
     pub permissions: Permissions,
     /// A conversation from [`ChatAgent::memory`] to continue; `null` for a new one.
     pub memory: Value,
@@ -101,6 +107,7 @@ impl BuiltinOptions {
     }
 }
 
+/// A running conversation with the built-in agent.
 pub struct Builtin {
     commands: Sender<Command>,
     signals: Arc<Signals>,
@@ -141,7 +148,7 @@ impl Builtin {
         let (commands, received) = mpsc::channel();
         let work = move || {
             if catch_unwind(AssertUnwindSafe(|| worker.run(&received))).is_err() {
-                drop(say.send(ChatEvent::Ended("a fault in the agent".to_owned())));
+                drop(say.send(ChatEvent::Ended("an internal error".to_owned())));
             }
         };
         let working = std::thread::Builder::new()

@@ -17,8 +17,11 @@ use crate::chat_agent::{ChatEvent, PromptPoint};
 
 /// What an agent needs for recording.
 pub struct Capture {
+    /// The workspace that the agent works in.
     pub workspace: Workspace,
+    /// The session in the log.
     pub session: SessionId,
+    /// The tools, by what they write.
     pub tools: Tools,
     /// Receives what could not be recorded.
     pub say: Sender<ChatEvent>,

@@ -46,7 +46,7 @@ pub type CutFinder = fn(home: &Path, prompt: PointPrompt<'_>) -> Result<Option<C
 
 /// A conversation that cannot be read.
 #[derive(Debug, thiserror::Error)]
-#[error("{} cannot be read", path.display())]
+#[error("cannot read {}", path.display())]
 pub struct CutError {
     /// The file or folder.
     pub path: PathBuf,

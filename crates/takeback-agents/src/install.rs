@@ -88,13 +88,13 @@ pub enum SettingsError {
         must_be: &'static str,
     },
     /// A key above the hooks appears twice, and agents would ignore the first.
-    #[error("{what} is in it twice")]
+    #[error("{what} appears twice in it")]
     Twice {
         /// The key.
         what: String,
     },
     /// A file that should only have Takeback's hooks has other contents.
-    #[error("it has something other than Takeback's hooks in it")]
+    #[error("it has contents other than Takeback's hooks")]
     Foreign,
     /// The result would change other settings. No input is known to cause this.
     #[error("the result would change more than Takeback's hooks")]

@@ -24,8 +24,10 @@ use takeback_store::{PointKind, SessionId, Store, StoreError, Timestamp, disk};
 pub struct Checkpoint {
     /// The message's UUID.
     pub id: String,
+    /// The time in the log.
     #[serde(serialize_with = "iso", deserialize_with = "from_iso")]
     pub timestamp: Timestamp,
+    /// One line; see [`checkpoint_description`].
     pub description: String,
     /// The agent's id of the conversation.
     pub session_id: String,
@@ -42,16 +44,28 @@ pub struct Metadata {
 /// A file that could not be parsed, and its new name.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DamagedMetadata {
+    /// Where it is now.
     pub path: PathBuf,
+    /// Why it could not be parsed.
     pub why: String,
 }
 
+/// Why the file of a session cannot be read or written.
 #[derive(Debug, thiserror::Error)]
 pub enum MetadataError {
-    #[error("a session without a name has no folder")]
+    /// The session's name is empty, so it has no folder.
+    #[error("the session has no name")]
     NoSession,
+    /// An operation failed.
     #[error("{path} cannot be used ({doing})")]
-    Io { path: PathBuf, doing: &'static str, source: io::Error },
+    Io {
+        /// The file or folder.
+        path: PathBuf,
+        /// The operation.
+        doing: &'static str,
+        /// Why.
+        source: io::Error,
+    },
 }
 
 impl Metadata {
@@ -87,6 +101,7 @@ impl Metadata {
         &self.checkpoints
     }
 
+    /// The file.
     #[must_use]
     pub fn path(&self) -> &Path {
         &self.path

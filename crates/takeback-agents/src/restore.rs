@@ -12,7 +12,9 @@ use crate::chat_agent::{AgentError, ChatAgent, NativeFilesError, RestoreMode};
 /// The result of a restore.
 #[derive(Debug)]
 pub struct RestoreReport {
+    /// What the rewind did.
     pub receipt: Receipt,
+    /// What happened to the agent's own copies.
     pub own: NativeFilesResult,
 }
 
@@ -27,11 +29,13 @@ pub enum NativeFilesResult {
     Unavailable(NativeFilesError),
 }
 
+/// Why a restore failed.
 #[derive(Debug, thiserror::Error)]
 pub enum RestoreError {
     /// Nothing was changed. [`rewind`] needs no agent.
     #[error("No active query session. Cannot restore checkpoint.")]
     NotLive,
+    /// The rewind itself failed.
     #[error(transparent)]
     Rewind(#[from] RewindError),
 }

@@ -74,21 +74,59 @@ pub enum RunEvent<'a> {
 #[derive(Debug, thiserror::Error)]
 pub enum RunError {
     /// The failed checkpoint is the head, and the files are those of the last success.
-    #[error("{checkpoint} ({name}) failed after {retries} retries, which is the most: {error}")]
-    RetriesExhausted { checkpoint: CheckpointKey, name: String, retries: u32, error: String },
-    /// The step's changes stay: they cannot be told from the other run's.
-    #[error("another run of execution {execution} was faster")]
-    Overtaken { execution: ExecutionId, source: Option<Box<StateError>> },
-    #[error("execution {execution} is being run by process {pid}")]
-    Running { execution: ExecutionId, pid: u32 },
+    #[error("{checkpoint} ({name}) failed after {retries} retries, the limit: {error}")]
+    RetriesExhausted {
+        /// The failed checkpoint.
+        checkpoint: CheckpointKey,
+        /// The step's name.
+        name: String,
+        /// How often it was retried.
+        retries: u32,
+        /// The step's last error.
+        error: String,
+    },
+    /// The step's changes stay: they cannot be distinguished from the other run's.
+    #[error("another run of execution {execution} saved this step first")]
+    Overtaken {
+        /// The execution.
+        execution: ExecutionId,
+        /// The conflict; `None` if both runs saved the same state.
+        source: Option<Box<StateError>>,
+    },
+    /// Nothing was done.
+    #[error("process {pid} is already running execution {execution}")]
+    Running {
+        /// The execution.
+        execution: ExecutionId,
+        /// The process.
+        pid: u32,
+    },
+    /// An execution only continues with the steps it began with.
     #[error("step {step} of execution {execution} was {was:?}, and is not among these steps")]
-    StepsChanged { execution: ExecutionId, step: StepIndex, was: String },
+    StepsChanged {
+        /// The execution.
+        execution: ExecutionId,
+        /// The last successful step.
+        step: StepIndex,
+        /// Its name in the execution.
+        was: String,
+    },
     /// The receipt lists the paths and reasons. Nothing was restored, except what it lists: then
     /// another program saved a file during the rewind.
-    #[error("what was done since {success} cannot be taken back without losing work of others")]
-    WouldLoseWork { success: CheckpointKey, receipt: Box<Receipt> },
-    #[error("nobody knows whether the effect {:?} happened", effect.key)]
-    AmbiguousEffect { effect: Box<Effect> },
+    #[error("cannot take back the changes since {success} without losing the work of others")]
+    WouldLoseWork {
+        /// The last success.
+        success: CheckpointKey,
+        /// What could not be restored, and why.
+        receipt: Box<Receipt>,
+    },
+    /// [`StepAgent::on_ambiguous`] answered [`EffectDecision::Stop`].
+    #[error("cannot tell whether the effect {:?} happened: check, then decide in on_ambiguous", effect.key)]
+    AmbiguousEffect {
+        /// The effect.
+        effect: Box<Effect>,
+    },
+    /// The state or the log could not be read or written.
     #[error(transparent)]
     Execution(Box<ExecutionError>),
 }

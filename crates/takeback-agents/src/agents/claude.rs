@@ -54,13 +54,16 @@ const START_TIMEOUT: Duration = Duration::from_secs(60);
 /// How long closing may take before the process is killed.
 const CLOSE_TIMEOUT: Duration = Duration::from_secs(10);
 
+/// How to start `claude`.
 #[derive(Debug, Clone)]
 pub struct ClaudeOptions {
+    /// The program; see [`find_claude`].
     pub program: PathBuf,
     /// Passed to the program, except those that conflict with what the driver needs.
     pub extra_args: Vec<OsString>,
     /// The working folder.
     pub folder: PathBuf,
+    /// The model, unless `extra_args` name one.
     pub model: Option<String>,
     /// The complete environment; see [`claude_environment`].
     pub environment: Vec<(OsString, OsString)>,

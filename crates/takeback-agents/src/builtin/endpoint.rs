@@ -6,12 +6,15 @@ use std::time::Duration;
 /// An endpoint of either style.
 #[derive(Clone)]
 pub struct Endpoint {
+    /// The API that it speaks.
     pub style: ApiStyle,
     /// Without the route: `https://api.anthropic.com`, `https://api.openai.com/v1`.
     pub base_url: String,
+    /// The model's name.
     pub model: String,
     /// A local server may need none.
     pub key: Option<ApiKey>,
+    /// The proxy to use.
     pub proxy: Option<ProxyAddress>,
     /// How often a failed request is retried.
     pub retries: u32,
@@ -19,11 +22,12 @@ pub struct Endpoint {
     pub first_wait: Duration,
 }
 
+/// The API of an endpoint.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ApiStyle {
-    /// The Messages API.
+    /// Anthropic's Messages API.
     Anthropic,
-    /// Chat completions.
+    /// OpenAI's chat completions.
     OpenAi,
 }
 
@@ -31,18 +35,26 @@ pub enum ApiStyle {
 #[derive(Clone, PartialEq, Eq)]
 pub struct ApiKey(String);
 
-/// An address that may hold a password, and is never shown.
+/// The address of a proxy. It may hold a password, and is never shown.
 #[derive(Clone, PartialEq, Eq)]
 pub struct ProxyAddress {
+    /// The URL.
     pub url: String,
     /// Hosts that are reached without it, as `NO_PROXY` lists them.
     pub except: Option<String>,
 }
 
+/// Why environment variables describe no endpoint.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum EndpointError {
-    #[error("no model is named for {host}: set TAKEBACK_MODEL or {variable}")]
-    NoModel { host: String, variable: &'static str },
+    /// They name a server, but no model.
+    #[error("no model given for {host}: set TAKEBACK_MODEL or {variable}")]
+    NoModel {
+        /// The server.
+        host: String,
+        /// The variable that can name a model.
+        variable: &'static str,
+    },
 }
 
 /// The environment variables of a style, and its public server.
@@ -79,6 +91,7 @@ const NAMES: [Names; 2] = [
 ];
 
 impl Endpoint {
+    /// An endpoint without a proxy, with the default retries.
     #[must_use]
     pub fn new(style: ApiStyle, base_url: &str, model: &str, key: Option<ApiKey>) -> Self {
         Self {
@@ -145,6 +158,7 @@ fn proxy_for(base_url: &str, get: impl Fn(&str) -> Option<String>) -> Option<Pro
 }
 
 impl ApiKey {
+    /// Wraps a key.
     #[must_use]
     pub fn new(key: impl Into<String>) -> Self {
         Self(key.into())
@@ -219,7 +233,7 @@ mod tests {
         let error = from(&[("OPENAI_BASE_URL", "http://localhost:1")]).unwrap_err();
         assert_eq!(
             error.to_string(),
-            "no model is named for localhost:1: set TAKEBACK_MODEL or OPENAI_MODEL"
+            "no model given for localhost:1: set TAKEBACK_MODEL or OPENAI_MODEL"
         );
     }
 

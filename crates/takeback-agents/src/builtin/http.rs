@@ -154,7 +154,7 @@ impl Route {
                 }
                 Ok(ResponsePart::Ended(None)) if draft.is_whole => return Ok(StreamEnd::Whole),
                 Ok(ResponsePart::Ended(None)) if !has_begun => {
-                    let why = "it is no stream of events".to_owned();
+                    let why = "it is not an event stream".to_owned();
                     return Err(self.stream_error(StreamError::Malformed(why)));
                 }
                 Ok(ResponsePart::Ended(why)) => {

@@ -39,7 +39,7 @@ pub(crate) struct Reply {
 /// Why there is no next message, in one line for people. Never contains the key.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum ModelError {
-    #[error("{host} cannot be reached: {why}")]
+    #[error("cannot reach {host}: {why}")]
     Unreachable { host: String, why: String },
     #[error("{host} does not accept the key ({status}): {why}")]
     BadKey { host: String, status: u16, why: String },
@@ -47,8 +47,8 @@ pub(crate) enum ModelError {
     Refused { host: String, status: u16, why: String },
     #[error("{host} reported an error: {why}")]
     Reported { host: String, why: String },
-    #[error("the answer of {host} broke off: {why}")]
+    #[error("the response of {host} broke off: {why}")]
     BrokeOff { host: String, why: String },
-    #[error("the answer of {host} cannot be understood: {why}")]
+    #[error("cannot parse the response of {host}: {why}")]
     Malformed { host: String, why: String },
 }

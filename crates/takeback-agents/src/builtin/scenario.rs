@@ -76,20 +76,23 @@ fn default_model() -> String {
 }
 
 fn default_over() -> String {
-    "The scenario is over: all of its turns have been played. Go back, and they can be played again."
-        .to_owned()
+    "The scenario is over: all of its turns have been played. Rewind to play them again.".to_owned()
 }
 
 /// An error in a scenario file, and its position.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("line {line}, column {column}: {what}")]
 pub struct ScenarioError {
+    /// Counted from 1.
     pub line: usize,
+    /// Counted from 1.
     pub column: usize,
+    /// What the parser says.
     pub what: String,
 }
 
 impl Scenario {
+    /// Parses the text of a scenario file.
     pub fn parse(text: &str) -> Result<Self, ScenarioError> {
         serde_json::from_str(text).map_err(|error| {
             let (line, column) = (error.line(), error.column());
@@ -227,14 +230,14 @@ mod tests {
         let shape = "a step is one of `say`, `tool` with `input`, or `pauseMs`";
         assert_eq!(step(r#"{"say":"a","pauseMs":1}"#), format!("line 2, column 24: {shape}"));
         assert_eq!(step(r#"{"input":{}}"#), format!("line 2, column 13: {shape}"));
-        let known = "there are read_file, write_file, edit_file, list_files, shell";
+        let known = "the tools are read_file, write_file, edit_file, list_files, shell";
         assert_eq!(
             step(r#"{"tool":"Write"}"#),
             format!("line 2, column 17: there is no tool Write; {known}")
         );
         assert_eq!(
             step(r#"{"tool":"shell"}"#),
-            "line 2, column 17: the input of shell is wrong: missing field `command`"
+            "line 2, column 17: the input of shell is invalid: missing field `command`"
         );
     }
 

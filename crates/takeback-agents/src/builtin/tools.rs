@@ -95,9 +95,11 @@ impl Call {
             "edit_file" => EditInput::deserialize(input).map(Self::Edit),
             "list_files" => ListInput::deserialize(input).map(Self::List),
             "shell" => ShellInput::deserialize(input).map(Self::Shell),
-            _ => return Err(format!("there is no tool {tool}; there are {}", NAMES.join(", "))),
+            _ => {
+                return Err(format!("there is no tool {tool}; the tools are {}", NAMES.join(", ")));
+            }
         }
-        .map_err(|error| format!("the input of {tool} is wrong: {error}"))
+        .map_err(|error| format!("the input of {tool} is invalid: {error}"))
     }
 
     /// One line for people.

@@ -103,7 +103,7 @@ impl Worker {
         self.say(ChatEvent::PromptAccepted { message: message.to_owned(), session: None, point });
         let ending =
             catch_unwind(AssertUnwindSafe(|| self.run_messages())).unwrap_or_else(|panic| {
-                self.fail_step("model", &format!("a fault in the agent: {}", panic_text(&*panic)))
+                self.fail_step("model", &format!("internal error: {}", panic_text(&*panic)))
             });
         self.capture.turn_end();
         ending

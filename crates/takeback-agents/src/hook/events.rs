@@ -18,6 +18,7 @@ use crate::kind::AgentKind;
 /// Where a hook event comes from.
 #[derive(Debug, Clone, Copy)]
 pub struct HookSource {
+    /// The agent.
     pub agent: &'static AgentKind,
     /// The agent's process, whose death ends its session.
     pub process: Option<Process>,

@@ -125,7 +125,7 @@ fn a_call_that_makes_no_sense_is_answered_and_the_turn_goes_on() {
         ]));
         server.answer(Answer::says("I see."));
         let heard = talk.turn("go");
-        let known = "there are read_file, write_file, edit_file, list_files, shell";
+        let known = "the tools are read_file, write_file, edit_file, list_files, shell";
         assert_eq!(
             tools(&heard),
             [
@@ -133,7 +133,7 @@ fn a_call_that_makes_no_sense_is_answered_and_the_turn_goes_on() {
                 called(
                     "write_file",
                     false,
-                    "the input of write_file is wrong: missing field `content`"
+                    "the input of write_file is invalid: missing field `content`"
                 ),
             ]
         );

@@ -37,22 +37,22 @@ fn each_error_is_one_clear_line_and_the_session_goes_on() {
             ),
             (
                 Answer::Refuses { status: 302, headers: vec![], body: String::new() },
-                format!("{host} answered 302: it gives no reason"),
+                format!("{host} answered 302: no reason given"),
             ),
             (
                 Answer::Raw("<html>hello</html>".to_owned()),
-                format!("the answer of {host} cannot be understood: it is no stream of events"),
+                format!("cannot parse the response of {host}: it is not an event stream"),
             ),
             (
                 Answer::Raw("data: {\"type\":\n\n".to_owned()),
                 format!(
-                    "the answer of {host} cannot be understood: EOF while parsing a value at line 1 \
+                    "cannot parse the response of {host}: EOF while parsing a value at line 1 \
                      column 8"
                 ),
             ),
             (
                 Answer::Breaks { blocks: half.clone(), after: 3 },
-                format!("the answer of {host} broke off: the connection ended"),
+                format!("the response of {host} broke off: the connection ended"),
             ),
         ] {
             let before = talk.agent.memory()["messages"].as_array().unwrap().len();
@@ -100,7 +100,7 @@ fn what_passes_is_tried_again() {
                 format!("{host} answered 429: slowly; trying again in 0 s"),
                 format!("{host} answered 529: too much; trying again in 0 s"),
                 format!(
-                    "the answer of {host} broke off: the connection ended; trying again in 0 s"
+                    "the response of {host} broke off: the connection ended; trying again in 0 s"
                 ),
             ]
         );
@@ -142,7 +142,7 @@ fn nobody_there_is_one_line_too() {
         ChatFixture::start(&sandbox, BuiltinOptions::new(ModelSource::Endpoint(endpoint)));
     let heard = talk.turn("hello?");
     let why = failed(&heard);
-    assert!(why.starts_with(&format!("{address} cannot be reached: ")), "{why}");
+    assert!(why.starts_with(&format!("cannot reach {address}: ")), "{why}");
     assert!(!why.contains('\n'));
     assert!(talk.agent.is_live());
 }

@@ -83,7 +83,7 @@ fn files_are_written_read_edited_and_listed() {
             ok("created, 3 lines", &format!("{whole} was created.")),
             ok("replaced, 4 lines", "./new/deep/../deep/file.txt was replaced."),
             ok("4 lines", "a\nb\nc\nd"),
-            ok("lines 2 to 3 of 4", "b\nc\n\n[4 lines in all; go on with offset 4]"),
+            ok("lines 2 to 3 of 4", "b\nc\n\n[4 lines in total; continue with offset 4]"),
             ok("0 lines", "[the file is empty]"),
             ok("1 replacement", "1 replacement in crlf.txt."),
             ok("2 replacements", "2 replacements in crlf.txt."),
@@ -168,48 +168,40 @@ fn what_cannot_be_done_is_said_in_one_line() {
     std::fs::create_dir(sandbox.at(".git")).unwrap();
     std::fs::write(sandbox.at(".git/config"), "[core]\n").unwrap();
     let calls = [
-        ("read_file", path("missing"), "missing is not there"),
+        ("read_file", path("missing"), "missing does not exist"),
         ("read_file", path("folder"), "folder is a folder"),
         ("read_file", path("binary"), "binary is binary (3 bytes)"),
         ("read_file", path("latin"), "latin is binary (4 bytes)"),
-        ("read_file", path("huge"), "huge has 17 MiB, which is too much: use the shell"),
-        ("read_file", path("pipe"), "pipe is no plain file"),
+        ("read_file", path("huge"), "huge is too large (17 MiB): use the shell"),
+        ("read_file", path("pipe"), "pipe is not a plain file"),
         ("read_file", json!({"path": "folder/text", "offset": 2}), "folder/text has only 1 line"),
-        (
-            "read_file",
-            path("folder/text/x"),
-            "folder/text/x leads through something that is no folder",
-        ),
+        ("read_file", path("folder/text/x"), "folder/text/x: a parent of it is not a folder"),
         ("write_file", write("folder"), "folder is a folder"),
-        ("write_file", write("pipe"), "pipe is no plain file"),
-        (
-            "write_file",
-            write("folder/text/x"),
-            "folder/text/x leads through something that is no folder",
-        ),
+        ("write_file", write("pipe"), "pipe is not a plain file"),
+        ("write_file", write("folder/text/x"), "folder/text/x: a parent of it is not a folder"),
         ("write_file", write("."), ". is a folder"),
         (
             "write_file",
             write(".git/config"),
             ".git/config is refused: it belongs to version control or to Takeback",
         ),
-        ("edit_file", edit("missing", "a", "b"), "missing is not there"),
+        ("edit_file", edit("missing", "a", "b"), "missing does not exist"),
         ("edit_file", edit("binary", "a", "b"), "binary is binary (3 bytes)"),
         ("edit_file", edit("folder/text", "b", "c"), "old_string does not occur in folder/text"),
         (
             "edit_file",
             edit("folder/text", "", "c"),
-            "old_string is empty: write_file makes whole files",
+            "old_string is empty: use write_file to create a file",
         ),
         ("edit_file", edit("folder/text", "a", "a"), "old_string and new_string are the same"),
         (
             "edit_file",
             edit("folder/text", "a", "b"),
-            "old_string occurs 2 times in folder/text: give more of what stands around it, or set \
+            "old_string occurs 2 times in folder/text: include more of the surrounding text, or set \
              replace_all",
         ),
-        ("list_files", path("folder/text"), "folder/text is no folder"),
-        ("list_files", path("missing"), "missing is not there"),
+        ("list_files", path("folder/text"), "folder/text is not a folder"),
+        ("list_files", path("missing"), "missing does not exist"),
     ];
     let (asked, expected): (Vec<_>, Vec<_>) =
         calls.into_iter().map(|(tool, input, why)| ((tool, input), why)).unzip();
@@ -252,9 +244,13 @@ fn long_texts_are_cut_and_that_is_said() {
         ],
     );
     assert!(done.iter().all(|(ok, _, text)| *ok && text.chars().count() < 30_100), "{done:?}");
-    assert!(done[0].2.ends_with("\n[9000 lines in all; go on with offset 3111]"), "{}", done[0].1);
+    assert!(
+        done[0].2.ends_with("\n[9000 lines in total; continue with offset 3111]"),
+        "{}",
+        done[0].1
+    );
     assert_eq!(done[0].1, "lines 1 to 3110 of 9000");
-    assert!(done[1].2.ends_with("é\n[the line goes on]"));
+    assert!(done[1].2.ends_with("é\n[the line continues]"));
     assert!(done[2].2.ends_with("\n[10 left out]"));
     assert!(done[3].2.starts_with("line 1\n") && done[3].2.ends_with("line 9000\n"));
     assert!(done[3].2.contains("characters left out]"));

@@ -218,7 +218,7 @@ fn what_is_no_json_is_said_once_and_what_is_not_known_not_at_all() {
     let heard = stage.until(|said| matches!(said, ChatEvent::TurnEnd(_)));
     let heard: Vec<String> = heard.iter().map(describe).collect();
     let expected =
-        ["ready false -", "note claude said something that is no JSON: oh", "turn end Done"];
+        ["ready false -", "note claude printed a line that is not JSON: oh", "turn end Done"];
     assert_eq!(heard, expected);
 }
 

@@ -146,7 +146,10 @@ fn an_effect_that_is_to_be_looked_at_ends_the_run_and_is_told_to_the_next() {
         .agent(steps(SendOutcome::TimesOut), EffectDecision::Stop)
         .run(&mut sandbox.workspace, &initial())
         .unwrap_err();
-    assert_eq!(error.to_string(), "nobody knows whether the effect \"mail\" happened");
+    assert_eq!(
+        error.to_string(),
+        "cannot tell whether the effect \"mail\" happened: check, then decide in on_ambiguous"
+    );
     let RunError::AmbiguousEffect { effect } = error else { panic!("{error:?}") };
     assert_eq!(effect.intent, json!({ "to": "you" }));
     assert_eq!(world.sent.get(), 1);

@@ -77,7 +77,7 @@ fn an_edit_in_the_way_ends_the_run_and_nothing_is_taken_back() {
     let error = ended.unwrap_err();
     assert_eq!(
         error.to_string(),
-        "what was done since ckpt-exec-1-1.a1 cannot be taken back without losing work of others"
+        "cannot take back the changes since ckpt-exec-1-1.a1 without losing the work of others"
     );
     let RunError::WouldLoseWork { receipt, .. } = error else { panic!("{error:?}") };
     assert_eq!(receipt.conflicts[0].path.display(), "text.txt");

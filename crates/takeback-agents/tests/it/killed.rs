@@ -210,7 +210,7 @@ fn a_run_that_is_under_way_is_not_disturbed_by_another() {
     let error = agent(five_steps(&places, 0, nothing))
         .run(&mut open(folder.path()), &initial())
         .unwrap_err();
-    let message = format!("execution exec-1 is being run by process {}", first.id());
+    let message = format!("process {} is already running execution exec-1", first.id());
     assert_eq!(error.to_string(), message);
     assert_eq!(tree(&places.root), before);
     first.kill().unwrap();

@@ -97,7 +97,7 @@ fn a_step_that_always_fails_is_given_up_and_its_failure_stands() {
         .unwrap_err();
     assert_eq!(
         error.to_string(),
-        "ckpt-exec-1-3.a4 (step 3) failed after 3 retries, which is the most: no luck"
+        "ckpt-exec-1-3.a4 (step 3) failed after 3 retries, the limit: no luck"
     );
     let RunError::RetriesExhausted { checkpoint, .. } = error else { panic!("{error:?}") };
     assert_eq!(places.count("begin 3"), 4, "once, and three retries");

@@ -243,12 +243,9 @@ impl Driver {
             }
             Command::Restart { conversation, reply } => {
                 if let Some(process) = self.process.take() {
-                    self.shared.set_ended("it is being started anew");
+                    self.shared.set_ended("it is being restarted");
                     let ended = process.end(END_TIMEOUT);
-                    self.close_process(&ProcessEnd {
-                        why: "it was started anew".to_owned(),
-                        ..ended
-                    });
+                    self.close_process(&ProcessEnd { why: "it was restarted".to_owned(), ..ended });
                 }
                 if let Err(error) =
                     self.start(conversation, StartAttempt::Full, Some(reply.clone()))
@@ -406,7 +403,7 @@ impl Driver {
         if let Some(shorter) = shorter {
             match self.start(shorter, StartAttempt::WithoutLastTurn, reply.clone()) {
                 Ok(()) => {
-                    let note = "claude has not kept the last turn, and goes on from before it";
+                    let note = "claude did not save the last turn and continues from before it";
                     return self.send_event(ChatEvent::Note(note.to_owned()));
                 }
                 Err(failed) => error = failed,

@@ -26,10 +26,13 @@ use super::NAME;
 /// Longer names of transcript folders are cut here and end in a checksum.
 const NAME_MAX: usize = 200;
 
+/// A file or folder of the program that cannot be read.
 #[derive(Debug, thiserror::Error)]
-#[error("{} cannot be read", path.display())]
+#[error("cannot read {}", path.display())]
 pub struct ClaudeHistoryError {
+    /// The file or folder.
     pub path: PathBuf,
+    /// Why.
     pub source: io::Error,
 }
 

@@ -76,5 +76,5 @@ pub(super) fn refusal(body: &str) -> String {
     let error = &json["error"];
     let words = error["message"].as_str().or_else(|| error.as_str());
     let words = words.or_else(|| json["message"].as_str()).unwrap_or(body);
-    if words.trim().is_empty() { "it gives no reason".to_owned() } else { one_line(words) }
+    if words.trim().is_empty() { "no reason given".to_owned() } else { one_line(words) }
 }

@@ -33,12 +33,12 @@ fn outside_error(path: &str) -> String {
 pub(super) fn describe_error(path: &str, error: &std::io::Error) -> String {
     use std::io::ErrorKind;
     match error.kind() {
-        ErrorKind::NotFound => format!("{path} is not there"),
-        ErrorKind::PermissionDenied => format!("{path} is not for this user (permission denied)"),
+        ErrorKind::NotFound => format!("{path} does not exist"),
+        ErrorKind::PermissionDenied => format!("{path} cannot be accessed (permission denied)"),
         ErrorKind::IsADirectory => format!("{path} is a folder"),
         // The second is the error of creating folders where a file is in the way.
         ErrorKind::NotADirectory | ErrorKind::AlreadyExists => {
-            format!("{path} leads through something that is no folder")
+            format!("{path}: a parent of it is not a folder")
         }
         _ => format!("{path}: {error}"),
     }

@@ -30,7 +30,7 @@ pub(super) fn read(workspace: &Workspace, read: &ReadInput) -> Result<Outcome, S
             // Only a first line that is too long is cut; other lines stay whole.
             if lines == 0 {
                 shown.extend(line.chars().take(room));
-                shown.push_str("\n[the line goes on]");
+                shown.push_str("\n[the line continues]");
                 lines = 1;
             }
             break;
@@ -40,7 +40,7 @@ pub(super) fn read(workspace: &Workspace, read: &ReadInput) -> Result<Outcome, S
     }
     let end = from + lines;
     if end < total {
-        shown.push_str(&format!("\n[{total} lines in all; go on with offset {}]", end + 1));
+        shown.push_str(&format!("\n[{total} lines in total; continue with offset {}]", end + 1));
     }
     let line = if lines == total {
         count(total, "line")
@@ -58,11 +58,11 @@ pub(super) fn text_of(path: &str, real: &Path) -> Result<String, String> {
     }
     // Opening a pipe would wait for a writer.
     if !metadata.is_file() {
-        return Err(format!("{path} is no plain file"));
+        return Err(format!("{path} is not a plain file"));
     }
     if metadata.len() > LARGEST {
         let size = metadata.len() >> 20;
-        return Err(format!("{path} has {size} MiB, which is too much: use the shell"));
+        return Err(format!("{path} is too large ({size} MiB): use the shell"));
     }
     let mut bytes = Vec::new();
     File::open(real)
@@ -78,7 +78,7 @@ pub(super) fn text_of(path: &str, real: &Path) -> Result<String, String> {
 pub(super) fn list(workspace: &Workspace, path: &str) -> Result<Outcome, String> {
     let real = paths::resolve_for_read(workspace, path)?;
     if !real.is_dir() {
-        return Err(format!("{path} is no folder"));
+        return Err(format!("{path} is not a folder"));
     }
     let failed = |error| paths::describe_error(path, &error);
     let mut names = Vec::new();

@@ -32,7 +32,7 @@ pub(super) fn run(
     signals: &Signals,
     limit: Duration,
 ) -> Result<Outcome, String> {
-    let failed = |error: io::Error| format!("sh cannot be run: {error}");
+    let failed = |error: io::Error| format!("cannot run sh: {error}");
     let (reader, writer) = io::pipe().map_err(failed)?;
     let (output, end) = collect_output(reader).map_err(failed)?;
     let mut child = shell(folder, command)
@@ -45,7 +45,7 @@ pub(super) fn run(
     let is_whole = end.recv_timeout(GRACE) != Err(mpsc::RecvTimeoutError::Timeout);
     let mut text = output.lock().unwrap_or_else(PoisonError::into_inner).text();
     if !is_whole {
-        text.push_str("\n[something that the command started goes on elsewhere]");
+        text.push_str("\n[a process that the command started is still running]");
     }
     Ok(outcome(status, why, text, limit))
 }

@@ -18,7 +18,7 @@ pub(super) fn write(workspace: &Workspace, write: &WriteInput) -> Result<Outcome
     let real = paths::resolve_for_write(workspace, path)?;
     let is_there = match fs::metadata(&real) {
         Ok(metadata) if metadata.is_dir() => return Err(format!("{path} is a folder")),
-        Ok(metadata) if !metadata.is_file() => return Err(format!("{path} is no plain file")),
+        Ok(metadata) if !metadata.is_file() => return Err(format!("{path} is not a plain file")),
         Ok(_) => true,
         Err(_) => false,
     };
@@ -31,7 +31,7 @@ pub(super) fn write(workspace: &Workspace, write: &WriteInput) -> Result<Outcome
 pub(super) fn edit(workspace: &Workspace, edit: &EditInput) -> Result<Outcome, String> {
     let EditInput { path, old_string, new_string, replace_all } = edit;
     if old_string.is_empty() {
-        return Err("old_string is empty: write_file makes whole files".to_owned());
+        return Err("old_string is empty: use write_file to create a file".to_owned());
     }
     if old_string == new_string {
         return Err("old_string and new_string are the same".to_owned());
@@ -45,7 +45,7 @@ pub(super) fn edit(workspace: &Workspace, edit: &EditInput) -> Result<Outcome, S
         _ if *replace_all => {}
         _ => {
             return Err(format!(
-                "old_string occurs {found} times in {path}: give more of what stands around it, or \
+                "old_string occurs {found} times in {path}: include more of the surrounding text, or \
                  set replace_all"
             ));
         }

@@ -27,7 +27,7 @@ impl Driver {
                 if !std::mem::replace(&mut self.has_complained, true) {
                     let line: String = line.trim().chars().take(200).collect();
                     self.send_event(ChatEvent::Note(format!(
-                        "claude said something that is no JSON: {line}"
+                        "claude printed a line that is not JSON: {line}"
                     )));
                 }
             }
@@ -177,7 +177,7 @@ impl Driver {
             Err(error) => {
                 if is_hook {
                     self.send_event(ChatEvent::NotRecorded(format!(
-                        "claude sent something new: {error}"
+                        "claude sent an unknown hook event: {error}"
                     )));
                 }
                 let line = WireIn::error_reply(id, &format!("not understood: {error}"));
@@ -236,7 +236,7 @@ impl Driver {
                 self.recorder.own_prompt(prompt);
                 self.turn = Some(Turn { prompt: None, is_own: true, interrupted: None });
                 self.send_event(ChatEvent::TurnBegin);
-                self.send_event(ChatEvent::Note("claude goes on by itself".to_owned()));
+                self.send_event(ChatEvent::Note("claude continues by itself".to_owned()));
             }
         }
     }
