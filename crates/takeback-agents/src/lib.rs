@@ -12,10 +12,12 @@
 //! **Agents made of steps.** [`StepAgent`] is an agent without a model: a list of steps, run so that a failed
 //! or killed step costs only its own work. Use it, or read it before you write your own agent.
 //!
+//! # Examples
+//!
 //! ```
 //! use takeback_agents::{HookEventKind, agent_named};
 //!
-//! let codex = agent_named("codex").expect("it is in the table");
+//! let codex = agent_named("codex").expect("a supported agent");
 //! let payload = br#"{"hook_event_name": "Stop", "session_id": "s", "cwd": "/project"}"#;
 //! let event = codex.parse(payload, None)?;
 //! assert_eq!(event.kind, HookEventKind::TurnEnd);

@@ -114,7 +114,7 @@ fn tools_run_text_streams_and_the_history_is_right() {
 }
 
 #[test]
-fn a_call_that_makes_no_sense_is_answered_and_the_turn_goes_on() {
+fn an_invalid_call_is_answered_and_the_turn_continues() {
     for style in STYLES {
         let server = ModelServer::start();
         let sandbox = Sandbox::new();
@@ -143,7 +143,7 @@ fn a_call_that_makes_no_sense_is_answered_and_the_turn_goes_on() {
 }
 
 #[test]
-fn edits_and_commands_wait_for_somebodys_word() {
+fn edits_and_commands_wait_for_permission() {
     let server = ModelServer::start();
     let sandbox = Sandbox::new();
     let mut options = options(&server, ApiStyle::Anthropic);
@@ -183,7 +183,7 @@ fn edits_and_commands_wait_for_somebodys_word() {
 }
 
 #[test]
-fn edits_can_be_accepted_and_commands_not() {
+fn accepting_edits_does_not_allow_commands() {
     let server = ModelServer::start();
     let sandbox = Sandbox::new();
     let mut options = options(&server, ApiStyle::OpenAi);
@@ -202,7 +202,7 @@ fn edits_can_be_accepted_and_commands_not() {
 }
 
 #[test]
-fn the_key_is_never_said_or_saved() {
+fn the_key_is_never_shown_or_saved() {
     for style in STYLES {
         let server = ModelServer::start();
         let sandbox = Sandbox::new();
@@ -217,7 +217,7 @@ fn the_key_is_never_said_or_saved() {
         all.extend(talk.turn("two"));
         let TurnResult::Failed(why) = ending(&all) else { panic!("{all:?}") };
         assert!(why.ends_with("answered 400: [key] again"), "{why}");
-        // The model itself named it in its command: what the tool answers does not repeat it.
+        // The model itself wrote the key in its command; the tool's result does not repeat it.
         let ends: Vec<&ChatEvent> =
             all.iter().filter(|said| !matches!(said, ChatEvent::Tool { .. })).collect();
         assert!(!format!("{ends:?}").contains("secret"), "{ends:?}");

@@ -1,4 +1,4 @@
-//! What goes wrong with a model: one clear line, a failed step, and the next prompt works.
+//! Errors of a model: one clear line, a failed step, and the next prompt works.
 
 use serde_json::json;
 use takeback_agents::{ApiStyle, Endpoint};
@@ -19,7 +19,7 @@ fn failed(heard: &[ChatEvent]) -> &str {
 }
 
 #[test]
-fn each_error_is_one_clear_line_and_the_session_goes_on() {
+fn each_error_is_one_line_and_the_session_continues() {
     for style in STYLES {
         let server = ModelServer::start();
         let sandbox = Sandbox::new();
@@ -74,7 +74,7 @@ fn each_error_is_one_clear_line_and_the_session_goes_on() {
 }
 
 #[test]
-fn what_passes_is_tried_again() {
+fn temporary_errors_are_retried() {
     for style in STYLES {
         let server = ModelServer::start();
         let sandbox = Sandbox::new();
@@ -115,7 +115,7 @@ fn what_passes_is_tried_again() {
 }
 
 #[test]
-fn an_error_in_the_middle_of_a_stream_is_told() {
+fn an_error_in_the_middle_of_a_stream_is_reported() {
     let server = ModelServer::start();
     let sandbox = Sandbox::new();
     let mut options = options(&server, ApiStyle::Anthropic);
@@ -130,7 +130,7 @@ fn an_error_in_the_middle_of_a_stream_is_told() {
 }
 
 #[test]
-fn nobody_there_is_one_line_too() {
+fn an_unreachable_server_is_one_line_too() {
     let sandbox = Sandbox::new();
     // A port that was free a moment ago.
     let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
@@ -148,7 +148,7 @@ fn nobody_there_is_one_line_too() {
 }
 
 #[test]
-fn after_an_error_the_results_of_finished_calls_are_still_known() {
+fn after_an_error_the_results_of_finished_calls_remain() {
     for style in STYLES {
         let server = ModelServer::start();
         let sandbox = Sandbox::new();
@@ -167,7 +167,7 @@ fn after_an_error_the_results_of_finished_calls_are_still_known() {
 }
 
 #[test]
-fn an_answer_without_the_last_word_of_the_stream_is_whole_if_it_says_so() {
+fn a_complete_answer_needs_no_end_of_stream_event() {
     let server = ModelServer::start();
     let sandbox = Sandbox::new();
     let mut talk = ChatFixture::start(&sandbox, options(&server, ApiStyle::OpenAi));
@@ -178,7 +178,7 @@ fn an_answer_without_the_last_word_of_the_stream_is_whole_if_it_says_so() {
 }
 
 #[test]
-fn a_turn_without_end_is_ended() {
+fn an_endless_turn_is_ended() {
     let server = ModelServer::start();
     let sandbox = Sandbox::new();
     let mut options = options(&server, ApiStyle::Anthropic);

@@ -1,4 +1,4 @@
-//! A turn that is ended in its middle: at once, with every call answered, and nothing written after.
+//! An interrupted turn ends at once, with every call answered, and nothing is written after it.
 
 use std::time::Instant;
 
@@ -9,7 +9,7 @@ use takeback_testkit::model::{Answer, Block, ModelServer};
 use super::endpoints::{STYLES, options};
 use super::*;
 
-/// All that is said from here to the end of the turn, which comes soon.
+/// All events from the interrupt to the end of the turn, which comes soon.
 fn interrupted(talk: &ChatFixture) -> Vec<ChatEvent> {
     let begun = Instant::now();
     talk.agent.interrupt().unwrap();
@@ -86,7 +86,7 @@ fn in_the_middle_of_a_command_and_its_children() {
 }
 
 #[test]
-fn while_the_endpoint_says_nothing_and_while_it_speaks() {
+fn while_the_endpoint_is_silent_and_while_it_streams() {
     for style in STYLES {
         let server = ModelServer::start();
         let sandbox = Sandbox::new();
@@ -120,7 +120,7 @@ fn while_the_endpoint_says_nothing_and_while_it_speaks() {
 }
 
 #[test]
-fn while_it_waits_to_try_again() {
+fn while_waiting_for_a_retry() {
     let server = ModelServer::start();
     let sandbox = Sandbox::new();
     let mut talk = ChatFixture::start(&sandbox, options(&server, STYLES[0]));
@@ -129,12 +129,12 @@ fn while_it_waits_to_try_again() {
     talk.prompt("go");
     let heard = talk.until(|said| matches!(said, ChatEvent::Note(_)));
     let note = format!("{:?}", heard.last().unwrap());
-    assert!(note.contains("trying again in 60 s"), "nobody is made to wait longer: {note}");
+    assert!(note.contains("trying again in 60 s"), "the longest wait: {note}");
     interrupted(&talk);
 }
 
 #[test]
-fn without_a_turn_nothing_happens_and_no_second_one_is_begun() {
+fn without_a_turn_nothing_happens_and_turns_do_not_overlap() {
     let sandbox = Sandbox::new();
     let script = json!({"turns": [
         {"steps": [{"say": "one"}]},

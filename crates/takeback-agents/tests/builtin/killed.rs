@@ -1,4 +1,4 @@
-//! A process that is killed in the middle of a call, and another that goes on.
+//! A process is killed in the middle of a call, and another one continues.
 
 use std::hash::{BuildHasher as _, RandomState};
 use std::path::Path;
@@ -43,7 +43,7 @@ fn talk_in(
     folder: &Path,
     start: impl FnOnce(BuiltinOptions, Capture, Sender<ChatEvent>) -> Result<Builtin, AgentError>,
 ) -> ChatFixture {
-    // The command ends when the process that runs it has gone.
+    // The command ends when the process that runs it is gone.
     let command =
         "echo x > half; touch begun; while kill -0 $PPID; do sleep 0.05; done 2>/dev/null";
     let script = json!({"turns": [
@@ -68,9 +68,9 @@ fn talk_in(
     ChatFixture { agent, said, prompts: 0 }
 }
 
-/// The process that is killed. As a test of its own it does nothing.
+/// The process that is killed. Run as a test, it does nothing.
 #[test]
-fn the_one_that_is_killed() {
+fn killed_process() {
     let Ok(folder) = std::env::var(FOLDER) else { return };
     let mut talk = talk_in(Path::new(&folder), Builtin::start);
     talk.turn("one");
@@ -78,11 +78,11 @@ fn the_one_that_is_killed() {
 }
 
 #[test]
-fn the_next_process_goes_on_with_every_call_answered() {
+fn the_next_process_resumes_with_every_call_answered() {
     let folder = tempfile::tempdir().unwrap();
     std::fs::create_dir(folder.path().join("work")).unwrap();
     let mut child = Command::new(std::env::current_exe().unwrap())
-        .args(["--exact", "killed::the_one_that_is_killed"])
+        .args(["--exact", "killed::killed_process"])
         .env(FOLDER, folder.path())
         .spawn()
         .unwrap();

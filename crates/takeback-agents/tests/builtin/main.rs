@@ -29,7 +29,7 @@ const TIMEOUT: Duration = Duration::from_secs(60);
 
 const SESSION: &str = "session-1";
 
-/// An agent, and somebody who talks to it.
+/// An agent, and the host's side of the conversation.
 struct ChatFixture {
     agent: Builtin,
     said: Receiver<ChatEvent>,
@@ -56,7 +56,7 @@ impl ChatFixture {
         Self::by(Builtin::start, sandbox, options, 0)
     }
 
-    /// As after a crash.
+    /// Resumes the session, as after a crash.
     fn resume(sandbox: &Sandbox, options: BuiltinOptions, prompts: usize) -> Self {
         Self::by(Builtin::resume, sandbox, options, prompts)
     }
@@ -78,7 +78,7 @@ impl ChatFixture {
         self.said.recv_timeout(TIMEOUT).expect("the agent says something")
     }
 
-    /// All up to something, that included.
+    /// All events up to the first that matches, including it.
     fn until(&self, is_it: impl Fn(&ChatEvent) -> bool) -> Vec<ChatEvent> {
         let mut heard = Vec::new();
         loop {
@@ -93,7 +93,7 @@ impl ChatFixture {
         self.until(|said| matches!(said, ChatEvent::TurnEnd(_)))
     }
 
-    /// Begins a turn; the id of its prompt.
+    /// Starts a turn; returns the id of its prompt.
     fn prompt(&mut self, text: &str) -> String {
         self.prompts += 1;
         let message = message(self.prompts);
@@ -128,7 +128,7 @@ fn text(heard: &[ChatEvent]) -> String {
     pieces.collect()
 }
 
-/// Every tool call: its title, whether it went well, and its line.
+/// Every tool call: its title, whether it succeeded, and its line.
 fn tools(heard: &[ChatEvent]) -> Vec<(String, bool, String)> {
     let mut all = Vec::new();
     for said in heard {
@@ -161,7 +161,7 @@ fn go_to(sandbox: &mut Sandbox, point: PointId) -> Receipt {
     rewind(&mut sandbox.workspace, &request, None).unwrap()
 }
 
-/// Whether the log has the turn as over.
+/// Whether the turn has ended in the log.
 fn is_between_turns(sandbox: &Sandbox) -> bool {
     let sessions = sandbox.workspace.store.sessions().unwrap();
     sessions.iter().all(|session| session.open_turn.is_none())
@@ -195,7 +195,7 @@ fn state_at(sandbox: &Sandbox, step: &Record) -> Value {
     sandbox.workspace.states.load(&step.key.id()).unwrap().unwrap().values.state
 }
 
-/// A process that was killed is gone soon; one that was forgotten sleeps for longer than anybody waits.
+/// A killed process is gone soon; one that was forgotten sleeps longer than this waits.
 fn wait_until_gone(pid: &str) {
     let is_there = || {
         let stat = std::fs::read_to_string(format!("/proc/{}/stat", pid.trim())).ok()?;
@@ -204,7 +204,7 @@ fn wait_until_gone(pid: &str) {
     };
     let begun = std::time::Instant::now();
     while is_there().is_some() {
-        assert!(begun.elapsed() < TIMEOUT, "process {pid} goes on");
+        assert!(begun.elapsed() < TIMEOUT, "process {pid} still runs");
         std::thread::sleep(Duration::from_millis(5));
     }
 }

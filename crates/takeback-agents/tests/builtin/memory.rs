@@ -1,4 +1,4 @@
-//! What the agent remembers: cut, loaded, and found again after its process was killed.
+//! The agent's memory: cut, loaded, and restored after its process was killed.
 
 use serde_json::json;
 use takeback_agents::{NativeFiles, RestoreMode, last_memory};
@@ -40,7 +40,7 @@ fn a_cut_forgets_the_prompt_and_what_followed() {
 }
 
 #[test]
-fn what_was_cut_comes_back_with_load() {
+fn load_restores_what_was_cut() {
     let sandbox = Sandbox::new();
     let mut talk = ChatFixture::start(&sandbox, counting());
     talk.turn("a");
@@ -66,7 +66,7 @@ fn what_was_cut_comes_back_with_load() {
 }
 
 #[test]
-fn another_session_can_go_on_with_it_and_cut_it() {
+fn another_session_can_resume_and_cut_it() {
     let sandbox = Sandbox::new();
     let mut talk = ChatFixture::start(&sandbox, counting());
     talk.turn("a");
@@ -88,7 +88,7 @@ fn another_session_can_go_on_with_it_and_cut_it() {
 }
 
 #[test]
-fn a_session_that_was_left_open_is_gone_on_with() {
+fn a_session_that_was_left_open_is_resumed() {
     let sandbox = Sandbox::new();
     let states = || sandbox.another_process().states;
     assert_eq!(last_memory(&*states(), &execution()).unwrap(), None);

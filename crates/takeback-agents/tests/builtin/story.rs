@@ -1,4 +1,4 @@
-//! The seed's own story, with a scenario in place of a model.
+//! The seed's own story, with a scenario instead of a model.
 
 use serde_json::json;
 
@@ -27,7 +27,7 @@ fn utils() -> BuiltinOptions {
 }
 
 #[test]
-fn create_utils_add_to_it_go_back_and_add_again() {
+fn create_utils_add_rewind_and_add_again() {
     let mut sandbox = Sandbox::new();
     let mut talk = ChatFixture::start(&sandbox, utils());
 
@@ -120,7 +120,7 @@ fn every_step_is_saved_and_a_turn_has_files_where_it_begins_and_ends() {
 }
 
 #[test]
-fn each_call_says_what_it_changed() {
+fn each_call_reports_its_changes() {
     let sandbox = Sandbox::new();
     let mut talk = ChatFixture::start(&sandbox, utils());
     let heard = talk.turn("go");
@@ -141,7 +141,7 @@ fn each_call_says_what_it_changed() {
 }
 
 #[test]
-fn after_the_last_turn_it_says_so() {
+fn after_the_last_turn_the_scenario_is_over() {
     let sandbox = Sandbox::new();
     let mut talk = ChatFixture::start(&sandbox, scenario(r#"{"turns":[]}"#));
     let heard = talk.turn("anything");

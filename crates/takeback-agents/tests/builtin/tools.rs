@@ -1,4 +1,4 @@
-//! Every tool: what it does, what it refuses, and in which words.
+//! Every tool: what it does, what it refuses, and its messages.
 
 use std::os::unix::fs::symlink;
 
@@ -6,7 +6,7 @@ use serde_json::json;
 
 use super::*;
 
-/// Runs calls one after the other; of each whether it went well, its line, and what the model hears.
+/// Runs calls in order; for each: whether it succeeded, its line, and the text for the model.
 fn run(sandbox: &Sandbox, calls: &[(&str, Value)]) -> Vec<(bool, String, String)> {
     let steps: Vec<Value> =
         calls.iter().map(|(tool, input)| json!({"tool": tool, "input": input})).collect();
@@ -27,7 +27,7 @@ fn run(sandbox: &Sandbox, calls: &[(&str, Value)]) -> Vec<(bool, String, String)
     all.collect()
 }
 
-/// The one line of calls that are all refused.
+/// The lines of calls that are all refused.
 fn refusals(sandbox: &Sandbox, calls: &[(&str, Value)]) -> Vec<String> {
     let before = sandbox.tree();
     let refused = run(sandbox, calls).into_iter().map(|(ok, line, text)| {
@@ -141,7 +141,7 @@ fn nothing_outside_is_read_or_written() {
 }
 
 #[test]
-fn a_link_and_what_follows_it_never_lead_out_by_way_of_a_name_that_is_not_there() {
+fn a_link_with_a_missing_target_never_leads_outside() {
     let sandbox = Sandbox::new();
     symlink("../elsewhere", sandbox.at("link")).unwrap();
     std::fs::create_dir_all(sandbox.outside().join("elsewhere/deep")).unwrap();
@@ -157,7 +157,7 @@ fn a_link_and_what_follows_it_never_lead_out_by_way_of_a_name_that_is_not_there(
 }
 
 #[test]
-fn what_cannot_be_done_is_said_in_one_line() {
+fn each_refusal_is_one_line() {
     let sandbox = Sandbox::new();
     sandbox.write("folder/text", "a a\n");
     sandbox.write("binary", b"\x00\x01\x02");
@@ -205,7 +205,7 @@ fn what_cannot_be_done_is_said_in_one_line() {
     ];
     let (asked, expected): (Vec<_>, Vec<_>) =
         calls.into_iter().map(|(tool, input, why)| ((tool, input), why)).unzip();
-    // A tree with a pipe in it cannot be compared: it is looked at by name.
+    // A tree with a pipe in it cannot be compared as a whole, so its files are compared by name.
     let refused: Vec<String> = run(&sandbox, &asked)
         .into_iter()
         .map(|(ok, line, text)| {
@@ -226,7 +226,7 @@ fn make_pipe(sandbox: &Sandbox) {
 }
 
 #[test]
-fn long_texts_are_cut_and_that_is_said() {
+fn long_texts_are_cut_with_a_note() {
     let sandbox = Sandbox::new();
     let lines: String = (1..=9000).map(|number| format!("line {number}\n")).collect();
     sandbox.write("long", &lines);
@@ -257,7 +257,7 @@ fn long_texts_are_cut_and_that_is_said() {
 }
 
 #[test]
-fn a_command_runs_in_the_folder_with_its_output_and_its_end() {
+fn a_command_runs_in_the_folder_and_returns_output_and_exit_code() {
     let sandbox = Sandbox::new();
     sandbox.write("a", "");
     let shell = |command: &str| ("shell", json!({"command": command}));
@@ -289,7 +289,7 @@ fn a_command_runs_in_the_folder_with_its_output_and_its_end() {
 }
 
 #[test]
-fn what_a_command_leaves_running_ends_with_it() {
+fn background_processes_of_a_command_end_with_it() {
     let sandbox = Sandbox::new();
     let command = "(sleep 600; touch late) & echo $! > pid; echo begun";
     let done = run(&sandbox, &[("shell", json!({"command": command}))]);

@@ -1,9 +1,9 @@
-//! The tour: whatever is typed, in any folder, and nothing of the user's is touched.
+//! The tour works with any prompts in any folder, and touches none of the user's files.
 
 use super::*;
 
 #[test]
-fn its_story_goes_back_edit_and_shell_alike() {
+fn edits_and_shell_commands_of_the_tour_can_be_rewound() {
     let mut sandbox = Sandbox::new();
     sandbox.write("utils.ts", "mine");
     sandbox.write("takeback-tour/notes.md", "mine too");
@@ -34,7 +34,7 @@ fn its_story_goes_back_edit_and_shell_alike() {
 }
 
 #[test]
-fn gone_on_with_it_stays_in_its_folder() {
+fn a_resumed_tour_stays_in_its_folder() {
     let sandbox = Sandbox::new();
     let mut talk = ChatFixture::start(&sandbox, BuiltinOptions::new(ModelSource::Tour));
     talk.turn("hello");

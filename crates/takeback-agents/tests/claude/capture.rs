@@ -11,9 +11,9 @@ use takeback_testkit::model::{Answer, Block};
 
 use crate::lab::{run, trusting};
 
-/// While somebody else has the workspace, nothing can be recorded, and so the program has to wait.
+/// While another process has locked the workspace, nothing can be recorded, so the program has to wait.
 ///
-/// Long enough that it would have gone on by then; a slow machine makes the test pass, not fail.
+/// Long enough that it would have continued by then; a slow machine makes the test pass, not fail.
 const LONG_ENOUGH: Duration = Duration::from_millis(700);
 
 #[test]
@@ -47,9 +47,9 @@ fn a_tool_waits_until_what_it_may_overwrite_is_durable() {
     }
 }
 
-/// What the answer to the prompt's question shows: the next call comes after the last one was recorded.
+/// The next call comes after the last one was recorded.
 #[test]
-fn the_model_goes_on_when_what_a_tool_did_is_durable() {
+fn the_model_continues_when_a_tools_changes_are_durable() {
     let Some(lab) = trusting() else { return };
     let script = json!([run("until [ -e go ]; do sleep 0.1; done"), "ok"]);
     lab.prompt("one", &script);
@@ -70,7 +70,7 @@ fn the_model_goes_on_when_what_a_tool_did_is_durable() {
 }
 
 #[test]
-fn what_subagents_do_at_once_is_taken_back_with_the_prompt() {
+fn concurrent_subagents_are_rewound_with_the_prompt() {
     let Some(mut lab) = trusting() else { return };
     lab.sandbox.write("mine.txt", "mine\n");
     let before = lab.sandbox.tree();
@@ -109,8 +109,8 @@ fn what_subagents_do_at_once_is_taken_back_with_the_prompt() {
     assert!(!lab.sandbox.exists("mine.txt"));
 
     let store = &lab.sandbox.workspace.store;
-    // The agent saves a file through a temporary name beside it. The other subagent's hook may scan at
-    // that very moment and see it.
+    // The agent saves a file through a temporary name next to it. The other subagent's hook may scan at
+    // that moment and see it.
     let is_temporary = |change: &Change| change.path.display().starts_with("deep/one.txt.tmp.");
     let changes: Vec<Change> = store
         .changes_after(takeback_store::Seq(0))
@@ -144,7 +144,7 @@ fn what_subagents_do_at_once_is_taken_back_with_the_prompt() {
 }
 
 #[test]
-fn a_persons_edit_between_two_turns_stays() {
+fn a_users_edit_between_two_turns_stays() {
     let Some(mut lab) = trusting() else { return };
     let (first, _) = lab.turn("one", &json!([lab.write("a.txt", "1\n2\n3\n4\n5\n"), "ok"]));
     let (second, _) = lab.turn("two", &json!([lab.edit("a.txt", "5", "five"), "ok"]));

@@ -1,4 +1,4 @@
-//! A conversation with the real program in a throw-away home, and short words for what is said in it.
+//! A conversation with the real program in a temporary home, and helpers for its tests.
 
 use std::env;
 use std::ffi::OsString;
@@ -28,14 +28,14 @@ pub(crate) struct Lab {
     _home: TempDir,
 }
 
-/// What is asked of the program beside what every test asks.
+/// Options of the program that differ from test to test.
 #[derive(Default)]
 pub(crate) struct LabOptions<'a> {
     pub(crate) extra_args: &'a [&'a str],
     pub(crate) no_copies: bool,
 }
 
-/// `None`: the program is not here, which has been said.
+/// `None`: the program is not installed, which has been reported.
 pub(crate) fn lab(options: &LabOptions<'_>) -> Option<Lab> {
     let program = program()?;
     let sandbox = Sandbox::new();
@@ -54,7 +54,7 @@ pub(crate) fn lab(options: &LabOptions<'_>) -> Option<Lab> {
     Some(Lab { sandbox, model, claude, said, options, _home: home })
 }
 
-/// Edits and shell commands need nobody's leave.
+/// A conversation in which edits and shell commands need no permission.
 pub(crate) fn trusting() -> Option<Lab> {
     let allowed = "Bash,Write,Edit,Read,Agent,Task";
     lab(&LabOptions {
@@ -78,7 +78,7 @@ pub(crate) fn start(sandbox: &Sandbox, options: &ClaudeOptions) -> (Claude, Rece
     (Claude::start(options.clone(), capture, say).unwrap(), said)
 }
 
-#[expect(clippy::print_stderr, reason = "whoever reads the tests' output has to know")]
+#[expect(clippy::print_stderr, reason = "the test output has to show skipped tests")]
 fn program() -> Option<PathBuf> {
     let installed = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../target/agents/claude");
     let named = env::var_os("TAKEBACK_CLAUDE").map(PathBuf::from);
@@ -110,7 +110,7 @@ fn environment(home: &Path, url: &str) -> Vec<(OsString, OsString)> {
 }
 
 impl Lab {
-    /// A prompt that carries its script. Its message's id.
+    /// Sends a prompt with its script; returns the message's id.
     pub(crate) fn prompt(&self, text: &str, script: &Value) -> String {
         let number = self.prompts() + 1;
         let message = format!("00000000-0000-4000-8000-{number:012}");
@@ -123,7 +123,7 @@ impl Lab {
         points.iter().filter(|point| !point.message_ids.is_empty()).count()
     }
 
-    /// All that is said until something is said that `ends`, with it.
+    /// All events up to the first that `ends`, including it.
     pub(crate) fn until(&self, ends: impl Fn(&ChatEvent) -> bool) -> Vec<ChatEvent> {
         let deadline = Instant::now() + TIMEOUT;
         let mut heard = Vec::new();
@@ -137,13 +137,13 @@ impl Lab {
                     }
                 }
                 Err(RecvTimeoutError::Timeout | RecvTimeoutError::Disconnected) => {
-                    panic!("it never came; heard: {heard:#?}")
+                    panic!("no such event; got: {heard:#?}")
                 }
             }
         }
     }
 
-    /// All that is said until the turn is over, which is done.
+    /// All events of a turn, which must succeed.
     pub(crate) fn turn(&self, text: &str, script: &Value) -> (String, Vec<ChatEvent>) {
         let message = self.prompt(text, script);
         let heard = self.until(|said| matches!(said, ChatEvent::TurnEnd(_)));

@@ -10,7 +10,7 @@ use takeback_agents::{
 use crate::lab::{LabOptions, lab, run, trusting};
 
 #[test]
-fn they_come_back_for_a_prompt_that_has_some() {
+fn copies_are_restored_for_a_prompt_that_has_some() {
     let Some(lab) = trusting() else { return };
     lab.sandbox.write("a.txt", "0\n");
     let read = json!([{ "name": "Read", "input": { "file_path": lab.at("a.txt") } }]);
@@ -31,7 +31,7 @@ fn they_come_back_for_a_prompt_that_has_some() {
 }
 
 #[test]
-fn they_stay_while_a_turn_runs() {
+fn copies_are_not_restored_while_a_turn_runs() {
     let Some(lab) = trusting() else { return };
     let (first, _) = lab.turn("one", &json!([lab.write("a.txt", "1\n"), "ok"]));
     lab.prompt("two", &json!([run("until [ -e go ]; do sleep 0.1; done"), "ok"]));
@@ -46,7 +46,7 @@ fn they_stay_while_a_turn_runs() {
 }
 
 #[test]
-fn there_are_none_when_they_are_switched_off() {
+fn there_are_no_copies_if_switched_off() {
     let args = ["--permission-mode", "acceptEdits"];
     let options = LabOptions { extra_args: &args, no_copies: true };
     let Some(lab) = lab(&options) else { return };

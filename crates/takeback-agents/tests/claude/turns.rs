@@ -1,4 +1,4 @@
-//! A turn as the host hears it: text and calls, permission, interruption, failure, death.
+//! The events of a turn: text and calls, permission, interrupt, failure, and the end of the program.
 
 use serde_json::json;
 use takeback_agents::{
@@ -8,7 +8,7 @@ use takeback_core::rewind::RewindRequest;
 
 use crate::lab::{LabOptions, lab, run, trusting};
 
-/// What was said of calls, without their ids and places in the log.
+/// Describes the events of calls, without their ids and positions in the log.
 fn calls(heard: &[ChatEvent]) -> Vec<String> {
     let mut lines = Vec::new();
     for said in heard {
@@ -34,7 +34,7 @@ fn text(heard: &[ChatEvent]) -> String {
 }
 
 #[test]
-fn write_and_shell_are_told_and_taken_back() {
+fn write_and_shell_are_reported_and_rewound() {
     let Some(mut lab) = trusting() else { return };
     lab.sandbox.write("mine.txt", "mine\n");
     let before = lab.sandbox.tree();
@@ -95,7 +95,7 @@ fn each_prompt_has_a_point_and_turns_come_one_at_a_time() {
 }
 
 #[test]
-fn what_needs_leave_is_asked_for() {
+fn calls_that_need_permission_are_asked_for() {
     let Some(lab) = lab(&LabOptions::default()) else { return };
     lab.prompt("one", &json!([lab.write("a.txt", "1\n"), run("touch b.txt; exit 0"), "ok"]));
     let (asked, _) = lab.asked();
@@ -116,7 +116,7 @@ fn what_needs_leave_is_asked_for() {
 }
 
 #[test]
-fn what_is_always_allowed_is_not_asked_again_inside_the_folder() {
+fn always_allowed_calls_are_not_asked_again_inside_the_folder() {
     let Some(lab) = lab(&LabOptions::default()) else { return };
     std::os::unix::fs::symlink(lab.sandbox.outside(), lab.sandbox.at("link")).unwrap();
     let writes = [lab.write("a.txt", "1\n"), lab.write("b.txt", "2\n")];
@@ -132,7 +132,7 @@ fn what_is_always_allowed_is_not_asked_again_inside_the_folder() {
 }
 
 #[test]
-fn what_a_person_does_while_leave_is_asked_for_stays() {
+fn a_users_edit_during_a_permission_question_stays() {
     let Some(mut lab) = lab(&LabOptions::default()) else { return };
     let message = lab.prompt("one", &json!([run("echo agent > agent.txt; exit 0"), "ok"]));
     let (asked, _) = lab.asked();
@@ -168,7 +168,7 @@ fn an_interrupted_turn_ends_and_the_next_one_runs() {
 }
 
 #[test]
-fn a_turn_can_be_interrupted_before_it_has_begun_and_while_it_asks() {
+fn a_turn_can_be_interrupted_before_it_starts_and_while_it_asks() {
     let Some(lab) = lab(&LabOptions::default()) else { return };
     for number in 0..2 {
         lab.prompt("one", &json!([lab.write("a.txt", "1\n"), "never"]));
@@ -194,7 +194,7 @@ fn a_model_that_refuses_fails_the_turn_and_not_the_session() {
 }
 
 #[test]
-fn a_killed_program_is_gone_and_what_it_did_can_be_taken_back() {
+fn a_killed_program_ends_and_its_changes_can_be_rewound() {
     let Some(mut lab) = trusting() else { return };
     lab.turn("zero", &json!(["hello"]));
     let subagent = json!([run("echo $$ > one.txt; exec sleep 60"), "never"]);
@@ -235,7 +235,7 @@ fn a_killed_program_is_gone_and_what_it_did_can_be_taken_back() {
 }
 
 #[test]
-fn what_goes_on_in_the_background_is_the_agents_until_it_ends() {
+fn a_background_command_is_the_agents_until_it_ends() {
     let Some(mut lab) = trusting() else { return };
     let input = json!({ "command": "until [ -e go ]; do sleep 0.1; done; echo x > late.txt",
         "run_in_background": true });
@@ -283,7 +283,7 @@ fn closing_in_the_middle_of_a_turn_ends_the_program_and_the_session() {
 }
 
 #[test]
-fn a_subagent_in_the_background_goes_on_until_it_is_interrupted() {
+fn a_background_subagent_runs_until_it_is_interrupted() {
     let Some(lab) = trusting() else { return };
     let command = "echo 1 > one.txt; until [ -e go ]; do sleep 0.1; done; echo 2 > two.txt";
     let mut task = lab.task("a job", &json!([run(command), "never"]));
@@ -298,7 +298,7 @@ fn a_subagent_in_the_background_goes_on_until_it_is_interrupted() {
     assert_eq!(heard.last(), Some(&ChatEvent::TurnEnd(TurnResult::Interrupted)));
     let ended = |said: &&ChatEvent| matches!(said, ChatEvent::ToolEnd { ok: false, .. });
     assert_eq!(heard.iter().filter(ended).count(), 1, "{heard:#?}");
-    assert!(lab.claude.is_live(), "it did not have to be ended for that");
+    assert!(lab.claude.is_live(), "it was not killed for that");
     assert!(lab.sandbox.workspace.store.live_calls().unwrap().is_empty());
     lab.sandbox.write("go", "");
     lab.claude.interrupt().unwrap();

@@ -1,4 +1,4 @@
-//! Settings as people write them, with and without something that runs after an edit.
+//! Settings as people write them, with and without a hook that runs after an edit.
 
 #![expect(clippy::disallowed_methods, reason = "tests lay out their own trees")]
 
@@ -36,7 +36,7 @@ impl SettingsFixture {
         self.put(&self.project.join(file), text.as_bytes());
     }
 
-    /// Below the agent's folder of the user.
+    /// Below the agent's folder in the user's home.
     fn in_home(&self, agent: &AgentKind, file: &str, text: &str) {
         self.put(&agent.home.path(&self.homes).join(file), text.as_bytes());
     }
@@ -69,7 +69,7 @@ fn without_settings_there_is_none() {
 }
 
 #[test]
-fn takebacks_own_hooks_do_not_count() {
+fn own_hooks_do_not_count() {
     for agent in AGENTS {
         let fixture = SettingsFixture::new();
         let program = HookProgram { word: "/usr/bin/takeback", runs: &|_| true };
@@ -82,7 +82,7 @@ fn takebacks_own_hooks_do_not_count() {
 }
 
 #[test]
-fn a_formatter_beside_takebacks_counts() {
+fn a_formatter_next_to_own_hooks_counts() {
     for (agent, file, event, matcher) in GROUPED {
         let fixture = SettingsFixture::new();
         let formats = settings(event, matcher, "npx prettier --write .");
@@ -107,7 +107,7 @@ fn a_formatter_of_the_project_counts() {
 }
 
 #[test]
-fn a_hook_for_another_tool_or_another_moment_does_not_count() {
+fn a_hook_for_another_tool_or_event_does_not_count() {
     for (agent, file, event, matcher) in GROUPED {
         let before = agent.hooks.iter().map(|hook| hook.event);
         let before = before.filter(|name| name.starts_with("Pre") || name.starts_with("Before"));
@@ -163,14 +163,14 @@ fn codex_has_hooks_in_its_config_too() {
 }
 
 #[test]
-fn opencodes_plugins_are_not_looked_into() {
+fn opencode_plugins_are_not_read() {
     let fixture = SettingsFixture::new();
     fixture.in_home(&OPENCODE, "plugins/format.js", "// tool.execute.after: prettier");
     assert!(!fixture.has_other(&OPENCODE));
 }
 
 #[test]
-fn what_cannot_be_understood_is_none() {
+fn settings_that_cannot_be_parsed_have_none() {
     let fixture = SettingsFixture::new();
     fixture.in_home(&CLAUDE, "settings.json", "{\"hooks\": {\"PostToolUse\": ");
     assert!(!fixture.has_other(&CLAUDE));
@@ -178,9 +178,9 @@ fn what_cannot_be_understood_is_none() {
     assert!(!fixture.has_other(&CLAUDE));
 }
 
-/// Every hook asks this. The bound leaves room for a busy machine and a build without optimisation.
+/// Every hook runs this check. The limit leaves room for a busy machine and a build without optimisation.
 #[test]
-fn it_is_cheap() {
+fn the_check_is_fast() {
     let fixture = SettingsFixture::new();
     for (agent, file, event, matcher) in GROUPED {
         fixture.in_home(agent, file, &settings(event, matcher, "takeback hook --agent claude"));

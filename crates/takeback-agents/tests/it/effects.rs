@@ -1,4 +1,4 @@
-//! What a step does to the world happens once; where nobody knows, the agent's author decides.
+//! A step's side effect happens once; if it may or may not have happened, the agent's author decides.
 
 use std::cell::{Cell, RefCell};
 use std::sync::Arc;
@@ -13,7 +13,7 @@ use takeback_testkit::Sandbox;
 
 use crate::{attempts, execution, head, initial};
 
-/// What of the world a test counts.
+/// The side effects that a test counts.
 #[derive(Default)]
 struct World {
     sent: Cell<u32>,
@@ -56,9 +56,9 @@ impl World {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum SendOutcome {
     Arrives,
-    /// The first time: it was sent, but nobody said so.
+    /// The first time it is sent, but the answer times out.
     TimesOut,
-    /// The first time: it was certainly not sent.
+    /// The first time it is certainly not sent.
     Unreachable,
 }
 
@@ -93,7 +93,7 @@ fn an_effect_with_a_receipt_is_not_repeated_by_a_retry() {
 }
 
 #[test]
-fn an_effect_that_is_to_be_repeated_happens_again() {
+fn repeat_does_the_effect_again() {
     let mut sandbox = Sandbox::new();
     let world = World::default();
     let steps = vec![world.mail(SendOutcome::TimesOut)];
@@ -108,7 +108,7 @@ fn an_effect_that_is_to_be_repeated_happens_again() {
 }
 
 #[test]
-fn an_effect_that_is_to_be_skipped_counts_as_done_from_then_on() {
+fn skip_counts_the_effect_as_done() {
     let mut sandbox = Sandbox::new();
     let world = World::default();
     let mut mail = world.mail(SendOutcome::TimesOut);
@@ -129,7 +129,7 @@ fn an_effect_that_is_to_be_skipped_counts_as_done_from_then_on() {
 }
 
 #[test]
-fn an_effect_that_is_to_be_looked_at_ends_the_run_and_is_told_to_the_next() {
+fn stop_ends_the_run_and_the_next_run_is_asked() {
     let mut sandbox = Sandbox::new();
     let world = World::default();
     let root = sandbox.root();
@@ -172,7 +172,7 @@ fn an_effect_that_is_to_be_looked_at_ends_the_run_and_is_told_to_the_next() {
 }
 
 #[test]
-fn an_effect_that_certainly_did_not_happen_is_not_ambiguous() {
+fn a_withdrawn_effect_is_not_ambiguous() {
     let mut sandbox = Sandbox::new();
     let world = World::default();
     let steps = vec![world.mail(SendOutcome::Unreachable)];
@@ -182,9 +182,9 @@ fn an_effect_that_certainly_did_not_happen_is_not_ambiguous() {
     assert!(world.asked.borrow().is_empty());
 }
 
-/// The other run notes the effect between the moment this one looks and the moment it notes it.
+/// The other run records the effect after this one has checked, and before it records it.
 #[test]
-fn an_effect_that_another_run_noted_first_is_not_done_unasked() {
+fn an_effect_recorded_by_another_run_is_ambiguous() {
     let mut sandbox = Sandbox::new();
     let world = World::default();
     let states = Arc::clone(&sandbox.workspace.states);

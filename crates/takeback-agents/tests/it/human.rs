@@ -1,4 +1,4 @@
-//! What the user does meanwhile stays, and is told; where it cannot stay, nothing is done.
+//! The user's changes during a run stay and are reported; if they cannot stay, nothing is restored.
 
 use std::cell::RefCell;
 use std::fs;
@@ -30,7 +30,7 @@ fn editing<'a>(sandbox: &Sandbox) -> Vec<Step<'a>> {
     ]
 }
 
-/// Runs, and does `edit` as the user right after the failure; what happened then, in words.
+/// Runs, with an `edit` by the user right after the failure; describes what happened then.
 fn with_an_edit(sandbox: &mut Sandbox, edit: impl Fn()) -> (Result<(), RunError>, Vec<String>) {
     let happenings = RefCell::new(Vec::new());
     let mut agent = StepAgent::new(execution(), editing(sandbox));
@@ -46,7 +46,7 @@ fn with_an_edit(sandbox: &mut Sandbox, edit: impl Fn()) -> (Result<(), RunError>
 }
 
 #[test]
-fn a_file_of_the_users_stays_and_is_named() {
+fn a_users_file_stays_and_is_reported() {
     let mut sandbox = Sandbox::new();
     let mine = sandbox.at("mine.txt");
     sandbox.write("mine.txt", "mine\n");
@@ -58,7 +58,7 @@ fn a_file_of_the_users_stays_and_is_named() {
 }
 
 #[test]
-fn an_edit_of_the_steps_own_file_stays_in_it() {
+fn a_users_edit_of_a_steps_file_stays() {
     let mut sandbox = Sandbox::new();
     let text = sandbox.at("text.txt");
     let (ended, _) = with_an_edit(&mut sandbox, || {
@@ -69,7 +69,7 @@ fn an_edit_of_the_steps_own_file_stays_in_it() {
 }
 
 #[test]
-fn an_edit_in_the_way_ends_the_run_and_nothing_is_taken_back() {
+fn a_conflicting_edit_ends_the_run_and_restores_nothing() {
     let mut sandbox = Sandbox::new();
     let text = sandbox.at("text.txt");
     let edited = "ONE, mine\ntwo\nthree\nfour\nfive\n";
@@ -83,16 +83,17 @@ fn an_edit_in_the_way_ends_the_run_and_nothing_is_taken_back() {
     assert_eq!(receipt.conflicts[0].path.display(), "text.txt");
     assert!(!receipt.success && receipt.restored_files.is_empty());
     assert_eq!(sandbox.read("text.txt"), edited);
-    assert_eq!(sandbox.read("extra.txt"), "try 1\n", "nor is what could have gone");
+    assert_eq!(sandbox.read("extra.txt"), "try 1\n", "nor is what could have been restored");
     assert_eq!(head(&sandbox.workspace).status, Status::Failed);
     let most =
         sandbox.workspace.states.count_retry(&execution(), head(&sandbox.workspace).key.step, 3);
     assert_eq!(most.unwrap(), 1, "no retry was counted");
 }
 
-/// While a step runs that may write anything, nobody can tell; one that names its paths is told apart.
+/// Changes during a step that may write anything count as the step's; a step that names its paths leaves
+/// others to the user.
 #[test]
-fn a_step_that_names_its_paths_leaves_the_others_to_the_user() {
+fn a_step_with_named_paths_leaves_other_files_to_the_user() {
     for (touches, expected) in [
         (CallTargets::Paths(vec!["agents.txt".into()]), "meanwhile\n"),
         (CallTargets::anything(None), "before\n"),
@@ -116,7 +117,7 @@ fn a_step_that_names_its_paths_leaves_the_others_to_the_user() {
 }
 
 #[test]
-fn what_a_cut_off_step_may_have_written_goes_back_only_if_asked() {
+fn uncertain_files_are_restored_only_on_request() {
     let mut sandbox = Sandbox::new();
     let places = Places::of(&sandbox);
     let cut_off = |place: &str, step: u32| {
@@ -147,7 +148,7 @@ fn what_a_cut_off_step_may_have_written_goes_back_only_if_asked() {
 }
 
 #[test]
-fn after_a_rollback_it_goes_on_from_there() {
+fn a_run_continues_after_a_rollback() {
     let mut sandbox = Sandbox::new();
     let places = Places::of(&sandbox);
     agent(five_steps(&places, 0, nothing)).run(&mut sandbox.workspace, &initial()).unwrap();

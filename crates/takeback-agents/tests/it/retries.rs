@@ -1,4 +1,4 @@
-//! A step that fails is tried again from the last success, as often as allowed.
+//! A failed step is retried from the last success, as often as allowed.
 
 use std::cell::RefCell;
 
@@ -21,7 +21,7 @@ fn failure(step: u32, attempt: u32) -> (u32, u32, Status, Option<String>) {
 }
 
 #[test]
-fn a_step_that_fails_twice_leaves_two_failed_attempts_and_nothing_else() {
+fn two_failures_leave_two_failed_attempts_and_nothing_else() {
     let (values, tree) = undisturbed();
     let mut sandbox = Sandbox::new();
     sandbox.write("mine.txt", "mine\n");
@@ -68,9 +68,8 @@ fn a_step_that_fails_twice_leaves_two_failed_attempts_and_nothing_else() {
     assert_eq!(places.noted().len(), 5 + 2 + 2 + 5, "every other step ran once");
 }
 
-/// Whatever the failed try had made of state and files is in its checkpoint.
 #[test]
-fn a_failed_checkpoint_has_what_the_step_had_come_to() {
+fn a_failed_checkpoint_has_the_state_and_files_of_the_failure() {
     let mut sandbox = Sandbox::new();
     let places = Places::of(&sandbox);
     agent(five_steps(&places, 1, nothing)).run(&mut sandbox.workspace, &initial()).unwrap();
@@ -89,7 +88,7 @@ fn a_failed_checkpoint_has_what_the_step_had_come_to() {
 }
 
 #[test]
-fn a_step_that_always_fails_is_given_up_and_its_failure_stands() {
+fn a_step_that_always_fails_ends_the_run_with_its_failure() {
     let mut sandbox = Sandbox::new();
     let places = Places::of(&sandbox);
     let error = agent(five_steps(&places, usize::MAX, nothing))
@@ -106,7 +105,7 @@ fn a_step_that_always_fails_is_given_up_and_its_failure_stands() {
     assert_eq!(sandbox.read("all.txt"), "step 1\nstep 2\n", "the files of the last success");
     assert!(!sandbox.exists("half-3.txt"));
 
-    // Another process is not given more, unless its author says so.
+    // Another process gets no more retries, unless its author allows them.
     sandbox.reopen();
     let error = agent(five_steps(&places, usize::MAX, nothing))
         .run(&mut sandbox.workspace, &initial())
@@ -139,9 +138,8 @@ fn the_first_step_can_fail_too() {
     assert_eq!(sandbox.tree().into_keys().collect::<Vec<_>>(), [std::path::Path::new("try-3")]);
 }
 
-/// Whoever looks afterwards sees that nothing runs any more.
 #[test]
-fn a_run_that_ends_says_so() {
+fn a_run_ends_its_session() {
     for failures in [0, usize::MAX] {
         let mut sandbox = Sandbox::new();
         let places = Places::of(&sandbox);
@@ -156,7 +154,7 @@ fn a_run_that_ends_says_so() {
 }
 
 #[test]
-fn tries_that_come_to_the_same_are_all_kept() {
+fn attempts_with_the_same_result_are_all_saved() {
     let mut sandbox = Sandbox::new();
     let step = Step::new("only", |_, _| Err(StepError::failed("no luck")));
     let error = StepAgent::new(execution(), vec![step]).run(&mut sandbox.workspace, &initial());
@@ -166,7 +164,7 @@ fn tries_that_come_to_the_same_are_all_kept() {
 }
 
 #[test]
-fn a_finished_execution_is_answered_and_nothing_is_done() {
+fn a_finished_execution_returns_its_values_and_does_nothing() {
     let mut sandbox = Sandbox::new();
     let places = Places::of(&sandbox);
     let first =
@@ -183,7 +181,7 @@ fn a_finished_execution_is_answered_and_nothing_is_done() {
 }
 
 #[test]
-fn an_execution_goes_on_only_with_the_steps_it_began_with() {
+fn an_execution_resumes_only_with_the_steps_it_began_with() {
     let mut sandbox = Sandbox::new();
     let places = Places::of(&sandbox);
     agent(five_steps(&places, usize::MAX, nothing))

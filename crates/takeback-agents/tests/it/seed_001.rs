@@ -1,5 +1,5 @@
-//! The scenarios of the design for file checkpoints through the Claude StepAgent SDK, as far as they are
-//! about the checkpoints themselves: their list, their file, and going back with a live agent.
+//! The scenarios of the design for file checkpoints through the Claude Agent SDK that are about the
+//! checkpoints themselves: their list, their file, and restoring with a live agent.
 
 use std::fs;
 use std::path::PathBuf;
@@ -61,7 +61,7 @@ fn capturing_a_checkpoint_of_a_user_message() {
 
 // 列出可用检查点
 #[test]
-fn listing_the_checkpoints_there_are() {
+fn listing_the_available_checkpoints() {
     let sessions = tempfile::tempdir().unwrap();
     let (mut metadata, _) = Metadata::open(sessions.path(), "session-1", 10).unwrap();
     metadata.capture(checkpoint(1)).unwrap();
@@ -103,10 +103,10 @@ fn finding_a_description_for_a_checkpoint() {
     }
 }
 
-/// An agent of which only its copies of files are of interest.
+/// An agent that only has copies of files.
 struct CopyingAgent {
     live: bool,
-    /// What it would restore to what text; none: it has no copies of that prompt.
+    /// The paths and texts that it would restore; `None`: it has no copies for that prompt.
     copies: Option<Vec<(PathBuf, &'static str)>>,
     asked: Mutex<Vec<(String, RestoreMode)>>,
 }
@@ -174,8 +174,8 @@ impl ChatAgent for CopyingAgent {
     fn close(&self) {}
 }
 
-/// An edit by the tool, one by the shell, and a person's.
-fn played() -> (Sandbox, PointId) {
+/// A workspace with an edit by a tool, one by a command, and one by the user.
+fn edited_workspace() -> (Sandbox, PointId) {
     let mut sandbox = Sandbox::new();
     sandbox.write("utils.ts", "add, subtract\n");
     sandbox.write("by-shell.txt", "one\n");
@@ -192,7 +192,7 @@ fn played() -> (Sandbox, PointId) {
 // 恢复文件到检查点状态
 #[test]
 fn restoring_files_to_a_checkpoint() {
-    let (mut sandbox, point) = played();
+    let (mut sandbox, point) = edited_workspace();
     let before = sandbox.tree();
     let copies = vec![(sandbox.at("utils.ts"), "add, subtract\n"), (sandbox.at("mine.txt"), "")];
     let agent = CopyingAgent::new(Some(copies));
@@ -217,8 +217,8 @@ fn restoring_files_to_a_checkpoint() {
 
 // 恢复文件到检查点状态: 当检查点数据不存在时,应当抛出描述性错误
 #[test]
-fn restoring_files_to_a_checkpoint_of_which_there_is_no_data() {
-    let (mut sandbox, point) = played();
+fn restoring_files_to_a_checkpoint_without_data() {
+    let (mut sandbox, point) = edited_workspace();
     let agent = CopyingAgent::new(None);
     let nowhere = RewindRequest::new(Target::Point(PointId(77)));
     let refused =
@@ -240,7 +240,7 @@ fn restoring_files_to_a_checkpoint_of_which_there_is_no_data() {
 // 提供 Query 实例访问: 当无活跃会话时,应当返回 null
 #[test]
 fn restoring_files_without_a_live_agent_is_refused() {
-    let (mut sandbox, point) = played();
+    let (mut sandbox, point) = edited_workspace();
     let before = sandbox.tree();
     let agent = CopyingAgent { live: false, ..CopyingAgent::new(Some(Vec::new())) };
     let request = RewindRequest::new(Target::Point(point));
