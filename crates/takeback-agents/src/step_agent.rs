@@ -186,8 +186,8 @@ impl<'a> StepAgent<'a> {
         .and_then(|position| self.run_from(workspace, &session, position));
         // The session of an overtaken run belongs to the other run.
         if !matches!(ended, Err(RunError::Overtaken { .. })) {
-            let told = record(workspace, &AgentEvent::SessionEnd { session });
-            return ended.and_then(|values| Ok(told.map(|_| values)?));
+            let recorded = record(workspace, &AgentEvent::SessionEnd { session });
+            return ended.and_then(|values| Ok(recorded.map(|_| values)?));
         }
         ended
     }

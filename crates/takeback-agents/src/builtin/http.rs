@@ -255,7 +255,7 @@ fn agent(endpoint: &Endpoint) -> ureq::Agent {
         // Without a value the library would read the environment.
         .proxy(proxy)
         .http_status_as_error(false)
-        // The key goes to one host only.
+        // The key is sent to one host only.
         .max_redirects(0)
         .max_redirects_will_error(false)
         .timeout_connect(Some(CONNECT))

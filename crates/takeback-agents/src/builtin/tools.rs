@@ -1,7 +1,7 @@
 //! The agent's five tools: their descriptions for the model, and what they do.
 //!
-//! A call comes in as the model made it and goes out as an [`Outcome`]: one line for people, a text
-//! for the model. The file tools read and write nothing outside of the workspace, not even through
+//! In: a call as the model made it. Out: an [`Outcome`], one line for people and a text for the model.
+//! The file tools read and write nothing outside of the workspace, not even through
 //! links. Changes are not recorded here: the caller does that.
 
 pub(crate) mod limit;

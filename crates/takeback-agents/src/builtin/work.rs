@@ -52,14 +52,14 @@ impl Worker {
         self.capture.session_start(NAME);
         self.save("start");
         let model = Some(self.model.name().to_owned());
-        self.say(ChatEvent::Ready { session: None, model });
+        self.send_event(ChatEvent::Ready { session: None, model });
         while let Ok(command) = commands.recv() {
             match command {
                 Command::Prompt { message, text } => {
                     let ending = self.turn(&message, &text);
                     // First, because the host may start the next turn as soon as it receives the event.
                     self.signals.end();
-                    self.say(ChatEvent::TurnEnd(ending));
+                    self.send_event(ChatEvent::TurnEnd(ending));
                 }
                 Command::Cut { message, answer } => self.answer(&answer, |own| own.cut(&message)),
                 Command::Load { conversation, answer } => self.answer(&answer, |own| {
@@ -86,9 +86,9 @@ impl Worker {
         drop(answer.send(done));
     }
 
-    fn say(&self, said: ChatEvent) {
+    fn send_event(&self, event: ChatEvent) {
         // The receiver is gone while the host closes.
-        drop(self.say.send(said));
+        drop(self.say.send(event));
     }
 
     fn turn(&mut self, message: &str, text: &str) -> TurnResult {
@@ -100,7 +100,11 @@ impl Worker {
             error: None,
             with_files: true,
         });
-        self.say(ChatEvent::PromptAccepted { message: message.to_owned(), session: None, point });
+        self.send_event(ChatEvent::PromptAccepted {
+            message: message.to_owned(),
+            session: None,
+            point,
+        });
         let ending =
             catch_unwind(AssertUnwindSafe(|| self.run_messages())).unwrap_or_else(|panic| {
                 self.fail_step("model", &format!("internal error: {}", panic_text(&*panic)))
@@ -116,12 +120,12 @@ impl Worker {
             }
             let (say, signals) = (self.say.clone(), Arc::clone(&self.signals));
             let mut emit = |output: ModelOutput<'_>| {
-                let said = match output {
+                let event = match output {
                     ModelOutput::Text(text) => ChatEvent::Text(text.to_owned()),
                     ModelOutput::TextEnd => ChatEvent::TextEnd,
                     ModelOutput::Note(note) => ChatEvent::Note(note),
                 };
-                drop(say.send(said));
+                drop(say.send(event));
             };
             let reply = match self.model.next(&self.conversation, &signals, &mut emit) {
                 Ok(reply) => self.with_fresh_ids(reply),

@@ -39,18 +39,18 @@ fn tools_run_text_streams_and_the_history_is_right() {
             Block::tool("shell", json!({"command": "cat é.txt; exit 3"})),
         ]));
         server.answer(Answer::says("That was all."));
-        let heard = talk.turn("Write a file.");
-        assert_eq!(text(&heard), "I write it.\nThat was all.\n", "{style:?}");
-        let pieces = heard.iter().filter(|said| matches!(said, ChatEvent::Text(_))).count();
+        let events = talk.turn("Write a file.");
+        assert_eq!(text(&events), "I write it.\nThat was all.\n", "{style:?}");
+        let pieces = events.iter().filter(|event| matches!(event, ChatEvent::Text(_))).count();
         assert_eq!(pieces, 4, "as they came");
         assert_eq!(
-            tools(&heard),
+            tools(&events),
             [
                 called("Write é.txt", true, "created, 1 line"),
                 called("$ cat é.txt; exit 3", false, "exit 3: eins"),
             ]
         );
-        assert_eq!(ending(&heard), &TurnResult::Done);
+        assert_eq!(ending(&events), &TurnResult::Done);
         assert_eq!(sandbox.read("é.txt"), "eins\n");
         talk.turn("Thanks.");
 
@@ -124,10 +124,10 @@ fn an_invalid_call_is_answered_and_the_turn_continues() {
             Block::tool("write_file", json!({"path": "a"})),
         ]));
         server.answer(Answer::says("I see."));
-        let heard = talk.turn("go");
+        let events = talk.turn("go");
         let known = "the tools are read_file, write_file, edit_file, list_files, shell";
         assert_eq!(
-            tools(&heard),
+            tools(&events),
             [
                 called("Write", false, &format!("there is no tool Write; {known}")),
                 called(
@@ -137,7 +137,7 @@ fn an_invalid_call_is_answered_and_the_turn_continues() {
                 ),
             ]
         );
-        assert_eq!(ending(&heard), &TurnResult::Done);
+        assert_eq!(ending(&events), &TurnResult::Done);
         assert_eq!(sandbox.tree().len(), 0);
     }
 }
@@ -162,9 +162,9 @@ fn edits_and_commands_wait_for_permission() {
     talk.prompt("go");
     let mut asked = Vec::new();
     for decision in [Decision::Deny("not a".to_owned()), Decision::AllowAlways, Decision::Allow] {
-        let heard = talk.until(|said| matches!(said, ChatEvent::PermissionRequest(_)));
-        let Some(ChatEvent::PermissionRequest(permission)) = heard.last() else {
-            panic!("{heard:?}")
+        let events = talk.until(|event| matches!(event, ChatEvent::PermissionRequest(_)));
+        let Some(ChatEvent::PermissionRequest(permission)) = events.last() else {
+            panic!("{events:?}")
         };
         asked.push((permission.title.clone(), permission.detail.clone()));
         assert!(talk.agent.decide("something else", Decision::Allow).is_err());
@@ -194,8 +194,8 @@ fn accepting_edits_does_not_allow_commands() {
         Block::tool("shell", json!({"command": "touch b"})),
     ]));
     talk.prompt("go");
-    let heard = talk.until(|said| matches!(said, ChatEvent::PermissionRequest(_)));
-    assert!(sandbox.exists("a"), "{heard:?}");
+    let events = talk.until(|event| matches!(event, ChatEvent::PermissionRequest(_)));
+    assert!(sandbox.exists("a"), "{events:?}");
     talk.agent.interrupt().unwrap();
     assert_eq!(ending(&talk.to_the_end()), &TurnResult::Interrupted);
     assert!(!sandbox.exists("b"));
@@ -219,7 +219,7 @@ fn the_key_is_never_shown_or_saved() {
         assert!(why.ends_with("answered 400: [key] again"), "{why}");
         // The model itself wrote the key in its command; the tool's result does not repeat it.
         let ends: Vec<&ChatEvent> =
-            all.iter().filter(|said| !matches!(said, ChatEvent::Tool { .. })).collect();
+            all.iter().filter(|event| !matches!(event, ChatEvent::Tool { .. })).collect();
         assert!(!format!("{ends:?}").contains("secret"), "{ends:?}");
         let results =
             talk.agent.memory()["messages"].to_string().replace(&format!("echo {KEY}"), "");

@@ -11,8 +11,8 @@ fn host(server: &ModelServer) -> String {
     server.url().replace("http://", "")
 }
 
-fn failed(heard: &[ChatEvent]) -> &str {
-    match ending(heard) {
+fn failed(events: &[ChatEvent]) -> &str {
+    match ending(events) {
         TurnResult::Failed(why) => why,
         other => panic!("{other:?}"),
     }
@@ -58,8 +58,8 @@ fn each_error_is_one_line_and_the_session_continues() {
             let before = talk.agent.memory()["messages"].as_array().unwrap().len();
             let asked = server.asked().len();
             server.answer(answer);
-            let heard = talk.turn("go");
-            assert_eq!(failed(&heard), expected, "{style:?}");
+            let events = talk.turn("go");
+            assert_eq!(failed(&events), expected, "{style:?}");
             assert!(is_between_turns(&sandbox));
             assert_eq!(server.asked().len(), asked + 1, "it is not tried again");
             let messages = talk.agent.memory()["messages"].clone();
@@ -68,8 +68,8 @@ fn each_error_is_one_line_and_the_session_continues() {
             assert_eq!(steps(&sandbox).last().unwrap().error.as_deref(), Some(&*expected));
         }
         server.answer(Answer::says("Here I am."));
-        let heard = talk.turn("And now?");
-        assert_eq!((text(&heard).as_str(), ending(&heard)), ("Here I am.\n", &TurnResult::Done));
+        let events = talk.turn("And now?");
+        assert_eq!((text(&events).as_str(), ending(&events)), ("Here I am.\n", &TurnResult::Done));
     }
 }
 
@@ -84,11 +84,11 @@ fn temporary_errors_are_retried() {
         server.answer(Answer::refuses(529, "overloaded_error", "too much"));
         server.answer(Answer::Breaks { blocks: vec![Block::text("never heard")], after: 1 });
         server.answer(Answer::says("At last."));
-        let heard = talk.turn("go");
-        assert_eq!((text(&heard).as_str(), ending(&heard)), ("At last.\n", &TurnResult::Done));
-        let notes: Vec<&str> = heard
+        let events = talk.turn("go");
+        assert_eq!((text(&events).as_str(), ending(&events)), ("At last.\n", &TurnResult::Done));
+        let notes: Vec<&str> = events
             .iter()
-            .filter_map(|said| match said {
+            .filter_map(|event| match event {
                 ChatEvent::Note(note) => Some(note.as_str()),
                 _ => None,
             })
@@ -108,8 +108,8 @@ fn temporary_errors_are_retried() {
         for _ in 0..4 {
             server.answer(Answer::refuses(500, "api_error", "broken"));
         }
-        let heard = talk.turn("go");
-        assert_eq!(failed(&heard), format!("{host} answered 500: broken"));
+        let events = talk.turn("go");
+        assert_eq!(failed(&events), format!("{host} answered 500: broken"));
         assert_eq!(ending(&talk.turn("go on")), &TurnResult::Done);
     }
 }
@@ -125,8 +125,8 @@ fn an_error_in_the_middle_of_a_stream_is_reported() {
     let error =
         json!({"type": "error", "error": {"type": "overloaded_error", "message": "Overloaded"}});
     server.answer(Answer::Raw(format!("event: error\ndata: {error}\n\n")));
-    let heard = talk.turn("go");
-    assert_eq!(failed(&heard), format!("{} reported an error: Overloaded", host(&server)));
+    let events = talk.turn("go");
+    assert_eq!(failed(&events), format!("{} reported an error: Overloaded", host(&server)));
 }
 
 #[test]
@@ -140,8 +140,8 @@ fn an_unreachable_server_is_one_line_too() {
     endpoint.retries = 0;
     let mut talk =
         ChatFixture::start(&sandbox, BuiltinOptions::new(ModelSource::Endpoint(endpoint)));
-    let heard = talk.turn("hello?");
-    let why = failed(&heard);
+    let events = talk.turn("hello?");
+    let why = failed(&events);
     assert!(why.starts_with(&format!("cannot reach {address}: ")), "{why}");
     assert!(!why.contains('\n'));
     assert!(talk.agent.is_live());
@@ -171,10 +171,10 @@ fn a_complete_answer_needs_no_end_of_stream_event() {
     let server = ModelServer::start();
     let sandbox = Sandbox::new();
     let mut talk = ChatFixture::start(&sandbox, options(&server, ApiStyle::OpenAi));
-    let said = json!({"choices": [{"delta": {"content": "short"}, "finish_reason": "stop"}]});
-    server.answer(Answer::Raw(format!("data: {said}\r\n\r\n")));
-    let heard = talk.turn("go");
-    assert_eq!((text(&heard).as_str(), ending(&heard)), ("short\n", &TurnResult::Done));
+    let event = json!({"choices": [{"delta": {"content": "short"}, "finish_reason": "stop"}]});
+    server.answer(Answer::Raw(format!("data: {event}\r\n\r\n")));
+    let events = talk.turn("go");
+    assert_eq!((text(&events).as_str(), ending(&events)), ("short\n", &TurnResult::Done));
 }
 
 #[test]

@@ -13,10 +13,10 @@ use super::*;
 fn interrupted(talk: &ChatFixture) -> Vec<ChatEvent> {
     let begun = Instant::now();
     talk.agent.interrupt().unwrap();
-    let heard = talk.to_the_end();
-    assert_eq!(ending(&heard), &TurnResult::Interrupted);
+    let events = talk.to_the_end();
+    assert_eq!(ending(&events), &TurnResult::Interrupted);
     assert!(begun.elapsed() < Duration::from_secs(30), "far less than what was going on");
-    heard
+    events
 }
 
 fn last_message(talk: &ChatFixture) -> Value {
@@ -32,10 +32,10 @@ fn in_the_middle_of_a_text() {
     ]});
     let mut talk = ChatFixture::start(&sandbox, scenario(&script.to_string()));
     talk.prompt("go");
-    talk.until(|said| *said == ChatEvent::TextEnd);
+    talk.until(|event| *event == ChatEvent::TextEnd);
     interrupted(&talk);
-    let said = json!({"role": "assistant", "content": [{"type": "text", "text": "one"}]});
-    assert_eq!(last_message(&talk), said);
+    let event = json!({"role": "assistant", "content": [{"type": "text", "text": "one"}]});
+    assert_eq!(last_message(&talk), event);
     assert_eq!(step_names(&sandbox), ["start", "prompt", "model"]);
     assert_eq!(text(&talk.turn("on")), "three\n");
 }
@@ -59,11 +59,11 @@ fn in_the_middle_of_a_command_and_its_children() {
         std::thread::sleep(Duration::from_millis(5));
     }
     let pid = sandbox.read("pid");
-    let heard = interrupted(&talk);
+    let events = interrupted(&talk);
     assert!(is_between_turns(&sandbox));
-    let lines: Vec<_> = heard
+    let lines: Vec<_> = events
         .iter()
-        .filter_map(|said| match said {
+        .filter_map(|event| match event {
             ChatEvent::ToolEnd { ok, line, changes, .. } => {
                 Some((*ok, line.as_str(), changes.is_some()))
             }
@@ -105,9 +105,9 @@ fn while_the_endpoint_is_silent_and_while_it_streams() {
         };
         server.answer(Answer::Stalls { blocks, after });
         talk.prompt("go on");
-        talk.until(|said| matches!(said, ChatEvent::Text(_)));
-        let heard = interrupted(&talk);
-        assert_eq!(heard.first(), Some(&ChatEvent::TextEnd), "the paragraph is closed");
+        talk.until(|event| matches!(event, ChatEvent::Text(_)));
+        let events = interrupted(&talk);
+        assert_eq!(events.first(), Some(&ChatEvent::TextEnd), "the paragraph is closed");
         let half = json!({"role": "assistant", "content": [{"type": "text", "text": "half "}]});
         assert_eq!(last_message(&talk), half);
 
@@ -127,8 +127,8 @@ fn while_waiting_for_a_retry() {
     let headers = vec![("retry-after".to_owned(), "600".to_owned())];
     server.answer(Answer::Refuses { status: 429, headers, body: String::new() });
     talk.prompt("go");
-    let heard = talk.until(|said| matches!(said, ChatEvent::Note(_)));
-    let note = format!("{:?}", heard.last().unwrap());
+    let events = talk.until(|event| matches!(event, ChatEvent::Note(_)));
+    let note = format!("{:?}", events.last().unwrap());
     assert!(note.contains("trying again in 60 s"), "the longest wait: {note}");
     interrupted(&talk);
 }
@@ -160,7 +160,7 @@ fn closing_ends_the_turn_and_waits() {
         r#"{"turns":[{"steps":[{"tool":"shell","input":{"command":"touch a; sleep 600"}}]}]}"#;
     let mut talk = ChatFixture::start(&sandbox, scenario(script));
     talk.prompt("go");
-    talk.until(|said| matches!(said, ChatEvent::Tool { .. }));
+    talk.until(|event| matches!(event, ChatEvent::Tool { .. }));
     assert!(talk.agent.is_live());
     talk.agent.close();
     assert!(!talk.agent.is_live());

@@ -55,7 +55,7 @@ fn talk_in(
         ]},
         {"steps": [{"say": "three"}]},
     ]});
-    let (say, said) = mpsc::channel();
+    let (say, received) = mpsc::channel();
     let capture = Capture {
         workspace: open(folder),
         session: SessionId::from(SESSION),
@@ -65,7 +65,7 @@ fn talk_in(
         formatter: false,
     };
     let agent = start(scenario(&script.to_string()), capture, say).unwrap();
-    ChatFixture { agent, said, prompts: 0 }
+    ChatFixture { agent, received, prompts: 0 }
 }
 
 /// The process that is killed. Run as a test, it does nothing.

@@ -1,7 +1,7 @@
 //! What the built-in agent promises, behaviour by behaviour.
 
 #![expect(clippy::disallowed_methods, reason = "tests lay out their own trees")]
-#![expect(clippy::unwrap_used, reason = "a test that cannot go on panics")]
+#![expect(clippy::unwrap_used, reason = "a failing test panics")]
 
 mod endpoints;
 mod errors;
@@ -32,7 +32,7 @@ const SESSION: &str = "session-1";
 /// An agent, and the host's side of the conversation.
 struct ChatFixture {
     agent: Builtin,
-    said: Receiver<ChatEvent>,
+    received: Receiver<ChatEvent>,
     prompts: usize,
 }
 
@@ -67,30 +67,30 @@ impl ChatFixture {
         options: BuiltinOptions,
         prompts: usize,
     ) -> Self {
-        let (say, said) = mpsc::channel();
+        let (say, received) = mpsc::channel();
         let agent = start(options, capture(sandbox, &say), say).unwrap();
-        let talk = Self { agent, said, prompts };
+        let talk = Self { agent, received, prompts };
         assert!(matches!(talk.next(), ChatEvent::Ready { session: None, .. }));
         talk
     }
 
     fn next(&self) -> ChatEvent {
-        self.said.recv_timeout(TIMEOUT).expect("the agent says something")
+        self.received.recv_timeout(TIMEOUT).expect("the agent says something")
     }
 
     /// All events up to the first that matches, including it.
     fn until(&self, is_it: impl Fn(&ChatEvent) -> bool) -> Vec<ChatEvent> {
-        let mut heard = Vec::new();
+        let mut events = Vec::new();
         loop {
-            heard.push(self.next());
-            if heard.last().is_some_and(&is_it) {
-                return heard;
+            events.push(self.next());
+            if events.last().is_some_and(&is_it) {
+                return events;
             }
         }
     }
 
     fn to_the_end(&self) -> Vec<ChatEvent> {
-        self.until(|said| matches!(said, ChatEvent::TurnEnd(_)))
+        self.until(|event| matches!(event, ChatEvent::TurnEnd(_)))
     }
 
     /// Starts a turn; returns the id of its prompt.
@@ -111,16 +111,16 @@ fn message(number: usize) -> String {
     format!("00000000-0000-4000-8000-{number:012}")
 }
 
-fn ending(heard: &[ChatEvent]) -> &TurnResult {
-    match heard.last() {
+fn ending(events: &[ChatEvent]) -> &TurnResult {
+    match events.last() {
         Some(ChatEvent::TurnEnd(ending)) => ending,
         other => panic!("{other:?}"),
     }
 }
 
 /// All text, paragraph by paragraph.
-fn text(heard: &[ChatEvent]) -> String {
-    let pieces = heard.iter().filter_map(|said| match said {
+fn text(events: &[ChatEvent]) -> String {
+    let pieces = events.iter().filter_map(|event| match event {
         ChatEvent::Text(text) => Some(text.as_str()),
         ChatEvent::TextEnd => Some("\n"),
         _ => None,
@@ -129,11 +129,11 @@ fn text(heard: &[ChatEvent]) -> String {
 }
 
 /// Every tool call: its title, whether it succeeded, and its line.
-fn tools(heard: &[ChatEvent]) -> Vec<(String, bool, String)> {
+fn tools(events: &[ChatEvent]) -> Vec<(String, bool, String)> {
     let mut all = Vec::new();
-    for said in heard {
-        let ChatEvent::Tool { call, title } = said else { continue };
-        let end = heard.iter().find_map(|said| match said {
+    for event in events {
+        let ChatEvent::Tool { call, title } = event else { continue };
+        let end = events.iter().find_map(|event| match event {
             ChatEvent::ToolEnd { call: ended, ok, line, .. } if ended == call => {
                 Some((title.clone(), *ok, line.clone()))
             }
@@ -148,8 +148,8 @@ fn called(title: &str, ok: bool, line: &str) -> (String, bool, String) {
     (title.to_owned(), ok, line.to_owned())
 }
 
-fn point(heard: &[ChatEvent]) -> PointId {
-    let points = heard.iter().find_map(|said| match said {
+fn point(events: &[ChatEvent]) -> PointId {
+    let points = events.iter().find_map(|event| match event {
         ChatEvent::PromptAccepted { point, .. } => point.map(|point| point.id),
         _ => None,
     });

@@ -10,7 +10,7 @@ fn counting() -> BuiltinOptions {
     scenario(&json!({"turns": [say("one"), say("two"), say("three")]}).to_string())
 }
 
-fn said(talk: &ChatFixture) -> Vec<String> {
+fn texts(talk: &ChatFixture) -> Vec<String> {
     let memory = talk.agent.memory();
     let messages = memory["messages"].as_array().unwrap().iter();
     messages.map(|message| message["content"][0]["text"].as_str().unwrap().to_owned()).collect()
@@ -24,7 +24,7 @@ fn a_cut_forgets_the_prompt_and_what_followed() {
         talk.turn(prompt);
     }
     talk.agent.cut(&message(2)).unwrap();
-    assert_eq!(said(&talk), ["a", "one"]);
+    assert_eq!(texts(&talk), ["a", "one"]);
     assert_eq!(step_names(&sandbox), ["start", "prompt", "model"]);
     assert_eq!(text(&talk.turn("B")), "two\n");
     assert_eq!(step_names(&sandbox), ["start", "prompt", "model", "prompt", "model"]);
@@ -32,7 +32,7 @@ fn a_cut_forgets_the_prompt_and_what_followed() {
     assert_eq!(numbers, [0, 1, 2, 3, 4]);
 
     talk.agent.cut(&message(1)).unwrap();
-    assert_eq!(said(&talk), [""; 0]);
+    assert_eq!(texts(&talk), [""; 0]);
     assert_eq!(step_names(&sandbox), ["start"]);
     let unknown = talk.agent.cut(&message(1)).unwrap_err();
     assert_eq!(unknown.to_string(), format!("the agent does not know the message {}", message(1)));
@@ -52,7 +52,7 @@ fn load_restores_what_was_cut() {
     assert_eq!(step_names(&sandbox), ["start", "load"]);
     assert_eq!(text(&talk.turn("c")), "three\n");
     talk.agent.cut(&message(2)).unwrap();
-    assert_eq!(said(&talk), ["a", "one"]);
+    assert_eq!(texts(&talk), ["a", "one"]);
     assert_eq!(text(&talk.turn("B")), "two\n");
 
     talk.agent.load(&Value::Null).unwrap();
@@ -81,7 +81,7 @@ fn another_session_can_resume_and_cut_it() {
     talk.prompts = 2;
     assert_eq!(text(&talk.turn("c")), "three\n");
     talk.agent.cut(&message(2)).unwrap();
-    assert_eq!(said(&talk), ["a", "one"]);
+    assert_eq!(texts(&talk), ["a", "one"]);
     assert_eq!(step_names(&other), ["start", "prompt", "model", "cut"]);
     let states = &*other.workspace.states;
     assert_eq!(last_memory(states, &execution()).unwrap(), Some(talk.agent.memory()));
@@ -110,15 +110,15 @@ fn without_recording_the_agent_works_and_remembers() {
     let sandbox = Sandbox::new();
     let script =
         r#"{"turns":[{"steps":[{"tool":"write_file","input":{"path":"a","content":"b"}}]}]}"#;
-    let (say, heard) = mpsc::channel();
+    let (say, events) = mpsc::channel();
     let mut capture = capture(&sandbox, &say);
     capture.recording = false;
     let agent = Builtin::start(scenario(script), capture, say).unwrap();
-    let mut talk = ChatFixture { agent, said: heard, prompts: 0 };
-    let heard = talk.turn("go");
-    assert_eq!(ending(&heard), &TurnResult::Done);
+    let mut talk = ChatFixture { agent, received: events, prompts: 0 };
+    let events = talk.turn("go");
+    assert_eq!(ending(&events), &TurnResult::Done);
     let prompted = ChatEvent::PromptAccepted { message: message(1), session: None, point: None };
-    assert!(heard.contains(&prompted), "{heard:?}");
+    assert!(events.contains(&prompted), "{events:?}");
     assert_eq!(sandbox.read("a"), "b");
     assert_eq!(sandbox.workspace.store.points().unwrap(), []);
     assert_eq!(step_names(&sandbox), ["start", "prompt", "model", "tool write_file"]);

@@ -75,7 +75,7 @@ fn create_utils_add_rewind_and_add_again() {
 fn every_step_is_saved_and_a_turn_has_files_where_it_begins_and_ends() {
     let sandbox = Sandbox::new();
     let mut talk = ChatFixture::start(&sandbox, utils());
-    let heard = talk.turn("Create a file utils.ts");
+    let events = talk.turn("Create a file utils.ts");
     let names = ["start", "prompt", "model", "tool write_file", "tool shell", "model"];
     assert_eq!(step_names(&sandbox), names);
 
@@ -85,7 +85,7 @@ fn every_step_is_saved_and_a_turn_has_files_where_it_begins_and_ends() {
         .collect();
     assert_eq!(lengths, [0, 1, 2, 3, 3, 4]);
     let points: Vec<_> = steps(&sandbox).iter().map(|step| step.point).collect();
-    assert_eq!(points[1], Some(point(&heard)));
+    assert_eq!(points[1], Some(point(&events)));
     let carried: Vec<bool> = points.iter().map(Option::is_some).collect();
     assert_eq!(carried, [false, true, false, false, false, true]);
     assert_ne!(points[1], points[5], "the calls changed something");
@@ -123,10 +123,10 @@ fn every_step_is_saved_and_a_turn_has_files_where_it_begins_and_ends() {
 fn each_call_reports_its_changes() {
     let sandbox = Sandbox::new();
     let mut talk = ChatFixture::start(&sandbox, utils());
-    let heard = talk.turn("go");
-    let changes: Vec<_> = heard
+    let events = talk.turn("go");
+    let changes: Vec<_> = events
         .iter()
-        .filter_map(|said| match said {
+        .filter_map(|event| match event {
             ChatEvent::ToolEnd { changes, .. } => Some(changes.expect("it changed something")),
             _ => None,
         })
@@ -144,8 +144,8 @@ fn each_call_reports_its_changes() {
 fn after_the_last_turn_the_scenario_is_over() {
     let sandbox = Sandbox::new();
     let mut talk = ChatFixture::start(&sandbox, scenario(r#"{"turns":[]}"#));
-    let heard = talk.turn("anything");
-    assert!(text(&heard).starts_with("The scenario is over"), "{heard:?}");
-    assert_eq!(ending(&heard), &TurnResult::Done);
+    let events = talk.turn("anything");
+    assert!(text(&events).starts_with("The scenario is over"), "{events:?}");
+    assert_eq!(ending(&events), &TurnResult::Done);
     assert_eq!(ending(&talk.turn("more")), &TurnResult::Done);
 }

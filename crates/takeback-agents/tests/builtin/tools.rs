@@ -14,12 +14,12 @@ fn run(sandbox: &Sandbox, calls: &[(&str, Value)]) -> Vec<(bool, String, String)
     let mut options = scenario(&script.to_string());
     options.shell_limit = Duration::from_secs(20);
     let mut talk = ChatFixture::start(sandbox, options);
-    let heard = talk.turn("go");
-    assert_eq!(ending(&heard), &TurnResult::Done);
+    let events = talk.turn("go");
+    assert_eq!(ending(&events), &TurnResult::Done);
     let memory = talk.agent.memory();
     let results = memory["messages"][2]["content"].as_array().unwrap().clone();
     talk.agent.close();
-    let all = tools(&heard).into_iter().zip(results);
+    let all = tools(&events).into_iter().zip(results);
     let all = all.map(|((_, ok, line), result)| {
         assert_eq!(result["is_error"], !ok);
         (ok, line, result["content"].as_str().unwrap().to_owned())
@@ -305,9 +305,9 @@ fn a_command_that_takes_too_long_is_ended() {
     let mut options = scenario(&script.to_string());
     options.shell_limit = Duration::from_secs(1);
     let mut talk = ChatFixture::start(&sandbox, options);
-    let heard = talk.turn("go");
-    assert_eq!(tools(&heard), [called(&format!("$ {command}"), false, "stopped after 1 s")]);
-    let heard = talk.agent.memory()["messages"][2]["content"][0]["content"].clone();
-    assert_eq!(heard, "slow\n[stopped after 1 s]");
+    let events = talk.turn("go");
+    assert_eq!(tools(&events), [called(&format!("$ {command}"), false, "stopped after 1 s")]);
+    let events = talk.agent.memory()["messages"][2]["content"][0]["content"].clone();
+    assert_eq!(events, "slow\n[stopped after 1 s]");
     wait_until_gone(&sandbox.read("pid"));
 }

@@ -40,8 +40,8 @@ fn a_resumed_tour_stays_in_its_folder() {
     talk.turn("hello");
     drop(talk);
     let mut talk = ChatFixture::resume(&sandbox, BuiltinOptions::new(ModelSource::Tour), 1);
-    let heard = talk.turn("go on");
-    assert_eq!(tools(&heard)[0].0, "Edit takeback-tour/utils.ts");
-    assert!(tools(&heard).iter().all(|(_, ok, _)| *ok), "{heard:?}");
+    let events = talk.turn("go on");
+    assert_eq!(tools(&events)[0].0, "Edit takeback-tour/utils.ts");
+    assert!(tools(&events).iter().all(|(_, ok, _)| *ok), "{events:?}");
     assert!(!sandbox.exists("takeback-tour-2"));
 }

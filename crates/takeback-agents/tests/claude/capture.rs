@@ -29,17 +29,20 @@ fn a_tool_waits_until_what_it_may_overwrite_is_durable() {
         let answer = Answer::Later(Duration::from_millis(300), Box::new(Answer::Says(vec![call])));
         lab.model.answer(answer);
         let message = lab.prompt("one", &json!(["never", "ok"]));
-        lab.until(|said| matches!(said, ChatEvent::PromptAccepted { .. }));
+        lab.until(|event| matches!(event, ChatEvent::PromptAccepted { .. }));
         let held =
             lock(&lab.lock_file(), Hold::Exclusive, Duration::from_secs(60)).unwrap().unwrap();
-        lab.until(|said| matches!(said, ChatEvent::Tool { .. }));
+        lab.until(|event| matches!(event, ChatEvent::Tool { .. }));
         std::thread::sleep(LONG_ENOUGH);
         assert_eq!(lab.sandbox.read("a.txt"), "mine\n");
         assert!(!lab.sandbox.exists("b.txt"));
         drop(held);
-        let heard = lab.until(|said| matches!(said, ChatEvent::TurnEnd(_)));
-        assert_eq!(heard.last(), Some(&ChatEvent::TurnEnd(TurnResult::Done)));
-        assert!(!heard.iter().any(|said| matches!(said, ChatEvent::NotRecorded(_))), "{heard:#?}");
+        let events = lab.until(|event| matches!(event, ChatEvent::TurnEnd(_)));
+        assert_eq!(events.last(), Some(&ChatEvent::TurnEnd(TurnResult::Done)));
+        assert!(
+            !events.iter().any(|event| matches!(event, ChatEvent::NotRecorded(_))),
+            "{events:#?}"
+        );
         assert!(lab.sandbox.read("a.txt") == "theirs\n" || lab.sandbox.exists("b.txt"));
         assert!(lab.rewind_to(&message).is_whole());
         assert_eq!(lab.sandbox.read("a.txt"), "mine\n");
@@ -53,7 +56,7 @@ fn the_model_continues_when_a_tools_changes_are_durable() {
     let Some(lab) = trusting() else { return };
     let script = json!([run("until [ -e go ]; do sleep 0.1; done"), "ok"]);
     lab.prompt("one", &script);
-    lab.until(|said| matches!(said, ChatEvent::Tool { .. }));
+    lab.until(|event| matches!(event, ChatEvent::Tool { .. }));
     // The call is in the log as soon as the program may begin it.
     while lab.sandbox.workspace.store.live_calls().unwrap().is_empty() {
         std::thread::yield_now();
@@ -64,7 +67,7 @@ fn the_model_continues_when_a_tools_changes_are_durable() {
     std::thread::sleep(LONG_ENOUGH);
     assert_eq!(lab.model.asked().len(), asked);
     drop(held);
-    lab.until(|said| matches!(said, ChatEvent::TurnEnd(_)));
+    lab.until(|event| matches!(event, ChatEvent::TurnEnd(_)));
     assert!(lab.model.asked().len() > asked);
     assert!(lab.sandbox.workspace.store.live_calls().unwrap().is_empty());
 }
@@ -83,10 +86,10 @@ fn concurrent_subagents_are_rewound_with_the_prompt() {
     let first = json!([meet("one", "two"), lab.write("deep/one.txt", "1\n"), "done one"]);
     let second = json!([meet("two", "one"), run("rm mine.txt"), "done two"]);
     let tasks = json!([lab.task("first job", &first), lab.task("second job", &second)]);
-    let (message, heard) = lab.turn("go", &json!([tasks, "all done"]));
-    let titles: Vec<&str> = heard
+    let (message, events) = lab.turn("go", &json!([tasks, "all done"]));
+    let titles: Vec<&str> = events
         .iter()
-        .filter_map(|said| match said {
+        .filter_map(|event| match event {
             ChatEvent::Tool { title, .. } => Some(title.as_str()),
             _ => None,
         })
@@ -95,16 +98,16 @@ fn concurrent_subagents_are_rewound_with_the_prompt() {
         titles.contains(&"Task first job") && titles.contains(&"Write deep/one.txt"),
         "{titles:?}"
     );
-    let said: String = heard
+    let event: String = events
         .iter()
-        .filter_map(|said| match said {
+        .filter_map(|event| match event {
             ChatEvent::Text(text) => Some(text.as_str()),
             _ => None,
         })
         .collect();
-    assert_eq!(said, "all done", "what subagents say is for the agent");
+    assert_eq!(event, "all done", "what subagents say is for the agent");
     let ends =
-        heard.iter().filter(|said| matches!(said, ChatEvent::ToolEnd { ok: true, .. })).count();
+        events.iter().filter(|event| matches!(event, ChatEvent::ToolEnd { ok: true, .. })).count();
     assert_eq!(ends, titles.len());
     assert!(!lab.sandbox.exists("mine.txt"));
 

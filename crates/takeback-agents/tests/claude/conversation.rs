@@ -63,7 +63,7 @@ fn a_conversation_continues_in_another_process() {
     let memory = lab.claude.memory();
     lab.claude.close();
     lab.options.resume = memory.clone();
-    (lab.claude, lab.said) = start(&lab.sandbox, &lab.options);
+    (lab.claude, lab.received) = start(&lab.sandbox, &lab.options);
     assert_eq!(lab.claude.memory(), memory);
     lab.claude.cut(&messages[2]).unwrap();
     let expected = ["prompt one", "said one", "prompt two", "said two", "prompt new"];
@@ -79,7 +79,7 @@ fn an_interrupted_turn_is_remembered_as_such() {
         std::thread::yield_now();
     }
     lab.claude.interrupt().unwrap();
-    lab.until(|said| matches!(said, ChatEvent::TurnEnd(_)));
+    lab.until(|event| matches!(event, ChatEvent::TurnEnd(_)));
     let (second, _) = lab.turn("prompt two", &json!(["said two"]));
     lab.claude.cut(&second).unwrap();
     assert_eq!(shown(&lab, "prompt new"), ["prompt one", "prompt new"]);

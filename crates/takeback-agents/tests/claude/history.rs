@@ -36,13 +36,14 @@ fn describe(prompt: &StoryPrompt) -> Vec<String> {
         Kept::Lost => "lost".to_owned(),
     };
     let all = |files: &BTreeMap<PathBuf, Kept>, what: &str| {
-        let told = files.iter().map(|(path, file)| format!("{what} {} {}", name(path), kept(file)));
-        told.collect::<Vec<_>>()
+        let described =
+            files.iter().map(|(path, file)| format!("{what} {} {}", name(path), kept(file)));
+        described.collect::<Vec<_>>()
     };
     let edits = prompt.edits.iter().map(|(path, edit)| format!("{} {}", edit.tool, name(path)));
-    let said = prompt.text.split(" <<").next().unwrap_or_default().to_owned();
+    let event = prompt.text.split(" <<").next().unwrap_or_default().to_owned();
     let commands = prompt.ran_commands.then(|| "commands".to_owned());
-    let mut describe = vec![said];
+    let mut describe = vec![event];
     describe.extend(all(&prompt.files, "at").into_iter().chain(edits).chain(commands));
     describe.extend(all(&prompt.left, "left"));
     describe
@@ -52,7 +53,7 @@ fn describe(prompt: &StoryPrompt) -> Vec<String> {
 fn both_formats_give_the_same_history() {
     for version in VERSIONS {
         let [past, fork] = sessions(&recorded(version));
-        let told: Vec<Vec<String>> = past.session.prompts.iter().map(describe).collect();
+        let described: Vec<Vec<String>> = past.session.prompts.iter().map(describe).collect();
         let expected: [&[&str]; 4] = [
             &[
                 "make it",
@@ -99,12 +100,12 @@ fn both_formats_give_the_same_history() {
                 r#"left project/a.txt 644 "ONE\nTWO\nTHREE\nmine\n""#,
             ],
         ];
-        assert_eq!(told, expected, "{version}");
+        assert_eq!(described, expected, "{version}");
         let ids: Vec<usize> = past.session.prompts.iter().map(|p| p.message_ids.len()).collect();
         assert_eq!((past.without_files, past.damaged_lines, ids), (0, 0, vec![2; 4]), "{version}");
         assert_eq!(past.folder, Path::new(ROOT));
-        let told: Vec<Vec<String>> = fork.session.prompts.iter().map(describe).collect();
-        let last = told.last().unwrap();
+        let described: Vec<Vec<String>> = fork.session.prompts.iter().map(describe).collect();
+        let last = described.last().unwrap();
         assert_eq!((last[0].as_str(), last.last().unwrap().as_str()), FORKED, "{version}");
         // 2.1.325 gives copied prompts the id of the fork's own prompt. The id means that one.
         let ids: Vec<&String> =

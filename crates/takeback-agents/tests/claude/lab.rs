@@ -23,7 +23,7 @@ pub(crate) struct Lab {
     pub(crate) sandbox: Sandbox,
     pub(crate) model: ModelServer,
     pub(crate) claude: Claude,
-    pub(crate) said: Receiver<ChatEvent>,
+    pub(crate) received: Receiver<ChatEvent>,
     pub(crate) options: ClaudeOptions,
     _home: TempDir,
 }
@@ -50,8 +50,8 @@ pub(crate) fn lab(options: &LabOptions<'_>) -> Option<Lab> {
         checkpointing: !options.no_copies,
         resume: Value::Null,
     };
-    let (claude, said) = start(&sandbox, &options);
-    Some(Lab { sandbox, model, claude, said, options, _home: home })
+    let (claude, received) = start(&sandbox, &options);
+    Some(Lab { sandbox, model, claude, received, options, _home: home })
 }
 
 /// A conversation in which edits and shell commands need no permission.
@@ -64,7 +64,7 @@ pub(crate) fn trusting() -> Option<Lab> {
 }
 
 pub(crate) fn start(sandbox: &Sandbox, options: &ClaudeOptions) -> (Claude, Receiver<ChatEvent>) {
-    let (say, said) = channel();
+    let (say, received) = channel();
     let mut workspace = sandbox.another_process();
     workspace.limits.recorder_patience = TIMEOUT;
     let capture = Capture {
@@ -75,7 +75,7 @@ pub(crate) fn start(sandbox: &Sandbox, options: &ClaudeOptions) -> (Claude, Rece
         recording: true,
         formatter: false,
     };
-    (Claude::start(options.clone(), capture, say).unwrap(), said)
+    (Claude::start(options.clone(), capture, say).unwrap(), received)
 }
 
 #[expect(clippy::print_stderr, reason = "the test output has to show skipped tests")]
@@ -126,18 +126,18 @@ impl Lab {
     /// All events up to the first that `ends`, including it.
     pub(crate) fn until(&self, ends: impl Fn(&ChatEvent) -> bool) -> Vec<ChatEvent> {
         let deadline = Instant::now() + TIMEOUT;
-        let mut heard = Vec::new();
+        let mut events = Vec::new();
         loop {
-            match self.said.recv_timeout(deadline.saturating_duration_since(Instant::now())) {
-                Ok(said) => {
-                    let is_last = ends(&said);
-                    heard.push(said);
+            match self.received.recv_timeout(deadline.saturating_duration_since(Instant::now())) {
+                Ok(event) => {
+                    let is_last = ends(&event);
+                    events.push(event);
                     if is_last {
-                        return heard;
+                        return events;
                     }
                 }
                 Err(RecvTimeoutError::Timeout | RecvTimeoutError::Disconnected) => {
-                    panic!("no such event; got: {heard:#?}")
+                    panic!("no such event; got: {events:#?}")
                 }
             }
         }
@@ -146,15 +146,15 @@ impl Lab {
     /// All events of a turn, which must succeed.
     pub(crate) fn turn(&self, text: &str, script: &Value) -> (String, Vec<ChatEvent>) {
         let message = self.prompt(text, script);
-        let heard = self.until(|said| matches!(said, ChatEvent::TurnEnd(_)));
-        assert_eq!(heard.last(), Some(&ChatEvent::TurnEnd(TurnResult::Done)), "{heard:#?}");
-        (message, heard)
+        let events = self.until(|event| matches!(event, ChatEvent::TurnEnd(_)));
+        assert_eq!(events.last(), Some(&ChatEvent::TurnEnd(TurnResult::Done)), "{events:#?}");
+        (message, events)
     }
 
     pub(crate) fn asked(&self) -> (PermissionRequest, Vec<ChatEvent>) {
-        let heard = self.until(|said| matches!(said, ChatEvent::PermissionRequest(_)));
-        match heard.last() {
-            Some(ChatEvent::PermissionRequest(permission)) => (permission.clone(), heard),
+        let events = self.until(|event| matches!(event, ChatEvent::PermissionRequest(_)));
+        match events.last() {
+            Some(ChatEvent::PermissionRequest(permission)) => (permission.clone(), events),
             _ => unreachable!("the last one asks"),
         }
     }

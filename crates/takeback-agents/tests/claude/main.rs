@@ -4,7 +4,7 @@
 //! it these tests are skipped with a message; with `TAKEBACK_E2E=require` they fail.
 
 #![expect(clippy::disallowed_methods, reason = "tests lay out their own trees")]
-#![expect(clippy::unwrap_used, reason = "a test that cannot go on panics")]
+#![expect(clippy::unwrap_used, reason = "a failing test panics")]
 
 mod capture;
 mod conversation;

@@ -35,13 +35,13 @@ fn copies_are_not_restored_while_a_turn_runs() {
     let Some(lab) = trusting() else { return };
     let (first, _) = lab.turn("one", &json!([lab.write("a.txt", "1\n"), "ok"]));
     lab.prompt("two", &json!([run("until [ -e go ]; do sleep 0.1; done"), "ok"]));
-    lab.until(|said| matches!(said, ChatEvent::Tool { .. }));
+    lab.until(|event| matches!(event, ChatEvent::Tool { .. }));
     let real = lab.claude.rewind_files(&first, RestoreMode::Apply);
     assert!(matches!(real, Err(NativeFilesError::Agent(AgentError::Busy))), "{real:?}");
     let dry = lab.claude.rewind_files(&first, RestoreMode::DryRun).unwrap().unwrap();
     assert_eq!(dry.paths, [lab.sandbox.at("a.txt")]);
     lab.sandbox.write("go", "");
-    lab.until(|said| matches!(said, ChatEvent::TurnEnd(_)));
+    lab.until(|event| matches!(event, ChatEvent::TurnEnd(_)));
     assert_eq!(lab.sandbox.read("a.txt"), "1\n");
 }
 

@@ -18,7 +18,7 @@ use crate::lab::start;
 
 pub(crate) struct ReplayedAgent {
     pub(crate) claude: Claude,
-    pub(crate) said: Receiver<ChatEvent>,
+    pub(crate) received: Receiver<ChatEvent>,
     pub(crate) sandbox: Sandbox,
 }
 
@@ -58,18 +58,18 @@ pub(crate) fn replay_with(
         resume: Value::Null,
     };
     adjust(&mut options);
-    let (claude, said) = start(&sandbox, &options);
-    ReplayedAgent { claude, said, sandbox }
+    let (claude, received) = start(&sandbox, &options);
+    ReplayedAgent { claude, received, sandbox }
 }
 
 impl ReplayedAgent {
     pub(crate) fn until(&self, ends: impl Fn(&ChatEvent) -> bool) -> Vec<ChatEvent> {
-        let mut heard = Vec::new();
+        let mut events = Vec::new();
         loop {
-            let said = self.said.recv_timeout(Duration::from_secs(60));
-            heard.push(said.unwrap_or_else(|_| panic!("no such event; got: {heard:#?}")));
-            if heard.last().is_some_and(&ends) {
-                return heard;
+            let event = self.received.recv_timeout(Duration::from_secs(60));
+            events.push(event.unwrap_or_else(|_| panic!("no such event; got: {events:#?}")));
+            if events.last().is_some_and(&ends) {
+                return events;
             }
         }
     }
@@ -85,8 +85,8 @@ pub(crate) fn first_line(text: &str) -> (&str, &str) {
 }
 
 /// Describes an event, without what differs from run to run.
-fn describe(said: &ChatEvent) -> String {
-    match said {
+fn describe(event: &ChatEvent) -> String {
+    match event {
         ChatEvent::Ready { session, model } => {
             format!("ready {} {}", session.is_some(), model.as_deref().unwrap_or("-"))
         }
@@ -115,8 +115,8 @@ fn a_turn_with_a_subagent_is_reported_in_order() {
     let (ready, turn) = first_line(TURN);
     let replayed = replay(&[&format!("{ready}\n"), turn]);
     replayed.claude.prompt(MESSAGE, "one").unwrap();
-    let heard = replayed.until(|said| matches!(said, ChatEvent::TurnEnd(_)));
-    let heard: Vec<String> = heard.iter().map(describe).collect();
+    let events = replayed.until(|event| matches!(event, ChatEvent::TurnEnd(_)));
+    let events: Vec<String> = events.iter().map(describe).collect();
     // The tools' paths are in another folder than that of this test.
     let expected = [
         "ready false -",
@@ -142,7 +142,7 @@ fn a_turn_with_a_subagent_is_reported_in_order() {
         "text end",
         "turn end Done",
     ];
-    assert_eq!(heard, expected);
+    assert_eq!(events, expected);
     let memory = replayed.claude.memory();
     assert_eq!(memory["prompts"], serde_json::json!([{ "message": MESSAGE, "after": null }]));
     assert!(TURN.contains(memory["upTo"].as_str().unwrap()));
@@ -153,10 +153,10 @@ fn an_interrupted_turn_ends_as_such() {
     let (ready, _) = first_line(TURN);
     let replayed = replay(&[&format!("{ready}\n"), INTERRUPTED]);
     replayed.claude.prompt("00000000-0000-4000-8000-000000000002", "two").unwrap();
-    let heard = replayed.until(|said| matches!(said, ChatEvent::TurnEnd(_)));
-    assert_eq!(heard.last(), Some(&ChatEvent::TurnEnd(TurnResult::Interrupted)));
-    let [.., ChatEvent::ToolEnd { ok: false, line, .. }, _] = heard.as_slice() else {
-        panic!("{heard:#?}")
+    let events = replayed.until(|event| matches!(event, ChatEvent::TurnEnd(_)));
+    assert_eq!(events.last(), Some(&ChatEvent::TurnEnd(TurnResult::Interrupted)));
+    let [.., ChatEvent::ToolEnd { ok: false, line, .. }, _] = events.as_slice() else {
+        panic!("{events:#?}")
     };
     assert_eq!(line, "interrupted");
 }
@@ -191,17 +191,17 @@ fn a_program_that_restores_too_slowly_is_killed() {
         "#!/bin/sh\necho $$ > '{}'\n{ANSWER}while read -r line; do :; done\n",
         pid.display()
     );
-    let ReplayedAgent { claude, said, sandbox } = replay_script(sandbox, &script);
+    let ReplayedAgent { claude, received, sandbox } = replay_script(sandbox, &script);
     let claude = claude.with_files_timeout(Duration::from_millis(50));
-    let replayed = ReplayedAgent { claude, said, sandbox };
-    replayed.until(|said| matches!(said, ChatEvent::Ready { .. }));
+    let replayed = ReplayedAgent { claude, received, sandbox };
+    replayed.until(|event| matches!(event, ChatEvent::Ready { .. }));
     let real = replayed.claude.rewind_files(MESSAGE, RestoreMode::Apply);
     assert!(matches!(real, Err(NativeFilesError::Agent(AgentError::Timeout(_)))), "{real:?}");
     let pid: u32 = std::fs::read_to_string(pid).unwrap().trim().parse().unwrap();
     assert!(!std::path::Path::new(&format!("/proc/{pid}")).exists(), "{pid} still runs");
     assert!(!replayed.claude.is_live());
-    let heard = replayed.until(|said| matches!(said, ChatEvent::Ended(_)));
-    assert_eq!(heard, [ChatEvent::Ended("it did not answer in time".to_owned())]);
+    let events = replayed.until(|event| matches!(event, ChatEvent::Ended(_)));
+    assert_eq!(events, [ChatEvent::Ended("it did not answer in time".to_owned())]);
     replayed.claude.load(&Value::Null).unwrap();
     assert!(replayed.claude.is_live());
 }
@@ -213,23 +213,23 @@ fn invalid_json_is_reported_once_and_unknown_messages_are_ignored() {
     let result = "{\"type\":\"result\",\"subtype\":\"success\"}\n";
     let replayed = replay(&[&format!("{ready}\n"), &format!("{odd}{result}")]);
     replayed.claude.prompt(MESSAGE, "one").unwrap();
-    let heard = replayed.until(|said| matches!(said, ChatEvent::TurnEnd(_)));
-    let heard: Vec<String> = heard.iter().map(describe).collect();
+    let events = replayed.until(|event| matches!(event, ChatEvent::TurnEnd(_)));
+    let events: Vec<String> = events.iter().map(describe).collect();
     let expected =
         ["ready false -", "note claude printed a line that is not JSON: oh", "turn end Done"];
-    assert_eq!(heard, expected);
+    assert_eq!(events, expected);
 }
 
 #[test]
 fn the_end_of_the_program_has_a_reason() {
     let script = "#!/bin/sh\nread -r line\necho first >&2\necho 'not logged in' >&2\nexit 3\n";
     let replayed = replay_script(Sandbox::new(), script);
-    let heard = replayed.until(|said| matches!(said, ChatEvent::Ended(_)));
-    assert_eq!(heard, [ChatEvent::Ended("not logged in".to_owned())]);
+    let events = replayed.until(|event| matches!(event, ChatEvent::Ended(_)));
+    assert_eq!(events, [ChatEvent::Ended("not logged in".to_owned())]);
     assert!(!replayed.claude.is_live());
     let silent = replay_script(Sandbox::new(), "#!/bin/sh\nread -r line\nexit 3\n");
-    let heard = silent.until(|said| matches!(said, ChatEvent::Ended(_)));
-    assert_eq!(heard, [ChatEvent::Ended("it ended with code 3".to_owned())]);
+    let events = silent.until(|event| matches!(event, ChatEvent::Ended(_)));
+    assert_eq!(events, [ChatEvent::Ended("it ended with code 3".to_owned())]);
 }
 
 #[test]
@@ -238,11 +238,11 @@ fn a_program_that_ignores_an_interrupt_is_killed() {
     let replayed = replay(&[&format!("{ready}\n")]);
     replayed.claude.prompt(MESSAGE, "one").unwrap();
     replayed.claude.interrupt().unwrap();
-    let heard = replayed.until(|said| matches!(said, ChatEvent::Ended(_)));
-    let heard: Vec<String> = heard.iter().map(describe).collect();
+    let events = replayed.until(|event| matches!(event, ChatEvent::Ended(_)));
+    let events: Vec<String> = events.iter().map(describe).collect();
     let expected =
         ["ready false -", "turn end Interrupted", "gone it did not stop when it was interrupted"];
-    assert_eq!(heard, expected);
+    assert_eq!(events, expected);
 }
 
 const RESULT: &str = "{\"type\":\"result\",\"subtype\":\"success\"}\n";
@@ -261,8 +261,9 @@ fn a_waiting_prompt_is_interrupted_when_its_turn_starts() {
     let replayed = replay(&[&format!("{ready}\n"), "", &lifecycle(), &format!("{aborted}\n")]);
     replayed.claude.prompt(MESSAGE, "one").unwrap();
     replayed.claude.interrupt().unwrap();
-    let heard = replayed.until(|said| matches!(said, ChatEvent::TurnEnd(_) | ChatEvent::Ended(_)));
-    assert_eq!(heard.last(), Some(&ChatEvent::TurnEnd(TurnResult::Interrupted)));
+    let events =
+        replayed.until(|event| matches!(event, ChatEvent::TurnEnd(_) | ChatEvent::Ended(_)));
+    assert_eq!(events.last(), Some(&ChatEvent::TurnEnd(TurnResult::Interrupted)));
     assert!(replayed.claude.is_live(), "it was not killed for that");
 }
 
@@ -274,9 +275,9 @@ fn the_end_of_the_programs_own_turn_does_not_end_the_prompts_turn() {
     let answer = format!("{itself}\n{RESULT}{}{RESULT}", lifecycle());
     let replayed = replay(&[&format!("{ready}\n"), &answer]);
     replayed.claude.prompt(MESSAGE, "one").unwrap();
-    let heard = replayed.until(|said| matches!(said, ChatEvent::TurnEnd(_)));
-    let heard: Vec<String> = heard.iter().map(describe).collect();
-    assert_eq!(heard, ["ready false -", "prompted true true true", "turn end Done"]);
+    let events = replayed.until(|event| matches!(event, ChatEvent::TurnEnd(_)));
+    let events: Vec<String> = events.iter().map(describe).collect();
+    assert_eq!(events, ["ready false -", "prompted true true true", "turn end Done"]);
 }
 
 #[test]
@@ -293,7 +294,7 @@ fn a_program_that_may_not_stop_continues_the_same_turn() {
     let answer = format!("{}{stop}\n{call}\n{called}\n{stop}\n{RESULT}", lifecycle());
     let replayed = replay(&[&format!("{ready}\n"), &answer]);
     replayed.claude.prompt(MESSAGE, "one").unwrap();
-    replayed.until(|said| matches!(said, ChatEvent::TurnEnd(_)));
+    replayed.until(|event| matches!(event, ChatEvent::TurnEnd(_)));
     let store = &replayed.sandbox.workspace.store;
     let points: Vec<String> =
         store.points().unwrap().into_iter().map(|point| point.description).collect();
@@ -316,7 +317,7 @@ fn changes_are_in_the_log_before_the_program_may_stop() {
     );
     let replayed = replay_script(sandbox, &script);
     replayed.claude.prompt(MESSAGE, "one").unwrap();
-    replayed.until(|said| matches!(said, ChatEvent::Ready { session: Some(_), .. }));
+    replayed.until(|event| matches!(event, ChatEvent::Ready { session: Some(_), .. }));
     let changes = replayed.sandbox.workspace.store.changes_after(takeback_store::Seq(0)).unwrap();
     assert!(changes.iter().any(|change| change.path == takeback_testkit::path("mine.txt")));
 }
@@ -342,8 +343,8 @@ fn killed_in_a_command(start: &str) -> ReplayedAgent {
     );
     let replayed = replay_script(sandbox, &script);
     replayed.claude.prompt(MESSAGE, "one").unwrap();
-    let heard = replayed.until(|said| matches!(said, ChatEvent::Ended(_)));
-    assert_eq!(heard.last(), Some(&ChatEvent::Ended("it was killed by signal 9".to_owned())));
+    let events = replayed.until(|event| matches!(event, ChatEvent::Ended(_)));
+    assert_eq!(events.last(), Some(&ChatEvent::Ended("it was killed by signal 9".to_owned())));
     replayed
 }
 
@@ -384,7 +385,7 @@ fn a_subagents_message_is_not_part_of_the_conversation() {
     let lines: Vec<&str> = turn.lines().take(until.unwrap() + 1).collect();
     let replayed = replay(&[&format!("{ready}\n"), &format!("{}\n", lines.join("\n"))]);
     replayed.claude.prompt(MESSAGE, "one").unwrap();
-    replayed.until(|said| describe(said) == "tool Write /proj/sub.txt");
+    replayed.until(|event| describe(event) == "tool Write /proj/sub.txt");
     let memory = replayed.claude.memory();
     let last = memory["upTo"].as_str().unwrap();
     let line = TURN.lines().find(|line| line.contains(&format!("\"uuid\":\"{last}\""))).unwrap();

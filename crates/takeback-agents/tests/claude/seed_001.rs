@@ -24,10 +24,10 @@ fn a_user_message_is_accepted_and_captured_as_a_checkpoint() {
     assert!(turn.matches(r#""type":"user""#).count() > 1, "results of tools are such messages too");
     let replayed = replay(&[&format!("{ready}\n"), turn]);
     replayed.claude.prompt(MESSAGE, "one").unwrap();
-    let heard = replayed.until(|said| matches!(said, ChatEvent::TurnEnd(_)));
-    let prompted: Vec<(&str, Option<&str>)> = heard
+    let events = replayed.until(|event| matches!(event, ChatEvent::TurnEnd(_)));
+    let prompted: Vec<(&str, Option<&str>)> = events
         .iter()
-        .filter_map(|said| match said {
+        .filter_map(|event| match event {
             ChatEvent::PromptAccepted { message, session, .. } => {
                 Some((message.as_str(), session.as_deref()))
             }
@@ -68,9 +68,9 @@ fn started_with(extra: &[&str], checkpointing: bool) -> (Vec<String>, String) {
         options.extra_args = extra.iter().map(OsString::from).collect();
         options.checkpointing = checkpointing;
     });
-    replayed.until(|said| matches!(said, ChatEvent::Ended(_)));
-    let told = std::fs::read_to_string(file).unwrap();
-    let mut lines = told.lines().map(str::to_owned);
+    replayed.until(|event| matches!(event, ChatEvent::Ended(_)));
+    let text = std::fs::read_to_string(file).unwrap();
+    let mut lines = text.lines().map(str::to_owned);
     let variable = lines.next().unwrap();
     (lines.collect(), variable)
 }
@@ -104,9 +104,9 @@ fn only_a_live_conversation_can_be_asked() {
     let files = live.claude.rewind_files(MESSAGE, RestoreMode::DryRun).unwrap();
     assert_eq!(files, Some(NativeFiles { paths: vec!["/proj/a.txt".into()] }));
 
-    let ReplayedAgent { claude: gone, said, sandbox } =
+    let ReplayedAgent { claude: gone, received, sandbox } =
         replay_script(Sandbox::new(), "#!/bin/sh\nexit 0\n");
-    let last = said.iter().find(|said| matches!(said, ChatEvent::Ended(_)));
+    let last = received.iter().find(|event| matches!(event, ChatEvent::Ended(_)));
     assert!(last.is_some() && !gone.is_live());
     let refused = gone.rewind_files(MESSAGE, RestoreMode::Apply);
     assert!(matches!(refused, Err(NativeFilesError::Agent(AgentError::Ended(_)))), "{refused:?}");

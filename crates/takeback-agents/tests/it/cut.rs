@@ -91,7 +91,7 @@ fn a_claude_conversation_is_cut_before_the_prompt() {
     for prompt in &prompts[1..] {
         // By the message's id, and by the id that hooks receive.
         for id in [&prompt["uuid"], &prompt["promptId"]] {
-            let cut = find_cut("claude", &session, word(id)).expect("it went on");
+            let cut = find_cut("claude", &session, word(id)).expect("it continues");
             let before = word(&prompt["parentUuid"]);
             let command =
                 format!("claude -p --resume {session} --resume-session-at {before} --fork-session");
@@ -127,6 +127,6 @@ fn a_prompt_that_was_cut_already_has_no_cut() {
     let first = word(&prompts(&lines)[0]["uuid"]).to_owned();
     assert!(
         find_cut_at(folder.path(), "claude", &session, &first).is_some(),
-        "it went on after the first"
+        "it continues after the first"
     );
 }

@@ -9,7 +9,7 @@ use crate::chat_agent::AgentError;
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct Conversation {
-    /// The program's id of the session; `None`: nothing was said yet.
+    /// The program's id of the session; `None`: there are no messages yet.
     pub(super) session: Option<String>,
     /// The last message that counts.
     pub(super) up_to: Option<String>,

@@ -145,9 +145,9 @@ enabled = false
                 HookInFile { event: event.to_owned(), command, position: HookPosition::default() };
             trust_of(&hook, (Path::new("/u/.codex/hooks.json"), &settings), config)
         };
-        let told = ["PreToolUse", "Stop", "SessionStart", "SessionEnd"].map(|e| trust(e, config));
+        let found = ["PreToolUse", "Stop", "SessionStart", "SessionEnd"].map(|e| trust(e, config));
         use Trust::{Changed, SwitchedOff, Trusted, Untrusted};
-        assert_eq!(told, [Trusted, Changed, Untrusted, SwitchedOff]);
+        assert_eq!(found, [Trusted, Changed, Untrusted, SwitchedOff]);
         let stop = config.replace(
             "stop:0:0\"]\ntrusted_hash = \"sha256:aaaa\"",
             "stop:0:0\"]\ntrusted_hash = \"sha256:7d1e1d5582b49f0015e39fca061637aaf6ebb8ce802678ca8a940df137bdee1c\"",

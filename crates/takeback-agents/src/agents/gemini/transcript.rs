@@ -50,9 +50,10 @@ impl WireCall {
 
 pub(super) fn end(transcript: &[u8], call: &str) -> Option<TranscriptEnd> {
     records_with(transcript, "\"toolCalls\"").find_map(|(message, _): (WireMessage, _)| {
-        message.calls.iter().rev().find_map(|told| {
-            let how = told.end_kind().filter(|_| call_id(&told.name, &told.args) == call)?;
-            let at = told.timestamp.as_deref().and_then(moment_of);
+        message.calls.iter().rev().find_map(|written| {
+            let how =
+                written.end_kind().filter(|_| call_id(&written.name, &written.args) == call)?;
+            let at = written.timestamp.as_deref().and_then(moment_of);
             Some(TranscriptEnd { call: call.to_owned(), how, at, took: None })
         })
     })

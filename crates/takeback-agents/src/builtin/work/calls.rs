@@ -52,7 +52,7 @@ impl Worker {
     fn run_call(&mut self, id: &str, tool: &str, input: &Value) -> Result<Outcome, CallAbort> {
         let parsed = Call::parse(tool, input);
         let title = parsed.as_ref().map_or_else(|_| tool.to_owned(), Call::title);
-        self.say(ChatEvent::Tool { call: id.to_owned(), title: title.clone() });
+        self.send_event(ChatEvent::Tool { call: id.to_owned(), title: title.clone() });
         let checked = parsed.and_then(|call| {
             call.check(&self.capture.workspace)?;
             Ok(call)
@@ -89,7 +89,7 @@ impl Worker {
 
     fn end_call(&self, id: &str, outcome: Outcome, changes: Option<(Seq, Seq)>) -> Outcome {
         let line = self.model.redact(outcome.line.clone());
-        self.say(ChatEvent::ToolEnd { call: id.to_owned(), ok: outcome.ok, line, changes });
+        self.send_event(ChatEvent::ToolEnd { call: id.to_owned(), ok: outcome.ok, line, changes });
         outcome
     }
 
@@ -100,7 +100,7 @@ impl Worker {
         }
         self.signals.ask(id);
         let (request, detail) = (id.to_owned(), call.detail());
-        self.say(ChatEvent::PermissionRequest(PermissionRequest { request, title, detail }));
+        self.send_event(ChatEvent::PermissionRequest(PermissionRequest { request, title, detail }));
         Some(match self.signals.decision()? {
             Decision::Allow => Ok(()),
             Decision::AllowAlways => {

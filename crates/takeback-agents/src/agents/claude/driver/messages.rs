@@ -118,14 +118,14 @@ impl Driver {
         if std::mem::replace(&mut prompt.is_accepted, true) {
             return;
         }
-        let said = ChatEvent::PromptAccepted {
+        let event = ChatEvent::PromptAccepted {
             message: prompt.message.clone(),
             session: self.shared.session(),
             point: prompt.point,
         };
         turn.is_own = false;
         let again = turn.interrupted.is_some();
-        self.send_event(said);
+        self.send_event(event);
         if again {
             // The first request may have arrived before the turn started.
             self.request(WireRequest::Interrupt, None);
