@@ -213,7 +213,7 @@ pub fn parse_settings(contents: &[u8]) -> Result<Value, SettingsError> {
 /// Why the agent itself refuses a settings file that Takeback can read: not every agent accepts
 /// comments or trailing commas. `None` also for a file that only Takeback writes.
 #[must_use]
-pub fn refusal(agent: &AgentKind, contents: &[u8]) -> Option<SettingsError> {
+pub fn settings_refusal(agent: &AgentKind, contents: &[u8]) -> Option<SettingsError> {
     match &agent.install {
         HookFormat::OwnFile(_) => None,
         HookFormat::Settings(format) => settings::refusal(agent.title, format.dialect, contents),

@@ -64,7 +64,7 @@ pub use install::{
     HookCommand, HookFormat, HookInFile, HookPosition, HookProblem, HookProgram, HookScope,
     HooksInFile, InstalledFile, JsonDialect, OwnFile, ProgramWord, Remainder, SessionInfo,
     SettingsError, SettingsFormat, TimeUnit, TrustSite, add_hooks, command_line, find_hooks,
-    is_takeback_command, parse_settings, read_session, refusal, remove_hooks,
+    is_takeback_command, parse_settings, read_session, remove_hooks, settings_refusal,
 };
 pub use kind::{
     AgentKind, HomeFolder, Homes, HookSpec, HooksFile, SessionFiles, SettingsFiles, TrustCheck,

@@ -98,7 +98,11 @@ fn a_file_that_the_agent_refuses_is_not_changed() {
         {
             let put = add_hooks(agent, Some(text.as_bytes()), &program());
             assert_eq!(put.is_ok(), is_read, "{agent:?}: {text:?}: {put:?}");
-            assert_eq!(refusal(agent, text.as_bytes()).is_none(), is_read, "{agent:?}: {text:?}");
+            assert_eq!(
+                settings_refusal(agent, text.as_bytes()).is_none(),
+                is_read,
+                "{agent:?}: {text:?}"
+            );
         }
         // Hooks can still be removed from it.
         let text = with_hooks(agent, comma);

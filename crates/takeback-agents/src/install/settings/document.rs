@@ -47,48 +47,48 @@ impl<'t> SettingsDocument<'t> {
     }
 
     pub(super) fn layout(&self) -> Layout {
-        Layout::of(self.text, self.object().ok().flatten().map(of_object).as_ref())
+        Layout::of(self.text, self.object().ok().flatten().map(object_container).as_ref())
     }
 
     pub(super) fn top(&self) -> Result<Container, SettingsError> {
         let object = self.object()?;
-        object.map(of_object).ok_or_else(|| shape("the file", "an object"))
+        object.map(object_container).ok_or_else(|| shape_error("the file", "an object"))
     }
 
     pub(super) fn hooks(&self) -> Result<Option<Container>, SettingsError> {
-        Ok(self.hooks_object()?.map(of_object))
+        Ok(self.hooks_object()?.map(object_container))
     }
 
     pub(super) fn list(&self, event: &str) -> Result<Option<Container>, SettingsError> {
         let Some(hooks) = self.hooks_object()? else { return Ok(None) };
         let what = format!("{HOOKS}.{event}");
-        let Some((_, property)) = only(hooks, event, &what)? else { return Ok(None) };
-        let list = property.value.as_array().ok_or_else(|| shape(&what, "a list"))?;
-        Ok(Some(of_array(list)))
+        let Some((_, property)) = unique_property(hooks, event, &what)? else { return Ok(None) };
+        let list = property.value.as_array().ok_or_else(|| shape_error(&what, "a list"))?;
+        Ok(Some(array_container(list)))
     }
 
     fn object(&self) -> Result<Option<&Object<'t>>, SettingsError> {
         let Some(top) = &self.top else { return Ok(None) };
-        top.as_object().ok_or_else(|| shape("the file", "an object")).map(Some)
+        top.as_object().ok_or_else(|| shape_error("the file", "an object")).map(Some)
     }
 
     fn hooks_object(&self) -> Result<Option<&Object<'t>>, SettingsError> {
         let Some(object) = self.object()? else { return Ok(None) };
-        let Some((_, property)) = only(object, HOOKS, HOOKS)? else { return Ok(None) };
-        property.value.as_object().ok_or_else(|| shape(HOOKS, "an object")).map(Some)
+        let Some((_, property)) = unique_property(object, HOOKS, HOOKS)? else { return Ok(None) };
+        property.value.as_object().ok_or_else(|| shape_error(HOOKS, "an object")).map(Some)
     }
 
     pub(super) fn own_hooks(&self, agent: &str) -> Vec<OwnHook> {
         let mut found = Vec::new();
         let Ok(Some(object)) = self.object() else { return found };
-        let Ok(Some((number, _))) = only(object, HOOKS, HOOKS) else { return found };
+        let Ok(Some((number, _))) = unique_property(object, HOOKS, HOOKS) else { return found };
         let Ok(Some(hooks)) = self.hooks_object() else { return found };
-        let top = (of_object(object), number);
+        let top = (object_container(object), number);
         for (n, list) in hooks.properties.iter().enumerate() {
             let Some(groups) = list.value.as_array() else { continue };
-            let holders = [top.clone(), (of_object(hooks), n)];
+            let holders = [top.clone(), (object_container(hooks), n)];
             for (group_number, group) in groups.elements.iter().enumerate() {
-                let group_in = (of_array(groups), group_number);
+                let group_in = (array_container(groups), group_number);
                 let Some(group) = group.as_object() else { continue };
                 let Some(of_group) = group.get_array(HOOKS) else { continue };
                 for (hook_number, hook) in of_group.elements.iter().enumerate() {
@@ -107,7 +107,7 @@ impl<'t> SettingsDocument<'t> {
                             first,
                             second,
                             group_in.clone(),
-                            (of_array(of_group), hook_number),
+                            (array_container(of_group), hook_number),
                         ],
                     });
                 }
@@ -255,7 +255,7 @@ fn parse_as(text: &str, dialect: JsonDialect) -> Result<Option<Node<'_>>, Settin
 }
 
 /// Fails if a key appears twice: agents use the last one, which would hide a hook in the first.
-fn only<'o, 't>(
+fn unique_property<'o, 't>(
     object: &'o Object<'t>,
     name: &str,
     what: &str,
@@ -268,12 +268,12 @@ fn only<'o, 't>(
     }
 }
 
-fn of_object(object: &Object<'_>) -> Container {
+fn object_container(object: &Object<'_>) -> Container {
     let elements = object.properties.iter().map(|property| range(property.range));
     Container { range: range(object.range), elements: elements.collect() }
 }
 
-fn of_array(array: &Array<'_>) -> Container {
+fn array_container(array: &Array<'_>) -> Container {
     let elements = array.elements.iter().map(|element| range(element.range()));
     Container { range: range(array.range), elements: elements.collect() }
 }
@@ -282,6 +282,6 @@ fn range(range: jsonc_parser::common::Range) -> Range<usize> {
     range.start..range.end
 }
 
-fn shape(what: &str, must_be: &'static str) -> SettingsError {
+fn shape_error(what: &str, must_be: &'static str) -> SettingsError {
     SettingsError::Shape { what: what.to_owned(), must_be }
 }

@@ -8,8 +8,8 @@ use std::thread::Builder;
 
 use serde_json::Value;
 use takeback_agents::{
-    Builtin, BuiltinOptions, CLAUDE, Capture, ChatAgent, ChatEvent, Claude, ClaudeOptions, ModelSource,
-    Endpoint, Scenario, claude_environment, find_claude, last_memory,
+    Builtin, BuiltinOptions, CLAUDE, Capture, ChatAgent, ChatEvent, Claude, ClaudeOptions,
+    Endpoint, ModelSource, Scenario, claude_environment, find_claude, last_memory,
 };
 use takeback_store::SessionId;
 use takeback_store::state::ExecutionId;
