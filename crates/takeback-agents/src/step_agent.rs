@@ -86,7 +86,7 @@ pub enum RunError {
         error: String,
     },
     /// The step's changes stay: they cannot be distinguished from the other run's.
-    #[error("another run of execution {execution} saved this step first")]
+    #[error("another run of execution {execution} saved first")]
     Overtaken {
         /// The execution.
         execution: ExecutionId,

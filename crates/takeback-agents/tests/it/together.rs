@@ -32,7 +32,7 @@ fn the_slower_of_two_runs_fails_with_overtaken() {
         };
         let first = agent(five_steps(&places, 0, overtake)).run(&mut sandbox.workspace, &initial());
         let error = first.unwrap_err();
-        assert_eq!(error.to_string(), "another run of execution exec-1 saved this step first");
+        assert_eq!(error.to_string(), "another run of execution exec-1 saved first");
         let RunError::Overtaken { source, .. } = error else { panic!("{error:?}") };
         let parent = cut_in - 1;
         assert_eq!(
