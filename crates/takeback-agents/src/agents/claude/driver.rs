@@ -189,10 +189,10 @@ impl Driver {
         loop {
             match self.next() {
                 Some(DriverMessage::Line(number, line)) if self.is_current(number) => {
-                    self.handle_line(&line)
+                    self.handle_line(&line);
                 }
                 Some(DriverMessage::Ended(number)) if self.is_current(number) => {
-                    self.handle_exit(None)
+                    self.handle_exit(None);
                 }
                 Some(DriverMessage::Line(..) | DriverMessage::Ended(_)) => {}
                 Some(DriverMessage::Command(Command::Close)) => break,

@@ -45,7 +45,7 @@ impl Driver {
             WireOut::StreamEvent { event, parent_tool_use_id: None } => self.output.event(event),
             WireOut::Result(result) => self.handle_result(&result),
             WireOut::ControlRequest { request_id, request } => {
-                self.handle_request(&request_id, request)
+                self.handle_request(&request_id, request);
             }
             WireOut::ControlResponse { response } => self.handle_answer(response),
             WireOut::ControlCancelRequest { request_id } => {
